@@ -1,0 +1,117 @@
+# What scripts/gpush and scripts/test share: install what is missing, configure, build. Sourced by sh; needs $root.
+# Says nothing on stdout, which belongs to the program; what goes on is told on stderr and logged under build/.
+unset CDPATH
+root=$(cd -P "$root" && pwd)
+build_tools="cmake ninja pkg-config gcc"
+build_modules="lua5.4 libedit libpng jansson zlib libzip"
+
+say() { printf 'gpush: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+
+package_of() {
+    case $1 in
+        ninja) echo ninja-build ;;
+        lua5.4-dev) echo liblua5.4-dev ;;
+        jansson) echo libjansson-dev ;;
+        zlib) echo zlib1g-dev ;;
+        prove) echo perl ;;
+        lib*) echo "$1-dev" ;;
+        *) echo "$1" ;;
+    esac
+}
+
+# Is there a file $1 below one of the compiler's library directories? ($1 may hold a *.)
+in_libdir() {
+    for found in /usr/lib/*-linux-gnu*/$1 /usr/lib/$1; do
+        [ -e "$found" ] && return 0
+    done
+    return 1
+}
+
+# Prints the packages that are missing; "test" as $1 adds what the tests need.
+missing() {
+    tools=$build_tools
+    [ "${1-}" != test ] || tools="$tools lua5.4 prove"
+    for tool in $tools; do
+        command -v "$tool" >/dev/null 2>&1 || package_of "$tool"
+    done
+    # gcc without the C library's headers compiles nothing.
+    [ -e /usr/include/stdio.h ] || echo libc6-dev
+    for module in $build_modules; do
+        pkg-config --exists "$module" 2>/dev/null && continue
+        [ "$module" = lua5.4 ] && module=lua5.4-dev
+        package_of "$module"
+    done
+    in_libdir openblas-openmp/libopenblas.so || echo libopenblas-openmp-dev
+    [ -e /usr/include/dnnl.h ] || echo libdnnl-dev
+}
+
+# Runs apt-get as root; its output goes to the log.
+as_root_apt() {
+    if [ "$(id -u)" = 0 ]; then
+        DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+    else
+        sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+    fi >>"$root/build/setup.log" 2>&1
+}
+
+install_missing() {
+    want=$(missing "${1-}" | tr '\n' ' ')
+    want=${want% }
+    [ -n "$want" ] || return 0
+    command -v apt-get >/dev/null 2>&1 ||
+        die "missing: $want (Debian's names). This system has no apt-get, so please install them yourself" \
+            "and start again; Debian 12 and Ubuntu 24.04 are what gpush is tried on."
+    byhand="apt-get update && apt-get install $want"
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null 2>&1 ||
+            die "missing: $want. Installing needs root, and there is no sudo. As root: $byhand"
+        sudo -v || die "missing: $want. sudo did not let us in. As root: $byhand"
+    fi
+    say "installing $want"
+    : >"$root/build/setup.log"
+    # An update that fails is no harm when the lists at hand are good enough for the installation.
+    as_root_apt update || say "apt-get update failed; trying with the package lists that are here"
+    # shellcheck disable=SC2086
+    if ! as_root_apt install -y --no-install-recommends $want; then
+        tail -n 15 "$root/build/setup.log" >&2
+        die "apt-get could not install what is missing (above, and build/setup.log). Is this machine" \
+            "online, and are its package sources right? By hand, as root: $byhand"
+    fi
+    left=$(missing "${1-}" | tr '\n' ' ')
+    [ -z "$left" ] || die "still missing after apt-get: $left(see build/setup.log)"
+}
+
+# Runs a step of the build; on a terminal its progress is seen, elsewhere only a failure is.
+step() {
+    if [ -t 2 ]; then
+        "$@" >&2
+    elif ! "$@" >"$root/build/build.log" 2>&1; then
+        grep -E -A3 'error|Error|FAILED|warning:' "$root/build/build.log" >&2 || tail -n 40 "$root/build/build.log" >&2
+        return 1
+    fi
+}
+
+# One build at a time in a tree: whoever comes second waits.
+lock() {
+    mkdir -p "$root/build" 2>/dev/null && { : >>"$root/build/.lock"; } 2>/dev/null ||
+        die "cannot write to $root/build; does it belong to another user?"
+    exec 9>>"$root/build/.lock"
+    flock -n 9 && return
+    say "another build of this tree is running; waiting for it"
+    flock 9
+}
+unlock() { exec 9>&-; }
+
+# build PRESET TARGET...: configures where needed and builds.
+build() {
+    preset=$1
+    shift
+    dir=$root/build/$preset
+    home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt" 2>/dev/null)
+    [ -z "$home" ] || [ "$home" = "$root" ] || rm -rf "$dir" # the tree was moved or copied
+    if [ ! -e "$dir/build.ninja" ]; then
+        step cmake -S "$root" --preset "$preset" || die "configuring failed (build/build.log)"
+    fi
+    step cmake --build "$dir" --target "$@" || die "the build failed (build/build.log)"
+}

@@ -1,0 +1,23 @@
+# The CUDA plug-in, libgpush_cuda.so: built where the toolkit is present, loaded by the program when a CUDA device
+# is first asked for. Nothing else may link to CUDA.
+if(GPUSH_CUDA)
+    find_package(CUDAToolkit QUIET)
+endif()
+if(GPUSH_CUDA AND CUDAToolkit_FOUND)
+    file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS tensor/device_cuda.c kernels/cuda/*.c kernels/cuda/*.cu profile/cupti.c)
+    if(CUDA_SOURCES MATCHES "\\.cu(;|$)")
+        enable_language(CUDA)
+    endif()
+    add_library(gpush_cuda MODULE ${CUDA_SOURCES})
+    target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+    # The runtime goes in statically, so that the plug-in loads, and can say what is missing, wherever it is copied.
+    target_link_libraries(gpush_cuda PRIVATE CUDA::cudart_static)
+    if(CUDA_SOURCES MATCHES "cupti\\.c")
+        target_link_libraries(gpush_cuda PRIVATE CUDA::cupti)
+    endif()
+    set_target_properties(gpush_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+    add_dependencies(ship gpush_cuda)
+    message(STATUS "CUDA ${CUDAToolkit_VERSION}: the plug-in is built")
+else()
+    message(STATUS "no CUDA toolkit: the plug-in is not built")
+endif()

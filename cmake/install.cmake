@@ -1,0 +1,28 @@
+# Where things go on `cmake --install`, and the Debian package made of them by `cpack`.
+include(GNUInstallDirs)
+install(TARGETS gpush DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS module DESTINATION lib/lua/5.4) # where stock lua5.4 looks, in /usr and in /usr/local
+if(TARGET gpush_cuda)
+    install(TARGETS gpush_cuda DESTINATION lib/gpush)
+endif()
+install(DIRECTORY scripts/ DESTINATION share/gpush/scripts FILES_MATCHING PATTERN "*.lua"
+    PATTERN man EXCLUDE PATTERN completion EXCLUDE)
+install(FILES scripts/man/gpush.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/completions RENAME gpush)
+install(FILES scripts/completion/gpush.zsh DESTINATION share/zsh/site-functions RENAME _gpush)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "the gpush maintainers <gpush@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION interpreters)
+# dpkg-shlibdeps knows the libraries' packages by the names that they have on this release.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# Any flavour of OpenBLAS satisfies what it derives; the run path wants this one.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS libopenblas0-openmp)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS lua5.4)
+include(CPack)

@@ -1,0 +1,30 @@
+# bash completion for gpush: its options, then a script, then the script's own arguments.
+_gpush() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i
+    COMPREPLY=()
+    case $prev in
+        -e) return ;;
+        -l)
+            mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur" | sed 's/\.lua$//')
+            return
+            ;;
+    esac
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+            -e | -l) ((i++)) ;;
+            doctor) return ;;
+            -*) ;;
+            *) # a script is there: what follows is its business
+                compopt -o default
+                return
+                ;;
+        esac
+    done
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '-e -i -l -v -E -W --plain -- -' -- "$cur")
+    else
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur"; ((COMP_CWORD == 1)) && compgen -W doctor -- "$cur")
+    fi
+}
+complete -F _gpush gpush

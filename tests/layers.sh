@@ -1,0 +1,118 @@
+#!/bin/bash
+# The law of who may use what: shell -> bindings -> profile -> tensor <- kernels, and the few files that alone
+# know Lua, CUDA, the line editor and OpenMP. Ends by breaking each rule in a scratch tree, to see it fail.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
+. "$root/tests/tools/tap.sh"
+
+# Prints the C of the tree below the current directory as "FILE:LINE: text", without comments and strings.
+sources() {
+    local files
+    mapfile -t files < <(find tensor kernels profile bindings shell -type f \
+        \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' \) 2>/dev/null | LC_ALL=C sort)
+    [ ${#files[@]} -eq 0 ] || awk -f "$root/tests/tools/strip.awk" "${files[@]}"
+}
+
+# Prints the includes of our own headers that the law does not allow.
+bad_includes() {
+    awk -F: '
+        BEGIN {
+            may["tensor"] = "tensor"; may["kernels"] = "kernels tensor"; may["profile"] = "profile tensor"
+            may["bindings"] = "bindings profile tensor"; may["shell"] = "shell bindings profile tensor"
+        }
+        $3 ~ /^[ \t]*#[ \t]*include[ \t]*"/ {
+            split($3, part, "\"")
+            from = $1; sub(/\/.*/, "", from)
+            to = part[2]; if (to !~ /\//) next
+            if (to ~ /\.\.\//) { print; next }
+            sub(/\/.*/, "", to)
+            if (index(" " may[from] " ", " " to " ") == 0) print
+        }'
+}
+
+# only PATTERN PLACES: the lines that match the extended regular expression outside the places (a regex on the path).
+only() { grep -E "^[^:]*:[0-9]*:.*($1)" | grep -Ev "^($2)[^:]*:"; }
+
+inc='#[ \t]*include[ \t]*[<"]'
+w='(^|[^A-Za-z0-9_])'
+cuda_places='tensor/device_cuda\.c|kernels/cuda/|profile/cupti\.c'
+cuda_headers="$inc(cuda|cudnn|cublas|cusolver|cusparse|cufft|curand|cupti|cub/|thrust/|nvtx|nvToolsExt|nvrtc|driver_types)"
+blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSymbol)?|cudaMemset|cudaMalloc(Host|Managed)?'
+blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
+
+rules=(includes lua cuda blocking exit editor openmp drain relative)
+declare -A name=(
+    [includes]="includes point only down: shell, bindings, profile, tensor; kernels to tensor"
+    [lua]="lua.h is known in bindings/ and shell/ only"
+    [cuda]="CUDA headers are known in device_cuda.c, kernels/cuda/ and cupti.c only"
+    [blocking]="CUDA calls that block are made in device_cuda.c only"
+    [exit]="nothing below the shell ends the program"
+    [editor]="the line editor is known in shell/line.c only"
+    [openmp]="OpenMP regions are in kernels/cpu/parallel.c only"
+    [drain]="a device is drained from the one gate, tensor/device.c, only"
+    [relative]="no header of ours is included without its folder from another one")
+
+# check RULE: prints what breaks it in the tree below the current directory.
+check() {
+    case $1 in
+        includes) sources | bad_includes ;;
+        lua) sources | only "$inc(lua|lauxlib|lualib)" 'bindings/|shell/' ;;
+        cuda) sources | only "$cuda_headers" "$cuda_places" ;;
+        blocking) sources | only "$w($blocking)[ \t]*\(" 'tensor/device_cuda\.c' ;;
+        exit) sources | only "$w(exit|_exit|_Exit|quick_exit|abort|assert|__builtin_trap)[ \t]*\(" 'shell/' ;;
+        editor) sources | only "$inc(histedit|editline|readline)" 'shell/line\.c' ;;
+        openmp) sources | only "${inc}omp\.h|(#[ \t]*pragma|_Pragma\()[ \t]*\"*[ \t]*omp[ \t]+(parallel|for|task|sections|single|barrier|critical|teams)" \
+            'kernels/cpu/parallel\.c' ;;
+        drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device\.c' ;;
+        relative) sources | awk -F: '$3 ~ /^[ \t]*#[ \t]*include[ \t]*"[^\/]*"/ {
+                split($3, part, "\""); dir = $1; sub(/\/[^\/]*$/, "", dir)
+                if ((getline line < (dir "/" part[2])) < 0) print; else close(dir "/" part[2]) }' ;;
+    esac
+}
+
+cd "$root" || exit 1
+for rule in "${rules[@]}"; do
+    tap_empty "$(check "$rule")" "${name[$rule]}"
+done
+
+# broken RULE FILE LINE: RULE must object to LINE in FILE, and no other rule to a line that only looks like it.
+broken() {
+    rm -rf "$TMPDIR/tree"
+    mkdir -p "$TMPDIR/tree/$(dirname "$2")"
+    printf '%s\n' "$3" >"$TMPDIR/tree/$2"
+    [ -n "$(cd "$TMPDIR/tree" && check "$1")" ]
+    tap_ok $? "rule $1 objects to $3 in $2"
+}
+allowed() {
+    rm -rf "$TMPDIR/tree"
+    mkdir -p "$TMPDIR/tree/$(dirname "$2")"
+    printf '%s\n' "$3" >"$TMPDIR/tree/$2"
+    tap_empty "$(cd "$TMPDIR/tree" && check "$1")" "rule $1 allows $3 in $2"
+}
+TMPDIR=$(mktemp -d)
+trap 'rm -rf "$TMPDIR"' EXIT
+broken includes tensor/op.c '#include "profile/record.h"'
+broken includes kernels/cpu/matmul.c '#include "bindings/bind.h"'
+broken includes profile/sync.c '#include "kernels/kernel.h"'
+broken includes tensor/op.c '#include "../profile/record.h"'
+allowed includes shell/main.c '#include "tensor/tensor.h"'
+broken lua profile/table.c '#include <lua.h>'
+broken lua tensor/op.c '#  include "lauxlib.h" /* why */'
+allowed lua tensor/op.c '/* #include <lua.h> */'
+broken cuda tensor/device.c '#include <cuda_runtime_api.h>'
+allowed cuda kernels/cuda/sort.cu '#include <cub/cub.cuh>'
+broken blocking kernels/cuda/sort.cu 'cudaStreamSynchronize(s);'
+broken blocking profile/cupti.c '    return cudaMemcpy (a, b, n, kind);'
+allowed blocking kernels/cuda/sort.cu 'cudaMemcpyAsync(a, b, n, kind, s); cudaMallocAsync(&p, n, s); cudaFreeAsync(p, s);'
+broken exit tensor/op.c '    if (!t) abort();'
+broken exit kernels/cpu/index.c 'assert(i < n);'
+broken exit bindings/bind.c 'exit(1);'
+allowed exit tensor/op.c '_Static_assert(sizeof(int) == 4, "exit(1)"); at_exit(f); /* exit(1) */ s = "abort()";'
+allowed exit shell/main.c 'exit(1);'
+broken editor shell/repl.c '#include <histedit.h>'
+broken openmp kernels/cpu/reduce.c '#pragma omp parallel for'
+broken openmp tensor/op.c '#define PAR _Pragma("omp parallel for")'
+broken openmp tensor/op.c '#include <omp.h>'
+allowed openmp kernels/cpu/reduce.c '#pragma omp simd reduction(+ : s)'
+broken drain bindings/lua_tensor.c 's->dev->vt->drain(s);'
+broken relative bindings/lua_tensor.c '#include "tensor.h"'
+tap_done

@@ -94,7 +94,7 @@ step() {
 
 # One build at a time in a tree: whoever comes second waits.
 lock() {
-    mkdir -p "$root/build" 2>/dev/null && { : >>"$root/build/.lock"; } 2>/dev/null ||
+    mkdir -p "$root/build" 2>/dev/null && (: >>"$root/build/.lock") 2>/dev/null && [ -w "$root/build" ] ||
         die "cannot write to $root/build; does it belong to another user?"
     exec 9>>"$root/build/.lock"
     flock -n 9 && return

@@ -1,0 +1,207 @@
+/* Tensors from nothing: fill, full, empty, arange, eye; and copy, which converts and straightens layouts. */
+#include <string.h>
+
+#include "kernels/kernel.h"
+
+enum { GRAIN = 65536, TILE = 16 };
+
+typedef struct fill_ctx {
+    gp_loop loop;
+    char value[8];
+    size_t size;
+} fill_ctx;
+
+static void fill_row(char *p, int64_t step, int64_t n, const char *value, size_t size) {
+    if (size == 4 && step == 4) {
+        uint32_t v;
+        memcpy(&v, value, 4);
+        for (int64_t i = 0; i < n; i++) ((uint32_t *)p)[i] = v;
+    } else if (size == 8 && step == 8) {
+        uint64_t v;
+        memcpy(&v, value, 8);
+        for (int64_t i = 0; i < n; i++) ((uint64_t *)p)[i] = v;
+    } else if (size == 1 && step == 1) {
+        memset(p, value[0], (size_t)n);
+    } else {
+        for (int64_t i = 0; i < n; i++) memcpy(p + i * step, value, size);
+    }
+}
+
+static void fill_rows(void *ctx, int64_t begin, int64_t end) {
+    fill_ctx *f = ctx;
+    int last = f->loop.ndim - 1;
+    int64_t width = f->loop.dim[last];
+    for (int64_t at = begin; at < end;) {
+        char *p[GP_LOOP_MAX];
+        int64_t n = width - at % width < end - at ? width - at % width : end - at;
+        gp_loop_at(&f->loop, at, p);
+        fill_row(p[0], f->loop.stride[0][last], n, f->value, f->size);
+        at += n;
+    }
+}
+
+static bool fill_with(const gp_array *out, const gp_value *v) {
+    fill_ctx f = {.size = gp_dtype_size((gp_dtype)out->dtype)};
+    gp_scalar s = {.is_float = v->is_float};
+    if (v->is_float) s.f = v->f;
+    else s.i = v->i;
+    gp_scalar_store((gp_dtype)out->dtype, f.value, s);
+    gp_loop_init(&f.loop, 1, &out);
+    gp_parallel(out->numel, GRAIN, fill_rows, &f);
+    return true;
+}
+
+bool CPU(fill)(const gp_call *c) { return fill_with(gp_out(c, 0), &c->arg[1]); }
+bool CPU(full)(const gp_call *c) { return fill_with(gp_out(c, 0), &c->arg[1]); }
+bool CPU(zeros)(const gp_call *c) { return fill_with(gp_out(c, 0), &(gp_value){.i = 0}); }
+bool CPU(ones)(const gp_call *c) { return fill_with(gp_out(c, 0), &(gp_value){.i = 1}); }
+bool CPU(empty)(const gp_call *c) { return true; }
+
+bool CPU(eye)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0);
+    size_t size = gp_dtype_size((gp_dtype)out->dtype);
+    char one[8];
+    gp_scalar_store((gp_dtype)out->dtype, one, (gp_scalar){.i = 1});
+    memset(out->data, 0, (size_t)out->numel * size);
+    for (int64_t i = 0; i < out->dim[0] && i < out->dim[1]; i++) memcpy(out->data + (i * out->dim[1] + i) * (int64_t)size, one, size);
+    return true;
+}
+
+typedef struct arange_ctx {
+    const gp_call *c;
+    gp_store store;
+    bool integers;
+} arange_ctx;
+
+static double as_double(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
+
+static void arange_part(void *ctx, int64_t begin, int64_t end) {
+    arange_ctx *a = ctx;
+    const gp_array *out = gp_out(a->c, 0);
+    const gp_value *first = &a->c->arg[0], *step = &a->c->arg[2];
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)out->dtype);
+    union {
+        double f[GP_BLOCK];
+        int64_t i[GP_BLOCK];
+    } buf;
+    for (int64_t at = begin; at < end; at += GP_BLOCK) {
+        int64_t n = end - at < GP_BLOCK ? end - at : GP_BLOCK;
+        for (int64_t k = 0; k < n; k++)
+            if (a->integers) buf.i[k] = first->i + (at + k) * step->i;
+            else buf.f[k] = as_double(first) + (double)(at + k) * as_double(step);
+        a->store(out->data + at * size, size, &buf, n);
+    }
+}
+
+bool CPU(arange)(const gp_call *c) {
+    arange_ctx a = {.c = c, .integers = !c->arg[0].is_float && !c->arg[2].is_float};
+    a.store = gp_store_fn(a.integers ? GP_CT_i64 : GP_CT_f64, (gp_dtype)gp_out(c, 0)->dtype);
+    gp_parallel(gp_out(c, 0)->numel, GRAIN, arange_part, &a);
+    return true;
+}
+
+/* ---- copy ---- */
+
+typedef struct copy_ctx {
+    gp_loop loop;
+    size_t size;     /* same dtype: bytes of an element */
+    gp_load load;    /* else: through a compute type */
+    gp_store store;
+} copy_ctx;
+
+#define MOVE(T)                                                                                              \
+    static void move_##T(char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {                        \
+        if (ds == sizeof(T)) {                                                                               \
+            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = *(const T *)(s + i * ss);                          \
+        } else {                                                                                             \
+            for (int64_t i = 0; i < n; i++) *(T *)(d + i * ds) = *(const T *)(s + i * ss);                   \
+        }                                                                                                    \
+    }
+MOVE(uint8_t)
+MOVE(uint16_t)
+MOVE(uint32_t)
+MOVE(uint64_t)
+
+static void move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size) {
+    if (ds == (int64_t)size && ss == (int64_t)size) memcpy(d, s, (size_t)n * size);
+    else if (size == 4) move_uint32_t(d, ds, s, ss, n);
+    else if (size == 8) move_uint64_t(d, ds, s, ss, n);
+    else if (size == 2) move_uint16_t(d, ds, s, ss, n);
+    else move_uint8_t(d, ds, s, ss, n);
+}
+
+static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
+    int last = k->loop.ndim - 1;
+    int64_t ds = k->loop.stride[0][last], ss = k->loop.stride[1][last];
+    if (!k->load) {
+        move_row(d, ds, s, ss, n, k->size);
+        return;
+    }
+    char buf[GP_BLOCK * 8];
+    for (int64_t i = 0; i < n; i += GP_BLOCK) {
+        int64_t m = n - i < GP_BLOCK ? n - i : GP_BLOCK;
+        k->load(buf, s + i * ss, ss, m);
+        k->store(d + i * ds, ds, buf, m);
+    }
+}
+
+static void copy_rows(void *ctx, int64_t begin, int64_t end) {
+    copy_ctx *k = ctx;
+    int64_t width = k->loop.dim[k->loop.ndim - 1];
+    for (int64_t at = begin; at < end;) {
+        char *p[GP_LOOP_MAX];
+        int64_t n = width - at % width < end - at ? width - at % width : end - at;
+        gp_loop_at(&k->loop, at, p);
+        copy_row(k, p[0], p[1], n);
+        at += n;
+    }
+}
+
+/* A transposed copy: tiles of TILE x TILE keep both the lines read and the lines written in the cache. Units are tile rows of the last two dims. */
+static void copy_tiles(void *ctx, int64_t begin, int64_t end) {
+    copy_ctx *k = ctx;
+    gp_loop *l = &k->loop;
+    int inner = l->ndim - 1, outer = l->ndim - 2;
+    int64_t rows = l->dim[outer], cols = l->dim[inner], bands = (rows + TILE - 1) / TILE;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t r0 = b % bands * TILE, r1 = r0 + TILE < rows ? r0 + TILE : rows;
+        char *p[GP_LOOP_MAX];
+        gp_loop_at(l, (b / bands) * rows * cols, p);
+        for (int64_t c0 = 0; c0 < cols; c0 += TILE) {
+            int64_t n = cols - c0 < TILE ? cols - c0 : TILE;
+            for (int64_t r = r0; r < r1; r++)
+                move_row(p[0] + r * l->stride[0][outer] + c0 * l->stride[0][inner], l->stride[0][inner],
+                         p[1] + r * l->stride[1][outer] + c0 * l->stride[1][inner], l->stride[1][inner], n, k->size);
+        }
+    }
+}
+
+static bool transposed(const copy_ctx *k) {
+    const gp_loop *l = &k->loop;
+    int inner = l->ndim - 1;
+    if (k->load || l->ndim < 2 || l->dim[inner] < TILE || l->dim[inner - 1] < TILE) return false;
+    return l->stride[1][inner] > (int64_t)k->size * 4 && l->stride[1][inner - 1] == (int64_t)k->size;
+}
+
+/* The compute type that loses nothing on the way between two dtypes: the source's, unless the target's is the wider float. */
+static gp_ctype between(gp_dtype from, gp_dtype to) { return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from); }
+
+bool CPU(copy)(const gp_call *c) {
+    const gp_array *arrays[2] = {gp_out(c, 0), gp_in(c, 0)};
+    gp_dtype to = (gp_dtype)arrays[0]->dtype, from = (gp_dtype)arrays[1]->dtype;
+    if (arrays[0]->numel == 0) return true;
+    copy_ctx k = {.size = gp_dtype_size(to)};
+    if (to != from) {
+        gp_ctype ct = between(from, to);
+        k.load = gp_load_fn(from, ct);
+        k.store = gp_store_fn(ct, to);
+    }
+    gp_loop_init(&k.loop, 2, arrays);
+    if (transposed(&k)) {
+        int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
+        gp_parallel(k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE), 1 + GRAIN / (TILE * cols), copy_tiles, &k);
+    } else {
+        gp_parallel(arrays[0]->numel, GRAIN, copy_rows, &k);
+    }
+    return true;
+}

@@ -1,0 +1,231 @@
+/* Elementwise ops of the table: each row's formula becomes a loop over contiguous blocks per compute type; one driver feeds them any layout and dtype. */
+#include "kernels/kernel.h"
+
+#include <string.h>
+
+#include "kernels/cpu/math.h"
+
+/* A block of n elements: out, up to three inputs, and a PARAM row's p and q. */
+typedef void (*block_fn)(int64_t n, void *out, const void *const *in, double p, double q);
+
+#undef bool /* a row of dtype.def */
+/* ---- the loops, from the formulas ---- */
+
+#define T_f32 float
+#define T_f64 double
+#define T_i32 int32_t
+#define T_i64 int64_t
+/* Signed overflow is undefined in C, and wraps in a tensor: integer formulas are compiled with -fwrapv. */
+#define LOOP(name, R, T, vars, ...)                                                            \
+    static void name(int64_t n, void *out, const void *const *in, double p_, double q_) {      \
+        R *restrict o = out;                                                                   \
+        vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }            \
+    }
+#define IN1(T) const T *u = in[0];
+#define IN2(T) const T *u = in[0], *v = in[1];
+#define IN3(T) const T *u = in[0], *v = in[1], *w = in[2];
+#define INP(T) const T *u = in[0]; const T p = (T)p_, q = (T)q_; (void)p, (void)q;
+
+#define UNARY1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);)
+#define PARAM1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);)
+#define BINARY1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (T_##t)(y);)
+#define COMPARE1(n, t, y) LOOP(loop_##n##_##t, uint8_t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (uint8_t)(y);)
+#define TERNARY1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, IN3, const T_##t a = u[i], b = v[i], c = w[i]; o[i] = (T_##t)(y);)
+
+/* Which compute types a row's types ask for. */
+#define EACH_FLOAT(M, n, y) M(n, f32, y) M(n, f64, y)
+#define EACH_FLOATS(M, n, y) EACH_FLOAT(M, n, y)
+#define EACH_INTS(M, n, y) M(n, i32, y) M(n, i64, y)
+#define EACH_REAL(M, n, y) EACH_FLOAT(M, n, y) EACH_INTS(M, n, y)
+#define EACH_ALL(M, n, y) EACH_REAL(M, n, y)
+
+#define UNARY(n, ty, y, ...) EACH_##ty(UNARY1, n, y)
+#define PARAM(n, ty, sig, y, ...) EACH_##ty(PARAM1, n, y)
+#define BINARY(n, ty, y, ...) EACH_##ty(BINARY1, n, y)
+#define COMPARE(n, ty, y, ...) EACH_##ty(COMPARE1, n, y)
+#define TERNARY(n, ty, y, ...) EACH_##ty(TERNARY1, n, y)
+#include "tensor/ops.def"
+
+/* ---- the driver ---- */
+
+enum { MOST_IN = 3, GRAIN = 32768 };
+
+typedef struct operand {
+    gp_load load;   /* NULL: elements are of compute type already and lie side by side */
+    int64_t step;   /* bytes between elements in a row */
+    _Bool constant;  /* the block holds one value for the whole row */
+} operand;
+
+typedef struct run {
+    gp_loop loop;
+    block_fn fn;
+    int nin;
+    gp_ctype ct;
+    size_t out_size;   /* bytes per element that fn writes */
+    gp_store store;    /* NULL: fn writes the output itself */
+    operand in[MOST_IN];
+    double p, q;
+    char numbers[MOST_IN][8]; /* number operands, in compute type */
+    _Atomic int fault;
+} run;
+
+/* Elements i … i+n of a row whose operands begin at p. */
+static void run_block(const run *r, char *const *p, int64_t i, int64_t n, char (*buf)[GP_BLOCK * 8]) {
+    const void *in[MOST_IN];
+    for (int k = 0; k < r->nin; k++) {
+        const operand *o = &r->in[k];
+        if (o->constant) {
+            in[k] = buf[k];
+        } else if (o->load) {
+            o->load(buf[k], p[k + 1] + i * o->step, o->step, n);
+            in[k] = buf[k];
+        } else {
+            in[k] = p[k + 1] + i * o->step;
+        }
+    }
+    int64_t ostep = r->loop.stride[0][r->loop.ndim - 1];
+    if (!r->store) {
+        r->fn(n, p[0] + i * ostep, in, r->p, r->q);
+        return;
+    }
+    r->fn(n, buf[MOST_IN], in, r->p, r->q);
+    r->store(p[0] + i * ostep, ostep, buf[MOST_IN], n);
+}
+
+/* Fills the blocks of operands that do not change along a row. */
+static void fill_constants(const run *r, char *const *p, int64_t n, char (*buf)[GP_BLOCK * 8]) {
+    for (int k = 0; k < r->nin; k++) {
+        if (!r->in[k].constant) continue;
+        if (r->in[k].load) r->in[k].load(buf[k], p[k + 1], 0, n);
+        else gp_load_fn((gp_dtype)gp_ctype_dtype[r->ct], r->ct)(buf[k], p[k + 1], 0, n);
+    }
+}
+
+static void run_rows(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
+    int64_t width = r->loop.dim[r->loop.ndim - 1];
+    char *p[GP_LOOP_MAX];
+    cpu_fault = 0;
+    for (int64_t at = begin; at < end;) {
+        int64_t row = at / width * width, i = at - row, stop = end - row < width ? end - row : width;
+        gp_loop_at(&r->loop, row, p);
+        fill_constants(r, p, stop - i < GP_BLOCK ? stop - i : GP_BLOCK, buf);
+        for (; i < stop; i += GP_BLOCK) run_block(r, p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK, buf);
+        at = row + stop;
+    }
+    if (cpu_fault) r->fault |= cpu_fault;
+}
+
+static _Bool tell_fault(const gp_call *c, int fault) {
+    if (fault & FAULT_DIV_ZERO) return gp_fail("%s: integer division by zero", c->op->name);
+    if (fault & FAULT_NEG_POW) return gp_fail("%s: an integer raised to a negative integer; convert to a float dtype first", c->op->name);
+    return true;
+}
+
+/* Number operands take part as arrays of one element that never moves. */
+static void number_operand(run *r, int k, const gp_value *v, gp_array *a) {
+    gp_scalar s = {.is_float = v->is_float};
+    if (v->is_float) s.f = v->f;
+    else s.i = v->i;
+    gp_scalar_store((gp_dtype)gp_ctype_dtype[r->ct], r->numbers[k], s);
+    *a = (gp_array){.data = r->numbers[k], .numel = 1, .dtype = gp_ctype_dtype[r->ct], .contiguous = true};
+}
+
+/* All operands contiguous, of compute type and one shape: one call, no set-up. */
+static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_array *out, int nin, gp_dtype result) {
+    if (out->numel > GRAIN || !out->contiguous || out->dtype != result) return false;
+    const void *in[MOST_IN];
+    for (int k = 0; k < nin; k++) {
+        if (c->arg[k].kind != GP_TENSOR) return false;
+        const gp_array *a = c->arg[k].a;
+        if (a->dtype != gp_ctype_dtype[ct] || !a->contiguous || a->numel != out->numel) return false;
+        in[k] = a->data;
+    }
+    cpu_fault = 0;
+    fn(out->numel, out->data, in, 0, 0);
+    return true;
+}
+
+static void set_up(run *r, const gp_call *c, const gp_array *out, gp_dtype result) {
+    gp_array number[MOST_IN];
+    const gp_array *arrays[1 + MOST_IN] = {out};
+    for (int k = 0; k < r->nin; k++) {
+        if (c->arg[k].kind == GP_NUMBER) number_operand(r, k, &c->arg[k], &number[k]);
+        arrays[k + 1] = c->arg[k].kind == GP_NUMBER ? &number[k] : c->arg[k].a;
+    }
+    gp_loop_init(&r->loop, 1 + r->nin, arrays);
+    int last = r->loop.ndim - 1;
+    for (int k = 0; k < r->nin; k++) {
+        operand *o = &r->in[k];
+        gp_dtype dt = (gp_dtype)arrays[k + 1]->dtype;
+        o->step = r->loop.stride[k + 1][last];
+        o->constant = o->step == 0;
+        _Bool direct = dt == gp_ctype_dtype[r->ct] && (o->constant || o->step == gp_ctype_size[r->ct]);
+        o->load = direct ? NULL : gp_load_fn(dt, r->ct);
+    }
+    _Bool direct = out->dtype == result && (r->loop.stride[0][last] == (int64_t)gp_dtype_size(result) || r->loop.dim[last] == 1);
+    if (direct) r->store = NULL;
+    else r->store = result == GP_bool ? NULL : gp_store_fn(r->ct, (gp_dtype)out->dtype);
+}
+
+/* Comparisons write bool; a strided or converted target goes through i32. */
+static void widen_bool(char *dst, int64_t step, const void *src, int64_t n) {
+    const uint8_t *s = src;
+    for (int64_t i = 0; i < n; i++) *(uint8_t *)(dst + i * step) = s[i];
+}
+#define BOOL_TO(name, type, kind)                                                              \
+    static void bool_to_##name(char *dst, int64_t step, const void *src, int64_t n) {          \
+        const uint8_t *s = src;                                                                \
+        float one = 1, zero = 0;                                                               \
+        char ones[8], zeros[8];                                                                \
+        gp_store_fn(GP_CT_f32, GP_##name)(ones, 8, &one, 1);                                   \
+        gp_store_fn(GP_CT_f32, GP_##name)(zeros, 8, &zero, 1);                                 \
+        for (int64_t i = 0; i < n; i++) memcpy(dst + i * step, s[i] ? ones : zeros, sizeof(type)); \
+    }
+#define DTYPE(name, type, kind) BOOL_TO(name, type, kind)
+#include "tensor/dtype.def"
+static gp_store bool_store(gp_dtype to) {
+    static const gp_store fns[GP_DTYPES] = {
+#define DTYPE(name, type, kind) bool_to_##name,
+#include "tensor/dtype.def"
+    };
+    return to == GP_bool ? widen_bool : fns[to];
+}
+
+static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bool compare) {
+    const gp_array *out = gp_out(c, 0);
+    gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
+    gp_dtype result = compare ? GP_bool : (gp_dtype)gp_ctype_dtype[ct];
+    if (out->numel == 0) return true;
+    if (c->op->kind != GP_PARAM && run_plain(c, fns[ct], ct, out, nin, result)) return tell_fault(c, cpu_fault);
+    run r = {.fn = fns[ct], .nin = nin, .ct = ct};
+    set_up(&r, c, out, result);
+    if (compare && (out->dtype != GP_bool || (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1))) r.store = bool_store((gp_dtype)out->dtype);
+    if (c->op->kind == GP_PARAM) {
+        r.p = gp_given(c, 1) ? (c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float ? (double)c->arg[1].i : c->arg[1].f) : -INFINITY;
+        r.q = gp_given(c, 2) ? (c->arg[2].kind == GP_NUMBER && !c->arg[2].is_float ? (double)c->arg[2].i : c->arg[2].f) : INFINITY;
+    }
+    gp_parallel(out->numel, GRAIN, run_rows, &r);
+    return tell_fault(c, r.fault);
+}
+
+/* ---- a kernel a row ---- */
+
+#define TABLE_FLOAT(n) {loop_##n##_f32, loop_##n##_f64, NULL, NULL}
+#define TABLE_FLOATS(n) TABLE_FLOAT(n)
+#define TABLE_INTS(n) {NULL, NULL, loop_##n##_i32, loop_##n##_i64}
+#define TABLE_REAL(n) {loop_##n##_f32, loop_##n##_f64, loop_##n##_i32, loop_##n##_i64}
+#define TABLE_ALL(n) TABLE_REAL(n)
+#define KERNEL(n, ty, nin, compare)                              \
+    _Bool CPU(n)(const gp_call *c);                               \
+    _Bool CPU(n)(const gp_call *c) {                              \
+        static const block_fn fns[GP_CTYPES] = TABLE_##ty(n);    \
+        return run_elementwise(c, fns, nin, compare);            \
+    }
+#define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)
+#define PARAM(n, ty, ...) KERNEL(n, ty, 1, false)
+#define BINARY(n, ty, ...) KERNEL(n, ty, 2, false)
+#define COMPARE(n, ty, ...) KERNEL(n, ty, 2, true)
+#define TERNARY(n, ty, ...) KERNEL(n, ty, 3, false)
+#include "tensor/ops.def"

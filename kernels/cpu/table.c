@@ -1,0 +1,55 @@
+/* The CPU kernels by op id, once per instruction set; and the choice among the sets at start. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernel.h"
+
+#define ROW(n) bool CPU(n)(const gp_call *c);
+#define UNARY(n, ...) ROW(n)
+#define PARAM(n, ...) ROW(n)
+#define BINARY(n, ...) ROW(n)
+#define COMPARE(n, ...) ROW(n)
+#define TERNARY(n, ...) ROW(n)
+#define REDUCE(n, ...) ROW(n)
+#define RANDOM(n, ...) ROW(n)
+#define CUSTOM(n, ...) ROW(n)
+#include "tensor/ops.def"
+#undef ROW
+
+extern const gp_kernel GP_NAME(gp_kernels)[GP_OPS];
+const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
+#define ROW(n) [OP_##n] = CPU(n),
+#define UNARY(n, ...) ROW(n)
+#define PARAM(n, ...) ROW(n)
+#define BINARY(n, ...) ROW(n)
+#define COMPARE(n, ...) ROW(n)
+#define TERNARY(n, ...) ROW(n)
+#define REDUCE(n, ...) ROW(n)
+#define RANDOM(n, ...) ROW(n)
+#define CUSTOM(n, ...) ROW(n)
+#include "tensor/ops.def"
+};
+
+#ifdef GP_ISA_base
+#if defined(__x86_64__)
+extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
+/* GPUSH_ISA=base, v3 or v4 asks for less than the processor can do. */
+const gp_kernel *gp_cpu_kernels(void) {
+    const char *ask = getenv("GPUSH_ISA");
+    bool v4 = __builtin_cpu_supports("x86-64-v4"), v3 = __builtin_cpu_supports("x86-64-v3");
+    if (ask && !strcmp(ask, "base")) return gp_kernels_base;
+    if (ask && !strcmp(ask, "v3")) v4 = false;
+    return v4 ? gp_kernels_v4 : v3 ? gp_kernels_v3 : gp_kernels_base;
+}
+#else
+const gp_kernel *gp_cpu_kernels(void) { return gp_kernels_base; }
+#endif
+
+gp_ctype gp_compute_type(gp_dtype dt) {
+    static const uint8_t ct[GP_DTYPES] = {
+        [GP_bool] = GP_CT_i32, [GP_u8] = GP_CT_i32,  [GP_i8] = GP_CT_i32,   [GP_i16] = GP_CT_i32, [GP_i32] = GP_CT_i32,
+        [GP_i64] = GP_CT_i64,  [GP_f16] = GP_CT_f32, [GP_bf16] = GP_CT_f32, [GP_f32] = GP_CT_f32, [GP_f64] = GP_CT_f64,
+    };
+    return (gp_ctype)ct[dt];
+}
+#endif

@@ -1,0 +1,64 @@
+/* What kernels share: names per instruction set, access to arguments, loops over strided arrays, and the parallel loop. */
+#ifndef GP_KERNEL_H
+#define GP_KERNEL_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tensor/error.h"
+#include "tensor/op.h"
+
+/* kernels/cpu is compiled once per instruction set (GP_ISA): every name that crosses a file there gets the set's suffix. A function shared by
+   kernel files is declared as `#define cpu_thing GP_NAME(cpu_thing)` above its prototype. */
+#ifndef GP_ISA
+#define GP_ISA base
+#endif
+#define GP_PASTE2(a, b) a##_##b
+#define GP_PASTE(a, b) GP_PASTE2(a, b)
+#define GP_NAME(name) GP_PASTE(name, GP_ISA)
+/* The CPU kernel of op `name`: `bool CPU(matmul)(const gp_call *c)`. */
+#define CPU(name) GP_PASTE(cpu_##name, GP_ISA)
+
+/* Output i and tensor argument i as arrays; NULL for an absent argument. */
+static inline const gp_array *gp_out(const gp_call *c, int i) { return c->outa[i]; }
+static inline const gp_array *gp_in(const gp_call *c, int i) { return gp_given(c, i) ? c->arg[i].a : NULL; }
+
+/* Runs body(ctx, begin, end) over [0, n) in pieces of at least grain, on the pool's threads; on one thread inside a worker, or when n is small.
+   Bodies call nothing that waits. A kernel that can fail notes it in ctx and fails after the loop. */
+typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
+#define gp_parallel GP_NAME(gp_parallel)
+void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
+
+/* One loop over up to GP_LOOP_MAX arrays of one (broadcast) shape: dims joined where all arrays allow, the fastest last. Strides in bytes. */
+#define GP_LOOP_MAX 5
+typedef struct gp_loop {
+    int n, ndim; /* arrays; dims, at least 1 */
+    int64_t numel;
+    int64_t dim[GP_MAX_DIM];
+    int64_t stride[GP_LOOP_MAX][GP_MAX_DIM];
+    char *data[GP_LOOP_MAX];
+} gp_loop;
+/* Arrays are broadcast to arrays[0]'s shape; dims are sorted by the strides of arrays[0], then joined. */
+#define gp_loop_init GP_NAME(gp_loop_init)
+void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
+/* Addresses of the row that holds element i of the loop: rows are dim[ndim-1] long. */
+#define gp_loop_at GP_NAME(gp_loop_at)
+void gp_loop_at(const gp_loop *l, int64_t i, char **p);
+
+/* Conversion of n elements between a dtype in memory (src, step bytes apart) and a contiguous buffer of compute type. */
+typedef enum gp_ctype { GP_CT_f32, GP_CT_f64, GP_CT_i32, GP_CT_i64, GP_CTYPES } gp_ctype;
+gp_ctype gp_compute_type(gp_dtype dt);
+static const uint8_t gp_ctype_size[GP_CTYPES] = {4, 8, 4, 8};
+static const uint8_t gp_ctype_dtype[GP_CTYPES] = {GP_f32, GP_f64, GP_i32, GP_i64};
+typedef void (*gp_load)(void *dst, const char *src, int64_t step, int64_t n);
+typedef void (*gp_store)(char *dst, int64_t step, const void *src, int64_t n);
+#define gp_load_fn GP_NAME(gp_load_fn)
+gp_load gp_load_fn(gp_dtype from, gp_ctype to);
+#define gp_store_fn GP_NAME(gp_store_fn)
+gp_store gp_store_fn(gp_ctype from, gp_dtype to);
+
+/* Elements per block where data is converted on the way: 3 blocks of 8-byte elements stay in the first-level cache. */
+enum { GP_BLOCK = 1024 };
+
+#endif

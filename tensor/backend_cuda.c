@@ -1,0 +1,54 @@
+/* Finds the CUDA plug-in and asks it for its device table, on first use. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/backends.h"
+#include "tensor/error.h"
+
+static char reason[512];
+
+/* The plug-in beside the program or module, in GPUSH_CUDA_PLUGIN, or where the linker looks. */
+static void *open_plugin(void) {
+    const char *env = getenv("GPUSH_CUDA_PLUGIN");
+    if (env) return dlopen(env, RTLD_NOW | RTLD_LOCAL);
+    Dl_info here;
+    char path[PATH_MAX];
+    static const char *const places[] = {"libgpush_cuda.so", "lib/libgpush_cuda.so", "../lib/gpush/libgpush_cuda.so", "../../gpush/libgpush_cuda.so"};
+    if (dladdr((void *)&gp_cuda_vt, &here) && here.dli_fname && strrchr(here.dli_fname, '/')) {
+        int dir = (int)(strrchr(here.dli_fname, '/') - here.dli_fname);
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            snprintf(path, sizeof path, "%.*s/%s", dir, here.dli_fname, places[i]);
+            void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            if (so) return so;
+        }
+    }
+    return dlopen("libgpush_cuda.so", RTLD_NOW | RTLD_LOCAL);
+}
+
+static const gp_device_vt *load(void) {
+    void *so = open_plugin();
+    if (!so) {
+        snprintf(reason, sizeof reason, "cuda: the plug-in is not there: %s", dlerror());
+        return NULL;
+    }
+    int (*probe)(char *, size_t) = (int (*)(char *, size_t))dlsym(so, "gp_cuda_probe");
+    if (!probe || probe(reason, sizeof reason) < 1) {
+        if (!probe) snprintf(reason, sizeof reason, "cuda: the plug-in is of another version");
+        return dlclose(so), NULL;
+    }
+    const gp_device_vt *(*table)(void) = (const gp_device_vt *(*)(void))dlsym(so, "gp_cuda_table");
+    const gp_device_vt *vt = table ? table() : NULL;
+    if (!vt) snprintf(reason, sizeof reason, "cuda: this version's plug-in only looks for devices; it does not run ops on them");
+    return vt;
+}
+
+const gp_device_vt *gp_cuda_vt(void) {
+    static const gp_device_vt *vt;
+    static bool asked;
+    if (!asked) vt = load(), asked = true;
+    if (!vt) gp_fail("%s", reason);
+    return vt;
+}

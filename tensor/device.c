@@ -1,0 +1,202 @@
+/* The registry of devices, streams, and gp_wait, the only place where the host blocks on a device. */
+#include "tensor/device.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tensor/alloc.h"
+#include "tensor/backends.h"
+#include "tensor/error.h"
+
+enum { MOST_DEVICES = 32, MOST_STREAMS = 64 };
+
+gp_hooks gp_hook;
+bool (*gp_where)(const char **file, int *line);
+
+static gp_device *devices[MOST_DEVICES];
+static int ndevices;
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
+static _Thread_local bool worker;
+static int threads;
+
+static const char *const why_names[] = {
+#define WHY(name) #name,
+#include "tensor/why.def"
+};
+
+const char *gp_why_name(gp_why why) { return why_names[why]; }
+
+uint64_t gp_now_ns(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
+
+/* OMP_NUM_THREADS decides, as for every library in the process; without it all processors this process may run on. */
+int gp_threads(void) {
+    if (!threads) {
+        const char *env = getenv("OMP_NUM_THREADS");
+        int n = env ? atoi(env) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+        gp_set_threads(n);
+    }
+    return worker ? 1 : threads;
+}
+
+void gp_set_threads(int n) { threads = n < 1 ? 1 : n > 256 ? 256 : n; }
+void gp_thread_is_worker(void) { worker = true; }
+bool gp_thread_worker(void) { return worker; }
+
+static gp_device *device_open(const gp_device_vt *vt, int index) {
+    if (ndevices == MOST_DEVICES) return gp_fail_null("no more than %d devices can be open", MOST_DEVICES);
+    gp_device *dev = calloc(1, sizeof *dev);
+    if (!dev) return gp_fail_null("out of memory");
+    dev->vt = vt;
+    dev->index = index;
+    dev->slot = ndevices;
+    if (!strcmp(vt->kind, "cpu")) snprintf(dev->name, sizeof dev->name, "cpu");
+    else snprintf(dev->name, sizeof dev->name, "%s:%d", vt->kind, index);
+    if (!gp_alloc_open(dev) || !gp_stream_new(dev)) return free(dev), NULL;
+    devices[ndevices++] = dev;
+    return dev;
+}
+
+gp_stream *gp_stream_new(gp_device *dev) {
+    if (dev->nstreams == MOST_STREAMS) return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
+    gp_stream *s = calloc(1, sizeof *s);
+    if (!s) return gp_fail_null("out of memory");
+    s->dev = dev;
+    s->index = dev->nstreams;
+    if (!dev->vt->stream_open(s)) return free(s), NULL;
+    dev->streams[dev->nstreams++] = s;
+    return s;
+}
+
+gp_stream *gp_stream_current(gp_device *dev) {
+    gp_stream *s = current[dev->slot];
+    return s ? s : dev->streams[0];
+}
+
+void gp_stream_set_current(gp_stream *s) { current[s->dev->slot] = s; }
+
+static gp_device *find_or_open(const gp_device_vt *vt, int index) {
+    for (int i = 0; i < ndevices; i++)
+        if (devices[i]->vt == vt && devices[i]->index == index) return devices[i];
+    return device_open(vt, index);
+}
+
+gp_device *gp_device_cpu(void) {
+    static gp_device *cpu;
+    if (!cpu) {
+        pthread_mutex_lock(&registry);
+        cpu = find_or_open(&gp_cpu_vt, 0);
+        pthread_mutex_unlock(&registry);
+    }
+    return cpu;
+}
+
+/* Splits "sim:1" into its kind and index; a missing index is 0. */
+static bool split_name(const char *name, char *kind, size_t size, int *index) {
+    size_t n = strcspn(name, ":");
+    if (n == 0 || n >= size) return false;
+    memcpy(kind, name, n);
+    kind[n] = 0;
+    *index = 0;
+    if (!name[n]) return true;
+    char *end;
+    long i = strtol(name + n + 1, &end, 10);
+    if (end == name + n + 1 || *end || i < 0 || i > 99) return false;
+    return *index = (int)i, true;
+}
+
+static gp_device *lookup(const char *kind, int index, const char *name) {
+    if (!strcmp(kind, "gpu")) {
+        const gp_device_vt *vt = gp_cuda_vt();
+        return vt ? find_or_open(vt, index) : lookup("sim", index, name);
+    }
+    if (!strcmp(kind, "cpu") && index == 0) return find_or_open(&gp_cpu_vt, 0);
+    if (!strcmp(kind, "sim")) {
+        if (index >= gp_sim_count()) return gp_fail_null("device '%s': there is only sim:0 … sim:%d (GPUSH_SIM_DEVICES sets how many)", name, gp_sim_count() - 1);
+        return find_or_open(&gp_sim_vt, index);
+    }
+    if (!strcmp(kind, "cuda")) {
+        const gp_device_vt *vt = gp_cuda_vt();
+        return vt ? find_or_open(vt, index) : NULL;
+    }
+    return gp_fail_null("unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)", name);
+}
+
+gp_device *gp_device_get(const char *name) {
+    char kind[16];
+    int index;
+    if (!split_name(name, kind, sizeof kind, &index)) return gp_fail_null("unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)", name);
+    pthread_mutex_lock(&registry);
+    gp_device *dev = lookup(kind, index, name);
+    pthread_mutex_unlock(&registry);
+    return dev;
+}
+
+void gp_device_each(void (*fn)(gp_device *, void *), void *ctx) {
+    for (int i = 0; i < ndevices; i++) fn(devices[i], ctx);
+}
+
+void gp_device_shutdown(void) {
+    for (int i = 0; i < ndevices; i++)
+        for (int s = 0; s < devices[i]->nstreams; s++) devices[i]->vt->stream_close(devices[i]->streams[s]);
+}
+
+bool gp_stream_take_error(gp_stream *s) {
+    if (!atomic_load_explicit(&s->failed, memory_order_acquire)) return false;
+    gp_fail("%s", s->error);
+    atomic_store_explicit(&s->failed, false, memory_order_release);
+    return true;
+}
+
+bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) { return !gp_hook.wait_begin || gp_hook.wait_begin(s, why, what); }
+
+/* Waits, measures, reports: the body of every gp_wait. */
+static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
+    const gp_device_vt *vt = s->dev->vt;
+    uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
+    bool ok = e ? vt->event_drain(e) : vt->drain(s);
+    if (gp_hook.wait_end) gp_hook.wait_end(s, why, what, t0, gp_now_ns(), queued);
+    return ok && !gp_stream_take_error(s);
+}
+
+bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) { return wait_now(s, NULL, why, what); }
+
+bool gp_wait(gp_stream *s, gp_why why, const char *what) {
+    if (!s->dev->vt->busy(s)) return !gp_stream_take_error(s);
+    return gp_wait_allowed(s, why, what) && wait_now(s, NULL, why, what);
+}
+
+bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
+    if (e->stream->dev->vt->event_done(e)) return !gp_stream_take_error(e->stream);
+    return gp_wait_allowed(e->stream, why, what) && wait_now(e->stream, e, why, what);
+}
+
+bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
+    for (int i = 0; i < dev->nstreams; i++)
+        if (!gp_wait(dev->streams[i], why, what)) return false;
+    return true;
+}
+
+bool gp_wait_room(gp_stream *s) {
+    uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
+    bool ok = s->dev->vt->drain_room(s);
+    if (gp_hook.wait_end) gp_hook.wait_end(s, GP_WHY_queue, "launch", t0, gp_now_ns(), queued);
+    return ok;
+}
+
+bool gp_stream_wait_event(gp_stream *s, gp_event *e) {
+    if (e->stream == s) return true;
+    if (e->stream->dev->vt == s->dev->vt) return s->dev->vt->event_wait(s, e);
+    return gp_wait_event(e, GP_WHY_explicit, "wait_event");
+}

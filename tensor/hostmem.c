@@ -1,0 +1,38 @@
+/* Host memory for tensors. */
+#include "tensor/hostmem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { HUGE = 2 << 20 };
+
+/* Maps bytes (a multiple of HUGE) at an address that is a multiple of HUGE, by mapping more and giving back the ends. */
+static void *map_aligned(size_t bytes) {
+    char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    size_t head = (HUGE - (uintptr_t)p % HUGE) % HUGE;
+    if (head) munmap(p, head);
+    munmap(p + head + bytes, HUGE - head);
+    madvise(p + head, bytes, MADV_HUGEPAGE);
+    return p + head;
+}
+
+static size_t rounded(size_t bytes) { return (bytes + HUGE - 1) / HUGE * HUGE; }
+
+void *gp_host_alloc(size_t bytes) {
+    if (bytes >= HUGE) return map_aligned(rounded(bytes));
+    void *p;
+    return posix_memalign(&p, 64, bytes ? bytes : 64) ? NULL : p;
+}
+
+void gp_host_free(void *p, size_t bytes) {
+    if (bytes >= HUGE) munmap(p, rounded(bytes));
+    else free(p);
+}
+
+size_t gp_host_capacity(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages / 10 * 9 * (size_t)size : 0;
+}

@@ -1,0 +1,15 @@
+/* Host memory for tensors: 64-byte aligned, huge pages for large blocks. */
+#ifndef GP_HOSTMEM_H
+#define GP_HOSTMEM_H
+
+#include <stddef.h>
+
+/* NULL when out of memory. Blocks of 2 MiB and more are mapped on their own and ask for huge pages, which saves most page faults. */
+void *gp_host_alloc(size_t bytes);
+/* bytes as given to gp_host_alloc. */
+void gp_host_free(void *p, size_t bytes);
+
+/* Bytes that tensors may take: nine tenths of the machine's memory. */
+size_t gp_host_capacity(void);
+
+#endif

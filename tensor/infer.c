@@ -1,0 +1,272 @@
+/* Shape and dtype rules of elementwise ops, reductions and creation. */
+#include "tensor/infer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+gp_device *gp_default_device;
+gp_dtype gp_default_dtype = GP_f32;
+
+gp_device *gp_infer_device(const gp_call *c) {
+    gp_device *dev = NULL;
+    for (int i = 0; i < c->nargs; i++) {
+        const gp_value *v = &c->arg[i];
+        int n = v->kind == GP_TENSOR ? 1 : v->kind == GP_LIST ? v->n : 0;
+        for (int j = 0; j < n; j++) {
+            gp_device *d = (v->kind == GP_TENSOR ? v->t : v->list[j])->storage->dev;
+            if (!dev) dev = d;
+            else if (dev != d) return gp_fail_null("%s: tensors are on different devices: %s and %s (argument %d)", c->op->name, dev->name, d->name, i + 1);
+        }
+    }
+    return dev ? dev : gp_fail_null("%s: expected a tensor", c->op->name);
+}
+
+void gp_meta_like(gp_meta *m, int i, const gp_tensor *x, gp_dtype dt) {
+    m->out[i].shape = gp_tensor_shape(x);
+    m->out[i].dtype = dt;
+    m->dev = x->storage->dev;
+    m->n = i + 1;
+}
+
+bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask) {
+    *mask = ndim ? ((uint64_t)1 << ndim) - 1 : 0;
+    if (!gp_given(c, i)) return true;
+    int n, dim;
+    const int64_t *v = gp_ints(c, i, &n);
+    if (n == 0) return true;
+    uint64_t seen = 0;
+    for (int k = 0; k < n; k++) {
+        if (!gp_dim_wrap(c->op->name, v[k], ndim, &dim)) return false;
+        if (seen >> dim & 1) return gp_fail("%s: dim %lld is given twice", c->op->name, (long long)v[k]);
+        seen |= (uint64_t)1 << dim;
+    }
+    *mask = ndim ? seen : 0;
+    return true;
+}
+
+gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback) { return gp_given(c, i) ? (gp_dtype)c->arg[i].i : fallback; }
+
+gp_device *gp_arg_device(const gp_call *c, int i) {
+    if (gp_given(c, i)) return c->arg[i].dev;
+    return gp_default_device ? gp_default_device : gp_device_cpu();
+}
+
+bool gp_arg_shape(const gp_call *c, int i, gp_shape *s) {
+    int n;
+    const int64_t *v = gp_ints(c, i, &n);
+    if (n > GP_MAX_DIM) return gp_fail("%s: %d dims are more than the %d a tensor may have", c->op->name, n, GP_MAX_DIM);
+    s->ndim = n;
+    for (int k = 0; k < n; k++) {
+        if (v[k] < 0) return gp_fail("%s: dim %d has negative size %lld", c->op->name, k + 1, (long long)v[k]);
+        s->dim[k] = v[k];
+    }
+    return true;
+}
+
+/* A number or 0-d operand changes the result's dtype only if it is of a higher kind. */
+static gp_dtype raise_kind(bool have, gp_dtype dt, bool other_have, gp_dtype other) {
+    if (!other_have) return dt;
+    if (!have) return other;
+    return gp_dtype_kind(other) > gp_dtype_kind(dt) ? other : dt;
+}
+
+gp_dtype gp_infer_promote(const gp_call *c, int first, int n) {
+    bool have[3] = {false, false, false}; /* dimensioned, 0-d, number */
+    gp_dtype dt[3] = {GP_bool, GP_bool, GP_bool};
+    for (int i = first; i < first + n; i++) {
+        const gp_value *v = &c->arg[i];
+        int level = v->kind == GP_TENSOR ? v->t->a.ndim == 0 : 2;
+        gp_dtype d = v->kind == GP_TENSOR ? (gp_dtype)v->t->a.dtype : v->is_float ? gp_default_dtype : GP_i64;
+        dt[level] = have[level] ? gp_dtype_promote(dt[level], d) : d;
+        have[level] = true;
+    }
+    gp_dtype zero = raise_kind(have[1], dt[1], have[2], dt[2]);
+    return raise_kind(have[0], dt[0], have[1] || have[2], zero);
+}
+
+bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set) {
+    if (set >> dt & 1) return true;
+    char list[80];
+    size_t at = 0;
+    for (int i = GP_DTYPES - 1; i >= 0; i--)
+        if (set >> i & 1) at += (size_t)snprintf(list + at, sizeof list - at, " %s", gp_dtype_name((gp_dtype)i));
+    return gp_fail("%s: dtype %s of argument '%s' is not supported (expected%s)", c->op->name, gp_dtype_name(dt), arg, list);
+}
+
+/* Checks the promoted dtype against the row; sets c->compute and the result's dtype. */
+static bool settle_dtype(gp_call *c, gp_dtype dt, gp_dtype *out) {
+    uint32_t types = c->op->types;
+    if ((types & GP_T_TOFLOAT) && !gp_is_float(dt)) dt = gp_default_dtype;
+    if (!gp_infer_check(c, c->op->kind == GP_UNARY || c->op->kind == GP_REDUCE ? "x" : "a", dt, types)) return false;
+    if ((types & GP_T_WIDEN) && !gp_is_float(dt)) dt = GP_i64;
+    c->compute = (uint8_t)dt;
+    *out = types & GP_T_BOOL ? GP_bool : dt;
+    return true;
+}
+
+bool infer_unary(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    gp_dtype out, dt = (gp_dtype)x->a.dtype;
+    for (int i = 1; i < c->nargs; i++) /* a float parameter turns integers into floats, as a float operand does */
+        if (c->arg[i].kind == GP_NUMBER && c->arg[i].is_float && !gp_is_float(dt)) dt = gp_default_dtype;
+    if (!settle_dtype(c, dt, &out)) return false;
+    gp_meta_like(m, 0, x, out);
+    return true;
+}
+
+/* A 0-d cpu tensor beside tensors of another device acts as a number: its value is in host memory, so nothing waits. */
+static void zero_dim_to_number(gp_call *c, int n) {
+    gp_device *cpu = gp_device_cpu(), *dev = NULL;
+    for (int i = 0; i < n; i++)
+        if (c->arg[i].kind == GP_TENSOR && c->arg[i].t->storage->dev != cpu) dev = c->arg[i].t->storage->dev;
+    if (!dev) return;
+    for (int i = 0; i < n; i++) {
+        gp_value *v = &c->arg[i];
+        if (v->kind != GP_TENSOR || v->t->storage->dev != cpu || v->t->a.ndim) continue;
+        gp_scalar s = gp_scalar_load((gp_dtype)v->t->a.dtype, v->t->a.data);
+        *v = (gp_value){.kind = GP_NUMBER, .is_float = s.is_float};
+        if (s.is_float) v->f = s.f;
+        else v->i = s.i;
+    }
+}
+
+static bool same_layout(const gp_call *c, int n) {
+    const gp_tensor *x = c->arg[0].kind == GP_TENSOR ? c->arg[0].t : NULL;
+    if (!x) return false;
+    for (int i = 1; i < n; i++) {
+        if (c->arg[i].kind != GP_TENSOR) return false;
+        const gp_tensor *y = c->arg[i].t;
+        if (y->a.ndim != x->a.ndim || y->a.dtype != x->a.dtype || y->storage->dev != x->storage->dev) return false;
+        for (int d = 0; d < x->a.ndim; d++)
+            if (x->a.dim[d] != y->a.dim[d]) return false;
+    }
+    return true;
+}
+
+static bool infer_operands(gp_call *c, gp_meta *m, int n) {
+    gp_dtype out;
+    if (same_layout(c, n)) {
+        if (!settle_dtype(c, (gp_dtype)c->arg[0].t->a.dtype, &out)) return false;
+        gp_meta_like(m, 0, c->arg[0].t, out);
+        return true;
+    }
+    gp_dtype dt = gp_infer_promote(c, 0, n);
+    zero_dim_to_number(c, n);
+    if (!(m->dev = gp_infer_device(c)) || !settle_dtype(c, dt, &out)) return false;
+    gp_shape *s = &m->out[0].shape;
+    s->ndim = 0;
+    for (int i = 0; i < n; i++) {
+        if (c->arg[i].kind != GP_TENSOR) continue;
+        gp_shape si = gp_tensor_shape(c->arg[i].t);
+        if (!gp_shape_broadcast(c->op->name, s, &si)) return false;
+    }
+    m->n = 1;
+    m->out[0].dtype = out;
+    return true;
+}
+
+bool infer_binary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 2); }
+bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3); }
+
+/* Numbers outside the tensor's dtype compare as what they are: the comparison is then made in i64. */
+bool infer_compare(gp_call *c, gp_meta *m) {
+    if (!infer_operands(c, m, 2)) return false;
+    for (int i = 0; i < 2; i++)
+        if (c->arg[i].kind == GP_NUMBER && gp_dtype_kind((gp_dtype)c->compute) == GP_KIND_INT) c->compute = GP_i64;
+    return true;
+}
+
+/* Arguments: x, dims (a mask from here on), keepdim, dtype. */
+bool infer_reduce(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    uint64_t mask;
+    gp_dtype out;
+    if (!gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
+    if (!settle_dtype(c, gp_arg_dtype(c, 3, (gp_dtype)x->a.dtype), &out)) return false;
+    bool keep = gp_given(c, 2) && c->arg[2].i;
+    gp_meta_like(m, 0, x, out);
+    gp_shape *s = &m->out[0].shape;
+    s->ndim = 0;
+    bool nothing = false;
+    for (int d = 0; d < x->a.ndim; d++) {
+        bool reduced = mask >> d & 1;
+        if (reduced && x->a.dim[d] == 0) nothing = true;
+        if (!reduced) s->dim[s->ndim++] = x->a.dim[d];
+        else if (keep) s->dim[s->ndim++] = 1;
+    }
+    int64_t numel;
+    gp_shape_numel(s, &numel);
+    if (nothing && numel && (c->op == GP_OP(amax) || c->op == GP_OP(amin)))
+        return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);
+    c->arg[1] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
+    if (c->nargs < 2) c->nargs = 2;
+    return true;
+}
+
+bool infer_fill(gp_call *c, gp_meta *m) {
+    gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
+    return true;
+}
+
+static gp_scalar number(const gp_value *v) {
+    gp_scalar s = {.is_float = v->is_float};
+    if (v->is_float) s.f = v->f;
+    else s.i = v->i;
+    return s;
+}
+
+static double number_f(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
+
+bool infer_arange(gp_call *c, gp_meta *m) {
+    bool all_int = !c->arg[0].is_float && !c->arg[1].is_float && !c->arg[2].is_float;
+    double first = number_f(&c->arg[0]), last = number_f(&c->arg[1]), step = number_f(&c->arg[2]);
+    if (step == 0) return gp_fail("arange: step is 0");
+    /* A float end that rounding has put just short of last still counts: half a thousandth of a step. */
+    double n = all_int ? 0 : floor((last - first) / step + 5e-4) + 1;
+    int64_t count = (int64_t)(n > 0 && n < 0x1p62 ? n : 0);
+    if (all_int) {
+        int64_t a = c->arg[0].i, b = c->arg[1].i, s = c->arg[2].i;
+        count = s > 0 ? (b >= a ? (b - a) / s + 1 : 0) : (a >= b ? (a - b) / -s + 1 : 0);
+    } else if (!(n < 0x1p62)) {
+        return gp_fail("arange: %g to %g by %g has no finite number of elements", first, last, step);
+    }
+    m->n = 1;
+    m->dev = gp_arg_device(c, 4);
+    m->out[0].dtype = gp_arg_dtype(c, 3, all_int ? GP_i64 : gp_default_dtype);
+    m->out[0].shape = (gp_shape){.ndim = 1, .dim = {count}};
+    return true;
+}
+
+bool infer_full(gp_call *c, gp_meta *m) {
+    gp_dtype fallback = number(&c->arg[1]).is_float ? gp_default_dtype : GP_i64;
+    m->n = 1;
+    m->dev = gp_arg_device(c, 3);
+    m->out[0].dtype = gp_arg_dtype(c, 2, fallback);
+    return gp_arg_shape(c, 0, &m->out[0].shape);
+}
+
+bool infer_empty(gp_call *c, gp_meta *m) {
+    m->n = 1;
+    m->dev = gp_arg_device(c, 2);
+    m->out[0].dtype = gp_arg_dtype(c, 1, gp_default_dtype);
+    return gp_arg_shape(c, 0, &m->out[0].shape);
+}
+
+bool infer_zeros(gp_call *c, gp_meta *m) { return infer_empty(c, m); }
+bool infer_ones(gp_call *c, gp_meta *m) { return infer_empty(c, m); }
+
+bool infer_eye(gp_call *c, gp_meta *m) {
+    int64_t rows = c->arg[0].i, cols = gp_given(c, 1) ? c->arg[1].i : rows;
+    if (rows < 0 || cols < 0) return gp_fail("eye: negative size %lld x %lld", (long long)rows, (long long)cols);
+    m->n = 1;
+    m->dev = gp_arg_device(c, 3);
+    m->out[0].dtype = gp_arg_dtype(c, 2, gp_default_dtype);
+    m->out[0].shape = (gp_shape){.ndim = 2, .dim = {rows, cols}};
+    return true;
+}
+
+bool infer_copy(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    gp_meta_like(m, 0, x, gp_arg_dtype(c, 1, (gp_dtype)x->a.dtype));
+    return true;
+}

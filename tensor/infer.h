@@ -1,0 +1,42 @@
+/* Shape and dtype rules: by kind of row, and infer_NAME for structural ops. */
+#ifndef GP_INFER_H
+#define GP_INFER_H
+
+#include "tensor/op.h"
+
+/* Rules of the kinds of rows. */
+bool infer_unary(gp_call *c, gp_meta *m);
+bool infer_binary(gp_call *c, gp_meta *m);
+bool infer_compare(gp_call *c, gp_meta *m);
+bool infer_ternary(gp_call *c, gp_meta *m);
+bool infer_reduce(gp_call *c, gp_meta *m);
+
+#define RANDOM(n, ...) bool infer_##n(gp_call *c, gp_meta *m);
+#define CUSTOM(n, ...) bool infer_##n(gp_call *c, gp_meta *m);
+#define VIEW(n, ...) bool view_##n(gp_call *c);
+#include "tensor/ops.def"
+
+/* ---- for the writers of rules ---- */
+
+/* The device of all tensor arguments; NULL with a message when they differ. */
+gp_device *gp_infer_device(const gp_call *c);
+/* Output i has x's shape (or `shape`) and dtype dt; sets m->n = i + 1 and m->dev from x. */
+void gp_meta_like(gp_meta *m, int i, const gp_tensor *x, gp_dtype dt);
+/* The dims in argument i (absent: all) as a bit mask; false with a message on a bad or repeated dim. */
+bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask);
+/* The dtype of argument i, or fallback. */
+gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback);
+/* The device of argument i, or the default one. */
+gp_device *gp_arg_device(const gp_call *c, int i);
+/* The shape in argument i. */
+bool gp_arg_shape(const gp_call *c, int i, gp_shape *s);
+/* Promoted dtype of a call's tensor and number arguments first … first + n - 1, PyTorch's rule: dimensioned tensors before 0-d ones before numbers. */
+gp_dtype gp_infer_promote(const gp_call *c, int first, int n);
+/* False with a message naming the op, unless dt is in set. */
+bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set);
+
+/* What new tensors get where the script does not say: gpush.default_device, gpush.default_dtype. */
+extern gp_device *gp_default_device; /* NULL: cpu */
+extern gp_dtype gp_default_dtype;    /* f32 */
+
+#endif

@@ -1,0 +1,188 @@
+/* The op table and gp_op_run, the only place where an op runs. */
+#include "tensor/op.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/alloc.h"
+#include "tensor/infer.h"
+
+/* What the words in the types column of ops.def mean. */
+#define FLOAT (GP_SET_FLOAT | GP_T_TOFLOAT)
+#define FLOATS GP_SET_FLOAT
+#define REAL (GP_SET_FLOAT | GP_SET_INT)
+#define ALL (REAL | GP_SET_BOOL)
+#define INTS (GP_SET_INT | GP_SET_BOOL)
+#define SUM (ALL | GP_T_WIDEN)
+#define TEST (ALL | GP_T_BOOL)
+
+const gp_op gp_ops[GP_OPS] = {
+#define UNARY(n, ty, y, dx, l, h, doc) [OP_##n] = {.name = #n, .sig = "tensor! x", .help = doc, .kind = GP_UNARY, .ntensors = 1, .types = ty, .lo = l, .hi = h, .infer = infer_unary},
+#define PARAM(n, ty, s, y, dx, doc) [OP_##n] = {.name = #n, .sig = "tensor! x, " s, .help = doc, .kind = GP_PARAM, .ntensors = 1, .types = ty, .lo = -2, .hi = 2, .infer = infer_unary},
+#define BINARY(n, ty, y, da, db, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b", .help = doc, .kind = GP_BINARY, .ntensors = 2, .types = ty, .lo = 0.1, .hi = 3, .infer = infer_binary},
+#define COMPARE(n, ty, y, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b", .help = doc, .kind = GP_COMPARE, .ntensors = 2, .types = ty | GP_T_BOOL, .lo = -2, .hi = 2, .infer = infer_compare},
+#define TERNARY(n, ty, y, da, db, dc, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b, operand c", .help = doc, .kind = GP_TERNARY, .ntensors = 3, .types = ty, .lo = -2, .hi = 2, .infer = infer_ternary},
+#define REDUCE(n, ty, st, co, fi, ba, doc) [OP_##n] = {.name = #n, .sig = "tensor x, dims? dims, bool keepdim=false, dtype? dtype", .help = doc, .kind = GP_REDUCE, .types = ty, .lo = 0.5, .hi = 2, .infer = infer_reduce},
+#define VIEW(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_VIEW, .types = ALL, .lo = -2, .hi = 2, .view = view_##n},
+#define RANDOM(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_CUSTOM, .random = true, .types = ALL, .lo = 0, .hi = 1, .infer = infer_##n},
+#define CUSTOM(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_CUSTOM, .types = ALL, .lo = -2, .hi = 2, .infer = infer_##n},
+#include "tensor/ops.def"
+};
+
+gp_rng gp_generator = {.seed = 0x5eed};
+static _Atomic uint64_t ids;
+
+void gp_manual_seed(uint64_t seed) { gp_generator = (gp_rng){.seed = seed}; }
+
+const gp_op *gp_op_find(const char *name) {
+    for (int i = 0; i < GP_OPS; i++)
+        if (!strcmp(gp_ops[i].name, name)) return &gp_ops[i];
+    return NULL;
+}
+
+static void drop_tmp(gp_call *c) {
+    for (int i = 0; i < c->ntmp; i++) gp_tensor_unref(c->tmp[i]);
+    c->ntmp = 0;
+}
+
+static void drop_out(gp_call *c) {
+    for (int i = 0; i < c->nout; i++) gp_tensor_unref(c->out[i]);
+    c->nout = 0;
+}
+
+static bool self_overlaps(const gp_array *a) {
+    for (int i = 0; i < a->ndim; i++)
+        if (a->dim[i] > 1 && a->stride[i] == 0) return true;
+    return false;
+}
+
+static bool same_view(const gp_array *a, const gp_array *b) {
+    if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->dim[i] != b->dim[i] || (a->dim[i] > 1 && a->stride[i] != b->stride[i])) return false;
+    return true;
+}
+
+/* May an op write `out` while it reads `in`? Only if they are the same elements in the same order, or share none. */
+static bool overlap_ok(const gp_call *c, const gp_tensor *out, const gp_tensor *in, int arg) {
+    if (out->storage != in->storage || same_view(&out->a, &in->a)) return true;
+    const char *olo, *ohi, *ilo, *ihi;
+    gp_array_extent(&out->a, &olo, &ohi);
+    gp_array_extent(&in->a, &ilo, &ihi);
+    if (ohi <= ilo || ihi <= olo) return true;
+    return gp_fail("%s_: argument %d shares memory with the tensor that is written, in another order; use :clone() on one of them", c->op->name, arg + 1);
+}
+
+/* In place: c->into takes the result. Its shape must be the result's, its dtype must be able to hold it. */
+static bool check_into(gp_call *c, const gp_meta *m) {
+    gp_tensor *into = c->into;
+    gp_shape have = gp_tensor_shape(into);
+    char a[160], b[160];
+    if (m->n != 1) return gp_fail("%s: has %d results and no in-place form", c->op->name, m->n);
+    if (into->storage->dev != m->dev) return gp_fail("%s_: the result is on %s, the tensor that is written on %s", c->op->name, m->dev->name, into->storage->dev->name);
+    if (!gp_shape_equal(&have, &m->out[0].shape))
+        return gp_fail("%s_: the result has shape %s, which does not fit in a tensor of shape %s", c->op->name, gp_shape_text(&m->out[0].shape, a, sizeof a),
+                       gp_shape_text(&have, b, sizeof b));
+    if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) && c->op != GP_OP(copy))
+        return gp_fail("%s_: a %s result does not fit in a %s tensor", c->op->name, gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
+    if (self_overlaps(&into->a)) return gp_fail("%s_: several elements of the tensor share one place in memory (it was expanded); use :clone() first", c->op->name);
+    for (int i = 0; i < c->nargs; i++)
+        if (c->arg[i].kind == GP_TENSOR && !overlap_ok(c, into, c->arg[i].t, i)) return false;
+    return true;
+}
+
+static bool make_outputs(gp_call *c, const gp_meta *m) {
+    if (c->into) {
+        if (!check_into(c, m)) return false;
+        c->out[c->nout++] = gp_tensor_ref(c->into);
+        c->into->storage->version++;
+        return true;
+    }
+    for (int i = 0; i < m->n; i++)
+        if (!(c->out[c->nout] = gp_tensor_new(m->dev, m->out[i].dtype, &m->out[i].shape))) return false;
+        else c->nout++;
+    return true;
+}
+
+/* Storages of other streams' making are noted, so that freeing them waits for this work. */
+static void note_streams(gp_call *c) {
+    for (int i = 0; i < c->nargs; i++) {
+        const gp_value *v = &c->arg[i];
+        if (v->kind == GP_TENSOR) gp_storage_use(v->t->storage, c->stream);
+        for (int j = 0; v->kind == GP_LIST && j < v->n; j++) gp_storage_use(v->list[j]->storage, c->stream);
+    }
+    for (int i = 0; i < c->nout; i++) gp_storage_use(c->out[i]->storage, c->stream);
+    for (int i = 0; i < c->ntmp; i++) gp_storage_use(c->tmp[i]->storage, c->stream);
+}
+
+static bool launch_async(gp_call *c) {
+    gp_stream *s = c->stream;
+    if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
+    if (!c->file && gp_where) gp_where(&c->file, &c->line);
+    s->last_op = c->op;
+    s->last_file = c->file;
+    s->last_line = c->line;
+    note_streams(c);
+    return s->dev->vt->launch(s, c);
+}
+
+/* Views, and what else needs no kernel of its own. */
+static bool run_view(gp_call *c) {
+    if (gp_hook.op_begin) gp_hook.op_begin(c);
+    bool ok = c->op->view(c);
+    if (gp_hook.op_end) gp_hook.op_end(c, ok);
+    if (!ok) drop_out(c);
+    return ok;
+}
+
+bool gp_op_run(gp_call *c) {
+    const gp_op *op = c->op;
+    c->nout = c->ntmp = 0;
+    c->file = NULL;
+    c->id = gp_hook.op_begin ? atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1 : 0;
+    if (op->kind == GP_VIEW) return run_view(c);
+    gp_meta m;
+    if (gp_hook.op_begin) gp_hook.op_begin(c);
+    bool ok = op->infer(c, &m) && make_outputs(c, &m);
+    if (ok) {
+        c->stream = gp_stream_current(m.dev);
+        if (op->random) {
+            c->seed = gp_generator.seed;
+            c->counter = gp_generator.counter++;
+        }
+        ok = m.dev->vt->async ? launch_async(c) : m.dev->vt->launch(c->stream, c);
+    }
+    if (gp_hook.op_end) gp_hook.op_end(c, ok);
+    drop_tmp(c);
+    if (!ok) drop_out(c);
+    return ok;
+}
+
+void gp_call_begin(gp_call *c, const gp_op *op) {
+    c->op = op;
+    c->into = NULL;
+    c->nargs = c->nints = 0;
+}
+
+void gp_call_tensor(gp_call *c, gp_tensor *t) { c->arg[c->nargs++] = (gp_value){.kind = t ? GP_TENSOR : GP_NONE, .t = t}; }
+void gp_call_int(gp_call *c, int64_t i) { c->arg[c->nargs++] = (gp_value){.kind = GP_INT, .i = i}; }
+void gp_call_none(gp_call *c) { c->arg[c->nargs++] = (gp_value){.kind = GP_NONE}; }
+
+void gp_call_number(gp_call *c, gp_scalar s) {
+    gp_value *v = &c->arg[c->nargs++];
+    *v = (gp_value){.kind = GP_NUMBER, .is_float = s.is_float};
+    if (s.is_float) v->f = s.f;
+    else v->i = s.i;
+}
+
+void gp_call_ints(gp_call *c, const int64_t *v, int n) {
+    c->arg[c->nargs++] = (gp_value){.kind = GP_INTS, .n = n, .i = c->nints};
+    memcpy(c->ints + c->nints, v, (size_t)n * sizeof *v);
+    c->nints += n;
+}
+
+gp_tensor *gp_call_one(gp_call *c) {
+    if (!gp_op_run(c)) return NULL;
+    for (int i = 1; i < c->nout; i++) gp_tensor_unref(c->out[i]);
+    return c->out[0];
+}

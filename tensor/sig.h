@@ -1,0 +1,38 @@
+/* Signatures of ops: the text in ops.def taken apart, for argument checks, help and completion. */
+#ifndef GP_SIG_H
+#define GP_SIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `type name=default, …`; `type? name` may be left out, `tensor! x` may be written in place.
+   Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the end; `dims`, `shape` and `ints` are lists
+   of integers (a table, or the remaining arguments where it comes last); `tensors` is a table of tensors. */
+typedef enum gp_sig_type {
+#define SIG(name) GP_SIG_##name,
+#include "tensor/sig.def"
+    GP_SIGS
+} gp_sig_type;
+
+typedef struct gp_param {
+    char name[20];
+    uint8_t type;      /* gp_sig_type */
+    bool optional;     /* `?`: may be absent or nil */
+    bool written;      /* `!`: the op has an in-place form, NAME_, that writes this tensor */
+    bool has_default;
+    double number;     /* default of int, dim, float, number, bool (0 or 1) */
+    char text[16];     /* default of str, dtype */
+} gp_param;
+
+#define GP_MAX_PARAMS 14
+
+typedef struct gp_sig {
+    int n;
+    gp_param p[GP_MAX_PARAMS];
+} gp_sig;
+
+/* Takes `text` apart. False with a message if it is not a signature. */
+bool gp_sig_parse(const char *text, gp_sig *out);
+const char *gp_sig_type_name(gp_sig_type t);
+
+#endif

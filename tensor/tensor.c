@@ -1,0 +1,154 @@
+/* Making, viewing and releasing tensors. */
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/alloc.h"
+#include "tensor/error.h"
+
+/* Dead tensor structs of this thread, used again before malloc is asked. */
+static _Thread_local gp_tensor *spare;
+static _Thread_local int nspare;
+enum { MOST_SPARE = 4096 };
+
+static gp_tensor *take(void) {
+    gp_tensor *t = spare;
+    if (t) {
+        spare = t->next;
+        nspare--;
+    } else if (!(t = malloc(sizeof *t))) {
+        return gp_fail_null("out of memory");
+    }
+    t->refs = 1;
+    t->requires_grad = false;
+    t->node = NULL;
+    return t;
+}
+
+gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shape) {
+    gp_tensor *t = take();
+    if (!t) return gp_storage_unref(storage), NULL;
+    t->storage = storage;
+    gp_array *a = &t->a;
+    a->data = storage->data;
+    a->dtype = (uint8_t)dt;
+    a->ndim = (uint8_t)shape->ndim;
+    a->contiguous = true;
+    int64_t n = 1;
+    for (int i = shape->ndim - 1; i >= 0; i--) {
+        int64_t d = shape->dim[i];
+        a->dim[i] = d;
+        a->stride[i] = n;
+        n *= d;
+    }
+    a->numel = n;
+    if (n == 0) gp_shape_strides(shape, a->stride);
+    return t;
+}
+
+gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
+    int64_t numel;
+    if (!gp_shape_numel(shape, &numel)) return NULL;
+    gp_storage *st = gp_storage_new(gp_stream_current(dev), (size_t)numel * gp_dtype_size(dt));
+    return st ? gp_tensor_wrap(st, dt, shape) : NULL;
+}
+
+void gp_array_update(gp_array *a) {
+    int64_t n = 1;
+    bool gaps = false;
+    for (int i = a->ndim - 1; i >= 0; i--) {
+        if (a->dim[i] != 1 && a->stride[i] != n) gaps = true;
+        n *= a->dim[i];
+    }
+    a->numel = n;
+    a->contiguous = !gaps || n <= 1;
+}
+
+gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride, int64_t offset) {
+    gp_tensor *t = take();
+    if (!t) return NULL;
+    t->storage = gp_storage_ref(base->storage);
+    gp_array *a = &t->a;
+    a->dtype = base->a.dtype;
+    a->ndim = (uint8_t)shape->ndim;
+    for (int i = 0; i < shape->ndim; i++) {
+        a->dim[i] = shape->dim[i];
+        a->stride[i] = stride[i];
+    }
+    a->data = base->a.data + offset * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    gp_array_update(a);
+    return t;
+}
+
+void gp_tensor_unref(gp_tensor *t) {
+    if (!t || --t->refs > 0) return;
+    gp_storage_unref(t->storage);
+    if (nspare >= MOST_SPARE) {
+        free(t);
+        return;
+    }
+    t->next = spare;
+    spare = t;
+    nspare++;
+}
+
+void gp_array_extent(const gp_array *a, const char **lo, const char **hi) {
+    int64_t min = 0, max = 0;
+    for (int i = 0; i < a->ndim; i++) {
+        int64_t reach = (a->dim[i] - 1) * a->stride[i];
+        if (reach > 0) max += reach;
+        else min += reach;
+    }
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    *lo = a->data + min * size;
+    *hi = a->numel ? a->data + (max + 1) * size : *lo;
+}
+
+char *gp_tensor_text(const gp_tensor *t, char *buf, size_t n) {
+    char shape[160];
+    gp_shape s = gp_tensor_shape(t);
+    snprintf(buf, n, "%s %s", gp_dtype_name((gp_dtype)t->a.dtype), gp_shape_text(&s, shape, sizeof shape));
+    return buf;
+}
+
+#define LOAD(type) (*(const type *)p)
+gp_scalar gp_scalar_load(gp_dtype dt, const void *p) {
+    gp_scalar s = {.is_float = gp_is_float(dt)};
+    switch (dt) {
+    case GP_f64: s.f = LOAD(double); break;
+    case GP_f32: s.f = (double)LOAD(float); break;
+    case GP_f16: s.f = (double)gp_f16_to_f32(LOAD(uint16_t)); break;
+    case GP_bf16: s.f = (double)gp_bf16_to_f32(LOAD(uint16_t)); break;
+    case GP_i64: s.i = LOAD(int64_t); break;
+    case GP_i32: s.i = LOAD(int32_t); break;
+    case GP_i16: s.i = LOAD(int16_t); break;
+    case GP_i8: s.i = LOAD(int8_t); break;
+    default: s.i = LOAD(uint8_t); break;
+    }
+    return s;
+}
+
+/* Out-of-range floats saturate instead of being undefined. */
+static int64_t to_int(gp_scalar s) {
+    if (!s.is_float) return s.i;
+    if (!(s.f > -0x1p63)) return s.f != s.f ? 0 : INT64_MIN;
+    return s.f < 0x1p63 ? (int64_t)s.f : INT64_MAX;
+}
+
+void gp_scalar_store(gp_dtype dt, void *p, gp_scalar s) {
+    double f = s.is_float ? s.f : (double)s.i;
+    switch (dt) {
+    case GP_f64: *(double *)p = f; break;
+    case GP_f32: *(float *)p = s.is_float ? (float)s.f : (float)s.i; break;
+    case GP_f16: *(uint16_t *)p = gp_f32_to_f16((float)f); break;
+    case GP_bf16: *(uint16_t *)p = gp_f32_to_bf16((float)f); break;
+    case GP_i64: *(int64_t *)p = to_int(s); break;
+    case GP_i32: *(int32_t *)p = (int32_t)to_int(s); break;
+    case GP_i16: *(int16_t *)p = (int16_t)to_int(s); break;
+    case GP_i8: *(int8_t *)p = (int8_t)to_int(s); break;
+    case GP_u8: *(uint8_t *)p = (uint8_t)to_int(s); break;
+    default: *(uint8_t *)p = s.is_float ? s.f != 0 : s.i != 0; break;
+    }
+}

@@ -1,0 +1,96 @@
+/* What a tensor is: an array view (address, dtype, dims, strides) over a reference-counted storage on a device. */
+#ifndef GP_TENSOR_H
+#define GP_TENSOR_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+typedef struct gp_device gp_device;
+typedef struct gp_stream gp_stream;
+
+/* What a kernel sees: no ownership. `data` is an address of the array's device; only kernels and the device may follow it. */
+typedef struct gp_array {
+    char *data;    /* the first element (offset included) */
+    int64_t numel; /* product of dim */
+    uint8_t dtype; /* gp_dtype */
+    uint8_t ndim;
+    bool contiguous; /* row-major without gaps; also true of empty and one-element arrays */
+    int64_t dim[GP_MAX_DIM];
+    int64_t stride[GP_MAX_DIM]; /* in elements; 0 where expanded */
+} gp_array;
+
+/* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait there to be used again. */
+typedef struct gp_storage {
+    atomic_int refs;
+    uint32_t version; /* counts in-place writes */
+    gp_device *dev;
+    gp_stream *stream;     /* allocated here: reuse on this stream needs no wait */
+    uint64_t other;        /* bit i: stream i of the device has used it as well */
+    char *data;            /* device address */
+    size_t bytes;          /* capacity */
+    int klass;             /* size class; -1: foreign memory, released by `release` */
+    bool pinned;           /* host memory that a device copies from without staging */
+    atomic_int readers;    /* queued copies that still read or write it (pinned host memory only) */
+    void (*release)(struct gp_storage *);
+    void *owner;           /* for release */
+    const char *file;      /* where it was made, for the out-of-memory list; interned, or NULL */
+    int line;
+    struct gp_storage *next, *prev; /* free list; list of live large blocks */
+} gp_storage;
+
+typedef struct gp_tensor {
+    gp_array a; /* first: a gp_tensor * is a gp_array * for kernels */
+    int refs; /* plain: a gp_tensor belongs to one thread at a time, storages are what threads share */
+    bool requires_grad;
+    gp_storage *storage;
+    struct gp_node *node; /* autograd: what made it; NULL for leaves */
+    struct gp_tensor *next; /* free list */
+} gp_tensor;
+
+/* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one reference. */
+gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape);
+
+/* A view of base's storage: shape and strides (elements) given, `offset` in elements relative to base's first. Never copies. */
+gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride, int64_t offset);
+
+/* A tensor over storage, whose reference it takes over. Contiguous. */
+gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shape);
+
+static inline gp_tensor *gp_tensor_ref(gp_tensor *t) {
+    t->refs++;
+    return t;
+}
+void gp_tensor_unref(gp_tensor *t); /* NULL is fine */
+
+static inline gp_shape gp_tensor_shape(const gp_tensor *t) {
+    gp_shape s;
+    s.ndim = t->a.ndim;
+    for (int i = 0; i < s.ndim; i++) s.dim[i] = t->a.dim[i];
+    return s;
+}
+static inline gp_device *gp_tensor_device(const gp_tensor *t) { return t->storage->dev; }
+
+/* Recomputes numel and contiguous after dim and stride were set. */
+void gp_array_update(gp_array *a);
+
+/* Address range [lo, hi) in bytes that the array touches; lo == hi when empty. */
+void gp_array_extent(const gp_array *a, const char **lo, const char **hi);
+
+/* "f32 2x3" for messages. */
+char *gp_tensor_text(const gp_tensor *t, char *buf, size_t n);
+
+/* A one-element value in host memory: converts between C numbers and any dtype. Integers keep 64 bits. */
+typedef struct gp_scalar {
+    bool is_float;
+    union {
+        double f;
+        int64_t i;
+    };
+} gp_scalar;
+gp_scalar gp_scalar_load(gp_dtype dt, const void *p);
+void gp_scalar_store(gp_dtype dt, void *p, gp_scalar s);
+
+#endif

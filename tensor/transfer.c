@@ -1,0 +1,86 @@
+/* Moving data: contiguous and converted copies, copies between devices, and reading elements into host memory. */
+#include <string.h>
+
+#include "tensor/alloc.h"
+#include "tensor/op.h"
+
+static gp_tensor *copied(gp_tensor *x, gp_dtype dt) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, x);
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = dt};
+    return gp_call_one(&c);
+}
+
+gp_tensor *gp_contiguous(gp_tensor *x) { return x->a.contiguous ? gp_tensor_ref(x) : copied(x, (gp_dtype)x->a.dtype); }
+
+gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) { return x->a.dtype == dt ? gp_tensor_ref(x) : copied(x, dt); }
+
+/* Queues the copy of src's bytes (contiguous) into dst and, unless the host side may go on, waits for it. */
+static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why, const char *what) {
+    gp_device *from = src->storage->dev, *to = dst->storage->dev;
+    gp_device *dev = to->vt->async ? to : from;
+    gp_stream *s = gp_stream_current(dev);
+    gp_copy_kind kind = !from->vt->async ? GP_COPY_H2D : !to->vt->async ? GP_COPY_D2H : GP_COPY_D2D;
+    size_t bytes = (size_t)src->a.numel * gp_dtype_size((gp_dtype)src->a.dtype);
+    gp_storage *host = kind == GP_COPY_H2D ? src->storage : kind == GP_COPY_D2H ? dst->storage : NULL;
+    bool pageable = host && !host->pinned;
+    bool returns = kind == GP_COPY_D2D || (may_return && !pageable);
+    if (dev->vt->full(s) && !gp_wait_room(s)) return false;
+    gp_storage_use(src->storage, s);
+    gp_storage_use(dst->storage, s);
+    if (gp_hook.copy) gp_hook.copy(s, kind, bytes, pageable);
+    if (!returns && !gp_wait_allowed(s, why, what)) return false; /* error mode refuses before anything is queued */
+    if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host)) return false; /* keeps the host side alive, also past an interrupted wait */
+    return returns || gp_wait_granted(s, why, what);
+}
+
+/* Between two asynchronous devices the copy is queued on the destination, after what the source has queued. */
+static bool across(gp_tensor *dst, gp_tensor *src) {
+    gp_device *from = src->storage->dev;
+    gp_event *e = from->vt->event_record(gp_stream_current(from));
+    if (!e) return false;
+    bool ok = gp_stream_wait_event(gp_stream_current(dst->storage->dev), e);
+    from->vt->event_free(e);
+    return ok && transfer(dst, src, true, GP_WHY_copy, "to");
+}
+
+gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why, const char *what) {
+    gp_device *from = x->storage->dev;
+    if (from == dev) return gp_tensor_ref(x);
+    gp_tensor *src = gp_contiguous(x);
+    if (!src) return NULL;
+    gp_shape shape = gp_tensor_shape(x);
+    gp_tensor *dst = gp_tensor_new(dev, (gp_dtype)x->a.dtype, &shape);
+    bool ok = dst != NULL;
+    if (ok && x->a.numel) ok = from->vt->async && dev->vt->async ? across(dst, src) : transfer(dst, src, non_blocking, why, what);
+    gp_tensor_unref(src);
+    if (!ok) gp_tensor_unref(dst), dst = NULL;
+    return dst;
+}
+
+bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
+    size_t bytes = (size_t)x->a.numel * gp_dtype_size((gp_dtype)x->a.dtype);
+    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
+    if (!host) return false;
+    gp_tensor *flat = gp_contiguous(host);
+    if (flat) memcpy(dst, flat->a.data, bytes);
+    gp_tensor_unref(host);
+    gp_tensor_unref(flat);
+    return flat != NULL;
+}
+
+bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
+    char buf[8];
+    if (x->a.numel != 1) {
+        char text[200];
+        return gp_fail("%s: expected a tensor with one element, got %s", what, gp_tensor_text(x, text, sizeof text));
+    }
+    if (!x->storage->dev->vt->async) {
+        *out = gp_scalar_load((gp_dtype)x->a.dtype, x->a.data);
+        return true;
+    }
+    if (!gp_read(x, buf, why, what)) return false;
+    *out = gp_scalar_load((gp_dtype)x->a.dtype, buf);
+    return true;
+}

@@ -1,5 +1,4 @@
 /* Finds the Lua files that ship, from where the program or the module stands. */
-#define _GNU_SOURCE /* dladdr */
 #include "bindings/paths.h"
 
 #include <dlfcn.h>

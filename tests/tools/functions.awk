@@ -12,7 +12,7 @@ function is_function() {
     return head ~ /\(/ && head !~ /^(typedef|struct|union|enum)[ \t][^(]*\{/ && head !~ /=[ \t]*\{/ && head !~ /^extern[ \t]+""/
 }
 /^[A-Za-z_]/ && !inside && !macro { if (!start) { start = FNR; head = "" } }
-/^#/ { start = 0 }
+/^#/ && !inside { start = 0 }
 {
     was_macro = macro
     macro = ((macro || /^[ \t]*#[ \t]*define/) && /\\$/)

@@ -6,27 +6,40 @@
 #include <lua.h>
 #include <stdbool.h>
 
-struct gp_tensor;
+#include "tensor/op.h"
 
 /* A tensor in Lua is a full userdata of this shape; the box owns one reference. */
 typedef struct gp_box {
     const void *tag; /* &gp_box_tag: tells our boxes from anybody else's userdata without a metatable look-up */
-    struct gp_tensor *t;
+    gp_tensor *t;
 } gp_box;
 extern const char gp_box_tag;
 
 /* The tensor at idx, or NULL if the value there is none. Never raises. */
-static inline struct gp_tensor *gp_lua_totensor(lua_State *L, int idx) {
+static inline gp_tensor *gp_lua_totensor(lua_State *L, int idx) {
     gp_box *b = (gp_box *)lua_touserdata(L, idx);
     if (!b || lua_rawlen(L, idx) != sizeof *b || b->tag != (const void *)&gp_box_tag) return NULL;
     return b->t;
 }
 
+/* The tensor at argument arg; raises "fn: argument #arg: expected a tensor, got …" otherwise. */
+gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
+
 /* Pushes t as a Lua value and takes over the caller's reference; raises on NULL (with gp_error()) and when Lua is out of memory. */
-int gp_lua_push(lua_State *L, struct gp_tensor *t);
+int gp_lua_push(lua_State *L, gp_tensor *t);
 
 /* Raises gp_error() with the position of the running Lua line, as luaL_error does. */
 int gp_lua_raise(lua_State *L);
+
+/* The state that runs on this thread: source lines and collections come from it. Every C function that runs ops or waits enters first. */
+extern _Thread_local lua_State *gp_lua_state;
+static inline void gp_lua_enter(lua_State *L) { gp_lua_state = L; }
+
+/* Charges bytes of new tensor memory to Lua's collector, and steps it. */
+void gp_lua_charge(lua_State *L, size_t bytes);
+
+/* A copy of s that lives for ever; equal strings give equal pointers. Any thread. NULL when out of memory. */
+const char *gp_lua_intern(const char *s);
 
 /* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more than one element. */
 bool gp_lua_truth(lua_State *L, int idx);
@@ -34,7 +47,29 @@ bool gp_lua_truth(lua_State *L, int idx);
 /* Elementwise comparison of the values at a and b, at least one a tensor; op is one of "lt" "le" "gt" "ge" "eq" "ne". Pushes the bool tensor. */
 int gp_lua_compare(lua_State *L, const char *op, int a, int b);
 
+/* Pushes the number (or boolean) of the one-element tensor at idx; integers stay integers. A recorded wait. */
+int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
+/* The same for places where Lua wants a number. */
+int gp_lua_number(lua_State *L, int idx);
+
+/* Metamethods: x[key], x[key] = value, tostring(x) (lua_index.c, lua_print.c). */
+int gp_lua_index(lua_State *L);
+int gp_lua_newindex(lua_State *L);
+int gp_lua_tostring(lua_State *L);
+
+/* Pushes the function that runs op (in place: its NAME_ form). */
+void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
+
+/* Registry keys of the tensors' metatable and of the table of methods. */
+#define GP_LUA_META "gpush.tensor"
+#define GP_LUA_METHODS "gpush.tensor.methods"
+
+/* Openers: each adds its functions to the module table on top of the stack, and methods to the table of methods. */
+void gp_lua_open_ops(lua_State *L);
+void gp_lua_open_tensor(lua_State *L);
+void gp_lua_open_device(lua_State *L);
+
 /* require "gpush": leaves the module table on the stack. */
-int luaopen_gpush(lua_State *L);
+__attribute__((visibility("default"))) int luaopen_gpush(lua_State *L);
 
 #endif

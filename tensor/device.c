@@ -54,6 +54,8 @@ void gp_set_threads(int n) { threads = n < 1 ? 1 : n > 256 ? 256 : n; }
 void gp_thread_is_worker(void) { worker = true; }
 bool gp_thread_worker(void) { return worker; }
 
+static gp_stream *stream_new(gp_device *dev);
+
 static gp_device *device_open(const gp_device_vt *vt, int index) {
     if (ndevices == MOST_DEVICES) return gp_fail_null("no more than %d devices can be open", MOST_DEVICES);
     gp_device *dev = calloc(1, sizeof *dev);
@@ -63,12 +65,12 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     dev->slot = ndevices;
     if (!strcmp(vt->kind, "cpu")) snprintf(dev->name, sizeof dev->name, "cpu");
     else snprintf(dev->name, sizeof dev->name, "%s:%d", vt->kind, index);
-    if (!gp_alloc_open(dev) || !gp_stream_new(dev)) return free(dev), NULL;
+    if (!gp_alloc_open(dev) || !stream_new(dev)) return free(dev), NULL;
     devices[ndevices++] = dev;
     return dev;
 }
 
-gp_stream *gp_stream_new(gp_device *dev) {
+static gp_stream *stream_new(gp_device *dev) {
     if (dev->nstreams == MOST_STREAMS) return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
     gp_stream *s = calloc(1, sizeof *s);
     if (!s) return gp_fail_null("out of memory");
@@ -78,6 +80,24 @@ gp_stream *gp_stream_new(gp_device *dev) {
     dev->streams[dev->nstreams++] = s;
     return s;
 }
+
+gp_stream *gp_stream_acquire(gp_device *dev) {
+    pthread_mutex_lock(&registry);
+    gp_stream *s = NULL;
+    for (int i = 1; !s && i < dev->nstreams; i++)
+        if (atomic_load(&dev->streams[i]->refs) == 0) s = dev->streams[i];
+    if (!s) s = stream_new(dev);
+    if (s) atomic_fetch_add(&s->refs, 1);
+    pthread_mutex_unlock(&registry);
+    return s;
+}
+
+gp_stream *gp_stream_retain(gp_stream *s) {
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+void gp_stream_release(gp_stream *s) { atomic_fetch_sub(&s->refs, 1); }
 
 gp_stream *gp_stream_current(gp_device *dev) {
     gp_stream *s = current[dev->slot];

@@ -26,7 +26,8 @@ typedef struct gp_event gp_event;
 /* A queue of work on a device; created by gp_stream_new, lives until the program ends (indices are reused). Owned by the device. */
 struct gp_stream {
     gp_device *dev;
-    int index;                   /* 0 is the device's default stream; at most 63 */
+    int index;                   /* 0 is the device's default stream, which is never given back; at most 63 */
+    atomic_int refs;             /* holders; at 0 the stream may be handed out again */
     void *impl;                  /* the device's own */
     _Atomic uint64_t issued;     /* commands queued so far */
     _Atomic uint64_t completed;  /* of these, how many are done */
@@ -88,8 +89,10 @@ void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);
 /* Drains every queue and stops worker threads; for the end of the program or the unloading of the module. */
 void gp_device_shutdown(void);
 
-/* New stream, or NULL with a message when a device's 64 are used up. */
-gp_stream *gp_stream_new(gp_device *dev);
+/* A stream that nobody else holds, with one reference: one given back earlier, or a new one. NULL with a message when a device's 64 are in use. */
+gp_stream *gp_stream_acquire(gp_device *dev);
+gp_stream *gp_stream_retain(gp_stream *s);
+void gp_stream_release(gp_stream *s);
 /* This thread's current stream on dev; the default stream until set. */
 gp_stream *gp_stream_current(gp_device *dev);
 void gp_stream_set_current(gp_stream *s);

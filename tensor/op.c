@@ -22,7 +22,7 @@ const gp_op gp_ops[GP_OPS] = {
 #define BINARY(n, ty, y, da, db, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b", .help = doc, .kind = GP_BINARY, .ntensors = 2, .types = ty, .lo = 0.1, .hi = 3, .infer = infer_binary},
 #define COMPARE(n, ty, y, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b", .help = doc, .kind = GP_COMPARE, .ntensors = 2, .types = ty | GP_T_BOOL, .lo = -2, .hi = 2, .infer = infer_compare},
 #define TERNARY(n, ty, y, da, db, dc, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b, operand c", .help = doc, .kind = GP_TERNARY, .ntensors = 3, .types = ty, .lo = -2, .hi = 2, .infer = infer_ternary},
-#define REDUCE(n, ty, st, co, fi, ba, doc) [OP_##n] = {.name = #n, .sig = "tensor x, dims? dims, bool keepdim=false, dtype? dtype", .help = doc, .kind = GP_REDUCE, .types = ty, .lo = 0.5, .hi = 2, .infer = infer_reduce},
+#define REDUCE(n, ty, st, co, fi, ba, doc) [OP_##n] = {.name = #n, .sig = "tensor x, dims? dim, bool keepdim=false, dtype? dtype", .help = doc, .kind = GP_REDUCE, .types = ty, .lo = 0.5, .hi = 2, .infer = infer_reduce},
 #define VIEW(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_VIEW, .types = ALL, .lo = -2, .hi = 2, .view = view_##n},
 #define RANDOM(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_CUSTOM, .random = true, .types = ALL, .lo = 0, .hi = 1, .infer = infer_##n},
 #define CUSTOM(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_CUSTOM, .types = ALL, .lo = -2, .hi = 2, .infer = infer_##n},

@@ -119,6 +119,8 @@ gp_tensor *gp_contiguous(gp_tensor *x);
 gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt);
 /* x on dev. From or to an asynchronous device this queues a copy and waits (why = copy), unless non_blocking and the host side is pinned. */
 gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why, const char *what);
+/* src's elements into dst: broadcast, converted, brought over from another device (a wait, as gp_to_device); overlapping ones are copied first. */
+bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what);
 /* Copies x's elements, row-major, to dst (numel * size bytes), waiting for them. */
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
 /* The one element of x. */

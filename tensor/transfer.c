@@ -59,6 +59,35 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
     return dst;
 }
 
+/* src expanded to dst's shape; a new reference. */
+static gp_tensor *broadcast_to(gp_tensor *src, const gp_tensor *dst) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(expand));
+    gp_call_tensor(&c, src);
+    gp_call_ints(&c, dst->a.dim, dst->a.ndim);
+    return gp_call_one(&c);
+}
+
+bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what) {
+    gp_tensor *here = gp_to_device(src, dst->storage->dev, false, why, what);
+    if (here && here->storage == dst->storage) { /* reading what is being written: through a copy */
+        gp_tensor *copy = copied(here, (gp_dtype)here->a.dtype);
+        gp_tensor_unref(here);
+        here = copy;
+    }
+    gp_tensor *full = here ? broadcast_to(here, dst) : NULL;
+    gp_tensor_unref(here);
+    if (!full) return false;
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, full);
+    c.into = dst;
+    gp_tensor *out = gp_call_one(&c);
+    gp_tensor_unref(full);
+    gp_tensor_unref(out);
+    return out != NULL;
+}
+
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
     size_t bytes = (size_t)x->a.numel * gp_dtype_size((gp_dtype)x->a.dtype);
     gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);

@@ -1,0 +1,163 @@
+/* The edge between Lua and C: pushing and raising, the collector's charge, source lines, and luaopen_gpush. */
+#include "bindings/bind.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/paths.h"
+#include "tensor/alloc.h"
+
+const char gp_box_tag = 0;
+_Thread_local lua_State *gp_lua_state;
+
+/* A tensor whose box Lua had no memory for; released by the next push. */
+static _Thread_local gp_tensor *stranded;
+
+int gp_lua_push(lua_State *L, gp_tensor *t) {
+    if (!t) return gp_lua_raise(L);
+    gp_tensor_unref(stranded);
+    stranded = t;
+    gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
+    b->tag = &gp_box_tag;
+    b->t = t;
+    stranded = NULL;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
+    lua_setmetatable(L, -2);
+    if (t->storage->refs == 1) gp_lua_charge(L, t->storage->bytes);
+    return 1;
+}
+
+int gp_lua_raise(lua_State *L) {
+    luaL_where(L, 1);
+    lua_pushstring(L, gp_error());
+    lua_concat(L, 2);
+    return lua_error(L);
+}
+
+gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
+    gp_tensor *t = gp_lua_totensor(L, arg);
+    if (!t) luaL_error(L, "%s: argument #%d: expected a tensor, got %s", fn, arg, luaL_typename(L, arg));
+    return t;
+}
+
+/* The collector runs once a few percent of Lua's own heap has been allocated. Tensor bytes count one sixteenth: then a loop over large tensors collects
+   at every turn, and one over small tensors about as often as their boxes alone would make it. */
+void gp_lua_charge(lua_State *L, size_t bytes) {
+    static _Thread_local size_t debt;
+    debt += bytes;
+    if (debt < 16384) return;
+    size_t kib = debt >> 14;
+    debt &= 16383;
+    lua_gc(L, LUA_GCSTEP, (int)(kib > 1 << 20 ? 1 << 20 : kib));
+}
+
+static void collect(void) {
+    if (gp_lua_state) lua_gc(gp_lua_state, LUA_GCCOLLECT);
+}
+
+/* ---- interned strings ---- */
+
+typedef struct name {
+    struct name *next;
+    char text[];
+} name;
+
+const char *gp_lua_intern(const char *s) {
+    enum { BUCKETS = 256 };
+    static name *buckets[BUCKETS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    unsigned h = 5381;
+    for (const char *p = s; *p; p++) h = h * 33 + (unsigned char)*p;
+    pthread_mutex_lock(&lock);
+    name *n = buckets[h % BUCKETS];
+    while (n && strcmp(n->text, s)) n = n->next;
+    if (!n && (n = malloc(sizeof *n + strlen(s) + 1))) {
+        strcpy(n->text, s);
+        n->next = buckets[h % BUCKETS];
+        buckets[h % BUCKETS] = n;
+    }
+    pthread_mutex_unlock(&lock);
+    return n ? n->text : NULL;
+}
+
+/* ---- source lines ---- */
+
+/* Chunks that gpush ships are not where a user looks. */
+static bool ours(const char *source) {
+    static size_t n;
+    const char *dir = gp_scripts_dir();
+    if (!n && dir) n = strlen(dir);
+    if (!dir || source[0] != '@' || strncmp(source + 1, dir, n)) return false;
+    return strncmp(source + 1 + n, "/labs/", 6) && strncmp(source + 1 + n, "/bench/", 7);
+}
+
+/* The first Lua line up the stack that is the user's; else the first Lua line. */
+static bool where(const char **file, int *line) {
+    static _Thread_local const char *last_file;
+    lua_State *L = gp_lua_state;
+    lua_Debug ar;
+    bool found = false;
+    for (int level = 0; L && lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (ar.currentline < 0) continue;
+        bool shipped = ours(ar.source);
+        if (found && shipped) continue;
+        if (!last_file || strcmp(last_file, ar.short_src)) last_file = gp_lua_intern(ar.short_src);
+        *file = last_file;
+        *line = ar.currentline;
+        found = true;
+        if (!shipped) break;
+    }
+    return found;
+}
+
+/* ---- the module ---- */
+
+/* Releases what the process holds when the last state that opened gpush is closed. */
+static int l_close(lua_State *L) {
+    gp_lua_state = NULL;
+    return 0;
+}
+
+/* Runs scripts/init.lua with the module as its argument: what is written in Lua. */
+static void run_init(lua_State *L) {
+    const char *dir = gp_scripts_dir();
+    if (!dir) luaL_error(L, "gpush: its Lua files were not found beside the program (share/gpush) or in the build tree");
+    lua_pushfstring(L, "%s/init.lua", dir);
+    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) lua_error(L);
+    lua_pushvalue(L, -3);
+    lua_pushstring(L, dir);
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
+    lua_call(L, 3, 0);
+    lua_pop(L, 1);
+}
+
+static void make_tables(lua_State *L) {
+    luaL_newmetatable(L, GP_LUA_META);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
+    lua_newtable(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
+    lua_newuserdatauv(L, 0, 0);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, l_close);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.close");
+}
+
+int luaopen_gpush(lua_State *L) {
+    gp_where = where;
+    gp_alloc_collect = collect;
+    gp_lua_enter(L);
+    make_tables(L);
+    lua_newtable(L);
+    lua_pushliteral(L, "0.1.0");
+    lua_setfield(L, -2, "_VERSION");
+    gp_lua_open_ops(L);
+    gp_lua_open_tensor(L);
+    gp_lua_open_device(L);
+    run_init(L);
+    return 1;
+}

@@ -138,7 +138,7 @@ static void read_operand(const reading *r) {
 /* Reads one argument that is there; returns how many stack places it took. */
 static int read_arg(const reading *r, int last) {
     gp_scalar s;
-    int64_t i;
+    int64_t i = 0;
     gp_value *v = &r->c->arg[r->c->nargs];
     switch ((gp_sig_type)r->p->type) {
     case GP_SIG_tensor: read_tensor(r); break;

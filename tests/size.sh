@@ -42,6 +42,7 @@ c_files | xargs -r cat | awk '
     text == "" { all--; next }
     open || text ~ /^(\/\*|\/\/)/ { c++; open = (open || text ~ /^\/\*/) && text !~ /\*\/[ \t]*$/ }
     END { if (all) printf "# comments: %.0f%% of the lines that are not empty\n", 100 * c / all }'
+all_files | xargs -r awk 'length($0) > 100 { n++ } END { printf "# lines over 100 columns: %d of %d\n", n, NR }'
 
 # The rules can fail: a scratch tree that breaks each.
 TMPDIR=$(mktemp -d)

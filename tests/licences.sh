@@ -9,6 +9,7 @@ build=${GPUSH_BUILD:-$root/build/default}
 list='
 libc.so.*           LGPL-2.1+            Lesser General Public License
 libm.so.*           LGPL-2.1+            Lesser General Public License
+libmvec.so.*        LGPL-2.1+            Lesser General Public License
 ld-linux*           LGPL-2.1+            Lesser General Public License
 linux-vdso.so.*     -                    -
 libgcc_s.so.*       GPL-3+exception      GCC RUNTIME LIBRARY EXCEPTION

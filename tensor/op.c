@@ -50,9 +50,22 @@ static void drop_out(gp_call *c) {
     c->nout = 0;
 }
 
+/* May two elements of a share a place? Not if, from the smallest stride up, each dim steps over all that the ones before it reach. */
 static bool self_overlaps(const gp_array *a) {
-    for (int i = 0; i < a->ndim; i++)
-        if (a->dim[i] > 1 && a->stride[i] == 0) return true;
+    if (a->contiguous) return false;
+    int64_t stride[GP_MAX_DIM], dim[GP_MAX_DIM], reach = 0;
+    int n = 0;
+    for (int i = 0; i < a->ndim; i++) {
+        if (a->dim[i] <= 1) continue;
+        int64_t s = a->stride[i] < 0 ? -a->stride[i] : a->stride[i];
+        int at = n++;
+        for (; at > 0 && stride[at - 1] > s; at--) stride[at] = stride[at - 1], dim[at] = dim[at - 1];
+        stride[at] = s, dim[at] = a->dim[i];
+    }
+    for (int i = 0; i < n; i++) {
+        if (stride[i] <= reach) return true;
+        reach += stride[i] * (dim[i] - 1);
+    }
     return false;
 }
 
@@ -85,7 +98,7 @@ static bool check_into(gp_call *c, const gp_meta *m) {
                        gp_shape_text(&have, b, sizeof b));
     if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) && c->op != GP_OP(copy))
         return gp_fail("%s_: a %s result does not fit in a %s tensor", c->op->name, gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
-    if (self_overlaps(&into->a)) return gp_fail("%s_: several elements of the tensor share one place in memory (it was expanded); use :clone() first", c->op->name);
+    if (self_overlaps(&into->a)) return gp_fail("%s_: several elements of the tensor share one place in memory (it was expanded or unfolded); use :clone() first", c->op->name);
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_TENSOR && !overlap_ok(c, into, c->arg[i].t, i)) return false;
     return true;

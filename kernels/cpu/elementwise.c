@@ -6,7 +6,7 @@
 #include "kernels/cpu/math.h"
 
 /* A block of n elements: out, up to three inputs, and a PARAM row's p and q. */
-typedef void (*block_fn)(int64_t n, void *out, const void *const *in, double p, double q);
+typedef void (*block_fn)(int64_t n, void *out, const void *const *in, gp_scalar p, gp_scalar q);
 
 #undef bool /* a row of dtype.def */
 /* ---- the loops, from the formulas ---- */
@@ -17,14 +17,25 @@ typedef void (*block_fn)(int64_t n, void *out, const void *const *in, double p, 
 #define T_i64 int64_t
 /* Signed overflow is undefined in C, and wraps in a tensor: integer formulas are compiled with -fwrapv. */
 #define LOOP(name, R, T, vars, ...)                                                            \
-    static void name(int64_t n, void *out, const void *const *in, double p_, double q_) {      \
+    static void name(int64_t n, void *out, const void *const *in, gp_scalar p_, gp_scalar q_) { \
         R *restrict o = out;                                                                   \
         vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }            \
     }
+/* Parameters in compute type; what lies beyond an integer type's range becomes its end, an absent bound among it. */
+static inline int64_t limit_int64_t(gp_scalar s) {
+    if (!s.is_float) return s.i;
+    return s.f >= 0x1p63 ? INT64_MAX : s.f > -0x1p63 ? (int64_t)s.f : s.f != s.f ? 0 : INT64_MIN;
+}
+static inline int32_t limit_int32_t(gp_scalar s) {
+    int64_t i = limit_int64_t(s);
+    return i > INT32_MAX ? INT32_MAX : i < INT32_MIN ? INT32_MIN : (int32_t)i;
+}
+static inline double limit_double(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
+static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : (float)s.i; }
 #define IN1(T) const T *u = in[0];
 #define IN2(T) const T *u = in[0], *v = in[1];
 #define IN3(T) const T *u = in[0], *v = in[1], *w = in[2];
-#define INP(T) const T *u = in[0]; const T p = (T)p_, q = (T)q_; (void)p, (void)q;
+#define INP(T) const T *u = in[0]; const T p = limit_##T(p_), q = limit_##T(q_); (void)p, (void)q;
 
 #define UNARY1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);)
 #define PARAM1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);)
@@ -64,7 +75,7 @@ typedef struct run {
     size_t out_size;   /* bytes per element that fn writes */
     gp_store store;    /* NULL: fn writes the output itself */
     operand in[MOST_IN];
-    double p, q;
+    gp_scalar p, q;
     char numbers[MOST_IN][8]; /* number operands, in compute type */
     _Atomic int fault;
 } run;
@@ -143,7 +154,7 @@ static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_arra
         in[k] = a->data;
     }
     cpu_fault = 0;
-    fn(out->numel, out->data, in, 0, 0);
+    fn(out->numel, out->data, in, (gp_scalar){.i = 0}, (gp_scalar){.i = 0});
     return true;
 }
 
@@ -193,6 +204,19 @@ static gp_store bool_store(gp_dtype to) {
     return to == GP_bool ? widen_bool : fns[to];
 }
 
+/* Of an inverted bool only the lowest bit tells: ~1 is -2 in compute type. */
+static void store_inverted(char *dst, int64_t step, const void *src, int64_t n) {
+    const int32_t *s = src;
+    for (int64_t i = 0; i < n; i++) *(uint8_t *)(dst + i * step) = s[i] & 1;
+}
+
+static gp_scalar parameter(const gp_call *c, int i, double absent) {
+    if (!gp_given(c, i)) return (gp_scalar){.is_float = true, .f = absent};
+    const gp_value *v = &c->arg[i];
+    if (v->kind == GP_NUMBER && !v->is_float) return (gp_scalar){.i = v->i};
+    return (gp_scalar){.is_float = true, .f = v->f};
+}
+
 static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bool compare) {
     const gp_array *out = gp_out(c, 0);
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
@@ -202,9 +226,10 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
     run r = {.fn = fns[ct], .nin = nin, .ct = ct};
     set_up(&r, c, out, result);
     if (compare && (out->dtype != GP_bool || (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1))) r.store = bool_store((gp_dtype)out->dtype);
+    if (c->op == GP_OP(bitwise_not) && c->compute == GP_bool) r.store = store_inverted;
     if (c->op->kind == GP_PARAM) {
-        r.p = gp_given(c, 1) ? (c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float ? (double)c->arg[1].i : c->arg[1].f) : -INFINITY;
-        r.q = gp_given(c, 2) ? (c->arg[2].kind == GP_NUMBER && !c->arg[2].is_float ? (double)c->arg[2].i : c->arg[2].f) : INFINITY;
+        r.p = parameter(c, 1, -INFINITY);
+        r.q = parameter(c, 2, INFINITY);
     }
     gp_parallel(out->numel, GRAIN, run_rows, &r);
     return tell_fault(c, r.fault);

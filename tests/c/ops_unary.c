@@ -1,0 +1,223 @@
+/* Every UNARY and PARAM row of the op table on cpu and sim: dtypes, layouts, values against libm in long double, in place, errors. */
+#include "ops.h"
+
+/* ---- references ---- */
+
+static ld f_neg(ld x) { return -x; }
+static ld f_sign(ld x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+static ld f_square(ld x) { return x * x; }
+static ld f_relu(ld x) { return isnan(x) || x > 0 ? x : 0; }
+static ld f_rsqrt(ld x) { return 1 / sqrtl(x); }
+static ld f_reciprocal(ld x) { return 1 / x; }
+static ld f_sigmoid(ld x) { return 1 / (1 + expl(-x)); }
+static ld f_silu(ld x) { return x / (1 + expl(-x)); }
+static ld f_leaky(ld x) { return x > 0 ? x : 0.01L * x; }
+static ld f_leaky_half(ld x) { return x > 0 ? x : 0.5L * x; }
+static ld f_clamp(ld x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
+static ld f_clamp_low(ld x) { return x < 1 ? 1 : x; }
+static ld f_clamp_high(ld x) { return x > 1 ? 1 : x; }
+
+static int64_t i_same(int64_t x) { return x; }
+static int64_t i_neg(int64_t x) { return (int64_t)(0 - (uint64_t)x); }
+static int64_t i_abs(int64_t x) { return x < 0 ? i_neg(x) : x; }
+static int64_t i_sign(int64_t x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+static int64_t i_square(int64_t x) { return (int64_t)((uint64_t)x * (uint64_t)x); }
+static int64_t i_relu(int64_t x) { return x > 0 ? x : 0; }
+static int64_t i_not(int64_t x) { return -1 - x; }
+static int64_t i_clamp(int64_t x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
+static int64_t i_clamp_low(int64_t x) { return x < 1 ? 1 : x; }
+static int64_t i_clamp_high(int64_t x) { return x > 1 ? 1 : x; }
+
+/* ---- parameters of PARAM rows ---- */
+
+static void p_float(gp_call *c, double f) { c->arg[c->nargs++] = (gp_value){.kind = GP_FLOAT, .f = f}; }
+static void p_leaky(gp_call *c) { p_float(c, 0.01); }
+static void p_leaky_half(gp_call *c) { p_float(c, 0.5); }
+static void p_int(gp_call *c, int64_t i) { gp_call_number(c, (gp_scalar){.i = i}); }
+static void p_clamp(gp_call *c) { p_int(c, -1), p_int(c, 2); }
+static void p_clamp_low(gp_call *c) { p_int(c, 1), gp_call_none(c); }
+static void p_clamp_high(gp_call *c) { gp_call_none(c), p_int(c, 1); }
+
+/* ---- the table ---- */
+
+typedef struct entry {
+    const char *name;
+    unsigned types;      /* dtypes taken */
+    bool tofloat;        /* integers and bool give f32 */
+    ld (*f)(ld);
+    int64_t (*i)(int64_t);
+    double ulps;
+    bool anyzero;        /* the sign of a zero result is not told */
+    void (*params)(gp_call *);
+} entry;
+
+static const entry table[] = {
+    {"neg", T_REAL, false, f_neg, i_neg, 0, false, NULL},
+    {"abs", T_REAL, false, fabsl, i_abs, 0, false, NULL},
+    {"sign", T_REAL, false, f_sign, i_sign, 0, true, NULL},
+    {"square", T_REAL, false, f_square, i_square, 0, false, NULL},
+    {"relu", T_REAL, false, f_relu, i_relu, 0, true, NULL},
+    {"exp", T_ALL, true, expl, NULL, 4, false, NULL},
+    {"exp2", T_ALL, true, exp2l, NULL, 4, false, NULL},
+    {"expm1", T_ALL, true, expm1l, NULL, 4, false, NULL},
+    {"log", T_ALL, true, logl, NULL, 4, false, NULL},
+    {"log2", T_ALL, true, log2l, NULL, 4, false, NULL},
+    {"log10", T_ALL, true, log10l, NULL, 4, false, NULL},
+    {"log1p", T_ALL, true, log1pl, NULL, 4, false, NULL},
+    {"sqrt", T_ALL, true, sqrtl, NULL, 0, false, NULL},
+    {"rsqrt", T_ALL, true, f_rsqrt, NULL, 2, false, NULL},
+    {"reciprocal", T_ALL, true, f_reciprocal, NULL, 0, false, NULL},
+    {"sin", T_ALL, true, sinl, NULL, 4, false, NULL},
+    {"cos", T_ALL, true, cosl, NULL, 4, false, NULL},
+    {"tan", T_ALL, true, tanl, NULL, 4, false, NULL},
+    {"tanh", T_ALL, true, tanhl, NULL, 4, false, NULL},
+    {"atan", T_ALL, true, atanl, NULL, 4, false, NULL},
+    {"sigmoid", T_ALL, true, f_sigmoid, NULL, 6, false, NULL},
+    {"silu", T_ALL, true, f_silu, NULL, 6, false, NULL},
+    {"floor", T_REAL, false, floorl, i_same, 0, false, NULL},
+    {"ceil", T_REAL, false, ceill, i_same, 0, false, NULL},
+    {"round", T_REAL, false, rintl, i_same, 0, false, NULL},
+    {"trunc", T_REAL, false, truncl, i_same, 0, false, NULL},
+    {"bitwise_not", T_INT | T_BOOL, false, NULL, i_not, 0, false, NULL},
+    {"leaky_relu", T_FLOAT, false, f_leaky, NULL, 1, false, p_leaky},
+    {"leaky_relu", T_FLOAT, false, f_leaky_half, NULL, 1, false, p_leaky_half},
+    {"clamp", T_REAL, false, f_clamp, i_clamp, 0, false, p_clamp},
+    {"clamp", T_REAL, false, f_clamp_low, i_clamp_low, 0, false, p_clamp_low},
+    {"clamp", T_REAL, false, f_clamp_high, i_clamp_high, 0, false, p_clamp_high},
+};
+
+/* ---- one case ---- */
+
+static gp_dtype result_of(const entry *e, gp_dtype dt) { return e->tofloat && !dt_float(dt) ? GP_f32 : dt; }
+
+static val expected(const entry *e, gp_dtype dt, val x) {
+    gp_dtype out = result_of(e, dt);
+    if (dt_float(out)) return (val){.f = e->f(dt_float(dt) ? x.f : round_to(GP_f32, x.i))};
+    if (dt == GP_bool && !strcmp(e->name, "bitwise_not")) return (val){.i = !x.i};
+    return (val){.i = wrap_to(out, e->i(x.i))};
+}
+
+static void begin(const entry *e, gp_call *c, gp_tensor *x) {
+    gp_call_begin(c, gp_op_find(e->name));
+    gp_call_tensor(c, x);
+    if (e->params) e->params(c);
+}
+
+static fixture make(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
+    const gp_op *op = gp_op_find(e->name);
+    bool whole = !dt_float(dt) && !e->tofloat;
+    return fixture_of(dev, dt, l, whole ? -100 : op->lo, whole ? 100 : op->hi);
+}
+
+static void one_layout(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
+    fixture x = make(e, dev, dt, l);
+    gp_dtype out = result_of(e, dt);
+    val *want = malloc((size_t)(x.n + 1) * sizeof *want);
+    for (int64_t k = 0; k < x.n; k++) want[k] = expected(e, dt, x.v[k]);
+    gp_shape s = gp_tensor_shape(x.t);
+    const char *where = layout_names[l];
+    char *primed = prime(dev, (size_t)x.n * dt_size(out));
+    gp_call c;
+    begin(e, &c, x.t);
+    gp_tensor *y = gp_call_one(&c);
+    if (!y) complain("%s: %s", where, gp_error());
+    else if (check_result(where, y, out, &s, want, x.v, &(judge){e->ulps, 0, e->anyzero})) check_slack(where, y, primed);
+    gp_tensor_unref(y);
+    check_written(where, &x, x.v, &(judge){0}); /* the input is as it was */
+    free(want);
+    fixture_free(&x);
+}
+
+/* y = op_(x): x takes the result if its dtype can, else it is left alone. */
+static void one_in_place(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
+    fixture x = make(e, dev, dt, l);
+    val *want = malloc((size_t)(x.n + 1) * sizeof *want);
+    bool fits = dt_float(result_of(e, dt)) == dt_float(dt);
+    for (int64_t k = 0; k < x.n; k++) want[k] = fits ? expected(e, dt, x.v[k]) : x.v[k];
+    uint32_t version = x.t->storage->version;
+    gp_call c;
+    begin(e, &c, x.t);
+    c.into = x.t;
+    bool ok = gp_op_run(&c);
+    const char *where = layout_names[l];
+    if (ok != fits) complain("%s in place: %s", where, ok ? "an integer tensor took a float result" : gp_error());
+    if (ok && c.out[0] != x.t) complain("%s in place: the result is another tensor", where);
+    if (ok) gp_tensor_unref(c.out[0]);
+    if ((x.t->storage->version != version) != fits) complain("%s in place: version %u -> %u", where, version, x.t->storage->version);
+    check_written(where, &x, want, &(judge){fits ? e->ulps : 0, 0, e->anyzero});
+    free(want);
+    fixture_free(&x);
+}
+
+static void expect_refusal(const entry *e, gp_device *dev, gp_dtype dt) {
+    fixture x = fixture_of(dev, dt, CONTIGUOUS, 0, 1);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        gp_call c;
+        begin(e, &c, x.t);
+        if (in_place) c.into = x.t;
+        gp_error_clear();
+        if (gp_op_run(&c)) complain("it took %s", gp_dtype_name(dt)), gp_tensor_unref(c.out[0]);
+        else if (!strstr(gp_error(), e->name) || !strstr(gp_error(), gp_dtype_name(dt))) complain("the message names not op and dtype: %s", gp_error());
+    }
+    check_written("after the refusal", &x, x.v, &(judge){0});
+    fixture_free(&x);
+}
+
+static const layout read_layouts[] = {CONTIGUOUS, STEP2, TRANSPOSED, PERMUTED, ZERO_D, EMPTY, EXPANDED, COLUMN, MISALIGNED, LONG_ROWS, AWKWARD};
+static const layout write_layouts[] = {CONTIGUOUS, STEP2, TRANSPOSED, PERMUTED, ZERO_D, EMPTY, MISALIGNED, LONG_ROWS, AWKWARD};
+
+static void one_entry(gp_device *dev, const entry *e) {
+    for (int dt = 0; dt < GP_DTYPES; dt++) {
+        if (!(e->types >> dt & 1)) {
+            expect_refusal(e, dev, (gp_dtype)dt);
+            tap_quiet("%s %s on %s is refused", e->name, gp_dtype_name((gp_dtype)dt), dev->name);
+            continue;
+        }
+        for (size_t k = 0; k < sizeof read_layouts / sizeof *read_layouts; k++) one_layout(e, dev, (gp_dtype)dt, read_layouts[k]);
+        if (dt == GP_f32 || dt == GP_i16) one_layout(e, dev, (gp_dtype)dt, BIG);
+        for (size_t k = 0; k < sizeof write_layouts / sizeof *write_layouts; k++) one_in_place(e, dev, (gp_dtype)dt, write_layouts[k]);
+        tap_quiet("%s %s on %s", e->name, gp_dtype_name((gp_dtype)dt), dev->name);
+    }
+}
+
+static void all_entries(gp_device *dev) {
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+        const gp_op *op = gp_op_find(table[k].name);
+        if (tap_ok(op && (op->kind == GP_UNARY || op->kind == GP_PARAM), "%s is an elementwise row", table[k].name)) one_entry(dev, &table[k]);
+    }
+}
+
+/* An expanded tensor cannot be written, nor one of which windows overlap. */
+static void overlapping_targets(gp_device *dev) {
+    fixture x = fixture_of(dev, GP_f32, EXPANDED, 0, 1), y = fixture_of(dev, GP_f32, CONTIGUOUS, 0, 1);
+    gp_tensor *windows = gp_tensor_view(y.t, &(gp_shape){2, {4, 3}}, (int64_t[]){1, 1}, 0);
+    gp_tensor *targets[] = {x.t, windows};
+    for (int k = 0; k < 2; k++) {
+        gp_call c;
+        gp_call_begin(&c, GP_OP(exp));
+        gp_call_tensor(&c, targets[k]);
+        c.into = targets[k];
+        if (gp_op_run(&c)) complain("target %d was written", k), gp_tensor_unref(c.out[0]);
+        else if (strncmp(gp_error(), "exp_: ", 6)) complain("the message does not begin with the op: %s", gp_error());
+    }
+    check_written("after the refusal", &x, x.v, &(judge){0});
+    check_written("after the refusal", &y, y.v, &(judge){0});
+    gp_tensor_unref(windows);
+    fixture_free(&x), fixture_free(&y);
+    tap_quiet("a tensor that overlaps itself is not written on %s", dev->name);
+}
+
+static bool has_entry(const gp_op *op) {
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
+        if (!strcmp(table[k].name, op->name)) return true;
+    return false;
+}
+
+int main(void) {
+    for (int k = 0; k < GP_OPS; k++)
+        if (gp_ops[k].kind == GP_UNARY || gp_ops[k].kind == GP_PARAM) tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
+    on_devices(all_entries);
+    on_devices(overlapping_targets);
+    gp_device_shutdown();
+    return tap_done();
+}

@@ -25,7 +25,7 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
     stranded = NULL;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
     lua_setmetatable(L, -2);
-    if (t->storage->refs == 1) gp_lua_charge(L, t->storage->bytes);
+    if (t->storage->refs == 1) gp_lua_charge(L, t->storage);
     return 1;
 }
 
@@ -42,15 +42,20 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
     return t;
 }
 
-/* The collector runs once a few percent of Lua's own heap has been allocated. Tensor bytes count one sixteenth: then a loop over large tensors collects
-   at every turn, and one over small tensors about as often as their boxes alone would make it. */
-void gp_lua_charge(lua_State *L, size_t bytes) {
+/* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors runs a cycle every turn or two, and one over small
+   tensors about as often as their boxes alone would make it. In generational mode that is not enough: a tensor that lives through two steps is old,
+   and old ones wait for Lua's own heap to double. So a full collection comes whenever tensors take twice what the last one left, and 24 MiB. */
+void gp_lua_charge(lua_State *L, const gp_storage *st) {
     static _Thread_local size_t debt;
-    debt += bytes;
+    static _Thread_local int64_t allowed = 24 << 20;
+    debt += st->bytes;
     if (debt < 16384) return;
     size_t kib = debt >> 14;
     debt &= 16383;
     lua_gc(L, LUA_GCSTEP, (int)(kib > 1 << 20 ? 1 << 20 : kib));
+    if (st->bytes < 16384 || gp_alloc_in_use(st->dev) < allowed) return;
+    lua_gc(L, LUA_GCCOLLECT);
+    allowed = 2 * gp_alloc_in_use(st->dev) + (24 << 20);
 }
 
 static void collect(void) {

@@ -190,7 +190,7 @@ static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
 
 static void account(gp_alloc *al, gp_storage *st) {
     al->stats.allocs++;
-    al->stats.in_use += (int64_t)st->bytes;
+    __atomic_store_n(&al->stats.in_use, al->stats.in_use + (int64_t)st->bytes, __ATOMIC_RELAXED);
     if (al->stats.in_use > al->stats.peak) al->stats.peak = al->stats.in_use;
     if (st->bytes >= LARGE) live_insert(al, st);
 }
@@ -270,7 +270,7 @@ static void storage_free(gp_storage *st) {
     if (gp_hook.memory) gp_hook.memory(st->dev, -(int64_t)st->bytes);
     pthread_mutex_lock(&al->lock);
     if (st->bytes >= LARGE) live_remove(st);
-    al->stats.in_use -= (int64_t)st->bytes;
+    __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
     st->owner = events;
     st->pinned = false;
     if (!al->free[st->stream->index]) al->free[st->stream->index] = calloc(CLASSES, sizeof(gp_storage *));
@@ -306,6 +306,8 @@ void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
     *out = al->stats;
     pthread_mutex_unlock(&al->lock);
 }
+
+int64_t gp_alloc_in_use(gp_device *dev) { return __atomic_load_n(&dev->alloc->stats.in_use, __ATOMIC_RELAXED); }
 
 void gp_alloc_reset_peak(gp_device *dev) {
     gp_alloc *al = dev->alloc;

@@ -26,6 +26,8 @@ typedef struct gp_mem_stats {
     uint64_t allocs, reused, flushes;
 } gp_mem_stats;
 void gp_alloc_stats(gp_device *dev, gp_mem_stats *out);
+/* Bytes in use on dev; a glance without the lock. */
+int64_t gp_alloc_in_use(gp_device *dev);
 void gp_alloc_reset_peak(gp_device *dev);
 /* Gives cached blocks back to the device; those that queued work on another stream may still use stay. */
 void gp_alloc_flush(gp_device *dev);

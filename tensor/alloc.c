@@ -241,22 +241,23 @@ gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes, void (*
     return st;
 }
 
-/* Events on the streams that used st besides its own; NULL if none is needed. */
-static gp_event **other_uses(gp_storage *st) {
+/* Events on the streams that used st besides its own, in *out; NULL if none is needed. False when there was no memory for
+   them and the wait in their place was refused: nobody will know when the block is free. */
+static bool other_uses(gp_storage *st, gp_event ***out) {
     gp_device *dev = st->dev;
     gp_event **events = NULL;
     int n = 0;
+    bool known = true;
     for (int i = 0; i < dev->nstreams; i++) {
-        if (!(st->other >> i & 1) || !dev->vt->busy(dev->streams[i])) continue;
+        gp_stream *s = dev->streams[i];
+        if (!(st->other >> i & 1) || !dev->vt->busy(s)) continue;
         if (!events) events = calloc(65, sizeof *events);
-        if (!events || !(events[n] = dev->vt->event_record(dev->streams[i]))) { /* no memory for bookkeeping: wait instead */
-            dev->vt->drain(dev->streams[i]);
-            continue;
-        }
-        n++;
+        if (events && (events[n] = dev->vt->event_record(s))) n++;
+        else if (!gp_wait(s, GP_WHY_alloc, "free")) known = false;
     }
     if (events && n == 0) free(events), events = NULL;
-    return events;
+    *out = events;
+    return known;
 }
 
 static void storage_free(gp_storage *st) {
@@ -266,7 +267,8 @@ static void storage_free(gp_storage *st) {
         return;
     }
     gp_alloc *al = st->dev->alloc;
-    gp_event **events = st->other ? other_uses(st) : NULL;
+    gp_event **events = NULL;
+    bool known = !st->other || other_uses(st, &events);
     if (gp_hook.memory) gp_hook.memory(st->dev, -(int64_t)st->bytes);
     pthread_mutex_lock(&al->lock);
     if (st->bytes >= LARGE) live_remove(st);
@@ -274,8 +276,8 @@ static void storage_free(gp_storage *st) {
     st->owner = events;
     st->pinned = false;
     if (!al->free[st->stream->index]) al->free[st->stream->index] = calloc(CLASSES, sizeof(gp_storage *));
-    if (!al->free[st->stream->index]) {
-        if (!events && !st->dev->vt->async) release_block(al, st); /* else lost: no memory even for a list head */
+    if (!known || !al->free[st->stream->index]) {
+        if (known && !events && !st->dev->vt->async) release_block(al, st); /* else lost: no memory even for a list head */
     } else if (events) {
         st->next = al->pending;
         al->pending = st;

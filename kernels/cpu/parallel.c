@@ -17,6 +17,11 @@ void __tsan_release(void *);
 #define ACQUIRE(p) ((void)(p))
 #endif
 
+void gp_blas_threads(int n) {
+    int most = omp_in_parallel() ? 1 : gp_threads();
+    omp_set_num_threads(n < most ? n : most);
+}
+
 static void piece(gp_body body, void *ctx, int64_t n, int64_t part, int64_t parts) {
     int64_t begin = n * part / parts, end = n * (part + 1) / parts;
     if (begin < end) body(ctx, begin, end);

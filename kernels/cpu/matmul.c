@@ -1,0 +1,261 @@
+/* Matrix products: f32 by oneDNN, f64 by OpenBLAS, integers and tiny sizes by plain loops; 16-bit floats are computed in f32. */
+#include <cblas.h>
+#include <dnnl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "kernels/kernel.h"
+#include "tensor/hostmem.h"
+
+enum { TINY = 2048, ALONE = 1 << 18 }; /* multiplications below which plain loops, and below which one thread, is faster */
+
+/* A matrix as a product reads it; strides in elements. */
+typedef struct matrix {
+    const char *data;
+    gp_dtype dtype;
+    int64_t rows, cols, rs, cs;
+} matrix;
+
+typedef struct product {
+    gp_ctype ct;
+    const gp_array *out;
+    matrix a, b;                 /* of the first of the batch */
+    int64_t batch;
+    int ndim;                    /* dims of the batch */
+    int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
+    _Atomic bool no_memory;
+} product;
+
+/* ---- plain loops ---- */
+
+/* c (m x n, dense) = a b. Blocks of b's rows stay in the cache; integers wrap. */
+#define PLAIN(T, t)                                                                                                     \
+    static void plain_##t(const matrix *a, const matrix *b, T *c) {                                                     \
+        enum { KB = 64, JB = 1024 };                                                                                    \
+        const T *pa = (const T *)a->data, *pb = (const T *)b->data;                                                     \
+        int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs;                              \
+        memset(c, 0, (size_t)(m * n) * sizeof(T));                                                                      \
+        for (int64_t k0 = 0; k0 < k; k0 += KB)                                                                          \
+            for (int64_t j0 = 0; j0 < n; j0 += JB)                                                                      \
+                for (int64_t i = 0; i < m; i++)                                                                         \
+                    for (int64_t l = k0; l < k && l < k0 + KB; l++) {                                                   \
+                        T f = pa[i * rs + l * cs], *restrict o = c + i * n + j0;                                        \
+                        const T *q = pb + l * b->rs + j0 * bs;                                                          \
+                        int64_t w = n - j0 < JB ? n - j0 : JB;                                                          \
+                        if (bs == 1)                                                                                    \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j];                                           \
+                        else                                                                                            \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j * bs];                                      \
+                    }                                                                                                   \
+    }
+PLAIN(float, f32)
+PLAIN(double, f64)
+PLAIN(int32_t, i32)
+PLAIN(int64_t, i64)
+
+static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+    switch (ct) {
+    case GP_CT_f32: plain_f32(a, b, c); break;
+    case GP_CT_f64: plain_f64(a, b, c); break;
+    case GP_CT_i32: plain_i32(a, b, c); break;
+    default: plain_i64(a, b, c); break;
+    }
+}
+
+/* ---- libraries ---- */
+
+/* How a library may read x where it lies: rows one behind the other, or columns (transposed), ld elements apart. */
+static bool readable(const matrix *x, bool *trans, int64_t *ld) {
+    if ((x->cs == 1 || x->cols == 1) && (x->rs >= x->cols || x->rows == 1)) {
+        *trans = false;
+        *ld = x->rows == 1 || x->rs < x->cols ? x->cols : x->rs;
+    } else if ((x->rs == 1 || x->rows == 1) && (x->cs >= x->rows || x->cols == 1)) {
+        *trans = true;
+        *ld = x->cols == 1 || x->cs < x->rows ? x->rows : x->cs;
+    } else {
+        return false;
+    }
+    return *ld <= INT_MAX && x->rows <= INT_MAX && x->cols <= INT_MAX;
+}
+
+static int64_t vector_step(int64_t n, int64_t stride) { return n == 1 ? 1 : stride; }
+
+/* y (dense) = x v. OpenBLAS adds to y, which is zero: it need not look at what was there. */
+static void matrix_vector(gp_ctype ct, const matrix *x, bool trans, int64_t ld, const char *v, int64_t step, void *y) {
+    int rows = (int)(trans ? x->cols : x->rows), cols = (int)(trans ? x->rows : x->cols);
+    enum CBLAS_TRANSPOSE t = trans ? CblasTrans : CblasNoTrans;
+    memset(y, 0, (size_t)x->rows * gp_ctype_size[ct]);
+    if (ct == GP_CT_f32) cblas_sgemv(CblasRowMajor, t, rows, cols, 1, (const float *)x->data, (int)ld, (const float *)v, (int)step, 1, y, 1);
+    else cblas_dgemv(CblasRowMajor, t, rows, cols, 1, (const double *)x->data, (int)ld, (const double *)v, (int)step, 1, y, 1);
+}
+
+static bool gemv(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+    bool trans;
+    int64_t ld;
+    if (b->cols == 1) {
+        int64_t step = vector_step(b->rows, b->rs);
+        if (step < 1 || step > INT_MAX || !readable(a, &trans, &ld)) return false;
+        matrix_vector(ct, a, trans, ld, b->data, step, c);
+    } else {
+        matrix bt = {b->data, b->dtype, b->cols, b->rows, b->cs, b->rs};
+        int64_t step = vector_step(a->cols, a->cs);
+        if (step < 1 || step > INT_MAX || !readable(&bt, &trans, &ld)) return false;
+        matrix_vector(ct, &bt, trans, ld, a->data, step, c);
+    }
+    return true;
+}
+
+static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+    bool ta, tb;
+    int64_t lda, ldb;
+    if (b->cols == 1 || a->rows == 1) return gemv(ct, a, b, c);
+    if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
+    int64_t m = a->rows, n = b->cols, k = a->cols;
+    if (ct == GP_CT_f32)
+        return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, (const float *)a->data, lda, (const float *)b->data, ldb, 0, c, n) == dnnl_success;
+    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
+                (const double *)b->data, (int)ldb, 0, c, (int)n);
+    return true;
+}
+
+/* ---- one product ---- */
+
+static bool is_ready(const matrix *x, gp_ctype ct) {
+    bool trans;
+    int64_t ld;
+    if (x->dtype != gp_ctype_dtype[ct]) return false;
+    return ct == GP_CT_i32 || ct == GP_CT_i64 ? x->cs == 1 || x->cols == 1 : readable(x, &trans, &ld);
+}
+
+/* Copies x to dst, dense and in compute type, along the dim whose elements lie closer together (never for integers, whose loops want rows). */
+static void pack(matrix *x, gp_ctype ct, char *dst) {
+    int64_t size = (int64_t)gp_dtype_size(x->dtype), wide = gp_ctype_size[ct];
+    gp_load load = gp_load_fn(x->dtype, ct);
+    bool columns = x->rs < x->cs && ct <= GP_CT_f64;
+    int64_t n = columns ? x->cols : x->rows, width = columns ? x->rows : x->cols;
+    for (int64_t i = 0; i < n; i++)
+        load(dst + i * width * wide, x->data + i * (columns ? x->cs : x->rs) * size, (columns ? x->rs : x->cs) * size, width);
+    *x = (matrix){dst, (gp_dtype)gp_ctype_dtype[ct], x->rows, x->cols, columns ? 1 : x->cols, columns ? x->rows : 1};
+}
+
+/* Bytes for a packed x; 0 if it can be read as it is. */
+static size_t pack_bytes(const matrix *x, gp_ctype ct) {
+    return is_ready(x, ct) ? 0 : ((size_t)(x->rows * x->cols) * gp_ctype_size[ct] + 63) / 64 * 64;
+}
+
+static void multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+    bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
+    if (integers || a->rows * b->cols * a->cols <= TINY || !gemm(ct, a, b, c)) plain(ct, a, b, c);
+}
+
+/* Scratch for one product: a and b packed, and the result in compute type. */
+typedef struct room {
+    size_t a, b, c;
+} room;
+
+static room room_for(const product *p) {
+    room r = {0};
+    bool tiny = p->a.dtype == gp_ctype_dtype[p->ct] && p->a.rows * p->b.cols * p->a.cols <= TINY;
+    if (!tiny) r.a = pack_bytes(&p->a, p->ct), r.b = pack_bytes(&p->b, p->ct);
+    if (p->out->dtype != gp_ctype_dtype[p->ct]) r.c = (size_t)(p->a.rows * p->b.cols) * gp_ctype_size[p->ct];
+    return r;
+}
+
+static void one_product(const product *p, int64_t i, const room *r, char *scratch) {
+    matrix a = p->a, b = p->b;
+    int64_t rest = i, n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype);
+    for (int d = p->ndim - 1; d >= 0; d--) {
+        a.data += rest % p->dim[d] * p->as[d];
+        b.data += rest % p->dim[d] * p->bs[d];
+        rest /= p->dim[d];
+    }
+    char *out = p->out->data + i * n * size, *c = r->c ? scratch + r->a + r->b : out;
+    if (r->a) pack(&a, p->ct, scratch);
+    if (r->b) pack(&b, p->ct, scratch + r->a);
+    multiply(p->ct, &a, &b, c);
+    if (r->c) gp_store_fn(p->ct, (gp_dtype)p->out->dtype)(out, size, c, n);
+}
+
+/* ---- the batch ---- */
+
+static void products(void *ctx, int64_t begin, int64_t end) {
+    product *p = ctx;
+    room r = room_for(p);
+    size_t bytes = r.a + r.b + r.c;
+    char *scratch = bytes ? gp_host_alloc(bytes) : NULL;
+    if (bytes && !scratch) {
+        p->no_memory = true;
+        return;
+    }
+    for (int64_t i = begin; i < end; i++) one_product(p, i, &r, scratch);
+    if (scratch) gp_host_free(scratch, bytes);
+}
+
+static void products_alone(void *ctx, int64_t begin, int64_t end) {
+    gp_blas_threads(1);
+    products(ctx, begin, end);
+}
+
+/* Vectors become a matrix of one row (a) or one column (b). */
+static matrix last_two(const gp_array *x, bool column) {
+    matrix m = {.data = x->data, .dtype = (gp_dtype)x->dtype, .rows = 1, .cols = 1};
+    int n = x->ndim;
+    if (n == 1 && column) m.rows = x->dim[0], m.rs = x->stride[0], m.cs = 1;
+    else m.cols = x->dim[n - 1], m.cs = x->stride[n - 1];
+    if (n > 1) m.rows = x->dim[n - 2], m.rs = x->stride[n - 2];
+    else if (!column) m.rs = m.cols;
+    return m;
+}
+
+static int64_t batch_stride(const gp_array *x, int from_end) {
+    int d = x->ndim - 2 - from_end;
+    return d < 0 || x->dim[d] == 1 ? 0 : x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
+}
+
+/* The dims of the batch, from the outermost; dims of size 1 are left out. */
+static void set_batch(product *p, const gp_array *a, const gp_array *b) {
+    int own = (a->ndim > 1) + (b->ndim > 1), n = p->out->ndim - own;
+    p->batch = 1;
+    for (int d = 0; d < n; d++) {
+        if (p->out->dim[d] == 1) continue;
+        p->dim[p->ndim] = p->out->dim[d];
+        p->as[p->ndim] = batch_stride(a, n - 1 - d);
+        p->bs[p->ndim++] = batch_stride(b, n - 1 - d);
+        p->batch *= p->out->dim[d];
+    }
+}
+
+/* Batches of a over one b are more rows of a, where a's memory allows. */
+static void fold_rows(product *p) {
+    int64_t size = (int64_t)gp_dtype_size(p->a.dtype);
+    while (p->ndim) {
+        int d = p->ndim - 1;
+        if (p->a.rows == 1) p->a.rs = p->as[d] / size;
+        if (p->bs[d] || p->as[d] != p->a.rows * p->a.rs * size) return;
+        p->a.rows *= p->dim[d];
+        p->batch /= p->dim[d];
+        p->ndim--;
+    }
+}
+
+bool CPU(matmul)(const gp_call *c) {
+    const gp_array *a = gp_in(c, 0), *b = gp_in(c, 1);
+    product p = {.ct = gp_compute_type((gp_dtype)a->dtype), .out = gp_out(c, 0), .a = last_two(a, false), .b = last_two(b, true)};
+    if (p.out->numel == 0) return true;
+    if (p.a.cols == 0) return memset(p.out->data, 0, (size_t)p.out->numel * gp_dtype_size((gp_dtype)p.out->dtype)), true;
+    set_batch(&p, a, b);
+    fold_rows(&p);
+    int64_t work = p.a.rows * p.a.cols * p.b.cols;
+    if (p.batch >= gp_threads() || work < ALONE) {
+        gp_parallel(p.batch, 1 + ALONE / work, products_alone, &p);
+    } else {
+        gp_blas_threads(gp_threads());
+        products(&p, 0, p.batch);
+    }
+    return !p.no_memory || gp_fail("%s: out of memory", c->op->name);
+}
+
+bool CPU(mm)(const gp_call *c) { return CPU(matmul)(c); }
+bool CPU(bmm)(const gp_call *c) { return CPU(matmul)(c); }
+bool CPU(mv)(const gp_call *c) { return CPU(matmul)(c); }
+bool CPU(dot)(const gp_call *c) { return CPU(matmul)(c); }

@@ -1,0 +1,175 @@
+/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double; then one pass that normalises. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels/kernel.h"
+
+enum { CHUNK = 16384, GRAIN = 32768 };
+
+/* Count, mean and sum of squared distances from it. */
+typedef struct stat {
+    double n, mean, m2;
+} stat;
+
+typedef struct run {
+    gp_loop loop;     /* out and x of one channel */
+    int64_t xs, os;   /* bytes from channel to channel */
+    int64_t chunks;   /* pieces of at most CHUNK elements that a channel is cut into, whatever the number of threads */
+    gp_ctype ct;
+    gp_load load;
+    gp_store store;
+    bool x_direct, out_direct; /* of compute type and without gaps along the rows of the loop */
+    stat *part;                /* channels x chunks */
+    double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
+} run;
+
+#define BLOCKS(T, t)                                                                         \
+    static T sum_##t(const T *x, int64_t n) {                                                \
+        T s = 0;                                                                             \
+        _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) s += x[i];        \
+        return s;                                                                            \
+    }                                                                                        \
+    static stat block_##t(const T *x, int64_t n) {                                           \
+        T mean = sum_##t(x, n) / (T)n, s = 0, m2 = 0;                                        \
+        _Pragma("omp simd reduction(+:s, m2)") for (int64_t i = 0; i < n; i++) {             \
+            T d = x[i] - mean;                                                               \
+            s += d;                                                                          \
+            m2 += d * d;                                                                     \
+        }                                                                                    \
+        double off = (double)s / (double)n; /* what rounding left of the block's mean */     \
+        return (stat){(double)n, (double)mean + off, (double)m2 - (double)s * off};          \
+    }                                                                                        \
+    static void normalise_##t(const T *x, T *y, int64_t n, T mean, T scale, T shift) {       \
+        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * scale + shift;                \
+    }
+BLOCKS(float, f32)
+BLOCKS(double, f64)
+
+/* Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. */
+static void join(stat *a, stat b) {
+    double n = a->n + b.n, d = b.mean - a->mean;
+    if (b.n == 0) return;
+    a->m2 += b.m2 + d * d * (a->n * b.n / n);
+    a->mean += d * (b.n / n);
+    a->n = n;
+}
+
+/* A block of at most GP_BLOCK elements of a row: where they are in x and out, and what is done with them. */
+typedef void (*visit)(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s);
+
+static void gather(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s) {
+    _Alignas(64) char buf[GP_BLOCK * 8];
+    if (!r->x_direct) r->load(buf, x, r->loop.stride[1][r->loop.ndim - 1], n), x = buf;
+    join(s, r->ct == GP_CT_f32 ? block_f32((const float *)x, n) : block_f64((const double *)x, n));
+}
+
+static void normalise(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s) {
+    _Alignas(64) char buf[GP_BLOCK * 8];
+    void *y = r->out_direct ? out : buf;
+    double mean = r->mean[channel], scale = r->scale[channel], shift = r->shift[channel];
+    if (!r->x_direct) r->load(buf, x, r->loop.stride[1][r->loop.ndim - 1], n), x = buf;
+    if (r->ct == GP_CT_f32) normalise_f32((const float *)x, y, n, (float)mean, (float)scale, (float)shift);
+    else normalise_f64((const double *)x, y, n, mean, scale, shift);
+    if (!r->out_direct) r->store(out, r->loop.stride[0][r->loop.ndim - 1], buf, n);
+}
+
+static void chunk(run *r, int64_t unit, visit fn, stat *s) {
+    int last = r->loop.ndim - 1;
+    int64_t channel = unit / r->chunks, from = unit % r->chunks * CHUNK, to = from + CHUNK, width = r->loop.dim[last];
+    if (to > r->loop.numel) to = r->loop.numel;
+    for (int64_t at = from; at < to;) {
+        char *p[GP_LOOP_MAX];
+        int64_t n = width - at % width < to - at ? width - at % width : to - at;
+        if (n > GP_BLOCK) n = GP_BLOCK;
+        gp_loop_at(&r->loop, at, p);
+        fn(r, channel, p[1] + channel * r->xs, p[0] + channel * r->os, n, s);
+        at += n;
+    }
+}
+
+static void gather_chunks(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    for (int64_t u = begin; u < end; u++) {
+        r->part[u] = (stat){0};
+        chunk(r, u, gather, &r->part[u]);
+    }
+}
+
+static void normalise_chunks(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    for (int64_t u = begin; u < end; u++) chunk(r, u, normalise, NULL);
+}
+
+/* ---- per channel ---- */
+
+static char *element(const gp_array *a, int64_t i) { return a->data + i * a->stride[0] * (int64_t)gp_dtype_size((gp_dtype)a->dtype); }
+
+static double read_element(const gp_array *a, int64_t i, double absent) {
+    if (!a) return absent;
+    return gp_scalar_load((gp_dtype)a->dtype, element(a, i)).f;
+}
+
+/* running = (1 - momentum) * running + momentum * value */
+static void update(const gp_array *running, int64_t i, double value, double momentum) {
+    if (!running) return;
+    double old = read_element(running, i, 0);
+    gp_scalar_store((gp_dtype)running->dtype, element(running, i), (gp_scalar){.is_float = true, .f = (1 - momentum) * old + momentum * value});
+}
+
+static void set_channel(run *r, const gp_call *c, int64_t i, double mean, double var) {
+    r->mean[i] = mean;
+    r->scale[i] = read_element(gp_in(c, 3), i, 1) / sqrt(var + c->arg[7].f);
+    r->shift[i] = read_element(gp_in(c, 4), i, 0);
+}
+
+static void train(run *r, const gp_call *c, int64_t channels) {
+    gp_parallel(channels * r->chunks, 1 + GRAIN / (r->loop.numel < CHUNK ? r->loop.numel : CHUNK), gather_chunks, r);
+    for (int64_t i = 0; i < channels; i++) {
+        stat s = {0};
+        for (int64_t k = 0; k < r->chunks; k++) join(&s, r->part[i * r->chunks + k]);
+        set_channel(r, c, i, s.mean, s.m2 / s.n);
+        update(gp_in(c, 1), i, s.mean, c->arg[6].f);
+        update(gp_in(c, 2), i, s.m2 / (s.n - 1), c->arg[6].f);
+    }
+}
+
+static gp_array one_channel(const gp_array *a) {
+    gp_array r = *a;
+    r.ndim--;
+    r.numel /= a->dim[1];
+    for (int i = 1; i < r.ndim; i++) r.dim[i] = a->dim[i + 1], r.stride[i] = a->stride[i + 1];
+    return r;
+}
+
+static void set_up(run *r, const gp_array *x, const gp_array *out) {
+    int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x->dtype), osize = (int64_t)gp_dtype_size((gp_dtype)out->dtype);
+    gp_array x1 = one_channel(x), o1 = one_channel(out);
+    gp_loop_init(&r->loop, 2, (const gp_array *[]){&o1, &x1});
+    int last = r->loop.ndim - 1;
+    r->xs = x->stride[1] * xsize;
+    r->os = out->stride[1] * osize;
+    r->chunks = (r->loop.numel + CHUNK - 1) / CHUNK;
+    r->ct = gp_compute_type((gp_dtype)x->dtype);
+    r->load = gp_load_fn((gp_dtype)x->dtype, r->ct);
+    r->store = gp_store_fn(r->ct, (gp_dtype)out->dtype);
+    r->x_direct = x->dtype == gp_ctype_dtype[r->ct] && (r->loop.stride[1][last] == xsize || r->loop.dim[last] == 1);
+    r->out_direct = out->dtype == gp_ctype_dtype[r->ct] && (r->loop.stride[0][last] == osize || r->loop.dim[last] == 1);
+}
+
+bool CPU(batch_norm)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    if (x->numel == 0) return true;
+    int64_t channels = x->dim[1];
+    run r = {0};
+    set_up(&r, x, out);
+    double *memory = malloc((size_t)channels * (3 * sizeof(double) + (size_t)r.chunks * sizeof(stat)));
+    if (!memory) return gp_fail("batch_norm: out of memory");
+    r.mean = memory, r.scale = memory + channels, r.shift = memory + 2 * channels;
+    r.part = (stat *)(memory + 3 * channels);
+    if (c->arg[5].i) train(&r, c, channels);
+    else
+        for (int64_t i = 0; i < channels; i++) set_channel(&r, c, i, read_element(gp_in(c, 1), i, 0), read_element(gp_in(c, 2), i, 1));
+    gp_parallel(channels * r.chunks, 1 + GRAIN / (r.loop.numel < CHUNK ? r.loop.numel : CHUNK), normalise_chunks, &r);
+    free(memory);
+    return true;
+}

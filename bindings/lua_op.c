@@ -64,7 +64,7 @@ static void add_number(gp_call *c, gp_scalar s) { gp_call_number(c, s); }
 
 static bool is_list(lua_State *L, int i) { return lua_type(L, i) == LUA_TTABLE; }
 
-/* A table of integers, or the run of numbers that begins here; returns how many stack places it took. */
+/* A table of integers, one number, or for dims and shapes the run of numbers that begins here; returns how many stack places it took. */
 static int read_ints(const reading *r, int last) {
     lua_State *L = r->L;
     int64_t v[GP_MAX_INTS];
@@ -78,6 +78,7 @@ static int read_ints(const reading *r, int last) {
             lua_pop(L, 1);
         }
     } else {
+        if (r->p->type == GP_SIG_ints || r->p->type == GP_SIG_padding) last = r->i;
         for (took = 0; r->i + took <= last && n < most && (took == 0 || lua_type(L, r->i + took) == LUA_TNUMBER || gp_lua_totensor(L, r->i + took)); took++, n++)
             if (!to_int(r, r->i + took, &v[n])) bad(r, "integers");
     }
@@ -167,6 +168,10 @@ static int read_arg(const reading *r, int last) {
     case GP_SIG_dims:
     case GP_SIG_shape:
     case GP_SIG_ints: return read_ints(r, last);
+    case GP_SIG_padding:
+        if (lua_type(r->L, r->i) != LUA_TSTRING) return read_ints(r, last);
+        read_name(r);
+        break;
     default: read_name(r); break;
     }
     return 1;
@@ -190,6 +195,7 @@ static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int n
         break;
     case GP_SIG_dims:
     case GP_SIG_shape:
+    case GP_SIG_padding:
     case GP_SIG_ints: gp_call_ints(c, &(int64_t){(int64_t)p->number}, 1); return;
     default: *v = (gp_value){.kind = GP_INT, .i = (int64_t)p->number}; break;
     }

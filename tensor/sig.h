@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /* `type name=default, …`; `type? name` may be left out, `tensor! x` may be written in place.
-   Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the end; `dims`, `shape` and `ints` are lists
-   of integers (a table, or the remaining arguments where it comes last); `tensors` is a table of tensors; `padding` is ints or
-   one of the strings 'same' and 'valid'. */
+   Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the end; `dims` and `shape` are lists of integers
+   (a table, or numbers one after the other), `ints` a table or one number; `padding` is ints or one of the strings 'same' and 'valid';
+   `tensors` is a table of tensors. */
 typedef enum gp_sig_type {
 #define SIG(name) GP_SIG_##name,
 #include "tensor/sig.def"

@@ -163,6 +163,9 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_ops(L);
     gp_lua_open_tensor(L);
     gp_lua_open_device(L);
+    gp_lua_open_convert(L);
+    gp_lua_open_print(L);
+    gp_lua_open_data(L);
     run_init(L);
     return 1;
 }

@@ -60,6 +60,12 @@ int gp_lua_tostring(lua_State *L);
 /* Pushes the function that runs op (in place: its NAME_ form). */
 void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
 
+/* x's elements in host memory, contiguous: x itself, or a copy (a recorded wait). Pushes one value that keeps them alive. Raises. */
+const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what);
+
+/* Pushes t as text, reading only what is shown, in one recorded wait. */
+void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what);
+
 /* Registry keys of the tensors' metatable and of the table of methods. */
 #define GP_LUA_META "gpush.tensor"
 #define GP_LUA_METHODS "gpush.tensor.methods"
@@ -68,6 +74,11 @@ void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
 void gp_lua_open_ops(lua_State *L);
 void gp_lua_open_tensor(lua_State *L);
 void gp_lua_open_device(lua_State *L);
+void gp_lua_open_convert(lua_State *L);
+void gp_lua_open_print(lua_State *L);
+void gp_lua_open_data(lua_State *L);
+/* For the shell: math.* and string.format of the state take one-element tensors where they want numbers. */
+void gp_lua_open_numbers(lua_State *L);
 
 /* require "gpush": leaves the module table on the stack. */
 __attribute__((visibility("default"))) int luaopen_gpush(lua_State *L);

@@ -143,13 +143,12 @@ static void row(page *p, int indent) {
     bool dots = cut(p, d);
     int64_t n = dots ? 2 * p->edge : p->of->dim[d];
     for (int64_t i = 0; i < n; i++) {
-        if (dots && i == p->edge) item(p, 3, i == 0, indent), put(p, "...", 3);
+        if (dots && i == p->edge) item(p, 3, false, indent), put(p, "...", 3);
         int len = element_text(p, p->next++, buf);
-        item(p, p->width, i == 0 && !dots, indent);
+        item(p, p->width, i == 0, indent);
         pad(p, p->width - len);
         put(p, buf, len);
     }
-    if (n == 0 && dots) put(p, "...", 3);
 }
 
 /* Dim d and those inside it. Between blocks stands one line end, and one more for each further dim, as NumPy does. */
@@ -228,25 +227,29 @@ static gp_tensor *edges(gp_tensor *x, int64_t e) {
     return t;
 }
 
-/* The shown elements in host memory: x itself, or a copy that is pushed, so that it lives while the text is made. */
-static const gp_tensor *fetch(lua_State *L, gp_tensor *x, int64_t edge, gp_why why, const char *what) {
-    if (!edge && x->a.contiguous && !gp_tensor_device(x)->vt->async) return x;
-    gp_lua_enter(L);
-    gp_tensor *some = edge ? edges(x, edge) : gp_tensor_ref(x);
-    gp_tensor *host = some ? gp_to_device(some, gp_device_cpu(), false, why, what) : NULL;
-    gp_tensor *flat = host ? gp_contiguous(host) : NULL;
-    gp_tensor_unref(some);
-    gp_tensor_unref(host);
-    gp_lua_push(L, flat);
-    return flat;
+/* How many elements to show at each end of a dim, or 0 for all; fewer than asked for where many dims would still make a long text. */
+static int64_t choose_edge(const gp_array *a) {
+    if (a->numel <= opt.threshold) return 0;
+    double most = opt.threshold > 1000 ? (double)opt.threshold : 1000;
+    for (int64_t e = opt.edgeitems;; e--) {
+        double shown = 1;
+        bool any = false;
+        for (int d = 0; d < a->ndim; d++) {
+            bool is_cut = a->dim[d] > 2 * e;
+            any = any || is_cut;
+            shown *= is_cut ? 2 * (double)e : (double)a->dim[d];
+        }
+        if (e == 1 || shown <= most) return any ? e : 0;
+    }
 }
 
 void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what) {
-    page p = {.of = &t->a, .dtype = (gp_dtype)t->a.dtype};
-    if (t->a.numel > opt.threshold)
-        for (int d = 0; d < t->a.ndim; d++)
-            if (t->a.dim[d] > 2 * opt.edgeitems) p.edge = opt.edgeitems;
-    const gp_tensor *shown = t->a.numel ? fetch(L, t, p.edge, why, what) : t;
+    page p = {.of = &t->a, .dtype = (gp_dtype)t->a.dtype, .edge = choose_edge(&t->a)};
+    int top = lua_gettop(L);
+    const gp_tensor *shown = t;
+    gp_lua_enter(L);
+    if (p.edge) gp_lua_push(L, edges(t, p.edge));
+    if (t->a.numel) shown = gp_lua_host(L, p.edge ? gp_lua_totensor(L, -1) : t, why, what);
     p.data = shown->a.data;
     p.count = shown->a.numel;
     choose_form(&p);
@@ -262,7 +265,8 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
     }
     label(&p, t);
     luaL_pushresult(&p.b);
-    if (shown != t) lua_remove(L, -2);
+    lua_insert(L, top + 1);
+    lua_settop(L, top + 1);
 }
 
 int gp_lua_tostring(lua_State *L) {

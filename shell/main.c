@@ -1,0 +1,277 @@
+/* The program: lua(1)'s command line and environment, as lua.c of Lua 5.4.4 treats them, and --plain. */
+#include "shell/shell.h"
+
+#include "bindings/bind.h"
+#include "bindings/lua_syntax.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROGNAME "gpush"
+#define VERSION PROGNAME " " GPUSH_VERSION ", " LUA_COPYRIGHT
+#define INIT_VAR "LUA_INIT"
+#define INIT_VAR_VERSION INIT_VAR LUA_VERSUFFIX
+
+static const char *progname = PROGNAME;
+
+enum { HAS_ERROR = 1, HAS_I = 2, HAS_V = 4, HAS_E = 8, HAS_NOENV = 16, HAS_PLAIN = 32 };
+
+static void print_usage(const char *bad) {
+    lua_writestringerror("%s: ", progname);
+    if (bad[1] == 'e' || bad[1] == 'l') lua_writestringerror("'%s' needs argument\n", bad);
+    else lua_writestringerror("unrecognized option '%s'\n", bad);
+    lua_writestringerror("usage: %s [options] [script [args]]\n"
+                         "Available options are:\n"
+                         "  -e stat   execute string 'stat'\n"
+                         "  -i        enter interactive mode after executing 'script'\n"
+                         "  -l mod    require library 'mod' into global 'mod'\n"
+                         "  -l g=mod  require library 'mod' into global 'g'\n"
+                         "  -v        show version information\n"
+                         "  -E        ignore environment variables\n"
+                         "  -W        turn warnings on\n"
+                         "  --plain   stock Lua: no tensor syntax\n"
+                         "  --        stop handling options\n"
+                         "  -         stop handling options and execute stdin\n",
+                         progname);
+}
+
+void gp_shell_message(const char *msg) {
+    if (progname) lua_writestringerror("%s: ", progname);
+    lua_writestringerror("%s\n", msg);
+}
+
+int gp_shell_report(lua_State *L, int status) {
+    if (status != LUA_OK) {
+        gp_shell_message(lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+    return status;
+}
+
+/* Turns an error value into text with a traceback. */
+static int l_traceback(lua_State *L) {
+    const char *msg = lua_tostring(L, 1);
+    if (!msg) {
+        if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return 1;
+        msg = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+    }
+    luaL_traceback(L, L, msg, 1);
+    return 1;
+}
+
+int gp_shell_call(lua_State *L, int narg, int nres) {
+    int base = lua_gettop(L) - narg;
+    lua_pushcfunction(L, l_traceback);
+    lua_insert(L, base);
+    gp_interrupt_begin(L, progname == NULL);
+    int status = lua_pcall(L, narg, nres, base);
+    gp_interrupt_end(L);
+    lua_remove(L, base);
+    return status;
+}
+
+static void print_version(void) {
+    lua_writestring(VERSION, strlen(VERSION));
+    lua_writeline();
+}
+
+/* arg: the script's name at 0, its arguments above, what stands before it below. */
+static void create_arg(lua_State *L, char **argv, int argc, int script) {
+    if (script == argc) script = 0;
+    lua_createtable(L, argc - (script + 1), script + 1);
+    for (int i = 0; i < argc; i++) {
+        lua_pushstring(L, argv[i]);
+        lua_rawseti(L, -2, i - script);
+    }
+    lua_setglobal(L, "arg");
+}
+
+static int run_chunk(lua_State *L, int status) {
+    if (status == LUA_OK) status = gp_shell_call(L, 0, 0);
+    return gp_shell_report(L, status);
+}
+
+static int run_file(lua_State *L, const char *name) { return run_chunk(L, gp_syntax_loadfile(L, name, "t")); }
+
+static int run_string(lua_State *L, const char *s, const char *name) {
+    return run_chunk(L, gp_syntax_load(L, s, strlen(s), name, "t"));
+}
+
+/* Runs globname = require(modname); spec is "modname" or "globname=modname". */
+static int run_library(lua_State *L, char *spec) {
+    char *modname = strchr(spec, '=');
+    if (modname) *modname++ = 0;
+    else modname = spec;
+    lua_getglobal(L, "require");
+    lua_pushstring(L, modname);
+    int status = gp_shell_call(L, 1, 1);
+    if (status == LUA_OK) lua_setglobal(L, spec);
+    return gp_shell_report(L, status);
+}
+
+static int push_args(lua_State *L) {
+    if (lua_getglobal(L, "arg") != LUA_TTABLE) luaL_error(L, "'arg' is not a table");
+    int n = (int)luaL_len(L, -1);
+    luaL_checkstack(L, n + 3, "too many arguments to script");
+    for (int i = 1; i <= n; i++) lua_rawgeti(L, -i, i);
+    lua_remove(L, -(n + 1));
+    return n;
+}
+
+static int run_script(lua_State *L, char **argv) {
+    const char *name = argv[0];
+    if (!strcmp(name, "-") && strcmp(argv[-1], "--")) name = NULL; /* standard input */
+    int status = gp_syntax_loadfile(L, name, "t");
+    if (status == LUA_OK) status = gp_shell_call(L, push_args(L), LUA_MULTRET);
+    return gp_shell_report(L, status);
+}
+
+/* The flag of the option at argv[*i], which it moves to the option's argument if that stands apart; HAS_ERROR for none. */
+static int option(char **argv, int *i) {
+    const char *s = argv[*i];
+    bool alone = s[2] == '\0';
+    switch (s[1]) {
+    case 'E': return alone ? HAS_NOENV : HAS_ERROR;
+    case 'W': return alone ? 0 : HAS_ERROR;
+    case 'i': return alone ? HAS_I | HAS_V : HAS_ERROR;
+    case 'v': return alone ? HAS_V : HAS_ERROR;
+    case 'e': case 'l':
+        if (alone && (!argv[*i + 1] || argv[++*i][0] == '-')) return HAS_ERROR;
+        return s[1] == 'e' ? HAS_E : 0;
+    default: return HAS_ERROR;
+    }
+}
+
+/* All options' flags; *first is the script's index, or that of the bad option after HAS_ERROR. */
+static int collect_args(char **argv, int *first) {
+    int args = 0, i;
+    for (i = 1; argv[i]; i++) {
+        *first = i;
+        if (argv[i][0] != '-' || argv[i][1] == '\0') return args;
+        if (!strcmp(argv[i], "--plain")) {
+            args |= HAS_PLAIN;
+            continue;
+        }
+        if (!strcmp(argv[i], "--")) {
+            *first = i + 1;
+            return args;
+        }
+        int flag = option(argv, &i);
+        if (flag == HAS_ERROR) return HAS_ERROR;
+        args |= flag;
+    }
+    *first = i;
+    return args;
+}
+
+/* Executes -e, -l and -W in their order; false if one of them failed. */
+static bool run_args(lua_State *L, char **argv, int n) {
+    for (int i = 1; i < n; i++) {
+        int option = argv[i][1];
+        if (option == 'W') lua_warning(L, "@on", 0);
+        if (option != 'e' && option != 'l') continue;
+        char *extra = argv[i] + 2;
+        if (!*extra) extra = argv[++i];
+        int status = option == 'e' ? run_string(L, extra, "=(command line)") : run_library(L, extra);
+        if (status != LUA_OK) return false;
+    }
+    return true;
+}
+
+static int run_init(lua_State *L) {
+    const char *name = "=" INIT_VAR_VERSION, *init = getenv(name + 1);
+    if (!init) {
+        name = "=" INIT_VAR;
+        init = getenv(name + 1);
+    }
+    if (!init) return LUA_OK;
+    if (init[0] == '@') return run_file(L, init + 1);
+    return run_string(L, init, name);
+}
+
+/* The module, also under "gpush"; its fields become globals where Lua has none of that name. */
+static void open_module(lua_State *L) {
+    luaL_requiref(L, "gpush", luaopen_gpush, 1);
+    lua_pushglobaltable(L);
+    for (lua_pushnil(L); lua_next(L, -3);) {
+        lua_pushvalue(L, -2);
+        if (lua_rawget(L, -4) == LUA_TNIL) {
+            lua_pushvalue(L, -3);
+            lua_pushvalue(L, -3);
+            lua_rawset(L, -6);
+        }
+        lua_pop(L, 2);
+    }
+    lua_pop(L, 2);
+}
+
+static void open_state(lua_State *L, int args) {
+    if (args & HAS_NOENV) {
+        lua_pushboolean(L, 1);
+        lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+    }
+    luaL_openlibs(L);
+    gp_interrupt_install(L);
+    if (args & HAS_PLAIN) gp_syntax_plain(L);
+    else gp_syntax_install(L);
+    open_module(L);
+}
+
+static void start_repl(lua_State *L) {
+    const char *name = progname;
+    progname = NULL; /* messages at the prompt do without it */
+    gp_repl(L);
+    progname = name;
+}
+
+/* main in protected mode: argc, argv -> whether all went well. */
+static int l_main(lua_State *L) {
+    int argc = (int)lua_tointeger(L, 1), script;
+    char **argv = lua_touserdata(L, 2);
+    int args = collect_args(argv, &script);
+    luaL_checkversion(L);
+    if (argv[0] && argv[0][0]) progname = argv[0];
+    if (args == HAS_ERROR) {
+        print_usage(argv[script]);
+        return 0;
+    }
+    if (args & HAS_V) print_version();
+    open_state(L, args);
+    create_arg(L, argv, argc, script);
+    lua_gc(L, LUA_GCGEN, 0, 0); /* keeps few dead tensors at the least cost per op */
+    if (!(args & HAS_NOENV) && run_init(L) != LUA_OK) return 0;
+    if (!run_args(L, argv, script)) return 0;
+    if (script < argc && run_script(L, argv + script) != LUA_OK) return 0;
+    if (args & HAS_I) {
+        start_repl(L);
+    } else if (script == argc && !(args & (HAS_E | HAS_V))) {
+        if (isatty(STDIN_FILENO)) {
+            print_version();
+            start_repl(L);
+        } else {
+            run_file(L, NULL);
+        }
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    lua_State *L = luaL_newstate();
+    if (!L) {
+        lua_writestringerror("%s: cannot create state: not enough memory\n", argv[0]);
+        return EXIT_FAILURE;
+    }
+    lua_pushcfunction(L, l_main);
+    lua_pushinteger(L, argc);
+    lua_pushlightuserdata(L, argv);
+    int status = lua_pcall(L, 2, 1, 0);
+    bool ok = lua_toboolean(L, -1);
+    gp_shell_report(L, status);
+    lua_close(L);
+    return ok && status == LUA_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,114 @@
+/* The prompt: reads a chunk, first as an expression and then as statements, runs it and prints what it gave. */
+#include "shell/shell.h"
+
+#include "bindings/lua_syntax.h"
+#include "shell/line.h"
+
+#include <lauxlib.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROMPT "> "
+#define PROMPT2 ">> "
+
+/* The prompt's text, which stays on the stack: the global _PROMPT or _PROMPT2, or what lua has. */
+static const char *push_prompt(lua_State *L, bool first) {
+    if (lua_getglobal(L, first ? "_PROMPT" : "_PROMPT2") == LUA_TNIL) return first ? PROMPT : PROMPT2;
+    return luaL_tolstring(L, -1, NULL);
+}
+
+/* Reads a line and pushes it; pushes nothing unless it returns GP_LINE_TEXT. */
+static gp_line push_line(lua_State *L, bool first) {
+    int top = lua_gettop(L);
+    char *line;
+    gp_line r = gp_line_read(push_prompt(L, first), &line);
+    lua_settop(L, top);
+    if (r != GP_LINE_TEXT) return r;
+    if (first && line[0] == '=') lua_pushfstring(L, "return %s", line + 1); /* as Lua 5.2 and older wanted it */
+    else lua_pushstring(L, line);
+    free(line);
+    return r;
+}
+
+static int load(lua_State *L, const char *text) { return gp_syntax_load(L, text, strlen(text), "=stdin", "t"); }
+
+/* Whether the message on top says that the chunk goes on; then it is popped. */
+static bool incomplete(lua_State *L, int status) {
+    static const char mark[] = "<eof>";
+    size_t len, n = sizeof mark - 1;
+    if (status != LUA_ERRSYNTAX) return false;
+    const char *msg = lua_tolstring(L, -1, &len);
+    if (len < n || strcmp(msg + len - n, mark)) return false;
+    lua_pop(L, 1);
+    return true;
+}
+
+/* Loads the line at index 1 as "return line"; false pushes nothing. */
+static bool load_expression(lua_State *L) {
+    const char *text = lua_pushfstring(L, "return %s;", lua_tostring(L, 1));
+    int status = load(L, text);
+    lua_remove(L, 2);
+    if (status != LUA_OK) lua_pop(L, 1);
+    return status == LUA_OK;
+}
+
+/* Loads the chunk that starts with the line at index 1, reading more lines while it is incomplete. */
+static gp_line load_statements(lua_State *L, int *status) {
+    for (;;) {
+        *status = load(L, lua_tostring(L, 1));
+        if (!incomplete(L, *status)) return GP_LINE_TEXT;
+        gp_line r = push_line(L, false);
+        if (r == GP_LINE_CANCEL) return r;
+        if (r == GP_LINE_END) { /* no more to come: the message stands */
+            load(L, lua_tostring(L, 1));
+            return GP_LINE_TEXT;
+        }
+        lua_pushliteral(L, "\n");
+        lua_insert(L, -2);
+        lua_concat(L, 3);
+    }
+}
+
+/* Reads and loads one chunk, leaving the function or the message alone on the stack. */
+static gp_line load_chunk(lua_State *L, int *status) {
+    lua_settop(L, 0);
+    gp_line r = push_line(L, true);
+    if (r != GP_LINE_TEXT) return r;
+    *status = LUA_OK;
+    if (!load_expression(L)) r = load_statements(L, status);
+    if (r == GP_LINE_TEXT) {
+        gp_line_save(lua_tostring(L, 1));
+        lua_remove(L, 1);
+    }
+    return r;
+}
+
+/* Prints all values on the stack with Lua's print, which may wait for a device: Ctrl-C works. */
+static void print_values(lua_State *L) {
+    int n = lua_gettop(L);
+    if (n == 0) return;
+    luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
+    lua_getglobal(L, "print");
+    lua_insert(L, 1);
+    gp_interrupt_begin(L, 1);
+    int status = lua_pcall(L, n, 0, 0);
+    gp_interrupt_end(L);
+    if (status != LUA_OK)
+        gp_shell_message(lua_pushfstring(L, "error calling 'print' (%s)", lua_tostring(L, -1)));
+}
+
+void gp_repl(lua_State *L) {
+    int status = LUA_OK;
+    gp_line r;
+    gp_line_open();
+    while ((r = load_chunk(L, &status)) != GP_LINE_END) {
+        if (r == GP_LINE_CANCEL) continue;
+        if (status == LUA_OK) status = gp_shell_call(L, 0, LUA_MULTRET);
+        if (status == LUA_OK) print_values(L);
+        else gp_shell_report(L, status);
+    }
+    lua_settop(L, 0);
+    gp_line_close();
+    lua_writeline();
+}

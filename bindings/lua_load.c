@@ -1,4 +1,5 @@
-/* Loading Lua text through the rewrite: what stands in for load, loadfile, dofile and the searcher of Lua modules. */
+/* Loading Lua text through the rewrite: what stands in for load, loadfile, dofile and the searcher
+ * of Lua modules. */
 #include "bindings/bind.h"
 #include "bindings/lua_syntax.h"
 #include "bindings/rewrite.h"
@@ -20,20 +21,24 @@ static bool is_plain(lua_State *L) {
 static bool is_binary(const char *text, size_t len) { return len && text[0] == LUA_SIGNATURE[0]; }
 
 /*
- * Lua did not take the text it was given. Its message for the original text is the one to show; but where Lua takes
- * that, the fault is the rewrite's, and running the text unchanged could be silently wrong.
+ * Lua did not take the text it was given. Its message for the original text is the one to show; but
+ * where Lua takes that, the fault is the rewrite's, and running the text unchanged could be
+ * silently wrong.
  */
-static int syntax_error(lua_State *L, const char *text, size_t len, const char *name, const char *mode) {
+static int syntax_error(
+    lua_State *L, const char *text, size_t len, const char *name, const char *mode) {
     int status = luaL_loadbufferx(L, text, len, name, mode);
     if (status == LUA_OK) {
         lua_pop(L, 1);
-        lua_pushfstring(L, "%s: too much for tensor syntax (--!plain as the first line turns it off)", name);
+        lua_pushfstring(
+            L, "%s: too much for tensor syntax (--!plain as the first line turns it off)", name);
         return LUA_ERRSYNTAX;
     }
     return status;
 }
 
-static int load_text(lua_State *L, const char *text, size_t len, const char *name, const char *mode, bool own_env) {
+static int load_text(
+    lua_State *L, const char *text, size_t len, const char *name, const char *mode, bool own_env) {
     char *out = NULL;
     size_t outlen = 0;
     if (is_binary(text, len) || is_plain(L)) return luaL_loadbufferx(L, text, len, name, mode);
@@ -43,18 +48,20 @@ static int load_text(lua_State *L, const char *text, size_t len, const char *nam
     case GP_REWRITE_MEMORY: lua_pushliteral(L, "not enough memory"); return LUA_ERRMEM;
     case GP_REWRITE_DONE: break;
     }
-    int status = luaL_loadbufferx(L, out, outlen, name, mode); /* protected: out is freed whatever happens */
+    int status =
+        luaL_loadbufferx(L, out, outlen, name, mode); /* protected: out is freed whatever happens */
     free(out);
     if (status != LUA_ERRSYNTAX) return status;
     lua_pop(L, 1);
     return syntax_error(L, text, len, name, mode);
 }
 
-int gp_syntax_load(lua_State *L, const char *text, size_t len, const char *chunkname, const char *mode) {
+int gp_syntax_load(
+    lua_State *L, const char *text, size_t len, const char *chunkname, const char *mode) {
     return load_text(L, text, len, chunkname, mode, false);
 }
 
-/* Files ----------------------------------------------------------------------------------------------------------- */
+/* ---- Files ---- */
 
 /* Reads all of f into *out, malloc'ed; false with errno. */
 static bool read_all(FILE *f, char **out, size_t *len) {
@@ -77,7 +84,8 @@ static int file_error(lua_State *L, const char *what, const char *filename, int 
     return LUA_ERRFILE;
 }
 
-/* Skips a byte order mark and a first line that starts with '#', as luaL_loadfilex does; the line's end stays. */
+/* Skips a byte order mark and a first line that starts with '#', as luaL_loadfilex does; the line's
+ * end stays. */
 static const char *skip_head(const char *text, size_t *len) {
     const char *p = text, *end = text + *len;
     if (*len >= 3 && !memcmp(p, "\xEF\xBB\xBF", 3)) p += 3;
@@ -120,7 +128,8 @@ static int load_file(lua_State *L, const char *filename, const char *mode, bool 
         int err = errno;
         if (filename) fclose(f);
         const char *text = skip_head(*box, &len);
-        status = ok ? load_text(L, text, len, chunkname, mode, own_env) : file_error(L, "read", name, err);
+        status = ok ? load_text(L, text, len, chunkname, mode, own_env)
+                    : file_error(L, "read", name, err);
         free(*box);
         *box = NULL;
     } else {
@@ -135,7 +144,7 @@ int gp_syntax_loadfile(lua_State *L, const char *filename, const char *mode) {
     return load_file(L, filename, mode, false);
 }
 
-/* load, loadfile, dofile ------------------------------------------------------------------------------------------ */
+/* ---- load, loadfile, dofile ---- */
 
 static bool has_own_env(lua_State *L, int i) {
     if (lua_isnone(L, i)) return false;
@@ -159,7 +168,8 @@ static int loaded(lua_State *L, int status, int env) {
     return 1;
 }
 
-/* Calls the reader at index 1 until it has no more, protected as lua_load's reader is, and joins the pieces. */
+/* Calls the reader at index 1 until it has no more, protected as lua_load's reader is, and joins
+ * the pieces. */
 static int l_read_pieces(lua_State *L) {
     luaL_Buffer b;
     luaL_buffinit(L, &b);
@@ -210,7 +220,7 @@ static int l_dofile(lua_State *L) {
     return dofile_results(L, LUA_OK, 0);
 }
 
-/* require --------------------------------------------------------------------------------------------------------- */
+/* ---- require ---- */
 
 /* Stands for package.searchers[2]; upvalues: the package table and its searchpath. */
 static int l_searcher(lua_State *L) {
@@ -227,11 +237,13 @@ static int l_searcher(lua_State *L) {
         lua_insert(L, -2);
         return 2;
     }
-    return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", name, filename, lua_tostring(L, -1));
+    return luaL_error(
+        L, "error loading module '%s' from file '%s':\n\t%s", name, filename, lua_tostring(L, -1));
 }
 
 static void install_searcher(lua_State *L) {
-    if (lua_getglobal(L, "package") == LUA_TTABLE && lua_getfield(L, -1, "searchers") == LUA_TTABLE) {
+    if (lua_getglobal(L, "package") == LUA_TTABLE &&
+        lua_getfield(L, -1, "searchers") == LUA_TTABLE) {
         lua_pushvalue(L, -2);
         lua_getfield(L, -3, "searchpath");
         lua_pushcclosure(L, l_searcher, 2);
@@ -248,7 +260,8 @@ void gp_syntax_plain(lua_State *L) {
 }
 
 void gp_syntax_install(lua_State *L) {
-    static const luaL_Reg base[] = {{"load", l_load}, {"loadfile", l_loadfile}, {"dofile", l_dofile}, {NULL, NULL}};
+    static const luaL_Reg base[] = {
+        {"load", l_load}, {"loadfile", l_loadfile}, {"dofile", l_dofile}, {NULL, NULL}};
     gp_syntax_helpers(L);
     lua_pushglobaltable(L);
     luaL_setfuncs(L, base, 0);

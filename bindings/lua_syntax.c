@@ -1,4 +1,5 @@
-/* The helpers that rewritten Lua text calls: what truth and comparison mean once tensors may take part. */
+/* The helpers that rewritten Lua text calls: what truth and comparison mean once tensors may take
+ * part. */
 #include "bindings/lua_syntax.h"
 
 #include "bindings/bind.h"
@@ -23,7 +24,7 @@ static int l_number(lua_State *L) {
 /* A tensor equals elementwise what is a tensor or a number; anything else is just another value. */
 static bool elementwise(lua_State *L) {
     return (gp_lua_totensor(L, 1) || lua_type(L, 1) == LUA_TNUMBER) &&
-           (gp_lua_totensor(L, 2) || lua_type(L, 2) == LUA_TNUMBER);
+        (gp_lua_totensor(L, 2) || lua_type(L, 2) == LUA_TNUMBER);
 }
 
 /* Whether 1 and 2, one of them a tensor, are equal as a condition. */
@@ -54,11 +55,12 @@ static int l_tensor(lua_State *L) { return any_tensor(L) ? compare_tensor(L) : 0
 
 static int l_tensor1(lua_State *L) { return gp_lua_totensor(L, 1) ? compare_tensor(L) : 0; }
 
-/* Metamethods: called so that they may yield, as from Lua's own operators ------------------------------------------ */
+/* ---- Metamethods: called so that they may yield, as from Lua's own operators ---- */
 
 enum { M_NEGATE = 1, M_CONDITION = 2 };
 
-/* Turns a metamethod's result into the comparison's: a boolean, but a tensor stays one where a value is wanted. */
+/* Turns a metamethod's result into the comparison's: a boolean, but a tensor stays one where a
+ * value is wanted. */
 static int finish(lua_State *L, int status, lua_KContext how) {
     bool tensor = gp_lua_totensor(L, -1), r;
     if (tensor && !(how & (M_CONDITION | M_NEGATE))) return 1;
@@ -83,7 +85,8 @@ static int plain_equal(lua_State *L, lua_KContext how) {
     bool equal = lua_rawequal(L, 1, 2);
     if (!equal) {
         int type = lua_type(L, 1);
-        if ((type == LUA_TTABLE || type == LUA_TUSERDATA) && type == lua_type(L, 2) && find_metamethod(L, "__eq", 1, 2))
+        if ((type == LUA_TTABLE || type == LUA_TUSERDATA) && type == lua_type(L, 2) &&
+            find_metamethod(L, "__eq", 1, 2))
             return call_metamethod(L, 1, 2, how);
     }
     lua_pushboolean(L, how & M_NEGATE ? !equal : equal);
@@ -109,7 +112,8 @@ static int l_ne(lua_State *L) { return equality(L, "ne", M_NEGATE); }
 /* A value's type as Lua's own messages name it; may push its name. */
 static const char *type_name(lua_State *L, int i) {
     int type = lua_type(L, i);
-    if ((type == LUA_TTABLE || type == LUA_TUSERDATA) && luaL_getmetafield(L, i, "__name") == LUA_TSTRING)
+    if ((type == LUA_TTABLE || type == LUA_TUSERDATA) &&
+        luaL_getmetafield(L, i, "__name") == LUA_TSTRING)
         return lua_tostring(L, -1);
     return luaL_typename(L, i);
 }
@@ -121,7 +125,8 @@ static int order_error(lua_State *L, int a, int b) {
     return luaL_error(L, "attempt to compare %s with %s", s, t);
 }
 
-/* op is the tensor operation for (1, 2); for plain values a and b are the operands as Lua orders them. */
+/* op is the tensor operation for (1, 2); for plain values a and b are the operands as Lua orders
+ * them. */
 static int order(lua_State *L, const char *op, int a, int b, int api, const char *event) {
     if (any_tensor(L)) return gp_lua_compare(L, op, 1, 2);
     int type = lua_type(L, a);
@@ -140,9 +145,20 @@ static int l_gt(lua_State *L) { return order(L, "gt", 2, 1, LUA_OPLT, "__lt"); }
 static int l_ge(lua_State *L) { return order(L, "ge", 2, 1, LUA_OPLE, "__le"); }
 
 static const luaL_Reg helpers[] = {
-    {GP_H_TRUTH, l_truth}, {GP_H_NUMBER, l_number}, {GP_H_SAME, l_same}, {GP_H_SAME1, l_same1},
-    {GP_H_TENSOR, l_tensor}, {GP_H_TENSOR1, l_tensor1}, {GP_H_EQC, l_equal_condition}, {GP_H_EQ, l_eq}, {GP_H_NE, l_ne},
-    {GP_H_LT, l_lt}, {GP_H_LE, l_le}, {GP_H_GT, l_gt}, {GP_H_GE, l_ge}, {NULL, NULL},
+    {GP_H_TRUTH, l_truth},
+    {GP_H_NUMBER, l_number},
+    {GP_H_SAME, l_same},
+    {GP_H_SAME1, l_same1},
+    {GP_H_TENSOR, l_tensor},
+    {GP_H_TENSOR1, l_tensor1},
+    {GP_H_EQC, l_equal_condition},
+    {GP_H_EQ, l_eq},
+    {GP_H_NE, l_ne},
+    {GP_H_LT, l_lt},
+    {GP_H_LE, l_le},
+    {GP_H_GT, l_gt},
+    {GP_H_GE, l_ge},
+    {NULL, NULL},
 };
 
 void gp_syntax_helpers(lua_State *L) {

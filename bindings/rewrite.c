@@ -1,4 +1,5 @@
-/* The rewrite's writer: decides what each expression may be and inserts the helper calls that tensors need. */
+/* The rewrite's writer: decides what each expression may be and inserts the helper calls that
+ * tensors need. */
 #include "bindings/rewrite.h"
 
 #include "bindings/rewrite_tree.h"
@@ -6,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What expressions may be ----------------------------------------------------------------------------------------- */
+/* ---- What expressions may be ---- */
 
 static bool only(uint8_t cls, uint8_t set) { return !(cls & ~set); }
 
 /* a and b, where a was tested: a false tensor has become false. */
-static uint8_t class_and(uint8_t a, uint8_t b) { return (a & C_ANY ? C_NIL | C_FALSE : a & (C_NIL | C_FALSE)) | b; }
+static uint8_t class_and(uint8_t a, uint8_t b) {
+    return (a & C_ANY ? C_NIL | C_FALSE : a & (C_NIL | C_FALSE)) | b;
+}
 
 static uint8_t class_or(uint8_t a, uint8_t b) { return (a & ~(C_NIL | C_FALSE)) | b; }
 
-/* Nothing is compared elementwise: no tensor takes part, or one side is neither a tensor nor a number. */
+/* Nothing is compared elementwise: no tensor takes part, or one side is neither a tensor nor a
+ * number. */
 static bool plain_equality(uint8_t a, uint8_t b) {
     return !((a | b) & C_ANY) || !(a & (C_NUM | C_ANY)) || !(b & (C_NUM | C_ANY));
 }
@@ -24,10 +28,15 @@ static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
     switch (op) {
     case TK_AND: return class_and(a, b);
     case TK_OR: return class_or(a, b);
-    case TK_EQ: case TK_NE: return plain_equality(a, b) ? C_BOOL : C_ANY;
-    case '<': case '>': case TK_LE: case TK_GE: return (a | b) & C_ANY ? C_ANY : C_BOOL;
+    case TK_EQ:
+    case TK_NE: return plain_equality(a, b) ? C_BOOL : C_ANY;
+    case '<':
+    case '>':
+    case TK_LE:
+    case TK_GE: return (a | b) & C_ANY ? C_ANY : C_BOOL;
     case TK_CONCAT: return only(a | b, C_NUM | C_STR) ? C_STR : C_ANY;
-    default: return only(a | b, C_NUM | C_STR) ? C_NUM : C_ANY; /* a table may have an __add that gives a tensor */
+    default: /* a table may have an __add that gives a tensor */
+        return only(a | b, C_NUM | C_STR) ? C_NUM : C_ANY;
     }
 }
 
@@ -58,7 +67,8 @@ static bool classify_once(gp_tree *t) {
     return changed;
 }
 
-/* The least classes that all assignments agree with; a chain too long to follow makes every variable unknown. */
+/* The least classes that all assignments agree with; a chain too long to follow makes every
+ * variable unknown. */
 static void classify(gp_tree *t) {
     for (int round = 0; round < 16; round++)
         if (!classify_once(t)) return;
@@ -67,7 +77,7 @@ static void classify(gp_tree *t) {
     classify_once(t);
 }
 
-/* Edits ----------------------------------------------------------------------------------------------------------- */
+/* ---- Edits ---- */
 
 enum { E_CLOSE, E_REPLACE, E_OPEN }; /* the order of edits at one byte */
 
@@ -87,21 +97,38 @@ static void edit(writer *w, uint32_t pos, int rank, const char *text, uint32_t l
     PUSH(w->t, w->edits, (struct edit){pos, rank, w->edits.n, text, len, skip});
 }
 
-static void open_text(writer *w, uint32_t pos, const char *text) { edit(w, pos, E_OPEN, text, strlen(text), 0); }
+static void open_text(writer *w, uint32_t pos, const char *text) {
+    edit(w, pos, E_OPEN, text, strlen(text), 0);
+}
 
 static void close_at(writer *w, uint32_t pos) { edit(w, pos, E_CLOSE, ")", 1, 0); }
 
-/* A global is found in 4 ns, a field of a string in 11; the string is there for chunks that see other globals. */
+/* A global is found in 4 ns, a field of a string in 11; the string is there for chunks that see
+ * other globals. */
 #define HELPER(h) {"(_ENV[\"" h "\"]or(\"\")[\"" h "\"])(", "(\"\")[\"" h "\"]("}
-enum { H_TRUTH, H_SAME, H_SAME1, H_TENSOR, H_TENSOR1, H_EQC, H_NUMBER, H_EQ, H_NE, H_LT, H_LE, H_GT, H_GE };
+enum {
+    H_TRUTH, H_SAME, H_SAME1, H_TENSOR, H_TENSOR1, H_EQC, H_NUMBER, H_EQ, H_NE, H_LT, H_LE, H_GT,
+    H_GE
+};
 static const char *const helpers[][2] = {
-    [H_TRUTH] = HELPER(GP_H_TRUTH), [H_SAME] = HELPER(GP_H_SAME), [H_SAME1] = HELPER(GP_H_SAME1),
-    [H_TENSOR] = HELPER(GP_H_TENSOR), [H_TENSOR1] = HELPER(GP_H_TENSOR1), [H_EQC] = HELPER(GP_H_EQC),
-    [H_NUMBER] = HELPER(GP_H_NUMBER), [H_EQ] = HELPER(GP_H_EQ), [H_NE] = HELPER(GP_H_NE), [H_LT] = HELPER(GP_H_LT),
-    [H_LE] = HELPER(GP_H_LE), [H_GT] = HELPER(GP_H_GT), [H_GE] = HELPER(GP_H_GE),
+    [H_TRUTH] = HELPER(GP_H_TRUTH),
+    [H_SAME] = HELPER(GP_H_SAME),
+    [H_SAME1] = HELPER(GP_H_SAME1),
+    [H_TENSOR] = HELPER(GP_H_TENSOR),
+    [H_TENSOR1] = HELPER(GP_H_TENSOR1),
+    [H_EQC] = HELPER(GP_H_EQC),
+    [H_NUMBER] = HELPER(GP_H_NUMBER),
+    [H_EQ] = HELPER(GP_H_EQ),
+    [H_NE] = HELPER(GP_H_NE),
+    [H_LT] = HELPER(GP_H_LT),
+    [H_LE] = HELPER(GP_H_LE),
+    [H_GT] = HELPER(GP_H_GT),
+    [H_GE] = HELPER(GP_H_GE),
 };
 
-static void open_call(writer *w, uint32_t pos, int helper) { open_text(w, pos, helpers[helper][w->own_env]); }
+static void open_call(writer *w, uint32_t pos, int helper) {
+    open_text(w, pos, helpers[helper][w->own_env]);
+}
 
 /* Repeats node n's text as one more argument. */
 static void open_copy(writer *w, uint32_t pos, const gp_node *n) {
@@ -122,15 +149,18 @@ static void wrap(writer *w, int helper, const gp_node *n) {
     close_at(w, n->end);
 }
 
-/* Comparisons ----------------------------------------------------------------------------------------------------- */
+/* ---- Comparisons ---- */
 
 static const struct comparison {
     int16_t op, helper, len;
     const char *name, *swapped; /* of (a op b) and of (b op a), as an argument */
 } comparisons[] = {
-    {TK_EQ, H_EQ, 2, ",\"eq\")or ", ",\"eq\")or "}, {TK_NE, H_NE, 2, ",\"ne\")or ", ",\"ne\")or "},
-    {'<', H_LT, 1, ",\"lt\")or ", ",\"gt\")or "}, {TK_LE, H_LE, 2, ",\"le\")or ", ",\"ge\")or "},
-    {'>', H_GT, 1, ",\"gt\")or ", ",\"lt\")or "}, {TK_GE, H_GE, 2, ",\"ge\")or ", ",\"le\")or "},
+    {TK_EQ, H_EQ, 2, ",\"eq\")or ", ",\"eq\")or "},
+    {TK_NE, H_NE, 2, ",\"ne\")or ", ",\"ne\")or "},
+    {'<', H_LT, 1, ",\"lt\")or ", ",\"gt\")or "},
+    {TK_LE, H_LE, 2, ",\"le\")or ", ",\"ge\")or "},
+    {'>', H_GT, 1, ",\"gt\")or ", ",\"lt\")or "},
+    {TK_GE, H_GE, 2, ",\"ge\")or ", ",\"le\")or "},
 };
 
 static const struct comparison *find_comparison(const gp_node *n) {
@@ -148,15 +178,18 @@ static bool repeatable(const gp_tree *t, const gp_node *n) {
     return n->kind == N_LOCAL || (n->kind == N_CONST && n->cls == C_NUM);
 }
 
-/* Lua's operator is right here. An order of tensors in a condition is: its metamethod gives the boolean that is wanted. */
+/* Lua's operator is right here. An order of tensors in a condition is: its metamethod gives the
+ * boolean that is wanted. */
 static bool stays(const gp_node *a, const gp_node *b, const struct comparison *c, gp_context ctx) {
     if (plain_equality(a->cls, b->cls) && (c->helper == H_EQ || c->helper == H_NE)) return true;
     if (c->helper == H_EQ || c->helper == H_NE) return false;
-    return ctx == X_COND || !((a->cls | b->cls) & C_ANY) || only(a->cls, C_NIL | C_BOOL | C_STR) || only(b->cls, C_NIL | C_BOOL | C_STR);
+    return ctx == X_COND || !((a->cls | b->cls) & C_ANY) || only(a->cls, C_NIL | C_BOOL | C_STR) ||
+        only(b->cls, C_NIL | C_BOOL | C_STR);
 }
 
 /* The helper gets both operands, and its result stands for the comparison. */
-static void call_comparison(writer *w, const gp_node *n, const gp_node *b, const struct comparison *c, gp_context ctx) {
+static void call_comparison(
+    writer *w, const gp_node *n, const gp_node *b, const struct comparison *c, gp_context ctx) {
     if (ctx == X_RETURN) { /* a comparison is no tail call */
         open_text(w, n->start, "(");
         close_at(w, n->end);
@@ -170,7 +203,8 @@ static void call_comparison(writer *w, const gp_node *n, const gp_node *b, const
 
 /* a == b in a condition, one of them repeatable: "(=)"(b, a) == b or a == "(=)"(a, b). */
 static void same_comparison(writer *w, const gp_node *a, const gp_node *b) {
-    bool left = repeatable(w->t, b) && (!(b->cls & C_ANY) || !repeatable(w->t, a) || (a->cls & C_ANY));
+    bool left =
+        repeatable(w->t, b) && (!(b->cls & C_ANY) || !repeatable(w->t, a) || (a->cls & C_ANY));
     const gp_node *kept = left ? b : a, *wrapped = left ? a : b;
     open_call(w, wrapped->start, kept->cls & C_ANY ? H_SAME : H_SAME1);
     open_copy(w, wrapped->start, kept);
@@ -179,7 +213,8 @@ static void same_comparison(writer *w, const gp_node *a, const gp_node *b) {
 }
 
 /* a < b as a value, both repeatable: ("(t)"(a, b, "lt") or a < b). */
-static void tensor_comparison(writer *w, const gp_node *n, const gp_node *a, const gp_node *b, const struct comparison *c) {
+static void tensor_comparison(
+    writer *w, const gp_node *n, const gp_node *a, const gp_node *b, const struct comparison *c) {
     bool swap = !(a->cls & C_ANY);
     const gp_node *first = swap ? b : a, *second = swap ? a : b;
     open_text(w, n->start, "(");
@@ -199,14 +234,16 @@ static void compare(writer *w, const gp_node *n, const struct comparison *c, gp_
     else call_comparison(w, n, b, c, ctx);
 }
 
-/* Expressions ----------------------------------------------------------------------------------------------------- */
+/* ---- Expressions ---- */
 
-/* Recursion goes right and into operands, iteration left: chains lean to the left and may be long. */
+/* Recursion goes right and into operands, iteration left: chains lean to the left and may be long.
+ */
 static void emit(writer *w, uint32_t i, gp_context ctx) {
     for (;;) {
         const gp_node *n = &w->t->nodes.at[i];
         const struct comparison *c = find_comparison(n);
-        bool transparent = c || n->kind == N_PAR || n->op == TK_NOT || n->op == TK_AND || n->op == TK_OR;
+        bool transparent =
+            c || n->kind == N_PAR || n->op == TK_NOT || n->op == TK_AND || n->op == TK_OR;
         if (ctx == X_COND && !transparent && (n->cls & C_ANY)) wrap(w, H_TRUTH, n);
         if (n->kind < N_PAR) return;
         gp_context inner = ctx == X_COND ? X_COND : X_VALUE, left = X_VALUE;

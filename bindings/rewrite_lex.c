@@ -6,7 +6,9 @@
 
 static bool is_alpha(int c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
-static bool is_hex(int c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+static bool is_hex(int c) {
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 static bool is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 bool gp_tree_grow(gp_tree *t, void **at, uint32_t n, uint32_t *cap, size_t size) {
@@ -22,9 +24,12 @@ bool gp_tree_grow(gp_tree *t, void **at, uint32_t n, uint32_t *cap, size_t size)
     return true;
 }
 
-static int peek(const gp_tree *t, uint32_t at) { return at < t->len ? (unsigned char)t->text[at] : -1; }
+static int peek(const gp_tree *t, uint32_t at) {
+    return at < t->len ? (unsigned char)t->text[at] : -1;
+}
 
-/* The end of a long bracket that opens at byte at ("[", "="*, "["), 0 if none opens there, NONE if it has no end. */
+/* The end of a long bracket that opens at byte at ("[", "="*, "["), 0 if none opens there, NONE if
+ * it has no end. */
 static uint32_t long_bracket(const gp_tree *t, uint32_t at) {
     uint32_t level = 0, p = at + 1;
     while (peek(t, p) == '=') p++, level++;
@@ -89,12 +94,14 @@ static uint32_t number_end(const gp_tree *t, uint32_t at) {
     return is_alpha(peek(t, at)) ? NONE : at;
 }
 
-static const char keywords[][9] = {"and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if",
-    "in", "local", "nil", "not", "or", "repeat", "return", "then", "true", "until", "while"};
+static const char keywords[][9] = {"and", "break", "do", "else", "elseif", "end", "false", "for",
+    "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then", "true",
+    "until", "while"};
 
 static int keyword(const char *s, size_t len) {
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (s[0] == keywords[i][0] && strlen(keywords[i]) == len && !memcmp(s, keywords[i], len)) return TK_AND + (int)i;
+        if (s[0] == keywords[i][0] && strlen(keywords[i]) == len && !memcmp(s, keywords[i], len))
+            return TK_AND + (int)i;
     return TK_NAME;
 }
 
@@ -108,12 +115,16 @@ static gp_token name(gp_tree *t, uint32_t at) {
 }
 
 static gp_token operator(const gp_tree *t, uint32_t at) {
-    static const struct { char text[3]; int kind; } pairs[] = {{"..", TK_CONCAT}, {"//", TK_IDIV}, {"<<", TK_SHL},
-        {">>", TK_SHR}, {"==", TK_EQ}, {"~=", TK_NE}, {"<=", TK_LE}, {">=", TK_GE}, {"::", TK_DBCOLON}};
+    static const struct {
+        char text[3];
+        int kind;
+    } pairs[] = {{"..", TK_CONCAT}, {"//", TK_IDIV}, {"<<", TK_SHL}, {">>", TK_SHR}, {"==", TK_EQ},
+        {"~=", TK_NE}, {"<=", TK_LE}, {">=", TK_GE}, {"::", TK_DBCOLON}};
     int c = peek(t, at), d = peek(t, at + 1);
     if (c == '.' && d == '.' && peek(t, at + 2) == '.') return (gp_token){TK_DOTS, at, at + 3};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (c == pairs[i].text[0] && d == pairs[i].text[1]) return (gp_token){pairs[i].kind, at, at + 2};
+        if (c == pairs[i].text[0] && d == pairs[i].text[1])
+            return (gp_token){pairs[i].kind, at, at + 2};
     return (gp_token){strchr("+-*/%^#&~|<>=(){}[];:,.", c) && c ? c : TK_EOF, at, at + 1};
 }
 
@@ -124,7 +135,8 @@ gp_token gp_lex(gp_tree *t, uint32_t at) {
     int c = at == NONE ? -1 : peek(t, at);
     if (is_alpha(c)) return name(t, at);
     if (c == '"' || c == '\'') tok = (gp_token){TK_STRING, at, string_end(t, at)};
-    else if (is_digit(c) || (c == '.' && is_digit(peek(t, at + 1)))) tok = (gp_token){TK_NUMBER, at, number_end(t, at)};
+    else if (is_digit(c) || (c == '.' && is_digit(peek(t, at + 1))))
+        tok = (gp_token){TK_NUMBER, at, number_end(t, at)};
     else if (c == '[') {
         tok = (gp_token){TK_STRING, at, long_bracket(t, at)};
         if (!tok.end) tok = (gp_token){'[', at, at + 1};

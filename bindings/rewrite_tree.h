@@ -8,10 +8,10 @@
 
 /* Tokens of one character are that character. */
 enum {
-    TK_EOF = 256, TK_NAME, TK_STRING, TK_NUMBER, TK_DOTS, TK_CONCAT, TK_IDIV, TK_SHL, TK_SHR, TK_EQ, TK_NE, TK_LE, TK_GE,
-    TK_DBCOLON,
-    TK_AND, TK_BREAK, TK_DO, TK_ELSE, TK_ELSEIF, TK_END, TK_FALSE, TK_FOR, TK_FUNCTION, TK_GOTO, TK_IF, TK_IN, TK_LOCAL,
-    TK_NIL, TK_NOT, TK_OR, TK_REPEAT, TK_RETURN, TK_THEN, TK_TRUE, TK_UNTIL, TK_WHILE
+    TK_EOF = 256, TK_NAME, TK_STRING, TK_NUMBER, TK_DOTS, TK_CONCAT, TK_IDIV, TK_SHL, TK_SHR,
+    TK_EQ, TK_NE, TK_LE, TK_GE, TK_DBCOLON, TK_AND, TK_BREAK, TK_DO, TK_ELSE, TK_ELSEIF, TK_END,
+    TK_FALSE, TK_FOR, TK_FUNCTION, TK_GOTO, TK_IF, TK_IN, TK_LOCAL, TK_NIL, TK_NOT, TK_OR,
+    TK_REPEAT, TK_RETURN, TK_THEN, TK_TRUE, TK_UNTIL, TK_WHILE
 };
 
 typedef struct gp_token {
@@ -20,7 +20,16 @@ typedef struct gp_token {
 } gp_token;
 
 /* What a value may be: a union of these. Only ANY may be a tensor. */
-enum { C_NIL = 1, C_FALSE = 2, C_TRUE = 4, C_NUM = 8, C_STR = 16, C_OBJ = 32, C_ANY = 64, C_BOOL = C_FALSE | C_TRUE };
+enum {
+    C_NIL = 1,
+    C_FALSE = 2,
+    C_TRUE = 4,
+    C_NUM = 8,
+    C_STR = 16,
+    C_OBJ = 32,
+    C_ANY = 64,
+    C_BOOL = C_FALSE | C_TRUE
+};
 
 typedef enum gp_node_kind {
     N_CONST, /* cls is fixed; a number's text may be repeated */
@@ -63,7 +72,11 @@ typedef struct gp_assign {
 
 #define NONE UINT32_MAX
 
-#define LIST(T) struct { T *at; uint32_t n, cap; }
+#define LIST(T)                                                                                    \
+    struct {                                                                                       \
+        T *at;                                                                                     \
+        uint32_t n, cap;                                                                           \
+    }
 
 typedef struct gp_tree {
     const char *text;
@@ -79,9 +92,10 @@ typedef struct gp_tree {
 
 /* Makes room for one more element and returns whether there is. */
 bool gp_tree_grow(gp_tree *t, void **at, uint32_t n, uint32_t *cap, size_t size);
-#define PUSH(t, list, ...) \
-    (gp_tree_grow(t, (void **)&(list).at, (list).n, &(list).cap, sizeof *(list).at) \
-         ? (void)((list).at[(list).n++] = (__VA_ARGS__)) : (void)0)
+#define PUSH(t, list, ...)                                                                         \
+    (gp_tree_grow(t, (void **)&(list).at, (list).n, &(list).cap, sizeof *(list).at)                \
+            ? (void)((list).at[(list).n++] = (__VA_ARGS__))                                        \
+            : (void)0)
 
 /* Reads the token at or after byte at; a token that is none sets t->bad and reads as the end. */
 gp_token gp_lex(gp_tree *t, uint32_t at);

@@ -17,8 +17,9 @@ static frame outermost;
 static int survive;
 
 /*
- * How many instructions until the hook runs tells how often it has run: after the first error the code that cleans up
- * gets some time; if the script goes on, because it caught the error, it gets no more.
+ * How many instructions until the hook runs tells how often it has run: after the first error the
+ * code that cleans up gets some time; if the script goes on, because it caught the error, it gets
+ * no more.
  */
 enum { AT_ONCE = 1, NO_MORE = 2, CLEAN_UP = 100000 };
 
@@ -59,7 +60,7 @@ void gp_interrupt_end(lua_State *L) {
     if (lua_gethook(L) == on_hook) lua_sethook(L, NULL, 0, 0);
 }
 
-/* coroutine.resume and coroutine.wrap, as in lcorolib.c, which keep the list ---------------------------------------- */
+/* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which keep the list ---- */
 
 static int resume(lua_State *L, lua_State *co, int narg) {
     frame f = {co, running};

@@ -1,4 +1,5 @@
-/* Reading lines: with libedit on a terminal, plainly elsewhere; the only file that knows the line editor. */
+/* Reading lines: with libedit on a terminal, plainly elsewhere; the only file that knows the line
+ * editor. */
 #include "shell/line.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ static struct {
     bool cancelled;
 } editor;
 
-/* The history file -------------------------------------------------------------------------------------------------- */
+/* ---- The history file ---- */
 
 /* $XDG_STATE_HOME/gpush/history or ~/.local/state/gpush/history, malloc'ed; makes its folders. */
 static char *find_history_file(void) {
@@ -31,7 +32,8 @@ static char *find_history_file(void) {
     bool own = state && *state == '/';
     char *path = NULL;
     if (!own && !(home && *home)) return NULL;
-    if (asprintf(&path, "%s%s/gpush/history", own ? state : home, own ? "" : "/.local/state") < 0) return NULL;
+    if (asprintf(&path, "%s%s/gpush/history", own ? state : home, own ? "" : "/.local/state") < 0)
+        return NULL;
     for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
         *p = 0;
         mkdir(path, 0700); /* where it cannot be made, saving fails and nothing else */
@@ -56,7 +58,7 @@ void gp_line_save(const char *chunk) {
     if (editor.history && *chunk) history(editor.history, &ev, H_ENTER, chunk);
 }
 
-/* The editor -------------------------------------------------------------------------------------------------------- */
+/* ---- The editor ---- */
 
 static char *show_prompt(EditLine *el) { return (char *)editor.prompt; }
 
@@ -74,7 +76,8 @@ static unsigned char on_suspend(EditLine *el, int ch) {
     return CC_REDISPLAY;
 }
 
-/* The terminal gives Ctrl-C and Ctrl-Z to the editor as keys; while a line runs they are signals again. */
+/* The terminal gives Ctrl-C and Ctrl-Z to the editor as keys; while a line runs they are signals
+ * again. */
 static void bind_keys(void) {
     el_set(editor.el, EL_EDITOR, "emacs");
     el_source(editor.el, NULL); /* the user's ~/.editrc */
@@ -120,7 +123,7 @@ static gp_line edit_line(const char *prompt, char **line) {
     return *line ? GP_LINE_TEXT : GP_LINE_END;
 }
 
-/* Plain reading ----------------------------------------------------------------------------------------------------- */
+/* ---- Plain reading ---- */
 
 static void on_interrupt(int sig) { (void)sig; }
 
@@ -152,7 +155,8 @@ gp_line gp_line_read(const char *prompt, char **line) {
 
 void gp_line_close(void) {
     HistEvent ev;
-    if (editor.history && editor.history_file) history(editor.history, &ev, H_SAVE, editor.history_file);
+    if (editor.history && editor.history_file)
+        history(editor.history, &ev, H_SAVE, editor.history_file);
     if (editor.el) el_end(editor.el);
     if (editor.history) history_end(editor.history);
     if (editor.locale) freelocale(editor.locale);

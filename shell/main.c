@@ -1,4 +1,5 @@
-/* The program: lua(1)'s command line and environment, as lua.c of Lua 5.4.4 treats them, and --plain. */
+/* The program: lua(1)'s command line and environment, as lua.c of Lua 5.4.4 treats them, and
+ * --plain. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -36,7 +37,7 @@ static void print_usage(const char *bad) {
                          "  --plain   stock Lua: no tensor syntax\n"
                          "  --        stop handling options\n"
                          "  -         stop handling options and execute stdin\n",
-                         progname);
+        progname);
 }
 
 void gp_shell_message(const char *msg) {
@@ -95,7 +96,9 @@ static int run_chunk(lua_State *L, int status) {
     return gp_shell_report(L, status);
 }
 
-static int run_file(lua_State *L, const char *name) { return run_chunk(L, gp_syntax_loadfile(L, name, "t")); }
+static int run_file(lua_State *L, const char *name) {
+    return run_chunk(L, gp_syntax_loadfile(L, name, "t"));
+}
 
 static int run_string(lua_State *L, const char *s, const char *name) {
     return run_chunk(L, gp_syntax_load(L, s, strlen(s), name, "t"));
@@ -130,7 +133,8 @@ static int run_script(lua_State *L, char **argv) {
     return gp_shell_report(L, status);
 }
 
-/* The flag of the option at argv[*i], which it moves to the option's argument if that stands apart; HAS_ERROR for none. */
+/* The flag of the option at argv[*i], which it moves to the option's argument if that stands apart;
+ * HAS_ERROR for none. */
 static int option(char **argv, int *i) {
     const char *s = argv[*i];
     bool alone = s[2] == '\0';
@@ -139,7 +143,8 @@ static int option(char **argv, int *i) {
     case 'W': return alone ? 0 : HAS_ERROR;
     case 'i': return alone ? HAS_I | HAS_V : HAS_ERROR;
     case 'v': return alone ? HAS_V : HAS_ERROR;
-    case 'e': case 'l':
+    case 'e':
+    case 'l':
         if (alone && (!argv[*i + 1] || argv[++*i][0] == '-')) return HAS_ERROR;
         return s[1] == 'e' ? HAS_E : 0;
     default: return HAS_ERROR;
@@ -176,7 +181,8 @@ static bool run_args(lua_State *L, char **argv, int n) {
         if (option != 'e' && option != 'l') continue;
         char *extra = argv[i] + 2;
         if (!*extra) extra = argv[++i];
-        int status = option == 'e' ? run_string(L, extra, "=(command line)") : run_library(L, extra);
+        int status =
+            option == 'e' ? run_string(L, extra, "=(command line)") : run_library(L, extra);
         if (status != LUA_OK) return false;
     }
     return true;

@@ -1,4 +1,5 @@
-/* The prompt: reads a chunk, first as an expression and then as statements, runs it and prints what it gave. */
+/* The prompt: reads a chunk, first as an expression and then as statements, runs it and prints what
+ * it gave. */
 #include "shell/shell.h"
 
 #include "bindings/lua_syntax.h"
@@ -14,7 +15,8 @@
 
 /* The prompt's text, which stays on the stack: the global _PROMPT or _PROMPT2, or what lua has. */
 static const char *push_prompt(lua_State *L, bool first) {
-    if (lua_getglobal(L, first ? "_PROMPT" : "_PROMPT2") == LUA_TNIL) return first ? PROMPT : PROMPT2;
+    if (lua_getglobal(L, first ? "_PROMPT" : "_PROMPT2") == LUA_TNIL)
+        return first ? PROMPT : PROMPT2;
     return luaL_tolstring(L, -1, NULL);
 }
 
@@ -25,13 +27,16 @@ static gp_line push_line(lua_State *L, bool first) {
     gp_line r = gp_line_read(push_prompt(L, first), &line);
     lua_settop(L, top);
     if (r != GP_LINE_TEXT) return r;
-    if (first && line[0] == '=') lua_pushfstring(L, "return %s", line + 1); /* as Lua 5.2 and older wanted it */
+    if (first && line[0] == '=')
+        lua_pushfstring(L, "return %s", line + 1); /* as Lua 5.2 and older wanted it */
     else lua_pushstring(L, line);
     free(line);
     return r;
 }
 
-static int load(lua_State *L, const char *text) { return gp_syntax_load(L, text, strlen(text), "=stdin", "t"); }
+static int load(lua_State *L, const char *text) {
+    return gp_syntax_load(L, text, strlen(text), "=stdin", "t");
+}
 
 /* Whether the message on top says that the chunk goes on; then it is popped. */
 static bool incomplete(lua_State *L, int status) {
@@ -53,7 +58,8 @@ static bool load_expression(lua_State *L) {
     return status == LUA_OK;
 }
 
-/* Loads the chunk that starts with the line at index 1, reading more lines while it is incomplete. */
+/* Loads the chunk that starts with the line at index 1, reading more lines while it is incomplete.
+ */
 static gp_line load_statements(lua_State *L, int *status) {
     for (;;) {
         *status = load(L, lua_tostring(L, 1));

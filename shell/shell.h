@@ -11,18 +11,21 @@ void gp_shell_message(const char *msg);
 int gp_shell_report(lua_State *L, int status);
 
 /*
- * lua_pcall of the function under narg arguments, with a traceback in the message and Ctrl-C raising "interrupted!" in
- * the running chunk, in whatever coroutine it is, or ending the wait for a device.
+ * lua_pcall of the function under narg arguments, with a traceback in the message and Ctrl-C
+ * raising "interrupted!" in the running chunk, in whatever coroutine it is, or ending the wait for
+ * a device.
  */
 int gp_shell_call(lua_State *L, int narg, int nres);
 
 /* Reads, runs and prints until the end of the input. */
 void gp_repl(lua_State *L);
 
-/* Makes Ctrl-C reach coroutines: replaces coroutine.resume and coroutine.wrap by ones that note which one runs. May raise. */
+/* Makes Ctrl-C reach coroutines: replaces coroutine.resume and coroutine.wrap by ones that note
+ * which one runs. May raise. */
 void gp_interrupt_install(lua_State *L);
 
-/* Ctrl-C during the time between these two stops L. at_prompt: the shell lives on, so a second one does not end it. */
+/* Ctrl-C during the time between these two stops L. at_prompt: the shell lives on, so a second one
+ * does not end it. */
 void gp_interrupt_begin(lua_State *L, int at_prompt);
 void gp_interrupt_end(lua_State *L);
 

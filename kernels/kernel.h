@@ -24,6 +24,9 @@
 static inline const gp_array *gp_out(const gp_call *c, int i) { return c->outa[i]; }
 static inline const gp_array *gp_in(const gp_call *c, int i) { return gp_given(c, i) ? c->arg[i].a : NULL; }
 
+/* Values to be written: what gp_infer_values(c, i, dt, at) made, or argument i. */
+static inline const gp_array *gp_values(const gp_call *c, int i, int at) { return c->ntmp > at ? c->tmpa[at] : gp_in(c, i); }
+
 /* Runs body(ctx, begin, end) over [0, n) in pieces of at least grain, on the pool's threads; on one thread inside a worker, or when n is small.
    Bodies call nothing that waits. A kernel that can fail notes it in ctx and fails after the loop. */
 typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
@@ -50,6 +53,16 @@ void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
 #define gp_loop_at GP_NAME(gp_loop_at)
 void gp_loop_at(const gp_loop *l, int64_t i, char **p);
 
+/* Addresses of the loop's rows one after the other: gp_rows_begin at the row that holds element i, then gp_rows_next. */
+typedef struct gp_rows {
+    int64_t at[GP_MAX_DIM];
+    char *p[GP_LOOP_MAX];
+} gp_rows;
+#define gp_rows_begin GP_NAME(gp_rows_begin)
+void gp_rows_begin(gp_rows *r, const gp_loop *l, int64_t i);
+#define gp_rows_next GP_NAME(gp_rows_next)
+void gp_rows_next(gp_rows *r, const gp_loop *l);
+
 /* Conversion of n elements between a dtype in memory (src, step bytes apart) and a contiguous buffer of compute type. */
 typedef enum gp_ctype { GP_CT_f32, GP_CT_f64, GP_CT_i32, GP_CT_i64, GP_CTYPES } gp_ctype;
 gp_ctype gp_compute_type(gp_dtype dt);
@@ -61,6 +74,27 @@ typedef void (*gp_store)(char *dst, int64_t step, const void *src, int64_t n);
 gp_load gp_load_fn(gp_dtype from, gp_ctype to);
 #define gp_store_fn GP_NAME(gp_store_fn)
 gp_store gp_store_fn(gp_ctype from, gp_dtype to);
+
+/* Writes 0 or 1 for n elements, step bytes apart: whether they are not zero. */
+typedef void (*gp_truth)(uint8_t *o, const char *p, int64_t step, int64_t n);
+#define gp_truth_fn GP_NAME(gp_truth_fn)
+gp_truth gp_truth_fn(gp_dtype dt);
+
+/* out = in, converted; shapes are equal or in is broadcast. Strides of either may be negative. */
+#define gp_copy_array GP_NAME(gp_copy_array)
+void gp_copy_array(const gp_array *out, const gp_array *in);
+/* n elements of size bytes, ds and ss bytes apart; they do not overlap unless d == s and ds == ss. */
+#define gp_move_row GP_NAME(gp_move_row)
+void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size);
+
+/* What a number argument is in dtype dt, written to p (8 bytes), as an array that broadcasts. */
+static inline gp_array gp_number_array(const gp_value *v, gp_dtype dt, void *p) {
+    gp_scalar s = {.is_float = v->is_float};
+    if (v->is_float) s.f = v->f;
+    else s.i = v->i;
+    gp_scalar_store(dt, p, s);
+    return (gp_array){.data = p, .numel = 1, .dtype = (uint8_t)dt, .contiguous = true};
+}
 
 /* Elements per block where data is converted on the way: 3 blocks of 8-byte elements stay in the first-level cache. */
 enum { GP_BLOCK = 1024 };

@@ -114,13 +114,11 @@ bool infer_unary(gp_call *c, gp_meta *m) {
     return true;
 }
 
-/* A 0-d cpu tensor beside tensors of another device acts as a number: its value is in host memory, so nothing waits. */
-static void zero_dim_to_number(gp_call *c, int n) {
-    gp_device *cpu = gp_device_cpu(), *dev = NULL;
-    for (int i = 0; i < n; i++)
-        if (c->arg[i].kind == GP_TENSOR && c->arg[i].t->storage->dev != cpu) dev = c->arg[i].t->storage->dev;
-    if (!dev) return;
-    for (int i = 0; i < n; i++) {
+void gp_infer_zero_dim(gp_call *c, int first, int n) {
+    gp_device *cpu = gp_device_cpu();
+    bool elsewhere = false;
+    for (int i = 0; i < c->nargs; i++) elsewhere |= c->arg[i].kind == GP_TENSOR && c->arg[i].t->storage->dev != cpu;
+    for (int i = first; elsewhere && i < first + n; i++) {
         gp_value *v = &c->arg[i];
         if (v->kind != GP_TENSOR || v->t->storage->dev != cpu || v->t->a.ndim) continue;
         gp_scalar s = gp_scalar_load((gp_dtype)v->t->a.dtype, v->t->a.data);
@@ -151,7 +149,7 @@ static bool infer_operands(gp_call *c, gp_meta *m, int n) {
         return true;
     }
     gp_dtype dt = gp_infer_promote(c, 0, n);
-    zero_dim_to_number(c, n);
+    gp_infer_zero_dim(c, 0, n);
     if (!(m->dev = gp_infer_device(c)) || !settle_dtype(c, dt, &out)) return false;
     gp_shape *s = &m->out[0].shape;
     s->ndim = 0;

@@ -35,6 +35,20 @@ gp_dtype gp_infer_promote(const gp_call *c, int first, int n);
 /* False with a message naming the op, unless dt is in set. */
 bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set);
 
+/* False with a message naming the op, unless tensor argument i is a mask. */
+bool gp_infer_mask(const gp_call *c, int i, const char *arg);
+/* False with a message naming the op, unless tensor t holds integers (indices). */
+bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t);
+/* Values to be written into a tensor of dtype dt: tensor argument i, converted into c->tmp[at] (which becomes the last one) where it is of another dtype.
+   False with a message when they are of a higher kind. Kernels ask gp_values. */
+bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at);
+/* Where the dims of index tensors stand in x[indices], as NumPy has it: in place of the indexed dims (bits of mask) where these are neighbours,
+   else in front. */
+int gp_index_place(int ndim, uint64_t mask);
+/* Among arguments first … first + n - 1, 0-d cpu tensors beside tensors of another device become numbers: their values are in host memory, so
+   nothing waits. */
+void gp_infer_zero_dim(gp_call *c, int first, int n);
+
 /* What new tensors get where the script does not say: gpush.default_device, gpush.default_dtype. */
 extern gp_device *gp_default_device; /* NULL: cpu */
 extern gp_dtype gp_default_dtype;    /* f32 */

@@ -122,7 +122,7 @@ MOVE(uint16_t)
 MOVE(uint32_t)
 MOVE(uint64_t)
 
-static void move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size) {
+void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size) {
     if (ds == (int64_t)size && ss == (int64_t)size) memcpy(d, s, (size_t)n * size);
     else if (size == 4) move_uint32_t(d, ds, s, ss, n);
     else if (size == 8) move_uint64_t(d, ds, s, ss, n);
@@ -134,7 +134,7 @@ static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
     int last = k->loop.ndim - 1;
     int64_t ds = k->loop.stride[0][last], ss = k->loop.stride[1][last];
     if (!k->load) {
-        move_row(d, ds, s, ss, n, k->size);
+        gp_move_row(d, ds, s, ss, n, k->size);
         return;
     }
     char buf[GP_BLOCK * 8];
@@ -170,7 +170,7 @@ static void copy_tiles(void *ctx, int64_t begin, int64_t end) {
         for (int64_t c0 = 0; c0 < cols; c0 += TILE) {
             int64_t n = cols - c0 < TILE ? cols - c0 : TILE;
             for (int64_t r = r0; r < r1; r++)
-                move_row(p[0] + r * l->stride[0][outer] + c0 * l->stride[0][inner], l->stride[0][inner],
+                gp_move_row(p[0] + r * l->stride[0][outer] + c0 * l->stride[0][inner], l->stride[0][inner],
                          p[1] + r * l->stride[1][outer] + c0 * l->stride[1][inner], l->stride[1][inner], n, k->size);
         }
     }
@@ -186,10 +186,10 @@ static bool transposed(const copy_ctx *k) {
 /* The compute type that loses nothing on the way between two dtypes: the source's, unless the target's is the wider float. */
 static gp_ctype between(gp_dtype from, gp_dtype to) { return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from); }
 
-bool CPU(copy)(const gp_call *c) {
-    const gp_array *arrays[2] = {gp_out(c, 0), gp_in(c, 0)};
+void gp_copy_array(const gp_array *out, const gp_array *in) {
+    const gp_array *arrays[2] = {out, in};
     gp_dtype to = (gp_dtype)arrays[0]->dtype, from = (gp_dtype)arrays[1]->dtype;
-    if (arrays[0]->numel == 0) return true;
+    if (arrays[0]->numel == 0) return;
     copy_ctx k = {.size = gp_dtype_size(to)};
     if (to != from) {
         gp_ctype ct = between(from, to);
@@ -203,5 +203,9 @@ bool CPU(copy)(const gp_call *c) {
     } else {
         gp_parallel(arrays[0]->numel, GRAIN, copy_rows, &k);
     }
+}
+
+bool CPU(copy)(const gp_call *c) {
+    gp_copy_array(gp_out(c, 0), gp_in(c, 0));
     return true;
 }

@@ -74,6 +74,27 @@ void gp_loop_at(const gp_loop *l, int64_t i, char **p) {
     }
 }
 
+void gp_rows_begin(gp_rows *r, const gp_loop *l, int64_t i) {
+    i /= l->dim[l->ndim - 1];
+    for (int k = 0; k < l->n; k++) r->p[k] = l->data[k];
+    for (int d = l->ndim - 2; d >= 0; d--) {
+        r->at[d] = i % l->dim[d];
+        i /= l->dim[d];
+        for (int k = 0; k < l->n; k++) r->p[k] += r->at[d] * l->stride[k][d];
+    }
+}
+
+void gp_rows_next(gp_rows *r, const gp_loop *l) {
+    for (int d = l->ndim - 2; d >= 0; d--) {
+        if (++r->at[d] < l->dim[d]) {
+            for (int k = 0; k < l->n; k++) r->p[k] += l->stride[k][d];
+            return;
+        }
+        r->at[d] = 0;
+        for (int k = 0; k < l->n; k++) r->p[k] -= (l->dim[d] - 1) * l->stride[k][d];
+    }
+}
+
 /* ---- conversion ---- */
 
 #undef bool /* a row of dtype.def */
@@ -158,4 +179,28 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
         },
     };
     return fns[from][to];
+}
+
+/* ---- truth ---- */
+
+#define TRUE_BOOL(v) ((v) != 0)
+#define TRUE_INT(v) ((v) != 0)
+/* 16-bit floats: everything but the two zeros. */
+#define TRUE_FLOAT(v) _Generic((v), uint16_t: ((uint16_t)(v) & 0x7fff) != 0, default: (v) != 0)
+#define DTYPE(name, type, kind)                                                                   \
+    static void truth_##name(uint8_t *o, const char *p, int64_t step, int64_t n) {                \
+        if (step == (int64_t)sizeof(type)) {                                                      \
+            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(((const type *)p)[i]);             \
+        } else {                                                                                  \
+            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(*(const type *)(p + i * step));    \
+        }                                                                                         \
+    }
+#include "tensor/dtype.def"
+
+gp_truth gp_truth_fn(gp_dtype dt) {
+    static const gp_truth fns[GP_DTYPES] = {
+#define DTYPE(name, type, kind) truth_##name,
+#include "tensor/dtype.def"
+    };
+    return fns[dt];
 }

@@ -121,7 +121,7 @@ static void one_layout(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
     begin(e, &c, x.t);
     gp_tensor *y = gp_call_one(&c);
     if (!y) complain("%s: %s", where, gp_error());
-    else if (check_result(where, y, out, &s, want, x.v, &(judge){e->ulps, 0, e->anyzero})) check_slack(where, y, primed);
+    else if (check_result(where, y, out, &s, want, x.v, &(judge){.ulps = e->ulps, .anyzero = e->anyzero})) check_slack(where, y, primed);
     gp_tensor_unref(y);
     check_written(where, &x, x.v, &(judge){0}); /* the input is as it was */
     free(want);
@@ -144,7 +144,7 @@ static void one_in_place(const entry *e, gp_device *dev, gp_dtype dt, layout l) 
     if (ok && c.out[0] != x.t) complain("%s in place: the result is another tensor", where);
     if (ok) gp_tensor_unref(c.out[0]);
     if ((x.t->storage->version != version) != fits) complain("%s in place: version %u -> %u", where, version, x.t->storage->version);
-    check_written(where, &x, want, &(judge){fits ? e->ulps : 0, 0, e->anyzero});
+    check_written(where, &x, want, &(judge){.ulps = fits ? e->ulps : 0, .anyzero = e->anyzero});
     free(want);
     fixture_free(&x);
 }

@@ -1,0 +1,83 @@
+/* The prompt on a pseudo-terminal: lines, blocks, errors, and Ctrl-C that stops what runs and keeps the session. */
+#include "tty.h"
+
+#include "tap.h"
+
+static pty p;
+
+/* Types a line; what is shown next must hold want. */
+static void says(const char *line, const char *want, const char *name) {
+    pty_send(&p, line);
+    pty_send(&p, "\r");
+    tap_ok(pty_expect(&p, want, 60), "%s", name);
+}
+
+/* Types a line that goes on, lets it run, and stops it with Ctrl-C; the session must know what it knew before. */
+static void stops(const char *line, const char *name) {
+    char ask[64], want[64];
+    static int n = 100;
+    snprintf(ask, sizeof ask, "kept = %d", ++n);
+    pty_send(&p, ask);
+    pty_send(&p, "\r");
+    pty_send(&p, line);
+    pty_send(&p, "\r");
+    tap_ok(pty_expect(&p, "running", 60), "%s: runs", name);
+    usleep(200000);
+    pty_send(&p, "\3");
+    tap_ok(pty_expect(&p, "interrupted", 60), "%s: Ctrl-C stops it", name);
+    snprintf(want, sizeof want, "\r\n%d\r\n", n * 3);
+    says("kept * 3", want, name);
+}
+
+static void lines(void) {
+    says("1 + 1", "\r\n2\r\n", "an expression's value is shown");
+    says("x = ones(2, 3)", "> ", "a statement shows nothing");
+    says("x:sum():item()", "\r\n6.0\r\n", "tensors are there");
+    pty_send(&p, "for i = 1, 2 do\r");
+    tap_ok(pty_expect(&p, ">> ", 60), "a block goes on");
+    pty_send(&p, "print(i * 111)\r");
+    says("end", "111\r\n222\r\n", "and runs when it is complete");
+    says("nosuch()", "attempt to call a nil value (global 'nosuch')", "an error is shown");
+    says("x = = 1", "unexpected symbol", "so is a syntax error");
+    says("if x then end", "ambiguous", "and the truth of six elements");
+    pty_send(&p, "print('never");
+    usleep(100000);
+    pty_send(&p, "\3");
+    says("print('after' .. 'wards')", "afterwards\r\n", "Ctrl-C at the prompt drops the line");
+}
+
+static void interrupts(void) {
+    stops("print('run' .. 'ning') while true do end", "an endless loop");
+    stops("print('run' .. 'ning') while true do pcall(function() while true do end end) end", "a loop that catches errors");
+    stops("coroutine.wrap(function() print('run' .. 'ning') while true do end end)()", "a coroutine");
+    stops("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end", "ops on the processor");
+    stops("z = ones(3000, 3000, {device = 'sim'}) print('run' .. 'ning') for i = 1, 3000 do z = z * 1 end z:sum():item()",
+          "a wait for a device");
+    says("ones(4, {device = 'sim'}):sum():item()", "\r\n4.0\r\n", "the device goes on working");
+}
+
+int main(void) {
+    char program[4096];
+    snprintf(program, sizeof program, "%s/gpush", getenv("GPUSH_BUILD") ? getenv("GPUSH_BUILD") : "build/default");
+    char *const shell[] = {program, NULL};
+    if (!pty_start(&p, shell)) return tap_skip_all("no pseudo-terminals here");
+    tap_ok(pty_expect(&p, "> ", 60), "a prompt");
+    lines();
+    interrupts();
+    pty_expect(&p, "> ", 60);
+    pty_send(&p, "\4");
+    tap_is_int(pty_end(&p, 60), 0, "Ctrl-D ends it");
+
+    pty_start(&p, shell);
+    pty_expect(&p, "> ", 60);
+    pty_send(&p, "os.exit(7)\r");
+    tap_is_int(pty_end(&p, 60), 7, "os.exit's status");
+
+    char *const script[] = {program, "-e", "print('run' .. 'ning') while true do end", NULL};
+    pty_start(&p, script);
+    pty_expect(&p, "running", 60);
+    pty_send(&p, "\3");
+    tap_ok(pty_expect(&p, "interrupted", 60), "Ctrl-C stops a script");
+    tap_is_int(pty_end(&p, 60), 1, "which then fails");
+    return tap_done();
+}

@@ -195,6 +195,11 @@ static void account(gp_alloc *al, gp_storage *st) {
     if (st->bytes >= LARGE) live_insert(al, st);
 }
 
+static void tell(gp_device *dev, int64_t bytes) {
+    void (*hook)(gp_device *, int64_t) = GP_HOOK(memory);
+    if (hook) hook(dev, bytes);
+}
+
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     gp_device *dev = s->dev;
     gp_alloc *al = dev->alloc;
@@ -223,7 +228,7 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     st->version = 0;
     account(al, st);
     pthread_mutex_unlock(&al->lock);
-    if (gp_hook.memory) gp_hook.memory(dev, (int64_t)st->bytes);
+    tell(dev, (int64_t)st->bytes);
     return st;
 }
 
@@ -269,7 +274,7 @@ static void storage_free(gp_storage *st) {
     gp_alloc *al = st->dev->alloc;
     gp_event **events = NULL;
     bool known = !st->other || other_uses(st, &events);
-    if (gp_hook.memory) gp_hook.memory(st->dev, -(int64_t)st->bytes);
+    tell(st->dev, -(int64_t)st->bytes);
     pthread_mutex_lock(&al->lock);
     if (st->bytes >= LARGE) live_remove(st);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);

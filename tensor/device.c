@@ -38,6 +38,11 @@ uint64_t gp_now_ns(void) {
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t gp_next_id(void) {
+    static _Atomic uint64_t ids;
+    return atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
+}
+
 double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
 
 /* OMP_NUM_THREADS decides, as for every library in the process; without it all processors this process may run on. */
@@ -179,14 +184,22 @@ bool gp_stream_take_error(gp_stream *s) {
     return true;
 }
 
-bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) { return !gp_hook.wait_begin || gp_hook.wait_begin(s, why, what); }
+bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) {
+    bool (*begin)(gp_stream *, gp_why, const char *) = GP_HOOK(wait_begin);
+    return !begin || begin(s, why, what);
+}
+
+static void report(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t queued) {
+    void (*end)(gp_stream *, gp_why, const char *, uint64_t, uint64_t, uint64_t) = GP_HOOK(wait_end);
+    if (end) end(s, why, what, t0, gp_now_ns(), queued);
+}
 
 /* Waits, measures, reports: the body of every gp_wait. */
 static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
     const gp_device_vt *vt = s->dev->vt;
     uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
     bool ok = e ? vt->event_drain(e) : vt->drain(s);
-    if (gp_hook.wait_end) gp_hook.wait_end(s, why, what, t0, gp_now_ns(), queued);
+    report(s, why, what, t0, queued);
     return ok && !gp_stream_take_error(s);
 }
 
@@ -211,7 +224,7 @@ bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
 bool gp_wait_room(gp_stream *s) {
     uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
     bool ok = s->dev->vt->drain_room(s);
-    if (gp_hook.wait_end) gp_hook.wait_end(s, GP_WHY_queue, "launch", t0, gp_now_ns(), queued);
+    report(s, GP_WHY_queue, "launch", t0, queued);
     return ok;
 }
 

@@ -49,8 +49,8 @@ typedef struct gp_device_vt {
     void (*stream_close)(gp_stream *);
     /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after returning. */
     bool (*launch)(gp_stream *, struct gp_call *c);
-    /* Queues a copy of bytes; host memory stays valid until the copy is done (the caller waits or pins). */
-    bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind, gp_storage *pinned);
+    /* Queues a copy of bytes; host memory stays valid until the copy is done (the caller waits or pins). id: for gp_hook.device. */
+    bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind, gp_storage *pinned, uint64_t id);
     size_t (*capacity)(gp_device *);                      /* bytes of memory it has; 0: unknown */
     bool (*busy)(gp_stream *);                            /* work queued and not done */
     bool (*full)(gp_stream *);                            /* the queue has no room: the next launch would block */
@@ -131,17 +131,24 @@ bool gp_thread_worker(void);
 
 /* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching thread, `device` ones on the worker's. */
 typedef struct gp_hooks {
-    void (*op_begin)(struct gp_call *c);
-    void (*op_end)(struct gp_call *c, bool ok);
+    void (*_Atomic op_begin)(struct gp_call *c);
+    void (*_Atomic op_end)(struct gp_call *c, bool ok);
+    /* Something is about to be queued on s, a stream of an asynchronous device. */
+    void (*_Atomic launch)(gp_stream *s);
     /* false refuses the wait (message set). */
-    bool (*wait_begin)(gp_stream *s, gp_why why, const char *what);
-    void (*wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns, uint64_t t1_ns, uint64_t queued);
-    /* A kernel or copy ran on a device between t0 and t1; id is gp_call.id or 0; bytes for copies. */
-    void (*device)(gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id, uint64_t t0_ns, uint64_t t1_ns, size_t bytes);
-    void (*copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
-    void (*memory)(gp_device *dev, int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */
+    bool (*_Atomic wait_begin)(gp_stream *s, gp_why why, const char *what);
+    void (*_Atomic wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns, uint64_t t1_ns, uint64_t queued);
+    /* A kernel or copy ran on an asynchronous device between t0 and t1; id is gp_call.id, what `copy` gave, or 0; bytes for copies. */
+    void (*_Atomic device)(gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id, uint64_t t0_ns, uint64_t t1_ns, size_t bytes);
+    /* A copy is about to be queued; returns its correlation id, or 0. */
+    uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
+    void (*_Atomic memory)(gp_device *dev, int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */
 } gp_hooks;
 extern gp_hooks gp_hook;
+/* The hook as it is now: another thread may unset it, so look once, then call what was found. */
+#define GP_HOOK(name) atomic_load_explicit(&gp_hook.name, memory_order_relaxed)
+/* The next correlation id; unique in the process, never 0. */
+uint64_t gp_next_id(void);
 
 /* The running source line, asked for when a record needs it: set by bindings/. *file is interned and lives for ever. False: no Lua line. */
 extern bool (*gp_where)(const char **file, int *line);

@@ -37,6 +37,7 @@ typedef struct command {
             size_t bytes;
             gp_copy_kind direction;
             gp_storage *pinned; /* host side of a copy nobody waits for; one reference */
+            uint64_t id;
         };
         struct {
             gp_stream *on; /* WAIT: stream and ticket to wait for; RECORD: stamp only */
@@ -87,18 +88,22 @@ static void fail_stream(gp_stream *s, const gp_call *c) {
     atomic_store_explicit(&s->failed, true, memory_order_release);
 }
 
+typedef void (*device_hook)(gp_stream *, const gp_op *, const char *, uint64_t, uint64_t, uint64_t, size_t);
+
 static void run_kernel(gp_stream *s, command *cmd) {
-    uint64_t t0 = gp_hook.device ? gp_now_ns() : 0;
+    device_hook hook = GP_HOOK(device);
+    uint64_t t0 = hook ? gp_now_ns() : 0;
     if (!gp_cpu_kernels()[gp_op_id(cmd->call.op)](&cmd->call)) fail_stream(s, &cmd->call);
-    if (gp_hook.device && t0) gp_hook.device(s, cmd->call.op, "kernel", cmd->call.id, t0, gp_now_ns(), 0);
+    if (hook) hook(s, cmd->call.op, "kernel", cmd->call.id, t0, gp_now_ns(), 0);
     free(cmd->more);
 }
 
 static void run_copy(gp_stream *s, command *cmd) {
     static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
-    uint64_t t0 = gp_hook.device ? gp_now_ns() : 0;
+    device_hook hook = GP_HOOK(device);
+    uint64_t t0 = hook ? gp_now_ns() : 0;
     memcpy(to_host(cmd->dst), to_host(cmd->src), cmd->bytes);
-    if (gp_hook.device && t0) gp_hook.device(s, NULL, names[cmd->direction], 0, t0, gp_now_ns(), cmd->bytes);
+    if (hook) hook(s, NULL, names[cmd->direction], cmd->id, t0, gp_now_ns(), cmd->bytes);
     if (!cmd->pinned) return;
     atomic_fetch_sub(&cmd->pinned->readers, 1);
     gp_storage_unref(cmd->pinned);
@@ -266,13 +271,13 @@ static bool launch(gp_stream *s, gp_call *c) {
     return ok;
 }
 
-static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind direction, gp_storage *pinned) {
+static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind direction, gp_storage *pinned, uint64_t id) {
     if (pinned) {
         gp_storage_ref(pinned);
         atomic_fetch_add(&pinned->readers, 1);
     }
     command *cmd = reserve(s);
-    *cmd = (command){.kind = COPY, .dst = dst, .src = src, .bytes = bytes, .direction = direction, .pinned = pinned};
+    *cmd = (command){.kind = COPY, .dst = dst, .src = src, .bytes = bytes, .direction = direction, .pinned = pinned, .id = id};
     submit(s);
     return true;
 }

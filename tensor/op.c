@@ -30,7 +30,6 @@ const gp_op gp_ops[GP_OPS] = {
 };
 
 gp_rng gp_generator = {.seed = 0x5eed};
-static _Atomic uint64_t ids;
 
 void gp_manual_seed(uint64_t seed) { gp_generator = (gp_rng){.seed = seed}; }
 
@@ -135,15 +134,21 @@ static bool launch_async(gp_call *c) {
     s->last_op = c->op;
     s->last_file = c->file;
     s->last_line = c->line;
+    void (*hook)(gp_stream *) = GP_HOOK(launch);
+    if (hook) hook(s);
     note_streams(c);
     return s->dev->vt->launch(s, c);
 }
 
+static void op_end(gp_call *c, bool ok) {
+    void (*hook)(gp_call *, bool) = GP_HOOK(op_end);
+    if (hook) hook(c, ok);
+}
+
 /* Views, and what else needs no kernel of its own. */
 static bool run_view(gp_call *c) {
-    if (gp_hook.op_begin) gp_hook.op_begin(c);
     bool ok = c->op->view(c);
-    if (gp_hook.op_end) gp_hook.op_end(c, ok);
+    if (c->id) op_end(c, ok);
     if (!ok) drop_out(c);
     return ok;
 }
@@ -152,10 +157,11 @@ bool gp_op_run(gp_call *c) {
     const gp_op *op = c->op;
     c->nout = c->ntmp = 0;
     c->file = NULL;
-    c->id = gp_hook.op_begin ? atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1 : 0;
+    void (*begin)(gp_call *) = GP_HOOK(op_begin);
+    c->id = begin ? gp_next_id() : 0;
+    if (begin) begin(c);
     if (op->kind == GP_VIEW) return run_view(c);
     gp_meta m;
-    if (gp_hook.op_begin) gp_hook.op_begin(c);
     bool ok = op->infer(c, &m) && make_outputs(c, &m);
     if (ok) {
         c->stream = gp_stream_current(m.dev);
@@ -165,7 +171,7 @@ bool gp_op_run(gp_call *c) {
         }
         ok = m.dev->vt->async ? launch_async(c) : m.dev->vt->launch(c->stream, c);
     }
-    if (gp_hook.op_end) gp_hook.op_end(c, ok);
+    if (c->id) op_end(c, ok);
     drop_tmp(c);
     if (!ok) drop_out(c);
     return ok;

@@ -26,12 +26,15 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     gp_storage *host = kind == GP_COPY_H2D ? src->storage : kind == GP_COPY_D2H ? dst->storage : NULL;
     bool pageable = host && !host->pinned;
     bool returns = kind == GP_COPY_D2D || (may_return && !pageable);
+    uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
+    void (*launch)(gp_stream *) = GP_HOOK(launch);
     if (dev->vt->full(s) && !gp_wait_room(s)) return false;
     gp_storage_use(src->storage, s);
     gp_storage_use(dst->storage, s);
-    if (gp_hook.copy) gp_hook.copy(s, kind, bytes, pageable);
     if (!returns && !gp_wait_allowed(s, why, what)) return false; /* error mode refuses before anything is queued */
-    if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host)) return false; /* keeps the host side alive, also past an interrupted wait */
+    if (launch) launch(s);
+    uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
+    if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id)) return false; /* keeps the host side alive, also past an interrupted wait */
     return returns || gp_wait_granted(s, why, what);
 }
 

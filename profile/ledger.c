@@ -1,0 +1,168 @@
+/* The ledger of waits: per source line, and the last ones one by one. */
+#include "profile/ledger.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/intern.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static gp_sync_line *lines;
+static int nlines, room;
+static int *slots; /* hash table of 1 + index into lines, 2 * room of them; 0: free */
+static gp_sync_event *events; /* a ring */
+static uint64_t nevents;
+
+/* Streams that a wait has left without work. */
+static struct {
+    gp_stream *stream;
+    int line;
+    uint64_t since, at_most; /* ns */
+} idle[16];
+static int nidle;
+
+const char *gp_sync_name(const char *text) {
+    static gp_intern *names;
+    pthread_mutex_lock(&lock);
+    if (!names) names = gp_intern_new();
+    const char *kept = names ? gp_intern_put(names, text, strlen(text)) : NULL;
+    pthread_mutex_unlock(&lock);
+    return kept ? kept : "?";
+}
+
+static size_t hash(const gp_sync_event *e) {
+    uint64_t h = (uint64_t)(uintptr_t)e->file * 31 + (uint64_t)(unsigned)e->line;
+    h = (h * 31 + (uint64_t)e->why) * 31 + (uint64_t)(uintptr_t)e->what + (uint64_t)(uintptr_t)e->reason * 7;
+    h *= 0x9e3779b97f4a7c15u;
+    return (size_t)(h >> 32);
+}
+
+static bool same(const gp_sync_line *l, const gp_sync_event *e) {
+    return l->file == e->file && l->line == e->line && l->why == e->why && l->what == e->what && l->reason == e->reason;
+}
+
+static int *slot(const gp_sync_event *e) {
+    size_t mask = (size_t)room * 2 - 1, at = hash(e) & mask;
+    while (slots[at] && !same(&lines[slots[at] - 1], e)) at = (at + 1) & mask;
+    return &slots[at];
+}
+
+static gp_sync_event key_of(const gp_sync_line *l) {
+    return (gp_sync_event){.file = l->file, .line = l->line, .why = l->why, .what = l->what, .reason = l->reason};
+}
+
+static bool grow(void) {
+    int n = room ? room * 2 : 64;
+    gp_sync_line *more = realloc(lines, (size_t)n * sizeof *lines);
+    if (more) lines = more;
+    int *table = more ? calloc((size_t)n * 2, sizeof *table) : NULL;
+    if (!table) return false;
+    free(slots);
+    slots = table;
+    room = n;
+    for (int i = 0; i < nlines; i++) {
+        gp_sync_event key = key_of(&lines[i]);
+        *slot(&key) = i + 1;
+    }
+    return true;
+}
+
+/* The line of e, made when new; -1: no memory. */
+static int line_of(const gp_sync_event *e) {
+    if (nlines == room && !grow()) return -1;
+    int *s = slot(e);
+    if (!*s) {
+        lines[nlines] = (gp_sync_line){.file = e->file, .line = e->line, .why = e->why, .what = e->what, .reason = e->reason};
+        *s = ++nlines;
+    }
+    return *s - 1;
+}
+
+static void keep(const gp_sync_event *e) {
+    if (!events) events = calloc(GP_SYNC_EVENTS, sizeof *events);
+    if (events) events[nevents % GP_SYNC_EVENTS] = *e;
+    nevents++;
+}
+
+static void book(gp_sync_line *l, const gp_sync_event *e, bool warned) {
+    uint64_t ns = e->t1 - e->t0;
+    memcpy(l->device, e->device, sizeof l->device);
+    l->advice = e->advice;
+    if (e->refused) {
+        l->refused++;
+        return;
+    }
+    l->times++;
+    l->warned += warned;
+    l->wait_ns += ns;
+    if (ns > l->max_ns) l->max_ns = ns;
+    l->drained += e->queued;
+}
+
+bool gp_ledger_add(const gp_sync_event *e, bool warned, gp_sync_line *line) {
+    pthread_mutex_lock(&lock);
+    keep(e);
+    int i = line_of(e);
+    if (i >= 0) book(&lines[i], e, warned);
+    if (i >= 0 && line) *line = lines[i];
+    pthread_mutex_unlock(&lock);
+    return i >= 0;
+}
+
+void gp_ledger_idle(gp_stream *s, const gp_sync_event *e) {
+    pthread_mutex_lock(&lock);
+    int i = line_of(e), at = 0;
+    while (at < nidle && idle[at].stream != s) at++;
+    if (i >= 0 && at < (int)(sizeof idle / sizeof *idle)) {
+        if (at == nidle) nidle++;
+        idle[at].stream = s;
+        idle[at].line = i;
+        idle[at].since = e->t1;
+        idle[at].at_most = e->t1 - e->t0;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void gp_ledger_busy(gp_stream *s, uint64_t ns) {
+    pthread_mutex_lock(&lock);
+    for (int at = 0; at < nidle; at++) {
+        if (idle[at].stream != s) continue;
+        uint64_t gap = ns - idle[at].since;
+        lines[idle[at].line].idle_ns += gap < idle[at].at_most ? gap : idle[at].at_most;
+        idle[at] = idle[--nidle];
+        break;
+    }
+    if (!nidle) atomic_store(&gp_hook.launch, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+gp_sync_line *gp_sync_lines(int *n) {
+    gp_sync_line *out = NULL;
+    pthread_mutex_lock(&lock);
+    if (nlines) out = malloc((size_t)nlines * sizeof *out);
+    *n = out ? nlines : 0;
+    if (out) memcpy(out, lines, (size_t)nlines * sizeof *out);
+    pthread_mutex_unlock(&lock);
+    return out;
+}
+
+gp_sync_event *gp_sync_events(int *n, uint64_t *lost) {
+    pthread_mutex_lock(&lock);
+    uint64_t have = !events ? 0 : nevents < GP_SYNC_EVENTS ? nevents : GP_SYNC_EVENTS;
+    gp_sync_event *out = have ? malloc(have * sizeof *out) : NULL;
+    *n = out ? (int)have : 0;
+    *lost = nevents - (uint64_t)*n;
+    for (int i = 0; i < *n; i++) out[i] = events[(nevents - have + (uint64_t)i) % GP_SYNC_EVENTS];
+    pthread_mutex_unlock(&lock);
+    return out;
+}
+
+void gp_sync_reset(void) {
+    pthread_mutex_lock(&lock);
+    nlines = nidle = 0;
+    nevents = 0;
+    if (slots) memset(slots, 0, (size_t)room * 2 * sizeof *slots);
+    atomic_store(&gp_hook.launch, NULL);
+    pthread_mutex_unlock(&lock);
+}

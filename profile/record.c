@@ -1,0 +1,362 @@
+/* The record: events into one track per thread, from the hooks that the core calls. */
+#include "profile/record.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/sync.h"
+
+/* Devices are drained before a profile starts and when it ends, so that no worker holds an event while tracks come and go, and workers'
+   writes are ordered before the readers. Host threads other than the profiling one are counted, not recorded. */
+static gp_prof *prof; /* under lock, and read by its own thread */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint64_t running; /* number of the profile, or 0 */
+static _Atomic uint64_t others;
+static uint64_t numbers;
+static pthread_t owner;
+
+/* This thread's track in profile `number`. */
+static _Thread_local struct {
+    uint64_t number;
+    gp_track *track; /* NULL: this thread is not recorded */
+} my;
+
+int (*gp_record_stack)(struct gp_frame *frame, int max);
+
+static gp_track *new_track(gp_prof *p, bool worker) {
+    gp_track *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->prof = p;
+    t->worker = worker;
+    return t;
+}
+
+/* First event of this thread in a profile. */
+static gp_track *enter(uint64_t number) {
+    gp_track *t = NULL;
+    pthread_mutex_lock(&lock);
+    if (prof && prof->number == number) {
+        if (gp_thread_worker()) {
+            if ((t = new_track(prof, true))) {
+                t->next = prof->workers;
+                prof->workers = t;
+            }
+        } else if (pthread_equal(owner, pthread_self())) {
+            t = prof->host;
+        }
+        my.number = number;
+        my.track = t;
+    }
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
+static inline gp_track *track(void) {
+    uint64_t number = atomic_load_explicit(&running, memory_order_acquire);
+    if (!number) return NULL;
+    gp_track *t = my.number == number ? my.track : enter(number);
+    if (!t) atomic_fetch_add_explicit(&others, 1, memory_order_relaxed);
+    return t;
+}
+
+/* Another chunk, or NULL at the limit. */
+static gp_chunk *more(gp_track *t) {
+    uint64_t room = atomic_load(&t->prof->room), take;
+    do {
+        if (!room) return NULL;
+        take = room < GP_CHUNK ? room : GP_CHUNK;
+    } while (!atomic_compare_exchange_weak(&t->prof->room, &room, room - take));
+    gp_chunk *c = malloc(sizeof *c);
+    if (!c) return NULL;
+    c->next = NULL;
+    c->n = 0;
+    c->cap = (int)take;
+    if (t->last) t->last->next = c;
+    else t->first = c;
+    return t->last = c;
+}
+
+static inline gp_rec *append(gp_track *t) {
+    gp_chunk *c = t->last;
+    if (__builtin_expect(!c || c->n == c->cap, 0) && !(c = more(t))) return t->dropped++, NULL;
+    return &c->rec[c->n++];
+}
+
+static const gp_stack *take_stack(gp_track *t) {
+    struct {
+        gp_stack s;
+        struct gp_frame frame[GP_STACK_DEPTH];
+    } buf;
+    memset(&buf, 0, sizeof buf); /* padding is interned with the rest */
+    buf.s.n = gp_record_stack ? gp_record_stack(buf.s.frame, GP_STACK_DEPTH) : 0;
+    return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(struct gp_frame));
+}
+
+/* dtype, ndim and dims of every tensor argument, packed. */
+static const char *take_shapes(gp_track *t, const gp_call *c) {
+    char buf[GP_MAX_ARGS * (2 + 8 * GP_MAX_DIM)], *p = buf;
+    for (int i = 0; i < c->nargs; i++) {
+        if (c->arg[i].kind != GP_TENSOR) continue;
+        const gp_array *a = &c->arg[i].t->a;
+        *p++ = (char)a->dtype;
+        *p++ = (char)a->ndim;
+        memcpy(p, a->dim, a->ndim * sizeof *a->dim);
+        p += a->ndim * sizeof *a->dim;
+    }
+    return gp_intern_put(t->prof->names, buf, (size_t)(p - buf));
+}
+
+/* The clock is read last here and first in op_end: what recording costs falls outside of the op. */
+static void op_begin(gp_call *c) {
+    gp_track *t = track();
+    if (!t) return;
+    gp_rec *r = append(t);
+    if (t->depth < (int)(sizeof t->open / sizeof *t->open)) t->open[t->depth] = r;
+    t->depth++;
+    if (!r) return;
+    if (gp_where) gp_where(&c->file, &c->line);
+    *r = (gp_rec){.id = c->id, .name = c->op->name, .file = c->file, .line = c->line, .kind = GP_REC_OP, .inplace = c->into != NULL};
+    if (t->prof->opts.stack) r->stack = take_stack(t);
+    if (t->prof->opts.shapes) r->shapes = take_shapes(t, c);
+    r->t0 = gp_now_ns();
+}
+
+static void op_end(gp_call *c, bool ok) {
+    uint64_t t1 = gp_now_ns();
+    gp_track *t = track();
+    if (!t || !t->depth) return;
+    t->depth--;
+    gp_rec *r = t->depth < (int)(sizeof t->open / sizeof *t->open) ? t->open[t->depth] : NULL;
+    if (!r) return;
+    r->t1 = t1;
+    r->failed = !ok;
+}
+
+static _Atomic uint64_t busy;
+static _Atomic bool busy_counted;
+
+static void device(gp_stream *s, const gp_op *op, const char *kind, uint64_t id, uint64_t t0, uint64_t t1, size_t bytes) {
+    if (atomic_load_explicit(&busy_counted, memory_order_relaxed)) atomic_fetch_add_explicit(&busy, t1 - t0, memory_order_relaxed);
+    gp_track *t = track();
+    gp_rec *r = t ? append(t) : NULL;
+    if (!r) return;
+    *r = (gp_rec){.t0 = t0, .t1 = t1, .id = id, .name = op ? op->name : kind, .kind = op ? GP_REC_KERNEL : GP_REC_MOVED, .where = s, .bytes = (int64_t)bytes};
+}
+
+static void memory(gp_device *dev, int64_t bytes) {
+    gp_track *t = track();
+    gp_rec *r = t ? append(t) : NULL;
+    if (!r) return;
+    *r = (gp_rec){.name = "memory", .kind = GP_REC_ALLOC, .where = dev, .bytes = bytes};
+    r->t0 = r->t1 = gp_now_ns();
+}
+
+void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued, const char *file, int line) {
+    gp_track *t = track();
+    gp_rec *r = t ? append(t) : NULL;
+    if (!r) return;
+    *r = (gp_rec){.t0 = t0, .t1 = t1, .name = what, .file = file, .line = line, .kind = GP_REC_WAIT, .why = (uint8_t)why, .where = s, .bytes = (int64_t)queued};
+    if (t->prof->opts.stack) r->stack = take_stack(t);
+}
+
+uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
+    static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
+    gp_track *t = track();
+    gp_rec *r = t ? append(t) : NULL;
+    if (!r) return 0;
+    *r = (gp_rec){.id = gp_next_id(), .name = names[kind], .kind = GP_REC_COPY, .where = s, .bytes = (int64_t)bytes};
+    if (gp_where) gp_where(&r->file, &r->line);
+    if (t->prof->opts.stack) r->stack = take_stack(t);
+    r->t0 = r->t1 = gp_now_ns();
+    return r->id;
+}
+
+gp_region gp_region_begin(const char *name, size_t len) {
+    gp_region g = {NULL, 0};
+    gp_track *t = track();
+    if (!t || !(g.rec = append(t))) return g;
+    g.number = my.number;
+    const char *kept = gp_intern_put(t->prof->names, name, len);
+    *g.rec = (gp_rec){.name = kept ? kept : "?", .kind = GP_REC_REGION};
+    if (gp_where) gp_where(&g.rec->file, &g.rec->line);
+    if (t->prof->opts.stack) g.rec->stack = take_stack(t);
+    g.rec->t0 = gp_now_ns();
+    return g;
+}
+
+void gp_region_end(gp_region *r) {
+    uint64_t t1 = gp_now_ns();
+    if (r->rec && r->number == atomic_load(&running) && my.number == r->number) r->rec->t1 = t1;
+    r->rec = NULL;
+}
+
+/* ---- start and stop ---- */
+
+static void set_hooks(bool on, bool with_memory) {
+    atomic_store(&gp_hook.op_begin, on ? op_begin : NULL);
+    atomic_store(&gp_hook.op_end, on ? op_end : NULL);
+    atomic_store(&gp_hook.memory, on && with_memory ? memory : NULL);
+    atomic_store(&gp_hook.device, on || atomic_load(&busy_counted) ? device : NULL);
+}
+
+static void drain_device(gp_device *dev, void *ok) {
+    if (*(bool *)ok) *(bool *)ok = gp_wait_device(dev, GP_WHY_explicit, "profile");
+}
+
+static bool drain_all(void) {
+    bool ok = true;
+    gp_sync_quiet(1);
+    gp_device_each(drain_device, &ok);
+    gp_sync_quiet(-1);
+    return ok;
+}
+
+static void device_busy(gp_device *dev, void *busy_one) {
+    for (int i = 0; i < dev->nstreams; i++) *(bool *)busy_one |= dev->vt->busy(dev->streams[i]);
+}
+
+static int compare_ns(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Records a few ops that do nothing and takes the medians of what lies outside of them. */
+static void calibrate(gp_prof *p) {
+    enum { TIMES = 31 };
+    uint64_t begin[TIMES], end[TIMES];
+    gp_call c = {.op = GP_OP(add)};
+    for (int i = 0; i < TIMES; i++) {
+        uint64_t before = gp_now_ns();
+        op_begin(&c);
+        op_end(&c, true);
+        uint64_t after = gp_now_ns();
+        gp_chunk *chunk = p->host->last;
+        gp_rec *r = chunk && chunk->n ? &chunk->rec[chunk->n - 1] : NULL;
+        begin[i] = r ? r->t0 - before : 0;
+        end[i] = r ? after - r->t1 : 0;
+        if (r) chunk->n--;
+    }
+    qsort(begin, TIMES, sizeof *begin, compare_ns);
+    qsort(end, TIMES, sizeof *end, compare_ns);
+    p->cost_begin = begin[TIMES / 2];
+    p->cost_end = end[TIMES / 2];
+}
+
+static gp_prof *new_prof(const gp_prof_opts *opts) {
+    gp_prof *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->opts = *opts;
+    p->host = new_track(p, false);
+    p->names = gp_intern_new();
+    if (!p->host || !p->names) return gp_prof_free(p), NULL;
+    atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
+    if (gp_where) gp_where(&p->file, &p->line);
+    return p;
+}
+
+bool gp_prof_start(const gp_prof_opts *opts) {
+    if (gp_prof_running()) return gp_fail("profile: one is running already");
+    if (!drain_all()) return false;
+    gp_prof *p = new_prof(opts);
+    if (!p) return gp_fail("profile: out of memory");
+    pthread_mutex_lock(&lock);
+    bool first = prof == NULL;
+    if (first) {
+        prof = p;
+        owner = pthread_self();
+        p->number = ++numbers;
+        atomic_store(&others, 0);
+        atomic_store(&running, p->number);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!first) return gp_prof_free(p), gp_fail("profile: one is running already");
+    calibrate(p);
+    set_hooks(true, opts->memory);
+    p->t0 = gp_now_ns();
+    return true;
+}
+
+/* A profile whose workers could not be waited for is kept: they may still write to it. */
+static void keep(gp_prof *p) {
+    static gp_prof *kept;
+    p->next = kept;
+    kept = p;
+}
+
+gp_prof *gp_prof_stop(void) {
+    uint64_t t1 = gp_now_ns();
+    if (!gp_prof_running()) return gp_fail_null("profile: none is running");
+    if (!pthread_equal(owner, pthread_self())) return gp_fail_null("profile: the running one was started by another thread");
+    gp_prof *p = prof;
+    p->t1 = t1;
+    atomic_store(&gp_hook.op_begin, NULL);
+    atomic_store(&gp_hook.op_end, NULL);
+    bool ok = drain_all(), unfinished = false;
+    set_hooks(false, false);
+    pthread_mutex_lock(&lock);
+    atomic_store(&running, 0);
+    prof = NULL;
+    pthread_mutex_unlock(&lock);
+    gp_device_each(device_busy, &unfinished);
+    if (unfinished) return keep(p), NULL;
+    if (!ok) return gp_prof_free(p), NULL;
+    p->others = atomic_load(&others);
+    p->dropped = p->host->dropped;
+    for (gp_track *t = p->workers; t; t = t->next) p->dropped += t->dropped;
+    return p;
+}
+
+bool gp_prof_running(void) { return atomic_load_explicit(&running, memory_order_relaxed) != 0; }
+
+static void free_track(gp_track *t) {
+    if (!t) return;
+    for (gp_chunk *c = t->first, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(t);
+}
+
+void gp_prof_free(gp_prof *p) {
+    if (!p) return;
+    free_track(p->host);
+    for (gp_track *t = p->workers, *next; t; t = next) {
+        next = t->next;
+        free_track(t);
+    }
+    gp_intern_free(p->names);
+    free(p);
+}
+
+void gp_busy_on(bool on) {
+    atomic_store(&busy_counted, on);
+    if (on) atomic_store(&gp_hook.device, device);
+    else if (!gp_prof_running()) atomic_store(&gp_hook.device, NULL);
+}
+
+uint64_t gp_busy_ns(bool reset) { return reset ? atomic_exchange(&busy, 0) : atomic_load(&busy); }
+
+/* ---- names ---- */
+
+char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
+    size_t at = 0, size = shapes ? gp_intern_size(shapes) : 0;
+    const char *p = shapes, *end = shapes + size;
+    if (n) *buf = 0;
+    while (p < end && at < n) {
+        const char *dtype = gp_dtype_name((gp_dtype)p[0]);
+        gp_shape s = {.ndim = p[1]};
+        memcpy(s.dim, p + 2, (size_t)s.ndim * sizeof *s.dim);
+        char text[160];
+        at += (size_t)snprintf(buf + at, n - at, "%s%s %s", at ? ", " : "", dtype, gp_shape_text(&s, text, sizeof text));
+        p += 2 + (size_t)s.ndim * sizeof *s.dim;
+    }
+    return buf;
+}
+
+char *gp_rec_name(const gp_rec *r, char *buf, size_t n) {
+    const char *before = r->kind == GP_REC_WAIT ? "wait: " : "";
+    snprintf(buf, n, "%s%s%s", before, r->name, r->inplace ? "_" : "");
+    return buf;
+}

@@ -1,0 +1,127 @@
+/* The record: what happened while a profile ran, as fixed-size events in one track per thread, all on gp_now_ns()'s clock. */
+#ifndef GP_RECORD_H
+#define GP_RECORD_H
+
+#include "profile/intern.h"
+#include "tensor/device.h"
+#include "tensor/op.h"
+
+/* OP, REGION, WAIT and COPY are on a host thread's track; KERNEL and MOVED are what a device did, on a worker's; ALLOC is on any. */
+typedef enum gp_rec_kind {
+    GP_REC_OP,
+    GP_REC_REGION,
+    GP_REC_WAIT,
+    GP_REC_COPY, /* a copy was queued: t0 == t1 */
+    GP_REC_KERNEL,
+    GP_REC_MOVED, /* the copy itself, on the device */
+    GP_REC_ALLOC  /* memory was taken or given back: t0 == t1 */
+} gp_rec_kind;
+
+/* Frames of the Lua stack, innermost first; interned in the profile. */
+typedef struct gp_stack {
+    int n;
+    struct gp_frame {
+        const char *file;
+        int line;
+    } frame[];
+} gp_stack;
+enum { GP_STACK_DEPTH = 32 };
+
+typedef struct gp_rec {
+    uint64_t t0, t1;     /* ns; t1 = 0: never ended */
+    uint64_t id;         /* OP, COPY: correlation id. KERNEL, MOVED: that of what queued it, or 0 */
+    const char *name;    /* op's, region's, kernel's; WAIT: what waits */
+    const char *file;    /* source line that began it; NULL if unknown */
+    int32_t line;
+    uint8_t kind;        /* gp_rec_kind */
+    uint8_t why;         /* WAIT: gp_why */
+    bool inplace, failed; /* OP */
+    void *where;         /* gp_stream * of WAIT, COPY, KERNEL, MOVED; gp_device * of ALLOC */
+    int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
+    const gp_stack *stack; /* with opts.stack; else NULL */
+    const char *shapes;  /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
+} gp_rec;
+
+enum { GP_CHUNK = 4096 };
+typedef struct gp_chunk {
+    struct gp_chunk *next;
+    int n, cap; /* used; usable: less than GP_CHUNK where the limit is near */
+    gp_rec rec[GP_CHUNK];
+} gp_chunk;
+
+/* One thread's events in the order in which they began. Written by that thread only. */
+typedef struct gp_track {
+    struct gp_track *next;
+    struct gp_prof *prof;
+    bool worker; /* of a device; the other one is the thread that profiles */
+    gp_chunk *first, *last;
+    uint64_t dropped; /* events there was no room for */
+    int depth;        /* ops begun and not ended */
+    gp_rec *open[64];
+} gp_track;
+
+typedef struct gp_prof_opts {
+    bool stack, memory, shapes;
+    uint64_t limit; /* most events kept; 0: 4 Mi (80 bytes each) */
+} gp_prof_opts;
+
+typedef struct gp_prof {
+    gp_prof_opts opts;
+    uint64_t number; /* counts profiles; never 0 */
+    uint64_t t0, t1; /* wall time of the profiled code */
+    gp_track *host, *workers; /* one; a list */
+    gp_intern *names;
+    _Atomic uint64_t room; /* events that may still be given to chunks */
+    uint64_t dropped; /* by the limit or for want of memory */
+    uint64_t others;  /* ops of threads that are neither the profiling one nor a device's */
+    uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside of its [t0, t1]; measured at the start */
+    const char *file; /* where it was started, or NULL */
+    int line;
+    struct gp_prof *next; /* for record.c */
+} gp_prof;
+
+/* Starts recording on this thread, after draining every device. False with a message when a profile is running. */
+bool gp_prof_start(const gp_prof_opts *opts);
+/* Ends the wall time, drains the devices, and hands out the profile, which the caller frees. NULL with a message: none is running on this
+   thread, a stream's pending error, or interrupted; recording has ended in the latter two as well. */
+gp_prof *gp_prof_stop(void);
+void gp_prof_free(gp_prof *p); /* NULL is fine */
+bool gp_prof_running(void);
+
+/* Regions. begin gives rec = NULL when nothing is recorded; end may come late, out of order, or from a finished profile's region. */
+typedef struct gp_region {
+    gp_rec *rec;
+    uint64_t number;
+} gp_region;
+gp_region gp_region_begin(const char *name, size_t len);
+void gp_region_end(gp_region *r);
+
+/* For sync.c, which owns these hooks: a wait has ended, a copy is about to be queued (returns its id, or 0 when nothing is recorded). */
+void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued, const char *file, int line);
+uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
+
+/* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many; set by bindings/. */
+extern int (*gp_record_stack)(struct gp_frame *frame, int max);
+
+/* "f32 2x3, f32 3" from rec->shapes. */
+char *gp_rec_shapes(const char *shapes, char *buf, size_t n);
+/* The name as tables and traces show it: "add_", "wait: item". */
+char *gp_rec_name(const gp_rec *r, char *buf, size_t n);
+
+/* Iterates a track: for (gp_at at = gp_first(t); gp_rec *r = gp_next(&at);) */
+typedef struct gp_at {
+    gp_chunk *chunk;
+    int i;
+} gp_at;
+static inline gp_at gp_first(const gp_track *t) { return (gp_at){t ? t->first : NULL, 0}; }
+static inline gp_rec *gp_next(gp_at *at) {
+    while (at->chunk && at->i >= at->chunk->n) at->chunk = at->chunk->next, at->i = 0;
+    return at->chunk ? &at->chunk->rec[at->i++] : NULL;
+}
+
+/* Counts the time in which the streams of asynchronous devices ran kernels and copies, for timeit: ns summed over streams since the last
+   reset, over all devices. On from gp_busy_on(true) to gp_busy_on(false), also beside a profile. */
+void gp_busy_on(bool on);
+uint64_t gp_busy_ns(bool reset);
+
+#endif

@@ -1,0 +1,203 @@
+/* The sync debugger: the hooks round every wait, modes, scopes, warnings; ledger.c keeps the books. */
+#include "profile/sync.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/ledger.h"
+#include "profile/record.h"
+
+static _Atomic int mode;
+bool (*gp_scope_active)(void *coroutine);
+
+/* This thread's scopes, and what was queued when the wait that is going on began. */
+static _Thread_local struct {
+    int quiet;
+    gp_scope *scopes;
+    gp_stream *stream; /* NULL: no wait is going on */
+    uint64_t queued;
+    const char *last_op, *last_file;
+    int last_line;
+    int copied;        /* 1 + gp_copy_kind of the copy queued within the wait; 0: none */
+} me;
+
+gp_sync_mode gp_sync_get_mode(void) { return (gp_sync_mode)atomic_load_explicit(&mode, memory_order_relaxed); }
+void gp_sync_set_mode(gp_sync_mode m) { atomic_store(&mode, (int)m); }
+void gp_sync_quiet(int by) { me.quiet += by; }
+bool gp_sync_watched(gp_why why) { return why != GP_WHY_explicit && why != GP_WHY_echo && why != GP_WHY_queue; }
+
+const char *gp_sync_advice(gp_why why, const char *what) {
+#define ADVICE(w, name, text) \
+    if (why == GP_WHY_##w && (!*name || !strcmp(what, name))) return text;
+#include "profile/advice.def"
+    return "";
+}
+
+/* ---- scopes ---- */
+
+void gp_scope_open(gp_scope *s) {
+    s->outer = me.scopes;
+    s->open = true;
+    me.scopes = s;
+}
+
+void gp_scope_close(gp_scope *s) {
+    if (!s->open) return;
+    s->open = false;
+    for (gp_scope **p = &me.scopes; *p; p = &(*p)->outer)
+        if (*p == s) {
+            *p = s->outer;
+            return;
+        }
+}
+
+static bool holds(const gp_scope *s) { return !gp_scope_active || gp_scope_active(s->coroutine); }
+
+/* The reason for which waits are fine here, or NULL. */
+static const char *allowed(void) {
+    for (const gp_scope *s = me.scopes; s; s = s->outer)
+        if (s->reason && holds(s)) return s->reason;
+    return NULL;
+}
+
+static void charge(gp_scope *s, const gp_sync_event *e) {
+    uint64_t ns = e->t1 - e->t0;
+    s->waits++;
+    s->wait_ns += ns;
+    int i = 0;
+    while (i < s->nlines && (s->line[i].file != e->file || s->line[i].line != e->line || s->line[i].what != e->what)) i++;
+    if (i == GP_SCOPE_LINES) return;
+    if (i == s->nlines) {
+        s->nlines++;
+        s->line[i].file = e->file;
+        s->line[i].what = e->what;
+        s->line[i].line = e->line;
+        s->line[i].times = s->line[i].wait_ns = 0;
+    }
+    s->line[i].times++;
+    s->line[i].wait_ns += ns;
+}
+
+static void charge_budgets(const gp_sync_event *e) {
+    if (e->reason || e->why == GP_WHY_echo || e->why == GP_WHY_queue) return;
+    for (gp_scope *s = me.scopes; s; s = s->outer)
+        if (!s->reason && e->t1 - e->t0 > s->stall_ns && holds(s)) charge(s, e);
+}
+
+/* ---- text ---- */
+
+char *gp_time_text(double ns, char *buf, size_t n) {
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    int u = 0;
+    while (u < 3 && ns >= 999.5) ns /= 1000, u++;
+    snprintf(buf, n, u == 0 || ns >= 99.95 ? "%.0f %s" : ns >= 9.995 ? "%.3g %s" : "%.2g %s", ns, units[u]);
+    return buf;
+}
+
+char *gp_plain_text(const char *text, char *buf, size_t n) {
+    size_t i = 0;
+    for (; n && text[i] && i < n - 1; i++) buf[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
+    if (n) buf[i] = 0;
+    return buf;
+}
+
+/* "12 queued ops (last: sum, file:line)" */
+static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
+    char file[200];
+    int at = snprintf(buf, n, "%llu queued op%s", (unsigned long long)e->queued, e->queued == 1 ? "" : "s");
+    if (!e->last_op || at < 0 || (size_t)at >= n) return;
+    if (e->last_file) snprintf(buf + at, n - (size_t)at, " (last: %s, %s:%d)", e->last_op, gp_plain_text(e->last_file, file, sizeof file), e->last_line);
+    else snprintf(buf + at, n - (size_t)at, " (last: %s)", e->last_op);
+}
+
+/* The line that `times` waits came from is told of at its 1st, 10th, 100th … wait, so that a loop does not drown everything else. */
+static void warn(const gp_sync_event *e, const gp_sync_line *l) {
+    uint64_t power = 1;
+    while (power < l->warned) power *= 10;
+    if (power != l->warned) return;
+    char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[80] = "";
+    if (e->file) snprintf(where, sizeof where, "%s:%d", gp_plain_text(e->file, file, sizeof file), e->line);
+    queued_text(e, queued, sizeof queued);
+    gp_time_text((double)(e->t1 - e->t0), took, sizeof took);
+    if (l->warned > 1)
+        snprintf(again, sizeof again, " [%llu times, %s in all]", (unsigned long long)l->warned, gp_time_text((double)l->wait_ns, all, sizeof all));
+    int n = snprintf(text, sizeof text - 1, "%s: %s waited %s on %s for %s; %s%s", where, e->what, took, e->device, queued, e->advice, again);
+    if (n >= (int)sizeof text - 1) n = (int)sizeof text - 2;
+    text[n++] = '\n';
+    fwrite(text, 1, (size_t)n, stderr);
+}
+
+static bool refuse(const gp_sync_event *e) {
+    char queued[300];
+    queued_text(e, queued, sizeof queued);
+    return gp_fail("%s would wait on %s for %s; %s", e->what, e->device, queued, e->advice);
+}
+
+/* ---- the hooks ---- */
+
+static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
+    gp_sync_event e = {.why = why, .what = gp_sync_name(what), .reason = allowed(), .advice = gp_sync_advice(why, what)};
+    memcpy(e.device, s->dev->name, sizeof e.device);
+    e.stream = s->index;
+    if (gp_where) gp_where(&e.file, &e.line);
+    e.queued = me.queued;
+    e.last_op = me.last_op;
+    e.last_file = me.last_file;
+    e.last_line = me.last_line;
+    return e;
+}
+
+static void look(gp_stream *s, uint64_t queued) {
+    me.stream = s;
+    me.queued = queued;
+    me.last_op = s->last_op ? s->last_op->name : NULL;
+    me.last_file = s->last_file;
+    me.last_line = s->last_line;
+    me.copied = 0;
+}
+
+static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
+    look(s, gp_stream_queued(s));
+    if (me.quiet || gp_sync_get_mode() != GP_SYNC_ERROR || !gp_sync_watched(why)) return true;
+    gp_sync_event e = event(s, why, what);
+    if (e.reason) return true;
+    me.stream = NULL;
+    e.refused = true;
+    e.t0 = e.t1 = gp_now_ns();
+    gp_ledger_add(&e, false, NULL);
+    return refuse(&e);
+}
+
+static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
+
+static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued) {
+    static const char *const copies[] = {"copy D2D", "copy H2D", "copy D2H"};
+    if (me.stream != s || why == GP_WHY_queue) look(s, queued);
+    me.stream = NULL;
+    gp_sync_event e = event(s, why, what);
+    e.t0 = t0;
+    e.t1 = t1;
+    if (why == GP_WHY_copy && me.copied) e.advice = gp_sync_advice(why, copies[me.copied - 1]);
+    gp_record_wait(s, why, e.what, t0, t1, e.queued, e.file, e.line);
+    if (me.quiet) return;
+    bool warned = gp_sync_get_mode() == GP_SYNC_WARN && gp_sync_watched(why) && !e.reason;
+    gp_sync_line line;
+    bool known = gp_ledger_add(&e, warned, &line);
+    if (!s->dev->vt->busy(s)) {
+        gp_ledger_idle(s, &e);
+        atomic_store(&gp_hook.launch, launch);
+    }
+    charge_budgets(&e);
+    if (known && warned) warn(&e, &line);
+}
+
+static uint64_t copy(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable) {
+    me.copied = 1 + (int)kind;
+    return gp_record_copy(s, kind, bytes);
+}
+
+void gp_sync_open(void) {
+    atomic_store(&gp_hook.wait_begin, wait_begin);
+    atomic_store(&gp_hook.wait_end, wait_end);
+    atomic_store(&gp_hook.copy, copy);
+}

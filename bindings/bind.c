@@ -166,6 +166,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_convert(L);
     gp_lua_open_print(L);
     gp_lua_open_data(L);
+    gp_lua_open_sync(L);
     run_init(L);
     return 1;
 }

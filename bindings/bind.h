@@ -79,6 +79,8 @@ void gp_lua_open_print(lua_State *L);
 void gp_lua_open_data(lua_State *L);
 /* For the shell: math.* and string.format of the state take one-element tensors where they want numbers. */
 void gp_lua_open_numbers(lua_State *L);
+void gp_lua_open_sync(lua_State *L);
+void gp_lua_open_profile(lua_State *L);
 
 /* require "gpush": leaves the module table on the stack. */
 __attribute__((visibility("default"))) int luaopen_gpush(lua_State *L);

@@ -1,0 +1,85 @@
+/* The sync report: the ledger as text, one row per source line. */
+#include "profile/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/sync.h"
+
+static int by_wait(const void *a, const void *b) {
+    const gp_sync_line *x = a, *y = b;
+    if (x->wait_ns != y->wait_ns) return x->wait_ns < y->wait_ns ? 1 : -1;
+    if (x->refused != y->refused) return x->refused < y->refused ? 1 : -1;
+    return x->line - y->line;
+}
+
+static char *where_text(const gp_sync_line *l, char *buf, size_t n) {
+    char file[200];
+    if (l->file) snprintf(buf, n, "%s:%d", gp_plain_text(l->file, file, sizeof file), l->line);
+    else snprintf(buf, n, "?");
+    return buf;
+}
+
+static char *why_text(const gp_sync_line *l, char *buf, size_t n) {
+    const char *why = gp_why_name(l->why);
+    if (!strcmp(why, l->what)) snprintf(buf, n, "%s", why);
+    else snprintf(buf, n, "%s: %s", why, l->what);
+    return buf;
+}
+
+static void row(FILE *f, const gp_sync_line *l, int wide, int why_wide) {
+    char where[240], why[80], wait[32], most[32], idle[32];
+    fprintf(f, "%-*s  %-*s  %7llu  %9s  %9s  %8llu  %9s  ", wide, where_text(l, where, sizeof where), why_wide, why_text(l, why, sizeof why),
+            (unsigned long long)l->times, gp_time_text((double)l->wait_ns, wait, sizeof wait), gp_time_text((double)l->max_ns, most, sizeof most),
+            (unsigned long long)l->drained, gp_time_text((double)l->idle_ns, idle, sizeof idle));
+    if (l->refused) fprintf(f, "(refused %llu times) ", (unsigned long long)l->refused);
+    if (l->reason) fprintf(f, "allowed: %s\n", l->reason);
+    else fprintf(f, "%s\n", l->advice);
+}
+
+static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
+    char text[240];
+    *wide = (int)strlen("line");
+    *why_wide = (int)strlen("why");
+    for (int i = 0; i < n; i++) {
+        int w = (int)strlen(where_text(&lines[i], text, sizeof text)), y = (int)strlen(why_text(&lines[i], text, sizeof text));
+        if (w > *wide) *wide = w;
+        if (y > *why_wide) *why_wide = y;
+    }
+}
+
+static void print_lines(FILE *f, gp_sync_line *lines, int n) {
+    int wide, why_wide;
+    uint64_t times = 0, ns = 0, drained = 0, idle = 0;
+    char wait[32], idled[32];
+    qsort(lines, (size_t)n, sizeof *lines, by_wait);
+    widths(lines, n, &wide, &why_wide);
+    fprintf(f, "%-*s  %-*s  %7s  %9s  %9s  %8s  %9s  %s\n", wide, "line", why_wide, "why", "times", "host wait", "longest", "drained", "idle",
+            "what to write instead");
+    for (int i = 0; i < n; i++) {
+        row(f, &lines[i], wide, why_wide);
+        times += lines[i].times;
+        ns += lines[i].wait_ns;
+        drained += lines[i].drained;
+        idle += lines[i].idle_ns;
+    }
+    fprintf(f, "%llu waits, %s; drained: ops that were queued, and that the device had to finish, when the waits began (%llu); idle: time the device then had "
+               "nothing to do because of them (%s)\n",
+            (unsigned long long)times, gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
+            gp_time_text((double)idle, idled, sizeof idled));
+}
+
+char *gp_sync_report(void) {
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return NULL;
+    int n;
+    gp_sync_line *lines = gp_sync_lines(&n);
+    if (n) print_lines(f, lines, n);
+    else fprintf(f, "the host has not waited for a device\n");
+    free(lines);
+    if (fclose(f)) return free(text), NULL;
+    return text;
+}

@@ -1,0 +1,8 @@
+/* The sync report: the ledger as text, one row per source line. */
+#ifndef GP_REPORT_H
+#define GP_REPORT_H
+
+/* malloc'd text that ends in a newline; the lines that waited longest first. NULL when out of memory. */
+char *gp_sync_report(void);
+
+#endif

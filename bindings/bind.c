@@ -30,7 +30,10 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
 }
 
 int gp_lua_raise(lua_State *L) {
-    luaL_where(L, 1);
+    lua_Debug ar;
+    int level = 1; /* the first Lua function: print() calls tostring's metamethod from C */
+    while (lua_getstack(L, level, &ar) && lua_getinfo(L, "l", &ar) && ar.currentline < 0) level++;
+    luaL_where(L, level);
     lua_pushstring(L, gp_error());
     lua_concat(L, 2);
     return lua_error(L);

@@ -33,7 +33,7 @@ typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
 #define gp_parallel GP_NAME(gp_parallel)
 void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* OpenBLAS and oneDNN, called from this thread, use at most n threads of the pool from here on; one inside a gp_parallel body or a worker. */
+/* Before calls of OpenBLAS or oneDNN from this thread: they use at most n threads of the pool from here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
 

@@ -1,6 +1,7 @@
 /* The parallel loop: the only file that uses OpenMP, whose pool OpenBLAS and oneDNN share. */
 #include <omp.h>
 
+#include "kernels/cpu/blas.h"
 #include "kernels/kernel.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -18,6 +19,7 @@ void __tsan_release(void *);
 #endif
 
 void gp_blas_threads(int n) {
+    gp_blas_open();
     int most = omp_in_parallel() ? 1 : gp_threads();
     omp_set_num_threads(n < most ? n : most);
 }

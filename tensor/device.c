@@ -23,7 +23,7 @@ static int ndevices;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
 static _Thread_local bool worker;
-static int threads;
+static atomic_int threads;
 
 static const char *const why_names[] = {
 #define WHY(name) #name,
@@ -47,15 +47,16 @@ double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
 
 /* OMP_NUM_THREADS decides, as for every library in the process; without it all processors this process may run on. */
 int gp_threads(void) {
-    if (!threads) {
+    int n = atomic_load_explicit(&threads, memory_order_relaxed);
+    if (!n) {
         const char *env = getenv("OMP_NUM_THREADS");
-        int n = env ? atoi(env) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-        gp_set_threads(n);
+        gp_set_threads(env ? atoi(env) : (int)sysconf(_SC_NPROCESSORS_ONLN));
+        n = atomic_load_explicit(&threads, memory_order_relaxed);
     }
-    return worker ? 1 : threads;
+    return worker ? 1 : n;
 }
 
-void gp_set_threads(int n) { threads = n < 1 ? 1 : n > 256 ? 256 : n; }
+void gp_set_threads(int n) { atomic_store_explicit(&threads, n < 1 ? 1 : n > 256 ? 256 : n, memory_order_relaxed); }
 void gp_thread_is_worker(void) { worker = true; }
 bool gp_thread_worker(void) { return worker; }
 
@@ -118,10 +119,12 @@ static gp_device *find_or_open(const gp_device_vt *vt, int index) {
 }
 
 gp_device *gp_device_cpu(void) {
-    static gp_device *cpu;
+    static _Atomic(gp_device *) known;
+    gp_device *cpu = atomic_load_explicit(&known, memory_order_acquire);
     if (!cpu) {
         pthread_mutex_lock(&registry);
         cpu = find_or_open(&gp_cpu_vt, 0);
+        atomic_store_explicit(&known, cpu, memory_order_release);
         pthread_mutex_unlock(&registry);
     }
     return cpu;
@@ -172,16 +175,26 @@ void gp_device_each(void (*fn)(gp_device *, void *), void *ctx) {
     for (int i = 0; i < ndevices; i++) fn(devices[i], ctx);
 }
 
+/* Streams may wait for one another, so all are drained before the first is closed; Ctrl-C does not cut that short. */
 void gp_device_shutdown(void) {
+    sig_atomic_t interrupted = gp_interrupted;
+    for (int i = 0; i < ndevices; i++)
+        for (int s = 0; s < devices[i]->nstreams; s++)
+            while (devices[i]->vt->busy(devices[i]->streams[s])) {
+                gp_interrupted = 0;
+                devices[i]->vt->drain(devices[i]->streams[s]);
+            }
+    gp_interrupted = interrupted;
     for (int i = 0; i < ndevices; i++)
         for (int s = 0; s < devices[i]->nstreams; s++) devices[i]->vt->stream_close(devices[i]->streams[s]);
 }
 
 bool gp_stream_take_error(gp_stream *s) {
     if (!atomic_load_explicit(&s->failed, memory_order_acquire)) return false;
-    gp_fail("%s", s->error);
-    atomic_store_explicit(&s->failed, false, memory_order_release);
-    return true;
+    char text[sizeof s->error];
+    memcpy(text, s->error, sizeof text);
+    if (!atomic_exchange(&s->failed, false)) return false; /* another thread was faster */
+    return gp_fail("%s", text), true;
 }
 
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) {

@@ -13,9 +13,7 @@ static bool stream_open(gp_stream *s) { return true; }
 static void stream_close(gp_stream *s) {}
 
 static bool launch(gp_stream *s, gp_call *c) {
-    static const gp_kernel *kernels;
-    if (!kernels) kernels = gp_cpu_kernels();
-    return kernels[gp_op_id(c->op)](c);
+    return gp_cpu_kernels()[gp_op_id(c->op)](c);
 }
 
 static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind, gp_storage *pinned, uint64_t id) {

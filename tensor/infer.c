@@ -163,14 +163,34 @@ static bool infer_operands(gp_call *c, gp_meta *m, int n) {
     return true;
 }
 
-bool infer_binary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 2); }
-bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3); }
+/* Integers of at most 32 bits are computed in 32: a number beyond them would lose its upper half. */
+static bool numbers_fit(const gp_call *c, int n) {
+    gp_dtype dt = (gp_dtype)c->compute;
+    if (gp_is_float(dt) || dt == GP_i64) return true;
+    for (int i = 0; i < n; i++)
+        if (c->arg[i].kind == GP_NUMBER && !c->arg[i].is_float && (c->arg[i].i > UINT32_MAX || c->arg[i].i < INT32_MIN))
+            return gp_fail("%s: the number %lld does not fit in %s; convert the tensor to i64 first", c->op->name, (long long)c->arg[i].i, gp_dtype_name(dt));
+    return true;
+}
 
-/* Numbers outside the tensor's dtype compare as what they are: the comparison is then made in i64. */
+bool infer_binary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 2) && numbers_fit(c, 2); }
+bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3) && numbers_fit(c, 3); }
+
+/* Integers are compared as what they are, in i64 where one may be beyond the tensor's dtype; beside a 16-bit float a number is rounded as that
+   tensor's values were. */
 bool infer_compare(gp_call *c, gp_meta *m) {
     if (!infer_operands(c, m, 2)) return false;
-    for (int i = 0; i < 2; i++)
-        if (c->arg[i].kind == GP_NUMBER && gp_dtype_kind((gp_dtype)c->compute) == GP_KIND_INT) c->compute = GP_i64;
+    gp_dtype dt = (gp_dtype)c->compute;
+    for (int i = 0; i < 2; i++) {
+        gp_value *v = &c->arg[i];
+        bool number = v->kind == GP_NUMBER;
+        if (gp_dtype_kind(dt) == GP_KIND_INT && (number || v->t->a.dtype == GP_i64)) c->compute = GP_i64;
+        if (!number || !gp_is_float(dt) || gp_dtype_size(dt) != 2) continue;
+        uint16_t half;
+        gp_scalar_store(dt, &half, gp_value_scalar(v));
+        v->f = gp_scalar_load(dt, &half).f;
+        v->is_float = true;
+    }
     return true;
 }
 
@@ -206,13 +226,6 @@ bool infer_fill(gp_call *c, gp_meta *m) {
     return true;
 }
 
-static gp_scalar number(const gp_value *v) {
-    gp_scalar s = {.is_float = v->is_float};
-    if (v->is_float) s.f = v->f;
-    else s.i = v->i;
-    return s;
-}
-
 static double number_f(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
 
 bool infer_arange(gp_call *c, gp_meta *m) {
@@ -224,7 +237,10 @@ bool infer_arange(gp_call *c, gp_meta *m) {
     int64_t count = (int64_t)(n > 0 && n < 0x1p62 ? n : 0);
     if (all_int) {
         int64_t a = c->arg[0].i, b = c->arg[1].i, s = c->arg[2].i;
-        count = s > 0 ? (b >= a ? (b - a) / s + 1 : 0) : (a >= b ? (a - b) / -s + 1 : 0);
+        uint64_t way = s > 0 ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b, by = s > 0 ? (uint64_t)s : 0 - (uint64_t)s;
+        bool none = s > 0 ? b < a : a < b;
+        if (!none && way / by >= (uint64_t)1 << 62) return gp_fail("arange: %lld to %lld has more than 2^62 elements", (long long)a, (long long)b);
+        count = none ? 0 : (int64_t)(way / by) + 1;
     } else if (!(n < 0x1p62)) {
         return gp_fail("arange: %g to %g by %g has no finite number of elements", first, last, step);
     }
@@ -236,7 +252,7 @@ bool infer_arange(gp_call *c, gp_meta *m) {
 }
 
 bool infer_full(gp_call *c, gp_meta *m) {
-    gp_dtype fallback = number(&c->arg[1]).is_float ? gp_default_dtype : GP_i64;
+    gp_dtype fallback = c->arg[1].is_float ? gp_default_dtype : GP_i64;
     m->n = 1;
     m->dev = gp_arg_device(c, 3);
     m->out[0].dtype = gp_arg_dtype(c, 2, fallback);

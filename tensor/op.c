@@ -6,6 +6,7 @@
 
 #include "tensor/alloc.h"
 #include "tensor/infer.h"
+#include "tensor/overlap.h"
 
 /* What the words in the types column of ops.def mean. */
 #define FLOAT (GP_SET_FLOAT | GP_T_TOFLOAT)
@@ -49,25 +50,6 @@ static void drop_out(gp_call *c) {
     c->nout = 0;
 }
 
-/* May two elements of a share a place? Not if, from the smallest stride up, each dim steps over all that the ones before it reach. */
-static bool self_overlaps(const gp_array *a) {
-    if (a->contiguous) return false;
-    int64_t stride[GP_MAX_DIM], dim[GP_MAX_DIM], reach = 0;
-    int n = 0;
-    for (int i = 0; i < a->ndim; i++) {
-        if (a->dim[i] <= 1) continue;
-        int64_t s = a->stride[i] < 0 ? -a->stride[i] : a->stride[i];
-        int at = n++;
-        for (; at > 0 && stride[at - 1] > s; at--) stride[at] = stride[at - 1], dim[at] = dim[at - 1];
-        stride[at] = s, dim[at] = a->dim[i];
-    }
-    for (int i = 0; i < n; i++) {
-        if (stride[i] <= reach) return true;
-        reach += stride[i] * (dim[i] - 1);
-    }
-    return false;
-}
-
 static bool same_view(const gp_array *a, const gp_array *b) {
     if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return false;
     for (int i = 0; i < a->ndim; i++)
@@ -78,10 +60,7 @@ static bool same_view(const gp_array *a, const gp_array *b) {
 /* May an op write `out` while it reads `in`? Only if they are the same elements in the same order, or share none. */
 static bool overlap_ok(const gp_call *c, const gp_tensor *out, const gp_tensor *in, int arg) {
     if (out->storage != in->storage || same_view(&out->a, &in->a)) return true;
-    const char *olo, *ohi, *ilo, *ihi;
-    gp_array_extent(&out->a, &olo, &ohi);
-    gp_array_extent(&in->a, &ilo, &ihi);
-    if (ohi <= ilo || ihi <= olo) return true;
+    if (!gp_arrays_overlap(&out->a, &in->a)) return true;
     return gp_fail("%s_: argument %d shares memory with the tensor that is written, in another order; use :clone() on one of them", c->op->name, arg + 1);
 }
 
@@ -97,7 +76,7 @@ static bool check_into(gp_call *c, const gp_meta *m) {
                        gp_shape_text(&have, b, sizeof b));
     if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) && c->op != GP_OP(copy))
         return gp_fail("%s_: a %s result does not fit in a %s tensor", c->op->name, gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
-    if (self_overlaps(&into->a)) return gp_fail("%s_: several elements of the tensor share one place in memory (it was expanded or unfolded); use :clone() first", c->op->name);
+    if (gp_array_self_overlaps(&into->a)) return gp_fail("%s_: several elements of the tensor share one place in memory (it was expanded or unfolded); use :clone() first", c->op->name);
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_TENSOR && !overlap_ok(c, into, c->arg[i].t, i)) return false;
     return true;

@@ -127,6 +127,7 @@ bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what);
 
 /* Accessors for infer and kernels. */
+static inline gp_scalar gp_value_scalar(const gp_value *v) { return v->is_float ? (gp_scalar){.is_float = true, .f = v->f} : (gp_scalar){.i = v->i}; }
 static inline bool gp_given(const gp_call *c, int i) { return i < c->nargs && c->arg[i].kind != GP_NONE; }
 static inline const int64_t *gp_ints(const gp_call *c, int i, int *n) {
     *n = c->arg[i].n;

@@ -51,7 +51,9 @@ gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shap
 gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
     int64_t numel;
     if (!gp_shape_numel(shape, &numel)) return NULL;
-    gp_storage *st = gp_storage_new(gp_stream_current(dev), (size_t)numel * gp_dtype_size(dt));
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)numel, gp_dtype_size(dt), &bytes)) bytes = SIZE_MAX; /* out of memory, with its list */
+    gp_storage *st = gp_storage_new(gp_stream_current(dev), bytes);
     return st ? gp_tensor_wrap(st, dt, shape) : NULL;
 }
 

@@ -25,10 +25,10 @@ typedef struct gp_array {
 /* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait there to be used again. */
 typedef struct gp_storage {
     atomic_int refs;
-    uint32_t version; /* counts in-place writes */
+    _Atomic uint32_t version; /* counts in-place writes */
     gp_device *dev;
     gp_stream *stream;     /* allocated here: reuse on this stream needs no wait */
-    uint64_t other;        /* bit i: stream i of the device has used it as well */
+    _Atomic uint64_t other; /* bit i: stream i of the device has used it as well */
     char *data;            /* device address */
     size_t bytes;          /* capacity */
     int klass;             /* size class; -1: foreign memory, released by `release` */

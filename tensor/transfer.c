@@ -38,14 +38,21 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     return returns || gp_wait_granted(s, why, what);
 }
 
-/* Between two asynchronous devices the copy is queued on the destination, after what the source has queued. */
-static bool across(gp_tensor *dst, gp_tensor *src) {
-    gp_device *from = src->storage->dev;
-    gp_event *e = from->vt->event_record(gp_stream_current(from));
+/* Work queued on `later` from now on starts after what is queued on `first`. */
+static bool in_order(gp_stream *first, gp_stream *later) {
+    const gp_device_vt *vt = first->dev->vt;
+    gp_event *e = vt->event_record(first);
     if (!e) return false;
-    bool ok = gp_stream_wait_event(gp_stream_current(dst->storage->dev), e);
-    from->vt->event_free(e);
-    return ok && transfer(dst, src, true, GP_WHY_copy, "to");
+    bool ok = gp_stream_wait_event(later, e);
+    vt->event_free(e);
+    return ok;
+}
+
+/* Between two asynchronous devices the copy is queued on the destination, after what the source has queued; and the source's stream, which may
+   be given src's memory again, goes on after the copy. */
+static bool across(gp_tensor *dst, gp_tensor *src) {
+    gp_stream *to = gp_stream_current(dst->storage->dev);
+    return in_order(gp_stream_current(src->storage->dev), to) && transfer(dst, src, true, GP_WHY_copy, "to") && in_order(to, src->storage->stream);
 }
 
 gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why, const char *what) {

@@ -28,7 +28,7 @@ static bool target_shape(const gp_call *c, const gp_tensor *x, gp_shape *s) {
         gp_shape old = gp_tensor_shape(x);
         return gp_fail("%s: %lld elements of shape %s do not fill shape %s", c->op->name, (long long)x->a.numel, gp_shape_text(&old, a, sizeof a), gp_shape_text(s, b, sizeof b));
     }
-    return true;
+    return gp_shape_numel(s, &known);
 }
 
 /* Strides under which x's memory has shape s, or false: each run of new dims must cover a run of old dims that lie one behind the other.
@@ -138,6 +138,8 @@ bool view_expand(gp_call *c) {
         s.dim[i] = want;
         stride[i] = have == want && j >= 0 ? x->a.stride[j] : 0;
     }
+    int64_t numel;
+    if (!gp_shape_numel(&s, &numel)) return false;
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 
@@ -181,7 +183,7 @@ static gp_tensor *cut(const gp_tensor *x, int d, int64_t first, int64_t length, 
     int64_t stride[GP_MAX_DIM];
     memcpy(stride, x->a.stride, sizeof stride);
     s.dim[d] = length;
-    stride[d] *= step;
+    if (length > 1) stride[d] *= step;
     return gp_tensor_view(x, &s, stride, length ? first * x->a.stride[d] : 0);
 }
 
@@ -192,7 +194,7 @@ bool view_narrow(gp_call *c) {
     if (x->a.ndim == 0) return gp_fail("narrow: a 0-d tensor has no dim to narrow");
     int64_t size = x->a.dim[d], start = c->arg[2].i, length = c->arg[3].i;
     int64_t first = start > 0 ? start - 1 : start + size;
-    if (start == 0 || first < 0 || length < 0 || first + length > size)
+    if (start == 0 || first < 0 || first > size || length < 0 || length > size - first)
         return gp_fail("narrow: start %lld and length %lld do not lie in dim %d of size %lld", (long long)start, (long long)length, d + 1, (long long)size);
     return give(c, cut(x, d, first, length, 1));
 }
@@ -234,7 +236,10 @@ bool view_diagonal(gp_call *c) {
     if (x->a.ndim < 2) return gp_fail("diagonal: expected at least 2 dims, got %d", x->a.ndim);
     if (!gp_dim_wrap("diagonal", c->arg[2].i, x->a.ndim, &a) || !gp_dim_wrap("diagonal", c->arg[3].i, x->a.ndim, &b)) return false;
     if (a == b) return gp_fail("diagonal: dim1 and dim2 are both %d", a + 1);
-    int64_t off = c->arg[1].i, row = off < 0 ? -off : 0, col = off > 0 ? off : 0;
+    int64_t off = c->arg[1].i;
+    if (off < -x->a.dim[a]) off = -x->a.dim[a];
+    if (off > x->a.dim[b]) off = x->a.dim[b];
+    int64_t row = off < 0 ? -off : 0, col = off > 0 ? off : 0;
     int64_t rows = x->a.dim[a] - row, cols = x->a.dim[b] - col, n = rows < cols ? rows : cols;
     gp_shape s = {.ndim = 0};
     int64_t stride[GP_MAX_DIM];
@@ -259,7 +264,9 @@ bool view_unfold(gp_call *c) {
     stride[s.ndim] = stride[d];
     s.dim[s.ndim++] = size;
     s.dim[d] = (x->a.dim[d] - size) / step + 1;
-    stride[d] *= step;
+    if (s.dim[d] > 1) stride[d] *= step;
+    int64_t numel;
+    if (!gp_shape_numel(&s, &numel)) return false;
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 

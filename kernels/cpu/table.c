@@ -34,12 +34,19 @@ const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 #if defined(__x86_64__)
 extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
 /* GPUSH_ISA=base, v3 or v4 asks for less than the processor can do. */
-const gp_kernel *gp_cpu_kernels(void) {
+static const gp_kernel *choose(void) {
     const char *ask = getenv("GPUSH_ISA");
     bool v4 = __builtin_cpu_supports("x86-64-v4"), v3 = __builtin_cpu_supports("x86-64-v3");
     if (ask && !strcmp(ask, "base")) return gp_kernels_base;
     if (ask && !strcmp(ask, "v3")) v4 = false;
     return v4 ? gp_kernels_v4 : v3 ? gp_kernels_v3 : gp_kernels_base;
+}
+
+const gp_kernel *gp_cpu_kernels(void) {
+    static const gp_kernel *_Atomic chosen;
+    const gp_kernel *k = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!k) atomic_store_explicit(&chosen, k = choose(), memory_order_relaxed);
+    return k;
 }
 #else
 const gp_kernel *gp_cpu_kernels(void) { return gp_kernels_base; }

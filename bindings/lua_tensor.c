@@ -305,16 +305,7 @@ void gp_lua_open_tensor(lua_State *L) {
     lua_pop(L, 1);
 }
 
-/* Until lua_index.c and lua_print.c are there. */
-__attribute__((weak)) int gp_lua_index(lua_State *L) {
-    gp_call c;
-    gp_call_begin(&c, GP_OP(select));
-    gp_call_tensor(&c, gp_lua_check(L, 1, "index"));
-    gp_call_int(&c, 1);
-    gp_call_int(&c, luaL_checkinteger(L, 2));
-    return gp_lua_push(L, gp_call_one(&c));
-}
-__attribute__((weak)) int gp_lua_newindex(lua_State *L) { return luaL_error(L, "assignment is not there"); }
+/* Until lua_print.c is there. */
 __attribute__((weak)) int gp_lua_tostring(lua_State *L) {
     char text[200];
     lua_pushstring(L, gp_tensor_text(gp_lua_check(L, 1, "tostring"), text, sizeof text));

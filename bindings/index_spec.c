@@ -1,0 +1,347 @@
+/* Index expressions: parsing, and reading and assigning through views and the ops that take masks and index tensors. Knows no Lua. */
+#include "bindings/index_spec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parsing ---- */
+
+bool gp_index_add(gp_index_spec *s, gp_index_item item) {
+    if (s->n == GP_MAX_ITEMS) return gp_fail("index: more than %d items", GP_MAX_ITEMS);
+    s->item[s->n++] = item;
+    return true;
+}
+
+static const char *blanks(const char *p) { return p + strspn(p, " \t\n"); }
+
+/* An integer at *p, if there is one. */
+static bool number(const char **p, int64_t *out) {
+    char *end;
+    const char *s = *p + (**p == '-' || **p == '+');
+    if (!isdigit((unsigned char)*s)) return false;
+    errno = 0;
+    *out = strtoll(*p, &end, 10);
+    if (errno) return false;
+    *p = blanks(end);
+    return true;
+}
+
+static bool parse_item(const char **p, gp_index_item *item) {
+    *item = (gp_index_item){.kind = GP_ITEM_RANGE, .first = 1, .last = -1, .step = 1};
+    if (!strncmp(*p, "...", 3)) return item->kind = GP_ITEM_ELLIPSIS, *p = blanks(*p + 3), true;
+    if (!strncmp(*p, "new", 3)) return item->kind = GP_ITEM_NEW, *p = blanks(*p + 3), true;
+    bool first = number(p, &item->first);
+    if (**p != ':') return item->kind = GP_ITEM_INT, first;
+    *p = blanks(*p + 1);
+    bool last = number(p, &item->last), step = false;
+    if (**p == ':') {
+        *p = blanks(*p + 1);
+        step = number(p, &item->step);
+    }
+    if (!first && !last && !step) item->kind = GP_ITEM_ALL;
+    return true;
+}
+
+bool gp_index_parse(gp_index_spec *s, const char *text) {
+    for (const char *p = blanks(text);;) {
+        const char *start = p;
+        gp_index_item item;
+        bool ok = parse_item(&p, &item);
+        if (!ok || (*p && *p != ','))
+            return gp_fail("index \"%s\": '%.*s' is no index (expected integers, ranges first:last:step, '...' or 'new', separated by commas)", text,
+                           (int)(*start ? strcspn(start + 1, ",") + 1 : 0), start);
+        if (!gp_index_add(s, item)) return false;
+        if (!*p) return true;
+        p = blanks(p + 1);
+    }
+}
+
+/* ---- from items to a view, and the tensors that index it ---- */
+
+/* What basic items leave: a view of x, and for each index tensor the dim of the view that it runs over. */
+typedef struct resolved {
+    gp_tensor *view;
+    int n;
+    gp_tensor *t[GP_MAX_DIM]; /* owned */
+    int64_t dim[GP_MAX_DIM];  /* from 1 */
+    gp_tensor *mask;          /* owned; the only tensor item, if that is a mask: nothing has been counted yet */
+    int mask_dim;             /* 0-based; its dims follow */
+} resolved;
+
+static void release(resolved *r) {
+    gp_tensor_unref(r->view);
+    gp_tensor_unref(r->mask);
+    for (int i = 0; i < r->n; i++) gp_tensor_unref(r->t[i]);
+}
+
+/* Dims that an item takes from x. */
+static int takes(const gp_index_item *it) {
+    if (it->kind == GP_ITEM_NEW || it->kind == GP_ITEM_ELLIPSIS) return 0;
+    return it->kind == GP_ITEM_MASK ? it->t->a.ndim : 1;
+}
+
+static gp_tensor *on_view(gp_tensor *v, const gp_op *op, int64_t a, const int64_t *more, int nmore) {
+    gp_call c;
+    gp_call_begin(&c, op);
+    gp_call_tensor(&c, v);
+    gp_call_int(&c, a);
+    for (int i = 0; i < nmore; i++) gp_call_int(&c, more[i]);
+    return gp_call_one(&c);
+}
+
+/* Replaces r->view. */
+static bool step(resolved *r, gp_tensor *v) {
+    if (!v) return false;
+    gp_tensor_unref(r->view);
+    r->view = v;
+    return true;
+}
+
+/* An index tensor beside x on another device is brought over; only from the cpu, where its elements are at hand. */
+static gp_tensor *beside(gp_tensor *t, const gp_tensor *x) {
+    if (t->storage->dev != gp_device_cpu()) return gp_tensor_ref(t);
+    return gp_to_device(t, x->storage->dev, false, GP_WHY_index, "index");
+}
+
+static bool add_index(resolved *r, gp_tensor *t, int d) {
+    if (r->n == GP_MAX_DIM) return gp_tensor_unref(t), gp_fail("index: more than %d index tensors", GP_MAX_DIM);
+    r->t[r->n] = t;
+    r->dim[r->n++] = d + 1;
+    return t != NULL;
+}
+
+/* A mask becomes the columns of its nonzero: a wait for their number. */
+static bool add_mask(resolved *r, gp_tensor *mask, int d) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(nonzero));
+    gp_call_tensor(&c, mask);
+    gp_tensor *rows = gp_call_one(&c);
+    bool ok = rows != NULL;
+    for (int i = 0; ok && i < mask->a.ndim; i++) ok = add_index(r, on_view(rows, GP_OP(select), 2, &(int64_t){i + 1}, 1), d + i);
+    gp_tensor_unref(rows);
+    return ok;
+}
+
+static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
+    bool fits = d + mask->a.ndim <= v->a.ndim;
+    for (int i = 0; fits && i < mask->a.ndim; i++) fits = mask->a.dim[i] == v->a.dim[d + i];
+    char a[200], b[200];
+    return fits || gp_fail("index: the mask %s does not fit %s at dim %d", gp_tensor_text(mask, a, sizeof a), gp_tensor_text(v, b, sizeof b), d + 1);
+}
+
+static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) {
+    gp_tensor *mask = beside(it->t, r->view);
+    if (mask && mask->a.ndim == 0) { /* true: everything, as a dim of size 1; false: nothing */
+        gp_tensor *one = on_view(mask, GP_OP(unsqueeze), 1, NULL, 0);
+        gp_tensor_unref(mask);
+        mask = one;
+        if (!mask || !step(r, on_view(r->view, GP_OP(unsqueeze), *d + 1, NULL, 0))) return gp_tensor_unref(mask), false;
+    }
+    bool ok = mask && mask_fits(r->view, mask, *d);
+    int at = *d;
+    if (ok) *d += mask->a.ndim;
+    if (ok && alone) return r->mask = mask, r->mask_dim = at, true;
+    ok = ok && add_mask(r, mask, at);
+    gp_tensor_unref(mask);
+    return ok;
+}
+
+static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
+    switch ((gp_item_kind)it->kind) {
+    case GP_ITEM_INT: return step(r, on_view(r->view, GP_OP(select), *d + 1, &it->first, 1));
+    case GP_ITEM_RANGE: {
+        int64_t bounds[3] = {it->first, it->last, it->step};
+        return step(r, on_view(r->view, GP_OP(slice), ++*d, bounds, 3));
+    }
+    case GP_ITEM_NEW: return step(r, on_view(r->view, GP_OP(unsqueeze), ++*d, NULL, 0));
+    case GP_ITEM_INDEX: return add_index(r, beside(it->t, r->view), (*d)++);
+    case GP_ITEM_MASK: return take_mask(r, it, d, alone);
+    default: ++*d; return true;
+    }
+}
+
+/* Fills *r from x and the items; what is in it is the caller's to release, also on failure. */
+static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
+    *r = (resolved){.view = gp_tensor_ref(x)};
+    int taken = 0, ellipses = 0, tensors = 0, d = 0;
+    for (int i = 0; i < s->n; i++) {
+        taken += takes(&s->item[i]);
+        ellipses += s->item[i].kind == GP_ITEM_ELLIPSIS;
+        tensors += s->item[i].t != NULL;
+    }
+    char text[200];
+    if (taken > x->a.ndim) return gp_fail("index: %d dims are indexed, but the tensor is %s", taken, gp_tensor_text(x, text, sizeof text));
+    if (ellipses > 1) return gp_fail("index: '...' is given twice");
+    for (int i = 0; i < s->n; i++) {
+        if (s->item[i].kind == GP_ITEM_ELLIPSIS) d += x->a.ndim - taken;
+        else if (!take(r, &s->item[i], &d, tensors == 1)) return false;
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+static gp_tensor *index_op(resolved *r, const gp_op *op, const gp_scalar *number, gp_tensor *value) {
+    gp_call c;
+    gp_call_begin(&c, op);
+    gp_call_tensor(&c, r->view);
+    c.arg[c.nargs++] = (gp_value){.kind = GP_LIST, .n = r->n, .list = r->t};
+    if (number) gp_call_number(&c, *number);
+    if (value) gp_call_tensor(&c, value);
+    if (number || value) gp_call_none(&c), c.into = r->view;
+    gp_call_ints(&c, r->dim, r->n);
+    return gp_call_one(&c);
+}
+
+gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
+    resolved r;
+    gp_tensor *out = NULL;
+    if (resolve(&r, x, s)) {
+        if (r.mask && r.mask->a.ndim == r.view->a.ndim) {
+            gp_call c;
+            gp_call_begin(&c, GP_OP(masked_select));
+            gp_call_tensor(&c, r.view);
+            gp_call_tensor(&c, r.mask);
+            out = gp_call_one(&c);
+        } else if (!r.mask || add_mask(&r, r.mask, r.mask_dim)) {
+            out = r.n ? index_op(&r, GP_OP(index), NULL, NULL) : gp_tensor_ref(r.view);
+        }
+    }
+    if (out == x) { /* x[":"] and the like: a tensor of its own, as every view is */
+        gp_shape shape = gp_tensor_shape(x);
+        out = gp_tensor_view(x, &shape, x->a.stride, 0);
+        gp_tensor_unref(x);
+    }
+    release(&r);
+    return out;
+}
+
+/* ---- assigning ---- */
+
+static bool done(gp_tensor *out) {
+    gp_tensor_unref(out);
+    return out != NULL;
+}
+
+/* The mask with dims of size 1 behind it, so that it lies under its dims of the view. */
+static gp_tensor *mask_under(const resolved *r) {
+    gp_shape s = gp_tensor_shape(r->mask);
+    int64_t stride[GP_MAX_DIM];
+    memcpy(stride, r->mask->a.stride, sizeof stride);
+    for (int d = r->mask_dim + r->mask->a.ndim; d < r->view->a.ndim; d++) stride[s.ndim] = 1, s.dim[s.ndim++] = 1;
+    return gp_tensor_view(r->mask, &s, stride, 0);
+}
+
+static bool fill_masked(resolved *r, gp_scalar value) {
+    gp_tensor *mask = mask_under(r);
+    if (!mask) return false;
+    gp_call c;
+    gp_call_begin(&c, GP_OP(masked_fill));
+    gp_call_tensor(&c, r->view);
+    gp_call_tensor(&c, mask);
+    gp_call_number(&c, value);
+    c.into = r->view;
+    bool ok = done(gp_call_one(&c));
+    gp_tensor_unref(mask);
+    return ok;
+}
+
+/* Numbers that the dtype cannot hold are an error, not another number. */
+static bool fits(gp_dtype dt, gp_scalar *v) {
+    char buf[8];
+    if (gp_is_float(dt)) return true;
+    if (v->is_float) {
+        if (!(v->f >= -0x1p63 && v->f < 0x1p63) || v->f != (double)(int64_t)v->f) return gp_fail("index: the value %g does not fit in a %s tensor", v->f, gp_dtype_name(dt));
+        *v = (gp_scalar){.i = (int64_t)v->f};
+    }
+    if (dt == GP_bool) return true;
+    gp_scalar_store(dt, buf, *v);
+    return gp_scalar_load(dt, buf).i == v->i || gp_fail("index: the value %lld does not fit in a %s tensor", (long long)v->i, gp_dtype_name(dt));
+}
+
+bool gp_index_fill(gp_tensor *x, const gp_index_spec *s, gp_scalar value) {
+    resolved r;
+    if (!fits((gp_dtype)x->a.dtype, &value)) return false;
+    bool ok = resolve(&r, x, s);
+    if (ok && r.mask) {
+        ok = fill_masked(&r, value);
+    } else if (ok && r.n) {
+        ok = done(index_op(&r, GP_OP(index_put), &value, NULL));
+    } else if (ok) {
+        gp_call c;
+        gp_call_begin(&c, GP_OP(fill));
+        gp_call_tensor(&c, r.view);
+        gp_call_number(&c, value);
+        c.into = r.view;
+        ok = done(gp_call_one(&c));
+    }
+    release(&r);
+    return ok;
+}
+
+/* The dims of t with dims first … first + n - 1 in front. */
+static gp_tensor *to_front(gp_tensor *t, int first, int n) {
+    gp_shape s = {.ndim = t->a.ndim};
+    int64_t stride[GP_MAX_DIM];
+    for (int i = 0; i < t->a.ndim; i++) {
+        int from = i < n ? first + i : i < first + n ? i - n : i;
+        s.dim[i] = t->a.dim[from];
+        stride[i] = t->a.stride[from];
+    }
+    return gp_tensor_view(t, &s, stride, 0);
+}
+
+/* Values for x[…, mask, …] with the dim of the true elements in front; those without that dim are left as they are. */
+static gp_tensor *values_to_front(const resolved *r, gp_tensor *v) {
+    int behind = r->view->a.ndim - r->mask_dim - r->mask->a.ndim, at = v->a.ndim - behind - 1;
+    return at > 0 && at == r->mask_dim ? to_front(v, at, 1) : gp_tensor_ref(v);
+}
+
+static bool put_masked(resolved *r, gp_tensor *value) {
+    gp_tensor *view = to_front(r->view, r->mask_dim, r->mask->a.ndim), *v = view ? values_to_front(r, value) : NULL;
+    bool ok = v != NULL;
+    if (ok) {
+        gp_call c;
+        gp_call_begin(&c, GP_OP(masked_put));
+        gp_call_tensor(&c, view);
+        gp_call_tensor(&c, r->mask);
+        gp_call_tensor(&c, v);
+        c.into = view;
+        ok = done(gp_call_one(&c));
+    }
+    gp_tensor_unref(view);
+    gp_tensor_unref(v);
+    return ok;
+}
+
+/* value on x's device, of x's dtype, sharing no memory with x. */
+static gp_tensor *ready(gp_tensor *value, const gp_tensor *x) {
+    gp_tensor *here = gp_to_device(value, x->storage->dev, false, GP_WHY_copy, "index");
+    gp_tensor *cast = here ? gp_cast(here, (gp_dtype)x->a.dtype) : NULL;
+    gp_tensor_unref(here);
+    if (!cast || cast->storage != x->storage) return cast;
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, cast);
+    here = gp_call_one(&c);
+    gp_tensor_unref(cast);
+    return here;
+}
+
+bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
+    if (value->a.ndim == 0 && !value->storage->dev->vt->async && x->storage->dev->vt->async) /* its number is at hand: nothing to copy */
+        return gp_index_fill(x, s, gp_scalar_load((gp_dtype)value->a.dtype, value->a.data));
+    resolved r;
+    bool ok = resolve(&r, x, s);
+    if (ok && !r.mask && !r.n) {
+        ok = gp_copy_into(r.view, value, GP_WHY_copy, "index");
+    } else if (ok) {
+        gp_tensor *v = ready(value, x);
+        ok = v && (r.mask ? put_masked(&r, v) : done(index_op(&r, GP_OP(index_put), NULL, v)));
+        gp_tensor_unref(v);
+    }
+    release(&r);
+    return ok;
+}

@@ -141,7 +141,7 @@ local function assigning(dev)
     local b = g.zeros(3, {dtype = "bool", device = dev})
     b[2] = true
     t.is(b, {false, true, false}, dev .. ": a boolean is assigned")
-    local big = g.zeros(200000, {device = dev})
+    local big = g.zeros(200000, {device = dev, dtype = "f64"})
     big[g.arange(1, 200000, {device = dev}):remainder(3):eq(0)] = g.arange(1, 66666, {device = dev})
     t.is(big:sum():item(), 66666 * 66667 / 2, dev .. ": a long mask takes its values in order")
     t.is(big[199998]:item(), 66666, dev .. ": … to the last")

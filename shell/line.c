@@ -62,11 +62,14 @@ void gp_line_save(const char *chunk) {
 
 static char *show_prompt(EditLine *el) { return (char *)editor.prompt; }
 
+/* Ends the line as Enter does, so that libedit leaves it properly; the text is dropped later. */
 static unsigned char on_cancel(EditLine *el, int ch) {
     const LineInfo *line = el_line(el);
     el_cursor(el, (int)(line->lastchar - line->cursor));
+    el_insertstr(el, "^C");
+    el_push(el, "\n");
     editor.cancelled = true;
-    return CC_NEWLINE;
+    return CC_REFRESH;
 }
 
 static unsigned char on_suspend(EditLine *el, int ch) {

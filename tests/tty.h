@@ -27,18 +27,21 @@ static inline double pty_now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Starts argv (argv[0] is the path) on a terminal of 24 x 80; false where there are no pseudo-terminals. */
-static inline bool pty_start(pty *p, char *const argv[]) {
+/* Starts argv (argv[0] is the path) on a terminal of 24 x 80 that calls itself term; false where there are no
+   pseudo-terminals. */
+static inline bool pty_start_term(pty *p, char *const argv[], const char *term) {
     struct winsize size = {24, 80, 0, 0};
     memset(p, 0, sizeof *p);
     p->pid = forkpty(&p->fd, NULL, NULL, &size);
     if (p->pid == 0) {
-        setenv("TERM", "xterm", 1);
+        setenv("TERM", term, 1);
         execv(argv[0], argv);
         _exit(127);
     }
     return p->pid > 0;
 }
+
+static inline bool pty_start(pty *p, char *const argv[]) { return pty_start_term(p, argv, "xterm"); }
 
 /* Reads what there is, waiting at most the given seconds for some; false at the end of the program's output. */
 static inline bool pty_read(pty *p, double seconds) {

@@ -1,0 +1,121 @@
+/* The prompt on a pseudo-terminal: values, blocks, history, errors, and Ctrl-C wherever it may come. */
+#include "tap.h"
+#include "tty.h"
+
+#include <stdlib.h>
+
+static pty p;
+static char program[4096];
+
+static bool start(const char *term, const char *lua) {
+    char *const argv[] = {program, "-e", (char *)lua, "-i", NULL};
+    bool ok = pty_start_term(&p, argv, term);
+    return ok && tap_ok(pty_expect(&p, "\n> ", 10), "TERM=%s: a prompt", term);
+}
+
+/* Types a line and waits for what it should show and for the next prompt. */
+static void line(const char *typed, const char *shown, const char *name) {
+    pty_send(&p, typed);
+    pty_send(&p, "\r");
+    if (shown) tap_ok(pty_expect(&p, shown, 10), "%s: shows %s", name, shown);
+    tap_ok(pty_expect(&p, "> ", 10), "%s: prompt", name);
+}
+
+/* Types a line that runs for ever, waits for its mark and stops it. */
+static void interrupted(const char *typed, const char *name) {
+    pty_send(&p, typed);
+    pty_send(&p, "\r");
+    tap_ok(pty_expect(&p, "\nstarted", 10), "%s: it runs", name);
+    usleep(50000);
+    pty_send(&p, "\3");
+    tap_ok(pty_expect(&p, "interrupted!", 10), "%s: Ctrl-C stops it", name);
+    tap_ok(pty_expect(&p, "\n> ", 10), "%s: and the prompt is back", name);
+    line("21 * 2", "\n42", name);
+}
+
+static void values(void) {
+    line("1 + 1", "\n2", "an expression");
+    line("= 'a' .. 'b'", "\nab", "with the = of old");
+    line("x = 6", NULL, "a statement");
+    line("x * 7, nil", "\n42\tnil", "two values");
+    line("error 'oh'", "oh", "an error");
+    line("_PROMPT = 'new> '", "new", "another prompt");
+    line("_PROMPT = nil", "\n", "the prompt again");
+}
+
+static void blocks(void) {
+    pty_send(&p, "for i = 1, 2 do\r");
+    tap_ok(pty_expect(&p, ">> ", 10), "an open block asks for more");
+    pty_send(&p, "print('row', i)\r");
+    tap_ok(pty_expect(&p, ">> ", 10), "and for more");
+    pty_send(&p, "end\r");
+    tap_ok(pty_expect(&p, "row\t1", 10) && pty_expect(&p, "row\t2", 10), "the block ran");
+    tap_ok(pty_expect(&p, "> ", 10), "prompt");
+}
+
+static void cancels(void) {
+    pty_send(&p, "\3");
+    tap_ok(pty_expect(&p, "\n> ", 10), "Ctrl-C at an empty prompt gives a new one");
+    pty_send(&p, "x = 'not to run'\3");
+    tap_ok(pty_expect(&p, "\n> ", 10), "Ctrl-C forgets the line");
+    line("x", "\n6", "the line was not run");
+    pty_send(&p, "for i = 1, 2 do\r");
+    pty_expect(&p, ">> ", 10);
+    pty_send(&p, "\3");
+    tap_ok(pty_expect(&p, "\n> ", 10), "Ctrl-C forgets an open block");
+    line("x", "\n6", "after the block");
+}
+
+static void interrupts(void) {
+    interrupted("print 'started' while true do end", "a loop");
+    interrupted("print 'started' coroutine.wrap(function() while true do end end)()",
+        "a loop in a coroutine");
+    interrupted("print 'started' while true do pcall(function() while true do end end) end",
+        "a loop that catches errors");
+    interrupted("print 'started' while true do coroutine.resume(coroutine.create(function() while "
+                "true do end end)) end",
+        "a loop that resumes coroutines that fail");
+    interrupted("print 'started' setmetatable({}, {__index = function() while true do end end}).x()",
+        "a metamethod");
+}
+
+static void session(const char *term) {
+    if (!start(term, "x = 0")) return;
+    values();
+    blocks();
+    cancels();
+    interrupts();
+    pty_send(&p, "\4");
+    tap_is_int(pty_end(&p, 10), 0, "Ctrl-D ends the session");
+}
+
+static void history(void) {
+    if (!start("xterm", "")) return;
+    line("\x1b[A", NULL, "the last line of the session before");
+    pty_send(&p, "\4");
+    pty_end(&p, 10);
+    char *const argv[] = {program, NULL};
+    pty_start(&p, argv);
+    tap_ok(pty_expect(&p, "PUC-Rio", 10), "without arguments it says what it is");
+    tap_ok(pty_expect(&p, "> ", 10), "prompt");
+    line("first = 'unusual'", NULL, "a line to remember");
+    pty_send(&p, "\4");
+    tap_is_int(pty_end(&p, 10), 0, "end");
+    pty_start(&p, argv);
+    pty_expect(&p, "> ", 10);
+    pty_send(&p, "\x1b[A");
+    tap_ok(pty_expect(&p, "first = 'unusual'", 10), "the next session remembers it");
+    pty_send(&p, "\3\4");
+    tap_is_int(pty_end(&p, 10), 0, "end");
+}
+
+int main(void) {
+    snprintf(program, sizeof program, "%s/gpush", getenv("GPUSH_BUILD"));
+    char *const probe[] = {"/bin/true", NULL};
+    if (!pty_start(&p, probe)) return tap_skip_all("no pseudo-terminals here");
+    pty_end(&p, 5);
+    session("xterm");
+    session("dumb");
+    history();
+    return tap_done();
+}

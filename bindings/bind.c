@@ -167,6 +167,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_tensor(L);
     gp_lua_open_device(L);
     gp_lua_open_convert(L);
+    gp_lua_open_random(L);
     gp_lua_open_print(L);
     gp_lua_open_data(L);
     gp_lua_open_sync(L);

@@ -75,6 +75,7 @@ void gp_lua_open_ops(lua_State *L);
 void gp_lua_open_tensor(lua_State *L);
 void gp_lua_open_device(lua_State *L);
 void gp_lua_open_convert(lua_State *L);
+void gp_lua_open_random(lua_State *L);
 void gp_lua_open_print(lua_State *L);
 void gp_lua_open_data(lua_State *L);
 /* For the shell: math.* and string.format of the state take one-element tensors where they want numbers. */

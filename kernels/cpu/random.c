@@ -1,0 +1,232 @@
+/* Random tensors: each element is a function of (seed, op counter, its row-major index), whatever the layout, threads or instruction set. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernel.h"
+#include "tensor/rng.h"
+
+enum { BLOCKS_A_PART = 16 };
+
+/* n (at most GP_BLOCK) values of compute type for elements from `at`, a multiple of GP_BLOCK. */
+typedef struct run run;
+typedef void (*generator)(const run *r, int64_t at, int64_t n, void *values);
+
+struct run {
+    const gp_call *c;
+    const gp_array *out;
+    gp_ctype ct;
+    gp_store store;
+    generator fn;
+    double a, b; /* low and width; mean and std */
+    int bits;    /* of a uniform number that fits the dtype */
+    _Atomic bool bad;
+};
+
+/* Counters from `at` on, four words each. */
+static void words(const run *r, int64_t at, uint32_t *w) {
+    uint64_t key = r->c->seed, hi = r->c->counter;
+    for (int64_t i = 0; i < GP_BLOCK / 4; i++) gp_philox(key, hi, (uint64_t)(at + i), w + 4 * i);
+}
+
+/* Two words for each element from `at` on. */
+static void wide_words(const run *r, int64_t at, uint64_t *w) {
+    uint32_t half[GP_BLOCK];
+    for (int k = 0; k < 2; k++) {
+        words(r, at / 2 + k * (GP_BLOCK / 4), half);
+        for (int64_t i = 0; i < GP_BLOCK / 2; i++) w[k * (GP_BLOCK / 2) + i] = half[2 * i] | (uint64_t)half[2 * i + 1] << 32;
+    }
+}
+
+static void uniform_f32(const run *r, int64_t at, int64_t n, void *values) {
+    float *v = values, low = (float)r->a, width = (float)r->b;
+    uint32_t w[GP_BLOCK];
+    int bits = r->bits;
+    words(r, at / 4, w);
+    for (int64_t i = 0; i < GP_BLOCK; i++) v[i] = gp_uniform_f32(w[i], bits) * width + low;
+}
+
+static void uniform_f64(const run *r, int64_t at, int64_t n, void *values) {
+    double *v = values;
+    uint64_t w[GP_BLOCK];
+    wide_words(r, at, w);
+    for (int64_t i = 0; i < GP_BLOCK; i++) v[i] = gp_uniform_f64(w[i]) * r->b + r->a;
+}
+
+static void normal_f32(const run *r, int64_t at, int64_t n, void *values) {
+    float *v = values, mean = (float)r->a, std = (float)r->b;
+    uint32_t w[GP_BLOCK];
+    words(r, at / 4, w);
+    for (int64_t i = 0; i < GP_BLOCK / 2; i++) {
+        float z[2];
+        gp_normal_f32(w[2 * i], w[2 * i + 1], z);
+        v[2 * i] = z[0] * std + mean;
+        v[2 * i + 1] = z[1] * std + mean;
+    }
+}
+
+static void normal_f64(const run *r, int64_t at, int64_t n, void *values) {
+    double *v = values;
+    uint64_t w[GP_BLOCK];
+    wide_words(r, at, w);
+    for (int64_t i = 0; i < GP_BLOCK / 2; i++) {
+        double z[2];
+        gp_normal_f64(w[2 * i], w[2 * i + 1], z);
+        v[2 * i] = z[0] * r->b + r->a;
+        v[2 * i + 1] = z[1] * r->b + r->a;
+    }
+}
+
+static void integers(const run *r, int64_t at, int64_t n, void *values) {
+    int64_t *v = values, low = r->c->arg[0].i;
+    uint64_t w[GP_BLOCK], range = (uint64_t)r->c->arg[1].i - (uint64_t)low + 1;
+    wide_words(r, at, w);
+    for (int64_t i = 0; i < n; i++) v[i] = gp_integer(w[i], low, range);
+}
+
+/* ---- laying them out ---- */
+
+/* Calls fn for the runs of a's last dim that hold its row-major elements from `at` on. */
+typedef void (*piece)(void *ctx, char *p, int64_t step, int64_t n, int64_t done);
+
+static void pieces(const gp_array *a, int64_t at, int64_t n, piece fn, void *ctx) {
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    if (a->contiguous || a->ndim == 0) {
+        fn(ctx, a->data + at * size, size, n, 0);
+        return;
+    }
+    int last = a->ndim - 1;
+    for (int64_t done = 0; done < n;) {
+        int64_t rest = (at + done) / a->dim[last], col = (at + done) % a->dim[last], offset = col * a->stride[last];
+        int64_t m = a->dim[last] - col < n - done ? a->dim[last] - col : n - done;
+        for (int d = last - 1; d >= 0; d--) offset += rest % a->dim[d] * a->stride[d], rest /= a->dim[d];
+        fn(ctx, a->data + offset * size, a->stride[last] * size, m, done);
+        done += m;
+    }
+}
+
+typedef struct laying {
+    gp_store store;
+    gp_load load;
+    char *values;
+    int64_t size; /* of a value */
+} laying;
+
+static void lay(void *ctx, char *p, int64_t step, int64_t n, int64_t done) {
+    laying *l = ctx;
+    l->store(p, step, l->values + done * l->size, n);
+}
+
+static void fetch(void *ctx, char *p, int64_t step, int64_t n, int64_t done) {
+    laying *l = ctx;
+    l->load(l->values + done * l->size, p, step, n);
+}
+
+static void run_blocks(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    _Alignas(64) char values[GP_BLOCK * 8];
+    laying l = {.store = r->store, .values = values, .size = gp_ctype_size[r->ct]};
+    for (int64_t b = begin; b < end; b++) {
+        int64_t at = b * GP_BLOCK, n = r->out->numel - at < GP_BLOCK ? r->out->numel - at : GP_BLOCK;
+        r->fn(r, at, n, values);
+        pieces(r->out, at, n, lay, &l);
+    }
+}
+
+static bool generate(run *r) {
+    r->store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
+    gp_parallel((r->out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART, run_blocks, r);
+    return true;
+}
+
+static bool floats(const gp_call *c, generator f32, generator f64, double a, double b) {
+    run r = {.c = c, .out = gp_out(c, 0), .a = a, .b = b};
+    r.ct = gp_compute_type((gp_dtype)r.out->dtype);
+    r.fn = r.ct == GP_CT_f64 ? f64 : f32;
+    r.bits = r.out->dtype == GP_f16 ? 11 : r.out->dtype == GP_bf16 ? 8 : 24;
+    return generate(&r);
+}
+
+bool CPU(rand)(const gp_call *c) { return floats(c, uniform_f32, uniform_f64, 0, 1); }
+bool CPU(randn)(const gp_call *c) { return floats(c, normal_f32, normal_f64, 0, 1); }
+bool CPU(rand_like)(const gp_call *c) { return CPU(rand)(c); }
+bool CPU(randn_like)(const gp_call *c) { return CPU(randn)(c); }
+bool CPU(uniform)(const gp_call *c) { return floats(c, uniform_f32, uniform_f64, c->arg[1].f, c->arg[2].f - c->arg[1].f); }
+bool CPU(normal)(const gp_call *c) { return floats(c, normal_f32, normal_f64, c->arg[1].f, c->arg[2].f); }
+
+bool CPU(randint)(const gp_call *c) {
+    run r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = integers};
+    return generate(&r);
+}
+
+/* ---- bernoulli ---- */
+
+/* 1 where a uniform number is below the probability: argument p, or the element of x itself. */
+static void chances(const run *r, int64_t at, int64_t n, void *values) {
+    int64_t *v = values;
+    uint64_t w[GP_BLOCK];
+    double p[GP_BLOCK];
+    const gp_array *x = gp_in(r->c, 0);
+    if (gp_given(r->c, 1)) {
+        for (int64_t i = 0; i < n; i++) p[i] = r->a;
+    } else {
+        laying l = {.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64), .values = (char *)p, .size = 8};
+        pieces(x, at, n, fetch, &l);
+    }
+    int bad = 0;
+    wide_words(r, at, w);
+    for (int64_t i = 0; i < n; i++) {
+        bad |= !(p[i] >= 0 && p[i] <= 1);
+        v[i] = gp_uniform_f64(w[i]) < p[i];
+    }
+    if (bad) ((run *)r)->bad = true;
+}
+
+bool CPU(bernoulli)(const gp_call *c) {
+    run r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = chances};
+    if (gp_given(c, 1)) r.a = c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float ? (double)c->arg[1].i : c->arg[1].f;
+    generate(&r);
+    return !r.bad || gp_fail("bernoulli: a probability in 'x' is not between 0 and 1");
+}
+
+/* ---- randperm ---- */
+
+typedef struct entry {
+    uint64_t key;
+    int64_t index;
+} entry;
+
+/* One pass of a stable radix sort, by the digit at `shift`. */
+static void sort_digit(const entry *from, entry *to, int64_t n, int shift) {
+    enum { DIGIT = 11 };
+    static const uint64_t mask = (1 << DIGIT) - 1;
+    int64_t start[1 << DIGIT] = {0}, sum = 0;
+    for (int64_t i = 0; i < n; i++) start[from[i].key >> shift & mask]++;
+    for (int d = 0; d < 1 << DIGIT; d++) {
+        int64_t count = start[d];
+        start[d] = sum;
+        sum += count;
+    }
+    for (int64_t i = 0; i < n; i++) to[start[from[i].key >> shift & mask]++] = from[i];
+}
+
+/* The order of 64 random bits per element, ties as they stand. */
+bool CPU(randperm)(const gp_call *c) {
+    run r = {.c = c, .out = gp_out(c, 0)};
+    int64_t n = r.out->numel, size = (int64_t)gp_dtype_size((gp_dtype)r.out->dtype);
+    entry *a = malloc(2 * (size_t)(n ? n : 1) * sizeof *a), *b = a + n;
+    if (!a) return gp_fail("randperm: out of memory");
+    uint64_t w[GP_BLOCK];
+    for (int64_t at = 0; at < n; at += GP_BLOCK) {
+        wide_words(&r, at, w);
+        for (int64_t i = at; i < n && i < at + GP_BLOCK; i++) a[i] = (entry){w[i - at], i + 1};
+    }
+    for (int shift = 0; shift < 64; shift += 11) {
+        entry *t = a;
+        sort_digit(a, b, n, shift);
+        a = b, b = t;
+    }
+    gp_store store = gp_store_fn(GP_CT_i64, (gp_dtype)r.out->dtype);
+    for (int64_t i = 0; i < n; i++) store(r.out->data + i * size, size, &a[i].index, 1);
+    free(a < b ? a : b);
+    return true;
+}

@@ -15,16 +15,29 @@ static void to_number(lua_State *L, int i) {
     lua_replace(L, i);
 }
 
-/* The function of the library, run in this very frame: its error messages find the name it is called by. Upvalue: the function. */
-static int run_original(lua_State *L) {
-    return lua_tocfunction(L, lua_upvalueindex(1))(L);
-}
+/* The functions that stand before the library's own take its place without upvalues, as debug.getinfo shows, and run it in their own frame: its error
+   messages find the name it is called by. */
+#define MATH(X)                                                                                     \
+    X(abs) X(acos) X(asin) X(atan) X(ceil) X(cos) X(deg) X(exp) X(floor) X(fmod) X(log) X(max)      \
+    X(min) X(modf) X(rad) X(sin) X(sqrt) X(tan) X(tointeger) X(ult)
 
-static int l_math(lua_State *L) {
+static struct {
+#define FIELD(name) lua_CFunction name;
+    MATH(FIELD)
+    FIELD(format)
+} original; /* the same in every state */
+
+static void all_numbers(lua_State *L) {
     for (int i = lua_gettop(L); i > 0; i--)
         if (lua_type(L, i) == LUA_TUSERDATA) to_number(L, i);
-    return run_original(L);
 }
+
+#define DEFINE(name)                   \
+    static int l_math_##name(lua_State *L) { \
+        all_numbers(L);                \
+        return original.name(L);       \
+    }
+MATH(DEFINE)
 
 /* The arguments of conversions that want numbers; %s, %q and %p take tensors as they are. */
 static void format_numbers(lua_State *L) {
@@ -42,31 +55,32 @@ static void format_numbers(lua_State *L) {
     }
 }
 
-static int l_format(lua_State *L) {
+static int l_math_format(lua_State *L) {
     bool any = false;
     for (int i = lua_gettop(L); i > 1; i--) any = any || lua_type(L, i) == LUA_TUSERDATA;
     if (any && lua_type(L, 1) == LUA_TSTRING) format_numbers(L);
-    return run_original(L);
+    return original.format(L);
 }
 
-/* Puts `by` into field `name` of the table at the top, with the function that is there as its upvalue. A closure stays: run in a frame
-   that is not its own, it would miss its upvalues. */
-static void replace(lua_State *L, const char *name, lua_CFunction by) {
+/* Puts `by` into field `name` of the table at the top and keeps what was there. A closure stays: run in a frame that is not its own, it would miss
+   its upvalues. */
+static void replace(lua_State *L, const char *name, lua_CFunction by, lua_CFunction *was) {
     int top = lua_gettop(L);
     lua_getfield(L, top, name);
-    if (lua_iscfunction(L, -1) && !lua_getupvalue(L, -1, 1)) {
-        lua_pushcclosure(L, by, 1);
+    lua_CFunction f = lua_tocfunction(L, -1);
+    if (f && f != by && !lua_getupvalue(L, -1, 1)) {
+        *was = f;
+        lua_pushcfunction(L, by);
         lua_setfield(L, top, name);
     }
     lua_settop(L, top);
 }
 
 void gp_lua_open_numbers(lua_State *L) {
-    static const char *const math[] = {"abs", "acos", "asin", "atan", "ceil", "cos", "deg", "exp",
-                                       "floor", "fmod", "log", "max", "min", "modf", "rad", "sin",
-                                       "sqrt", "tan", "tointeger", "ult"};
-    if (lua_getglobal(L, "math") == LUA_TTABLE)
-        for (size_t i = 0; i < sizeof math / sizeof *math; i++) replace(L, math[i], l_math);
-    if (lua_getglobal(L, "string") == LUA_TTABLE) replace(L, "format", l_format);
+#define REPLACE(name) replace(L, #name, l_math_##name, &original.name);
+    if (lua_getglobal(L, "math") == LUA_TTABLE) {
+        MATH(REPLACE)
+    }
+    if (lua_getglobal(L, "string") == LUA_TTABLE) REPLACE(format)
     lua_pop(L, 2);
 }

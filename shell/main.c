@@ -225,6 +225,7 @@ static void open_state(lua_State *L, int args) {
     if (args & HAS_PLAIN) gp_syntax_plain(L);
     else gp_syntax_install(L);
     open_module(L);
+    gp_lua_open_numbers(L);
 }
 
 static void start_repl(lua_State *L) {

@@ -7,6 +7,7 @@ local dir = os.getenv "TMPDIR" or "/tmp"
 local name = dir .. "/x.npy"
 
 local function write(file, bytes)
+    os.remove(file) -- a file cut to nothing and written again is flushed to the disk by some file systems
     local f = assert(io.open(file, "wb"))
     f:write(bytes)
     f:close()

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tensor/error.h"
+#include "tensor/magazine.h"
 
 enum {
     STEPS = 8,            /* size classes per doubling: at most 1/8 of a block is waste */
@@ -200,12 +201,27 @@ static void tell(gp_device *dev, int64_t bytes) {
     if (hook) hook(dev, bytes);
 }
 
+static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
+    atomic_store_explicit(&st->refs, 1, memory_order_relaxed);
+    st->stream = s;
+    st->klass = klass;
+    st->other = 0;
+    st->version = 0;
+    tell(s->dev, (int64_t)st->bytes);
+    return st;
+}
+
+/* On a device that runs at once no queued work can touch a freed block: the thread's own small blocks need no lock. */
+static bool for_magazine(const gp_device *dev, int klass) { return klass < GP_SMALL_CLASSES && !dev->vt->async; }
+
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     gp_device *dev = s->dev;
     gp_alloc *al = dev->alloc;
     size_t block;
     if (bytes > (size_t)1 << 52) return out_of_memory(al, bytes);
     int klass = size_class(bytes, &block);
+    gp_storage *small = for_magazine(dev, klass) ? gp_magazine_take(klass) : NULL;
+    if (small) return begin_life(small, s, klass);
     pthread_mutex_lock(&al->lock);
     gp_storage *st = take_cached(al, s, klass);
     if (!st && al->pending) reap(al), st = take_cached(al, s, klass);
@@ -221,15 +237,9 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
         if (!st) return *gp_error() ? NULL : out_of_memory(al, bytes);
         pthread_mutex_lock(&al->lock);
     }
-    atomic_store_explicit(&st->refs, 1, memory_order_relaxed);
-    st->stream = s;
-    st->klass = klass;
-    st->other = 0;
-    st->version = 0;
     account(al, st);
     pthread_mutex_unlock(&al->lock);
-    tell(dev, (int64_t)st->bytes);
-    return st;
+    return begin_life(st, s, klass);
 }
 
 gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes, void (*release)(gp_storage *), void *owner) {
@@ -272,9 +282,10 @@ static void storage_free(gp_storage *st) {
         return;
     }
     gp_alloc *al = st->dev->alloc;
+    tell(st->dev, -(int64_t)st->bytes);
+    if (for_magazine(st->dev, st->klass) && !st->pinned && gp_magazine_put(st)) return;
     gp_event **events = NULL;
     bool known = !st->other || other_uses(st, &events);
-    tell(st->dev, -(int64_t)st->bytes);
     pthread_mutex_lock(&al->lock);
     if (st->bytes >= LARGE) live_remove(st);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
@@ -293,7 +304,24 @@ static void storage_free(gp_storage *st) {
 }
 
 void gp_storage_unref(gp_storage *st) {
-    if (atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1) storage_free(st);
+    /* The last holder needs no read-modify-write: nobody is left to count against. */
+    if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 || atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1) storage_free(st);
+}
+
+/* What a thread's magazine held when it ended becomes the cpu's. */
+static void take_over(gp_storage *list, const gp_mem_stats *counts) {
+    gp_alloc *al = gp_device_cpu()->alloc;
+    pthread_mutex_lock(&al->lock);
+    __atomic_store_n(&al->stats.in_use, al->stats.in_use + counts->in_use, __ATOMIC_RELAXED);
+    al->stats.allocs += counts->allocs;
+    al->stats.reused += counts->reused;
+    while (list) {
+        gp_storage *st = list;
+        list = st->next;
+        if (al->free[st->stream->index]) push_free(al, st);
+        else release_block(al, st);
+    }
+    pthread_mutex_unlock(&al->lock);
 }
 
 bool gp_alloc_open(gp_device *dev) {
@@ -303,6 +331,7 @@ bool gp_alloc_open(gp_device *dev) {
     al->stats.limit = (int64_t)dev->vt->capacity(dev);
     al->live.next = al->live.prev = &al->live;
     pthread_mutex_init(&al->lock, NULL);
+    gp_magazine_leave = take_over;
     dev->alloc = al;
     return true;
 }
@@ -312,6 +341,8 @@ void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
     pthread_mutex_lock(&al->lock);
     *out = al->stats;
     pthread_mutex_unlock(&al->lock);
+    if (!dev->vt->async) gp_magazine_stats(out);
+    if (out->in_use > out->peak) out->peak = out->in_use;
 }
 
 int64_t gp_alloc_in_use(gp_device *dev) { return __atomic_load_n(&dev->alloc->stats.in_use, __ATOMIC_RELAXED); }

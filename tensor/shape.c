@@ -12,8 +12,7 @@ bool gp_shape_numel(const gp_shape *s, int64_t *numel) {
     for (int i = 0; i < s->ndim; i++) {
         if (s->dim[i] < 0) return gp_fail("dim %d has negative size %lld", i + 1, (long long)s->dim[i]);
         if (s->dim[i] == 0) empty = true;
-        else if (n > ((int64_t)1 << 62) / s->dim[i]) return gp_fail("shape has more than 2^62 elements");
-        else n *= s->dim[i];
+        else if (__builtin_mul_overflow(n, s->dim[i], &n) || n > (int64_t)1 << 58) return gp_fail("shape has more than 2^58 elements");
     }
     *numel = empty ? 0 : n;
     return true;

@@ -13,7 +13,7 @@ typedef struct gp_shape {
     int64_t dim[GP_MAX_DIM];
 } gp_shape;
 
-/* Product of dims; 1 for a 0-d shape. False with a message when it overflows 2^62 or a dim is negative. */
+/* Product of dims; 1 for a 0-d shape. False with a message when it exceeds 2^58 or a dim is negative. */
 bool gp_shape_numel(const gp_shape *s, int64_t *numel);
 
 /* Row-major strides in elements. */

@@ -3,6 +3,7 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
+#include "bindings/lua_memory.h"
 #include "bindings/lua_syntax.h"
 
 #include <lauxlib.h>
@@ -249,7 +250,7 @@ static int l_main(lua_State *L) {
     if (args & HAS_V) print_version();
     open_state(L, args);
     create_arg(L, argv, argc, script);
-    lua_gc(L, LUA_GCGEN, 0, 0); /* keeps few dead tensors at the least cost per op */
+    lua_gc(L, LUA_GCINC, 150, 1000, 0); /* in generational mode tensors that outlive two steps would stay */
     if (!(args & HAS_NOENV) && run_init(L) != LUA_OK) return 0;
     if (!run_args(L, argv, script)) return 0;
     if (script < argc && run_script(L, argv + script) != LUA_OK) return 0;
@@ -268,7 +269,7 @@ static int l_main(lua_State *L) {
 }
 
 int main(int argc, char **argv) {
-    lua_State *L = luaL_newstate();
+    lua_State *L = gp_lua_newstate();
     if (!L) {
         lua_writestringerror("%s: cannot create state: not enough memory\n", argv[0]);
         return EXIT_FAILURE;
@@ -279,6 +280,6 @@ int main(int argc, char **argv) {
     int status = lua_pcall(L, 2, 1, 0);
     bool ok = lua_toboolean(L, -1);
     gp_shell_report(L, status);
-    lua_close(L);
+    gp_lua_closestate(L);
     return ok && status == LUA_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

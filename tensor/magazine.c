@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { ROOM = 64 };
+/* Enough for what a collection frees at once, in blocks and in bytes a class. */
+enum { ROOM = 4096, ROOM_BYTES = 512 << 10 };
 
 typedef struct magazine {
     gp_storage *block[GP_SMALL_CLASSES];
@@ -77,7 +78,7 @@ gp_storage *gp_magazine_take(int klass) {
 
 bool gp_magazine_put(gp_storage *st) {
     magazine *m = mine ? mine : open_magazine();
-    if (!m || m->held[st->klass] >= ROOM) return false;
+    if (!m || m->held[st->klass] >= ROOM || (size_t)m->held[st->klass] * st->bytes >= ROOM_BYTES) return false;
     st->next = m->block[st->klass];
     m->block[st->klass] = st;
     m->held[st->klass]++;

@@ -134,22 +134,50 @@ static _Bool tell_fault(const gp_call *c, int fault) {
     return true;
 }
 
-/* Number operands take part as arrays of one element that never moves. */
-static void number_operand(run *r, int k, const gp_value *v, gp_array *a) {
+static gp_scalar number_of(const gp_value *v) {
     gp_scalar s = {.is_float = v->is_float};
     if (v->is_float) s.f = v->f;
     else s.i = v->i;
-    gp_scalar_store((gp_dtype)gp_ctype_dtype[r->ct], r->numbers[k], s);
+    return s;
+}
+
+/* n copies of a number in compute type. */
+static void fill_number(void *buf, gp_ctype ct, const gp_value *v, int64_t n) {
+    gp_scalar s = number_of(v);
+    if (ct == GP_CT_f32) {
+        float f = s.is_float ? (float)s.f : (float)s.i;
+        for (int64_t i = 0; i < n; i++) ((float *)buf)[i] = f;
+        return;
+    }
+    uint64_t bits = 0;
+    gp_scalar_store((gp_dtype)gp_ctype_dtype[ct], &bits, s);
+    if (ct == GP_CT_i32)
+        for (int64_t i = 0; i < n; i++) ((uint32_t *)buf)[i] = (uint32_t)bits;
+    else
+        for (int64_t i = 0; i < n; i++) ((uint64_t *)buf)[i] = bits;
+}
+
+/* Number operands take part as arrays of one element that never moves. */
+static void number_operand(run *r, int k, const gp_value *v, gp_array *a) {
+    gp_scalar_store((gp_dtype)gp_ctype_dtype[r->ct], r->numbers[k], number_of(v));
     *a = (gp_array){.data = r->numbers[k], .numel = 1, .dtype = gp_ctype_dtype[r->ct], .contiguous = true};
 }
 
-/* All operands contiguous, of compute type and one shape: one call, no set-up. */
+/* All operands contiguous, of compute type and one shape, or numbers: one call, no set-up. */
 static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_array *out, int nin, gp_dtype result) {
-    if (out->numel > GRAIN || !out->contiguous || out->dtype != result) return false;
+    _Alignas(64) char numbers[2][GP_BLOCK * 8];
     const void *in[MOST_IN];
+    int filled = 0;
+    if (out->numel > GRAIN || !out->contiguous || out->dtype != result) return false;
     for (int k = 0; k < nin; k++) {
-        if (c->arg[k].kind != GP_TENSOR) return false;
-        const gp_array *a = c->arg[k].a;
+        const gp_value *v = &c->arg[k];
+        if (v->kind == GP_NUMBER && out->numel <= GP_BLOCK && filled < 2) {
+            fill_number(numbers[filled], ct, v, out->numel);
+            in[k] = numbers[filled++];
+            continue;
+        }
+        if (v->kind != GP_TENSOR) return false;
+        const gp_array *a = v->a;
         if (a->dtype != gp_ctype_dtype[ct] || !a->contiguous || a->numel != out->numel) return false;
         in[k] = a->data;
     }

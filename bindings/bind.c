@@ -171,6 +171,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_print(L);
     gp_lua_open_data(L);
     gp_lua_open_sync(L);
+    gp_lua_open_profile(L);
     run_init(L);
     return 1;
 }

@@ -82,6 +82,7 @@ void gp_lua_open_data(lua_State *L);
 void gp_lua_open_numbers(lua_State *L);
 void gp_lua_open_sync(lua_State *L);
 void gp_lua_open_profile(lua_State *L);
+void gp_lua_open_time(lua_State *L); /* by gp_lua_open_profile */
 
 /* require "gpush": leaves the module table on the stack. */
 __attribute__((visibility("default"))) int luaopen_gpush(lua_State *L);

@@ -1,0 +1,277 @@
+/* timeit and compare: how long a function takes, on the host and on the devices. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "profile/record.h"
+#include "profile/sync.h"
+
+#define GUARD "gpush.time.guard"
+
+/* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S; there are RUNS of them, fewer (but
+   LEAST) when they would take longer than ALL_S. */
+static const double run_s = 5e-3, all_s = 1.0;
+enum { RUNS = 11, LEAST = 3, MOST_CALLS = 1000000 };
+
+typedef struct figures { /* seconds per call */
+    double time, host, device;
+} figures;
+
+typedef struct timing {
+    const char *name;
+    int fn;           /* stack index */
+    lua_Integer n;    /* calls a run */
+    bool fixed;       /* n was given */
+    int runs;
+    figures run[RUNS];
+    figures median;
+    double low, high; /* quartiles of time */
+} timing;
+
+static void wait_device(gp_device *dev, void *ok) {
+    if (*(bool *)ok) *(bool *)ok = gp_wait_device(dev, GP_WHY_explicit, "timeit");
+}
+
+/* Waits for dev, or for every device. Raises. */
+static void wait_all(lua_State *L, gp_device *dev) {
+    bool ok = true;
+    gp_lua_enter(L);
+    gp_sync_quiet(1);
+    if (dev) wait_device(dev, &ok);
+    else gp_device_each(wait_device, &ok);
+    gp_sync_quiet(-1);
+    if (!ok) gp_lua_raise(L);
+}
+
+/* One run of n calls. Stalls on a full queue are the device's time, not the host's. */
+static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
+    gp_busy_ns(true);
+    uint64_t stalled = gp_sync_stalled_ns(), t0 = gp_now_ns();
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_pushvalue(L, fn);
+        lua_call(L, 0, 0);
+    }
+    uint64_t launched = gp_now_ns();
+    wait_all(L, dev);
+    uint64_t t1 = gp_now_ns();
+    double each = 1e-9 / (double)n;
+    return (figures){.time = (double)(t1 - t0) * each, .host = (double)(launched - t0 - (gp_sync_stalled_ns() - stalled)) * each,
+                     .device = (double)gp_busy_ns(true) * each};
+}
+
+/* A first call, which is not counted, and the number of calls a run. */
+static void warm_up(lua_State *L, gp_device *dev, timing *t) {
+    figures f = run_once(L, dev, t->fn, 1);
+    if (!t->fixed) {
+        t->n = 1;
+        while (f.time * (double)t->n < run_s && t->n < MOST_CALLS) {
+            double want = 1.2 * run_s / (f.time > 1e-9 ? f.time : 1e-9), most = (double)t->n * 10;
+            t->n = (lua_Integer)fmin(fmin(ceil(want), most), MOST_CALLS);
+            f = run_once(L, dev, t->fn, t->n);
+        }
+    }
+    double runs = all_s / (f.time * (double)t->n + 1e-9);
+    t->runs = runs > RUNS ? RUNS : runs < LEAST ? LEAST : (int)runs;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The q-quantile of field `offset` of the runs. */
+static double quantile(const timing *t, size_t offset, double q) {
+    double v[RUNS];
+    for (int i = 0; i < t->runs; i++) v[i] = *(const double *)((const char *)&t->run[i] + offset);
+    qsort(v, (size_t)t->runs, sizeof *v, ascending);
+    double at = q * (t->runs - 1);
+    int lo = (int)at;
+    return lo + 1 < t->runs ? v[lo] + (at - lo) * (v[lo + 1] - v[lo]) : v[lo];
+}
+
+static void sum_up(timing *t) {
+    t->median.time = quantile(t, offsetof(figures, time), 0.5);
+    t->median.host = quantile(t, offsetof(figures, host), 0.5);
+    t->median.device = quantile(t, offsetof(figures, device), 0.5);
+    t->low = quantile(t, offsetof(figures, time), 0.25);
+    t->high = quantile(t, offsetof(figures, time), 0.75);
+}
+
+/* Times the functions turn by turn, so that what disturbs the machine disturbs all of them. */
+static void measure(lua_State *L, gp_device *dev, timing *t, int n) {
+    int turns = 0;
+    wait_all(L, NULL);
+    for (int i = 0; i < n; i++) {
+        warm_up(L, dev, &t[i]);
+        if (t[i].runs > turns) turns = t[i].runs;
+    }
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; i < n; i++)
+            if (turn < t[i].runs) t[i].run[turn] = run_once(L, dev, t[i].fn, t[i].n);
+    for (int i = 0; i < n; i++) sum_up(&t[i]);
+}
+
+/* ---- Lua's side ---- */
+
+static int l_guard_close(lua_State *L) {
+    gp_busy_on(false);
+    return 0;
+}
+
+/* Device time is counted until the C function that called this returns or raises. */
+static void push_guard(lua_State *L) {
+    lua_newuserdatauv(L, 0, 0);
+    luaL_setmetatable(L, GUARD);
+    lua_toclose(L, -1);
+    gp_busy_on(true);
+}
+
+/* The function at idx; text becomes one. */
+static void check_function(lua_State *L, int idx, const char *what) {
+    if (lua_type(L, idx) == LUA_TSTRING) {
+        lua_getglobal(L, "load"); /* the state's own: with tensor syntax where there is */
+        lua_pushvalue(L, idx);
+        lua_pushfstring(L, "=%s", what);
+        lua_call(L, 2, 2);
+        if (lua_isnil(L, -2)) lua_error(L);
+        lua_pop(L, 1);
+        lua_replace(L, idx);
+    } else if (!lua_isfunction(L, idx)) {
+        luaL_error(L, "%s: expected a function or text, got %s", what, luaL_typename(L, idx));
+    }
+}
+
+/* Reads {n = , device = } at idx into t and *dev. */
+static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_device **dev) {
+    *dev = NULL;
+    if (lua_isnoneornil(L, idx)) return;
+    luaL_checktype(L, idx, LUA_TTABLE);
+    if (lua_getfield(L, idx, "n") != LUA_TNIL) {
+        t->n = lua_tointeger(L, -1);
+        t->fixed = true;
+        if (t->n < 1) luaL_error(L, "%s: n: expected a number of calls, got %s", what, luaL_tolstring(L, -1, NULL));
+    }
+    if (lua_getfield(L, idx, "device") != LUA_TNIL) {
+        *dev = gp_device_get(luaL_tolstring(L, -1, NULL));
+        if (!*dev) gp_lua_raise(L);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+static void set_number(lua_State *L, const char *key, double v) {
+    lua_pushnumber(L, v);
+    lua_setfield(L, -2, key);
+}
+
+/* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none was used); n calls a run, runs. */
+static void push_figures(lua_State *L, const timing *t) {
+    lua_createtable(L, 0, 8);
+    set_number(L, "time", t->median.time);
+    set_number(L, "spread", t->high - t->low);
+    set_number(L, "min", quantile(t, offsetof(figures, time), 0));
+    set_number(L, "max", quantile(t, offsetof(figures, time), 1));
+    set_number(L, "host", t->median.host);
+    if (t->median.device > 0) set_number(L, "device", t->median.device);
+    lua_pushinteger(L, t->n);
+    lua_setfield(L, -2, "n");
+    lua_pushinteger(L, t->runs);
+    lua_setfield(L, -2, "runs");
+}
+
+static char *spread_text(const timing *t, char *buf, size_t n) {
+    snprintf(buf, n, "%.1f%%", t->median.time > 0 ? 100 * (t->high - t->low) / t->median.time : 0);
+    return buf;
+}
+
+static char *device_text(const timing *t, char *buf, size_t n) {
+    if (t->median.device > 0) return gp_time_text(t->median.device * 1e9, buf, n);
+    snprintf(buf, n, "-");
+    return buf;
+}
+
+/* timeit(fn or text [, {n = , device = }]): prints and returns what a call takes, the wait for the devices included. */
+static int l_timeit(lua_State *L) {
+    timing t = {.name = "timeit", .fn = 1};
+    gp_device *dev;
+    char a[32], b[32], c[32], d[32];
+    lua_settop(L, 2);
+    check_function(L, 1, "timeit");
+    check_opts(L, 2, "timeit", &t, &dev);
+    push_guard(L);
+    measure(L, dev, &t, 1);
+    printf("%s a call, spread %s; host %s, device %s (median of %d runs of %lld)\n", gp_time_text(t.median.time * 1e9, a, sizeof a),
+           spread_text(&t, b, sizeof b), gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs, (long long)t.n);
+    fflush(stdout);
+    push_figures(L, &t);
+    return 1;
+}
+
+static int by_time(const void *a, const void *b) {
+    double x = ((const timing *)a)->median.time, y = ((const timing *)b)->median.time;
+    return x < y ? -1 : x > y;
+}
+
+static void print_comparison(const timing *t, int n) {
+    int wide = 4;
+    char a[32], b[32], c[32], d[32];
+    for (int i = 0; i < n; i++)
+        if ((int)strlen(t[i].name) > wide) wide = (int)strlen(t[i].name);
+    printf("%-*s  %9s  %7s  %9s  %9s  %7s\n", wide, "", "time", "spread", "host", "device", "ratio");
+    for (int i = 0; i < n; i++)
+        printf("%-*s  %9s  %7s  %9s  %9s  %6.2fx\n", wide, t[i].name, gp_time_text(t[i].median.time * 1e9, a, sizeof a), spread_text(&t[i], b, sizeof b),
+               gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d), t[i].median.time / t[0].median.time);
+    fflush(stdout);
+}
+
+/* Puts the functions of the table at 1 on the stack, and their names before them; how many. */
+static int push_functions(lua_State *L) {
+    int n = 0;
+    for (lua_pushnil(L); lua_next(L, 1);) {
+        luaL_checkstack(L, 4, "too many functions");
+        if (lua_type(L, -2) != LUA_TSTRING) return luaL_error(L, "compare: expected names for the functions: compare{cpu = f, gpu = g}");
+        check_function(L, lua_gettop(L), "compare");
+        lua_pushvalue(L, -2); /* name fn name: the last is the key to go on from */
+        n++;
+    }
+    return n;
+}
+
+/* compare({name = fn, ...} [, {n = , device = }]): prints and returns their figures, and ratio: to the fastest. */
+static int l_compare(lua_State *L) {
+    timing common = {.n = 0};
+    gp_device *dev;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 2);
+    check_opts(L, 2, "compare", &common, &dev);
+    int base = lua_gettop(L) + 1, n = push_functions(L);
+    if (!n) return luaL_error(L, "compare: expected functions: compare{cpu = f, gpu = g}");
+    timing *t = lua_newuserdatauv(L, (size_t)n * sizeof *t, 0);
+    for (int i = 0; i < n; i++) {
+        t[i] = common;
+        t[i].name = lua_tostring(L, base + 2 * i);
+        t[i].fn = base + 2 * i + 1;
+    }
+    push_guard(L);
+    measure(L, dev, t, n);
+    qsort(t, (size_t)n, sizeof *t, by_time);
+    print_comparison(t, n);
+    lua_createtable(L, 0, n);
+    for (int i = 0; i < n; i++) {
+        push_figures(L, &t[i]);
+        set_number(L, "ratio", t[i].median.time / t[0].median.time);
+        lua_setfield(L, -2, t[i].name);
+    }
+    return 1;
+}
+
+void gp_lua_open_time(lua_State *L) {
+    static const luaL_Reg functions[] = {{"timeit", l_timeit}, {"compare", l_compare}, {NULL, NULL}};
+    luaL_newmetatable(L, GUARD);
+    lua_pushcfunction(L, l_guard_close);
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
+    luaL_setfuncs(L, functions, 0);
+}

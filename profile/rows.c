@@ -1,0 +1,297 @@
+/* The record added up: events into a tree by time, the tree into rows. */
+#include "profile/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A host event in the tree. Children have larger indices than their parents. */
+typedef struct node {
+    const gp_rec *rec;
+    int parent; /* -1: none */
+    int row;
+    uint64_t t1;
+    int64_t self[2], dev_total, self_mem[2], mem[2];
+} node;
+
+enum { DEPTH = 256 };
+
+/* Walks the host's events in the order in which they began. The time between two boundaries (a begin or an end) belongs to the innermost
+   event that is open; recording's own cost, which lies at boundaries outside of the events, to the profiler. */
+typedef struct sweep {
+    const gp_prof *p;
+    node *node;
+    int n, open[DEPTH], depth;
+    uint64_t last, cost;      /* the last boundary; what recording it cost after it */
+    node loose;               /* what lies outside of every event */
+    int64_t profiler, elsewhere, copies;
+    const char *kind;
+} sweep;
+
+static uint64_t end_of(const gp_prof *p, const gp_rec *r) {
+    uint64_t t1 = r->t1 && r->t1 < p->t1 ? r->t1 : p->t1;
+    return t1 < r->t0 ? r->t0 : t1;
+}
+
+static node *top(sweep *s) { return s->depth ? &s->node[s->open[s->depth - 1]] : &s->loose; }
+
+static void boundary(sweep *s, uint64_t t, uint64_t cost_before, uint64_t cost_after) {
+    uint64_t dt = t > s->last ? t - s->last : 0, own = s->cost + cost_before;
+    if (own > dt) own = dt;
+    s->profiler += (int64_t)own;
+    top(s)->self[GP_CPU] += (int64_t)(dt - own);
+    if (t > s->last) s->last = t;
+    s->cost = cost_after;
+}
+
+/* Ends the open events that are over at time t, the earliest first. Regions of coroutines need not be nested, hence the search. */
+static void close_until(sweep *s, uint64_t t) {
+    while (s->depth) {
+        int first = s->depth - 1;
+        for (int i = first - 1; i >= 0; i--)
+            if (s->node[s->open[i]].t1 < s->node[s->open[first]].t1) first = i;
+        uint64_t t1 = s->node[s->open[first]].t1;
+        if (t1 > t) return;
+        boundary(s, t1, 0, s->p->cost_end);
+        memmove(&s->open[first], &s->open[first + 1], (size_t)(s->depth - first - 1) * sizeof *s->open);
+        s->depth--;
+    }
+}
+
+static void enter(sweep *s, const gp_rec *r) {
+    uint64_t before = r->kind == GP_REC_WAIT ? 0 : s->p->cost_begin;
+    boundary(s, r->t0, before, 0);
+    node *nd = &s->node[s->n];
+    *nd = (node){.rec = r, .parent = s->depth ? s->open[s->depth - 1] : -1, .t1 = end_of(s->p, r)};
+    if (s->depth < DEPTH) s->open[s->depth++] = s->n;
+    s->n++;
+}
+
+static void note_memory(sweep *s, const gp_rec *r) {
+    const gp_device *dev = r->where;
+    top(s)->self_mem[dev->vt->async ? GP_DEV : GP_CPU] += r->bytes;
+}
+
+static void sweep_host(sweep *s) {
+    gp_at at = gp_first(s->p->host);
+    s->last = s->p->t0;
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (r->t0 > s->p->t1) continue;
+        close_until(s, r->t0);
+        if (r->kind == GP_REC_ALLOC) note_memory(s, r);
+        else enter(s, r);
+    }
+    close_until(s, s->p->t1);
+    boundary(s, s->p->t1, 0, 0);
+}
+
+/* The node whose id is id, or NULL: ids of one thread's events grow with them. *from: where to look first. */
+static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
+    int lo = 0, hi = n;
+    if (*from < n && s->node[ids[*from]].rec->id == id) lo = *from, hi = lo + 1;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        uint64_t at = s->node[ids[mid]].rec->id;
+        if (at == id) return *from = mid + 1, &s->node[ids[mid]];
+        if (at < id) lo = mid + 1;
+        else hi = mid;
+    }
+    return NULL;
+}
+
+static void add_device(sweep *s, const gp_rec *r, node *nd) {
+    int64_t ns = (int64_t)(r->t1 - r->t0);
+    const char *kind = ((gp_stream *)r->where)->dev->vt->kind;
+    s->kind = !s->kind || s->kind == kind ? kind : "device";
+    if (r->kind == GP_REC_MOVED) s->copies += ns;
+    if (nd) nd->self[GP_DEV] += ns;
+    else s->elsewhere += ns;
+}
+
+/* Joins what the devices did with what queued it. */
+static bool join(sweep *s) {
+    int *ids = malloc(((size_t)s->n + 1) * sizeof *ids), n = 0;
+    if (!ids) return false;
+    for (int i = 0; i < s->n; i++)
+        if (s->node[i].rec->id) ids[n++] = i;
+    for (const gp_track *t = s->p->workers; t; t = t->next) {
+        gp_at at = gp_first(t);
+        int from = 0;
+        for (gp_rec *r; (r = gp_next(&at));) {
+            if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED) add_device(s, r, by_id(s, ids, n, r->id, &from));
+            if (r->kind == GP_REC_ALLOC) s->loose.self_mem[((gp_device *)r->where)->vt->async ? GP_DEV : GP_CPU] += r->bytes;
+        }
+    }
+    free(ids);
+    return true;
+}
+
+static void add_totals(sweep *s) {
+    for (int i = s->n - 1; i >= 0; i--) {
+        node *nd = &s->node[i];
+        nd->dev_total += nd->self[GP_DEV];
+        for (int d = 0; d < 2; d++) nd->mem[d] += nd->self_mem[d];
+        if (nd->parent < 0) continue;
+        node *up = &s->node[nd->parent];
+        up->dev_total += nd->dev_total;
+        for (int d = 0; d < 2; d++) up->mem[d] += nd->mem[d];
+    }
+}
+
+/* ---- rows ---- */
+
+typedef struct key {
+    const void *a, *b;
+    uint64_t c;
+} key;
+
+/* The innermost region round node i, itself included; -1: none. */
+static int region_of(const sweep *s, int i) {
+    while (i >= 0 && s->node[i].rec->kind != GP_REC_REGION) i = s->node[i].parent;
+    return i;
+}
+
+static key key_of(const gp_rec *r, gp_group group) {
+    uint64_t kind = r->kind | (uint64_t)r->inplace << 8;
+    switch (group) {
+    case GP_BY_LINE: return (key){r->file, NULL, r->file ? (uint64_t)r->line : 0};
+    case GP_BY_SHAPE: return (key){r->name, r->shapes, kind};
+    case GP_BY_STACK: return (key){r->name, r->stack, kind};
+    default: return (key){r->name, NULL, kind};
+    }
+}
+
+typedef struct table {
+    int *slot; /* 1 + row; a power of two of them */
+    int slots, room;
+    key *keys;
+    gp_rows *rows;
+} table;
+
+static size_t find(const table *t, key k) {
+    uint64_t h = ((uint64_t)(uintptr_t)k.a * 31 + (uint64_t)(uintptr_t)k.b) * 31 + k.c;
+    size_t mask = (size_t)t->slots - 1, at = (size_t)(h * 0x9e3779b97f4a7c15u >> 32) & mask;
+    while (t->slot[at]) {
+        const key *have = &t->keys[t->slot[at] - 1];
+        if (have->a == k.a && have->b == k.b && have->c == k.c) break;
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+/* Room for another row and the special ones. */
+static bool grow(table *t) {
+    int room = t->room ? t->room * 2 : 64;
+    gp_row *row = realloc(t->rows->row, ((size_t)room + 8) * sizeof *row);
+    if (row) t->rows->row = row;
+    key *keys = realloc(t->keys, (size_t)room * sizeof *keys);
+    if (keys) t->keys = keys;
+    int *slot = calloc((size_t)room * 2, sizeof *slot);
+    if (!row || !keys || !slot) return free(slot), false;
+    free(t->slot);
+    t->slot = slot;
+    t->room = room;
+    t->slots = room * 2;
+    for (int i = 0; i < t->rows->n; i++) t->slot[find(t, t->keys[i])] = i + 1;
+    return true;
+}
+
+static int row_for(table *t, key k, const gp_rec *rec) {
+    if (t->rows->n >= t->room && !grow(t)) return -1;
+    size_t at = find(t, k);
+    if (!t->slot[at]) {
+        t->keys[t->rows->n] = k;
+        t->rows->row[t->rows->n] = (gp_row){.special = rec ? GP_ROW_EVENTS : GP_ROW_NO_REGION, .rec = rec};
+        t->slot[at] = ++t->rows->n;
+    }
+    return t->slot[at] - 1;
+}
+
+static bool inside_itself(const sweep *s, const node *nd) {
+    for (int i = nd->parent; i >= 0; i = s->node[i].parent)
+        if (s->node[i].row == nd->row) return true;
+    return false;
+}
+
+static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
+    for (int d = 0; d < 2; d++) row->self[d] += nd->self[d], row->self_mem[d] += nd->self_mem[d];
+    if (!counts) return;
+    row->calls++;
+    if (inside_itself(s, nd)) return;
+    row->total[GP_CPU] += (int64_t)(nd->t1 - nd->rec->t0);
+    row->total[GP_DEV] += nd->dev_total;
+    for (int d = 0; d < 2; d++) row->mem[d] += nd->mem[d];
+}
+
+static bool make_rows(sweep *s, table *t) {
+    gp_group group = t->rows->group;
+    for (int i = 0; i < s->n; i++) {
+        node *nd = &s->node[i];
+        int from = group == GP_BY_REGION ? region_of(s, i) : i;
+        const gp_rec *rec = from < 0 ? NULL : s->node[from].rec;
+        nd->row = row_for(t, rec ? key_of(rec, group) : (key){NULL, NULL, 0}, rec);
+        if (nd->row < 0) return false;
+        add_node(s, nd, &t->rows->row[nd->row], from == i || from < 0);
+    }
+    return true;
+}
+
+static void special(gp_rows *r, gp_special which, const node *nd) {
+    gp_row *row = &r->row[r->n++];
+    *row = (gp_row){.special = which};
+    for (int d = 0; d < 2; d++) {
+        row->self[d] = row->total[d] = nd->self[d];
+        row->self_mem[d] = row->mem[d] = nd->self_mem[d];
+    }
+}
+
+static void finish(sweep *s, gp_rows *r) {
+    if (s->elsewhere) special(r, GP_ROW_ELSEWHERE, &(node){.self = {0, s->elsewhere}});
+    special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});
+    special(r, GP_ROW_UNATTRIBUTED, &s->loose);
+    r->wall = (int64_t)(s->p->t1 - s->p->t0);
+    r->copies = s->copies;
+    r->kind = s->kind;
+    r->memory = s->p->opts.memory;
+    for (int i = 0; i < r->n; i++) r->busy += r->row[i].self[GP_DEV];
+}
+
+static int count(const gp_track *t) {
+    int n = 0;
+    for (const gp_chunk *c = t->first; c; c = c->next) n += c->n;
+    return n;
+}
+
+gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
+    if (group == GP_BY_SHAPE && !p->opts.shapes) return gp_fail_null("group = \"shape\" needs a profile with shapes = true");
+    if (group == GP_BY_STACK && !p->opts.stack) return gp_fail_null("group = \"stack\" needs a profile with stack = true");
+    sweep *s = calloc(1, sizeof *s);
+    gp_rows *r = calloc(1, sizeof *r);
+    table t = {.rows = r};
+    bool ok = s && r;
+    if (ok) {
+        s->p = p;
+        r->group = group;
+        ok = (s->node = malloc(((size_t)count(p->host) + 1) * sizeof *s->node)) && grow(&t);
+    }
+    if (ok) {
+        sweep_host(s);
+        ok = join(s);
+    }
+    if (ok) {
+        add_totals(s);
+        ok = make_rows(s, &t);
+    }
+    if (ok) finish(s, r);
+    free(t.keys);
+    free(t.slot);
+    if (s) free(s->node);
+    free(s);
+    if (!ok) return gp_rows_free(r), gp_fail_null("profile: out of memory");
+    return r;
+}
+
+void gp_rows_free(gp_rows *r) {
+    if (r) free(r->row);
+    free(r);
+}

@@ -1,0 +1,177 @@
+/* Rows as text, with torch.autograd.profiler's columns. */
+#include "profile/table.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/sync.h"
+
+char *gp_table_time(double ns, char *buf, size_t n) {
+    if (ns >= 1e9) snprintf(buf, n, "%.3fs", ns / 1e9);
+    else if (ns >= 1e6) snprintf(buf, n, "%.3fms", ns / 1e6);
+    else snprintf(buf, n, "%.3fus", ns / 1e3);
+    return buf;
+}
+
+char *gp_bytes_text(int64_t bytes, char *buf, size_t n) {
+    static const char *const units[] = {"KiB", "MiB", "GiB"};
+    double v = (double)bytes;
+    int u = -1;
+    while (u < 2 && (v >= 1024 || v <= -1024)) v /= 1024, u++;
+    if (u < 0) snprintf(buf, n, "%lld B", (long long)bytes);
+    else snprintf(buf, n, "%.2f %s", v, units[u]);
+    return buf;
+}
+
+enum { MOST = 20, CELL = 160 };
+
+/* A line of cells: a column is written by what its kind says. */
+typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS } shown;
+typedef struct column {
+    char head[40];
+    shown kind;
+    int which;          /* TEXT: 0 name, 1 shapes, 2 stack. Otherwise GP_CPU or GP_DEV */
+    bool self;
+    int width;
+} column;
+
+typedef struct table {
+    const gp_prof *p;
+    const gp_rows *r;
+    int n;
+    column col[MOST];
+    char device[16]; /* "SIM" */
+} table;
+
+static void add(table *t, shown kind, int which, bool self, const char *fmt, const char *unit) {
+    column *c = &t->col[t->n++];
+    c->kind = kind;
+    c->which = which;
+    c->self = self;
+    snprintf(c->head, sizeof c->head, fmt, unit);
+}
+
+static void add_times(table *t, int which, const char *unit) {
+    add(t, PERCENT, which, true, "Self %s %%", unit);
+    add(t, TIME, which, true, "Self %s", unit);
+    add(t, PERCENT, which, false, "%s total %%", unit);
+    add(t, TIME, which, false, "%s total", unit);
+    add(t, AVG, which, false, "%s time avg", unit);
+}
+
+static void add_memory(table *t, int which, const char *unit) {
+    add(t, BYTES, which, false, "%s Mem", unit);
+    add(t, BYTES, which, true, "Self %s Mem", unit);
+}
+
+static void add_columns(table *t) {
+    const gp_rows *r = t->r;
+    snprintf(t->device, sizeof t->device, "%s", r->kind ? r->kind : "");
+    for (char *c = t->device; *c; c++) *c = (char)toupper((unsigned char)*c);
+    if (!strcmp(t->device, "DEVICE")) strcpy(t->device, "Device");
+    add(t, TEXT, 0, false, "%s", "Name");
+    add_times(t, GP_CPU, "CPU");
+    if (r->kind) add_times(t, GP_DEV, t->device);
+    if (r->memory) add_memory(t, GP_CPU, "CPU");
+    if (r->memory && r->kind) add_memory(t, GP_DEV, t->device);
+    add(t, CALLS, 0, false, "%s", "# of Calls");
+    if (r->group == GP_BY_SHAPE) add(t, TEXT, 1, false, "%s", "Input Shapes");
+    if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");
+}
+
+static void text_cell(const table *t, const gp_row *row, int which, char *buf) {
+    char text[CELL];
+    *buf = 0;
+    if (which == 0) gp_row_name(t->r, row, text, sizeof text);
+    else if (!row->rec) return;
+    else if (which == 1) gp_rec_shapes(row->rec->shapes, text, sizeof text);
+    else gp_stack_text(row->rec->stack, 5, text, sizeof text);
+    snprintf(buf, CELL, "%s", text);
+    if (which == 0 && strlen(buf) > 55) strcpy(buf + 52, "...");
+}
+
+static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
+    int64_t ns = c->self ? row->self[c->which] : row->total[c->which];
+    int64_t all = c->which == GP_CPU ? t->r->wall : t->r->busy;
+    switch (c->kind) {
+    case TEXT: text_cell(t, row, c->which, buf); break;
+    case PERCENT: snprintf(buf, CELL, "%.2f%%", all > 0 ? 100.0 * (double)ns / (double)all : 0.0); break;
+    case TIME: gp_table_time((double)ns, buf, CELL); break;
+    case AVG: gp_table_time(row->calls ? (double)ns / (double)row->calls : 0, buf, CELL); break;
+    case BYTES: gp_bytes_text(c->self ? row->self_mem[c->which] : row->mem[c->which], buf, CELL); break;
+    case CALLS:
+        if (row->calls) snprintf(buf, CELL, "%llu", (unsigned long long)row->calls);
+        else *buf = 0;
+        break;
+    }
+    return buf;
+}
+
+static void measure(table *t) {
+    char buf[CELL];
+    for (int c = 0; c < t->n; c++) {
+        t->col[c].width = (int)strlen(t->col[c].head);
+        for (int i = 0; i < t->r->n; i++) {
+            int w = (int)strlen(cell(t, &t->r->row[i], &t->col[c], buf));
+            if (w > t->col[c].width) t->col[c].width = w;
+        }
+    }
+}
+
+static void rule(FILE *f, const table *t) {
+    for (int c = 0; c < t->n; c++) {
+        for (int i = 0; i < t->col[c].width; i++) fputc('-', f);
+        fputs(c + 1 < t->n ? "  " : "\n", f);
+    }
+}
+
+/* row NULL: the heads. */
+static void line(FILE *f, const table *t, const gp_row *row) {
+    char buf[CELL];
+    for (int c = 0; c < t->n; c++) {
+        const column *col = &t->col[c];
+        const char *text = row ? cell(t, row, col, buf) : col->head;
+        bool left = col->kind == TEXT && col->which, last = c + 1 == t->n;
+        fprintf(f, left ? "%-*s%s" : "%*s%s", left && last ? 0 : col->width, text, last ? "\n" : "  ");
+    }
+}
+
+static void foot(FILE *f, const table *t) {
+    const gp_rows *r = t->r;
+    const gp_prof *p = t->p;
+    char a[40], b[40], c[40];
+    int64_t loose = 0, own = 0;
+    for (int i = 0; i < r->n; i++) {
+        if (r->row[i].special == GP_ROW_UNATTRIBUTED) loose += r->row[i].self[GP_CPU];
+        if (r->row[i].special == GP_ROW_PROFILER) own += r->row[i].self[GP_CPU];
+    }
+    fprintf(f, "Wall time: %s = rows %s + unattributed %s", gp_table_time((double)r->wall, a, sizeof a),
+            gp_table_time((double)(r->wall - loose), b, sizeof b), gp_table_time((double)loose, c, sizeof c));
+    fprintf(f, "; of the rows, the profiler's own cost is about %s\n", gp_table_time((double)own, a, sizeof a));
+    if (r->kind)
+        fprintf(f, "%s time total: %s (kernels %s, copies %s)\n", t->device, gp_table_time((double)r->busy, a, sizeof a),
+                gp_table_time((double)(r->busy - r->copies), b, sizeof b), gp_table_time((double)r->copies, c, sizeof c));
+    if (r->kind && strcmp(r->kind, "cuda")) fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times are not a GPU's\n");
+    if (p->dropped) fprintf(f, "%llu events were dropped at the limit: their time is in what was round them\n", (unsigned long long)p->dropped);
+    if (p->others) fprintf(f, "%llu events of other threads are not in the table\n", (unsigned long long)p->others);
+}
+
+char *gp_table_text(const gp_prof *p, const gp_rows *r) {
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return gp_fail_null("out of memory");
+    table t = {.p = p, .r = r};
+    add_columns(&t);
+    measure(&t);
+    rule(f, &t);
+    line(f, &t, NULL);
+    rule(f, &t);
+    for (int i = 0; i < r->n; i++) line(f, &t, &r->row[i]);
+    rule(f, &t);
+    foot(f, &t);
+    if (fclose(f)) return free(text), gp_fail_null("out of memory");
+    return text;
+}

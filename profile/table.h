@@ -1,0 +1,15 @@
+/* Rows as text, with torch.autograd.profiler's columns. */
+#ifndef GP_TABLE_H
+#define GP_TABLE_H
+
+#include "profile/rows.h"
+
+/* malloc'd text that ends in a newline; NULL when out of memory. The rows' self times and [unattributed] add up to the wall time. */
+char *gp_table_text(const gp_prof *p, const gp_rows *r);
+
+/* "12.000us", "1.234ms", "3.210s" as torch writes times. */
+char *gp_table_time(double ns, char *buf, size_t n);
+/* "-12 B", "4.00 KiB", "1.50 MiB" */
+char *gp_bytes_text(int64_t bytes, char *buf, size_t n);
+
+#endif

@@ -127,8 +127,8 @@ static int run_done(lua_State *L, int status, lua_KContext ctx) {
     gp_prof *p = gp_prof_stop();
     if (!p) return gp_lua_raise(L);
     *push_box(L) = p;
-    lua_replace(L, 1);
-    return lua_gettop(L);
+    lua_insert(L, 2);
+    return lua_gettop(L) - 1;
 }
 
 /* profile.run([opts,] fn, ...) -> profile, fn's results. An error of fn passes through. */

@@ -57,7 +57,7 @@ GP_RNG_FN void gp_normal_f32(uint32_t w1, uint32_t w2, float out[2]) {
     float r = sqrtf(-2 * (x + y + 0.693359375f * k));
     /* the angle is w2 / 2^32 turns: a quarter, and what is left within an eighth on either side */
     uint32_t q = (w2 + 0x20000000u) >> 30;
-    float a = (float)(int32_t)(w2 - (q << 30)) * 1.4629180792671596e-9f, b = a * a;
+    float a = (float)(int32_t)(w2 - (q << 30)) * (6.2831853f * 0x1p-32f), b = a * a;
     float s = ((-1.9515295891e-4f * b + 8.3321608736e-3f) * b - 1.6666654611e-1f) * b * a + a;
     float c = ((2.443315711809948e-5f * b - 1.388731625493765e-3f) * b + 4.166664568298827e-2f) * b * b - 0.5f * b + 1;
     float cosine = q & 1 ? s : c, sine = q & 1 ? c : s;
@@ -78,7 +78,7 @@ GP_RNG_FN void gp_normal_f64(uint64_t w1, uint64_t w2, double out[2]) {
                     z * (1.531383769920937332e-1 + z * 1.479819860511658591e-1))))));
     double l = k * 6.93147180369123816490e-1 - ((h - (t * (h + p) + k * 1.90821492927058770002e-10)) - f), r = sqrt(-2 * l);
     uint64_t q = (w2 + ((uint64_t)1 << 61)) >> 62;
-    double a = (double)(int64_t)(w2 - (q << 62)) * 3.4061215800304777e-19, b = a * a;
+    double a = (double)(int64_t)(w2 - (q << 62)) * (6.283185307179586 * 0x1p-64), b = a * a;
     double s = a + a * b * (-1.66666666666666324348e-1 + b * (8.33333333332248946124e-3 + b * (-1.98412698298579493134e-4 + b * (2.75573137070700676789e-6 +
                     b * (-2.50507602534068634195e-8 + b * 1.58969099521155010221e-10)))));
     double c = 1 - 0.5 * b + b * b * (4.16666666666666019037e-2 + b * (-1.38888888888741095749e-3 + b * (2.48015872894767294178e-5 + b * (-2.75573143513906633035e-7 +

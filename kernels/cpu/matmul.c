@@ -208,7 +208,7 @@ static matrix last_two(const gp_array *x, bool column) {
 }
 
 static int64_t batch_stride(const gp_array *x, int from_end) {
-    int d = x->ndim - 2 - from_end;
+    int d = x->ndim - 3 - from_end;
     return d < 0 || x->dim[d] == 1 ? 0 : x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
 }
 

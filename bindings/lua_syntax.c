@@ -36,6 +36,7 @@ static bool tensors_equal(lua_State *L) {
 
 static int same_tensor(lua_State *L) {
     if (tensors_equal(L)) lua_settop(L, 1);
+    else if (lua_isnil(L, 1)) lua_pushboolean(L, 0); /* anything that x does not equal */
     else lua_pushnil(L);
     return 1;
 }

@@ -11,15 +11,15 @@
  * and also a field that indexing any string finds; lua_syntax.c defines them all. a and b are
  * operands in source order.
  */
-#define GP_H_TRUTH "(?)"   /* (x) -> x, or false for a false tensor */
-#define GP_H_SAME "(=)" /* (x, y) -> y; where a tensor takes part: x if they are equal, else nil   \
-                         */
+#define GP_H_TRUTH "(?)" /* (x) -> x, or false for a false tensor */
+/* (x, y) -> y; where a tensor takes part: x if the two are equal, else what x does not equal */
+#define GP_H_SAME "(=)"
 #define GP_H_SAME1 "(=1)" /* the same where x cannot be a tensor */
-#define GP_H_TENSOR "(t)" /* (a, b, "lt") -> the comparison if a tensor takes part, else nothing   \
-                           */
+/* (a, b, "lt") -> the comparison if a tensor takes part, else nothing */
+#define GP_H_TENSOR "(t)"
 #define GP_H_TENSOR1 "(t1)" /* the same where b cannot be a tensor */
-#define GP_H_EQC "(==?)" /* (a, b) -> boolean */
-#define GP_H_EQ "(==)" /* (a, b) -> boolean or bool tensor; so the next five */
+#define GP_H_EQC "(==?)"    /* (a, b) -> boolean */
+#define GP_H_EQ "(==)"      /* (a, b) -> boolean or bool tensor; so the next five */
 #define GP_H_NE "(~=)"
 #define GP_H_LT "(<)"
 #define GP_H_LE "(<=)"

@@ -1,0 +1,113 @@
+#!/bin/bash
+# The command line: what gpush prints, and its exit status, is what lua5.4 prints and returns, its name apart.
+. "$GPUSH_ROOT/tests/tools/tap.sh"
+gpush=$GPUSH_BUILD/gpush
+cd "$TMPDIR" || exit 1
+printf 'print(...) print(#arg, arg[0], arg[1], arg[-1])\n' >args.lua
+printf '#!/usr/bin/env lua\nprint(debug.getinfo(1, "l").currentline)\nlocal t = {}\nif t.x then end\nprint(t.x.y)\n' >fails.lua
+printf 'x = = 1\n' >syntax.lua
+printf 'return {name = ...}\n' >mod.lua
+printf 'error()\n' >nothing.lua
+printf 'error(setmetatable({}, {__tostring = function() return "an object" end}))\n' >object.lua
+printf 'error({})\n' >table.lua
+printf 'os.exit(3)\n' >exit.lua
+printf '\357\273\277print "marked"\n' >bom.lua
+printf 'init = "from a file"\n' >init.lua
+: >empty.lua
+echo 'print(io.read "a")' >reads.lua
+
+# What a command prints and returns, without what names the program; $input is its standard input.
+input=
+both() {
+    local program=$1
+    shift
+    printf '%s' "$input" | "$program" "$@" >out 2>err
+    echo "status ${PIPESTATUS[1]}"
+    sed "s|$program|PROG|g; s|^lua5.4:|PROG:|" out
+    echo "--"
+    sed "s|$program|PROG|g; /^  --plain /d" err
+}
+
+same() { # NAME ARGUMENTS...
+    local name=$1
+    shift
+    tap_is "$(both "$gpush" "$@")" "$(both lua5.4 "$@")" "$name"
+}
+
+same "nothing to do" -e ''
+same "a script and its arguments" args.lua a 'b c' -x
+same "options before a script" -W -e 'x = 1' args.lua a
+same "-- before a script" -- args.lua a
+same "a script that fails" fails.lua
+same "a syntax error" syntax.lua
+same "a script that is not there" nosuch.lua
+same "a folder for a script" .
+same "an empty script" empty.lua
+same "a byte order mark" bom.lua
+same "error()" nothing.lua
+same "an error object with __tostring" object.lua
+same "an error object without" table.lua
+same "os.exit" exit.lua
+same "-e" -e 'print(1 == 1.0, ...)' -e 'print(x)'
+same "-e fails" -e 'error "no"' -e 'print "never"'
+same "-e with a syntax error" -e 'x = ='
+same "-l" -l mod -e 'print(mod.name)'
+same "-l with a name" -l m=mod -e 'print(m.name, mod)'
+same "-l of what is not there" -lnosuch.module
+same "-l of a module that does not compile" -l syntax
+same "-e without an argument" -e
+same "-l before an option" -l -i
+same "an unknown option" -x args.lua
+same "an unknown long option" --nosuch
+same "-E with more" -Ex
+same "warnings" -W -e 'warn "a" warn("b", "c") warn "@off" warn "d"'
+same "no warnings" -e 'warn "a" warn "@on" warn "d"'
+same "arg without a script" -e 'print(arg[0], #arg, arg[1], arg[2], arg[3])'
+same "a negative index of arg" -e 'for i = -2, 0 do print(arg[i]) end' args.lua
+export LUA_INIT='print "init" init = 1'
+same "LUA_INIT" -e 'print(init)'
+same "-E ignores it" -E -e 'print(init)'
+export LUA_INIT=@init.lua
+same "LUA_INIT of a file" -e 'print(init)'
+export LUA_INIT=@nosuch.lua
+same "LUA_INIT of no file" -e 'print "never"'
+export LUA_INIT_5_4='init = "5.4"'
+same "LUA_INIT_5_4 comes first" -e 'print(init)'
+export LUA_INIT_5_4='x = ='
+same "an error in it" -e 'print "never"'
+unset LUA_INIT LUA_INIT_5_4
+export LUA_PATH="$TMPDIR/no/?.lua;;"
+same "LUA_PATH" -e 'print(package.path) print(pcall(require, "nosuch.x"))'
+same "-E ignores that too" -E -e 'print(package.path)'
+export LUA_PATH="$TMPDIR/?.lua"
+same "a module by LUA_PATH" -e 'print(require "mod".name, select(2, require "mod"))'
+unset LUA_PATH
+input='print("from a pipe", ...)'
+same "a script from a pipe"
+same "a script named -" - a b
+input='x = = 1'
+same "a syntax error from a pipe"
+input='typed'
+same "a script that reads" reads.lua
+input=$'1 + 1\nx = 5\nif x then\nprint "in"\nend\nerror "oh"\n= x, nil\n'
+
+session=$(printf '%s' "$input" | "$gpush" -i 2>err)
+tap_is "$session" "$("$gpush" -v)"$'\n> 2\n> > >> >> in\n> > 5\tnil\n> ' "-i with a pipe"
+tap_is "$(cat err)" $'stdin:1: oh\nstack traceback:\n\t[C]: in function '"'error'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?' "its errors carry no name"
+"$gpush" -v | grep -Eq '^gpush [0-9.]+, Lua 5\.4\.[0-9]+ .*PUC-Rio$'
+tap_ok $? "-v says gpush's version and Lua's"
+tap_is "$("$gpush" -v -e 'print(1)' | tail -n 1)" 1 "-v goes on with -e"
+tap_is "$("$gpush" --plain -e 'print(getmetatable(string), load, next(_G) ~= nil)' | cut -c1-13)" "nil	function:" "--plain leaves Lua alone"
+for k in '"(?)"' '"(==)"'; do tap_is "$("$gpush" --plain -e "print(_G[$k])")" nil "--plain: no helper $k"; done
+"$gpush" -e 'for k, v in pairs(gpush) do if k ~= "_VERSION" and k ~= "select" then assert(rawequal(_G[k], v), k) end end assert(select("#", 1) == 1)'
+tap_ok $? "the module's names are globals, and Lua's stay Lua's"
+tap_is "$("$gpush" -e 'print(require "gpush" == gpush, package.loaded.gpush == gpush)')" "true	true" "gpush is the module"
+luac=$(command -v luac5.4 || command -v luac)
+if [ -n "$luac" ]; then
+    "$luac" -o script.luac args.lua
+    "$gpush" script.luac >out 2>err
+    tap_is "$? $(sed 's/.*: attempt/attempt/; q' err)" "1 attempt to load a binary chunk (mode is 't')" "a script is text, not bytecode"
+else
+    tap_skip "no luac"
+fi
+tap_done

@@ -254,8 +254,8 @@ static void convolve(run *r) {
     int64_t work = r->filters * r->taps * r->rows * r->line;
     pack_bias(r);
     set_offsets(r);
-    gp_parallel(k->groups * r->blocks, 1 + UNIT_WORK / 16 / (r->taps * MOST), pack_weights, r);
-    if (!r->no_memory) gp_parallel(k->images * k->groups * r->bands, 1 + UNIT_WORK / work, run_bands, r);
+    gp_parallel(k->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
+    if (!r->no_memory) gp_parallel(k->images * k->groups * r->bands, 1 + UNIT_WORK / (1 + work), run_bands, r);
 }
 
 bool CPU(conv2d)(const gp_call *c) {

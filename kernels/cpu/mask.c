@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/cpu/keys.h"
 
 enum { CHUNK = 32768 };
 
@@ -26,16 +26,6 @@ typedef struct walk {
     const gp_array *x, *out, *values;
     size_t size;
 } walk;
-
-/* An array of s's shape without memory, first in a loop so that it runs in row-major order. */
-static gp_array order_of(const gp_array *s) {
-    gp_array a = *s;
-    int64_t n = 1;
-    a.data = NULL;
-    a.dtype = GP_u8;
-    for (int d = a.ndim - 1; d >= 0; d--) a.stride[d] = n, n *= a.dim[d];
-    return a;
-}
 
 /* Calls per piece of a row: p at the pieces' first elements, at most GP_BLOCK of them, and their truths. */
 typedef void (*piece_fn)(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state);
@@ -75,7 +65,8 @@ static void count_chunks(void *ctx, int64_t begin, int64_t end) {
 
 /* Sets up a walk over `tested` (and `moved`) broadcast to shape's dims, and counts. False with a message; the caller frees w->before. */
 static bool begin_walk(walk *w, const gp_array *shape, const gp_array *tested, const gp_array *moved) {
-    gp_array order = order_of(shape);
+    gp_array order = *shape;
+    gp_row_major(&order);
     const gp_array *arrays[3] = {&order, tested, moved};
     gp_loop_init(&w->loop, moved ? 3 : 2, arrays);
     w->truth = gp_truth_fn((gp_dtype)tested->dtype);
@@ -97,7 +88,8 @@ typedef struct tally {
 
 static void tally_outputs(void *ctx, int64_t begin, int64_t end) {
     const tally *t = ctx;
-    gp_array part = t->reduced, order = order_of(&part);
+    gp_array part = t->reduced, order = part;
+    gp_row_major(&order);
     const gp_array *kept = &t->kept, *arrays[2] = {&order, &part};
     for (int64_t i = begin; i < end; i++) {
         walk w = {.truth = gp_truth_fn((gp_dtype)t->x->dtype)};

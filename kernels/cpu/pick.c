@@ -311,3 +311,31 @@ bool CPU(index_put)(const gp_call *c) {
     layout l;
     return by_indices(c, gp_out(c, 0), 4, &l) && put(c, &l, 2, gp_given(c, 3) && c->arg[3].i);
 }
+
+/* The table says for each index of the output which one of x's dim it repeats. */
+static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
+    const gp_value *r = &c->arg[1];
+    const gp_array *table = c->tmpa[0], *reps = r->kind == GP_NUMBER ? NULL : r->a;
+    int64_t *to = (int64_t *)(void *)table->data, at = 0, k = r->i;
+    gp_load load = reps ? gp_load_fn((gp_dtype)reps->dtype, GP_CT_i64) : NULL;
+    int64_t rstep = reps && reps->ndim && reps->dim[0] != 1 ? reps->stride[0] * (int64_t)gp_dtype_size((gp_dtype)reps->dtype) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (reps) load(&k, reps->data + i * rstep, 0, 1);
+        if (k < 0) return gp_fail("repeat_interleave: repeats has %lld at index %lld (expected 0 or more)", (long long)k, (long long)i + 1);
+        if (k > table->numel - at) break;
+        for (int64_t j = 0; j < k; j++) to[at++] = i * step;
+        if (i == n - 1 && at == table->numel) return true;
+    }
+    return (n == 0 && table->numel == 0) || gp_fail("repeat_interleave: the repeats do not add up to the output's size %lld", (long long)table->numel);
+}
+
+bool CPU(repeat_interleave)(const gp_call *c) {
+    const gp_array *x = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0);
+    int d = (int)c->arg[2].i - 1;
+    layout l = {.ndim = 0};
+    mover m = {.size = gp_dtype_size((gp_dtype)x->dtype)};
+    if (!fill_repeats(c, x->dim[d], x->stride[d] * (int64_t)m.size)) return false;
+    for (int i = 0; i < x->ndim; i++) add_dim(&l, i == d ? c->tmpa[0]->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
+    run_moves(&m, c, &l, x, gp_out(c, 0));
+    return true;
+}

@@ -1,0 +1,109 @@
+/* Elements put together or elsewhere by copying: cat, stack, flip, tril, triu. */
+#include <string.h>
+
+#include "kernels/kernel.h"
+
+/* `n` indices of dim d of a, from `first` (0-based). */
+static gp_array part_of(const gp_array *a, int d, int64_t first, int64_t n) {
+    gp_array p = *a;
+    p.data += first * a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    p.dim[d] = n;
+    gp_array_update(&p);
+    return p;
+}
+
+bool CPU(cat)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0);
+    int d = (int)c->arg[1].i - 1;
+    int64_t at = 0;
+    for (int i = 0; i < c->arg[0].n; i++) {
+        const gp_array *x = c->arg[0].arrays[i];
+        if (x->ndim != out->ndim || x->numel == 0) continue;
+        gp_array part = part_of(out, d, at, x->dim[d]);
+        gp_copy_array(&part, x);
+        at += x->dim[d];
+    }
+    return true;
+}
+
+bool CPU(stack)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0);
+    int d = (int)c->arg[1].i - 1;
+    for (int i = 0; i < c->arg[0].n; i++) {
+        gp_array part = part_of(out, d, i, 1);
+        for (int k = d; k + 1 < part.ndim; k++) part.dim[k] = part.dim[k + 1], part.stride[k] = part.stride[k + 1];
+        part.ndim--;
+        gp_array_update(&part);
+        gp_copy_array(&part, c->arg[0].arrays[i]);
+    }
+    return true;
+}
+
+/* Reversed dims are read with negative strides from their last element. */
+bool CPU(flip)(const gp_call *c) {
+    gp_array x = *gp_in(c, 0);
+    uint64_t mask = (uint64_t)c->arg[1].i;
+    if (x.numel == 0) return true;
+    for (int d = 0; d < x.ndim; d++) {
+        if (!(mask >> d & 1)) continue;
+        x.data += (x.dim[d] - 1) * x.stride[d] * (int64_t)gp_dtype_size((gp_dtype)x.dtype);
+        x.stride[d] = -x.stride[d];
+    }
+    gp_array_update(&x);
+    gp_copy_array(gp_out(c, 0), &x);
+    return true;
+}
+
+/* ---- tril, triu ---- */
+
+enum { GRAIN = 32768 };
+
+typedef struct triangle {
+    const gp_array *out, *x;
+    int64_t diagonal;
+    bool upper;
+    size_t size;
+} triangle;
+
+static void zero_row(char *p, int64_t step, int64_t n, size_t size) {
+    if (step == (int64_t)size) memset(p, 0, (size_t)n * size);
+    else
+        for (int64_t i = 0; i < n; i++) memset(p + i * step, 0, size);
+}
+
+static char *row_at(const gp_array *a, int64_t row, size_t size) {
+    char *p = a->data;
+    for (int d = a->ndim - 2; d >= 0; d--) p += row % a->dim[d] * a->stride[d] * (int64_t)size, row /= a->dim[d];
+    return p;
+}
+
+/* Rows are numbered through all matrices. Row r keeps columns from r + diagonal on (upper), or up to it (lower). */
+static void triangle_rows(void *ctx, int64_t begin, int64_t end) {
+    const triangle *t = ctx;
+    int last = t->out->ndim - 1;
+    int64_t rows = t->out->dim[last - 1], cols = t->out->dim[last];
+    int64_t os = t->out->stride[last] * (int64_t)t->size, xs = t->x->stride[last] * (int64_t)t->size;
+    for (int64_t r = begin; r < end; r++) {
+        char *o = row_at(t->out, r, t->size), *x = row_at(t->x, r, t->size);
+        int64_t edge = r % rows + t->diagonal + !t->upper; /* columns before it, from 0 */
+        edge = edge < 0 ? 0 : edge > cols ? cols : edge;
+        int64_t from = t->upper ? edge : 0, to = t->upper ? cols : edge;
+        if (o != x) gp_move_row(o + from * os, os, x + from * xs, xs, to - from, t->size);
+        if (t->upper) zero_row(o, os, edge, t->size);
+        else zero_row(o + edge * os, os, cols - edge, t->size);
+    }
+}
+
+static bool keep_triangle(const gp_call *c, bool upper) {
+    const gp_array *out = gp_out(c, 0);
+    int64_t limit = (int64_t)1 << 40, diagonal = gp_given(c, 1) ? c->arg[1].i : 0;
+    triangle t = {.out = out, .x = gp_in(c, 0), .upper = upper, .size = gp_dtype_size((gp_dtype)out->dtype)};
+    t.diagonal = diagonal > limit ? limit : diagonal < -limit ? -limit : diagonal;
+    if (out->numel == 0) return true;
+    int64_t cols = out->dim[out->ndim - 1];
+    gp_parallel(out->numel / cols, 1 + GRAIN / cols, triangle_rows, &t);
+    return true;
+}
+
+bool CPU(tril)(const gp_call *c) { return keep_triangle(c, false); }
+bool CPU(triu)(const gp_call *c) { return keep_triangle(c, true); }

@@ -1,0 +1,136 @@
+/* Running sums along a dim. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/keys.h"
+
+enum { GRAIN = 32768, COLUMNS = 128, PART = 32768 };
+
+typedef struct scan {
+    gp_loop lines;             /* 0: out, 1: x, both without the dim */
+    int64_t n, ostep, xstep;   /* the dim's size; bytes between its elements */
+    gp_ctype ct;               /* f64 or i64: what is summed in */
+    gp_load load;
+    gp_store store;
+    const char *x;             /* one long line: */
+    char *out;
+    int64_t parts;
+    void *before;              /* the sum before each part */
+} scan;
+
+/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. */
+#define SUMS(T, t)                                                                        \
+    static T block_##t(T acc, T *v, int64_t n) {                                          \
+        for (int64_t i = 0; i < n; i++) v[i] = acc += v[i];                               \
+        return acc;                                                                       \
+    }                                                                                     \
+    static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                \
+        for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                   \
+    }
+SUMS(double, f64)
+SUMS(int64_t, i64)
+
+/* Writes running sums of elements [from, to) of a line, beginning with *acc (8 bytes), which takes the last one. out NULL: the sum only. */
+static void scan_range(const scan *s, char *out, const char *x, int64_t from, int64_t to, void *acc) {
+    union {
+        double f[GP_BLOCK];
+        int64_t i[GP_BLOCK];
+    } buf;
+    for (int64_t i = from; i < to; i += GP_BLOCK) {
+        int64_t n = to - i < GP_BLOCK ? to - i : GP_BLOCK;
+        s->load(&buf, x + i * s->xstep, s->xstep, n);
+        if (s->ct == GP_CT_f64) *(double *)acc = block_f64(*(double *)acc, buf.f, n);
+        else *(int64_t *)acc = block_i64(*(int64_t *)acc, buf.i, n);
+        if (out) s->store(out + i * s->ostep, s->ostep, &buf, n);
+    }
+}
+
+static void scan_lines(void *ctx, int64_t begin, int64_t end) {
+    const scan *s = ctx;
+    for (int64_t i = begin; i < end; i++) {
+        char *p[GP_LOOP_MAX];
+        int64_t acc = 0; /* of either type */
+        gp_loop_at(&s->lines, i, p);
+        scan_range(s, p[0], p[1], 0, s->n, &acc);
+    }
+}
+
+/* Lines side by side go together. */
+static void scan_block(const scan *s, char *const *p, int64_t os, int64_t xs, int64_t n) {
+    union {
+        double f[COLUMNS];
+        int64_t i[COLUMNS];
+    } acc, v;
+    memset(&acc, 0, sizeof acc);
+    for (int64_t k = 0; k < s->n; k++) {
+        s->load(&v, p[1] + k * s->xstep, xs, n);
+        if (s->ct == GP_CT_f64) add_f64(acc.f, v.f, n);
+        else add_i64(acc.i, v.i, n);
+        s->store(p[0] + k * s->ostep, os, &acc, n);
+    }
+}
+
+static void scan_columns(void *ctx, int64_t begin, int64_t end) {
+    const scan *s = ctx;
+    const gp_loop *l = &s->lines;
+    int last = l->ndim - 1;
+    int64_t width = l->dim[last], os = l->stride[0][last], xs = l->stride[1][last];
+    gp_rows r;
+    gp_rows_begin(&r, l, begin);
+    for (int64_t at = begin; at < end; gp_rows_next(&r, l)) {
+        int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
+        at += stop - i;
+        for (; i < stop; i += COLUMNS) {
+            char *p[2] = {r.p[0] + i * os, r.p[1] + i * xs};
+            scan_block(s, p, os, xs, stop - i < COLUMNS ? stop - i : COLUMNS);
+        }
+    }
+}
+
+static int64_t part_end(const scan *s, int64_t part) { return (part + 1) * PART < s->n ? (part + 1) * PART : s->n; }
+
+static void sum_parts(void *ctx, int64_t begin, int64_t end) {
+    const scan *s = ctx;
+    for (int64_t i = begin; i < end; i++) scan_range(s, NULL, s->x, i * PART, part_end(s, i), (int64_t *)s->before + i + 1);
+}
+
+static void scan_parts(void *ctx, int64_t begin, int64_t end) {
+    const scan *s = ctx;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t acc = ((int64_t *)s->before)[i];
+        scan_range(s, s->out, s->x, i * PART, part_end(s, i), &acc);
+    }
+}
+
+/* One line in fixed parts, so that the result does not depend on the number of threads: their sums first, then each from where it begins. */
+static bool scan_long(scan *s) {
+    s->parts = (s->n + PART - 1) / PART;
+    s->before = calloc((size_t)s->parts + 1, 8);
+    if (!s->before) return gp_fail("cumsum: out of memory");
+    gp_parallel(s->parts, 1, sum_parts, s);
+    for (int64_t i = 0; i < s->parts; i++)
+        if (s->ct == GP_CT_f64) ((double *)s->before)[i + 1] += ((double *)s->before)[i];
+        else ((int64_t *)s->before)[i + 1] += ((int64_t *)s->before)[i];
+    gp_parallel(s->parts, 1, scan_parts, s);
+    free(s->before);
+    return true;
+}
+
+bool CPU(cumsum)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    int d = (int)c->arg[1].i - 1;
+    if (out->numel == 0) return true;
+    scan s = {.n = x->ndim ? x->dim[d] : 1, .ct = gp_is_float((gp_dtype)out->dtype) ? GP_CT_f64 : GP_CT_i64, .x = x->data, .out = out->data};
+    s.ostep = x->ndim ? out->stride[d] * (int64_t)gp_dtype_size((gp_dtype)out->dtype) : 0;
+    s.xstep = x->ndim ? x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype) : 0;
+    s.load = gp_load_fn((gp_dtype)x->dtype, s.ct);
+    s.store = gp_store_fn(s.ct, (gp_dtype)out->dtype);
+    if (s.n == out->numel && s.n > 2 * PART) return scan_long(&s);
+    gp_array o = gp_without_dim(out, d), in = gp_without_dim(x, d);
+    const gp_array *arrays[2] = {&o, &in};
+    gp_loop_init(&s.lines, 2, arrays);
+    int last = s.lines.ndim - 1;
+    bool columns = s.lines.dim[last] >= 8 && s.lines.stride[1][last] < s.xstep;
+    gp_parallel(o.numel, 1 + GRAIN / s.n, columns ? scan_columns : scan_lines, &s);
+    return true;
+}

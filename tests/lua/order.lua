@@ -1,0 +1,182 @@
+--!plain
+-- sort, unique, argmax, max, cumsum, flip, tril, repeat_interleave and nonzero on cpu and sim, against plain Lua.
+local t = require "tap"
+local g = require "gpush"
+
+local nan, inf = 0 / 0, math.huge
+math.randomseed(7)
+
+-- Position in the order wanted: NaN is the largest.
+local function before(a, b) return a == a and (b ~= b or a < b) end
+
+local function sorted_indices(v, descending)
+    local ix = {}
+    for i = 1, #v do ix[i] = i end
+    table.sort(ix, function(i, j)
+        local a, b = v[i], v[j]
+        if descending then a, b = b, a end
+        if before(a, b) then return true end
+        if before(b, a) then return false end
+        return i < j
+    end)
+    return ix
+end
+
+local function map(ix, f)
+    local out = {}
+    for i = 1, #ix do out[i] = f(ix[i]) end
+    return out
+end
+
+local function line(n, dtype, few)
+    local v = {}
+    for i = 1, n do
+        local r = math.random(few or 100)
+        if dtype == "bool" then v[i] = r % 2 == 0
+        elseif dtype:sub(1, 1) == "u" then v[i] = r
+        elseif dtype:sub(1, 1) == "i" then v[i] = r - 50
+        else v[i] = (r - 50) / 4 end
+    end
+    return v
+end
+
+local floats = {f64 = true, f32 = true, f16 = true, bf16 = true}
+
+local function sorting(dev)
+    for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"} do
+        for _, n in ipairs {1, 2, 7, 40, 41, 300, 1500} do
+            local v = line(n, dtype)
+            if floats[dtype] and n > 6 then v[2], v[3], v[4], v[5], v[6] = nan, -inf, inf, 0.0, -0.0 end
+            local x = g.tensor(v, {dtype = dtype}):to(dev)
+            local num = map(v, function(a) return a == true and 1 or a == false and 0 or a end)
+            for _, descending in ipairs {false, true} do
+                local y, ix = x:sort(1, descending)
+                local want = sorted_indices(num, descending)
+                t.is(ix, want, ("%s: indices of %d %s%s"):format(dev, n, dtype, descending and ", descending" or ""))
+                t.is(y, map(want, function(i) return v[i] end), ("%s: %d %s%s sorted"):format(dev, n, dtype, descending and ", descending" or ""))
+                t.is(x:argsort{descending = descending}, want, dev .. ": argsort")
+            end
+        end
+    end
+    local wide = map(line(500, "i64"), function(a) return a * 0x0123456789abcdef end)
+    local y, ix = g.tensor(wide, {dtype = "i64"}):to(dev):sort()
+    t.is(ix, sorted_indices(wide), dev .. ": 64-bit keys")
+    local x = g.tensor({{3, 1, 2}, {1, 5, 4}}):to(dev)
+    y, ix = x:sort(1)
+    t.is(y, {{1, 1, 2}, {3, 5, 4}}, dev .. ": along dim 1")
+    t.is(ix, {{2, 1, 1}, {1, 2, 2}}, dev .. ": indices along dim 1")
+    t.is((x:transpose(1, 2):sort(1)), {{1, 1}, {2, 4}, {3, 5}}, dev .. ": a transposed tensor")
+    t.is((g.zeros(0, 3, {device = dev}):sort(1)).shape, {0, 3}, dev .. ": nothing to sort")
+    t.is((g.tensor(5):to(dev):sort()):item(), 5, dev .. ": a 0-d tensor")
+    t.error(function() x:sort(3) end, "sort: dim 3", dev .. ": a dim that is not there")
+end
+
+local function distinct(dev)
+    local v = line(3000, "i64", 9)
+    local seen, list, count = {}, {}, {}
+    for _, a in ipairs(v) do
+        if not seen[a] then list[#list + 1] = a end
+        seen[a] = (seen[a] or 0) + 1
+    end
+    table.sort(list)
+    local rank = {}
+    for i, a in ipairs(list) do rank[a], count[i] = i, seen[a] end
+    local x = g.tensor(v, {dtype = "i64"}):to(dev)
+    local u, inverse, counts = x:unique{return_inverse = true, return_counts = true}
+    t.is(u, list, dev .. ": unique")
+    t.is(inverse, map(v, function(a) return rank[a] end), dev .. ": inverse")
+    t.is(counts, count, dev .. ": counts")
+    t.is(select("#", x:unique()), 1, dev .. ": unique alone gives one tensor")
+    local _, inv2 = x:reshape(30, 100):unique{return_inverse = true}
+    t.is(inv2.shape, {30, 100}, dev .. ": the inverse has x's shape")
+    local _, only_counts = x:unique{return_counts = true}
+    t.is(only_counts, count, dev .. ": counts without inverse")
+    t.is(g.tensor({1.5, nan, 1.5, nan, -0.0, 0.0}):to(dev):unique(), {0, 1.5, nan, nan}, dev .. ": each NaN is one of its own")
+    local c, inv, n = g.tensor({1, 1, 2, 2, 2, 1}):to(dev):unique_consecutive{return_inverse = true, return_counts = true}
+    t.is(c, {1, 2, 1}, dev .. ": unique_consecutive")
+    t.is(inv, {1, 1, 2, 2, 2, 3}, dev .. ": … its inverse")
+    t.is(n, {2, 3, 1}, dev .. ": … its counts")
+    t.is(g.zeros(0, {device = dev}):unique().shape, {0}, dev .. ": unique of nothing")
+end
+
+local function extremes(dev)
+    local x = g.tensor({{3, 1, 2}, {1, 5, 5}}):to(dev)
+    t.is(x:argmax():item(), 5, dev .. ": argmax of all")
+    t.is(x:argmin():item(), 2, dev .. ": argmin of all: the first")
+    t.is(x:argmax(2), {1, 2}, dev .. ": argmax along dim 2")
+    t.is(x:argmax(1), {1, 2, 2}, dev .. ": argmax along dim 1")
+    t.is(x:argmax(1, true), {{1, 2, 2}}, dev .. ": … keepdim")
+    t.is(x:transpose(1, 2):argmax(1), {1, 2}, dev .. ": … transposed")
+    local v, i = x:max(2)
+    t.is(v, {3, 5}, dev .. ": max along dim 2")
+    t.is(i, {1, 2}, dev .. ": … and where")
+    v, i = x:min{dim = 1}
+    t.is(v, {1, 1, 2}, dev .. ": min along dim 1")
+    t.is(i, {2, 1, 1}, dev .. ": … and where")
+    t.is(x:max():item(), 5, dev .. ": max of all")
+    t.is(x:min():item(), 1, dev .. ": min of all")
+    t.is(x:max(x:neg() + 4), {{3, 3, 2}, {3, 5, 5}}, dev .. ": max of two tensors")
+    t.is(g.tensor({1, nan, 7, nan}):to(dev):argmax():item(), 2, dev .. ": the first NaN is the largest")
+    t.is(g.tensor({1, nan, -7}):to(dev):argmin():item(), 2, dev .. ": … and the smallest")
+    for _, dtype in ipairs {"f32", "bf16", "i16", "u8", "i64"} do
+        local n = 40
+        local rows = {}
+        for r = 1, n do rows[r] = line(n, dtype, 60) end
+        local y = g.tensor(rows, {dtype = dtype}):to(dev)
+        local along1, along2 = {}, {}
+        for r = 1, n do
+            local b1, b2 = 1, 1
+            for c = 2, n do
+                if rows[r][c] > rows[r][b2] then b2 = c end
+                if rows[c][r] > rows[b1][r] then b1 = c end
+            end
+            along1[r], along2[r] = b1, b2
+        end
+        t.is(y:argmax(1), along1, dev .. ": argmax along dim 1 of " .. dtype)
+        t.is(y:argmax(2), along2, dev .. ": argmax along dim 2 of " .. dtype)
+    end
+    local long = g.zeros(300000, {device = dev})
+    long[123457], long[299999] = 2, 2
+    t.is(long:argmax():item(), 123457, dev .. ": a long line: the first of equals")
+    long[200001] = nan
+    t.is(long:argmax():item(), 200001, dev .. ": a long line: NaN")
+    t.error(function() g.zeros(0, {device = dev}):argmax() end, "argmax: no elements", dev .. ": argmax of nothing")
+    t.error(function() g.zeros(2, 0, {device = dev}):max(2) end, "max: no elements", dev .. ": max of nothing")
+end
+
+local function scans(dev)
+    local x = g.tensor({{3, 1, 2}, {1, 5, 5}}, {dtype = "i32"}):to(dev)
+    t.is(x:cumsum(2), {{3, 4, 6}, {1, 6, 11}}, dev .. ": cumsum along dim 2")
+    t.is(x:cumsum(1), {{3, 1, 2}, {4, 6, 7}}, dev .. ": cumsum along dim 1")
+    t.is(x:cumsum(1).dtype, "i64", dev .. ": integers are summed in i64")
+    t.is(x:cumsum(2, {dtype = "f32"}).dtype, "f32", dev .. ": … unless a dtype is given")
+    local wide = g.ones(5, 300, {device = dev}):cumsum(1)
+    t.is(wide[5]:sum():item(), 1500, dev .. ": columns")
+    local long = g.ones(200000, {device = dev}):cumsum(1)
+    t.is(long[200000]:item(), 200000, dev .. ": a long line")
+    t.is(long[65537]:item(), 65537, dev .. ": … inside")
+    t.is(g.full({3}, 0.1, {device = dev, dtype = "f64"}):cumsum(1), {0.1, 0.1 + 0.1, 0.1 + 0.1 + 0.1}, dev .. ": f64")
+    t.is(x:flip(2), {{2, 1, 3}, {5, 5, 1}}, dev .. ": flip")
+    t.is(x:flip{1, 2}, {{5, 5, 1}, {2, 1, 3}}, dev .. ": flip of two dims")
+    t.is(g.ones(3, 4, {device = dev}):tril(), {{1, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 0}}, dev .. ": tril")
+    t.is(g.ones(3, 4, {device = dev}):triu(1), {{0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}}, dev .. ": triu")
+    local m = g.ones(2, 2, 2, {device = dev})
+    m:triu_(-5):tril_()
+    t.is(m, {{{1, 0}, {1, 1}}, {{1, 0}, {1, 1}}}, dev .. ": in place, of a batch")
+    t.is(x:repeat_interleave(2, 2), {{3, 3, 1, 1, 2, 2}, {1, 1, 5, 5, 5, 5}}, dev .. ": repeat_interleave")
+    t.is(x:repeat_interleave(2), {3, 3, 1, 1, 2, 2, 1, 1, 5, 5, 5, 5}, dev .. ": … of all")
+    t.is(x:repeat_interleave(g.tensor({2, 0, 1}, {dtype = "i64"}):to(dev), 2), {{3, 3, 2}, {1, 1, 5}}, dev .. ": … by a tensor")
+    t.is(x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1, {output_size = 3}), {{3, 1, 2}, {1, 5, 5}, {1, 5, 5}}, dev .. ": … of known size")
+    t.error(function() x:repeat_interleave(-1) end, "repeats is %-1", dev .. ": negative repeats")
+    t.error(function() x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1, {output_size = 4}):tolist() end, "do not add up", dev .. ": a wrong size")
+    t.is(g.tensor({{0, 1}, {2, 0}}):to(dev):nonzero(), {{1, 2}, {2, 1}}, dev .. ": nonzero")
+    t.is(g.tensor({0.25, 0, -0.0, nan}, {dtype = "f16"}):to(dev):count_nonzero():item(), 2, dev .. ": count_nonzero of f16")
+end
+
+for _, dev in ipairs {"cpu", "sim"} do
+    sorting(dev)
+    distinct(dev)
+    extremes(dev)
+    scans(dev)
+end
+t.done()

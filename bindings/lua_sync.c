@@ -10,6 +10,7 @@
 #include "profile/sync.h"
 
 #define SCOPE "gpush.sync.scope"
+#define ASIDE "gpush.sync.aside"
 
 static const char *const mode_names[] = {"off", "warn", "error", NULL};
 
@@ -284,6 +285,38 @@ static int l_reset(lua_State *L) {
     return 0;
 }
 
+/* ---- the self-test ---- */
+
+typedef struct aside {
+    gp_sync_aside state;
+    bool held;
+} aside;
+
+static int l_aside_close(lua_State *L) {
+    aside *a = luaL_checkudata(L, 1, ASIDE);
+    if (a->held) gp_sync_restore(&a->state);
+    a->held = false;
+    return 0;
+}
+
+/* sync.selftest([device]): runs scripts/selftest.lua with the module and the device's name, on books and a mode of its own. */
+static int l_selftest(lua_State *L) {
+    const char *device = luaL_optstring(L, 1, "gpu");
+    aside *a = lua_newuserdatauv(L, sizeof *a, 0);
+    a->held = false;
+    luaL_setmetatable(L, ASIDE);
+    lua_toclose(L, -1);
+    lua_pushfstring(L, "%s/selftest.lua", gp_scripts_dir());
+    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
+    gp_lua_enter(L);
+    if (!gp_sync_put_aside(&a->state)) return gp_lua_raise(L);
+    a->held = true;
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushstring(L, device);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
 void gp_lua_open_sync(lua_State *L) {
     static const luaL_Reg functions[] = {{"allow", l_allow}, {"budget", l_budget}, {"events", l_events}, {"lines", l_lines},
                                          {"report", l_report}, {"reset", l_reset}, {NULL, NULL}};
@@ -293,8 +326,14 @@ void gp_lua_open_sync(lua_State *L) {
     gp_scope_active = active;
     luaL_newmetatable(L, SCOPE);
     luaL_setfuncs(L, scopes, 0);
-    lua_pop(L, 1);
+    luaL_newmetatable(L, ASIDE);
+    lua_pushcfunction(L, l_aside_close);
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 2);
     luaL_newlib(L, functions);
+    lua_pushvalue(L, -2);
+    lua_pushcclosure(L, l_selftest, 1);
+    lua_setfield(L, -2, "selftest");
     luaL_newlib(L, meta);
     lua_pushliteral(L, "sync");
     lua_setfield(L, -2, "__name");

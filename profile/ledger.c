@@ -8,11 +8,13 @@
 #include "profile/intern.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static gp_sync_line *lines;
-static int nlines, room;
-static int *slots; /* hash table of 1 + index into lines, 2 * room of them; 0: free */
-static gp_sync_event *events; /* a ring */
-static uint64_t nevents;
+static struct gp_ledger {
+    gp_sync_line *lines;
+    int nlines, room;
+    int *slots;            /* hash table of 1 + index into lines, 2 * room of them; 0: free */
+    gp_sync_event *events; /* a ring */
+    uint64_t nevents;
+} book;
 
 /* Streams that a wait has left without work. */
 static struct {
@@ -43,9 +45,9 @@ static bool same(const gp_sync_line *l, const gp_sync_event *e) {
 }
 
 static int *slot(const gp_sync_event *e) {
-    size_t mask = (size_t)room * 2 - 1, at = hash(e) & mask;
-    while (slots[at] && !same(&lines[slots[at] - 1], e)) at = (at + 1) & mask;
-    return &slots[at];
+    size_t mask = (size_t)book.room * 2 - 1, at = hash(e) & mask;
+    while (book.slots[at] && !same(&book.lines[book.slots[at] - 1], e)) at = (at + 1) & mask;
+    return &book.slots[at];
 }
 
 static gp_sync_event key_of(const gp_sync_line *l) {
@@ -53,16 +55,16 @@ static gp_sync_event key_of(const gp_sync_line *l) {
 }
 
 static bool grow(void) {
-    int n = room ? room * 2 : 64;
-    gp_sync_line *more = realloc(lines, (size_t)n * sizeof *lines);
-    if (more) lines = more;
+    int n = book.room ? book.room * 2 : 64;
+    gp_sync_line *more = realloc(book.lines, (size_t)n * sizeof *more);
+    if (more) book.lines = more;
     int *table = more ? calloc((size_t)n * 2, sizeof *table) : NULL;
     if (!table) return false;
-    free(slots);
-    slots = table;
-    room = n;
-    for (int i = 0; i < nlines; i++) {
-        gp_sync_event key = key_of(&lines[i]);
+    free(book.slots);
+    book.slots = table;
+    book.room = n;
+    for (int i = 0; i < book.nlines; i++) {
+        gp_sync_event key = key_of(&book.lines[i]);
         *slot(&key) = i + 1;
     }
     return true;
@@ -70,22 +72,22 @@ static bool grow(void) {
 
 /* The line of e, made when new; -1: no memory. */
 static int line_of(const gp_sync_event *e) {
-    if (nlines == room && !grow()) return -1;
+    if (book.nlines == book.room && !grow()) return -1;
     int *s = slot(e);
     if (!*s) {
-        lines[nlines] = (gp_sync_line){.file = e->file, .line = e->line, .why = e->why, .what = e->what, .reason = e->reason};
-        *s = ++nlines;
+        book.lines[book.nlines] = (gp_sync_line){.file = e->file, .line = e->line, .why = e->why, .what = e->what, .reason = e->reason};
+        *s = ++book.nlines;
     }
     return *s - 1;
 }
 
 static void keep(const gp_sync_event *e) {
-    if (!events) events = calloc(GP_SYNC_EVENTS, sizeof *events);
-    if (events) events[nevents % GP_SYNC_EVENTS] = *e;
-    nevents++;
+    if (!book.events) book.events = calloc(GP_SYNC_EVENTS, sizeof *book.events);
+    if (book.events) book.events[book.nevents % GP_SYNC_EVENTS] = *e;
+    book.nevents++;
 }
 
-static void book(gp_sync_line *l, const gp_sync_event *e, bool warned) {
+static void enter(gp_sync_line *l, const gp_sync_event *e, bool warned) {
     uint64_t ns = e->t1 - e->t0;
     memcpy(l->device, e->device, sizeof l->device);
     l->advice = e->advice;
@@ -104,8 +106,8 @@ bool gp_ledger_add(const gp_sync_event *e, bool warned, gp_sync_line *line) {
     pthread_mutex_lock(&lock);
     keep(e);
     int i = line_of(e);
-    if (i >= 0) book(&lines[i], e, warned);
-    if (i >= 0 && line) *line = lines[i];
+    if (i >= 0) enter(&book.lines[i], e, warned);
+    if (i >= 0 && line) *line = book.lines[i];
     pthread_mutex_unlock(&lock);
     return i >= 0;
 }
@@ -129,7 +131,7 @@ void gp_ledger_busy(gp_stream *s, uint64_t ns) {
     for (int at = 0; at < nidle; at++) {
         if (idle[at].stream != s) continue;
         uint64_t gap = ns - idle[at].since;
-        lines[idle[at].line].idle_ns += gap < idle[at].at_most ? gap : idle[at].at_most;
+        book.lines[idle[at].line].idle_ns += gap < idle[at].at_most ? gap : idle[at].at_most;
         idle[at] = idle[--nidle];
         break;
     }
@@ -140,29 +142,46 @@ void gp_ledger_busy(gp_stream *s, uint64_t ns) {
 gp_sync_line *gp_sync_lines(int *n) {
     gp_sync_line *out = NULL;
     pthread_mutex_lock(&lock);
-    if (nlines) out = malloc((size_t)nlines * sizeof *out);
-    *n = out ? nlines : 0;
-    if (out) memcpy(out, lines, (size_t)nlines * sizeof *out);
+    if (book.nlines) out = malloc((size_t)book.nlines * sizeof *out);
+    *n = out ? book.nlines : 0;
+    if (out) memcpy(out, book.lines, (size_t)book.nlines * sizeof *out);
     pthread_mutex_unlock(&lock);
     return out;
 }
 
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost) {
     pthread_mutex_lock(&lock);
-    uint64_t have = !events ? 0 : nevents < GP_SYNC_EVENTS ? nevents : GP_SYNC_EVENTS;
+    uint64_t have = !book.events ? 0 : book.nevents < GP_SYNC_EVENTS ? book.nevents : GP_SYNC_EVENTS;
     gp_sync_event *out = have ? malloc(have * sizeof *out) : NULL;
     *n = out ? (int)have : 0;
-    *lost = nevents - (uint64_t)*n;
-    for (int i = 0; i < *n; i++) out[i] = events[(nevents - have + (uint64_t)i) % GP_SYNC_EVENTS];
+    *lost = book.nevents - (uint64_t)*n;
+    for (int i = 0; i < *n; i++) out[i] = book.events[(book.nevents - have + (uint64_t)i) % GP_SYNC_EVENTS];
     pthread_mutex_unlock(&lock);
     return out;
 }
 
 void gp_sync_reset(void) {
     pthread_mutex_lock(&lock);
-    nlines = nidle = 0;
-    nevents = 0;
-    if (slots) memset(slots, 0, (size_t)room * 2 * sizeof *slots);
+    book.nlines = nidle = 0;
+    book.nevents = 0;
+    if (book.slots) memset(book.slots, 0, (size_t)book.room * 2 * sizeof *book.slots);
     atomic_store(&gp_hook.launch, NULL);
     pthread_mutex_unlock(&lock);
+}
+
+gp_ledger *gp_ledger_exchange(gp_ledger *by) {
+    gp_ledger *was = by ? by : malloc(sizeof *was);
+    if (!was) return NULL;
+    pthread_mutex_lock(&lock);
+    gp_ledger now = book;
+    book = by ? *by : (gp_ledger){0};
+    nidle = 0;
+    pthread_mutex_unlock(&lock);
+    *was = now;
+    if (!by) return was;
+    free(now.lines);
+    free(now.slots);
+    free(now.events);
+    free(by);
+    return NULL;
 }

@@ -86,6 +86,22 @@ static void charge_budgets(const gp_sync_event *e) {
         if (!s->reason && e->t1 - e->t0 > s->stall_ns && holds(s)) charge(s, e);
 }
 
+bool gp_sync_put_aside(gp_sync_aside *a) {
+    *a = (gp_sync_aside){.scopes = me.scopes, .mode = gp_sync_get_mode(), .quiet = me.quiet};
+    a->ledger = gp_ledger_exchange(NULL);
+    if (!a->ledger) return gp_fail("sync: out of memory");
+    me.scopes = NULL;
+    me.quiet = 0;
+    return true;
+}
+
+void gp_sync_restore(gp_sync_aside *a) {
+    gp_ledger_exchange(a->ledger);
+    me.scopes = a->scopes;
+    me.quiet = a->quiet;
+    gp_sync_set_mode(a->mode);
+}
+
 /* ---- text ---- */
 
 char *gp_time_text(double ns, char *buf, size_t n) {

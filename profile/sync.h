@@ -58,6 +58,16 @@ gp_sync_line *gp_sync_lines(int *n);
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost);
 void gp_sync_reset(void);
 
+/* For the self-test: puts the ledger, the mode and this thread's scopes aside and starts with none; restore puts them back. Not to be nested. */
+typedef struct gp_sync_aside {
+    struct gp_ledger *ledger;
+    struct gp_scope *scopes;
+    gp_sync_mode mode;
+    int quiet;
+} gp_sync_aside;
+bool gp_sync_put_aside(gp_sync_aside *a);
+void gp_sync_restore(gp_sync_aside *a);
+
 /* Scopes: of one thread, innermost first; memory is the caller's. */
 enum { GP_SCOPE_LINES = 8 };
 typedef struct gp_scope {

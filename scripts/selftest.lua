@@ -1,0 +1,159 @@
+--!plain
+-- sync.selftest(): provokes every kind of wait on a device and tells which were caught, and that nothing else is reported.
+local gpush, device = ...
+local sync = gpush.sync
+
+-- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c a vector on the host; g the module.
+local function prepare()
+    local x = gpush.arange(1, 64, { device = device, dtype = "f32" })
+    return {
+        g = gpush, d = device, x = x, c = gpush.arange(1, 64, { dtype = "f32" }), m = x:gt(32),
+        t = gpush.full({}, 3, { device = device, dtype = "i64" }),
+        idx = gpush.arange(1, 4, { device = device, dtype = "i64" }),
+    }
+end
+
+-- Does this state's load give text tensor syntax? Only then do `if t` and a == b ask the tensor.
+local syntax = load("local t = ...; if t then return false end; return true")(gpush.full({}, 0))
+
+-- kind, why the wait is, the Lua text that must wait. `syntax`: only where tensor syntax is; `quiet`: not run for real, as it would print.
+local waits = {
+    { "item",        "item",   "x:sum():item()" },
+    { "tolist",      "tolist", "x:tolist()" },
+    { "print",       "print",  "print(x)",                    quiet = true },
+    { "print",       "print",  "tostring(x)" },
+    { "print",       "print",  "('%s'):format(x)" },
+    { "if",          "branch", "if t then end",               syntax = true },
+    { "elseif",      "branch", "if false then elseif t then end", syntax = true },
+    { "while",       "branch", "while t do break end",        syntax = true },
+    { "until",       "branch", "repeat until t",              syntax = true },
+    { "not",         "branch", "local v = not t",             syntax = true },
+    { "and",         "branch", "local v = t and 1",           syntax = true },
+    { "or",          "branch", "local v = t or 1",            syntax = true },
+    { "and in if",   "branch", "if t and true then end",      syntax = true },
+    { "or in if",    "branch", "if false or t then end",      syntax = true },
+    { "not in if",   "branch", "if not t then end",           syntax = true },
+    { "condition <", "branch", "if t < 1 then end" },
+    { "condition >=", "branch", "if 1 >= t then end" },
+    { "condition ==", "branch", "if t == 1 then end",         syntax = true },
+    { "condition ~=", "branch", "if t ~= 1 then end",         syntax = true },
+    { "condition while", "branch", "while t < 0 do end" },
+    { "condition until", "branch", "repeat until t > 0" },
+    { "number: for",    "item", "for i = 1, t do end",        syntax = true },
+    { "number: math",   "item", "math.floor(t)",              syntax = true },
+    { "number: max",    "item", "math.max(1, t)",             syntax = true },
+    { "number: format", "item", "string.format('%d', t)",     syntax = true },
+    { "number: argument", "item", "x:narrow(1, t, 2)" },
+    { "shape: nonzero",  "shape", "x:nonzero()" },
+    { "shape: masked_select", "shape", "x:masked_select(m)" },
+    { "shape: x[mask]",  "shape", "local v = x[m]" },
+    { "shape: unique",   "shape", "x:unique()" },
+    { "shape: repeat_interleave", "shape", "x['1:4']:repeat_interleave(idx)" },
+    { "copy: to the host", "copy", "x:to('cpu')" },
+    { "copy: to the device", "copy", "c:to(d)" },
+    { "copy: tensor()",  "copy", "g.tensor({1, 2, 3}, {device = d})" },
+    { "copy: copy_ in",  "copy", "x:copy_(c)" },
+    { "copy: copy_ out", "copy", "c:copy_(x)" },
+    { "index: x[t]",     "index", "local v = x[t]" },
+    { "index: bound",    "index", "local v = x[{ {1, t} }]" },
+    { "allocator: empty_cache", "alloc", "g.empty_cache(d)" },
+    { "allocator: out of memory", "alloc", "g.empty({g.memory(d).limit // 4 + 1}, {device = d, dtype = 'f32'})", fails = "out of memory" },
+}
+
+-- What must not be reported.
+local free = {
+    { "elementwise",     "local y = (x * 2 + 1):exp()" },
+    { "reduction",       "local y = x:sum()" },
+    { "in place",        "x:add_(1)" },
+    { "matmul",          "local y = x:reshape(8, 8):matmul(x:reshape(8, 8))" },
+    { "comparison as a value", "local y = x:gt(3)" },
+    { "views",           "local y = x['1:4']; y = x:reshape(8, 8); y = x[1]" },
+    { "assigning a number", "x[1] = 0; x['1:4'] = 1" },
+    { "masked assignment", "x[m] = 0" },
+    { "where",           "local y = g.where(m, x, x * 2)" },
+    { "index tensor",    "local y = x[idx]" },
+    { "shape, dtype, #", "local a, b, e = x.shape, x.dtype, #x" },
+    { "making",          "local y = g.zeros({8}, {device = d})" },
+    { "another stream",  "local s = g.stream(d); s:use(function() local y = x * 2 end)" },
+    { "item of the host's", "local y = c:sum():item()" },
+    { "text of the host's", "local y = tostring(c)" },
+    { "branch on the host's", "if c:sum() > 0 then end" },
+    { "tolist of the host's", "local y = c:tolist()" },
+}
+
+local names = { "g", "d", "x", "c", "m", "t", "idx" }
+local function compile(text)
+    local f = assert(load("local " .. table.concat(names, ", ") .. " = ...; " .. text, "=selftest"))
+    return function(env)
+        local args = {}
+        for i, name in ipairs(names) do args[i] = env[name] end
+        return pcall(f, table.unpack(args, 1, #names))
+    end
+end
+
+-- Keeps the device at work for a while, so that there is something to wait for.
+local function keep_busy()
+    local y = gpush.full({ 256, 1024 }, 1, { device = device, dtype = "f32" })
+    for _ = 1, 8 do y = y + 1 end
+end
+
+-- Runs the text in mode; returns pcall's results and the events it left.
+local function try(text, mode)
+    sync.mode = "off"
+    local run, env = compile(text), prepare()
+    gpush.synchronize()
+    keep_busy()
+    sync.reset()
+    sync.mode = mode
+    local ok, err = run(env)
+    sync.mode = "off"
+    return ok, tostring(err), sync.events()
+end
+
+-- The reason why the case was missed, or nil.
+local function missed(case)
+    local ok, err, events = try(case[3], "error")
+    if ok then return "error mode let it wait" end
+    if not err:find("would wait on", 1, true) then return err end
+    if not err:find("selftest:1:", 1, true) then return "its line is not named: " .. err end
+    if #events == 0 or not events[#events].refused or events[#events].why ~= case[2] then return "the refusal is not in the ledger" end
+    if case.quiet then return nil end
+    ok, err, events = try(case[3], "off")
+    if not ok and not (case.fails and err:find(case.fails, 1, true)) then return err end
+    for _, e in ipairs(events) do
+        if e.why == case[2] and not e.refused and e.file == "selftest" then return nil end
+    end
+    return "the wait is not in the ledger"
+end
+
+local function false_alarm(case)
+    local ok, err = try(case[2], "error")
+    if not ok then return err end
+    local _, _, events = try(case[2], "off")
+    for _, e in ipairs(events) do
+        if e.watched then return e.what .. " was recorded as a wait" end
+    end
+end
+
+local all, counts = true, { caught = 0, missed = 0, quiet = 0, ["false alarm"] = 0, skipped = 0 }
+local function tell(verdict, name, text, why)
+    counts[verdict] = counts[verdict] + 1
+    all = all and not (verdict == "missed" or verdict == "false alarm")
+    print(string.format("%-11s  %-25s  %s%s", verdict, name, text, why and "  -- " .. why or ""))
+end
+
+for _, case in ipairs(waits) do
+    if case.syntax and not syntax then
+        tell("skipped", case[1], case[3], "needs tensor syntax")
+    else
+        local why = missed(case)
+        tell(why and "missed" or "caught", case[1], case[3], why)
+    end
+end
+for _, case in ipairs(free) do
+    local why = false_alarm(case)
+    tell(why and "false alarm" or "quiet", case[1], case[2], why)
+end
+gpush.synchronize()
+print(string.format("%d caught, %d missed, %d false alarms on %s", counts.caught, counts.missed, counts["false alarm"], device))
+return all

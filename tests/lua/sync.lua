@@ -1,0 +1,161 @@
+-- The sync debugger: warnings, error mode, scopes, ledger, report, self-test.
+local t = require "tap"
+local sync = sync
+local dev = "gpu"
+
+local function busy() -- something to wait for
+    local y = full({ 256, 1024 }, 1, { device = dev, dtype = "f32" })
+    for _ = 1, 8 do y = y + 1 end
+    return y
+end
+local function total(why)
+    local n = 0
+    for _, l in ipairs(sync.lines()) do
+        if not why or l.why == why then n = n + l.times end
+    end
+    return n
+end
+
+-- What a child prints on its standard error.
+local function stderr_of(text)
+    local name = os.tmpname()
+    local f = assert(io.open(name, "w"))
+    f:write(text)
+    f:close()
+    local p = io.popen(string.format("%s %s 2>&1 >/dev/null", arg[-1], name))
+    local out = p:read("a")
+    p:close()
+    os.remove(name)
+    return (out:gsub(name:gsub("%p", "%%%0"), "CHILD"))
+end
+
+-- ---- warnings ----
+local head = [[
+local x = full({256, 256}, 1, {device = "gpu", dtype = "f32"})
+sync.warn = true
+]]
+local out = stderr_of(head .. [[
+for i = 1, 5 do x = x + 1 end
+local s = x:sum()
+local v = s:item()
+]])
+local pattern = "^CHILD:5: item waited [%d.]+ [mun]?s on sim:0 for (%d+) queued ops? %(last: sum, CHILD:4%); [^\n]+\n$"
+t.ok(out:find(pattern), "a warning is one line: where, what, how long, for what, and what to write instead")
+if not out:find(pattern) then io.stderr:write("# ", out) end
+t.is(stderr_of(head .. "x = x + 1; local y = x:sum(); local z = x['1:4']; local n = #x"), "", "what does not wait is not warned about")
+t.is(stderr_of(head:gsub("sync.warn = true", "") .. "local v = x:sum():item()"), "", "nothing is said unless asked")
+t.is(stderr_of(head .. "local v = x:to('cpu'):sum():item()"):match("^CHILD:3: (%w+) waited"), "to", "a blocking copy is told of")
+t.is(select(2, stderr_of(head .. "for i = 1, 120 do local v = x[1][1]:item() end"):gsub("\n", "\n")), 3,
+    "a line in a loop is told of at its 1st, 10th and 100th wait")
+t.ok(stderr_of(head .. "for i = 1, 10 do local v = x[1][1]:item() end"):find("%[10 times, [%d.]+ [mun]?s in all%]\n$"), "with how often and how long")
+t.is(stderr_of(head .. "do local _ <close> = sync.allow 'log' ; local v = x:sum():item() end"), "", "allowed waits are not warned about")
+t.is(stderr_of(head .. "synchronize()"), "", "nor what was asked for")
+t.ok(stderr_of(head .. "if x:sum() > 0 then end"):find("CHILD:3: branch waited"), "a condition is told of")
+
+-- ---- error mode ----
+local x = busy()
+sync.mode = "error"
+t.error(function() return x:sum():item() end, "^[^\n]*sync%.lua:%d+: item would wait on sim:0 for %d+ queued ops? %(last: sum, [^\n]*sync%.lua:%d+%); .+",
+    "error mode refuses, in the same form")
+t.error(function() return x:to("cpu") end, "to would wait", "a copy")
+t.error(function() return tostring(x) end, "would wait", "tostring")
+t.error(function() if x:sum() == 1 then return end end, "would wait", "a comparison")
+local c = full({ 3 }, 7, { dtype = "f32" })
+t.is(c:tolist(), { 7, 7, 7 }, "the host's tensors can be read")
+local y = x:sum()
+sync.mode = "off"
+t.is(y:item(), 256 * 1024 * 9, "after a refusal everything is usable")
+t.is(x:sum():item(), 256 * 1024 * 9, "and the tensors are as they were")
+
+-- ---- scopes ----
+sync.mode = "error"
+t.is(sync.allow("test", function(a) return a + x:sum():item() end, 1), 256 * 1024 * 9 + 1, "allow as a function passes arguments and results")
+do
+    local _ <close> = sync.allow "test"
+    t.ok(pcall(function() return x:sum():item() end), "allow as a scope")
+end
+t.ok(not pcall(function() return x:sum():item() end), "ends with its block")
+pcall(function()
+    local _ <close> = sync.allow "test"
+    error "out of it"
+end)
+t.ok(not pcall(function() return x:sum():item() end), "also on an error")
+local co = coroutine.wrap(function()
+    local _ <close> = sync.allow "coroutine"
+    local first = x:sum():item()
+    coroutine.yield(first)
+    return x:sum():item()
+end)
+t.is(co(), 256 * 1024 * 9, "a coroutine's scope holds in it")
+t.ok(not pcall(function() return x:sum():item() end), "not outside while it is suspended")
+t.is(co(), 256 * 1024 * 9, "and again when it runs on")
+do
+    local _ <close> = sync.allow "outer"
+    t.ok(coroutine.wrap(function() return pcall(function() return x:sum():item() end) end)(), "a scope holds in the coroutines it resumes")
+end
+t.is(sync.mode, "error", "scopes leave the mode alone")
+sync.mode = "off"
+
+t.error(function() local _ <close> = sync.budget { max = 1 } ; local a, b = x:sum():item(), x:sum():item() end,
+    "sync.lua:%d+: sync.budget: the host waited 2 times, at most 1 allowed, [^\n]*: [^\n]*sync.lua:%d+ item x2", "a budget raises at its end and names the lines")
+t.ok(pcall(function() local _ <close> = sync.budget { max = 2 } ; local a, b = x:sum():item(), x:sum():item() end), "a kept budget says nothing")
+t.ok(pcall(sync.budget, { stall = "10s" }, function() return x:sum():item() end), "waits shorter than stall are free")
+t.ok(not pcall(sync.budget, { stall = "1ns" }, function() return x:sum():item() end), "longer ones are not")
+t.ok(pcall(sync.budget, {}, function() local _ <close> = sync.allow "r" ; return x:sum():item() end), "allowed ones are free")
+t.is(select(2, pcall(sync.budget, {}, function() x:sum():item() ; error("mine", 0) end)), "mine", "an error on its way out is not replaced")
+t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2, "a budget's function form passes arguments and results")
+
+-- ---- the ledger ----
+sync.reset()
+t.is(#sync.lines(), 0, "reset forgets")
+for _ = 1, 3 do x = x + 1 ; local v = x:sum():item() end
+do local _ <close> = sync.allow "reason" ; local v = x:sum():item() end
+local lines = sync.lines()
+t.is(#lines, 2, "one entry per line and reason")
+t.is({ lines[1].times, lines[1].why, lines[1].what, lines[1].device }, { 3, "item", "item", "sim:0" }, "times, why, what and where")
+t.ok(lines[1].wait > 0 and lines[1].longest <= lines[1].wait and lines[1].idle <= lines[1].wait, "host wait, longest, idle")
+t.ok(lines[1].drained >= 1, "device work drained")
+t.is(lines[2].reason, "reason", "allowed waits are kept with their reason")
+local e = sync.events()
+t.is(#e, 4, "each wait is an event")
+t.is({ e[1].why, e[1].last_op, e[1].line == lines[1].line, e[1].refused }, { "item", "sum", true, false }, "with what was queued")
+local text = sync.report { print = false }
+t.ok(text:find("sync%.lua:" .. lines[1].line .. "%s+item%s+3%s") and text:find("allowed: reason", 1, true) and text:find("0%-d tensor"),
+    "the report has a row per line with what to write instead")
+sync.reset()
+synchronize() ; busy() ; synchronize()
+t.is(sync.lines()[1].why, "explicit", "synchronize is in the ledger as explicit")
+sync.reset()
+local z = full({ 16 }, 1, { device = dev }) ; local w = (z + 1):sum() ; w = z["1:3"]
+t.is(#sync.lines(), 0, "what does not wait leaves nothing")
+for i = 1, 3000 do z = z + 1 end
+t.is(total(), total "queue", "a full launch queue is no more than recorded")
+sync.mode = "error"
+for i = 1, 3000 do z = z + 1 end
+t.ok(true, "and never refused")
+sync.mode = "off"
+
+-- ---- bad input ----
+t.error(function() sync.mode = "loud" end, "sync.mode: expected \"off\", \"warn\" or \"error\", got loud", "a mode that is none")
+t.error(function() sync.warn = 1 end, "sync.warn: expected true or false, got number", "warn")
+t.error(function() sync.wran = true end, "no field \"wran\"", "a field that is none")
+t.error(function() sync.allow() end, "expected a reason", "allow without a reason")
+t.error(function() sync.allow("x", 3) end, "expected a function, got number", "allow of no function")
+t.error(function() sync.budget { most = 1 } end, "unknown field \"most\"", "a budget's field")
+t.error(function() sync.budget { max = -1 } end, "max: expected a number of waits, got %-1", "a budget's max")
+t.error(function() sync.budget { stall = "soon" } end, "expected seconds or a time such as \"50us\", got soon", "a budget's stall")
+t.is({ sync.mode, sync.warn }, { "off", false }, "and the mode is as it was")
+sync.warn = true
+t.is(sync.mode, "warn", "warn = true is the mode warn")
+sync.warn = false
+t.is(sync.mode, "off", "and false is off")
+
+-- ---- the self-test ----
+sync.mode = "warn"
+sync.reset()
+local ok = sync.selftest(dev)
+t.ok(ok, "the self-test catches every class on " .. dev)
+t.is({ sync.mode, #sync.lines() }, { "warn", 0 }, "and leaves mode and ledger alone")
+sync.mode = "off"
+t.ok(not sync.selftest "cpu", "where nothing waits it says that it caught nothing")
+t.done()

@@ -231,7 +231,23 @@ static int l_copy_(lua_State *L) {
     return 1;
 }
 
+/* x:pin_memory(): a copy in host memory that a device copies from while the host goes on; x itself if it is there already. */
+static int l_pin_memory(lua_State *L) {
+    gp_tensor *x = gp_lua_check(L, 1, "pin_memory");
+    if (x->storage->dev != gp_device_cpu()) return luaL_error(L, "pin_memory: the tensor is on %s; only host memory can be pinned", x->storage->dev->name);
+    if (x->storage->pinned) return lua_settop(L, 1), 1;
+    l_clone(L);
+    gp_lua_totensor(L, -1)->storage->pinned = true;
+    return 1;
+}
+
+static int l_is_pinned(lua_State *L) {
+    lua_pushboolean(L, gp_lua_check(L, 1, "is_pinned")->storage->pinned);
+    return 1;
+}
+
 static const luaL_Reg methods[] = {
+    {"pin_memory", l_pin_memory}, {"is_pinned", l_is_pinned},
     {"item", l_item}, {"size", l_size}, {"stride", l_stride}, {"dim", l_dim}, {"numel", l_numel}, {"nelement", l_numel},
     {"element_size", l_element_size}, {"is_contiguous", l_is_contiguous}, {"shares_storage", l_shares_storage}, {"to", l_to},
     {"clone", l_clone}, {"copy_", l_copy_}, {NULL, NULL},

@@ -206,6 +206,7 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
     st->stream = s;
     st->klass = klass;
     st->other = 0;
+    st->writer = NULL;
     st->version = 0;
     tell(s->dev, (int64_t)st->bytes);
     return st;

@@ -34,6 +34,7 @@ struct gp_stream {
     const struct gp_op *last_op; /* the last op queued and its source line, for reports; file may be NULL */
     const char *last_file;
     int last_line;
+    uint64_t follows[64];        /* by index: how much of another stream's queue comes before what is queued here now */
     _Atomic bool failed;         /* an asynchronous error waits in `error` */
     char error[512];             /* text; written by the worker before `failed` is set */
 };

@@ -6,6 +6,7 @@
 
 #include "tensor/alloc.h"
 #include "tensor/infer.h"
+#include "tensor/order.h"
 #include "tensor/overlap.h"
 
 /* What the words in the types column of ops.def mean. */
@@ -87,7 +88,7 @@ static bool make_outputs(gp_call *c, const gp_meta *m) {
         if (!check_into(c, m)) return false;
         c->out[c->nout++] = gp_tensor_ref(c->into);
         c->into->storage->version++;
-        return true;
+        return gp_order_host_write(c->into->storage, c->op->name);
     }
     for (int i = 0; i < m->n; i++)
         if (!(c->out[c->nout] = gp_tensor_new(m->dev, m->out[i].dtype, &m->out[i].shape))) return false;
@@ -95,15 +96,31 @@ static bool make_outputs(gp_call *c, const gp_meta *m) {
     return true;
 }
 
-/* Storages of other streams' making are noted, so that freeing them waits for this work. */
-static void note_streams(gp_call *c) {
+static bool order_tensor(gp_tensor *t, gp_stream *s, bool write) {
+    if (!(write ? gp_order_write(t->storage, s) : gp_order_read(t->storage, s))) return false;
+    gp_storage_use(t->storage, s);
+    return true;
+}
+
+/* What this call reads and writes comes after other streams' work on it; and its use of other streams' storages is noted, so that freeing them
+   waits for this work. New outputs are of this stream's own memory. */
+static bool order_call(gp_call *c) {
+    gp_stream *s = c->stream;
     for (int i = 0; i < c->nargs; i++) {
         const gp_value *v = &c->arg[i];
-        if (v->kind == GP_TENSOR) gp_storage_use(v->t->storage, c->stream);
-        for (int j = 0; v->kind == GP_LIST && j < v->n; j++) gp_storage_use(v->list[j]->storage, c->stream);
+        if (v->kind == GP_TENSOR && !order_tensor(v->t, s, v->written)) return false;
+        for (int j = 0; v->kind == GP_LIST && j < v->n; j++)
+            if (!order_tensor(v->list[j], s, false)) return false;
     }
-    for (int i = 0; i < c->nout; i++) gp_storage_use(c->out[i]->storage, c->stream);
-    for (int i = 0; i < c->ntmp; i++) gp_storage_use(c->tmp[i]->storage, c->stream);
+    for (int i = 0; i < c->ntmp; i++)
+        if (!order_tensor(c->tmp[i], s, false)) return false;
+    return !c->into || order_tensor(c->into, s, true);
+}
+
+static void note_written(gp_call *c) {
+    for (int i = 0; i < c->nout; i++) gp_order_written(c->out[i]->storage, c->stream);
+    for (int i = 0; i < c->nargs; i++)
+        if (c->arg[i].kind == GP_TENSOR && c->arg[i].written) gp_order_written(c->arg[i].t->storage, c->stream);
 }
 
 static bool launch_async(gp_call *c) {
@@ -115,8 +132,9 @@ static bool launch_async(gp_call *c) {
     s->last_line = c->line;
     void (*hook)(gp_stream *) = GP_HOOK(launch);
     if (hook) hook(s);
-    note_streams(c);
-    return s->dev->vt->launch(s, c);
+    if (!order_call(c) || !s->dev->vt->launch(s, c)) return false;
+    note_written(c);
+    return true;
 }
 
 static void op_end(gp_call *c, bool ok) {

@@ -15,6 +15,7 @@ typedef enum gp_arg_kind { GP_NONE, GP_TENSOR, GP_LIST, GP_NUMBER, GP_INT, GP_FL
 typedef struct gp_value {
     uint8_t kind;
     bool is_float; /* GP_NUMBER: f holds it, else i does */
+    bool written;  /* GP_TENSOR: the kernel updates it (running statistics); set by infer */
     int32_t n;     /* GP_LIST, GP_INTS: how many */
     union {
         gp_tensor *t;       /* GP_TENSOR; borrowed */

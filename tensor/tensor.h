@@ -29,6 +29,8 @@ typedef struct gp_storage {
     gp_device *dev;
     gp_stream *stream;     /* allocated here: reuse on this stream needs no wait */
     _Atomic uint64_t other; /* bit i: stream i of the device has used it as well */
+    gp_stream *writer;     /* the stream that wrote it last, and that stream's count of commands then; NULL: nobody */
+    uint64_t written;
     char *data;            /* device address */
     size_t bytes;          /* capacity */
     int klass;             /* size class; -1: foreign memory, released by `release` */

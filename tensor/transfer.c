@@ -3,6 +3,7 @@
 
 #include "tensor/alloc.h"
 #include "tensor/op.h"
+#include "tensor/order.h"
 
 static gp_tensor *copied(gp_tensor *x, gp_dtype dt) {
     gp_call c;
@@ -25,16 +26,18 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     size_t bytes = (size_t)src->a.numel * gp_dtype_size((gp_dtype)src->a.dtype);
     gp_storage *host = kind == GP_COPY_H2D ? src->storage : kind == GP_COPY_D2H ? dst->storage : NULL;
     bool pageable = host && !host->pinned;
-    bool returns = kind == GP_COPY_D2D || (may_return && !pageable);
+    bool returns = kind == GP_COPY_D2D || (may_return && !pageable && kind == GP_COPY_H2D); /* the host may read what came from the device at once */
     uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
     void (*launch)(gp_stream *) = GP_HOOK(launch);
     if (dev->vt->full(s) && !gp_wait_room(s)) return false;
+    if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
     gp_storage_use(src->storage, s);
     gp_storage_use(dst->storage, s);
     if (!returns && !gp_wait_allowed(s, why, what)) return false; /* error mode refuses before anything is queued */
     if (launch) launch(s);
     uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
     if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id)) return false; /* keeps the host side alive, also past an interrupted wait */
+    gp_order_written(dst->storage, s);
     return returns || gp_wait_granted(s, why, what);
 }
 

@@ -1,0 +1,67 @@
+-- Streams: they overlap, order themselves where they share tensors, and pinned copies leave the host free.
+local t = require "tap"
+local dev = "sim"
+
+-- A chain long enough to be still running when the next line is reached.
+local function slow(x, n)
+    for _ = 1, n do x = x + 1 end
+    return x
+end
+
+local big = ones(1 << 20, { device = dev })
+synchronize(dev)
+
+-- what another stream is still writing
+for _ = 1, 5 do
+    local a, b = stream(dev), stream(dev)
+    local y = a:use(slow, big, 30)
+    t.ok(a:busy(), "the writer is still at work when the reader is queued")
+    local z = b:use(function() return y:sum() end)
+    t.is(z:item(), 31 * (1 << 20), "a stream reads what another one writes only after it is written")
+end
+
+-- what another stream is still reading
+do
+    local a = stream(dev)
+    local x = ones(1 << 20, { device = dev })
+    synchronize(dev)
+    local sums = a:use(function()
+        slow(big, 20)
+        return x:sum()
+    end)
+    x:fill_(7)
+    t.is(sums:item(), 1 << 20, "an in-place write waits for another stream's reads")
+    t.is(x:sum():item(), 7 * (1 << 20), "and then happens")
+end
+
+-- a pinned source may be written again only when the copy has been made
+do
+    local host = ones(1 << 20):pin_memory()
+    t.ok(host:is_pinned() and not ones(3):is_pinned(), "pinned memory knows it is")
+    sync.reset()
+    slow(big, 30)
+    local there = host:to(dev, { non_blocking = true })
+    t.is(#sync.events(), 0, "a non-blocking copy from pinned memory does not wait")
+    host:fill_(9)
+    t.is(there:sum():item(), 1 << 20, "writing to the pinned source waits for the copy")
+    t.is(host:sum():item(), 9 * (1 << 20), "and then happens")
+    sync.reset()
+    slow(big, 10)
+    ones(4):to(dev, { non_blocking = true })
+    t.is(#sync.events(), 1, "from pageable memory it does wait")
+end
+
+-- running statistics are written by an op that does not return them
+do
+    local a = stream(dev)
+    local mean, var = zeros(2, { device = dev }), ones(2, { device = dev })
+    local x = ones(4, 2, 64, 64, { device = dev })
+    synchronize(dev)
+    a:use(function()
+        slow(big, 20)
+        batch_norm(x, mean, var, { training = true, momentum = 1.0 })
+    end)
+    t.is(mean:sum():item(), 2, "running statistics are read after another stream has updated them")
+end
+
+t.done()

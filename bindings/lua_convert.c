@@ -200,7 +200,6 @@ static void from_tensor(lua_State *L, gp_tensor *t, const wanted *w) {
 
 /* A table of tensors, stacked; nested tables add a dim each. The table is at the top. */
 static void from_tensors(lua_State *L, survey *s, const wanted *w) {
-    const gp_op *op = gp_op_find("stack");
     gp_tensor **list = lua_newuserdatauv(L, (size_t)s->tensors * sizeof *list, 0);
     lua_insert(L, -2);
     filling f = {.s = s, .list = list};
@@ -208,7 +207,7 @@ static void from_tensors(lua_State *L, survey *s, const wanted *w) {
     for (int64_t i = 0; i < s->tensors; i++)
         if (!list[i]) luaL_error(L, "tensor: the table changed while it was read");
     gp_call c;
-    gp_call_begin(&c, op);
+    gp_call_begin(&c, GP_OP(stack));
     c.arg[c.nargs++] = (gp_value){.kind = GP_LIST, .n = (int32_t)s->tensors, .list = list};
     gp_call_int(&c, 1);
     gp_lua_push(L, gp_call_one(&c));

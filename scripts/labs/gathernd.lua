@@ -1,0 +1,59 @@
+-- Lab: the loop that waits. GatherND picks data[i][j] for many index rows (i, j). A model in a real project ran
+-- 15 times slower than it had to because its GatherND looped over the rows and turned each index into a number.
+--
+-- What to look at
+--   1. the sync report of the loop: one line of this file waits rows x 2 times; the vectorised form is not in its report;
+--   2. the profile tables: the loop is thousands of tiny ops and waits, the other a single gather_nd;
+--   3. "idle" in the report: time the device stood still because the host had not given it the next op yet;
+--   4. the two times, and that both give the same result.
+-- Then move the loop to --device cpu: no waits are left, and the time that remains is the cost of many small ops.
+--
+--   gpush gathernd.lua [--device gpu|cpu|sim|cuda] [--rows 500] [--size 64]
+
+local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local opt = options { device = "gpu", rows = 500, size = 64 }
+
+manual_seed(1)
+local data = randn(opt.size, opt.size, 16, { device = opt.device })
+local indices = randint(1, opt.size, { opt.rows, 2 }, { device = opt.device })
+
+-- Each number in `indices` is fetched on its own: the host waits for the device, once per number.
+local function loop(data, indices)
+    local picked = {}
+    for i = 1, #indices do
+        local row, column = indices[i][1]:item(), indices[i][2]:item()
+        picked[i] = data[{ row, column }]
+    end
+    return stack(picked)
+end
+
+-- The indices stay where they are. One op, no wait.
+local function vectorised(data, indices)
+    return data:gather_nd(indices)
+end
+
+local function study(name, f)
+    print(("\n== %s =="):format(name))
+    f(data, indices) -- first call: memory is allocated, kernels are loaded
+    synchronize()
+    sync.reset()
+    local result
+    local prof = profile.run(function() result = f(data, indices) end)
+    local waits = 0
+    for _, line in ipairs(sync.lines()) do waits = waits + line.times end
+    print(prof:table { sort = "cpu_time_total", limit = 8 })
+    print("sync report:")
+    sync.report()
+    local time = timeit(function() f(data, indices) end).time
+    return result, time, waits
+end
+
+print(("GatherND: %d index pairs into %s on %s"):format(opt.rows, table.concat(data.shape, "x"), data.device))
+local a, slow, many = study("a loop over the rows", loop)
+local b, fast, few = study("vectorised", vectorised)
+
+print "\n== result =="
+print(("loop        %9.3f ms  %5d waits"):format(slow * 1e3, many))
+print(("vectorised  %9.3f ms  %5d waits"):format(fast * 1e3, few))
+print(("speed-up    %9.1f"):format(slow / fast))
+print("equal       " .. tostring((a == b):all():item()))

@@ -1,0 +1,25 @@
+-- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the command line.
+-- Values given here are the defaults and say by their type what is expected; false stands for "a text, not given".
+return function(defaults)
+    local function usage(problem)
+        local names = {}
+        for name, value in pairs(defaults) do
+            names[#names + 1] = ("  --%s %s"):format(name, value and "(default " .. tostring(value) .. ")" or "")
+        end
+        table.sort(names)
+        io.stderr:write(arg[0], ": ", problem, "\noptions:\n", table.concat(names, "\n"), "\n")
+        os.exit(1)
+    end
+    local opt = {}
+    for name, value in pairs(defaults) do opt[name] = value end
+    for i = 1, #arg, 2 do
+        local name, value = arg[i]:match "^%-%-(%w+)$", arg[i + 1]
+        local default = defaults[name]
+        if default == nil then usage("no option " .. arg[i]) end
+        if math.type(default) == "integer" then
+            value = math.tointeger(tonumber(value)) or usage(arg[i] .. " wants a whole number")
+        end
+        opt[name] = value or usage(arg[i] .. " wants a value")
+    end
+    return opt
+end

@@ -1,0 +1,65 @@
+-- Lab: where does the time go? A small model, conv2d 3 -> 8 and batch_norm, then the singular values of its feature maps:
+-- once as many a script does it, by way of the CPU and back, and once without leaving the device.
+--
+-- What to look at
+--   1. the rows "CONV FORWARD" and "SVD": one of them is nearly all of the time, in both tables;
+--   2. in the first table, `to` and its waits: the feature maps travel to the host, the values back;
+--   3. in the second, host time: the ops are queued and the host goes on; what it costs stands in the device's columns;
+--   4. whether the device is the better place at this size at all (svd_live.lua looks for the size where it becomes so).
+--
+--   gpush svd.lua [--device gpu|cpu|sim|cuda] [--size 128] [--image FILE.png]
+
+local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local opt = options { device = "gpu", size = 128, image = false }
+local device = opt.device
+
+manual_seed(1)
+local x = opt.image and image.load(opt.image, { dtype = "f32", channels = 3 }):unsqueeze(1) or rand(1, 3, opt.size, opt.size)
+x = x:to(device)
+-- PyTorch's start for a convolution of 3 channels and 3 x 3 pixels: uniform in +-1 / sqrt(27).
+local weight = (rand(8, 3, 3, 3, { device = device }) * 2 - 1) / math.sqrt(27)
+local bias = zeros(8, { device = device })
+local mean, var = zeros(8, { device = device }), ones(8, { device = device })
+
+local function features(x)
+    local _ <close> = profile.region "CONV FORWARD"
+    local out = conv2d(x, weight, bias, { padding = 1 })
+    return batch_norm(out, mean, var, { training = true })
+end
+
+local function by_way_of_the_cpu(x)
+    local out = features(x)
+    local _ <close> = profile.region "SVD"
+    local u, s, vh = linalg.svd(out:to "cpu", { full_matrices = false })
+    return s:to(device)
+end
+
+local function on_the_device(x)
+    local out = features(x)
+    local _ <close> = profile.region "SVD"
+    local u, s, vh = linalg.svd(out, { full_matrices = false })
+    return s
+end
+
+local function study(name, model)
+    print(("\n== %s =="):format(name))
+    model(x) -- first call: memory is allocated, kernels are loaded
+    synchronize()
+    local s
+    local prof = profile.run({ memory = true, stack = true }, function()
+        s = model(x)
+        synchronize() -- the device's work belongs to the time that is studied
+    end)
+    print(prof:table { sort = "cpu_time_total", limit = 12 })
+    return s, prof.wall
+end
+
+print(("%s through conv2d and batch_norm to singular values on %s"):format(table.concat(x.shape, "x"), x.device))
+local a, there = study("by way of the CPU", by_way_of_the_cpu)
+local b, here = study("on the device", on_the_device)
+
+print "\n== result =="
+print(("by way of the CPU  %9.3f ms"):format(there * 1e3))
+print(("on the device      %9.3f ms"):format(here * 1e3))
+print("singular values    " .. table.concat(a.shape, "x"))
+print(("largest difference %9.2g of %.4g"):format((a - b):abs():amax():item(), a:amax():item()))

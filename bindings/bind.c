@@ -2,6 +2,7 @@
 #include "bindings/bind.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,9 +124,18 @@ static bool where(const char **file, int *line) {
 
 /* ---- the module ---- */
 
-/* Releases what the process holds when the last state that opened gpush is closed. */
+/* States that have gpush open. */
+static atomic_int states;
+
+static void flush(gp_device *dev, void *ctx) { gp_alloc_flush(dev); }
+
+/* Gives back what the process holds when the last state that opened gpush is closed. It was made before any tensor, so its finalizer comes last. */
 static int l_close(lua_State *L) {
     gp_lua_state = NULL;
+    if (atomic_fetch_sub(&states, 1) == 1) {
+        gp_device_drain();
+        gp_device_each(flush, NULL);
+    }
     return 0;
 }
 
@@ -153,6 +163,7 @@ static void make_tables(lua_State *L) {
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.close");
+    atomic_fetch_add(&states, 1);
 }
 
 int luaopen_gpush(lua_State *L) {

@@ -24,6 +24,7 @@ typedef struct timing {
     int fn;           /* stack index */
     lua_Integer n;    /* calls a run */
     bool fixed;       /* n was given */
+    bool quiet;       /* nothing is printed */
     int runs;
     figures run[RUNS];
     figures median;
@@ -143,7 +144,7 @@ static void check_function(lua_State *L, int idx, const char *what) {
     }
 }
 
-/* Reads {n = , device = } at idx into t and *dev. */
+/* Reads {n = , device = , print = } at idx into t and *dev. */
 static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_device **dev) {
     *dev = NULL;
     if (lua_isnoneornil(L, idx)) return;
@@ -153,12 +154,13 @@ static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_de
         t->fixed = true;
         if (t->n < 1) luaL_error(L, "%s: n: expected a number of calls, got %s", what, luaL_tolstring(L, -1, NULL));
     }
+    if (lua_getfield(L, idx, "print") != LUA_TNIL) t->quiet = !lua_toboolean(L, -1);
     if (lua_getfield(L, idx, "device") != LUA_TNIL) {
         *dev = gp_device_get(luaL_tolstring(L, -1, NULL));
         if (!*dev) gp_lua_raise(L);
         lua_pop(L, 1);
     }
-    lua_pop(L, 2);
+    lua_pop(L, 3);
 }
 
 static void set_number(lua_State *L, const char *key, double v) {
@@ -192,7 +194,7 @@ static char *device_text(const timing *t, char *buf, size_t n) {
     return buf;
 }
 
-/* timeit(fn or text [, {n = , device = }]): prints and returns what a call takes, the wait for the devices included. */
+/* timeit(fn or text [, {n = , device = , print = true}]): prints and returns what a call takes, the wait for the devices included. */
 static int l_timeit(lua_State *L) {
     timing t = {.name = "timeit", .fn = 1};
     gp_device *dev;
@@ -202,7 +204,8 @@ static int l_timeit(lua_State *L) {
     check_opts(L, 2, "timeit", &t, &dev);
     push_guard(L);
     measure(L, dev, &t, 1);
-    printf("%s a call, spread %s; host %s, device %s (median of %d runs of %lld)\n", gp_time_text(t.median.time * 1e9, a, sizeof a),
+    if (!t.quiet)
+        printf("%s a call, spread %s; host %s, device %s (median of %d runs of %lld)\n", gp_time_text(t.median.time * 1e9, a, sizeof a),
            spread_text(&t, b, sizeof b), gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs, (long long)t.n);
     fflush(stdout);
     push_figures(L, &t);
@@ -239,7 +242,7 @@ static int push_functions(lua_State *L) {
     return n;
 }
 
-/* compare({name = fn, ...} [, {n = , device = }]): prints and returns their figures, and ratio: to the fastest. */
+/* compare({name = fn, ...} [, {n = , device = , print = true}]): prints and returns their figures, and ratio: to the fastest. */
 static int l_compare(lua_State *L) {
     timing common = {.n = 0};
     gp_device *dev;
@@ -257,7 +260,7 @@ static int l_compare(lua_State *L) {
     push_guard(L);
     measure(L, dev, t, n);
     qsort(t, (size_t)n, sizeof *t, by_time);
-    print_comparison(t, n);
+    if (!common.quiet) print_comparison(t, n);
     lua_createtable(L, 0, n);
     for (int i = 0; i < n; i++) {
         push_figures(L, &t[i]);

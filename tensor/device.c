@@ -175,8 +175,7 @@ void gp_device_each(void (*fn)(gp_device *, void *), void *ctx) {
     for (int i = 0; i < ndevices; i++) fn(devices[i], ctx);
 }
 
-/* Streams may wait for one another, so all are drained before the first is closed; Ctrl-C does not cut that short. */
-void gp_device_shutdown(void) {
+void gp_device_drain(void) {
     sig_atomic_t interrupted = gp_interrupted;
     for (int i = 0; i < ndevices; i++)
         for (int s = 0; s < devices[i]->nstreams; s++)
@@ -185,6 +184,11 @@ void gp_device_shutdown(void) {
                 devices[i]->vt->drain(devices[i]->streams[s]);
             }
     gp_interrupted = interrupted;
+}
+
+/* Streams may wait for one another, so all are drained before the first is closed. */
+void gp_device_shutdown(void) {
+    gp_device_drain();
     for (int i = 0; i < ndevices; i++)
         for (int s = 0; s < devices[i]->nstreams; s++) devices[i]->vt->stream_close(devices[i]->streams[s]);
 }

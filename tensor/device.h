@@ -87,6 +87,8 @@ gp_device *gp_device_get(const char *name);
 gp_device *gp_device_cpu(void);
 /* Calls fn for every device that has been opened. */
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);
+/* Drains every queue, unrecorded; Ctrl-C does not cut that short. For the end of a program. */
+void gp_device_drain(void);
 /* Drains every queue and stops worker threads; for the end of the program or the unloading of the module. */
 void gp_device_shutdown(void);
 

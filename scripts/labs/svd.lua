@@ -14,7 +14,8 @@ local opt = options { device = "gpu", size = 128, image = false }
 local device = opt.device
 
 manual_seed(1)
-local x = opt.image and image.load(opt.image, { dtype = "f32", channels = 3 }):unsqueeze(1) or rand(1, 3, opt.size, opt.size)
+local x = rand(1, 3, opt.size, opt.size)
+if opt.image then x = image.load(opt.image, { dtype = "f32", channels = 3 }):unsqueeze(1) end
 x = x:to(device)
 -- PyTorch's start for a convolution of 3 channels and 3 x 3 pixels: uniform in +-1 / sqrt(27).
 local weight = (rand(8, 3, 3, 3, { device = device }) * 2 - 1) / math.sqrt(27)

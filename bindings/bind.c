@@ -177,6 +177,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_open_ops(L);
     gp_lua_open_tensor(L);
     gp_lua_open_device(L);
+    gp_lua_open_help(L);
     gp_lua_open_convert(L);
     gp_lua_open_random(L);
     gp_lua_open_print(L);

@@ -74,6 +74,7 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
 void gp_lua_open_ops(lua_State *L);
 void gp_lua_open_tensor(lua_State *L);
 void gp_lua_open_device(lua_State *L);
+void gp_lua_open_help(lua_State *L);
 void gp_lua_open_convert(lua_State *L);
 void gp_lua_open_random(lua_State *L);
 void gp_lua_open_print(lua_State *L);

@@ -1,0 +1,13 @@
+-- The module in a stock Lua: require "gpush" works, and what cannot be right without the rewrite raises.
+local t = require "tap"
+local g = require "gpush"
+local x = g.tensor { 1, 2, 3 }
+t.ok(rawget(_G, "tensor") == nil, "the module adds no globals")
+t.is((x * 2 + 1):sum():item(), 15, "operators and methods work")
+t.is(x:eq(2):sum():item(), 1, ":eq compares elementwise")
+t.error(function() return x == g.tensor { 1, 2, 3 } end, "use :eq%(%)", "== between tensors raises")
+t.error(function() return x < x end, "ambiguous", "a < b of many elements raises")
+t.ok(g.tensor(1) < g.tensor(2), "a < b of one element is its truth")
+t.is(x["1:2"]:sum():item(), 3, "indexing works")
+t.is(select("#", 1, 2), 2, "Lua's own select is untouched")
+t.done()

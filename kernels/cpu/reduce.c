@@ -1,21 +1,21 @@
-/* Reductions of the table: each row's combine formula runs in lanes over blocks of the reduced elements. */
-#include "kernels/kernel.h"
-
-#include <float.h>
+/* Reductions of the table: each row's combine formula folds blocks of reduced elements in lanes, or many outputs at once where these lie side by side.
+   Work is cut into pieces by shape alone, so that a result does not depend on the number of threads. */
+#include <stdlib.h>
 #include <string.h>
+
+#include "kernels/kernel.h"
 
 #include "kernels/cpu/math.h"
 
-enum { LANES = 16, GRAIN = 32768 };
-
-/* Folds n elements of compute type into acc, and turns acc into the result for `count` reduced elements. */
-typedef void (*fold_fn)(void *acc, const void *x, int64_t n);
-typedef void (*finish_fn)(void *acc, double count);
+/* LANES: partial results side by side. COLUMNS: outputs that are computed together. CASCADE, ROWS: elements after which a partial sum is put away, so
+   that rounding errors grow much slower than the count. */
+enum { LANES = 32, COLUMNS = 512, CASCADE = 65536, ROWS = 32, GRAIN = 32768, FEW = 16, PARTS = 64 };
 
 typedef struct reducer {
-    fold_fn fold;
-    finish_fn finish;
-    double start; /* lowest and highest are -/+ infinity, cut to the type's range */
+    void (*start)(void *acc, int64_t n);                 /* n accumulators */
+    void (*fold)(void *acc, const void *x, int64_t n);   /* n elements into one */
+    void (*each)(void *acc, const void *x, int64_t n);   /* element i into accumulator i */
+    void (*finish)(void *acc, double count, int64_t n);
 } reducer;
 
 typedef struct run {
@@ -25,9 +25,12 @@ typedef struct run {
     gp_load load;
     gp_store store;
     int nkept, nred;
-    int64_t kept_dim[GP_MAX_DIM], kept_stride[GP_MAX_DIM], red_dim[GP_MAX_DIM], red_stride[GP_MAX_DIM];
-    int64_t count, chunk; /* elements reduced into one; of these, how many a piece takes (when the outputs are too few to share out) */
-    char *partial;
+    int64_t kept_dim[GP_MAX_DIM], kept_stride[GP_MAX_DIM], red_dim[GP_MAX_DIM], red_stride[GP_MAX_DIM]; /* strides in bytes */
+    int64_t count;        /* elements reduced into one */
+    bool columns;         /* outputs of the last kept dim lie closer than reduced elements: COLUMNS at a time */
+    int64_t width, blocks; /* outputs of the last kept dim (1: one at a time); blocks of outputs in all */
+    int64_t parts;        /* pieces of the reduced elements, where the outputs are too few to share out */
+    char *partial;        /* parts x outputs accumulators */
 } run;
 
 #undef bool /* a row of dtype.def */
@@ -35,66 +38,115 @@ typedef struct run {
 #define T_f64 double
 #define T_i32 int32_t
 #define T_i64 int64_t
+/* What a row says it starts with; lowest and highest are cut to the type's range. */
 #define lowest (-INFINITY)
 #define highest INFINITY
+static inline float cut_f32(double v) { return (float)v; }
+static inline double cut_f64(double v) { return v; }
+static inline int32_t cut_i32(double v) { return v == INFINITY ? INT32_MAX : v == -INFINITY ? INT32_MIN : (int32_t)v; }
+static inline int64_t cut_i64(double v) { return v == INFINITY ? INT64_MAX : v == -INFINITY ? INT64_MIN : (int64_t)v; }
 
 /* clang-format off */
 #define REDUCE1(nm, t, start, combine, finish)                                                   \
     static inline T_##t step_##nm##_##t(T_##t acc, T_##t x) { return (T_##t)(combine); }         \
+    static void start_##nm##_##t(void *p, int64_t n) {                                           \
+        for (int64_t i = 0; i < n; i++) ((T_##t *)p)[i] = cut_##t(start);                        \
+    }                                                                                            \
     static void fold_##nm##_##t(void *p, const void *src, int64_t n) {                           \
         const T_##t *s = src;                                                                    \
         T_##t a = *(T_##t *)p, lane[LANES];                                                      \
-        int64_t i = LANES;                                                                       \
+        int64_t i = 0;                                                                           \
         if (n >= 2 * LANES) {                                                                    \
-            for (int j = 0; j < LANES; j++) lane[j] = s[j];                                      \
-            if (nm##_counts) for (int j = 0; j < LANES; j++) lane[j] = lane[j] != 0;             \
+            for (int j = 0; j < LANES; j++) lane[j] = cut_##t(start);                            \
             for (; i + LANES <= n; i += LANES)                                                   \
+                _Pragma("omp simd")                                                              \
                 for (int j = 0; j < LANES; j++) lane[j] = step_##nm##_##t(lane[j], s[i + j]);    \
-            for (int j = 0; j < LANES; j++) a = step_##nm##_##t(a, lane[j]);                     \
-        } else i = 0;                                                                            \
+            for (int w = LANES / 2; w; w /= 2)                                                   \
+                for (int j = 0; j < w; j++) lane[j] = step_##nm##_##t(lane[j], lane[j + w]);     \
+            a = step_##nm##_##t(a, lane[0]);                                                     \
+        }                                                                                        \
         for (; i < n; i++) a = step_##nm##_##t(a, s[i]);                                         \
         *(T_##t *)p = a;                                                                         \
     }                                                                                            \
-    static void finish_##nm##_##t(void *p, double n) {                                           \
-        T_##t acc = *(T_##t *)p;                                                                 \
+    static void each_##nm##_##t(void *p, const void *src, int64_t n) {                           \
+        const T_##t *s = src;                                                                    \
+        T_##t *a = p;                                                                            \
+        _Pragma("omp simd")                                                                      \
+        for (int64_t i = 0; i < n; i++) a[i] = step_##nm##_##t(a[i], s[i]);                      \
+    }                                                                                            \
+    static void finish_##nm##_##t(void *p, double n, int64_t many) {                             \
         (void)n;                                                                                 \
-        *(T_##t *)p = (T_##t)(finish);                                                           \
+        for (int64_t i = 0; i < many; i++) {                                                     \
+            const T_##t acc = ((T_##t *)p)[i];                                                   \
+            ((T_##t *)p)[i] = (T_##t)(finish);                                                   \
+        }                                                                                        \
     }
 /* clang-format on */
-/* all and any fold truth values, not the elements. */
-enum { sum_counts, mean_counts = 0, prod_counts = 0, amax_counts = 0, amin_counts = 0, all_counts = 1, any_counts = 1 };
-#define EACH_FLOATS(M, ...) M(__VA_ARGS__)
 #define REDUCE(n, ty, start, combine, finish, ...) \
     REDUCE1(n, f32, start, combine, finish) REDUCE1(n, f64, start, combine, finish) REDUCE1(n, i32, start, combine, finish) REDUCE1(n, i64, start, combine, finish)
 #include "tensor/ops.def"
 
-static void put_start(void *acc, gp_ctype ct, double start) {
-    switch (ct) {
-    case GP_CT_f32: *(float *)acc = (float)start; break;
-    case GP_CT_f64: *(double *)acc = start; break;
-    case GP_CT_i32: *(int32_t *)acc = start == INFINITY ? INT32_MAX : start == -INFINITY ? INT32_MIN : (int32_t)start; break;
-    default: *(int64_t *)acc = start == INFINITY ? INT64_MAX : start == -INFINITY ? INT64_MIN : (int64_t)start; break;
+/* ---- one output ---- */
+
+/* Elements [from, to) of a row of the reduced part, into acc. */
+static void fold_row(const run *r, void *acc, const char *row, int64_t n) {
+    _Alignas(64) char buf[GP_BLOCK * 8];
+    int64_t step = r->red_stride[r->nred - 1];
+    _Bool direct = r->x->dtype == gp_ctype_dtype[r->ct] && step == gp_ctype_size[r->ct];
+    for (int64_t i = 0; i < n; i += GP_BLOCK) {
+        int64_t m = n - i < GP_BLOCK ? n - i : GP_BLOCK;
+        if (!direct) r->load(buf, row + i * step, step, m);
+        r->red.fold(acc, direct ? row + i * step : buf, m);
     }
 }
 
-/* Folds elements [from, to) of the reduced part that begins at p. */
+/* Where element `at` of the reduced part that begins at p is: a row of the last reduced dim, and the column in it. */
+static const char *reduced_at(const run *r, const char *p, int64_t at) {
+    for (int d = r->nred - 1; d >= 0; d--) p += at % r->red_dim[d] * r->red_stride[d], at /= r->red_dim[d];
+    return p;
+}
+
+/* Folds elements [from, to) of the reduced part at p into acc, a cascade at a time. */
 static void fold_range(const run *r, void *acc, const char *p, int64_t from, int64_t to) {
-    _Alignas(64) char buf[GP_BLOCK * 8];
-    int last = r->nred - 1;
-    int64_t width = r->red_dim[last], step = r->red_stride[last];
-    _Bool direct = r->x->dtype == gp_ctype_dtype[r->ct] && step == gp_ctype_size[r->ct];
+    int64_t width = r->red_dim[r->nred - 1], part, done = 0;
+    r->red.start(&part, 1);
     for (int64_t at = from; at < to;) {
-        int64_t rest = at / width, col = at % width, n = width - col < to - at ? width - col : to - at;
-        const char *row = p + col * step;
-        for (int d = last - 1; d >= 0; d--) row += rest % r->red_dim[d] * r->red_stride[d], rest /= r->red_dim[d];
-        for (int64_t i = 0; i < n; i += GP_BLOCK) {
-            int64_t m = n - i < GP_BLOCK ? n - i : GP_BLOCK;
-            if (!direct) r->load(buf, row + i * step, step, m);
-            r->red.fold(acc, direct ? row + i * step : buf, m);
-        }
+        int64_t left = width - at % width, n = left < to - at ? left : to - at;
+        if (n > CASCADE - done) n = CASCADE - done;
+        fold_row(r, &part, reduced_at(r, p, at), n);
         at += n;
+        done += n;
+        if (done < CASCADE && at < to) continue;
+        r->red.each(acc, &part, 1);
+        r->red.start(&part, 1);
+        done = 0;
     }
 }
+
+/* ---- outputs side by side ---- */
+
+/* Folds elements [from, to) of n reduced parts that begin at p and lie side by side, each into its accumulator. */
+static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int64_t from, int64_t to) {
+    _Alignas(64) char part[COLUMNS * 8], more[COLUMNS * 8], buf[COLUMNS * 8];
+    int64_t step = r->kept_stride[r->nkept - 1];
+    _Bool direct = r->x->dtype == gp_ctype_dtype[r->ct] && step == gp_ctype_size[r->ct];
+    r->red.start(more, n);
+    for (int64_t at = from, parts = 1; at < to; parts++) {
+        int64_t stop = to - at < ROWS ? to : at + ROWS;
+        r->red.start(part, n);
+        for (; at < stop; at++) {
+            const char *row = r->nred == 1 ? p + at * r->red_stride[0] : reduced_at(r, p, at);
+            if (!direct) r->load(buf, row, step, n);
+            r->red.each(part, direct ? row : buf, n);
+        }
+        r->red.each(more, part, n);
+        if (parts % ROWS && at < to) continue;
+        r->red.each(acc, more, n);
+        r->red.start(more, n);
+    }
+}
+
+/* ---- blocks of outputs, parts of the reduced elements ---- */
 
 static const char *kept_at(const run *r, int64_t i) {
     const char *p = r->x->data;
@@ -102,44 +154,38 @@ static const char *kept_at(const run *r, int64_t i) {
     return p;
 }
 
-static void store_result(const run *r, int64_t i, void *acc) {
+/* First output of a block, and how many it has. */
+static int64_t block_at(const run *r, int64_t block, int64_t *n) {
+    if (!r->columns) return *n = 1, block;
+    int64_t per_row = (r->width + COLUMNS - 1) / COLUMNS, first = block % per_row * COLUMNS;
+    *n = r->width - first < COLUMNS ? r->width - first : COLUMNS;
+    return block / per_row * r->width + first;
+}
+
+static void store_outputs(const run *r, int64_t first, void *acc, int64_t n) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
-    r->red.finish(acc, (double)r->count);
-    r->store(r->out->data + i * size, size, acc, 1);
+    r->red.finish(acc, (double)r->count, n);
+    r->store(r->out->data + first * size, size, acc, n);
 }
 
-static void reduce_outputs(void *ctx, int64_t begin, int64_t end) {
+static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t acc;
-        put_start(&acc, r->ct, r->red.start);
-        fold_range(r, &acc, kept_at(r, i), 0, r->count);
-        store_result(r, i, &acc);
+    _Alignas(64) char acc[COLUMNS * 8];
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t n, part = unit % r->parts, first = block_at(r, unit / r->parts, &n);
+        int64_t from = r->count * part / r->parts, to = r->count * (part + 1) / r->parts;
+        r->red.start(acc, n);
+        if (r->columns) fold_columns(r, acc, kept_at(r, first), n, from, to);
+        else fold_range(r, acc, kept_at(r, first), from, to);
+        if (r->parts == 1) store_outputs(r, first, acc, n);
+        else memcpy(r->partial + (part * r->out->numel + first) * gp_ctype_size[r->ct], acc, (size_t)n * gp_ctype_size[r->ct]);
     }
 }
 
-static void reduce_chunks(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
-    for (int64_t i = begin; i < end; i++) {
-        void *acc = r->partial + i * 8;
-        int64_t to = (i + 1) * r->chunk < r->count ? (i + 1) * r->chunk : r->count;
-        put_start(acc, r->ct, r->red.start);
-        fold_range(r, acc, r->x->data, i * r->chunk, to);
-    }
-}
-
-/* One output from many elements: fixed chunks, so that the result does not depend on the number of threads. */
-static void reduce_whole(run *r) {
-    enum { CHUNK = 65536, MOST = 1024 };
-    char partial[MOST * 8];
-    int64_t n = (r->count + CHUNK - 1) / CHUNK, acc;
-    if (n > MOST) n = MOST;
-    r->chunk = (r->count + n - 1) / n;
-    r->partial = partial;
-    gp_parallel(n, 1, reduce_chunks, r);
-    put_start(&acc, r->ct, r->red.start);
-    for (int64_t i = 0; i < n; i++) r->red.fold(&acc, partial + i * 8, 1);
-    store_result(r, 0, &acc);
+static void join_parts(const run *r) {
+    int64_t numel = r->out->numel;
+    for (int64_t part = 1; part < r->parts; part++) r->red.each(r->partial, r->partial + part * numel * gp_ctype_size[r->ct], numel);
+    store_outputs(r, 0, r->partial, numel);
 }
 
 /* Splits x's dims into kept and reduced ones, each joined where their memory allows. */
@@ -164,22 +210,41 @@ static void split(run *r, uint64_t mask) {
     if (r->nred == 0) r->red_dim[0] = 1, r->red_stride[0] = 0, r->nred = 1;
 }
 
+/* How the work is shared out: by outputs, or where these are few and long, by parts of the reduced elements too. */
+static void plan(run *r) {
+    int64_t numel = r->out->numel;
+    r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
+    r->columns = r->width >= 8 && r->kept_stride[r->nkept - 1] < r->red_stride[r->nred - 1];
+    r->blocks = r->columns ? numel / r->width * ((r->width + COLUMNS - 1) / COLUMNS) : numel;
+    int64_t work = r->count * (r->columns ? (r->width < COLUMNS ? r->width : COLUMNS) : 1);
+    r->parts = r->blocks < FEW ? work / GRAIN : 1;
+    r->parts = r->parts < 1 ? 1 : r->parts > PARTS ? PARTS : r->parts;
+    if (r->parts > r->count) r->parts = r->count ? r->count : 1;
+}
+
 static _Bool run_reduce(const gp_call *c, const reducer *reds) {
     run r = {.x = gp_in(c, 0), .out = gp_out(c, 0), .ct = gp_compute_type((gp_dtype)c->compute)};
+    char room[PARTS * 8];
     r.red = reds[r.ct];
     r.load = gp_load_fn((gp_dtype)r.x->dtype, r.ct);
     r.store = gp_store_fn(r.ct, (gp_dtype)r.out->dtype);
+    if (r.out->numel == 0) return 1;
     split(&r, (uint64_t)c->arg[1].i);
-    if (r.out->numel == 1 && r.count > GRAIN) reduce_whole(&r);
-    else gp_parallel(r.out->numel, r.count ? 1 + GRAIN / r.count : GRAIN, reduce_outputs, &r);
+    plan(&r);
+    r.partial = r.out->numel == 1 || r.parts == 1 ? room : malloc((size_t)(r.parts * r.out->numel) * gp_ctype_size[r.ct]);
+    if (!r.partial) return gp_fail("%s: out of memory", c->op->name);
+    int64_t per_unit = r.count / r.parts * (r.columns ? (r.width < COLUMNS ? r.width : COLUMNS) : 1);
+    gp_parallel(r.blocks * r.parts, 1 + GRAIN / (per_unit + 1), reduce_blocks, &r);
+    if (r.parts > 1) join_parts(&r);
+    if (r.partial != room) free(r.partial);
     return 1;
 }
 
-#define ONE(n, t, st) {fold_##n##_##t, finish_##n##_##t, st}
-#define REDUCE(n, ty, start, ...)                                                                          \
-    _Bool CPU(n)(const gp_call *c);                                                                        \
-    _Bool CPU(n)(const gp_call *c) {                                                                       \
-        static const reducer reds[] = {ONE(n, f32, start), ONE(n, f64, start), ONE(n, i32, start), ONE(n, i64, start)}; \
-        return run_reduce(c, reds);                                                                        \
+#define ONE(n, t) {start_##n##_##t, fold_##n##_##t, each_##n##_##t, finish_##n##_##t}
+#define REDUCE(n, ty, start, ...)                                                              \
+    _Bool CPU(n)(const gp_call *c);                                                            \
+    _Bool CPU(n)(const gp_call *c) {                                                           \
+        static const reducer reds[] = {ONE(n, f32), ONE(n, f64), ONE(n, i32), ONE(n, i64)};    \
+        return run_reduce(c, reds);                                                            \
     }
 #include "tensor/ops.def"

@@ -1,0 +1,87 @@
+--!plain
+-- Reductions: shapes that take each way through the driver against sums in plain Lua, accuracy of long f32 sums, and independence of the threads.
+local t = require "tap"
+local g = require "gpush"
+
+-- Values are small integers, so every sum is exact in every dtype and any order.
+local function value(i) return (i * 7919) % 13 - 6 end
+
+-- The sum, the largest and the count of zeros over the dims in `over` of a tensor of shape dims, keyed by the kept indices.
+local function reference(dims, over)
+    local sum, most, all, n = {}, {}, {}, 1
+    for _, d in ipairs(dims) do n = n * d end
+    for i = 0, n - 1 do
+        local rest, at = i, {}
+        for d = #dims, 1, -1 do
+            at[d] = rest % dims[d]
+            rest = rest // dims[d]
+        end
+        local key = 0
+        for d = 1, #dims do
+            if not over[d] then key = key * dims[d] + at[d] end
+        end
+        local v = value(i)
+        sum[key + 1] = (sum[key + 1] or 0) + v
+        most[key + 1] = math.max(most[key + 1] or v, v)
+        all[key + 1] = all[key + 1] ~= false and v ~= 0
+    end
+    return sum, most, all
+end
+
+local function check(dev, dims, ...)
+    local over, list = {}, {...}
+    for _, d in ipairs(list) do over[d] = true end
+    local sum, most, all = reference(dims, over)
+    local n = 1
+    for _, d in ipairs(dims) do n = n * d end
+    local name = dev .. ": " .. table.concat(dims, "x") .. " over " .. table.concat(list, ",") .. " "
+    local base = (g.arange(0, n - 1) * 7919) % 13 - 6
+    local short = n < 70000 and {"f32", "i64", "i8", "f16"} or {"f32"}
+    for _, dtype in ipairs(short) do
+        local x = base:to(dtype):to(dev):reshape(dims)
+        t.is(x:sum(list):reshape(-1), sum, name .. "sum of " .. dtype)
+        t.is(x:amax(list):reshape(-1), most, name .. "amax of " .. dtype)
+        t.is(x:all(list):reshape(-1), all, name .. "all of " .. dtype)
+    end
+end
+
+for _, dev in ipairs {"cpu", "sim"} do
+    check(dev, {5, 7}, 1)
+    check(dev, {5, 7}, 2)
+    check(dev, {40, 90}, 1)
+    check(dev, {40, 90}, 2)
+    check(dev, {3, 20, 50}, 2)
+    check(dev, {3, 20, 50}, 1, 3)
+    check(dev, {3, 20, 50}, 1, 2, 3)
+    check(dev, {4, 3, 5, 6}, 1, 3)
+    check(dev, {3, 1200}, 1)
+    check(dev, {300, 1200}, 1)
+    check(dev, {90000, 4}, 1)
+    check(dev, {40000, 10}, 1)
+    check(dev, {4, 90000}, 2)
+    check(dev, {200000}, 1)
+    local x = g.full({3000000}, 0.1, {device = dev})
+    local tenth = g.full({1}, 0.1):item()
+    t.close(x:sum():item(), 3000000 * tenth, 2e-7, dev .. ": a long f32 sum")
+    t.close(x:reshape(300000, 10):sum(1)[3]:item(), 300000 * tenth, 5e-7, dev .. ": a long f32 sum of columns")
+    t.close(x:reshape(2, 1500000):mean(2)[2]:item(), tenth, 2e-7, dev .. ": a long f32 mean of rows")
+    t.is(g.full({5, 40}, -math.huge, {device = dev}):amax(1):eq(-math.huge):all():item(), true, dev .. ": nothing but -inf")
+    local y = g.ones(70, 40, {device = dev})
+    y[33][7] = 0 / 0
+    t.is(y:amax(1):ne(y:amax(1)):sum():item(), 1, dev .. ": NaN wins in columns")
+    t.is(y:reshape(-1):amin():ne(0):item(), true, dev .. ": NaN wins in a line")
+    t.is(y:reshape(-1):amin():eq(1):item(), false, dev .. ": … and is not 1")
+    t.is(g.zeros(0, 3, {device = dev}):sum(1), {0, 0, 0}, dev .. ": a sum of nothing")
+    t.is(g.zeros(3, 0, {device = dev}):mean(2), {0 / 0, 0 / 0, 0 / 0}, dev .. ": a mean of nothing")
+end
+
+do
+    local x = (g.arange(1, 1000003, {dtype = "f32"}) * 0.7):sin()
+    local results = {}
+    for n = 1, 4 do
+        g.threads(n)
+        results[n] = {x:sum():item(), x["1:1000000"]:reshape(1000, 1000):sum(1):tolist(), x["1:1000000"]:reshape(250000, 4):sum(1):tolist(), x:cumsum(1)[-1]:item()}
+    end
+    for n = 2, 4 do t.is(results[n], results[1], n .. " threads give what one gives") end
+end
+t.done()

@@ -10,9 +10,9 @@
 
 typedef struct survey {
     lua_State *L;
-    gp_shape shape;           /* of the tables so far */
-    int leaf;                 /* depth at which values stand; -1: none seen */
-    int64_t at[GP_MAX_DIM];   /* where we are, from 1 */
+    gp_shape shape;         /* of the tables so far */
+    int leaf;               /* depth at which values stand; -1: none seen */
+    int64_t at[GP_MAX_DIM]; /* where we are, from 1 */
     bool boolean, integer, real, tensor;
     int64_t tensors;
 } survey;
@@ -36,18 +36,21 @@ static const char *describe(lua_State *L) {
 
 static void unexpected(const survey *s, int depth, const char *expected) {
     char buf[200];
-    luaL_error(s->L, "tensor: %s is %s (expected %s)", place(s, depth, buf), describe(s->L), expected);
+    luaL_error(s->L, "tensor: %s is %s (expected %s)", place(s, depth, buf), describe(s->L),
+               expected);
 }
 
 static void count_table(survey *s, int depth) {
     lua_State *L = s->L;
     int64_t n = (int64_t)lua_rawlen(L, -1);
-    if (depth == s->leaf) unexpected(s, depth, s->tensor ? "a tensor as before it" : "a value as before it");
+    if (depth == s->leaf)
+        unexpected(s, depth, s->tensor ? "a tensor as before it" : "a value as before it");
     if (depth == GP_MAX_DIM) unexpected(s, depth, "at most 8 levels of tables");
     if (depth == s->shape.ndim) s->shape.dim[s->shape.ndim++] = n;
     if (n == s->shape.dim[depth]) return;
     char expected[60];
-    snprintf(expected, sizeof expected, "%lld elements as in those before it", (long long)s->shape.dim[depth]);
+    snprintf(expected, sizeof expected, "%lld elements as in those before it",
+             (long long)s->shape.dim[depth]);
     unexpected(s, depth, expected);
 }
 
@@ -154,25 +157,29 @@ static wanted read_options(lua_State *L, int idx) {
     wanted w = {.dtype = gp_default_dtype};
     if (lua_isnoneornil(L, idx)) return w;
     if (!lua_istable(L, idx))
-        luaL_error(L, "tensor: argument #%d: expected a table of options, got %s", idx, luaL_typename(L, idx));
+        luaL_error(L, "tensor: argument #%d: expected a table of options, got %s", idx,
+                   luaL_typename(L, idx));
     for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
         if (!strcmp(key, "dtype")) {
             w.has_dtype = true;
-            if (!gp_dtype_parse(name_option(L, key), &w.dtype)) luaL_error(L, "tensor: %s", gp_error());
+            if (!gp_dtype_parse(name_option(L, key), &w.dtype))
+                luaL_error(L, "tensor: %s", gp_error());
         } else if (!strcmp(key, "device")) {
             w.dev = gp_device_get(name_option(L, key));
             if (!w.dev) luaL_error(L, "tensor: %s", gp_error());
         } else if (!strcmp(key, "requires_grad")) {
             w.requires_grad = lua_toboolean(L, -1);
         } else {
-            luaL_error(L, "tensor: unknown option '%s' (expected dtype, device or requires_grad)", key);
+            luaL_error(L, "tensor: unknown option '%s' (expected dtype, device or requires_grad)",
+                       key);
         }
     }
     return w;
 }
 
-/* Replaces the tensor at the top by its like as `w` wants it; a new reference to the same one where it is that already. */
+/* Replaces the tensor at the top by its like as `w` wants it; a new reference to the same one where
+ * it is that already. */
 static void convert(lua_State *L, const wanted *w) {
     gp_tensor *t = gp_lua_totensor(L, -1);
     gp_call c;
@@ -240,12 +247,17 @@ static void from_numbers(lua_State *L, survey *s, wanted *w) {
     if (w->dev && w->dev != gp_device_cpu()) convert(L, w);
 }
 
-/* tensor(value, {dtype=, device=, requires_grad=}): value is a number, a boolean, a tensor, or tables of them, nested to 8 levels. Without dtype: booleans
-   give bool, integers i64, anything else the default dtype. */
+/* tensor(value, {dtype=, device=, requires_grad=}): value is a number, a boolean, a tensor, or
+   tables of them, nested to 8 levels. Without dtype: booleans give bool, integers i64, anything
+   else the default dtype. */
 static int l_tensor(lua_State *L) {
     survey s = {.L = L, .leaf = -1};
-    if (lua_isnone(L, 1)) return luaL_error(L, "tensor: argument 'value' (#1): expected a value, got nothing");
-    if (lua_gettop(L) > 2) return luaL_error(L, "tensor: %d arguments given, at most 2 expected: tensor(value, options)", lua_gettop(L));
+    if (lua_isnone(L, 1))
+        return luaL_error(L, "tensor: argument 'value' (#1): expected a value, got nothing");
+    if (lua_gettop(L) > 2)
+        return luaL_error(L,
+                          "tensor: %d arguments given, at most 2 expected: tensor(value, options)",
+                          lua_gettop(L));
     wanted w = read_options(L, 2);
     lua_settop(L, 1);
     luaL_checkstack(L, GP_MAX_DIM + 20, "tensor");
@@ -259,7 +271,8 @@ static int l_tensor(lua_State *L) {
     }
     gp_tensor *t = gp_lua_totensor(L, -1);
     if (w.requires_grad && !gp_is_float((gp_dtype)t->a.dtype))
-        return luaL_error(L, "tensor: requires_grad with dtype %s (expected a float)", gp_dtype_name((gp_dtype)t->a.dtype));
+        return luaL_error(L, "tensor: requires_grad with dtype %s (expected a float)",
+                          gp_dtype_name((gp_dtype)t->a.dtype));
     t->requires_grad = w.requires_grad;
     return 1;
 }

@@ -11,14 +11,16 @@
 static const char *check_file(lua_State *L, const char *fn) {
     size_t n;
     if (lua_type(L, 1) != LUA_TSTRING)
-        luaL_error(L, "%s: argument 'file' (#1): expected a file name, got %s", fn, luaL_typename(L, 1));
+        luaL_error(L, "%s: argument 'file' (#1): expected a file name, got %s", fn,
+                   luaL_typename(L, 1));
     const char *file = lua_tolstring(L, 1, &n);
     if (n != strlen(file) || n == 0) luaL_error(L, "%s: '%s' is not a file name", fn, file);
     gp_lua_enter(L);
     return file;
 }
 
-/* Raises if the table of options at idx holds other names than those given (NULL at the end); replaces nothing by an empty table. */
+/* Raises if the table of options at idx holds other names than those given (NULL at the end);
+ * replaces nothing by an empty table. */
 static void check_options(lua_State *L, int idx, const char *fn, const char *const *names) {
     lua_settop(L, idx);
     if (lua_isnil(L, idx)) {
@@ -26,7 +28,8 @@ static void check_options(lua_State *L, int idx, const char *fn, const char *con
         lua_replace(L, idx);
     }
     if (!lua_istable(L, idx))
-        luaL_error(L, "%s: argument #%d: expected a table of options, got %s", fn, idx, luaL_typename(L, idx));
+        luaL_error(L, "%s: argument #%d: expected a table of options, got %s", fn, idx,
+                   luaL_typename(L, idx));
     for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
         int i = 0;
@@ -44,7 +47,9 @@ static gp_tensor *on_cpu(lua_State *L, gp_tensor *x, const char *fn) {
 
 static gp_tensor *check_tensor(lua_State *L, int arg, const char *fn) {
     gp_tensor *x = gp_lua_totensor(L, arg);
-    if (!x) luaL_error(L, "%s: argument 'x' (#%d): expected a tensor, got %s", fn, arg, luaL_typename(L, arg));
+    if (!x)
+        luaL_error(L, "%s: argument 'x' (#%d): expected a tensor, got %s", fn, arg,
+                   luaL_typename(L, arg));
     return x;
 }
 
@@ -103,7 +108,8 @@ static void add_pair(lua_State *L, gp_npz *z) {
         luaL_error(L, "npz.save: a key is a %s (expected names)", luaL_typename(L, -2));
     const char *name = lua_tolstring(L, -2, &n);
     gp_tensor *x = gp_lua_totensor(L, -1);
-    if (n == 0 || n != strlen(name)) luaL_error(L, "npz.save: '%s' cannot be the name of an entry", name);
+    if (n == 0 || n != strlen(name))
+        luaL_error(L, "npz.save: '%s' cannot be the name of an entry", name);
     if (!x) luaL_error(L, "npz.save: '%s' is a %s (expected a tensor)", name, luaL_typename(L, -1));
     gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, GP_WHY_copy, "npz.save");
     if (!host || !gp_npz_add(z, name, host)) gp_lua_raise(L);
@@ -125,7 +131,8 @@ static int l_npz_save(lua_State *L) {
     static const char *const names[] = {"compressed", NULL};
     const char *file = check_file(L, "npz.save");
     if (!lua_istable(L, 2))
-        return luaL_error(L, "npz.save: argument 'tensors' (#2): expected a table, got %s", luaL_typename(L, 2));
+        return luaL_error(L, "npz.save: argument 'tensors' (#2): expected a table, got %s",
+                          luaL_typename(L, 2));
     check_options(L, 3, "npz.save", names);
     lua_getfield(L, 3, "compressed");
     bool deflate = lua_toboolean(L, -1);
@@ -144,24 +151,28 @@ static int int_option(lua_State *L, int idx, const char *fn, const char *name, i
     lua_Integer v = fallback;
     if (lua_getfield(L, idx, name) != LUA_TNIL) v = lua_tointegerx(L, -1, &is);
     if (!is || v < 0 || v > 1000)
-        luaL_error(L, "%s: option '%s': expected a small integer, got %s", fn, name, luaL_tolstring(L, -1, NULL));
+        luaL_error(L, "%s: option '%s': expected a small integer, got %s", fn, name,
+                   luaL_tolstring(L, -1, NULL));
     lua_pop(L, 1);
     return (int)v;
 }
 
-/* image.load(file, {dtype = "u8", channels = nil}): channels x height x width on the cpu; u8 0 to 255, f32 0 to 1, i32 as stored. */
+/* image.load(file, {dtype = "u8", channels = nil}): channels x height x width on the cpu; u8 0 to
+ * 255, f32 0 to 1, i32 as stored. */
 static int l_image_load(lua_State *L) {
     static const char *const names[] = {"dtype", "channels", NULL};
     const char *file = check_file(L, "image.load");
     gp_dtype dt = GP_u8;
     check_options(L, 2, "image.load", names);
     int channels = int_option(L, 2, "image.load", "channels", 0);
-    if (lua_getfield(L, 2, "dtype") != LUA_TNIL && !gp_dtype_parse(luaL_tolstring(L, -1, NULL), &dt))
+    if (lua_getfield(L, 2, "dtype") != LUA_TNIL &&
+        !gp_dtype_parse(luaL_tolstring(L, -1, NULL), &dt))
         return luaL_error(L, "image.load: option 'dtype': %s", gp_error());
     return gp_lua_push(L, gp_png_load(file, channels, dt));
 }
 
-/* image.save(file, x, {bits = 8}): height x width or channels x height x width; u8 0 to 255, floats 0 to 1, bool. */
+/* image.save(file, x, {bits = 8}): height x width or channels x height x width; u8 0 to 255, floats
+ * 0 to 1, bool. */
 static int l_image_save(lua_State *L) {
     static const char *const names[] = {"bits", NULL};
     const char *file = check_file(L, "image.save");

@@ -1,4 +1,4 @@
-/* Tensors where Lua's own library wants a number: math.* and string.format take a one-element tensor for its number, a recorded wait. */
+/* math.* and string.format take a one-element tensor for its number, a recorded wait. */
 #include <string.h>
 
 #include "bindings/bind.h"
@@ -9,17 +9,22 @@ static void to_number(lua_State *L, int i) {
     if (!t) return;
     if (t->a.numel != 1) {
         char text[200];
-        luaL_argerror(L, i, lua_pushfstring(L, "number expected, got tensor %s", gp_tensor_text(t, text, sizeof text)));
+        luaL_argerror(L, i,
+                      lua_pushfstring(L, "number expected, got tensor %s",
+                                      gp_tensor_text(t, text, sizeof text)));
     }
     gp_lua_number(L, i);
     lua_replace(L, i);
 }
 
-/* The functions that stand before the library's own take its place without upvalues, as debug.getinfo shows, and run it in their own frame: its error
-   messages find the name it is called by. */
-#define MATH(X)                                                                                     \
-    X(abs) X(acos) X(asin) X(atan) X(ceil) X(cos) X(deg) X(exp) X(floor) X(fmod) X(log) X(max)      \
-    X(min) X(modf) X(rad) X(sin) X(sqrt) X(tan) X(tointeger) X(ult)
+/* The functions that stand before the library's own take its place without upvalues, as
+   debug.getinfo shows, and run it in their own frame: its error messages find the name it is called
+   by. */
+/* clang-format off */
+#define MATH(X)                                                                    \
+    X(abs) X(acos) X(asin) X(atan) X(ceil) X(cos) X(deg) X(exp) X(floor) X(fmod)   \
+    X(log) X(max) X(min) X(modf) X(rad) X(sin) X(sqrt) X(tan) X(tointeger) X(ult)
+/* clang-format on */
 
 static struct {
 #define FIELD(name) lua_CFunction name;
@@ -32,10 +37,10 @@ static void all_numbers(lua_State *L) {
         if (lua_type(L, i) == LUA_TUSERDATA) to_number(L, i);
 }
 
-#define DEFINE(name)                   \
-    static int l_math_##name(lua_State *L) { \
-        all_numbers(L);                \
-        return original.name(L);       \
+#define DEFINE(name)                                                                               \
+    static int l_math_##name(lua_State *L) {                                                       \
+        all_numbers(L);                                                                            \
+        return original.name(L);                                                                   \
     }
 MATH(DEFINE)
 
@@ -51,7 +56,8 @@ static void format_numbers(lua_State *L) {
         }
         arg++;
         s += strspn(s, "-+ #0123456789.");
-        if (*s && strchr("diouxXcaAeEfFgG", *s) && lua_type(L, arg) == LUA_TUSERDATA) to_number(L, arg);
+        if (*s && strchr("diouxXcaAeEfFgG", *s) && lua_type(L, arg) == LUA_TUSERDATA)
+            to_number(L, arg);
     }
 }
 
@@ -62,8 +68,8 @@ static int l_math_format(lua_State *L) {
     return original.format(L);
 }
 
-/* Puts `by` into field `name` of the table at the top and keeps what was there. A closure stays: run in a frame that is not its own, it would miss
-   its upvalues. */
+/* Puts `by` into field `name` of the table at the top and keeps what was there. A closure stays:
+   run in a frame that is not its own, it would miss its upvalues. */
 static void replace(lua_State *L, const char *name, lua_CFunction by, lua_CFunction *was) {
     int top = lua_gettop(L);
     lua_getfield(L, top, name);

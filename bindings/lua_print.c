@@ -1,4 +1,4 @@
-/* Tensors as text: aligned columns in Lua's braces, only the edges of large ones, and one copy from the device of what is shown. */
+/* Tensors as text: aligned columns in Lua's braces; of large ones the edges, in one copy. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 
 /* gpush.printoptions. */
 static struct {
-    int precision;      /* digits behind the point, at most */
-    int64_t threshold;  /* tensors with more elements show only their edges */
-    int64_t edgeitems;  /* elements at each end of a dim */
-    int linewidth;      /* columns */
+    int precision;     /* digits behind the point, at most */
+    int64_t threshold; /* tensors with more elements show only their edges */
+    int64_t edgeitems; /* elements at each end of a dim */
+    int linewidth;     /* columns */
 } opt = {4, 1000, 3, 80};
 
 enum { TEXT = 400 }; /* longest element: %.60f of the largest double */
@@ -20,15 +20,15 @@ typedef enum form { WHOLE, TRUTH, FIXED, SCIENTIFIC } form;
 /* The text of one tensor in the making. */
 typedef struct page {
     luaL_Buffer b;
-    const char *data;   /* shown elements in host memory, row-major */
+    const char *data; /* shown elements in host memory, row-major */
     gp_dtype dtype;
     int64_t count;      /* of shown elements */
     const gp_array *of; /* the tensor itself, for its dims */
     int64_t edge;       /* elements at each end of a dim; 0: all are shown */
     form form;
     int decimals, width;
-    int column;         /* where the next character goes, from 0 */
-    int64_t next;       /* element to write next */
+    int column;   /* where the next character goes, from 0 */
+    int64_t next; /* element to write next */
 } page;
 
 /* ---- one element ---- */
@@ -43,12 +43,16 @@ static int whole_text(uint64_t u, bool negative, char *buf) {
     return at;
 }
 
-/* v with `decimals` digits behind the point, as printf rounds. Where v * 10^decimals is exact (24 or 53 bits of v and 2.33 bits for each digit in a
-   64-bit mantissa) its rounding is the decimal one's, and printf's way through big numbers is not needed. */
+/* v with `decimals` digits behind the point, as printf rounds. Where v * 10^decimals is exact (24
+   or 53 bits of v and 2.33 bits for each digit in a 64-bit mantissa) its rounding is the decimal
+   one's, and printf's way through big numbers is not needed. */
 static int fixed_text(gp_dtype dt, double v, int decimals, char *buf) {
-    static const long double power[] = {1, 1e1L, 1e2L, 1e3L, 1e4L, 1e5L, 1e6L, 1e7L, 1e8L, 1e9L, 1e10L};
-    if (decimals > (dt == GP_f64 ? 4 : 10) || fabs(v) >= 1e8) return snprintf(buf, TEXT, "%.*f", decimals, v);
-    uint64_t q = (uint64_t)rintl(fabsl((long double)v) * power[decimals]), unit = (uint64_t)power[decimals];
+    static const long double power[] = {1,    1e1L, 1e2L, 1e3L, 1e4L, 1e5L,
+                                        1e6L, 1e7L, 1e8L, 1e9L, 1e10L};
+    if (decimals > (dt == GP_f64 ? 4 : 10) || fabs(v) >= 1e8)
+        return snprintf(buf, TEXT, "%.*f", decimals, v);
+    uint64_t q = (uint64_t)rintl(fabsl((long double)v) * power[decimals]);
+    uint64_t unit = (uint64_t)power[decimals];
     int n = whole_text(q / unit, signbit(v), buf);
     if (decimals == 0) return n;
     buf[n] = '.';
@@ -61,7 +65,8 @@ static int element_text(const page *p, int64_t i, char *buf) {
     gp_scalar s = gp_scalar_load(p->dtype, p->data + i * (int64_t)gp_dtype_size(p->dtype));
     const char *word = NULL;
     if (p->form == TRUTH) word = s.i ? "true" : "false";
-    else if (p->form == WHOLE) return whole_text(s.i < 0 ? 0 - (uint64_t)s.i : (uint64_t)s.i, s.i < 0, buf);
+    else if (p->form == WHOLE)
+        return whole_text(s.i < 0 ? 0 - (uint64_t)s.i : (uint64_t)s.i, s.i < 0, buf);
     else if (isnan(s.f)) word = "nan";
     else if (isinf(s.f)) word = s.f < 0 ? "-inf" : "inf";
     else if (p->form == SCIENTIFIC) return snprintf(buf, TEXT, "%.*e", p->decimals, s.f);
@@ -86,7 +91,8 @@ static int decimals_needed(page *p) {
     return most;
 }
 
-/* Scientific where fixed digits would not show the smallest element or would run long: from 1e8 up, or below 10^-precision. */
+/* Scientific where fixed digits would not show the smallest element or would run long: from 1e8 up,
+ * or below 10^-precision. */
 static void choose_float_form(page *p) {
     double most = 0, least = INFINITY;
     for (int64_t i = 0; i < p->count; i++) {
@@ -151,7 +157,8 @@ static void row(page *p, int indent) {
     }
 }
 
-/* Dim d and those inside it. Between blocks stands one line end, and one more for each further dim, as NumPy does. */
+/* Dim d and those inside it. Between blocks stands one line end, and one more for each further dim,
+ * as NumPy does. */
 static void block(page *p, int d) {
     int indent = p->column + 1, inner = p->of->ndim - 1 - d;
     bool dots = cut(p, d);
@@ -175,7 +182,8 @@ static void block(page *p, int d) {
 /* dtype, shape and device behind the elements. */
 static void label(page *p, gp_tensor *t) {
     char what[200], text[240];
-    int n = snprintf(text, sizeof text, "%s %s%s)", gp_tensor_text(t, what, sizeof what), gp_tensor_device(t)->name, t->requires_grad ? " requires_grad" : "");
+    int n = snprintf(text, sizeof text, "%s %s%s)", gp_tensor_text(t, what, sizeof what),
+                     gp_tensor_device(t)->name, t->requires_grad ? " requires_grad" : "");
     put(p, ",", 1);
     if (p->column + 1 + n > opt.linewidth) newline(p, 7);
     else put(p, " ", 1);
@@ -211,7 +219,8 @@ static gp_tensor *as_three(gp_tensor *t, int64_t n, int64_t inner) {
     return v;
 }
 
-/* The shown elements of x in row-major order, on its device: one view where the dims suffice, else a copy for each dim that is cut. */
+/* The shown elements of x in row-major order, on its device: one view where the dims suffice, else
+ * a copy for each dim that is cut. */
 static gp_tensor *edges(gp_tensor *x, int64_t e) {
     int cuts = 0;
     int64_t inner = 1;
@@ -227,7 +236,8 @@ static gp_tensor *edges(gp_tensor *x, int64_t e) {
     return t;
 }
 
-/* How many elements to show at each end of a dim, or 0 for all; fewer than asked for where many dims would still make a long text. */
+/* How many elements to show at each end of a dim, or 0 for all; fewer than asked for where many
+ * dims would still make a long text. */
 static int64_t choose_edge(const gp_array *a) {
     if (a->numel <= opt.threshold) return 0;
     double most = opt.threshold > 1000 ? (double)opt.threshold : 1000;
@@ -280,11 +290,13 @@ static int64_t option(lua_State *L, const char *name, int64_t least, int64_t mos
     int is;
     lua_Integer v = lua_tointegerx(L, -1, &is);
     if (!is || v < least || v > most)
-        return luaL_error(L, "printoptions: option '%s': expected an integer from %I to %I, got %s", name, (LUAI_UACINT)least, (LUAI_UACINT)most, luaL_tolstring(L, -1, NULL));
+        return luaL_error(L, "printoptions: option '%s': expected an integer from %I to %I, got %s",
+                          name, (LUAI_UACINT)least, (LUAI_UACINT)most, luaL_tolstring(L, -1, NULL));
     return v;
 }
 
-/* printoptions{precision=4, threshold=1000, edgeitems=3, linewidth=80} sets what is given; returns the options. */
+/* printoptions{precision=4, threshold=1000, edgeitems=3, linewidth=80} sets what is given; returns
+ * the options. */
 static int l_printoptions(lua_State *L) {
     lua_settop(L, 1);
     if (!lua_isnil(L, 1)) luaL_checktype(L, 1, LUA_TTABLE);
@@ -294,7 +306,9 @@ static int l_printoptions(lua_State *L) {
         else if (!strcmp(name, "threshold")) opt.threshold = option(L, name, 0, INT64_MAX);
         else if (!strcmp(name, "edgeitems")) opt.edgeitems = option(L, name, 1, 1000000);
         else if (!strcmp(name, "linewidth")) opt.linewidth = (int)option(L, name, 1, 1000000);
-        else return luaL_error(L, "printoptions: no option '%s' (expected precision, threshold, edgeitems or linewidth)", name);
+        else
+            return luaL_error(L, "printoptions: no option '%s' (expected precision, threshold, "
+                                 "edgeitems or linewidth)", name);
     }
     lua_createtable(L, 0, 4);
     lua_pushinteger(L, opt.precision), lua_setfield(L, -2, "precision");

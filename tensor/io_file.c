@@ -55,10 +55,13 @@ bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
     if (mode == -2) {
         fd = open(o->target, O_WRONLY | O_CLOEXEC);
     } else {
-        int n = snprintf(o->temporary, PATH_MAX, "%s.%ld.%u.tmp", o->target, (long)getpid(), atomic_fetch_add(&count, 1));
+        int n = snprintf(o->temporary, PATH_MAX, "%s.%ld.%u.tmp", o->target, (long)getpid(),
+                         atomic_fetch_add(&count, 1));
         if (n >= PATH_MAX) return errno = ENAMETOOLONG, cannot_write(op, file);
-        fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode >= 0 ? (mode_t)mode : 0666);
-        if (fd >= 0 && mode >= 0 && fchmod(fd, (mode_t)mode)) errno = 0; /* another's file: the umask's permissions stand */
+        fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  mode >= 0 ? (mode_t)mode : 0666);
+        if (fd >= 0 && mode >= 0 && fchmod(fd, (mode_t)mode))
+            errno = 0; /* another's file: the umask's permissions stand */
     }
     if (fd < 0) return cannot_write(op, file);
     if ((o->f = fdopen(fd, "wb"))) return true;

@@ -1,4 +1,4 @@
-/* Files on their way in and out: open with a known size, write to a temporary that replaces the old file only when all is written. */
+/* Files in and out: opened with a known size, written by way of a temporary and a rename. */
 #ifndef GP_IO_FILE_H
 #define GP_IO_FILE_H
 
@@ -7,26 +7,28 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Opens a regular file for reading; *size is its length in bytes. NULL with a message that begins with op and names the file. */
+/* Opens a regular file for reading; *size is its length in bytes. NULL with a message that begins
+ * with op and names the file. */
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size);
 
 /* A file being written. Between begin and commit or cancel, `f` takes the bytes. */
 typedef struct gp_outfile {
     FILE *f;
-    const char *op, *file;   /* borrowed, for messages */
-    char target[PATH_MAX];   /* file, with symbolic links followed */
+    const char *op, *file;    /* borrowed, for messages */
+    char target[PATH_MAX];    /* file, with symbolic links followed */
     char temporary[PATH_MAX]; /* "": written in place (devices and pipes) */
 } gp_outfile;
 
 /* Makes the temporary beside file. False with a message. */
 bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file);
-/* Flushes, and puts the temporary in the place of the old file. False with a message: the old file is as it was and the temporary gone. */
+/* Flushes, and puts the temporary in the place of the old file. False with a message: the old file
+ * is as it was and the temporary gone. */
 bool gp_outfile_commit(gp_outfile *o);
 /* Removes the temporary; the old file is as it was. Keeps the message that is set. */
 void gp_outfile_cancel(gp_outfile *o);
 
-/* The file that a write to `file` replaces: symbolic links followed. False with a message where it cannot be written. *mode: permissions of the
-   old file, or -1 where there is none. */
+/* The file that a write to `file` replaces: symbolic links followed. False with a message where it
+   cannot be written. *mode: permissions of the old file, or -1 where there is none. */
 bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int *mode);
 
 #endif

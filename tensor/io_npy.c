@@ -14,13 +14,16 @@
 enum { MAGIC = 6, MOST_HEADER = 1 << 16 };
 
 /* Fails with file, entry and offset in front. */
-__attribute__((format(printf, 3, 4))) static bool bad(const gp_npy_source *s, uint64_t at, const char *fmt, ...) {
+__attribute__((format(printf, 3, 4))) static bool bad(const gp_npy_source *s, uint64_t at,
+                                                      const char *fmt, ...) {
     char text[400];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (s->entry) return gp_fail("%s: %s, entry '%s', byte %llu: %s", s->op, s->file, s->entry, (unsigned long long)at, text);
+    if (s->entry)
+        return gp_fail("%s: %s, entry '%s', byte %llu: %s", s->op, s->file, s->entry,
+                       (unsigned long long)at, text);
     return gp_fail("%s: %s, byte %llu: %s", s->op, s->file, (unsigned long long)at, text);
 }
 
@@ -29,7 +32,8 @@ static bool need(gp_npy_source *s, void *to, uint64_t bytes, const char *what) {
     int64_t n = s->read(s->from, to, bytes);
     if (n < 0) return bad(s, s->at, "cannot read %s: %s", what, strerror(errno));
     if ((uint64_t)n < bytes)
-        return bad(s, s->at, "the file ends after %llu of %llu bytes of %s", (unsigned long long)n, (unsigned long long)bytes, what);
+        return bad(s, s->at, "the file ends after %llu of %llu bytes of %s", (unsigned long long)n,
+                   (unsigned long long)bytes, what);
     s->at += bytes;
     return true;
 }
@@ -53,7 +57,8 @@ static bool expected(const parser *h, const char *what) {
     size_t n = 0;
     for (; n < 16 && h->p[n]; n++) got[n] = h->p[n] < ' ' || h->p[n] > '~' ? '?' : h->p[n];
     got[n] = 0;
-    return bad(h->s, h->base + (uint64_t)(h->p - h->text), "expected %s in the header, got '%s'", what, got);
+    return bad(h->s, h->base + (uint64_t)(h->p - h->text), "expected %s in the header, got '%s'",
+               what, got);
 }
 
 static void space(parser *h) {
@@ -86,7 +91,8 @@ static bool string(parser *h, char *out, size_t size, const char *what) {
     char quote = *h->p;
     if (quote != '\'' && quote != '"') return expected(h, what);
     const char *end = strchr(h->p + 1, quote);
-    if (!end || (size_t)(end - h->p) > size || memchr(h->p, '\\', (size_t)(end - h->p))) return expected(h, what);
+    if (!end || (size_t)(end - h->p) > size || memchr(h->p, '\\', (size_t)(end - h->p)))
+        return expected(h, what);
     size_t n = (size_t)(end - h->p - 1);
     memcpy(out, h->p + 1, n);
     out[n] = 0;
@@ -102,12 +108,16 @@ static const struct {
 
 static const char *other_type(char c) {
     switch (c) {
-    case 'u': return "unsigned integers wider than 8 bits are not a dtype here; save with .astype('int32') or 'int64'";
+    case 'u':
+        return "unsigned integers of more than 8 bits are not a dtype here; save .astype('int64')";
     case 'c': return "complex numbers are not a dtype here; save .real and .imag";
     case 'f': return "floats wider than 64 bits are not a dtype here; save with .astype('float64')";
     case 'O': return "Python objects are not read: such a file holds code";
-    case 'U': case 'S': case 'a': return "text is not a dtype here";
-    case 'M': case 'm': return "dates and times are not a dtype here; save with .astype('int64')";
+    case 'U':
+    case 'S':
+    case 'a': return "text is not a dtype here";
+    case 'M':
+    case 'm': return "dates and times are not a dtype here; save with .astype('int64')";
     case 'V': return "structured types are not a dtype here; save each field on its own";
     default: return "expected one of f8 f4 f2 i8 i4 i2 i1 u1 b1 with < > | or =";
     }
@@ -137,7 +147,8 @@ static bool parse_dim(parser *h, int64_t *out) {
     if (*h->p < '0' || *h->p > '9') return expected(h, "a size (0 or more)");
     int64_t n = 0;
     for (; *h->p >= '0' && *h->p <= '9'; h->p++)
-        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *h->p - '0', &n)) return expected(h, "a size below 2^63");
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *h->p - '0', &n))
+            return expected(h, "a size below 2^63");
     if (*h->p == 'L') h->p++;
     *out = n;
     return true;
@@ -160,10 +171,12 @@ static bool parse_shape(parser *h, header *out) {
 
 static bool parse_entry(parser *h, header *out) {
     char key[32];
-    if (!string(h, key, sizeof key, "'descr', 'fortran_order' or 'shape'") || !must(h, ':')) return false;
+    if (!string(h, key, sizeof key, "'descr', 'fortran_order' or 'shape'") || !must(h, ':'))
+        return false;
     if (!strcmp(key, "descr") && !out->seen_descr) return parse_descr(h, out);
     if (!strcmp(key, "shape") && !out->seen_shape) return parse_shape(h, out);
-    if (strcmp(key, "fortran_order") || out->seen_order) return expected(h, "each of descr, fortran_order and shape once");
+    if (strcmp(key, "fortran_order") || out->seen_order)
+        return expected(h, "each of descr, fortran_order and shape once");
     out->fortran = word(h, "True");
     if (!out->fortran && !word(h, "False")) return expected(h, "True or False");
     return out->seen_order = true;
@@ -188,12 +201,16 @@ static bool parse_header(parser *h, header *out) {
 static bool read_header(gp_npy_source *s, header *out) {
     unsigned char start[MAGIC + 2], count[4] = {0};
     if (!need(s, start, sizeof start, "the magic number and version")) return false;
-    if (memcmp(start, "\x93NUMPY", MAGIC)) return bad(s, 0, "not an npy file (it begins with other bytes than \\x93NUMPY)");
+    if (memcmp(start, "\x93NUMPY", MAGIC))
+        return bad(s, 0, "not an npy file (it begins with other bytes than \\x93NUMPY)");
     if (start[MAGIC] < 1 || start[MAGIC] > 3 || start[MAGIC + 1] != 0)
-        return bad(s, MAGIC, "format version %d.%d (expected 1.0, 2.0 or 3.0)", start[MAGIC], start[MAGIC + 1]);
+        return bad(s, MAGIC, "format version %d.%d (expected 1.0, 2.0 or 3.0)", start[MAGIC],
+                   start[MAGIC + 1]);
     if (!need(s, count, start[MAGIC] == 1 ? 2 : 4, "the header's length")) return false;
-    uint32_t n = count[0] | (uint32_t)count[1] << 8 | (uint32_t)count[2] << 16 | (uint32_t)count[3] << 24;
-    if (n > MOST_HEADER) return bad(s, s->at, "a header of %u bytes (expected at most %d)", n, MOST_HEADER);
+    uint32_t n =
+        count[0] | (uint32_t)count[1] << 8 | (uint32_t)count[2] << 16 | (uint32_t)count[3] << 24;
+    if (n > MOST_HEADER)
+        return bad(s, s->at, "a header of %u bytes (expected at most %d)", n, MOST_HEADER);
     char *text = malloc(n + 1);
     if (!text) return gp_fail("%s: out of memory", s->op);
     parser h = {.s = s, .text = text, .p = text, .base = s->at};
@@ -230,11 +247,16 @@ gp_tensor *gp_npy_read(gp_npy_source *s) {
     int64_t numel, bytes;
     if (!read_header(s, &h)) return NULL;
     size_t size = gp_dtype_size(h.dtype);
-    if (!gp_shape_numel(&h.shape, &numel) || __builtin_mul_overflow(numel, (int64_t)size, &bytes))
-        return bad(s, s->at, "a shape of more than 2^62 elements"), NULL;
+    if (!gp_shape_numel(&h.shape, &numel) ||
+        __builtin_mul_overflow(numel, (int64_t)size, &bytes)) {
+        char text[200];
+        gp_shape_text(&h.shape, text, sizeof text);
+        return bad(s, s->at, "shape %s has too many elements", text), NULL;
+    }
     if ((uint64_t)bytes > s->size - s->at) {
         char text[200];
-        bad(s, s->at, "%llu bytes of data follow, but %s %s needs %lld", (unsigned long long)(s->size - s->at), gp_dtype_name(h.dtype),
+        bad(s, s->at, "%llu bytes of data follow, but %s %s needs %lld",
+            (unsigned long long)(s->size - s->at), gp_dtype_name(h.dtype),
             gp_shape_text(&h.shape, text, sizeof text), (long long)bytes);
         return NULL;
     }
@@ -267,13 +289,23 @@ size_t gp_npy_header(const char *op, const gp_tensor *t, char buf[GP_NPY_HEADER]
     const char *code = NULL;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (codes[i].dtype == t->a.dtype) code = codes[i].code;
-    if (!code) return gp_fail("%s: npy has no dtype %s; save x:to('f32')", op, gp_dtype_name((gp_dtype)t->a.dtype)), 0;
-    char order = gp_dtype_size((gp_dtype)t->a.dtype) == 1 ? '|' : __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
-    int n = START + snprintf(buf + START, GP_NPY_HEADER - START, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, code);
+    if (!code) {
+        const char *dtype = gp_dtype_name((gp_dtype)t->a.dtype);
+        return gp_fail("%s: npy has no dtype %s; save x:to('f32')", op, dtype), 0;
+    }
+    char order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
+    if (gp_dtype_size((gp_dtype)t->a.dtype) == 1) order = '|';
+    int n = START + snprintf(buf + START, GP_NPY_HEADER - START,
+                             "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, code);
     for (int i = 0; i < t->a.ndim; i++)
-        n += snprintf(buf + n, GP_NPY_HEADER - (size_t)n, i == 0 && t->a.ndim == 1 ? "%lld," : i ? ", %lld" : "%lld", (long long)t->a.dim[i]);
+        n += snprintf(buf + n, GP_NPY_HEADER - (size_t)n,
+                      i == 0 && t->a.ndim == 1 ? "%lld,"
+                      : i                      ? ", %lld"
+                                               : "%lld",
+                      (long long)t->a.dim[i]);
     n += snprintf(buf + n, GP_NPY_HEADER - (size_t)n, "), }");
-    size_t total = ((size_t)n + 1 + 63) / 64 * 64; /* data starts on a multiple of 64; the header ends in a newline */
+    size_t total = ((size_t)n + 1 + 63) / 64 *
+                   64; /* data starts on a multiple of 64; the header ends in a newline */
     memset(buf + n, ' ', total - (size_t)n);
     buf[total - 1] = '\n';
     memcpy(buf, "\x93NUMPY\x01\x00", MAGIC + 2);

@@ -4,9 +4,10 @@
 
 #include "tensor/tensor.h"
 
-/* Reads a file of format version 1.0 to 3.0 into a new tensor on the cpu; Fortran order becomes strides, other byte orders are swapped.
-   NULL with a message that names the file, where in it, and what was expected. The header is parsed, never evaluated.
-   Source: numpy/lib/format.py, and NEP 1. */
+/* Reads a file of format version 1.0 to 3.0 into a new tensor on the cpu; Fortran order becomes
+   strides, other byte orders are swapped. NULL with a message that names the file, where in it, and
+   what was expected. The header is parsed, never evaluated. Source: numpy/lib/format.py, and NEP 1.
+ */
 gp_tensor *gp_npy_load(const char *file);
 
 /* Writes x (on the cpu, any layout) in C order, version 1.0, by way of a temporary. */
@@ -31,13 +32,15 @@ void gp_npz_free(gp_npz *z);
 typedef struct gp_npy_source {
     const char *op, *file, *entry; /* entry: name in the archive, or NULL */
     uint64_t size, at;             /* bytes in all, and already read */
-    int64_t (*read)(void *from, void *to, uint64_t bytes); /* bytes read; less at the end, -1 on an error */
+    int64_t (*read)(void *from, void *to,
+                    uint64_t bytes); /* bytes read; less at the end, -1 on an error */
     void *from;
 } gp_npy_source;
 gp_tensor *gp_npy_read(gp_npy_source *s);
 
 #define GP_NPY_HEADER 512 /* bytes that the header of any tensor fits in */
-/* Writes the header of t to buf; its length in bytes, a multiple of 64. 0 with a message for dtypes that npy does not have. */
+/* Writes the header of t to buf; its length in bytes, a multiple of 64. 0 with a message for dtypes
+ * that npy does not have. */
 size_t gp_npy_header(const char *op, const gp_tensor *t, char buf[GP_NPY_HEADER]);
 
 #endif

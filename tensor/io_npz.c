@@ -61,12 +61,14 @@ static bool read_rest(gp_npy_source *s) {
     char skipped[4096];
     zip_int64_t n;
     while ((n = zip_fread(s->from, skipped, sizeof skipped)) > 0) continue;
-    return n == 0 || gp_fail("%s: %s, entry '%s': the data does not match its checksum", s->op, s->file, s->entry);
+    return n == 0 || gp_fail("%s: %s, entry '%s': the data does not match its checksum", s->op,
+                             s->file, s->entry);
 }
 
 static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) {
     zip_file_t *f = zip_fopen_index(za, st->index, 0);
-    if (!f) return gp_fail_null("%s: %s, entry '%s': %s", s->op, s->file, s->entry, zip_strerror(za));
+    if (!f)
+        return gp_fail_null("%s: %s, entry '%s': %s", s->op, s->file, s->entry, zip_strerror(za));
     s->from = f;
     gp_tensor *t = gp_npy_read(s);
     if (t && !read_rest(s)) gp_tensor_unref(t), t = NULL;
@@ -77,12 +79,19 @@ static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) 
 static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out) {
     zip_stat_t st;
     const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
-    if (zip_stat_index(za, i, 0, &st) || (st.valid & all) != all) return gp_fail("npz.load: %s: entry %llu: %s", file, (unsigned long long)i + 1, zip_strerror(za));
+    if (zip_stat_index(za, i, 0, &st) || (st.valid & all) != all)
+        return gp_fail("npz.load: %s: entry %llu: %s", file, (unsigned long long)i + 1,
+                       zip_strerror(za));
     size_t n = strlen(st.name);
-    if (n < 4 || strcmp(st.name + n - 4, ".npy")) return gp_fail("npz.load: %s: entry '%s' is not an npy file", file, st.name);
-    /* Deflate does not pack tighter than 1032 : 1; an entry that says so is refused before memory is asked for. */
-    if (st.size / 1032 > st.comp_size + 1) return gp_fail("npz.load: %s, entry '%s': %llu bytes cannot come from %llu", file, st.name, (unsigned long long)st.size, (unsigned long long)st.comp_size);
-    gp_npy_source s = {.op = "npz.load", .file = file, .entry = st.name, .size = st.size, .read = read_entry};
+    if (n < 4 || strcmp(st.name + n - 4, ".npy"))
+        return gp_fail("npz.load: %s: entry '%s' is not an npy file", file, st.name);
+    /* Deflate does not pack tighter than 1032 : 1; an entry that says so is refused before memory
+     * is asked for. */
+    if (st.size / 1032 > st.comp_size + 1)
+        return gp_fail("npz.load: %s, entry '%s': %llu bytes cannot come from %llu", file, st.name,
+                       (unsigned long long)st.size, (unsigned long long)st.comp_size);
+    gp_npy_source s = {
+        .op = "npz.load", .file = file, .entry = st.name, .size = st.size, .read = read_entry};
     gp_tensor *t = read_array(za, &st, &s);
     if (!t) return false;
     char *name = strndup(st.name, n - 4);
@@ -107,10 +116,13 @@ bool gp_npz_load(const char *file, gp_npz *out) {
     return ok;
 }
 
-/* Adds t to the archive without copying its data: t (contiguous) and head stay until the archive is closed. */
-static bool add_entry(zip_t *za, const char *name, gp_tensor *t, char head[GP_NPY_HEADER], size_t nhead, bool deflate) {
+/* Adds t to the archive without copying its data: t (contiguous) and head stay until the archive is
+ * closed. */
+static bool add_entry(zip_t *za, const char *name, gp_tensor *t, char head[GP_NPY_HEADER],
+                      size_t nhead, bool deflate) {
     size_t bytes = (size_t)t->a.numel * gp_dtype_size((gp_dtype)t->a.dtype), n = strlen(name);
-    zip_buffer_fragment_t parts[2] = {{(zip_uint8_t *)head, nhead}, {(zip_uint8_t *)t->a.data, bytes}};
+    zip_buffer_fragment_t parts[2] = {{(zip_uint8_t *)head, nhead},
+                                      {(zip_uint8_t *)t->a.data, bytes}};
     zip_source_t *src = zip_source_buffer_fragment(za, parts, bytes ? 2 : 1, 0);
     char *entry = malloc(n + 5);
     zip_int64_t i = -1;
@@ -124,17 +136,21 @@ static bool add_entry(zip_t *za, const char *name, gp_tensor *t, char head[GP_NP
         zip_source_free(src);
         return gp_fail("npz.save: name '%s': %s", name, zip_strerror(za));
     }
-    zip_file_set_dostime(za, (zip_uint64_t)i, 0, 1 << 5 | 1, 0); /* 1980-01-01: the same arrays give the same bytes */
-    return !zip_set_file_compression(za, (zip_uint64_t)i, deflate ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0) ||
+    /* 1980-01-01: the same arrays give the same bytes. */
+    zip_file_set_dostime(za, (zip_uint64_t)i, 0, 1 << 5 | 1, 0);
+    zip_int32_t method = deflate ? ZIP_CM_DEFLATE : ZIP_CM_STORE;
+    return !zip_set_file_compression(za, (zip_uint64_t)i, method, 0) ||
            gp_fail("npz.save: name '%s': %s", name, zip_strerror(za));
 }
 
 /* Adds all arrays and writes the archive; libzip writes to a temporary beside file and renames. */
-static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)[GP_NPY_HEADER], gp_tensor **flat, bool deflate) {
+static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)[GP_NPY_HEADER],
+                      gp_tensor **flat, bool deflate) {
     bool ok = true;
     for (int i = 0; ok && i < z->n; i++) {
         size_t n = gp_npy_header("npz.save", z->t[i], head[i]);
-        ok = n && (flat[i] = gp_contiguous(z->t[i])) && add_entry(za, z->name[i], flat[i], head[i], n, deflate);
+        ok = n && (flat[i] = gp_contiguous(z->t[i])) &&
+             add_entry(za, z->name[i], flat[i], head[i], n, deflate);
     }
     if (ok && zip_close(za)) ok = gp_fail("npz.save: cannot write %s: %s", file, zip_strerror(za));
     if (!ok) zip_discard(za);

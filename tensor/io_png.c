@@ -11,12 +11,14 @@
 #include "tensor/io_file.h"
 #include "tensor/op.h"
 
-/* All that a jump out of libpng must find again lives here, not in local variables of the function that is jumped into. */
+/* All that a jump out of libpng must find again lives here, not in local variables of the function
+ * that is jumped into. */
 typedef struct picture {
     const char *op, *file;
     png_structp png;
     png_infop info;
-    png_bytep pixels; /* rows of height * stride bytes, channels interleaved, 16-bit samples in host order */
+    png_bytep pixels; /* rows of height * stride bytes, channels interleaved, 16-bit samples in host
+                         order */
     png_bytep *rows;
     size_t stride;
     uint32_t width, height;
@@ -36,7 +38,9 @@ static void on_warning(png_structp png, png_const_charp text) { (void)png, (void
 static bool make_rows(picture *p) {
     p->pixels = malloc(p->stride * p->height);
     p->rows = malloc(sizeof *p->rows * p->height);
-    if (!p->pixels || !p->rows) return gp_fail("%s: %s: out of memory for %u x %u pixels", p->op, p->file, p->width, p->height);
+    if (!p->pixels || !p->rows)
+        return gp_fail("%s: %s: out of memory for %u x %u pixels", p->op, p->file, p->width,
+                       p->height);
     for (uint32_t i = 0; i < p->height; i++) p->rows[i] = p->pixels + i * p->stride;
     return true;
 }
@@ -51,7 +55,8 @@ static void transforms(picture *p, int channels, bool keep16) {
     if (channels >= 3 && !rgb) png_set_gray_to_rgb(png);
     if ((channels == 1 || channels == 2) && rgb) png_set_rgb_to_gray(png, 1, -1, -1);
     if (channels == 1 || channels == 3) png_set_strip_alpha(png);
-    if ((channels == 2 || channels == 4) && !alpha) png_set_add_alpha(png, 0xffff, PNG_FILLER_AFTER);
+    if ((channels == 2 || channels == 4) && !alpha)
+        png_set_add_alpha(png, 0xffff, PNG_FILLER_AFTER);
     if (bits == 16 && !keep16) png_set_scale_16(png);
     if (bits == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) png_set_swap(png);
 }
@@ -62,7 +67,8 @@ static bool plausible(picture *p) {
     uint64_t samples = color & PNG_COLOR_MASK_PALETTE ? 1 : png_get_channels(p->png, p->info);
     uint64_t row = ((uint64_t)p->width * samples * png_get_bit_depth(p->png, p->info) + 7) / 8;
     return row * p->height / 1032 <= p->size ||
-           gp_fail("%s: %s: %u x %u pixels cannot come from a file of %llu bytes", p->op, p->file, p->width, p->height, (unsigned long long)p->size);
+           gp_fail("%s: %s: %u x %u pixels cannot come from a file of %llu bytes", p->op, p->file,
+                   p->width, p->height, (unsigned long long)p->size);
 }
 
 static bool read_picture(picture *p, FILE *f, int channels, bool keep16) {
@@ -84,16 +90,16 @@ static bool read_picture(picture *p, FILE *f, int channels, bool keep16) {
     return true;
 }
 
-#define SAMPLES(type, expr)                                                                 \
-    for (int c = 0; c < p->channels; c++)                                                   \
-        for (uint32_t y = 0; y < p->height; y++) {                                          \
-            const void *row = p->rows[y];                                                   \
-            type *to = (type *)t->a.data + ((size_t)c * p->height + y) * p->width;          \
-            for (uint32_t x = 0; x < p->width; x++) {                                       \
-                size_t i = (size_t)x * (size_t)p->channels + (size_t)c;                     \
-                int v = p->bits == 16 ? ((const uint16_t *)row)[i] : ((const uint8_t *)row)[i]; \
-                to[x] = (type)(expr);                                                       \
-            }                                                                               \
+#define SAMPLES(type, expr)                                                                        \
+    for (int c = 0; c < p->channels; c++)                                                          \
+        for (uint32_t y = 0; y < p->height; y++) {                                                 \
+            const void *row = p->rows[y];                                                          \
+            type *to = (type *)t->a.data + ((size_t)c * p->height + y) * p->width;                 \
+            for (uint32_t x = 0; x < p->width; x++) {                                              \
+                size_t i = (size_t)x * (size_t)p->channels + (size_t)c;                            \
+                int v = p->bits == 16 ? ((const uint16_t *)row)[i] : ((const uint8_t *)row)[i];    \
+                to[x] = (type)(expr);                                                              \
+            }                                                                                      \
         }
 
 /* Interleaved rows as C x H x W. */
@@ -110,8 +116,10 @@ static gp_tensor *planes(const picture *p, gp_dtype dt) {
 
 gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt) {
     picture p = {.op = "image.load", .file = file};
-    if (channels < 0 || channels > 4) return gp_fail_null("image.load: channels = %d (expected 1 to 4)", channels);
-    if (dt != GP_u8 && dt != GP_f32 && dt != GP_i32) return gp_fail_null("image.load: dtype %s (expected u8, f32 or i32)", gp_dtype_name(dt));
+    if (channels < 0 || channels > 4)
+        return gp_fail_null("image.load: channels = %d (expected 1 to 4)", channels);
+    if (dt != GP_u8 && dt != GP_f32 && dt != GP_i32)
+        return gp_fail_null("image.load: dtype %s (expected u8, f32 or i32)", gp_dtype_name(dt));
     FILE *f = gp_file_open(p.op, file, &p.size);
     if (!f) return NULL;
     gp_tensor *t = NULL;
@@ -151,10 +159,12 @@ static void interleave(const picture *p, const gp_tensor *t) {
 }
 
 static bool write_picture(picture *p, FILE *f) {
-    static const int colors[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
+    static const int colors[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
+                                 PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
     if (setjmp(png_jmpbuf(p->png))) return false;
     png_init_io(p->png, f);
-    png_set_IHDR(p->png, p->info, p->width, p->height, p->bits, colors[p->channels], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(p->png, p->info, p->width, p->height, p->bits, colors[p->channels],
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(p->png, p->info);
     png_write_image(p->png, p->rows);
     png_write_end(p->png, p->info);
@@ -168,12 +178,20 @@ static bool describe(picture *p, const gp_tensor *x, int bits) {
     int64_t channels = a->ndim == 3 ? a->dim[0] : 1;
     bool real = gp_is_float((gp_dtype)a->dtype);
     if ((a->ndim != 2 && a->ndim != 3) || channels < 1 || channels > 4 || a->numel == 0)
-        return gp_fail("image.save: got %s (expected height x width, or 1 to 4 channels x height x width)", gp_tensor_text(x, text, sizeof text));
+        return gp_fail(
+            "image.save: got %s (expected height x width, or 1 to 4 channels x height x width)",
+            gp_tensor_text(x, text, sizeof text));
     if (!real && a->dtype != GP_u8 && a->dtype != GP_bool)
-        return gp_fail("image.save: dtype %s (expected u8 with 0 to 255, floats with 0 to 1, or bool)", gp_dtype_name((gp_dtype)a->dtype));
-    if (bits != 8 && (bits != 16 || !real)) return gp_fail("image.save: bits = %d with dtype %s (expected 8, or 16 with floats)", bits, gp_dtype_name((gp_dtype)a->dtype));
+        return gp_fail(
+            "image.save: dtype %s (expected u8 with 0 to 255, floats with 0 to 1, or bool)",
+            gp_dtype_name((gp_dtype)a->dtype));
+    if (bits != 8 && (bits != 16 || !real))
+        return gp_fail("image.save: bits = %d with dtype %s (expected 8, or 16 with floats)", bits,
+                       gp_dtype_name((gp_dtype)a->dtype));
     int64_t height = a->dim[a->ndim - 2], width = a->dim[a->ndim - 1];
-    if (height > 1000000 || width > 1000000) return gp_fail("image.save: %lld x %lld pixels (libpng takes up to 1000000 either way)", (long long)width, (long long)height);
+    if (height > 1000000 || width > 1000000)
+        return gp_fail("image.save: %lld x %lld pixels (libpng takes up to 1000000 either way)",
+                       (long long)width, (long long)height);
     p->width = (uint32_t)width;
     p->height = (uint32_t)height;
     p->channels = (int)channels;

@@ -1,12 +1,16 @@
--- Lab: the loop that waits. GatherND picks data[i][j] for many index rows (i, j). A model in a real project ran
--- 15 times slower than it had to because its GatherND looped over the rows and turned each index into a number.
+-- Lab: the loop that waits. GatherND picks data[i][j] for many index rows (i, j). A model in a real
+-- project ran 15 times slower than it had to because its GatherND looped over the rows and turned
+-- each index into a number.
 --
 -- What to look at
---   1. the sync report of the loop: one line of this file waits rows x 2 times; the vectorised form is not in its report;
---   2. the profile tables: the loop is thousands of tiny ops and waits, the other a single gather_nd;
---   3. "idle" in the report: time the device stood still because the host had not given it the next op yet;
+--   1. the sync report of the loop: one line of this file waits twice a row; the vectorised form
+--      leaves its report empty;
+--   2. the profile tables: the loop is thousands of tiny ops and waits, the other one gather_nd;
+--   3. "idle" in the report: time the device stood still because the host had not given it the
+--      next op yet;
 --   4. the two times, and that both give the same result.
--- Then move the loop to --device cpu: no waits are left, and the time that remains is the cost of many small ops.
+-- Then run it with --device cpu: no waits are left, and the time that remains is the cost of many
+-- small ops.
 --
 --   gpush gathernd.lua [--device gpu|cpu|sim|cuda] [--rows 500] [--size 64]
 
@@ -48,7 +52,8 @@ local function study(name, f)
     return result, time, waits
 end
 
-print(("GatherND: %d index pairs into %s on %s"):format(opt.rows, table.concat(data.shape, "x"), data.device))
+local shape = table.concat(data.shape, "x")
+print(("GatherND: %d index pairs into %s on %s"):format(opt.rows, shape, data.device))
 local a, slow, many = study("a loop over the rows", loop)
 local b, fast, few = study("vectorised", vectorised)
 

@@ -1,10 +1,12 @@
--- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the command line.
--- Values given here are the defaults and say by their type what is expected; false stands for "a text, not given".
+-- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the
+-- command line. The values given are the defaults and say by their type what is expected; false
+-- stands for a text that is not given.
 return function(defaults)
     local function usage(problem)
         local names = {}
         for name, value in pairs(defaults) do
-            names[#names + 1] = ("  --%s %s"):format(name, value and "(default " .. tostring(value) .. ")" or "")
+            local default = value and "(default " .. tostring(value) .. ")" or ""
+            names[#names + 1] = ("  --%s %s"):format(name, default)
         end
         table.sort(names)
         io.stderr:write(arg[0], ": ", problem, "\noptions:\n", table.concat(names, "\n"), "\n")

@@ -1,11 +1,14 @@
--- Lab: where does the time go? A small model, conv2d 3 -> 8 and batch_norm, then the singular values of its feature maps:
--- once as many a script does it, by way of the CPU and back, and once without leaving the device.
+-- Lab: where does the time go? A small model, conv2d 3 -> 8 and batch_norm, then the singular
+-- values of its feature maps: once as many a script does it, by way of the CPU and back, and once
+-- without leaving the device.
 --
 -- What to look at
 --   1. the rows "CONV FORWARD" and "SVD": one of them is nearly all of the time, in both tables;
---   2. in the first table, `to` and its waits: the feature maps travel to the host, the values back;
---   3. in the second, host time: the ops are queued and the host goes on; what it costs stands in the device's columns;
---   4. whether the device is the better place at this size at all (svd_live.lua looks for the size where it becomes so).
+--   2. in the first table, `to` and its waits: feature maps travel to the host, values back;
+--   3. in the second, host time: the ops are queued and the host goes on, until it waits for all of
+--      them at once; what they cost stands in the device's columns;
+--   4. whether the device is the better place at this size at all (svd_live.lua looks for the size
+--      where it becomes so).
 --
 --   gpush svd.lua [--device gpu|cpu|sim|cuda] [--size 128] [--image FILE.png]
 
@@ -55,7 +58,8 @@ local function study(name, model)
     return s, prof.wall
 end
 
-print(("%s through conv2d and batch_norm to singular values on %s"):format(table.concat(x.shape, "x"), x.device))
+local shape = table.concat(x.shape, "x")
+print(("%s through conv2d and batch_norm to singular values on %s"):format(shape, x.device))
 local a, there = study("by way of the CPU", by_way_of_the_cpu)
 local b, here = study("on the device", on_the_device)
 
@@ -63,4 +67,4 @@ print "\n== result =="
 print(("by way of the CPU  %9.3f ms"):format(there * 1e3))
 print(("on the device      %9.3f ms"):format(here * 1e3))
 print("singular values    " .. table.concat(a.shape, "x"))
-print(("largest difference %9.2g of %.4g"):format((a - b):abs():amax():item(), a:amax():item()))
+print(("largest difference %9.2g of %.4g"):format((a - b):abs():amax(), a:amax()))

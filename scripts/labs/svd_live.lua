@@ -1,15 +1,20 @@
--- Lab: from which size on does the device pay? The SVD of matrices of several sizes and batch counts, on the CPU and on the
--- device, where it has to be copied in and its results out again.
+-- Lab: from which size on does the device pay? The SVD of matrices of several sizes and batch
+-- counts, on the CPU and on the device, where it has to be copied in and its results out again.
 --
 -- What to look at
---   1. "copy in" and "copy out" beside "compute": for small matrices the way costs more than the work;
+--   1. "copy in" and "copy out" beside "compute": for small matrices the way costs more than the
+--      work;
 --   2. a batch of small matrices against one: the device likes many at once;
---   3. "ratio", the CPU's time over the device's: above 1 the device wins, and the first such size ends the lab;
---   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer is worth nothing if it is wrong.
--- On a terminal the table is redrawn while it is measured, round by round; on a pipe each row is printed once.
--- On `sim` the device is the CPU itself: the figures show the machinery, not a graphics card.
+--   3. "ratio", the CPU's time over the device's: above 1 the device wins, and the first such size
+--      ends the lab;
+--   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer is worth nothing
+--      if it is wrong.
+-- On a terminal the table is redrawn while it is measured, round by round; on a pipe each row is
+-- printed once. On `sim` the device is the CPU itself: the figures show the machinery, not a
+-- graphics card.
 --
---   gpush svd_live.lua [--device gpu|sim|cuda] [--sizes 16,32,64,128,256] [--batches 1,8] [--rounds 3]
+--   gpush svd_live.lua [--device gpu|sim|cuda] [--sizes 16,32,64,128,256]
+--     [--batches 1,8] [--rounds 3]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
 local opt = options { device = "gpu", sizes = "16,32,64,128,256", batches = "1,8", rounds = 3 }
@@ -20,7 +25,8 @@ if not live then opt.rounds = 1 end
 local function numbers(list)
     local out = {}
     for word in list:gmatch "[^,]+" do
-        out[#out + 1] = math.tointeger(tonumber(word)) or error("not a list of whole numbers: " .. list)
+        local n = math.tointeger(tonumber(word))
+        out[#out + 1] = n or error("not a list of whole numbers: " .. list)
     end
     return out
 end
@@ -52,18 +58,26 @@ end
 
 local function ms(seconds) return seconds and ("%.3f"):format(seconds * 1e3) or "." end
 
+local layout = "%6s %6s %10s %10s %10s %10s %10s %7s %9s"
+local head = layout:format("size", "batch", "cpu", "device", "copy in", "compute", "copy out",
+    "ratio", "residual")
+
 local function text(row)
-    return ("%6d %6d %10s %10s %10s %10s %10s %7s %9s"):format(row.size, row.batch, ms(row.cpu), ms(row.total), ms(row.copy_in),
-        ms(row.compute), ms(row.copy_out), row.ratio and ("%.2f"):format(row.ratio) or ".", row.residual and ("%.1e"):format(row.residual) or ".")
+    local ratio = row.ratio and ("%.2f"):format(row.ratio) or "."
+    local residual = row.residual and ("%.1e"):format(row.residual) or "."
+    return layout:format(row.size, row.batch, ms(row.cpu), ms(row.total), ms(row.copy_in),
+        ms(row.compute), ms(row.copy_out), ratio, residual)
 end
 
 local rows = {}
 for _, batch in ipairs(numbers(opt.batches)) do
-    for _, size in ipairs(numbers(opt.sizes)) do rows[#rows + 1] = { size = size, batch = batch } end
+    for _, size in ipairs(numbers(opt.sizes)) do
+        rows[#rows + 1] = { size = size, batch = batch }
+    end
 end
 
 print(("SVD on the CPU and on %s, milliseconds"):format(device))
-print(("%6s %6s %10s %10s %10s %10s %10s %7s %9s"):format("size", "batch", "cpu", "device", "copy in", "compute", "copy out", "ratio", "residual"))
+print(head)
 if live then
     for _, row in ipairs(rows) do print(text(row)) end
 end
@@ -84,8 +98,9 @@ local first
 for _, row in ipairs(rows) do
     if row.ratio > 1 and (not first or row.size < first.size) then first = row end
 end
+local found = "none; %s is not faster at any size here, copies included"
 if first then
-    print(("crossover: from size %d on (batch %d) %s is faster, copies included"):format(first.size, first.batch, device))
-else
-    print(("crossover: none; %s is not faster at any size here, copies included"):format(device))
+    found = "from size " .. first.size .. " on (batch " .. first.batch
+        .. ") %s is faster, copies included"
 end
+print("crossover: " .. found:format(device))

@@ -17,7 +17,7 @@ static int by_wait(const void *a, const void *b) {
 static char *where_text(const gp_sync_line *l, char *buf, size_t n) {
     char file[200];
     if (l->file) snprintf(buf, n, "%s:%d", gp_plain_text(l->file, file, sizeof file), l->line);
-    else snprintf(buf, n, "?");
+    else snprintf(buf, n, l->why == GP_WHY_echo ? "(prompt)" : "?");
     return buf;
 }
 
@@ -33,7 +33,7 @@ static void row(FILE *f, const gp_sync_line *l, int wide, int why_wide) {
     fprintf(f, "%-*s  %-*s  %7llu  %9s  %9s  %8llu  %9s  ", wide, where_text(l, where, sizeof where), why_wide, why_text(l, why, sizeof why),
             (unsigned long long)l->times, gp_time_text((double)l->wait_ns, wait, sizeof wait), gp_time_text((double)l->max_ns, most, sizeof most),
             (unsigned long long)l->drained, gp_time_text((double)l->idle_ns, idle, sizeof idle));
-    if (l->refused) fprintf(f, "(refused %llu times) ", (unsigned long long)l->refused);
+    if (l->refused) fprintf(f, "(refused %llu time%s) ", (unsigned long long)l->refused, l->refused == 1 ? "" : "s");
     if (l->reason) fprintf(f, "allowed: %s\n", l->reason);
     else fprintf(f, "%s\n", l->advice);
 }
@@ -64,9 +64,9 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n) {
         drained += lines[i].drained;
         idle += lines[i].idle_ns;
     }
-    fprintf(f, "%llu waits, %s; drained: ops that were queued, and that the device had to finish, when the waits began (%llu); idle: time the device then had "
+    fprintf(f, "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, when the waits began (%llu); idle: time the device then had "
                "nothing to do because of them (%s)\n",
-            (unsigned long long)times, gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
+            (unsigned long long)times, times == 1 ? "" : "s", gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
             gp_time_text((double)idle, idled, sizeof idled));
 }
 

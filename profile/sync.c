@@ -12,7 +12,7 @@ bool (*gp_scope_active)(void *coroutine);
 
 /* This thread's scopes, and what was queued when the wait that is going on began. */
 static _Thread_local struct {
-    int quiet;
+    int quiet, echo;
     uint64_t stalled; /* ns before full queues */
     gp_scope *scopes;
     gp_stream *stream; /* NULL: no wait is going on */
@@ -25,6 +25,7 @@ static _Thread_local struct {
 gp_sync_mode gp_sync_get_mode(void) { return (gp_sync_mode)atomic_load_explicit(&mode, memory_order_relaxed); }
 void gp_sync_set_mode(gp_sync_mode m) { atomic_store(&mode, (int)m); }
 void gp_sync_quiet(int by) { me.quiet += by; }
+void gp_sync_echo(int by) { me.echo += by; }
 uint64_t gp_sync_stalled_ns(void) { return me.stalled; }
 bool gp_sync_watched(gp_why why) { return why != GP_WHY_explicit && why != GP_WHY_echo && why != GP_WHY_queue; }
 
@@ -174,7 +175,10 @@ static void look(gp_stream *s, uint64_t queued) {
     me.copied = 0;
 }
 
+static gp_why true_why(gp_why why) { return why == GP_WHY_print && me.echo ? GP_WHY_echo : why; }
+
 static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
+    why = true_why(why);
     look(s, gp_stream_queued(s));
     if (me.quiet || gp_sync_get_mode() != GP_SYNC_ERROR || !gp_sync_watched(why)) return true;
     gp_sync_event e = event(s, why, what);
@@ -190,6 +194,8 @@ static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
 
 static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued) {
     static const char *const copies[] = {"copy D2D", "copy H2D", "copy D2H"};
+    why = true_why(why);
+    if (why == GP_WHY_echo) what = "echo";
     if (why == GP_WHY_queue) me.stalled += t1 - t0;
     if (me.stream != s || why == GP_WHY_queue) look(s, queued);
     me.stream = NULL;

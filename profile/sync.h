@@ -20,6 +20,9 @@ const char *gp_sync_advice(gp_why why, const char *what);
 /* Waits of gpush's own on this thread while the count is above 0: not in the ledger, never refused. */
 void gp_sync_quiet(int by);
 
+/* Prints of this thread are the prompt's echo of a result while the count is above 0: recorded as such, never warned about or refused. */
+void gp_sync_echo(int by);
+
 /* How long this thread has stood before full launch queues so far. */
 uint64_t gp_sync_stalled_ns(void);
 

@@ -3,6 +3,7 @@
 #include "shell/shell.h"
 
 #include "bindings/lua_syntax.h"
+#include "profile/sync.h"
 #include "shell/line.h"
 
 #include <lauxlib.h>
@@ -98,7 +99,9 @@ static void print_values(lua_State *L) {
     lua_getglobal(L, "print");
     lua_insert(L, 1);
     gp_interrupt_begin(L, 1);
+    gp_sync_echo(1);
     int status = lua_pcall(L, n, 0, 0);
+    gp_sync_echo(-1);
     gp_interrupt_end(L);
     if (status != LUA_OK)
         gp_shell_message(lua_pushfstring(L, "error calling 'print' (%s)", lua_tostring(L, -1)));

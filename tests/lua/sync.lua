@@ -52,6 +52,13 @@ t.is(stderr_of(head .. "do local _ <close> = sync.allow 'log' ; local v = x:sum(
 t.is(stderr_of(head .. "synchronize()"), "", "nor what was asked for")
 t.ok(stderr_of(head .. "if x:sum() > 0 then end"):find("CHILD:3: branch waited"), "a condition is told of")
 
+-- The prompt's echo of a result is no line of the script.
+local p = io.popen(string.format("printf 'x = full({3}, 1, {device = \"gpu\"})\nsync.mode = \"error\"\nx\nfor _, l in ipairs(sync.lines()) do print(l.why, l.times) end\n' | %s -i 2>&1",
+    arg[-1]))
+local echoed = p:read "a"
+p:close()
+t.ok(echoed:find("tensor({1", 1, true) and echoed:find("echo\t1", 1, true), "the prompt's echo is recorded as such and never refused")
+
 -- ---- error mode ----
 local x = busy()
 sync.mode = "error"

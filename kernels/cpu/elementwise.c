@@ -2,6 +2,9 @@
 #include "kernels/kernel.h"
 
 #include <string.h>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 
 #include "kernels/cpu/math.h"
 
@@ -72,13 +75,26 @@ typedef struct run {
     block_fn fn;
     int nin;
     gp_ctype ct;
-    size_t out_size;   /* bytes per element that fn writes */
+    _Bool stream;      /* the output is too large to stay in a cache */
     gp_store store;    /* NULL: fn writes the output itself */
     operand in[MOST_IN];
     gp_scalar p, q;
     char numbers[MOST_IN][8]; /* number operands, in compute type */
     _Atomic int fault;
 } run;
+
+/* Copies a block past the caches: what is larger than they are is not read soon, and a plain store would first fetch the line it overwrites. */
+static void stream_out(char *dst, const char *src, size_t bytes) {
+#if defined(__AVX__)
+    size_t i = 0, head = -(uintptr_t)dst & 31;
+    if (head > bytes) head = bytes;
+    memcpy(dst, src, head);
+    for (i = head; i + 32 <= bytes; i += 32) _mm256_stream_si256((__m256i *)(dst + i), _mm256_loadu_si256((const __m256i *)(src + i)));
+    memcpy(dst + i, src + i, bytes - i);
+#else
+    memcpy(dst, src, bytes);
+#endif
+}
 
 /* Elements i … i+n of a row whose operands begin at p. */
 static void run_block(const run *r, char *const *p, int64_t i, int64_t n, char (*buf)[GP_BLOCK * 8]) {
@@ -96,7 +112,9 @@ static void run_block(const run *r, char *const *p, int64_t i, int64_t n, char (
     }
     int64_t ostep = r->loop.stride[0][r->loop.ndim - 1];
     if (!r->store) {
-        r->fn(n, p[0] + i * ostep, in, r->p, r->q);
+        char *out = p[0] + i * ostep;
+        r->fn(n, r->stream ? buf[MOST_IN] : out, in, r->p, r->q);
+        if (r->stream) stream_out(out, buf[MOST_IN], (size_t)(n * ostep));
         return;
     }
     r->fn(n, buf[MOST_IN], in, r->p, r->q);
@@ -112,6 +130,8 @@ static void fill_constants(const run *r, char *const *p, int64_t n, char (*buf)[
     }
 }
 
+enum { STREAM_BYTES = 16 << 20 };
+
 static void run_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
@@ -125,6 +145,9 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
         for (; i < stop; i += GP_BLOCK) run_block(r, p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK, buf);
         at = row + stop;
     }
+#if defined(__AVX__)
+    if (r->stream) _mm_sfence(); /* streamed lines are written before anybody is told that the work is done */
+#endif
     if (cpu_fault) r->fault |= cpu_fault;
 }
 
@@ -259,6 +282,7 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
         r.p = parameter(c, 1, -INFINITY);
         r.q = parameter(c, 2, INFINITY);
     }
+    r.stream = !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK && out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
     gp_parallel(out->numel, GRAIN, run_rows, &r);
     return tell_fault(c, r.fault);
 }

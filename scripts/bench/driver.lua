@@ -1,0 +1,154 @@
+-- Runs both sides of the benchmark in turns and prints the table; started by scripts/bench/run.
+local root = arg[1]
+local rounds, only = 3, nil
+do
+    local i = 2
+    while arg[i] do
+        if arg[i] == "--rounds" then rounds, i = math.max(1, math.tointeger(tonumber(arg[i + 1])) or 3), i + 2
+        elseif arg[i] == "--only" then only, i = arg[i + 1], i + 2
+        else io.stderr:write("scripts/bench/run: unknown option ", arg[i], "\n") os.exit(1) end
+    end
+end
+local bench = root .. "/scripts/bench/"
+local gpush, nohooks = root .. "/build/default/gpush", root .. "/build/nohooks/gpush"
+
+-- name, threads, peer, target (gpush's time over the peer's, at most; false: none set)
+local items = {
+    { "gpush -e ''", 1, "lua5.4", 10 },
+    { "x + y, 16", 1, "torch", 0.2 },
+    { "chain of ten, 16", 1, "torch", 0.15 },
+    { "t[3]", 1, "torch", 0.2 },
+    { "x + y, 1e7", 1, "torch", 0.2 },
+    { "svd 8x128x128", 1, "numpy", 0.6 },
+    { "svd 8x128x128", 2, "numpy", 0.35 },
+    { "x + y, 16, hooks", 1, "no hooks", 1.03 },
+    { "profiling an op", 1, "torch", 0.1 },
+    { "svdvals 8x128x128", 1, "numpy", false },
+    { "svdvals 8x128x128", 2, "numpy", false },
+}
+for _, name in ipairs { "matmul f32 512", "matmul f32 1024", "matmul f64 512", "bmm 64x64x64", "conv2d 3 to 8, 1x128x128", "conv2d 10 to 10, 8x256x256",
+    "conv2d 64 to 64, 8x56x56", "batch_norm 8x10x256x256", "softmax 1e4x1e3", "randn 1e7" } do
+    for threads = 1, 2 do items[#items + 1] = { name, threads, "torch", false } end
+end
+
+local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+local function output(command)
+    local p = io.popen(command)
+    local text = p:read "a"
+    return p:close() and text or nil, text
+end
+
+local function median(v)
+    if not v or #v == 0 then return nil end
+    table.sort(v)
+    return #v % 2 == 1 and v[#v // 2 + 1] or (v[#v // 2] + v[#v // 2 + 1]) / 2
+end
+
+-- ---- who is here ----
+
+-- The OpenBLAS kernels that a Python uses: an OpenBLAS older than the processor falls back to slow ones, which would flatter gpush.
+local core_of = [[
+import numpy, ctypes, re
+numpy.ones((2, 2)) @ numpy.ones((2, 2))
+for path in sorted(set(re.findall(r'/\S*blas\S*', open('/proc/self/maps').read()))):
+    try:
+        f = ctypes.CDLL(path).gotoblas_corename
+    except (AttributeError, OSError):
+        continue
+    f.restype = ctypes.c_char_p
+    print(f().decode())
+    break
+]]
+
+local function find_python()
+    for _, python in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
+        local versions = output(quote(python) .. " -c 'import torch, numpy; print(torch.__version__, numpy.__version__)' 2>/dev/null")
+        if versions then return python, versions:gsub("\n", "") end
+    end
+end
+
+local python, versions = find_python()
+local missing = { ["lua5.4"] = not output "lua5.4 -v" and "lua5.4 is not installed", ["no hooks"] = not io.open(nohooks) and "build/nohooks is not built" }
+if not python then missing.torch = "no python3 with torch and numpy here (package python3-torch)" end
+missing.numpy = missing.torch
+
+local blas = ""
+if python then
+    local core = (output(quote(python) .. " -c " .. quote(core_of)) or ""):gsub("\n", "")
+    local flags = (io.open "/proc/cpuinfo" and io.open("/proc/cpuinfo"):read "a") or ""
+    local old = { Prescott = true, Core2 = true, Penryn = true, Nehalem = true }
+    local better = flags:find " avx512f" and "SkylakeX" or flags:find " avx2" and "Haswell"
+    if old[core] and better then blas = "OPENBLAS_CORETYPE=" .. better .. " " end
+    print("peers: PyTorch and NumPy " .. versions .. ", OpenBLAS kernels " .. core .. (blas ~= "" and " (they would be slow: " .. better .. " instead)" or ""))
+end
+
+-- ---- the rounds ----
+
+local seen = { gpush = {}, peer = {} } -- side -> "threads item" -> seconds of each round
+
+local function add(side, threads, name, seconds)
+    local key = threads .. " " .. name
+    seen[side][key] = seen[side][key] or {}
+    table.insert(seen[side][key], seconds)
+end
+
+local function run(side, threads, command)
+    local text = select(2, output("OMP_NUM_THREADS=" .. threads .. " " .. command)) or ""
+    for name, seconds in text:gmatch "([^\n\t]+)\t([^\n]+)\n" do add(side, threads, name, tonumber(seconds)) end
+end
+
+local function starts()
+    local count = 20
+    add("gpush", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " " .. quote(gpush) .. " -e ''") or nil))
+    if not missing["lua5.4"] then add("peer", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " lua5.4 -e ''") or nil)) end
+end
+
+-- Small differences need many short turns: the ratio of each pair, not of the medians.
+local function hooks()
+    if missing["no hooks"] then return end
+    for _ = 1, 5 do
+        for side, program in pairs { gpush = gpush, peer = nohooks } do
+            local text = output("OMP_NUM_THREADS=1 " .. quote(program) .. " " .. quote(bench .. "ops.lua") .. " 1 'x + y, 16'") or ""
+            add(side, 1, "x + y, 16, hooks", tonumber(text:match "\t(%S+)"))
+        end
+    end
+end
+
+for round = 1, rounds do
+    io.stderr:write("round ", round, " of ", rounds, "\n")
+    starts()
+    for threads = 1, 2 do
+        run("gpush", threads, quote(gpush) .. " " .. quote(bench .. "ops.lua") .. " " .. threads)
+        if python then run("peer", threads, blas .. quote(python) .. " " .. quote(bench .. "peers.py") .. " " .. threads .. " 2>/dev/null") end
+    end
+    hooks()
+end
+
+-- ---- the table ----
+
+local function time(s)
+    if not s then return "-" end
+    if s < 1e-6 then return string.format("%.0f ns", s * 1e9) end
+    if s < 1e-3 then return string.format("%.2f us", s * 1e6) end
+    return string.format("%.2f ms", s * 1e3)
+end
+
+local function least(v) return v and math.min(table.unpack(v)) end
+
+local format = "%-28s %7s  %10s  %10s %-9s  %7s  %7s  %s"
+print(string.format(format, "", "threads", "gpush", "peer", "", "ratio", "target", "met"))
+local met, known = 0, 0
+for _, it in ipairs(items) do
+    local name, threads, peer, target = table.unpack(it)
+    local key = threads .. " " .. name
+    local pick = peer == "no hooks" and least or median
+    local ours, theirs = pick(seen.gpush[key]), pick(seen.peer[key])
+    local ratio = ours and theirs and ours / theirs
+    local verdict = not target and "" or missing[peer] or (not ratio and "not measured") or (ratio <= target and "yes" or "no")
+    if target and ratio then known, met = known + 1, met + (ratio <= target and 1 or 0) end
+    if not only or name:find(only, 1, true) then
+        print(string.format(format, name, threads, time(ours), time(theirs), peer, ratio and string.format("%.3f", ratio) or "-", target or "", verdict))
+    end
+end
+print(string.format("%d of %d measured targets met; medians of %d rounds, one thread in processor time, the rest in wall time", met, known, rounds))

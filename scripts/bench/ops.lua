@@ -1,0 +1,96 @@
+-- gpush's side of the benchmark: prints a line "item seconds" for each item of this thread count.
+-- gpush ops.lua THREADS [ITEM]; one thread is measured in processor time, which other programs disturb less, two in wall time.
+local count, only = tonumber(arg[1]) or 1, arg[2]
+threads(count)
+manual_seed(0)
+
+local SAMPLES, SAMPLE = 25, 2e-3
+
+-- Median seconds of a call of fn, which does `inner` things, each.
+local function measure(fn, inner)
+    inner = inner or 1
+    if count > 1 then return timeit(fn, { print = false }).time / inner end
+    fn()
+    local t0 = os.clock()
+    fn()
+    local once = math.max(os.clock() - t0, 1e-6)
+    local n = math.max(1, math.ceil(SAMPLE / once))
+    local samples = once > 0.05 and 7 or SAMPLES
+    local v = {}
+    for i = 1, samples do
+        local t = os.clock()
+        for _ = 1, n do fn() end
+        v[i] = (os.clock() - t) / n / inner
+    end
+    table.sort(v)
+    return v[samples // 2 + 1]
+end
+
+local function item(name, fn, inner)
+    if only and name ~= only then return end
+    io.write(string.format("%s\t%.9g\n", name, measure(fn, inner)))
+    io.flush()
+end
+
+local x, y = randn(16), randn(16)
+
+local function ten(x, y)
+    local z = x + y
+    z = z * y
+    z = z - y
+    z = z:abs()
+    z = z + 1
+    z = z:sqrt()
+    z = -z
+    z = z:exp()
+    z = z * 2
+    return z:relu()
+end
+
+-- Seconds that profiling adds to an op, from the record to the row of the table.
+local function profiled()
+    local N, best = 2000, math.huge
+    local function plain() for _ = 1, N do local z = x + y end end
+    for _ = 1, 12 do
+        local t0 = os.clock()
+        plain()
+        local t1 = os.clock()
+        local prof = profile.run(plain)
+        local text = prof:table { sort = "cpu_time_total", limit = 10 }
+        local t2 = os.clock()
+        best = math.min(best, (t2 - t1) - (t1 - t0))
+    end
+    return best / N
+end
+
+if count == 1 then
+    item("x + y, 16", function() for _ = 1, 1000 do local z = x + y end end, 1000)
+    item("chain of ten, 16", function() for _ = 1, 100 do ten(x, y) end end, 100)
+    item("t[3]", function() for _ = 1, 1000 do local z = x[3] end end, 1000)
+    if not only or only == "profiling an op" then io.write(string.format("profiling an op\t%.9g\n", profiled())) end
+end
+if only == "x + y, 16" then return end
+
+local large, larger = randn(10000000), randn(10000000)
+if count == 1 then item("x + y, 1e7", function() local z = large + larger end) end
+local matrices = randn(8, 128, 128)
+item("svd 8x128x128", function() local u, s, vh = linalg.svd(matrices) end)
+item("svdvals 8x128x128", function() local s = linalg.svdvals(matrices) end)
+for _, n in ipairs { 512, 1024 } do
+    local m = randn(n, n)
+    item("matmul f32 " .. n, function() local p = m:matmul(m) end)
+end
+local double = randn(512, 512, { dtype = "f64" })
+item("matmul f64 512", function() local p = double:matmul(double) end)
+local batch = randn(64, 64, 64)
+item("bmm 64x64x64", function() local p = batch:matmul(batch) end)
+local small, filters = randn(1, 3, 128, 128), randn(8, 3, 3, 3)
+item("conv2d 3 to 8, 1x128x128", function() local p = conv2d(small, filters, nil, 1, 1) end)
+local images, ten_filters = randn(8, 10, 256, 256), randn(10, 10, 3, 3)
+item("conv2d 10 to 10, 8x256x256", function() local p = conv2d(images, ten_filters, nil, 1, 1) end)
+local deep, many = randn(8, 64, 56, 56), randn(64, 64, 3, 3)
+item("conv2d 64 to 64, 8x56x56", function() local p = conv2d(deep, many, nil, 1, 1) end)
+item("batch_norm 8x10x256x256", function() local p = batch_norm(images, nil, nil, nil, nil, true) end)
+local rows = randn(10000, 1000)
+item("softmax 1e4x1e3", function() local p = rows:softmax(2) end)
+item("randn 1e7", function() local p = randn(10000000) end)

@@ -1,0 +1,106 @@
+# The peers' side of the benchmark: the items of ops.lua in PyTorch and NumPy, in the same lines.
+import gc, math, os, sys, time
+
+count = int(sys.argv[1])
+import numpy as np
+import torch
+from torch.profiler import profile, ProfilerActivity
+
+torch.set_num_threads(count)
+torch.manual_seed(0)
+clock = time.process_time if count == 1 else time.perf_counter
+SAMPLES, SAMPLE = 25, 2e-3
+
+
+def measure(fn, inner=1):
+    fn()
+    t0 = clock()
+    fn()
+    once = max(clock() - t0, 1e-6)
+    n = max(1, math.ceil(SAMPLE / once))
+    samples = 7 if once > 0.05 else SAMPLES
+    v = []
+    gc.collect()
+    gc.disable()
+    for _ in range(samples):
+        t0 = clock()
+        for _ in range(n):
+            fn()
+        v.append((clock() - t0) / n / inner)
+    gc.enable()
+    return sorted(v)[samples // 2]
+
+
+def item(name, fn, inner=1):
+    print(f"{name}\t{measure(fn, inner):.9g}", flush=True)
+
+
+def repeat(statement, n, **names):
+    """A function that runs the statement n times."""
+    code = f"def f():\n    for _ in range({n}): {statement}\n"
+    exec(code, names)
+    return names["f"]
+
+
+def ten(x, y):
+    z = x + y
+    z = z * y
+    z = z - y
+    z = z.abs()
+    z = z + 1
+    z = z.sqrt()
+    z = z.neg()
+    z = z.exp()
+    z = z * 2
+    return z.relu()
+
+
+x, y = torch.randn(16), torch.randn(16)
+
+
+def profiled():
+    n, best = 2000, math.inf
+    plain = repeat("x + y", n, x=x, y=y)
+    for _ in range(6):
+        gc.collect()
+        t0 = clock()
+        plain()
+        t1 = clock()
+        with profile(activities=[ProfilerActivity.CPU]) as p:
+            plain()
+        text = p.key_averages().table(sort_by="cpu_time_total", row_limit=10)
+        t2 = clock()
+        best = min(best, (t2 - t1) - (t1 - t0))
+    return best / n
+
+
+if count == 1:
+    item("x + y, 16", repeat("x + y", 1000, x=x, y=y), 1000)
+    item("chain of ten, 16", repeat("ten(x, y)", 100, x=x, y=y, ten=ten), 100)
+    item("t[3]", repeat("x[3]", 1000, x=x), 1000)
+    print(f"profiling an op\t{profiled():.9g}", flush=True)
+    large, larger = torch.randn(10000000), torch.randn(10000000)
+    item("x + y, 1e7", lambda: large + larger)
+matrices = torch.randn(8, 128, 128)
+array = matrices.numpy()
+item("svd 8x128x128", lambda: np.linalg.svd(array))
+item("svd 8x128x128 (torch)", lambda: torch.linalg.svd(matrices))
+item("svdvals 8x128x128", lambda: np.linalg.svd(array, compute_uv=False))
+for n in (512, 1024):
+    m = torch.randn(n, n)
+    item(f"matmul f32 {n}", lambda: m @ m)
+double = torch.randn(512, 512, dtype=torch.float64)
+item("matmul f64 512", lambda: double @ double)
+batch = torch.randn(64, 64, 64)
+item("bmm 64x64x64", lambda: batch @ batch)
+with torch.no_grad():
+    small, filters = torch.randn(1, 3, 128, 128), torch.randn(8, 3, 3, 3)
+    item("conv2d 3 to 8, 1x128x128", lambda: torch.conv2d(small, filters, None, 1, 1))
+    images, ten_filters = torch.randn(8, 10, 256, 256), torch.randn(10, 10, 3, 3)
+    item("conv2d 10 to 10, 8x256x256", lambda: torch.conv2d(images, ten_filters, None, 1, 1))
+    deep, many = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
+    item("conv2d 64 to 64, 8x56x56", lambda: torch.conv2d(deep, many, None, 1, 1))
+    item("batch_norm 8x10x256x256", lambda: torch.nn.functional.batch_norm(images, None, None, None, None, True))
+    rows = torch.randn(10000, 1000)
+    item("softmax 1e4x1e3", lambda: rows.softmax(1))
+item("randn 1e7", lambda: torch.randn(10000000))

@@ -201,6 +201,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
     gp_dtype out;
     if (!gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
     if (!settle_dtype(c, gp_arg_dtype(c, 3, (gp_dtype)x->a.dtype), &out)) return false;
+    if (gp_given(c, 3) && (c->op->types & GP_T_WIDEN)) c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* what is asked for is not widened */
     bool keep = gp_given(c, 2) && c->arg[2].i;
     gp_meta_like(m, 0, x, out);
     gp_shape *s = &m->out[0].shape;

@@ -1,7 +1,9 @@
 /* Host memory for tensors. */
 #include "tensor/hostmem.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -32,7 +34,18 @@ void gp_host_free(void *p, size_t bytes) {
     else free(p);
 }
 
+/* The memory limit of the container that the process runs in; SIZE_MAX where there is none. */
+static size_t group_limit(void) {
+    unsigned long long limit;
+    FILE *f = fopen("/sys/fs/cgroup/memory.max", "r");
+    bool found = f && fscanf(f, "%llu", &limit) == 1; /* "max": no limit */
+    if (f) fclose(f);
+    return found ? (size_t)limit : SIZE_MAX;
+}
+
 size_t gp_host_capacity(void) {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (size_t)pages / 10 * 9 * (size_t)size : 0;
+    if (pages <= 0 || size <= 0) return 0;
+    size_t all = (size_t)pages * (size_t)size, group = group_limit();
+    return (group < all ? group : all) / 10 * 9;
 }

@@ -9,7 +9,7 @@ void *gp_host_alloc(size_t bytes);
 /* bytes as given to gp_host_alloc. */
 void gp_host_free(void *p, size_t bytes);
 
-/* Bytes that tensors may take: nine tenths of the machine's memory. */
+/* Bytes that tensors may take: nine tenths of the memory of the machine, or of the container. */
 size_t gp_host_capacity(void);
 
 #endif

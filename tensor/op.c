@@ -127,9 +127,9 @@ static bool launch_async(gp_call *c) {
     gp_stream *s = c->stream;
     if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
     if (!c->file && gp_where) gp_where(&c->file, &c->line);
-    s->last_op = c->op;
-    s->last_file = c->file;
-    s->last_line = c->line;
+    atomic_store_explicit(&s->last_op, c->op, memory_order_relaxed);
+    atomic_store_explicit(&s->last_file, c->file, memory_order_relaxed);
+    atomic_store_explicit(&s->last_line, c->line, memory_order_relaxed);
     void (*hook)(gp_stream *) = GP_HOOK(launch);
     if (hook) hook(s);
     if (!order_call(c) || !s->dev->vt->launch(s, c)) return false;

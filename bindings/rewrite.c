@@ -265,7 +265,11 @@ static void emit_roots(writer *w) {
         gp_root r = w->t->roots.at[i];
         const gp_node *n = &w->t->nodes.at[r.node];
         if (r.ctx == X_FOR && (n->cls & C_ANY)) wrap(w, H_NUMBER, n);
-        emit(w, r.node, r.ctx == X_FOR ? X_VALUE : r.ctx);
+        if (r.ctx == X_VERDICT && (n->cls & C_ANY)) { /* parentheses: no tail call */
+            open_text(w, n->start, "(");
+            close_at(w, n->end);
+        }
+        emit(w, r.node, r.ctx == X_FOR ? X_VALUE : r.ctx == X_VERDICT ? X_COND : r.ctx);
     }
 }
 

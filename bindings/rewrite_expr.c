@@ -85,6 +85,12 @@ uint32_t gp_parse_list(parser *p, uint32_t *count) {
     return e;
 }
 
+void gp_parse_field_function(parser *p, gp_token field) {
+    static const char *const names[] = {"__eq", "__lt", "__le"};
+    for (int i = 0; i < 3; i++)
+        if (same_name(p, field, names[i], 4)) p->next_verdict = true;
+}
+
 static void table(parser *p) {
     expect(p, '{');
     while (p->tok.kind != '}' && p->tok.kind != TK_EOF) {
@@ -93,8 +99,10 @@ static void table(parser *p) {
             expect(p, ']');
             expect(p, '=');
         } else if (p->tok.kind == TK_NAME && look_ahead(p) == '=') {
+            gp_token field = p->tok;
             next(p);
             next(p);
+            if (p->tok.kind == TK_FUNCTION) gp_parse_field_function(p, field);
         }
         value(p);
         if (!accept(p, ',') && !accept(p, ';')) break;
@@ -104,6 +112,9 @@ static void table(parser *p) {
 
 void gp_parse_body(parser *p, bool method) {
     uint32_t outer = p->scope.n;
+    bool outer_verdict = p->verdict;
+    p->verdict = p->next_verdict;
+    p->next_verdict = false;
     if (method) PUSH(p->t, p->scope, (active){"self", 4, gp_parse_var(p, C_ANY)});
     expect(p, '(');
     while (p->tok.kind == TK_NAME) {
@@ -116,6 +127,7 @@ void gp_parse_body(parser *p, bool method) {
     gp_parse_block(p);
     expect(p, TK_END);
     p->scope.n = outer;
+    p->verdict = outer_verdict;
 }
 
 static void call_arguments(parser *p) {

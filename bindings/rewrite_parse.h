@@ -20,6 +20,8 @@ typedef struct parser {
     bool has_ahead;
     uint32_t last; /* end of the token before tok */
     int depth;
+    bool verdict;      /* in a function that is a metamethod of comparison */
+    bool next_verdict; /* the function that starts here is one */
     LIST(active) scope;
 } parser;
 
@@ -74,6 +76,8 @@ uint32_t gp_parse_node(parser *p, gp_node n);
 void gp_parse_root(parser *p, uint32_t n, gp_context ctx);
 uint32_t gp_parse_expr(parser *p);
 uint32_t gp_parse_suffixed(parser *p);
+/* Notes that the function expected next is the value of this field. */
+void gp_parse_field_function(parser *p, gp_token field);
 /* A list of expressions, all made roots; returns the last one. */
 uint32_t gp_parse_list(parser *p, uint32_t *count);
 /* Parameters and body of a function, up to and with its end. */

@@ -85,7 +85,8 @@ static void function_statement(parser *p) {
     while (!method && (p->tok.kind == '.' || p->tok.kind == ':')) {
         method = p->tok.kind == ':';
         next(p);
-        expect(p, TK_NAME);
+        name = expect(p, TK_NAME);
+        if (p->tok.kind == '(') gp_parse_field_function(p, name);
     }
     gp_parse_body(p, method);
 }
@@ -153,7 +154,10 @@ static void expression_statement(parser *p) {
             e = gp_parse_suffixed(p);
             PUSH(p->t, set, target(p, e));
         }
+        uint32_t end = p->last;
         expect(p, '=');
+        if (p->tok.kind == TK_FUNCTION && end >= 4)
+            gp_parse_field_function(p, (gp_token){TK_NAME, end - 4, end});
         assigned_list(p, set.at, set.n);
     } else if (!p->t->bad && !gp_parse_at(p, e)->multi) {
         mistake(p); /* neither a call nor an assignment */
@@ -171,7 +175,8 @@ static void return_statement(parser *p) {
     next(p);
     if (!block_end(p) && p->tok.kind != ';') {
         uint32_t e = gp_parse_list(p, &count);
-        if (count == 1 && !p->t->bad) p->t->roots.at[p->t->roots.n - 1] = (gp_root){e, X_RETURN};
+        if (count == 1 && !p->t->bad)
+            p->t->roots.at[p->t->roots.n - 1] = (gp_root){e, p->verdict ? X_VERDICT : X_RETURN};
     }
     accept(p, ';');
     if (!block_end(p)) mistake(p);

@@ -50,7 +50,8 @@ typedef struct gp_node {
     uint32_t opat;       /* where the operator stands */
 } gp_node;
 
-typedef enum gp_context { X_VALUE, X_COND, X_RETURN, X_FOR } gp_context;
+/* Where an expression stands. X_VERDICT: alone after the return of a comparison's metamethod. */
+typedef enum gp_context { X_VALUE, X_COND, X_RETURN, X_VERDICT, X_FOR } gp_context;
 
 /* Global functions whose result is known as long as the chunk does not assign them. */
 enum { K_TYPE, K_TOSTRING, K_RAWLEN, K_RAWEQUAL, K_IPAIRS, K_COUNT };

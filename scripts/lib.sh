@@ -15,6 +15,7 @@ package_of() {
         jansson) echo libjansson-dev ;;
         zlib) echo zlib1g-dev ;;
         prove) echo perl ;;
+        pip3) echo python3-pip ;;
         lib*) echo "$1-dev" ;;
         *) echo "$1" ;;
     esac
@@ -31,7 +32,7 @@ in_libdir() {
 # Prints the packages that are missing; "test" as $1 adds what the tests need.
 missing() {
     tools=$build_tools
-    [ "${1-}" != test ] || tools="$tools lua5.4 prove"
+    [ "${1-}" != test ] || tools="$tools lua5.4 prove pip3"
     for tool in $tools; do
         command -v "$tool" >/dev/null 2>&1 || package_of "$tool"
     done

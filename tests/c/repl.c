@@ -1,4 +1,5 @@
-/* The prompt on a pseudo-terminal: values, blocks, history, errors, and Ctrl-C wherever it may come. */
+/* The prompt on a pseudo-terminal: values, blocks, history, errors, and Ctrl-C wherever it may
+ * come. */
 #include "tap.h"
 #include "tty.h"
 
@@ -75,7 +76,8 @@ static void interrupts(void) {
     interrupted("print 'started' while true do coroutine.resume(coroutine.create(function() while "
                 "true do end end)) end",
         "a loop that resumes coroutines that fail");
-    interrupted("print 'started' setmetatable({}, {__index = function() while true do end end}).x()",
+    interrupted(
+        "print 'started' setmetatable({}, {__index = function() while true do end end}).x()",
         "a metamethod");
 }
 

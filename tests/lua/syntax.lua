@@ -66,6 +66,16 @@ local nan = full({}, 0 / 0)
 t.is({ nan == nan and 1 or 0, nan ~= nan and 1 or 0, (nan == nan):item() }, { 0, 1, false }, "nan is not itself")
 
 
+local V = { one = one, zero = zero, x = x }
+V.__lt = function(a, b) return V[b.k] < V[a.k] end
+function V.__le(a, b) return V[a.k] end
+V.__eq = function(a, b) return V[a.k] == 0 end
+local v1, v0, vx = setmetatable({ k = "one" }, V), setmetatable({ k = "zero" }, V), setmetatable({ k = "x" }, V)
+t.is({ v1 < v0, v0 < v1, v1 <= v0, v0 <= v1, v0 == v1, v1 == v0 }, { true, false, true, false, true, false },
+    "a metamethod's tensor is its truth")
+t.error(function() return vx <= v1 end, "ambiguous", "if it has one")
+if v0 < v1 then t.ok(false, "in a condition too") end
+
 -- Where chunks come from -------------------------------------------------------------------------------------------------
 
 t.is(load("return ... == 3")(x):tolist()[3], true, "load of a string")

@@ -81,6 +81,32 @@ for _, device in ipairs { "cpu", "sim" } do
     t.ok(seen[1 + 6 * 7 ^ 4] and seen[1 + 6 * 7 ^ 2] and seen[7] and not seen[1 + 3 * 7 ^ 4], "5-d edges on " .. device)
 end
 
+-- A device is read once, whatever is shown, and the wait is on the record with its reason.
+if gpush.sync then
+    local sync = gpush.sync
+    local function waits(fn)
+        gpush.synchronize()
+        sync.reset()
+        fn()
+        local out = {}
+        for _, e in ipairs(sync.events()) do out[#out + 1] = e.why end
+        return out
+    end
+    local small, large = arange(1, 5, { device = "sim" }), zeros(2000, { device = "sim" })
+    local deep = zeros(8, 8, 8, 8, 8, 8, { device = "sim" })
+    for name, x in pairs { small = small, large = large, ["six dims"] = deep } do
+        t.is(waits(function() tostring(x) end), { "print" }, "one wait to print: " .. name)
+    end
+    t.is(waits(function() tostring(zeros(3, 0, { device = "sim" })) end), {}, "none for an empty one")
+    t.is(waits(function() large:tolist() end), { "tolist" }, "one wait for a list")
+    t.is(waits(function() large[1]:item() end), { "item" }, "one wait for a number")
+    sync.mode = "error"
+    local ok, message = pcall(tostring, large)
+    sync.mode = "off"
+    t.ok(not ok and message:find "print", "error mode refuses to print")
+    shows(small, { "tensor({1, 2, 3, 4, 5}, i64 5 sim:0)" }, "and leaves everything usable")
+end
+
 -- Options.
 local was = gpush.printoptions()
 t.is(was, { precision = 4, threshold = 1000, edgeitems = 3, linewidth = 80 }, "defaults")

@@ -47,9 +47,11 @@ stock() {
 
 # undeclared DEPENDS: the packages of the libraries that the program itself needs and DEPENDS does not name.
 undeclared() {
-    local lib package
-    for lib in $(readelf -d "$build/gpush" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
-        package=$(dpkg-query -S "$(ldd "$build/gpush" | awk -v lib="$lib" '$1 == lib { print $3 }' | xargs readlink -f)")
+    local lib path package
+    for lib in $(readelf -d "$build/gpush" | sed -n 's/.*(NEEDED).*\[\(lib.*\)\]/\1/p'); do
+        path=$(readlink -f "$(ldd "$build/gpush" | awk -v lib="$lib" '$1 == lib { print $3 }')")
+        # dpkg knows some libraries by the path that /usr's merging left behind.
+        package=$(dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "${path#/usr}")
         package=${package%%:*}
         [[ $1 == *$package* ]] || echo "$package, for $lib, is not in $1"
     done

@@ -51,8 +51,10 @@ static void interrupts(void) {
     stops("print('run' .. 'ning') while true do pcall(function() while true do end end) end", "a loop that catches errors");
     stops("coroutine.wrap(function() print('run' .. 'ning') while true do end end)()", "a coroutine");
     stops("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end", "ops on the processor");
-    stops("z = ones(3000, 3000, {device = 'sim'}) print('run' .. 'ning') for i = 1, 3000 do z = z * 1 end z:sum():item()",
-          "a wait for a device");
+    /* 900 ops that keep the device busy for about two seconds, however fast it is. */
+    says("z = ones(1000000, {device = 'sim'}) z:sum():item() t = os.clock() for i = 1, 20 do z = z * 1 end z:sum():item()", "> ", "a device is timed");
+    says("z = ones(math.ceil(2 / 900 / (os.clock() - t) * 20 * 1000000), {device = 'sim'})", "> ", "and given work for two seconds");
+    stops("for i = 1, 900 do z = z * 1 end print('run' .. 'ning') z:sum():item()", "a wait for a device");
     says("ones(4, {device = 'sim'}):sum():item()", "\r\n4.0\r\n", "the device goes on working");
 }
 

@@ -3,6 +3,13 @@
 
 #include "tap.h"
 
+#if defined(__SANITIZE_THREAD__)
+enum { TSAN = 1 };
+#else
+enum { TSAN = 0 };
+#endif
+static const char deferred[] = "TSan holds a signal back until the next system call, which an endless loop in Lua has none of";
+
 static pty p;
 
 /* Types a line; what is shown next must hold want. */
@@ -29,6 +36,12 @@ static void stops(const char *line, const char *name) {
     says("kept * 3", want, name);
 }
 
+/* As stops, for what makes no system call. */
+static void stops_loop(const char *line, const char *name) {
+    if (!TSAN) stops(line, name);
+    else for (int i = 0; i < 3; i++) tap_skip(deferred);
+}
+
 static void lines(void) {
     says("1 + 1", "\r\n2\r\n", "an expression's value is shown");
     says("x = ones(2, 3)", "> ", "a statement shows nothing");
@@ -47,10 +60,10 @@ static void lines(void) {
 }
 
 static void interrupts(void) {
-    stops("print('run' .. 'ning') while true do end", "an endless loop");
-    stops("print('run' .. 'ning') while true do pcall(function() while true do end end) end", "a loop that catches errors");
-    stops("coroutine.wrap(function() print('run' .. 'ning') while true do end end)()", "a coroutine");
-    stops("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end", "ops on the processor");
+    stops_loop("print('run' .. 'ning') while true do end", "an endless loop");
+    stops_loop("print('run' .. 'ning') while true do pcall(function() while true do end end) end", "a loop that catches errors");
+    stops_loop("coroutine.wrap(function() print('run' .. 'ning') while true do end end)()", "a coroutine");
+    stops_loop("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end", "ops on the processor");
     /* 900 ops that keep the device busy for about two seconds, however fast it is. */
     says("z = ones(1000000, {device = 'sim'}) z:sum():item() t = os.clock() for i = 1, 20 do z = z * 1 end z:sum():item()", "> ", "a device is timed");
     says("z = ones(math.ceil(2 / 900 / (os.clock() - t) * 20 * 1000000), {device = 'sim'})", "> ", "and given work for two seconds");
@@ -76,10 +89,14 @@ int main(void) {
     tap_is_int(pty_end(&p, 60), 7, "os.exit's status");
 
     char *const script[] = {program, "-e", "print('run' .. 'ning') while true do end", NULL};
-    pty_start(&p, script);
-    pty_expect(&p, "running", 60);
-    pty_send(&p, "\3");
-    tap_ok(pty_expect(&p, "interrupted", 60), "Ctrl-C stops a script");
-    tap_is_int(pty_end(&p, 60), 1, "which then fails");
+    if (TSAN) {
+        tap_skip(deferred);
+    } else {
+        pty_start(&p, script);
+        pty_expect(&p, "running", 60);
+        pty_send(&p, "\3");
+        tap_ok(pty_expect(&p, "interrupted", 60), "Ctrl-C stops a script");
+        tap_is_int(pty_end(&p, 60), 1, "which then fails");
+    }
     return tap_done();
 }

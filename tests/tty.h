@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,6 +86,15 @@ static inline bool pty_send(pty *p, const char *text) {
     return write(p->fd, text, n) == (ssize_t)n;
 }
 
+/* Waits until the program reads single keys, as a line editor does, at most the given seconds. A key like Ctrl-D that comes
+   before that, with the prompt shown already, is the terminal's to interpret. */
+static inline bool pty_edits(pty *p, double seconds) {
+    struct termios mode;
+    for (double end = pty_now() + seconds; pty_now() < end; usleep(1000))
+        if (!tcgetattr(p->fd, &mode) && !(mode.c_lflag & ICANON)) return true;
+    return false;
+}
+
 /* Waits for the program to end by itself, at most the given seconds, or kills it. Its exit status, 128 + the signal, or -1 when killed. */
 static inline int pty_end(pty *p, double seconds) {
     int status = -1;
@@ -93,6 +103,7 @@ static inline int pty_end(pty *p, double seconds) {
     pid_t done = 0;
     while ((done = waitpid(p->pid, &status, WNOHANG)) == 0 && pty_now() < end) usleep(10000);
     if (done == 0) {
+        fprintf(stderr, "#   did not end in %g s; shown since: %s\n", seconds, p->text);
         kill(p->pid, SIGKILL);
         waitpid(p->pid, &status, 0);
         status = -1;

@@ -79,7 +79,7 @@ int main(void) {
     tap_ok(pty_expect(&p, "> ", 60), "a prompt");
     lines();
     interrupts();
-    pty_expect(&p, "> ", 60);
+    tap_ok(pty_expect(&p, "> ", 60) && pty_edits(&p, 60), "the prompt waits for keys");
     pty_send(&p, "\4");
     tap_is_int(pty_end(&p, 60), 0, "Ctrl-D ends it");
 

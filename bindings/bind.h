@@ -52,7 +52,7 @@ int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
 /* The same for places where Lua wants a number. */
 int gp_lua_number(lua_State *L, int idx);
 
-/* Metamethods: x[key], x[key] = value, tostring(x) (lua_index.c, lua_print.c). */
+/* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key], x[key] = value, tostring(x) (lua_index.c, lua_print.c). */
 int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
 int gp_lua_tostring(lua_State *L);

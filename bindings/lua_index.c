@@ -85,19 +85,28 @@ static int bad_key(lua_State *L) {
     return gp_lua_raise(L);
 }
 
-static gp_tensor *select_first(gp_tensor *x, int64_t i) {
+/* x[i], the most frequent form: the box comes first, so that nothing is lost when Lua is out of memory. Upvalue 3: the tensors' metatable. */
+static int select_first(lua_State *L, gp_tensor *x, int64_t i) {
+    gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
+    b->tag = &gp_box_tag;
+    b->t = NULL;
+    lua_pushvalue(L, lua_upvalueindex(3));
+    lua_setmetatable(L, -2);
     gp_call c;
     gp_call_begin(&c, GP_OP(select));
-    gp_call_tensor(&c, x);
-    gp_call_int(&c, 1);
-    gp_call_int(&c, i);
-    return gp_call_one(&c);
+    c.arg[0] = (gp_value){.kind = GP_TENSOR, .t = x};
+    c.arg[1] = (gp_value){.kind = GP_INT, .i = 1};
+    c.arg[2] = (gp_value){.kind = GP_INT, .i = i};
+    c.nargs = 3;
+    if (!gp_op_run(&c)) return gp_lua_raise(L);
+    b->t = c.out[0];
+    return 1;
 }
 
 int gp_lua_index(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "index");
     gp_lua_enter(L);
-    if (lua_isinteger(L, 2)) return gp_lua_push(L, select_first(x, lua_tointeger(L, 2)));
+    if (lua_isinteger(L, 2)) return select_first(L, x, lua_tointeger(L, 2));
     gp_index_spec s;
     luaL_checkstack(L, 4, "index");
     if (!read_key(L, &s, 2)) return bad_key(L);

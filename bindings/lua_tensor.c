@@ -105,7 +105,7 @@ static const property properties[] = {
     {"shape", p_shape}, {"dtype", p_dtype}, {"device", p_device}, {"ndim", p_ndim}, {"requires_grad", p_requires_grad}, {"T", p_T},
 };
 
-/* __index. Upvalues: methods, properties (name -> light userdata). */
+/* __index. Upvalues: methods, properties (name -> light userdata), metatable (for gp_lua_index). */
 static int l_index(lua_State *L) {
     if (lua_type(L, 2) != LUA_TSTRING) return gp_lua_index(L);
     lua_pushvalue(L, 2);
@@ -302,7 +302,8 @@ static void open_meta(lua_State *L) {
         lua_pushlightuserdata(L, (void *)&properties[i]);
         lua_setfield(L, -2, properties[i].name);
     }
-    lua_pushcclosure(L, l_index, 2);
+    lua_pushvalue(L, -3);
+    lua_pushcclosure(L, l_index, 3);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
 }

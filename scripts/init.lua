@@ -33,3 +33,24 @@ define("isclose", function(a, b, opt)
 end, true)
 
 define("allclose", function(a, b, opt) return a:isclose(b, opt):all():item() end, true)
+
+-- The columns of nonzero, one tensor for each dim.
+local nonzero, where = gpush.nonzero, gpush.where
+local function as_tuple(x)
+    local rows, columns = nonzero(x), {}
+    for d = 1, rows.shape[2] do columns[d] = rows:select(2, d) end
+    return table.unpack(columns)
+end
+
+--- nonzero(x): the indices of the elements that are not zero, a row each; nonzero(x, {as_tuple = true}): a tensor for each dim.
+define("nonzero", function(x, opt)
+    if type(opt) == "table" and opt.as_tuple then return as_tuple(x) end
+    if opt == nil or (type(opt) == "table" and opt.as_tuple == false) then return nonzero(x) end
+    return nonzero(x, opt)
+end, true)
+
+--- where(cond, a, b), or where(cond): what nonzero(cond, {as_tuple = true}) gives.
+define("where", function(cond, ...)
+    if select("#", ...) == 0 then return as_tuple(cond) end
+    return where(cond, ...)
+end, true)

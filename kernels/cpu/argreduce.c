@@ -1,7 +1,7 @@
 /* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where NaN beats everything, and where it stands. */
 #include "kernels/cpu/keys.h"
 
-enum { GRAIN = 32768, COLUMNS = 256, PART = 65536 };
+enum { GRAIN = 32768, COLUMNS = 256, PART = 65536, LANES = 32 };
 
 /* Takes n elements side by side, numbered from `at`, into the best so far of one output. */
 typedef void (*scan_fn)(void *best, int64_t *where, const void *x, int64_t at, int64_t n);
@@ -26,21 +26,29 @@ typedef struct search {
     char *part_best;
 } search;
 
-/* Within a block the best value is found first, eight lanes at a time, and then its place: that is rarely needed. */
+/* Within a block the best value is found first, in lanes (NaN stays), and then its place: that is rarely needed. */
 #define COMPARE(T, t, name, better)                                                                         \
+    static T best_##name##_##t(const T *x, int64_t n) {                                                     \
+        T lane[LANES], m = x[0];                                                                            \
+        int64_t i = 0;                                                                                      \
+        if (n >= LANES) {                                                                                   \
+            for (int j = 0; j < LANES; j++) lane[j] = x[j];                                                 \
+            for (i = LANES; i + LANES <= n; i += LANES)                                                     \
+                _Pragma("omp simd") for (int j = 0; j < LANES; j++)                                         \
+                    lane[j] = x[i + j] better lane[j] || x[i + j] != x[i + j] ? x[i + j] : lane[j];         \
+            for (int j = 0; j < LANES; j++) m = lane[j] better m || lane[j] != lane[j] ? lane[j] : m;       \
+        }                                                                                                   \
+        for (; i < n; i++) m = x[i] better m || x[i] != x[i] ? x[i] : m;                                    \
+        return m;                                                                                           \
+    }                                                                                                       \
     static void scan_##name##_##t(void *best_, int64_t *where, const void *x_, int64_t at, int64_t n) {     \
         const T *x = x_;                                                                                    \
         T best = *(T *)best_;                                                                               \
         if (best != best) return;                                                                           \
-        T m = best;                                                                                         \
-        int nan = 0;                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                   \
-            m = x[i] better m ? x[i] : m;                                                                   \
-            nan |= x[i] != x[i];                                                                            \
-        }                                                                                                   \
-        if (*where >= 0 && !nan && !(m better best)) return;                                                \
+        const T m = best_##name##_##t(x, n);                                                                \
+        if (!(m better best) && m == m) return;                                                             \
         for (int64_t i = 0; i < n; i++)                                                                     \
-            if (nan ? x[i] != x[i] : x[i] == m) {                                                           \
+            if (m != m ? x[i] != x[i] : x[i] == m) {                                                        \
                 *(T *)best_ = x[i];                                                                         \
                 *where = at + i;                                                                            \
                 return;                                                                                     \

@@ -43,7 +43,10 @@ static void each_piece(const walk *w, int64_t begin, int64_t end, piece_fn fn, v
             int64_t n = stop - i < GP_BLOCK ? stop - i : GP_BLOCK;
             char *p[GP_LOOP_MAX];
             for (int k = 0; k < l->n; k++) p[k] = r.p[k] + i * l->stride[k][last];
-            w->truth(truth, p[1], l->stride[1][last], n);
+            int64_t step = l->stride[1][last];
+            w->truth(truth, p[1], step, step ? n : 1);
+            if (step == 0 && !truth[0]) continue; /* all the row is false */
+            if (step == 0) memset(truth, 1, (size_t)n);
             fn(w, p, truth, at + i - first, n, state);
         }
         at += stop - first;
@@ -135,19 +138,32 @@ typedef struct list_state {
     int64_t *to; /* the next row of the output */
 } list_state;
 
-/* x's dims are not joined here: the position in them is the result. */
+/* Moves coord (from 1, inside dim) on by `by` elements in row-major order. */
+static void advance(const gp_array *x, int64_t *coord, int64_t by) {
+    int d = x->ndim - 1;
+    coord[d] += by;
+    for (; coord[d] > x->dim[d]; d--) { /* positions lie inside x, so the first dim does not overflow */
+        int64_t over = (coord[d] - 1) / x->dim[d];
+        coord[d] -= over * x->dim[d];
+        coord[d - 1] += over;
+    }
+}
+
+/* x's dims are joined in the walk: where each true element is in them follows from its number. */
 static void list_piece(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state) {
     list_state *s = state;
     const gp_array *x = w->x;
     int nd = x->ndim;
-    int64_t coord[GP_MAX_DIM], *to = s->to;
-    for (int d = nd - 1; d >= 0; d--) coord[d] = at % x->dim[d] + 1, at /= x->dim[d];
+    int64_t found[GP_BLOCK + 1], k = 0, coord[GP_MAX_DIM], *to = s->to;
     for (int64_t i = 0; i < n; i++) {
-        if (truth[i]) {
-            for (int d = 0; d < nd; d++) to[d] = coord[d];
-            to += nd;
-        }
-        for (int d = nd - 1; d >= 0 && ++coord[d] > x->dim[d]; d--) coord[d] = 1;
+        found[k] = i;
+        k += truth[i];
+    }
+    if (k == 0) return;
+    for (int d = nd - 1; d >= 0; d--) coord[d] = at % x->dim[d] + 1, at /= x->dim[d];
+    for (int64_t i = 0, from = 0; i < k; from = found[i++], to += nd) {
+        advance(x, coord, found[i] - from);
+        for (int d = 0; d < nd; d++) to[d] = coord[d];
     }
     s->to = to;
 }

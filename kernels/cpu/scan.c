@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/keys.h"
 
-enum { GRAIN = 32768, COLUMNS = 128, PART = 32768 };
+enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, CHAINS = 8 };
 
 typedef struct scan {
     gp_loop lines;             /* 0: out, 1: x, both without the dim */
@@ -14,44 +14,63 @@ typedef struct scan {
     gp_store store;
     const char *x;             /* one long line: */
     char *out;
-    int64_t parts;
-    void *before;              /* the sum before each part */
+    union number *before;      /* the sum before each part */
 } scan;
 
-/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. */
-#define SUMS(T, t)                                                                        \
-    static T block_##t(T acc, T *v, int64_t n) {                                          \
-        for (int64_t i = 0; i < n; i++) v[i] = acc += v[i];                               \
-        return acc;                                                                       \
-    }                                                                                     \
-    static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                \
-        for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                   \
+/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. A full block is summed as CHAINS pieces at once,
+   each of which then gets the sum before it: one chain would wait for every addition. */
+#define SUMS(T, t)                                                                          \
+    static T block_##t(T acc, T base, T *v, int64_t n) {                                    \
+        T sum[CHAINS] = {0};                                                                \
+        const int64_t piece = GP_BLOCK / CHAINS;                                            \
+        if (n < GP_BLOCK) {                                                                 \
+            for (int64_t i = 0; i < n; i++) v[i] = base + (acc += v[i]);                    \
+            return acc;                                                                     \
+        }                                                                                   \
+        for (int64_t i = 0; i < piece; i++)                                                 \
+            for (int k = 0; k < CHAINS; k++) v[k * piece + i] = sum[k] += v[k * piece + i]; \
+        for (int k = 0; k < CHAINS; k++) {                                                  \
+            const T before = base + acc;                                                    \
+            for (int64_t i = 0; i < piece; i++) v[k * piece + i] += before;                 \
+            acc += sum[k];                                                                  \
+        }                                                                                   \
+        return acc;                                                                         \
+    }                                                                                       \
+    static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                  \
+        for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                     \
     }
 SUMS(double, f64)
 SUMS(int64_t, i64)
 
-/* Writes running sums of elements [from, to) of a line, beginning with *acc (8 bytes), which takes the last one. out NULL: the sum only. */
-static void scan_range(const scan *s, char *out, const char *x, int64_t from, int64_t to, void *acc) {
+/* 8 bytes of whichever type is summed in. */
+typedef union number {
+    double f;
+    int64_t i;
+} number;
+
+/* Writes base plus the running sums of elements [from, to) of a line; returns their sum. out NULL: the sum only. */
+static number scan_range(const scan *s, char *out, const char *x, int64_t from, int64_t to, number base) {
     union {
         double f[GP_BLOCK];
         int64_t i[GP_BLOCK];
     } buf;
+    number acc = {.i = 0};
     for (int64_t i = from; i < to; i += GP_BLOCK) {
         int64_t n = to - i < GP_BLOCK ? to - i : GP_BLOCK;
         s->load(&buf, x + i * s->xstep, s->xstep, n);
-        if (s->ct == GP_CT_f64) *(double *)acc = block_f64(*(double *)acc, buf.f, n);
-        else *(int64_t *)acc = block_i64(*(int64_t *)acc, buf.i, n);
+        if (s->ct == GP_CT_f64) acc.f = block_f64(acc.f, base.f, buf.f, n);
+        else acc.i = block_i64(acc.i, base.i, buf.i, n);
         if (out) s->store(out + i * s->ostep, s->ostep, &buf, n);
     }
+    return acc;
 }
 
 static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     for (int64_t i = begin; i < end; i++) {
         char *p[GP_LOOP_MAX];
-        int64_t acc = 0; /* of either type */
         gp_loop_at(&s->lines, i, p);
-        scan_range(s, p[0], p[1], 0, s->n, &acc);
+        scan_range(s, p[0], p[1], 0, s->n, (number){.i = 0});
     }
 }
 
@@ -91,27 +110,34 @@ static int64_t part_end(const scan *s, int64_t part) { return (part + 1) * PART 
 
 static void sum_parts(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
-    for (int64_t i = begin; i < end; i++) scan_range(s, NULL, s->x, i * PART, part_end(s, i), (int64_t *)s->before + i + 1);
+    for (int64_t i = begin; i < end; i++) s->before[i + 1] = scan_range(s, NULL, s->x, i * PART, part_end(s, i), (number){.i = 0});
 }
 
 static void scan_parts(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t acc = ((int64_t *)s->before)[i];
-        scan_range(s, s->out, s->x, i * PART, part_end(s, i), &acc);
-    }
+    for (int64_t i = begin; i < end; i++) scan_range(s, s->out, s->x, i * PART, part_end(s, i), s->before[i]);
 }
 
-/* One line in fixed parts, so that the result does not depend on the number of threads: their sums first, then each from where it begins. */
+static number plus(const scan *s, number a, number b) {
+    if (s->ct == GP_CT_f64) a.f += b.f;
+    else a.i += b.i;
+    return a;
+}
+
+/* One line in fixed parts, so that the result does not depend on the number of threads: their sums first, then each from where it begins. One
+   thread needs no sums beforehand. */
 static bool scan_long(scan *s) {
-    s->parts = (s->n + PART - 1) / PART;
-    s->before = calloc((size_t)s->parts + 1, 8);
+    int64_t parts = (s->n + PART - 1) / PART;
+    if (gp_threads() == 1 || gp_thread_worker()) {
+        number at = {.i = 0};
+        for (int64_t i = 0; i < parts; i++) at = plus(s, at, scan_range(s, s->out, s->x, i * PART, part_end(s, i), at));
+        return true;
+    }
+    s->before = calloc((size_t)parts + 1, sizeof *s->before);
     if (!s->before) return gp_fail("cumsum: out of memory");
-    gp_parallel(s->parts, 1, sum_parts, s);
-    for (int64_t i = 0; i < s->parts; i++)
-        if (s->ct == GP_CT_f64) ((double *)s->before)[i + 1] += ((double *)s->before)[i];
-        else ((int64_t *)s->before)[i + 1] += ((int64_t *)s->before)[i];
-    gp_parallel(s->parts, 1, scan_parts, s);
+    gp_parallel(parts, 1, sum_parts, s);
+    for (int64_t i = 0; i < parts; i++) s->before[i + 1] = plus(s, s->before[i], s->before[i + 1]);
+    gp_parallel(parts, 1, scan_parts, s);
     free(s->before);
     return true;
 }

@@ -170,6 +170,11 @@ local function scans(dev)
     t.error(function() x:repeat_interleave(-1) end, "repeats is %-1", dev .. ": negative repeats")
     t.error(function() x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1, {output_size = 4}):tolist() end, "do not add up", dev .. ": a wrong size")
     t.is(g.tensor({{0, 1}, {2, 0}}):to(dev):nonzero(), {{1, 2}, {2, 1}}, dev .. ": nonzero")
+    local i, j = g.nonzero(g.tensor({{0, 1}, {2, 0}}):to(dev), {as_tuple = true})
+    t.is(i, {1, 2}, dev .. ": nonzero as a tuple: rows")
+    t.is(j, {2, 1}, dev .. ": … columns")
+    t.is((g.where(g.tensor({false, true, true}):to(dev))), {2, 3}, dev .. ": where with one argument")
+    t.is(g.where(g.tensor({false, true}):to(dev), g.tensor({1, 2}):to(dev), 0.5), {0.5, 2}, dev .. ": where with three")
     t.is(g.tensor({0.25, 0, -0.0, nan}, {dtype = "f16"}):to(dev):count_nonzero():item(), 2, dev .. ": count_nonzero of f16")
 end
 

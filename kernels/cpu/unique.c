@@ -1,0 +1,88 @@
+/* unique and unique_consecutive: one of each run of equal elements, where each element went, and how long the runs are. */
+#include <string.h>
+
+#include "kernels/kernel.h"
+
+/* x is 1-d and contiguous; inverse goes through order (positions from 1), if given. */
+typedef struct runs {
+    const gp_array *x, *order, *out, *inverse, *counts;
+    int64_t size;
+} runs;
+
+/* Whether each of n elements differs from the one before it, as numbers: the zeros do not, a NaN differs even from itself. */
+typedef void (*differ_fn)(uint8_t *o, const char *x, int64_t n);
+#define DIFFER(name, type, expr)                                     \
+    static void differ_##name(uint8_t *o, const char *p, int64_t n) { \
+        const type *x = (const type *)(const void *)p;               \
+        for (int64_t i = 0; i < n; i++) {                            \
+            const type a = x[i - 1], b = x[i];                       \
+            o[i] = expr;                                             \
+        }                                                            \
+    }
+#define HALF(inf) !((a == b && (a & 0x7fff) <= (inf)) || ((a | b) & 0x7fff) == 0)
+DIFFER(1, uint8_t, a != b)
+DIFFER(2, uint16_t, a != b)
+DIFFER(4, uint32_t, a != b)
+DIFFER(8, uint64_t, a != b)
+DIFFER(f16, uint16_t, HALF(0x7c00))
+DIFFER(bf16, uint16_t, HALF(0x7f80))
+DIFFER(f32, float, a != b)
+DIFFER(f64, double, a != b)
+
+static differ_fn differ_of(gp_dtype dt) {
+    switch (dt) {
+    case GP_f64: return differ_f64;
+    case GP_f32: return differ_f32;
+    case GP_f16: return differ_f16;
+    case GP_bf16: return differ_bf16;
+    case GP_i64: return differ_8;
+    case GP_i32: return differ_4;
+    case GP_i16: return differ_2;
+    default: return differ_1;
+    }
+}
+
+static void put_element(char *to, const char *from, int64_t size) {
+    if (size == 8) memcpy(to, from, 8);
+    else if (size == 4) memcpy(to, from, 4);
+    else if (size == 2) memcpy(to, from, 2);
+    else *to = *from;
+}
+
+/* Elements from, from + 1 … of which `differ` says where runs begin; *run is the last run begun, from 0. False: more runs than the output holds. */
+static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64_t n, int64_t *run) {
+    int64_t *counts = r->counts ? (int64_t *)(void *)r->counts->data : NULL, *inverse = r->inverse ? (int64_t *)(void *)r->inverse->data : NULL;
+    const int64_t *order = r->order ? (const int64_t *)(const void *)r->order->data : NULL;
+    int64_t k = *run;
+    for (int64_t i = 0; i < n; i++) {
+        if (differ[i]) {
+            if (++k >= r->out->numel) return false;
+            put_element(r->out->data + k * r->size, r->x->data + (from + i) * r->size, r->size);
+            if (counts) counts[k] = 0;
+        }
+        if (counts) counts[k]++;
+        if (inverse) inverse[order ? order[from + i] - 1 : from + i] = k + 1;
+    }
+    *run = k;
+    return true;
+}
+
+static bool unique_of(const gp_call *c, const gp_array *order, int inverse_at) {
+    runs r = {.x = c->tmpa[0], .order = order, .out = gp_out(c, 0), .size = (int64_t)gp_dtype_size((gp_dtype)c->tmpa[0]->dtype)};
+    int next = 1;
+    if (gp_given(c, inverse_at) && c->arg[inverse_at].i) r.inverse = gp_out(c, next++);
+    if (gp_given(c, inverse_at + 1) && c->arg[inverse_at + 1].i) r.counts = gp_out(c, next);
+    differ_fn differ = differ_of((gp_dtype)r.x->dtype);
+    uint8_t starts[GP_BLOCK];
+    int64_t run = -1, numel = r.x->numel;
+    for (int64_t i = 0; i < numel; i += GP_BLOCK) {
+        int64_t n = numel - i < GP_BLOCK ? numel - i : GP_BLOCK, skip = i == 0;
+        starts[0] = 1;
+        differ(starts + skip, r.x->data + (i + skip) * r.size, n - skip);
+        if (!take_block(&r, starts, i, n, &run)) break;
+    }
+    return run + 1 == r.out->numel || gp_fail("%s: the tensor was changed while it was used", c->op->name);
+}
+
+bool CPU(unique)(const gp_call *c) { return unique_of(c, c->tmpa[1], 2); }
+bool CPU(unique_consecutive)(const gp_call *c) { return unique_of(c, NULL, 1); }

@@ -1,10 +1,9 @@
 /* conv2d: a direct convolution on bands of output rows. A band's input is packed with its padding, and split by stride into planes on which
    every tap of the kernel is a shift by a constant; a register tile of several filters by several vectors of outputs then runs over the taps. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
-#include "tensor/hostmem.h"
 #include "tensor/nn.h"
 
 /* Vector bytes, and the most filters in a tile: what the set's registers hold beside inputs and a weight. */
@@ -24,6 +23,7 @@ typedef struct run {
     int64_t size;              /* bytes of the compute type */
     int64_t channels, filters; /* of a group */
     int64_t taps, *offset;     /* where tap i finds its input, in elements from an output's place */
+    int64_t phases[2], *phase[2]; /* remainders of rows and columns by the stride that a tap asks for, each once; [0, phases) of phase[d] */
     int64_t blocks;            /* of filters in a group */
     int64_t rows, bands;       /* output rows of a band; bands of an image */
     int64_t line, lines;       /* packed plane: elements of a row, rows */
@@ -102,20 +102,33 @@ static void pack_row(const run *r, char *dst, const char *src, int64_t first) {
     memset(dst + i1 * r->size, 0, (size_t)((r->line - i1) * r->size));
 }
 
-/* The input of output rows y0 … of one image and group: [channel][row phase][column phase][lines][line]. */
+/* The input of output rows y0 … of one image and group: [channel][phase of rows][phase of columns][lines][line]. */
 static void pack_band(const run *r, int64_t image, int64_t group, int64_t y0, char *dst) {
     const gp_array *x = r->x;
     int n = x->ndim;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype), cs = x->stride[n - 3] * size, rs = x->stride[n - 2] * size;
     const char *first = x->data + (n == 4 ? image * x->stride[0] * size : 0) + group * r->channels * cs;
     for (int64_t c = 0; c < r->channels; c++)
-        for (int64_t py = 0; py < r->k.stride[0]; py++)
-            for (int64_t px = 0; px < r->k.stride[1]; px++)
+        for (int64_t i = 0; i < r->phases[0]; i++)
+            for (int64_t j = 0; j < r->phases[1]; j++)
                 for (int64_t l = 0; l < r->lines; l++, dst += r->line * r->size) {
-                    int64_t y = (y0 + l) * r->k.stride[0] + py - r->k.before[0];
-                    pack_row(r, dst, y < 0 || y >= r->k.in[0] ? NULL : first + c * cs + y * rs, px);
+                    int64_t y = (y0 + l) * r->k.stride[0] + r->phase[0][i] - r->k.before[0];
+                    pack_row(r, dst, y < 0 || y >= r->k.in[0] ? NULL : first + c * cs + y * rs, r->phase[1][j]);
                 }
     memset(dst, 0, 4 * VB);
+}
+
+/* The index of a remainder among those seen so far; a new one is added. */
+static int64_t phase_index(run *r, int d, int64_t remainder) {
+    int64_t i = 0;
+    while (i < r->phases[d] && r->phase[d][i] != remainder) i++;
+    if (i == r->phases[d]) r->phase[d][r->phases[d]++] = remainder;
+    return i;
+}
+
+static void set_phases(run *r) {
+    for (int d = 0; d < 2; d++)
+        for (int64_t i = 0; i < r->k.kernel[d]; i++) phase_index(r, d, i * r->k.dilation[d] % r->k.stride[d]);
 }
 
 static void set_offsets(run *r) {
@@ -125,8 +138,8 @@ static void set_offsets(run *r) {
         for (int64_t i = 0; i < k->kernel[0]; i++)
             for (int64_t j = 0; j < k->kernel[1]; j++) {
                 int64_t y = i * k->dilation[0], x = j * k->dilation[1];
-                int64_t phase = y % k->stride[0] * k->stride[1] + x % k->stride[1];
-                *at++ = (c * k->stride[0] * k->stride[1] + phase) * plane + y / k->stride[0] * r->line + x / k->stride[1];
+                int64_t phase = phase_index(r, 0, y % k->stride[0]) * r->phases[1] + phase_index(r, 1, x % k->stride[1]);
+                *at++ = (c * r->phases[0] * r->phases[1] + phase) * plane + y / k->stride[0] * r->line + x / k->stride[1];
             }
 }
 
@@ -150,7 +163,7 @@ static void read_filter(const run *r, int64_t f, char *dst) {
 /* Blocks of filters, [tap][filter]. */
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
-    char *buf = malloc((size_t)(r->taps * r->size));
+    char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->taps * r->size));
     if (!buf) {
         r->no_memory = true;
         return;
@@ -166,7 +179,6 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end) {
                 for (int64_t t = 0; t < r->taps; t++) ((double *)to)[t * n + o] = ((double *)buf)[t];
         }
     }
-    free(buf);
 }
 
 static void pack_bias(run *r) {
@@ -201,7 +213,7 @@ static void in_place(const run *r, tile_fn fn, const char *x, const char *w, con
 }
 
 static size_t band_bytes(const run *r) {
-    return (size_t)(r->channels * r->k.stride[0] * r->k.stride[1] * r->lines * r->line * r->size + 4 * VB);
+    return (size_t)(r->channels * r->phases[0] * r->phases[1] * r->lines * r->line * r->size + 4 * VB);
 }
 
 static void band(const run *r, int64_t unit, char *scratch) {
@@ -221,13 +233,12 @@ static void band(const run *r, int64_t unit, char *scratch) {
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     size_t bytes = band_bytes(r) + (r->direct ? 0 : (size_t)(MOST * r->rows * r->line * r->size));
-    char *scratch = gp_host_alloc(bytes);
+    char *scratch = gp_scratch(GP_SCRATCH_PART, bytes);
     if (!scratch) {
         r->no_memory = true;
         return;
     }
     for (int64_t u = begin; u < end; u++) band(r, u, scratch);
-    gp_host_free(scratch, bytes);
 }
 
 /* Bands fill the second-level cache and are enough for the threads. */
@@ -236,10 +247,9 @@ static void plan(run *r) {
     int64_t halo = k->dilation[0] * (k->kernel[0] - 1) / k->stride[0], vector = VB / r->size;
     r->channels = k->channels / k->groups;
     r->filters = k->filters / k->groups;
-    r->taps = r->channels * k->kernel[0] * k->kernel[1];
     r->blocks = (r->filters + MOST - 1) / MOST;
     r->line = k->out[1] + k->dilation[1] * (k->kernel[1] - 1) / k->stride[1];
-    int64_t fit = BAND_BYTES / (1 + r->channels * k->stride[0] * k->stride[1] * r->line * r->size) - halo;
+    int64_t fit = BAND_BYTES / (1 + r->channels * r->phases[0] * r->phases[1] * r->line * r->size) - halo;
     int64_t share = ceil_div(k->images * k->groups * k->out[0], 4 * gp_threads());
     if (gp_threads() > 1 && fit > share) fit = share;
     r->rows = least(fit < LEAST_ROWS ? LEAST_ROWS : fit, k->out[0]);
@@ -258,20 +268,29 @@ static void convolve(run *r) {
     if (!r->no_memory) gp_parallel(k->images * k->groups * r->bands, 1 + UNIT_WORK / (1 + work), run_bands, r);
 }
 
+static bool get_memory(run *r) {
+    const gp_conv *k = &r->k;
+    r->taps = k->channels / k->groups * k->kernel[0] * k->kernel[1];
+    size_t words = (size_t)(r->taps + k->kernel[0] + k->kernel[1]) * sizeof *r->offset, weights = (size_t)(k->filters * r->taps * r->size);
+    char *memory = gp_scratch(GP_SCRATCH_CALL, words + weights + (size_t)(k->filters * r->size));
+    if (!memory) return false;
+    r->offset = (int64_t *)memory;
+    r->phase[0] = r->offset + r->taps;
+    r->phase[1] = r->phase[0] + k->kernel[0];
+    r->weights = memory + words;
+    r->start = r->weights + weights;
+    return true;
+}
+
 bool CPU(conv2d)(const gp_call *c) {
     run r = {.x = gp_in(c, 0), .w = gp_in(c, 1), .bias = gp_in(c, 2), .out = gp_out(c, 0)};
     if (r.out->numel == 0) return true;
     if (!gp_conv_read(c, r.x, r.w, &r.k)) return false;
     r.ct = gp_compute_type((gp_dtype)r.x->dtype);
     r.size = gp_ctype_size[r.ct];
+    if (!get_memory(&r)) return gp_fail("conv2d: out of memory");
+    set_phases(&r);
     plan(&r);
-    size_t weights = (size_t)(r.k.filters * r.taps * r.size), start = (size_t)(r.k.filters * r.size), offsets = (size_t)r.taps * sizeof *r.offset;
-    char *memory = malloc(offsets + weights + start + 1);
-    if (!memory) return gp_fail("conv2d: out of memory");
-    r.offset = (int64_t *)memory;
-    r.weights = memory + offsets;
-    r.start = r.weights + weights;
     convolve(&r);
-    free(memory);
     return !r.no_memory || gp_fail("conv2d: out of memory");
 }

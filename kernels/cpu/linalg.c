@@ -2,9 +2,9 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
 
 enum { UNIT_WORK = 1 << 15 };
@@ -68,14 +68,13 @@ static const char *matrix_at(const run *r, int64_t i) {
         int lwork = room_##t(r), info = 0;                                                                      \
         if (lwork < 0) return TOO_LARGE;                                                                        \
         size_t n = (size_t)r->rows * (size_t)r->cols;                                                           \
-        T *a = malloc((n + (size_t)lwork) * sizeof(T) + 8 * (size_t)r->k * sizeof(int));                        \
+        T *a = gp_scratch(GP_SCRATCH_PART, (n + (size_t)lwork) * sizeof(T) + 8 * (size_t)r->k * sizeof(int));    \
         if (!a) return NO_MEMORY;                                                                               \
         for (int64_t i = begin; i < end && !info; i++) {                                                        \
             if (gp_interrupted && !gp_thread_worker()) info = INT_MIN;                                          \
             else if (!gather_##t(a, matrix_at(r, i), r->rows, r->cols, rs, cs)) info = -INT_MAX;                \
             else info = svd_##t(r, i, a, a + n, lwork, (int *)(a + n + lwork));                                 \
         }                                                                                                       \
-        free(a);                                                                                                \
         return info == 0 ? FINE : info == INT_MIN ? INTERRUPTED : info == -INT_MAX ? NOT_FINITE : NOT_CONVERGED; \
     }
 SVD(float, f32, sgesdd_)

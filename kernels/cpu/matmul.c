@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
-#include "tensor/hostmem.h"
 
 enum { TINY = 2048, ALONE = 1 << 18 }; /* multiplications below which plain loops, and below which one thread, is faster */
 
@@ -182,13 +182,12 @@ static void products(void *ctx, int64_t begin, int64_t end) {
     product *p = ctx;
     room r = room_for(p);
     size_t bytes = r.a + r.b + r.c;
-    char *scratch = bytes ? gp_host_alloc(bytes) : NULL;
+    char *scratch = bytes ? gp_scratch(GP_SCRATCH_PART, bytes) : NULL;
     if (bytes && !scratch) {
         p->no_memory = true;
         return;
     }
     for (int64_t i = begin; i < end; i++) one_product(p, i, &r, scratch);
-    if (scratch) gp_host_free(scratch, bytes);
 }
 
 static void products_alone(void *ctx, int64_t begin, int64_t end) {

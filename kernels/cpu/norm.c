@@ -1,7 +1,7 @@
 /* batch_norm: statistics per channel in blocks that stay in the cache, joined in double; then one pass that normalises. */
 #include <math.h>
-#include <stdlib.h>
 
+#include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
 
 enum { CHUNK = 16384, GRAIN = 32768 };
@@ -162,7 +162,7 @@ bool CPU(batch_norm)(const gp_call *c) {
     int64_t channels = x->dim[1];
     run r = {0};
     set_up(&r, x, out);
-    double *memory = malloc((size_t)channels * (3 * sizeof(double) + (size_t)r.chunks * sizeof(stat)));
+    double *memory = gp_scratch(GP_SCRATCH_CALL, (size_t)channels * (3 * sizeof(double) + (size_t)r.chunks * sizeof(stat)));
     if (!memory) return gp_fail("batch_norm: out of memory");
     r.mean = memory, r.scale = memory + channels, r.shift = memory + 2 * channels;
     r.part = (stat *)(memory + 3 * channels);
@@ -170,6 +170,5 @@ bool CPU(batch_norm)(const gp_call *c) {
     else
         for (int64_t i = 0; i < channels; i++) set_channel(&r, c, i, read_element(gp_in(c, 1), i, 0), read_element(gp_in(c, 2), i, 1));
     gp_parallel(channels * r.chunks, 1 + GRAIN / (r.loop.numel < CHUNK ? r.loop.numel : CHUNK), normalise_chunks, &r);
-    free(memory);
     return true;
 }

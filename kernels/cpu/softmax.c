@@ -1,8 +1,8 @@
 /* softmax and log_softmax along any dim: each row, or a tile of neighbouring columns, is read once and finished in the cache. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
 
 enum { TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768 };
@@ -102,7 +102,7 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int last = r->loop.ndim - 1;
     int64_t length = r->loop.dim[last];
-    char *buf = malloc((size_t)(r->n * r->width) * gp_ctype_size[r->ct]);
+    char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->n * r->width) * gp_ctype_size[r->ct]);
     if (!buf) {
         r->no_memory = true;
         return;
@@ -115,7 +115,6 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
         else one_tile(r, p[1], p[0], w, buf);
         at += w;
     }
-    free(buf);
 }
 
 /* a without dim d. */

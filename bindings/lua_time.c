@@ -21,7 +21,7 @@ typedef struct figures { /* seconds per call */
 
 typedef struct timing {
     const char *name;
-    int fn;           /* stack index */
+    int key, fn;      /* stack indices */
     lua_Integer n;    /* calls a run */
     bool fixed;       /* n was given */
     bool quiet;       /* nothing is printed */
@@ -229,14 +229,15 @@ static void print_comparison(const timing *t, int n) {
     fflush(stdout);
 }
 
-/* Puts the functions of the table at 1 on the stack, and their names before them; how many. */
+/* Puts for each function of the table at 1 its key, its name and the function on the stack; how many. */
 static int push_functions(lua_State *L) {
     int n = 0;
     for (lua_pushnil(L); lua_next(L, 1);) {
-        luaL_checkstack(L, 4, "too many functions");
-        if (lua_type(L, -2) != LUA_TSTRING) return luaL_error(L, "compare: expected names for the functions: compare{cpu = f, gpu = g}");
+        luaL_checkstack(L, 8, "too many functions");
         check_function(L, lua_gettop(L), "compare");
-        lua_pushvalue(L, -2); /* name fn name: the last is the key to go on from */
+        luaL_tolstring(L, -2, NULL);
+        lua_insert(L, -2);
+        lua_pushvalue(L, -3); /* the key, to go on from */
         n++;
     }
     return n;
@@ -254,8 +255,9 @@ static int l_compare(lua_State *L) {
     timing *t = lua_newuserdatauv(L, (size_t)n * sizeof *t, 0);
     for (int i = 0; i < n; i++) {
         t[i] = common;
-        t[i].name = lua_tostring(L, base + 2 * i);
-        t[i].fn = base + 2 * i + 1;
+        t[i].key = base + 3 * i;
+        t[i].name = lua_tostring(L, t[i].key + 1);
+        t[i].fn = t[i].key + 2;
     }
     push_guard(L);
     measure(L, dev, t, n);
@@ -263,9 +265,10 @@ static int l_compare(lua_State *L) {
     if (!common.quiet) print_comparison(t, n);
     lua_createtable(L, 0, n);
     for (int i = 0; i < n; i++) {
+        lua_pushvalue(L, t[i].key);
         push_figures(L, &t[i]);
         set_number(L, "ratio", t[i].median.time / t[0].median.time);
-        lua_setfield(L, -2, t[i].name);
+        lua_settable(L, -3);
     }
     return 1;
 }

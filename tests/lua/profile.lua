@@ -234,5 +234,7 @@ fig = compare({ slow = function() spin(0.003) end, fast = function() spin(0.0003
 t.is(#sync.lines(), 0, "their own waits are neither refused nor in the ledger")
 sync.mode = "off"
 t.ok(fig.slow.min > fig.fast.min and math.min(fig.slow.ratio, fig.fast.ratio, fig.gpu.ratio) == 1, "compare: ratios to the fastest")
+fig = compare({ function() spin(0.0003) end, "return 1" }, { n = 1, print = false })
+t.ok(fig[1].min > fig[2].min, "functions without names, and without printing")
 t.error(function() compare {} end, "expected functions", "compare of nothing")
 t.done()

@@ -1,4 +1,5 @@
-/* The table `profile` in Lua: regions, recording, and a profile as a value that makes tables and traces. */
+/* The table `profile` in Lua: regions, recording, and a profile as a value that makes tables and
+ * traces. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,13 @@ static int l_region_close(lua_State *L) {
     return 0;
 }
 
-/* profile.region(name [, fn, ...]): what runs until the value is closed, or in fn, is a row of its own. Costs next to nothing while nothing records:
-   then one value, the upvalue, is handed out again and again. */
+/* profile.region(name [, fn, ...]): what runs until the value is closed, or in fn, is a row of its
+   own. Costs next to nothing while nothing records: then one value, the upvalue, is handed out
+   again and again. */
 static int l_region(lua_State *L) {
-    if (lua_type(L, 1) != LUA_TSTRING) return luaL_error(L, "profile.region: argument #1: expected a name (text), got %s", luaL_typename(L, 1));
+    if (lua_type(L, 1) != LUA_TSTRING)
+        return luaL_error(L, "profile.region: argument #1: expected a name (text), got %s",
+                          luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "profile.region");
     if (!gp_prof_running()) {
         lua_pushvalue(L, lua_upvalueindex(1));
@@ -59,7 +63,8 @@ static int l_region(lua_State *L) {
 
 static bool flag(lua_State *L, int idx, const char *name) {
     int type = lua_getfield(L, idx, name);
-    if (type != LUA_TNIL && type != LUA_TBOOLEAN) luaL_error(L, "profile: %s: expected true or false, got %s", name, luaL_typename(L, -1));
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        luaL_error(L, "profile: %s: expected true or false, got %s", name, luaL_typename(L, -1));
     bool on = lua_toboolean(L, -1);
     lua_pop(L, 1);
     return on;
@@ -68,20 +73,27 @@ static bool flag(lua_State *L, int idx, const char *name) {
 static gp_prof_opts check_opts(lua_State *L, int idx) {
     gp_prof_opts o = {0};
     if (lua_isnoneornil(L, idx)) return o;
-    if (!lua_istable(L, idx)) luaL_error(L, "profile: argument #%d: expected a table of options, got %s", idx, luaL_typename(L, idx));
+    if (!lua_istable(L, idx))
+        luaL_error(L, "profile: argument #%d: expected a table of options, got %s", idx,
+                   luaL_typename(L, idx));
     static const char *const known[] = {"stack", "memory", "shapes", "limit"};
     for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
         size_t i = 0;
         while (i < 4 && strcmp(key, known[i])) i++;
-        if (i == 4) luaL_error(L, "profile: unknown option \"%s\"; there are stack, memory, shapes and limit", key);
+        if (i == 4)
+            luaL_error(L,
+                       "profile: unknown option \"%s\"; there are stack, memory, shapes and limit",
+                       key);
     }
     o.stack = flag(L, idx, "stack");
     o.memory = flag(L, idx, "memory");
     o.shapes = flag(L, idx, "shapes");
     if (lua_getfield(L, idx, "limit") != LUA_TNIL) {
         lua_Integer n = lua_tointeger(L, -1);
-        if (n < 1) luaL_error(L, "profile: limit: expected a number of events, got %s", luaL_tolstring(L, -1, NULL));
+        if (n < 1)
+            luaL_error(L, "profile: limit: expected a number of events, got %s",
+                       luaL_tolstring(L, -1, NULL));
         o.limit = (uint64_t)n;
     }
     lua_pop(L, 1);
@@ -179,7 +191,11 @@ static gp_group check_group(lua_State *L, int idx) {
     const char *name = lua_tostring(L, idx);
     for (int i = 0; name && i < GP_GROUPS; i++)
         if (!strcmp(name, names[i])) return (gp_group)i;
-    return luaL_error(L, "profile: group: expected \"op\", \"region\", \"line\", \"shape\" or \"stack\", got %s", luaL_tolstring(L, idx, NULL)), GP_BY_OP;
+    return luaL_error(
+               L,
+               "profile: group: expected \"op\", \"region\", \"line\", \"shape\" or \"stack\", got %s",
+               luaL_tolstring(L, idx, NULL)),
+           GP_BY_OP;
 }
 
 /* Pushes the rows that the options at 2 ask for; Lua owns them. */
@@ -194,7 +210,9 @@ static gp_rows *push_rows(lua_State *L) {
         if (lua_getfield(L, 2, "sort") != LUA_TNIL) sort = luaL_tolstring(L, -1, NULL);
         if (lua_getfield(L, 2, "limit") != LUA_TNIL) {
             limit = lua_tointeger(L, -1);
-            if (limit < 1) luaL_error(L, "profile: limit: expected a number of rows, got %s", luaL_tolstring(L, -1, NULL));
+            if (limit < 1)
+                luaL_error(L, "profile: limit: expected a number of rows, got %s",
+                           luaL_tolstring(L, -1, NULL));
         }
     }
     gp_rows **box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -241,8 +259,10 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
     set_int(L, "cpu_memory_usage", row->mem[GP_CPU]);
     set_int(L, "self_device_memory_usage", row->self_mem[GP_DEV]);
     set_int(L, "device_memory_usage", row->mem[GP_DEV]);
-    if (row->rec && row->rec->shapes) set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
-    if (row->rec && row->rec->stack) set_string(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
+    if (row->rec && row->rec->shapes)
+        set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
+    if (row->rec && row->rec->stack)
+        set_string(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
 }
 
 /* prof:rows{as for table}: a table per row; times in integer ns, memory in bytes. */
@@ -264,7 +284,8 @@ static int l_trace(lua_State *L) {
 }
 
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
-    static const char *const kinds[] = {"op", "region", "wait", "copy", "kernel", "copied", "memory"};
+    static const char *const kinds[] = {"op",     "region", "wait",  "copy",
+                                        "kernel", "copied", "memory"};
     char name[200];
     lua_createtable(L, 0, 10);
     set_string(L, "kind", kinds[r->kind]);
@@ -273,7 +294,8 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     set_int(L, "stop", (int64_t)((r->t1 ? r->t1 : p->t1) - p->t0));
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
-    if (r->kind == GP_REC_WAIT) set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
+    if (r->kind == GP_REC_WAIT)
+        set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
     else if (r->where) set_int(L, "bytes", r->bytes);
     if (!r->where) return;
     const gp_device *dev = r->kind == GP_REC_ALLOC ? r->where : ((gp_stream *)r->where)->dev;
@@ -310,8 +332,10 @@ static uint64_t count(const gp_prof *p) {
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     const gp_prof *p = *(gp_prof **)luaL_checkudata(L, 1, PROF);
-    if (p && key && !strcmp(key, "wall")) return lua_pushnumber(L, (double)(p->t1 - p->t0) * 1e-9), 1;
-    if (p && key && !strcmp(key, "wall_ns")) return lua_pushinteger(L, (lua_Integer)(p->t1 - p->t0)), 1;
+    if (p && key && !strcmp(key, "wall"))
+        return lua_pushnumber(L, (double)(p->t1 - p->t0) * 1e-9), 1;
+    if (p && key && !strcmp(key, "wall_ns"))
+        return lua_pushinteger(L, (lua_Integer)(p->t1 - p->t0)), 1;
     if (p && key && !strcmp(key, "count")) return lua_pushinteger(L, (lua_Integer)count(p)), 1;
     if (p && key && !strcmp(key, "dropped")) return lua_pushinteger(L, (lua_Integer)p->dropped), 1;
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
@@ -329,9 +353,13 @@ static int l_prof_tostring(lua_State *L) {
 }
 
 static void make_metatables(lua_State *L) {
-    static const luaL_Reg methods[] = {{"table", l_table}, {"rows", l_rows}, {"trace", l_trace}, {"events", l_events}, {"free", l_prof_free}, {NULL, NULL}};
-    static const luaL_Reg prof[] = {{"__gc", l_prof_free}, {"__tostring", l_prof_tostring}, {NULL, NULL}};
-    static const luaL_Reg region[] = {{"__close", l_region_close}, {"__gc", l_region_close}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"table", l_table},    {"rows", l_rows},
+                                       {"trace", l_trace},    {"events", l_events},
+                                       {"free", l_prof_free}, {NULL, NULL}};
+    static const luaL_Reg prof[] = {
+        {"__gc", l_prof_free}, {"__tostring", l_prof_tostring}, {NULL, NULL}};
+    static const luaL_Reg region[] = {
+        {"__close", l_region_close}, {"__gc", l_region_close}, {NULL, NULL}};
     luaL_newmetatable(L, PROF);
     luaL_setfuncs(L, prof, 0);
     luaL_newlib(L, methods);
@@ -349,7 +377,8 @@ static void make_metatables(lua_State *L) {
 }
 
 void gp_lua_open_profile(lua_State *L) {
-    static const luaL_Reg functions[] = {{"run", l_run}, {"start", l_start}, {"stop", l_stop}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"run", l_run}, {"start", l_start}, {"stop", l_stop}, {NULL, NULL}};
     make_metatables(L);
     gp_record_stack = stack;
     luaL_newlib(L, functions);

@@ -26,10 +26,12 @@ static int l_index(lua_State *L) {
 }
 
 static gp_sync_mode check_mode(lua_State *L, int idx) {
-    const char *name = lua_type(L, idx) == LUA_TSTRING ? lua_tostring(L, idx) : luaL_tolstring(L, idx, NULL);
+    const char *name =
+        lua_type(L, idx) == LUA_TSTRING ? lua_tostring(L, idx) : luaL_tolstring(L, idx, NULL);
     for (int i = 0; mode_names[i]; i++)
         if (!strcmp(name, mode_names[i])) return (gp_sync_mode)i;
-    return luaL_error(L, "sync.mode: expected \"off\", \"warn\" or \"error\", got %s", name), GP_SYNC_OFF;
+    return luaL_error(L, "sync.mode: expected \"off\", \"warn\" or \"error\", got %s", name),
+           GP_SYNC_OFF;
 }
 
 static int l_newindex(lua_State *L) {
@@ -37,9 +39,11 @@ static int l_newindex(lua_State *L) {
     if (!strcmp(key, "mode")) {
         gp_sync_set_mode(check_mode(L, 3));
     } else if (!strcmp(key, "warn")) {
-        if (!lua_isboolean(L, 3)) return luaL_error(L, "sync.warn: expected true or false, got %s", luaL_typename(L, 3));
+        if (!lua_isboolean(L, 3))
+            return luaL_error(L, "sync.warn: expected true or false, got %s", luaL_typename(L, 3));
         bool on = lua_toboolean(L, 3);
-        if (on || gp_sync_get_mode() == GP_SYNC_WARN) gp_sync_set_mode(on ? GP_SYNC_WARN : GP_SYNC_OFF);
+        if (on || gp_sync_get_mode() == GP_SYNC_WARN)
+            gp_sync_set_mode(on ? GP_SYNC_WARN : GP_SYNC_OFF);
     } else {
         return luaL_error(L, "sync has no field \"%s\" to set; it has mode and warn", key);
     }
@@ -70,9 +74,12 @@ static scope *push_scope(lua_State *L) {
     return sc;
 }
 
-/* sync.allow(reason [, fn, ...]): waits in the scope are recorded with the reason, not warned about or refused. */
+/* sync.allow(reason [, fn, ...]): waits in the scope are recorded with the reason, not warned about
+ * or refused. */
 static int l_allow(lua_State *L) {
-    if (lua_type(L, 1) != LUA_TSTRING || !lua_rawlen(L, 1)) return luaL_error(L, "sync.allow: argument #1: expected a reason (text), got %s", luaL_typename(L, 1));
+    if (lua_type(L, 1) != LUA_TSTRING || !lua_rawlen(L, 1))
+        return luaL_error(L, "sync.allow: argument #1: expected a reason (text), got %s",
+                          luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "sync.allow");
     scope *sc = push_scope(L);
     sc->s.reason = gp_sync_name(lua_tostring(L, 1));
@@ -82,7 +89,11 @@ static int l_allow(lua_State *L) {
 
 /* The field's time in ns: seconds, or text such as "50us". */
 static uint64_t check_time(lua_State *L, int idx, const char *what) {
-    static const struct { const char *unit; double ns; } units[] = {{"ns", 1}, {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"\xce\xbcs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"ns", 1},          {"us", 1e3}, {"\xc2\xb5s", 1e3},
+                 {"\xce\xbcs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     double v = -1;
     if (lua_type(L, idx) == LUA_TNUMBER) {
         v = lua_tonumber(L, idx) * 1e9;
@@ -93,7 +104,9 @@ static uint64_t check_time(lua_State *L, int idx, const char *what) {
         for (size_t i = 0; i < sizeof units / sizeof *units; i++)
             if (!strcmp(end, units[i].unit)) v = n * units[i].ns;
     }
-    if (!(v >= 0 && v < 1e18)) luaL_error(L, "%s: expected seconds or a time such as \"50us\", got %s", what, luaL_tolstring(L, idx, NULL));
+    if (!(v >= 0 && v < 1e18))
+        luaL_error(L, "%s: expected seconds or a time such as \"50us\", got %s", what,
+                   luaL_tolstring(L, idx, NULL));
     return (uint64_t)v;
 }
 
@@ -101,7 +114,9 @@ static uint64_t check_count(lua_State *L, int idx) {
     int ok;
     lua_Integer n = lua_tointegerx(L, idx, &ok);
     if (lua_type(L, idx) == LUA_TNUMBER && lua_tonumber(L, idx) == HUGE_VAL) return UINT64_MAX;
-    if (!ok || n < 0) luaL_error(L, "sync.budget: max: expected a number of waits, got %s", luaL_tolstring(L, idx, NULL));
+    if (!ok || n < 0)
+        luaL_error(L, "sync.budget: max: expected a number of waits, got %s",
+                   luaL_tolstring(L, idx, NULL));
     return (uint64_t)n;
 }
 
@@ -109,14 +124,18 @@ static void check_budget_fields(lua_State *L) {
     luaL_checkstack(L, 4, NULL);
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        if (strcmp(key, "max") && strcmp(key, "stall")) luaL_error(L, "sync.budget: unknown field \"%s\"; it takes max and stall", key);
+        if (strcmp(key, "max") && strcmp(key, "stall"))
+            luaL_error(L, "sync.budget: unknown field \"%s\"; it takes max and stall", key);
     }
 }
 
-/* sync.budget({max = 0, stall = 0} [, fn, ...]): at most max waits that last longer than stall, or an error at the scope's end. Waits that
-   are allowed, and the prompt's echo, are free. */
+/* sync.budget({max = 0, stall = 0} [, fn, ...]): at most max waits that last longer than stall, or
+   an error at the scope's end. Waits that are allowed, and the prompt's echo, are free. */
 static int l_budget(lua_State *L) {
-    if (!lua_istable(L, 1)) return luaL_error(L, "sync.budget: argument #1: expected a table {max = , stall = }, got %s", luaL_typename(L, 1));
+    if (!lua_istable(L, 1))
+        return luaL_error(L,
+                          "sync.budget: argument #1: expected a table {max = , stall = }, got %s",
+                          luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "sync.budget");
     check_budget_fields(L);
     uint64_t max = 0, stall = 0;
@@ -133,10 +152,16 @@ static int l_budget(lua_State *L) {
 static void add_lines(luaL_Buffer *b, const gp_scope *s) {
     char text[400], file[200], took[32];
     for (int i = 0; i < s->nlines; i++) {
-        const char *name = s->line[i].file ? gp_plain_text(s->line[i].file, file, sizeof file) : "?";
-        int n = snprintf(text, sizeof text, "%s %s:%d %s", i ? "," : ":", name, s->line[i].line, s->line[i].what);
-        if (s->line[i].times > 1 && n < (int)sizeof text) n += snprintf(text + n, sizeof text - (size_t)n, " x%llu", (unsigned long long)s->line[i].times);
-        if (n < (int)sizeof text) snprintf(text + n, sizeof text - (size_t)n, " (%s)", gp_time_text((double)s->line[i].wait_ns, took, sizeof took));
+        const char *name =
+            s->line[i].file ? gp_plain_text(s->line[i].file, file, sizeof file) : "?";
+        int n = snprintf(text, sizeof text, "%s %s:%d %s", i ? "," : ":", name, s->line[i].line,
+                         s->line[i].what);
+        if (s->line[i].times > 1 && n < (int)sizeof text)
+            n += snprintf(text + n, sizeof text - (size_t)n, " x%llu",
+                          (unsigned long long)s->line[i].times);
+        if (n < (int)sizeof text)
+            snprintf(text + n, sizeof text - (size_t)n, " (%s)",
+                     gp_time_text((double)s->line[i].wait_ns, took, sizeof took));
         luaL_addstring(b, text);
     }
     if (s->nlines == GP_SCOPE_LINES) luaL_addstring(b, ", ...");
@@ -146,11 +171,17 @@ static int over_budget(lua_State *L, const scope *sc) {
     char text[300], file[160], took[32], stall[48] = "";
     luaL_Buffer b;
     luaL_buffinit(L, &b);
-    if (sc->file) snprintf(text, sizeof text, "%s:%d: ", gp_plain_text(sc->file, file, sizeof file), sc->line);
+    if (sc->file)
+        snprintf(text, sizeof text, "%s:%d: ", gp_plain_text(sc->file, file, sizeof file),
+                 sc->line);
     luaL_addstring(&b, sc->file ? text : "");
-    if (sc->s.stall_ns) strcpy(stall, " longer than "), gp_time_text((double)sc->s.stall_ns, stall + strlen(stall), 32);
-    snprintf(text, sizeof text, "sync.budget: the host waited %llu time%s%s, at most %llu allowed, %s in all", (unsigned long long)sc->s.waits,
-             sc->s.waits == 1 ? "" : "s", stall, (unsigned long long)sc->s.max, gp_time_text((double)sc->s.wait_ns, took, sizeof took));
+    if (sc->s.stall_ns)
+        strcpy(stall, " longer than "),
+            gp_time_text((double)sc->s.stall_ns, stall + strlen(stall), 32);
+    snprintf(text, sizeof text,
+             "sync.budget: the host waited %llu time%s%s, at most %llu allowed, %s in all",
+             (unsigned long long)sc->s.waits, sc->s.waits == 1 ? "" : "s", stall,
+             (unsigned long long)sc->s.max, gp_time_text((double)sc->s.wait_ns, took, sizeof took));
     luaL_addstring(&b, text);
     add_lines(&b, &sc->s);
     luaL_pushresult(&b);
@@ -162,7 +193,8 @@ static int l_scope_close(lua_State *L) {
     scope *sc = luaL_checkudata(L, 1, SCOPE);
     bool was_open = sc->s.open;
     gp_scope_close(&sc->s);
-    if (was_open && !sc->s.reason && sc->s.waits > sc->s.max && lua_isnoneornil(L, 2)) return over_budget(L, sc);
+    if (was_open && !sc->s.reason && sc->s.waits > sc->s.max && lua_isnoneornil(L, 2))
+        return over_budget(L, sc);
     return 0;
 }
 
@@ -191,7 +223,8 @@ static void set_bool(lua_State *L, const char *key, bool v) {
     lua_setfield(L, -2, key);
 }
 
-/* Copies what `from` holds (n bytes, malloc'd) into a userdata and frees it, so that an error while it is read leaks nothing. */
+/* Copies what `from` holds (n bytes, malloc'd) into a userdata and frees it, so that an error while
+ * it is read leaks nothing. */
 static const void *own(lua_State *L, void *from, size_t n) {
     void **box = lua_newuserdatauv(L, n + 1, 0);
     if (from) memcpy(box, from, n);
@@ -249,7 +282,8 @@ static void push_event(lua_State *L, const gp_sync_event *e) {
     set_seconds(L, "wait", e->t1 - e->t0);
 }
 
-/* sync.events(): the last waits one by one, oldest first, and how many older ones are no longer known. */
+/* sync.events(): the last waits one by one, oldest first, and how many older ones are no longer
+ * known. */
 static int l_events(lua_State *L) {
     int n;
     uint64_t lost;
@@ -299,7 +333,8 @@ static int l_aside_close(lua_State *L) {
     return 0;
 }
 
-/* sync.selftest([device]): runs scripts/selftest.lua with the module and the device's name, on books and a mode of its own. */
+/* sync.selftest([device]): runs scripts/selftest.lua with the module and the device's name, on
+ * books and a mode of its own. */
 static int l_selftest(lua_State *L) {
     const char *device = luaL_optstring(L, 1, "gpu");
     aside *a = lua_newuserdatauv(L, sizeof *a, 0);
@@ -318,10 +353,12 @@ static int l_selftest(lua_State *L) {
 }
 
 void gp_lua_open_sync(lua_State *L) {
-    static const luaL_Reg functions[] = {{"allow", l_allow}, {"budget", l_budget}, {"events", l_events}, {"lines", l_lines},
-                                         {"report", l_report}, {"reset", l_reset}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"allow", l_allow},   {"budget", l_budget}, {"events", l_events}, {"lines", l_lines},
+        {"report", l_report}, {"reset", l_reset},   {NULL, NULL}};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
-    static const luaL_Reg scopes[] = {{"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
+    static const luaL_Reg scopes[] = {
+        {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
     gp_sync_open();
     gp_scope_active = active;
     luaL_newmetatable(L, SCOPE);

@@ -10,8 +10,8 @@
 
 #define GUARD "gpush.time.guard"
 
-/* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S; there are RUNS of them, fewer (but
-   LEAST) when they would take longer than ALL_S. */
+/* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S;
+   there are RUNS of them, fewer (but LEAST) when they would take longer than ALL_S. */
 static const double run_s = 5e-3, all_s = 1.0;
 enum { RUNS = 11, LEAST = 3, MOST_CALLS = 1000000 };
 
@@ -21,10 +21,10 @@ typedef struct figures { /* seconds per call */
 
 typedef struct timing {
     const char *name;
-    int key, fn;      /* stack indices */
-    lua_Integer n;    /* calls a run */
-    bool fixed;       /* n was given */
-    bool quiet;       /* nothing is printed */
+    int key, fn;   /* stack indices */
+    lua_Integer n; /* calls a run */
+    bool fixed;    /* n was given */
+    bool quiet;    /* nothing is printed */
     int runs;
     figures run[RUNS];
     figures median;
@@ -58,7 +58,8 @@ static figures run_once(lua_State *L, gp_device *dev, int fn, lua_Integer n) {
     wait_all(L, dev);
     uint64_t t1 = gp_now_ns();
     double each = 1e-9 / (double)n;
-    return (figures){.time = (double)(t1 - t0) * each, .host = (double)(launched - t0 - (gp_sync_stalled_ns() - stalled)) * each,
+    return (figures){.time = (double)(t1 - t0) * each,
+                     .host = (double)(launched - t0 - (gp_sync_stalled_ns() - stalled)) * each,
                      .device = (double)gp_busy_ns(true) * each};
 }
 
@@ -152,7 +153,9 @@ static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_de
     if (lua_getfield(L, idx, "n") != LUA_TNIL) {
         t->n = lua_tointeger(L, -1);
         t->fixed = true;
-        if (t->n < 1) luaL_error(L, "%s: n: expected a number of calls, got %s", what, luaL_tolstring(L, -1, NULL));
+        if (t->n < 1)
+            luaL_error(L, "%s: n: expected a number of calls, got %s", what,
+                       luaL_tolstring(L, -1, NULL));
     }
     if (lua_getfield(L, idx, "print") != LUA_TNIL) t->quiet = !lua_toboolean(L, -1);
     if (lua_getfield(L, idx, "device") != LUA_TNIL) {
@@ -168,7 +171,8 @@ static void set_number(lua_State *L, const char *key, double v) {
     lua_setfield(L, -2, key);
 }
 
-/* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none was used); n calls a run, runs. */
+/* Seconds per call: time (median), spread (quartile distance), min, max, host, device (absent: none
+ * was used); n calls a run, runs. */
 static void push_figures(lua_State *L, const timing *t) {
     lua_createtable(L, 0, 8);
     set_number(L, "time", t->median.time);
@@ -194,7 +198,8 @@ static char *device_text(const timing *t, char *buf, size_t n) {
     return buf;
 }
 
-/* timeit(fn or text [, {n = , device = , print = true}]): prints and returns what a call takes, the wait for the devices included. */
+/* timeit(fn or text [, {n = , device = , print = true}]): prints and returns what a call takes, the
+ * wait for the devices included. */
 static int l_timeit(lua_State *L) {
     timing t = {.name = "timeit", .fn = 1};
     gp_device *dev;
@@ -205,8 +210,10 @@ static int l_timeit(lua_State *L) {
     push_guard(L);
     measure(L, dev, &t, 1);
     if (!t.quiet)
-        printf("%s a call, spread %s; host %s, device %s (median of %d runs of %lld)\n", gp_time_text(t.median.time * 1e9, a, sizeof a),
-           spread_text(&t, b, sizeof b), gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs, (long long)t.n);
+        printf("%s a call, spread %s; host %s, device %s (median of %d runs of %lld)\n",
+               gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
+               gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs,
+               (long long)t.n);
     fflush(stdout);
     push_figures(L, &t);
     return 1;
@@ -222,14 +229,18 @@ static void print_comparison(const timing *t, int n) {
     char a[32], b[32], c[32], d[32];
     for (int i = 0; i < n; i++)
         if ((int)strlen(t[i].name) > wide) wide = (int)strlen(t[i].name);
-    printf("%-*s  %9s  %7s  %9s  %9s  %7s\n", wide, "", "time", "spread", "host", "device", "ratio");
+    printf("%-*s  %9s  %7s  %9s  %9s  %7s\n", wide, "", "time", "spread", "host", "device",
+           "ratio");
     for (int i = 0; i < n; i++)
-        printf("%-*s  %9s  %7s  %9s  %9s  %6.2fx\n", wide, t[i].name, gp_time_text(t[i].median.time * 1e9, a, sizeof a), spread_text(&t[i], b, sizeof b),
-               gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d), t[i].median.time / t[0].median.time);
+        printf("%-*s  %9s  %7s  %9s  %9s  %6.2fx\n", wide, t[i].name,
+               gp_time_text(t[i].median.time * 1e9, a, sizeof a), spread_text(&t[i], b, sizeof b),
+               gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d),
+               t[i].median.time / t[0].median.time);
     fflush(stdout);
 }
 
-/* Puts for each function of the table at 1 its key, its name and the function on the stack; how many. */
+/* Puts for each function of the table at 1 its key, its name and the function on the stack; how
+ * many. */
 static int push_functions(lua_State *L) {
     int n = 0;
     for (lua_pushnil(L); lua_next(L, 1);) {
@@ -243,7 +254,8 @@ static int push_functions(lua_State *L) {
     return n;
 }
 
-/* compare({name = fn, ...} [, {n = , device = , print = true}]): prints and returns their figures, and ratio: to the fastest. */
+/* compare({name = fn, ...} [, {n = , device = , print = true}]): prints and returns their figures,
+ * and ratio: to the fastest. */
 static int l_compare(lua_State *L) {
     timing common = {.n = 0};
     gp_device *dev;
@@ -274,7 +286,8 @@ static int l_compare(lua_State *L) {
 }
 
 void gp_lua_open_time(lua_State *L) {
-    static const luaL_Reg functions[] = {{"timeit", l_timeit}, {"compare", l_compare}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"timeit", l_timeit}, {"compare", l_compare}, {NULL, NULL}};
     luaL_newmetatable(L, GUARD);
     lua_pushcfunction(L, l_guard_close);
     lua_setfield(L, -2, "__close");

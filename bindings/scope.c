@@ -6,7 +6,9 @@
 void gp_lua_check_fn(lua_State *L, int arg, const char *what) {
     if (lua_isnoneornil(L, arg) || lua_isfunction(L, arg)) return;
     int type = luaL_getmetafield(L, arg, "__call");
-    if (type == LUA_TNIL) luaL_error(L, "%s: argument #%d: expected a function, got %s", what, arg, luaL_typename(L, arg));
+    if (type == LUA_TNIL)
+        luaL_error(L, "%s: argument #%d: expected a function, got %s", what, arg,
+                   luaL_typename(L, arg));
     lua_pop(L, 1);
 }
 

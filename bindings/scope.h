@@ -1,4 +1,5 @@
-/* Values that a script opens and closes: `local _ <close> = f(x)`, or f(x, fn, ...) which closes when fn is done. */
+/* Values that a script opens and closes: `local _ <close> = f(x)`, or f(x, fn, ...) which closes
+ * when fn is done. */
 #ifndef GP_SCOPE_H
 #define GP_SCOPE_H
 
@@ -7,8 +8,9 @@
 /* Raises unless argument arg is absent or can be called. */
 void gp_lua_check_fn(lua_State *L, int arg, const char *what);
 
-/* The end of such a function: the opened value, which has __close, is on top, fn and its arguments (if given) are from index arg on. Returns
-   the value, or calls fn, closes the value also on an error, and returns fn's results. fn may yield. */
+/* The end of such a function: the opened value, which has __close, is on top, fn and its arguments
+   (if given) are from index arg on. Returns the value, or calls fn, closes the value also on an
+   error, and returns fn's results. fn may yield. */
 int gp_lua_scoped(lua_State *L, int arg);
 
 #endif

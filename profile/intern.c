@@ -97,4 +97,6 @@ const void *gp_intern_put(gp_intern *set, const void *bytes, size_t n) {
     return e ? e->bytes : NULL;
 }
 
-size_t gp_intern_size(const void *stored) { return ((const entry *)((const char *)stored - offsetof(entry, bytes)))->size; }
+size_t gp_intern_size(const void *stored) {
+    return ((const entry *)((const char *)stored - offsetof(entry, bytes)))->size;
+}

@@ -10,7 +10,8 @@ typedef struct gp_intern gp_intern;
 gp_intern *gp_intern_new(void);
 void gp_intern_free(gp_intern *set); /* NULL is fine */
 
-/* The set's copy of n bytes, 8-byte aligned, with a NUL behind it; lives as long as the set. NULL when out of memory. Any thread may call. */
+/* The set's copy of n bytes, 8-byte aligned, with a NUL behind it; lives as long as the set. NULL
+ * when out of memory. Any thread may call. */
 const void *gp_intern_put(gp_intern *set, const void *bytes, size_t n);
 /* Bytes of a stored string. */
 size_t gp_intern_size(const void *stored);

@@ -35,13 +35,15 @@ const char *gp_sync_name(const char *text) {
 
 static size_t hash(const gp_sync_event *e) {
     uint64_t h = (uint64_t)(uintptr_t)e->file * 31 + (uint64_t)(unsigned)e->line;
-    h = (h * 31 + (uint64_t)e->why) * 31 + (uint64_t)(uintptr_t)e->what + (uint64_t)(uintptr_t)e->reason * 7;
+    h = (h * 31 + (uint64_t)e->why) * 31 + (uint64_t)(uintptr_t)e->what +
+        (uint64_t)(uintptr_t)e->reason * 7;
     h *= 0x9e3779b97f4a7c15u;
     return (size_t)(h >> 32);
 }
 
 static bool same(const gp_sync_line *l, const gp_sync_event *e) {
-    return l->file == e->file && l->line == e->line && l->why == e->why && l->what == e->what && l->reason == e->reason;
+    return l->file == e->file && l->line == e->line && l->why == e->why && l->what == e->what &&
+           l->reason == e->reason;
 }
 
 static int *slot(const gp_sync_event *e) {
@@ -51,7 +53,8 @@ static int *slot(const gp_sync_event *e) {
 }
 
 static gp_sync_event key_of(const gp_sync_line *l) {
-    return (gp_sync_event){.file = l->file, .line = l->line, .why = l->why, .what = l->what, .reason = l->reason};
+    return (gp_sync_event){
+        .file = l->file, .line = l->line, .why = l->why, .what = l->what, .reason = l->reason};
 }
 
 static bool grow(void) {
@@ -75,7 +78,8 @@ static int line_of(const gp_sync_event *e) {
     if (book.nlines == book.room && !grow()) return -1;
     int *s = slot(e);
     if (!*s) {
-        book.lines[book.nlines] = (gp_sync_line){.file = e->file, .line = e->line, .why = e->why, .what = e->what, .reason = e->reason};
+        book.lines[book.nlines] = (gp_sync_line){
+            .file = e->file, .line = e->line, .why = e->why, .what = e->what, .reason = e->reason};
         *s = ++book.nlines;
     }
     return *s - 1;
@@ -151,11 +155,14 @@ gp_sync_line *gp_sync_lines(int *n) {
 
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost) {
     pthread_mutex_lock(&lock);
-    uint64_t have = !book.events ? 0 : book.nevents < GP_SYNC_EVENTS ? book.nevents : GP_SYNC_EVENTS;
+    uint64_t have = !book.events                    ? 0
+                    : book.nevents < GP_SYNC_EVENTS ? book.nevents
+                                                    : GP_SYNC_EVENTS;
     gp_sync_event *out = have ? malloc(have * sizeof *out) : NULL;
     *n = out ? (int)have : 0;
     *lost = book.nevents - (uint64_t)*n;
-    for (int i = 0; i < *n; i++) out[i] = book.events[(book.nevents - have + (uint64_t)i) % GP_SYNC_EVENTS];
+    for (int i = 0; i < *n; i++)
+        out[i] = book.events[(book.nevents - have + (uint64_t)i) % GP_SYNC_EVENTS];
     pthread_mutex_unlock(&lock);
     return out;
 }

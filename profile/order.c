@@ -7,7 +7,8 @@
 #include "profile/rows.h"
 #include "profile/sync.h"
 
-/* The columns by which rows are sorted, as torch.autograd.profiler names them; avg: divided by the calls. */
+/* The columns by which rows are sorted, as torch.autograd.profiler names them; avg: divided by the
+ * calls. */
 static const struct column {
     const char *name;
     size_t offset;
@@ -33,7 +34,9 @@ static const struct column *find_column(const char *name) {
     snprintf(text, sizeof text, "%s", name);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         const char *at = strstr(name, devices[i]);
-        if (at) snprintf(text, sizeof text, "%.*sdevice_%s", (int)(at - name), name, at + strlen(devices[i]));
+        if (at)
+            snprintf(text, sizeof text, "%.*sdevice_%s", (int)(at - name), name,
+                     at + strlen(devices[i]));
     }
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (!strcmp(columns[i].name, text)) return &columns[i];
@@ -61,8 +64,10 @@ static int events(const gp_rows *r) {
 bool gp_rows_sort(gp_rows *r, const char *column) {
     const struct column *c = find_column(column);
     if (!c)
-        return gp_fail("sort: no column \"%s\"; there are [self_]cpu_time_total, [self_]device_time_total, cpu_time, device_time, "
-                       "[self_]cpu_memory_usage, [self_]device_memory_usage and count (cuda_ and sim_ mean device_)", column);
+        return gp_fail(
+            "sort: no column \"%s\"; there are [self_]cpu_time_total, [self_]device_time_total, cpu_time, device_time, "
+            "[self_]cpu_memory_usage, [self_]device_memory_usage and count (cuda_ and sim_ mean device_)",
+            column);
     qsort_r(r->row, (size_t)events(r), sizeof *r->row, compare, (void *)c);
     return true;
 }
@@ -73,9 +78,12 @@ void gp_rows_limit(gp_rows *r, int limit) {
     gp_row rest = {.special = GP_ROW_REST};
     for (int i = limit; i < n; i++) {
         rest.calls += r->row[i].calls;
-        for (int d = 0; d < 2; d++) rest.self[d] += r->row[i].self[d], rest.self_mem[d] += r->row[i].self_mem[d];
+        for (int d = 0; d < 2; d++)
+            rest.self[d] += r->row[i].self[d], rest.self_mem[d] += r->row[i].self_mem[d];
     }
-    for (int d = 0; d < 2; d++) rest.total[d] = rest.self[d], rest.mem[d] = rest.self_mem[d]; /* totals overlap: only self adds up */
+    for (int d = 0; d < 2; d++)
+        rest.total[d] = rest.self[d],
+        rest.mem[d] = rest.self_mem[d]; /* totals overlap: only self adds up */
     r->row[limit] = rest;
     memmove(&r->row[limit + 1], &r->row[n], (size_t)(r->n - n) * sizeof *r->row);
     r->n -= n - limit - 1;
@@ -86,17 +94,23 @@ char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
     if (n) *buf = 0;
     for (int i = 0; s && i < s->n && i < depth && at < n; i++) {
         char file[120];
-        at += (size_t)snprintf(buf + at, n - at, "%s%s:%d", i ? " < " : "", gp_plain_text(s->frame[i].file, file, sizeof file), s->frame[i].line);
+        at +=
+            (size_t)snprintf(buf + at, n - at, "%s%s:%d", i ? " < " : "",
+                             gp_plain_text(s->frame[i].file, file, sizeof file), s->frame[i].line);
     }
     return buf;
 }
 
 char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
-    static const char *const names[] = {"", "(no region)", "[device work of other threads]", "[profiler]", "[unattributed]", "[other rows]"};
+    static const char *const names[] = {
+        "",           "(no region)",    "[device work of other threads]",
+        "[profiler]", "[unattributed]", "[other rows]"};
     char text[200];
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
-    else if (r->group != GP_BY_LINE) gp_plain_text(gp_rec_name(row->rec, text, sizeof text), buf, n);
-    else if (row->rec->file) snprintf(buf, n, "%s:%d", gp_plain_text(row->rec->file, text, sizeof text), row->rec->line);
+    else if (r->group != GP_BY_LINE)
+        gp_plain_text(gp_rec_name(row->rec, text, sizeof text), buf, n);
+    else if (row->rec->file)
+        snprintf(buf, n, "%s:%d", gp_plain_text(row->rec->file, text, sizeof text), row->rec->line);
     else snprintf(buf, n, "?");
     return buf;
 }

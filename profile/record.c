@@ -8,8 +8,9 @@
 
 #include "profile/sync.h"
 
-/* Devices are drained before a profile starts and when it ends, so that no worker holds an event while tracks come and go, and workers'
-   writes are ordered before the readers. Host threads other than the profiling one are counted, not recorded. */
+/* Devices are drained before a profile starts and when it ends, so that no worker holds an event
+   while tracks come and go, and workers' writes are ordered before the readers. Host threads other
+   than the profiling one are counted, not recorded. */
 static gp_prof *prof; /* under lock, and read by its own thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t running; /* number of the profile, or 0 */
@@ -91,7 +92,8 @@ static const gp_stack *take_stack(gp_track *t) {
     } buf;
     memset(&buf, 0, sizeof buf); /* padding is interned with the rest */
     buf.s.n = gp_record_stack ? gp_record_stack(buf.s.frame, GP_STACK_DEPTH) : 0;
-    return gp_intern_put(t->prof->names, &buf, sizeof buf.s + (size_t)buf.s.n * sizeof(struct gp_frame));
+    return gp_intern_put(t->prof->names, &buf,
+                         sizeof buf.s + (size_t)buf.s.n * sizeof(struct gp_frame));
 }
 
 /* dtype, ndim and dims of every tensor argument, packed. */
@@ -117,7 +119,12 @@ static void op_begin(gp_call *c) {
     t->depth++;
     if (!r) return;
     if (gp_where) gp_where(&c->file, &c->line);
-    *r = (gp_rec){.id = c->id, .name = c->op->name, .file = c->file, .line = c->line, .kind = GP_REC_OP, .inplace = c->into != NULL};
+    *r = (gp_rec){.id = c->id,
+                  .name = c->op->name,
+                  .file = c->file,
+                  .line = c->line,
+                  .kind = GP_REC_OP,
+                  .inplace = c->into != NULL};
     if (t->prof->opts.stack) r->stack = take_stack(t);
     if (t->prof->opts.shapes) r->shapes = take_shapes(t, c);
     r->t0 = gp_now_ns();
@@ -137,12 +144,20 @@ static void op_end(gp_call *c, bool ok) {
 static _Atomic uint64_t busy;
 static _Atomic bool busy_counted;
 
-static void device(gp_stream *s, const gp_op *op, const char *kind, uint64_t id, uint64_t t0, uint64_t t1, size_t bytes) {
-    if (atomic_load_explicit(&busy_counted, memory_order_relaxed)) atomic_fetch_add_explicit(&busy, t1 - t0, memory_order_relaxed);
+static void device(gp_stream *s, const gp_op *op, const char *kind, uint64_t id, uint64_t t0,
+                   uint64_t t1, size_t bytes) {
+    if (atomic_load_explicit(&busy_counted, memory_order_relaxed))
+        atomic_fetch_add_explicit(&busy, t1 - t0, memory_order_relaxed);
     gp_track *t = track();
     gp_rec *r = t ? append(t) : NULL;
     if (!r) return;
-    *r = (gp_rec){.t0 = t0, .t1 = t1, .id = id, .name = op ? op->name : kind, .kind = op ? GP_REC_KERNEL : GP_REC_MOVED, .where = s, .bytes = (int64_t)bytes};
+    *r = (gp_rec){.t0 = t0,
+                  .t1 = t1,
+                  .id = id,
+                  .name = op ? op->name : kind,
+                  .kind = op ? GP_REC_KERNEL : GP_REC_MOVED,
+                  .where = s,
+                  .bytes = (int64_t)bytes};
 }
 
 static void memory(gp_device *dev, int64_t bytes) {
@@ -153,11 +168,20 @@ static void memory(gp_device *dev, int64_t bytes) {
     r->t0 = r->t1 = gp_now_ns();
 }
 
-void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued, const char *file, int line) {
+void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
+                    uint64_t queued, const char *file, int line) {
     gp_track *t = track();
     gp_rec *r = t ? append(t) : NULL;
     if (!r) return;
-    *r = (gp_rec){.t0 = t0, .t1 = t1, .name = what, .file = file, .line = line, .kind = GP_REC_WAIT, .why = (uint8_t)why, .where = s, .bytes = (int64_t)queued};
+    *r = (gp_rec){.t0 = t0,
+                  .t1 = t1,
+                  .name = what,
+                  .file = file,
+                  .line = line,
+                  .kind = GP_REC_WAIT,
+                  .why = (uint8_t)why,
+                  .where = s,
+                  .bytes = (int64_t)queued};
     if (t->prof->opts.stack) r->stack = take_stack(t);
 }
 
@@ -166,7 +190,11 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
     gp_track *t = track();
     gp_rec *r = t ? append(t) : NULL;
     if (!r) return 0;
-    *r = (gp_rec){.id = gp_next_id(), .name = names[kind], .kind = GP_REC_COPY, .where = s, .bytes = (int64_t)bytes};
+    *r = (gp_rec){.id = gp_next_id(),
+                  .name = names[kind],
+                  .kind = GP_REC_COPY,
+                  .where = s,
+                  .bytes = (int64_t)bytes};
     if (gp_where) gp_where(&r->file, &r->line);
     if (t->prof->opts.stack) r->stack = take_stack(t);
     r->t0 = r->t1 = gp_now_ns();
@@ -288,7 +316,8 @@ static void keep(gp_prof *p) {
 gp_prof *gp_prof_stop(void) {
     uint64_t t1 = gp_now_ns();
     if (!gp_prof_running()) return gp_fail_null("profile: none is running");
-    if (!pthread_equal(owner, pthread_self())) return gp_fail_null("profile: the running one was started by another thread");
+    if (!pthread_equal(owner, pthread_self()))
+        return gp_fail_null("profile: the running one was started by another thread");
     gp_prof *p = prof;
     p->t1 = t1;
     atomic_store(&gp_hook.op_begin, NULL);
@@ -349,7 +378,8 @@ char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
         gp_shape s = {.ndim = p[1]};
         memcpy(s.dim, p + 2, (size_t)s.ndim * sizeof *s.dim);
         char text[160];
-        at += (size_t)snprintf(buf + at, n - at, "%s%s %s", at ? ", " : "", dtype, gp_shape_text(&s, text, sizeof text));
+        at += (size_t)snprintf(buf + at, n - at, "%s%s %s", at ? ", " : "", dtype,
+                               gp_shape_text(&s, text, sizeof text));
         p += 2 + (size_t)s.ndim * sizeof *s.dim;
     }
     return buf;

@@ -1,4 +1,5 @@
-/* The record: what happened while a profile ran, as fixed-size events in one track per thread, all on gp_now_ns()'s clock. */
+/* The record: what happened while a profile ran, as fixed-size events in one track per thread, all
+ * on gp_now_ns()'s clock. */
 #ifndef GP_RECORD_H
 #define GP_RECORD_H
 
@@ -6,7 +7,8 @@
 #include "tensor/device.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT and COPY are on a host thread's track; KERNEL and MOVED are what a device did, on a worker's; ALLOC is on any. */
+/* OP, REGION, WAIT and COPY are on a host thread's track; KERNEL and MOVED are what a device did,
+ * on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
     GP_REC_REGION,
@@ -28,18 +30,18 @@ typedef struct gp_stack {
 enum { GP_STACK_DEPTH = 32 };
 
 typedef struct gp_rec {
-    uint64_t t0, t1;     /* ns; t1 = 0: never ended */
-    uint64_t id;         /* OP, COPY: correlation id. KERNEL, MOVED: that of what queued it, or 0 */
-    const char *name;    /* op's, region's, kernel's; WAIT: what waits */
-    const char *file;    /* source line that began it; NULL if unknown */
+    uint64_t t0, t1;  /* ns; t1 = 0: never ended */
+    uint64_t id;      /* OP, COPY: correlation id. KERNEL, MOVED: that of what queued it, or 0 */
+    const char *name; /* op's, region's, kernel's; WAIT: what waits */
+    const char *file; /* source line that began it; NULL if unknown */
     int32_t line;
-    uint8_t kind;        /* gp_rec_kind */
-    uint8_t why;         /* WAIT: gp_why */
-    bool inplace, failed; /* OP */
-    void *where;         /* gp_stream * of WAIT, COPY, KERNEL, MOVED; gp_device * of ALLOC */
-    int64_t bytes;       /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
+    uint8_t kind;          /* gp_rec_kind */
+    uint8_t why;           /* WAIT: gp_why */
+    bool inplace, failed;  /* OP */
+    void *where;           /* gp_stream * of WAIT, COPY, KERNEL, MOVED; gp_device * of ALLOC */
+    int64_t bytes;         /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
     const gp_stack *stack; /* with opts.stack; else NULL */
-    const char *shapes;  /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
+    const char *shapes;    /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
 } gp_rec;
 
 enum { GP_CHUNK = 4096 };
@@ -67,28 +69,32 @@ typedef struct gp_prof_opts {
 
 typedef struct gp_prof {
     gp_prof_opts opts;
-    uint64_t number; /* counts profiles; never 0 */
-    uint64_t t0, t1; /* wall time of the profiled code */
+    uint64_t number;          /* counts profiles; never 0 */
+    uint64_t t0, t1;          /* wall time of the profiled code */
     gp_track *host, *workers; /* one; a list */
     gp_intern *names;
     _Atomic uint64_t room; /* events that may still be given to chunks */
-    uint64_t dropped; /* by the limit or for want of memory */
-    uint64_t others;  /* ops of threads that are neither the profiling one nor a device's */
-    uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside of its [t0, t1]; measured at the start */
-    const char *file; /* where it was started, or NULL */
+    uint64_t dropped;      /* by the limit or for want of memory */
+    uint64_t others;       /* ops of threads that are neither the profiling one nor a device's */
+    uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside of its
+                                      [t0, t1]; measured at the start */
+    const char *file;              /* where it was started, or NULL */
     int line;
     struct gp_prof *next; /* for record.c */
 } gp_prof;
 
-/* Starts recording on this thread, after draining every device. False with a message when a profile is running. */
+/* Starts recording on this thread, after draining every device. False with a message when a profile
+ * is running. */
 bool gp_prof_start(const gp_prof_opts *opts);
-/* Ends the wall time, drains the devices, and hands out the profile, which the caller frees. NULL with a message: none is running on this
-   thread, a stream's pending error, or interrupted; recording has ended in the latter two as well. */
+/* Ends the wall time, drains the devices, and hands out the profile, which the caller frees. NULL
+   with a message: none is running on this thread, a stream's pending error, or interrupted;
+   recording has ended in the latter two as well. */
 gp_prof *gp_prof_stop(void);
 void gp_prof_free(gp_prof *p); /* NULL is fine */
 bool gp_prof_running(void);
 
-/* Regions. begin gives rec = NULL when nothing is recorded; end may come late, out of order, or from a finished profile's region. */
+/* Regions. begin gives rec = NULL when nothing is recorded; end may come late, out of order, or
+ * from a finished profile's region. */
 typedef struct gp_region {
     gp_rec *rec;
     uint64_t number;
@@ -96,11 +102,14 @@ typedef struct gp_region {
 gp_region gp_region_begin(const char *name, size_t len);
 void gp_region_end(gp_region *r);
 
-/* For sync.c, which owns these hooks: a wait has ended, a copy is about to be queued (returns its id, or 0 when nothing is recorded). */
-void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued, const char *file, int line);
+/* For sync.c, which owns these hooks: a wait has ended, a copy is about to be queued (returns its
+ * id, or 0 when nothing is recorded). */
+void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
+                    uint64_t queued, const char *file, int line);
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes);
 
-/* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many; set by bindings/. */
+/* Fills frame[0 … max-1] from the running Lua stack, innermost first, and returns how many; set by
+ * bindings/. */
 extern int (*gp_record_stack)(struct gp_frame *frame, int max);
 
 /* "f32 2x3, f32 3" from rec->shapes. */
@@ -119,8 +128,9 @@ static inline gp_rec *gp_next(gp_at *at) {
     return at->chunk ? &at->chunk->rec[at->i++] : NULL;
 }
 
-/* Counts the time in which the streams of asynchronous devices ran kernels and copies, for timeit: ns summed over streams since the last
-   reset, over all devices. On from gp_busy_on(true) to gp_busy_on(false), also beside a profile. */
+/* Counts the time in which the streams of asynchronous devices ran kernels and copies, for timeit:
+   ns summed over streams since the last reset, over all devices. On from gp_busy_on(true) to
+   gp_busy_on(false), also beside a profile. */
 void gp_busy_on(bool on);
 uint64_t gp_busy_ns(bool reset);
 

@@ -30,10 +30,14 @@ static char *why_text(const gp_sync_line *l, char *buf, size_t n) {
 
 static void row(FILE *f, const gp_sync_line *l, int wide, int why_wide) {
     char where[240], why[80], wait[32], most[32], idle[32];
-    fprintf(f, "%-*s  %-*s  %7llu  %9s  %9s  %8llu  %9s  ", wide, where_text(l, where, sizeof where), why_wide, why_text(l, why, sizeof why),
-            (unsigned long long)l->times, gp_time_text((double)l->wait_ns, wait, sizeof wait), gp_time_text((double)l->max_ns, most, sizeof most),
-            (unsigned long long)l->drained, gp_time_text((double)l->idle_ns, idle, sizeof idle));
-    if (l->refused) fprintf(f, "(refused %llu time%s) ", (unsigned long long)l->refused, l->refused == 1 ? "" : "s");
+    fprintf(f, "%-*s  %-*s  %7llu  %9s  %9s  %8llu  %9s  ", wide,
+            where_text(l, where, sizeof where), why_wide, why_text(l, why, sizeof why),
+            (unsigned long long)l->times, gp_time_text((double)l->wait_ns, wait, sizeof wait),
+            gp_time_text((double)l->max_ns, most, sizeof most), (unsigned long long)l->drained,
+            gp_time_text((double)l->idle_ns, idle, sizeof idle));
+    if (l->refused)
+        fprintf(f, "(refused %llu time%s) ", (unsigned long long)l->refused,
+                l->refused == 1 ? "" : "s");
     if (l->reason) fprintf(f, "allowed: %s\n", l->reason);
     else fprintf(f, "%s\n", l->advice);
 }
@@ -43,7 +47,8 @@ static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
     *wide = (int)strlen("line");
     *why_wide = (int)strlen("why");
     for (int i = 0; i < n; i++) {
-        int w = (int)strlen(where_text(&lines[i], text, sizeof text)), y = (int)strlen(why_text(&lines[i], text, sizeof text));
+        int w = (int)strlen(where_text(&lines[i], text, sizeof text)),
+            y = (int)strlen(why_text(&lines[i], text, sizeof text));
         if (w > *wide) *wide = w;
         if (y > *why_wide) *why_wide = y;
     }
@@ -55,8 +60,8 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n) {
     char wait[32], idled[32];
     qsort(lines, (size_t)n, sizeof *lines, by_wait);
     widths(lines, n, &wide, &why_wide);
-    fprintf(f, "%-*s  %-*s  %7s  %9s  %9s  %8s  %9s  %s\n", wide, "line", why_wide, "why", "times", "host wait", "longest", "drained", "idle",
-            "what to write instead");
+    fprintf(f, "%-*s  %-*s  %7s  %9s  %9s  %8s  %9s  %s\n", wide, "line", why_wide, "why", "times",
+            "host wait", "longest", "drained", "idle", "what to write instead");
     for (int i = 0; i < n; i++) {
         row(f, &lines[i], wide, why_wide);
         times += lines[i].times;
@@ -64,10 +69,13 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n) {
         drained += lines[i].drained;
         idle += lines[i].idle_ns;
     }
-    fprintf(f, "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, when the waits began (%llu); idle: time the device then had "
-               "nothing to do because of them (%s)\n",
-            (unsigned long long)times, times == 1 ? "" : "s", gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
-            gp_time_text((double)idle, idled, sizeof idled));
+    fprintf(
+        f,
+        "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, when the waits began (%llu); idle: time the device then had "
+        "nothing to do because of them (%s)\n",
+        (unsigned long long)times, times == 1 ? "" : "s",
+        gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
+        gp_time_text((double)idle, idled, sizeof idled));
 }
 
 char *gp_sync_report(void) {

@@ -2,7 +2,8 @@
 #ifndef GP_REPORT_H
 #define GP_REPORT_H
 
-/* malloc'd text that ends in a newline; the lines that waited longest first. NULL when out of memory. */
+/* malloc'd text that ends in a newline; the lines that waited longest first. NULL when out of
+ * memory. */
 char *gp_sync_report(void);
 
 #endif

@@ -16,14 +16,15 @@ typedef struct node {
 
 enum { DEPTH = 256 };
 
-/* Walks the host's events in the order in which they began. The time between two boundaries (a begin or an end) belongs to the innermost
-   event that is open; recording's own cost, which lies at boundaries outside of the events, to the profiler. */
+/* Walks the host's events in the order in which they began. The time between two boundaries (a
+   begin or an end) belongs to the innermost event that is open; recording's own cost, which lies at
+   boundaries outside of the events, to the profiler. */
 typedef struct sweep {
     const gp_prof *p;
     node *node;
     int n, open[DEPTH], depth;
-    uint64_t last, cost;      /* the last boundary; what recording it cost after it */
-    node loose;               /* what lies outside of every event */
+    uint64_t last, cost; /* the last boundary; what recording it cost after it */
+    node loose;          /* what lies outside of every event */
     int64_t profiler, elsewhere, copies;
     const char *kind;
 } sweep;
@@ -44,7 +45,8 @@ static void boundary(sweep *s, uint64_t t, uint64_t cost_before, uint64_t cost_a
     s->cost = cost_after;
 }
 
-/* Ends the open events that are over at time t, the earliest first. Regions of coroutines need not be nested, hence the search. */
+/* Ends the open events that are over at time t, the earliest first. Regions of coroutines need not
+ * be nested, hence the search. */
 static void close_until(sweep *s, uint64_t t) {
     while (s->depth) {
         int first = s->depth - 1;
@@ -53,7 +55,8 @@ static void close_until(sweep *s, uint64_t t) {
         uint64_t t1 = s->node[s->open[first]].t1;
         if (t1 > t) return;
         boundary(s, t1, 0, s->p->cost_end);
-        memmove(&s->open[first], &s->open[first + 1], (size_t)(s->depth - first - 1) * sizeof *s->open);
+        memmove(&s->open[first], &s->open[first + 1],
+                (size_t)(s->depth - first - 1) * sizeof *s->open);
         s->depth--;
     }
 }
@@ -85,7 +88,8 @@ static void sweep_host(sweep *s) {
     boundary(s, s->p->t1, 0, 0);
 }
 
-/* The node whose id is id, or NULL: ids of one thread's events grow with them. *from: where to look first. */
+/* The node whose id is id, or NULL: ids of one thread's events grow with them. *from: where to look
+ * first. */
 static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
     int lo = 0, hi = n;
     if (*from < n && s->node[ids[*from]].rec->id == id) lo = *from, hi = lo + 1;
@@ -118,8 +122,10 @@ static bool join(sweep *s) {
         gp_at at = gp_first(t);
         int from = 0;
         for (gp_rec *r; (r = gp_next(&at));) {
-            if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED) add_device(s, r, by_id(s, ids, n, r->id, &from));
-            if (r->kind == GP_REC_ALLOC) s->loose.self_mem[((gp_device *)r->where)->vt->async ? GP_DEV : GP_CPU] += r->bytes;
+            if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED)
+                add_device(s, r, by_id(s, ids, n, r->id, &from));
+            if (r->kind == GP_REC_ALLOC)
+                s->loose.self_mem[((gp_device *)r->where)->vt->async ? GP_DEV : GP_CPU] += r->bytes;
         }
     }
     free(ids);
@@ -201,7 +207,8 @@ static int row_for(table *t, key k, const gp_rec *rec) {
     size_t at = find(t, k);
     if (!t->slot[at]) {
         t->keys[t->rows->n] = k;
-        t->rows->row[t->rows->n] = (gp_row){.special = rec ? GP_ROW_EVENTS : GP_ROW_NO_REGION, .rec = rec};
+        t->rows->row[t->rows->n] =
+            (gp_row){.special = rec ? GP_ROW_EVENTS : GP_ROW_NO_REGION, .rec = rec};
         t->slot[at] = ++t->rows->n;
     }
     return t->slot[at] - 1;
@@ -263,8 +270,10 @@ static int count(const gp_track *t) {
 }
 
 gp_rows *gp_rows_new(const gp_prof *p, gp_group group) {
-    if (group == GP_BY_SHAPE && !p->opts.shapes) return gp_fail_null("group = \"shape\" needs a profile with shapes = true");
-    if (group == GP_BY_STACK && !p->opts.stack) return gp_fail_null("group = \"stack\" needs a profile with stack = true");
+    if (group == GP_BY_SHAPE && !p->opts.shapes)
+        return gp_fail_null("group = \"shape\" needs a profile with shapes = true");
+    if (group == GP_BY_STACK && !p->opts.stack)
+        return gp_fail_null("group = \"stack\" needs a profile with stack = true");
     sweep *s = calloc(1, sizeof *s);
     gp_rows *r = calloc(1, sizeof *r);
     table t = {.rows = r};

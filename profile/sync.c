@@ -1,4 +1,5 @@
-/* The sync debugger: the hooks round every wait, modes, scopes, warnings; ledger.c keeps the books. */
+/* The sync debugger: the hooks round every wait, modes, scopes, warnings; ledger.c keeps the books.
+ */
 #include "profile/sync.h"
 
 #include <stdio.h>
@@ -19,18 +20,22 @@ static _Thread_local struct {
     uint64_t queued;
     const char *last_op, *last_file;
     int last_line;
-    int copied;        /* 1 + gp_copy_kind of the copy queued within the wait; 0: none */
+    int copied; /* 1 + gp_copy_kind of the copy queued within the wait; 0: none */
 } me;
 
-gp_sync_mode gp_sync_get_mode(void) { return (gp_sync_mode)atomic_load_explicit(&mode, memory_order_relaxed); }
+gp_sync_mode gp_sync_get_mode(void) {
+    return (gp_sync_mode)atomic_load_explicit(&mode, memory_order_relaxed);
+}
 void gp_sync_set_mode(gp_sync_mode m) { atomic_store(&mode, (int)m); }
 void gp_sync_quiet(int by) { me.quiet += by; }
 void gp_sync_echo(int by) { me.echo += by; }
 uint64_t gp_sync_stalled_ns(void) { return me.stalled; }
-bool gp_sync_watched(gp_why why) { return why != GP_WHY_explicit && why != GP_WHY_echo && why != GP_WHY_queue; }
+bool gp_sync_watched(gp_why why) {
+    return why != GP_WHY_explicit && why != GP_WHY_echo && why != GP_WHY_queue;
+}
 
 const char *gp_sync_advice(gp_why why, const char *what) {
-#define ADVICE(w, name, text) \
+#define ADVICE(w, name, text)                                                                      \
     if (why == GP_WHY_##w && (!*name || !strcmp(what, name))) return text;
 #include "profile/advice.def"
     return "";
@@ -68,7 +73,9 @@ static void charge(gp_scope *s, const gp_sync_event *e) {
     s->waits++;
     s->wait_ns += ns;
     int i = 0;
-    while (i < s->nlines && (s->line[i].file != e->file || s->line[i].line != e->line || s->line[i].what != e->what)) i++;
+    while (i < s->nlines &&
+           (s->line[i].file != e->file || s->line[i].line != e->line || s->line[i].what != e->what))
+        i++;
     if (i == GP_SCOPE_LINES) return;
     if (i == s->nlines) {
         s->nlines++;
@@ -109,13 +116,18 @@ char *gp_time_text(double ns, char *buf, size_t n) {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     int u = 0;
     while (u < 3 && ns >= 999.5) ns /= 1000, u++;
-    snprintf(buf, n, u == 0 || ns >= 99.95 ? "%.0f %s" : ns >= 9.995 ? "%.3g %s" : "%.2g %s", ns, units[u]);
+    snprintf(buf, n,
+             u == 0 || ns >= 99.95 ? "%.0f %s"
+             : ns >= 9.995         ? "%.3g %s"
+                                   : "%.2g %s",
+             ns, units[u]);
     return buf;
 }
 
 char *gp_plain_text(const char *text, char *buf, size_t n) {
     size_t i = 0;
-    for (; n && text[i] && i < n - 1; i++) buf[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
+    for (; n && text[i] && i < n - 1; i++)
+        buf[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
     if (n) buf[i] = 0;
     return buf;
 }
@@ -123,24 +135,31 @@ char *gp_plain_text(const char *text, char *buf, size_t n) {
 /* "12 queued ops (last: sum, file:line)" */
 static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
     char file[200];
-    int at = snprintf(buf, n, "%llu queued op%s", (unsigned long long)e->queued, e->queued == 1 ? "" : "s");
+    int at = snprintf(buf, n, "%llu queued op%s", (unsigned long long)e->queued,
+                      e->queued == 1 ? "" : "s");
     if (!e->last_op || at < 0 || (size_t)at >= n) return;
-    if (e->last_file) snprintf(buf + at, n - (size_t)at, " (last: %s, %s:%d)", e->last_op, gp_plain_text(e->last_file, file, sizeof file), e->last_line);
+    if (e->last_file)
+        snprintf(buf + at, n - (size_t)at, " (last: %s, %s:%d)", e->last_op,
+                 gp_plain_text(e->last_file, file, sizeof file), e->last_line);
     else snprintf(buf + at, n - (size_t)at, " (last: %s)", e->last_op);
 }
 
-/* The line that `times` waits came from is told of at its 1st, 10th, 100th … wait, so that a loop does not drown everything else. */
+/* The line that `times` waits came from is told of at its 1st, 10th, 100th … wait, so that a loop
+ * does not drown everything else. */
 static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     uint64_t power = 1;
     while (power < l->warned) power *= 10;
     if (power != l->warned) return;
     char where[240] = "?", file[200], queued[300], took[32], all[32], text[1024], again[80] = "";
-    if (e->file) snprintf(where, sizeof where, "%s:%d", gp_plain_text(e->file, file, sizeof file), e->line);
+    if (e->file)
+        snprintf(where, sizeof where, "%s:%d", gp_plain_text(e->file, file, sizeof file), e->line);
     queued_text(e, queued, sizeof queued);
     gp_time_text((double)(e->t1 - e->t0), took, sizeof took);
     if (l->warned > 1)
-        snprintf(again, sizeof again, " [%llu times, %s in all]", (unsigned long long)l->warned, gp_time_text((double)l->wait_ns, all, sizeof all));
-    int n = snprintf(text, sizeof text - 1, "%s: %s waited %s on %s for %s; %s%s", where, e->what, took, e->device, queued, e->advice, again);
+        snprintf(again, sizeof again, " [%llu times, %s in all]", (unsigned long long)l->warned,
+                 gp_time_text((double)l->wait_ns, all, sizeof all));
+    int n = snprintf(text, sizeof text - 1, "%s: %s waited %s on %s for %s; %s%s", where, e->what,
+                     took, e->device, queued, e->advice, again);
     if (n >= (int)sizeof text - 1) n = (int)sizeof text - 2;
     text[n++] = '\n';
     fwrite(text, 1, (size_t)n, stderr);
@@ -155,7 +174,10 @@ static bool refuse(const gp_sync_event *e) {
 /* ---- the hooks ---- */
 
 static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
-    gp_sync_event e = {.why = why, .what = gp_sync_name(what), .reason = allowed(), .advice = gp_sync_advice(why, what)};
+    gp_sync_event e = {.why = why,
+                       .what = gp_sync_name(what),
+                       .reason = allowed(),
+                       .advice = gp_sync_advice(why, what)};
     memcpy(e.device, s->dev->name, sizeof e.device);
     e.stream = s->index;
     if (gp_where) gp_where(&e.file, &e.line);
@@ -192,7 +214,8 @@ static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
 
 static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
 
-static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued) {
+static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
+                     uint64_t queued) {
     static const char *const copies[] = {"copy D2D", "copy H2D", "copy D2H"};
     why = true_why(why);
     if (why == GP_WHY_echo) what = "echo";

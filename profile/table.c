@@ -32,7 +32,7 @@ typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS } shown;
 typedef struct column {
     char head[40];
     shown kind;
-    int which;          /* TEXT: 0 name, 1 shapes, 2 stack. Otherwise GP_CPU or GP_DEV */
+    int which; /* TEXT: 0 name, 1 shapes, 2 stack. Otherwise GP_CPU or GP_DEV */
     bool self;
     int width;
 } column;
@@ -81,6 +81,21 @@ static void add_columns(table *t) {
     if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");
 }
 
+/* Characters of UTF-8 text, each taken for one column wide. */
+static int wide(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+/* Cuts text to at most most characters, dots included. */
+static void shorten(char *s, int most) {
+    if (wide(s) <= most) return;
+    int n = 0;
+    for (; n <= most - 3; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+    strcpy(s - 1, "...");
+}
+
 static void text_cell(const table *t, const gp_row *row, int which, char *buf) {
     char text[CELL];
     *buf = 0;
@@ -89,7 +104,7 @@ static void text_cell(const table *t, const gp_row *row, int which, char *buf) {
     else if (which == 1) gp_rec_shapes(row->rec->shapes, text, sizeof text);
     else gp_stack_text(row->rec->stack, 5, text, sizeof text);
     snprintf(buf, CELL, "%s", text);
-    if (which == 0 && strlen(buf) > 55) strcpy(buf + 52, "...");
+    if (which == 0) shorten(buf, 55);
 }
 
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
@@ -97,10 +112,14 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
     int64_t all = c->which == GP_CPU ? t->r->wall : t->r->busy;
     switch (c->kind) {
     case TEXT: text_cell(t, row, c->which, buf); break;
-    case PERCENT: snprintf(buf, CELL, "%.2f%%", all > 0 ? 100.0 * (double)ns / (double)all : 0.0); break;
+    case PERCENT:
+        snprintf(buf, CELL, "%.2f%%", all > 0 ? 100.0 * (double)ns / (double)all : 0.0);
+        break;
     case TIME: gp_table_time((double)ns, buf, CELL); break;
     case AVG: gp_table_time(row->calls ? (double)ns / (double)row->calls : 0, buf, CELL); break;
-    case BYTES: gp_bytes_text(c->self ? row->self_mem[c->which] : row->mem[c->which], buf, CELL); break;
+    case BYTES:
+        gp_bytes_text(c->self ? row->self_mem[c->which] : row->mem[c->which], buf, CELL);
+        break;
     case CALLS:
         if (row->calls) snprintf(buf, CELL, "%llu", (unsigned long long)row->calls);
         else *buf = 0;
@@ -112,9 +131,9 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
 static void measure(table *t) {
     char buf[CELL];
     for (int c = 0; c < t->n; c++) {
-        t->col[c].width = (int)strlen(t->col[c].head);
+        t->col[c].width = wide(t->col[c].head);
         for (int i = 0; i < t->r->n; i++) {
-            int w = (int)strlen(cell(t, &t->r->row[i], &t->col[c], buf));
+            int w = wide(cell(t, &t->r->row[i], &t->col[c], buf));
             if (w > t->col[c].width) t->col[c].width = w;
         }
     }
@@ -134,7 +153,11 @@ static void line(FILE *f, const table *t, const gp_row *row) {
         const column *col = &t->col[c];
         const char *text = row ? cell(t, row, col, buf) : col->head;
         bool left = col->kind == TEXT && col->which, last = c + 1 == t->n;
-        fprintf(f, left ? "%-*s%s" : "%*s%s", left && last ? 0 : col->width, text, last ? "\n" : "  ");
+        int pad = col->width - wide(text);
+        if (!left) fprintf(f, "%*s", pad, "");
+        fputs(text, f);
+        if (left && !last) fprintf(f, "%*s", pad, "");
+        fputs(last ? "\n" : "  ", f);
     }
 }
 
@@ -147,15 +170,27 @@ static void foot(FILE *f, const table *t) {
         if (r->row[i].special == GP_ROW_UNATTRIBUTED) loose += r->row[i].self[GP_CPU];
         if (r->row[i].special == GP_ROW_PROFILER) own += r->row[i].self[GP_CPU];
     }
-    fprintf(f, "Wall time: %s = rows %s + unattributed %s", gp_table_time((double)r->wall, a, sizeof a),
-            gp_table_time((double)(r->wall - loose), b, sizeof b), gp_table_time((double)loose, c, sizeof c));
-    fprintf(f, "; of the rows, the profiler's own cost is about %s\n", gp_table_time((double)own, a, sizeof a));
+    fprintf(f, "Wall time: %s = rows %s + unattributed %s",
+            gp_table_time((double)r->wall, a, sizeof a),
+            gp_table_time((double)(r->wall - loose), b, sizeof b),
+            gp_table_time((double)loose, c, sizeof c));
+    fprintf(f, "; of the rows, the profiler's own cost is about %s\n",
+            gp_table_time((double)own, a, sizeof a));
     if (r->kind)
-        fprintf(f, "%s time total: %s (kernels %s, copies %s)\n", t->device, gp_table_time((double)r->busy, a, sizeof a),
-                gp_table_time((double)(r->busy - r->copies), b, sizeof b), gp_table_time((double)r->copies, c, sizeof c));
-    if (r->kind && strcmp(r->kind, "cuda")) fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times are not a GPU's\n");
-    if (p->dropped) fprintf(f, "%llu events were dropped at the limit: their time is in what was round them\n", (unsigned long long)p->dropped);
-    if (p->others) fprintf(f, "%llu events of other threads are not in the table\n", (unsigned long long)p->others);
+        fprintf(f, "%s time total: %s (kernels %s, copies %s)\n", t->device,
+                gp_table_time((double)r->busy, a, sizeof a),
+                gp_table_time((double)(r->busy - r->copies), b, sizeof b),
+                gp_table_time((double)r->copies, c, sizeof c));
+    if (r->kind && strcmp(r->kind, "cuda"))
+        fprintf(
+            f,
+            "sim is CPU-backed: its kernels ran on threads of this processor, and its times are not a GPU's\n");
+    if (p->dropped)
+        fprintf(f, "%llu events were dropped at the limit: their time is in what was round them\n",
+                (unsigned long long)p->dropped);
+    if (p->others)
+        fprintf(f, "%llu events of other threads are not in the table\n",
+                (unsigned long long)p->others);
 }
 
 char *gp_table_text(const gp_prof *p, const gp_rows *r) {

@@ -4,7 +4,8 @@
 
 #include "profile/rows.h"
 
-/* malloc'd text that ends in a newline; NULL when out of memory. The rows' self times and [unattributed] add up to the wall time. */
+/* malloc'd text that ends in a newline; NULL when out of memory. The rows' self times and
+ * [unattributed] add up to the wall time. */
 char *gp_table_text(const gp_prof *p, const gp_rows *r);
 
 /* "12.000us", "1.234ms", "3.210s" as torch writes times. */

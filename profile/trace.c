@@ -17,7 +17,7 @@ enum { HOST = 1, DEVICES = 10, DEPTH = 256 }; /* process ids: the host, and DEVI
 typedef struct writer {
     const gp_prof *p;
     gzFile out;
-    bool ok, more; /* more: a comma is due */
+    bool ok, more;     /* more: a comma is due */
     uint64_t seen[32]; /* by slot of the device: streams that have a row */
     const gp_device *device[32];
     int64_t bytes[32];
@@ -29,12 +29,18 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt
     va_start(ap, fmt);
     int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (n > 0 && gzwrite(w->out, text, (unsigned)(n < (int)sizeof text ? n : (int)sizeof text - 1)) <= 0) w->ok = false;
+    if (n > 0 &&
+        gzwrite(w->out, text, (unsigned)(n < (int)sizeof text ? n : (int)sizeof text - 1)) <= 0)
+        w->ok = false;
 }
 
 /* Bytes of the UTF-8 character at p, 0 if it is none. */
 static int utf8(const unsigned char *p) {
-    int n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+    int n = *p < 0x80                 ? 1
+            : *p >= 0xc2 && *p < 0xe0 ? 2
+            : *p >= 0xe0 && *p < 0xf0 ? 3
+            : *p >= 0xf0 && *p < 0xf5 ? 4
+                                      : 0;
     for (int i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80) return 0;
     if ((n == 3 && *p == 0xe0 && p[1] < 0xa0) || (n == 3 && *p == 0xed && p[1] > 0x9f)) return 0;
@@ -66,7 +72,8 @@ static void comma(writer *w) {
 
 static void name_row(writer *w, const char *what, int pid, int tid, const char *name) {
     comma(w);
-    put(w, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}}", what, pid, tid, name);
+    put(w, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}}", what,
+        pid, tid, name);
 }
 
 /* ---- the host ---- */
@@ -76,10 +83,16 @@ static void put_args(writer *w, const gp_rec *r) {
     put(w, ",\"args\":{");
     if (r->file) put(w, "\"line\":\"%s:%d\"", quoted(r->file, esc, sizeof esc), r->line);
     else put(w, "\"line\":\"?\"");
-    if (r->kind == GP_REC_WAIT) put(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why), (long long)r->bytes, ((gp_stream *)r->where)->dev->name);
+    if (r->kind == GP_REC_WAIT)
+        put(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why),
+            (long long)r->bytes, ((gp_stream *)r->where)->dev->name);
     if (r->kind == GP_REC_COPY) put(w, ",\"bytes\":%lld", (long long)r->bytes);
-    if (r->shapes) put(w, ",\"shapes\":\"%s\"", quoted(gp_rec_shapes(r->shapes, text, sizeof text), esc, sizeof esc));
-    if (r->stack) put(w, ",\"stack\":\"%s\"", quoted(gp_stack_text(r->stack, GP_STACK_DEPTH, text, sizeof text), esc, sizeof esc));
+    if (r->shapes)
+        put(w, ",\"shapes\":\"%s\"",
+            quoted(gp_rec_shapes(r->shapes, text, sizeof text), esc, sizeof esc));
+    if (r->stack)
+        put(w, ",\"stack\":\"%s\"",
+            quoted(gp_stack_text(r->stack, GP_STACK_DEPTH, text, sizeof text), esc, sizeof esc));
     if (r->failed) put(w, ",\"failed\":true");
     put(w, "}}");
 }
@@ -88,28 +101,35 @@ static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
     static const char *const cats[] = {"op", "region", "wait", "copy"};
     char name[200], esc[400];
     comma(w);
-    put(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f", cats[r->kind],
-        quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), HOST, us(w, r->t0), (double)(t1 - r->t0) / 1e3);
+    put(w,
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f",
+        cats[r->kind], quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), HOST,
+        us(w, r->t0), (double)(t1 - r->t0) / 1e3);
     put_args(w, r);
 }
 
-/* A region that is not nested in what is round it (of a coroutine) would break the host's row: it gets one of its own. */
+/* A region that is not nested in what is round it (of a coroutine) would break the host's row: it
+ * gets one of its own. */
 static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
     char esc[400];
     quoted(r->name, esc, sizeof esc);
     comma(w);
-    put(w, "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f", (const void *)r, esc, HOST, us(w, r->t0));
+    put(w,
+        "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f",
+        (const void *)r, esc, HOST, us(w, r->t0));
     put_args(w, r);
     comma(w);
-    put(w, "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}", (const void *)r, esc, HOST, us(w, t1));
+    put(w,
+        "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}",
+        (const void *)r, esc, HOST, us(w, t1));
 }
 
 static void put_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
     w->bytes[dev->slot] += r->bytes;
     comma(w);
-    put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%d,\"ts\":%.3f,\"args\":{\"bytes\":%lld}}", dev->name, HOST, us(w, r->t0),
-        (long long)w->bytes[dev->slot]);
+    put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%d,\"ts\":%.3f,\"args\":{\"bytes\":%lld}}",
+        dev->name, HOST, us(w, r->t0), (long long)w->bytes[dev->slot]);
 }
 
 static void put_host(writer *w) {
@@ -145,13 +165,17 @@ static void put_device(writer *w, const gp_rec *r) {
     int pid = DEVICES + s->dev->slot, tid = s->index + 1;
     note_stream(w, s);
     comma(w);
-    put(w, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"id\":%llu", r->kind == GP_REC_KERNEL ? "kernel" : "copy",
-        r->name, pid, tid, us(w, r->t0), (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
+    put(w,
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"id\":%llu",
+        r->kind == GP_REC_KERNEL ? "kernel" : "copy", r->name, pid, tid, us(w, r->t0),
+        (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
     if (r->bytes) put(w, ",\"bytes\":%lld", (long long)r->bytes);
     put(w, "}}");
     if (!r->id) return;
     comma(w);
-    put(w, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":%d,\"ts\":%.3f}", (unsigned long long)r->id, pid, tid, us(w, r->t0));
+    put(w,
+        "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":%d,\"ts\":%.3f}",
+        (unsigned long long)r->id, pid, tid, us(w, r->t0));
 }
 
 static int by_number(const void *a, const void *b) {
@@ -175,7 +199,8 @@ static uint64_t *taken_up(const gp_prof *p, size_t *n) {
     return ids;
 }
 
-/* Arrows start where something was queued that a device took up: one without an end would be drawn nowhere, but costs space. */
+/* Arrows start where something was queued that a device took up: one without an end would be drawn
+ * nowhere, but costs space. */
 static void put_arrows(writer *w) {
     size_t n;
     uint64_t *ids = taken_up(w->p, &n);
@@ -187,7 +212,9 @@ static void put_arrows(writer *w) {
     for (gp_rec *r; (r = gp_next(&at));) {
         if (!r->id || !bsearch(&r->id, ids, n, sizeof *ids, by_number)) continue;
         comma(w);
-        put(w, "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":1,\"ts\":%.3f}", (unsigned long long)r->id, HOST, us(w, r->t0));
+        put(w,
+            "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":1,\"ts\":%.3f}",
+            (unsigned long long)r->id, HOST, us(w, r->t0));
     }
     free(ids);
 }
@@ -220,7 +247,8 @@ static void put_names(writer *w) {
 /* ---- the file ---- */
 
 static bool put_all(writer *w) {
-    put(w, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"wall_us\":%.3f},\"traceEvents\":[",
+    put(w,
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"wall_us\":%.3f},\"traceEvents\":[",
         (unsigned long long)w->p->dropped, us(w, w->p->t1));
     put_host(w);
     put_arrows(w);
@@ -269,7 +297,8 @@ bool gp_trace_write(const gp_prof *p, const char *path) {
     free(w);
     if (ok && rename(tmp, path)) ok = false;
     if (ok) return true;
-    if (!*gp_error()) gp_fail("trace: cannot write %s: %s", path, errno ? strerror(errno) : "the disk is full");
+    if (!*gp_error())
+        gp_fail("trace: cannot write %s: %s", path, errno ? strerror(errno) : "the disk is full");
     unlink(tmp);
     return false;
 }

@@ -1,4 +1,5 @@
-/* The record and its Chrome trace: events of host and worker threads, joined by id; the JSON read by jansson; text of any kind in names. */
+/* The record and its Chrome trace: events of host and worker threads, joined by id; the JSON read
+ * by jansson; text of any kind in names. */
 #include <jansson.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -68,7 +69,9 @@ static json_t *load(const char *path, char magic[2]) {
     if (f) gzclose(f);
     json_error_t e;
     json_t *j = n > 0 ? json_loadb(text, (size_t)n, 0, &e) : NULL;
-    if (!j) fprintf(stderr, "# %s: %s at %d\n", path, n > 0 ? e.text : "nothing read", n > 0 ? e.position : 0);
+    if (!j)
+        fprintf(stderr, "# %s: %s at %d\n", path, n > 0 ? e.text : "nothing read",
+                n > 0 ? e.position : 0);
     return j;
 }
 
@@ -82,7 +85,9 @@ static int count(json_t *events, const char *ph, const char *cat, const char *na
     size_t i;
     json_t *e;
     int n = 0;
-    json_array_foreach(events, i, e) n += !strcmp(str(e, "ph"), ph) && (!cat || !strcmp(str(e, "cat"), cat)) && (!name || !strcmp(str(e, "name"), name));
+    json_array_foreach(events, i, e) n += !strcmp(str(e, "ph"), ph) &&
+                                          (!cat || !strcmp(str(e, "cat"), cat)) &&
+                                          (!name || !strcmp(str(e, "name"), name));
     return n;
 }
 
@@ -91,8 +96,11 @@ static bool nested(json_t *events) {
     size_t i, k;
     json_t *a, *b;
     json_array_foreach(events, i, a) json_array_foreach(events, k, b) {
-        if (i == k || strcmp(str(a, "ph"), "X") || strcmp(str(b, "ph"), "X") || num(a, "pid") != num(b, "pid") || num(a, "tid") != num(b, "tid")) continue;
-        double a0 = num(a, "ts"), a1 = a0 + num(a, "dur"), b0 = num(b, "ts"), b1 = b0 + num(b, "dur"), eps = 0.0015; /* written to 1 ns */
+        if (i == k || strcmp(str(a, "ph"), "X") || strcmp(str(b, "ph"), "X") ||
+            num(a, "pid") != num(b, "pid") || num(a, "tid") != num(b, "tid"))
+            continue;
+        double a0 = num(a, "ts"), a1 = a0 + num(a, "dur"), b0 = num(b, "ts"),
+               b1 = b0 + num(b, "dur"), eps = 0.0015; /* written to 1 ns */
         if (b0 > a0 + eps && b0 < a1 - eps && b1 > a1 + eps) return false;
     }
     return true;
@@ -105,8 +113,9 @@ static bool arrows(json_t *events) {
     json_array_foreach(events, i, s) {
         if (strcmp(str(s, "ph"), "s")) continue;
         int ends = 0;
-        json_array_foreach(events, k, f)
-            if (!strcmp(str(f, "ph"), "f") && num(f, "id") == num(s, "id") && num(f, "ts") >= num(s, "ts")) ends++;
+        json_array_foreach(events, k, f) if (!strcmp(str(f, "ph"), "f") &&
+                                             num(f, "id") == num(s, "id") &&
+                                             num(f, "ts") >= num(s, "ts")) ends++;
         if (ends != 1) return false;
     }
     return true;
@@ -120,13 +129,16 @@ static void test_trace(const gp_prof *p, const char *dir) {
     json_t *j = load(path, magic);
     tap_ok(j && magic[0] == '{', "plain JSON");
     json_t *z = load(zipped, magic);
-    tap_ok(z && (unsigned char)magic[0] == 0x1f && (unsigned char)magic[1] == 0x8b && json_equal(j, z), "the same, zipped");
+    tap_ok(z && (unsigned char)magic[0] == 0x1f && (unsigned char)magic[1] == 0x8b &&
+               json_equal(j, z),
+           "the same, zipped");
     json_t *e = json_object_get(j, "traceEvents");
     tap_is_int(count(e, "X", "op", "add"), OPS, "a slice per op");
     tap_is_int(count(e, "X", "kernel", "add"), OPS, "and per kernel");
     tap_is_int(count(e, "X", "wait", "wait: tolist"), 1, "the wait");
     tap_is_int(count(e, "X", "copy", NULL), 2, "the copy, queued and done");
-    tap_is_int(count(e, "X", "region", "q\" b\\ n\n \xef\xbf\xbd\xef\xbf\xbd \xc3\xa9 \x01"), 1, "a region of an odd name");
+    tap_is_int(count(e, "X", "region", "q\" b\\ n\n \xef\xbf\xbd\xef\xbf\xbd \xc3\xa9 \x01"), 1,
+               "a region of an odd name");
     tap_is_int(count(e, "s", NULL, NULL), OPS + 3, "an arrow from each op and copy");
     tap_ok(arrows(e), "to its kernel");
     tap_ok(nested(e), "slices of a row are nested");
@@ -134,7 +146,8 @@ static void test_trace(const gp_prof *p, const char *dir) {
     json_decref(j);
     json_decref(z);
     gp_trace_write(p, path);
-    tap_ok(!gp_trace_write(p, "/nowhere/t.json") && strstr(gp_error(), "/nowhere/t.json"), "a place that is none: %s", gp_error());
+    tap_ok(!gp_trace_write(p, "/nowhere/t.json") && strstr(gp_error(), "/nowhere/t.json"),
+           "a place that is none: %s", gp_error());
     char cmd[700];
     snprintf(cmd, sizeof cmd, "test $(ls %s | wc -l) = 2", dir);
     tap_ok(system(cmd) == 0, "no temporary is left");
@@ -146,7 +159,9 @@ static void test_rows(const gp_prof *p) {
     if (!tap_ok(r != NULL, "rows")) return;
     for (int i = 0; i < r->n; i++) {
         self += r->row[i].self[GP_CPU];
-        if (r->row[i].rec && r->row[i].rec->kind == GP_REC_OP && !strcmp(r->row[i].rec->name, "add")) adds += (int64_t)r->row[i].calls;
+        if (r->row[i].rec && r->row[i].rec->kind == GP_REC_OP &&
+            !strcmp(r->row[i].rec->name, "add"))
+            adds += (int64_t)r->row[i].calls;
     }
     tap_is_int(self, (long long)(p->t1 - p->t0), "self times make the wall time");
     tap_is_int(adds, OPS, "calls");
@@ -167,7 +182,8 @@ static void test_overlap(const char *dir) {
     snprintf(path, sizeof path, "%s/t.json", dir);
     gp_trace_write(p, path);
     json_t *j = load(path, magic), *e = json_object_get(j, "traceEvents");
-    tap_ok(nested(e) && count(e, "b", "region", "b") == 1 && count(e, "e", "region", "b") == 1, "a region that is not nested has its own row");
+    tap_ok(nested(e) && count(e, "b", "region", "b") == 1 && count(e, "e", "region", "b") == 1,
+           "a region that is not nested has its own row");
     json_decref(j);
     gp_region_end(&a);
     gp_prof_free(p);
@@ -180,7 +196,8 @@ int main(void) {
     gp_device *sim = gp_device_get("sim");
     gp_prof_opts o = {.memory = true, .shapes = true};
     gp_sync_open();
-    tap_ok(gp_hook.op_begin == NULL && gp_hook.op_end == NULL && gp_hook.device == NULL, "no profile, no hooks on ops");
+    tap_ok(gp_hook.op_begin == NULL && gp_hook.op_end == NULL && gp_hook.device == NULL,
+           "no profile, no hooks on ops");
     tap_is_str(gp_prof_start(&o) ? "started" : gp_error(), "started", "start");
     tap_close(work(sim), OPS + 1, 0, "the work is done");
     pthread_t th;
@@ -188,7 +205,9 @@ int main(void) {
     pthread_join(th, NULL);
     gp_prof *p = gp_prof_stop();
     tap_ok(p != NULL, "stop");
-    tap_ok(gp_hook.op_begin == NULL && gp_hook.op_end == NULL && gp_hook.device == NULL && gp_hook.memory == NULL, "the hooks are gone again");
+    tap_ok(gp_hook.op_begin == NULL && gp_hook.op_end == NULL && gp_hook.device == NULL &&
+               gp_hook.memory == NULL,
+           "the hooks are gone again");
     tap_ok(p && p->others > 0 && p->dropped == 0, "what another thread did is counted");
     if (p) {
         test_rows(p);

@@ -386,7 +386,8 @@ char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
 }
 
 char *gp_rec_name(const gp_rec *r, char *buf, size_t n) {
-    const char *before = r->kind == GP_REC_WAIT ? "wait: " : "";
-    snprintf(buf, n, "%s%s%s", before, r->name, r->inplace ? "_" : "");
+    if (r->kind == GP_REC_WAIT)
+        snprintf(buf, n, "wait: %s", r->why == GP_WHY_queue ? "full queue" : r->name);
+    else snprintf(buf, n, "%s%s", r->name, r->inplace ? "_" : "");
     return buf;
 }

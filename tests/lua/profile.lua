@@ -135,6 +135,8 @@ t.is(row(g, "wait: item").count, 1, "a wait is a row")
 t.is(row(g, "copy D2H").count, 1, "so is a copy")
 t.ok(row(g, "mul").self_device_time_total > 0, "device time is joined with the op that queued it")
 t.is(row(g, "STEP").device_time_total, sum(g, "self_device_time_total"), "and with the region it was queued in")
+local full_queue = profile.run(function() for _ = 1, 3000 do local z = x + 1 end end)
+t.ok(row(full_queue, "wait: full queue"), "launching into a full queue is a wait of its own")
 local kernels, ids = {}, {}
 for _, e in ipairs(g:events()) do
     if e.kind == "op" then ids[e.id] = e end

@@ -120,7 +120,7 @@ do local _ <close> = sync.allow "reason" ; local v = x:sum():item() end
 local lines = sync.lines()
 t.is(#lines, 2, "one entry per line and reason")
 t.is({ lines[1].times, lines[1].why, lines[1].what, lines[1].device }, { 3, "item", "item", "sim:0" }, "times, why, what and where")
-t.ok(lines[1].wait > 0 and lines[1].longest <= lines[1].wait and lines[1].idle <= lines[1].wait, "host wait, longest, idle")
+t.ok(lines[1].wait > 0 and lines[1].longest <= lines[1].wait and lines[1].idle > 0 and lines[1].idle <= lines[1].wait, "host wait, longest, idle")
 t.ok(lines[1].drained >= 1, "device work drained")
 t.is(lines[2].reason, "reason", "allowed waits are kept with their reason")
 local e = sync.events()

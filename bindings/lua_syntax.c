@@ -45,16 +45,13 @@ static int l_same(lua_State *L) { return any_tensor(L) ? same_tensor(L) : 1; }
 
 static int l_same1(lua_State *L) { return gp_lua_totensor(L, 2) ? same_tensor(L) : 1; }
 
-static int compare_tensor(lua_State *L) {
-    const char *op = lua_tostring(L, 3);
-    bool equality = op[0] == 'e' || op[0] == 'n';
-    if (equality && !elementwise(L)) return 0;
-    return gp_lua_compare(L, op, 1, 2);
+static int l_tensor(lua_State *L) {
+    if (!any_tensor(L)) return 0;
+    lua_pushboolean(L, 1);
+    return 1;
 }
 
-static int l_tensor(lua_State *L) { return any_tensor(L) ? compare_tensor(L) : 0; }
-
-static int l_tensor1(lua_State *L) { return gp_lua_totensor(L, 1) ? compare_tensor(L) : 0; }
+static int l_tensor1(lua_State *L) { return gp_lua_totensor(L, 1) ? 1 : 0; }
 
 /* ---- Metamethods: called so that they may yield, as from Lua's own operators ---- */
 

@@ -130,10 +130,9 @@ static void open_call(writer *w, uint32_t pos, int helper) {
     open_text(w, pos, helpers[helper][w->own_env]);
 }
 
-/* Repeats node n's text as one more argument. */
+/* Repeats the text of node n. */
 static void open_copy(writer *w, uint32_t pos, const gp_node *n) {
     edit(w, pos, E_OPEN, w->t->text + n->start, n->end - n->start, 0);
-    open_text(w, pos, ",");
 }
 
 /* A last argument that may give several values is cut to one. */
@@ -153,14 +152,9 @@ static void wrap(writer *w, int helper, const gp_node *n) {
 
 static const struct comparison {
     int16_t op, helper, len;
-    const char *name, *swapped; /* of (a op b) and of (b op a), as an argument */
 } comparisons[] = {
-    {TK_EQ, H_EQ, 2, ",\"eq\")or ", ",\"eq\")or "},
-    {TK_NE, H_NE, 2, ",\"ne\")or ", ",\"ne\")or "},
-    {'<', H_LT, 1, ",\"lt\")or ", ",\"gt\")or "},
-    {TK_LE, H_LE, 2, ",\"le\")or ", ",\"ge\")or "},
-    {'>', H_GT, 1, ",\"gt\")or ", ",\"lt\")or "},
-    {TK_GE, H_GE, 2, ",\"ge\")or ", ",\"le\")or "},
+    {TK_EQ, H_EQ, 2}, {TK_NE, H_NE, 2}, {'<', H_LT, 1}, {TK_LE, H_LE, 2}, {'>', H_GT, 1},
+    {TK_GE, H_GE, 2},
 };
 
 static const struct comparison *find_comparison(const gp_node *n) {
@@ -208,20 +202,25 @@ static void same_comparison(writer *w, const gp_node *a, const gp_node *b) {
     const gp_node *kept = left ? b : a, *wrapped = left ? a : b;
     open_call(w, wrapped->start, kept->cls & C_ANY ? H_SAME : H_SAME1);
     open_copy(w, wrapped->start, kept);
+    open_text(w, wrapped->start, ",");
     one_value(w, wrapped);
     close_at(w, wrapped->end);
 }
 
-/* a < b as a value, both repeatable: ("(t)"(a, b, "lt") or a < b). */
-static void tensor_comparison(
-    writer *w, const gp_node *n, const gp_node *a, const gp_node *b, const struct comparison *c) {
-    bool swap = !(a->cls & C_ANY);
-    const gp_node *first = swap ? b : a, *second = swap ? a : b;
+/* a < b as a value, both repeatable: ("(t)"(a, b) and "(<)"(a, b) or a < b). */
+static void tensor_comparison(writer *w, const gp_node *n, const gp_node *a, const gp_node *b,
+    const struct comparison *c) {
+    bool both = a->cls & b->cls & C_ANY;
     open_text(w, n->start, "(");
-    open_call(w, n->start, second->cls & C_ANY ? H_TENSOR : H_TENSOR1);
-    open_copy(w, n->start, first);
-    edit(w, n->start, E_OPEN, w->t->text + second->start, second->end - second->start, 0);
-    open_text(w, n->start, swap ? c->swapped : c->name);
+    open_call(w, n->start, both ? H_TENSOR : H_TENSOR1);
+    if (both) open_copy(w, n->start, a), open_text(w, n->start, ",");
+    open_copy(w, n->start, both || !(a->cls & C_ANY) ? b : a);
+    open_text(w, n->start, ")and ");
+    open_call(w, n->start, c->helper);
+    open_copy(w, n->start, a);
+    open_text(w, n->start, ",");
+    open_copy(w, n->start, b);
+    open_text(w, n->start, ")or ");
     close_at(w, n->end);
 }
 

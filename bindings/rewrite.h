@@ -15,9 +15,8 @@
 /* (x, y) -> y; where a tensor takes part: x if the two are equal, else what x does not equal */
 #define GP_H_SAME "(=)"
 #define GP_H_SAME1 "(=1)" /* the same where x cannot be a tensor */
-/* (a, b, "lt") -> the comparison if a tensor takes part, else nothing */
-#define GP_H_TENSOR "(t)"
-#define GP_H_TENSOR1 "(t1)" /* the same where b cannot be a tensor */
+#define GP_H_TENSOR "(t)"   /* (a, b) -> true if one is a tensor, else nothing */
+#define GP_H_TENSOR1 "(t1)" /* (x) -> the same for one */
 #define GP_H_EQC "(==?)"    /* (a, b) -> boolean */
 #define GP_H_EQ "(==)"      /* (a, b) -> boolean or bool tensor; so the next five */
 #define GP_H_NE "(~=)"

@@ -72,9 +72,9 @@ static void values(void) {
     becomes("return x == y, 1", "return [(==) x , y), 1");
     becomes("return (x == y)", "return ([(==) x , y))");
     becomes("m = x == 0", "m = [(==) x , 0)");
-    becomes("local x = f() m = x < 2", "local x = f() m = ([(t1) x,2,\"lt\")or x < 2)");
-    becomes("local x = f() m = 2 <= x", "local x = f() m = ([(t1) x,2,\"ge\")or 2 <= x)");
-    becomes("local x, y = f() m = x ~= y", "local x, y = f() m = ([(t) x,y,\"ne\")or x ~= y)");
+    becomes("local x = f() m = x < 2", "local x = f() m = ([(t1) x)and [(<) x,2)or x < 2)");
+    becomes("local x = f() m = 2 <= x", "local x = f() m = ([(t1) x)and [(<=) 2,x)or 2 <= x)");
+    becomes("local x, y = f() m = x ~= y", "local x, y = f() m = ([(t) x,y)and [(~=) x,y)or x ~= y)");
     becomes("f(a.b > c, ...)", "f([(>) a.b , c), ...)");
     becomes("m = f() >= g()", "m = [(>=) f() , (g()))");
     becomes("m = x < ...", "m = [(<) x , (...))");

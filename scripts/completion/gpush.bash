@@ -12,7 +12,6 @@ _gpush() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
             -e | -l) ((i++)) ;;
-            doctor) return ;;
             -*) ;;
             *) # a script is there: what follows is its business
                 compopt -o default
@@ -24,7 +23,7 @@ _gpush() {
         mapfile -t COMPREPLY < <(compgen -W '-e -i -l -v -E -W --plain -- -' -- "$cur")
     else
         compopt -o filenames
-        mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur"; ((COMP_CWORD == 1)) && compgen -W doctor -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")
     fi
 }
 complete -F _gpush gpush

@@ -8,5 +8,5 @@ _arguments -S \
     '-E[ignore environment variables]' \
     '-W[turn warnings on]' \
     '--plain[stock Lua, no tensor syntax]' \
-    '1:script:_alternative "files\:script\:_files -g \*.lua" "commands\:command\:(doctor)"' \
+    '1:script:_files -g "*.lua"' \
     '*::argument:_files'

@@ -224,4 +224,43 @@ t.error(function() g.zeros(2, 2):batch_norm(g.zeros(3), g.zeros(3)) end, "batch_
 t.error(function() g.zeros(1, 2):batch_norm(nil, nil, nil, nil, true) end, "more than one value", "one value per channel")
 t.error(function() g.zeros(2):batch_norm(nil, nil, nil, nil, true) end, "batch_norm: .*2 dims", "no channels")
 
+-- ---- var and std ----
+
+-- Variances of v, shaped outer x n x inner, over n.
+local function variance(v, outer, n, inner, correction)
+    local out = {}
+    for o = 0, outer - 1 do
+        for i = 1, inner do
+            local sum, sq = 0, 0
+            for j = 0, n - 1 do sum = sum + v[(o * n + j) * inner + i] end
+            for j = 0, n - 1 do sq = sq + (v[(o * n + j) * inner + i] - sum / n) ^ 2 end
+            out[#out + 1] = sq / (n - correction)
+        end
+    end
+    return out
+end
+
+for _, device in ipairs(devices) do
+    for _, dtype in ipairs(floats) do
+        for _, layout in ipairs {"dense", "transposed", "strided"} do
+            local v = numbers(3 * 70 * 5, -9, 9)
+            local y = lay(v, {3, 70, 5}, dtype, device, layout)
+            for dims, s in pairs {[1] = {1, 3, 350}, [2] = {3, 70, 5}, [3] = {210, 5, 1}, all = {1, 1050, 1}} do
+                local name = string.format("var over %s %s %s %s", dims, dtype, layout, device)
+                local want = variance(v, s[1], s[2], s[3], 1)
+                close(dims == "all" and y:var() or y:var(dims), want, dtype, name)
+                for i = 1, #want do want[i] = math.sqrt(want[i] * (s[2] - 1) / s[2]) end
+                close(y:std({correction = 0, dims = dims ~= "all" and {dims} or nil}), want, dtype, name .. ": std without correction")
+            end
+        end
+    end
+end
+local far_off = g.tensor({1e8, 1e8 + 1, 1e8 + 2}, {dtype = "f64"})
+t.is({far_off:var():item(), far_off:view(3, 1):var(1):item()}, {1, 1}, "a mean far from 0")
+t.is(g.ones(2, 3, 4):var({1, 3}, {keepdim = true}).shape, {1, 3, 1}, "keepdim")
+local lone = g.ones(1):var():item()
+t.ok(lone ~= lone and (g.zeros(0):var():item() ~= 0), "one element has no variance, nor has none")
+t.is(g.zeros(0, 3):var(2).shape, {0}, "empty")
+t.error(function() g.tensor({1, 2}):var() end, "var: dtype i64", "integers")
+
 t.done()

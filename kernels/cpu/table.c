@@ -4,30 +4,14 @@
 
 #include "kernels/kernel.h"
 
+#define OPS_WITH_KERNELS
 #define ROW(n) bool CPU(n)(const gp_call *c);
-#define UNARY(n, ...) ROW(n)
-#define PARAM(n, ...) ROW(n)
-#define BINARY(n, ...) ROW(n)
-#define COMPARE(n, ...) ROW(n)
-#define TERNARY(n, ...) ROW(n)
-#define REDUCE(n, ...) ROW(n)
-#define RANDOM(n, ...) ROW(n)
-#define CUSTOM(n, ...) ROW(n)
-#include "tensor/ops.def"
-#undef ROW
+#include "tensor/ops_rows.h"
 
 extern const gp_kernel GP_NAME(gp_kernels)[GP_OPS];
 const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 #define ROW(n) [OP_##n] = CPU(n),
-#define UNARY(n, ...) ROW(n)
-#define PARAM(n, ...) ROW(n)
-#define BINARY(n, ...) ROW(n)
-#define COMPARE(n, ...) ROW(n)
-#define TERNARY(n, ...) ROW(n)
-#define REDUCE(n, ...) ROW(n)
-#define RANDOM(n, ...) ROW(n)
-#define CUSTOM(n, ...) ROW(n)
-#include "tensor/ops.def"
+#include "tensor/ops_rows.h"
 };
 
 #ifdef GP_ISA_base

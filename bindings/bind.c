@@ -11,6 +11,7 @@
 #include "tensor/alloc.h"
 
 const char gp_box_tag = 0;
+static bool where(const char **file, int *line);
 _Thread_local lua_State *gp_lua_state;
 
 /* A tensor whose box Lua had no memory for; released by the next push. */
@@ -31,10 +32,11 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
 }
 
 int gp_lua_raise(lua_State *L) {
-    lua_Debug ar;
-    int level = 1; /* the first Lua function: print() calls tostring's metamethod from C */
-    while (lua_getstack(L, level, &ar) && lua_getinfo(L, "l", &ar) && ar.currentline < 0) level++;
-    luaL_where(L, level);
+    const char *file;
+    int line;
+    gp_lua_enter(L);
+    if (where(&file, &line)) lua_pushfstring(L, "%s:%d: ", file, line);
+    else lua_pushliteral(L, "");
     lua_pushstring(L, gp_error());
     lua_concat(L, 2);
     return lua_error(L);

@@ -28,7 +28,7 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
 /* Pushes t as a Lua value and takes over the caller's reference; raises on NULL (with gp_error()) and when Lua is out of memory. */
 int gp_lua_push(lua_State *L, gp_tensor *t);
 
-/* Raises gp_error() with the position of the running Lua line, as luaL_error does. */
+/* Raises gp_error() with the position of the user's line that runs: where gp_where looks. */
 int gp_lua_raise(lua_State *L);
 
 /* The state that runs on this thread: source lines and collections come from it. Every C function that runs ops or waits enters first. */

@@ -101,6 +101,15 @@ local spun = profile.run(function() profile.region("SPIN", spin, 0.005) end)
 local ns = row(spun, "SPIN").self_cpu_time_total
 t.ok(ns >= 4.9e6 and ns <= spun.wall_ns, "a region in function form; its time is right")
 t.is({ profile.region("R", function(...) return select("#", ...), ... end, 1, nil, 3) }, { 3, 1, nil, 3 }, "it passes arguments and results, also when nothing records")
+local co = coroutine.wrap(function()
+    return profile.region("YIELDS", function(a)
+        local b = coroutine.yield(a)
+        return b + 1
+    end, 1)
+end)
+local yielded = profile.run(function() t.is({ co(), co(10) }, { 1, 11 }, "a region's function may yield") end)
+t.is(row(yielded, "YIELDS").count, 1, "and the region spans it")
+t.error(function() profile.region("R", error, "mine") end, "mine", "an error passes through a region")
 local inplace = profile.run(function() local y = c + 0 ; y:add_(1) end)
 t.is({ row(inplace, "add").count, row(inplace, "add_").count }, { 1, 1 }, "an op in place is another row")
 
@@ -135,7 +144,8 @@ t.is(row(g, "wait: item").count, 1, "a wait is a row")
 t.is(row(g, "copy D2H").count, 1, "so is a copy")
 t.ok(row(g, "mul").self_device_time_total > 0, "device time is joined with the op that queued it")
 t.is(row(g, "STEP").device_time_total, sum(g, "self_device_time_total"), "and with the region it was queued in")
-local full_queue = profile.run(function() for _ = 1, 3000 do local z = x + 1 end end)
+local large = full({ 512, 512 }, 1, { device = dev, dtype = "f32" })
+local full_queue = profile.run(function() for _ = 1, 1500 do large:add_(1) end end)
 t.ok(row(full_queue, "wait: full queue"), "launching into a full queue is a wait of its own")
 local kernels, ids = {}, {}
 for _, e in ipairs(g:events()) do

@@ -112,6 +112,10 @@ t.ok(pcall(sync.budget, {}, function() local _ <close> = sync.allow "r" ; return
 t.is(select(2, pcall(sync.budget, {}, function() x:sum():item() ; error("mine", 0) end)), "mine", "an error on its way out is not replaced")
 t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2, "a budget's function form passes arguments and results")
 
+co = coroutine.wrap(function() return sync.budget({ max = 1 }, function(a) return coroutine.yield(a) + x:sum():item() end, 1) end)
+t.is({ co(), co(5) }, { 1, 256 * 1024 * 9 + 5 }, "a budget's function may yield")
+t.is(#sync.lines() > 0 and sync.allow("r", function() return 1, nil, 3 end), 1, "allow passes several results")
+
 -- ---- the ledger ----
 sync.reset()
 t.is(#sync.lines(), 0, "reset forgets")

@@ -83,6 +83,13 @@ static bool check_into(gp_call *c, const gp_meta *m) {
     return true;
 }
 
+/* A result could not be made: if that is for its shape, the op is named. */
+static bool name_shape(const gp_call *c, const gp_shape *s) {
+    int64_t numel;
+    char text[160];
+    return gp_shape_numel(s, &numel) ? false : gp_fail("%s: the result has shape %s, which is more elements than a tensor may have", c->op->name, gp_shape_text(s, text, sizeof text));
+}
+
 static bool make_outputs(gp_call *c, const gp_meta *m) {
     if (c->into) {
         if (!check_into(c, m)) return false;
@@ -91,7 +98,7 @@ static bool make_outputs(gp_call *c, const gp_meta *m) {
         return gp_order_host_write(c->into->storage, c->op->name);
     }
     for (int i = 0; i < m->n; i++)
-        if (!(c->out[c->nout] = gp_tensor_new(m->dev, m->out[i].dtype, &m->out[i].shape))) return false;
+        if (!(c->out[c->nout] = gp_tensor_new(m->dev, m->out[i].dtype, &m->out[i].shape))) return name_shape(c, &m->out[i].shape);
         else c->nout++;
     return true;
 }

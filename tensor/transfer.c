@@ -55,7 +55,8 @@ static bool in_order(gp_stream *first, gp_stream *later) {
    be given src's memory again, goes on after the copy. */
 static bool across(gp_tensor *dst, gp_tensor *src) {
     gp_stream *to = gp_stream_current(dst->storage->dev);
-    return in_order(gp_stream_current(src->storage->dev), to) && transfer(dst, src, true, GP_WHY_copy, "to") && in_order(to, src->storage->stream);
+    gp_stream *from = src->storage->writer ? src->storage->writer : gp_stream_current(src->storage->dev);
+    return in_order(from, to) && transfer(dst, src, true, GP_WHY_copy, "to") && in_order(to, src->storage->stream);
 }
 
 gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why, const char *what) {

@@ -1,7 +1,17 @@
 /* Zero-copy ops: the same storage under other dims and strides; and reshape, flatten, contiguous, which copy where no view can be. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tensor/infer.h"
+
+/* Dims that grow by stride 0 or overlap may multiply to more than a tensor can have. */
+static bool countable(const gp_call *c, const gp_shape *s) {
+    int64_t numel;
+    char text[100];
+    if (gp_shape_numel(s, &numel)) return true;
+    snprintf(text, sizeof text, "%s", gp_error());
+    return gp_fail("%s: %s", c->op->name, text);
+}
 
 static bool give(gp_call *c, gp_tensor *t) {
     if (!t) return false;
@@ -28,7 +38,7 @@ static bool target_shape(const gp_call *c, const gp_tensor *x, gp_shape *s) {
         gp_shape old = gp_tensor_shape(x);
         return gp_fail("%s: %lld elements of shape %s do not fill shape %s", c->op->name, (long long)x->a.numel, gp_shape_text(&old, a, sizeof a), gp_shape_text(s, b, sizeof b));
     }
-    return gp_shape_numel(s, &known);
+    return countable(c, s);
 }
 
 /* Strides under which x's memory has shape s, or false: each run of new dims must cover a run of old dims that lie one behind the other.
@@ -138,8 +148,7 @@ bool view_expand(gp_call *c) {
         s.dim[i] = want;
         stride[i] = have == want && j >= 0 ? x->a.stride[j] : 0;
     }
-    int64_t numel;
-    if (!gp_shape_numel(&s, &numel)) return false;
+    if (!countable(c, &s)) return false;
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 
@@ -265,8 +274,7 @@ bool view_unfold(gp_call *c) {
     s.dim[s.ndim++] = size;
     s.dim[d] = (x->a.dim[d] - size) / step + 1;
     if (s.dim[d] > 1) stride[d] *= step;
-    int64_t numel;
-    if (!gp_shape_numel(&s, &numel)) return false;
+    if (!countable(c, &s)) return false;
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 

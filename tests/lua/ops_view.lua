@@ -1,0 +1,203 @@
+--!plain
+-- Every VIEW row on cpu and sim, in every dtype and layout: against index arithmetic in plain Lua, sharing memory where it must, and bad arguments.
+local t = require "tap"
+local g = require "gpush"
+local A = require "arrays"
+local build, get, with = A.build, A.get, A.with
+local V = {}
+
+-- A write through the view y must be seen in x (share) or not.
+local function shares(c, x, y, share, what)
+    local before = A.values(x)
+    if #before == 0 or y:numel() == 0 then return end
+    y:fill_(c.dtype == "bool" and 1 - A.values(y)[1] or 11)
+    local after, same = A.values(x), true
+    for i = 1, #before do same = same and before[i] == after[i] end
+    if same == share then c.problem("%s %s memory with x", what, share and "does not share" or "shares") end
+end
+
+function V.permute(c)
+    local x, a = c.x {2, 3, 4}
+    local y = x:permute(3, 1, -2)
+    c.check(y, build({4, 2, 3}, function(i) return get(a, {i[2], i[3], i[1]}) end))
+    shares(c, x, y, true, "permute")
+    c.refuses(function() return x:permute(1, 2) end, "^permute: 2 dims given for a 3%-d tensor")
+    c.refuses(function() return x:permute(1, 2, 2) end, "^permute: dim 2 is given twice")
+    c.refuses(function() return x:permute(1, 2, 4) end, "^permute: dim 4 is out of range")
+end
+
+function V.transpose(c)
+    local x, a = c.x {2, 3, 4}
+    local y = x:transpose(1, -1)
+    c.check(y, build({4, 3, 2}, function(i) return get(a, {i[3], i[2], i[1]}) end))
+    shares(c, x, y, true, "transpose")
+    c.refuses(function() return x:transpose(0, 1) end, "^transpose: dim 0 is out of range")
+end
+
+function V.view(c)
+    local x, a = c.x {2, 6}
+    local plain = x:contiguous()
+    c.check(plain:view(3, -1), {shape = {3, 4}, v = a.v})
+    c.check(plain:view(12), {shape = {12}, v = a.v})
+    c.check(plain:view(2, 1, 3, 2), {shape = {2, 1, 3, 2}, v = a.v})
+    c.check(x:view(2, 1, 6), {shape = {2, 1, 6}, v = a.v})
+    shares(c, x, x:view(1, 2, 6), true, "view")
+    if c.layout == "transposed" then c.refuses(function() return x:view(12) end, "^view: .*reshape") end
+    c.refuses(function() return plain:view(5, -1) end, "^view: 12 elements of shape 2x6 do not fill shape 5x%-1")
+    c.refuses(function() return plain:view(-1, -1) end, "^view: dim 2 has size %-1")
+    c.refuses(function() return plain:view(13) end, "^view: 12 elements")
+    c.refuses(function() return plain:view(1 << 40, 1 << 40) end, "^view: ")
+    c.refuses(function() return g.zeros(0, {dtype = c.dtype, device = c.dev}):view(0, -1) end, "^view: ")
+end
+
+function V.reshape(c)
+    local x, a = c.x {2, 6}
+    c.check(x:reshape(3, 4), {shape = {3, 4}, v = a.v})
+    c.check(x:reshape(-1), {shape = {12}, v = a.v})
+    c.check(x:reshape {4, -1, 1}, {shape = {4, 3, 1}, v = a.v})
+    shares(c, x, x:reshape(12), c.layout ~= "transposed", "reshape")
+    c.refuses(function() return x:reshape(7) end, "^reshape: 12 elements of shape 2x6 do not fill shape 7")
+end
+
+function V.flatten(c)
+    local x, a = c.x {2, 3, 4}
+    c.check(x:flatten(), {shape = {24}, v = a.v})
+    c.check(x:flatten(2), {shape = {2, 12}, v = a.v})
+    c.check(x:flatten(1, 2), {shape = {6, 4}, v = a.v})
+    c.check(x:flatten(2, 2), {shape = {2, 3, 4}, v = a.v})
+    c.check(c.put({shape = {}, v = {1}}):flatten(), {shape = {1}, v = {1}})
+    c.refuses(function() return x:flatten(3, 1) end, "^flatten: first dim 3 is behind last dim 1")
+end
+
+function V.expand(c)
+    local x, a = c.x {3, 1}
+    local y = x:expand(2, -1, 4)
+    c.check(y, build({2, 3, 4}, function(i) return get(a, {i[2], 1}) end))
+    c.check(x:expand(3, 0), {shape = {3, 0}, v = {}})
+    c.refuses(function() return y:fill_(1) end, "^fill_: .*clone")
+    c.refuses(function() return x:expand(4, 4) end, "^expand: dim 1 has size 3 and cannot become 4")
+    c.refuses(function() return x:expand(3) end, "^expand: 1 dims given for a 2%-d tensor")
+    c.refuses(function() return x:expand(-1, 3, 4) end, "^expand: ")
+    c.refuses(function() return x:expand(1 << 40, 3, 1 << 40) end, "^expand: ", "more than 2%^%d+ elements")
+end
+
+function V.squeeze(c)
+    local x, a = c.x {1, 3, 1, 2}
+    c.check(x:squeeze(), {shape = {3, 2}, v = a.v})
+    c.check(x:squeeze(1), {shape = {3, 1, 2}, v = a.v})
+    c.check(x:squeeze(2), {shape = {1, 3, 1, 2}, v = a.v})
+    c.check(x:squeeze {1, -2}, {shape = {3, 2}, v = a.v})
+    shares(c, x, x:squeeze(), true, "squeeze")
+    c.refuses(function() return x:squeeze(5) end, "^squeeze: dim 5 is out of range")
+end
+
+function V.unsqueeze(c)
+    local x, a = c.x {3, 2}
+    c.check(x:unsqueeze(1), {shape = {1, 3, 2}, v = a.v})
+    c.check(x:unsqueeze(3), {shape = {3, 2, 1}, v = a.v})
+    c.check(x:unsqueeze(-1), {shape = {3, 2, 1}, v = a.v})
+    c.check(x:unsqueeze(-3), {shape = {1, 3, 2}, v = a.v})
+    shares(c, x, x:unsqueeze(2), true, "unsqueeze")
+    c.refuses(function() return x:unsqueeze(4) end, "^unsqueeze: dim 4 is out of range")
+end
+
+function V.narrow(c)
+    local x, a = c.x {4, 5}
+    local y = x:narrow(2, 2, 3)
+    c.check(y, build({4, 3}, function(i) return get(a, {i[1], i[2] + 1}) end))
+    c.check(x:narrow(1, -2, 2), build({2, 5}, function(i) return get(a, {i[1] + 2, i[2]}) end))
+    c.check(x:narrow(1, 4, 0), {shape = {0, 5}, v = {}})
+    shares(c, x, y, true, "narrow")
+    c.refuses(function() return x:narrow(1, 3, 3) end, "^narrow: start 3 and length 3 do not lie in dim 1 of size 4")
+    c.refuses(function() return x:narrow(1, 2, math.maxinteger) end, "^narrow: ")
+    c.refuses(function() return x:narrow(1, math.mininteger, 1) end, "^narrow: ")
+    c.refuses(function() return x:narrow(1, 0, 1) end, "^narrow: ")
+    c.refuses(function() return x:narrow(1, 1, -1) end, "^narrow: ")
+end
+
+function V.select(c)
+    local x, a = c.x {4, 5}
+    local y = x:select(2, -1)
+    c.check(y, build({4}, function(i) return get(a, {i[1], 5}) end))
+    c.check(y:select(1, 3), {shape = {}, v = {get(a, {3, 5})}})
+    shares(c, x, y, true, "select")
+    c.refuses(function() return x:select(1, 5) end, "^select: index 5 is out of range for a dim of size 4")
+    c.refuses(function() return x:select(1, 0) end, "^select: index 0 is out of range")
+    c.refuses(function() return x:select(1, -5) end, "^select: index %-5 is out of range")
+    c.refuses(function() return y[1]:select(1, 1) end, "^select: a 0%-d tensor")
+end
+
+function V.slice(c)
+    local x, a = c.x {4, 5}
+    local y = x:slice(2, 2, -1, 2)
+    c.check(y, build({4, 2}, function(i) return get(a, {i[1], 2 * i[2]}) end))
+    c.check(x:slice(1, -2, 99), build({2, 5}, function(i) return get(a, {i[1] + 2, i[2]}) end))
+    c.check(x:slice(1, 3, 2), {shape = {0, 5}, v = {}})
+    c.check(x:slice(1, 9, 12), {shape = {0, 5}, v = {}})
+    c.check(x:slice(1, -99, 1), build({1, 5}, function(i) return get(a, i) end))
+    c.check(x:slice(1, 2, 4, math.maxinteger), build({1, 5}, function(i) return get(a, {2, i[2]}) end))
+    c.check(x:slice(1, math.mininteger, math.maxinteger), a)
+    shares(c, x, y, true, "slice")
+    c.refuses(function() return x:slice(1, 1, 2, 0) end, "^slice: step 0")
+    c.refuses(function() return x:slice(1, 0, 2) end, "^slice: bound 0")
+end
+
+function V.diagonal(c)
+    local x, a = c.x {3, 4, 2}
+    c.check(x:diagonal(), build({2, 3}, function(i) return get(a, {i[2], i[2], i[1]}) end))
+    c.check(x:diagonal(1), build({2, 3}, function(i) return get(a, {i[2], i[2] + 1, i[1]}) end))
+    c.check(x:diagonal(-1, 2, 3), build({3, 2}, function(i) return get(a, {i[1], i[2] + 1, i[2]}) end))
+    c.check(x:diagonal(9), {shape = {2, 0}, v = {}})
+    c.check(x:diagonal(math.mininteger), {shape = {2, 0}, v = {}})
+    shares(c, x, x:diagonal(), true, "diagonal")
+    c.refuses(function() return x:diagonal(0, 1, 1) end, "^diagonal: dim1 and dim2 are both 1")
+    c.refuses(function() return x[1][1]:diagonal() end, "^diagonal: expected at least 2 dims, got 1")
+end
+
+function V.unfold(c)
+    local x, a = c.x {2, 7}
+    c.check(x:unfold(2, 3, 2), build({2, 3, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 2 + i[3]}) end))
+    c.check(x:unfold(1, 2, 1), build({1, 7, 2}, function(i) return get(a, {i[3], i[2]}) end))
+    c.check(x:unfold(2, 7, math.maxinteger), build({2, 1, 7}, function(i) return get(a, {i[1], i[3]}) end))
+    c.refuses(function() return x:unfold(2, 8, 1) end, "^unfold: windows of 8")
+    c.refuses(function() return x:unfold(2, 2, 0) end, "^unfold: windows of 2, 0 apart")
+    c.refuses(function() return x:unfold(2, 3, 1):fill_(0) end, "^fill_: .*unfolded")
+end
+
+function V.to(c)
+    local x, a = c.x {3, 4}
+    local other = c.dev == "cpu" and "sim" or "cpu"
+    local y = x:to(other)
+    if y.device == x.device then c.problem("to %s did not move it", other) end
+    c.check(y:to(c.dev), a)
+    shares(c, x, x:to(c.dev), true, "to the same device")
+    shares(c, x, y, false, "to another device")
+    c.refuses(function() return x:to("tpu") end, "tpu")
+    local z, b = c.x {3, 4}
+    for _, dtype in ipairs(A.dtypes) do
+        local want = build({3, 4}, function(i)
+            local v = get(b, i)
+            if dtype == "bool" then return v ~= 0 and 1 or 0 end
+            if A.floats[dtype] then return v end
+            v = v < 0 and math.ceil(v) or math.floor(v)
+            return dtype == "u8" and v & 255 or v
+        end)
+        c.check(z:to(dtype), want, dtype, nil, "as " .. dtype)
+        c.check(z:to(other, dtype):to(c.dev), want, dtype, nil, "there as " .. dtype)
+    end
+end
+
+function V.contiguous(c)
+    local x, a = c.x {3, 4}
+    c.check(x:contiguous(), a)
+    shares(c, x, x:contiguous(), c.layout == "contiguous" or c.layout == "misaligned", "contiguous")
+end
+
+function V.detach(c)
+    local x, a = c.x {3, 4}
+    c.check(x:detach(), a)
+    shares(c, x, x:detach(), true, "detach")
+end
+
+A.run(V, function(op) return op.kind == "view" end)
+t.done()

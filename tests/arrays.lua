@@ -69,6 +69,14 @@ function A.values(x)
     return out
 end
 
+-- v as a tensor of the dtype holds it.
+function A.as(dtype, v)
+    if dtype == "bool" then return v ~= 0 and 1 or 0 end
+    if A.floats[dtype] then return v end
+    v = v < 0 and math.ceil(v) or math.floor(v)
+    return dtype == "u8" and v & 255 or dtype == "i8" and (v + 128 & 255) - 128 or v
+end
+
 -- A small value that every dtype holds exactly.
 function A.value(dtype)
     if dtype == "bool" then return math.random(0, 1) end

@@ -62,6 +62,13 @@ static bool to_int(const reading *r, int i, int64_t *out) {
 
 static void add_number(gp_call *c, gp_scalar s) { gp_call_number(c, s); }
 
+static bool add_bool(const reading *r) {
+    if (lua_type(r->L, r->i) != LUA_TBOOLEAN) return false;
+    gp_call_number(r->c, (gp_scalar){.i = lua_toboolean(r->L, r->i)});
+    r->c->arg[r->c->nargs - 1].is_bool = true;
+    return true;
+}
+
 static bool is_list(lua_State *L, int i) { return lua_type(L, i) == LUA_TTABLE; }
 
 /* A table of integers, one number, or for dims and shapes the run of numbers that begins here; returns how many stack places it took. */
@@ -131,7 +138,7 @@ static void read_operand(const reading *r) {
     gp_tensor *t = gp_lua_totensor(r->L, r->i);
     gp_scalar s;
     if (t) gp_call_tensor(r->c, t);
-    else if (lua_type(r->L, r->i) == LUA_TBOOLEAN) gp_call_number(r->c, (gp_scalar){.i = lua_toboolean(r->L, r->i)});
+    else if (add_bool(r)) return;
     else if (to_number(r, r->i, &s)) add_number(r->c, s);
     else bad(r, "a tensor or a number");
 }
@@ -146,8 +153,8 @@ static int read_arg(const reading *r, int last) {
     case GP_SIG_operand: read_operand(r); break;
     case GP_SIG_tensors: read_tensors(r); break;
     case GP_SIG_number:
-        if (lua_type(r->L, r->i) == LUA_TBOOLEAN) s = (gp_scalar){.i = lua_toboolean(r->L, r->i)};
-        else if (!to_number(r, r->i, &s)) bad(r, "a number");
+        if (add_bool(r)) break;
+        if (!to_number(r, r->i, &s)) bad(r, "a number");
         add_number(r->c, s);
         break;
     case GP_SIG_float:
@@ -180,7 +187,8 @@ static int read_arg(const reading *r, int last) {
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
     gp_value *v = &c->arg[c->nargs];
     if (!p->has_default) {
-        if (!p->optional) luaL_error(L, "%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number, gp_sig_type_name((gp_sig_type)p->type));
+        if (!p->optional) luaL_error(L, "%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number,
+                                    p->type == GP_SIG_operand ? "tensor or number" : gp_sig_type_name((gp_sig_type)p->type));
         gp_call_none(c);
         return;
     }
@@ -266,6 +274,7 @@ static bool quick_operand(lua_State *L, int i, gp_value *v) {
     }
     if (lua_type(L, i) != LUA_TNUMBER) return false;
     v->kind = GP_NUMBER;
+    v->is_bool = false;
     v->is_float = !lua_isinteger(L, i);
     if (v->is_float) v->f = lua_tonumber(L, i);
     else v->i = lua_tointeger(L, i);

@@ -63,6 +63,8 @@ bool gp_arg_shape(const gp_call *c, int i, gp_shape *s) {
     return true;
 }
 
+gp_dtype gp_value_dtype(const gp_value *v) { return v->is_float ? gp_default_dtype : v->is_bool ? GP_bool : GP_i64; }
+
 /* A number or 0-d operand changes the result's dtype only if it is of a higher kind. */
 static gp_dtype raise_kind(bool have, gp_dtype dt, bool other_have, gp_dtype other) {
     if (!other_have) return dt;
@@ -76,7 +78,7 @@ gp_dtype gp_infer_promote(const gp_call *c, int first, int n) {
     for (int i = first; i < first + n; i++) {
         const gp_value *v = &c->arg[i];
         int level = v->kind == GP_TENSOR ? v->t->a.ndim == 0 : 2;
-        gp_dtype d = v->kind == GP_TENSOR ? (gp_dtype)v->t->a.dtype : v->is_float ? gp_default_dtype : GP_i64;
+        gp_dtype d = v->kind == GP_TENSOR ? (gp_dtype)v->t->a.dtype : gp_value_dtype(v);
         dt[level] = have[level] ? gp_dtype_promote(dt[level], d) : d;
         have[level] = true;
     }
@@ -253,7 +255,7 @@ bool infer_arange(gp_call *c, gp_meta *m) {
 }
 
 bool infer_full(gp_call *c, gp_meta *m) {
-    gp_dtype fallback = c->arg[1].is_float ? gp_default_dtype : GP_i64;
+    gp_dtype fallback = gp_value_dtype(&c->arg[1]);
     m->n = 1;
     m->dev = gp_arg_device(c, 3);
     m->out[0].dtype = gp_arg_dtype(c, 2, fallback);

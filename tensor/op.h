@@ -15,6 +15,7 @@ typedef enum gp_arg_kind { GP_NONE, GP_TENSOR, GP_LIST, GP_NUMBER, GP_INT, GP_FL
 typedef struct gp_value {
     uint8_t kind;
     bool is_float; /* GP_NUMBER: f holds it, else i does */
+    bool is_bool;  /* GP_NUMBER: i is true or false, which promotes as a bool tensor does */
     bool written;  /* GP_TENSOR: the kernel updates it (running statistics); set by infer */
     int32_t n;     /* GP_LIST, GP_INTS: how many */
     union {
@@ -128,6 +129,8 @@ bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what);
 
 /* Accessors for infer and kernels. */
+/* What a number operand has for a dtype, where that counts. */
+gp_dtype gp_value_dtype(const gp_value *v);
 static inline gp_scalar gp_value_scalar(const gp_value *v) { return v->is_float ? (gp_scalar){.is_float = true, .f = v->f} : (gp_scalar){.i = v->i}; }
 static inline bool gp_given(const gp_call *c, int i) { return i < c->nargs && c->arg[i].kind != GP_NONE; }
 static inline const int64_t *gp_ints(const gp_call *c, int i, int *n) {

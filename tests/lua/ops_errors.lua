@@ -1,0 +1,138 @@
+--!plain
+-- Through all ops alike: help text and a signature that work, and errors that name op, argument, what was given and what was expected.
+local t = require "tap"
+local g = require "gpush"
+
+local ops = g.ops()
+local names = {}
+for name in pairs(ops) do names[#names + 1] = name end
+table.sort(names)
+
+local function fn_of(name)
+    local group, rest = name:match "^(linalg)_(.+)$"
+    return group and g[group][rest] or g[name]
+end
+
+-- "tensor! x, int dim=1" as a list of {type, name, optional}.
+local function params(sig)
+    local list = {}
+    for type, mark, name, default in sig:gmatch "(%a+)([?!]*) ([%w_]+)(=?)" do
+        list[#list + 1] = {type = type, name = name, optional = mark:find "?" ~= nil or default == "="}
+    end
+    return list
+end
+
+local x = g.ones(2, 2)
+local right = {
+    tensor = function() return x end, operand = function() return x end, tensors = function() return {x} end, number = function() return 1 end,
+    int = function() return 1 end, float = function() return 0.5 end, bool = function() return true end, dim = function() return 1 end,
+    dims = function() return {1} end, shape = function() return {2, 2} end, ints = function() return {1} end, str = function() return "x" end,
+    dtype = function() return "f32" end, device = function() return "cpu" end, padding = function() return 0 end,
+}
+local wrong = {
+    tensor = {"abc", 1, true, print}, operand = {"abc", {1}, print}, tensors = {1, "abc", {1, 2}}, number = {"abc", {1}, print}, int = {"abc", 1.5, true, print},
+    float = {"abc", true, print}, bool = {"abc", 1}, dim = {"abc", 1.5, true}, dims = {"abc", {"a"}, {1.5}}, shape = {"abc", {"a"}, {1.5}}, ints = {"abc", {"a"}, {1.5}},
+    str = {true, print}, dtype = {"f8", true, 1}, device = {"tpu", true, 1}, padding = {true, {"a"}},
+}
+
+local function message(fn, ...)
+    local ok, msg = pcall(fn, ...)
+    return not ok and (tostring(msg):gsub("^[^:]*:%d+: ", "")) or nil
+end
+
+local function helped(name)
+    local op = ops[name]
+    local list = params(op.sig)
+    local counted = select(2, op.sig:gsub("[^,]+", ""))
+    return #op.help >= 2 and #list == counted and type(fn_of(name)) == "function"
+end
+
+-- A wrong value for each parameter, behind right ones.
+local function wrong_values(name)
+    local problems, list, args = {}, params(ops[name].sig), {}
+    for i, p in ipairs(list) do
+        for _, value in ipairs(wrong[p.type]) do
+            args[i] = value
+            local msg = message(fn_of(name), table.unpack(args, 1, i))
+            local named = (p.type == "dtype" or p.type == "device") and type(value) == "string" and "'" .. value .. "'" or "'" .. p.name .. "'"
+            local said = msg and msg:find(named, 1, true) and msg:find("expected", 1, true)
+            if not msg then problems[#problems + 1] = ("%s took %s for '%s'"):format(name, tostring(value), p.name)
+            elseif not said or msg:find(name:gsub("_", "[._]") .. ": ") ~= 1 then problems[#problems + 1] = ("'%s' given %s: %s"):format(p.name, tostring(value), msg) end
+        end
+        args[i] = right[p.type]()
+    end
+    return problems
+end
+
+-- Too few arguments, too many, unknown options.
+local function wrong_counts(name)
+    local problems, list, args = {}, params(ops[name].sig), {}
+    for i, p in ipairs(list) do
+        if not p.optional then
+            local msg = message(fn_of(name), table.unpack(args, 1, i - 1))
+            if not msg or not msg:find("'" .. p.name .. "'", 1, true) then problems[#problems + 1] = ("%s without '%s': %s"):format(name, p.name, msg or "no error") end
+        end
+        args[i] = right[p.type]()
+    end
+    local last = list[#list].type
+    if last ~= "shape" and last ~= "dims" and last ~= "ints" then
+        args[#list + 1] = x
+        local msg = message(fn_of(name), table.unpack(args, 1, #list + 1))
+        if not msg or not msg:find("at most", 1, true) then problems[#problems + 1] = ("%s with %d arguments: %s"):format(name, #list + 1, msg or "no error") end
+    end
+    return problems
+end
+
+-- Second tensors that are right but for their device, where a 2x2 of ones is not.
+local index, mask = {dtype = "i64", device = "sim"}, {dtype = "bool", device = "sim"}
+local second = {
+    gather = {x, 1, g.ones(2, 2, index)}, gather_nd = {x, g.ones(2, 2, index)}, index_select = {x, 1, g.ones(2, index)}, scatter = {x, 1, g.ones(2, 2, index), x},
+    index = {x, {g.ones(2, index)}}, index_put = {x, {g.ones(2, index)}, x}, repeat_interleave = {x, g.ones(2, index), 1},
+    masked_fill = {x, g.ones(2, 2, mask), 1}, masked_put = {x, g.ones(2, 2, mask), x}, masked_select = {x, g.ones(2, 2, mask)}, where = {g.ones(2, 2, mask), x, x},
+    bmm = {g.ones(1, 2, 2), g.ones(1, 2, 2, {device = "sim"})}, mv = {x, g.ones(2, {device = "sim"})}, dot = {g.ones(2), g.ones(2, {device = "sim"})},
+    conv2d = {g.ones(1, 1, 2, 2), g.ones(1, 1, 1, 1, {device = "sim"})}, batch_norm = {x, g.ones(2, {device = "sim"}), g.ones(2)},
+}
+
+-- Tensors on two devices: an error that names both.
+local function two_devices(name)
+    local problems, list, args, tensors = {}, params(ops[name].sig), {}, 0
+    local devs = {g.ones(2, 2), g.ones(2, 2, {device = "sim"})}
+    for i, p in ipairs(list) do
+        if p.optional then break end
+        local tensor = p.type == "tensor" or p.type == "operand"
+        if tensor then tensors = tensors + 1 end
+        args[i] = tensor and devs[(tensors - 1) % 2 + 1] or p.type == "tensors" and devs or right[p.type]()
+        if p.type == "tensors" then tensors = 2 end
+    end
+    args = second[name] or args
+    if tensors < 2 and not second[name] then return problems, true end
+    local msg = message(fn_of(name), table.unpack(args))
+    if not msg then problems[1] = name .. ": no error"
+    elseif not (msg:find("cpu", 1, true) and msg:find("sim:0", 1, true)) then problems[1] = msg end
+    return problems
+end
+
+local function report(problems, what)
+    if not t.ok(#problems == 0, what) then
+        for i = 1, math.min(6, #problems) do io.stderr:write("#   ", problems[i], "\n") end
+    end
+end
+
+for _, name in ipairs(names) do
+    t.ok(helped(name), name .. " has help and a signature")
+    report(wrong_values(name), name .. ": wrong values")
+    report(wrong_counts(name), name .. ": too few, too many")
+    local problems, none = two_devices(name)
+    if not none then report(problems, name .. ": two devices") end
+end
+-- Numbers promote as PyTorch's do, true and false as bool.
+for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"} do
+    local y = g.ones(2, {dtype = dtype})
+    local float = dtype:find "f" ~= nil
+    t.is((y + 1).dtype, dtype == "bool" and "i64" or dtype, dtype .. " + 1")
+    t.is((y + 0.5).dtype, float and dtype or "f32", dtype .. " + 0.5")
+    t.is(y:add(true).dtype, dtype, dtype .. " + true")
+    t.is(g.where(y:ne(0), y, 1).dtype, dtype == "bool" and "i64" or dtype, "where of " .. dtype .. " and 1")
+end
+t.is(g.full({2}, true).dtype, "bool", "full of true")
+t.done()

@@ -1,0 +1,193 @@
+--!plain
+-- Ops that move elements (gather, scatter, index_select, masks, cat …): every dtype in every layout, on cpu and sim, against nested Lua tables.
+local t = require "tap"
+local g = require "gpush"
+
+local R, C = 4, 6 -- every tensor here has this shape at first
+local dtypes = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"}
+
+local function grid(rows, cols, f)
+    local out = {}
+    for i = 1, rows do
+        out[i] = {}
+        for j = 1, cols do out[i][j] = f(i, j) end
+    end
+    return out
+end
+
+-- Elements that every dtype holds; in bool they are true and false.
+local function values(dtype, seed)
+    return function(i, j)
+        local n = (i * 7 + j * 5 + i * j * seed) % 11
+        if dtype == "bool" then return n % 2 == 0 end
+        return n
+    end
+end
+
+-- Tensors that all show grid(R, C, v), differently laid out in memory.
+local function layouts(v, dtype, dev)
+    local function make(rows, cols, f) return g.tensor(grid(rows, cols, f), {dtype = dtype}):to(dev) end
+    local wide = make(2 * R, 3 * C, function(i, j) return v((i + 1) // 2, (j + 2) // 3) end)
+    return {
+        contiguous = make(R, C, v),
+        transposed = make(C, R, function(i, j) return v(j, i) end):transpose(1, 2),
+        strided = wide["::2, ::3"],
+        offset = make(R + 1, C + 2, function(i, j) return v(math.max(i - 1, 1), math.min(math.max(j - 1, 1), C)) end)["2:5, 2:7"],
+    }
+end
+
+-- Layouts whose rows are all the same memory.
+local function expanded(v, dtype, dev)
+    return g.tensor(grid(1, C, v), {dtype = dtype}):to(dev):expand(R, C), function(_, j) return v(1, j) end
+end
+
+local zero = {bool = false}
+local function nought(dtype) return zero[dtype] == nil and 0 or false end
+
+-- Calls check(name, x, v) for every layout, x showing v.
+local function each(dtype, dev, seed, check)
+    local v = values(dtype, seed)
+    for name, x in pairs(layouts(v, dtype, dev)) do check(("%s %s %s: "):format(dev, dtype, name), x, v) end
+    local x, w = expanded(v, dtype, dev)
+    check(("%s %s expanded: "):format(dev, dtype), x, w)
+end
+
+local function moving(dtype, dev)
+    local function ints(v, dt) return g.tensor(v, {dtype = dt or "i64"}):to(dev) end
+    local col = grid(R, 3, function(i, j) return (i * j) % C + 1 end)
+    local row = grid(2, C, function(i, j) return -((i + j) % R + 1) end) -- from the end
+    local function from_end(i, n) return i < 0 and n + 1 + i or i end
+    each(dtype, dev, 1, function(name, x, v)
+        t.is(x:gather(2, ints(col, "i32")), grid(R, 3, function(i, j) return v(i, col[i][j]) end), name .. "gather along dim 2")
+        t.is(x:gather(1, ints(row)), grid(2, C, function(i, j) return v(from_end(row[i][j], R), j) end), name .. "gather along dim 1")
+        t.is(x:index_select(1, ints{3, 3, -4}), grid(3, C, function(i, j) return v(({3, 3, 1})[i], j) end), name .. "index_select of rows")
+        t.is(x:index_select(2, ints({6, 1}, "u8")), grid(R, 2, function(i, j) return v(i, ({6, 1})[j]) end), name .. "index_select of columns")
+        t.is(x:gather_nd(ints{{4, 1}, {1, -1}, {2, 3}}), {v(4, 1), v(1, C), v(2, 3)}, name .. "gather_nd of elements")
+        t.is(x:gather_nd(ints{{4}, {2}}), grid(2, C, function(i, j) return v(i == 1 and 4 or 2, j) end), name .. "gather_nd of rows")
+        t.is(x:gather_nd(ints{{1}, {6}, {2}, {2}}, 1), {v(1, 1), v(2, 6), v(3, 2), v(4, 2)}, name .. "gather_nd with a batch dim")
+        t.is(x:flip(1), grid(R, C, function(i, j) return v(R + 1 - i, j) end), name .. "flip of rows")
+        t.is(x:flip(1, 2), grid(R, C, function(i, j) return v(R + 1 - i, C + 1 - j) end), name .. "flip of both")
+        t.is(x:repeat_interleave(2, 1), grid(2 * R, C, function(i, j) return v((i + 1) // 2, j) end), name .. "repeat_interleave")
+        t.is(x:tril(1), grid(R, C, function(i, j) return j <= i + 1 and v(i, j) or nought(dtype) end), name .. "tril")
+        t.is(x:triu(), grid(R, C, function(i, j) return j >= i and v(i, j) or nought(dtype) end), name .. "triu")
+        t.is(g.cat({x, x:transpose(1, 2):reshape(R, C), x}, 1)["9:12"], grid(R, C, v), name .. "cat of rows")
+        t.is(g.cat({x, x}, -1)[":, 5:8"], grid(R, 4, function(i, j) return v(i, (j + 3) % C + 1) end), name .. "cat of columns")
+        t.is(g.stack({x, x}, 3)[":, :, 2"], grid(R, C, v), name .. "stack")
+        t.is(g.stack({x, x})[1], grid(R, C, v), name .. "stack in front")
+    end)
+end
+
+local function masking(dtype, dev)
+    local function on(v, dt) return g.tensor(v, {dtype = dt}):to(dev) end
+    local function chosen(i, j) return (i + 2 * j) % 3 == 0 end
+    local one = dtype == "bool" and true or 1
+    for mname, mask in pairs(layouts(chosen, "bool", dev)) do
+        each(dtype, dev, 2, function(name, x, v)
+            name = name .. mname .. " mask: "
+            local picked, rows = {}, {}
+            for i = 1, R do
+                for j = 1, C do
+                    if chosen(i, j) then
+                        picked[#picked + 1] = v(i, j)
+                        rows[#rows + 1] = {i, j}
+                    end
+                end
+            end
+            t.is(x:masked_select(mask), picked, name .. "masked_select")
+            t.is(x:masked_fill(mask, 1), grid(R, C, function(i, j) return chosen(i, j) and one or v(i, j) end), name .. "masked_fill")
+            t.is(g.where(mask, x, x:flip(1)), grid(R, C, function(i, j) return v(chosen(i, j) and i or R + 1 - i, j) end), name .. "where")
+            if name:find("contiguous mask") then t.is(mask:nonzero(), rows, name .. "nonzero") end
+            local order = {}
+            for k = 1, #picked do order[k] = picked[#picked + 1 - k] end
+            local k = 0
+            t.is(x:masked_put(mask, on(order, dtype)), grid(R, C, function(i, j)
+                if not chosen(i, j) then return v(i, j) end
+                k = k + 1
+                return order[k]
+            end), name .. "masked_put")
+        end)
+    end
+    each(dtype, dev, 3, function(name, x, v)
+        local list, count = {}, {}
+        for i = 1, R do
+            count[i] = 0
+            for j = 1, C do
+                if v(i, j) ~= nought(dtype) then
+                    list[#list + 1] = {i, j}
+                    count[i] = count[i] + 1
+                end
+            end
+        end
+        t.is(x:nonzero(), list, name .. "nonzero")
+        t.is(x:count_nonzero():item(), #list, name .. "count_nonzero")
+        t.is(x:count_nonzero(2), count, name .. "count_nonzero of rows")
+        local column = on({{true}, {false}, {true}, {true}}, "bool")
+        t.is(x:masked_fill(column, 1), grid(R, C, function(i, j) return i ~= 2 and one or v(i, j) end), name .. "a mask that is broadcast")
+        t.is(x:masked_select(column).shape, {3 * C}, name .. "… selects all it covers")
+    end)
+end
+
+-- Writing: into every layout, in place, leaving what is around it alone.
+local function writing(dtype, dev)
+    local function ints(v) return g.tensor(v, {dtype = "i64"}):to(dev) end
+    local v, w = values(dtype, 4), values(dtype, 5)
+    local index = grid(2, C, function(i, j) return i == 1 and j % R + 1 or -((j + 2) % R) - 1 end)
+    local put = {}
+    for i = 1, 2 do
+        for j = 1, C do put[(index[i][j] < 0 and R + 1 + index[i][j] or index[i][j]) * 100 + j] = w(i, j) end
+    end
+    for name, x in pairs(layouts(v, dtype, dev)) do
+        name = ("%s %s %s: "):format(dev, dtype, name)
+        local src = g.tensor(grid(2, C, w), {dtype = dtype}):to(dev)
+        local want = grid(R, C, function(i, j)
+            local p = put[i * 100 + j]
+            if p == nil then return v(i, j) end
+            return p
+        end)
+        t.is(x:scatter(1, ints(index), src), want, name .. "scatter")
+        t.is(x, grid(R, C, v), name .. "… leaves x")
+        x:scatter_(1, ints(index), src)
+        t.is(x, want, name .. "scatter_")
+        x:index_put_({ints{1, -1}, ints{2, 3}}, g.tensor({w(1, 1), w(2, 2)}, {dtype = dtype}):to(dev))
+        t.is(x:index({ints{1, 4, 1}, ints{2, 3, 1}}), {w(1, 1), w(2, 2), want[1][1]}, name .. "index_put_")
+    end
+    if dtype == "bool" then return end
+    local x = g.zeros(3, {dtype = dtype, device = dev})
+    t.is(x:index_put({ints{1, 3, 1, 1}}, g.tensor({1, 2, 3, 4}, {dtype = dtype}):to(dev), true), {8, 0, 2}, dev .. " " .. dtype .. ": index_put accumulates")
+end
+
+local function refusing(dev)
+    local function on(v, dt) return g.tensor(v, {dtype = dt}):to(dev) end
+    local x = g.zeros(R, C, {device = dev})
+    local function later(f) return function() return f():cpu() end end
+    t.error(function() return x:gather(1, on({{1.5}}, "f32")) end, "gather: dtype f32 of argument 'index'", dev .. ": a float index")
+    t.error(function() return x:gather(1, on({1}, "i64")) end, "index has 1 dims, x has 2", dev .. ": an index of fewer dims")
+    t.error(function() return x:gather(1, on(grid(1, C + 1, function() return 1 end), "i64")) end, "size 7 in dim 2, x has 6", dev .. ": an index that is too large")
+    t.error(later(function() return x:gather(2, on({{7}}, "i64")) end), "gather: index 7 is out of range for dim 2 of size 6 %(expected 1 to 6, or %-6 to %-1%)", dev .. ": gather beyond the end")
+    t.error(later(function() return x:gather(2, on({{0}}, "i64")) end), "index 0 is out of range", dev .. ": index 0")
+    t.error(later(function() return x:scatter_(1, on({{1, 9}}, "i64"), 5) end), "scatter: index 9", dev .. ": scatter beyond the end")
+    t.is(x:sum():item(), 0, dev .. ": … has written nothing")
+    t.error(function() return x:scatter(1, on({{1, 1}}, "i64"), on({{1}}, "f32")) end, "does not cover", dev .. ": too small a src")
+    t.error(later(function() return x:gather_nd(on({{5, 1}}, "i64")) end), "gather_nd: index 5 is out of range for dim 1 of size 4", dev .. ": gather_nd beyond the end")
+    t.error(function() return x:gather_nd(on({{1, 1, 1}}, "i64")) end, "tuples of at most 2", dev .. ": tuples that are too long")
+    t.error(function() return g.where(x, 1, 2) end, "where: dtype f32 of argument 'cond' is not supported %(expected bool%)", dev .. ": a condition that is no mask")
+    t.error(function() return x:masked_fill(on({true}, "bool"):expand(5), 1) end, "masked_fill", dev .. ": a mask that does not fit")
+    t.error(function() return x:long():masked_fill(x:eq(0), 0.5) end, "float value does not fit in a i64", dev .. ": a fraction into integers")
+    t.error(function() return g.cat({}) end, "at least one", dev .. ": nothing to join")
+    t.error(function() return g.cat({x, g.zeros(2, 2, {device = dev})}) end, "tensor 2 is f32 2x2, which does not fit f32 4x6", dev .. ": shapes that differ")
+    t.error(function() return g.stack({x, x:transpose(1, 2)}) end, "stack: tensor 2", dev .. ": stack of different shapes")
+    t.error(function() return g.cat({x, g.zeros(R, C, {device = dev == "cpu" and "sim" or "cpu"})}) end, "different devices", dev .. ": two devices")
+    t.is(g.cat({x:long(), x:half()}).dtype, "f16", dev .. ": cat promotes")
+    t.is(g.where(x:eq(0), 1, 2).dtype, "i64", dev .. ": where of two integers")
+    t.is(g.where(x:eq(0), x:short(), 2).dtype, "i16", dev .. ": a number does not widen")
+end
+
+for _, dev in ipairs {"cpu", "sim"} do
+    for _, dtype in ipairs(dtypes) do
+        moving(dtype, dev)
+        masking(dtype, dev)
+        writing(dtype, dev)
+    end
+    refusing(dev)
+end
+t.done()

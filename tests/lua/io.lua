@@ -182,6 +182,11 @@ p:close()
 os.remove(script)
 t.ok(read(name) == before, "the old file is as it was")
 t.is(listing(), files, "and no temporary is left")
+if io.open "/dev/full" then
+    t.error(function() npy.save("/dev/full", tensor(1)) end, "cannot write /dev/full: No space", "a full device")
+else
+    t.skip(1, "no /dev/full here")
+end
 os.execute(("ln -sf '%s' '%s/link.npy'"):format(name, dir))
 npy.save(dir .. "/link.npy", tensor(5))
 t.is(npy.load(name):item(), 5, "a symbolic link is followed")

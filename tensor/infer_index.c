@@ -14,9 +14,14 @@ bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at) {
         return true;
     }
     gp_dtype have = (gp_dtype)v->t->a.dtype;
-    if (have == dt) return true;
+    bool itself = c->into && v->t->storage == c->into->storage; /* would be written while it is read */
+    if (have == dt && !itself) return true;
     if (gp_dtype_kind(have) > gp_dtype_kind(dt)) return gp_fail("%s: %s values do not fit in a %s tensor", c->op->name, gp_dtype_name(have), gp_dtype_name(dt));
-    if (!(c->tmp[at] = gp_cast(v->t, dt))) return false;
+    gp_call copy;
+    gp_call_begin(&copy, GP_OP(copy));
+    gp_call_tensor(&copy, v->t);
+    copy.arg[copy.nargs++] = (gp_value){.kind = GP_DTYPE, .i = dt};
+    if (!(c->tmp[at] = gp_call_one(&copy))) return false;
     c->ntmp = at + 1;
     return true;
 }

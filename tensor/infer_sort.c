@@ -25,6 +25,12 @@ bool infer_argsort(gp_call *c, gp_meta *m) {
     return true;
 }
 
+bool infer_msort(gp_call *c, gp_meta *m) {
+    int d;
+    gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
+    return settle_dim(c, 1, 1, &d);
+}
+
 /* ---- unique ---- */
 
 static gp_tensor *flat(gp_tensor *x) {
@@ -37,14 +43,14 @@ static gp_tensor *flat(gp_tensor *x) {
     return out;
 }
 
-static bool sorted(gp_call *c, gp_tensor *x) {
+/* Leaves x (1-d) sorted, and the indices that sort it where these are wanted. */
+static bool sorted(gp_call *c, gp_tensor *x, bool indices) {
     gp_call s;
-    gp_call_begin(&s, GP_OP(sort));
+    gp_call_begin(&s, indices ? GP_OP(sort) : GP_OP(msort));
     gp_call_tensor(&s, x);
     if (!gp_op_run(&s)) return false;
-    c->tmp[0] = s.out[0];
-    c->tmp[1] = s.out[1];
-    c->ntmp = 2;
+    for (int i = 0; i < s.nout; i++) c->tmp[i] = s.out[i];
+    c->ntmp = s.nout;
     return true;
 }
 
@@ -99,7 +105,7 @@ static bool runs_meta(gp_call *c, gp_meta *m, int inverse_at, int counts_at) {
 /* The result is sorted whether or not that is asked for. */
 bool infer_unique(gp_call *c, gp_meta *m) {
     gp_tensor *x = flat(c->arg[0].t);
-    bool ok = x && sorted(c, x);
+    bool ok = x && sorted(c, x, gp_given(c, 2) && c->arg[2].i);
     gp_tensor_unref(x);
     return ok && runs_meta(c, m, 2, 3);
 }

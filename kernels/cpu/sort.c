@@ -13,7 +13,7 @@ typedef struct wide {
 } wide;
 
 typedef struct sorting {
-    const gp_array *x, *values, *indices; /* values: NULL for argsort */
+    const gp_array *x, *values, *indices; /* values: NULL for argsort, indices: NULL for msort */
     int dim;
     int64_t n;       /* elements of a line */
     gp_key key;
@@ -105,8 +105,8 @@ VALUE(uint64_t)
 /* Writes positions at[0 … n-1] of the line's i-th to i+n-th smallest as indices from 1, and the elements there: from their keys, or fetched.
    p: x, indices, values. */
 static void write_block(const sorting *s, char *const *p, int64_t i, const int64_t *at, const uint64_t *keys, int64_t n) {
-    int64_t is = s->x->ndim ? s->indices->stride[s->dim] * 8 : 0;
-    for (int64_t k = 0; k < n; k++) *(int64_t *)(void *)(p[2] + (i + k) * is) = at[k] + 1;
+    int64_t is = s->indices && s->x->ndim ? s->indices->stride[s->dim] * 8 : 0;
+    for (int64_t k = 0; s->indices && k < n; k++) *(int64_t *)(void *)(p[2] + (i + k) * is) = at[k] + 1;
     if (!s->values) return;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)s->x->dtype);
     int64_t xs = s->x->ndim ? s->x->stride[s->dim] * size : 0, vs = s->x->ndim ? s->values->stride[s->dim] * size : 0;
@@ -179,11 +179,13 @@ static void sort_few(const sorting *s, char *const *p, uint64_t low, int64_t *at
         start[v] = sum;
         sum += many;
     }
-    for (int64_t i = 0; i < s->n; i += GP_BLOCK) {
+    bool positions = s->indices || !s->from_keys;
+    for (int64_t i = 0; positions && i < s->n; i += GP_BLOCK) {
         int64_t n = s->n - i < GP_BLOCK ? s->n - i : GP_BLOCK;
         read_keys(s, p[1], i, n, keys);
         for (int64_t k = 0; k < n; k++) at[start[keys[k] - low]++] = i + k;
     }
+    if (!positions) memmove(start, start + 1, 255 * sizeof *start), start[255] = sum;
     for (int64_t i = 0, key = 0; i < s->n; i += GP_BLOCK) {
         int64_t n = s->n - i < GP_BLOCK ? s->n - i : GP_BLOCK;
         for (int64_t k = 0; k < n; k++) {
@@ -231,7 +233,8 @@ static bool run_sort(const gp_call *c, const gp_array *values, const gp_array *i
     s.from_keys = !gp_is_float((gp_dtype)s.x->dtype);
     bool sign = s.x->dtype != GP_bool && s.x->dtype != GP_u8;
     s.flip = sign ? (uint64_t)1 << (8 * gp_dtype_size((gp_dtype)s.x->dtype) - 1) : 0;
-    gp_array order = gp_without_dim(s.x, s.dim), x = order, ix = gp_without_dim(indices, s.dim), v = values ? gp_without_dim(values, s.dim) : ix;
+    gp_array order = gp_without_dim(s.x, s.dim), x = order;
+    gp_array ix = gp_without_dim(indices ? indices : values, s.dim), v = gp_without_dim(values ? values : indices, s.dim);
     gp_row_major(&order);
     const gp_array *arrays[4] = {&order, &x, &ix, &v};
     gp_loop_init(&s.lines, 4, arrays);
@@ -240,4 +243,5 @@ static bool run_sort(const gp_call *c, const gp_array *values, const gp_array *i
 }
 
 bool CPU(sort)(const gp_call *c) { return run_sort(c, gp_out(c, 0), gp_out(c, 1)); }
+bool CPU(msort)(const gp_call *c) { return run_sort(c, gp_out(c, 0), NULL); }
 bool CPU(argsort)(const gp_call *c) { return run_sort(c, NULL, gp_out(c, 0)); }

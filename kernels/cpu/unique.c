@@ -84,5 +84,5 @@ static bool unique_of(const gp_call *c, const gp_array *order, int inverse_at) {
     return run + 1 == r.out->numel || gp_fail("%s: the tensor was changed while it was used", c->op->name);
 }
 
-bool CPU(unique)(const gp_call *c) { return unique_of(c, c->tmpa[1], 2); }
+bool CPU(unique)(const gp_call *c) { return unique_of(c, c->ntmp > 1 ? c->tmpa[1] : NULL, 2); }
 bool CPU(unique_consecutive)(const gp_call *c) { return unique_of(c, NULL, 1); }

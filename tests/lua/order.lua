@@ -55,6 +55,7 @@ local function sorting(dev)
                 t.is(ix, want, ("%s: indices of %d %s%s"):format(dev, n, dtype, descending and ", descending" or ""))
                 t.is(y, map(want, function(i) return v[i] end), ("%s: %d %s%s sorted"):format(dev, n, dtype, descending and ", descending" or ""))
                 t.is(x:argsort{descending = descending}, want, dev .. ": argsort")
+                if not descending then t.is(x:msort(), map(want, function(i) return v[i] end), ("%s: msort of %d %s"):format(dev, n, dtype)) end
             end
         end
     end

@@ -151,6 +151,11 @@ local function writing(dtype, dev)
         x:index_put_({ints{1, -1}, ints{2, 3}}, g.tensor({w(1, 1), w(2, 2)}, {dtype = dtype}):to(dev))
         t.is(x:index({ints{1, 4, 1}, ints{2, 3, 1}}), {w(1, 1), w(2, 2), want[1][1]}, name .. "index_put_")
     end
+    local own = g.tensor(grid(R, C, v), {dtype = dtype}):to(dev)
+    own:index_put_({ints{4, 3, 2, 1}}, own)
+    t.is(own, grid(R, C, function(i, j) return v(R + 1 - i, j) end), dev .. " " .. dtype .. ": its own rows put in another order")
+    own:scatter_(1, ints(grid(R, C, function(i) return i % R + 1 end)), own)
+    t.is(own, grid(R, C, function(i, j) return v(i == 1 and 1 or R + 2 - i, j) end), dev .. " " .. dtype .. ": its own rows scattered")
     if dtype == "bool" then return end
     local x = g.zeros(3, {dtype = dtype, device = dev})
     t.is(x:index_put({ints{1, 3, 1, 1}}, g.tensor({1, 2, 3, 4}, {dtype = dtype}):to(dev), true), {8, 0, 2}, dev .. " " .. dtype .. ": index_put accumulates")

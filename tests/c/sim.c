@@ -224,7 +224,7 @@ static void full_queue(void) {
     tap_ok(queue_waits > 0, "the stalls are recorded (%d)", queue_waits);
     tap_close(first(x), 5000, 0, "and every one took place");
     gp_hook.wait_begin = refuse;
-    heavy(1);
+    heavy(30);
     tap_ok(!wait_for(gp_stream_current(sim)) && strstr(gp_error(), "refused"), "error mode refuses a wait before it blocks");
     gp_hook.wait_begin = NULL;
     tap_ok(wait_for(gp_stream_current(sim)), "nothing is lost by that");

@@ -1,4 +1,4 @@
-/* The prompt on a pseudo-terminal: lines, blocks, errors, and Ctrl-C that stops what runs and keeps the session. */
+/* Ctrl-C on a pseudo-terminal while ops run or the host waits for a device: what runs stops, the session is kept. */
 #include "tty.h"
 
 #include "tap.h"
@@ -42,27 +42,7 @@ static void stops_loop(const char *line, const char *name) {
     else for (int i = 0; i < 3; i++) tap_skip(deferred);
 }
 
-static void lines(void) {
-    says("1 + 1", "\r\n2\r\n", "an expression's value is shown");
-    says("x = ones(2, 3)", "> ", "a statement shows nothing");
-    says("x:sum():item()", "\r\n6.0\r\n", "tensors are there");
-    pty_send(&p, "for i = 1, 2 do\r");
-    tap_ok(pty_expect(&p, ">> ", 60), "a block goes on");
-    pty_send(&p, "print(i * 111)\r");
-    says("end", "111\r\n222\r\n", "and runs when it is complete");
-    says("nosuch()", "attempt to call a nil value (global 'nosuch')", "an error is shown");
-    says("x = = 1", "unexpected symbol", "so is a syntax error");
-    says("if x then end", "ambiguous", "and the truth of six elements");
-    pty_send(&p, "print('never");
-    usleep(100000);
-    pty_send(&p, "\3");
-    says("print('after' .. 'wards')", "afterwards\r\n", "Ctrl-C at the prompt drops the line");
-}
-
 static void interrupts(void) {
-    stops_loop("print('run' .. 'ning') while true do end", "an endless loop");
-    stops_loop("print('run' .. 'ning') while true do pcall(function() while true do end end) end", "a loop that catches errors");
-    stops_loop("coroutine.wrap(function() print('run' .. 'ning') while true do end end)()", "a coroutine");
     stops_loop("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end", "ops on the processor");
     /* 900 ops that keep the device busy for about two seconds, however fast it is. */
     says("z = ones(1000000, {device = 'sim'}) z:sum():item() t = os.clock() for i = 1, 20 do z = z * 1 end z:sum():item()", "> ", "a device is timed");
@@ -77,7 +57,6 @@ int main(void) {
     char *const shell[] = {program, NULL};
     if (!pty_start(&p, shell)) return tap_skip_all("no pseudo-terminals here");
     tap_ok(pty_expect(&p, "> ", 60), "a prompt");
-    lines();
     interrupts();
     tap_ok(pty_expect(&p, "> ", 60) && pty_edits(&p, 60), "the prompt waits for keys");
     pty_send(&p, "\4");

@@ -1,4 +1,5 @@
--- Between Lua values and tensors: tensor(), tolist, item, and Lua's own functions that want numbers.
+-- Between Lua values and tensors: tensor(), tolist, item, and Lua's own functions that want
+-- numbers.
 local t = require "tap"
 local gpush = require "gpush"
 local tensor = gpush.tensor
@@ -18,13 +19,16 @@ is(tensor(0.5), "f32", {}, 0.5, "a float")
 is(tensor(true), "bool", {}, true, "a boolean")
 is(tensor {}, "f32", { 0 }, {}, "an empty table")
 is(tensor { {}, {} }, "f32", { 2, 0 }, { {}, {} }, "empty tables")
-is(tensor { { { { { { { { 9 } } } } } } } }, "i64", { 1, 1, 1, 1, 1, 1, 1, 1 }, { { { { { { { { 9 } } } } } } } }, "8 dims")
+is(tensor { { { { { { { { 9 } } } } } } } }, "i64", { 1, 1, 1, 1, 1, 1, 1, 1 },
+    { { { { { { { { 9 } } } } } } } }, "8 dims")
 is(tensor({ 1, 2 }, { dtype = "f64" }), "f64", { 2 }, { 1.0, 2.0 }, "dtype given")
 is(tensor({ 1.9, -1.9 }, { dtype = "i32" }), "i32", { 2 }, { 1, -1 }, "fractions are cut off")
-is(tensor({ 0, 2, 0.5 }, { dtype = "bool" }), "bool", { 3 }, { false, true, true }, "numbers as bool")
+is(tensor({ 0, 2, 0.5 }, { dtype = "bool" }), "bool", { 3 }, { false, true, true },
+    "numbers as bool")
 is(tensor({ true, false }, { dtype = "f16" }), "f16", { 2 }, { 1.0, 0.0 }, "booleans as f16")
 is(tensor({ -128, 127 }, { dtype = "i8" }), "i8", { 2 }, { -128, 127 }, "the range of i8")
-is(tensor({ math.mininteger, math.maxinteger }, { dtype = "i64" }), "i64", { 2 }, { math.mininteger, math.maxinteger }, "the range of i64")
+is(tensor({ math.mininteger, math.maxinteger }, { dtype = "i64" }), "i64", { 2 },
+    { math.mininteger, math.maxinteger }, "the range of i64")
 is(tensor({ 1, 2 }, { device = "sim" }), "i64", { 2 }, { 1, 2 }, "on a device")
 t.is(tensor({ 1 }, { device = "sim" }).device, "sim:0", "which it is on")
 t.is(math.type(tensor { 1.0 }:tolist()[1]), "float", "floats stay floats")
@@ -33,8 +37,10 @@ t.ok(tensor(1.5, { requires_grad = true }).requires_grad, "requires_grad")
 
 -- Errors name the place.
 local function fails(fn, pattern) t.error(fn, pattern, pattern) end
-fails(function() tensor { { 1, 2 }, { 3 } } end, "element %[2%] is a table of 1 %(expected 2 elements")
-fails(function() tensor { { { 1 } }, { { 2, 3 } } } end, "element %[2%]%[1%] is a table of 2 %(expected 1 element")
+fails(function() tensor { { 1, 2 }, { 3 } } end,
+    "element %[2%] is a table of 1 %(expected 2 elements")
+fails(function() tensor { { { 1 } }, { { 2, 3 } } } end,
+    "element %[2%]%[1%] is a table of 2 %(expected 1 element")
 fails(function() tensor { { 1 }, 2 } end, "element %[2%] is a number %(expected a table")
 fails(function() tensor { 1, { 2 } } end, "element %[2%] is a table of 1 %(expected a value")
 fails(function() tensor { 1, true } end, "element %[2%] is a boolean .*mixture")
@@ -45,7 +51,8 @@ fails(function() tensor() end, "got nothing")
 fails(function() tensor("1") end, "the value is a string")
 fails(function() tensor(1, 2) end, "expected a table of options, got number")
 fails(function() tensor({ 256 }, { dtype = "u8" }) end, "element %[1%], 256, does not fit in u8")
-fails(function() tensor({ { 1, -1 } }, { dtype = "u8" }) end, "element %[1%]%[2%], %-1, does not fit in u8")
+fails(function() tensor({ { 1, -1 } }, { dtype = "u8" }) end,
+    "element %[1%]%[2%], %-1, does not fit in u8")
 fails(function() tensor({ 2.0 ^ 63 }, { dtype = "i64" }) end, "does not fit in i64")
 fails(function() tensor({ 0 / 0 }, { dtype = "i16" }) end, "does not fit in i16")
 fails(function() tensor({ 1 }, { dtype = "f33" }) end, "unknown dtype 'f33'")
@@ -67,8 +74,10 @@ do
     is(tensor(a, { dtype = "f64" }), "f64", { 2 }, { 1.0, 2.0 }, "a converted copy")
     t.is(tensor(a, { device = "sim" }).device, "sim:0", "a copy on a device")
     if gpush.stack then
-        is(tensor { a, a + 2 }, "i64", { 2, 2 }, { { 1, 2 }, { 3, 4 } }, "tensors in a table are stacked")
-        is(tensor { { a, a }, { a, a + 5 } }, "i64", { 2, 2, 2 }, { { { 1, 2 }, { 1, 2 } }, { { 1, 2 }, { 6, 7 } } }, "nested tables of tensors")
+        is(tensor { a, a + 2 }, "i64", { 2, 2 }, { { 1, 2 }, { 3, 4 } },
+            "tensors in a table are stacked")
+        is(tensor { { a, a }, { a, a + 5 } }, "i64", { 2, 2, 2 },
+            { { { 1, 2 }, { 1, 2 } }, { { 1, 2 }, { 6, 7 } } }, "nested tables of tensors")
         is(tensor { tensor(1), tensor(2) }, "i64", { 2 }, { 1, 2 }, "0-d tensors")
         t.is(tensor { a:to("sim"), a:to("sim") }.device, "sim:0", "stacked where they are")
         fails(function() tensor { a, 1 } end, "mixture")
@@ -77,8 +86,10 @@ do
 end
 
 -- tolist.
-is(gpush.arange(1, 6):view(2, 3).T, "i64", { 3, 2 }, { { 1, 4 }, { 2, 5 }, { 3, 6 } }, "a strided list")
-is(gpush.arange(1, 6):view(2, 3).T:to("sim"), "i64", { 3, 2 }, { { 1, 4 }, { 2, 5 }, { 3, 6 } }, "from a device")
+is(gpush.arange(1, 6):view(2, 3).T, "i64", { 3, 2 }, { { 1, 4 }, { 2, 5 }, { 3, 6 } },
+    "a strided list")
+is(gpush.arange(1, 6):view(2, 3).T:to("sim"), "i64", { 3, 2 }, { { 1, 4 }, { 2, 5 }, { 3, 6 } },
+    "from a device")
 is(gpush.zeros(2, 0), "f32", { 2, 0 }, { {}, {} }, "an empty list")
 
 -- item and the places where Lua wants numbers.
@@ -86,8 +97,10 @@ for _, device in ipairs { "cpu", "sim" } do
     local x = tensor({ 2.25 }, { device = device })
     t.is(x:item(), 2.25, "item on " .. device)
     t.is(tensor(true, { device = device }):item(), true, "a boolean on " .. device)
-    t.is(math.type(tensor({ { 3 } }, { device = device }):item()), "integer", "an integer on " .. device)
-    t.error(function() tensor({ 1, 2 }, { device = device }):item() end, "one element, got i64 2", "item of two on " .. device)
+    t.is(math.type(tensor({ { 3 } }, { device = device }):item()), "integer",
+        "an integer on " .. device)
+    t.error(function() tensor({ 1, 2 }, { device = device }):item() end, "one element, got i64 2",
+        "item of two on " .. device)
 end
 if pcall(math.sqrt, tensor(4.0)) then
     t.is(math.sqrt(tensor(4.0)), 2.0, "math.sqrt")
@@ -95,14 +108,19 @@ if pcall(math.sqrt, tensor(4.0)) then
     t.is(math.type(math.floor(tensor { 2.5 })), "integer", "math.floor")
     t.is(math.tointeger(tensor(3.0)), 3, "math.tointeger")
     t.is(math.type(tensor(3)), nil, "math.type tells tensors from numbers")
-    t.is(string.format("%d %.2f %5s|%%", tensor(3), tensor(0.5), "x"), "3 0.50     x|%", "string.format")
+    t.is(string.format("%d %.2f %5s|%%", tensor(3), tensor(0.5), "x"), "3 0.50     x|%",
+        "string.format")
     t.is(("%g"):format(tensor { 1.5 }), "1.5", "as a method")
     t.is(string.format("%s", tensor(3)), "tensor(3, i64 scalar cpu)", "%s prints")
     t.is(string.format("%d", tensor(true)), "1", "true is 1 where a number is wanted")
-    t.error(function() return math.sqrt(tensor { 1, 2 }) end, "bad argument #1 to 'sqrt' %(number expected, got tensor i64 2", "two elements")
-    t.error(function() return string.format("%d", tensor { 1, 2 }) end, "bad argument #2 to 'format' %(number expected, got tensor i64 2", "two elements in format")
-    t.error(function() return math.sqrt("x") end, "bad argument #1 to 'sqrt' %(number expected, got string%)", "messages stay as they are")
-    t.error(function() return math.sqrt(io.stdout) end, "bad argument #1 to 'sqrt' %(number expected, got FILE%*%)", "for other userdata too")
+    t.error(function() return math.sqrt(tensor { 1, 2 }) end,
+        "bad argument #1 to 'sqrt' %(number expected, got tensor i64 2", "two elements")
+    t.error(function() return string.format("%d", tensor { 1, 2 }) end,
+        "bad argument #2 to 'format' %(number expected, got tensor i64 2", "two elements in format")
+    t.error(function() return math.sqrt("x") end,
+        "bad argument #1 to 'sqrt' %(number expected, got string%)", "messages stay as they are")
+    t.error(function() return math.sqrt(io.stdout) end,
+        "bad argument #1 to 'sqrt' %(number expected, got FILE%*%)", "for other userdata too")
 else
     t.skip(1, "math.* is not taught tensors in this program")
 end

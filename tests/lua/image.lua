@@ -1,4 +1,5 @@
--- PNG files against pictures put together here byte by byte, decoded by Python's zlib where it is installed; and broken files of every kind.
+-- PNG files against pictures put together here byte by byte, decoded by Python's zlib where it is
+-- installed; and broken files of every kind.
 local t = require "tap"
 local gpush = require "gpush"
 local tensor, image = gpush.tensor, gpush.image
@@ -7,7 +8,7 @@ local dir = os.getenv "TMPDIR" or "/tmp"
 local name = dir .. "/x.png"
 
 local function write(file, bytes)
-    os.remove(file) -- a file cut to nothing and written again is flushed to the disk by some file systems
+    os.remove(file) -- some file systems flush a file that is cut to nothing and written again
     local f = assert(io.open(file, "wb"))
     f:write(bytes)
     f:close()
@@ -41,17 +42,23 @@ local function adler32(s)
     end
     return b << 16 | a
 end
-local function chunk(kind, data) return string.pack(">I4", #data) .. kind .. data .. string.pack(">I4", crc32(kind .. data)) end
+local function chunk(kind, data)
+    local body = kind .. data
+    return string.pack(">I4", #data) .. body .. string.pack(">I4", crc32(body))
+end
 local function zlib(data)
-    return "\x78\1\1" .. string.pack("<I2I2", #data, ~#data & 0xffff) .. data .. string.pack(">I4", adler32(data))
+    local size = string.pack("<I2I2", #data, ~#data & 0xffff)
+    return "\x78\1\1" .. size .. data .. string.pack(">I4", adler32(data))
 end
 local GRAY, RGB, PALETTE, GRAY_ALPHA, RGBA = 0, 2, 3, 4, 6
 -- rows: strings of packed samples, each put behind filter type 0. more: chunks before the pixels.
 local function png(width, height, bits, color, rows, more, interlaced)
     local data = {}
     for i, row in ipairs(rows) do data[i] = "\0" .. row end
-    return "\x89PNG\r\n\x1a\n" .. chunk("IHDR", string.pack(">I4I4BBBBB", width, height, bits, color, 0, 0, interlaced and 1 or 0))
-        .. (more or "") .. chunk("IDAT", zlib(table.concat(data))) .. chunk("IEND", "")
+    local way = interlaced and 1 or 0
+    local head = string.pack(">I4I4BBBBB", width, height, bits, color, 0, 0, way)
+    return "\x89PNG\r\n\x1a\n" .. chunk("IHDR", head) .. (more or "") .. chunk("IDAT",
+        zlib(table.concat(data))) .. chunk("IEND", "")
 end
 
 local function gives(bytes, options, dtype, list, what)
@@ -61,44 +68,64 @@ local function gives(bytes, options, dtype, list, what)
 end
 
 -- Depths and kinds of colour.
-gives(png(3, 2, 8, GRAY, { "\0\1\2", "\3\4\xff" }), nil, "u8", { { { 0, 1, 2 }, { 3, 4, 255 } } }, "8-bit gray")
-gives(png(9, 1, 1, GRAY, { "\x55\x80" }), nil, "u8", { { { 0, 255, 0, 255, 0, 255, 0, 255, 255 } } }, "1-bit gray")
+gives(png(3, 2, 8, GRAY, { "\0\1\2", "\3\4\xff" }), nil, "u8", { { { 0, 1, 2 }, { 3, 4, 255 } } },
+    "8-bit gray")
+gives(png(9, 1, 1, GRAY, { "\x55\x80" }), nil, "u8",
+    { { { 0, 255, 0, 255, 0, 255, 0, 255, 255 } } }, "1-bit gray")
 gives(png(3, 1, 2, GRAY, { "\x1b" }), nil, "u8", { { { 0, 85, 170 } } }, "2-bit gray")
 gives(png(3, 1, 4, GRAY, { "\x1f\x80" }), nil, "u8", { { { 17, 255, 136 } } }, "4-bit gray")
-gives(png(2, 1, 8, RGB, { "\1\2\3\4\5\6" }), nil, "u8", { { { 1, 4 } }, { { 2, 5 } }, { { 3, 6 } } }, "RGB")
-gives(png(2, 1, 8, RGBA, { "\1\2\3\9\4\5\6\8" }), nil, "u8", { { { 1, 4 } }, { { 2, 5 } }, { { 3, 6 } }, { { 9, 8 } } }, "RGBA")
-gives(png(2, 1, 8, GRAY_ALPHA, { "\1\9\2\8" }), nil, "u8", { { { 1, 2 } }, { { 9, 8 } } }, "gray and alpha")
+gives(png(2, 1, 8, RGB, { "\1\2\3\4\5\6" }), nil, "u8",
+    { { { 1, 4 } }, { { 2, 5 } }, { { 3, 6 } } }, "RGB")
+gives(png(2, 1, 8, RGBA, { "\1\2\3\9\4\5\6\8" }), nil, "u8",
+    { { { 1, 4 } }, { { 2, 5 } }, { { 3, 6 } }, { { 9, 8 } } }, "RGBA")
+gives(png(2, 1, 8, GRAY_ALPHA, { "\1\9\2\8" }), nil, "u8", { { { 1, 2 } }, { { 9, 8 } } },
+    "gray and alpha")
 local palette = chunk("PLTE", "\10\20\30\40\50\60\70\80\90")
-gives(png(3, 1, 8, PALETTE, { "\2\0\1" }, palette), nil, "u8", { { { 70, 10, 40 } }, { { 80, 20, 50 } }, { { 90, 30, 60 } } }, "palette")
-gives(png(3, 1, 2, PALETTE, { "\x84" }, palette), nil, "u8", { { { 70, 10, 40 } }, { { 80, 20, 50 } }, { { 90, 30, 60 } } }, "2-bit palette")
-gives(png(2, 1, 8, PALETTE, { "\0\1" }, palette .. chunk("tRNS", "\7")), nil, "u8", { { { 10, 40 } }, { { 20, 50 } }, { { 30, 60 } }, { { 7, 255 } } }, "palette with alpha")
-gives(png(2, 1, 16, GRAY, { "\x12\x34\xff\xff" }), { dtype = "i32" }, "i32", { { { 0x1234, 0xffff } } }, "16-bit gray, all bits")
-gives(png(2, 1, 16, GRAY, { "\x80\x80\xff\xff" }), nil, "u8", { { { 128, 255 } } }, "16-bit gray as u8")
-gives(png(1, 1, 16, RGBA, { "\0\1\0\2\0\3\0\4" }), { dtype = "i32" }, "i32", { { { 1 } }, { { 2 } }, { { 3 } }, { { 4 } } }, "16-bit RGBA")
+gives(png(3, 1, 8, PALETTE, { "\2\0\1" }, palette), nil, "u8",
+    { { { 70, 10, 40 } }, { { 80, 20, 50 } }, { { 90, 30, 60 } } }, "palette")
+gives(png(3, 1, 2, PALETTE, { "\x84" }, palette), nil, "u8",
+    { { { 70, 10, 40 } }, { { 80, 20, 50 } }, { { 90, 30, 60 } } }, "2-bit palette")
+gives(png(2, 1, 8, PALETTE, { "\0\1" }, palette .. chunk("tRNS", "\7")), nil, "u8",
+    { { { 10, 40 } }, { { 20, 50 } }, { { 30, 60 } }, { { 7, 255 } } }, "palette with alpha")
+gives(png(2, 1, 16, GRAY, { "\x12\x34\xff\xff" }), { dtype = "i32" }, "i32",
+    { { { 0x1234, 0xffff } } }, "16-bit gray, all bits")
+gives(png(2, 1, 16, GRAY, { "\x80\x80\xff\xff" }), nil, "u8", { { { 128, 255 } } },
+    "16-bit gray as u8")
+gives(png(1, 1, 16, RGBA, { "\0\1\0\2\0\3\0\4" }), { dtype = "i32" }, "i32",
+    { { { 1 } }, { { 2 } }, { { 3 } }, { { 4 } } }, "16-bit RGBA")
 
 -- Options.
 local x = image.load(write(name, png(2, 1, 16, GRAY, { "\x12\x34\xff\xff" })), { dtype = "f32" })
 t.close(x, { { { 0x1234 / 65535, 1.0 } } }, 1e-7, "16 bits as 0 to 1")
-t.close(image.load(write(name, png(2, 1, 8, GRAY, { "\51\xff" })), { dtype = "f32" }), { { { 0.2, 1.0 } } }, 1e-7, "8 bits as 0 to 1")
-gives(png(2, 1, 8, GRAY, { "\1\2" }), { channels = 3 }, "u8", { { { 1, 2 } }, { { 1, 2 } }, { { 1, 2 } } }, "gray as RGB")
-gives(png(2, 1, 8, GRAY, { "\1\2" }), { channels = 4 }, "u8", { { { 1, 2 } }, { { 1, 2 } }, { { 1, 2 } }, { { 255, 255 } } }, "gray as RGBA")
-gives(png(2, 1, 8, GRAY, { "\1\2" }), { channels = 2 }, "u8", { { { 1, 2 } }, { { 255, 255 } } }, "gray as gray and alpha")
-gives(png(1, 1, 8, RGBA, { "\1\2\3\4" }), { channels = 3 }, "u8", { { { 1 } }, { { 2 } }, { { 3 } } }, "RGBA as RGB")
-gives(png(1, 1, 8, PALETTE, { "\0" }, palette .. chunk("tRNS", "\7")), { channels = 3 }, "u8", { { { 10 } }, { { 20 } }, { { 30 } } }, "palette without alpha")
+t.close(image.load(write(name, png(2, 1, 8, GRAY, { "\51\xff" })), { dtype = "f32" }),
+    { { { 0.2, 1.0 } } }, 1e-7, "8 bits as 0 to 1")
+gives(png(2, 1, 8, GRAY, { "\1\2" }), { channels = 3 }, "u8",
+    { { { 1, 2 } }, { { 1, 2 } }, { { 1, 2 } } }, "gray as RGB")
+gives(png(2, 1, 8, GRAY, { "\1\2" }), { channels = 4 }, "u8",
+    { { { 1, 2 } }, { { 1, 2 } }, { { 1, 2 } }, { { 255, 255 } } }, "gray as RGBA")
+gives(png(2, 1, 8, GRAY, { "\1\2" }), { channels = 2 }, "u8", { { { 1, 2 } }, { { 255, 255 } } },
+    "gray as gray and alpha")
+gives(png(1, 1, 8, RGBA, { "\1\2\3\4" }), { channels = 3 }, "u8",
+    { { { 1 } }, { { 2 } }, { { 3 } } }, "RGBA as RGB")
+gives(png(1, 1, 8, PALETTE, { "\0" }, palette .. chunk("tRNS", "\7")), { channels = 3 }, "u8",
+    { { { 10 } }, { { 20 } }, { { 30 } } }, "palette without alpha")
 gives(png(1, 1, 8, RGBA, { "\9\9\9\4" }), { channels = 1 }, "u8", { { { 9 } } }, "RGBA as gray")
-gives(png(1, 1, 16, GRAY, { "\1\2" }), { channels = 4, dtype = "i32" }, "i32", { { { 258 } }, { { 258 } }, { { 258 } }, { { 65535 } } }, "16-bit gray as RGBA")
+gives(png(1, 1, 16, GRAY, { "\1\2" }), { channels = 4, dtype = "i32" }, "i32",
+    { { { 258 } }, { { 258 } }, { { 258 } }, { { 65535 } } }, "16-bit gray as RGBA")
 
 -- Interlaced: the seven passes of a 5 x 5 picture whose pixels are numbered by rows.
 do
     local rows = {}
-    for _, p in ipairs { { 0, 0, 8, 8 }, { 4, 0, 8, 8 }, { 0, 4, 4, 8 }, { 2, 0, 4, 4 }, { 0, 2, 2, 4 }, { 1, 0, 2, 2 }, { 0, 1, 1, 2 } } do
+    for _, p in ipairs { { 0, 0, 8, 8 }, { 4, 0, 8, 8 }, { 0, 4, 4, 8 }, { 2, 0, 4, 4 },
+        { 0, 2, 2, 4 }, { 1, 0, 2, 2 }, { 0, 1, 1, 2 } } do
         for y = p[2], 4, p[4] do
             local row = {}
             for x = p[1], 4, p[3] do row[#row + 1] = string.char(y * 5 + x) end
             if #row > 0 then rows[#rows + 1] = table.concat(row) end
         end
     end
-    gives(png(5, 5, 8, GRAY, rows, nil, true), nil, "u8", gpush.arange(0, 24):view(1, 5, 5):tolist(), "interlaced")
+    gives(png(5, 5, 8, GRAY, rows, nil, true), nil, "u8",
+        gpush.arange(0, 24):view(1, 5, 5):tolist(), "interlaced")
 end
 
 -- Broken files.
@@ -111,7 +138,8 @@ end
 t.is(survived, nil, "cut off anywhere is an error that names the file")
 for i = 1, #good do
     for _, flip in ipairs { 0x01, 0x80, 0xff } do
-        local ok = pcall(image.load, write(name, good:sub(1, i - 1) .. string.char(good:byte(i) ~ flip) .. good:sub(i + 1)))
+        local ok = pcall(image.load, write(name,
+            good:sub(1, i - 1) .. string.char(good:byte(i) ~ flip) .. good:sub(i + 1)))
         if ok then survived = survived or i end
     end
 end
@@ -130,7 +158,8 @@ local function refuse(bytes, pattern, what, options)
 end
 refuse("", "image.load: .*x.png: ", "an empty file")
 refuse("GIF89a..........", "Not a PNG", "another kind of file")
-refuse(png(60000, 60000, 8, RGB, { "" }), "60000 x 60000 pixels cannot come from a file of", "huge dims")
+refuse(png(60000, 60000, 8, RGB, { "" }), "60000 x 60000 pixels cannot come from a file of",
+    "huge dims")
 refuse(png(0x7fffffff, 0x7fffffff, 16, RGBA, { "" }), "image.load: ", "hostile dims")
 refuse(png(0, 1, 8, GRAY, { "" }), "image.load: ", "no pixels")
 refuse(png(3, 1, 8, PALETTE, { "\0\0\0" }), "image.load: ", "a palette picture without one")
@@ -138,10 +167,14 @@ refuse(good, "channels = 5", "five channels", { channels = 5 })
 refuse(good, "channels", "channels of another type", { channels = "RGB" })
 refuse(good, "dtype f16", "another dtype", { dtype = "f16" })
 refuse(good, "unknown option 'channel'", "an unknown option", { channel = 3 })
-t.error(function() image.load(dir .. "/none.png") end, "cannot open .*none.png: No such file", "no such file")
+t.error(function() image.load(dir .. "/none.png") end, "cannot open .*none.png: No such file",
+    "no such file")
 
 -- Writing and back.
-local function back(x, options, load_options) image.save(name, x, options) return image.load(name, load_options) end
+local function back(x, options, load_options)
+    image.save(name, x, options)
+    return image.load(name, load_options)
+end
 local bytes = gpush.arange(0, 23):to("u8")
 t.is(back(bytes:view(4, 6)), bytes:view(1, 4, 6):tolist(), "gray and back")
 for c = 1, 4 do
@@ -150,15 +183,22 @@ end
 t.is(back(bytes:view(3, 2, 4):to("sim")), bytes:view(3, 2, 4):tolist(), "from a device")
 t.is(back(bytes:view(4, 6).T), bytes:view(4, 6).T:reshape(1, 6, 4):tolist(), "transposed")
 t.is(back(tensor { { true, false } }), { { { 255, 0 } } }, "bool")
-t.is(back(tensor { { -1, 0, 0.2, 0.5, 1, 2, 0 / 0, 1 / 0 } }), { { { 0, 0, 51, 128, 255, 255, 0, 255 } } }, "floats")
+t.is(back(tensor { { -1, 0, 0.2, 0.5, 1, 2, 0 / 0, 1 / 0 } }),
+    { { { 0, 0, 51, 128, 255, 255, 0, 255 } } }, "floats")
 t.is(back(tensor({ { 0.2, 1 } }, { dtype = "f16" })), { { { 51, 255 } } }, "f16")
-t.is(back(tensor { { 0, 0.5, 1 } }, { bits = 16 }, { dtype = "i32" }), { { { 0, 32768, 65535 } } }, "16 bits")
+t.is(back(tensor { { 0, 0.5, 1 } }, { bits = 16 }, { dtype = "i32" }), { { { 0, 32768, 65535 } } },
+    "16 bits")
 local before = read(name)
 for _, case in ipairs {
-    { function() image.save(name, gpush.zeros(5, 2, 2)) end, "got f32 5x2x2 %(expected" }, { function() image.save(name, gpush.zeros(4)) end, "got f32 4 %(expected" },
-    { function() image.save(name, gpush.zeros(0, 4)) end, "got f32 0x4" }, { function() image.save(name, gpush.arange(1, 4):view(2, 2)) end, "dtype i64" },
-    { function() image.save(name, gpush.zeros(2, 2), { bits = 4 }) end, "bits = 4" }, { function() image.save(name, bytes:view(4, 6), { bits = 16 }) end, "bits = 16 with dtype u8" },
-    { function() image.save(name, "x") end, "expected a tensor" }, { function() image.save(dir .. "/no/x.png", gpush.zeros(2, 2)) end, "cannot write" },
+    { function() image.save(name, gpush.zeros(5, 2, 2)) end, "got f32 5x2x2 %(expected" },
+    { function() image.save(name, gpush.zeros(4)) end, "got f32 4 %(expected" },
+    { function() image.save(name, gpush.zeros(0, 4)) end, "got f32 0x4" },
+    { function() image.save(name, gpush.arange(1, 4):view(2, 2)) end, "dtype i64" },
+    { function() image.save(name, gpush.zeros(2, 2), { bits = 4 }) end, "bits = 4" },
+    { function() image.save(name, bytes:view(4, 6), { bits = 16 }) end,
+        "bits = 16 with dtype u8" },
+    { function() image.save(name, "x") end, "expected a tensor" },
+    { function() image.save(dir .. "/no/x.png", gpush.zeros(2, 2)) end, "cannot write" },
 } do
     t.error(case[1], case[2], case[2])
 end
@@ -200,7 +240,8 @@ end
 if not os.execute "python3 -c 'import zlib' 2>/dev/null" then
     t.skip(2, "python3 is not installed")
 else
-    image.save(name, tensor({ { { 1, 2 }, { 3, 4 } }, { { 5, 6 }, { 7, 8 } }, { { 9, 10 }, { 11, 12 } } }, { dtype = "u8" }))
+    image.save(name, tensor({ { { 1, 2 }, { 3, 4 } }, { { 5, 6 }, { 7, 8 } },
+        { { 9, 10 }, { 11, 12 } } }, { dtype = "u8" }))
     t.is(decode(), "1 5 9 2 6 10\n3 7 11 4 8 12\n", "RGB, seen by another decoder")
     image.save(name, tensor { { 0x1234 / 65535, 1 } }, { bits = 16 })
     t.is(decode(), "18 52 255 255\n", "16 bits, seen by another decoder")

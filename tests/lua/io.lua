@@ -1,4 +1,5 @@
--- npy and npz files against bytes put together here and, where it is installed, against NumPy; and broken files of every kind.
+-- npy and npz files against bytes put together here and, where it is installed, against NumPy; and
+-- broken files of every kind.
 local t = require "tap"
 local gpush = require "gpush"
 local tensor, npy, npz = gpush.tensor, gpush.npy, gpush.npz
@@ -7,7 +8,7 @@ local dir = os.getenv "TMPDIR" or "/tmp"
 local name = dir .. "/x.npy"
 
 local function write(file, bytes)
-    os.remove(file) -- a file cut to nothing and written again is flushed to the disk by some file systems
+    os.remove(file) -- some file systems flush a file that is cut to nothing and written again
     local f = assert(io.open(file, "wb"))
     f:write(bytes)
     f:close()
@@ -29,7 +30,8 @@ local function pack(header, data, version)
 end
 
 local function header(descr, shape, fortran)
-    return ("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }"):format(descr, fortran and "True" or "False", shape)
+    return ("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }"):format(descr,
+        fortran and "True" or "False", shape)
 end
 
 local function load_bytes(bytes) return npy.load(write(name, bytes)) end
@@ -44,35 +46,47 @@ end
 
 -- Every dtype, both byte orders.
 local types = {
-    { "f8", "d", "f64", { 1.5, -2.25, 0.1 } }, { "f4", "f", "f32", { 1.5, -2.25, 1024.0 } }, { "i8", "i8", "i64", { 1, -2, 1 << 40 } },
-    { "i4", "i4", "i32", { 1, -2, 1 << 30 } }, { "i2", "i2", "i16", { 1, -2, 1 << 14 } }, { "i1", "i1", "i8", { 1, -2, 127 } },
+    { "f8", "d", "f64", { 1.5, -2.25, 0.1 } }, { "f4", "f", "f32", { 1.5, -2.25, 1024.0 } },
+    { "i8", "i8", "i64", { 1, -2, 1 << 40 } },
+    { "i4", "i4", "i32", { 1, -2, 1 << 30 } }, { "i2", "i2", "i16", { 1, -2, 1 << 14 } },
+    { "i1", "i1", "i8", { 1, -2, 127 } },
     { "u1", "I1", "u8", { 1, 2, 255 } },
 }
 for _, row in ipairs(types) do
     local code, fmt, dtype, list = table.unpack(row)
-    for order, sign in pairs { ["<"] = "<", [">"] = ">", ["="] = string.pack("=I2", 1) == "\1\0" and "<" or ">" } do
+    for order, sign in pairs { ["<"] = "<", [">"] = ">",
+        ["="] = string.pack("=I2", 1) == "\1\0" and "<" or ">" } do
         local data = string.pack(sign .. fmt .. fmt .. fmt, table.unpack(list))
         gives(pack(header(order .. code, "(3,)"), data), dtype, { 3 }, list, order .. code)
     end
 end
-gives(pack(header("<f2", "(4,)"), string.pack("<I2I2I2I2", 0x3c00, 0xc080, 0x7c00, 1)), "f16", { 4 }, { 1.0, -2.25, 1 / 0, 2.0 ^ -24 }, "f16")
+gives(pack(header("<f2", "(4,)"), string.pack("<I2I2I2I2", 0x3c00, 0xc080, 0x7c00, 1)), "f16",
+    { 4 }, { 1.0, -2.25, 1 / 0, 2.0 ^ -24 }, "f16")
 gives(pack(header(">f2", "(1,)"), "\x3c\x00"), "f16", { 1 }, { 1.0 }, "big endian f16")
-gives(pack(header("|b1", "(3,)"), "\0\1\2"), "bool", { 3 }, { false, true, true }, "bool, other bytes than 0 and 1 too")
+gives(pack(header("|b1", "(3,)"), "\0\1\2"), "bool", { 3 }, { false, true, true },
+    "bool, other bytes than 0 and 1 too")
 gives(pack(header("|i1", "(1,)"), "\xff"), "i8", { 1 }, { -1 }, "|i1")
 
 -- Shapes, orders, versions, and the ways a header may be written.
 gives(pack(header("<i2", "()"), "\7\0"), "i16", {}, 7, "0-d")
 gives(pack(header("<i2", "(0,)"), ""), "i16", { 0 }, {}, "empty")
 gives(pack(header("<i2", "(2, 0, 3)"), ""), "i16", { 2, 0, 3 }, { {}, {} }, "empty with dims")
-gives(pack(header("|u1", "(2, 3)"), "\1\2\3\4\5\6"), "u8", { 2, 3 }, { { 1, 2, 3 }, { 4, 5, 6 } }, "C order")
-gives(pack(header("|u1", "(2, 3)", true), "\1\4\2\5\3\6"), "u8", { 2, 3 }, { { 1, 2, 3 }, { 4, 5, 6 } }, "Fortran order")
-gives(pack(header("|u1", "(2, 1, 3)", true), "\1\4\2\5\3\6"), "u8", { 2, 1, 3 }, { { { 1, 2, 3 } }, { { 4, 5, 6 } } }, "Fortran order, 3-d")
-gives(pack(header("|u1", "(1, 1, 1, 1, 1, 1, 1, 2)"), "\1\2"), "u8", { 1, 1, 1, 1, 1, 1, 1, 2 }, { { { { { { { { 1, 2 } } } } } } } }, "8-d")
+gives(pack(header("|u1", "(2, 3)"), "\1\2\3\4\5\6"), "u8", { 2, 3 }, { { 1, 2, 3 }, { 4, 5, 6 } },
+    "C order")
+gives(pack(header("|u1", "(2, 3)", true), "\1\4\2\5\3\6"), "u8", { 2, 3 },
+    { { 1, 2, 3 }, { 4, 5, 6 } }, "Fortran order")
+gives(pack(header("|u1", "(2, 1, 3)", true), "\1\4\2\5\3\6"), "u8", { 2, 1, 3 },
+    { { { 1, 2, 3 } }, { { 4, 5, 6 } } }, "Fortran order, 3-d")
+gives(pack(header("|u1", "(1, 1, 1, 1, 1, 1, 1, 2)"), "\1\2"), "u8", { 1, 1, 1, 1, 1, 1, 1, 2 },
+    { { { { { { { { 1, 2 } } } } } } } }, "8-d")
 for version = 1, 3 do
-    gives(pack(header("|u1", "(2,)"), "\1\2", version), "u8", { 2 }, { 1, 2 }, "version " .. version)
+    gives(pack(header("|u1", "(2,)"), "\1\2", version), "u8", { 2 }, { 1, 2 },
+        "version " .. version)
 end
-gives(pack("{'shape':(2L,),\"descr\" : \"|u1\",'fortran_order':False}   ", "\1\2"), "u8", { 2 }, { 1, 2 }, "another layout")
-gives(pack(header("|u1", "(2,)"), "\1\2\3\4"), "u8", { 2 }, { 1, 2 }, "what follows the data is left alone")
+gives(pack("{'shape':(2L,),\"descr\" : \"|u1\",'fortran_order':False}   ", "\1\2"), "u8", { 2 },
+    { 1, 2 }, "another layout")
+gives(pack(header("|u1", "(2,)"), "\1\2\3\4"), "u8", { 2 }, { 1, 2 },
+    "what follows the data is left alone")
 
 -- What must be refused, and what the message says.
 local function refuse(bytes, pattern, what)
@@ -80,27 +94,40 @@ local function refuse(bytes, pattern, what)
 end
 refuse("", "byte 0: the file ends after 0 of 8 bytes of the magic number")
 refuse("PK\3\4aaaaaaaa", "not an npy file")
-refuse("\x93NUMPY\4\0" .. string.pack("<s4", "{}"), "byte 6: format version 4.0 %(expected 1.0, 2.0 or 3.0%)")
+refuse("\x93NUMPY\4\0" .. string.pack("<s4", "{}"),
+    "byte 6: format version 4.0 %(expected 1.0, 2.0 or 3.0%)")
 refuse("\x93NUMPY\1\1" .. string.pack("<s2", "{}"), "format version 1.1")
 refuse("\x93NUMPY\2\0\xff\xff\xff\xff{}", "a header of 4294967295 bytes")
 refuse("\x93NUMPY\1\0\xff\xff{}", "of 65535 bytes of the header")
 for _, case in ipairs {
-    { "<u2", "unsigned integers of more than 8 bits" }, { "<c8", "complex" }, { "<f16", "wider than 64 bits" }, { "|O", "Python objects" },
-    { "<U5", "text is not a dtype" }, { "|S5", "text is not a dtype" }, { "<M8[ns]", "dates and times" }, { "|V8", "structured" },
-    { "", "type ''" }, { "<", "type '<'" }, { "<x4", "type '<x4': expected one of f8" }, { "f\n4", "type 'f%?4'" },
+    { "<u2", "unsigned integers of more than 8 bits" }, { "<c8", "complex" },
+    { "<f16", "wider than 64 bits" }, { "|O", "Python objects" },
+    { "<U5", "text is not a dtype" }, { "|S5", "text is not a dtype" },
+    { "<M8[ns]", "dates and times" }, { "|V8", "structured" },
+    { "", "type ''" }, { "<", "type '<'" }, { "<x4", "type '<x4': expected one of f8" },
+    { "f\n4", "type 'f%?4'" },
 } do
     refuse(pack(header(case[1], "(1,)"), ("\0"):rep(16)), case[2], "dtype " .. case[1])
 end
-refuse(pack("{'descr': [('a', '<f4'), ('b', '<i4')], 'fortran_order': False, 'shape': (1,), }", ("\0"):rep(8)), "structured", "a structured dtype")
+refuse(pack("{'descr': [('a', '<f4'), ('b', '<i4')], 'fortran_order': False, 'shape': (1,), }",
+    ("\0"):rep(8)), "structured", "a structured dtype")
 for _, case in ipairs {
-    { "{", "expected 'descr', 'fortran_order' or 'shape' in the header, got ''" }, { "[]", "expected '{'" },
-    { "{}", "expected descr" }, { "{'descr': '<f4'}", "expected fortran_order" }, { "{'descr': '<f4', 'fortran_order': True}", "expected shape" },
-    { "{'descr': '<f4', 'descr': '<f4'}", "once" }, { "{'more': 1}", "once" }, { "{'descr' '<f4'}", "expected ':'" },
-    { "{'descr': '<f4' 'shape': ()}", "expected ',' or '}'" }, { "{'shape': (1, -2)}", "expected a size" },
-    { "{'shape': (3)}", "expected ','" }, { "{'shape': (1 2)}", "expected ','" }, { "{'shape': [1, 2]}", "expected '%('" },
-    { "{'shape': (99999999999999999999,)}", "a size below 2%^63" }, { "{'shape': (1,1,1,1,1,1,1,1,1)}", "at most 8 dims" },
-    { "{'fortran_order': Maybe}", "expected True or False" }, { "{'descr': '<f4}", "expected a type such as" },
-    { header("<f4", "(1,)") .. " x", "expected nothing behind" }, { "{'descr': __import__('os')}", "expected a type such as" },
+    { "{", "expected 'descr', 'fortran_order' or 'shape' in the header, got ''" },
+    { "[]", "expected '{'" },
+    { "{}", "expected descr" }, { "{'descr': '<f4'}", "expected fortran_order" },
+    { "{'descr': '<f4', 'fortran_order': True}", "expected shape" },
+    { "{'descr': '<f4', 'descr': '<f4'}", "once" }, { "{'more': 1}", "once" },
+    { "{'descr' '<f4'}", "expected ':'" },
+    { "{'descr': '<f4' 'shape': ()}", "expected ',' or '}'" },
+    { "{'shape': (1, -2)}", "expected a size" },
+    { "{'shape': (3)}", "expected ','" }, { "{'shape': (1 2)}", "expected ','" },
+    { "{'shape': [1, 2]}", "expected '%('" },
+    { "{'shape': (99999999999999999999,)}", "a size below 2%^63" },
+    { "{'shape': (1,1,1,1,1,1,1,1,1)}", "at most 8 dims" },
+    { "{'fortran_order': Maybe}", "expected True or False" },
+    { "{'descr': '<f4}", "expected a type such as" },
+    { header("<f4", "(1,)") .. " x", "expected nothing behind" },
+        { "{'descr': __import__('os')}", "expected a type such as" },
     { "{'descr': '<f\\x34'}", "expected a type such as" }, { "{\0}", "a zero byte in the header" },
 } do
     refuse(pack(case[1], ("\0"):rep(64)), case[2], "header " .. case[1]:gsub("%z", "\\0"))
@@ -114,7 +141,8 @@ for _, case in ipairs {
 } do
     refuse(pack(header("<f8", case[1]), ""), case[2], case[3])
 end
-t.error(function() npy.load(dir .. "/none.npy") end, "npy.load: cannot open .*none.npy: No such file", "no such file")
+t.error(function() npy.load(dir .. "/none.npy") end,
+    "npy.load: cannot open .*none.npy: No such file", "no such file")
 t.error(function() npy.load(dir) end, "not a regular file", "a directory")
 t.error(function() npy.load() end, "expected a file name, got no value", "no name")
 t.error(function() npy.load "a\0b" end, "not a file name", "a zero byte in the name")
@@ -129,7 +157,8 @@ local function mangle(load, file, bytes, what)
     t.is(survived, nil, what .. " cut off anywhere is an error that names the file")
     for i = 1, #bytes do
         for _, flip in ipairs { 0x01, 0x80, 0xff } do
-            pcall(load, write(file, bytes:sub(1, i - 1) .. string.char(bytes:byte(i) ~ flip) .. bytes:sub(i + 1)))
+            pcall(load, write(file, bytes:sub(1,
+                i - 1) .. string.char(bytes:byte(i) ~ flip) .. bytes:sub(i + 1)))
         end
     end
     t.ok(true, what .. " with any byte changed does not crash")
@@ -139,11 +168,14 @@ mangle(npy.load, name, pack(header("<f4", "(2, 2)", true), ("\1"):rep(16)), "an 
 -- Writing: the very bytes.
 local function padded(h) return h .. (" "):rep(-(10 + #h + 1) % 64) end
 npy.save(name, tensor({ { 1, 2 }, { 3, 4 } }, { dtype = "i16" }).T)
-t.is(read(name), pack(padded(header("<i2", "(2, 2)")), string.pack("<i2i2i2i2", 1, 3, 2, 4)), "the bytes of a transposed i16")
+t.is(read(name), pack(padded(header("<i2", "(2, 2)")), string.pack("<i2i2i2i2", 1, 3, 2, 4)),
+    "the bytes of a transposed i16")
 npy.save(name, tensor({ true, false }, { device = "sim" }))
-t.is(read(name), pack(padded(header("|b1", "(2,)")), "\1\0"), "the bytes of a bool tensor on a device")
+t.is(read(name), pack(padded(header("|b1", "(2,)")), "\1\0"),
+    "the bytes of a bool tensor on a device")
 npy.save(name, tensor(2.5))
-t.is(read(name), pack(padded(header("<f4", "()")), string.pack("<f", 2.5)), "the bytes of a 0-d tensor")
+t.is(read(name), pack(padded(header("<f4", "()")), string.pack("<f", 2.5)),
+    "the bytes of a 0-d tensor")
 t.is(#read(name) - 4, 64 * ((#read(name) - 4) // 64), "data begins on a multiple of 64")
 for _, row in ipairs(types) do
     local x = tensor(row[4], { dtype = row[3] })
@@ -152,8 +184,10 @@ for _, row in ipairs(types) do
 end
 npy.save(name, gpush.zeros(3, 0, 2))
 gives(read(name), "f32", { 3, 0, 2 }, { {}, {}, {} }, "empty and back")
-t.error(function() npy.save(name, tensor({ 1 }, { dtype = "bf16" })) end, "npy has no dtype bf16; save x:to%('f32'%)", "bf16 is refused")
-t.error(function() npy.save(name, 3) end, "argument 'x' %(#2%): expected a tensor, got number", "not a tensor")
+t.error(function() npy.save(name, tensor({ 1 }, { dtype = "bf16" })) end,
+    "npy has no dtype bf16; save x:to%('f32'%)", "bf16 is refused")
+t.error(function() npy.save(name, 3) end, "argument 'x' %(#2%): expected a tensor, got number",
+    "not a tensor")
 
 -- Writes that fail leave the old file and nothing else.
 local function listing()
@@ -162,15 +196,19 @@ local function listing()
     p:close()
     return names
 end
-t.error(function() npy.save(dir .. "/no/x.npy", tensor(1)) end, "cannot write .*/no/x.npy: No such file", "no such folder")
-t.error(function() npy.save(dir, tensor(1)) end, "cannot write .*: Is a directory", "a folder in the way")
+t.error(function() npy.save(dir .. "/no/x.npy", tensor(1)) end,
+    "cannot write .*/no/x.npy: No such file", "no such folder")
+t.error(function() npy.save(dir, tensor(1)) end, "cannot write .*: Is a directory",
+    "a folder in the way")
 npy.save(name, tensor { 1, 2, 3 })
 local before, files = read(name), listing()
 local script = write(dir .. "/full.lua", [[
 local gpush = require "gpush"
 local name = arg[1]
-for _, save in ipairs {function(x) gpush.npy.save(name, x) end, function(x) gpush.npz.save(name, {x = x}) end, function(x) gpush.image.save(name, x) end} do
-    local ok, message = pcall(save, gpush.arange(1, 90000, 1, {dtype = "f32"}):square():mul(0.1234567):remainder(1):view(300, 300))
+for _, save in ipairs {function(x) gpush.npy.save(name, x) end,
+    function(x) gpush.npz.save(name, {x = x}) end, function(x) gpush.image.save(name, x) end} do
+    local ok, message = pcall(save, gpush.arange(1, 90000, 1,
+        {dtype = "f32"}):square():mul(0.1234567):remainder(1):view(300, 300))
     io.write(ok and "written" or message:match("cannot write .*File too large") and "refused" or message, "\n")
 end
 ]])
@@ -183,7 +221,8 @@ os.remove(script)
 t.ok(read(name) == before, "the old file is as it was")
 t.is(listing(), files, "and no temporary is left")
 if io.open "/dev/full" then
-    t.error(function() npy.save("/dev/full", tensor(1)) end, "cannot write /dev/full: No space", "a full device")
+    t.error(function() npy.save("/dev/full", tensor(1)) end, "cannot write /dev/full: No space",
+        "a full device")
 else
     t.skip(1, "no /dev/full here")
 end
@@ -212,13 +251,16 @@ local function zip(entries, declared)
     local out, directory, at = {}, {}, 0
     for _, e in ipairs(entries) do
         local size = declared or #e[2]
-        local common = string.pack("<I2I2I2I2I2I4I4I4I2I2", 20, 0, declared and 8 or 0, 0, 33, crc32(e[2]), #e[2], size, #e[1], 0)
-        directory[#directory + 1] = "PK\1\2\20\0" .. common .. string.pack("<I2I2I2I4I4", 0, 0, 0, 0, at) .. e[1]
+        local common = string.pack("<I2I2I2I2I2I4I4I4I2I2", 20, 0, declared and 8 or 0, 0, 33,
+            crc32(e[2]), #e[2], size, #e[1], 0)
+        directory[#directory + 1] = "PK\1\2\20\0" .. common .. string.pack("<I2I2I2I4I4", 0, 0, 0,
+            0, at) .. e[1]
         out[#out + 1] = "PK\3\4" .. common .. e[1] .. e[2]
         at = at + #out[#out]
     end
     local files, index = table.concat(out), table.concat(directory)
-    return files .. index .. "PK\5\6" .. string.pack("<I2I2I2I2I4I4I2", 0, 0, #entries, #entries, #index, #files, 0)
+    return files .. index .. "PK\5\6" .. string.pack("<I2I2I2I2I4I4I2", 0, 0, #entries, #entries,
+        #index, #files, 0)
 end
 local archive = dir .. "/x.npz"
 local a, b = pack(header("|u1", "(2,)"), "\1\2"), pack(header("<f4", "()"), string.pack("<f", 2.5))
@@ -229,15 +271,19 @@ local function refuse_zip(bytes, pattern, what)
     t.error(function() return npz.load(write(archive, bytes)) end, pattern, what)
 end
 refuse_zip(zip { { "a.txt", "text" } }, "entry 'a.txt' is not an npy file", "another kind of entry")
-refuse_zip(zip { { "a.npy", "text" } }, "entry 'a.npy', byte 0: the file ends", "an entry that is no npy file")
-refuse_zip(zip({ { "a.npy", a } }, 1 << 31), "2147483648 bytes cannot come from", "a size that cannot be")
+refuse_zip(zip { { "a.npy", "text" } }, "entry 'a.npy', byte 0: the file ends",
+    "an entry that is no npy file")
+refuse_zip(zip({ { "a.npy", a } }, 1 << 31), "2147483648 bytes cannot come from",
+    "a size that cannot be")
 refuse_zip("", "npz.load: .*x.npz: ", "an empty file")
-refuse_zip(zip { { "a.npy", a } }:gsub("\1\2PK", "\1\3PK", 1), "entry 'a.npy': the data does not match its checksum", "a changed byte")
+refuse_zip(zip { { "a.npy", a } }:gsub("\1\2PK", "\1\3PK", 1),
+    "entry 'a.npy': the data does not match its checksum", "a changed byte")
 
 npz.save(archive, { b = tensor { 1.5, 2.5 }, a = tensor { { 1, 2 } }:to("sim") })
 local first = read(archive)
 z = npz.load(archive)
-t.is({ z.a:tolist(), z.b:tolist(), z.a.device }, { { { 1, 2 } }, { 1.5, 2.5 }, "cpu" }, "npz and back")
+t.is({ z.a:tolist(), z.b:tolist(), z.a.device }, { { { 1, 2 } }, { 1.5, 2.5 }, "cpu" },
+    "npz and back")
 npz.save(archive, { a = tensor { { 1, 2 } }, b = tensor { 1.5, 2.5 } })
 t.ok(read(archive) == first, "the same tensors give the same bytes")
 npz.save(archive, { a = gpush.zeros(100, 100) }, { compressed = true })
@@ -245,11 +291,14 @@ t.ok(#read(archive) < 2000, "compressed is smaller")
 t.is(npz.load(archive).a:sum():item(), 0.0, "compressed and back")
 before = read(archive)
 for _, case in ipairs {
-    { function() npz.save(archive, {}) end, "no tensors to write" }, { function() npz.save(archive, { 1 }) end, "a key is a number" },
+    { function() npz.save(archive, {}) end, "no tensors to write" },
+    { function() npz.save(archive, { 1 }) end, "a key is a number" },
     { function() npz.save(archive, { a = 1 }) end, "'a' is a number %(expected a tensor%)" },
     { function() npz.save(archive, tensor(1)) end, "expected a table, got" },
-    { function() npz.save(archive, { a = tensor({ 1 }, { dtype = "bf16" }) }) end, "npy has no dtype bf16" },
-    { function() npz.save(archive, { a = tensor(1) }, { compress = true }) end, "unknown option 'compress'" },
+    { function() npz.save(archive, { a = tensor({ 1 }, { dtype = "bf16" }) }) end,
+        "npy has no dtype bf16" },
+    { function() npz.save(archive, { a = tensor(1) }, { compress = true }) end,
+        "unknown option 'compress'" },
     { function() npz.save(dir .. "/no/x.npz", { a = tensor(1) }) end, "npz.save: " },
 } do
     t.error(case[1], case[2], case[2])
@@ -286,7 +335,8 @@ np.savez_compressed(d + '/npc.npz', u1=(x + 7).astype('u1'), b1=x > 0, s=np.floa
     end
     t.is({ count, wrong }, { 28 }, "every dtype, byte order and layout of NumPy's is read")
     local c = npz.load(dir .. "/npc.npz")
-    t.is({ c.u1[2][3][4]:item(), c.b1[1][1][1]:item(), c.s:item(), c.e.shape }, { 23, false, 3.0, { 0, 3 } }, "and its compressed archives")
+    t.is({ c.u1[2][3][4]:item(), c.b1[1][1][1]:item(), c.s:item(), c.e.shape },
+        { 23, false, 3.0, { 0, 3 } }, "and its compressed archives")
     local all = {}
     for _, dtype in ipairs { "f64", "f32", "f16", "i64", "i32", "i16", "i8", "u8", "bool" } do
         all[dtype] = gpush.arange(0, 5):view(2, 3).T:to(dtype)

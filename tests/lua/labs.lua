@@ -1,9 +1,11 @@
--- The labs at small sizes: they run, their tables have their columns and regions, and what must be equal is.
+-- The labs at small sizes: they run, their tables have their columns and regions, and what must be
+-- equal is.
 local t = require "tap"
 local root, build = os.getenv "GPUSH_ROOT", os.getenv "GPUSH_BUILD"
 
 local function lab(name, options)
-    local p = io.popen(("'%s/gpush' '%s/scripts/labs/%s.lua' %s 2>&1"):format(build, root, name, options))
+    local p = io.popen(("'%s/gpush' '%s/scripts/labs/%s.lua' %s 2>&1"):format(build, root, name,
+        options))
     local out = p:read "a"
     local ok = p:close()
     return out, ok
@@ -17,12 +19,16 @@ for _, device in ipairs { "cpu", "sim" } do
     local out, ok = lab("gathernd", "--device " .. device .. " --rows 12 --size 8")
     t.ok(ok, "gathernd runs on " .. device)
     has(out, "equal       true", "gathernd: both ways give the same on " .. device)
-    has(out, "Self CPU %%%s+Self CPU%s+CPU total %%%s+CPU total%s+CPU time avg", "gathernd: the table's columns")
+    has(out, "Self CPU %%%s+Self CPU%s+CPU total %%%s+CPU total%s+CPU time avg",
+        "gathernd: the table's columns")
     has(out, "gather_nd", "gathernd: the op is in the table")
     local waits = tonumber(out:match "loop%s+[%d.]+ ms%s+(%d+) waits")
-    t.is(waits, device == "cpu" and 0 or 24, "gathernd: two waits a row on a device, none on the cpu (" .. device .. ")")
-    t.is(tonumber(out:match "vectorised%s+[%d.]+ ms%s+(%d+) waits"), 0, "gathernd: no wait in the vectorised form on " .. device)
-    if device == "sim" then has(out, "gathernd.lua:%d+%s+item", "gathernd: the report names the line") end
+    t.is(waits, device == "cpu" and 0 or 24,
+        "gathernd: two waits a row on a device, none on the cpu (" .. device .. ")")
+    t.is(tonumber(out:match "vectorised%s+[%d.]+ ms%s+(%d+) waits"), 0,
+        "gathernd: no wait in the vectorised form on " .. device)
+    if device == "sim" then has(out, "gathernd.lua:%d+%s+item",
+        "gathernd: the report names the line") end
 
     out, ok = lab("svd", "--device " .. device .. " --size 16")
     t.ok(ok, "svd runs on " .. device)
@@ -55,13 +61,15 @@ end
 
 out, ok = lab("svd_live", "--device sim --sizes 4,8 --batches 1,2")
 t.ok(ok, "svd_live runs")
-has(out, "size%s+batch%s+cpu%s+device%s+copy in%s+compute%s+copy out%s+ratio%s+residual\n", "svd_live: columns")
+has(out, "size%s+batch%s+cpu%s+device%s+copy in%s+compute%s+copy out%s+ratio%s+residual\n",
+    "svd_live: columns")
 local rows, worst = 0, 0
 for size, batch, cpu, total, copy_in, compute, copy_out, ratio, residual in
     out:gmatch "\n%s+(%d+)%s+(%d+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+(%S+)" do
     rows = rows + 1
     worst = math.max(worst, tonumber(residual))
-    t.close(tonumber(total), copy_in + compute + copy_out, 0.002, ("svd_live: the parts of %sx%s add up"):format(batch, size))
+    t.close(tonumber(total), copy_in + compute + copy_out, 0.002,
+        ("svd_live: the parts of %sx%s add up"):format(batch, size))
 end
 t.is(rows, 4, "svd_live: a row for each size and batch count")
 t.ok(worst < 1e-5, "svd_live: small residuals")
@@ -70,7 +78,8 @@ t.ok(not out:find "\27", "svd_live: plain rows on a pipe")
 
 -- Options.
 out, ok = lab("svd", "--sise 3")
-t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)", "an unknown option is an error that lists them")
+t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)",
+    "an unknown option is an error that lists them")
 out, ok = lab("gathernd", "--rows many")
 t.ok(not ok and out:find "%-%-rows wants a whole number", "so is a value of another kind")
 out, ok = lab("svd", "--image")

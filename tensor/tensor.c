@@ -1,6 +1,7 @@
 /* Making, viewing and releasing tensors. */
 #include "tensor/tensor.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,29 @@
 /* Dead tensor structs of this thread, used again before malloc is asked. */
 static _Thread_local gp_tensor *spare;
 static _Thread_local int nspare;
+static _Thread_local bool kept; /* free_spare will be called */
 enum { MOST_SPARE = 4096 };
+
+static void free_spare(void *unused) {
+    for (gp_tensor *t = spare, *next; t; t = next) {
+        next = t->next;
+        free(t);
+    }
+    spare = NULL;
+    nspare = 0;
+    kept = false; /* another destructor may release tensors yet */
+}
+
+static pthread_key_t ending;
+static void make_key(void) { pthread_key_create(&ending, free_spare); }
+
+/* A thread that keeps spare structs frees them when it ends. */
+static void keeps_spare(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_key);
+    pthread_setspecific(ending, &spare);
+    kept = true;
+}
 
 static gp_tensor *take(void) {
     gp_tensor *t = spare;
@@ -91,6 +114,7 @@ void gp_tensor_unref(gp_tensor *t) {
         free(t);
         return;
     }
+    if (!kept) keeps_spare();
     t->next = spare;
     spare = t;
     nspare++;

@@ -20,7 +20,11 @@ static uint64_t field(lua_State *L, const char *name) {
     int is;
     lua_getfield(L, 1, name);
     lua_Integer v = lua_tointegerx(L, -1, &is);
-    if (!is) luaL_error(L, "set_rng_state: field '%s' is %s (expected an integer, as in the table of get_rng_state)", name, luaL_typename(L, -1));
+    if (!is)
+        luaL_error(L,
+                   "set_rng_state: field '%s' is %s (expected an integer, as in the table of "
+                   "get_rng_state)",
+                   name, luaL_typename(L, -1));
     lua_pop(L, 1);
     return (uint64_t)v;
 }
@@ -34,6 +38,9 @@ static int l_set_rng_state(lua_State *L) {
 }
 
 void gp_lua_open_random(lua_State *L) {
-    static const luaL_Reg functions[] = {{"manual_seed", l_manual_seed}, {"get_rng_state", l_get_rng_state}, {"set_rng_state", l_set_rng_state}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"manual_seed", l_manual_seed},
+                                         {"get_rng_state", l_get_rng_state},
+                                         {"set_rng_state", l_set_rng_state},
+                                         {NULL, NULL}};
     luaL_setfuncs(L, functions, 0);
 }

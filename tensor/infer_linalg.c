@@ -7,10 +7,15 @@ static bool matrices(gp_call *c, gp_meta *m) {
     char text[160];
     m->n = 0;
     m->dev = x->storage->dev;
-    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_BIT(GP_f32) | GP_BIT(GP_f64))) return false;
-    if (x->a.ndim < 2) return gp_fail("%s: argument 'x' is %s (expected a matrix or a batch of matrices)", c->op->name, gp_tensor_text(x, text, sizeof text));
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_BIT(GP_f32) | GP_BIT(GP_f64)))
+        return false;
+    if (x->a.ndim < 2)
+        return gp_fail("%s: argument 'x' is %s (expected a matrix or a batch of matrices)",
+                       c->op->name, gp_tensor_text(x, text, sizeof text));
     int64_t rows = x->a.dim[x->a.ndim - 2], cols = x->a.dim[x->a.ndim - 1];
-    if (rows > INT32_MAX || cols > INT32_MAX) return gp_fail("%s: argument 'x' is %s (expected fewer than 2^31 rows and columns)", c->op->name, gp_tensor_text(x, text, sizeof text));
+    if (rows > INT32_MAX || cols > INT32_MAX)
+        return gp_fail("%s: argument 'x' is %s (expected fewer than 2^31 rows and columns)",
+                       c->op->name, gp_tensor_text(x, text, sizeof text));
     return true;
 }
 
@@ -28,7 +33,8 @@ static void add_output(gp_meta *m, const gp_tensor *x, int64_t rows, int64_t col
 bool infer_linalg_svd(gp_call *c, gp_meta *m) {
     if (!matrices(c, m)) return false;
     gp_tensor *x = c->arg[0].t;
-    int64_t rows = x->a.dim[x->a.ndim - 2], cols = x->a.dim[x->a.ndim - 1], k = rows < cols ? rows : cols;
+    int64_t rows = x->a.dim[x->a.ndim - 2], cols = x->a.dim[x->a.ndim - 1],
+            k = rows < cols ? rows : cols;
     bool full = c->arg[1].i;
     add_output(m, x, rows, full ? rows : k);
     add_output(m, x, k, -1);

@@ -7,32 +7,39 @@
 
 enum { NUMBERS = GP_SET_FLOAT | GP_SET_INT };
 
-static bool same_dtype(const gp_call *c, int i, const char *name, const gp_tensor *x, const char *xname) {
+static bool same_dtype(const gp_call *c, int i, const char *name, const gp_tensor *x,
+                       const char *xname) {
     gp_dtype want = (gp_dtype)x->a.dtype;
     if (!gp_given(c, i) || c->arg[i].t->a.dtype == want) return true;
-    return gp_fail("%s: argument '%s' is %s and argument '%s' %s (expected the same dtype; convert one with :to)", c->op->name, xname,
-                   gp_dtype_name(want), name, gp_dtype_name((gp_dtype)c->arg[i].t->a.dtype));
+    return gp_fail("%s: argument '%s' is %s and argument '%s' %s (expected the same dtype; convert "
+                   "one with :to)",
+                   c->op->name, xname, gp_dtype_name(want), name,
+                   gp_dtype_name((gp_dtype)c->arg[i].t->a.dtype));
 }
 
 /* ---- matrix products ---- */
 
 static bool bad_product(const gp_call *c, const char *expected) {
     char a[160], b[160];
-    return gp_fail("%s: %s x %s (expected %s)", c->op->name, gp_tensor_text(c->arg[0].t, a, sizeof a), gp_tensor_text(c->arg[1].t, b, sizeof b),
-                   expected);
+    return gp_fail("%s: %s x %s (expected %s)", c->op->name,
+                   gp_tensor_text(c->arg[0].t, a, sizeof a),
+                   gp_tensor_text(c->arg[1].t, b, sizeof b), expected);
 }
 
-/* The batch dims of both, broadcast, then the rows of a and the columns of b where they have such. */
+/* The batch dims of both, broadcast, then the rows of a and the columns of b where they have such.
+ */
 static bool product_shape(const gp_call *c, gp_shape *out) {
     gp_shape a = gp_tensor_shape(c->arg[0].t), b = gp_tensor_shape(c->arg[1].t);
     bool rows = a.ndim > 1, cols = b.ndim > 1;
     int64_t m = rows ? a.dim[a.ndim - 2] : 1, n = cols ? b.dim[b.ndim - 1] : 1;
     int64_t k = a.dim[a.ndim - 1], l = b.dim[cols ? b.ndim - 2 : 0];
-    if (k != l) return bad_product(c, "the columns of the first to be as many as the rows of the second");
+    if (k != l)
+        return bad_product(c, "the columns of the first to be as many as the rows of the second");
     a.ndim = rows ? a.ndim - 2 : 0;
     b.ndim = cols ? b.ndim - 2 : 0;
     out->ndim = 0;
-    if (!gp_shape_broadcast(c->op->name, out, &a) || !gp_shape_broadcast(c->op->name, out, &b)) return false;
+    if (!gp_shape_broadcast(c->op->name, out, &a) || !gp_shape_broadcast(c->op->name, out, &b))
+        return false;
     if (rows) out->dim[out->ndim++] = m;
     if (cols) out->dim[out->ndim++] = n;
     return true;
@@ -44,7 +51,8 @@ bool infer_matmul(gp_call *c, gp_meta *m) {
     m->dev = gp_infer_device(c);
     if (!m->dev) return false;
     if (!a->a.ndim || !b->a.ndim) return bad_product(c, "at least one dim on either side");
-    if (!same_dtype(c, 1, "b", a, "a") || !gp_infer_check(c, "a", (gp_dtype)a->a.dtype, NUMBERS)) return false;
+    if (!same_dtype(c, 1, "b", a, "a") || !gp_infer_check(c, "a", (gp_dtype)a->a.dtype, NUMBERS))
+        return false;
     m->out[0].dtype = (gp_dtype)a->a.dtype;
     return product_shape(c, &m->out[0].shape);
 }
@@ -53,13 +61,20 @@ static bool ranks(const gp_call *c, int a, int b, const char *expected) {
     return (c->arg[0].t->a.ndim == a && c->arg[1].t->a.ndim == b) || bad_product(c, expected);
 }
 
-bool infer_mm(gp_call *c, gp_meta *m) { return ranks(c, 2, 2, "two matrices") && infer_matmul(c, m); }
-bool infer_mv(gp_call *c, gp_meta *m) { return ranks(c, 2, 1, "a matrix and a vector") && infer_matmul(c, m); }
-bool infer_dot(gp_call *c, gp_meta *m) { return ranks(c, 1, 1, "two vectors") && infer_matmul(c, m); }
+bool infer_mm(gp_call *c, gp_meta *m) {
+    return ranks(c, 2, 2, "two matrices") && infer_matmul(c, m);
+}
+bool infer_mv(gp_call *c, gp_meta *m) {
+    return ranks(c, 2, 1, "a matrix and a vector") && infer_matmul(c, m);
+}
+bool infer_dot(gp_call *c, gp_meta *m) {
+    return ranks(c, 1, 1, "two vectors") && infer_matmul(c, m);
+}
 
 bool infer_bmm(gp_call *c, gp_meta *m) {
     if (!ranks(c, 3, 3, "two batches of matrices")) return false;
-    if (c->arg[0].t->a.dim[0] != c->arg[1].t->a.dim[0]) return bad_product(c, "batches of one size");
+    if (c->arg[0].t->a.dim[0] != c->arg[1].t->a.dim[0])
+        return bad_product(c, "batches of one size");
     return infer_matmul(c, m);
 }
 
@@ -69,16 +84,19 @@ bool infer_bmm(gp_call *c, gp_meta *m) {
 static bool pair(const gp_call *c, int i, const char *name, int64_t least, int64_t out[2]) {
     int n;
     const int64_t *v = gp_ints(c, i, &n);
-    if (n != 1 && n != 2) return gp_fail("%s: argument '%s' has %d entries (expected 1 or 2)", c->op->name, name, n);
+    if (n != 1 && n != 2)
+        return gp_fail("%s: argument '%s' has %d entries (expected 1 or 2)", c->op->name, name, n);
     for (int d = 0; d < 2; d++) {
         out[d] = v[n == 1 ? 0 : d];
         if (out[d] < least || out[d] > INT32_MAX)
-            return gp_fail("%s: argument '%s' is %lld (expected an integer >= %lld)", c->op->name, name, (long long)out[d], (long long)least);
+            return gp_fail("%s: argument '%s' is %lld (expected an integer >= %lld)", c->op->name,
+                           name, (long long)out[d], (long long)least);
     }
     return true;
 }
 
-/* Rows and columns of padding before and behind the image. "same" keeps its size, with the odd one behind, as PyTorch does. */
+/* Rows and columns of padding before and behind the image. "same" keeps its size, with the odd one
+ * behind, as PyTorch does. */
 static bool conv_padding(const gp_call *c, gp_conv *k) {
     const gp_value *v = &c->arg[4];
     int64_t p[2] = {0, 0};
@@ -88,9 +106,12 @@ static bool conv_padding(const gp_call *c, gp_conv *k) {
         return true;
     }
     bool same = !strcmp(v->s, "same");
-    if (!same && strcmp(v->s, "valid")) return gp_fail("conv2d: padding '%.20s' (expected integers, 'same' or 'valid')", v->s);
+    if (!same && strcmp(v->s, "valid"))
+        return gp_fail("conv2d: padding '%.20s' (expected integers, 'same' or 'valid')", v->s);
     for (int d = 0; d < 2; d++) {
-        if (same && k->stride[d] != 1) return gp_fail("conv2d: padding 'same' goes with stride 1, not %lld", (long long)k->stride[d]);
+        if (same && k->stride[d] != 1)
+            return gp_fail("conv2d: padding 'same' goes with stride 1, not %lld",
+                           (long long)k->stride[d]);
         int64_t all = same ? k->dilation[d] * (k->kernel[d] - 1) : 0;
         k->before[d] = all / 2;
         k->behind[d] = all - all / 2;
@@ -100,11 +121,15 @@ static bool conv_padding(const gp_call *c, gp_conv *k) {
 
 static bool conv_sizes(const gp_call *c, gp_conv *k) {
     for (int d = 0; d < 2; d++) {
-        int64_t covered = k->dilation[d] * (k->kernel[d] - 1) + 1, size = k->in[d] + k->before[d] + k->behind[d];
+        int64_t covered = k->dilation[d] * (k->kernel[d] - 1) + 1,
+                size = k->in[d] + k->before[d] + k->behind[d];
         if (k->kernel[d] < 1 || covered > size)
-            return gp_fail("conv2d: the kernel covers %lld x %lld elements, the padded image has %lld x %lld", (long long)(k->dilation[0] * (k->kernel[0] - 1) + 1),
-                           (long long)(k->dilation[1] * (k->kernel[1] - 1) + 1), (long long)(k->in[0] + k->before[0] + k->behind[0]),
-                           (long long)(k->in[1] + k->before[1] + k->behind[1]));
+            return gp_fail(
+                "conv2d: the kernel covers %lld x %lld elements, the padded image has %lld x %lld",
+                (long long)(k->dilation[0] * (k->kernel[0] - 1) + 1),
+                (long long)(k->dilation[1] * (k->kernel[1] - 1) + 1),
+                (long long)(k->in[0] + k->before[0] + k->behind[0]),
+                (long long)(k->in[1] + k->before[1] + k->behind[1]));
         k->out[d] = (size - covered) / k->stride[d] + 1;
     }
     return true;
@@ -114,12 +139,16 @@ static bool conv_channels(const gp_call *c, gp_conv *k) {
     const gp_array *w = &c->arg[1].t->a;
     char text[160];
     if (k->groups < 1 || k->channels % k->groups || k->filters % k->groups)
-        return gp_fail("conv2d: %lld groups do not divide %lld channels and %lld filters", (long long)k->groups, (long long)k->channels, (long long)k->filters);
+        return gp_fail("conv2d: %lld groups do not divide %lld channels and %lld filters",
+                       (long long)k->groups, (long long)k->channels, (long long)k->filters);
     if (w->dim[1] != k->channels / k->groups)
-        return gp_fail("conv2d: the weight is %s, the image has %lld channels in %lld groups (expected %lld channels in the weight)",
-                       gp_tensor_text(c->arg[1].t, text, sizeof text), (long long)k->channels, (long long)k->groups, (long long)(k->channels / k->groups));
+        return gp_fail("conv2d: the weight is %s, the image has %lld channels in %lld groups "
+                       "(expected %lld channels in the weight)",
+                       gp_tensor_text(c->arg[1].t, text, sizeof text), (long long)k->channels,
+                       (long long)k->groups, (long long)(k->channels / k->groups));
     if (gp_given(c, 2) && (c->arg[2].t->a.ndim != 1 || c->arg[2].t->a.dim[0] != k->filters))
-        return gp_fail("conv2d: the bias is %s (expected %lld elements in one dim)", gp_tensor_text(c->arg[2].t, text, sizeof text), (long long)k->filters);
+        return gp_fail("conv2d: the bias is %s (expected %lld elements in one dim)",
+                       gp_tensor_text(c->arg[2].t, text, sizeof text), (long long)k->filters);
     return true;
 }
 
@@ -130,7 +159,8 @@ bool gp_conv_read(const gp_call *c, const gp_array *x, const gp_array *w, gp_con
     k->filters = w->dim[0];
     k->groups = c->arg[6].i;
     for (int d = 0; d < 2; d++) k->in[d] = x->dim[first + 1 + d], k->kernel[d] = w->dim[2 + d];
-    return pair(c, 3, "stride", 1, k->stride) && pair(c, 5, "dilation", 1, k->dilation) && conv_padding(c, k) && conv_sizes(c, k);
+    return pair(c, 3, "stride", 1, k->stride) && pair(c, 5, "dilation", 1, k->dilation) &&
+           conv_padding(c, k) && conv_sizes(c, k);
 }
 
 /* Arguments: x, weight, bias, stride, padding, dilation, groups. */
@@ -142,8 +172,14 @@ bool infer_conv2d(gp_call *c, gp_meta *m) {
     m->dev = gp_infer_device(c);
     if (!m->dev || !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT)) return false;
     if (!same_dtype(c, 1, "weight", x, "x") || !same_dtype(c, 2, "bias", x, "x")) return false;
-    if (x->a.ndim != 3 && x->a.ndim != 4) return gp_fail("conv2d: argument 'x' is %s (expected images x channels x height x width, or without images)", gp_tensor_text(x, text, sizeof text));
-    if (w->a.ndim != 4) return gp_fail("conv2d: argument 'weight' is %s (expected filters x channels x height x width)", gp_tensor_text(w, text, sizeof text));
+    if (x->a.ndim != 3 && x->a.ndim != 4)
+        return gp_fail("conv2d: argument 'x' is %s (expected images x channels x height x width, "
+                       "or without images)",
+                       gp_tensor_text(x, text, sizeof text));
+    if (w->a.ndim != 4)
+        return gp_fail(
+            "conv2d: argument 'weight' is %s (expected filters x channels x height x width)",
+            gp_tensor_text(w, text, sizeof text));
     if (!gp_conv_read(c, &x->a, &w->a, &k) || !conv_channels(c, &k)) return false;
     m->out[0].dtype = (gp_dtype)x->a.dtype;
     gp_shape *s = &m->out[0].shape;
@@ -161,15 +197,20 @@ static bool per_channel(const gp_call *c, int i, const char *name, int64_t chann
     if (!gp_given(c, i)) return true;
     const gp_tensor *t = c->arg[i].t;
     if (t->a.ndim != 1 || t->a.dim[0] != channels)
-        return gp_fail("batch_norm: argument '%s' is %s (expected %lld elements in one dim)", name, gp_tensor_text(t, text, sizeof text), (long long)channels);
+        return gp_fail("batch_norm: argument '%s' is %s (expected %lld elements in one dim)", name,
+                       gp_tensor_text(t, text, sizeof text), (long long)channels);
     return gp_infer_check(c, name, (gp_dtype)t->a.dtype, GP_SET_FLOAT);
 }
 
-/* In training the running statistics are written; two elements of one in one place would be written twice. */
+/* In training the running statistics are written; two elements of one in one place would be written
+ * twice. */
 static bool running_writable(const gp_call *c, int i, const char *name) {
     if (!gp_given(c, i)) return true;
     const gp_array *a = &c->arg[i].t->a;
-    if (a->dim[0] > 1 && a->stride[0] == 0) return gp_fail("batch_norm: argument '%s' was expanded and cannot be written; use :clone() first", name);
+    if (a->dim[0] > 1 && a->stride[0] == 0)
+        return gp_fail(
+            "batch_norm: argument '%s' was expanded and cannot be written; use :clone() first",
+            name);
     return true;
 }
 
@@ -179,15 +220,24 @@ bool infer_batch_norm(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     char text[160];
     bool training = c->arg[5].i;
-    if (!gp_infer_device(c) || !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT)) return false;
-    if (x->a.ndim < 2) return gp_fail("batch_norm: argument 'x' is %s (expected at least 2 dims, the channels in the second)", gp_tensor_text(x, text, sizeof text));
+    if (!gp_infer_device(c) || !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT))
+        return false;
+    if (x->a.ndim < 2)
+        return gp_fail(
+            "batch_norm: argument 'x' is %s (expected at least 2 dims, the channels in the second)",
+            gp_tensor_text(x, text, sizeof text));
     int64_t channels = x->a.dim[1];
     for (int i = 1; i <= 4; i++)
         if (!per_channel(c, i, names[i], channels)) return false;
-    if (gp_given(c, 1) != gp_given(c, 2)) return gp_fail("batch_norm: running_mean and running_var go together");
-    if (!training && !gp_given(c, 1)) return gp_fail("batch_norm: running_mean and running_var are needed where training is false");
+    if (gp_given(c, 1) != gp_given(c, 2))
+        return gp_fail("batch_norm: running_mean and running_var go together");
+    if (!training && !gp_given(c, 1))
+        return gp_fail(
+            "batch_norm: running_mean and running_var are needed where training is false");
     if (training && channels && x->a.numel == channels)
-        return gp_fail("batch_norm: argument 'x' is %s (expected more than one value per channel when training)", gp_tensor_text(x, text, sizeof text));
+        return gp_fail("batch_norm: argument 'x' is %s (expected more than one value per channel "
+                       "when training)",
+                       gp_tensor_text(x, text, sizeof text));
     for (int i = 1; training && i <= 2; i++)
         if (!running_writable(c, i, names[i])) return false;
     for (int i = 1; training && x->a.numel && i <= 2; i++)
@@ -218,7 +268,9 @@ bool infer_log_softmax(gp_call *c, gp_meta *m) { return infer_softmax(c, m); }
 bool infer_var(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     uint64_t mask;
-    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT) || !gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT) ||
+        !gp_infer_dims(c, 1, x->a.ndim, &mask))
+        return false;
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     gp_shape *s = &m->out[0].shape;
     s->ndim = 0;

@@ -1,7 +1,9 @@
 /* Shape and dtype rules of random tensors. */
 #include "tensor/infer.h"
 
-static bool float_result(const gp_call *c, const gp_meta *m) { return gp_infer_check(c, "dtype", m->out[0].dtype, GP_SET_FLOAT); }
+static bool float_result(const gp_call *c, const gp_meta *m) {
+    return gp_infer_check(c, "dtype", m->out[0].dtype, GP_SET_FLOAT);
+}
 
 bool infer_rand(gp_call *c, gp_meta *m) { return infer_empty(c, m) && float_result(c, m); }
 bool infer_randn(gp_call *c, gp_meta *m) { return infer_empty(c, m) && float_result(c, m); }
@@ -15,7 +17,9 @@ bool infer_rand_like(gp_call *c, gp_meta *m) { return like(c, m); }
 bool infer_randn_like(gp_call *c, gp_meta *m) { return like(c, m); }
 
 bool infer_uniform(gp_call *c, gp_meta *m) {
-    if (!(c->arg[1].f <= c->arg[2].f)) return gp_fail("uniform: low is %g, high %g (expected low <= high)", c->arg[1].f, c->arg[2].f);
+    if (!(c->arg[1].f <= c->arg[2].f))
+        return gp_fail("uniform: low is %g, high %g (expected low <= high)", c->arg[1].f,
+                       c->arg[2].f);
     return like(c, m);
 }
 
@@ -29,18 +33,29 @@ static bool holds(const gp_call *c, gp_dtype dt, int64_t low, int64_t high) {
     static const struct {
         int64_t low, high;
     } range[GP_DTYPES] = {
-        [GP_bool] = {0, 1}, [GP_u8] = {0, 255}, [GP_i8] = {-128, 127}, [GP_i16] = {INT16_MIN, INT16_MAX}, [GP_i32] = {INT32_MIN, INT32_MAX},
-        [GP_i64] = {INT64_MIN, INT64_MAX}, [GP_f16] = {-2048, 2048}, [GP_bf16] = {-256, 256}, [GP_f32] = {-(1 << 24), 1 << 24}, [GP_f64] = {-(1LL << 53), 1LL << 53},
+        [GP_bool] = {0, 1},
+        [GP_u8] = {0, 255},
+        [GP_i8] = {-128, 127},
+        [GP_i16] = {INT16_MIN, INT16_MAX},
+        [GP_i32] = {INT32_MIN, INT32_MAX},
+        [GP_i64] = {INT64_MIN, INT64_MAX},
+        [GP_f16] = {-2048, 2048},
+        [GP_bf16] = {-256, 256},
+        [GP_f32] = {-(1 << 24), 1 << 24},
+        [GP_f64] = {-(1LL << 53), 1LL << 53},
     };
     if (low >= range[dt].low && high <= range[dt].high) return true;
-    return gp_fail("%s: %lld to %lld do not fit in %s (expected %lld to %lld)", c->op->name, (long long)low, (long long)high, gp_dtype_name(dt),
-                   (long long)range[dt].low, (long long)range[dt].high);
+    return gp_fail("%s: %lld to %lld do not fit in %s (expected %lld to %lld)", c->op->name,
+                   (long long)low, (long long)high, gp_dtype_name(dt), (long long)range[dt].low,
+                   (long long)range[dt].high);
 }
 
 /* Arguments: low, high, shape, dtype, device. */
 bool infer_randint(gp_call *c, gp_meta *m) {
     int64_t low = c->arg[0].i, high = c->arg[1].i;
-    if (low > high) return gp_fail("randint: low is %lld, high %lld (expected low <= high)", (long long)low, (long long)high);
+    if (low > high)
+        return gp_fail("randint: low is %lld, high %lld (expected low <= high)", (long long)low,
+                       (long long)high);
     m->n = 1;
     m->dev = gp_arg_device(c, 4);
     m->out[0].dtype = gp_arg_dtype(c, 3, GP_i64);

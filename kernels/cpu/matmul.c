@@ -1,4 +1,5 @@
-/* Matrix products: f32 by oneDNN, f64 by OpenBLAS, integers and tiny sizes by plain loops; 16-bit floats are computed in f32. */
+/* Matrix products: f32 by oneDNN, f64 by OpenBLAS, integers and tiny sizes by plain loops; 16-bit
+ * floats are computed in f32. */
 #include <cblas.h>
 #include <dnnl.h>
 #include <limits.h>
@@ -7,7 +8,10 @@
 #include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
 
-enum { TINY = 2048, ALONE = 1 << 18 }; /* multiplications below which plain loops, and below which one thread, is faster */
+enum {
+    TINY = 2048,
+    ALONE = 1 << 18
+}; /* multiplications below which plain loops, and below which one thread, is faster */
 
 /* A matrix as a product reads it; strides in elements. */
 typedef struct matrix {
@@ -19,9 +23,9 @@ typedef struct matrix {
 typedef struct product {
     gp_ctype ct;
     const gp_array *out;
-    matrix a, b;                 /* of the first of the batch */
+    matrix a, b; /* of the first of the batch */
     int64_t batch;
-    int ndim;                    /* dims of the batch */
+    int ndim;                                                /* dims of the batch */
     int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
     _Atomic bool no_memory;
 } product;
@@ -29,24 +33,24 @@ typedef struct product {
 /* ---- plain loops ---- */
 
 /* c (m x n, dense) = a b. Blocks of b's rows stay in the cache; integers wrap. */
-#define PLAIN(T, t)                                                                                                     \
-    static void plain_##t(const matrix *a, const matrix *b, T *c) {                                                     \
-        enum { KB = 64, JB = 1024 };                                                                                    \
-        const T *pa = (const T *)a->data, *pb = (const T *)b->data;                                                     \
-        int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs;                              \
-        memset(c, 0, (size_t)(m * n) * sizeof(T));                                                                      \
-        for (int64_t k0 = 0; k0 < k; k0 += KB)                                                                          \
-            for (int64_t j0 = 0; j0 < n; j0 += JB)                                                                      \
-                for (int64_t i = 0; i < m; i++)                                                                         \
-                    for (int64_t l = k0; l < k && l < k0 + KB; l++) {                                                   \
-                        T f = pa[i * rs + l * cs], *restrict o = c + i * n + j0;                                        \
-                        const T *q = pb + l * b->rs + j0 * bs;                                                          \
-                        int64_t w = n - j0 < JB ? n - j0 : JB;                                                          \
-                        if (bs == 1)                                                                                    \
-                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j];                                           \
-                        else                                                                                            \
-                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j * bs];                                      \
-                    }                                                                                                   \
+#define PLAIN(T, t)                                                                        \
+    static void plain_##t(const matrix *a, const matrix *b, T *c) {                        \
+        enum { KB = 64, JB = 1024 };                                                       \
+        const T *pa = (const T *)a->data, *pb = (const T *)b->data;                        \
+        int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs; \
+        memset(c, 0, (size_t)(m * n) * sizeof(T));                                         \
+        for (int64_t k0 = 0; k0 < k; k0 += KB)                                             \
+            for (int64_t j0 = 0; j0 < n; j0 += JB)                                         \
+                for (int64_t i = 0; i < m; i++)                                            \
+                    for (int64_t l = k0; l < k && l < k0 + KB; l++) {                      \
+                        T f = pa[i * rs + l * cs], *restrict o = c + i * n + j0;           \
+                        const T *q = pb + l * b->rs + j0 * bs;                             \
+                        int64_t w = n - j0 < JB ? n - j0 : JB;                             \
+                        if (bs == 1)                                                       \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j];              \
+                        else                                                               \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j * bs];         \
+                    }                                                                      \
     }
 PLAIN(float, f32)
 PLAIN(double, f64)
@@ -64,7 +68,8 @@ static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
 
 /* ---- libraries ---- */
 
-/* How a library may read x where it lies: rows one behind the other, or columns (transposed), ld elements apart. */
+/* How a library may read x where it lies: rows one behind the other, or columns (transposed), ld
+ * elements apart. */
 static bool readable(const matrix *x, bool *trans, int64_t *ld) {
     if ((x->cs == 1 || x->cols == 1) && (x->rs >= x->cols || x->rows == 1)) {
         *trans = false;
@@ -81,12 +86,17 @@ static bool readable(const matrix *x, bool *trans, int64_t *ld) {
 static int64_t vector_step(int64_t n, int64_t stride) { return n == 1 ? 1 : stride; }
 
 /* y (dense) = x v. OpenBLAS adds to y, which is zero: it need not look at what was there. */
-static void matrix_vector(gp_ctype ct, const matrix *x, bool trans, int64_t ld, const char *v, int64_t step, void *y) {
+static void matrix_vector(gp_ctype ct, const matrix *x, bool trans, int64_t ld, const char *v,
+                          int64_t step, void *y) {
     int rows = (int)(trans ? x->cols : x->rows), cols = (int)(trans ? x->rows : x->cols);
     enum CBLAS_TRANSPOSE t = trans ? CblasTrans : CblasNoTrans;
     memset(y, 0, (size_t)x->rows * gp_ctype_size[ct]);
-    if (ct == GP_CT_f32) cblas_sgemv(CblasRowMajor, t, rows, cols, 1, (const float *)x->data, (int)ld, (const float *)v, (int)step, 1, y, 1);
-    else cblas_dgemv(CblasRowMajor, t, rows, cols, 1, (const double *)x->data, (int)ld, (const double *)v, (int)step, 1, y, 1);
+    if (ct == GP_CT_f32)
+        cblas_sgemv(CblasRowMajor, t, rows, cols, 1, (const float *)x->data, (int)ld,
+                    (const float *)v, (int)step, 1, y, 1);
+    else
+        cblas_dgemv(CblasRowMajor, t, rows, cols, 1, (const double *)x->data, (int)ld,
+                    (const double *)v, (int)step, 1, y, 1);
 }
 
 static bool gemv(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
@@ -112,8 +122,10 @@ static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
     int64_t m = a->rows, n = b->cols, k = a->cols;
     if (ct == GP_CT_f32)
-        return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, (const float *)a->data, lda, (const float *)b->data, ldb, 0, c, n) == dnnl_success;
-    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
+        return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, (const float *)a->data, lda,
+                          (const float *)b->data, ldb, 0, c, n) == dnnl_success;
+    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
+                (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
                 (const double *)b->data, (int)ldb, 0, c, (int)n);
     return true;
 }
@@ -124,18 +136,22 @@ static bool is_ready(const matrix *x, gp_ctype ct) {
     bool trans;
     int64_t ld;
     if (x->dtype != gp_ctype_dtype[ct]) return false;
-    return ct == GP_CT_i32 || ct == GP_CT_i64 ? x->cs == 1 || x->cols == 1 : readable(x, &trans, &ld);
+    return ct == GP_CT_i32 || ct == GP_CT_i64 ? x->cs == 1 || x->cols == 1
+                                              : readable(x, &trans, &ld);
 }
 
-/* Copies x to dst, dense and in compute type, along the dim whose elements lie closer together (never for integers, whose loops want rows). */
+/* Copies x to dst, dense and in compute type, along the dim whose elements lie closer together
+ * (never for integers, whose loops want rows). */
 static void pack(matrix *x, gp_ctype ct, char *dst) {
     int64_t size = (int64_t)gp_dtype_size(x->dtype), wide = gp_ctype_size[ct];
     gp_load load = gp_load_fn(x->dtype, ct);
     bool columns = x->rs < x->cs && ct <= GP_CT_f64;
     int64_t n = columns ? x->cols : x->rows, width = columns ? x->rows : x->cols;
     for (int64_t i = 0; i < n; i++)
-        load(dst + i * width * wide, x->data + i * (columns ? x->cs : x->rs) * size, (columns ? x->rs : x->cs) * size, width);
-    *x = (matrix){dst, (gp_dtype)gp_ctype_dtype[ct], x->rows, x->cols, columns ? 1 : x->cols, columns ? x->rows : 1};
+        load(dst + i * width * wide, x->data + i * (columns ? x->cs : x->rs) * size,
+             (columns ? x->rs : x->cs) * size, width);
+    *x = (matrix){dst,     (gp_dtype)gp_ctype_dtype[ct], x->rows,
+                  x->cols, columns ? 1 : x->cols,        columns ? x->rows : 1};
 }
 
 /* Bytes for a packed x; 0 if it can be read as it is. */
@@ -157,7 +173,8 @@ static room room_for(const product *p) {
     room r = {0};
     bool tiny = p->a.dtype == gp_ctype_dtype[p->ct] && p->a.rows * p->b.cols * p->a.cols <= TINY;
     if (!tiny) r.a = pack_bytes(&p->a, p->ct), r.b = pack_bytes(&p->b, p->ct);
-    if (p->out->dtype != gp_ctype_dtype[p->ct]) r.c = (size_t)(p->a.rows * p->b.cols) * gp_ctype_size[p->ct];
+    if (p->out->dtype != gp_ctype_dtype[p->ct])
+        r.c = (size_t)(p->a.rows * p->b.cols) * gp_ctype_size[p->ct];
     return r;
 }
 
@@ -239,9 +256,14 @@ static void fold_rows(product *p) {
 
 bool CPU(matmul)(const gp_call *c) {
     const gp_array *a = gp_in(c, 0), *b = gp_in(c, 1);
-    product p = {.ct = gp_compute_type((gp_dtype)a->dtype), .out = gp_out(c, 0), .a = last_two(a, false), .b = last_two(b, true)};
+    product p = {.ct = gp_compute_type((gp_dtype)a->dtype),
+                 .out = gp_out(c, 0),
+                 .a = last_two(a, false),
+                 .b = last_two(b, true)};
     if (p.out->numel == 0) return true;
-    if (p.a.cols == 0) return memset(p.out->data, 0, (size_t)p.out->numel * gp_dtype_size((gp_dtype)p.out->dtype)), true;
+    if (p.a.cols == 0)
+        return memset(p.out->data, 0, (size_t)p.out->numel * gp_dtype_size((gp_dtype)p.out->dtype)),
+               true;
     set_batch(&p, a, b);
     fold_rows(&p);
     int64_t work = p.a.rows * p.a.cols * p.b.cols;

@@ -1,4 +1,5 @@
-/* var and std: mean and squared distances per block in f64, joined as they come; neighbouring outputs are computed side by side. */
+/* var and std: mean and squared distances per block in f64, joined as they come; neighbouring
+ * outputs are computed side by side. */
 #include <math.h>
 
 #include "kernels/kernel.h"
@@ -10,7 +11,8 @@ typedef struct run {
     int nred;
     int64_t dim[GP_MAX_DIM], stride[GP_MAX_DIM]; /* the others; bytes of x */
     int64_t count;
-    bool rows, root; /* rows: the elements of one output lie closer together than those of its neighbour */
+    bool rows,
+        root; /* rows: the elements of one output lie closer together than those of its neighbour */
     double divisor;
     gp_load load;
     gp_store store;
@@ -56,7 +58,8 @@ static void columns(const run *r, const char *p, int64_t w, double *m2) {
             q[j] += d * d;
         }
     }
-    for (int64_t j = 0; j < w; j++) m2[j] = r->count ? fmax(q[j] - s[j] * (s[j] / (double)r->count), s[j] - s[j]) : 0;
+    for (int64_t j = 0; j < w; j++)
+        m2[j] = r->count ? fmax(q[j] - s[j] * (s[j] / (double)r->count), s[j] - s[j]) : 0;
 }
 
 static void outputs(void *ctx, int64_t begin, int64_t end) {
@@ -66,11 +69,15 @@ static void outputs(void *ctx, int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end;) {
         char *p[GP_LOOP_MAX];
         double v[COLUMNS];
-        int64_t left = width - at % width < end - at ? width - at % width : end - at, w = r->rows ? 1 : left < COLUMNS ? left : COLUMNS;
+        int64_t left = width - at % width < end - at ? width - at % width : end - at,
+                w = r->rows          ? 1
+                    : left < COLUMNS ? left
+                                     : COLUMNS;
         gp_loop_at(&r->kept, at, p);
         if (r->rows) v[0] = one_output(r, p[1]);
         else columns(r, p[1], w, v);
-        for (int64_t j = 0; j < w; j++) v[j] = r->root ? sqrt(v[j] / r->divisor) : v[j] / r->divisor;
+        for (int64_t j = 0; j < w; j++)
+            v[j] = r->root ? sqrt(v[j] / r->divisor) : v[j] / r->divisor;
         r->store(p[0], r->kept.stride[0][last], v, w);
         at += w;
     }
@@ -81,14 +88,18 @@ static bool moments(const gp_call *c, bool root) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype), mask = c->arg[1].i;
     gp_array kept = *x, dense = *out;
-    run r = {.count = 1, .root = root, .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64), .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
+    run r = {.count = 1,
+             .root = root,
+             .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
+             .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
     kept.ndim = 0;
     for (int d = 0; d < x->ndim; d++) {
         if (mask >> d & 1) {
             r.count *= x->dim[d];
             r.dim[r.nred] = x->dim[d], r.stride[r.nred++] = x->stride[d] * size;
         } else {
-            kept.dim[kept.ndim] = dense.dim[kept.ndim] = x->dim[d], kept.stride[kept.ndim++] = x->stride[d];
+            kept.dim[kept.ndim] = dense.dim[kept.ndim] = x->dim[d],
+            kept.stride[kept.ndim++] = x->stride[d];
         }
     }
     if (out->numel == 0) return true;

@@ -1,4 +1,5 @@
-/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double; then one pass that normalises. */
+/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double; then one
+ * pass that normalises. */
 #include <math.h>
 
 #include "kernels/cpu/scratch.h"
@@ -12,40 +13,42 @@ typedef struct stat {
 } stat;
 
 typedef struct run {
-    gp_loop loop;     /* out and x of one channel */
-    int64_t xs, os;   /* bytes from channel to channel */
-    int64_t chunks;   /* pieces of at most CHUNK elements that a channel is cut into, whatever the number of threads */
+    gp_loop loop;   /* out and x of one channel */
+    int64_t xs, os; /* bytes from channel to channel */
+    int64_t chunks; /* pieces of at most CHUNK elements that a channel is cut into, whatever the
+                       number of threads */
     gp_ctype ct;
     gp_load load;
     gp_store store;
-    bool x_direct, out_direct; /* of compute type and without gaps along the rows of the loop */
-    stat *part;                /* channels x chunks */
+    bool x_direct, out_direct;    /* of compute type and without gaps along the rows of the loop */
+    stat *part;                   /* channels x chunks */
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } run;
 
-#define BLOCKS(T, t)                                                                         \
-    static T sum_##t(const T *x, int64_t n) {                                                \
-        T s = 0;                                                                             \
-        _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) s += x[i];        \
-        return s;                                                                            \
-    }                                                                                        \
-    static stat block_##t(const T *x, int64_t n) {                                           \
-        T mean = sum_##t(x, n) / (T)n, s = 0, m2 = 0;                                        \
-        _Pragma("omp simd reduction(+:s, m2)") for (int64_t i = 0; i < n; i++) {             \
-            T d = x[i] - mean;                                                               \
-            s += d;                                                                          \
-            m2 += d * d;                                                                     \
-        }                                                                                    \
-        double off = (double)s / (double)n; /* what rounding left of the block's mean */     \
-        return (stat){(double)n, (double)mean + off, (double)m2 - (double)s * off};          \
-    }                                                                                        \
-    static void normalise_##t(const T *x, T *y, int64_t n, T mean, T scale, T shift) {       \
-        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * scale + shift;                \
+#define BLOCKS(T, t)                                                                     \
+    static T sum_##t(const T *x, int64_t n) {                                            \
+        T s = 0;                                                                         \
+        _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) s += x[i];    \
+        return s;                                                                        \
+    }                                                                                    \
+    static stat block_##t(const T *x, int64_t n) {                                       \
+        T mean = sum_##t(x, n) / (T)n, s = 0, m2 = 0;                                    \
+        _Pragma("omp simd reduction(+:s, m2)") for (int64_t i = 0; i < n; i++) {         \
+            T d = x[i] - mean;                                                           \
+            s += d;                                                                      \
+            m2 += d * d;                                                                 \
+        }                                                                                \
+        double off = (double)s / (double)n; /* what rounding left of the block's mean */ \
+        return (stat){(double)n, (double)mean + off, (double)m2 - (double)s * off};      \
+    }                                                                                    \
+    static void normalise_##t(const T *x, T *y, int64_t n, T mean, T scale, T shift) {   \
+        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * scale + shift;            \
     }
 BLOCKS(float, f32)
 BLOCKS(double, f64)
 
-/* Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. */
+/* Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+ * variances", 1979. */
 static void join(stat *a, stat b) {
     double n = a->n + b.n, d = b.mean - a->mean;
     if (b.n == 0) return;
@@ -54,7 +57,8 @@ static void join(stat *a, stat b) {
     a->n = n;
 }
 
-/* A block of at most GP_BLOCK elements of a row: where they are in x and out, and what is done with them. */
+/* A block of at most GP_BLOCK elements of a row: where they are in x and out, and what is done with
+ * them. */
 typedef void (*visit)(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s);
 
 static void gather(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s) {
@@ -68,14 +72,16 @@ static void normalise(run *r, int64_t channel, const char *x, char *out, int64_t
     void *y = r->out_direct ? out : buf;
     double mean = r->mean[channel], scale = r->scale[channel], shift = r->shift[channel];
     if (!r->x_direct) r->load(buf, x, r->loop.stride[1][r->loop.ndim - 1], n), x = buf;
-    if (r->ct == GP_CT_f32) normalise_f32((const float *)x, y, n, (float)mean, (float)scale, (float)shift);
+    if (r->ct == GP_CT_f32)
+        normalise_f32((const float *)x, y, n, (float)mean, (float)scale, (float)shift);
     else normalise_f64((const double *)x, y, n, mean, scale, shift);
     if (!r->out_direct) r->store(out, r->loop.stride[0][r->loop.ndim - 1], buf, n);
 }
 
 static void chunk(run *r, int64_t unit, visit fn, stat *s) {
     int last = r->loop.ndim - 1;
-    int64_t channel = unit / r->chunks, from = unit % r->chunks * CHUNK, to = from + CHUNK, width = r->loop.dim[last];
+    int64_t channel = unit / r->chunks, from = unit % r->chunks * CHUNK, to = from + CHUNK,
+            width = r->loop.dim[last];
     if (to > r->loop.numel) to = r->loop.numel;
     for (int64_t at = from; at < to;) {
         char *p[GP_LOOP_MAX];
@@ -102,7 +108,9 @@ static void normalise_chunks(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- per channel ---- */
 
-static char *element(const gp_array *a, int64_t i) { return a->data + i * a->stride[0] * (int64_t)gp_dtype_size((gp_dtype)a->dtype); }
+static char *element(const gp_array *a, int64_t i) {
+    return a->data + i * a->stride[0] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+}
 
 static double read_element(const gp_array *a, int64_t i, double absent) {
     if (!a) return absent;
@@ -113,7 +121,8 @@ static double read_element(const gp_array *a, int64_t i, double absent) {
 static void update(const gp_array *running, int64_t i, double value, double momentum) {
     if (!running) return;
     double old = read_element(running, i, 0);
-    gp_scalar_store((gp_dtype)running->dtype, element(running, i), (gp_scalar){.is_float = true, .f = (1 - momentum) * old + momentum * value});
+    gp_scalar_store((gp_dtype)running->dtype, element(running, i),
+                    (gp_scalar){.is_float = true, .f = (1 - momentum) * old + momentum * value});
 }
 
 static void set_channel(run *r, const gp_call *c, int64_t i, double mean, double var) {
@@ -123,7 +132,8 @@ static void set_channel(run *r, const gp_call *c, int64_t i, double mean, double
 }
 
 static void train(run *r, const gp_call *c, int64_t channels) {
-    gp_parallel(channels * r->chunks, 1 + GRAIN / (r->loop.numel < CHUNK ? r->loop.numel : CHUNK), gather_chunks, r);
+    gp_parallel(channels * r->chunks, 1 + GRAIN / (r->loop.numel < CHUNK ? r->loop.numel : CHUNK),
+                gather_chunks, r);
     for (int64_t i = 0; i < channels; i++) {
         stat s = {0};
         for (int64_t k = 0; k < r->chunks; k++) join(&s, r->part[i * r->chunks + k]);
@@ -142,7 +152,8 @@ static gp_array one_channel(const gp_array *a) {
 }
 
 static void set_up(run *r, const gp_array *x, const gp_array *out) {
-    int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x->dtype), osize = (int64_t)gp_dtype_size((gp_dtype)out->dtype);
+    int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x->dtype),
+            osize = (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     gp_array x1 = one_channel(x), o1 = one_channel(out);
     gp_loop_init(&r->loop, 2, (const gp_array *[]){&o1, &x1});
     int last = r->loop.ndim - 1;
@@ -152,8 +163,10 @@ static void set_up(run *r, const gp_array *x, const gp_array *out) {
     r->ct = gp_compute_type((gp_dtype)x->dtype);
     r->load = gp_load_fn((gp_dtype)x->dtype, r->ct);
     r->store = gp_store_fn(r->ct, (gp_dtype)out->dtype);
-    r->x_direct = x->dtype == gp_ctype_dtype[r->ct] && (r->loop.stride[1][last] == xsize || r->loop.dim[last] == 1);
-    r->out_direct = out->dtype == gp_ctype_dtype[r->ct] && (r->loop.stride[0][last] == osize || r->loop.dim[last] == 1);
+    r->x_direct = x->dtype == gp_ctype_dtype[r->ct] &&
+                  (r->loop.stride[1][last] == xsize || r->loop.dim[last] == 1);
+    r->out_direct = out->dtype == gp_ctype_dtype[r->ct] &&
+                    (r->loop.stride[0][last] == osize || r->loop.dim[last] == 1);
 }
 
 bool CPU(batch_norm)(const gp_call *c) {
@@ -162,13 +175,16 @@ bool CPU(batch_norm)(const gp_call *c) {
     int64_t channels = x->dim[1];
     run r = {0};
     set_up(&r, x, out);
-    double *memory = gp_scratch(GP_SCRATCH_CALL, (size_t)channels * (3 * sizeof(double) + (size_t)r.chunks * sizeof(stat)));
+    double *memory = gp_scratch(
+        GP_SCRATCH_CALL, (size_t)channels * (3 * sizeof(double) + (size_t)r.chunks * sizeof(stat)));
     if (!memory) return gp_fail("batch_norm: out of memory");
     r.mean = memory, r.scale = memory + channels, r.shift = memory + 2 * channels;
     r.part = (stat *)(memory + 3 * channels);
     if (c->arg[5].i) train(&r, c, channels);
     else
-        for (int64_t i = 0; i < channels; i++) set_channel(&r, c, i, read_element(gp_in(c, 1), i, 0), read_element(gp_in(c, 2), i, 1));
-    gp_parallel(channels * r.chunks, 1 + GRAIN / (r.loop.numel < CHUNK ? r.loop.numel : CHUNK), normalise_chunks, &r);
+        for (int64_t i = 0; i < channels; i++)
+            set_channel(&r, c, i, read_element(gp_in(c, 1), i, 0), read_element(gp_in(c, 2), i, 1));
+    gp_parallel(channels * r.chunks, 1 + GRAIN / (r.loop.numel < CHUNK ? r.loop.numel : CHUNK),
+                normalise_chunks, &r);
     return true;
 }

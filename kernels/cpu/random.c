@@ -1,4 +1,5 @@
-/* Random tensors: each element is a function of (seed, op counter, its row-major index), whatever the layout, threads or instruction set. */
+/* Random tensors: each element is a function of (seed, op counter, its row-major index), whatever
+ * the layout, threads or instruction set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,8 @@ static void wide_words(const run *r, int64_t at, uint64_t *w) {
     uint32_t half[GP_BLOCK];
     for (int k = 0; k < 2; k++) {
         words(r, at / 2 + k * (GP_BLOCK / 4), half);
-        for (int64_t i = 0; i < GP_BLOCK / 2; i++) w[k * (GP_BLOCK / 2) + i] = half[2 * i] | (uint64_t)half[2 * i + 1] << 32;
+        for (int64_t i = 0; i < GP_BLOCK / 2; i++)
+            w[k * (GP_BLOCK / 2) + i] = half[2 * i] | (uint64_t)half[2 * i + 1] << 32;
     }
 }
 
@@ -96,9 +98,11 @@ static void pieces(const gp_array *a, int64_t at, int64_t n, piece fn, void *ctx
     }
     int last = a->ndim - 1;
     for (int64_t done = 0; done < n;) {
-        int64_t rest = (at + done) / a->dim[last], col = (at + done) % a->dim[last], offset = col * a->stride[last];
+        int64_t rest = (at + done) / a->dim[last], col = (at + done) % a->dim[last],
+                offset = col * a->stride[last];
         int64_t m = a->dim[last] - col < n - done ? a->dim[last] - col : n - done;
-        for (int d = last - 1; d >= 0; d--) offset += rest % a->dim[d] * a->stride[d], rest /= a->dim[d];
+        for (int d = last - 1; d >= 0; d--)
+            offset += rest % a->dim[d] * a->stride[d], rest /= a->dim[d];
         fn(ctx, a->data + offset * size, a->stride[last] * size, m, done);
         done += m;
     }
@@ -126,7 +130,8 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     _Alignas(64) char values[GP_BLOCK * 8];
     laying l = {.store = r->store, .values = values, .size = gp_ctype_size[r->ct]};
     for (int64_t b = begin; b < end; b++) {
-        int64_t at = b * GP_BLOCK, n = r->out->numel - at < GP_BLOCK ? r->out->numel - at : GP_BLOCK;
+        int64_t at = b * GP_BLOCK,
+                n = r->out->numel - at < GP_BLOCK ? r->out->numel - at : GP_BLOCK;
         r->fn(r, at, n, values);
         pieces(r->out, at, n, lay, &l);
     }
@@ -150,8 +155,12 @@ bool CPU(rand)(const gp_call *c) { return floats(c, uniform_f32, uniform_f64, 0,
 bool CPU(randn)(const gp_call *c) { return floats(c, normal_f32, normal_f64, 0, 1); }
 bool CPU(rand_like)(const gp_call *c) { return CPU(rand)(c); }
 bool CPU(randn_like)(const gp_call *c) { return CPU(randn)(c); }
-bool CPU(uniform)(const gp_call *c) { return floats(c, uniform_f32, uniform_f64, c->arg[1].f, c->arg[2].f - c->arg[1].f); }
-bool CPU(normal)(const gp_call *c) { return floats(c, normal_f32, normal_f64, c->arg[1].f, c->arg[2].f); }
+bool CPU(uniform)(const gp_call *c) {
+    return floats(c, uniform_f32, uniform_f64, c->arg[1].f, c->arg[2].f - c->arg[1].f);
+}
+bool CPU(normal)(const gp_call *c) {
+    return floats(c, normal_f32, normal_f64, c->arg[1].f, c->arg[2].f);
+}
 
 bool CPU(randint)(const gp_call *c) {
     run r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = integers};
@@ -169,7 +178,8 @@ static void chances(const run *r, int64_t at, int64_t n, void *values) {
     if (gp_given(r->c, 1)) {
         for (int64_t i = 0; i < n; i++) p[i] = r->a;
     } else {
-        laying l = {.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64), .values = (char *)p, .size = 8};
+        laying l = {
+            .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64), .values = (char *)p, .size = 8};
         pieces(x, at, n, fetch, &l);
     }
     int bad = 0;
@@ -183,7 +193,9 @@ static void chances(const run *r, int64_t at, int64_t n, void *values) {
 
 bool CPU(bernoulli)(const gp_call *c) {
     run r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = chances};
-    if (gp_given(c, 1)) r.a = c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float ? (double)c->arg[1].i : c->arg[1].f;
+    if (gp_given(c, 1))
+        r.a =
+            c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float ? (double)c->arg[1].i : c->arg[1].f;
     generate(&r);
     return !r.bad || gp_fail("bernoulli: a probability in 'x' is not between 0 and 1");
 }

@@ -1,4 +1,5 @@
-/* softmax and log_softmax along any dim: each row, or a tile of neighbouring columns, is read once and finished in the cache. */
+/* softmax and log_softmax along any dim: each row, or a tile of neighbouring columns, is read once
+ * and finished in the cache. */
 #include <string.h>
 
 #include "kernels/cpu/math.h"
@@ -8,74 +9,78 @@
 enum { TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768 };
 
 typedef struct run {
-    gp_loop loop; /* out and x without the dim that is summed over */
-    int64_t n;    /* its size */
+    gp_loop loop;   /* out and x without the dim that is summed over */
+    int64_t n;      /* its size */
     int64_t xs, os; /* its strides in bytes */
     gp_ctype ct;
     gp_load load;
     gp_store store;
-    bool take_log, x_direct, out_direct; /* direct: of compute type and without gaps along the dim */
-    int64_t width;                       /* columns of a tile */
+    bool take_log, x_direct,
+        out_direct; /* direct: of compute type and without gaps along the dim */
+    int64_t width;  /* columns of a tile */
     _Atomic bool no_memory;
 } run;
 
 /* Rows. Sums are kept per block, so that a long row loses no digits. */
-#define ROW(T, t)                                                                                \
-    static T highest_##t(const T *x, int64_t n) {                                                \
-        T m = x[0];                                                                              \
-        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m = x[i] > m ? x[i] : m; \
-        return m;                                                                                \
-    }                                                                                            \
-    static double exp_sum_##t(const T *x, T *y, T m, int64_t n, bool keep) {                     \
-        double sum = 0;                                                                          \
-        for (int64_t at = 0; at < n; at += GP_BLOCK) {                                           \
-            int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;                                 \
-            T s = 0;                                                                             \
-            if (keep) {                                                                          \
-                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) {          \
-                    T e = exp(x[i] - m);                                                         \
-                    y[i] = e;                                                                    \
-                    s += e;                                                                      \
-                }                                                                                \
-            } else {                                                                             \
-                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s += exp(x[i] - m); \
-            }                                                                                    \
-            sum += (double)s;                                                                    \
-        }                                                                                        \
-        return sum;                                                                              \
-    }                                                                                            \
-    static void row_##t(const void *from, void *to, int64_t n, bool take_log) {                  \
-        const T *x = from;                                                                       \
-        T *y = to, m = highest_##t(x, n);                                                        \
-        double sum = exp_sum_##t(x, y, m, n, !take_log);                                         \
-        T k = (T)(take_log ? (log)(sum) : 1 / sum);                                              \
-        if (take_log) {                                                                          \
-            for (int64_t i = 0; i < n; i++) y[i] = x[i] - m - k;                                 \
-        } else {                                                                                 \
-            for (int64_t i = 0; i < n; i++) y[i] *= k;                                           \
-        }                                                                                        \
+#define ROW(T, t)                                                                          \
+    static T highest_##t(const T *x, int64_t n) {                                          \
+        T m = x[0];                                                                        \
+        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m =           \
+            x[i] > m ? x[i] : m;                                                           \
+        return m;                                                                          \
+    }                                                                                      \
+    static double exp_sum_##t(const T *x, T *y, T m, int64_t n, bool keep) {               \
+        double sum = 0;                                                                    \
+        for (int64_t at = 0; at < n; at += GP_BLOCK) {                                     \
+            int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;                           \
+            T s = 0;                                                                       \
+            if (keep) {                                                                    \
+                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) {    \
+                    T e = exp(x[i] - m);                                                   \
+                    y[i] = e;                                                              \
+                    s += e;                                                                \
+                }                                                                          \
+            } else {                                                                       \
+                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s += \
+                    exp(x[i] - m);                                                         \
+            }                                                                              \
+            sum += (double)s;                                                              \
+        }                                                                                  \
+        return sum;                                                                        \
+    }                                                                                      \
+    static void row_##t(const void *from, void *to, int64_t n, bool take_log) {            \
+        const T *x = from;                                                                 \
+        T *y = to, m = highest_##t(x, n);                                                  \
+        double sum = exp_sum_##t(x, y, m, n, !take_log);                                   \
+        T k = (T)(take_log ? (log)(sum) : 1 / sum);                                        \
+        if (take_log) {                                                                    \
+            for (int64_t i = 0; i < n; i++) y[i] = x[i] - m - k;                           \
+        } else {                                                                           \
+            for (int64_t i = 0; i < n; i++) y[i] *= k;                                     \
+        }                                                                                  \
     }
 ROW(float, f32)
 ROW(double, f64)
 
 /* Tiles: n rows of w columns, worked on in place. */
-#define COLUMNS(T, t)                                                                            \
-    static void columns_##t(void *tile, int64_t n, int64_t w, bool take_log) {                   \
-        T *x = tile, m[TILE], s[TILE] = {0};                                                     \
-        memcpy(m, x, (size_t)w * sizeof(T));                                                     \
-        for (int64_t i = 1; i < n; i++)                                                          \
-            for (int64_t j = 0; j < w; j++) m[j] = x[i * w + j] > m[j] ? x[i * w + j] : m[j];    \
-        for (int64_t i = 0; i < n; i++) {                                                        \
-            T *r = x + i * w;                                                                    \
-            _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {                                \
-                T d = r[j] - m[j], e = exp(d);                                                   \
-                s[j] += e;                                                                       \
-                r[j] = take_log ? d : e;                                                         \
-            }                                                                                    \
-        }                                                                                        \
-        for (int64_t j = 0; j < w; j++) s[j] = take_log ? log(s[j]) : 1 / s[j];                  \
-        for (int64_t i = 0; i < n; i++)                                                          \
-            for (int64_t j = 0; j < w; j++) x[i * w + j] = take_log ? x[i * w + j] - s[j] : x[i * w + j] * s[j]; \
+#define COLUMNS(T, t)                                                                         \
+    static void columns_##t(void *tile, int64_t n, int64_t w, bool take_log) {                \
+        T *x = tile, m[TILE], s[TILE] = {0};                                                  \
+        memcpy(m, x, (size_t)w * sizeof(T));                                                  \
+        for (int64_t i = 1; i < n; i++)                                                       \
+            for (int64_t j = 0; j < w; j++) m[j] = x[i * w + j] > m[j] ? x[i * w + j] : m[j]; \
+        for (int64_t i = 0; i < n; i++) {                                                     \
+            T *r = x + i * w;                                                                 \
+            _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {                             \
+                T d = r[j] - m[j], e = exp(d);                                                \
+                s[j] += e;                                                                    \
+                r[j] = take_log ? d : e;                                                      \
+            }                                                                                 \
+        }                                                                                     \
+        for (int64_t j = 0; j < w; j++) s[j] = take_log ? log(s[j]) : 1 / s[j];               \
+        for (int64_t i = 0; i < n; i++)                                                       \
+            for (int64_t j = 0; j < w; j++)                                                   \
+                x[i * w + j] = take_log ? x[i * w + j] - s[j] : x[i * w + j] * s[j];          \
     }
 COLUMNS(float, f32)
 COLUMNS(double, f64)
@@ -92,10 +97,12 @@ static void one_row(const run *r, const char *x, char *out, char *buf) {
 static void one_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
     int64_t line = w * gp_ctype_size[r->ct];
-    for (int64_t i = 0; i < r->n; i++) r->load(buf + i * line, x + i * r->xs, r->loop.stride[1][last], w);
+    for (int64_t i = 0; i < r->n; i++)
+        r->load(buf + i * line, x + i * r->xs, r->loop.stride[1][last], w);
     if (r->ct == GP_CT_f32) columns_f32(buf, r->n, w, r->take_log);
     else columns_f64(buf, r->n, w, r->take_log);
-    for (int64_t i = 0; i < r->n; i++) r->store(out + i * r->os, r->loop.stride[0][last], buf + i * line, w);
+    for (int64_t i = 0; i < r->n; i++)
+        r->store(out + i * r->os, r->loop.stride[0][last], buf + i * line, w);
 }
 
 static void run_part(void *ctx, int64_t begin, int64_t end) {
@@ -109,7 +116,8 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
     }
     for (int64_t at = begin; at < end;) {
         char *p[GP_LOOP_MAX];
-        int64_t left = length - at % length < end - at ? length - at % length : end - at, w = left < r->width ? left : r->width;
+        int64_t left = length - at % length < end - at ? length - at % length : end - at,
+                w = left < r->width ? left : r->width;
         gp_loop_at(&r->loop, at, p);
         if (r->width == 1) one_row(r, p[1], p[0], buf);
         else one_tile(r, p[1], p[0], w, buf);
@@ -130,9 +138,14 @@ static bool softmax(const gp_call *c, bool take_log) {
     gp_array out = *gp_out(c, 0), x = *gp_in(c, 0);
     int d = (int)c->arg[1].i;
     if (out.numel == 0) return true;
-    if (out.ndim == 0) out.ndim = x.ndim = 1, out.dim[0] = x.dim[0] = out.stride[0] = x.stride[0] = 1;
-    int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x.dtype), osize = (int64_t)gp_dtype_size((gp_dtype)out.dtype);
-    run r = {.n = out.dim[d], .xs = x.stride[d] * xsize, .os = out.stride[d] * osize, .take_log = take_log};
+    if (out.ndim == 0)
+        out.ndim = x.ndim = 1, out.dim[0] = x.dim[0] = out.stride[0] = x.stride[0] = 1;
+    int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x.dtype),
+            osize = (int64_t)gp_dtype_size((gp_dtype)out.dtype);
+    run r = {.n = out.dim[d],
+             .xs = x.stride[d] * xsize,
+             .os = out.stride[d] * osize,
+             .take_log = take_log};
     r.ct = x.dtype == GP_f64 || out.dtype == GP_f64 ? GP_CT_f64 : GP_CT_f32;
     r.load = gp_load_fn((gp_dtype)x.dtype, r.ct);
     r.store = gp_store_fn(r.ct, (gp_dtype)out.dtype);

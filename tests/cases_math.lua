@@ -92,6 +92,23 @@ C.batch_norm = {types = FLOATS, run = function(c)
         return (get(a, i) - mean) / math.sqrt(q / 12 + 1e-5)
     end), nil, tolerance(c) * 4)
 end}
+local function spread(name, root)
+    return {types = FLOATS, run = function(c)
+        local x, a = c.x {4, 5}
+        local function judge(idx, n, correction)
+            local sum, square = 0, 0
+            for k = 1, n do sum = sum + get(a, idx(k)) end
+            for k = 1, n do square = square + (get(a, idx(k)) - sum / n) ^ 2 end
+            return root(square / (n - correction))
+        end
+        c.check(x[name](x, 2), build({4}, function(i) return judge(function(k) return {i[1], k} end, 5, 1) end), nil, tolerance(c))
+        c.check(x[name](x, 1, 0, true), build({1, 5}, function(i) return judge(function(k) return {k, i[2]} end, 4, 0) end), nil, tolerance(c))
+        c.check(x[name](x), {shape = {}, v = {judge(function(k) return {(k - 1) // 5 + 1, (k - 1) % 5 + 1} end, 20, 1)}}, nil, tolerance(c))
+        c.refuses(function() return x[name](x, 3) end, "^" .. name .. ": dim 3")
+    end}
+end
+C.var, C.std = spread("var", function(v) return v end), spread("std", math.sqrt)
+
 local function residual(c, svd)
     local x, a = c.x({4, 3}, function(i) return (i[1] * 7 + i[2] * i[2] * 3) % 11 - 5 end)
     local u, s, vh = svd(x)

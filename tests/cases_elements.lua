@@ -292,6 +292,9 @@ function C.sort(c)
     end)
     c.refuses(function() return c.x({3}):sort(2) end, "^sort: dim 2")
 end
+function C.msort(c)
+    sorting(c, function(x, d, descending, v) if d == 1 and not descending then c.check(x:msort(), v) end end)
+end
 function C.argsort(c)
     sorting(c, function(x, d, descending, v, ix) c.check(x:argsort(d, descending), ix, "i64") end)
 end

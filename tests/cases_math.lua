@@ -102,7 +102,7 @@ local function spread(name, root)
             return root(square / (n - correction))
         end
         c.check(x[name](x, 2), build({4}, function(i) return judge(function(k) return {i[1], k} end, 5, 1) end), nil, tolerance(c))
-        c.check(x[name](x, 1, 0, true), build({1, 5}, function(i) return judge(function(k) return {k, i[2]} end, 4, 0) end), nil, tolerance(c))
+        c.check(x[name](x, {1}, 0, true), build({1, 5}, function(i) return judge(function(k) return {k, i[2]} end, 4, 0) end), nil, tolerance(c))
         c.check(x[name](x), {shape = {}, v = {judge(function(k) return {(k - 1) // 5 + 1, (k - 1) % 5 + 1} end, 20, 1)}}, nil, tolerance(c))
         c.refuses(function() return x[name](x, 3) end, "^" .. name .. ": dim 3")
     end}

@@ -50,10 +50,15 @@ end
 -- A wrong value for each parameter, behind right ones.
 local function wrong_values(name)
     local problems, list, args = {}, params(ops[name].sig), {}
+    local n = 0 -- up to the last that must be given
+    for i, p in ipairs(list) do
+        args[i] = right[p.type]()
+        if not p.optional then n = i end
+    end
     for i, p in ipairs(list) do
         for _, value in ipairs(wrong[p.type]) do
             args[i] = value
-            local msg = message(fn_of(name), table.unpack(args, 1, i))
+            local msg = message(fn_of(name), table.unpack(args, 1, math.max(i, n)))
             local named = (p.type == "dtype" or p.type == "device") and type(value) == "string" and "'" .. value .. "'" or "'" .. p.name .. "'"
             local said = msg and msg:find(named, 1, true) and msg:find("expected", 1, true)
             if not msg then problems[#problems + 1] = ("%s took %s for '%s'"):format(name, tostring(value), p.name)
@@ -68,7 +73,7 @@ end
 local function wrong_counts(name)
     local problems, list, args = {}, params(ops[name].sig), {}
     for i, p in ipairs(list) do
-        if not p.optional then
+        if not p.optional and name ~= "where" then -- where(cond) is nonzero's indices
             local msg = message(fn_of(name), table.unpack(args, 1, i - 1))
             if not msg or not msg:find("'" .. p.name .. "'", 1, true) then problems[#problems + 1] = ("%s without '%s': %s"):format(name, p.name, msg or "no error") end
         end

@@ -12,6 +12,8 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
     target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
     # The runtime goes in statically, so that the plug-in loads, and can say what is missing, wherever it is copied.
     target_link_libraries(gpush_cuda PRIVATE CUDA::cudart_static)
+    # The runtime leaves handlers behind for the end of the process: once loaded the plug-in stays.
+    target_link_options(gpush_cuda PRIVATE -Wl,-z,nodelete)
     if(CUDA_SOURCES MATCHES "cupti\\.c")
         target_link_libraries(gpush_cuda PRIVATE CUDA::cupti)
     endif()

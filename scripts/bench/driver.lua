@@ -4,7 +4,8 @@ local rounds, only = 3, nil
 do
     local i = 2
     while arg[i] do
-        if arg[i] == "--rounds" then rounds, i = math.max(1, math.tointeger(tonumber(arg[i + 1])) or 3), i + 2
+        if arg[i] == "--rounds" then
+            rounds, i = math.max(1, math.tointeger(tonumber(arg[i + 1])) or 3), i + 2
         elseif arg[i] == "--only" then only, i = arg[i + 1], i + 2
         else io.stderr:write("scripts/bench/run: unknown option ", arg[i], "\n") os.exit(1) end
     end
@@ -26,7 +27,8 @@ local items = {
     { "svdvals 8x128x128", 1, "numpy", false },
     { "svdvals 8x128x128", 2, "numpy", false },
 }
-for _, name in ipairs { "matmul f32 512", "matmul f32 1024", "matmul f64 512", "bmm 64x64x64", "conv2d 3 to 8, 1x128x128", "conv2d 10 to 10, 8x256x256",
+for _, name in ipairs { "matmul f32 512", "matmul f32 1024", "matmul f64 512", "bmm 64x64x64",
+    "conv2d 3 to 8, 1x128x128", "conv2d 10 to 10, 8x256x256",
     "conv2d 64 to 64, 8x56x56", "batch_norm 8x10x256x256", "softmax 1e4x1e3", "randn 1e7" } do
     for threads = 1, 2 do items[#items + 1] = { name, threads, "torch", false } end
 end
@@ -47,7 +49,8 @@ end
 
 -- ---- who is here ----
 
--- The OpenBLAS kernels that a Python uses: an OpenBLAS older than the processor falls back to slow ones, which would flatter gpush.
+-- The OpenBLAS kernels that a Python uses: an OpenBLAS older than the processor falls back to slow
+-- ones, which would flatter gpush.
 local core_of = [[
 import numpy, ctypes, re
 numpy.ones((2, 2)) @ numpy.ones((2, 2))
@@ -69,7 +72,8 @@ local function find_python()
 end
 
 local python, versions = find_python()
-local missing = { ["lua5.4"] = not output "lua5.4 -v" and "lua5.4 is not installed", ["no hooks"] = not io.open(nohooks) and "build/nohooks is not built" }
+local missing = { ["lua5.4"] = not output "lua5.4 -v" and "lua5.4 is not installed",
+    ["no hooks"] = not io.open(nohooks) and "build/nohooks is not built" }
 if not python then missing.torch = "no python3 with torch and numpy here (package python3-torch)" end
 missing.numpy = missing.torch
 
@@ -95,13 +99,17 @@ end
 
 local function run(side, threads, command)
     local text = select(2, output("OMP_NUM_THREADS=" .. threads .. " " .. command)) or ""
-    for name, seconds in text:gmatch "([^\n\t]+)\t([^\n]+)\n" do add(side, threads, name, tonumber(seconds)) end
+    for name, seconds in text:gmatch "([^\n\t]+)\t([^\n]+)\n" do
+        add(side, threads, name, tonumber(seconds))
+    end
 end
 
 local function starts()
     local count = 20
     add("gpush", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " " .. quote(gpush) .. " -e ''") or nil))
-    if not missing["lua5.4"] then add("peer", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " lua5.4 -e ''") or nil)) end
+    if not missing["lua5.4"] then
+        add("peer", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " lua5.4 -e ''") or nil))
+    end
 end
 
 -- Small differences need many short turns: the ratio of each pair, not of the medians.
@@ -120,7 +128,10 @@ for round = 1, rounds do
     starts()
     for threads = 1, 2 do
         run("gpush", threads, quote(gpush) .. " " .. quote(bench .. "ops.lua") .. " " .. threads)
-        if python then run("peer", threads, blas .. quote(python) .. " " .. quote(bench .. "peers.py") .. " " .. threads .. " 2>/dev/null") end
+        if python then
+            local program = blas .. quote(python) .. " " .. quote(bench .. "peers.py")
+            run("peer", threads, program .. " " .. threads .. " 2>/dev/null")
+        end
     end
     hooks()
 end
@@ -148,7 +159,9 @@ for _, it in ipairs(items) do
     local verdict = not target and "" or missing[peer] or (not ratio and "not measured") or (ratio <= target and "yes" or "no")
     if target and ratio then known, met = known + 1, met + (ratio <= target and 1 or 0) end
     if not only or name:find(only, 1, true) then
-        print(string.format(format, name, threads, time(ours), time(theirs), peer, ratio and string.format("%.3f", ratio) or "-", target or "", verdict))
+        print(string.format(format, name, threads, time(ours), time(theirs), peer,
+            ratio and string.format("%.3f", ratio) or "-", target or "", verdict))
     end
 end
-print(string.format("%d of %d measured targets met; medians of %d rounds, one thread in processor time, the rest in wall time", met, known, rounds))
+print(string.format("%d of %d measured targets met; medians of %d rounds", met, known, rounds))
+print "one thread is measured in processor time, two threads and starts in wall time"

@@ -1,5 +1,6 @@
 -- gpush's side of the benchmark: prints a line "item seconds" for each item of this thread count.
--- gpush ops.lua THREADS [ITEM]; one thread is measured in processor time, which other programs disturb less, two in wall time.
+-- gpush ops.lua THREADS [ITEM]; one thread is measured in processor time, which other programs
+-- disturb less, two in wall time.
 local count, only = tonumber(arg[1]) or 1, arg[2]
 threads(count)
 manual_seed(0)
@@ -67,7 +68,8 @@ if count == 1 then
     item("x + y, 16", function() for _ = 1, 1000 do local z = x + y end end, 1000)
     item("chain of ten, 16", function() for _ = 1, 100 do ten(x, y) end end, 100)
     item("t[3]", function() for _ = 1, 1000 do local z = x[3] end end, 1000)
-    if not only or only == "profiling an op" then io.write(string.format("profiling an op\t%.9g\n", profiled())) end
+    if not only or only == "profiling an op" then io.write(string.format("profiling an op\t%.9g\n",
+        profiled())) end
 end
 if only == "x + y, 16" then return end
 
@@ -90,7 +92,8 @@ local images, ten_filters = randn(8, 10, 256, 256), randn(10, 10, 3, 3)
 item("conv2d 10 to 10, 8x256x256", function() local p = conv2d(images, ten_filters, nil, 1, 1) end)
 local deep, many = randn(8, 64, 56, 56), randn(64, 64, 3, 3)
 item("conv2d 64 to 64, 8x56x56", function() local p = conv2d(deep, many, nil, 1, 1) end)
-item("batch_norm 8x10x256x256", function() local p = batch_norm(images, nil, nil, nil, nil, true) end)
+item("batch_norm 8x10x256x256", function() local p = batch_norm(images, nil, nil, nil, nil,
+    true) end)
 local rows = randn(10000, 1000)
 item("softmax 1e4x1e3", function() local p = rows:softmax(2) end)
 item("randn 1e7", function() local p = randn(10000000) end)

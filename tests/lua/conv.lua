@@ -1,4 +1,5 @@
--- conv2d against a plain loop: sizes, strides, paddings, dilations, groups, dtypes and layouts, on cpu and sim.
+-- conv2d against a plain loop: sizes, strides, paddings, dilations, groups, dtypes and layouts, on
+-- cpu and sim.
 local t = require "tap"
 local g = require "gpush"
 
@@ -14,7 +15,8 @@ end
 
 local function pair(v) return type(v) == "table" and v or {v, v} end
 
--- k: images, channels, filters, size, kernel, and the options; padding as {top, left, bottom, right}.
+-- k: images, channels, filters, size, kernel, and the options; padding as {top, left, bottom,
+-- right}.
 local function reference(k, x, w, b)
     local groups, s, d, p = k.groups or 1, pair(k.stride or 1), pair(k.dilation or 1), k.pad
     local C, F, H, W, kh, kw = k.channels, k.filters, k.size[1], k.size[2], k.kernel[1], k.kernel[2]
@@ -62,13 +64,17 @@ local function check(k, dtype, layout, device)
     local w = numbers(k.filters * cg * k.kernel[1] * k.kernel[2], -1, 1)
     local b = k.bias and numbers(k.filters, -3, 3)
     local want, shape = reference(k, x, w, b)
-    local put = function(v, s) return lay(g.tensor(v, {dtype = dtype}):view(s), layout):to(device) end
-    local tx, tw = put(x, {k.images, k.channels, k.size[1], k.size[2]}), put(w, {k.filters, cg, k.kernel[1], k.kernel[2]})
-    local y = g.conv2d(tx, tw, b and g.tensor(b, {dtype = dtype}):to(device), k.stride or 1, k.padding or 0, k.dilation or 1, k.groups or 1)
+    local put = function(v, s) return lay(g.tensor(v, {dtype = dtype}):view(s),
+        layout):to(device) end
+    local tx, tw = put(x, {k.images, k.channels, k.size[1], k.size[2]}), put(w, {k.filters, cg,
+        k.kernel[1], k.kernel[2]})
+    local y = g.conv2d(tx, tw, b and g.tensor(b, {dtype = dtype}):to(device), k.stride or 1,
+        k.padding or 0, k.dilation or 1, k.groups or 1)
     local name = string.format("%s, %s %s %s", k.name, dtype, layout, device)
     if not t.is(y.shape, shape, name .. ": shape") then return end
     local got = y:to("cpu"):reshape(-1):tolist()
-    if dtype == "bf16" or dtype == "f16" then t.close(got, want, dtype == "f16" and 1e-3 or 8e-3, name)
+    if dtype == "bf16" or dtype == "f16" then t.close(got, want, dtype == "f16" and 1e-3 or 8e-3,
+        name)
     else t.is(got, want, name) end
 end
 
@@ -87,10 +93,12 @@ local cases = {
     case("same, dilated", {padding = "same", pad = {2, 2, 2, 2}, dilation = 2}),
     case("valid", {padding = "valid"}),
     case("stride 2", {stride = 2, padding = 1, pad = {1, 1, 1, 1}, size = {12, 13}}),
-    case("strides 3 and 2", {stride = {3, 2}, padding = {2, 3}, pad = {2, 3, 2, 3}, kernel = {4, 5}, size = {13, 50}}),
+    case("strides 3 and 2", {stride = {3, 2}, padding = {2, 3}, pad = {2, 3, 2, 3}, kernel = {4,
+        5}, size = {13, 50}}),
     case("stride beyond the kernel", {stride = 4, kernel = {2, 2}, size = {14, 15}}),
     case("dilation", {dilation = {2, 3}, size = {12, 17}, bias = true}),
-    case("dilation and stride", {dilation = {3, 2}, stride = {2, 3}, padding = 3, pad = {3, 3, 3, 3}, size = {12, 17}}),
+    case("dilation and stride", {dilation = {3, 2}, stride = {2, 3}, padding = 3, pad = {3, 3, 3,
+        3}, size = {12, 17}}),
     case("groups", {groups = 2, channels = 4, filters = 6, images = 2, bias = true}),
     case("depthwise", {groups = 5, channels = 5, filters = 5, padding = 1, pad = {1, 1, 1, 1}}),
     case("1 x 1", {kernel = {1, 1}, channels = 5, filters = 30}),
@@ -99,10 +107,12 @@ local cases = {
     case("one output column", {size = {9, 3}, padding = {1, 0}, pad = {1, 0, 1, 0}}),
     case("wide", {size = {6, 150}, channels = 3, filters = 8, padding = 1, pad = {1, 1, 1, 1}}),
     case("many filters", {size = {5, 6}, filters = 29, channels = 3}),
-    case("many bands", {size = {90, 70}, filters = 2, channels = 1, padding = 1, pad = {1, 1, 1, 1}}),
+    case("many bands", {size = {90, 70}, filters = 2, channels = 1, padding = 1, pad = {1, 1, 1,
+        1}}),
     case("padding larger than the image", {size = {2, 2}, padding = 4, pad = {4, 4, 4, 4}}),
 }
-for filters = 1, 13 do cases[#cases + 1] = case(filters .. " filters", {filters = filters, size = {5, 67}, channels = 1}) end
+for filters = 1, 13 do cases[#cases + 1] = case(filters .. " filters", {filters = filters,
+    size = {5, 67}, channels = 1}) end
 
 for _, k in ipairs(cases) do
     check(k, "f32", "dense", "cpu")
@@ -121,21 +131,30 @@ t.is(g.conv2d(x[1], w):sum():item(), 4 * 36 * 27, "and its values")
 t.is(g.conv2d(x, w, nil, {stride = 2, padding = "valid"}).shape, {2, 4, 3, 3}, "options by name")
 t.is(g.conv2d(g.ones(0, 3, 8, 8), w).shape, {0, 4, 6, 6}, "no images")
 t.is(g.conv2d(x, g.ones(0, 3, 3, 3)).shape, {2, 0, 6, 6}, "no filters")
-t.is(g.conv2d(g.ones(1, 0, 4, 4), g.ones(2, 0, 3, 3), g.tensor({1.0, 2.0})):sum():item(), 12, "no channels: the bias")
-t.is(g.conv2d(x, w:expand({4, 3, 3, 3})[1]:expand({4, 3, 3, 3})):sum():item(), 2 * 4 * 36 * 27, "an expanded weight")
+t.is(g.conv2d(g.ones(1, 0, 4, 4), g.ones(2, 0, 3, 3), g.tensor({1.0, 2.0})):sum():item(), 12,
+    "no channels: the bias")
+t.is(g.conv2d(x, w:expand({4, 3, 3, 3})[1]:expand({4, 3, 3, 3})):sum():item(), 2 * 4 * 36 * 27,
+    "an expanded weight")
 local nan = g.ones(1, 1, 6, 6)
 nan[1][1][1][1]:fill_(0 / 0)
 local y = g.conv2d(nan, g.ones(1, 1, 3, 3)):reshape(-1):tolist()
 t.ok(y[1] ~= y[1] and y[2] == 9, "NaN reaches the outputs that see it, and no others")
-t.error(function() g.conv2d(x, g.ones(4, 2, 3, 3)) end, "conv2d: .*3 channels", "channels that do not fit")
-t.error(function() g.conv2d(x, g.ones(4, 3, 9, 9)) end, "conv2d: the kernel covers 9 x 9.*8 x 8", "a kernel beyond the image")
+t.error(function() g.conv2d(x, g.ones(4, 2, 3, 3)) end, "conv2d: .*3 channels",
+    "channels that do not fit")
+t.error(function() g.conv2d(x, g.ones(4, 3, 9, 9)) end, "conv2d: the kernel covers 9 x 9.*8 x 8",
+    "a kernel beyond the image")
 t.error(function() g.conv2d(x, w, g.ones(3)) end, "conv2d: the bias is", "a bias of another size")
 t.error(function() g.conv2d(x, w, nil, 0) end, "conv2d: argument 'stride' is 0", "stride 0")
-t.error(function() g.conv2d(x, w, nil, 1, -1) end, "conv2d: argument 'padding' is %-1", "negative padding")
-t.error(function() g.conv2d(x, w, nil, 1, "some") end, "conv2d: padding 'some'", "an unknown padding")
-t.error(function() g.conv2d(x, w, nil, 2, "same") end, "conv2d: padding 'same'", "same with a stride")
-t.error(function() g.conv2d(x, w, nil, {1, 2, 3}) end, "conv2d: argument 'stride' has 3 entries", "three strides")
-t.error(function() g.conv2d(x, w, nil, 1, 0, 1, 2) end, "conv2d: 2 groups", "groups that do not divide")
+t.error(function() g.conv2d(x, w, nil, 1, -1) end, "conv2d: argument 'padding' is %-1",
+    "negative padding")
+t.error(function() g.conv2d(x, w, nil, 1, "some") end, "conv2d: padding 'some'",
+    "an unknown padding")
+t.error(function() g.conv2d(x, w, nil, 2, "same") end, "conv2d: padding 'same'",
+    "same with a stride")
+t.error(function() g.conv2d(x, w, nil, {1, 2, 3}) end, "conv2d: argument 'stride' has 3 entries",
+    "three strides")
+t.error(function() g.conv2d(x, w, nil, 1, 0, 1, 2) end, "conv2d: 2 groups",
+    "groups that do not divide")
 t.error(function() g.conv2d(x:to {dtype = "i32"}, w) end, "conv2d: dtype i32", "integers")
 t.error(function() g.conv2d(x, w:to {dtype = "f64"}) end, "conv2d: .*f32.*f64", "mixed dtypes")
 t.error(function() g.conv2d(x[1][1], w) end, "conv2d: argument 'x'", "an image of two dims")

@@ -1,9 +1,11 @@
--- Matrix products, convolution, normalisation and softmax against plain loops, in every dtype and layout, on cpu and sim.
+-- Matrix products, convolution, normalisation and softmax against plain loops, in every dtype and
+-- layout, on cpu and sim.
 local t = require "tap"
 local g = require "gpush"
 
 local devices = {"cpu", "sim"}
-local tolerance = {f64 = 1e-12, f32 = 1e-5, f16 = 2e-3, bf16 = 1.6e-2, i64 = 0, i32 = 0, i16 = 0, i8 = 0, u8 = 0}
+local tolerance = {f64 = 1e-12, f32 = 1e-5, f16 = 2e-3, bf16 = 1.6e-2, i64 = 0, i32 = 0, i16 = 0,
+    i8 = 0, u8 = 0}
 local floats = {"f64", "f32", "f16", "bf16"}
 
 -- A table of n numbers that every dtype holds, the same each run.
@@ -23,7 +25,8 @@ local function product(shape)
     return n
 end
 
--- The same elements in a layout: dense, with dims stored in reverse order, or every second element of a wider one.
+-- The same elements in a layout: dense, with dims stored in reverse order, or every second element
+-- of a wider one.
 local function lay(values, shape, dtype, device, layout)
     local x = g.tensor(values, {dtype = dtype}):view(shape)
     if layout == "transposed" then
@@ -72,8 +75,10 @@ for _, device in ipairs(devices) do
             for _, size in ipairs {{3, 4, 5}, {17, 19, 33}} do
                 local m, n, k = table.unpack(size)
                 local a, b = numbers(m * k, dtype == "u8" and 0 or -1, 1), numbers(k * n, 0, 2)
-                local x, y = lay(a, {m, k}, dtype, device, layout), lay(b, {k, n}, dtype, device, layout)
-                close(x:matmul(y), matmul(a, b, 1, m, n, k), dtype, string.format("matmul %dx%dx%d %s %s %s", m, k, n, dtype, layout, device))
+                local x, y = lay(a, {m, k}, dtype, device, layout), lay(b, {k, n}, dtype, device,
+                    layout)
+                close(x:matmul(y), matmul(a, b, 1, m, n, k), dtype,
+                    string.format("matmul %dx%dx%d %s %s %s", m, k, n, dtype, layout, device))
             end
         end
     end
@@ -81,12 +86,18 @@ end
 
 local shapes = { -- a, b, result; batch, m, n, k of the loop above, and which side is batched
     {{4}, {4}, {}, 1, 1, 1, 4}, {{3, 4}, {4}, {3}, 1, 3, 1, 4}, {{4}, {4, 5}, {5}, 1, 1, 5, 4},
-    {{2, 3, 4}, {4, 5}, {2, 3, 5}, 2, 3, 5, 4, true}, {{3, 4}, {2, 4, 5}, {2, 3, 5}, 2, 3, 5, 4, false, true},
-    {{2, 3, 4}, {2, 4, 5}, {2, 3, 5}, 2, 3, 5, 4, true, true}, {{2, 1, 4}, {2, 4, 1}, {2, 1, 1}, 2, 1, 1, 4, true, true},
-    {{1, 3, 4}, {6, 4, 5}, {6, 3, 5}, 6, 3, 5, 4, false, true}, {{4}, {2, 4, 5}, {2, 5}, 2, 1, 5, 4, false, true},
-    {{2, 3, 4}, {4}, {2, 3}, 2, 3, 1, 4, true}, {{3, 0}, {0, 2}, {3, 2}, 1, 3, 2, 0}, {{0, 3}, {3, 2}, {0, 2}, 1, 0, 2, 3},
-    {{150, 40}, {40, 70}, {150, 70}, 1, 150, 70, 40}, {{200, 300}, {300}, {200}, 1, 200, 1, 300}, {{300}, {300, 90}, {90}, 1, 1, 90, 300},
-    {{5, 30, 40}, {40, 20}, {5, 30, 20}, 5, 30, 20, 40, true}, {{7, 1, 40}, {40, 90}, {7, 1, 90}, 7, 1, 90, 40, true},
+    {{2, 3, 4}, {4, 5}, {2, 3, 5}, 2, 3, 5, 4, true}, {{3, 4}, {2, 4, 5}, {2, 3, 5}, 2, 3, 5, 4,
+        false, true},
+    {{2, 3, 4}, {2, 4, 5}, {2, 3, 5}, 2, 3, 5, 4, true, true}, {{2, 1, 4}, {2, 4, 1}, {2, 1, 1}, 2,
+        1, 1, 4, true, true},
+    {{1, 3, 4}, {6, 4, 5}, {6, 3, 5}, 6, 3, 5, 4, false, true}, {{4}, {2, 4, 5}, {2, 5}, 2, 1, 5,
+        4, false, true},
+    {{2, 3, 4}, {4}, {2, 3}, 2, 3, 1, 4, true}, {{3, 0}, {0, 2}, {3, 2}, 1, 3, 2, 0}, {{0, 3}, {3,
+        2}, {0, 2}, 1, 0, 2, 3},
+    {{150, 40}, {40, 70}, {150, 70}, 1, 150, 70, 40}, {{200, 300}, {300}, {200}, 1, 200, 1, 300},
+        {{300}, {300, 90}, {90}, 1, 1, 90, 300},
+    {{5, 30, 40}, {40, 20}, {5, 30, 20}, 5, 30, 20, 40, true}, {{7, 1, 40}, {40, 90}, {7, 1, 90},
+        7, 1, 90, 40, true},
 }
 for _, s in ipairs(shapes) do
     local a, b = numbers(product(s[1]), -4, 4), numbers(product(s[2]), -4, 4)
@@ -94,7 +105,8 @@ for _, s in ipairs(shapes) do
         local want = matmul(a, b, table.unpack(s, 4, 9))
         for _, dtype in ipairs {"f32", "f64"} do
             local c = lay(a, s[1], dtype, "cpu", layout):matmul(lay(b, s[2], dtype, "cpu", layout))
-            local name = string.format("%s x %s %s %s", table.concat(s[1], ","), table.concat(s[2], ","), dtype, layout)
+            local name = string.format("%s x %s %s %s", table.concat(s[1], ","), table.concat(s[2],
+                ","), dtype, layout)
             t.is(c.shape, s[3], "shape of " .. name)
             t.is(flat(c), want, name)
         end
@@ -105,7 +117,8 @@ local x = g.tensor({1, 2, 3, 4}, {dtype = "f32"}):view(2, 2)
 t.is(x:expand({3, 2, 2}):matmul(x):sum():item(), 3 * (7 + 10 + 15 + 22), "an expanded batch")
 t.is(x[1]:view(1, 2):expand(40, 2):matmul(g.ones(2, 40)):sum():item(), 40 * 40 * 3, "expanded rows")
 local big = g.ones(40, 40):to {dtype = "i8"} * 100
-t.is((big:matmul(big))[1][1]:item(), (40 * 100 * 100 + 128) % 256 - 128, "integers wrap in their own width")
+t.is((big:matmul(big))[1][1]:item(), (40 * 100 * 100 + 128) % 256 - 128,
+    "integers wrap in their own width")
 local wide = g.full({2, 2}, 1 << 62):matmul(g.full({2, 2}, 6))
 t.is(wide[1][1]:item(), (1 << 62) * 12, "64-bit integers wrap")
 for _, n in ipairs {2, 40} do
@@ -114,21 +127,27 @@ for _, n in ipairs {2, 40} do
     b[1][1]:fill_(0 / 0)
     b[2][2]:fill_(math.huge)
     local c = flat(a:matmul(b))
-    t.ok(c[1] ~= c[1] and c[2] ~= c[2] and (n == 2 or c[3] == 0), "0 * NaN and 0 * inf are NaN, nothing else is, n = " .. n)
+    t.ok(c[1] ~= c[1] and c[2] ~= c[2] and (n == 2 or c[3] == 0),
+        "0 * NaN and 0 * inf are NaN, nothing else is, n = " .. n)
     local v = flat(a:matmul(b:select(2, 1)))
     t.ok(v[1] ~= v[1], "also times a vector, n = " .. n)
 end
 for _, f in ipairs {"mm", "bmm", "mv", "dot"} do
-    local shape = {mm = {{2, 3}, {3, 2}}, bmm = {{2, 2, 3}, {2, 3, 2}}, mv = {{2, 3}, {3}}, dot = {{3}, {3}}}
+    local shape = {mm = {{2, 3}, {3, 2}}, bmm = {{2, 2, 3}, {2, 3, 2}}, mv = {{2, 3}, {3}},
+        dot = {{3}, {3}}}
     local a, b = g.ones(shape[f][1]), g.ones(shape[f][2])
     t.is(flat(g[f](a, b)), flat(a:matmul(b)), f)
-    t.error(function() g[f](g.ones(1, 1, 1, 1), b) end, f .. ": .*expected", f .. " refuses other ranks")
+    t.error(function() g[f](g.ones(1, 1, 1, 1), b) end, f .. ": .*expected",
+        f .. " refuses other ranks")
 end
 t.error(function() x:matmul(g.ones(3, 2)) end, "matmul: .*2x2.*3x2", "sizes that do not fit")
-t.error(function() x:matmul(g.ones(2, 2, {dtype = "f64"})) end, "matmul: .*f32.*f64", "mixed dtypes")
-t.error(function() g.ones(2, 2, {dtype = "bool"}):matmul(g.ones(2, 2, {dtype = "bool"})) end, "matmul: dtype bool", "bool")
+t.error(function() x:matmul(g.ones(2, 2, {dtype = "f64"})) end, "matmul: .*f32.*f64",
+    "mixed dtypes")
+t.error(function() g.ones(2, 2, {dtype = "bool"}):matmul(g.ones(2, 2, {dtype = "bool"})) end,
+    "matmul: dtype bool", "bool")
 t.error(function() g.ones({}):matmul(x) end, "matmul: .*at least one dim", "a 0-d operand")
-t.error(function() g.ones(2, 2, 2):matmul(g.ones(3, 2, 2)) end, "matmul: ", "batches that do not fit")
+t.error(function() g.ones(2, 2, 2):matmul(g.ones(3, 2, 2)) end, "matmul: ",
+    "batches that do not fit")
 
 -- ---- softmax ----
 
@@ -156,7 +175,8 @@ for _, device in ipairs(devices) do
             for dim, s in ipairs {{1, 3, 350}, {3, 5, 70}, {15, 70, 1}} do
                 local name = string.format("softmax dim %d %s %s %s", dim, dtype, layout, device)
                 close(y:softmax(dim), softmax(v, s[1], s[2], s[3]), dtype, name)
-                close(y:log_softmax(dim - 4), softmax(v, s[1], s[2], s[3], true), dtype, "log_" .. name)
+                close(y:log_softmax(dim - 4), softmax(v, s[1], s[2], s[3], true), dtype,
+                    "log_" .. name)
             end
         end
     end
@@ -202,8 +222,10 @@ for _, device in ipairs(devices) do
                 local want, means, vars = batch_norm(v, n, c, s, w, b, 1e-5)
                 local put = function(values) return g.tensor(values, {dtype = dtype}):to(device) end
                 local rm, rv = put(numbers(c, 0, 0)), put(numbers(c, 1, 1))
-                local y = lay(v, shape, dtype, device, layout):batch_norm(rm, rv, put(w), put(b), true, 0.5)
-                local name = string.format("batch_norm %s %s %s %s", table.concat(shape, "x"), dtype, layout, device)
+                local y = lay(v, shape, dtype, device, layout):batch_norm(rm, rv, put(w), put(b),
+                    true, 0.5)
+                local name = string.format("batch_norm %s %s %s %s", table.concat(shape, "x"),
+                    dtype, layout, device)
                 close(y, want, dtype, name)
                 for i = 1, c do means[i], vars[i] = 0.5 * means[i], 0.5 + 0.5 * vars[i] end
                 close(rm, means, dtype, name .. ": running_mean")
@@ -213,16 +235,22 @@ for _, device in ipairs(devices) do
     end
 end
 local far = g.tensor({10000.0, 10001.0, 10002.0, 10003.0}):view(4, 1)
-t.close(far:batch_norm(nil, nil, nil, nil, true), {{-1.3416}, {-0.4472}, {0.4472}, {1.3416}}, 1e-4, "a mean far from 0 costs no digits")
+t.close(far:batch_norm(nil, nil, nil, nil, true), {{-1.3416}, {-0.4472}, {0.4472}, {1.3416}}, 1e-4,
+    "a mean far from 0 costs no digits")
 local rm, rv = g.full({2}, 1.0), g.full({2}, 4.0)
-t.close(g.full({1, 2}, 5.0):batch_norm(rm, rv, nil, nil, false, 0.1, 0), {{2, 2}}, "evaluation takes the running statistics")
+t.close(g.full({1, 2}, 5.0):batch_norm(rm, rv, nil, nil, false, 0.1, 0), {{2, 2}},
+    "evaluation takes the running statistics")
 t.is(rm:tolist(), {1, 1}, "and leaves them alone")
 t.is(g.zeros(0, 2):batch_norm(rm, rv, nil, nil, true).shape, {0, 2}, "empty")
 t.is(rv:tolist(), {4, 4}, "an empty batch leaves the statistics alone")
-t.error(function() g.zeros(2, 2):batch_norm() end, "batch_norm: running_mean", "evaluation without statistics")
-t.error(function() g.zeros(2, 2):batch_norm(g.zeros(3), g.zeros(3)) end, "batch_norm: .*running_mean.*2 elements", "statistics of another size")
-t.error(function() g.zeros(1, 2):batch_norm(nil, nil, nil, nil, true) end, "more than one value", "one value per channel")
-t.error(function() g.zeros(2):batch_norm(nil, nil, nil, nil, true) end, "batch_norm: .*2 dims", "no channels")
+t.error(function() g.zeros(2, 2):batch_norm() end, "batch_norm: running_mean",
+    "evaluation without statistics")
+t.error(function() g.zeros(2, 2):batch_norm(g.zeros(3), g.zeros(3)) end,
+    "batch_norm: .*running_mean.*2 elements", "statistics of another size")
+t.error(function() g.zeros(1, 2):batch_norm(nil, nil, nil, nil, true) end, "more than one value",
+    "one value per channel")
+t.error(function() g.zeros(2):batch_norm(nil, nil, nil, nil, true) end, "batch_norm: .*2 dims",
+    "no channels")
 
 -- ---- var and std ----
 
@@ -245,12 +273,14 @@ for _, device in ipairs(devices) do
         for _, layout in ipairs {"dense", "transposed", "strided"} do
             local v = numbers(3 * 70 * 5, -9, 9)
             local y = lay(v, {3, 70, 5}, dtype, device, layout)
-            for dims, s in pairs {[1] = {1, 3, 350}, [2] = {3, 70, 5}, [3] = {210, 5, 1}, all = {1, 1050, 1}} do
+            for dims, s in pairs {[1] = {1, 3, 350}, [2] = {3, 70, 5}, [3] = {210, 5, 1}, all = {1,
+                1050, 1}} do
                 local name = string.format("var over %s %s %s %s", dims, dtype, layout, device)
                 local want = variance(v, s[1], s[2], s[3], 1)
                 close(dims == "all" and y:var() or y:var(dims), want, dtype, name)
                 for i = 1, #want do want[i] = math.sqrt(want[i] * (s[2] - 1) / s[2]) end
-                close(y:std({correction = 0, dims = dims ~= "all" and {dims} or nil}), want, dtype, name .. ": std without correction")
+                close(y:std({correction = 0, dims = dims ~= "all" and {dims} or nil}), want, dtype,
+                    name .. ": std without correction")
             end
         end
     end

@@ -1,8 +1,10 @@
--- linalg.svd: residual, orthogonality and order for all shapes; values against Jacobi rotations written here; bad input raises.
+-- linalg.svd: residual, orthogonality and order for all shapes; values against Jacobi rotations
+-- written here; bad input raises.
 local t = require "tap"
 local g = require "gpush"
 
--- Singular values of a (rows of numbers): one-sided Jacobi rotations make the columns orthogonal; their lengths are the values.
+-- Singular values of a (rows of numbers): one-sided Jacobi rotations make the columns orthogonal;
+-- their lengths are the values.
 local function jacobi(a, rows, cols)
     local c = {}
     for j = 1, cols do
@@ -24,7 +26,8 @@ local function jacobi(a, rows, cols)
                     local tan = (z >= 0 and 1 or -1) / (math.abs(z) + math.sqrt(1 + z * z))
                     local cos = 1 / math.sqrt(1 + tan * tan)
                     local sin = cos * tan
-                    for i = 1, rows do x[i], y[i] = cos * x[i] - sin * y[i], sin * x[i] + cos * y[i] end
+                    for i = 1, rows do x[i], y[i] = cos * x[i] - sin * y[i],
+                        sin * x[i] + cos * y[i] end
                 end
             end
         end
@@ -43,25 +46,33 @@ g.manual_seed(5)
 local precision = {f32 = 2e-6, f64 = 4e-15}
 for dtype, eps in pairs(precision) do
     for _, device in ipairs {"cpu", "sim"} do
-        for _, shape in ipairs {{1, 1}, {4, 4}, {7, 3}, {3, 7}, {1, 5}, {60, 20}, {20, 60}, {3, 5, 4}, {2, 2, 4, 6}, {40, 3, 3}, {2, 33, 33}, {80, 110}, {130, 130}} do
+        for _, shape in ipairs {{1, 1}, {4, 4}, {7, 3}, {3, 7}, {1, 5}, {60, 20}, {20, 60}, {3, 5,
+            4}, {2, 2, 4, 6}, {40, 3, 3}, {2, 33, 33}, {80, 110}, {130, 130}} do
             for _, layout in ipairs {"dense", "transposed"} do
                 for _, full in ipairs {true, false} do
                     local a = g.randn(shape, {dtype = dtype, device = device})
-                    if layout == "transposed" then a = a:transpose(-1, -2):contiguous():transpose(-1, -2) end
+                    if layout == "transposed" then a = a:transpose(-1,
+                        -2):contiguous():transpose(-1, -2) end
                     local m, n = shape[#shape - 1], shape[#shape]
                     local k = math.min(m, n)
                     local u, s, vh = g.linalg.svd(a, full)
                     u, s, vh, a = u:to("cpu"), s:to("cpu"), vh:to("cpu"), a:to("cpu")
-                    local name = string.format("%s %s %s %s %s: ", table.concat(shape, "x"), dtype, layout, full and "full" or "economy", device)
+                    local name = string.format("%s %s %s %s %s: ", table.concat(shape, "x"), dtype,
+                        layout, full and "full" or "economy", device)
                     t.ok(u.shape[#shape] == (full and m or k) and vh.shape[#shape - 1] == (full and n or k) and s.shape[#shape - 1] == k, name .. "shapes")
                     local uk, vk = u:narrow(-1, 1, k), vh:narrow(-2, 1, k)
                     local size = a:abs():amax():item() * math.sqrt(m * n)
-                    t.ok(far((uk * s:unsqueeze(-2)):matmul(vk), a) <= eps * size * 4, name .. "U S Vh is the matrix")
-                    t.ok(far(u:transpose(-1, -2):matmul(u), eye(u.shape[#shape], dtype)) <= eps * 8, name .. "U is orthogonal")
-                    t.ok(far(vh:matmul(vh:transpose(-1, -2)), eye(vh.shape[#shape - 1], dtype)) <= eps * 8, name .. "V is orthogonal")
-                    local down = k == 1 or (s:narrow(-1, 1, k - 1) - s:narrow(-1, 2, k - 1)):amin():item() >= 0
+                    t.ok(far((uk * s:unsqueeze(-2)):matmul(vk), a) <= eps * size * 4,
+                        name .. "U S Vh is the matrix")
+                    t.ok(far(u:transpose(-1, -2):matmul(u), eye(u.shape[#shape],
+                        dtype)) <= eps * 8, name .. "U is orthogonal")
+                    t.ok(far(vh:matmul(vh:transpose(-1, -2)), eye(vh.shape[#shape - 1],
+                        dtype)) <= eps * 8, name .. "V is orthogonal")
+                    local down = k == 1 or (s:narrow(-1, 1, k - 1) - s:narrow(-1, 2,
+                        k - 1)):amin():item() >= 0
                     t.ok(down and s:amin():item() >= 0, name .. "values fall and are not negative")
-                    t.ok(far(g.linalg.svdvals(a), s) <= eps * size, name .. "svdvals gives the same")
+                    t.ok(far(g.linalg.svdvals(a), s) <= eps * size,
+                        name .. "svdvals gives the same")
                 end
             end
         end
@@ -70,10 +81,13 @@ end
 
 for _, shape in ipairs {{5, 5}, {8, 3}, {3, 8}, {12, 11}} do
     local a = g.randn(shape, {dtype = "f64"})
-    t.close(g.linalg.svdvals(a), jacobi(a:tolist(), shape[1], shape[2]), 1e-12, "values are those of Jacobi's method, " .. table.concat(shape, "x"))
-    t.close(g.linalg.svdvals(a:to {dtype = "f32"}), jacobi(a:tolist(), shape[1], shape[2]), 1e-5, "in f32 too")
+    t.close(g.linalg.svdvals(a), jacobi(a:tolist(), shape[1], shape[2]), 1e-12,
+        "values are those of Jacobi's method, " .. table.concat(shape, "x"))
+    t.close(g.linalg.svdvals(a:to {dtype = "f32"}), jacobi(a:tolist(), shape[1], shape[2]), 1e-5,
+        "in f32 too")
 end
-t.close(g.linalg.svdvals(g.tensor({{3.0, 0.0}, {4.0, 5.0}})), {3 * math.sqrt(5), math.sqrt(5)}, "a known matrix")
+t.close(g.linalg.svdvals(g.tensor({{3.0, 0.0}, {4.0, 5.0}})), {3 * math.sqrt(5), math.sqrt(5)},
+    "a known matrix")
 local _, s = g.linalg.svd(g.ones(4, 4))
 t.close(s, {4, 0, 0, 0}, 1e-6, "rank one")
 
@@ -85,16 +99,21 @@ t.is({u.shape, s0.shape, vh.shape}, {{0, 3, 2}, {0, 2}, {0, 2, 2}}, "no matrices
 
 local one = g.randn({6, 9, 7})
 local wide = g.linalg.svdvals(one:expand({6, 9, 7}))
-t.is(g.linalg.svdvals(one[4]):tolist(), wide[4]:tolist(), "a matrix alone gives the same bits as in a batch")
-t.is(g.linalg.svdvals(one[1]:unsqueeze(1):expand({3, 9, 7}))[3]:tolist(), wide[1]:tolist(), "an expanded batch")
+t.is(g.linalg.svdvals(one[4]):tolist(), wide[4]:tolist(),
+    "a matrix alone gives the same bits as in a batch")
+t.is(g.linalg.svdvals(one[1]:unsqueeze(1):expand({3, 9, 7}))[3]:tolist(), wide[1]:tolist(),
+    "an expanded batch")
 
 for _, bad in ipairs {0 / 0, math.huge, -math.huge} do
     local a = g.ones(3, 4, 4)
     a[2][3][1]:fill_(bad)
-    t.error(function() g.linalg.svd(a) end, "linalg.svd: the input contains NaN or inf", "an element is " .. bad)
-    t.error(function() g.linalg.svdvals(a) end, "linalg.svdvals: the input contains NaN or inf", "for svdvals as well")
+    t.error(function() g.linalg.svd(a) end, "linalg.svd: the input contains NaN or inf",
+        "an element is " .. bad)
+    t.error(function() g.linalg.svdvals(a) end, "linalg.svdvals: the input contains NaN or inf",
+        "for svdvals as well")
     local _, sv = g.linalg.svd(a:to("sim"))
-    t.error(function() return sv:tolist() end, "linalg.svd: the input contains NaN or inf", "on sim the next wait says so")
+    t.error(function() return sv:tolist() end, "linalg.svd: the input contains NaN or inf",
+        "on sim the next wait says so")
 end
 for _, scale in ipairs {1e-30, 1e-8, 1e8, 1e30} do
     local a = g.randn({40, 44}) * scale
@@ -106,14 +125,16 @@ for i = 1, 30 do
     hilbert[i] = {}
     for j = 1, 30 do hilbert[i][j] = 1 / (i + j - 1) end
 end
-t.close(g.linalg.svdvals(g.tensor(hilbert, {dtype = "f64"})), jacobi(hilbert, 30, 30), 1e-14, "values over 17 orders of magnitude")
+t.close(g.linalg.svdvals(g.tensor(hilbert, {dtype = "f64"})), jacobi(hilbert, 30, 30), 1e-14,
+    "values over 17 orders of magnitude")
 local banded = g.eye(50, 50) * 2 + g.eye(50, 50):flip(1)
 local ub, sb, vb = g.linalg.svd(banded)
 t.ok(far((ub * sb):matmul(vb), banded) < 1e-5, "equal values: most of the matrix is zero already")
 t.is(g.linalg.svdvals(g.zeros(3, 40, 40)):abs():amax():item(), 0, "zero matrices")
 t.close(g.linalg.svdvals(g.full({2, 2}, 1e30)) / 1e30, {2, 0}, 1e-6, "large elements")
 for _, dtype in ipairs {"f16", "bf16", "i64", "bool"} do
-    t.error(function() g.linalg.svd(g.ones(2, 2, {dtype = dtype})) end, "svd: dtype " .. dtype, dtype)
+    t.error(function() g.linalg.svd(g.ones(2, 2, {dtype = dtype})) end, "svd: dtype " .. dtype,
+        dtype)
 end
 t.error(function() g.linalg.svd(g.ones(3)) end, "svd: argument 'x' is f32 3", "a vector")
 t.error(function() g.linalg.svd(g.ones({})) end, "svd: argument 'x'", "0-d")

@@ -1,0 +1,59 @@
+--!plain
+-- Rules of elementwise ops that a table of values does not show: comparisons beyond a dtype's range, what integers cannot, writing over what is read.
+local t = require "tap"
+local g = require "gpush"
+
+local function rules(dev)
+    local function on(v, dtype) return g.tensor(v, {dtype = dtype}):to(dev) end
+    local function is(y, v, name) t.is(y, v, name .. " on " .. dev) end
+    local function refuses(f, pattern, name) t.error(function() f():to "cpu"; return (g.ones(1, {device = dev}) + 1):item() end, pattern, name .. " on " .. dev) end
+
+    -- comparisons see what numbers are, not what they become in the tensor's dtype
+    is(on({0, 255}, "u8"):eq(-1), {false, false}, "u8 and -1")
+    is(on({44, 200}, "u8"):lt(300), {true, true}, "u8 < 300")
+    is(on({0, 7}, "i32"):eq(1 << 32), {false, false}, "i32 and 2^32")
+    is(on({0, 7}, "i32"):lt(on({1 << 40}, "i64")[1]), {true, true}, "i32 < a 0-d i64")
+    is(on({(1 << 53) + 1, 1 << 53}, "i64"):eq((1 << 53) + 1), {true, false}, "i64 beyond 2^53")
+    is(on({0.1, 0.2}, "f16"):eq(0.1), {true, false}, "f16 and 0.1")
+    is(on({0.1, 0.2}, "bf16"):ge(0.2), {false, true}, "bf16 >= 0.2")
+    is(on({0.1, 0.2}, "f32"):eq(0.1), {true, false}, "f32 and 0.1")
+    is(on({1, 2}, "i64"):lt(1.5), {true, false}, "i64 < 1.5")
+    is(on({true, false}):eq(true), {true, false}, "bool and true")
+    is(on({0 / 0, 1}):ne(on({0 / 0, 1})), {true, false}, "NaN differs from itself")
+
+    -- NaN wins
+    local n = on({0 / 0, 1, 2})
+    is(n:amax(), 0 / 0, "amax with NaN")
+    is(n:amin(), 0 / 0, "amin with NaN")
+    is(n:maximum(1.5), {0 / 0, 1.5, 2}, "maximum with NaN")
+    is(on({1.0, 2.0}):minimum(0 / 0), {0 / 0, 0 / 0}, "minimum of NaN")
+
+    -- what integers cannot
+    local x = on({7, -7, 5}, "i32")
+    refuses(function() return x:floor_divide(on({1, 0, 1}, "i32")) end, "floor_divide: integer division by zero", "i32 // 0")
+    refuses(function() return x:remainder(0) end, "remainder: integer division by zero", "i32 % 0")
+    refuses(function() return x:pow(-2) end, "pow: an integer raised to a negative integer", "i32 ^ -2")
+    refuses(function() return x:maximum(1 << 40) end, "maximum: the number 1099511627776 does not fit in i32", "a number beyond i32")
+    is(x:floor_divide(2), {3, -4, 2}, "// rounds down")
+    is(x:remainder(-3), {-2, -1, -1}, "% has the divisor's sign")
+    is(on({1, -1, -1}, "i8"):pow(on({-3, -3, -4}, "i8")), {1, -1, 1}, "1 and -1 take negative exponents")
+    is(on({-128, 127}, "i8"):floor_divide(-1), {-128, -127}, "i8: the least by -1 wraps")
+    is(on({math.mininteger}):remainder(-1), {0}, "i64: the least % -1")
+    is(on({(1 << 60) + 1, -5}, "i64"):clamp(0, (1 << 60) + 1), {(1 << 60) + 1, 0}, "clamp of i64 beyond 2^53")
+
+    -- writing over what is read
+    local m = g.arange(1, 20, {dtype = "i32", device = dev}):view(4, 5)
+    refuses(function() local s = m:narrow(1, 1, 4):narrow(2, 1, 4); return s:add_(s:transpose(1, 2)) end, "add_: .*shares memory.*clone", "x += x:t()")
+    refuses(function() return m:narrow(2, 1, 4):add_(m:narrow(2, 2, 4)) end, "add_: .*shares memory", "columns that overlap")
+    refuses(function() return m:narrow(1, 2, 3):add_(m:narrow(1, 1, 3)) end, "add_: .*shares memory", "rows that overlap")
+    is(m[1], {1, 2, 3, 4, 5}, "a refused op leaves its input")
+    m:narrow(2, 1, 2):add_(m:narrow(2, 3, 2))
+    is(m, {{4, 6, 3, 4, 5}, {14, 16, 8, 9, 10}, {24, 26, 13, 14, 15}, {34, 36, 18, 19, 20}}, "columns beside each other")
+    refuses(function() return m:slice(2, 1, -1, 2):sub_(m:narrow(2, 3, 1)) end, "sub_: .*shares memory", "every other column less one of them")
+    m:slice(1, 1, -1, 2):copy_(m:slice(1, 2, -1, 2))
+    is(m[1], m[2]:tolist(), "every other row from the ones between")
+    m:add_(m)
+end
+
+for _, dev in ipairs {"cpu", "sim"} do rules(dev) end
+t.done()

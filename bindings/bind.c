@@ -1,4 +1,5 @@
-/* The edge between Lua and C: pushing and raising, the collector's charge, source lines, and luaopen_gpush. */
+/* The edge between Lua and C: pushing and raising, the collector's charge, source lines, and
+ * luaopen_gpush. */
 #include "bindings/bind.h"
 
 #include <pthread.h>
@@ -44,13 +45,17 @@ int gp_lua_raise(lua_State *L) {
 
 gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
     gp_tensor *t = gp_lua_totensor(L, arg);
-    if (!t) luaL_error(L, "%s: argument #%d: expected a tensor, got %s", fn, arg, luaL_typename(L, arg));
+    if (!t)
+        luaL_error(L, "%s: argument #%d: expected a tensor, got %s", fn, arg,
+                   luaL_typename(L, arg));
     return t;
 }
 
-/* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors runs a cycle every turn or two, and one over small
-   tensors about as often as their boxes alone would make it. In generational mode that is not enough: a tensor that lives through two steps is old,
-   and old ones wait for Lua's own heap to double. So a full collection comes whenever tensors take twice what the last one left, and 24 MiB. */
+/* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors
+   runs a cycle every turn or two, and one over small tensors about as often as their boxes alone
+   would make it. In generational mode that is not enough: a tensor that lives through two steps is
+   old, and old ones wait for Lua's own heap to double. So a full collection comes whenever tensors
+   take twice what the last one left, and 24 MiB. */
 void gp_lua_charge(lua_State *L, const gp_storage *st) {
     static _Thread_local size_t debt;
     static _Thread_local int64_t allowed = 24 << 20;
@@ -131,7 +136,8 @@ static atomic_int states;
 
 static void flush(gp_device *dev, void *ctx) { gp_alloc_flush(dev); }
 
-/* Gives back what the process holds when the last state that opened gpush is closed. It was made before any tensor, so its finalizer comes last. */
+/* Gives back what the process holds when the last state that opened gpush is closed. It was made
+ * before any tensor, so its finalizer comes last. */
 static int l_close(lua_State *L) {
     gp_lua_state = NULL;
     if (atomic_fetch_sub(&states, 1) == 1) {
@@ -144,7 +150,9 @@ static int l_close(lua_State *L) {
 /* Runs scripts/init.lua with the module as its argument: what is written in Lua. */
 static void run_init(lua_State *L) {
     const char *dir = gp_scripts_dir();
-    if (!dir) luaL_error(L, "gpush: its Lua files were not found beside the program (share/gpush) or in the build tree");
+    if (!dir)
+        luaL_error(L, "gpush: its Lua files were not found beside the program (share/gpush) or in "
+                      "the build tree");
     lua_pushfstring(L, "%s/init.lua", dir);
     if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) lua_error(L);
     lua_pushvalue(L, -3);

@@ -1,4 +1,5 @@
-/* What the files of bindings/ share: the tensor box in Lua, pushing, raising, and the module's openers. */
+/* What the files of bindings/ share: the tensor box in Lua, pushing, raising, and the module's
+ * openers. */
 #ifndef GP_BIND_H
 #define GP_BIND_H
 
@@ -10,7 +11,8 @@
 
 /* A tensor in Lua is a full userdata of this shape; the box owns one reference. */
 typedef struct gp_box {
-    const void *tag; /* &gp_box_tag: tells our boxes from anybody else's userdata without a metatable look-up */
+    const void *tag; /* &gp_box_tag: tells our boxes from anybody else's userdata without a
+                        metatable look-up */
     gp_tensor *t;
 } gp_box;
 extern const char gp_box_tag;
@@ -25,34 +27,41 @@ static inline gp_tensor *gp_lua_totensor(lua_State *L, int idx) {
 /* The tensor at argument arg; raises "fn: argument #arg: expected a tensor, got …" otherwise. */
 gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
 
-/* Pushes t as a Lua value and takes over the caller's reference; raises on NULL (with gp_error()) and when Lua is out of memory. */
+/* Pushes t as a Lua value and takes over the caller's reference; raises on NULL (with gp_error())
+ * and when Lua is out of memory. */
 int gp_lua_push(lua_State *L, gp_tensor *t);
 
 /* Raises gp_error() with the position of the user's line that runs: where gp_where looks. */
 int gp_lua_raise(lua_State *L);
 
-/* The state that runs on this thread: source lines and collections come from it. Every C function that runs ops or waits enters first. */
+/* The state that runs on this thread: source lines and collections come from it. Every C function
+ * that runs ops or waits enters first. */
 extern _Thread_local lua_State *gp_lua_state;
 static inline void gp_lua_enter(lua_State *L) { gp_lua_state = L; }
 
 /* Charges a new storage to Lua's collector, which cannot see its bytes, and steps it. */
 void gp_lua_charge(lua_State *L, const gp_storage *st);
 
-/* A copy of s that lives for ever; equal strings give equal pointers. Any thread. NULL when out of memory. */
+/* A copy of s that lives for ever; equal strings give equal pointers. Any thread. NULL when out of
+ * memory. */
 const char *gp_lua_intern(const char *s);
 
-/* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more than one element. */
+/* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more
+ * than one element. */
 bool gp_lua_truth(lua_State *L, int idx);
 
-/* Elementwise comparison of the values at a and b, at least one a tensor; op is one of "lt" "le" "gt" "ge" "eq" "ne". Pushes the bool tensor. */
+/* Elementwise comparison of the values at a and b, at least one a tensor; op is one of "lt" "le"
+ * "gt" "ge" "eq" "ne". Pushes the bool tensor. */
 int gp_lua_compare(lua_State *L, const char *op, int a, int b);
 
-/* Pushes the number (or boolean) of the one-element tensor at idx; integers stay integers. A recorded wait. */
+/* Pushes the number (or boolean) of the one-element tensor at idx; integers stay integers. A
+ * recorded wait. */
 int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
 /* The same for places where Lua wants a number. */
 int gp_lua_number(lua_State *L, int idx);
 
-/* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key], x[key] = value, tostring(x) (lua_index.c, lua_print.c). */
+/* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
+ * x[key] = value, tostring(x) (lua_index.c, lua_print.c). */
 int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
 int gp_lua_tostring(lua_State *L);
@@ -60,7 +69,8 @@ int gp_lua_tostring(lua_State *L);
 /* Pushes the function that runs op (in place: its NAME_ form). */
 void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
 
-/* x's elements in host memory, contiguous: x itself, or a copy (a recorded wait). Pushes one value that keeps them alive. Raises. */
+/* x's elements in host memory, contiguous: x itself, or a copy (a recorded wait). Pushes one value
+ * that keeps them alive. Raises. */
 const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what);
 
 /* Pushes t as text, reading only what is shown, in one recorded wait. */
@@ -70,7 +80,8 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
 #define GP_LUA_META "gpush.tensor"
 #define GP_LUA_METHODS "gpush.tensor.methods"
 
-/* Openers: each adds its functions to the module table on top of the stack, and methods to the table of methods. */
+/* Openers: each adds its functions to the module table on top of the stack, and methods to the
+ * table of methods. */
 void gp_lua_open_ops(lua_State *L);
 void gp_lua_open_tensor(lua_State *L);
 void gp_lua_open_device(lua_State *L);
@@ -79,7 +90,8 @@ void gp_lua_open_convert(lua_State *L);
 void gp_lua_open_random(lua_State *L);
 void gp_lua_open_print(lua_State *L);
 void gp_lua_open_data(lua_State *L);
-/* For the shell: math.* and string.format of the state take one-element tensors where they want numbers. */
+/* For the shell: math.* and string.format of the state take one-element tensors where they want
+ * numbers. */
 void gp_lua_open_numbers(lua_State *L);
 void gp_lua_open_sync(lua_State *L);
 void gp_lua_open_profile(lua_State *L);

@@ -1,4 +1,5 @@
-/* Index expressions: parsing, and reading and assigning through views and the ops that take masks and index tensors. Knows no Lua. */
+/* Index expressions: parsing, and reading and assigning through views and the ops that take masks
+ * and index tensors. Knows no Lua. */
 #include "bindings/index_spec.h"
 
 #include <ctype.h>
@@ -50,8 +51,9 @@ bool gp_index_parse(gp_index_spec *s, const char *text) {
         gp_index_item item;
         bool ok = parse_item(&p, &item);
         if (!ok || (*p && *p != ','))
-            return gp_fail("index \"%s\": '%.*s' is no index (expected integers, ranges first:last:step, '...' or 'new', separated by commas)", text,
-                           (int)(*start ? strcspn(start + 1, ",") + 1 : 0), start);
+            return gp_fail("index \"%s\": '%.*s' is no index (expected integers, ranges "
+                           "first:last:step, '...' or 'new', separated by commas)",
+                           text, (int)(*start ? strcspn(start + 1, ",") + 1 : 0), start);
         if (!gp_index_add(s, item)) return false;
         if (!*p) return true;
         p = blanks(p + 1);
@@ -60,14 +62,16 @@ bool gp_index_parse(gp_index_spec *s, const char *text) {
 
 /* ---- from items to a view, and the tensors that index it ---- */
 
-/* What basic items leave: a view of x, and for each index tensor the dim of the view that it runs over. */
+/* What basic items leave: a view of x, and for each index tensor the dim of the view that it runs
+ * over. */
 typedef struct resolved {
     gp_tensor *view;
     int n;
     gp_tensor *t[GP_MAX_DIM]; /* owned */
     int64_t dim[GP_MAX_DIM];  /* from 1 */
-    gp_tensor *mask;          /* owned; the only tensor item, if that is a mask: nothing has been counted yet */
-    int mask_dim;             /* 0-based; its dims follow */
+    gp_tensor
+        *mask;    /* owned; the only tensor item, if that is a mask: nothing has been counted yet */
+    int mask_dim; /* 0-based; its dims follow */
 } resolved;
 
 static void release(resolved *r) {
@@ -82,7 +86,8 @@ static int takes(const gp_index_item *it) {
     return it->kind == GP_ITEM_MASK ? it->t->a.ndim : 1;
 }
 
-static gp_tensor *on_view(gp_tensor *v, const gp_op *op, int64_t a, const int64_t *more, int nmore) {
+static gp_tensor *on_view(gp_tensor *v, const gp_op *op, int64_t a, const int64_t *more,
+                          int nmore) {
     gp_call c;
     gp_call_begin(&c, op);
     gp_call_tensor(&c, v);
@@ -99,14 +104,16 @@ static bool step(resolved *r, gp_tensor *v) {
     return true;
 }
 
-/* An index tensor beside x on another device is brought over; only from the cpu, where its elements are at hand. */
+/* An index tensor beside x on another device is brought over; only from the cpu, where its elements
+ * are at hand. */
 static gp_tensor *beside(gp_tensor *t, const gp_tensor *x) {
     if (t->storage->dev != gp_device_cpu()) return gp_tensor_ref(t);
     return gp_to_device(t, x->storage->dev, false, GP_WHY_index, "index");
 }
 
 static bool add_index(resolved *r, gp_tensor *t, int d) {
-    if (r->n == GP_MAX_DIM) return gp_tensor_unref(t), gp_fail("index: more than %d index tensors", GP_MAX_DIM);
+    if (r->n == GP_MAX_DIM)
+        return gp_tensor_unref(t), gp_fail("index: more than %d index tensors", GP_MAX_DIM);
     r->t[r->n] = t;
     r->dim[r->n++] = d + 1;
     return t != NULL;
@@ -119,7 +126,8 @@ static bool add_mask(resolved *r, gp_tensor *mask, int d) {
     gp_call_tensor(&c, mask);
     gp_tensor *rows = gp_call_one(&c);
     bool ok = rows != NULL;
-    for (int i = 0; ok && i < mask->a.ndim; i++) ok = add_index(r, on_view(rows, GP_OP(select), 2, &(int64_t){i + 1}, 1), d + i);
+    for (int i = 0; ok && i < mask->a.ndim; i++)
+        ok = add_index(r, on_view(rows, GP_OP(select), 2, &(int64_t){i + 1}, 1), d + i);
     gp_tensor_unref(rows);
     return ok;
 }
@@ -128,7 +136,9 @@ static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
     bool fits = d + mask->a.ndim <= v->a.ndim;
     for (int i = 0; fits && i < mask->a.ndim; i++) fits = mask->a.dim[i] == v->a.dim[d + i];
     char a[200], b[200];
-    return fits || gp_fail("index: the mask %s does not fit %s at dim %d", gp_tensor_text(mask, a, sizeof a), gp_tensor_text(v, b, sizeof b), d + 1);
+    return fits ||
+           gp_fail("index: the mask %s does not fit %s at dim %d",
+                   gp_tensor_text(mask, a, sizeof a), gp_tensor_text(v, b, sizeof b), d + 1);
 }
 
 static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) {
@@ -137,7 +147,8 @@ static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) 
         gp_tensor *one = on_view(mask, GP_OP(unsqueeze), 1, NULL, 0);
         gp_tensor_unref(mask);
         mask = one;
-        if (!mask || !step(r, on_view(r->view, GP_OP(unsqueeze), *d + 1, NULL, 0))) return gp_tensor_unref(mask), false;
+        if (!mask || !step(r, on_view(r->view, GP_OP(unsqueeze), *d + 1, NULL, 0)))
+            return gp_tensor_unref(mask), false;
     }
     bool ok = mask && mask_fits(r->view, mask, *d);
     int at = *d;
@@ -172,7 +183,9 @@ static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
         tensors += s->item[i].t != NULL;
     }
     char text[200];
-    if (taken > x->a.ndim) return gp_fail("index: %d dims are indexed, but the tensor is %s", taken, gp_tensor_text(x, text, sizeof text));
+    if (taken > x->a.ndim)
+        return gp_fail("index: %d dims are indexed, but the tensor is %s", taken,
+                       gp_tensor_text(x, text, sizeof text));
     if (ellipses > 1) return gp_fail("index: '...' is given twice");
     for (int i = 0; i < s->n; i++) {
         if (s->item[i].kind == GP_ITEM_ELLIPSIS) d += x->a.ndim - taken;
@@ -183,7 +196,8 @@ static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
 
 /* ---- reading ---- */
 
-static gp_tensor *index_op(resolved *r, const gp_op *op, const gp_scalar *number, gp_tensor *value) {
+static gp_tensor *index_op(resolved *r, const gp_op *op, const gp_scalar *number,
+                           gp_tensor *value) {
     gp_call c;
     gp_call_begin(&c, op);
     gp_call_tensor(&c, r->view);
@@ -230,7 +244,8 @@ static gp_tensor *mask_under(const resolved *r) {
     gp_shape s = gp_tensor_shape(r->mask);
     int64_t stride[GP_MAX_DIM];
     memcpy(stride, r->mask->a.stride, sizeof stride);
-    for (int d = r->mask_dim + r->mask->a.ndim; d < r->view->a.ndim; d++) stride[s.ndim] = 1, s.dim[s.ndim++] = 1;
+    for (int d = r->mask_dim + r->mask->a.ndim; d < r->view->a.ndim; d++)
+        stride[s.ndim] = 1, s.dim[s.ndim++] = 1;
     return gp_tensor_view(r->mask, &s, stride, 0);
 }
 
@@ -253,12 +268,16 @@ static bool fits(gp_dtype dt, gp_scalar *v) {
     char buf[8];
     if (gp_is_float(dt)) return true;
     if (v->is_float) {
-        if (!(v->f >= -0x1p63 && v->f < 0x1p63) || v->f != (double)(int64_t)v->f) return gp_fail("index: the value %g does not fit in a %s tensor", v->f, gp_dtype_name(dt));
+        if (!(v->f >= -0x1p63 && v->f < 0x1p63) || v->f != (double)(int64_t)v->f)
+            return gp_fail("index: the value %g does not fit in a %s tensor", v->f,
+                           gp_dtype_name(dt));
         *v = (gp_scalar){.i = (int64_t)v->f};
     }
     if (dt == GP_bool) return true;
     gp_scalar_store(dt, buf, *v);
-    return gp_scalar_load(dt, buf).i == v->i || gp_fail("index: the value %lld does not fit in a %s tensor", (long long)v->i, gp_dtype_name(dt));
+    return gp_scalar_load(dt, buf).i == v->i ||
+           gp_fail("index: the value %lld does not fit in a %s tensor", (long long)v->i,
+                   gp_dtype_name(dt));
 }
 
 bool gp_index_fill(gp_tensor *x, const gp_index_spec *s, gp_scalar value) {
@@ -293,14 +312,16 @@ static gp_tensor *to_front(gp_tensor *t, int first, int n) {
     return gp_tensor_view(t, &s, stride, 0);
 }
 
-/* Values for x[…, mask, …] with the dim of the true elements in front; those without that dim are left as they are. */
+/* Values for x[…, mask, …] with the dim of the true elements in front; those without that dim are
+ * left as they are. */
 static gp_tensor *values_to_front(const resolved *r, gp_tensor *v) {
     int behind = r->view->a.ndim - r->mask_dim - r->mask->a.ndim, at = v->a.ndim - behind - 1;
     return at > 0 && at == r->mask_dim ? to_front(v, at, 1) : gp_tensor_ref(v);
 }
 
 static bool put_masked(resolved *r, gp_tensor *value) {
-    gp_tensor *view = to_front(r->view, r->mask_dim, r->mask->a.ndim), *v = view ? values_to_front(r, value) : NULL;
+    gp_tensor *view = to_front(r->view, r->mask_dim, r->mask->a.ndim),
+              *v = view ? values_to_front(r, value) : NULL;
     bool ok = v != NULL;
     if (ok) {
         gp_call c;
@@ -331,7 +352,8 @@ static gp_tensor *ready(gp_tensor *value, const gp_tensor *x) {
 }
 
 bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
-    if (value->a.ndim == 0 && !value->storage->dev->vt->async && x->storage->dev->vt->async) /* its number is at hand: nothing to copy */
+    if (value->a.ndim == 0 && !value->storage->dev->vt->async &&
+        x->storage->dev->vt->async) /* its number is at hand: nothing to copy */
         return gp_index_fill(x, s, gp_scalar_load((gp_dtype)value->a.dtype, value->a.data));
     resolved r;
     bool ok = resolve(&r, x, s);

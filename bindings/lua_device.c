@@ -1,4 +1,5 @@
-/* Devices, streams and events in Lua: synchronize, memory figures, threads, the default device and dtype. */
+/* Devices, streams and events in Lua: synchronize, memory figures, threads, the default device and
+ * dtype. */
 #include <math.h>
 #include <string.h>
 
@@ -83,7 +84,9 @@ static int l_default_dtype(lua_State *L) {
     if (!lua_isnoneornil(L, 1)) {
         gp_dtype dt;
         if (!gp_dtype_parse(luaL_checkstring(L, 1), &dt)) return gp_lua_raise(L);
-        if (!gp_is_float(dt)) return luaL_error(L, "default_dtype: expected a float dtype, got %s", gp_dtype_name(dt));
+        if (!gp_is_float(dt))
+            return luaL_error(L, "default_dtype: expected a float dtype, got %s",
+                              gp_dtype_name(dt));
         gp_default_dtype = dt;
     }
     lua_pushstring(L, gp_dtype_name(gp_default_dtype));
@@ -92,7 +95,9 @@ static int l_default_dtype(lua_State *L) {
 
 /* ---- streams ---- */
 
-static gp_stream *check_stream(lua_State *L, int arg) { return *(gp_stream **)luaL_checkudata(L, arg, STREAM); }
+static gp_stream *check_stream(lua_State *L, int arg) {
+    return *(gp_stream **)luaL_checkudata(L, arg, STREAM);
+}
 
 static int push_stream(lua_State *L, gp_stream *s) {
     if (!s) return gp_lua_raise(L);
@@ -113,9 +118,13 @@ static int l_stream_gc(lua_State *L) {
 }
 
 /* gpush.current_stream([device]) */
-static int l_current_stream(lua_State *L) { return push_stream(L, gp_stream_retain(gp_stream_current(check_device(L, 1, "current_stream")))); }
+static int l_current_stream(lua_State *L) {
+    return push_stream(L,
+                       gp_stream_retain(gp_stream_current(check_device(L, 1, "current_stream"))));
+}
 
-/* stream:use(): ops of this thread go to the stream until the returned to-be-closed value is closed. stream:use(fn, …): while fn runs. */
+/* stream:use(): ops of this thread go to the stream until the returned to-be-closed value is
+ * closed. stream:use(fn, …): while fn runs. */
 static int l_restore(lua_State *L) {
     gp_stream **s = lua_touserdata(L, 1);
     if (*s) gp_stream_set_current(*s);
@@ -188,7 +197,8 @@ static int l_stream_record(lua_State *L) {
     return *e ? 1 : gp_lua_raise(L);
 }
 
-/* stream:wait(event): what is queued from here on starts after the event; the host does not wait. */
+/* stream:wait(event): what is queued from here on starts after the event; the host does not wait.
+ */
 static int l_stream_wait(lua_State *L) {
     gp_lua_enter(L);
     return gp_stream_wait_event(check_stream(L, 1), *check_event(L, 2)) ? 0 : gp_lua_raise(L);
@@ -209,7 +219,9 @@ static int l_event_synchronize(lua_State *L) {
 static int l_event_elapsed(lua_State *L) {
     gp_event *a = *check_event(L, 1), *b = *check_event(L, 2);
     gp_lua_enter(L);
-    if (!gp_wait_event(a, GP_WHY_explicit, "elapsed") || !gp_wait_event(b, GP_WHY_explicit, "elapsed")) return gp_lua_raise(L);
+    if (!gp_wait_event(a, GP_WHY_explicit, "elapsed") ||
+        !gp_wait_event(b, GP_WHY_explicit, "elapsed"))
+        return gp_lua_raise(L);
     lua_pushnumber(L, b->stream->dev->vt->event_time(b) - a->stream->dev->vt->event_time(a));
     return 1;
 }
@@ -234,7 +246,8 @@ static int l_devices(lua_State *L) {
     return 1;
 }
 
-static void open_class(lua_State *L, const char *name, const luaL_Reg *fns, lua_CFunction gc, lua_CFunction tostring) {
+static void open_class(lua_State *L, const char *name, const luaL_Reg *fns, lua_CFunction gc,
+                       lua_CFunction tostring) {
     luaL_newmetatable(L, name);
     luaL_setfuncs(L, fns, 0);
     lua_pushvalue(L, -1);
@@ -246,12 +259,28 @@ static void open_class(lua_State *L, const char *name, const luaL_Reg *fns, lua_
 }
 
 void gp_lua_open_device(lua_State *L) {
-    static const luaL_Reg fns[] = {{"synchronize", l_synchronize}, {"memory", l_memory}, {"empty_cache", l_empty_cache}, {"reset_peak", l_reset_peak},
-                                   {"threads", l_threads}, {"default_device", l_default_device}, {"default_dtype", l_default_dtype}, {"stream", l_stream},
-                                   {"current_stream", l_current_stream}, {"devices", l_devices}, {NULL, NULL}};
-    static const luaL_Reg stream[] = {{"use", l_stream_use}, {"synchronize", l_stream_synchronize}, {"busy", l_stream_busy}, {"queued", l_stream_queued},
-                                      {"record", l_stream_record}, {"wait", l_stream_wait}, {NULL, NULL}};
-    static const luaL_Reg event[] = {{"done", l_event_done}, {"synchronize", l_event_synchronize}, {"elapsed", l_event_elapsed}, {NULL, NULL}};
+    static const luaL_Reg fns[] = {{"synchronize", l_synchronize},
+                                   {"memory", l_memory},
+                                   {"empty_cache", l_empty_cache},
+                                   {"reset_peak", l_reset_peak},
+                                   {"threads", l_threads},
+                                   {"default_device", l_default_device},
+                                   {"default_dtype", l_default_dtype},
+                                   {"stream", l_stream},
+                                   {"current_stream", l_current_stream},
+                                   {"devices", l_devices},
+                                   {NULL, NULL}};
+    static const luaL_Reg stream[] = {{"use", l_stream_use},
+                                      {"synchronize", l_stream_synchronize},
+                                      {"busy", l_stream_busy},
+                                      {"queued", l_stream_queued},
+                                      {"record", l_stream_record},
+                                      {"wait", l_stream_wait},
+                                      {NULL, NULL}};
+    static const luaL_Reg event[] = {{"done", l_event_done},
+                                     {"synchronize", l_event_synchronize},
+                                     {"elapsed", l_event_elapsed},
+                                     {NULL, NULL}};
     luaL_setfuncs(L, fns, 0);
     open_class(L, STREAM, stream, l_stream_gc, l_stream_tostring);
     open_class(L, EVENT, event, l_event_gc, NULL);

@@ -4,7 +4,8 @@
 
 #include "bindings/bind.h"
 
-static const char *const kinds[] = {"unary", "param", "binary", "compare", "ternary", "reduce", "view", "custom"};
+static const char *const kinds[] = {"unary",   "param",  "binary", "compare",
+                                    "ternary", "reduce", "view",   "custom"};
 
 /* ops(): name -> {sig =, help =, kind =, random =} of every row. */
 static int l_ops(lua_State *L) {
@@ -47,7 +48,8 @@ static void add_signature(luaL_Buffer *b, const gp_op *op) {
     luaL_addchar(b, ')');
 }
 
-/* help(name or function): one line on an op; help(): what there is. Returns the text after printing it. */
+/* help(name or function): one line on an op; help(): what there is. Returns the text after printing
+ * it. */
 static int l_help(lua_State *L) {
     luaL_Buffer b;
     const gp_op *op = op_of(L, 1);
@@ -59,9 +61,13 @@ static int l_help(lua_State *L) {
             if (dot) *dot = '_';
             op = gp_op_find(name);
         }
-        if (!op) return luaL_error(L, "help: there is no op called '%s'; help() lists them", lua_tostring(L, 1));
+        if (!op)
+            return luaL_error(L, "help: there is no op called '%s'; help() lists them",
+                              lua_tostring(L, 1));
     }
-    if (!op && !lua_isnoneornil(L, 1)) return luaL_error(L, "help: expected the name of an op or its function, got %s", luaL_typename(L, 1));
+    if (!op && !lua_isnoneornil(L, 1))
+        return luaL_error(L, "help: expected the name of an op or its function, got %s",
+                          luaL_typename(L, 1));
     luaL_buffinit(L, &b);
     if (op) {
         add_signature(&b, op);
@@ -69,7 +75,8 @@ static int l_help(lua_State *L) {
         luaL_addstring(&b, op->help);
     } else {
         luaL_addstring(&b, "help \"name\" tells what an op does. Ops:");
-        for (int i = 0; i < GP_OPS; i++) luaL_addstring(&b, i % 10 ? " " : "\n    "), luaL_addstring(&b, gp_ops[i].name);
+        for (int i = 0; i < GP_OPS; i++)
+            luaL_addstring(&b, i % 10 ? " " : "\n    "), luaL_addstring(&b, gp_ops[i].name);
     }
     luaL_pushresult(&b);
     lua_getglobal(L, "print");

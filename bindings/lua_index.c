@@ -1,22 +1,27 @@
-/* x[key] and x[key] = value in Lua: the key read into an index expression. See DESIGN 6 for the forms. */
+/* x[key] and x[key] = value in Lua: the key read into an index expression. See DESIGN 6 for the
+ * forms. */
 #include <math.h>
 #include <string.h>
 
 #include "bindings/bind.h"
 #include "bindings/index_spec.h"
 
-/* An integer at i: a number, or a 0-d integer tensor, whose value is waited for. False with a message. */
+/* An integer at i: a number, or a 0-d integer tensor, whose value is waited for. False with a
+ * message. */
 static bool integer_at(lua_State *L, int i, int64_t *out) {
     int is;
     gp_tensor *t = gp_lua_totensor(L, i);
     if (!t) {
         *out = lua_type(L, i) == LUA_TNUMBER ? lua_tointegerx(L, i, &is) : (is = 0, 0);
-        return is || gp_fail("index: expected an integer, got %s", lua_type(L, i) == LUA_TNUMBER ? "a number with a fraction" : luaL_typename(L, i));
+        return is || gp_fail("index: expected an integer, got %s", lua_type(L, i) == LUA_TNUMBER
+                                                                       ? "a number with a fraction"
+                                                                       : luaL_typename(L, i));
     }
     gp_scalar s;
     if (gp_dtype_kind((gp_dtype)t->a.dtype) != GP_KIND_INT || t->a.numel != 1) {
         char text[200];
-        return gp_fail("index: expected an integer, got a tensor %s", gp_tensor_text(t, text, sizeof text));
+        return gp_fail("index: expected an integer, got a tensor %s",
+                       gp_tensor_text(t, text, sizeof text));
     }
     if (!gp_item(t, &s, GP_WHY_index, "index")) return false;
     *out = s.i;
@@ -26,18 +31,22 @@ static bool integer_at(lua_State *L, int i, int64_t *out) {
 static bool add_tensor(gp_index_spec *s, gp_tensor *t) {
     gp_dkind kind = gp_dtype_kind((gp_dtype)t->a.dtype);
     char text[200];
-    if (kind == GP_KIND_FLOAT) return gp_fail("index: expected an integer or bool tensor, got %s", gp_tensor_text(t, text, sizeof text));
+    if (kind == GP_KIND_FLOAT)
+        return gp_fail("index: expected an integer or bool tensor, got %s",
+                       gp_tensor_text(t, text, sizeof text));
     if (kind == GP_KIND_BOOL) return gp_index_add(s, (gp_index_item){.kind = GP_ITEM_MASK, .t = t});
     if (t->a.ndim) return gp_index_add(s, (gp_index_item){.kind = GP_ITEM_INDEX, .t = t});
     gp_scalar v;
-    return gp_item(t, &v, GP_WHY_index, "index") && gp_index_add(s, (gp_index_item){.kind = GP_ITEM_INT, .first = v.i});
+    return gp_item(t, &v, GP_WHY_index, "index") &&
+           gp_index_add(s, (gp_index_item){.kind = GP_ITEM_INT, .first = v.i});
 }
 
 /* {} is everything, {first, last, step} a range, {i} the range of i alone. */
 static bool add_range(lua_State *L, gp_index_spec *s, int i) {
     lua_Unsigned n = lua_rawlen(L, i);
     int64_t v[3] = {1, -1, 1};
-    if (n > 3) return gp_fail("index: a range has %d entries (expected {first, last, step})", (int)n);
+    if (n > 3)
+        return gp_fail("index: a range has %d entries (expected {first, last, step})", (int)n);
     for (lua_Unsigned k = 0; k < n; k++) {
         lua_rawgeti(L, i, (lua_Integer)k + 1);
         bool ok = integer_at(L, lua_gettop(L), &v[k]);
@@ -45,7 +54,9 @@ static bool add_range(lua_State *L, gp_index_spec *s, int i) {
         if (!ok) return false;
     }
     if (n == 1) v[1] = v[0];
-    return gp_index_add(s, (gp_index_item){.kind = n ? GP_ITEM_RANGE : GP_ITEM_ALL, .first = v[0], .last = v[1], .step = v[2]});
+    return gp_index_add(
+        s, (gp_index_item){
+               .kind = n ? GP_ITEM_RANGE : GP_ITEM_ALL, .first = v[0], .last = v[1], .step = v[2]});
 }
 
 /* The value at i as one item (or several, where a string says so). Tables are ranges here. */
@@ -58,11 +69,14 @@ static bool add_item(lua_State *L, gp_index_spec *s, int i) {
     case LUA_TSTRING: return gp_index_parse(s, lua_tostring(L, i));
     case LUA_TTABLE: return add_range(L, s, i);
     default:
-        return gp_fail("index: expected an integer, a range, an index expression, or an integer or bool tensor, got %s", luaL_typename(L, i));
+        return gp_fail("index: expected an integer, a range, an index expression, or an integer or "
+                       "bool tensor, got %s",
+                       luaL_typename(L, i));
     }
 }
 
-/* The key at i: a table is a list of items, anything else one item. What the items point to stays alive with the key. */
+/* The key at i: a table is a list of items, anything else one item. What the items point to stays
+ * alive with the key. */
 static bool read_key(lua_State *L, gp_index_spec *s, int i) {
     s->n = 0;
     if (!lua_istable(L, i)) return add_item(L, s, i);
@@ -81,11 +95,16 @@ static int bad_key(lua_State *L) {
     const char *k = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     size_t n = strspn(k, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
     bool name = *k && !k[n] && (k[0] < '0' || k[0] > '9');
-    if (name) return luaL_error(L, "a tensor has no method or property '%s' (and it is no index, such as \"1:4, :, -1\")", k);
+    if (name)
+        return luaL_error(
+            L,
+            "a tensor has no method or property '%s' (and it is no index, such as \"1:4, :, -1\")",
+            k);
     return gp_lua_raise(L);
 }
 
-/* x[i], the most frequent form: the box comes first, so that nothing is lost when Lua is out of memory. Upvalue 3: the tensors' metatable. */
+/* x[i], the most frequent form: the box comes first, so that nothing is lost when Lua is out of
+ * memory. Upvalue 3: the tensors' metatable. */
 static int select_first(lua_State *L, gp_tensor *x, int64_t i) {
     gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
     b->tag = &gp_box_tag;
@@ -125,9 +144,13 @@ int gp_lua_newindex(lua_State *L) {
         ok = gp_index_assign(x, &s, value);
     } else {
         if (lua_isinteger(L, 3)) v.i = lua_tointeger(L, 3);
-        else if (lua_type(L, 3) == LUA_TNUMBER) v = (gp_scalar){.is_float = true, .f = lua_tonumber(L, 3)};
+        else if (lua_type(L, 3) == LUA_TNUMBER)
+            v = (gp_scalar){.is_float = true, .f = lua_tonumber(L, 3)};
         else if (lua_type(L, 3) == LUA_TBOOLEAN) v.i = lua_toboolean(L, 3);
-        else return luaL_error(L, "index: a %s cannot be assigned (expected a number, a boolean or a tensor)", luaL_typename(L, 3));
+        else
+            return luaL_error(
+                L, "index: a %s cannot be assigned (expected a number, a boolean or a tensor)",
+                luaL_typename(L, 3));
         ok = gp_index_fill(x, &s, v);
     }
     return ok ? 0 : gp_lua_raise(L);

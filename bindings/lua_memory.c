@@ -1,4 +1,5 @@
-/* Lua's memory: small blocks from lists by size, one arena a state, so that a box for a result costs a few instructions; the rest from malloc. */
+/* Lua's memory: small blocks from lists by size, one arena a state, so that a box for a result
+ * costs a few instructions; the rest from malloc. */
 #include "bindings/lua_memory.h"
 
 #include <lauxlib.h>
@@ -8,7 +9,9 @@
 #include <sys/mman.h>
 
 enum { UNIT = 16, LARGEST = 256, LISTS = LARGEST / UNIT + 1 };
-static const size_t arena_bytes = (size_t)4 << 30; /* address space only; pages come as they are touched. Beyond it malloc takes over */
+static const size_t arena_bytes =
+    (size_t)4
+    << 30; /* address space only; pages come as they are touched. Beyond it malloc takes over */
 
 typedef struct cell {
     struct cell *next;
@@ -35,7 +38,8 @@ static void *take(arena *a, size_t bytes) {
 }
 
 static void give(arena *a, void *p, size_t bytes) {
-    if ((uintptr_t)p - (uintptr_t)a->base >= arena_bytes) { /* malloc's: from before the arena was set, or after it was full */
+    if ((uintptr_t)p - (uintptr_t)a->base >=
+        arena_bytes) { /* malloc's: from before the arena was set, or after it was full */
         free(p);
         return;
     }
@@ -53,7 +57,9 @@ static void *allocate(void *ud, void *p, size_t osize, size_t nsize) {
     }
     if (!p) return nsize <= LARGEST ? take(a, nsize) : malloc(nsize);
     if (osize > LARGEST && nsize > LARGEST) return realloc(p, nsize);
-    if (osize <= LARGEST && nsize <= LARGEST && list_of(osize) == list_of(nsize) && (uintptr_t)p - (uintptr_t)a->base < arena_bytes) return p;
+    if (osize <= LARGEST && nsize <= LARGEST && list_of(osize) == list_of(nsize) &&
+        (uintptr_t)p - (uintptr_t)a->base < arena_bytes)
+        return p;
     void *q = nsize <= LARGEST ? take(a, nsize) : malloc(nsize);
     if (!q) return NULL;
     memcpy(q, p, osize < nsize ? osize : nsize);
@@ -66,7 +72,8 @@ lua_State *gp_lua_newstate(void) {
 #if !defined(__SANITIZE_ADDRESS__) /* which watches malloc's blocks only */
     arena *a = L ? calloc(1, sizeof *a) : NULL;
     if (!a) return L;
-    a->base = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    a->base = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (a->base == MAP_FAILED) return free(a), L;
     a->next = a->base;
     a->end = a->base + arena_bytes;

@@ -1,4 +1,5 @@
-/* One Lua function for all ops: arguments checked by the op's signature, gp_op_run, results pushed. */
+/* One Lua function for all ops: arguments checked by the op's signature, gp_op_run, results pushed.
+ */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static const gp_sig *signature(lua_State *L, const gp_op *op) {
     if (!sig) luaL_error(L, "out of memory");
     if (!gp_sig_parse(op->sig, sig)) free(sig), gp_lua_raise(L);
     gp_sig *expected = NULL;
-    if (!atomic_compare_exchange_strong(&sigs[gp_op_id(op)], &expected, sig)) free(sig), sig = expected;
+    if (!atomic_compare_exchange_strong(&sigs[gp_op_id(op)], &expected, sig))
+        free(sig), sig = expected;
     return sig;
 }
 
@@ -34,10 +36,15 @@ static int bad(const reading *r, const char *expected) {
     lua_State *L = r->L;
     const char *got = luaL_typename(L, r->i);
     if (gp_lua_totensor(L, r->i)) got = "tensor";
-    else if (lua_type(L, r->i) == LUA_TSTRING) got = lua_pushfstring(L, "'%s'", lua_tostring(L, r->i));
-    else if (lua_type(L, r->i) == LUA_TNUMBER) got = lua_pushfstring(L, "%s", luaL_tolstring(L, r->i, NULL));
-    if (r->number) return luaL_error(L, "%s: argument '%s' (#%d): expected %s, got %s", r->op->name, r->p->name, r->number, expected, got);
-    return luaL_error(L, "%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected, got);
+    else if (lua_type(L, r->i) == LUA_TSTRING)
+        got = lua_pushfstring(L, "'%s'", lua_tostring(L, r->i));
+    else if (lua_type(L, r->i) == LUA_TNUMBER)
+        got = lua_pushfstring(L, "%s", luaL_tolstring(L, r->i, NULL));
+    if (r->number)
+        return luaL_error(L, "%s: argument '%s' (#%d): expected %s, got %s", r->op->name,
+                          r->p->name, r->number, expected, got);
+    return luaL_error(L, "%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected,
+                      got);
 }
 
 /* A number at i; a one-element tensor there gives its number, which is a recorded wait. */
@@ -45,7 +52,8 @@ static bool to_number(const reading *r, int i, gp_scalar *s) {
     lua_State *L = r->L;
     int is;
     if (lua_isinteger(L, i)) return *s = (gp_scalar){.i = lua_tointeger(L, i)}, true;
-    if (lua_type(L, i) == LUA_TNUMBER) return *s = (gp_scalar){.is_float = true, .f = lua_tonumberx(L, i, &is)}, true;
+    if (lua_type(L, i) == LUA_TNUMBER)
+        return *s = (gp_scalar){.is_float = true, .f = lua_tonumberx(L, i, &is)}, true;
     gp_tensor *t = gp_lua_totensor(L, i);
     if (!t) return false;
     if (!gp_item(t, s, GP_WHY_item, r->op->name)) gp_lua_raise(L);
@@ -71,22 +79,30 @@ static bool add_bool(const reading *r) {
 
 static bool is_list(lua_State *L, int i) { return lua_type(L, i) == LUA_TTABLE; }
 
-/* A table of integers, one number, or for dims and shapes the run of numbers that begins here; returns how many stack places it took. */
+/* A table of integers, one number, or for dims and shapes the run of numbers that begins here;
+ * returns how many stack places it took. */
 static int read_ints(const reading *r, int last) {
     lua_State *L = r->L;
     int64_t v[GP_MAX_INTS];
     int n = 0, took = 1, most = GP_MAX_INTS - r->c->nints;
     if (is_list(L, r->i)) {
         lua_Integer len = luaL_len(L, r->i);
-        if (len > most) luaL_error(L, "%s: argument '%s' has %d entries, more than %d", r->op->name, r->p->name, (int)len, most);
+        if (len > most)
+            luaL_error(L, "%s: argument '%s' has %d entries, more than %d", r->op->name, r->p->name,
+                       (int)len, most);
         for (; n < len; n++) {
             lua_geti(L, r->i, n + 1);
-            if (!to_int(r, lua_gettop(L), &v[n])) luaL_error(L, "%s: entry %d of argument '%s': expected an integer, got %s", r->op->name, n + 1, r->p->name, luaL_typename(L, -1));
+            if (!to_int(r, lua_gettop(L), &v[n]))
+                luaL_error(L, "%s: entry %d of argument '%s': expected an integer, got %s",
+                           r->op->name, n + 1, r->p->name, luaL_typename(L, -1));
             lua_pop(L, 1);
         }
     } else {
         if (r->p->type == GP_SIG_ints || r->p->type == GP_SIG_padding) last = r->i;
-        for (took = 0; r->i + took <= last && n < most && (took == 0 || lua_type(L, r->i + took) == LUA_TNUMBER || gp_lua_totensor(L, r->i + took)); took++, n++)
+        for (took = 0; r->i + took <= last && n < most &&
+                       (took == 0 || lua_type(L, r->i + took) == LUA_TNUMBER ||
+                        gp_lua_totensor(L, r->i + took));
+             took++, n++)
             if (!to_int(r, r->i + took, &v[n])) bad(r, "integers");
     }
     gp_call_ints(r->c, v, n);
@@ -103,7 +119,9 @@ static void read_tensors(const reading *r) {
     for (lua_Integer k = 0; k < n; k++) {
         lua_geti(L, r->i, k + 1);
         list[k] = gp_lua_totensor(L, -1);
-        if (!list[k]) luaL_error(L, "%s: entry %d of argument '%s': expected a tensor, got %s", r->op->name, (int)k + 1, r->p->name, luaL_typename(L, -1));
+        if (!list[k])
+            luaL_error(L, "%s: entry %d of argument '%s': expected a tensor, got %s", r->op->name,
+                       (int)k + 1, r->p->name, luaL_typename(L, -1));
         lua_pop(L, 1); /* the table keeps it alive */
     }
     r->c->arg[r->c->nargs++] = (gp_value){.kind = GP_LIST, .n = (int32_t)n, .list = list};
@@ -112,7 +130,10 @@ static void read_tensors(const reading *r) {
 static void read_name(const reading *r) {
     lua_State *L = r->L;
     gp_value *v = &r->c->arg[r->c->nargs];
-    if (lua_type(L, r->i) != LUA_TSTRING) bad(r, r->p->type == GP_SIG_dtype ? "a dtype as a string" : r->p->type == GP_SIG_device ? "a device as a string" : "a string");
+    if (lua_type(L, r->i) != LUA_TSTRING)
+        bad(r, r->p->type == GP_SIG_dtype    ? "a dtype as a string"
+               : r->p->type == GP_SIG_device ? "a device as a string"
+                                             : "a string");
     const char *s = lua_tostring(L, r->i);
     gp_dtype dt = GP_f32;
     if (r->p->type == GP_SIG_dtype) {
@@ -187,8 +208,11 @@ static int read_arg(const reading *r, int last) {
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
     gp_value *v = &c->arg[c->nargs];
     if (!p->has_default) {
-        if (!p->optional) luaL_error(L, "%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number,
-                                    p->type == GP_SIG_operand ? "tensor or number" : gp_sig_type_name((gp_sig_type)p->type));
+        if (!p->optional)
+            luaL_error(L, "%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name,
+                       number,
+                       p->type == GP_SIG_operand ? "tensor or number"
+                                                 : gp_sig_type_name((gp_sig_type)p->type));
         gp_call_none(c);
         return;
     }
@@ -198,7 +222,8 @@ static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int n
     case GP_SIG_str: *v = (gp_value){.kind = GP_STR, .s = p->text}; break;
     case GP_SIG_number:
     case GP_SIG_operand:
-        if (p->number == floor(p->number)) *v = (gp_value){.kind = GP_NUMBER, .i = (int64_t)p->number};
+        if (p->number == floor(p->number))
+            *v = (gp_value){.kind = GP_NUMBER, .i = (int64_t)p->number};
         else *v = (gp_value){.kind = GP_NUMBER, .is_float = true, .f = p->number};
         break;
     case GP_SIG_dims:
@@ -227,18 +252,23 @@ static void check_options(lua_State *L, const gp_op *op, const gp_sig *sig, int 
         int k = 0;
         while (key && k < sig->n && strcmp(sig->p[k].name, key)) k++;
         if (key && k < sig->n && k >= given) continue;
-        if (key && k < given) luaL_error(L, "%s: '%s' is given twice, as argument #%d and as an option", op->name, key, k + 1);
+        if (key && k < given)
+            luaL_error(L, "%s: '%s' is given twice, as argument #%d and as an option", op->name,
+                       key, k + 1);
         luaL_Buffer b;
         luaL_buffinit(L, &b);
-        for (int j = given; j < sig->n; j++) luaL_addstring(&b, j > given ? ", " : ""), luaL_addstring(&b, sig->p[j].name);
+        for (int j = given; j < sig->n; j++)
+            luaL_addstring(&b, j > given ? ", " : ""), luaL_addstring(&b, sig->p[j].name);
         luaL_pushresult(&b);
-        luaL_error(L, "%s: unknown option '%s' (expected %s)", op->name, key ? key : "?", lua_tostring(L, -1));
+        luaL_error(L, "%s: unknown option '%s' (expected %s)", op->name, key ? key : "?",
+                   lua_tostring(L, -1));
     }
 }
 
 static void read_args(lua_State *L, const gp_op *op, gp_call *c) {
     const gp_sig *sig = signature(L, op);
-    int top = lua_gettop(L), options = has_options(L, top) ? top : 0, last = options ? top - 1 : top, at = 1, k = 0;
+    int top = lua_gettop(L), options = has_options(L, top) ? top : 0,
+        last = options ? top - 1 : top, at = 1, k = 0;
     luaL_checkstack(L, 2 * sig->n + 8, op->name);
     for (; k < sig->n && at <= last; k++) {
         const gp_param *p = &sig->p[k];
@@ -250,7 +280,9 @@ static void read_args(lua_State *L, const gp_op *op, gp_call *c) {
         reading r = {.L = L, .op = op, .c = c, .p = p, .i = at, .number = at};
         at += read_arg(&r, last);
     }
-    if (at <= last) luaL_error(L, "%s: %d arguments given, at most %d expected: %s(%s)", op->name, last, sig->n, op->name, op->sig);
+    if (at <= last)
+        luaL_error(L, "%s: %d arguments given, at most %d expected: %s(%s)", op->name, last, sig->n,
+                   op->name, op->sig);
     if (options) check_options(L, op, sig, options, k);
     for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
@@ -291,7 +323,8 @@ static bool quick_args(lua_State *L, const gp_op *op, gp_call *c) {
     return true;
 }
 
-/* Boxes come before the op runs, so that Lua running out of memory loses no tensor. Upvalues: op, metatable. */
+/* Boxes come before the op runs, so that Lua running out of memory loses no tensor. Upvalues: op,
+ * metatable. */
 static gp_box *new_box(lua_State *L) {
     gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
     b->tag = &gp_box_tag;
@@ -333,7 +366,9 @@ static int l_op_in_place(lua_State *L) {
     gp_call_begin(&c, op);
     gp_lua_enter(L);
     read_args(L, op, &c);
-    if (c.arg[0].kind != GP_TENSOR) return luaL_error(L, "%s_: argument #1: expected a tensor to write to, got a number", op->name);
+    if (c.arg[0].kind != GP_TENSOR)
+        return luaL_error(L, "%s_: argument #1: expected a tensor to write to, got a number",
+                          op->name);
     c.into = c.arg[0].t;
     if (!gp_op_run(&c)) return gp_lua_raise(L);
     gp_tensor_unref(c.out[0]);

@@ -191,10 +191,10 @@ static gp_group check_group(lua_State *L, int idx) {
     const char *name = lua_tostring(L, idx);
     for (int i = 0; name && i < GP_GROUPS; i++)
         if (!strcmp(name, names[i])) return (gp_group)i;
-    return luaL_error(
-               L,
-               "profile: group: expected \"op\", \"region\", \"line\", \"shape\" or \"stack\", got %s",
-               luaL_tolstring(L, idx, NULL)),
+    return luaL_error(L,
+                      "profile: group: expected \"op\", \"region\", \"line\", \"shape\" or "
+                      "\"stack\", got %s",
+                      luaL_tolstring(L, idx, NULL)),
            GP_BY_OP;
 }
 

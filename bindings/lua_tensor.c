@@ -1,4 +1,5 @@
-/* Tensors as Lua values: the metatable, properties, and the methods that no row of the op table makes. */
+/* Tensors as Lua values: the metatable, properties, and the methods that no row of the op table
+ * makes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,9 @@ int gp_lua_number(lua_State *L, int idx) {
 bool gp_lua_truth(lua_State *L, int idx) {
     gp_tensor *t = gp_lua_totensor(L, idx);
     if (t->a.numel != 1)
-        return luaL_error(L, "the truth value of a tensor with %I elements is ambiguous; use :any() or :all()", (LUAI_UACINT)t->a.numel);
+        return luaL_error(
+            L, "the truth value of a tensor with %I elements is ambiguous; use :any() or :all()",
+            (LUAI_UACINT)t->a.numel);
     gp_scalar s;
     gp_lua_enter(L);
     if (!gp_item(t, &s, GP_WHY_branch, "branch")) return gp_lua_raise(L);
@@ -56,7 +59,8 @@ static int l_item(lua_State *L) {
     return gp_lua_item(L, 1, GP_WHY_item, "item");
 }
 
-/* ---- comparison metamethods: Lua makes a boolean of what they return, so the truth is taken here ---- */
+/* ---- comparison metamethods: Lua makes a boolean of what they return, so the truth is taken here
+ * ---- */
 
 static int truth_of(lua_State *L, const char *op) {
     gp_lua_compare(L, op, 1, 2);
@@ -69,7 +73,8 @@ static int l_le(lua_State *L) { return truth_of(L, "le"); }
 
 /* Reached only where the rewrite is off: == has no elementwise form there. */
 static int l_eq(lua_State *L) {
-    return luaL_error(L, "== between tensors has no meaning in plain Lua; use :eq() for elements, :equal() for all of them, or rawequal()");
+    return luaL_error(L, "== between tensors has no meaning in plain Lua; use :eq() for elements, "
+                         ":equal() for all of them, or rawequal()");
 }
 
 /* ---- properties ---- */
@@ -80,10 +85,16 @@ static void push_ints(lua_State *L, const int64_t *v, int n) {
 }
 
 static int p_shape(lua_State *L, gp_tensor *t) { return push_ints(L, t->a.dim, t->a.ndim), 1; }
-static int p_dtype(lua_State *L, gp_tensor *t) { return lua_pushstring(L, gp_dtype_name((gp_dtype)t->a.dtype)), 1; }
-static int p_device(lua_State *L, gp_tensor *t) { return lua_pushstring(L, t->storage->dev->name), 1; }
+static int p_dtype(lua_State *L, gp_tensor *t) {
+    return lua_pushstring(L, gp_dtype_name((gp_dtype)t->a.dtype)), 1;
+}
+static int p_device(lua_State *L, gp_tensor *t) {
+    return lua_pushstring(L, t->storage->dev->name), 1;
+}
 static int p_ndim(lua_State *L, gp_tensor *t) { return lua_pushinteger(L, t->a.ndim), 1; }
-static int p_requires_grad(lua_State *L, gp_tensor *t) { return lua_pushboolean(L, t->requires_grad), 1; }
+static int p_requires_grad(lua_State *L, gp_tensor *t) {
+    return lua_pushboolean(L, t->requires_grad), 1;
+}
 
 /* Dims in reverse order, as NumPy's. */
 static int p_T(lua_State *L, gp_tensor *t) {
@@ -102,7 +113,12 @@ typedef struct property {
     int (*get)(lua_State *, gp_tensor *);
 } property;
 static const property properties[] = {
-    {"shape", p_shape}, {"dtype", p_dtype}, {"device", p_device}, {"ndim", p_ndim}, {"requires_grad", p_requires_grad}, {"T", p_T},
+    {"shape", p_shape},
+    {"dtype", p_dtype},
+    {"device", p_device},
+    {"ndim", p_ndim},
+    {"requires_grad", p_requires_grad},
+    {"T", p_T},
 };
 
 /* __index. Upvalues: methods, properties (name -> light userdata), metatable (for gp_lua_index). */
@@ -154,7 +170,8 @@ static int l_numel(lua_State *L) {
 }
 
 static int l_element_size(lua_State *L) {
-    lua_pushinteger(L, (lua_Integer)gp_dtype_size((gp_dtype)gp_lua_check(L, 1, "element_size")->a.dtype));
+    lua_pushinteger(
+        L, (lua_Integer)gp_dtype_size((gp_dtype)gp_lua_check(L, 1, "element_size")->a.dtype));
     return 1;
 }
 
@@ -165,7 +182,8 @@ static int l_is_contiguous(lua_State *L) {
 
 /* Do two tensors show the same memory? */
 static int l_shares_storage(lua_State *L) {
-    lua_pushboolean(L, gp_lua_check(L, 1, "shares_storage")->storage == gp_lua_check(L, 2, "shares_storage")->storage);
+    lua_pushboolean(L, gp_lua_check(L, 1, "shares_storage")->storage ==
+                           gp_lua_check(L, 2, "shares_storage")->storage);
     return 1;
 }
 
@@ -174,7 +192,8 @@ static int l_is_tensor(lua_State *L) {
     return 1;
 }
 
-/* x:to(device), x:to(dtype), x:to(other tensor), x:to(device, dtype), with options non_blocking, device, dtype. */
+/* x:to(device), x:to(dtype), x:to(other tensor), x:to(device, dtype), with options non_blocking,
+ * device, dtype. */
 static int l_to(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "to"), *like;
     gp_device *dev = NULL;
@@ -186,15 +205,22 @@ static int l_to(lua_State *L) {
             dt = (gp_dtype)like->a.dtype;
         } else if (lua_type(L, i) == LUA_TSTRING) {
             const char *s = lua_tostring(L, i);
-            if (!gp_dtype_parse(s, &dt) && !(dev = gp_device_get(s))) return luaL_error(L, "to: '%s' is neither a dtype nor a device that works here: %s", s, gp_error());
+            if (!gp_dtype_parse(s, &dt) && !(dev = gp_device_get(s)))
+                return luaL_error(L, "to: '%s' is neither a dtype nor a device that works here: %s",
+                                  s, gp_error());
         } else if (lua_istable(L, i)) {
             lua_getfield(L, i, "non_blocking");
             non_blocking = lua_toboolean(L, -1);
-            if (lua_getfield(L, i, "device") == LUA_TSTRING && !(dev = gp_device_get(lua_tostring(L, -1)))) return luaL_error(L, "to: %s", gp_error());
-            if (lua_getfield(L, i, "dtype") == LUA_TSTRING && !gp_dtype_parse(lua_tostring(L, -1), &dt)) return luaL_error(L, "to: %s", gp_error());
+            if (lua_getfield(L, i, "device") == LUA_TSTRING &&
+                !(dev = gp_device_get(lua_tostring(L, -1))))
+                return luaL_error(L, "to: %s", gp_error());
+            if (lua_getfield(L, i, "dtype") == LUA_TSTRING &&
+                !gp_dtype_parse(lua_tostring(L, -1), &dt))
+                return luaL_error(L, "to: %s", gp_error());
             lua_pop(L, 3);
         } else {
-            return luaL_error(L, "to: argument #%d: expected a device, a dtype or a tensor, got %s", i - 1, luaL_typename(L, i));
+            return luaL_error(L, "to: argument #%d: expected a device, a dtype or a tensor, got %s",
+                              i - 1, luaL_typename(L, i));
         }
     }
     gp_call c;
@@ -222,7 +248,8 @@ static int l_clone(lua_State *L) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* x:copy_(y): y's elements into x, broadcast and converted; from another device through a copy that waits. */
+/* x:copy_(y): y's elements into x, broadcast and converted; from another device through a copy that
+ * waits. */
 static int l_copy_(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "copy_"), *y = gp_lua_check(L, 2, "copy_");
     gp_lua_enter(L);
@@ -231,10 +258,13 @@ static int l_copy_(lua_State *L) {
     return 1;
 }
 
-/* x:pin_memory(): a copy in host memory that a device copies from while the host goes on; x itself if it is there already. */
+/* x:pin_memory(): a copy in host memory that a device copies from while the host goes on; x itself
+ * if it is there already. */
 static int l_pin_memory(lua_State *L) {
     gp_tensor *x = gp_lua_check(L, 1, "pin_memory");
-    if (x->storage->dev != gp_device_cpu()) return luaL_error(L, "pin_memory: the tensor is on %s; only host memory can be pinned", x->storage->dev->name);
+    if (x->storage->dev != gp_device_cpu())
+        return luaL_error(L, "pin_memory: the tensor is on %s; only host memory can be pinned",
+                          x->storage->dev->name);
     if (x->storage->pinned) return lua_settop(L, 1), 1;
     l_clone(L);
     gp_lua_totensor(L, -1)->storage->pinned = true;
@@ -247,25 +277,39 @@ static int l_is_pinned(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"pin_memory", l_pin_memory}, {"is_pinned", l_is_pinned},
-    {"item", l_item}, {"size", l_size}, {"stride", l_stride}, {"dim", l_dim}, {"numel", l_numel}, {"nelement", l_numel},
-    {"element_size", l_element_size}, {"is_contiguous", l_is_contiguous}, {"shares_storage", l_shares_storage}, {"to", l_to},
-    {"clone", l_clone}, {"copy_", l_copy_}, {NULL, NULL},
+    {"pin_memory", l_pin_memory},
+    {"is_pinned", l_is_pinned},
+    {"item", l_item},
+    {"size", l_size},
+    {"stride", l_stride},
+    {"dim", l_dim},
+    {"numel", l_numel},
+    {"nelement", l_numel},
+    {"element_size", l_element_size},
+    {"is_contiguous", l_is_contiguous},
+    {"shares_storage", l_shares_storage},
+    {"to", l_to},
+    {"clone", l_clone},
+    {"copy_", l_copy_},
+    {NULL, NULL},
 };
 
 static const struct {
     const char *name, *to;
 } conversions[] = {
-    {"cpu", "cpu"}, {"gpu", "gpu"}, {"cuda", "cuda"}, {"double", "f64"}, {"float", "f32"}, {"half", "f16"}, {"bfloat16", "bf16"},
-    {"long", "i64"}, {"int", "i32"}, {"short", "i16"}, {"char", "i8"}, {"byte", "u8"}, {"bool", "bool"},
+    {"cpu", "cpu"},  {"gpu", "gpu"},       {"cuda", "cuda"}, {"double", "f64"}, {"float", "f32"},
+    {"half", "f16"}, {"bfloat16", "bf16"}, {"long", "i64"},  {"int", "i32"},    {"short", "i16"},
+    {"char", "i8"},  {"byte", "u8"},       {"bool", "bool"},
 };
 
 static const struct {
     const char *meta;
     int op;
 } operators[] = {
-    {"__add", OP_add}, {"__sub", OP_sub}, {"__mul", OP_mul}, {"__div", OP_div}, {"__idiv", OP_floor_divide}, {"__mod", OP_remainder}, {"__pow", OP_pow},
-    {"__band", OP_bitwise_and}, {"__bor", OP_bitwise_or}, {"__bxor", OP_bitwise_xor},
+    {"__add", OP_add},          {"__sub", OP_sub},           {"__mul", OP_mul},
+    {"__div", OP_div},          {"__idiv", OP_floor_divide}, {"__mod", OP_remainder},
+    {"__pow", OP_pow},          {"__band", OP_bitwise_and},  {"__bor", OP_bitwise_or},
+    {"__bxor", OP_bitwise_xor},
 };
 
 /* Unary operators are called with their operand twice. */
@@ -284,8 +328,15 @@ static void set_unary(lua_State *L, const char *meta, const gp_op *op) {
 }
 
 static void open_meta(lua_State *L) {
-    static const luaL_Reg meta[] = {{"__gc", l_gc}, {"__close", l_gc}, {"__len", l_len}, {"__lt", l_lt}, {"__le", l_le}, {"__eq", l_eq},
-                                    {"__newindex", gp_lua_newindex}, {"__tostring", gp_lua_tostring}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", l_gc},
+                                    {"__close", l_gc},
+                                    {"__len", l_len},
+                                    {"__lt", l_lt},
+                                    {"__le", l_le},
+                                    {"__eq", l_eq},
+                                    {"__newindex", gp_lua_newindex},
+                                    {"__tostring", gp_lua_tostring},
+                                    {NULL, NULL}};
     lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
     luaL_setfuncs(L, meta, 0);
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The file this code was loaded from, links resolved. The loader's name for a program may be relative to any directory
-   of PATH, so for one that is no shared object the kernel is asked. */
+/* The file this code was loaded from, links resolved. The loader's name for a program may be
+   relative to any directory of PATH, so for one that is no shared object the kernel is asked. */
 static bool own_file(char out[PATH_MAX]) {
     Dl_info info;
     const char *name = dladdr((void *)gp_scripts_dir, &info) ? info.dli_fname : NULL;

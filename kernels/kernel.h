@@ -1,4 +1,5 @@
-/* What kernels share: names per instruction set, access to arguments, loops over strided arrays, and the parallel loop. */
+/* What kernels share: names per instruction set, access to arguments, loops over strided arrays,
+ * and the parallel loop. */
 #ifndef GP_KERNEL_H
 #define GP_KERNEL_H
 
@@ -9,8 +10,9 @@
 #include "tensor/error.h"
 #include "tensor/op.h"
 
-/* kernels/cpu is compiled once per instruction set (GP_ISA): every name that crosses a file there gets the set's suffix. A function shared by
-   kernel files is declared as `#define cpu_thing GP_NAME(cpu_thing)` above its prototype. */
+/* kernels/cpu is compiled once per instruction set (GP_ISA): every name that crosses a file there
+   gets the set's suffix. A function shared by kernel files is declared as `#define cpu_thing
+   GP_NAME(cpu_thing)` above its prototype. */
 #ifndef GP_ISA
 #define GP_ISA base
 #endif
@@ -22,22 +24,29 @@
 
 /* Output i and tensor argument i as arrays; NULL for an absent argument. */
 static inline const gp_array *gp_out(const gp_call *c, int i) { return c->outa[i]; }
-static inline const gp_array *gp_in(const gp_call *c, int i) { return gp_given(c, i) ? c->arg[i].a : NULL; }
+static inline const gp_array *gp_in(const gp_call *c, int i) {
+    return gp_given(c, i) ? c->arg[i].a : NULL;
+}
 
 /* Values to be written: what gp_infer_values(c, i, dt, at) made, or argument i. */
-static inline const gp_array *gp_values(const gp_call *c, int i, int at) { return c->ntmp > at ? c->tmpa[at] : gp_in(c, i); }
+static inline const gp_array *gp_values(const gp_call *c, int i, int at) {
+    return c->ntmp > at ? c->tmpa[at] : gp_in(c, i);
+}
 
-/* Runs body(ctx, begin, end) over [0, n) in pieces of at least grain, on the pool's threads; on one thread inside a worker, or when n is small.
-   Bodies call nothing that waits. A kernel that can fail notes it in ctx and fails after the loop. */
+/* Runs body(ctx, begin, end) over [0, n) in pieces of at least grain, on the pool's threads; on one
+   thread inside a worker, or when n is small. Bodies call nothing that waits. A kernel that can
+   fail notes it in ctx and fails after the loop. */
 typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
 #define gp_parallel GP_NAME(gp_parallel)
 void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* Before calls of OpenBLAS or oneDNN from this thread: they use at most n threads of the pool from here on; one inside a gp_parallel body or a worker. */
+/* Before calls of OpenBLAS or oneDNN from this thread: they use at most n threads of the pool from
+ * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
 
-/* One loop over up to GP_LOOP_MAX arrays of one (broadcast) shape: dims joined where all arrays allow, the fastest last. Strides in bytes. */
+/* One loop over up to GP_LOOP_MAX arrays of one (broadcast) shape: dims joined where all arrays
+ * allow, the fastest last. Strides in bytes. */
 #define GP_LOOP_MAX 5
 typedef struct gp_loop {
     int n, ndim; /* arrays; dims, at least 1 */
@@ -46,14 +55,16 @@ typedef struct gp_loop {
     int64_t stride[GP_LOOP_MAX][GP_MAX_DIM];
     char *data[GP_LOOP_MAX];
 } gp_loop;
-/* Arrays are broadcast to arrays[0]'s shape; dims are sorted by the strides of arrays[0], then joined. */
+/* Arrays are broadcast to arrays[0]'s shape; dims are sorted by the strides of arrays[0], then
+ * joined. */
 #define gp_loop_init GP_NAME(gp_loop_init)
 void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
 /* Addresses of the row that holds element i of the loop: rows are dim[ndim-1] long. */
 #define gp_loop_at GP_NAME(gp_loop_at)
 void gp_loop_at(const gp_loop *l, int64_t i, char **p);
 
-/* Addresses of the loop's rows one after the other: gp_rows_begin at the row that holds element i, then gp_rows_next. */
+/* Addresses of the loop's rows one after the other: gp_rows_begin at the row that holds element i,
+ * then gp_rows_next. */
 typedef struct gp_rows {
     int64_t at[GP_MAX_DIM];
     char *p[GP_LOOP_MAX];
@@ -63,7 +74,8 @@ void gp_rows_begin(gp_rows *r, const gp_loop *l, int64_t i);
 #define gp_rows_next GP_NAME(gp_rows_next)
 void gp_rows_next(gp_rows *r, const gp_loop *l);
 
-/* Conversion of n elements between a dtype in memory (src, step bytes apart) and a contiguous buffer of compute type. */
+/* Conversion of n elements between a dtype in memory (src, step bytes apart) and a contiguous
+ * buffer of compute type. */
 typedef enum gp_ctype { GP_CT_f32, GP_CT_f64, GP_CT_i32, GP_CT_i64, GP_CTYPES } gp_ctype;
 gp_ctype gp_compute_type(gp_dtype dt);
 static const uint8_t gp_ctype_size[GP_CTYPES] = {4, 8, 4, 8};
@@ -83,7 +95,8 @@ gp_truth gp_truth_fn(gp_dtype dt);
 /* out = in, converted; shapes are equal or in is broadcast. Strides of either may be negative. */
 #define gp_copy_array GP_NAME(gp_copy_array)
 void gp_copy_array(const gp_array *out, const gp_array *in);
-/* n elements of size bytes, ds and ss bytes apart; they do not overlap unless d == s and ds == ss. */
+/* n elements of size bytes, ds and ss bytes apart; they do not overlap unless d == s and ds == ss.
+ */
 #define gp_move_row GP_NAME(gp_move_row)
 void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size);
 
@@ -96,7 +109,8 @@ static inline gp_array gp_number_array(const gp_value *v, gp_dtype dt, void *p) 
     return (gp_array){.data = p, .numel = 1, .dtype = (uint8_t)dt, .contiguous = true};
 }
 
-/* Elements per block where data is converted on the way: 3 blocks of 8-byte elements stay in the first-level cache. */
+/* Elements per block where data is converted on the way: 3 blocks of 8-byte elements stay in the
+ * first-level cache. */
 enum { GP_BLOCK = 1024 };
 
 #endif

@@ -64,10 +64,11 @@ static int events(const gp_rows *r) {
 bool gp_rows_sort(gp_rows *r, const char *column) {
     const struct column *c = find_column(column);
     if (!c)
-        return gp_fail(
-            "sort: no column \"%s\"; there are [self_]cpu_time_total, [self_]device_time_total, cpu_time, device_time, "
-            "[self_]cpu_memory_usage, [self_]device_memory_usage and count (cuda_ and sim_ mean device_)",
-            column);
+        return gp_fail("sort: no column \"%s\"; there are [self_]cpu_time_total, "
+                       "[self_]device_time_total, cpu_time, device_time, "
+                       "[self_]cpu_memory_usage, [self_]device_memory_usage and count (cuda_ and "
+                       "sim_ mean device_)",
+                       column);
     qsort_r(r->row, (size_t)events(r), sizeof *r->row, compare, (void *)c);
     return true;
 }

@@ -69,13 +69,13 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n) {
         drained += lines[i].drained;
         idle += lines[i].idle_ns;
     }
-    fprintf(
-        f,
-        "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, when the waits began (%llu); idle: time the device then had "
-        "nothing to do because of them (%s)\n",
-        (unsigned long long)times, times == 1 ? "" : "s",
-        gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
-        gp_time_text((double)idle, idled, sizeof idled));
+    fprintf(f,
+            "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
+            "when the waits began (%llu); idle: time the device then had "
+            "nothing to do because of them (%s)\n",
+            (unsigned long long)times, times == 1 ? "" : "s",
+            gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
+            gp_time_text((double)idle, idled, sizeof idled));
 }
 
 char *gp_sync_report(void) {

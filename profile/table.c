@@ -182,9 +182,8 @@ static void foot(FILE *f, const table *t) {
                 gp_table_time((double)(r->busy - r->copies), b, sizeof b),
                 gp_table_time((double)r->copies, c, sizeof c));
     if (r->kind && strcmp(r->kind, "cuda"))
-        fprintf(
-            f,
-            "sim is CPU-backed: its kernels ran on threads of this processor, and its times are not a GPU's\n");
+        fprintf(f, "sim is CPU-backed: its kernels ran on threads of this processor, and its times "
+                   "are not a GPU's\n");
     if (p->dropped)
         fprintf(f, "%llu events were dropped at the limit: their time is in what was round them\n",
                 (unsigned long long)p->dropped);

@@ -102,7 +102,8 @@ static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
     char name[200], esc[400];
     comma(w);
     put(w,
-        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f",
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%."
+        "3f",
         cats[r->kind], quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), HOST,
         us(w, r->t0), (double)(t1 - r->t0) / 1e3);
     put_args(w, r);
@@ -115,12 +116,14 @@ static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
     quoted(r->name, esc, sizeof esc);
     comma(w);
     put(w,
-        "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f",
+        "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
+        "\"ts\":%.3f",
         (const void *)r, esc, HOST, us(w, r->t0));
     put_args(w, r);
     comma(w);
     put(w,
-        "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}",
+        "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
+        "\"ts\":%.3f}",
         (const void *)r, esc, HOST, us(w, t1));
 }
 
@@ -166,7 +169,8 @@ static void put_device(writer *w, const gp_rec *r) {
     note_stream(w, s);
     comma(w);
     put(w,
-        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"id\":%llu",
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
+        "3f,\"args\":{\"id\":%llu",
         r->kind == GP_REC_KERNEL ? "kernel" : "copy", r->name, pid, tid, us(w, r->t0),
         (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
     if (r->bytes) put(w, ",\"bytes\":%lld", (long long)r->bytes);
@@ -174,7 +178,8 @@ static void put_device(writer *w, const gp_rec *r) {
     if (!r->id) return;
     comma(w);
     put(w,
-        "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":%d,\"ts\":%.3f}",
+        "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,"
+        "\"tid\":%d,\"ts\":%.3f}",
         (unsigned long long)r->id, pid, tid, us(w, r->t0));
 }
 
@@ -213,7 +218,8 @@ static void put_arrows(writer *w) {
         if (!r->id || !bsearch(&r->id, ids, n, sizeof *ids, by_number)) continue;
         comma(w);
         put(w,
-            "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":1,\"ts\":%.3f}",
+            "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":1,"
+            "\"ts\":%.3f}",
             (unsigned long long)r->id, HOST, us(w, r->t0));
     }
     free(ids);
@@ -248,7 +254,8 @@ static void put_names(writer *w) {
 
 static bool put_all(writer *w) {
     put(w,
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"wall_us\":%.3f},\"traceEvents\":[",
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"wall_"
+        "us\":%.3f},\"traceEvents\":[",
         (unsigned long long)w->p->dropped, us(w, w->p->t1));
     put_host(w);
     put_arrows(w);

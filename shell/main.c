@@ -38,7 +38,7 @@ static void print_usage(const char *bad) {
                          "  --plain   stock Lua: no tensor syntax\n"
                          "  --        stop handling options\n"
                          "  -         stop handling options and execute stdin\n",
-        progname);
+                         progname);
 }
 
 void gp_shell_message(const char *msg) {
@@ -250,7 +250,8 @@ static int l_main(lua_State *L) {
     if (args & HAS_V) print_version();
     open_state(L, args);
     create_arg(L, argv, argc, script);
-    lua_gc(L, LUA_GCINC, 150, 1000, 0); /* in generational mode tensors that outlive two steps would stay */
+    lua_gc(L, LUA_GCINC, 150, 1000,
+           0); /* in generational mode tensors that outlive two steps would stay */
     if (!(args & HAS_NOENV) && run_init(L) != LUA_OK) return 0;
     if (!run_args(L, argv, script)) return 0;
     if (script < argc && run_script(L, argv + script) != LUA_OK) return 0;

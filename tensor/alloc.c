@@ -1,4 +1,5 @@
-/* The caching, stream-ordered allocator: freed blocks wait in lists by stream and size class, and are handed out again without asking the device. */
+/* The caching, stream-ordered allocator: freed blocks wait in lists by stream and size class, and
+ * are handed out again without asking the device. */
 #include "tensor/alloc.h"
 
 #include <pthread.h>
@@ -16,21 +17,23 @@ enum {
     LARGE = 1 << 20, /* blocks from here on are listed with their source line */
     LISTED = 8
 };
-static const int64_t cache_floor = 64 << 20; /* bytes that may stay cached however little is in use */
+static const int64_t cache_floor = 64
+                                   << 20; /* bytes that may stay cached however little is in use */
 
 typedef struct gp_alloc gp_alloc;
 struct gp_alloc {
     gp_device *dev;
     pthread_mutex_t lock;
-    gp_storage **free[64];          /* per stream: CLASSES lists */
-    gp_storage *pending;            /* freed, but another stream may still use them */
-    gp_storage live;                /* ring of live large blocks */
+    gp_storage **free[64]; /* per stream: CLASSES lists */
+    gp_storage *pending;   /* freed, but another stream may still use them */
+    gp_storage live;       /* ring of live large blocks */
     gp_mem_stats stats;
 };
 
 void (*gp_alloc_collect)(void);
 
-/* Size class of a request and the bytes of its blocks. Class k of a doubling [2^e, 2^(e+1)) has 2^e * (1 + k/8) bytes. */
+/* Size class of a request and the bytes of its blocks. Class k of a doubling [2^e, 2^(e+1)) has 2^e
+ * * (1 + k/8) bytes. */
 static int size_class(size_t bytes, size_t *block) {
     if (bytes <= SMALLEST) return *block = SMALLEST, 0;
     size_t n = (bytes - 1) >> 6; /* in units of SMALLEST, rounded up later */
@@ -60,7 +63,8 @@ static void push_free(gp_alloc *al, gp_storage *st) {
     al->stats.cached += (int64_t)st->bytes;
 }
 
-/* Has every other stream passed the point up to which it used st? The tickets are those of the time of release. */
+/* Has every other stream passed the point up to which it used st? The tickets are those of the time
+ * of release. */
 static bool settled(gp_storage *st) {
     gp_event **events = st->owner;
     for (int i = 0; events[i]; i++)
@@ -102,7 +106,8 @@ static void trim(gp_alloc *al, int64_t keep) {
         }
 }
 
-/* A cached block may still be read by work queued on its own stream: memory goes back to the device only when nothing is queued. */
+/* A cached block may still be read by work queued on its own stream: memory goes back to the device
+ * only when nothing is queued. */
 static bool idle(gp_device *dev) {
     for (int i = 0; i < dev->nstreams; i++)
         if (dev->vt->busy(dev->streams[i])) return false;
@@ -143,7 +148,8 @@ static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int klass) {
     return st;
 }
 
-/* The device's memory, or what the cache and the collector can free of it. Called without the lock held. */
+/* The device's memory, or what the cache and the collector can free of it. Called without the lock
+ * held. */
 static gp_storage *climb(gp_alloc *al, gp_stream *s, int klass, size_t block) {
     gp_device *dev = al->dev;
     for (int step = 0; step < 2; step++) {
@@ -171,8 +177,8 @@ static size_t largest(gp_alloc *al, char *text, size_t size) {
         for (gp_storage *st = al->live.next; st != &al->live; st = st->next)
             if (st->bytes == best->bytes) same++;
         below = (int64_t)best->bytes;
-        int n = snprintf(text + at, size - at, "\n    %d x %.1f MiB, last at %s:%d", same, (double)best->bytes / 1048576,
-                         best->file ? best->file : "?", best->line);
+        int n = snprintf(text + at, size - at, "\n    %d x %.1f MiB, last at %s:%d", same,
+                         (double)best->bytes / 1048576, best->file ? best->file : "?", best->line);
         if (n < 0 || at + (size_t)n >= size) break;
         at += (size_t)n;
     }
@@ -185,8 +191,10 @@ static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
     largest(al, list, sizeof list);
     gp_mem_stats m = al->stats;
     pthread_mutex_unlock(&al->lock);
-    return gp_fail_null("out of memory on %s: requested %.1f MiB, in use %.1f MiB, cached %.1f MiB; largest live tensors:%s", al->dev->name,
-                        (double)bytes / 1048576, (double)m.in_use / 1048576, (double)m.cached / 1048576, *list ? list : " none");
+    return gp_fail_null("out of memory on %s: requested %.1f MiB, in use %.1f MiB, cached %.1f "
+                        "MiB; largest live tensors:%s",
+                        al->dev->name, (double)bytes / 1048576, (double)m.in_use / 1048576,
+                        (double)m.cached / 1048576, *list ? list : " none");
 }
 
 static void account(gp_alloc *al, gp_storage *st) {
@@ -212,8 +220,11 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
     return st;
 }
 
-/* On a device that runs at once no queued work can touch a freed block: the thread's own small blocks need no lock. */
-static bool for_magazine(const gp_device *dev, int klass) { return klass < GP_SMALL_CLASSES && !dev->vt->async; }
+/* On a device that runs at once no queued work can touch a freed block: the thread's own small
+ * blocks need no lock. */
+static bool for_magazine(const gp_device *dev, int klass) {
+    return klass < GP_SMALL_CLASSES && !dev->vt->async;
+}
 
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     gp_device *dev = s->dev;
@@ -243,7 +254,8 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     return begin_life(st, s, klass);
 }
 
-gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes, void (*release)(gp_storage *), void *owner) {
+gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
+                               void (*release)(gp_storage *), void *owner) {
     gp_storage *st = calloc(1, sizeof *st);
     if (!st) return gp_fail_null("out of memory");
     atomic_store(&st->refs, 1);
@@ -257,8 +269,9 @@ gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes, void (*
     return st;
 }
 
-/* Events on the streams that used st besides its own, in *out; NULL if none is needed. False when there was no memory for
-   them and the wait in their place was refused: nobody will know when the block is free. */
+/* Events on the streams that used st besides its own, in *out; NULL if none is needed. False when
+   there was no memory for them and the wait in their place was refused: nobody will know when the
+   block is free. */
 static bool other_uses(gp_storage *st, gp_event ***out) {
     gp_device *dev = st->dev;
     gp_event **events = NULL;
@@ -292,9 +305,11 @@ static void storage_free(gp_storage *st) {
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
     st->owner = events;
     st->pinned = false;
-    if (!al->free[st->stream->index]) al->free[st->stream->index] = calloc(CLASSES, sizeof(gp_storage *));
+    if (!al->free[st->stream->index])
+        al->free[st->stream->index] = calloc(CLASSES, sizeof(gp_storage *));
     if (!known || !al->free[st->stream->index]) {
-        if (known && !events && !st->dev->vt->async) release_block(al, st); /* else lost: no memory even for a list head */
+        if (known && !events && !st->dev->vt->async)
+            release_block(al, st); /* else lost: no memory even for a list head */
     } else if (events) {
         st->next = al->pending;
         al->pending = st;
@@ -306,7 +321,9 @@ static void storage_free(gp_storage *st) {
 
 void gp_storage_unref(gp_storage *st) {
     /* The last holder needs no read-modify-write: nobody is left to count against. */
-    if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 || atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1) storage_free(st);
+    if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 ||
+        atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1)
+        storage_free(st);
 }
 
 /* What a thread's magazine held when it ended becomes the cpu's. */
@@ -346,7 +363,9 @@ void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
     if (out->in_use > out->peak) out->peak = out->in_use;
 }
 
-int64_t gp_alloc_in_use(gp_device *dev) { return __atomic_load_n(&dev->alloc->stats.in_use, __ATOMIC_RELAXED); }
+int64_t gp_alloc_in_use(gp_device *dev) {
+    return __atomic_load_n(&dev->alloc->stats.in_use, __ATOMIC_RELAXED);
+}
 
 void gp_alloc_reset_peak(gp_device *dev) {
     gp_alloc *al = dev->alloc;

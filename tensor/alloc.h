@@ -1,14 +1,17 @@
-/* The caching, stream-ordered allocator: one per device; freed blocks are kept by stream and size class and used again. */
+/* The caching, stream-ordered allocator: one per device; freed blocks are kept by stream and size
+ * class and used again. */
 #ifndef GP_ALLOC_H
 #define GP_ALLOC_H
 
 #include "tensor/device.h"
 
-/* Block of at least bytes for use on stream s, one reference, contents undefined. Climbs the out-of-memory ladder (DESIGN 5) before it
-   returns NULL with a message that lists requested, in use, cached and the largest live blocks by line. */
+/* Block of at least bytes for use on stream s, one reference, contents undefined. Climbs the
+   out-of-memory ladder (DESIGN 5) before it returns NULL with a message that lists requested, in
+   use, cached and the largest live blocks by line. */
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes);
 /* Foreign memory (a mapped file): release(st) is called when the last reference goes. */
-gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes, void (*release)(gp_storage *), void *owner);
+gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
+                               void (*release)(gp_storage *), void *owner);
 
 static inline gp_storage *gp_storage_ref(gp_storage *st) {
     atomic_fetch_add_explicit(&st->refs, 1, memory_order_relaxed);
@@ -16,9 +19,11 @@ static inline gp_storage *gp_storage_ref(gp_storage *st) {
 }
 void gp_storage_unref(gp_storage *st);
 
-/* Notes that work queued on s touches st, so that it is not handed out again before that work is done. */
+/* Notes that work queued on s touches st, so that it is not handed out again before that work is
+ * done. */
 static inline void gp_storage_use(gp_storage *st, gp_stream *s) {
-    if (st->stream != s && st->dev == s->dev) atomic_fetch_or_explicit(&st->other, (uint64_t)1 << s->index, memory_order_relaxed);
+    if (st->stream != s && st->dev == s->dev)
+        atomic_fetch_or_explicit(&st->other, (uint64_t)1 << s->index, memory_order_relaxed);
 }
 
 typedef struct gp_mem_stats {
@@ -29,11 +34,13 @@ void gp_alloc_stats(gp_device *dev, gp_mem_stats *out);
 /* Bytes in use on dev; a glance without the lock. */
 int64_t gp_alloc_in_use(gp_device *dev);
 void gp_alloc_reset_peak(gp_device *dev);
-/* Gives cached blocks back to the device; those that queued work on another stream may still use stay. */
+/* Gives cached blocks back to the device; those that queued work on another stream may still use
+ * stay. */
 void gp_alloc_flush(gp_device *dev);
 bool gp_alloc_open(gp_device *dev);
 
-/* Set by bindings/: runs a full collection of the calling thread's Lua state, before the last retry. */
+/* Set by bindings/: runs a full collection of the calling thread's Lua state, before the last
+ * retry. */
 extern void (*gp_alloc_collect)(void);
 
 #endif

@@ -16,7 +16,9 @@ static void *open_plugin(void) {
     if (env) return dlopen(env, RTLD_NOW | RTLD_LOCAL);
     Dl_info here;
     char path[PATH_MAX];
-    static const char *const places[] = {"libgpush_cuda.so", "lib/libgpush_cuda.so", "../lib/gpush/libgpush_cuda.so", "../../gpush/libgpush_cuda.so"};
+    static const char *const places[] = {"libgpush_cuda.so", "lib/libgpush_cuda.so",
+                                         "../lib/gpush/libgpush_cuda.so",
+                                         "../../gpush/libgpush_cuda.so"};
     if (dladdr((void *)&gp_cuda_vt, &here) && here.dli_fname && strrchr(here.dli_fname, '/')) {
         int dir = (int)(strrchr(here.dli_fname, '/') - here.dli_fname);
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -41,7 +43,10 @@ static const gp_device_vt *load(void) {
     }
     const gp_device_vt *(*table)(void) = (const gp_device_vt *(*)(void))dlsym(so, "gp_cuda_table");
     const gp_device_vt *vt = table ? table() : NULL;
-    if (!vt) snprintf(reason, sizeof reason, "cuda: this version's plug-in only looks for devices; it does not run ops on them");
+    if (!vt)
+        snprintf(
+            reason, sizeof reason,
+            "cuda: this version's plug-in only looks for devices; it does not run ops on them");
     return vt;
 }
 

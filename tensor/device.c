@@ -1,4 +1,5 @@
-/* The registry of devices, streams, and gp_wait, the only place where the host blocks on a device. */
+/* The registry of devices, streams, and gp_wait, the only place where the host blocks on a device.
+ */
 #include "tensor/device.h"
 
 #include <dlfcn.h>
@@ -45,7 +46,8 @@ uint64_t gp_next_id(void) {
 
 double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
 
-/* OMP_NUM_THREADS decides, as for every library in the process; without it all processors this process may run on. */
+/* OMP_NUM_THREADS decides, as for every library in the process; without it all processors this
+ * process may run on. */
 int gp_threads(void) {
     int n = atomic_load_explicit(&threads, memory_order_relaxed);
     if (!n) {
@@ -56,14 +58,17 @@ int gp_threads(void) {
     return worker ? 1 : n;
 }
 
-void gp_set_threads(int n) { atomic_store_explicit(&threads, n < 1 ? 1 : n > 256 ? 256 : n, memory_order_relaxed); }
+void gp_set_threads(int n) {
+    atomic_store_explicit(&threads, n < 1 ? 1 : n > 256 ? 256 : n, memory_order_relaxed);
+}
 void gp_thread_is_worker(void) { worker = true; }
 bool gp_thread_worker(void) { return worker; }
 
 static gp_stream *stream_new(gp_device *dev);
 
 static gp_device *device_open(const gp_device_vt *vt, int index) {
-    if (ndevices == MOST_DEVICES) return gp_fail_null("no more than %d devices can be open", MOST_DEVICES);
+    if (ndevices == MOST_DEVICES)
+        return gp_fail_null("no more than %d devices can be open", MOST_DEVICES);
     gp_device *dev = calloc(1, sizeof *dev);
     if (!dev) return gp_fail_null("out of memory");
     dev->vt = vt;
@@ -77,7 +82,8 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
 }
 
 static gp_stream *stream_new(gp_device *dev) {
-    if (dev->nstreams == MOST_STREAMS) return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
+    if (dev->nstreams == MOST_STREAMS)
+        return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
     gp_stream *s = calloc(1, sizeof *s);
     if (!s) return gp_fail_null("out of memory");
     s->dev = dev;
@@ -151,20 +157,28 @@ static gp_device *lookup(const char *kind, int index, const char *name) {
     }
     if (!strcmp(kind, "cpu") && index == 0) return find_or_open(&gp_cpu_vt, 0);
     if (!strcmp(kind, "sim")) {
-        if (index >= gp_sim_count()) return gp_fail_null("device '%s': there is only sim:0 … sim:%d (GPUSH_SIM_DEVICES sets how many)", name, gp_sim_count() - 1);
+        if (index >= gp_sim_count())
+            return gp_fail_null(
+                "device '%s': there is only sim:0 … sim:%d (GPUSH_SIM_DEVICES sets how many)", name,
+                gp_sim_count() - 1);
         return find_or_open(&gp_sim_vt, index);
     }
     if (!strcmp(kind, "cuda")) {
         const gp_device_vt *vt = gp_cuda_vt();
         return vt ? find_or_open(vt, index) : NULL;
     }
-    return gp_fail_null("unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)", name);
+    return gp_fail_null(
+        "unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)",
+        name);
 }
 
 gp_device *gp_device_get(const char *name) {
     char kind[16];
     int index;
-    if (!split_name(name, kind, sizeof kind, &index)) return gp_fail_null("unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)", name);
+    if (!split_name(name, kind, sizeof kind, &index))
+        return gp_fail_null(
+            "unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)",
+            name);
     pthread_mutex_lock(&registry);
     gp_device *dev = lookup(kind, index, name);
     pthread_mutex_unlock(&registry);
@@ -190,7 +204,8 @@ void gp_device_drain(void) {
 void gp_device_shutdown(void) {
     gp_device_drain();
     for (int i = 0; i < ndevices; i++)
-        for (int s = 0; s < devices[i]->nstreams; s++) devices[i]->vt->stream_close(devices[i]->streams[s]);
+        for (int s = 0; s < devices[i]->nstreams; s++)
+            devices[i]->vt->stream_close(devices[i]->streams[s]);
 }
 
 bool gp_stream_take_error(gp_stream *s) {
@@ -207,7 +222,8 @@ bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) {
 }
 
 static void report(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t queued) {
-    void (*end)(gp_stream *, gp_why, const char *, uint64_t, uint64_t, uint64_t) = GP_HOOK(wait_end);
+    void (*end)(gp_stream *, gp_why, const char *, uint64_t, uint64_t, uint64_t) =
+        GP_HOOK(wait_end);
     if (end) end(s, why, what, t0, gp_now_ns(), queued);
 }
 
@@ -220,7 +236,9 @@ static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
     return ok && !gp_stream_take_error(s);
 }
 
-bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) { return wait_now(s, NULL, why, what); }
+bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) {
+    return wait_now(s, NULL, why, what);
+}
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
     if (!s->dev->vt->busy(s)) return !gp_stream_take_error(s);

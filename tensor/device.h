@@ -1,4 +1,5 @@
-/* Devices and streams: the table of functions a device is, the two calls that touch it (launch, wait), and the hooks that watch. */
+/* Devices and streams: the table of functions a device is, the two calls that touch it (launch,
+ * wait), and the hooks that watch. */
 #ifndef GP_DEVICE_H
 #define GP_DEVICE_H
 
@@ -23,56 +24,63 @@ const char *gp_why_name(gp_why why);
 /* A place in a stream's queue. On cuda a cudaEvent_t, on sim a ticket. Freed by gp_event_free. */
 typedef struct gp_event gp_event;
 
-/* A queue of work on a device; created by gp_stream_new, lives until the program ends (indices are reused). Owned by the device. */
+/* A queue of work on a device; created by gp_stream_new, lives until the program ends (indices are
+ * reused). Owned by the device. */
 struct gp_stream {
     gp_device *dev;
-    int index;                   /* 0 is the device's default stream, which is never given back; at most 63 */
-    atomic_int refs;             /* holders; at 0 the stream may be handed out again */
-    void *impl;                  /* the device's own */
-    _Atomic uint64_t issued;     /* commands queued so far */
-    _Atomic uint64_t completed;  /* of these, how many are done */
-    const struct gp_op *_Atomic last_op; /* the last op queued and its source line, for reports; file may be NULL */
+    int index;       /* 0 is the device's default stream, which is never given back; at most 63 */
+    atomic_int refs; /* holders; at 0 the stream may be handed out again */
+    void *impl;      /* the device's own */
+    _Atomic uint64_t issued;    /* commands queued so far */
+    _Atomic uint64_t completed; /* of these, how many are done */
+    const struct gp_op *_Atomic
+        last_op; /* the last op queued and its source line, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
-    uint64_t follows[64];        /* by index: how much of another stream's queue comes before what is queued here now */
-    _Atomic bool failed;         /* an asynchronous error waits in `error` */
-    char error[512];             /* text; written by the worker before `failed` is set */
+    uint64_t follows[64]; /* by index: how much of another stream's queue comes before what is
+                             queued here now */
+    _Atomic bool failed;  /* an asynchronous error waits in `error` */
+    char error[512];      /* text; written by the worker before `failed` is set */
 };
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
 
 typedef struct gp_device_vt {
-    const char *kind;                                     /* "cpu", "sim", "cuda" */
-    bool async;                                           /* launch returns before the work is done */
-    void *(*mem_alloc)(gp_device *, size_t bytes);        /* 64-byte aligned; NULL when out of memory */
+    const char *kind;                              /* "cpu", "sim", "cuda" */
+    bool async;                                    /* launch returns before the work is done */
+    void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
     void (*mem_free)(gp_device *, void *, size_t bytes);
-    bool (*stream_open)(gp_stream *);                     /* fills impl */
+    bool (*stream_open)(gp_stream *); /* fills impl */
     void (*stream_close)(gp_stream *);
-    /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after returning. */
+    /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after returning.
+     */
     bool (*launch)(gp_stream *, struct gp_call *c);
-    /* Queues a copy of bytes; host memory stays valid until the copy is done (the caller waits or pins). id: for gp_hook.device. */
-    bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind, gp_storage *pinned, uint64_t id);
-    size_t (*capacity)(gp_device *);                      /* bytes of memory it has; 0: unknown */
-    bool (*busy)(gp_stream *);                            /* work queued and not done */
-    bool (*full)(gp_stream *);                            /* the queue has no room: the next launch would block */
-    bool (*drain_room)(gp_stream *);                      /* waits until there is room again */
-    bool (*drain)(gp_stream *);                           /* waits until done; false with a message when interrupted */
-    gp_event *(*event_record)(gp_stream *);               /* after everything queued so far */
+    /* Queues a copy of bytes; host memory stays valid until the copy is done (the caller waits or
+     * pins). id: for gp_hook.device. */
+    bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                 gp_storage *pinned, uint64_t id);
+    size_t (*capacity)(gp_device *); /* bytes of memory it has; 0: unknown */
+    bool (*busy)(gp_stream *);       /* work queued and not done */
+    bool (*full)(gp_stream *);       /* the queue has no room: the next launch would block */
+    bool (*drain_room)(gp_stream *); /* waits until there is room again */
+    bool (*drain)(gp_stream *);      /* waits until done; false with a message when interrupted */
+    gp_event *(*event_record)(gp_stream *); /* after everything queued so far */
     bool (*event_done)(gp_event *);
-    bool (*event_drain)(gp_event *);                      /* as drain, for a place in the queue */
-    bool (*event_wait)(gp_stream *, gp_event *);          /* the stream, not the host, waits */
-    double (*event_time)(gp_event *);                     /* seconds on gp_now()'s clock when it was reached; NAN before */
+    bool (*event_drain)(gp_event *);             /* as drain, for a place in the queue */
+    bool (*event_wait)(gp_stream *, gp_event *); /* the stream, not the host, waits */
+    double (*event_time)(
+        gp_event *); /* seconds on gp_now()'s clock when it was reached; NAN before */
     void (*event_free)(gp_event *);
 } gp_device_vt;
 
 struct gp_device {
     const gp_device_vt *vt;
-    char name[16];            /* "cpu", "sim:0", "cuda:1" */
-    int index;                /* among devices of its kind */
-    int slot;                 /* among all open devices */
+    char name[16]; /* "cpu", "sim:0", "cuda:1" */
+    int index;     /* among devices of its kind */
+    int slot;      /* among all open devices */
     gp_stream *streams[64];
     int nstreams;
-    struct gp_alloc *alloc;   /* caching allocator */
+    struct gp_alloc *alloc; /* caching allocator */
     void *impl;
 };
 
@@ -82,17 +90,20 @@ struct gp_event {
     void *impl;      /* cuda: cudaEvent_t; sim: where the worker writes the time */
 };
 
-/* The device called name: "cpu", "sim", "sim:1", "cuda", "cuda:0", "gpu" (cuda where one works, else sim). NULL with a message. Opened on first use. */
+/* The device called name: "cpu", "sim", "sim:1", "cuda", "cuda:0", "gpu" (cuda where one works,
+ * else sim). NULL with a message. Opened on first use. */
 gp_device *gp_device_get(const char *name);
 gp_device *gp_device_cpu(void);
 /* Calls fn for every device that has been opened. */
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);
 /* Drains every queue, unrecorded; Ctrl-C does not cut that short. For the end of a program. */
 void gp_device_drain(void);
-/* Drains every queue and stops worker threads; for the end of the program or the unloading of the module. */
+/* Drains every queue and stops worker threads; for the end of the program or the unloading of the
+ * module. */
 void gp_device_shutdown(void);
 
-/* A stream that nobody else holds, with one reference: one given back earlier, or a new one. NULL with a message when a device's 64 are in use. */
+/* A stream that nobody else holds, with one reference: one given back earlier, or a new one. NULL
+ * with a message when a device's 64 are in use. */
 gp_stream *gp_stream_acquire(gp_device *dev);
 gp_stream *gp_stream_retain(gp_stream *s);
 void gp_stream_release(gp_stream *s);
@@ -100,24 +111,32 @@ void gp_stream_release(gp_stream *s);
 gp_stream *gp_stream_current(gp_device *dev);
 void gp_stream_set_current(gp_stream *s);
 /* Commands queued and not done. */
-static inline uint64_t gp_stream_queued(gp_stream *s) { return atomic_load_explicit(&s->issued, memory_order_relaxed) - atomic_load_explicit(&s->completed, memory_order_acquire); }
+static inline uint64_t gp_stream_queued(gp_stream *s) {
+    return atomic_load_explicit(&s->issued, memory_order_relaxed) -
+           atomic_load_explicit(&s->completed, memory_order_acquire);
+}
 
-/* The only place where the host blocks on a device. `what` names the call that waits ("item", "nonzero"). False with a message: refused by sync's
-   error mode (nothing was waited for), interrupted, or the stream's pending error. Nothing queued: no wait, no record. */
+/* The only place where the host blocks on a device. `what` names the call that waits ("item",
+   "nonzero"). False with a message: refused by sync's error mode (nothing was waited for),
+   interrupted, or the stream's pending error. Nothing queued: no wait, no record. */
 bool gp_wait(gp_stream *s, gp_why why, const char *what);
-/* The two halves of a wait for work that is queued in between: the first asks (error mode refuses here, before anything is queued), the second
-   waits. For copies, which always wait for themselves. */
+/* The two halves of a wait for work that is queued in between: the first asks (error mode refuses
+   here, before anything is queued), the second waits. For copies, which always wait for themselves.
+ */
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what);
 
-/* Makes room in a full queue: a host stall of its own kind (why = queue), recorded and never refused. */
+/* Makes room in a full queue: a host stall of its own kind (why = queue), recorded and never
+ * refused. */
 bool gp_wait_room(gp_stream *s);
-/* Work queued on s from now on starts after e; only events of another kind of device make the host wait. */
+/* Work queued on s from now on starts after e; only events of another kind of device make the host
+ * wait. */
 bool gp_stream_wait_event(gp_stream *s, gp_event *e);
 
-/* True once a launch failed asynchronously on s; takes the error, leaving its text in gp_error(). Never blocks. */
+/* True once a launch failed asynchronously on s; takes the error, leaving its text in gp_error().
+ * Never blocks. */
 bool gp_stream_take_error(gp_stream *s);
 
 /* Seconds on a monotonic clock; one clock for host and worker times. */
@@ -132,7 +151,8 @@ void gp_set_threads(int n);
 void gp_thread_is_worker(void);
 bool gp_thread_worker(void);
 
-/* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching thread, `device` ones on the worker's. */
+/* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching
+ * thread, `device` ones on the worker's. */
 typedef struct gp_hooks {
     void (*_Atomic op_begin)(struct gp_call *c);
     void (*_Atomic op_end)(struct gp_call *c, bool ok);
@@ -140,12 +160,17 @@ typedef struct gp_hooks {
     void (*_Atomic launch)(gp_stream *s);
     /* false refuses the wait (message set). */
     bool (*_Atomic wait_begin)(gp_stream *s, gp_why why, const char *what);
-    void (*_Atomic wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns, uint64_t t1_ns, uint64_t queued);
-    /* A kernel or copy ran on an asynchronous device between t0 and t1; id is gp_call.id, what `copy` gave, or 0; bytes for copies. */
-    void (*_Atomic device)(gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id, uint64_t t0_ns, uint64_t t1_ns, size_t bytes);
+    void (*_Atomic wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns,
+                             uint64_t t1_ns, uint64_t queued);
+    /* A kernel or copy ran on an asynchronous device between t0 and t1; id is gp_call.id, what
+     * `copy` gave, or 0; bytes for copies. */
+    void (*_Atomic device)(gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id,
+                           uint64_t t0_ns, uint64_t t1_ns, size_t bytes);
     /* A copy is about to be queued; returns its correlation id, or 0. */
     uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
-    void (*_Atomic memory)(gp_device *dev, int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */
+    void (*_Atomic memory)(
+        gp_device *dev,
+        int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */
 } gp_hooks;
 extern gp_hooks gp_hook;
 /* The hook as it is now: another thread may unset it, so look once, then call what was found. */
@@ -158,7 +183,8 @@ extern gp_hooks gp_hook;
 /* The next correlation id; unique in the process, never 0. */
 uint64_t gp_next_id(void);
 
-/* The running source line, asked for when a record needs it: set by bindings/. *file is interned and lives for ever. False: no Lua line. */
+/* The running source line, asked for when a record needs it: set by bindings/. *file is interned
+ * and lives for ever. False: no Lua line. */
 extern bool (*gp_where)(const char **file, int *line);
 
 #endif

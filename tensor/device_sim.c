@@ -1,4 +1,5 @@
-/* The simulated GPU: streams are worker threads with queues, its memory is out of the host's reach, kernels are the CPU's. */
+/* The simulated GPU: streams are worker threads with queues, its memory is out of the host's reach,
+ * kernels are the CPU's. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,13 +13,15 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
-/* The leak checker does not take a device address for a pointer; a lost tensor shows by its structs. */
+/* The leak checker does not take a device address for a pointer; a lost tensor shows by its
+ * structs. */
 #define NOT_LOST(p) __lsan_ignore_object(p)
 #else
 #define NOT_LOST(p) ((void)(p))
 #endif
 
-/* Device addresses are host addresses with this bit set: no pointer the host can follow. Only a worker takes it off. */
+/* Device addresses are host addresses with this bit set: no pointer the host can follow. Only a
+ * worker takes it off. */
 #define DEVICE_BIT ((uintptr_t)1 << 62)
 
 enum { QUEUE = 1024, ARRAYS = 8, SPIN_NS = 50000 };
@@ -37,7 +40,7 @@ typedef struct command {
         struct {
             gp_call call;
             gp_array arrays[ARRAYS]; /* what call's arguments point to */
-            gp_array *more;          /* beyond ARRAYS, and the pointers of lists; malloc'd or NULL */
+            gp_array *more; /* beyond ARRAYS, and the pointers of lists; malloc'd or NULL */
         };
         struct {
             void *dst;
@@ -60,8 +63,8 @@ typedef struct sim_stream {
     pthread_t thread;
     pthread_mutex_t lock; /* producers, and the two conditions */
     pthread_cond_t work, done;
-    bool asleep;          /* the worker waits on `work` */
-    _Atomic int waiters;  /* threads waiting on `done` */
+    bool asleep;         /* the worker waits on `work` */
+    _Atomic int waiters; /* threads waiting on `done` */
     command queue[QUEUE];
 } sim_stream;
 
@@ -92,12 +95,15 @@ static size_t capacity(gp_device *dev) {
 
 static void fail_stream(gp_stream *s, const gp_call *c) {
     if (atomic_load(&s->failed)) return; /* the first error is the one to tell */
-    if (c->file) snprintf(s->error, sizeof s->error, "%s (queued at %s:%d on %s)", gp_error(), c->file, c->line, s->dev->name);
+    if (c->file)
+        snprintf(s->error, sizeof s->error, "%s (queued at %s:%d on %s)", gp_error(), c->file,
+                 c->line, s->dev->name);
     else snprintf(s->error, sizeof s->error, "%s (on %s)", gp_error(), s->dev->name);
     atomic_store_explicit(&s->failed, true, memory_order_release);
 }
 
-typedef void (*device_hook)(gp_stream *, const gp_op *, const char *, uint64_t, uint64_t, uint64_t, size_t);
+typedef void (*device_hook)(gp_stream *, const gp_op *, const char *, uint64_t, uint64_t, uint64_t,
+                            size_t);
 
 static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
@@ -122,9 +128,12 @@ static void stamp_unref(stamp *st) {
     if (atomic_fetch_sub(&st->refs, 1) == 1) free(st);
 }
 
-static bool reached(gp_stream *s, uint64_t ticket) { return atomic_load_explicit(&s->completed, memory_order_acquire) >= ticket; }
+static bool reached(gp_stream *s, uint64_t ticket) {
+    return atomic_load_explicit(&s->completed, memory_order_acquire) >= ticket;
+}
 
-/* Blocks the calling thread until s has completed ticket commands: polls a little, then sleeps. False when interruptible and interrupted. */
+/* Blocks the calling thread until s has completed ticket commands: polls a little, then sleeps.
+ * False when interruptible and interrupted. */
 static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
     sim_stream *ss = s->impl;
     for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
@@ -166,7 +175,8 @@ static void execute(gp_stream *s, command *cmd) {
 static command *next_command(sim_stream *ss, uint64_t at) {
     gp_stream *s = ss->stream;
     for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
-        if (atomic_load_explicit(&s->issued, memory_order_acquire) > at) return &ss->queue[at % QUEUE];
+        if (atomic_load_explicit(&s->issued, memory_order_acquire) > at)
+            return &ss->queue[at % QUEUE];
     pthread_mutex_lock(&ss->lock);
     while (atomic_load(&s->issued) <= at) {
         ss->asleep = true;
@@ -204,7 +214,8 @@ static bool stream_open(gp_stream *s) {
     pthread_cond_init(&ss->work, NULL);
     pthread_cond_init(&ss->done, NULL);
     s->impl = ss;
-    if (pthread_create(&ss->thread, NULL, work, ss)) return free(ss), gp_fail("%s: no thread for a stream", s->dev->name);
+    if (pthread_create(&ss->thread, NULL, work, ss))
+        return free(ss), gp_fail("%s: no thread for a stream", s->dev->name);
     return true;
 }
 
@@ -212,7 +223,8 @@ static bool stream_open(gp_stream *s) {
 static command *reserve(gp_stream *s) {
     sim_stream *ss = s->impl;
     pthread_mutex_lock(&ss->lock);
-    while (gp_stream_queued(s) >= QUEUE - 1) { /* launchers make room before; this is for what they did not foresee */
+    while (gp_stream_queued(s) >=
+           QUEUE - 1) { /* launchers make room before; this is for what they did not foresee */
         pthread_mutex_unlock(&ss->lock);
         wait_ticket(s, s->issued - QUEUE / 2, false);
         pthread_mutex_lock(&ss->lock);
@@ -239,7 +251,8 @@ static void stream_close(gp_stream *s) {
 
 static int count_arrays(const gp_call *c) {
     int n = c->nout + c->ntmp;
-    for (int i = 0; i < c->nargs; i++) n += c->arg[i].kind == GP_TENSOR ? 1 : c->arg[i].kind == GP_LIST ? 2 * c->arg[i].n : 0;
+    for (int i = 0; i < c->nargs; i++)
+        n += c->arg[i].kind == GP_TENSOR ? 1 : c->arg[i].kind == GP_LIST ? 2 * c->arg[i].n : 0;
     return n;
 }
 
@@ -249,11 +262,13 @@ static const gp_array *put(gp_array *to, const gp_array *from) {
     return to;
 }
 
-/* Copies the call and every array it names into cmd. Lists need a table of pointers as well, which follows their arrays in `more`. */
+/* Copies the call and every array it names into cmd. Lists need a table of pointers as well, which
+ * follows their arrays in `more`. */
 static bool copy_call(command *cmd, const gp_call *c) {
     int need = count_arrays(c);
     cmd->more = NULL;
-    if (need > ARRAYS && !(cmd->more = malloc((size_t)need * sizeof *cmd->more))) return gp_fail("out of memory");
+    if (need > ARRAYS && !(cmd->more = malloc((size_t)need * sizeof *cmd->more)))
+        return gp_fail("out of memory");
     gp_array *a = cmd->more ? cmd->more : cmd->arrays;
     memcpy(&cmd->call, c, offsetof(gp_call, arg));
     memcpy(cmd->call.ints, c->ints, (size_t)c->nints * sizeof *c->ints);
@@ -280,13 +295,20 @@ static bool launch(gp_stream *s, gp_call *c) {
     return ok;
 }
 
-static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind direction, gp_storage *pinned, uint64_t id) {
+static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind direction,
+                 gp_storage *pinned, uint64_t id) {
     if (pinned) {
         gp_storage_ref(pinned);
         atomic_fetch_add(&pinned->readers, 1);
     }
     command *cmd = reserve(s);
-    *cmd = (command){.kind = COPY, .dst = dst, .src = src, .bytes = bytes, .direction = direction, .pinned = pinned, .id = id};
+    *cmd = (command){.kind = COPY,
+                     .dst = dst,
+                     .src = src,
+                     .bytes = bytes,
+                     .direction = direction,
+                     .pinned = pinned,
+                     .id = id};
     submit(s);
     return true;
 }

@@ -22,9 +22,11 @@ static const struct {
     const char *name;
     gp_dtype dt;
 } aliases[] = {
-    {"float64", GP_f64}, {"double", GP_f64},  {"float32", GP_f32}, {"float", GP_f32}, {"float16", GP_f16}, {"half", GP_f16}, {"bfloat16", GP_bf16},
-    {"int64", GP_i64},   {"long", GP_i64},    {"int32", GP_i32},   {"int", GP_i32},   {"int16", GP_i16},   {"short", GP_i16}, {"int8", GP_i8},
-    {"char", GP_i8},     {"uint8", GP_u8},    {"byte", GP_u8},
+    {"float64", GP_f64}, {"double", GP_f64}, {"float32", GP_f32},   {"float", GP_f32},
+    {"float16", GP_f16}, {"half", GP_f16},   {"bfloat16", GP_bf16}, {"int64", GP_i64},
+    {"long", GP_i64},    {"int32", GP_i32},  {"int", GP_i32},       {"int16", GP_i16},
+    {"short", GP_i16},   {"int8", GP_i8},    {"char", GP_i8},       {"uint8", GP_u8},
+    {"byte", GP_u8},
 };
 
 const char *gp_dtype_name(gp_dtype dt) { return names[dt]; }
@@ -34,7 +36,8 @@ bool gp_dtype_parse(const char *name, gp_dtype *dt) {
         if (!strcmp(name, names[i])) return *dt = (gp_dtype)i, true;
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (!strcmp(name, aliases[i].name)) return *dt = aliases[i].dt, true;
-    return gp_fail("unknown dtype '%.40s' (expected f64 f32 f16 bf16 i64 i32 i16 i8 u8 or bool)", name);
+    return gp_fail("unknown dtype '%.40s' (expected f64 f32 f16 bf16 i64 i32 i16 i8 u8 or bool)",
+                   name);
 }
 
 gp_dtype gp_dtype_promote(gp_dtype a, gp_dtype b) {
@@ -71,7 +74,7 @@ uint16_t gp_f32_to_f16(float f) {
     u &= 0x7fffffff;
     if (u > 0x7f800000) return sign | 0x7e00;
     if (u >= 0x477ff000) return sign | 0x7c00; /* 65520 and above round to infinity */
-    if (u < 0x38800000) {                      /* below 2^-14: the sum's rounding is the conversion's */
+    if (u < 0x38800000) { /* below 2^-14: the sum's rounding is the conversion's */
         float a, magic = 0.5f;
         memcpy(&a, &u, 4);
         a += magic;

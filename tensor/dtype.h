@@ -18,7 +18,8 @@ typedef enum gp_dkind { GP_KIND_BOOL, GP_KIND_INT, GP_KIND_FLOAT } gp_dkind;
 /* Sets of dtypes, one bit each. */
 #define GP_BIT(dt) (1u << (dt))
 #define GP_SET_BOOL GP_BIT(GP_bool)
-#define GP_SET_INT (GP_BIT(GP_u8) | GP_BIT(GP_i8) | GP_BIT(GP_i16) | GP_BIT(GP_i32) | GP_BIT(GP_i64))
+#define GP_SET_INT                                                                                 \
+    (GP_BIT(GP_u8) | GP_BIT(GP_i8) | GP_BIT(GP_i16) | GP_BIT(GP_i32) | GP_BIT(GP_i64))
 #define GP_SET_FLOAT (GP_BIT(GP_f16) | GP_BIT(GP_bf16) | GP_BIT(GP_f32) | GP_BIT(GP_f64))
 
 extern const uint8_t gp_dtype_sizes[GP_DTYPES];
@@ -30,7 +31,8 @@ static inline bool gp_is_float(gp_dtype dt) { return gp_dtype_kinds[dt] == GP_KI
 
 const char *gp_dtype_name(gp_dtype dt);
 
-/* "f32", or PyTorch's and NumPy's names ("float32", "float", "int64", "long" …). False with a message if there is no such dtype. */
+/* "f32", or PyTorch's and NumPy's names ("float32", "float", "int64", "long" …). False with a
+ * message if there is no such dtype. */
 bool gp_dtype_parse(const char *name, gp_dtype *dt);
 
 /* The smallest dtype that both fit in, as torch.promote_types. */

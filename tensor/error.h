@@ -1,21 +1,25 @@
-/* Failure text: one message per thread, set where something goes wrong, raised as a Lua error at one edge in bindings/. */
+/* Failure text: one message per thread, set where something goes wrong, raised as a Lua error at
+ * one edge in bindings/. */
 #ifndef GP_ERROR_H
 #define GP_ERROR_H
 
 #include <signal.h>
 #include <stdbool.h>
 
-/* Sets this thread's message and returns false, so that callers write `return gp_fail(...)`. At most 1023 bytes are kept. */
+/* Sets this thread's message and returns false, so that callers write `return gp_fail(...)`. At
+ * most 1023 bytes are kept. */
 bool gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for functions that return a pointer. */
 #define gp_fail_null(...) (gp_fail(__VA_ARGS__), NULL)
 
-/* The last message of this thread; "" if there is none. Valid until the next gp_fail of the thread. */
+/* The last message of this thread; "" if there is none. Valid until the next gp_fail of the thread.
+ */
 const char *gp_error(void);
 void gp_error_clear(void);
 
-/* Set by the shell's SIGINT handler, polled by gp_wait and by long CPU kernels, cleared by the shell when a line ends. */
+/* Set by the shell's SIGINT handler, polled by gp_wait and by long CPU kernels, cleared by the
+ * shell when a line ends. */
 extern volatile sig_atomic_t gp_interrupted;
 
 #endif

@@ -10,9 +10,11 @@
 
 enum { HUGE = 2 << 20 };
 
-/* Maps bytes (a multiple of HUGE) at an address that is a multiple of HUGE, by mapping more and giving back the ends. */
+/* Maps bytes (a multiple of HUGE) at an address that is a multiple of HUGE, by mapping more and
+ * giving back the ends. */
 static void *map_aligned(size_t bytes) {
-    char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return NULL;
     size_t head = (HUGE - (uintptr_t)p % HUGE) % HUGE;
     if (head) munmap(p, head);

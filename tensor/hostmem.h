@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* NULL when out of memory. Blocks of 2 MiB and more are mapped on their own and ask for huge pages, which saves most page faults. */
+/* NULL when out of memory. Blocks of 2 MiB and more are mapped on their own and ask for huge pages,
+ * which saves most page faults. */
 void *gp_host_alloc(size_t bytes);
 /* bytes as given to gp_host_alloc. */
 void gp_host_free(void *p, size_t bytes);

@@ -15,7 +15,9 @@ gp_device *gp_infer_device(const gp_call *c) {
         for (int j = 0; j < n; j++) {
             gp_device *d = (v->kind == GP_TENSOR ? v->t : v->list[j])->storage->dev;
             if (!dev) dev = d;
-            else if (dev != d) return gp_fail_null("%s: tensors are on different devices: %s and %s (argument %d)", c->op->name, dev->name, d->name, i + 1);
+            else if (dev != d)
+                return gp_fail_null("%s: tensors are on different devices: %s and %s (argument %d)",
+                                    c->op->name, dev->name, d->name, i + 1);
         }
     }
     return dev ? dev : gp_fail_null("%s: expected a tensor", c->op->name);
@@ -37,14 +39,17 @@ bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask) {
     uint64_t seen = 0;
     for (int k = 0; k < n; k++) {
         if (!gp_dim_wrap(c->op->name, v[k], ndim, &dim)) return false;
-        if (seen >> dim & 1) return gp_fail("%s: dim %lld is given twice", c->op->name, (long long)v[k]);
+        if (seen >> dim & 1)
+            return gp_fail("%s: dim %lld is given twice", c->op->name, (long long)v[k]);
         seen |= (uint64_t)1 << dim;
     }
     *mask = ndim ? seen : 0;
     return true;
 }
 
-gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback) { return gp_given(c, i) ? (gp_dtype)c->arg[i].i : fallback; }
+gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback) {
+    return gp_given(c, i) ? (gp_dtype)c->arg[i].i : fallback;
+}
 
 gp_device *gp_arg_device(const gp_call *c, int i) {
     if (gp_given(c, i)) return c->arg[i].dev;
@@ -54,16 +59,22 @@ gp_device *gp_arg_device(const gp_call *c, int i) {
 bool gp_arg_shape(const gp_call *c, int i, gp_shape *s) {
     int n;
     const int64_t *v = gp_ints(c, i, &n);
-    if (n > GP_MAX_DIM) return gp_fail("%s: %d dims are more than the %d a tensor may have", c->op->name, n, GP_MAX_DIM);
+    if (n > GP_MAX_DIM)
+        return gp_fail("%s: %d dims are more than the %d a tensor may have", c->op->name, n,
+                       GP_MAX_DIM);
     s->ndim = n;
     for (int k = 0; k < n; k++) {
-        if (v[k] < 0) return gp_fail("%s: dim %d has negative size %lld", c->op->name, k + 1, (long long)v[k]);
+        if (v[k] < 0)
+            return gp_fail("%s: dim %d has negative size %lld", c->op->name, k + 1,
+                           (long long)v[k]);
         s->dim[k] = v[k];
     }
     return true;
 }
 
-gp_dtype gp_value_dtype(const gp_value *v) { return v->is_float ? gp_default_dtype : v->is_bool ? GP_bool : GP_i64; }
+gp_dtype gp_value_dtype(const gp_value *v) {
+    return v->is_float ? gp_default_dtype : v->is_bool ? GP_bool : GP_i64;
+}
 
 /* A number or 0-d operand changes the result's dtype only if it is of a higher kind. */
 static gp_dtype raise_kind(bool have, gp_dtype dt, bool other_have, gp_dtype other) {
@@ -91,15 +102,19 @@ bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set
     char list[80];
     size_t at = 0;
     for (int i = GP_DTYPES - 1; i >= 0; i--)
-        if (set >> i & 1) at += (size_t)snprintf(list + at, sizeof list - at, " %s", gp_dtype_name((gp_dtype)i));
-    return gp_fail("%s: dtype %s of argument '%s' is not supported (expected%s)", c->op->name, gp_dtype_name(dt), arg, list);
+        if (set >> i & 1)
+            at += (size_t)snprintf(list + at, sizeof list - at, " %s", gp_dtype_name((gp_dtype)i));
+    return gp_fail("%s: dtype %s of argument '%s' is not supported (expected%s)", c->op->name,
+                   gp_dtype_name(dt), arg, list);
 }
 
 /* Checks the promoted dtype against the row; sets c->compute and the result's dtype. */
 static bool settle_dtype(gp_call *c, gp_dtype dt, gp_dtype *out) {
     uint32_t types = c->op->types;
     if ((types & GP_T_TOFLOAT) && !gp_is_float(dt)) dt = gp_default_dtype;
-    if (!gp_infer_check(c, c->op->kind == GP_UNARY || c->op->kind == GP_REDUCE ? "x" : "a", dt, types)) return false;
+    if (!gp_infer_check(c, c->op->kind == GP_UNARY || c->op->kind == GP_REDUCE ? "x" : "a", dt,
+                        types))
+        return false;
     if ((types & GP_T_WIDEN) && !gp_is_float(dt)) dt = GP_i64;
     c->compute = (uint8_t)dt;
     *out = types & GP_T_BOOL ? GP_bool : dt;
@@ -109,8 +124,10 @@ static bool settle_dtype(gp_call *c, gp_dtype dt, gp_dtype *out) {
 bool infer_unary(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
-    for (int i = 1; i < c->nargs; i++) /* a float parameter turns integers into floats, as a float operand does */
-        if (c->arg[i].kind == GP_NUMBER && c->arg[i].is_float && !gp_is_float(dt)) dt = gp_default_dtype;
+    for (int i = 1; i < c->nargs;
+         i++) /* a float parameter turns integers into floats, as a float operand does */
+        if (c->arg[i].kind == GP_NUMBER && c->arg[i].is_float && !gp_is_float(dt))
+            dt = gp_default_dtype;
     if (!settle_dtype(c, dt, &out)) return false;
     gp_meta_like(m, 0, x, out);
     return true;
@@ -119,7 +136,8 @@ bool infer_unary(gp_call *c, gp_meta *m) {
 void gp_infer_zero_dim(gp_call *c, int first, int n) {
     gp_device *cpu = gp_device_cpu();
     bool elsewhere = false;
-    for (int i = 0; i < c->nargs; i++) elsewhere |= c->arg[i].kind == GP_TENSOR && c->arg[i].t->storage->dev != cpu;
+    for (int i = 0; i < c->nargs; i++)
+        elsewhere |= c->arg[i].kind == GP_TENSOR && c->arg[i].t->storage->dev != cpu;
     for (int i = first; elsewhere && i < first + n; i++) {
         gp_value *v = &c->arg[i];
         if (v->kind != GP_TENSOR || v->t->storage->dev != cpu || v->t->a.ndim) continue;
@@ -136,7 +154,9 @@ static bool same_layout(const gp_call *c, int n) {
     for (int i = 1; i < n; i++) {
         if (c->arg[i].kind != GP_TENSOR) return false;
         const gp_tensor *y = c->arg[i].t;
-        if (y->a.ndim != x->a.ndim || y->a.dtype != x->a.dtype || y->storage->dev != x->storage->dev) return false;
+        if (y->a.ndim != x->a.ndim || y->a.dtype != x->a.dtype ||
+            y->storage->dev != x->storage->dev)
+            return false;
         for (int d = 0; d < x->a.ndim; d++)
             if (x->a.dim[d] != y->a.dim[d]) return false;
     }
@@ -165,28 +185,33 @@ static bool infer_operands(gp_call *c, gp_meta *m, int n) {
     return true;
 }
 
-/* Integers of at most 32 bits are computed in 32: a number beyond them would lose its upper half. */
+/* Integers of at most 32 bits are computed in 32: a number beyond them would lose its upper half.
+ */
 static bool numbers_fit(const gp_call *c, int n) {
     gp_dtype dt = (gp_dtype)c->compute;
     if (gp_is_float(dt) || dt == GP_i64) return true;
     for (int i = 0; i < n; i++)
-        if (c->arg[i].kind == GP_NUMBER && !c->arg[i].is_float && (c->arg[i].i > UINT32_MAX || c->arg[i].i < INT32_MIN))
-            return gp_fail("%s: the number %lld does not fit in %s; convert the tensor to i64 first", c->op->name, (long long)c->arg[i].i, gp_dtype_name(dt));
+        if (c->arg[i].kind == GP_NUMBER && !c->arg[i].is_float &&
+            (c->arg[i].i > UINT32_MAX || c->arg[i].i < INT32_MIN))
+            return gp_fail(
+                "%s: the number %lld does not fit in %s; convert the tensor to i64 first",
+                c->op->name, (long long)c->arg[i].i, gp_dtype_name(dt));
     return true;
 }
 
 bool infer_binary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 2) && numbers_fit(c, 2); }
 bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3) && numbers_fit(c, 3); }
 
-/* Integers are compared as what they are, in i64 where one may be beyond the tensor's dtype; beside a 16-bit float a number is rounded as that
-   tensor's values were. */
+/* Integers are compared as what they are, in i64 where one may be beyond the tensor's dtype; beside
+   a 16-bit float a number is rounded as that tensor's values were. */
 bool infer_compare(gp_call *c, gp_meta *m) {
     if (!infer_operands(c, m, 2)) return false;
     gp_dtype dt = (gp_dtype)c->compute;
     for (int i = 0; i < 2; i++) {
         gp_value *v = &c->arg[i];
         bool number = v->kind == GP_NUMBER;
-        if (gp_dtype_kind(dt) == GP_KIND_INT && (number || v->t->a.dtype == GP_i64)) c->compute = GP_i64;
+        if (gp_dtype_kind(dt) == GP_KIND_INT && (number || v->t->a.dtype == GP_i64))
+            c->compute = GP_i64;
         if (!number || !gp_is_float(dt) || gp_dtype_size(dt) != 2) continue;
         uint16_t half;
         gp_scalar_store(dt, &half, gp_value_scalar(v));
@@ -203,7 +228,8 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
     gp_dtype out;
     if (!gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
     if (!settle_dtype(c, gp_arg_dtype(c, 3, (gp_dtype)x->a.dtype), &out)) return false;
-    if (gp_given(c, 3) && (c->op->types & GP_T_WIDEN)) c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* what is asked for is not widened */
+    if (gp_given(c, 3) && (c->op->types & GP_T_WIDEN))
+        c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* what is asked for is not widened */
     bool keep = gp_given(c, 2) && c->arg[2].i;
     gp_meta_like(m, 0, x, out);
     gp_shape *s = &m->out[0].shape;
@@ -235,17 +261,22 @@ bool infer_arange(gp_call *c, gp_meta *m) {
     bool all_int = !c->arg[0].is_float && !c->arg[1].is_float && !c->arg[2].is_float;
     double first = number_f(&c->arg[0]), last = number_f(&c->arg[1]), step = number_f(&c->arg[2]);
     if (step == 0) return gp_fail("arange: step is 0");
-    /* A float end that rounding has put just short of last still counts: half a thousandth of a step. */
+    /* A float end that rounding has put just short of last still counts: half a thousandth of a
+     * step. */
     double n = all_int ? 0 : floor((last - first) / step + 5e-4) + 1;
     int64_t count = (int64_t)(n > 0 && n < 0x1p62 ? n : 0);
     if (all_int) {
         int64_t a = c->arg[0].i, b = c->arg[1].i, s = c->arg[2].i;
-        uint64_t way = s > 0 ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b, by = s > 0 ? (uint64_t)s : 0 - (uint64_t)s;
+        uint64_t way = s > 0 ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b,
+                 by = s > 0 ? (uint64_t)s : 0 - (uint64_t)s;
         bool none = s > 0 ? b < a : a < b;
-        if (!none && way / by >= (uint64_t)1 << 62) return gp_fail("arange: %lld to %lld has more than 2^62 elements", (long long)a, (long long)b);
+        if (!none && way / by >= (uint64_t)1 << 62)
+            return gp_fail("arange: %lld to %lld has more than 2^62 elements", (long long)a,
+                           (long long)b);
         count = none ? 0 : (int64_t)(way / by) + 1;
     } else if (!(n < 0x1p62)) {
-        return gp_fail("arange: %g to %g by %g has no finite number of elements", first, last, step);
+        return gp_fail("arange: %g to %g by %g has no finite number of elements", first, last,
+                       step);
     }
     m->n = 1;
     m->dev = gp_arg_device(c, 4);
@@ -274,7 +305,8 @@ bool infer_ones(gp_call *c, gp_meta *m) { return infer_empty(c, m); }
 
 bool infer_eye(gp_call *c, gp_meta *m) {
     int64_t rows = c->arg[0].i, cols = gp_given(c, 1) ? c->arg[1].i : rows;
-    if (rows < 0 || cols < 0) return gp_fail("eye: negative size %lld x %lld", (long long)rows, (long long)cols);
+    if (rows < 0 || cols < 0)
+        return gp_fail("eye: negative size %lld x %lld", (long long)rows, (long long)cols);
     m->n = 1;
     m->dev = gp_arg_device(c, 3);
     m->out[0].dtype = gp_arg_dtype(c, 2, gp_default_dtype);

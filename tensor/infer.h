@@ -22,7 +22,8 @@ bool infer_reduce(gp_call *c, gp_meta *m);
 gp_device *gp_infer_device(const gp_call *c);
 /* Output i has x's shape (or `shape`) and dtype dt; sets m->n = i + 1 and m->dev from x. */
 void gp_meta_like(gp_meta *m, int i, const gp_tensor *x, gp_dtype dt);
-/* The dims in argument i (absent: all) as a bit mask; false with a message on a bad or repeated dim. */
+/* The dims in argument i (absent: all) as a bit mask; false with a message on a bad or repeated
+ * dim. */
 bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask);
 /* The dtype of argument i, or fallback. */
 gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback);
@@ -30,7 +31,8 @@ gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback);
 gp_device *gp_arg_device(const gp_call *c, int i);
 /* The shape in argument i. */
 bool gp_arg_shape(const gp_call *c, int i, gp_shape *s);
-/* Promoted dtype of a call's tensor and number arguments first … first + n - 1, PyTorch's rule: dimensioned tensors before 0-d ones before numbers. */
+/* Promoted dtype of a call's tensor and number arguments first … first + n - 1, PyTorch's rule:
+ * dimensioned tensors before 0-d ones before numbers. */
 gp_dtype gp_infer_promote(const gp_call *c, int first, int n);
 /* False with a message naming the op, unless dt is in set. */
 bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set);
@@ -39,14 +41,15 @@ bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set
 bool gp_infer_mask(const gp_call *c, int i, const char *arg);
 /* False with a message naming the op, unless tensor t holds integers (indices). */
 bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t);
-/* Values to be written into a tensor of dtype dt: tensor argument i, converted into c->tmp[at] (which becomes the last one) where it is of another dtype.
-   False with a message when they are of a higher kind. Kernels ask gp_values. */
+/* Values to be written into a tensor of dtype dt: tensor argument i, converted into c->tmp[at]
+   (which becomes the last one) where it is of another dtype. False with a message when they are of
+   a higher kind. Kernels ask gp_values. */
 bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at);
-/* Where the dims of index tensors stand in x[indices], as NumPy has it: in place of the indexed dims (bits of mask) where these are neighbours,
-   else in front. */
+/* Where the dims of index tensors stand in x[indices], as NumPy has it: in place of the indexed
+   dims (bits of mask) where these are neighbours, else in front. */
 int gp_index_place(int ndim, uint64_t mask);
-/* Among arguments first … first + n - 1, 0-d cpu tensors beside tensors of another device become numbers: their values are in host memory, so
-   nothing waits. */
+/* Among arguments first … first + n - 1, 0-d cpu tensors beside tensors of another device become
+   numbers: their values are in host memory, so nothing waits. */
 void gp_infer_zero_dim(gp_call *c, int first, int n);
 
 /* What new tensors get where the script does not say: gpush.default_device, gpush.default_dtype. */

@@ -1,4 +1,5 @@
-/* Shape rules of ops that put elements together or elsewhere: cat, stack, flip, tril, triu, repeat_interleave. */
+/* Shape rules of ops that put elements together or elsewhere: cat, stack, flip, tril, triu,
+ * repeat_interleave. */
 #include "tensor/infer.h"
 
 /* Common dtype of a list: PyTorch's promotion, where 0-d tensors do not widen the others. */
@@ -17,7 +18,8 @@ static gp_dtype list_dtype(const gp_value *v) {
 
 static bool differ(const gp_call *c, int i, const gp_tensor *t, const gp_tensor *first) {
     char a[200], b[200];
-    return gp_fail("%s: tensor %d is %s, which does not fit %s", c->op->name, i + 1, gp_tensor_text(t, a, sizeof a), gp_tensor_text(first, b, sizeof b));
+    return gp_fail("%s: tensor %d is %s, which does not fit %s", c->op->name, i + 1,
+                   gp_tensor_text(t, a, sizeof a), gp_tensor_text(first, b, sizeof b));
 }
 
 static bool list_given(const gp_call *c, gp_meta *m) {
@@ -60,7 +62,9 @@ bool infer_stack(gp_call *c, gp_meta *m) {
     const gp_tensor *first = v->list[0];
     gp_shape s = gp_tensor_shape(first), *o = &m->out[0].shape;
     int d;
-    if (s.ndim == GP_MAX_DIM) return gp_fail("stack: the result would have %d dims, more than %d", s.ndim + 1, GP_MAX_DIM);
+    if (s.ndim == GP_MAX_DIM)
+        return gp_fail("stack: the result would have %d dims, more than %d", s.ndim + 1,
+                       GP_MAX_DIM);
     if (!gp_dim_wrap("stack", gp_given(c, 1) ? c->arg[1].i : 1, s.ndim + 1, &d)) return false;
     for (int i = 1; i < v->n; i++) {
         gp_shape si = gp_tensor_shape(v->list[i]);
@@ -85,7 +89,8 @@ bool infer_flip(gp_call *c, gp_meta *m) {
 
 static bool matrices(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
-    if (x->a.ndim < 2) return gp_fail("%s: expected at least 2 dims, got %d", c->op->name, x->a.ndim);
+    if (x->a.ndim < 2)
+        return gp_fail("%s: expected at least 2 dims, got %d", c->op->name, x->a.ndim);
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     return true;
 }
@@ -102,19 +107,27 @@ static gp_tensor *total_of(gp_tensor *repeats) {
     return gp_call_one(&c);
 }
 
-/* The size of the repeated dim, which had n elements: a wait where repeats is a tensor and output_size does not tell. */
+/* The size of the repeated dim, which had n elements: a wait where repeats is a tensor and
+ * output_size does not tell. */
 static bool repeated_size(gp_call *c, int64_t n, int64_t *size) {
     const gp_value *r = &c->arg[1];
     gp_scalar s = {.i = 0};
     if (r->kind == GP_NUMBER) {
-        if (r->is_float || r->i < 0) return gp_fail("repeat_interleave: repeats is %g (expected an integer, not negative)", r->is_float ? r->f : (double)r->i);
-        if (__builtin_mul_overflow(n, r->i, size)) return gp_fail("repeat_interleave: %lld times %lld elements are too many", (long long)n, (long long)r->i);
+        if (r->is_float || r->i < 0)
+            return gp_fail("repeat_interleave: repeats is %g (expected an integer, not negative)",
+                           r->is_float ? r->f : (double)r->i);
+        if (__builtin_mul_overflow(n, r->i, size))
+            return gp_fail("repeat_interleave: %lld times %lld elements are too many", (long long)n,
+                           (long long)r->i);
         return true;
     }
     if (!gp_infer_index(c, "repeats", r->t)) return false;
     if (r->t->a.ndim > 1 || (r->t->a.numel != n && r->t->a.numel != 1))
-        return gp_fail("repeat_interleave: %lld repeats given for a dim of size %lld", (long long)r->t->a.numel, (long long)n);
-    if (gp_given(c, 3)) return *size = c->arg[3].i, *size >= 0 || gp_fail("repeat_interleave: output_size is negative");
+        return gp_fail("repeat_interleave: %lld repeats given for a dim of size %lld",
+                       (long long)r->t->a.numel, (long long)n);
+    if (gp_given(c, 3))
+        return *size = c->arg[3].i,
+               *size >= 0 || gp_fail("repeat_interleave: output_size is negative");
     gp_tensor *total = total_of(r->t);
     bool ok = total && gp_item(total, &s, GP_WHY_shape, "repeat_interleave");
     gp_tensor_unref(total);
@@ -128,10 +141,12 @@ bool infer_repeat_interleave(gp_call *c, gp_meta *m) {
     int d = 0;
     int64_t size = 0;
     if (!(m->dev = gp_infer_device(c))) return false;
-    if (gp_given(c, 2) && !gp_dim_wrap("repeat_interleave", c->arg[2].i, x->a.ndim, &d)) return false;
+    if (gp_given(c, 2) && !gp_dim_wrap("repeat_interleave", c->arg[2].i, x->a.ndim, &d))
+        return false;
     bool flat = !gp_given(c, 2) || x->a.ndim == 0;
     if (!repeated_size(c, flat ? x->a.numel : x->a.dim[d], &size)) return false;
-    if (!(c->tmp[0] = gp_tensor_new(m->dev, GP_i64, &(gp_shape){.ndim = 1, .dim = {size}}))) return false;
+    if (!(c->tmp[0] = gp_tensor_new(m->dev, GP_i64, &(gp_shape){.ndim = 1, .dim = {size}})))
+        return false;
     c->ntmp = 1;
     if (flat) {
         gp_call r;

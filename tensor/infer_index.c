@@ -1,22 +1,30 @@
-/* Shape rules of ops that take index tensors: gather, scatter, gather_nd, index_select, index, index_put.
-   Indices count from 1, or from -1 at the end. Each rule leaves an i64 temporary, where the kernel notes the byte offset that every index tuple stands for. */
+/* Shape rules of ops that take index tensors: gather, scatter, gather_nd, index_select, index,
+   index_put. Indices count from 1, or from -1 at the end. Each rule leaves an i64 temporary, where
+   the kernel notes the byte offset that every index tuple stands for. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tensor/infer.h"
 
-bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t) { return gp_infer_check(c, arg, (gp_dtype)t->a.dtype, GP_SET_INT); }
+bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t) {
+    return gp_infer_check(c, arg, (gp_dtype)t->a.dtype, GP_SET_INT);
+}
 
 bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at) {
     const gp_value *v = &c->arg[i];
     if (v->kind != GP_TENSOR) {
-        if (v->is_float && !gp_is_float(dt)) return gp_fail("%s: a float value does not fit in a %s tensor", c->op->name, gp_dtype_name(dt));
+        if (v->is_float && !gp_is_float(dt))
+            return gp_fail("%s: a float value does not fit in a %s tensor", c->op->name,
+                           gp_dtype_name(dt));
         return true;
     }
     gp_dtype have = (gp_dtype)v->t->a.dtype;
-    bool itself = c->into && v->t->storage == c->into->storage; /* would be written while it is read */
+    bool itself =
+        c->into && v->t->storage == c->into->storage; /* would be written while it is read */
     if (have == dt && !itself) return true;
-    if (gp_dtype_kind(have) > gp_dtype_kind(dt)) return gp_fail("%s: %s values do not fit in a %s tensor", c->op->name, gp_dtype_name(have), gp_dtype_name(dt));
+    if (gp_dtype_kind(have) > gp_dtype_kind(dt))
+        return gp_fail("%s: %s values do not fit in a %s tensor", c->op->name, gp_dtype_name(have),
+                       gp_dtype_name(dt));
     gp_call copy;
     gp_call_begin(&copy, GP_OP(copy));
     gp_call_tensor(&copy, v->t);
@@ -37,10 +45,13 @@ static bool along_dim(gp_call *c, gp_meta *m, int *d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
     if (!gp_dim_wrap(c->op->name, c->arg[1].i, x->a.ndim, d)) return false;
     if (!gp_infer_index(c, "index", index) || !(m->dev = gp_infer_device(c))) return false;
-    if (index->a.ndim != x->a.ndim) return gp_fail("%s: index has %d dims, x has %d (expected the same)", c->op->name, index->a.ndim, x->a.ndim);
+    if (index->a.ndim != x->a.ndim)
+        return gp_fail("%s: index has %d dims, x has %d (expected the same)", c->op->name,
+                       index->a.ndim, x->a.ndim);
     for (int i = 0; i < x->a.ndim; i++)
         if (i != *d && index->a.dim[i] > x->a.dim[i])
-            return gp_fail("%s: index has size %lld in dim %d, x has %lld (expected at most that)", c->op->name, (long long)index->a.dim[i], i + 1, (long long)x->a.dim[i]);
+            return gp_fail("%s: index has size %lld in dim %d, x has %lld (expected at most that)",
+                           c->op->name, (long long)index->a.dim[i], i + 1, (long long)x->a.dim[i]);
     c->arg[1].i = *d + 1;
     return true;
 }
@@ -62,7 +73,9 @@ bool infer_scatter(gp_call *c, gp_meta *m) {
         bool fits = src->a.ndim == index->a.ndim;
         for (int i = 0; fits && i < index->a.ndim; i++) fits = index->a.dim[i] <= src->a.dim[i];
         char a[200], b[200];
-        if (!fits) return gp_fail("scatter: src %s does not cover index %s", gp_tensor_text(src, a, sizeof a), gp_tensor_text(index, b, sizeof b));
+        if (!fits)
+            return gp_fail("scatter: src %s does not cover index %s",
+                           gp_tensor_text(src, a, sizeof a), gp_tensor_text(index, b, sizeof b));
     }
     gp_shape s = gp_tensor_shape(index);
     if (!offsets(c, m, &s) || !gp_infer_values(c, 3, (gp_dtype)x->a.dtype, 1)) return false;
@@ -76,14 +89,16 @@ bool infer_index_select(gp_call *c, gp_meta *m) {
     if (!gp_dim_wrap("index_select", c->arg[1].i, x->a.ndim, &d)) return false;
     if (!gp_infer_index(c, "index", index) || !gp_infer_device(c)) return false;
     if (x->a.ndim == 0) return gp_fail("index_select: a 0-d tensor has no dim to select from");
-    if (index->a.ndim > 1) return gp_fail("index_select: expected an index of 1 dim, got %d dims", index->a.ndim);
+    if (index->a.ndim > 1)
+        return gp_fail("index_select: expected an index of 1 dim, got %d dims", index->a.ndim);
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     m->out[0].shape.dim[d] = index->a.numel;
     c->arg[1].i = d + 1;
     return offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
 }
 
-/* indices is (batch dims…, any dims…, depth): x's batch dims match, its next depth dims are indexed, the rest are kept. */
+/* indices is (batch dims…, any dims…, depth): x's batch dims match, its next depth dims are
+ * indexed, the rest are kept. */
 bool infer_gather_nd(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t, *idx = c->arg[1].t;
     int64_t batch = gp_given(c, 2) ? c->arg[2].i : 0;
@@ -91,13 +106,18 @@ bool infer_gather_nd(gp_call *c, gp_meta *m) {
     if (!gp_infer_index(c, "indices", idx) || !gp_infer_device(c)) return false;
     int64_t depth = idx->a.ndim ? idx->a.dim[idx->a.ndim - 1] : 0;
     if (idx->a.ndim == 0 || batch < 0 || batch >= idx->a.ndim || batch + depth > x->a.ndim)
-        return gp_fail("gather_nd: indices %s with %lld batch dims do not index x %s (expected tuples of at most %lld in the last dim)", gp_tensor_text(idx, a, sizeof a),
-                       (long long)batch, gp_tensor_text(x, b, sizeof b), (long long)(x->a.ndim - batch));
+        return gp_fail("gather_nd: indices %s with %lld batch dims do not index x %s (expected "
+                       "tuples of at most %lld in the last dim)",
+                       gp_tensor_text(idx, a, sizeof a), (long long)batch,
+                       gp_tensor_text(x, b, sizeof b), (long long)(x->a.ndim - batch));
     for (int i = 0; i < batch; i++)
         if (idx->a.dim[i] != x->a.dim[i])
-            return gp_fail("gather_nd: batch dim %d is %lld in indices and %lld in x", i + 1, (long long)idx->a.dim[i], (long long)x->a.dim[i]);
+            return gp_fail("gather_nd: batch dim %d is %lld in indices and %lld in x", i + 1,
+                           (long long)idx->a.dim[i], (long long)x->a.dim[i]);
     int rest = x->a.ndim - (int)(batch + depth), lead = idx->a.ndim - 1;
-    if (lead + rest > GP_MAX_DIM) return gp_fail("gather_nd: the result would have %d dims, more than %d", lead + rest, GP_MAX_DIM);
+    if (lead + rest > GP_MAX_DIM)
+        return gp_fail("gather_nd: the result would have %d dims, more than %d", lead + rest,
+                       GP_MAX_DIM);
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     gp_shape *s = &m->out[0].shape, t = {.ndim = lead};
     for (int i = 0; i < lead; i++) s->dim[i] = t.dim[i] = idx->a.dim[i];
@@ -108,7 +128,8 @@ bool infer_gather_nd(gp_call *c, gp_meta *m) {
     return offsets(c, m, &t);
 }
 
-/* The indexed dims in argument `at`, as 0-based ints in the order of the index tensors; by default the first ones. */
+/* The indexed dims in argument `at`, as 0-based ints in the order of the index tensors; by default
+ * the first ones. */
 static bool indexed_dims(gp_call *c, int at, int *dims) {
     int n = c->arg[1].n, given = n, nd = c->arg[0].t->a.ndim;
     const int64_t *v = gp_given(c, at) ? gp_ints(c, at, &given) : NULL;
@@ -118,7 +139,8 @@ static bool indexed_dims(gp_call *c, int at, int *dims) {
     unsigned seen = 0;
     for (int i = 0; i < n; i++) {
         if (!gp_dim_wrap(c->op->name, v ? v[i] : i + 1, nd, &dims[i])) return false;
-        if (seen >> dims[i] & 1) return gp_fail("%s: dim %d is indexed twice", c->op->name, dims[i] + 1);
+        if (seen >> dims[i] & 1)
+            return gp_fail("%s: dim %d is indexed twice", c->op->name, dims[i] + 1);
         seen |= 1u << dims[i];
     }
     if (c->nints + n > GP_MAX_INTS) return gp_fail("%s: too many dims", c->op->name);
@@ -139,7 +161,8 @@ int gp_index_place(int ndim, uint64_t mask) {
     return runs == 1 ? first : 0;
 }
 
-/* Checks indices, leaves the temporary, and gives the shape of x[indices] (NumPy's rule: see gp_index_place). */
+/* Checks indices, leaves the temporary, and gives the shape of x[indices] (NumPy's rule: see
+ * gp_index_place). */
 static bool index_shape(gp_call *c, gp_meta *m, int dims_at, gp_shape *out) {
     gp_tensor *x = c->arg[0].t;
     int dims[GP_MAX_DIM];
@@ -148,11 +171,15 @@ static bool index_shape(gp_call *c, gp_meta *m, int dims_at, gp_shape *out) {
     uint64_t mask = 0;
     for (int i = 0; i < c->arg[1].n; i++) {
         gp_shape si = gp_tensor_shape(c->arg[1].list[i]);
-        if (!gp_infer_index(c, "indices", c->arg[1].list[i]) || !gp_shape_broadcast(c->op->name, &s, &si)) return false;
+        if (!gp_infer_index(c, "indices", c->arg[1].list[i]) ||
+            !gp_shape_broadcast(c->op->name, &s, &si))
+            return false;
         mask |= (uint64_t)1 << dims[i];
     }
     int rest = x->a.ndim - c->arg[1].n, place = gp_index_place(x->a.ndim, mask), kept = 0;
-    if (s.ndim + rest > GP_MAX_DIM) return gp_fail("%s: the result would have %d dims, more than %d", c->op->name, s.ndim + rest, GP_MAX_DIM);
+    if (s.ndim + rest > GP_MAX_DIM)
+        return gp_fail("%s: the result would have %d dims, more than %d", c->op->name,
+                       s.ndim + rest, GP_MAX_DIM);
     out->ndim = 0;
     for (int d = 0; d <= x->a.ndim; d++) {
         if (kept == place && out->ndim == place)
@@ -180,7 +207,9 @@ bool infer_index_put(gp_call *c, gp_meta *m) {
         char a[200], b[160];
         if (!gp_shape_broadcast("index_put", &all, &v)) return false;
         if (!gp_shape_equal(&all, &s))
-            return gp_fail("index_put: values %s do not fit what is indexed, of shape %s", gp_tensor_text(c->arg[2].t, a, sizeof a), gp_shape_text(&s, b, sizeof b));
+            return gp_fail("index_put: values %s do not fit what is indexed, of shape %s",
+                           gp_tensor_text(c->arg[2].t, a, sizeof a),
+                           gp_shape_text(&s, b, sizeof b));
     }
     if (!gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 1)) return false;
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);

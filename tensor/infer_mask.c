@@ -1,7 +1,10 @@
-/* Shape rules of ops that take a mask, and of nonzero: where, masked_fill, masked_select, masked_put, nonzero, count_nonzero. */
+/* Shape rules of ops that take a mask, and of nonzero: where, masked_fill, masked_select,
+ * masked_put, nonzero, count_nonzero. */
 #include "tensor/infer.h"
 
-bool gp_infer_mask(const gp_call *c, int i, const char *arg) { return gp_infer_check(c, arg, (gp_dtype)c->arg[i].t->a.dtype, GP_SET_BOOL); }
+bool gp_infer_mask(const gp_call *c, int i, const char *arg) {
+    return gp_infer_check(c, arg, (gp_dtype)c->arg[i].t->a.dtype, GP_SET_BOOL);
+}
 
 /* Broadcast of the tensor arguments among first … first + n - 1. */
 static bool broadcast(const gp_call *c, int first, int n, gp_shape *s) {
@@ -26,10 +29,13 @@ bool infer_masked_fill(gp_call *c, gp_meta *m) {
     gp_dtype dt = (gp_dtype)c->arg[0].t->a.dtype;
     const gp_value *v = &c->arg[2];
     if (!gp_infer_mask(c, 1, "mask")) return false;
-    if (v->kind == GP_TENSOR && v->t->a.ndim) return gp_fail("masked_fill: expected a number or a 0-d tensor as value, got a %d-d tensor", v->t->a.ndim);
+    if (v->kind == GP_TENSOR && v->t->a.ndim)
+        return gp_fail("masked_fill: expected a number or a 0-d tensor as value, got a %d-d tensor",
+                       v->t->a.ndim);
     gp_dtype vt = v->kind == GP_TENSOR ? (gp_dtype)v->t->a.dtype : v->is_float ? GP_f32 : GP_i64;
     if (gp_dtype_kind(vt) > gp_dtype_kind(dt) && !(v->kind == GP_NUMBER && !v->is_float))
-        return gp_fail("masked_fill: a %s value does not fit in a %s tensor", v->kind == GP_NUMBER ? "float" : gp_dtype_name(vt), gp_dtype_name(dt));
+        return gp_fail("masked_fill: a %s value does not fit in a %s tensor",
+                       v->kind == GP_NUMBER ? "float" : gp_dtype_name(vt), gp_dtype_name(dt));
     gp_infer_zero_dim(c, 2, 1);
     m->n = 1;
     m->out[0].dtype = dt;
@@ -54,7 +60,8 @@ bool infer_masked_select(gp_call *c, gp_meta *m) {
     gp_shape s;
     int64_t n, all;
     gp_tensor *mask = c->arg[1].t;
-    if (!gp_infer_mask(c, 1, "mask") || !(m->dev = gp_infer_device(c)) || !broadcast(c, 0, 2, &s)) return false;
+    if (!gp_infer_mask(c, 1, "mask") || !(m->dev = gp_infer_device(c)) || !broadcast(c, 0, 2, &s))
+        return false;
     if (!gp_shape_numel(&s, &all) || !count(mask, "masked_select", &n)) return false;
     m->n = 1;
     m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
@@ -64,11 +71,14 @@ bool infer_masked_select(gp_call *c, gp_meta *m) {
 
 static bool bad_values(const gp_tensor *x, const gp_tensor *mask, const gp_tensor *v) {
     char a[200], b[200], d[200];
-    return gp_fail("masked_put: values %s do not fit %s under the mask %s (expected one per true element, times the dims behind the mask's)",
-                   gp_tensor_text(v, a, sizeof a), gp_tensor_text(x, b, sizeof b), gp_tensor_text(mask, d, sizeof d));
+    return gp_fail("masked_put: values %s do not fit %s under the mask %s (expected one per true "
+                   "element, times the dims behind the mask's)",
+                   gp_tensor_text(v, a, sizeof a), gp_tensor_text(x, b, sizeof b),
+                   gp_tensor_text(mask, d, sizeof d));
 }
 
-/* The mask covers x's first dims; values are (true elements, the rest of x's dims), or broadcast to that. How many there are is checked by the kernel. */
+/* The mask covers x's first dims; values are (true elements, the rest of x's dims), or broadcast to
+ * that. How many there are is checked by the kernel. */
 bool infer_masked_put(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t, *mask = c->arg[1].t, *v = c->arg[2].t;
     if (!gp_infer_mask(c, 1, "mask") || !gp_infer_device(c)) return false;
@@ -81,7 +91,8 @@ bool infer_masked_put(gp_call *c, gp_meta *m) {
         int64_t d = v->a.dim[v->a.ndim - i];
         if (d != 1 && d != x->a.dim[x->a.ndim - i]) return bad_values(x, mask, v);
     }
-    return gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 0) && (gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype), true);
+    return gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 0) &&
+           (gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype), true);
 }
 
 bool infer_nonzero(gp_call *c, gp_meta *m) {

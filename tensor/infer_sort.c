@@ -1,9 +1,11 @@
-/* Shape rules of ops that order or scan along a dim: sort, argsort, unique, argmax, max, cumsum, and their kin. */
+/* Shape rules of ops that order or scan along a dim: sort, argsort, unique, argmax, max, cumsum,
+ * and their kin. */
 #include "tensor/infer.h"
 
 /* Dim argument i (absent: fallback), 0-based, left as a GP_INT counted from 1. */
 static bool settle_dim(gp_call *c, int i, int64_t fallback, int *d) {
-    if (!gp_dim_wrap(c->op->name, gp_given(c, i) ? c->arg[i].i : fallback, c->arg[0].t->a.ndim, d)) return false;
+    if (!gp_dim_wrap(c->op->name, gp_given(c, i) ? c->arg[i].i : fallback, c->arg[0].t->a.ndim, d))
+        return false;
     while (c->nargs <= i) gp_call_none(c);
     c->arg[i] = (gp_value){.kind = GP_INT, .i = *d + 1};
     return true;
@@ -77,7 +79,8 @@ static bool count_runs(gp_tensor *x, const char *what, int64_t *n) {
     gp_scalar s = {.i = 0};
     *n = x->a.numel;
     if (*n < 2) return true;
-    gp_tensor *a = narrowed(x, 2, *n - 1), *b = narrowed(x, 1, *n - 1), *differ = a && b ? run2(GP_OP(ne), a, b) : NULL;
+    gp_tensor *a = narrowed(x, 2, *n - 1), *b = narrowed(x, 1, *n - 1),
+              *differ = a && b ? run2(GP_OP(ne), a, b) : NULL;
     gp_tensor *count = differ ? run2(GP_OP(count_nonzero), differ, NULL) : NULL;
     bool ok = count && gp_item(count, &s, GP_WHY_shape, what);
     gp_tensor_unref(a);
@@ -123,7 +126,8 @@ static bool arg_shape(gp_call *c, gp_meta *m, bool values) {
     bool keep = gp_given(c, 2) && c->arg[2].i;
     int d = -1;
     if (gp_given(c, 1) && !settle_dim(c, 1, 1, &d)) return false;
-    if (d >= 0 ? x->a.ndim && x->a.dim[d] == 0 : x->a.numel == 0) return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);
+    if (d >= 0 ? x->a.ndim && x->a.dim[d] == 0 : x->a.numel == 0)
+        return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);
     gp_shape s = {.ndim = 0};
     for (int i = 0; i < x->a.ndim; i++) {
         bool reduced = d < 0 || i == d;
@@ -141,12 +145,14 @@ static bool arg_shape(gp_call *c, gp_meta *m, bool values) {
 bool infer_argmax(gp_call *c, gp_meta *m) { return arg_shape(c, m, false); }
 bool infer_argmin(gp_call *c, gp_meta *m) { return arg_shape(c, m, false); }
 
-/* As in PyTorch three ops in one: max(x) over everything, max(x, dim) with indices, max(x, other) elementwise. */
+/* As in PyTorch three ops in one: max(x) over everything, max(x, dim) with indices, max(x, other)
+ * elementwise. */
 static bool extreme(gp_call *c, gp_meta *m) {
     if (c->nargs > 1 && c->arg[1].kind == GP_TENSOR) return infer_binary(c, m);
     if (!gp_given(c, 1)) {
         while (c->nargs < 4) gp_call_none(c);
-        if (c->arg[0].t->a.numel == 0) return gp_fail("%s: no elements to compare: the tensor is empty", c->op->name);
+        if (c->arg[0].t->a.numel == 0)
+            return gp_fail("%s: no elements to compare: the tensor is empty", c->op->name);
         return infer_reduce(c, m);
     }
     if (c->arg[1].is_float) return gp_fail("%s: dim %g is no integer", c->op->name, c->arg[1].f);

@@ -1,4 +1,5 @@
-/* Small host blocks kept by each thread. Counters are the owner's to write and anybody's to read. */
+/* Small host blocks kept by each thread. Counters are the owner's to write and anybody's to read.
+ */
 #include "tensor/magazine.h"
 
 #include <pthread.h>
@@ -23,7 +24,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 
-static void bump(_Atomic int64_t *v, int64_t by) { atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + by, memory_order_relaxed); }
+static void bump(_Atomic int64_t *v, int64_t by) {
+    atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + by,
+                          memory_order_relaxed);
+}
 
 static void add(gp_mem_stats *s, const magazine *m) {
     s->in_use += atomic_load_explicit(&m->in_use, memory_order_relaxed);
@@ -72,13 +76,15 @@ gp_storage *gp_magazine_take(int klass) {
     m->held[klass]--;
     bump(&m->cached, -(int64_t)st->bytes);
     bump(&m->in_use, (int64_t)st->bytes);
-    atomic_store_explicit(&m->allocs, atomic_load_explicit(&m->allocs, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&m->allocs, atomic_load_explicit(&m->allocs, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     return st;
 }
 
 bool gp_magazine_put(gp_storage *st) {
     magazine *m = mine ? mine : open_magazine();
-    if (!m || m->held[st->klass] >= ROOM || (size_t)m->held[st->klass] * st->bytes >= ROOM_BYTES) return false;
+    if (!m || m->held[st->klass] >= ROOM || (size_t)m->held[st->klass] * st->bytes >= ROOM_BYTES)
+        return false;
     st->next = m->block[st->klass];
     m->block[st->klass] = st;
     m->held[st->klass]++;

@@ -1,4 +1,5 @@
-/* Small host blocks kept by each thread: handed out and taken back without a lock. Used by alloc.c only. */
+/* Small host blocks kept by each thread: handed out and taken back without a lock. Used by alloc.c
+ * only. */
 #ifndef GP_MAGAZINE_H
 #define GP_MAGAZINE_H
 
@@ -6,7 +7,8 @@
 
 enum { GP_SMALL_CLASSES = 48 }; /* up to 15 KiB a block */
 
-/* A block of the class that this thread has put aside, or NULL. The caller counts it as in use until gp_magazine_put. */
+/* A block of the class that this thread has put aside, or NULL. The caller counts it as in use
+ * until gp_magazine_put. */
 gp_storage *gp_magazine_take(int klass);
 /* Puts st aside; false if this thread holds enough of its class. */
 bool gp_magazine_put(gp_storage *st);

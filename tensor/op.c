@@ -18,18 +18,38 @@
 #define SUM (ALL | GP_T_WIDEN)
 #define TEST (ALL | GP_T_BOOL)
 
+/* clang-format off */
+#define ENTRY(n, s, doc, k, ...) \
+    [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = k, __VA_ARGS__},
+#define DOMAIN(l, h) .lo = l, .hi = h
 const gp_op gp_ops[GP_OPS] = {
-#define UNARY(n, ty, y, dx, l, h, doc) [OP_##n] = {.name = #n, .sig = "tensor! x", .help = doc, .kind = GP_UNARY, .ntensors = 1, .types = ty, .lo = l, .hi = h, .infer = infer_unary},
-#define PARAM(n, ty, s, y, dx, doc) [OP_##n] = {.name = #n, .sig = "tensor! x, " s, .help = doc, .kind = GP_PARAM, .ntensors = 1, .types = ty, .lo = -2, .hi = 2, .infer = infer_unary},
-#define BINARY(n, ty, y, da, db, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b", .help = doc, .kind = GP_BINARY, .ntensors = 2, .types = ty, .lo = 0.1, .hi = 3, .infer = infer_binary},
-#define COMPARE(n, ty, y, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b", .help = doc, .kind = GP_COMPARE, .ntensors = 2, .types = ty | GP_T_BOOL, .lo = -2, .hi = 2, .infer = infer_compare},
-#define TERNARY(n, ty, y, da, db, dc, doc) [OP_##n] = {.name = #n, .sig = "operand! a, operand b, operand c", .help = doc, .kind = GP_TERNARY, .ntensors = 3, .types = ty, .lo = -2, .hi = 2, .infer = infer_ternary},
-#define REDUCE(n, ty, st, co, fi, ba, doc) [OP_##n] = {.name = #n, .sig = "tensor x, dims? dim, bool keepdim=false, dtype? dtype", .help = doc, .kind = GP_REDUCE, .types = ty, .lo = 0.5, .hi = 2, .infer = infer_reduce},
-#define VIEW(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_VIEW, .types = ALL, .lo = -2, .hi = 2, .view = view_##n},
-#define RANDOM(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_CUSTOM, .random = true, .types = ALL, .lo = 0, .hi = 1, .infer = infer_##n},
-#define CUSTOM(n, s, doc) [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = GP_CUSTOM, .types = ALL, .lo = -2, .hi = 2, .infer = infer_##n},
+#define UNARY(n, ty, y, dx, l, h, doc) \
+    ENTRY(n, "tensor! x", doc, GP_UNARY, .ntensors = 1, .types = ty, DOMAIN(l, h), \
+          .infer = infer_unary)
+#define PARAM(n, ty, s, y, dx, doc) \
+    ENTRY(n, "tensor! x, " s, doc, GP_PARAM, .ntensors = 1, .types = ty, DOMAIN(-2, 2), \
+          .infer = infer_unary)
+#define BINARY(n, ty, y, da, db, doc) \
+    ENTRY(n, "operand! a, operand b", doc, GP_BINARY, .ntensors = 2, .types = ty, \
+          DOMAIN(0.1, 3), .infer = infer_binary)
+#define COMPARE(n, ty, y, doc) \
+    ENTRY(n, "operand! a, operand b", doc, GP_COMPARE, .ntensors = 2, .types = ty | GP_T_BOOL, \
+          DOMAIN(-2, 2), .infer = infer_compare)
+#define TERNARY(n, ty, y, da, db, dc, doc) \
+    ENTRY(n, "operand! a, operand b, operand c", doc, GP_TERNARY, .ntensors = 3, .types = ty, \
+          DOMAIN(-2, 2), .infer = infer_ternary)
+#define REDUCE(n, ty, st, co, fi, ba, doc) \
+    ENTRY(n, "tensor x, dims? dim, bool keepdim=false, dtype? dtype", doc, GP_REDUCE, \
+          .types = ty, DOMAIN(0.5, 2), .infer = infer_reduce)
+#define VIEW(n, s, doc) \
+    ENTRY(n, s, doc, GP_VIEW, .types = ALL, DOMAIN(-2, 2), .view = view_##n)
+#define RANDOM(n, s, doc) \
+    ENTRY(n, s, doc, GP_CUSTOM, .random = true, .types = ALL, DOMAIN(0, 1), .infer = infer_##n)
+#define CUSTOM(n, s, doc) \
+    ENTRY(n, s, doc, GP_CUSTOM, .types = ALL, DOMAIN(-2, 2), .infer = infer_##n)
 #include "tensor/ops.def"
 };
+/* clang-format on */
 
 gp_rng gp_generator = {.seed = 0x5eed};
 
@@ -58,26 +78,38 @@ static bool same_view(const gp_array *a, const gp_array *b) {
     return true;
 }
 
-/* May an op write `out` while it reads `in`? Only if they are the same elements in the same order, or share none. */
+/* May an op write `out` while it reads `in`? Only if they are the same elements in the same order,
+ * or share none. */
 static bool overlap_ok(const gp_call *c, const gp_tensor *out, const gp_tensor *in, int arg) {
     if (out->storage != in->storage || same_view(&out->a, &in->a)) return true;
     if (!gp_arrays_overlap(&out->a, &in->a)) return true;
-    return gp_fail("%s_: argument %d shares memory with the tensor that is written, in another order; use :clone() on one of them", c->op->name, arg + 1);
+    return gp_fail("%s_: argument %d shares memory with the tensor that is written, in another "
+                   "order; use :clone() on one of them",
+                   c->op->name, arg + 1);
 }
 
-/* In place: c->into takes the result. Its shape must be the result's, its dtype must be able to hold it. */
+/* In place: c->into takes the result. Its shape must be the result's, its dtype must be able to
+ * hold it. */
 static bool check_into(gp_call *c, const gp_meta *m) {
     gp_tensor *into = c->into;
     gp_shape have = gp_tensor_shape(into);
     char a[160], b[160];
     if (m->n != 1) return gp_fail("%s: has %d results and no in-place form", c->op->name, m->n);
-    if (into->storage->dev != m->dev) return gp_fail("%s_: the result is on %s, the tensor that is written on %s", c->op->name, m->dev->name, into->storage->dev->name);
+    if (into->storage->dev != m->dev)
+        return gp_fail("%s_: the result is on %s, the tensor that is written on %s", c->op->name,
+                       m->dev->name, into->storage->dev->name);
     if (!gp_shape_equal(&have, &m->out[0].shape))
-        return gp_fail("%s_: the result has shape %s, which does not fit in a tensor of shape %s", c->op->name, gp_shape_text(&m->out[0].shape, a, sizeof a),
+        return gp_fail("%s_: the result has shape %s, which does not fit in a tensor of shape %s",
+                       c->op->name, gp_shape_text(&m->out[0].shape, a, sizeof a),
                        gp_shape_text(&have, b, sizeof b));
-    if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) && c->op != GP_OP(copy))
-        return gp_fail("%s_: a %s result does not fit in a %s tensor", c->op->name, gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
-    if (gp_array_self_overlaps(&into->a)) return gp_fail("%s_: several elements of the tensor share one place in memory (it was expanded or unfolded); use :clone() first", c->op->name);
+    if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) &&
+        c->op != GP_OP(copy))
+        return gp_fail("%s_: a %s result does not fit in a %s tensor", c->op->name,
+                       gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
+    if (gp_array_self_overlaps(&into->a))
+        return gp_fail("%s_: several elements of the tensor share one place in memory (it was "
+                       "expanded or unfolded); use :clone() first",
+                       c->op->name);
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_TENSOR && !overlap_ok(c, into, c->arg[i].t, i)) return false;
     return true;
@@ -87,7 +119,11 @@ static bool check_into(gp_call *c, const gp_meta *m) {
 static bool name_shape(const gp_call *c, const gp_shape *s) {
     int64_t numel;
     char text[160];
-    return gp_shape_numel(s, &numel) ? false : gp_fail("%s: the result has shape %s, which is more elements than a tensor may have", c->op->name, gp_shape_text(s, text, sizeof text));
+    return gp_shape_numel(s, &numel)
+               ? false
+               : gp_fail(
+                     "%s: the result has shape %s, which is more elements than a tensor may have",
+                     c->op->name, gp_shape_text(s, text, sizeof text));
 }
 
 static bool make_outputs(gp_call *c, const gp_meta *m) {
@@ -98,7 +134,8 @@ static bool make_outputs(gp_call *c, const gp_meta *m) {
         return gp_order_host_write(c->into->storage, c->op->name);
     }
     for (int i = 0; i < m->n; i++)
-        if (!(c->out[c->nout] = gp_tensor_new(m->dev, m->out[i].dtype, &m->out[i].shape))) return name_shape(c, &m->out[i].shape);
+        if (!(c->out[c->nout] = gp_tensor_new(m->dev, m->out[i].dtype, &m->out[i].shape)))
+            return name_shape(c, &m->out[i].shape);
         else c->nout++;
     return true;
 }
@@ -109,8 +146,9 @@ static bool order_tensor(gp_tensor *t, gp_stream *s, bool write) {
     return true;
 }
 
-/* What this call reads and writes comes after other streams' work on it; and its use of other streams' storages is noted, so that freeing them
-   waits for this work. New outputs are of this stream's own memory. */
+/* What this call reads and writes comes after other streams' work on it; and its use of other
+   streams' storages is noted, so that freeing them waits for this work. New outputs are of this
+   stream's own memory. */
 static bool order_call(gp_call *c) {
     gp_stream *s = c->stream;
     for (int i = 0; i < c->nargs; i++) {
@@ -127,7 +165,8 @@ static bool order_call(gp_call *c) {
 static void note_written(gp_call *c) {
     for (int i = 0; i < c->nout; i++) gp_order_written(c->out[i]->storage, c->stream);
     for (int i = 0; i < c->nargs; i++)
-        if (c->arg[i].kind == GP_TENSOR && c->arg[i].written) gp_order_written(c->arg[i].t->storage, c->stream);
+        if (c->arg[i].kind == GP_TENSOR && c->arg[i].written)
+            gp_order_written(c->arg[i].t->storage, c->stream);
 }
 
 static bool launch_async(gp_call *c) {
@@ -187,7 +226,9 @@ void gp_call_begin(gp_call *c, const gp_op *op) {
     c->nargs = c->nints = 0;
 }
 
-void gp_call_tensor(gp_call *c, gp_tensor *t) { c->arg[c->nargs++] = (gp_value){.kind = t ? GP_TENSOR : GP_NONE, .t = t}; }
+void gp_call_tensor(gp_call *c, gp_tensor *t) {
+    c->arg[c->nargs++] = (gp_value){.kind = t ? GP_TENSOR : GP_NONE, .t = t};
+}
 void gp_call_int(gp_call *c, int64_t i) { c->arg[c->nargs++] = (gp_value){.kind = GP_INT, .i = i}; }
 void gp_call_none(gp_call *c) { c->arg[c->nargs++] = (gp_value){.kind = GP_NONE}; }
 

@@ -9,7 +9,19 @@
 #define GP_MAX_OUT 4
 #define GP_MAX_INTS 32
 
-typedef enum gp_arg_kind { GP_NONE, GP_TENSOR, GP_LIST, GP_NUMBER, GP_INT, GP_FLOAT, GP_BOOL, GP_INTS, GP_STR, GP_DTYPE, GP_DEVICE } gp_arg_kind;
+typedef enum gp_arg_kind {
+    GP_NONE,
+    GP_TENSOR,
+    GP_LIST,
+    GP_NUMBER,
+    GP_INT,
+    GP_FLOAT,
+    GP_BOOL,
+    GP_INTS,
+    GP_STR,
+    GP_DTYPE,
+    GP_DEVICE
+} gp_arg_kind;
 
 /* One argument. GP_NONE: an optional one that was not given. */
 typedef struct gp_value {
@@ -19,35 +31,38 @@ typedef struct gp_value {
     bool written;  /* GP_TENSOR: the kernel updates it (running statistics); set by infer */
     int32_t n;     /* GP_LIST, GP_INTS: how many */
     union {
-        gp_tensor *t;       /* GP_TENSOR; borrowed */
-        const gp_array *a;  /* the same, as kernels see it (on a queue: a copy) */
-        gp_tensor **list;   /* GP_LIST; borrowed */
+        gp_tensor *t;            /* GP_TENSOR; borrowed */
+        const gp_array *a;       /* the same, as kernels see it (on a queue: a copy) */
+        gp_tensor **list;        /* GP_LIST; borrowed */
         const gp_array **arrays; /* the same, as kernels see it */
         double f;
-        int64_t i;          /* GP_INT, GP_NUMBER, GP_BOOL, GP_DTYPE; GP_INTS: where in call->ints */
-        const char *s;      /* GP_STR; interned or static: lives as long as the call is queued */
+        int64_t i;     /* GP_INT, GP_NUMBER, GP_BOOL, GP_DTYPE; GP_INTS: where in call->ints */
+        const char *s; /* GP_STR; interned or static: lives as long as the call is queued */
         gp_device *dev;
     };
 } gp_value;
 
-/* One run of an op: its arguments in the order of the signature, and what comes out. Asynchronous devices copy it into their queue. */
+/* One run of an op: its arguments in the order of the signature, and what comes out. Asynchronous
+ * devices copy it into their queue. */
 typedef struct gp_call {
     const struct gp_op *op;
     gp_stream *stream; /* set by gp_op_run */
-    gp_tensor *into;   /* in place: the tensor that is written (same as out[0]); NULL: new ones are made */
-    uint64_t id;       /* correlation id, unique in the process */
-    const char *file;  /* source line that launched it (asynchronous devices, or while recording); NULL if unknown */
+    gp_tensor
+        *into; /* in place: the tensor that is written (same as out[0]); NULL: new ones are made */
+    uint64_t id;      /* correlation id, unique in the process */
+    const char *file; /* source line that launched it (asynchronous devices, or while recording);
+                         NULL if unknown */
     int line;
     uint64_t seed, counter; /* random ops: Philox key and op counter */
-    uint8_t compute;   /* gp_dtype in which a formula is evaluated; set by infer */
+    uint8_t compute;        /* gp_dtype in which a formula is evaluated; set by infer */
     int nargs, nout, nints, ntmp;
     gp_value arg[GP_MAX_ARGS];
     union {
-        gp_tensor *out[GP_MAX_OUT];        /* new references, owned by the caller of gp_op_run */
-        const gp_array *outa[GP_MAX_OUT];  /* the same, as kernels see it */
+        gp_tensor *out[GP_MAX_OUT];       /* new references, owned by the caller of gp_op_run */
+        const gp_array *outa[GP_MAX_OUT]; /* the same, as kernels see it */
     };
     union {
-        gp_tensor *tmp[2];                 /* temporaries that infer made for the kernel; freed by gp_op_run */
+        gp_tensor *tmp[2]; /* temporaries that infer made for the kernel; freed by gp_op_run */
         const gp_array *tmpa[2];
     };
     int64_t ints[GP_MAX_INTS];
@@ -63,7 +78,16 @@ typedef struct gp_meta {
     } out[GP_MAX_OUT];
 } gp_meta;
 
-typedef enum gp_op_kind { GP_UNARY, GP_PARAM, GP_BINARY, GP_COMPARE, GP_TERNARY, GP_REDUCE, GP_VIEW, GP_CUSTOM } gp_op_kind;
+typedef enum gp_op_kind {
+    GP_UNARY,
+    GP_PARAM,
+    GP_BINARY,
+    GP_COMPARE,
+    GP_TERNARY,
+    GP_REDUCE,
+    GP_VIEW,
+    GP_CUSTOM
+} gp_op_kind;
 
 /* Bits of gp_op.types beside the dtype set. */
 #define GP_T_TOFLOAT (1u << 16) /* integers are computed as, and give, f32 */
@@ -77,7 +101,8 @@ typedef struct gp_op {
     bool random;                   /* draws from the generator: gp_op_run fills seed and counter */
     uint32_t types;                /* dtypes taken, GP_T_ bits */
     double lo, hi;                 /* sample domain for tests */
-    /* Shape and dtype rule. May run ops and gp_wait where a shape depends on data, and leave temporaries in c->tmp. */
+    /* Shape and dtype rule. May run ops and gp_wait where a shape depends on data, and leave
+     * temporaries in c->tmp. */
     bool (*infer)(gp_call *c, gp_meta *m);
     /* GP_VIEW: makes out[0 … nout-1] over the same storage; no launch. */
     bool (*view)(gp_call *c);
@@ -96,13 +121,14 @@ static inline int gp_op_id(const gp_op *op) { return (int)(op - gp_ops); }
 /* The op called name, or NULL. */
 const gp_op *gp_op_find(const char *name);
 
-/* A kernel: writes outputs, false with a message on bad data (an index out of range). Runs on any thread; raises nothing; calls no ops. */
+/* A kernel: writes outputs, false with a message on bad data (an index out of range). Runs on any
+ * thread; raises nothing; calls no ops. */
 typedef bool (*gp_kernel)(const gp_call *c);
 /* The CPU kernels for this processor, indexed by op id (kernels/cpu/table.c). */
 const gp_kernel *gp_cpu_kernels(void);
 
-/* Runs c: infer, allocate, hook, launch. On success c->out[0 … c->nout-1] are new references. False with a message; nothing is left behind
-   and inputs are unchanged. */
+/* Runs c: infer, allocate, hook, launch. On success c->out[0 … c->nout-1] are new references. False
+   with a message; nothing is left behind and inputs are unchanged. */
 bool gp_op_run(gp_call *c);
 
 /* Building calls in C. gp_call_begin starts one; the others append an argument each. */
@@ -119,9 +145,12 @@ gp_tensor *gp_call_one(gp_call *c);
 gp_tensor *gp_contiguous(gp_tensor *x);
 /* x as dtype dt on the same device: itself (a new reference) or a converted copy. */
 gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt);
-/* x on dev. From or to an asynchronous device this queues a copy and waits (why = copy), unless non_blocking and the host side is pinned. */
-gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why, const char *what);
-/* src's elements into dst: broadcast, converted, brought over from another device (a wait, as gp_to_device); overlapping ones are copied first. */
+/* x on dev. From or to an asynchronous device this queues a copy and waits (why = copy), unless
+ * non_blocking and the host side is pinned. */
+gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
+                        const char *what);
+/* src's elements into dst: broadcast, converted, brought over from another device (a wait, as
+ * gp_to_device); overlapping ones are copied first. */
 bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what);
 /* Copies x's elements, row-major, to dst (numel * size bytes), waiting for them. */
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
@@ -131,8 +160,12 @@ bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what);
 /* Accessors for infer and kernels. */
 /* What a number operand has for a dtype, where that counts. */
 gp_dtype gp_value_dtype(const gp_value *v);
-static inline gp_scalar gp_value_scalar(const gp_value *v) { return v->is_float ? (gp_scalar){.is_float = true, .f = v->f} : (gp_scalar){.i = v->i}; }
-static inline bool gp_given(const gp_call *c, int i) { return i < c->nargs && c->arg[i].kind != GP_NONE; }
+static inline gp_scalar gp_value_scalar(const gp_value *v) {
+    return v->is_float ? (gp_scalar){.is_float = true, .f = v->f} : (gp_scalar){.i = v->i};
+}
+static inline bool gp_given(const gp_call *c, int i) {
+    return i < c->nargs && c->arg[i].kind != GP_NONE;
+}
 static inline const int64_t *gp_ints(const gp_call *c, int i, int *n) {
     *n = c->arg[i].n;
     return c->ints + c->arg[i].i;

@@ -1,5 +1,5 @@
-/* Reads ops.def once with ROW(name) for every row, whatever its kind: for ids and name tables. With OPS_WITH_KERNELS
-   defined, only those that kernels run: all but views. */
+/* Reads ops.def once with ROW(name) for every row, whatever its kind: for ids and name tables. With
+   OPS_WITH_KERNELS defined, only those that kernels run: all but views. */
 #define UNARY(n, ...) ROW(n)
 #define PARAM(n, ...) ROW(n)
 #define BINARY(n, ...) ROW(n)

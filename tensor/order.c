@@ -1,10 +1,13 @@
-/* Order between streams, so that no script can read a value that another stream has not written yet. */
+/* Order between streams, so that no script can read a value that another stream has not written
+ * yet. */
 #include "tensor/order.h"
 
 /* s goes on after what `first` has queued so far, unless it is known to do so already. */
 static bool after(gp_stream *s, gp_stream *first) {
     uint64_t queued = atomic_load_explicit(&first->issued, memory_order_relaxed);
-    if (first == s || atomic_load_explicit(&first->completed, memory_order_acquire) >= queued || s->follows[first->index] >= queued) return true;
+    if (first == s || atomic_load_explicit(&first->completed, memory_order_acquire) >= queued ||
+        s->follows[first->index] >= queued)
+        return true;
     const gp_device_vt *vt = first->dev->vt;
     gp_event *e = vt->event_record(first);
     if (!e) return false;
@@ -17,7 +20,9 @@ static bool after(gp_stream *s, gp_stream *first) {
 bool gp_order_read(gp_storage *st, gp_stream *s) {
     gp_stream *w = st->writer;
     if (!w || w == s || w->dev != s->dev) return true;
-    if (atomic_load_explicit(&w->completed, memory_order_acquire) >= st->written || s->follows[w->index] >= st->written) return true;
+    if (atomic_load_explicit(&w->completed, memory_order_acquire) >= st->written ||
+        s->follows[w->index] >= st->written)
+        return true;
     return after(s, w);
 }
 

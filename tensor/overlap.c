@@ -1,7 +1,9 @@
-/* Do arrays share elements? Asked before an op writes in place: exact for the layouts that views make, and on the safe side for the rest. */
+/* Do arrays share elements? Asked before an op writes in place: exact for the layouts that views
+ * make, and on the safe side for the rest. */
 #include "tensor/overlap.h"
 
-/* Is target a sum of x[k] * step[k] with 0 <= x[k] <= most[k]? Terms have descending steps; `work` bounds the search. */
+/* Is target a sum of x[k] * step[k] with 0 <= x[k] <= most[k]? Terms have descending steps; `work`
+ * bounds the search. */
 typedef struct problem {
     int n, work;
     int64_t step[2 * GP_MAX_DIM], most[2 * GP_MAX_DIM];
@@ -12,7 +14,8 @@ typedef struct problem {
 static void add_term(problem *p, int64_t step, int64_t most) {
     if (step == 0 || most <= 0) return;
     int at = p->n++;
-    for (; at > 0 && p->step[at - 1] < step; at--) p->step[at] = p->step[at - 1], p->most[at] = p->most[at - 1];
+    for (; at > 0 && p->step[at - 1] < step; at--)
+        p->step[at] = p->step[at - 1], p->most[at] = p->most[at - 1];
     p->step[at] = step, p->most[at] = most;
 }
 
@@ -39,7 +42,8 @@ static bool solvable(problem *p, int k, int64_t target) {
     return false;
 }
 
-/* Adds a's dims to p. sign -1: a's elements are subtracted, which moves the target by what is returned. */
+/* Adds a's dims to p. sign -1: a's elements are subtracted, which moves the target by what is
+ * returned. */
 static int64_t add_array(problem *p, const gp_array *a, int sign) {
     int64_t moved = 0;
     for (int i = 0; i < a->ndim; i++) {
@@ -55,7 +59,8 @@ bool gp_arrays_overlap(const gp_array *a, const gp_array *b) {
     gp_array_extent(a, &alo, &ahi);
     gp_array_extent(b, &blo, &bhi);
     if (ahi <= blo || bhi <= alo) return false;
-    int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype), apart = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype),
+            apart = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
     if (a->dtype != b->dtype || apart % size) return true;
     problem p = {.work = 1000};
     int64_t target = apart / size;

@@ -10,9 +10,11 @@ bool gp_shape_numel(const gp_shape *s, int64_t *numel) {
     int64_t n = 1;
     bool empty = false;
     for (int i = 0; i < s->ndim; i++) {
-        if (s->dim[i] < 0) return gp_fail("dim %d has negative size %lld", i + 1, (long long)s->dim[i]);
+        if (s->dim[i] < 0)
+            return gp_fail("dim %d has negative size %lld", i + 1, (long long)s->dim[i]);
         if (s->dim[i] == 0) empty = true;
-        else if (__builtin_mul_overflow(n, s->dim[i], &n) || n > (int64_t)1 << 58) return gp_fail("shape has more than 2^58 elements");
+        else if (__builtin_mul_overflow(n, s->dim[i], &n) || n > (int64_t)1 << 58)
+            return gp_fail("shape has more than 2^58 elements");
     }
     *numel = empty ? 0 : n;
     return true;
@@ -38,8 +40,10 @@ bool gp_shape_broadcast(const char *op, gp_shape *into, const gp_shape *s) {
         int64_t b = i <= s->ndim ? s->dim[s->ndim - i] : 1;
         if (a != b && a != 1 && b != 1) {
             char x[128], y[128];
-            return gp_fail("%s: shapes %s and %s do not broadcast (dim %d from the end: %lld and %lld)", op, gp_shape_text(into, x, sizeof x),
-                           gp_shape_text(s, y, sizeof y), i, (long long)a, (long long)b);
+            return gp_fail(
+                "%s: shapes %s and %s do not broadcast (dim %d from the end: %lld and %lld)", op,
+                gp_shape_text(into, x, sizeof x), gp_shape_text(s, y, sizeof y), i, (long long)a,
+                (long long)b);
         }
         r.dim[ndim - i] = a == 1 ? b : a;
     }
@@ -51,14 +55,17 @@ bool gp_shape_broadcast(const char *op, gp_shape *into, const gp_shape *s) {
 char *gp_shape_text(const gp_shape *s, char *buf, size_t n) {
     if (s->ndim == 0) return snprintf(buf, n, "scalar"), buf;
     size_t at = 0;
-    for (int i = 0; i < s->ndim && at < n; i++) at += (size_t)snprintf(buf + at, n - at, i ? "x%lld" : "%lld", (long long)s->dim[i]);
+    for (int i = 0; i < s->ndim && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, i ? "x%lld" : "%lld", (long long)s->dim[i]);
     return buf;
 }
 
 bool gp_dim_wrap(const char *op, int64_t dim, int ndim, int *out) {
     int n = ndim ? ndim : 1;
     if (dim == 0 || dim > n || dim < -n)
-        return gp_fail("%s: dim %lld is out of range for a %d-d tensor (expected 1 to %d, or -%d to -1)", op, (long long)dim, ndim, n, n);
+        return gp_fail(
+            "%s: dim %lld is out of range for a %d-d tensor (expected 1 to %d, or -%d to -1)", op,
+            (long long)dim, ndim, n, n);
     *out = (int)(dim > 0 ? dim - 1 : dim + n);
     return true;
 }

@@ -1,4 +1,5 @@
-/* Dims and strides: pure functions on small arrays, no allocation. Dims and indices are 0-based here; Lua's 1-based ones end in bindings/. */
+/* Dims and strides: pure functions on small arrays, no allocation. Dims and indices are 0-based
+ * here; Lua's 1-based ones end in bindings/. */
 #ifndef GP_SHAPE_H
 #define GP_SHAPE_H
 
@@ -13,7 +14,8 @@ typedef struct gp_shape {
     int64_t dim[GP_MAX_DIM];
 } gp_shape;
 
-/* Product of dims; 1 for a 0-d shape. False with a message when it exceeds 2^58 or a dim is negative. */
+/* Product of dims; 1 for a 0-d shape. False with a message when it exceeds 2^58 or a dim is
+ * negative. */
 bool gp_shape_numel(const gp_shape *s, int64_t *numel);
 
 /* Row-major strides in elements. */
@@ -27,7 +29,8 @@ bool gp_shape_broadcast(const char *op, gp_shape *into, const gp_shape *s);
 /* "2x3x4", "scalar" for 0-d; writes at most n bytes and returns buf. */
 char *gp_shape_text(const gp_shape *s, char *buf, size_t n);
 
-/* Turns a dim counted from 1, or from the end if negative, into 0 … ndim-1; 0-d tensors take 1 and -1. False with a message. */
+/* Turns a dim counted from 1, or from the end if negative, into 0 … ndim-1; 0-d tensors take 1 and
+ * -1. False with a message. */
 bool gp_dim_wrap(const char *op, int64_t dim, int ndim, int *out);
 
 #endif

@@ -66,7 +66,8 @@ bool gp_sig_parse(const char *text, gp_sig *out) {
     const char *s = text;
     blanks(&s);
     while (*s) {
-        if (out->n == GP_MAX_PARAMS || !param(&s, &out->p[out->n++])) return gp_fail("signature '%s' is malformed at '%s'", text, s);
+        if (out->n == GP_MAX_PARAMS || !param(&s, &out->p[out->n++]))
+            return gp_fail("signature '%s' is malformed at '%s'", text, s);
         blanks(&s);
         if (*s == ',') s++;
         blanks(&s);

@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 /* `type name=default, …`; `type? name` may be left out, `tensor! x` may be written in place.
-   Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the end; `dims` and `shape` are lists of integers
-   (a table, or numbers one after the other), `ints` a table or one number; `padding` is ints or one of the strings 'same' and 'valid';
-   `tensors` is a table of tensors. */
+   Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the
+   end; `dims` and `shape` are lists of integers (a table, or numbers one after the other), `ints` a
+   table or one number; `padding` is ints or one of the strings 'same' and 'valid'; `tensors` is a
+   table of tensors. */
 typedef enum gp_sig_type {
 #define SIG(name) GP_SIG_##name,
 #include "tensor/sig.def"
@@ -17,12 +18,12 @@ typedef enum gp_sig_type {
 
 typedef struct gp_param {
     char name[20];
-    uint8_t type;      /* gp_sig_type */
-    bool optional;     /* `?`: may be absent or nil */
-    bool written;      /* `!`: the op has an in-place form, NAME_, that writes this tensor */
+    uint8_t type;  /* gp_sig_type */
+    bool optional; /* `?`: may be absent or nil */
+    bool written;  /* `!`: the op has an in-place form, NAME_, that writes this tensor */
     bool has_default;
-    double number;     /* default of int, dim, float, number, bool (0 or 1) */
-    char text[16];     /* default of str, dtype */
+    double number; /* default of int, dim, float, number, bool (0 or 1) */
+    char text[16]; /* default of str, dtype */
 } gp_param;
 
 #define GP_MAX_PARAMS 14

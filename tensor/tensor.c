@@ -75,7 +75,8 @@ gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
     int64_t numel;
     if (!gp_shape_numel(shape, &numel)) return NULL;
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)numel, gp_dtype_size(dt), &bytes)) bytes = SIZE_MAX; /* out of memory, with its list */
+    if (__builtin_mul_overflow((size_t)numel, gp_dtype_size(dt), &bytes))
+        bytes = SIZE_MAX; /* out of memory, with its list */
     gp_storage *st = gp_storage_new(gp_stream_current(dev), bytes);
     return st ? gp_tensor_wrap(st, dt, shape) : NULL;
 }
@@ -91,7 +92,8 @@ void gp_array_update(gp_array *a) {
     a->contiguous = !gaps || n <= 1;
 }
 
-gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride, int64_t offset) {
+gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride,
+                          int64_t offset) {
     gp_tensor *t = take();
     if (!t) return NULL;
     t->storage = gp_storage_ref(base->storage);
@@ -135,7 +137,8 @@ void gp_array_extent(const gp_array *a, const char **lo, const char **hi) {
 char *gp_tensor_text(const gp_tensor *t, char *buf, size_t n) {
     char shape[160];
     gp_shape s = gp_tensor_shape(t);
-    snprintf(buf, n, "%s %s", gp_dtype_name((gp_dtype)t->a.dtype), gp_shape_text(&s, shape, sizeof shape));
+    snprintf(buf, n, "%s %s", gp_dtype_name((gp_dtype)t->a.dtype),
+             gp_shape_text(&s, shape, sizeof shape));
     return buf;
 }
 

@@ -1,4 +1,5 @@
-/* What a tensor is: an array view (address, dtype, dims, strides) over a reference-counted storage on a device. */
+/* What a tensor is: an array view (address, dtype, dims, strides) over a reference-counted storage
+ * on a device. */
 #ifndef GP_TENSOR_H
 #define GP_TENSOR_H
 
@@ -11,7 +12,8 @@
 typedef struct gp_device gp_device;
 typedef struct gp_stream gp_stream;
 
-/* What a kernel sees: no ownership. `data` is an address of the array's device; only kernels and the device may follow it. */
+/* What a kernel sees: no ownership. `data` is an address of the array's device; only kernels and
+ * the device may follow it. */
 typedef struct gp_array {
     char *data;    /* the first element (offset included) */
     int64_t numel; /* product of dim */
@@ -22,41 +24,47 @@ typedef struct gp_array {
     int64_t stride[GP_MAX_DIM]; /* in elements; 0 where expanded */
 } gp_array;
 
-/* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait there to be used again. */
+/* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait
+ * there to be used again. */
 typedef struct gp_storage {
     atomic_int refs;
     _Atomic uint32_t version; /* counts in-place writes */
     gp_device *dev;
-    gp_stream *stream;     /* allocated here: reuse on this stream needs no wait */
+    gp_stream *stream;      /* allocated here: reuse on this stream needs no wait */
     _Atomic uint64_t other; /* bit i: stream i of the device has used it as well */
-    gp_stream *writer;     /* the stream that wrote it last, and that stream's count of commands then; NULL: nobody */
+    gp_stream *writer; /* the stream that wrote it last, and that stream's count of commands then;
+                          NULL: nobody */
     uint64_t written;
-    char *data;            /* device address */
-    size_t bytes;          /* capacity */
-    int klass;             /* size class; -1: foreign memory, released by `release` */
-    bool pinned;           /* host memory that a device copies from without staging */
-    atomic_int readers;    /* queued copies that still read or write it (pinned host memory only) */
+    char *data;         /* device address */
+    size_t bytes;       /* capacity */
+    int klass;          /* size class; -1: foreign memory, released by `release` */
+    bool pinned;        /* host memory that a device copies from without staging */
+    atomic_int readers; /* queued copies that still read or write it (pinned host memory only) */
     void (*release)(struct gp_storage *);
-    void *owner;           /* for release */
-    const char *file;      /* where it was made, for the out-of-memory list; interned, or NULL */
+    void *owner;      /* for release */
+    const char *file; /* where it was made, for the out-of-memory list; interned, or NULL */
     int line;
     struct gp_storage *next, *prev; /* free list; list of live large blocks */
 } gp_storage;
 
 typedef struct gp_tensor {
     gp_array a; /* first: a gp_tensor * is a gp_array * for kernels */
-    int refs; /* plain: a gp_tensor belongs to one thread at a time, storages are what threads share */
+    int refs; /* plain: a gp_tensor belongs to one thread at a time, storages are what threads share
+               */
     bool requires_grad;
     gp_storage *storage;
-    struct gp_node *node; /* autograd: what made it; NULL for leaves */
+    struct gp_node *node;   /* autograd: what made it; NULL for leaves */
     struct gp_tensor *next; /* free list */
 } gp_tensor;
 
-/* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one reference. */
+/* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one
+ * reference. */
 gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape);
 
-/* A view of base's storage: shape and strides (elements) given, `offset` in elements relative to base's first. Never copies. */
-gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride, int64_t offset);
+/* A view of base's storage: shape and strides (elements) given, `offset` in elements relative to
+ * base's first. Never copies. */
+gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride,
+                          int64_t offset);
 
 /* A tensor over storage, whose reference it takes over. Contiguous. */
 gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shape);
@@ -84,7 +92,8 @@ void gp_array_extent(const gp_array *a, const char **lo, const char **hi);
 /* "f32 2x3" for messages. */
 char *gp_tensor_text(const gp_tensor *t, char *buf, size_t n);
 
-/* A one-element value in host memory: converts between C numbers and any dtype. Integers keep 64 bits. */
+/* A one-element value in host memory: converts between C numbers and any dtype. Integers keep 64
+ * bits. */
 typedef struct gp_scalar {
     bool is_float;
     union {

@@ -1,4 +1,5 @@
-/* Moving data: contiguous and converted copies, copies between devices, and reading elements into host memory. */
+/* Moving data: contiguous and converted copies, copies between devices, and reading elements into
+ * host memory. */
 #include <string.h>
 
 #include "tensor/alloc.h"
@@ -13,30 +14,42 @@ static gp_tensor *copied(gp_tensor *x, gp_dtype dt) {
     return gp_call_one(&c);
 }
 
-gp_tensor *gp_contiguous(gp_tensor *x) { return x->a.contiguous ? gp_tensor_ref(x) : copied(x, (gp_dtype)x->a.dtype); }
+gp_tensor *gp_contiguous(gp_tensor *x) {
+    return x->a.contiguous ? gp_tensor_ref(x) : copied(x, (gp_dtype)x->a.dtype);
+}
 
-gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) { return x->a.dtype == dt ? gp_tensor_ref(x) : copied(x, dt); }
+gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) {
+    return x->a.dtype == dt ? gp_tensor_ref(x) : copied(x, dt);
+}
 
-/* Queues the copy of src's bytes (contiguous) into dst and, unless the host side may go on, waits for it. */
-static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why, const char *what) {
+/* Queues the copy of src's bytes (contiguous) into dst and, unless the host side may go on, waits
+ * for it. */
+static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
+                     const char *what) {
     gp_device *from = src->storage->dev, *to = dst->storage->dev;
     gp_device *dev = to->vt->async ? to : from;
     gp_stream *s = gp_stream_current(dev);
     gp_copy_kind kind = !from->vt->async ? GP_COPY_H2D : !to->vt->async ? GP_COPY_D2H : GP_COPY_D2D;
     size_t bytes = (size_t)src->a.numel * gp_dtype_size((gp_dtype)src->a.dtype);
-    gp_storage *host = kind == GP_COPY_H2D ? src->storage : kind == GP_COPY_D2H ? dst->storage : NULL;
+    gp_storage *host = kind == GP_COPY_H2D   ? src->storage
+                       : kind == GP_COPY_D2H ? dst->storage
+                                             : NULL;
     bool pageable = host && !host->pinned;
-    bool returns = kind == GP_COPY_D2D || (may_return && !pageable && kind == GP_COPY_H2D); /* the host may read what came from the device at once */
+    bool returns = kind == GP_COPY_D2D ||
+                   (may_return && !pageable &&
+                    kind == GP_COPY_H2D); /* the host may read what came from the device at once */
     uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
     void (*launch)(gp_stream *) = GP_HOOK(launch);
     if (dev->vt->full(s) && !gp_wait_room(s)) return false;
     if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
     gp_storage_use(src->storage, s);
     gp_storage_use(dst->storage, s);
-    if (!returns && !gp_wait_allowed(s, why, what)) return false; /* error mode refuses before anything is queued */
+    if (!returns && !gp_wait_allowed(s, why, what))
+        return false; /* error mode refuses before anything is queued */
     if (launch) launch(s);
     uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
-    if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id)) return false; /* keeps the host side alive, also past an interrupted wait */
+    if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))
+        return false; /* keeps the host side alive, also past an interrupted wait */
     gp_order_written(dst->storage, s);
     return returns || gp_wait_granted(s, why, what);
 }
@@ -51,15 +64,19 @@ static bool in_order(gp_stream *first, gp_stream *later) {
     return ok;
 }
 
-/* Between two asynchronous devices the copy is queued on the destination, after what the source has queued; and the source's stream, which may
-   be given src's memory again, goes on after the copy. */
+/* Between two asynchronous devices the copy is queued on the destination, after what the source has
+   queued; and the source's stream, which may be given src's memory again, goes on after the copy.
+ */
 static bool across(gp_tensor *dst, gp_tensor *src) {
     gp_stream *to = gp_stream_current(dst->storage->dev);
-    gp_stream *from = src->storage->writer ? src->storage->writer : gp_stream_current(src->storage->dev);
-    return in_order(from, to) && transfer(dst, src, true, GP_WHY_copy, "to") && in_order(to, src->storage->stream);
+    gp_stream *from =
+        src->storage->writer ? src->storage->writer : gp_stream_current(src->storage->dev);
+    return in_order(from, to) && transfer(dst, src, true, GP_WHY_copy, "to") &&
+           in_order(to, src->storage->stream);
 }
 
-gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why, const char *what) {
+gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
+                        const char *what) {
     gp_device *from = x->storage->dev;
     if (from == dev) return gp_tensor_ref(x);
     gp_tensor *src = gp_contiguous(x);
@@ -67,7 +84,9 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
     gp_shape shape = gp_tensor_shape(x);
     gp_tensor *dst = gp_tensor_new(dev, (gp_dtype)x->a.dtype, &shape);
     bool ok = dst != NULL;
-    if (ok && x->a.numel) ok = from->vt->async && dev->vt->async ? across(dst, src) : transfer(dst, src, non_blocking, why, what);
+    if (ok && x->a.numel)
+        ok = from->vt->async && dev->vt->async ? across(dst, src)
+                                               : transfer(dst, src, non_blocking, why, what);
     gp_tensor_unref(src);
     if (!ok) gp_tensor_unref(dst), dst = NULL;
     return dst;
@@ -117,7 +136,8 @@ bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
     char buf[8];
     if (x->a.numel != 1) {
         char text[200];
-        return gp_fail("%s: expected a tensor with one element, got %s", what, gp_tensor_text(x, text, sizeof text));
+        return gp_fail("%s: expected a tensor with one element, got %s", what,
+                       gp_tensor_text(x, text, sizeof text));
     }
     if (!x->storage->dev->vt->async) {
         *out = gp_scalar_load((gp_dtype)x->a.dtype, x->a.data);

@@ -1,4 +1,5 @@
-/* Zero-copy ops: the same storage under other dims and strides; and reshape, flatten, contiguous, which copy where no view can be. */
+/* Zero-copy ops: the same storage under other dims and strides; and reshape, flatten, contiguous,
+ * which copy where no view can be. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,26 +24,33 @@ static bool give(gp_call *c, gp_tensor *t) {
 static bool target_shape(const gp_call *c, const gp_tensor *x, gp_shape *s) {
     int n, unknown = -1;
     const int64_t *v = gp_ints(c, 1, &n);
-    if (n > GP_MAX_DIM) return gp_fail("%s: %d dims are more than the %d a tensor may have", c->op->name, n, GP_MAX_DIM);
+    if (n > GP_MAX_DIM)
+        return gp_fail("%s: %d dims are more than the %d a tensor may have", c->op->name, n,
+                       GP_MAX_DIM);
     int64_t known = 1;
     s->ndim = n;
     for (int i = 0; i < n; i++) {
         s->dim[i] = v[i];
         if (v[i] == -1 && unknown < 0) unknown = i;
-        else if (v[i] < 0) return gp_fail("%s: dim %d has size %lld (expected >= 0, or -1 once)", c->op->name, i + 1, (long long)v[i]);
-        else if (__builtin_mul_overflow(known, v[i], &known)) return gp_fail("%s: shape has more than 2^63 elements", c->op->name);
+        else if (v[i] < 0)
+            return gp_fail("%s: dim %d has size %lld (expected >= 0, or -1 once)", c->op->name,
+                           i + 1, (long long)v[i]);
+        else if (__builtin_mul_overflow(known, v[i], &known))
+            return gp_fail("%s: shape has more than 2^63 elements", c->op->name);
     }
     if (unknown >= 0 && known > 0 && x->a.numel % known == 0) s->dim[unknown] = x->a.numel / known;
     else if (unknown >= 0 || known != x->a.numel) {
         char a[160], b[160];
         gp_shape old = gp_tensor_shape(x);
-        return gp_fail("%s: %lld elements of shape %s do not fill shape %s", c->op->name, (long long)x->a.numel, gp_shape_text(&old, a, sizeof a), gp_shape_text(s, b, sizeof b));
+        return gp_fail("%s: %lld elements of shape %s do not fill shape %s", c->op->name,
+                       (long long)x->a.numel, gp_shape_text(&old, a, sizeof a),
+                       gp_shape_text(s, b, sizeof b));
     }
     return countable(c, s);
 }
 
-/* Strides under which x's memory has shape s, or false: each run of new dims must cover a run of old dims that lie one behind the other.
-   Source: the rule of numpy's reshape without copy. */
+/* Strides under which x's memory has shape s, or false: each run of new dims must cover a run of
+   old dims that lie one behind the other. Source: the rule of numpy's reshape without copy. */
 static bool view_strides(const gp_array *x, const gp_shape *s, int64_t *stride) {
     if (x->numel == 0 || x->contiguous) return gp_shape_strides(s, stride), true;
     int64_t old_dim[GP_MAX_DIM], old_stride[GP_MAX_DIM];
@@ -69,7 +77,9 @@ static bool view_strides(const gp_array *x, const gp_shape *s, int64_t *stride) 
 static gp_tensor *view_or_copy(gp_tensor *x, const gp_shape *s, bool may_copy) {
     int64_t stride[GP_MAX_DIM];
     if (view_strides(&x->a, s, stride)) return gp_tensor_view(x, s, stride, 0);
-    if (!may_copy) return gp_fail_null("view: this layout needs a copy; use :reshape(), or :contiguous() first");
+    if (!may_copy)
+        return gp_fail_null(
+            "view: this layout needs a copy; use :reshape(), or :contiguous() first");
     gp_tensor *copy = gp_contiguous(x);
     if (!copy) return NULL;
     gp_shape_strides(s, stride);
@@ -91,8 +101,11 @@ bool view_reshape(gp_call *c) {
 bool view_flatten(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int first, last;
-    if (!gp_dim_wrap("flatten", c->arg[1].i, x->a.ndim, &first) || !gp_dim_wrap("flatten", c->arg[2].i, x->a.ndim, &last)) return false;
-    if (first > last) return gp_fail("flatten: first dim %d is behind last dim %d", first + 1, last + 1);
+    if (!gp_dim_wrap("flatten", c->arg[1].i, x->a.ndim, &first) ||
+        !gp_dim_wrap("flatten", c->arg[2].i, x->a.ndim, &last))
+        return false;
+    if (first > last)
+        return gp_fail("flatten: first dim %d is behind last dim %d", first + 1, last + 1);
     gp_shape s = {.ndim = 0};
     if (x->a.ndim == 0) s = (gp_shape){.ndim = 1, .dim = {1}};
     for (int i = 0; i < x->a.ndim; i++)
@@ -122,7 +135,9 @@ bool view_permute(gp_call *c) {
 bool view_transpose(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int a, b;
-    if (!gp_dim_wrap("transpose", c->arg[1].i, x->a.ndim, &a) || !gp_dim_wrap("transpose", c->arg[2].i, x->a.ndim, &b)) return false;
+    if (!gp_dim_wrap("transpose", c->arg[1].i, x->a.ndim, &a) ||
+        !gp_dim_wrap("transpose", c->arg[2].i, x->a.ndim, &b))
+        return false;
     gp_shape s = gp_tensor_shape(x);
     int64_t stride[GP_MAX_DIM];
     memcpy(stride, x->a.stride, sizeof stride);
@@ -137,14 +152,17 @@ bool view_expand(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int n;
     const int64_t *v = gp_ints(c, 1, &n);
-    if (n > GP_MAX_DIM) return gp_fail("expand: %d dims are more than the %d a tensor may have", n, GP_MAX_DIM);
+    if (n > GP_MAX_DIM)
+        return gp_fail("expand: %d dims are more than the %d a tensor may have", n, GP_MAX_DIM);
     if (n < x->a.ndim) return gp_fail("expand: %d dims given for a %d-d tensor", n, x->a.ndim);
     gp_shape s = {.ndim = n};
     int64_t stride[GP_MAX_DIM];
     for (int i = 0; i < n; i++) {
         int j = i - (n - x->a.ndim);
         int64_t have = j >= 0 ? x->a.dim[j] : 1, want = v[i] == -1 && j >= 0 ? have : v[i];
-        if (want < 0 || (have != want && have != 1)) return gp_fail("expand: dim %d has size %lld and cannot become %lld", i + 1, (long long)have, (long long)v[i]);
+        if (want < 0 || (have != want && have != 1))
+            return gp_fail("expand: dim %d has size %lld and cannot become %lld", i + 1,
+                           (long long)have, (long long)v[i]);
         s.dim[i] = want;
         stride[i] = have == want && j >= 0 ? x->a.stride[j] : 0;
     }
@@ -159,14 +177,16 @@ bool view_squeeze(gp_call *c) {
     gp_shape s = {.ndim = 0};
     int64_t stride[GP_MAX_DIM];
     for (int i = 0; i < x->a.ndim; i++)
-        if (x->a.dim[i] != 1 || !(mask >> i & 1)) stride[s.ndim] = x->a.stride[i], s.dim[s.ndim++] = x->a.dim[i];
+        if (x->a.dim[i] != 1 || !(mask >> i & 1))
+            stride[s.ndim] = x->a.stride[i], s.dim[s.ndim++] = x->a.dim[i];
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 
 bool view_unsqueeze(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int at;
-    if (x->a.ndim == GP_MAX_DIM) return gp_fail("unsqueeze: a tensor has at most %d dims", GP_MAX_DIM);
+    if (x->a.ndim == GP_MAX_DIM)
+        return gp_fail("unsqueeze: a tensor has at most %d dims", GP_MAX_DIM);
     if (!gp_dim_wrap("unsqueeze", c->arg[1].i, x->a.ndim + 1, &at)) return false;
     gp_shape s = {.ndim = x->a.ndim + 1};
     int64_t stride[GP_MAX_DIM];
@@ -181,7 +201,9 @@ bool view_unsqueeze(gp_call *c) {
 /* An index counted from 1, or from the end if negative, as 0 … size-1. */
 static bool wrap_index(const char *op, const char *arg, int64_t i, int64_t size, int64_t *out) {
     if (i == 0 || i > size || i < -size)
-        return gp_fail("%s: %s %lld is out of range for a dim of size %lld (expected 1 to %lld, or -%lld to -1)", op, arg, (long long)i, (long long)size, (long long)size, (long long)size);
+        return gp_fail("%s: %s %lld is out of range for a dim of size %lld (expected 1 to %lld, or "
+                       "-%lld to -1)",
+                       op, arg, (long long)i, (long long)size, (long long)size, (long long)size);
     *out = i > 0 ? i - 1 : i + size;
     return true;
 }
@@ -204,7 +226,8 @@ bool view_narrow(gp_call *c) {
     int64_t size = x->a.dim[d], start = c->arg[2].i, length = c->arg[3].i;
     int64_t first = start > 0 ? start - 1 : start + size;
     if (start == 0 || first < 0 || first > size || length < 0 || length > size - first)
-        return gp_fail("narrow: start %lld and length %lld do not lie in dim %d of size %lld", (long long)start, (long long)length, d + 1, (long long)size);
+        return gp_fail("narrow: start %lld and length %lld do not lie in dim %d of size %lld",
+                       (long long)start, (long long)length, d + 1, (long long)size);
     return give(c, cut(x, d, first, length, 1));
 }
 
@@ -213,7 +236,8 @@ bool view_select(gp_call *c) {
     int d;
     int64_t i = 0;
     if (!gp_dim_wrap("select", c->arg[1].i, x->a.ndim, &d)) return false;
-    if (x->a.ndim == 0) return gp_fail("select: a 0-d tensor cannot be indexed; use :item() for its number");
+    if (x->a.ndim == 0)
+        return gp_fail("select: a 0-d tensor cannot be indexed; use :item() for its number");
     if (!wrap_index("select", "index", c->arg[2].i, x->a.dim[d], &i)) return false;
     gp_shape s = {.ndim = x->a.ndim - 1};
     int64_t stride[GP_MAX_DIM];
@@ -224,15 +248,18 @@ bool view_select(gp_call *c) {
     return give(c, gp_tensor_view(x, &s, stride, i * x->a.stride[d]));
 }
 
-/* Ranges are inclusive; bounds beyond the end are cut, as string.sub does; a range that ends before it begins is empty. */
+/* Ranges are inclusive; bounds beyond the end are cut, as string.sub does; a range that ends before
+ * it begins is empty. */
 bool view_slice(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int d;
     if (!gp_dim_wrap("slice", c->arg[1].i, x->a.ndim, &d)) return false;
     if (x->a.ndim == 0) return gp_fail("slice: a 0-d tensor has no dim to slice");
     int64_t size = x->a.dim[d], first = c->arg[2].i, last = c->arg[3].i, step = c->arg[4].i;
-    if (step < 1) return gp_fail("slice: step %lld (expected >= 1; use :flip() to reverse)", (long long)step);
-    if (first == 0 || last == 0) return gp_fail("slice: bound 0 (indices count from 1, or from -1 at the end)");
+    if (step < 1)
+        return gp_fail("slice: step %lld (expected >= 1; use :flip() to reverse)", (long long)step);
+    if (first == 0 || last == 0)
+        return gp_fail("slice: bound 0 (indices count from 1, or from -1 at the end)");
     first = first > 0 ? first : first + size + 1 < 1 ? 1 : first + size + 1;
     last = last > 0 ? (last < size ? last : size) : last + size + 1;
     int64_t length = last >= first ? (last - first) / step + 1 : 0;
@@ -243,7 +270,9 @@ bool view_diagonal(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int a, b;
     if (x->a.ndim < 2) return gp_fail("diagonal: expected at least 2 dims, got %d", x->a.ndim);
-    if (!gp_dim_wrap("diagonal", c->arg[2].i, x->a.ndim, &a) || !gp_dim_wrap("diagonal", c->arg[3].i, x->a.ndim, &b)) return false;
+    if (!gp_dim_wrap("diagonal", c->arg[2].i, x->a.ndim, &a) ||
+        !gp_dim_wrap("diagonal", c->arg[3].i, x->a.ndim, &b))
+        return false;
     if (a == b) return gp_fail("diagonal: dim1 and dim2 are both %d", a + 1);
     int64_t off = c->arg[1].i;
     if (off < -x->a.dim[a]) off = -x->a.dim[a];
@@ -256,7 +285,8 @@ bool view_diagonal(gp_call *c) {
         if (i != a && i != b) stride[s.ndim] = x->a.stride[i], s.dim[s.ndim++] = x->a.dim[i];
     stride[s.ndim] = x->a.stride[a] + x->a.stride[b];
     s.dim[s.ndim++] = n > 0 ? n : 0;
-    return give(c, gp_tensor_view(x, &s, stride, n > 0 ? row * x->a.stride[a] + col * x->a.stride[b] : 0));
+    return give(
+        c, gp_tensor_view(x, &s, stride, n > 0 ? row * x->a.stride[a] + col * x->a.stride[b] : 0));
 }
 
 bool view_unfold(gp_call *c) {
@@ -264,9 +294,11 @@ bool view_unfold(gp_call *c) {
     int d;
     if (!gp_dim_wrap("unfold", c->arg[1].i, x->a.ndim, &d)) return false;
     int64_t size = c->arg[2].i, step = c->arg[3].i;
-    if (x->a.ndim == 0 || x->a.ndim == GP_MAX_DIM) return gp_fail("unfold: expected 1 to %d dims, got %d", GP_MAX_DIM - 1, x->a.ndim);
+    if (x->a.ndim == 0 || x->a.ndim == GP_MAX_DIM)
+        return gp_fail("unfold: expected 1 to %d dims, got %d", GP_MAX_DIM - 1, x->a.ndim);
     if (size < 0 || size > x->a.dim[d] || step < 1)
-        return gp_fail("unfold: windows of %lld, %lld apart, do not fit in dim %d of size %lld", (long long)size, (long long)step, d + 1, (long long)x->a.dim[d]);
+        return gp_fail("unfold: windows of %lld, %lld apart, do not fit in dim %d of size %lld",
+                       (long long)size, (long long)step, d + 1, (long long)x->a.dim[d]);
     gp_shape s = gp_tensor_shape(x);
     int64_t stride[GP_MAX_DIM];
     memcpy(stride, x->a.stride, sizeof stride);
@@ -293,7 +325,8 @@ bool view_to(gp_call *c) {
     /* Convert where fewer bytes travel. */
     bool before = gp_dtype_size(dt) <= gp_dtype_size((gp_dtype)x->a.dtype);
     gp_tensor *a = before ? gp_cast(x, dt) : gp_tensor_ref(x);
-    gp_tensor *b = a ? gp_to_device(a, dev, gp_given(c, 3) && c->arg[3].i, GP_WHY_copy, "to") : NULL;
+    gp_tensor *b =
+        a ? gp_to_device(a, dev, gp_given(c, 3) && c->arg[3].i, GP_WHY_copy, "to") : NULL;
     gp_tensor *out = b ? gp_cast(b, dt) : NULL;
     gp_tensor_unref(a);
     gp_tensor_unref(b);

@@ -1,4 +1,5 @@
-/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where NaN beats everything, and where it stands. */
+/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where
+ * NaN beats everything, and where it stands. */
 #include "kernels/cpu/keys.h"
 
 enum { GRAIN = 32768, COLUMNS = 256, PART = 65536, LANES = 32 };
@@ -26,56 +27,62 @@ typedef struct search {
     char *part_best;
 } search;
 
-/* Within a block the best value is found first, in lanes (NaN stays), and then its place: that is rarely needed. */
-#define COMPARE(T, t, name, better)                                                                         \
-    static T best_##name##_##t(const T *x, int64_t n) {                                                     \
-        T lane[LANES], m = x[0];                                                                            \
-        int64_t i = 0;                                                                                      \
-        if (n >= LANES) {                                                                                   \
-            for (int j = 0; j < LANES; j++) lane[j] = x[j];                                                 \
-            for (i = LANES; i + LANES <= n; i += LANES)                                                     \
-                _Pragma("omp simd") for (int j = 0; j < LANES; j++)                                         \
-                    lane[j] = x[i + j] better lane[j] || x[i + j] != x[i + j] ? x[i + j] : lane[j];         \
-            for (int j = 0; j < LANES; j++) m = lane[j] better m || lane[j] != lane[j] ? lane[j] : m;       \
-        }                                                                                                   \
-        for (; i < n; i++) m = x[i] better m || x[i] != x[i] ? x[i] : m;                                    \
-        return m;                                                                                           \
-    }                                                                                                       \
-    static void scan_##name##_##t(void *best_, int64_t *where, const void *x_, int64_t at, int64_t n) {     \
-        const T *x = x_;                                                                                    \
-        T best = *(T *)best_;                                                                               \
-        if (best != best) return;                                                                           \
-        const T m = best_##name##_##t(x, n);                                                                \
-        if (!(m better best) && m == m) return;                                                             \
-        for (int64_t i = 0; i < n; i++)                                                                     \
-            if (m != m ? x[i] != x[i] : x[i] == m) {                                                        \
-                *(T *)best_ = x[i];                                                                         \
-                *where = at + i;                                                                            \
-                return;                                                                                     \
-            }                                                                                               \
-    }                                                                                                       \
-    static void column_##name##_##t(void *best_, int64_t *where, const void *x_, int64_t at, int64_t n) {   \
-        const T *restrict x = x_;                                                                           \
-        T *restrict best = best_;                                                                           \
-        for (int64_t i = 0; i < n; i++) {                                                                   \
-            const int take = (x[i] better best[i]) | ((x[i] != x[i]) & (best[i] == best[i]));               \
-            best[i] = take ? x[i] : best[i];                                                                \
-            where[i] = take ? at : where[i];                                                                \
-        }                                                                                                   \
+/* Within a block the best value is found first, in lanes (NaN stays), and then its place: that is
+ * rarely needed. */
+#define COMPARE(T, t, name, better)                                                                \
+    static T best_##name##_##t(const T *x, int64_t n) {                                            \
+        T lane[LANES], m = x[0];                                                                   \
+        int64_t i = 0;                                                                             \
+        if (n >= LANES) {                                                                          \
+            for (int j = 0; j < LANES; j++) lane[j] = x[j];                                        \
+            for (i = LANES; i + LANES <= n; i += LANES)                                            \
+                _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] =                      \
+                    x[i + j] better lane[j] || x[i + j] != x[i + j] ? x[i + j] : lane[j];          \
+            for (int j = 0; j < LANES; j++)                                                        \
+                m = lane[j] better m || lane[j] != lane[j] ? lane[j] : m;                          \
+        }                                                                                          \
+        for (; i < n; i++) m = x[i] better m || x[i] != x[i] ? x[i] : m;                           \
+        return m;                                                                                  \
+    }                                                                                              \
+    static void scan_##name##_##t(void *best_, int64_t *where, const void *x_, int64_t at,         \
+                                  int64_t n) {                                                     \
+        const T *x = x_;                                                                           \
+        T best = *(T *)best_;                                                                      \
+        if (best != best) return;                                                                  \
+        const T m = best_##name##_##t(x, n);                                                       \
+        if (!(m better best) && m == m) return;                                                    \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            if (m != m ? x[i] != x[i] : x[i] == m) {                                               \
+                *(T *)best_ = x[i];                                                                \
+                *where = at + i;                                                                   \
+                return;                                                                            \
+            }                                                                                      \
+    }                                                                                              \
+    static void column_##name##_##t(void *best_, int64_t *where, const void *x_, int64_t at,       \
+                                    int64_t n) {                                                   \
+        const T *restrict x = x_;                                                                  \
+        T *restrict best = best_;                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const int take = (x[i] better best[i]) | ((x[i] != x[i]) & (best[i] == best[i]));      \
+            best[i] = take ? x[i] : best[i];                                                       \
+            where[i] = take ? at : where[i];                                                       \
+        }                                                                                          \
     }
 #define BOTH(T, t) COMPARE(T, t, max, >) COMPARE(T, t, min, <)
 BOTH(float, f32)
 BOTH(double, f64)
 BOTH(int32_t, i32)
 BOTH(int64_t, i64)
-#define ROW(name, t) {scan_##name##_##t, column_##name##_##t}
+#define ROW(name, t)                                                                               \
+    { scan_##name##_##t, column_##name##_##t }
 static const comparer comparers[2][GP_CTYPES] = {
     {ROW(max, f32), ROW(max, f64), ROW(max, i32), ROW(max, i64)},
     {ROW(min, f32), ROW(min, f64), ROW(min, i32), ROW(min, i64)},
 };
 
 /* Elements [from, to) of the line at p. The first element is the first best. */
-static void scan_line(const search *s, const char *p, int64_t from, int64_t to, void *best, int64_t *where) {
+static void scan_line(const search *s, const char *p, int64_t from, int64_t to, void *best,
+                      int64_t *where) {
     char buf[GP_BLOCK * 8];
     bool direct = s->x->dtype == gp_ctype_dtype[s->ct] && s->step == gp_ctype_size[s->ct];
     s->load(best, p + from * s->step, 0, 1);
@@ -121,7 +128,9 @@ static void search_block(const search *s, char *const *p, const int64_t *step, i
         if (!direct) s->load(buf, row, step[1], n);
         s->cmp.column(best, where, direct ? row : buf, k, n);
     }
-    for (int64_t i = 0; i < n; i++) write_out(s, p[0] + i * step[0], p[2] + i * step[2], best + i * gp_ctype_size[s->ct], where[i]);
+    for (int64_t i = 0; i < n; i++)
+        write_out(s, p[0] + i * step[0], p[2] + i * step[2], best + i * gp_ctype_size[s->ct],
+                  where[i]);
 }
 
 static void search_columns(void *ctx, int64_t begin, int64_t end) {
@@ -168,8 +177,10 @@ static void search_long(search *s) {
 }
 
 /* values and indices of x along dim d; d < 0: of all of x, which is contiguous. */
-static bool run_search(const gp_array *x, int d, bool min, const gp_array *values, const gp_array *indices) {
-    search s = {.x = x, .values = values, .indices = indices, .ct = gp_compute_type((gp_dtype)x->dtype)};
+static bool run_search(const gp_array *x, int d, bool min, const gp_array *values,
+                       const gp_array *indices) {
+    search s = {
+        .x = x, .values = values, .indices = indices, .ct = gp_compute_type((gp_dtype)x->dtype)};
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     s.cmp = comparers[min][s.ct];
     s.load = gp_load_fn((gp_dtype)x->dtype, s.ct);
@@ -200,7 +211,8 @@ static bool run_search(const gp_array *x, int d, bool min, const gp_array *value
 
 static bool arg_of(const gp_call *c, bool min) {
     bool whole = !gp_given(c, 1);
-    return run_search(whole ? c->tmpa[0] : gp_in(c, 0), whole ? -1 : (int)c->arg[1].i - 1, min, NULL, gp_out(c, 0));
+    return run_search(whole ? c->tmpa[0] : gp_in(c, 0), whole ? -1 : (int)c->arg[1].i - 1, min,
+                      NULL, gp_out(c, 0));
 }
 bool CPU(argmax)(const gp_call *c) { return arg_of(c, false); }
 bool CPU(argmin)(const gp_call *c) { return arg_of(c, true); }
@@ -213,10 +225,12 @@ bool CPU(minimum)(const gp_call *c);
 /* One output: of everything, or of two tensors. Two: along a dim, with indices. */
 static bool is_pairwise(const gp_call *c) { return c->arg[1].kind == GP_TENSOR; }
 bool CPU(max)(const gp_call *c) {
-    if (c->nout == 2) return run_search(gp_in(c, 0), (int)c->arg[1].i - 1, false, gp_out(c, 0), gp_out(c, 1));
+    if (c->nout == 2)
+        return run_search(gp_in(c, 0), (int)c->arg[1].i - 1, false, gp_out(c, 0), gp_out(c, 1));
     return is_pairwise(c) ? CPU(maximum)(c) : CPU(amax)(c);
 }
 bool CPU(min)(const gp_call *c) {
-    if (c->nout == 2) return run_search(gp_in(c, 0), (int)c->arg[1].i - 1, true, gp_out(c, 0), gp_out(c, 1));
+    if (c->nout == 2)
+        return run_search(gp_in(c, 0), (int)c->arg[1].i - 1, true, gp_out(c, 0), gp_out(c, 1));
     return is_pairwise(c) ? CPU(minimum)(c) : CPU(amin)(c);
 }

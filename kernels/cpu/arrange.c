@@ -31,7 +31,8 @@ bool CPU(stack)(const gp_call *c) {
     int d = (int)c->arg[1].i - 1;
     for (int i = 0; i < c->arg[0].n; i++) {
         gp_array part = part_of(out, d, i, 1);
-        for (int k = d; k + 1 < part.ndim; k++) part.dim[k] = part.dim[k + 1], part.stride[k] = part.stride[k + 1];
+        for (int k = d; k + 1 < part.ndim; k++)
+            part.dim[k] = part.dim[k + 1], part.stride[k] = part.stride[k + 1];
         part.ndim--;
         gp_array_update(&part);
         gp_copy_array(&part, c->arg[0].arrays[i]);
@@ -73,16 +74,19 @@ static void zero_row(char *p, int64_t step, int64_t n, size_t size) {
 
 static char *row_at(const gp_array *a, int64_t row, size_t size) {
     char *p = a->data;
-    for (int d = a->ndim - 2; d >= 0; d--) p += row % a->dim[d] * a->stride[d] * (int64_t)size, row /= a->dim[d];
+    for (int d = a->ndim - 2; d >= 0; d--)
+        p += row % a->dim[d] * a->stride[d] * (int64_t)size, row /= a->dim[d];
     return p;
 }
 
-/* Rows are numbered through all matrices. Row r keeps columns from r + diagonal on (upper), or up to it (lower). */
+/* Rows are numbered through all matrices. Row r keeps columns from r + diagonal on (upper), or up
+ * to it (lower). */
 static void triangle_rows(void *ctx, int64_t begin, int64_t end) {
     const triangle *t = ctx;
     int last = t->out->ndim - 1;
     int64_t rows = t->out->dim[last - 1], cols = t->out->dim[last];
-    int64_t os = t->out->stride[last] * (int64_t)t->size, xs = t->x->stride[last] * (int64_t)t->size;
+    int64_t os = t->out->stride[last] * (int64_t)t->size,
+            xs = t->x->stride[last] * (int64_t)t->size;
     for (int64_t r = begin; r < end; r++) {
         char *o = row_at(t->out, r, t->size), *x = row_at(t->x, r, t->size);
         int64_t edge = r % rows + t->diagonal + !t->upper; /* columns before it, from 0 */
@@ -97,7 +101,8 @@ static void triangle_rows(void *ctx, int64_t begin, int64_t end) {
 static bool keep_triangle(const gp_call *c, bool upper) {
     const gp_array *out = gp_out(c, 0);
     int64_t limit = (int64_t)1 << 40, diagonal = gp_given(c, 1) ? c->arg[1].i : 0;
-    triangle t = {.out = out, .x = gp_in(c, 0), .upper = upper, .size = gp_dtype_size((gp_dtype)out->dtype)};
+    triangle t = {
+        .out = out, .x = gp_in(c, 0), .upper = upper, .size = gp_dtype_size((gp_dtype)out->dtype)};
     t.diagonal = diagonal > limit ? limit : diagonal < -limit ? -limit : diagonal;
     if (out->numel == 0) return true;
     int64_t cols = out->dim[out->ndim - 1];

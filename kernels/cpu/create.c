@@ -1,4 +1,5 @@
-/* Tensors from nothing: fill, full, empty, arange, eye; and copy, which converts and straightens layouts. */
+/* Tensors from nothing: fill, full, empty, arange, eye; and copy, which converts and straightens
+ * layouts. */
 #include <string.h>
 
 #include "kernels/kernel.h"
@@ -63,7 +64,8 @@ bool CPU(eye)(const gp_call *c) {
     char one[8];
     gp_scalar_store((gp_dtype)out->dtype, one, (gp_scalar){.i = 1});
     memset(out->data, 0, (size_t)out->numel * size);
-    for (int64_t i = 0; i < out->dim[0] && i < out->dim[1]; i++) memcpy(out->data + (i * out->dim[1] + i) * (int64_t)size, one, size);
+    for (int64_t i = 0; i < out->dim[0] && i < out->dim[1]; i++)
+        memcpy(out->data + (i * out->dim[1] + i) * (int64_t)size, one, size);
     return true;
 }
 
@@ -104,18 +106,18 @@ bool CPU(arange)(const gp_call *c) {
 
 typedef struct copy_ctx {
     gp_loop loop;
-    size_t size;     /* same dtype: bytes of an element */
-    gp_load load;    /* else: through a compute type */
+    size_t size;  /* same dtype: bytes of an element */
+    gp_load load; /* else: through a compute type */
     gp_store store;
 } copy_ctx;
 
-#define MOVE(T)                                                                                              \
-    static void move_##T(char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {                        \
-        if (ds == sizeof(T)) {                                                                               \
-            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = *(const T *)(s + i * ss);                          \
-        } else {                                                                                             \
-            for (int64_t i = 0; i < n; i++) *(T *)(d + i * ds) = *(const T *)(s + i * ss);                   \
-        }                                                                                                    \
+#define MOVE(T)                                                                                    \
+    static void move_##T(char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {              \
+        if (ds == sizeof(T)) {                                                                     \
+            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = *(const T *)(s + i * ss);                \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) *(T *)(d + i * ds) = *(const T *)(s + i * ss);         \
+        }                                                                                          \
     }
 MOVE(uint8_t)
 MOVE(uint16_t)
@@ -157,7 +159,8 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* A transposed copy: tiles of TILE x TILE keep both the lines read and the lines written in the cache. Units are tile rows of the last two dims. */
+/* A transposed copy: tiles of TILE x TILE keep both the lines read and the lines written in the
+ * cache. Units are tile rows of the last two dims. */
 static void copy_tiles(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     gp_loop *l = &k->loop;
@@ -170,8 +173,10 @@ static void copy_tiles(void *ctx, int64_t begin, int64_t end) {
         for (int64_t c0 = 0; c0 < cols; c0 += TILE) {
             int64_t n = cols - c0 < TILE ? cols - c0 : TILE;
             for (int64_t r = r0; r < r1; r++)
-                gp_move_row(p[0] + r * l->stride[0][outer] + c0 * l->stride[0][inner], l->stride[0][inner],
-                         p[1] + r * l->stride[1][outer] + c0 * l->stride[1][inner], l->stride[1][inner], n, k->size);
+                gp_move_row(p[0] + r * l->stride[0][outer] + c0 * l->stride[0][inner],
+                            l->stride[0][inner],
+                            p[1] + r * l->stride[1][outer] + c0 * l->stride[1][inner],
+                            l->stride[1][inner], n, k->size);
         }
     }
 }
@@ -180,11 +185,15 @@ static bool transposed(const copy_ctx *k) {
     const gp_loop *l = &k->loop;
     int inner = l->ndim - 1;
     if (k->load || l->ndim < 2 || l->dim[inner] < TILE || l->dim[inner - 1] < TILE) return false;
-    return l->stride[1][inner] > (int64_t)k->size * 4 && l->stride[1][inner - 1] == (int64_t)k->size;
+    return l->stride[1][inner] > (int64_t)k->size * 4 &&
+           l->stride[1][inner - 1] == (int64_t)k->size;
 }
 
-/* The compute type that loses nothing on the way between two dtypes: the source's, unless the target's is the wider float. */
-static gp_ctype between(gp_dtype from, gp_dtype to) { return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from); }
+/* The compute type that loses nothing on the way between two dtypes: the source's, unless the
+ * target's is the wider float. */
+static gp_ctype between(gp_dtype from, gp_dtype to) {
+    return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from);
+}
 
 void gp_copy_array(const gp_array *out, const gp_array *in) {
     const gp_array *arrays[2] = {out, in};
@@ -199,7 +208,8 @@ void gp_copy_array(const gp_array *out, const gp_array *in) {
     gp_loop_init(&k.loop, 2, arrays);
     if (transposed(&k)) {
         int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
-        gp_parallel(k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE), 1 + GRAIN / (TILE * cols), copy_tiles, &k);
+        gp_parallel(k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE),
+                    1 + GRAIN / (TILE * cols), copy_tiles, &k);
     } else {
         gp_parallel(arrays[0]->numel, GRAIN, copy_rows, &k);
     }

@@ -1,4 +1,5 @@
-/* Elementwise ops of the table: each row's formula becomes a loop over contiguous blocks per compute type; one driver feeds them any layout and dtype. */
+/* Elementwise ops of the table: each row's formula becomes a loop over contiguous blocks per
+ * compute type; one driver feeds them any layout and dtype. */
 #include "kernels/kernel.h"
 
 #include <string.h>
@@ -18,13 +19,15 @@ typedef void (*block_fn)(int64_t n, void *out, const void *const *in, gp_scalar 
 #define T_f64 double
 #define T_i32 int32_t
 #define T_i64 int64_t
-/* Signed overflow is undefined in C, and wraps in a tensor: integer formulas are compiled with -fwrapv. */
-#define LOOP(name, R, T, vars, ...)                                                            \
-    static void name(int64_t n, void *out, const void *const *in, gp_scalar p_, gp_scalar q_) { \
-        R *restrict o = out;                                                                   \
-        vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }            \
+/* Signed overflow is undefined in C, and wraps in a tensor: integer formulas are compiled with
+ * -fwrapv. */
+#define LOOP(name, R, T, vars, ...)                                                                \
+    static void name(int64_t n, void *out, const void *const *in, gp_scalar p_, gp_scalar q_) {    \
+        R *restrict o = out;                                                                       \
+        vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }                \
     }
-/* Parameters in compute type; what lies beyond an integer type's range becomes its end, an absent bound among it. */
+/* Parameters in compute type; what lies beyond an integer type's range becomes its end, an absent
+ * bound among it. */
 static inline int64_t limit_int64_t(gp_scalar s) {
     if (!s.is_float) return s.i;
     return s.f >= 0x1p63 ? INT64_MAX : s.f > -0x1p63 ? (int64_t)s.f : s.f != s.f ? 0 : INT64_MIN;
@@ -38,13 +41,22 @@ static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : 
 #define IN1(T) const T *u = in[0];
 #define IN2(T) const T *u = in[0], *v = in[1];
 #define IN3(T) const T *u = in[0], *v = in[1], *w = in[2];
-#define INP(T) const T *u = in[0]; const T p = limit_##T(p_), q = limit_##T(q_); (void)p, (void)q;
+#define INP(T)                                                                                     \
+    const T *u = in[0];                                                                            \
+    const T p = limit_##T(p_), q = limit_##T(q_);                                                  \
+    (void)p, (void)q;
 
-#define UNARY1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);)
-#define PARAM1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);)
-#define BINARY1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (T_##t)(y);)
-#define COMPARE1(n, t, y) LOOP(loop_##n##_##t, uint8_t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (uint8_t)(y);)
-#define TERNARY1(n, t, y) LOOP(loop_##n##_##t, T_##t, T_##t, IN3, const T_##t a = u[i], b = v[i], c = w[i]; o[i] = (T_##t)(y);)
+#define UNARY1(n, t, y)                                                                            \
+    LOOP(loop_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);)
+#define PARAM1(n, t, y)                                                                            \
+    LOOP(loop_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);)
+#define BINARY1(n, t, y)                                                                           \
+    LOOP(loop_##n##_##t, T_##t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (T_##t)(y);)
+#define COMPARE1(n, t, y)                                                                          \
+    LOOP(loop_##n##_##t, uint8_t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (uint8_t)(y);)
+#define TERNARY1(n, t, y)                                                                          \
+    LOOP(loop_##n##_##t, T_##t, T_##t, IN3, const T_##t a = u[i], b = v[i], c = w[i];              \
+         o[i] = (T_##t)(y);)
 
 /* Which compute types a row's types ask for. */
 #define EACH_FLOAT(M, n, y) M(n, f32, y) M(n, f64, y)
@@ -67,7 +79,7 @@ enum { MOST_IN = 3, GRAIN = 32768 };
 typedef struct operand {
     gp_load load;   /* NULL: elements are of compute type already and lie side by side */
     int64_t step;   /* bytes between elements in a row */
-    _Bool constant;  /* the block holds one value for the whole row */
+    _Bool constant; /* the block holds one value for the whole row */
 } operand;
 
 typedef struct run {
@@ -75,21 +87,23 @@ typedef struct run {
     block_fn fn;
     int nin;
     gp_ctype ct;
-    _Bool stream;      /* the output is too large to stay in a cache */
-    gp_store store;    /* NULL: fn writes the output itself */
+    _Bool stream;   /* the output is too large to stay in a cache */
+    gp_store store; /* NULL: fn writes the output itself */
     operand in[MOST_IN];
     gp_scalar p, q;
     char numbers[MOST_IN][8]; /* number operands, in compute type */
     _Atomic int fault;
 } run;
 
-/* Copies a block past the caches: what is larger than they are is not read soon, and a plain store would first fetch the line it overwrites. */
+/* Copies a block past the caches: what is larger than they are is not read soon, and a plain store
+ * would first fetch the line it overwrites. */
 static void stream_out(char *dst, const char *src, size_t bytes) {
 #if defined(__AVX__)
     size_t i = 0, head = -(uintptr_t)dst & 31;
     if (head > bytes) head = bytes;
     memcpy(dst, src, head);
-    for (i = head; i + 32 <= bytes; i += 32) _mm256_stream_si256((__m256i *)(dst + i), _mm256_loadu_si256((const __m256i *)(src + i)));
+    for (i = head; i + 32 <= bytes; i += 32)
+        _mm256_stream_si256((__m256i *)(dst + i), _mm256_loadu_si256((const __m256i *)(src + i)));
     memcpy(dst + i, src + i, bytes - i);
 #else
     memcpy(dst, src, bytes);
@@ -97,7 +111,8 @@ static void stream_out(char *dst, const char *src, size_t bytes) {
 }
 
 /* Elements i … i+n of a row whose operands begin at p. */
-static void run_block(const run *r, char *const *p, int64_t i, int64_t n, char (*buf)[GP_BLOCK * 8]) {
+static void run_block(const run *r, char *const *p, int64_t i, int64_t n,
+                      char (*buf)[GP_BLOCK * 8]) {
     const void *in[MOST_IN];
     for (int k = 0; k < r->nin; k++) {
         const operand *o = &r->in[k];
@@ -139,21 +154,27 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
     char *p[GP_LOOP_MAX];
     cpu_fault = 0;
     for (int64_t at = begin; at < end;) {
-        int64_t row = at / width * width, i = at - row, stop = end - row < width ? end - row : width;
+        int64_t row = at / width * width, i = at - row,
+                stop = end - row < width ? end - row : width;
         gp_loop_at(&r->loop, row, p);
         fill_constants(r, p, stop - i < GP_BLOCK ? stop - i : GP_BLOCK, buf);
-        for (; i < stop; i += GP_BLOCK) run_block(r, p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK, buf);
+        for (; i < stop; i += GP_BLOCK)
+            run_block(r, p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK, buf);
         at = row + stop;
     }
 #if defined(__AVX__)
-    if (r->stream) _mm_sfence(); /* streamed lines are written before anybody is told that the work is done */
+    if (r->stream)
+        _mm_sfence(); /* streamed lines are written before anybody is told that the work is done */
 #endif
     if (cpu_fault) r->fault |= cpu_fault;
 }
 
 static _Bool tell_fault(const gp_call *c, int fault) {
     if (fault & FAULT_DIV_ZERO) return gp_fail("%s: integer division by zero", c->op->name);
-    if (fault & FAULT_NEG_POW) return gp_fail("%s: an integer raised to a negative integer; convert to a float dtype first", c->op->name);
+    if (fault & FAULT_NEG_POW)
+        return gp_fail(
+            "%s: an integer raised to a negative integer; convert to a float dtype first",
+            c->op->name);
     return true;
 }
 
@@ -183,11 +204,13 @@ static void fill_number(void *buf, gp_ctype ct, const gp_value *v, int64_t n) {
 /* Number operands take part as arrays of one element that never moves. */
 static void number_operand(run *r, int k, const gp_value *v, gp_array *a) {
     gp_scalar_store((gp_dtype)gp_ctype_dtype[r->ct], r->numbers[k], number_of(v));
-    *a = (gp_array){.data = r->numbers[k], .numel = 1, .dtype = gp_ctype_dtype[r->ct], .contiguous = true};
+    *a = (gp_array){
+        .data = r->numbers[k], .numel = 1, .dtype = gp_ctype_dtype[r->ct], .contiguous = true};
 }
 
 /* All operands contiguous, of compute type and one shape, or numbers: one call, no set-up. */
-static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_array *out, int nin, gp_dtype result) {
+static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_array *out, int nin,
+                       gp_dtype result) {
     _Alignas(64) char numbers[2][GP_BLOCK * 8];
     const void *in[MOST_IN];
     int filled = 0;
@@ -201,7 +224,8 @@ static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_arra
         }
         if (v->kind != GP_TENSOR) return false;
         const gp_array *a = v->a;
-        if (a->dtype != gp_ctype_dtype[ct] || !a->contiguous || a->numel != out->numel) return false;
+        if (a->dtype != gp_ctype_dtype[ct] || !a->contiguous || a->numel != out->numel)
+            return false;
         in[k] = a->data;
     }
     cpu_fault = 0;
@@ -223,10 +247,13 @@ static void set_up(run *r, const gp_call *c, const gp_array *out, gp_dtype resul
         gp_dtype dt = (gp_dtype)arrays[k + 1]->dtype;
         o->step = r->loop.stride[k + 1][last];
         o->constant = o->step == 0;
-        _Bool direct = dt == gp_ctype_dtype[r->ct] && (o->constant || o->step == gp_ctype_size[r->ct]);
+        _Bool direct =
+            dt == gp_ctype_dtype[r->ct] && (o->constant || o->step == gp_ctype_size[r->ct]);
         o->load = direct ? NULL : gp_load_fn(dt, r->ct);
     }
-    _Bool direct = out->dtype == result && (r->loop.stride[0][last] == (int64_t)gp_dtype_size(result) || r->loop.dim[last] == 1);
+    _Bool direct =
+        out->dtype == result &&
+        (r->loop.stride[0][last] == (int64_t)gp_dtype_size(result) || r->loop.dim[last] == 1);
     if (direct) r->store = NULL;
     else r->store = result == GP_bool ? NULL : gp_store_fn(r->ct, (gp_dtype)out->dtype);
 }
@@ -236,13 +263,13 @@ static void widen_bool(char *dst, int64_t step, const void *src, int64_t n) {
     const uint8_t *s = src;
     for (int64_t i = 0; i < n; i++) *(uint8_t *)(dst + i * step) = s[i];
 }
-#define BOOL_TO(name, type, kind)                                                              \
-    static void bool_to_##name(char *dst, int64_t step, const void *src, int64_t n) {          \
-        const uint8_t *s = src;                                                                \
-        float one = 1, zero = 0;                                                               \
-        char ones[8], zeros[8];                                                                \
-        gp_store_fn(GP_CT_f32, GP_##name)(ones, 8, &one, 1);                                   \
-        gp_store_fn(GP_CT_f32, GP_##name)(zeros, 8, &zero, 1);                                 \
+#define BOOL_TO(name, type, kind)                                                                  \
+    static void bool_to_##name(char *dst, int64_t step, const void *src, int64_t n) {              \
+        const uint8_t *s = src;                                                                    \
+        float one = 1, zero = 0;                                                                   \
+        char ones[8], zeros[8];                                                                    \
+        gp_store_fn(GP_CT_f32, GP_##name)(ones, 8, &one, 1);                                       \
+        gp_store_fn(GP_CT_f32, GP_##name)(zeros, 8, &zero, 1);                                     \
         for (int64_t i = 0; i < n; i++) memcpy(dst + i * step, s[i] ? ones : zeros, sizeof(type)); \
     }
 #define DTYPE(name, type, kind) BOOL_TO(name, type, kind)
@@ -273,32 +300,39 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     gp_dtype result = compare ? GP_bool : (gp_dtype)gp_ctype_dtype[ct];
     if (out->numel == 0) return true;
-    if (c->op->kind != GP_PARAM && run_plain(c, fns[ct], ct, out, nin, result)) return tell_fault(c, cpu_fault);
+    if (c->op->kind != GP_PARAM && run_plain(c, fns[ct], ct, out, nin, result))
+        return tell_fault(c, cpu_fault);
     run r = {.fn = fns[ct], .nin = nin, .ct = ct};
     set_up(&r, c, out, result);
-    if (compare && (out->dtype != GP_bool || (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1))) r.store = bool_store((gp_dtype)out->dtype);
+    if (compare && (out->dtype != GP_bool ||
+                    (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1)))
+        r.store = bool_store((gp_dtype)out->dtype);
     if (c->op == GP_OP(bitwise_not) && c->compute == GP_bool) r.store = store_inverted;
     if (c->op->kind == GP_PARAM) {
         r.p = parameter(c, 1, -INFINITY);
         r.q = parameter(c, 2, INFINITY);
     }
-    r.stream = !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK && out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
+    r.stream = !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
+               out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
     gp_parallel(out->numel, GRAIN, run_rows, &r);
     return tell_fault(c, r.fault);
 }
 
 /* ---- a kernel a row ---- */
 
-#define TABLE_FLOAT(n) {loop_##n##_f32, loop_##n##_f64, NULL, NULL}
+#define TABLE_FLOAT(n)                                                                             \
+    { loop_##n##_f32, loop_##n##_f64, NULL, NULL }
 #define TABLE_FLOATS(n) TABLE_FLOAT(n)
-#define TABLE_INTS(n) {NULL, NULL, loop_##n##_i32, loop_##n##_i64}
-#define TABLE_REAL(n) {loop_##n##_f32, loop_##n##_f64, loop_##n##_i32, loop_##n##_i64}
+#define TABLE_INTS(n)                                                                              \
+    { NULL, NULL, loop_##n##_i32, loop_##n##_i64 }
+#define TABLE_REAL(n)                                                                              \
+    { loop_##n##_f32, loop_##n##_f64, loop_##n##_i32, loop_##n##_i64 }
 #define TABLE_ALL(n) TABLE_REAL(n)
-#define KERNEL(n, ty, nin, compare)                              \
-    _Bool CPU(n)(const gp_call *c);                               \
-    _Bool CPU(n)(const gp_call *c) {                              \
-        static const block_fn fns[GP_CTYPES] = TABLE_##ty(n);    \
-        return run_elementwise(c, fns, nin, compare);            \
+#define KERNEL(n, ty, nin, compare)                                                                \
+    _Bool CPU(n)(const gp_call *c);                                                                \
+    _Bool CPU(n)(const gp_call *c) {                                                               \
+        static const block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                      \
+        return run_elementwise(c, fns, nin, compare);                                              \
     }
 #define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)
 #define PARAM(n, ty, ...) KERNEL(n, ty, 1, false)

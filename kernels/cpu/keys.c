@@ -4,22 +4,25 @@
 #undef bool /* a row of dtype.def */
 
 /* Integers: the sign bit turned over. Floats: negative ones complemented, others above them. */
-#define KEYS(name, type, expr)                                                            \
-    static void key_##name(uint64_t *o, const char *p, int64_t step, int64_t n) {         \
-        if (step == (int64_t)sizeof(type)) {                                              \
-            for (int64_t i = 0; i < n; i++) {                                             \
-                const type v = ((const type *)(const void *)p)[i];                        \
-                o[i] = expr;                                                              \
-            }                                                                             \
-        } else {                                                                          \
-            for (int64_t i = 0; i < n; i++) {                                             \
-                const type v = *(const type *)(const void *)(p + i * step);               \
-                o[i] = expr;                                                              \
-            }                                                                             \
-        }                                                                                 \
+#define KEYS(name, type, expr)                                                                     \
+    static void key_##name(uint64_t *o, const char *p, int64_t step, int64_t n) {                  \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const type v = ((const type *)(const void *)p)[i];                                 \
+                o[i] = expr;                                                                       \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const type v = *(const type *)(const void *)(p + i * step);                        \
+                o[i] = expr;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
     }
-#define FLOAT_KEY(U, inf, sign) \
-    ((U)(v << 1) > (U)((U)(inf) << 1) ? (uint64_t)(U)-1 : (U)(v << 1) == 0 ? (uint64_t)(sign) : v & (sign) ? (uint64_t)(U)~v : (uint64_t)(U)(v | (sign)))
+#define FLOAT_KEY(U, inf, sign)                                                                    \
+    ((U)(v << 1) > (U)((U)(inf) << 1) ? (uint64_t)(U)-1                                            \
+     : (U)(v << 1) == 0               ? (uint64_t)(sign)                                           \
+     : v & (sign)                     ? (uint64_t)(U)~v                                            \
+                                      : (uint64_t)(U)(v | (sign)))
 KEYS(bool, uint8_t, v != 0)
 KEYS(u8, uint8_t, v)
 KEYS(i8, uint8_t, (uint64_t)(v ^ 0x80u))

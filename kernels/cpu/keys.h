@@ -1,10 +1,12 @@
-/* What kernels that work line by line along a dim share: order-preserving keys, and arrays without a dim. */
+/* What kernels that work line by line along a dim share: order-preserving keys, and arrays without
+ * a dim. */
 #ifndef GP_CPU_KEYS_H
 #define GP_CPU_KEYS_H
 
 #include "kernels/kernel.h"
 
-/* Writes unsigned keys of n elements, step bytes apart: a < b as elements where key(a) < key(b). The zeros have one key; NaN has the largest. */
+/* Writes unsigned keys of n elements, step bytes apart: a < b as elements where key(a) < key(b).
+ * The zeros have one key; NaN has the largest. */
 typedef void (*gp_key)(uint64_t *o, const char *p, int64_t step, int64_t n);
 #define gp_key_fn GP_NAME(gp_key_fn)
 gp_key gp_key_fn(gp_dtype dt);
@@ -19,7 +21,8 @@ static inline gp_array gp_without_dim(const gp_array *a, int d) {
     return r;
 }
 
-/* Makes an array of a's shape without memory: first in a loop, it makes that run in row-major order. */
+/* Makes an array of a's shape without memory: first in a loop, it makes that run in row-major
+ * order. */
 static inline void gp_row_major(gp_array *a) {
     int64_t n = 1;
     a->data = NULL;

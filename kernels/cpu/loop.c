@@ -6,7 +6,8 @@
 static void swap_dims(gp_loop *l, int a, int b) {
     int64_t t = l->dim[a];
     l->dim[a] = l->dim[b], l->dim[b] = t;
-    for (int k = 0; k < l->n; k++) t = l->stride[k][a], l->stride[k][a] = l->stride[k][b], l->stride[k][b] = t;
+    for (int k = 0; k < l->n; k++)
+        t = l->stride[k][a], l->stride[k][a] = l->stride[k][b], l->stride[k][b] = t;
 }
 
 static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -14,7 +15,8 @@ static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; 
 /* The output's strides decide the order; equal ones (expanded) leave it as it is. */
 static void sort_dims(gp_loop *l) {
     for (int i = 1; i < l->ndim; i++)
-        for (int j = i; j > 0 && distance(l->stride[0][j - 1]) < distance(l->stride[0][j]); j--) swap_dims(l, j - 1, j);
+        for (int j = i; j > 0 && distance(l->stride[0][j - 1]) < distance(l->stride[0][j]); j--)
+            swap_dims(l, j - 1, j);
 }
 
 static bool joinable(const gp_loop *l, int outer, int inner) {
@@ -108,9 +110,16 @@ void gp_rows_next(gp_rows *r, const gp_loop *l) {
 #define FROM_bf16(v) gp_bf16_to_f32(v)
 #define FROM_f32(v) (v)
 #define FROM_f64(v) (v)
-/* Floats beyond an integer type's range are undefined in C; through i64 they at least wrap the same everywhere. */
-static inline int64_t to_int(double v) { return v > -0x1p63 && v < 0x1p63 ? (int64_t)v : v >= 0x1p63 ? INT64_MAX : v != v ? 0 : INT64_MIN; }
-#define INTEGER(v) _Generic((v), float: to_int((double)(v)), double: to_int((double)(v)), default: (v))
+/* Floats beyond an integer type's range are undefined in C; through i64 they at least wrap the same
+ * everywhere. */
+static inline int64_t to_int(double v) {
+    return v > -0x1p63 && v < 0x1p63 ? (int64_t)v
+           : v >= 0x1p63             ? INT64_MAX
+           : v != v                  ? 0
+                                     : INT64_MIN;
+}
+#define INTEGER(v)                                                                                 \
+    _Generic((v), float : to_int((double)(v)), double : to_int((double)(v)), default : (v))
 #define TO_bool(v) ((v) != 0)
 #define TO_u8(v) ((uint8_t)INTEGER(v))
 #define TO_i8(v) ((int8_t)INTEGER(v))
@@ -127,33 +136,37 @@ static inline int64_t to_int(double v) { return v > -0x1p63 && v < 0x1p63 ? (int
 #define CTYPE_i32 int32_t
 #define CTYPE_i64 int64_t
 
-#define LOAD(name, type, c)                                                                          \
-    static void load_##name##_##c(void *dst, const char *src, int64_t step, int64_t n) {             \
-        CTYPE_##c *d = dst;                                                                          \
-        if (step == (int64_t)sizeof(type)) {                                                         \
-            const type *s = (const type *)src;                                                       \
-            for (int64_t i = 0; i < n; i++) d[i] = TO_##c(FROM_##name(s[i]));                        \
-        } else {                                                                                     \
-            for (int64_t i = 0; i < n; i++) d[i] = TO_##c(FROM_##name(*(const type *)(src + i * step))); \
-        }                                                                                            \
+#define LOAD(name, type, c)                                                                        \
+    static void load_##name##_##c(void *dst, const char *src, int64_t step, int64_t n) {           \
+        CTYPE_##c *d = dst;                                                                        \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            const type *s = (const type *)src;                                                     \
+            for (int64_t i = 0; i < n; i++) d[i] = TO_##c(FROM_##name(s[i]));                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                d[i] = TO_##c(FROM_##name(*(const type *)(src + i * step)));                       \
+        }                                                                                          \
     }
-#define STORE(name, type, c)                                                                        \
-    static void store_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {            \
-        const CTYPE_##c *s = src;                                                                    \
-        if (step == (int64_t)sizeof(type)) {                                                         \
-            type *d = (type *)dst;                                                                   \
-            for (int64_t i = 0; i < n; i++) d[i] = TO_##name(s[i]);                                  \
-        } else {                                                                                     \
-            for (int64_t i = 0; i < n; i++) *(type *)(dst + i * step) = TO_##name(s[i]);             \
-        }                                                                                            \
+#define STORE(name, type, c)                                                                       \
+    static void store_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {          \
+        const CTYPE_##c *s = src;                                                                  \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            type *d = (type *)dst;                                                                 \
+            for (int64_t i = 0; i < n; i++) d[i] = TO_##name(s[i]);                                \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) *(type *)(dst + i * step) = TO_##name(s[i]);           \
+        }                                                                                          \
     }
-#define DTYPE(name, type, kind) LOAD(name, type, f32) LOAD(name, type, f64) LOAD(name, type, i32) LOAD(name, type, i64) \
-    STORE(name, type, f32) STORE(name, type, f64) STORE(name, type, i32) STORE(name, type, i64)
+#define DTYPE(name, type, kind)                                                                    \
+    LOAD(name, type, f32)                                                                          \
+    LOAD(name, type, f64) LOAD(name, type, i32) LOAD(name, type, i64) STORE(name, type, f32)       \
+        STORE(name, type, f64) STORE(name, type, i32) STORE(name, type, i64)
 #include "tensor/dtype.def"
 
 gp_load gp_load_fn(gp_dtype from, gp_ctype to) {
     static const gp_load fns[GP_DTYPES][GP_CTYPES] = {
-#define DTYPE(name, type, kind) {load_##name##_f32, load_##name##_f64, load_##name##_i32, load_##name##_i64},
+#define DTYPE(name, type, kind)                                                                    \
+    {load_##name##_f32, load_##name##_f64, load_##name##_i32, load_##name##_i64},
 #include "tensor/dtype.def"
     };
     return fns[from][to];
@@ -186,14 +199,14 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
 #define TRUE_BOOL(v) ((v) != 0)
 #define TRUE_INT(v) ((v) != 0)
 /* 16-bit floats: everything but the two zeros. */
-#define TRUE_FLOAT(v) _Generic((v), uint16_t: ((uint16_t)(v) & 0x7fff) != 0, default: (v) != 0)
-#define DTYPE(name, type, kind)                                                                   \
-    static void truth_##name(uint8_t *o, const char *p, int64_t step, int64_t n) {                \
-        if (step == (int64_t)sizeof(type)) {                                                      \
-            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(((const type *)p)[i]);             \
-        } else {                                                                                  \
-            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(*(const type *)(p + i * step));    \
-        }                                                                                         \
+#define TRUE_FLOAT(v) _Generic((v), uint16_t : ((uint16_t)(v)&0x7fff) != 0, default : (v) != 0)
+#define DTYPE(name, type, kind)                                                                    \
+    static void truth_##name(uint8_t *o, const char *p, int64_t step, int64_t n) {                 \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(((const type *)p)[i]);              \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(*(const type *)(p + i * step));     \
+        }                                                                                          \
     }
 #include "tensor/dtype.def"
 

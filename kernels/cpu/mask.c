@@ -1,4 +1,5 @@
-/* Ops that walk a mask in order: nonzero, count_nonzero, masked_select, masked_put. Chunks are counted first, so each knows where its part begins. */
+/* Ops that walk a mask in order: nonzero, count_nonzero, masked_select, masked_put. Chunks are
+ * counted first, so each knows where its part begins. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@ enum { CHUNK = 32768 };
 static int64_t count_bytes(const uint8_t *m, int64_t n) {
     int64_t total = 0;
     for (int64_t i = 0; i < n;) {
-        int64_t stop = n - i < 4096 ? n : i + 4096; /* 32-bit partial sums keep the inner loop narrow */
+        int64_t stop =
+            n - i < 4096 ? n : i + 4096; /* 32-bit partial sums keep the inner loop narrow */
         uint32_t part = 0;
         for (; i < stop; i++) part += m[i];
         total += part;
@@ -19,7 +21,8 @@ static int64_t count_bytes(const uint8_t *m, int64_t n) {
 
 /* A walk over elements in row-major order, in chunks whose counts of true ones are known. */
 typedef struct walk {
-    gp_loop loop;    /* 0: nothing, in row-major order; 1: what is tested; 2: what is moved along, if anything */
+    gp_loop loop; /* 0: nothing, in row-major order; 1: what is tested; 2: what is moved along, if
+                     anything */
     gp_truth truth;
     int64_t chunks;
     int64_t *before; /* chunks + 1: true elements before each chunk */
@@ -27,8 +30,10 @@ typedef struct walk {
     size_t size;
 } walk;
 
-/* Calls per piece of a row: p at the pieces' first elements, at most GP_BLOCK of them, and their truths. */
-typedef void (*piece_fn)(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state);
+/* Calls per piece of a row: p at the pieces' first elements, at most GP_BLOCK of them, and their
+ * truths. */
+typedef void (*piece_fn)(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
+                         void *state);
 
 static void each_piece(const walk *w, int64_t begin, int64_t end, piece_fn fn, void *state) {
     const gp_loop *l = &w->loop;
@@ -53,9 +58,14 @@ static void each_piece(const walk *w, int64_t begin, int64_t end, piece_fn fn, v
     }
 }
 
-static void add_count(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state) { *(int64_t *)state += count_bytes(truth, n); }
+static void add_count(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
+                      void *state) {
+    *(int64_t *)state += count_bytes(truth, n);
+}
 
-static int64_t chunk_end(const walk *w, int64_t chunk) { return (chunk + 1) * CHUNK < w->loop.numel ? (chunk + 1) * CHUNK : w->loop.numel; }
+static int64_t chunk_end(const walk *w, int64_t chunk) {
+    return (chunk + 1) * CHUNK < w->loop.numel ? (chunk + 1) * CHUNK : w->loop.numel;
+}
 
 static void count_chunks(void *ctx, int64_t begin, int64_t end) {
     const walk *w = ctx;
@@ -66,8 +76,10 @@ static void count_chunks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Sets up a walk over `tested` (and `moved`) broadcast to shape's dims, and counts. False with a message; the caller frees w->before. */
-static bool begin_walk(walk *w, const gp_array *shape, const gp_array *tested, const gp_array *moved) {
+/* Sets up a walk over `tested` (and `moved`) broadcast to shape's dims, and counts. False with a
+ * message; the caller frees w->before. */
+static bool begin_walk(walk *w, const gp_array *shape, const gp_array *tested,
+                       const gp_array *moved) {
     gp_array order = *shape;
     gp_row_major(&order);
     const gp_array *arrays[3] = {&order, tested, moved};
@@ -99,7 +111,9 @@ static void tally_outputs(void *ctx, int64_t begin, int64_t end) {
         gp_loop_init(&w.loop, 2, arrays);
         int64_t at = i;
         char *p = t->x->data;
-        for (int d = kept->ndim - 1; d >= 0; d--) p += at % kept->dim[d] * kept->stride[d] * gp_dtype_sizes[t->x->dtype], at /= kept->dim[d];
+        for (int d = kept->ndim - 1; d >= 0; d--)
+            p += at % kept->dim[d] * kept->stride[d] * gp_dtype_sizes[t->x->dtype],
+                at /= kept->dim[d];
         w.loop.data[1] = p;
         t->out[i] = 0;
         if (part.numel) each_piece(&w, 0, part.numel, add_count, &t->out[i]);
@@ -142,7 +156,8 @@ typedef struct list_state {
 static void advance(const gp_array *x, int64_t *coord, int64_t by) {
     int d = x->ndim - 1;
     coord[d] += by;
-    for (; coord[d] > x->dim[d]; d--) { /* positions lie inside x, so the first dim does not overflow */
+    for (; coord[d] > x->dim[d];
+         d--) { /* positions lie inside x, so the first dim does not overflow */
         int64_t over = (coord[d] - 1) / x->dim[d];
         coord[d] -= over * x->dim[d];
         coord[d - 1] += over;
@@ -150,7 +165,8 @@ static void advance(const gp_array *x, int64_t *coord, int64_t by) {
 }
 
 /* x's dims are joined in the walk: where each true element is in them follows from its number. */
-static void list_piece(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state) {
+static void list_piece(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
+                       void *state) {
     list_state *s = state;
     const gp_array *x = w->x;
     int nd = x->ndim;
@@ -169,7 +185,8 @@ static void list_piece(const walk *w, char *const *p, const uint8_t *truth, int6
 }
 
 /* One dim: no carry to look after, and every index is written, kept or not. */
-static void list_piece_1d(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state) {
+static void list_piece_1d(const walk *w, char *const *p, const uint8_t *truth, int64_t at,
+                          int64_t n, void *state) {
     list_state *s = state;
     int64_t found[GP_BLOCK + 1], k = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -184,14 +201,18 @@ static void list_chunks(void *ctx, int64_t begin, int64_t end) {
     const walk *w = ctx;
     for (int64_t k = begin; k < end; k++) {
         list_state s = {.to = (int64_t *)(void *)w->out->data + w->before[k] * w->x->ndim};
-        if (w->before[k + 1] > w->before[k]) each_piece(w, k * CHUNK, chunk_end(w, k), w->x->ndim == 1 ? list_piece_1d : list_piece, &s);
+        if (w->before[k + 1] > w->before[k])
+            each_piece(w, k * CHUNK, chunk_end(w, k), w->x->ndim == 1 ? list_piece_1d : list_piece,
+                       &s);
     }
 }
 
-/* The count that shaped the output was taken from the same memory; what changed it since must not make the kernel write further. */
+/* The count that shaped the output was taken from the same memory; what changed it since must not
+ * make the kernel write further. */
 static bool count_is(const gp_call *c, const walk *w, int64_t n) {
     if (w->before[w->chunks] == n) return true;
-    return gp_fail("%s: the mask was changed while it was used: %lld true elements, then %lld", c->op->name, (long long)n, (long long)w->before[w->chunks]);
+    return gp_fail("%s: the mask was changed while it was used: %lld true elements, then %lld",
+                   c->op->name, (long long)n, (long long)w->before[w->chunks]);
 }
 
 bool CPU(nonzero)(const gp_call *c) {
@@ -205,23 +226,25 @@ bool CPU(nonzero)(const gp_call *c) {
 
 /* ---- masked_select ---- */
 
-#define COMPRESS(T)                                                                                           \
-    static int64_t compress_##T(char *to, const char *from, int64_t step, const uint8_t *truth, int64_t n) {  \
-        T kept[GP_BLOCK + 1];                                                                                 \
-        int64_t k = 0;                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                     \
-            kept[k] = *(const T *)(from + i * step);                                                          \
-            k += truth[i];                                                                                    \
-        }                                                                                                     \
-        memcpy(to, kept, (size_t)k * sizeof(T));                                                              \
-        return k * (int64_t)sizeof(T);                                                                        \
+#define COMPRESS(T)                                                                                \
+    static int64_t compress_##T(char *to, const char *from, int64_t step, const uint8_t *truth,    \
+                                int64_t n) {                                                       \
+        T kept[GP_BLOCK + 1];                                                                      \
+        int64_t k = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            kept[k] = *(const T *)(from + i * step);                                               \
+            k += truth[i];                                                                         \
+        }                                                                                          \
+        memcpy(to, kept, (size_t)k * sizeof(T));                                                   \
+        return k * (int64_t)sizeof(T);                                                             \
     }
 COMPRESS(uint8_t)
 COMPRESS(uint16_t)
 COMPRESS(uint32_t)
 COMPRESS(uint64_t)
 
-static void select_piece(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state) {
+static void select_piece(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
+                         void *state) {
     char **to = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
     if (w->size == 4) *to += compress_uint32_t(*to, p[2], step, truth, n);
@@ -234,7 +257,8 @@ static void select_chunks(void *ctx, int64_t begin, int64_t end) {
     const walk *w = ctx;
     for (int64_t k = begin; k < end; k++) {
         char *to = w->out->data + w->before[k] * (int64_t)w->size;
-        if (w->before[k + 1] > w->before[k]) each_piece(w, k * CHUNK, chunk_end(w, k), select_piece, &to);
+        if (w->before[k + 1] > w->before[k])
+            each_piece(w, k * CHUNK, chunk_end(w, k), select_piece, &to);
     }
 }
 
@@ -264,7 +288,8 @@ bool CPU(masked_select)(const gp_call *c) {
 
 /* ---- masked_put ---- */
 
-/* True element number r of the mask takes values' row r (its only one, if there is one): the part of x behind the mask's dims. */
+/* True element number r of the mask takes values' row r (its only one, if there is one): the part
+ * of x behind the mask's dims. */
 typedef struct put {
     walk w;
     gp_array part, value; /* of x and of values, both of the shape of the part */
@@ -284,7 +309,8 @@ static void put_part(const put *p, char *to, const char *from) {
     else memcpy(to, from, p->w.size);
 }
 
-static void put_piece(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n, void *state) {
+static void put_piece(const walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
+                      void *state) {
     put_state *s = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
     for (int64_t i = 0; i < n; i++) {
@@ -298,7 +324,8 @@ static void put_chunks(void *ctx, int64_t begin, int64_t end) {
     const put *p = ctx;
     for (int64_t k = begin; k < end; k++) {
         put_state s = {.p = p, .from = p->w.values->data + p->w.before[k] * p->value_step};
-        if (p->w.before[k + 1] > p->w.before[k]) each_piece(&p->w, k * CHUNK, chunk_end(&p->w, k), put_piece, &s);
+        if (p->w.before[k + 1] > p->w.before[k])
+            each_piece(&p->w, k * CHUNK, chunk_end(&p->w, k), put_piece, &s);
     }
 }
 
@@ -327,8 +354,11 @@ bool CPU(masked_put)(const gp_call *c) {
     gp_array head;
     put_layout(&p, out, mask->ndim, &head);
     if (!begin_walk(&p.w, mask, mask, &head)) return false;
-    int64_t have = p.w.values->ndim > p.part.ndim ? p.w.values->dim[0] : 1, want = p.w.before[p.w.chunks];
-    bool ok = have == want || have == 1 || gp_fail("%s: %lld values given for %lld true elements of the mask", c->op->name, (long long)have, (long long)want);
+    int64_t have = p.w.values->ndim > p.part.ndim ? p.w.values->dim[0] : 1,
+            want = p.w.before[p.w.chunks];
+    bool ok = have == want || have == 1 ||
+              gp_fail("%s: %lld values given for %lld true elements of the mask", c->op->name,
+                      (long long)have, (long long)want);
     if (ok && out->data != gp_in(c, 0)->data) gp_copy_array(out, gp_in(c, 0));
     if (ok && p.part.numel) gp_parallel(p.w.chunks, 1, put_chunks, &p);
     free(p.w.before);

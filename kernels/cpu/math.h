@@ -1,4 +1,5 @@
-/* The functions that formulas in ops.def may use, for float, double, int32_t and int64_t; vectorised by glibc's libmvec where it has them. */
+/* The functions that formulas in ops.def may use, for float, double, int32_t and int64_t;
+ * vectorised by glibc's libmvec where it has them. */
 #ifndef GP_CPU_MATH_H
 #define GP_CPU_MATH_H
 
@@ -7,18 +8,25 @@
 
 /* Declaring a function as simd lets loops call its vector form (libmvec, at most 4 ulp). */
 #if defined(__x86_64__) && defined(__GLIBC__)
-#define SIMD1(fn) __attribute__((simd("notinbranch"))) double fn(double); __attribute__((simd("notinbranch"))) float fn##f(float);
-#define SIMD2(fn) __attribute__((simd("notinbranch"))) double fn(double, double); __attribute__((simd("notinbranch"))) float fn##f(float, float);
-SIMD1(exp) SIMD1(log) SIMD1(sin) SIMD1(cos) SIMD2(pow)
+#define SIMD1(fn)                                                                                  \
+    __attribute__((simd("notinbranch"))) double fn(double);                                        \
+    __attribute__((simd("notinbranch"))) float fn##f(float);
+#define SIMD2(fn)                                                                                  \
+    __attribute__((simd("notinbranch"))) double fn(double, double);                                \
+    __attribute__((simd("notinbranch"))) float fn##f(float, float);
+SIMD1(exp)
+SIMD1(log) SIMD1(sin) SIMD1(cos) SIMD2(pow)
 #if __GLIBC_PREREQ(2, 35)
-SIMD1(exp2) SIMD1(expm1) SIMD1(log2) SIMD1(log10) SIMD1(log1p) SIMD1(tan) SIMD1(tanh) SIMD1(sinh) SIMD1(cosh) SIMD1(asin) SIMD1(acos) SIMD1(atan)
-SIMD1(asinh) SIMD1(acosh) SIMD1(atanh) SIMD1(erf) SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
+    SIMD1(exp2) SIMD1(expm1) SIMD1(log2) SIMD1(log10) SIMD1(log1p) SIMD1(tan) SIMD1(tanh)
+        SIMD1(sinh) SIMD1(cosh) SIMD1(asin) SIMD1(acos) SIMD1(atan) SIMD1(asinh) SIMD1(acosh)
+            SIMD1(atanh) SIMD1(erf) SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
 #endif
 #endif
 
-/* One name for both float types. Integers are converted to double only where a formula asks for it. */
-#define FN1(fn, x) _Generic((x), float: fn##f, default: fn)(x)
-#define FN2(fn, a, b) _Generic((a), float: fn##f, default: fn)(a, b)
+/* One name for both float types. Integers are converted to double only where a formula asks for it.
+ */
+#define FN1(fn, x) _Generic((x), float : fn##f, default : fn)(x)
+#define FN2(fn, a, b) _Generic((a), float : fn##f, default : fn)(a, b)
 #define exp(x) FN1(exp, x)
 #define exp2(x) FN1(exp2, x)
 #define expm1(x) FN1(expm1, x)
@@ -34,10 +42,13 @@ SIMD1(asinh) SIMD1(acosh) SIMD1(atanh) SIMD1(erf) SIMD1(erfc) SIMD1(cbrt) SIMD2(
 #define atan(x) FN1(atan, x)
 #define atan2(a, b) FN2(atan2, a, b)
 
-/* Rounding leaves integers as they are. */
-static inline int32_t same_i32(int32_t x) { return x; }
+    /* Rounding leaves integers as they are. */
+    static inline int32_t same_i32(int32_t x) {
+    return x;
+}
 static inline int64_t same_i64(int64_t x) { return x; }
-#define ROUND(fn, x) _Generic((x), float: fn##f, double: fn, int32_t: same_i32, int64_t: same_i64)(x)
+#define ROUND(fn, x)                                                                               \
+    _Generic((x), float : fn##f, double : fn, int32_t : same_i32, int64_t : same_i64)(x)
 #define floor(x) ROUND(floor, x)
 #define ceil(x) ROUND(ceil, x)
 #define rint(x) ROUND(rint, x)
@@ -48,27 +59,27 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define FAULT_NEG_POW 2
 static _Thread_local int cpu_fault;
 
-#define INT_HELPERS(T, n)                                                          \
-    static inline T floor_divide_##n(T a, T b) {                                   \
-        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                         \
-        if (b == -1) return (T)(0 - (uint64_t)a);                                  \
-        T q = a / b;                                                               \
-        return q - ((a % b != 0) & ((a < 0) != (b < 0)));                          \
-    }                                                                              \
-    static inline T remainder_##n(T a, T b) {                                      \
-        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                         \
-        if (b == -1) return 0;                                                     \
-        T r = a % b;                                                               \
-        return r != 0 && (r ^ b) < 0 ? r + b : r;                                  \
-    }                                                                              \
-    static inline T pow_##n(T a, T b) {                                            \
-        if (b < 0 && a != 1 && a != -1) return cpu_fault |= FAULT_NEG_POW, 0;      \
-        uint64_t r = 1, base = (uint64_t)a;                                        \
-        for (uint64_t e = b < 0 ? (uint64_t)(-(b % 2)) : (uint64_t)b; e; e >>= 1) { \
-            if (e & 1) r *= base;                                                  \
-            base *= base;                                                          \
-        }                                                                          \
-        return (T)r;                                                               \
+#define INT_HELPERS(T, n)                                                                          \
+    static inline T floor_divide_##n(T a, T b) {                                                   \
+        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
+        if (b == -1) return (T)(0 - (uint64_t)a);                                                  \
+        T q = a / b;                                                                               \
+        return q - ((a % b != 0) & ((a < 0) != (b < 0)));                                          \
+    }                                                                                              \
+    static inline T remainder_##n(T a, T b) {                                                      \
+        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
+        if (b == -1) return 0;                                                                     \
+        T r = a % b;                                                                               \
+        return r != 0 && (r ^ b) < 0 ? r + b : r;                                                  \
+    }                                                                                              \
+    static inline T pow_##n(T a, T b) {                                                            \
+        if (b < 0 && a != 1 && a != -1) return cpu_fault |= FAULT_NEG_POW, 0;                      \
+        uint64_t r = 1, base = (uint64_t)a;                                                        \
+        for (uint64_t e = b < 0 ? (uint64_t)(-(b % 2)) : (uint64_t)b; e; e >>= 1) {                \
+            if (e & 1) r *= base;                                                                  \
+            base *= base;                                                                          \
+        }                                                                                          \
+        return (T)r;                                                                               \
     }
 INT_HELPERS(int32_t, i32)
 INT_HELPERS(int64_t, i64)
@@ -84,7 +95,8 @@ static inline double remainder_f64(double a, double b) {
     double r = fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-#define BY_TYPE(f, a, b, x) _Generic((x), float: f##_f32, double: f##_f64, int32_t: f##_i32, int64_t: f##_i64)(a, b)
+#define BY_TYPE(f, a, b, x)                                                                        \
+    _Generic((x), float : f##_f32, double : f##_f64, int32_t : f##_i32, int64_t : f##_i64)(a, b)
 #define floor_divide(a, b) BY_TYPE(floor_divide, a, b, a)
 #define remainder(a, b) BY_TYPE(remainder, a, b, a)
 static inline float pow_f32(float a, float b) { return powf(a, b); }

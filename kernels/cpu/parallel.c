@@ -10,7 +10,8 @@ void __tsan_acquire(void *);
 void __tsan_release(void *);
 #define RELEASE(p) __tsan_release(p)
 #define ACQUIRE(p) __tsan_acquire(p)
-/* What the region takes from its function is handed over by libgomp after the release, so its own reads and writes are not checked. */
+/* What the region takes from its function is handed over by libgomp after the release, so its own
+ * reads and writes are not checked. */
 #define UNCHECKED __attribute__((no_sanitize("thread")))
 #else
 #define UNCHECKED

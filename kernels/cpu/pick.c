@@ -1,5 +1,6 @@
-/* Random access by index tensors. First every index tuple is checked and turned into a byte offset in a table (c->tmp[0]); then elements are
-   moved between x at those offsets and a flat side, in row-major order, so that of several writes to one place the last one stays. */
+/* Random access by index tensors. First every index tuple is checked and turned into a byte offset
+   in a table (c->tmp[0]); then elements are moved between x at those offsets and a flat side, in
+   row-major order, so that of several writes to one place the last one stays. */
 #include <string.h>
 
 #include "kernels/kernel.h"
@@ -58,23 +59,33 @@ static bool tell_bad(const gp_call *c, const gp_array *index, int64_t size, int 
     for (int64_t i = 0; i < index->numel; i++) {
         int64_t rest = i, v;
         const char *p = index->data;
-        for (int d = index->ndim - 1; d >= 0; d--) p += rest % index->dim[d] * index->stride[d] * gp_dtype_sizes[index->dtype], rest /= index->dim[d];
+        for (int d = index->ndim - 1; d >= 0; d--)
+            p += rest % index->dim[d] * index->stride[d] * gp_dtype_sizes[index->dtype],
+                rest /= index->dim[d];
         load(&v, p, 0, 1);
         if (v == 0 || v > size || v < -size)
-            return size ? gp_fail("%s: index %lld is out of range for dim %d of size %lld (expected 1 to %lld, or -%lld to -1)", c->op->name, (long long)v, dim, (long long)size,
-                                  (long long)size, (long long)size)
-                        : gp_fail("%s: index %lld is out of range for dim %d of size 0", c->op->name, (long long)v, dim);
+            return size ? gp_fail("%s: index %lld is out of range for dim %d of size %lld "
+                                  "(expected 1 to %lld, or -%lld to -1)",
+                                  c->op->name, (long long)v, dim, (long long)size, (long long)size,
+                                  (long long)size)
+                        : gp_fail("%s: index %lld is out of range for dim %d of size 0",
+                                  c->op->name, (long long)v, dim);
     }
     return gp_fail("%s: indices were changed while they were used", c->op->name);
 }
 
-/* Makes `index` part of the table: it runs over dim (from 1) of the array, which has `size` elements `stride` apart. */
-static bool add_index(const gp_call *c, const gp_array *index, int64_t size, int64_t stride, int dim, bool first) {
+/* Makes `index` part of the table: it runs over dim (from 1) of the array, which has `size`
+ * elements `stride` apart. */
+static bool add_index(const gp_call *c, const gp_array *index, int64_t size, int64_t stride,
+                      int dim, bool first) {
     const gp_array *table = c->tmpa[0], *arrays[2] = {table, index};
-    wrap_ctx w = {.size = size, .step = stride * (int64_t)gp_dtype_size((gp_dtype)gp_in(c, 0)->dtype), .first = first};
+    wrap_ctx w = {.size = size,
+                  .step = stride * (int64_t)gp_dtype_size((gp_dtype)gp_in(c, 0)->dtype),
+                  .first = first};
     if (table->numel == 0) return true;
     gp_loop_init(&w.loop, 2, arrays);
-    bool plain = index->dtype == GP_i64 && (w.loop.stride[1][w.loop.ndim - 1] == 8 || w.loop.dim[w.loop.ndim - 1] == 1);
+    bool plain = index->dtype == GP_i64 &&
+                 (w.loop.stride[1][w.loop.ndim - 1] == 8 || w.loop.dim[w.loop.ndim - 1] == 1);
     w.load = plain ? NULL : gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
     gp_parallel(table->numel, GRAIN, wrap_rows, &w);
     return !w.bad || tell_bad(c, index, size, dim);
@@ -98,24 +109,28 @@ typedef struct mover {
     gp_loop loop; /* row-major order, the flat side, x, the table */
     size_t size;
     bool put;
-    gp_ctype ct;  /* accumulate: load, add, store */
+    gp_ctype ct; /* accumulate: load, add, store */
     gp_load load;
     gp_store store;
 } mover;
 
-#define MOVE(T)                                                                                                     \
-    static void get_##T(char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) {  \
-        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) *(T *)(f + i * fs) = *(const T *)(x + i * xs + t[i * ts]); \
-    }                                                                                                               \
-    static void put_##T(const char *f, int64_t fs, char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) {  \
-        for (int64_t i = 0; i < n; i++) *(T *)(x + i * xs + t[i * ts]) = *(const T *)(f + i * fs);                  \
+#define MOVE(T)                                                                                    \
+    static void get_##T(char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t,          \
+                        int64_t ts, int64_t n) {                                                   \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) * (T *)(f + i * fs) =                  \
+            *(const T *)(x + i * xs + t[i * ts]);                                                  \
+    }                                                                                              \
+    static void put_##T(const char *f, int64_t fs, char *x, int64_t xs, const int64_t *t,          \
+                        int64_t ts, int64_t n) {                                                   \
+        for (int64_t i = 0; i < n; i++) *(T *)(x + i * xs + t[i * ts]) = *(const T *)(f + i * fs); \
     }
 MOVE(uint8_t)
 MOVE(uint16_t)
 MOVE(uint32_t)
 MOVE(uint64_t)
 
-static void get_row(size_t size, char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) {
+static void get_row(size_t size, char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t,
+                    int64_t ts, int64_t n) {
     if (ts == 0) gp_move_row(f, fs, x + *t, xs, n, size);
     else if (size == 4) get_uint32_t(f, fs, x, xs, t, ts, n);
     else if (size == 8) get_uint64_t(f, fs, x, xs, t, ts, n);
@@ -123,7 +138,8 @@ static void get_row(size_t size, char *f, int64_t fs, const char *x, int64_t xs,
     else get_uint8_t(f, fs, x, xs, t, ts, n);
 }
 
-static void put_row(size_t size, const char *f, int64_t fs, char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) {
+static void put_row(size_t size, const char *f, int64_t fs, char *x, int64_t xs, const int64_t *t,
+                    int64_t ts, int64_t n) {
     if (ts == 0) gp_move_row(x + *t, xs, f, fs, n, size);
     else if (size == 4) put_uint32_t(f, fs, x, xs, t, ts, n);
     else if (size == 8) put_uint64_t(f, fs, x, xs, t, ts, n);
@@ -131,7 +147,8 @@ static void put_row(size_t size, const char *f, int64_t fs, char *x, int64_t xs,
     else put_uint8_t(f, fs, x, xs, t, ts, n);
 }
 
-static void add_row(const mover *m, const char *f, int64_t fs, char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) {
+static void add_row(const mover *m, const char *f, int64_t fs, char *x, int64_t xs,
+                    const int64_t *t, int64_t ts, int64_t n) {
     union {
         float f32;
         double f64;
@@ -154,7 +171,8 @@ static void move_rows(void *ctx, int64_t begin, int64_t end) {
     const mover *m = ctx;
     const gp_loop *l = &m->loop;
     int last = l->ndim - 1;
-    int64_t width = l->dim[last], fs = l->stride[1][last], xs = l->stride[2][last], ts = l->stride[3][last] / 8;
+    int64_t width = l->dim[last], fs = l->stride[1][last], xs = l->stride[2][last],
+            ts = l->stride[3][last] / 8;
     gp_rows r;
     gp_rows_begin(&r, l, begin);
     for (int64_t at = begin; at < end; gp_rows_next(&r, l)) {
@@ -186,13 +204,15 @@ static void broadcast_strides(const layout *l, const gp_array *a, int64_t *strid
     }
 }
 
-static void run_moves(mover *m, const gp_call *c, const layout *l, const gp_array *x, const gp_array *flat) {
+static void run_moves(mover *m, const gp_call *c, const layout *l, const gp_array *x,
+                      const gp_array *flat) {
     gp_shape shape = {.ndim = l->ndim};
     memcpy(shape.dim, l->dim, sizeof l->dim);
     int64_t stride[GP_MAX_DIM];
     gp_shape_strides(&shape, stride);
     gp_array none = {.data = NULL, .dtype = GP_u8};
-    gp_array order = lay(l, &none, stride), xs = lay(l, x, l->x), table = lay(l, c->tmpa[0], l->table);
+    gp_array order = lay(l, &none, stride), xs = lay(l, x, l->x),
+             table = lay(l, c->tmpa[0], l->table);
     broadcast_strides(l, flat, stride);
     gp_array fs = lay(l, flat, stride);
     const gp_array *arrays[4] = {&order, &fs, &xs, &table};
@@ -209,7 +229,8 @@ static bool get(const gp_call *c, const layout *l) {
     return true;
 }
 
-/* out = x, but argument i's values at the offsets. Argument i is a number or a tensor that broadcasts to l's dims. */
+/* out = x, but argument i's values at the offsets. Argument i is a number or a tensor that
+ * broadcasts to l's dims. */
 static bool put(const gp_call *c, const layout *l, int i, bool accumulate) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 0);
     gp_dtype dt = (gp_dtype)out->dtype;
@@ -231,7 +252,8 @@ static bool along_dim(const gp_call *c, const gp_array *x, layout *l) {
     int d = (int)c->arg[1].i - 1;
     int64_t size = x->ndim ? x->dim[d] : 1, stride = x->ndim ? x->stride[d] : 0;
     l->ndim = 0;
-    for (int i = 0; i < index->ndim; i++) add_dim(l, index->dim[i], i == d ? 0 : x->stride[i], c->tmpa[0]->stride[i]);
+    for (int i = 0; i < index->ndim; i++)
+        add_dim(l, index->dim[i], i == d ? 0 : x->stride[i], c->tmpa[0]->stride[i]);
     return in && add_index(c, index, size, stride, d + 1, true);
 }
 
@@ -258,7 +280,8 @@ bool CPU(index_select)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *index = gp_in(c, 2);
     int d = (int)c->arg[1].i - 1;
     layout l = {.ndim = 0};
-    for (int i = 0; i < x->ndim; i++) add_dim(&l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
+    for (int i = 0; i < x->ndim; i++)
+        add_dim(&l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
     return add_index(c, index, x->dim[d], x->stride[d], d + 1, true) && get(c, &l);
 }
 
@@ -266,7 +289,8 @@ bool CPU(gather_nd)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *indices = gp_in(c, 1), *table = c->tmpa[0];
     int batch = (int)c->arg[2].i, lead = indices->ndim - 1, depth = (int)indices->dim[lead];
     layout l = {.ndim = 0};
-    for (int i = 0; i < lead; i++) add_dim(&l, indices->dim[i], i < batch ? x->stride[i] : 0, table->stride[i]);
+    for (int i = 0; i < lead; i++)
+        add_dim(&l, indices->dim[i], i < batch ? x->stride[i] : 0, table->stride[i]);
     for (int i = batch + depth; i < x->ndim; i++) add_dim(&l, x->dim[i], x->stride[i], 0);
     if (depth == 0) memset(table->data, 0, (size_t)table->numel * 8);
     for (int k = 0; k < depth; k++) {
@@ -274,12 +298,14 @@ bool CPU(gather_nd)(const gp_call *c) {
         column.ndim = (uint8_t)lead;
         column.data += k * indices->stride[lead] * (int64_t)gp_dtype_size((gp_dtype)indices->dtype);
         gp_array_update(&column);
-        if (!add_index(c, &column, x->dim[batch + k], x->stride[batch + k], batch + k + 1, k == 0)) return false;
+        if (!add_index(c, &column, x->dim[batch + k], x->stride[batch + k], batch + k + 1, k == 0))
+            return false;
     }
     return get(c, &l);
 }
 
-/* index, index_put: the table's dims stand where gp_index_place says, among x's dims that are not indexed. */
+/* index, index_put: the table's dims stand where gp_index_place says, among x's dims that are not
+ * indexed. */
 static bool by_indices(const gp_call *c, const gp_array *x, int dims_at, layout *l) {
     int n;
     const int64_t *dims = gp_ints(c, dims_at, &n);
@@ -287,7 +313,9 @@ static bool by_indices(const gp_call *c, const gp_array *x, int dims_at, layout 
     uint64_t mask = 0;
     for (int k = 0; k < n; k++) {
         mask |= (uint64_t)1 << dims[k];
-        if (!add_index(c, c->arg[1].arrays[k], x->dim[dims[k]], x->stride[dims[k]], (int)dims[k] + 1, k == 0)) return false;
+        if (!add_index(c, c->arg[1].arrays[k], x->dim[dims[k]], x->stride[dims[k]],
+                       (int)dims[k] + 1, k == 0))
+            return false;
     }
     int place = gp_index_place(x->ndim, mask);
     bool placed = false;
@@ -318,15 +346,21 @@ static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
     const gp_array *table = c->tmpa[0], *reps = r->kind == GP_NUMBER ? NULL : r->a;
     int64_t *to = (int64_t *)(void *)table->data, at = 0, k = r->i;
     gp_load load = reps ? gp_load_fn((gp_dtype)reps->dtype, GP_CT_i64) : NULL;
-    int64_t rstep = reps && reps->ndim && reps->dim[0] != 1 ? reps->stride[0] * (int64_t)gp_dtype_size((gp_dtype)reps->dtype) : 0;
+    int64_t rstep = reps && reps->ndim && reps->dim[0] != 1
+                        ? reps->stride[0] * (int64_t)gp_dtype_size((gp_dtype)reps->dtype)
+                        : 0;
     for (int64_t i = 0; i < n; i++) {
         if (reps) load(&k, reps->data + i * rstep, 0, 1);
-        if (k < 0) return gp_fail("repeat_interleave: repeats has %lld at index %lld (expected 0 or more)", (long long)k, (long long)i + 1);
+        if (k < 0)
+            return gp_fail("repeat_interleave: repeats has %lld at index %lld (expected 0 or more)",
+                           (long long)k, (long long)i + 1);
         if (k > table->numel - at) break;
         for (int64_t j = 0; j < k; j++) to[at++] = i * step;
         if (i == n - 1 && at == table->numel) return true;
     }
-    return (n == 0 && table->numel == 0) || gp_fail("repeat_interleave: the repeats do not add up to the output's size %lld", (long long)table->numel);
+    return (n == 0 && table->numel == 0) ||
+           gp_fail("repeat_interleave: the repeats do not add up to the output's size %lld",
+                   (long long)table->numel);
 }
 
 bool CPU(repeat_interleave)(const gp_call *c) {
@@ -335,7 +369,8 @@ bool CPU(repeat_interleave)(const gp_call *c) {
     layout l = {.ndim = 0};
     mover m = {.size = gp_dtype_size((gp_dtype)x->dtype)};
     if (!fill_repeats(c, x->dim[d], x->stride[d] * (int64_t)m.size)) return false;
-    for (int i = 0; i < x->ndim; i++) add_dim(&l, i == d ? c->tmpa[0]->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
+    for (int i = 0; i < x->ndim; i++)
+        add_dim(&l, i == d ? c->tmpa[0]->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
     run_moves(&m, c, &l, x, gp_out(c, 0));
     return true;
 }

@@ -1,5 +1,6 @@
-/* Reductions of the table: each row's combine formula folds blocks of reduced elements in lanes, or many outputs at once where these lie side by side.
-   Work is cut into pieces by shape alone, so that a result does not depend on the number of threads. */
+/* Reductions of the table: each row's combine formula folds blocks of reduced elements in lanes, or
+   many outputs at once where these lie side by side. Work is cut into pieces by shape alone, so
+   that a result does not depend on the number of threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,14 +8,15 @@
 
 #include "kernels/cpu/math.h"
 
-/* LANES: partial results side by side. COLUMNS: outputs that are computed together. CASCADE, ROWS: elements after which a partial sum is put away, so
-   that rounding errors grow much slower than the count. */
+/* LANES: partial results side by side. COLUMNS: outputs that are computed together. CASCADE, ROWS:
+   elements after which a partial sum is put away, so that rounding errors grow much slower than the
+   count. */
 enum { LANES = 32, COLUMNS = 512, CASCADE = 65536, ROWS = 32, GRAIN = 32768, FEW = 16, PARTS = 64 };
 
 typedef struct reducer {
-    void (*start)(void *acc, int64_t n);                 /* n accumulators */
-    void (*fold)(void *acc, const void *x, int64_t n);   /* n elements into one */
-    void (*each)(void *acc, const void *x, int64_t n);   /* element i into accumulator i */
+    void (*start)(void *acc, int64_t n);               /* n accumulators */
+    void (*fold)(void *acc, const void *x, int64_t n); /* n elements into one */
+    void (*each)(void *acc, const void *x, int64_t n); /* element i into accumulator i */
     void (*finish)(void *acc, double count, int64_t n);
 } reducer;
 
@@ -25,12 +27,15 @@ typedef struct run {
     gp_load load;
     gp_store store;
     int nkept, nred;
-    int64_t kept_dim[GP_MAX_DIM], kept_stride[GP_MAX_DIM], red_dim[GP_MAX_DIM], red_stride[GP_MAX_DIM]; /* strides in bytes */
-    int64_t count;        /* elements reduced into one */
-    bool columns;         /* outputs of the last kept dim lie closer than reduced elements: COLUMNS at a time */
-    int64_t width, blocks; /* outputs of the last kept dim (1: one at a time); blocks of outputs in all */
-    int64_t parts;        /* pieces of the reduced elements, where the outputs are too few to share out */
-    char *partial;        /* parts x outputs accumulators */
+    int64_t kept_dim[GP_MAX_DIM], kept_stride[GP_MAX_DIM], red_dim[GP_MAX_DIM],
+        red_stride[GP_MAX_DIM]; /* strides in bytes */
+    int64_t count;              /* elements reduced into one */
+    bool columns; /* outputs of the last kept dim lie closer than reduced elements: COLUMNS at a
+                     time */
+    int64_t width,
+        blocks;    /* outputs of the last kept dim (1: one at a time); blocks of outputs in all */
+    int64_t parts; /* pieces of the reduced elements, where the outputs are too few to share out */
+    char *partial; /* parts x outputs accumulators */
 } run;
 
 #undef bool /* a row of dtype.def */
@@ -43,8 +48,12 @@ typedef struct run {
 #define highest INFINITY
 static inline float cut_f32(double v) { return (float)v; }
 static inline double cut_f64(double v) { return v; }
-static inline int32_t cut_i32(double v) { return v == INFINITY ? INT32_MAX : v == -INFINITY ? INT32_MIN : (int32_t)v; }
-static inline int64_t cut_i64(double v) { return v == INFINITY ? INT64_MAX : v == -INFINITY ? INT64_MIN : (int64_t)v; }
+static inline int32_t cut_i32(double v) {
+    return v == INFINITY ? INT32_MAX : v == -INFINITY ? INT32_MIN : (int32_t)v;
+}
+static inline int64_t cut_i64(double v) {
+    return v == INFINITY ? INT64_MAX : v == -INFINITY ? INT64_MIN : (int64_t)v;
+}
 
 /* clang-format off */
 #define REDUCE1(nm, t, start, combine, finish)                                                   \
@@ -82,8 +91,10 @@ static inline int64_t cut_i64(double v) { return v == INFINITY ? INT64_MAX : v =
         }                                                                                        \
     }
 /* clang-format on */
-#define REDUCE(n, ty, start, combine, finish, ...) \
-    REDUCE1(n, f32, start, combine, finish) REDUCE1(n, f64, start, combine, finish) REDUCE1(n, i32, start, combine, finish) REDUCE1(n, i64, start, combine, finish)
+#define REDUCE(n, ty, start, combine, finish, ...)                                                 \
+    REDUCE1(n, f32, start, combine, finish)                                                        \
+    REDUCE1(n, f64, start, combine, finish) REDUCE1(n, i32, start, combine, finish)                \
+        REDUCE1(n, i64, start, combine, finish)
 #include "tensor/ops.def"
 
 /* ---- one output ---- */
@@ -100,9 +111,11 @@ static void fold_row(const run *r, void *acc, const char *row, int64_t n) {
     }
 }
 
-/* Where element `at` of the reduced part that begins at p is: a row of the last reduced dim, and the column in it. */
+/* Where element `at` of the reduced part that begins at p is: a row of the last reduced dim, and
+ * the column in it. */
 static const char *reduced_at(const run *r, const char *p, int64_t at) {
-    for (int d = r->nred - 1; d >= 0; d--) p += at % r->red_dim[d] * r->red_stride[d], at /= r->red_dim[d];
+    for (int d = r->nred - 1; d >= 0; d--)
+        p += at % r->red_dim[d] * r->red_stride[d], at /= r->red_dim[d];
     return p;
 }
 
@@ -125,8 +138,10 @@ static void fold_range(const run *r, void *acc, const char *p, int64_t from, int
 
 /* ---- outputs side by side ---- */
 
-/* Folds elements [from, to) of n reduced parts that begin at p and lie side by side, each into its accumulator. */
-static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int64_t from, int64_t to) {
+/* Folds elements [from, to) of n reduced parts that begin at p and lie side by side, each into its
+ * accumulator. */
+static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int64_t from,
+                         int64_t to) {
     _Alignas(64) char part[COLUMNS * 8], more[COLUMNS * 8], buf[COLUMNS * 8];
     int64_t step = r->kept_stride[r->nkept - 1];
     _Bool direct = r->x->dtype == gp_ctype_dtype[r->ct] && step == gp_ctype_size[r->ct];
@@ -150,7 +165,8 @@ static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int6
 
 static const char *kept_at(const run *r, int64_t i) {
     const char *p = r->x->data;
-    for (int d = r->nkept - 1; d >= 0; d--) p += i % r->kept_dim[d] * r->kept_stride[d], i /= r->kept_dim[d];
+    for (int d = r->nkept - 1; d >= 0; d--)
+        p += i % r->kept_dim[d] * r->kept_stride[d], i /= r->kept_dim[d];
     return p;
 }
 
@@ -178,13 +194,16 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
         if (r->columns) fold_columns(r, acc, kept_at(r, first), n, from, to);
         else fold_range(r, acc, kept_at(r, first), from, to);
         if (r->parts == 1) store_outputs(r, first, acc, n);
-        else memcpy(r->partial + (part * r->out->numel + first) * gp_ctype_size[r->ct], acc, (size_t)n * gp_ctype_size[r->ct]);
+        else
+            memcpy(r->partial + (part * r->out->numel + first) * gp_ctype_size[r->ct], acc,
+                   (size_t)n * gp_ctype_size[r->ct]);
     }
 }
 
 static void join_parts(const run *r) {
     int64_t numel = r->out->numel;
-    for (int64_t part = 1; part < r->parts; part++) r->red.each(r->partial, r->partial + part * numel * gp_ctype_size[r->ct], numel);
+    for (int64_t part = 1; part < r->parts; part++)
+        r->red.each(r->partial, r->partial + part * numel * gp_ctype_size[r->ct], numel);
     store_outputs(r, 0, r->partial, numel);
 }
 
@@ -196,7 +215,8 @@ static void split(run *r, uint64_t mask) {
     for (int d = 0; d < x->ndim; d++) {
         _Bool red = mask >> d & 1;
         int *n = red ? &r->nred : &r->nkept;
-        int64_t *dim = red ? r->red_dim : r->kept_dim, *stride = red ? r->red_stride : r->kept_stride;
+        int64_t *dim = red ? r->red_dim : r->kept_dim,
+                *stride = red ? r->red_stride : r->kept_stride;
         if (red) r->count *= x->dim[d];
         if (x->dim[d] == 1) continue;
         if (*n && stride[*n - 1] == x->stride[d] * size * x->dim[d]) {
@@ -210,7 +230,8 @@ static void split(run *r, uint64_t mask) {
     if (r->nred == 0) r->red_dim[0] = 1, r->red_stride[0] = 0, r->nred = 1;
 }
 
-/* How the work is shared out: by outputs, or where these are few and long, by parts of the reduced elements too. */
+/* How the work is shared out: by outputs, or where these are few and long, by parts of the reduced
+ * elements too. */
 static void plan(run *r) {
     int64_t numel = r->out->numel;
     r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
@@ -231,20 +252,24 @@ static _Bool run_reduce(const gp_call *c, const reducer *reds) {
     if (r.out->numel == 0) return 1;
     split(&r, (uint64_t)c->arg[1].i);
     plan(&r);
-    r.partial = r.out->numel == 1 || r.parts == 1 ? room : malloc((size_t)(r.parts * r.out->numel) * gp_ctype_size[r.ct]);
+    r.partial = r.out->numel == 1 || r.parts == 1
+                    ? room
+                    : malloc((size_t)(r.parts * r.out->numel) * gp_ctype_size[r.ct]);
     if (!r.partial) return gp_fail("%s: out of memory", c->op->name);
-    int64_t per_unit = r.count / r.parts * (r.columns ? (r.width < COLUMNS ? r.width : COLUMNS) : 1);
+    int64_t per_unit =
+        r.count / r.parts * (r.columns ? (r.width < COLUMNS ? r.width : COLUMNS) : 1);
     gp_parallel(r.blocks * r.parts, 1 + GRAIN / (per_unit + 1), reduce_blocks, &r);
     if (r.parts > 1) join_parts(&r);
     if (r.partial != room) free(r.partial);
     return 1;
 }
 
-#define ONE(n, t) {start_##n##_##t, fold_##n##_##t, each_##n##_##t, finish_##n##_##t}
-#define REDUCE(n, ty, start, ...)                                                              \
-    _Bool CPU(n)(const gp_call *c);                                                            \
-    _Bool CPU(n)(const gp_call *c) {                                                           \
-        static const reducer reds[] = {ONE(n, f32), ONE(n, f64), ONE(n, i32), ONE(n, i64)};    \
-        return run_reduce(c, reds);                                                            \
+#define ONE(n, t)                                                                                  \
+    { start_##n##_##t, fold_##n##_##t, each_##n##_##t, finish_##n##_##t }
+#define REDUCE(n, ty, start, ...)                                                                  \
+    _Bool CPU(n)(const gp_call *c);                                                                \
+    _Bool CPU(n)(const gp_call *c) {                                                               \
+        static const reducer reds[] = {ONE(n, f32), ONE(n, f64), ONE(n, i32), ONE(n, i64)};        \
+        return run_reduce(c, reds);                                                                \
     }
 #include "tensor/ops.def"

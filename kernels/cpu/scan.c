@@ -7,37 +7,38 @@
 enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, CHAINS = 8 };
 
 typedef struct scan {
-    gp_loop lines;             /* 0: out, 1: x, both without the dim */
-    int64_t n, ostep, xstep;   /* the dim's size; bytes between its elements */
-    gp_ctype ct;               /* f64 or i64: what is summed in */
+    gp_loop lines;           /* 0: out, 1: x, both without the dim */
+    int64_t n, ostep, xstep; /* the dim's size; bytes between its elements */
+    gp_ctype ct;             /* f64 or i64: what is summed in */
     gp_load load;
     gp_store store;
-    const char *x;             /* one long line: */
+    const char *x; /* one long line: */
     char *out;
-    union number *before;      /* the sum before each part */
+    union number *before; /* the sum before each part */
 } scan;
 
-/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. A full block is summed as CHAINS pieces at once,
-   each of which then gets the sum before it: one chain would wait for every addition. */
-#define SUMS(T, t)                                                                          \
-    static T block_##t(T acc, T base, T *v, int64_t n) {                                    \
-        T sum[CHAINS] = {0};                                                                \
-        const int64_t piece = GP_BLOCK / CHAINS;                                            \
-        if (n < GP_BLOCK) {                                                                 \
-            for (int64_t i = 0; i < n; i++) v[i] = base + (acc += v[i]);                    \
-            return acc;                                                                     \
-        }                                                                                   \
-        for (int64_t i = 0; i < piece; i++)                                                 \
-            for (int k = 0; k < CHAINS; k++) v[k * piece + i] = sum[k] += v[k * piece + i]; \
-        for (int k = 0; k < CHAINS; k++) {                                                  \
-            const T before = base + acc;                                                    \
-            for (int64_t i = 0; i < piece; i++) v[k * piece + i] += before;                 \
-            acc += sum[k];                                                                  \
-        }                                                                                   \
-        return acc;                                                                         \
-    }                                                                                       \
-    static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                  \
-        for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                     \
+/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. A full
+   block is summed as CHAINS pieces at once, each of which then gets the sum before it: one chain
+   would wait for every addition. */
+#define SUMS(T, t)                                                                                 \
+    static T block_##t(T acc, T base, T *v, int64_t n) {                                           \
+        T sum[CHAINS] = {0};                                                                       \
+        const int64_t piece = GP_BLOCK / CHAINS;                                                   \
+        if (n < GP_BLOCK) {                                                                        \
+            for (int64_t i = 0; i < n; i++) v[i] = base + (acc += v[i]);                           \
+            return acc;                                                                            \
+        }                                                                                          \
+        for (int64_t i = 0; i < piece; i++)                                                        \
+            for (int k = 0; k < CHAINS; k++) v[k * piece + i] = sum[k] += v[k * piece + i];        \
+        for (int k = 0; k < CHAINS; k++) {                                                         \
+            const T before = base + acc;                                                           \
+            for (int64_t i = 0; i < piece; i++) v[k * piece + i] += before;                        \
+            acc += sum[k];                                                                         \
+        }                                                                                          \
+        return acc;                                                                                \
+    }                                                                                              \
+    static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                         \
+        for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                            \
     }
 SUMS(double, f64)
 SUMS(int64_t, i64)
@@ -48,8 +49,10 @@ typedef union number {
     int64_t i;
 } number;
 
-/* Writes base plus the running sums of elements [from, to) of a line; returns their sum. out NULL: the sum only. */
-static number scan_range(const scan *s, char *out, const char *x, int64_t from, int64_t to, number base) {
+/* Writes base plus the running sums of elements [from, to) of a line; returns their sum. out NULL:
+ * the sum only. */
+static number scan_range(const scan *s, char *out, const char *x, int64_t from, int64_t to,
+                         number base) {
     union {
         double f[GP_BLOCK];
         int64_t i[GP_BLOCK];
@@ -106,16 +109,20 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static int64_t part_end(const scan *s, int64_t part) { return (part + 1) * PART < s->n ? (part + 1) * PART : s->n; }
+static int64_t part_end(const scan *s, int64_t part) {
+    return (part + 1) * PART < s->n ? (part + 1) * PART : s->n;
+}
 
 static void sum_parts(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
-    for (int64_t i = begin; i < end; i++) s->before[i + 1] = scan_range(s, NULL, s->x, i * PART, part_end(s, i), (number){.i = 0});
+    for (int64_t i = begin; i < end; i++)
+        s->before[i + 1] = scan_range(s, NULL, s->x, i * PART, part_end(s, i), (number){.i = 0});
 }
 
 static void scan_parts(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
-    for (int64_t i = begin; i < end; i++) scan_range(s, s->out, s->x, i * PART, part_end(s, i), s->before[i]);
+    for (int64_t i = begin; i < end; i++)
+        scan_range(s, s->out, s->x, i * PART, part_end(s, i), s->before[i]);
 }
 
 static number plus(const scan *s, number a, number b) {
@@ -124,13 +131,14 @@ static number plus(const scan *s, number a, number b) {
     return a;
 }
 
-/* One line in fixed parts, so that the result does not depend on the number of threads: their sums first, then each from where it begins. One
-   thread needs no sums beforehand. */
+/* One line in fixed parts, so that the result does not depend on the number of threads: their sums
+   first, then each from where it begins. One thread needs no sums beforehand. */
 static bool scan_long(scan *s) {
     int64_t parts = (s->n + PART - 1) / PART;
     if (gp_threads() == 1 || gp_thread_worker()) {
         number at = {.i = 0};
-        for (int64_t i = 0; i < parts; i++) at = plus(s, at, scan_range(s, s->out, s->x, i * PART, part_end(s, i), at));
+        for (int64_t i = 0; i < parts; i++)
+            at = plus(s, at, scan_range(s, s->out, s->x, i * PART, part_end(s, i), at));
         return true;
     }
     s->before = calloc((size_t)parts + 1, sizeof *s->before);
@@ -146,7 +154,10 @@ bool CPU(cumsum)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     int d = (int)c->arg[1].i - 1;
     if (out->numel == 0) return true;
-    scan s = {.n = x->ndim ? x->dim[d] : 1, .ct = gp_is_float((gp_dtype)out->dtype) ? GP_CT_f64 : GP_CT_i64, .x = x->data, .out = out->data};
+    scan s = {.n = x->ndim ? x->dim[d] : 1,
+              .ct = gp_is_float((gp_dtype)out->dtype) ? GP_CT_f64 : GP_CT_i64,
+              .x = x->data,
+              .out = out->data};
     s.ostep = x->ndim ? out->stride[d] * (int64_t)gp_dtype_size((gp_dtype)out->dtype) : 0;
     s.xstep = x->ndim ? x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype) : 0;
     s.load = gp_load_fn((gp_dtype)x->dtype, s.ct);

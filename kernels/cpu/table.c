@@ -38,8 +38,9 @@ const gp_kernel *gp_cpu_kernels(void) { return gp_kernels_base; }
 
 gp_ctype gp_compute_type(gp_dtype dt) {
     static const uint8_t ct[GP_DTYPES] = {
-        [GP_bool] = GP_CT_i32, [GP_u8] = GP_CT_i32,  [GP_i8] = GP_CT_i32,   [GP_i16] = GP_CT_i32, [GP_i32] = GP_CT_i32,
-        [GP_i64] = GP_CT_i64,  [GP_f16] = GP_CT_f32, [GP_bf16] = GP_CT_f32, [GP_f32] = GP_CT_f32, [GP_f64] = GP_CT_f64,
+        [GP_bool] = GP_CT_i32, [GP_u8] = GP_CT_i32,  [GP_i8] = GP_CT_i32,  [GP_i16] = GP_CT_i32,
+        [GP_i32] = GP_CT_i32,  [GP_i64] = GP_CT_i64, [GP_f16] = GP_CT_f32, [GP_bf16] = GP_CT_f32,
+        [GP_f32] = GP_CT_f32,  [GP_f64] = GP_CT_f64,
     };
     return (gp_ctype)ct[dt];
 }

@@ -1,4 +1,5 @@
-/* unique and unique_consecutive: one of each run of equal elements, where each element went, and how long the runs are. */
+/* unique and unique_consecutive: one of each run of equal elements, where each element went, and
+ * how long the runs are. */
 #include <string.h>
 
 #include "kernels/kernel.h"
@@ -9,15 +10,16 @@ typedef struct runs {
     int64_t size;
 } runs;
 
-/* Whether each of n elements differs from the one before it, as numbers: the zeros do not, a NaN differs even from itself. */
+/* Whether each of n elements differs from the one before it, as numbers: the zeros do not, a NaN
+ * differs even from itself. */
 typedef void (*differ_fn)(uint8_t *o, const char *x, int64_t n);
-#define DIFFER(name, type, expr)                                     \
-    static void differ_##name(uint8_t *o, const char *p, int64_t n) { \
-        const type *x = (const type *)(const void *)p;               \
-        for (int64_t i = 0; i < n; i++) {                            \
-            const type a = x[i - 1], b = x[i];                       \
-            o[i] = expr;                                             \
-        }                                                            \
+#define DIFFER(name, type, expr)                                                                   \
+    static void differ_##name(uint8_t *o, const char *p, int64_t n) {                              \
+        const type *x = (const type *)(const void *)p;                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const type a = x[i - 1], b = x[i];                                                     \
+            o[i] = expr;                                                                           \
+        }                                                                                          \
     }
 #define HALF(inf) !((a == b && (a & 0x7fff) <= (inf)) || ((a | b) & 0x7fff) == 0)
 DIFFER(1, uint8_t, a != b)
@@ -49,9 +51,12 @@ static void put_element(char *to, const char *from, int64_t size) {
     else *to = *from;
 }
 
-/* Elements from, from + 1 … of which `differ` says where runs begin; *run is the last run begun, from 0. False: more runs than the output holds. */
-static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64_t n, int64_t *run) {
-    int64_t *counts = r->counts ? (int64_t *)(void *)r->counts->data : NULL, *inverse = r->inverse ? (int64_t *)(void *)r->inverse->data : NULL;
+/* Elements from, from + 1 … of which `differ` says where runs begin; *run is the last run begun,
+ * from 0. False: more runs than the output holds. */
+static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64_t n,
+                       int64_t *run) {
+    int64_t *counts = r->counts ? (int64_t *)(void *)r->counts->data : NULL,
+            *inverse = r->inverse ? (int64_t *)(void *)r->inverse->data : NULL;
     const int64_t *order = r->order ? (const int64_t *)(const void *)r->order->data : NULL;
     int64_t k = *run;
     for (int64_t i = 0; i < n; i++) {
@@ -68,7 +73,10 @@ static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64
 }
 
 static bool unique_of(const gp_call *c, const gp_array *order, int inverse_at) {
-    runs r = {.x = c->tmpa[0], .order = order, .out = gp_out(c, 0), .size = (int64_t)gp_dtype_size((gp_dtype)c->tmpa[0]->dtype)};
+    runs r = {.x = c->tmpa[0],
+              .order = order,
+              .out = gp_out(c, 0),
+              .size = (int64_t)gp_dtype_size((gp_dtype)c->tmpa[0]->dtype)};
     int next = 1;
     if (gp_given(c, inverse_at) && c->arg[inverse_at].i) r.inverse = gp_out(c, next++);
     if (gp_given(c, inverse_at + 1) && c->arg[inverse_at + 1].i) r.counts = gp_out(c, next);
@@ -81,7 +89,8 @@ static bool unique_of(const gp_call *c, const gp_array *order, int inverse_at) {
         differ(starts + skip, r.x->data + (i + skip) * r.size, n - skip);
         if (!take_block(&r, starts, i, n, &run)) break;
     }
-    return run + 1 == r.out->numel || gp_fail("%s: the tensor was changed while it was used", c->op->name);
+    return run + 1 == r.out->numel ||
+           gp_fail("%s: the tensor was changed while it was used", c->op->name);
 }
 
 bool CPU(unique)(const gp_call *c) { return unique_of(c, c->ntmp > 1 ? c->tmpa[1] : NULL, 2); }

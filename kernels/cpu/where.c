@@ -18,27 +18,29 @@ typedef struct choice {
     size_t size;
 } choice;
 
-#define PICK(T, os, ms, as, bs)                                                                     \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                             \
-        *(T *)(o + i * (os)) = m[i * (ms)] ? *(const T *)(a + i * (as)) : *(const T *)(b + i * (bs));
+#define PICK(T, os, ms, as, bs)                                                                    \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) * (T *)(o + i * (os)) =                    \
+        m[i * (ms)] ? *(const T *)(a + i * (as)) : *(const T *)(b + i * (bs));
 
 /* Rows side by side are the common case, a number for an operand the next; out may be a or b. */
-#define CHOOSE(T)                                                                                   \
-    static void choose_##T(char *o, int64_t os, const char *m, int64_t ms, const char *a, int64_t as, \
-                           const char *b, int64_t bs, int64_t n) {                                  \
-        const int64_t size = sizeof(T);                                                             \
-        bool plain = os == size && ms == 1;                                                         \
-        if (plain && as == size && bs == size) {                                                    \
-            PICK(T, (int64_t)sizeof(T), 1, (int64_t)sizeof(T), (int64_t)sizeof(T))                  \
-        } else if (plain && as == 0 && bs == size) {                                                \
-            const T v = *(const T *)a;                                                              \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) ((T *)o)[i] = m[i] ? v : ((const T *)b)[i]; \
-        } else if (plain && as == size && bs == 0) {                                                \
-            const T v = *(const T *)b;                                                              \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) ((T *)o)[i] = m[i] ? ((const T *)a)[i] : v; \
-        } else {                                                                                    \
-            PICK(T, os, ms, as, bs)                                                                 \
-        }                                                                                           \
+#define CHOOSE(T)                                                                                  \
+    static void choose_##T(char *o, int64_t os, const char *m, int64_t ms, const char *a,          \
+                           int64_t as, const char *b, int64_t bs, int64_t n) {                     \
+        const int64_t size = sizeof(T);                                                            \
+        bool plain = os == size && ms == 1;                                                        \
+        if (plain && as == size && bs == size) {                                                   \
+            PICK(T, (int64_t)sizeof(T), 1, (int64_t)sizeof(T), (int64_t)sizeof(T))                 \
+        } else if (plain && as == 0 && bs == size) {                                               \
+            const T v = *(const T *)a;                                                             \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)((T *)o)[i] =                       \
+                m[i] ? v : ((const T *)b)[i];                                                      \
+        } else if (plain && as == size && bs == 0) {                                               \
+            const T v = *(const T *)b;                                                             \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)((T *)o)[i] =                       \
+                m[i] ? ((const T *)a)[i] : v;                                                      \
+        } else {                                                                                   \
+            PICK(T, os, ms, as, bs)                                                                \
+        }                                                                                          \
     }
 CHOOSE(uint8_t)
 CHOOSE(uint16_t)
@@ -55,7 +57,8 @@ static source source_of(const gp_array *x, gp_dtype to, int64_t step) {
 }
 
 /* n elements at p in the output's dtype: p itself, or buf; *step is their distance. */
-static const char *block(const source *s, const char *p, int64_t n, size_t size, char *buf, int64_t *step) {
+static const char *block(const source *s, const char *p, int64_t n, size_t size, char *buf,
+                         int64_t *step) {
     *step = s->step;
     if (!s->load) return p;
     char tmp[GP_BLOCK * 8];
@@ -86,12 +89,14 @@ static void choose_rows(void *ctx, int64_t begin, int64_t end) {
     gp_rows_begin(&r, &k->loop, begin);
     for (int64_t at = begin; at < end; gp_rows_next(&r, &k->loop)) {
         int64_t first = at % width, stop = width - first < end - at ? width : first + end - at;
-        for (int64_t i = first; i < stop; i += GP_BLOCK) choose_block(k, r.p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK);
+        for (int64_t i = first; i < stop; i += GP_BLOCK)
+            choose_block(k, r.p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK);
         at += stop - first;
     }
 }
 
-static bool choose(const gp_array *out, const gp_array *mask, const gp_value *a, const gp_value *b) {
+static bool choose(const gp_array *out, const gp_array *mask, const gp_value *a,
+                   const gp_value *b) {
     gp_array number[2];
     uint64_t room[2];
     const gp_value *v[2] = {a, b};
@@ -111,5 +116,9 @@ static bool choose(const gp_array *out, const gp_array *mask, const gp_value *a,
     return true;
 }
 
-bool CPU(where)(const gp_call *c) { return choose(gp_out(c, 0), gp_in(c, 0), &c->arg[1], &c->arg[2]); }
-bool CPU(masked_fill)(const gp_call *c) { return choose(gp_out(c, 0), gp_in(c, 1), &c->arg[2], &c->arg[0]); }
+bool CPU(where)(const gp_call *c) {
+    return choose(gp_out(c, 0), gp_in(c, 0), &c->arg[1], &c->arg[2]);
+}
+bool CPU(masked_fill)(const gp_call *c) {
+    return choose(gp_out(c, 0), gp_in(c, 1), &c->arg[2], &c->arg[0]);
+}

@@ -198,6 +198,15 @@ static char *device_text(const timing *t, char *buf, size_t n) {
     return buf;
 }
 
+/* Marks the table on top as printed already: the prompt does not echo it. */
+static void mark_told(lua_State *L) {
+    if (luaL_newmetatable(L, "gpush.told")) {
+        lua_pushboolean(L, 0);
+        lua_setfield(L, -2, "__echo");
+    }
+    lua_setmetatable(L, -2);
+}
+
 /* timeit(fn or text [, {n = , device = , print = true}]): prints and returns what a call takes, the
  * wait for the devices included. */
 static int l_timeit(lua_State *L) {
@@ -216,6 +225,7 @@ static int l_timeit(lua_State *L) {
                (long long)t.n);
     fflush(stdout);
     push_figures(L, &t);
+    if (!t.quiet) mark_told(L);
     return 1;
 }
 
@@ -282,6 +292,7 @@ static int l_compare(lua_State *L) {
         set_number(L, "ratio", t[i].median.time / t[0].median.time);
         lua_settable(L, -3);
     }
+    if (!common.quiet) mark_told(L);
     return 1;
 }
 

@@ -91,10 +91,21 @@ static gp_line load_chunk(lua_State *L, int *status) {
     return r;
 }
 
+/* Is the only value one that says it has been shown (__echo = false in its metatable)? */
+static bool told(lua_State *L) {
+    if (lua_gettop(L) != 1 || luaL_getmetafield(L, 1, "__echo") == LUA_TNIL) return false;
+    bool shown = !lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return shown;
+}
+
 /* Prints all values on the stack with Lua's print, which may wait for a device: Ctrl-C works. */
 static void print_values(lua_State *L) {
     int n = lua_gettop(L);
-    if (n == 0) return;
+    if (n == 0 || told(L)) {
+        lua_settop(L, 0);
+        return;
+    }
     luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
     lua_getglobal(L, "print");
     lua_insert(L, 1);

@@ -4,6 +4,7 @@
 #include "tty.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static pty p;
 static char program[4096];
@@ -81,34 +82,40 @@ static void interrupts(void) {
         "a metamethod");
 }
 
+/* Ctrl-D, once the program reads it: a line editor switches the terminal over after its prompt is
+ * shown, the plain reader of TERM=dumb leaves it as it is. */
+static void end(bool editor, const char *name) {
+    if (editor) pty_edits(&p, 10);
+    pty_send(&p, "\4");
+    tap_is_int(pty_end(&p, 30), 0, "%s", name);
+}
+
 static void session(const char *term) {
     if (!start(term, "x = 0")) return;
     values();
     blocks();
     cancels();
     interrupts();
-    pty_send(&p, "\4");
-    tap_is_int(pty_end(&p, 10), 0, "Ctrl-D ends the session");
+    end(strcmp(term, "dumb"), "Ctrl-D ends the session");
 }
 
 static void history(void) {
     if (!start("xterm", "")) return;
     line("\x1b[A", NULL, "the last line of the session before");
-    pty_send(&p, "\4");
-    pty_end(&p, 10);
+    end(true, "end of the session before");
     char *const argv[] = {program, NULL};
     pty_start(&p, argv);
     tap_ok(pty_expect(&p, "PUC-Rio", 10), "without arguments it says what it is");
     tap_ok(pty_expect(&p, "> ", 10), "prompt");
     line("first = 'unusual'", NULL, "a line to remember");
-    pty_send(&p, "\4");
-    tap_is_int(pty_end(&p, 10), 0, "end");
+    end(true, "end");
     pty_start(&p, argv);
     pty_expect(&p, "> ", 10);
     pty_send(&p, "\x1b[A");
     tap_ok(pty_expect(&p, "first = 'unusual'", 10), "the next session remembers it");
-    pty_send(&p, "\3\4");
-    tap_is_int(pty_end(&p, 10), 0, "end");
+    pty_send(&p, "\3");
+    pty_expect(&p, "\n> ", 10);
+    end(true, "end");
 }
 
 int main(void) {

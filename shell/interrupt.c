@@ -45,6 +45,11 @@ static void set_signal(void (*handler)(int)) {
     sigaction(SIGINT, &sa, NULL);
 }
 
+/* Between lines there is nothing to stop: Ctrl-C only ends the waiting for one (line.c). */
+static void on_idle(int sig) { (void)sig; }
+
+void gp_interrupt_idle(void) { set_signal(on_idle); }
+
 void gp_interrupt_begin(lua_State *L, int at_prompt) {
     gp_interrupted = 0;
     outermost = (frame){L, NULL};
@@ -54,7 +59,7 @@ void gp_interrupt_begin(lua_State *L, int at_prompt) {
 }
 
 void gp_interrupt_end(lua_State *L) {
-    set_signal(SIG_DFL);
+    set_signal(survive ? on_idle : SIG_DFL);
     running = NULL;
     gp_interrupted = 0;
     if (lua_gethook(L) == on_hook) lua_sethook(L, NULL, 0, 0);

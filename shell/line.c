@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <histedit.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -128,19 +129,32 @@ static gp_line edit_line(const char *prompt, char **line) {
 
 /* ---- Plain reading ---- */
 
-static void on_interrupt(int sig) { (void)sig; }
+/* Shows the prompt and waits until there is something to read; false when Ctrl-C came instead. It is
+ * let in only during the wait, so that none is lost just before. */
+static bool wait_for_input(const char *prompt) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+    fputs(prompt, stdout);
+    fflush(stdout);
+    bool ok = ppoll(&in, 1, NULL, &before) >= 0 || errno != EINTR;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
 
 static gp_line read_plainly(const char *prompt, char **line) {
-    struct sigaction sa = {.sa_handler = on_interrupt}, old; /* no SA_RESTART: reading ends */
     bool terminal = isatty(STDIN_FILENO);
     size_t cap = 0;
     *line = NULL;
-    fputs(prompt, stdout);
-    fflush(stdout);
-    if (terminal) sigaction(SIGINT, &sa, &old);
+    if (terminal && !wait_for_input(prompt)) {
+        putchar('\n');
+        return GP_LINE_CANCEL;
+    }
+    if (!terminal) fputs(prompt, stdout), fflush(stdout);
     ssize_t n = getline(line, &cap, stdin);
     int err = errno;
-    if (terminal) sigaction(SIGINT, &old, NULL);
     if (n > 0) {
         if ((*line)[n - 1] == '\n') (*line)[n - 1] = 0;
         return GP_LINE_TEXT;

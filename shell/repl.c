@@ -121,6 +121,7 @@ static void print_values(lua_State *L) {
 void gp_repl(lua_State *L) {
     int status = LUA_OK;
     gp_line r;
+    gp_interrupt_idle();
     gp_line_open();
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;

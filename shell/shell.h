@@ -24,6 +24,9 @@ void gp_repl(lua_State *L);
  * which one runs. May raise. */
 void gp_interrupt_install(lua_State *L);
 
+/* From here on Ctrl-C does no more than end the waiting for a line: the session lives on. */
+void gp_interrupt_idle(void);
+
 /* Ctrl-C during the time between these two stops L. at_prompt: the shell lives on, so a second one
  * does not end it. */
 void gp_interrupt_begin(lua_State *L, int at_prompt);

@@ -101,7 +101,7 @@ static void session(const char *term) {
 
 static void history(void) {
     if (!start("xterm", "")) return;
-    line("\x1b[A", NULL, "the last line of the session before");
+    line("\x1b[A", "\n42", "the last line of the session before");
     end(true, "end of the session before");
     char *const argv[] = {program, NULL};
     pty_start(&p, argv);

@@ -110,16 +110,40 @@ static double plain_threads(void) {
     return (gp_now() - t0 - one) / one;
 }
 
+/* The part of the shorter of two streams' work during which both were at work, by the events around
+ * each. A single worker for both would give 0 however busy the machine is. */
+static double shared_time(gp_stream **s) {
+    gp_event *e[2][2];
+    double t[2][2];
+    for (int k = 0; k < 2; k++) {
+        gp_stream_set_current(s[k]);
+        e[k][0] = sim->vt->event_record(s[k]);
+        heavy(20);
+        e[k][1] = sim->vt->event_record(s[k]);
+    }
+    gp_stream_set_current(sim->streams[0]);
+    for (int k = 0; k < 4; k++) {
+        gp_event *v = e[k / 2][k % 2];
+        gp_wait_event(v, GP_WHY_explicit, "synchronize");
+        t[k / 2][k % 2] = sim->vt->event_time(v);
+        sim->vt->event_free(v);
+    }
+    double both = fmin(t[0][1], t[1][1]) - fmax(t[0][0], t[1][0]);
+    return both / fmin(t[0][1] - t[0][0], t[1][1] - t[1][0]);
+}
+
 static void streams_overlap(void) {
     gp_stream *s[2] = {need(gp_stream_acquire(sim)), need(gp_stream_acquire(sim))};
-    double best = 9, plain = 9;
+    double best = 9, plain = 9, shared = 0;
+    for (int k = 0; k < 10 && shared < 0.5; k++) shared = fmax(shared, shared_time(s));
+    tap_ok(shared >= 0.5, "two streams work at the same time (%.0f %% of it)", shared * 100);
     for (int k = 0; k < 10 && best > 0.75; k++) {
         double one = seconds_on(s, 1, 10) + seconds_on(s + 1, 1, 10), two = seconds_on(s, 2, 10), p = plain_threads();
         if (two / one < best) best = two / one;
         if (p < plain) plain = p;
     }
-    if (best > 0.75 && plain > 0.65) tap_skip("the machine is too busy to show that streams overlap");
-    else tap_ok(best <= 0.75, "two streams take %.2f of the sum of each, plain threads %.2f", best, plain);
+    if (best > 0.75) tap_skip("the machine is too busy to show that overlapping streams save time");
+    else tap_ok(true, "two streams take %.2f of the sum of each, plain threads %.2f", best, plain);
 }
 
 static void events_order_streams(void) {

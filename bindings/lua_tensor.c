@@ -372,10 +372,3 @@ void gp_lua_open_tensor(lua_State *L) {
     }
     lua_pop(L, 1);
 }
-
-/* Until lua_print.c is there. */
-__attribute__((weak)) int gp_lua_tostring(lua_State *L) {
-    char text[200];
-    lua_pushstring(L, gp_tensor_text(gp_lua_check(L, 1, "tostring"), text, sizeof text));
-    return 1;
-}

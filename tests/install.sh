@@ -75,8 +75,8 @@ else
     tap_ok $? "cpack makes a package" "$(cat "$scratch/log")"
     deb=$(echo "$scratch"/deb/gpush_*_"$arch".deb)
     tap_empty "$(undeclared "$(dpkg-deb -f "$deb" Depends)")" "it depends on the packages of what it links to"
-    dpkg-deb -x "$deb" "$scratch/deb/root"
-    files_in "$scratch/deb/root/usr" package
-    runs_in "$scratch/deb/root/usr" package
+    dpkg-deb -x "$deb" "$scratch/deb/tree"
+    files_in "$scratch/deb/tree/usr" package
+    runs_in "$scratch/deb/tree/usr" package
 fi
 tap_done

@@ -118,6 +118,9 @@ static gp_line edit_line(const char *prompt, char **line) {
     editor.cancelled = false;
     fflush(stdout);
     locale_t old = uselocale(editor.locale ? editor.locale : LC_GLOBAL_LOCALE);
+    /* libedit takes the keys over at its first read, after the prompt: a Ctrl-C typed in between
+     * would be the terminal's, which drops the line and shows no new prompt. */
+    el_set(editor.el, EL_PREP_TERM, 1);
     const char *text = el_gets(editor.el, &n);
     uselocale(old);
     if (editor.cancelled) return GP_LINE_CANCEL;

@@ -86,13 +86,10 @@ static inline bool pty_send(pty *p, const char *text) {
     return write(p->fd, text, n) == (ssize_t)n;
 }
 
-/* Waits until the program reads single keys, as a line editor does, at most the given seconds. A key like Ctrl-D that comes
-   before that, with the prompt shown already, is the terminal's to interpret. */
-static inline bool pty_edits(pty *p, double seconds) {
+/* Whether the program reads single keys, as a line editor does, and not the terminal's lines. */
+static inline bool pty_edits(pty *p) {
     struct termios mode;
-    for (double end = pty_now() + seconds; pty_now() < end; usleep(1000))
-        if (!tcgetattr(p->fd, &mode) && !(mode.c_lflag & ICANON)) return true;
-    return false;
+    return !tcgetattr(p->fd, &mode) && !(mode.c_lflag & ICANON);
 }
 
 /* Waits for the program to end by itself, at most the given seconds, or kills it. Its exit status, 128 + the signal, or -1 when killed. */

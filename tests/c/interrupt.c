@@ -58,7 +58,7 @@ int main(void) {
     if (!pty_start(&p, shell)) return tap_skip_all("no pseudo-terminals here");
     tap_ok(pty_expect(&p, "> ", 60), "a prompt");
     interrupts();
-    tap_ok(pty_expect(&p, "> ", 60) && pty_edits(&p, 60), "the prompt waits for keys");
+    tap_ok(pty_expect(&p, "> ", 60) && pty_edits(&p), "the prompt waits for keys");
     pty_send(&p, "\4");
     tap_is_int(pty_end(&p, 60), 0, "Ctrl-D ends it");
 

@@ -85,32 +85,35 @@ static bool has_metatable(lua_State *L, int i) {
     return true;
 }
 
-/* type is that of 1. */
-static int plain_equal(lua_State *L, int type, lua_KContext how) {
-    bool equal = lua_rawequal(L, 1, 2);
-    if (!equal && (type == LUA_TTABLE || type == LUA_TUSERDATA) && type == lua_type(L, 2) &&
-        (has_metatable(L, 1) || has_metatable(L, 2)) && find_metamethod(L, "__eq", 1, 2))
-        return call_metamethod(L, 1, 2, how);
+/* Whether one of 1 and 2, whose types are given, is a tensor. */
+static bool tensors(lua_State *L, int t1, int t2) {
+    return (t1 == LUA_TUSERDATA && gp_lua_totensor(L, 1)) ||
+        (t2 == LUA_TUSERDATA && gp_lua_totensor(L, 2));
+}
+
+/* Both are of this type. */
+static bool may_have_eq(lua_State *L, int type) {
+    return (type == LUA_TTABLE || type == LUA_TUSERDATA) &&
+        (has_metatable(L, 1) || has_metatable(L, 2)) && find_metamethod(L, "__eq", 1, 2);
+}
+
+static int plain_equal(lua_State *L, int t1, int t2, lua_KContext how) {
+    bool equal = t1 == t2 && lua_rawequal(L, 1, 2);
+    if (!equal && t1 == t2 && may_have_eq(L, t1)) return call_metamethod(L, 1, 2, how);
     lua_pushboolean(L, how & M_NEGATE ? !equal : equal);
     return 1;
 }
 
-/* As any_tensor, where the type of 1 is wanted too. */
-static bool tensor_and_type(lua_State *L, int *type) {
-    *type = lua_type(L, 1);
-    return (*type == LUA_TUSERDATA && gp_lua_totensor(L, 1)) || gp_lua_totensor(L, 2);
-}
-
 static int l_equal_condition(lua_State *L) {
-    int type;
-    if (!tensor_and_type(L, &type)) return plain_equal(L, type, M_CONDITION);
+    int t1 = lua_type(L, 1), t2 = lua_type(L, 2);
+    if (!tensors(L, t1, t2)) return plain_equal(L, t1, t2, M_CONDITION);
     lua_pushboolean(L, tensors_equal(L));
     return 1;
 }
 
 static int equality(lua_State *L, const char *op, lua_KContext how) {
-    int type;
-    if (!tensor_and_type(L, &type)) return plain_equal(L, type, how);
+    int t1 = lua_type(L, 1), t2 = lua_type(L, 2);
+    if (!tensors(L, t1, t2)) return plain_equal(L, t1, t2, how);
     if (elementwise(L)) return gp_lua_compare(L, op, 1, 2);
     lua_pushboolean(L, how == M_NEGATE);
     return 1;
@@ -138,9 +141,9 @@ static int order_error(lua_State *L, int a, int b) {
 /* op is the tensor operation for (1, 2); for plain values a and b are the operands as Lua orders
  * them. */
 static int order(lua_State *L, const char *op, int a, int b, int api, const char *event) {
-    int type;
-    if (tensor_and_type(L, &type)) return gp_lua_compare(L, op, 1, 2);
-    if (type != lua_type(L, 2) || (type != LUA_TNUMBER && type != LUA_TSTRING)) {
+    int t1 = lua_type(L, 1), t2 = lua_type(L, 2);
+    if (tensors(L, t1, t2)) return gp_lua_compare(L, op, 1, 2);
+    if (t1 != t2 || (t1 != LUA_TNUMBER && t1 != LUA_TSTRING)) {
         if (find_metamethod(L, event, a, b)) return call_metamethod(L, a, b, 0);
         /* Where Lua is built to, it makes __le from __lt: that is left to it. */
         if (api == LUA_OPLT || !find_metamethod(L, "__lt", a, b)) return order_error(L, a, b);

@@ -96,18 +96,32 @@ typedef struct run {
 } run;
 
 /* Copies a block past the caches: what is larger than they are is not read soon, and a plain store
- * would first fetch the line it overwrites. */
-static void stream_out(char *dst, const char *src, size_t bytes) {
+ * would first fetch the line it overwrites. Meanwhile the operands' next blocks, as long as this
+ * one, are fetched: else memory would rest while the stores drain. */
+static void stream_out(char *dst, const char *src, size_t bytes, const char *const *next, int n) {
 #if defined(__AVX__)
     size_t i = 0, head = -(uintptr_t)dst & 31;
     if (head > bytes) head = bytes;
     memcpy(dst, src, head);
-    for (i = head; i + 32 <= bytes; i += 32)
-        _mm256_stream_si256((__m256i *)(dst + i), _mm256_loadu_si256((const __m256i *)(src + i)));
+    for (i = head; i + 64 <= bytes; i += 64) {
+        for (int k = 0; k < n; k++) _mm_prefetch(next[k] + i, _MM_HINT_T0);
+        __m256i a = _mm256_loadu_si256((const __m256i *)(src + i));
+        __m256i b = _mm256_loadu_si256((const __m256i *)(src + i + 32));
+        _mm256_stream_si256((__m256i *)(dst + i), a);
+        _mm256_stream_si256((__m256i *)(dst + i + 32), b);
+    }
     memcpy(dst + i, src + i, bytes - i);
 #else
     memcpy(dst, src, bytes);
 #endif
+}
+
+/* The operands that fn reads in place, at element i: their number. */
+static int in_place(const run *r, char *const *p, int64_t i, const char **at) {
+    int n = 0;
+    for (int k = 0; k < r->nin; k++)
+        if (!r->in[k].constant && !r->in[k].load) at[n++] = p[k + 1] + i * r->in[k].step;
+    return n;
 }
 
 /* Elements i … i+n of a row whose operands begin at p. */
@@ -129,7 +143,10 @@ static void run_block(const run *r, char *const *p, int64_t i, int64_t n,
     if (!r->store) {
         char *out = p[0] + i * ostep;
         r->fn(n, r->stream ? buf[MOST_IN] : out, in, r->p, r->q);
-        if (r->stream) stream_out(out, buf[MOST_IN], (size_t)(n * ostep));
+        if (!r->stream) return;
+        const char *next[MOST_IN];
+        int found = in_place(r, p, i + n, next);
+        stream_out(out, buf[MOST_IN], (size_t)(n * ostep), next, found);
         return;
     }
     r->fn(n, buf[MOST_IN], in, r->p, r->q);

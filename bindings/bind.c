@@ -158,7 +158,11 @@ static void run_init(lua_State *L) {
     lua_pushvalue(L, -3);
     lua_pushstring(L, dir);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    lua_call(L, 3, 0);
+    gp_lua_push_composite(L);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    lua_call(L, 5, 0);
     lua_pop(L, 1);
 }
 

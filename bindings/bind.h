@@ -79,6 +79,13 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
 /* Registry keys of the tensors' metatable and of the table of methods. */
 #define GP_LUA_META "gpush.tensor"
 #define GP_LUA_METHODS "gpush.tensor.methods"
+/* Registry key of the table name -> function of the composites. */
+#define GP_LUA_COMPOSITES "gpush.composites"
+
+/* Pushes the function that makes a composite of a table {name, sig, help, fn}. */
+void gp_lua_push_composite(lua_State *L);
+/* Name, signature and help of the composite at index i; NULL for any other value. */
+const gp_op *gp_lua_composite(lua_State *L, int i);
 
 /* Openers: each adds its functions to the module table on top of the stack, and methods to the
  * table of methods. */

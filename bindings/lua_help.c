@@ -7,28 +7,60 @@
 static const char *const kinds[] = {"unary",   "param",  "binary", "compare",
                                     "ternary", "reduce", "view",   "custom"};
 
-/* ops(): name -> {sig =, help =, kind =, random =} of every row. */
-static int l_ops(lua_State *L) {
-    lua_createtable(L, 0, GP_OPS);
-    for (int i = 0; i < GP_OPS; i++) {
-        const gp_op *op = &gp_ops[i];
-        lua_createtable(L, 0, 4);
-        lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
-        lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
-        lua_pushstring(L, kinds[op->kind]), lua_setfield(L, -2, "kind");
-        lua_pushboolean(L, op->random), lua_setfield(L, -2, "random");
-        lua_setfield(L, -2, op->name);
-    }
-    return 1;
+static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
+    lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
+    lua_pushstring(L, kind), lua_setfield(L, -2, "kind");
+    lua_pushboolean(L, op->random), lua_setfield(L, -2, "random");
+    lua_setfield(L, -2, op->name);
 }
 
-/* The op that a function made by gp_lua_push_op runs, or NULL. */
+/* What a composite puts over the row of its name, on top of the stack, if there is one. */
+static void cover(lua_State *L, const gp_op *op) {
+    lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
+    lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
+}
+
+/* ops(): name -> {sig =, help =, kind =, random =} of every row; ops(true): and of every composite.
+ */
+static int l_ops(lua_State *L) {
+    bool all = lua_toboolean(L, 1);
+    lua_createtable(L, 0, GP_OPS);
+    int list = lua_gettop(L);
+    for (int i = 0; i < GP_OPS; i++) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind]);
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    for (lua_pushnil(L); lua_next(L, list + 1); lua_settop(L, list + 2)) {
+        const gp_op *op = gp_lua_composite(L, -1);
+        if (lua_getfield(L, list, op->name) == LUA_TTABLE) cover(L, op);
+        else if (all) lua_pushvalue(L, list), add_entry(L, op, "composite");
+    }
+    return lua_settop(L, list), 1;
+}
+
+/* The op that a function runs, or NULL. */
 static const gp_op *op_of(lua_State *L, int i) {
+    const gp_op *composite = gp_lua_composite(L, i);
+    if (composite) return composite;
     if (!lua_iscfunction(L, i) || !lua_getupvalue(L, i, 1)) return NULL;
     const gp_op *op = lua_islightuserdata(L, -1) ? lua_touserdata(L, -1) : NULL;
     lua_pop(L, 1);
     bool ours = op >= gp_ops && op < gp_ops + GP_OPS;
     return ours ? op : NULL;
+}
+
+/* The op called name: a composite, or a row, whose name linalg_svd is linalg.svd here. */
+static const gp_op *find(lua_State *L, const char *name) {
+    char row[64];
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    lua_getfield(L, -1, name);
+    const gp_op *op = gp_lua_composite(L, -1);
+    lua_pop(L, 2);
+    if (op) return op;
+    snprintf(row, sizeof row, "%s", name);
+    char *dot = strchr(row, '.');
+    if (dot) *dot = '_';
+    return gp_op_find(row);
 }
 
 /* The signature as a user writes it: `sum(x [, dim] [, keepdim=false])`. */
@@ -48,37 +80,62 @@ static void add_signature(luaL_Buffer *b, const gp_op *op) {
     luaL_addchar(b, ')');
 }
 
+static void add_name(lua_State *L, int list, const char *name) {
+    lua_pushstring(L, name);
+    lua_rawseti(L, list, luaL_len(L, list) + 1);
+}
+
+/* Pushes a sorted table of the names of all rows and composites. */
+static void push_names(lua_State *L) {
+    lua_newtable(L);
+    int list = lua_gettop(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+        if (!gp_op_find(lua_tostring(L, -2))) add_name(L, list, lua_tostring(L, -2));
+    lua_pop(L, 1);
+    for (int i = 0; i < GP_OPS; i++) add_name(L, list, gp_ops[i].name);
+    lua_getglobal(L, "table");
+    lua_getfield(L, -1, "sort");
+    lua_pushvalue(L, list);
+    lua_call(L, 1, 0);
+    lua_settop(L, list);
+}
+
+static void push_list(lua_State *L) {
+    luaL_Buffer b;
+    push_names(L);
+    int list = lua_gettop(L);
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, "help \"name\" tells what an op does. Ops:");
+    for (int i = 1; i <= luaL_len(L, list); i++) {
+        luaL_addstring(&b, i % 10 == 1 ? "\n    " : " ");
+        lua_rawgeti(L, list, i);
+        luaL_addvalue(&b);
+    }
+    luaL_pushresult(&b);
+}
+
+static void push_entry(lua_State *L, const gp_op *op) {
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    add_signature(&b, op);
+    luaL_addstring(&b, "\n    ");
+    luaL_addstring(&b, op->help);
+    luaL_pushresult(&b);
+}
+
 /* help(name or function): one line on an op; help(): what there is. Returns the text after printing
  * it. */
 static int l_help(lua_State *L) {
-    luaL_Buffer b;
     const gp_op *op = op_of(L, 1);
-    char name[64] = "";
-    if (lua_type(L, 1) == LUA_TSTRING) {
-        snprintf(name, sizeof name, "%s", lua_tostring(L, 1));
-        if (!(op = gp_op_find(name))) {
-            char *dot = strchr(name, '.'); /* linalg.svd is the row linalg_svd */
-            if (dot) *dot = '_';
-            op = gp_op_find(name);
-        }
-        if (!op)
-            return luaL_error(L, "help: there is no op called '%s'; help() lists them",
-                              lua_tostring(L, 1));
-    }
+    if (lua_type(L, 1) == LUA_TSTRING && !(op = find(L, lua_tostring(L, 1))))
+        return luaL_error(L, "help: there is no op called '%s'; help() lists them",
+                          lua_tostring(L, 1));
     if (!op && !lua_isnoneornil(L, 1))
         return luaL_error(L, "help: expected the name of an op or its function, got %s",
                           luaL_typename(L, 1));
-    luaL_buffinit(L, &b);
-    if (op) {
-        add_signature(&b, op);
-        luaL_addstring(&b, "\n    ");
-        luaL_addstring(&b, op->help);
-    } else {
-        luaL_addstring(&b, "help \"name\" tells what an op does. Ops:");
-        for (int i = 0; i < GP_OPS; i++)
-            luaL_addstring(&b, i % 10 ? " " : "\n    "), luaL_addstring(&b, gp_ops[i].name);
-    }
-    luaL_pushresult(&b);
+    if (op) push_entry(L, op);
+    else push_list(L);
     lua_getglobal(L, "print");
     lua_pushvalue(L, -2);
     lua_call(L, 1, 0);

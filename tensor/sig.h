@@ -9,7 +9,7 @@
    Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the
    end; `dims` and `shape` are lists of integers (a table, or numbers one after the other), `ints` a
    table or one number; `padding` is ints or one of the strings 'same' and 'valid'; `tensors` is a
-   table of tensors. */
+   table of tensors; `any` is any Lua value (composites only). */
 typedef enum gp_sig_type {
 #define SIG(name) GP_SIG_##name,
 #include "tensor/sig.def"

@@ -1,0 +1,25 @@
+--!plain
+-- Composites: indices and masks. See define in scripts/init.lua.
+local gpush, define = ...
+
+-- The columns of nonzero, one tensor for each dim.
+local nonzero, where = gpush.nonzero, gpush.where
+local function as_tuple(x)
+    local rows, columns = nonzero(x), {}
+    for d = 1, rows.shape[2] do columns[d] = rows:select(2, d) end
+    return table.unpack(columns)
+end
+
+define { "nonzero", sig = "tensor x, bool as_tuple=false",
+    help = "the indices of the elements that are not zero, a row each; as_tuple: a tensor for each dim. Waits for their number",
+    fn = function(x, tuple)
+        if tuple then return as_tuple(x) end
+        return nonzero(x)
+    end }
+
+define { "where", sig = "tensor cond, operand? a, operand? b",
+    help = "a where cond is true, b elsewhere; where(cond) alone: nonzero as a tensor for each dim",
+    fn = function(cond, a, b)
+        if a == nil and b == nil then return as_tuple(cond) end
+        return where(cond, a, b)
+    end }

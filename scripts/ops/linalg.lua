@@ -1,0 +1,3 @@
+--!plain
+-- Composites: linear algebra. See define in scripts/init.lua.
+local gpush, define = ...

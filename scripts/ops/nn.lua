@@ -1,0 +1,3 @@
+--!plain
+-- Composites: the functions that layers and losses are made of. See define in scripts/init.lua.
+local gpush, define = ...

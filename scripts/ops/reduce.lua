@@ -1,0 +1,3 @@
+--!plain
+-- Composites: reductions and scans. See define in scripts/init.lua.
+local gpush, define = ...

@@ -1,0 +1,3 @@
+--!plain
+-- Composites: views and copies in another shape. See define in scripts/init.lua.
+local gpush, define = ...

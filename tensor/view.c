@@ -148,20 +148,68 @@ bool view_transpose(gp_call *c) {
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 
+bool view_t(gp_call *c) {
+    gp_tensor *x = c->arg[0].t;
+    if (x->a.ndim > 2)
+        return gp_fail("t: expected at most 2 dims, got %d; use :transpose(a, b)", x->a.ndim);
+    gp_shape s = gp_tensor_shape(x);
+    int64_t stride[2] = {x->a.stride[0], x->a.stride[1]};
+    if (s.ndim == 2) {
+        s.dim[0] = x->a.dim[1], s.dim[1] = x->a.dim[0];
+        stride[0] = x->a.stride[1], stride[1] = x->a.stride[0];
+    }
+    return give(c, gp_tensor_view(x, &s, stride, 0));
+}
+
+/* The dims of argument i of movedim, 0-based; none twice. */
+static bool distinct_dims(const gp_call *c, int i, int *dims, int *n) {
+    uint64_t seen = 0;
+    const int64_t *v = gp_ints(c, i, n);
+    for (int k = 0; k < *n; k++) {
+        if (!gp_dim_wrap(c->op->name, v[k], c->arg[0].t->a.ndim, &dims[k])) return false;
+        if (seen >> dims[k] & 1)
+            return gp_fail("%s: dim %lld is given twice", c->op->name, (long long)v[k]);
+        seen |= (uint64_t)1 << dims[k];
+    }
+    return true;
+}
+
+bool view_movedim(gp_call *c) {
+    gp_tensor *x = c->arg[0].t;
+    int nfrom, nto, from[GP_MAX_INTS], to[GP_MAX_INTS], order[GP_MAX_DIM];
+    if (!distinct_dims(c, 1, from, &nfrom) || !distinct_dims(c, 2, to, &nto)) return false;
+    if (nfrom != nto)
+        return gp_fail("movedim: %d dims of source, but %d of destination", nfrom, nto);
+    if (x->a.ndim == 0) return give(c, gp_tensor_view(x, &(gp_shape){.ndim = 0}, x->a.stride, 0));
+    uint64_t moved = 0;
+    for (int i = 0; i < x->a.ndim; i++) order[i] = -1;
+    for (int i = 0; i < nfrom; i++) order[to[i]] = from[i], moved |= (uint64_t)1 << from[i];
+    for (int i = 0, next = 0; i < x->a.ndim; i++) {
+        if (order[i] >= 0) continue;
+        while (moved >> next & 1) next++;
+        order[i] = next++;
+    }
+    gp_shape s = {.ndim = x->a.ndim};
+    int64_t stride[GP_MAX_DIM];
+    for (int i = 0; i < s.ndim; i++) s.dim[i] = x->a.dim[order[i]], stride[i] = x->a.stride[order[i]];
+    return give(c, gp_tensor_view(x, &s, stride, 0));
+}
+
 bool view_expand(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
+    const char *name = c->op->name;
     int n;
     const int64_t *v = gp_ints(c, 1, &n);
     if (n > GP_MAX_DIM)
-        return gp_fail("expand: %d dims are more than the %d a tensor may have", n, GP_MAX_DIM);
-    if (n < x->a.ndim) return gp_fail("expand: %d dims given for a %d-d tensor", n, x->a.ndim);
+        return gp_fail("%s: %d dims are more than the %d a tensor may have", name, n, GP_MAX_DIM);
+    if (n < x->a.ndim) return gp_fail("%s: %d dims given for a %d-d tensor", name, n, x->a.ndim);
     gp_shape s = {.ndim = n};
     int64_t stride[GP_MAX_DIM];
     for (int i = 0; i < n; i++) {
         int j = i - (n - x->a.ndim);
         int64_t have = j >= 0 ? x->a.dim[j] : 1, want = v[i] == -1 && j >= 0 ? have : v[i];
         if (want < 0 || (have != want && have != 1))
-            return gp_fail("expand: dim %d has size %lld and cannot become %lld", i + 1,
+            return gp_fail("%s: dim %d has size %lld and cannot become %lld", name, i + 1,
                            (long long)have, (long long)v[i]);
         s.dim[i] = want;
         stride[i] = have == want && j >= 0 ? x->a.stride[j] : 0;
@@ -169,6 +217,8 @@ bool view_expand(gp_call *c) {
     if (!countable(c, &s)) return false;
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
+
+bool view_broadcast_to(gp_call *c) { return view_expand(c); }
 
 bool view_squeeze(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
@@ -195,6 +245,45 @@ bool view_unsqueeze(gp_call *c) {
         stride[i] = i == at ? 1 : x->a.stride[j];
         if (i != at) j++;
     }
+    return give(c, gp_tensor_view(x, &s, stride, 0));
+}
+
+/* The sizes that dim d of x is split into, in s at dim d on, the others round them. */
+static bool split_sizes(const gp_call *c, const gp_tensor *x, int d, gp_shape *s) {
+    int n, unknown = -1;
+    const int64_t *v = gp_ints(c, 2, &n);
+    int64_t known = 1, have = x->a.dim[d];
+    if (n == 0 || x->a.ndim - 1 + n > GP_MAX_DIM)
+        return gp_fail("unflatten: %d sizes given (expected 1 to %d)", n,
+                       GP_MAX_DIM + 1 - x->a.ndim);
+    *s = gp_tensor_shape(x);
+    memmove(s->dim + d + n, s->dim + d + 1, (size_t)(s->ndim - d - 1) * sizeof *s->dim);
+    s->ndim += n - 1;
+    for (int i = 0; i < n; i++) {
+        s->dim[d + i] = v[i];
+        if (v[i] == -1 && unknown < 0) unknown = i;
+        else if (v[i] < 0 || __builtin_mul_overflow(known, v[i], &known))
+            return gp_fail("unflatten: size %d is %lld (expected >= 0, or -1 once)", i + 1,
+                           (long long)v[i]);
+    }
+    if (unknown >= 0 && known > 0 && have % known == 0)
+        return s->dim[d + unknown] = have / known, true;
+    return (unknown < 0 && known == have) ||
+           gp_fail("unflatten: the sizes do not multiply to %lld, the size of dim %d",
+                   (long long)have, d + 1);
+}
+
+bool view_unflatten(gp_call *c) {
+    gp_tensor *x = c->arg[0].t;
+    int d;
+    if (!gp_dim_wrap("unflatten", c->arg[1].i, x->a.ndim, &d)) return false;
+    if (x->a.ndim == 0) return gp_fail("unflatten: a 0-d tensor has no dim to split");
+    gp_shape s;
+    if (!split_sizes(c, x, d, &s)) return false;
+    int64_t stride[GP_MAX_DIM], step = x->a.stride[d];
+    int n = s.ndim - x->a.ndim + 1;
+    for (int i = 0; i < s.ndim; i++) stride[i] = x->a.stride[i < d ? i : i - (i < d + n ? 0 : n - 1)];
+    for (int i = d + n - 1; i >= d; i--) stride[i] = step, step *= s.dim[i];
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 

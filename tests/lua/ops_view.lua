@@ -164,6 +164,52 @@ function V.unfold(c)
     c.refuses(function() return x:unfold(2, 3, 1):fill_(0) end, "^fill_: .*unfolded")
 end
 
+function V.t(c)
+    local x, a = c.x {2, 3}
+    c.check(x:t(), build({3, 2}, function(i) return get(a, {i[2], i[1]}) end))
+    shares(c, x, x:t(), true, "t")
+    local y, b = c.x {4}
+    c.check(y:t(), b)
+    c.check(y[2]:t(), {shape = {}, v = {b.v[2]}})
+    c.refuses(function() return c.x({2, 1, 2}):t() end, "^t: expected at most 2 dims, got 3")
+end
+
+function V.movedim(c)
+    local x, a = c.x {2, 3, 4}
+    local y = x:movedim(1, -1)
+    c.check(y, build({3, 4, 2}, function(i) return get(a, {i[3], i[1], i[2]}) end))
+    shares(c, x, y, true, "movedim")
+    x, a = c.x {2, 3, 4}
+    c.check(x:movedim({1, 3}, {2, 1}), build({4, 2, 3}, function(i) return get(a, {i[2], i[3], i[1]}) end))
+    c.check(x:movedim({}, {}), a)
+    c.check(g.movedim(x[1][1][1], 1, -1), {shape = {}, v = {a.v[1]}})
+    c.refuses(function() return x:movedim({1, 2}, 1) end, "^movedim: 2 dims of source, but 1")
+    c.refuses(function() return x:movedim({1, -3}, {1, 2}) end, "^movedim: dim %-3 is given twice")
+    c.refuses(function() return x:movedim(1, 4) end, "^movedim: dim 4 is out of range")
+end
+
+function V.broadcast_to(c)
+    local x, a = c.x {3, 1}
+    c.check(x:broadcast_to(2, 3, 4), build({2, 3, 4}, function(i) return get(a, {i[2], 1}) end))
+    c.check(x:broadcast_to {3, 1}, a)
+    shares(c, x, x:broadcast_to(3, 1), true, "broadcast_to")
+    c.refuses(function() return x:broadcast_to(4, 4) end, "^broadcast_to: dim 1 has size 3 and cannot become 4")
+end
+
+function V.unflatten(c)
+    local x, a = c.x {2, 12, 3}
+    local function want() return build({2, 3, 4, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 4 + i[3], i[4]}) end) end
+    c.check(x:unflatten(2, 3, -1), want())
+    c.check(x:unflatten(-2, {3, 4}), want())
+    c.check(x:unflatten(3, 1, 3, 1), {shape = {2, 12, 1, 3, 1}, v = a.v})
+    c.check(c.put({shape = {0, 2}, v = {}}):unflatten(1, 4, 0), {shape = {4, 0, 2}, v = {}})
+    shares(c, x, x:unflatten(2, 3, 4), true, "unflatten")
+    c.refuses(function() return x:unflatten(2, 5, -1) end, "^unflatten: the sizes do not multiply to 12")
+    c.refuses(function() return x:unflatten(2, -1, -1) end, "^unflatten: size 2 is %-1")
+    c.refuses(function() return x:unflatten(4, 3) end, "^unflatten: dim 4 is out of range")
+    c.refuses(function() return x:unflatten(1, {}) end, "^unflatten: 0 sizes")
+end
+
 function V.to(c)
     local x, a = c.x {3, 4}
     local other = c.dev == "cpu" and "sim" or "cpu"

@@ -191,7 +191,8 @@ bool view_movedim(gp_call *c) {
     }
     gp_shape s = {.ndim = x->a.ndim};
     int64_t stride[GP_MAX_DIM];
-    for (int i = 0; i < s.ndim; i++) s.dim[i] = x->a.dim[order[i]], stride[i] = x->a.stride[order[i]];
+    for (int i = 0; i < s.ndim; i++)
+        s.dim[i] = x->a.dim[order[i]], stride[i] = x->a.stride[order[i]];
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 
@@ -282,7 +283,8 @@ bool view_unflatten(gp_call *c) {
     if (!split_sizes(c, x, d, &s)) return false;
     int64_t stride[GP_MAX_DIM], step = x->a.stride[d];
     int n = s.ndim - x->a.ndim + 1;
-    for (int i = 0; i < s.ndim; i++) stride[i] = x->a.stride[i < d ? i : i - (i < d + n ? 0 : n - 1)];
+    for (int i = 0; i < s.ndim; i++)
+        stride[i] = x->a.stride[i < d ? i : i - (i < d + n ? 0 : n - 1)];
     for (int i = d + n - 1; i >= d; i--) stride[i] = step, step *= s.dim[i];
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }

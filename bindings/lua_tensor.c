@@ -309,7 +309,8 @@ static const struct {
     {"__add", OP_add},          {"__sub", OP_sub},           {"__mul", OP_mul},
     {"__div", OP_div},          {"__idiv", OP_floor_divide}, {"__mod", OP_remainder},
     {"__pow", OP_pow},          {"__band", OP_bitwise_and},  {"__bor", OP_bitwise_or},
-    {"__bxor", OP_bitwise_xor},
+    {"__bxor", OP_bitwise_xor}, {"__shl", OP_bitwise_left_shift},
+    {"__shr", OP_bitwise_right_shift},
 };
 
 /* Unary operators are called with their operand twice. */

@@ -1,6 +1,8 @@
 /* Shape and dtype rules of elementwise ops, reductions and creation. */
 #include "tensor/infer.h"
 
+#include <float.h>
+
 #include <math.h>
 #include <stdio.h>
 
@@ -123,12 +125,34 @@ static bool settle_dtype(gp_call *c, gp_dtype dt, gp_dtype *out) {
 
 bool infer_unary(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
+    gp_dtype out;
+    if (!settle_dtype(c, (gp_dtype)x->a.dtype, &out)) return false;
+    gp_meta_like(m, 0, x, out);
+    return true;
+}
+
+/* The numbers that nan_to_num puts for infinities are by default the dtype's own ends. */
+static void fill_ends(gp_call *c) {
+    static const double largest[GP_DTYPES] = {[GP_f16] = 65504,
+                                              [GP_bf16] = 0x1.fep127,
+                                              [GP_f32] = FLT_MAX,
+                                              [GP_f64] = DBL_MAX};
+    for (int i = 2; i < 4; i++) {
+        double end = i == 2 ? largest[c->compute] : -largest[c->compute];
+        if (!gp_given(c, i)) c->arg[i] = (gp_value){.kind = GP_FLOAT, .f = end};
+    }
+    c->nargs = 4;
+}
+
+bool infer_param(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
     for (int i = 1; i < c->nargs;
          i++) /* a float parameter turns integers into floats, as a float operand does */
         if (c->arg[i].kind == GP_NUMBER && c->arg[i].is_float && !gp_is_float(dt))
             dt = gp_default_dtype;
     if (!settle_dtype(c, dt, &out)) return false;
+    if (c->op == GP_OP(nan_to_num)) fill_ends(c);
     gp_meta_like(m, 0, x, out);
     return true;
 }
@@ -201,6 +225,15 @@ static bool numbers_fit(const gp_call *c, int n) {
 
 bool infer_binary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 2) && numbers_fit(c, 2); }
 bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3) && numbers_fit(c, 3); }
+
+/* The parameter takes the operands' dtype, so it must be one of its numbers. */
+bool infer_param3(gp_call *c, gp_meta *m) {
+    if (!infer_operands(c, m, 3) || !numbers_fit(c, 3)) return false;
+    const gp_value *v = &c->arg[3];
+    if (!gp_given(c, 3) || !v->is_float || gp_is_float((gp_dtype)c->compute)) return true;
+    return gp_fail("%s: argument 'value' is %g (expected an integer beside %s operands)",
+                   c->op->name, v->f, gp_dtype_name((gp_dtype)c->compute));
+}
 
 /* Integers are compared as what they are, in i64 where one may be beyond the tensor's dtype; beside
    a 16-bit float a number is rounded as that tensor's values were. */

@@ -6,6 +6,8 @@
 
 /* Rules of the kinds of rows. */
 bool infer_unary(gp_call *c, gp_meta *m);
+bool infer_param(gp_call *c, gp_meta *m);
+bool infer_param3(gp_call *c, gp_meta *m);
 bool infer_binary(gp_call *c, gp_meta *m);
 bool infer_compare(gp_call *c, gp_meta *m);
 bool infer_ternary(gp_call *c, gp_meta *m);

@@ -15,6 +15,7 @@
 #define REAL (GP_SET_FLOAT | GP_SET_INT)
 #define ALL (REAL | GP_SET_BOOL)
 #define INTS (GP_SET_INT | GP_SET_BOOL)
+#define WHOLE GP_SET_INT
 #define SUM (ALL | GP_T_WIDEN)
 #define TEST (ALL | GP_T_BOOL)
 
@@ -28,6 +29,12 @@ const gp_op gp_ops[GP_OPS] = {
           .infer = infer_unary)
 #define PARAM(n, ty, s, y, dx, doc) \
     ENTRY(n, "tensor! x, " s, doc, GP_PARAM, .ntensors = 1, .types = ty, DOMAIN(-2, 2), \
+          .infer = infer_param)
+#define PARAM3(n, ty, s, y, da, db, dc, doc) \
+    ENTRY(n, "operand! a, operand b, operand c, " s, doc, GP_PARAM, .ntensors = 3, .types = ty, \
+          DOMAIN(-2, 2), .infer = infer_param3)
+#define PREDICATE(n, ty, y, doc) \
+    ENTRY(n, "tensor! x", doc, GP_UNARY, .ntensors = 1, .types = ty | GP_T_BOOL, DOMAIN(-2, 2), \
           .infer = infer_unary)
 #define BINARY(n, ty, y, da, db, doc) \
     ENTRY(n, "operand! a, operand b", doc, GP_BINARY, .ntensors = 2, .types = ty, \

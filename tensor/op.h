@@ -79,8 +79,8 @@ typedef struct gp_meta {
 } gp_meta;
 
 typedef enum gp_op_kind {
-    GP_UNARY,
-    GP_PARAM,
+    GP_UNARY, /* and PREDICATE rows */
+    GP_PARAM, /* and PARAM3 rows: parameters follow ntensors operands */
     GP_BINARY,
     GP_COMPARE,
     GP_TERNARY,

@@ -2,6 +2,8 @@
    OPS_WITH_KERNELS defined, only those that kernels run: all but views. */
 #define UNARY(n, ...) ROW(n)
 #define PARAM(n, ...) ROW(n)
+#define PARAM3(n, ...) ROW(n)
+#define PREDICATE(n, ...) ROW(n)
 #define BINARY(n, ...) ROW(n)
 #define COMPARE(n, ...) ROW(n)
 #define TERNARY(n, ...) ROW(n)

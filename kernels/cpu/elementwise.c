@@ -9,8 +9,8 @@
 
 #include "kernels/cpu/math.h"
 
-/* A block of n elements: out, up to three inputs, and a PARAM row's p and q. */
-typedef void (*block_fn)(int64_t n, void *out, const void *const *in, gp_scalar p, gp_scalar q);
+/* A block of n elements: out, up to three inputs, and a PARAM row's p, q and r. */
+typedef void (*block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);
 
 #undef bool /* a row of dtype.def */
 /* ---- the loops, from the formulas ---- */
@@ -22,7 +22,7 @@ typedef void (*block_fn)(int64_t n, void *out, const void *const *in, gp_scalar 
 /* Signed overflow is undefined in C, and wraps in a tensor: integer formulas are compiled with
  * -fwrapv. */
 #define LOOP(name, R, T, vars, ...)                                                                \
-    static void name(int64_t n, void *out, const void *const *in, gp_scalar p_, gp_scalar q_) {    \
+    static void name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {          \
         R *restrict o = out;                                                                       \
         vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }                \
     }
@@ -41,15 +41,18 @@ static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : 
 #define IN1(T) const T *u = in[0];
 #define IN2(T) const T *u = in[0], *v = in[1];
 #define IN3(T) const T *u = in[0], *v = in[1], *w = in[2];
-#define INP(T)                                                                                     \
-    const T *u = in[0];                                                                            \
-    const T p = limit_##T(p_), q = limit_##T(q_);                                                  \
-    (void)p, (void)q;
+#define PQR(T)                                                                                     \
+    const T p = limit_##T(par[0]), q = limit_##T(par[1]), r = limit_##T(par[2]);                   \
+    (void)p, (void)q, (void)r;
+#define INP(T) IN1(T) PQR(T)
+#define INP3(T) IN3(T) PQR(T)
 
 #define UNARY1(n, t, y)                                                                            \
     LOOP(loop_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);)
 #define PARAM1(n, t, y)                                                                            \
     LOOP(loop_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);)
+#define PREDICATE1(n, t, y)                                                                        \
+    LOOP(loop_##n##_##t, uint8_t, T_##t, IN1, const T_##t x = u[i]; o[i] = (uint8_t)(y);)
 #define BINARY1(n, t, y)                                                                           \
     LOOP(loop_##n##_##t, T_##t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (T_##t)(y);)
 #define COMPARE1(n, t, y)                                                                          \
@@ -58,15 +61,22 @@ static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : 
     LOOP(loop_##n##_##t, T_##t, T_##t, IN3, const T_##t a = u[i], b = v[i], c = w[i];              \
          o[i] = (T_##t)(y);)
 
+#define PARAM31(n, t, y)                                                                           \
+    LOOP(loop_##n##_##t, T_##t, T_##t, INP3, const T_##t a = u[i], b = v[i], c = w[i];             \
+         o[i] = (T_##t)(y);)
+
 /* Which compute types a row's types ask for. */
 #define EACH_FLOAT(M, n, y) M(n, f32, y) M(n, f64, y)
 #define EACH_FLOATS(M, n, y) EACH_FLOAT(M, n, y)
 #define EACH_INTS(M, n, y) M(n, i32, y) M(n, i64, y)
+#define EACH_WHOLE(M, n, y) EACH_INTS(M, n, y)
 #define EACH_REAL(M, n, y) EACH_FLOAT(M, n, y) EACH_INTS(M, n, y)
 #define EACH_ALL(M, n, y) EACH_REAL(M, n, y)
 
 #define UNARY(n, ty, y, ...) EACH_##ty(UNARY1, n, y)
 #define PARAM(n, ty, sig, y, ...) EACH_##ty(PARAM1, n, y)
+#define PARAM3(n, ty, sig, y, ...) EACH_##ty(PARAM31, n, y)
+#define PREDICATE(n, ty, y, ...) EACH_##ty(PREDICATE1, n, y)
 #define BINARY(n, ty, y, ...) EACH_##ty(BINARY1, n, y)
 #define COMPARE(n, ty, y, ...) EACH_##ty(COMPARE1, n, y)
 #define TERNARY(n, ty, y, ...) EACH_##ty(TERNARY1, n, y)
@@ -90,7 +100,7 @@ typedef struct run {
     _Bool stream;   /* the output is too large to stay in a cache */
     gp_store store; /* NULL: fn writes the output itself */
     operand in[MOST_IN];
-    gp_scalar p, q;
+    gp_scalar par[3];
     char numbers[MOST_IN][8]; /* number operands, in compute type */
     _Atomic int fault;
 } run;
@@ -142,14 +152,14 @@ static void run_block(const run *r, char *const *p, int64_t i, int64_t n,
     int64_t ostep = r->loop.stride[0][r->loop.ndim - 1];
     if (!r->store) {
         char *out = p[0] + i * ostep;
-        r->fn(n, r->stream ? buf[MOST_IN] : out, in, r->p, r->q);
+        r->fn(n, r->stream ? buf[MOST_IN] : out, in, r->par);
         if (!r->stream) return;
         const char *next[MOST_IN];
         int found = in_place(r, p, i + n, next);
         stream_out(out, buf[MOST_IN], (size_t)(n * ostep), next, found);
         return;
     }
-    r->fn(n, buf[MOST_IN], in, r->p, r->q);
+    r->fn(n, buf[MOST_IN], in, r->par);
     r->store(p[0] + i * ostep, ostep, buf[MOST_IN], n);
 }
 
@@ -227,7 +237,7 @@ static void number_operand(run *r, int k, const gp_value *v, gp_array *a) {
 
 /* All operands contiguous, of compute type and one shape, or numbers: one call, no set-up. */
 static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_array *out, int nin,
-                       gp_dtype result) {
+                       gp_dtype result, const gp_scalar *par) {
     _Alignas(64) char numbers[2][GP_BLOCK * 8];
     const void *in[MOST_IN];
     int filled = 0;
@@ -246,7 +256,7 @@ static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_arra
         in[k] = a->data;
     }
     cpu_fault = 0;
-    fn(out->numel, out->data, in, (gp_scalar){.i = 0}, (gp_scalar){.i = 0});
+    fn(out->numel, out->data, in, par);
     return true;
 }
 
@@ -317,18 +327,17 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     gp_dtype result = compare ? GP_bool : (gp_dtype)gp_ctype_dtype[ct];
     if (out->numel == 0) return true;
-    if (c->op->kind != GP_PARAM && run_plain(c, fns[ct], ct, out, nin, result))
-        return tell_fault(c, cpu_fault);
+    gp_scalar par[3];
+    if (c->op->kind == GP_PARAM)
+        for (int i = 0; i < 3; i++) par[i] = parameter(c, nin + i, i ? INFINITY : -INFINITY);
+    if (run_plain(c, fns[ct], ct, out, nin, result, par)) return tell_fault(c, cpu_fault);
     run r = {.fn = fns[ct], .nin = nin, .ct = ct};
     set_up(&r, c, out, result);
     if (compare && (out->dtype != GP_bool ||
                     (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1)))
         r.store = bool_store((gp_dtype)out->dtype);
     if (c->op == GP_OP(bitwise_not) && c->compute == GP_bool) r.store = store_inverted;
-    if (c->op->kind == GP_PARAM) {
-        r.p = parameter(c, 1, -INFINITY);
-        r.q = parameter(c, 2, INFINITY);
-    }
+    if (c->op->kind == GP_PARAM) memcpy(r.par, par, sizeof par);
     r.stream = !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
     gp_parallel(out->numel, GRAIN, run_rows, &r);
@@ -342,6 +351,7 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
 #define TABLE_FLOATS(n) TABLE_FLOAT(n)
 #define TABLE_INTS(n)                                                                              \
     { NULL, NULL, loop_##n##_i32, loop_##n##_i64 }
+#define TABLE_WHOLE(n) TABLE_INTS(n)
 #define TABLE_REAL(n)                                                                              \
     { loop_##n##_f32, loop_##n##_f64, loop_##n##_i32, loop_##n##_i64 }
 #define TABLE_ALL(n) TABLE_REAL(n)
@@ -353,6 +363,8 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
     }
 #define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)
 #define PARAM(n, ty, ...) KERNEL(n, ty, 1, false)
+#define PARAM3(n, ty, ...) KERNEL(n, ty, 3, false)
+#define PREDICATE(n, ty, ...) KERNEL(n, ty, 1, true)
 #define BINARY(n, ty, ...) KERNEL(n, ty, 2, false)
 #define COMPARE(n, ty, ...) KERNEL(n, ty, 2, true)
 #define TERNARY(n, ty, ...) KERNEL(n, ty, 3, false)

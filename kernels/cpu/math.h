@@ -40,7 +40,17 @@ SIMD1(log) SIMD1(sin) SIMD1(cos) SIMD2(pow)
 #define tan(x) FN1(tan, x)
 #define tanh(x) FN1(tanh, x)
 #define atan(x) FN1(atan, x)
+#define asin(x) FN1(asin, x)
+#define acos(x) FN1(acos, x)
+#define sinh(x) FN1(sinh, x)
+#define cosh(x) FN1(cosh, x)
+#define asinh(x) FN1(asinh, x)
+#define acosh(x) FN1(acosh, x)
+#define atanh(x) FN1(atanh, x)
+#define erf(x) FN1(erf, x)
+#define erfc(x) FN1(erfc, x)
 #define atan2(a, b) FN2(atan2, a, b)
+#define hypot(a, b) FN2(hypot, a, b)
 
     /* Rounding leaves integers as they are. */
     static inline int32_t same_i32(int32_t x) {
@@ -72,6 +82,23 @@ static _Thread_local int cpu_fault;
         T r = a % b;                                                                               \
         return r != 0 && (r ^ b) < 0 ? r + b : r;                                                  \
     }                                                                                              \
+    static inline T trunc_divide_##n(T a, T b) {                                                   \
+        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
+        return b == -1 ? (T)(0 - (uint64_t)a) : a / b;                                             \
+    }                                                                                              \
+    static inline T fmod_##n(T a, T b) {                                                           \
+        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
+        return b == -1 ? 0 : a % b;                                                                \
+    }                                                                                              \
+    /* All bits are gone after as many places as there are; a negative count counts as that. */    \
+    static inline T left_shift_##n(T a, T b) {                                                     \
+        T s = b & (T)(8 * sizeof(T) - 1);                                                          \
+        return s == b ? (T)((uint64_t)a << s) : 0;                                                 \
+    }                                                                                              \
+    static inline T right_shift_##n(T a, T b) {                                                    \
+        T most = (T)(8 * sizeof(T) - 1), s = b & most;                                             \
+        return a >> (s == b ? s : most);                                                           \
+    }                                                                                              \
     static inline T pow_##n(T a, T b) {                                                            \
         if (b < 0 && a != 1 && a != -1) return cpu_fault |= FAULT_NEG_POW, 0;                      \
         uint64_t r = 1, base = (uint64_t)a;                                                        \
@@ -95,8 +122,16 @@ static inline double remainder_f64(double a, double b) {
     double r = fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
+static inline float trunc_divide_f32(float a, float b) { return truncf(a / b); }
+static inline double trunc_divide_f64(double a, double b) { return (trunc)(a / b); }
+static inline float fmod_f32(float a, float b) { return fmodf(a, b); }
+static inline double fmod_f64(double a, double b) { return (fmod)(a, b); }
 #define BY_TYPE(f, a, b, x)                                                                        \
     _Generic((x), float : f##_f32, double : f##_f64, int32_t : f##_i32, int64_t : f##_i64)(a, b)
+#define trunc_divide(a, b) BY_TYPE(trunc_divide, a, b, a)
+#define fmod(a, b) BY_TYPE(fmod, a, b, a)
+#define left_shift(a, b) _Generic((a), int64_t : left_shift_i64, default : left_shift_i32)(a, b)
+#define right_shift(a, b) _Generic((a), int64_t : right_shift_i64, default : right_shift_i32)(a, b)
 #define floor_divide(a, b) BY_TYPE(floor_divide, a, b, a)
 #define remainder(a, b) BY_TYPE(remainder, a, b, a)
 static inline float pow_f32(float a, float b) { return powf(a, b); }

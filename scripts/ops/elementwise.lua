@@ -28,3 +28,22 @@ define { "allclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-
     fn = function(a, b, rtol, atol, equal_nan)
         return a:isclose(b, rtol, atol, equal_nan):all():item()
     end }
+
+local div, floor_divide, trunc_divide = gpush.div, gpush.floor_divide, gpush.trunc_divide
+define { "div", sig = "operand a, operand b, str? rounding_mode",
+    help = "true quotient, integers give f32; rounding_mode 'floor' rounds it down, 'trunc' towards 0",
+    fn = function(a, b, rounding_mode)
+        if rounding_mode == nil then return div(a, b) end
+        if rounding_mode == "floor" then return floor_divide(a, b) end
+        if rounding_mode == "trunc" then return trunc_divide(a, b) end
+        error("div: argument 'rounding_mode': expected 'floor' or 'trunc', got '" .. rounding_mode .. "'", 0)
+    end }
+
+local gelu, gelu_tanh = gpush.gelu, gpush.gelu_tanh
+define { "gelu", sig = "tensor x, str approximate=\"none\"",
+    help = "x times the normal distribution's probability below x; approximate = 'tanh': gelu_tanh",
+    fn = function(x, approximate)
+        if approximate == "none" then return gelu(x) end
+        if approximate == "tanh" then return gelu_tanh(x) end
+        error("gelu: argument 'approximate': expected 'none' or 'tanh', got '" .. approximate .. "'", 0)
+    end }

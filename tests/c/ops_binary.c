@@ -1,4 +1,4 @@
-/* Every BINARY, COMPARE and TERNARY row of the op table on cpu and sim: dtypes and their promotion, layouts, broadcasting, numbers, in place. */
+/* Every BINARY, COMPARE, TERNARY and PARAM3 row of the op table on cpu and sim: dtypes and their promotion, layouts, broadcasting, numbers, in place. */
 #include "promotion.h"
 
 /* ---- references ---- */
@@ -15,6 +15,13 @@ static ld f_remainder(ld a, ld b, ld c) {
     ld r = fmodl(a, b);
     return r * b < 0 ? r + b : r; /* the Lua manual's a - floor(a/b)*b */
 }
+static ld f_trunc_divide(ld a, ld b, ld c) { return truncl(quotient(a, b)); }
+static ld f_fmod(ld a, ld b, ld c) { return fmodl(a, b); }
+static ld f_hypot(ld a, ld b, ld c) { return hypotl(a, b); }
+static ld f_addcmul(ld a, ld b, ld c) { return a + b * c; }
+static ld f_addcmul_3(ld a, ld b, ld c) { return a - 3 * b * c; }
+static ld f_addcdiv(ld a, ld b, ld c) { return a + b / c; }
+static ld f_addcdiv_half(ld a, ld b, ld c) { return a + b / 2 / c; }
 static ld f_pow(ld a, ld b, ld c) { return powl(a, b); }
 static ld f_maximum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
 static ld f_minimum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
@@ -36,6 +43,18 @@ static int64_t i_sub(int64_t a, int64_t b) { return (int64_t)((u64)a - (u64)b); 
 static int64_t i_mul(int64_t a, int64_t b) { return (int64_t)((u64)a * (u64)b); }
 static int64_t i_floor_divide(int64_t a, int64_t b) { return b == -1 ? i_sub(0, a) : (int64_t)floorl((ld)a / b); }
 static int64_t i_remainder(int64_t a, int64_t b) { return i_sub(a, i_mul(i_floor_divide(a, b), b)); }
+static int64_t i_trunc_divide(int64_t a, int64_t b) { return b == -1 ? i_sub(0, a) : (int64_t)truncl((ld)a / b); }
+static int64_t i_fmod(int64_t a, int64_t b) { return i_sub(a, i_mul(i_trunc_divide(a, b), b)); }
+static int64_t i_left(int64_t a, int64_t b) {
+    for (int k = 0; k < 64 && (b < 0 || k < b); k++) a = i_add(a, a);
+    return a;
+}
+static int64_t i_right(int64_t a, int64_t b) {
+    for (int k = 0; k < 64 && (b < 0 || k < b); k++) a = a < 0 ? -1 - (-1 - a) / 2 : a / 2;
+    return a;
+}
+static int64_t i_addcmul(int64_t a, int64_t b, int64_t c) { return i_add(a, i_mul(b, c)); }
+static int64_t i_addcmul_3(int64_t a, int64_t b, int64_t c) { return i_sub(a, i_mul(3, i_mul(b, c))); }
 static int64_t i_pow(int64_t a, int64_t b) {
     int64_t r = 1;
     for (int64_t k = 0; k < b; k++) r = i_mul(r, a);
@@ -68,8 +87,16 @@ typedef struct entry {
     int64_t (*i)(int64_t, int64_t);
     double ulps;
     bool anyzero;
+    int64_t (*i3)(int64_t, int64_t, int64_t); /* of three operands */
+    void (*params)(gp_call *);
 } entry;
 
+static void p_minus_3(gp_call *c) { gp_call_number(c, (gp_scalar){.i = -3}); }
+static void p_half(gp_call *c) { gp_call_number(c, (gp_scalar){.is_float = true, .f = 0.5}); }
+static void p_one(gp_call *c) { gp_call_number(c, (gp_scalar){.i = 1}); }
+
+/* Fields left out are 0. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const entry table[] = {
     {"add", 2, T_ALL, PROMOTED, f_add, i_add, 0, false},
     {"sub", 2, T_REAL, PROMOTED, f_sub, i_sub, 0, false},
@@ -77,6 +104,11 @@ static const entry table[] = {
     {"div", 2, T_ALL, TO_FLOAT, f_div, NULL, 0, false},
     {"floor_divide", 2, T_REAL, PROMOTED, f_floor_divide, i_floor_divide, 0, false},
     {"remainder", 2, T_REAL, PROMOTED, f_remainder, i_remainder, 0, false},
+    {"trunc_divide", 2, T_REAL, PROMOTED, f_trunc_divide, i_trunc_divide, 0, false},
+    {"fmod", 2, T_REAL, PROMOTED, f_fmod, i_fmod, 0, false},
+    {"hypot", 2, T_FLOAT, PROMOTED, f_hypot, NULL, 4, false},
+    {"bitwise_left_shift", 2, T_INT, PROMOTED, NULL, i_left, 0, false},
+    {"bitwise_right_shift", 2, T_INT, PROMOTED, NULL, i_right, 0, false},
     {"pow", 2, T_REAL, PROMOTED, f_pow, i_pow, 4, false},
     {"maximum", 2, T_REAL, PROMOTED, f_maximum, i_maximum, 0, true},
     {"minimum", 2, T_REAL, PROMOTED, f_minimum, i_minimum, 0, true},
@@ -94,6 +126,10 @@ static const entry table[] = {
     {"logical_or", 2, T_ALL, TO_BOOL, f_lor, i_lor, 0, false},
     {"logical_xor", 2, T_ALL, TO_BOOL, f_lxor, i_lxor, 0, false},
     {"lerp", 3, T_ALL, TO_FLOAT, f_lerp, NULL, 2, true},
+    {"addcmul", 3, T_REAL, PROMOTED, f_addcmul, NULL, 2, true, i_addcmul, p_one},
+    {"addcmul", 3, T_REAL, PROMOTED, f_addcmul_3, NULL, 3, true, i_addcmul_3, p_minus_3},
+    {"addcdiv", 3, T_FLOAT, PROMOTED, f_addcdiv, NULL, 2, true, NULL, p_one},
+    {"addcdiv", 3, T_FLOAT, PROMOTED, f_addcdiv_half, NULL, 3, true, NULL, p_half},
 };
 
 /* ---- operands ---- */
@@ -107,7 +143,7 @@ typedef struct operand {
     fixture x;
 } operand;
 
-static bool divides(const entry *e) { return strstr("floor_divide remainder", e->name) != NULL; }
+static bool divides(const entry *e) { return strstr("floor_divide remainder trunc_divide fmod", e->name) != NULL; }
 static bool powers(const entry *e) { return !strcmp(e->name, "pow"); }
 
 typedef struct source {
@@ -208,6 +244,7 @@ typedef struct expectation {
 
 static val apply(const entry *e, const expectation *x, const val *in) {
     ld f[3];
+    if (!dt_float(x->compute) && e->i3) return (val){.i = wrap_to(x->out, e->i3(in[0].i, in[1].i, in[2].i))};
     if (!dt_float(x->compute)) return (val){.i = wrap_to(x->out == GP_bool && x->compute != GP_bool ? GP_i64 : x->out, e->i(in[0].i, in[1].i))};
     wide = x->compute == GP_f64;
     for (int k = 0; k < 3; k++) f[k] = wide ? (ld)(double)in[k].f : (ld)(float)in[k].f;
@@ -240,6 +277,7 @@ static void begin(const entry *e, gp_call *c, const operand *o) {
         if (o[k].kind == TENSOR) gp_call_tensor(c, o[k].x.t);
         else gp_call_number(c, o[k].kind == INTEGER ? (gp_scalar){.i = o[k].number.i} : (gp_scalar){.is_float = true, .f = (double)o[k].number.f});
     }
+    if (e->params) e->params(c);
 }
 
 static void inputs_unchanged(const entry *e, operand *o, int from) {
@@ -294,7 +332,7 @@ static void run_in_place(const entry *e, operand *o, const expectation *x) {
     if (ok != fits) complain("%s in place: %s", where, ok ? "taken" : gp_error());
     if (ok) gp_tensor_unref(c.out[0]);
     if ((a->storage->version != version) != ok) complain("%s in place: version %u -> %u", where, version, a->storage->version);
-    bool loose = !strcmp(e->name, "lerp");
+    bool loose = e->n == 3;
     check_written(where, &o[0].x, ok ? want : o[0].x.v, &(judge){ok ? e->ulps : 0, loose ? 40 : 0, e->anyzero, NULL});
     inputs_unchanged(e, o, 1);
     free(want);
@@ -360,7 +398,7 @@ static bool has_entry(const gp_op *op) {
 
 int main(void) {
     for (int k = 0; k < GP_OPS; k++)
-        if (gp_ops[k].kind == GP_BINARY || gp_ops[k].kind == GP_COMPARE || gp_ops[k].kind == GP_TERNARY)
+        if (gp_ops[k].kind == GP_BINARY || gp_ops[k].kind == GP_COMPARE || gp_ops[k].kind == GP_TERNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 3))
             tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
     on_devices(all_entries);
     gp_device_shutdown();

@@ -47,6 +47,16 @@ bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t);
    (which becomes the last one) where it is of another dtype. False with a message when they are of
    a higher kind. Kernels ask gp_values. */
 bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at);
+/* Leaves an i64 temporary of shape s, c->tmp[0], where the kernel notes byte offsets. */
+bool gp_infer_offsets(gp_call *c, const gp_meta *m, const gp_shape *s);
+/* gather, scatter: dim (argument 1, left counted from 1) of x, and an index (argument 2) of x's
+ * number of dims that fits in x but for dim. Sets m->dev. */
+bool gp_infer_along(gp_call *c, gp_meta *m, int *d);
+/* The shape and checks of gather_nd and scatter_nd: indices (argument 1) is (batch dims, any dims,
+ * depth), x's batch dims match, its next depth dims are indexed, the rest are kept. */
+bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s);
+/* How values are written at places; scatter's `reduce`. */
+typedef enum gp_how { GP_PUT, GP_ADD, GP_MUL, GP_LEAST, GP_MOST, GP_MEAN } gp_how;
 /* Where the dims of index tensors stand in x[indices], as NumPy has it: in place of the indexed
    dims (bits of mask) where these are neighbours, else in front. */
 int gp_index_place(int ndim, uint64_t mask);

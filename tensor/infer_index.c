@@ -1,6 +1,7 @@
-/* Shape rules of ops that take index tensors: gather, scatter, gather_nd, index_select, index,
-   index_put. Indices count from 1, or from -1 at the end. Each rule leaves an i64 temporary, where
-   the kernel notes the byte offset that every index tuple stands for. */
+/* Shape rules of ops that read by index tensors: gather, gather_nd, take, index_select, index (and
+   index_put, which shares its checks). Indices count from 1, or from -1 at the end. Each rule
+   leaves an i64 temporary, where the kernel notes the byte offset that every index tuple stands
+   for. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,14 +35,13 @@ bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at) {
     return true;
 }
 
-static bool offsets(gp_call *c, const gp_meta *m, const gp_shape *s) {
+bool gp_infer_offsets(gp_call *c, const gp_meta *m, const gp_shape *s) {
     if (!(c->tmp[0] = gp_tensor_new(m->dev, GP_i64, s))) return false;
     c->ntmp = 1;
     return true;
 }
 
-/* gather and scatter: index has x's number of dims, and fits in x but for `dim`. */
-static bool along_dim(gp_call *c, gp_meta *m, int *d) {
+bool gp_infer_along(gp_call *c, gp_meta *m, int *d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
     if (!gp_dim_wrap(c->op->name, c->arg[1].i, x->a.ndim, d)) return false;
     if (!gp_infer_index(c, "index", index) || !(m->dev = gp_infer_device(c))) return false;
@@ -58,29 +58,9 @@ static bool along_dim(gp_call *c, gp_meta *m, int *d) {
 
 bool infer_gather(gp_call *c, gp_meta *m) {
     int d;
-    if (!along_dim(c, m, &d)) return false;
+    if (!gp_infer_along(c, m, &d)) return false;
     gp_meta_like(m, 0, c->arg[2].t, (gp_dtype)c->arg[0].t->a.dtype);
-    return offsets(c, m, &m->out[0].shape);
-}
-
-bool infer_scatter(gp_call *c, gp_meta *m) {
-    int d;
-    gp_infer_zero_dim(c, 3, 1);
-    if (!along_dim(c, m, &d)) return false;
-    gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
-    if (c->arg[3].kind == GP_TENSOR) {
-        gp_tensor *src = c->arg[3].t;
-        bool fits = src->a.ndim == index->a.ndim;
-        for (int i = 0; fits && i < index->a.ndim; i++) fits = index->a.dim[i] <= src->a.dim[i];
-        char a[200], b[200];
-        if (!fits)
-            return gp_fail("scatter: src %s does not cover index %s",
-                           gp_tensor_text(src, a, sizeof a), gp_tensor_text(index, b, sizeof b));
-    }
-    gp_shape s = gp_tensor_shape(index);
-    if (!offsets(c, m, &s) || !gp_infer_values(c, 3, (gp_dtype)x->a.dtype, 1)) return false;
-    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    return true;
+    return gp_infer_offsets(c, m, &m->out[0].shape);
 }
 
 bool infer_index_select(gp_call *c, gp_meta *m) {
@@ -94,38 +74,79 @@ bool infer_index_select(gp_call *c, gp_meta *m) {
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     m->out[0].shape.dim[d] = index->a.numel;
     c->arg[1].i = d + 1;
-    return offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
+    return gp_infer_offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
 }
 
-/* indices is (batch dims…, any dims…, depth): x's batch dims match, its next depth dims are
- * indexed, the rest are kept. */
-bool infer_gather_nd(gp_call *c, gp_meta *m) {
+bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s) {
     gp_tensor *x = c->arg[0].t, *idx = c->arg[1].t;
-    int64_t batch = gp_given(c, 2) ? c->arg[2].i : 0;
+    const char *name = c->op->name;
     char a[200], b[200];
-    if (!gp_infer_index(c, "indices", idx) || !gp_infer_device(c)) return false;
+    if (!gp_infer_index(c, "indices", idx) || !(m->dev = gp_infer_device(c))) return false;
     int64_t depth = idx->a.ndim ? idx->a.dim[idx->a.ndim - 1] : 0;
     if (idx->a.ndim == 0 || batch < 0 || batch >= idx->a.ndim || batch + depth > x->a.ndim)
-        return gp_fail("gather_nd: indices %s with %lld batch dims do not index x %s (expected "
+        return gp_fail("%s: indices %s with %lld batch dims do not index x %s (expected "
                        "tuples of at most %lld in the last dim)",
-                       gp_tensor_text(idx, a, sizeof a), (long long)batch,
+                       name, gp_tensor_text(idx, a, sizeof a), (long long)batch,
                        gp_tensor_text(x, b, sizeof b), (long long)(x->a.ndim - batch));
     for (int i = 0; i < batch; i++)
         if (idx->a.dim[i] != x->a.dim[i])
-            return gp_fail("gather_nd: batch dim %d is %lld in indices and %lld in x", i + 1,
+            return gp_fail("%s: batch dim %d is %lld in indices and %lld in x", name, i + 1,
                            (long long)idx->a.dim[i], (long long)x->a.dim[i]);
     int rest = x->a.ndim - (int)(batch + depth), lead = idx->a.ndim - 1;
     if (lead + rest > GP_MAX_DIM)
-        return gp_fail("gather_nd: the result would have %d dims, more than %d", lead + rest,
+        return gp_fail("%s: the result would have %d dims, more than %d", name, lead + rest,
                        GP_MAX_DIM);
-    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    gp_shape *s = &m->out[0].shape, t = {.ndim = lead};
+    gp_shape t = {.ndim = lead};
     for (int i = 0; i < lead; i++) s->dim[i] = t.dim[i] = idx->a.dim[i];
     for (int i = 0; i < rest; i++) s->dim[lead + i] = x->a.dim[x->a.ndim - rest + i];
     s->ndim = lead + rest;
+    return gp_infer_offsets(c, m, &t);
+}
+
+bool infer_gather_nd(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    int64_t batch = gp_given(c, 2) ? c->arg[2].i : 0;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     c->arg[2] = (gp_value){.kind = GP_INT, .i = batch};
     c->nargs = 3;
-    return offsets(c, m, &t);
+    return gp_infer_tuples(c, m, batch, &m->out[0].shape);
+}
+
+/* x without gaps is the second temporary; it is indexed as if it had one dim. */
+static bool flat(gp_call *c, gp_meta *m, const gp_shape *s) {
+    gp_tensor *x = c->arg[0].t;
+    if (!gp_infer_index(c, "index", c->arg[1].t) || !(m->dev = gp_infer_device(c)) ||
+        !gp_infer_offsets(c, m, s) || !(c->tmp[1] = gp_contiguous(x)))
+        return false;
+    c->ntmp = 2;
+    return true;
+}
+
+bool infer_take(gp_call *c, gp_meta *m) {
+    gp_shape s = gp_tensor_shape(c->arg[1].t);
+    gp_meta_like(m, 0, c->arg[1].t, (gp_dtype)c->arg[0].t->a.dtype);
+    return flat(c, m, &s);
+}
+
+/* The other dims are broadcast, of x and of indices; without dim both are taken as one row. */
+bool infer_take_along_dim(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t, *indices = c->arg[1].t;
+    gp_shape *s = &m->out[0].shape, xs = gp_tensor_shape(x), is = gp_tensor_shape(indices);
+    int d;
+    gp_meta_like(m, 0, indices, (gp_dtype)x->a.dtype);
+    if (!gp_given(c, 2)) {
+        *s = (gp_shape){.ndim = 1, .dim = {indices->a.numel}};
+        return flat(c, m, &is);
+    }
+    if (!gp_infer_index(c, "indices", indices) || !(m->dev = gp_infer_device(c)) ||
+        !gp_dim_wrap("take_along_dim", c->arg[2].i, xs.ndim, &d))
+        return false;
+    if (is.ndim != xs.ndim)
+        return gp_fail("take_along_dim: indices has %d dims, x has %d (expected the same)", is.ndim,
+                       xs.ndim);
+    c->arg[2].i = d + 1;
+    if (xs.ndim) xs.dim[d] = is.dim[d];
+    return gp_shape_broadcast("take_along_dim", s, &xs) && gp_infer_offsets(c, m, s);
 }
 
 /* The indexed dims in argument `at`, as 0-based ints in the order of the index tensors; by default
@@ -188,7 +209,7 @@ static bool index_shape(gp_call *c, gp_meta *m, int dims_at, gp_shape *out) {
         out->dim[out->ndim++] = x->a.dim[d];
         kept++;
     }
-    return offsets(c, m, &s);
+    return gp_infer_offsets(c, m, &s);
 }
 
 bool infer_index(gp_call *c, gp_meta *m) {

@@ -187,6 +187,33 @@ local function refusing(dev)
     t.is(g.where(x:eq(0), x:short(), 2).dtype, "i16", dev .. ": a number does not widen")
 end
 
+-- Many writes, some to the same place, by one thread and by two: what a plain loop gives.
+local function many(n, size, dtype)
+    local at, value, want = {}, {}, {}
+    for i = 1, n do at[i], value[i] = math.random(size), math.random(-9, 9) end
+    for i = 1, size do want[i] = 0 end
+    local last = table.move(want, 1, size, 1, {})
+    for i = 1, n do want[at[i]], last[at[i]] = want[at[i]] + value[i], value[i] end
+    local x, ix, src = g.zeros(size, {dtype = dtype}), g.tensor(at, {dtype = "i64"}), g.tensor(value, {dtype = dtype})
+    for k = 1, 2 do
+        g.threads(k)
+        local name = ("%d %s writes to %d places on %d threads: "):format(n, dtype, size, k)
+        local function same(y, v) return (y:eq(g.tensor(v, {dtype = dtype}))):all():item() end
+        t.ok(same(x:scatter_add(1, ix, src), want), name .. "scatter_add")
+        t.ok(same(x:index_add(1, ix, src), want), name .. "index_add")
+        t.ok(same(x:index_put({ix}, src, true), want), name .. "index_put, accumulating")
+        t.ok(same(x:index_put({ix}, src), last), name .. "index_put: the last stays")
+        local rows = x:view(size, 1):expand(size, 64):index_put({ix}, src:view(n, 1))
+        t.ok(same(rows:select(2, 1), last) and same(rows:select(2, 64), last), name .. "rows")
+        local columns = x:view(1, size):expand(5, size):scatter_add(2, ix:view(1, n):expand(5, n), src:view(1, n):expand(5, n))
+        t.ok(same(columns[1], want) and same(columns[5], want), name .. "columns")
+    end
+end
+math.randomseed(11)
+many(70000, 300000, "f32") -- a part of the memory each
+many(70000, 50, "i16")
+many(40000, 200000, "f64")
+
 for _, dev in ipairs {"cpu", "sim"} do
     for _, dtype in ipairs(dtypes) do
         moving(dtype, dev)

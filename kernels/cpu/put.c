@@ -1,0 +1,317 @@
+/* Writing at random places: scatter, index_put, index_add and their kin. Of several writes to one
+   place the last one in row-major order stays, and sums run in that order, for any number of
+   threads: a thread has places of its own. */
+#include <math.h>
+
+#include "kernels/cpu/pick.h"
+#include "kernels/cpu/put.h"
+#include "kernels/cpu/scratch.h"
+
+enum { GRAIN = 32768, LARGE = 1 << 20, SOME = 512 };
+
+/* How a job writes: what is computed in, and where its pieces are. */
+typedef struct job {
+    const gp_call *c;
+    gp_how how;
+    bool mean, include_self;
+    gp_array target; /* out; or `wide`, without gaps, in the dtype that is computed in */
+    gp_array values;
+    gp_array counts; /* mean: how many values each place has, of target's layout and dtype */
+    uint64_t number; /* room for a number that is values */
+} job;
+
+/* ---- the loop ---- */
+
+typedef struct writes {
+    gp_moves m;
+    gp_put_row row;
+    int split;     /* a dim that each thread has a part of; -1: none */
+    bool by_place; /* else each thread has a part of the memory */
+    int64_t parts;
+    const char *lo; /* by_place: the memory written, and its size */
+    int64_t extent;
+} writes;
+
+/* The places in [lo, hi) among n. */
+static int64_t own(int32_t *sel, const char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n,
+                   const char *lo, const char *hi) {
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *at = x + i * xs + t[i * ts];
+        sel[k] = (int32_t)i;
+        k += at >= lo && at < hi;
+    }
+    return k;
+}
+
+static void write_own(const writes *w, const gp_put_at *p, int64_t n, const char *lo,
+                      const char *hi) {
+    int32_t sel[SOME];
+    if (p->ts == 0) {
+        if (p->x + *p->t >= lo && p->x + *p->t < hi) w->row(p, NULL, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += SOME) {
+        gp_put_at q = *p;
+        int64_t some = n - i < SOME ? n - i : SOME;
+        q.x += i * q.xs, q.t += i * q.ts, q.f += i * q.fs;
+        int64_t k = own(sel, q.x, q.xs, q.t, q.ts, some, lo, hi);
+        w->row(&q, sel, k);
+    }
+}
+
+/* lo: NULL where all is written. */
+static void write_all(const writes *w, const gp_moves *m, const char *lo, const char *hi) {
+    gp_loop l;
+    gp_rows r;
+    const gp_array *arrays[4] = {&m->order, &m->flat, &m->x, &m->table};
+    if (m->order.numel == 0) return;
+    gp_loop_init(&l, 4, arrays);
+    int last = l.ndim - 1;
+    int64_t width = l.dim[last];
+    gp_rows_begin(&r, &l, 0);
+    for (int64_t at = 0; at < l.numel; at += width, gp_rows_next(&r, &l)) {
+        gp_put_at p = {.x = r.p[2],
+                       .xs = l.stride[2][last],
+                       .t = (const int64_t *)(void *)r.p[3],
+                       .ts = l.stride[3][last] / 8,
+                       .f = r.p[1],
+                       .fs = l.stride[1][last]};
+        if (lo) write_own(w, &p, width, lo, hi);
+        else w->row(&p, NULL, width);
+    }
+}
+
+static void cut(gp_array *a, int d, int64_t begin, int64_t end) {
+    if (a->data) a->data += begin * a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    a->dim[d] = end - begin;
+    gp_array_update(a);
+}
+
+static void write_parts(void *ctx, int64_t begin, int64_t end) {
+    const writes *w = ctx;
+    if (w->by_place) {
+        for (int64_t k = begin; k < end; k++)
+            write_all(w, &w->m, w->lo + w->extent * k / w->parts,
+                      w->lo + w->extent * (k + 1) / w->parts);
+        return;
+    }
+    gp_moves m = w->m;
+    cut(&m.order, w->split, begin, end);
+    cut(&m.flat, w->split, begin, end);
+    cut(&m.x, w->split, begin, end);
+    cut(&m.table, w->split, begin, end);
+    write_all(w, &m, NULL, NULL);
+}
+
+/* The largest dim of x that is not indexed, if the parts of it are not too close in memory: threads
+ * that write one line of the cache slow each other down. */
+static int split_dim(const gp_layout *l, size_t size) {
+    int best = -1;
+    for (int d = 0; d < l->ndim; d++) {
+        int64_t stride = l->x[d] < 0 ? -l->x[d] : l->x[d];
+        if (stride == 0 || l->dim[d] * stride * (int64_t)size < 1024) continue;
+        if (best < 0 || l->dim[d] > l->dim[best]) best = d;
+    }
+    return best;
+}
+
+/* Writes values to target at the table's offsets. */
+static void write_values(const gp_layout *l, const gp_array *table, const gp_array *target,
+                         const gp_array *values, gp_how how) {
+    writes w = {.row = gp_put_fn((gp_dtype)target->dtype, how)};
+    gp_pick_moves(&w.m, l, values, target, table);
+    int64_t n = w.m.order.numel, threads = gp_threads();
+    w.split = split_dim(l, gp_dtype_size((gp_dtype)target->dtype));
+    const char *hi;
+    gp_array_extent(target, &w.lo, &hi);
+    w.extent = hi - w.lo;
+    if (n < GRAIN || threads == 1) {
+        write_all(&w, &w.m, NULL, NULL);
+    } else if (w.split >= 0) {
+        int64_t most = l->dim[w.split];
+        gp_parallel(most, (GRAIN / 2 * most + n - 1) / n, write_parts, &w);
+    } else if (w.extent >= LARGE) {
+        w.by_place = true;
+        w.parts = threads;
+        gp_parallel(w.parts, 1, write_parts, &w);
+    } else {
+        write_all(&w, &w.m, NULL, NULL);
+    }
+}
+
+/* ---- jobs ---- */
+
+/* a's dims without gaps, of dtype dt, at p. */
+static gp_array dense(const gp_array *a, gp_dtype dt, char *p) {
+    gp_array r = *a;
+    r.data = p;
+    r.dtype = (uint8_t)dt;
+    int64_t step = 1;
+    for (int d = r.ndim - 1; d >= 0; d--) r.stride[d] = step, step *= r.dim[d];
+    gp_array_update(&r);
+    return r;
+}
+
+static size_t room_of(const gp_array *a, gp_dtype dt) {
+    return ((size_t)a->numel * gp_dtype_size(dt) + 63) / 64 * 64;
+}
+
+/* What sums are made in: 16-bit floats in f32, to be rounded once; integers' means in i64. */
+static gp_dtype wide_type(const job *j, gp_dtype dt) {
+    if (gp_is_float(dt)) return gp_dtype_size(dt) == 2 ? GP_f32 : dt;
+    return j->mean ? GP_i64 : dt;
+}
+
+/* Settles target and values (argument i; a number, or gp_values(c, i, 1)). Copies nothing yet. */
+static bool begin(job *j, int i) {
+    const gp_call *c = j->c;
+    const gp_array *out = gp_out(c, 0);
+    gp_dtype dt = (gp_dtype)out->dtype, wide = j->how == GP_PUT ? dt : wide_type(j, dt);
+    bool number = c->arg[i].kind == GP_NUMBER;
+    j->values = number ? gp_number_array(&c->arg[i], wide, &j->number) : *gp_values(c, i, 1);
+    j->target = *out;
+    if (wide == dt && !j->mean) return true;
+    bool convert = j->values.dtype != wide;
+    size_t tn = room_of(out, wide), vn = convert ? room_of(&j->values, wide) : 0;
+    char *p = gp_scratch(GP_SCRATCH_CALL, tn + vn + (j->mean ? tn : 0));
+    if (!p) return gp_fail("%s: out of memory", c->op->name);
+    j->target = dense(out, wide, p);
+    if (j->mean) j->counts = dense(out, wide, p + tn + vn);
+    if (!convert) return true;
+    gp_array v = dense(&j->values, wide, p + tn);
+    gp_copy_array(&v, &j->values);
+    j->values = v;
+    return true;
+}
+
+#define AVERAGE(T, QUOTIENT)                                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        const T s = ((const T *)s_)[i], k = ((const T *)k_)[i];                                    \
+        if (k > 1) ((T *)s_)[i] = QUOTIENT;                                                        \
+    }
+
+/* Sums over counts; integers are rounded down. */
+static void average(const job *j) {
+    void *s_ = j->target.data;
+    const void *k_ = j->counts.data;
+    int64_t n = j->target.numel;
+    if (j->target.dtype == GP_f32) {
+        AVERAGE(float, s / k)
+    } else if (j->target.dtype == GP_f64) {
+        AVERAGE(double, s / k)
+    } else {
+        AVERAGE(int64_t, s / k - (s % k < 0))
+    }
+}
+
+static gp_array constant(const job *j, gp_scalar s, uint64_t *room) {
+    gp_value v = {.kind = GP_NUMBER, .is_float = s.is_float, .i = s.i};
+    if (s.is_float) v.f = s.f;
+    return gp_number_array(&v, (gp_dtype)j->target.dtype, room);
+}
+
+/* What a reduction starts from where the target's own element does not count. */
+static gp_scalar nothing(gp_dtype dt, gp_how how) {
+    gp_scalar s = {.i = how == GP_MUL};
+    if (how != GP_LEAST && how != GP_MOST) return s;
+    if (gp_is_float(dt))
+        return (gp_scalar){.is_float = true, .f = how == GP_LEAST ? INFINITY : -INFINITY};
+    bool is_signed = dt != GP_bool && dt != GP_u8;
+    int bits = dt == GP_bool ? 1 : (int)gp_dtype_size(dt) * 8 - is_signed;
+    int64_t most = (int64_t)(((uint64_t)1 << bits) - 1);
+    s.i = how == GP_LEAST ? most : is_signed ? -most - 1 : 0;
+    return s;
+}
+
+/* The table is filled: copies, writes, and brings the result to the output. */
+static bool finish(job *j, const gp_layout *l) {
+    const gp_array *out = gp_out(j->c, 0), *x = gp_in(j->c, 0), *table = j->c->tmpa[0];
+    bool wide = j->target.data != out->data;
+    uint64_t room, one_room;
+    if (j->target.data != x->data) gp_copy_array(&j->target, x);
+    if (!j->include_self) {
+        gp_array v = constant(j, nothing((gp_dtype)j->target.dtype, j->how), &room);
+        write_values(l, table, &j->target, &v, GP_PUT);
+    }
+    write_values(l, table, &j->target, &j->values, j->how);
+    if (j->mean) {
+        gp_array one = constant(j, (gp_scalar){.i = 1}, &one_room),
+                 self = constant(j, (gp_scalar){.i = j->include_self}, &room);
+        gp_copy_array(&j->counts, &self);
+        write_values(l, table, &j->counts, &one, GP_ADD);
+        average(j);
+    }
+    if (wide) gp_copy_array(out, &j->target);
+    return true;
+}
+
+static job plain(const gp_call *c, gp_how how) {
+    return (job){.c = c, .how = how, .include_self = true};
+}
+
+/* How argument i, a number that infer made of `reduce`, says that values are put. */
+static job reducing(const gp_call *c, int i) {
+    job j = plain(c, gp_given(c, i) ? (gp_how)c->arg[i].i : GP_PUT);
+    if (j.how == GP_MEAN) j.how = GP_ADD, j.mean = true;
+    return j;
+}
+
+/* ---- the ops ---- */
+
+/* src (argument 3) may be larger than index: the part that index covers is taken. */
+static bool along(job *j) {
+    const gp_call *c = j->c;
+    const gp_array *index = gp_in(c, 2);
+    gp_layout l;
+    gp_call covered = *c;
+    gp_array src;
+    if (c->arg[3].kind != GP_NUMBER) {
+        src = *gp_values(c, 3, 1);
+        for (int i = 0; i < src.ndim; i++) src.dim[i] = index->dim[i];
+        gp_array_update(&src);
+        covered.arg[3].a = &src;
+        covered.ntmp = 1;
+        j->c = &covered;
+    }
+    return begin(j, 3) && gp_pick_along(c, &j->target, index, (int)c->arg[1].i - 1, &l) &&
+           finish(j, &l);
+}
+
+bool CPU(scatter)(const gp_call *c) {
+    job j = reducing(c, 4);
+    return along(&j);
+}
+
+bool CPU(scatter_add)(const gp_call *c) {
+    job j = plain(c, GP_ADD);
+    return along(&j);
+}
+
+bool CPU(scatter_reduce)(const gp_call *c) {
+    job j = reducing(c, 4);
+    j.include_self = c->arg[5].i;
+    return along(&j);
+}
+
+static bool along_one(job j) {
+    gp_layout l;
+    return begin(&j, 3) && gp_pick_one(j.c, &j.target, (int)j.c->arg[1].i - 1, &l) &&
+           finish(&j, &l);
+}
+
+bool CPU(index_add)(const gp_call *c) { return along_one(plain(c, GP_ADD)); }
+bool CPU(index_copy)(const gp_call *c) { return along_one(plain(c, GP_PUT)); }
+bool CPU(index_fill)(const gp_call *c) { return along_one(plain(c, GP_PUT)); }
+
+bool CPU(index_put)(const gp_call *c) {
+    gp_layout l;
+    job j = plain(c, gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_PUT);
+    return begin(&j, 2) && gp_pick_by_indices(c, &j.target, 4, &l) && finish(&j, &l);
+}
+
+bool CPU(scatter_nd)(const gp_call *c) {
+    gp_layout l;
+    job j = reducing(c, 3);
+    return begin(&j, 2) && gp_pick_tuples(c, &j.target, 0, &l) && finish(&j, &l);
+}

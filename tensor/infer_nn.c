@@ -1,9 +1,8 @@
-/* Shape and dtype rules of matrix products, convolution, normalisation and softmax. */
+/* Shape and dtype rules of matrix products, normalisation and softmax. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tensor/infer.h"
-#include "tensor/nn.h"
 
 enum { NUMBERS = GP_SET_FLOAT | GP_SET_INT };
 
@@ -76,118 +75,6 @@ bool infer_bmm(gp_call *c, gp_meta *m) {
     if (c->arg[0].t->a.dim[0] != c->arg[1].t->a.dim[0])
         return bad_product(c, "batches of one size");
     return infer_matmul(c, m);
-}
-
-/* ---- convolution ---- */
-
-/* One or two integers, each at least `least`. */
-static bool pair(const gp_call *c, int i, const char *name, int64_t least, int64_t out[2]) {
-    int n;
-    const int64_t *v = gp_ints(c, i, &n);
-    if (n != 1 && n != 2)
-        return gp_fail("%s: argument '%s' has %d entries (expected 1 or 2)", c->op->name, name, n);
-    for (int d = 0; d < 2; d++) {
-        out[d] = v[n == 1 ? 0 : d];
-        if (out[d] < least || out[d] > INT32_MAX)
-            return gp_fail("%s: argument '%s' is %lld (expected an integer >= %lld)", c->op->name,
-                           name, (long long)out[d], (long long)least);
-    }
-    return true;
-}
-
-/* Rows and columns of padding before and behind the image. "same" keeps its size, with the odd one
- * behind, as PyTorch does. */
-static bool conv_padding(const gp_call *c, gp_conv *k) {
-    const gp_value *v = &c->arg[4];
-    int64_t p[2] = {0, 0};
-    if (v->kind != GP_STR) {
-        if (!pair(c, 4, "padding", 0, p)) return false;
-        for (int d = 0; d < 2; d++) k->before[d] = k->behind[d] = p[d];
-        return true;
-    }
-    bool same = !strcmp(v->s, "same");
-    if (!same && strcmp(v->s, "valid"))
-        return gp_fail("conv2d: padding '%.20s' (expected integers, 'same' or 'valid')", v->s);
-    for (int d = 0; d < 2; d++) {
-        if (same && k->stride[d] != 1)
-            return gp_fail("conv2d: padding 'same' goes with stride 1, not %lld",
-                           (long long)k->stride[d]);
-        int64_t all = same ? k->dilation[d] * (k->kernel[d] - 1) : 0;
-        k->before[d] = all / 2;
-        k->behind[d] = all - all / 2;
-    }
-    return true;
-}
-
-static bool conv_sizes(const gp_call *c, gp_conv *k) {
-    for (int d = 0; d < 2; d++) {
-        int64_t covered = k->dilation[d] * (k->kernel[d] - 1) + 1,
-                size = k->in[d] + k->before[d] + k->behind[d];
-        if (k->kernel[d] < 1 || covered > size)
-            return gp_fail(
-                "conv2d: the kernel covers %lld x %lld elements, the padded image has %lld x %lld",
-                (long long)(k->dilation[0] * (k->kernel[0] - 1) + 1),
-                (long long)(k->dilation[1] * (k->kernel[1] - 1) + 1),
-                (long long)(k->in[0] + k->before[0] + k->behind[0]),
-                (long long)(k->in[1] + k->before[1] + k->behind[1]));
-        k->out[d] = (size - covered) / k->stride[d] + 1;
-    }
-    return true;
-}
-
-static bool conv_channels(const gp_call *c, gp_conv *k) {
-    const gp_array *w = &c->arg[1].t->a;
-    char text[160];
-    if (k->groups < 1 || k->channels % k->groups || k->filters % k->groups)
-        return gp_fail("conv2d: %lld groups do not divide %lld channels and %lld filters",
-                       (long long)k->groups, (long long)k->channels, (long long)k->filters);
-    if (w->dim[1] != k->channels / k->groups)
-        return gp_fail("conv2d: the weight is %s, the image has %lld channels in %lld groups "
-                       "(expected %lld channels in the weight)",
-                       gp_tensor_text(c->arg[1].t, text, sizeof text), (long long)k->channels,
-                       (long long)k->groups, (long long)(k->channels / k->groups));
-    if (gp_given(c, 2) && (c->arg[2].t->a.ndim != 1 || c->arg[2].t->a.dim[0] != k->filters))
-        return gp_fail("conv2d: the bias is %s (expected %lld elements in one dim)",
-                       gp_tensor_text(c->arg[2].t, text, sizeof text), (long long)k->filters);
-    return true;
-}
-
-bool gp_conv_read(const gp_call *c, const gp_array *x, const gp_array *w, gp_conv *k) {
-    int first = x->ndim - 3;
-    k->images = first ? x->dim[0] : 1;
-    k->channels = x->dim[first];
-    k->filters = w->dim[0];
-    k->groups = c->arg[6].i;
-    for (int d = 0; d < 2; d++) k->in[d] = x->dim[first + 1 + d], k->kernel[d] = w->dim[2 + d];
-    return pair(c, 3, "stride", 1, k->stride) && pair(c, 5, "dilation", 1, k->dilation) &&
-           conv_padding(c, k) && conv_sizes(c, k);
-}
-
-/* Arguments: x, weight, bias, stride, padding, dilation, groups. */
-bool infer_conv2d(gp_call *c, gp_meta *m) {
-    gp_tensor *x = c->arg[0].t, *w = c->arg[1].t;
-    char text[160];
-    gp_conv k;
-    m->n = 1;
-    m->dev = gp_infer_device(c);
-    if (!m->dev || !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT)) return false;
-    if (!same_dtype(c, 1, "weight", x, "x") || !same_dtype(c, 2, "bias", x, "x")) return false;
-    if (x->a.ndim != 3 && x->a.ndim != 4)
-        return gp_fail("conv2d: argument 'x' is %s (expected images x channels x height x width, "
-                       "or without images)",
-                       gp_tensor_text(x, text, sizeof text));
-    if (w->a.ndim != 4)
-        return gp_fail(
-            "conv2d: argument 'weight' is %s (expected filters x channels x height x width)",
-            gp_tensor_text(w, text, sizeof text));
-    if (!gp_conv_read(c, &x->a, &w->a, &k) || !conv_channels(c, &k)) return false;
-    m->out[0].dtype = (gp_dtype)x->a.dtype;
-    gp_shape *s = &m->out[0].shape;
-    s->ndim = 0;
-    if (x->a.ndim == 4) s->dim[s->ndim++] = k.images;
-    s->dim[s->ndim++] = k.filters;
-    for (int d = 0; d < 2; d++) s->dim[s->ndim++] = k.out[d];
-    return true;
 }
 
 /* ---- normalisation ---- */

@@ -1,18 +1,48 @@
-/* What the shape rules of neural-network ops and their kernels share: the sizes of a convolution.
- */
+/* What the shape rules of neural-network ops and their kernels share: the sizes of convolutions. */
 #ifndef GP_NN_H
 #define GP_NN_H
 
 #include "tensor/op.h"
 
-/* A 2-d convolution; pairs are (rows, columns), paddings and sizes in elements. */
+/* Spatial dims of the kernels: depth, rows, columns. Ops with fewer have sizes of 1 in front. */
+enum { GP_SPATIAL = 3 };
+
+/* A convolution of images of in elements to images of out elements; paddings in elements. A
+   transposed convolution is described by the convolution whose input gradient it is: its own input
+   has size out and `filters` channels. */
 typedef struct gp_conv {
+    int rank;     /* spatial dims that the op has */
+    bool batched; /* images are a dim of their own */
     int64_t images, channels, filters, groups;
-    int64_t in[2], kernel[2], stride[2], dilation[2], before[2], behind[2], out[2];
+    int64_t in[GP_SPATIAL], kernel[GP_SPATIAL], stride[GP_SPATIAL], dilation[GP_SPATIAL],
+        before[GP_SPATIAL], behind[GP_SPATIAL], out[GP_SPATIAL];
 } gp_conv;
 
-/* Fills k from a conv2d call with image x (3 or 4 dims) and weight w (4 dims). False with a message
- * where they do not go together. */
-bool gp_conv_read(const gp_call *c, const gp_array *x, const gp_array *w, gp_conv *k);
+/* Reads a call with stride, padding, dilation and groups in arguments 3 to 6, for images of shape x
+ * and a weight of shape w. False with a message where they do not go together. */
+bool gp_conv_read(const gp_call *c, const gp_shape *x, const gp_shape *w, gp_conv *k);
+/* The same for a transposed convolution: arguments stride, padding, output_padding, groups,
+ * dilation; x is its input, w is input channels x output channels of a group x kernel. */
+bool gp_conv_transpose_read(const gp_call *c, const gp_shape *x, const gp_shape *w, gp_conv *k);
+
+/* Integer argument i spread over the last `rank` of three dims; the dims in front get `absent`.
+   False with a message unless it has 1 or rank entries of at least `least`. */
+bool gp_spatial_ints(const gp_call *c, int i, const char *name, int rank, int64_t least,
+                     int64_t absent, int64_t out[GP_SPATIAL]);
+/* The last `rank` of three sizes as a shape. */
+gp_shape gp_spatial_shape(int rank, const int64_t size[GP_SPATIAL]);
+
+static inline gp_shape gp_array_shape(const gp_array *a) {
+    gp_shape s = {.ndim = a->ndim};
+    for (int d = 0; d < a->ndim; d++) s.dim[d] = a->dim[d];
+    return s;
+}
+/* The shape in integer argument i. */
+static inline gp_shape gp_ints_shape(const gp_call *c, int i) {
+    gp_shape s;
+    const int64_t *v = gp_ints(c, i, &s.ndim);
+    for (int d = 0; d < s.ndim && d < GP_MAX_DIM; d++) s.dim[d] = v[d];
+    return s;
+}
 
 #endif

@@ -66,21 +66,6 @@ C.log_softmax = {types = FLOATS, run = function(c)
         end), nil, tolerance(c))
     end
 end}
-C.conv2d = {types = FLOATS, run = function(c)
-    local x, a = c.x {2, 4, 5, 6}
-    local w, b = c.x {6, 2, 3, 2}
-    local bias, v = c.x {6}
-    local y = g.conv2d(x, w, bias, {stride = {2, 1}, padding = {1, 0}, groups = 2})
-    c.check(y, build({2, 6, 3, 5}, function(i)
-        local s, group = get(v, {i[2]}), (i[2] - 1) // 3
-        for ch = 1, 2 do for p = 1, 3 do for q = 1, 2 do
-            local r, col = (i[3] - 1) * 2 + p - 1, i[4] + q - 1
-            if r >= 1 and r <= 5 then s = s + get(a, {i[1], group * 2 + ch, r, col}) * get(b, {i[2], ch, p, q}) end
-        end end end
-        return s
-    end), nil, tolerance(c) * 4)
-    c.refuses(function() return g.conv2d(x, w:narrow(1, 1, 5), nil, {groups = 2}) end, "^conv2d: ")
-end}
 C.batch_norm = {types = FLOATS, run = function(c)
     local x, a = c.x {3, 2, 4}
     local y = g.batch_norm(x, nil, nil, nil, nil, true)

@@ -1,37 +1,34 @@
-/* conv2d: a direct convolution on bands of output rows. A band's input is packed with its padding,
-   and split by stride into planes on which every tap of the kernel is a shift by a constant; a
-   register tile of several filters by several vectors of outputs then runs over the taps. */
+/* Convolutions and their input gradients, which transposed convolutions are: one correlation, run
+   on bands of output rows. A band's input is packed with its padding (conv_band.c), so that every
+   tap of the kernel is a shift; a register tile of several filters by several vectors of outputs
+   then runs over the taps. */
 #include <string.h>
 
+#include "kernels/cpu/conv.h"
 #include "kernels/cpu/scratch.h"
-#include "kernels/kernel.h"
-#include "tensor/nn.h"
 
-/* Vector bytes, and the most filters in a tile: what the set's registers hold beside inputs and a
- * weight. */
+/* The most filters in a tile: what the set's registers hold beside inputs and a weight. */
 #if defined(__AVX512F__)
-enum { VB = 64, MOST = 12 };
-#elif defined(__AVX__)
-enum { VB = 32, MOST = 6 };
+enum { MOST = 12 };
 #else
-enum { VB = 16, MOST = 6 };
+enum { MOST = 6 };
 #endif
 enum { BAND_BYTES = 192 << 10, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
 
+/* A correlation. For an input gradient the images are gradients of results: their channels are the
+ * convolution's filters, and the filters here its channels. */
 typedef struct run {
-    gp_conv k;
-    const gp_array *x, *w, *bias, *out;
-    gp_ctype ct;
-    int64_t size;              /* bytes of the compute type */
-    int64_t channels, filters; /* of a group */
-    int64_t taps, *offset;     /* where tap i finds its input, in elements from an output's place */
-    int64_t phases[2], *phase[2]; /* remainders of rows and columns by the stride that a tap asks
-                                     for, each once; [0, phases) of phase[d] */
-    int64_t blocks;               /* of filters in a group */
-    int64_t rows, bands;          /* output rows of a band; bands of an image */
-    int64_t line, lines;          /* packed plane: elements of a row, rows */
-    bool flat;   /* a band is computed as one long row, columns between the rows included */
-    bool direct; /* tiles write the output themselves */
+    gp_band in;
+    const gp_array *bias, *out;
+    int64_t images, groups, channels, filters; /* the last two of a group */
+    int64_t size[GP_SPATIAL];                  /* of the outputs */
+    const char *w;                             /* in compute type */
+    int64_t w_group, w_filter, w_channel, w_tap[GP_SPATIAL]; /* its strides in elements */
+    int64_t taps, *offset; /* where tap i finds its input, in elements from an output's place */
+    int64_t blocks;        /* of filters in a group */
+    int64_t rows, bands;   /* output rows of a band; bands of a plane */
+    bool flat;             /* a band is computed as one long row, columns between rows included */
+    bool direct;           /* tiles write the output themselves */
     char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
     _Atomic bool no_memory;
 } run;
@@ -40,8 +37,8 @@ typedef struct run {
 
 /* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …]; reads whole
  * vectors of x, up to four beyond len. */
-typedef void (*tile_fn)(const run *r, const void *x, const void *w, const void *start, void *y,
-                        int64_t ystep, int64_t len);
+typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
+                        const void *start, void *y, int64_t ystep, int64_t len);
 
 #define VECTOR(T, t) \
     typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));
@@ -51,10 +48,10 @@ VECTOR(double, f64)
 #define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
 #define TILE(T, t, filters, vectors)                                                            \
-    static void tile_##t##_##filters(const run *r, const void *from, const void *weights,       \
-                                     const void *start, void *to, int64_t ystep, int64_t len) { \
+    static void tile_##t##_##filters(const int64_t *offset, int64_t taps, const void *from,     \
+                                     const void *weights, const void *start, void *to,          \
+                                     int64_t ystep, int64_t len) {                              \
         enum { O = filters, V = vectors, L = VB / sizeof(T), STEP = V * L };                    \
-        const int64_t *offset = r->offset, taps = r->taps;                                      \
         for (int64_t at = 0; at < len; at += STEP) {                                            \
             const T *x = (const T *)from + at, *w = weights;                                    \
             T *y = (T *)to + at;                                                                \
@@ -95,181 +92,125 @@ MORE_TILES(double, f64)
 #endif
 static const tile_fn tiles[2][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}};
 
-/* ---- packing ---- */
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
-/* One packed row: columns first, first + stride … of the padded image; src is its row, or NULL in
- * the padding above and below. */
-static void pack_row(const run *r, char *dst, const char *src, int64_t first) {
-    int64_t step = r->k.stride[1], left = r->k.before[1] - first, width = r->k.in[1];
-    int64_t i0 = least(left > 0 ? ceil_div(left, step) : 0, r->line),
-            i1 = least(ceil_div(left + width, step), r->line);
-    if (!src || i1 <= i0) {
-        memset(dst, 0, (size_t)(r->line * r->size));
-        return;
-    }
-    int64_t xs = r->x->stride[r->x->ndim - 1] * (int64_t)gp_dtype_size((gp_dtype)r->x->dtype);
-    memset(dst, 0, (size_t)(i0 * r->size));
-    gp_load_fn((gp_dtype)r->x->dtype, r->ct)(dst + i0 * r->size, src + (i0 * step - left) * xs,
-                                             xs * step, i1 - i0);
-    memset(dst + i1 * r->size, 0, (size_t)((r->line - i1) * r->size));
-}
-
-/* The input of output rows y0 … of one image and group: [channel][phase of rows][phase of
- * columns][lines][line]. */
-static void pack_band(const run *r, int64_t image, int64_t group, int64_t y0, char *dst) {
-    const gp_array *x = r->x;
-    int n = x->ndim;
-    int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype), cs = x->stride[n - 3] * size,
-            rs = x->stride[n - 2] * size;
-    const char *first =
-        x->data + (n == 4 ? image * x->stride[0] * size : 0) + group * r->channels * cs;
-    for (int64_t c = 0; c < r->channels; c++)
-        for (int64_t i = 0; i < r->phases[0]; i++)
-            for (int64_t j = 0; j < r->phases[1]; j++)
-                for (int64_t l = 0; l < r->lines; l++, dst += r->line * r->size) {
-                    int64_t y = (y0 + l) * r->k.stride[0] + r->phase[0][i] - r->k.before[0];
-                    pack_row(r, dst, y < 0 || y >= r->k.in[0] ? NULL : first + c * cs + y * rs,
-                             r->phase[1][j]);
-                }
-    memset(dst, 0, 4 * VB);
-}
-
-/* The index of a remainder among those seen so far; a new one is added. */
-static int64_t phase_index(run *r, int d, int64_t remainder) {
-    int64_t i = 0;
-    while (i < r->phases[d] && r->phase[d][i] != remainder) i++;
-    if (i == r->phases[d]) r->phase[d][r->phases[d]++] = remainder;
-    return i;
-}
-
-static void set_phases(run *r) {
-    for (int d = 0; d < 2; d++)
-        for (int64_t i = 0; i < r->k.kernel[d]; i++)
-            phase_index(r, d, i * r->k.dilation[d] % r->k.stride[d]);
-}
-
-static void set_offsets(run *r) {
-    const gp_conv *k = &r->k;
-    int64_t plane = r->lines * r->line, *at = r->offset;
-    for (int64_t c = 0; c < r->channels; c++)
-        for (int64_t i = 0; i < k->kernel[0]; i++)
-            for (int64_t j = 0; j < k->kernel[1]; j++) {
-                int64_t y = i * k->dilation[0], x = j * k->dilation[1];
-                int64_t phase = phase_index(r, 0, y % k->stride[0]) * r->phases[1] +
-                                phase_index(r, 1, x % k->stride[1]);
-                *at++ = (c * r->phases[0] * r->phases[1] + phase) * plane +
-                        y / k->stride[0] * r->line + x / k->stride[1];
-            }
-}
+/* ---- weights ---- */
 
 static int64_t block_start(const run *r, int64_t b) { return r->filters * b / r->blocks; }
 
-/* The taps of filter f in compute type. */
-static void read_filter(const run *r, int64_t f, char *dst) {
-    const gp_array *w = r->w;
-    int64_t size = (int64_t)gp_dtype_size((gp_dtype)w->dtype), width = w->dim[3];
-    gp_load load = gp_load_fn((gp_dtype)w->dtype, r->ct);
-    const char *p = w->data + f * w->stride[0] * size;
-    if (w->contiguous) {
-        load(dst, p, size, r->taps);
-        return;
+/* n filters from `from` on, as [tap][filter]. */
+#define PACK(T, t)                                                                                 \
+    static void pack_##t(const run *r, int64_t group, int64_t from, int64_t n, T *to) {            \
+        const gp_axis *z = &r->in.axis[0], *y = &r->in.axis[1], *x = &r->in.axis[2];               \
+        const T *w = (const T *)r->w + group * r->w_group + from * r->w_filter +                   \
+                     z->tap * r->w_tap[0] + y->tap * r->w_tap[1] + x->tap * r->w_tap[2];           \
+        for (int64_t c = 0; c < r->channels; c++)                                                  \
+            for (int64_t i = 0; i < z->taps; i++)                                                  \
+                for (int64_t j = 0; j < y->taps; j++) {                                            \
+                    const T *p = w + c * r->w_channel + i * z->tap_step * r->w_tap[0] +            \
+                                 j * y->tap_step * r->w_tap[1];                                    \
+                    for (int64_t k = 0; k < x->taps; k++, p += x->tap_step * r->w_tap[2])          \
+                        for (int64_t o = 0; o < n; o++) *to++ = p[o * r->w_filter];                \
+                }                                                                                  \
     }
-    for (int64_t c = 0; c < w->dim[1]; c++)
-        for (int64_t i = 0; i < w->dim[2]; i++, dst += width * r->size)
-            load(dst, p + (c * w->stride[1] + i * w->stride[2]) * size, w->stride[3] * size, width);
-}
+PACK(float, f32)
+PACK(double, f64)
 
-/* Blocks of filters, [tap][filter]. */
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
-    char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->taps * r->size));
-    if (!buf) {
-        r->no_memory = true;
-        return;
-    }
     for (int64_t b = begin; b < end; b++) {
         int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
                 n = block_start(r, b % r->blocks + 1) - from;
-        char *to = r->weights + (group * r->filters + from) * r->taps * r->size;
-        for (int64_t o = 0; o < n; o++) {
-            read_filter(r, group * r->filters + from + o, buf);
-            if (r->size == 4)
-                for (int64_t t = 0; t < r->taps; t++) ((float *)to)[t * n + o] = ((float *)buf)[t];
-            else
-                for (int64_t t = 0; t < r->taps; t++)
-                    ((double *)to)[t * n + o] = ((double *)buf)[t];
-        }
+        char *to = r->weights + (group * r->filters + from) * r->taps * r->in.size;
+        if (r->in.ct == GP_CT_f32) pack_f32(r, group, from, n, (float *)to);
+        else pack_f64(r, group, from, n, (double *)to);
     }
 }
 
 static void pack_bias(run *r) {
+    int64_t filters = r->groups * r->filters;
     if (!r->bias) {
-        memset(r->start, 0, (size_t)(r->k.filters * r->size));
+        memset(r->start, 0, (size_t)(filters * r->in.size));
         return;
     }
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)r->bias->dtype);
-    gp_load_fn((gp_dtype)r->bias->dtype, r->ct)(r->start, r->bias->data, r->bias->stride[0] * size,
-                                                r->k.filters);
+    gp_load_fn((gp_dtype)r->bias->dtype, r->in.ct)(r->start, r->bias->data,
+                                                   r->bias->stride[0] * size, filters);
 }
 
 /* ---- bands ---- */
 
-/* A block's outputs of a band that are not written in place: computed into tmp, then stored row by
- * row. */
-static void through_tmp(const run *r, tile_fn fn, const char *x, const char *w, const char *start,
-                        char *out, int64_t n, int64_t rows, char *tmp) {
-    int64_t osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype), width = r->k.out[1],
-            plane = r->k.out[0] * width * osize;
-    int64_t step = r->flat ? (rows - 1) * r->line + width : width;
-    gp_store store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
-    if (r->flat) fn(r, x, w, start, tmp, step, step);
-    for (int64_t y = 0; y < rows; y++) {
-        if (!r->flat) fn(r, x + y * r->line * r->size, w, start, tmp, step, width);
-        const char *from = r->flat ? tmp + y * r->line * r->size : tmp;
-        for (int64_t o = 0; o < n; o++)
-            store(out + o * plane + y * width * osize, osize, from + o * step * r->size, width);
+/* A block of filters on a band: its packed input, the block's weights and start, its first output
+ * and how many filters and rows. */
+typedef struct part {
+    tile_fn fn;
+    const char *x, *w, *start;
+    char *out;
+    int64_t n, rows;
+} part;
+
+static void tile(const run *r, const part *p, int64_t row, char *y, int64_t ystep, int64_t len) {
+    p->fn(r->offset, r->taps, p->x + row * r->in.line * r->in.size, p->w, p->start, y, ystep, len);
+}
+
+/* Outputs that are not written in place: computed into tmp, then stored row by row. */
+static void through_tmp(const run *r, const part *p, char *tmp) {
+    const gp_axis *cols = &r->in.axis[2];
+    gp_dtype dt = (gp_dtype)r->out->dtype;
+    int64_t osize = (int64_t)gp_dtype_size(dt), size = r->in.size, width = cols->n,
+            plane = r->size[0] * r->size[1] * r->size[2] * osize,
+            down = r->in.axis[1].step * r->size[2] * osize;
+    int64_t step = r->flat ? (p->rows - 1) * r->in.line + width : width;
+    gp_store store = gp_store_fn(r->in.ct, dt);
+    if (r->flat) tile(r, p, 0, tmp, step, step);
+    for (int64_t y = 0; y < p->rows; y++) {
+        if (!r->flat) tile(r, p, y, tmp, step, width);
+        const char *from = r->flat ? tmp + y * r->in.line * size : tmp;
+        for (int64_t o = 0; o < p->n; o++)
+            store(p->out + o * plane + y * down, cols->step * osize, from + o * step * size, width);
     }
 }
 
-static void in_place(const run *r, tile_fn fn, const char *x, const char *w, const char *start,
-                     char *out, int64_t rows) {
-    int64_t width = r->k.out[1], plane = r->k.out[0] * width;
-    if (r->line == width) fn(r, x, w, start, out, plane, rows * width);
-    else
-        for (int64_t y = 0; y < rows; y++)
-            fn(r, x + y * r->line * r->size, w, start, out + y * width * r->size, plane, width);
+static void in_place(const run *r, const part *p) {
+    int64_t width = r->size[2], plane = r->size[0] * r->size[1] * width;
+    if (r->in.line == width && r->in.axis[1].step == 1) {
+        tile(r, p, 0, p->out, plane, p->rows * width);
+        return;
+    }
+    for (int64_t y = 0; y < p->rows; y++)
+        tile(r, p, y, p->out + y * r->in.axis[1].step * width * r->in.size, plane, r->in.axis[2].n);
 }
 
-static size_t band_bytes(const run *r) {
-    return (size_t)(r->channels * r->phases[0] * r->phases[1] * r->lines * r->line * r->size +
-                    4 * VB);
+/* The first output of filter f in row y of plane z. */
+static char *output_at(const run *r, int64_t image, int64_t f, int64_t z, int64_t y) {
+    const gp_axis *a = r->in.axis;
+    int64_t plane = (image * r->groups * r->filters + f) * r->size[0] + a[0].first + z * a[0].step,
+            row = plane * r->size[1] + a[1].first + y * a[1].step;
+    return r->out->data +
+           (row * r->size[2] + a[2].first) * (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
 }
 
 static void band(const run *r, int64_t unit, char *scratch) {
-    int64_t y0 = unit % r->bands * r->rows, group = unit / r->bands % r->k.groups,
-            image = unit / r->bands / r->k.groups;
-    int64_t rows = least(r->rows, r->k.out[0] - y0),
-            osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
-    pack_band(r, image, group, y0, scratch);
+    int64_t planes = r->in.axis[0].n, y = unit % r->bands * r->rows, z = unit / r->bands % planes,
+            group = unit / r->bands / planes % r->groups,
+            image = unit / r->bands / planes / r->groups;
+    gp_band_pack(&r->in, image, group * r->channels, r->channels, z, y, scratch);
     for (int64_t b = 0; b < r->blocks; b++) {
-        int64_t f = group * r->filters + block_start(r, b),
-                n = block_start(r, b + 1) - block_start(r, b);
-        const char *w = r->weights + f * r->taps * r->size, *start = r->start + f * r->size;
-        char *out =
-            r->out->data + ((image * r->k.filters + f) * r->k.out[0] + y0) * r->k.out[1] * osize;
-        tile_fn fn = tiles[r->ct == GP_CT_f64][n - 1];
-        if (r->direct) in_place(r, fn, scratch, w, start, out, rows);
-        else through_tmp(r, fn, scratch, w, start, out, n, rows, scratch + band_bytes(r));
+        int64_t f = group * r->filters + block_start(r, b);
+        part p = {.x = scratch,
+                  .w = r->weights + f * r->taps * r->in.size,
+                  .start = r->start + f * r->in.size,
+                  .out = output_at(r, image, f, z, y),
+                  .n = block_start(r, b + 1) - block_start(r, b),
+                  .rows = gp_least(r->rows, r->in.axis[1].n - y)};
+        p.fn = tiles[r->in.ct == GP_CT_f64][p.n - 1];
+        if (r->direct) in_place(r, &p);
+        else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
     }
 }
 
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
-    size_t bytes = band_bytes(r) + (r->direct ? 0 : (size_t)(MOST * r->rows * r->line * r->size));
-    char *scratch = gp_scratch(GP_SCRATCH_PART, bytes);
+    size_t tmp = r->direct ? 0 : (size_t)(MOST * r->rows * r->in.line * r->in.size);
+    char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + tmp);
     if (!scratch) {
         r->no_memory = true;
         return;
@@ -277,60 +218,148 @@ static void run_bands(void *ctx, int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) band(r, u, scratch);
 }
 
+/* Rows are computed one by one unless that wastes more of the vectors than the columns between
+ * rows would. */
+static void choose_tiling(run *r) {
+    int64_t width = r->in.axis[2].n, step = VB / r->in.size * (r->filters > 3 ? 2 : 4);
+    int64_t alone = (width + step - 1) / step * step;
+    r->flat = r->in.line != width && r->in.line * 21 < alone * 20;
+    r->direct = !r->flat && r->out->dtype == gp_ctype_dtype[r->in.ct] && r->in.axis[2].step == 1;
+}
+
 /* Bands fill the second-level cache and are enough for the threads. */
 static void plan(run *r) {
-    const gp_conv *k = &r->k;
-    int64_t halo = k->dilation[0] * (k->kernel[0] - 1) / k->stride[0], vector = VB / r->size;
-    r->channels = k->channels / k->groups;
-    r->filters = k->filters / k->groups;
+    const gp_axis *a = r->in.axis;
+    r->taps = r->channels * a[0].taps * a[1].taps * a[2].taps;
     r->blocks = (r->filters + MOST - 1) / MOST;
-    r->line = k->out[1] + k->dilation[1] * (k->kernel[1] - 1) / k->stride[1];
-    int64_t fit =
-        BAND_BYTES / (1 + r->channels * r->phases[0] * r->phases[1] * r->line * r->size) - halo;
-    int64_t share = ceil_div(k->images * k->groups * k->out[0], 4 * gp_threads());
+    gp_band_rows(&r->in, 1);
+    int64_t row = r->channels * gp_band_planes(&r->in) * r->in.line * r->in.size;
+    int64_t fit = BAND_BYTES / (1 + row) - a[1].reach;
+    int64_t share = gp_ceil_div(r->images * r->groups * a[0].n * a[1].n, 4 * gp_threads());
     if (gp_threads() > 1 && fit > share) fit = share;
-    r->rows = least(fit < LEAST_ROWS ? LEAST_ROWS : fit, k->out[0]);
-    r->bands = ceil_div(k->out[0], r->rows);
-    r->lines = r->rows + halo;
-    r->direct =
-        r->out->dtype == gp_ctype_dtype[r->ct] && (r->line == k->out[1] || k->out[1] >= 3 * vector);
-    r->flat = !r->direct && k->out[1] < 3 * vector;
+    r->rows = gp_least(fit < LEAST_ROWS ? LEAST_ROWS : fit, a[1].n);
+    r->bands = gp_ceil_div(a[1].n, r->rows);
+    gp_band_rows(&r->in, r->rows);
+    choose_tiling(r);
 }
 
-static void convolve(run *r) {
-    const gp_conv *k = &r->k;
-    int64_t work = r->filters * r->taps * r->rows * r->line;
-    pack_bias(r);
-    set_offsets(r);
-    gp_parallel(k->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
-    if (!r->no_memory)
-        gp_parallel(k->images * k->groups * r->bands, 1 + UNIT_WORK / (1 + work), run_bands, r);
+static void correlate(run *r) {
+    const gp_axis *a = r->in.axis;
+    if (a[0].n * a[1].n * a[2].n == 0) return;
+    plan(r);
+    gp_band_offsets(&r->in, r->channels, r->offset);
+    int64_t work = r->filters * r->taps * r->rows * r->in.line;
+    gp_parallel(r->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
+    gp_parallel(r->images * r->groups * a[0].n * r->bands, 1 + UNIT_WORK / (1 + work), run_bands,
+                r);
 }
 
-static bool get_memory(run *r) {
-    const gp_conv *k = &r->k;
-    r->taps = k->channels / k->groups * k->kernel[0] * k->kernel[1];
-    size_t words = (size_t)(r->taps + k->kernel[0] + k->kernel[1]) * sizeof *r->offset,
-           weights = (size_t)(k->filters * r->taps * r->size);
-    char *memory = gp_scratch(GP_SCRATCH_CALL, words + weights + (size_t)(k->filters * r->size));
+/* ---- calls ---- */
+
+/* Offsets, packed weights, bias, and weights in compute type where they are not. */
+static bool get_memory(run *r, const gp_array *w, const gp_conv *k) {
+    int64_t taps = r->channels * k->kernel[0] * k->kernel[1] * k->kernel[2];
+    size_t words = (size_t)taps * sizeof *r->offset, weights = (size_t)(w->numel * r->in.size),
+           start = ((size_t)(r->groups * r->filters * r->in.size) + 63) / 64 * 64;
+    bool convert = w->dtype != gp_ctype_dtype[r->in.ct];
+    char *memory =
+        gp_scratch(GP_SCRATCH_CALL, words + start + weights + (convert ? weights : 0) + 64);
     if (!memory) return false;
     r->offset = (int64_t *)memory;
-    r->phase[0] = r->offset + r->taps;
-    r->phase[1] = r->phase[0] + k->kernel[0];
-    r->weights = memory + words;
-    r->start = r->weights + weights;
+    r->start = memory + words;
+    r->weights = r->start + start;
+    gp_array dense = *w;
+    if (convert) {
+        dense.data = r->weights + weights;
+        dense.dtype = gp_ctype_dtype[r->in.ct];
+        int64_t n = 1;
+        for (int d = w->ndim - 1; d >= 0; d--) dense.stride[d] = n, n *= w->dim[d];
+        dense.contiguous = true;
+        gp_copy_array(&dense, w);
+    }
+    r->w = dense.data;
+    for (int d = 0; d < GP_SPATIAL; d++) {
+        int at = d - (GP_SPATIAL - k->rank);
+        r->w_tap[d] = at < 0 ? 0 : dense.stride[2 + at];
+    }
+    r->w_filter = dense.stride[0];
+    r->w_channel = dense.stride[1];
+    r->w_group = k->filters / k->groups * dense.stride[0];
     return true;
 }
 
-bool CPU(conv2d)(const gp_call *c) {
-    run r = {.x = gp_in(c, 0), .w = gp_in(c, 1), .bias = gp_in(c, 2), .out = gp_out(c, 0)};
+static bool forward(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1);
+    run r = {.bias = gp_in(c, 2), .out = gp_out(c, 0)};
+    gp_shape xs = gp_array_shape(x), ws = gp_array_shape(w);
+    gp_conv k;
     if (r.out->numel == 0) return true;
-    if (!gp_conv_read(c, r.x, r.w, &r.k)) return false;
-    r.ct = gp_compute_type((gp_dtype)r.x->dtype);
-    r.size = gp_ctype_size[r.ct];
-    if (!get_memory(&r)) return gp_fail("conv2d: out of memory");
-    set_phases(&r);
-    plan(&r);
-    convolve(&r);
-    return !r.no_memory || gp_fail("conv2d: out of memory");
+    if (!gp_conv_read(c, &xs, &ws, &k)) return false;
+    gp_band_source(&r.in, x, &k);
+    r.images = k.images;
+    r.groups = k.groups;
+    r.channels = k.channels / k.groups;
+    r.filters = k.filters / k.groups;
+    if (!get_memory(&r, w, &k)) return gp_fail("%s: out of memory", c->op->name);
+    for (int d = 0; d < GP_SPATIAL; d++) {
+        r.in.axis[d] = gp_axis_forward(&k, d);
+        r.size[d] = k.out[d];
+    }
+    pack_bias(&r);
+    correlate(&r);
+    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
 }
+
+/* Each remainder of the positions by the strides is a correlation of its own, with the taps that
+ * reach it. */
+static void every_phase(run *r, const gp_conv *k) {
+    int64_t phases = k->stride[0] * k->stride[1] * k->stride[2];
+    for (int64_t p = 0; p < phases; p++) {
+        int64_t rest = p;
+        for (int d = GP_SPATIAL - 1; d >= 0; d--) {
+            r->in.axis[d] = gp_axis_backward(k, d, rest % k->stride[d]);
+            rest /= k->stride[d];
+        }
+        correlate(r);
+    }
+}
+
+/* x is shaped like the convolution's results. */
+static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, const gp_conv *k) {
+    const gp_array *w = gp_in(c, 1);
+    run r = {.bias = bias, .out = gp_out(c, 0)};
+    if (r.out->numel == 0) return true;
+    gp_band_source(&r.in, x, k);
+    r.images = k->images;
+    r.groups = k->groups;
+    r.channels = k->filters / k->groups;
+    r.filters = k->channels / k->groups;
+    if (!get_memory(&r, w, k)) return gp_fail("%s: out of memory", c->op->name);
+    int64_t across = r.w_filter;
+    r.w_filter = r.w_channel;
+    r.w_channel = across;
+    memcpy(r.size, k->in, sizeof r.size);
+    pack_bias(&r);
+    every_phase(&r, k);
+    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+}
+
+static bool transposed(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0);
+    gp_shape xs = gp_array_shape(x), ws = gp_array_shape(gp_in(c, 1));
+    gp_conv k;
+    return gp_conv_transpose_read(c, &xs, &ws, &k) && backward(c, x, gp_in(c, 2), &k);
+}
+
+bool CPU(conv_input_grad)(const gp_call *c) {
+    gp_shape xs = gp_ints_shape(c, 2), ws = gp_array_shape(gp_in(c, 1));
+    gp_conv k;
+    return gp_conv_read(c, &xs, &ws, &k) && backward(c, gp_in(c, 0), NULL, &k);
+}
+
+bool CPU(conv1d)(const gp_call *c) { return forward(c); }
+bool CPU(conv2d)(const gp_call *c) { return forward(c); }
+bool CPU(conv3d)(const gp_call *c) { return forward(c); }
+bool CPU(conv_transpose1d)(const gp_call *c) { return transposed(c); }
+bool CPU(conv_transpose2d)(const gp_call *c) { return transposed(c); }
+bool CPU(conv_transpose3d)(const gp_call *c) { return transposed(c); }

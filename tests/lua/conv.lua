@@ -141,7 +141,7 @@ local y = g.conv2d(nan, g.ones(1, 1, 3, 3)):reshape(-1):tolist()
 t.ok(y[1] ~= y[1] and y[2] == 9, "NaN reaches the outputs that see it, and no others")
 t.error(function() g.conv2d(x, g.ones(4, 2, 3, 3)) end, "conv2d: .*3 channels",
     "channels that do not fit")
-t.error(function() g.conv2d(x, g.ones(4, 3, 9, 9)) end, "conv2d: the kernel covers 9 x 9.*8 x 8",
+t.error(function() g.conv2d(x, g.ones(4, 3, 9, 9)) end, "conv2d: the kernel covers 9x9.*8x8",
     "a kernel beyond the image")
 t.error(function() g.conv2d(x, w, g.ones(3)) end, "conv2d: the bias is", "a bias of another size")
 t.error(function() g.conv2d(x, w, nil, 0) end, "conv2d: argument 'stride' is 0", "stride 0")

@@ -1,10 +1,10 @@
 --!plain
--- Every CUSTOM and RANDOM row on cpu and sim, in every dtype and layout, against plain Lua: the cases are in cases_elements and cases_math.
+-- Every CUSTOM and RANDOM row on cpu and sim, in every dtype and layout, against plain Lua: the cases are in cases_*.lua.
 local t = require "tap"
 local A = require "arrays"
 
 local cases = {}
-for _, file in ipairs {"cases_elements", "cases_index", "cases_math"} do
+for _, file in ipairs {"cases_conv", "cases_elements", "cases_index", "cases_math"} do
     for name, case in pairs(require(file)) do cases[name] = case end
 end
 A.run(cases, function(op) return op.kind == "custom" end)

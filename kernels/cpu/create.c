@@ -2,6 +2,7 @@
  * layouts. */
 #include <string.h>
 
+#include "kernels/cpu/stream.h"
 #include "kernels/kernel.h"
 
 enum { GRAIN = 65536, TILE = 16 };
@@ -10,6 +11,7 @@ typedef struct fill_ctx {
     gp_loop loop;
     char value[8];
     size_t size;
+    bool stream; /* one row that is too large for a cache */
 } fill_ctx;
 
 static void fill_row(char *p, int64_t step, int64_t n, const char *value, size_t size) {
@@ -28,10 +30,24 @@ static void fill_row(char *p, int64_t step, int64_t n, const char *value, size_t
     }
 }
 
+/* The whole of one row, a block of values at a time. */
+static void fill_stream(const fill_ctx *f, int64_t begin, int64_t end) {
+    _Alignas(64) char values[GP_BLOCK * 8];
+    fill_row(values, (int64_t)f->size, GP_BLOCK, f->value, f->size);
+    for (int64_t at = begin; at < end; at += GP_BLOCK)
+        stream_out(f->loop.data[0] + at * (int64_t)f->size, values,
+                   (size_t)(end - at < GP_BLOCK ? end - at : GP_BLOCK) * f->size, NULL, 0);
+    stream_end();
+}
+
 static void fill_rows(void *ctx, int64_t begin, int64_t end) {
     fill_ctx *f = ctx;
     int last = f->loop.ndim - 1;
     int64_t width = f->loop.dim[last];
+    if (f->stream) {
+        fill_stream(f, begin, end);
+        return;
+    }
     for (int64_t at = begin; at < end;) {
         char *p[GP_LOOP_MAX];
         int64_t n = width - at % width < end - at ? width - at % width : end - at;
@@ -48,6 +64,7 @@ static bool fill_with(const gp_array *out, const gp_value *v) {
     else s.i = v->i;
     gp_scalar_store((gp_dtype)out->dtype, f.value, s);
     gp_loop_init(&f.loop, 1, &out);
+    f.stream = out->contiguous && out->numel * (int64_t)f.size >= STREAM_BYTES;
     gp_parallel(out->numel, GRAIN, fill_rows, &f);
     return true;
 }
@@ -109,6 +126,7 @@ typedef struct copy_ctx {
     size_t size;  /* same dtype: bytes of an element */
     gp_load load; /* else: through a compute type */
     gp_store store;
+    bool stream; /* one row to one row, too large for a cache */
 } copy_ctx;
 
 #define MOVE(T)                                                                                    \
@@ -132,9 +150,22 @@ void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size
     else move_uint8_t(d, ds, s, ss, n);
 }
 
+static void copy_stream(char *d, const char *s, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += GP_BLOCK * 4) {
+        const char *next = s + at + GP_BLOCK * 4;
+        int64_t n = bytes - at < GP_BLOCK * 4 ? bytes - at : GP_BLOCK * 4;
+        stream_out(d + at, s + at, (size_t)n, &next, 1);
+    }
+    stream_end();
+}
+
 static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
     int last = k->loop.ndim - 1;
     int64_t ds = k->loop.stride[0][last], ss = k->loop.stride[1][last];
+    if (k->stream) {
+        copy_stream(d, s, n * (int64_t)k->size);
+        return;
+    }
     if (!k->load) {
         gp_move_row(d, ds, s, ss, n, k->size);
         return;
@@ -206,6 +237,9 @@ void gp_copy_array(const gp_array *out, const gp_array *in) {
         k.store = gp_store_fn(ct, to);
     }
     gp_loop_init(&k.loop, 2, arrays);
+    int64_t size = (int64_t)k.size;
+    k.stream = !k.load && k.loop.ndim == 1 && k.loop.stride[0][0] == size &&
+               k.loop.stride[1][0] == size && k.loop.numel * size >= STREAM_BYTES;
     if (transposed(&k)) {
         int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
         gp_parallel(k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE),

@@ -3,11 +3,8 @@
 #include "kernels/kernel.h"
 
 #include <string.h>
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
-
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/stream.h"
 
 /* A block of n elements: out, up to three inputs, and a PARAM row's p, q and r. */
 typedef void (*block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);
@@ -105,27 +102,6 @@ typedef struct run {
     _Atomic int fault;
 } run;
 
-/* Copies a block past the caches: what is larger than they are is not read soon, and a plain store
- * would first fetch the line it overwrites. Meanwhile the operands' next blocks, as long as this
- * one, are fetched: else memory would rest while the stores drain. */
-static void stream_out(char *dst, const char *src, size_t bytes, const char *const *next, int n) {
-#if defined(__AVX__)
-    size_t i = 0, head = -(uintptr_t)dst & 31;
-    if (head > bytes) head = bytes;
-    memcpy(dst, src, head);
-    for (i = head; i + 64 <= bytes; i += 64) {
-        for (int k = 0; k < n; k++) _mm_prefetch(next[k] + i, _MM_HINT_T0);
-        __m256i a = _mm256_loadu_si256((const __m256i *)(src + i));
-        __m256i b = _mm256_loadu_si256((const __m256i *)(src + i + 32));
-        _mm256_stream_si256((__m256i *)(dst + i), a);
-        _mm256_stream_si256((__m256i *)(dst + i + 32), b);
-    }
-    memcpy(dst + i, src + i, bytes - i);
-#else
-    memcpy(dst, src, bytes);
-#endif
-}
-
 /* The operands that fn reads in place, at element i: their number. */
 static int in_place(const run *r, char *const *p, int64_t i, const char **at) {
     int n = 0;
@@ -172,8 +148,6 @@ static void fill_constants(const run *r, char *const *p, int64_t n, char (*buf)[
     }
 }
 
-enum { STREAM_BYTES = 16 << 20 };
-
 static void run_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
@@ -189,10 +163,7 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
             run_block(r, p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK, buf);
         at = row + stop;
     }
-#if defined(__AVX__)
-    if (r->stream)
-        _mm_sfence(); /* streamed lines are written before anybody is told that the work is done */
-#endif
+    if (r->stream) stream_end();
     if (cpu_fault) r->fault |= cpu_fault;
 }
 
@@ -338,7 +309,8 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
         r.store = bool_store((gp_dtype)out->dtype);
     if (c->op == GP_OP(bitwise_not) && c->compute == GP_bool) r.store = store_inverted;
     if (c->op->kind == GP_PARAM) memcpy(r.par, par, sizeof par);
-    r.stream = !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
+    /* In place the line is in a cache already. */
+    r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
     gp_parallel(out->numel, GRAIN, run_rows, &r);
     return tell_fault(c, r.fault);

@@ -3,6 +3,10 @@
 
 #include "kernels/kernel.h"
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 static void swap_dims(gp_loop *l, int a, int b) {
     int64_t t = l->dim[a];
     l->dim[a] = l->dim[b], l->dim[b] = t;
@@ -159,9 +163,34 @@ static inline int64_t to_int(double v) {
     }
 #define DTYPE(name, type, kind)                                                                    \
     LOAD(name, type, f32)                                                                          \
-    LOAD(name, type, f64) LOAD(name, type, i32) LOAD(name, type, i64) STORE(name, type, f32)       \
-        STORE(name, type, f64) STORE(name, type, i32) STORE(name, type, i64)
+    LOAD(name, type, f64)                                                                          \
+    LOAD(name, type, i32) LOAD(name, type, i64) STORE(name, type, f32) STORE(name, type, f64)      \
+        STORE(name, type, i32) STORE(name, type, i64)
 #include "tensor/dtype.def"
+
+#if defined(__F16C__)
+/* The processor's own conversions of f16, which round as gp_f32_to_f16 does. */
+static void load_halves(void *dst, const char *src, int64_t step, int64_t n) {
+    float *d = dst;
+    int64_t i = 0;
+    if (step == 2)
+        for (; i + 8 <= n; i += 8)
+            _mm256_storeu_ps(d + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(src + 2 * i))));
+    for (; i < n; i++) d[i] = _cvtsh_ss(*(const uint16_t *)(src + i * step));
+}
+
+static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
+    const float *s = src;
+    int64_t i = 0;
+    if (step == 2)
+        for (; i + 8 <= n; i += 8)
+            _mm_storeu_si128((void *)(dst + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(s + i), 0));
+    for (; i < n; i++) *(uint16_t *)(dst + i * step) = _cvtss_sh(s[i], 0);
+}
+#define HALVES(fn, other) fn
+#else
+#define HALVES(fn, other) other
+#endif
 
 gp_load gp_load_fn(gp_dtype from, gp_ctype to) {
     static const gp_load fns[GP_DTYPES][GP_CTYPES] = {
@@ -169,6 +198,7 @@ gp_load gp_load_fn(gp_dtype from, gp_ctype to) {
     {load_##name##_f32, load_##name##_f64, load_##name##_i32, load_##name##_i64},
 #include "tensor/dtype.def"
     };
+    if (from == GP_f16 && to == GP_CT_f32) return HALVES(load_halves, load_f16_f32);
     return fns[from][to];
 }
 
@@ -191,6 +221,7 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
 #include "tensor/dtype.def"
         },
     };
+    if (from == GP_CT_f32 && to == GP_f16) return HALVES(store_halves, store_f32_f16);
     return fns[from][to];
 }
 

@@ -15,7 +15,8 @@
     __attribute__((simd("notinbranch"))) double fn(double, double);                                \
     __attribute__((simd("notinbranch"))) float fn##f(float, float);
 SIMD1(exp)
-SIMD1(log) SIMD1(sin) SIMD1(cos) SIMD2(pow)
+SIMD1(log)
+SIMD1(sin) SIMD1(cos) SIMD2(pow)
 #if __GLIBC_PREREQ(2, 35)
     SIMD1(exp2) SIMD1(expm1) SIMD1(log2) SIMD1(log10) SIMD1(log1p) SIMD1(tan) SIMD1(tanh)
         SIMD1(sinh) SIMD1(cosh) SIMD1(asin) SIMD1(acos) SIMD1(atan) SIMD1(asinh) SIMD1(acosh)

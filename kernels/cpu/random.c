@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/philox.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/kernel.h"
-#include "tensor/rng.h"
 
 enum { BLOCKS_A_PART = 16 };
 
@@ -20,13 +21,13 @@ struct run {
     generator fn;
     double a, b; /* low and width; mean and std */
     int bits;    /* of a uniform number that fits the dtype */
+    bool stream; /* the output is contiguous, of compute type and too large for a cache */
     _Atomic bool bad;
 };
 
 /* Counters from `at` on, four words each. */
 static void words(const run *r, int64_t at, uint32_t *w) {
-    uint64_t key = r->c->seed, hi = r->c->counter;
-    for (int64_t i = 0; i < GP_BLOCK / 4; i++) gp_philox(key, hi, (uint64_t)(at + i), w + 4 * i);
+    philox_block(r->c->seed, r->c->counter, (uint64_t)at, GP_BLOCK / 4, w);
 }
 
 /* Two words for each element from `at` on. */
@@ -133,12 +134,17 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
         int64_t at = b * GP_BLOCK,
                 n = r->out->numel - at < GP_BLOCK ? r->out->numel - at : GP_BLOCK;
         r->fn(r, at, n, values);
-        pieces(r->out, at, n, lay, &l);
+        if (r->stream)
+            stream_out(r->out->data + at * l.size, values, (size_t)(n * l.size), NULL, 0);
+        else pieces(r->out, at, n, lay, &l);
     }
+    if (r->stream) stream_end();
 }
 
 static bool generate(run *r) {
     r->store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
+    r->stream = r->out->contiguous && r->out->dtype == gp_ctype_dtype[r->ct] &&
+                r->out->numel * gp_ctype_size[r->ct] >= STREAM_BYTES;
     gp_parallel((r->out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART, run_blocks, r);
     return true;
 }

@@ -1,0 +1,45 @@
+/* Writing past the caches: what is larger than they are is not read soon, and a plain store would
+ * first fetch the line that it overwrites. */
+#ifndef GP_CPU_STREAM_H
+#define GP_CPU_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+/* Results from this size on are streamed. */
+enum { STREAM_BYTES = 16 << 20 };
+
+/* Copies a block to dst. Meanwhile the operands' next blocks, as long as this one, are fetched:
+ * else memory would rest while the stores drain. After the last block comes stream_end. */
+static inline void stream_out(char *dst, const char *src, size_t bytes, const char *const *next,
+                              int n) {
+#if defined(__AVX__)
+    size_t i = 0, head = -(uintptr_t)dst & 31;
+    if (head > bytes) head = bytes;
+    memcpy(dst, src, head);
+    for (i = head; i + 64 <= bytes; i += 64) {
+        for (int k = 0; k < n; k++) _mm_prefetch(next[k] + i, _MM_HINT_T0);
+        __m256i a = _mm256_loadu_si256((const __m256i *)(src + i));
+        __m256i b = _mm256_loadu_si256((const __m256i *)(src + i + 32));
+        _mm256_stream_si256((__m256i *)(dst + i), a);
+        _mm256_stream_si256((__m256i *)(dst + i + 32), b);
+    }
+    memcpy(dst + i, src + i, bytes - i);
+#else
+    memcpy(dst, src, bytes);
+#endif
+}
+
+/* Streamed lines are written before anybody is told that the work is done. */
+static inline void stream_end(void) {
+#if defined(__AVX__)
+    _mm_sfence();
+#endif
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* nll_loss and its gradient: the elements at the labels, and nothing where there are none. */
+#include <string.h>
+
+#include "kernels/cpu/keys.h"
+#include "kernels/cpu/labels.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/kernel.h"
+#include "tensor/loss.h"
+
+enum { MOST = 512, GRAIN = 32768 };
+
+typedef struct run {
+    gp_pixels px;       /* target; x, or the gradient; the losses, or g */
+    int64_t n, between; /* classes, and bytes between them */
+    double *weight;     /* of each class, or NULL */
+    double *part;       /* a tile's losses and weights */
+    double factor;      /* of the gradient: 1, or 1 over what the mean is taken over */
+    gp_load load;
+    gp_store store;
+    gp_labels labels;
+} run;
+
+static int64_t step(const run *r, int k) { return r->px.loop.stride[k][r->px.loop.ndim - 1]; }
+
+static void forward(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    int32_t label[MOST];
+    char *p[GP_LOOP_MAX];
+    for (int64_t u = begin; u < end; u++) {
+        int64_t w = gp_pixels_tile(&r->px, u, p);
+        double sum = 0, all = 0;
+        gp_labels_read(&r->labels, p[0], step(r, 0), w, label);
+        for (int64_t j = 0; j < w; j++) {
+            double v = 0, wt = label[j] < 0 ? 0 : r->weight ? r->weight[label[j]] : 1;
+            if (label[j] >= 0) r->load(&v, p[1] + j * step(r, 1) + label[j] * r->between, 0, 1);
+            v = label[j] < 0 ? 0 : -v * wt;
+            sum += v, all += wt;
+            if (!r->part) r->store(p[2] + j * step(r, 2), 0, &v, 1);
+        }
+        if (r->part) r->part[2 * u] = sum, r->part[2 * u + 1] = all;
+    }
+}
+
+static void backward(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    int32_t label[MOST];
+    char *p[GP_LOOP_MAX];
+    for (int64_t u = begin; u < end; u++) {
+        int64_t w = gp_pixels_tile(&r->px, u, p);
+        gp_labels_read(&r->labels, p[0], step(r, 0), w, label);
+        for (int64_t j = 0; j < w; j++) {
+            double g;
+            if (label[j] < 0) continue;
+            r->load(&g, p[2] + j * step(r, 2), 0, 1);
+            g *= -r->factor * (r->weight ? r->weight[label[j]] : 1);
+            r->store(p[1] + j * step(r, 1) + label[j] * r->between, 0, &g, 1);
+        }
+    }
+}
+
+/* Arguments from `at` on as in tensor/loss.h; `logs` is x or its gradient, third the losses or g.
+ */
+static bool set_up(run *r, const gp_call *c, int at, const gp_array *logs, const gp_array *third) {
+    const gp_array *target = gp_in(c, at + GP_LOSS_TARGET), *w = gp_in(c, at + GP_LOSS_WEIGHT);
+    int d = logs->ndim == 1 ? 0 : 1;
+    gp_array l1 = gp_without_dim(logs, d);
+    r->n = logs->dim[d];
+    r->between = logs->stride[d] * (int64_t)gp_dtype_sizes[logs->dtype];
+    gp_pixels_init(&r->px, 3, (const gp_array *[]){target, &l1, third}, MOST);
+    gp_labels_init(&r->labels, target, r->n, c->arg[at + GP_LOSS_IGNORE].i);
+    double *memory =
+        gp_scratch(GP_SCRATCH_CALL, (size_t)(2 * r->px.tiles + r->n + 8) * sizeof(double));
+    if (!memory) return gp_fail("%s: out of memory", c->op->name);
+    r->part = memory + r->n + 8;
+    if (w) gp_class_weights(w, GP_CT_f64, r->n, memory), r->weight = memory;
+    return true;
+}
+
+/* Sums of the tiles' losses and weights. */
+static void add_up(const run *r, double *sum, double *weight) {
+    *sum = *weight = 0;
+    for (int64_t u = 0; u < r->px.tiles; u++) *sum += r->part[2 * u], *weight += r->part[2 * u + 1];
+}
+
+bool CPU(nll_loss)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0), *x = gp_in(c, GP_LOSS_X);
+    int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
+    run r = {.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
+             .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
+    double sum, weight;
+    if (!set_up(&r, c, 0, x, out)) return false;
+    if (reduction == GP_EACH) r.part = NULL;
+    gp_parallel(r.px.tiles, 1 + GRAIN / MOST, forward, &r);
+    if (!gp_labels_good(c, &r.labels, gp_in(c, GP_LOSS_TARGET))) return false;
+    if (reduction == GP_EACH) return true;
+    add_up(&r, &sum, &weight);
+    gp_scalar_store((gp_dtype)out->dtype, out->data,
+                    (gp_scalar){.is_float = true, .f = reduction == GP_MEAN ? sum / weight : sum});
+    return true;
+}
+
+static void clear(void *ctx, int64_t begin, int64_t end) {
+    const gp_array *a = ctx;
+    int64_t size = gp_dtype_sizes[a->dtype];
+    memset(a->data + begin * size, 0, (size_t)((end - begin) * size));
+}
+
+/* Arguments: g, then those of nll_loss. */
+bool CPU(nll_loss_grad)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0), *x = gp_in(c, 1 + GP_LOSS_X), *g = gp_in(c, 0);
+    run r = {.factor = 1,
+             .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
+             .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
+    double sum, weight;
+    gp_parallel(out->numel, GRAIN, clear, (void *)out);
+    if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_MEAN) {
+        run count = r;
+        if (!set_up(&count, c, 1, x, &(gp_array){.dtype = GP_f64, .numel = 1})) return false;
+        gp_parallel(count.px.tiles, 1 + GRAIN / MOST, forward, &count);
+        add_up(&count, &sum, &weight);
+        r.factor = 1 / weight;
+    }
+    if (!set_up(&r, c, 1, out, g)) return false;
+    r.load = gp_load_fn((gp_dtype)g->dtype, GP_CT_f64);
+    gp_parallel(r.px.tiles, 1 + GRAIN / MOST, backward, &r);
+    return gp_labels_good(c, &r.labels, gp_in(c, 1 + GP_LOSS_TARGET));
+}

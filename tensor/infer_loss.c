@@ -67,7 +67,7 @@ static bool loss(gp_call *c, gp_meta *m, bool probabilities) {
     const gp_tensor *x = c->arg[0].t;
     if (!arguments(c, 0, probabilities)) return false;
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    if (c->arg[GP_LOSS_REDUCTION].i == GP_EACH) m->out[0].shape = pixels(x);
+    if (c->arg[GP_LOSS_REDUCTION].i == GP_LOSS_EACH) m->out[0].shape = pixels(x);
     else m->out[0].shape.ndim = 0;
     return true;
 }
@@ -80,7 +80,7 @@ static bool gradient(gp_call *c, gp_meta *m, bool probabilities) {
         !gp_infer_check(c, "g", (gp_dtype)g->a.dtype, GP_SET_FLOAT))
         return false;
     gp_shape have = gp_tensor_shape(g), want = pixels(x);
-    if (c->arg[1 + GP_LOSS_REDUCTION].i != GP_EACH) want.ndim = 0;
+    if (c->arg[1 + GP_LOSS_REDUCTION].i != GP_LOSS_EACH) want.ndim = 0;
     if (!gp_shape_equal(&have, &want))
         return gp_fail("%s: argument 'g' is %s (expected shape %s)", c->op->name,
                        gp_tensor_text(g, a, sizeof a), gp_shape_text(&want, b, sizeof b));

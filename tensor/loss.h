@@ -3,7 +3,7 @@
 #define GP_LOSS_H
 
 /* What infer makes of the argument `reduction`. */
-typedef enum gp_reduction { GP_EACH, GP_MEAN, GP_TOTAL } gp_reduction;
+typedef enum gp_loss_reduction { GP_LOSS_EACH, GP_LOSS_MEAN, GP_LOSS_SUM } gp_loss_reduction;
 
 /* Where the arguments of cross_entropy and nll_loss stand; their gradients have g in front. */
 enum {

@@ -259,14 +259,15 @@ bool CPU(cross_entropy)(const gp_call *c) {
     run r = {0};
     char *memory;
     if (!set_up(&r, c, 0, out, &memory)) return gp_fail("cross_entropy: out of memory");
-    if (reduction != GP_EACH) r.part = (double *)memory + 16 + r.n;
+    if (reduction != GP_LOSS_EACH) r.part = (double *)memory + 16 + r.n;
     gp_parallel(r.px.tiles, grain(&r), forward, &r);
     if (!finished(c, &r, 0)) return false;
-    if (reduction == GP_EACH) return true;
+    if (reduction == GP_LOSS_EACH) return true;
     double sum = 0, weight = 0;
     for (int64_t u = 0; u < r.px.tiles; u++) sum += r.part[2 * u], weight += r.part[2 * u + 1];
-    gp_scalar_store((gp_dtype)out->dtype, out->data,
-                    (gp_scalar){.is_float = true, .f = reduction == GP_MEAN ? sum / weight : sum});
+    gp_scalar_store(
+        (gp_dtype)out->dtype, out->data,
+        (gp_scalar){.is_float = true, .f = reduction == GP_LOSS_MEAN ? sum / weight : sum});
     return true;
 }
 
@@ -305,7 +306,7 @@ bool CPU(cross_entropy_grad)(const gp_call *c) {
     r.part = (double *)memory + 16 + r.n;
     r.stream = out->numel * (int64_t)gp_dtype_sizes[out->dtype] >= STREAM_BYTES;
     r.factor = 1;
-    if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_MEAN) {
+    if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
         double weight = r.soft ? (double)(out->numel / r.n) : 0;
         if (!r.soft) gp_parallel(r.px.tiles, 1 + GRAIN / r.px.width, weigh, &r);
         for (int64_t u = 0; !r.soft && u < r.px.tiles; u++) weight += r.part[u];

@@ -89,13 +89,14 @@ bool CPU(nll_loss)(const gp_call *c) {
              .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
     double sum, weight;
     if (!set_up(&r, c, 0, x, out)) return false;
-    if (reduction == GP_EACH) r.part = NULL;
+    if (reduction == GP_LOSS_EACH) r.part = NULL;
     gp_parallel(r.px.tiles, 1 + GRAIN / MOST, forward, &r);
     if (!gp_labels_good(c, &r.labels, gp_in(c, GP_LOSS_TARGET))) return false;
-    if (reduction == GP_EACH) return true;
+    if (reduction == GP_LOSS_EACH) return true;
     add_up(&r, &sum, &weight);
-    gp_scalar_store((gp_dtype)out->dtype, out->data,
-                    (gp_scalar){.is_float = true, .f = reduction == GP_MEAN ? sum / weight : sum});
+    gp_scalar_store(
+        (gp_dtype)out->dtype, out->data,
+        (gp_scalar){.is_float = true, .f = reduction == GP_LOSS_MEAN ? sum / weight : sum});
     return true;
 }
 
@@ -113,7 +114,7 @@ bool CPU(nll_loss_grad)(const gp_call *c) {
              .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
     double sum, weight;
     gp_parallel(out->numel, GRAIN, clear, (void *)out);
-    if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_MEAN) {
+    if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
         run count = r;
         if (!set_up(&count, c, 1, x, &(gp_array){.dtype = GP_f64, .numel = 1})) return false;
         gp_parallel(count.px.tiles, 1 + GRAIN / MOST, forward, &count);

@@ -1,5 +1,5 @@
 /* Shape rules of ops that take a mask, and of nonzero: where, masked_fill, masked_select,
- * masked_put, nonzero, count_nonzero. */
+ * masked_put, masked_scatter, nonzero, count_nonzero. */
 #include "tensor/infer.h"
 
 bool gp_infer_mask(const gp_call *c, int i, const char *arg) {
@@ -55,6 +55,14 @@ static bool count(gp_tensor *x, const char *what, int64_t *n) {
     return ok;
 }
 
+/* t with dims of size 1 where it is expanded: each element once. NULL with a message. */
+static gp_tensor *unexpanded(gp_tensor *t) {
+    gp_shape s = gp_tensor_shape(t);
+    for (int d = 0; d < s.ndim; d++)
+        if (t->a.stride[d] == 0 && s.dim[d] > 1) s.dim[d] = 1;
+    return gp_tensor_view(t, &s, t->a.stride, 0);
+}
+
 /* Each true element of the mask stands for as many elements as broadcasting repeats it. */
 bool infer_masked_select(gp_call *c, gp_meta *m) {
     gp_shape s;
@@ -62,10 +70,14 @@ bool infer_masked_select(gp_call *c, gp_meta *m) {
     gp_tensor *mask = c->arg[1].t;
     if (!gp_infer_mask(c, 1, "mask") || !(m->dev = gp_infer_device(c)) || !broadcast(c, 0, 2, &s))
         return false;
-    if (!gp_shape_numel(&s, &all) || !count(mask, "masked_select", &n)) return false;
+    if (!gp_shape_numel(&s, &all) || !(mask = unexpanded(mask))) return false;
+    bool ok = count(mask, "masked_select", &n);
+    n = mask->a.numel ? n * (all / mask->a.numel) : 0;
+    gp_tensor_unref(mask);
+    if (!ok) return false;
     m->n = 1;
     m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
-    m->out[0].shape = (gp_shape){.ndim = 1, .dim = {mask->a.numel ? n * (all / mask->a.numel) : 0}};
+    m->out[0].shape = (gp_shape){.ndim = 1, .dim = {n}};
     return true;
 }
 
@@ -93,6 +105,18 @@ bool infer_masked_put(gp_call *c, gp_meta *m) {
     }
     return gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 0) &&
            (gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype), true);
+}
+
+/* x and mask are broadcast; how many elements of source are taken is checked by the kernel. */
+bool infer_masked_scatter(gp_call *c, gp_meta *m) {
+    m->n = 1;
+    m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
+    if (!gp_infer_mask(c, 1, "mask") || !(m->dev = gp_infer_device(c)) ||
+        !broadcast(c, 0, 2, &m->out[0].shape) || !gp_infer_values(c, 2, m->out[0].dtype, 0))
+        return false;
+    if (!c->ntmp && !(c->tmp[0] = gp_contiguous(c->arg[2].t))) return false;
+    c->ntmp = 1;
+    return true;
 }
 
 bool infer_nonzero(gp_call *c, gp_meta *m) {

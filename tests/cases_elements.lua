@@ -105,6 +105,16 @@ function C.masked_select(c)
     local v = {}
     for i = 1, 12 do if p.v[i] == 1 then v[#v + 1] = a.v[i] end end
     c.check(x:masked_select(m), {shape = {#v}, v = v})
+    -- a mask whose last dims are broadcast picks parts of x
+    local y, b = c.x {3, 4, 2, 3}
+    local w = {}
+    A.each({3, 2, 3, 4}, function(i)
+        if get(p, {i[1], 2}) == 1 then w[#w + 1] = get(b, {i[1], i[4], i[2], i[3]}) end
+    end)
+    c.check(y:permute(1, 3, 4, 2):masked_select(m:select(2, 2):view(3, 1, 1, 1):expand(3, 2, 3, 4)), {shape = {#w}, v = w}, nil, nil, "parts")
+    w = {}
+    A.each({3, 4, 2, 3}, function(i) if get(p, {i[1], i[2]}) == 1 then w[#w + 1] = get(b, i) end end)
+    c.check(y:masked_select(m:unsqueeze(3):unsqueeze(4)), {shape = {#w}, v = w}, nil, nil, "rows")
     c.check(x:masked_select(m:fill(0)), {shape = {0}, v = {}})
 end
 function C.masked_put(c)

@@ -161,4 +161,22 @@ function C.take_along_dim(c)
     c.refuses(function() return x:take_along_dim(ix * 0 + 9, 2):sum():item() end, "take_along_dim: index 9 is out of range for dim 2 of size 4")
 end
 
+function C.masked_scatter(c)
+    local x, a = c.x {3, 4, 2}
+    local m, p = c.x({3, 4, 1}, nil, "bool")
+    local src, s = c.x {5, 5}
+    local n = 0
+    local want = build({3, 4, 2}, function(i)
+        if get(p, {i[1], i[2], 1}) == 0 then return get(a, i) end
+        n = n + 1
+        return s.v[n]
+    end)
+    both(c, "masked_scatter", x, a, want, m, src)
+    local y, b = c.x {2}
+    c.check(y:masked_scatter(m:fill(0), src), build({3, 4, 2}, function(i) return get(b, {i[3]}) end))
+    c.refuses(function() return x:masked_scatter(m:fill(1), src:narrow(1, 1, 4)):sum():item() end, "masked_scatter: source has 20 elements for 24 true")
+    c.refuses(function() return x:masked_scatter(m:to("f32"), src) end, "^masked_scatter: dtype f32 of argument 'mask'")
+    if not c.float then c.refuses(function() return x:masked_scatter(m, src:to("f32")) end, "^masked_scatter: f32 values do not fit") end
+end
+
 return C

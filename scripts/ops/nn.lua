@@ -1,3 +1,221 @@
 --!plain
 -- Composites: the functions that layers and losses are made of. See define in scripts/init.lua.
 local gpush, define = ...
+
+local function bad(op, name, expected, got)
+    error(("%s: argument '%s': expected %s, got %s"):format(op, name, expected, tostring(got)), 0)
+end
+
+-- What a loss function does with the losses of all elements.
+local function reduced(op, losses, reduction)
+    if reduction == "mean" then return losses:mean() end
+    if reduction == "sum" then return losses:sum() end
+    if reduction == "none" then return losses end
+    bad(op, "reduction", "'none', 'mean' or 'sum'", "'" .. reduction .. "'")
+end
+
+local function shape_text(x) return table.concat(x.shape, "x") end
+local function same_shape(op, x, target)
+    if shape_text(x) == shape_text(target) then return end
+    error(("%s: argument 'target' has shape %s, x %s (expected the same)"):format(op, shape_text(target), shape_text(x)), 0)
+end
+
+-- ---- losses of pairs of elements ----
+
+define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
+    help = "squared differences of x and target: their mean, sum, or each",
+    fn = function(x, target, reduction) return reduced("mse_loss", (x - target):square(), reduction) end }
+
+define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
+    help = "absolute differences of x and target: their mean, sum, or each",
+    fn = function(x, target, reduction) return reduced("l1_loss", (x - target):abs(), reduction) end }
+
+define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
+    help = "differences, squared and over 2 beta below beta, absolute less beta / 2 from there on",
+    fn = function(x, target, reduction, beta)
+        local z = (x - target):abs()
+        if not (beta >= 0) then bad("smooth_l1_loss", "beta", "a number >= 0", beta) end
+        if beta > 0 then z = gpush.where(z:lt(beta), z:square() * (0.5 / beta), z - 0.5 * beta) end
+        return reduced("smooth_l1_loss", z, reduction)
+    end }
+
+define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float delta=1",
+    help = "differences, squared and halved up to delta, delta times (absolute less delta / 2) from there on",
+    fn = function(x, target, reduction, delta)
+        local z = (x - target):abs()
+        if not (delta > 0) then bad("huber_loss", "delta", "a number > 0", delta) end
+        return reduced("huber_loss", gpush.where(z:le(delta), z:square() * 0.5, (z - 0.5 * delta) * delta), reduction)
+    end }
+
+define { "binary_cross_entropy", sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\"",
+    help = "cross entropy of probabilities x of being 1, for targets from 0 to 1; logarithms end at -100",
+    fn = function(x, target, weight, reduction)
+        same_shape("binary_cross_entropy", x, target)
+        local losses = -(target * x:log():clamp(-100) + (1 - target) * (-x):log1p():clamp(-100))
+        return reduced("binary_cross_entropy", weight and losses * weight or losses, reduction)
+    end }
+
+define { "binary_cross_entropy_with_logits",
+    sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\", tensor? pos_weight",
+    help = "binary_cross_entropy of sigmoid(x), exact however large x is; pos_weight counts where target is 1",
+    fn = function(x, target, weight, reduction, pos_weight)
+        same_shape("binary_cross_entropy_with_logits", x, target)
+        local rest = (-x):softplus(1, 40) -- -log(sigmoid(x)); beyond 40 the 1 is lost in f64
+        if pos_weight then rest = rest * ((pos_weight - 1) * target + 1) end
+        local losses = (1 - target) * x + rest
+        return reduced("binary_cross_entropy_with_logits", weight and losses * weight or losses, reduction)
+    end }
+
+define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool log_target=false",
+    help = "divergence of the distribution target from the one whose logarithm is x; reduction 'batchmean' is over dim 1",
+    fn = function(x, target, reduction, log_target)
+        local losses
+        if log_target then losses = target:exp() * (target - x)
+        else losses = gpush.where(target:eq(0), 0, target * target:log()) - target * x end
+        if reduction == "batchmean" then return losses:sum() / x.shape[1] end
+        return reduced("kl_div", losses, reduction)
+    end }
+
+define { "poisson_nll_loss", sig = "tensor x, tensor target, bool log_input=true, bool full=false, float eps=1e-8, str reduction=\"mean\"",
+    help = "minus the logarithm of a Poisson distribution's chance of target, whose mean is exp(x), or x",
+    fn = function(x, target, log_input, full, eps, reduction)
+        local losses
+        if log_input then losses = x:exp() - target * x else losses = x - target * (x + eps):log() end
+        if full then
+            local stirling = target * target:log() - target + (target * (2 * math.pi)):log() * 0.5
+            losses = losses + gpush.where(target:gt(1), stirling, 0)
+        end
+        return reduced("poisson_nll_loss", losses, reduction)
+    end }
+
+define { "gaussian_nll_loss", sig = "tensor x, tensor target, tensor var, bool full=false, float eps=1e-6, str reduction=\"mean\"",
+    help = "minus the logarithm of a normal distribution's density at target, with mean x and variance var",
+    fn = function(x, target, var, full, eps, reduction)
+        var = var:clamp(eps)
+        local losses = (var:log() + (x - target):square() / var) * 0.5
+        return reduced("gaussian_nll_loss", full and losses + 0.5 * math.log(2 * math.pi) or losses, reduction)
+    end }
+
+define { "soft_margin_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
+    help = "log(1 + exp(-target * x)) for targets of 1 and -1",
+    fn = function(x, target, reduction) return reduced("soft_margin_loss", (-target * x):softplus(1, 40), reduction) end }
+
+define { "hinge_embedding_loss", sig = "tensor x, tensor target, float margin=1, str reduction=\"mean\"",
+    help = "x where target is 1, max(0, margin - x) where it is -1",
+    fn = function(x, target, margin, reduction)
+        return reduced("hinge_embedding_loss", gpush.where(target:ne(1), (margin - x):relu(), 0) + gpush.where(target:ne(-1), x, 0),
+            reduction)
+    end }
+
+define { "margin_ranking_loss", sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
+    help = "max(0, margin - target * (x1 - x2)); target 1 asks for x1 above x2, -1 for the opposite",
+    fn = function(x1, x2, target, margin, reduction)
+        return reduced("margin_ranking_loss", (margin - target * (x1 - x2)):relu(), reduction)
+    end }
+
+-- ---- directions and distances ----
+
+-- The p-norm of x along dim.
+local function p_norm(x, p, dim, keepdim)
+    if p == 2 then return x:square():sum(dim, keepdim):sqrt() end
+    if p == math.huge then return x:abs():amax(dim, keepdim) end
+    if p == 1 then return x:abs():sum(dim, keepdim) end
+    if p == 0 then return x:ne(0):to(x.dtype):sum(dim, keepdim) end
+    return x:abs():pow(p):sum(dim, keepdim):pow(1 / p)
+end
+
+define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
+    help = "x over its p-norm along dim, or over eps where the norm is below",
+    fn = function(x, p, dim, eps) return x / p_norm(x, p, dim, true):clamp(eps) end }
+
+define { "cosine_similarity", sig = "tensor x1, tensor x2, dim dim=2, float eps=1e-8",
+    help = "cosine of the angle between x1 and x2 along dim; norms below eps count as eps",
+    fn = function(x1, x2, dim, eps)
+        local n1, n2 = p_norm(x1, 2, dim, true):clamp(eps), p_norm(x2, 2, dim, true):clamp(eps)
+        return ((x1 / n1) * (x2 / n2)):sum(dim)
+    end }
+
+define { "pairwise_distance", sig = "tensor x1, tensor x2, float p=2, float eps=1e-6, bool keepdim=false",
+    help = "p-norm of x1 - x2 + eps along the last dim",
+    fn = function(x1, x2, p, eps, keepdim) return p_norm(x1 - x2 + eps, p, -1, keepdim) end }
+
+define { "cdist", sig = "tensor x1, tensor x2, float p=2",
+    help = "p-norms of the differences between each row of x1 and each row of x2",
+    fn = function(x1, x2, p) return p_norm(x1:unsqueeze(-2) - x2:unsqueeze(-3), p, -1, false) end }
+
+define { "cosine_embedding_loss", sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
+    help = "1 - cosine_similarity where target is 1, max(0, it - margin) where target is -1",
+    fn = function(x1, x2, target, margin, reduction)
+        local cosine = x1:cosine_similarity(x2, -1)
+        return reduced("cosine_embedding_loss", gpush.where(target:eq(1), 1 - cosine, (cosine - margin):relu()), reduction)
+    end }
+
+define { "triplet_margin_loss",
+    sig = "tensor anchor, tensor positive, tensor negative, float margin=1, float p=2, float eps=1e-6, bool swap=false, str reduction=\"mean\"",
+    help = "max(0, distance to positive - distance to negative + margin)",
+    fn = function(anchor, positive, negative, margin, p, eps, swap, reduction)
+        local near, far = anchor:pairwise_distance(positive, p, eps), anchor:pairwise_distance(negative, p, eps)
+        if swap then far = far:minimum(positive:pairwise_distance(negative, p, eps)) end
+        return reduced("triplet_margin_loss", (near - far + margin):relu(), reduction)
+    end }
+
+-- ---- layers ----
+
+define { "softmin", sig = "tensor x, dim dim, dtype? dtype", help = "softmax of -x",
+    fn = function(x, dim, dtype) return (-x):softmax(dim, dtype) end }
+
+define { "linear", sig = "tensor x, tensor weight, tensor? bias",
+    help = "x times the transposed weight (outputs x inputs), plus bias",
+    fn = function(x, weight, bias)
+        if weight:dim() == 2 then weight = weight:transpose(1, 2) end
+        local y = x:matmul(weight)
+        return bias and y + bias or y
+    end }
+
+-- (1 - momentum) * running + momentum * the mean over images of each one's own statistic
+local function follow(running, own, momentum)
+    running:mul_(1 - momentum):add_(own:mean(1):to(running.dtype) * momentum)
+end
+
+define { "instance_norm",
+    sig = "tensor x, tensor? running_mean, tensor? running_var, tensor? weight, tensor? bias, bool use_input_stats=true, float momentum=0.1, float eps=1e-5",
+    help = "each channel of each image to mean 0 and variance 1, times weight plus bias",
+    fn = function(x, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+        if not use_input_stats then return x:batch_norm(running_mean, running_var, weight, bias, false, momentum, eps) end
+        if x:dim() < 3 then bad("instance_norm", "x", "images x channels x at least one more dim", shape_text(x)) end
+        if running_mean then
+            local rest = {}
+            for d = 3, x:dim() do rest[#rest + 1] = d end
+            follow(running_mean, x:mean(rest), momentum)
+            follow(running_var, x:var(rest), momentum)
+        end
+        return x:group_norm(x.shape[2], weight, bias, eps)
+    end }
+
+-- Softmax of scores whose masked keys are -inf; a query that may see no key at all attends to nothing, not NaN.
+local function attend(scores, mask)
+    local share = scores:softmax(-1)
+    return mask and gpush.where(mask:any(-1, true), share, 0) or share
+end
+
+define { "scaled_dot_product_attention",
+    sig = "tensor query, tensor key, tensor value, tensor? attn_mask, float dropout_p=0, bool is_causal=false, float? scale",
+    help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is added; scale is 1 / sqrt(size)",
+    fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
+        local op, size = "scaled_dot_product_attention", query.shape
+        local most, visible = size[#size], nil
+        if is_causal and attn_mask then error(op .. ": is_causal and attn_mask do not go together", 0) end
+        local scores = (query * (scale or 1 / math.sqrt(most))):matmul(key:transpose(-2, -1))
+        if is_causal then
+            local l, s = size[#size - 1], key.shape[#key.shape - 1]
+            visible = gpush.ones({ l, s }, { dtype = "bool", device = query.device }):tril()
+        elseif attn_mask and attn_mask.dtype == "bool" then
+            visible = attn_mask
+        elseif attn_mask then
+            scores = scores + attn_mask
+        end
+        if visible then scores = gpush.where(visible, scores, -math.huge) end
+        local share = attend(scores, visible)
+        if dropout_p > 0 then share = share:dropout(dropout_p) end
+        return share:matmul(value)
+    end }

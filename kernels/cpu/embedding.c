@@ -1,0 +1,98 @@
+/* embedding: rows of a table, and the sums of gradients into them. */
+#include <string.h>
+
+#include "kernels/cpu/labels.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/kernel.h"
+
+enum { GRAIN = 32768, BLOCK = 256 };
+
+typedef struct run {
+    const gp_array *index, *rows; /* contiguous; the table, or the gradients to be summed */
+    const gp_array *out;
+    int64_t width, size; /* elements of a row; bytes of an element */
+    gp_labels labels;
+    char *sums; /* of compute type, num_embeddings x width */
+    gp_ctype ct;
+} run;
+
+static int64_t read_index(run *r, int64_t at, int64_t end, int32_t *index) {
+    int64_t step = gp_dtype_sizes[r->index->dtype], n = end - at < BLOCK ? end - at : BLOCK;
+    gp_labels_read(&r->labels, r->index->data + at * step, step, n, index);
+    return n;
+}
+
+static void copy_rows(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    int32_t index[BLOCK];
+    size_t bytes = (size_t)(r->width * r->size);
+    for (int64_t at = begin; at < end;) {
+        int64_t n = read_index(r, at, end, index);
+        for (int64_t i = 0; i < n; i++)
+            if (index[i] >= 0)
+                memcpy(r->out->data + (size_t)(at + i) * bytes,
+                       r->rows->data + (size_t)index[i] * bytes, bytes);
+        at += n;
+    }
+}
+
+static bool tell(const gp_call *c, const run *r) {
+    if (!r->labels.bad) return true;
+    gp_load load = gp_load_fn((gp_dtype)r->index->dtype, GP_CT_i64);
+    int64_t v = 0, step = gp_dtype_sizes[r->index->dtype];
+    for (int64_t i = 0; i < r->index->numel; i++) {
+        load(&v, r->index->data + i * step, step, 1);
+        if (v < 1 || v > r->labels.classes) break;
+    }
+    return gp_fail("%s: index %lld is out of range (expected 1 to %lld)", c->op->name, (long long)v,
+                   (long long)r->labels.classes);
+}
+
+bool CPU(embedding)(const gp_call *c) {
+    run r = {.index = c->tmpa[0], .rows = c->tmpa[1], .out = gp_out(c, 0)};
+    r.width = r.rows->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
+    gp_labels_init(&r.labels, r.index, r.rows->dim[0], INT64_MIN);
+    gp_parallel(r.index->numel, 1 + GRAIN / (1 + r.width), copy_rows, &r);
+    return tell(c, &r);
+}
+
+/* Columns begin … end of all rows, so that each sum is one thread's and in order. */
+static void add_columns(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    int32_t index[BLOCK];
+    char buf[BLOCK * 8];
+    int64_t count = r->index->numel, size = r->size;
+    gp_load load = gp_load_fn((gp_dtype)r->rows->dtype, r->ct);
+    for (int64_t at = 0, n; at < count; at += n) {
+        n = read_index(r, at, count, index);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t from = begin; index[i] >= 0 && from < end; from += BLOCK) {
+                int64_t w = end - from < BLOCK ? end - from : BLOCK,
+                        to = index[i] * r->width + from;
+                load(buf, r->rows->data + ((at + i) * r->width + from) * size, size, w);
+                if (r->ct == GP_CT_f32)
+                    for (int64_t j = 0; j < w; j++) ((float *)r->sums)[to + j] += ((float *)buf)[j];
+                else
+                    for (int64_t j = 0; j < w; j++)
+                        ((double *)r->sums)[to + j] += ((double *)buf)[j];
+            }
+    }
+}
+
+/* Arguments: g, index, num_embeddings, padding_idx; contiguous copies of g and index in c->tmp. */
+bool CPU(embedding_grad)(const gp_call *c) {
+    run r = {.index = c->tmpa[1], .rows = c->tmpa[0], .out = gp_out(c, 0)};
+    int64_t n = r.out->numel, os = gp_dtype_sizes[r.out->dtype], count = c->arg[2].i,
+            pad = gp_given(c, 3) ? c->arg[3].i : 0;
+    r.width = r.out->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
+    r.ct = gp_compute_type((gp_dtype)r.out->dtype);
+    bool direct = r.out->dtype == gp_ctype_dtype[r.ct];
+    r.sums =
+        direct ? r.out->data : gp_scratch(GP_SCRATCH_CALL, (size_t)(n + 1) * gp_ctype_size[r.ct]);
+    if (!r.sums) return gp_fail("embedding_grad: out of memory");
+    memset(r.sums, 0, (size_t)n * gp_ctype_size[r.ct]);
+    gp_labels_init(&r.labels, r.index, count, pad ? pad < 0 ? pad + count + 1 : pad : INT64_MIN);
+    gp_parallel(r.width, 1 + GRAIN / (1 + r.index->numel), add_columns, &r);
+    if (!direct) gp_store_fn(r.ct, (gp_dtype)r.out->dtype)(r.out->data, os, r.sums, n);
+    return tell(c, &r);
+}

@@ -1,0 +1,19 @@
+/* What the shape rules of layer_norm and its like share with their kernels: rows to be normalised.
+ */
+#ifndef GP_NORM_H
+#define GP_NORM_H
+
+#include "tensor/op.h"
+
+/* x as rows of n neighbours; row r belongs to group r % groups, which has n / each of the channels,
+ * with each neighbours to a channel. A channel has a weight and a bias. */
+typedef struct gp_norm {
+    int64_t rows, n, groups, each, channels;
+    bool centred; /* the mean is taken off (all but rms_norm) */
+    double eps;
+} gp_norm;
+
+/* Fills k from a call whose x is argument `at` and whose sizes have been checked. */
+void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k);
+
+#endif

@@ -1,0 +1,149 @@
+--!plain
+-- Losses, distances and attention that are made of other ops, against plain loops; none waits for a device.
+local t = require "tap"
+local g = require "gpush"
+
+local exp, log, abs, max = math.exp, math.log, math.abs, math.max
+local tolerance = {f64 = 1e-12, f32 = 2e-6, f16 = 5e-3, bf16 = 4e-2}
+
+local xs, ys = {0.25, -1.5, 2, 0.5, -0.75, 3}, {1, 0, 0.5, 0.25, 0, 1}
+local ps = {0.25, 0.5, 0.75, 1, 0, 0.125} -- probabilities
+local signs = {1, -1, -1, 1, 1, -1}
+
+-- f(x, y) for each pair, with x and y as tables.
+local function map(x, y, f)
+    local v = {}
+    for i = 1, #x do v[i] = f(x[i], y[i]) end
+    return v
+end
+local function sum(v)
+    local s = 0
+    for i = 1, #v do s = s + v[i] end
+    return s
+end
+local function clamped(p) return p == 0 and -100 or max(log(p), -100) end
+local function bce(p, y) return -(y * clamped(p) + (1 - y) * clamped(1 - p)) end
+local function logits(x, y) return bce(1 / (1 + exp(-x)), y) end
+
+-- name, x, target, options, what one pair costs
+local losses = {
+    {"mse_loss", xs, ys, {}, function(x, y) return (x - y) ^ 2 end},
+    {"l1_loss", xs, ys, {}, function(x, y) return abs(x - y) end},
+    {"smooth_l1_loss", xs, ys, {beta = 0.75}, function(x, y) local z = abs(x - y) return z < 0.75 and z * z / 1.5 or z - 0.375 end},
+    {"smooth_l1_loss", xs, ys, {beta = 0}, function(x, y) return abs(x - y) end},
+    {"huber_loss", xs, ys, {delta = 0.75}, function(x, y) local z = abs(x - y) return z <= 0.75 and z * z / 2 or 0.75 * (z - 0.375) end},
+    {"binary_cross_entropy", ps, ys, {}, bce},
+    {"binary_cross_entropy_with_logits", xs, ys, {}, logits},
+    {"kl_div", xs, ps, {}, function(x, y) return y == 0 and 0 or y * (log(y) - x) end},
+    {"kl_div", xs, ys, {log_target = true}, function(x, y) return exp(y) * (y - x) end},
+    {"poisson_nll_loss", xs, ys, {}, function(x, y) return exp(x) - y * x end},
+    {"poisson_nll_loss", ps, ys, {log_input = false, eps = 2 ^ -7}, function(x, y) return x - y * log(x + 2 ^ -7) end},
+    {"soft_margin_loss", xs, signs, {}, function(x, y) return log(1 + exp(-y * x)) end},
+    {"hinge_embedding_loss", xs, signs, {margin = 0.5}, function(x, y) return y == 1 and x or max(0, 0.5 - x) end},
+}
+
+-- Runs f with every wait refused.
+local function without_waits(f)
+    g.sync.mode = "error"
+    local ok, y = pcall(f)
+    g.sync.mode = "off"
+    if not ok then error(y, 0) end
+    return y
+end
+
+local function check(dev, dtype)
+    local function put(v) return g.tensor(v, {dtype = dtype}):to(dev) end
+    local function close(f, want, name)
+        local y = without_waits(f)
+        t.is(y.dtype, dtype, ("%s keeps %s on %s"):format(name, dtype, dev))
+        t.close(y:to "cpu":to "f64":reshape(-1):tolist(), type(want) == "table" and want or {want}, tolerance[dtype], ("%s %s on %s"):format(name, dtype, dev))
+    end
+    for _, l in ipairs(losses) do
+        local name, x, y, options, f = table.unpack(l)
+        local each = map(x, y, f)
+        for reduction, want in pairs {none = each, sum = sum(each), mean = sum(each) / #each} do
+            local o = {reduction = reduction}
+            for k, v in pairs(options) do o[k] = v end
+            local a, b = put(x), put(y)
+            close(function() return g[name](a, b, o) end, want, name .. " " .. reduction)
+        end
+    end
+    local x, y, p, w = put(xs), put(ys), put(ps), put {1, 2, 0.5, 1, 0, 3}
+    local u, v, three, towards = x:view(2, 3), y:view(2, 3), put {3}, put(signs)
+    local one, two, bias = put {1, -1}, put {2, 1}, put {0, 1}
+    close(function() return g.binary_cross_entropy(p, y, w, "none") end, map(map(ps, ys, bce), {1, 2, 0.5, 1, 0, 3}, function(a, b) return a * b end), "weighted bce")
+    local pos = map(xs, ys, function(a, b) return (1 - b) * a + (1 + (3 - 1) * b) * log(1 + exp(-a)) end)
+    close(function() return g.binary_cross_entropy_with_logits(x, y, {pos_weight = three, reduction = "none"}) end, pos, "bce with pos_weight")
+    close(function() return g.kl_div(u, v:abs() + 1, "batchmean") end, sum(map(xs, ys, function(a, b) return (b + 1) * (log(b + 1) - a) end)) / 2, "kl_div batchmean")
+    local vs = {1, 2, 0.5, 1, 0, 3}
+    close(function() return g.gaussian_nll_loss(x, y, w + 1, {reduction = "none", full = true}) end, map(map(xs, ys, function(a, b) return (a - b) ^ 2 end), vs,
+        function(d, s) return 0.5 * (log(s + 1) + d / (s + 1) + log(2 * math.pi)) end), "gaussian_nll_loss")
+    close(function() return g.margin_ranking_loss(x, y, towards, 0.5, "none") end,
+        map(map(xs, ys, function(a, b) return a - b end), signs, function(d, s) return max(0, 0.5 - s * d) end), "margin_ranking_loss")
+
+    -- rows u and v of three elements
+    local function row(values, i) return table.move(values, 3 * i - 2, 3 * i, 1, {}) end
+    local function norm(a, q) return sum(map(a, a, function(e) return abs(e) ^ q end)) ^ (1 / q) end
+    local function cosine(a, b) return sum(map(a, b, function(e, f) return e * f end)) / (norm(a, 2) * norm(b, 2)) end
+    local function distance(a, b, q, eps) return norm(map(a, b, function(e, f) return e - f + (eps or 0) end), q) end
+    local x1, x2, y1, y2 = row(xs, 1), row(xs, 2), row(ys, 1), row(ys, 2)
+    close(function() return g.cosine_similarity(u, v) end, {cosine(x1, y1), cosine(x2, y2)}, "cosine_similarity")
+    close(function() return g.normalize(u, 3) end, {x1[1] / norm(x1, 3), x1[2] / norm(x1, 3), x1[3] / norm(x1, 3), x2[1] / norm(x2, 3), x2[2] / norm(x2, 3), x2[3] / norm(x2, 3)}, "normalize")
+    close(function() return g.pairwise_distance(u, v, 2, 0.25) end, {distance(x1, y1, 2, 0.25), distance(x2, y2, 2, 0.25)}, "pairwise_distance")
+    close(function() return g.cdist(u, v, 1) end, {distance(x1, y1, 1), distance(x1, y2, 1), distance(x2, y1, 1), distance(x2, y2, 1)}, "cdist")
+    close(function() return g.cdist(u, v, math.huge) end, {1.5, 1.5, 2.5, 2}, "cdist of the largest")
+    close(function() return g.cosine_embedding_loss(u, v, one, 0.25, "none") end, {1 - cosine(x1, y1), max(0, cosine(x2, y2) - 0.25)}, "cosine_embedding_loss")
+    close(function() return g.triplet_margin_loss(u, v, v + 1, {eps = 0, reduction = "sum"}) end,
+        max(0, distance(x1, y1, 2) - distance(x1, map(y1, y1, function(e) return e + 1 end), 2) + 1)
+        + max(0, distance(x2, y2, 2) - distance(x2, map(y2, y2, function(e) return e + 1 end), 2) + 1), "triplet_margin_loss")
+    close(function() return g.softmin(u, 2):log() end, u:neg():log_softmax(2):to "cpu":to "f64":reshape(-1):tolist(), "softmin")
+
+    -- attention with two queries, three keys of size 2
+    local qs, ks, vals = {1, 0.5, -1, 2}, {0.5, 1, -1, 0.25, 2, -0.5}, {1, 2, 3, 4, 5, 6}
+    local q, k, value = put(qs):view(1, 2, 2), put(ks):view(1, 3, 2), put(vals):view(1, 3, 2)
+    local function attend(scale, visible, added)
+        local out = {}
+        for i = 1, 2 do
+            local e, s = {}, 0
+            for j = 1, 3 do
+                local dot = (qs[2 * i - 1] * ks[2 * j - 1] + qs[2 * i] * ks[2 * j]) * scale + (added and added[3 * i - 3 + j] or 0)
+                e[j] = (not visible or visible(i, j)) and exp(dot) or 0
+                s = s + e[j]
+            end
+            for d = 1, 2 do
+                local y = 0
+                for j = 1, 3 do y = y + (s == 0 and 0 or e[j] / s) * vals[2 * j - 2 + d] end
+                out[#out + 1] = y
+            end
+        end
+        return out
+    end
+    local sdpa = g.scaled_dot_product_attention
+    close(function() return sdpa(q, k, value) end, attend(2 ^ -0.5), "attention")
+    close(function() return sdpa(q, k, value, {is_causal = true, scale = 1}) end, attend(1, function(i, j) return j <= i end), "causal attention")
+    close(function() return sdpa(q, k, value, u) end, attend(2 ^ -0.5, nil, xs), "attention with scores added")
+    local mask = g.tensor {true, false, true, false, false, false}:view(2, 3):to(dev)
+    close(function() return sdpa(q, k, value, mask) end, attend(2 ^ -0.5, function(i, j) return i == 1 and j ~= 2 end), "masked attention")
+    local three_biases = put {1, 2, 3}
+    close(function() return g.linear(q, k[1], three_biases) end, {0.5 + 0.5 + 1, -1 + 0.125 + 2, 2 - 0.25 + 3, -0.5 + 2 + 1, 1 + 0.5 + 2, -2 - 1 + 3}, "linear")
+
+    -- instance_norm: each channel of each image by itself
+    local images = put {1, 2, 3, 4, 2, 6, 0, 1}:view(2, 2, 2)
+    local function unit(a, b) local d = (a - b) / 2 return d / math.sqrt(d * d + 1e-5) end
+    local mean, var = put {0, 0}, put {1, 1}
+    close(function() return g.instance_norm(images, mean, var, two, bias) end,
+        {2 * unit(1, 2), 2 * unit(2, 1), unit(3, 4) + 1, unit(4, 3) + 1, 2 * unit(2, 6), 2 * unit(6, 2), unit(0, 1) + 1, unit(1, 0) + 1}, "instance_norm")
+    close(function() return mean end, {0.1 * (1.5 + 4) / 2, 0.1 * (3.5 + 0.5) / 2}, "its running mean")
+    close(function() return var end, {0.9 + 0.1 * (0.5 + 8) / 2, 0.9 + 0.1 * 0.5}, "its running variance")
+end
+
+for _, dev in ipairs {"cpu", "sim"} do
+    for dtype in pairs(tolerance) do check(dev, dtype) end
+end
+
+t.error(function() g.mse_loss(g.ones(2), g.ones(2), "all") end, "mse_loss: argument 'reduction'", "a reduction that there is not")
+t.error(function() g.binary_cross_entropy(g.ones(2), g.ones(3)) end, "binary_cross_entropy: argument 'target' has shape 3, x 2", "shapes that differ")
+t.error(function() g.huber_loss(g.ones(2), g.ones(2), {delta = 0}) end, "huber_loss: argument 'delta'", "no delta")
+local far = g.tensor({1000.0, -1000.0}):binary_cross_entropy_with_logits(g.tensor({0.0, 1.0}), {reduction = "none"})
+t.is(far, {1000, 1000}, "logits that are large")
+t.done()

@@ -231,12 +231,23 @@ static bool has_options(lua_State *L, int top) {
     return named;
 }
 
-static void check_options(lua_State *L, const gp_op *op, const gp_sig *sig, int table, int given) {
+/* Does the op make a tensor on a device that may be named? Then requires_grad is an option too. */
+static bool makes(const gp_sig *sig) {
+    int k = sig->n - 1;
+    return k >= 0 && sig->p[k].type == GP_SIG_device;
+}
+
+static void check_options(
+    lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int table, int given) {
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
         int k = 0;
         while (key && k < sig->n && strcmp(sig->p[k].name, key)) k++;
         if (key && k < sig->n && k >= given) continue;
+        if (key && makes(sig) && !strcmp(key, "requires_grad")) {
+            c->requires_grad = lua_toboolean(L, -1);
+            continue;
+        }
         if (key && k < given)
             luaL_error(L, "%s: '%s' is given twice, as argument #%d and as an option", op->name,
                        key, k + 1);
@@ -275,7 +286,7 @@ void gp_lua_args(
     if (i <= last)
         luaL_error(L, "%s: %d arguments given, at most %d expected: %s(%s)", op->name, last, sig->n,
                    op->name, op->sig);
-    if (options) check_options(L, op, sig, options, k);
+    if (options) check_options(L, op, sig, c, options, k);
     for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
         if (!options || lua_getfield(L, options, p->name) == LUA_TNIL) {

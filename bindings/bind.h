@@ -66,6 +66,16 @@ int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
 int gp_lua_tostring(lua_State *L);
 
+/* A property of tensors: x.name. */
+typedef struct gp_lua_property {
+    const char *name;
+    int (*get)(lua_State *, gp_tensor *);
+} gp_lua_property;
+/* Those of autograd, up to one without a name; and setting one: x.key = the value at index 3. False:
+ * key is none that can be set. */
+const gp_lua_property *gp_lua_autograd_properties(void);
+bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key);
+
 /* Pushes the function that runs op (in place: its NAME_ form). */
 void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
 
@@ -100,6 +110,7 @@ void gp_lua_open_data(lua_State *L);
 /* For the shell: math.* and string.format of the state take one-element tensors where they want
  * numbers. */
 void gp_lua_open_numbers(lua_State *L);
+void gp_lua_open_autograd(lua_State *L);
 void gp_lua_open_sync(lua_State *L);
 void gp_lua_open_profile(lua_State *L);
 void gp_lua_open_time(lua_State *L); /* by gp_lua_open_profile */

@@ -224,8 +224,11 @@ gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
         }
     }
     if (out == x) { /* x[":"] and the like: a tensor of its own, as every view is */
-        gp_shape shape = gp_tensor_shape(x);
-        out = gp_tensor_view(x, &shape, x->a.stride, 0);
+        gp_call c;
+        gp_call_begin(&c, GP_OP(view));
+        gp_call_tensor(&c, x);
+        gp_call_ints(&c, x->a.dim, x->a.ndim);
+        out = gp_call_one(&c);
         gp_tensor_unref(x);
     }
     release(&r);
@@ -302,14 +305,14 @@ bool gp_index_fill(gp_tensor *x, const gp_index_spec *s, gp_scalar value) {
 
 /* The dims of t with dims first … first + n - 1 in front. */
 static gp_tensor *to_front(gp_tensor *t, int first, int n) {
-    gp_shape s = {.ndim = t->a.ndim};
-    int64_t stride[GP_MAX_DIM];
-    for (int i = 0; i < t->a.ndim; i++) {
-        int from = i < n ? first + i : i < first + n ? i - n : i;
-        s.dim[i] = t->a.dim[from];
-        stride[i] = t->a.stride[from];
-    }
-    return gp_tensor_view(t, &s, stride, 0);
+    int64_t order[GP_MAX_DIM];
+    for (int i = 0; i < t->a.ndim; i++)
+        order[i] = 1 + (i < n ? first + i : i < first + n ? i - n : i);
+    gp_call c;
+    gp_call_begin(&c, GP_OP(permute));
+    gp_call_tensor(&c, t);
+    gp_call_ints(&c, order, t->a.ndim);
+    return gp_call_one(&c);
 }
 
 /* Values for x[…, mask, …] with the dim of the true elements in front; those without that dim are

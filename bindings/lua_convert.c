@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "tensor/tape.h"
 #include "tensor/infer.h"
 
 /* ---- what a nested table holds ---- */
@@ -273,7 +274,7 @@ static int l_tensor(lua_State *L) {
     if (w.requires_grad && !gp_is_float((gp_dtype)t->a.dtype))
         return luaL_error(L, "tensor: requires_grad with dtype %s (expected a float)",
                           gp_dtype_name((gp_dtype)t->a.dtype));
-    t->requires_grad = w.requires_grad;
+    if (w.requires_grad && !gp_tensor_set_requires_grad(t, true)) return gp_lua_raise(L);
     return 1;
 }
 

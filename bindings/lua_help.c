@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "tensor/tape.h"
 
 static const char *const kinds[] = {"unary",   "param",  "binary", "compare",
                                     "ternary", "reduce", "view",   "custom"};
@@ -13,6 +14,9 @@ static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
     lua_pushstring(L, kind), lua_setfield(L, -2, "kind");
     lua_pushboolean(L, op->random), lua_setfield(L, -2, "random");
+    bool differentiable = op->rule && op->rule->fn && !(op->types & GP_T_BOOL);
+    lua_pushstring(L, !differentiable ? "no" : gp_rule_later(op->rule) ? "later" : "yes");
+    lua_setfield(L, -2, "grad");
     lua_setfield(L, -2, op->name);
 }
 
@@ -22,13 +26,13 @@ static void cover(lua_State *L, const gp_op *op) {
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
 }
 
-/* ops(): name -> {sig =, help =, kind =, random =} of every row; ops(true): and of every composite.
- */
+/* ops(): name -> {sig =, help =, kind =, random =, grad = "yes", "no" or "later"} of every row;
+ * ops(true): and of every composite. */
 static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);
-    lua_createtable(L, 0, GP_OPS);
+    lua_createtable(L, 0, GP_ROWS);
     int list = lua_gettop(L);
-    for (int i = 0; i < GP_OPS; i++) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind]);
+    for (int i = 0; i < GP_ROWS; i++) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind]);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     for (lua_pushnil(L); lua_next(L, list + 1); lua_settop(L, list + 2)) {
         const gp_op *op = gp_lua_composite(L, -1);
@@ -45,7 +49,7 @@ static const gp_op *op_of(lua_State *L, int i) {
     if (!lua_iscfunction(L, i) || !lua_getupvalue(L, i, 1)) return NULL;
     const gp_op *op = lua_islightuserdata(L, -1) ? lua_touserdata(L, -1) : NULL;
     lua_pop(L, 1);
-    bool ours = op >= gp_ops && op < gp_ops + GP_OPS;
+    bool ours = op >= gp_ops && op < gp_ops + GP_ROWS;
     return ours ? op : NULL;
 }
 
@@ -93,7 +97,7 @@ static void push_names(lua_State *L) {
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
         if (!gp_op_find(lua_tostring(L, -2))) add_name(L, list, lua_tostring(L, -2));
     lua_pop(L, 1);
-    for (int i = 0; i < GP_OPS; i++) add_name(L, list, gp_ops[i].name);
+    for (int i = 0; i < GP_ROWS; i++) add_name(L, list, gp_ops[i].name);
     lua_getglobal(L, "table");
     lua_getfield(L, -1, "sort");
     lua_pushvalue(L, list);

@@ -138,6 +138,7 @@ int gp_lua_newindex(lua_State *L) {
     gp_scalar v = {.i = 0};
     gp_lua_enter(L);
     luaL_checkstack(L, 4, "index");
+    if (lua_type(L, 2) == LUA_TSTRING && gp_lua_set_property(L, x, lua_tostring(L, 2))) return 0;
     if (!read_key(L, &s, 2)) return bad_key(L);
     bool ok;
     if (value) {

@@ -6,6 +6,7 @@
 
 #include "bindings/args.h"
 #include "bindings/bind.h"
+#include "tensor/tape.h"
 #include "tensor/sig.h"
 
 /* Signatures are taken apart when an op is first called. */
@@ -85,7 +86,9 @@ static int l_op(lua_State *L) {
     }
     gp_box *box = new_box(L);
     if (!gp_op_run(&c)) return gp_lua_raise(L);
-    return push_results(L, &c, box);
+    int n = push_results(L, &c, box);
+    if (c.requires_grad && !gp_tensor_set_requires_grad(box->t, true)) return gp_lua_raise(L);
+    return n;
 }
 
 static int l_op_in_place(lua_State *L) {
@@ -150,6 +153,6 @@ static void add_op(lua_State *L, int module, int methods, const gp_op *op) {
 void gp_lua_open_ops(lua_State *L) {
     int module = lua_gettop(L);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    for (int i = 0; i < GP_OPS; i++) add_op(L, module, module + 1, &gp_ops[i]);
+    for (int i = 0; i < GP_ROWS; i++) add_op(L, module, module + 1, &gp_ops[i]);
     lua_pop(L, 1);
 }

@@ -70,7 +70,7 @@ static scope *push_scope(lua_State *L) {
     lua_setiuservalue(L, -2, 1);
     sc->s.coroutine = L;
     gp_lua_enter(L);
-    if (gp_where) gp_where(&sc->file, &sc->line);
+    gp_here(&sc->file, &sc->line);
     return sc;
 }
 

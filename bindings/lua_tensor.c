@@ -92,9 +92,6 @@ static int p_device(lua_State *L, gp_tensor *t) {
     return lua_pushstring(L, t->storage->dev->name), 1;
 }
 static int p_ndim(lua_State *L, gp_tensor *t) { return lua_pushinteger(L, t->a.ndim), 1; }
-static int p_requires_grad(lua_State *L, gp_tensor *t) {
-    return lua_pushboolean(L, t->requires_grad), 1;
-}
 
 /* Dims in reverse order, as NumPy's. */
 static int p_T(lua_State *L, gp_tensor *t) {
@@ -108,17 +105,13 @@ static int p_T(lua_State *L, gp_tensor *t) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-typedef struct property {
-    const char *name;
-    int (*get)(lua_State *, gp_tensor *);
-} property;
-static const property properties[] = {
+static const gp_lua_property properties[] = {
     {"shape", p_shape},
     {"dtype", p_dtype},
     {"device", p_device},
     {"ndim", p_ndim},
-    {"requires_grad", p_requires_grad},
     {"T", p_T},
+    {NULL, NULL},
 };
 
 /* __index. Upvalues: methods, properties (name -> light userdata), metatable (for gp_lua_index). */
@@ -128,7 +121,7 @@ static int l_index(lua_State *L) {
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(2)) == LUA_TLIGHTUSERDATA) {
-        const property *p = lua_touserdata(L, -1);
+        const gp_lua_property *p = lua_touserdata(L, -1);
         return p->get(L, gp_lua_check(L, 1, "index"));
     }
     lua_settop(L, 2);
@@ -328,6 +321,13 @@ static void set_unary(lua_State *L, const char *meta, const gp_op *op) {
     lua_setfield(L, -2, meta);
 }
 
+static void add_properties(lua_State *L, const gp_lua_property *p) {
+    for (; p->name; p++) {
+        lua_pushlightuserdata(L, (void *)p);
+        lua_setfield(L, -2, p->name);
+    }
+}
+
 static void open_meta(lua_State *L) {
     static const luaL_Reg meta[] = {{"__gc", l_gc},
                                     {"__close", l_gc},
@@ -350,10 +350,8 @@ static void open_meta(lua_State *L) {
     lua_setfield(L, -2, "__name");
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
     lua_newtable(L);
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
-        lua_pushlightuserdata(L, (void *)&properties[i]);
-        lua_setfield(L, -2, properties[i].name);
-    }
+    add_properties(L, properties);
+    add_properties(L, gp_lua_autograd_properties());
     lua_pushvalue(L, -3);
     lua_pushcclosure(L, l_index, 3);
     lua_setfield(L, -2, "__index");

@@ -47,7 +47,7 @@ void gp_blas_threads(int n);
 
 /* One loop over up to GP_LOOP_MAX arrays of one (broadcast) shape: dims joined where all arrays
  * allow, the fastest last. Strides in bytes. */
-#define GP_LOOP_MAX 5
+#define GP_LOOP_MAX 6
 typedef struct gp_loop {
     int n, ndim; /* arrays; dims, at least 1 */
     int64_t numel;

@@ -118,7 +118,7 @@ static void op_begin(gp_call *c) {
     if (t->depth < (int)(sizeof t->open / sizeof *t->open)) t->open[t->depth] = r;
     t->depth++;
     if (!r) return;
-    if (gp_where) gp_where(&c->file, &c->line);
+    gp_here(&c->file, &c->line);
     *r = (gp_rec){.id = c->id,
                   .name = c->op->name,
                   .file = c->file,
@@ -195,7 +195,7 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
                   .kind = GP_REC_COPY,
                   .where = s,
                   .bytes = (int64_t)bytes};
-    if (gp_where) gp_where(&r->file, &r->line);
+    gp_here(&r->file, &r->line);
     if (t->prof->opts.stack) r->stack = take_stack(t);
     r->t0 = r->t1 = gp_now_ns();
     return r->id;
@@ -208,7 +208,7 @@ gp_region gp_region_begin(const char *name, size_t len) {
     g.number = my.number;
     const char *kept = gp_intern_put(t->prof->names, name, len);
     *g.rec = (gp_rec){.name = kept ? kept : "?", .kind = GP_REC_REGION};
-    if (gp_where) gp_where(&g.rec->file, &g.rec->line);
+    gp_here(&g.rec->file, &g.rec->line);
     if (t->prof->opts.stack) g.rec->stack = take_stack(t);
     g.rec->t0 = gp_now_ns();
     return g;
@@ -280,7 +280,7 @@ static gp_prof *new_prof(const gp_prof_opts *opts) {
     p->names = gp_intern_new();
     if (!p->host || !p->names) return gp_prof_free(p), NULL;
     atomic_store(&p->room, opts->limit ? opts->limit : (uint64_t)4 << 20);
-    if (gp_where) gp_where(&p->file, &p->line);
+    gp_here(&p->file, &p->line);
     return p;
 }
 

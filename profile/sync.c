@@ -180,7 +180,7 @@ static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
                        .advice = gp_sync_advice(why, what)};
     memcpy(e.device, s->dev->name, sizeof e.device);
     e.stream = s->index;
-    if (gp_where) gp_where(&e.file, &e.line);
+    gp_here(&e.file, &e.line);
     e.queued = me.queued;
     e.last_op = me.last_op;
     e.last_file = me.last_file;

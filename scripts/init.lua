@@ -24,3 +24,4 @@ end
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "nn" } do
     assert(loadfile(dir .. "/ops/" .. area .. ".lua", "t"))(gpush, define)
 end
+assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)

@@ -45,7 +45,7 @@ static int size_class(size_t bytes, size_t *block) {
 }
 
 static void live_insert(gp_alloc *al, gp_storage *st) {
-    if (gp_where) gp_where(&st->file, &st->line);
+    gp_here(&st->file, &st->line);
     st->prev = &al->live;
     st->next = al->live.next;
     st->next->prev = st->prev->next = st;

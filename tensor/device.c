@@ -19,6 +19,17 @@ enum { MOST_DEVICES = 32, MOST_STREAMS = 64 };
 gp_hooks gp_hook;
 bool (*gp_where)(const char **file, int *line);
 
+static _Thread_local const char *forward_file;
+static _Thread_local int forward_line;
+
+void gp_forward_line(const char *file, int line) { forward_file = file, forward_line = line; }
+
+bool gp_here(const char **file, int *line) {
+    if (!forward_file) return gp_where && gp_where(file, line);
+    *file = forward_file, *line = forward_line;
+    return true;
+}
+
 static gp_device *devices[MOST_DEVICES];
 static int ndevices;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;

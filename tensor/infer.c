@@ -254,6 +254,20 @@ bool infer_compare(gp_call *c, gp_meta *m) {
     return true;
 }
 
+/* A derivative's operands: of g's dtype (or converted to it), broadcast together. */
+bool infer_grad(gp_call *c, gp_meta *m) {
+    m->n = 1;
+    m->out[0].shape = gp_tensor_shape(c->arg[0].t);
+    m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
+    c->compute = (uint8_t)m->out[0].dtype;
+    for (int i = 1; i < c->op->ntensors; i++) {
+        if (c->arg[i].kind != GP_TENSOR) continue;
+        gp_shape s = gp_tensor_shape(c->arg[i].t);
+        if (!gp_shape_broadcast(c->op->name, &m->out[0].shape, &s)) return false;
+    }
+    return (m->dev = gp_infer_device(c)) != NULL;
+}
+
 /* Arguments: x, dims (a mask from here on), keepdim, dtype. */
 bool infer_reduce(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;

@@ -12,6 +12,7 @@ bool infer_binary(gp_call *c, gp_meta *m);
 bool infer_compare(gp_call *c, gp_meta *m);
 bool infer_ternary(gp_call *c, gp_meta *m);
 bool infer_reduce(gp_call *c, gp_meta *m);
+bool infer_grad(gp_call *c, gp_meta *m);
 
 #define RANDOM(n, ...) bool infer_##n(gp_call *c, gp_meta *m);
 #define CUSTOM(n, ...) bool infer_##n(gp_call *c, gp_meta *m);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tensor/alloc.h"
+#include "tensor/grad.h"
 #include "tensor/infer.h"
 #include "tensor/order.h"
 #include "tensor/overlap.h"
@@ -19,42 +20,55 @@
 #define SUM (ALL | GP_T_WIDEN)
 #define TEST (ALL | GP_T_BOOL)
 
+/* The operands of a derivative's formula, for who reads it as text (formula.c). */
+#define VARS_X "gxy"
+#define VARS_AB "gaby"
+#define VARS_ABC "gabcy"
+#define VARS_M "gxym"
+
 /* clang-format off */
 #define ENTRY(n, s, doc, k, ...) \
     [OP_##n] = {.name = #n, .sig = s, .help = doc, .kind = k, __VA_ARGS__},
 #define DOMAIN(l, h) .lo = l, .hi = h
+#define GRADS(first, n) .rule = &gp_rule_elementwise, .grad = OP_##first, .ngrads = n
 const gp_op gp_ops[GP_OPS] = {
 #define UNARY(n, ty, y, dx, l, h, doc) \
     ENTRY(n, "tensor! x", doc, GP_UNARY, .ntensors = 1, .types = ty, DOMAIN(l, h), \
-          .infer = infer_unary)
+          .infer = infer_unary, GRADS(n##_dx, 1))
 #define PARAM(n, ty, s, y, dx, doc) \
     ENTRY(n, "tensor! x, " s, doc, GP_PARAM, .ntensors = 1, .types = ty, DOMAIN(-2, 2), \
-          .infer = infer_param)
+          .infer = infer_param, GRADS(n##_dx, 1))
 #define PARAM3(n, ty, s, y, da, db, dc, doc) \
     ENTRY(n, "operand! a, operand b, operand c, " s, doc, GP_PARAM, .ntensors = 3, .types = ty, \
-          DOMAIN(-2, 2), .infer = infer_param3)
+          DOMAIN(-2, 2), .infer = infer_param3, GRADS(n##_da, 3))
 #define PREDICATE(n, ty, y, doc) \
     ENTRY(n, "tensor! x", doc, GP_UNARY, .ntensors = 1, .types = ty | GP_T_BOOL, DOMAIN(-2, 2), \
           .infer = infer_unary)
 #define BINARY(n, ty, y, da, db, doc) \
     ENTRY(n, "operand! a, operand b", doc, GP_BINARY, .ntensors = 2, .types = ty, \
-          DOMAIN(0.1, 3), .infer = infer_binary)
+          DOMAIN(0.1, 3), .infer = infer_binary, GRADS(n##_da, 2))
 #define COMPARE(n, ty, y, doc) \
     ENTRY(n, "operand! a, operand b", doc, GP_COMPARE, .ntensors = 2, .types = ty | GP_T_BOOL, \
           DOMAIN(-2, 2), .infer = infer_compare)
 #define TERNARY(n, ty, y, da, db, dc, doc) \
     ENTRY(n, "operand! a, operand b, operand c", doc, GP_TERNARY, .ntensors = 3, .types = ty, \
-          DOMAIN(-2, 2), .infer = infer_ternary)
+          DOMAIN(-2, 2), .infer = infer_ternary, GRADS(n##_da, 3))
 #define REDUCE(n, ty, st, co, fi, ba, doc) \
     ENTRY(n, "tensor x, dims? dim, bool keepdim=false, dtype? dtype", doc, GP_REDUCE, \
-          .types = ty, DOMAIN(0.5, 2), .infer = infer_reduce)
+          .types = ty, DOMAIN(0.5, 2), .infer = infer_reduce, .rule = &gp_rule_reduce, \
+          .grad = OP_##n##_dx, .ngrads = 1)
 #define VIEW(n, s, doc) \
-    ENTRY(n, s, doc, GP_VIEW, .types = ALL, DOMAIN(-2, 2), .view = view_##n)
+    ENTRY(n, s, doc, GP_VIEW, .types = ALL, DOMAIN(-2, 2), .view = view_##n, .rule = &vjp_##n)
 #define RANDOM(n, s, doc) \
-    ENTRY(n, s, doc, GP_CUSTOM, .random = true, .types = ALL, DOMAIN(0, 1), .infer = infer_##n)
+    ENTRY(n, s, doc, GP_CUSTOM, .random = true, .types = ALL, DOMAIN(0, 1), .infer = infer_##n, \
+          .rule = &vjp_##n)
 #define CUSTOM(n, s, doc) \
-    ENTRY(n, s, doc, GP_CUSTOM, .types = ALL, DOMAIN(-2, 2), .infer = infer_##n)
+    ENTRY(n, s, doc, GP_CUSTOM, .types = ALL, DOMAIN(-2, 2), .infer = infer_##n, .rule = &vjp_##n)
 #include "tensor/ops.def"
+#define GRAD_ROW(n, ty, nin, vars, formula) \
+    ENTRY(n, vars, #formula, GP_GRAD, .ntensors = nin, .types = FLOATS, .infer = infer_grad, \
+          .rule = &gp_rule_formula)
+#include "tensor/grad_rows.h"
 };
 /* clang-format on */
 
@@ -63,7 +77,7 @@ gp_rng gp_generator = {.seed = 0x5eed};
 void gp_manual_seed(uint64_t seed) { gp_generator = (gp_rng){.seed = seed}; }
 
 const gp_op *gp_op_find(const char *name) {
-    for (int i = 0; i < GP_OPS; i++)
+    for (int i = 0; i < GP_ROWS; i++)
         if (!strcmp(gp_ops[i].name, name)) return &gp_ops[i];
     return NULL;
 }
@@ -179,7 +193,7 @@ static void note_written(gp_call *c) {
 static bool launch_async(gp_call *c) {
     gp_stream *s = c->stream;
     if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
-    if (!c->file && gp_where) gp_where(&c->file, &c->line);
+    if (!c->file) gp_here(&c->file, &c->line);
     atomic_store_explicit(&s->last_op, c->op, memory_order_relaxed);
     atomic_store_explicit(&s->last_file, c->file, memory_order_relaxed);
     atomic_store_explicit(&s->last_line, c->line, memory_order_relaxed);
@@ -195,15 +209,28 @@ static void op_end(gp_call *c, bool ok) {
     if (hook) hook(c, ok);
 }
 
+/* A view knows the tensor that it is a view of: a write into one is a write into the other. */
+static void link_base(gp_call *c) {
+    gp_tensor *x = c->arg[0].t, *base = x->base ? x->base : x;
+    if (c->op == GP_OP(detach)) return;
+    for (int i = 0; i < c->nout; i++) {
+        gp_tensor *t = c->out[i];
+        if (t == x || t->storage != x->storage || t->base) continue;
+        t->base = gp_tensor_ref(base);
+        t->writes = base->writes;
+    }
+}
+
 /* Views, and what else needs no kernel of its own. */
 static bool run_view(gp_call *c) {
     bool ok = c->op->view(c);
     if (c->id) op_end(c, ok);
     if (!ok) drop_out(c);
+    else link_base(c);
     return ok;
 }
 
-bool gp_op_run(gp_call *c) {
+static bool run(gp_call *c) {
     const gp_op *op = c->op;
     c->nout = c->ntmp = 0;
     c->file = NULL;
@@ -227,9 +254,28 @@ bool gp_op_run(gp_call *c) {
     return ok;
 }
 
+/* Ops that an op runs while it infers are its own business: they are not recorded. */
+static bool run_recorded(gp_call *c) {
+    gp_node *node;
+    if (!gp_tape_begin(c, &node)) return false;
+    gp_no_grad++;
+    bool ok = run(c);
+    gp_no_grad--;
+    if (!node) return ok;
+    if (!ok) return gp_node_unref(node), false;
+    if (gp_tape_end(node, c)) return true;
+    drop_out(c);
+    return false;
+}
+
+bool gp_op_run(gp_call *c) {
+    return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c);
+}
+
 void gp_call_begin(gp_call *c, const gp_op *op) {
     c->op = op;
     c->into = NULL;
+    c->requires_grad = false;
     c->nargs = c->nints = 0;
 }
 

@@ -55,6 +55,7 @@ typedef struct gp_call {
     int line;
     uint64_t seed, counter; /* random ops: Philox key and op counter */
     uint8_t compute;        /* gp_dtype in which a formula is evaluated; set by infer */
+    bool requires_grad;     /* the caller wants the result as a leaf; for bindings */
     int nargs, nout, nints, ntmp;
     gp_value arg[GP_MAX_ARGS];
     union {
@@ -85,6 +86,7 @@ typedef enum gp_op_kind {
     GP_COMPARE,
     GP_TERNARY,
     GP_REDUCE,
+    GP_GRAD,
     GP_VIEW,
     GP_CUSTOM
 } gp_op_kind;
@@ -106,12 +108,21 @@ typedef struct gp_op {
     bool (*infer)(gp_call *c, gp_meta *m);
     /* GP_VIEW: makes out[0 … nout-1] over the same storage; no launch. */
     bool (*view)(gp_call *c);
+    const struct gp_rule *rule; /* how it is differentiated (tape.h); NULL: it is not */
+    /* Elementwise rows and reductions: the first of the ops that compute its derivatives, one for
+     * each operand, and how many; their help is the formula. */
+    uint16_t grad, ngrads;
 } gp_op;
 
-/* Ids: OP_add … in the order of ops.def. */
+/* Ids: OP_add … in the order of ops.def; then those of the derivatives that formulas give, OP_exp_dx,
+ * OP_mul_da, OP_mul_db …, which only autograd runs. */
 enum {
 #define ROW(name) OP_##name,
 #include "tensor/ops_rows.h"
+    GP_ROWS,
+    GP_BEFORE_GRADS = GP_ROWS - 1,
+#define GRAD_ROW(name, types, nin, vars, formula) OP_##name,
+#include "tensor/grad_rows.h"
     GP_OPS
 };
 extern const gp_op gp_ops[GP_OPS];

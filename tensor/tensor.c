@@ -8,6 +8,7 @@
 
 #include "tensor/alloc.h"
 #include "tensor/error.h"
+#include "tensor/tape.h"
 
 /* Dead tensor structs of this thread, used again before malloc is asked. */
 static _Thread_local gp_tensor *spare;
@@ -46,7 +47,10 @@ static gp_tensor *take(void) {
     }
     t->refs = 1;
     t->requires_grad = false;
+    t->writes = 0;
     t->node = NULL;
+    t->leaf = NULL;
+    t->base = NULL;
     return t;
 }
 
@@ -111,6 +115,8 @@ gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const in
 
 void gp_tensor_unref(gp_tensor *t) {
     if (!t || --t->refs > 0) return;
+    if (t->node || t->leaf) gp_tensor_drop_history(t);
+    if (t->base) gp_tensor_unref(t->base);
     gp_storage_unref(t->storage);
     if (nspare >= MOST_SPARE) {
         free(t);

@@ -44,6 +44,8 @@ typedef struct gp_storage {
     void *owner;      /* for release */
     const char *file; /* where it was made, for the out-of-memory list; interned, or NULL */
     int line;
+    const char *write_file; /* the last write in place, while gradients are about */
+    int write_line;
     struct gp_storage *next, *prev; /* free list; list of live large blocks */
 } gp_storage;
 
@@ -53,8 +55,12 @@ typedef struct gp_tensor {
                */
     bool requires_grad;
     gp_storage *storage;
-    struct gp_node *node;   /* autograd: what made it; NULL for leaves */
-    struct gp_tensor *next; /* free list */
+    uint8_t output;          /* of node */
+    uint32_t writes;         /* autograd: recorded writes in place; of a view: its base's when node was made */
+    struct gp_node *node;    /* autograd: what made it; NULL for leaves */
+    struct gp_leaf *leaf;    /* where its gradient gathers */
+    struct gp_tensor *base;  /* a view's: the tensor that it is a view of, itself no view */
+    struct gp_tensor *next;  /* free list */
 } gp_tensor;
 
 /* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one

@@ -423,3 +423,29 @@ bool view_to(gp_call *c) {
     gp_tensor_unref(b);
     return give(c, out);
 }
+
+/* Every element must be one of the tensor that x is, or is a view of. */
+static bool strided_fits(const gp_call *c, const gp_tensor *x, const gp_tensor *t) {
+    const char *lo, *hi, *first, *end;
+    gp_array_extent(&t->a, &lo, &hi);
+    gp_array_extent(x->base ? &x->base->a : &x->a, &first, &end);
+    if (lo == hi || (lo >= first && hi <= end)) return true;
+    return gp_fail("as_strided: shape, strides and offset %lld reach beyond the tensor's memory",
+        (long long)c->arg[3].i);
+}
+
+bool view_as_strided(gp_call *c) {
+    gp_tensor *x = c->arg[0].t;
+    int n, k;
+    gp_shape s;
+    const int64_t *stride = gp_ints(c, 2, &k);
+    if (!gp_arg_shape(c, 1, &s) || !countable(c, &s)) return false;
+    n = s.ndim;
+    if (k != n) return gp_fail("as_strided: %d strides for %d dims", k, n);
+    for (int i = 0; i < n; i++)
+        if (stride[i] < 0)
+            return gp_fail("as_strided: stride %lld is negative", (long long)stride[i]);
+    gp_tensor *t = gp_tensor_view(x, &s, stride, c->arg[3].i - 1);
+    if (t && !strided_fits(c, x, t)) return gp_tensor_unref(t), false;
+    return give(c, t);
+}

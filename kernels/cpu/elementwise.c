@@ -1,13 +1,10 @@
 /* Elementwise ops of the table: each row's formula becomes a loop over contiguous blocks per
  * compute type; one driver feeds them any layout and dtype. */
-#include "kernels/kernel.h"
+#include "kernels/cpu/elementwise.h"
 
 #include <string.h>
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/stream.h"
-
-/* A block of n elements: out, up to three inputs, and a PARAM row's p, q and r. */
-typedef void (*block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);
 
 #undef bool /* a row of dtype.def */
 /* ---- the loops, from the formulas ---- */
@@ -33,8 +30,6 @@ static inline int32_t limit_int32_t(gp_scalar s) {
     int64_t i = limit_int64_t(s);
     return i > INT32_MAX ? INT32_MAX : i < INT32_MIN ? INT32_MIN : (int32_t)i;
 }
-static inline double limit_double(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
-static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : (float)s.i; }
 #define IN1(T) const T *u = in[0];
 #define IN2(T) const T *u = in[0], *v = in[1];
 #define IN3(T) const T *u = in[0], *v = in[1], *w = in[2];
@@ -81,7 +76,7 @@ static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : 
 
 /* ---- the driver ---- */
 
-enum { MOST_IN = 3, GRAIN = 32768 };
+enum { MOST_IN = GP_MOST_IN, GRAIN = 32768 };
 
 typedef struct operand {
     gp_load load;   /* NULL: elements are of compute type already and lie side by side */
@@ -91,7 +86,7 @@ typedef struct operand {
 
 typedef struct run {
     gp_loop loop;
-    block_fn fn;
+    gp_block_fn fn;
     int nin;
     gp_ctype ct;
     _Bool stream;   /* the output is too large to stay in a cache */
@@ -207,7 +202,7 @@ static void number_operand(run *r, int k, const gp_value *v, gp_array *a) {
 }
 
 /* All operands contiguous, of compute type and one shape, or numbers: one call, no set-up. */
-static _Bool run_plain(const gp_call *c, block_fn fn, gp_ctype ct, const gp_array *out, int nin,
+static _Bool run_plain(const gp_call *c, gp_block_fn fn, gp_ctype ct, const gp_array *out, int nin,
                        gp_dtype result, const gp_scalar *par) {
     _Alignas(64) char numbers[2][GP_BLOCK * 8];
     const void *in[MOST_IN];
@@ -293,13 +288,13 @@ static gp_scalar parameter(const gp_call *c, int i, double absent) {
     return (gp_scalar){.is_float = true, .f = v->f};
 }
 
-static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bool compare) {
+_Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
     const gp_array *out = gp_out(c, 0);
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     gp_dtype result = compare ? GP_bool : (gp_dtype)gp_ctype_dtype[ct];
     if (out->numel == 0) return true;
     gp_scalar par[3];
-    if (c->op->kind == GP_PARAM)
+    if (c->op->kind == GP_PARAM || c->op->kind == GP_GRAD)
         for (int i = 0; i < 3; i++) par[i] = parameter(c, nin + i, i ? INFINITY : -INFINITY);
     if (run_plain(c, fns[ct], ct, out, nin, result, par)) return tell_fault(c, cpu_fault);
     run r = {.fn = fns[ct], .nin = nin, .ct = ct};
@@ -308,7 +303,7 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
                     (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1)))
         r.store = bool_store((gp_dtype)out->dtype);
     if (c->op == GP_OP(bitwise_not) && c->compute == GP_bool) r.store = store_inverted;
-    if (c->op->kind == GP_PARAM) memcpy(r.par, par, sizeof par);
+    if (c->op->kind == GP_PARAM || c->op->kind == GP_GRAD) memcpy(r.par, par, sizeof par);
     /* In place the line is in a cache already. */
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
@@ -330,8 +325,8 @@ static _Bool run_elementwise(const gp_call *c, const block_fn *fns, int nin, _Bo
 #define KERNEL(n, ty, nin, compare)                                                                \
     _Bool CPU(n)(const gp_call *c);                                                                \
     _Bool CPU(n)(const gp_call *c) {                                                               \
-        static const block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                      \
-        return run_elementwise(c, fns, nin, compare);                                              \
+        static const gp_block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                      \
+        return gp_run_elementwise(c, fns, nin, compare);                                              \
     }
 #define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)
 #define PARAM(n, ty, ...) KERNEL(n, ty, 1, false)

@@ -7,11 +7,15 @@
 #define OPS_WITH_KERNELS
 #define ROW(n) bool CPU(n)(const gp_call *c);
 #include "tensor/ops_rows.h"
+#define GRAD_ROW(n, ...) bool CPU(n)(const gp_call *c);
+#include "tensor/grad_rows.h"
 
 extern const gp_kernel GP_NAME(gp_kernels)[GP_OPS];
 const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 #define ROW(n) [OP_##n] = CPU(n),
 #include "tensor/ops_rows.h"
+#define GRAD_ROW(n, ...) [OP_##n] = CPU(n),
+#include "tensor/grad_rows.h"
 };
 
 #ifdef GP_ISA_base

@@ -397,7 +397,7 @@ static bool has_entry(const gp_op *op) {
 }
 
 int main(void) {
-    for (int k = 0; k < GP_OPS; k++)
+    for (int k = 0; k < GP_ROWS; k++)
         if (gp_ops[k].kind == GP_BINARY || gp_ops[k].kind == GP_COMPARE || gp_ops[k].kind == GP_TERNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 3))
             tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
     on_devices(all_entries);

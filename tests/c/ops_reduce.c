@@ -277,7 +277,7 @@ static void all_entries(gp_device *dev) {
 }
 
 int main(void) {
-    for (int k = 0; k < GP_OPS; k++) {
+    for (int k = 0; k < GP_ROWS; k++) {
         if (gp_ops[k].kind != GP_REDUCE) continue;
         bool found = false;
         for (size_t j = 0; j < sizeof table / sizeof *table; j++) found |= !strcmp(table[j].name, gp_ops[k].name);

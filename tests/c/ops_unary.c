@@ -294,7 +294,7 @@ static bool has_entry(const gp_op *op) {
 }
 
 int main(void) {
-    for (int k = 0; k < GP_OPS; k++)
+    for (int k = 0; k < GP_ROWS; k++)
         if (gp_ops[k].kind == GP_UNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 1)) tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
     on_devices(all_entries);
     on_devices(overlapping_targets);

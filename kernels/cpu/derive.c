@@ -1,0 +1,59 @@
+/* The derivatives of elementwise ops and reductions: each formula of the table's derivative columns
+ * becomes a loop, run by the driver of elementwise.c. */
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/math.h"
+
+#undef bool /* a row of dtype.def */
+
+#define VARS_X(T) const T g = u0[i], x = u1[i], y = u2[i];
+#define VARS_AB(T) const T g = u0[i], a = u1[i], b = u2[i], y = u3[i];
+#define VARS_ABC(T) const T g = u0[i], a = u1[i], b = u2[i], c = u3[i], y = u4[i];
+#define VARS_M(T) const T g = u0[i], x = u1[i], y = u2[i], m = u3[i], n = p;
+#define POINTERS_3(T) const T *u0 = in[0], *u1 = in[1], *u2 = in[2];
+#define POINTERS_4(T) POINTERS_3(T) const T *u3 = in[3];
+#define POINTERS_5(T) POINTERS_4(T) const T *u4 = in[4];
+
+#define LOOP(name, T, nin, vars, formula)                                                          \
+    static void loop_##name##_##T(                                                                 \
+        int64_t count, void *out, const void *const *in, const gp_scalar *par) {                   \
+        T *restrict o = out;                                                                       \
+        const T p = limit_##T(par[0]), q = limit_##T(par[1]), r = limit_##T(par[2]);               \
+        (void)p, (void)q, (void)r;                                                                 \
+        POINTERS_##nin(T) _Pragma("omp simd") for (int64_t i = 0; i < count; i++) {                \
+            vars(T) o[i] = (T)(formula);                                                           \
+        }                                                                                          \
+    }
+#define LOOPS(name, nin, vars, formula)                                                            \
+    LOOP(name, float, nin, vars, formula) LOOP(name, double, nin, vars, formula)
+#define LOOPS_FLOAT LOOPS
+#define LOOPS_FLOATS LOOPS
+#define LOOPS_REAL LOOPS
+#define LOOPS_ALL LOOPS
+#define LOOPS_SUM LOOPS
+#define LOOPS_INTS(...) /* never differentiated */
+#define LOOPS_WHOLE(...)
+#define LOOPS_TEST(...)
+
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#define GRAD_ROW(name, types, nin, vars, formula) LOOPS_##types(name, nin, vars, formula)
+#include "tensor/grad_rows.h"
+
+#define TABLE(name)                                                                                \
+    { loop_##name##_float, loop_##name##_double, NULL, NULL }
+#define TABLE_FLOAT TABLE
+#define TABLE_FLOATS TABLE
+#define TABLE_REAL TABLE
+#define TABLE_ALL TABLE
+#define TABLE_SUM TABLE
+#define NOTHING(name)                                                                              \
+    { NULL, NULL, NULL, NULL }
+#define TABLE_INTS NOTHING
+#define TABLE_WHOLE NOTHING
+#define TABLE_TEST NOTHING
+#define GRAD_ROW(name, types, nin, vars, formula)                                                  \
+    _Bool CPU(name)(const gp_call *c);                                                             \
+    _Bool CPU(name)(const gp_call *c) {                                                            \
+        static const gp_block_fn fns[GP_CTYPES] = TABLE_##types(name);                             \
+        return gp_run_elementwise(c, fns, nin, 0);                                                 \
+    }
+#include "tensor/grad_rows.h"

@@ -1,0 +1,22 @@
+/* The driver of elementwise loops, for the files that make loops from formulas. */
+#ifndef GP_CPU_ELEMENTWISE_H
+#define GP_CPU_ELEMENTWISE_H
+
+#include "kernels/kernel.h"
+
+/* Operands of an elementwise op, at most: a gradient, three operands and a result. */
+enum { GP_MOST_IN = 5 };
+
+/* A block of n elements in compute type: out, inputs, and the parameters p, q and r. */
+typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);
+
+/* Runs c, whose first nin arguments are operands (tensors or numbers), by the loop of its compute
+ * type; compare: the loops write bool. */
+#define gp_run_elementwise GP_NAME(gp_run_elementwise)
+_Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare);
+
+/* A parameter in compute type. */
+static inline double limit_double(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
+static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : (float)s.i; }
+
+#endif

@@ -1,0 +1,116 @@
+--!plain
+-- What of autograd is written in Lua: gradcheck and checkpoint. Loaded by init.lua with the module table.
+local gpush = ...
+local autograd = gpush.autograd
+
+-- What fn gives, as a list of tensors.
+local function results(fn, inputs)
+    local list = table.pack(fn(table.unpack(inputs, 1, inputs.n)))
+    for i = 1, list.n do
+        if not gpush.is_tensor(list[i]) then
+            error(("gradcheck: result %d is a %s (expected tensors)"):format(i, type(list[i])), 3)
+        end
+    end
+    return list
+end
+
+-- Column j of the Jacobian of output out by input k, by central differences: a flat f64 tensor on the cpu.
+local function numeric(fn, inputs, k, j, eps, out)
+    local x = inputs[k].flat[j]
+    local function at(value)
+        inputs[k].flat[j] = value
+        return gpush.no_grad(function() return results(fn, inputs.values)[out]:detach():clone():to("cpu", "f64") end)
+    end
+    local x0 = x:item()
+    local high, low = at(x0 + eps), at(x0 - eps)
+    inputs[k].flat[j] = x0
+    return ((high - low) / (2 * eps)):reshape(-1)
+end
+
+-- Each input with gradients gets values of its own, that may be written, and their flat view.
+local function prepare(list)
+    local inputs = { values = { n = list.n } }
+    for k = 1, list.n do
+        local x = list[k]
+        inputs.values[k] = x
+        if gpush.is_tensor(x) and x.requires_grad then
+            local own = x:detach():clone()
+            inputs[k] = { flat = own:view(-1), own = own, count = own:numel() }
+            inputs.values[k] = own
+        end
+    end
+    return inputs
+end
+
+local function analytic(y, x, row)
+    local seed = gpush.zeros(y:numel(), { dtype = y.dtype, device = y.device })
+    seed[row] = 1
+    local g = gpush.grad(y, x, seed:view(y.shape), { retain_graph = true, allow_unused = true })
+    return g and g:to("cpu", "f64"):reshape(-1) or gpush.zeros(x:numel(), { dtype = "f64" })
+end
+
+-- The worst element of |a - n| - (atol + rtol |n|), and where; nil if all are close.
+local function worst(a, n, atol, rtol)
+    local over = (a - n):abs() - (n:abs() * rtol + atol)
+    over = gpush.where(over:ne(over), math.huge, over) -- NaN is as far as can be
+    local at = over:argmax():item()
+    if over[at]:item() > 0 then return at end
+end
+
+--- gradcheck(fn, {x, …}, {eps = 1e-6, atol = 1e-5, rtol = 1e-3}): whether backward of fn agrees with central differences
+-- for every input that requires gradients (f64, or the differences are noise). Raises with the first element that does
+-- not; true otherwise. Source: torch.autograd.gradcheck.
+function autograd.gradcheck(fn, list, opt)
+    opt = opt or {}
+    local eps, atol, rtol = opt.eps or 1e-6, opt.atol or 1e-5, opt.rtol or 1e-3
+    list = gpush.is_tensor(list) and { list } or list
+    list.n = list.n or #list
+    local inputs, outs = prepare(list), results(fn, list)
+    for k = 1, list.n do
+        for o = 1, inputs[k] and outs.n or 0 do
+            local y, x = outs[o], list[k]
+            local rows, n = {}, inputs[k].count
+            if y.requires_grad then
+                for r = 1, y:numel() do rows[r] = analytic(y, x, r) end
+                local a = y:numel() > 0 and gpush.stack(rows, 1)
+                for j = 1, a and n or 0 do
+                    local expected = numeric(fn, inputs, k, j, eps, o)
+                    local at = worst(a:select(2, j), expected, atol, rtol)
+                    if at then
+                        error(("gradcheck: d output%d[%d] / d input%d[%d] is %.9g, by differences %.9g"):format(o, at, k, j,
+                            a[at][j]:item(), expected[at]:item()), 2)
+                    end
+                end
+            end
+        end
+    end
+    return true
+end
+
+--- checkpoint(fn, x, …): fn(x, …) whose intermediate results are not kept: backward computes them again, from the same
+-- random numbers.
+function autograd.checkpoint(fn, ...)
+    local args = table.pack(...)
+    local state = gpush.get_rng_state()
+    local outs = gpush.no_grad(function() return table.pack(fn(table.unpack(args, 1, args.n))) end)
+    local inputs, places = {}, {}
+    for i = 1, args.n do
+        if gpush.is_tensor(args[i]) and args[i].requires_grad then
+            inputs[#inputs + 1], places[#places + 1] = args[i], i
+        end
+    end
+    autograd.node(inputs, outs, function(...)
+        local again, now = table.move(args, 1, args.n, 1, {}), gpush.get_rng_state()
+        for _, i in ipairs(places) do again[i] = args[i]:detach():requires_grad_() end
+        gpush.set_rng_state(state)
+        local y = gpush.enable_grad(function() return table.pack(fn(table.unpack(again, 1, args.n))) end)
+        gpush.set_rng_state(now)
+        for k = 1, y.n do
+            if y[k].requires_grad then y[k]:backward(select(k, ...), { retain_graph = k < y.n }) end
+        end
+        local grads = {}
+        for k, i in ipairs(places) do grads[k] = again[i].grad end
+        return table.unpack(grads, 1, #places)
+    end)
+    return table.unpack(outs, 1, outs.n)
+end

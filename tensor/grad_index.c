@@ -1,0 +1,215 @@
+/* Backward of indexing, masks and sorting: a gradient goes to the element that was taken. */
+#include "tensor/grad.h"
+
+static bool where(gp_vjp *v) {
+    /* Inputs: cond, then those of a and b that are tensors. */
+    int in = 1;
+    for (int k = 1; k <= 2; k++) {
+        if (v->arg[k].kind != GP_TENSOR) continue;
+        if (v->need[in])
+            v->dx[in] = k == 1 ? DO(where, "ttn", v->x[0], v->g[0], 0.0)
+                               : DO(where, "tnt", v->x[0], 0.0, v->g[0]);
+        in++;
+    }
+    return !v->failed;
+}
+const gp_rule vjp_where = {where, "0"};
+
+static bool masked_fill(gp_vjp *v) {
+    gp_tensor *mask = v->x[1];
+    if (v->need[0]) v->dx[0] = DO(masked_fill, "ttn", v->g[0], mask, 0.0);
+    if (v->arg[2].kind == GP_TENSOR && v->need[2]) v->dx[2] = DO(where, "ttn", mask, v->g[0], 0.0);
+    return !v->failed;
+}
+const gp_rule vjp_masked_fill = {masked_fill, "1"};
+
+/* Zeros of the broadcast shape of x and mask with g in the mask's places. */
+static bool masked_select(gp_vjp *v) {
+    gp_shape s = *gp_in_shape(v, 0);
+    if (!gp_shape_broadcast("masked_select", &s, gp_in_shape(v, 1))) return false;
+    gp_tensor *z = DO(contiguous, "t", gp_expand(v, gp_zeros_like_input(v, 0), &s));
+    gp_tensor *mask = gp_expand(v, v->x[1], &s);
+    v->dx[0] = DO(masked_put, "ttt", z, mask, v->g[0]);
+    return !v->failed;
+}
+const gp_rule vjp_masked_select = {masked_select, "1"};
+
+static bool masked_put(gp_vjp *v) {
+    gp_tensor *mask = v->x[1];
+    if (v->need[0]) v->dx[0] = DO(masked_fill, "ttn", v->g[0], mask, 0.0);
+    if (v->need[2]) {
+        gp_tensor *taken = DO(masked_select, "tt", v->g[0], mask);
+        v->dx[2] = DO(slice, "tiiii", taken, (int64_t)1, (int64_t)1, gp_in_shape(v, 2)->dim[0], (int64_t)1);
+    }
+    return !v->failed;
+}
+const gp_rule vjp_masked_put = {masked_put, "1"};
+
+/* ---- by index ---- */
+
+/* Zeros like input 0 with g added at the places of one element of each index tensor. */
+static gp_tensor *put_back(gp_vjp *v, gp_tensor **index, int n, const int64_t *dims, int ndims) {
+    gp_tensor *z = gp_zeros_like_input(v, 0);
+    return dims ? DO(index_put, "tltbv", z, index, n, v->g[0], 1, dims, ndims)
+                : DO(index_put, "tltb-", z, index, n, v->g[0], 1);
+}
+
+static bool index_op(gp_vjp *v) {
+    int nd = 0;
+    const int64_t *dims = gp_has(v, 2) ? gp_ints_arg(v, 2, &nd) : NULL;
+    v->dx[0] = put_back(v, v->x + 1, v->node->nin - 1, dims, nd);
+    return !v->failed;
+}
+const gp_rule vjp_index = {index_op, "*"};
+
+static bool index_put(gp_vjp *v) {
+    const gp_node *n = v->node;
+    int nd = 0, ni = n->arg[1].n;
+    bool accumulate = gp_has(v, 3) && gp_int_arg(v, 3), tensor = n->arg[2].kind == GP_TENSOR;
+    const int64_t *dims = gp_has(v, 4) ? gp_ints_arg(v, 4, &nd) : NULL;
+    if (v->need[0] && accumulate) v->dx[0] = v->g[0];
+    else if (v->need[0])
+        v->dx[0] = dims ? DO(index_put, "tlnbv", v->g[0], v->x + 1, ni, 0.0, 0, dims, nd)
+                        : DO(index_put, "tlnb-", v->g[0], v->x + 1, ni, 0.0, 0);
+    if (tensor && v->need[ni + 1])
+        v->dx[ni + 1] = dims ? DO(index, "tlv", v->g[0], v->x + 1, ni, dims, nd)
+                             : DO(index, "tl-", v->g[0], v->x + 1, ni);
+    return !v->failed;
+}
+const gp_rule vjp_index_put = {index_put, "12345678"};
+
+static bool index_select(gp_vjp *v) {
+    int64_t dim = gp_int_arg(v, 1);
+    int d = gp_dim_arg(v, 1, gp_in_shape(v, 0)->ndim);
+    if (gp_in_shape(v, 0)->ndim == 0) return (v->dx[0] = DO(sum, "t", v->g[0])) != NULL;
+    (void)d;
+    v->dx[0] = put_back(v, &v->x[1], 1, &dim, 1);
+    return !v->failed;
+}
+const gp_rule vjp_index_select = {index_select, "1"};
+
+/* ---- along a dim ---- */
+
+/* The index tensors of every dim for gather's index along dim: 1, 2 … along the others. */
+static int grid(gp_vjp *v, gp_tensor *index, int dim, gp_tensor **list) {
+    gp_shape s = gp_tensor_shape(index);
+    for (int d = 0; d < s.ndim; d++) {
+        gp_shape line = {.ndim = s.ndim};
+        for (int i = 0; i < s.ndim; i++) line.dim[i] = i == d ? s.dim[d] : 1;
+        gp_call c;
+        gp_call_begin(&c, GP_OP(arange));
+        gp_call_number(&c, (gp_scalar){.i = 1});
+        gp_call_number(&c, (gp_scalar){.i = s.dim[d]});
+        gp_call_number(&c, (gp_scalar){.i = 1});
+        c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = GP_i64};
+        c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = index->storage->dev};
+        list[d] = d == dim ? index : gp_reshape(v, gp_keep(v, gp_call_one(&c)), &line);
+    }
+    return s.ndim;
+}
+
+/* Zeros like input 0 with g added at index along dim. */
+static gp_tensor *scatter_back(gp_vjp *v, gp_tensor *index, int dim, gp_tensor *g) {
+    gp_tensor *list[GP_MAX_DIM], *z = gp_zeros_like_input(v, 0);
+    if (index->a.ndim == 0) return gp_reshape(v, g, gp_in_shape(v, 0));
+    int n = grid(v, index, dim, list);
+    return DO(index_put, "tltb-", z, list, n, g, 1);
+}
+
+static bool gather(gp_vjp *v) {
+    int dim = gp_dim_arg(v, 1, gp_in_shape(v, 0)->ndim);
+    return (v->dx[0] = scatter_back(v, v->x[1], dim, v->g[0])) != NULL;
+}
+const gp_rule vjp_gather = {gather, "1"};
+
+static bool scatter(gp_vjp *v) {
+    int64_t dim = gp_int_arg(v, 1);
+    if (v->need[0]) v->dx[0] = DO(scatter, "titn", v->g[0], dim, v->x[1], 0.0);
+    if (v->node->arg[3].kind == GP_TENSOR && v->need[2]) {
+        gp_tensor *taken = DO(gather, "tit", v->g[0], dim, v->x[1]);
+        gp_tensor *z = gp_zeros_like_input(v, 2); /* may be larger than index */
+        for (int d = 0; taken && d < z->a.ndim; d++)
+            if (taken->a.dim[d] != z->a.dim[d] && v->node->in[2].shape.ndim) break;
+        gp_shape s = taken ? gp_tensor_shape(taken) : (gp_shape){0};
+        if (!taken || gp_shape_equal(&s, gp_in_shape(v, 2))) v->dx[2] = taken;
+        else {
+            gp_tensor *part = z;
+            for (int d = 0; d < s.ndim; d++)
+                part = DO(narrow, "tiii", part, (int64_t)d + 1, (int64_t)1, s.dim[d]);
+            gp_do_in(v, part, GP_OP(copy), "t", taken);
+            v->dx[2] = z;
+        }
+    }
+    return !v->failed;
+}
+const gp_rule vjp_scatter = {scatter, "1"};
+
+/* Values and indices: the values' gradient goes back by the indices. */
+static bool by_indices(gp_vjp *v, int a) {
+    int ndim = gp_in_shape(v, 0)->ndim, dim = ndim - 1;
+    if (gp_has(v, a)) dim = gp_dim_arg(v, a, ndim);
+    if (!v->g[0]) return true;
+    return (v->dx[0] = scatter_back(v, v->y[1], dim < 0 ? 0 : dim, v->g[0])) != NULL;
+}
+static bool sort(gp_vjp *v) { return by_indices(v, 1); }
+const gp_rule vjp_sort = {sort, "y"};
+
+static bool msort(gp_vjp *v) {
+    gp_tensor *order = DO(argsort, "tib", v->x[0], (int64_t)1, 0);
+    return (v->dx[0] = order ? scatter_back(v, order, 0, v->g[0]) : NULL) != NULL;
+}
+const gp_rule vjp_msort = {msort, "0"};
+
+/* max(x): shared among the largest. max(x, dim): to the one that the indices name. max(a, b): as
+ * maximum's row has it. */
+static bool max_of(gp_vjp *v, const gp_op *first) {
+    const gp_node *n = v->node;
+    int ndim = gp_in_shape(v, 0)->ndim;
+    if (!gp_has(v, 1)) {
+        gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", v->x[0], v->y[0]), (int)v->g[0]->a.dtype);
+        v->dx[0] = DO(mul, "tt", equal, DO(div, "tt", v->g[0], DO(sum, "t", equal)));
+    } else if (n->arg[1].kind == GP_TENSOR) {
+        for (int k = 0; k < 2; k++)
+            if (v->need[k])
+                v->dx[k] = gp_do(v, &gp_ops[first->grad + k], "tttt", v->g[0], v->x[0], v->x[1], v->y[0]);
+    } else if (v->g[0]) {
+        int64_t d = gp_has(v, 1) ? n->arg[1].i : 1;
+        int dim;
+        if (!gp_dim_wrap(n->op->name, d, ndim, &dim)) return false;
+        bool keep = gp_has(v, 2) && gp_int_arg(v, 2);
+        gp_tensor *g = v->g[0], *index = v->y[1];
+        if (!keep && ndim) {
+            g = DO(unsqueeze, "ti", g, (int64_t)dim + 1);
+            index = DO(unsqueeze, "ti", index, (int64_t)dim + 1);
+        }
+        v->dx[0] = g && index ? scatter_back(v, index, dim, g) : NULL;
+    }
+    return !v->failed;
+}
+static bool max(gp_vjp *v) { return max_of(v, GP_OP(maximum)); }
+static bool min(gp_vjp *v) { return max_of(v, GP_OP(minimum)); }
+const gp_rule vjp_max = {max, "01y"}, vjp_min = {min, "01y"};
+
+/* ---- joining ---- */
+
+static bool cat(gp_vjp *v) {
+    int dim = 0;
+    int64_t at = 1;
+    if (!gp_dim_wrap("cat", gp_int_arg(v, 1), v->node->out[0].shape.ndim, &dim)) return false;
+    for (int i = 0; i < v->node->nin; i++) {
+        const gp_shape *s = gp_in_shape(v, i);
+        int64_t n = s->ndim == v->node->out[0].shape.ndim ? s->dim[dim] : 0;
+        if (v->need[i] && n)
+            v->dx[i] = DO(narrow, "tiii", v->g[0], (int64_t)dim + 1, at, n);
+        at += n;
+    }
+    return !v->failed;
+}
+const gp_rule vjp_cat = {cat, NULL};
+
+static bool stack(gp_vjp *v) {
+    for (int i = 0; i < v->node->nin; i++)
+        if (v->need[i]) v->dx[i] = DO(select, "tii", v->g[0], gp_int_arg(v, 1), (int64_t)i + 1);
+    return !v->failed;
+}
+const gp_rule vjp_stack = {stack, NULL};

@@ -1,0 +1,24 @@
+/* Rows whose results have no gradient, because they are integers, bools or new tensors; and those
+ * whose backward is not written yet, which say so. Every VIEW, RANDOM and CUSTOM row needs a
+ * `const gp_rule vjp_NAME`: here, or in one of the grad_*.c (grad.h says how one is written), with a
+ * case in tests/lua/autograd.lua. */
+#include "tensor/grad.h"
+
+/* Results that need no gradient, whatever went in. */
+#define NONE(n) const gp_rule vjp_##n = {NULL, NULL};
+NONE(arange) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
+NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin)
+NONE(unique) NONE(unique_consecutive) NONE(detach)
+NONE(rand) NONE(randn) NONE(rand_like) NONE(randn_like) NONE(randint) NONE(randperm)
+
+/* An error at the backward, and none before. */
+static bool later(gp_vjp *v) {
+    return gp_fail("backward: %s has no derivative (yet)", v->node->op->name);
+}
+bool gp_rule_later(const gp_rule *rule) { return rule->fn == later; }
+#define LATER(n) const gp_rule vjp_##n = {later, NULL};
+LATER(conv2d) LATER(batch_norm) LATER(linalg_svd) LATER(linalg_svdvals) LATER(gather_nd)
+LATER(repeat_interleave)
+
+/* Derivatives of derivatives. */
+const gp_rule gp_rule_formula = {later, NULL};

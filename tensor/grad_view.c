@@ -1,0 +1,112 @@
+/* Backward of views: gradients go back where the elements came from. */
+#include <string.h>
+
+#include "tensor/grad.h"
+
+/* Same elements in the same order: the gradient in the input's shape. */
+static bool reshaped(gp_vjp *v) {
+    return (v->dx[0] = gp_reshape(v, v->g[0], gp_in_shape(v, 0))) != NULL;
+}
+const gp_rule vjp_view = {reshaped, NULL}, vjp_reshape = {reshaped, NULL},
+              vjp_flatten = {reshaped, NULL}, vjp_unflatten = {reshaped, NULL},
+              vjp_squeeze = {reshaped, NULL}, vjp_unsqueeze = {reshaped, NULL};
+
+/* Broadcasting, and what changes no element: the caller sums and converts. */
+static bool same(gp_vjp *v) { return (v->dx[0] = v->g[0]) != NULL; }
+const gp_rule vjp_expand = {same, NULL}, vjp_broadcast_to = {same, NULL},
+              vjp_contiguous = {same, NULL};
+
+static bool to(gp_vjp *v) {
+    gp_device *dev = v->node->in[0].dev;
+    if (v->g[0]->storage->dev == dev) return same(v);
+    gp_call c;
+    gp_call_begin(&c, GP_OP(to));
+    gp_call_tensor(&c, v->g[0]);
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = dev};
+    return (v->dx[0] = gp_keep(v, gp_call_one(&c))) != NULL;
+}
+const gp_rule vjp_to = {to, NULL};
+
+static bool transposed(gp_vjp *v) {
+    return (v->dx[0] = DO(transpose, "tii", v->g[0], gp_int_arg(v, 1), gp_int_arg(v, 2))) != NULL;
+}
+const gp_rule vjp_transpose = {transposed, NULL};
+
+static bool t(gp_vjp *v) { return (v->dx[0] = DO(t, "t", v->g[0])) != NULL; }
+const gp_rule vjp_t = {t, NULL};
+
+static bool permuted(gp_vjp *v) {
+    int n, dim;
+    const int64_t *order = gp_ints_arg(v, 1, &n);
+    int64_t back[GP_MAX_DIM];
+    for (int i = 0; i < n; i++) {
+        if (!gp_dim_wrap("permute", order[i], n, &dim)) return false;
+        back[dim] = i + 1;
+    }
+    return (v->dx[0] = DO(permute, "tv", v->g[0], back, n)) != NULL;
+}
+const gp_rule vjp_permute = {permuted, NULL};
+
+static bool moved(gp_vjp *v) {
+    int n, m;
+    const int64_t *from = gp_ints_arg(v, 1, &n), *to = gp_ints_arg(v, 2, &m);
+    return (v->dx[0] = DO(movedim, "tvv", v->g[0], to, m, from, n)) != NULL;
+}
+const gp_rule vjp_movedim = {moved, NULL};
+
+/* The forward view of another tensor of the input's shape. */
+static gp_tensor *replay(gp_vjp *v, gp_tensor *x) {
+    const gp_node *n = v->node;
+    gp_call c;
+    gp_call_begin(&c, n->op);
+    c.nargs = n->nargs, c.nints = n->nints;
+    memcpy(c.arg, n->arg, (size_t)n->nargs * sizeof *c.arg);
+    memcpy(c.ints, n->ints, (size_t)n->nints * sizeof *c.ints);
+    c.arg[0].t = x;
+    return x ? gp_keep(v, gp_call_one(&c)) : NULL;
+}
+
+/* A part of the elements: zeros with the gradient in their place. */
+static bool part(gp_vjp *v) {
+    v->dx[0] = gp_zeros_like_input(v, 0);
+    return gp_do_in(v, replay(v, v->dx[0]), GP_OP(copy), "t", v->g[0]) != NULL;
+}
+const gp_rule vjp_narrow = {part, NULL}, vjp_select = {part, NULL}, vjp_slice = {part, NULL},
+              vjp_diagonal = {part, NULL};
+
+/* Windows may overlap: their elements are added one position after the other. */
+static bool unfold(gp_vjp *v) {
+    int64_t size = gp_int_arg(v, 2), step = gp_int_arg(v, 3);
+    v->dx[0] = gp_zeros_like_input(v, 0);
+    gp_tensor *windows = replay(v, v->dx[0]);
+    if (size <= step) return gp_do_in(v, windows, GP_OP(copy), "t", v->g[0]) != NULL;
+    for (int64_t i = 1; i <= size && !v->failed; i++) {
+        gp_tensor *into = DO(select, "tii", windows, (int64_t)-1, i);
+        gp_do_in(v, into, GP_OP(add), "tt", into, DO(select, "tii", v->g[0], (int64_t)-1, i));
+    }
+    return !v->failed;
+}
+const gp_rule vjp_unfold = {unfold, NULL};
+
+/* A zeroed base of as many elements as x, in its order of memory, under the geometry of node n. */
+static gp_tensor *under_geometry(gp_vjp *v, gp_tensor *base) {
+    int n, m;
+    const int64_t *dim = gp_ints_arg(v, 1, &n), *stride = gp_ints_arg(v, 2, &m);
+    return DO(as_strided, "tvvi", base, dim, n, stride, m, gp_int_arg(v, 3));
+}
+
+static bool as_strided(gp_vjp *v) {
+    v->dx[0] = gp_zeros_like_input(v, 0);
+    return gp_do_in(v, under_geometry(v, v->dx[0]), GP_OP(copy), "t", v->g[0]) != NULL;
+}
+const gp_rule vjp_as_strided = {as_strided, NULL};
+
+/* Inputs: the base as it was, the part that was written. What was written over has no gradient. */
+static bool slice_write(gp_vjp *v) {
+    gp_tensor *rest = DO(copy, "t", v->g[0]), *hole = under_geometry(v, rest);
+    if (v->need[1]) v->dx[1] = DO(copy, "t", hole);
+    gp_do_in(v, hole, GP_OP(fill), "tn", hole, 0.0);
+    v->dx[0] = rest;
+    return !v->failed;
+}
+const gp_rule gp_rule_slice_write = {slice_write, NULL};

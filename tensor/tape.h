@@ -1,0 +1,121 @@
+/* The tape of autograd: what each op that ran on tensors with gradients remembers for its backward. */
+#ifndef GP_TAPE_H
+#define GP_TAPE_H
+
+#include "tensor/op.h"
+
+typedef struct gp_node gp_node;
+typedef struct gp_leaf gp_leaf;
+typedef struct gp_vjp gp_vjp;
+
+/* How an op is differentiated: `const gp_rule vjp_NAME` stands for each VIEW, RANDOM and CUSTOM row
+ * (tensor/grad*.c; what has no derivative is listed in grad_none.c). */
+typedef struct gp_rule {
+    /* Vector-Jacobian product: sets v->dx[i] for each input i with v->need[i]; false with a
+     * message. NULL: results never need gradients. */
+    bool (*fn)(gp_vjp *v);
+    /* What fn reads: digits are inputs (tensor arguments counted from 0, lists expanded: `*` is all
+     * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need. */
+    const char *saves;
+} gp_rule;
+
+/* Is the rule one of those that are not written yet (grad_none.c)? */
+bool gp_rule_later(const gp_rule *rule);
+
+/* A function that sees, and may replace, a gradient. */
+typedef struct gp_grad_hook {
+    struct gp_grad_hook *next;
+    int output;                                     /* of the node; 0 at a leaf */
+    gp_tensor *(*fn)(void *ctx, gp_tensor *g);      /* a new reference, or NULL with a message */
+    void (*drop)(void *ctx);
+    void *ctx;
+} gp_grad_hook;
+
+/* Where gradients of a tensor gather: of one that the user made with requires_grad, or asked
+ * retain_grad of. Tensors and edges share it. */
+struct gp_leaf {
+    int refs;
+    gp_tensor *grad;    /* NULL: none yet */
+    gp_tensor *pending; /* during backward */
+    gp_leaf *next;      /* list of those with something pending */
+    gp_grad_hook *hooks;
+};
+
+/* A tensor argument of a recorded op. */
+typedef struct gp_input {
+    gp_node *node; /* what made it; or */
+    gp_leaf *leaf; /* where its gradient goes; neither: it needs none */
+    uint8_t output;
+    uint8_t dtype;
+    bool need;
+    bool tensor; /* false: a number operand */
+    gp_shape shape;
+    gp_device *dev;
+    gp_tensor *saved; /* NULL: not needed */
+    uint32_t version; /* of the storage when it was saved */
+} gp_input;
+
+typedef struct gp_output {
+    uint8_t dtype;
+    gp_shape shape;
+    gp_device *dev;
+    gp_tensor *saved; /* without history: a node that held its own output would never be freed */
+    uint32_t version;
+    gp_tensor *g; /* during backward: the gradient so far */
+    bool own;     /* nobody else holds g: it may be added to in place */
+} gp_output;
+
+struct gp_node {
+    int refs;
+    bool queued, freed;
+    uint64_t seq; /* of this thread: a node comes after those of its inputs */
+    const gp_op *op;
+    const gp_rule *rule;
+    const char *file; /* the forward line */
+    int line;
+    int nargs, nints, nin, nout;
+    gp_value *arg;   /* tensors: .i is the number of the (first) input */
+    int64_t *ints;
+    gp_input *in;
+    gp_output out[GP_MAX_OUT];
+    gp_grad_hook *hooks;
+    gp_node *next; /* when being freed */
+    void *ctx;     /* of a node that Lua made: its backward function */
+    void (*drop)(void *ctx);
+};
+
+/* Set once a tensor with requires_grad exists: until then ops do not look for them. */
+extern bool gp_grad_live;
+/* no_grad: nothing is recorded on this thread while it is above 0. */
+extern _Thread_local int gp_no_grad;
+
+/* Begin and end of the record of c around its run: begin reads the arguments as they were given;
+ * *node is NULL where nothing needs gradients. end takes the node over, and makes the results known
+ * as its outputs. False with a message (a leaf written in place). */
+bool gp_tape_begin(gp_call *c, gp_node **node);
+bool gp_tape_end(gp_node *node, gp_call *c);
+
+/* Does the formula of d (an op of GP_GRAD) mention its variable i? Known once looked at. */
+bool gp_formula_has(const gp_op *d, int i);
+
+gp_node *gp_node_ref(gp_node *n);
+void gp_node_unref(gp_node *n); /* NULL is fine; frees chains of any length */
+/* Frees what n saved: a later backward through it fails. */
+void gp_node_free_saved(gp_node *n);
+/* A node without inputs yet, for n inputs and outputs as t; NULL when out of memory. */
+gp_node *gp_node_new(const gp_op *op, const gp_rule *rule, int nargs, int nints, int nin);
+/* Input i of n is t. */
+void gp_node_input(gp_node *n, int i, gp_tensor *t);
+/* t becomes output i of n. */
+void gp_node_output(gp_node *n, int i, gp_tensor *t);
+
+/* t's node, up to date where t is a view of a tensor that was written since. */
+gp_node *gp_tensor_node(gp_tensor *t);
+bool gp_tensor_set_requires_grad(gp_tensor *t, bool on);
+/* t's leaf, made on demand. NULL when out of memory. */
+gp_leaf *gp_tensor_leaf(gp_tensor *t);
+void gp_leaf_unref(gp_leaf *l);
+/* Releases t's part in the tape: called when t dies, and by detach_. */
+void gp_tensor_drop_history(gp_tensor *t);
+
+#endif

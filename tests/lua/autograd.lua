@@ -1,0 +1,264 @@
+--!plain
+-- Autograd: every differentiable row against central differences, and the rules of the tape.
+local t = require "tap"
+local g = require "gpush"
+
+local f64 = { dtype = "f64" }
+-- Reproducible numbers in [low, high], away from each other: kinks and ties have cases of their own.
+local function spread(low, high, ...)
+    local shape, n = { ... }, 1
+    for _, d in ipairs(shape) do n = n * d end
+    local v = {}
+    for i = 1, n do v[i] = low + (high - low) * ((i * 0.6180339887) % 1) end
+    if n == 0 then return g.zeros(shape, f64) end
+    return g.tensor(v, f64):reshape(shape):detach():requires_grad_()
+end
+local function x(...) return spread(-1.9, 1.9, ...) end
+local function pos(...) return spread(0.2, 2.5, ...) end
+local function ints(...) return g.tensor({ ... }, { dtype = "i64" }) end
+local function first(fn) return function(...) return (fn(...)) end end
+
+-- ---- every row ----
+
+-- op -> list of {inputs, options…}: inputs are arguments, the tensors with gradients among them are checked.
+local domain = { asin = { -0.9, 0.9 }, acos = { -0.9, 0.9 }, atanh = { -0.9, 0.9 }, erfinv = { -0.9, 0.9 }, acosh = { 1.1, 3 },
+    logit = { 0.1, 0.9 }, log = { 0.2, 3 }, log2 = { 0.2, 3 }, log10 = { 0.2, 3 }, log1p = { -0.8, 2 }, sqrt = { 0.2, 3 }, rsqrt = { 0.2, 3 },
+    reciprocal = { 0.2, 3 }, lgamma = { 0.3, 3 }, digamma = { 0.3, 3 }, pow = { 0.3, 2 }, div = { 0.3, 2 }, hypot = { 0.3, 2 }, atan2 = { 0.3, 2 },
+    remainder = { 0.3, 2 }, fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 } }
+local mask = g.tensor { { true, false, true }, { false, true, true } }
+local cases = {
+    threshold = { { x(6), 0.5, 2 } }, logit = { { spread(0.1, 0.9, 6), 1e-3 } }, clamp = { { x(6), -1, 0.5 }, { x(6), nil, 0.3 } },
+    leaky_relu = { { x(6), 0.2 } }, softplus = { { x(6), 2, 1 } }, elu = { { x(6), 1.5 } },
+    sum = { { x(2, 3) }, { x(2, 3), 1 }, { x(2, 3, 2), { 1, 3 }, true }, { x() } }, mean = { { x(2, 3) }, { x(2, 3), -1, true } },
+    prod = { { pos(2, 3) }, { pos(2, 3), 2 } }, amax = { { x(2, 3) }, { x(2, 3), 1 }, { g.zeros(3, f64):requires_grad_(), n = 1, ties = true } }, amin = { { x(2, 3), 2, true } },
+    view = { { x(2, 3), 3, 2 } }, reshape = { { x(2, 3).T:detach():requires_grad_(), 6 } }, permute = { { x(2, 3, 4), 3, 1, 2 } }, transpose = { { x(2, 3), 1, 2 } }, t = { { x(2, 3) } },
+    movedim = { { x(2, 3, 4), 1, 3 } }, expand = { { x(2, 1), 2, 3 } }, broadcast_to = { { x(3), { 2, 3 } } }, squeeze = { { x(2, 1, 3) } }, unsqueeze = { { x(3), 2 } },
+    narrow = { { x(4, 2), 1, 2, 2 } }, select = { { x(3, 2), 2, 1 } }, slice = { { x(5), 1, 1, 5, 2 } }, flatten = { { x(2, 3, 2), 2, 3 } }, unflatten = { { x(6), 1, { 2, 3 } } },
+    diagonal = { { x(3, 4), 1 } }, unfold = { { x(7), 1, 3, 2 }, { x(6), 1, 2, 2 } }, to = { { x(3), "cpu" } }, contiguous = { { x(2, 3).T:detach():requires_grad_() } },
+    as_strided = { { x(6), { 2, 2 }, { 3, 1 }, 2 } }, copy = { { x(3) } }, fill = {},
+    matmul = { { x(2, 3), x(3, 2) }, { x(3), x(3) }, { x(3), x(2, 3, 2) }, { x(2, 2, 3), x(3) }, { x(2, 1, 2, 3), x(3, 3, 2) } }, mm = { { x(2, 3), x(3, 2) } },
+    bmm = { { x(2, 2, 3), x(2, 3, 2) } }, mv = { { x(2, 3), x(3) } }, dot = { { x(3), x(3) } },
+    var = { { x(2, 3) }, { x(2, 4), { 2 } } }, std = { { x(2, 3) }, { x(2, 4), { 1 } } }, softmax = { { x(2, 3), 2 } }, log_softmax = { { x(2, 3), 1 } },
+    cumsum = { { x(2, 3), 2 } }, flip = { { x(2, 3), { 1, 2 } } }, tril = { { x(3, 3), -1 } }, triu = { { x(3, 3), 1 } },
+    where = { { mask, x(2, 3), x(3) }, { mask, x(2, 3), 0 } }, masked_fill = { { x(2, 3), mask, 2 }, { x(2, 3), mask, x() } }, masked_select = { { x(2, 3), mask }, { x(3), mask } },
+    masked_put = { { x(2, 3), mask, x(4) } }, gather = { { x(3, 2), 1, ints(1, 3):view(1, 2) }, { x(3, 2), 2, ints(1, 1, 2, 2):view(2, 2) } },
+    scatter = { { x(3, 2), 1, ints(1, 3):view(1, 2), x(1, 2) }, { x(3, 2), 1, ints(2, 3):view(1, 2), 4 } }, index_select = { { x(3, 2), 1, ints(1, 1, 3) } },
+    index = { { x(3, 2), { ints(1, 1, 3) } }, { x(3, 2), { ints(1, 2), ints(2, 2) } }, { x(2, 3, 2), { ints(3, 1) }, { 2 } } },
+    index_put = { { x(3, 2), { ints(1, 3) }, x(2, 2) }, { x(3, 2), { ints(1, 1) }, x(2, 2), true }, { x(3, 2), { ints(2) }, 5 } },
+    cat = { { { x(2, 3), x(1, 3) }, list = true }, { { x(2, 3), x(2, 1) }, 2, list = true } }, stack = { { { x(2), x(2) }, 2, list = true } },
+    sort = { { x(2, 4), 2, first = true } }, msort = { { x(4, 2) } }, max = { { x(2, 3) }, { x(2, 3), 2, first = true }, { x(2, 3), x(2, 3) } }, min = { { x(2, 3) }, { x(2, 3), 1, true, first = true } },
+    uniform = {}, normal = {}, bernoulli = {},
+}
+-- Further files may add cases for their rows.
+for name, list in pairs(require "cases_grad") do cases[name] = list end
+
+local function row_of(name)
+    local group, rest = name:match "^(%a+)_(.+)$"
+    return group and type(g[group]) == "table" and g[group][rest] or g[name]
+end
+
+-- The inputs of a case as a flat list for gradcheck, and a function of that list.
+local function call(name, case)
+    local fn, args = row_of(name), table.pack(table.unpack(case))
+    if case.first then fn = first(fn) end
+    if not case.list then return fn, args end
+    local list, rest = case[1], { table.unpack(case, 2) }
+    return function(...) return fn({ ... }, table.unpack(rest)) end, { n = #list, table.unpack(list) }
+end
+
+local function on_device(args, device)
+    local moved = { n = args.n }
+    for i = 1, args.n or #args do
+        local a = args[i]
+        if g.is_tensor(a) then a = a:detach():to(device):requires_grad_(a.requires_grad) end
+        if type(a) == "table" and g.is_tensor(a[1]) then a = on_device(a, device) end
+        moved[i] = a
+    end
+    return moved
+end
+
+local function check(name, case, i)
+    local fn, args = call(name, case)
+    for _, device in ipairs { "cpu", "sim" } do
+        local ok, msg = true, nil
+        if not case.ties then ok, msg = pcall(g.autograd.gradcheck, fn, on_device(args, device)) end
+        if not t.ok(ok, ("%s, case %d on %s"):format(name, i, device)) then io.stderr:write("#   ", tostring(msg), "\n") end
+    end
+end
+
+local kinds = { unary = 1, param = 1, binary = 2, ternary = 3 }
+local ops, names = g.ops(), {}
+for name in pairs(ops) do names[#names + 1] = name end
+table.sort(names)
+for _, name in ipairs(names) do
+    local op, n = ops[name], kinds[ops[name].kind]
+    local list, d = cases[name], domain[name] or { -1.9, 1.9 }
+    if not list and n then
+        if op.sig:find "operand c" then n = 3 end
+        local args = {}
+        for i = 1, n do args[i] = spread(d[1] + 0.01 * i, d[2], i == 2 and 1 or 5) end
+        list = { args }
+    end
+    local whole = n and not pcall(row_of(name), table.unpack(list[1]))
+    if op.grad == "later" then t.skip(1, name .. " has no derivative yet")
+    elseif op.grad == "yes" and not whole then
+        if t.ok(list ~= nil, name .. " has a case here") then
+            for i, case in ipairs(list) do check(name, case, i) end
+        end
+    end
+end
+
+-- ---- the tape ----
+
+local function leaf(...) return g.tensor({ ... }, f64):requires_grad_() end
+local function list(y) return y:tolist() end
+local function fails(fn, what, name)
+    local ok, msg = pcall(fn)
+    t.ok(not ok and tostring(msg):find(what, 1, true), name)
+    if ok or not tostring(msg):find(what, 1, true) then io.stderr:write("#   ", tostring(msg), "\n") end
+end
+
+do
+    local a = leaf(1, 2, 3)
+    local y = (a * a):sum()
+    t.ok(y.requires_grad and not y.is_leaf and a.is_leaf and y.grad_fn == "sum", "what is known of results and leaves")
+    t.ok(a.grad == nil, "no gradient before backward")
+    y:backward()
+    t.is(list(a.grad), { 2, 4, 6 }, "a gradient")
+    ;(a * 2):sum():backward()
+    t.is(list(a.grad), { 4, 6, 8 }, "gradients add up")
+    a.grad = nil
+    t.ok(a.grad == nil, "grad = nil")
+    fails(function() y:backward() end, "retain_graph", "backward twice says what to do")
+    local z = (a * a):sum()
+    z:backward { retain_graph = true }
+    z:backward()
+    t.is(list(a.grad), { 4, 8, 12 }, "retain_graph")
+    fails(function() (a * 2):backward() end, "needs a gradient argument", "backward of many elements")
+    fails(function() g.ones(3):sum():backward() end, "does not require gradients", "backward of what needs none")
+    fails(function() g.ones(3, { dtype = "i64" }):requires_grad_() end, "expected a float", "integers have no gradient")
+    fails(function() (a * 2):backward(g.ones(2, f64)) end, "shape", "a gradient of another shape")
+    a.grad = nil
+    ;(a * 2):backward(g.tensor({ 1, 0, 2 }, f64))
+    t.is(list(a.grad), { 2, 0, 4 }, "backward of a gradient")
+    local s = g.randn(3, { requires_grad = true })
+    t.ok(s.requires_grad and s.is_leaf, "an option of creation")
+end
+
+do -- in place, views
+    local a = leaf(1, 2, 3)
+    fails(function() a:mul_(2) end, "no_grad", "a leaf is not written")
+    fails(function() a[1] = 0 end, "no_grad", "nor through a view")
+    g.no_grad(function() a[1] = 5 end)
+    t.is(list(a), { 5, 2, 3 }, "but under no_grad")
+    local b = a * 2
+    b[1] = 0
+    b:sum():backward()
+    t.is(list(a.grad), { 0, 2, 2 }, "a number written into a result")
+    a.grad = nil
+    local c, w = g.zeros(3, f64), leaf(3)
+    local early = c:narrow(1, 2, 2)
+    c[2] = w[1] * 2
+    t.ok(c.requires_grad and early.requires_grad, "writing what has gradients gives them to base and views")
+    ;(c * c):sum():backward()
+    t.is(list(w.grad), { 24 }, "and they come back")
+    w.grad = nil
+    early:sum():backward()
+    t.is(list(w.grad), { 2 }, "through a view made before the write too")
+    local d = a * 1
+    local v = d:select(1, 2)
+    v:mul_(10)
+    d:sum():backward()
+    t.is(list(a.grad), { 1, 10, 1 }, "an op in place on a view")
+    local e = a:exp()
+    e:mul_(2)
+    fails(function() e:sum():backward() end, "written in place", "what backward needs was overwritten")
+    local ok, msg = pcall(function() local f = a:exp() f:mul_(2) f:sum():backward() end)
+    t.ok(select(2, tostring(msg):gsub("autograd.lua:%d+", "")) >= 2, "both lines are named")
+    a.grad = nil
+    local h = a * 3
+    h:add_(1):relu_()
+    h:sum():backward()
+    t.is(list(a.grad), { 3, 3, 3 }, "a chain in place")
+end
+
+do -- grad, hooks, regions
+    local a, b = leaf(2), leaf(3)
+    local y = (a * b * b):sum()
+    local ga, gb = g.grad(y, { a, b })
+    t.is({ ga:tolist()[1], gb:tolist()[1] }, { 9, 12 }, "grad of two inputs")
+    t.ok(a.grad == nil and b.grad == nil, "and no tensor's grad changed")
+    local m = a * 2
+    t.is(list(g.grad((m * m):sum(), m)), { 8 }, "grad of what is no leaf")
+    fails(function() g.grad((a * 2):sum(), b) end, "allow_unused", "an input that was not used")
+    t.ok(g.grad((a * 2):sum(), b, { allow_unused = true }) == nil, "allow_unused")
+    a:register_hook(function(gr) return gr * 10 end)
+    local n = a * 3
+    n:retain_grad()
+    n:register_hook(function(gr) return gr + 1 end)
+    ;(n * 2):sum():backward()
+    t.is(list(a.grad), { 90 }, "hooks of a leaf and of a result")
+    t.is(list(n.grad), { 2 }, "retain_grad")
+    a:register_hook(function() error "oh no" end)
+    fails(function() (a * 2):sum():backward() end, "oh no", "an error in a hook")
+    t.ok(not g.no_grad(function() return (b * 2).requires_grad end), "no_grad around a function")
+    do
+        local _ <close> = g.no_grad()
+        t.ok(not (b * 2).requires_grad and not g.is_grad_enabled(), "no_grad in a block")
+        t.ok(g.enable_grad(function() return (b * 2).requires_grad end), "enable_grad inside")
+    end
+    t.ok((b * 2).requires_grad, "and after it")
+    pcall(g.no_grad, function() error "x" end)
+    t.ok(g.is_grad_enabled(), "an error ends no_grad")
+    t.ok(not (b * 2):detach().requires_grad, "detach")
+    t.ok(not (b:gt(1)).requires_grad and not b:argmax().requires_grad, "bools and indices have none")
+end
+
+do -- functions of one's own
+    local a = leaf(1, 2)
+    local out = g.no_grad(function() return a * 5 end)
+    g.autograd.node({ a }, { out }, function(gr) return gr * 7 end)
+    out:sum():backward()
+    t.is(list(a.grad), { 7, 7 }, "a backward in Lua")
+    a.grad = nil
+    local w = leaf(3, 3)
+    local function block(v) return (v * w):tanh() end
+    block(a):sum():backward()
+    local ga, gw = a.grad, w.grad
+    a.grad, w.grad = nil, nil
+    g.autograd.checkpoint(block, a):sum():backward()
+    t.ok(a.grad:equal(ga) and w.grad:equal(gw), "checkpoint gives the same gradients")
+    local noise = function(v) return v * g.rand(2, f64) end
+    a.grad = nil
+    local y = g.autograd.checkpoint(noise, a)
+    y:sum():backward()
+    t.ok((a.grad * a):allclose(y), "from the same random numbers")
+    fails(function() g.autograd.detect_anomaly(function() leaf(-1):sqrt():sum():backward() end) end, "sqrt", "detect_anomaly names the op")
+end
+
+do -- length and memory
+    local a = leaf(1)
+    local y = a
+    for _ = 1, 100000 do y = y + 1 end
+    y:sum():backward()
+    t.is(list(a.grad), { 1 }, "a chain of 100000")
+    y = a
+    for _ = 1, 100000 do y = y * 1 end
+    y = nil
+    collectgarbage()
+    collectgarbage()
+    t.ok(true, "a chain is freed without recursion")
+end
+
+do -- f16, mixed dtypes, broadcasting, devices
+    local a = g.ones(2, 3, { dtype = "f16" }):requires_grad_()
+    local b = g.ones(3, f64):requires_grad_()
+    ;(a * b):sum():backward()
+    t.ok(a.grad.dtype == "f16" and b.grad.dtype == "f64", "gradients have their tensor's dtype")
+    t.is(list(b.grad), { 2, 2, 2 }, "and its shape")
+    local c = leaf(1, 2)
+    local d = c:to "sim" * 3
+    d:sum():backward()
+    t.ok(c.grad.device == "cpu" and c.grad:tolist()[2] == 3, "from one device to another and back")
+end
+t.done()

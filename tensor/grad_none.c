@@ -19,6 +19,11 @@ bool gp_rule_later(const gp_rule *rule) { return rule->fn == later; }
 #define LATER(n) const gp_rule vjp_##n = {later, NULL};
 LATER(conv2d) LATER(batch_norm) LATER(linalg_svd) LATER(linalg_svdvals) LATER(gather_nd)
 LATER(repeat_interleave)
+LATER(conv1d) LATER(conv3d) LATER(conv_input_grad) LATER(conv_weight_grad)
+LATER(conv_transpose1d) LATER(conv_transpose2d) LATER(conv_transpose3d)
+LATER(cross_entropy) LATER(cross_entropy_grad) LATER(nll_loss) LATER(nll_loss_grad)
+LATER(index_add) LATER(index_copy) LATER(index_fill) LATER(scatter_add) LATER(scatter_nd)
+LATER(scatter_reduce) LATER(take) LATER(take_along_dim)
 
 /* Derivatives of derivatives. */
 const gp_rule gp_rule_formula = {later, NULL};

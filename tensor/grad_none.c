@@ -24,6 +24,10 @@ LATER(conv_transpose1d) LATER(conv_transpose2d) LATER(conv_transpose3d)
 LATER(cross_entropy) LATER(cross_entropy_grad) LATER(nll_loss) LATER(nll_loss_grad)
 LATER(index_add) LATER(index_copy) LATER(index_fill) LATER(scatter_add) LATER(scatter_nd)
 LATER(scatter_reduce) LATER(take) LATER(take_along_dim)
+LATER(batch_norm_grad) LATER(dropout) LATER(dropout_grad) LATER(embedding)
+LATER(embedding_grad) LATER(group_norm) LATER(group_norm_grad) LATER(layer_norm)
+LATER(layer_norm_grad) LATER(log_softmax_grad) LATER(masked_scatter) LATER(rms_norm)
+LATER(rms_norm_grad) LATER(softmax_grad)
 
 /* Derivatives of derivatives. */
 const gp_rule gp_rule_formula = {later, NULL};

@@ -4,6 +4,7 @@ local g = require "gpush"
 local A = require "arrays"
 local build, get, set, with, copy, as = A.build, A.get, A.set, A.with, A.copy, A.as
 local nan, inf = 0 / 0, math.huge
+local slices = require "cases_search".slices
 local C = {}
 
 local function opts(c) return {dtype = c.dtype, device = c.dev} end
@@ -324,6 +325,7 @@ function C.unique(c)
     c.check(p, {shape = {4, 5}, v = inverse}, "i64", nil, "inverse")
     c.check(n, {shape = {#v}, v = counts}, "i64", nil, "counts")
     c.check(x:unique(), {shape = {#v}, v = v})
+    slices(c, "unique", true)
 end
 function C.unique_consecutive(c)
     local x, a = c.x({12}, function(i) return A.value("bool") end)
@@ -336,6 +338,7 @@ function C.unique_consecutive(c)
     c.check(y, {shape = {#v}, v = v})
     c.check(p, {shape = {12}, v = inverse}, "i64", nil, "inverse")
     c.check(n, {shape = {#v}, v = counts}, "i64", nil, "counts")
+    slices(c, "unique_consecutive", false)
 end
 
 -- The best of a list: value and first index; NaN wins.

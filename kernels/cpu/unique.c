@@ -2,7 +2,7 @@
  * how long the runs are. */
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/cpu/keys.h"
 
 /* x is 1-d and contiguous; inverse goes through order (positions from 1), if given. */
 typedef struct runs {
@@ -10,14 +10,14 @@ typedef struct runs {
     int64_t size;
 } runs;
 
-/* Whether each of n elements differs from the one before it, as numbers: the zeros do not, a NaN
- * differs even from itself. */
-typedef void (*differ_fn)(uint8_t *o, const char *x, int64_t n);
+/* Whether each of n elements differs from the one `lag` before it, as numbers: the zeros do not, a
+ * NaN differs even from itself. */
+typedef void (*differ_fn)(uint8_t *o, const char *x, int64_t lag, int64_t n);
 #define DIFFER(name, type, expr)                                                                   \
-    static void differ_##name(uint8_t *o, const char *p, int64_t n) {                              \
+    static void differ_##name(uint8_t *o, const char *p, int64_t lag, int64_t n) {                 \
         const type *x = (const type *)(const void *)p;                                             \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            const type a = x[i - 1], b = x[i];                                                     \
+            const type a = x[i - lag], b = x[i];                                                   \
             o[i] = expr;                                                                           \
         }                                                                                          \
     }
@@ -42,6 +42,17 @@ static differ_fn differ_of(gp_dtype dt) {
     case GP_i16: return differ_2;
     default: return differ_1;
     }
+}
+
+/* Does the row of `width` elements at p differ from the one before it? */
+static bool differ_rows(differ_fn differ, const char *p, int64_t width, int64_t size) {
+    uint8_t o[GP_BLOCK];
+    for (int64_t i = 0; i < width; i += GP_BLOCK) {
+        int64_t n = width - i < GP_BLOCK ? width - i : GP_BLOCK;
+        differ(o, p + i * size, width, n);
+        if (memchr(o, 1, (size_t)n)) return true;
+    }
+    return false;
 }
 
 static void put_element(char *to, const char *from, int64_t size) {
@@ -86,12 +97,56 @@ static bool unique_of(const gp_call *c, const gp_array *order, int inverse_at) {
     for (int64_t i = 0; i < numel; i += GP_BLOCK) {
         int64_t n = numel - i < GP_BLOCK ? numel - i : GP_BLOCK, skip = i == 0;
         starts[0] = 1;
-        differ(starts + skip, r.x->data + (i + skip) * r.size, n - skip);
+        differ(starts + skip, r.x->data + (i + skip) * r.size, 1, n - skip);
         if (!take_block(&r, starts, i, n, &run)) break;
     }
     return run + 1 == r.out->numel ||
            gp_fail("%s: the tensor was changed while it was used", c->op->name);
 }
 
-bool CPU(unique)(const gp_call *c) { return unique_of(c, c->ntmp > 1 ? c->tmpa[1] : NULL, 2); }
-bool CPU(unique_consecutive)(const gp_call *c) { return unique_of(c, NULL, 1); }
+/* ---- slices along a dim ---- */
+
+/* The rows of tmp[0] are slices, in order: one of each run of equal rows goes to the output, where
+ * slices lie along dim d. */
+static bool unique_slices(const gp_call *c, const gp_array *order, int inverse_at, int d) {
+    const gp_array *rows = c->tmpa[0], *out = gp_out(c, 0);
+    int64_t n = rows->dim[0], width = rows->ndim > 1 ? rows->dim[1] : 1,
+            size = (int64_t)gp_dtype_size((gp_dtype)rows->dtype), *inverse = NULL, *counts = NULL,
+            run = -1;
+    int next = 1;
+    if (gp_given(c, inverse_at) && c->arg[inverse_at].i)
+        inverse = (int64_t *)(void *)gp_out(c, next++)->data;
+    if (gp_given(c, inverse_at + 1) && c->arg[inverse_at + 1].i)
+        counts = (int64_t *)(void *)gp_out(c, next)->data;
+    const int64_t *at = order ? (const int64_t *)(const void *)order->data : NULL;
+    differ_fn differ = differ_of((gp_dtype)rows->dtype);
+    gp_array slice = gp_without_dim(out, d), row = slice;
+    gp_shape s = {.ndim = slice.ndim};
+    memcpy(s.dim, slice.dim, sizeof slice.dim);
+    gp_shape_strides(&s, row.stride);
+    gp_array_update(&row);
+    for (int64_t i = 0; i < n; i++) {
+        row.data = rows->data + i * width * size;
+        if (i == 0 || differ_rows(differ, row.data, width, size)) {
+            if (++run >= out->dim[d]) break;
+            slice.data = out->data + run * out->stride[d] * size;
+            gp_copy_array(&slice, &row);
+            if (counts) counts[run] = 0;
+        }
+        if (counts) counts[run]++;
+        if (inverse) inverse[at ? at[i] - 1 : i] = run + 1;
+    }
+    return run + 1 == out->dim[d] ||
+           gp_fail("%s: the tensor was changed while it was used", c->op->name);
+}
+
+bool CPU(unique)(const gp_call *c) {
+    const gp_array *order = c->ntmp > 1 ? c->tmpa[1] : NULL;
+    if (gp_given(c, 4)) return unique_slices(c, order, 2, (int)c->arg[4].i - 1);
+    return unique_of(c, order, 2);
+}
+
+bool CPU(unique_consecutive)(const gp_call *c) {
+    if (gp_given(c, 3)) return unique_slices(c, NULL, 1, (int)c->arg[3].i - 1);
+    return unique_of(c, NULL, 1);
+}

@@ -4,7 +4,7 @@ local t = require "tap"
 local A = require "arrays"
 
 local cases = {}
-for _, file in ipairs {"cases_conv", "cases_elements", "cases_index", "cases_loss", "cases_math", "cases_norm"} do
+for _, file in ipairs {"cases_conv", "cases_elements", "cases_index", "cases_search", "cases_loss", "cases_math", "cases_norm"} do
     for name, case in pairs(require(file)) do cases[name] = case end
 end
 A.run(cases, function(op) return op.kind == "custom" end)

@@ -96,6 +96,7 @@ local second = {
     index = {x, {g.ones(2, index)}}, index_put = {x, {g.ones(2, index)}, x}, repeat_interleave = {x, g.ones(2, index), 1},
     scatter_add = {x, 1, g.ones(2, 2, index), x}, scatter_reduce = {x, 1, g.ones(2, 2, index), x, "sum"}, scatter_nd = {x, g.ones(2, 2, index), x},
     index_add = {x, 1, g.ones(2, index), x}, index_copy = {x, 1, g.ones(2, index), x}, index_fill = {x, 1, g.ones(2, index), 1},
+    searchsorted = {g.ones(2), g.ones(2, {device = "sim"})}, bucketize = {x, g.ones(2, {device = "sim"})},
     take = {x, g.ones(2, index)}, take_along_dim = {x, g.ones(2, 2, index)},
     masked_fill = {x, g.ones(2, 2, mask), 1}, masked_put = {x, g.ones(2, 2, mask), x}, masked_scatter = {x, g.ones(2, 2, mask), x}, masked_select = {x, g.ones(2, 2, mask)}, where = {g.ones(2, 2, mask), x, x},
     bmm = {g.ones(1, 2, 2), g.ones(1, 2, 2, {device = "sim"})}, mv = {x, g.ones(2, {device = "sim"})}, dot = {g.ones(2), g.ones(2, {device = "sim"})},

@@ -72,6 +72,32 @@ local function sorting(dev)
     t.error(function() x:sort(3) end, "sort: dim 3", dev .. ": a dim that is not there")
 end
 
+-- A long line, shared by the threads: in order, equal ones as they came, nothing lost.
+local function long_sorting(k)
+    g.threads(k)
+    local n = 150001
+    g.manual_seed(3)
+    local lines = {f32 = g.randn(n), f64 = g.randn(n, {dtype = "f64"}), ["few i64"] = g.randint(-3, 7, {n}), ["random i64"] = g.randint(-(1 << 60), 1 << 60, {n}),
+        ["equal upper halves"] = g.randint(0, 3, {n}) * (1 << 40) + g.randint(0, 1 << 20, {n}), ["nearly equal"] = g.randint(0, 60000, {n}) // 59999 * (1 << 50) + g.randint(0, 99, {n}),
+        f16 = g.randn(n):half(), u8 = g.randint(0, 255, {n}):to("u8"), zeros = g.zeros(n) * g.randn(n)}
+    lines.f32["1:20"], lines.f32[n], lines.f32[77777] = 0, nan, -inf
+    for name, x in pairs(lines) do
+        for _, descending in ipairs {false, true} do
+            local y, ix = x:sort(1, descending)
+            local a, b, i, j = y:narrow(1, 1, n - 1), y:narrow(1, 2, n - 1), ix:narrow(1, 1, n - 1), ix:narrow(1, 2, n - 1)
+            if descending then a, b = b, a end
+            local ordered = (a:lt(b) | b:ne(b)) | (a:eq(b) & i:lt(j))
+            name = ("%s%s on %d threads"):format(name, descending and ", descending" or "", k)
+            t.ok(ordered:all():item(), "a long line of " .. name)
+            t.ok((x:gather(1, ix):eq(y) | y:ne(y)):all():item(), "… its indices")
+            t.is(ix:sum():item(), n * (n + 1) // 2, "… all of them")
+            t.ok(x:argsort(1, descending):eq(ix):all():item(), "… argsort")
+        end
+        t.ok((x:msort():eq((x:sort())) | x:msort():ne(x:msort())):all():item(), "… msort")
+    end
+    t.is(lines.f32:argsort()[n]:item(), n, "NaN comes last")
+end
+
 local function distinct(dev)
     local v = line(3000, "i64", 9)
     local seen, list, count = {}, {}, {}
@@ -179,6 +205,7 @@ local function scans(dev)
     t.is(g.tensor({0.25, 0, -0.0, nan}, {dtype = "f16"}):to(dev):count_nonzero():item(), 2, dev .. ": count_nonzero of f16")
 end
 
+for k = 1, 2 do long_sorting(k) end
 for _, dev in ipairs {"cpu", "sim"} do
     sorting(dev)
     distinct(dev)

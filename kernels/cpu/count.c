@@ -1,0 +1,161 @@
+/* Counting by value: bincount, histc, one_hot. Labels count from 1. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernel.h"
+
+enum { GRAIN = 32768 };
+
+static bool bad_label(const gp_call *c, int64_t v, int64_t most) {
+    return gp_fail("%s: value %lld is out of range (values count from 1: expected 1 to %lld; add 1 "
+                   "to values that count from 0)",
+                   c->op->name, (long long)v, (long long)most);
+}
+
+/* Rows of a loop over x and, perhaps, another array of its shape, at most GP_BLOCK elements at a
+ * time; stops where fn returns false. */
+typedef bool (*block_fn)(void *ctx, char *const *p, const int64_t *step, int64_t n);
+static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, void *ctx) {
+    gp_loop l;
+    gp_rows r;
+    const gp_array *arrays[2] = {x, other};
+    if (x->numel == 0) return true;
+    gp_loop_init(&l, other ? 2 : 1, arrays);
+    int last = l.ndim - 1;
+    int64_t width = l.dim[last], step[2] = {l.stride[0][last], other ? l.stride[1][last] : 0};
+    gp_rows_begin(&r, &l, 0);
+    for (int64_t at = 0; at < l.numel; at += width, gp_rows_next(&r, &l))
+        for (int64_t i = 0; i < width; i += GP_BLOCK) {
+            char *p[2] = {r.p[0] + i * step[0], other ? r.p[1] + i * step[1] : NULL};
+            if (!fn(ctx, p, step, width - i < GP_BLOCK ? width - i : GP_BLOCK)) return false;
+        }
+    return true;
+}
+
+/* ---- bincount ---- */
+
+typedef struct bins {
+    const gp_array *out;
+    gp_load load, weigh; /* labels as i64, weights as f64 */
+    int64_t bad;
+} bins;
+
+static bool count_block(void *ctx, char *const *p, const int64_t *step, int64_t n) {
+    bins *b = ctx;
+    int64_t v[GP_BLOCK], size = b->out->numel;
+    double w[GP_BLOCK];
+    b->load(v, p[0], step[0], n);
+    if (b->weigh) b->weigh(w, p[1], step[1], n);
+    for (int64_t i = 0; i < n; i++) {
+        if (v[i] < 1 || v[i] > size) return b->bad = v[i], false;
+        if (!b->weigh) ((int64_t *)(void *)b->out->data)[v[i] - 1]++;
+        else if (b->out->dtype == GP_f32) ((float *)(void *)b->out->data)[v[i] - 1] += (float)w[i];
+        else ((double *)(void *)b->out->data)[v[i] - 1] += w[i];
+    }
+    return true;
+}
+
+bool CPU(bincount)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *weights = gp_in(c, 1), *out = gp_out(c, 0);
+    bins b = {.out = out, .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
+    if (weights) b.weigh = gp_load_fn((gp_dtype)weights->dtype, GP_CT_f64);
+    memset(out->data, 0, (size_t)out->numel * gp_dtype_size((gp_dtype)out->dtype));
+    return each_block(x, weights, count_block, &b) || bad_label(c, b.bad, out->numel);
+}
+
+/* ---- histc ---- */
+
+typedef struct histogram {
+    gp_load load;
+    double lo, hi;
+    int64_t bins, *count;
+    bool nan;
+} histogram;
+
+static bool range_block(void *ctx, char *const *p, const int64_t *step, int64_t n) {
+    histogram *h = ctx;
+    double v[GP_BLOCK];
+    h->load(v, p[0], step[0], n);
+    for (int64_t i = 0; i < n; i++) {
+        h->lo = v[i] < h->lo ? v[i] : h->lo;
+        h->hi = v[i] > h->hi ? v[i] : h->hi;
+        h->nan |= v[i] != v[i];
+    }
+    return true;
+}
+
+/* Elements outside lo … hi, and NaN, count nowhere; hi belongs to the last bin. */
+static bool bin_block(void *ctx, char *const *p, const int64_t *step, int64_t n) {
+    histogram *h = ctx;
+    double v[GP_BLOCK];
+    h->load(v, p[0], step[0], n);
+    for (int64_t i = 0; i < n; i++) {
+        if (!(v[i] >= h->lo && v[i] <= h->hi)) continue;
+        int64_t k = (int64_t)((v[i] - h->lo) * (double)h->bins / (h->hi - h->lo));
+        h->count[k < h->bins ? k : h->bins - 1]++;
+    }
+    return true;
+}
+
+/* The range: as given, or where min = max that of the elements. */
+static bool settle_range(const gp_call *c, histogram *h) {
+    const gp_value *lo = &c->arg[2], *hi = &c->arg[3];
+    h->lo = lo->is_float ? lo->f : (double)lo->i;
+    h->hi = hi->is_float ? hi->f : (double)hi->i;
+    const gp_array *x = gp_in(c, 0);
+    if (h->lo == h->hi && x->numel) {
+        h->lo = INFINITY, h->hi = -INFINITY;
+        each_block(x, NULL, range_block, h);
+        if (h->nan || !isfinite(h->lo) || !isfinite(h->hi))
+            return gp_fail("histc: the elements' range is not finite; give min and max");
+    }
+    if (h->lo == h->hi) h->lo -= 1, h->hi += 1;
+    return true;
+}
+
+bool CPU(histc)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    histogram h = {.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64), .bins = out->numel};
+    if (!settle_range(c, &h)) return false;
+    if (!(h.count = calloc((size_t)h.bins, sizeof *h.count)))
+        return gp_fail("histc: out of memory");
+    each_block(x, NULL, bin_block, &h);
+    gp_array counts = *out;
+    counts.data = (char *)h.count;
+    counts.dtype = GP_i64;
+    gp_copy_array(out, &counts);
+    free(h.count);
+    return true;
+}
+
+/* ---- one_hot ---- */
+
+typedef struct hot {
+    int64_t *to, classes, bad;
+    gp_load load;
+} hot;
+
+static bool hot_block(void *ctx, char *const *p, const int64_t *step, int64_t n) {
+    hot *h = ctx;
+    int64_t v[GP_BLOCK];
+    h->load(v, p[0], step[0], n);
+    for (int64_t i = 0; i < n; i++, h->to += h->classes) {
+        if (v[i] < 1 || v[i] > h->classes) return h->bad = v[i], false;
+        h->to[v[i] - 1] = 1;
+    }
+    return true;
+}
+
+static void clear(void *ctx, int64_t begin, int64_t end) {
+    memset((int64_t *)ctx + begin, 0, (size_t)(end - begin) * 8);
+}
+
+bool CPU(one_hot)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0), *x = c->tmpa[0];
+    hot h = {.to = (int64_t *)(void *)out->data,
+             .classes = out->dim[out->ndim - 1],
+             .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
+    gp_parallel(out->numel, GRAIN, clear, h.to);
+    return each_block(x, NULL, hot_block, &h) || bad_label(c, h.bad, h.classes);
+}

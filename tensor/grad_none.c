@@ -9,6 +9,7 @@
 NONE(arange) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
 NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin)
 NONE(unique) NONE(unique_consecutive) NONE(detach)
+NONE(argsort_rows) NONE(searchsorted) NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot)
 NONE(rand) NONE(randn) NONE(rand_like) NONE(randn_like) NONE(randint) NONE(randperm)
 
 /* An error at the backward, and none before. */
@@ -23,7 +24,7 @@ LATER(conv1d) LATER(conv3d) LATER(conv_input_grad) LATER(conv_weight_grad)
 LATER(conv_transpose1d) LATER(conv_transpose2d) LATER(conv_transpose3d)
 LATER(cross_entropy) LATER(cross_entropy_grad) LATER(nll_loss) LATER(nll_loss_grad)
 LATER(index_add) LATER(index_copy) LATER(index_fill) LATER(scatter_add) LATER(scatter_nd)
-LATER(scatter_reduce) LATER(take) LATER(take_along_dim)
+LATER(scatter_reduce) LATER(take) LATER(take_along_dim) LATER(topk) LATER(kthvalue)
 LATER(batch_norm_grad) LATER(dropout) LATER(dropout_grad) LATER(embedding)
 LATER(embedding_grad) LATER(group_norm) LATER(group_norm_grad) LATER(layer_norm)
 LATER(layer_norm_grad) LATER(log_softmax_grad) LATER(masked_scatter) LATER(rms_norm)

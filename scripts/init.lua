@@ -21,7 +21,7 @@ local function define(def)
     if def.sig:find "^tensor[! ]" or def.sig:find "^operand" then methods[def.name] = fn end
 end
 
-for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "nn" } do
+for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn" } do
     assert(loadfile(dir .. "/ops/" .. area .. ".lua", "t"))(gpush, define)
 end
 assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)

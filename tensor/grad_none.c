@@ -29,6 +29,9 @@ LATER(batch_norm_grad) LATER(dropout) LATER(dropout_grad) LATER(embedding)
 LATER(embedding_grad) LATER(group_norm) LATER(group_norm_grad) LATER(layer_norm)
 LATER(layer_norm_grad) LATER(log_softmax_grad) LATER(masked_scatter) LATER(rms_norm)
 LATER(rms_norm_grad) LATER(softmax_grad)
+LATER(fft_fft) LATER(fft_ifft) LATER(fft_rfft) LATER(fft_irfft)
+LATER(lstm) LATER(lstm_forward) LATER(lstm_backward) LATER(gru) LATER(gru_forward)
+LATER(gru_backward) LATER(rnn) LATER(rnn_forward) LATER(rnn_backward)
 
 /* Derivatives of derivatives. */
 const gp_rule gp_rule_formula = {later, NULL};

@@ -78,6 +78,21 @@ if count == 1 then item("x + y, 1e7", function() local z = large + larger end) e
 local matrices = randn(8, 128, 128)
 item("svd 8x128x128", function() local u, s, vh = linalg.svd(matrices) end)
 item("svdvals 8x128x128", function() local s = linalg.svdvals(matrices) end)
+
+for _, units in ipairs { 256, 1024 } do
+    local k, sequence = 1 / math.sqrt(units), rand(50, 50, units)
+    local weights = {}
+    for i, shape in ipairs { { 4 * units, units }, { 4 * units, units }, { 4 * units }, { 4 * units } } do
+        weights[i] = rand(shape):mul(2 * k):sub(k)
+    end
+    item("lstm 50x50x" .. units, function() local y = lstm(sequence, nil, weights) end)
+end
+for _, shape in ipairs { { 1, 1 << 16 }, { 1, 1 << 20 }, { 1000, 1000 }, { 100, 997 } } do
+    local signal = randn(shape[1], shape[2], 2)
+    item(("fft %dx%d"):format(shape[1], shape[2]), function() local y = fft.fft(signal, { complex = true }) end)
+end
+local signal = randn(1000, 1024)
+item("rfft 1000x1024", function() local y = fft.rfft(signal) end)
 for _, n in ipairs { 512, 1024 } do
     local m = randn(n, n)
     item("matmul f32 " .. n, function() local p = m:matmul(m) end)

@@ -86,6 +86,16 @@ array = matrices.numpy()
 item("svd 8x128x128", lambda: np.linalg.svd(array))
 item("svd 8x128x128 (torch)", lambda: torch.linalg.svd(matrices))
 item("svdvals 8x128x128", lambda: np.linalg.svd(array, compute_uv=False))
+
+for units in (256, 1024):
+    layer, sequence = torch.nn.LSTM(units, units), torch.rand(50, 50, units)
+    with torch.no_grad():
+        item(f"lstm 50x50x{units}", lambda: layer(sequence))
+for rows, cols in ((1, 1 << 16), (1, 1 << 20), (1000, 1000), (100, 997)):
+    signal = torch.randn(rows, cols, dtype=torch.complex64)
+    item(f"fft {rows}x{cols}", lambda: torch.fft.fft(signal))
+signal = torch.randn(1000, 1024)
+item("rfft 1000x1024", lambda: torch.fft.rfft(signal))
 for n in (512, 1024):
     m = torch.randn(n, n)
     item(f"matmul f32 {n}", lambda: m @ m)

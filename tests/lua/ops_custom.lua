@@ -7,5 +7,7 @@ local cases = {}
 for _, file in ipairs {"cases_conv", "cases_elements", "cases_index", "cases_search", "cases_loss", "cases_math", "cases_norm"} do
     for name, case in pairs(require(file)) do cases[name] = case end
 end
+for name, case in pairs(require "cases_rnn") do cases[name] = case end
+for name, case in pairs(require "cases_fft") do cases[name] = case end
 A.run(cases, function(op) return op.kind == "custom" end)
 t.done()

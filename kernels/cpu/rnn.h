@@ -1,0 +1,89 @@
+/* What the forward and backward kernels of recurrent layers share. */
+#ifndef GP_CPU_RNN_H
+#define GP_CPU_RNN_H
+
+#include "kernels/kernel.h"
+#include "tensor/rnn.h"
+
+/* Where things lie in `saved` (base may be NULL: then NULL). */
+static inline char *gp_rnn_side_at(const gp_rnn *r, int64_t size, char *saved, int layer, int dir) {
+    return saved ? saved + size * (layer * gp_rnn_layer_elements(r) + dir * gp_rnn_side_elements(r))
+                 : NULL;
+}
+static inline char *gp_rnn_cells_at(const gp_rnn *r, int64_t size, char *saved, int layer,
+                                    int dir) {
+    char *side = gp_rnn_side_at(r, size, saved, layer, dir);
+    return side && r->states == 2 ? side + size * r->steps * r->batch * r->hidden * r->kept : NULL;
+}
+static inline char *gp_rnn_output_at(const gp_rnn *r, int64_t size, char *saved, int layer) {
+    return gp_rnn_side_at(r, size, saved, layer, r->dirs);
+}
+static inline char *gp_rnn_mask_at(const gp_rnn *r, int64_t size, char *saved, int layer) {
+    return gp_rnn_output_at(r, size, saved, layer) + size * gp_rnn_plane(r);
+}
+
+/* Hands out pieces of one block, 64-byte aligned: first with at NULL, to count. */
+typedef struct gp_carve {
+    char *base;
+    int64_t used;
+} gp_carve;
+static inline char *gp_carve_take(gp_carve *v, int64_t bytes) {
+    int64_t at = v->used;
+    v->used += (bytes + 63) / 64 * 64;
+    return v->base ? v->base + at : NULL;
+}
+
+/* A dense array of up to three dims in compute type over p. */
+static inline gp_array gp_rnn_dense(char *p, gp_ctype ct, int64_t a, int64_t b, int64_t c) {
+    return (gp_array){.data = p,
+                      .numel = a * b * c,
+                      .dtype = gp_ctype_dtype[ct],
+                      .ndim = 3,
+                      .contiguous = true,
+                      .dim = {a, b, c},
+                      .stride = {b * c, c, 1}};
+}
+
+/* a as time x batch x features: a dim of size 1 for a missing batch, dims exchanged for
+ * batch_first. */
+static inline gp_array gp_rnn_time_major(const gp_rnn *r, const gp_array *a) {
+    gp_array y = *a;
+    int t = r->batch_first ? 1 : 0, last = a->ndim - 1;
+    y.ndim = 3;
+    y.contiguous = false;
+    y.dim[0] = a->dim[t], y.stride[0] = a->stride[t];
+    y.dim[1] = r->batched ? a->dim[1 - t] : 1, y.stride[1] = r->batched ? a->stride[1 - t] : 0;
+    y.dim[2] = a->dim[last], y.stride[2] = a->stride[last];
+    return y;
+}
+
+/* State number i (layer and direction) of a states tensor, as batch x hidden with a first dim of 1.
+ */
+static inline gp_array gp_rnn_state(const gp_rnn *r, const gp_array *a, int64_t i) {
+    gp_array y = *a;
+    int last = a->ndim - 1;
+    y.data += i * a->stride[0] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    y.numel = r->batch * r->hidden;
+    y.ndim = 3;
+    y.contiguous = false;
+    y.dim[0] = 1, y.stride[0] = 0;
+    y.dim[1] = r->batch, y.stride[1] = r->batched ? a->stride[1] : 0;
+    y.dim[2] = r->hidden, y.stride[2] = a->stride[last];
+    return y;
+}
+
+/* Initial state i of kind k (0 h, 1 c) into p, dense in compute type; zeros if none was given. */
+#define gp_rnn_initial GP_NAME(gp_rnn_initial)
+void gp_rnn_initial(const gp_call *c, const gp_rnn *r, gp_ctype ct, int k, int64_t i, char *p);
+/* x as dense rows of features in compute type: where it lies, or a copy in p; *ld: elements between
+ * rows. With p NULL, only *ld is set, 0 if a copy is needed. */
+#define gp_rnn_rows GP_NAME(gp_rnn_rows)
+const char *gp_rnn_rows(const gp_rnn *r, gp_ctype ct, const gp_array *x, char *p, int64_t *ld);
+
+/* c[m][n] (ld ldc) = a b, plus c if add; at: a is stored k x m; bt: b is stored n x k. By oneDNN or
+ * OpenBLAS, on the threads that gp_blas_threads set. */
+#define gp_rnn_gemm GP_NAME(gp_rnn_gemm)
+bool gp_rnn_gemm(gp_ctype ct, bool at, bool bt, int64_t m, int64_t n, int64_t k, const char *a,
+                 int64_t lda, const char *b, int64_t ldb, bool add, char *c, int64_t ldc);
+
+#endif

@@ -1,0 +1,117 @@
+--!plain
+-- Fourier transforms beyond the table-driven test: every size to 300, primes, batches, several dims, grids and shifts.
+local t = require "tap"
+local g = require "gpush"
+local A = require "arrays"
+local F = require "fourier"
+
+-- Root mean square error of pairs against the transform of re, im by definition, over the spectrum's size; up to `most` results are looked at.
+local function error_of(y, re, im, sign, most)
+    local n, got = #re, A.values(y)
+    local wr, wi = F.roots(n, sign)
+    local sum, all = 0, 0
+    for k = 0, n - 1, math.max(1, n // most) do
+        local r, i, rest_r, rest_i = 0, 0, 0, 0 -- sums and what rounding them lost
+        for j = 0, n - 1 do
+            local c, d = wr[j * k % n], wi[j * k % n]
+            local a, b = re[j + 1] * c - im[j + 1] * d - rest_r, re[j + 1] * d + im[j + 1] * c - rest_i
+            local p, q = r + a, i + b
+            rest_r, rest_i = p - r - a, q - i - b
+            r, i = p, q
+        end
+        sum = sum + (got[2 * k + 1] - r) ^ 2 + (got[2 * k + 2] - i) ^ 2
+        all = all + r * r + i * i
+    end
+    return math.sqrt(sum / all)
+end
+
+g.manual_seed(3)
+local eps = {f32 = 2 ^ -24, f64 = 2 ^ -53}
+local function sizes(list, most)
+    for dtype, unit in pairs(eps) do
+        local bad = {}
+        for _, n in ipairs(list) do
+            local x = g.rand(n, 2, {dtype = dtype}) - 0.5
+            local re, im, none = A.values(x:select(2, 1)), A.values(x:select(2, 2)), {}
+            for i = 1, n do none[i] = 0 end
+            local limit = 1.5 * unit * (2 + math.log(n, 2))
+            local real = x:select(2, 1)
+            local e = {error_of(g.fft.fft(x, {complex = true}), re, im, -1, most), error_of(g.fft.ifft(x, {norm = "forward"}), re, im, 1, most),
+                error_of(g.fft.fft(real), re, none, -1, most)}
+            local half = g.fft.rfft(real)
+            local back = (g.fft.irfft(half, n) - real):abs():amax():item()
+            for k, v in ipairs {e[1], e[2], e[3], back / 2} do
+                if not (v <= limit) then bad[#bad + 1] = ("size %d, %d: %g"):format(n, k, v) end
+            end
+            if not half:eq(g.fft.fft(real):narrow(1, 1, n // 2 + 1)):all():item() then bad[#bad + 1] = "rfft of " .. n end
+        end
+        t.is(bad, {}, #list .. " sizes from " .. list[1] .. " in " .. dtype)
+    end
+end
+local list = {}
+for n = 1, 300 do list[n] = n end
+sizes(list, 40)
+sizes({1009, 1024, 4096, 3 * 5 * 1024, 10007, 65536, 65537}, 5)
+
+-- Lines of a batch, in each dim and layout, are transformed as they are alone.
+for _, device in ipairs {"cpu", "sim"} do
+    for _, n in ipairs {7, 48, 300, 1000} do
+        local x = (g.rand(37, n, {dtype = "f64"})):to(device)
+        local y, z = g.fft.fft(x), g.fft.fft(x:transpose(1, 2), {dim = 1})
+        t.close(A.values(z:transpose(1, 2)), A.values(y), 1e-12, ("dim 1 of %d x 37 on %s"):format(n, device))
+        t.close(A.values(g.fft.fft(x[5])), A.values(y[5]), 1e-12, "a line of a batch and alone")
+        t.close(A.values(g.fft.irfft(g.fft.rfft(x, {dim = 1}), {n = 37, dim = 1})), A.values(x), 1e-14, "rfft and back along dim 1")
+        t.close(A.values(g.fft.ifft(y):select(3, 1)), A.values(x), 1e-14, "fft and back")
+    end
+end
+g.threads(1)
+local many = g.rand(200, 90)
+local one = g.fft.fft(many)
+g.threads(2)
+t.is(A.values(g.fft.fft(many)), A.values(one), "the same bits from two threads")
+
+-- ---- several dims ----
+
+local x, a = A.context("fft", "f64", "cpu", "contiguous").x {3, 4, 5}
+local want = F.transform(F.transform(F.transform(F.pairs(a), 1, nil, -1, 1), 2, nil, -1, 1), 3, nil, -1, 1)
+t.close(A.values(g.fft.fftn(x)), want.v, 1e-12, "fftn")
+t.close(A.values(g.fft.fftn(x:to "sim"):to "cpu"), want.v, 1e-12, "fftn on sim")
+local two = F.transform(F.transform(F.pairs(a), 2, 6, -1, 1 / 6), 3, 3, -1, 1 / 3)
+t.close(A.values(g.fft.fft2(x, {6, 3}, {norm = "forward"})), two.v, 1e-12, "fft2 with sizes and norm")
+t.close(A.values(g.fft.ifftn(g.fft.fftn(x)):select(4, 1)), a.v, 1e-14, "ifftn")
+t.close(A.values(g.fft.ifft2(g.fft.fft2(x, {dim = {1, 3}}), {dim = {1, 3}}):select(4, 1)), a.v, 1e-14, "ifft2 over dims 1 and 3")
+t.is(g.fft.rfftn(x).shape, {3, 4, 3, 2}, "rfftn's shape")
+t.close(A.values(g.fft.rfftn(x)), A.values(g.fft.fftn(x):narrow(3, 1, 3)), 1e-12, "rfftn")
+t.close(A.values(g.fft.irfftn(g.fft.rfftn(x), {3, 4, 5})), a.v, 1e-14, "irfftn")
+t.close(A.values(g.fft.irfft2(g.fft.rfft2(x), {4, 5})), a.v, 1e-14, "irfft2")
+
+-- ---- frequencies and shifts ----
+
+t.close(A.values(g.fft.fftfreq(5, 0.5)), {0, 0.4, 0.8, -0.8, -0.4}, 1e-6, "fftfreq of 5")
+t.close(A.values(g.fft.fftfreq(4)), {0, 0.25, -0.5, -0.25}, 0, "fftfreq of 4")
+t.close(A.values(g.fft.rfftfreq(5, {dtype = "f64"})), {0, 0.2, 0.4}, 1e-15, "rfftfreq of 5")
+t.close(A.values(g.fft.rfftfreq(4)), {0, 0.25, 0.5}, 0, "rfftfreq of 4")
+for n = 1, 6 do
+    local shifted, want = A.values(g.fft.fftshift(g.arange(1, n))), {}
+    for i = 1, n do want[(i - 1 + n // 2) % n + 1] = i end
+    t.is(shifted, want, "fftshift of " .. n)
+    t.is(A.values(g.fft.ifftshift(g.fft.fftshift(g.arange(1, n)))), A.values(g.arange(1, n)), "and back")
+end
+t.is(A.values(g.fft.fftshift(g.arange(1, 6):view(2, 3))), {6, 4, 5, 3, 1, 2}, "fftshift of both dims")
+t.is(A.values(g.fft.fftshift(g.arange(1, 6):view(2, 3), 2)), {3, 1, 2, 6, 4, 5}, "fftshift of dim 2")
+
+-- ---- edges ----
+
+t.is(g.fft.fft(g.zeros(0, 4)).shape, {0, 4, 2}, "an empty batch")
+t.is(A.values(g.fft.fft(g.tensor {3.0})), {3, 0}, "one element")
+local nan = A.values(g.fft.fft(g.tensor {1.0, 0 / 0, 2.0, 3.0}))
+t.ok(nan[1] ~= nan[1] and nan[3] ~= nan[3], "NaN")
+t.error(function() g.fft.fft(g.zeros(0)) end, "fft_fft: 0 points", "nothing to transform")
+t.error(function() g.fft.fft(g.zeros(4), {n = 0}) end, "0 points", "n = 0")
+t.error(function() g.fft.fft(g.zeros(4), {norm = "back"}) end, "norm 'back'", "norm")
+t.error(function() g.fft.fft(g.zeros(4, 3), {dim = 3}) end, "dim 3", "dim")
+t.error(function() g.fft.fft(g.zeros(4, 2), {dim = 2, complex = true}) end, "dim 2", "the pairs' dim is not counted")
+t.error(function() g.fft.fft(g.zeros(4):to "f16") end, "f16", "f16")
+t.error(function() g.fft.fft2(g.zeros(4, 4), {4}, {1, 2}) end, "1 sizes for 2 dims", "sizes and dims")
+
+t.done()

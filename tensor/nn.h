@@ -1,4 +1,5 @@
-/* What the shape rules of neural-network ops and their kernels share: the sizes of convolutions. */
+/* What the shape rules of neural-network ops and their kernels share: the sizes of convolutions,
+ * pooling and resampling. */
 #ifndef GP_NN_H
 #define GP_NN_H
 
@@ -24,6 +25,40 @@ bool gp_conv_read(const gp_call *c, const gp_shape *x, const gp_shape *w, gp_con
 /* The same for a transposed convolution: arguments stride, padding, output_padding, groups,
  * dilation; x is its input, w is input channels x output channels of a group x kernel. */
 bool gp_conv_transpose_read(const gp_call *c, const gp_shape *x, const gp_shape *w, gp_conv *k);
+
+/* A pooling over the last dims, rows and columns (of three, as above; the first is unused). */
+typedef struct gp_pool {
+    int rank;
+    bool batched, adaptive, include_pad;
+    int64_t planes;  /* images x channels */
+    int64_t divisor; /* of averages; 0: the window's size */
+    int64_t in[GP_SPATIAL], kernel[GP_SPATIAL], stride[GP_SPATIAL], pad[GP_SPATIAL],
+        dilation[GP_SPATIAL], out[GP_SPATIAL];
+} gp_pool;
+
+/* Read calls on images of shape x; each false with a message where the arguments do not fit.
+   Largest elements: kernel_size, stride, padding, dilation and ceil_mode in arguments 1 to 5. */
+bool gp_pool_read_max(const gp_call *c, const gp_shape *x, int rank, gp_pool *p);
+/* Averages: kernel_size, stride, padding, ceil_mode, count_include_pad and divisor_override in
+ * arguments from `first`. */
+bool gp_pool_read_avg(const gp_call *c, const gp_shape *x, int rank, int first, gp_pool *p);
+/* Adaptive: windows that share x out among outputs of spatial size `out` (rank entries or one). */
+bool gp_pool_read_adaptive(const gp_call *c, const gp_shape *x, int rank, const int64_t *out, int n,
+                           gp_pool *p);
+
+/* Resampling of the spatial dims of images x channels x …: each output takes one input, or blends
+   two neighbours in each dim. */
+typedef struct gp_resize {
+    int rank;
+    bool linear, exact, align; /* exact: nearest-exact, which takes pixels' middles */
+    int64_t planes, in[GP_SPATIAL], out[GP_SPATIAL];
+    double scale[GP_SPATIAL]; /* inputs an output */
+} gp_resize;
+
+/* Reads scale_factor, mode and align_corners in arguments 2 to 4 for images of shape x. `out`: the
+   spatial sizes of the result, or NULL where arguments 1 (size) and 2 say them. False with a message
+   where they do not fit. */
+bool gp_resize_read(const gp_call *c, const gp_shape *x, const int64_t *out, gp_resize *r);
 
 /* Integer argument i spread over the last `rank` of three dims; the dims in front get `absent`.
    False with a message unless it has 1 or rank entries of at least `least`. */

@@ -1,5 +1,5 @@
 --!plain
--- Cases for tests/lua/ops_custom.lua: convolutions of every rank and their gradients.
+-- Cases for tests/lua/ops_custom.lua: convolutions of every rank and their gradients, and (cases_pool.lua) pooling.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, set = A.build, A.get, A.set
@@ -86,4 +86,5 @@ C.conv_weight_grad = gradient("conv_weight_grad", function(c, rank, xs, ws, ys)
     c.check(g.conv_weight_grad(y, x, ws, first(STRIDE, rank), first(PADDING, rank), 1, 2), want, nil, tolerance(c))
 end)
 
+for name, case in pairs(require "cases_pool") do C[name] = case end
 return C

@@ -1,0 +1,222 @@
+/* Pooling: an output row folds the rows of its window into itself, tap by tap where windows are
+ * regular, window by window where they are adaptive. */
+#include "kernels/cpu/pool.h"
+
+#include <string.h>
+
+#include "kernels/cpu/scratch.h"
+
+enum { GRAIN = 1 << 14 }; /* inputs that are worth a thread */
+
+typedef struct run {
+    gp_pool p;
+    gp_planes in;
+    const gp_array *x, *out, *indices; /* indices: NULL where not wanted */
+    gp_ctype ct;
+    int64_t size; /* bytes of the compute type */
+    bool average;
+    _Atomic bool no_memory;
+} run;
+
+/* A row that is folded in: its elements (dense, in compute type), what is there so far, and the
+   place in the plane of the row's first element. Places are kept in integers as wide as the
+   elements, which vectors want; -1: none yet. */
+typedef struct fold {
+    const void *row;
+    void *acc, *at;
+    int64_t place;
+} fold;
+
+/* ---- regular windows ---- */
+
+/* One tap. NaN wins, then the first of equal elements. */
+#define INLINE static inline __attribute__((always_inline))
+#define TAPS(T, t, I)                                                                             \
+    INLINE void largest_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {         \
+        for (int64_t o = 0; o < n; o++) {                                                         \
+            T v = x[o * s];                                                                       \
+            acc[o] = v > acc[o] || v != v ? v : acc[o];                                           \
+        }                                                                                         \
+    }                                                                                             \
+    INLINE void places_##t(const T *restrict x, T *restrict acc, I *restrict at, int64_t n,       \
+                           int64_t s, I first) {                                                  \
+        for (I o = 0; o < (I)n; o++) {                                                            \
+            T v = x[o * s], a = acc[o];                                                           \
+            I was = at[o], is = first + o * (I)s;                                                 \
+            bool take = (v > a) | (v != v) | (was < 0);                                           \
+            acc[o] = take ? v : a;                                                                \
+            at[o] = take ? is : was;                                                              \
+        }                                                                                         \
+    }                                                                                             \
+    INLINE void total_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {           \
+        for (int64_t o = 0; o < n; o++) acc[o] += x[o * s];                                       \
+    }                                                                                             \
+    INLINE void tap_##t(const run *r, const fold *f, gp_tap k, int64_t s) {                       \
+        const T *x = (const T *)f->row + k.lo * s + k.offset;                                     \
+        T *acc = (T *)f->acc + k.lo;                                                              \
+        int64_t n = k.hi - k.lo;                                                                  \
+        if (r->average) total_##t(x, acc, n, s);                                                  \
+        else if (!f->at) largest_##t(x, acc, n, s);                                               \
+        else                                                                                      \
+            places_##t(x, acc, (I *)f->at + k.lo, n, s, (I)(f->place + k.lo * s + k.offset));     \
+    }                                                                                             \
+    static void taps_##t(const run *r, const fold *f) {                                           \
+        for (int64_t i = 0; i < r->p.kernel[2]; i++) {                                            \
+            gp_tap k = gp_pool_tap(&r->p, i);                                                     \
+            if (r->p.stride[2] == 1) tap_##t(r, f, k, 1);                                         \
+            else if (r->p.stride[2] == 2) tap_##t(r, f, k, 2);                                    \
+            else tap_##t(r, f, k, r->p.stride[2]);                                                \
+        }                                                                                         \
+    }
+TAPS(float, f32, int32_t)
+TAPS(double, f64, int64_t)
+
+/* ---- adaptive windows ---- */
+
+#define WINDOWS(T, t, I)                                                                          \
+    static void windows_##t(const run *r, const fold *f) {                                        \
+        const T *x = f->row;                                                                      \
+        T *acc = f->acc;                                                                          \
+        I *at = f->at;                                                                            \
+        for (int64_t o = 0; o < r->p.out[2]; o++) {                                               \
+            gp_window w = gp_pool_window(&r->p, 2, o);                                            \
+            for (int64_t i = w.first; i < w.last; i++) {                                          \
+                if (r->average) acc[o] += x[i];                                                   \
+                else if (x[i] > acc[o] || x[i] != x[i] || (at && at[o] < 0)) {                    \
+                    acc[o] = x[i];                                                                \
+                    if (at) at[o] = (I)(f->place + i);                                            \
+                }                                                                                 \
+            }                                                                                     \
+        }                                                                                         \
+    }
+WINDOWS(float, f32, int32_t)
+WINDOWS(double, f64, int64_t)
+
+/* ---- averages ---- */
+
+#define DIVIDE(T, t)                                                                              \
+    static void divide_##t(T *restrict acc, const T *restrict by, int64_t n) {                    \
+        for (int64_t o = 0; o < n; o++) acc[o] /= by[o];                                          \
+    }                                                                                             \
+    static void divisors_##t(const gp_pool *p, int64_t rows, T *by) {                             \
+        for (int64_t o = 0; o < p->out[2]; o++) {                                                 \
+            gp_window w = gp_pool_window(p, 2, o);                                                \
+            int64_t n = p->divisor ? p->divisor : rows * gp_pool_extent(p, w);                    \
+            by[o] = rows <= 0 || w.last <= w.first ? 1 : (T)n;                                    \
+        }                                                                                         \
+    }
+DIVIDE(float, f32)
+DIVIDE(double, f64)
+
+void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divisor) {
+    int64_t n = rows.last > rows.first ? gp_pool_extent(p, rows) : 0;
+    if (ct == GP_CT_f32) divisors_f32(p, n, divisor);
+    else divisors_f64(p, n, divisor);
+}
+
+/* ---- rows ---- */
+
+static void start(const run *r, const fold *f) {
+    int64_t n = r->p.out[2];
+    for (int64_t o = 0; o < n; o++) {
+        if (r->ct == GP_CT_f32) ((float *)f->acc)[o] = r->average ? 0 : -INFINITY;
+        else ((double *)f->acc)[o] = r->average ? 0 : -INFINITY;
+    }
+    if (f->at) memset(f->at, 0xff, (size_t)(n * r->size));
+}
+
+static void store_places(const run *r, const fold *f, int64_t row) {
+    int64_t n = r->p.out[2], *o = (int64_t *)(void *)r->indices->data + row * n;
+    if (r->ct == GP_CT_f32)
+        for (int64_t i = 0; i < n; i++) o[i] = ((const int32_t *)f->at)[i] + 1;
+    else
+        for (int64_t i = 0; i < n; i++) o[i] = ((const int64_t *)f->at)[i] + 1;
+}
+
+/* Scratch of a thread: an input row, the results, their places, divisors. */
+static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
+
+static void one_row(const run *r, int64_t row, char *scratch) {
+    const gp_pool *p = &r->p;
+    int64_t plane = row / p->out[1], in = row_bytes(p->in[2], r->size),
+            out = row_bytes(p->out[2], r->size), osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
+    bool same = r->out->dtype == gp_ctype_dtype[r->ct];
+    char *to = r->out->data + row * p->out[2] * osize;
+    fold f = {.acc = same ? to : scratch + in, .at = r->indices ? scratch + in + out : NULL};
+    gp_window w = gp_pool_window(p, 1, row % p->out[1]);
+    const char *from = gp_plane_at(&r->in, plane);
+    start(r, &f);
+    for (int64_t y = w.first; y < w.last; y += p->dilation[1]) {
+        const char *src = from + y * r->in.row;
+        f.row = src;
+        f.place = y * p->in[2];
+        if (r->x->dtype != gp_ctype_dtype[r->ct] || r->in.col != r->size) {
+            gp_load_fn((gp_dtype)r->x->dtype, r->ct)(scratch, src, r->in.col, p->in[2]);
+            f.row = scratch;
+        }
+        if (p->adaptive) (r->ct == GP_CT_f32 ? windows_f32 : windows_f64)(r, &f);
+        else (r->ct == GP_CT_f32 ? taps_f32 : taps_f64)(r, &f);
+    }
+    if (r->average) {
+        void *by = scratch + in + out;
+        gp_pool_divisors(p, w, r->ct, by);
+        if (r->ct == GP_CT_f32) divide_f32(f.acc, by, p->out[2]);
+        else divide_f64(f.acc, by, p->out[2]);
+    }
+    if (!same) gp_store_fn(r->ct, (gp_dtype)r->out->dtype)(to, osize, f.acc, p->out[2]);
+    if (r->indices) store_places(r, &f, row);
+}
+
+static void rows(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(row_bytes(r->p.in[2], r->size) +
+                                                         2 * row_bytes(r->p.out[2], r->size)));
+    if (!scratch) r->no_memory = true;
+    else
+        for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
+}
+
+static bool pool(const gp_call *c, run *r) {
+    const gp_pool *p = &r->p;
+    r->out = gp_out(c, 0);
+    if (r->out->numel == 0) return true;
+    r->in = gp_pool_planes(r->x, p);
+    r->ct = gp_compute_type((gp_dtype)r->x->dtype);
+    /* Planes beyond 32-bit places are rare: they are folded in f64, whose places are 64-bit. */
+    if (p->in[1] * p->in[2] > INT32_MAX / 2) r->ct = GP_CT_f64;
+    r->size = gp_ctype_size[r->ct];
+    r->indices = c->nout > 1 ? gp_out(c, 1) : NULL;
+    int64_t work = p->out[2] * p->kernel[1] * p->kernel[2] + 1;
+    gp_parallel(p->planes * p->out[1], 1 + GRAIN / work, rows, r);
+    return !r->no_memory || gp_fail("%s: out of memory", c->op->name);
+}
+
+/* ---- calls ---- */
+
+static bool largest(const gp_call *c, int rank) {
+    run r = {.x = gp_in(c, 0)};
+    gp_shape x = gp_array_shape(r.x);
+    return gp_pool_read_max(c, &x, rank, &r.p) && pool(c, &r);
+}
+bool CPU(max_pool1d)(const gp_call *c) { return largest(c, 1); }
+bool CPU(max_pool2d)(const gp_call *c) { return largest(c, 2); }
+
+static bool average(const gp_call *c, int rank) {
+    run r = {.x = gp_in(c, 0), .average = true};
+    gp_shape x = gp_array_shape(r.x);
+    return gp_pool_read_avg(c, &x, rank, 1, &r.p) && pool(c, &r);
+}
+bool CPU(avg_pool1d)(const gp_call *c) { return average(c, 1); }
+bool CPU(avg_pool2d)(const gp_call *c) { return average(c, 2); }
+
+static bool adaptive(const gp_call *c, int rank, bool of_average) {
+    run r = {.x = gp_in(c, 0), .average = of_average};
+    gp_shape x = gp_array_shape(r.x);
+    int n;
+    const int64_t *out = gp_ints(c, 1, &n);
+    return gp_pool_read_adaptive(c, &x, rank, out, n, &r.p) && pool(c, &r);
+}
+bool CPU(adaptive_avg_pool1d)(const gp_call *c) { return adaptive(c, 1, true); }
+bool CPU(adaptive_avg_pool2d)(const gp_call *c) { return adaptive(c, 2, true); }
+bool CPU(adaptive_max_pool1d)(const gp_call *c) { return adaptive(c, 1, false); }
+bool CPU(adaptive_max_pool2d)(const gp_call *c) { return adaptive(c, 2, false); }

@@ -61,9 +61,7 @@ static bool conv_padding(const gp_call *c, gp_conv *k) {
 }
 
 /* Elements that the kernel covers in dim d. */
-static int64_t covered(const gp_conv *k, int d) {
-    return k->dilation[d] * (k->kernel[d] - 1) + 1;
-}
+static int64_t covered(const gp_conv *k, int d) { return k->dilation[d] * (k->kernel[d] - 1) + 1; }
 
 static bool conv_sizes(const gp_call *c, gp_conv *k) {
     int64_t cover[GP_SPATIAL], size[GP_SPATIAL];
@@ -197,7 +195,8 @@ static const char *const weight_text[] = {"filters x channels x length",
                                           "filters x channels x height x width",
                                           "filters x channels x depth x height x width"};
 static const char *const transposed_text[] = {
-    "input channels x output channels x length", "input channels x output channels x height x width",
+    "input channels x output channels x length",
+    "input channels x output channels x height x width",
     "input channels x output channels x depth x height x width"};
 
 static bool conv_begin(const gp_call *c, gp_meta *m, int rank, const char *const *weight) {

@@ -156,7 +156,8 @@ static bool grad_output(gp_call *c, gp_meta *m, const gp_shape *size, const gp_s
     m->out[0].shape = *size;
     return gp_shape_equal(&have, want) ||
            gp_fail("%s: argument 'grad' is %s (expected %s, the shape of the pooled image)",
-                   c->op->name, gp_shape_text(&have, a, sizeof a), gp_shape_text(want, b, sizeof b));
+                   c->op->name, gp_shape_text(&have, a, sizeof a),
+                   gp_shape_text(want, b, sizeof b));
 }
 
 /* Arguments: grad, indices, size. */

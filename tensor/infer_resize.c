@@ -42,8 +42,7 @@ static bool read_size(const gp_call *c, gp_resize *r) {
 
 /* As in PyTorch a given scale_factor is used as it is, though the size was rounded. */
 static double scale_of(const gp_call *c, const gp_resize *r, int d) {
-    if (r->align)
-        return r->out[d] > 1 ? (double)(r->in[d] - 1) / (double)(r->out[d] - 1) : 0;
+    if (r->align) return r->out[d] > 1 ? (double)(r->in[d] - 1) / (double)(r->out[d] - 1) : 0;
     if (gp_given(c, 2) && d >= GP_SPATIAL - r->rank) return 1 / c->arg[2].f;
     return (double)r->in[d] / (double)r->out[d];
 }

@@ -56,8 +56,8 @@ typedef struct gp_resize {
 } gp_resize;
 
 /* Reads scale_factor, mode and align_corners in arguments 2 to 4 for images of shape x. `out`: the
-   spatial sizes of the result, or NULL where arguments 1 (size) and 2 say them. False with a message
-   where they do not fit. */
+   spatial sizes of the result, or NULL where arguments 1 (size) and 2 say them. False with a
+   message where they do not fit. */
 bool gp_resize_read(const gp_call *c, const gp_shape *x, const int64_t *out, gp_resize *r);
 
 /* Integer argument i spread over the last `rank` of three dims; the dims in front get `absent`.

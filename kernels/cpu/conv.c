@@ -13,16 +13,16 @@ enum { MOST = 12 };
 #else
 enum { MOST = 6 };
 #endif
-enum { BAND_BYTES = 192 << 10, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
+enum { BAND_BYTES = 448 << 10, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
 
 /* A correlation. For an input gradient the images are gradients of results: their channels are the
  * convolution's filters, and the filters here its channels. */
 typedef struct run {
     gp_band in;
     const gp_array *bias, *out;
-    int64_t images, groups, channels, filters; /* the last two of a group */
-    int64_t size[GP_SPATIAL];                  /* of the outputs */
-    const char *w;                             /* in compute type */
+    int64_t images, groups, channels, filters;               /* the last two of a group */
+    int64_t size[GP_SPATIAL];                                /* of the outputs */
+    const char *w;                                           /* in compute type */
     int64_t w_group, w_filter, w_channel, w_tap[GP_SPATIAL]; /* its strides in elements */
     int64_t taps, *offset; /* where tap i finds its input, in elements from an output's place */
     int64_t blocks;        /* of filters in a group */
@@ -40,44 +40,44 @@ typedef struct run {
 typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
                         const void *start, void *y, int64_t ystep, int64_t len);
 
-#define VECTOR(T, t) \
+#define VECTOR(T, t)                                                                               \
     typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));
 VECTOR(float, f32)
 VECTOR(double, f64)
 
 #define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
-#define TILE(T, t, filters, vectors)                                                            \
-    static void tile_##t##_##filters(const int64_t *offset, int64_t taps, const void *from,     \
-                                     const void *weights, const void *start, void *to,          \
-                                     int64_t ystep, int64_t len) {                              \
-        enum { O = filters, V = vectors, L = VB / sizeof(T), STEP = V * L };                    \
-        for (int64_t at = 0; at < len; at += STEP) {                                            \
-            const T *x = (const T *)from + at, *w = weights;                                    \
-            T *y = (T *)to + at;                                                                \
-            vec_##t acc[O][V], in[V];                                                           \
-            EACH_O EACH_V acc[o][v] = ((const T *)start)[o] - (vec_##t){0};                     \
-            for (int64_t i = 0; i < taps; i++, w += O) {                                        \
-                const T *p = x + offset[i];                                                     \
-                EACH_V in[v] = *(const vec_##t *)(p + v * L);                                   \
-                EACH_O EACH_V acc[o][v] += in[v] * w[o];                                        \
-            }                                                                                   \
-            if (len - at >= STEP) {                                                             \
-                EACH_O EACH_V *(vec_##t *)(y + o * ystep + v * L) = acc[o][v];                  \
-            } else {                                                                            \
-                EACH_O {                                                                        \
-                    vec_##t rest[V];                                                            \
-                    EACH_V rest[v] = acc[o][v];                                                 \
-                    memcpy(y + o * ystep, rest, (size_t)(len - at) * sizeof(T));                \
-                }                                                                               \
-            }                                                                                   \
-        }                                                                                       \
+#define TILE(T, t, filters, vectors)                                                               \
+    static void tile_##t##_##filters(const int64_t *offset, int64_t taps, const void *from,        \
+                                     const void *weights, const void *start, void *to,             \
+                                     int64_t ystep, int64_t len) {                                 \
+        enum { O = filters, V = vectors, L = VB / sizeof(T), STEP = V * L };                       \
+        for (int64_t at = 0; at < len; at += STEP) {                                               \
+            const T *x = (const T *)from + at, *w = weights;                                       \
+            T *y = (T *)to + at;                                                                   \
+            vec_##t acc[O][V], in[V];                                                              \
+            EACH_O EACH_V acc[o][v] = ((const T *)start)[o] - (vec_##t){0};                        \
+            for (int64_t i = 0; i < taps; i++, w += O) {                                           \
+                const T *p = x + offset[i];                                                        \
+                EACH_V in[v] = *(const vec_##t *)(p + v * L);                                      \
+                EACH_O EACH_V acc[o][v] += in[v] * w[o];                                           \
+            }                                                                                      \
+            if (len - at >= STEP) {                                                                \
+                EACH_O EACH_V *(vec_##t *)(y + o * ystep + v * L) = acc[o][v];                     \
+            } else {                                                                               \
+                EACH_O {                                                                           \
+                    vec_##t rest[V];                                                               \
+                    EACH_V rest[v] = acc[o][v];                                                    \
+                    memcpy(y + o * ystep, rest, (size_t)(len - at) * sizeof(T));                   \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
-#define TILES(T, t)  \
-    TILE(T, t, 1, 4) \
+#define TILES(T, t)                                                                                \
+    TILE(T, t, 1, 4)                                                                               \
     TILE(T, t, 2, 4) TILE(T, t, 3, 4) TILE(T, t, 4, 2) TILE(T, t, 5, 2) TILE(T, t, 6, 2)
-#define MORE_TILES(T, t) \
-    TILE(T, t, 7, 2)     \
+#define MORE_TILES(T, t)                                                                           \
+    TILE(T, t, 7, 2)                                                                               \
     TILE(T, t, 8, 2) TILE(T, t, 9, 2) TILE(T, t, 10, 2) TILE(T, t, 11, 2) TILE(T, t, 12, 2)
 TILES(float, f32)
 TILES(double, f64)
@@ -85,7 +85,7 @@ TILES(double, f64)
 #ifdef __AVX512F__
 MORE_TILES(float, f32)
 MORE_TILES(double, f64)
-#define ALL_TABLE(t) \
+#define ALL_TABLE(t)                                                                               \
     TABLE(t), tile_##t##_7, tile_##t##_8, tile_##t##_9, tile_##t##_10, tile_##t##_11, tile_##t##_12
 #else
 #define ALL_TABLE(t) TABLE(t)
@@ -239,6 +239,7 @@ static void plan(run *r) {
     if (gp_threads() > 1 && fit > share) fit = share;
     r->rows = gp_least(fit < LEAST_ROWS ? LEAST_ROWS : fit, a[1].n);
     r->bands = gp_ceil_div(a[1].n, r->rows);
+    r->rows = gp_ceil_div(a[1].n, r->bands);
     gp_band_rows(&r->in, r->rows);
     choose_tiling(r);
 }

@@ -43,9 +43,10 @@ typedef struct gp_band {
     gp_ctype ct;
     int64_t size; /* bytes of the compute type */
     gp_dtype dtype;
-    const char *data;                               /* images x channels x depth x rows x columns */
+    gp_load load;     /* from dtype to the compute type */
+    const char *data; /* images x channels x depth x rows x columns */
     int64_t image_step, channel_step, step[GP_SPATIAL]; /* bytes */
-    int64_t lines, line;                            /* packed plane: rows, elements of a row */
+    int64_t lines, line;                                /* packed plane: rows, elements of a row */
 } gp_band;
 
 /* Takes x (channels and `rank` spatial dims, perhaps images) as what is packed. */

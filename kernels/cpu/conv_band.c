@@ -48,6 +48,7 @@ void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k) {
     b->dtype = (gp_dtype)x->dtype;
     b->ct = gp_compute_type(b->dtype);
     b->size = gp_ctype_size[b->ct];
+    b->load = gp_load_fn(b->dtype, b->ct);
     b->data = x->data;
     b->image_step = k->batched ? x->stride[0] * size : 0;
     b->channel_step = x->stride[k->batched] * size;
@@ -57,23 +58,34 @@ void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k) {
     }
 }
 
+/* Zeros, mostly the few of a row's padding. */
+static inline void clear(char *dst, int64_t n, int64_t size) {
+    if (n > 16) memset(dst, 0, (size_t)(n * size));
+    else if (size == 4)
+        for (int64_t i = 0; i < n; i++) ((float *)dst)[i] = 0;
+    else
+        for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = 0;
+}
+
 /* One packed row: columns first, first + stride …; src is column 0, or NULL outside the image. */
 static void pack_row(const gp_band *b, char *dst, const char *src, int64_t first) {
     const gp_axis *a = &b->axis[2];
     int64_t i0 = gp_least(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
             i1 = gp_least(gp_ceil_div(a->in - first, a->stride), b->line);
     if (!src || i1 <= i0) {
-        memset(dst, 0, (size_t)(b->line * b->size));
+        clear(dst, b->line, b->size);
         return;
     }
-    memset(dst, 0, (size_t)(i0 * b->size));
-    gp_load_fn(b->dtype, b->ct)(dst + i0 * b->size, src + (i0 * a->stride + first) * b->step[2],
-                                b->step[2] * a->stride, i1 - i0);
-    memset(dst + i1 * b->size, 0, (size_t)((b->line - i1) * b->size));
+    clear(dst, i0, b->size);
+    b->load(dst + i0 * b->size, src + (i0 * a->stride + first) * b->step[2], b->step[2] * a->stride,
+            i1 - i0);
+    clear(dst + i1 * b->size, b->line - i1, b->size);
 }
 
 /* Remainder of phase p: that of tap p. */
-static int64_t remainder_of(const gp_axis *a, int64_t p) { return gp_axis_offset(a, p) % a->stride; }
+static int64_t remainder_of(const gp_axis *a, int64_t p) {
+    return gp_axis_offset(a, p) % a->stride;
+}
 
 /* Plane src (NULL outside the image), all its phases; returns what follows. */
 static char *pack_plane(const gp_band *b, const char *src, int64_t y, char *dst) {

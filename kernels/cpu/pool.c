@@ -31,79 +31,78 @@ typedef struct fold {
 
 /* One tap. NaN wins, then the first of equal elements. */
 #define INLINE static inline __attribute__((always_inline))
-#define TAPS(T, t, I)                                                                             \
-    INLINE void largest_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {         \
-        for (int64_t o = 0; o < n; o++) {                                                         \
-            T v = x[o * s];                                                                       \
-            acc[o] = v > acc[o] || v != v ? v : acc[o];                                           \
-        }                                                                                         \
-    }                                                                                             \
-    INLINE void places_##t(const T *restrict x, T *restrict acc, I *restrict at, int64_t n,       \
-                           int64_t s, I first) {                                                  \
-        for (I o = 0; o < (I)n; o++) {                                                            \
-            T v = x[o * s], a = acc[o];                                                           \
-            I was = at[o], is = first + o * (I)s;                                                 \
-            bool take = (v > a) | (v != v) | (was < 0);                                           \
-            acc[o] = take ? v : a;                                                                \
-            at[o] = take ? is : was;                                                              \
-        }                                                                                         \
-    }                                                                                             \
-    INLINE void total_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {           \
-        for (int64_t o = 0; o < n; o++) acc[o] += x[o * s];                                       \
-    }                                                                                             \
-    INLINE void tap_##t(const run *r, const fold *f, gp_tap k, int64_t s) {                       \
-        const T *x = (const T *)f->row + k.lo * s + k.offset;                                     \
-        T *acc = (T *)f->acc + k.lo;                                                              \
-        int64_t n = k.hi - k.lo;                                                                  \
-        if (r->average) total_##t(x, acc, n, s);                                                  \
-        else if (!f->at) largest_##t(x, acc, n, s);                                               \
-        else                                                                                      \
-            places_##t(x, acc, (I *)f->at + k.lo, n, s, (I)(f->place + k.lo * s + k.offset));     \
-    }                                                                                             \
-    static void taps_##t(const run *r, const fold *f) {                                           \
-        for (int64_t i = 0; i < r->p.kernel[2]; i++) {                                            \
-            gp_tap k = gp_pool_tap(&r->p, i);                                                     \
-            if (r->p.stride[2] == 1) tap_##t(r, f, k, 1);                                         \
-            else if (r->p.stride[2] == 2) tap_##t(r, f, k, 2);                                    \
-            else tap_##t(r, f, k, r->p.stride[2]);                                                \
-        }                                                                                         \
+#define TAPS(T, t, I)                                                                              \
+    INLINE void largest_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {          \
+        for (int64_t o = 0; o < n; o++) {                                                          \
+            T v = x[o * s];                                                                        \
+            acc[o] = v > acc[o] || v != v ? v : acc[o];                                            \
+        }                                                                                          \
+    }                                                                                              \
+    INLINE void places_##t(const T *restrict x, T *restrict acc, I *restrict at, int64_t n,        \
+                           int64_t s, I first) {                                                   \
+        for (I o = 0; o < (I)n; o++) {                                                             \
+            T v = x[o * s], a = acc[o];                                                            \
+            I was = at[o], is = first + o * (I)s;                                                  \
+            bool take = (v > a) | (v != v) | (was < 0);                                            \
+            acc[o] = take ? v : a;                                                                 \
+            at[o] = take ? is : was;                                                               \
+        }                                                                                          \
+    }                                                                                              \
+    INLINE void total_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {            \
+        for (int64_t o = 0; o < n; o++) acc[o] += x[o * s];                                        \
+    }                                                                                              \
+    INLINE void tap_##t(const run *r, const fold *f, gp_tap k, int64_t s) {                        \
+        const T *x = (const T *)f->row + k.lo * s + k.offset;                                      \
+        T *acc = (T *)f->acc + k.lo;                                                               \
+        int64_t n = k.hi - k.lo;                                                                   \
+        if (r->average) total_##t(x, acc, n, s);                                                   \
+        else if (!f->at) largest_##t(x, acc, n, s);                                                \
+        else places_##t(x, acc, (I *)f->at + k.lo, n, s, (I)(f->place + k.lo * s + k.offset));     \
+    }                                                                                              \
+    static void taps_##t(const run *r, const fold *f) {                                            \
+        for (int64_t i = 0; i < r->p.kernel[2]; i++) {                                             \
+            gp_tap k = gp_pool_tap(&r->p, i);                                                      \
+            if (r->p.stride[2] == 1) tap_##t(r, f, k, 1);                                          \
+            else if (r->p.stride[2] == 2) tap_##t(r, f, k, 2);                                     \
+            else tap_##t(r, f, k, r->p.stride[2]);                                                 \
+        }                                                                                          \
     }
 TAPS(float, f32, int32_t)
 TAPS(double, f64, int64_t)
 
 /* ---- adaptive windows ---- */
 
-#define WINDOWS(T, t, I)                                                                          \
-    static void windows_##t(const run *r, const fold *f) {                                        \
-        const T *x = f->row;                                                                      \
-        T *acc = f->acc;                                                                          \
-        I *at = f->at;                                                                            \
-        for (int64_t o = 0; o < r->p.out[2]; o++) {                                               \
-            gp_window w = gp_pool_window(&r->p, 2, o);                                            \
-            for (int64_t i = w.first; i < w.last; i++) {                                          \
-                if (r->average) acc[o] += x[i];                                                   \
-                else if (x[i] > acc[o] || x[i] != x[i] || (at && at[o] < 0)) {                    \
-                    acc[o] = x[i];                                                                \
-                    if (at) at[o] = (I)(f->place + i);                                            \
-                }                                                                                 \
-            }                                                                                     \
-        }                                                                                         \
+#define WINDOWS(T, t, I)                                                                           \
+    static void windows_##t(const run *r, const fold *f) {                                         \
+        const T *x = f->row;                                                                       \
+        T *acc = f->acc;                                                                           \
+        I *at = f->at;                                                                             \
+        for (int64_t o = 0; o < r->p.out[2]; o++) {                                                \
+            gp_window w = gp_pool_window(&r->p, 2, o);                                             \
+            for (int64_t i = w.first; i < w.last; i++) {                                           \
+                if (r->average) acc[o] += x[i];                                                    \
+                else if (x[i] > acc[o] || x[i] != x[i] || (at && at[o] < 0)) {                     \
+                    acc[o] = x[i];                                                                 \
+                    if (at) at[o] = (I)(f->place + i);                                             \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
 WINDOWS(float, f32, int32_t)
 WINDOWS(double, f64, int64_t)
 
 /* ---- averages ---- */
 
-#define DIVIDE(T, t)                                                                              \
-    static void divide_##t(T *restrict acc, const T *restrict by, int64_t n) {                    \
-        for (int64_t o = 0; o < n; o++) acc[o] /= by[o];                                          \
-    }                                                                                             \
-    static void divisors_##t(const gp_pool *p, int64_t rows, T *by) {                             \
-        for (int64_t o = 0; o < p->out[2]; o++) {                                                 \
-            gp_window w = gp_pool_window(p, 2, o);                                                \
-            int64_t n = p->divisor ? p->divisor : rows * gp_pool_extent(p, w);                    \
-            by[o] = rows <= 0 || w.last <= w.first ? 1 : (T)n;                                    \
-        }                                                                                         \
+#define DIVIDE(T, t)                                                                               \
+    static void divide_##t(T *restrict acc, const T *restrict by, int64_t n) {                     \
+        for (int64_t o = 0; o < n; o++) acc[o] /= by[o];                                           \
+    }                                                                                              \
+    static void divisors_##t(const gp_pool *p, int64_t rows, T *by) {                              \
+        for (int64_t o = 0; o < p->out[2]; o++) {                                                  \
+            gp_window w = gp_pool_window(p, 2, o);                                                 \
+            int64_t n = p->divisor ? p->divisor : rows * gp_pool_extent(p, w);                     \
+            by[o] = rows <= 0 || w.last <= w.first ? 1 : (T)n;                                     \
+        }                                                                                          \
     }
 DIVIDE(float, f32)
 DIVIDE(double, f64)
@@ -139,7 +138,8 @@ static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 
 static void one_row(const run *r, int64_t row, char *scratch) {
     const gp_pool *p = &r->p;
     int64_t plane = row / p->out[1], in = row_bytes(p->in[2], r->size),
-            out = row_bytes(p->out[2], r->size), osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
+            out = row_bytes(p->out[2], r->size),
+            osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
     bool same = r->out->dtype == gp_ctype_dtype[r->ct];
     char *to = r->out->data + row * p->out[2] * osize;
     fold f = {.acc = same ? to : scratch + in, .at = r->indices ? scratch + in + out : NULL};

@@ -19,22 +19,22 @@ typedef struct run {
 
 /* ---- one row of incoming gradients ---- */
 
-#define SPREAD(T, t)                                                                              \
-    static void put_##t(const T *g, const int64_t *at, int64_t n, T *plane) {                     \
-        for (int64_t o = 0; o < n; o++) plane[at[o] - 1] += g[o];                                 \
-    }                                                                                             \
-    static void divide_##t(T *g, const T *by, int64_t n) {                                        \
-        for (int64_t o = 0; o < n; o++) g[o] /= by[o];                                            \
-    }                                                                                             \
-    static void add_windows_##t(const gp_pool *p, const T *g, T *row) {                           \
-        for (int64_t o = 0; p->adaptive && o < p->out[2]; o++) {                                  \
-            gp_window w = gp_pool_window(p, 2, o);                                                \
-            for (int64_t i = w.first; i < w.last; i++) row[i] += g[o];                            \
-        }                                                                                         \
-        for (int64_t i = 0; !p->adaptive && i < p->kernel[2]; i++) {                              \
-            gp_tap k = gp_pool_tap(p, i);                                                         \
-            for (int64_t o = k.lo; o < k.hi; o++) row[o * p->stride[2] + k.offset] += g[o];       \
-        }                                                                                         \
+#define SPREAD(T, t)                                                                               \
+    static void put_##t(const T *g, const int64_t *at, int64_t n, T *plane) {                      \
+        for (int64_t o = 0; o < n; o++) plane[at[o] - 1] += g[o];                                  \
+    }                                                                                              \
+    static void divide_##t(T *g, const T *by, int64_t n) {                                         \
+        for (int64_t o = 0; o < n; o++) g[o] /= by[o];                                             \
+    }                                                                                              \
+    static void add_windows_##t(const gp_pool *p, const T *g, T *row) {                            \
+        for (int64_t o = 0; p->adaptive && o < p->out[2]; o++) {                                   \
+            gp_window w = gp_pool_window(p, 2, o);                                                 \
+            for (int64_t i = w.first; i < w.last; i++) row[i] += g[o];                             \
+        }                                                                                          \
+        for (int64_t i = 0; !p->adaptive && i < p->kernel[2]; i++) {                               \
+            gp_tap k = gp_pool_tap(p, i);                                                          \
+            for (int64_t o = k.lo; o < k.hi; o++) row[o * p->stride[2] + k.offset] += g[o];        \
+        }                                                                                          \
     }
 SPREAD(float, f32)
 SPREAD(double, f64)
@@ -53,8 +53,8 @@ static bool check(run *r, const int64_t *at, int64_t n) {
 
 static void by_indices(run *r, int64_t plane, int64_t y, const void *g, int64_t *at, void *to) {
     int64_t n = r->p.out[2];
-    gp_load_fn((gp_dtype)r->indices->dtype, GP_CT_i64)(
-        at, gp_plane_at(&r->at, plane) + y * r->at.row, r->at.col, n);
+    gp_load_fn((gp_dtype)r->indices->dtype,
+               GP_CT_i64)(at, gp_plane_at(&r->at, plane) + y * r->at.row, r->at.col, n);
     if (!check(r, at, n)) return;
     if (r->ct == GP_CT_f32) put_f32(g, at, n, to);
     else put_f64(g, at, n, to);
@@ -97,8 +97,7 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     bool same = r->out->dtype == gp_ctype_dtype[r->ct];
     int64_t plane = same ? 0 : r->p.in[1] * r->p.in[2] * r->size;
-    char *scratch =
-        gp_scratch(GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->p.out[2] * 8) + plane));
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->p.out[2] * 8) + plane));
     if (!scratch) r->no_memory = true;
     else
         for (int64_t i = begin; i < end && !r->outside; i++) one_plane(r, i, scratch);
@@ -118,8 +117,8 @@ static bool spread(const gp_call *c, run *r) {
     r->size = gp_ctype_size[r->ct];
     gp_parallel(p->planes, 1 + GRAIN / (1 + p->in[1] * p->in[2]), planes, r);
     if (r->outside)
-        return gp_fail("%s: index %lld is outside the image's plane of %lld elements",
-                       c->op->name, (long long)r->bad, (long long)(p->in[1] * p->in[2]));
+        return gp_fail("%s: index %lld is outside the image's plane of %lld elements", c->op->name,
+                       (long long)r->bad, (long long)(p->in[1] * p->in[2]));
     return !r->no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 

@@ -69,24 +69,24 @@ static int rows_of(const run *r, int64_t z, int64_t y, int64_t row[4], double w[
 
 /* ---- rows ---- */
 
-#define ROWS(T, t)                                                                               \
-    static void add_##t(T *restrict to, const T *restrict row, double w, int64_t n) {            \
-        for (int64_t i = 0; i < n; i++) to[i] += (T)w * row[i];                                  \
-    }                                                                                            \
-    static void columns_##t(T *restrict to, const T *restrict row, const run *r) {               \
-        const place *p = r->table[2];                                                            \
-        if (r->s.linear)                                                                         \
-            for (int64_t o = 0; o < r->s.out[2]; o++)                                            \
-                to[o] = (T)p[o].w0 * row[p[o].i0] + (T)p[o].w1 * row[p[o].i1];                   \
-        else                                                                                     \
-            for (int64_t o = 0; o < r->s.out[2]; o++) to[o] = row[p[o].i0];                      \
-    }                                                                                            \
-    static void columns_grad_##t(T *restrict to, const T *restrict g, const run *r) {            \
-        const place *p = r->table[2];                                                            \
-        for (int64_t o = 0; o < r->s.out[2]; o++) {                                              \
-            to[p[o].i0] += (T)p[o].w0 * g[o];                                                    \
-            if (r->s.linear) to[p[o].i1] += (T)p[o].w1 * g[o];                                   \
-        }                                                                                        \
+#define ROWS(T, t)                                                                                 \
+    static void add_##t(T *restrict to, const T *restrict row, double w, int64_t n) {              \
+        for (int64_t i = 0; i < n; i++) to[i] += (T)w * row[i];                                    \
+    }                                                                                              \
+    static void columns_##t(T *restrict to, const T *restrict row, const run *r) {                 \
+        const place *p = r->table[2];                                                              \
+        if (r->s.linear)                                                                           \
+            for (int64_t o = 0; o < r->s.out[2]; o++)                                              \
+                to[o] = (T)p[o].w0 * row[p[o].i0] + (T)p[o].w1 * row[p[o].i1];                     \
+        else                                                                                       \
+            for (int64_t o = 0; o < r->s.out[2]; o++) to[o] = row[p[o].i0];                        \
+    }                                                                                              \
+    static void columns_grad_##t(T *restrict to, const T *restrict g, const run *r) {              \
+        const place *p = r->table[2];                                                              \
+        for (int64_t o = 0; o < r->s.out[2]; o++) {                                                \
+            to[p[o].i0] += (T)p[o].w0 * g[o];                                                      \
+            if (r->s.linear) to[p[o].i1] += (T)p[o].w1 * g[o];                                     \
+        }                                                                                          \
     }
 ROWS(float, f32)
 ROWS(double, f64)
@@ -107,11 +107,12 @@ static const char *row_at(const run *r, const gp_array *a, int64_t plane, int64_
     return a->data + at * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
 }
 
-static void load_row(const run *r, void *to, const gp_array *a, int64_t plane, int64_t z, int64_t y) {
+static void load_row(const run *r, void *to, const gp_array *a, int64_t plane, int64_t z,
+                     int64_t y) {
     int d = a->ndim - 1;
-    gp_load_fn((gp_dtype)a->dtype, r->ct)(
-        to, row_at(r, a, plane, z, y), a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype),
-        a->dim[d]);
+    gp_load_fn((gp_dtype)a->dtype, r->ct)(to, row_at(r, a, plane, z, y),
+                                          a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype),
+                                          a->dim[d]);
 }
 
 /* ---- forward ---- */
@@ -119,7 +120,8 @@ static void load_row(const run *r, void *to, const gp_array *a, int64_t plane, i
 static void one_row(const run *r, int64_t i, char *scratch) {
     const int64_t *in = r->s.in, *out = r->s.out;
     int64_t y = i % out[1], z = i / out[1] % out[0], plane = i / out[1] / out[0], row[4],
-            osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype), width = whole_lines(in[2] * r->size);
+            osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype),
+            width = whole_lines(in[2] * r->size);
     double w[4];
     char *one = scratch, *blend = scratch + width, *result = scratch + 2 * width;
     int n = rows_of(r, z, y, row, w);
@@ -136,8 +138,8 @@ static void one_row(const run *r, int64_t i, char *scratch) {
 
 static void rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
-    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->s.in[2] * r->size) +
-                                                         r->s.out[2] * r->size));
+    char *scratch = gp_scratch(
+        GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->s.in[2] * r->size) + r->s.out[2] * r->size));
     if (!scratch) r->no_memory = true;
     else
         for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
@@ -164,8 +166,8 @@ bool CPU(interpolate)(const gp_call *c) {
 
 static void one_plane(const run *r, int64_t plane, char *scratch) {
     const int64_t *in = r->s.in, *out = r->s.out;
-    int64_t n = in[0] * in[1] * in[2], osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype), row[4],
-            width = whole_lines(in[2] * r->size);
+    int64_t n = in[0] * in[1] * in[2], osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype),
+            row[4], width = whole_lines(in[2] * r->size);
     double w[4];
     char *line = scratch, *g = scratch + width, *to = g + whole_lines(out[2] * r->size);
     memset(to, 0, (size_t)(n * r->size));

@@ -97,7 +97,7 @@ static int grid(gp_vjp *v, gp_tensor *index, int dim, gp_tensor **list) {
         gp_shape line = {.ndim = s.ndim};
         for (int i = 0; i < s.ndim; i++) line.dim[i] = i == d ? s.dim[d] : 1;
         gp_call c;
-        gp_call_begin(&c, GP_OP(arange));
+        gp_call_begin(&c, GP_OP(range));
         gp_call_number(&c, (gp_scalar){.i = 1});
         gp_call_number(&c, (gp_scalar){.i = s.dim[d]});
         gp_call_number(&c, (gp_scalar){.i = 1});

@@ -6,11 +6,12 @@
 
 /* Results that need no gradient, whatever went in. */
 #define NONE(n) const gp_rule vjp_##n = {NULL, NULL};
-NONE(arange) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
+NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
 NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin)
 NONE(unique) NONE(unique_consecutive) NONE(detach)
 NONE(argsort_rows) NONE(searchsorted) NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot)
 NONE(rand) NONE(randn) NONE(rand_like) NONE(randn_like) NONE(randint) NONE(randperm)
+NONE(multinomial)
 
 /* An error at the backward, and none before. */
 static bool later(gp_vjp *v) {

@@ -133,10 +133,8 @@ bool infer_unary(gp_call *c, gp_meta *m) {
 
 /* The numbers that nan_to_num puts for infinities are by default the dtype's own ends. */
 static void fill_ends(gp_call *c) {
-    static const double largest[GP_DTYPES] = {[GP_f16] = 65504,
-                                              [GP_bf16] = 0x1.fep127,
-                                              [GP_f32] = FLT_MAX,
-                                              [GP_f64] = DBL_MAX};
+    static const double largest[GP_DTYPES] = {
+        [GP_f16] = 65504, [GP_bf16] = 0x1.fep127, [GP_f32] = FLT_MAX, [GP_f64] = DBL_MAX};
     for (int i = 2; i < 4; i++) {
         double end = i == 2 ? largest[c->compute] : -largest[c->compute];
         if (!gp_given(c, i)) c->arg[i] = (gp_value){.kind = GP_FLOAT, .f = end};
@@ -304,10 +302,10 @@ bool infer_fill(gp_call *c, gp_meta *m) {
 
 static double number_f(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
 
-bool infer_arange(gp_call *c, gp_meta *m) {
+bool infer_range(gp_call *c, gp_meta *m) {
     bool all_int = !c->arg[0].is_float && !c->arg[1].is_float && !c->arg[2].is_float;
     double first = number_f(&c->arg[0]), last = number_f(&c->arg[1]), step = number_f(&c->arg[2]);
-    if (step == 0) return gp_fail("arange: step is 0");
+    if (step == 0) return gp_fail("range: step is 0");
     /* A float end that rounding has put just short of last still counts: half a thousandth of a
      * step. */
     double n = all_int ? 0 : floor((last - first) / step + 5e-4) + 1;
@@ -318,12 +316,11 @@ bool infer_arange(gp_call *c, gp_meta *m) {
                  by = s > 0 ? (uint64_t)s : 0 - (uint64_t)s;
         bool none = s > 0 ? b < a : a < b;
         if (!none && way / by >= (uint64_t)1 << 62)
-            return gp_fail("arange: %lld to %lld has more than 2^62 elements", (long long)a,
+            return gp_fail("range: %lld to %lld has more than 2^62 elements", (long long)a,
                            (long long)b);
         count = none ? 0 : (int64_t)(way / by) + 1;
     } else if (!(n < 0x1p62)) {
-        return gp_fail("arange: %g to %g by %g has no finite number of elements", first, last,
-                       step);
+        return gp_fail("range: %g to %g by %g has no finite number of elements", first, last, step);
     }
     m->n = 1;
     m->dev = gp_arg_device(c, 4);
@@ -331,6 +328,21 @@ bool infer_arange(gp_call *c, gp_meta *m) {
     m->out[0].shape = (gp_shape){.ndim = 1, .dim = {count}};
     return true;
 }
+
+/* Arguments: first, last, steps; dtype and device stand at `at`. */
+static bool spaced(gp_call *c, gp_meta *m, int at) {
+    int64_t steps = c->arg[2].i;
+    if (steps < 0)
+        return gp_fail("%s: argument 'steps' is %lld (expected >= 0)", c->op->name,
+                       (long long)steps);
+    m->n = 1;
+    m->dev = gp_arg_device(c, at + 1);
+    m->out[0].dtype = gp_arg_dtype(c, at, gp_default_dtype);
+    m->out[0].shape = (gp_shape){.ndim = 1, .dim = {steps}};
+    return gp_infer_check(c, "dtype", m->out[0].dtype, GP_SET_FLOAT | GP_SET_INT);
+}
+bool infer_linspace(gp_call *c, gp_meta *m) { return spaced(c, m, 3); }
+bool infer_logspace(gp_call *c, gp_meta *m) { return spaced(c, m, 4); }
 
 bool infer_full(gp_call *c, gp_meta *m) {
     gp_dtype fallback = gp_value_dtype(&c->arg[1]);

@@ -82,3 +82,22 @@ bool infer_bernoulli(gp_call *c, gp_meta *m) {
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
     return true;
 }
+
+/* Arguments: x, num_samples, replacement. */
+bool infer_multinomial(gp_call *c, gp_meta *m) {
+    const gp_tensor *x = c->arg[0].t;
+    int64_t n = c->arg[1].i;
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT)) return false;
+    if (x->a.ndim < 1 || x->a.ndim > 2)
+        return gp_fail("multinomial: argument 'x' has %d dims (expected 1 or 2)", x->a.ndim);
+    int64_t k = x->a.dim[x->a.ndim - 1];
+    if (n < 1)
+        return gp_fail("multinomial: argument 'num_samples' is %lld (expected >= 1)", (long long)n);
+    if (k == 0) return gp_fail("multinomial: argument 'x' has no weights to choose by");
+    if (!c->arg[2].i && n > k)
+        return gp_fail("multinomial: %lld samples of %lld weights without replacement",
+                       (long long)n, (long long)k);
+    gp_meta_like(m, 0, x, GP_i64);
+    m->out[0].shape.dim[x->a.ndim - 1] = n;
+    return true;
+}

@@ -87,9 +87,9 @@ GP_RNG_FN void gp_normal_f32(uint32_t w1, uint32_t w2, float out[2]) {
     out[1] = q & 2 ? -r * sine : r * sine;
 }
 
-/* The same in f64; logarithm, sine and cosine after fdlibm's. */
-GP_RNG_FN void gp_normal_f64(uint64_t w1, uint64_t w2, double out[2]) {
-    double u = ((double)(int64_t)(w1 >> 12) + 0.5) * 0x1p-52, m;
+/* The logarithm of a uniform number from (0, 1), after fdlibm's. */
+GP_RNG_FN double gp_log_uniform(uint64_t w) {
+    double u = ((double)(int64_t)(w >> 12) + 0.5) * 0x1p-52, m;
     int64_t bits, e;
     memcpy(&bits, &u, 8);
     e = (bits - 0x3fe6a09e667f3bcd) >> 52;
@@ -103,9 +103,13 @@ GP_RNG_FN void gp_normal_f64(uint64_t w1, uint64_t w2, double out[2]) {
                        z * (2.222219843214978396e-1 +
                             z * (1.818357216161805012e-1 +
                                  z * (1.531383769920937332e-1 + z * 1.479819860511658591e-1))))));
-    double l = k * 6.93147180369123816490e-1 -
-               ((h - (t * (h + p) + k * 1.90821492927058770002e-10)) - f),
-           r = sqrt(-2 * l);
+    return k * 6.93147180369123816490e-1 -
+           ((h - (t * (h + p) + k * 1.90821492927058770002e-10)) - f);
+}
+
+/* The same in f64; sine and cosine after fdlibm's. */
+GP_RNG_FN void gp_normal_f64(uint64_t w1, uint64_t w2, double out[2]) {
+    double r = sqrt(-2 * gp_log_uniform(w1));
     uint64_t q = (w2 + ((uint64_t)1 << 61)) >> 62;
     double a = (double)(int64_t)(w2 - (q << 62)) * (6.283185307179586 * 0x1p-64), b = a * a;
     double s =

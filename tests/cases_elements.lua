@@ -45,24 +45,43 @@ function C.eye(c)
     c.check(g.eye(2, opts(c)), {shape = {2, 2}, v = {1, 0, 0, 1}})
     c.refuses(function() return g.eye(-1, opts(c)) end, "^eye: negative size")
 end
-function C.arange(c)
+function C.range(c)
     local function range(a, b, s)
         local v = {}
         for x = a, b, s do v[#v + 1] = as(c.dtype, x) end
         return {shape = {#v}, v = v}
     end
-    c.check(g.arange(1, 9, opts(c)), range(1, 9, 1))
-    c.check(g.arange(1, 9, 3, opts(c)), range(1, 9, 3))
-    c.check(g.arange(9, 2, -2, opts(c)), range(9, 2, -2))
-    c.check(g.arange(5, 1, opts(c)), {shape = {0}, v = {}})
-    if c.float then c.check(g.arange(0.5, 2.5, 0.25, opts(c)), range(0.5, 2.5, 0.25)) end
-    c.check(g.arange(math.maxinteger - 1, math.maxinteger, {device = c.dev}), {shape = {2}, v = {math.maxinteger - 1, math.maxinteger}}, "i64")
-    c.check(g.arange(math.mininteger, math.maxinteger, math.maxinteger, {device = c.dev}), {shape = {3}, v = {math.mininteger, -1, math.maxinteger - 1}}, "i64")
-    c.refuses(function() return g.arange(1, 2, 0, opts(c)) end, "^arange: step is 0")
-    c.refuses(function() return g.arange(1, inf, opts(c)) end, "^arange: ")
-    c.refuses(function() return g.arange(nan, 1, opts(c)) end, "^arange: ")
-    c.refuses(function() return g.arange(math.mininteger, math.maxinteger, opts(c)) end, "arange")
+    c.check(g.range(1, 9, opts(c)), range(1, 9, 1))
+    c.check(g.range(1, 9, 3, opts(c)), range(1, 9, 3))
+    c.check(g.range(9, 2, -2, opts(c)), range(9, 2, -2))
+    c.check(g.range(5, 1, opts(c)), {shape = {0}, v = {}})
+    if c.float then c.check(g.range(0.5, 2.5, 0.25, opts(c)), range(0.5, 2.5, 0.25)) end
+    c.check(g.range(math.maxinteger - 1, math.maxinteger, {device = c.dev}), {shape = {2}, v = {math.maxinteger - 1, math.maxinteger}}, "i64")
+    c.check(g.range(math.mininteger, math.maxinteger, math.maxinteger, {device = c.dev}), {shape = {3}, v = {math.mininteger, -1, math.maxinteger - 1}}, "i64")
+    c.refuses(function() return g.range(1, 2, 0, opts(c)) end, "^range: step is 0")
+    c.refuses(function() return g.range(1, inf, opts(c)) end, "^range: ")
+    c.refuses(function() return g.range(nan, 1, opts(c)) end, "^range: ")
+    c.refuses(function() return g.range(math.mininteger, math.maxinteger, opts(c)) end, "range")
 end
+-- From both ends; integer dtypes leave out the fraction.
+local function spaced(c, make, at)
+    for _, s in ipairs {{0, 1, 5}, {-2, 3, 11}, {3, -3, 4}, {0, 5, 6}} do
+        local a, b, n = table.unpack(s)
+        if c.dtype == "u8" then a, b = math.abs(a), math.abs(b) end
+        local want = build({n}, function(i) return at(i[1] <= (n + 1) // 2 and a + (i[1] - 1) * ((b - a) / (n - 1)) or b - (n - i[1]) * ((b - a) / (n - 1))) end)
+        if not c.float then for i, v in ipairs(want.v) do want.v[i] = (v < 0 and math.ceil or math.floor)(v) end end
+        c.check(make(a, b, n, opts(c)), want, nil, c.float and (c.dtype == "bf16" and 8e-3 or c.dtype == "f16" and 1e-3 or 1e-7))
+    end
+    c.check(make(2, 3, 1, opts(c)), {shape = {1}, v = {at(2)}})
+    c.check(make(2, 3, 0, opts(c)), {shape = {0}, v = {}})
+    c.refuses(function() return make(2, 3, -1, opts(c)) end, "space: argument 'steps' is %-1")
+end
+local numbers = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true, i32 = true, i16 = true, i8 = true, u8 = true}
+C.linspace = {types = numbers, run = function(c) spaced(c, g.linspace, function(x) return x end) end}
+C.logspace = {types = numbers, run = function(c)
+    spaced(c, function(a, b, n, o) o.base = 2; return g.logspace(a, b, n, o) end, function(x) return 2.0 ^ x end)
+    if c.dtype == "i16" then c.check(g.logspace(0, 3, 4, opts(c)), {shape = {4}, v = {1, 10, 100, 1000}}) end
+end}
 function C.fill(c)
     local x, a = c.x {3, 4}
     local want = build({3, 4}, function() return as(c.dtype, 2) end)

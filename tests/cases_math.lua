@@ -146,4 +146,24 @@ C.randint = random(REAL, function(c) return g.randint(1, 6, {40}, o(c)) end, 1, 
 C.randperm = random(REAL, function(c) return g.randperm(40, o(c)) end, 1, 40)
 C.bernoulli = random(nil, function(c) return (c.x {6, 7}):bernoulli(0.5) end, 0, 1)
 
+C.multinomial = {types = FLOATS, run = function(c)
+    local x = c.x({3, 5}, function(i) return (i[1] + i[2]) % 3 / 4 end) -- rows have 0 0.25 0.5 in turn
+    for _, replace in ipairs {false, true} do
+        local y = x:multinomial(3, replace)
+        if A.text(y.shape) ~= "{3, 3}" or y.dtype ~= "i64" then return c.problem("got %s", tostring(y)) end
+        for r, row in ipairs(y:tolist()) do
+            local seen = {}
+            for _, k in ipairs(row) do
+                if k < 1 or k > 5 or (r + k) % 3 == 0 then c.problem("index %d of row %d has no weight", k, r) end
+                if seen[k] and not replace then c.problem("index %d of row %d comes twice", k, r) end
+                seen[k] = true
+            end
+        end
+    end
+    c.refuses(function() return x:multinomial(6) end, "^multinomial: 6 samples of 5 weights")
+    c.refuses(function() return x:multinomial(0) end, "^multinomial: argument 'num_samples' is 0")
+    c.refuses(function() return c.x({2, 2, 2}):multinomial(1) end, "^multinomial: argument 'x' has 3 dims")
+    c.refuses(function() return g.ones(0, {dtype = c.dtype, device = c.dev}):multinomial(1) end, "no weights")
+end}
+
 return C

@@ -1,5 +1,5 @@
-/* Tensors from nothing: fill, full, empty, arange, eye; and copy, which converts and straightens
- * layouts. */
+/* Tensors from nothing: fill, full, empty, range, linspace, eye; and copy, which converts and
+ * straightens layouts. */
 #include <string.h>
 
 #include "kernels/cpu/stream.h"
@@ -86,16 +86,16 @@ bool CPU(eye)(const gp_call *c) {
     return true;
 }
 
-typedef struct arange_ctx {
+typedef struct range_ctx {
     const gp_call *c;
     gp_store store;
     bool integers;
-} arange_ctx;
+} range_ctx;
 
 static double as_double(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
 
-static void arange_part(void *ctx, int64_t begin, int64_t end) {
-    arange_ctx *a = ctx;
+static void range_part(void *ctx, int64_t begin, int64_t end) {
+    range_ctx *a = ctx;
     const gp_array *out = gp_out(a->c, 0);
     const gp_value *first = &a->c->arg[0], *step = &a->c->arg[2];
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)out->dtype);
@@ -112,12 +112,54 @@ static void arange_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-bool CPU(arange)(const gp_call *c) {
-    arange_ctx a = {.c = c, .integers = !c->arg[0].is_float && !c->arg[2].is_float};
+bool CPU(range)(const gp_call *c) {
+    range_ctx a = {.c = c, .integers = !c->arg[0].is_float && !c->arg[2].is_float};
     a.store = gp_store_fn(a.integers ? GP_CT_i64 : GP_CT_f64, (gp_dtype)gp_out(c, 0)->dtype);
-    gp_parallel(gp_out(c, 0)->numel, GRAIN, arange_part, &a);
+    gp_parallel(gp_out(c, 0)->numel, GRAIN, range_part, &a);
     return true;
 }
+
+/* ---- linspace, logspace ---- */
+
+typedef struct spaced_ctx {
+    const gp_array *out;
+    gp_store store;
+    double first, last, step, base; /* base 0: the numbers themselves, else base raised to them */
+} spaced_ctx;
+
+/* From both ends to the middle, so that the numbers are symmetric and the last one is exact. */
+static double spaced_at(const spaced_ctx *s, int64_t i) {
+    int64_t n = s->out->numel;
+    return i < (n + 1) / 2 ? s->first + s->step * (double)i
+                           : s->last - s->step * (double)(n - 1 - i);
+}
+
+static void spaced_part(void *ctx, int64_t begin, int64_t end) {
+    spaced_ctx *s = ctx;
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)s->out->dtype);
+    double buf[GP_BLOCK];
+    for (int64_t at = begin; at < end; at += GP_BLOCK) {
+        int64_t n = end - at < GP_BLOCK ? end - at : GP_BLOCK;
+        for (int64_t k = 0; k < n; k++) {
+            buf[k] = spaced_at(s, at + k);
+            if (s->base != 0) buf[k] = pow(s->base, buf[k]);
+        }
+        s->store(s->out->data + at * size, size, buf, n);
+    }
+}
+
+static bool spaced(const gp_call *c, double base) {
+    const gp_array *out = gp_out(c, 0);
+    spaced_ctx s = {.out = out, .base = base};
+    s.first = as_double(&c->arg[0]), s.last = as_double(&c->arg[1]);
+    s.step = out->numel > 1 ? (s.last - s.first) / (double)(out->numel - 1) : 0;
+    s.store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype);
+    gp_parallel(out->numel, GRAIN, spaced_part, &s);
+    return true;
+}
+
+bool CPU(linspace)(const gp_call *c) { return spaced(c, 0); }
+bool CPU(logspace)(const gp_call *c) { return spaced(c, c->arg[3].f); }
 
 /* ---- copy ---- */
 

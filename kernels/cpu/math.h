@@ -16,7 +16,8 @@
     __attribute__((simd("notinbranch"))) float fn##f(float, float);
 SIMD1(exp)
 SIMD1(log)
-SIMD1(sin) SIMD1(cos) SIMD2(pow)
+SIMD1(sin)
+SIMD1(cos) SIMD2(pow)
 #if __GLIBC_PREREQ(2, 35)
     SIMD1(exp2) SIMD1(expm1) SIMD1(log2) SIMD1(log10) SIMD1(log1p) SIMD1(tan) SIMD1(tanh)
         SIMD1(sinh) SIMD1(cosh) SIMD1(asin) SIMD1(acos) SIMD1(atan) SIMD1(asinh) SIMD1(acosh)
@@ -127,6 +128,13 @@ static inline float trunc_divide_f32(float a, float b) { return truncf(a / b); }
 static inline double trunc_divide_f64(double a, double b) { return (trunc)(a / b); }
 static inline float fmod_f32(float a, float b) { return fmodf(a, b); }
 static inline double fmod_f64(double a, double b) { return (fmod)(a, b); }
+#include "kernels/cpu/special.h"
+#define SPECIAL(f, x) _Generic((x), float : f##_f32, default : f##_f64)(x)
+#define erfinv(x) SPECIAL(erfinv, x)
+#define lgamma(x) SPECIAL(lgamma, x)
+#define digamma(x) SPECIAL(digamma, x)
+#define trigamma(x) SPECIAL(trigamma, x)
+#define logit(x) SPECIAL(logit, x)
 #define BY_TYPE(f, a, b, x)                                                                        \
     _Generic((x), float : f##_f32, double : f##_f64, int32_t : f##_i32, int64_t : f##_i64)(a, b)
 #define trunc_divide(a, b) BY_TYPE(trunc_divide, a, b, a)

@@ -9,3 +9,43 @@ for name, value in pairs { zeros = 0, ones = 1 } do
             return gpush.full(x.shape, value, { dtype = dtype or x.dtype, device = device or x.device })
         end }
 end
+
+define { "arange", sig = "number first, number last, number step=1, dtype? dtype, device? device",
+    help = "range by PyTorch's name; last is included",
+    fn = function(first, last, step, dtype, device)
+        return gpush.range(first, last, step, dtype, device)
+    end }
+
+define { "full_like", sig = "tensor x, number value, dtype? dtype, device? device",
+    help = "a tensor of one value in the shape, dtype and place of x",
+    fn = function(x, value, dtype, device)
+        return gpush.full(x.shape, value, { dtype = dtype or x.dtype, device = device or x.device })
+    end }
+
+for _, name in ipairs { "empty", "rand", "randn" } do
+    local make = gpush[name]
+    local what = { empty = "a tensor with undefined contents", rand = "uniform numbers in [0, 1)",
+        randn = "normal numbers" }
+    define { name .. "_like", sig = "tensor x, dtype? dtype, device? device",
+        help = what[name] .. " in the shape, dtype and place of x",
+        fn = function(x, dtype, device)
+            return make(x.shape, { dtype = dtype or x.dtype, device = device or x.device })
+        end }
+end
+
+define { "randint_like", sig = "tensor x, int low, int high, dtype? dtype, device? device",
+    help = "integers from low to high, both included, in the shape, dtype and place of x",
+    fn = function(x, low, high, dtype, device)
+        return gpush.randint(low, high, x.shape, { dtype = dtype or x.dtype, device = device or x.device })
+    end }
+
+-- The row normal_ fills a tensor; this makes one.
+define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtype, device? device",
+    help = "normal numbers of the means and standard deviations in two tensors, or in one of them; for two numbers in the shape given",
+    fn = function(mean, std, shape, dtype, device)
+        local tensors = gpush.is_tensor(mean) or gpush.is_tensor(std)
+        if not tensors and not shape then error("normal: argument 'shape' (#3): expected shape, got nothing", 0) end
+        if not tensors then return gpush.empty(shape, dtype, device):normal_(mean, std) end
+        if shape or dtype or device then error("normal: shape, dtype and device are those of the tensors 'mean' and 'std'", 0) end
+        return gpush.addcmul(mean, gpush.randn_like(mean + std), std)
+    end }

@@ -39,6 +39,33 @@ static ld f_nan_to_num(ld x) {
     return isnan(x) ? 0 : isinf(x) ? copysignl(ldexpl(2 - ldexpl(1, -f.mant), f.emax), x) : x;
 }
 static ld f_nan_to_given(ld x) { return isnan(x) ? 0.5L : isinf(x) ? (x > 0 ? 3 : -7) : x; }
+#define PI_L 3.14159265358979323846264338327950288L
+/* The recurrence up to 40, then the asymptotic series; below 0 by reflection. */
+static ld f_digamma(ld x) {
+    if (x == 0) return signbit(x) ? INFINITY : -INFINITY;
+    if (x < 0 && x == rintl(x)) return NAN;
+    if (x < 0) return f_digamma(1 - x) - PI_L / tanl(PI_L * (x - rintl(x)));
+    ld s = 0;
+    for (; x < 40; x += 1) s -= 1 / x;
+    ld i = 1 / (x * x);
+    return s + logl(x) - 0.5L / x - i * (1.L / 12 - i * (1.L / 120 - i * (1.L / 252 - i * (1.L / 240 - i / 132))));
+}
+/* By halving, then Newton's method on erf, or on erfc near 1. */
+static ld f_erfinv(ld x) {
+    if (isnan(x) || fabsl(x) > 1) return NAN;
+    if (x <= 0) return x == 0 ? x : -f_erfinv(-x);
+    if (x == 1) return INFINITY;
+    ld lo = 0, hi = 8;
+    for (int i = 0; i < 64; i++) {
+        ld m = (lo + hi) / 2;
+        if (x < 0.5L ? erfl(m) < x : erfcl(m) > 1 - x) lo = m;
+        else hi = m;
+    }
+    for (int i = 0; i < 3; i++) lo -= (x < 0.5L ? erfl(lo) - x : 1 - x - erfcl(lo)) / (expl(-lo * lo) * 2 / sqrtl(PI_L));
+    return lo;
+}
+static ld f_logit(ld x) { return fabsl(x - 0.5L) < 0.25L ? log1pl((2 * x - 1) / (1 - x)) : logl(x / (1 - x)); }
+static ld f_logit_eighth(ld x) { return f_logit(x < 0.125L ? 0.125L : x > 0.875L ? 0.875L : x); }
 static ld f_clamp(ld x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
 static ld f_clamp_low(ld x) { return x < 1 ? 1 : x; }
 static ld f_clamp_high(ld x) { return x > 1 ? 1 : x; }
@@ -67,6 +94,8 @@ static void p_leaky(gp_call *c) { p_float(c, 0.01); }
 static void p_leaky_half(gp_call *c) { p_float(c, 0.5); }
 static void p_one(gp_call *c) { p_float(c, 1); }
 static void p_two(gp_call *c) { p_float(c, 2); }
+static void p_none(gp_call *c) { gp_call_none(c); }
+static void p_eighth(gp_call *c) { p_float(c, 0.125); }
 static void p_softplus(gp_call *c) { p_float(c, 1), p_float(c, 20); }
 static void p_softplus_two(gp_call *c) { p_float(c, 2), p_float(c, 3); }
 static void p_nan(gp_call *c) { p_float(c, 0), gp_call_none(c), gp_call_none(c); }
@@ -125,6 +154,9 @@ static const entry table[] = {
     {"atanh", T_ALL, true, atanhl, NULL, 4, false, NULL},
     {"erf", T_ALL, true, erfl, NULL, 4, false, NULL},
     {"erfc", T_ALL, true, erfcl, NULL, 4, false, NULL},
+    {"erfinv", T_ALL, true, f_erfinv, NULL, 6, false, NULL},
+    {"lgamma", T_ALL, true, lgammal, NULL, 9, false, NULL},
+    {"digamma", T_ALL, true, f_digamma, NULL, 8, false, NULL, .scale = 1},
     {"relu6", T_REAL, false, f_relu6, i_relu6, 0, false, NULL},
     {"frac", T_FLOAT, false, f_frac, NULL, 0, false, NULL},
     {"selu", T_FLOAT, false, f_selu, NULL, 6, false, NULL},
@@ -152,6 +184,8 @@ static const entry table[] = {
     {"celu", T_FLOAT, false, f_celu_two, NULL, 4, false, p_two},
     {"softplus", T_FLOAT, false, f_softplus, NULL, 8, false, p_softplus},
     {"softplus", T_FLOAT, false, f_softplus_two, NULL, 8, false, p_softplus_two},
+    {"logit", T_ALL, true, f_logit, NULL, 6, false, p_none},
+    {"logit", T_ALL, true, f_logit_eighth, NULL, 6, false, p_eighth},
     {"hardtanh", T_REAL, false, f_hardtanh, i_hardtanh, 0, false, p_hardtanh},
     {"threshold", T_REAL, false, f_threshold, i_threshold, 0, false, p_threshold},
     {"nan_to_num", T_ALL, false, f_nan_to_num, i_same, 0, false, p_nan},

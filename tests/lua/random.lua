@@ -95,6 +95,73 @@ t.ok(x:amin():item() >= -1 and x:amax():item() <= 3 and math.abs(x:mean():item()
 t.is(g.rand_like(x).shape, {20, 300}, "rand_like")
 t.is(g.randn_like(x:to {dtype = "f64"}).dtype, "f64", "randn_like")
 
+-- any number of threads gives the same numbers, on any device
+do
+    local function draw(dev)
+        g.manual_seed(11)
+        local o, all = {device = dev}, {}
+        for i, x in ipairs {g.rand(200001, o), g.randn(200001, o), g.randint(1, 9, {100001}, o), g.randperm(5000, o),
+            g.randn(70001, {device = dev, dtype = "f64"}), g.rand(70001, {device = dev, dtype = "bf16"}),
+            g.full({50001}, 0.5, o):bernoulli(), g.ones(300, 40, o):multinomial(7), g.ones(300, 40, o):multinomial(70, true),
+            g.rand(5000000, o)} do all[i] = x:to "cpu" end
+        return all
+    end
+    local before, want = g.threads(), nil
+    for _, n in ipairs {1, 2} do
+        g.threads(n)
+        for _, dev in ipairs {"cpu", "sim"} do
+            local got = draw(dev)
+            want = want or got
+            for i, x in ipairs(got) do
+                t.ok(x:equal(want[i]), ("draw %d is the same with %d threads on %s"):format(i, n, dev))
+            end
+        end
+    end
+    g.threads(before)
+end
+
+-- what is drawn by weights
+do
+    local w = g.tensor {1.0, 0.0, 3.0, 4.0}
+    local n = 80000
+    local counts = {0, 0, 0, 0}
+    for _, k in ipairs(w:multinomial(n, true):tolist()) do counts[k] = counts[k] + 1 end
+    for k, share in ipairs {1 / 8, 0, 3 / 8, 4 / 8} do t.ok(math.abs(counts[k] / n - share) < 0.01, "share of weight " .. k) end
+    local first = {0, 0, 0, 0}
+    for _, row in ipairs(w:expand({20000, 4}):multinomial(3):tolist()) do
+        first[row[1]] = first[row[1]] + 1
+        if row[1] + row[2] + row[3] ~= 8 then first[2] = 1e9 end
+    end
+    for k, share in ipairs {1 / 8, 0, 3 / 8, 4 / 8} do t.ok(math.abs(first[k] / 20000 - share) < 0.015, "weight " .. k .. " comes first") end
+    for _, dev in ipairs {"cpu", "sim"} do
+        local function fails(v, replace) return function() return g.tensor(v, {device = dev}):multinomial(2, replace):tolist() end end
+        t.error(fails({1.0, -1.0, 2.0}), "multinomial: a weight in 'x' is negative", "a negative weight on " .. dev)
+        t.error(fails({1.0, 0 / 0, 2.0}, true), "multinomial: a weight in 'x' is negative, infinite or NaN", "NaN on " .. dev)
+        t.error(fails {1.0, 0.0, 0.0}, "multinomial: a row of 'x' has fewer weights", "too few on " .. dev)
+        t.error(fails({0.0, 0.0}, true), "multinomial: a row of 'x' has fewer weights", "none on " .. dev)
+    end
+end
+
+-- normal of numbers and of tensors; the _like family
+do
+    local x = g.normal(5, 0.5, {40000})
+    t.close(x:mean():item(), 5, 0.01, "normal of numbers: mean")
+    t.close(x:std():item(), 0.5, 0.01, "normal of numbers: deviation")
+    local y = g.normal(g.tensor {0.0, 100.0}:view(2, 1), g.tensor {1.0, 0.0, 2.0})
+    t.is(y.shape, {2, 3}, "normal of tensors broadcasts")
+    t.is(y:select(2, 2):tolist(), {0, 100}, "no deviation gives the mean")
+    t.close(g.normal(g.zeros(40000), 3):std():item(), 3, 0.05, "a tensor and a number")
+    t.close(g.normal(2, g.ones(40000)):mean():item(), 2, 0.02, "a number and a tensor")
+    t.error(function() g.normal(0, 1) end, "normal: argument 'shape'", "numbers without a shape")
+    t.error(function() g.normal(g.zeros(2), 1, {2}) end, "normal: shape, dtype and device", "tensors with a shape")
+    local b = g.zeros(2, 3, {dtype = "f16"})
+    t.is({g.randint_like(b, 1, 6).dtype, g.randint_like(b, 1, 6, {dtype = "i8"}).dtype}, {"f16", "i8"}, "randint_like")
+    t.is({g.full_like(b, 3.5, {dtype = "i32"}):tolist(), g.full_like(b, 7).dtype}, {{{3, 3, 3}, {3, 3, 3}}, "f16"}, "full_like")
+    t.is({g.empty_like(b, {dtype = "u8"}).shape, g.empty_like(b, {dtype = "u8"}).dtype}, {{2, 3}, "u8"}, "empty_like")
+    t.is({g.rand_like(b, {dtype = "f64"}).dtype, g.randn_like(b).dtype}, {"f64", "f16"}, "rand_like and randn_like")
+    t.is(g.arange(1, 7, 2):tolist(), g.range(1, 7, 2):tolist(), "arange is range")
+end
+
 local state = g.get_rng_state()
 local a = g.rand(5):tolist()
 g.rand(3)

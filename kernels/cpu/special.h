@@ -1,0 +1,188 @@
+/* Special functions that no libm has in vector form. Without branches, so that loops over them
+ * become vector code; included by math.h, whose log, sin and tan they use. Errors are a few ulp of
+ * the result, near the zeros on the negative axis of its parts. */
+#ifndef GP_CPU_SPECIAL_H
+#define GP_CPU_SPECIAL_H
+
+#define PI 3.14159265358979323846
+/* clang-format off */
+/* A polynomial p in t, the highest power first, goes on by a coefficient. */
+#define H(c) p = p * t + c;
+
+/* ---- erfinv: polynomials in w = -log(1 - x^2), or in its root. Source: Giles, "Approximating the
+ * erfinv function", GPU Computing Gems, 2010. ---- */
+
+static inline float erfinv_middle_f32(float t) {
+    float p = 2.81022636e-08f;
+    H(3.43273939e-07f) H(-3.5233877e-06f) H(-4.39150654e-06f) H(0.00021858087f)
+    H(-0.00125372503f) H(-0.00417768164f) H(0.246640727f) H(1.50140941f)
+    return p;
+}
+static inline float erfinv_tail_f32(float t) {
+    float p = -0.000200214257f;
+    H(0.000100950558f) H(0.00134934322f) H(-0.00367342844f) H(0.00573950773f)
+    H(-0.0076224613f) H(0.00943887047f) H(1.00167406f) H(2.83297682f)
+    return p;
+}
+static inline double erfinv_middle_f64(double t) {
+    double p = -3.6444120640178196996e-21;
+    H(-1.685059138182016589e-19) H(1.2858480715256400167e-18) H(1.115787767802518096e-17)
+    H(-1.333171662854620906e-16) H(2.0972767875968561637e-17) H(6.6376381343583238325e-15)
+    H(-4.0545662729752068639e-14) H(-8.1519341976054721522e-14) H(2.6335093153082322977e-12)
+    H(-1.2975133253453532498e-11) H(-5.4154120542946279317e-11) H(1.051212273321532285e-09)
+    H(-4.1126339803469836976e-09) H(-2.9070369957882005086e-08) H(4.2347877827932403518e-07)
+    H(-1.3654692000834678645e-06) H(-1.3882523362786468719e-05) H(0.0001867342080340571352)
+    H(-0.00074070253416626697512) H(-0.0060336708714301490533) H(0.24015818242558961693)
+    H(1.6536545626831027356)
+    return p;
+}
+static inline double erfinv_tail_f64(double t) {
+    double p = 2.2137376921775787049e-09;
+    H(9.0756561938885390979e-08) H(-2.7517406297064545428e-07) H(1.8239629214389227755e-08)
+    H(1.5027403968909827627e-06) H(-4.013867526981545969e-06) H(2.9234449089955446044e-06)
+    H(1.2475304481671778723e-05) H(-4.7318229009055733981e-05) H(6.8284851459573175448e-05)
+    H(2.4031110387097893999e-05) H(-0.0003550375203628474796) H(0.00095328937973738049703)
+    H(-0.0016882755560235047313) H(0.0024914420961078508066) H(-0.0037512085075692412107)
+    H(0.005370914553590063617) H(1.0052589676941592334) H(3.0838856104922207635)
+    return p;
+}
+static inline double erfinv_end_f64(double t) {
+    double p = -2.7109920616438573243e-11;
+    H(-2.5556418169965252055e-10) H(1.5076572693500548083e-09) H(-3.7894654401267369937e-09)
+    H(7.6157012080783393804e-09) H(-1.4960026627149240478e-08) H(2.9147953450901080826e-08)
+    H(-6.7711997758452339498e-08) H(2.2900482228026654717e-07) H(-9.9298272942317002539e-07)
+    H(4.5260625972231537039e-06) H(-1.9681778105531670567e-05) H(7.5995277030017761139e-05)
+    H(-0.00021503011930044477347) H(-0.00013871931833623122026) H(1.0103004648645343977)
+    H(4.8499064014085844221)
+    return p;
+}
+
+static inline float erfinv_f32(float x) {
+    float w = -logf((1 - x) * (1 + x)), s = sqrtf(w);
+    float p = w < 5 ? erfinv_middle_f32(w - 2.5f) : erfinv_tail_f32(s - 3);
+    return x * (x == 1 || x == -1 ? INFINITY : p);
+}
+static inline double erfinv_f64(double x) {
+    double w = -log((1 - x) * (1 + x)), s = sqrt(w);
+    double p = s < 4 ? erfinv_tail_f64(s - 3.25) : erfinv_end_f64(s - 5);
+    p = w < 6.25 ? erfinv_middle_f64(w - 3.125) : p;
+    return x * (x == 1 || x == -1 ? (double)INFINITY : p);
+}
+
+/* ---- lgamma ---- */
+
+/* log(gamma(2 + t)) / t for |t| <= 1/2; a Chebyshev fit, off by 1e-20. */
+static inline double lgamma_near_2(double t) {
+    double p = -3.0859854783905771e-8;
+    H(6.4725698400647237e-8) H(-9.558178101635195e-8) H(2.0193835401136914e-7) H(-4.5081682254468383e-7)
+    H(9.5842070485949861e-7) H(-2.0389077825677105e-6) H(4.3742234810820478e-6) H(-9.4395262020588179e-6)
+    H(2.0507291996563825e-5) H(-4.4926233820610825e-5) H(9.9457506687881399e-5) H(-0.00022315475858818616)
+    H(0.00050966952502419548) H(-0.0011927539116998527) H(0.0028905103307344046) H(-0.0073855510286740248)
+    H(0.02058080842778463) H(-0.067352301053198095) H(0.32246703342411322) H(0.42278433509846714)
+    return p;
+}
+
+/* Stirling's series, of which the terms beyond are below 4e-17 from 7.5 on, given log(u). */
+static inline double lgamma_large(double u, double l) {
+    double i = 1 / u, t = i * i, p = 0.17964437236883057;
+    H(-0.02955065359477124) H(0.00641025641025641) H(-0.0019175269175269175)
+    H(0.0008417508417508417) H(-0.0005952380952380953) H(0.0007936507936507937)
+    H(-0.002777777777777778) H(0.08333333333333333)
+    return (u - 0.5) * (l - 1) + (0.41893853320467274 + i * p);
+}
+
+/* log |gamma(x)|: from -1/2 to 7.5 by the recurrence from the nearest integer's distance to 2, above
+ * by Stirling's series, below by reflection. */
+static inline double lgamma_f64(double x) {
+    double z = x < 0 ? -x : x, u = x > -0.5 ? x : z, m = floor(u + 0.5), t = u - m;
+    double product = 1;
+    product *= m > 2 ? t + 2 : 1;
+    product *= m > 3 ? t + 3 : 1;
+    product *= m > 4 ? t + 4 : 1;
+    product *= m > 5 ? t + 5 : 1;
+    product *= m > 6 ? t + 6 : 1;
+    double below = u * (1 + u);
+    product = m == 0 ? (below < 0 ? -below : below) : m == 1 ? u : product;
+    double l = log(u < 7.5 ? product : u);
+    double y = u < 7.5 ? t * lgamma_near_2(t) + (m < 2 ? -l : l) : lgamma_large(u, l);
+    double d = z - rint(z), s = sin(PI * (d < 0 ? -d : d)), r = log(PI / (z * s));
+    y = x > -0.5 ? y : d == 0 ? (double)INFINITY : r - y;
+    return z == (double)INFINITY ? z : x != x ? x : y;
+}
+
+/* ---- digamma and trigamma ---- */
+
+/* digamma(1.5 + t) over its distance to digamma's zero, for |t| <= 1/2; a Chebyshev fit, off by
+ * 6e-19. */
+static inline double digamma_near_zero(double t) {
+    double p = -8.153978973309418e-5;
+    H(0.00012230983055406747) H(-6.115542617507509e-5) H(9.1733832891747916e-5) H(-0.00021786821455014508)
+    H(0.00032680680441417642) H(-0.00045996251446125765) H(0.00068997178011668403) H(-0.001042261556504223)
+    H(0.0015635679757533886) H(-0.0023446500823513208) H(0.0035180800751066694) H(-0.00528001782089874)
+    H(0.0079270240679612363) H(-0.011908215172584003) H(0.017907248195969129) H(-0.026975796844275361)
+    H(0.040760833944626564) H(-0.061922133271657065) H(0.094988724452830011) H(-0.14840492305391762)
+    H(0.24054248424078736) H(-0.4236274212814605) H(0.95105587603183288)
+    return p;
+}
+
+/* The asymptotic series less log(u), for u >= 8. */
+static inline double digamma_large(double u) {
+    double i = 1 / u, t = i * i, p = 3.0539543302701198;
+    H(-0.4432598039215686) H(0.08333333333333333) H(-0.021092796092796094)
+    H(0.007575757575757576) H(-0.004166666666666667) H(0.003968253968253968)
+    H(-0.008333333333333333) H(0.08333333333333333)
+    return -0.5 * i - t * p;
+}
+
+/* From 1 to 2 by the fit, to 8 and below 1 by the recurrence (its fractions added up as n / d),
+ * above by the series, not above 0 by reflection. */
+static inline double digamma_f64(double x) {
+    double u = x > 0 ? x : 1 - x, m = floor(u), v = u < 1 ? u + 1 : u - (m - 1);
+    double n = 0, d = 1;
+    n = m > 1 ? 1 : n, d = m > 1 ? v : d;
+    n = m > 2 ? n * (v + 1) + d : n, d = m > 2 ? d * (v + 1) : d;
+    n = m > 3 ? n * (v + 2) + d : n, d = m > 3 ? d * (v + 2) : d;
+    n = m > 4 ? n * (v + 3) + d : n, d = m > 4 ? d * (v + 3) : d;
+    n = m > 5 ? n * (v + 4) + d : n, d = m > 5 ? d * (v + 4) : d;
+    n = m > 6 ? n * (v + 5) + d : n, d = m > 6 ? d * (v + 5) : d;
+    n = u < 1 ? -1 : n, d = u < 1 ? u : d;
+    double near = ((v - 0x1.762d86356be3fp+0) - 0x1.b86a722197829p-54) * digamma_near_zero(v - 1.5);
+    double y = u < 8 ? near + n / d : log(u) + digamma_large(u);
+    double e = x == 0 ? x : x - rint(x), c = PI / tan(PI * e);
+    c = e == 0 && x < 0 ? (double)NAN : c;
+    return x > 0 ? y : y - c;
+}
+
+/* Eight steps of the recurrence, then the asymptotic series; not above 0 by reflection. */
+static inline double trigamma_f64(double x) {
+    double u = x > 0 ? x : 1 - x, s = 0;
+    s += 1 / (u * u) + 1 / ((u + 1) * (u + 1)) + 1 / ((u + 2) * (u + 2));
+    s += 1 / ((u + 3) * (u + 3)) + 1 / ((u + 4) * (u + 4)) + 1 / ((u + 5) * (u + 5));
+    s += 1 / ((u + 6) * (u + 6)) + 1 / ((u + 7) * (u + 7));
+    double i = 1 / (u + 8), t = i * i, p = -7.092156862745098;
+    H(1.1666666666666667) H(-0.2531135531135531) H(0.07575757575757576)
+    H(-0.03333333333333333) H(0.023809523809523808) H(-0.03333333333333333)
+    H(0.16666666666666666)
+    double y = s + (i + t * (0.5 + i * p));
+    double e = x - rint(x), w = PI / sin(PI * e);
+    return x > 0 ? y : w * w - y;
+}
+
+/* ---- logit: near 1/2 as an inverse tangent, whose argument is exact there ---- */
+
+static inline float logit_f32(float x) {
+    float y = 2 * atanhf(2 * x - 1), z = logf(x / (1 - x));
+    return x > 0.25f && x < 0.75f ? y : z;
+}
+static inline double logit_f64(double x) {
+    double y = 2 * atanh(2 * x - 1), z = log(x / (1 - x));
+    return x > 0.25 && x < 0.75 ? y : z;
+}
+
+static inline float lgamma_f32(float x) { return (float)lgamma_f64((double)x); }
+static inline float digamma_f32(float x) { return (float)digamma_f64((double)x); }
+static inline float trigamma_f32(float x) { return (float)trigamma_f64((double)x); }
+#undef H
+/* clang-format on */
+
+#endif

@@ -5,8 +5,10 @@
 #include "bindings/bind.h"
 #include "tensor/tape.h"
 
-static const char *const kinds[] = {"unary",   "param",  "binary", "compare",
-                                    "ternary", "reduce", "view",   "custom"};
+static const char *const kinds[] = {
+    [GP_UNARY] = "unary",     [GP_PARAM] = "param",     [GP_BINARY] = "binary",
+    [GP_COMPARE] = "compare", [GP_TERNARY] = "ternary", [GP_REDUCE] = "reduce",
+    [GP_GRAD] = "grad",       [GP_VIEW] = "view",       [GP_CUSTOM] = "custom"};
 
 static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
     lua_createtable(L, 0, 4);

@@ -75,6 +75,12 @@ if only == "x + y, 16" then return end
 
 local large, larger = randn(10000000), randn(10000000)
 if count == 1 then item("x + y, 1e7", function() local z = large + larger end) end
+item("exp 1e7", function() local z = large:exp() end)
+item("x * 2, 1e7", function() local z = large * 2 end)
+item("x * 2 beside a copy", function() local z = large * 2 end)
+item("tanh 1e7", function() local z = large:tanh() end)
+item("x > 0.5, 1e7", function() local z = large:gt(0.5) end)
+item("rand 1e7", function() local z = rand(10000000) end)
 local matrices = randn(8, 128, 128)
 item("svd 8x128x128", function() local u, s, vh = linalg.svd(matrices) end)
 item("svdvals 8x128x128", function() local s = linalg.svdvals(matrices) end)

@@ -74,13 +74,19 @@ def profiled():
     return best / n
 
 
+large, larger = torch.randn(10000000), torch.randn(10000000)
 if count == 1:
     item("x + y, 16", repeat("x + y", 1000, x=x, y=y), 1000)
     item("chain of ten, 16", repeat("ten(x, y)", 100, x=x, y=y, ten=ten), 100)
     item("t[3]", repeat("x[3]", 1000, x=x), 1000)
     print(f"profiling an op\t{profiled():.9g}", flush=True)
-    large, larger = torch.randn(10000000), torch.randn(10000000)
     item("x + y, 1e7", lambda: large + larger)
+item("exp 1e7", lambda: large.exp())
+item("x * 2, 1e7", lambda: large * 2)
+item("tanh 1e7", lambda: large.tanh())
+item("x > 0.5, 1e7", lambda: large > 0.5)
+item("rand 1e7", lambda: torch.rand(10000000))
+item("x * 2 beside a copy", lambda: larger.copy_(large))
 matrices = torch.randn(8, 128, 128)
 array = matrices.numpy()
 item("svd 8x128x128", lambda: np.linalg.svd(array))

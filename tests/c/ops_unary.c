@@ -155,7 +155,7 @@ static const entry table[] = {
     {"erf", T_ALL, true, erfl, NULL, 4, false, NULL},
     {"erfc", T_ALL, true, erfcl, NULL, 4, false, NULL},
     {"erfinv", T_ALL, true, f_erfinv, NULL, 6, false, NULL},
-    {"lgamma", T_ALL, true, lgammal, NULL, 9, false, NULL},
+    {"lgamma", T_ALL, true, lgammal, NULL, 9, false, NULL, .scale = 0.25L}, /* below 0 parts cancel */
     {"digamma", T_ALL, true, f_digamma, NULL, 8, false, NULL, .scale = 1},
     {"relu6", T_REAL, false, f_relu6, i_relu6, 0, false, NULL},
     {"frac", T_FLOAT, false, f_frac, NULL, 0, false, NULL},

@@ -23,11 +23,23 @@ static void add_number(gp_call *c, double x) {
     gp_call_number(c, integer ? (gp_scalar){.i = (int64_t)x} : (gp_scalar){.is_float = true, .f = x});
 }
 
+/* Argument a of the forward call once more. */
+static bool repeat_arg(gp_vjp *v, gp_call *c, int a) {
+    const gp_value *from = &v->node->arg[a];
+    if (a >= v->node->nargs || from->kind == GP_NONE) gp_call_none(c);
+    else if (from->kind == GP_INTS) gp_call_ints(c, v->node->ints + from->i, from->n);
+    else if (from->kind == GP_TENSOR) gp_call_tensor(c, v->x[from->i]);
+    else c->arg[c->nargs++] = *from;
+    return c->arg[c->nargs - 1].kind != GP_LIST;
+}
+
 /* One argument; false if it is an operand whose making failed. */
-static bool add_arg(gp_call *c, char letter, va_list *ap) {
+static bool add_arg(gp_vjp *vjp, gp_call *c, char letter, va_list *ap) {
     gp_value *v = &c->arg[c->nargs];
     switch (letter) {
     case 't': gp_call_tensor(c, va_arg(*ap, gp_tensor *)); return v->kind == GP_TENSOR;
+    case 'o': gp_call_tensor(c, va_arg(*ap, gp_tensor *)); return true;
+    case 'a': return repeat_arg(vjp, c, va_arg(*ap, int));
     case 'l':
         v->kind = GP_LIST;
         v->list = va_arg(*ap, gp_tensor **);
@@ -55,7 +67,7 @@ static bool add_arg(gp_call *c, char letter, va_list *ap) {
 static bool run(gp_vjp *v, gp_call *c, const char *fmt, va_list *ap) {
     if (v->failed) return false;
     for (; *fmt; fmt++)
-        if (!add_arg(c, *fmt, ap)) return v->failed = true, false;
+        if (!add_arg(v, c, *fmt, ap)) return v->failed = true, false;
     if (!gp_op_run(c)) return v->failed = true, false;
     return true;
 }
@@ -130,6 +142,10 @@ static gp_tensor *zeros(gp_vjp *v, const gp_shape *s, int dtype, gp_device *dev)
 gp_tensor *gp_zeros_like_input(gp_vjp *v, int i) {
     const gp_input *in = &v->node->in[i];
     return zeros(v, &in->shape, in->dtype, in->dev);
+}
+
+gp_tensor *gp_zeros_shaped(gp_vjp *v, const gp_shape *s, int i) {
+    return zeros(v, s, v->node->in[i].dtype, v->node->in[i].dev);
 }
 
 gp_tensor *gp_g(gp_vjp *v, int i) {

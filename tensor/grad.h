@@ -25,7 +25,8 @@ struct gp_vjp {
 
 /* Runs an op. fmt has a letter for each argument: t tensor, l list (gp_tensor **, int), i int64_t, n
  * double (a number operand), f double (a float), b int (bool), v ints (const int64_t *, int), d
- * dtype (int), s string, - not given. */
+ * dtype (int), s string, o tensor or NULL for none, a the forward's argument of that number (int; no
+ * list of tensors), - not given. */
 gp_tensor *gp_do(gp_vjp *v, const gp_op *op, const char *fmt, ...);
 /* The same in place: writes into. */
 gp_tensor *gp_do_in(gp_vjp *v, gp_tensor *into, const gp_op *op, const char *fmt, ...);
@@ -38,6 +39,8 @@ gp_tensor *gp_keep(gp_vjp *v, gp_tensor *t);
 
 /* Zeros in shape, dtype and place of input i. */
 gp_tensor *gp_zeros_like_input(gp_vjp *v, int i);
+/* Zeros of shape s, in dtype and place of input i. */
+gp_tensor *gp_zeros_shaped(gp_vjp *v, const gp_shape *s, int i);
 /* g of output i, zeros if none came. */
 gp_tensor *gp_g(gp_vjp *v, int i);
 /* t summed to shape s: the backward of broadcasting. */
@@ -60,6 +63,10 @@ static inline double gp_float_arg(const gp_vjp *v, int i) {
 static inline const int64_t *gp_ints_arg(const gp_vjp *v, int i, int *n) {
     *n = v->node->arg[i].n;
     return v->node->ints + v->node->arg[i].i;
+}
+/* The number of the input that argument a is; -1 where it is no tensor. */
+static inline int gp_input_of(const gp_vjp *v, int a) {
+    return gp_has(v, a) && v->node->arg[a].kind == GP_TENSOR ? (int)v->node->arg[a].i : -1;
 }
 /* Shape of input i. */
 static inline const gp_shape *gp_in_shape(const gp_vjp *v, int i) { return &v->node->in[i].shape; }

@@ -80,9 +80,7 @@ const gp_rule vjp_index_put = {index_put, "12345678"};
 
 static bool index_select(gp_vjp *v) {
     int64_t dim = gp_int_arg(v, 1);
-    int d = gp_dim_arg(v, 1, gp_in_shape(v, 0)->ndim);
     if (gp_in_shape(v, 0)->ndim == 0) return (v->dx[0] = DO(sum, "t", v->g[0])) != NULL;
-    (void)d;
     v->dx[0] = put_back(v, &v->x[1], 1, &dim, 1);
     return !v->failed;
 }
@@ -122,27 +120,99 @@ static bool gather(gp_vjp *v) {
 }
 const gp_rule vjp_gather = {gather, "1"};
 
+/* The gradient of src, of which as much was used as index is large. */
+static gp_tensor *src_grad(gp_vjp *v, int64_t dim) {
+    gp_tensor *taken = DO(gather, "tit", v->g[0], dim, v->x[1]);
+    if (!taken) return NULL;
+    gp_shape s = gp_tensor_shape(taken);
+    if (gp_shape_equal(&s, gp_in_shape(v, 2))) return taken;
+    gp_tensor *all = gp_zeros_like_input(v, 2), *part = all;
+    for (int d = 0; d < s.ndim; d++)
+        part = DO(narrow, "tiii", part, (int64_t)d + 1, (int64_t)1, s.dim[d]);
+    gp_do_in(v, part, GP_OP(copy), "t", taken);
+    return all;
+}
+
 static bool scatter(gp_vjp *v) {
     int64_t dim = gp_int_arg(v, 1);
     if (v->need[0]) v->dx[0] = DO(scatter, "titn", v->g[0], dim, v->x[1], 0.0);
-    if (v->node->arg[3].kind == GP_TENSOR && v->need[2]) {
-        gp_tensor *taken = DO(gather, "tit", v->g[0], dim, v->x[1]);
-        gp_tensor *z = gp_zeros_like_input(v, 2); /* may be larger than index */
-        for (int d = 0; taken && d < z->a.ndim; d++)
-            if (taken->a.dim[d] != z->a.dim[d] && v->node->in[2].shape.ndim) break;
-        gp_shape s = taken ? gp_tensor_shape(taken) : (gp_shape){0};
-        if (!taken || gp_shape_equal(&s, gp_in_shape(v, 2))) v->dx[2] = taken;
-        else {
-            gp_tensor *part = z;
-            for (int d = 0; d < s.ndim; d++)
-                part = DO(narrow, "tiii", part, (int64_t)d + 1, (int64_t)1, s.dim[d]);
-            gp_do_in(v, part, GP_OP(copy), "t", taken);
-            v->dx[2] = z;
-        }
-    }
+    if (v->node->arg[3].kind == GP_TENSOR && v->need[2]) v->dx[2] = src_grad(v, dim);
     return !v->failed;
 }
 const gp_rule vjp_scatter = {scatter, "1"};
+
+static bool scatter_add(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = v->g[0];
+    if (v->need[2]) v->dx[2] = src_grad(v, gp_int_arg(v, 1));
+    return !v->failed;
+}
+const gp_rule vjp_scatter_add = {scatter_add, "1"};
+
+/* Slices at index along dim. */
+static gp_tensor *slices(gp_vjp *v) {
+    return DO(index_select, "tit", v->g[0], gp_int_arg(v, 1), v->x[1]);
+}
+
+static bool index_add(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = v->g[0];
+    if (v->need[2]) v->dx[2] = DO(mul, "tn", slices(v), gp_has(v, 4) ? gp_float_arg(v, 4) : 1.0);
+    return !v->failed;
+}
+const gp_rule vjp_index_add = {index_add, "1"};
+
+static gp_tensor *emptied(gp_vjp *v) {
+    return DO(index_fill, "titn", v->g[0], gp_int_arg(v, 1), v->x[1], 0.0);
+}
+
+static bool index_copy(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = emptied(v);
+    if (v->need[2]) v->dx[2] = slices(v);
+    return !v->failed;
+}
+const gp_rule vjp_index_copy = {index_copy, "1"};
+
+static bool index_fill(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = emptied(v);
+    if (v->node->nin > 2 && v->need[2]) v->dx[2] = DO(sum, "t", slices(v));
+    return !v->failed;
+}
+const gp_rule vjp_index_fill = {index_fill, "1"};
+
+/* x seen as one row. */
+static bool take(gp_vjp *v) {
+    gp_shape row = {.ndim = 1, .dim = {1}};
+    for (int d = 0; d < gp_in_shape(v, 0)->ndim; d++) row.dim[0] *= gp_in_shape(v, 0)->dim[d];
+    gp_tensor *z = gp_zeros_shaped(v, &row, 0);
+    gp_tensor *sum = DO(index_put, "tltb-", z, &v->x[1], 1, v->g[0], 1);
+    return (v->dx[0] = gp_reshape(v, sum, gp_in_shape(v, 0))) != NULL;
+}
+const gp_rule vjp_take = {take, "1"};
+
+static bool masked_scatter(gp_vjp *v) {
+    gp_tensor *mask = v->x[1];
+    if (v->need[0]) v->dx[0] = DO(masked_fill, "ttn", v->g[0], mask, 0.0);
+    if (!v->need[2]) return !v->failed;
+    const gp_shape *s = gp_in_shape(v, 2);
+    gp_shape row = {.ndim = 1, .dim = {1}};
+    for (int d = 0; d < s->ndim; d++) row.dim[0] *= s->dim[d];
+    gp_tensor *all = gp_zeros_shaped(v, &row, 2), *taken = DO(masked_select, "tt", v->g[0], mask);
+    int64_t n = taken ? taken->a.numel : 0;
+    gp_do_in(v, DO(narrow, "tiii", all, (int64_t)1, (int64_t)1, n), GP_OP(copy), "t", taken);
+    return (v->dx[2] = gp_reshape(v, all, s)) != NULL;
+}
+const gp_rule vjp_masked_scatter = {masked_scatter, "1"};
+
+/* The columns of indices are index tensors of x's first dims. */
+static bool gather_nd(gp_vjp *v) {
+    if (gp_has(v, 2) && gp_int_arg(v, 2))
+        return gp_fail("backward: gather_nd with batch_dims has no derivative (yet)");
+    gp_tensor *list[GP_MAX_DIM], *indices = v->x[1];
+    int64_t n = indices->a.dim[indices->a.ndim - 1];
+    for (int64_t k = 0; k < n; k++) list[k] = DO(select, "tii", indices, (int64_t)-1, k + 1);
+    v->dx[0] = put_back(v, list, (int)n, NULL, 0);
+    return !v->failed;
+}
+const gp_rule vjp_gather_nd = {gather_nd, "1"};
 
 /* Values and indices: the values' gradient goes back by the indices. */
 static bool by_indices(gp_vjp *v, int a) {

@@ -87,8 +87,10 @@ static gp_tensor *sum_along(gp_vjp *v, gp_tensor *t, int64_t dim) {
     return DO(sum, "tvb", t, &dim, 1, 1);
 }
 
-/* dx = y (g - sum(g y)) */
+/* dx = y (g - sum(g y)); in one op where nobody asks for its derivative. */
 static bool softmax(gp_vjp *v) {
+    if (gp_no_grad)
+        return (v->dx[0] = DO(softmax_grad, "tti", v->g[0], v->y[0], gp_int_arg(v, 1))) != NULL;
     gp_tensor *y = v->y[0], *gy = DO(mul, "tt", v->g[0], y);
     gp_tensor *s = sum_along(v, gy, gp_int_arg(v, 1));
     v->dx[0] = DO(sub, "tt", gy, DO(mul, "tt", y, s));
@@ -98,6 +100,8 @@ const gp_rule vjp_softmax = {softmax, "y"};
 
 /* dx = g - softmax sum(g) */
 static bool log_softmax(gp_vjp *v) {
+    if (gp_no_grad)
+        return (v->dx[0] = DO(log_softmax_grad, "tti", v->g[0], v->y[0], gp_int_arg(v, 1))) != NULL;
     gp_tensor *s = sum_along(v, v->g[0], gp_int_arg(v, 1));
     v->dx[0] = DO(sub, "tt", v->g[0], DO(mul, "tt", DO(exp, "t", v->y[0]), s));
     return !v->failed;

@@ -6,12 +6,11 @@
 
 /* Results that need no gradient, whatever went in. */
 #define NONE(n) const gp_rule vjp_##n = {NULL, NULL};
-NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
-NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin)
-NONE(unique) NONE(unique_consecutive) NONE(detach)
-NONE(argsort_rows) NONE(searchsorted) NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot)
-NONE(rand) NONE(randn) NONE(rand_like) NONE(randn_like) NONE(randint) NONE(randperm)
-NONE(multinomial)
+NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty)
+NONE(eye) NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin)
+NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
+NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
+NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
 
 /* An error at the backward, and none before. */
 static bool later(gp_vjp *v) {
@@ -19,25 +18,17 @@ static bool later(gp_vjp *v) {
 }
 bool gp_rule_later(const gp_rule *rule) { return rule->fn == later; }
 #define LATER(n) const gp_rule vjp_##n = {later, NULL};
-LATER(conv2d) LATER(batch_norm) LATER(linalg_svd) LATER(linalg_svdvals) LATER(gather_nd)
-LATER(repeat_interleave)
-LATER(conv1d) LATER(conv3d) LATER(conv_input_grad) LATER(conv_weight_grad)
-LATER(conv_transpose1d) LATER(conv_transpose2d) LATER(conv_transpose3d)
-LATER(max_pool1d) LATER(max_pool2d) LATER(max_pool1d_grad) LATER(max_pool2d_grad)
-LATER(avg_pool1d) LATER(avg_pool2d) LATER(avg_pool1d_grad) LATER(avg_pool2d_grad)
-LATER(adaptive_avg_pool1d) LATER(adaptive_avg_pool2d) LATER(adaptive_avg_pool1d_grad)
+LATER(adaptive_avg_pool1d) LATER(adaptive_avg_pool1d_grad) LATER(adaptive_avg_pool2d)
 LATER(adaptive_avg_pool2d_grad) LATER(adaptive_max_pool1d) LATER(adaptive_max_pool2d)
-LATER(interpolate) LATER(interpolate_grad)
-LATER(cross_entropy) LATER(cross_entropy_grad) LATER(nll_loss) LATER(nll_loss_grad)
-LATER(index_add) LATER(index_copy) LATER(index_fill) LATER(scatter_add) LATER(scatter_nd)
-LATER(scatter_reduce) LATER(take) LATER(take_along_dim) LATER(topk) LATER(kthvalue)
-LATER(batch_norm_grad) LATER(dropout) LATER(dropout_grad) LATER(embedding)
-LATER(embedding_grad) LATER(group_norm) LATER(group_norm_grad) LATER(layer_norm)
-LATER(layer_norm_grad) LATER(log_softmax_grad) LATER(masked_scatter) LATER(rms_norm)
-LATER(rms_norm_grad) LATER(softmax_grad)
-LATER(fft_fft) LATER(fft_ifft) LATER(fft_rfft) LATER(fft_irfft)
-LATER(lstm) LATER(lstm_forward) LATER(lstm_backward) LATER(gru) LATER(gru_forward)
-LATER(gru_backward) LATER(rnn) LATER(rnn_forward) LATER(rnn_backward)
+LATER(avg_pool1d) LATER(avg_pool1d_grad) LATER(avg_pool2d) LATER(avg_pool2d_grad)
+LATER(batch_norm_grad) LATER(cross_entropy_grad) LATER(dropout_grad) LATER(embedding_grad)
+LATER(fft_fft) LATER(fft_ifft) LATER(fft_irfft) LATER(fft_rfft) LATER(group_norm_grad)
+LATER(gru) LATER(gru_backward) LATER(gru_forward) LATER(interpolate) LATER(interpolate_grad)
+LATER(kthvalue) LATER(layer_norm_grad) LATER(linalg_svd) LATER(linalg_svdvals)
+LATER(log_softmax_grad) LATER(lstm) LATER(lstm_backward) LATER(lstm_forward) LATER(max_pool1d)
+LATER(max_pool1d_grad) LATER(max_pool2d) LATER(max_pool2d_grad) LATER(nll_loss_grad)
+LATER(repeat_interleave) LATER(rms_norm_grad) LATER(rnn) LATER(rnn_backward) LATER(rnn_forward)
+LATER(scatter_nd) LATER(scatter_reduce) LATER(softmax_grad) LATER(take_along_dim) LATER(topk)
 
 /* Derivatives of derivatives. */
 const gp_rule gp_rule_formula = {later, NULL};

@@ -331,6 +331,7 @@ bool gp_tape_end(gp_node *n, gp_call *c) {
     if (gave_back(c)) return gp_node_unref(n), true;
     bool keep = saves(n, -1), ok = true;
     n->nout = c->nout;
+    n->seed = c->seed, n->counter = c->counter;
     for (int i = 0; i < c->nout; i++) {
         gp_node_output(n, i, c->out[i]);
         if (!keep) continue;

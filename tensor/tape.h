@@ -80,6 +80,7 @@ struct gp_node {
     gp_output out[GP_MAX_OUT];
     gp_grad_hook *hooks;
     gp_node *next; /* when being freed */
+    uint64_t seed, counter; /* of a random op */
     void *ctx;     /* of a node that Lua made: its backward function */
     void (*drop)(void *ctx);
 };

@@ -1,7 +1,37 @@
 --!plain
 -- Gradcheck cases for tests/lua/autograd.lua beside those that stand there: op -> list of {inputs, options…}; a tensor
 -- with requires_grad among the inputs is checked. first = true: only the first result; list = true: the first input is
--- a list of tensors.
+-- a list of tensors; random = true: the same random numbers for every call.
 local g = require "gpush"
 
-return {}
+local f64 = { dtype = "f64" }
+-- Numbers in [-1.5, 1.5], each of them another.
+local function x(...)
+    local shape, n = { ... }, 1
+    for _, d in ipairs(shape) do n = n * d end
+    local v = {}
+    for i = 1, n do v[i] = (i * 0.6180339887 % 1) * 3 - 1.5 end
+    return g.tensor(v, f64):reshape(shape):detach():requires_grad_()
+end
+local function pos(...) return (x(...):detach():abs() + 0.5):requires_grad_() end
+local function ints(...) return g.tensor({ ... }, { dtype = "i64" }) end
+local mask = g.tensor { { true, false, true }, { false, true, true } }
+
+return {
+    conv1d = { { x(2, 2, 6), x(3, 2, 3), x(3), 2, 1 } },
+    conv2d = { { x(2, 2, 5, 4), x(3, 2, 3, 2), x(3), 1, 1 }, { x(1, 4, 5, 5), x(4, 2, 3, 3), nil, 2, 0, 1, 2, n = 7 }, { x(2, 5, 5), x(2, 2, 2, 2), nil, 1, 0, 2, n = 6 } },
+    conv3d = { { x(1, 1, 3, 3, 3), x(2, 1, 2, 2, 2), x(2) } },
+    conv_transpose1d = { { x(1, 2, 4), x(2, 2, 3), x(2), 2, 1 } },
+    conv_transpose2d = { { x(1, 2, 3, 3), x(2, 1, 2, 2), x(1), 2, 0, 1 } },
+    conv_transpose3d = { { x(1, 1, 2, 2, 2), x(1, 1, 2, 2, 2) } },
+    conv_input_grad = { { x(1, 2, 3, 3), x(2, 1, 2, 2), { 1, 1, 4, 4 } } },
+    conv_weight_grad = { { x(1, 2, 3, 3), x(1, 1, 4, 4), { 2, 1, 2, 2 } } },
+    batch_norm = { { x(4, 2, 3), nil, nil, pos(2), x(2), true, n = 6 }, { x(3, 2), x(2):detach(), pos(2):detach(), pos(2), x(2), false } },
+    layer_norm = { { x(3, 4), { 4 }, x(4), x(4) }, { x(2, 3, 2), { 3, 2 } } }, rms_norm = { { x(3, 4), { 4 }, x(4) } },
+    group_norm = { { x(2, 4, 3), 2, x(4), x(4) } },
+    cross_entropy = { { x(4, 3), ints(1, 3, 2, 1) }, { x(2, 3, 2), ints(1, 3, 9, 1):view(2, 2), nil, 9, "sum", n = 5 }, { x(4, 3), ints(1, 3, 2, 1), pos(3):detach(), -100, "mean", 0.1 } },
+    nll_loss = { { x(4, 3), ints(1, 3, 2, 1) } }, dropout = { { x(3, 4), 0.4, random = true } }, embedding = { { ints(1, 3, 1), x(3, 2) } },
+    index_add = { { x(3, 2), 1, ints(1, 1), x(2, 2), 2 } }, index_copy = { { x(3, 2), 1, ints(3, 1), x(2, 2) } }, index_fill = { { x(3, 2), 2, ints(1), 4 } },
+    scatter_add = { { x(3, 2), 1, ints(1, 1, 3, 2):view(2, 2), x(2, 2) } }, take = { { x(3, 2), ints(6, 1, 1) } },
+    masked_scatter = { { x(2, 3), mask, x(5) } }, gather_nd = { { x(3, 2), ints(1, 2, 3, 1):view(2, 2) } },
+}

@@ -61,6 +61,14 @@ end
 local function call(name, case)
     local fn, args = row_of(name), table.pack(table.unpack(case))
     if case.first then fn = first(fn) end
+    if case.random then
+        local drawn = fn
+        fn = function(...)
+            g.manual_seed(7)
+            return drawn(...)
+        end
+    end
+    args.n = case.n or args.n
     if not case.list then return fn, args end
     local list, rest = case[1], { table.unpack(case, 2) }
     return function(...) return fn({ ... }, table.unpack(rest)) end, { n = #list, table.unpack(list) }

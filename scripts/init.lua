@@ -24,4 +24,5 @@ end
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn" } do
     assert(loadfile(dir .. "/ops/" .. area .. ".lua", "t"))(gpush, define)
 end
+assert(loadfile(dir .. "/ops/einsum.lua", "t"))(gpush, define) -- linalg.lua goes on there
 assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)

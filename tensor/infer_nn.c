@@ -77,6 +77,35 @@ bool infer_bmm(gp_call *c, gp_meta *m) {
     return infer_matmul(c, m);
 }
 
+/* ---- products added to x ---- */
+
+/* Arguments: x, a, b, beta, alpha. The rule of the product itself sees a and b alone. */
+static bool added(gp_call *c, gp_meta *m, bool (*rule)(gp_call *, gp_meta *)) {
+    gp_call product = *c;
+    product.nargs = 2;
+    product.arg[0] = c->arg[1];
+    product.arg[1] = c->arg[2];
+    gp_shape x = gp_tensor_shape(c->arg[0].t);
+    if (!gp_infer_device(c) || !rule(&product, m)) return false;
+    if (!same_dtype(c, 0, "x", c->arg[1].t, "a")) return false;
+    gp_shape all = m->out[0].shape;
+    char s[160], t[160];
+    if (!gp_shape_broadcast(c->op->name, &all, &x)) return false;
+    if (!gp_shape_equal(&all, &m->out[0].shape))
+        return gp_fail("%s: argument 'x' is %s (expected it to broadcast to the product's shape "
+                       "%s)",
+                       c->op->name, gp_tensor_text(c->arg[0].t, s, sizeof s),
+                       gp_shape_text(&m->out[0].shape, t, sizeof t));
+    if (!gp_is_float(m->out[0].dtype) && (c->arg[3].is_float || c->arg[4].is_float))
+        return gp_fail("%s: arguments 'beta' and 'alpha' must be integers for %s tensors",
+                       c->op->name, gp_dtype_name(m->out[0].dtype));
+    return true;
+}
+
+bool infer_addmm(gp_call *c, gp_meta *m) { return added(c, m, infer_mm); }
+bool infer_addmv(gp_call *c, gp_meta *m) { return added(c, m, infer_mv); }
+bool infer_baddbmm(gp_call *c, gp_meta *m) { return added(c, m, infer_bmm); }
+
 /* ---- normalisation ---- */
 
 static bool per_channel(const gp_call *c, int i, const char *name, int64_t channels) {

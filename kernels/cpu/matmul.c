@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/tile.h"
 #include "kernels/kernel.h"
 
 enum {
@@ -27,30 +28,32 @@ typedef struct product {
     int64_t batch;
     int ndim;                                                /* dims of the batch */
     int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
+    const gp_array *x; /* beta x + alpha a b is asked for; NULL: a b */
+    const gp_value *beta, *alpha;
     _Atomic bool no_memory;
 } product;
 
 /* ---- plain loops ---- */
 
 /* c (m x n, dense) = a b. Blocks of b's rows stay in the cache; integers wrap. */
-#define PLAIN(T, t)                                                                        \
-    static void plain_##t(const matrix *a, const matrix *b, T *c) {                        \
-        enum { KB = 64, JB = 1024 };                                                       \
-        const T *pa = (const T *)a->data, *pb = (const T *)b->data;                        \
-        int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs; \
-        memset(c, 0, (size_t)(m * n) * sizeof(T));                                         \
-        for (int64_t k0 = 0; k0 < k; k0 += KB)                                             \
-            for (int64_t j0 = 0; j0 < n; j0 += JB)                                         \
-                for (int64_t i = 0; i < m; i++)                                            \
-                    for (int64_t l = k0; l < k && l < k0 + KB; l++) {                      \
-                        T f = pa[i * rs + l * cs], *restrict o = c + i * n + j0;           \
-                        const T *q = pb + l * b->rs + j0 * bs;                             \
-                        int64_t w = n - j0 < JB ? n - j0 : JB;                             \
-                        if (bs == 1)                                                       \
-                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j];              \
-                        else                                                               \
-                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j * bs];         \
-                    }                                                                      \
+#define PLAIN(T, t)                                                                                \
+    static void plain_##t(const matrix *a, const matrix *b, T *c) {                                \
+        enum { KB = 64, JB = 1024 };                                                               \
+        const T *pa = (const T *)a->data, *pb = (const T *)b->data;                                \
+        int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs;         \
+        memset(c, 0, (size_t)(m * n) * sizeof(T));                                                 \
+        for (int64_t k0 = 0; k0 < k; k0 += KB)                                                     \
+            for (int64_t j0 = 0; j0 < n; j0 += JB)                                                 \
+                for (int64_t i = 0; i < m; i++)                                                    \
+                    for (int64_t l = k0; l < k && l < k0 + KB; l++) {                              \
+                        T f = pa[i * rs + l * cs], *restrict o = c + i * n + j0;                   \
+                        const T *q = pb + l * b->rs + j0 * bs;                                     \
+                        int64_t w = n - j0 < JB ? n - j0 : JB;                                     \
+                        if (bs == 1)                                                               \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j];                      \
+                        else                                                                       \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j * bs];                 \
+                    }                                                                              \
     }
 PLAIN(float, f32)
 PLAIN(double, f64)
@@ -115,10 +118,28 @@ static bool gemv(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     return true;
 }
 
+/* Small products of dense rows, in registers; false where that is not the quickest. */
+static bool tiles(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+#if GP_TILES
+    int64_t m = a->rows, n = b->cols, k = a->cols;
+    if (b->cs != 1 || n % GP_TILE || m * n * k > 64 * 64 * 64) return false;
+    if (ct == GP_CT_f32)
+        gp_tiles_f32(m, n, k, (const float *)a->data, a->rs, a->cs, (const float *)b->data, b->rs,
+                     c);
+    else
+        gp_tiles_f64(m, n, k, (const double *)a->data, a->rs, a->cs, (const double *)b->data, b->rs,
+                     c);
+    return true;
+#else
+    return (void)a, (void)b, (void)c, (void)ct, false;
+#endif
+}
+
 static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     bool ta, tb;
     int64_t lda, ldb;
     if (b->cols == 1 || a->rows == 1) return gemv(ct, a, b, c);
+    if (tiles(ct, a, b, c)) return true;
     if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
     int64_t m = a->rows, n = b->cols, k = a->cols;
     if (ct == GP_CT_f32)
@@ -164,6 +185,71 @@ static void multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     if (integers || a->rows * b->cols * a->cols <= TINY || !gemm(ct, a, b, c)) plain(ct, a, b, c);
 }
 
+/* ---- products added to x ---- */
+
+/* Rows of a product's result in compute type, at which row of the output they begin. */
+typedef struct sum {
+    const product *p;
+    char *c;
+    int64_t first;
+} sum;
+
+/* Where row `row` of the output (all dims but the last counted as one) has its elements of x, which
+ * is broadcast to the output; *step: bytes between them. */
+static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
+    const gp_array *x = p->x, *out = p->out;
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype), at = 0;
+    for (int d = out->ndim - 2; d >= 0; d--) {
+        int from = d - (out->ndim - x->ndim);
+        if (from >= 0 && x->dim[from] > 1) at += row % out->dim[d] * x->stride[from];
+        row /= out->dim[d];
+    }
+    *step = x->ndim && x->dim[x->ndim - 1] > 1 ? x->stride[x->ndim - 1] * size : 0;
+    return x->data + at * size;
+}
+
+/* With beta 0 x is not read: its NaNs do not count. */
+#define ADD(T, t, value)                                                                           \
+    static void add_##t(const sum *s, int64_t begin, int64_t end) {                                \
+        const product *p = s->p;                                                                   \
+        T alpha = (T)value(p->alpha), beta = (T)value(p->beta), x[GP_BLOCK];                       \
+        int64_t width = p->out->dim[p->out->ndim - 1], step;                                       \
+        gp_load load = gp_load_fn((gp_dtype)p->x->dtype, p->ct);                                   \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            const char *from = row_of_x(p, s->first + i, &step);                                   \
+            T *c = (T *)s->c + i * width;                                                          \
+            for (int64_t j = 0; j < width; j += GP_BLOCK) {                                        \
+                int64_t n = width - j < GP_BLOCK ? width - j : GP_BLOCK;                           \
+                if (beta != 0) load(x, from + j * step, step, n);                                  \
+                else memset(x, 0, (size_t)n * sizeof(T));                                          \
+                for (int64_t k = 0; k < n; k++) c[j + k] = alpha * c[j + k] + beta * x[k];         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+static double float_of(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
+static int64_t int_of(const gp_value *v) { return v->i; }
+ADD(float, f32, float_of)
+ADD(double, f64, float_of)
+ADD(int32_t, i32, int_of)
+ADD(int64_t, i64, int_of)
+
+static void add_rows(void *ctx, int64_t begin, int64_t end) {
+    const sum *s = ctx;
+    switch (s->p->ct) {
+    case GP_CT_f32: add_f32(s, begin, end); break;
+    case GP_CT_f64: add_f64(s, begin, end); break;
+    case GP_CT_i32: add_i32(s, begin, end); break;
+    default: add_i64(s, begin, end); break;
+    }
+}
+
+/* c, n elements of the output from element `first` on, becomes beta x + alpha c. */
+static void add_x(const product *p, char *c, int64_t first, int64_t n) {
+    int64_t width = p->out->dim[p->out->ndim - 1];
+    sum s = {p, c, first / width};
+    gp_parallel(n / width, 1 + (1 << 15) / width, add_rows, &s);
+}
+
 /* Scratch for one product: a and b packed, and the result in compute type. */
 typedef struct room {
     size_t a, b, c;
@@ -189,7 +275,9 @@ static void one_product(const product *p, int64_t i, const room *r, char *scratc
     char *out = p->out->data + i * n * size, *c = r->c ? scratch + r->a + r->b : out;
     if (r->a) pack(&a, p->ct, scratch);
     if (r->b) pack(&b, p->ct, scratch + r->a);
-    multiply(p->ct, &a, &b, c);
+    if (a.cols) multiply(p->ct, &a, &b, c);
+    else memset(c, 0, (size_t)n * gp_ctype_size[p->ct]);
+    if (p->x) add_x(p, c, i * n, n);
     if (r->c) gp_store_fn(p->ct, (gp_dtype)p->out->dtype)(out, size, c, n);
 }
 
@@ -254,19 +342,15 @@ static void fold_rows(product *p) {
     }
 }
 
-bool CPU(matmul)(const gp_call *c) {
-    const gp_array *a = gp_in(c, 0), *b = gp_in(c, 1);
-    product p = {.ct = gp_compute_type((gp_dtype)a->dtype),
-                 .out = gp_out(c, 0),
-                 .a = last_two(a, false),
-                 .b = last_two(b, true)};
+static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product p) {
+    p.ct = gp_compute_type((gp_dtype)a->dtype);
+    p.out = gp_out(c, 0);
+    p.a = last_two(a, false);
+    p.b = last_two(b, true);
     if (p.out->numel == 0) return true;
-    if (p.a.cols == 0)
-        return memset(p.out->data, 0, (size_t)p.out->numel * gp_dtype_size((gp_dtype)p.out->dtype)),
-               true;
     set_batch(&p, a, b);
     fold_rows(&p);
-    int64_t work = p.a.rows * p.a.cols * p.b.cols;
+    int64_t work = p.a.rows * (p.a.cols + 1) * p.b.cols;
     if (p.batch >= gp_threads() || work < ALONE) {
         gp_parallel(p.batch, 1 + ALONE / work, products_alone, &p);
     } else {
@@ -276,7 +360,15 @@ bool CPU(matmul)(const gp_call *c) {
     return !p.no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 
+bool CPU(matmul)(const gp_call *c) { return run(c, gp_in(c, 0), gp_in(c, 1), (product){0}); }
 bool CPU(mm)(const gp_call *c) { return CPU(matmul)(c); }
 bool CPU(bmm)(const gp_call *c) { return CPU(matmul)(c); }
 bool CPU(mv)(const gp_call *c) { return CPU(matmul)(c); }
 bool CPU(dot)(const gp_call *c) { return CPU(matmul)(c); }
+
+bool CPU(addmm)(const gp_call *c) {
+    return run(c, gp_in(c, 1), gp_in(c, 2),
+               (product){.x = gp_in(c, 0), .beta = &c->arg[3], .alpha = &c->arg[4]});
+}
+bool CPU(addmv)(const gp_call *c) { return CPU(addmm)(c); }
+bool CPU(baddbmm)(const gp_call *c) { return CPU(addmm)(c); }

@@ -1,8 +1,10 @@
 /* batch_norm: statistics per channel in blocks that stay in the cache, joined in double; then one
  * pass that normalises. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/kernel.h"
 
 enum { CHUNK = 16384, GRAIN = 32768 };
@@ -20,29 +22,49 @@ typedef struct run {
     gp_ctype ct;
     gp_load load;
     gp_store store;
+    bool stream;                  /* the result is too large to stay in a cache */
     bool x_direct, out_direct;    /* of compute type and without gaps along the rows of the loop */
     stat *part;                   /* channels x chunks */
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } run;
 
-#define BLOCKS(T, t)                                                                     \
-    static T sum_##t(const T *x, int64_t n) {                                            \
-        T s = 0;                                                                         \
-        _Pragma("omp simd reduction(+:s)") for (int64_t i = 0; i < n; i++) s += x[i];    \
-        return s;                                                                        \
-    }                                                                                    \
-    static stat block_##t(const T *x, int64_t n) {                                       \
-        T mean = sum_##t(x, n) / (T)n, s = 0, m2 = 0;                                    \
-        _Pragma("omp simd reduction(+:s, m2)") for (int64_t i = 0; i < n; i++) {         \
-            T d = x[i] - mean;                                                           \
-            s += d;                                                                      \
-            m2 += d * d;                                                                 \
-        }                                                                                \
-        double off = (double)s / (double)n; /* what rounding left of the block's mean */ \
-        return (stat){(double)n, (double)mean + off, (double)m2 - (double)s * off};      \
-    }                                                                                    \
-    static void normalise_##t(const T *x, T *y, int64_t n, T mean, T scale, T shift) {   \
-        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * scale + shift;            \
+#define BLOCKS(T, t)                                                                               \
+    static stat block_##t(const T *x, int64_t n) {                                                 \
+        /* chains of their own, so that one sum does not wait for the other */                     \
+        enum { V = 64 / sizeof(T) };                                                               \
+        typedef T vec __attribute__((vector_size(64)));                                            \
+        vec a[4] = {0}, b[4] = {0}, v[4];                                                          \
+        T mean = 0, s = 0, m2 = 0;                                                                 \
+        int64_t whole = n / (4 * V) * (4 * V);                                                     \
+        for (int64_t i = 0; i < whole; i += 4 * V) {                                               \
+            memcpy(v, x + i, sizeof v);                                                            \
+            for (int k = 0; k < 4; k++) a[k] += v[k];                                              \
+        }                                                                                          \
+        a[0] = (a[0] + a[1]) + (a[2] + a[3]);                                                      \
+        for (int k = 0; k < V; k++) mean += a[0][k];                                               \
+        for (int64_t i = whole; i < n; i++) mean += x[i];                                          \
+        mean /= (T)n;                                                                              \
+        memset(a, 0, sizeof a);                                                                    \
+        for (int64_t i = 0; i < whole; i += 4 * V) {                                               \
+            memcpy(v, x + i, sizeof v);                                                            \
+            for (int k = 0; k < 4; k++) {                                                          \
+                vec d = v[k] - mean;                                                               \
+                a[k] += d;                                                                         \
+                b[k] += d * d;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        a[0] = (a[0] + a[1]) + (a[2] + a[3]), b[0] = (b[0] + b[1]) + (b[2] + b[3]);                \
+        for (int k = 0; k < V; k++) s += a[0][k], m2 += b[0][k];                                   \
+        for (int64_t i = whole; i < n; i++) {                                                      \
+            T d = x[i] - mean;                                                                     \
+            s += d;                                                                                \
+            m2 += d * d;                                                                           \
+        }                                                                                          \
+        double off = (double)s / (double)n; /* what rounding left of the block's mean */           \
+        return (stat){(double)n, (double)mean + off, (double)m2 - (double)s * off};                \
+    }                                                                                              \
+    static void normalise_##t(const T *x, T *y, int64_t n, T mean, T scale, T shift) {             \
+        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * scale + shift;                      \
     }
 BLOCKS(float, f32)
 BLOCKS(double, f64)
@@ -69,13 +91,16 @@ static void gather(run *r, int64_t channel, const char *x, char *out, int64_t n,
 
 static void normalise(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s) {
     _Alignas(64) char buf[GP_BLOCK * 8];
-    void *y = r->out_direct ? out : buf;
+    void *y = r->out_direct && !r->stream ? out : buf;
+    const char *behind = x + n * gp_ctype_size[r->ct];
     double mean = r->mean[channel], scale = r->scale[channel], shift = r->shift[channel];
     if (!r->x_direct) r->load(buf, x, r->loop.stride[1][r->loop.ndim - 1], n), x = buf;
     if (r->ct == GP_CT_f32)
         normalise_f32((const float *)x, y, n, (float)mean, (float)scale, (float)shift);
     else normalise_f64((const double *)x, y, n, mean, scale, shift);
     if (!r->out_direct) r->store(out, r->loop.stride[0][r->loop.ndim - 1], buf, n);
+    else if (r->stream)
+        stream_out(out, buf, (size_t)(n * gp_ctype_size[r->ct]), &behind, r->x_direct);
 }
 
 static void chunk(run *r, int64_t unit, visit fn, stat *s) {
@@ -104,6 +129,7 @@ static void gather_chunks(void *ctx, int64_t begin, int64_t end) {
 static void normalise_chunks(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     for (int64_t u = begin; u < end; u++) chunk(r, u, normalise, NULL);
+    if (r->stream) stream_end();
 }
 
 /* ---- per channel ---- */
@@ -167,6 +193,7 @@ static void set_up(run *r, const gp_array *x, const gp_array *out) {
                   (r->loop.stride[1][last] == xsize || r->loop.dim[last] == 1);
     r->out_direct = out->dtype == gp_ctype_dtype[r->ct] &&
                     (r->loop.stride[0][last] == osize || r->loop.dim[last] == 1);
+    r->stream = r->out_direct && r->loop.dim[last] >= 64 && out->numel * osize >= STREAM_BYTES;
 }
 
 bool CPU(batch_norm)(const gp_call *c) {

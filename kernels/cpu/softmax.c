@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "kernels/cpu/math.h"
+
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/kernel.h"
 
 enum { TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768 };
@@ -15,6 +17,7 @@ typedef struct run {
     gp_ctype ct;
     gp_load load;
     gp_store store;
+    bool stream; /* the result is too large to stay in a cache */
     bool take_log, x_direct,
         out_direct; /* direct: of compute type and without gaps along the dim */
     int64_t width;  /* columns of a tile */
@@ -22,76 +25,78 @@ typedef struct run {
 } run;
 
 /* Rows. Sums are kept per block, so that a long row loses no digits. */
-#define ROW(T, t)                                                                          \
-    static T highest_##t(const T *x, int64_t n) {                                          \
-        T m = x[0];                                                                        \
-        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m =           \
-            x[i] > m ? x[i] : m;                                                           \
-        return m;                                                                          \
-    }                                                                                      \
-    static double exp_sum_##t(const T *x, T *y, T m, int64_t n, bool keep) {               \
-        double sum = 0;                                                                    \
-        for (int64_t at = 0; at < n; at += GP_BLOCK) {                                     \
-            int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;                           \
-            T s = 0;                                                                       \
-            if (keep) {                                                                    \
-                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) {    \
-                    T e = exp(x[i] - m);                                                   \
-                    y[i] = e;                                                              \
-                    s += e;                                                                \
-                }                                                                          \
-            } else {                                                                       \
-                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s += \
-                    exp(x[i] - m);                                                         \
-            }                                                                              \
-            sum += (double)s;                                                              \
-        }                                                                                  \
-        return sum;                                                                        \
-    }                                                                                      \
-    static void row_##t(const void *from, void *to, int64_t n, bool take_log) {            \
-        const T *x = from;                                                                 \
-        T *y = to, m = highest_##t(x, n);                                                  \
-        double sum = exp_sum_##t(x, y, m, n, !take_log);                                   \
-        T k = (T)(take_log ? (log)(sum) : 1 / sum);                                        \
-        if (take_log) {                                                                    \
-            for (int64_t i = 0; i < n; i++) y[i] = x[i] - m - k;                           \
-        } else {                                                                           \
-            for (int64_t i = 0; i < n; i++) y[i] *= k;                                     \
-        }                                                                                  \
+#define ROW(T, t)                                                                                  \
+    static T highest_##t(const T *x, int64_t n) {                                                  \
+        T m = x[0];                                                                                \
+        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m =                   \
+            x[i] > m ? x[i] : m;                                                                   \
+        return m;                                                                                  \
+    }                                                                                              \
+    static double exp_sum_##t(const T *x, T *y, T m, int64_t n, bool keep) {                       \
+        double sum = 0;                                                                            \
+        for (int64_t at = 0; at < n; at += GP_BLOCK) {                                             \
+            int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;                                   \
+            T s = 0;                                                                               \
+            if (keep) {                                                                            \
+                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) {            \
+                    T e = exp(x[i] - m);                                                           \
+                    y[i] = e;                                                                      \
+                    s += e;                                                                        \
+                }                                                                                  \
+            } else {                                                                               \
+                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s +=         \
+                    exp(x[i] - m);                                                                 \
+            }                                                                                      \
+            sum += (double)s;                                                                      \
+        }                                                                                          \
+        return sum;                                                                                \
+    }                                                                                              \
+    static void row_##t(const void *from, void *to, int64_t n, bool take_log) {                    \
+        const T *x = from;                                                                         \
+        T *y = to, m = highest_##t(x, n);                                                          \
+        double sum = exp_sum_##t(x, y, m, n, !take_log);                                           \
+        T k = (T)(take_log ? (log)(sum) : 1 / sum);                                                \
+        if (take_log) {                                                                            \
+            for (int64_t i = 0; i < n; i++) y[i] = x[i] - m - k;                                   \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) y[i] *= k;                                             \
+        }                                                                                          \
     }
 ROW(float, f32)
 ROW(double, f64)
 
 /* Tiles: n rows of w columns, worked on in place. */
-#define COLUMNS(T, t)                                                                         \
-    static void columns_##t(void *tile, int64_t n, int64_t w, bool take_log) {                \
-        T *x = tile, m[TILE], s[TILE] = {0};                                                  \
-        memcpy(m, x, (size_t)w * sizeof(T));                                                  \
-        for (int64_t i = 1; i < n; i++)                                                       \
-            for (int64_t j = 0; j < w; j++) m[j] = x[i * w + j] > m[j] ? x[i * w + j] : m[j]; \
-        for (int64_t i = 0; i < n; i++) {                                                     \
-            T *r = x + i * w;                                                                 \
-            _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {                             \
-                T d = r[j] - m[j], e = exp(d);                                                \
-                s[j] += e;                                                                    \
-                r[j] = take_log ? d : e;                                                      \
-            }                                                                                 \
-        }                                                                                     \
-        for (int64_t j = 0; j < w; j++) s[j] = take_log ? log(s[j]) : 1 / s[j];               \
-        for (int64_t i = 0; i < n; i++)                                                       \
-            for (int64_t j = 0; j < w; j++)                                                   \
-                x[i * w + j] = take_log ? x[i * w + j] - s[j] : x[i * w + j] * s[j];          \
+#define COLUMNS(T, t)                                                                              \
+    static void columns_##t(void *tile, int64_t n, int64_t w, bool take_log) {                     \
+        T *x = tile, m[TILE], s[TILE] = {0};                                                       \
+        memcpy(m, x, (size_t)w * sizeof(T));                                                       \
+        for (int64_t i = 1; i < n; i++)                                                            \
+            for (int64_t j = 0; j < w; j++) m[j] = x[i * w + j] > m[j] ? x[i * w + j] : m[j];      \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T *r = x + i * w;                                                                      \
+            _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {                                  \
+                T d = r[j] - m[j], e = exp(d);                                                     \
+                s[j] += e;                                                                         \
+                r[j] = take_log ? d : e;                                                           \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t j = 0; j < w; j++) s[j] = take_log ? log(s[j]) : 1 / s[j];                    \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            for (int64_t j = 0; j < w; j++)                                                        \
+                x[i * w + j] = take_log ? x[i * w + j] - s[j] : x[i * w + j] * s[j];               \
     }
 COLUMNS(float, f32)
 COLUMNS(double, f64)
 
 static void one_row(const run *r, const char *x, char *out, char *buf) {
     const void *from = x;
-    void *to = r->out_direct ? out : buf;
+    void *to = r->out_direct && !r->stream ? out : buf;
+    size_t bytes = (size_t)r->n * gp_ctype_size[r->ct];
     if (!r->x_direct) r->load(buf, x, r->xs, r->n), from = buf;
     if (r->ct == GP_CT_f32) row_f32(from, to, r->n, r->take_log);
     else row_f64(from, to, r->n, r->take_log);
     if (!r->out_direct) r->store(out, r->os, buf, r->n);
+    else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 
 static void one_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
@@ -123,6 +128,7 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
         else one_tile(r, p[1], p[0], w, buf);
         at += w;
     }
+    if (r->stream) stream_end();
 }
 
 /* a without dim d. */
@@ -156,6 +162,7 @@ static bool softmax(const gp_call *c, bool take_log) {
     /* Columns side by side make a tile; 16 of them at least, however long they are. */
     int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]);
     r.width = r.os == osize || r.n == 1 ? 1 : most > TILE ? TILE : most < 16 ? 16 : most;
+    r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
     gp_parallel(o1.numel, 1 + GRAIN / r.n, run_part, &r);
     return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
 }

@@ -131,6 +131,13 @@ local deep, many = randn(8, 64, 56, 56), randn(64, 64, 3, 3)
 item("conv2d 64 to 64, 8x56x56", function() local p = conv2d(deep, many, nil, 1, 1) end)
 item("batch_norm 8x10x256x256", function() local p = batch_norm(images, nil, nil, nil, nil,
     true) end)
+local labels, one = randint(1, 10, { 8, 256, 256 }), ones({})
+labels[labels:eq(9)] = -1
+item("cross_entropy 8x10x256x256", function() local p = cross_entropy(images, labels, nil, -1) end)
+item("cross_entropy and gradient", function()
+    local p, d = cross_entropy(images, labels, nil, -1), cross_entropy_grad(one, images, labels, nil, -1)
+end)
 local rows = randn(10000, 1000)
 item("softmax 1e4x1e3", function() local p = rows:softmax(2) end)
+item("layer_norm 1e4x1e3", function() local p = layer_norm(rows, 1000) end)
 item("randn 1e7", function() local p = randn(10000000) end)

@@ -127,10 +127,17 @@ with torch.no_grad():
     deep, many = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
     item("conv2d 64 to 64, 8x56x56", lambda: torch.conv2d(deep, many, None, 1, 1))
     item("batch_norm 8x10x256x256", lambda: torch.nn.functional.batch_norm(images, None, None, None, None, True))
+    labels = torch.randint(0, 10, (8, 256, 256))
+    labels[labels == 9] = -1
+    cross_entropy = torch.nn.functional.cross_entropy
+    item("cross_entropy 8x10x256x256", lambda: cross_entropy(images, labels, ignore_index=-1))
     rows = torch.randn(10000, 1000)
     item("softmax 1e4x1e3", lambda: rows.softmax(1))
+    item("layer_norm 1e4x1e3", lambda: torch.nn.functional.layer_norm(rows, (1000,)))
 leaves = [t.clone().requires_grad_() for t in (images, ten_filters, torch.zeros(10))]
 result = torch.conv2d(*leaves, 1, 1)
 upper = torch.randn_like(result)
 item("conv2d 10 to 10 backward", lambda: torch.autograd.grad(result, leaves, upper, retain_graph=True))
+logits = images.clone().requires_grad_()
+item("cross_entropy and gradient", lambda: cross_entropy(logits, labels, ignore_index=-1).backward())
 item("randn 1e7", lambda: torch.randn(10000000))

@@ -98,6 +98,27 @@ static bool matrices(gp_call *c, gp_meta *m) {
 bool infer_tril(gp_call *c, gp_meta *m) { return matrices(c, m); }
 bool infer_triu(gp_call *c, gp_meta *m) { return matrices(c, m); }
 
+bool infer_diag_embed(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    int a, b, n = x->a.ndim + 1;
+    if (x->a.ndim == 0 || n > GP_MAX_DIM)
+        return gp_fail("diag_embed: expected 1 to %d dims, got %d", GP_MAX_DIM - 1, x->a.ndim);
+    if (!gp_dim_wrap("diag_embed", c->arg[2].i, n, &a) ||
+        !gp_dim_wrap("diag_embed", c->arg[3].i, n, &b))
+        return false;
+    if (a == b) return gp_fail("diag_embed: dim1 and dim2 are both %d", a + 1);
+    int64_t off = c->arg[1].i, size;
+    if (off == INT64_MIN ||
+        __builtin_add_overflow(x->a.dim[x->a.ndim - 1], off < 0 ? -off : off, &size))
+        return gp_fail("diag_embed: offset %lld is too large", (long long)off);
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    gp_shape *s = &m->out[0].shape;
+    s->ndim = n;
+    for (int i = 0, j = 0; i < n; i++) s->dim[i] = i == a || i == b ? size : x->a.dim[j++];
+    c->arg[2].i = a + 1, c->arg[3].i = b + 1;
+    return true;
+}
+
 /* ---- repeat_interleave ---- */
 
 static gp_tensor *total_of(gp_tensor *repeats) {

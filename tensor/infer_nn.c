@@ -177,25 +177,3 @@ bool infer_softmax(gp_call *c, gp_meta *m) {
 }
 
 bool infer_log_softmax(gp_call *c, gp_meta *m) { return infer_softmax(c, m); }
-
-/* ---- variance ---- */
-
-/* Arguments: x, dims (a mask from here on), correction, keepdim. */
-bool infer_var(gp_call *c, gp_meta *m) {
-    gp_tensor *x = c->arg[0].t;
-    uint64_t mask;
-    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT) ||
-        !gp_infer_dims(c, 1, x->a.ndim, &mask))
-        return false;
-    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    gp_shape *s = &m->out[0].shape;
-    s->ndim = 0;
-    for (int d = 0; d < x->a.ndim; d++) {
-        if (!(mask >> d & 1)) s->dim[s->ndim++] = x->a.dim[d];
-        else if (c->arg[3].i) s->dim[s->ndim++] = 1;
-    }
-    c->arg[1] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
-    return true;
-}
-
-bool infer_std(gp_call *c, gp_meta *m) { return infer_var(c, m); }

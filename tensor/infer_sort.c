@@ -89,7 +89,7 @@ static bool extreme(gp_call *c, gp_meta *m) {
 bool infer_max(gp_call *c, gp_meta *m) { return extreme(c, m); }
 bool infer_min(gp_call *c, gp_meta *m) { return extreme(c, m); }
 
-/* ---- cumsum ---- */
+/* ---- scans ---- */
 
 bool infer_cumsum(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
@@ -99,3 +99,25 @@ bool infer_cumsum(gp_call *c, gp_meta *m) {
     gp_meta_like(m, 0, x, gp_arg_dtype(c, 2, gp_is_float(dt) ? dt : GP_i64));
     return true;
 }
+
+bool infer_cumprod(gp_call *c, gp_meta *m) { return infer_cumsum(c, m); }
+
+bool infer_logcumsumexp(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    int d;
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT) || !settle_dim(c, 1, 1, &d))
+        return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return true;
+}
+
+bool infer_cummax(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    int d;
+    if (!settle_dim(c, 1, 1, &d)) return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    gp_meta_like(m, 1, x, GP_i64);
+    return true;
+}
+
+bool infer_cummin(gp_call *c, gp_meta *m) { return infer_cummax(c, m); }

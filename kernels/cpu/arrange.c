@@ -1,4 +1,5 @@
-/* Elements put together or elsewhere by copying: cat, stack, flip, tril, triu. */
+/* Elements put together or elsewhere by copying: cat, stack, flip, diag_embed, tril,
+ * triu. */
 #include <string.h>
 
 #include "kernels/kernel.h"
@@ -52,6 +53,26 @@ bool CPU(flip)(const gp_call *c) {
     }
     gp_array_update(&x);
     gp_copy_array(gp_out(c, 0), &x);
+    return true;
+}
+
+/* Arguments: x, offset, and two dims of the result, counted from 1. */
+bool CPU(diag_embed)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0);
+    gp_array line = *out;
+    int a = (int)c->arg[2].i - 1, b = (int)c->arg[3].i - 1;
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)out->dtype), off = c->arg[1].i;
+    if (out->numel == 0) return true;
+    memset(out->data, 0, (size_t)(out->numel * size));
+    line.data += (off < 0 ? -off * out->stride[a] : off * out->stride[b]) * size;
+    line.ndim = 0;
+    for (int i = 0; i < out->ndim; i++)
+        if (i != a && i != b)
+            line.dim[line.ndim] = out->dim[i], line.stride[line.ndim++] = out->stride[i];
+    line.dim[line.ndim] = out->dim[a] - (off < 0 ? -off : off);
+    line.stride[line.ndim++] = out->stride[a] + out->stride[b];
+    gp_array_update(&line);
+    gp_copy_array(&line, gp_in(c, 0));
     return true;
 }
 

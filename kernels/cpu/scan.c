@@ -1,4 +1,4 @@
-/* Running sums along a dim. */
+/* Running sums and products along a dim. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@ typedef struct scan {
     gp_loop lines;           /* 0: out, 1: x, both without the dim */
     int64_t n, ostep, xstep; /* the dim's size; bytes between its elements */
     gp_ctype ct;             /* f64 or i64: what is summed in */
+    bool product;
     gp_load load;
     gp_store store;
     const char *x; /* one long line: */
@@ -39,6 +40,14 @@ typedef struct scan {
     }                                                                                              \
     static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                         \
         for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                            \
+    }                                                                                              \
+    /* Products one after the other: those of a piece may overflow where the whole does not. */    \
+    static T product_##t(T acc, T *v, int64_t n) {                                                 \
+        for (int64_t i = 0; i < n; i++) v[i] = acc *= v[i];                                        \
+        return acc;                                                                                \
+    }                                                                                              \
+    static void multiply_##t(T *restrict acc, const T *restrict v, int64_t n) {                    \
+        for (int64_t i = 0; i < n; i++) acc[i] *= v[i];                                            \
     }
 SUMS(double, f64)
 SUMS(int64_t, i64)
@@ -49,6 +58,10 @@ typedef union number {
     int64_t i;
 } number;
 
+static number unit(const scan *s) {
+    return s->ct == GP_CT_f64 ? (number){.f = s->product} : (number){.i = s->product};
+}
+
 /* Writes base plus the running sums of elements [from, to) of a line; returns their sum. out NULL:
  * the sum only. */
 static number scan_range(const scan *s, char *out, const char *x, int64_t from, int64_t to,
@@ -57,11 +70,13 @@ static number scan_range(const scan *s, char *out, const char *x, int64_t from, 
         double f[GP_BLOCK];
         int64_t i[GP_BLOCK];
     } buf;
-    number acc = {.i = 0};
+    number acc = unit(s);
     for (int64_t i = from; i < to; i += GP_BLOCK) {
         int64_t n = to - i < GP_BLOCK ? to - i : GP_BLOCK;
         s->load(&buf, x + i * s->xstep, s->xstep, n);
-        if (s->ct == GP_CT_f64) acc.f = block_f64(acc.f, base.f, buf.f, n);
+        if (s->product && s->ct == GP_CT_f64) acc.f = product_f64(acc.f, buf.f, n);
+        else if (s->product) acc.i = product_i64(acc.i, buf.i, n);
+        else if (s->ct == GP_CT_f64) acc.f = block_f64(acc.f, base.f, buf.f, n);
         else acc.i = block_i64(acc.i, base.i, buf.i, n);
         if (out) s->store(out + i * s->ostep, s->ostep, &buf, n);
     }
@@ -83,10 +98,12 @@ static void scan_block(const scan *s, char *const *p, int64_t os, int64_t xs, in
         double f[COLUMNS];
         int64_t i[COLUMNS];
     } acc, v;
-    memset(&acc, 0, sizeof acc);
+    for (int64_t i = 0; i < n; i++) acc.i[i] = unit(s).i;
     for (int64_t k = 0; k < s->n; k++) {
         s->load(&v, p[1] + k * s->xstep, xs, n);
-        if (s->ct == GP_CT_f64) add_f64(acc.f, v.f, n);
+        if (s->product && s->ct == GP_CT_f64) multiply_f64(acc.f, v.f, n);
+        else if (s->product) multiply_i64(acc.i, v.i, n);
+        else if (s->ct == GP_CT_f64) add_f64(acc.f, v.f, n);
         else add_i64(acc.i, v.i, n);
         s->store(p[0] + k * s->ostep, os, &acc, n);
     }
@@ -150,19 +167,20 @@ static bool scan_long(scan *s) {
     return true;
 }
 
-bool CPU(cumsum)(const gp_call *c) {
+static bool run_scan(const gp_call *c, bool product) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     int d = (int)c->arg[1].i - 1;
     if (out->numel == 0) return true;
     scan s = {.n = x->ndim ? x->dim[d] : 1,
               .ct = gp_is_float((gp_dtype)out->dtype) ? GP_CT_f64 : GP_CT_i64,
+              .product = product,
               .x = x->data,
               .out = out->data};
     s.ostep = x->ndim ? out->stride[d] * (int64_t)gp_dtype_size((gp_dtype)out->dtype) : 0;
     s.xstep = x->ndim ? x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype) : 0;
     s.load = gp_load_fn((gp_dtype)x->dtype, s.ct);
     s.store = gp_store_fn(s.ct, (gp_dtype)out->dtype);
-    if (s.n == out->numel && s.n > 2 * PART) return scan_long(&s);
+    if (s.n == out->numel && s.n > 2 * PART && !product) return scan_long(&s);
     gp_array o = gp_without_dim(out, d), in = gp_without_dim(x, d);
     const gp_array *arrays[2] = {&o, &in};
     gp_loop_init(&s.lines, 2, arrays);
@@ -171,3 +189,6 @@ bool CPU(cumsum)(const gp_call *c) {
     gp_parallel(o.numel, 1 + GRAIN / s.n, columns ? scan_columns : scan_lines, &s);
     return true;
 }
+
+bool CPU(cumsum)(const gp_call *c) { return run_scan(c, false); }
+bool CPU(cumprod)(const gp_call *c) { return run_scan(c, true); }

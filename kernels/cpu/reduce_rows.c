@@ -1,0 +1,104 @@
+/* Reductions of the table: each row's combine formula, in lanes. */
+#include "kernels/cpu/reduce.h"
+
+#include "kernels/cpu/math.h"
+
+/* Partial results side by side; as many as hide an addition's latency. */
+#define LANES(T) (256 / (int)sizeof(T))
+enum { FEW = 8 };
+
+#undef bool /* a row of dtype.def */
+#define T_f32 float
+#define T_f64 double
+#define T_i32 int32_t
+#define T_i64 int64_t
+/* What a row says it starts with; lowest and highest are cut to the type's range. */
+#define lowest (-INFINITY)
+#define highest INFINITY
+static inline float cut_f32(double v) { return (float)v; }
+static inline double cut_f64(double v) { return v; }
+static inline int32_t cut_i32(double v) {
+    return v == INFINITY ? INT32_MAX : v == -INFINITY ? INT32_MIN : (int32_t)v;
+}
+static inline int64_t cut_i64(double v) {
+    return v == INFINITY ? INT64_MAX : v == -INFINITY ? INT64_MIN : (int64_t)v;
+}
+
+/* clang-format off */
+/* n elements in W lanes, then the lanes into a; i elements are done. */
+#define FOLD_LANES(nm, t, start, W)                                                              \
+    if (n - i >= 2 * (W)) {                                                                      \
+        T_##t lane[W];                                                                           \
+        for (int j = 0; j < (W); j++) lane[j] = cut_##t(start);                                  \
+        for (; i + (W) <= n; i += (W))                                                           \
+            _Pragma("omp simd")                                                                  \
+            for (int j = 0; j < (W); j++) lane[j] = step_##nm##_##t(lane[j], s[i + j]);          \
+        for (int w = (W) / 2; w; w /= 2)                                                         \
+            for (int j = 0; j < w; j++) lane[j] = merge_##nm##_##t(lane[j], lane[j + w]);        \
+        a = merge_##nm##_##t(a, lane[0]);                                                        \
+    }
+#define REDUCE1(nm, t, start, combine, finish)                                                   \
+    static inline T_##t step_##nm##_##t(T_##t acc, T_##t x) { return (T_##t)(combine); }         \
+    static inline T_##t merge_##nm##_##t(T_##t a, T_##t b) { return step_##nm##_##t(a, b); }     \
+    static void start_##nm##_##t(void *p, int64_t n) {                                           \
+        for (int64_t i = 0; i < n; i++) ((T_##t *)p)[i] = cut_##t(start);                        \
+    }                                                                                            \
+    static void fold_##nm##_##t(void *p, const void *src, int64_t n, double p_) {                \
+        const T_##t *s = src;                                                                    \
+        T_##t a = *(T_##t *)p;                                                                   \
+        int64_t i = 0;                                                                           \
+        FOLD_LANES(nm, t, start, LANES(T_##t))                                                   \
+        FOLD_LANES(nm, t, start, FEW)                                                            \
+        for (; i < n; i++) a = step_##nm##_##t(a, s[i]);                                         \
+        *(T_##t *)p = a;                                                                         \
+    }                                                                                            \
+    static void join_##nm##_##t(void *p, const void *src, int64_t n) {                           \
+        const T_##t *restrict s = src;                                                           \
+        T_##t *restrict a = p;                                                                   \
+        _Pragma("omp simd")                                                                      \
+        for (int64_t i = 0; i < n; i++) a[i] = merge_##nm##_##t(a[i], s[i]);                     \
+    }                                                                                            \
+    static void each_##nm##_##t(void *p, const void *const *rows, int m, int64_t n, double p_) { \
+        T_##t *restrict a = p;                                                                   \
+        if (m == GP_REDUCE_ROWS) {                                                               \
+            const T_##t *restrict r0 = rows[0], *restrict r1 = rows[1];                          \
+            const T_##t *restrict r2 = rows[2], *restrict r3 = rows[3];                          \
+            _Pragma("omp simd")                                                                  \
+            for (int64_t i = 0; i < n; i++) {                                                    \
+                T_##t v = step_##nm##_##t(step_##nm##_##t(a[i], r0[i]), r1[i]);                  \
+                a[i] = step_##nm##_##t(step_##nm##_##t(v, r2[i]), r3[i]);                        \
+            }                                                                                    \
+            return;                                                                              \
+        }                                                                                        \
+        for (int k = 0; k < m; k++) {                                                            \
+            const T_##t *restrict s = rows[k];                                                   \
+            _Pragma("omp simd")                                                                  \
+            for (int64_t i = 0; i < n; i++) a[i] = step_##nm##_##t(a[i], s[i]);                  \
+        }                                                                                        \
+    }                                                                                            \
+    static void finish_##nm##_##t(void *p, double n, int64_t many, double p_) {                  \
+        (void)n;                                                                                 \
+        for (int64_t i = 0; i < many; i++) {                                                     \
+            const T_##t acc = ((T_##t *)p)[i];                                                   \
+            ((T_##t *)p)[i] = (T_##t)(finish);                                                   \
+        }                                                                                        \
+    }
+/* clang-format on */
+#define REDUCE(n, ty, start, combine, finish, ...)                                                 \
+    REDUCE1(n, f32, start, combine, finish)                                                        \
+    REDUCE1(n, f64, start, combine, finish)                                                        \
+    REDUCE1(n, i32, start, combine, finish) REDUCE1(n, i64, start, combine, finish)
+#include "tensor/ops.def"
+
+#define ONE(n, t)                                                                                  \
+    {                                                                                              \
+        GP_CT_##t, GP_CT_##t, 1, start_##n##_##t, fold_##n##_##t, each_##n##_##t, join_##n##_##t,  \
+            finish_##n##_##t                                                                       \
+    }
+#define REDUCE(n, ty, start, ...)                                                                  \
+    _Bool CPU(n)(const gp_call *c);                                                                \
+    _Bool CPU(n)(const gp_call *c) {                                                               \
+        static const gp_reducer reds[] = {ONE(n, f32), ONE(n, f64), ONE(n, i32), ONE(n, i64)};     \
+        return gp_reduce(c, &reds[gp_compute_type((gp_dtype)c->compute)], 1, 0);                   \
+    }
+#include "tensor/ops.def"

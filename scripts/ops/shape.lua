@@ -13,6 +13,10 @@ local function wrap(op, dim, ndim)
     return dim > 0 and dim or dim + n + 1
 end
 
+local function same_device(op, a, b)
+    if a.device ~= b.device then fail("%s: tensors are on different devices: %s and %s", op, a.device, b.device) end
+end
+
 -- The size of dim, which must exist.
 local function sized(op, x, dim)
     if x.ndim == 0 then fail("%s: a 0-d tensor has no dim to split", op) end
@@ -209,9 +213,18 @@ for _, name in ipairs { "swapaxes", "swapdims" } do
 end
 define { "moveaxis", sig = "tensor x, ints source, ints destination", help = "as movedim", fn = gpush.movedim }
 define { "ravel", sig = "tensor x", help = "the elements in one dim; a copy where a view cannot be", fn = function(x) return x:flatten() end }
-define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other", fn = function(x, other) return x:expand(other.shape) end }
-define { "view_as", sig = "tensor x, tensor other", help = "x as a view in the shape of other", fn = function(x, other) return x:view(other.shape) end }
-define { "reshape_as", sig = "tensor x, tensor other", help = "x in the shape of other", fn = function(x, other) return x:reshape(other.shape) end }
+define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other", fn = function(x, other)
+        same_device("expand_as", x, other)
+        return x:expand(other.shape)
+    end }
+define { "view_as", sig = "tensor x, tensor other", help = "x as a view in the shape of other", fn = function(x, other)
+        same_device("view_as", x, other)
+        return x:view(other.shape)
+    end }
+define { "reshape_as", sig = "tensor x, tensor other", help = "x in the shape of other", fn = function(x, other)
+        same_device("reshape_as", x, other)
+        return x:reshape(other.shape)
+    end }
 
 -- ---- made of vectors ----
 
@@ -229,6 +242,7 @@ local function grid(op, xs, indexing)
     if n == 0 then fail("%s: expected at least one tensor", op) end
     if n > 8 then fail("%s: %d tensors are more than the 8 dims a tensor may have", op, n) end
     for i, x in ipairs(xs) do
+        same_device(op, xs[1], x)
         if x.ndim > 1 then fail("%s: tensor %d has %d dims (expected at most 1)", op, i, x.ndim) end
         shape[i] = x:numel()
     end

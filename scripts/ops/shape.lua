@@ -241,8 +241,8 @@ local function grid(op, xs, indexing)
     local n, shape, views = #xs, {}, {}
     if n == 0 then fail("%s: expected at least one tensor", op) end
     if n > 8 then fail("%s: %d tensors are more than the 8 dims a tensor may have", op, n) end
+    for _, x in ipairs(xs) do same_device(op, xs[1], x) end
     for i, x in ipairs(xs) do
-        same_device(op, xs[1], x)
         if x.ndim > 1 then fail("%s: tensor %d has %d dims (expected at most 1)", op, i, x.ndim) end
         shape[i] = x:numel()
     end

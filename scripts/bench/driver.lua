@@ -52,7 +52,14 @@ end
 
 -- A copy moves as many bytes: 80 % of its bandwidth is 1.25 of its time.
 for _, it in ipairs { { "exp 1e7", 0.25 }, { "x * 2, 1e7", 0.2 }, { "x * 2 beside a copy", 1.25 }, { "tanh 1e7", 0.3 },
-    { "x > 0.5, 1e7", 0.5 }, { "rand 1e7", 0.3 }, { "randn 1e7", 0.3 } } do
+    { "x > 0.5, 1e7", 0.5 }, { "rand 1e7", 0.3 }, { "randn 1e7", 0.3 },
+    -- Reductions, scans and copies; nothing is to be slower than the peer.
+    { "sum 1e7", 0.9 }, { "var 1e7", 1 }, { "norm 1e7", 1 },
+    { "sum 1e4x1e3 over dim 1", 1 }, { "amax 1e4x1e3 over dim 2", 1 },
+    { "logsumexp 1e4x1e3 over dim 2", 1 }, { "argmax 8x10x256x256, dim 2", 0.1 },
+    { "cumsum 1e7", 0.4 }, { "cummax 1e4x1e3 along dim 2", 1 },
+    { "median 1e4x1e3 over dim 2", 1 }, { "transposed copy 1e4x1e3", 0.4 },
+    { "roll 1e4x1e3", 1 }, { "pad 8x10x256x256, reflect", 1 } } do
     for threads = 1, 2 do items[#items + 1] = { it[1], threads, "torch", it[2] } end
 end
 

@@ -141,3 +141,20 @@ item("conv2d 10 to 10 backward", lambda: torch.autograd.grad(result, leaves, upp
 logits = images.clone().requires_grad_()
 item("cross_entropy and gradient", lambda: cross_entropy(logits, labels, ignore_index=-1).backward())
 item("randn 1e7", lambda: torch.randn(10000000))
+
+# Reductions, scans and copies.
+large = torch.randn(10000000)
+item("sum 1e7", lambda: large.sum())
+item("var 1e7", lambda: large.var())
+item("norm 1e7", lambda: large.norm())
+item("sum 1e4x1e3 over dim 1", lambda: rows.sum(0))
+item("amax 1e4x1e3 over dim 2", lambda: rows.amax(1))
+item("logsumexp 1e4x1e3 over dim 2", lambda: rows.logsumexp(1))
+item("argmax 8x10x256x256, dim 2", lambda: images.argmax(1))
+item("cumsum 1e7", lambda: large.cumsum(0))
+item("cummax 1e4x1e3 along dim 2", lambda: rows.cummax(1))
+item("median 1e4x1e3 over dim 2", lambda: rows.median(1))
+item("transposed copy 1e4x1e3", lambda: rows.t().contiguous())
+item("roll 1e4x1e3", lambda: rows.roll(3, 1))
+item("pad 8x10x256x256, reflect",
+     lambda: torch.nn.functional.pad(images, (1, 1, 1, 1), "reflect"))

@@ -46,7 +46,7 @@ for _, row in ipairs {
 } do
     for threads = 1, 2 do items[#items + 1] = { row[1], threads, "torch", threads == 1 and row[2] } end
 end
-for _, name in ipairs { "matmul f32 512", "matmul f32 1024", "matmul f64 512", "bmm 64x64x64" } do
+for _, name in ipairs { "matmul f32 512", "matmul f64 512" } do
     for threads = 1, 2 do items[#items + 1] = { name, threads, "torch", false } end
 end
 

@@ -1,4 +1,6 @@
 /* Backward of products, statistics, softmax and scans. */
+#include <math.h>
+
 #include "tensor/grad.h"
 
 /* ---- products ---- */
@@ -80,6 +82,30 @@ static bool std(gp_vjp *v) {
     return !v->failed;
 }
 const gp_rule vjp_std = {std, "0y"};
+
+/* d |x|_p = sign(x) (|x| / y)^(p - 1), 0 where the norm is; of the largest (smallest): shared among
+ * those that are. */
+static bool vector_norm(gp_vjp *v) {
+    double n, p = gp_float_arg(v, 1);
+    gp_tensor *x = v->x[0], *y = kept(v, v->y[0], 2, &n), *g = kept(v, v->g[0], 2, &n);
+    if (!x || !y || !g || p == 0) return g && y;
+    gp_tensor *sign = DO(sign, "t", x), *size = DO(abs, "t", x), *d;
+    if (isinf(p)) {
+        gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", size, y), (int)x->a.dtype);
+        gp_shape s = gp_tensor_shape(y);
+        d = DO(div, "tt", equal, gp_sum_to(v, equal, &s));
+    } else if (p == 1) {
+        d = sign;
+        sign = NULL;
+    } else {
+        gp_tensor *share = DO(div, "tt", size, y);
+        d = DO(masked_fill, "ttn", DO(pow, "tn", share, p - 1), DO(eq, "tn", y, 0.0), 0.0);
+    }
+    if (sign) d = DO(mul, "tt", d, sign);
+    v->dx[0] = DO(mul, "tt", d, g);
+    return !v->failed;
+}
+const gp_rule vjp_linalg_vector_norm = {vector_norm, "0y"};
 
 /* ---- softmax ---- */
 

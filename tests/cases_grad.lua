@@ -31,6 +31,7 @@ return {
     group_norm = { { x(2, 4, 3), 2, x(4), x(4) } },
     cross_entropy = { { x(4, 3), ints(1, 3, 2, 1) }, { x(2, 3, 2), ints(1, 3, 9, 1):view(2, 2), nil, 9, "sum", n = 5 }, { x(4, 3), ints(1, 3, 2, 1), pos(3):detach(), -100, "mean", 0.1 } },
     nll_loss = { { x(4, 3), ints(1, 3, 2, 1) } }, dropout = { { x(3, 4), 0.4, random = true } }, embedding = { { ints(1, 3, 1), x(3, 2) } },
+    linalg_vector_norm = { { x(2, 3) }, { x(2, 3), 3, 1 }, { x(2, 3), 1, 2, true }, { x(2, 3), math.huge, 2 } },
     index_add = { { x(3, 2), 1, ints(1, 1), x(2, 2), 2 } }, index_copy = { { x(3, 2), 1, ints(3, 1), x(2, 2) } }, index_fill = { { x(3, 2), 2, ints(1), 4 } },
     scatter_add = { { x(3, 2), 1, ints(1, 1, 3, 2):view(2, 2), x(2, 2) } }, take = { { x(3, 2), ints(6, 1, 1) } },
     masked_scatter = { { x(2, 3), mask, x(5) } }, gather_nd = { { x(3, 2), ints(1, 2, 3, 1):view(2, 2) } },

@@ -174,21 +174,8 @@ end
 
 local function vector_norm(op, x, ord, dim, keepdim, dtype)
     check_float(op, x)
-    if dtype then x = x:to { dtype = dtype } end
-    dtype, x = x.dtype, wide(x):abs()
-    local y
-    if ord == math.huge then y = x:amax(dim, keepdim)
-    elseif ord == -math.huge then y = x:amin(dim, keepdim)
-    elseif ord == 0 then y = x:ne(0):to { dtype = x.dtype }:sum(dim, keepdim)
-    elseif ord == 1 then y = x:sum(dim, keepdim)
-    elseif ord == 2 then y = (x * x):sum(dim, keepdim):sqrt()
-    else y = (x ^ ord):sum(dim, keepdim) ^ (1 / ord) end
-    return back(y, dtype)
+    return linalg.vector_norm(x, ord, dim, keepdim, dtype)
 end
-
-define { "linalg.vector_norm", sig = "tensor x, float ord=2, dims? dim, bool keepdim=false, dtype? dtype",
-    help = "the norm of order ord (inf, -inf, 0 or a number) of all elements, or along dims",
-    fn = function(x, ord, dim, keepdim, dtype) return vector_norm("linalg.vector_norm", x, ord, dim, keepdim, dtype) end }
 
 local ORDS = { fro = "fro", nuc = "nuc", inf = math.huge, ["-inf"] = -math.huge }
 

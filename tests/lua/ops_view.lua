@@ -154,6 +154,19 @@ function V.diagonal(c)
     c.refuses(function() return x[1][1]:diagonal() end, "^diagonal: expected at least 2 dims, got 1")
 end
 
+function V.as_strided(c)
+    local x, a = c.x {3, 4}
+    local plain = x:contiguous():clone()
+    c.check(plain:as_strided({2, 2}, {4, 1}, 2), build({2, 2}, function(i) return get(a, {i[1], i[2] + 1}) end))
+    c.check(plain:as_strided({3}, {5}), build({3}, function(i) return get(a, {i[1], i[1]}) end))
+    c.check(plain:as_strided({2, 4}, {0, 1}, 9), build({2, 4}, function(i) return get(a, {3, i[2]}) end))
+    shares(c, plain, plain:as_strided({2}, {4}), true, "as_strided")
+    c.refuses(function() return plain:as_strided({4, 4}, {4, 1}) end, "^as_strided: .* beyond the tensor's memory")
+    c.refuses(function() return plain:as_strided({1}, {1}, 0) end, "^as_strided: .* beyond the tensor's memory")
+    c.refuses(function() return plain:as_strided({2}, {4, 1}) end, "^as_strided: 2 strides for 1 dims")
+    c.refuses(function() return plain:as_strided({2}, {-1}) end, "^as_strided: stride %-1 is negative")
+end
+
 function V.unfold(c)
     local x, a = c.x {2, 7}
     c.check(x:unfold(2, 3, 2), build({2, 3, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 2 + i[3]}) end))

@@ -8,7 +8,7 @@ local C = {}
 -- All dtypes but f16 and bf16; integers give f32.
 local TYPES = {f64 = true, f32 = true, i64 = true, i32 = true, i16 = true, i8 = true, u8 = true, bool = true}
 local function out(c) return c.dtype == "f64" and "f64" or "f32" end
-local function tolerance(c) return c.dtype == "f64" and 1e-14 or 1e-5 end
+local function tolerance(c) return c.dtype == "f64" and 1e-14 or 3e-6 end
 
 local function real_to_pairs(fn, sign, half)
     return {types = TYPES, run = function(c)

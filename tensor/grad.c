@@ -68,6 +68,7 @@ static bool run(gp_vjp *v, gp_call *c, const char *fmt, va_list *ap) {
     if (v->failed) return false;
     for (; *fmt; fmt++)
         if (!add_arg(v, c, *fmt, ap)) return v->failed = true, false;
+    for (int i = c->nargs; i < GP_MAX_ARGS; i++) c->arg[i] = (gp_value){.kind = GP_NONE};
     if (!gp_op_run(c)) return v->failed = true, false;
     return true;
 }

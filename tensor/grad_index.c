@@ -224,35 +224,79 @@ static bool by_indices(gp_vjp *v, int a) {
 static bool sort(gp_vjp *v) { return by_indices(v, 1); }
 const gp_rule vjp_sort = {sort, "y"};
 
+static bool topk(gp_vjp *v) { return by_indices(v, 2); }
+const gp_rule vjp_topk = {topk, "y"};
+
 static bool msort(gp_vjp *v) {
     gp_tensor *order = DO(argsort, "tib", v->x[0], (int64_t)1, 0);
     return (v->dx[0] = order ? scatter_back(v, order, 0, v->g[0]) : NULL) != NULL;
 }
 const gp_rule vjp_msort = {msort, "0"};
 
+/* The gradient of one element of all goes to those that equal it. */
+static bool shared(gp_vjp *v) {
+    gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", v->x[0], v->y[0]), (int)v->g[0]->a.dtype);
+    v->dx[0] = DO(mul, "tt", equal, DO(div, "tt", v->g[0], DO(sum, "t", equal)));
+    return !v->failed;
+}
+
+/* Values of a reduction and their indices, along the dim in argument a, kept as argument b says. */
+static bool picked(gp_vjp *v, int a, int b) {
+    int ndim = gp_in_shape(v, 0)->ndim, dim = ndim - 1;
+    if (gp_has(v, a)) dim = gp_dim_arg(v, a, ndim);
+    gp_tensor *g = v->g[0], *index = v->y[1];
+    if (!g) return true;
+    if (!(gp_has(v, b) && gp_int_arg(v, b)) && ndim) {
+        g = DO(unsqueeze, "ti", g, (int64_t)dim + 1);
+        index = DO(unsqueeze, "ti", index, (int64_t)dim + 1);
+    }
+    v->dx[0] = g && index ? scatter_back(v, index, dim < 0 ? 0 : dim, g) : NULL;
+    return !v->failed;
+}
+
+static bool kthvalue(gp_vjp *v) { return picked(v, 2, 3); }
+const gp_rule vjp_kthvalue = {kthvalue, "y"};
+
+static bool median(gp_vjp *v) { return gp_has(v, 1) ? picked(v, 1, 2) : shared(v); }
+const gp_rule vjp_median = {median, "0y"};
+
+static bool running(gp_vjp *v) { return by_indices(v, 1); }
+const gp_rule vjp_cummax = {running, "y"}, vjp_cummin = {running, "y"};
+
+/* What each element was repeated from. */
+static bool repeat_interleave(gp_vjp *v) {
+    const gp_node *n = v->node;
+    const gp_shape *s = gp_in_shape(v, 0);
+    int64_t dim = gp_has(v, 2) ? gp_int_arg(v, 2) : 1, count = 1;
+    int d = gp_has(v, 2) ? gp_dim_arg(v, 2, s->ndim) : 0;
+    for (int i = 0; i < s->ndim; i++)
+        if (!gp_has(v, 2) || i == d) count *= s->dim[i];
+    gp_call c;
+    gp_call_begin(&c, GP_OP(range));
+    for (int i = 0; i < 3; i++) gp_call_number(&c, (gp_scalar){.i = i == 1 ? count : 1});
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = GP_i64};
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = n->in[0].dev};
+    gp_tensor *from = gp_keep(v, gp_call_one(&c));
+    from = DO(repeat_interleave, "taii", from, 1, (int64_t)1, v->g[0]->a.dim[gp_has(v, 2) ? d : 0]);
+    gp_shape flat = {.ndim = 1, .dim = {count}};
+    gp_tensor *z = gp_has(v, 2) ? gp_zeros_like_input(v, 0) : gp_zeros_shaped(v, &flat, 0);
+    gp_tensor *sum = DO(index_add, "tittn", z, dim, from, v->g[0], 1.0);
+    return (v->dx[0] = gp_reshape(v, sum, s)) != NULL;
+}
+const gp_rule vjp_repeat_interleave = {repeat_interleave, "1"};
+
 /* max(x): shared among the largest. max(x, dim): to the one that the indices name. max(a, b): as
  * maximum's row has it. */
 static bool max_of(gp_vjp *v, const gp_op *first) {
     const gp_node *n = v->node;
-    int ndim = gp_in_shape(v, 0)->ndim;
     if (!gp_has(v, 1)) {
-        gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", v->x[0], v->y[0]), (int)v->g[0]->a.dtype);
-        v->dx[0] = DO(mul, "tt", equal, DO(div, "tt", v->g[0], DO(sum, "t", equal)));
+        return shared(v);
     } else if (n->arg[1].kind == GP_TENSOR) {
         for (int k = 0; k < 2; k++)
             if (v->need[k])
                 v->dx[k] = gp_do(v, &gp_ops[first->grad + k], "tttt", v->g[0], v->x[0], v->x[1], v->y[0]);
     } else if (v->g[0]) {
-        int64_t d = gp_has(v, 1) ? n->arg[1].i : 1;
-        int dim;
-        if (!gp_dim_wrap(n->op->name, d, ndim, &dim)) return false;
-        bool keep = gp_has(v, 2) && gp_int_arg(v, 2);
-        gp_tensor *g = v->g[0], *index = v->y[1];
-        if (!keep && ndim) {
-            g = DO(unsqueeze, "ti", g, (int64_t)dim + 1);
-            index = DO(unsqueeze, "ti", index, (int64_t)dim + 1);
-        }
-        v->dx[0] = g && index ? scatter_back(v, index, dim, g) : NULL;
+        return picked(v, 1, 2);
     }
     return !v->failed;
 }

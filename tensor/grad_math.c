@@ -168,3 +168,37 @@ const gp_rule vjp_copy = {copy, NULL};
 static bool nothing(gp_vjp *v) { return true; }
 const gp_rule vjp_fill = {nothing, NULL}, vjp_uniform = {nothing, NULL},
               vjp_normal = {nothing, NULL}, vjp_bernoulli = {nothing, NULL};
+
+/* dx = g exp(x - y) */
+static bool logsumexp(gp_vjp *v) {
+    double n;
+    gp_tensor *y = kept(v, v->y[0], 1, &n), *g = kept(v, v->g[0], 1, &n);
+    v->dx[0] = DO(mul, "tt", g, DO(exp, "t", DO(sub, "tt", v->x[0], y)));
+    return !v->failed;
+}
+const gp_rule vjp_logsumexp = {logsumexp, "0y"};
+
+static bool roll(gp_vjp *v) {
+    int n;
+    int64_t back[GP_MAX_INTS];
+    const int64_t *by = gp_ints_arg(v, 1, &n);
+    for (int i = 0; i < n; i++) back[i] = -by[i];
+    v->dx[0] = DO(roll, "tva", v->g[0], back, n, 2);
+    return !v->failed;
+}
+const gp_rule vjp_roll = {roll, NULL};
+
+static bool diag_embed(gp_vjp *v) {
+    v->dx[0] = DO(diagonal, "taaa", v->g[0], 1, 2, 3);
+    return !v->failed;
+}
+const gp_rule vjp_diag_embed = {diag_embed, NULL};
+
+/* NaN takes no part: neither in the sum nor in its gradient. */
+static bool nansum(gp_vjp *v) {
+    double n;
+    gp_tensor *g = gp_expand(v, kept(v, v->g[0], 1, &n), gp_in_shape(v, 0));
+    v->dx[0] = DO(masked_fill, "ttn", g, DO(isnan, "t", v->x[0]), 0.0);
+    return !v->failed;
+}
+const gp_rule vjp_nansum = {nansum, "0"};

@@ -158,3 +158,62 @@ static bool embedding(gp_vjp *v) {
     return !v->failed;
 }
 const gp_rule vjp_embedding = {embedding, "0"};
+
+/* ---- pooling ---- */
+
+/* The indices of the largest elements: those that the forward gave, or gives when asked again. rank: of
+ * the spatial dims. Arguments: x, kernel_size, stride, padding, dilation, ceil_mode, return_indices. */
+static bool max_pool(gp_vjp *v, const gp_op *again, const gp_op *grad) {
+    gp_tensor *out[GP_MAX_OUT] = {NULL};
+    const gp_shape *s = gp_in_shape(v, 0);
+    if (!gp_do_all(v, out, again, "taaaaab", v->x[0], 1, 2, 3, 4, 5, 1)) return false;
+    return (v->dx[0] = gp_do(v, grad, "ttv", v->g[0], out[1], s->dim, s->ndim)) != NULL;
+}
+static bool max_pool1d(gp_vjp *v) { return max_pool(v, GP_OP(max_pool1d), GP_OP(max_pool1d_grad)); }
+static bool max_pool2d(gp_vjp *v) { return max_pool(v, GP_OP(max_pool2d), GP_OP(max_pool2d_grad)); }
+const gp_rule vjp_max_pool1d = {max_pool1d, "0"}, vjp_max_pool2d = {max_pool2d, "0"};
+
+static bool adaptive_max_pool(gp_vjp *v, const gp_op *again, const gp_op *grad) {
+    gp_tensor *out[GP_MAX_OUT] = {NULL};
+    const gp_shape *s = gp_in_shape(v, 0);
+    if (!gp_do_all(v, out, again, "tab", v->x[0], 1, 1)) return false;
+    return (v->dx[0] = gp_do(v, grad, "ttv", v->g[0], out[1], s->dim, s->ndim)) != NULL;
+}
+static bool adaptive_max_pool1d(gp_vjp *v) {
+    return adaptive_max_pool(v, GP_OP(adaptive_max_pool1d), GP_OP(max_pool1d_grad));
+}
+static bool adaptive_max_pool2d(gp_vjp *v) {
+    return adaptive_max_pool(v, GP_OP(adaptive_max_pool2d), GP_OP(max_pool2d_grad));
+}
+const gp_rule vjp_adaptive_max_pool1d = {adaptive_max_pool1d, "0"},
+              vjp_adaptive_max_pool2d = {adaptive_max_pool2d, "0"};
+
+static bool avg_pool1d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    v->dx[0] = DO(avg_pool1d_grad, "tvaaaaa", v->g[0], s->dim, s->ndim, 1, 2, 3, 4, 5);
+    return !v->failed;
+}
+static bool avg_pool2d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    v->dx[0] = DO(avg_pool2d_grad, "tvaaaaaa", v->g[0], s->dim, s->ndim, 1, 2, 3, 4, 5, 6);
+    return !v->failed;
+}
+static bool adaptive_avg_pool1d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    return (v->dx[0] = DO(adaptive_avg_pool1d_grad, "tv", v->g[0], s->dim, s->ndim)) != NULL;
+}
+static bool adaptive_avg_pool2d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    return (v->dx[0] = DO(adaptive_avg_pool2d_grad, "tv", v->g[0], s->dim, s->ndim)) != NULL;
+}
+const gp_rule vjp_avg_pool1d = {avg_pool1d, NULL}, vjp_avg_pool2d = {avg_pool2d, NULL},
+              vjp_adaptive_avg_pool1d = {adaptive_avg_pool1d, NULL},
+              vjp_adaptive_avg_pool2d = {adaptive_avg_pool2d, NULL};
+
+/* Arguments: x, size, scale_factor, mode, align_corners. */
+static bool interpolate(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    v->dx[0] = DO(interpolate_grad, "tvaaa", v->g[0], s->dim, s->ndim, 2, 3, 4);
+    return !v->failed;
+}
+const gp_rule vjp_interpolate = {interpolate, NULL};

@@ -17,7 +17,23 @@ local function pos(...) return (x(...):detach():abs() + 0.5):requires_grad_() en
 local function ints(...) return g.tensor({ ... }, { dtype = "i64" }) end
 local mask = g.tensor { { true, false, true }, { false, true, true } }
 
+local function symmetric(a) return a:matmul(a:transpose(-1, -2)) + g.eye(a.shape[1], nil, "f64", a.device) * 2 end
+
 return {
+    addmm = { { x(2, 2), x(2, 3), x(3, 2), 2, 0.5 } }, addmv = { { x(2), x(2, 3), x(3), 2, 3 } }, baddbmm = { { x(2, 2, 2), x(2, 2, 3), x(2, 3, 2) } },
+    linalg_inv = { { pos(2, 2, 2) } }, linalg_det = { { x(3, 3) } }, linalg_slogdet = { { x(3, 3), post = function(_, l) return l end } },
+    linalg_solve = { { pos(3, 3), x(3, 2) }, { pos(3, 3), x(3) } }, linalg_cholesky = { { x(3, 3), make = symmetric }, { x(3, 3), true, make = symmetric } },
+    linalg_eigh = { { x(3, 3), make = symmetric, post = function(w, v) return w, v * v end } }, linalg_eigvalsh = { { x(3, 3), make = symmetric } },
+    linalg_qr = { { x(4, 3) }, { pos(2, 2) } }, linalg_svdvals = { { x(3, 4) } },
+    linalg_svd = { { x(3, 3), post = function(u, s, vh) return u * u, s, vh * vh end }, { x(4, 2), false, post = function(u, s, vh) return u * u, s, vh * vh end },
+        { x(2, 4), false, post = function(u, s, vh) return u * u, s, vh * vh end } },
+    max_pool1d = { { x(1, 2, 6), 2 } }, max_pool2d = { { x(1, 2, 4, 5), 2, 2, 1 } }, avg_pool1d = { { x(1, 2, 6), 3, 2, 1 } }, avg_pool2d = { { x(1, 2, 4, 5), 2 } },
+    adaptive_avg_pool1d = { { x(1, 2, 5), 3 } }, adaptive_avg_pool2d = { { x(1, 2, 5, 4), 3 } }, adaptive_max_pool1d = { { x(1, 2, 5), 2 } }, adaptive_max_pool2d = { { x(1, 2, 5, 4), 2 } },
+    interpolate = { { x(1, 2, 3, 3), { 5, 4 }, nil, "bilinear", n = 4 }, { x(1, 1, 3), { 5 } } },
+    kthvalue = { { x(2, 4), 2, 2, first = true }, { x(4), 3, first = true } }, median = { { x(5) }, { x(3, 2), 1, first = true } }, nansum = { { x(2, 3), 1 } },
+    cummax = { { x(2, 4), 2, first = true } }, cummin = { { x(2, 4), 1, first = true } },
+    repeat_interleave = { { x(2, 3), 2, 2 }, { x(2, 2), 3 }, { x(3), ints(1, 0, 2), 1 } },
+    logsumexp = { { x(2, 3) }, { x(2, 3), 2, true } }, roll = { { x(2, 3), 1, 2 } }, diag_embed = { { x(2, 3), 1 } }, topk = { { x(2, 4), 2, first = true } },
     conv1d = { { x(2, 2, 6), x(3, 2, 3), x(3), 2, 1 } },
     conv2d = { { x(2, 2, 5, 4), x(3, 2, 3, 2), x(3), 1, 1 }, { x(1, 4, 5, 5), x(4, 2, 3, 3), nil, 2, 0, 1, 2, n = 7 }, { x(2, 5, 5), x(2, 2, 2, 2), nil, 1, 0, 2, n = 6 } },
     conv3d = { { x(1, 1, 3, 3, 3), x(2, 1, 2, 2, 2), x(2) } },

@@ -68,6 +68,10 @@ local function call(name, case)
             return drawn(...)
         end
     end
+    if case.make or case.post then
+        local plain, make, post = fn, case.make or function(a) return a end, case.post or function(...) return ... end
+        fn = function(a, ...) return post(plain(make(a), ...)) end
+    end
     args.n = case.n or args.n
     if not case.list then return fn, args end
     local list, rest = case[1], { table.unpack(case, 2) }

@@ -1,0 +1,169 @@
+/* Backward of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of matrix
+ * derivative results for forward and reverse mode algorithmic differentiation", 2008. */
+#include "tensor/grad.h"
+
+static gp_tensor *mm(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(matmul, "tt", a, b); }
+static gp_tensor *neg(gp_vjp *v, gp_tensor *t) { return DO(neg, "t", t); }
+static gp_tensor *add(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(add, "tt", a, b); }
+static gp_tensor *sub(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(sub, "tt", a, b); }
+static gp_tensor *mul(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(mul, "tt", a, b); }
+static gp_tensor *column(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-1); }
+static gp_tensor *row(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-2); }
+
+/* ---- products with a sum ---- */
+
+/* y = beta x + alpha a b */
+static bool addmm(gp_vjp *v) {
+    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
+    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
+    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
+    if (v->need[1]) v->dx[1] = mm(v, ga, gp_mT(v, v->x[2]));
+    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
+    return !v->failed;
+}
+const gp_rule vjp_addmm = {addmm, "|2|1"}, vjp_baddbmm = {addmm, "|2|1"};
+
+static bool addmv(gp_vjp *v) {
+    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
+    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
+    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
+    if (v->need[1]) v->dx[1] = mul(v, column(v, ga), row(v, v->x[2]));
+    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
+    return !v->failed;
+}
+const gp_rule vjp_addmv = {addmv, "|2|1"};
+
+/* ---- solving ---- */
+
+static bool inv(gp_vjp *v) {
+    gp_tensor *t = gp_mT(v, v->y[0]);
+    return (v->dx[0] = neg(v, mm(v, t, mm(v, v->g[0], t)))) != NULL;
+}
+const gp_rule vjp_linalg_inv = {inv, "y"};
+
+static bool det(gp_vjp *v) {
+    gp_tensor *t = gp_mT(v, DO(linalg_inv, "t", v->x[0]));
+    return (v->dx[0] = mul(v, column(v, column(v, mul(v, v->g[0], v->y[0]))), t)) != NULL;
+}
+const gp_rule vjp_linalg_det = {det, "0y"};
+
+static bool slogdet(gp_vjp *v) {
+    gp_tensor *t = gp_mT(v, DO(linalg_inv, "t", v->x[0]));
+    return (v->dx[0] = mul(v, column(v, column(v, gp_g(v, 1))), t)) != NULL;
+}
+const gp_rule vjp_linalg_slogdet = {slogdet, "0"};
+
+/* a x = b: db = a' \\ g, da = -db x'. Vectors b are columns. */
+static bool solve(gp_vjp *v) {
+    const gp_shape *sb = gp_in_shape(v, 1);
+    if (gp_has(v, 2) && !gp_int_arg(v, 2))
+        return gp_fail("backward: linalg.solve with left = false has no derivative (yet)");
+    bool vector = sb->ndim == 1 || sb->ndim == gp_in_shape(v, 0)->ndim - 1;
+    gp_tensor *g = v->g[0], *x = v->y[0];
+    gp_tensor *db = DO(linalg_solve, "ttb", gp_mT(v, v->x[0]), vector ? column(v, g) : g, 1);
+    if (v->need[0]) v->dx[0] = neg(v, mm(v, db, gp_mT(v, vector ? column(v, x) : x)));
+    if (v->need[1]) v->dx[1] = vector ? DO(select, "tii", db, (int64_t)-1, (int64_t)1) : db;
+    return !v->failed;
+}
+const gp_rule vjp_linalg_solve = {solve, "0y"};
+
+/* ---- factorizations ---- */
+
+/* t with its diagonal halved. */
+static gp_tensor *half_diagonal(gp_vjp *v, gp_tensor *lower) {
+    return sub(v, lower, DO(mul, "tn", sub(v, lower, DO(tril, "ti", lower, (int64_t)-1)), 0.5));
+}
+
+static gp_tensor *symmetric(gp_vjp *v, gp_tensor *t) {
+    return DO(mul, "tn", add(v, t, gp_mT(v, t)), 0.5);
+}
+
+/* x = l l': dx = sym(l^-T phi(l' g) l^-1), phi: the lower triangle with half of the diagonal. */
+static bool cholesky(gp_vjp *v) {
+    gp_tensor *l = v->y[0], *g = v->g[0];
+    if (gp_has(v, 1) && gp_int_arg(v, 1)) l = gp_mT(v, l), g = gp_mT(v, g);
+    gp_tensor *p = half_diagonal(v, DO(tril, "ti", mm(v, gp_mT(v, l), g), (int64_t)0));
+    gp_tensor *i = DO(linalg_inv, "t", l);
+    return (v->dx[0] = symmetric(v, mm(v, gp_mT(v, i), mm(v, p, i)))) != NULL;
+}
+const gp_rule vjp_linalg_cholesky = {cholesky, "y"};
+
+static gp_tensor *diagonal_matrix(gp_vjp *v, gp_tensor *t) {
+    return DO(diag_embed, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
+}
+
+/* 1 / (w_j - w_i), 0 where they are equal. */
+static gp_tensor *gaps(gp_vjp *v, gp_tensor *w) {
+    gp_tensor *d = sub(v, row(v, w), column(v, w));
+    return DO(masked_fill, "ttn", DO(reciprocal, "t", d), DO(eq, "tn", d, 0.0), 0.0);
+}
+
+/* x = u diag(w) u' */
+static bool eigh(gp_vjp *v) {
+    gp_tensor *w = v->y[0], *u = v->y[1], *ut = gp_mT(v, u);
+    gp_tensor *d = v->g[0] ? diagonal_matrix(v, v->g[0]) : NULL;
+    if (v->g[1]) {
+        gp_tensor *f = mul(v, mm(v, ut, v->g[1]), gaps(v, w));
+        d = d ? add(v, d, f) : f;
+    }
+    return (v->dx[0] = symmetric(v, mm(v, u, mm(v, d, ut)))) != NULL;
+}
+const gp_rule vjp_linalg_eigh = {eigh, "y"};
+
+static bool eigvalsh(gp_vjp *v) {
+    gp_tensor *out[GP_MAX_OUT];
+    if (!gp_do_all(v, out, GP_OP(linalg_eigh), "ta", v->x[0], 1)) return false;
+    gp_tensor *scaled = mul(v, out[1], row(v, v->g[0]));
+    return (v->dx[0] = mm(v, scaled, gp_mT(v, out[1]))) != NULL;
+}
+const gp_rule vjp_linalg_eigvalsh = {eigvalsh, "0"};
+
+/* x = q r with r square: dx = (gq + q copyltu(r gr' - gq' q)) r^-T, copyltu: the lower triangle
+ * mirrored. */
+static bool qr(gp_vjp *v) {
+    gp_tensor *q = v->y[0], *r = v->y[1];
+    const gp_shape *s = gp_in_shape(v, 0);
+    if (v->node->out[1].shape.dim[s->ndim - 2] != s->dim[s->ndim - 1] || q->a.ndim != s->ndim)
+        return gp_fail("backward: linalg.qr has a derivative only in mode reduced, for matrices with "
+                       "as many rows as columns or more");
+    gp_tensor *gq = gp_g(v, 0), *gr = gp_g(v, 1);
+    gp_tensor *m = sub(v, mm(v, r, gp_mT(v, gr)), mm(v, gp_mT(v, gq), q));
+    gp_tensor *c = add(v, DO(tril, "ti", m, (int64_t)0), gp_mT(v, DO(tril, "ti", m, (int64_t)-1)));
+    gp_tensor *t = add(v, gq, mm(v, q, c));
+    return (v->dx[0] = mm(v, t, gp_mT(v, DO(linalg_inv, "t", r)))) != NULL;
+}
+const gp_rule vjp_linalg_qr = {qr, "y"};
+
+static bool svdvals(gp_vjp *v) {
+    gp_tensor *out[GP_MAX_OUT];
+    if (!gp_do_all(v, out, GP_OP(linalg_svd), "tb", v->x[0], 0)) return false;
+    return (v->dx[0] = mm(v, mul(v, out[0], row(v, v->g[0])), out[2])) != NULL;
+}
+const gp_rule vjp_linalg_svdvals = {svdvals, "0"};
+
+static gp_tensor *skew(gp_vjp *v, gp_tensor *t) { return sub(v, t, gp_mT(v, t)); }
+
+/* x = u diag(s) vh. Source: the formula of PyTorch's svd_backward, without its complex part. */
+static bool svd(gp_vjp *v) {
+    gp_tensor *u = v->y[0], *s = v->y[1], *vh = v->y[2];
+    int64_t m = u->a.dim[u->a.ndim - 2], n = vh->a.dim[vh->a.ndim - 1], k = s->a.dim[s->a.ndim - 1];
+    if (u->a.dim[u->a.ndim - 1] != k || vh->a.dim[vh->a.ndim - 2] != k)
+        return gp_fail("backward: linalg.svd of matrices that are not square has a derivative only "
+                       "with full_matrices = false");
+    gp_tensor *gu = gp_g(v, 0), *gvh = gp_g(v, 2), *e = gaps(v, mul(v, s, s)), *si = DO(reciprocal, "t", s);
+    gp_tensor *gv = gp_mT(v, gvh), *ut = gp_mT(v, u);
+    gp_tensor *a = mul(v, mul(v, skew(v, mm(v, ut, gu)), e), row(v, s));
+    gp_tensor *b = mul(v, mul(v, skew(v, mm(v, vh, gv)), e), column(v, s));
+    gp_tensor *d = add(v, diagonal_matrix(v, gp_g(v, 1)), add(v, a, b));
+    gp_tensor *r = mm(v, u, mm(v, d, vh));
+    if (m > k) {
+        gp_tensor *t = mul(v, gu, row(v, si));
+        r = add(v, r, mm(v, sub(v, t, mm(v, u, mm(v, ut, t))), vh));
+    }
+    if (n > k) {
+        gp_tensor *t = mul(v, gvh, column(v, si));
+        r = add(v, r, mm(v, u, sub(v, t, mm(v, mm(v, t, gp_mT(v, vh)), vh))));
+    }
+    return (v->dx[0] = r) != NULL;
+}
+const gp_rule vjp_linalg_svd = {svd, "y"};

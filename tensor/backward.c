@@ -195,11 +195,10 @@ static bool step(walk *w, gp_node *n) {
                        "that one retain_graph = true", n->op->name, n->file ? n->file : "?", n->line);
     if (!prepare(v, n)) return false;
     bool ok = unpack(v, n, w->opts->create);
-    for (int i = 0; i < n->nout && ok; i++) {
+    for (int i = 0; i < n->nout; i++) {
         gp_tensor *g = n->out[i].g;
-        n->out[i].g = NULL;
-        v->g[i] = g ? gp_keep(v, g) : NULL;
-        if (g && n->hooks) ok = (v->g[i] = run_hooks(w, n->hooks, i, g)) != NULL;
+        v->g[i] = g ? gp_keep(v, g) : NULL; /* the pool's from here on */
+        if (ok && g && n->hooks) ok = (v->g[i] = run_hooks(w, n->hooks, i, g)) != NULL;
         n->out[i].g = v->g[i]; /* for capture */
     }
     if (ok) capture(w, n);

@@ -26,3 +26,24 @@ for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "li
 end
 assert(loadfile(dir .. "/ops/einsum.lua", "t"))(gpush, define) -- linalg.lua goes on there
 assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)
+
+-- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
+-- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
+-- the same and returns the value of that name.
+local function on_demand(area)
+    local t, folder = {}, dir .. "/" .. area
+    local function read(name) return assert(loadfile(folder .. "/" .. name .. ".lua", "t"))(gpush, t, folder) end
+    local function find(_, name)
+        local file = type(name) == "string" and name:match "^%w+$" and io.open(folder .. "/" .. name .. ".lua")
+        if not file then return nil end
+        file:close()
+        rawset(t, name, read(name))
+        return rawget(t, name)
+    end
+    gpush[area] = setmetatable(t, { __index = function(_, name)
+        getmetatable(t).__index = find
+        read "init"
+        return t[name]
+    end })
+end
+for _, area in ipairs { "nn", "optim", "data" } do on_demand(area) end

@@ -1,0 +1,3 @@
+--!plain
+-- data: what data sets and loaders share.
+local gpush, data = ...

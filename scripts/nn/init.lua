@@ -1,0 +1,3 @@
+--!plain
+-- nn: what all layers share; a layer is a file of its own beside this one.
+local gpush, nn = ...

@@ -1,0 +1,3 @@
+--!plain
+-- optim: what all optimizers share; an optimizer is a file of its own beside this one.
+local gpush, optim = ...

@@ -1,9 +1,10 @@
 /* Backward of elementwise rows and reductions: the derivative columns of ops.def, run as one fused
- * op each. */
+ * op each; or, where the backward is recorded, composed of ops that have derivatives (formula.c). */
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
-#include "tensor/grad.h"
+#include "tensor/formula.h"
 #include "tensor/infer.h"
 
 /* Is the letter c a variable of the formula? */
@@ -39,12 +40,10 @@ static gp_value variable(gp_vjp *v, int i) {
     return (gp_value){.kind = GP_TENSOR, .t = v->x[in]};
 }
 
-/* The gradient of operand k. Variables that the formula does not mention are g again. */
-static gp_tensor *derive(gp_vjp *v, int k) {
+/* The fused op, with the row's parameters. Variables that the formula does not mention are g again. */
+static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
-    const gp_op *d = &gp_ops[n->op->grad + k];
     gp_call c;
-    if (!strcmp(d->help, "g")) return v->g[0];
     gp_call_begin(&c, d);
     for (int i = 0; i < d->ntensors; i++) c.arg[c.nargs++] = variable(v, gp_formula_has(d, i) ? i : 0);
     for (int i = n->op->ntensors; i < n->nargs; i++) c.arg[c.nargs++] = n->arg[i];
@@ -55,11 +54,39 @@ static gp_tensor *derive(gp_vjp *v, int k) {
     return gp_keep(v, gp_call_one(&c));
 }
 
+static void set(gp_formula_vars *vars, char name, gp_value value) {
+    if (value.kind != GP_TENSOR)
+        value = (gp_value){.kind = GP_NUMBER, .is_float = true,
+                           .f = value.kind == GP_FLOAT || value.is_float ? value.f : (double)value.i};
+    vars->name[vars->n] = name;
+    vars->value[vars->n++] = value;
+}
+
+/* The same composed of ops. Parameters are called p, q and r; what is not given is no limit. */
+static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
+    const gp_node *n = v->node;
+    gp_formula_vars vars = {.n = 0};
+    for (int i = 0; i < d->ntensors; i++)
+        if (gp_formula_has(d, i)) set(&vars, d->sig[i], variable(v, i));
+    for (int i = n->op->ntensors, k = 0; k < 3; i++, k++) {
+        bool given = i < n->nargs && n->arg[i].kind != GP_NONE;
+        gp_value limit = {.kind = GP_FLOAT, .f = k ? INFINITY : -INFINITY};
+        set(&vars, "pqr"[k], given ? n->arg[i] : limit);
+    }
+    return gp_formula(v, d->help, &vars);
+}
+
+/* The gradient of an operand by formula d of its row. */
+static gp_tensor *derive(gp_vjp *v, const gp_op *d) {
+    if (!strcmp(d->help, "g")) return v->g[0];
+    return gp_no_grad || !gp_formula_composes(d->help) ? fused(v, d) : composed(v, d);
+}
+
 static bool elementwise(gp_vjp *v) {
     const gp_node *n = v->node;
     for (int k = 0, in = 0; k < n->op->ngrads; k++) {
         if (n->arg[k].kind != GP_TENSOR) continue;
-        if (v->need[in] && !(v->dx[in] = derive(v, k))) return false;
+        if (v->need[in] && !(v->dx[in] = derive(v, &gp_ops[n->op->grad + k]))) return false;
         in++;
     }
     return true;
@@ -94,6 +121,38 @@ static gp_tensor *ties(gp_vjp *v, gp_tensor *y, uint64_t mask) {
     return DO(to, "t-d", m, (int)v->g[0]->a.dtype);
 }
 
+/* ---- the product of the other elements ---- */
+
+/* For each element of x (n along the last dim) the product of those before it. */
+static gp_tensor *before(gp_vjp *v, gp_tensor *x, int64_t n) {
+    gp_tensor *t = DO(narrow, "tiii", x, (int64_t)-1, (int64_t)1, n - 1);
+    t = DO(pad, "tvsn", t, (int64_t[]){1, 0}, 2, "constant", 1.0);
+    return DO(cumprod, "ti", t, (int64_t)-1);
+}
+
+/* x with mask's dims moved to the end; *order: how. */
+static gp_tensor *dims_last(gp_vjp *v, gp_tensor *x, uint64_t mask, int64_t *order) {
+    int n = 0;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < x->a.ndim; i++)
+            if ((int)(mask >> i & 1) == last) order[n++] = i + 1;
+    return DO(permute, "tv", x, order, n);
+}
+
+/* For each element the product of the others over mask's dims: no division, so zeros are right. */
+static gp_tensor *others(gp_vjp *v, uint64_t mask) {
+    gp_tensor *x = v->x[0];
+    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], last = -1, n = (int64_t)count_of(gp_in_shape(v, 0), mask);
+    gp_tensor *t = dims_last(v, x, mask, order);
+    if (!t || x->a.numel == 0) return x;
+    gp_shape s = gp_tensor_shape(t), rows = {.ndim = 2, .dim = {x->a.numel / n, n}};
+    t = gp_reshape(v, t, &rows);
+    gp_tensor *after = DO(flip, "tv", before(v, DO(flip, "tv", t, &last, 1), n), &last, 1);
+    t = gp_reshape(v, DO(mul, "tt", before(v, t, n), after), &s);
+    for (int i = 0; i < s.ndim; i++) back[order[i] - 1] = i + 1;
+    return DO(permute, "tv", t, back, s.ndim);
+}
+
 static bool mask_of(gp_vjp *v, uint64_t *mask) {
     gp_call c = {.op = v->node->op, .nargs = v->node->nargs};
     memcpy(c.arg, v->node->arg, (size_t)c.nargs * sizeof *c.arg);
@@ -101,19 +160,30 @@ static bool mask_of(gp_vjp *v, uint64_t *mask) {
     return gp_infer_dims(&c, 1, gp_in_shape(v, 0)->ndim, mask);
 }
 
+/* What the formula of a reduction mentions: g, x, y, m and o. */
+static gp_tensor *operand(gp_vjp *v, int i, gp_tensor *g, uint64_t mask) {
+    if (i == 0) return g;
+    if (i == 1) return v->x[0];
+    gp_tensor *y = i < 4 ? kept(v, v->y[0], mask) : NULL;
+    return i == 4 ? others(v, mask) : i == 3 ? ties(v, y, mask) : y;
+}
+
 static bool reduce(gp_vjp *v) {
-    const gp_node *n = v->node;
-    const gp_op *d = &gp_ops[n->op->grad];
+    const gp_op *d = &gp_ops[v->node->op->grad];
     const gp_shape *s = gp_in_shape(v, 0);
     uint64_t mask;
     if (!mask_of(v, &mask)) return false;
-    gp_tensor *g = kept(v, v->g[0], mask), *x = v->x[0], *y = g;
-    if (strcmp(d->help, "g")) {
-        if (gp_formula_has(d, 2)) y = kept(v, v->y[0], mask);
-        gp_tensor *m = gp_formula_has(d, 3) ? ties(v, y, mask) : g;
-        double count = count_of(s, mask);
-        g = gp_do(v, d, "ttttn", g, gp_formula_has(d, 1) ? x : g, y, m, count);
+    gp_tensor *g = kept(v, v->g[0], mask), *of[5];
+    gp_formula_vars vars = {.n = 0};
+    for (int i = 0; i < 5; i++) {
+        of[i] = operand(v, gp_formula_has(d, i) ? i : 0, g, mask);
+        if (!of[i]) return false;
+        if (gp_formula_has(d, i)) set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
     }
+    double n = count_of(s, mask);
+    set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});
+    if (!gp_no_grad) g = gp_formula(v, d->help, &vars);
+    else if (strcmp(d->help, "g")) g = gp_do(v, d, "tttttn", g, of[1], of[2], of[3], of[4], n);
     v->dx[0] = g ? gp_expand(v, g, s) : NULL;
     return v->dx[0] != NULL;
 }

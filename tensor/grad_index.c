@@ -1,5 +1,5 @@
 /* Backward of indexing, masks and sorting: a gradient goes to the element that was taken. */
-#include "tensor/grad.h"
+#include "tensor/formula.h"
 
 static bool where(gp_vjp *v) {
     /* Inputs: cond, then those of a and b that are tensors. */
@@ -285,6 +285,15 @@ static bool repeat_interleave(gp_vjp *v) {
 }
 const gp_rule vjp_repeat_interleave = {repeat_interleave, "1"};
 
+/* The gradient of one of two operands, by formula d, which is of another row. */
+static gp_tensor *of_pair(gp_vjp *v, const gp_op *d) {
+    gp_tensor *t[] = {v->g[0], v->x[0], v->x[1], v->y[0]};
+    gp_formula_vars vars = {.n = 4, .name = "gaby"};
+    if (gp_no_grad) return gp_do(v, d, "tttt", t[0], t[1], t[2], t[3]);
+    for (int i = 0; i < 4; i++) vars.value[i] = (gp_value){.kind = GP_TENSOR, .t = t[i]};
+    return gp_formula(v, d->help, &vars);
+}
+
 /* max(x): shared among the largest. max(x, dim): to the one that the indices name. max(a, b): as
  * maximum's row has it. */
 static bool max_of(gp_vjp *v, const gp_op *first) {
@@ -293,8 +302,7 @@ static bool max_of(gp_vjp *v, const gp_op *first) {
         return shared(v);
     } else if (n->arg[1].kind == GP_TENSOR) {
         for (int k = 0; k < 2; k++)
-            if (v->need[k])
-                v->dx[k] = gp_do(v, &gp_ops[first->grad + k], "tttt", v->g[0], v->x[0], v->x[1], v->y[0]);
+            if (v->need[k]) v->dx[k] = of_pair(v, &gp_ops[first->grad + k]);
     } else if (v->g[0]) {
         return picked(v, 1, 2);
     }

@@ -21,14 +21,13 @@ bool gp_rule_later(const gp_rule *rule) { return rule->fn == later; }
 LATER(adaptive_avg_pool1d_grad) LATER(adaptive_avg_pool2d_grad) LATER(aminmax)
 LATER(avg_pool1d_grad) LATER(avg_pool2d_grad) LATER(batch_norm_grad) LATER(cross_entropy_grad)
 LATER(cumprod) LATER(dropout_grad) LATER(embedding_grad) LATER(fft_fft) LATER(fft_ifft)
-LATER(fft_irfft) LATER(fft_rfft) LATER(group_norm_grad) LATER(gru) LATER(gru_backward)
-LATER(gru_forward) LATER(interpolate_grad) LATER(layer_norm_grad) LATER(linalg_cholesky_ex)
+LATER(fft_irfft) LATER(fft_rfft) LATER(group_norm_grad) LATER(gru_backward)
+LATER(interpolate_grad) LATER(layer_norm_grad) LATER(linalg_cholesky_ex)
 LATER(linalg_eig) LATER(linalg_eigvals) LATER(linalg_inv_ex) LATER(linalg_lstsq)
 LATER(linalg_lu) LATER(linalg_lu_factor) LATER(linalg_solve_triangular) LATER(log_softmax_grad)
-LATER(logcumsumexp) LATER(lstm) LATER(lstm_backward) LATER(lstm_forward) LATER(max_pool1d_grad)
+LATER(logcumsumexp) LATER(lstm_backward) LATER(max_pool1d_grad)
 LATER(max_pool2d_grad) LATER(mode) LATER(nanmean) LATER(nanmedian) LATER(nll_loss_grad)
-LATER(pad) LATER(rms_norm_grad) LATER(rnn) LATER(rnn_backward) LATER(rnn_forward)
-LATER(scatter_nd) LATER(scatter_reduce) LATER(softmax_grad) LATER(take_along_dim)
+LATER(pad) LATER(rms_norm_grad) LATER(rnn_backward) LATER(scatter_nd) LATER(scatter_reduce) LATER(softmax_grad) LATER(take_along_dim)
 
 /* Derivatives of derivatives. */
 const gp_rule gp_rule_formula = {later, NULL};

@@ -24,7 +24,7 @@
 #define VARS_X "gxy"
 #define VARS_AB "gaby"
 #define VARS_ABC "gabcy"
-#define VARS_M "gxym"
+#define VARS_M "gxymo"
 
 /* clang-format off */
 #define ENTRY(n, s, doc, k, ...) \
@@ -258,6 +258,7 @@ static bool run(gp_call *c) {
 static bool run_recorded(gp_call *c) {
     gp_node *node;
     if (!gp_tape_begin(c, &node)) return false;
+    if (node && gp_node_extra(node)) c->op++;
     gp_no_grad++;
     bool ok = run(c);
     gp_no_grad--;

@@ -242,7 +242,7 @@ static bool needed(const gp_call *c, int *nin) {
 /* Do the letters of a rule's part name input i, or the outputs (i = -1)? */
 static bool names(const char *part, int i) {
     for (; *part && *part != '|'; part++)
-        if (i < 0 ? *part == 'y' : *part == '*' || *part - '0' == i) return true;
+        if (i < 0 ? *part == 'y' || *part == '+' : *part == '*' || *part - '0' == i) return true;
     return false;
 }
 
@@ -266,6 +266,7 @@ static bool formula_reads(const gp_node *n, int i) {
         bool need = n->arg[k].kind == GP_TENSOR && n->in[in++].need;
         const gp_op *d = &gp_ops[op->grad + k];
         if (need && gp_formula_has(d, i < 0 ? operands + 1 : i + 1)) return true;
+        if (need && i == 0 && op->kind == GP_REDUCE && gp_formula_has(d, 4)) return true;
     }
     return false;
 }
@@ -329,16 +330,17 @@ static bool gave_back(const gp_call *c) {
 
 bool gp_tape_end(gp_node *n, gp_call *c) {
     if (gave_back(c)) return gp_node_unref(n), true;
-    bool keep = saves(n, -1), ok = true;
+    bool keep = saves(n, -1), extra = gp_node_extra(n), ok = true;
     n->nout = c->nout;
     n->seed = c->seed, n->counter = c->counter;
     for (int i = 0; i < c->nout; i++) {
         gp_node_output(n, i, c->out[i]);
-        if (!keep) continue;
+        if (!keep || (extra && i < c->nout - 1)) continue;
         n->out[i].saved = alias(c->out[i]);
         n->out[i].version = c->out[i]->storage->version;
         ok = ok && n->out[i].saved;
     }
+    if (extra) gp_tensor_unref(c->out[--c->nout]);
     if (c->into) {
         gp_storage *st = c->into->storage;
         gp_here(&st->write_file, &st->write_line);

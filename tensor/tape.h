@@ -2,6 +2,8 @@
 #ifndef GP_TAPE_H
 #define GP_TAPE_H
 
+#include <string.h>
+
 #include "tensor/op.h"
 
 typedef struct gp_node gp_node;
@@ -15,7 +17,9 @@ typedef struct gp_rule {
      * message. NULL: results never need gradients. */
     bool (*fn)(gp_vjp *v);
     /* What fn reads: digits are inputs (tensor arguments counted from 0, lists expanded: `*` is all
-     * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need. */
+     * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need.
+     * `+`: where the op is recorded the row below runs in its place (lstm_forward for lstm), which
+     * takes the same arguments and gives one more output; that one is kept, and by the node only. */
     const char *saves;
 } gp_rule;
 
@@ -95,6 +99,10 @@ extern _Thread_local int gp_no_grad;
  * as its outputs. False with a message (a leaf written in place). */
 bool gp_tape_begin(gp_call *c, gp_node **node);
 bool gp_tape_end(gp_node *node, gp_call *c);
+
+static inline bool gp_node_extra(const gp_node *n) {
+    return n->rule->saves && strchr(n->rule->saves, '+');
+}
 
 /* Does the formula of d (an op of GP_GRAD) mention its variable i? Known once looked at. */
 bool gp_formula_has(const gp_op *d, int i);

@@ -1,8 +1,9 @@
 --!plain
 -- Gradcheck cases for tests/lua/autograd.lua beside those that stand there: op -> list of {inputs, options…}; a tensor
 -- with requires_grad among the inputs is checked. first = true: only the first result; list = true: the first input is
--- a list of tensors; random = true: the same random numbers for every call.
+-- a list of tensors; random = true: the same random numbers for every call; fn: called in place of the row.
 local g = require "gpush"
+local R = require "recurrent"
 
 local f64 = { dtype = "f64" }
 -- Numbers in [-1.5, 1.5], each of them another.
@@ -19,7 +20,37 @@ local mask = g.tensor { { true, false, true }, { false, true, true } }
 
 local function symmetric(a) return a:matmul(a:transpose(-1, -2)) + g.eye(a.shape[1], nil, "f64", a.device) * 2 end
 
+-- Cases of a recurrent layer: inputs x, states, weights.
+local function recurrent(name, kind, states, shape, options)
+    local h, I = 2, shape[3] or shape[2]
+    local o = { num_layers = 1, has_biases = true }
+    for k, v in pairs(options) do o[k] = v end
+    local inputs, sides = { x(table.unpack(shape)) }, o.num_layers * (o.bidirectional and 2 or 1)
+    local batch = shape[o.batch_first and 1 or 2]
+    for i = 1, states do inputs[1 + i] = shape[3] and x(sides, batch, h) or x(sides, h) end
+    for _, s in ipairs(R.weight_shapes(kind, I, h, o)) do inputs[#inputs + 1] = (x(table.unpack(s)):detach() * 0.7):requires_grad_() end
+    inputs.n = #inputs
+    inputs.fn = function(a, ...)
+        local given, hx = { ... }, nil
+        if states == 2 then hx = { given[1], given[2] } elseif states == 1 then hx = given[1] end
+        g.manual_seed(3) -- for dropout
+        local y, h, c = g[name](a, hx, { table.unpack(given, states + 1) }, o)
+        return y, h, kind == "lstm" and c or y
+    end
+    return inputs
+end
+local function layers(name, kind, states, extra)
+    local function case(n, shape, o)
+        for k, v in pairs(extra or {}) do o[k] = v end
+        return recurrent(name, kind, n, shape, o)
+    end
+    return { case(states, { 3, 2, 2 }, {}), case(0, { 3, 2 }, {}), case(states, { 2, 3, 2 }, { batch_first = true, has_biases = false }),
+        case(states, { 2, 1, 2 }, { num_layers = 2, bidirectional = true }), case(0, { 2, 1, 2 }, { num_layers = 2, dropout = 0.5, train = true }) }
+end
+
 return {
+    lstm = layers("lstm", "lstm", 2), gru = layers("gru", "gru", 1), rnn = layers("rnn", "tanh", 1), rnn_forward = layers("rnn", "relu", 1, { nonlinearity = "relu" }),
+    lstm_forward = { recurrent("lstm_forward", "lstm", 0, { 2, 2, 1 }, {}) }, gru_forward = { recurrent("gru_forward", "gru", 0, { 2, 2, 1 }, {}) },
     addmm = { { x(2, 2), x(2, 3), x(3, 2), 2, 0.5 } }, addmv = { { x(2), x(2, 3), x(3), 2, 3 } }, baddbmm = { { x(2, 2, 2), x(2, 2, 3), x(2, 3, 2) } },
     linalg_inv = { { pos(2, 2, 2) } }, linalg_det = { { x(3, 3) } }, linalg_slogdet = { { x(3, 3), post = function(_, l) return l end } },
     linalg_solve = { { pos(3, 3), x(3, 2) }, { pos(3, 3), x(3) } }, linalg_cholesky = { { x(3, 3), make = symmetric }, { x(3, 3), true, make = symmetric } },

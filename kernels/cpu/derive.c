@@ -8,7 +8,7 @@
 #define VARS_X(T) const T g = u0[i], x = u1[i], y = u2[i];
 #define VARS_AB(T) const T g = u0[i], a = u1[i], b = u2[i], y = u3[i];
 #define VARS_ABC(T) const T g = u0[i], a = u1[i], b = u2[i], c = u3[i], y = u4[i];
-#define VARS_M(T) const T g = u0[i], x = u1[i], y = u2[i], m = u3[i], n = p;
+#define VARS_M(T) const T g = u0[i], x = u1[i], y = u2[i], m = u3[i], o = u4[i], n = p;
 #define POINTERS_3(T) const T *u0 = in[0], *u1 = in[1], *u2 = in[2];
 #define POINTERS_4(T) POINTERS_3(T) const T *u3 = in[3];
 #define POINTERS_5(T) POINTERS_4(T) const T *u4 = in[4];
@@ -16,11 +16,11 @@
 #define LOOP(name, T, nin, vars, formula)                                                          \
     static void loop_##name##_##T(                                                                 \
         int64_t count, void *out, const void *const *in, const gp_scalar *par) {                   \
-        T *restrict o = out;                                                                       \
+        T *restrict to = out;                                                                      \
         const T p = limit_##T(par[0]), q = limit_##T(par[1]), r = limit_##T(par[2]);               \
         (void)p, (void)q, (void)r;                                                                 \
         POINTERS_##nin(T) _Pragma("omp simd") for (int64_t i = 0; i < count; i++) {                \
-            vars(T) o[i] = (T)(formula);                                                           \
+            vars(T) to[i] = (T)(formula);                                                          \
         }                                                                                          \
     }
 #define LOOPS(name, nin, vars, formula)                                                            \

@@ -1,5 +1,5 @@
-/* Derivative columns of ops.def as text: the same formula composed of recorded ops, so that it has a
- * derivative of its own. */
+/* Derivative columns of ops.def as text: the same formula composed of recorded ops, so that it has
+ * a derivative of its own. */
 #include "tensor/formula.h"
 
 #include <ctype.h>
@@ -39,7 +39,8 @@ static gp_value run(reader *r, const gp_op *op, const gp_value *arg, int n) {
     if (r->v->failed || r->depth) return number(0);
     gp_call_begin(&c, op);
     for (int i = 0; i < n; i++) {
-        bool whole = arg[i].kind == GP_NUMBER && fabs(arg[i].f) < 0x1p53 && arg[i].f == floor(arg[i].f);
+        bool whole =
+            arg[i].kind == GP_NUMBER && fabs(arg[i].f) < 0x1p53 && arg[i].f == floor(arg[i].f);
         if (whole) gp_call_number(&c, (gp_scalar){.i = (int64_t)arg[i].f});
         else c.arg[c.nargs++] = arg[i];
     }
@@ -73,24 +74,28 @@ static double gt(double a, double b) { return a > b; }
 static double ge(double a, double b) { return a >= b; }
 static double eq(double a, double b) { return a == b; }
 static double ne(double a, double b) { return a != b; }
-static double and(double a, double b) { return a && b; }
-static double or(double a, double b) { return a || b; }
+static double and (double a, double b) { return a && b; }
+static double or (double a, double b) { return a || b; }
 
-/* By how tightly they bind, the loosest first; where one begins as another does, the longer first. */
-static const struct operator {
+/* By how tightly they bind, the loosest first; where one begins as another does, the longer first.
+ */
+static const struct operator{
     const char *text;
     int level;
     const gp_op *op;
     double (*of_numbers)(double, double);
-} operators[] = {
-    {"||", 0, GP_OP(logical_or), or}, {"&&", 1, GP_OP(logical_and), and}, {"==", 2, GP_OP(eq), eq},
-    {"!=", 2, GP_OP(ne), ne},         {"<=", 3, GP_OP(le), le},           {">=", 3, GP_OP(ge), ge},
-    {"<", 3, GP_OP(lt), lt},          {">", 3, GP_OP(gt), gt},            {"+", 4, GP_OP(add), add},
-    {"-", 4, GP_OP(sub), sub},        {"*", 5, GP_OP(mul), mul},          {"/", 5, GP_OP(div), quotient},
+}
+operators[] = {
+    {"||", 0, GP_OP(logical_or), or }, {"&&", 1, GP_OP(logical_and), and},
+    {"==", 2, GP_OP(eq), eq},          {"!=", 2, GP_OP(ne), ne},
+    {"<=", 3, GP_OP(le), le},          {">=", 3, GP_OP(ge), ge},
+    {"<", 3, GP_OP(lt), lt},           {">", 3, GP_OP(gt), gt},
+    {"+", 4, GP_OP(add), add},         {"-", 4, GP_OP(sub), sub},
+    {"*", 5, GP_OP(mul), mul},         {"/", 5, GP_OP(div), quotient},
 };
 enum { OPERATORS = sizeof operators / sizeof *operators, LEVELS = 6 };
 
-static gp_value combine(reader *r, const struct operator *o, gp_value a, gp_value b) {
+static gp_value combine(reader *r, const struct operator* o, gp_value a, gp_value b) {
     if (a.kind == GP_NUMBER && b.kind == GP_NUMBER) return number(o->of_numbers(a.f, b.f));
     return run(r, o->op, (gp_value[]){a, b}, 2);
 }
@@ -162,7 +167,7 @@ static gp_value binary(reader *r, int level) {
     if (level == LEVELS) return primary(r);
     gp_value a = binary(r, level + 1);
     for (int i = 0; i < OPERATORS; i++) {
-        const struct operator *o = &operators[i];
+        const struct operator* o = & operators[i];
         if (o->level != level || !take(r, o->text)) continue;
         a = combine(r, o, a, binary(r, level + 1));
         i = -1; /* further ones of this level */

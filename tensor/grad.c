@@ -149,6 +149,15 @@ gp_tensor *gp_zeros_shaped(gp_vjp *v, const gp_shape *s, int i) {
     return zeros(v, s, v->node->in[i].dtype, v->node->in[i].dev);
 }
 
+gp_tensor *gp_count_to(gp_vjp *v, int64_t n, gp_device *dev) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(range));
+    for (int i = 0; i < 3; i++) gp_call_number(&c, (gp_scalar){.i = i == 1 ? n : 1});
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = GP_i64};
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = dev};
+    return gp_keep(v, gp_call_one(&c));
+}
+
 gp_tensor *gp_g(gp_vjp *v, int i) {
     const gp_output *o = &v->node->out[i];
     return v->g[i] ? v->g[i] : zeros(v, &o->shape, o->dtype, o->dev);

@@ -41,6 +41,8 @@ gp_tensor *gp_keep(gp_vjp *v, gp_tensor *t);
 gp_tensor *gp_zeros_like_input(gp_vjp *v, int i);
 /* Zeros of shape s, in dtype and place of input i. */
 gp_tensor *gp_zeros_shaped(gp_vjp *v, const gp_shape *s, int i);
+/* 1, 2 … n as i64 on dev. */
+gp_tensor *gp_count_to(gp_vjp *v, int64_t n, gp_device *dev);
 /* g of output i, zeros if none came. */
 gp_tensor *gp_g(gp_vjp *v, int i);
 /* t summed to shape s: the backward of broadcasting. */

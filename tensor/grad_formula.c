@@ -1,5 +1,6 @@
 /* Backward of elementwise rows and reductions: the derivative columns of ops.def, run as one fused
- * op each; or, where the backward is recorded, composed of ops that have derivatives (formula.c). */
+ * op each; or, where the backward is recorded, composed of ops that have derivatives (formula.c).
+ */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 /* Is the letter c a variable of the formula? */
 static bool mentions(const char *formula, char c) {
     for (const char *p = formula; (p = strchr(p, c)); p++) {
-        bool before = p > formula && (isalnum((unsigned char)p[-1]) || p[-1] == '_' || p[-1] == '.');
+        bool before =
+            p > formula && (isalnum((unsigned char)p[-1]) || p[-1] == '_' || p[-1] == '.');
         if (!before && !isalnum((unsigned char)p[1]) && p[1] != '_') return true;
     }
     return false;
@@ -29,7 +31,8 @@ static unsigned variables(const gp_op *d) {
 
 bool gp_formula_has(const gp_op *d, int i) { return variables(d) >> i & 1; }
 
-/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result. */
+/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result.
+ */
 static gp_value variable(gp_vjp *v, int i) {
     const gp_node *n = v->node;
     int operands = n->op->ntensors, in = 0;
@@ -40,12 +43,14 @@ static gp_value variable(gp_vjp *v, int i) {
     return (gp_value){.kind = GP_TENSOR, .t = v->x[in]};
 }
 
-/* The fused op, with the row's parameters. Variables that the formula does not mention are g again. */
+/* The fused op, with the row's parameters. Variables that the formula does not mention are g again.
+ */
 static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
     gp_call c;
     gp_call_begin(&c, d);
-    for (int i = 0; i < d->ntensors; i++) c.arg[c.nargs++] = variable(v, gp_formula_has(d, i) ? i : 0);
+    for (int i = 0; i < d->ntensors; i++)
+        c.arg[c.nargs++] = variable(v, gp_formula_has(d, i) ? i : 0);
     for (int i = n->op->ntensors; i < n->nargs; i++) c.arg[c.nargs++] = n->arg[i];
     for (int i = 0; i < d->ntensors; i++)
         if (c.arg[i].kind == GP_TENSOR && c.arg[i].t->a.dtype != v->g[0]->a.dtype &&
@@ -56,8 +61,10 @@ static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
 
 static void set(gp_formula_vars *vars, char name, gp_value value) {
     if (value.kind != GP_TENSOR)
-        value = (gp_value){.kind = GP_NUMBER, .is_float = true,
-                           .f = value.kind == GP_FLOAT || value.is_float ? value.f : (double)value.i};
+        value =
+            (gp_value){.kind = GP_NUMBER,
+                       .is_float = true,
+                       .f = value.kind == GP_FLOAT || value.is_float ? value.f : (double)value.i};
     vars->name[vars->n] = name;
     vars->value[vars->n++] = value;
 }
@@ -142,7 +149,8 @@ static gp_tensor *dims_last(gp_vjp *v, gp_tensor *x, uint64_t mask, int64_t *ord
 /* For each element the product of the others over mask's dims: no division, so zeros are right. */
 static gp_tensor *others(gp_vjp *v, uint64_t mask) {
     gp_tensor *x = v->x[0];
-    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], last = -1, n = (int64_t)count_of(gp_in_shape(v, 0), mask);
+    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], last = -1,
+                                                 n = (int64_t)count_of(gp_in_shape(v, 0), mask);
     gp_tensor *t = dims_last(v, x, mask, order);
     if (!t || x->a.numel == 0) return x;
     gp_shape s = gp_tensor_shape(t), rows = {.ndim = 2, .dim = {x->a.numel / n, n}};

@@ -94,24 +94,23 @@ static int grid(gp_vjp *v, gp_tensor *index, int dim, gp_tensor **list) {
     for (int d = 0; d < s.ndim; d++) {
         gp_shape line = {.ndim = s.ndim};
         for (int i = 0; i < s.ndim; i++) line.dim[i] = i == d ? s.dim[d] : 1;
-        gp_call c;
-        gp_call_begin(&c, GP_OP(range));
-        gp_call_number(&c, (gp_scalar){.i = 1});
-        gp_call_number(&c, (gp_scalar){.i = s.dim[d]});
-        gp_call_number(&c, (gp_scalar){.i = 1});
-        c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = GP_i64};
-        c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = index->storage->dev};
-        list[d] = d == dim ? index : gp_reshape(v, gp_keep(v, gp_call_one(&c)), &line);
+        gp_device *dev = index->storage->dev;
+        list[d] = d == dim ? index : gp_reshape(v, gp_count_to(v, s.dim[d], dev), &line);
     }
     return s.ndim;
 }
 
-/* Zeros like input 0 with g added at index along dim. */
-static gp_tensor *scatter_back(gp_vjp *v, gp_tensor *index, int dim, gp_tensor *g) {
-    gp_tensor *list[GP_MAX_DIM], *z = gp_zeros_like_input(v, 0);
-    if (index->a.ndim == 0) return gp_reshape(v, g, gp_in_shape(v, 0));
+/* Zeros of shape s with g added at index along dim. */
+static gp_tensor *scatter_onto(gp_vjp *v, const gp_shape *s, gp_tensor *index, int dim, gp_tensor *g) {
+    gp_tensor *list[GP_MAX_DIM], *z = gp_zeros_shaped(v, s, 0);
     int n = grid(v, index, dim, list);
     return DO(index_put, "tltb-", z, list, n, g, 1);
+}
+
+/* The same, like input 0. */
+static gp_tensor *scatter_back(gp_vjp *v, gp_tensor *index, int dim, gp_tensor *g) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    return index->a.ndim == 0 ? gp_reshape(v, g, s) : scatter_onto(v, s, index, dim, g);
 }
 
 static bool gather(gp_vjp *v) {
@@ -119,34 +118,6 @@ static bool gather(gp_vjp *v) {
     return (v->dx[0] = scatter_back(v, v->x[1], dim, v->g[0])) != NULL;
 }
 const gp_rule vjp_gather = {gather, "1"};
-
-/* The gradient of src, of which as much was used as index is large. */
-static gp_tensor *src_grad(gp_vjp *v, int64_t dim) {
-    gp_tensor *taken = DO(gather, "tit", v->g[0], dim, v->x[1]);
-    if (!taken) return NULL;
-    gp_shape s = gp_tensor_shape(taken);
-    if (gp_shape_equal(&s, gp_in_shape(v, 2))) return taken;
-    gp_tensor *all = gp_zeros_like_input(v, 2), *part = all;
-    for (int d = 0; d < s.ndim; d++)
-        part = DO(narrow, "tiii", part, (int64_t)d + 1, (int64_t)1, s.dim[d]);
-    gp_do_in(v, part, GP_OP(copy), "t", taken);
-    return all;
-}
-
-static bool scatter(gp_vjp *v) {
-    int64_t dim = gp_int_arg(v, 1);
-    if (v->need[0]) v->dx[0] = DO(scatter, "titn", v->g[0], dim, v->x[1], 0.0);
-    if (v->node->arg[3].kind == GP_TENSOR && v->need[2]) v->dx[2] = src_grad(v, dim);
-    return !v->failed;
-}
-const gp_rule vjp_scatter = {scatter, "1"};
-
-static bool scatter_add(gp_vjp *v) {
-    if (v->need[0]) v->dx[0] = v->g[0];
-    if (v->need[2]) v->dx[2] = src_grad(v, gp_int_arg(v, 1));
-    return !v->failed;
-}
-const gp_rule vjp_scatter_add = {scatter_add, "1"};
 
 /* Slices at index along dim. */
 static gp_tensor *slices(gp_vjp *v) {
@@ -180,13 +151,27 @@ const gp_rule vjp_index_fill = {index_fill, "1"};
 
 /* x seen as one row. */
 static bool take(gp_vjp *v) {
+    int64_t n = v->g[0]->a.numel;
+    gp_tensor *index = DO(reshape, "tv", v->x[1], &n, 1), *g = DO(reshape, "tv", v->g[0], &n, 1);
     gp_shape row = {.ndim = 1, .dim = {1}};
     for (int d = 0; d < gp_in_shape(v, 0)->ndim; d++) row.dim[0] *= gp_in_shape(v, 0)->dim[d];
     gp_tensor *z = gp_zeros_shaped(v, &row, 0);
-    gp_tensor *sum = DO(index_put, "tltb-", z, &v->x[1], 1, v->g[0], 1);
+    gp_tensor *sum = DO(index_put, "tltb-", z, &index, 1, g, 1);
     return (v->dx[0] = gp_reshape(v, sum, gp_in_shape(v, 0))) != NULL;
 }
 const gp_rule vjp_take = {take, "1"};
+
+/* Without dim as take. With it, x and indices were broadcast in the other dims: so is the gradient. */
+static bool take_along_dim(gp_vjp *v) {
+    if (!gp_has(v, 2)) return take(v);
+    gp_shape s = gp_tensor_shape(v->g[0]), all = s;
+    int dim = gp_dim_arg(v, 2, s.ndim);
+    if (!s.ndim) return (v->dx[0] = v->g[0]) != NULL;
+    all.dim[dim] = gp_in_shape(v, 0)->dim[dim];
+    v->dx[0] = scatter_onto(v, &all, gp_expand(v, v->x[1], &s), dim, v->g[0]);
+    return !v->failed;
+}
+const gp_rule vjp_take_along_dim = {take_along_dim, "1"};
 
 static bool masked_scatter(gp_vjp *v) {
     gp_tensor *mask = v->x[1];
@@ -202,14 +187,19 @@ static bool masked_scatter(gp_vjp *v) {
 }
 const gp_rule vjp_masked_scatter = {masked_scatter, "1"};
 
-/* The columns of indices are index tensors of x's first dims. */
+/* The columns of indices are index tensors of x's dims after the first batch_dims, which are indexed by
+ * where they are. */
 static bool gather_nd(gp_vjp *v) {
-    if (gp_has(v, 2) && gp_int_arg(v, 2))
-        return gp_fail("backward: gather_nd with batch_dims has no derivative (yet)");
     gp_tensor *list[GP_MAX_DIM], *indices = v->x[1];
-    int64_t n = indices->a.dim[indices->a.ndim - 1];
-    for (int64_t k = 0; k < n; k++) list[k] = DO(select, "tii", indices, (int64_t)-1, k + 1);
-    v->dx[0] = put_back(v, list, (int)n, NULL, 0);
+    int lead = indices->a.ndim - 1, batch = gp_has(v, 2) ? (int)gp_int_arg(v, 2) : 0, n = 0;
+    for (; n < batch; n++) {
+        gp_shape line = {.ndim = lead};
+        for (int i = 0; i < lead; i++) line.dim[i] = i == n ? indices->a.dim[i] : 1;
+        list[n] = gp_reshape(v, gp_count_to(v, line.dim[n], indices->storage->dev), &line);
+    }
+    for (int64_t k = 0; k < indices->a.dim[lead]; k++)
+        list[n++] = DO(select, "tii", indices, (int64_t)-1, k + 1);
+    v->dx[0] = n ? put_back(v, list, n, NULL, 0) : v->g[0];
     return !v->failed;
 }
 const gp_rule vjp_gather_nd = {gather_nd, "1"};
@@ -233,12 +223,33 @@ static bool msort(gp_vjp *v) {
 }
 const gp_rule vjp_msort = {msort, "0"};
 
-/* The gradient of one element of all goes to those that equal it. */
+/* g, the gradient of y, one element of all or (dim >= 0) along a dim, shared among those that equal y. */
+static gp_tensor *among_equals(gp_vjp *v, gp_tensor *y, gp_tensor *g, int64_t dim) {
+    gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", v->x[0], y), (int)g->a.dtype);
+    gp_tensor *n = dim < 0 ? DO(sum, "t", equal) : DO(sum, "tvb", equal, &(int64_t){dim + 1}, 1, 1);
+    return DO(mul, "tt", equal, DO(div, "tt", g, n));
+}
+
 static bool shared(gp_vjp *v) {
-    gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", v->x[0], v->y[0]), (int)v->g[0]->a.dtype);
-    v->dx[0] = DO(mul, "tt", equal, DO(div, "tt", v->g[0], DO(sum, "t", equal)));
+    return (v->dx[0] = among_equals(v, v->y[0], v->g[0], -1)) != NULL;
+}
+
+/* Arguments: x, dim, keepdim. Results: the smallest, the largest. */
+static bool aminmax(gp_vjp *v) {
+    int ndim = gp_in_shape(v, 0)->ndim, dim = gp_has(v, 1) && ndim ? gp_dim_arg(v, 1, ndim) : -1;
+    for (int i = 0; i < 2; i++) {
+        gp_tensor *g = v->g[i], *y = v->y[i];
+        if (!g) continue;
+        if (dim >= 0 && !(gp_has(v, 2) && gp_int_arg(v, 2))) {
+            g = DO(unsqueeze, "ti", g, (int64_t)dim + 1);
+            y = DO(unsqueeze, "ti", y, (int64_t)dim + 1);
+        }
+        gp_tensor *d = g && y ? among_equals(v, y, g, dim) : NULL;
+        v->dx[0] = v->dx[0] ? DO(add, "tt", v->dx[0], d) : d;
+    }
     return !v->failed;
 }
+const gp_rule vjp_aminmax = {aminmax, "0y"};
 
 /* Values of a reduction and their indices, along the dim in argument a, kept as argument b says. */
 static bool picked(gp_vjp *v, int a, int b) {
@@ -258,7 +269,10 @@ static bool kthvalue(gp_vjp *v) { return picked(v, 2, 3); }
 const gp_rule vjp_kthvalue = {kthvalue, "y"};
 
 static bool median(gp_vjp *v) { return gp_has(v, 1) ? picked(v, 1, 2) : shared(v); }
-const gp_rule vjp_median = {median, "0y"};
+const gp_rule vjp_median = {median, "0y"}, vjp_nanmedian = {median, "0y"};
+
+static bool mode(gp_vjp *v) { return picked(v, 1, 2); }
+const gp_rule vjp_mode = {mode, "y"};
 
 static bool running(gp_vjp *v) { return by_indices(v, 1); }
 const gp_rule vjp_cummax = {running, "y"}, vjp_cummin = {running, "y"};
@@ -271,12 +285,7 @@ static bool repeat_interleave(gp_vjp *v) {
     int d = gp_has(v, 2) ? gp_dim_arg(v, 2, s->ndim) : 0;
     for (int i = 0; i < s->ndim; i++)
         if (!gp_has(v, 2) || i == d) count *= s->dim[i];
-    gp_call c;
-    gp_call_begin(&c, GP_OP(range));
-    for (int i = 0; i < 3; i++) gp_call_number(&c, (gp_scalar){.i = i == 1 ? count : 1});
-    c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = GP_i64};
-    c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = n->in[0].dev};
-    gp_tensor *from = gp_keep(v, gp_call_one(&c));
+    gp_tensor *from = gp_count_to(v, count, n->in[0].dev);
     from = DO(repeat_interleave, "taii", from, 1, (int64_t)1, v->g[0]->a.dim[gp_has(v, 2) ? d : 0]);
     gp_shape flat = {.ndim = 1, .dim = {count}};
     gp_tensor *z = gp_has(v, 2) ? gp_zeros_like_input(v, 0) : gp_zeros_shaped(v, &flat, 0);

@@ -1,5 +1,5 @@
-/* Backward of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of matrix
- * derivative results for forward and reverse mode algorithmic differentiation", 2008. */
+/* Backward of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of
+ * matrix derivative results for forward and reverse mode algorithmic differentiation", 2008. */
 #include "tensor/grad.h"
 
 static gp_tensor *mm(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(matmul, "tt", a, b); }
@@ -39,7 +39,7 @@ static bool inv(gp_vjp *v) {
     gp_tensor *t = gp_mT(v, v->y[0]);
     return (v->dx[0] = neg(v, mm(v, t, mm(v, v->g[0], t)))) != NULL;
 }
-const gp_rule vjp_linalg_inv = {inv, "y"};
+const gp_rule vjp_linalg_inv = {inv, "y"}, vjp_linalg_inv_ex = {inv, "y"};
 
 static bool det(gp_vjp *v) {
     gp_tensor *t = gp_mT(v, DO(linalg_inv, "t", v->x[0]));
@@ -53,19 +53,66 @@ static bool slogdet(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_slogdet = {slogdet, "0"};
 
-/* a x = b: db = a' \\ g, da = -db x'. Vectors b are columns. */
+/* a x = b: db = a' \\ g, da = -db x'; x a = b: da = -x' db. Vectors b are columns, or rows. */
 static bool solve(gp_vjp *v) {
     const gp_shape *sb = gp_in_shape(v, 1);
-    if (gp_has(v, 2) && !gp_int_arg(v, 2))
-        return gp_fail("backward: linalg.solve with left = false has no derivative (yet)");
+    bool left = !gp_has(v, 2) || gp_int_arg(v, 2);
     bool vector = sb->ndim == 1 || sb->ndim == gp_in_shape(v, 0)->ndim - 1;
     gp_tensor *g = v->g[0], *x = v->y[0];
-    gp_tensor *db = DO(linalg_solve, "ttb", gp_mT(v, v->x[0]), vector ? column(v, g) : g, 1);
-    if (v->need[0]) v->dx[0] = neg(v, mm(v, db, gp_mT(v, vector ? column(v, x) : x)));
-    if (v->need[1]) v->dx[1] = vector ? DO(select, "tii", db, (int64_t)-1, (int64_t)1) : db;
+    if (vector) g = left ? column(v, g) : row(v, g), x = left ? column(v, x) : row(v, x);
+    gp_tensor *db = DO(linalg_solve, "ttb", gp_mT(v, v->x[0]), g, (int)left);
+    if (v->need[0]) v->dx[0] = neg(v, left ? mm(v, db, gp_mT(v, x)) : mm(v, gp_mT(v, x), db));
+    int64_t along = left ? -1 : -2;
+    if (v->need[1]) v->dx[1] = vector ? DO(select, "tii", db, along, (int64_t)1) : db;
     return !v->failed;
 }
 const gp_rule vjp_linalg_solve = {solve, "0y"};
+
+/* t's upper or lower triangle, without its diagonal if that is not read. */
+static gp_tensor *triangle(gp_vjp *v, gp_tensor *t, bool upper, bool unit) {
+    return upper ? DO(triu, "ti", t, (int64_t)unit) : DO(tril, "ti", t, -(int64_t)unit);
+}
+
+/* The same with the triangle of a that is read. Arguments: a, b, upper, left, unitriangular. */
+static bool solve_triangular(gp_vjp *v) {
+    bool upper = gp_int_arg(v, 2), left = gp_int_arg(v, 3), unit = gp_int_arg(v, 4);
+    gp_tensor *xt = gp_mT(v, v->y[0]);
+    gp_tensor *db = DO(linalg_solve_triangular, "ttbbb", gp_mT(v, v->x[0]), v->g[0], (int)!upper,
+                       (int)left, (int)unit);
+    if (v->need[0])
+        v->dx[0] = neg(v, triangle(v, left ? mm(v, db, xt) : mm(v, xt, db), upper, unit));
+    if (v->need[1]) v->dx[1] = db;
+    return !v->failed;
+}
+const gp_rule vjp_linalg_solve_triangular = {solve_triangular, "0y"};
+
+static gp_tensor *least(gp_vjp *v, gp_tensor *a, gp_tensor *b) {
+    return DO(linalg_lstsq, "ttaa", a, b, 2, 3);
+}
+
+/* x = a+ b, for a of full rank. With w = a+' g: db = w; da = (b - a x) (a+ w)' - w x' for a with as
+ * many rows as columns or more, else da = (a+' x) (g - a' w)' - w x'. The residuals' squares: 2 r,
+ * -2 r x'. */
+static bool lstsq(gp_vjp *v) {
+    const gp_shape *sa = gp_in_shape(v, 0), *sb = gp_in_shape(v, 1);
+    bool vector = sb->ndim == 1 || sb->ndim == sa->ndim - 1;
+    bool tall = sa->dim[sa->ndim - 2] >= sa->dim[sa->ndim - 1];
+    if (v->node->nout > 3 && v->g[3])
+        return gp_fail("backward: the singular values that linalg.lstsq gives have no derivative; "
+                       "linalg.svdvals' have");
+    gp_tensor *a = v->x[0], *at = gp_mT(v, a), *b = v->x[1], *x = v->y[0], *g = gp_g(v, 0),
+              *g1 = v->g[1];
+    if (vector)
+        b = column(v, b), x = column(v, x), g = column(v, g), g1 = g1 ? column(v, g1) : NULL;
+    gp_tensor *w = least(v, at, g), *r = sub(v, b, mm(v, a, x)), *xt = gp_mT(v, x);
+    gp_tensor *outer = tall ? mm(v, r, gp_mT(v, least(v, a, w)))
+                            : mm(v, least(v, at, x), gp_mT(v, sub(v, g, mm(v, at, w))));
+    if (g1 && g1->a.numel) w = add(v, w, mul(v, DO(mul, "tn", r, 2.0), row(v, g1)));
+    if (v->need[0]) v->dx[0] = sub(v, outer, mm(v, w, xt));
+    if (v->need[1]) v->dx[1] = vector ? DO(select, "tii", w, (int64_t)-1, (int64_t)1) : w;
+    return !v->failed;
+}
+const gp_rule vjp_linalg_lstsq = {lstsq, "01y"};
 
 /* ---- factorizations ---- */
 
@@ -86,11 +133,65 @@ static bool cholesky(gp_vjp *v) {
     gp_tensor *i = DO(linalg_inv, "t", l);
     return (v->dx[0] = symmetric(v, mm(v, gp_mT(v, i), mm(v, p, i)))) != NULL;
 }
-const gp_rule vjp_linalg_cholesky = {cholesky, "y"};
+const gp_rule vjp_linalg_cholesky = {cholesky, "y"}, vjp_linalg_cholesky_ex = {cholesky, "y"};
 
 static gp_tensor *diagonal_matrix(gp_vjp *v, gp_tensor *t) {
     return DO(diag_embed, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
 }
+
+/* ---- lu ---- */
+
+static gp_tensor *first_of(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n) {
+    return DO(narrow, "tiii", t, dim, (int64_t)1, n);
+}
+static gp_tensor *rest_of(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n) {
+    return DO(narrow, "tiii", t, dim, n + 1, t->a.dim[t->a.ndim + dim] - n);
+}
+
+/* x = p l u; gl, gu: gradients of l (m x k) and u (k x n). With both square: p l^-T (tril(l' gl,
+ * -1) + triu(gu u')) u^-T. What lies beside the square part of u (n > m) is l^-1 p' x there, what
+ * lies below that of l (m > n) is p' x u^-1: they take gu2 u2' from the first, l2' gl2 from the
+ * second term. */
+static gp_tensor *lu_back(gp_vjp *v, gp_tensor *p, gp_tensor *l, gp_tensor *u, gp_tensor *gl,
+                          gp_tensor *gu) {
+    if (v->failed) return NULL;
+    int64_t m = l->a.dim[l->a.ndim - 2], n = u->a.dim[u->a.ndim - 1], k = m < n ? m : n;
+    gp_tensor *l1 = first_of(v, l, -2, k), *u1 = first_of(v, u, -1, k);
+    gp_tensor *a = mm(v, gp_mT(v, l1), first_of(v, gl, -2, k));
+    gp_tensor *b = mm(v, first_of(v, gu, -1, k), gp_mT(v, u1)), *gu2 = NULL, *gl2 = NULL;
+    if (n > k)
+        gu2 = rest_of(v, gu, -1, k), a = sub(v, a, mm(v, gu2, gp_mT(v, rest_of(v, u, -1, k))));
+    if (m > k)
+        gl2 = rest_of(v, gl, -2, k), b = sub(v, b, mm(v, gp_mT(v, rest_of(v, l, -2, k)), gl2));
+    gp_tensor *s = add(v, DO(tril, "ti", a, (int64_t)-1), DO(triu, "ti", b, (int64_t)0));
+    gp_tensor *ut = gp_mT(v, u1), *lt = gp_mT(v, l1);
+    s = DO(linalg_solve_triangular, "ttbbb", ut, s, 0, 0, 0);
+    if (gu2) s = DO(cat, "li", (gp_tensor *[]){s, gu2}, 2, (int64_t)-1);
+    s = DO(linalg_solve_triangular, "ttbbb", lt, s, 1, 1, 1);
+    if (gl2)
+        s = DO(cat, "li",
+               (gp_tensor *[]){s, DO(linalg_solve_triangular, "ttbbb", ut, gl2, 0, 0, 0)}, 2,
+               (int64_t)-2);
+    return mm(v, p, s);
+}
+
+static bool lu(gp_vjp *v) {
+    return (v->dx[0] = lu_back(v, v->y[0], v->y[1], v->y[2], gp_g(v, 1), gp_g(v, 2))) != NULL;
+}
+const gp_rule vjp_linalg_lu = {lu, "y"};
+
+/* l and u, and their gradients, are parts of one matrix; the permutation is found again. */
+static bool lu_factor(gp_vjp *v) {
+    gp_tensor *out[GP_MAX_OUT], *g = v->g[0];
+    if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", v->x[0])) return false;
+    int64_t k = out[2]->a.dim[out[2]->a.ndim - 2];
+    gp_tensor *gl = first_of(v, DO(tril, "ti", g, (int64_t)-1), -1, k);
+    gp_tensor *gu = first_of(v, DO(triu, "ti", g, (int64_t)0), -2, k);
+    return (v->dx[0] = lu_back(v, out[0], out[1], out[2], gl, gu)) != NULL;
+}
+const gp_rule vjp_linalg_lu_factor = {lu_factor, "0"};
+
+/* ---- eigenvalues, singular values ---- */
 
 /* 1 / (w_j - w_i), 0 where they are equal. */
 static gp_tensor *gaps(gp_vjp *v, gp_tensor *w) {
@@ -124,8 +225,9 @@ static bool qr(gp_vjp *v) {
     gp_tensor *q = v->y[0], *r = v->y[1];
     const gp_shape *s = gp_in_shape(v, 0);
     if (v->node->out[1].shape.dim[s->ndim - 2] != s->dim[s->ndim - 1] || q->a.ndim != s->ndim)
-        return gp_fail("backward: linalg.qr has a derivative only in mode reduced, for matrices with "
-                       "as many rows as columns or more");
+        return gp_fail(
+            "backward: linalg.qr has a derivative only in mode reduced, for matrices with "
+            "as many rows as columns or more");
     gp_tensor *gq = gp_g(v, 0), *gr = gp_g(v, 1);
     gp_tensor *m = sub(v, mm(v, r, gp_mT(v, gr)), mm(v, gp_mT(v, gq), q));
     gp_tensor *c = add(v, DO(tril, "ti", m, (int64_t)0), gp_mT(v, DO(tril, "ti", m, (int64_t)-1)));
@@ -150,7 +252,8 @@ static bool svd(gp_vjp *v) {
     if (u->a.dim[u->a.ndim - 1] != k || vh->a.dim[vh->a.ndim - 2] != k)
         return gp_fail("backward: linalg.svd of matrices that are not square has a derivative only "
                        "with full_matrices = false");
-    gp_tensor *gu = gp_g(v, 0), *gvh = gp_g(v, 2), *e = gaps(v, mul(v, s, s)), *si = DO(reciprocal, "t", s);
+    gp_tensor *gu = gp_g(v, 0), *gvh = gp_g(v, 2), *e = gaps(v, mul(v, s, s)),
+              *si = DO(reciprocal, "t", s);
     gp_tensor *gv = gp_mT(v, gvh), *ut = gp_mT(v, u);
     gp_tensor *a = mul(v, mul(v, skew(v, mm(v, ut, gu)), e), row(v, s));
     gp_tensor *b = mul(v, mul(v, skew(v, mm(v, vh, gv)), e), column(v, s));

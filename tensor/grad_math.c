@@ -1,5 +1,6 @@
 /* Backward of products, statistics, softmax and scans. */
 #include <math.h>
+#include <string.h>
 
 #include "tensor/grad.h"
 
@@ -136,13 +137,78 @@ const gp_rule vjp_log_softmax = {log_softmax, "y"};
 
 /* ---- scans and copies ---- */
 
+/* Sums from each element to the last along dim. */
+static gp_tensor *sums_behind(gp_vjp *v, gp_tensor *t, int64_t dim) {
+    return DO(flip, "tv", DO(cumsum, "ti", DO(flip, "tv", t, &dim, 1), dim), &dim, 1);
+}
+
 static bool cumsum(gp_vjp *v) {
-    int64_t dim = gp_int_arg(v, 1);
-    gp_tensor *r = DO(cumsum, "ti", DO(flip, "tv", v->g[0], &dim, 1), dim);
-    v->dx[0] = DO(flip, "tv", r, &dim, 1);
-    return !v->failed;
+    return (v->dx[0] = sums_behind(v, v->g[0], gp_int_arg(v, 1))) != NULL;
 }
 const gp_rule vjp_cumsum = {cumsum, NULL};
+
+/* dx_i = sum over k >= i of g_k times the product of the others up to k. Before the first zero that
+ * is g y summed, over x_i; at that zero the same with a 1 in its place; behind it 0. */
+static gp_tensor *cumprod_fast(gp_vjp *v, int64_t dim) {
+    gp_tensor *x = v->x[0], *g = v->g[0], *zero = DO(eq, "tn", x, 0.0);
+    gp_tensor *count = DO(cumsum, "ti", zero, dim);
+    gp_tensor *first = DO(logical_and, "tt", zero, DO(eq, "tn", count, 1.0));
+    gp_tensor *without = DO(cumprod, "tia", DO(masked_fill, "ttn", x, first, 1.0), dim, 2);
+    gp_tensor *at = sums_behind(v, DO(mul, "tt", g, without), dim);
+    gp_tensor *ahead = DO(div, "tt", sums_behind(v, DO(mul, "tt", g, v->y[0]), dim), x);
+    ahead = DO(masked_fill, "ttn", ahead, DO(gt, "tn", count, 0.0), 0.0);
+    return DO(where, "ttt", first, at, ahead);
+}
+
+/* The same, element by element, so that zeros have second derivatives too: dx_i = p_i s_i, p the
+ * product of those before, s_i = g_i + x_(i+1) s_(i+1). */
+static gp_tensor *cumprod_slow(gp_vjp *v, int64_t dim) {
+    int64_t n = v->x[0]->a.dim[gp_dim_arg(v, 1, v->x[0]->a.ndim)];
+    gp_tensor *s = NULL, *r = NULL;
+    for (int64_t i = n; i >= 1 && !v->failed; i--) {
+        gp_tensor *g = DO(narrow, "tiii", v->g[0], dim, i, (int64_t)1);
+        if (s)
+            g = DO(add, "tt", g,
+                   DO(mul, "tt", DO(narrow, "tiii", v->x[0], dim, i + 1, (int64_t)1), s));
+        s = g;
+        gp_tensor *p = i > 1 ? DO(narrow, "tiii", v->y[0], dim, i - 1, (int64_t)1) : NULL;
+        gp_tensor *d = p ? DO(mul, "tt", p, s) : s, *both[] = {d, r};
+        r = r ? DO(cat, "li", both, 2, dim) : d;
+    }
+    return r;
+}
+
+static bool cumprod(gp_vjp *v) {
+    int64_t dim = gp_int_arg(v, 1);
+    if (!v->x[0]->a.ndim || !v->x[0]->a.numel) return (v->dx[0] = v->g[0]) != NULL;
+    return (v->dx[0] = gp_no_grad ? cumprod_fast(v, dim) : cumprod_slow(v, dim)) != NULL;
+}
+const gp_rule vjp_cumprod = {cumprod, "0y"};
+
+/* exp(x_i) times the sum of g_k exp(-y_k) behind, for one sign of g: in logarithms, since the
+ * factors alone are too large. */
+static gp_tensor *logs_behind(gp_vjp *v, gp_tensor *g, int64_t dim) {
+    gp_tensor *l = DO(sub, "tt", DO(log, "t", DO(relu, "t", g)), v->y[0]);
+    l = DO(flip, "tv", DO(logcumsumexp, "ti", DO(flip, "tv", l, &dim, 1), dim), &dim, 1);
+    return DO(exp, "t", DO(add, "tt", l, v->x[0]));
+}
+
+/* dx_i = sum over k >= i of g_k exp(x_i - y_k). Recorded without logarithms of g, which have no
+ * derivative at 0, but with exponents less the largest. */
+static bool logcumsumexp(gp_vjp *v) {
+    int64_t dim = gp_int_arg(v, 1);
+    gp_tensor *x = v->x[0], *g = v->g[0];
+    if (!x->a.ndim) return (v->dx[0] = g) != NULL;
+    if (gp_no_grad) {
+        gp_tensor *down = logs_behind(v, DO(neg, "t", g), dim);
+        return (v->dx[0] = DO(sub, "tt", logs_behind(v, g, dim), down)) != NULL;
+    }
+    gp_tensor *most = DO(detach, "t", DO(amax, "tvb", x, &dim, 1, 1));
+    gp_tensor *s =
+        sums_behind(v, DO(mul, "tt", g, DO(exp, "t", DO(sub, "tt", most, v->y[0]))), dim);
+    return (v->dx[0] = DO(mul, "tt", DO(exp, "t", DO(sub, "tt", x, most)), s)) != NULL;
+}
+const gp_rule vjp_logcumsumexp = {logcumsumexp, "0y"};
 
 static bool flip(gp_vjp *v) {
     int n;
@@ -202,3 +268,44 @@ static bool nansum(gp_vjp *v) {
     return !v->failed;
 }
 const gp_rule vjp_nansum = {nansum, "0"};
+
+static bool nanmean(gp_vjp *v) {
+    double n;
+    gp_tensor *nan = DO(isnan, "t", v->x[0]), *g = kept(v, v->g[0], 1, &n);
+    gp_tensor *there = DO(to, "t-d", DO(logical_not, "t", nan), (int)v->node->out[0].dtype);
+    gp_shape s = gp_tensor_shape(g);
+    g = gp_expand(v, DO(div, "tt", g, gp_sum_to(v, there, &s)), gp_in_shape(v, 0));
+    v->dx[0] = DO(masked_fill, "ttn", g, nan, 0.0);
+    return !v->failed;
+}
+const gp_rule vjp_nanmean = {nanmean, "0"};
+
+/* ---- pad ---- */
+
+/* g, with dim d (0-based) as long as the input's, each element where `mode` took it from. */
+static gp_tensor *folded(gp_vjp *v, gp_tensor *g, int d, int64_t n, const int64_t *pad) {
+    gp_shape s = gp_tensor_shape(g);
+    gp_tensor *from = gp_count_to(v, n, g->storage->dev);
+    s.dim[d] = n;
+    from = DO(pad, "tva", gp_reshape(v, from, &(gp_shape){.ndim = 1, .dim = {n}}), pad, 2, 2);
+    return DO(index_add, "tittn", gp_zeros_shaped(v, &s, 0), (int64_t)d + 1, from, g, 1.0);
+}
+
+/* Arguments: x, pad, mode, value. */
+static bool pad(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    int n;
+    int64_t less[2 * GP_MAX_DIM];
+    const int64_t *by = gp_ints_arg(v, 1, &n);
+    gp_tensor *g = v->g[0];
+    if (!gp_has(v, 2) || !strcmp(v->node->arg[2].s, "constant")) {
+        for (int i = 0; i < n; i++) less[i] = -by[i];
+        return (v->dx[0] = DO(pad, "tv", g, less, n)) != NULL;
+    }
+    for (int i = 0; i < n / 2 && g; i++) {
+        int d = s->ndim - 1 - i;
+        if (by[2 * i] || by[2 * i + 1]) g = folded(v, g, d, s->dim[d], by + 2 * i);
+    }
+    return (v->dx[0] = g) != NULL;
+}
+const gp_rule vjp_pad = {pad, NULL};

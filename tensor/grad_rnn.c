@@ -10,8 +10,7 @@ static void split(gp_vjp *v, gp_tensor *flat, int first) {
         const gp_shape *s = gp_in_shape(v, i);
         int64_t n;
         if (!gp_shape_numel(s, &n)) return;
-        if (v->need[i])
-            v->dx[i] = gp_reshape(v, DO(narrow, "tiii", flat, (int64_t)1, at, n), s);
+        if (v->need[i]) v->dx[i] = gp_reshape(v, DO(narrow, "tiii", flat, (int64_t)1, at, n), s);
         at += n;
     }
 }
@@ -39,7 +38,7 @@ static bool layers(gp_vjp *v, const gp_op *op, int own, int states) {
     gp_tensor *d[GP_MAX_OUT];
     if (v->g[states + 1])
         return gp_fail("backward: the last result of %s, what it saved, has no gradient",
-            v->node->op->name);
+                       v->node->op->name);
     if (!run(v, op, own, states, d)) return false;
     for (int i = 0; i < first; i++)
         if (v->need[i]) v->dx[i] = d[i];
@@ -50,5 +49,5 @@ static bool layers(gp_vjp *v, const gp_op *op, int own, int states) {
 static bool lstm(gp_vjp *v) { return layers(v, GP_OP(lstm_backward), GP_RNN_OWN, 2); }
 static bool gru(gp_vjp *v) { return layers(v, GP_OP(gru_backward), GP_RNN_OWN, 1); }
 static bool rnn(gp_vjp *v) { return layers(v, GP_OP(rnn_backward), GP_RNN_OWN + 1, 1); }
-const gp_rule vjp_lstm = {lstm, "*+"}, vjp_lstm_forward = {lstm, "*y"}, vjp_gru = {gru, "*+"}, 
+const gp_rule vjp_lstm = {lstm, "*+"}, vjp_lstm_forward = {lstm, "*y"}, vjp_gru = {gru, "*+"},
               vjp_gru_forward = {gru, "*y"}, vjp_rnn = {rnn, "*+"}, vjp_rnn_forward = {rnn, "*y"};

@@ -20,6 +20,34 @@ local mask = g.tensor { { true, false, true }, { false, true, true } }
 
 local function symmetric(a) return a:matmul(a:transpose(-1, -2)) + g.eye(a.shape[1], nil, "f64", a.device) * 2 end
 
+-- With zeros in it.
+local function holes(...)
+    local v = pos(...):detach()
+    return v:mul_(g.arange(1, v:numel(), f64):remainder(3):ne(2):view(...)):requires_grad_()
+end
+-- Matrices whose diagonal is not small.
+local function tri(b, n) return (x(b, n, n):detach() + g.eye(n, nil, "f64") * 3):requires_grad_() end
+local function no_first(_, ...) return ... end
+local function two(a, b) return a, b end
+
+local function scatter_cases()
+    local list = {}
+    for _, how in ipairs { "sum", "prod", "mean", "amin", "amax" } do
+        for _, own in ipairs { true, false } do
+            list[#list + 1] = { x(4, 2), 1, ints(1, 1, 3, 2, 1, 2):view(3, 2), pos(3, 2), how, own }
+            list[#list + 1] = { x(2, 3), 2, ints(3, 3):view(1, 2), x(2, 3), how, own }
+        end
+    end
+    list[#list + 1] = { x(4), 1, ints(1, 1, 1, 2, 2, 2, 3):view(7), holes(7), "prod" }
+    return list
+end
+
+-- Transforms of real tensors and of pairs, of all norms, cut and filled.
+local function pairs_of(real, complex)
+    return { { x(real[1]), nil, -1, "backward", false, n = 5 }, { x(complex[1], 2), nil, 1, "ortho", true, n = 5 }, { x(2, 3, 2), 5, 2, "forward", true }, { x(3, 2, 2), 2, 1, "backward", true },
+        { x(2, 4), 3, -1, "forward", false }, { x(3, 2), 6, 1, "ortho", false } }
+end
+
 -- Cases of a recurrent layer: inputs x, states, weights.
 local function recurrent(name, kind, states, shape, options)
     local h, I = 2, shape[3] or shape[2]
@@ -53,7 +81,7 @@ return {
     lstm_forward = { recurrent("lstm_forward", "lstm", 0, { 2, 2, 1 }, {}) }, gru_forward = { recurrent("gru_forward", "gru", 0, { 2, 2, 1 }, {}) },
     addmm = { { x(2, 2), x(2, 3), x(3, 2), 2, 0.5 } }, addmv = { { x(2), x(2, 3), x(3), 2, 3 } }, baddbmm = { { x(2, 2, 2), x(2, 2, 3), x(2, 3, 2) } },
     linalg_inv = { { pos(2, 2, 2) } }, linalg_det = { { x(3, 3) } }, linalg_slogdet = { { x(3, 3), post = function(_, l) return l end } },
-    linalg_solve = { { pos(3, 3), x(3, 2) }, { pos(3, 3), x(3) } }, linalg_cholesky = { { x(3, 3), make = symmetric }, { x(3, 3), true, make = symmetric } },
+    linalg_cholesky = { { x(3, 3), make = symmetric }, { x(3, 3), true, make = symmetric } },
     linalg_eigh = { { x(3, 3), make = symmetric, post = function(w, v) return w, v * v end } }, linalg_eigvalsh = { { x(3, 3), make = symmetric } },
     linalg_qr = { { x(4, 3) }, { pos(2, 2) } }, linalg_svdvals = { { x(3, 4) } },
     linalg_svd = { { x(3, 3), post = function(u, s, vh) return u * u, s, vh * vh end }, { x(4, 2), false, post = function(u, s, vh) return u * u, s, vh * vh end },
@@ -81,5 +109,20 @@ return {
     linalg_vector_norm = { { x(2, 3) }, { x(2, 3), 3, 1 }, { x(2, 3), 1, 2, true }, { x(2, 3), math.huge, 2 } },
     index_add = { { x(3, 2), 1, ints(1, 1), x(2, 2), 2 } }, index_copy = { { x(3, 2), 1, ints(3, 1), x(2, 2) } }, index_fill = { { x(3, 2), 2, ints(1), 4 } },
     scatter_add = { { x(3, 2), 1, ints(1, 1, 3, 2):view(2, 2), x(2, 2) } }, take = { { x(3, 2), ints(6, 1, 1) } },
-    masked_scatter = { { x(2, 3), mask, x(5) } }, gather_nd = { { x(3, 2), ints(1, 2, 3, 1):view(2, 2) } },
+    masked_scatter = { { x(2, 3), mask, x(5) } },
+    pad = { { x(2, 3), { 1, 2 } }, { x(3, 2), { 0, 1, -1, 2 }, "constant", 7 }, { x(1, 3, 4), { 2, 1, 1, 2 }, "reflect" }, { x(1, 3, 2), { 2, 1, 0, 3 }, "replicate" }, { x(1, 3, 3), { 2, 3, 1, 0 }, "circular" } },
+    cumprod = { { x(3, 4), 2 }, { holes(2, 6), -1 }, { holes(5, 2), 1 } }, logcumsumexp = { { x(3, 4), 2 }, { x(4), 1 } },
+    nanmean = { { x(2, 3), 1 }, { x(2, 3) }, { x(2, 3), { 1, 2 }, true } }, nanmedian = { { x(5) }, { x(3, 4), 2, first = true } },
+    mode = { { x(3, 4), first = true }, { x(4, 2), 1, true, first = true } }, aminmax = { { x(2, 3) }, { x(2, 3), 2 }, { x(3, 2), 1, true } },
+    take_along_dim = { { x(3, 2), ints(1, 3, 3, 1):view(2, 2), 1 }, { x(3, 1), ints(2, 1, 1, 3):view(2, 2), 1 }, { x(2, 2), ints(4, 1, 1, 2):view(2, 2) } },
+    scatter_nd = { { x(3, 2), ints(1, 3):view(2, 1), x(2, 2) }, { x(3, 2), ints(1, 2, 3, 1, 1, 2):view(3, 2), x(3), "add" }, { x(3, 2), ints(2):view(1, 1), 5 } },
+    scatter_reduce = scatter_cases(),
+    gather_nd = { { x(3, 2), ints(1, 2, 3, 1):view(2, 2) }, { x(2, 3, 2), ints(1, 3, 2, 2):view(2, 2, 1), 1 }, { x(2, 3, 2), ints(1, 2, 3, 1):view(2, 2), 1 } },
+    linalg_solve_triangular = { { tri(2, 3), x(3, 2), true }, { tri(1, 3), x(2, 3), false, false }, { tri(2, 3), x(3, 2), false, true, true }, { tri(2, 3), x(2, 2, 3), true, false, true } },
+    linalg_solve = { { pos(3, 3), x(3, 2) }, { pos(3, 3), x(3) }, { pos(3, 3), x(2, 3), false }, { pos(2, 3, 3), x(2, 3, 1) } },
+    linalg_lu = { { x(3, 3), post = no_first }, { x(2, 4, 2), post = no_first }, { x(2, 5), post = no_first } }, linalg_lu_factor = { { x(3, 3), first = true }, { x(4, 2), first = true }, { x(2, 4), first = true } },
+    linalg_lstsq = { { x(4, 2), x(4, 3), post = two }, { x(2, 4), x(2, 2), post = two }, { x(4, 2), x(4), post = two }, { x(2, 3, 3), x(2, 3, 1), post = two } },
+    linalg_cholesky_ex = { { x(3, 3), make = symmetric, first = true } }, linalg_inv_ex = { { pos(2, 2, 2), first = true } },
+    fft_fft = pairs_of({ 5 }, { 4 }), fft_ifft = pairs_of({ 4 }, { 5 }),
+    fft_rfft = { { x(5) }, { x(2, 6), 4, 2, "ortho" }, { x(3, 2), 7, 1, "forward" } }, fft_irfft = { { x(4, 2) }, { x(2, 3, 2), 5, 2, "ortho" }, { x(3, 2, 2), 8, 1, "forward" }, { x(4, 2), 3 } },
 }

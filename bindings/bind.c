@@ -32,14 +32,27 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
     return 1;
 }
 
+/* Pushes "PLACE: " where the place is what scripts/nn says of the layers that are being called, or
+ * "". */
+static void push_place(lua_State *L) {
+    int top = lua_gettop(L);
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.place") == LUA_TFUNCTION &&
+        lua_pcall(L, 0, 1, 0) == LUA_OK && lua_type(L, -1) == LUA_TSTRING)
+        lua_pushliteral(L, ": "), lua_concat(L, 2);
+    else lua_settop(L, top), lua_pushliteral(L, "");
+}
+
 int gp_lua_raise(lua_State *L) {
     const char *file;
     int line;
     gp_lua_enter(L);
+    luaL_checkstack(L, 6, NULL);
     if (where(&file, &line)) lua_pushfstring(L, "%s:%d: ", file, line);
     else lua_pushliteral(L, "");
     lua_pushstring(L, gp_error());
-    lua_concat(L, 2);
+    push_place(L);
+    lua_insert(L, -2);
+    lua_concat(L, 3);
     return lua_error(L);
 }
 

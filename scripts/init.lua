@@ -29,10 +29,10 @@ assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)
 
 -- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
 -- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
--- the same and returns the value of that name.
+-- the same and returns the value of that name. What makes a function of a composite comes last.
 local function on_demand(area)
     local t, folder = {}, dir .. "/" .. area
-    local function read(name) return assert(loadfile(folder .. "/" .. name .. ".lua", "t"))(gpush, t, folder) end
+    local function read(name) return assert(loadfile(folder .. "/" .. name .. ".lua", "t"))(gpush, t, folder, composite) end
     local function find(_, name)
         local file = type(name) == "string" and name:match "^%w+$" and io.open(folder .. "/" .. name .. ".lua")
         if not file then return nil end

@@ -186,8 +186,8 @@ define { "instance_norm",
         if running_mean then
             local rest = {}
             for d = 3, x:dim() do rest[#rest + 1] = d end
-            follow(running_mean, x:mean(rest), momentum)
-            follow(running_var, x:var(rest), momentum)
+            follow(running_mean, x:detach():mean(rest), momentum)
+            follow(running_var, x:detach():var(rest), momentum)
         end
         return x:group_norm(x.shape[2], weight, bias, eps)
     end }

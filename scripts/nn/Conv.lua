@@ -1,0 +1,104 @@
+--!plain
+-- Conv1d, Conv2d, Conv3d and ConvTranspose1d, 2d, 3d: the classes are made in a loop over the number of dims.
+local gpush, nn = ...
+
+-- One number, or a list of dims of them, as a list.
+local function list_of(value, dims)
+    if type(value) == "table" and #value == 1 then value = value[1] end
+    if type(value) == "table" then return value end
+    local list = {}
+    for d = 1, dims do list[d] = value end
+    return list
+end
+
+-- PyTorch's start: both uniform within 1 / sqrt(inputs of an output).
+local function start(self, shape, outputs, bias, dtype, device)
+    local window = 1
+    for d = 2, #shape do window = window * shape[d] end
+    local bound = window > 0 and 1 / math.sqrt(window) or 0
+    self.weight = nn.parameter(gpush.empty(shape, dtype, device):uniform_(-bound, bound))
+    if bias then self.bias = nn.parameter(gpush.empty({ outputs }, dtype, device):uniform_(-bound, bound)) end
+end
+
+local function keep(self, fields)
+    for name, value in pairs(fields) do self[name] = value end
+    if fields.in_channels % fields.groups ~= 0 or fields.out_channels % fields.groups ~= 0 then
+        error(("nn.%s: %d to %d channels cannot be split into %d groups"):format(nn.class_of(self), fields.in_channels,
+            fields.out_channels, fields.groups), 0)
+    end
+end
+
+local function text(v) return type(v) == "table" and table.concat(v, "x") or tostring(v) end
+
+-- What differs from the defaults.
+local function extra(self)
+    local parts = { tostring(self.in_channels), tostring(self.out_channels), "kernel " .. text(self.kernel_size) }
+    for _, it in ipairs { { "stride", "1" }, { "padding", "0" }, { "output_padding", "0" }, { "dilation", "1" }, { "groups", "1" } } do
+        local value = self[it[1]] and text(self[it[1]])
+        if value and value ~= it[2] then parts[#parts + 1] = it[1] .. " " .. value end
+    end
+    if self.padding_mode and self.padding_mode ~= "zeros" then parts[#parts + 1] = self.padding_mode end
+    if not self.bias then parts[#parts + 1] = "bias = false" end
+    return table.concat(parts, ", ")
+end
+
+-- What pad wants for a padding (a list, or 'same') of the last dims: before and after, the last dim first.
+local function pad_list(self, dims)
+    local pads = {}
+    local dilation, own = list_of(self.dilation, dims), self.padding
+    own = own == "valid" and 0 or own
+    for d = dims, 1, -1 do
+        local all = own == "same" and dilation[d] * (self.kernel_size[d] - 1)
+        pads[#pads + 1] = all and all // 2 or list_of(own, dims)[d]
+        pads[#pads + 1] = all and all - all // 2 or list_of(own, dims)[d]
+    end
+    return pads
+end
+
+local modes = { zeros = "constant", reflect = "reflect", replicate = "replicate", circular = "circular" }
+
+for dims = 1, 3 do
+    local conv, transposed = gpush["conv" .. dims .. "d"], gpush["conv_transpose" .. dims .. "d"]
+    local Conv = nn.module { "Conv" .. dims .. "d", help = "convolution over the last " .. dims .. " dims",
+        sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, padding padding=0, ints dilation=1, "
+            .. "int groups=1, bool bias=true, str padding_mode=\"zeros\", dtype? dtype, device? device" }
+
+    function Conv:init(inputs, outputs, kernel, stride, padding, dilation, groups, bias, mode, dtype, device)
+        kernel = list_of(kernel, dims)
+        keep(self, { in_channels = inputs, out_channels = outputs, kernel_size = kernel, stride = stride,
+            padding = padding, dilation = dilation, groups = groups, padding_mode = mode })
+        if not modes[mode] then
+            error(("nn.Conv%dd: padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got '%s'"):format(dims,
+                mode), 0)
+        end
+        start(self, { outputs, inputs // groups, table.unpack(kernel) }, outputs, bias, dtype, device)
+        if mode ~= "zeros" then self.pads = pad_list(self, dims) end
+    end
+
+    function Conv:forward(x)
+        if self.pads then
+            x = x:pad(self.pads, modes[self.padding_mode])
+            return conv(x, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
+        end
+        return conv(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+    end
+    Conv.extra_repr = extra
+    nn["Conv" .. dims .. "d"] = Conv
+
+    local Transpose = nn.module { "ConvTranspose" .. dims .. "d", help = "what Conv" .. dims .. "d does to gradients",
+        sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, ints padding=0, ints output_padding=0, "
+            .. "int groups=1, bool bias=true, ints dilation=1, dtype? dtype, device? device" }
+
+    function Transpose:init(inputs, outputs, kernel, stride, padding, output_padding, groups, bias, dilation, dtype, device)
+        kernel = list_of(kernel, dims)
+        keep(self, { in_channels = inputs, out_channels = outputs, kernel_size = kernel, stride = stride,
+            padding = padding, output_padding = output_padding, dilation = dilation, groups = groups })
+        start(self, { inputs, outputs // groups, table.unpack(kernel) }, outputs, bias, dtype, device)
+    end
+
+    function Transpose:forward(x)
+        return transposed(x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+    end
+    Transpose.extra_repr = extra
+    nn["ConvTranspose" .. dims .. "d"] = Transpose
+end

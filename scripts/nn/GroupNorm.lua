@@ -1,0 +1,23 @@
+--!plain
+-- GroupNorm: each group of channels of each image to mean 0 and variance 1, times weight plus bias.
+local gpush, nn = ...
+local GroupNorm = nn.module { "GroupNorm", help = "each group of channels (dim 2) of each image to mean 0 and variance 1",
+    sig = "int num_groups, int num_channels, float eps=1e-5, bool affine=true, dtype? dtype, device? device" }
+
+function GroupNorm:init(groups, channels, eps, affine, dtype, device)
+    if channels % groups ~= 0 then
+        error(("nn.GroupNorm: %d channels cannot be split into %d groups"):format(channels, groups), 0)
+    end
+    self.num_groups, self.num_channels, self.eps = groups, channels, eps
+    if affine then
+        self.weight = nn.parameter(gpush.ones(channels, dtype, device))
+        self.bias = nn.parameter(gpush.zeros(channels, dtype, device))
+    end
+end
+
+function GroupNorm:forward(x)
+    return x:group_norm(self.num_groups, self.weight, self.bias, self.eps)
+end
+
+function GroupNorm:extra_repr() return ("%d, %d"):format(self.num_groups, self.num_channels) end
+return GroupNorm

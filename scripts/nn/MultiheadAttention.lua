@@ -1,0 +1,84 @@
+--!plain
+-- MultiheadAttention: several attentions side by side, each over its share of the features. Vaswani et al. 2017.
+local gpush, nn = ...
+local Attention = nn.module { "MultiheadAttention", help = "attention of query to key and value, in num_heads parts",
+    sig = "int embed_dim, int num_heads, float dropout=0, bool bias=true, int? kdim, int? vdim, bool batch_first=false, "
+        .. "dtype? dtype, device? device" }
+
+function Attention:init(size, heads, dropout, bias, kdim, vdim, batch_first, dtype, device)
+    if size % heads ~= 0 then
+        error(("nn.MultiheadAttention: embed_dim %d is no multiple of num_heads %d"):format(size, heads), 0)
+    end
+    self.embed_dim, self.num_heads, self.dropout, self.batch_first = size, heads, dropout, batch_first
+    local function weight(rows, columns)
+        return nn.parameter(nn.init.xavier_uniform_(gpush.empty({ rows, columns }, dtype, device)))
+    end
+    if (kdim or size) == size and (vdim or size) == size then
+        self.in_proj_weight = weight(3 * size, size)
+    else
+        self.q_proj_weight = weight(size, size)
+        self.k_proj_weight = weight(size, kdim or size)
+        self.v_proj_weight = weight(size, vdim or size)
+    end
+    if bias then self.in_proj_bias = nn.parameter(gpush.zeros(3 * size, dtype, device)) end
+    self.out_proj = nn.Linear(size, size, bias, dtype, device)
+    if bias then nn.init.zeros_(self.out_proj.bias) end
+end
+
+-- Query, key and value through their own rows of the weights.
+local function project(self, inputs)
+    local size, out, bias = self.embed_dim, {}, self.in_proj_bias
+    local own = { self.q_proj_weight, self.k_proj_weight, self.v_proj_weight }
+    for i = 1, 3 do
+        local weight = own[i] or self.in_proj_weight:narrow(1, (i - 1) * size + 1, size)
+        out[i] = inputs[i]:linear(weight, bias and bias:narrow(1, (i - 1) * size + 1, size))
+    end
+    return out
+end
+
+-- batch x length x features as batch x heads x length x share
+local function split(self, x)
+    return x:unflatten(3, { self.num_heads, -1 }):transpose(2, 3)
+end
+
+-- What is added to the scores, or nil. Of a bool mask, true may not be seen (as in PyTorch); masks are L x S or
+-- batch * heads x L x S, those of keys batch x S.
+local function mask_of(self, opt, like, batch)
+    local function added(mask)
+        if mask.dtype ~= "bool" then return mask end
+        return gpush.zeros_like(mask, { dtype = like.dtype }):masked_fill(mask, -math.huge)
+    end
+    local mask, keys = opt.attn_mask and added(opt.attn_mask), opt.key_padding_mask and added(opt.key_padding_mask)
+    if mask and mask:dim() == 3 then mask = mask:unflatten(1, { batch, self.num_heads }) end
+    if keys then
+        keys = (keys:dim() == 1 and keys:unsqueeze(1) or keys):unsqueeze(2):unsqueeze(2)
+        mask = mask and mask + keys or keys
+    end
+    return mask
+end
+
+--- output, weights = attention(query, key, value, {key_padding_mask =, attn_mask =, need_weights = true,
+--- average_attn_weights = true}) of length x batch x features (batch_first: batch x length; or without a batch).
+function Attention:forward(query, key, value, opt)
+    opt = opt or {}
+    local single = query:dim() == 2
+    local inputs = { query, key, value }
+    for i, x in ipairs(inputs) do
+        if single then x = x:unsqueeze(1) elseif not self.batch_first then x = x:transpose(1, 2) end
+        inputs[i] = x
+    end
+    local batch, p = inputs[1]:size(1), project(self, inputs)
+    local q, k, v = split(self, p[1]), split(self, p[2]), split(self, p[3])
+    local scores = (q / math.sqrt(self.embed_dim // self.num_heads)):matmul(k:transpose(-2, -1))
+    local mask = mask_of(self, opt, scores, batch)
+    local weights = (mask and scores + mask or scores):softmax(-1)
+    local share = self.training and self.dropout > 0 and weights:dropout(self.dropout) or weights
+    local y = self.out_proj(share:matmul(v):transpose(2, 3):flatten(3, 4))
+    if single then y = y:squeeze(1) elseif not self.batch_first then y = y:transpose(1, 2) end
+    if opt.need_weights == false then return y end
+    if opt.average_attn_weights ~= false then weights = weights:mean(2) end
+    return y, single and weights:squeeze(1) or weights
+end
+
+function Attention:extra_repr() return ("%d, %d"):format(self.embed_dim, self.num_heads) end
+return Attention

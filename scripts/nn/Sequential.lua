@@ -1,0 +1,29 @@
+--!plain
+-- Sequential: modules one after the other, each on what the one before gave; model[2] is the second.
+local gpush, nn = ...
+local Sequential = nn.module "Sequential"
+
+--- nn.Sequential(a, b, …) or nn.Sequential{a, b, …}
+function Sequential:init(...)
+    local list = { ... }
+    if #list == 1 and type(list[1]) == "table" and not nn.is_module(list[1]) then list = list[1] end
+    for _, module in ipairs(list) do self:append(module) end
+end
+
+function Sequential:append(module)
+    if not nn.is_module(module) then
+        error(("nn.Sequential: entry %d: expected a module, got %s"):format(#self + 1, type(module)), 0)
+    end
+    self[#self + 1] = module
+    return self
+end
+
+function Sequential:forward(x, ...)
+    local n = #self
+    if n == 0 then return x end
+    if n == 1 then return self[1](x, ...) end
+    x = self[1](x, ...)
+    for i = 2, n - 1 do x = self[i](x) end
+    return self[n](x)
+end
+return Sequential

@@ -1,0 +1,60 @@
+--!plain
+-- TransformerEncoderLayer and TransformerEncoder: attention to itself, then two linear layers, each added to its input
+-- and normed. Vaswani et al. 2017.
+local gpush, nn = ...
+
+local Layer = nn.module { "TransformerEncoderLayer", help = "attention to itself and a feed-forward net, added and normed",
+    sig = "int d_model, int nhead, int dim_feedforward=2048, float dropout=0.1, str activation=\"relu\", "
+        .. "float layer_norm_eps=1e-5, bool batch_first=false, bool norm_first=false, dtype? dtype, device? device" }
+
+function Layer:init(size, heads, inner, dropout, activation, eps, batch_first, norm_first, dtype, device)
+    if activation ~= "relu" and activation ~= "gelu" then
+        error(("nn.TransformerEncoderLayer: activation: expected 'relu' or 'gelu', got '%s'"):format(activation), 0)
+    end
+    self.self_attn = nn.MultiheadAttention(size, heads, { dropout = dropout, batch_first = batch_first, dtype = dtype, device = device })
+    self.linear1 = nn.Linear(size, inner, true, dtype, device)
+    self.dropout = nn.Dropout(dropout)
+    self.linear2 = nn.Linear(inner, size, true, dtype, device)
+    self.norm1 = nn.LayerNorm(size, { eps = eps, dtype = dtype, device = device })
+    self.norm2 = nn.LayerNorm(size, { eps = eps, dtype = dtype, device = device })
+    self.dropout1 = nn.Dropout(dropout)
+    self.dropout2 = nn.Dropout(dropout)
+    self.activation, self.norm_first = gpush[activation], norm_first
+end
+
+local function attend(self, x, masks)
+    return self.dropout1((self.self_attn(x, x, x, masks)))
+end
+local function feed(self, x)
+    return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+end
+
+--- opt: attn_mask and key_padding_mask, as MultiheadAttention's.
+function Layer:forward(x, opt)
+    local masks = { need_weights = false, attn_mask = opt and opt.attn_mask, key_padding_mask = opt and opt.key_padding_mask }
+    if self.norm_first then
+        x = x + attend(self, self.norm1(x), masks)
+        return x + feed(self, self.norm2(x))
+    end
+    x = self.norm1(x + attend(self, x, masks))
+    return self.norm2(x + feed(self, x))
+end
+nn.TransformerEncoderLayer = Layer
+
+local Encoder = nn.module "TransformerEncoder"
+
+--- nn.TransformerEncoder(make, num_layers, norm): make() gives a layer; norm: a module after the last, or nothing.
+function Encoder:init(make, num_layers, norm)
+    if type(make) ~= "function" then
+        error(("nn.TransformerEncoder: argument 'make' (#1): expected a function that gives a layer, got %s"):format(type(make)), 0)
+    end
+    self.layers = nn.ModuleList()
+    self.norm = norm
+    for _ = 1, num_layers do self.layers:append(make()) end
+end
+
+function Encoder:forward(x, opt)
+    for _, layer in ipairs(self.layers) do x = layer(x, opt) end
+    return self.norm and self.norm(x) or x
+end
+nn.TransformerEncoder = Encoder

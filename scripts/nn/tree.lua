@@ -1,0 +1,160 @@
+--!plain
+-- The tree of modules: walking it, and what is done to all of it. Methods of every module.
+local gpush, nn = ...
+local Module = nn.Module
+
+local function below(prefix, key)
+    return prefix == "" and tostring(key) or prefix .. "." .. tostring(key)
+end
+
+-- visit(path, module) for every module of the tree, each once, parents first.
+local function walk(self, path, seen, visit)
+    if seen[self] then return end
+    seen[self] = true
+    visit(path, self)
+    for key, value, kind in nn.entries(self) do
+        if kind == "module" then walk(value, below(path, key), seen, visit) end
+    end
+end
+
+-- visit(path, tensor, kind) for every parameter and buffer; a tensor with two names comes under the first, or, if
+-- twice, under both.
+local function tensors(self, visit, twice)
+    local seen = {}
+    walk(self, "", {}, function(path, module)
+        for key, value, kind in nn.entries(module) do
+            if kind ~= "module" and (twice or not seen[value]) then
+                seen[value] = true
+                visit(below(path, key), value, kind)
+            end
+        end
+    end)
+end
+nn.tensors = tensors
+
+-- for name, value in …: over two lists.
+local function pairs_of(names, values)
+    local i = 0
+    return function()
+        i = i + 1
+        return names[i], values[i]
+    end
+end
+
+local function collect(self, wanted)
+    local names, values = {}, {}
+    tensors(self, function(path, value, kind)
+        if wanted[kind] then names[#names + 1], values[#values + 1] = path, value end
+    end)
+    return names, values
+end
+local learned, kept = { parameter = true }, { buffer = true, passing = true }
+
+--- The tensors that the model learns, as a list.
+function Module:parameters() return select(2, collect(self, learned)) end
+function Module:buffers() return select(2, collect(self, kept)) end
+
+--- for name, tensor in model:named_parameters() do … end
+function Module:named_parameters() return pairs_of(collect(self, learned)) end
+function Module:named_buffers() return pairs_of(collect(self, kept)) end
+
+--- for path, module in model:named_modules() do … end; the model itself comes first, under the path "".
+function Module:named_modules()
+    local names, values = {}, {}
+    walk(self, "", {}, function(path, module) names[#names + 1], values[#values + 1] = path, module end)
+    return pairs_of(names, values)
+end
+function Module:modules()
+    local list = {}
+    for _, module in self:named_modules() do list[#list + 1] = module end
+    return list
+end
+
+--- for key, module in model:named_children() do … end: the direct submodules.
+function Module:named_children()
+    local keys, values = {}, {}
+    for key, value, kind in nn.entries(self) do
+        if kind == "module" then keys[#keys + 1], values[#values + 1] = key, value end
+    end
+    return pairs_of(keys, values)
+end
+function Module:children()
+    local list = {}
+    for _, module in self:named_children() do list[#list + 1] = module end
+    return list
+end
+
+--- fn(module) for every submodule, then for the module itself; returns it.
+function Module:apply(fn)
+    for _, child in self:named_children() do child:apply(fn) end
+    fn(self)
+    return self
+end
+
+--- Training mode, for the whole tree: what dropout and batch norm ask for.
+function Module:train(on)
+    on = on == nil or on
+    for _, module in self:named_modules() do module.training = on end
+    return self
+end
+function Module:eval() return self:train(false) end
+
+function Module:requires_grad_(on)
+    for _, p in ipairs(self:parameters()) do p:requires_grad_(on == nil or on) end
+    return self
+end
+
+--- Forgets all gradients.
+function Module:zero_grad()
+    for _, p in ipairs(self:parameters()) do p.grad = nil end
+end
+
+-- ---- to ----
+
+local dtypes = {}
+for name in ("f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool"):gmatch "%S+" do dtypes[name] = true end
+local function is_float(t) return t.dtype:find "^b?f%d" ~= nil end
+
+-- Arguments of to as its options: a device, a dtype, a tensor like which, or a table of them.
+local function where_to(...)
+    local opt = {}
+    for _, v in ipairs { ... } do
+        if gpush.is_tensor(v) then opt.device, opt.dtype = v.device, v.dtype
+        elseif type(v) == "table" then for k, o in pairs(v) do opt[k] = o end
+        elseif dtypes[v] then opt.dtype = v
+        else opt.device = v end
+    end
+    return opt
+end
+
+-- t where opt says, as a leaf with its gradient; t itself if it is there already.
+local function moved(t, opt)
+    local o = { device = opt.device, dtype = is_float(t) and opt.dtype or nil, non_blocking = opt.non_blocking }
+    local y = gpush.no_grad(t.to, t, o)
+    if y.dtype == t.dtype and y:shares_storage(t) then return t end
+    y = y:detach():requires_grad_(t.requires_grad)
+    if t.grad then y.grad = t.grad:to(o) end
+    return y
+end
+
+--- model:to("gpu"), to("f16"), to(device, dtype), to(tensor), to{device =, dtype =, non_blocking =}: every parameter and
+--- buffer there, of floating types only as that dtype; returns the model. The tensors are new ones then: make the
+--- optimizer afterwards.
+function Module:to(...)
+    local opt, new, changes = where_to(...), {}, {}
+    for _, module in self:named_modules() do
+        for key, value, kind in nn.entries(module) do
+            if kind ~= "module" then
+                new[value] = new[value] or moved(value, opt)
+                changes[#changes + 1] = { module, key, new[value] }
+            end
+        end
+    end
+    for _, c in ipairs(changes) do rawset(table.unpack(c)) end -- all or, if one raised, none
+    return self
+end
+
+for method, to in pairs { cpu = "cpu", gpu = "gpu", cuda = "cuda", double = "f64", float = "f32", half = "f16",
+    bfloat16 = "bf16" } do
+    Module[method] = function(self) return self:to(to) end
+end

@@ -64,6 +64,7 @@ static gp_box *new_box(lua_State *L) {
 }
 
 static int push_results(lua_State *L, gp_call *c, gp_box *box) {
+    if (c->nout == 0) return 0; /* an op that only writes */
     box->t = c->out[0];
     int n = c->nout;
     if (n > 1) {

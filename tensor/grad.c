@@ -41,7 +41,7 @@ static bool add_arg(gp_vjp *vjp, gp_call *c, char letter, va_list *ap) {
     case 'o': gp_call_tensor(c, va_arg(*ap, gp_tensor *)); return true;
     case 'a': return repeat_arg(vjp, c, va_arg(*ap, int));
     case 'l':
-        v->kind = GP_LIST;
+        *v = (gp_value){.kind = GP_LIST};
         v->list = va_arg(*ap, gp_tensor **);
         v->n = va_arg(*ap, int);
         for (int i = 0; i < v->n; i++)

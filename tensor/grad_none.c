@@ -11,6 +11,9 @@ NONE(eye) NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argm
 NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
 NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
 NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
+/* What only writes: refused for tensors that require gradients while ops are recorded. */
+NONE(sgd_step) NONE(adam_step) NONE(rmsprop_step) NONE(adagrad_step) NONE(clip_grad_norm)
+NONE(clip_grad_value)
 
 /* An error at the backward, and none before. */
 static bool later(gp_vjp *v) {

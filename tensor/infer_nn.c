@@ -157,7 +157,7 @@ bool infer_batch_norm(gp_call *c, gp_meta *m) {
     for (int i = 1; training && i <= 2; i++)
         if (!running_writable(c, i, names[i])) return false;
     for (int i = 1; training && x->a.numel && i <= 2; i++)
-        if (gp_given(c, i)) c->arg[i].written = true, c->arg[i].t->storage->version++;
+        if (gp_given(c, i)) c->arg[i].written = true;
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
     return true;
 }

@@ -82,6 +82,17 @@ const gp_op *gp_op_find(const char *name) {
     return NULL;
 }
 
+uint32_t gp_list_writes(const gp_op *op) {
+    uint32_t bits = 0;
+    const char *s = strncmp(op->sig, "tensors!", 8) ? NULL : op->sig;
+    for (int i = 0; s && *s; i++) {
+        size_t n = strcspn(s, " ");
+        if (s[n - 1] == '!') bits |= 1u << i;
+        if ((s = strchr(s, ','))) s += 2;
+    }
+    return bits;
+}
+
 static void drop_tmp(gp_call *c) {
     for (int i = 0; i < c->ntmp; i++) gp_tensor_unref(c->tmp[i]);
     c->ntmp = 0;
@@ -147,12 +158,28 @@ static bool name_shape(const gp_call *c, const gp_shape *s) {
                      c->op->name, gp_shape_text(s, text, sizeof text));
 }
 
+static bool begin_write(const gp_call *c, gp_tensor *t) {
+    t->storage->version++;
+    return gp_order_host_write(t->storage, c->op->name);
+}
+
+/* Arguments that the kernel updates beside its results. */
+static bool begin_writes(gp_call *c) {
+    for (int i = 0; i < c->nargs; i++) {
+        gp_value *v = &c->arg[i];
+        if ((v->kind != GP_TENSOR && v->kind != GP_LIST) || !v->written) continue;
+        if (v->kind == GP_TENSOR && !begin_write(c, v->t)) return false;
+        for (int k = 0; v->kind == GP_LIST && k < v->n; k++)
+            if (!begin_write(c, v->list[k])) return false;
+    }
+    return true;
+}
+
 static bool make_outputs(gp_call *c, const gp_meta *m) {
     if (c->into) {
         if (!check_into(c, m)) return false;
         c->out[c->nout++] = gp_tensor_ref(c->into);
-        c->into->storage->version++;
-        return gp_order_host_write(c->into->storage, c->op->name);
+        return begin_write(c, c->into);
     }
     for (int i = 0; i < m->n; i++)
         if (!(c->out[c->nout] = gp_tensor_new(m->dev, m->out[i].dtype, &m->out[i].shape)))
@@ -176,7 +203,7 @@ static bool order_call(gp_call *c) {
         const gp_value *v = &c->arg[i];
         if (v->kind == GP_TENSOR && !order_tensor(v->t, s, v->written)) return false;
         for (int j = 0; v->kind == GP_LIST && j < v->n; j++)
-            if (!order_tensor(v->list[j], s, false)) return false;
+            if (!order_tensor(v->list[j], s, v->written)) return false;
     }
     for (int i = 0; i < c->ntmp; i++)
         if (!order_tensor(c->tmp[i], s, false)) return false;
@@ -185,9 +212,12 @@ static bool order_call(gp_call *c) {
 
 static void note_written(gp_call *c) {
     for (int i = 0; i < c->nout; i++) gp_order_written(c->out[i]->storage, c->stream);
-    for (int i = 0; i < c->nargs; i++)
-        if (c->arg[i].kind == GP_TENSOR && c->arg[i].written)
-            gp_order_written(c->arg[i].t->storage, c->stream);
+    for (int i = 0; i < c->nargs; i++) {
+        const gp_value *v = &c->arg[i];
+        if (v->kind == GP_TENSOR && v->written) gp_order_written(v->t->storage, c->stream);
+        for (int k = 0; v->kind == GP_LIST && v->written && k < v->n; k++)
+            gp_order_written(v->list[k]->storage, c->stream);
+    }
 }
 
 static bool launch_async(gp_call *c) {
@@ -239,7 +269,7 @@ static bool run(gp_call *c) {
     if (begin) begin(c);
     if (op->kind == GP_VIEW) return run_view(c);
     gp_meta m;
-    bool ok = op->infer(c, &m) && make_outputs(c, &m);
+    bool ok = op->infer(c, &m) && make_outputs(c, &m) && begin_writes(c);
     if (ok) {
         c->stream = gp_stream_current(m.dev);
         if (op->random) {

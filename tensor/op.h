@@ -28,7 +28,8 @@ typedef struct gp_value {
     uint8_t kind;
     bool is_float; /* GP_NUMBER: f holds it, else i does */
     bool is_bool;  /* GP_NUMBER: i is true or false, which promotes as a bool tensor does */
-    bool written;  /* GP_TENSOR: the kernel updates it (running statistics); set by infer */
+    bool written;  /* GP_TENSOR, GP_LIST: the kernel updates it (running statistics, parameters);
+                      set by infer */
     int32_t n;     /* GP_LIST, GP_INTS: how many */
     union {
         gp_tensor *t;            /* GP_TENSOR; borrowed */
@@ -131,6 +132,10 @@ static inline int gp_op_id(const gp_op *op) { return (int)(op - gp_ops); }
 
 /* The op called name, or NULL. */
 const gp_op *gp_op_find(const char *name);
+
+/* Bits of the list arguments that op writes beside its results (`tensors!`, the first one among
+ * them). */
+uint32_t gp_list_writes(const gp_op *op);
 
 /* A kernel: writes outputs, false with a message on bad data (an index out of range). Runs on any
  * thread; raises nothing; calls no ops. */

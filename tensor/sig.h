@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `type name=default, …`; `type? name` may be left out, `tensor! x` may be written in place.
+/* `type name=default, …`; `type? name` may be left out, `tensor! x` may be written in place,
+   `tensors! xs` are written by the op.
    Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the
    end; `dims` and `shape` are lists of integers (a table, or numbers one after the other), `ints` a
    table or one number; `padding` is ints or one of the strings 'same' and 'valid'; `tensors` is a
@@ -20,7 +21,8 @@ typedef struct gp_param {
     char name[20];
     uint8_t type;  /* gp_sig_type */
     bool optional; /* `?`: may be absent or nil */
-    bool written;  /* `!`: the op has an in-place form, NAME_, that writes this tensor */
+    bool written;  /* `!`: the op has an in-place form, NAME_, that writes this tensor; of a list:
+                      the op writes it */
     bool has_default;
     double number; /* default of int, dim, float, number, bool (0 or 1) */
     char text[16]; /* default of str, dtype */

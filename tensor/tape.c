@@ -220,6 +220,19 @@ static bool may_write(const gp_call *c) {
     return true;
 }
 
+/* Lists that an op without a derivative writes. */
+static bool may_write_lists(const gp_call *c) {
+    uint32_t writes = gp_list_writes(c->op);
+    for (int i = 0; writes >> i; i++)
+        for (int k = 0; (writes >> i & 1) && gp_given(c, i) && k < c->arg[i].n; k++) {
+            gp_tensor *t = c->arg[i].list[k];
+            if (t->requires_grad || (t->base && t->base->requires_grad))
+                return gp_fail("%s: tensor %d of argument %d requires gradients and is written in "
+                               "place; do it under no_grad", c->op->name, k + 1, i + 1);
+        }
+    return true;
+}
+
 /* ---- recording ---- */
 
 static bool wants(gp_tensor *t) {
@@ -293,7 +306,8 @@ static int operand_of(const gp_node *n, int i) {
 bool gp_tape_begin(gp_call *c, gp_node **node) {
     int nin, at = 0;
     *node = NULL;
-    if (!needed(c, &nin) || !c->op->rule || !c->op->rule->fn) return true;
+    if (!needed(c, &nin) || !c->op->rule) return true;
+    if (!c->op->rule->fn) return may_write_lists(c);
     if (c->into && !may_write(c)) return false;
     gp_node *n = gp_node_new(c->op, c->op->rule, c->nargs, c->nints, nin);
     if (!n) return false;

@@ -1,3 +1,340 @@
 --!plain
 -- optim: what all optimizers share; an optimizer is a file of its own beside this one.
-local gpush, optim = ...
+local gpush, optim, folder = ...
+local is_tensor = gpush.is_tensor
+
+local Optimizer = {}
+Optimizer.__index = Optimizer
+
+-- Raises at the line of the script that called, not at one of these files.
+local scripts = "@" .. folder:match "^(.*/)[^/]*$"
+local function raise(text, ...)
+    if select("#", ...) > 0 then text = text:format(...) end
+    local level, info = 2, debug.getinfo(2, "S")
+    while info and (info.what == "C" or info.source:sub(1, #scripts) == scripts and
+        not info.source:find("^labs/", #scripts + 1)) do
+        level = level + 1
+        info = debug.getinfo(level, "S")
+    end
+    error(text, info and level or 0)
+end
+optim.raise = raise
+
+-- ---- parameters and groups ----
+
+-- The parameters in x: a list of tensors, a model, what model:parameters() gives, or one tensor.
+local function parameters(x, fail)
+    if is_tensor(x) then return { x } end
+    if type(x) == "table" and x.parameters then x = x:parameters() end
+    if type(x) == "function" then
+        local list = {}
+        for a, b in x do list[#list + 1] = is_tensor(a) and a or b end
+        x = list
+    end
+    if type(x) ~= "table" then
+        fail(("expected a list of tensors, a list of groups or a model, got %s"):format(type(x)))
+    end
+    return x
+end
+
+local function check_parameter(p, name, fail)
+    if not is_tensor(p) then fail(("%s: expected a tensor, got %s"):format(name, type(p))) end
+    if not p.dtype:find "f" then fail(("%s has dtype %s (expected a float)"):format(name, p.dtype)) end
+    if not p.is_leaf then
+        fail(("%s is the result of %s (expected a leaf; :detach() cuts it off)"):format(name, p.grad_fn))
+    end
+end
+
+-- Options are numbers, or what the default of that name is.
+local function check_option(name, value, default, fail)
+    if default == nil then fail(("unknown option '%s'"):format(tostring(name))) end
+    if type(value) ~= type(default) then
+        fail(("option '%s': expected a %s, got %s"):format(name, type(default), type(value)))
+    end
+end
+
+local function add_group(self, group)
+    local number = #self.param_groups + 1
+    local function fail(text) raise("%s: %s", self.name, text) end
+    local new = { params = parameters(group.params, fail) }
+    if #new.params == 0 then fail(("group %d has no parameters"):format(number)) end
+    local seen = setmetatable({}, { __index = self.place })
+    for i, p in ipairs(new.params) do
+        local name = ("parameter %d of group %d"):format(i, number)
+        check_parameter(p, name, fail)
+        if seen[p] then fail(name .. " is there already, as " .. seen[p]) end
+        seen[p] = name
+    end
+    for name, value in pairs(self.defaults) do new[name] = value end
+    for name, value in pairs(group) do
+        if name ~= "params" then
+            check_option(name, value, self.defaults[name], fail)
+            new[name] = value
+        end
+    end
+    if self.check then self.check(new, fail) end
+    for p, name in pairs(seen) do self.place[p] = name end
+    self.param_groups[number] = new
+end
+
+function Optimizer:add_param_group(group) add_group(self, group) end
+
+-- The groups in an optimizer's arguments: (params, options), or one table with params in it.
+local function groups_of(name, params, options)
+    local function fail(text) raise("%s: %s", name, text) end
+    if type(params) == "table" and not params.parameters and params.params then
+        if options then fail "params and options are given twice" end
+        options = {}
+        for k, v in pairs(params) do if k ~= "params" then options[k] = v end end
+        params = params.params
+    end
+    params = parameters(params, fail)
+    local first = params[1]
+    if type(first) == "table" and first.params then return params, options or {} end
+    return { { params = params } }, options or {}
+end
+
+-- optim.define{ name =, defaults = {option = value, …}, check = fn(group, fail), slots = fn(group) -> names of the state
+-- tensors, key = fn(group, state) -> what parameters of one launch share, launch = fn(group, lists, key) }: a function
+-- that makes such optimizers. lists has params, grads and a list for each slot; key is the number of the step where
+-- nothing else is given.
+function optim.define(class)
+    class.__index = class
+    class.__name = "optim." .. class.name
+    class.__tostring = Optimizer.__tostring
+    setmetatable(class, Optimizer)
+    return function(params, options)
+        local self = setmetatable({ param_groups = {}, state = {}, place = {} }, class)
+        local groups
+        groups, options = groups_of(class.name, params, options)
+        local function fail(text) raise("%s: %s", class.name, text) end
+        self.defaults = {}
+        for name, value in pairs(class.defaults) do self.defaults[name] = value end
+        for name, value in pairs(options) do
+            check_option(name, value, class.defaults[name], fail)
+            self.defaults[name] = value
+        end
+        if #groups == 0 then fail "there are no parameters" end
+        for _, group in ipairs(groups) do add_group(self, group) end
+        return self
+    end
+end
+
+-- A pair of numbers in [0, 1), for check functions.
+function optim.check_betas(betas, fail)
+    for i = 1, 2 do
+        local b = betas[i]
+        if math.type(b) == nil or b < 0 or b >= 1 then
+            fail(("option 'betas': entry %d is %s (expected a number from 0 to below 1)"):format(i, tostring(b)))
+        end
+    end
+end
+function optim.check_positive(group, fail, ...)
+    for _, name in ipairs { ... } do
+        if not (group[name] >= 0) then fail(("option '%s' is %s (expected 0 or more)"):format(name, group[name])) end
+    end
+end
+
+-- ---- a step ----
+
+-- What is launched together: parameters of one device whose key is the same.
+local function gather(self, group)
+    local launches, order, slots = {}, {}, self.slots(group)
+    for _, p in ipairs(group.params) do
+        local g = p.grad
+        if g then
+            local state = self.state[p] or {}
+            local key = not self.key and (state.step or 0) + 1 or self.key and self.key(group, state) or false
+            local name = p.device .. " " .. tostring(key)
+            local l = launches[name]
+            if not l then
+                l = { params = {}, grads = {}, states = {}, key = key }
+                for _, slot in ipairs(slots) do l[slot] = {} end
+                launches[name], order[#order + 1] = l, l
+            end
+            local n = #l.params + 1
+            l.params[n], l.grads[n], l.states[n] = p, g, state
+            for _, slot in ipairs(slots) do
+                l[slot][n] = state[slot] or self.fresh and self.fresh(group, slot, p) or gpush.zeros_like(p)
+            end
+        end
+    end
+    return order, slots
+end
+
+local function update(self, group)
+    local order, slots = gather(self, group)
+    for _, l in ipairs(order) do
+        self.launch(group, l, l.key)
+        for i, p in ipairs(l.params) do
+            local state = l.states[i]
+            state.step = (state.step or 0) + 1
+            for _, slot in ipairs(slots) do state[slot] = l[slot][i] end
+            self.state[p] = state
+        end
+    end
+end
+
+-- One step of all parameters that have a gradient: one launch for each group (and device, and number of steps taken).
+-- closure, if given, computes the loss and its gradients first; its value is returned.
+function Optimizer:step(closure)
+    local loss
+    if closure then loss = gpush.enable_grad(closure) end
+    local _ <close> = gpush.no_grad()
+    for _, group in ipairs(self.param_groups) do update(self, group) end
+    return loss
+end
+
+-- Clears the gradients; with set_to_none = false they become zeros.
+function Optimizer:zero_grad(set_to_none)
+    if type(set_to_none) == "table" then set_to_none = set_to_none.set_to_none end
+    for _, group in ipairs(self.param_groups) do
+        for _, p in ipairs(group.params) do
+            if set_to_none ~= false then p.grad = nil
+            elseif p.grad then p.grad:detach():fill_(0) end
+        end
+    end
+end
+
+-- ---- saving and loading ----
+
+local function plain(value)
+    if type(value) ~= "table" then return value end
+    local copy = {}
+    for k, v in pairs(value) do copy[k] = plain(v) end
+    return copy
+end
+
+-- {state = {a table for each parameter}, param_groups = {{lr =, …, params = {numbers of parameters}}, …}}. Tensors are
+-- the optimizer's own, not copies.
+function Optimizer:state_dict()
+    local dict, n = { state = {}, param_groups = {} }, 0
+    for i, group in ipairs(self.param_groups) do
+        local numbers = {}
+        for _, p in ipairs(group.params) do
+            n = n + 1
+            numbers[#numbers + 1], dict.state[n] = n, {}
+            for k, v in pairs(self.state[p] or {}) do dict.state[n][k] = v end
+        end
+        dict.param_groups[i] = { params = numbers }
+        for k, v in pairs(group) do if k ~= "params" then dict.param_groups[i][k] = plain(v) end end
+    end
+    return dict
+end
+
+local function check_state(self, group, p, state, number, fail)
+    local slots = self.slots(group)
+    for _, slot in ipairs(slots) do
+        local s = state[slot]
+        if next(state) ~= nil and not is_tensor(s) then
+            fail(("parameter %d has no '%s'; it was saved by another optimizer, or with other options"):format(number, slot))
+        end
+        local have, want = s and table.concat(s.shape, "x"), table.concat(p.shape, "x")
+        if s and have ~= want then
+            fail(("'%s' of parameter %d has shape %s, the parameter %s"):format(slot, number, have, want))
+        end
+    end
+end
+
+-- Raises if dict is not the state of such an optimizer.
+function Optimizer:check_state_dict(dict)
+    local function fail(text) raise("%s: load_state_dict: %s", self.name, text) end
+    if type(dict) ~= "table" or type(dict.state) ~= "table" or type(dict.param_groups) ~= "table" then
+        fail "expected a table of state_dict(), with state and param_groups"
+    end
+    if #dict.param_groups ~= #self.param_groups then
+        fail(("%d groups were saved, %d are here"):format(#dict.param_groups, #self.param_groups))
+    end
+    local n = 0
+    for i, group in ipairs(self.param_groups) do
+        local saved = dict.param_groups[i]
+        if #saved.params ~= #group.params then
+            fail(("group %d had %d parameters, here it has %d"):format(i, #saved.params, #group.params))
+        end
+        for name in pairs(self.defaults) do
+            if saved[name] == nil then fail(("group %d has no option '%s'; another optimizer was saved"):format(i, name)) end
+        end
+        for _, p in ipairs(group.params) do
+            n = n + 1
+            check_state(self, saved, p, dict.state[n] or {}, n, fail)
+        end
+    end
+end
+
+-- Takes over options and state; nothing changes where they do not fit. Tensors are copied, in the dtype and to the device
+-- of their parameter.
+function Optimizer:load_state_dict(dict)
+    self:check_state_dict(dict)
+    local _ <close> = gpush.no_grad()
+    local state, n = {}, 0
+    for _, group in ipairs(self.param_groups) do
+        for _, p in ipairs(group.params) do
+            n = n + 1
+            local own = {}
+            for k, v in pairs(dict.state[n] or {}) do
+                own[k] = is_tensor(v) and v:detach():to(p.device):to(p.dtype):clone() or v
+            end
+            if next(own) ~= nil then state[p] = own end
+        end
+    end
+    self.state = state
+    for i, group in ipairs(self.param_groups) do
+        for k, v in pairs(dict.param_groups[i]) do if k ~= "params" then group[k] = plain(v) end end
+    end
+end
+
+function Optimizer:__tostring()
+    local lines = {}
+    for i, group in ipairs(self.param_groups) do
+        local options = {}
+        for k, v in pairs(group) do
+            if k ~= "params" then
+                v = type(v) == "table" and "{" .. table.concat(v, ", ") .. "}" or tostring(v)
+                options[#options + 1] = ("%s = %s"):format(k, v)
+            end
+        end
+        table.sort(options)
+        lines[i] = ("  %d parameters, %s"):format(#group.params, table.concat(options, ", "))
+    end
+    return ("%s(\n%s\n)"):format(self.name, table.concat(lines, "\n"))
+end
+
+-- ---- clipping ----
+
+local function gradients(params, name)
+    local function fail(text) raise("%s: %s", name, text) end
+    local by_device, order = {}, {}
+    for _, p in ipairs(parameters(params, fail)) do
+        if not is_tensor(p) then fail("expected a list of tensors or a model, got a list with a " .. type(p)) end
+        local g = p.grad
+        if g then
+            local list = by_device[p.device]
+            if not list then
+                list = {}
+                by_device[p.device], order[#order + 1] = list, list
+            end
+            list[#list + 1] = g
+        end
+    end
+    if #order > 1 then fail "the parameters are on several devices; clip those of each on their own" end
+    return order[1]
+end
+
+-- Scales the gradients of params (a list, or a model) down where their norm, as one vector, is above max_norm; returns
+-- that norm as a 0-d tensor. Nothing waits.
+function optim.clip_grad_norm_(params, max_norm, norm_type)
+    if type(norm_type) == "table" then norm_type = norm_type.norm_type end
+    local grads = gradients(params, "clip_grad_norm_")
+    if not grads then return gpush.zeros {} end
+    local _ <close> = gpush.no_grad()
+    return gpush.clip_grad_norm(grads, max_norm, norm_type or 2)
+end
+
+-- Limits each element of the gradients to -clip_value … clip_value.
+function optim.clip_grad_value_(params, clip_value)
+    local grads = gradients(params, "clip_grad_value_")
+    local _ <close> = gpush.no_grad()
+    if grads then gpush.clip_grad_value(grads, clip_value) end
+end
+
+optim.lr_scheduler = optim.lr -- PyTorch's name

@@ -1,0 +1,17 @@
+--!plain
+-- optim.Adagrad: the gradient divided by the root of the sum of all its squares so far.
+local gpush, optim = ...
+
+return optim.define {
+    name = "Adagrad",
+    defaults = { lr = 0.01, lr_decay = 0, weight_decay = 0, initial_accumulator_value = 0, eps = 1e-10,
+        maximize = false },
+    check = function(o, fail)
+        optim.check_positive(o, fail, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+    end,
+    slots = function() return { "sum" } end,
+    fresh = function(o, _, p) return gpush.full_like(p, o.initial_accumulator_value) end,
+    launch = function(o, l, step)
+        gpush.adagrad_step(l.params, l.grads, l.sum, step, o.lr, o.lr_decay, o.eps, o.weight_decay, o.maximize)
+    end,
+}

@@ -1,0 +1,17 @@
+--!plain
+-- optim.Adam: averages of the gradient and of its square; weight decay is part of the gradient.
+local gpush, optim = ...
+
+return optim.define {
+    name = "Adam",
+    defaults = { lr = 0.001, betas = { 0.9, 0.999 }, eps = 1e-8, weight_decay = 0, amsgrad = false, maximize = false },
+    check = function(o, fail)
+        optim.check_positive(o, fail, "lr", "eps", "weight_decay")
+        optim.check_betas(o.betas, fail)
+    end,
+    slots = function(o) return { "exp_avg", "exp_avg_sq", o.amsgrad and "max_exp_avg_sq" or nil } end,
+    launch = function(o, l, step)
+        gpush.adam_step(l.params, l.grads, l.exp_avg, l.exp_avg_sq, l.max_exp_avg_sq, step, o.lr, o.betas[1],
+            o.betas[2], o.eps, o.weight_decay, false, o.maximize)
+    end,
+}

@@ -1,0 +1,23 @@
+--!plain
+-- optim.RMSprop: the gradient divided by the root of the average of its square.
+local gpush, optim = ...
+
+return optim.define {
+    name = "RMSprop",
+    defaults = { lr = 0.01, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0, centered = false,
+        maximize = false },
+    check = function(o, fail)
+        optim.check_positive(o, fail, "lr", "alpha", "eps", "weight_decay", "momentum")
+    end,
+    slots = function(o)
+        local slots = { "square_avg" }
+        if o.centered then slots[#slots + 1] = "grad_avg" end
+        if o.momentum ~= 0 then slots[#slots + 1] = "momentum_buffer" end
+        return slots
+    end,
+    key = function() return false end,
+    launch = function(o, l)
+        gpush.rmsprop_step(l.params, l.grads, l.square_avg, l.grad_avg, l.momentum_buffer, o.lr, o.alpha, o.eps,
+            o.weight_decay, o.momentum, o.maximize)
+    end,
+}

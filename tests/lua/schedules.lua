@@ -1,0 +1,95 @@
+--!plain
+-- Learning rate schedules against numbers from PyTorch; state, resume, errors.
+local t = require "tap"
+local g = require "gpush"
+local lr, SGD = g.optim.lr, g.optim.SGD
+
+-- torch.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=1.0, momentum=0.9) with the schedule, 8 steps: the lr
+-- of groups 1, 2, 1, 2 … before each, and for OneCycleLR group 1's momentum behind each. Printed with %.12g.
+local cases = {
+    { "StepLR", { 1, 0.5, 1, 0.25, 0.5, 0.25, 0.25, 0.125 } },
+    { "MultiStepLR", { 1, 0.5, 0.1, 0.05, 0.1, 0.005, 0.01, 0.005 } },
+    { "ExponentialLR", { 1, 0.45, 0.81, 0.3645, 0.6561, 0.295245, 0.531441, 0.23914845 } },
+    { "ConstantLR", { 0.25, 0.125, 0.25, 0.125, 1, 0.5, 1, 0.5 } },
+    { "LinearLR", { 0.1, 0.14, 0.46, 0.32, 0.82, 0.5, 1, 0.5 } },
+    { "CosineAnnealingLR", { 1, 0.453209163622, 0.657963412216, 0.179290836378, 0.104536587784, 0.01, 0.104536587784, 0.179290836378 } },
+    { "LambdaLR", { 1, 0.25, 0.333333333333, 0.125, 0.2, 0.0833333333333, 0.142857142857, 0.0625 } },
+    { "OneCycleLR", { 0.08, 0.95, 1.63855020978, 0.868825509907, 1.94388355478, 0.852805833485, 1.6234913079, 0.868825509907, 1.11196802825, 0.894401776195, 0.566121996417, 0.921694186956, 0.153283187669, 0.942336209961, 8e-06, 0.95 } },
+    { "OneCycleLR linear", { 0.08, 0.95, 0.476363636364, 0.904545454545, 1.82545454545, 0.859090909091, 0.650909090909, 0.886363636364, 0.429090909091, 0.931818181818, 0.0307701538462, 0.95, 0.0307741538462, 0.95, 4e-06, 0.95 } },
+    { "SequentialLR", { 0.1, 0.2, 0.7, 0.5, 0.5, 0.125, 0.125, 0.03125 } },
+}
+
+local make = {
+    StepLR = function(o) return lr.StepLR(o, 3, 0.5) end,
+    MultiStepLR = function(o) return lr.MultiStepLR(o, { 2, 5 }, 0.1) end,
+    ExponentialLR = function(o) return lr.ExponentialLR(o, { gamma = 0.9 }) end,
+    ConstantLR = function(o) return lr.ConstantLR(o, 0.25, 4) end,
+    LinearLR = function(o) return lr.LinearLR(o, 0.1, 1, 5) end,
+    CosineAnnealingLR = function(o) return lr.CosineAnnealingLR(o, 5, { eta_min = 0.01 }) end,
+    LambdaLR = function(o) return lr.LambdaLR(o, function(n) return 1 / (1 + n) end) end,
+    OneCycleLR = function(o) return lr.OneCycleLR(o, 2, { total_steps = 8 }) end,
+    ["OneCycleLR linear"] = function(o)
+        return lr.OneCycleLR(o, { max_lr = { 2, 1 }, epochs = 2, steps_per_epoch = 4, anneal_strategy = "linear",
+            three_phase = true, pct_start = 0.4 })
+    end,
+    SequentialLR = function(o)
+        return lr.SequentialLR(o, { lr.LinearLR(o, 0.1, 1, 3), lr.ExponentialLR(o, 0.5) }, { 3 })
+    end,
+}
+
+local function optimizer()
+    return SGD({ { params = { g.zeros(1):requires_grad_() } }, { params = { g.zeros(1):requires_grad_() }, lr = 0.5 } },
+        { lr = 1, momentum = 0.9 })
+end
+
+for _, case in ipairs(cases) do
+    local name, want = table.unpack(case)
+    local o, got = optimizer(), {}
+    local s = make[name](o)
+    for i = 0, 7 do
+        got[#got + 1] = o.param_groups[i % 2 + 1].lr
+        if #want == 16 then got[#got + 1] = o.param_groups[1].momentum end
+        t.is(s:get_last_lr()[2], o.param_groups[2].lr, name .. ": get_last_lr")
+        o:step()
+        if i < 7 then s:step() end
+    end
+    t.close(got, want, 1e-11, name)
+
+    -- saved after 3 steps, and loaded into another one
+    local a, b = optimizer(), optimizer()
+    local one, other = make[name](a), make[name](b)
+    for _ = 1, 3 do one:step() end
+    other:load_state_dict(one:state_dict())
+    for _ = 1, 3 do one:step() other:step() end
+    t.is(other:get_last_lr(), one:get_last_lr(), name .. ": resumed bit for bit")
+    t.is(b.param_groups[1].momentum, a.param_groups[1].momentum, name .. ": momentum too")
+end
+
+-- torch: ReduceLROnPlateau(SGD(lr=1.0), factor=0.5, patience=1, cooldown=1, min_lr=0.2)
+local o = SGD({ g.zeros(1):requires_grad_() }, { lr = 1 })
+local s, got = lr.ReduceLROnPlateau(o, { factor = 0.5, patience = 1, cooldown = 1, min_lr = 0.2 }), {}
+for i, v in ipairs { 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1 } do
+    s:step(i == 1 and g.tensor(3.0) or v)
+    got[i] = o.param_groups[1].lr
+end
+t.is(got, { 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2, 0.2 }, "ReduceLROnPlateau")
+local p = lr.ReduceLROnPlateau(o, { mode = "max", threshold_mode = "abs", patience = 0 })
+p:load_state_dict(s:state_dict())
+t.is({ p.best, p.mode, p.num_bad_epochs }, { 1, "min", s.num_bad_epochs }, "its state comes back")
+
+-- ---- errors ----
+
+local function fails(f, pattern, name) t.error(f, pattern, name) end
+fails(function() lr.StepLR(o, { step = 3 }) end, "schedules.lua:%d+: StepLR: unknown option 'step' %(expected step_size, gamma%)", "an unknown option, at the user's line")
+fails(function() lr.StepLR(o) end, "StepLR: option 'step_size' is missing", "a missing one")
+fails(function() lr.StepLR(o, 0) end, "StepLR: option 'step_size' is 0", "a size of 0")
+fails(function() lr.StepLR(5, 3) end, "StepLR: argument 'optimizer' %(#1%): expected an optimizer, got number", "no optimizer")
+fails(function() lr.OneCycleLR(o, 1) end, "OneCycleLR: option 'total_steps' .* is missing", "a cycle without an end")
+fails(function() lr.OneCycleLR(g.optim.Adagrad { g.zeros(1) }, 1, 5) end, "Adagrad has no momentum", "Adagrad has none")
+fails(function() lr.LinearLR(o, { start_factor = "a" }) end, "option 'start_factor': expected a number, got string", "another kind")
+local c = lr.OneCycleLR(SGD({ g.zeros(1) }, { momentum = 0.5 }), 1, 3)
+for _ = 1, 3 do c:step() end
+fails(function() c:step() end, "OneCycleLR: step 5 of 3 steps in all", "a step too many")
+fails(function() c:load_state_dict(s:state_dict()) end, "OneCycleLR: load_state_dict: the state is of ReduceLROnPlateau", "another schedule's state")
+t.is(g.optim.lr_scheduler, lr, "PyTorch's name")
+t.done()

@@ -91,6 +91,26 @@ static gp_line load_chunk(lua_State *L, int *status) {
     return r;
 }
 
+/* Whether the text at index 1 is a whole chunk, as light userdata's bool. */
+static int l_whole(lua_State *L) {
+    bool *whole = lua_touserdata(L, 2);
+    lua_settop(L, 1);
+    if (load_expression(L)) return *whole = true, 0;
+    *whole = !incomplete(L, load(L, lua_tostring(L, 1)));
+    return 0;
+}
+
+/* Does the editor's text need no further line? */
+static bool whole(void *ctx, const char *text) {
+    lua_State *L = ctx;
+    bool is = true;
+    lua_pushcfunction(L, l_whole);
+    lua_pushstring(L, text);
+    lua_pushlightuserdata(L, &is);
+    if (lua_pcall(L, 2, 0, 0) != LUA_OK) lua_pop(L, 1);
+    return is;
+}
+
 /* Is the only value one that says it has been shown (__echo = false in its metatable)? */
 static bool told(lua_State *L) {
     if (lua_gettop(L) != 1 || luaL_getmetafield(L, 1, "__echo") == LUA_TNIL) return false;
@@ -122,7 +142,8 @@ void gp_repl(lua_State *L) {
     int status = LUA_OK;
     gp_line r;
     gp_interrupt_idle();
-    gp_line_open();
+    const gp_line_hooks hooks = {.ctx = L, .complete = whole};
+    gp_line_open(&hooks);
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;
         if (status == LUA_OK) status = gp_shell_call(L, 0, LUA_MULTRET);

@@ -1,0 +1,174 @@
+/* Indentation, pasted text and undo for the prompt's editor. */
+#include "shell/edit.h"
+
+#include "shell/highlight.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t gp_edit_line_start(const char *text, size_t at) {
+    while (at && text[at - 1] != '\n') at--;
+    return at;
+}
+
+size_t gp_edit_line_end(const char *text, size_t at) {
+    return at + strcspn(text + at, "\n");
+}
+
+static size_t spaces_at(const char *s, const char *end) {
+    size_t n = 0;
+    while (s + n < end && s[n] == ' ') n++;
+    return n;
+}
+
+/* How far the line text[start … end) should be indented. */
+static size_t indent_of(const char *text, size_t start, size_t end) {
+    int depth = gp_highlight_depth(text, start);
+    if (depth && gp_highlight_closes(text + start, end - start)) depth--;
+    return (size_t)depth * GP_INDENT;
+}
+
+/* The text up to end, with room for `more` bytes behind it; its last line, if it closes a block and
+ * stands too far in, is brought out. */
+static gp_edit brought_out(const char *text, size_t end, size_t more) {
+    size_t start = gp_edit_line_start(text, end), want = indent_of(text, start, end);
+    size_t have = spaces_at(text + start, text + end), drop = 0;
+    if (have > want && gp_highlight_closes(text + start, end - start)) drop = have - want;
+    gp_edit e = {malloc(end + more + 1), end - drop};
+    if (!e.text) return e;
+    memcpy(e.text, text, start);
+    memcpy(e.text + start, text + start + drop, end - start - drop);
+    e.text[e.cursor] = 0;
+    return e;
+}
+
+gp_edit gp_edit_newline(const char *text, size_t cursor) {
+    const char *rest = text + cursor;
+    size_t depth = (size_t)gp_highlight_depth(text, cursor);
+    gp_edit e = brought_out(text, cursor, 1 + depth * GP_INDENT + strlen(rest));
+    if (!e.text) return e;
+    rest += strspn(rest, " ");
+    if (depth && gp_highlight_closes(rest, strcspn(rest, "\n"))) depth--;
+    e.text[e.cursor++] = '\n';
+    memset(e.text + e.cursor, ' ', depth * GP_INDENT);
+    e.cursor += depth * GP_INDENT;
+    strcpy(e.text + e.cursor, rest);
+    return e;
+}
+
+gp_edit gp_edit_finish(const char *text) {
+    size_t n = strlen(text);
+    gp_edit e = brought_out(text, n, 0);
+    if (e.text && e.cursor == n) free(e.text), e.text = NULL;
+    return e;
+}
+
+/* ---- Pasted text ---- */
+
+static size_t prompt_at(const char *s) {
+    if (!strncmp(s, "> ", 2)) return 2;
+    if (!strncmp(s, ">> ", 3)) return 3;
+    return !strcmp(s, ">") || !strncmp(s, ">\n", 2) || !strncmp(s, ">>\n", 3);
+}
+
+void gp_edit_clean(char *pasted) {
+    char *to = pasted;
+    for (const char *s = pasted; *s; s++) {
+        if (*s == '\r' && s[1] == '\n') continue;
+        if (*s == '\r') *to++ = '\n';
+        else if ((unsigned char)*s >= ' ' ? *s != 127 : *s == '\n' || *s == '\t') *to++ = *s;
+    }
+    *to = 0;
+    while (to > pasted && to[-1] == '\n') *--to = 0;
+    if (!prompt_at(pasted)) return;
+    to = pasted;
+    for (const char *s = pasted; *s;) {
+        s += prompt_at(s);
+        size_t n = strcspn(s, "\n");
+        memmove(to, s, n);
+        to += n, s += n;
+        if (*s) *to++ = *s++;
+    }
+    *to = 0;
+}
+
+/* ---- A query ---- */
+
+bool gp_edit_query(char query[128], wchar_t key) {
+    size_t n = strlen(query);
+    if (key == 127 || key == 8) {
+        while (n && (query[--n] & 0xc0) == 0x80) continue;
+        query[n] = 0;
+        return true;
+    }
+    mbstate_t state = {0};
+    if (key < 32 || n + MB_LEN_MAX >= 128) return false;
+    size_t len = wcrtomb(query + n, key, &state);
+    query[len == (size_t)-1 ? n : n + len] = 0;
+    return true;
+}
+
+/* ---- Undo ---- */
+
+enum { DEPTH = 200 };
+
+static struct {
+    gp_edit state[DEPTH];
+    int n;
+    gp_edit now; /* as last noted */
+    bool typing; /* the last change was a character that was typed */
+} undo;
+
+/* Did one more character come at the cursor? */
+static bool typed_on(const char *text, size_t cursor) {
+    size_t was = strlen(undo.now.text), is = strlen(text);
+    return is == was + 1 && cursor == undo.now.cursor + 1 &&
+           !memcmp(text, undo.now.text, cursor - 1);
+}
+
+static bool begins_word(const char *text, size_t cursor) {
+    return cursor >= 2 && text[cursor - 2] == ' ' && text[cursor - 1] != ' ';
+}
+
+static void push(gp_edit e) {
+    if (undo.n == DEPTH) {
+        free(undo.state[0].text);
+        memmove(undo.state, undo.state + 1, (DEPTH - 1) * sizeof *undo.state);
+        undo.n--;
+    }
+    undo.state[undo.n++] = e;
+}
+
+void gp_undo_note(const char *text, size_t cursor) {
+    if (undo.now.text && !strcmp(undo.now.text, text)) {
+        if (undo.now.cursor != cursor) undo.typing = false;
+        undo.now.cursor = cursor;
+        return;
+    }
+    gp_edit e = {strdup(text), cursor};
+    if (!e.text) return;
+    bool on = undo.now.text && typed_on(text, cursor);
+    if (!undo.now.text) undo.n = 0;
+    else if (on && undo.typing && !begins_word(text, cursor)) free(undo.now.text);
+    else push(undo.now);
+    undo.typing = on;
+    undo.now = e;
+}
+
+gp_edit gp_undo_back(void) {
+    gp_edit none = {NULL, 0};
+    if (!undo.n) return none;
+    gp_edit e = undo.state[--undo.n];
+    free(undo.now.text);
+    undo.now = (gp_edit){strdup(e.text), e.cursor};
+    undo.typing = false;
+    return e;
+}
+
+void gp_undo_reset(void) {
+    while (undo.n) free(undo.state[--undo.n].text);
+    free(undo.now.text);
+    memset(&undo, 0, sizeof undo);
+}

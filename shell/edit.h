@@ -1,0 +1,43 @@
+/* Changes of an edited text that need no terminal: indentation, pasted text, a query, undo. */
+#ifndef GP_EDIT_H
+#define GP_EDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <wchar.h>
+
+enum { GP_INDENT = 4 };
+
+/* A text, malloc'ed, and a place in it. */
+typedef struct gp_edit {
+    char *text;
+    size_t cursor; /* bytes */
+} gp_edit;
+
+/* text with a line end at the cursor: the line that ends is brought out where it closes a block, the
+ * new one is indented. */
+gp_edit gp_edit_newline(const char *text, size_t cursor);
+
+/* The last line of a finished block, brought out where it closes one; text is NULL where nothing
+ * changes. */
+gp_edit gp_edit_finish(const char *text);
+
+/* Pasted bytes as they go into the text, changed in place: line ends are \n, none at the end; no
+ * control characters; and when the first line starts with a prompt, no prompts. */
+void gp_edit_clean(char *pasted);
+
+/* Where the line that holds byte `at` starts, and where it ends (its \n or the text's end). */
+size_t gp_edit_line_start(const char *text, size_t at);
+size_t gp_edit_line_end(const char *text, size_t at);
+
+/* Adds a key to the query or takes the last character off; false for a key that does neither. */
+bool gp_edit_query(char query[128], wchar_t key);
+
+/* Notes the text before each key; what was typed word by word is undone word by word. */
+void gp_undo_note(const char *text, size_t cursor);
+/* The text before the last change, or NULL; the caller's. */
+gp_edit gp_undo_back(void);
+/* A new text begins. */
+void gp_undo_reset(void);
+
+#endif

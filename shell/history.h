@@ -1,0 +1,27 @@
+/* What was typed: chunks of one or more lines, kept in a file that shells share. */
+#ifndef GP_HISTORY_H
+#define GP_HISTORY_H
+
+#include <stdbool.h>
+
+/* Reads $XDG_STATE_HOME/gpush/history or ~/.local/state/gpush/history, which is made with mode
+ * 0600; where that cannot be, there is a history of this session only. */
+void gp_history_open(void);
+
+/* Adds a chunk, in memory and at once in the file; not an empty one, one that starts with a space,
+ * or one equal to the last. */
+void gp_history_add(const char *chunk);
+
+/* How many there are, and the i-th, 0 being the oldest. */
+int gp_history_count(void);
+const char *gp_history_get(int i);
+
+/* The index of the newest chunk before index `before` (or the oldest after it, with step 1) that
+ * starts with the first n bytes of text (anywhere: contains text) and differs from `not_this`; -1
+ * for none. */
+int gp_history_find(int before, int step, const char *text, int n, bool anywhere,
+                    const char *not_this);
+
+void gp_history_close(void);
+
+#endif

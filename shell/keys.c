@@ -1,0 +1,142 @@
+/* Reads keys byte by byte, so that nothing is taken from what a chunk may read after the prompt. */
+#include "shell/keys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+const char gp_paste_on[] = "\033[?2004h", gp_paste_off[] = "\033[?2004l";
+
+static struct termios cooked;
+static volatile sig_atomic_t new_size;
+static char back[8]; /* bytes that were looked at, still to be read */
+static int nback;
+
+static bool pending(int milliseconds) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&in, 1, milliseconds) > 0;
+}
+
+bool gp_key_pending(void) { return nback || pending(0); }
+
+void gp_key_unread(char c) {
+    if (nback < (int)sizeof back) back[nback++] = c;
+}
+
+/* ---- Signals ---- */
+
+static void on_winch(int sig) { new_size = 1; }
+
+static void on_death(int sig) {
+    tcsetattr(STDIN_FILENO, TCSANOW, &cooked);
+    if (write(STDOUT_FILENO, gp_paste_off, strlen(gp_paste_off)) < 0) { /* it is gone */
+    }
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+void gp_keys_open(void) {
+    static const int deadly[] = {SIGHUP, SIGTERM, SIGQUIT};
+    struct sigaction sa = {.sa_handler = on_winch}, old; /* no SA_RESTART: the wait returns */
+    tcgetattr(STDIN_FILENO, &cooked);
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGWINCH, &sa, NULL);
+    sa.sa_handler = on_death;
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
+        if (!sigaction(deadly[i], NULL, &old) && old.sa_handler == SIG_DFL)
+            sigaction(deadly[i], &sa, NULL);
+}
+
+/* ---- Bytes ---- */
+
+/* SIGWINCH is let in only during the wait, so that none is lost just before. */
+static bool wait_for_key(void (*resized)(void)) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    sigset_t winch, before;
+    int got;
+    sigemptyset(&winch);
+    sigaddset(&winch, SIGWINCH);
+    pthread_sigmask(SIG_BLOCK, &winch, &before);
+    do {
+        if (new_size && resized) resized();
+        new_size = 0;
+        got = ppoll(&in, 1, NULL, &before);
+    } while (got < 0 && errno == EINTR);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return got > 0;
+}
+
+/* The byte i after those that were taken, which stays to be read; -1 where none comes at once. */
+static int peek(int i) {
+    char c;
+    if (i >= nback && pending(20) && read(STDIN_FILENO, &c, 1) == 1) back[nback++] = c;
+    return i < nback ? back[i] : -1;
+}
+
+static void take(int n) {
+    nback -= n;
+    memmove(back, back + n, (size_t)nback);
+}
+
+static bool next_byte(char *c, void (*resized)(void)) {
+    ssize_t n;
+    if (nback) {
+        *c = back[0];
+        take(1);
+        return true;
+    }
+    if (!wait_for_key(resized)) return false;
+    do n = read(STDIN_FILENO, c, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+/* ---- Keys ---- */
+
+char *gp_key_pasted(void) {
+    static const char end[] = "\033[201~";
+    size_t n = 0, cap = 4096, tail = sizeof end - 1;
+    char *text = malloc(cap), c;
+    while (text && next_byte(&c, NULL)) {
+        if (n + 1 >= cap) {
+            char *more = realloc(text, cap *= 2);
+            if (!more) break;
+            text = more;
+        }
+        text[n++] = c ? c : ' ';
+        if (n >= tail && !memcmp(text + n - tail, end, tail)) {
+            n -= tail;
+            break;
+        }
+    }
+    if (text) text[n] = 0;
+    return text;
+}
+
+/* What an escape that was just read begins, or itself. */
+static wchar_t escape(void) {
+    static const char paste[] = "[200~";
+    int first = peek(0), second = first == '[' || first == 'O' ? peek(1) : -1;
+    if (second == 'A' || second == 'B')
+        return take(2), second == 'A' ? GP_KEY_UP : GP_KEY_DOWN;
+    for (int i = 0; paste[i]; i++)
+        if (peek(i) != paste[i]) return 033;
+    take(sizeof paste - 1);
+    return GP_KEY_PASTE;
+}
+
+bool gp_key_read(wchar_t *key, void (*resized)(void)) {
+    mbstate_t state = {0};
+    for (char c; next_byte(&c, resized);) {
+        if (c == 033) return *key = escape(), true;
+        size_t n = mbrtowc(key, &c, 1, &state);
+        if (n == (size_t)-1) memset(&state, 0, sizeof state); /* no character: dropped */
+        if (n == 0) *key = 0;
+        if (n <= 1) return true;
+    }
+    return false;
+}

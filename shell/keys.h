@@ -1,0 +1,31 @@
+/* Keys from the terminal: characters, arrows, pasted text; and the signals of a terminal. */
+#ifndef GP_KEYS_H
+#define GP_KEYS_H
+
+#include <stdbool.h>
+#include <wchar.h>
+
+/* What the up and down arrows are, and a paste, whose text gp_key_pasted reads. */
+enum { GP_KEY_UP = 034, GP_KEY_DOWN = 035, GP_KEY_PASTE = 0xe000 };
+
+/* What makes a terminal mark pasted text, and no longer. */
+extern const char gp_paste_on[], gp_paste_off[];
+
+/* Catches the change of the terminal's size, and signals that end the program, which then finds the
+ * terminal as it is now. */
+void gp_keys_open(void);
+
+/* Waits for a key, calling resized when the terminal's size has changed meanwhile; false at the end
+ * of the input. Decodes by the current locale. */
+bool gp_key_read(wchar_t *key, void (*resized)(void));
+
+/* Is there a key already? */
+bool gp_key_pending(void);
+
+/* The next gp_key_read gives c. */
+void gp_key_unread(char c);
+
+/* After GP_KEY_PASTE: what is pasted, malloc'ed, NULL when out of memory. */
+char *gp_key_pasted(void);
+
+#endif

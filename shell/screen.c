@@ -1,0 +1,112 @@
+/* The edited text on the terminal. The line editor draws it without colours and believes to know
+ * every cell; so each character is painted again over itself. */
+#include "shell/screen.h"
+
+#include "shell/highlight.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+bool gp_screen_colour(void) {
+    const char *no = getenv("NO_COLOR");
+    return !(no && *no);
+}
+
+const char *gp_screen_style(int style) {
+    static const char *const codes[GP_STYLES] = {
+        [GP_STYLE_PLAIN] = "\033[0m",       [GP_STYLE_KEYWORD] = "\033[0;35m",
+        [GP_STYLE_CONSTANT] = "\033[0;36m", [GP_STYLE_NUMBER] = "\033[0;36m",
+        [GP_STYLE_STRING] = "\033[0;32m",   [GP_STYLE_COMMENT] = "\033[0;2m",
+        [GP_STYLE_COMMAND] = "\033[0;34m",  [GP_STYLE_BRACKET] = "\033[0;1;4m"};
+    return gp_screen_colour() ? codes[style] : "";
+}
+
+/* The character at s: its length in bytes (1 for what is none), its width in *w. */
+static size_t character(const char *s, int *w) {
+    wchar_t c;
+    mbstate_t state = {0};
+    size_t n = mbrtowc(&c, s, strlen(s), &state);
+    *w = 1;
+    if (n == 0 || n > 8) return 1;
+    *w = wcwidth(c);
+    if (*w < 0) *w = 0;
+    return n;
+}
+
+static gp_cell wrap(gp_cell at, int columns) {
+    return at.col >= columns ? (gp_cell){at.row + 1, 0} : at;
+}
+
+/* The cell that a character of that width gets when `at` is free. */
+static gp_cell place(gp_cell at, int w, int columns) {
+    return w > 1 && at.col + w > columns ? (gp_cell){at.row + 1, 0} : at;
+}
+
+/* The free cell behind the character at s, which stands at `at`; *n its bytes. */
+static gp_cell step(gp_cell at, const char *s, int columns, size_t *n) {
+    int w;
+    *n = 1;
+    if (*s == '\n') return (gp_cell){at.row + 1, 0};
+    if (*s == '\t') {
+        do at = wrap((gp_cell){at.row, at.col + 1}, columns);
+        while (at.col & 7);
+        return at;
+    }
+    *n = character(s, &w);
+    at = place(at, w, columns);
+    return wrap((gp_cell){at.row, at.col + w}, columns);
+}
+
+static gp_cell walk(gp_cell at, const char *s, size_t n, int columns) {
+    for (size_t i = 0, len; i < n && s[i]; i += len) at = step(at, s + i, columns, &len);
+    return at;
+}
+
+gp_cell gp_screen_at(const char *prompt, const char *text, size_t pos, int columns) {
+    gp_cell at = walk((gp_cell){0, 0}, prompt, strlen(prompt), columns);
+    at = walk(at, text, pos, columns);
+    int w = 1;
+    if (text[pos] && text[pos] != '\n') character(text + pos, &w);
+    return place(at, w, columns);
+}
+
+int gp_screen_width(const char *text) {
+    return walk((gp_cell){0, 0}, text, strlen(text), 1 << 30).col;
+}
+
+void gp_screen_move(FILE *out, gp_cell from, gp_cell to) {
+    if (to.row < from.row) fprintf(out, "\033[%dA", from.row - to.row);
+    if (to.row > from.row) fprintf(out, "\033[%dB", to.row - from.row);
+    fputc('\r', out);
+    if (to.col) fprintf(out, "\033[%dC", to.col);
+}
+
+static bool paintable(const char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') return false;
+    return true;
+}
+
+void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsigned char *style,
+                     gp_cell cursor, int rows, int columns) {
+    size_t n = strlen(text);
+    if (!n || !paintable(text) || gp_screen_at(prompt, text, n, columns).row >= rows) return;
+    gp_cell at = walk((gp_cell){0, 0}, prompt, strlen(prompt), columns), pen = at;
+    int now = GP_STYLE_PLAIN;
+    gp_screen_move(out, cursor, at);
+    for (size_t i = 0, len; i < n; i += len) {
+        int w = 0;
+        if (text[i] != '\n' && text[i] != '\t') character(text + i, &w), at = place(at, w, columns);
+        gp_cell next = step(at, text + i, columns, &len);
+        if (text[i] != '\n' && text[i] != '\t') {
+            if (pen.row != at.row || pen.col != at.col) gp_screen_move(out, pen, at);
+            if (style[i] != now) fputs(gp_screen_style(now = style[i]), out);
+            fwrite(text + i, 1, len, out);
+            pen = (gp_cell){at.row, at.col + w};
+        }
+        at = next;
+    }
+    if (now != GP_STYLE_PLAIN) fputs(gp_screen_style(GP_STYLE_PLAIN), out);
+    gp_screen_move(out, pen, cursor);
+}

@@ -1,0 +1,194 @@
+#!/bin/bash
+# The prompt on a screen: blocks edited as one text, wrapping, wide characters, resize, paste, search, undo, colours.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
+build=${GPUSH_BUILD:-$root/build/default}
+. "$root/tests/tools/tap.sh"
+. "$root/tests/tools/screen.sh"
+gpush="$build/gpush -i $HOME/clear.lua"
+echo 'io.write "\27[2J\27[H"' >"$HOME/clear.lua"
+history=$HOME/.local/state/gpush/history
+
+# session [COLUMNS ROWS [PREFIX]]: a fresh prompt in the first row.
+session() {
+    screen "${1:-60}" "${2:-16}" "${3-} $gpush"
+    until_ rows_are 1 "> " || until_ rows_are 1 ">"
+}
+enter() { type_ "$1"; key Enter; }
+
+# Blocks.
+session
+enter 'for i = 1, 2 do'
+cursor_at 4,1 "Enter in an open block begins an indented line"
+enter 'if i > 1 then'
+enter 'print("i is", i)'
+enter 'end'
+rows 1 $'> for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end' "a line that closes a block is brought out"
+cursor_at 4,4 "and the next one stands beside it"
+enter 'end'
+rows 5 $'end\ni is    2\n>' "a complete block runs"
+key Up
+rows 7 $'> for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end\nend' "Up brings the whole block"
+cursor_at 3,10 "with the cursor at its end"
+key Up Up
+cursor_at 3,8 "Up then moves through its lines"
+key C-e
+type_ ' -- note'
+key Up Up
+key C-a
+type_ 'local k '
+rows 7 $'> local k for i = 1, 2 do\n    if i > 1 then\n        print("i is", i) -- note\n    end\nend' "lines are edited where they are"
+key C-_
+sees '> local for' "undo takes back a word"
+key C-_ C-_
+gone '-- note' "and what was typed before"
+key Enter
+sees $'i is    2\n> for' "Enter inside a complete block runs all of it"
+key C-c
+until_ has '^C'
+enter 'x = {'
+enter '1, 2,'
+enter '}'
+enter '#x'
+sees $'}\n> #x\n2\n>' "brackets keep a chunk open"
+enter 'return (' ; enter '7)'
+sees $'7)\n7' "a bracket in an expression"
+type_ 'a = 1'; key M-Enter; type_ 'b = 2'; key Enter
+enter 'a + b'
+sees $'> a = 1\nb = 2\n> a + b\n3' "Alt-Enter begins a line in a complete chunk"
+
+# Wrapping and wide characters.
+session 40 12
+type_ 'x = "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd"'
+rows 1 $'> x = "aaaaaaaaaabbbbbbbbbbccccccccccddd\nddddddd"' "a long line wraps"
+cursor_at 8,1 "with the cursor behind its end"
+key C-a
+cursor_at 2,0 "Ctrl-A is its start"
+type_ 'yy'
+rows 1 $'> yyx = "aaaaaaaaaabbbbbbbbbbccccccccccd\nddddddddd"' "what is inserted moves the rest"
+key C-c
+session 40 12
+type_ 'x = "漢字テスト漢字テスト漢字テスト漢字" .. 1'
+rows 1 $'> x = "漢字テスト漢字テスト漢字テスト漢\n字" .. 1' "wide characters are not cut at the edge"
+cursor_at 8,1 "and counted as two columns"
+key Left Left Left Left Left Left BSpace
+rows 1 $'> x = "漢字テスト漢字テスト漢字テスト漢"\n .. 1' "one is deleted whole"
+type_ '😀語'
+rows 1 $'> x = "漢字テスト漢字テスト漢字テスト漢\n😀語" .. 1' "and others inserted"
+key Enter
+enter '#x'
+sees $'> #x\n56' "the text holds their bytes"
+type_ '-- 45678901234567890123456789012345678'
+key M-Enter
+type_ 'z'
+sees $'45678\n\nz' "a line that just fills a row, as libedit shows it"
+key C-c
+
+# Resize.
+session 60 12
+type_ 's = "aaaaaaaaaabbbbbbbbbbcccccccccc"'; key M-Enter; type_ 'print(#s)'
+tm resize-window -x 24 -y 12
+rows 1 $'> s = "aaaaaaaaaabbbbbbb\nbbbcccccccccc"\nprint(#s)' "a narrower window wraps the text again"
+cursor_at 9,2 "the cursor stays at its end"
+type_ ' print(2 * #s)'
+rows 1 $'> s = "aaaaaaaaaabbbbbbb\nbbbcccccccccc"\nprint(#s) print(2 * #s)' "which is edited on"
+tm resize-window -x 70 -y 12
+sees $'\n> s = "aaaaaaaaaabbbbbbbbbbcccccccccc"\nprint(#s) print(2 * #s)' "a wider one unwraps it"
+key Enter
+sees $'30\n60\n>' "and it runs"
+
+# Paste.
+session
+paste $'u = 5\nprint("ran", u)\n'
+rows 1 $'> u = 5\nprint("ran", u)' "pasted lines wait for Enter"
+key Enter
+sees 'ran     5' "and then run"
+paste $'> v = 6\n>> w = 7\n> print(v * w)'
+key Enter
+sees $'> v = 6\nw = 7\nprint(v * w)\n42' "pasted prompts are dropped"
+paste $'q = \e[31m1\t2\x01'
+sees 'q = [31m1' "control characters are dropped"
+key C-c
+until_ has '^C'
+paste $'function f()\r\n    return 1\r\nend\r\n' -r
+sees $'function f()\n    return 1\nend' "line ends of all kinds, and no further indentation"
+key Enter
+type_ 'g = '; paste 'f'; type_ '()'; key Enter; enter 'g'
+sees $'> g = f()\n> g\n1' "a word in the midst of a line"
+
+# History.
+session
+enter 'alpha = 1'
+enter 'beta = 2'
+enter ' hidden = 3'
+type_ 'al'; key Up
+rows 4 '> alpha = 1' "Up finds what starts like the line"
+key Down
+rows 4 '> al' "Down gives back what was typed"
+key C-u
+key Up
+rows 4 '> beta = 2' "a line that starts with a space is not remembered"
+key C-c
+until_ has '^C'
+key C-r; type_ 'lph'
+rows 5 '(search: lph) alpha = 1' "Ctrl-R finds what has the text"
+key C-g
+rows 5 '>' "Ctrl-G gives up"
+key C-r; type_ '= '
+rows 5 '(search: = ) beta = 2' "the newest comes first"
+key C-r
+rows 5 '(search: = ) alpha = 1' "Ctrl-R again goes on"
+key C-e; type_ '0'; key Enter
+enter 'alpha'
+rows 5 $'> alpha = 10\n> alpha\n10\n>' "any other key edits what was found"
+tap_is "$(stat -c %a "$history")" 600 "the history is the user's alone"
+tap_is "$(grep -c hidden "$history")" 0 "the hidden line is not in the file"
+tap_is "$(grep -cFx 'for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end\nend' "$history")" 1 "a block is one entry"
+
+# Two shells at once.
+screen 60 16 "$gpush"
+tm split-window "$gpush"
+until_ has '>'
+for i in 1 2 3 4 5 6; do
+    tm send-keys -t 0 "first = $i" Enter
+    tm send-keys -t 1 "second = $i" Enter
+done
+tm send-keys -t 0 C-d
+until_ eval '[ "$(tm list-panes | wc -l)" = 1 ]'
+key C-d
+until_ eval '! tm list-sessions >/dev/null 2>&1'
+tap_is "$(grep -c '^first = [1-6]$' "$history"),$(grep -c '^second = [1-6]$' "$history")" 6,6 "two shells lose nothing of each other"
+
+# Colours and brackets.
+session
+type_ 'local s = "text" -- 1'
+colours $'\e[35mlocal\e[39m' "a keyword has a colour"
+colours $'\e[32m"text"\e[39m' "a string too"
+key C-c
+type_ 'f({1}[1])'
+colours $'f\e[1;4m(' "the bracket that the cursor's one belongs to is marked"
+session 60 16 "NO_COLOR=1"
+type_ 'local s = "text"'
+sees 'local s = "text"' "NO_COLOR: the text is there"
+tap_is "$(shown -e | grep -c $'\e')" 0 "without colours"
+
+# vi's keys, as ~/.editrc asks for.
+echo 'bind -v' >"$HOME/.editrc"
+session
+type_ 'value = 12'
+key Escape 0 i
+type_ 'x'
+rows 1 '> xvalue = 12' "vi: escape, 0 and i"
+key Escape u
+rows 1 '> value = 12' "vi: u undoes"
+key A
+type_ '3'
+key Enter
+enter 'value'
+rows 1 $'> value = 123\n> value\n123\n>' "vi: A appends, Enter runs"
+key Escape k k
+rows 4 '> value = 123' "vi: k goes back in the history"
+type_ 'A'
+paste $'\nprint("v")'
+rows 4 $'> value = 123\nprint("v")' "vi: a paste goes into the text"
+rm "$HOME/.editrc"
+tap_done

@@ -1,0 +1,48 @@
+# A program on a terminal whose screen can be read, by way of tmux: for tests in bash, after tap.sh.
+command -v tmux >/dev/null || tap_skip_all "tmux is not installed: nothing else here shows what a terminal's screen holds"
+
+server=gpush-$$
+tm() { tmux -u -L "$server" -f /dev/null "$@"; }
+trap 'tm kill-server 2>/dev/null' EXIT
+
+# screen COLUMNS ROWS COMMAND: a new terminal that runs it.
+screen() {
+    tm kill-server 2>/dev/null
+    while tm list-sessions >/dev/null 2>&1; do sleep 0.02; done
+    tm new-session -d -x "$1" -y "$2" "$3" \; set -g status off >/dev/null || tap_skip_all "tmux does not start here"
+}
+
+type_() { tm send-keys -l -- "$1"; } # text
+key() { tm send-keys "$@"; }         # keys by tmux's names
+# As a terminal with bracketed paste does, which sends line ends as Enter; with -r as they are.
+paste() {
+    tm set-buffer -- "$1"
+    tm paste-buffer -p "${@:2}"
+}
+
+shown() { tm capture-pane -p "$@"; }
+cursor() { tm display-message -p '#{cursor_x},#{cursor_y}'; }
+
+# until_ COMMAND: waits at most 20 s for it to succeed.
+until_() {
+    local i
+    for ((i = 0; i < ${patience:-200}; i++)); do
+        "$@" && return
+        sleep 0.05
+    done
+    return 1
+}
+
+has() { [[ $(shown) == *"$1"* ]]; }
+has_not() { [[ $(shown) != *"$1"* ]]; }
+painted() { [[ $(shown -e) == *"$1"* ]]; }
+# The rows from the N-th on, without empty ones at the end.
+rows_are() { [ "$(shown | tail -n "+$1")" = "$2" ]; }
+at() { [ "$(cursor)" = "$1" ]; }
+
+# sees TEXT NAME, gone TEXT NAME, rows N TEXT NAME, cursor_at X,Y NAME: one assertion, once it holds.
+sees() { until_ has "$1"; tap_ok $? "$2" "waited for: $1"$'\n'"$(shown)"; }
+gone() { until_ has_not "$1"; tap_ok $? "$2" "still there: $1"$'\n'"$(shown)"; }
+colours() { until_ painted "$1"; tap_ok $? "$2" "waited for: ${1//$'\e'/ESC}"$'\n'"$(shown -e | cat -v)"; }
+rows() { until_ rows_are "$1" "$2"; tap_ok $? "$3" "expected:"$'\n'"$2"$'\n'"got:"$'\n'"$(shown | tail -n "+$1")"; }
+cursor_at() { until_ at "$1"; tap_ok $? "$2" "expected $1, got $(cursor)"$'\n'"$(shown)"; }

@@ -1,5 +1,5 @@
 --!plain
--- What of autograd is written in Lua: gradcheck and checkpoint. Loaded by init.lua with the module table.
+-- What of autograd is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by init.lua with the module table.
 local gpush = ...
 local autograd = gpush.autograd
 
@@ -85,6 +85,48 @@ function autograd.gradcheck(fn, list, opt)
         end
     end
     return true
+end
+
+-- Numbers between -1 and 1, no two alike, in shape and place of y.
+local function seed_like(y)
+    local n = y:numel()
+    local v = gpush.arange(1, n > 0 and n or 1, { dtype = "f64" }):narrow(1, 1, n) * 0.7548776662
+    return ((v - v:floor()) * 2 - 1):reshape(y.shape):to(y.device, y.dtype):requires_grad_()
+end
+
+--- gradgradcheck(fn, {x, …}, {eps =, atol =, rtol =}): whether second derivatives (backward of a backward with
+-- create_graph) agree with differences of the first ones, as gradcheck says. Source: torch.autograd.gradgradcheck.
+function autograd.gradgradcheck(fn, list, opt)
+    list = gpush.is_tensor(list) and { list } or list
+    local n, all, which = list.n or #list, table.move(list, 1, list.n or #list, 1, {}), {}
+    local outs = results(fn, { n = n, table.unpack(list, 1, n) })
+    all.n = n
+    for o = 1, outs.n do
+        if outs[o].requires_grad then
+            which[#which + 1], all.n = o, all.n + 1
+            all[all.n] = seed_like(outs[o]:detach())
+        end
+    end
+    -- The gradients of fn as a function of its inputs and of the results' gradients.
+    local function first(...)
+        local given, xs, ys = table.pack(...), {}, {}
+        for k = 1, n do
+            if gpush.is_tensor(list[k]) and list[k].requires_grad then
+                if not given[k].requires_grad then given[k] = given[k]:detach():requires_grad_() end
+                xs[#xs + 1] = given[k]
+            end
+        end
+        local recorded = gpush.is_grad_enabled()
+        local back = gpush.enable_grad(function()
+            local r = results(fn, { n = n, table.unpack(given, 1, n) })
+            for k, o in ipairs(which) do ys[k] = r[o] end
+            local seeds = { table.unpack(given, n + 1, n + #which) }
+            return table.pack(gpush.grad(ys, xs, seeds, { create_graph = recorded, allow_unused = true }))
+        end)
+        for k = 1, #xs do back[k] = back[k] or xs[k]:detach():clone():fill_(0) end
+        return table.unpack(back, 1, #xs)
+    end
+    return autograd.gradcheck(first, all, opt)
 end
 
 --- checkpoint(fn, x, …): fn(x, …) whose intermediate results are not kept: backward computes them again, from the same

@@ -74,7 +74,7 @@ static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < d->ntensors; i++)
-        if (gp_formula_has(d, i)) set(&vars, d->sig[i], variable(v, i));
+        if (!i || gp_formula_has(d, i)) set(&vars, d->sig[i], variable(v, i));
     for (int i = n->op->ntensors, k = 0; k < 3; i++, k++) {
         bool given = i < n->nargs && n->arg[i].kind != GP_NONE;
         gp_value limit = {.kind = GP_FLOAT, .f = k ? INFINITY : -INFINITY};
@@ -186,7 +186,7 @@ static bool reduce(gp_vjp *v) {
     for (int i = 0; i < 5; i++) {
         of[i] = operand(v, gp_formula_has(d, i) ? i : 0, g, mask);
         if (!of[i]) return false;
-        if (gp_formula_has(d, i)) set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
+        if (!i || gp_formula_has(d, i)) set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
     }
     double n = count_of(s, mask);
     set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});

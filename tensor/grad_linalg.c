@@ -195,8 +195,9 @@ const gp_rule vjp_linalg_lu_factor = {lu_factor, "0"};
 
 /* 1 / (w_j - w_i), 0 where they are equal. */
 static gp_tensor *gaps(gp_vjp *v, gp_tensor *w) {
-    gp_tensor *d = sub(v, row(v, w), column(v, w));
-    return DO(masked_fill, "ttn", DO(reciprocal, "t", d), DO(eq, "tn", d, 0.0), 0.0);
+    gp_tensor *d = sub(v, row(v, w), column(v, w)), *equal = DO(eq, "tn", d, 0.0);
+    d = DO(reciprocal, "t", DO(masked_fill, "ttn", d, equal, 1.0));
+    return DO(masked_fill, "ttn", d, equal, 0.0);
 }
 
 /* x = u diag(w) u' */

@@ -77,8 +77,10 @@ static bool std(gp_vjp *v) {
     double n, correction;
     gp_tensor *c = centred(v, &n, &correction), *g = kept(v, v->g[0], 1, &n);
     gp_tensor *y = kept(v, v->y[0], 1, &n);
+    gp_tensor *none = DO(eq, "tn", y, 0.0);
+    y = DO(masked_fill, "ttn", y, none, 1.0);
     gp_tensor *d = DO(div, "tt", g, DO(mul, "tn", y, n - correction));
-    d = DO(masked_fill, "ttn", d, DO(eq, "tn", y, 0.0), 0.0);
+    d = DO(masked_fill, "ttn", d, none, 0.0);
     v->dx[0] = DO(mul, "tt", d, c);
     return !v->failed;
 }
@@ -99,8 +101,9 @@ static bool vector_norm(gp_vjp *v) {
         d = sign;
         sign = NULL;
     } else {
-        gp_tensor *share = DO(div, "tt", size, y);
-        d = DO(masked_fill, "ttn", DO(pow, "tn", share, p - 1), DO(eq, "tn", y, 0.0), 0.0);
+        gp_tensor *none = DO(eq, "tn", y, 0.0);
+        gp_tensor *share = DO(div, "tt", size, DO(masked_fill, "ttn", y, none, 1.0));
+        d = DO(masked_fill, "ttn", DO(pow, "tn", share, p - 1), none, 0.0);
     }
     if (sign) d = DO(mul, "tt", d, sign);
     v->dx[0] = DO(mul, "tt", d, g);

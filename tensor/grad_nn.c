@@ -1,5 +1,5 @@
-/* Backward of convolutions, norms, losses, dropout and embedding: most have an op of their own, which
- * these give what the forward had. */
+/* Backward of convolutions, dropout, embedding and pooling: most have an op of their own, which these give
+ * what the forward had. They are linear: what takes a gradient back is differentiated by the forward row. */
 #include "tensor/grad.h"
 
 /* Sets the gradient of argument a, if it is an input that needs one. */
@@ -11,11 +11,6 @@ static void give(gp_vjp *v, int a, gp_tensor *g) {
 static bool needs(const gp_vjp *v, int a) {
     int i = gp_input_of(v, a);
     return i >= 0 && v->need[i];
-}
-
-static gp_tensor *saved(const gp_vjp *v, int a) {
-    int i = gp_input_of(v, a);
-    return i < 0 ? NULL : v->x[i];
 }
 
 /* ---- convolutions ---- */
@@ -86,65 +81,6 @@ static bool conv_weight_grad(gp_vjp *v) {
 }
 const gp_rule vjp_conv_weight_grad = {conv_weight_grad, "1|0"};
 
-/* ---- norms ---- */
-
-/* Results of a norm's gradient op: for x, weight, bias, at arguments w and b of the forward. */
-static bool give_norm(gp_vjp *v, gp_tensor **d, int w, int b) {
-    give(v, 0, d[0]);
-    give(v, w, d[1]);
-    give(v, b, d[2]);
-    return !v->failed;
-}
-
-static bool batch_norm(gp_vjp *v) {
-    gp_tensor *d[GP_MAX_OUT] = {NULL};
-    return gp_do_all(v, d, GP_OP(batch_norm_grad), "ttoooaa", v->g[0], v->x[0], saved(v, 1), saved(v, 2),
-                     saved(v, 3), 5, 7) &&
-        give_norm(v, d, 3, 4);
-}
-const gp_rule vjp_batch_norm = {batch_norm, "*"};
-
-static bool layer_norm(gp_vjp *v) {
-    gp_tensor *d[GP_MAX_OUT] = {NULL};
-    return gp_do_all(v, d, GP_OP(layer_norm_grad), "ttaoa", v->g[0], v->x[0], 1, saved(v, 2), 4) &&
-        give_norm(v, d, 2, 3);
-}
-const gp_rule vjp_layer_norm = {layer_norm, "*"};
-
-static bool group_norm(gp_vjp *v) {
-    gp_tensor *d[GP_MAX_OUT] = {NULL};
-    return gp_do_all(v, d, GP_OP(group_norm_grad), "ttaoa", v->g[0], v->x[0], 1, saved(v, 2), 4) &&
-        give_norm(v, d, 2, 3);
-}
-const gp_rule vjp_group_norm = {group_norm, "*"};
-
-static bool rms_norm(gp_vjp *v) {
-    gp_tensor *d[GP_MAX_OUT] = {NULL};
-    return gp_do_all(v, d, GP_OP(rms_norm_grad), "ttaoa", v->g[0], v->x[0], 1, saved(v, 2), 3) &&
-        give_norm(v, d, 2, 15);
-}
-const gp_rule vjp_rms_norm = {rms_norm, "*"};
-
-/* ---- losses ---- */
-
-static bool labels_only(gp_vjp *v) {
-    return !v->need[1] ||
-        gp_fail("backward: %s has no derivative for its target", v->node->op->name);
-}
-
-static bool cross_entropy(gp_vjp *v) {
-    if (!labels_only(v)) return false;
-    give(v, 0, DO(cross_entropy_grad, "tttoaaa", v->g[0], v->x[0], v->x[1], saved(v, 2), 3, 4, 5));
-    return !v->failed;
-}
-const gp_rule vjp_cross_entropy = {cross_entropy, "*"};
-
-static bool nll_loss(gp_vjp *v) {
-    give(v, 0, DO(nll_loss_grad, "tttoaa", v->g[0], v->x[0], v->x[1], saved(v, 2), 3, 4));
-    return !v->failed;
-}
-const gp_rule vjp_nll_loss = {nll_loss, "*"};
-
 /* ---- dropout, embedding ---- */
 
 static bool dropout(gp_vjp *v) {
@@ -153,11 +89,28 @@ static bool dropout(gp_vjp *v) {
 }
 const gp_rule vjp_dropout = {dropout, NULL};
 
+/* Arguments: g, p, training, seed, counter. */
+static bool dropout_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(dropout_grad, "taaaa", v->g[0], 1, 2, 3, 4)) != NULL;
+}
+const gp_rule vjp_dropout_grad = {dropout_grad, NULL};
+
 static bool embedding(gp_vjp *v) {
     give(v, 1, DO(embedding_grad, "ttia", v->g[0], v->x[0], gp_in_shape(v, 1)->dim[0], 2));
     return !v->failed;
 }
 const gp_rule vjp_embedding = {embedding, "0"};
+
+/* Arguments: g, index, num_embeddings, padding_idx. */
+static bool embedding_grad(gp_vjp *v) {
+    gp_tensor *rows = DO(embedding, "tt", v->x[1], v->g[0]);
+    if (gp_has(v, 3)) {
+        gp_tensor *padding = DO(eq, "tn", v->x[1], (double)gp_int_arg(v, 3));
+        rows = DO(masked_fill, "ttn", rows, DO(unsqueeze, "ti", padding, (int64_t)-1), 0.0);
+    }
+    return (v->dx[0] = rows) != NULL;
+}
+const gp_rule vjp_embedding_grad = {embedding_grad, "1"};
 
 /* ---- pooling ---- */
 
@@ -188,6 +141,19 @@ static bool adaptive_max_pool2d(gp_vjp *v) {
 const gp_rule vjp_adaptive_max_pool1d = {adaptive_max_pool1d, "0"},
               vjp_adaptive_max_pool2d = {adaptive_max_pool2d, "0"};
 
+/* Arguments: grad, indices, size: what is there, with the last `rank` dims as one. */
+static bool max_pool_grad(gp_vjp *v, int rank) {
+    gp_tensor *index = v->x[1];
+    int64_t first = -rank, last = -1;
+    gp_tensor *flat = DO(gather, "tit", DO(flatten, "tii", v->g[0], first, last), last,
+        DO(flatten, "tii", index, first, last));
+    return (v->dx[0] = gp_reshape(v, flat, gp_in_shape(v, 0))) != NULL;
+}
+static bool max_pool1d_grad(gp_vjp *v) { return max_pool_grad(v, 1); }
+static bool max_pool2d_grad(gp_vjp *v) { return max_pool_grad(v, 2); }
+const gp_rule vjp_max_pool1d_grad = {max_pool1d_grad, "1"},
+              vjp_max_pool2d_grad = {max_pool2d_grad, "1"};
+
 static bool avg_pool1d(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     v->dx[0] = DO(avg_pool1d_grad, "tvaaaaa", v->g[0], s->dim, s->ndim, 1, 2, 3, 4, 5);
@@ -210,6 +176,29 @@ const gp_rule vjp_avg_pool1d = {avg_pool1d, NULL}, vjp_avg_pool2d = {avg_pool2d,
               vjp_adaptive_avg_pool1d = {adaptive_avg_pool1d, NULL},
               vjp_adaptive_avg_pool2d = {adaptive_avg_pool2d, NULL};
 
+/* Arguments: grad, size, then those of the forward. */
+static bool avg_pool1d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(avg_pool1d, "taaaaa", v->g[0], 2, 3, 4, 5, 6)) != NULL;
+}
+static bool avg_pool2d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(avg_pool2d, "taaaaaa", v->g[0], 2, 3, 4, 5, 6, 7)) != NULL;
+}
+const gp_rule vjp_avg_pool1d_grad = {avg_pool1d_grad, NULL},
+              vjp_avg_pool2d_grad = {avg_pool2d_grad, NULL};
+
+/* The last `rank` sizes of input 0. */
+static const int64_t *spatial(const gp_vjp *v, int rank) {
+    return gp_in_shape(v, 0)->dim + gp_in_shape(v, 0)->ndim - rank;
+}
+static bool adaptive_avg_pool1d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(adaptive_avg_pool1d, "tv", v->g[0], spatial(v, 1), 1)) != NULL;
+}
+static bool adaptive_avg_pool2d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(adaptive_avg_pool2d, "tv", v->g[0], spatial(v, 2), 2)) != NULL;
+}
+const gp_rule vjp_adaptive_avg_pool1d_grad = {adaptive_avg_pool1d_grad, NULL},
+              vjp_adaptive_avg_pool2d_grad = {adaptive_avg_pool2d_grad, NULL};
+
 /* Arguments: x, size, scale_factor, mode, align_corners. */
 static bool interpolate(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
@@ -217,3 +206,12 @@ static bool interpolate(gp_vjp *v) {
     return !v->failed;
 }
 const gp_rule vjp_interpolate = {interpolate, NULL};
+
+/* Arguments: grad, size, scale_factor, mode, align_corners. */
+static bool interpolate_grad(gp_vjp *v) {
+    int rank = gp_in_shape(v, 0)->ndim - 2;
+    v->dx[0] = gp_has(v, 2) ? DO(interpolate, "t-aaa", v->g[0], 2, 3, 4)
+                            : DO(interpolate, "tv-aa", v->g[0], spatial(v, rank), rank, 3, 4);
+    return !v->failed;
+}
+const gp_rule vjp_interpolate_grad = {interpolate_grad, NULL};

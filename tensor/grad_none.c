@@ -19,14 +19,25 @@ NONE(clip_grad_value)
 static bool later(gp_vjp *v) {
     return gp_fail("backward: %s has no derivative (yet)", v->node->op->name);
 }
-bool gp_rule_later(const gp_rule *rule) { return rule->fn == later; }
 #define LATER(n) const gp_rule vjp_##n = {later, NULL};
-LATER(adaptive_avg_pool1d_grad) LATER(adaptive_avg_pool2d_grad) LATER(avg_pool1d_grad)
-LATER(avg_pool2d_grad) LATER(batch_norm_grad) LATER(cross_entropy_grad) LATER(dropout_grad)
-LATER(embedding_grad) LATER(group_norm_grad) LATER(gru_backward) LATER(interpolate_grad)
-LATER(layer_norm_grad) LATER(linalg_eig) LATER(linalg_eigvals) LATER(log_softmax_grad)
-LATER(lstm_backward) LATER(max_pool1d_grad) LATER(max_pool2d_grad) LATER(nll_loss_grad)
-LATER(rms_norm_grad) LATER(rnn_backward) LATER(softmax_grad)
+LATER(linalg_eig) LATER(linalg_eigvals)
 
-/* Derivatives of derivatives. */
-const gp_rule gp_rule_formula = {later, NULL};
+/* Rows that only backward runs, and whose rules compose what a second derivative needs instead of them; but
+ * for those of lstm, gru and rnn, which have none (nor has PyTorch's on a GPU). */
+static bool once(gp_vjp *v) {
+    return gp_fail("backward: %s has no derivative of its own: there are no second derivatives through it",
+        v->node->op->name);
+}
+#define ONCE(n) const gp_rule vjp_##n = {once, NULL};
+ONCE(batch_norm_grad) ONCE(cross_entropy_grad) ONCE(group_norm_grad) ONCE(gru_backward)
+ONCE(layer_norm_grad) ONCE(log_softmax_grad) ONCE(lstm_backward) ONCE(rms_norm_grad)
+ONCE(rnn_backward) ONCE(softmax_grad)
+
+bool gp_rule_later(const gp_rule *rule) { return rule->fn == later || rule->fn == once; }
+
+/* Derivative columns with a function that is no op, where the backward is recorded. */
+static bool formula(gp_vjp *v) {
+    return gp_fail("backward: %s, the derivative of a row of the op table, has no derivative of its own: there "
+                   "are no second derivatives through it", v->node->op->name);
+}
+const gp_rule gp_rule_formula = {formula, NULL};

@@ -14,12 +14,15 @@ static gp_tensor *taken(gp_vjp *v, gp_tensor *t) {
     return DO(gather, "tit", t, gp_int_arg(v, 1), v->x[1]);
 }
 
-/* t with a number, or src ("add" or "multiply"), put at the index. */
+/* t with a number put, or src added or multiplied, at the index. */
 static gp_tensor *put(gp_vjp *v, gp_tensor *t, double number) {
     return DO(scatter, "titn", t, gp_int_arg(v, 1), v->x[1], number);
 }
-static gp_tensor *put_src(gp_vjp *v, gp_tensor *t, gp_tensor *src, const char *how) {
-    return DO(scatter, "titts", t, gp_int_arg(v, 1), v->x[1], src, how);
+static gp_tensor *put_sum(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
+    return DO(scatter_add, "titt", t, gp_int_arg(v, 1), v->x[1], src);
+}
+static gp_tensor *put_product(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
+    return DO(scatter_reduce, "tittsb", t, gp_int_arg(v, 1), v->x[1], src, "prod", 1);
 }
 
 /* As much of src as index is large. */
@@ -72,7 +75,7 @@ typedef struct pair {
 /* self: does x take part where index points? */
 static pair mean(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *one = number_like(v, v->g[0], 1);
-    gp_tensor *n = put_src(v, self ? one : put(v, one, 0), number_like(v, src, 1), "add");
+    gp_tensor *n = put_sum(v, self ? one : put(v, one, 0), number_like(v, src, 1));
     gp_tensor *d = DO(div, "tt", v->g[0], DO(masked_fill, "ttn", n, DO(eq, "tn", n, 0.0), 1.0));
     return (pair){d, taken(v, d)};
 }
@@ -82,7 +85,7 @@ static pair extreme(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *y = v->y[0], *own = as_float(v, DO(eq, "tt", v->x[0], y));
     gp_tensor *from = as_float(v, DO(eq, "tt", src, taken(v, y)));
     if (!self) own = put(v, own, 0);
-    gp_tensor *d = DO(div, "tt", v->g[0], put_src(v, own, from, "add"));
+    gp_tensor *d = DO(div, "tt", v->g[0], put_sum(v, own, from));
     return (pair){mul(v, own, d), mul(v, from, taken(v, d))};
 }
 
@@ -101,15 +104,15 @@ static bool single_zeros(gp_vjp *v, gp_tensor *several) {
 /* The product of the others: without a division where a src is 0. */
 static pair prod(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *g = v->g[0], *zero = DO(eq, "tn", src, 0.0), *none = number_like(v, g, 0);
-    gp_tensor *zeros = taken(v, put_src(v, none, as_float(v, zero), "add"));
+    gp_tensor *zeros = taken(v, put_sum(v, none, as_float(v, zero)));
     gp_tensor *only = DO(logical_and, "tt", zero, DO(eq, "tn", zeros, 1.0));
     if (!zeros || !only || !single_zeros(v, DO(gt, "tn", zeros, 1.0)))
         return v->failed = true, (pair){0};
     gp_tensor *base = self ? v->x[0] : put(v, v->x[0], 1);
-    gp_tensor *rest = put_src(v, base, DO(masked_fill, "ttn", src, only, 1.0), "multiply");
+    gp_tensor *rest = put_product(v, base, DO(masked_fill, "ttn", src, only, 1.0));
     gp_tensor *divided =
         DO(div, "tt", taken(v, mul(v, g, v->y[0])), DO(masked_fill, "ttn", src, zero, 1.0));
-    return (pair){mul(v, g, put_src(v, number_like(v, g, 1), src, "multiply")),
+    return (pair){mul(v, g, put_product(v, number_like(v, g, 1), src)),
                   DO(where, "ttt", only, taken(v, mul(v, g, rest)), divided)};
 }
 

@@ -74,16 +74,18 @@ static bool part(gp_vjp *v) {
 const gp_rule vjp_narrow = {part, NULL}, vjp_select = {part, NULL}, vjp_slice = {part, NULL},
               vjp_diagonal = {part, NULL};
 
-/* Windows may overlap: their elements are added one position after the other. */
+/* Arguments: x, dim, size, step. Windows that overlap: the elements of each are added at the indices that
+ * the same windows of 1, 2 … hold. */
 static bool unfold(gp_vjp *v) {
-    int64_t size = gp_int_arg(v, 2), step = gp_int_arg(v, 3);
-    v->dx[0] = gp_zeros_like_input(v, 0);
-    gp_tensor *windows = replay(v, v->dx[0]);
-    if (size <= step) return gp_do_in(v, windows, GP_OP(copy), "t", v->g[0]) != NULL;
-    for (int64_t i = 1; i <= size && !v->failed; i++) {
-        gp_tensor *into = DO(select, "tii", windows, (int64_t)-1, i);
-        gp_do_in(v, into, GP_OP(add), "tt", into, DO(select, "tii", v->g[0], (int64_t)-1, i));
-    }
+    const gp_shape *s = gp_in_shape(v, 0);
+    int64_t size = gp_int_arg(v, 2), step = gp_int_arg(v, 3), all = -1;
+    if (size <= step || !s->ndim) return part(v);
+    int dim = gp_dim_arg(v, 1, s->ndim);
+    gp_tensor *from = gp_count_to(v, s->dim[dim], v->node->in[0].dev);
+    from = DO(reshape, "tv", DO(unfold, "tiii", from, (int64_t)1, size, step), &all, 1);
+    gp_tensor *g = DO(movedim, "tvv", v->g[0], &all, 1, &(int64_t){dim + 2}, 1);
+    g = DO(flatten, "tii", g, (int64_t)dim + 1, (int64_t)dim + 2);
+    v->dx[0] = DO(index_add, "tittn", gp_zeros_like_input(v, 0), (int64_t)dim + 1, from, g, 1.0);
     return !v->failed;
 }
 const gp_rule vjp_unfold = {unfold, NULL};

@@ -5,12 +5,10 @@
 #include "tensor/norm.h"
 
 void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k) {
-    static const double eps[GP_DTYPES] = {
-        [GP_f16] = 0x1p-23, [GP_bf16] = 0x1p-23, [GP_f32] = 0x1p-23, [GP_f64] = 0x1p-52};
     bool group = c->op == GP_OP(group_norm) || c->op == GP_OP(group_norm_grad);
     k->centred = c->op != GP_OP(rms_norm) && c->op != GP_OP(rms_norm_grad);
     /* eps comes last, behind the bias that a forward op may have */
-    k->eps = gp_given(c, c->nargs - 1) ? c->arg[c->nargs - 1].f : eps[x->dtype];
+    k->eps = gp_given(c, c->nargs - 1) ? c->arg[c->nargs - 1].f : gp_norm_eps((gp_dtype)x->dtype);
     k->n = k->each = k->groups = 1;
     if (group) {
         k->groups = c->arg[at + 1].i, k->channels = x->dim[1];

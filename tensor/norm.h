@@ -13,6 +13,9 @@ typedef struct gp_norm {
     double eps;
 } gp_norm;
 
+/* eps where none is given: 1's distance to the next number, of f32 for smaller types. */
+static inline double gp_norm_eps(gp_dtype dt) { return dt == GP_f64 ? 0x1p-52 : 0x1p-23; }
+
 /* Fills k from a call whose x is argument `at` and whose sizes have been checked. */
 void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k);
 

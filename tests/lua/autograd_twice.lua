@@ -1,0 +1,41 @@
+--!plain
+-- Second derivatives of every differentiable row, against differences of the first ones; and the first ones composed
+-- of recorded ops against those of the fused ops.
+local t = require "tap"
+local g = require "gpush"
+local rows = require "grad_rows"
+
+-- Rows without: what backward says.
+local none = { digamma = "digamma_dx", lstm = "lstm_backward", gru = "gru_backward", rnn = "rnn_backward",
+    lstm_forward = "lstm_backward", gru_forward = "gru_backward", rnn_forward = "rnn_backward" }
+
+-- The gradients of all inputs of a case, recorded or not, as a list; NaN where one is missing.
+local function gradients(fn, args, recorded)
+    local xs, ys = {}, {}
+    for k = 1, args.n or #args do if g.is_tensor(args[k]) and args[k].requires_grad then xs[#xs + 1] = args[k] end end
+    for _, y in ipairs { fn(table.unpack(args, 1, args.n or #args)) } do
+        if y.requires_grad then ys[#ys + 1] = (y * g.arange(1, y:numel(), { dtype = "f64" }):reshape(y.shape)):sum() end
+    end
+    local got, flat = table.pack(g.grad(ys, xs, { create_graph = recorded, allow_unused = true })), {}
+    for k = 1, #xs do
+        for _, v in ipairs(got[k] and got[k]:reshape(-1):tolist() or { 0 / 0 }) do flat[#flat + 1] = v end
+    end
+    return flat
+end
+
+local function check(name, case, i)
+    local fn, args = rows.call(name, case)
+    local what = ("%s, case %d"):format(name, i)
+    local ok, msg = pcall(g.autograd.gradgradcheck, fn, args)
+    if none[name] then
+        return t.ok(not ok and msg:find(none[name], 1, true) and msg:find("no derivative of its own", 1, true), what .. " says that there is none")
+    end
+    if not t.ok(ok, what) then io.stderr:write("#   ", tostring(msg), "\n") end
+    t.close(gradients(fn, args, true), gradients(fn, args, false), 1e-9, what .. ": the same first derivative")
+end
+
+rows.each(function(name, op, list)
+    if op.grad ~= "yes" then return end
+    for i, case in ipairs(list or {}) do check(name, case, i) end
+end)
+t.done()

@@ -10,10 +10,17 @@
 
 /* A value while the text is read: a number or a tensor (GP_NUMBER, GP_TENSOR). After a failure, or
  * in a part that is only skipped, whatever. */
+typedef struct branch {
+    gp_value cond; /* a tensor: the branch is taken … */
+    bool taken;    /* … where it is this */
+    struct branch *outer;
+} branch;
+
 typedef struct reader {
     gp_vjp *v;
     const gp_formula_vars *vars;
     const char *at;
+    branch *in;
     int depth; /* above 0: in the branch of ?: that is not taken */
 } reader;
 
@@ -130,10 +137,20 @@ static gp_value call(reader *r, const char *name, size_t n) {
     return run(r, function(name, n), arg, count);
 }
 
+/* x within a branch: 1 where that is not taken, or an infinity there, times the gradient 0, is NaN.
+ */
+static gp_value safe(reader *r, gp_value x, const branch *b) {
+    if (!b || x.kind != GP_TENSOR) return x;
+    x = safe(r, x, b->outer);
+    gp_value one = number(1);
+    return run(r, GP_OP(where), (gp_value[]){b->cond, b->taken ? x : one, b->taken ? one : x}, 3);
+}
+
 static gp_value named(reader *r, const char *name, size_t n) {
     const gp_formula_vars *vars = r->vars;
     for (int i = 0; n == 1 && i < vars->n; i++)
-        if (vars->name[i] == *name) return vars->value[i];
+        if (vars->name[i] == *name)
+            return strchr("xabc", *name) ? safe(r, vars->value[i], r->in) : vars->value[i];
     if (n == 8 && !strncmp(name, "INFINITY", n)) return number(INFINITY);
     gp_fail("the formula's '%.*s' stands for nothing", (int)n, name);
     return r->v->failed = true, number(0);
@@ -175,22 +192,25 @@ static gp_value binary(reader *r, int level) {
     return a;
 }
 
-/* A branch of ?:, which is only read where `taken` is false. */
-static gp_value branch(reader *r, bool taken) {
-    r->depth += !taken;
+/* A branch of ?:, which is only skipped where the condition is a number that says so. */
+static gp_value read_branch(reader *r, gp_value cond, bool taken) {
+    branch b = {cond, taken, r->in};
+    bool skip = cond.kind == GP_NUMBER && (cond.f != 0) != taken;
+    if (cond.kind == GP_TENSOR) r->in = &b;
+    r->depth += skip;
     gp_value x = any(r);
-    r->depth -= !taken;
+    r->depth -= skip;
+    r->in = b.outer;
     return x;
 }
 
 static gp_value any(reader *r) {
     gp_value cond = binary(r, 0);
     if (!take(r, "?")) return cond;
-    bool known = cond.kind == GP_NUMBER;
-    gp_value yes = branch(r, !known || cond.f != 0);
+    gp_value yes = read_branch(r, cond, true);
     take(r, ":");
-    gp_value no = branch(r, !known || cond.f == 0);
-    if (known) return cond.f != 0 ? yes : no;
+    gp_value no = read_branch(r, cond, false);
+    if (cond.kind == GP_NUMBER) return cond.f != 0 ? yes : no;
     return run(r, GP_OP(where), (gp_value[]){cond, yes, no}, 3);
 }
 

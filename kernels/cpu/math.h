@@ -53,6 +53,7 @@ SIMD1(cos) SIMD2(pow)
 #define erfc(x) FN1(erfc, x)
 #define atan2(a, b) FN2(atan2, a, b)
 #define hypot(a, b) FN2(hypot, a, b)
+#define sigmoid(x) (1 / (1 + exp(-(x))))
 
     /* Rounding leaves integers as they are. */
     static inline int32_t same_i32(int32_t x) {

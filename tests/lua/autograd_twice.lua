@@ -38,4 +38,31 @@ rows.each(function(name, op, list)
     if op.grad ~= "yes" then return end
     for i, case in ipairs(list or {}) do check(name, case, i) end
 end)
+
+-- Where a formula's other branch, or a part of it, is infinite.
+for _, name in ipairs { "softplus", "silu", "celu", "elu", "gelu_tanh", "mish", "sigmoid" } do
+    local x = g.tensor({ -1000, 1000, -200, 300 }, { dtype = "f64" }):requires_grad_()
+    local first = g.grad(g[name](x):sum(), x, { create_graph = true })
+    t.close(g.grad(first:sum(), x):tolist(), { 0, 0, 0, 0 }, 1e-30, name .. " far from 0")
+end
+
+do -- more than two
+    local x = g.tensor({ 0.5, 2 }, { dtype = "f64" }):requires_grad_()
+    local y = x ^ 5
+    for k = 1, 5 do y = g.grad(y:sum(), x, { create_graph = true }) end
+    t.close(y:tolist(), { 120, 120 }, 1e-12, "the fifth derivative of x ^ 5")
+    local v = x:sin():exp()
+    local d = g.grad(v:sum(), x, { create_graph = true })
+    local dd = g.grad(d:sum(), x, { create_graph = true })
+    local ddd = g.grad(dd:sum(), x)
+    local c, s = math.cos(0.5), math.sin(0.5)
+    t.close(ddd:tolist()[1], math.exp(s) * (c ^ 3 - 3 * s * c - c), 1e-12, "the third derivative of exp(sin(x))")
+    -- A penalty on a gradient's norm, as some losses have: |grad f|^2 for f = sum(x^3) is 9 x^4.
+    x.grad = nil
+    g.grad((x ^ 3):sum(), x, { create_graph = true }):square():sum():backward()
+    t.close(x.grad:tolist(), { 36 * 0.5 ^ 3, 36 * 2 ^ 3 }, 1e-12, "backward of a gradient's norm")
+    local a = x:detach():requires_grad_()
+    ;(a * a):sum():backward { create_graph = true }
+    t.ok(a.grad.requires_grad, "grad itself requires gradients with create_graph")
+end
 t.done()

@@ -148,15 +148,17 @@ static bool of_one_dtype(const gp_call *c, int i, const char *name, const char *
 }
 
 /* The weight's channels and the groups go with the image's. */
-static bool conv_channels(const gp_call *c, const gp_shape *w, const gp_conv *k) {
-    char text[TEXT];
+static bool conv_channels(const gp_call *c, const gp_shape *x, const gp_shape *w,
+                          const gp_conv *k) {
+    char text[TEXT], image[TEXT];
     if (k->groups < 1 || k->channels % k->groups || k->filters % k->groups)
         return gp_fail("%s: %lld groups do not divide %lld channels and %lld filters", c->op->name,
                        (long long)k->groups, (long long)k->channels, (long long)k->filters);
     return w->dim[1] == k->channels / k->groups ||
-           gp_fail("%s: the weight is %s, the image has %lld channels in %lld groups (expected "
-                   "%lld channels in the weight)",
-                   c->op->name, gp_shape_text(w, text, sizeof text), (long long)k->channels,
+           gp_fail("%s: the weight is %s, the image %s: %lld channels in %lld groups (expected %lld "
+                   "channels in the weight)",
+                   c->op->name, gp_shape_text(w, text, sizeof text),
+                   gp_shape_text(x, image, sizeof image), (long long)k->channels,
                    (long long)k->groups, (long long)(k->channels / k->groups));
 }
 
@@ -214,7 +216,7 @@ static bool convolution(gp_call *c, gp_meta *m, int rank) {
     gp_conv k;
     if (!conv_begin(c, m, rank, weight_text)) return false;
     gp_shape x = gp_tensor_shape(c->arg[0].t), w = gp_tensor_shape(c->arg[1].t);
-    if (!gp_conv_read(c, &x, &w, &k) || !conv_channels(c, &w, &k) || !conv_bias(c, k.filters))
+    if (!gp_conv_read(c, &x, &w, &k) || !conv_channels(c, &x, &w, &k) || !conv_bias(c, k.filters))
         return false;
     image_shape(&m->out[0].shape, &k, k.filters, k.out);
     return true;
@@ -226,7 +228,7 @@ bool infer_conv3d(gp_call *c, gp_meta *m) { return convolution(c, m, 3); }
 /* Arguments: x, weight, bias, stride, padding, output_padding, groups, dilation. */
 static bool transposed(gp_call *c, gp_meta *m, int rank) {
     gp_conv k;
-    char text[TEXT];
+    char text[TEXT], image[TEXT];
     if (!conv_begin(c, m, rank, transposed_text)) return false;
     gp_shape x = gp_tensor_shape(c->arg[0].t), w = gp_tensor_shape(c->arg[1].t);
     int64_t groups = c->arg[6].i, channels = x.dim[x.ndim - rank - 1];
@@ -234,9 +236,9 @@ static bool transposed(gp_call *c, gp_meta *m, int rank) {
         return gp_fail("%s: %lld groups do not divide %lld channels", c->op->name,
                        (long long)groups, (long long)channels);
     if (w.dim[0] != channels)
-        return gp_fail("%s: the weight is %s (expected %lld input channels, as the image has)",
+        return gp_fail("%s: the weight is %s, the image %s (expected %lld input channels)",
                        c->op->name, gp_tensor_text(c->arg[1].t, text, sizeof text),
-                       (long long)channels);
+                       gp_tensor_text(c->arg[0].t, image, sizeof image), (long long)channels);
     if (!gp_conv_transpose_read(c, &x, &w, &k) || !conv_bias(c, k.channels)) return false;
     image_shape(&m->out[0].shape, &k, k.channels, k.in);
     return true;
@@ -261,7 +263,7 @@ static bool gradient(gp_call *c, gp_meta *m, const char *second, bool of_weight)
     if (x->ndim != w->ndim && x->ndim != w->ndim - 1)
         return gp_fail("%s: the image is %s (expected %s)", c->op->name,
                        gp_shape_text(x, text, sizeof text), images_text[w->ndim - 3]);
-    if (!gp_conv_read(c, x, w, &k) || !conv_channels(c, w, &k)) return false;
+    if (!gp_conv_read(c, x, w, &k) || !conv_channels(c, x, w, &k)) return false;
     image_shape(&want, &k, k.filters, k.out);
     m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
     m->out[0].shape = size;

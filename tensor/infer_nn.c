@@ -106,6 +106,35 @@ bool infer_addmm(gp_call *c, gp_meta *m) { return added(c, m, infer_mm); }
 bool infer_addmv(gp_call *c, gp_meta *m) { return added(c, m, infer_mv); }
 bool infer_baddbmm(gp_call *c, gp_meta *m) { return added(c, m, infer_bmm); }
 
+/* Arguments: x, weight, bias. */
+bool infer_linear(gp_call *c, gp_meta *m) {
+    const gp_tensor *x = c->arg[0].t, *w = c->arg[1].t;
+    char s[160], t[160];
+    m->n = 1;
+    m->dev = gp_infer_device(c);
+    if (!m->dev) return false;
+    int inputs = w->a.ndim - 1; /* the weight's last dim */
+    if (inputs < 0 || inputs > 1 || !x->a.ndim || x->a.dim[x->a.ndim - 1] != w->a.dim[inputs])
+        return gp_fail("linear: x is %s, the weight %s (expected outputs x inputs, as many inputs as "
+                       "x's last dim has elements)",
+                       gp_tensor_text(x, s, sizeof s), gp_tensor_text(w, t, sizeof t));
+    if (!same_dtype(c, 1, "weight", x, "x") || !same_dtype(c, 2, "bias", x, "x") ||
+        !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, NUMBERS))
+        return false;
+    gp_shape *y = &m->out[0].shape;
+    *y = gp_tensor_shape(x);
+    if (inputs) y->dim[y->ndim - 1] = w->a.dim[0];
+    else y->ndim--;
+    m->out[0].dtype = (gp_dtype)x->a.dtype;
+    if (!gp_given(c, 2)) return true;
+    const gp_tensor *b = c->arg[2].t;
+    gp_shape all = *y, own = gp_tensor_shape(b);
+    if (!gp_shape_broadcast("linear", &all, &own)) return false;
+    return gp_shape_equal(&all, y) ||
+           gp_fail("linear: the bias is %s (expected it to broadcast to the result's shape %s)",
+                   gp_tensor_text(b, s, sizeof s), gp_shape_text(y, t, sizeof t));
+}
+
 /* ---- normalisation ---- */
 
 static bool per_channel(const gp_call *c, int i, const char *name, int64_t channels) {

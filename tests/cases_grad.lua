@@ -80,6 +80,7 @@ return {
     lstm = layers("lstm", "lstm", 2), gru = layers("gru", "gru", 1), rnn = layers("rnn", "tanh", 1), rnn_forward = layers("rnn", "relu", 1, { nonlinearity = "relu" }),
     lstm_forward = { recurrent("lstm_forward", "lstm", 0, { 2, 2, 1 }, {}) }, gru_forward = { recurrent("gru_forward", "gru", 0, { 2, 2, 1 }, {}) },
     addmm = { { x(2, 2), x(2, 3), x(3, 2), 2, 0.5 } }, addmv = { { x(2), x(2, 3), x(3), 2, 3 } }, baddbmm = { { x(2, 2, 2), x(2, 2, 3), x(2, 3, 2) } },
+    linear = { { x(2, 3), x(4, 3), x(4) }, { x(3), x(2, 3) }, { x(2, 2, 3), x(1, 3), x(1) }, { x(2, 3), x(3), x() }, { x(3, 2), x(2), n = 2 } },
     linalg_inv = { { pos(2, 2, 2) } }, linalg_det = { { x(3, 3) } }, linalg_slogdet = { { x(3, 3), post = function(_, l) return l end } },
     linalg_cholesky = { { x(3, 3), make = symmetric }, { x(3, 3), true, make = symmetric } },
     linalg_eigh = { { x(3, 3), make = symmetric, post = function(w, v) return w, v * v end } }, linalg_eigvalsh = { { x(3, 3), make = symmetric } },

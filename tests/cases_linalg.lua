@@ -40,6 +40,34 @@ C.baddbmm = added("baddbmm", {x = {3, 1}, a = {2, 3, 4}, b = {2, 4, 5}, out = {2
     return get(a, {i[1], i[2], k}) * get(b, {i[1], k, i[3]})
 end)
 
+-- y[…, o] = sum over i of x[…, i] w[o, i], plus b[o]; a weight of one dim has no o.
+C.linear = {types = REAL, run = function(c)
+    local tol = c.dtype == "bf16" and 1e-2 or c.dtype == "f16" and 2e-3 or c.float and 1e-6 or nil
+    for _, s in ipairs {{{3, 4}, {5, 4}, {5}}, {{4}, {5, 4}, {5}}, {{2, 3, 4}, {16, 4}, {1}}, {{2, 3, 4}, {4}, {}}, {{40, 30}, {20, 30}, {20}}, {{2, 0}, {3, 0}, {3}}} do
+        local x, xv = c.x(s[1])
+        local w, wv = c.x(s[2])
+        local b, bv = c.x(s[3])
+        local shape, vector = A.copy(s[1]), #s[2] == 1
+        shape[#shape] = not vector and s[2][1] or nil
+        local function want(bias)
+            return build(shape, function(i)
+                local sum, at = bias and bv.v[math.min(#bv.v, i[#i])] or 0, A.copy(i)
+                for k = 1, s[1][#s[1]] do
+                    at[#s[1]] = k
+                    sum = sum + get(xv, at) * get(wv, vector and {k} or {i[#i], k})
+                end
+                return A.floats[c.dtype] and sum or as(c.dtype, sum)
+            end)
+        end
+        c.check(g.linear(x, w, b), want(true), nil, tol)
+        c.check(g.linear(x, w), want(false), nil, tol)
+    end
+    local x, w = c.x {2, 3}, c.x {4, 5}
+    c.refuses(function() return g.linear(x, w) end, "^linear: x is .*2x3, the weight .*4x5 ")
+    c.refuses(function() return g.linear(x, (c.x {4, 3}), (c.x {3})) end, "^linear: .*2x4 and 3")
+    c.refuses(function() return g.linear(x, (c.x {4, 3}), (c.x {5, 2, 4})) end, "^linear: the bias is .*5x2x4 .*2x4")
+end}
+
 -- ---- plain matrices ----
 
 -- Solves a x = b (n rows, k columns of numbers) by elimination with pivots; also the determinant.

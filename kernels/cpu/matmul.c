@@ -372,3 +372,16 @@ bool CPU(addmm)(const gp_call *c) {
 }
 bool CPU(addmv)(const gp_call *c) { return CPU(addmm)(c); }
 bool CPU(baddbmm)(const gp_call *c) { return CPU(addmm)(c); }
+
+/* x times the transposed weight, plus bias. */
+bool CPU(linear)(const gp_call *c) {
+    static const gp_value one = {.kind = GP_NUMBER, .i = 1};
+    gp_array w = *gp_in(c, 1);
+    if (w.ndim == 2) {
+        gp_array t = w;
+        w.dim[0] = t.dim[1], w.stride[0] = t.stride[1];
+        w.dim[1] = t.dim[0], w.stride[1] = t.stride[0];
+    }
+    return run(c, gp_in(c, 0), &w,
+               (product){.x = gp_given(c, 2) ? gp_in(c, 2) : NULL, .beta = &one, .alpha = &one});
+}

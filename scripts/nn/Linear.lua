@@ -1,7 +1,7 @@
 --!plain
 -- Linear: y = x W' + b over the last dim of x.
 local gpush, nn = ...
-local matmul, transpose, add = gpush.matmul, gpush.transpose, gpush.add
+local linear = gpush.linear
 
 local Linear = nn.module { "Linear",
     sig = "int in_features, int out_features, bool bias=true, dtype? dtype, device? device",
@@ -15,10 +15,7 @@ function Linear:init(in_features, out_features, bias, dtype, device)
 end
 
 function Linear:forward(x)
-    local y = matmul(x, transpose(self.weight, 1, 2))
-    local bias = self.bias
-    if bias then return add(y, bias) end
-    return y
+    return linear(x, self.weight, self.bias)
 end
 
 function Linear:extra_repr()

@@ -164,14 +164,6 @@ define { "triplet_margin_loss",
 define { "softmin", sig = "tensor x, dim dim, dtype? dtype", help = "softmax of -x",
     fn = function(x, dim, dtype) return (-x):softmax(dim, dtype) end }
 
-define { "linear", sig = "tensor x, tensor weight, tensor? bias",
-    help = "x times the transposed weight (outputs x inputs), plus bias",
-    fn = function(x, weight, bias)
-        if weight:dim() == 2 then weight = weight:transpose(1, 2) end
-        local y = x:matmul(weight)
-        return bias and y + bias or y
-    end }
-
 -- (1 - momentum) * running + momentum * the mean over images of each one's own statistic
 local function follow(running, own, momentum)
     running:mul_(1 - momentum):add_(own:mean(1):to(running.dtype) * momentum)

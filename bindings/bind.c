@@ -115,9 +115,8 @@ const char *gp_lua_intern(const char *s) {
 
 /* Chunks that gpush ships are not where a user looks. */
 static bool ours(const char *source) {
-    static size_t n;
     const char *dir = gp_scripts_dir();
-    if (!n && dir) n = strlen(dir);
+    size_t n = dir ? strlen(dir) : 0;
     if (!dir || source[0] != '@' || strncmp(source + 1, dir, n)) return false;
     return strncmp(source + 1 + n, "/labs/", 6) && strncmp(source + 1 + n, "/bench/", 7);
 }
@@ -175,7 +174,8 @@ static void run_init(lua_State *L) {
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
-    lua_call(L, 5, 0);
+    gp_lua_push_loader(L);
+    lua_call(L, 6, 0);
     lua_pop(L, 1);
 }
 
@@ -194,8 +194,8 @@ static void make_tables(lua_State *L) {
 }
 
 int luaopen_gpush(lua_State *L) {
-    gp_where = where;
-    gp_alloc_collect = collect;
+    if (gp_where != where) gp_where = where; /* a loader's worker opens a state beside others */
+    if (gp_alloc_collect != collect) gp_alloc_collect = collect;
     gp_lua_enter(L);
     make_tables(L);
     lua_newtable(L);

@@ -97,6 +97,9 @@ void gp_lua_push_composite(lua_State *L);
 /* Name, signature and help of the composite at index i; NULL for any other value. */
 const gp_op *gp_lua_composite(lua_State *L, int i);
 
+/* Pushes the table of functions that scripts/data builds loaders of (lua_loader.c). */
+void gp_lua_push_loader(lua_State *L);
+
 /* Openers: each adds its functions to the module table on top of the stack, and methods to the
  * table of methods. */
 void gp_lua_open_ops(lua_State *L);

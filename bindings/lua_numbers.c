@@ -75,7 +75,7 @@ static void replace(lua_State *L, const char *name, lua_CFunction by, lua_CFunct
     lua_getfield(L, top, name);
     lua_CFunction f = lua_tocfunction(L, -1);
     if (f && f != by && !lua_getupvalue(L, -1, 1)) {
-        *was = f;
+        if (*was != f) *was = f; /* a loader's workers find it set */
         lua_pushcfunction(L, by);
         lua_setfield(L, top, name);
     }

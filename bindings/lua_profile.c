@@ -380,7 +380,7 @@ void gp_lua_open_profile(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"run", l_run}, {"start", l_start}, {"stop", l_stop}, {NULL, NULL}};
     make_metatables(L);
-    gp_record_stack = stack;
+    if (gp_record_stack != stack) gp_record_stack = stack;
     luaL_newlib(L, functions);
     gp_region *none = lua_newuserdatauv(L, sizeof *none, 0);
     *none = (gp_region){NULL, 0};

@@ -360,7 +360,7 @@ void gp_lua_open_sync(lua_State *L) {
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
     gp_sync_open();
-    gp_scope_active = active;
+    if (gp_scope_active != active) gp_scope_active = active;
     luaL_newmetatable(L, SCOPE);
     luaL_setfuncs(L, scopes, 0);
     luaL_newmetatable(L, ASIDE);

@@ -1,7 +1,8 @@
 --!plain
 -- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder of these files, the
--- table of methods, what makes a function of a composite, and the table of composites that help reads.
-local gpush, dir, methods, composite, composites = ...
+-- table of methods, what makes a function of a composite, the table of composites that help reads, and what loaders
+-- are made of.
+local gpush, dir, methods, composite, composites, crew = ...
 
 -- define{ "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
 -- adds a composite, an op made of other ops. Arguments are read by the signature as those of the rows of
@@ -29,10 +30,11 @@ assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)
 
 -- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
 -- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
--- the same and returns the value of that name. What makes a function of a composite comes last.
+-- the same and returns the value of that name. What makes a function of a composite, and what loaders are made of,
+-- come last.
 local function on_demand(area)
     local t, folder = {}, dir .. "/" .. area
-    local function read(name) return assert(loadfile(folder .. "/" .. name .. ".lua", "t"))(gpush, t, folder, composite) end
+    local function read(name) return assert(loadfile(folder .. "/" .. name .. ".lua", "t"))(gpush, t, folder, composite, crew) end
     local function find(_, name)
         local file = type(name) == "string" and name:match "^%w+$" and io.open(folder .. "/" .. name .. ".lua")
         if not file then return nil end

@@ -1,42 +1,17 @@
-/* Ctrl-C: stops the running Lua code, in whatever coroutine it is, and the wait for a device. */
+/* Ctrl-C: stops the running Lua code and the wait for a device or a loader. */
 #include "shell/shell.h"
 
+#include "bindings/stop.h"
 #include "tensor/error.h"
 
-#include <lauxlib.h>
 #include <signal.h>
 
-/* The states that are running now: the innermost coroutine first, the main one last. */
-typedef struct frame {
-    lua_State *L;
-    struct frame *outer;
-} frame;
-
-static frame *volatile running;
-static frame outermost;
 static int survive;
 
-/*
- * How many instructions until the hook runs tells how often it has run: after the first error the
- * code that cleans up gets some time; if the script goes on, because it caught the error, it gets
- * no more.
- */
-enum { AT_ONCE = 1, NO_MORE = 2, CLEAN_UP = 100000 };
-
-static void on_hook(lua_State *L, lua_Debug *ar) {
-    (void)ar;
-    int count = lua_gethookcount(L);
-    lua_sethook(L, NULL, 0, 0);
-    if (!gp_interrupted) return; /* a coroutine that lived through an earlier Ctrl-C */
-    lua_sethook(L, on_hook, LUA_MASKCOUNT, count == AT_ONCE ? CLEAN_UP : NO_MORE);
-    luaL_error(L, "interrupted!");
-}
-
-/* lua_sethook may be called from a signal handler. */
 static void on_signal(int sig) {
     gp_interrupted = 1;
     if (!survive) signal(sig, SIG_DFL); /* a second one ends the program */
-    for (frame *f = running; f; f = f->outer) lua_sethook(f->L, on_hook, LUA_MASKCOUNT, AT_ONCE);
+    gp_stop_now();
 }
 
 static void set_signal(void (*handler)(int)) {
@@ -52,84 +27,13 @@ void gp_interrupt_idle(void) { set_signal(on_idle); }
 
 void gp_interrupt_begin(lua_State *L, int at_prompt) {
     gp_interrupted = 0;
-    outermost = (frame){L, NULL};
-    running = &outermost;
+    gp_stop_begin(L);
     survive = at_prompt;
     set_signal(on_signal);
 }
 
 void gp_interrupt_end(lua_State *L) {
     set_signal(survive ? on_idle : SIG_DFL);
-    running = NULL;
+    gp_stop_end(L);
     gp_interrupted = 0;
-    if (lua_gethook(L) == on_hook) lua_sethook(L, NULL, 0, 0);
-}
-
-/* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which keep the list ---- */
-
-static int resume(lua_State *L, lua_State *co, int narg) {
-    frame f = {co, running};
-    int nres;
-    if (!lua_checkstack(co, narg)) {
-        lua_pushliteral(L, "too many arguments to resume");
-        return -1;
-    }
-    lua_xmove(L, co, narg);
-    running = &f;
-    int status = lua_resume(co, L, narg, &nres); /* returns also after an error */
-    running = f.outer;
-    if (status != LUA_OK && status != LUA_YIELD) {
-        lua_xmove(co, L, 1);
-        return -1;
-    }
-    if (!lua_checkstack(L, nres + 1)) {
-        lua_pop(co, nres);
-        lua_pushliteral(L, "too many results to resume");
-        return -1;
-    }
-    lua_xmove(co, L, nres);
-    return nres;
-}
-
-static int l_resume(lua_State *L) {
-    lua_State *co = lua_tothread(L, 1);
-    luaL_argexpected(L, co, 1, "thread");
-    int n = resume(L, co, lua_gettop(L) - 1);
-    lua_pushboolean(L, n >= 0);
-    if (n < 0) n = 1; /* the message */
-    lua_insert(L, -(n + 1));
-    return n + 1;
-}
-
-static int l_wrapped(lua_State *L) {
-    lua_State *co = lua_tothread(L, lua_upvalueindex(1));
-    int n = resume(L, co, lua_gettop(L));
-    if (n >= 0) return n;
-    int status = lua_status(co);
-    if (status != LUA_OK && status != LUA_YIELD) {
-        status = lua_resetthread(co); /* closes its variables */
-        lua_xmove(co, L, 1);
-    }
-    if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
-        luaL_where(L, 1);
-        lua_insert(L, -2);
-        lua_concat(L, 2);
-    }
-    return lua_error(L);
-}
-
-static int l_wrap(lua_State *L) {
-    luaL_checktype(L, 1, LUA_TFUNCTION);
-    lua_State *co = lua_newthread(L);
-    lua_pushvalue(L, 1);
-    lua_xmove(L, co, 1);
-    lua_pushcclosure(L, l_wrapped, 1);
-    return 1;
-}
-
-void gp_interrupt_install(lua_State *L) {
-    static const luaL_Reg functions[] = {{"resume", l_resume}, {"wrap", l_wrap}, {NULL, NULL}};
-    lua_getglobal(L, "coroutine");
-    luaL_setfuncs(L, functions, 0);
-    lua_pop(L, 1);
 }

@@ -5,6 +5,7 @@
 #include "bindings/bind.h"
 #include "bindings/lua_memory.h"
 #include "bindings/lua_syntax.h"
+#include "bindings/state.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -200,33 +201,12 @@ static int run_init(lua_State *L) {
     return run_string(L, init, name);
 }
 
-/* The module, also under "gpush"; its fields become globals where Lua has none of that name. */
-static void open_module(lua_State *L) {
-    luaL_requiref(L, "gpush", luaopen_gpush, 1);
-    lua_pushglobaltable(L);
-    for (lua_pushnil(L); lua_next(L, -3);) {
-        lua_pushvalue(L, -2);
-        if (lua_rawget(L, -4) == LUA_TNIL) {
-            lua_pushvalue(L, -3);
-            lua_pushvalue(L, -3);
-            lua_rawset(L, -6);
-        }
-        lua_pop(L, 2);
-    }
-    lua_pop(L, 2);
-}
-
 static void open_state(lua_State *L, int args) {
     if (args & HAS_NOENV) {
         lua_pushboolean(L, 1);
         lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
     }
-    luaL_openlibs(L);
-    gp_interrupt_install(L);
-    if (args & HAS_PLAIN) gp_syntax_plain(L);
-    else gp_syntax_install(L);
-    open_module(L);
-    gp_lua_open_numbers(L);
+    gp_lua_open_state(L, args & HAS_PLAIN ? GP_LUA_PLAIN : GP_LUA_SYNTAX);
 }
 
 static void start_repl(lua_State *L) {

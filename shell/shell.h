@@ -20,10 +20,6 @@ int gp_shell_call(lua_State *L, int narg, int nres);
 /* Reads, runs and prints until the end of the input. */
 void gp_repl(lua_State *L);
 
-/* Makes Ctrl-C reach coroutines: replaces coroutine.resume and coroutine.wrap by ones that note
- * which one runs. May raise. */
-void gp_interrupt_install(lua_State *L);
-
 /* From here on Ctrl-C does no more than end the waiting for a line: the session lives on. */
 void gp_interrupt_idle(void);
 

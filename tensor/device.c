@@ -34,7 +34,7 @@ static gp_device *devices[MOST_DEVICES];
 static int ndevices;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
-static _Thread_local bool worker;
+static _Thread_local bool worker, loader;
 static atomic_int threads;
 
 static const char *const why_names[] = {
@@ -66,7 +66,7 @@ int gp_threads(void) {
         gp_set_threads(env ? atoi(env) : (int)sysconf(_SC_NPROCESSORS_ONLN));
         n = atomic_load_explicit(&threads, memory_order_relaxed);
     }
-    return worker ? 1 : n;
+    return worker || loader ? 1 : n;
 }
 
 void gp_set_threads(int n) {
@@ -74,6 +74,8 @@ void gp_set_threads(int n) {
 }
 void gp_thread_is_worker(void) { worker = true; }
 bool gp_thread_worker(void) { return worker; }
+void gp_thread_is_loader(void) { loader = true; }
+bool gp_thread_loader(void) { return loader; }
 
 static gp_stream *stream_new(gp_device *dev);
 

@@ -144,12 +144,17 @@ double gp_now(void);
 /* The same clock in nanoseconds, for records. */
 uint64_t gp_now_ns(void);
 
-/* Number of threads CPU kernels may use; settable (1 … 256). Workers always use 1. */
+/* Number of threads CPU kernels may use; settable (1 … 256). Workers, a device's or a loader's,
+ * always use 1. */
 int gp_threads(void);
 void gp_set_threads(int n);
-/* Marks the calling thread as a worker: its parallel regions run on it alone. */
+/* Marks the calling thread as a device's worker: its parallel regions run on it alone. */
 void gp_thread_is_worker(void);
 bool gp_thread_worker(void);
+/* Marks the calling thread as one of a loader: its kernels run on it alone, and it queues nothing
+ * on devices. */
+void gp_thread_is_loader(void);
+bool gp_thread_loader(void);
 
 /* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching
  * thread, `device` ones on the worker's. */

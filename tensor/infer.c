@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-gp_device *gp_default_device;
-gp_dtype gp_default_dtype = GP_f32;
+_Thread_local gp_device *gp_default_device;
+_Thread_local gp_dtype gp_default_dtype = GP_f32;
 
 gp_device *gp_infer_device(const gp_call *c) {
     gp_device *dev = NULL;

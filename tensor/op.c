@@ -72,7 +72,7 @@ const gp_op gp_ops[GP_OPS] = {
 };
 /* clang-format on */
 
-gp_rng gp_generator = {.seed = 0x5eed};
+_Thread_local gp_rng gp_generator = {.seed = 0x5eed};
 
 void gp_manual_seed(uint64_t seed) { gp_generator = (gp_rng){.seed = seed}; }
 
@@ -222,6 +222,10 @@ static void note_written(gp_call *c) {
 
 static bool launch_async(gp_call *c) {
     gp_stream *s = c->stream;
+    if (gp_thread_loader())
+        return gp_fail("%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
+                       "a whole",
+                       c->op->name, s->dev->name);
     if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
     if (!c->file) gp_here(&c->file, &c->line);
     atomic_store_explicit(&s->last_op, c->op, memory_order_relaxed);

@@ -191,7 +191,7 @@ static inline const int64_t *gp_ints(const gp_call *c, int i, int *n) {
 typedef struct gp_rng {
     uint64_t seed, counter;
 } gp_rng;
-extern gp_rng gp_generator;
+extern _Thread_local gp_rng gp_generator; /* of this thread */
 void gp_manual_seed(uint64_t seed);
 
 #endif

@@ -7,7 +7,7 @@
 #include "tensor/alloc.h"
 #include "tensor/grad.h"
 
-bool gp_grad_live;
+_Atomic bool gp_grad_live;
 _Thread_local int gp_no_grad;
 
 static _Thread_local uint64_t count; /* of nodes: the order in which they came */
@@ -41,7 +41,7 @@ bool gp_tensor_set_requires_grad(gp_tensor *t, bool on) {
                             t->node->op->name);
     if (on && !gp_tensor_leaf(t)) return false;
     t->requires_grad = on;
-    gp_grad_live |= on;
+    if (on) gp_grad_live = true;
     return true;
 }
 

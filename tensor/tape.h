@@ -90,7 +90,7 @@ struct gp_node {
 };
 
 /* Set once a tensor with requires_grad exists: until then ops do not look for them. */
-extern bool gp_grad_live;
+extern _Atomic bool gp_grad_live;
 /* no_grad: nothing is recorded on this thread while it is above 0. */
 extern _Thread_local int gp_no_grad;
 

@@ -35,6 +35,10 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
                        : kind == GP_COPY_D2H ? dst->storage
                                              : NULL;
     bool pageable = host && !host->pinned;
+    if (gp_thread_loader())
+        return gp_fail("%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
+                       "a whole",
+                       what, dev->name);
     bool returns = kind == GP_COPY_D2D ||
                    (may_return && !pageable &&
                     kind == GP_COPY_H2D); /* the host may read what came from the device at once */

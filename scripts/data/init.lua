@@ -1,3 +1,23 @@
 --!plain
--- data: what data sets and loaders share.
+-- data: what data sets and loaders share. A data set is a table with a function get(self, index), which gives one or
+-- several values, and its size: a number, a function size(self), or #dataset.
 local gpush, data = ...
+
+-- The number of samples of a data set, checked; what: for messages.
+function data.size(dataset, what)
+    local size = dataset.size
+    if type(size) == "function" then size = size(dataset)
+    elseif size == nil then size = #dataset end
+    if math.type(size) ~= "integer" or size < 0 then
+        error(("%s: its size is %s (expected a whole number, a function that gives one, or #dataset)")
+            :format(what or "dataset", tostring(size)), 0)
+    end
+    return size
+end
+
+-- What the workers of a loader make the data set of, and by which function; nil: it is the data set itself.
+function data.source(dataset)
+    local origin = rawget(dataset, "origin")
+    if origin then return origin.spec, origin.make end
+    return dataset
+end

@@ -1,0 +1,387 @@
+/* The threads of a loader: see crew.h. */
+#include "bindings/crew.h"
+
+#include <lauxlib.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bindings/bind.h"
+#include "bindings/lua_memory.h"
+#include "bindings/stop.h"
+#include "profile/record.h"
+#include "tensor/error.h"
+#include "tensor/infer.h"
+
+/* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do nothing. */
+enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };
+
+typedef struct worker {
+    gp_crew *crew;
+    pthread_t thread;
+    bool ended;
+    uint64_t busy, idle, open;
+} worker;
+
+struct gp_crew {
+    gp_crew_opts opts;
+    gp_parcel program;
+    pthread_mutex_t lock;
+    pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is taken */
+    pthread_cond_t work, ready; /* for the workers; for who takes */
+    atomic_bool stop;
+    char *failed; /* why a worker could not start */
+    worker *worker;
+    int started; /* threads that are not joined */
+    gp_batch **ring;
+    int head, count;
+    gp_crew_stats stats;
+    uint64_t begun;
+    struct gp_crew *next; /* of those with threads */
+};
+
+/* ---- crews with threads, to be stopped when the program ends ---- */
+
+static gp_crew *crews;
+static int signals; /* crews that have STOP_SIGNAL set */
+static struct sigaction before;
+static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void on_stop_signal(int sig) { gp_stop_now(); }
+
+static void stop_all(void) {
+    pthread_mutex_lock(&crews_lock);
+    gp_crew *c = crews;
+    pthread_mutex_unlock(&crews_lock);
+    for (gp_crew *next; c; c = next) {
+        next = c->next;
+        gp_crew_stop(c);
+    }
+}
+
+static void register_exit(void) { atexit(stop_all); }
+
+static void enlist(gp_crew *c) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_exit);
+    pthread_mutex_lock(&crews_lock);
+    c->next = crews;
+    crews = c;
+    if (signals++ == 0) {
+        struct sigaction sa = {.sa_handler = on_stop_signal}; /* no SA_RESTART: reads return */
+        sigemptyset(&sa.sa_mask);
+        sigaction(STOP_SIGNAL, &sa, &before);
+    }
+    pthread_mutex_unlock(&crews_lock);
+}
+
+static void discharge(gp_crew *c) {
+    pthread_mutex_lock(&crews_lock);
+    gp_crew **p = &crews;
+    while (*p && *p != c) p = &(*p)->next;
+    if (*p) {
+        *p = c->next;
+        if (--signals == 0) sigaction(STOP_SIGNAL, &before, NULL);
+    }
+    pthread_mutex_unlock(&crews_lock);
+}
+
+/* ---- a worker ---- */
+
+static void set_path(lua_State *L, const char *name, const char *path) {
+    if (!path || lua_getglobal(L, "package") != LUA_TTABLE) return;
+    lua_pushstring(L, path);
+    lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
+/* Opens the libraries and returns the program, prepared. */
+static int l_open(lua_State *L) {
+    const worker *w = lua_touserdata(L, 1);
+    const gp_crew_opts *o = &w->crew->opts;
+    gp_lua_open_state(L, o->kind);
+    lua_gc(L, LUA_GCINC, 130, 1000, 0);
+    gp_default_dtype = o->dtype;
+    set_path(L, "path", o->path);
+    set_path(L, "cpath", o->cpath);
+    lua_settop(L, 1);
+    gp_unpack(L, &w->crew->program);
+    lua_getfield(L, 2, "prepare");
+    lua_pushvalue(L, 2);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+static int l_traceback(lua_State *L) {
+    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    return 1;
+}
+
+static bool open_program(worker *w, lua_State *L) {
+    gp_crew *c = w->crew;
+    lua_pushcfunction(L, l_traceback);
+    lua_pushcfunction(L, l_open);
+    lua_pushlightuserdata(L, w);
+    bool ok = lua_pcall(L, 1, 1, 1) == LUA_OK;
+    if (!ok) {
+        const char *text = lua_tostring(L, -1);
+        pthread_mutex_lock(&c->lock);
+        if (!c->failed) c->failed = strdup(text ? text : "out of memory");
+        pthread_cond_broadcast(&c->ready);
+        pthread_mutex_unlock(&c->lock);
+    }
+    return ok;
+}
+
+/* The first batch that has samples nobody makes. */
+static gp_batch *open_batch(gp_crew *c) {
+    for (int i = 0; i < c->count; i++) {
+        gp_batch *b = c->ring[(c->head + i) % c->opts.prefetch];
+        if (b->next < b->n) return b;
+    }
+    return NULL;
+}
+
+/* Several workers share a batch, so that the first comes early. */
+static int chunk(const gp_crew *c, const gp_batch *b) {
+    int n = b->n / (CHUNKS * c->opts.workers);
+    return !c->opts.stacked ? b->n : n > 0 ? n : 1;
+}
+
+/* Makes samples until the crew is stopped. The program is at index 2. */
+static void serve(worker *w, lua_State *L) {
+    gp_crew *c = w->crew;
+    gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
+                     .stop = &c->stop};
+    pthread_mutex_lock(&c->lock);
+    while (!atomic_load(&c->stop)) {
+        gp_batch *b = open_batch(c);
+        uint64_t t0 = gp_now_ns();
+        if (!b) {
+            pthread_cond_wait(&c->work, &c->lock);
+            w->idle += gp_now_ns() - t0;
+            continue;
+        }
+        int from = b->next, n = chunk(c, b);
+        int to = b->next = from + n < b->n ? from + n : b->n;
+        pthread_mutex_unlock(&c->lock);
+        gp_batch_make(L, 2, b, from, to, &how);
+        uint64_t t1 = gp_now_ns();
+        pthread_mutex_lock(&c->lock);
+        w->busy += t1 - t0;
+        if ((b->left -= to - from) == 0) pthread_cond_broadcast(&c->ready);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *work(void *arg) {
+    worker *w = arg;
+    gp_crew *c = w->crew;
+    uint64_t t0 = gp_now_ns();
+    gp_thread_is_loader();
+    lua_State *L = gp_lua_newstate();
+    if (L) {
+        gp_stop_begin(L);
+        bool ok = open_program(w, L);
+        pthread_mutex_lock(&c->lock);
+        w->open = gp_now_ns() - t0;
+        pthread_mutex_unlock(&c->lock);
+        if (ok) serve(w, L);
+        gp_stop_end(L);
+        gp_lua_closestate(L);
+    }
+    gp_lua_state = NULL;
+    pthread_mutex_lock(&c->lock);
+    if (!L && !c->failed) c->failed = strdup("no memory for a Lua state");
+    w->ended = true;
+    pthread_cond_broadcast(&c->ready);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* ---- the crew ---- */
+
+/* Signals are for the threads that were there before; the one that stops is for the workers. */
+static bool start(gp_crew *c) {
+    sigset_t all, old;
+    int faults[] = {STOP_SIGNAL, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = true;
+    for (int i = 0; ok && i < c->opts.workers; i++) {
+        c->worker[i].crew = c;
+        ok = pthread_create(&c->worker[i].thread, NULL, work, &c->worker[i]) == 0;
+        if (ok) c->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok ? true : gp_fail("data.Loader: no thread for worker %d", c->started + 1);
+}
+
+gp_crew *gp_crew_new(const gp_crew_opts *opts, gp_parcel *program) {
+    gp_crew *c = calloc(1, sizeof *c);
+    worker *w = calloc((size_t)opts->workers + 1, sizeof *w);
+    gp_batch **ring = calloc((size_t)opts->prefetch, sizeof *ring);
+    if (!c || !w || !ring) return free(c), free(w), free(ring), gp_fail_null("out of memory");
+    c->opts = *opts;
+    c->worker = w;
+    c->ring = ring;
+    c->program = *program;
+    *program = (gp_parcel){0};
+    c->begun = gp_now_ns();
+    c->stats.workers = opts->workers;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->shaping, NULL);
+    pthread_cond_init(&c->work, NULL);
+    pthread_cond_init(&c->ready, NULL);
+    if (opts->workers == 0) return c;
+    enlist(c);
+    if (start(c)) return c;
+    gp_crew_free(c);
+    return NULL;
+}
+
+bool gp_crew_room(gp_crew *c) { return c->count < c->opts.prefetch; }
+
+bool gp_crew_add(gp_crew *c, const int64_t *index, int n) {
+    gp_batch *b = gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked,
+                               c->opts.pin);
+    if (!b) return false;
+    pthread_mutex_lock(&c->lock);
+    c->ring[(c->head + c->count++) % c->opts.prefetch] = b;
+    pthread_cond_broadcast(&c->work);
+    pthread_mutex_unlock(&c->lock);
+    return true;
+}
+
+static void sleep_a_little(pthread_cond_t *cond, pthread_mutex_t *lock, long ns) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ns;
+    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    pthread_cond_timedwait(cond, lock, &until);
+}
+
+/* Waits, with the lock held, until the batch is made. */
+static bool wait_for(gp_crew *c, const gp_batch *b) {
+    static const char name[] = "loader: wait for a batch";
+    if (b->left == 0) return true;
+    uint64_t t0 = gp_now_ns();
+    gp_region r = gp_region_begin(name, sizeof name - 1);
+    bool ok = true;
+    while (ok && b->left > 0) {
+        if (c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
+        else if (gp_interrupted || gp_stop_asked())
+            ok = gp_fail("interrupted while waiting for a batch");
+        else sleep_a_little(&c->ready, &c->lock, POLL_NS);
+    }
+    gp_region_end(&r);
+    c->stats.wait += gp_now_ns() - t0;
+    c->stats.waits++;
+    return ok;
+}
+
+/* math.random's next 64 bits, by the program's field. */
+static lua_Integer random_bits(lua_State *L, int program) {
+    lua_getfield(L, program, "random");
+    lua_pushinteger(L, 0);
+    lua_call(L, 1, 1);
+    lua_Integer v = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return v;
+}
+
+static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b) {
+    lua_getfield(L, program, "randomseed");
+    lua_pushinteger(L, a);
+    lua_pushinteger(L, b);
+    lua_call(L, 2, 0);
+}
+
+/* Makes the batch on this thread. Its own random numbers do not depend on what the samples draw. */
+static void make_here(gp_crew *c, gp_batch *b, lua_State *L, int program) {
+    static const char name[] = "loader: make a batch";
+    lua_Integer one = random_bits(L, program), two = random_bits(L, program);
+    gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
+                     .stop = &c->stop};
+    uint64_t t0 = gp_now_ns();
+    gp_rng kept = gp_generator;
+    gp_region r = gp_region_begin(name, sizeof name - 1);
+    gp_batch_make(L, program, b, 0, b->n, &how);
+    gp_region_end(&r);
+    gp_generator = kept;
+    seed_random(L, program, one, two);
+    b->next = b->n;
+    b->left = 0;
+    c->stats.wait += gp_now_ns() - t0;
+    c->stats.busy += gp_now_ns() - t0;
+    c->stats.waits++;
+}
+
+gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program) {
+    if (c->count == 0) return gp_fail_null("data.Loader: no batch was asked for");
+    gp_batch *b = c->ring[c->head];
+    gp_lua_enter(L);
+    if (c->opts.workers == 0) make_here(c, b, L, program);
+    pthread_mutex_lock(&c->lock);
+    bool ok = wait_for(c, b);
+    if (ok) {
+        c->head = (c->head + 1) % c->opts.prefetch;
+        c->count--;
+        c->stats.batches++;
+        c->stats.samples += b->n;
+        c->stats.elapsed = gp_now_ns() - c->begun;
+        if (c->stats.batches == 1) c->stats.first = c->stats.elapsed;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return ok ? b : NULL;
+}
+
+void gp_crew_get_stats(gp_crew *c, gp_crew_stats *out) {
+    pthread_mutex_lock(&c->lock);
+    *out = c->stats;
+    for (int i = 0; i < c->opts.workers; i++) {
+        out->busy += c->worker[i].busy;
+        out->idle += c->worker[i].idle;
+        out->open += c->worker[i].open;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void gp_crew_stop(gp_crew *c) {
+    pthread_mutex_lock(&c->lock);
+    atomic_store(&c->stop, true);
+    pthread_cond_broadcast(&c->work);
+    for (int i = 0; i < c->started; i++) {
+        worker *w = &c->worker[i];
+        bool self = pthread_equal(w->thread, pthread_self()); /* os.exit in a dataset */
+        while (!w->ended && !self) {
+            pthread_kill(w->thread, STOP_SIGNAL);
+            sleep_a_little(&c->ready, &c->lock, POLL_NS / 4);
+        }
+        pthread_mutex_unlock(&c->lock);
+        if (!self) pthread_join(w->thread, NULL);
+        pthread_mutex_lock(&c->lock);
+    }
+    c->started = 0;
+    pthread_mutex_unlock(&c->lock);
+    discharge(c);
+}
+
+void gp_crew_free(gp_crew *c) {
+    if (!c) return;
+    gp_crew_stop(c);
+    for (int i = 0; i < c->count; i++) gp_batch_free(c->ring[(c->head + i) % c->opts.prefetch]);
+    gp_parcel_clear(&c->program);
+    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->shaping);
+    pthread_cond_destroy(&c->work);
+    pthread_cond_destroy(&c->ready);
+    free(c->failed);
+    free(c->opts.path);
+    free(c->opts.cpath);
+    free(c->ring);
+    free(c->worker);
+    free(c);
+}

@@ -1,0 +1,18 @@
+/* Stopping running Lua code from a signal handler. */
+#ifndef GP_STOP_H
+#define GP_STOP_H
+
+#include <lua.h>
+#include <stdbool.h>
+
+/* Replaces coroutine.resume and coroutine.wrap of L by ones that tell which coroutine runs. */
+void gp_stop_install(lua_State *L);
+/* Code of L runs on this thread between the two. */
+void gp_stop_begin(lua_State *L);
+void gp_stop_end(lua_State *L);
+/* Raises "interrupted!" in what this thread runs. For signal handlers. */
+void gp_stop_now(void);
+/* Was it called since gp_stop_begin? For waits, which no hook ends. */
+bool gp_stop_asked(void);
+
+#endif

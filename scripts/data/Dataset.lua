@@ -1,0 +1,46 @@
+--!plain
+-- data.Dataset{size = n, get = function(self, i) … end, …}: a data set of a function; other fields are its own, and
+-- get finds them in self. ds[i] is a sample, #ds the size.
+-- data.Dataset{file = "faces.lua", …}: a data set that a file makes. The file is run with the table as its argument and
+-- returns a table with size and get; each worker of a loader runs it for itself, so it may open what cannot be handed
+-- over.
+local gpush, data = ...
+
+local Dataset = {}
+
+function Dataset.__index(self, key)
+    if math.type(key) ~= "integer" then return nil end
+    if key < 1 or key > #self then
+        error(("dataset: sample %d of %d"):format(key, #self), 2)
+    end
+    return self:get(key)
+end
+
+function Dataset.__len(self) return data.size(self) end
+
+local function from_file(t)
+    local chunk, message = loadfile(t.file, "t")
+    if not chunk then error("data.Dataset: " .. message, 0) end
+    local made = chunk(t)
+    if type(made) ~= "table" or not made.get then
+        error(("data.Dataset: %s gave a %s (expected a table with size and get)"):format(t.file, type(made)), 0)
+    end
+    return made
+end
+
+return function(t)
+    if type(t) ~= "table" then
+        error(("data.Dataset: expected a table with size and get, or file, got %s"):format(type(t)), 2)
+    end
+    if t.file then
+        local made = from_file(t)
+        made.origin = { spec = t, make = from_file } -- for data.source
+        t = made
+    end
+    if type(t.get) ~= "function" then
+        error(("data.Dataset: field 'get' is %s (expected a function get(self, index))"):format(type(t.get)), 2)
+    end
+    if getmetatable(t) == nil then setmetatable(t, Dataset) end
+    data.size(t, "data.Dataset")
+    return t
+end

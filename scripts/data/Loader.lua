@@ -1,0 +1,185 @@
+--!plain
+-- data.Loader{dataset, batch = 1, shuffle = false, workers = 0, …}: batches of a data set, made by threads while the
+-- step runs.
+--
+--     for step, x, y in loader() do … end        -- one pass; as many values as dataset:get gives, with a dim in front
+--
+-- dataset    a table with get(self, i) and size (data.Dataset, data.TensorDataset, or your own)
+-- batch      samples of a batch
+-- shuffle    another order in each pass, by Philox
+-- workers    threads, each with a Lua state of its own: get, collate, their upvalues and the globals that they name are
+--            copied into it, tensors share their memory. 0: get runs here, when the batch is wanted
+-- prefetch   batches that are made ahead, 2 by default
+-- drop_last  leaves out a last batch that is not full
+-- collate    function(samples): what makes a batch of a list of samples; by default tensors are stacked, numbers and
+--            booleans become tensors, strings lists, tables tables of these
+-- seed       decides the order and every sample's random numbers (with the pass and the sample's index, whoever makes
+--            it); by default drawn from the generator that manual_seed sets
+-- pin        batches are built in host memory that a device copies from while the host goes on
+-- device     batches arrive there, copied without a wait; implies pin
+--
+-- loader.epoch counts the passes: set it to repeat one. loader:report() says who waits for whom.
+local gpush, data, folder, _, crew = ...
+
+local Loader = {}
+Loader.__index = Loader
+
+local defaults = { batch = 1, shuffle = false, workers = 0, prefetch = 2, drop_last = false, pin = false }
+local known = { dataset = true, collate = true, seed = true, device = true }
+for name in pairs(defaults) do known[name] = true end
+
+local function fail(...) error("data.Loader: " .. string.format(...), 0) end
+
+local function check(name, value, low, high)
+    if math.type(value) ~= "integer" or value < low or value > high then
+        fail("option '%s' is %s (expected a whole number, %d to %d)", name, tostring(value), low, high)
+    end
+end
+
+local function check_options(o)
+    for name in pairs(o) do
+        if name ~= 1 and not known[name] then
+            local names = {}
+            for n in pairs(known) do names[#names + 1] = n end
+            table.sort(names)
+            fail("unknown option '%s' (expected %s)", tostring(name), table.concat(names, ", "))
+        end
+    end
+    check("batch", o.batch, 1, 1 << 24)
+    check("workers", o.workers, 0, 64)
+    check("prefetch", o.prefetch, 1, 1 << 16)
+    if o.seed ~= nil then check("seed", o.seed, math.mininteger, math.maxinteger) end
+    if o.collate ~= nil and type(o.collate) ~= "function" then
+        fail("option 'collate' is a %s (expected a function)", type(o.collate))
+    end
+    local d = o.dataset
+    local indexable = type(d) == "table"
+    if not indexable or type(d.get) ~= "function" then
+        fail("the data set is %s (expected a table with a function get(self, index) and a size)",
+            indexable and "a table without get" or "a " .. type(d))
+    end
+end
+
+-- Runs where batches are made, in a worker's state: completes the table {source, make, collate}.
+local function prepare(p)
+    p.dataset = p.make and p.make(p.source) or p.source
+    p.get = p.dataset.get
+    p.random, p.randomseed = math.random, math.randomseed
+    return p
+end
+
+-- Gives the indices of the samples in the order of a pass, one a call, then nil: a shuffle (Fisher and Yates) that is
+-- carried as far as it is asked for. What it moved is all that it remembers.
+local function order(size, shuffle, seed, epoch)
+    local i, moved = 0, {}
+    return function()
+        i = i + 1
+        if i > size then return nil end
+        if not shuffle then return i end
+        local j = crew.draw(seed, epoch, i, i, size)
+        local at_i, at_j = moved[i] or i, moved[j] or j
+        moved[j], moved[i] = at_i, nil
+        return at_j
+    end
+end
+
+local function to_device(device, v)
+    if gpush.is_tensor(v) then return v:to(device, { non_blocking = true }) end
+    if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
+    local out = {}
+    for k, x in pairs(v) do out[k] = to_device(device, x) end
+    return out
+end
+
+local function all_to_device(device, n, v, ...)
+    if n == 0 then return end
+    return to_device(device, v), all_to_device(device, n - 1, ...)
+end
+
+-- A pass that runs: hands its batches to the crew as there is room, takes them in order.
+local function start_pass(self)
+    self.epoch = self.epoch + 1
+    local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed, self.epoch)
+    local source, make = data.source(self.dataset)
+    local team = crew.start { workers = self.workers, prefetch = self.prefetch, pin = self.pin,
+        stacked = not self.collate, seed = self.seed, epoch = self.epoch,
+        program = { source = source, make = make, collate = self.collate, prepare = prepare } }
+    local pending, over = 0, false
+
+    local function fill()
+        while not over and team:room() do
+            local indices = {}
+            for k = 1, self.batch do
+                indices[k] = next_index()
+                if not indices[k] then break end
+            end
+            over = #indices < self.batch
+            if #indices == 0 or (over and self.drop_last) then return end
+            team:add(indices)
+            pending = pending + 1
+        end
+    end
+
+    local pass = { step = 0 }
+    self.pass = pass
+    function pass.stats() return team and team:stats() or self.last end
+    function pass.stop()
+        if not team then return end
+        self.last = team:stats()
+        team:stop()
+        team = nil
+    end
+    local function keep_going(...)
+        pending = pending - 1
+        fill()
+        pass.step = pass.step + 1
+        if self.device then return pass.step, all_to_device(self.device, select("#", ...), ...) end
+        return pass.step, ...
+    end
+    function pass.next()
+        if not team then return nil end
+        fill()
+        if pending == 0 then pass.stop() return nil end
+        return keep_going(team:take())
+    end
+    return pass
+end
+
+local closing = { __close = function(guard) guard.pass.stop() end }
+
+-- for step, … in loader() do: the fourth value ends the workers when the loop is left, however it is.
+function Loader:__call()
+    local pass = start_pass(self)
+    return pass.next, nil, nil, setmetatable({ pass = pass }, closing)
+end
+
+function Loader:__len()
+    local size = data.size(self.dataset, "data.Loader")
+    return self.drop_last and size // self.batch or (size + self.batch - 1) // self.batch
+end
+
+function Loader:__tostring()
+    return ("data.Loader: %d samples in %d batches of %d, %d workers%s"):format(
+        data.size(self.dataset, "data.Loader"), #self, self.batch, self.workers, self.shuffle and ", shuffled" or "")
+end
+
+Loader.report = assert(loadfile(folder .. "/report.lua", "t"))()
+
+return function(first, options)
+    local o = {}
+    if type(first) == "table" and options == nil and (first[1] ~= nil or first.dataset ~= nil) and
+        first.get == nil then
+        options = first
+        o.dataset = first[1]
+    else
+        o.dataset = first
+    end
+    for name, value in pairs(defaults) do o[name] = value end
+    for name, value in pairs(options or {}) do o[name] = value end
+    o[1] = nil
+    check_options(o)
+    if o.device then o.pin = true end
+    o.seed = o.seed or crew.seed()
+    o.epoch = 0
+    return setmetatable(o, Loader)
+end

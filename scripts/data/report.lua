@@ -1,0 +1,49 @@
+--!plain
+-- loader:report(): who waits for whom in the pass that runs, or ran last. Prints it and returns nothing, or returns the
+-- figures with {print = false}.
+
+local function ms(seconds) return ("%.3g ms"):format(seconds * 1e3) end
+
+-- Workers that make batches as fast as the step takes them: the work of a batch over the time that a step takes when it
+-- does not wait. At most one for each processor, and none where the work is nothing beside the step.
+local function suggest(s)
+    local work, step = s.busy / s.batches, (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
+    if work < 0.02 * step then return 0 end
+    return math.max(1, math.min(s.processors, math.ceil(work / math.max(step, 1e-9) - 0.1)))
+end
+
+local function verdict(s)
+    if s.share > 0.1 then
+        local more = s.suggested > s.workers and ("; try workers = %d"):format(s.suggested) or
+            "; more workers than processors do not help: make get cheaper, or do part of it on the device"
+        return ("the loader is what everybody waits for: %.0f %% of the pass%s"):format(100 * s.share, more)
+    end
+    if s.suggested < s.workers then
+        return ("the step is what takes the time; workers = %d would do"):format(s.suggested)
+    end
+    return "the step is what takes the time; the loader keeps up"
+end
+
+return function(self, options)
+    local s = self.pass and self.pass.stats()
+    local show = not options or options.print ~= false
+    if not s or s.batches == 0 then
+        if show then print "data.Loader: no batch has been taken yet" end
+        return
+    end
+    s.wait_after = math.max(s.wait - s.first, 0)
+    s.share = s.wait / s.elapsed
+    s.suggested = suggest(s)
+    s.verdict = verdict(s)
+    if not show then return s end
+    local plain = self.pin and (self.device and "pinned" or "pinned, for a device to copy from") or "plain memory"
+    print(("%d batches of %d in %s, %d workers, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers, plain))
+    print(("  first batch      %10s"):format(ms(s.first)))
+    print(("  the step waited  %10s  in %d of %d batches (%.0f %%)"):format(ms(s.wait), s.waits, s.batches, 100 * s.share))
+    if s.workers > 0 then
+        print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(ms(s.busy), ms(s.idle),
+            ms(s.open / s.workers)))
+    end
+    print(("  making a sample  %10s"):format(ms(s.busy / s.samples)))
+    print("  " .. s.verdict)
+end

@@ -342,8 +342,19 @@ static bool gave_back(const gp_call *c) {
            c->out[0] == c->arg[0].t;
 }
 
+/* What the kernel itself updates (running statistics) is not what backward reads. */
+static void forget_written(gp_node *n, const gp_call *c) {
+    for (int i = 0; i < c->nargs; i++) {
+        if (c->arg[i].kind != GP_TENSOR || !c->arg[i].written) continue;
+        gp_input *in = &n->in[n->arg[i].i];
+        gp_tensor_unref(in->saved);
+        in->saved = NULL;
+    }
+}
+
 bool gp_tape_end(gp_node *n, gp_call *c) {
     if (gave_back(c)) return gp_node_unref(n), true;
+    if (!c->into) forget_written(n, c);
     bool keep = saves(n, -1), extra = gp_node_extra(n), ok = true;
     n->nout = c->nout;
     n->seed = c->seed, n->counter = c->counter;

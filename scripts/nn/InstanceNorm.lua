@@ -27,7 +27,6 @@ for dims = 1, 3 do
             nn.fail("x is %s (expected %d channels, dim 2)", nn.shape_text(x), self.num_features)
         end
         local mean, var = self.running_mean, self.running_var
-        if mean and self.training then self.num_batches_tracked:add_(1) end
         return x:instance_norm(mean, var, self.weight, self.bias, self.training or not mean, self.momentum, self.eps)
     end
 

@@ -1,0 +1,206 @@
+--!plain
+-- Layers: values, parameters' names and shapes, and gradients against PyTorch's; what PyTorch 1.13 lacks against closed
+-- forms; the numbers that parameters start with; modes; bad arguments.
+local t = require "tap"
+local g = require "gpush"
+local nn = g.nn
+local rows = require "torch_layers"
+
+local f64 = { dtype = "f64" }
+local function product(shape)
+    local n = 1
+    for _, d in ipairs(shape) do n = n * d end
+    return n
+end
+local function fill(shape, a, b, s)
+    local v = {}
+    for j = 0, product(shape) - 1 do v[j + 1] = math.sin(a * j + b) * s end
+    return g.tensor(v, f64):view(shape)
+end
+local function sum(x)
+    local s = 0
+    for j, v in ipairs(x:to("cpu", "f64"):reshape(-1):tolist()) do s = s + v * math.cos(0.3 * (j - 1)) end
+    return s
+end
+local function sorted(iterator)
+    local list = {}
+    for name, value in iterator do list[#list + 1] = { name, value } end
+    table.sort(list, function(a, b) return a[1] < b[1] end)
+    return list
+end
+
+-- ---- against PyTorch ----
+
+local function set(m, row)
+    m:to("f64")
+    g.no_grad(function()
+        for k, it in ipairs(sorted(m:named_parameters())) do it[2]:copy_(fill(it[2].shape, 0.7, k, 0.5)) end
+        if not row.eval then return end
+        for k, it in ipairs(sorted(m:named_buffers())) do
+            if it[2].dtype == "f64" then it[2]:copy_(fill(it[2].shape, 0.7, k, 0.5):abs() + 0.5) end
+        end
+    end)
+    return row.eval and m:eval() or m
+end
+
+local function inputs(row)
+    if not row.ints then
+        local xs = {}
+        for i, s in ipairs(row[3]) do xs[i] = fill(s, 1.3, 0.5 + i - 1, 1.5):requires_grad_() end
+        return xs
+    end
+    local v = {}
+    for j = 0, product(row[3][1]) - 1 do v[j + 1] = j * 7 % row.ints + 1 end
+    return { g.tensor(v):view(row[3][1]) }
+end
+
+for number, row in ipairs(rows) do
+    local name = ("%s (row %d)"):format(row[1], number)
+    local m = set(row[2](), row)
+    local xs = inputs(row)
+    local y = m(table.unpack(xs))
+    local flat = y:detach():reshape(-1)
+    t.is(y.shape, row.shape, name .. ": the result's shape")
+    t.close({ sum(y:detach()), flat[1]:item(), flat[-1]:item() }, row.y, 1e-8, name .. ": the result")
+    local state, own = m:state_dict(), 0
+    for key in pairs(row.grads or {}) do own = own + (state[key] and 1 or 0) end
+    t.is({ own, #m:parameters() }, { own, own }, name .. ": names of parameters")
+    if row.buffers then
+        for key, value in pairs(row.buffers) do t.close(sum(m[key]), value, 1e-8, ("%s: %s afterwards"):format(name, key)) end
+    end
+    local weights = fill(y.shape, 0.3, math.pi / 2, 1) -- sin(x + pi/2) is cos(x)
+    y:mul(weights):sum():backward()
+    for i, value in ipairs(row.dx or {}) do t.close(sum(xs[i].grad), value, 1e-7, ("%s: gradient of input %d"):format(name, i)) end
+    for key, p in m:named_parameters() do t.close(sum(p.grad), row.grads[key], 1e-7, ("%s: gradient of %s"):format(name, key)) end
+end
+
+-- ---- what PyTorch 1.13 has not ----
+
+local x = fill({ 2, 3, 4 }, 1.3, 0.5, 1.5)
+local rms = nn.RMSNorm(4, { eps = 1e-3 }):to "f64"
+g.no_grad(rms.weight.copy_, rms.weight, g.tensor({ 1, 2, 3, 4 }, f64))
+local want = {}
+for i, row in ipairs(x:view(6, 4):tolist()) do
+    local s = 0
+    for _, v in ipairs(row) do s = s + v * v / 4 end
+    for j, v in ipairs(row) do want[(i - 1) * 4 + j] = v / math.sqrt(s + 1e-3) * j end
+end
+t.close(rms(x):detach():reshape(-1), want, 1e-12, "RMSNorm against its formula")
+t.is(nn.Unflatten(3, { 2, 2 })(x).shape, { 2, 3, 2, 2 }, "Unflatten")
+
+-- Masks of attention: keys that may not be seen have no share; a causal mask sees no later key.
+local attention = nn.MultiheadAttention(4, 2, { batch_first = true }):to "f64"
+local _, share = attention(x, x, x, { key_padding_mask = g.tensor { { false, false, true }, { false, true, true } } })
+t.is({ share.shape, share[{ 1, 1, 3 }]:item(), share[{ 2, 3, 2 }]:item(), share[{ 2, 3, 1 }]:item() }, { { 2, 3, 3 }, 0, 0, 1 },
+    "attention: keys that pad are not seen")
+local causal = g.ones({ 3, 3 }, { dtype = "bool" }):triu(1)
+local y, each = attention(x, x, x, { attn_mask = causal, average_attn_weights = false })
+t.is({ each.shape, each:triu(1):abs():sum():item() }, { { 2, 2, 3, 3 }, 0 }, "attention: nor what a mask forbids, head by head")
+t.close(y:select(2, 1):detach(), attention(x:narrow(2, 1, 1), x:narrow(2, 1, 1), x:narrow(2, 1, 1)):select(2, 1):detach(), 1e-12,
+    "the first query then sees the first key only")
+t.is(select("#", attention(x, x, x, { need_weights = false })), 1, "weights are left out where they are not needed")
+t.is(attention(x[1], x[1], x[1]).shape, { 3, 4 }, "attention without a batch")
+
+local encoder = nn.TransformerEncoder(function() return nn.TransformerEncoderLayer(4, 2, 8, { batch_first = true }) end, 2, nn.LayerNorm(4)):to "f64":eval()
+t.close(encoder(x):detach(), encoder.norm(encoder.layers[2](encoder.layers[1](x))):detach(), 1e-12, "TransformerEncoder is its layers in turn")
+t.is(encoder:state_dict()["layers.2.self_attn.in_proj_weight"].shape, { 12, 4 }, "and its names are PyTorch's, counted from 1")
+
+-- ---- modes and starts ----
+
+g.manual_seed(5)
+local drop = nn.Dropout(0.25)
+local dropped = drop(g.ones(10000))
+t.close(dropped:eq(0):to("f32"):mean():item(), 0.25, 0.02, "Dropout drops its share")
+t.close(dropped:amax():item(), 4 / 3, 1e-6, "and makes the rest larger")
+t.is(drop:eval()(g.ones(3)):tolist(), { 1, 1, 1 }, "and does nothing in evaluation")
+
+-- Largest magnitude and deviation of w as shares of the bound it was drawn within.
+local function spread(w, bound)
+    return w:abs():amax():item() / bound, w:std():item() / bound
+end
+for _, it in ipairs { { nn.Linear(100, 400), 1 / 10 }, { nn.Conv2d(4, 200, 5), 1 / 10 }, { nn.Conv2d(8, 200, 5, { groups = 2 }), 1 / 10 },
+    { nn.ConvTranspose2d(40, 4, 5), 1 / 10 }, { nn.LSTM(30, 100), 1 / 10, "weight_hh_l0" } } do
+    local most, deviation = spread(it[1][it[3] or "weight"]:detach(), it[2])
+    t.ok(most <= 1 and most > 0.99, nn.class_of(it[1]) .. " starts within PyTorch's bound")
+    t.close(deviation, 1 / math.sqrt(3), 0.02, "evenly")
+end
+t.close(nn.Embedding(100, 100).weight:std():item(), 1, 0.03, "Embedding starts normal")
+local init = nn.init
+local w = g.zeros(200, 100, { requires_grad = true })
+for name, it in pairs { kaiming_uniform_ = { math.sqrt(6 / 100), 1 / math.sqrt(3) }, xavier_uniform_ = { math.sqrt(6 / 300), 1 / math.sqrt(3) } } do
+    local most, deviation = spread(init[name](w):detach(), it[1])
+    t.ok(most <= 1 and most > 0.99 and math.abs(deviation - it[2]) < 0.02, name)
+end
+t.close(init.kaiming_normal_(w, { mode = "fan_out", nonlinearity = "relu" }):std():item(), math.sqrt(2 / 200), 0.02, "kaiming_normal_")
+t.close(init.xavier_normal_(w, 2):std():item(), 2 * math.sqrt(2 / 300), 0.02, "xavier_normal_")
+t.close(init.kaiming_normal_(w, { a = math.sqrt(5) }):std():item(), math.sqrt(1 / 300), 0.02, "kaiming_normal_ of a slope")
+init.trunc_normal_(w, 1, 2, 0, 4)
+t.ok(w:amin():item() >= 0 and w:amax():item() <= 4, "trunc_normal_ stays in its range")
+-- The mean of a normal (1, 2) within [0, 4]: 1 + 2 (phi(-1/2) - phi(3/2)) / (Phi(3/2) - Phi(-1/2))
+t.close(w:mean():item(), 1 + 2 * (0.3520653268 - 0.1295175957) / (0.9331927987 - 0.3085375387), 0.02, "about the mean of that")
+t.ok(w.is_leaf and w.requires_grad, "and records nothing")
+for _, shape in ipairs { { 6, 4 }, { 4, 6 }, { 4, 2, 3 } } do
+    local q = init.orthogonal_(g.zeros(shape), 2):view(shape[1], -1)
+    local small = shape[1] > 4 and q:t():matmul(q) or q:matmul(q:t())
+    t.close(small, (g.eye(4) * 4), 1e-5, "orthogonal_: rows or columns at right angles, of length gain")
+end
+t.is({ init.constant_(w, 3)[1][1]:item(), init.zeros_(w):sum():item(), init.ones_(w):mean():item() }, { 3, 0, 1 }, "constants")
+t.close(init.uniform_(w, 2, 4):mean():item(), 3, 0.01, "uniform_")
+t.close(init.normal_(w, 5, 2):mean():item(), 5, 0.02, "normal_")
+t.error(function() init.xavier_normal_(g.zeros(3)) end, "nn.init.xavier_normal_: the tensor has 1 dims %(expected at least 2", "of too few dims")
+t.error(function() init.kaiming_normal_(w, { mode = "in" }) end, "mode: expected 'fan_in' or 'fan_out', got 'in'", "of no mode")
+t.error(function() init.calculate_gain "gelu" end, "no gain is known for 'gelu'", "of no gain")
+
+-- ---- options ----
+
+local ones = g.tensor { -1.0, 2.0 }
+local over = nn.ReLU { inplace = true }
+t.ok(rawequal(over(ones), ones) or ones[1]:item() == 0, "ReLU{inplace = true} writes over its input")
+t.is(nn.LeakyReLU(0.5, true)(g.tensor { -2.0 }):tolist(), { -1 }, "an activation with a parameter and inplace")
+t.is(select("#", nn.MaxPool2d(2, { return_indices = true })(g.ones(1, 1, 4, 4))), 2, "MaxPool2d gives indices if asked")
+t.is(nn.Sequential()(ones):tolist(), ones:tolist(), "an empty Sequential changes nothing")
+local half = nn.Linear(3, 2, { dtype = "f16", device = "sim" })
+t.is({ half.weight.dtype, half.bias.device }, { "f16", "sim:0" }, "dtype and device of a layer")
+
+local loss = nn.CrossEntropyLoss { weight = g.tensor { 1.0, 2, 3 }, ignore_index = -1 }
+local scores, labels = g.randn(4, 3), g.tensor { 1, 3, -1, 2 }
+t.is(loss(scores, labels):item(), g.cross_entropy(scores, labels, g.tensor { 1.0, 2, 3 }, -1):item(), "a loss with its options")
+t.ok(loss:buffers()[1]:numel() == 3 and loss:to("sim").weight.device == "sim:0", "whose weight moves with it")
+local a, b, c = g.tensor { { 0.2, 0.7 } }, g.tensor { { 0.5, 0.4 } }, g.tensor { { 1.0, -1.0 } }
+for name, it in pairs { MSELoss = { 0.09, a, b }, L1Loss = { 0.3, a, b }, SmoothL1Loss = { 0.045, a, b }, HuberLoss = { 0.045, a, b },
+    BCELoss = { -(0.5 * math.log(0.2) + 0.5 * math.log(0.8) + 0.4 * math.log(0.7) + 0.6 * math.log(0.3)) / 2, a, b },
+    BCEWithLogitsLoss = { (math.log(1 + math.exp(0.2)) - 0.1 + math.log(1 + math.exp(0.7)) - 0.28) / 2, a, b },
+    NLLLoss = { -0.7, a, g.tensor { 2 } }, KLDivLoss = { (0.5 * (math.log(0.5) - 0.2) + 0.4 * (math.log(0.4) - 0.7)) / 2, a, b },
+    PoissonNLLLoss = { (math.exp(0.2) - 0.1 + math.exp(0.7) - 0.28) / 2, a, b },
+    SoftMarginLoss = { (math.log(1 + math.exp(-0.2)) + math.log(1 + math.exp(0.7))) / 2, a, c },
+    HingeEmbeddingLoss = { (0.2 + 0.3) / 2, a, c }, MarginRankingLoss = { (0.3 + 0.3) / 2, a, b, c },
+    GaussianNLLLoss = { (math.log(2) + 0.045 + math.log(2) + 0.045) / 4, a, b, g.tensor { { 2.0, 2.0 } } },
+    CosineEmbeddingLoss = { 1 - (0.1 + 0.28) / math.sqrt(0.53 * 0.41), a, b, g.tensor { 1 } },
+    TripletMarginLoss = { 1 + math.sqrt(0.18) - math.sqrt(0.64 + 2.89), a, b, c } } do
+    local m = nn[name]()
+    t.close(m(it[2], it[3], it[4]):item(), name == "TripletMarginLoss" and 0 or it[1], 1e-5, name)
+    t.ok(nn[name] { reduction = "none" }(it[2], it[3], it[4]):numel() >= 1, name .. " with an option")
+end
+
+-- ---- bad arguments ----
+
+for _, it in ipairs { { function() nn.Conv2d(3, 4, 3, { groups = 2 }) end, "nn.Conv2d: 3 to 4 channels cannot be split into 2 groups" },
+    { function() nn.Conv2d(3, 4, 3, { padding_mode = "odd" }) end, "padding_mode: expected 'zeros'.*got 'odd'" },
+    { function() nn.GroupNorm(2, 3) end, "nn.GroupNorm: 3 channels cannot be split into 2 groups" },
+    { function() nn.Dropout(2) end, "nn.Dropout: p: expected 0 to 1, got 2" },
+    { function() nn.MultiheadAttention(4, 3) end, "embed_dim 4 is no multiple of num_heads 3" },
+    { function() nn.TransformerEncoderLayer(4, 2, { activation = "tanh" }) end, "activation: expected 'relu' or 'gelu', got 'tanh'" },
+    { function() nn.TransformerEncoder(3) end, "argument 'make' %(#1%): expected a function" },
+    { function() nn.Embedding(4, 2, 5) end, "padding_idx: expected 1 to 4" },
+    { function() nn.Sequential(3) end, "nn.Sequential: entry 1: expected a module, got number" },
+    { function() nn.ModuleList { nn.Identity(), "x" } end, "nn.ModuleList: entry 2: expected a module, got string" },
+    { function() nn.Linear(2, 2, { wide = true }) end, "nn.Linear: unknown option 'wide'" },
+    { function() nn.Conv2d(3, 4, 3)(g.ones(1, 2, 5, 5)) end, "Conv2d: conv2d: the weight is 4x3x3x3, the image 1x2x5x5" },
+    { function() nn.LayerNorm(4)(g.ones(2, 3)) end, "LayerNorm: layer_norm: .*4.*2x3" },
+    { function() nn.LSTM(3, 4)(g.ones(5, 2, 7)) end, "LSTM: lstm.*16x3 %(expected 16x7%)" },
+    { function() nn.InstanceNorm1d(3)(g.ones(2, 4, 5)) end, "InstanceNorm1d: x is 2x4x5 %(expected 3 channels" },
+    { function() nn.Embedding(3, 2)(g.tensor { 4 }) end, "Embedding: embedding: index 4" },
+    { function() nn.NLLLoss { reduction = "half" }(a, g.tensor { 1 }) end, "NLLLoss: nll_loss: " } } do
+    t.error(it[1], it[2])
+end
+t.done()

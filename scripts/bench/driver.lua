@@ -145,7 +145,11 @@ local function run(side, threads, command)
     end
 end
 
+local function wanted(name) return not only or name:find(only, 1, true) end
+local text = only and " " .. quote(only) or ""
+
 local function starts()
+    if not wanted "gpush -e ''" then return end
     local count = 20
     add("gpush", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " " .. quote(gpush) .. " -e ''") or nil))
     if not missing["lua5.4"] then
@@ -155,7 +159,7 @@ end
 
 -- Small differences need many short turns: the ratio of each pair, not of the medians.
 local function hooks()
-    if missing["no hooks"] then return end
+    if missing["no hooks"] or not wanted "x + y, 16, hooks" then return end
     for _ = 1, 5 do
         for side, program in pairs { gpush = gpush, peer = nohooks } do
             local text = output("OMP_NUM_THREADS=1 " .. quote(program) .. " " .. quote(bench .. "ops.lua") .. " 1 'x + y, 16'") or ""
@@ -168,10 +172,10 @@ for round = 1, rounds do
     io.stderr:write("round ", round, " of ", rounds, "\n")
     starts()
     for threads = 1, 2 do
-        run("gpush", threads, quote(gpush) .. " " .. quote(bench .. "ops.lua") .. " " .. threads)
+        run("gpush", threads, quote(gpush) .. " " .. quote(bench .. "ops.lua") .. " " .. threads .. text)
         if python then
             local program = blas .. quote(python) .. " " .. quote(bench .. "peers.py")
-            run("peer", threads, program .. " " .. threads .. " 2>/dev/null")
+            run("peer", threads, program .. " " .. threads .. text .. " 2>/dev/null")
         end
     end
     hooks()
@@ -199,7 +203,7 @@ for _, it in ipairs(items) do
     local ratio = ours and theirs and ours / theirs
     local verdict = not target and "" or missing[peer] or (not ratio and "not measured") or (ratio <= target and "yes" or "no")
     if target and ratio then known, met = known + 1, met + (ratio <= target and 1 or 0) end
-    if not only or name:find(only, 1, true) then
+    if wanted(name) then
         print(string.format(format, name, threads, time(ours), time(theirs), peer,
             ratio and string.format("%.3f", ratio) or "-", target or "", verdict))
     end

@@ -1,7 +1,8 @@
 # The peers' side of the benchmark: the items of ops.lua in PyTorch and NumPy, in the same lines.
+# python3 peers.py THREADS [TEXT]: only items with TEXT in their names.
 import gc, math, os, sys, time
 
-count = int(sys.argv[1])
+count, only = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
 import numpy as np
 import torch
 from torch.profiler import profile, ProfilerActivity
@@ -32,7 +33,8 @@ def measure(fn, inner=1):
 
 
 def item(name, fn, inner=1):
-    print(f"{name}\t{measure(fn, inner):.9g}", flush=True)
+    if only in name:
+        print(f"{name}\t{measure(fn, inner):.9g}", flush=True)
 
 
 def repeat(statement, n, **names):
@@ -79,7 +81,8 @@ if count == 1:
     item("x + y, 16", repeat("x + y", 1000, x=x, y=y), 1000)
     item("chain of ten, 16", repeat("ten(x, y)", 100, x=x, y=y, ten=ten), 100)
     item("t[3]", repeat("x[3]", 1000, x=x), 1000)
-    print(f"profiling an op\t{profiled():.9g}", flush=True)
+    if only in "profiling an op":
+        print(f"profiling an op\t{profiled():.9g}", flush=True)
     item("x + y, 1e7", lambda: large + larger)
 item("exp 1e7", lambda: large.exp())
 item("x * 2, 1e7", lambda: large * 2)

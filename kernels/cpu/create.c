@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "kernels/cpu/stream.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/kernel.h"
 
-enum { GRAIN = 65536, TILE = 16 };
+enum { GRAIN = 65536, TILE = GP_TRANSPOSE_TILE };
 
 typedef struct fill_ctx {
     gp_loop loop;
@@ -232,34 +233,30 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* A transposed copy: tiles of TILE x TILE keep both the lines read and the lines written in the
- * cache. Units are tile rows of the last two dims. */
-static void copy_tiles(void *ctx, int64_t begin, int64_t end) {
+/* Units are bands of TILE rows of the last two dims. */
+static void copy_transposed(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     gp_loop *l = &k->loop;
     int inner = l->ndim - 1, outer = l->ndim - 2;
     int64_t rows = l->dim[outer], cols = l->dim[inner], bands = (rows + TILE - 1) / TILE;
     for (int64_t b = begin; b < end; b++) {
-        int64_t r0 = b % bands * TILE, r1 = r0 + TILE < rows ? r0 + TILE : rows;
+        int64_t r = b % bands * TILE;
         char *p[GP_LOOP_MAX];
         gp_loop_at(l, (b / bands) * rows * cols, p);
-        for (int64_t c0 = 0; c0 < cols; c0 += TILE) {
-            int64_t n = cols - c0 < TILE ? cols - c0 : TILE;
-            for (int64_t r = r0; r < r1; r++)
-                gp_move_row(p[0] + r * l->stride[0][outer] + c0 * l->stride[0][inner],
-                            l->stride[0][inner],
-                            p[1] + r * l->stride[1][outer] + c0 * l->stride[1][inner],
-                            l->stride[1][inner], n, k->size);
-        }
+        gp_transpose(p[0] + r * l->stride[0][outer], l->stride[0][outer],
+                     p[1] + r * l->stride[1][outer], l->stride[1][inner],
+                     rows - r < TILE ? rows - r : TILE, cols, k->size,
+                     l->numel * (int64_t)k->size >= STREAM_BYTES);
     }
 }
 
 static bool transposed(const copy_ctx *k) {
     const gp_loop *l = &k->loop;
     int inner = l->ndim - 1;
-    if (k->load || l->ndim < 2 || l->dim[inner] < TILE || l->dim[inner - 1] < TILE) return false;
-    return l->stride[1][inner] > (int64_t)k->size * 4 &&
-           l->stride[1][inner - 1] == (int64_t)k->size;
+    int64_t size = (int64_t)k->size;
+    return !k->load && l->ndim >= 2 && l->dim[inner] >= 8 && l->dim[inner - 1] >= 8 &&
+           l->stride[0][inner] == size && l->stride[1][inner] != size &&
+           l->stride[1][inner - 1] == size;
 }
 
 /* The compute type that loses nothing on the way between two dtypes: the source's, unless the
@@ -285,7 +282,7 @@ void gp_copy_array(const gp_array *out, const gp_array *in) {
     if (transposed(&k)) {
         int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
         gp_parallel(k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE),
-                    1 + GRAIN / (TILE * cols), copy_tiles, &k);
+                    1 + GRAIN / (TILE * cols), copy_transposed, &k);
     } else {
         gp_parallel(arrays[0]->numel, GRAIN, copy_rows, &k);
     }

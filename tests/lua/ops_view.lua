@@ -259,4 +259,34 @@ function V.detach(c)
 end
 
 A.run(V, function(op) return op.kind == "view" end)
+-- Transposed copies of every size of element: squares of 4 to 16 turn in registers, edges one by one, from 16 MB
+-- on past the caches. Element (i, j) of the transposed is j * width + i.
+for _, dtype in ipairs { "u8", "i16", "f32", "f64" } do
+    local wrong
+    for _, size in ipairs { { 8, 8 }, { 9, 17 }, { 64, 15 }, { 130, 67 }, { 129, 260 }, { 3, 33, 21 } } do
+        local n, width = 1, size[#size]
+        for _, s in ipairs(size) do n = n * s end
+        local x = gpush.arange(0, n - 1, { dtype = "i64" }):remainder(251):to(dtype):view(size)
+        local got = x:transpose(-1, -2):contiguous():flatten():tolist()
+        local height, at = size[#size - 1], 0
+        for b = 0, n // (width * height) - 1 do
+            for i = 0, width - 1 do
+                for j = 0, height - 1 do
+                    at = at + 1
+                    if got[at] ~= (b * width * height + j * width + i) % 251 then
+                        wrong = wrong or ("%s: element %d"):format(table.concat(size, "x"), at)
+                    end
+                end
+            end
+        end
+    end
+    t.is(wrong, nil, "transposed copies, " .. dtype)
+    local height, width = 4103, dtype == "u8" and 4203 or 2107
+    local rows = gpush.arange(0, height - 1, { dtype = "i64" })
+    local cols = gpush.arange(0, width - 1, { dtype = "i64" }):view(-1, 1)
+    local x = gpush.arange(0, height * width - 1, { dtype = "i64" }):remainder(251):to(dtype):view(height, width)
+    local want = (rows * width + cols):remainder(251):to(dtype)
+    t.ok(x:t():contiguous():eq(want):all():item(), "a large transposed copy, " .. dtype)
+end
+
 t.done()

@@ -1,0 +1,148 @@
+/* Transposed copies: squares turn round in registers, tiles of them in the first cache, and whole
+ * lines go out. Bytes moved are the limit: read once, written once. */
+#include "kernels/cpu/transpose.h"
+
+#include "kernels/cpu/stream.h"
+
+enum { TILE = GP_TRANSPOSE_TILE };
+
+#define EACH4(F) F(0), F(1), F(2), F(3)
+#define EACH8(F) EACH4(F), F(4), F(5), F(6), F(7)
+#define EACH16(F) EACH8(F), F(8), F(9), F(10), F(11), F(12), F(13), F(14), F(15)
+
+/* Exchanges the off-diagonal blocks of size d x d of every 2d x 2d block of N x N: done for d = N/2
+ * … 2, 1 it transposes. */
+#define SWAP(N, d, low, high)                                                                      \
+    _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) if (!(i & d)) {                           \
+        vec a = v[i], b = v[i + d];                                                                \
+        v[i] = __builtin_shuffle(a, b, (vec){low});                                                \
+        v[i + d] = __builtin_shuffle(a, b, (vec){high});                                           \
+    }
+#define LOW(N, d, j) ((j) & (d) ? (N) + (j) - (d) : (j))
+#define HIGH(N, d, j) ((j) & (d) ? (N) + (j) : (j) + (d))
+
+#define LOAD(N)                                                                                    \
+    vec v[N];                                                                                      \
+    _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) memcpy(&v[i], s + i * sp, sizeof(vec))
+#define STORE(N)                                                                                   \
+    _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) memcpy(d + i * dp, &v[i], sizeof(vec))
+
+/* One square: N lines of s, a pitch of sp bytes apart, become N lines of d. */
+#define SQUARE(name) static inline void name(char *d, int64_t dp, const char *s, int64_t sp)
+
+#define L1(j) LOW(4, 1, j)
+#define H1(j) HIGH(4, 1, j)
+#define L2(j) LOW(4, 2, j)
+#define H2(j) HIGH(4, 2, j)
+SQUARE(square8) {
+    typedef uint64_t vec __attribute__((vector_size(32)));
+    LOAD(4);
+    SWAP(4, 2, EACH4(L2), EACH4(H2))
+    SWAP(4, 1, EACH4(L1), EACH4(H1))
+    STORE(4);
+}
+#undef L1
+#undef H1
+#undef L2
+#undef H2
+
+#define L1(j) LOW(8, 1, j)
+#define H1(j) HIGH(8, 1, j)
+#define L2(j) LOW(8, 2, j)
+#define H2(j) HIGH(8, 2, j)
+#define L4(j) LOW(8, 4, j)
+#define H4(j) HIGH(8, 4, j)
+SQUARE(square4) {
+    typedef uint32_t vec __attribute__((vector_size(32)));
+    LOAD(8);
+    SWAP(8, 4, EACH8(L4), EACH8(H4))
+    SWAP(8, 2, EACH8(L2), EACH8(H2))
+    SWAP(8, 1, EACH8(L1), EACH8(H1))
+    STORE(8);
+}
+SQUARE(square2) {
+    typedef uint16_t vec __attribute__((vector_size(16)));
+    LOAD(8);
+    SWAP(8, 4, EACH8(L4), EACH8(H4))
+    SWAP(8, 2, EACH8(L2), EACH8(H2))
+    SWAP(8, 1, EACH8(L1), EACH8(H1))
+    STORE(8);
+}
+#undef L1
+#undef H1
+#undef L2
+#undef H2
+#undef L4
+#undef H4
+
+#define L1(j) LOW(16, 1, j)
+#define H1(j) HIGH(16, 1, j)
+#define L2(j) LOW(16, 2, j)
+#define H2(j) HIGH(16, 2, j)
+#define L4(j) LOW(16, 4, j)
+#define H4(j) HIGH(16, 4, j)
+#define L8(j) LOW(16, 8, j)
+#define H8(j) HIGH(16, 8, j)
+SQUARE(square1) {
+    typedef uint8_t vec __attribute__((vector_size(16)));
+    LOAD(16);
+    SWAP(16, 8, EACH16(L8), EACH16(H8))
+    SWAP(16, 4, EACH16(L4), EACH16(H4))
+    SWAP(16, 2, EACH16(L2), EACH16(H2))
+    SWAP(16, 1, EACH16(L1), EACH16(H1))
+    STORE(16);
+}
+
+/* A tile, rows x cols of at most TILE x TILE: whole squares, then what is left at two edges. */
+#define TURN(T, N, square)                                                                         \
+    static void turn_##T(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows,             \
+                         int64_t cols) {                                                           \
+        int64_t whole = rows / N * N, c = 0;                                                       \
+        for (; c + N <= cols; c += N) {                                                            \
+            for (int64_t r = 0; r < whole; r += N)                                                 \
+                square(d + r * dp + c * (int64_t)sizeof(T), dp,                                    \
+                       s + r * (int64_t)sizeof(T) + c * sp, sp);                                   \
+            for (int64_t r = whole; r < rows; r++)                                                 \
+                for (int64_t i = c; i < c + N; i++)                                                \
+                    ((T *)(d + r * dp))[i] = ((const T *)(s + i * sp))[r];                         \
+        }                                                                                          \
+        for (; c < cols; c++)                                                                      \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                ((T *)(d + r * dp))[c] = ((const T *)(s + c * sp))[r];                             \
+    }
+TURN(uint8_t, 16, square1)
+TURN(uint16_t, 8, square2)
+TURN(uint32_t, 8, square4)
+TURN(uint64_t, 4, square8)
+
+static void turn(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, int64_t cols,
+                 size_t size) {
+    if (size == 1) turn_uint8_t(d, dp, s, sp, rows, cols);
+    else if (size == 2) turn_uint16_t(d, dp, s, sp, rows, cols);
+    else if (size == 4) turn_uint32_t(d, dp, s, sp, rows, cols);
+    else turn_uint64_t(d, dp, s, sp, rows, cols);
+}
+
+void gp_transpose(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, int64_t cols,
+                  size_t size, bool stream) {
+    _Alignas(64) char tile[TILE * TILE * 4];
+    int64_t bytes = (int64_t)size, side = size == 8 ? TILE / 2 : TILE, pitch = side * bytes;
+    for (int64_t r = 0; r < rows; r += side)
+        for (int64_t c = 0; c < cols; c += side) {
+            int64_t h = rows - r < side ? rows - r : side, w = cols - c < side ? cols - c : side;
+            char *to = d + r * dp + c * bytes;
+            const char *from = s + r * bytes + c * sp;
+            if (!stream) {
+                turn(to, dp, from, sp, h, w, size);
+                continue;
+            }
+            turn(tile, pitch, from, sp, h, w, size);
+            for (int64_t i = 0; i < h; i++) {
+                /* The next tile's lines: this one's are on their way out meanwhile. */
+                const char *next = c + side + i < cols ? from + (side + i) * sp : from + i * sp;
+                for (int64_t at = 0; at < h * bytes; at += 64) __builtin_prefetch(next + at);
+                stream_out(to + i * dp, tile + i * pitch, (size_t)(w * bytes), NULL, 0);
+            }
+        }
+    if (stream) stream_end();
+}

@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/scope.h"
+#include "tensor/anomaly.h"
 #include "tensor/grad.h"
 
 /* ---- properties and methods of tensors ---- */
@@ -358,6 +359,9 @@ static int l_node(lua_State *L) {
     return 0;
 }
 
+/* Within a backward: does it leave leaves' grad alone, as grad() does? For checkpoint. */
+static int l_apart(lua_State *L) { return lua_pushboolean(L, gp_grads_apart), 1; }
+
 /* ---- the module ---- */
 
 static const gp_lua_property properties[] = {
@@ -383,7 +387,8 @@ void gp_lua_open_autograd(lua_State *L) {
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"grad", l_grad}, {"is_grad_enabled", l_is_grad_enabled}, {NULL, NULL}};
-    static const luaL_Reg autograd[] = {{"node", l_node}, {"detect_anomaly", l_anomaly}, {NULL, NULL}};
+    static const luaL_Reg autograd[] = {{"node", l_node}, {"detect_anomaly", l_anomaly}, {"apart", l_apart},
+                                        {NULL, NULL}};
     static const luaL_Reg meta[] = {{"__close", l_close}, {"__gc", l_close}, {NULL, NULL}};
     luaL_newmetatable(L, REGION);
     luaL_setfuncs(L, meta, 0);

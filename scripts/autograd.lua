@@ -129,6 +129,19 @@ function autograd.gradgradcheck(fn, list, opt)
     return autograd.gradcheck(first, all, opt)
 end
 
+-- The gradients of ys for the leaves xs. In grad() the leaves that fn has from elsewhere keep their grad; else they get
+-- their share too.
+local function gradients(ys, xs, gs)
+    if autograd.apart() then
+        if #xs == 0 or #ys == 0 then return {} end
+        return table.pack(gpush.grad(ys, xs, gs, { allow_unused = true }))
+    end
+    for k = 1, #ys do ys[k]:backward(gs[k], { retain_graph = k < #ys }) end
+    local grads = {}
+    for k = 1, #xs do grads[k] = xs[k].grad end
+    return grads
+end
+
 --- checkpoint(fn, x, …): fn(x, …) whose intermediate results are not kept: backward computes them again, from the same
 -- random numbers.
 function autograd.checkpoint(fn, ...)
@@ -141,18 +154,24 @@ function autograd.checkpoint(fn, ...)
             inputs[#inputs + 1], places[#places + 1] = args[i], i
         end
     end
+    if #inputs == 0 and outs.n > 0 then -- what fn has from elsewhere may require gradients all the same
+        inputs[1] = gpush.zeros({}, { device = outs[1].device }):requires_grad_()
+    end
     autograd.node(inputs, outs, function(...)
-        local again, now = table.move(args, 1, args.n, 1, {}), gpush.get_rng_state()
-        for _, i in ipairs(places) do again[i] = args[i]:detach():requires_grad_() end
+        if gpush.is_grad_enabled() then error("checkpoint: there are no second derivatives through it", 0) end
+        local given, again, now = table.pack(...), table.move(args, 1, args.n, 1, {}), gpush.get_rng_state()
+        local xs, ys, gs = {}, {}, {}
+        for k, i in ipairs(places) do
+            again[i] = args[i]:detach():requires_grad_()
+            xs[k] = again[i]
+        end
         gpush.set_rng_state(state)
         local y = gpush.enable_grad(function() return table.pack(fn(table.unpack(again, 1, args.n))) end)
         gpush.set_rng_state(now)
         for k = 1, y.n do
-            if y[k].requires_grad then y[k]:backward(select(k, ...), { retain_graph = k < y.n }) end
+            if y[k].requires_grad then ys[#ys + 1], gs[#gs + 1] = y[k], given[k] end
         end
-        local grads = {}
-        for k, i in ipairs(places) do grads[k] = again[i].grad end
-        return table.unpack(grads, 1, #places)
+        return table.unpack(gradients(ys, xs, gs), 1, #places)
     end)
     return table.unpack(outs, 1, outs.n)
 end

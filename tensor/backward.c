@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/anomaly.h"
 #include "tensor/grad.h"
 
-bool gp_anomaly;
+_Thread_local bool gp_grads_apart;
 
 typedef struct walk {
     const gp_backward_opts *opts;
@@ -87,9 +88,20 @@ static gp_tensor *fitted(walk *w, const gp_input *in, gp_tensor *g) {
     return g ? gp_sum_to(v, g, &in->shape) : NULL;
 }
 
+static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
+    gp_tensor *r = gp_keep(&w->v, h->fn(h->ctx, g));
+    if (!r || r == g) return r;
+    gp_shape want = gp_tensor_shape(g), have = gp_tensor_shape(r);
+    char a[160], b[160];
+    if (gp_shape_equal(&want, &have) && r->storage->dev == g->storage->dev) return r;
+    return gp_fail_null("backward: a hook returned a gradient of shape %s on %s (expected %s on %s)",
+        gp_shape_text(&have, a, sizeof a), r->storage->dev->name, gp_shape_text(&want, b, sizeof b),
+        g->storage->dev->name);
+}
+
 static gp_tensor *run_hooks(walk *w, gp_grad_hook *h, int output, gp_tensor *g) {
     for (; h && g; h = h->next)
-        if (h->output == output) g = gp_keep(&w->v, h->fn(h->ctx, g));
+        if (h->output == output) g = run_hook(w, h, g);
     return g;
 }
 
@@ -142,15 +154,11 @@ static bool unpack(gp_vjp *v, gp_node *n, bool create) {
     return ok;
 }
 
-static bool has_nan(gp_vjp *v, gp_tensor *g) {
-    gp_scalar s = {.i = 0};
-    gp_tensor *bad = DO(any, "t", DO(ne, "tt", g, g));
-    return bad && gp_item(bad, &s, GP_WHY_validate, "detect_anomaly") && s.i;
-}
-
 static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
-    if (!gp_anomaly || !has_nan(&w->v, g)) return true;
-    return gp_fail("backward: %s (%s:%d) gave NaN in the gradient of its input %d", n->op->name,
+    bool found;
+    if (!gp_anomaly) return true;
+    if (!gp_has_nan(g, &found)) return false;
+    return !found || gp_fail("backward: %s (%s:%d) gave NaN in the gradient of its input %d", n->op->name,
         n->file ? n->file : "?", n->line, i + 1);
 }
 
@@ -217,6 +225,9 @@ static bool step(walk *w, gp_node *n) {
 static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
     gp_vjp *v = &w->v;
     char text[200];
+    if (!gp_is_float((gp_dtype)root->a.dtype))
+        return gp_fail("backward: the tensor is %s; gradients go through floats only (convert with :float() "
+                       "before the ops that need them)", gp_dtype_name((gp_dtype)root->a.dtype));
     if (!root->requires_grad && !gp_tensor_node(root))
         return gp_fail("backward: the tensor does not require gradients: nothing that made it does "
                        "(or it was made under no_grad)");
@@ -224,6 +235,7 @@ static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
         return gp_fail("backward: a tensor with %lld elements (%s) needs a gradient argument; only "
                        "for one element it is 1", (long long)root->a.numel,
             gp_tensor_text(root, text, sizeof text));
+    if (gp_anomaly && !gp_check_root(root)) return false;
     gp_shape s = gp_tensor_shape(root), have = g ? gp_tensor_shape(g) : s;
     char a[160], b[160];
     if (!gp_shape_equal(&s, &have))
@@ -284,7 +296,9 @@ bool gp_backward(
     walk w = {.opts = opts};
     bool ok = true;
     int off = gp_no_grad;
+    bool apart = gp_grads_apart;
     gp_no_grad = opts->create ? 0 : 1;
+    gp_grads_apart = opts->inputs != NULL;
     for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
     while (w.n) {
         gp_node *top = pop(&w);
@@ -296,6 +310,7 @@ bool gp_backward(
     if (gp_interrupted) ok = gp_fail("interrupted!");
     ok = settle_leaves(&w, ok);
     gp_no_grad = off;
+    gp_grads_apart = apart;
     free(w.heap);
     free(w.v.pool);
     return ok;

@@ -97,7 +97,6 @@ typedef struct gp_backward_opts {
  * grad, or into opts->out. False with a message; leaves keep what they had. */
 bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                  const gp_backward_opts *opts);
-/* detect_anomaly: after each step look for NaN (a wait); the error names op and line. */
-extern bool gp_anomaly;
-
+/* The walk under way has opts->inputs: leaves keep what they have. */
+extern _Thread_local bool gp_grads_apart;
 #endif

@@ -158,8 +158,12 @@ static bool name_shape(const gp_call *c, const gp_shape *s) {
                      c->op->name, gp_shape_text(s, text, sizeof text));
 }
 
-static bool begin_write(const gp_call *c, gp_tensor *t) {
-    t->storage->version++;
+/* Backward names the line where what it needs was overwritten. */
+static bool begin_write(gp_call *c, gp_tensor *t) {
+    gp_storage *st = t->storage;
+    st->version++;
+    if (gp_grad_live && !c->file) gp_here(&c->file, &c->line);
+    st->write_file = c->file, st->write_line = c->line;
     return gp_order_host_write(t->storage, c->op->name);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tensor/alloc.h"
+#include "tensor/anomaly.h"
 #include "tensor/grad.h"
 
 _Atomic bool gp_grad_live;
@@ -32,7 +33,8 @@ gp_leaf *gp_tensor_leaf(gp_tensor *t) {
 
 bool gp_tensor_set_requires_grad(gp_tensor *t, bool on) {
     if (on && !gp_is_float((gp_dtype)t->a.dtype))
-        return gp_fail("requires_grad: dtype %s (expected a float: f64 f32 f16 bf16)",
+        return gp_fail("requires_grad: dtype %s (expected a float: f64 f32 f16 bf16; convert with "
+                       ":float())",
                        gp_dtype_name((gp_dtype)t->a.dtype));
     if (gp_tensor_node(t))
         return on ? true
@@ -366,9 +368,8 @@ bool gp_tape_end(gp_node *n, gp_call *c) {
         ok = ok && n->out[i].saved;
     }
     if (extra) gp_tensor_unref(c->out[--c->nout]);
+    if (gp_anomaly) ok = ok && gp_note_nan(n, c->out, c->nout);
     if (c->into) {
-        gp_storage *st = c->into->storage;
-        gp_here(&st->write_file, &st->write_line);
         if (c->into->base) ok = ok && write_through(c->into, n);
         else c->into->writes++;
     }

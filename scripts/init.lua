@@ -27,6 +27,7 @@ for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "li
 end
 assert(loadfile(dir .. "/ops/einsum.lua", "t"))(gpush, define) -- linalg.lua goes on there
 assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)
+assert(loadfile(dir .. "/profile.lua", "t"))(gpush)
 
 -- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
 -- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets

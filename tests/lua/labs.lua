@@ -76,6 +76,32 @@ t.ok(worst < 1e-5, "svd_live: small residuals")
 has(out, "\ncrossover: ", "svd_live: ends with the crossover")
 t.ok(not out:find "\27", "svd_live: plain rows on a pipe")
 
+-- The masked loss: four ways to write it, the same loss and gradients, and fewer waits in each.
+for _, device in ipairs { "cpu", "sim" } do
+    local prefix = (os.getenv "TMPDIR" or "/tmp") .. "/masked-" .. device
+    out, ok = lab("masked_loss", ("--device %s --batch 2 --size 12 --steps 2 --workers 1 --trace '%s'"):format(device, prefix))
+    if not t.ok(ok, "masked_loss runs on " .. device) then io.stderr:write((out:gsub("[^\n]+", "# %0"))) end
+    local waits = device == "cpu" and { 0, 0, 0, 0 } or { 4, 3, 2, 0 }
+    local first
+    for i, stage in ipairs { "baseline", "where", "sort", "ignore_index" } do
+        local ms, count, lost, loss, same = out:match("\n" .. stage .. "%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+(the same)\n")
+        t.ok(same, "masked_loss: gradients of " .. stage .. " are the baseline's on " .. device)
+        first = first or loss
+        t.is(loss, first, "masked_loss: and so is the loss")
+        t.is(tonumber(count), waits[i], "masked_loss: waits of a step of " .. stage)
+        local f = io.open(prefix .. "-" .. stage .. ".json")
+        local trace = f and f:read "a" or ""
+        if f then f:close() end
+        local _, steps = trace:gsub('"name": ?"calc loss"', "")
+        t.ok(steps >= 3 and trace:find '"optimizer"', "masked_loss: a trace of three steps of " .. stage)
+    end
+    for _, region in ipairs { "create mask", "permute", "mask", "calc loss", "non_zero", "index assignment", "unique", "numel",
+        "update background", "sort", "deriv", "count_nonzero", "where", "forward", "backward", "optimizer" } do
+        has(out, "\n%s*" .. region .. "%s+[%d.]+%%", "masked_loss: the region " .. region)
+    end
+    if device == "sim" then has(out, "baseline%s+masked_loss.lua:%d+%s+shape%s+1.00", "masked_loss: waits by line and reason") end
+end
+
 -- Options.
 out, ok = lab("svd", "--sise 3")
 t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)",

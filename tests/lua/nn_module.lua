@@ -171,4 +171,15 @@ deep.blocks[2] = nn.Linear(7, 1)
 t.error(function() deep(g.ones(1, 3)) end, "Net%.blocks%.2 %(Linear%): ", "through a list")
 t.error(function() return x:matmul(x) end, "lua:%d+: matmul: ", "outside of modules there is no path")
 t.error(function() nn.BatchNorm2d(3)(g.ones(2, 3)) end, "BatchNorm2d: x is 2x3 %(expected 4 dims%)", "a layer's own checks too")
+
+-- ---- the README's example ----
+
+local file = assert(io.open(os.getenv "GPUSH_ROOT" .. "/README.md"))
+local section = file:read "a":match "\n## Models\n(.-)\n## "
+file:close()
+local code, printed = section:match "```lua\n(.-)```\n```\n(.-)```"
+local out = {}
+local env = setmetatable({ print = function(v) out[#out + 1] = tostring(v) .. "\n" end }, { __index = _G })
+assert(load(code, "=README", "t", env))()
+t.is(table.concat(out), printed, "the README's model prints what it says")
 t.done()

@@ -206,6 +206,45 @@ gz:close()
 os.remove(name)
 os.remove(name .. ".gz")
 
+-- ---- a schedule ----
+-- Step i runs i ops: who was recorded is in the counts.
+local seen = {}
+local function steps(schedule, n)
+    local z = ones(2)
+    for i = 1, n do
+        for _ = 1, i do z = z:neg() end
+        schedule:step()
+    end
+end
+local function negations(prof)
+    for _, row in ipairs(prof:rows { group = "op" }) do
+        if row.name == "neg" then return row.count end
+    end
+    return 0
+end
+local function keep(prof) seen[#seen + 1] = negations(prof) end
+local schedule = profile.schedule { wait = 1, warmup = 2, active = 3, repeats = 2, on_trace_ready = keep }
+steps(schedule, 20)
+t.is(seen, { 4 + 5 + 6, 10 + 11 + 12 }, "a schedule records its active steps, as often as it repeats")
+t.is(negations(schedule.result), 33, "and keeps the last profile")
+seen = {}
+do
+    local endless <close> = profile.schedule { on_trace_ready = keep }
+    steps(endless, 3)
+end
+t.is(seen, { 1, 2, 3, 0 }, "active = 1 without end: each step; closed, it stops recording")
+t.is(negations(profile.run(function() local z = ones(1):neg() end)), 1, "and others may record")
+do
+    local early = profile.schedule { wait = 1, active = 5, shapes = true }
+    steps(early, 3)
+    early:close()
+    t.is(negations(early.result), 2 + 3, "closed in its active phase it keeps what there is")
+    steps(early, 2)
+    t.is(negations(early.result), 5, "and rests afterwards")
+end
+t.error(function() profile.schedule { wait = -1 } end, "profile.schedule: wait: expected a whole number of at least 0, got %-1", "no such schedule")
+t.error(function() profile.schedule { stacks = true } end, 'unknown option "stacks"', "no such option")
+
 -- ---- cost ----
 if os.getenv "GPUSH_SAN" ~= "" then
     t.skip(1, "times mean little under a sanitizer")

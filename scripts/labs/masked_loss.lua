@@ -1,0 +1,224 @@
+-- Lab: a loss function that makes the host wait. A small segmentation net is trained on pictures whose labels are
+-- partly to be ignored: those of the value `ignore`, and those of the last class, the background. A batch with less
+-- than two different labels left is not learnt from. The first way to write that looks harmless and waits for the
+-- device four times a step; three changes, one at a time, take all of the waits away:
+--   baseline      nonzero + index assignment, unique, boolean masks
+--   where         where() instead of nonzero
+--   sort          sort, differences and their count instead of unique
+--   ignore_index  cross_entropy's own option instead of masks
+--
+-- What to look at
+--   1. the waits of each stage: ops whose result's size depends on the values (nonzero, unique, a mask) must ask the
+--      device how large it is; an op of a fixed size need not;
+--   2. the first wait of a step is the long one, whichever op it is: it waits for all that is queued. Taking it away
+--      moves the time to the next one, until there is none;
+--   3. "host lost": time in which the host could have prepared the next step, queued its ops or read a batch;
+--   4. all four give the same loss and the same gradients;
+--   5. with --trace PREFIX, one trace a stage of three steps after one that is left out and four that warm up: open
+--      PREFIX-baseline.json and PREFIX-ignore_index.json beside each other in Perfetto.
+-- On `cpu` nothing waits, and the time that remains is what the ops cost. On `sim` the device is the CPU itself:
+-- the waits are real, but what they cost a graphics card is much more.
+--
+--   gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--workers 2] [--trace PREFIX]
+
+local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local opt = options { device = "gpu", batch = 8, size = 256, steps = 4, workers = 2, trace = false }
+local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where nobody knows
+local size = opt.size
+
+-- ---- the net ----
+
+local Net = nn.module "Net"
+
+function Net:init(hidden)
+    self.conv_in = nn.Conv2d(3, 10, 3, { padding = "same" })
+    self.hidden = nn.Sequential()
+    for _ = 1, hidden do
+        self.hidden:append(nn.Conv2d(10, 10, 3, { padding = "same" }))
+        self.hidden:append(nn.ReLU())
+    end
+    self.conv_out = nn.Conv2d(10, CLASSES, 3, { padding = "same" })
+end
+
+function Net:forward(x)
+    return self.conv_out(self.hidden(self.conv_in(x):relu()))
+end
+
+-- ---- the loss, in parts that the stages exchange ----
+
+local region = profile.region
+
+local function background_by_nonzero(target)
+    local indices
+    do local _ <close> = region "non_zero"; indices = (target == BACKGROUND):nonzero() end
+    do local _ <close> = region "index assignment"
+        target:index_put_(indices:unbind(2), IGNORE) -- the image, row and column of each
+    end
+    return target
+end
+
+local function background_by_where(target)
+    local _ <close> = region "update background"
+    return where(target == BACKGROUND, IGNORE, target)
+end
+
+local function loss_of_masked(pred, target)
+    local mask, permuted, masked_pred, masked_target
+    do local _ <close> = region "create mask"; mask = target ~= IGNORE end
+    do local _ <close> = region "permute"; permuted = pred:permute(1, 3, 4, 2) end
+    do local _ <close> = region "mask"
+        masked_target = target[mask]
+        masked_pred = permuted[mask:unsqueeze(-1):expand(-1, -1, -1, CLASSES)]:reshape(-1, CLASSES)
+    end
+    local _ <close> = region "calc loss"
+    return cross_entropy(masked_pred, masked_target)
+end
+
+local function loss_of_all(pred, target)
+    local _ <close> = region "calc loss"
+    return cross_entropy(pred, target, { ignore_index = IGNORE })
+end
+
+local function forget_if_one_label_by_unique(target, loss)
+    local labels, alone
+    do local _ <close> = region "unique"; labels = unique(target) end
+    do local _ <close> = region "numel"; alone = labels:numel() < 2 end
+    local value = loss()
+    return alone and 0 * value or value
+end
+
+local function forget_if_one_label_by_sort(target, loss)
+    local sorted, steps, labels
+    do local _ <close> = region "sort"; sorted = target:flatten(1):sort() end
+    do local _ <close> = region "deriv"; steps = sorted["2:"] - sorted[":-2"] end
+    do local _ <close> = region "count_nonzero"; labels = steps:count_nonzero() + 1 end
+    local value = loss()
+    local _ <close> = region "where"
+    return where(labels < 2, 0 * value, value)
+end
+
+local stages = {
+    { "baseline", background_by_nonzero, forget_if_one_label_by_unique, loss_of_masked },
+    { "where", background_by_where, forget_if_one_label_by_unique, loss_of_masked },
+    { "sort", background_by_where, forget_if_one_label_by_sort, loss_of_masked },
+    { "ignore_index", background_by_where, forget_if_one_label_by_sort, loss_of_all },
+}
+
+local function masked_loss(stage, pred, target)
+    local _, ignore_background, forget_if_one_label, loss = table.unpack(stage)
+    target = ignore_background(target)
+    return forget_if_one_label(target, function() return loss(pred, target) end)
+end
+
+-- ---- training ----
+
+local pictures = data.Dataset { size = 1000000, get = function(self, i)
+    return randn(3, size, size), randint(0, CLASSES, { size, size })
+end }
+
+local function new_loader()
+    return data.Loader { pictures, batch = opt.batch, shuffle = true, workers = opt.workers, pin = true, seed = 1 }
+end
+
+local function new_model()
+    manual_seed(1)
+    local model = Net(10):to(opt.device)
+    return model, optim.SGD(model, { lr = 0.001, momentum = 0.9 })
+end
+
+local function step(stage, model, optimizer, inputs, labels)
+    local outputs, loss
+    inputs, labels = inputs:to(opt.device, { non_blocking = true }), labels:to(opt.device, { non_blocking = true })
+    do local _ <close> = region "forward"; outputs = model(inputs) end
+    do local _ <close> = region "loss"; loss = masked_loss(stage, outputs, labels) end
+    model:zero_grad()
+    do local _ <close> = region "backward"; loss:backward() end
+    do local _ <close> = region "optimizer"; optimizer:step() end
+    return loss:detach()
+end
+
+-- Loss and gradients of the first batch.
+local function first_step(stage)
+    local model = new_model()
+    for _, inputs, labels in new_loader()() do
+        local loss = masked_loss(stage, model(inputs:to(opt.device)), labels:to(opt.device))
+        loss:backward()
+        return loss:detach(), model:parameters()
+    end
+end
+
+-- Seconds a step, and the waits of these steps by line.
+local function measure(stage)
+    local model, optimizer = new_model()
+    local number, prof = 0, nil
+    for _, inputs, labels in new_loader()() do
+        if number == 1 then -- the first allocates memory; a profile has the time of the others
+            synchronize()
+            sync.reset()
+            profile.start()
+        end
+        if number == opt.steps + 1 then break end
+        step(stage, model, optimizer, inputs, labels)
+        number = number + 1
+    end
+    local lines = sync.lines()
+    synchronize() -- the device's work belongs to the steps
+    prof = profile.stop()
+    return prof.wall / opt.steps, lines, prof
+end
+
+-- Waits a step and the host's time in them.
+local function total(lines)
+    local times, lost = 0, 0
+    for _, line in ipairs(lines) do times, lost = times + line.times, lost + line.wait end
+    return times / opt.steps, lost / opt.steps
+end
+
+local function write_trace(stage)
+    local model, optimizer = new_model()
+    local file = ("%s-%s.json"):format(opt.trace, stage[1])
+    local prof = profile.schedule { wait = 1, warmup = 4, active = 3, repeats = 1, memory = true, shapes = true, stack = true,
+        on_trace_ready = function(prof) prof:trace(file) end }
+    for number, inputs, labels in new_loader()() do
+        step(stage, model, optimizer, inputs, labels)
+        prof:step()
+        if number == 8 then break end
+    end
+    print("wrote " .. file)
+end
+
+local device = zeros(1, { device = opt.device }).device
+print(("%d pictures of %dx%d a step on %s\n"):format(opt.batch, size, size, device))
+print(Net(10))
+
+local losses, gradients, rows = {}, {}, {}
+for i, stage in ipairs(stages) do
+    losses[i], gradients[i] = first_step(stage)
+    local seconds, lines, prof = measure(stage)
+    rows[i] = { seconds, lines }
+    print(("\n== %s: where the time goes =="):format(stage[1]))
+    print(prof:table { group = "region", sort = "cpu_time_total", limit = 16 })
+    if opt.trace then write_trace(stage) end
+end
+
+print "\n== waits of a step =="
+print(("%-13s %-24s %-8s %8s %12s"):format("stage", "line", "why", "times", "host lost ms"))
+for i, stage in ipairs(stages) do
+    for _, line in ipairs(rows[i][2]) do
+        print(("%-13s %-24s %-8s %8.2f %12.3f"):format(stage[1], (line.file:match "[^/]*$") .. ":" .. line.line, line.why,
+            line.times / opt.steps, line.wait / opt.steps * 1e3))
+    end
+end
+
+print "\n== result =="
+print(("%-13s %10s %8s %12s %12s %12s"):format("stage", "step ms", "waits", "host lost ms", "loss", "gradients"))
+for i, stage in ipairs(stages) do
+    local waits, lost = total(rows[i][2])
+    local worst = 0 -- the largest difference from the baseline's gradients, over the largest of these
+    for k, p in ipairs(gradients[i]) do
+        local a, b = p.grad, gradients[1][k].grad
+        worst = math.max(worst, (a - b):abs():amax():item() / b:abs():amax():item())
+    end
+    print(("%-13s %10.2f %8.2f %12.3f %12.6f %12s"):format(stage[1], rows[i][1] * 1e3, waits, lost * 1e3, losses[i]:item(),
+        worst < 1e-4 and "the same" or ("off %.1g"):format(worst)))
+end

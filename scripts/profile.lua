@@ -1,0 +1,66 @@
+--!plain
+-- What of the profiler is written in Lua: recording by a schedule. Loaded by init.lua with the module table.
+local gpush = ...
+local profile = gpush.profile
+
+local Schedule = {}
+Schedule.__index = Schedule
+
+-- Begins the phase of the step that comes now: "wait" records nothing, "warmup" records and drops it, so that the first
+-- costs of recording are not in "active", which is kept.
+local function enter(self)
+    local at = self.done % self.cycle
+    local over = self.repeats > 0 and self.done >= self.cycle * self.repeats
+    local phase = (over or at < self.wait) and "wait" or at < self.wait + self.warmup and "warmup" or "active"
+    if phase ~= self.phase and phase ~= "wait" then profile.start(self.record) end
+    self.phase = phase
+end
+
+local function leave(self)
+    if self.phase == "wait" then return end
+    local prof = profile.stop()
+    if self.phase ~= "active" then return prof:free() end
+    self.result = prof
+    if self.on_trace_ready then self.on_trace_ready(prof) end
+end
+
+--- Says that a step is over.
+function Schedule:step()
+    self.done = self.done + 1
+    local at = self.done % self.cycle
+    if at == 0 or at == self.wait or at == self.wait + self.warmup then
+        leave(self)
+        self.phase = "wait"
+    end
+    enter(self)
+end
+
+--- Ends it early: an active phase that is not complete is kept like a complete one. local s <close> does so too.
+function Schedule:close()
+    leave(self)
+    self.phase, self.repeats, self.done = "wait", 1, self.cycle
+end
+Schedule.__close = Schedule.close
+
+local known = { wait = 0, warmup = 0, active = 1, repeats = 0 }
+
+--- profile.schedule{wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready = fn, stack =, memory =, shapes =,
+--- limit =}: call its step() after each step of a loop. It rests for `wait` steps, warms up, records `active` ones and
+--- gives their profile to on_trace_ready (and keeps it as .result); repeats times, without end if 0. Source: torch.profiler.
+function profile.schedule(opt)
+    opt = opt or {}
+    local self = setmetatable({ done = 0, phase = "wait", record = {}, on_trace_ready = opt.on_trace_ready }, Schedule)
+    for name, value in pairs(opt) do
+        if name ~= "on_trace_ready" and known[name] == nil then self.record[name] = value end
+    end
+    for name, least in pairs(known) do
+        local n = opt[name] or least
+        if math.type(n) ~= "integer" or n < least then
+            error(("profile.schedule: %s: expected a whole number of at least %d, got %s"):format(name, least, tostring(n)), 2)
+        end
+        self[name] = n
+    end
+    self.cycle = self.wait + self.warmup + self.active
+    enter(self)
+    return self
+end

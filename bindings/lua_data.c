@@ -1,11 +1,14 @@
-/* Files of tensors in Lua: npy.load, npy.save, npz.load, npz.save, image.load, image.save. */
+/* Files of tensors in Lua: npy.load, npy.save, npz.load, npz.save, safetensors.load,
+ * safetensors.save, image.load, image.save. */
 #include <string.h>
 
 #include "bindings/bind.h"
 #include "tensor/io_npy.h"
 #include "tensor/io_png.h"
+#include "tensor/io_safetensors.h"
 
 #define NPZ "gpush.npz"
+#define SAFETENSORS "gpush.safetensors"
 
 /* The file name at argument 1. */
 static const char *check_file(lua_State *L, const char *fn) {
@@ -86,11 +89,8 @@ static gp_npz *new_npz(lua_State *L) {
     return z;
 }
 
-/* npz.load(file): a table of the arrays by name, on the cpu. */
-static int l_npz_load(lua_State *L) {
-    const char *file = check_file(L, "npz.load");
-    gp_npz *z = new_npz(L);
-    if (!gp_npz_load(file, z)) return gp_lua_raise(L);
+/* Pushes a table of the tensors by name, which it takes over. */
+static void push_tensors(lua_State *L, gp_npz *z) {
     lua_createtable(L, 0, z->n);
     for (int i = 0; i < z->n; i++) {
         gp_tensor *t = z->t[i];
@@ -98,20 +98,28 @@ static int l_npz_load(lua_State *L) {
         gp_lua_push(L, t);
         lua_setfield(L, -2, z->name[i]);
     }
+}
+
+/* npz.load(file): a table of the arrays by name, on the cpu. */
+static int l_npz_load(lua_State *L) {
+    const char *file = check_file(L, "npz.load");
+    gp_npz *z = new_npz(L);
+    if (!gp_npz_load(file, z)) return gp_lua_raise(L);
+    push_tensors(L, z);
     return 1;
 }
 
 /* Adds the pair that lua_next left at the top. */
-static void add_pair(lua_State *L, gp_npz *z) {
+static void add_pair(lua_State *L, gp_npz *z, const char *fn) {
     size_t n;
     if (lua_type(L, -2) != LUA_TSTRING)
-        luaL_error(L, "npz.save: a key is a %s (expected names)", luaL_typename(L, -2));
+        luaL_error(L, "%s: a key is a %s (expected names)", fn, luaL_typename(L, -2));
     const char *name = lua_tolstring(L, -2, &n);
     gp_tensor *x = gp_lua_totensor(L, -1);
     if (n == 0 || n != strlen(name))
-        luaL_error(L, "npz.save: '%s' cannot be the name of an entry", name);
-    if (!x) luaL_error(L, "npz.save: '%s' is a %s (expected a tensor)", name, luaL_typename(L, -1));
-    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, GP_WHY_copy, "npz.save");
+        luaL_error(L, "%s: '%s' cannot be the name of an entry", fn, name);
+    if (!x) luaL_error(L, "%s: '%s' is a %s (expected a tensor)", fn, name, luaL_typename(L, -1));
+    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, GP_WHY_copy, fn);
     if (!host || !gp_npz_add(z, name, host)) gp_lua_raise(L);
 }
 
@@ -137,10 +145,87 @@ static int l_npz_save(lua_State *L) {
     lua_getfield(L, 3, "compressed");
     bool deflate = lua_toboolean(L, -1);
     gp_npz *z = new_npz(L);
-    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) add_pair(L, z);
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) add_pair(L, z, "npz.save");
     sort_names(z);
     bool ok = gp_npz_save(file, z, deflate);
     gp_npz_free(z);
+    return ok ? 0 : gp_lua_raise(L);
+}
+
+/* ---- safetensors ---- */
+
+static int l_safetensors_gc(lua_State *L) {
+    gp_safetensors_free(lua_touserdata(L, 1));
+    return 0;
+}
+
+/* A userdata that owns tensors and texts, so that an error on the way releases them. */
+static gp_safetensors *new_safetensors(lua_State *L) {
+    gp_safetensors *s = lua_newuserdatauv(L, sizeof *s, 0);
+    memset(s, 0, sizeof *s);
+    if (luaL_newmetatable(L, SAFETENSORS)) {
+        lua_pushcfunction(L, l_safetensors_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return s;
+}
+
+/* safetensors.load(file): a table of the tensors by name, on the cpu, and one of the file's texts.
+ * Tensors lie in a mapping of the file, of which writes in place make private copies. */
+static int l_safetensors_load(lua_State *L) {
+    const char *file = check_file(L, "safetensors.load");
+    gp_safetensors *s = new_safetensors(L);
+    if (!gp_safetensors_load(file, s)) return gp_lua_raise(L);
+    push_tensors(L, &s->tensors);
+    lua_createtable(L, 0, s->ntexts);
+    for (int i = 0; i < s->ntexts; i++) {
+        lua_pushstring(L, s->text[2 * i + 1]);
+        lua_setfield(L, -2, s->text[2 * i]);
+    }
+    return 2;
+}
+
+static void add_text(lua_State *L, gp_safetensors *s) {
+    size_t n, m;
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tolstring(L, -2, &n) : NULL;
+    const char *value = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &m) : NULL;
+    if (!key || !value || n != strlen(key) || m != strlen(value))
+        luaL_error(L, "safetensors.save: option 'metadata': expected texts by name, got %s for '%s'",
+                   luaL_typename(L, -1), key ? key : luaL_typename(L, -2));
+    if (!gp_safetensors_add_text(s, key, value)) gp_lua_raise(L);
+}
+
+static void sort_texts(gp_safetensors *s) {
+    for (int i = 1; i < s->ntexts; i++)
+        for (int j = i; j > 0 && strcmp(s->text[2 * j - 2], s->text[2 * j]) > 0; j--)
+            for (int k = 0; k < 2; k++) {
+                char *text = s->text[2 * j + k];
+                s->text[2 * j + k] = s->text[2 * j - 2 + k];
+                s->text[2 * j - 2 + k] = text;
+            }
+}
+
+/* safetensors.save(file, {name = tensor, …}, {metadata = {name = text, …}}): replaces file once all
+ * is written. */
+static int l_safetensors_save(lua_State *L) {
+    static const char *const names[] = {"metadata", NULL};
+    const char *fn = "safetensors.save", *file = check_file(L, fn);
+    if (!lua_istable(L, 2))
+        return luaL_error(L, "%s: argument 'tensors' (#2): expected a table, got %s", fn,
+                          luaL_typename(L, 2));
+    check_options(L, 3, fn, names);
+    gp_safetensors *s = new_safetensors(L);
+    if (lua_getfield(L, 3, "metadata") != LUA_TNIL) {
+        if (!lua_istable(L, -1))
+            return luaL_error(L, "%s: option 'metadata': expected a table of texts, got %s", fn,
+                              luaL_typename(L, -1));
+        for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) add_text(L, s);
+    }
+    sort_texts(s);
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) add_pair(L, &s->tensors, fn);
+    bool ok = gp_safetensors_save(file, s);
+    gp_safetensors_free(s);
     return ok ? 0 : gp_lua_raise(L);
 }
 
@@ -194,5 +279,6 @@ static void add_table(lua_State *L, const char *name, lua_CFunction load, lua_CF
 void gp_lua_open_data(lua_State *L) {
     add_table(L, "npy", l_npy_load, l_npy_save);
     add_table(L, "npz", l_npz_load, l_npz_save);
+    add_table(L, "safetensors", l_safetensors_load, l_safetensors_save);
     add_table(L, "image", l_image_load, l_image_save);
 }

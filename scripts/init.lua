@@ -49,4 +49,10 @@ local function on_demand(area)
         return t[name]
     end })
 end
-for _, area in ipairs { "nn", "optim", "data" } do on_demand(area) end
+for _, area in ipairs { "nn", "optim", "data", "checkpoint" } do on_demand(area) end
+
+-- Read when it is first called.
+function gpush.progress(...)
+    gpush.progress = assert(loadfile(dir .. "/progress.lua", "t"))(gpush)
+    return gpush.progress(...)
+end

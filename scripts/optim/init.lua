@@ -6,18 +6,8 @@ local is_tensor = gpush.is_tensor
 local Optimizer = {}
 Optimizer.__index = Optimizer
 
--- Raises at the line of the script that called, not at one of these files.
-local scripts = "@" .. folder:match "^(.*/)[^/]*$"
-local function raise(text, ...)
-    if select("#", ...) > 0 then text = text:format(...) end
-    local level, info = 2, debug.getinfo(2, "S")
-    while info and (info.what == "C" or info.source:sub(1, #scripts) == scripts and
-        not info.source:find("^labs/", #scripts + 1)) do
-        level = level + 1
-        info = debug.getinfo(level, "S")
-    end
-    error(text, info and level or 0)
-end
+local scripts = folder:match "^(.*)/"
+local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 optim.raise = raise
 
 -- ---- parameters and groups ----

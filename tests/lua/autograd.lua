@@ -194,4 +194,19 @@ do -- f16, mixed dtypes, broadcasting, devices
     d:sum():backward()
     t.ok(c.grad.device == "cpu" and c.grad:tolist()[2] == 3, "from one device to another and back")
 end
+-- Running statistics, which batch_norm writes while training, are nothing that its backward needs.
+do
+    local mean, var = g.zeros(3, f64), g.ones(3, f64)
+    local a = spread(-1, 2, 1, 12):detach():view(4, 3)
+    local b = a:clone():requires_grad_()
+    a:requires_grad_()
+    local w = g.tensor({ 1, -2, 3 }, f64)
+    local function run(x, m, v)
+        local y = x:batch_norm(m, v, w, nil, true) * x
+        y:sum():backward()
+    end
+    run(a)
+    run(b, mean, var)
+    t.is(b.grad, a.grad, "backward of batch_norm that has written running statistics")
+end
 t.done()

@@ -1,0 +1,140 @@
+--!plain
+-- checkpoint: a model, its optimizer, the random generator and whatever else a training run needs to go on, in one
+-- safetensors file: tensors by name, everything else as JSON in the file's metadata.
+local gpush, checkpoint, folder = ...
+local scripts = folder:match "^(.*)/"
+local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
+local is_tensor, json, safetensors = gpush.is_tensor, gpush.json, gpush.safetensors
+local FORMAT = "gpush checkpoint"
+
+local function has_state(value)
+    return type(value) == "table" and type(value.state_dict) == "function"
+end
+
+local function check_arguments(fn, file, objects, options)
+    if type(file) ~= "string" then raise("%s: argument 'file' (#1): expected a file name, got %s", fn, type(file)) end
+    if type(objects) ~= "table" then raise("%s: argument #2: expected a table, got %s", fn, type(objects)) end
+    for k in pairs(options or {}) do
+        if k ~= "rng" then raise("%s: unknown option '%s' (expected rng)", fn, tostring(k)) end
+    end
+end
+
+-- ---- saving ----
+
+-- value as JSON can hold it: tensors go to `tensors` and leave their name, numbers that JSON has not become texts.
+local function encode(value, path, tensors)
+    if has_state(value) then value = value:state_dict() end
+    if is_tensor(value) then
+        local name, n = path, 2
+        while tensors[name] do name, n = path .. "#" .. n, n + 1 end
+        tensors[name] = value:detach()
+        return { ["$tensor"] = name }
+    elseif type(value) == "number" and (value ~= value or value == math.huge or value == -math.huge) then
+        return { ["$number"] = value ~= value and "nan" or value > 0 and "inf" or "-inf" }
+    elseif type(value) == "table" then
+        local out, array = {}, #value > 0
+        for k, v in pairs(value) do
+            if not array and (type(k) ~= "string" or k:sub(1, 1) == "$") or array and (math.type(k) ~= "integer" or k > #value) then
+                raise("checkpoint.save: '%s' has the key %s (expected names without $, or 1 to n)", path, tostring(k))
+            end
+            out[k] = encode(v, path == "" and k or path .. "." .. k, tensors)
+        end
+        return out
+    elseif type(value) == "number" or type(value) == "string" or type(value) == "boolean" then
+        return value
+    end
+    raise("checkpoint.save: '%s' is a %s (expected what has state_dict(), tensors, tables, numbers, texts and booleans)", path, type(value))
+end
+
+-- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): what has state_dict() is saved by it,
+-- tensors, numbers, texts, booleans and tables as they are; and the state of the random generator, which all devices
+-- share. file is replaced once all is written.
+function checkpoint.save(file, objects, options)
+    check_arguments("checkpoint.save", file, objects, options)
+    local tensors = {}
+    local data = encode(objects, "", tensors)
+    local metadata = { format = FORMAT, version = "1", data = json.encode(data) }
+    if not (options and options.rng == false) then metadata.rng = json.encode(gpush.get_rng_state()) end
+    local ok, message = pcall(safetensors.save, file, tensors, { metadata = metadata })
+    if not ok then raise("%s", (message:gsub("^.-safetensors%.save: ", "checkpoint.save: "))) end
+end
+
+-- ---- loading ----
+
+local function decode(value, tensors)
+    if type(value) ~= "table" then return value end
+    if value["$tensor"] then return tensors[value["$tensor"]] end
+    if value["$number"] then return ({ nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge })[value["$number"]] end
+    local out = {}
+    for k, v in pairs(value) do out[k] = decode(v, tensors) end
+    return out
+end
+
+local function read(file)
+    local ok, tensors, texts = pcall(safetensors.load, file)
+    if not ok then raise("%s", (tensors:gsub("^.-safetensors%.load: ", "checkpoint.load: "))) end
+    if texts.format ~= FORMAT or texts.version ~= "1" then
+        raise("checkpoint.load: %s is no checkpoint of this version (safetensors.load reads its tensors)", file)
+    end
+    local parsed, data = pcall(json.decode, texts.data)
+    if not parsed then raise("checkpoint.load: %s: %s", file, data) end
+    return decode(data, tensors), texts.rng and json.decode(texts.rng)
+end
+
+local function flat(state)
+    for _, v in pairs(state) do if not is_tensor(v) then return false end end
+    return true
+end
+
+local function some(list)
+    table.sort(list)
+    local text = table.concat(list, ", ", 1, math.min(#list, 12))
+    return #list > 12 and ("%s, … (%d in all)"):format(text, #list) or text
+end
+
+-- How two tables of tensors by name differ, in words; nil if they do not.
+local function difference(here, saved)
+    local missing, unknown, shapes, lines = {}, {}, {}, {}
+    for name, x in pairs(here) do
+        local y = saved[name]
+        if y == nil then missing[#missing + 1] = name
+        else
+            local a, b = table.concat(x.shape, "x"), table.concat(y.shape, "x")
+            if a ~= b then shapes[#shapes + 1] = ("%s (%s, in the file %s)"):format(name, a, b) end
+        end
+    end
+    for name in pairs(saved) do if here[name] == nil then unknown[#unknown + 1] = name end end
+    if #missing > 0 then lines[#lines + 1] = "\n  not in the file: " .. some(missing) end
+    if #unknown > 0 then lines[#lines + 1] = "\n  only in the file: " .. some(unknown) end
+    if #shapes > 0 then lines[#lines + 1] = "\n  other shapes: " .. some(shapes) end
+    return lines[1] and table.concat(lines)
+end
+
+-- Raises where saved is not the state of object; nothing is changed yet.
+local function check(file, name, object, saved)
+    if saved == nil then raise("checkpoint.load: %s has no '%s'", file, name) end
+    if not has_state(object) or type(object.load_state_dict) ~= "function" then
+        raise("checkpoint.load: '%s': expected what has load_state_dict, got %s", name, type(object))
+    end
+    local ok, problem
+    if object.check_state_dict then
+        ok, problem = pcall(object.check_state_dict, object, saved)
+    else
+        local here = object:state_dict()
+        if type(saved) == "table" and flat(here) and flat(saved) then problem = difference(here, saved) end
+        ok = not problem
+    end
+    if not ok then raise("checkpoint.load: %s: '%s' is the state of another one: %s", file, name, problem) end
+end
+
+-- checkpoint.load(file, {model = m, optimizer = o}, {rng = true}): the objects take over what was saved under their
+-- names, if all of it fits; the generator goes on where it was. Returns the table of everything that was saved: states,
+-- tensors (on the cpu), numbers, texts.
+function checkpoint.load(file, objects, options)
+    check_arguments("checkpoint.load", file, objects or {}, options)
+    local data, rng = read(file)
+    for name, object in pairs(objects or {}) do check(file, name, object, data[name]) end
+    for name, object in pairs(objects or {}) do object:load_state_dict(data[name]) end
+    if rng and not (options and options.rng == false) then gpush.set_rng_state(rng) end
+    return data
+end

@@ -1,0 +1,74 @@
+--!plain
+-- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do … end, or
+-- bar = progress(n, text); bar:step(text); bar:done().
+local gpush = ...
+local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two pictures
+
+local Bar = {}
+Bar.__index = Bar
+
+local function terminal()
+    return gpush.is_terminal and gpush.is_terminal(2) or false
+end
+
+local function clock(seconds)
+    seconds = math.floor(seconds + 0.5)
+    if seconds >= 3600 then return ("%d:%02d:%02d"):format(seconds // 3600, seconds // 60 % 60, seconds % 60) end
+    return ("%d:%02d"):format(seconds // 60, seconds % 60)
+end
+
+-- One line: text, bar, count, time gone and time left.
+function Bar:line(now)
+    local part = self.total > 0 and math.min(self.at / self.total, 1) or 1
+    local full = math.floor(part * WIDTH)
+    local gone = now - self.began
+    local left = self.at > 0 and gone / self.at * (self.total - self.at) or nil
+    return ("%s[%s%s] %d/%d %s%s%s"):format(self.text and self.text .. " " or "", ("#"):rep(full), ("."):rep(WIDTH - full),
+        self.at, self.total, clock(gone), left and ", " .. clock(left) .. " left" or "", self.note and "  " .. self.note or "")
+end
+
+function Bar:draw(force)
+    local now = gpush.clock()
+    if not self.shown or (not force and now - self.drawn < EVERY) then return end
+    self.drawn = now
+    self.out:write("\r\27[K", self:line(now))
+    self.out:flush()
+end
+
+-- One more is done; note, if given, stands behind the bar from now on.
+function Bar:step(note)
+    self.at = self.at + 1
+    if note ~= nil then self.note = tostring(note) end
+    self:draw(self.at == self.total)
+end
+
+-- Ends the line.
+function Bar:done()
+    if self.shown and not self.ended then
+        self:draw(true)
+        self.out:write "\n"
+    end
+    self.ended = true
+end
+
+-- for i in progress(n) do … end: 1 to n.
+function Bar:__call()
+    if self.running then self:step() end
+    self.running = true
+    if self.at < self.total then return self.at + 1 end
+    self:done()
+end
+
+-- A loop that ends early leaves the bar where it was.
+function Bar:__close() self:done() end
+
+return function(total, text)
+    if math.type(total) == nil or total < 0 then
+        error(("progress: argument 'total' (#1): expected a number of steps, got %s"):format(tostring(total)), 3)
+    end
+    local now = gpush.clock()
+    local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1, out = io.stderr,
+        shown = terminal() }, Bar)
+    bar:draw(true)
+    return bar, nil, nil, bar
+end

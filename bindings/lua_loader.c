@@ -1,5 +1,7 @@
 /* Crews of workers in Lua, for scripts/data/Loader.lua: starting one, giving it batches to make,
  * taking them. Arguments are checked there. */
+#include <dirent.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,8 +13,13 @@
 
 #define CREW "gpush.crew"
 
+typedef struct box {
+    gp_crew *crew;      /* NULL: stopped */
+    gp_crew_stats last; /* of a stopped one */
+} box;
+
 static gp_crew *check_crew(lua_State *L) {
-    gp_crew *c = *(gp_crew **)luaL_checkudata(L, 1, CREW);
+    gp_crew *c = ((box *)luaL_checkudata(L, 1, CREW))->crew;
     if (!c) luaL_error(L, "data.Loader: this pass has ended");
     return c;
 }
@@ -56,8 +63,8 @@ static int l_start(lua_State *L) {
                       .epoch = (uint64_t)int_field(L, 1, "epoch"),
                       .kind = gp_lua_state_kind(L),
                       .dtype = gp_default_dtype};
-    gp_crew **box = lua_newuserdatauv(L, sizeof *box, 1);
-    *box = NULL;
+    box *b = lua_newuserdatauv(L, sizeof *b, 1);
+    *b = (box){0};
     luaL_setmetatable(L, CREW);
     lua_getfield(L, 1, "program");
     gp_lua_enter(L);
@@ -72,7 +79,7 @@ static int l_start(lua_State *L) {
         o.path = package_field(L, "path");
         o.cpath = package_field(L, "cpath");
     }
-    if (!(*box = gp_crew_new(&o, p))) return gp_lua_raise(L);
+    if (!(b->crew = gp_crew_new(&o, p))) return gp_lua_raise(L);
     lua_settop(L, 2);
     return 1;
 }
@@ -122,11 +129,13 @@ static int l_take(lua_State *L) {
     return n;
 }
 
-/* crew:stop(): no thread of it is left. */
+/* crew:stop(), also when a crew is closed or collected: no thread of it is left. No Lua code, in
+ * which a Ctrl-C that has just ended the loop would strike again. */
 static int l_stop(lua_State *L) {
-    gp_crew **c = luaL_checkudata(L, 1, CREW);
-    gp_crew_free(*c);
-    *c = NULL;
+    box *b = luaL_checkudata(L, 1, CREW);
+    if (b->crew) gp_crew_get_stats(b->crew, &b->last);
+    gp_crew_free(b->crew);
+    b->crew = NULL;
     return 0;
 }
 
@@ -142,8 +151,9 @@ static void set_count(lua_State *L, const char *name, int64_t n) {
 
 /* crew:stats(): a table; times in seconds. */
 static int l_stats(lua_State *L) {
-    gp_crew_stats s;
-    gp_crew_get_stats(check_crew(L), &s);
+    const box *b = luaL_checkudata(L, 1, CREW);
+    gp_crew_stats s = b->last;
+    if (b->crew) gp_crew_get_stats(b->crew, &s);
     lua_createtable(L, 0, 10);
     set_seconds(L, "elapsed", s.elapsed);
     set_seconds(L, "first", s.first);
@@ -178,9 +188,43 @@ static int l_seed(lua_State *L) {
     return 1;
 }
 
+static int l_dir_gc(lua_State *L) {
+    DIR **dir = lua_touserdata(L, 1);
+    if (*dir) closedir(*dir);
+    *dir = NULL;
+    return 0;
+}
+
+/* list(folder): the names in it, in no order, without those that begin with a dot; nil and a message
+ * if it cannot be read. */
+static int l_list(lua_State *L) {
+    const char *folder = luaL_checkstring(L, 1);
+    DIR **dir = lua_newuserdatauv(L, sizeof *dir, 0);
+    *dir = NULL;
+    if (luaL_newmetatable(L, "gpush.folder")) {
+        lua_pushcfunction(L, l_dir_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    if (!(*dir = opendir(folder))) {
+        lua_pushnil(L);
+        lua_pushfstring(L, "cannot read the folder %s: %s", folder, strerror(errno));
+        return 2;
+    }
+    lua_newtable(L);
+    for (struct dirent *e; (e = readdir(*dir));) {
+        if (e->d_name[0] == '.') continue;
+        lua_pushstring(L, e->d_name);
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+    closedir(*dir);
+    *dir = NULL;
+    return 1;
+}
+
 void gp_lua_push_loader(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"start", l_start}, {"draw", l_draw}, {"seed", l_seed}, {NULL, NULL}};
+        {"start", l_start}, {"draw", l_draw}, {"seed", l_seed}, {"list", l_list}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"room", l_room},   {"add", l_add},     {"take", l_take},
                                        {"stop", l_stop},   {"stats", l_stats}, {"__gc", l_stop},
                                        {"__close", l_stop}, {NULL, NULL}};

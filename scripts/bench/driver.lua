@@ -50,6 +50,9 @@ for _, name in ipairs { "matmul f32 512", "matmul f64 512" } do
     for threads = 1, 2 do items[#items + 1] = { name, threads, "torch", false } end
 end
 
+items[#items + 1] = { "loader, an image", 2, "torch", 0.25 }
+items[#items + 1] = { "loader, first batch", 2, "torch", 0.05 }
+
 -- A copy moves as many bytes: 80 % of its bandwidth is 1.25 of its time.
 for _, it in ipairs { { "exp 1e7", 0.25 }, { "x * 2, 1e7", 0.2 }, { "x * 2 beside a copy", 1.25 }, { "tanh 1e7", 0.3 },
     { "x > 0.5, 1e7", 0.5 }, { "rand 1e7", 0.3 }, { "randn 1e7", 0.3 },

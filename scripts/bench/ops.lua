@@ -142,6 +142,34 @@ item("softmax 1e4x1e3", function() local p = rows:softmax(2) end)
 item("layer_norm 1e4x1e3", function() local p = layer_norm(rows, 1000) end)
 item("randn 1e7", function() local p = randn(10000000) end)
 
+-- The loader: 3 x 256 x 256 images and labels made up by two workers, wall time.
+if count == 2 and (not only or only:find "^loader") then
+    local fake = { size = 1000000, get = function()
+        return randn(3, 256, 256), randint(-1, 9, { 256, 256 })
+    end }
+    local stream, firsts, each = current_stream "cpu", {}, {}
+    local function wall(fn)
+        local begun = stream:record()
+        fn()
+        return begun:elapsed(stream:record())
+    end
+    for k = 1, 5 do
+        local following, team
+        firsts[k] = wall(function()
+            local loader = data.Loader { fake, batch = 32, shuffle = true, workers = 2 }
+            following, _, _, team = loader()
+            following()
+        end)
+        for _ = 1, 4 do following() end
+        each[k] = wall(function() for _ = 1, 25 do following() end end) / (25 * 32)
+        team:stop()
+    end
+    table.sort(firsts)
+    table.sort(each)
+    io.write(string.format("loader, an image\t%.9g\nloader, first batch\t%.9g\n", each[3], firsts[3]))
+    io.flush()
+end
+
 -- Reductions, scans and copies.
 item("sum 1e7", function() local p = large:sum() end)
 item("var 1e7", function() local p = large:var() end)

@@ -96,7 +96,7 @@ local function all_to_device(device, n, v, ...)
     return to_device(device, v), all_to_device(device, n - 1, ...)
 end
 
--- A pass that runs: hands its batches to the crew as there is room, takes them in order.
+-- A pass: hands its batches to the crew as there is room, takes them in order.
 local function start_pass(self)
     self.epoch = self.epoch + 1
     local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed, self.epoch)
@@ -120,38 +120,24 @@ local function start_pass(self)
         end
     end
 
-    local pass = { step = 0 }
-    self.pass = pass
-    function pass.stats() return team and team:stats() or self.last end
-    function pass.stop()
-        if not team then return end
-        self.last = team:stats()
-        team:stop()
-        team = nil
-    end
+    local step = 0
     local function keep_going(...)
+        step = step + 1
+        fill()
+        if self.device then return step, all_to_device(self.device, select("#", ...), ...) end
+        return step, ...
+    end
+    self.team = team
+    return function()
+        fill()
+        if pending == 0 then team:stop() return end
         pending = pending - 1
-        fill()
-        pass.step = pass.step + 1
-        if self.device then return pass.step, all_to_device(self.device, select("#", ...), ...) end
-        return pass.step, ...
-    end
-    function pass.next()
-        if not team then return nil end
-        fill()
-        if pending == 0 then pass.stop() return nil end
         return keep_going(team:take())
-    end
-    return pass
+    end, nil, nil, team
 end
 
-local closing = { __close = function(guard) guard.pass.stop() end }
-
--- for step, … in loader() do: the fourth value ends the workers when the loop is left, however it is.
-function Loader:__call()
-    local pass = start_pass(self)
-    return pass.next, nil, nil, setmetatable({ pass = pass }, closing)
-end
+-- for step, … in loader() do: the fourth value, closed when the loop is left, ends the workers.
+Loader.__call = start_pass
 
 function Loader:__len()
     local size = data.size(self.dataset, "data.Loader")

@@ -25,7 +25,7 @@ local function verdict(s)
 end
 
 return function(self, options)
-    local s = self.pass and self.pass.stats()
+    local s = self.team and self.team:stats()
     local show = not options or options.print ~= false
     if not s or s.batches == 0 then
         if show then print "data.Loader: no batch has been taken yet" end

@@ -49,6 +49,14 @@ static void interrupts(void) {
     says("z = ones(math.ceil(2 / 900 / (os.clock() - t) * 20 * 1000000), {device = 'sim'})", "> ", "and given work for two seconds");
     stops("for i = 1, 900 do z = z * 1 end print('run' .. 'ning') z:sum():item()", "a wait for a device");
     says("ones(4, {device = 'sim'}):sum():item()", "\r\n4.0\r\n", "the device goes on working");
+    /* A loader whose worker takes its time; the threads are gone afterwards. */
+    says("function threads() local p, n = io.popen 'ls /proc/$PPID/task', 0 for _ in p:lines() do n = n + 1 end return n end", "> ", "threads are counted");
+    says("before = threads()", "> ", "before");
+    stops_loop("slow = {size = 9, get = function(_, i) if i == 2 then local t = os.clock() while os.clock() - t < 20 do end end return i end} "
+          "for step in data.Loader{slow, workers = 2}() do if step == 1 then print('run' .. 'ning') end end", "a wait for a loader");
+    stops_loop("for step in data.Loader{{size = 9, get = function(_, i) while i == 2 do end return i end}, workers = 2}() do print('run' .. 'ning') end",
+        "a loader with an endless loop");
+    says("threads() - before", "\r\n0\r\n", "no worker is left");
 }
 
 int main(void) {

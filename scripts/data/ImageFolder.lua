@@ -1,0 +1,45 @@
+--!plain
+-- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG files of a folder's folders, each of
+-- which is a class. Sample i is the picture, channels x height x width, through the transform, and the number of its
+-- class; classes and files are in the order of their names, in the fields `classes` and `files`.
+local gpush, data, _, _, crew = ...
+
+local function get(self, i)
+    local f = self.files[i]
+    local x = gpush.image.load(f.path, { channels = self.channels, dtype = self.dtype })
+    if self.transform then x = self.transform(x) end
+    return x, f.class
+end
+
+-- The names in a folder, sorted; nil and a message for what is none.
+local function names_in(folder)
+    local names, message = crew.list(folder)
+    if names then table.sort(names) end
+    return names, message
+end
+
+return function(folder, options)
+    local o = options or {}
+    for name in pairs(o) do
+        if name ~= "transform" and name ~= "channels" and name ~= "dtype" then
+            error(("data.ImageFolder: unknown option '%s' (expected transform, channels, dtype)"):format(name), 2)
+        end
+    end
+    local classes, files = {}, {}
+    local folders, message = names_in(folder)
+    if not folders then error("data.ImageFolder: " .. message, 2) end
+    for _, class in ipairs(folders) do
+        local names = names_in(folder .. "/" .. class)
+        if names then
+            classes[#classes + 1] = class
+            for _, name in ipairs(names) do
+                if name:lower():find "%.png$" then
+                    files[#files + 1] = { path = folder .. "/" .. class .. "/" .. name, class = #classes }
+                end
+            end
+        end
+    end
+    if #files == 0 then error(("data.ImageFolder: no PNG files in the folders of %s"):format(folder), 2) end
+    return data.Dataset { size = #files, get = get, files = files, classes = classes, transform = o.transform,
+        channels = o.channels or 3, dtype = o.dtype or "u8" }
+end

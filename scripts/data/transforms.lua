@@ -1,0 +1,172 @@
+--!plain
+-- data.transforms: functions of an image, channels x height x width (more dims may stand in front). Each call here makes
+-- one: `local augment = transforms.Compose{ transforms.RandomCrop(32, {padding = 4}), transforms.ToFloat() }`. What is
+-- random draws from the generator that manual_seed sets; in a loader that is the sample's own, so a sample changes the
+-- same way whichever worker makes it.
+local gpush = ...
+local M = {}
+
+local function fail(name, ...) error("transforms." .. name .. ": " .. string.format(...), 0) end
+
+local function check(name, x, least)
+    if not gpush.is_tensor(x) or x.ndim < (least or 2) then
+        fail(name, "expected an image, channels x height x width, got %s", gpush.is_tensor(x) and
+            "a tensor of shape " .. table.concat(x.shape, "x") or type(x))
+    end
+    return x
+end
+
+local function uniform(low, high)
+    return low + (high - low) * gpush.rand(1, { device = "cpu", dtype = "f64" }):item()
+end
+
+-- A whole number, low … high, each as likely.
+local function whole(low, high) return gpush.randint(low, high, { 1 }, { device = "cpu" }):item() end
+
+-- size or {height, width} as two numbers.
+local function pair(name, size)
+    local h, w = size, size
+    if type(size) == "table" then h, w = size[1], size[2] end
+    if math.type(h) ~= "integer" or math.type(w) ~= "integer" or h < 1 or w < 1 then
+        fail(name, "expected a size, a whole number or {height, width}")
+    end
+    return h, w
+end
+
+local function crop(x, top, left, h, w) return x:narrow(-2, top, h):narrow(-1, left, w) end
+
+-- Compose{f, g, …}: g after f.
+function M.Compose(list)
+    for i, f in ipairs(list) do
+        if type(f) ~= "function" then fail("Compose", "entry %d is a %s (expected a function)", i, type(f)) end
+    end
+    return function(x)
+        for i = 1, #list do x = list[i](x) end
+        return x
+    end
+end
+
+-- ToFloat(): u8 0 … 255 as f32 0 … 1; floats and bool as f32.
+function M.ToFloat()
+    return function(x)
+        check("ToFloat", x, 0)
+        if x.dtype == "u8" then return x:float() / 255 end
+        if x.dtype:find "^[iu]" then fail("ToFloat", "an image of %s has no known range (expected u8 or floats)", x.dtype) end
+        return x:float()
+    end
+end
+
+-- Normalize(mean, std): (x - mean) / std, a number each or a list of one for each channel.
+function M.Normalize(mean, std)
+    local function column(v) return type(v) == "table" and gpush.tensor(v):reshape(#v, 1, 1) or v end
+    local m, s = column(mean), column(std)
+    return function(x)
+        check("Normalize", x, 3)
+        for _, v in ipairs { m, s } do
+            if gpush.is_tensor(v) and #v ~= x:size(-3) then
+                fail("Normalize", "%d channels for an image of %d", #v, x:size(-3))
+            end
+        end
+        return (x - m) / s
+    end
+end
+
+local function flip(name, dim)
+    return function(p)
+        p = p or 0.5
+        return function(x)
+            check(name, x)
+            if uniform(0, 1) < p then return x:flip(dim) end
+            return x
+        end
+    end
+end
+
+-- RandomHorizontalFlip(p), RandomVerticalFlip(p): mirrored with probability p, 0.5 if it is not given.
+M.RandomHorizontalFlip = flip("RandomHorizontalFlip", -1)
+M.RandomVerticalFlip = flip("RandomVerticalFlip", -2)
+
+-- Pad(n or {left, top, right, bottom}, {value = 0, mode = "constant"}): border around; modes as pad's.
+function M.Pad(n, options)
+    local o = options or {}
+    local l, t, r, b = n, n, n, n
+    if type(n) == "table" then l, t, r, b = n[1], n[2], n[3], n[4] end
+    local border = { l, r, t, b }
+    return function(x) return check("Pad", x):pad(border, o.mode or "constant", o.value) end
+end
+
+-- CenterCrop(size)
+function M.CenterCrop(size)
+    local h, w = pair("CenterCrop", size)
+    return function(x)
+        local H, W = check("CenterCrop", x):size(-2), x:size(-1)
+        if H < h or W < w then fail("CenterCrop", "%dx%d of an image of %dx%d", h, w, H, W) end
+        return crop(x, (H - h) // 2 + 1, (W - w) // 2 + 1, h, w)
+    end
+end
+
+-- RandomCrop(size, {padding = 0}): a part of that size from anywhere, after padding with zeros.
+function M.RandomCrop(size, options)
+    local h, w = pair("RandomCrop", size)
+    local around = options and options.padding and M.Pad(options.padding)
+    return function(x)
+        check("RandomCrop", x)
+        if around then x = around(x) end
+        local H, W = x:size(-2), x:size(-1)
+        if H < h or W < w then fail("RandomCrop", "%dx%d of an image of %dx%d", h, w, H, W) end
+        local top = whole(1, H - h + 1)
+        return crop(x, top, whole(1, W - w + 1), h, w)
+    end
+end
+
+-- Resize(size): {height, width}, or the length of the shorter side; bilinear, u8 is rounded.
+function M.Resize(size)
+    local h, w = pair("Resize", size)
+    return function(x)
+        local H, W = check("Resize", x, 3):size(-2), x:size(-1)
+        local to_h, to_w = h, w
+        if type(size) ~= "table" then
+            to_h, to_w = H <= W and h or h * H // W, H <= W and h * W // H or h
+        end
+        if to_h == H and to_w == W then return x end
+        local images = x:reshape(-1, x:size(-3), H, W)
+        local out = gpush.interpolate(x.dtype == "u8" and images:float() or images,
+            { size = { to_h, to_w }, mode = "bilinear" })
+        local shape = x.shape
+        shape[#shape - 1], shape[#shape] = to_h, to_w
+        out = out:reshape(shape)
+        return x.dtype == "u8" and out:round():byte() or out
+    end
+end
+
+local function gray(x)
+    return x:narrow(-3, 1, 1) * 0.2989 + x:narrow(-3, 2, 1) * 0.587 + x:narrow(-3, 3, 1) * 0.114
+end
+
+-- ColorJitter{brightness = 0, contrast = 0, saturation = 0}: each changed by a factor from 1 - v … 1 + v, in this order;
+-- floats 0 … 1, contrast and saturation of 3 channels.
+function M.ColorJitter(o)
+    local b, c, s = o.brightness or 0, o.contrast or 0, o.saturation or 0
+    local function factor(v) return uniform(math.max(0, 1 - v), 1 + v) end
+    return function(x)
+        check("ColorJitter", x, 3)
+        if x.dtype:find "^[iub]" and x.dtype ~= "bf16" then
+            fail("ColorJitter", "expected floats 0 … 1, got %s (ToFloat makes them)", x.dtype)
+        end
+        if (c > 0 or s > 0) and x:size(-3) ~= 3 then
+            fail("ColorJitter", "contrast and saturation want 3 channels, got %d", x:size(-3))
+        end
+        if b > 0 then x = (x * factor(b)):clamp(0, 1) end
+        if c > 0 then
+            local mean = gray(x):mean({ -3, -2, -1 }, true)
+            x = (mean + (x - mean) * factor(c)):clamp(0, 1)
+        end
+        if s > 0 then
+            local g = gray(x)
+            x = (g + (x - g) * factor(s)):clamp(0, 1)
+        end
+        return x
+    end
+end
+
+return M

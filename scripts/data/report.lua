@@ -5,7 +5,7 @@
 local function ms(seconds) return ("%.3g ms"):format(seconds * 1e3) end
 
 -- Workers that make batches as fast as the step takes them: the work of a batch over the time that a step takes when it
--- does not wait. At most one for each processor, and none where the work is nothing beside the step.
+-- does not wait; the first batch, which waits for the workers to start, is left out. At most one for each processor, and none where the work is nothing beside the step.
 local function suggest(s)
     local work, step = s.busy / s.batches, (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
     if work < 0.02 * step then return 0 end
@@ -13,10 +13,14 @@ local function suggest(s)
 end
 
 local function verdict(s)
+    if s.share <= 0.1 and s.first > 0.2 * s.elapsed and s.workers > 0 then
+        return ("the loader keeps up once it runs; the first batch was %.0f %% of this short pass"):format(
+            100 * s.first / s.elapsed)
+    end
     if s.share > 0.1 then
         local more = s.suggested > s.workers and ("; try workers = %d"):format(s.suggested) or
             "; more workers than processors do not help: make get cheaper, or do part of it on the device"
-        return ("the loader is what everybody waits for: %.0f %% of the pass%s"):format(100 * s.share, more)
+        return ("the loader is what everybody waits for: %.0f %% of the time%s"):format(100 * s.share, more)
     end
     if s.suggested < s.workers then
         return ("the step is what takes the time; workers = %d would do"):format(s.suggested)
@@ -32,14 +36,15 @@ return function(self, options)
         return
     end
     s.wait_after = math.max(s.wait - s.first, 0)
-    s.share = s.wait / s.elapsed
+    s.share = s.batches > 1 and s.wait_after / (s.elapsed - s.first) or s.wait / s.elapsed
     s.suggested = suggest(s)
     s.verdict = verdict(s)
     if not show then return s end
     local plain = self.pin and (self.device and "pinned" or "pinned, for a device to copy from") or "plain memory"
     print(("%d batches of %d in %s, %d workers, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers, plain))
     print(("  first batch      %10s"):format(ms(s.first)))
-    print(("  the step waited  %10s  in %d of %d batches (%.0f %%)"):format(ms(s.wait), s.waits, s.batches, 100 * s.share))
+    print(("  the step waited  %10s  in %d of %d batches (%.0f %%)"):format(ms(s.wait), s.waits, s.batches,
+        100 * s.wait / s.elapsed))
     if s.workers > 0 then
         print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(ms(s.busy), ms(s.idle),
             ms(s.open / s.workers)))

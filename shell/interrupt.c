@@ -5,12 +5,23 @@
 #include "tensor/error.h"
 
 #include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
 static int survive;
+static volatile sig_atomic_t times; /* Ctrl-C since the chunk began */
+
+/* As a signal handler may. */
+static void say(const char *text) {
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) { /* nobody listens */
+    }
+}
 
 static void on_signal(int sig) {
     gp_interrupted = 1;
-    if (!survive) signal(sig, SIG_DFL); /* a second one ends the program */
+    if (!survive || ++times > 2) signal(sig, SIG_DFL); /* the next one ends the program */
+    if (times == 2)
+        say("\nStill being stopped. Ctrl-C twice more ends gpush, and the session is lost.\n");
     gp_stop_now();
 }
 
@@ -29,6 +40,7 @@ void gp_interrupt_begin(lua_State *L, int at_prompt) {
     gp_interrupted = 0;
     gp_stop_begin(L);
     survive = at_prompt;
+    times = 0;
     set_signal(on_signal);
 }
 

@@ -42,9 +42,20 @@ static void print_usage(const char *bad) {
                          progname);
 }
 
+/* What a message quotes may come from outside: control characters are shown, not sent. */
+static void put_plainly(const char *msg) {
+    for (const unsigned char *s = (const unsigned char *)msg; *s; s++) {
+        bool c1 = *s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0; /* as UTF-8 has them */
+        if ((*s >= ' ' && *s != 127 && !c1) || *s == '\n' || *s == '\t') putc(*s, stderr);
+        else fprintf(stderr, "\\x%02x", c1 ? *++s : *s);
+    }
+    putc('\n', stderr);
+    fflush(stderr);
+}
+
 void gp_shell_message(const char *msg) {
     if (progname) lua_writestringerror("%s: ", progname);
-    lua_writestringerror("%s\n", msg);
+    put_plainly(msg);
 }
 
 int gp_shell_report(lua_State *L, int status) {
@@ -55,20 +66,9 @@ int gp_shell_report(lua_State *L, int status) {
     return status;
 }
 
-/* Turns an error value into text with a traceback. */
-static int l_traceback(lua_State *L) {
-    const char *msg = lua_tostring(L, 1);
-    if (!msg) {
-        if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return 1;
-        msg = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
-    }
-    luaL_traceback(L, L, msg, 1);
-    return 1;
-}
-
 int gp_shell_call(lua_State *L, int narg, int nres) {
     int base = lua_gettop(L) - narg;
-    lua_pushcfunction(L, l_traceback);
+    lua_pushcfunction(L, gp_shell_traceback);
     lua_insert(L, base);
     gp_interrupt_begin(L, progname == NULL);
     int status = lua_pcall(L, narg, nres, base);
@@ -207,6 +207,7 @@ static void open_state(lua_State *L, int args) {
         lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
     }
     gp_lua_open_state(L, args & HAS_PLAIN ? GP_LUA_PLAIN : GP_LUA_SYNTAX);
+    gp_shell_watch_clock(L);
 }
 
 static void start_repl(lua_State *L) {

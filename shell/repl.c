@@ -6,6 +6,7 @@
 #include "profile/sync.h"
 #include "shell/line.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -50,9 +51,22 @@ static bool incomplete(lua_State *L, int status) {
     return true;
 }
 
+/* Ends the text with a semicolon, which mutes it? Then *n is its length without. */
+static bool muted(const char *text, size_t *n) {
+    *n = strlen(text);
+    while (*n && isspace((unsigned char)text[*n - 1])) --*n;
+    if (!*n || text[*n - 1] != ';') return false;
+    while (*n && text[*n - 1] == ';') --*n;
+    return true;
+}
+
 /* Loads the line at index 1 as "return line"; false pushes nothing. */
 static bool load_expression(lua_State *L) {
-    const char *text = lua_pushfstring(L, "return %s;", lua_tostring(L, 1));
+    size_t n;
+    muted(lua_tostring(L, 1), &n);
+    lua_pushlstring(L, lua_tostring(L, 1), n);
+    const char *text = lua_pushfstring(L, "return %s\n;", lua_tostring(L, -1));
+    lua_remove(L, 2);
     int status = load(L, text);
     lua_remove(L, 2);
     if (status != LUA_OK) lua_pop(L, 1);
@@ -83,11 +97,13 @@ static gp_line load_chunk(lua_State *L, int *status) {
     gp_line r = push_line(L, true);
     if (r != GP_LINE_TEXT) return r;
     *status = LUA_OK;
-    if (!load_expression(L)) r = load_statements(L, status);
-    if (r == GP_LINE_TEXT) {
-        gp_line_save(lua_tostring(L, 1));
-        lua_remove(L, 1);
-    }
+    if (gp_shell_is_command(lua_tostring(L, 1))) gp_shell_push_command(L, lua_tostring(L, 1));
+    else if (!load_expression(L)) r = load_statements(L, status);
+    if (r != GP_LINE_TEXT) return r;
+    gp_line_save(lua_tostring(L, 1));
+    lua_pushvalue(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, GP_SHELL_CHUNK);
+    lua_remove(L, 1);
     return r;
 }
 
@@ -95,7 +111,8 @@ static gp_line load_chunk(lua_State *L, int *status) {
 static int l_whole(lua_State *L) {
     bool *whole = lua_touserdata(L, 2);
     lua_settop(L, 1);
-    if (load_expression(L)) return *whole = true, 0;
+    if (gp_shell_is_command(lua_tostring(L, 1)) || load_expression(L))
+        return *whole = true, 0;
     *whole = !incomplete(L, load(L, lua_tostring(L, 1)));
     return 0;
 }
@@ -119,7 +136,7 @@ static bool told(lua_State *L) {
     return shown;
 }
 
-/* Prints all values on the stack with Lua's print, which may wait for a device: Ctrl-C works. */
+/* Prints all values on the stack, which may wait for a device: Ctrl-C works. */
 static void print_values(lua_State *L) {
     int n = lua_gettop(L);
     if (n == 0 || told(L)) {
@@ -127,7 +144,7 @@ static void print_values(lua_State *L) {
         return;
     }
     luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
-    lua_getglobal(L, "print");
+    lua_pushcfunction(L, gp_shell_echo);
     lua_insert(L, 1);
     gp_interrupt_begin(L, 1);
     gp_sync_echo(1);
@@ -138,6 +155,26 @@ static void print_values(lua_State *L) {
         gp_shell_message(lua_pushfstring(L, "error calling 'print' (%s)", lua_tostring(L, -1)));
 }
 
+/* Runs the function on the stack, and shows what it gave unless its text says not to. */
+static void run(lua_State *L) {
+    size_t n;
+    gp_shell_started();
+    int status = gp_shell_call(L, 0, LUA_MULTRET);
+    if (status != LUA_OK) {
+        gp_shell_report(L, status);
+    } else {
+        luaL_checkstack(L, LUA_MINSTACK, "too many results");
+        lua_getfield(L, LUA_REGISTRYINDEX, GP_SHELL_CHUNK);
+        const char *text = lua_tostring(L, -1); /* the registry keeps it */
+        lua_pop(L, 1);
+        bool quiet = text && muted(text, &n);
+        if (text && !gp_shell_is_command(text)) gp_shell_remember(L, text);
+        if (!quiet) print_values(L);
+    }
+    lua_settop(L, 0);
+    gp_shell_ended(L);
+}
+
 void gp_repl(lua_State *L) {
     int status = LUA_OK;
     gp_line r;
@@ -146,8 +183,7 @@ void gp_repl(lua_State *L) {
     gp_line_open(&hooks);
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;
-        if (status == LUA_OK) status = gp_shell_call(L, 0, LUA_MULTRET);
-        if (status == LUA_OK) print_values(L);
+        if (status == LUA_OK) run(L);
         else gp_shell_report(L, status);
     }
     lua_settop(L, 0);

@@ -3,6 +3,7 @@
 #define GP_SHELL_H
 
 #include <lua.h>
+#include <stdbool.h>
 
 /* Prints "progname: msg" to stderr; without the name while the prompt is active. */
 void gp_shell_message(const char *msg);
@@ -17,8 +18,33 @@ int gp_shell_report(lua_State *L, int status);
  */
 int gp_shell_call(lua_State *L, int narg, int nres);
 
+/* A message handler: error value -> text with the source line, its tensors and the calls. */
+int gp_shell_traceback(lua_State *L);
+/* Registry key of the text of the chunk that the prompt runs. */
+#define GP_SHELL_CHUNK "gpush.chunk"
+
 /* Reads, runs and prints until the end of the input. */
 void gp_repl(lua_State *L);
+
+/* Is text for the prompt itself (:time, ?conv2d, x?, !ls) and not Lua? */
+bool gp_shell_is_command(const char *text);
+/* Pushes a function that runs the command that text is. */
+void gp_shell_push_command(lua_State *L, const char *text);
+/* Prints the values that are its arguments as the prompt does. */
+int gp_shell_echo(lua_State *L);
+/* What is kept of a chunk that went well: its text, for :save; its first value, as _ and _1, those
+ * before as _2 and _3. The values are on the stack from index 1 on. */
+void gp_shell_remember(lua_State *L, const char *text);
+/* Around the running of a chunk: :status shows what it took. */
+void gp_shell_started(void);
+void gp_shell_ended(lua_State *L);
+
+/* os.clock and os.time that say, once, when the work between two of them has not been done. May
+ * raise. */
+void gp_shell_watch_clock(lua_State *L);
+
+/* gpush doctor: says what works here; the exit status. */
+int gp_doctor(lua_State *L);
 
 /* From here on Ctrl-C does no more than end the waiting for a line: the session lives on. */
 void gp_interrupt_idle(void);

@@ -1,0 +1,277 @@
+--!plain
+-- The prompt's commands: `:name argument`. A name may be cut short as long as it is clear.
+local gpush, shell = ...
+local native = shell.native
+local commands, order = {}, {}
+
+local function command(name, argument, help, fn)
+    commands[name] = { argument = argument, help = help, fn = fn }
+    order[#order + 1] = name
+end
+
+-- What went wrong with a command itself: a message without a traceback.
+local function fail(message, ...)
+    message = message:format(...)
+    error(setmetatable({}, { __tostring = function() return message end }), 0)
+end
+
+-- What was typed as a function: an expression, or else statements.
+local function compile(text, what)
+    if text == "" then fail(":%s needs an expression or statements", what) end
+    local f = load("return " .. text .. "\n", "=" .. what)
+    if f then return f end
+    local g, message = load(text, "=" .. what)
+    return g or fail("%s", message)
+end
+
+local function seconds(s)
+    if s >= 1 then return ("%.2f s"):format(s) end
+    if s >= 1e-3 then return ("%.2f ms"):format(s * 1e3) end
+    return ("%.1f us"):format(s * 1e6)
+end
+
+local function bytes(n)
+    local unit = 1
+    while n >= 1024 and unit < 5 do n, unit = n / 1024, unit + 1 end
+    return (unit == 1 and "%d %s" or "%.1f %s"):format(n, ({ "B", "KiB", "MiB", "GiB", "TiB" })[unit])
+end
+
+local function waits()
+    local n = 0
+    for _, line in ipairs(gpush.sync.lines()) do n = n + line.times end
+    return n
+end
+
+-- ---- Time ----
+
+command("timeit", "expr", "what a call takes: many runs, median, host and device apart", function(text)
+    gpush.timeit(compile(text, "timeit"))
+end)
+
+command("time", "expr", "what one run takes, and its value", function(text)
+    local f = compile(text, "time")
+    gpush.synchronize()
+    local before = waits()
+    native.busy(true)
+    local t0 = native.now()
+    local results = table.pack(pcall(f))
+    local t1 = native.now()
+    local waited = waits() - before
+    if results[1] then gpush.synchronize() end
+    local t2 = native.now()
+    local device = native.busy(false)
+    if not results[1] then error(results[2], 0) end
+    print(("%s: host %s, devices %s, %d wait%s"):format(seconds(t2 - t0), seconds(t1 - t0), seconds(device), waited,
+        waited == 1 and "" or "s"))
+    return table.unpack(results, 2, results.n)
+end)
+
+command("prof", "expr", "the profile of one run as a table", function(text)
+    local prof = gpush.profile.run(compile(text, "prof"))
+    print(prof:table { limit = 15, sort = "cpu_time_total" })
+end)
+
+command("sync", "", "who waited for a device, and for how long, since last asked", function()
+    if #gpush.sync.lines() == 0 then return print "no waits since last asked" end
+    gpush.sync.report()
+    gpush.sync.reset()
+end)
+
+command("status", "on|off", "after each line: device, memory, host and device time, waits", function(text)
+    native.status(text ~= "off")
+end)
+
+-- ---- What there is ----
+
+command("mem", "", "memory of the devices and of Lua", function()
+    print(("%-8s  %10s  %10s  %10s  %10s"):format("", "in use", "peak", "cached", "limit"))
+    for _, name in ipairs(gpush.devices()) do
+        local m = gpush.memory(name)
+        print(("%-8s  %10s  %10s  %10s  %10s"):format(name, bytes(m.in_use), bytes(m.peak), bytes(m.cached),
+            m.limit == 0 and "-" or bytes(m.limit)))
+    end
+    print(("%-8s  %10s"):format("Lua", bytes(collectgarbage "count" * 1024)))
+end)
+
+command("dev", "[name]", "the devices, or another default one", function(text)
+    if text ~= "" then gpush.default_device(text) end
+    for _, name in ipairs(gpush.devices()) do
+        print((name == gpush.default_device() and "* " or "  ") .. name)
+    end
+    if text == "" then print "(others open when they are named; gpush doctor looks for them)" end
+end)
+
+local stock = {}
+for name in ([[_G _VERSION _PROMPT _PROMPT2 arg assert collectgarbage coroutine debug dofile error getmetatable io ipairs load
+    loadfile math next os package pairs pcall print rawequal rawget rawlen rawset require select setmetatable string table
+    tonumber tostring type utf8 warn xpcall gpush _ _1 _2 _3]]):gmatch "%S+" do
+    stock[name] = true
+end
+
+local function describe(v)
+    if gpush.is_tensor(v) then
+        local shape = table.concat(v.shape, "x")
+        return ("%s %s %s, %s"):format(v.dtype, shape == "" and "scalar" or shape, v.device, bytes(v:numel() * v:element_size()))
+    end
+    if type(v) == "table" then
+        local n = 0
+        for _ in next, v do n = n + 1 end
+        return ("table of %d"):format(n)
+    end
+    local text = shell.show(v)
+    return #text > 50 and text:sub(1, 50):gsub("[\x80-\xff]*$", "") .. "…" or text
+end
+
+command("who", "", "your global variables", function()
+    local names, wide = {}, 0
+    for k, v in next, _G do
+        if type(k) == "string" and not stock[k] and rawget(gpush, k) ~= v and k:find "^[%a_][%w_]*$" then
+            names[#names + 1], wide = k, math.max(wide, #k)
+        end
+    end
+    table.sort(names)
+    for _, name in ipairs(names) do print(name .. (" "):rep(wide - #name + 2) .. describe(rawget(_G, name))) end
+    if #names == 0 then print "none" end
+end)
+
+-- ---- Files ----
+
+command("run", "file [args]", "runs a file as gpush would", function(text)
+    local words = {}
+    for word in text:gmatch "%S+" do words[#words + 1] = word end
+    if not words[1] then fail ":run needs a file" end
+    local f, message = loadfile(words[1])
+    if not f then fail("%s", message) end
+    local before = arg
+    arg = { [0] = words[1], table.unpack(words, 2) }
+    local results = table.pack(pcall(f, table.unpack(words, 2)))
+    arg = before
+    if not results[1] then error(results[2], 0) end
+    return table.unpack(results, 2, results.n)
+end)
+
+-- Old tables get the new fields, so that what holds on to them sees the new code.
+local function reload(name)
+    local old = package.loaded[name]
+    package.loaded[name] = nil
+    local ok, new = pcall(require, name)
+    if not ok then
+        package.loaded[name] = old
+        error(new, 0)
+    end
+    if type(old) == "table" and type(new) == "table" and old ~= new then
+        for k in next, old do if new[k] == nil then old[k] = nil end end
+        for k, v in next, new do rawset(old, k, v) end
+        debug.setmetatable(old, debug.getmetatable(new))
+        package.loaded[name] = old
+    end
+    return name
+end
+
+command("reload", "[module]", "reads modules anew: one, or all of yours", function(text)
+    if text ~= "" then
+        if not package.loaded[text] then fail("no module '%s' was required", text) end
+        return print("reloaded " .. reload(text))
+    end
+    local names = {}
+    for name in next, package.loaded do
+        if name ~= "gpush" and not stock[name] and package.searchpath(name, package.path) then names[#names + 1] = name end
+    end
+    table.sort(names)
+    for _, name in ipairs(names) do reload(name) end
+    print(#names == 0 and "no modules of yours" or "reloaded " .. table.concat(names, ", "))
+end)
+
+local function write_whole(name, text)
+    local new = name .. ".new"
+    local f = assert(io.open(new, "w"))
+    assert(f:write(text))
+    assert(f:close())
+    assert(os.rename(new, name))
+end
+
+local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it", function(text)
+    local session, file = native.session(), text
+    if file == "" then
+        file = os.tmpname() .. ".lua"
+        write_whole(file, (session[#session] or "") .. "\n")
+    end
+    local ok = os.execute((os.getenv "VISUAL" or os.getenv "EDITOR" or "vi") .. " " .. quoted(file))
+    if not ok then fail ":edit: the editor failed" end
+    local f = assert(io.open(file))
+    local chunk = f:read "a"
+    f:close()
+    if text == "" then os.remove(file) end
+    if not chunk:find "%S" then return end
+    local run = compile(chunk, "edit")
+    local results = table.pack(run())
+    session[#session + 1] = chunk:gsub("%s+$", "")
+    return table.unpack(results, 1, results.n)
+end)
+
+-- Statements as they are; an expression becomes `_ = expression`, which a file can hold.
+local function statement(chunk)
+    local value = chunk:match "^%s*return%f[^%w_](.*)" or chunk:match "^=(.*)"
+    if not value and load(chunk, "=save") then return chunk end
+    return "_ = " .. (value or chunk):gsub("[%s;]*$", "")
+end
+
+command("save", "file", "what went well in this session, as a script", function(text)
+    if text == "" then fail ":save needs a file" end
+    local out = {}
+    for i, chunk in ipairs(native.session()) do out[i] = statement(chunk) .. "\n" end
+    write_whole(text, table.concat(out))
+    print(("%d chunks in %s"):format(#out, text))
+end)
+
+command("load", "file", "runs a saved session and takes it over into this one", function(text)
+    if text == "" then fail ":load needs a file" end
+    local f = io.open(text)
+    local chunk = f and f:read "a"
+    if f then f:close() end
+    local run, message = loadfile(text)
+    if not run then fail("%s", message) end
+    run()
+    local session = native.session()
+    session[#session + 1] = chunk:gsub("%s+$", "")
+end)
+
+command("help", "", "this list", function()
+    local wide = 0
+    for _, name in ipairs(order) do wide = math.max(wide, #name + #commands[name].argument + 2) end
+    for _, name in ipairs(order) do
+        local c = commands[name]
+        print((":%-" .. wide .. "s %s"):format(name .. " " .. c.argument, c.help))
+    end
+    print(("%-" .. wide + 1 .. "s %s"):format("!command", "runs a command of the system"))
+    print(("%-" .. wide + 1 .. "s %s"):format("?name", "help; name? too; ??name shows the source, ? the way in"))
+    print "A semicolon at the end keeps the value from being shown; _ is the last value, _1 _2 _3 the last three."
+end)
+
+-- The command whose name is, or alone begins with, this word.
+local function find(word)
+    if commands[word] then return commands[word] end
+    local fits = {}
+    for _, name in ipairs(order) do
+        if word ~= "" and name:sub(1, #word) == word then fits[#fits + 1] = name end
+    end
+    if #fits == 1 then return commands[fits[1]] end
+    if #fits > 1 then fail(":%s could be :%s", word, table.concat(fits, ", :")) end
+    fail("no command :%s; :help lists them", word)
+end
+
+local function run(text)
+    local word, rest = text:match "^%s*(%S*)%s*(.-)%s*$"
+    return find(word).fn(rest)
+end
+
+local function status(host, device, n)
+    local name = gpush.default_device()
+    for _, other in ipairs(gpush.devices()) do if other ~= "cpu" then name = other end end
+    print(("-- %s %s, host %s, devices %s, %d wait%s"):format(name, bytes(gpush.memory(name).in_use), seconds(host),
+        seconds(device), n, n == 1 and "" or "s"))
+end
+
+return { run = run, status = status, names = order, list = commands }

@@ -1,0 +1,107 @@
+--!plain
+-- Tables as text for the prompt: on one line where they fit, indented where not; what contains itself is named, not
+-- followed. Reads with next and rawget only, so that nothing of the user's runs; tensors are described, not read.
+local gpush = ...
+local DEPTH, ITEMS = 6, 50
+
+-- A string in quotes, with nothing in it that could steer a terminal.
+local function quoted(s)
+    s = #s > 200 and s:sub(1, 200) .. "…" or s
+    s = ("%q"):format(s):gsub("\\\n", "\\n"):gsub("\\9", "\\t")
+    return (s:gsub("\xc2[\x80-\x9f]", function(c) return ("\\u{%x}"):format(c:byte(2)) end))
+end
+
+local function name_of(t)
+    local meta = debug.getmetatable(t)
+    local name = type(meta) == "table" and rawget(meta, "__name")
+    return type(name) == "string" and name:gsub("%c", "?") .. " " or ""
+end
+
+local function leaf(v)
+    if type(v) == "string" then return quoted(v) end
+    if gpush.is_tensor(v) then
+        local shape = table.concat(v.shape, "x")
+        return ("tensor(%s %s %s)"):format(v.dtype, shape == "" and "scalar" or shape, v.device)
+    end
+    if type(v) == "function" then
+        local info = debug.getinfo(v, "S")
+        return info.what == "C" and "function (C)" or ("function (%s:%d)"):format(info.short_src:gsub("%c", "?"), info.linedefined)
+    end
+    if type(v) == "userdata" or type(v) == "thread" then return (tostring(v):gsub("%c", "?")) end
+    return tostring(v)
+end
+
+local reserved = {}
+for word in ("and break do else elseif end false for function goto if in local nil not or repeat return then true until while"):gmatch "%a+" do
+    reserved[word] = true
+end
+
+local function key_text(k)
+    if type(k) == "string" and k:find "^[%a_][%w_]*$" and not reserved[k] then return k end
+    return "[" .. (type(k) == "table" and "table" or leaf(k)) .. "]"
+end
+
+-- Numbers first, then strings, each in order, then the rest as it comes.
+local rank = { number = 1, string = 2 }
+local function before(a, b)
+    local x, y = rank[type(a)] or 3, rank[type(b)] or 3
+    if x ~= y then return x < y end
+    return x < 3 and a < b
+end
+
+local text
+
+-- The items of t as texts, the list's without keys; and how many were left out.
+local function items(t, indent, width, seen)
+    local out, keys, n, left = {}, {}, rawlen(t), 0
+    for i = 1, math.min(n, ITEMS) do out[i] = text(rawget(t, i), indent, width, seen) end
+    left = math.max(n - ITEMS, 0)
+    for k in next, t do
+        if not (math.type(k) == "integer" and k >= 1 and k <= n) then keys[#keys + 1] = k end
+    end
+    table.sort(keys, before)
+    for i, k in ipairs(keys) do
+        if i > ITEMS then left = left + 1 else
+            local key = key_text(k)
+            out[#out + 1] = key .. " = " .. text(rawget(t, k), indent, width - #key - 3, seen)
+        end
+    end
+    if left > 0 then out[#out + 1] = ("… and %d more"):format(left) end
+    return out
+end
+
+-- Short items fill lines, others have one each.
+local function fill(parts, indent, width)
+    local rows, row = {}, nil
+    for _, item in ipairs(parts) do
+        if #item > 24 then return table.concat(parts, ",\n" .. indent) end
+        if row and #indent + #row + #item + 3 <= width then
+            row = row .. ", " .. item
+        else
+            rows[#rows + 1], row = row, item
+        end
+    end
+    rows[#rows + 1] = row
+    return table.concat(rows, ",\n" .. indent)
+end
+
+function text(v, indent, width, seen)
+    if type(v) ~= "table" then return leaf(v) end
+    local meta = debug.getmetatable(v)
+    if type(meta) == "table" and rawget(meta, "__tostring") then
+        local ok, s = pcall(tostring, v)
+        if ok then return (s:gsub("[^\n\t%g ]", "?"):gsub("\n", "\n" .. indent)) end
+    end
+    if seen[v] then return seen[v] == true and "(itself, above)" or "(shown above)" end
+    if next(v) == nil then return name_of(v) .. "{}" end
+    if #indent >= 4 * DEPTH then return name_of(v) .. "{…}" end
+    seen[v] = true
+    local inner = indent .. "    "
+    local parts = items(v, inner, width - 4, seen)
+    seen[v] = "done"
+    local line = name_of(v) .. "{" .. table.concat(parts, ", ") .. "}"
+    if #line + #indent <= width and not line:find "\n" then return line end
+    return name_of(v) .. "{\n" .. inner .. fill(parts, inner, width) .. "\n" .. indent .. "}"
+end
+
+return function(v, columns) return text(v, "", columns or 80, {}) end

@@ -1,0 +1,257 @@
+/* What the prompt does beside running Lua: its commands, the showing of values, what it remembers.
+ * Most of it is scripts/shell, read when it is first needed. */
+#include "shell/shell.h"
+
+#include "bindings/bind.h"
+#include "bindings/paths.h"
+#include "profile/record.h"
+#include "profile/sync.h"
+#include "shell/line.h"
+
+#include <ctype.h>
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MODULE "gpush.shell"
+#define SESSION "gpush.session"
+
+static bool status_line; /* :status on */
+static uint64_t started_ns, waits_before;
+
+/* ---- What the Lua side asks ---- */
+
+static int l_now(lua_State *L) {
+    lua_pushnumber(L, (double)gp_now_ns() * 1e-9);
+    return 1;
+}
+
+/* busy(on): device time is counted from here; busy(): seconds of it so far, and no more counting. */
+static int l_busy(lua_State *L) {
+    bool on = lua_toboolean(L, 1);
+    lua_pushnumber(L, (double)gp_busy_ns(true) * 1e-9);
+    gp_busy_on(on);
+    return 1;
+}
+
+static int l_columns(lua_State *L) {
+    lua_pushinteger(L, gp_line_columns());
+    return 1;
+}
+
+static int l_terminal(lua_State *L) {
+    lua_pushboolean(L, isatty(STDOUT_FILENO));
+    return 1;
+}
+
+static int l_status(lua_State *L) {
+    status_line = lua_toboolean(L, 1);
+    if (!status_line) gp_busy_on(false);
+    return 0;
+}
+
+/* session(): the list of chunks that went well; last(): the text of the chunk that runs. */
+static int l_session(lua_State *L) {
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, SESSION);
+    return 1;
+}
+
+/* Pushes the module of scripts/shell. */
+static void push_module(lua_State *L) {
+    static const luaL_Reg native[] = {{"now", l_now},           {"busy", l_busy},
+                                      {"columns", l_columns},   {"terminal", l_terminal},
+                                      {"status", l_status},     {"session", l_session},
+                                      {NULL, NULL}};
+    if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
+    lua_pop(L, 1);
+    lua_pushfstring(L, "%s/shell/init.lua", gp_scripts_dir());
+    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) lua_error(L);
+    lua_remove(L, -2);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_getfield(L, -1, "gpush");
+    lua_remove(L, -2);
+    luaL_newlib(L, native);
+    lua_pushstring(L, gp_scripts_dir());
+    lua_call(L, 3, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
+}
+
+/* ---- Commands ---- */
+
+/* "x?", "nn.Linear?": a name and a question mark. */
+static bool asks(const char *text) {
+    size_t n = strlen(text), i = 0;
+    while (n && isspace((unsigned char)text[n - 1])) n--;
+    if (n < 2 || text[n - 1] != '?' || isdigit((unsigned char)*text)) return false;
+    while (i < n - 1 && (isalnum((unsigned char)text[i]) || strchr("_.:", text[i]))) i++;
+    return i == n - 1;
+}
+
+bool gp_shell_is_command(const char *text) {
+    if (*text == '?' || *text == '!') return true;
+    if (*text == ':') return text[1] != ':';
+    return asks(text);
+}
+
+static int l_command(lua_State *L) {
+    lua_settop(L, 0);
+    push_module(L);
+    lua_getfield(L, 1, "command");
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_call(L, 1, LUA_MULTRET);
+    return lua_gettop(L) - 1;
+}
+
+void gp_shell_push_command(lua_State *L, const char *text) {
+    lua_pushstring(L, text);
+    lua_pushcclosure(L, l_command, 1);
+}
+
+/* ---- Values ---- */
+
+static bool unsafe(const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i], next = i + 1 < n ? (unsigned char)s[i + 1] : 0;
+        if ((c < ' ' && c != '\n' && c != '\t') || c == 127) return true;
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0) return true;
+    }
+    return false;
+}
+
+/* Is the value at i shown by scripts/shell/show.lua: a table without a text of its own, a string
+ * that would steer the terminal? */
+static bool wants_show(lua_State *L, int i) {
+    size_t n;
+    if (lua_type(L, i) == LUA_TSTRING) {
+        const char *s = lua_tolstring(L, i, &n);
+        return unsafe(s, n) && isatty(STDOUT_FILENO);
+    }
+    if (!lua_istable(L, i)) return false;
+    if (luaL_getmetafield(L, i, "__tostring") == LUA_TNIL) return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+int gp_shell_echo(lua_State *L) {
+    int n = lua_gettop(L);
+    luaL_checkstack(L, n + 5, "too many results to print");
+    for (int i = 1; i <= n; i++) {
+        if (!wants_show(L, i)) continue;
+        push_module(L);
+        lua_getfield(L, -1, "show");
+        lua_pushvalue(L, i);
+        lua_call(L, 1, 1);
+        lua_replace(L, i);
+        lua_settop(L, n);
+    }
+    lua_getglobal(L, "print");
+    lua_insert(L, 1);
+    lua_call(L, n, 0);
+    return 0;
+}
+
+void gp_shell_remember(lua_State *L, const char *text) {
+    int top = lua_gettop(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, SESSION);
+    lua_pushstring(L, text);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_settop(L, top);
+    if (!top || lua_isnil(L, 1)) return;
+    lua_pushglobaltable(L);
+    static const char *const names[] = {"_1", "_2", "_3"};
+    for (int i = 2; i > 0; i--) {
+        lua_pushstring(L, names[i]);
+        lua_pushstring(L, names[i - 1]);
+        lua_rawget(L, -3);
+        lua_rawset(L, -3);
+    }
+    lua_pushvalue(L, 1);
+    lua_setfield(L, top + 1, "_1");
+    lua_pushvalue(L, 1);
+    lua_setfield(L, top + 1, "_");
+    lua_settop(L, top);
+}
+
+/* ---- The status line ---- */
+
+static uint64_t count_waits(void) {
+    int n;
+    uint64_t all = 0;
+    gp_sync_line *lines = gp_sync_lines(&n);
+    for (int i = 0; i < n; i++) all += lines[i].times;
+    free(lines);
+    return all;
+}
+
+void gp_shell_started(void) {
+    if (!status_line) return;
+    gp_busy_on(true);
+    gp_busy_ns(true);
+    waits_before = count_waits();
+    started_ns = gp_now_ns();
+}
+
+static int l_show_status(lua_State *L) {
+    push_module(L);
+    lua_getfield(L, -1, "status");
+    lua_insert(L, 1);
+    lua_pop(L, 1);
+    lua_call(L, 3, 0);
+    return 0;
+}
+
+void gp_shell_ended(lua_State *L) {
+    if (!status_line || !started_ns) return;
+    lua_pushcfunction(L, l_show_status);
+    lua_pushnumber(L, (double)(gp_now_ns() - started_ns) * 1e-9);
+    lua_pushnumber(L, (double)gp_busy_ns(true) * 1e-9);
+    lua_pushinteger(L, (lua_Integer)(count_waits() - waits_before));
+    if (lua_pcall(L, 3, 0, 0) != LUA_OK) lua_pop(L, 1);
+}
+
+/* ---- Clocks ---- */
+
+static void add_queued(gp_device *dev, void *sum) {
+    for (int i = 0; i < dev->nstreams; i++)
+        if (dev->vt->async && dev->streams[i]) *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
+}
+
+/* os.clock or os.time, upvalue 1, named by upvalue 2. What was queued before the first call is not
+ * between two of them. */
+static int l_clock(lua_State *L) {
+    static bool asked_before, said;
+    uint64_t queued = 0;
+    int n = lua_gettop(L);
+    if (!said && n == 0) {
+        gp_device_each(add_queued, &queued);
+        if (queued && asked_before) {
+            said = true;
+            luaL_where(L, 1);
+            lua_writestringerror("%s", lua_tostring(L, -1));
+            lua_writestringerror("%s: ", lua_tostring(L, lua_upvalueindex(2)));
+            lua_writestringerror("%d queued ops are not done, and their time is not in it; ",
+                                 (int)queued);
+            lua_writestringerror("%s\n", "use timeit, or synchronize() first");
+            lua_settop(L, n);
+        }
+        asked_before = true;
+    }
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, n, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+void gp_shell_watch_clock(lua_State *L) {
+    static const char *const names[] = {"clock", "time"};
+    lua_getglobal(L, "os");
+    for (int i = 0; i < 2; i++) {
+        lua_getfield(L, -1, names[i]);
+        lua_pushfstring(L, "os.%s", names[i]);
+        lua_pushcclosure(L, l_clock, 2);
+        lua_setfield(L, -2, names[i]);
+    }
+    lua_pop(L, 1);
+}

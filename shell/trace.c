@@ -1,0 +1,193 @@
+/* What an error says beside its message: the source line, the tensors on it, and the calls that led
+ * there, without gpush's own. */
+#include "shell/shell.h"
+
+#include "bindings/bind.h"
+#include "bindings/paths.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE = 200 }; /* bytes of a source line that are shown */
+
+/* Chunks that gpush ships, but for what a user runs. */
+static bool ours(const char *source) {
+    const char *dir = gp_scripts_dir();
+    size_t n = dir ? strlen(dir) : 0;
+    if (!n || source[0] != '@' || strncmp(source + 1, dir, n)) return false;
+    return strncmp(source + 1 + n, "/labs/", 6) && strncmp(source + 1 + n, "/bench/", 7);
+}
+
+/* ---- The source line ---- */
+
+static bool line_of_text(const char *text, int line, char out[LINE]) {
+    while (text && --line > 0)
+        if ((text = strchr(text, '\n'))) text++;
+    if (!text || line < 0) return false;
+    snprintf(out, LINE, "%.*s", (int)strcspn(text, "\r\n"), text);
+    return true;
+}
+
+static bool line_of_file(const char *name, int line, char out[LINE]) {
+    FILE *f = fopen(name, "r");
+    char *text = NULL;
+    size_t cap = 0;
+    bool found = false;
+    while (f && line > 0 && getline(&text, &cap, f) > 0)
+        if (--line == 0) found = line_of_text(text, 1, out);
+    free(text);
+    if (f) fclose(f);
+    return found;
+}
+
+/* Functions of earlier chunks are also of "stdin": one counts as the running chunk's if that has a
+ * function where it was defined. */
+static bool source_line(lua_State *L, const lua_Debug *ar, char out[LINE]) {
+    if (ar->source[0] == '@') return line_of_file(ar->source + 1, ar->currentline, out);
+    if (strcmp(ar->source, "=stdin")) return false;
+    bool found = lua_getfield(L, LUA_REGISTRYINDEX, GP_SHELL_CHUNK) == LUA_TSTRING;
+    const char *text = lua_tostring(L, -1);
+    lua_pop(L, 1); /* the registry keeps it */
+    if (found && strcmp(ar->what, "main"))
+        found = line_of_text(text, ar->linedefined, out) && strstr(out, "function");
+    return found && line_of_text(text, ar->currentline, out);
+}
+
+/* The frame whose line the message names, else the innermost that is the user's. */
+static bool find_frame(lua_State *L, const char *msg, lua_Debug *ar) {
+    lua_Debug at;
+    bool found = false;
+    for (int level = 1; lua_getstack(L, level, &at); level++) {
+        char place[LUA_IDSIZE + 16];
+        lua_getinfo(L, "Sl", &at);
+        if (at.currentline < 0 || ours(at.source)) continue;
+        if (!found) *ar = at, found = true;
+        int n = snprintf(place, sizeof place, "%s:%d: ", at.short_src, at.currentline);
+        if (strncmp(msg, place, (size_t)n)) continue;
+        *ar = at;
+        return true;
+    }
+    return found;
+}
+
+/* ---- The tensors on it ---- */
+
+/* Pushes the value that name has in the frame; a local variable, an upvalue, or a global. */
+static void push_named(lua_State *L, lua_Debug *ar, const char *name) {
+    const char *other;
+    int top = lua_gettop(L);
+    lua_pushnil(L);
+    for (int i = 1; (other = lua_getlocal(L, ar, i)); i++) {
+        if (!strcmp(other, name)) lua_replace(L, top + 1); /* the last one hides the others */
+        else lua_pop(L, 1);
+    }
+    if (!lua_isnil(L, top + 1)) return;
+    lua_getinfo(L, "f", ar);
+    for (int i = 1; (other = lua_getupvalue(L, top + 2, i)); i++) {
+        if (!strcmp(other, name)) lua_replace(L, top + 1);
+        else lua_pop(L, 1);
+    }
+    if (lua_isnil(L, top + 1)) {
+        lua_pushglobaltable(L);
+        lua_pushstring(L, name);
+        lua_rawget(L, -2);
+        lua_replace(L, top + 1);
+    }
+    lua_settop(L, top + 1);
+}
+
+static bool word(int c) { return isalnum(c) || c == '_'; }
+
+/* A line about the value on top of the stack, which it pops, if that is a tensor: its dtype, shape and
+ * device; nothing is waited for. */
+static void add_tensor(lua_State *L, luaL_Buffer *b, const char *name) {
+    char line[300], what[200];
+    gp_tensor *t = gp_lua_totensor(L, -1);
+    if (t)
+        snprintf(line, sizeof line, "\n        %s is %s %s", name,
+                 gp_tensor_text(t, what, sizeof what), gp_tensor_device(t)->name);
+    lua_pop(L, 1);
+    if (t) luaL_addstring(b, line);
+}
+
+/* For each name in text, into b; how many are tensors. */
+static int add_tensors(lua_State *L, luaL_Buffer *b, lua_Debug *ar, const char *text) {
+    int count = 0;
+    char seen[512] = " ", name[64], mark[70];
+    for (size_t n; *text; text += n ? n : 1) {
+        for (n = 0; word((unsigned char)text[n]);) n++;
+        if (!n || n >= sizeof name || isdigit((unsigned char)*text)) continue;
+        snprintf(name, sizeof name, "%.*s", (int)n, text);
+        snprintf(mark, sizeof mark, " %s ", name);
+        if (strstr(seen, mark) || strlen(seen) + n + 2 > sizeof seen) continue;
+        strcat(seen, mark + 1);
+        push_named(L, ar, name);
+        count += gp_lua_totensor(L, -1) != NULL;
+        if (b) add_tensor(L, b, name);
+        else lua_pop(L, 1);
+    }
+    return count;
+}
+
+/* Where the text is not known: for each local variable. */
+static void add_locals(lua_State *L, luaL_Buffer *b, lua_Debug *ar) {
+    const char *name;
+    for (int i = 1; i <= 50 && (name = lua_getlocal(L, ar, i)); i++) {
+        if (word((unsigned char)*name)) add_tensor(L, b, name);
+        else lua_pop(L, 1);
+    }
+}
+
+/* ---- The calls ---- */
+
+/* Adds luaL_traceback's lines but for our own levels. */
+static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
+    lua_Debug ar;
+    int level = 1;
+    for (const char *next; *trace; trace = next) {
+        size_t n = strcspn(trace + 1, "\n") + 1;
+        int skipped;
+        next = trace + n;
+        if (!strncmp(trace, "\n\t...\t(skipping", 16)) {
+            if (sscanf(trace + 16, "%d", &skipped) == 1) level += skipped;
+        } else if (strncmp(trace, "\n\t(...tail", 10) && trace[0] == '\n' && trace[1] == '\t') {
+            bool hide = lua_getstack(L, level++, &ar) && lua_getinfo(L, "S", &ar) && ours(ar.source);
+            if (hide) continue;
+        }
+        luaL_addlstring(b, trace, n);
+    }
+}
+
+/* Where nobody looks at a terminal, an error without tensors reads as lua(1)'s. */
+int gp_shell_traceback(lua_State *L) {
+    const char *msg = lua_tostring(L, 1);
+    lua_Debug ar;
+    char text[LINE];
+    if (!msg) {
+        if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return 1;
+        msg = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+    }
+    luaL_checkstack(L, LUA_MINSTACK, NULL);
+    bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
+    if (known && !isatty(STDERR_FILENO) && !add_tensors(L, NULL, &ar, text)) known = user = false;
+    luaL_traceback(L, L, NULL, 1);
+    const char *trace = lua_tostring(L, -1);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, msg);
+    if (known) {
+        char line[LINE + 32];
+        snprintf(line, sizeof line, "\n    %d | %s", ar.currentline, text + strspn(text, " \t"));
+        luaL_addstring(&b, line);
+        add_tensors(L, &b, &ar, text);
+    } else if (user) {
+        add_locals(L, &b, &ar);
+    }
+    luaL_addchar(&b, '\n');
+    add_calls(L, &b, trace);
+    luaL_pushresult(&b);
+    return 1;
+}

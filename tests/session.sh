@@ -1,0 +1,86 @@
+#!/bin/bash
+# What the prompt does with what it reads from a pipe: values, muting, what it remembers, commands, errors.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
+build=${GPUSH_BUILD:-$root/build/default}
+. "$root/tests/tools/tap.sh"
+cd "$HOME" || exit 1
+
+# says TEXT NAME: the session on standard input prints just TEXT (prompts and the first line left out).
+session() { { echo '_PROMPT, _PROMPT2 = "", ""'; cat; } | "$build/gpush" -i 2>&1 | sed '1d;s/^> //' | sed '${/^$/d}'; }
+says() { tap_is "$(session)" "$1" "$2"; }
+holds() { # TEXT NAME: it prints TEXT somewhere
+    local got
+    got=$(session)
+    [[ $got == *"$1"* ]]
+    tap_ok $? "$2" "expected to hold: $1"$'\n'"got: $got"
+}
+
+# Values.
+says 42 "an expression is printed" <<<'6 * 7'
+says "" "a semicolon mutes it" <<<'6 * 7;'
+says 43 "_ is the last value, muted or not" <<<$'6 * 7 ;\n_ + 1'
+says $'1\n2\n3\n3\t2\t1' "_1 _2 _3 are the last three" <<<$'1\n2\n3\n_1, _2, _3'
+says $'2\n2' "nil and nothing leave _ alone" <<<$'2\nnil;\nlocal x = 5\n_'
+says '{1, 2, 3, a = "x", ["two words"] = {}}' "a table is readable" <<<'{1, 2, 3, a = "x", ["two words"] = {}}'
+says '{t = (itself, above)}' "a table that holds itself" <<<'local t = {}; t.t = t; return t'
+says '{1, x = {7}, y = (shown above)}' "a table that is there twice" <<<'local t = {7}; return {1, x = t, y = t}'
+says '{x = tensor(f32 2x3 sim:0)}' "tensors in tables are described" <<<'{x = zeros(2, 3, {device = "sim"})}'
+says '{"\27[31mred", "\u{9b}"}' "nothing in a table steers the terminal" <<<'{"\27[31mred", "\xc2\x9b"}'
+says '{name = "n"}' "no metamethod runs" <<<'setmetatable({name = "n"}, {__index = error, __pairs = error, __len = error})'
+says 'mine' "but a text of its own is used" <<<'setmetatable({}, {__tostring = function() return "mine" end})'
+says 'tensor({1, 2, 3}, i64 3 cpu)' "a tensor shows itself" <<<'arange(1, 3)'
+holds '… and 950 more' "of a long table the beginning" <<<'local t = {}; for i = 1, 1000 do t[i] = i end; return t'
+
+# An echo is a wait that is on the books as such, and no warning.
+says $'tensor({2.0, 2.0}, f32 2 sim:0)\necho' "an echo is recorded as one" <<<$'sync.mode = "error"\nones(2, {device = "sim"}) * 2\nsync.lines()[1].why'
+
+# Commands.
+holds ': host ' ":time says what a run took" <<<':time 1 + 1'
+tap_is "$(session <<<':time 1 + 1' | tail -1)" 2 ":time gives the value"
+holds 'a call, spread' ":timeit" <<<':timeit 1 + 1'
+holds 'matmul' ":prof" <<<':prof ones(3, 3):matmul(ones(3, 3))'
+holds 'cpu' ":mem" <<<':mem'
+says $'a  f32 2x3 cpu, 24 B\nb  "text"\nc  table of 1' ":who" <<<$'a, b, c = zeros(2, 3), "text", {1}\n:who'
+says "no waits since last asked" ":sync without any" <<<':sync'
+holds 'item' ":sync tells of a wait" <<<$'x = ones(3, {device = "sim"}) + 1\nx:sum():item();\n:sync'
+tap_is "$(printf '%s\n' 'x = ones(3, {device = "sim"}) + 1' 'x:sum():item();' ':sync' ':sync' | session | tail -1)" \
+    "no waits since last asked" ":sync begins anew"
+tap_is "$(session <<<':dev sim' | grep '\*')" '* sim:0' ":dev"
+says 'no command :nothing; :help lists them' "an unknown command" <<<':nothing'
+says ':s could be :sync, :status, :save' "one that is not clear" <<<':s'
+holds ':timeit expr' ":help" <<<':h'
+says $'hi\nexit 3' "!command" <<<$'!echo hi\n!exit 3'
+holds '-- cpu' ":status shows a line after each" <<<$':status on\n1 + 1'
+echo 'got = {...}; return #arg, arg[1]' >file.lua
+says $'2\tone\ntwo' ":run with arguments" <<<$':run file.lua one two\ngot[2]'
+printf '%s\n' 'x = 1' 'x + 1' 'error "no"' 'function f()' '    return 2' 'end' ':save saved.lua' | session >/dev/null
+tap_is "$(tail -n +2 saved.lua)" $'x = 1\n_ = x + 1\nfunction f()\n    return 2\nend' ":save keeps what went well"
+says $'2\t2' ":load brings it back" <<<$':load saved.lua\n_, f()'
+echo 'return {value = 1}' >mod.lua
+says $'1\nreloaded mod\n2' ":reload, and who holds the table sees it" <<<$'m = require "mod"\nm.value\n!echo "return {value = 2}" >mod.lua\n:reload\nm.value'
+export EDITOR=./ed
+printf '#!/bin/sh\necho "edited = 5; return edited" >"$1"\n' >ed
+chmod +x ed
+says $'5\n10' ":edit runs what the editor leaves" <<<$':edit\nedited * 2'
+
+# Errors.
+holds 'x is f32 2x3 sim:0' "an error shows the tensors of its line, unwaited for" <<<$'sync.mode = "error"\nx = zeros(2, 3, {device = "sim"}) + 1\nx:matmul(x)'
+holds '1 | x:matmul(x)' "and the line" <<<$'x = zeros(2, 3)\nx:matmul(x)'
+holds 'a is f32 2x3 cpu' "in a function of an earlier chunk its variables" <<<$'function f(a) return a:matmul(a) end\nf(zeros(2, 3))'
+got=$(session <<<'linalg.norm(zeros(2, 3), "nonsense")')
+[[ $got == *traceback* && $got != */scripts/* ]]
+tap_ok $? "the calls leave out gpush's own" "$got"
+tap_is "$(session <<<'error("bad \27[31mred\xc2\x9b", 0)' | head -1)" 'bad \x1b[31mred\x9b' "an error's text does not steer the terminal"
+printf 'local w = zeros(2)\nreturn w:matmul(zeros(3, 3))\n' >wrong.lua
+got=$("$build/gpush" wrong.lua 2>&1)
+[[ $got == *'2 | return w:matmul'*'w is f32 2 cpu'* ]]
+tap_ok $? "a script's errors too" "$got"
+
+# Clocks.
+printf '%s\n' 'x = ones(1000, 1000, {device = "sim"})' 't = os.clock()' 'for i = 1, 20 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' \
+    't = os.clock()' 'for i = 1, 5 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' >clock.lua
+got=$("$build/gpush" clock.lua 2>&1)
+[[ $got == *'clock.lua:4: os.clock: '*'queued ops are not done'* && $(grep -c queued <<<"$got") = 1 ]]
+tap_ok $? "a clock round unfinished work says so, once" "$got"
+tap_is "$("$build/gpush" -e 'local t = os.clock() local x = ones(100, 100) + 1 print(os.clock() >= t)' 2>&1)" true "no word where nothing is unfinished"
+tap_done

@@ -3,6 +3,7 @@
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/tools/tap.sh"
+build=$(cd "$build" && pwd)
 cd "$HOME" || exit 1
 
 # says TEXT NAME: the session on standard input prints just TEXT (prompts and the first line left out).

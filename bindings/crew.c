@@ -263,6 +263,20 @@ static void sleep_a_little(pthread_cond_t *cond, pthread_mutex_t *lock, long ns)
     pthread_cond_timedwait(cond, lock, &until);
 }
 
+static void any_busy(gp_device *dev, void *busy) {
+    for (int i = 0; dev->vt->async && i < dev->nstreams; i++)
+        *(bool *)busy |= dev->vt->busy(dev->streams[i]);
+}
+
+static void note_wait(gp_crew *c, uint64_t t0) {
+    uint64_t ns = gp_now_ns() - t0;
+    bool busy = false;
+    gp_device_each(any_busy, &busy);
+    c->stats.wait += ns;
+    if (busy) c->stats.covered += ns;
+    c->stats.waits++;
+}
+
 /* Waits, with the lock held, until the batch is made. */
 static bool wait_for(gp_crew *c, const gp_batch *b) {
     static const char name[] = "loader: wait for a batch";
@@ -277,8 +291,7 @@ static bool wait_for(gp_crew *c, const gp_batch *b) {
         else sleep_a_little(&c->ready, &c->lock, POLL_NS);
     }
     gp_region_end(&r);
-    c->stats.wait += gp_now_ns() - t0;
-    c->stats.waits++;
+    note_wait(c, t0);
     return ok;
 }
 
@@ -314,9 +327,8 @@ static void make_here(gp_crew *c, gp_batch *b, lua_State *L, int program) {
     seed_random(L, program, one, two);
     b->next = b->n;
     b->left = 0;
-    c->stats.wait += gp_now_ns() - t0;
+    note_wait(c, t0);
     c->stats.busy += gp_now_ns() - t0;
-    c->stats.waits++;
 }
 
 gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program) {

@@ -25,6 +25,7 @@ typedef struct gp_crew_stats {
     uint64_t elapsed;      /* since it was made, up to the last batch's handing out */
     uint64_t first;        /* until the first batch was handed out; 0: not yet */
     uint64_t wait;         /* the taker stood still */
+    uint64_t covered;      /* of this, waits at whose end a device still had work: they cost it nothing */
     uint64_t busy, idle;   /* workers, summed */
     uint64_t open;         /* workers' states were opened, summed */
     int64_t batches, samples, waits;

@@ -158,6 +158,7 @@ static int l_stats(lua_State *L) {
     set_seconds(L, "elapsed", s.elapsed);
     set_seconds(L, "first", s.first);
     set_seconds(L, "wait", s.wait);
+    set_seconds(L, "covered", s.covered);
     set_seconds(L, "busy", s.busy);
     set_seconds(L, "idle", s.idle);
     set_seconds(L, "open", s.open);

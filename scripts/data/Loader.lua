@@ -9,7 +9,7 @@
 -- shuffle    another order in each pass, by Philox
 -- workers    threads, each with a Lua state of its own: get, collate, their upvalues and the globals that they name are
 --            copied into it, tensors share their memory. 0: get runs here, when the batch is wanted
--- prefetch   batches that are made ahead, 2 by default
+-- prefetch   batches that are under way or ready at most; by default one more than workers, at least 2
 -- drop_last  leaves out a last batch that is not full
 -- collate    function(samples): what makes a batch of a list of samples; by default tensors are stacked, numbers and
 --            booleans become tensors, strings lists, tables tables of these
@@ -24,8 +24,8 @@ local gpush, data, folder, _, crew = ...
 local Loader = {}
 Loader.__index = Loader
 
-local defaults = { batch = 1, shuffle = false, workers = 0, prefetch = 2, drop_last = false, pin = false }
-local known = { dataset = true, collate = true, seed = true, device = true }
+local defaults = { batch = 1, shuffle = false, workers = 0, drop_last = false, pin = false }
+local known = { dataset = true, prefetch = true, collate = true, seed = true, device = true }
 for name in pairs(defaults) do known[name] = true end
 
 local function fail(...) error("data.Loader: " .. string.format(...), 0) end
@@ -163,6 +163,7 @@ return function(first, options)
     for name, value in pairs(defaults) do o[name] = value end
     for name, value in pairs(options or {}) do o[name] = value end
     o[1] = nil
+    if o.prefetch == nil and math.type(o.workers) == "integer" then o.prefetch = math.max(o.workers + 1, 2) end
     check_options(o)
     if o.device then o.pin = true end
     o.seed = o.seed or crew.seed()

@@ -17,6 +17,10 @@ local function verdict(s)
         return ("the loader keeps up once it runs; the first batch was %.0f %% of this short pass"):format(
             100 * s.first / s.elapsed)
     end
+    if s.share > 0.1 and s.workers > 0 and s.idle > s.busy then
+        return "the workers had nothing to do most of the time either: batches so small that handing them over takes longer " ..
+            "(larger ones, or workers = 0), or processors that others use"
+    end
     if s.share > 0.1 then
         local more = s.suggested > s.workers and ("; try workers = %d"):format(s.suggested) or
             "; more workers than processors do not help: make get cheaper, or do part of it on the device"
@@ -36,15 +40,16 @@ return function(self, options)
         return
     end
     s.wait_after = math.max(s.wait - s.first, 0)
-    s.share = s.batches > 1 and s.wait_after / (s.elapsed - s.first) or s.wait / s.elapsed
+    local lost = math.max(s.wait_after - s.covered, 0) -- neither the host nor a device had anything to do
+    s.share = s.batches > 1 and lost / (s.elapsed - s.first) or s.wait / s.elapsed
     s.suggested = suggest(s)
     s.verdict = verdict(s)
     if not show then return s end
     local plain = self.pin and (self.device and "pinned" or "pinned, for a device to copy from") or "plain memory"
     print(("%d batches of %d in %s, %d workers, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers, plain))
     print(("  first batch      %10s"):format(ms(s.first)))
-    print(("  the step waited  %10s  in %d of %d batches (%.0f %%)"):format(ms(s.wait), s.waits, s.batches,
-        100 * s.wait / s.elapsed))
+    print(("  the step waited  %10s  in %d of %d batches (%.0f %%)%s"):format(ms(s.wait), s.waits, s.batches,
+        100 * s.wait / s.elapsed, s.covered > 0 and (", for %s of it a device had work"):format(ms(s.covered)) or ""))
     if s.workers > 0 then
         print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(ms(s.busy), ms(s.idle),
             ms(s.open / s.workers)))

@@ -41,6 +41,21 @@ for _, device in ipairs { "cpu", "sim" } do
     t.ok(tonumber(difference) <= 1e-5 * tonumber(largest), "svd: both ways agree on " .. device)
 end
 
+for _, device in ipairs { "cpu", "sim" } do
+    local out, ok = lab("seven_tips", "--device " .. device .. " --size 12 --steps 3")
+    if not t.ok(ok, "seven_tips runs on " .. device) then io.stderr:write((out:gsub("[^\n]+", "# %0"))) end
+    local titles, equal = 0, 0
+    for number in out:gmatch "\n== (%d)%. " do titles = titles + (tonumber(number) == titles + 1 and 1 or 10) end
+    for _ in out:gmatch "\n  equal true" do equal = equal + 1 end
+    t.is({ titles, equal }, { 7, 4 }, "seven_tips: seven parts, four pairs that give the same on " .. device)
+    local waits = {}
+    for n in out:gmatch " ms%s+(%d+) waits," do waits[#waits + 1] = tonumber(n) end
+    t.is(waits, device == "cpu" and { 0, 0, 0, 0, 0, 0, 0, 0 } or { 0, 0, 3, 0, 3, 1, 3, 0 },
+        "seven_tips: waits of each pair on " .. device)
+    has(out, "making a sample .* making a sample ", "seven_tips: both loaders' reports")
+    has(out, "\n%s*loader: make a batch ", "seven_tips: the loader is in the profile's table")
+end
+
 -- A picture: 3 channels of a PNG made here; the values have a row per feature map.
 local gpush = require "gpush"
 local file = (os.getenv "TMPDIR" or "/tmp") .. "/lab.png"

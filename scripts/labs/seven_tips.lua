@@ -1,0 +1,224 @@
+-- Lab: seven tips. William Falcon's "7 tips for squeezing maximum performance from PyTorch", each written badly and
+-- well, measured side by side. Both ways give the same numbers; the lab checks that.
+--
+-- What to look at
+--   1. workers            the bad loop makes a batch, then runs a step, then makes a batch …: its time is the sum. With
+--                         workers it is the longer of the two, and loader:report() says which that is
+--   2. pinned memory      a copy from ordinary memory makes the host wait until it is done; from pinned memory it is
+--                         queued like an op. Waits: one a step against none
+--   3. transfers          item() once a step empties the device's queue once a step; a detached sum stays there
+--   4. on the device      rand(…):to(device) makes numbers here and waits for their way there
+--   5. several devices    why one process each: the host's share of a step does not shrink
+--   6. 16 bits            half the memory and half the bytes to copy; time only where the device computes in 16 bits
+--   7. profiling          the table that says which of the other six is worth your time
+-- Then run it with --device cpu: nothing waits there, so tips 2 to 4 make no difference. On `sim` the device is the
+-- CPU itself: waits are real, but device and host share the processors, and what a wait costs a graphics card is more.
+--
+--   gpush seven_tips.lua [--device gpu|cpu|sim|cuda] [--size 64] [--steps 20]
+
+local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local opt = options { device = "gpu", size = 64, steps = 20 }
+local device, size, steps = zeros(1, { device = opt.device }).device, opt.size, opt.steps
+local BATCH, CLASSES = 8, 4
+
+-- ---- measuring ----
+
+-- Seconds that f takes with the device's work, the host's waits in it, the time of these, and its result.
+local function measure(f)
+    synchronize()
+    sync.reset()
+    local clock = current_stream "cpu"
+    local begun = clock:record()
+    local result = f()
+    local waits, lost = 0, 0
+    for _, line in ipairs(sync.lines()) do waits, lost = waits + line.times, lost + line.wait end
+    synchronize() -- the device's work belongs to the time
+    return begun:elapsed(clock:record()), waits, lost, result
+end
+
+-- Prints two ways beside each other. Each is a function that prepares and returns what is measured; each runs once
+-- before it counts. Also prints where the first one waited.
+local function beside(bad_name, bad, good_name, good)
+    local row = "  %-48s %9.3f ms  %4d waits, %9.3f ms in them"
+    local results = {}
+    for k, way in ipairs { { bad_name, bad }, { good_name, good } } do
+        way[2]()()
+        local seconds, waits, lost, result = measure(way[2]())
+        print(row:format(way[1], seconds * 1e3, waits, lost * 1e3))
+        results[k] = result
+        if k == 1 then
+            for _, l in ipairs(sync.lines()) do
+                if l.times >= steps then print(("    line %d waits: %s; %s"):format(l.line, l.what, l.advice)) end
+            end
+        end
+    end
+    print("  equal " .. tostring(results[1]:to "cpu":equal(results[2]:to "cpu")))
+end
+
+local function tip(number, title) print(("\n== %d. %s =="):format(number, title)) end
+
+-- ---- a small model and its step ----
+
+local function new_model()
+    manual_seed(1)
+    local model = nn.Sequential(nn.Conv2d(3, 8, 3, { padding = 1 }), nn.ReLU(), nn.Conv2d(8, 8, 3, { padding = 1 }),
+        nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, CLASSES)):to(device)
+    return model, optim.SGD(model, { lr = 0.01, momentum = 0.9 })
+end
+
+local function step(model, optimizer, x, y)
+    local scores, loss
+    do local _ <close> = profile.region "forward"; scores = model(x) end
+    do local _ <close> = profile.region "loss"; loss = cross_entropy(scores, y) end
+    optimizer:zero_grad()
+    do local _ <close> = profile.region "backward"; loss:backward() end
+    do local _ <close> = profile.region "optimizer"; optimizer:step() end
+    return loss
+end
+
+-- Pictures that take a while to make: noise, enlarged, cut and turned, as an augmentation does.
+local T = data.transforms
+local augment = T.Compose { T.Resize(size + 8), T.RandomCrop(size), T.RandomHorizontalFlip(), T.Normalize(0, 1) }
+local pictures = data.Dataset { size = BATCH * steps, get = function(self, i)
+    return augment(randn(3, size, size)), 1 + i % CLASSES
+end }
+
+print(("seven tips: %d steps of %d pictures of %dx%d on %s"):format(steps, BATCH, size, size, device))
+
+-- ---- 1. workers ----
+
+tip(1, "workers in the loader")
+local reports = {}
+local function train(workers)
+    return function()
+        local model, optimizer = new_model()
+        local loader = data.Loader { pictures, batch = BATCH, workers = workers, device = device, seed = 1 }
+        reports[workers] = loader
+        return function()
+            local last
+            for _, x, y in loader() do last = step(model, optimizer, x, y) end
+            return last:detach()
+        end
+    end
+end
+beside("batches made in the loop: workers = 0", train(0), "while the step runs: workers = 2", train(2))
+for _, workers in ipairs { 0, 2 } do reports[workers]:report() end
+
+-- ---- 2. pinned memory ----
+
+tip(2, "pinned memory, copies that do not wait")
+local batches = {}
+for k = 1, steps do batches[k] = randn(BATCH, 3, size, size) end
+local weights = randn(8, 3, 3, 3, { device = device })
+local function copies(list, non_blocking)
+    return function()
+        local sum = zeros({}, { device = device })
+        for k = 1, steps do
+            local x = list[k]:to(device, { non_blocking = non_blocking })
+            sum = sum + conv2d(x, weights):mean()
+        end
+        return sum
+    end
+end
+beside("x:to(device)", function() return copies(batches, false) end,
+    "pinned, and x:to(device, {non_blocking = true})", function()
+        local pinned = {}
+        for k = 1, steps do pinned[k] = batches[k]:pin_memory() end
+        return copies(pinned, true)
+    end)
+print "  (data.Loader{…, device = device} builds its batches in pinned memory and copies them so)"
+
+-- ---- 3. transfers ----
+
+tip(3, "no item(), cpu(), tolist() in the loop")
+local x = randn(BATCH, 3, size, size, { device = device })
+local y = randint(1, CLASSES, { BATCH }, { device = device })
+beside("total = total + loss:item()", function()
+    local model, optimizer = new_model()
+    return function()
+        local total = 0
+        for _ = 1, steps do total = total + step(model, optimizer, x, y):item() end
+        return tensor(total)
+    end
+end, "total = total + loss:detach(), item() at the end", function()
+    local model, optimizer = new_model()
+    return function()
+        local total = zeros({}, { device = device, dtype = "f64" })
+        for _ = 1, steps do total = total + step(model, optimizer, x, y):detach() end
+        return tensor(total:item())
+    end
+end)
+
+-- ---- 4. constructing on the device ----
+
+tip(4, "tensors made on the device")
+local function sum_of(make)
+    return function()
+        manual_seed(2) -- the same numbers come on every device
+        return function()
+            local sum = zeros({}, { device = device })
+            for _ = 1, steps do sum = sum + make():mean() end
+            return sum
+        end
+    end
+end
+local n = 4 * size
+beside("rand(n, n):to(device)", sum_of(function() return rand(n, n):to(device) end),
+    "rand(n, n, {device = device})", sum_of(function() return rand(n, n, { device = device }) end))
+
+-- ---- 5. several devices ----
+
+tip(5, "several devices: a process each, not threads of one")
+local model, optimizer = new_model()
+local t = timeit(function() step(model, optimizer, x, y) end, { print = false })
+print(("  A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops."):format(
+    t.time * 1e3, t.host * 1e3))
+print [[
+  That part is one script's, and a script is one thread: for N devices it queues N times as many ops, one after the
+  other. PyTorch's DataParallel has threads for it, of which Python lets one run at a time, and copies the model to every
+  device in every step; DistributedDataParallel has a process for each device, and only gradients travel. So here: workers
+  of a loader are threads, because each has a Lua state of its own and nothing to share; a model that is trained on several
+  devices is a process each.]]
+print "  devices    one process, host time a step    a process each"
+for _, n in ipairs { 1, 2, 4, 8 } do
+    print(("  %7d    %24.3f ms    %11.3f ms   (computed from the step above)"):format(n, n * t.host * 1e3, t.host * 1e3))
+end
+
+-- ---- 6. 16 bits ----
+
+tip(6, "16 bits")
+local a = randn(4 * size, 4 * size)
+local function chain(dtype)
+    local m = a:to(device, dtype)
+    return function()
+        local p = m
+        for _ = 1, 4 do p = p:matmul(m) / (2 * math.sqrt(size)) end
+        return p
+    end
+end
+local wide, narrow = chain "f32", chain "f16"
+local both = compare({ f32 = wide, f16 = narrow }, { print = false })
+local exact, rounded = wide(), narrow()
+local function line(name, p, figures)
+    print(("  %s  %9.3f ms  %8.1f KiB a tensor"):format(name, figures.time * 1e3, p:numel() * p:element_size() / 1024))
+end
+line("f32", exact, both.f32)
+line("f16", rounded, both.f16)
+print(("  largest difference %.2g of %.3g"):format((exact - rounded:float()):abs():amax():item(), exact:abs():amax():item()))
+if device == "cpu" or device:find "^sim" then
+    print("  (" .. device .. " computes f16 as f32 and rounds: what is gained here is memory and bytes to copy, not time)")
+end
+
+-- ---- 7. profiling ----
+
+tip(7, "profile, then decide")
+local loader = data.Loader { pictures, batch = BATCH, workers = 0, device = device, seed = 1 }
+local prof = profile.run(function()
+    for k, x, y in loader() do
+        step(model, optimizer, x, y)
+        if k == math.min(steps, 4) then break end
+    end
+    synchronize()
+end)
+print(prof:table { group = "region", sort = "cpu_time_total", limit = 8 })
+print "  `loader: make a batch` is tip 1's; waits are tips 2 to 4's; what is left is the model's own."

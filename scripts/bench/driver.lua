@@ -19,6 +19,7 @@ local items = {
     { "x + y, 16", 1, "torch", 0.2 },
     { "chain of ten, 16", 1, "torch", 0.15 },
     { "t[3]", 1, "torch", 0.2 },
+    { "nn.Linear(16, 16)(x)", 1, "torch", 0.2 },
     { "x + y, 1e7", 1, "torch", 0.2 },
     { "svd 8x128x128", 1, "numpy", 0.6 },
     { "svd 8x128x128", 2, "numpy", 0.35 },
@@ -64,6 +65,12 @@ for _, it in ipairs { { "exp 1e7", 0.25 }, { "x * 2, 1e7", 0.2 }, { "x * 2 besid
     { "median 1e4x1e3 over dim 2", 1 }, { "transposed copy 1e4x1e3", 0.4 },
     { "roll 1e4x1e3", 1 }, { "pad 8x10x256x256, reflect", 1 } } do
     for threads = 1, 2 do items[#items + 1] = { it[1], threads, "torch", it[2] } end
+end
+
+-- A training step, and the peak memory of two, at most half the peer's.
+for _, stage in ipairs { "baseline", "ignore_index" } do
+    for threads = 1, 2 do items[#items + 1] = { "masked loss, " .. stage, threads, "torch", 0.4 } end
+    items[#items + 1] = { "masked loss, " .. stage .. ", peak", 1, "torch", 0.5 }
 end
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
@@ -171,6 +178,16 @@ local function hooks()
     end
 end
 
+-- In processes of their own, whose peak is the step's.
+local function peaks()
+    for _, stage in ipairs { "baseline", "ignore_index" } do
+        if wanted("masked loss, " .. stage .. ", peak") then
+            run("gpush", 1, quote(gpush) .. " " .. quote(bench .. "masked.lua") .. " " .. stage)
+            if python then run("peer", 1, quote(python) .. " " .. quote(bench .. "masked.py") .. " " .. stage) end
+        end
+    end
+end
+
 for round = 1, rounds do
     io.stderr:write("round ", round, " of ", rounds, "\n")
     starts()
@@ -182,12 +199,14 @@ for round = 1, rounds do
         end
     end
     hooks()
+    if round == 1 then peaks() end
 end
 
 -- ---- the table ----
 
-local function time(s)
+local function time(s, name)
     if not s then return "-" end
+    if name:find ", peak$" then return string.format("%.0f MiB", s / 2^20) end
     if s < 1e-6 then return string.format("%.0f ns", s * 1e9) end
     if s < 1e-3 then return string.format("%.2f us", s * 1e6) end
     return string.format("%.2f ms", s * 1e3)
@@ -195,7 +214,7 @@ end
 
 local function least(v) return v and math.min(table.unpack(v)) end
 
-local format = "%-28s %7s  %10s  %10s %-9s  %7s  %7s  %s"
+local format = "%-31s %7s  %10s  %10s %-9s  %7s  %7s  %s"
 print(string.format(format, "", "threads", "gpush", "peer", "", "ratio", "target", "met"))
 local met, known = 0, 0
 for _, it in ipairs(items) do
@@ -207,7 +226,7 @@ for _, it in ipairs(items) do
     local verdict = not target and "" or missing[peer] or (not ratio and "not measured") or (ratio <= target and "yes" or "no")
     if target and ratio then known, met = known + 1, met + (ratio <= target and 1 or 0) end
     if wanted(name) then
-        print(string.format(format, name, threads, time(ours), time(theirs), peer,
+        print(string.format(format, name, threads, time(ours, name), time(theirs, name), peer,
             ratio and string.format("%.3f", ratio) or "-", target or "", verdict))
     end
 end

@@ -67,6 +67,8 @@ end
 if count == 1 then
     item("x + y, 16", function() for _ = 1, 1000 do local z = x + y end end, 1000)
     item("chain of ten, 16", function() for _ = 1, 100 do ten(x, y) end end, 100)
+    local layer = nn.Linear(16, 16)
+    item("nn.Linear(16, 16)(x)", function() for _ = 1, 1000 do local z = layer(x) end end, 1000)
     item("t[3]", function() for _ = 1, 1000 do local z = x[3] end end, 1000)
     if not only or ("profiling an op"):find(only, 1, true) then io.write(string.format("profiling an op\t%.9g\n",
         profiled())) end
@@ -186,3 +188,7 @@ item("roll 1e4x1e3", function() local p = rows:roll(3, 2) end)
 item("pad 8x10x256x256, reflect", function()
     local p = images:pad({ 1, 1, 1, 1 }, "reflect")
 end)
+
+-- Training.
+local step = assert(loadfile((arg[0]:match ".*/" or "") .. "masked.lua"))("step")
+for _, stage in ipairs { "baseline", "ignore_index" } do item("masked loss, " .. stage, step(stage)) end

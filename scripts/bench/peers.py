@@ -80,6 +80,8 @@ large, larger = torch.randn(10000000), torch.randn(10000000)
 if count == 1:
     item("x + y, 16", repeat("x + y", 1000, x=x, y=y), 1000)
     item("chain of ten, 16", repeat("ten(x, y)", 100, x=x, y=y, ten=ten), 100)
+    layer = torch.nn.Linear(16, 16)
+    item("nn.Linear(16, 16)(x)", repeat("layer(x)", 1000, x=x, layer=layer), 1000)
     item("t[3]", repeat("x[3]", 1000, x=x), 1000)
     if only in "profiling an op":
         print(f"profiling an op\t{profiled():.9g}", flush=True)
@@ -191,3 +193,8 @@ item("transposed copy 1e4x1e3", lambda: rows.t().contiguous())
 item("roll 1e4x1e3", lambda: rows.roll(3, 1))
 item("pad 8x10x256x256, reflect",
      lambda: torch.nn.functional.pad(images, (1, 1, 1, 1), "reflect"))
+
+# Training.
+import masked
+for stage in ("baseline", "ignore_index"):
+    item(f"masked loss, {stage}", masked.step(stage))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bindings/bind.h"
 #include "profile/record.h"
@@ -296,9 +297,21 @@ static int l_compare(lua_State *L) {
     return 1;
 }
 
+/* clock(): seconds since some moment, that pass evenly whatever the host does. */
+static int l_clock(lua_State *L) { return lua_pushnumber(L, gp_now()), 1; }
+
+/* is_terminal(file): whether a file of Lua's io library is a terminal that can do more than print. */
+static int l_is_terminal(lua_State *L) {
+    luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+    const char *term = getenv("TERM");
+    bool able = term && *term && strcmp(term, "dumb");
+    return lua_pushboolean(L, able && s->closef && isatty(fileno(s->f))), 1;
+}
+
 void gp_lua_open_time(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"timeit", l_timeit}, {"compare", l_compare}, {NULL, NULL}};
+        {"timeit", l_timeit}, {"compare", l_compare}, {"clock", l_clock},
+        {"is_terminal", l_is_terminal}, {NULL, NULL}};
     luaL_newmetatable(L, GUARD);
     lua_pushcfunction(L, l_guard_close);
     lua_setfield(L, -2, "__close");

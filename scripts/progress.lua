@@ -1,15 +1,11 @@
 --!plain
 -- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do … end, or
--- bar = progress(n, text); bar:step(text); bar:done().
+-- bar = progress(n, text); bar:step(note), bar:clear(), bar:done().
 local gpush = ...
 local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two pictures
 
 local Bar = {}
 Bar.__index = Bar
-
-local function terminal()
-    return gpush.is_terminal and gpush.is_terminal(2) or false
-end
 
 local function clock(seconds)
     seconds = math.floor(seconds + 0.5)
@@ -42,6 +38,14 @@ function Bar:step(note)
     self:draw(self.at == self.total)
 end
 
+-- Takes the bar away until the next step, for lines of text between.
+function Bar:clear()
+    if not self.shown then return end
+    self.out:write "\r\27[K"
+    self.out:flush()
+    self.drawn = -1
+end
+
 -- Ends the line.
 function Bar:done()
     if self.shown and not self.ended then
@@ -64,11 +68,11 @@ function Bar:__close() self:done() end
 
 return function(total, text)
     if math.type(total) == nil or total < 0 then
-        error(("progress: argument 'total' (#1): expected a number of steps, got %s"):format(tostring(total)), 3)
+        error(("progress: argument 'total' (#1): expected a number of steps, got %s"):format(tostring(total)), 2)
     end
     local now = gpush.clock()
     local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1, out = io.stderr,
-        shown = terminal() }, Bar)
+        shown = gpush.is_terminal(io.stderr) }, Bar)
     bar:draw(true)
     return bar, nil, nil, bar
 end

@@ -1,11 +1,11 @@
 -- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the
 -- command line. The values given are the defaults and say by their type what is expected; false
--- stands for a text that is not given.
+-- stands for a text that is not given, {} for an option without a value: true where it is given.
 return function(defaults)
     local function usage(problem)
         local names = {}
         for name, value in pairs(defaults) do
-            local default = value and "(default " .. tostring(value) .. ")" or ""
+            local default = value and type(value) ~= "table" and "(default " .. tostring(value) .. ")" or ""
             names[#names + 1] = ("  --%s %s"):format(name, default)
         end
         table.sort(names)
@@ -13,15 +13,18 @@ return function(defaults)
         os.exit(1)
     end
     local opt = {}
-    for name, value in pairs(defaults) do opt[name] = value end
-    for i = 1, #arg, 2 do
+    for name, value in pairs(defaults) do opt[name] = type(value) ~= "table" and value end
+    local i = 1
+    while i <= #arg do
         local name, value = arg[i]:match "^%-%-(%w+)$", arg[i + 1]
         local default = defaults[name]
         if default == nil then usage("no option " .. arg[i]) end
+        if type(default) == "table" then i, value = i - 1, true end
         if math.type(default) == "integer" then
             value = math.tointeger(tonumber(value)) or usage(arg[i] .. " wants a whole number")
         end
         opt[name] = value or usage(arg[i] .. " wants a value")
+        i = i + 2
     end
     return opt
 end

@@ -117,6 +117,50 @@ for _, device in ipairs { "cpu", "sim" } do
     if device == "sim" then has(out, "baseline%s+masked_loss.lua:%d+%s+shape%s+1.00", "masked_loss: waits by line and reason") end
 end
 
+-- Digits: a training run that resumes exactly, and reaches its accuracy on what it has not seen.
+do
+    local base = (os.getenv "TMPDIR" or "/tmp") .. "/digits"
+    local function epochs(text)
+        local list = {}
+        for line in text:gmatch "epoch[^\n]*right" do list[#list + 1] = line end
+        return list
+    end
+    for _, device in ipairs { "cpu", "sim" } do
+        local small = ("--count 300 --epochs 4 --workers 1 --device %s "):format(device)
+        local whole = lab("digits", small .. "--plot '" .. base .. ".png'")
+        local lines = epochs(whole)
+        t.is(#lines, 4, "digits: a line for each epoch on " .. device)
+        local file = ("--checkpoint '%s-%s.safetensors' "):format(base, device)
+        local part = epochs((lab("digits", small .. file .. "--stop 2")))
+        t.is(part, { lines[1], lines[2] }, "digits: the same run, stopped")
+        t.is(epochs((lab("digits", small .. file .. "--resume"))), { lines[3], lines[4] },
+            "digits: resumed, it goes on as if it had not been stopped")
+        has(whole, "| *[*o]", "digits: the losses as text")
+        local best = tonumber(lines[4]:match "loss ([%d.]+)")
+        t.ok(best < tonumber(lines[1]:match "loss ([%d.]+)"), "digits: the loss falls")
+        t.is(gpush.image.load(base .. ".png").shape, { 1, 200, 400 }, "digits: and as a picture")
+    end
+    out, ok = lab("digits", "--resume")
+    t.ok(not ok and out:find "%-%-resume wants %-%-checkpoint FILE", "digits: --resume without a file")
+    out, ok = lab("digits", ("--count 300 --epochs 5 --checkpoint '%s-cpu.safetensors' --resume"):format(base))
+    t.ok(not ok and out:find "planned for 4 epochs: %-%-epochs 4", "digits: resumed for another number of epochs")
+    out, ok = lab("digits", "--device cpu --epochs 12")
+    local share = tonumber(out:match "accuracy ([%d.]+) %% on 400 pictures kept back; 90 %% wanted: reached")
+    t.ok(ok and share and share >= 90, "digits: 90 % of the pictures kept back")
+    gpush.npz.save(base .. ".npz", { x = gpush.randint(0, 255, { 40, 8, 8 }):to "u8", y = gpush.arange(0, 39) % 4 })
+    out, ok = lab("digits", ("--device cpu --epochs 1 --workers 0 --data '%s.npz'"):format(base))
+    t.ok(ok and out:find "40 pictures of 4 kinds, 8 kept back", "digits: the user's npz")
+    local faces = root .. "/../shared/data/lfw_subset.npy"
+    local f = io.open(faces)
+    if f then
+        f:close()
+        out, ok = lab("digits", ("--device cpu --data '%s'"):format(faces))
+        t.ok(ok and out:find "accuracy [%d.]+ %% on 40 pictures kept back; 90 %% wanted: reached", "digits: faces")
+    else
+        t.skip(1, "no faces beside the project")
+    end
+end
+
 -- Options.
 out, ok = lab("svd", "--sise 3")
 t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)",

@@ -1,0 +1,185 @@
+-- Lab: a training run as one has them: a small convolutional net learns what is on small pictures until it knows a
+-- stated share of pictures that it has never seen. Without --data the pictures are digits, drawn here; --data takes
+--   FILE.npy  pictures (n x height x width, 0 to 1), the first half of one kind, the rest of another, or
+--   FILE.npz  arrays x (n x height x width, or n x channels x height x width; u8 counts to 255) and y (n labels).
+--
+-- What to look at
+--   1. a step waits for nothing: losses stay on the device, and one item() an epoch brings their mean;
+--   2. the rate rises and falls (OneCycleLR); the loss of pictures kept back stops falling before that of the others;
+--   3. a checkpoint after each epoch: stop with Ctrl-C, and --resume goes on bit for bit as if nothing had been;
+--   4. loader:report() says whether the step waits for its batches.
+--
+--   gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--workers 2]
+--                    [--accuracy 90] [--count 2000] [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH] [--plot FILE.png]
+
+local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local opt = options { data = false, epochs = 12, batch = 20, device = "gpu", workers = 2, accuracy = 90, count = 2000,
+    checkpoint = false, resume = {}, stop = 0, plot = false }
+manual_seed(1)
+
+-- ---- pictures ----
+
+local glyphs = { -- 5 x 7, a row after the other
+    "01110 10001 10011 10101 11001 10001 01110", "00100 01100 00100 00100 00100 00100 01110",
+    "01110 10001 00001 00110 01000 10000 11111", "11111 00010 00100 00010 00001 10001 01110",
+    "00010 00110 01010 10010 11111 00010 00010", "11111 10000 11110 00001 00001 10001 01110",
+    "00110 01000 10000 11110 10001 10001 01110", "11111 00001 00010 00100 01000 01000 01000",
+    "01110 10001 10001 01110 10001 10001 01110", "01110 10001 10001 01111 00001 00010 01100",
+}
+
+-- n digits somewhere on 12 x 12 pixels, brighter and darker, in noise.
+local function draw_digits(n)
+    local stamps = {}
+    for i, glyph in ipairs(glyphs) do
+        local rows = {}
+        for row in glyph:gmatch "%d+" do
+            rows[#rows + 1] = {}
+            for bit in row:gmatch "." do table.insert(rows[#rows], tonumber(bit)) end
+        end
+        stamps[i] = tensor(rows, { dtype = "f32" })
+    end
+    local x, y = randn(n, 1, 12, 12) * 0.15, randint(1, 10, { n })
+    local labels, top, left = y:tolist(), randint(1, 6, { n }):tolist(), randint(1, 8, { n }):tolist()
+    for i = 1, n do
+        x[i][1]:narrow(1, top[i], 7):narrow(2, left[i], 5):add_(stamps[labels[i]] * (0.5 + 0.5 * (i % 7) / 6))
+    end
+    return x, y
+end
+
+local function read_pictures(file)
+    if file:find "%.npy$" then
+        local x = npy.load(file):to "f32"
+        local n = x.shape[1]
+        return x:unsqueeze(2), (arange(1, n) > n // 2):to "i64" + 1
+    end
+    local arrays = npz.load(file)
+    if not arrays.x or not arrays.y then error(file .. ": expected arrays x and y", 0) end
+    local x, y = arrays.x, arrays.y:to "i64"
+    if x.dtype == "u8" then x = x:to "f32" / 255 end
+    if x.ndim == 3 then x = x:unsqueeze(2) end
+    return x:to "f32", y - y:min() + 1
+end
+
+local x, y
+if opt.data then x, y = read_pictures(opt.data) else x, y = draw_digits(opt.count) end
+local classes = y:max():item()
+x = (x - x:mean()) / x:std()
+local order = randperm(x.shape[1])
+local kept = math.max(1, x.shape[1] // 5) -- pictures that are not learnt from
+local test_x, test_y = x[order:narrow(1, 1, kept)]:to(opt.device), y[order:narrow(1, 1, kept)]:to(opt.device)
+local rest = order:narrow(1, kept + 1, x.shape[1] - kept)
+
+local loader = data.Loader { dataset = data.TensorDataset(x[rest], y[rest]), batch = opt.batch, shuffle = true,
+    workers = opt.workers, seed = 7, device = opt.device, drop_last = true }
+
+-- ---- the net ----
+
+local function block(from, to)
+    return nn.Sequential(nn.Conv2d(from, to, 3, { padding = "same" }), nn.BatchNorm2d(to), nn.ReLU(), nn.MaxPool2d(2))
+end
+
+local model = nn.Sequential(block(x.shape[2], 16), block(16, 32), nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.Dropout(0.3),
+    nn.Linear(32 * 3 * 3, classes)):to(opt.device)
+local optimizer = optim.AdamW(model, { lr = 1e-3, weight_decay = 1e-2 })
+local steps = #rest // opt.batch
+local schedule = optim.lr.OneCycleLR(optimizer, 1e-2, { epochs = opt.epochs, steps_per_epoch = steps })
+
+-- Loss and share of right answers on the pictures that were kept back.
+local function judge()
+    model:eval()
+    local _ <close> = no_grad()
+    local out = model(test_x)
+    local loss = cross_entropy(out, test_y):item()
+    local right = (out:argmax(2) == test_y):sum():item()
+    model:train()
+    return loss, right
+end
+
+local function train_epoch(bar)
+    local total = zeros({}, { device = opt.device })
+    for _, px, py in loader() do
+        optimizer:zero_grad()
+        local loss = cross_entropy(model(px), py)
+        loss:backward()
+        optim.clip_grad_norm_(model, 5.0)
+        optimizer:step()
+        schedule:step()
+        total:add_(loss:detach())
+        bar:step()
+    end
+    return (total / steps):item() -- the epoch's only wait
+end
+
+-- ---- the run ----
+
+local history, first = {}, 1
+if opt.resume then
+    if not opt.checkpoint then error("digits: --resume wants --checkpoint FILE", 0) end
+    local saved = checkpoint.load(opt.checkpoint, { model = model, optimizer = optimizer, schedule = schedule })
+    if saved.epochs ~= opt.epochs then
+        error(("digits: the rate was planned for %d epochs: --epochs %d"):format(saved.epochs, saved.epochs), 0)
+    end
+    history, first, loader.epoch = saved.history, saved.epoch + 1, saved.passes
+    print(("resumed after epoch %d"):format(saved.epoch))
+end
+local numbers = 0
+for _, p in ipairs(model:parameters()) do numbers = numbers + p:numel() end
+print(("%d pictures of %d kinds, %d kept back; %d parameters on %s"):format(x.shape[1], classes, kept,
+    numbers, opt.device))
+local bar <close> = progress(math.max(0, opt.epochs - first + 1) * steps, "training")
+for epoch = first, opt.epochs do
+    local loss = train_epoch(bar)
+    local test_loss, right = judge()
+    history[epoch] = { loss, test_loss, right }
+    bar:clear()
+    print(("epoch %2d  loss %.4f  kept back: loss %.4f, %5.1f %% right"):format(epoch, loss, test_loss, 100 * right / kept))
+    if opt.checkpoint then
+        checkpoint.save(opt.checkpoint, { model = model, optimizer = optimizer, schedule = schedule, epoch = epoch,
+            passes = loader.epoch, epochs = opt.epochs, history = history })
+    end
+    if epoch == opt.stop then break end
+end
+bar:done()
+
+-- ---- what came of it ----
+
+-- The two losses as lines of text: * while learning, o on the pictures kept back.
+local function text_plot(rows)
+    local most = 0
+    for _, h in ipairs(history) do most = math.max(most, h[1], h[2]) end
+    for r = rows, 1, -1 do
+        local line = {}
+        for i, h in ipairs(history) do
+            local function here(v) return math.max(1, math.ceil(v / most * rows)) == r end
+            line[i] = here(h[1]) and "*" or here(h[2]) and "o" or " "
+        end
+        print(("%8.3f |%s"):format(most * r / rows, table.concat(line, " ")))
+    end
+    print((" "):rep(9) .. "+" .. ("-"):rep(2 * #history) .. " epochs; * learning, o kept back")
+end
+
+-- The same as a picture: black while learning, grey on the pictures kept back.
+local function picture(file)
+    local height, width, most = 200, 400, 0
+    local shades = full({ height, width }, 255, "u8")
+    for _, h in ipairs(history) do most = math.max(most, h[1], h[2]) end
+    for k, shade in pairs { [2] = 150, [1] = 0 } do
+        for px = 1, width do -- between the two epochs that px lies between
+            local at = 1 + (px - 1) / (width - 1) * (#history - 1)
+            local i = math.min(math.floor(at), math.max(1, #history - 1))
+            local a, b = history[i][k], (history[i + 1] or history[i])[k]
+            local py = height - math.floor((a + (b - a) * (at - i)) / most * (height - 3)) - 1
+            shades:narrow(1, math.max(1, py - 1), 3):narrow(2, px, 1):fill_(shade)
+        end
+    end
+    image.save(file, shades)
+end
+
+if #history > 0 then
+    text_plot(10)
+    if opt.plot then picture(opt.plot) end
+    local share = 100 * history[#history][3] / kept
+    print(loader:report())
+    print(("accuracy %.1f %% on %d pictures kept back; %d %% wanted: %s"):format(share, kept, opt.accuracy,
+        share >= opt.accuracy and "reached" or "not reached"))
+end

@@ -47,6 +47,7 @@ for _, row in ipairs {
 } do
     for threads = 1, 2 do items[#items + 1] = { row[1], threads, "torch", threads == 1 and row[2] } end
 end
+for threads = 1, 2 do items[#items + 1] = { "Adam, 1e6 in 100", threads, "torch", 0.5 } end
 for _, name in ipairs { "matmul f32 512", "matmul f64 512" } do
     for threads = 1, 2 do items[#items + 1] = { name, threads, "torch", false } end
 end

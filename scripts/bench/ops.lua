@@ -172,6 +172,16 @@ if count == 2 and (not only or only:find "^loader") then
     io.flush()
 end
 
+do
+    local params = {}
+    for i = 1, 100 do
+        params[i] = randn(10000):requires_grad_()
+        params[i].grad = randn(10000)
+    end
+    local adam = optim.Adam(params)
+    item("Adam, 1e6 in 100", function() adam:step() end)
+end
+
 -- Reductions, scans and copies.
 item("sum 1e7", function() local p = large:sum() end)
 item("var 1e7", function() local p = large:var() end)

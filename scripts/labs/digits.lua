@@ -53,7 +53,7 @@ local function read_pictures(file)
         return x:unsqueeze(2), (arange(1, n) > n // 2):to "i64" + 1
     end
     local arrays = npz.load(file)
-    if not arrays.x or not arrays.y then error(file .. ": expected arrays x and y", 0) end
+    if arrays.x == nil or arrays.y == nil then error(file .. ": expected arrays x and y", 0) end
     local x, y = arrays.x, arrays.y:to "i64"
     if x.dtype == "u8" then x = x:to "f32" / 255 end
     if x.ndim == 3 then x = x:unsqueeze(2) end

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/paths.h"
 #include "tensor/tape.h"
 
 static const char *const kinds[] = {
@@ -130,22 +131,63 @@ static void push_entry(lua_State *L, const gp_op *op) {
     luaL_pushresult(&b);
 }
 
-/* help(name or function): one line on an op; help(): what there is. Returns the text after printing
- * it. */
+static int print_text(lua_State *L) {
+    lua_getglobal(L, "print");
+    lua_insert(L, -2);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+/* Pushes what the comment that text begins with says, without its dashes; "--!plain" is none of it. */
+static void push_comment(lua_State *L, const char *text) {
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (size_t n; !strncmp(text, "--", 2); text += n) {
+        n = strcspn(text, "\n");
+        n += text[n] == '\n';
+        size_t dashes = text[2] == ' ' ? 3 : 2;
+        if (text[2] != '!') luaL_addlstring(&b, text + dashes, n - dashes);
+    }
+    luaL_pushresult(&b);
+}
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/* help "data.Loader": what scripts/data/Loader.lua says first. False: there is no such file. */
+static bool push_file_help(lua_State *L, const char *name) {
+    const char *dot = strchr(name, '.'), *dir = gp_scripts_dir();
+    size_t n = strlen(name);
+    if (!dot || !dir || n > 60 || strspn(dot + 1, letters) != n - (size_t)(dot + 1 - name) ||
+        strspn(name, letters) != (size_t)(dot - name))
+        return false;
+    char file[80];
+    snprintf(file, sizeof file, "%s.lua", name);
+    file[dot - name] = '/';
+    const char *path = lua_pushfstring(L, "%s/%s", dir, file);
+    FILE *f = fopen(path, "r");
+    lua_pop(L, 1);
+    if (!f) return false;
+    char text[8192];
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    push_comment(L, text);
+    return true;
+}
+
+/* help(name or function): one line on an op, or what a file of the module says first; help(): what
+ * there is. Prints it. */
 static int l_help(lua_State *L) {
     const gp_op *op = op_of(L, 1);
-    if (lua_type(L, 1) == LUA_TSTRING && !(op = find(L, lua_tostring(L, 1))))
-        return luaL_error(L, "help: there is no op called '%s'; help() lists them",
-                          lua_tostring(L, 1));
+    const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
+    if (name && !(op = find(L, name)) && push_file_help(L, name)) return print_text(L);
+    if (name && !op)
+        return luaL_error(L, "help: there is no op called '%s'; help() lists them", name);
     if (!op && !lua_isnoneornil(L, 1))
         return luaL_error(L, "help: expected the name of an op or its function, got %s",
                           luaL_typename(L, 1));
     if (op) push_entry(L, op);
     else push_list(L);
-    lua_getglobal(L, "print");
-    lua_pushvalue(L, -2);
-    lua_call(L, 1, 0);
-    return 0;
+    return print_text(L);
 }
 
 void gp_lua_open_help(lua_State *L) {

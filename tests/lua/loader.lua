@@ -279,7 +279,36 @@ for name, make in pairs {
     t.error(make, name)
 end
 
+-- ---- help ----
+
+local text
+do
+    local kept = print
+    print = function(s) text = s end
+    help "data.Loader"
+    print = kept
+end
+t.ok(text:find "^data%.Loader{dataset, batch = 1" and text:find "\nshuffle    another order" and not text:find "plain",
+    "help shows what the file says first")
+t.error(function() help "data.nothing" end, "no op called 'data.nothing'")
+t.error(function() help "data...init" end, "no op called 'data...init'", "help reads no other file")
+
 -- ---- ends ----
+
+-- A program that ends while its workers run: its status comes at once.
+local function ends(how)
+    local set = "size = 9, get = function(_, i) if i > 3 then while true do end end return i end"
+    local script = ("for s in data.Loader{{%s}, workers = 2}() do if s == 2 then %s end end"):format(set, how)
+    local _, _, status = os.execute(("timeout 60 '%s/gpush' -e '%s' 2>/dev/null"):format(os.getenv "GPUSH_BUILD", script))
+    return status
+end
+if os.getenv "GPUSH_SAN" == "thread" then
+    t.skip(3, "TSan holds a signal back until the next system call, which an endless loop in Lua has none of")
+else
+    t.is(ends "os.exit(3)", 3, "os.exit in the loop")
+    t.is(ends "os.exit(3, true)", 3, "os.exit that closes the state")
+    t.is(ends "error(1)", 1, "an error that nobody catches")
+end
 
 for step in data.Loader { numbers, workers = 2 } () do
     if step == 2 then break end

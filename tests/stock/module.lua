@@ -10,4 +10,13 @@ t.error(function() return x < x end, "ambiguous", "a < b of many elements raises
 t.ok(g.tensor(1) < g.tensor(2), "a < b of one element is its truth")
 t.is(x["1:2"]:sum():item(), 3, "indexing works")
 t.is(select("#", 1, 2), 2, "Lua's own select is untouched")
+
+local factor = 3
+local function triple(i) return factor * i end
+local set = { size = 5, get = function(_, i) return triple(i), g.linalg.norm(g.ones(4)) end }
+local sums = {}
+for step, v, n in g.data.Loader { set, batch = 2, workers = 2 } () do
+    sums[step] = { v:tolist(), n:tolist() }
+end
+t.is(sums, { { { 3, 6 }, { 2, 2 } }, { { 9, 12 }, { 2, 2 } }, { { 15 }, { 2 } } }, "a loader's workers have stock states too")
 t.done()

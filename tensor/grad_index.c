@@ -29,7 +29,8 @@ static bool masked_select(gp_vjp *v) {
     if (!gp_shape_broadcast("masked_select", &s, gp_in_shape(v, 1))) return false;
     gp_tensor *z = DO(contiguous, "t", gp_expand(v, gp_zeros_like_input(v, 0), &s));
     gp_tensor *mask = gp_expand(v, v->x[1], &s);
-    v->dx[0] = DO(masked_put, "ttt", z, mask, v->g[0]);
+    v->dx[0] = gp_no_grad ? gp_do_in(v, z, GP_OP(masked_scatter), "ttt", z, mask, v->g[0])
+                          : DO(masked_scatter, "ttt", z, mask, v->g[0]);
     return !v->failed;
 }
 const gp_rule vjp_masked_select = {masked_select, "1"};

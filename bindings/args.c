@@ -25,10 +25,11 @@ static int bad(const reading *r, const char *expected) {
     else if (lua_type(L, r->i) == LUA_TNUMBER)
         got = lua_pushfstring(L, "%s", luaL_tolstring(L, r->i, NULL));
     if (r->number)
-        return luaL_error(L, "%s: argument '%s' (#%d): expected %s, got %s", r->op->name,
-                          r->p->name, r->number, expected, got);
-    return luaL_error(L, "%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected,
-                      got);
+        gp_fail("%s: argument '%s' (#%d): expected %s, got %s", r->op->name, r->p->name, r->number,
+                expected, got);
+    else
+        gp_fail("%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected, got);
+    return gp_lua_raise(L);
 }
 
 /* A number at i; a one-element tensor there gives its number, which is a recorded wait. */
@@ -193,11 +194,12 @@ static int read_arg(const reading *r, int last) {
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
     gp_value *v = &c->arg[c->nargs];
     if (!p->has_default) {
-        if (!p->optional)
-            luaL_error(L, "%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name,
-                       number,
-                       p->type == GP_SIG_operand ? "tensor or number"
-                                                 : gp_sig_type_name((gp_sig_type)p->type));
+        if (!p->optional) {
+            gp_fail("%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number,
+                    p->type == GP_SIG_operand ? "tensor or number"
+                                              : gp_sig_type_name((gp_sig_type)p->type));
+            gp_lua_raise(L);
+        }
         gp_call_none(c);
         return;
     }

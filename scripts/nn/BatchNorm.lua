@@ -8,6 +8,9 @@ local function check(self, x)
         nn.fail("x is %s (expected %s dims)", nn.shape_text(x),
             self.least == self.most and self.least or self.least .. " or " .. self.most)
     end
+    if x:size(2) ~= self.num_features then
+        nn.fail("x is %s (expected %d channels, dim 2)", nn.shape_text(x), self.num_features)
+    end
 end
 
 for dims = 1, 3 do

@@ -23,6 +23,9 @@ for name, gates in pairs { RNN = 1, LSTM = 4, GRU = 3 } do
 
     --- h (LSTM: and c) after x, batch x features; state: h before, or for LSTM {h, c}, zeros if not given.
     function class:forward(x, state)
+        if x:dim() < 1 or x:size(-1) ~= self.input_size then
+            nn.fail("x is %s (expected %d features, the last dim)", nn.shape_text(x), self.input_size)
+        end
         return run(x, state, { w_ih = self.weight_ih, w_hh = self.weight_hh, b_ih = self.bias_ih, b_hh = self.bias_hh,
             nonlinearity = self.nonlinearity })
     end

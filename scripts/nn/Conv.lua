@@ -23,8 +23,8 @@ end
 local function keep(self, fields)
     for name, value in pairs(fields) do self[name] = value end
     if fields.in_channels % fields.groups ~= 0 or fields.out_channels % fields.groups ~= 0 then
-        error(("nn.%s: %d to %d channels cannot be split into %d groups"):format(nn.class_of(self), fields.in_channels,
-            fields.out_channels, fields.groups), 0)
+        nn.raise("nn.%s: %d to %d channels cannot be split into %d groups", nn.class_of(self), fields.in_channels,
+            fields.out_channels, fields.groups)
     end
 end
 
@@ -68,8 +68,8 @@ for dims = 1, 3 do
         keep(self, { in_channels = inputs, out_channels = outputs, kernel_size = kernel, stride = stride,
             padding = padding, dilation = dilation, groups = groups, padding_mode = mode })
         if not modes[mode] then
-            error(("nn.Conv%dd: padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got '%s'"):format(dims,
-                mode), 0)
+            nn.raise("nn.Conv%dd: padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got '%s'", dims,
+                mode)
         end
         start(self, { outputs, inputs // groups, table.unpack(kernel) }, outputs, bias, dtype, device)
         if mode ~= "zeros" then self.pads = pad_list(self, dims) end

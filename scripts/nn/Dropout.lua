@@ -4,7 +4,7 @@ local gpush, nn = ...
 local Dropout = nn.module { "Dropout", sig = "float p=0.5", help = "elements at random 0 while training" }
 
 function Dropout:init(p)
-    if not (p >= 0 and p <= 1) then error(("nn.Dropout: p: expected 0 to 1, got %g"):format(p), 0) end
+    if not (p >= 0 and p <= 1) then nn.raise("nn.Dropout: p: expected 0 to 1, got %g", p) end
     self.p = p
 end
 

@@ -9,7 +9,7 @@ function Embedding:init(count, size, padding_idx, dtype, device)
     if padding_idx then
         if padding_idx < 0 then padding_idx = count + 1 + padding_idx end
         if padding_idx < 1 or padding_idx > count then
-            error(("nn.Embedding: padding_idx: expected 1 to %d"):format(count), 0)
+            nn.raise("nn.Embedding: padding_idx: expected 1 to %d", count)
         end
         weight[padding_idx] = 0
     end

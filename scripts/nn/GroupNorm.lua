@@ -6,7 +6,7 @@ local GroupNorm = nn.module { "GroupNorm", help = "each group of channels (dim 2
 
 function GroupNorm:init(groups, channels, eps, affine, dtype, device)
     if channels % groups ~= 0 then
-        error(("nn.GroupNorm: %d channels cannot be split into %d groups"):format(channels, groups), 0)
+        nn.raise("nn.GroupNorm: %d channels cannot be split into %d groups", channels, groups)
     end
     self.num_groups, self.num_channels, self.eps = groups, channels, eps
     if affine then
@@ -16,6 +16,9 @@ function GroupNorm:init(groups, channels, eps, affine, dtype, device)
 end
 
 function GroupNorm:forward(x)
+    if x:dim() < 2 or x:size(2) ~= self.num_channels then
+        nn.fail("x is %s (expected %d channels, dim 2)", nn.shape_text(x), self.num_channels)
+    end
     return x:group_norm(self.num_groups, self.weight, self.bias, self.eps)
 end
 

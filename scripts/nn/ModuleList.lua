@@ -10,7 +10,7 @@ end
 
 function ModuleList:append(module)
     if not nn.is_module(module) then
-        error(("nn.ModuleList: entry %d: expected a module, got %s"):format(#self + 1, type(module)), 0)
+        nn.raise("nn.ModuleList: entry %d: expected a module, got %s", #self + 1, type(module))
     end
     self[#self + 1] = module
     return self

@@ -53,6 +53,9 @@ for name, kind in pairs(kinds) do
 
     --- output, h_n (LSTM: and c_n) of x, time x batch x features; state: h, or for LSTM {h, c}, zeros if not given.
     function class:forward(x, state)
+        if x:dim() < 2 or x:size(-1) ~= self.input_size then
+            nn.fail("x is %s (expected %d features, the last dim)", nn.shape_text(x), self.input_size)
+        end
         local weights = {}
         for i, key in ipairs(self.weight_names) do weights[i] = self[key] end
         return run(x, state, weights, { has_biases = self.bias, num_layers = self.num_layers, dropout = self.dropout,

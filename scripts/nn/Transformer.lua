@@ -9,7 +9,7 @@ local Layer = nn.module { "TransformerEncoderLayer", help = "attention to itself
 
 function Layer:init(size, heads, inner, dropout, activation, eps, batch_first, norm_first, dtype, device)
     if activation ~= "relu" and activation ~= "gelu" then
-        error(("nn.TransformerEncoderLayer: activation: expected 'relu' or 'gelu', got '%s'"):format(activation), 0)
+        nn.raise("nn.TransformerEncoderLayer: activation: expected 'relu' or 'gelu', got '%s'", activation)
     end
     self.self_attn = nn.MultiheadAttention(size, heads, { dropout = dropout, batch_first = batch_first, dtype = dtype, device = device })
     self.linear1 = nn.Linear(size, inner, true, dtype, device)
@@ -46,7 +46,7 @@ local Encoder = nn.module "TransformerEncoder"
 --- nn.TransformerEncoder(make, num_layers, norm): make() gives a layer; norm: a module after the last, or nothing.
 function Encoder:init(make, num_layers, norm)
     if type(make) ~= "function" then
-        error(("nn.TransformerEncoder: argument 'make' (#1): expected a function that gives a layer, got %s"):format(type(make)), 0)
+        nn.raise("nn.TransformerEncoder: argument 'make' (#1): expected a function that gives a layer, got %s", type(make))
     end
     self.layers = nn.ModuleList()
     self.norm = norm

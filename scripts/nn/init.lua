@@ -45,7 +45,7 @@ local function call(self, ...)
 end
 
 function Module:forward()
-    error(("%s: the class has no method forward"):format(nn.class_of(self)), 0)
+    nn.fail("the class has no method forward")
 end
 
 -- A module's text inside the brackets of its line in a printed tree.
@@ -99,9 +99,12 @@ local function place()
 end
 debug.getregistry()["gpush.place"] = place -- gp_lua_raise puts it before an op's message
 
+--- Raises a message at the script's line.
+nn.raise = assert(loadfile(folder:match "^(.*)/[^/]*$" .. "/raise.lua", "t"))(folder:match "^(.*)/[^/]*$")
+
 --- Raises a message that begins with the path of the module that is being called.
 function nn.fail(text, ...)
-    error((place() or "nn") .. ": " .. text:format(...), 0)
+    nn.raise("%s: %s", place() or "nn", text:format(...))
 end
 
 -- ---- classes ----

@@ -197,8 +197,11 @@ for _, it in ipairs { { function() nn.Conv2d(3, 4, 3, { groups = 2 }) end, "nn.C
     { function() nn.Linear(2, 2, { wide = true }) end, "nn.Linear: unknown option 'wide'" },
     { function() nn.Conv2d(3, 4, 3)(g.ones(1, 2, 5, 5)) end, "Conv2d: conv2d: the weight is 4x3x3x3, the image 1x2x5x5" },
     { function() nn.LayerNorm(4)(g.ones(2, 3)) end, "LayerNorm: layer_norm: .*4.*2x3" },
-    { function() nn.LSTM(3, 4)(g.ones(5, 2, 7)) end, "LSTM: lstm.*16x3 %(expected 16x7%)" },
+    { function() nn.LSTM(3, 4)(g.ones(5, 2, 7)) end, "LSTM: x is 5x2x7 %(expected 3 features" },
     { function() nn.InstanceNorm1d(3)(g.ones(2, 4, 5)) end, "InstanceNorm1d: x is 2x4x5 %(expected 3 channels" },
+    { function() nn.GRUCell(3, 4)(g.ones(5, 7)) end, "GRUCell: x is 5x7 %(expected 3 features" },
+    { function() nn.BatchNorm2d(3)(g.ones(2, 4, 5, 5)) end, "BatchNorm2d: x is 2x4x5x5 %(expected 3 channels" },
+    { function() nn.GroupNorm(3, 3)(g.ones(2, 6, 5)) end, "nn_layers.lua:%d+: GroupNorm: x is 2x6x5 %(expected 3 channels" },
     { function() nn.Embedding(3, 2)(g.tensor { 4 }) end, "Embedding: embedding: index 4" },
     { function() nn.NLLLoss { reduction = "half" }(a, g.tensor { 1 }) end, "NLLLoss: nll_loss: " } } do
     t.error(it[1], it[2])

@@ -166,6 +166,8 @@ t.error(function() nn.summary(3) end, "nn.summary: argument 'model'", "of a modu
 local s = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.ReLU(), nn.Linear(5, 2)))
 t.error(function() s(g.ones(1, 3)) end, "Sequential%.2%.2 %(Linear%): linear: x is f32 1x4, the weight f32 2x5 ", "the path of a layer, and both shapes")
 t.error(function() s[1](g.ones(1, 2)) end, "nn_module.lua:%d+: Linear: linear: x is f32 1x2", "a layer on its own")
+t.error(function() s(nil) end, "nn_module.lua:%d+: Sequential%.1 %(Linear%): linear: argument 'x' %(#1%): expected a tensor, got nil",
+    "what is no tensor, at the script's line")
 local deep = Net(4)
 deep.blocks[2] = nn.Linear(7, 1)
 t.error(function() deep(g.ones(1, 3)) end, "Net%.blocks%.2 %(Linear%): ", "through a list")

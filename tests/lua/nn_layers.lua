@@ -43,21 +43,21 @@ local function set(m, row)
     return row.eval and m:eval() or m
 end
 
-local function inputs(row)
+local function inputs(row, device)
     if not row.ints then
         local xs = {}
-        for i, s in ipairs(row[3]) do xs[i] = fill(s, 1.3, 0.5 + i - 1, 1.5):requires_grad_() end
+        for i, s in ipairs(row[3]) do xs[i] = fill(s, 1.3, 0.5 + i - 1, 1.5):to(device):requires_grad_() end
         return xs
     end
     local v = {}
     for j = 0, product(row[3][1]) - 1 do v[j + 1] = j * 7 % row.ints + 1 end
-    return { g.tensor(v):view(row[3][1]) }
+    return { g.tensor(v):view(row[3][1]):to(device) }
 end
 
-for number, row in ipairs(rows) do
-    local name = ("%s (row %d)"):format(row[1], number)
-    local m = set(row[2](), row)
-    local xs = inputs(row)
+local function compare(number, row, device)
+    local name = ("%s (row %d, %s)"):format(row[1], number, device)
+    local m = set(row[2](), row):to(device)
+    local xs = inputs(row, device)
     local y = m(table.unpack(xs))
     local flat = y:detach():reshape(-1)
     t.is(y.shape, row.shape, name .. ": the result's shape")
@@ -68,10 +68,14 @@ for number, row in ipairs(rows) do
     if row.buffers then
         for key, value in pairs(row.buffers) do t.close(sum(m[key]), value, 1e-8, ("%s: %s afterwards"):format(name, key)) end
     end
-    local weights = fill(y.shape, 0.3, math.pi / 2, 1) -- sin(x + pi/2) is cos(x)
+    local weights = fill(y.shape, 0.3, math.pi / 2, 1):to(device) -- sin(x + pi/2) is cos(x)
     y:mul(weights):sum():backward()
     for i, value in ipairs(row.dx or {}) do t.close(sum(xs[i].grad), value, 1e-7, ("%s: gradient of input %d"):format(name, i)) end
     for key, p in m:named_parameters() do t.close(sum(p.grad), row.grads[key], 1e-7, ("%s: gradient of %s"):format(name, key)) end
+end
+
+for number, row in ipairs(rows) do
+    for _, device in ipairs { "cpu", "sim" } do compare(number, row, device) end
 end
 
 -- ---- what PyTorch 1.13 has not ----

@@ -45,8 +45,9 @@ static int l_ops(lua_State *L) {
     return lua_settop(L, list), 1;
 }
 
-/* The op that a function runs, or NULL. */
+/* The op that a function runs, or NULL; a layer, or its class, has a function that tells of it. */
 static const gp_op *op_of(lua_State *L, int i) {
+    if (lua_istable(L, i) && lua_getfield(L, i, "__help") == LUA_TFUNCTION) i = lua_gettop(L);
     const gp_op *composite = gp_lua_composite(L, i);
     if (composite) return composite;
     if (!lua_iscfunction(L, i) || !lua_getupvalue(L, i, 1)) return NULL;

@@ -177,7 +177,7 @@ end
 local function write_trace(stage)
     local model, optimizer = new_model()
     local file = ("%s-%s.json"):format(opt.trace, stage[1])
-    local prof = profile.schedule { wait = 1, warmup = 4, active = 3, repeats = 1, memory = true, shapes = true, stack = true,
+    local prof <close> = profile.schedule { wait = 1, warmup = 4, active = 3, repeats = 1, memory = true, shapes = true, stack = true,
         on_trace_ready = function(prof) prof:trace(file) end }
     for number, inputs, labels in new_loader()() do
         step(stage, model, optimizer, inputs, labels)

@@ -161,6 +161,14 @@ for _, line in ipairs { "\nNet%s+5x2%s+2\n", "\n  first: Linear%s+5x4%s+16\n", "
 end
 t.error(function() nn.summary(3) end, "nn.summary: argument 'model'", "of a module only")
 
+local told, show = {}, print
+print = function(v) told[#told + 1] = v end
+g.help(nn.Linear)
+g.help(nn.Linear(1, 1))
+print = show
+t.ok(told[1]:find "^nn.Linear%(in_features, out_features, %[bias=true%]" and told[1] == told[2], "help tells a layer's arguments")
+t.error(function() g.help(nn.Sequential) end, "help: expected the name of an op or its function, got table", "of one that says none, it has none")
+
 -- ---- errors name the layer ----
 
 local s = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.ReLU(), nn.Linear(5, 2)))

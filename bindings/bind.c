@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bindings/chunks.h"
 #include "bindings/paths.h"
 #include "tensor/alloc.h"
 
@@ -159,14 +160,19 @@ static int l_close(lua_State *L) {
     return 0;
 }
 
+/* chunk(path): the function of a file that ships. */
+static int l_chunk(lua_State *L) {
+    gp_chunk_push(L, luaL_checkstring(L, 1));
+    return 1;
+}
+
 /* Runs scripts/init.lua with the module as its argument: what is written in Lua. */
 static void run_init(lua_State *L) {
     const char *dir = gp_scripts_dir();
     if (!dir)
         luaL_error(L, "gpush: its Lua files were not found beside the program (share/gpush) or in "
                       "the build tree");
-    lua_pushfstring(L, "%s/init.lua", dir);
-    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) lua_error(L);
+    gp_chunk_push(L, lua_pushfstring(L, "%s/init.lua", dir));
     lua_pushvalue(L, -3);
     lua_pushstring(L, dir);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
@@ -174,8 +180,9 @@ static void run_init(lua_State *L) {
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    lua_pushcfunction(L, l_chunk);
     gp_lua_push_loader(L);
-    lua_call(L, 6, 0);
+    lua_call(L, 7, 0);
     lua_pop(L, 1);
 }
 

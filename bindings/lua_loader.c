@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/chunks.h"
 #include "bindings/crew.h"
 #include "tensor/error.h"
 #include "tensor/infer.h"
@@ -76,6 +77,7 @@ static int l_start(lua_State *L) {
         lua_setiuservalue(L, 2, 1);
     } else {
         if (!gp_pack(L, 3, 1, "the loader", true, p)) return gp_lua_raise(L);
+        gp_chunks_keep(L);
         o.path = package_field(L, "path");
         o.cpath = package_field(L, "cpath");
     }

@@ -1,8 +1,8 @@
 --!plain
 -- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder of these files, the
--- table of methods, what makes a function of a composite, the table of composites that help reads, and what loaders
--- are made of.
-local gpush, dir, methods, composite, composites, crew = ...
+-- table of methods, what makes a function of a composite, the table of composites that help reads, what loads a file of
+-- these (as loadfile, but a loader's workers need not read it again), and what loaders are made of.
+local gpush, dir, methods, composite, composites, chunk, crew = ...
 
 -- define{ "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
 -- adds a composite, an op made of other ops. Arguments are read by the signature as those of the rows of
@@ -23,11 +23,11 @@ local function define(def)
 end
 
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn" } do
-    assert(loadfile(dir .. "/ops/" .. area .. ".lua", "t"))(gpush, define)
+    chunk(dir .. "/ops/" .. area .. ".lua")(gpush, define)
 end
-assert(loadfile(dir .. "/ops/einsum.lua", "t"))(gpush, define) -- linalg.lua goes on there
-assert(loadfile(dir .. "/autograd.lua", "t"))(gpush)
-assert(loadfile(dir .. "/profile.lua", "t"))(gpush)
+chunk(dir .. "/ops/einsum.lua")(gpush, define) -- linalg.lua goes on there
+chunk(dir .. "/autograd.lua")(gpush)
+chunk(dir .. "/profile.lua")(gpush)
 
 -- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
 -- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
@@ -35,7 +35,7 @@ assert(loadfile(dir .. "/profile.lua", "t"))(gpush)
 -- come last.
 local function on_demand(area)
     local t, folder = {}, dir .. "/" .. area
-    local function read(name) return assert(loadfile(folder .. "/" .. name .. ".lua", "t"))(gpush, t, folder, composite, crew) end
+    local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, crew) end
     local function find(_, name)
         local file = type(name) == "string" and name:match "^%w+$" and io.open(folder .. "/" .. name .. ".lua")
         if not file then return nil end
@@ -53,6 +53,6 @@ for _, area in ipairs { "nn", "optim", "data", "checkpoint" } do on_demand(area)
 
 -- Read when it is first called.
 function gpush.progress(...)
-    gpush.progress = assert(loadfile(dir .. "/progress.lua", "t"))(gpush)
+    gpush.progress = chunk(dir .. "/progress.lua")(gpush)
     return gpush.progress(...)
 end

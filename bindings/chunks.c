@@ -1,0 +1,80 @@
+/* Files of the module, loaded for many Lua states: see chunks.h. */
+#include "bindings/chunks.h"
+
+#include <lauxlib.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOADED "gpush.chunks" /* registry: path -> function, of what this state has read itself */
+
+/* Bytecode made in this process; lives as long as it. */
+typedef struct chunk {
+    struct chunk *next;
+    char *path, *bytes;
+    size_t n, room;
+} chunk;
+
+static chunk *chunks;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const chunk *find(const char *path) {
+    pthread_mutex_lock(&lock);
+    const chunk *c = chunks;
+    while (c && strcmp(c->path, path)) c = c->next;
+    pthread_mutex_unlock(&lock);
+    return c;
+}
+
+void gp_chunk_push(lua_State *L, const char *path) {
+    const chunk *c = find(path);
+    if (c) {
+        if (luaL_loadbufferx(L, c->bytes, c->n, path, "b") != LUA_OK) lua_error(L);
+        return;
+    }
+    if (luaL_loadfilex(L, path, "t") != LUA_OK) lua_error(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LOADED);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, path);
+    lua_pop(L, 1);
+}
+
+static int add(lua_State *L, const void *bytes, size_t n, void *to) {
+    chunk *c = to;
+    if (c->n + n > c->room) {
+        size_t room = 2 * c->room + n + 4096;
+        char *more = realloc(c->bytes, room);
+        if (!more) return 1;
+        c->bytes = more;
+        c->room = room;
+    }
+    memcpy(c->bytes + c->n, bytes, n);
+    c->n += n;
+    return 0;
+}
+
+static void free_chunk(chunk *c) {
+    if (c) free(c->path), free(c->bytes);
+    free(c);
+}
+
+/* The function on top is the file's. Without memory the file is read again, no more. */
+static void keep(lua_State *L, const char *path) {
+    chunk *c = calloc(1, sizeof *c);
+    if (!c || !(c->path = strdup(path)) || lua_dump(L, add, c, 0) != 0) {
+        free_chunk(c);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    c->next = chunks;
+    chunks = c;
+    pthread_mutex_unlock(&lock);
+}
+
+void gp_chunks_keep(lua_State *L) {
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LOADED);
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+        if (!find(lua_tostring(L, -2))) keep(L, lua_tostring(L, -2));
+    lua_pop(L, 1);
+}

@@ -18,7 +18,7 @@ typedef enum gp_sig_type {
 } gp_sig_type;
 
 typedef struct gp_param {
-    char name[20];
+    char name[28];
     uint8_t type;  /* gp_sig_type */
     bool optional; /* `?`: may be absent or nil */
     bool written;  /* `!`: the op has an in-place form, NAME_, that writes this tensor; of a list:

@@ -246,7 +246,8 @@ static double norm_of(const norm *m, int64_t parts) {
     return most ? s : m->power == 2 ? sqrt(s) : pow(s, 1 / m->power);
 }
 
-/* Arguments: grads, max_norm, norm_type. As in PyTorch the factor is max_norm / (norm + 1e-6). */
+/* Arguments: grads, max_norm, norm_type. As in PyTorch the factor is max_norm / (norm + 1e-6); an
+ * infinite max_norm asks for the norm only. */
 bool CPU(clip_grad_norm)(const gp_call *c) {
     norm m = {.l = {.rule = {NULL, add_run}}, .power = c->arg[2].f};
     if (!open_lists(&m.l, c, 1, 0, &m.total)) return false;
@@ -257,5 +258,5 @@ bool CPU(clip_grad_norm)(const gp_call *c) {
     double n = norm_of(&m, parts), factor = c->arg[1].f / (n + 1e-6);
     const gp_array *out = gp_out(c, 0);
     gp_scalar_store((gp_dtype)out->dtype, out->data, (gp_scalar){.is_float = true, .f = n});
-    return factor >= 1 || run(c, 1, 1, RULE(scale), &factor);
+    return factor >= 1 || isinf(c->arg[1].f) || run(c, 1, 1, RULE(scale), &factor);
 }

@@ -221,6 +221,7 @@ for file, names in pairs {
 } do
     for name in names:gmatch "%S+" do homes[name] = file end
 end
+homes.utils = "utils"
 
 -- nn.Linear reads Linear.lua; nn.Conv2d reads Conv.lua, which fills in all of its classes.
 local meta = getmetatable(nn)

@@ -4,8 +4,9 @@ local gpush, optim = ...
 
 return optim.define {
     name = "Adagrad",
-    defaults = { lr = 0.01, lr_decay = 0, weight_decay = 0, initial_accumulator_value = 0, eps = 1e-10,
-        maximize = false },
+    help = "the gradient over the root of the sum of its squares so far; params as of optim.SGD",
+    sig = "float lr=0.01, float lr_decay=0, float weight_decay=0, float initial_accumulator_value=0, float eps=1e-10, "
+        .. "bool maximize=false",
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
     end,

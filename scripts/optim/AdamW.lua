@@ -4,7 +4,9 @@ local gpush, optim = ...
 
 return optim.define {
     name = "AdamW",
-    defaults = { lr = 0.001, betas = { 0.9, 0.999 }, eps = 1e-8, weight_decay = 0.01, amsgrad = false, maximize = false },
+    help = "Adam with decoupled weight decay; params as of optim.SGD",
+    sig = "float lr=0.001, any? betas, float eps=1e-8, float weight_decay=0.01, bool amsgrad=false, bool maximize=false",
+    fill = function(o) o.betas = o.betas or { 0.9, 0.999 } end,
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "eps", "weight_decay")
         optim.check_betas(o.betas, fail)

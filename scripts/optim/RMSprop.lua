@@ -4,8 +4,9 @@ local gpush, optim = ...
 
 return optim.define {
     name = "RMSprop",
-    defaults = { lr = 0.01, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0, centered = false,
-        maximize = false },
+    help = "the gradient over the root of its square's average; params as of optim.SGD",
+    sig = "float lr=0.01, float alpha=0.99, float eps=1e-8, float weight_decay=0, float momentum=0, "
+        .. "bool centered=false, bool maximize=false",
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "alpha", "eps", "weight_decay", "momentum")
     end,

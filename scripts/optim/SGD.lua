@@ -4,7 +4,9 @@ local gpush, optim = ...
 
 return optim.define {
     name = "SGD",
-    defaults = { lr = 0.001, momentum = 0, dampening = 0, weight_decay = 0, nesterov = false, maximize = false },
+    help = "stochastic gradient descent of params: a list of tensors, of groups {params = …, lr = …}, or a model",
+    sig = "float lr=0.001, float momentum=0, float dampening=0, float weight_decay=0, bool nesterov=false, "
+        .. "bool maximize=false",
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "momentum", "weight_decay")
         if o.nesterov and (o.momentum == 0 or o.dampening ~= 0) then fail "nesterov wants a momentum and no dampening" end

@@ -1,6 +1,6 @@
 --!plain
 -- optim: what all optimizers share; an optimizer is a file of its own beside this one.
-local gpush, optim, folder = ...
+local gpush, optim, folder, composite = ...
 local is_tensor = gpush.is_tensor
 
 local Optimizer = {}
@@ -45,7 +45,7 @@ end
 
 local function add_group(self, group)
     local number = #self.param_groups + 1
-    local function fail(text) raise("%s: %s", self.name, text) end
+    local function fail(text) raise("optim.%s: %s", self.name, text) end
     local new = { params = parameters(group.params, fail) }
     if #new.params == 0 then fail(("group %d has no parameters"):format(number)) end
     local seen = setmetatable({}, { __index = self.place })
@@ -69,52 +69,35 @@ end
 
 function Optimizer:add_param_group(group) add_group(self, group) end
 
--- The groups in an optimizer's arguments: (params, options), or one table with params in it.
-local function groups_of(name, params, options)
-    local function fail(text) raise("%s: %s", name, text) end
-    if type(params) == "table" and not params.parameters and params.params then
-        if options then fail "params and options are given twice" end
-        options = {}
-        for k, v in pairs(params) do if k ~= "params" then options[k] = v end end
-        params = params.params
-    end
-    params = parameters(params, fail)
-    local first = params[1]
-    if type(first) == "table" and first.params then return params, options or {} end
-    return { { params = params } }, options or {}
-end
-
--- optim.define{ name =, defaults = {option = value, …}, check = fn(group, fail), slots = fn(group) -> names of the state
--- tensors, key = fn(group, state) -> what parameters of one launch share, launch = fn(group, lists, key) }: a function
--- that makes such optimizers. lists has params, grads and a list for each slot; key is the number of the step where
--- nothing else is given.
+-- optim.define{ name =, help =, sig = "float lr=0.001, …", fill = fn(options), check = fn(group, fail),
+-- slots = fn(group) -> names of the state tensors, key = fn(group, state) -> what parameters of one launch share,
+-- launch = fn(group, lists, key) }: a function that makes such optimizers, of parameters and options. fill gives options
+-- that a signature cannot their defaults; lists has params, grads and a list for each slot; key is the number of the
+-- step where nothing else is given.
 function optim.define(class)
-    class.__index = class
-    class.__name = "optim." .. class.name
-    class.__tostring = Optimizer.__tostring
+    class.__index, class.__name, class.__tostring = class, "optim." .. class.name, Optimizer.__tostring
     setmetatable(class, Optimizer)
-    return function(params, options)
-        local self = setmetatable({ param_groups = {}, state = {}, place = {} }, class)
-        local groups
-        groups, options = groups_of(class.name, params, options)
-        local function fail(text) raise("%s: %s", class.name, text) end
-        self.defaults = {}
-        for name, value in pairs(class.defaults) do self.defaults[name] = value end
-        for name, value in pairs(options) do
-            check_option(name, value, class.defaults[name], fail)
-            self.defaults[name] = value
-        end
-        if #groups == 0 then fail "there are no parameters" end
-        for _, group in ipairs(groups) do add_group(self, group) end
+    local names = {}
+    for name in class.sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = name end
+    local function new(params, ...)
+        local self = setmetatable({ param_groups = {}, state = {}, place = {}, defaults = {} }, class)
+        local function fail(text) raise("optim.%s: %s", class.name, text) end
+        for i, name in ipairs(names) do self.defaults[name] = (select(i, ...)) end
+        if class.fill then class.fill(self.defaults) end
+        params = parameters(params, fail)
+        local first = params[1]
+        if type(first) ~= "table" or not first.params then params = { { params = params } } end
+        for _, group in ipairs(params) do add_group(self, group) end
         return self
     end
+    return composite { name = class.__name, sig = "any params, " .. class.sig, help = class.help, fn = new }
 end
 
 -- A pair of numbers in [0, 1), for check functions.
 function optim.check_betas(betas, fail)
     for i = 1, 2 do
-        local b = betas[i]
-        if math.type(b) == nil or b < 0 or b >= 1 then
+        local b = type(betas) == "table" and betas[i]
+        if not math.type(b) or b < 0 or b >= 1 then
             fail(("option 'betas': entry %d is %s (expected a number from 0 to below 1)"):format(i, tostring(b)))
         end
     end
@@ -228,7 +211,7 @@ end
 
 -- Raises if dict is not the state of such an optimizer.
 function Optimizer:check_state_dict(dict)
-    local function fail(text) raise("%s: load_state_dict: %s", self.name, text) end
+    local function fail(text) raise("optim.%s: load_state_dict: %s", self.name, text) end
     if type(dict) ~= "table" or type(dict.state) ~= "table" or type(dict.param_groups) ~= "table" then
         fail "expected a table of state_dict(), with state and param_groups"
     end
@@ -292,7 +275,7 @@ end
 -- ---- clipping ----
 
 local function gradients(params, name)
-    local function fail(text) raise("%s: %s", name, text) end
+    local function fail(text) raise("optim.%s: %s", name, text) end
     local by_device, order = {}, {}
     for _, p in ipairs(parameters(params, fail)) do
         if not is_tensor(p) then fail("expected a list of tensors or a model, got a list with a " .. type(p)) end
@@ -310,21 +293,32 @@ local function gradients(params, name)
     return order[1]
 end
 
--- Scales the gradients of params (a list, or a model) down where their norm, as one vector, is above max_norm; returns
--- that norm as a 0-d tensor. Nothing waits.
-function optim.clip_grad_norm_(params, max_norm, norm_type)
-    if type(norm_type) == "table" then norm_type = norm_type.norm_type end
-    local grads = gradients(params, "clip_grad_norm_")
-    if not grads then return gpush.zeros {} end
-    local _ <close> = gpush.no_grad()
-    return gpush.clip_grad_norm(grads, max_norm, norm_type or 2)
-end
+optim.clip_grad_norm_ = composite {
+    name = "optim.clip_grad_norm_",
+    sig = "any params, float max_norm, float norm_type=2, bool error_if_nonfinite=false",
+    help = "scales the gradients of params, a list or a model, down where their norm as one vector is above max_norm; "
+        .. "gives that norm as a 0-d tensor. Waits only to look whether it is finite",
+    fn = function(params, max_norm, norm_type, finite)
+        local grads = gradients(params, "clip_grad_norm_")
+        if not grads then return gpush.zeros {} end
+        local _ <close> = gpush.no_grad()
+        local n = finite and gpush.clip_grad_norm(grads, math.huge, norm_type):item() -- nothing is scaled yet
+        if n and (n ~= n or n == math.huge) then
+            raise("optim.clip_grad_norm_: the norm of the gradients is %s", n ~= n and "nan" or "inf")
+        end
+        return gpush.clip_grad_norm(grads, max_norm, norm_type)
+    end,
+}
 
--- Limits each element of the gradients to -clip_value … clip_value.
-function optim.clip_grad_value_(params, clip_value)
-    local grads = gradients(params, "clip_grad_value_")
-    local _ <close> = gpush.no_grad()
-    if grads then gpush.clip_grad_value(grads, clip_value) end
-end
+optim.clip_grad_value_ = composite {
+    name = "optim.clip_grad_value_",
+    sig = "any params, float clip_value",
+    help = "limits each element of the gradients of params, a list or a model, to -clip_value … clip_value",
+    fn = function(params, clip_value)
+        local grads = gradients(params, "clip_grad_value_")
+        local _ <close> = gpush.no_grad()
+        if grads then gpush.clip_grad_value(grads, clip_value) end
+    end,
+}
 
 optim.lr_scheduler = optim.lr -- PyTorch's name

@@ -1,44 +1,16 @@
 --!plain
 -- optim.lr: learning rates that change as training goes on. A schedule gives each group's lr as a function of its first
 -- lr and of how many steps were taken, so that what was saved resumes exactly; optim.lr_scheduler is the same table.
-local gpush, optim = ...
+local gpush, optim, _, composite = ...
 local lr, raise = {}, optim.raise
 
 local Schedule = {}
 Schedule.__index = Schedule
 
--- Options by name, or by position in `order`; what has no default (nil) must be given.
-local function read(name, order, defaults, optional, ...)
-    local args, o = table.pack(...), {}
-    local last = args[args.n]
-    for k, v in pairs(defaults) do o[k] = v end
-    if type(last) == "table" and #last == 0 and next(last) ~= nil then
-        for k, v in pairs(last) do
-            local known = optional[k]
-            for _, n in ipairs(order) do known = known or n == k end
-            if not known then raise("%s: unknown option '%s' (expected %s)", name, k, table.concat(order, ", ")) end
-            o[k] = v
-        end
-        args.n = args.n - 1
-    end
-    if args.n > #order then raise("%s: too many arguments (expected %s)", name, table.concat(order, ", ")) end
-    for i = 1, args.n do
-        if args[i] ~= nil then o[order[i]] = args[i] end
-    end
-    for _, n in ipairs(order) do
-        if o[n] == nil and not optional[n] then raise("%s: option '%s' is missing", name, n) end
-        local want = type(defaults[n])
-        if want ~= "nil" and type(o[n]) ~= want and not optional[n] then
-            raise("%s: option '%s': expected a %s, got %s", name, n, want, type(o[n]))
-        end
-    end
-    return o
-end
-
 local function check_whole(name, o, ...)
     for _, k in ipairs { ... } do
         if not (math.tointeger(o[k]) and o[k] > 0) then
-            raise("%s: option '%s' is %s (expected a whole number above 0)", name, k, tostring(o[k]))
+            raise("optim.lr.%s: option '%s' is %s (expected a whole number above 0)", name, k, tostring(o[k]))
         end
     end
 end
@@ -54,20 +26,31 @@ end
 
 local function check_optimizer(name, optimizer)
     if type(optimizer) ~= "table" or type(optimizer.param_groups) ~= "table" then
-        raise("%s: argument 'optimizer' (#1): expected an optimizer, got %s", name, type(optimizer))
+        raise("optim.lr.%s: argument 'optimizer' (#1): expected an optimizer, got %s", name, type(optimizer))
     end
 end
 
--- define(name, {order of options}, {defaults}, {check =, begin =, rate = fn(self, base, epoch, group number, group)})
-local function define(name, order, defaults, methods, optional)
+-- The function that makes schedules of an optimizer and options, read by a signature; fn gets a table of them.
+local function options(name, sig, help, fn)
+    local names = {}
+    for n in sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = n end
+    lr[name] = composite { name = "optim.lr." .. name, sig = "any optimizer, " .. sig, help = help,
+        fn = function(optimizer, ...)
+            check_optimizer(name, optimizer)
+            local o = { optimizer = optimizer }
+            for i, n in ipairs(names) do o[n] = (select(i, ...)) end
+            return fn(o)
+        end }
+end
+
+-- define(name, signature, help, {check =, begin =, rate = fn(self, base, epoch, group number, group)})
+local function define(name, sig, help, methods)
     local class = setmetatable(methods, Schedule)
     class.__index, class.name, class.__name = class, name, "optim.lr." .. name
-    lr[name] = function(optimizer, ...)
-        check_optimizer(name, optimizer)
-        local self = read(name, order, defaults, optional or {}, ...)
+    options(name, sig, help, function(self)
         if class.check then class.check(self) end
-        self.optimizer, self.last_epoch, self.base_lrs = optimizer, 0, {}
-        for i, group in ipairs(optimizer.param_groups) do
+        self.last_epoch, self.base_lrs = 0, {}
+        for i, group in ipairs(self.optimizer.param_groups) do
             group.initial_lr = group.initial_lr or group.lr
             self.base_lrs[i] = group.initial_lr
         end
@@ -75,7 +58,7 @@ local function define(name, order, defaults, methods, optional)
         if class.begin then class.begin(self) end
         apply(self)
         return self
-    end
+    end)
 end
 
 -- One step on: after each epoch, or after each step of the optimizer, as the schedule was meant.
@@ -110,10 +93,10 @@ end
 
 function Schedule:check_state_dict(dict)
     if type(dict) ~= "table" or dict.name ~= self.name then
-        raise("%s: load_state_dict: the state is of %s", self.name, tostring(type(dict) == "table" and dict.name))
+        raise("optim.lr.%s: load_state_dict: the state is of %s", self.name, tostring(type(dict) == "table" and dict.name))
     end
     if #dict.base_lrs ~= #self.base_lrs then
-        raise("%s: load_state_dict: %d groups were saved, %d are here", self.name, #dict.base_lrs, #self.base_lrs)
+        raise("optim.lr.%s: load_state_dict: %d groups were saved, %d are here", self.name, #dict.base_lrs, #self.base_lrs)
     end
 end
 
@@ -124,17 +107,20 @@ function Schedule:load_state_dict(dict)
         if k ~= "schedulers" and k ~= "name" then self[k] = plain(v) end
     end
     for i, s in ipairs(self.schedulers or {}) do s:load_state_dict(dict.schedulers[i]) end
+    self.best = dict.best -- what a plateau has not seen yet is not in it
     if self.rate then apply(self) end
 end
 
 -- ---- the schedules ----
 
-define("StepLR", { "step_size", "gamma" }, { gamma = 0.1 }, {
+define("StepLR", "int step_size, float gamma=0.1",
+    "the rate times gamma every step_size steps", {
     check = function(o) check_whole("StepLR", o, "step_size") end,
     rate = function(self, base, epoch) return base * self.gamma ^ (epoch // self.step_size) end,
 })
 
-define("MultiStepLR", { "milestones", "gamma" }, { milestones = {}, gamma = 0.1 }, {
+define("MultiStepLR", "any milestones, float gamma=0.1",
+    "the rate times gamma at each of milestones, a list of steps", {
     rate = function(self, base, epoch)
         local passed = 0
         for _, m in ipairs(self.milestones) do if m <= epoch then passed = passed + 1 end end
@@ -142,17 +128,18 @@ define("MultiStepLR", { "milestones", "gamma" }, { milestones = {}, gamma = 0.1 
     end,
 })
 
-define("ExponentialLR", { "gamma" }, {}, {
+define("ExponentialLR", "float gamma",
+    "the rate times gamma at every step", {
     rate = function(self, base, epoch) return base * self.gamma ^ epoch end,
 })
 
--- factor times the lr for the first total_iters steps.
-define("ConstantLR", { "factor", "total_iters" }, { factor = 1 / 3, total_iters = 5 }, {
+define("ConstantLR", "float factor=0.3333333333333333, int total_iters=5",
+    "factor times the rate for the first total_iters steps", {
     rate = function(self, base, epoch) return epoch < self.total_iters and base * self.factor or base end,
 })
 
--- Warm-up: from start_factor to end_factor times the lr in total_iters steps.
-define("LinearLR", { "start_factor", "end_factor", "total_iters" }, { start_factor = 1 / 3, end_factor = 1, total_iters = 5 }, {
+define("LinearLR", "float start_factor=0.3333333333333333, float end_factor=1, int total_iters=5",
+    "warm-up: from start_factor to end_factor times the rate in total_iters steps", {
     check = function(o) check_whole("LinearLR", o, "total_iters") end,
     rate = function(self, base, epoch)
         local at = math.min(epoch, self.total_iters) / self.total_iters
@@ -160,16 +147,16 @@ define("LinearLR", { "start_factor", "end_factor", "total_iters" }, { start_fact
     end,
 })
 
--- Down to eta_min in T_max steps, along half a cosine; and up again in as many.
-define("CosineAnnealingLR", { "T_max", "eta_min" }, { eta_min = 0 }, {
+define("CosineAnnealingLR", "int T_max, float eta_min=0",
+    "down to eta_min in T_max steps along half a cosine, and up again in as many", {
     check = function(o) check_whole("CosineAnnealingLR", o, "T_max") end,
     rate = function(self, base, epoch)
         return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * epoch / self.T_max)) / 2
     end,
 })
 
--- lr_lambda(number of steps) times the lr; a function, or one for each group.
-define("LambdaLR", { "lr_lambda" }, {}, {
+define("LambdaLR", "any lr_lambda",
+    "lr_lambda(number of steps) times the rate: a function, or a list of one for each group", {
     rate = function(self, base, epoch, i)
         local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
         return base * f(epoch)
@@ -196,28 +183,28 @@ local cycle = {
     check = function(o)
         if not o.total_steps then
             if not (o.epochs and o.steps_per_epoch) then
-                raise "OneCycleLR: option 'total_steps' (or epochs and steps_per_epoch) is missing"
+                raise "optim.lr.OneCycleLR: option 'total_steps' (or epochs and steps_per_epoch) is missing"
             end
             o.total_steps = o.epochs * o.steps_per_epoch
         end
         check_whole("OneCycleLR", o, "total_steps")
         if o.anneal_strategy ~= "cos" and o.anneal_strategy ~= "linear" then
-            raise("OneCycleLR: option 'anneal_strategy': expected 'cos' or 'linear', got '%s'", o.anneal_strategy)
+            raise("optim.lr.OneCycleLR: option 'anneal_strategy': expected 'cos' or 'linear', got '%s'", o.anneal_strategy)
         end
         if not (o.pct_start >= 0 and o.pct_start <= 1) then
-            raise("OneCycleLR: option 'pct_start' is %s (expected 0 to 1)", o.pct_start)
+            raise("optim.lr.OneCycleLR: option 'pct_start' is %s (expected 0 to 1)", o.pct_start)
         end
     end,
     begin = function(self)
         local group = self.optimizer.param_groups[1]
         if self.cycle_momentum and not group.betas and not group.momentum then
-            raise("OneCycleLR: %s has no momentum to change (cycle_momentum = false leaves it)", self.optimizer.name)
+            raise("optim.lr.OneCycleLR: %s has no momentum to change (cycle_momentum = false leaves it)", self.optimizer.name)
         end
     end,
 }
 function cycle:rate(_, epoch, i, group)
     if epoch > self.total_steps then
-        raise("OneCycleLR: step %d of %d steps in all", epoch + 1, self.total_steps)
+        raise("optim.lr.OneCycleLR: step %d of %d steps in all", epoch + 1, self.total_steps)
     end
     local most = type(self.max_lr) == "table" and self.max_lr[i] or self.max_lr
     local rates = { max = most, initial = most / self.div_factor }
@@ -235,21 +222,18 @@ function cycle:rate(_, epoch, i, group)
         start = p[1]
     end
 end
-define("OneCycleLR", { "max_lr", "total_steps", "epochs", "steps_per_epoch", "pct_start", "anneal_strategy",
-    "cycle_momentum", "base_momentum", "max_momentum", "div_factor", "final_div_factor", "three_phase" },
-    { pct_start = 0.3, anneal_strategy = "cos", cycle_momentum = true, base_momentum = 0.85, max_momentum = 0.95,
-        div_factor = 25, final_div_factor = 1e4, three_phase = false }, cycle,
-    { total_steps = true, epochs = true, steps_per_epoch = true })
+define("OneCycleLR", "any max_lr, int? total_steps, int? epochs, int? steps_per_epoch, float pct_start=0.3, "
+    .. "str anneal_strategy=\"cos\", bool cycle_momentum=true, float base_momentum=0.85, float max_momentum=0.95, "
+    .. "float div_factor=25, float final_div_factor=10000, bool three_phase=false",
+    "the rate up to max_lr and down to almost nothing, the momentum down and up: one cycle of total_steps", cycle)
 
 -- ---- one after the other, and by what is measured ----
 
--- schedulers {a, b, …}, the next one from each of milestones on, counting its own steps from there.
-lr.SequentialLR = function(optimizer, schedulers, milestones)
-    check_optimizer("SequentialLR", optimizer)
-    local o = type(schedulers) == "table" and schedulers.schedulers and schedulers
-    if o then schedulers, milestones = o.schedulers, o.milestones end
+options("SequentialLR", "any schedulers, any milestones",
+    "schedulers {a, b, …}, the next one from each of milestones on, counting its own steps from there", function(o)
+    local optimizer, schedulers, milestones = o.optimizer, o.schedulers, o.milestones
     if type(schedulers) ~= "table" or type(milestones) ~= "table" or #milestones ~= #schedulers - 1 then
-        raise "SequentialLR: expected a list of schedules and one milestone less than there are schedules"
+        raise "optim.lr.SequentialLR: expected a list of schedules and one milestone less than there are schedules"
     end
     local self = { name = "SequentialLR", optimizer = optimizer, schedulers = schedulers, milestones = milestones,
         last_epoch = 0, base_lrs = schedulers[1].base_lrs }
@@ -261,31 +245,28 @@ lr.SequentialLR = function(optimizer, schedulers, milestones)
     setmetatable(self, Schedule)
     apply(self)
     return self
-end
+end)
 
 local Plateau = setmetatable({ name = "ReduceLROnPlateau" }, Schedule)
 Plateau.__index = Plateau
 
--- factor times the lr when the value given to step(value) has not become better for `patience` steps.
-lr.ReduceLROnPlateau = function(optimizer, ...)
-    check_optimizer("ReduceLROnPlateau", optimizer)
-    local self = read("ReduceLROnPlateau", { "mode", "factor", "patience", "threshold", "threshold_mode", "cooldown",
-        "min_lr", "eps" }, { mode = "min", factor = 0.1, patience = 10, threshold = 1e-4, threshold_mode = "rel",
-        cooldown = 0, min_lr = 0, eps = 1e-8 }, {}, ...)
+options("ReduceLROnPlateau", "str mode=\"min\", float factor=0.1, int patience=10, float threshold=1e-4, "
+    .. "str threshold_mode=\"rel\", int cooldown=0, float min_lr=0, float eps=1e-8",
+    "factor times the rate when the value given to step(value) has not become better for patience steps", function(self)
     if self.mode ~= "min" and self.mode ~= "max" then
-        raise("ReduceLROnPlateau: option 'mode': expected 'min' or 'max', got '%s'", self.mode)
+        raise("optim.lr.ReduceLROnPlateau: option 'mode': expected 'min' or 'max', got '%s'", self.mode)
     end
     if self.threshold_mode ~= "rel" and self.threshold_mode ~= "abs" then
-        raise("ReduceLROnPlateau: option 'threshold_mode': expected 'rel' or 'abs', got '%s'", self.threshold_mode)
+        raise("optim.lr.ReduceLROnPlateau: option 'threshold_mode': expected 'rel' or 'abs', got '%s'", self.threshold_mode)
     end
     if not (self.factor < 1) then
-        raise("ReduceLROnPlateau: option 'factor' is %s (expected a number below 1)", self.factor)
+        raise("optim.lr.ReduceLROnPlateau: option 'factor' is %s (expected a number below 1)", self.factor)
     end
-    self.optimizer, self.last_epoch, self.num_bad_epochs, self.cooldown_counter = optimizer, 0, 0, 0
+    self.last_epoch, self.num_bad_epochs, self.cooldown_counter = 0, 0, 0
     self.base_lrs, self._last_lr = {}, {}
-    for i, group in ipairs(optimizer.param_groups) do self.base_lrs[i], self._last_lr[i] = group.lr, group.lr end
+    for i, group in ipairs(self.optimizer.param_groups) do self.base_lrs[i], self._last_lr[i] = group.lr, group.lr end
     return setmetatable(self, Plateau)
-end
+end)
 
 local function better(self, value)
     local best, rel = self.best, self.threshold_mode == "rel"
@@ -300,7 +281,7 @@ end
 function Plateau:step(value)
     if gpush.is_tensor(value) then value = value:item() end
     if type(value) ~= "number" then
-        raise("ReduceLROnPlateau: step: expected the value that is watched, got %s", type(value))
+        raise("optim.lr.ReduceLROnPlateau: step: expected the value that is watched, got %s", type(value))
     end
     self.last_epoch = self.last_epoch + 1
     if better(self, value) then self.best, self.num_bad_epochs = value, 0

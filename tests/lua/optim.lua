@@ -2,7 +2,7 @@
 -- Optimizers against numbers from PyTorch on cpu and sim in every float dtype; groups, states, clipping, errors.
 local t = require "tap"
 local g = require "gpush"
-local optim = g.optim
+local optim, nn = g.optim, g.nn
 
 -- Three steps of torch.optim.NAME(p, **options) in f64. With v(i) = (i * 7 % 11 - 5) / 4, p is
 --   [tensor([v(i) for i in range(6)]).reshape(2, 3), tensor([v(i) for i in range(6, 10)])]
@@ -166,7 +166,7 @@ t.is(o.param_groups[2].lr, 2, "a group that comes later")
 -- ---- states ----
 
 for _, name in ipairs { "SGD", "Adam", "RMSprop", "Adagrad" } do
-    local options = ({ SGD = { lr = 0.1, momentum = 0.9 }, RMSprop = { centered = true, momentum = 0.5 } })[name] or {}
+    local options = ({ SGD = { lr = 0.1, momentum = 0.9 }, RMSprop = { centered = true, momentum = 0.5 } })[name] or { lr = 0.01 }
     local a, grad_a = problem("f32", "cpu")
     local b, grad_b = problem("f32", "sim")
     local one, other = optim[name](a, copy(options)), optim[name](b, { lr = 7, momentum = options.momentum, centered = options.centered })
@@ -222,15 +222,20 @@ do
     t.close(optim.clip_grad_norm_({ a }, 1000):item(), 100, 1e-6, "the norm of many elements")
     t.is(a.grad:amin():item(), 0.5, "a norm below max_norm changes nothing")
     a.grad[17] = 0 / 0
-    t.is(optim.clip_grad_norm_({ a }, 1):item(), 0 / 0, "NaN shows in the norm")
+    t.error(function() optim.clip_grad_norm_({ a }, 1, { error_if_nonfinite = true }) end,
+        "clip_grad_norm_: the norm of the gradients is nan", "NaN is an error if it is wanted")
+    t.is(a.grad[1]:item(), 0.5, "that leaves the gradients")
+    t.is(optim.clip_grad_norm_({ a }, 1):item(), 0 / 0, "else it shows in the norm")
+    t.error(function() optim.clip_grad_norm_({ a }) end, "clip_grad_norm_: argument 'max_norm' %(#2%)", "no limit given")
+    t.is(nn.utils.clip_grad_norm_, optim.clip_grad_norm_, "PyTorch's place")
     t.is(optim.clip_grad_norm_({ g.zeros(2) }, 1):item(), 0.0, "no gradients: 0")
 end
 
 -- ---- errors ----
 
 local function fails(f, pattern, name) t.error(f, pattern, name) end
-fails(function() optim.SGD({ p[1] }, { lrr = 1 }) end, "optim.lua:%d+: SGD: unknown option 'lrr'", "an unknown option, at the user's line")
-fails(function() optim.Adam({ p[1] }, { lr = "1" }) end, "Adam: option 'lr': expected a number, got string", "an option of another kind")
+fails(function() optim.SGD({ p[1] }, { lrr = 1 }) end, "optim.lua:%d+: optim.SGD: unknown option 'lrr'", "an unknown option, at the user's line")
+fails(function() optim.Adam({ p[1] }, { lr = "1" }) end, "optim.Adam: option 'lr': expected a number, got '1'", "an option of another kind")
 fails(function() optim.Adam({ p[1] }, { lr = -1 }) end, "Adam: option 'lr' is %-1", "a negative rate")
 fails(function() optim.Adam({ p[1] }, { betas = { 0.9, 1 } }) end, "Adam: option 'betas': entry 2 is 1", "betas out of range")
 fails(function() optim.SGD({ p[1] }, { nesterov = true }) end, "SGD: nesterov wants a momentum", "nesterov without momentum")

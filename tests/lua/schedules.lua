@@ -80,13 +80,13 @@ t.is({ p.best, p.mode, p.num_bad_epochs }, { 1, "min", s.num_bad_epochs }, "its 
 -- ---- errors ----
 
 local function fails(f, pattern, name) t.error(f, pattern, name) end
-fails(function() lr.StepLR(o, { step = 3 }) end, "schedules.lua:%d+: StepLR: unknown option 'step' %(expected step_size, gamma%)", "an unknown option, at the user's line")
-fails(function() lr.StepLR(o) end, "StepLR: option 'step_size' is missing", "a missing one")
+fails(function() lr.StepLR(o, { step = 3 }) end, "schedules.lua:%d+: optim.lr.StepLR: unknown option 'step' %(expected step_size, gamma%)", "an unknown option, at the user's line")
+fails(function() lr.StepLR(o) end, "StepLR: argument 'step_size' %(#2%): expected int, got nothing", "a missing one")
 fails(function() lr.StepLR(o, 0) end, "StepLR: option 'step_size' is 0", "a size of 0")
 fails(function() lr.StepLR(5, 3) end, "StepLR: argument 'optimizer' %(#1%): expected an optimizer, got number", "no optimizer")
 fails(function() lr.OneCycleLR(o, 1) end, "OneCycleLR: option 'total_steps' .* is missing", "a cycle without an end")
 fails(function() lr.OneCycleLR(g.optim.Adagrad { g.zeros(1) }, 1, 5) end, "Adagrad has no momentum", "Adagrad has none")
-fails(function() lr.LinearLR(o, { start_factor = "a" }) end, "option 'start_factor': expected a number, got string", "another kind")
+fails(function() lr.LinearLR(o, { start_factor = "a" }) end, "option 'start_factor': expected a number, got 'a'", "another kind")
 local c = lr.OneCycleLR(SGD({ g.zeros(1) }, { momentum = 0.5 }), 1, 3)
 for _ = 1, 3 do c:step() end
 fails(function() c:step() end, "OneCycleLR: step 5 of 3 steps in all", "a step too many")

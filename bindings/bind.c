@@ -122,9 +122,17 @@ static bool ours(const char *source) {
     return strncmp(source + 1 + n, "/labs/", 6) && strncmp(source + 1 + n, "/bench/", 7);
 }
 
+/* The name to show for ar's chunk. Most are the last one's, which its source tells. */
+static const char *file_of(const lua_Debug *ar) {
+    static _Thread_local const char *last_file, *last_source;
+    if (last_source && ar->srclen < 256 && !strcmp(last_source, ar->source)) return last_file;
+    last_file = gp_lua_intern(ar->short_src);
+    last_source = ar->srclen < 256 ? gp_lua_intern(ar->source) : NULL;
+    return last_file;
+}
+
 /* The first Lua line up the stack that is the user's; else the first Lua line. */
 static bool where(const char **file, int *line) {
-    static _Thread_local const char *last_file;
     lua_State *L = gp_lua_state;
     lua_Debug ar;
     bool found = false;
@@ -133,8 +141,7 @@ static bool where(const char **file, int *line) {
         if (ar.currentline < 0) continue;
         bool shipped = ours(ar.source);
         if (found && shipped) continue;
-        if (!last_file || strcmp(last_file, ar.short_src)) last_file = gp_lua_intern(ar.short_src);
-        *file = last_file;
+        *file = file_of(&ar);
         *line = ar.currentline;
         found = true;
         if (!shipped) break;

@@ -9,11 +9,18 @@
 
 _Thread_local bool gp_grads_apart;
 
+enum { NODES = 16, INPUTS = 8 }; /* for which no memory is asked */
+
 typedef struct walk {
     const gp_backward_opts *opts;
     gp_node **heap; /* the node with the largest seq first; each holds a reference */
     int n, cap;
+    gp_node *nodes[NODES];
+    gp_tensor *tensors[2 * INPUTS];
+    bool need[INPUTS];
     gp_leaf *leaves; /* with something pending */
+    const char *file; /* the forward line of the last step */
+    int line;
     gp_vjp v;        /* tensors made between the steps */
 } walk;
 
@@ -22,9 +29,11 @@ typedef struct walk {
 static bool push(walk *w, gp_node *n) {
     if (n->queued) return true;
     if (w->n == w->cap) {
-        int cap = w->cap ? 2 * w->cap : 64;
-        gp_node **more = realloc(w->heap, (size_t)cap * sizeof *more);
+        int cap = 2 * w->cap;
+        gp_node **more = malloc((size_t)cap * sizeof *more);
         if (!more) return gp_fail("backward: out of memory");
+        memcpy(more, w->heap, (size_t)w->n * sizeof *more);
+        if (w->heap != w->nodes) free(w->heap);
         w->heap = more, w->cap = cap;
     }
     int i = w->n++;
@@ -100,6 +109,7 @@ static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
 }
 
 static gp_tensor *run_hooks(walk *w, gp_grad_hook *h, int output, gp_tensor *g) {
+    if (h) gp_forward_line(NULL, 0); /* what hooks run has its own line */
     for (; h && g; h = h->next)
         if (h->output == output) g = run_hook(w, h, g);
     return g;
@@ -174,16 +184,20 @@ static bool pass_on(walk *w, gp_node *n) {
     return true;
 }
 
-static bool prepare(gp_vjp *v, gp_node *n) {
-    size_t each = 2 * sizeof(gp_tensor *) + sizeof(bool);
-    char *room = malloc((size_t)(n->nin ? n->nin : 1) * each);
-    if (!room) return gp_fail("backward: out of memory");
+static bool prepare(walk *w, gp_node *n) {
+    gp_vjp *v = &w->v;
     v->node = n;
     v->arg = n->arg;
-    v->x = (gp_tensor **)room;
-    v->dx = v->x + n->nin;
-    v->need = (bool *)(v->dx + n->nin);
+    v->x = w->tensors;
+    v->need = w->need;
     v->failed = false;
+    if (n->nin > INPUTS) {
+        char *room = malloc((size_t)n->nin * (2 * sizeof(gp_tensor *) + sizeof(bool)));
+        if (!room) return gp_fail("backward: out of memory");
+        v->x = (gp_tensor **)room;
+        v->need = (bool *)(v->x + 2 * n->nin);
+    }
+    v->dx = v->x + n->nin;
     return true;
 }
 
@@ -201,7 +215,7 @@ static bool step(walk *w, gp_node *n) {
     if (n->freed)
         return gp_fail("backward: the graph through %s (%s:%d) was freed by an earlier backward; give "
                        "that one retain_graph = true", n->op->name, n->file ? n->file : "?", n->line);
-    if (!prepare(v, n)) return false;
+    if (!prepare(w, n)) return false;
     bool ok = unpack(v, n, w->opts->create);
     for (int i = 0; i < n->nout; i++) {
         gp_tensor *g = n->out[i].g;
@@ -213,9 +227,9 @@ static bool step(walk *w, gp_node *n) {
     for (int i = 0; i < n->nout; i++) n->out[i].g = NULL;
     gp_forward_line(n->file, n->line);
     ok = ok && n->rule->fn(v) && !v->failed && pass_on(w, n);
-    gp_forward_line(NULL, 0);
+    w->file = n->file, w->line = n->line;
     drop_pool(v);
-    free(v->x);
+    if (v->x != w->tensors) free(v->x);
     if (ok && !w->opts->retain) gp_node_free_saved(n);
     return ok;
 }
@@ -274,6 +288,7 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
         if (o->inputs[i]->leaf == l && !gp_tensor_node(o->inputs[i])) o->out[i] = gp_tensor_ref(g);
     if (!wanted) return true;
     bool own = true;
+    gp_forward_line(w->file, w->line);
     if (l->grad) return add_to(&l->grad, &own, g, o->create);
     return (l->grad = own_copy(w, g)) != NULL;
 }
@@ -293,8 +308,13 @@ static bool settle_leaves(walk *w, bool ok) {
 
 bool gp_backward(
     gp_tensor *const *roots, gp_tensor *const *grads, int n, const gp_backward_opts *opts) {
-    walk w = {.opts = opts};
+    walk w;
     bool ok = true;
+    w.opts = opts;
+    w.heap = w.nodes, w.n = 0, w.cap = NODES;
+    w.leaves = NULL, w.file = NULL, w.line = 0;
+    w.v.pool = w.v.first, w.v.npool = 0, w.v.cap = GP_POOL;
+    w.v.failed = false;
     int off = gp_no_grad;
     bool apart = gp_grads_apart;
     gp_no_grad = opts->create ? 0 : 1;
@@ -309,9 +329,10 @@ bool gp_backward(
     }
     if (gp_interrupted) ok = gp_fail("interrupted!");
     ok = settle_leaves(&w, ok);
+    gp_forward_line(NULL, 0);
     gp_no_grad = off;
     gp_grads_apart = apart;
-    free(w.heap);
-    free(w.v.pool);
+    if (w.heap != w.nodes) free(w.heap);
+    if (w.v.pool != w.v.first) free(w.v.pool);
     return ok;
 }

@@ -10,9 +10,11 @@
 gp_tensor *gp_keep(gp_vjp *v, gp_tensor *t) {
     if (!t) return v->failed = true, NULL;
     if (v->npool == v->cap) {
-        int cap = v->cap ? 2 * v->cap : 32;
-        gp_tensor **more = realloc(v->pool, (size_t)cap * sizeof *more);
+        int cap = 2 * v->cap;
+        gp_tensor **more = malloc((size_t)cap * sizeof *more);
         if (!more) return gp_tensor_unref(t), v->failed = true, gp_fail_null("out of memory");
+        memcpy(more, v->pool, (size_t)v->npool * sizeof *more);
+        if (v->pool != v->first) free(v->pool);
         v->pool = more, v->cap = cap;
     }
     return v->pool[v->npool++] = t;
@@ -117,8 +119,10 @@ gp_tensor *gp_expand(gp_vjp *v, gp_tensor *t, const gp_shape *s) {
 
 gp_tensor *gp_sum_to(gp_vjp *v, gp_tensor *t, const gp_shape *s) {
     if (!t) return NULL;
+    bool equal = t->a.ndim == s->ndim;
+    for (int i = 0; equal && i < s->ndim; i++) equal = t->a.dim[i] == s->dim[i];
+    if (equal) return t;
     gp_shape have = gp_tensor_shape(t);
-    if (gp_shape_equal(&have, s)) return t;
     int64_t dims[GP_MAX_DIM];
     int n = 0, extra = have.ndim - s->ndim;
     for (int i = 0; i < have.ndim; i++)

@@ -11,6 +11,7 @@
  * functions below return are borrowed: they live until fn is done. They return NULL with a message,
  * and take NULL for failed operands, so fn need only look at the end.
  */
+enum { GP_POOL = 32 };
 struct gp_vjp {
     gp_node *node;
     const gp_value *arg; /* as the user gave them; see gp_vjp_arg */
@@ -20,7 +21,8 @@ struct gp_vjp {
     bool *need;
     bool failed;
     int npool, cap;
-    gp_tensor **pool;
+    gp_tensor **pool; /* first, until that is full */
+    gp_tensor *first[GP_POOL];
 };
 
 /* Runs an op. fmt has a letter for each argument: t tensor, l list (gp_tensor **, int), i int64_t, n

@@ -162,7 +162,9 @@ static gp_tensor *others(gp_vjp *v, uint64_t mask) {
 }
 
 static bool mask_of(gp_vjp *v, uint64_t *mask) {
-    gp_call c = {.op = v->node->op, .nargs = v->node->nargs};
+    gp_call c;
+    gp_call_begin(&c, v->node->op);
+    c.nargs = v->node->nargs;
     memcpy(c.arg, v->node->arg, (size_t)c.nargs * sizeof *c.arg);
     memcpy(c.ints, v->node->ints, (size_t)v->node->nints * sizeof *c.ints);
     return gp_infer_dims(&c, 1, gp_in_shape(v, 0)->ndim, mask);
@@ -176,11 +178,26 @@ static gp_tensor *operand(gp_vjp *v, int i, gp_tensor *g, uint64_t mask) {
     return i == 4 ? others(v, mask) : i == 3 ? ties(v, y, mask) : y;
 }
 
+/* g, of the result, expanded over mask's dims: what kept and gp_expand give, in one view. */
+static gp_tensor *expanded(gp_vjp *v, uint64_t mask) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    const gp_tensor *g = v->g[0];
+    bool keep = g->a.ndim == s->ndim;
+    int64_t stride[GP_MAX_DIM];
+    for (int i = 0, k = 0; i < s->ndim; i++) {
+        bool gone = mask >> i & 1;
+        stride[i] = gone ? 0 : g->a.stride[keep ? i : k];
+        k += !gone;
+    }
+    return gp_keep(v, gp_tensor_view(g, s, stride, 0));
+}
+
 static bool reduce(gp_vjp *v) {
     const gp_op *d = &gp_ops[v->node->op->grad];
     const gp_shape *s = gp_in_shape(v, 0);
     uint64_t mask;
     if (!mask_of(v, &mask)) return false;
+    if (gp_no_grad && !strcmp(d->help, "g")) return (v->dx[0] = expanded(v, mask)) != NULL;
     gp_tensor *g = kept(v, v->g[0], mask), *of[5];
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < 5; i++) {
@@ -191,7 +208,7 @@ static bool reduce(gp_vjp *v) {
     double n = count_of(s, mask);
     set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});
     if (!gp_no_grad) g = gp_formula(v, d->help, &vars);
-    else if (strcmp(d->help, "g")) g = gp_do(v, d, "tttttn", g, of[1], of[2], of[3], of[4], n);
+    else g = gp_do(v, d, "tttttn", g, of[1], of[2], of[3], of[4], n);
     v->dx[0] = g ? gp_expand(v, g, s) : NULL;
     return v->dx[0] != NULL;
 }

@@ -259,7 +259,7 @@ bool infer_grad(gp_call *c, gp_meta *m) {
     m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
     c->compute = (uint8_t)m->out[0].dtype;
     for (int i = 1; i < c->op->ntensors; i++) {
-        if (c->arg[i].kind != GP_TENSOR) continue;
+        if (c->arg[i].kind != GP_TENSOR || c->arg[i].t == c->arg[0].t) continue;
         gp_shape s = gp_tensor_shape(c->arg[i].t);
         if (!gp_shape_broadcast(c->op->name, &m->out[0].shape, &s)) return false;
     }

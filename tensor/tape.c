@@ -1,6 +1,7 @@
 /* The tape: nodes that remember what ran, and which node made which tensor. */
 #include "tensor/tape.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,59 @@ void gp_node_free_saved(gp_node *n) {
     n->freed = true;
 }
 
+/* ---- spare nodes ---- */
+
+/* Dead nodes of this thread that had room for SMALL bytes: the tape of small ops would ask malloc for sizes
+ * that it does not keep at hand. */
+enum { SMALL = 1024, MOST_SPARE = 1024 };
+static _Thread_local struct spare_nodes {
+    gp_node *first;
+    int n;
+    bool kept; /* free_spare will be called */
+} spare;
+
+static void free_spare(void *unused) {
+    for (gp_node *n = spare.first, *next; n; n = next) {
+        next = n->next;
+        free(n);
+    }
+    spare = (struct spare_nodes){NULL};
+}
+
+static pthread_key_t ending;
+static void make_key(void) { pthread_key_create(&ending, free_spare); }
+
+/* A thread that keeps spare nodes frees them when it ends. */
+static void keeps_spare(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_key);
+    pthread_setspecific(ending, &spare);
+    spare.kept = true;
+}
+
+static gp_node *take(size_t bytes) {
+    gp_node *n = bytes <= SMALL ? spare.first : NULL;
+    if (n) {
+        spare.first = n->next;
+        spare.n--;
+    } else {
+        n = malloc(bytes <= SMALL ? SMALL : bytes);
+    }
+    if (n) n->small = bytes <= SMALL;
+    return n;
+}
+
+static void give_back(gp_node *n) {
+    if (!n->small || spare.n >= MOST_SPARE) {
+        free(n);
+        return;
+    }
+    if (!spare.kept) keeps_spare();
+    n->next = spare.first;
+    spare.first = n;
+    spare.n++;
+}
+
 /* Tensors that die here may hold nodes whose last reference this is: those wait in a list, since a
  * chain may be longer than the C stack. */
 void gp_node_unref(gp_node *n) {
@@ -100,7 +154,7 @@ void gp_node_unref(gp_node *n) {
             if (h->drop) h->drop(h->ctx);
             free(h);
         }
-        free(n);
+        give_back(n);
     }
     running = false;
 }
@@ -108,9 +162,11 @@ void gp_node_unref(gp_node *n) {
 gp_node *gp_node_new(const gp_op *op, const gp_rule *rule, int nargs, int nints, int nin) {
     size_t bytes = sizeof(gp_node) + (size_t)nargs * sizeof(gp_value) +
                    (size_t)nints * sizeof(int64_t) + (size_t)nin * sizeof(gp_input);
-    gp_node *n = malloc(bytes);
+    gp_node *n = take(bytes);
     if (!n) return gp_fail_null("out of memory");
+    bool small = n->small;
     memset(n, 0, offsetof(gp_node, out));
+    n->small = small;
     n->hooks = NULL;
     n->next = NULL;
     n->ctx = NULL;

@@ -72,6 +72,7 @@ typedef struct gp_output {
 struct gp_node {
     int refs;
     bool queued, freed;
+    bool small; /* of the size that tape.c keeps spare */
     bool nan; /* a result was, when it was recorded under detect_anomaly */
     uint64_t seq; /* of this thread: a node comes after those of its inputs */
     const gp_op *op;

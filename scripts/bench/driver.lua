@@ -20,6 +20,8 @@ local items = {
     { "chain of ten, 16", 1, "torch", 0.15 },
     { "t[3]", 1, "torch", 0.2 },
     { "nn.Linear(16, 16)(x)", 1, "torch", 0.2 },
+    { "(x*y):sum():backward(), 16", 1, "torch", 0.15 },
+    { "chain of ten and backward, 16", 1, "torch", 0.15 },
     { "x + y, 1e7", 1, "torch", 0.2 },
     { "svd 8x128x128", 1, "numpy", 0.6 },
     { "svd 8x128x128", 2, "numpy", 0.35 },

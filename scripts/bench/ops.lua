@@ -199,6 +199,13 @@ item("pad 8x10x256x256, reflect", function()
     local p = images:pad({ 1, 1, 1, 1 }, "reflect")
 end)
 
+-- Late, since from the first tensor that requires gradients on every op looks for them.
+if count == 1 then
+    local a, b = randn(16, { requires_grad = true }), randn(16, { requires_grad = true })
+    item("(x*y):sum():backward(), 16", function() for _ = 1, 100 do (a * b):sum():backward() end end, 100)
+    item("chain of ten and backward, 16", function() for _ = 1, 100 do ten(a, b):sum():backward() end end, 100)
+end
+
 -- Training.
 local step = assert(loadfile((arg[0]:match ".*/" or "") .. "masked.lua"))("step")
 for _, stage in ipairs { "baseline", "ignore_index" } do item("masked loss, " .. stage, step(stage)) end

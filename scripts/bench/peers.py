@@ -201,6 +201,10 @@ item("transposed copy 1e4x1e3", lambda: rows.t().contiguous())
 item("roll 1e4x1e3", lambda: rows.roll(3, 1))
 item("pad 8x10x256x256, reflect",
      lambda: torch.nn.functional.pad(images, (1, 1, 1, 1), "reflect"))
+if count == 1:
+    a, b = (torch.randn(16, requires_grad=True) for _ in "ab")
+    item("(x*y):sum():backward(), 16", repeat("(a * b).sum().backward()", 100, a=a, b=b), 100)
+    item("chain of ten and backward, 16", repeat("ten(a, b).sum().backward()", 100, a=a, b=b, ten=ten), 100)
 
 # Training.
 import masked

@@ -76,7 +76,10 @@ static int l_start(lua_State *L) {
         lua_call(L, 1, 1);
         lua_setiuservalue(L, 2, 1);
     } else {
-        if (!gp_pack(L, 3, 1, "the loader", true, p)) return gp_lua_raise(L);
+        if (!gp_pack(L, 3, 1, "", true, p)) {
+            gp_fail("data.Loader: %s", gp_error());
+            return gp_lua_raise(L);
+        }
         gp_chunks_keep(L);
         o.path = package_field(L, "path");
         o.cpath = package_field(L, "cpath");

@@ -92,7 +92,7 @@ static bool refuse(packer *k, int idx, const step *s, const char *why) {
     const char *type = luaL_typename(L, idx);
     if (luaL_getmetafield(L, idx, "__name") == LUA_TSTRING) type = lua_tostring(L, -1);
     describe(L, s, way, sizeof way);
-    return gp_fail("%s is a %s: %s", way, type, why);
+    return gp_fail("%s is a %s: %s", way + (*way == '.'), type, why); /* a field of what has no name */
 }
 
 /* ---- values ---- */

@@ -60,9 +60,10 @@ local function check_options(o)
     end
 end
 
--- Runs where batches are made, in a worker's state: completes the table {source, make, collate}.
+-- Runs where batches are made, in a worker's state: completes the table {dataset, make, collate}, where make, if it is
+-- there, makes the data set of what stands in its place.
 local function prepare(p)
-    p.dataset = p.make and p.make(p.source) or p.source
+    if p.make then p.dataset = p.make(p.dataset) end
     p.get = p.dataset.get
     p.random, p.randomseed = math.random, math.randomseed
     return p
@@ -103,7 +104,7 @@ local function start_pass(self)
     local source, make = data.source(self.dataset)
     local team = crew.start { workers = self.workers, prefetch = self.prefetch, pin = self.pin,
         stacked = not self.collate, seed = self.seed, epoch = self.epoch,
-        program = { source = source, make = make, collate = self.collate, prepare = prepare } }
+        program = { dataset = source, make = make, collate = self.collate, prepare = prepare } }
     local pending, over = 0, false
 
     local function fill()

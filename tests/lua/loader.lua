@@ -201,11 +201,11 @@ end
 local open_file = io.open(path)
 t.error(function()
     local _ = data.Loader { { size = 1, get = function() return open_file:read() end }, workers = 1 } ()
-end, "source%.get, upvalue 'open_file' is a FILE%*: .*workers = 0", "what cannot go over is named")
+end, "data%.Loader: dataset%.get, upvalue 'open_file' is a FILE%*: .*workers = 0", "what cannot go over is named")
 t.error(function()
     local co = coroutine.create(print)
     data.Loader { { size = 1, list = { { co } }, get = function() end }, workers = 1 } ()
-end, "source%.list%[1%]%[1%] is a thread", "wherever it is")
+end, "dataset%.list%[1%]%[1%] is a thread", "wherever it is")
 global_file = open_file
 t.error(function()
     for _ in data.Loader { { size = 1, get = function() return global_file:read() end }, workers = 1 } () do end

@@ -40,7 +40,7 @@ extern _Thread_local lua_State *gp_lua_state;
 static inline void gp_lua_enter(lua_State *L) { gp_lua_state = L; }
 
 /* Charges a new storage to Lua's collector, which cannot see its bytes, and steps it. */
-void gp_lua_charge(lua_State *L, const gp_storage *st);
+void gp_lua_charge(lua_State *L, gp_storage *st);
 
 /* A copy of s that lives for ever; equal strings give equal pointers. Any thread. NULL when out of
  * memory. */

@@ -96,6 +96,14 @@ static gp_tensor *on_view(gp_tensor *v, const gp_op *op, int64_t a, const int64_
     return gp_call_one(&c);
 }
 
+static gp_tensor *shaped(gp_tensor *t, const int64_t *dim, int n) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(view));
+    gp_call_tensor(&c, t);
+    gp_call_ints(&c, dim, n);
+    return gp_call_one(&c);
+}
+
 /* Replaces r->view. */
 static bool step(resolved *r, gp_tensor *v) {
     if (!v) return false;
@@ -209,26 +217,53 @@ static gp_tensor *index_op(resolved *r, const gp_op *op, const gp_scalar *number
     return gp_call_one(&c);
 }
 
+/* The mask with dims of size 1 behind it, so that it lies under its dims of the view. */
+static gp_tensor *mask_under(const resolved *r) {
+    gp_shape s = gp_tensor_shape(r->mask);
+    int64_t stride[GP_MAX_DIM];
+    memcpy(stride, r->mask->a.stride, sizeof stride);
+    for (int d = r->mask_dim + r->mask->a.ndim; d < r->view->a.ndim; d++)
+        stride[s.ndim] = 1, s.dim[s.ndim++] = 1;
+    return gp_tensor_view(r->mask, &s, stride, 0);
+}
+
+/* The elements of a part of the view that one element of the mask stands for. */
+static int64_t part_size(const resolved *r) {
+    int64_t n = 1;
+    for (int d = r->mask->a.ndim; d < r->view->a.ndim; d++) n *= r->view->a.dim[d];
+    return n;
+}
+
+/* A mask over the first dims: the parts it keeps, one behind the other, as rows of their shape. */
+static gp_tensor *masked_parts(const resolved *r) {
+    gp_tensor *mask = mask_under(r);
+    if (!mask) return NULL;
+    gp_call c;
+    gp_call_begin(&c, GP_OP(masked_select));
+    gp_call_tensor(&c, r->view);
+    gp_call_tensor(&c, mask);
+    gp_tensor *flat = gp_call_one(&c);
+    gp_tensor_unref(mask);
+    if (!flat || r->mask->a.ndim == r->view->a.ndim) return flat;
+    int64_t dim[GP_MAX_DIM] = {flat->a.numel / part_size(r)};
+    int n = 1;
+    for (int d = r->mask->a.ndim; d < r->view->a.ndim; d++) dim[n++] = r->view->a.dim[d];
+    gp_tensor *out = shaped(flat, dim, n);
+    gp_tensor_unref(flat);
+    return out;
+}
+
 gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
     resolved r;
     gp_tensor *out = NULL;
     if (resolve(&r, x, s)) {
-        if (r.mask && r.mask->a.ndim == r.view->a.ndim) {
-            gp_call c;
-            gp_call_begin(&c, GP_OP(masked_select));
-            gp_call_tensor(&c, r.view);
-            gp_call_tensor(&c, r.mask);
-            out = gp_call_one(&c);
-        } else if (!r.mask || add_mask(&r, r.mask, r.mask_dim)) {
+        if (r.mask && r.mask_dim == 0 && part_size(&r) > 0)
+            out = masked_parts(&r);
+        else if (!r.mask || add_mask(&r, r.mask, r.mask_dim))
             out = r.n ? index_op(&r, GP_OP(index), NULL, NULL) : gp_tensor_ref(r.view);
-        }
     }
     if (out == x) { /* x[":"] and the like: a tensor of its own, as every view is */
-        gp_call c;
-        gp_call_begin(&c, GP_OP(view));
-        gp_call_tensor(&c, x);
-        gp_call_ints(&c, x->a.dim, x->a.ndim);
-        out = gp_call_one(&c);
+        out = shaped(x, x->a.dim, x->a.ndim);
         gp_tensor_unref(x);
     }
     release(&r);
@@ -240,16 +275,6 @@ gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
 static bool done(gp_tensor *out) {
     gp_tensor_unref(out);
     return out != NULL;
-}
-
-/* The mask with dims of size 1 behind it, so that it lies under its dims of the view. */
-static gp_tensor *mask_under(const resolved *r) {
-    gp_shape s = gp_tensor_shape(r->mask);
-    int64_t stride[GP_MAX_DIM];
-    memcpy(stride, r->mask->a.stride, sizeof stride);
-    for (int d = r->mask_dim + r->mask->a.ndim; d < r->view->a.ndim; d++)
-        stride[s.ndim] = 1, s.dim[s.ndim++] = 1;
-    return gp_tensor_view(r->mask, &s, stride, 0);
 }
 
 static bool fill_masked(resolved *r, gp_scalar value) {

@@ -216,6 +216,7 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
     st->other = 0;
     st->writer = NULL;
     st->version = 0;
+    atomic_store_explicit(&st->charged, false, memory_order_relaxed);
     tell(s->dev, (int64_t)st->bytes);
     return st;
 }

@@ -39,6 +39,7 @@ typedef struct gp_storage {
     size_t bytes;       /* capacity */
     int klass;          /* size class; -1: foreign memory, released by `release` */
     bool pinned;        /* host memory that a device copies from without staging */
+    atomic_bool charged; /* to Lua's collector; once, whichever tensor of it comes to Lua first */
     atomic_int readers; /* queued copies that still read or write it (pinned host memory only) */
     void (*release)(struct gp_storage *);
     void *owner;      /* for release */

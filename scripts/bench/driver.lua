@@ -66,7 +66,13 @@ for _, it in ipairs { { "exp 1e7", 0.25 }, { "x * 2, 1e7", 0.2 }, { "x * 2 besid
     { "logsumexp 1e4x1e3 over dim 2", 1 }, { "argmax 8x10x256x256, dim 2", 0.1 },
     { "cumsum 1e7", 0.4 }, { "cummax 1e4x1e3 along dim 2", 1 },
     { "median 1e4x1e3 over dim 2", 1 }, { "transposed copy 1e4x1e3", 0.4 },
-    { "roll 1e4x1e3", 1 }, { "pad 8x10x256x256, reflect", 1 } } do
+    { "roll 1e4x1e3", 1 }, { "pad 8x10x256x256, reflect", 1 },
+    -- 524288 labels of 11 values, random i64 and f32, and scores 8x10x256x256.
+    { "sort labels", 0.1 }, { "sort random i64", 0.3 }, { "sort f32", 0.15 }, { "unique labels", 0.17 },
+    { "unique random i64", 0.3 }, { "nonzero(labels == 9)", 0.15 }, { "where(labels == 9, -1, labels)", 0.15 },
+    { "count_nonzero labels", 0.15 }, { "labels[mask]", 0.06 }, { "scores[mask]", 0.05 },
+    { "index_put labels", 1 }, { "masked fill labels", 1 }, { "bincount labels", 1 }, { "topk(10) f32", 1 },
+    { "scatter_add 1e6 into 1e3", 1 } } do
     for threads = 1, 2 do items[#items + 1] = { it[1], threads, "torch", it[2] } end
 end
 

@@ -199,6 +199,29 @@ item("pad 8x10x256x256, reflect", function()
     local p = images:pad({ 1, 1, 1, 1 }, "reflect")
 end)
 
+-- Labels, masks and indices.
+local classes, numbers = randint(-1, 9, { 8, 256, 256 }, { dtype = "i64" }), randn(524288)
+local wide = randint(-(1 << 60), (1 << 60) - 1, { 524288 }, { dtype = "i64" })
+item("sort labels", function() local p = classes:flatten():sort() end)
+item("sort random i64", function() local p = wide:sort() end)
+item("sort f32", function() local p = numbers:sort() end)
+item("unique labels", function() local p = classes:unique() end)
+item("unique random i64", function() local p = wide:unique() end)
+item("nonzero(labels == 9)", function() local p = classes:eq(9):nonzero() end)
+item("where(labels == 9, -1, labels)", function() local p = where(classes:eq(9), -1, classes) end)
+item("count_nonzero labels", function() local p = classes:count_nonzero() end)
+local mask = classes:ne(-1)
+item("labels[mask]", function() local p = classes[mask] end)
+item("scores[mask]", function() local p = images:permute(1, 3, 4, 2)[mask] end)
+local target = classes:clone()
+item("index_put labels", function() target:index_put_(target:eq(9):nonzero():unbind(2), 9) end)
+item("masked fill labels", function() target[target:eq(9)] = 9 end)
+local counts = classes:flatten() + 2
+item("bincount labels", function() local p = counts:bincount() end)
+item("topk(10) f32", function() local p = numbers:topk(10) end)
+local values, places = randn(1000000), randint(1, 1000, { 1000000 }, { dtype = "i64" })
+item("scatter_add 1e6 into 1e3", function() local p = zeros(1000):scatter_add(1, places, values) end)
+
 -- Late, since from the first tensor that requires gradients on every op looks for them.
 if count == 1 then
     local a, b = randn(16, { requires_grad = true }), randn(16, { requires_grad = true })

@@ -201,6 +201,35 @@ item("transposed copy 1e4x1e3", lambda: rows.t().contiguous())
 item("roll 1e4x1e3", lambda: rows.roll(3, 1))
 item("pad 8x10x256x256, reflect",
      lambda: torch.nn.functional.pad(images, (1, 1, 1, 1), "reflect"))
+# Labels, masks and indices.
+classes, numbers = torch.randint(-1, 10, (8, 256, 256)), torch.randn(524288)
+wide = torch.randint(-2**60, 2**60, (524288,))
+item("sort labels", lambda: torch.sort(classes.flatten()))
+item("sort random i64", lambda: torch.sort(wide))
+item("sort f32", lambda: torch.sort(numbers))
+item("unique labels", lambda: torch.unique(classes))
+item("unique random i64", lambda: torch.unique(wide))
+item("nonzero(labels == 9)", lambda: torch.nonzero(classes == 9))
+item("where(labels == 9, -1, labels)", lambda: torch.where(classes == 9, -1, classes))
+item("count_nonzero labels", lambda: torch.count_nonzero(classes))
+mask = classes != -1
+item("labels[mask]", lambda: classes[mask])
+item("scores[mask]", lambda: images.permute(0, 2, 3, 1)[mask])
+target = classes.clone()
+
+
+def put(index):
+    target[index()] = 9
+
+
+item("index_put labels", lambda: put(lambda: torch.nonzero(target == 9, as_tuple=True)))
+item("masked fill labels", lambda: put(lambda: target == 9))
+counts = classes.flatten() + 2
+item("bincount labels", lambda: torch.bincount(counts))
+item("topk(10) f32", lambda: torch.topk(numbers, 10))
+values, places = torch.randn(1000000), torch.randint(0, 1000, (1000000,))
+item("scatter_add 1e6 into 1e3", lambda: torch.zeros(1000).scatter_add(0, places, values))
+
 if count == 1:
     a, b = (torch.randn(16, requires_grad=True) for _ in "ab")
     item("(x*y):sum():backward(), 16", repeat("(a * b).sum().backward()", 100, a=a, b=b), 100)

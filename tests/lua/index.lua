@@ -180,8 +180,21 @@ local function errors(dev)
     t.is(x, grid({3, 4}, function() return 0 end), dev .. ": nothing was changed by what failed")
 end
 
+-- What an index leaves behind is collected as it goes: each result of 2.6 MB here is a view of another tensor.
+local function memory(dev)
+    local x = gpush.zeros(65536, 10, { device = dev })
+    local mask = gpush.ones(65536, { dtype = "bool", device = dev })
+    collectgarbage()
+    local before = gpush.memory(dev).in_use
+    gpush.reset_peak(dev)
+    for _ = 1, 200 do local y = x[mask] end
+    local grown = gpush.memory(dev).peak - before
+    t.ok(grown < 64 << 20, ("200 results of a mask take %d MiB at once (%s)"):format(grown >> 20, dev))
+end
+
 for _, dev in ipairs {"cpu", "sim"} do
     reading(dev)
+    memory(dev)
     assigning(dev)
     errors(dev)
 end

@@ -136,48 +136,32 @@ typedef struct list_state {
     int64_t *to; /* the next row of the output */
 } list_state;
 
-/* Moves coord (from 1, inside dim) on by `by` elements in row-major order. */
-static void advance(const gp_array *x, int64_t *coord, int64_t by) {
-    int d = x->ndim - 1;
-    coord[d] += by;
-    for (; coord[d] > x->dim[d];
-         d--) { /* positions lie inside x, so the first dim does not overflow */
-        int64_t over = (coord[d] - 1) / x->dim[d];
-        coord[d] -= over * x->dim[d];
-        coord[d - 1] += over;
-    }
-}
-
-/* x's dims are joined in the walk: where each true element is in them follows from its number. */
+/* x's dims are joined in the walk: where each true element is in them follows from its number.
+ * Elements of one row of the last dim share all other coordinates. */
 static void list_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                        int64_t n, void *state) {
     list_state *s = state;
     const gp_array *x = w->x;
-    int nd = x->ndim;
-    int64_t found[GP_BLOCK + 1], k = 0, coord[GP_MAX_DIM], *to = s->to;
-    for (int64_t i = 0; i < n; i++) {
-        found[k] = i;
-        k += truth[i];
-    }
-    if (k == 0) return;
-    for (int d = nd - 1; d >= 0; d--) coord[d] = at % x->dim[d] + 1, at /= x->dim[d];
-    for (int64_t i = 0, from = 0; i < k; from = found[i++], to += nd) {
-        advance(x, coord, found[i] - from);
-        for (int d = 0; d < nd; d++) to[d] = coord[d];
+    int last = x->ndim - 1;
+    int32_t found[GP_BLOCK + 16];
+    int64_t k = gp_true_at(truth, n, found), width = x->dim[last], *to = s->to;
+    for (int64_t i = 0; i < k;) {
+        int64_t coord[GP_MAX_DIM], row = (at + found[i]) / width, begin = row * width - at;
+        for (int d = last - 1; d >= 0; d--) coord[d] = row % x->dim[d] + 1, row /= x->dim[d];
+        for (; i < k && found[i] < begin + width; i++, to += x->ndim) {
+            for (int d = 0; d < last; d++) to[d] = coord[d];
+            to[last] = found[i] - begin + 1;
+        }
     }
     s->to = to;
 }
 
-/* One dim: no carry to look after, and every index is written, kept or not. */
 static void list_piece_1d(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                           int64_t n, void *state) {
     list_state *s = state;
-    int64_t found[GP_BLOCK + 1], k = 0;
-    for (int64_t i = 0; i < n; i++) {
-        found[k] = at + i + 1;
-        k += truth[i];
-    }
-    memcpy(s->to, found, (size_t)k * sizeof *found);
+    int32_t found[GP_BLOCK + 16];
+    int64_t k = gp_true_at(truth, n, found);
+    for (int64_t i = 0; i < k; i++) s->to[i] = at + found[i] + 1;
     s->to += k;
 }
 

@@ -3,6 +3,10 @@
 #ifndef GP_CPU_MASK_H
 #define GP_CPU_MASK_H
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/cpu/keys.h"
 
 /* Elements of a chunk. */
@@ -35,5 +39,25 @@ void gp_walk_chunk(const gp_walk *w, int64_t chunk, gp_walk_fn fn, void *state);
  * make the kernel write further. False with a message. */
 #define gp_walk_count_is GP_NAME(gp_walk_count_is)
 bool gp_walk_count_is(const gp_call *c, const gp_walk *w, int64_t n);
+
+/* Where a piece's true elements are, from 0; found has room for n + 16. Returns how many. */
+static inline int64_t gp_true_at(const uint8_t *truth, int64_t n, int32_t *found) {
+    int64_t k = 0, i = 0;
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+    const __m512i step = _mm512_set1_epi32(16);
+    __m512i at = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (; i + 16 <= n; i += 16, at = _mm512_add_epi32(at, step)) {
+        __m128i t = _mm_loadu_si128((const __m128i *)(const void *)(truth + i));
+        __mmask16 m = _mm_test_epi8_mask(t, t);
+        _mm512_storeu_si512(found + k, _mm512_maskz_compress_epi32(m, at));
+        k += __builtin_popcount(m);
+    }
+#endif
+    for (; i < n; i++) {
+        found[k] = (int32_t)i;
+        k += truth[i];
+    }
+    return k;
+}
 
 #endif

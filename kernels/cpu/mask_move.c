@@ -7,30 +7,53 @@
 /* ---- masked_select ---- */
 
 #define COMPRESS(T)                                                                                \
-    static int64_t compress_##T(char *to, const char *from, int64_t step, const uint8_t *truth,    \
-                                int64_t n) {                                                       \
-        T kept[GP_BLOCK + 1];                                                                      \
-        int64_t k = 0;                                                                             \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            kept[k] = *(const T *)(from + i * step);                                               \
-            k += truth[i];                                                                         \
-        }                                                                                          \
-        memcpy(to, kept, (size_t)k * sizeof(T));                                                   \
-        return k * (int64_t)sizeof(T);                                                             \
+    static void compress_##T(char *to, const char *from, int64_t step, const int32_t *found,       \
+                             int64_t k) {                                                          \
+        for (int64_t i = 0; i < k; i++) ((T *)to)[i] = *(const T *)(from + found[i] * step);       \
     }
 COMPRESS(uint8_t)
 COMPRESS(uint16_t)
 COMPRESS(uint32_t)
 COMPRESS(uint64_t)
 
+/* Elements of 4 or 8 bytes side by side, 16 or 8 at a time; returns how many of n were looked at. */
+static int64_t squeeze(char **to, const char *from, size_t size, const uint8_t *truth, int64_t n) {
+    int64_t i = 0, k = 0;
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+    char kept[GP_BLOCK * 8 + 64];
+    for (; size == 8 && i + 8 <= n; i += 8) {
+        __m128i t = _mm_loadl_epi64((const __m128i *)(const void *)(truth + i));
+        __mmask8 m = (__mmask8)_mm_test_epi8_mask(t, t);
+        __m512i v = _mm512_loadu_si512(from + i * 8);
+        _mm512_storeu_si512(kept + k * 8, _mm512_maskz_compress_epi64(m, v));
+        k += __builtin_popcount(m);
+    }
+    for (; size == 4 && i + 16 <= n; i += 16) {
+        __m128i t = _mm_loadu_si128((const __m128i *)(const void *)(truth + i));
+        __mmask16 m = _mm_test_epi8_mask(t, t);
+        __m512i v = _mm512_loadu_si512(from + i * 4);
+        _mm512_storeu_si512(kept + k * 4, _mm512_maskz_compress_epi32(m, v));
+        k += __builtin_popcount(m);
+    }
+    memcpy(*to, kept, (size_t)k * size);
+#endif
+    *to += k * (int64_t)size;
+    return i;
+}
+
 static void select_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                          int64_t n, void *state) {
     char **to = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
-    if (w->size == 4) *to += compress_uint32_t(*to, p[2], step, truth, n);
-    else if (w->size == 8) *to += compress_uint64_t(*to, p[2], step, truth, n);
-    else if (w->size == 2) *to += compress_uint16_t(*to, p[2], step, truth, n);
-    else *to += compress_uint8_t(*to, p[2], step, truth, n);
+    int32_t found[GP_BLOCK + 16];
+    int64_t done = step == (int64_t)w->size ? squeeze(to, p[2], w->size, truth, n) : 0;
+    int64_t k = gp_true_at(truth + done, n - done, found);
+    const char *from = p[2] + done * step;
+    if (w->size == 4) compress_uint32_t(*to, from, step, found, k);
+    else if (w->size == 8) compress_uint64_t(*to, from, step, found, k);
+    else if (w->size == 2) compress_uint16_t(*to, from, step, found, k);
+    else compress_uint8_t(*to, from, step, found, k);
+    *to += k * (int64_t)w->size;
 }
 
 static void select_chunks(void *ctx, int64_t begin, int64_t end) {
@@ -79,30 +102,32 @@ typedef struct parts_state {
 } parts_state;
 
 #define COLLECT(T)                                                                                 \
-    static void collect_##T(char *to, int64_t ts, const char *from, const int64_t *at,             \
-                            int64_t n) {                                                           \
-        for (int64_t i = 0; i < n; i++) *(T *)(to + i * ts) = *(const T *)(from + at[i]);          \
+    static void collect_##T(char *to, int64_t ts, const char *from, int64_t step,                  \
+                            const int32_t *at, int64_t n) {                                        \
+        for (int64_t i = 0; i < n; i++) *(T *)(to + i * ts) = *(const T *)(from + at[i] * step);   \
     }
 COLLECT(uint8_t)
 COLLECT(uint16_t)
 COLLECT(uint32_t)
 COLLECT(uint64_t)
 
-static void collect(size_t size, char *to, int64_t ts, const char *from, const int64_t *at,
-                    int64_t n) {
-    if (size == 4) collect_uint32_t(to, ts, from, at, n);
-    else if (size == 8) collect_uint64_t(to, ts, from, at, n);
-    else if (size == 2) collect_uint16_t(to, ts, from, at, n);
-    else collect_uint8_t(to, ts, from, at, n);
+static void collect(size_t size, char *to, int64_t ts, const char *from, int64_t step,
+                    const int32_t *at, int64_t n) {
+    if (size == 4) collect_uint32_t(to, ts, from, step, at, n);
+    else if (size == 8) collect_uint64_t(to, ts, from, step, at, n);
+    else if (size == 2) collect_uint16_t(to, ts, from, step, at, n);
+    else collect_uint8_t(to, ts, from, step, at, n);
 }
 
-/* The parts of n elements of x that begin at[i] bytes from x, one behind the other. Their elements
- * are not neighbours in x, so the first ones of all parts are moved, then the second ones, … */
-static void move_parts(const parts *p, char *to, const char *x, const int64_t *at, int64_t n) {
+/* The parts of n elements of x that begin at[i] steps of bytes from x, one behind the other. Their
+ * elements are not neighbours in x, so the first ones of all parts are moved, then the second ones,
+ * … */
+static void move_parts(const parts *p, char *to, const char *x, int64_t step, const int32_t *at,
+                       int64_t n) {
     const gp_array *part = &p->part;
     int64_t size = (int64_t)p->w.size, idx[GP_MAX_DIM] = {0};
     for (int64_t j = 0; j < part->numel; j++) {
-        collect(p->w.size, to + j * size, part->numel * size, x, at, n);
+        collect(p->w.size, to + j * size, part->numel * size, x, step, at, n);
         for (int d = part->ndim - 1; d >= 0; d--) {
             x += part->stride[d] * size;
             if (++idx[d] < part->dim[d]) break;
@@ -113,25 +138,23 @@ static void move_parts(const parts *p, char *to, const char *x, const int64_t *a
 }
 
 /* Where parts are rows without gaps. */
-static void copy_parts(const parts *p, char *to, const char *x, const int64_t *at, int64_t n) {
+static void copy_parts(const parts *p, char *to, const char *x, int64_t step, const int32_t *at,
+                       int64_t n) {
     size_t bytes = (size_t)p->part.numel * p->w.size;
-    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * bytes, x + at[i], bytes);
+    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * bytes, x + at[i] * step, bytes);
 }
 
 static void parts_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                         int64_t n, void *state) {
     enum { FEW = 64 }; /* parts of so many elements stay in the first-level cache while they fill */
     parts_state *s = state;
-    int64_t step = w->loop.stride[2][w->loop.ndim - 1], found[GP_BLOCK + 1], k = 0;
-    for (int64_t i = 0; i < n; i++) {
-        found[k] = i * step;
-        k += truth[i];
-    }
+    int32_t found[GP_BLOCK + 16];
+    int64_t step = w->loop.stride[2][w->loop.ndim - 1], k = gp_true_at(truth, n, found);
     int64_t bytes = s->p->part.numel * (int64_t)w->size;
     for (int64_t i = 0; i < k; i += FEW) {
         int64_t some = k - i < FEW ? k - i : FEW;
-        if (s->p->part.contiguous) copy_parts(s->p, s->to, p[2], found + i, some);
-        else move_parts(s->p, s->to, p[2], found + i, some);
+        if (s->p->part.contiguous) copy_parts(s->p, s->to, p[2], step, found + i, some);
+        else move_parts(s->p, s->to, p[2], step, found + i, some);
         s->to += some * bytes;
     }
 }

@@ -18,7 +18,10 @@ void gp_sort_keys(const gp_sorting *s, const char *x, int64_t i, int64_t n, uint
         for (int64_t i = 0; i < n; i++) *(T *)(o + i * os) = *(const T *)(x + at[i] * xs);         \
     }                                                                                              \
     static void give_##T(char *o, int64_t os, const uint64_t *keys, uint64_t flip, int64_t n) {    \
-        for (int64_t i = 0; i < n; i++) *(T *)(o + i * os) = (T)(keys[i] ^ flip);                  \
+        if (os == (int64_t)sizeof(T))                                                              \
+            for (int64_t i = 0; i < n; i++) ((T *)o)[i] = (T)(keys[i] ^ flip);                     \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) *(T *)(o + i * os) = (T)(keys[i] ^ flip);              \
     }                                                                                              \
     static bool give_float_##T(char *o, int64_t os, const uint64_t *keys, uint64_t turn,           \
                                int64_t n) {                                                        \
@@ -54,8 +57,13 @@ VALUE(uint64_t)
 
 void gp_sort_write(const gp_sorting *s, char *const *p, int64_t i, const int64_t *at,
                    const uint64_t *keys, int64_t n) {
-    for (int64_t k = 0; s->indices && k < n; k++)
-        *(int64_t *)(void *)(p[2] + (i + k) * s->is) = at[k] + 1;
+    if (s->indices && s->is == sizeof(int64_t)) {
+        int64_t *to = (int64_t *)(void *)p[2] + i;
+        for (int64_t k = 0; k < n; k++) to[k] = at[k] + 1;
+    } else if (s->indices) {
+        for (int64_t k = 0; k < n; k++)
+            *(int64_t *)(void *)(p[2] + (i + k) * s->is) = at[k] + 1;
+    }
     if (!s->values) return;
     size_t size = gp_dtype_size((gp_dtype)s->x->dtype);
     char *o = p[3] + i * s->vs;

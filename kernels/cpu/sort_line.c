@@ -36,7 +36,7 @@ typedef struct line {
                                digit's lowest bit */
     word *a, *b;
     wide *room;    /* shift > 0: two for each element */
-    int64_t *at;   /* few values: positions in order */
+    uint32_t *at;  /* few values: positions in order */
     int64_t *ends; /* few values: where the positions of each end */
 } line;
 
@@ -229,43 +229,99 @@ static void write_words(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- few values: no words, positions go where they belong ---- */
 
+/* A part goes in LANES stretches side by side, each with places of its own: one stretch of few
+ * values would wait for the count that it has just written. */
+enum { LANES = 4 };
+typedef void (*lanes_fn)(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n);
+
+static void lane_keys(const line *l, const int64_t *at, int lanes, int64_t n,
+                      uint64_t keys[][GP_BLOCK]) {
+    for (int q = 0; q < lanes; q++) gp_sort_keys(l->s, l->p[1], at[q], n, keys[q]);
+}
+
+/* All lanes' places are read before one is written: a store whose address is not known yet would
+ * hold up the reads behind it. */
+static inline __attribute__((always_inline)) void deal(const line *l, uint32_t *start,
+                                                       uint32_t *to, const int64_t *at,
+                                                       const int lanes, int64_t n) {
+    uint64_t keys[LANES][GP_BLOCK];
+    const uint64_t low = l->low;
+    lane_keys(l, at, lanes, n, keys);
+    for (int64_t j = 0; j < n; j++) {
+        uint32_t *place[LANES], where[LANES];
+#pragma GCC unroll 4
+        for (int q = 0; q < lanes; q++)
+            place[q] = start + q * NARROW + (keys[q][j] - low), where[q] = *place[q];
+#pragma GCC unroll 4
+        for (int q = 0; q < lanes; q++) *place[q] = where[q] + 1;
+#pragma GCC unroll 4
+        for (int q = 0; to && q < lanes; q++) to[where[q]] = (uint32_t)(at[q] + j);
+    }
+}
+
+static void count_lanes(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n) {
+    if (lanes == LANES) deal(l, start, NULL, at, LANES, n);
+    else deal(l, start, NULL, at, 1, n);
+}
+
+static void move_lanes(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n) {
+    if (lanes == LANES) deal(l, start, l->at, at, LANES, n);
+    else deal(l, start, l->at, at, 1, n);
+}
+
+/* fn over part k; what LANES does not divide comes behind the last lane. */
+static void few_part(const line *l, int64_t k, lanes_fn fn) {
+    int64_t first = first_of(l, k), n = first_of(l, k + 1) - first, each = n / LANES, at[LANES];
+    for (int q = 0; q < LANES; q++) at[q] = first + each * q;
+    for (int64_t i = 0, m; i < each && !gp_sort_stopped(l->s); i += m) {
+        m = each - i < GP_BLOCK ? each - i : GP_BLOCK;
+        fn(l, l->of[k].start, at, LANES, m);
+        for (int q = 0; q < LANES; q++) at[q] += m;
+    }
+    fn(l, l->of[k].start + (LANES - 1) * NARROW, at + LANES - 1, 1, n - each * LANES);
+}
+
 static void count_few(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
-    uint64_t keys[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) {
-        uint32_t *count = l->of[k].start;
-        memset(count, 0, NARROW * sizeof *count);
-        EACH_BLOCK(l, k, i, n) {
-            gp_sort_keys(l->s, l->p[1], i, n, keys);
-            for (int64_t j = 0; j < n; j++) count[keys[j] - l->low]++;
-        }
+        memset(l->of[k].start, 0, LANES * NARROW * sizeof *l->of[k].start);
+        few_part(l, k, count_lanes);
     }
 }
 
 static void move_few(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
-    uint64_t keys[GP_BLOCK];
-    for (int64_t k = begin; k < end; k++) {
-        uint32_t *start = l->of[k].start;
-        EACH_BLOCK(l, k, i, n) {
-            gp_sort_keys(l->s, l->p[1], i, n, keys);
-            for (int64_t j = 0; j < n; j++) l->at[start[keys[j] - l->low]++] = i + j;
-        }
-    }
+    for (int64_t k = begin; k < end; k++) few_part(l, k, move_lanes);
 }
 
 static void write_few(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
     uint64_t keys[GP_BLOCK];
+    int64_t at[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) {
         int64_t v = 0;
         EACH_BLOCK(l, k, i, n) {
-            for (int64_t j = 0; j < n; j++) {
+            for (int64_t j = 0; l->at && j < n; j++) at[j] = l->at[i + j];
+            for (int64_t j = 0, stop; j < n; j = stop) {
                 while (l->ends[v] <= i + j) v++;
-                keys[j] = l->low + (uint64_t)v;
+                stop = l->ends[v] - i < n ? l->ends[v] - i : n;
+                for (int64_t to = j; to < stop; to++) keys[to] = l->low + (uint64_t)v;
             }
-            gp_sort_write(l->s, l->p, i, l->at ? l->at + i : NULL, keys, n);
+            gp_sort_write(l->s, l->p, i, l->at ? at : NULL, keys, n);
         }
+    }
+}
+
+/* Counts become places: by value, then part, then lane. ends: where the places of each value end. */
+static void place_few(line *l, int64_t *ends) {
+    uint32_t at = 0;
+    for (int64_t v = 0; v < NARROW; v++) {
+        for (int64_t i = 0; i < l->parts * LANES; i++) {
+            uint32_t *start = &l->of[i / LANES].start[i % LANES * NARROW + v], many = *start;
+            *start = at;
+            at += many;
+        }
+        ends[v] = at;
     }
 }
 
@@ -273,14 +329,8 @@ static void sort_few(line *l) {
     int64_t ends[NARROW];
     l->ends = ends;
     each_part(l, count_few);
-    for (int64_t v = 0, end = 0; v < NARROW; v++) {
-        for (int64_t k = 0; k < l->parts; k++) end += l->of[k].start[v];
-        ends[v] = end;
-    }
-    if (l->at) {
-        place_digit(l, NARROW);
-        each_part(l, move_few);
-    }
+    place_few(l, ends);
+    if (l->at) each_part(l, move_few);
     if (!l->s->interrupted) each_part(l, write_few);
 }
 
@@ -323,7 +373,7 @@ static void sort_in(line *l, bool few) {
 static void sort_range(line *l) {
     size_t n = (size_t)l->s->n;
     int bits = bits_of(l->range);
-    bool few = bits <= 8 && n > NARROW, big = n > UINT32_MAX;
+    bool big = n > UINT32_MAX, few = bits <= 8 && n > NARROW && !big;
     bool at = few && (l->s->indices || l->s->is_float);
     l->shift = bits > 32 ? bits - 32 : 0;
     size_t words = few || big ? 0 : 2 * n * sizeof(word),
@@ -335,7 +385,7 @@ static void sort_range(line *l) {
         l->s->no_memory = true;
         return;
     }
-    if (at) l->at = (int64_t *)(void *)p;
+    if (at) l->at = (uint32_t *)(void *)p;
     if (words) l->a = (word *)(void *)p, l->b = l->a + n;
     if (wides) l->room = (wide *)(void *)(p + words);
     sort_in(l, few);

@@ -71,6 +71,11 @@ static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64
     const int64_t *order = r->order ? (const int64_t *)(const void *)r->order->data : NULL;
     int64_t k = *run;
     for (int64_t i = 0; i < n; i++) {
+        if (!counts && !inverse) { /* only where runs begin is of interest */
+            const uint8_t *next = memchr(differ + i, 1, (size_t)(n - i));
+            if (!next) break;
+            i = next - differ;
+        }
         if (differ[i]) {
             if (++k >= r->out->numel) return false;
             put_element(r->out->data + k * r->size, r->x->data + (from + i) * r->size, r->size);

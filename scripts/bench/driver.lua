@@ -70,7 +70,7 @@ for _, it in ipairs { { "exp 1e7", 0.25 }, { "x * 2, 1e7", 0.2 }, { "x * 2 besid
     -- 524288 labels of 11 values, random i64 and f32, and scores 8x10x256x256.
     { "sort labels", 0.1 }, { "sort random i64", 0.3 }, { "sort f32", 0.15 }, { "unique labels", 0.17 },
     { "unique random i64", 0.3 }, { "nonzero(labels == 9)", 0.15 }, { "where(labels == 9, -1, labels)", 0.15 },
-    { "count_nonzero labels", 0.15 }, { "labels[mask]", 0.06 }, { "scores[mask]", 0.05 },
+    { "count_nonzero labels", 0.15 }, { "labels[mask]", 0.06 }, { "scores[mask]", 1 }, { "scores[mask] as in MaskedLoss", 0.05 },
     { "index_put labels", 1 }, { "masked fill labels", 1 }, { "bincount labels", 1 }, { "topk(10) f32", 1 },
     { "scatter_add 1e6 into 1e3", 1 } } do
     for threads = 1, 2 do items[#items + 1] = { it[1], threads, "torch", it[2] } end

@@ -215,6 +215,8 @@ item("count_nonzero labels", lambda: torch.count_nonzero(classes))
 mask = classes != -1
 item("labels[mask]", lambda: classes[mask])
 item("scores[mask]", lambda: images.permute(0, 2, 3, 1)[mask])
+item("scores[mask] as in MaskedLoss",
+     lambda: images.permute(0, 2, 3, 1)[mask.unsqueeze(-1).expand(-1, -1, -1, 10)].reshape(-1, 10))
 target = classes.clone()
 
 

@@ -16,7 +16,7 @@ COMPRESS(uint16_t)
 COMPRESS(uint32_t)
 COMPRESS(uint64_t)
 
-/* Elements of 4 or 8 bytes side by side, 16 or 8 at a time; returns how many of n were looked at. */
+/* Elements of 4 or 8 bytes side by side, 16 or 8 at a time; returns how many of n it looked at. */
 static int64_t squeeze(char **to, const char *from, size_t size, const uint8_t *truth, int64_t n) {
     int64_t i = 0, k = 0;
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)

@@ -312,7 +312,7 @@ static void write_few(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Counts become places: by value, then part, then lane. ends: where the places of each value end. */
+/* Counts become places: by value, then part, then lane. ends: where those of each value end. */
 static void place_few(line *l, int64_t *ends) {
     uint32_t at = 0;
     for (int64_t v = 0; v < NARROW; v++) {

@@ -100,6 +100,10 @@ const gp_op *gp_lua_composite(lua_State *L, int i);
 /* Pushes the table of functions that scripts/data builds loaders of (lua_loader.c). */
 void gp_lua_push_loader(lua_State *L);
 
+/* The op that the function at index i runs: a row of the table or a composite; NULL for other
+ * values. */
+const gp_op *gp_lua_op_of(lua_State *L, int i);
+
 /* Openers: each adds its functions to the module table on top of the stack, and methods to the
  * table of methods. */
 void gp_lua_open_ops(lua_State *L);

@@ -179,7 +179,7 @@ void gp_repl(lua_State *L) {
     int status = LUA_OK;
     gp_line r;
     gp_interrupt_idle();
-    const gp_line_hooks hooks = {.ctx = L, .complete = whole};
+    const gp_line_hooks hooks = {.ctx = L, .complete = whole, .suggest = gp_complete};
     gp_line_open(&hooks);
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;

@@ -57,8 +57,7 @@ static int l_session(lua_State *L) {
     return 1;
 }
 
-/* Pushes the module of scripts/shell. */
-static void push_module(lua_State *L) {
+void gp_shell_push_module(lua_State *L) {
     static const luaL_Reg native[] = {{"now", l_now},           {"busy", l_busy},
                                       {"columns", l_columns},   {"terminal", l_terminal},
                                       {"status", l_status},     {"session", l_session},
@@ -72,6 +71,7 @@ static void push_module(lua_State *L) {
     lua_getfield(L, -1, "gpush");
     lua_remove(L, -2);
     luaL_newlib(L, native);
+    gp_complete_open(L);
     lua_pushstring(L, gp_scripts_dir());
     lua_call(L, 3, 1);
     lua_pushvalue(L, -1);
@@ -97,7 +97,7 @@ bool gp_shell_is_command(const char *text) {
 
 static int l_command(lua_State *L) {
     lua_settop(L, 0);
-    push_module(L);
+    gp_shell_push_module(L);
     lua_getfield(L, 1, "command");
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_call(L, 1, LUA_MULTRET);
@@ -139,7 +139,7 @@ int gp_shell_echo(lua_State *L) {
     luaL_checkstack(L, n + 5, "too many results to print");
     for (int i = 1; i <= n; i++) {
         if (!wants_show(L, i)) continue;
-        push_module(L);
+        gp_shell_push_module(L);
         lua_getfield(L, -1, "show");
         lua_pushvalue(L, i);
         lua_call(L, 1, 1);
@@ -194,7 +194,7 @@ void gp_shell_started(void) {
 }
 
 static int l_show_status(lua_State *L) {
-    push_module(L);
+    gp_shell_push_module(L);
     lua_getfield(L, -1, "status");
     lua_insert(L, 1);
     lua_pop(L, 1);

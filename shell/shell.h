@@ -2,6 +2,8 @@
 #ifndef GP_SHELL_H
 #define GP_SHELL_H
 
+#include "shell/choices.h"
+
 #include <lua.h>
 #include <stdbool.h>
 
@@ -32,6 +34,14 @@ bool gp_shell_is_command(const char *text);
 void gp_shell_push_command(lua_State *L, const char *text);
 /* Prints the values that are its arguments as the prompt does. */
 int gp_shell_echo(lua_State *L);
+/* Pushes the table that scripts/shell/init.lua returns, which is read at the first use. */
+void gp_shell_push_module(lua_State *L);
+
+/* Completion, for gp_line_hooks; ctx is the Lua state. */
+void gp_complete(void *ctx, const char *text, size_t cursor, gp_choices *out);
+/* Adds what scripts/shell/complete.lua asks of C to the table on top of the stack. */
+void gp_complete_open(lua_State *L);
+
 /* What is kept of a chunk that went well: its text, for :save; its first value, as _ and _1, those
  * before as _2 and _3. The values are on the stack from index 1 on. */
 void gp_shell_remember(lua_State *L, const char *text);

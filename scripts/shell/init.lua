@@ -6,37 +6,18 @@ local shell = { native = native }
 
 -- scripts/shell/NAME.lua, read at the first use.
 local parts = {}
-local function part(name)
+function shell.part(name)
     parts[name] = parts[name] or assert(loadfile(dir .. "/shell/" .. name .. ".lua", "t"))(gpush, shell, dir)
     return parts[name]
 end
+local part = shell.part
 
 function shell.show(v) return part "show" (v, native.columns()) end
 
--- The global that a dotted name means, without calling anything: nil where there is none.
-function shell.find(name)
-    local v = _G
-    for key in name:gmatch "[^.:]+" do
-        if gpush.is_tensor(v) then
-            v = debug.getregistry()["gpush.tensor.methods"][key]
-        elseif type(v) == "table" then
-            local found = rawget(v, key)
-            if found == nil and (v == gpush.nn or v == gpush.optim or v == gpush.data) then found = v[key] end
-            v = found
-        else
-            return nil
-        end
-        if v == nil then return nil end
-    end
-    return v
-end
-
 local function ask(text)
-    local help = gpush.help
     local source, name = text:match "^(%??)%s*(.-)%s*$"
-    if source == "?" then return gpush.help(name, { source = true }) end
-    if name == "" then return help() end
-    return help(name)
+    if name == "" then return gpush.help() end
+    gpush.help(name, { source = source == "?" })
 end
 
 function shell.command(text)
@@ -50,6 +31,9 @@ function shell.command(text)
     end
     return ask((text:gsub("%?%s*$", "")))
 end
+
+-- What may stand at the end of text: {from = first byte that is replaced, {word, help}, …}.
+function shell.complete(text) return part "complete" (text) end
 
 -- What the last line took: seconds until it returned, seconds that devices worked, and waits.
 function shell.status(host, device, waits) part "commands".status(host, device, waits) end

@@ -1,0 +1,251 @@
+--!plain
+-- help: what an op, a class, a function or a value is. Signatures and one-line texts are those of the op table and of
+-- define; longer texts and examples are in scripts/topics.lua, read when first asked for.
+local gpush, dir, op_name, composites = ...
+
+local topics
+local function topic(name)
+    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))()
+    return topics[name]
+end
+
+local function put(fmt, ...) print((fmt:format(...))) end
+
+-- "conv2d(x, weight [, bias] [, stride = 1])" of a row's signature.
+local function call_text(name, sig)
+    local out = {}
+    for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
+        local kind, optional, rest = parameter:match "^(%w+)([!?]?) (.*)$"
+        local word = (rest or parameter):gsub("=", " = ")
+        local free = optional == "?" or (rest or ""):find "="
+        local comma = #out > 0 and ", " or ""
+        out[#out + 1] = kind and (free and (#out > 0 and " [" or "[") .. comma .. word .. "]" or comma .. word) or comma .. parameter
+    end
+    return name .. "(" .. table.concat(out):gsub(" %[, ", " [, ") .. ")"
+end
+
+local function types_text(sig)
+    local out = {}
+    for kind, name in (sig .. ","):gmatch "(%w+)[!?]? ([%w_]+)" do out[#out + 1] = name .. ": " .. kind end
+    return table.concat(out, ", ")
+end
+
+local function wrapped(text, indent)
+    local line = indent
+    for word in text:gmatch "%S+" do
+        if #line + #word > 78 then
+            print((line:gsub("%s+$", "")))
+            line = indent
+        end
+        line = line .. word .. " "
+    end
+    print((line:gsub("%s+$", "")))
+end
+
+local function show_topic(t)
+    if t.text then wrapped(t.text, "    ") end
+    if t.shapes then put("    shapes: %s", t.shapes) end
+    if t.example then
+        print "    example:"
+        for line in t.example:gmatch "[^\n]+" do put("        %s", line) end
+    end
+    if t.see then put("    see also: %s", t.see) end
+end
+
+local function show_op(name, sig, help)
+    local row = gpush.ops(true)[name]
+    local group, short = name:match "^(%l+)_(.+)$"
+    if type(rawget(gpush, group or "")) == "table" and rawget(gpush[group], short) then name = group .. "." .. short end
+    print(call_text(name, sig))
+    wrapped(help, "    ")
+    if sig ~= "" then wrapped(types_text(sig), "    ") end
+    if row and row.grad == "later" then print "    It has no derivative yet." end
+    show_topic(topic(name) or {})
+end
+
+-- ---- Source ----
+
+local function function_of(f)
+    if op_name(f) and type(f) == "function" and debug.getinfo(f, "S").what == "C" then
+        local _, inner = debug.getupvalue(f, 2)
+        return type(inner) == "function" and inner or nil
+    end
+    return f
+end
+
+local function file_lines(info)
+    local f = info.source:sub(1, 1) == "@" and io.open(info.source:sub(2))
+    local lines = {}
+    for line in f and f:lines() or function() end do lines[#lines + 1] = line end
+    if f then f:close() end
+    return lines
+end
+
+-- Prints where a function is, and its text where that is known.
+local function show_source(f, name)
+    local inner = function_of(f)
+    local info = inner and debug.getinfo(inner, "S")
+    if not info or info.what == "C" then
+        put("%s is written in C: its row is in tensor/ops.def, its kernel in kernels/cpu", name)
+        return
+    end
+    put("%s:%d", info.short_src, info.linedefined)
+    local lines = file_lines(info)
+    for i = info.linedefined, math.min(info.lastlinedefined, #lines) do print(lines[i]) end
+    if #lines == 0 then print "(typed at the prompt; :save keeps it)" end
+end
+
+-- The comment right above a function.
+local function comment(f)
+    local info = debug.getinfo(f, "S")
+    local lines, first = file_lines(info), info.linedefined - 1
+    while first > 0 and lines[first]:find "^%s*%-%-" do first = first - 1 end
+    for i = first + 1, info.linedefined - 1 do put("    %s", (lines[i]:gsub("^%s*%-+%s?", ""))) end
+end
+
+-- ---- Values ----
+
+local function show_tensor(x)
+    local shape = table.concat(x.shape, "x")
+    put("a tensor: %s, %s, on %s", x.dtype, shape == "" and "0-d" or shape, x.device)
+    put("    %d elements, %d bytes, strides {%s}%s%s", x:numel(), x:numel() * x:element_size(),
+        table.concat(x:stride(), ", "), x:is_contiguous() and "" or ", not contiguous",
+        x.requires_grad and ", requires gradients" or "")
+    print "    its values were not read; x:T<Tab> lists methods, help(x.sum) tells about one"
+end
+
+local function show_table(t, name)
+    local meta = debug.getmetatable(t)
+    local call = type(meta) == "table" and rawget(meta, "__call")
+    for i = 1, 4 do
+        local _, up = debug.getupvalue(call or print, i)
+        local op, sig, help = op_name(up)
+        if call and op then return show_op(op, sig, help) end
+    end
+    local known = topic(name)
+    if not known then
+        local class = type(meta) == "table" and rawget(meta, "__name")
+        put("%s: a %s", name, type(class) == "string" and class:gsub("%c", "?") or "table")
+    end
+    local names = {}
+    for k in next, t do if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end end
+    table.sort(names)
+    if known then print(name) show_topic(known) end
+    if #names > 0 then wrapped("fields: " .. table.concat(names, ", "), "    ") end
+end
+
+local function show_value(v, name, how)
+    local op, sig, help = op_name(v)
+    if how.source and type(v) == "function" then return show_source(v, name) end
+    if op then return show_op(op, sig, help) end
+    if gpush.is_tensor(v) then return show_tensor(v) end
+    if type(v) == "table" then return show_table(v, name) end
+    if type(v) ~= "function" then return put("%s: a %s, %s", name, type(v), (tostring(v):gsub("%c", "?"))) end
+    print(name)
+    if topic(name) then return show_topic(topic(name)) end
+    local info = debug.getinfo(v, "Su")
+    put("    a function of %s%s, %s", info.isvararg and "any number of arguments" or info.nparams .. " arguments", "",
+        info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
+    if info.what ~= "C" then comment(v) end
+end
+
+-- ---- Names and words ----
+
+local lazy = { nn = true, optim = true, data = true }
+
+-- The value of a dotted name; tables of the user's are read without metamethods.
+local function find(name)
+    local v = _G
+    for key in name:gmatch "[^.:]+" do
+        local from = v
+        if gpush.is_tensor(from) then
+            v = debug.getregistry()["gpush.tensor.methods"][key]
+        else
+            v = type(from) == "table" and rawget(from, key) or nil
+            for area in next, lazy do if v == nil and from == rawget(gpush, area) then v = from[key] end end
+            if v == nil and from == _G then v = gpush[key] end
+        end
+        if v == nil then return nil end
+    end
+    return v
+end
+
+-- The op that a name means though no such variable is there: "sum_", "linalg_svd", a method's name.
+local function find_op(name)
+    local plain = name:gsub("^linalg_", "linalg.")
+    if composites[plain] then return composites[plain] end
+    return debug.getregistry()["gpush.tensor.methods"][name] or find((name:gsub("_", ".", 1)))
+end
+
+-- All that mentions every word, best first: in the name, then in the help, then in the longer text.
+local function search(words)
+    local found = {}
+    local function judge(name, help)
+        local score, text = 0, (help .. " " .. ((topic(name) or {}).text or "")):lower()
+        for word in words:lower():gmatch "%w+" do
+            if name:lower():find(word, 1, true) then score = score + 3
+            elseif text:find(word, 1, true) then score = score + 1
+            else return end
+        end
+        found[#found + 1] = { name, help, score }
+    end
+    for name, row in next, gpush.ops(true) do judge(name, row.help) end
+    topic ""
+    for name, t in next, topics do
+        if name ~= 1 and not gpush.ops(true)[name] then judge(name, t.text or "") end
+    end
+    table.sort(found, function(a, b) return a[3] > b[3] or (a[3] == b[3] and a[1] < b[1]) end)
+    return found
+end
+
+local function way_in()
+    put "?name or help \"name\" tells about an op, a class, a variable; ??name shows its source; help \"words\" searches."
+    put "Tab completes: x:su<Tab>, nn.<Tab>, zeros(3, {<Tab>. :help lists the prompt's commands."
+    topic ""
+    for _, part in ipairs(topics[1]) do wrapped(part[1] .. ": " .. part[2], "    ") end
+    put("    and %d more ops: help \"words\" finds them, ops(true) is their table", 0 + (function()
+        local n = 0
+        for _ in next, gpush.ops(true) do n = n + 1 end
+        return n
+    end)())
+end
+
+-- What scripts/data/Loader.lua says first, for "data.Loader"; false where there is no such file.
+local function file_help(name)
+    local folder, file = name:match "^(%w+)%.(%w+)$"
+    local f = folder and io.open(("%s/%s/%s.lua"):format(dir, folder, file))
+    for line in f and f:lines() or function() end do
+        if not line:find "^%-%-" then break end
+        if line ~= "--!plain" then print((line:gsub("^%-%-%s?", ""))) end
+    end
+    if f then f:close() end
+    return f ~= nil
+end
+
+local function help_name(name, how)
+    local v = find(name)
+    local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C" and rawget(gpush, name) ~= v
+    if v == nil or c then v = find_op(name) or v end -- Lua's own select hides the op's name
+    if not op_name(v) and file_help(name) and not how.source and type(v) ~= "table" then return end
+    if v ~= nil then return show_value(v, name, how) end
+    if topic(name) then
+        print(name)
+        return show_topic(topic(name))
+    end
+    local found = search(name)
+    if #found == 0 then
+        error(("help: there is no op called '%s', and nothing mentions it; help() shows the way in"):format((name:gsub("%c", "?"))), 0)
+    end
+    for i = 1, math.min(#found, 20) do put("%-18s %s", found[i][1], found[i][2]:sub(1, 60)) end
+    if #found > 20 then put("and %d more", #found - 20) end
+end
+
+return function(what, how)
+    how = how or {}
+    if what == nil then return way_in() end
+    if type(what) == "string" then return help_name(what, how) end
+    if type(what) == "number" or type(what) == "boolean" then
+        error("help: expected the name of an op, its function or words to search for, got " .. type(what), 0)
+    end
+    return show_value(what, op_name(what) or "it", how)
+end

@@ -1,0 +1,292 @@
+--!plain
+-- What may stand at the cursor: names with a line about each. Looks at values with next and rawget only, so that no code
+-- of the user's runs; tensors, whose methods are known, are the exception.
+local gpush, shell, dir = ...
+local native = shell.native
+
+local keywords = [[and break do else elseif end false for function goto if in local nil not or repeat return then true
+    until while]]
+local dtypes = { "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool" }
+
+-- ---- The text before the cursor ----
+
+-- Its tokens: {kind, text, start}; kinds are "name", "string", "number", "comment" and "op". open: the last one goes on.
+local function tokens(text)
+    local out, i = {}, 1
+    local function add(kind, stop, open)
+        out[#out + 1] = { kind = kind, text = text:sub(i, stop), start = i, open = open }
+        i = stop + 1
+    end
+    while i <= #text do
+        local level = text:match("^%-%-%[(=*)%[", i) or text:match("^%[(=*)%[", i)
+        local c = text:sub(i, i)
+        if level then
+            local _, stop = text:find("]" .. level .. "]", i, true)
+            add(c == "-" and "comment" or "string", stop or #text, not stop)
+        elseif text:find("^%-%-", i) then
+            local stop = text:find("\n", i, true)
+            add("comment", stop or #text, not stop)
+        elseif c == '"' or c == "'" then
+            local stop = i
+            repeat
+                stop = text:find("[\\" .. c .. "]", stop + 1)
+                if stop and text:sub(stop, stop) == "\\" then stop = stop + 1 elseif stop then break end
+            until not stop
+            add("string", stop or #text, not stop)
+        elseif c:find "[%a_]" then
+            add("name", select(2, text:find("^[%w_]+", i)))
+        elseif c:find "%d" then
+            add("number", select(2, text:find("^[%w.]+", i)))
+        elseif c:find "%s" then
+            i = i + 1
+        else
+            add("op", i)
+        end
+    end
+    return out
+end
+
+-- The chain of names that ends with token i, as "a.b:c"; nil where it does not start with a name.
+local function chain(list, i)
+    local out = {}
+    while i > 0 do
+        local t = list[i]
+        if t.kind ~= "name" then return nil end
+        table.insert(out, 1, t.text)
+        local sep = list[i - 1]
+        if not (sep and (sep.text == "." or sep.text == ":")) then return table.concat(out) end
+        table.insert(out, 1, sep.text)
+        i = i - 2
+    end
+end
+
+local pair = { [")"] = "(", ["]"] = "[", ["}"] = "{" }
+
+-- The index of the innermost bracket that is open before token i, and of the one outside it.
+local function open_bracket(list, i)
+    local depth = 0
+    for k = i, 1, -1 do
+        local t = list[k].kind == "op" and list[k].text
+        if t and pair[t] then depth = depth + 1
+        elseif t == "(" or t == "[" or t == "{" then
+            if depth == 0 then return k end
+            depth = depth - 1
+        end
+    end
+end
+
+-- ---- Values ----
+
+local lazy = { nn = true, optim = true, data = true }
+
+-- The value of a chain; none of the user's code runs.
+local function value_of(path)
+    local v = _G
+    for key in path:gmatch "[%w_]+" do
+        if gpush.is_tensor(v) then
+            v = native.method(key)
+        elseif type(v) == "table" then
+            local found = rawget(v, key)
+            for area in next, lazy do
+                if found == nil and v == rawget(gpush, area) then found = v[key] end
+            end
+            v = found
+        elseif type(v) == "string" then
+            v = string[key]
+        else
+            return nil
+        end
+        if v == nil then return nil end
+    end
+    return v
+end
+
+local function about(v)
+    local sig, help = native.op(v)
+    if help then return help end
+    if gpush.is_tensor(v) then
+        return ("tensor, %s %s %s"):format(v.dtype, table.concat(v.shape, "x"), v.device)
+    end
+    if type(v) == "string" then return #v < 30 and ("%q"):format(v):gsub("\n", "n") or "string" end
+    if type(v) == "number" or type(v) == "boolean" then return tostring(v) end
+    return type(v)
+end
+
+-- The signature of the op that the call before bracket k runs.
+local function signature(list, k)
+    local at = k - 1
+    if list[at] and (list[at].text == "(" or list[at].text == ",") then
+        local outer = open_bracket(list, at - (list[at].text == "(" and 0 or 1))
+        if not outer or list[outer].text ~= "(" then return nil end
+        at = outer - 1
+    end
+    if not list[at] or list[at].kind ~= "name" then return nil end
+    local path = chain(list, at)
+    local v = path and value_of(path)
+    if v == nil and list[at - 1] and list[at - 1].text == ":" then v = native.method(list[at].text) end
+    if v == nil then return nil end
+    return (native.op(v))
+end
+
+-- ---- Candidates ----
+
+local function results(from)
+    local out = { from = from, seen = {} }
+    function out.add(text, help, word)
+        if text:sub(1, #word) ~= word or out.seen[text] then return end
+        out.seen[text] = true
+        out[#out + 1] = { text, help }
+    end
+    return out
+end
+
+local function add_fields(out, t, word, method)
+    for k, v in next, t do
+        if type(k) == "string" and k:find "^[%a_][%w_]*$" and (not method or type(v) == "function") then
+            out.add(k, k:sub(1, #word) == word and about(v) or nil, word)
+        end
+    end
+    for area in next, lazy do
+        if t == rawget(gpush, area) then
+            for _, file in ipairs(native.list(dir .. "/" .. area)) do
+                local name = file:match "^(%u%w*)%.lua$"
+                if name then out.add(name, nil, word) end
+            end
+        end
+    end
+    local meta = debug.getmetatable(t)
+    local index = type(meta) == "table" and rawget(meta, "__index")
+    if type(index) == "table" and index ~= t then add_fields(out, index, word, method) end
+end
+
+local function add_members(out, path, sep, word)
+    local v = path and value_of(path)
+    if gpush.is_tensor(v) or (v == nil and sep == ":") then
+        for name, f in next, native.methods() do
+            if sep == ":" then out.add(name, name:sub(1, #word) == word and about(f) or nil, word) end
+        end
+        if sep == "." then
+            for name in next, native.properties() do out.add(name, "property", word) end
+        end
+    elseif type(v) == "table" then
+        add_fields(out, v, word, sep == ":")
+    elseif type(v) == "string" and sep == ":" then
+        add_fields(out, string, word, true)
+    elseif type(v) == "userdata" then
+        local meta = debug.getmetatable(v)
+        local index = type(meta) == "table" and rawget(meta, "__index")
+        if type(index) == "table" then add_fields(out, index, word, sep == ":") end
+    end
+end
+
+local function add_globals(out, word)
+    for k in keywords:gmatch "%a+" do out.add(k, nil, word) end
+    add_fields(out, _G, word, false)
+end
+
+local function add_files(out, part)
+    local folder, base = part:match "^(.*/)([^/]*)$"
+    folder, base = folder or "", base or part
+    for _, file in ipairs(native.list(folder == "" and "." or folder)) do
+        if base:sub(1, 1) == "." or file:sub(1, 1) ~= "." then out.add(folder .. file, nil, part) end
+    end
+end
+
+local function add_modules(out, part)
+    for name in next, package.loaded do
+        if type(name) == "string" then out.add(name, "loaded", part) end
+    end
+    for name in next, package.preload do out.add(name, nil, part) end
+    local inner = part:match "^(.*%.)" or ""
+    for template in package.path:gmatch "[^;]+" do
+        local before, after = template:match "^(.-)%?(.*)$"
+        local folder = before and before .. inner:gsub("%.", "/")
+        for _, file in ipairs(folder and native.list(folder == "" and "." or folder) or {}) do
+            local name = after == ".lua" and file:match "^([%w_-]+)%.lua$" or (after:find "^/init" and file:match "^([%w_-]+)/$")
+            if name then out.add(inner .. name, nil, part) end
+        end
+    end
+end
+
+local function add_devices(out, part)
+    for _, name in ipairs { "cpu", "gpu", "sim", "cuda" } do out.add(name, "device", part) end
+    for _, name in ipairs(gpush.devices()) do out.add(name, "device", part) end
+end
+
+local function add_dtypes(out, part)
+    for _, name in ipairs(dtypes) do out.add(name, "dtype", part) end
+end
+
+-- What may be in the string that token i begins.
+local function in_string(list, i)
+    local t = list[i]
+    local quote = t.text:match "^%[=*%[" or t.text:sub(1, 1)
+    local part, before, before2 = t.text:sub(#quote + 1), list[i - 1], list[i - 2]
+    local out = results(t.start + #quote)
+    if before and before.text == "(" then before, before2 = list[i - 2], list[i - 3] end
+    local name = before and before.text or ""
+    if name == "=" then name = before2 and before2.text or "" end
+    if name == "require" then add_modules(out, part)
+    elseif name == "device" or name == "default_device" or name == "memory" or name == "synchronize" or name == "stream" then
+        add_devices(out, part)
+    elseif name == "dtype" or name == "default_dtype" then add_dtypes(out, part)
+    elseif name == "to" then add_devices(out, part) add_dtypes(out, part)
+    elseif name == "help" then
+        for op, row in next, gpush.ops(true) do out.add(op, row.help, part) end
+    else add_files(out, part) end
+    return out
+end
+
+local function command_line(text)
+    local mark, rest = text:match "^(:)(%a*)$"
+    if mark then
+        local out, commands = results(2), shell.part "commands"
+        for _, name in ipairs(commands.names) do out.add(name, commands.list[name].help, rest) end
+        return out
+    end
+    local name, space = text:match "^:?(%S*)()%s"
+    if text:sub(1, 1) == "!" or name == "run" or name == "edit" or name == "save" or name == "load" then
+        local start = text:match "()[^%s]*$"
+        local out = results(start)
+        add_files(out, text:sub(start))
+        return out
+    end
+    if name == "reload" then
+        local out = results(space + 1)
+        add_modules(out, text:sub(space + 1))
+        return out
+    end
+end
+
+-- text up to the cursor -> {from = first byte that is replaced, {word, help}, …} or nil.
+return function(text)
+    if text:find "^[:!]" and not text:find "^::" then
+        local out = command_line(text)
+        if out then return out end
+        text = text:gsub("^:%a*", function(s) return (" "):rep(#s) end)
+    end
+    text = text:gsub("^%?+", function(s) return (" "):rep(#s) end)
+    local list = tokens(text)
+    local i = #list
+    local last = list[i]
+    if last and last.open then return last.kind == "string" and in_string(list, i) or nil end
+    local word = last and last.kind == "name" and last.start + #last.text - 1 == #text and last.text or ""
+    local before = word == "" and i or i - 1
+    local out = results(#text - #word + 1)
+    local sep = list[before]
+    if sep and (sep.text == "." or sep.text == ":") then
+        add_members(out, chain(list, before - 1), sep.text, word)
+        return out
+    end
+    local k = sep and (sep.text == "{" or sep.text == ",") and open_bracket(list, before)
+    if k and list[k].text == "{" then
+        local sig = signature(list, k)
+        for parameter in (sig and sig .. "," or ""):gmatch "%s*([^,]+)," do
+            local kind, name = parameter:match "^(%w+)[!?]? ([%w_]+)"
+            if name and kind ~= "tensor" then out.add(name .. " = ", kind, word) end
+        end
+        if sig and #out > 0 then return out end
+    end
+    if word ~= "" then add_globals(out, word) end
+    return out
+end

@@ -1,0 +1,73 @@
+-- help: what it says of ops, classes, values and words; every example runs and shows what it says.
+local t = require "tap"
+local gpush = require "gpush"
+
+local function said(...)
+    local lines, old = {}, print
+    print = function(...) -- luacheck: ignore
+        local parts = table.pack(...)
+        for i = 1, parts.n do parts[i] = tostring(parts[i]) end
+        lines[#lines + 1] = table.concat(parts, "\t")
+    end
+    local ok, message = pcall(help, ...)
+    print = old
+    return ok and table.concat(lines, "\n") or "error: " .. tostring(message)
+end
+local function says(text, name, ...)
+    local got = said(...)
+    if not t.ok(got:find(text, 1, true) ~= nil, name) then io.stderr:write("#   got ", got, "\n") end
+end
+
+says("sum(x [, dim] [, keepdim = false] [, dtype])", "a signature", "sum")
+says("sum over dims", "its line", "sum")
+says("example:", "an example", "conv2d")
+says("shapes: x: batch", "shapes", "conv2d")
+says("see also: conv_transpose2d", "and others", "conv2d")
+t.is(said(gpush.conv2d), said "conv2d", "an op's function is as good as its name")
+says("linalg.svd", "a name with a dot", "linalg.svd")
+says("matmul", "words that are no name are searched for", "matrix product")
+says("matmul", "all words must fit", "matrix product")
+says("error: help: there is no op called 'xyzzy'", "what nothing mentions", "xyzzy")
+says("expected the name", "no name at all", 5)
+says(":help lists", "the way in")
+says("nn.Linear(in_features, out_features", "a class", "nn.Linear")
+global_x = ones(2, 3, { device = "sim" }) * 2
+sync.mode = "error"
+says("f32, 2x3, on sim:0", "a tensor, without waiting for it", "global_x")
+sync.mode = "off"
+-- What stands above a function is its help.
+function global_f(a, b) return a, b end
+says("What stands above a function", "a function's comment", "global_f")
+says("2 arguments", "and its arguments", "global_f")
+says("function global_f(a, b) return a, b end", "its source", "global_f", { source = true })
+says("local function einsum(equation, ...)", "the source of a composite", "einsum", { source = true })
+says("written in C", "that of a row", "exp", { source = true })
+setmetatable(_ENV, { __index = function() error "no" end })
+says("error: help: there is no op", "no metamethod runs", "global_nothing")
+setmetatable(_ENV, nil)
+
+-- Examples.
+local dir = debug.getinfo(said, "S").source:match "^@(.*)tests/lua/" or ""
+local topics = assert(loadfile(dir .. "scripts/topics.lua", "t"))()
+for name, topic in pairs(topics) do
+    if name ~= 1 and topic.example then
+        local code, want = {}, {}
+        for line in topic.example:gmatch "[^\n]+" do
+            local shown = line:match "^%-%-> (.*)$"
+            if shown then want[#want + 1] = shown else code[#code + 1] = line end
+        end
+        local text = table.concat(code, "\n")
+        local f = load("return " .. text) or load(text)
+        local ok, got = pcall(f or error)
+        t.is(ok and tostring(got) or got, table.concat(want, "\n"), "example of " .. name)
+    end
+    if name ~= 1 and topic.see then
+        for other in topic.see:gmatch "[%w_.]+" do
+            t.ok(not said(other):find "^error", name .. ": there is help for " .. other)
+        end
+    end
+end
+for name, row in pairs(ops(true)) do
+    if not said(name):find(row.help:sub(1, 20), 1, true) then t.ok(false, "help for " .. name) end
+end
+t.done()

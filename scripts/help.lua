@@ -9,6 +9,9 @@ local function topic(name)
     return topics[name]
 end
 
+-- All of it is printed at once, in the end.
+local lines
+local function print(s) lines[#lines + 1] = s end
 local function put(fmt, ...) print((fmt:format(...))) end
 
 -- "conv2d(x, weight [, bias] [, stride = 1])" of a row's signature.
@@ -75,10 +78,10 @@ end
 
 local function file_lines(info)
     local f = info.source:sub(1, 1) == "@" and io.open(info.source:sub(2))
-    local lines = {}
-    for line in f and f:lines() or function() end do lines[#lines + 1] = line end
+    local text = {}
+    for line in f and f:lines() or function() end do text[#text + 1] = line end
     if f then f:close() end
-    return lines
+    return text
 end
 
 -- Prints where a function is, and its text where that is known.
@@ -90,17 +93,17 @@ local function show_source(f, name)
         return
     end
     put("%s:%d", info.short_src, info.linedefined)
-    local lines = file_lines(info)
-    for i = info.linedefined, math.min(info.lastlinedefined, #lines) do print(lines[i]) end
-    if #lines == 0 then print "(typed at the prompt; :save keeps it)" end
+    local text = file_lines(info)
+    for i = info.linedefined, math.min(info.lastlinedefined, #text) do print(text[i]) end
+    if #text == 0 then print "(typed at the prompt; :save keeps it)" end
 end
 
 -- The comment right above a function.
 local function comment(f)
     local info = debug.getinfo(f, "S")
-    local lines, first = file_lines(info), info.linedefined - 1
-    while first > 0 and lines[first]:find "^%s*%-%-" do first = first - 1 end
-    for i = first + 1, info.linedefined - 1 do put("    %s", (lines[i]:gsub("^%s*%-+%s?", ""))) end
+    local text, first = file_lines(info), info.linedefined - 1
+    while first > 0 and (text[first] or ""):find "^%s*%-%-" do first = first - 1 end
+    for i = first + 1, info.linedefined - 1 do put("    %s", (text[i]:gsub("^%s*%-+%s?", ""))) end
 end
 
 -- ---- Values ----
@@ -156,13 +159,19 @@ local lazy = { nn = true, optim = true, data = true }
 -- The value of a dotted name; tables of the user's are read without metamethods.
 local function find(name)
     local v = _G
+    if ("." .. name):gsub("[.:][%w_]+", "") ~= "" then return nil end
     for key in name:gmatch "[^.:]+" do
         local from = v
         if gpush.is_tensor(from) then
             v = debug.getregistry()["gpush.tensor.methods"][key]
         else
             v = type(from) == "table" and rawget(from, key) or nil
-            for area in next, lazy do if v == nil and from == rawget(gpush, area) then v = from[key] end end
+            for area in next, lazy do
+                if v == nil and from == rawget(gpush, area) then
+                    local class = from[key:find "^%u" and key or "Nothing"] -- reads the area, or the class's file
+                    v = class or rawget(from, key)
+                end
+            end
             if v == nil and from == _G then v = gpush[key] end
         end
         if v == nil then return nil end
@@ -226,7 +235,7 @@ local function help_name(name, how)
     local v = find(name)
     local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C" and rawget(gpush, name) ~= v
     if v == nil or c then v = find_op(name) or v end -- Lua's own select hides the op's name
-    if not op_name(v) and file_help(name) and not how.source and type(v) ~= "table" then return end
+    if not op_name(v) and not how.source and file_help(name) and not name:find "^nn" then return end
     if v ~= nil then return show_value(v, name, how) end
     if topic(name) then
         print(name)
@@ -240,12 +249,17 @@ local function help_name(name, how)
     if #found > 20 then put("and %d more", #found - 20) end
 end
 
-return function(what, how)
-    how = how or {}
+local function help(what, how)
     if what == nil then return way_in() end
     if type(what) == "string" then return help_name(what, how) end
     if type(what) == "number" or type(what) == "boolean" then
         error("help: expected the name of an op, its function or words to search for, got " .. type(what), 0)
     end
     return show_value(what, op_name(what) or "it", how)
+end
+
+return function(what, how)
+    lines = {}
+    help(what, how or {})
+    _G.print(table.concat(lines, "\n"))
 end

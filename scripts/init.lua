@@ -56,3 +56,11 @@ function gpush.progress(...)
     gpush.progress = chunk(dir .. "/progress.lua")(gpush)
     return gpush.progress(...)
 end
+
+-- Pictures, read when one of them is first called.
+for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
+    gpush[name] = function(...)
+        for real, fn in next, assert(loadfile(dir .. "/plot.lua", "t"))(gpush, dir) do gpush[real] = fn end
+        return gpush[name](...)
+    end
+end

@@ -1,4 +1,239 @@
-/* gpush doctor: what works on this machine and what does not, why, and what to do about it. */
+/* gpush doctor: what works on this machine and what does not, why, and what to do about it. Libraries
+ * of CUDA are only looked up, by name, so that none is needed. */
 #include "shell/shell.h"
 
-int gp_doctor(lua_State *L) { return 0; }
+#include "bindings/bind.h"
+#include "bindings/paths.h"
+#include "shell/line.h"
+
+#include <dlfcn.h>
+#include <langinfo.h>
+#include <lauxlib.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int broken; /* how much does not work that gpush cannot do without */
+
+/* WORKS; ABSENT: does not work here, and nothing else suffers; BROKEN: must be mended. */
+typedef enum state { WORKS, ABSENT, BROKEN } state;
+
+__attribute__((format(printf, 3, 4))) static void say(state s, const char *what, const char *fmt, ...) {
+    static const char *const marks[] = {"ok", "--", "!!"};
+    va_list ap;
+    printf("%s  %-12s ", marks[s], what);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    putchar('\n');
+    broken += s == BROKEN;
+}
+
+static void fix(const char *text) { printf("                 %s\n", text); }
+
+/* Runs Lua text that should give true; false prints why not. */
+static bool proves(lua_State *L, const char *what, const char *text) {
+    int top = lua_gettop(L);
+    bool ok = luaL_loadstring(L, text) == LUA_OK && lua_pcall(L, 0, 1, 0) == LUA_OK;
+    const char *why = ok ? "a wrong result" : lua_tostring(L, -1);
+    ok = ok && lua_toboolean(L, -1);
+    if (!ok) say(BROKEN, what, "%s", why ? why : "an error");
+    lua_settop(L, top);
+    return ok;
+}
+
+/* ---- The processor's side ---- */
+
+static void check_lua(lua_State *L) {
+    const char *dir = gp_scripts_dir();
+    char path[4200];
+    snprintf(path, sizeof path, "%s/init.lua", dir ? dir : "");
+    say(WORKS, "gpush", "%s, %s", GPUSH_VERSION, LUA_RELEASE);
+    if (!access(path, R_OK)) say(WORKS, "scripts", "%s", dir);
+    else {
+        say(BROKEN, "scripts", "%s cannot be read", path);
+        fix("install gpush whole: program and share/gpush");
+    }
+}
+
+static const char *processor(void) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) return "AVX-512";
+    return __builtin_cpu_supports("avx2") ? "AVX2" : "SSE4.2 or less";
+#else
+    return "no special instructions known";
+#endif
+}
+
+static void check_blas(lua_State *L) {
+    const char *(*config)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "openblas_get_config");
+    const char *(*core)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "openblas_get_corename");
+    if (!proves(L, "BLAS", "local g = require 'gpush' return g.ones(64, 64):matmul(g.ones(64, 64)):sum():item() == 64^3"))
+        return;
+    if (config && core) say(WORKS, "BLAS", "core %s; %s", core(), config());
+    else say(WORKS, "BLAS", "not OpenBLAS, but it multiplies");
+    if (!getenv("OPENBLAS_CORETYPE")) return;
+    say(ABSENT, "BLAS core", "OPENBLAS_CORETYPE=%s chooses it, perhaps not the fastest",
+        getenv("OPENBLAS_CORETYPE"));
+    fix("unset OPENBLAS_CORETYPE");
+}
+
+static void check_dnnl(lua_State *L) {
+    struct version {
+        int major, minor, patch;
+    };
+    const struct version *(*version)(void) =
+        (const struct version *(*)(void))dlsym(RTLD_DEFAULT, "dnnl_version");
+    if (!proves(L, "oneDNN", "local g = require 'gpush' return g.conv2d(g.ones(1, 4, 8, 8), "
+                             "g.ones(8, 4, 3, 3)):sum():item() == 8 * 36 * 36"))
+        return;
+    const struct version *v = version ? version() : NULL;
+    if (v) say(WORKS, "oneDNN", "%d.%d.%d", v->major, v->minor, v->patch);
+    else say(ABSENT, "oneDNN", "not found in the process; convolutions work without it");
+}
+
+static void check_threads(lua_State *L) {
+    lua_getglobal(L, "threads");
+    int ok = lua_pcall(L, 0, 1, 0) == LUA_OK, n = ok ? (int)lua_tointeger(L, -1) : 0;
+    lua_pop(L, 1);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    say(WORKS, "processor", "%s, %ld cores, %d threads for kernels", processor(), cores, n);
+    if (n <= cores) return;
+    say(ABSENT, "threads", "more than cores: kernels will be slow");
+    fix("unset OMP_NUM_THREADS, or threads(n)");
+}
+
+static void check_memory(void) {
+    double page = (double)sysconf(_SC_PAGESIZE) / (1 << 30);
+    double all = page * (double)sysconf(_SC_PHYS_PAGES), left = page * (double)sysconf(_SC_AVPHYS_PAGES);
+    say(WORKS, "memory", "%.1f GiB, %.1f GiB unused", all, left);
+}
+
+static void check_sim(lua_State *L) {
+    if (proves(L, "sim", "local g = require 'gpush' return (g.ones(10, {device = 'sim'}) * 2):sum():item() == 20"))
+        say(WORKS, "sim", "the simulated device computes (with the processor) and waits as a GPU does");
+}
+
+/* ---- CUDA's side ---- */
+
+/* Opens the first of the names; its version by a function int (*)(int *) or size_t (*)(void) is the
+ * caller's business. */
+static void *open_any(const char *const *names, const char **found) {
+    for (; *names; names++) {
+        void *lib = dlopen(*names, RTLD_LAZY | RTLD_LOCAL);
+        if (lib) return *found = *names, lib;
+    }
+    return NULL;
+}
+
+static bool check_driver(void) {
+    static const char *const names[] = {"libcuda.so.1", NULL};
+    const char *name;
+    int n = 0;
+    void *lib = open_any(names, &name);
+    int (*version)(int *) = lib ? (int (*)(int *))dlsym(lib, "cuDriverGetVersion") : NULL;
+    if (!version || version(&n)) {
+        say(ABSENT, "CUDA driver", "libcuda.so.1 is not here: no NVIDIA driver");
+        fix("install NVIDIA's driver, where there is an NVIDIA GPU");
+        return false;
+    }
+    say(WORKS, "CUDA driver", "for CUDA %d.%d", n / 1000, n % 1000 / 10);
+    return true;
+}
+
+static void check_plugin(void) {
+    void *lib = dlopen("libgpush_cuda.so", RTLD_LAZY | RTLD_LOCAL);
+    int (*probe)(char *, size_t) = lib ? (int (*)(char *, size_t))dlsym(lib, "gp_cuda_probe") : NULL;
+    char text[2000] = "";
+    if (!probe) {
+        say(ABSENT, "plug-in", "libgpush_cuda.so was not built");
+        fix("install the CUDA toolkit and build again: cmake --build, or scripts/gpush");
+        return;
+    }
+    if (!probe(text, sizeof text)) {
+        say(ABSENT, "plug-in", "built, but no device: %s", text);
+        return;
+    }
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        say(WORKS, "plug-in", "finds %s", line);
+}
+
+static void check_library(const char *what, const char *const *names, const char *symbol,
+                          const char *package) {
+    const char *name;
+    void *lib = open_any(names, &name);
+    size_t (*version)(void) = lib && symbol ? (size_t(*)(void))dlsym(lib, symbol) : NULL;
+    if (!lib) {
+        say(ABSENT, what, "%s is not here", names[0]);
+        fix(package);
+    } else if (version) say(WORKS, what, "%s, version %zu", name, version());
+    else say(WORKS, what, "%s", name);
+}
+
+/* Device times need performance counters, which the driver may keep for the administrator. */
+static void check_counters(void) {
+    FILE *f = fopen("/proc/driver/nvidia/params", "r");
+    char line[200];
+    bool kept = false;
+    if (!f) return;
+    while (fgets(line, sizeof line, f))
+        if (!strncmp(line, "RmProfilingAdminOnly: 1", 23)) kept = geteuid() != 0;
+    fclose(f);
+    if (!kept) {
+        say(WORKS, "counters", "the driver lets this user profile");
+        return;
+    }
+    say(ABSENT, "counters", "the driver keeps profiling for the administrator");
+    fix("options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, then restart");
+}
+
+static void check_cuda(void) {
+    static const char *const cudnn[] = {"libcudnn.so.9", "libcudnn.so.8", NULL};
+    static const char *const cusolver[] = {"libcusolver.so.12", "libcusolver.so.11", NULL};
+    static const char *const cupti[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
+    bool driver = check_driver();
+    check_plugin();
+    check_library("cuDNN", cudnn, "cudnnGetVersion", "install NVIDIA's cuDNN; convolutions on a GPU need it");
+    check_library("cuSOLVER", cusolver, NULL, "part of the CUDA toolkit; linalg on a GPU needs it");
+    check_library("CUPTI", cupti, NULL, "part of the CUDA toolkit; profiles of a GPU need it");
+    if (driver) check_counters();
+    say(ABSENT, "cuda", "this version has not been run on a GPU: \"gpu\" is the simulated device");
+}
+
+/* ---- The terminal ---- */
+
+static void check_terminal(void) {
+    const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+    locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    const char *codes = user ? nl_langinfo_l(CODESET, user) : "ASCII";
+    bool utf8 = !strcmp(codes, "UTF-8");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        say(ABSENT, "terminal", "input or output is none: lines are read plainly");
+    else if (!term || !*term || !strcmp(term, "dumb"))
+        say(ABSENT, "terminal", "TERM=%s cannot move its cursor: lines are read plainly", term ? term : "");
+    else
+        say(WORKS, "terminal", "%s, %d columns, %s", term, gp_line_columns(),
+            no && *no ? "no colours (NO_COLOR)" : "colours");
+    if (utf8) say(WORKS, "characters", "UTF-8");
+    else {
+        say(ABSENT, "characters", "%s: plots and other scripts' letters will not show", codes);
+        fix("set LANG to a UTF-8 locale, such as C.UTF-8");
+    }
+    if (user) freelocale(user);
+}
+
+int gp_doctor(lua_State *L) {
+    check_lua(L);
+    check_threads(L);
+    check_memory();
+    check_blas(L);
+    check_dnnl(L);
+    check_sim(L);
+    check_cuda();
+    check_terminal();
+    puts(broken ? "\n!! must be mended: gpush does not work as it should."
+                : "\nEverything that gpush needs works. (-- is not here, and not needed.)");
+    return broken ? 1 : 0;
+}

@@ -84,4 +84,18 @@ got=$("$build/gpush" clock.lua 2>&1)
 [[ $got == *'clock.lua:4: os.clock: '*'queued ops are not done'* && $(grep -c queued <<<"$got") = 1 ]]
 tap_ok $? "a clock round unfinished work says so, once" "$got"
 tap_is "$("$build/gpush" -e 'local t = os.clock() local x = ones(100, 100) + 1 print(os.clock() >= t)' 2>&1)" true "no word where nothing is unfinished"
+
+# The doctor.
+got=$(OMP_NUM_THREADS=500 "$build/gpush" doctor)
+tap_is $? 0 "gpush doctor: what is needed works" 
+[[ $got == *'ok  BLAS'* && $got == *'ok  oneDNN'* && $got == *'ok  sim'* && $got == *'has not been run on a GPU'* ]]
+tap_ok $? "it says what works, and what was never tried" "$got"
+[[ $got == *'--  threads'*$'\n'*'unset OMP_NUM_THREADS'* ]]
+tap_ok $? "and how to mend what is wrong" "$got"
+mkdir -p p/bin p/share/gpush && cp "$build/gpush" p/bin && cp -r "$root/scripts" p/share/gpush
+echo 'gpush.conv2d = function() error "no picture" end' >>p/share/gpush/scripts/init.lua
+got=$(p/bin/gpush doctor)
+tap_is $? 1 "what is broken shows in the exit status"
+[[ $got == *'!!  oneDNN'*'no picture'* ]]
+tap_ok $? "and by name" "$got"
 tap_done

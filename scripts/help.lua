@@ -14,17 +14,15 @@ local lines
 local function print(s) lines[#lines + 1] = s end
 local function put(fmt, ...) print((fmt:format(...))) end
 
--- "conv2d(x, weight [, bias] [, stride = 1])" of a row's signature.
+-- "conv2d(x, weight, [bias], [stride=1], …)" of a row's signature.
 local function call_text(name, sig)
     local out = {}
     for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
-        local kind, optional, rest = parameter:match "^(%w+)([!?]?) (.*)$"
-        local word = (rest or parameter):gsub("=", " = ")
-        local free = optional == "?" or (rest or ""):find "="
-        local comma = #out > 0 and ", " or ""
-        out[#out + 1] = kind and (free and (#out > 0 and " [" or "[") .. comma .. word .. "]" or comma .. word) or comma .. parameter
+        local optional, word = parameter:match "^%w+([!?]?) (.*)$"
+        word = word or parameter
+        out[#out + 1] = (optional == "?" or word:find "=") and "[" .. word .. "]" or word
     end
-    return name .. "(" .. table.concat(out):gsub(" %[, ", " [, ") .. ")"
+    return name .. "(" .. table.concat(out, ", ") .. ")"
 end
 
 local function types_text(sig)

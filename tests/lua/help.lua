@@ -18,7 +18,7 @@ local function says(text, name, ...)
     if not t.ok(got:find(text, 1, true) ~= nil, name) then io.stderr:write("#   got ", got, "\n") end
 end
 
-says("sum(x [, dim] [, keepdim = false] [, dtype])", "a signature", "sum")
+says("sum(x, [dim], [keepdim=false], [dtype])", "a signature", "sum")
 says("sum over dims", "its line", "sum")
 says("example:", "an example", "conv2d")
 says("shapes: x: batch", "shapes", "conv2d")

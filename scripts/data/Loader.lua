@@ -15,7 +15,8 @@
 --            booleans become tensors, strings lists, tables tables of these
 -- seed       decides the order and every sample's random numbers (with the pass and the sample's index, whoever makes
 --            it); by default drawn from the generator that manual_seed sets
--- pin        batches are built in host memory that a device copies from while the host goes on
+-- pin        batches are built in host memory that a device copies from while the host goes on; where there is only the
+--            cpu, that is plain memory
 -- device     batches arrive there, copied without a wait; implies pin
 --
 -- loader.epoch counts the passes: set it to repeat one. loader:report() says who waits for whom.
@@ -150,7 +151,7 @@ function Loader:__tostring()
         data.size(self.dataset, "data.Loader"), #self, self.batch, self.workers, self.shuffle and ", shuffled" or "")
 end
 
-Loader.report = assert(loadfile(folder .. "/report.lua", "t"))()
+Loader.report = assert(loadfile(folder .. "/report.lua", "t"))(gpush)
 
 return function(first, options)
     local o = {}
@@ -166,7 +167,7 @@ return function(first, options)
     o[1] = nil
     if o.prefetch == nil and math.type(o.workers) == "integer" then o.prefetch = math.max(o.workers + 1, 2) end
     check_options(o)
-    if o.device then o.pin = true end
+    if o.device then o.pin = o.pin or gpush.empty(0, { device = o.device }).device ~= "cpu" end
     o.seed = o.seed or crew.seed()
     o.epoch = 0
     return setmetatable(o, Loader)

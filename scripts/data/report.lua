@@ -2,6 +2,17 @@
 -- loader:report(): who waits for whom in the pass that runs, or ran last. Prints it and returns nothing, or returns the
 -- figures with {print = false}.
 
+local gpush = ...
+
+-- What a batch's memory is.
+local function memory(self)
+    if not self.pin then return "plain memory" end
+    for _, name in ipairs(gpush.devices()) do
+        if name ~= "cpu" then return "pinned memory" end
+    end
+    return "plain memory (only the cpu is open, which copies from any)"
+end
+
 local function ms(seconds) return ("%.3g ms"):format(seconds * 1e3) end
 
 -- Workers that make batches as fast as the step takes them: the work of a batch over the time that a step takes when it
@@ -45,8 +56,8 @@ return function(self, options)
     s.suggested = suggest(s)
     s.verdict = verdict(s)
     if not show then return s end
-    local plain = self.pin and (self.device and "pinned" or "pinned, for a device to copy from") or "plain memory"
-    print(("%d batches of %d in %s, %d workers, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers, plain))
+    print(("%d batches of %d in %s, %d workers, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers,
+        memory(self)))
     print(("  first batch      %10s"):format(ms(s.first)))
     print(("  the step waited  %10s  in %d of %d batches (%.0f %%)%s"):format(ms(s.wait), s.waits, s.batches,
         100 * s.wait / s.elapsed, s.covered > 0 and (", for %s of it a device had work"):format(ms(s.covered)) or ""))

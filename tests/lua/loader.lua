@@ -288,7 +288,7 @@ do
     help "data.Loader"
     print = kept
 end
-t.ok(text:find "^data%.Loader{dataset, batch = 1" and text:find "\nshuffle    another order" and not text:find "plain",
+t.ok(text:find "^data%.Loader{dataset, batch = 1" and text:find "\nshuffle    another order" and not text:find "!plain",
     "help shows what the file says first")
 t.error(function() help "data.nothing" end, "no op called 'data.nothing'")
 t.error(function() help "data...init" end, "no op called 'data...init'", "help reads no other file")
@@ -362,6 +362,8 @@ for _, v, i in data.Loader { numbers, batch = 5, workers = 2, pin = true } () do
     t.ok(v:is_pinned() and i:is_pinned(), "pin: host memory that a device copies from")
     break
 end
+t.ok(not data.Loader { numbers, device = "cpu" }.pin, "for the cpu nothing is pinned")
+t.error(function() data.Loader { numbers, device = "cpp" } end, "unknown device 'cpp'")
 sync.mode = "error"
 local sums = {}
 for step, v, i in data.Loader { numbers, batch = 5, workers = 2, device = "sim" } () do

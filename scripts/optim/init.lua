@@ -118,12 +118,13 @@ local function gather(self, group)
         if g then
             local state = self.state[p] or {}
             local key = not self.key and (state.step or 0) + 1 or self.key and self.key(group, state) or false
-            local name = p.device .. " " .. tostring(key)
-            local l = launches[name]
+            local device = p.device
+            local of_device = launches[device] or {}
+            local l = of_device[key]
             if not l then
                 l = { params = {}, grads = {}, states = {}, key = key }
                 for _, slot in ipairs(slots) do l[slot] = {} end
-                launches[name], order[#order + 1] = l, l
+                launches[device], of_device[key], order[#order + 1] = of_device, l, l
             end
             local n = #l.params + 1
             l.params[n], l.grads[n], l.states[n] = p, g, state

@@ -19,8 +19,9 @@ function Bar:line(now)
     local full = math.floor(part * WIDTH)
     local gone = now - self.began
     local left = self.at > 0 and gone / self.at * (self.total - self.at) or nil
-    return ("%s[%s%s] %d/%d %s%s%s"):format(self.text and self.text .. " " or "", ("#"):rep(full), ("."):rep(WIDTH - full),
-        self.at, self.total, clock(gone), left and ", " .. clock(left) .. " left" or "", self.note and "  " .. self.note or "")
+    local bar = ("#"):rep(full) .. ("."):rep(WIDTH - full)
+    return ("%s[%s] %d/%d %s%s%s"):format(self.text and self.text .. " " or "", bar, self.at, self.total, clock(gone),
+        left and ", " .. clock(left) .. " left" or "", self.note and "  " .. self.note or "")
 end
 
 function Bar:draw(force)

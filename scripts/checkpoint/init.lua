@@ -34,7 +34,9 @@ local function encode(value, path, tensors)
     elseif type(value) == "table" then
         local out, array = {}, #value > 0
         for k, v in pairs(value) do
-            if not array and (type(k) ~= "string" or k:sub(1, 1) == "$") or array and (math.type(k) ~= "integer" or k > #value) then
+            local wrong = type(k) ~= "string" or k:sub(1, 1) == "$"
+            if array then wrong = math.type(k) ~= "integer" or k > #value end
+            if wrong then
                 raise("checkpoint.save: '%s' has the key %s (expected names without $, or 1 to n)", path, tostring(k))
             end
             out[k] = encode(v, path == "" and k or path .. "." .. k, tensors)
@@ -43,7 +45,8 @@ local function encode(value, path, tensors)
     elseif type(value) == "number" or type(value) == "string" or type(value) == "boolean" then
         return value
     end
-    raise("checkpoint.save: '%s' is a %s (expected what has state_dict(), tensors, tables, numbers, texts and booleans)", path, type(value))
+    raise("checkpoint.save: '%s' is a %s (expected what has state_dict(), tensors, tables, numbers, texts and booleans)",
+        path, type(value))
 end
 
 -- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): what has state_dict() is saved by it,

@@ -10,7 +10,8 @@
 --   4. loader:report() says whether the step waits for its batches.
 --
 --   gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--workers 2]
---                    [--accuracy 90] [--count 2000] [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH] [--plot FILE.png]
+--                    [--accuracy 90] [--count 2000] [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH]
+--                    [--plot FILE.png]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
 local opt = options { data = false, epochs = 12, batch = 20, device = "gpu", workers = 2, accuracy = 90, count = 2000,
@@ -78,8 +79,8 @@ local function block(from, to)
     return nn.Sequential(nn.Conv2d(from, to, 3, { padding = "same" }), nn.BatchNorm2d(to), nn.ReLU(), nn.MaxPool2d(2))
 end
 
-local model = nn.Sequential(block(x.shape[2], 16), block(16, 32), nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.Dropout(0.3),
-    nn.Linear(32 * 3 * 3, classes)):to(opt.device)
+local model = nn.Sequential(block(x.shape[2], 16), block(16, 32), nn.AdaptiveAvgPool2d(3), nn.Flatten(),
+    nn.Dropout(0.3), nn.Linear(32 * 3 * 3, classes)):to(opt.device)
 local optimizer = optim.AdamW(model, { lr = 1e-3, weight_decay = 1e-2 })
 local steps = #rest // opt.batch
 local schedule = optim.lr.OneCycleLR(optimizer, 1e-2, { epochs = opt.epochs, steps_per_epoch = steps })
@@ -132,7 +133,8 @@ for epoch = first, opt.epochs do
     local test_loss, right = judge()
     history[epoch] = { loss, test_loss, right }
     bar:clear()
-    print(("epoch %2d  loss %.4f  kept back: loss %.4f, %5.1f %% right"):format(epoch, loss, test_loss, 100 * right / kept))
+    print(("epoch %2d  loss %.4f  kept back: loss %.4f, %5.1f %% right"):format(epoch, loss, test_loss,
+        100 * right / kept))
     if opt.checkpoint then
         checkpoint.save(opt.checkpoint, { model = model, optimizer = optimizer, schedule = schedule, epoch = epoch,
             passes = loader.epoch, epochs = opt.epochs, history = history })

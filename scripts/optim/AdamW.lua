@@ -5,7 +5,8 @@ local gpush, optim = ...
 return optim.define {
     name = "AdamW",
     help = "Adam with decoupled weight decay; params as of optim.SGD",
-    sig = "float lr=0.001, any? betas, float eps=1e-8, float weight_decay=0.01, bool amsgrad=false, bool maximize=false",
+    sig = "float lr=0.001, any? betas, float eps=1e-8, float weight_decay=0.01, bool amsgrad=false, "
+        .. "bool maximize=false",
     fill = function(o) o.betas = o.betas or { 0.9, 0.999 } end,
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "eps", "weight_decay")

@@ -9,7 +9,9 @@ return optim.define {
         .. "bool maximize=false",
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "momentum", "weight_decay")
-        if o.nesterov and (o.momentum == 0 or o.dampening ~= 0) then fail "nesterov wants a momentum and no dampening" end
+        if o.nesterov and (o.momentum == 0 or o.dampening ~= 0) then
+            fail "nesterov wants a momentum and no dampening"
+        end
     end,
     slots = function(o) return o.momentum ~= 0 and { "momentum_buffer" } or {} end,
     -- A buffer begins as the first gradient, which dampening does not touch.

@@ -10,6 +10,11 @@ local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 optim.raise = raise
 
+-- fail(text, …): raises with name in front.
+local function failing(name)
+    return function(text, ...) raise("optim.%s: %s", name, select("#", ...) > 0 and text:format(...) or text) end
+end
+
 -- ---- parameters and groups ----
 
 -- The parameters in x: a list of tensors, a model, what model:parameters() gives, or one tensor.
@@ -22,32 +27,33 @@ local function parameters(x, fail)
         x = list
     end
     if type(x) ~= "table" then
-        fail(("expected a list of tensors, a list of groups or a model, got %s"):format(type(x)))
+        fail("expected a list of tensors, a list of groups or a model, got %s", type(x))
     end
     return x
 end
 
 local function check_parameter(p, name, fail)
-    if not is_tensor(p) then fail(("%s: expected a tensor, got %s"):format(name, type(p))) end
-    if not p.dtype:find "f" then fail(("%s has dtype %s (expected a float)"):format(name, p.dtype)) end
+    if not is_tensor(p) then fail("%s: expected a tensor, got %s", name, type(p)) end
+    if not p.dtype:find "f" then fail("%s has dtype %s (expected a float)", name, p.dtype) end
     if not p.is_leaf then
-        fail(("%s is the result of %s (expected a leaf; :detach() cuts it off)"):format(name, p.grad_fn))
+        fail("%s is the result of %s (expected a leaf; :detach() cuts it off)", name, p.grad_fn)
     end
 end
 
 -- Options are numbers, or what the default of that name is.
 local function check_option(name, value, default, fail)
-    if default == nil then fail(("unknown option '%s'"):format(tostring(name))) end
+    if default == nil then fail("unknown option '%s'", tostring(name)) end
     if type(value) ~= type(default) then
-        fail(("option '%s': expected a %s, got %s"):format(name, type(default), type(value)))
+        fail("option '%s': expected a %s, got %s", name, type(default), type(value))
     end
 end
 
 local function add_group(self, group)
     local number = #self.param_groups + 1
-    local function fail(text) raise("optim.%s: %s", self.name, text) end
-    local new = { params = parameters(group.params, fail) }
-    if #new.params == 0 then fail(("group %d has no parameters"):format(number)) end
+    local fail = failing(self.name)
+    local list = parameters(group.params, fail)
+    local new = { params = table.move(list, 1, #list, 1, {}) }
+    if #new.params == 0 then fail("group %d has no parameters", number) end
     local seen = setmetatable({}, { __index = self.place })
     for i, p in ipairs(new.params) do
         local name = ("parameter %d of group %d"):format(i, number)
@@ -71,9 +77,9 @@ function Optimizer:add_param_group(group) add_group(self, group) end
 
 -- optim.define{ name =, help =, sig = "float lr=0.001, …", fill = fn(options), check = fn(group, fail),
 -- slots = fn(group) -> names of the state tensors, key = fn(group, state) -> what parameters of one launch share,
--- launch = fn(group, lists, key) }: a function that makes such optimizers, of parameters and options. fill gives options
--- that a signature cannot their defaults; lists has params, grads and a list for each slot; key is the number of the
--- step where nothing else is given.
+-- launch = fn(group, lists, key) }: a function that makes such optimizers, of parameters and options. fill gives
+-- options that a signature cannot their defaults; lists has params, grads and a list for each slot; key is the number
+-- of the step where nothing else is given.
 function optim.define(class)
     class.__index, class.__name, class.__tostring = class, "optim." .. class.name, Optimizer.__tostring
     setmetatable(class, Optimizer)
@@ -81,7 +87,7 @@ function optim.define(class)
     for name in class.sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = name end
     local function new(params, ...)
         local self = setmetatable({ param_groups = {}, state = {}, place = {}, defaults = {} }, class)
-        local function fail(text) raise("optim.%s: %s", class.name, text) end
+        local fail = failing(class.name)
         for i, name in ipairs(names) do self.defaults[name] = (select(i, ...)) end
         if class.fill then class.fill(self.defaults) end
         params = parameters(params, fail)
@@ -98,13 +104,13 @@ function optim.check_betas(betas, fail)
     for i = 1, 2 do
         local b = type(betas) == "table" and betas[i]
         if not math.type(b) or b < 0 or b >= 1 then
-            fail(("option 'betas': entry %d is %s (expected a number from 0 to below 1)"):format(i, tostring(b)))
+            fail("option 'betas': entry %d is %s (expected a number from 0 to below 1)", i, tostring(b))
         end
     end
 end
 function optim.check_positive(group, fail, ...)
     for _, name in ipairs { ... } do
-        if not (group[name] >= 0) then fail(("option '%s' is %s (expected 0 or more)"):format(name, group[name])) end
+        if not (group[name] >= 0) then fail("option '%s' is %s (expected 0 or more)", name, group[name]) end
     end
 end
 
@@ -179,8 +185,8 @@ local function plain(value)
     return copy
 end
 
--- {state = {a table for each parameter}, param_groups = {{lr =, …, params = {numbers of parameters}}, …}}. Tensors are
--- the optimizer's own, not copies.
+-- {state = {a table for each parameter}, param_groups = {{lr =, …, params = {numbers of parameters}}, …}}. Tensors
+-- are the optimizer's own, not copies.
 function Optimizer:state_dict()
     local dict, n = { state = {}, param_groups = {} }, 0
     for i, group in ipairs(self.param_groups) do
@@ -201,32 +207,32 @@ local function check_state(self, group, p, state, number, fail)
     for _, slot in ipairs(slots) do
         local s = state[slot]
         if next(state) ~= nil and not is_tensor(s) then
-            fail(("parameter %d has no '%s'; it was saved by another optimizer, or with other options"):format(number, slot))
+            fail("parameter %d has no '%s'; it was saved by another optimizer, or with other options", number, slot)
         end
         local have, want = s and table.concat(s.shape, "x"), table.concat(p.shape, "x")
         if s and have ~= want then
-            fail(("'%s' of parameter %d has shape %s, the parameter %s"):format(slot, number, have, want))
+            fail("'%s' of parameter %d has shape %s, the parameter %s", slot, number, have, want)
         end
     end
 end
 
 -- Raises if dict is not the state of such an optimizer.
 function Optimizer:check_state_dict(dict)
-    local function fail(text) raise("optim.%s: load_state_dict: %s", self.name, text) end
+    local fail = failing(self.name .. ": load_state_dict")
     if type(dict) ~= "table" or type(dict.state) ~= "table" or type(dict.param_groups) ~= "table" then
         fail "expected a table of state_dict(), with state and param_groups"
     end
     if #dict.param_groups ~= #self.param_groups then
-        fail(("%d groups were saved, %d are here"):format(#dict.param_groups, #self.param_groups))
+        fail("%d groups were saved, %d are here", #dict.param_groups, #self.param_groups)
     end
     local n = 0
     for i, group in ipairs(self.param_groups) do
         local saved = dict.param_groups[i]
         if #saved.params ~= #group.params then
-            fail(("group %d had %d parameters, here it has %d"):format(i, #saved.params, #group.params))
+            fail("group %d had %d parameters, here it has %d", i, #saved.params, #group.params)
         end
         for name in pairs(self.defaults) do
-            if saved[name] == nil then fail(("group %d has no option '%s'; another optimizer was saved"):format(i, name)) end
+            if saved[name] == nil then fail("group %d has no option '%s'; another optimizer was saved", i, name) end
         end
         for _, p in ipairs(group.params) do
             n = n + 1
@@ -235,8 +241,8 @@ function Optimizer:check_state_dict(dict)
     end
 end
 
--- Takes over options and state; nothing changes where they do not fit. Tensors are copied, in the dtype and to the device
--- of their parameter.
+-- Takes over options and state; nothing changes where they do not fit. Tensors are copied, in the dtype and to the
+-- device of their parameter.
 function Optimizer:load_state_dict(dict)
     self:check_state_dict(dict)
     local _ <close> = gpush.no_grad()
@@ -276,7 +282,7 @@ end
 -- ---- clipping ----
 
 local function gradients(params, name)
-    local function fail(text) raise("optim.%s: %s", name, text) end
+    local fail = failing(name)
     local by_device, order = {}, {}
     for _, p in ipairs(parameters(params, fail)) do
         if not is_tensor(p) then fail("expected a list of tensors or a model, got a list with a " .. type(p)) end

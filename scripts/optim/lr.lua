@@ -93,10 +93,12 @@ end
 
 function Schedule:check_state_dict(dict)
     if type(dict) ~= "table" or dict.name ~= self.name then
-        raise("optim.lr.%s: load_state_dict: the state is of %s", self.name, tostring(type(dict) == "table" and dict.name))
+        raise("optim.lr.%s: load_state_dict: the state is of %s", self.name,
+            tostring(type(dict) == "table" and dict.name))
     end
     if #dict.base_lrs ~= #self.base_lrs then
-        raise("optim.lr.%s: load_state_dict: %d groups were saved, %d are here", self.name, #dict.base_lrs, #self.base_lrs)
+        raise("optim.lr.%s: load_state_dict: %d groups were saved, %d are here", self.name, #dict.base_lrs,
+            #self.base_lrs)
     end
 end
 
@@ -173,8 +175,8 @@ local function phases(o)
     local first, last = o.pct_start * o.total_steps - 1, o.total_steps - 1
     local low, high = o.base_momentum, o.max_momentum
     if o.three_phase then
-        return { { first, "initial", "max", high, low }, { 2 * o.pct_start * o.total_steps - 2, "max", "initial", low, high },
-            { last, "initial", "min", high, high } }
+        return { { first, "initial", "max", high, low },
+            { 2 * o.pct_start * o.total_steps - 2, "max", "initial", low, high }, { last, "initial", "min", high, high } }
     end
     return { { first, "initial", "max", high, low }, { last, "max", "min", low, high } }
 end
@@ -189,7 +191,8 @@ local cycle = {
         end
         check_whole("OneCycleLR", o, "total_steps")
         if o.anneal_strategy ~= "cos" and o.anneal_strategy ~= "linear" then
-            raise("optim.lr.OneCycleLR: option 'anneal_strategy': expected 'cos' or 'linear', got '%s'", o.anneal_strategy)
+            raise("optim.lr.OneCycleLR: option 'anneal_strategy': expected 'cos' or 'linear', got '%s'",
+                o.anneal_strategy)
         end
         if not (o.pct_start >= 0 and o.pct_start <= 1) then
             raise("optim.lr.OneCycleLR: option 'pct_start' is %s (expected 0 to 1)", o.pct_start)
@@ -198,7 +201,8 @@ local cycle = {
     begin = function(self)
         local group = self.optimizer.param_groups[1]
         if self.cycle_momentum and not group.betas and not group.momentum then
-            raise("optim.lr.OneCycleLR: %s has no momentum to change (cycle_momentum = false leaves it)", self.optimizer.name)
+            raise("optim.lr.OneCycleLR: %s has no momentum to change (cycle_momentum = false leaves it)",
+                self.optimizer.name)
         end
     end,
 }
@@ -257,7 +261,8 @@ options("ReduceLROnPlateau", "str mode=\"min\", float factor=0.1, int patience=1
         raise("optim.lr.ReduceLROnPlateau: option 'mode': expected 'min' or 'max', got '%s'", self.mode)
     end
     if self.threshold_mode ~= "rel" and self.threshold_mode ~= "abs" then
-        raise("optim.lr.ReduceLROnPlateau: option 'threshold_mode': expected 'rel' or 'abs', got '%s'", self.threshold_mode)
+        raise("optim.lr.ReduceLROnPlateau: option 'threshold_mode': expected 'rel' or 'abs', got '%s'",
+            self.threshold_mode)
     end
     if not (self.factor < 1) then
         raise("optim.lr.ReduceLROnPlateau: option 'factor' is %s (expected a number below 1)", self.factor)

@@ -1,0 +1,91 @@
+-- Composites that no other test calls, against values written out, on cpu and sim; and a look through the tests that
+-- finds a composite which none of them calls.
+local t = require "tap"
+local gpush = require "gpush"
+
+local function is(got, want, what) t.close(got:tolist(), want, 1e-6, what) end
+local function shape(got, want, what) t.is(table.concat(got.shape, "x"), want, what) end
+
+local function values(dev)
+    local function on(what) return what .. " (" .. dev .. ")" end
+    local function tensor(v, dtype) return gpush.tensor(v, { device = dev, dtype = dtype }) end
+    local x = tensor { { 1, 2, 3 }, { 4, 5, 6 } }
+
+    shape(gpush.atleast_1d(tensor(3)), "1", on "atleast_1d of 0 dims")
+    shape(gpush.atleast_1d(x), "2x3", on "atleast_1d of 2 dims")
+    shape(gpush.atleast_2d(tensor(3)), "1x1", on "atleast_2d of 0 dims")
+    shape(gpush.atleast_2d(tensor { 1, 2, 3 }), "1x3", on "atleast_2d of 1 dim")
+    is(gpush.atleast_2d(tensor { 1, 2, 3 }), { { 1, 2, 3 } }, on "atleast_2d's values")
+    is(gpush.concatenate({ x, x + 6 }, 2), { { 1, 2, 3, 7, 8, 9 }, { 4, 5, 6, 10, 11, 12 } }, on "concatenate")
+
+    for _, name in ipairs { "zeros_like", "ones_like" } do
+        local like, wide = gpush[name](x), gpush[name](x, { dtype = "i16" })
+        local v = name == "ones_like" and 1 or 0
+        is(like, { { v, v, v }, { v, v, v } }, on(name))
+        t.is(like.dtype .. " " .. tostring(like.device):match "^%a+", x.dtype .. " " .. dev, on(name .. ": where and what"))
+        t.is(wide.dtype, "i16", on(name .. " of another dtype"))
+        is(wide, { { v, v, v }, { v, v, v } }, on(name .. "'s values in another dtype"))
+    end
+
+    is(x:ravel(), { 1, 2, 3, 4, 5, 6 }, on "ravel")
+    is(x:t():ravel(), { 1, 4, 2, 5, 3, 6 }, on "ravel of a transposed tensor")
+    is(x:view_as(gpush.zeros(3, 2, { device = dev })), { { 1, 2 }, { 3, 4 }, { 5, 6 } }, on "view_as")
+    is(x:t():reshape_as(gpush.zeros(2, 3, { device = dev })), { { 1, 4, 2 }, { 5, 3, 6 } }, on "reshape_as")
+    local y = tensor { { { 1, 2, 3 }, { 4, 5, 6 } } } -- 1 x 2 x 3
+    is(y:moveaxis(1, 3), { { { 1 }, { 2 }, { 3 } }, { { 4 }, { 5 }, { 6 } } }, on "moveaxis")
+    for _, name in ipairs { "swapaxes", "swapdims" } do
+        is(y[name](y, 2, 3), { { { 1, 4 }, { 2, 5 }, { 3, 6 } } }, on(name))
+    end
+
+    -- The squares' mean distance: 1, 2, 3, 4 have mean 2.5 and variance 5 / 3, uncorrected 5 / 4.
+    local four = tensor({ 1, 2, 3, 4 }, "f32")
+    local std, mean = gpush.std_mean(four)
+    t.close({ std:item(), mean:item() }, { math.sqrt(5 / 3), 2.5 }, 1e-6, on "std_mean")
+    std, mean = gpush.std_mean(x:float(), 2, { correction = 0 })
+    is(std, { math.sqrt(2 / 3), math.sqrt(2 / 3) }, on "std_mean over a dim, uncorrected")
+    is(mean, { 2, 5 }, on "its means")
+
+    -- |a - b| <= atol + rtol |b|
+    local nan, inf = 0 / 0, math.huge
+    local a = tensor { 1, 1, 1, nan, inf, inf, -inf, 0 }
+    local b = tensor { 1, 1.000009, 1.00002, nan, inf, 1, inf, 1e-9 }
+    is(gpush.isclose(a, b):int(), { 1, 1, 0, 0, 1, 0, 0, 1 }, on "isclose")
+    t.is(gpush.isclose(a, b, { equal_nan = true })[4]:item(), true, on "isclose where NaN equals NaN")
+    t.is(gpush.isclose(a, b, { rtol = 1e-4 })[3]:item(), true, on "isclose with a wider tolerance")
+
+    -- A GRU's step with units = 1, by hand: r and z gates, then the new state's candidate.
+    local function sigmoid(v) return 1 / (1 + math.exp(-v)) end
+    local wx, wh, bx, bh = { 0.5, -0.3, 0.8 }, { 0.2, 0.4, -0.6 }, { 0.1, 0, -0.1 }, { 0, 0.3, 0.05 }
+    local function column(v) return tensor { { v[1] }, { v[2] }, { v[3] } } end
+    local input, state = 0.7, -0.2
+    local r = sigmoid(wx[1] * input + bx[1] + wh[1] * state + bh[1])
+    local z = sigmoid(wx[2] * input + bx[2] + wh[2] * state + bh[2])
+    local arg = wx[3] * input + bx[3] + r * (wh[3] * state + bh[3])
+    local n = (math.exp(2 * arg) - 1) / (math.exp(2 * arg) + 1)
+    is(gpush.gru_cell(tensor { { input } }, tensor { { state } }, column(wx), column(wh), tensor(bx), tensor(bh)),
+        { { (1 - z) * n + z * state } }, on "gru_cell")
+end
+
+for _, dev in ipairs { "cpu", "sim" } do values(dev) end
+
+-- Which names the tests use: NAME( NAME{ NAME" or behind : . and ".
+local here = arg[0]:match "^(.*)/" or "."
+local text = {}
+local list = io.popen("ls '" .. here .. "'/*.lua '" .. here .. "'/../cases_*.lua")
+for file in list:lines() do
+    if not file:find "ops_errors%.lua$" then
+        local f = assert(io.open(file))
+        text[#text + 1] = f:read "a"
+        f:close()
+    end
+end
+list:close()
+text = table.concat(text, "\n")
+local rows, missing = gpush.ops(), {}
+for name in pairs(gpush.ops(true)) do
+    local word = name:match "[%w_]+$"
+    local called = text:find("%f[%w_]" .. word .. "%f[^%w_]%s*[%({\"]") or text:find("[:%.\"]" .. word .. "%f[^%w_]")
+    if not rows[name] and not called then missing[#missing + 1] = name end
+end
+t.is(table.concat(missing, " "), "", "every composite is called by some test")
+t.done()

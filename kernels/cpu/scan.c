@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/keys.h"
 
-enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, CHAINS = 8 };
+enum { GRAIN = 32768, COLUMNS = 128, PART = 32768 };
 
 typedef struct scan {
     gp_loop lines;           /* 0: out, 1: x, both without the dim */
@@ -18,24 +18,28 @@ typedef struct scan {
     union number *before; /* the sum before each part */
 } scan;
 
-/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. A full
-   block is summed as CHAINS pieces at once, each of which then gets the sum before it: one chain
-   would wait for every addition. */
+/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. Eight
+   elements are summed in registers; only their total waits for the one before it. */
+typedef int64_t lanes __attribute__((vector_size(32)));
+#define WITHIN(v)                                                                                  \
+    (v += __builtin_shuffle(v, zero, (lanes){4, 0, 1, 2}),                                         \
+     v += __builtin_shuffle(v, zero, (lanes){4, 4, 0, 1}))
+#define LAST(v) __builtin_shuffle(v, (lanes){3, 3, 3, 3})
 #define SUMS(T, t)                                                                                 \
+    typedef T vec_##t __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));  \
     static T block_##t(T acc, T base, T *v, int64_t n) {                                           \
-        T sum[CHAINS] = {0};                                                                       \
-        const int64_t piece = GP_BLOCK / CHAINS;                                                   \
-        if (n < GP_BLOCK) {                                                                        \
-            for (int64_t i = 0; i < n; i++) v[i] = base + (acc += v[i]);                           \
-            return acc;                                                                            \
+        vec_##t so_far = {acc, acc, acc, acc};                                                     \
+        const vec_##t zero = {0};                                                                  \
+        int64_t i = 0;                                                                             \
+        for (; i + 8 <= n; i += 8) {                                                               \
+            vec_##t *p = (vec_##t *)(v + i), a = p[0], b = p[1];                                   \
+            WITHIN(a), WITHIN(b);                                                                  \
+            b += LAST(a);                                                                          \
+            p[0] = base + (so_far + a);                                                            \
+            p[1] = base + (so_far + b);                                                            \
+            so_far += LAST(b);                                                                     \
         }                                                                                          \
-        for (int64_t i = 0; i < piece; i++)                                                        \
-            for (int k = 0; k < CHAINS; k++) v[k * piece + i] = sum[k] += v[k * piece + i];        \
-        for (int k = 0; k < CHAINS; k++) {                                                         \
-            const T before = base + acc;                                                           \
-            for (int64_t i = 0; i < piece; i++) v[k * piece + i] += before;                        \
-            acc += sum[k];                                                                         \
-        }                                                                                          \
+        for (acc = so_far[0]; i < n; i++) v[i] = base + (acc += v[i]);                             \
         return acc;                                                                                \
     }                                                                                              \
     static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                         \

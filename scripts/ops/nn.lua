@@ -51,7 +51,7 @@ define { "binary_cross_entropy", sig = "tensor x, tensor target, tensor? weight,
     help = "cross entropy of probabilities x of being 1, for targets from 0 to 1; logarithms end at -100",
     fn = function(x, target, weight, reduction)
         same_shape("binary_cross_entropy", x, target)
-        local losses = -(target * x:log():clamp(-100) + (1 - target) * (-x):log1p():clamp(-100))
+        local losses = x:bce(target)
         return reduced("binary_cross_entropy", weight and losses * weight or losses, reduction)
     end }
 

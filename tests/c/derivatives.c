@@ -57,7 +57,15 @@ static const entry table[] = {
 
 enum { POINTS = 300 };
 
-static double draw(const entry *e) { return e->lo + (e->hi - e->lo) * (rand() / (RAND_MAX + 1.0)); }
+static double at_random(const entry *e) { return e->lo + (e->hi - e->lo) * (rand() / (RAND_MAX + 1.0)); }
+
+/* A point where the formula has a value: some have none for all numbers from lo to hi. */
+static void draw(const entry *e, double v[3]) {
+    for (int tries = 0; tries < 100; tries++) {
+        for (int j = 0; j < 3; j++) v[j] = at_random(e);
+        if (e->y(v[0], v[1], v[2]) == e->y(v[0], v[1], v[2])) return;
+    }
+}
 
 /* Off by more than the difference can be? Where the slopes on both sides disagree there is a step
  * or a corner, which is not judged. */
@@ -65,7 +73,8 @@ static void judge(const entry *e, int k) {
     int judged = 0;
     double worst = 0, at = 0;
     for (int i = 0; i < POINTS; i++) {
-        double v[3] = {draw(e), draw(e), draw(e)}, w[3], y[3], h = 1e-5;
+        double v[3], w[3], y[3], h = 1e-5;
+        draw(e, v);
         for (int s = -1; s <= 1; s++) {
             for (int j = 0; j < 3; j++) w[j] = v[j] + (j == k ? s * h : 0);
             y[s + 1] = e->y(w[0], w[1], w[2]);

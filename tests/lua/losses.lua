@@ -146,4 +146,13 @@ t.error(function() g.binary_cross_entropy(g.ones(2), g.ones(3)) end, "binary_cro
 t.error(function() g.huber_loss(g.ones(2), g.ones(2), {delta = 0}) end, "huber_loss: argument 'delta'", "no delta")
 local far = g.tensor({1000.0, -1000.0}):binary_cross_entropy_with_logits(g.tensor({0.0, 1.0}), {reduction = "none"})
 t.is(far, {1000, 1000}, "logits that are large")
+-- At 0 and 1 the gradient is PyTorch's, (x - target) / max((1 - x) x, 1e-12), where log(x) clamped would give NaN:
+-- F.binary_cross_entropy(tensor([0., 1, 1, 0, .5]), tensor([0., 1, 0, 1, .5]), reduction="sum")'s is [0, 0, 1e12, -1e12, 0].
+for _, dev in ipairs {"cpu", "sim"} do
+    local p = g.tensor({0.0, 1.0, 1.0, 0.0, 0.5}, {device = dev}):requires_grad_()
+    local loss = p:binary_cross_entropy(g.tensor({0.0, 1.0, 0.0, 1.0, 0.5}, {device = dev}), {reduction = "sum"})
+    loss:backward()
+    t.close(loss:item(), 200.693147, 1e-6, "cross entropy of certainties on " .. dev)
+    t.close(p.grad:tolist(), {0, 0, 1e12, -1e12, 0}, 1e-6, "and its gradient")
+end
 t.done()

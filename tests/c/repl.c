@@ -119,6 +119,48 @@ static void history(void) {
     end(true, "end");
 }
 
+/* Ctrl-Z at the prompt, from a shell that has job control. */
+static void suspends(void) {
+    char command[4200];
+    snprintf(command, sizeof command, "'%s' -i\r", program);
+    char *const argv[] = {"/bin/bash", "--norc", "--noprofile", "-i", NULL};
+    if (!pty_start(&p, argv)) return;
+    pty_send(&p, "PS1='shell'$'\\x24 '\r");
+    tap_ok(pty_expect(&p, "shell$ ", 10), "a shell");
+    pty_send(&p, command);
+    tap_ok(pty_expect(&p, "PUC-Rio", 10) && pty_expect(&p, "> ", 10), "that starts gpush");
+    pty_send(&p, "kept = 'half");
+    tap_ok(pty_expect(&p, "half", 10), "a line is begun");
+    pty_send(&p, "\32");
+    tap_ok(pty_expect(&p, "shell$ ", 10), "Ctrl-Z gives the shell's prompt");
+    pty_send(&p, "fg\r");
+    tap_ok(pty_expect(&p, "> kept = 'half", 10), "fg brings the line back");
+    pty_send(&p, "way'\r");
+    tap_ok(pty_expect(&p, "\n> ", 10), "which is edited on");
+    line("#kept", "\n7", "and ran");
+    pty_send(&p, "\4");
+    tap_ok(pty_expect(&p, "shell$ ", 10), "Ctrl-D gives the shell back");
+    pty_send(&p, "exit\r");
+    pty_end(&p, 10);
+}
+
+/* A second Ctrl-C offers to quit while the first has not stopped what runs; a third and a fourth do. */
+static void insists(void) {
+    if (!start("xterm", "")) return;
+    /* One call into C that takes long. */
+    pty_send(&p, "print 'started' s = string.rep('a', 60) .. 'b' s:find(string.rep('a*', 40) .. 'c')\r");
+    tap_ok(pty_expect(&p, "\nstarted", 10), "what cannot be stopped");
+    usleep(100000);
+    pty_send(&p, "\3");
+    usleep(100000);
+    pty_send(&p, "\3");
+    tap_ok(pty_expect(&p, "Ctrl-C twice more ends gpush", 10), "a second Ctrl-C offers to quit");
+    pty_send(&p, "\3");
+    usleep(100000);
+    pty_send(&p, "\3");
+    tap_is_int(pty_end(&p, 10), 128 + SIGINT, "and it does");
+}
+
 int main(void) {
     snprintf(program, sizeof program, "%s/gpush", getenv("GPUSH_BUILD"));
 #if defined(__SANITIZE_THREAD__)
@@ -130,5 +172,7 @@ int main(void) {
     session("xterm");
     session("dumb");
     history();
+    suspends();
+    insists();
     return tap_done();
 }

@@ -164,6 +164,9 @@ function A.run(cases, wanted)
     local names = {}
     for name, op in pairs(g.ops()) do if wanted(op) then names[#names + 1] = name end end
     table.sort(names)
+    local layouts = {} -- in order, so that a seed says which values there are
+    for layout in pairs(A.layouts) do layouts[#layouts + 1] = layout end
+    table.sort(layouts)
     for _, name in ipairs(names) do
         local case = cases[name]
         if t.ok(case, name .. " has a case here") then
@@ -183,7 +186,7 @@ function A.run(cases, wanted)
                     for _, p in ipairs(c.done()) do problems[#problems + 1] = c.name .. ": " .. p end
                 end
                 for _, dtype in ipairs(A.dtypes) do
-                    for layout in pairs(A.layouts) do one(dtype, layout) end
+                    for _, layout in ipairs(layouts) do one(dtype, layout) end
                 end
                 if not t.ok(#problems == 0, name .. " on " .. dev) then
                     for i = 1, math.min(#problems, 5) do io.stderr:write("#   ", problems[i], "\n") end

@@ -136,19 +136,19 @@ static const char *file_of(const lua_Debug *ar) {
 /* The first Lua line up the stack that is the user's; else the first Lua line. */
 static bool where(const char **file, int *line) {
     lua_State *L = gp_lua_state;
-    lua_Debug ar;
-    bool found = false;
-    for (int level = 0; L && lua_getstack(L, level, &ar); level++) {
+    lua_Debug ar, first;
+    bool found = false, users = false;
+    for (int level = 0; L && !users && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
         if (ar.currentline < 0) continue;
-        bool shipped = ours(ar.source);
-        if (found && shipped) continue;
-        *file = file_of(&ar);
-        *line = ar.currentline;
+        users = !ours(ar.source);
+        if (!found) first = ar;
         found = true;
-        if (!shipped) break;
     }
-    return found;
+    if (!found) return false;
+    *file = file_of(users ? &ar : &first);
+    *line = users ? ar.currentline : first.currentline;
+    return true;
 }
 
 /* ---- the module ---- */

@@ -321,11 +321,13 @@ static bool names(const char *part, int i) {
 static bool reads(const gp_node *n, int i) {
     const char *part = n->rule->saves;
     if (!part) return false;
-    if (!strchr(part, '|')) return names(part, i);
-    for (int k = 0; part && k < n->nin; k++) {
+    const char *end = part; /* texts of a few letters: no library call is worth it */
+    while (*end && *end != '|') end++;
+    if (!*end) return names(part, i);
+    for (int k = 0; k < n->nin; k++) {
         if (n->in[k].need && names(part, i)) return true;
-        part = strchr(part, '|');
-        if (part) part++;
+        while (*part && *part != '|') part++;
+        if (!*part++) break;
     }
     return false;
 }

@@ -103,7 +103,9 @@ bool gp_tape_begin(gp_call *c, gp_node **node);
 bool gp_tape_end(gp_node *node, gp_call *c);
 
 static inline bool gp_node_extra(const gp_node *n) {
-    return n->rule->saves && strchr(n->rule->saves, '+');
+    const char *s = n->rule->saves;
+    while (s && *s && *s != '+') s++;
+    return s && *s;
 }
 
 /* Does the formula of d (an op of GP_GRAD) mention its variable i? Known once looked at. */

@@ -233,6 +233,20 @@ static bool has_options(lua_State *L, int top) {
     return named;
 }
 
+/* An empty table that comes last where p takes no list: options by name, and none of them. */
+static bool is_no_options(lua_State *L, int i, const gp_param *p) {
+    bool scalar = p->type == GP_SIG_number || p->type == GP_SIG_int || p->type == GP_SIG_float ||
+        p->type == GP_SIG_bool || p->type == GP_SIG_dim || p->type == GP_SIG_str ||
+        p->type == GP_SIG_dtype || p->type == GP_SIG_device;
+    if (!scalar || !(p->optional || p->has_default) || i != lua_gettop(L)) return false;
+    if (lua_type(L, i) != LUA_TTABLE) return false;
+    if (lua_getmetatable(L, i)) return lua_pop(L, 1), false;
+    lua_pushnil(L);
+    if (!lua_next(L, i)) return true;
+    lua_pop(L, 2);
+    return false;
+}
+
 /* Does the op make a tensor on a device that may be named? Then requires_grad is an option too. */
 static bool makes(const gp_sig *sig) {
     int k = sig->n - 1;
@@ -277,6 +291,10 @@ void gp_lua_args(
     if (at) memset(at, 0, GP_MAX_PARAMS);
     for (; k < sig->n && i <= last; k++) {
         const gp_param *p = &sig->p[k];
+        if (is_no_options(L, i, p)) {
+            last--;
+            break;
+        }
         if (lua_isnil(L, i) && (p->optional || p->has_default)) {
             read_default(L, op, p, k + 1, c);
             i++;

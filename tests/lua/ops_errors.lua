@@ -70,6 +70,10 @@ local function wrong_values(name)
     return problems
 end
 
+-- An empty table of options is none, where no list is expected.
+t.close(g.softmax(g.tensor { 0.0, 0.0 }, 1, {}):tolist(), { 0.5, 0.5 }, 0, "no options")
+t.error(function() return g.softmax(g.tensor { 0.0 }, {}) end, "dim", "a dim that must be given is no option")
+
 -- Too few arguments, too many, unknown options.
 local function wrong_counts(name)
     local problems, list, args = {}, params(ops[name].sig), {}

@@ -29,7 +29,7 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
     stranded = NULL;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
     lua_setmetatable(L, -2);
-    gp_lua_charge(L, t->storage);
+    gp_lua_charge(L, t);
     return 1;
 }
 
@@ -70,12 +70,14 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
    would make it. In generational mode that is not enough: a tensor that lives through two steps is
    old, and old ones wait for Lua's own heap to double. So a full collection comes whenever tensors
    take twice what the last one left, and 24 MiB. */
-void gp_lua_charge(lua_State *L, gp_storage *st) {
+void gp_lua_charge(lua_State *L, const gp_tensor *t) {
+    gp_storage *st = t->storage;
+    enum { NODE_BYTES = 4096 };
     static _Thread_local size_t debt;
     static _Thread_local int64_t allowed = 24 << 20;
     if (atomic_load_explicit(&st->charged, memory_order_relaxed)) return;
     atomic_store_explicit(&st->charged, true, memory_order_relaxed);
-    debt += st->bytes;
+    debt += st->bytes + (t->node ? NODE_BYTES : 0);
     if (debt < 16384) return;
     size_t kib = debt >> 14;
     debt &= 16383;

@@ -39,8 +39,9 @@ int gp_lua_raise(lua_State *L);
 extern _Thread_local lua_State *gp_lua_state;
 static inline void gp_lua_enter(lua_State *L) { gp_lua_state = L; }
 
-/* Charges a new storage to Lua's collector, which cannot see its bytes, and steps it. */
-void gp_lua_charge(lua_State *L, gp_storage *st);
+/* Charges a new tensor (its storage, once, and its node) to the collector, which cannot see their
+ * bytes, and steps it. */
+void gp_lua_charge(lua_State *L, const gp_tensor *t);
 
 /* A copy of s that lives for ever; equal strings give equal pointers. Any thread. NULL when out of
  * memory. */

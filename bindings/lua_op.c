@@ -72,7 +72,7 @@ static int push_results(lua_State *L, gp_call *c, gp_box *box) {
         memcpy(rest, c->out, sizeof rest);
         for (int i = 1; i < n; i++) gp_lua_push(L, rest[i]);
     }
-    gp_lua_charge(L, box->t->storage);
+    gp_lua_charge(L, box->t);
     return n;
 }
 

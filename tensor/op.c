@@ -163,7 +163,8 @@ static bool begin_write(gp_call *c, gp_tensor *t) {
     gp_storage *st = t->storage;
     st->version++;
     if (gp_grad_live && !c->file) gp_here(&c->file, &c->line);
-    st->write_file = c->file, st->write_line = c->line;
+    atomic_store_explicit(&st->write_file, c->file, memory_order_relaxed);
+    atomic_store_explicit(&st->write_line, c->line, memory_order_relaxed);
     return gp_order_host_write(t->storage, c->op->name);
 }
 

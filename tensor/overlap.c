@@ -56,6 +56,7 @@ static int64_t add_array(problem *p, const gp_array *a, int sign) {
 
 bool gp_arrays_overlap(const gp_array *a, const gp_array *b) {
     const char *alo, *ahi, *blo, *bhi;
+    if (a->numel == 0 || b->numel == 0) return false; /* also where an empty one lies inside */
     gp_array_extent(a, &alo, &ahi);
     gp_array_extent(b, &blo, &bhi);
     if (ahi <= blo || bhi <= alo) return false;

@@ -45,8 +45,8 @@ typedef struct gp_storage {
     void *owner;      /* for release */
     const char *file; /* where it was made, for the out-of-memory list; interned, or NULL */
     int line;
-    const char *write_file; /* the last write in place, while gradients are about */
-    int write_line;
+    const char *_Atomic write_file; /* the last write in place, while gradients are about; */
+    atomic_int write_line;          /* workers may write parts of one storage at a time */
     struct gp_storage *next, *prev; /* free list; list of live large blocks */
 } gp_storage;
 

@@ -260,4 +260,15 @@ t.is(g.ones(4):sub(b):tolist(), { 1.0, 1.0, 1.0, 1.0 }, "nor reads more")
 g.sgd_step({ a:slice(1, 1, -1, 2), a:slice(1, 2, -1, 2) }, { g.ones(2), g.ones(2) * 2 }, { lr = 1 })
 t.is(a:tolist(), { -1.0, -2.0, -1.0, -2.0 }, "neighbours that interleave are apart")
 t.ok(tostring(optim.SGD(p, { lr = 0.5 })):find "2 parameters, .*lr = 0.5", "an optimizer as text")
+-- An empty view inside another tensor shares no element with it, whatever its strides.
+do
+    local gpush = require "gpush"
+    local function list()
+        local x = gpush.ones(20)
+        return { x, x:narrow(1, 5, 0):view(0, 4):slice(2, 1, -1, 2) }
+    end
+    local params = list()
+    gpush.sgd_step(params, list(), nil, { lr = 0.5 })
+    t.is(params[1]:eq(0.5):all():item(), true, "a step beside an empty view")
+end
 t.done()

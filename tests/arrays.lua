@@ -167,11 +167,6 @@ function A.run(cases, wanted)
     local layouts = {} -- in order, so that a seed says which values there are
     for layout in pairs(A.layouts) do layouts[#layouts + 1] = layout end
     table.sort(layouts)
-    -- TSan's own memory grows with the calls, past 24 GB for all of them, and layouts are nothing that threads share.
-    if (os.getenv "GPUSH_SAN" or ""):find "thread" then
-        layouts = { "contiguous", "step 2" }
-        t.skip(1, "two of the four layouts of each row: TSan's memory grows with the calls")
-    end
     for _, name in ipairs(names) do
         local case = cases[name]
         if t.ok(case, name .. " has a case here") then

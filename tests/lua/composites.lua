@@ -1,5 +1,4 @@
--- Composites that no other test calls, against values written out, on cpu and sim; and a look through the tests that
--- finds a composite which none of them calls.
+-- Every composite against values written out (tests/cases_composite.lua), and some of them more closely, on cpu and sim.
 local t = require "tap"
 local gpush = require "gpush"
 
@@ -68,24 +67,40 @@ end
 
 for _, dev in ipairs { "cpu", "sim" } do values(dev) end
 
--- Which names the tests use: NAME( NAME{ NAME" or behind : . and ".
-local here = arg[0]:match "^(.*)/" or "."
-local text = {}
-local list = io.popen("ls '" .. here .. "'/*.lua '" .. here .. "'/../cases_*.lua")
-for file in list:lines() do
-    if not file:find "ops_errors%.lua$" then
-        local f = assert(io.open(file))
-        text[#text + 1] = f:read "a"
-        f:close()
+-- Every composite is called, by the name it is registered under, and gives what its case says; one without a case fails,
+-- and so does a case of what is no composite.
+local cases_of = require "cases_composite"
+
+-- Results as tables: one alone, or a list of several; lists of tensors as they are.
+local function plain(v)
+    if gpush.is_tensor(v) then return v:tolist() end
+    if type(v) ~= "table" then return v end
+    local out = {}
+    for i, x in ipairs(v) do out[i] = plain(x) end
+    return out
+end
+
+local function every(dev)
+    local function put(v, dtype) return gpush.tensor(v, { device = dev, dtype = dtype or "f64" }) end
+    local cases, seen = cases_of(put, dev), {}
+    for name, op in pairs(gpush.ops(true)) do
+        local composite = op.kind == "composite"
+        if composite or cases[name] then seen[#seen + 1] = { name = name, case = cases[name], composite = composite } end
+        cases[name] = nil
     end
+    table.sort(seen, function(x, y) return x.name < y.name end)
+    for _, one in ipairs(seen) do
+        local group, last = one.name:match "^(%w+)%.(.+)$"
+        local fn, label = group and gpush[group][last] or gpush[one.name], one.name .. "'s case (" .. dev .. ")"
+        if t.ok(one.composite and one.case, one.name .. " is a composite and has a case (" .. dev .. ")") then
+            local got = table.pack(fn(table.unpack(one.case.args, 1, one.case.args.n)))
+            local all = got
+            if got.n == 1 then all = got[1] end
+            t.close(plain(all), one.case.want, 2e-8, label)
+        end
+    end
+    t.is(next(cases), nil, "cases of what there is not (" .. dev .. ")")
 end
-list:close()
-text = table.concat(text, "\n")
-local rows, missing = gpush.ops(), {}
-for name in pairs(gpush.ops(true)) do
-    local word = name:match "[%w_]+$"
-    local called = text:find("%f[%w_]" .. word .. "%f[^%w_]%s*[%({\"]") or text:find("[:%.\"]" .. word .. "%f[^%w_]")
-    if not rows[name] and not called then missing[#missing + 1] = name end
-end
-t.is(table.concat(missing, " "), "", "every composite is called by some test")
+
+for _, dev in ipairs { "cpu", "sim" } do every(dev) end
 t.done()

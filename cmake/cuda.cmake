@@ -10,6 +10,7 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
     endif()
     add_library(gpush_cuda MODULE ${CUDA_SOURCES})
     target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_definitions(gpush_cuda PRIVATE GP_PLUGIN)
     # The runtime goes in statically, so that the plug-in loads, and can say what is missing, wherever it is copied.
     target_link_libraries(gpush_cuda PRIVATE CUDA::cudart_static)
     # The runtime leaves handlers behind for the end of the process: once loaded the plug-in stays.

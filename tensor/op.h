@@ -2,8 +2,11 @@
 #ifndef GP_OP_H
 #define GP_OP_H
 
-#include "tensor/device.h"
+#include "tensor/array.h"
 #include "tensor/error.h"
+#ifndef __cplusplus /* C++ sees calls and their arrays; devices and streams only by address */
+#include "tensor/device.h"
+#endif
 
 #define GP_MAX_ARGS 14
 #define GP_MAX_OUT 4
@@ -126,7 +129,11 @@ enum {
 #include "tensor/grad_rows.h"
     GP_OPS
 };
+#ifdef GP_PLUGIN /* the program's table, given to the plug-in when it is opened (core.h) */
+extern const gp_op *gp_ops;
+#else
 extern const gp_op gp_ops[GP_OPS];
+#endif
 #define GP_OP(name) (&gp_ops[OP_##name])
 static inline int gp_op_id(const gp_op *op) { return (int)(op - gp_ops); }
 
@@ -157,6 +164,7 @@ void gp_call_none(gp_call *c);
 /* Runs and returns out[0]; further outputs are released. NULL with a message. */
 gp_tensor *gp_call_one(gp_call *c);
 
+#ifndef __cplusplus
 /* x as a contiguous tensor: itself (a new reference) or a copy. */
 gp_tensor *gp_contiguous(gp_tensor *x);
 /* x as dtype dt on the same device: itself (a new reference) or a converted copy. */
@@ -172,12 +180,17 @@ bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what);
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
 /* The one element of x. */
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what);
+#endif
 
 /* Accessors for infer and kernels. */
 /* What a number operand has for a dtype, where that counts. */
 gp_dtype gp_value_dtype(const gp_value *v);
 static inline gp_scalar gp_value_scalar(const gp_value *v) {
-    return v->is_float ? (gp_scalar){.is_float = true, .f = v->f} : (gp_scalar){.i = v->i};
+    gp_scalar s;
+    s.is_float = v->is_float;
+    if (v->is_float) s.f = v->f;
+    else s.i = v->i;
+    return s;
 }
 static inline bool gp_given(const gp_call *c, int i) {
     return i < c->nargs && c->arg[i].kind != GP_NONE;
@@ -187,11 +200,13 @@ static inline const int64_t *gp_ints(const gp_call *c, int i, int *n) {
     return c->ints + c->arg[i].i;
 }
 
+#ifndef __cplusplus
 /* The generator: Philox key and op counter, settable and readable as a whole. */
 typedef struct gp_rng {
     uint64_t seed, counter;
 } gp_rng;
 extern _Thread_local gp_rng gp_generator; /* of this thread */
 void gp_manual_seed(uint64_t seed);
+#endif
 
 #endif

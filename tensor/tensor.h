@@ -6,23 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "tensor/dtype.h"
-#include "tensor/shape.h"
-
-typedef struct gp_device gp_device;
-typedef struct gp_stream gp_stream;
-
-/* What a kernel sees: no ownership. `data` is an address of the array's device; only kernels and
- * the device may follow it. */
-typedef struct gp_array {
-    char *data;    /* the first element (offset included) */
-    int64_t numel; /* product of dim */
-    uint8_t dtype; /* gp_dtype */
-    uint8_t ndim;
-    bool contiguous; /* row-major without gaps; also true of empty and one-element arrays */
-    int64_t dim[GP_MAX_DIM];
-    int64_t stride[GP_MAX_DIM]; /* in elements; 0 where expanded */
-} gp_array;
+#include "tensor/array.h"
 
 /* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait
  * there to be used again. */
@@ -50,7 +34,7 @@ typedef struct gp_storage {
     struct gp_storage *next, *prev; /* free list; list of live large blocks */
 } gp_storage;
 
-typedef struct gp_tensor {
+struct gp_tensor {
     gp_array a; /* first: a gp_tensor * is a gp_array * for kernels */
     int refs; /* plain: a gp_tensor belongs to one thread at a time, storages are what threads share
                */
@@ -62,7 +46,7 @@ typedef struct gp_tensor {
     struct gp_leaf *leaf;    /* where its gradient gathers */
     struct gp_tensor *base;  /* a view's: the tensor that it is a view of, itself no view */
     struct gp_tensor *next;  /* free list */
-} gp_tensor;
+};
 
 /* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one
  * reference. */
@@ -98,17 +82,5 @@ void gp_array_extent(const gp_array *a, const char **lo, const char **hi);
 
 /* "f32 2x3" for messages. */
 char *gp_tensor_text(const gp_tensor *t, char *buf, size_t n);
-
-/* A one-element value in host memory: converts between C numbers and any dtype. Integers keep 64
- * bits. */
-typedef struct gp_scalar {
-    bool is_float;
-    union {
-        double f;
-        int64_t i;
-    };
-} gp_scalar;
-gp_scalar gp_scalar_load(gp_dtype dt, const void *p);
-void gp_scalar_store(gp_dtype dt, void *p, gp_scalar s);
 
 #endif

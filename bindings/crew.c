@@ -143,9 +143,11 @@ static gp_batch *open_batch(gp_crew *c) {
     return NULL;
 }
 
-/* Several workers share a batch, so that the first comes early. */
+/* Several workers share a batch, so that the first comes early; by smaller parts towards its end, so
+ * that they end together. */
 static int chunk(const gp_crew *c, const gp_batch *b) {
-    int n = b->n / (CHUNKS * c->opts.workers);
+    int workers = c->opts.workers, n = b->n / (CHUNKS * workers), rest = (b->n - b->next) / (2 * workers);
+    if (rest < n) n = rest;
     return !c->opts.stacked ? b->n : n > 0 ? n : 1;
 }
 

@@ -186,12 +186,15 @@ typedef struct putting {
 
 static bool put_part(const putting *o, const part *p, int idx);
 
+/* Workers race for which sample is the first; the message names the one of the lower index first. */
 static bool differs(const putting *o, const part *p, const char *got, const char *want) {
     char name[160];
+    bool later = o->index > o->s->first;
     return gp_fail("%s of sample %lld is %s, that of sample %lld %s; a batch needs them alike (or a "
                    "collate function)",
-                   part_name(p, name, sizeof name), (long long)o->index, got,
-                   (long long)o->s->first, want);
+                   part_name(p, name, sizeof name), (long long)(later ? o->s->first : o->index),
+                   later ? want : got, (long long)(later ? o->index : o->s->first),
+                   later ? got : want);
 }
 
 static bool same_kind(const gp_tensor *x, const gp_tensor *out) {
@@ -240,20 +243,22 @@ static bool put_text(const putting *o, const part *p, int idx) {
 static bool put_table(const putting *o, const part *p, int idx) {
     lua_State *L = o->L;
     int fields = 0, top = lua_gettop(L);
-    bool ok = lua_checkstack(L, 6);
+    if (!lua_checkstack(L, 6)) return gp_fail("a sample's tables are nested too deeply");
+    for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) fields++;
+    if (fields != p->fields) {
+        char got[40], want[40];
+        snprintf(got, sizeof got, "a table of %d", fields);
+        snprintf(want, sizeof want, "a table of %d", p->fields);
+        return differs(o, p, got, want);
+    }
+    bool ok = true;
     for (const part *f = p->child; ok && f; f = f->next) {
         if (f->key) lua_pushstring(L, f->key), lua_rawget(L, idx);
         else lua_rawgeti(L, idx, f->at);
         ok = put_part(o, f, top + 1);
         lua_settop(L, top);
     }
-    if (!ok) return false;
-    for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) fields++;
-    if (fields == p->fields) return true;
-    char got[40], want[40];
-    snprintf(got, sizeof got, "a table of %d", fields);
-    snprintf(want, sizeof want, "one of %d", p->fields);
-    return differs(o, p, got, want);
+    return ok;
 }
 
 static bool put_part(const putting *o, const part *p, int idx) {
@@ -279,9 +284,12 @@ static bool put_part(const putting *o, const part *p, int idx) {
 }
 
 bool gp_stack_put(gp_stack *s, int slot, lua_State *L, int first, int count, int64_t index) {
-    if (count != s->count)
-        return gp_fail("sample %lld has %d values, sample %lld has %d", (long long)index, count,
-                       (long long)s->first, s->count);
+    if (count != s->count) {
+        bool later = index > s->first;
+        return gp_fail("sample %lld has %d values, sample %lld has %d",
+                       (long long)(later ? s->first : index), later ? s->count : count,
+                       (long long)(later ? index : s->first), later ? count : s->count);
+    }
     putting o = {.s = s, .L = L, .slot = slot, .index = index};
     for (const part *p = s->top.child; p; p = p->next)
         if (!put_part(&o, p, first + (int)p->at - 1)) return false;

@@ -61,11 +61,24 @@ local function check_options(o)
     end
 end
 
--- Runs where batches are made, in a worker's state: completes the table {dataset, make, collate}, where make, if it is
--- there, makes the data set of what stands in its place.
+-- v, what collate gave, with its tensors of the cpu in pinned memory.
+local function pinned(v)
+    if type(v) == "userdata" and v.device == "cpu" then return v:pin_memory() end
+    if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
+    local out = {}
+    for k, x in pairs(v) do out[k] = pinned(x) end
+    return out
+end
+
+-- Runs where batches are made, in a worker's state: completes the table {dataset, make, collate, pin}, where make, if it
+-- is there, makes the data set of what stands in its place.
 local function prepare(p)
     if p.make then p.dataset = p.make(p.dataset) end
     p.get = p.dataset.get
+    local collate = p.collate
+    if collate and p.pin then
+        p.collate = function(samples) return table.unpack(pinned { collate(samples) }) end
+    end
     p.random, p.randomseed = math.random, math.randomseed
     return p
 end
@@ -105,7 +118,7 @@ local function start_pass(self)
     local source, make = data.source(self.dataset)
     local team = crew.start { workers = self.workers, prefetch = self.prefetch, pin = self.pin,
         stacked = not self.collate, seed = self.seed, epoch = self.epoch,
-        program = { dataset = source, make = make, collate = self.collate, prepare = prepare } }
+        program = { dataset = source, make = make, collate = self.collate, pin = self.pin, prepare = prepare } }
     local pending, over = 0, false
 
     local function fill()

@@ -363,6 +363,13 @@ for _, v, i in data.Loader { numbers, batch = 5, workers = 2, pin = true } () do
     t.ok(v:is_pinned() and i:is_pinned(), "pin: host memory that a device copies from")
     break
 end
+for _, workers in ipairs { 0, 2 } do
+    local function glue(samples) return ones(#samples), { a = ones(2), n = "text" } end
+    for _, v, extra in data.Loader { numbers, batch = 5, workers = workers, pin = true, collate = glue } () do
+        t.ok(v:is_pinned() and extra.a:is_pinned() and extra.n == "text", "pin: what collate gives too")
+        break
+    end
+end
 t.ok(not data.Loader { numbers, device = "cpu" }.pin, "for the cpu nothing is pinned")
 t.error(function() data.Loader { numbers, device = "cpp" } end, "unknown device 'cpp'")
 sync.mode = "error"

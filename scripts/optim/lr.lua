@@ -165,7 +165,84 @@ define("LambdaLR", "any lr_lambda",
     end,
 })
 
--- ---- one cycle ----
+define("MultiplicativeLR", "any lr_lambda",
+    "the rate times lr_lambda(number of steps) at every step: a function, or a list of one for each group", {
+    rate = function(self, base, epoch, i)
+        local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
+        for n = 1, epoch do base = base * f(n) end
+        return base
+    end,
+})
+
+define("PolynomialLR", "int total_iters=5, float power=1",
+    "down to 0 in total_iters steps as a power of the part that is left", {
+    check = function(o) check_whole("PolynomialLR", o, "total_iters") end,
+    rate = function(self, base, epoch)
+        return base * (1 - math.min(epoch, self.total_iters) / self.total_iters) ^ self.power
+    end,
+})
+
+local restarts = {
+    check = function(o) check_whole("CosineAnnealingWarmRestarts", o, "T_0", "T_mult") end,
+    rate = function(self, base, epoch)
+        local period = self.T_0
+        if self.T_mult == 1 then epoch = epoch % period end
+        while epoch >= period do epoch, period = epoch - period, period * self.T_mult end
+        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * epoch / period)) / 2
+    end,
+}
+-- step(epoch), also between whole numbers, goes there.
+function restarts:step(epoch)
+    self.last_epoch = epoch or self.last_epoch + 1
+    apply(self)
+end
+define("CosineAnnealingWarmRestarts", "int T_0, int T_mult=1, float eta_min=0",
+    "down to eta_min along half a cosine in T_0 steps, then anew, each time in T_mult times as many", restarts)
+
+-- ---- cycles ----
+
+-- What cycles change beside the rate: SGD's momentum, Adam's first beta.
+local function check_momentum(self)
+    local group = self.optimizer.param_groups[1]
+    if self.cycle_momentum and not group.betas and not group.momentum then
+        raise("optim.lr.%s: %s has no momentum to change (cycle_momentum = false leaves it)", self.name,
+            self.optimizer.name)
+    end
+end
+
+local function set_momentum(group, momentum)
+    if group.betas then group.betas = { momentum, group.betas[2] } else group.momentum = momentum end
+end
+
+local scales = {
+    triangular = function() return 1 end,
+    triangular2 = function(cycle) return 0.5 ^ (cycle - 1) end,
+    exp_range = function(_, epoch, gamma) return gamma ^ epoch end,
+}
+
+define("CyclicLR", "any base_lr, any max_lr, int step_size_up=2000, int? step_size_down, str mode=\"triangular\", "
+    .. "float gamma=1, bool cycle_momentum=true, float base_momentum=0.8, float max_momentum=0.9",
+    "up from base_lr to max_lr and down again, over and over, the momentum down and up; mode: 'triangular', "
+    .. "'triangular2' (half as high each time) or 'exp_range' (times gamma at each step)", {
+    check = function(o)
+        o.step_size_down = o.step_size_down or o.step_size_up
+        check_whole("CyclicLR", o, "step_size_up", "step_size_down")
+        if not scales[o.mode] then
+            raise("optim.lr.CyclicLR: option 'mode': expected 'triangular', 'triangular2' or 'exp_range', got '%s'", o.mode)
+        end
+    end,
+    begin = check_momentum,
+    rate = function(self, _, epoch, i, group)
+        local function of(v) return type(v) == "table" and v[i] or v end
+        local length = self.step_size_up + self.step_size_down
+        local cycle, at, top = 1 + epoch // length, epoch % length / length, self.step_size_up / length
+        local height = (at <= top and at / top or (at - 1) / (top - 1)) * scales[self.mode](cycle, epoch, self.gamma)
+        if self.cycle_momentum then
+            set_momentum(group, self.max_momentum - (self.max_momentum - self.base_momentum) * height)
+        end
+        return of(self.base_lr) + (of(self.max_lr) - of(self.base_lr)) * height
+    end,
+})
 
 local function cosine(from, to, at) return to + (from - to) / 2 * (1 + math.cos(math.pi * at)) end
 local function linear(from, to, at) return (to - from) * at + from end
@@ -198,13 +275,7 @@ local cycle = {
             raise("optim.lr.OneCycleLR: option 'pct_start' is %s (expected 0 to 1)", o.pct_start)
         end
     end,
-    begin = function(self)
-        local group = self.optimizer.param_groups[1]
-        if self.cycle_momentum and not group.betas and not group.momentum then
-            raise("optim.lr.OneCycleLR: %s has no momentum to change (cycle_momentum = false leaves it)",
-                self.optimizer.name)
-        end
-    end,
+    begin = check_momentum,
 }
 function cycle:rate(_, epoch, i, group)
     if epoch > self.total_steps then
@@ -219,8 +290,7 @@ function cycle:rate(_, epoch, i, group)
         if epoch <= p[1] or n == #list then
             local at = (epoch - start) / (p[1] - start)
             local momentum = between(p[4], p[5], at)
-            if self.cycle_momentum and group.betas then group.betas = { momentum, group.betas[2] }
-            elseif self.cycle_momentum then group.momentum = momentum end
+            if self.cycle_momentum then set_momentum(group, momentum) end
             return between(rates[p[2]], rates[p[3]], at)
         end
         start = p[1]
@@ -250,6 +320,22 @@ options("SequentialLR", "any schedulers, any milestones",
     apply(self)
     return self
 end)
+
+lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "any schedulers",
+    help = "schedulers {a, b, …} of one optimizer at once: each takes what the one before gave for the rate",
+    fn = function(schedulers)
+        local first = type(schedulers) == "table" and schedulers[1]
+        if not first or not first.rate then raise "optim.lr.ChainedScheduler: expected a list of schedules" end
+        local self = { name = "ChainedScheduler", optimizer = first.optimizer, schedulers = schedulers, last_epoch = 0,
+            base_lrs = first.base_lrs }
+        function self.rate(_, rate, epoch, i, group)
+            for _, s in ipairs(schedulers) do rate = s:rate(rate, epoch, i, group) end
+            return rate
+        end
+        setmetatable(self, Schedule)
+        apply(self)
+        return self
+    end }
 
 local Plateau = setmetatable({ name = "ReduceLROnPlateau" }, Schedule)
 Plateau.__index = Plateau

@@ -1,0 +1,57 @@
+/* The stand-in for CUDA in tests: how to steer it, and how stand-in libraries queue their work.
+ *
+ * libgpush_cuda.so compiled as host code against include/ and linked to libfakecudart.so (runtime/) is a CUDA device made of
+ * the CPU: memory of its own bookkeeping, streams that are OS threads with a queue each, kernels whose blocks run one after
+ * the other and whose threads are fibers. It is for tests only and never installed. It is slow, and says nothing of speed.
+ *
+ * What is as on a card: launches and copies from pinned memory return before they are done; copies of pageable memory wait as
+ * CUDA's do (host to device up to 64 KiB is staged and returns); the legacy default stream and the blocking streams wait for
+ * each other; cudaFree, cudaFreeHost and cudaHostUnregister wait for the device; a launch waits while 1024 are queued; copies
+ * are checked against the allocations they touch; a callback of cudaLaunchHostFunc may not call CUDA; sticky errors stay.
+ * Fresh device memory is full of 0xff (NaN, -1), freed memory of 0xfb, shared memory of 0xfd. A launch whose threads do not
+ * all reach a barrier fails with cudaErrorLaunchFailure and a line on stderr. What is not: the host can read device memory,
+ * and threads that spin on each other's writes without __nanosleep() hang.
+ *
+ * Environment, read at the first call; fakeFault takes the same settings ("oom=1 late=2:50") at any time, and N then counts
+ * from there. N is "3" (the third), "3+" (the third and all later ones) or "3-5"; "0" switches off:
+ *   GPUSH_FAKE_DEVICES=n      how many devices (1); 0: cudaErrorNoDevice
+ *   GPUSH_FAKE_MEMORY=bytes   memory of each (4 GiB)
+ *   GPUSH_FAKE_ARCH=90        compute capability
+ *   GPUSH_FAKE_DRIVER=13000   the driver's CUDA version; below 13000: cudaErrorInsufficientDriver
+ *   GPUSH_FAKE_OOM=N          allocation N of device memory fails: cudaErrorMemoryAllocation
+ *   GPUSH_FAKE_PINNED_OOM=N   allocation N of pinned memory fails
+ *   GPUSH_FAKE_LAUNCH=N[:e]   launch N is refused: error e (701, cudaErrorLaunchOutOfResources); nothing sticks
+ *   GPUSH_FAKE_STICKY=N[:e]   launch N goes wrong when it runs: error e (700, cudaErrorIllegalAddress) from then on
+ *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer
+ *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
+ *   GPUSH_FAKE_CUPTI=why      "permission": CUPTI refuses; "busy": another profiler subscribed; "absent": no version fits
+ *   GPUSH_FAKE_CUPTI_DROP=N   activity record N is dropped and counted as such
+ */
+#ifndef FAKE_CUDA_CONTROL_H
+#define FAKE_CUDA_CONTROL_H
+
+#include "cuda_runtime_api.h"
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* 0 if every setting is known. */
+int fakeFault(const char *settings);
+/* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned". */
+unsigned long long fakeCount(const char *what);
+
+/* For stand-in libraries: queues fn(args) on s, in stream order, under the name of a kernel. bytes of args are copied. */
+typedef void (*fakeWork)(void *args);
+cudaError_t fakeEnqueue(cudaStream_t s, const char *kernel, fakeWork fn, const void *args, size_t bytes);
+#ifdef __cplusplus
+}
+#include <functional>
+namespace fake {
+/* The same of a function object. */
+cudaError_t enqueue(cudaStream_t s, const char *kernel, std::function<void()> work);
+} // namespace fake
+#endif
+#pragma GCC visibility pop
+
+#endif

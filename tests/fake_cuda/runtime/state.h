@@ -1,0 +1,146 @@
+/* What the stand-in's runtime knows: devices, streams and their queues, memory, faults. One lock for all of it. */
+#ifndef FAKE_STATE_H
+#define FAKE_STATE_H
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda_runtime.h"
+#include "fake_cuda.h"
+#include "hooks.h"
+
+namespace fake {
+/* How far a stream is. Outlives the stream, for who waits on it. */
+struct timeline {
+    uint64_t submitted = 0, done = 0;
+};
+struct moment { /* a point of a timeline */
+    std::shared_ptr<timeline> line;
+    uint64_t at = 0;
+    bool passed() const { return !line || line->done >= at; }
+};
+
+enum fault { F_OOM, F_PINNED_OOM, F_LAUNCH, F_STICKY, F_SLOW, F_LATE, F_CUPTI_DROP, FAULTS };
+
+/* A piece of work in a queue. */
+struct task {
+    std::function<void()> run;
+    std::vector<moment> after; /* what else must be done before */
+    fake_activity what = {};   /* for CUPTI; kind 0: not shown */
+    bool kernel = false;       /* skipped on a device that has failed, as copies are */
+};
+} // namespace fake
+
+struct CUstream_st {
+    int dev;
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    bool legacy, started = false, quit = false;
+    std::deque<fake::task> queue;
+    std::shared_ptr<fake::timeline> line = std::make_shared<fake::timeline>();
+    bool blocking() const { return !legacy && !(flags & cudaStreamNonBlocking); }
+};
+
+struct CUmemPoolHandle_st {
+    int dev;
+    uint64_t threshold = 0, reserved = 0, reserved_high = 0, used = 0, used_high = 0;
+};
+
+namespace fake {
+struct event_record { /* one cudaEventRecord */
+    moment when;
+    uint64_t ns = 0; /* set when it is passed */
+    int dev = 0;
+};
+} // namespace fake
+
+struct CUevent_st {
+    unsigned flags;
+    int dev;
+    std::shared_ptr<fake::event_record> last; /* NULL: never recorded */
+};
+
+namespace fake {
+struct block { /* an allocation */
+    char *base;
+    size_t bytes;
+    cudaMemoryType type;
+    int dev;
+    unsigned flags;
+    CUmemPoolHandle_st *pool; /* NULL: cudaMalloc or host memory */
+    bool registered;          /* the caller's own memory */
+};
+
+struct device {
+    cudaError_t sticky = cudaSuccess;
+    size_t used = 0; /* by cudaMalloc; what pools have reserved comes to it */
+    CUmemPoolHandle_st pool;
+    CUmemPoolHandle_st *current_pool;
+    CUstream_st *legacy;
+    std::vector<CUstream_st *> streams; /* with legacy */
+};
+
+struct runtime {
+    std::mutex lock;
+    std::condition_variable changed;
+    std::vector<device *> devices;
+    std::map<uintptr_t, block> blocks; /* by base */
+    std::map<const void *, int> dynamic_shared; /* what cudaFuncSetAttribute allowed */
+    std::map<std::pair<int, int>, bool> peers;
+    size_t memory;
+    int arch, driver;
+    uint64_t next_stream = 1;
+    std::map<std::string, uint64_t> counts;
+    cudaError_t broken = cudaSuccess; /* no device at all: why */
+};
+typedef std::unique_lock<std::mutex> locked;
+
+/* The one runtime, made at the first call and never destroyed: its threads outlive main. */
+runtime &rt();
+/* This thread's device. */
+extern thread_local int current_device;
+device &dev();
+/* What a call returns: kept for cudaGetLastError; a failed device answers with its error. */
+cudaError_t done(cudaError_t err);
+/* What forbids any call now: no device, a failed one, a callback. */
+cudaError_t forbidden();
+extern thread_local bool in_callback;
+
+/* The stream that a handle means; NULL for one that is not alive. With the lock. */
+CUstream_st *stream_of(cudaStream_t s);
+/* Appends t to s with what streams' semantics ask for; waits while the queue is full. With the lock. */
+moment submit(locked &l, CUstream_st *s, task t);
+void wait_for(locked &l, const moment &m);
+/* Everything queued on the device is done. With the lock. */
+void drain(locked &l, int d);
+cudaError_t error_of(const CUstream_st *s);
+
+/* The allocation that p lies in, or NULL. With the lock. */
+block *find(const void *p);
+
+/* Counts one more of f and says whether it is to go wrong; arg: what stands behind the colon, or its default. With the lock. */
+bool faulty(fault f, int *arg);
+void faults_read();
+const char *cupti_mode();
+
+/* CUPTI's view of a call: entry now, exit when it goes out of scope. */
+struct api {
+    fake_call call;
+    api(int id, const char *name, cudaStream_t s = NULL);
+    ~api();
+    cudaError_t operator()(cudaError_t err);
+};
+/* A call's correlation id, for the activity that it queues. */
+fake_activity activity(int kind, const char *name, const CUstream_st *s);
+} // namespace fake
+
+#define API(name, ...) fake::api api_(FAKE_CBID_##name, #name, ##__VA_ARGS__)
+
+#endif

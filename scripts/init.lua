@@ -32,22 +32,26 @@ chunk(dir .. "/profile.lua")(gpush)
 -- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
 -- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
 -- the same and returns the value of that name. What makes a function of a composite, and what loaders are made of,
--- come last.
+-- come last. The metatable's `homes` says which file has a name that is not its own: Conv2d = "Conv"; such a file puts
+-- all of its names into the table.
 local function on_demand(area)
-    local t, folder = {}, dir .. "/" .. area
+    local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
     local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, crew) end
     local function find(_, name)
-        local file = type(name) == "string" and name:match "^%w+$" and io.open(folder .. "/" .. name .. ".lua")
+        local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")
+        local file = home and io.open(folder .. "/" .. home .. ".lua")
         if not file then return nil end
         file:close()
-        rawset(t, name, read(name))
+        local value = read(home)
+        if rawget(t, name) == nil then rawset(t, name, value) end
         return rawget(t, name)
     end
-    gpush[area] = setmetatable(t, { __index = function(_, name)
-        getmetatable(t).__index = find
+    function meta.__index(_, name)
+        meta.__index = find
         read "init"
         return t[name]
-    end })
+    end
+    gpush[area] = setmetatable(t, meta)
 end
 for _, area in ipairs { "nn", "optim", "data", "checkpoint" } do on_demand(area) end
 

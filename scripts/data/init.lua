@@ -3,6 +3,8 @@
 -- several values, and its size: a number, a function size(self), or #dataset.
 local gpush, data = ...
 
+getmetatable(data).homes.transforms = "transforms"
+
 -- The number of samples of a data set, checked; what: for messages.
 function data.size(dataset, what)
     local size = dataset.size

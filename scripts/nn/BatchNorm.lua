@@ -1,5 +1,6 @@
 --!plain
 -- BatchNorm1d, 2d, 3d: each channel to mean 0 and variance 1, over the batch while training, by running statistics after.
+-- InstanceNorm1d, 2d, 3d: each channel of each image on its own.
 local gpush, nn = ...
 
 local function check(self, x)
@@ -13,14 +14,17 @@ local function check(self, x)
     end
 end
 
-for dims = 1, 3 do
-    local BatchNorm = nn.module { "BatchNorm" .. dims .. "d", help = "each channel (dim 2) to mean 0 and variance 1",
-        sig = "int num_features, float eps=1e-5, float momentum=0.1, bool affine=true, bool track_running_stats=true, "
-            .. "dtype? dtype, device? device" }
+-- op: batch_norm or instance_norm; least, most: dims of x; on: the default of affine and of track_running_stats.
+local function norm(name, op, least, most, on)
+    local run, counts = gpush[op], op == "batch_norm"
+    local Norm = nn.module { name,
+        help = "each channel (dim 2)" .. (counts and "" or " of each image") .. " to mean 0 and variance 1",
+        sig = ("int num_features, float eps=1e-5, float momentum=0.1, bool affine=%s, bool track_running_stats=%s, "
+            .. "dtype? dtype, device? device"):format(on, on) }
 
-    function BatchNorm:init(features, eps, momentum, affine, track, dtype, device)
+    function Norm:init(features, eps, momentum, affine, track, dtype, device)
         self.num_features, self.eps, self.momentum = features, eps, momentum
-        self.least, self.most = dims == 1 and 2 or dims + 2, dims + 2
+        self.least, self.most = least, most
         if affine then
             self.weight = nn.parameter(gpush.ones(features, dtype, device))
             self.bias = nn.parameter(gpush.zeros(features, dtype, device))
@@ -32,13 +36,18 @@ for dims = 1, 3 do
         end
     end
 
-    function BatchNorm:forward(x)
+    function Norm:forward(x)
         check(self, x)
         local mean, var = self.running_mean, self.running_var
-        if mean and self.training then self.num_batches_tracked:add_(1) end
-        return x:batch_norm(mean, var, self.weight, self.bias, self.training or not mean, self.momentum, self.eps)
+        if mean and self.training and counts then self.num_batches_tracked:add_(1) end
+        return run(x, mean, var, self.weight, self.bias, self.training or not mean, self.momentum, self.eps)
     end
 
-    function BatchNorm:extra_repr() return tostring(self.num_features) end
-    nn["BatchNorm" .. dims .. "d"] = BatchNorm
+    function Norm:extra_repr() return tostring(self.num_features) end
+    nn[name] = Norm
+end
+
+for dims = 1, 3 do
+    norm("BatchNorm" .. dims .. "d", "batch_norm", dims == 1 and 2 or dims + 2, dims + 2, true)
+    norm("InstanceNorm" .. dims .. "d", "instance_norm", dims + 2, dims + 2, false)
 end

@@ -57,23 +57,44 @@ end
 
 local modes = { zeros = "constant", reflect = "reflect", replicate = "replicate", circular = "circular" }
 
+local function check_mode(self, dims)
+    if modes[self.padding_mode] then return end
+    nn.raise("nn.Conv%dd: padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got '%s'", dims,
+        self.padding_mode)
+end
+
+-- A class whose arguments, but for the last ones, become fields of these names. weight(self): the first two dims of the
+-- weight's shape; begin(self), if given, goes on with the start.
+local function define(name, dims, help, sig, weight, begin)
+    sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, " .. sig .. ", dtype? dtype, device? device"
+    local class, names = nn.module { name .. dims .. "d", help = help, sig = sig }, {}
+    for n in sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = n end
+
+    function class:init(...)
+        local o = {}
+        for i, n in ipairs(names) do o[n] = (select(i, ...)) end
+        local bias, dtype, device = o.bias, o.dtype, o.device
+        o.bias, o.dtype, o.device, o.kernel_size = nil, nil, nil, list_of(o.kernel_size, dims)
+        keep(self, o)
+        if begin then begin(self) end
+        local rows, columns = weight(self)
+        start(self, { rows, columns, table.unpack(o.kernel_size) }, o.out_channels, bias, dtype, device)
+    end
+
+    class.extra_repr = extra
+    nn[name .. dims .. "d"] = class
+    return class
+end
+
 for dims = 1, 3 do
     local conv, transposed = gpush["conv" .. dims .. "d"], gpush["conv_transpose" .. dims .. "d"]
-    local Conv = nn.module { "Conv" .. dims .. "d", help = "convolution over the last " .. dims .. " dims",
-        sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, padding padding=0, ints dilation=1, "
-            .. "int groups=1, bool bias=true, str padding_mode=\"zeros\", dtype? dtype, device? device" }
-
-    function Conv:init(inputs, outputs, kernel, stride, padding, dilation, groups, bias, mode, dtype, device)
-        kernel = list_of(kernel, dims)
-        keep(self, { in_channels = inputs, out_channels = outputs, kernel_size = kernel, stride = stride,
-            padding = padding, dilation = dilation, groups = groups, padding_mode = mode })
-        if not modes[mode] then
-            nn.raise("nn.Conv%dd: padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got '%s'", dims,
-                mode)
-        end
-        start(self, { outputs, inputs // groups, table.unpack(kernel) }, outputs, bias, dtype, device)
-        if mode ~= "zeros" then self.pads = pad_list(self, dims) end
-    end
+    local Conv = define("Conv", dims, "convolution over the last " .. dims .. " dims",
+        "padding padding=0, ints dilation=1, int groups=1, bool bias=true, str padding_mode=\"zeros\"",
+        function(self) return self.out_channels, self.in_channels // self.groups end,
+        function(self)
+            check_mode(self, dims)
+            if self.padding_mode ~= "zeros" then self.pads = pad_list(self, dims) end
+        end)
 
     function Conv:forward(x)
         if self.pads then
@@ -82,23 +103,12 @@ for dims = 1, 3 do
         end
         return conv(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
     end
-    Conv.extra_repr = extra
-    nn["Conv" .. dims .. "d"] = Conv
 
-    local Transpose = nn.module { "ConvTranspose" .. dims .. "d", help = "what Conv" .. dims .. "d does to gradients",
-        sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, ints padding=0, ints output_padding=0, "
-            .. "int groups=1, bool bias=true, ints dilation=1, dtype? dtype, device? device" }
-
-    function Transpose:init(inputs, outputs, kernel, stride, padding, output_padding, groups, bias, dilation, dtype, device)
-        kernel = list_of(kernel, dims)
-        keep(self, { in_channels = inputs, out_channels = outputs, kernel_size = kernel, stride = stride,
-            padding = padding, output_padding = output_padding, dilation = dilation, groups = groups })
-        start(self, { inputs, outputs // groups, table.unpack(kernel) }, outputs, bias, dtype, device)
-    end
+    local Transpose = define("ConvTranspose", dims, "what Conv" .. dims .. "d does to gradients",
+        "ints padding=0, ints output_padding=0, int groups=1, bool bias=true, ints dilation=1",
+        function(self) return self.in_channels, self.out_channels // self.groups end)
 
     function Transpose:forward(x)
         return transposed(x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
     end
-    Transpose.extra_repr = extra
-    nn["ConvTranspose" .. dims .. "d"] = Transpose
 end

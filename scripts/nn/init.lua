@@ -204,11 +204,10 @@ end
 
 -- ---- files of several layers ----
 
-local homes = {}
+local homes = getmetatable(nn).homes
 for file, names in pairs {
     Conv = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
-    BatchNorm = "BatchNorm1d BatchNorm2d BatchNorm3d",
-    InstanceNorm = "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+    BatchNorm = "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
     Pool = "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d",
     Recurrent = "RNN LSTM GRU",
     Cell = "RNNCell LSTMCell GRUCell",
@@ -222,14 +221,3 @@ for file, names in pairs {
     for name in names:gmatch "%S+" do homes[name] = file end
 end
 homes.utils = "utils"
-
--- nn.Linear reads Linear.lua; nn.Conv2d reads Conv.lua, which fills in all of its classes.
-local meta = getmetatable(nn)
-local find = meta.__index
-function meta.__index(t, name)
-    if homes[name] then
-        assert(loadfile(folder .. "/" .. homes[name] .. ".lua", "t"))(gpush, nn, folder)
-        return rawget(nn, name)
-    end
-    return type(name) == "string" and name:find "^%u" and find(t, name) or nil
-end

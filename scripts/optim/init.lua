@@ -15,6 +15,9 @@ local function failing(name)
     return function(text, ...) raise("optim.%s: %s", name, select("#", ...) > 0 and text:format(...) or text) end
 end
 
+local homes = getmetatable(optim).homes
+homes.Adam, homes.AdamW, homes.lr = "Adam", "Adam", "lr"
+
 -- ---- parameters and groups ----
 
 -- The parameters in x: a list of tensors, a model, what model:parameters() gives, or one tensor.

@@ -140,6 +140,20 @@ local function results(from)
     return out
 end
 
+-- What nn, optim or data will have when it is asked for: names of files, and of what stands in files of other names.
+local function add_area(out, t, area, word)
+    local _ = t.Nothing -- reads the area's init.lua, which knows them
+    local homes, families = debug.getmetatable(t).homes, {}
+    for name, file in next, homes do
+        if rawget(t, name) == nil then out.add(name, nil, word) end
+        if not homes[file] then families[file] = true end
+    end
+    for _, file in ipairs(native.list(dir .. "/" .. area)) do
+        local name = file:match "^(%u%w*)%.lua$"
+        if name and not families[name] and rawget(t, name) == nil then out.add(name, nil, word) end
+    end
+end
+
 local function add_fields(out, t, word, method)
     for k, v in next, t do
         if type(k) == "string" and k:find "^[%a_][%w_]*$" and (not method or type(v) == "function") then
@@ -147,12 +161,7 @@ local function add_fields(out, t, word, method)
         end
     end
     for area in next, lazy do
-        if t == rawget(gpush, area) then
-            for _, file in ipairs(native.list(dir .. "/" .. area)) do
-                local name = file:match "^(%u%w*)%.lua$"
-                if name then out.add(name, nil, word) end
-            end
-        end
+        if t == rawget(gpush, area) then add_area(out, t, area, word) end
     end
     local meta = debug.getmetatable(t)
     local index = type(meta) == "table" and rawget(meta, "__index")

@@ -136,14 +136,19 @@ for n = 0, #good - 1 do
     if ok or not tostring(message):find(name, 1, true) then survived = survived or n end
 end
 t.is(survived, nil, "cut off anywhere is an error that names the file")
+-- The last four bytes are the checksum of the chunk that ends the file and holds nothing: libpng skips it from 1.6.48 on.
+-- The file that is loaded has its release in its name, as libpng16.so.16.39.0.
+local release
+for line in io.lines "/proc/self/maps" do release = release or tonumber(line:match "libpng16%.so%.16%.(%d+)") end
+local checked = release and release < 48 and #good or #good - 4
+if checked < #good then t.skip(1, "the last checksum: libpng of release " .. tostring(release) .. " does not look at it") end
 for i = 1, #good do
     for _, flip in ipairs { 0x01, 0x80, 0xff } do
         local ok = pcall(image.load, write(name,
             good:sub(1, i - 1) .. string.char(good:byte(i) ~ flip) .. good:sub(i + 1)))
-        if ok and i <= #good - 4 then survived = survived or i end
+        if ok and i <= checked then survived = survived or i end
     end
 end
--- The last four bytes are the checksum of the chunk that ends the file and holds nothing: libpng 1.6.48 skips it.
 t.is(survived, nil, "a change of any byte is an error")
 -- The same with checksums that are right: what libpng does not notice, we must survive.
 for i = 1, 13 do

@@ -65,6 +65,19 @@ for _, dev in ipairs {"cpu", "sim"} do
     t.close(x:sum():item(), 3000000 * tenth, 2e-7, dev .. ": a long f32 sum")
     t.close(x:reshape(300000, 10):sum(1)[3]:item(), 300000 * tenth, 5e-7, dev .. ": a long f32 sum of columns")
     t.close(x:reshape(2, 1500000):mean(2)[2]:item(), tenth, 2e-7, dev .. ": a long f32 mean of rows")
+    -- 16 sums of their own, each longer than what is folded before it is put away: row i is i, and 1 more at 3 places.
+    local long = g.arange(1, 16, {device = dev, dtype = "f32"}):reshape(16, 1):expand(16, 140000):contiguous()
+    for _, at in ipairs {1, 65537, 140000} do long:select(2, at):add_(1) end
+    t.is(long:sum(2):sub(g.arange(1, 16, {device = dev}) * 140000), g.full({16}, 3.0), dev .. ": 16 rows of 140000")
+    -- A line as long as is searched in parts: the best in the first, in the last, at the seams, and twice.
+    local line = g.zeros(200001, {device = dev})
+    for _, at in ipairs {200001, 3126, 3125, 2, 1} do -- ever nearer the front: the first of equals is found
+        line[at] = 1
+        t.is(line:argmax():item(), at, dev .. ": argmax of a long line is " .. at)
+        t.is(line:neg():argmin():item(), at, dev .. ": argmin of a long line is " .. at)
+    end
+    line[150000] = 0 / 0
+    t.is(line:argmax():item(), 150000, dev .. ": argmax of a long line with NaN")
     t.is(g.full({5, 40}, -math.huge, {device = dev}):amax(1):eq(-math.huge):all():item(), true, dev .. ": nothing but -inf")
     local y = g.ones(70, 40, {device = dev})
     y[33][7] = 0 / 0

@@ -167,6 +167,11 @@ function A.run(cases, wanted)
     local layouts = {} -- in order, so that a seed says which values there are
     for layout in pairs(A.layouts) do layouts[#layouts + 1] = layout end
     table.sort(layouts)
+    -- TSan's own memory grows with the calls, to 4.3 GiB for all four, and layouts are nothing that threads share.
+    if (os.getenv "GPUSH_SAN" or ""):find "thread" then
+        layouts = { "contiguous", "step 2", "transposed" }
+        t.skip(1, "the misaligned layout of each row: TSan's memory grows with the calls")
+    end
     for _, name in ipairs(names) do
         local case = cases[name]
         if t.ok(case, name .. " has a case here") then

@@ -24,27 +24,24 @@ end
 
 define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "squared differences of x and target: their mean, sum, or each",
-    fn = function(x, target, reduction) return reduced("mse_loss", (x - target):square(), reduction) end }
+    fn = function(x, target, reduction) return reduced("mse_loss", x:squared_error(target), reduction) end }
 
 define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "absolute differences of x and target: their mean, sum, or each",
-    fn = function(x, target, reduction) return reduced("l1_loss", (x - target):abs(), reduction) end }
+    fn = function(x, target, reduction) return reduced("l1_loss", x:absolute_error(target), reduction) end }
 
 define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
     help = "differences, squared and over 2 beta below beta, absolute less beta / 2 from there on",
     fn = function(x, target, reduction, beta)
-        local z = (x - target):abs()
         if not (beta >= 0) then bad("smooth_l1_loss", "beta", "a number >= 0", beta) end
-        if beta > 0 then z = gpush.where(z:lt(beta), z:square() * (0.5 / beta), z - 0.5 * beta) end
-        return reduced("smooth_l1_loss", z, reduction)
+        return reduced("smooth_l1_loss", x:smooth_l1(target, beta), reduction)
     end }
 
 define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float delta=1",
     help = "differences, squared and halved up to delta, delta times (absolute less delta / 2) from there on",
     fn = function(x, target, reduction, delta)
-        local z = (x - target):abs()
         if not (delta > 0) then bad("huber_loss", "delta", "a number > 0", delta) end
-        return reduced("huber_loss", gpush.where(z:le(delta), z:square() * 0.5, (z - 0.5 * delta) * delta), reduction)
+        return reduced("huber_loss", x:huber(target, delta), reduction)
     end }
 
 define { "binary_cross_entropy", sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\"",
@@ -60,18 +57,14 @@ define { "binary_cross_entropy_with_logits",
     help = "binary_cross_entropy of sigmoid(x), exact however large x is; pos_weight counts where target is 1",
     fn = function(x, target, weight, reduction, pos_weight)
         same_shape("binary_cross_entropy_with_logits", x, target)
-        local rest = (-x):softplus(1, 40) -- -log(sigmoid(x)); beyond 40 the 1 is lost in f64
-        if pos_weight then rest = rest * ((pos_weight - 1) * target + 1) end
-        local losses = (1 - target) * x + rest
+        local losses = x:bce_with_logits(target, pos_weight or 1)
         return reduced("binary_cross_entropy_with_logits", weight and losses * weight or losses, reduction)
     end }
 
 define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool log_target=false",
     help = "divergence of the distribution target from the one whose logarithm is x; reduction 'batchmean' is over dim 1",
     fn = function(x, target, reduction, log_target)
-        local losses
-        if log_target then losses = target:exp() * (target - x)
-        else losses = gpush.where(target:eq(0), 0, target * target:log()) - target * x end
+        local losses = log_target and x:kl_log_term(target) or x:kl_term(target)
         if reduction == "batchmean" then return losses:sum() / x.shape[1] end
         return reduced("kl_div", losses, reduction)
     end }

@@ -1,4 +1,6 @@
 /* Every BINARY, COMPARE, TERNARY and PARAM3 row of the op table on cpu and sim: dtypes and their promotion, layouts, broadcasting, numbers, in place. */
+#include <float.h>
+
 #include "promotion.h"
 
 /* ---- references ---- */
@@ -34,6 +36,22 @@ static ld f_bce(ld a, ld b, ld c) {
 static ld s_bce(ld a, ld b, ld c) {
     return fabsl(b * log_or_less(logl(a))) + fabsl((1 - b) * log_or_less(log1pl(-a)));
 }
+static ld f_squared_error(ld a, ld b, ld c) { return powl(fabsl(a - b), 2); }
+static ld f_absolute_error(ld a, ld b, ld c) { return fabsl(a - b); }
+static ld f_kl_term(ld a, ld b, ld c) { return b == 0 ? -b * a : b * (logl(b) - a); }
+static ld s_kl_term(ld a, ld b, ld c) { return (b == 0 ? 0 : fabsl(b * logl(b))) + fabsl(a * b); }
+/* Where exp(b) is subnormal or infinite in the type that is computed in, or b - a infinite, it is that: the product may be NaN. */
+static ld f_kl_log_term(ld a, ld b, ld c) {
+    ld e = wide ? (ld)exp((double)b) : (ld)expf((float)b), d = wide ? (ld)(double)(b - a) : (ld)(float)(b - a);
+    return (e < (wide ? DBL_MIN : FLT_MIN) || isinf(e) ? e : expl(b)) * (isinf(d) ? d : b - a);
+}
+static ld f_smooth_l1(ld a, ld b, ld c) { return fabsl(a - b) < c ? (a - b) * (a - b) * 0.5L / c : fabsl(a - b) - 0.5L * c; }
+static ld f_huber(ld a, ld b, ld c) { return fabsl(a - b) <= c ? (a - b) * (a - b) * 0.5L : c * (fabsl(a - b) - 0.5L * c); }
+static ld s_differences(ld a, ld b, ld c) { return 1 + (fabsl(a) + fabsl(b) + fabsl(c)) * (fabsl(a) + fabsl(b) + fabsl(c)); }
+/* -c b log(sigmoid(a)) - (1 - b) log(1 - sigmoid(a)) */
+static ld softplus(ld a) { return fmaxl(a, 0) + log1pl(expl(-fabsl(a))); }
+static ld f_bce_with_logits(ld a, ld b, ld c) { return isinf(c) && isinf(a) ? NAN : c * b * softplus(-a) + (1 - b) * softplus(a); } /* infinitely often 0 */
+static ld s_bce_with_logits(ld a, ld b, ld c) { return fabsl(c * b * softplus(-a)) + (1 + fabsl(b)) * softplus(a) + fabsl(b * softplus(-a)); }
 static ld f_lerp(ld a, ld b, ld c) { return a + c * (b - a); }
 static ld f_eq(ld a, ld b, ld c) { return a == b; }
 static ld f_ne(ld a, ld b, ld c) { return a != b; }
@@ -123,6 +141,10 @@ static const entry table[] = {
     {"minimum", 2, T_REAL, PROMOTED, f_minimum, i_minimum, 0, true},
     {"atan2", 2, T_ALL, TO_FLOAT, f_atan2, NULL, 4, false},
     {"bce", 2, T_ALL, TO_FLOAT, f_bce, NULL, 8, true, NULL, NULL, s_bce},
+    {"squared_error", 2, T_FLOAT, PROMOTED, f_squared_error, NULL, 3, true},
+    {"absolute_error", 2, T_FLOAT, PROMOTED, f_absolute_error, NULL, 1, true},
+    {"kl_term", 2, T_FLOAT, PROMOTED, f_kl_term, NULL, 8, true, NULL, NULL, s_kl_term},
+    {"kl_log_term", 2, T_FLOAT, PROMOTED, f_kl_log_term, NULL, 8, true},
     {"bitwise_and", 2, T_INT | T_BOOL, PROMOTED, NULL, i_and, 0, false},
     {"bitwise_or", 2, T_INT | T_BOOL, PROMOTED, NULL, i_or, 0, false},
     {"bitwise_xor", 2, T_INT | T_BOOL, PROMOTED, NULL, i_xor, 0, false},
@@ -136,6 +158,9 @@ static const entry table[] = {
     {"logical_or", 2, T_ALL, TO_BOOL, f_lor, i_lor, 0, false},
     {"logical_xor", 2, T_ALL, TO_BOOL, f_lxor, i_lxor, 0, false},
     {"lerp", 3, T_ALL, TO_FLOAT, f_lerp, NULL, 2, true},
+    {"smooth_l1", 3, T_FLOAT, PROMOTED, f_smooth_l1, NULL, 4, true, NULL, NULL, s_differences},
+    {"huber", 3, T_FLOAT, PROMOTED, f_huber, NULL, 4, true, NULL, NULL, s_differences},
+    {"bce_with_logits", 3, T_FLOAT, PROMOTED, f_bce_with_logits, NULL, 8, true, NULL, NULL, s_bce_with_logits},
     {"addcmul", 3, T_REAL, PROMOTED, f_addcmul, NULL, 2, true, i_addcmul, p_one},
     {"addcmul", 3, T_REAL, PROMOTED, f_addcmul_3, NULL, 3, true, i_addcmul_3, p_minus_3},
     {"addcdiv", 3, T_FLOAT, PROMOTED, f_addcdiv, NULL, 2, true, NULL, p_one},

@@ -88,6 +88,7 @@ static void reap(gp_alloc *al) {
 }
 
 static void release_block(gp_alloc *al, gp_storage *st) {
+    if (st->unlock) st->unlock(st->data);
     al->dev->vt->mem_free(al->dev, st->data, st->bytes);
     free(st);
 }
@@ -292,6 +293,7 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
 
 static void storage_free(gp_storage *st) {
     if (st->klass < 0) {
+        if (st->unlock) st->unlock(st->data);
         if (st->release) st->release(st);
         free(st);
         return;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/backends.h"
+#include "tensor/core.h"
 #include "tensor/error.h"
 
 static char reason[512];
@@ -36,17 +37,10 @@ static const gp_device_vt *load(void) {
         snprintf(reason, sizeof reason, "cuda: the plug-in is not there: %s", dlerror());
         return NULL;
     }
-    int (*probe)(char *, size_t) = (int (*)(char *, size_t))dlsym(so, "gp_cuda_probe");
-    if (!probe || probe(reason, sizeof reason) < 1) {
-        if (!probe) snprintf(reason, sizeof reason, "cuda: the plug-in is of another version");
-        return dlclose(so), NULL;
-    }
-    const gp_device_vt *(*table)(void) = (const gp_device_vt *(*)(void))dlsym(so, "gp_cuda_table");
-    const gp_device_vt *vt = table ? table() : NULL;
-    if (!vt)
-        snprintf(
-            reason, sizeof reason,
-            "cuda: this version's plug-in only looks for devices; it does not run ops on them");
+    gp_cuda_open_fn *open = (gp_cuda_open_fn *)dlsym(so, "gp_cuda_open");
+    if (!open) snprintf(reason, sizeof reason, "cuda: the plug-in is of another version");
+    const gp_device_vt *vt = open ? open(gp_core_table(), reason, sizeof reason) : NULL;
+    if (!vt) dlclose(so);
     return vt;
 }
 

@@ -89,7 +89,7 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     dev->slot = ndevices;
     if (!strcmp(vt->kind, "cpu")) snprintf(dev->name, sizeof dev->name, "cpu");
     else snprintf(dev->name, sizeof dev->name, "%s:%d", vt->kind, index);
-    if (!gp_alloc_open(dev) || !stream_new(dev)) return free(dev), NULL;
+    if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev)) return free(dev), NULL;
     devices[ndevices++] = dev;
     return dev;
 }
@@ -208,7 +208,7 @@ void gp_device_drain(void) {
         for (int s = 0; s < devices[i]->nstreams; s++)
             while (devices[i]->vt->busy(devices[i]->streams[s])) {
                 gp_interrupted = 0;
-                devices[i]->vt->drain(devices[i]->streams[s]);
+                if (!devices[i]->vt->drain(devices[i]->streams[s]) && !gp_interrupted) break;
             }
     gp_interrupted = interrupted;
 }

@@ -48,6 +48,7 @@ typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind
 typedef struct gp_device_vt {
     const char *kind;                              /* "cpu", "sim", "cuda" */
     bool async;                                    /* launch returns before the work is done */
+    bool (*open)(gp_device *); /* fills dev->impl; false with a message. NULL: nothing to do */
     void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
     void (*mem_free)(gp_device *, void *, size_t bytes);
     bool (*stream_open)(gp_stream *); /* fills impl */
@@ -173,11 +174,20 @@ typedef struct gp_hooks {
                            uint64_t t0_ns, uint64_t t1_ns, size_t bytes);
     /* A copy is about to be queued; returns its correlation id, or 0. */
     uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
+    /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps within
+     * a wait; `first`: something was set up on its first use. what: its name and more. */
+    void (*_Atomic call)(gp_device *dev, const char *what, bool first, uint64_t t0_ns,
+                         uint64_t t1_ns);
     void (*_Atomic memory)(
         gp_device *dev,
         int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */
 } gp_hooks;
+#ifdef GP_PLUGIN /* the program's, reached through core.h's table */
+extern gp_hooks *gp_hook_at;
+#define gp_hook (*gp_hook_at)
+#else
 extern gp_hooks gp_hook;
+#endif
 /* The hook as it is now: another thread may unset it, so look once, then call what was found. */
 #define GP_HOOK_NOW(name) atomic_load_explicit(&gp_hook.name, memory_order_relaxed)
 #ifdef GPUSH_NO_HOOKS /* nothing can watch: only to measure what the question costs */

@@ -20,6 +20,11 @@ void gp_error_clear(void);
 
 /* Set by the shell's SIGINT handler, polled by gp_wait and by long CPU kernels, cleared by the
  * shell when a line ends. */
+#ifdef GP_PLUGIN /* the program's, reached through core.h's table */
+extern volatile sig_atomic_t *gp_interrupted_at;
+#define gp_interrupted (*gp_interrupted_at)
+#else
 extern volatile sig_atomic_t gp_interrupted;
+#endif
 
 #endif

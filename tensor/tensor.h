@@ -27,6 +27,7 @@ typedef struct gp_storage {
     atomic_int readers; /* queued copies that still read or write it (pinned host memory only) */
     void (*release)(struct gp_storage *);
     void *owner;      /* for release */
+    void (*unlock)(void *data); /* host memory that a device has page-locked: before it goes back to the system */
     const char *file; /* where it was made, for the out-of-memory list; interned, or NULL */
     int line;
     const char *_Atomic write_file; /* the last write in place, while gradients are about; */

@@ -48,6 +48,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
     gp_storage_use(src->storage, s);
     gp_storage_use(dst->storage, s);
+    if (!returns) dev->vt->busy(s); /* brings the count of what is queued up to date */
     if (!returns && !gp_wait_allowed(s, why, what))
         return false; /* error mode refuses before anything is queued */
     if (launch) launch(s);
@@ -83,6 +84,12 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
                         const char *what) {
     gp_device *from = x->storage->dev;
     if (from == dev) return gp_tensor_ref(x);
+    if (from->vt->async && dev->vt->async && from->vt != dev->vt) { /* of two kinds: through the host */
+        gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
+        gp_tensor *there = host ? gp_to_device(host, dev, false, why, what) : NULL;
+        gp_tensor_unref(host);
+        return there;
+    }
     gp_tensor *src = gp_contiguous(x);
     if (!src) return NULL;
     gp_shape shape = gp_tensor_shape(x);

@@ -1,0 +1,63 @@
+/* What the CUDA plug-in uses of the program. The program's own symbols are hidden from it, so it is handed this
+ * table when it is opened; kernels/cuda/core.c gives the functions their usual names again. */
+#ifndef GP_CORE_H
+#define GP_CORE_H
+
+#include "tensor/alloc.h"
+#include "tensor/op.h"
+
+/* FN(what it returns, name, parameters, their names). gp_fail, with its `...`, has a line of its own. */
+#define GP_CORE_FUNCTIONS(FN) \
+    FN(const char *, gp_error, (void), ()) \
+    FN(void, gp_error_clear, (void), ()) \
+    FN(uint64_t, gp_now_ns, (void), ()) \
+    FN(double, gp_now, (void), ()) \
+    FN(uint64_t, gp_next_id, (void), ()) \
+    FN(bool, gp_here, (const char **file, int *line), (file, line)) \
+    FN(gp_dtype, gp_value_dtype, (const gp_value *v), (v)) \
+    FN(gp_scalar, gp_scalar_load, (gp_dtype dt, const void *p), (dt, p)) \
+    FN(void, gp_scalar_store, (gp_dtype dt, void *p, gp_scalar v), (dt, p, v)) \
+    FN(gp_storage *, gp_storage_new, (gp_stream *s, size_t bytes), (s, bytes)) \
+    FN(void, gp_storage_unref, (gp_storage *st), (st)) \
+    FN(void, gp_device_each, (void (*fn)(gp_device *, void *), void *ctx), (fn, ctx)) \
+    FN(void, gp_thread_is_worker, (void), ()) \
+    FN(int, gp_threads, (void), ())
+
+typedef struct gp_core {
+    uint64_t hash; /* first, whatever else changes */
+    bool (*fail)(const char *text);
+    const gp_op *ops;
+    gp_hooks *hook;
+    volatile sig_atomic_t *interrupted;
+#define MEMBER(type, name, params, args) type(*name) params;
+    GP_CORE_FUNCTIONS(MEMBER)
+#undef MEMBER
+} gp_core;
+
+/* The program's table, filled (tensor/core.c). */
+const gp_core *gp_core_table(void);
+
+/* Differs between builds whose ops or structs differ: a plug-in of another build must not be used. */
+static inline uint64_t gp_core_hash(void) {
+    static const char names[] =
+#define ROW(n) #n " "
+#include "tensor/ops_rows.h"
+#define GRAD_ROW(n, ...) #n " "
+#include "tensor/grad_rows.h"
+        ;
+    const size_t sizes[] = {sizeof(gp_core), sizeof(gp_op), sizeof(gp_call), sizeof(gp_value), sizeof(gp_array),
+                            sizeof(gp_tensor), sizeof(gp_storage), sizeof(gp_device), sizeof(gp_device_vt),
+                            sizeof(gp_stream), sizeof(gp_event), sizeof(gp_hooks), GP_WHYS, GP_DTYPES};
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < sizeof names; i++) h = (h ^ (unsigned char)names[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) h = (h ^ sizes[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* What the plug-in exports. Its device's functions, or NULL with the reason in why: no driver, no device, or a
+ * plug-in of another build. */
+typedef const gp_device_vt *gp_cuda_open_fn(const gp_core *core, char *why, size_t size);
+/* How many devices there are, one a line in text; 0 with the reason. Opens nothing on them. */
+typedef int gp_cuda_probe_fn(char *text, size_t size);
+
+#endif

@@ -19,15 +19,19 @@ const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 };
 
 #ifdef GP_ISA_base
-#if defined(__x86_64__)
+#if defined(GP_HAS_v3) || defined(GP_HAS_v4)
 extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
-/* GPUSH_ISA=base, v3 or v4 asks for less than the processor can do. */
+/* The best that was built and that the processor can do. GPUSH_ISA=base or v3 asks for less. */
 static const gp_kernel *choose(void) {
     const char *ask = getenv("GPUSH_ISA");
-    bool v4 = __builtin_cpu_supports("x86-64-v4"), v3 = __builtin_cpu_supports("x86-64-v3");
     if (ask && !strcmp(ask, "base")) return gp_kernels_base;
-    if (ask && !strcmp(ask, "v3")) v4 = false;
-    return v4 ? gp_kernels_v4 : v3 ? gp_kernels_v3 : gp_kernels_base;
+#ifdef GP_HAS_v4
+    if (__builtin_cpu_supports("x86-64-v4") && !(ask && !strcmp(ask, "v3"))) return gp_kernels_v4;
+#endif
+#ifdef GP_HAS_v3
+    if (__builtin_cpu_supports("x86-64-v3")) return gp_kernels_v3;
+#endif
+    return gp_kernels_base;
 }
 
 const gp_kernel *gp_cpu_kernels(void) {

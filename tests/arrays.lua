@@ -158,7 +158,10 @@ function A.context(op, dtype, dev, layout)
     return c
 end
 
--- Runs cases[op](context) for every op of the kinds, on both devices, in every dtype and layout; an op without a case fails.
+-- tests/cuda/ has the stand-in for CUDA tested instead of the other two.
+local devices = os.getenv "GPUSH_TEST_DEVICE" and {os.getenv "GPUSH_TEST_DEVICE"} or {"cpu", "sim"}
+
+-- Runs cases[op](context) for every op of the kinds, on all devices, in every dtype and layout; an op without a case fails.
 -- A case is a function, or {types = {dtype = true, …}, run = function}; in other dtypes its run must raise a message that names the dtype.
 function A.run(cases, wanted)
     local names = {}
@@ -177,11 +180,15 @@ function A.run(cases, wanted)
         if t.ok(case, name .. " has a case here") then
             local run, types = case, nil
             if type(case) == "table" then run, types = case.run, case.types end
-            for _, dev in ipairs {"cpu", "sim"} do
+            for _, dev in ipairs(devices) do
                 local problems = {}
+                local missing -- the op, of those it takes, that has no kernel there yet
                 local function one(dtype, layout)
                     local c = A.context(name, dtype, dev, layout)
+                    if missing then return end
                     local ok, msg = pcall(run, c)
+                    missing = not ok and tostring(msg):match "([%w_]+): has no CUDA kernel yet"
+                    if missing then return end
                     if types and not types[dtype] then
                         if ok then c.problem("dtype %s was taken", dtype)
                         elseif not tostring(msg):find(dtype, 1, true) then c.problem("the message does not name %s: %s", dtype, msg) end
@@ -193,7 +200,9 @@ function A.run(cases, wanted)
                 for _, dtype in ipairs(A.dtypes) do
                     for _, layout in ipairs(layouts) do one(dtype, layout) end
                 end
-                if not t.ok(#problems == 0, name .. " on " .. dev) then
+                if missing then
+                    t.skip(1, missing .. " has no CUDA kernel yet")
+                elseif not t.ok(#problems == 0, name .. " on " .. dev) then
                     for i = 1, math.min(#problems, 5) do io.stderr:write("#   ", problems[i], "\n") end
                 end
             end

@@ -120,7 +120,7 @@ static void op_begin(gp_call *c) {
     if (!r) return;
     gp_here(&c->file, &c->line);
     *r = (gp_rec){.id = c->id,
-                  .name = c->op->name,
+                  .name = c->name,
                   .file = c->file,
                   .line = c->line,
                   .kind = GP_REC_OP,
@@ -254,7 +254,7 @@ static int compare_ns(const void *a, const void *b) {
 static void calibrate(gp_prof *p) {
     enum { TIMES = 31 };
     uint64_t begin[TIMES], end[TIMES];
-    gp_call c = {.op = GP_OP(add)};
+    gp_call c = {.op = GP_OP(add), .name = "add"};
     for (int i = 0; i < TIMES; i++) {
         uint64_t before = gp_now_ns();
         op_begin(&c);

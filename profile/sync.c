@@ -191,7 +191,7 @@ static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
 static void look(gp_stream *s, uint64_t queued) {
     me.stream = s;
     me.queued = queued;
-    me.last_op = s->last_op ? s->last_op->name : NULL;
+    me.last_op = s->last_op;
     me.last_file = s->last_file;
     me.last_line = s->last_line;
     me.copied = 0;

@@ -33,8 +33,7 @@ struct gp_stream {
     void *impl;      /* the device's own */
     _Atomic uint64_t issued;    /* commands queued so far */
     _Atomic uint64_t completed; /* of these, how many are done */
-    const struct gp_op *_Atomic
-        last_op; /* the last op queued and its source line, for reports; file may be NULL */
+    const char *_Atomic last_op; /* name and source line of what was queued last, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
     uint64_t follows[64]; /* by index: how much of another stream's queue comes before what is

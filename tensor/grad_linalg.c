@@ -242,6 +242,77 @@ static bool eigvalsh(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_eigvalsh = {eigvalsh, "0"};
 
+/* ---- eigenvalues of matrices that are not symmetric: complex numbers as two tensors ---- */
+
+typedef struct pair {
+    gp_tensor *re, *im;
+} pair;
+
+static pair times(gp_vjp *v, pair a, pair b) {
+    return (pair){sub(v, mm(v, a.re, b.re), mm(v, a.im, b.im)),
+                  add(v, mm(v, a.re, b.im), mm(v, a.im, b.re))};
+}
+
+/* Its conjugate with rows and columns exchanged. */
+static pair adjoint(gp_vjp *v, pair a) { return (pair){gp_mT(v, a.re), neg(v, gp_mT(v, a.im))}; }
+
+static gp_tensor *beside(gp_vjp *v, gp_tensor *a, gp_tensor *b, int64_t dim) {
+    return DO(cat, "li", (gp_tensor *[]){a, b}, 2, dim);
+}
+
+/* x of a x = b, as real matrices of twice the size: {{re, -im}, {im, re}} {re; im} = {re; im}. */
+static pair divided(gp_vjp *v, pair a, pair b) {
+    if (v->failed) return (pair){0};
+    int64_t n = b.re->a.dim[b.re->a.ndim - 2];
+    gp_tensor *m = beside(v, beside(v, a.re, neg(v, a.im), -1), beside(v, a.im, a.re, -1), -2);
+    gp_tensor *x = DO(linalg_solve, "ttb", m, beside(v, b.re, b.im, -2), 1);
+    return (pair){DO(narrow, "tiii", x, (int64_t)-2, (int64_t)1, n),
+                  DO(narrow, "tiii", x, (int64_t)-2, n + 1, n)};
+}
+
+/* t / conj(w_j - w_i), 0 where eigenvalues are equal. */
+static pair over_gaps(gp_vjp *v, pair t, pair w) {
+    gp_tensor *re = sub(v, row(v, w.re), column(v, w.re));
+    gp_tensor *im = sub(v, row(v, w.im), column(v, w.im));
+    gp_tensor *size = add(v, mul(v, re, re), mul(v, im, im)), *equal = DO(eq, "tn", size, 0.0);
+    gp_tensor *f = DO(reciprocal, "t", DO(masked_fill, "ttn", size, equal, 1.0));
+    f = DO(masked_fill, "ttn", f, equal, 0.0);
+    return (pair){mul(v, f, sub(v, mul(v, t.re, re), mul(v, t.im, im))),
+                  mul(v, f, add(v, mul(v, t.re, im), mul(v, t.im, re)))};
+}
+
+/* x u = u diag(w), the columns of u of norm 1: dx = the real part of u^-H (diag(gw) + (u^H gu - u^H u
+ * diag(re(u^H gu))) / conj(w_j - w_i)) u^H. Source: the formula of PyTorch's linalg_eig_backward. gw,
+ * gu: parts that are NULL are zeros. */
+static gp_tensor *eig_back(gp_vjp *v, pair w, pair u, pair gw, const pair *gu) {
+    pair uh = adjoint(v, u), d = {diagonal_matrix(v, gw.re), diagonal_matrix(v, gw.im)};
+    if (gu) {
+        pair t = times(v, uh, *gu);
+        gp_tensor *along = row(v, DO(diagonal, "tiii", t.re, (int64_t)0, (int64_t)-2, (int64_t)-1));
+        pair norm = times(v, uh, (pair){mul(v, u.re, along), mul(v, u.im, along)});
+        t = over_gaps(v, (pair){sub(v, t.re, norm.re), sub(v, t.im, norm.im)}, w);
+        d = (pair){add(v, d.re, t.re), add(v, d.im, t.im)};
+    }
+    return divided(v, uh, times(v, d, uh)).re;
+}
+
+static bool eig(gp_vjp *v) {
+    pair gw = {gp_g(v, 0), gp_g(v, 1)}, gu = {gp_g(v, 2), gp_g(v, 3)};
+    v->dx[0] = eig_back(v, (pair){v->y[0], v->y[1]}, (pair){v->y[2], v->y[3]}, gw,
+                        v->g[2] || v->g[3] ? &gu : NULL);
+    return v->dx[0] != NULL;
+}
+const gp_rule vjp_linalg_eig = {eig, "y"};
+
+static bool eigvals(gp_vjp *v) {
+    gp_tensor *o[GP_MAX_OUT];
+    if (!gp_do_all(v, o, GP_OP(linalg_eig), "t", v->x[0])) return false;
+    pair gw = {gp_g(v, 0), gp_g(v, 1)};
+    v->dx[0] = eig_back(v, (pair){o[0], o[1]}, (pair){o[2], o[3]}, gw, NULL);
+    return v->dx[0] != NULL;
+}
+const gp_rule vjp_linalg_eigvals = {eigvals, "0"};
+
 /* x = q r with r square: dx = (gq + q copyltu(r gr' - gq' q)) r^-T, copyltu: the lower triangle
  * mirrored. */
 static bool qr(gp_vjp *v) {

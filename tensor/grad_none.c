@@ -1,5 +1,5 @@
 /* Rows whose results have no gradient, because they are integers, bools or new tensors; and those
- * whose backward is not written yet, which say so. Every VIEW, RANDOM and CUSTOM row needs a
+ * that only backward runs and that have no derivative of their own, which say so. Every VIEW, RANDOM and CUSTOM row needs a
  * `const gp_rule vjp_NAME`: here, or in one of the grad_*.c (grad.h says how one is written), with a
  * case in tests/lua/autograd.lua. */
 #include "tensor/grad.h"
@@ -15,13 +15,6 @@ NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
 NONE(sgd_step) NONE(adam_step) NONE(rmsprop_step) NONE(adagrad_step) NONE(clip_grad_norm)
 NONE(clip_grad_value)
 
-/* An error at the backward, and none before. */
-static bool later(gp_vjp *v) {
-    return gp_fail("backward: %s has no derivative (yet)", v->node->op->name);
-}
-#define LATER(n) const gp_rule vjp_##n = {later, NULL};
-LATER(linalg_eig) LATER(linalg_eigvals)
-
 /* Rows that only backward runs, and whose rules compose what a second derivative needs instead of them; but
  * for those of lstm, gru and rnn, which have none (nor has PyTorch's on a GPU). */
 static bool once(gp_vjp *v) {
@@ -33,7 +26,7 @@ ONCE(batch_norm_grad) ONCE(cross_entropy_grad) ONCE(group_norm_grad) ONCE(gru_ba
 ONCE(layer_norm_grad) ONCE(log_softmax_grad) ONCE(lstm_backward) ONCE(rms_norm_grad)
 ONCE(rnn_backward) ONCE(softmax_grad)
 
-bool gp_rule_later(const gp_rule *rule) { return rule->fn == later || rule->fn == once; }
+bool gp_rule_later(const gp_rule *rule) { return rule->fn == once; }
 
 /* Derivative columns with a function that is no op, where the backward is recorded. */
 static bool formula(gp_vjp *v) {

@@ -43,23 +43,23 @@ static bool check_tensor(const gp_call *c, const char *what, const gp_tensor *t,
         return gp_fail(
             "%s: argument 'x' is %s and %s %s (expected the same dtype; convert one with "
             ":to)",
-            c->op->name, gp_dtype_name((gp_dtype)x->a.dtype), what,
+            c->name, gp_dtype_name((gp_dtype)x->a.dtype), what,
             gp_dtype_name((gp_dtype)t->a.dtype));
     return gp_shape_equal(&have, want) ||
-           gp_fail("%s: %s is %s (expected %s)", c->op->name, what, gp_tensor_text(t, a, sizeof a),
+           gp_fail("%s: %s is %s (expected %s)", c->name, what, gp_tensor_text(t, a, sizeof a),
                    gp_shape_text(want, b, sizeof b));
 }
 
 static bool check_options(const gp_call *c) {
     double p = c->arg[GP_RNN_DROPOUT].f;
     int64_t layers = c->arg[GP_RNN_LAYERS].i;
-    if (!(p >= 0 && p <= 1)) return gp_fail("%s: dropout is %g (expected 0 to 1)", c->op->name, p);
+    if (!(p >= 0 && p <= 1)) return gp_fail("%s: dropout is %g (expected 0 to 1)", c->name, p);
     if (layers < 1 || layers > 1 << 20)
-        return gp_fail("%s: num_layers is %lld (expected an integer >= 1)", c->op->name,
+        return gp_fail("%s: num_layers is %lld (expected an integer >= 1)", c->name,
                        (long long)layers);
     if (!strncmp(c->op->name, "rnn", 3) && strcmp(c->arg[GP_RNN_OWN].s, "relu") &&
         strcmp(c->arg[GP_RNN_OWN].s, "tanh"))
-        return gp_fail("%s: nonlinearity '%.20s' (expected 'tanh' or 'relu')", c->op->name,
+        return gp_fail("%s: nonlinearity '%.20s' (expected 'tanh' or 'relu')", c->name,
                        c->arg[GP_RNN_OWN].s);
     return true;
 }
@@ -101,7 +101,7 @@ static bool check_states(const gp_call *c, const gp_rnn *r) {
     if (v->kind == GP_NONE) return true;
     if (v->kind == GP_TENSOR) return check_tensor(c, "'hx'", v->t, c->arg[GP_RNN_X].t, &s);
     if (v->n != 2)
-        return gp_fail("%s: argument 'hx' has %d entries (expected 2: h and c)", c->op->name, v->n);
+        return gp_fail("%s: argument 'hx' has %d entries (expected 2: h and c)", c->name, v->n);
     return check_tensor(c, "entry 1 of 'hx' (h)", v->list[0], c->arg[GP_RNN_X].t, &s) &&
            check_tensor(c, "entry 2 of 'hx' (c)", v->list[1], c->arg[GP_RNN_X].t, &s);
 }
@@ -117,20 +117,20 @@ static bool read_call(const gp_call *c, gp_meta *m, gp_rnn *r) {
     if (x->a.ndim != 2 && x->a.ndim != 3)
         return gp_fail(
             "%s: argument 'x' is %s (expected time x batch x features, or without batch)",
-            c->op->name, gp_tensor_text(x, text, sizeof text));
+            c->name, gp_tensor_text(x, text, sizeof text));
     int64_t each = c->arg[GP_RNN_BIASES].i ? 4 : 2, dirs = c->arg[GP_RNN_BIDIRECTIONAL].i ? 2 : 1,
             all = each * dirs * c->arg[GP_RNN_LAYERS].i;
     if (w->n != all)
         return gp_fail(
             "%s: argument 'weights' has %d entries (expected %lld: %s for each layer and "
             "direction)",
-            c->op->name, w->n, (long long)all, each == 4 ? "w_ih, w_hh, b_ih, b_hh" : "w_ih, w_hh");
+            c->name, w->n, (long long)all, each == 4 ? "w_ih, w_hh, b_ih, b_hh" : "w_ih, w_hh");
     if (w->list[1]->a.ndim != 2 || w->list[1]->a.dim[1] < 1)
-        return gp_fail("%s: entry 2 of 'weights' (w_hh) is %s (expected a matrix)", c->op->name,
+        return gp_fail("%s: entry 2 of 'weights' (w_hh) is %s (expected a matrix)", c->name,
                        gp_tensor_text(w->list[1], text, sizeof text));
     gp_rnn_read(c, &x->a, &w->list[1]->a, r);
     if (r->steps < 1)
-        return gp_fail("%s: argument 'x' is %s (expected at least one time step)", c->op->name,
+        return gp_fail("%s: argument 'x' is %s (expected at least one time step)", c->name,
                        gp_tensor_text(x, text, sizeof text));
     return check_weights(c, r) && check_states(c, r);
 }
@@ -180,7 +180,7 @@ static bool infer_backward(gp_call *c, gp_meta *m) {
     char text[160];
     if (!gp_shape_equal(&have, &all) || (gp_dtype)saved->a.dtype != compute_dtype(x))
         return gp_fail("%s: argument 'saved' is %s (expected what the forward op gave)",
-                       c->op->name, gp_tensor_text(saved, text, sizeof text));
+                       c->name, gp_tensor_text(saved, text, sizeof text));
     for (int i = 0; i <= r.states; i++) {
         if (!check_gradient(c, r.backward + 1 + i, names[i], i ? &state : &out)) return false;
         m->out[i].dtype = (gp_dtype)x->a.dtype;

@@ -117,7 +117,7 @@ static bool overlap_ok(const gp_call *c, const gp_tensor *out, const gp_tensor *
     if (!gp_arrays_overlap(&out->a, &in->a)) return true;
     return gp_fail("%s_: argument %d shares memory with the tensor that is written, in another "
                    "order; use :clone() on one of them",
-                   c->op->name, arg + 1);
+                   c->name, arg + 1);
 }
 
 /* In place: c->into takes the result. Its shape must be the result's, its dtype must be able to
@@ -126,22 +126,22 @@ static bool check_into(gp_call *c, const gp_meta *m) {
     gp_tensor *into = c->into;
     gp_shape have = gp_tensor_shape(into);
     char a[160], b[160];
-    if (m->n != 1) return gp_fail("%s: has %d results and no in-place form", c->op->name, m->n);
+    if (m->n != 1) return gp_fail("%s: has %d results and no in-place form", c->name, m->n);
     if (into->storage->dev != m->dev)
-        return gp_fail("%s_: the result is on %s, the tensor that is written on %s", c->op->name,
+        return gp_fail("%s_: the result is on %s, the tensor that is written on %s", c->name,
                        m->dev->name, into->storage->dev->name);
     if (!gp_shape_equal(&have, &m->out[0].shape))
         return gp_fail("%s_: the result has shape %s, which does not fit in a tensor of shape %s",
-                       c->op->name, gp_shape_text(&m->out[0].shape, a, sizeof a),
+                       c->name, gp_shape_text(&m->out[0].shape, a, sizeof a),
                        gp_shape_text(&have, b, sizeof b));
     if (gp_dtype_kind(m->out[0].dtype) > gp_dtype_kind((gp_dtype)into->a.dtype) &&
         c->op != GP_OP(copy))
-        return gp_fail("%s_: a %s result does not fit in a %s tensor", c->op->name,
+        return gp_fail("%s_: a %s result does not fit in a %s tensor", c->name,
                        gp_dtype_name(m->out[0].dtype), gp_dtype_name((gp_dtype)into->a.dtype));
     if (gp_array_self_overlaps(&into->a))
         return gp_fail("%s_: several elements of the tensor share one place in memory (it was "
                        "expanded or unfolded); use :clone() first",
-                       c->op->name);
+                       c->name);
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_TENSOR && !overlap_ok(c, into, c->arg[i].t, i)) return false;
     return true;
@@ -155,7 +155,7 @@ static bool name_shape(const gp_call *c, const gp_shape *s) {
                ? false
                : gp_fail(
                      "%s: the result has shape %s, which is more elements than a tensor may have",
-                     c->op->name, gp_shape_text(s, text, sizeof text));
+                     c->name, gp_shape_text(s, text, sizeof text));
 }
 
 /* Backward names the line where what it needs was overwritten. */
@@ -165,7 +165,7 @@ static bool begin_write(gp_call *c, gp_tensor *t) {
     if (gp_grad_live && !c->file) gp_here(&c->file, &c->line);
     atomic_store_explicit(&st->write_file, c->file, memory_order_relaxed);
     atomic_store_explicit(&st->write_line, c->line, memory_order_relaxed);
-    return gp_order_host_write(t->storage, c->op->name);
+    return gp_order_host_write(t->storage, c->name);
 }
 
 /* Arguments that the kernel updates beside its results. */
@@ -230,10 +230,10 @@ static bool launch_async(gp_call *c) {
     if (gp_thread_loader())
         return gp_fail("%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
                        "a whole",
-                       c->op->name, s->dev->name);
+                       c->name, s->dev->name);
     if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
     if (!c->file) gp_here(&c->file, &c->line);
-    atomic_store_explicit(&s->last_op, c->op, memory_order_relaxed);
+    atomic_store_explicit(&s->last_op, c->name, memory_order_relaxed);
     atomic_store_explicit(&s->last_file, c->file, memory_order_relaxed);
     atomic_store_explicit(&s->last_line, c->line, memory_order_relaxed);
     void (*hook)(gp_stream *) = GP_HOOK(launch);
@@ -314,6 +314,7 @@ bool gp_op_run(gp_call *c) {
 
 void gp_call_begin(gp_call *c, const gp_op *op) {
     c->op = op;
+    c->name = op->name;
     c->into = NULL;
     c->requires_grad = false;
     c->nargs = c->nints = 0;

@@ -50,6 +50,7 @@ typedef struct gp_value {
  * devices copy it into their queue. */
 typedef struct gp_call {
     const struct gp_op *op;
+    const char *name;  /* in messages and records: op's, or of the row in whose place op runs */
     gp_stream *stream; /* set by gp_op_run */
     gp_tensor
         *into; /* in place: the tensor that is written (same as out[0]); NULL: new ones are made */

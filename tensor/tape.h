@@ -23,7 +23,7 @@ typedef struct gp_rule {
     const char *saves;
 } gp_rule;
 
-/* Is the rule one of those that are not written yet (grad_none.c)? */
+/* Is the rule one of those of rows that only backward runs, which have no derivative (grad_none.c)? */
 bool gp_rule_later(const gp_rule *rule);
 
 /* A function that sees, and may replace, a gradient. */

@@ -48,6 +48,9 @@ local function pairs_of(real, complex)
         { x(2, 4), 3, -1, "forward", false }, { x(3, 2), 6, 1, "ortho", false } }
 end
 
+-- Eigenvectors have a free factor of size 1: what does not depend on it.
+local function eigen(wr, wi, vr, vi) return wr, wi, vr * vr + vi * vi end
+
 -- Cases of a recurrent layer: inputs x, states, weights.
 local function recurrent(name, kind, states, shape, options)
     local h, I = 2, shape[3] or shape[2]
@@ -83,6 +86,8 @@ return {
     linear = { { x(2, 3), x(4, 3), x(4) }, { x(3), x(2, 3) }, { x(2, 2, 3), x(1, 3), x(1) }, { x(2, 3), x(3), x() }, { x(3, 2), x(2), n = 2 } },
     linalg_inv = { { pos(2, 2, 2) } }, linalg_det = { { x(3, 3) } }, linalg_slogdet = { { x(3, 3), post = function(_, l) return l end } },
     linalg_cholesky = { { x(3, 3), make = symmetric }, { x(3, 3), true, make = symmetric } },
+    linalg_eig = { { x(3, 3), post = eigen }, { x(4, 4), post = eigen }, { x(2, 3, 3), post = eigen } },
+    linalg_eigvals = { { x(3, 3) }, { x(2, 4, 4) } },
     linalg_eigh = { { x(3, 3), make = symmetric, post = function(w, v) return w, v * v end } }, linalg_eigvalsh = { { x(3, 3), make = symmetric } },
     linalg_qr = { { x(4, 3) }, { pos(2, 2) } }, linalg_svdvals = { { x(3, 4) } },
     linalg_svd = { { x(3, 3), post = function(u, s, vh) return u * u, s, vh * vh end }, { x(4, 2), false, post = function(u, s, vh) return u * u, s, vh * vh end },

@@ -270,9 +270,9 @@ static bool steps_of_chunk(run *n) {
     if (!n->few) gp_parallel(units, 1 + STEP_WORK / (1 + work * n->chunk), project, n);
     for (n->step = n->first; n->step < n->first + n->chunk; n->step++) {
         if (gp_interrupted && !gp_thread_worker())
-            return gp_fail("%s: interrupted", n->c->op->name);
+            return gp_fail("%s: interrupted", n->c->name);
         if (!n->few) gp_parallel(units, 1 + STEP_WORK / (1 + work), step_units, n);
-        else if (!few_step(n)) return gp_fail("%s: out of memory", n->c->op->name);
+        else if (!few_step(n)) return gp_fail("%s: out of memory", n->c->name);
     }
     return true;
 }
@@ -284,7 +284,7 @@ static bool run_layer(run *n, int layer) {
         most = steps;
         for (int d = 0; d < n->r.dirs; d++)
             if (!product(n, &n->s[d].wi, n->in, steps * n->r.batch, n->x, n->ldx, n->s[d].gx))
-                return gp_fail("%s: out of memory", n->c->op->name);
+                return gp_fail("%s: out of memory", n->c->name);
     } else {
         gp_parallel(n->r.dirs * n->s[0].hh.count,
                     1 + (1 << 14) / (1 + n->s[0].hh.k * n->s[0].hh.width), pack, n);
@@ -430,7 +430,7 @@ static bool forward(const gp_call *c, bool save) {
     gp_carve v = {0};
     lay_out(&n, &v);
     v.base = gp_scratch(GP_SCRATCH_CALL, (size_t)v.used);
-    if (!v.base) return gp_fail("%s: out of memory", c->op->name);
+    if (!v.base) return gp_fail("%s: out of memory", c->name);
     v.used = 0;
     lay_out(&n, &v);
     int64_t units = n.r.dirs * n.s[0].hh.count, most = n.r.batch / GP_PANEL_ROWS;

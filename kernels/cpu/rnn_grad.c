@@ -97,7 +97,7 @@ static bool through_time(run *n) {
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
     for (n->step = n->r.steps - 1; n->step >= 0; n->step--) {
         if (gp_interrupted && !gp_thread_worker())
-            return gp_fail("%s: interrupted", n->c->op->name);
+            return gp_fail("%s: interrupted", n->c->name);
         gp_parallel(n->r.dirs * n->r.batch, 1 + STEP_WORK / 64 / n->r.hidden, step_cells, n);
         gp_parallel(units, 1 + STEP_WORK / (1 + work), step_products, n);
     }
@@ -153,7 +153,7 @@ static bool weights(const run *n, int layer, int dir) {
     if (!gp_rnn_gemm(n->ct, true, false, gates, n->in, rows_of(n), s->gx, gates, n->x, n->ldx,
                      false, to, n->in) ||
         !weights_hh(n, dir, hh))
-        return gp_fail("%s: out of memory", n->c->op->name);
+        return gp_fail("%s: out of memory", n->c->name);
     if (n->r.biases) bias(n, s->gx, b), bias(n, s->gh, b + gates * n->size);
     return true;
 }
@@ -338,13 +338,13 @@ static bool backward(const gp_call *c) {
         memset(dw->data, 0, (size_t)dw->numel * gp_dtype_size((gp_dtype)dw->dtype));
         return true;
     }
-    if (!saved->contiguous) return gp_fail("%s: argument 'saved' has gaps", c->op->name);
+    if (!saved->contiguous) return gp_fail("%s: argument 'saved' has gaps", c->name);
     n.saved = saved->data;
     n.size = gp_ctype_size[n.ct];
     gp_carve v = {0};
     lay_out(&n, &v);
     v.base = gp_scratch(GP_SCRATCH_CALL, (size_t)v.used);
-    if (!v.base) return gp_fail("%s: out of memory", c->op->name);
+    if (!v.base) return gp_fail("%s: out of memory", c->name);
     v.used = 0;
     lay_out(&n, &v);
     int64_t units = n.r.dirs * n.s[0].hh.count, most = n.r.batch / GP_PANEL_ROWS;

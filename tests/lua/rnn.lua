@@ -146,4 +146,11 @@ fails("dtype i64", x:to "i64", nil, w)
 t.error(function() g.rnn(x, nil, weights(1, 4, 5), {nonlinearity = "sine"}) end, "rnn: nonlinearity 'sine' %(expected 'tanh' or 'relu'%)", "nonlinearity")
 t.error(function() g.gru_backward(x, nil, weights(3, 4, 5), {saved = x}) end, "gru_backward: argument 'saved' is f64 6x3x4", "saved")
 
+-- While it is recorded lstm_forward runs in lstm's place; what is shown is what was called.
+t.error(function() g.lstm(x:detach():requires_grad_(), nil, w, {dropout = 1.5}) end, "^[^_]*lstm: dropout is 1.5", "lstm in an error")
+local prof = g.profile.run(function() g.lstm(x:detach():requires_grad_(), nil, w):sum():backward() end)
+local shown = {}
+for _, row in ipairs(prof:rows()) do shown[row.name] = true end
+t.ok(shown.lstm and shown.lstm_backward and not shown.lstm_forward, "lstm in a profile")
+
 t.done()

@@ -74,7 +74,7 @@ static cudaError_t copy(void *dst, const void *src, shape2 n, cudaMemcpyKind kin
     int d = s->dev;
     moment m = submit(l, s, std::move(t));
     if (wait) wait_for(l, m);
-    return wait ? rt().devices[(size_t)d]->sticky : cudaSuccess;
+    return wait ? rt().devices[(size_t)d]->sticky.load() : cudaSuccess;
 }
 
 static cudaError_t fill(void *p, int value, size_t bytes, bool async, cudaStream_t h) {

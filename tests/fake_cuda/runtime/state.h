@@ -2,6 +2,7 @@
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -79,7 +80,7 @@ struct block { /* an allocation */
 };
 
 struct device {
-    cudaError_t sticky = cudaSuccess;
+    std::atomic<cudaError_t> sticky{cudaSuccess};
     size_t used = 0; /* by cudaMalloc; what pools have reserved comes to it */
     CUmemPoolHandle_st pool;
     CUmemPoolHandle_st *current_pool;

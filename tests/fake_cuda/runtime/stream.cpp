@@ -100,7 +100,6 @@ static cudaError_t launch_faults(int *sticky, int *slow) {
 }
 
 static void set_sticky(int d, cudaError_t err) {
-    locked l(rt().lock);
     rt().devices[(size_t)d]->sticky = err;
 }
 

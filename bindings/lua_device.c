@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "tensor/alloc.h"
+#include "tensor/backends.h"
 #include "tensor/infer.h"
 
 #define STREAM "gpush.stream"
@@ -238,8 +239,38 @@ static void add_device(gp_device *dev, void *L) {
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
-/* gpush.devices(): names of the devices that have been opened. */
+/* The lines of text as a list. */
+static void push_lines(lua_State *L, char *text) {
+    lua_newtable(L);
+    char *rest;
+    int n = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        lua_pushstring(L, line);
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
+/* Those of a kind that there are, opened or not: "cuda:0, NAME, …"; or none, and why. */
+static int devices_of(lua_State *L, const char *kind) {
+    char text[4096] = "";
+    bool cuda = !strcmp(kind, "cuda");
+    if (!cuda && strcmp(kind, "sim"))
+        return luaL_error(L, "devices: expected \"cuda\" or \"sim\", got \"%s\"", kind);
+    int n = cuda ? gp_cuda_devices(text, sizeof text) : gp_sim_count();
+    if (cuda && n < 1) return lua_newtable(L), lua_pushstring(L, text), 2;
+    if (cuda) return push_lines(L, text), 1;
+    lua_newtable(L);
+    for (int i = 0; i < n; i++) {
+        lua_pushfstring(L, "sim:%d, the simulated device, made of the CPU", i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* gpush.devices(): names of the devices that have been opened. gpush.devices(kind): descriptions of
+ * those that there are. */
 static int l_devices(lua_State *L) {
+    if (!lua_isnoneornil(L, 1)) return devices_of(L, luaL_checkstring(L, 1));
     gp_device_cpu();
     lua_newtable(L);
     gp_device_each(add_device, L);

@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
+#include "profile/calls.h"
 #include "profile/report.h"
 #include "profile/sync.h"
 
@@ -314,8 +315,33 @@ static int l_report(lua_State *L) {
     return 0;
 }
 
+/* sync.calls(): the calls of a device's runtime that may block, a table per source line and function:
+ * how often, how often the host stood still (blocked), and the times in seconds. */
+static int l_calls(lua_State *L) {
+    int n;
+    gp_call_line *lines = gp_calls_lines(&n);
+    const gp_call_line *l = own(L, lines, (size_t)n * sizeof *l);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++, l++) {
+        lua_createtable(L, 0, 10);
+        set_string(L, "file", l->file);
+        set_int(L, "line", (uint64_t)l->line);
+        set_string(L, "what", l->what);
+        set_string(L, "device", l->device);
+        set_bool(L, "first_use", l->first);
+        set_int(L, "times", l->times);
+        set_int(L, "blocked", l->blocked);
+        set_seconds(L, "time", l->ns);
+        set_seconds(L, "blocked_time", l->blocked_ns);
+        set_seconds(L, "longest", l->max_ns);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 static int l_reset(lua_State *L) {
     gp_sync_reset();
+    gp_calls_reset();
     return 0;
 }
 
@@ -355,7 +381,7 @@ static int l_selftest(lua_State *L) {
 void gp_lua_open_sync(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"allow", l_allow},   {"budget", l_budget}, {"events", l_events}, {"lines", l_lines},
-        {"report", l_report}, {"reset", l_reset},   {NULL, NULL}};
+        {"report", l_report}, {"reset", l_reset},   {"calls", l_calls},   {NULL, NULL}};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};

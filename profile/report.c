@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/calls.h"
 #include "profile/sync.h"
 
 static int by_wait(const void *a, const void *b) {
@@ -78,6 +79,35 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n) {
             gp_time_text((double)idle, idled, sizeof idled));
 }
 
+static int by_time(const void *a, const void *b) {
+    const gp_call_line *x = a, *y = b;
+    return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+/* The calls of a device's runtime that may block. A line for each, as the waits have one. */
+static void print_calls(FILE *f) {
+    int n;
+    char where[240], file[200], ns[32], blocked[32], most[32];
+    gp_call_line *l = gp_calls_lines(&n);
+    if (n) {
+        qsort(l, (size_t)n, sizeof *l, by_time);
+        fprintf(f, "calls of the runtime that may block (longer than %d us: the host stood still)\n%-32s  %-30s  "
+                   "%7s  %9s  %7s  %9s  %9s\n",
+                GP_CALL_BLOCKED_NS / 1000, "line", "call", "times", "host time", "blocked", "blocked", "longest");
+    }
+    for (int i = 0; i < n; i++) {
+        snprintf(where, sizeof where, "?");
+        if (l[i].file)
+            snprintf(where, sizeof where, "%s:%d", gp_plain_text(l[i].file, file, sizeof file), l[i].line);
+        fprintf(f, "%-32s  %s%-*s  %7llu  %9s  %7llu  %9s  %9s\n", where, l[i].first ? "first use: " : "",
+                l[i].first ? 19 : 30, l[i].what, (unsigned long long)l[i].times,
+                gp_time_text((double)l[i].ns, ns, sizeof ns), (unsigned long long)l[i].blocked,
+                gp_time_text((double)l[i].blocked_ns, blocked, sizeof blocked),
+                gp_time_text((double)l[i].max_ns, most, sizeof most));
+    }
+    free(l);
+}
+
 char *gp_sync_report(void) {
     char *text = NULL;
     size_t size;
@@ -88,6 +118,7 @@ char *gp_sync_report(void) {
     if (n) print_lines(f, lines, n);
     else fprintf(f, "the host has not waited for a device\n");
     free(lines);
+    print_calls(f);
     if (fclose(f)) return free(text), NULL;
     return text;
 }

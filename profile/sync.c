@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/calls.h"
 #include "profile/ledger.h"
 #include "profile/record.h"
 
@@ -248,4 +249,5 @@ void gp_sync_open(void) {
     atomic_store(&gp_hook.wait_begin, wait_begin);
     atomic_store(&gp_hook.wait_end, wait_end);
     atomic_store(&gp_hook.copy, copy);
+    gp_calls_open();
 }

@@ -53,7 +53,7 @@ local function on_demand(area)
     end
     gpush[area] = setmetatable(t, meta)
 end
-for _, area in ipairs { "nn", "optim", "data", "checkpoint" } do on_demand(area) end
+for _, area in ipairs { "nn", "optim", "data", "checkpoint", "cuda" } do on_demand(area) end
 
 -- Read when it is first called.
 function gpush.progress(...)

@@ -31,16 +31,25 @@ static void *open_plugin(void) {
     return dlopen("libgpush_cuda.so", RTLD_NOW | RTLD_LOCAL);
 }
 
+void *gp_cuda_plugin(char *why, size_t size) {
+    static void *so; /* stays open: it is linked not to be unloaded */
+    if (!so && !(so = open_plugin())) snprintf(why, size, "cuda: the plug-in is not there: %s", dlerror());
+    return so;
+}
+
+int gp_cuda_devices(char *text, size_t size) {
+    void *so = gp_cuda_plugin(text, size);
+    gp_cuda_probe_fn *probe = so ? (gp_cuda_probe_fn *)dlsym(so, "gp_cuda_probe") : NULL;
+    if (so && !probe) snprintf(text, size, "cuda: the plug-in is of another version");
+    return probe ? probe(text, size) : 0;
+}
+
 static const gp_device_vt *load(void) {
-    void *so = open_plugin();
-    if (!so) {
-        snprintf(reason, sizeof reason, "cuda: the plug-in is not there: %s", dlerror());
-        return NULL;
-    }
+    void *so = gp_cuda_plugin(reason, sizeof reason);
+    if (!so) return NULL;
     gp_cuda_open_fn *open = (gp_cuda_open_fn *)dlsym(so, "gp_cuda_open");
     if (!open) snprintf(reason, sizeof reason, "cuda: the plug-in is of another version");
     const gp_device_vt *vt = open ? open(gp_core_table(), reason, sizeof reason) : NULL;
-    if (!vt) dlclose(so);
     return vt;
 }
 

@@ -14,5 +14,9 @@ int gp_sim_count(void);
 /* The CUDA device's table from the plug-in libgpush_cuda.so, opened on the first call; NULL with
  * the reason where it does not work. */
 const gp_device_vt *gp_cuda_vt(void);
+/* How many CUDA devices there are, and what they are, one a line; 0 and why there is none. */
+int gp_cuda_devices(char *text, size_t size);
+/* The plug-in, opened if it is not yet; NULL with the reason in why. For the doctor. */
+void *gp_cuda_plugin(char *why, size_t size);
 
 #endif

@@ -158,6 +158,14 @@ static bool set_up(gp_device *dev) {
     return d->base || gp_fail("%s: its clock cannot be read", dev->name);
 }
 
+/* Said once: with this setting nothing overlaps, and no time means anything. */
+static void tell_of_settings(void) {
+    static atomic_bool told;
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    if (blocking && *blocking && strcmp(blocking, "0") && !atomic_exchange(&told, true))
+        fprintf(stderr, "gpush: CUDA_LAUNCH_BLOCKING=%s: every launch waits until it is done\n", blocking);
+}
+
 static bool open_device(gp_device *dev) {
     char why[200];
     int n = count_devices(why, sizeof why);
@@ -168,7 +176,7 @@ static bool open_device(gp_device *dev) {
     if (!d) return gp_fail("out of memory");
     pthread_mutex_init(&d->lock, NULL);
     dev->impl = d;
-    if (describe(dev) && set_up(dev)) return true;
+    if (describe(dev) && set_up(dev)) return tell_of_settings(), true;
     dev->impl = NULL;
     free(d);
     return false;

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "tensor/device.h"
+#include "tensor/op.h"
 
 struct gp_core;
 struct gp_fault;
@@ -45,6 +45,7 @@ typedef struct cuda_device {
     int nevents;
     cuda_block *blocks[CUDA_CLASSES]; /* not in use, by klass */
     bool peer[64];                    /* copies from that device were prepared */
+    _Atomic bool used[GP_OPS];        /* ops that have run here */
 } cuda_device;
 
 /* To be done on the host when the queue has come to `ticket`, in this order. */

@@ -73,7 +73,13 @@ bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     if (!kernel) return gp_fail("%s: has no CUDA kernel yet", c->op->name);
     gp_cuda_enter(s->dev);
     int nscratch0 = nscratch, ntables0 = ntables;
+    _Atomic bool *used = &gp_cuda_of(s->dev)->used[gp_op_id(c->op)];
+    uint64_t t0 = atomic_load_explicit(used, memory_order_relaxed) ? 0 : gp_now_ns();
     bool ok = kernel(c);
+    if (t0) { /* its code was loaded, a library opened, a handle made */
+        atomic_store(used, true);
+        gp_cuda_called(s->dev, c->op->name, true, t0);
+    }
     settle(s, nscratch0, ntables0);
     return ok;
 }

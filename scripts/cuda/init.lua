@@ -1,0 +1,72 @@
+--!plain
+-- The table `cuda`: what GPUs there are, their memory, waiting for them; PyTorch's names. Read at its first use.
+-- `device` is "cuda" where it is left out; memory_summary and the others take any device, "sim" too.
+local gpush, cuda = ...
+
+local function gib(bytes) return ("%.2f GiB"):format(bytes / 2 ^ 30) end
+local function mib(bytes) return bytes < 2 ^ 30 and ("%.1f MiB"):format(bytes / 2 ^ 20) or gib(bytes) end
+
+-- The GPUs that there are, a table each: name ("cuda:0"), model, capability ("9.0"), memory (text); and, where there is
+-- none, why.
+function cuda.devices()
+    local list, why = gpush.devices "cuda"
+    for i, text in ipairs(list) do
+        local name, model, capability, memory = text:match "^([^,]+), (.*), compute capability ([%d.]+), (.*)$"
+        list[i] = { name = name, model = model, capability = capability, memory = memory }
+    end
+    return list, why
+end
+
+function cuda.device_count() return #cuda.devices() end
+
+-- Is there a GPU that works? If not, why as well.
+function cuda.is_available()
+    local list, why = cuda.devices()
+    return #list > 0, why
+end
+
+local function described(device, fn)
+    local list, why = cuda.devices()
+    local name = device or "cuda"
+    name = name:find ":" and name or name .. ":0"
+    for _, d in ipairs(list) do
+        if d.name == name then return d end
+    end
+    error(("%s: there is no device '%s'%s"):format(fn, name, why and ": " .. why or ""), 3)
+end
+function cuda.get_device_name(device) return described(device, "cuda.get_device_name").model end
+function cuda.get_device_capability(device)
+    local major, minor = described(device, "cuda.get_device_capability").capability:match "(%d+)%.(%d+)"
+    return math.tointeger(major), math.tointeger(minor)
+end
+
+function cuda.synchronize(device) return gpush.synchronize(device or "cuda") end
+function cuda.empty_cache(device) return gpush.empty_cache(device or "cuda") end
+function cuda.current_stream(device) return gpush.current_stream(device or "cuda") end
+function cuda.stream(device) return gpush.stream(device or "cuda") end
+
+-- ---- memory ----
+
+function cuda.memory_stats(device) return gpush.memory(device or "cuda") end
+function cuda.memory_allocated(device) return gpush.memory(device or "cuda").in_use end
+function cuda.max_memory_allocated(device) return gpush.memory(device or "cuda").peak end
+function cuda.memory_reserved(device)
+    local m = gpush.memory(device or "cuda")
+    return m.in_use + m.cached
+end
+function cuda.reset_peak_memory_stats(device) return gpush.reset_peak(device or "cuda") end
+
+-- What the device's allocator holds, as text: bytes in use, their peak, what is cached, the limit, and counts.
+function cuda.memory_summary(device)
+    local m = gpush.memory(device or "cuda")
+    local function row(name, value, what) return ("%-12s %12s   %s"):format(name, value, what) end
+    return table.concat({
+        row("in use", mib(m.in_use), "in tensors that live, and what kernels work in"),
+        row("peak", mib(m.peak), "the most that was in use"),
+        row("cached", mib(m.cached), "freed, and kept for the next tensors"),
+        row("limit", m.limit > 0 and mib(m.limit) or "none known", "what the device has"),
+        row("allocations", m.allocations, "blocks handed out"),
+        row("reused", m.reused, "of these from the cache, without asking the device"),
+        row("flushes", m.flushes, "times the cache was given back"),
+    }, "\n")
+end

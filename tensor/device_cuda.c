@@ -50,10 +50,10 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
     gp_device *dev = s->dev;
     cuda_device *d = gp_cuda_of(dev);
     char last[200] = "";
-    const gp_op *op = atomic_load(&s->last_op);
+    const char *op = atomic_load(&s->last_op);
     const char *file = atomic_load(&s->last_file);
     if (!what && op && file)
-        snprintf(last, sizeof last, "; last queued: %s (%.100s:%d)", op->name, file,
+        snprintf(last, sizeof last, "; last queued: %s (%.100s:%d)", op, file,
                  atomic_load(&s->last_line));
     if (!what) what = dev->name;
     if (atomic_load(&d->dead)) return gp_cuda_alive(dev, what);

@@ -18,16 +18,16 @@ local function put(fmt, ...) print((fmt:format(...))) end
 local function call_text(name, sig)
     local out = {}
     for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
-        local optional, word = parameter:match "^%w+([!?]?) (.*)$"
-        word = word or parameter
-        out[#out + 1] = (optional == "?" or word:find "=") and "[" .. word .. "]" or word
+        local optional, word = parameter:match "^%w+([!?]*) (.*)$"
+        optional, word = optional or "", word or parameter
+        out[#out + 1] = (optional:find("?", 1, true) or word:find "=") and "[" .. word .. "]" or word
     end
     return name .. "(" .. table.concat(out, ", ") .. ")"
 end
 
 local function types_text(sig)
     local out = {}
-    for kind, name in (sig .. ","):gmatch "(%w+)[!?]? ([%w_]+)" do out[#out + 1] = name .. ": " .. kind end
+    for kind, name in (sig .. ","):gmatch "(%w+)[!?]* ([%w_]+)" do out[#out + 1] = name .. ": " .. kind end
     return table.concat(out, ", ")
 end
 

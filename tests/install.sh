@@ -12,7 +12,7 @@ arch=$(dpkg --print-architecture 2>/dev/null)
 files_in() {
     local f gone=
     for f in bin/gpush lib/lua/5.4/gpush.so share/man/man1/gpush.1 share/bash-completion/completions/gpush \
-        share/zsh/site-functions/_gpush share/doc/gpush/copyright; do
+        share/zsh/site-functions/_gpush share/doc/gpush/copyright share/doc/gpush/reference.md share/gpush/library/gpush.lua; do
         [ -s "$1/$f" ] || gone+=$f$'\n'
     done
     while read -r f; do
@@ -63,6 +63,15 @@ files_in "$scratch/usr" installed
 runs_in "$scratch/usr" installed
 out=$(man --warnings=all -l "$scratch/usr/share/man/man1/gpush.1" 2>&1 >/dev/null) || out=
 tap_empty "$out" "the man page has no warnings"
+# One text: what help says of an op, in the man page, the reference and the declarations for editors.
+help=$("$build/gpush" -e 'io.write(ops(true).matmul.help)')
+for f in man/man1/gpush.1 doc/gpush/reference.md gpush/library/gpush.lua; do
+    grep -qF -- "$help" "$scratch/usr/share/$f"
+    tap_ok $? "$f says what help says"
+done
+grep -q '^:timeit expr' <(man -l "$scratch/usr/share/man/man1/gpush.1" 2>/dev/null | sed 's/^ *//;s/.\x08//g')
+tap_ok $? "the man page has the prompt's commands"
+tap_is "$(lua5.4 -e 'print(loadfile(arg[1]) and "loads")' "$scratch/usr/share/gpush/library/gpush.lua" 2>&1)" loads "the declarations are Lua"
 bash -n "$scratch/usr/share/bash-completion/completions/gpush"
 tap_ok $? "the bash completion is bash"
 

@@ -67,52 +67,11 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define rint(x) ROUND(rint, x)
 #define trunc(x) ROUND(trunc, x)
 
-/* What integer arithmetic cannot give: set by the helpers below, told after the loop. */
-#define FAULT_DIV_ZERO 1
-#define FAULT_NEG_POW 2
+/* What integer arithmetic cannot give: told after the loop. */
 static _Thread_local int cpu_fault;
-
-#define INT_HELPERS(T, n)                                                                          \
-    static inline T floor_divide_##n(T a, T b) {                                                   \
-        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
-        if (b == -1) return (T)(0 - (uint64_t)a);                                                  \
-        T q = a / b;                                                                               \
-        return q - ((a % b != 0) & ((a < 0) != (b < 0)));                                          \
-    }                                                                                              \
-    static inline T remainder_##n(T a, T b) {                                                      \
-        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
-        if (b == -1) return 0;                                                                     \
-        T r = a % b;                                                                               \
-        return r != 0 && (r ^ b) < 0 ? r + b : r;                                                  \
-    }                                                                                              \
-    static inline T trunc_divide_##n(T a, T b) {                                                   \
-        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
-        return b == -1 ? (T)(0 - (uint64_t)a) : a / b;                                             \
-    }                                                                                              \
-    static inline T fmod_##n(T a, T b) {                                                           \
-        if (b == 0) return cpu_fault |= FAULT_DIV_ZERO, 0;                                         \
-        return b == -1 ? 0 : a % b;                                                                \
-    }                                                                                              \
-    /* All bits are gone after as many places as there are; a negative count counts as that. */    \
-    static inline T left_shift_##n(T a, T b) {                                                     \
-        T s = b & (T)(8 * sizeof(T) - 1);                                                          \
-        return s == b ? (T)((uint64_t)a << s) : 0;                                                 \
-    }                                                                                              \
-    static inline T right_shift_##n(T a, T b) {                                                    \
-        T most = (T)(8 * sizeof(T) - 1), s = b & most;                                             \
-        return a >> (s == b ? s : most);                                                           \
-    }                                                                                              \
-    static inline T pow_##n(T a, T b) {                                                            \
-        if (b < 0 && a != 1 && a != -1) return cpu_fault |= FAULT_NEG_POW, 0;                      \
-        uint64_t r = 1, base = (uint64_t)a;                                                        \
-        for (uint64_t e = b < 0 ? (uint64_t)(-(b % 2)) : (uint64_t)b; e; e >>= 1) {                \
-            if (e & 1) r *= base;                                                                  \
-            base *= base;                                                                          \
-        }                                                                                          \
-        return (T)r;                                                                               \
-    }
-INT_HELPERS(int32_t, i32)
-INT_HELPERS(int64_t, i64)
+#define FAULT(code) (cpu_fault |= (code))
+#define FAULT_TO
+#include "kernels/integer.h"
 
 /* Floats as Lua's // and %: the quotient is rounded down, the remainder has the sign of b. */
 static inline float floor_divide_f32(float a, float b) { return floorf(a / b); }
@@ -129,7 +88,7 @@ static inline float trunc_divide_f32(float a, float b) { return truncf(a / b); }
 static inline double trunc_divide_f64(double a, double b) { return (trunc)(a / b); }
 static inline float fmod_f32(float a, float b) { return fmodf(a, b); }
 static inline double fmod_f64(double a, double b) { return (fmod)(a, b); }
-#include "kernels/cpu/special.h"
+#include "kernels/special.h"
 #define SPECIAL(f, x) _Generic((x), float : f##_f32, default : f##_f64)(x)
 #define erfinv(x) SPECIAL(erfinv, x)
 #define lgamma(x) SPECIAL(lgamma, x)

@@ -1,8 +1,12 @@
-/* Special functions that no libm has in vector form. Without branches, so that loops over them
- * become vector code; included by math.h, whose log, sin and tan they use. Errors are a few ulp of
- * the result, near the zeros on the negative axis of its parts. */
-#ifndef GP_CPU_SPECIAL_H
-#define GP_CPU_SPECIAL_H
+/* Special functions that no libm has in vector form, for the CPU and CUDA. Without branches, so that
+ * loops over them become vector code; included where log, sin and tan are right for both float
+ * types. Errors are a few ulp of the result, near the zeros on the negative axis of its parts. */
+#ifndef GP_SPECIAL_H
+#define GP_SPECIAL_H
+
+#ifndef GP_FN /* CUDA puts __device__ in front */
+#define GP_FN static inline
+#endif
 
 #define PI 3.14159265358979323846
 /* clang-format off */
@@ -12,19 +16,19 @@
 /* ---- erfinv: polynomials in w = -log(1 - x^2), or in its root. Source: Giles, "Approximating the
  * erfinv function", GPU Computing Gems, 2010. ---- */
 
-static inline float erfinv_middle_f32(float t) {
+GP_FN float erfinv_middle_f32(float t) {
     float p = 2.81022636e-08f;
     H(3.43273939e-07f) H(-3.5233877e-06f) H(-4.39150654e-06f) H(0.00021858087f)
     H(-0.00125372503f) H(-0.00417768164f) H(0.246640727f) H(1.50140941f)
     return p;
 }
-static inline float erfinv_tail_f32(float t) {
+GP_FN float erfinv_tail_f32(float t) {
     float p = -0.000200214257f;
     H(0.000100950558f) H(0.00134934322f) H(-0.00367342844f) H(0.00573950773f)
     H(-0.0076224613f) H(0.00943887047f) H(1.00167406f) H(2.83297682f)
     return p;
 }
-static inline double erfinv_middle_f64(double t) {
+GP_FN double erfinv_middle_f64(double t) {
     double p = -3.6444120640178196996e-21;
     H(-1.685059138182016589e-19) H(1.2858480715256400167e-18) H(1.115787767802518096e-17)
     H(-1.333171662854620906e-16) H(2.0972767875968561637e-17) H(6.6376381343583238325e-15)
@@ -36,7 +40,7 @@ static inline double erfinv_middle_f64(double t) {
     H(1.6536545626831027356)
     return p;
 }
-static inline double erfinv_tail_f64(double t) {
+GP_FN double erfinv_tail_f64(double t) {
     double p = 2.2137376921775787049e-09;
     H(9.0756561938885390979e-08) H(-2.7517406297064545428e-07) H(1.8239629214389227755e-08)
     H(1.5027403968909827627e-06) H(-4.013867526981545969e-06) H(2.9234449089955446044e-06)
@@ -46,7 +50,7 @@ static inline double erfinv_tail_f64(double t) {
     H(0.005370914553590063617) H(1.0052589676941592334) H(3.0838856104922207635)
     return p;
 }
-static inline double erfinv_end_f64(double t) {
+GP_FN double erfinv_end_f64(double t) {
     double p = -2.7109920616438573243e-11;
     H(-2.5556418169965252055e-10) H(1.5076572693500548083e-09) H(-3.7894654401267369937e-09)
     H(7.6157012080783393804e-09) H(-1.4960026627149240478e-08) H(2.9147953450901080826e-08)
@@ -57,12 +61,12 @@ static inline double erfinv_end_f64(double t) {
     return p;
 }
 
-static inline float erfinv_f32(float x) {
+GP_FN float erfinv_f32(float x) {
     float w = -logf((1 - x) * (1 + x)), s = sqrtf(w);
     float p = w < 5 ? erfinv_middle_f32(w - 2.5f) : erfinv_tail_f32(s - 3);
     return x * (x == 1 || x == -1 ? INFINITY : p);
 }
-static inline double erfinv_f64(double x) {
+GP_FN double erfinv_f64(double x) {
     double w = -log((1 - x) * (1 + x)), s = sqrt(w);
     double p = s < 4 ? erfinv_tail_f64(s - 3.25) : erfinv_end_f64(s - 5);
     p = w < 6.25 ? erfinv_middle_f64(w - 3.125) : p;
@@ -72,7 +76,7 @@ static inline double erfinv_f64(double x) {
 /* ---- lgamma ---- */
 
 /* log(gamma(2 + t)) / t for |t| <= 1/2; a Chebyshev fit, off by 1e-20. */
-static inline double lgamma_near_2(double t) {
+GP_FN double lgamma_near_2(double t) {
     double p = -3.0859854783905771e-8;
     H(6.4725698400647237e-8) H(-9.558178101635195e-8) H(2.0193835401136914e-7) H(-4.5081682254468383e-7)
     H(9.5842070485949861e-7) H(-2.0389077825677105e-6) H(4.3742234810820478e-6) H(-9.4395262020588179e-6)
@@ -83,7 +87,7 @@ static inline double lgamma_near_2(double t) {
 }
 
 /* Stirling's series, of which the terms beyond are below 4e-17 from 7.5 on, given log(u). */
-static inline double lgamma_large(double u, double l) {
+GP_FN double lgamma_large(double u, double l) {
     double i = 1 / u, t = i * i, p = 0.17964437236883057;
     H(-0.02955065359477124) H(0.00641025641025641) H(-0.0019175269175269175)
     H(0.0008417508417508417) H(-0.0005952380952380953) H(0.0007936507936507937)
@@ -93,7 +97,7 @@ static inline double lgamma_large(double u, double l) {
 
 /* log |gamma(x)|: from -1/2 to 7.5 by the recurrence from the nearest integer's distance to 2, above
  * by Stirling's series, below by reflection. */
-static inline double lgamma_f64(double x) {
+GP_FN double lgamma_f64(double x) {
     double z = x < 0 ? -x : x, u = x > -0.5 ? x : z, m = floor(u + 0.5), t = u - m;
     double product = 1;
     product *= m > 2 ? t + 2 : 1;
@@ -114,7 +118,7 @@ static inline double lgamma_f64(double x) {
 
 /* digamma(1.5 + t) over its distance to digamma's zero, for |t| <= 1/2; a Chebyshev fit, off by
  * 6e-19. */
-static inline double digamma_near_zero(double t) {
+GP_FN double digamma_near_zero(double t) {
     double p = -8.153978973309418e-5;
     H(0.00012230983055406747) H(-6.115542617507509e-5) H(9.1733832891747916e-5) H(-0.00021786821455014508)
     H(0.00032680680441417642) H(-0.00045996251446125765) H(0.00068997178011668403) H(-0.001042261556504223)
@@ -126,7 +130,7 @@ static inline double digamma_near_zero(double t) {
 }
 
 /* The asymptotic series less log(u), for u >= 8. */
-static inline double digamma_large(double u) {
+GP_FN double digamma_large(double u) {
     double i = 1 / u, t = i * i, p = 3.0539543302701198;
     H(-0.4432598039215686) H(0.08333333333333333) H(-0.021092796092796094)
     H(0.007575757575757576) H(-0.004166666666666667) H(0.003968253968253968)
@@ -136,7 +140,7 @@ static inline double digamma_large(double u) {
 
 /* From 1 to 2 by the fit, to 8 and below 1 by the recurrence (its fractions added up as n / d),
  * above by the series, not above 0 by reflection. */
-static inline double digamma_f64(double x) {
+GP_FN double digamma_f64(double x) {
     double u = x > 0 ? x : 1 - x, m = floor(u), v = u < 1 ? u + 1 : u - (m - 1);
     double n = 0, d = 1;
     n = m > 1 ? 1 : n, d = m > 1 ? v : d;
@@ -154,7 +158,7 @@ static inline double digamma_f64(double x) {
 }
 
 /* Eight steps of the recurrence, then the asymptotic series; not above 0 by reflection. */
-static inline double trigamma_f64(double x) {
+GP_FN double trigamma_f64(double x) {
     double u = x > 0 ? x : 1 - x, s = 0;
     s += 1 / (u * u) + 1 / ((u + 1) * (u + 1)) + 1 / ((u + 2) * (u + 2));
     s += 1 / ((u + 3) * (u + 3)) + 1 / ((u + 4) * (u + 4)) + 1 / ((u + 5) * (u + 5));
@@ -170,18 +174,18 @@ static inline double trigamma_f64(double x) {
 
 /* ---- logit: near 1/2 as an inverse tangent, whose argument is exact there ---- */
 
-static inline float logit_f32(float x) {
+GP_FN float logit_f32(float x) {
     float y = 2 * atanhf(2 * x - 1), z = logf(x / (1 - x));
     return x > 0.25f && x < 0.75f ? y : z;
 }
-static inline double logit_f64(double x) {
+GP_FN double logit_f64(double x) {
     double y = 2 * atanh(2 * x - 1), z = log(x / (1 - x));
     return x > 0.25 && x < 0.75 ? y : z;
 }
 
-static inline float lgamma_f32(float x) { return (float)lgamma_f64((double)x); }
-static inline float digamma_f32(float x) { return (float)digamma_f64((double)x); }
-static inline float trigamma_f32(float x) { return (float)trigamma_f64((double)x); }
+GP_FN float lgamma_f32(float x) { return (float)lgamma_f64((double)x); }
+GP_FN float digamma_f32(float x) { return (float)digamma_f64((double)x); }
+GP_FN float trigamma_f32(float x) { return (float)trigamma_f64((double)x); }
 #undef H
 /* clang-format on */
 

@@ -20,7 +20,9 @@ GP_RNG_FN void gp_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4]
     uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi,
              c3 = (uint32_t)(hi >> 32);
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+#ifndef __NVCC__
 #pragma GCC unroll 10
+#endif
     for (int i = 0; i < 10; i++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;

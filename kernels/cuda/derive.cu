@@ -3,7 +3,7 @@
 #include "kernels/cuda/elementwise.cuh"
 
 /* Without commas: they are arguments of macros. */
-#define V(name, from) const gp_num<T> name = from;
+#define V(name, from) [[maybe_unused]] const gp_num<T> name = from;
 #define PQR V(p, par[0]) V(q, par[1]) V(r, par[2])
 #define VARS_X V(g, u[0]) V(x, u[1]) V(y, u[2])
 #define VARS_AB V(g, u[0]) V(a, u[1]) V(b, u[2]) V(y, u[3])
@@ -23,8 +23,6 @@
 #define GRAD_WHOLE(...)
 #define GRAD_TEST(...)
 
-#pragma nv_diag_suppress 177
-#pragma GCC diagnostic ignored "-Wunused-variable"
 #define GRAD_ROW(name, ty, nin, vars, formula) GRAD_##ty(FORMULA, name, nin, vars, formula)
 #include "tensor/grad_rows.h"
 

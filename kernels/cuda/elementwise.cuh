@@ -61,11 +61,11 @@ __device__ static inline void gp_formula_end(const F &f, const gp_args_of<F> &ar
 
 /* ---- vectors ---- */
 
-template <class T, class M> struct gp_memory { /* M is T, or the bits of a 16-bit float */
+template <class T, class M> struct gp_in_memory { /* M is T, or the bits of a 16-bit float */
     __device__ static inline T get(M m, int dt) { return m; }
     __device__ static inline M put(T v, int dt) { return v; }
 };
-template <> struct gp_memory<float, uint16_t> {
+template <> struct gp_in_memory<float, uint16_t> {
     __device__ static inline float get(uint16_t m, int dt) {
         return dt == GP_f16 ? gp_f16_as_f32(m) : gp_bf16_as_f32(m);
     }
@@ -73,7 +73,7 @@ template <> struct gp_memory<float, uint16_t> {
         return dt == GP_f16 ? gp_f32_as_f16(v) : gp_f32_as_bf16(v);
     }
 };
-template <class T> struct gp_memory<T, uint8_t> { /* a truth, as a result */
+template <class T> struct gp_in_memory<T, uint8_t> { /* a truth, as a result */
     __device__ static inline uint8_t put(uint8_t v, int dt) { return v; }
 };
 
@@ -81,7 +81,7 @@ template <class T> struct gp_memory<T, uint8_t> { /* a truth, as a result */
 template <class F, class M, int V>
 __device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const char *p,
                                             typename F::T (*u)[F::N]) {
-    typedef gp_memory<typename F::T, M> memory;
+    typedef gp_in_memory<typename F::T, M> memory;
     if (a.source[k] == GP_EACH) {
         gp_vector<M, V> m = *(const gp_vector<M, V> *)p;
 #pragma unroll
@@ -121,7 +121,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
         if (first + r * GP_THREADS >= l.numel) break;
 #pragma unroll
         for (int j = 0; j < V; j++)
-            to.v[j] = gp_memory<typename F::T, W>::put(f(u[r][j]), a.dtype[0]);
+            to.v[j] = gp_in_memory<typename F::T, W>::put(f(u[r][j]), a.dtype[0]);
         *(gp_vector<W, V> *)p[r] = to;
     }
     gp_formula_end<F>(f, a);

@@ -155,8 +155,49 @@ template <> inline double gp_number_as<double>(gp_scalar s) {
 template <class M, int V> struct alignas(sizeof(M) * V) gp_vector {
     M v[V];
 };
-static inline bool gp_aligned(const void *p, size_t bytes) {
+__host__ __device__ static inline bool gp_aligned(const void *p, size_t bytes) {
     return ((uintptr_t)p & (bytes - 1)) == 0;
+}
+
+/* gp_dtype_sizes, for kernels. */
+__host__ __device__ static inline int gp_bytes_of(gp_dtype dt) {
+    return dt == GP_f64 || dt == GP_i64                       ? 8
+           : dt == GP_f32 || dt == GP_i32                     ? 4
+           : dt == GP_f16 || dt == GP_bf16 || dt == GP_i16 ? 2
+                                                              : 1;
+}
+
+/* N elements of dtype dt side by side at p, which is aligned to their size: in compute type T. */
+template <class T, int N, class M>
+__device__ static inline void gp_load_vector(const void *p, gp_dtype dt, T *v) {
+    gp_vector<M, N> m = *(const gp_vector<M, N> *)p;
+#pragma unroll
+    for (int j = 0; j < N; j++) v[j] = gp_load_as<T>(&m.v[j], dt);
+}
+template <class T, int N, class M>
+__device__ static inline void gp_store_vector(void *p, gp_dtype dt, const T *v) {
+    gp_vector<M, N> m;
+#pragma unroll
+    for (int j = 0; j < N; j++) gp_store_as<T>(&m.v[j], dt, v[j]);
+    *(gp_vector<M, N> *)p = m;
+}
+template <class T, int N>
+__device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *v) {
+    switch (gp_bytes_of(dt)) {
+    case 8: gp_load_vector<T, N, uint64_t>(p, dt, v); break;
+    case 4: gp_load_vector<T, N, uint32_t>(p, dt, v); break;
+    case 2: gp_load_vector<T, N, uint16_t>(p, dt, v); break;
+    default: gp_load_vector<T, N, uint8_t>(p, dt, v);
+    }
+}
+template <class T, int N>
+__device__ static inline void gp_store_some(void *p, gp_dtype dt, const T *v) {
+    switch (gp_bytes_of(dt)) {
+    case 8: gp_store_vector<T, N, uint64_t>(p, dt, v); break;
+    case 4: gp_store_vector<T, N, uint32_t>(p, dt, v); break;
+    case 2: gp_store_vector<T, N, uint16_t>(p, dt, v); break;
+    default: gp_store_vector<T, N, uint8_t>(p, dt, v);
+    }
 }
 
 /* ---- places ---- */

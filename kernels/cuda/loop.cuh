@@ -89,34 +89,38 @@ template <class T, class S> __device__ static inline T gp_cast(S v) {
     return gp_cast_to<T, S>::of(v);
 }
 
+/* Dtypes, their types in memory, what m there is as a T, and what the T v is there. */
+#define GP_MEMORY_CASES(CASE)                                                                      \
+    CASE(GP_f32, float, gp_cast<T>(m), gp_cast<float>(v))                                          \
+    CASE(GP_f64, double, gp_cast<T>(m), gp_cast<double>(v))                                        \
+    CASE(GP_f16, uint16_t, gp_cast<T>(gp_f16_as_f32(m)), gp_f32_as_f16(gp_cast<float>(v)))         \
+    CASE(GP_bf16, uint16_t, gp_cast<T>(gp_bf16_as_f32(m)), gp_f32_as_bf16(gp_cast<float>(v)))      \
+    CASE(GP_i64, int64_t, (T)m, gp_cast<int64_t>(v))                                               \
+    CASE(GP_i32, int32_t, (T)m, gp_cast<int32_t>(v))                                               \
+    CASE(GP_i16, int16_t, (T)m, (int16_t)gp_cast<int64_t>(v))                                      \
+    CASE(GP_i8, int8_t, (T)m, (int8_t)gp_cast<int64_t>(v))                                         \
+    CASE(GP_u8, uint8_t, (T)m, (uint8_t)gp_cast<int64_t>(v))                                       \
+    CASE(GP_bool, uint8_t, (T)(m != 0), (uint8_t)(v != 0))
+
 /* The element of dtype dt at p in compute type T, and the other way round. All of a launch takes
  * one branch. */
 template <class T> __device__ static inline T gp_load_as(const void *p, gp_dtype dt) {
     switch (dt) {
-    case GP_f32: return gp_cast<T>(*(const float *)p);
-    case GP_f64: return gp_cast<T>(*(const double *)p);
-    case GP_f16: return gp_cast<T>(gp_f16_as_f32(*(const uint16_t *)p));
-    case GP_bf16: return gp_cast<T>(gp_bf16_as_f32(*(const uint16_t *)p));
-    case GP_i64: return (T)*(const int64_t *)p;
-    case GP_i32: return (T)*(const int32_t *)p;
-    case GP_i16: return (T)*(const int16_t *)p;
-    case GP_i8: return (T)*(const int8_t *)p;
-    case GP_u8: return (T)*(const uint8_t *)p;
-    default: return (T)(*(const uint8_t *)p != 0);
+#define GP_LOAD_CASE(DT, M, load, store)                                                           \
+    case DT: {                                                                                     \
+        M m = *(const M *)p;                                                                       \
+        return load;                                                                               \
+    }
+        GP_MEMORY_CASES(GP_LOAD_CASE)
+    default: return 0;
     }
 }
 template <class T> __device__ static inline void gp_store_as(void *p, gp_dtype dt, T v) {
     switch (dt) {
-    case GP_f32: *(float *)p = gp_cast<float>(v); break;
-    case GP_f64: *(double *)p = gp_cast<double>(v); break;
-    case GP_f16: *(uint16_t *)p = gp_f32_as_f16(gp_cast<float>(v)); break;
-    case GP_bf16: *(uint16_t *)p = gp_f32_as_bf16(gp_cast<float>(v)); break;
-    case GP_i64: *(int64_t *)p = gp_cast<int64_t>(v); break;
-    case GP_i32: *(int32_t *)p = gp_cast<int32_t>(v); break;
-    case GP_i16: *(int16_t *)p = (int16_t)gp_cast<int64_t>(v); break;
-    case GP_i8: *(int8_t *)p = (int8_t)gp_cast<int64_t>(v); break;
-    case GP_u8: *(uint8_t *)p = (uint8_t)gp_cast<int64_t>(v); break;
-    default: *(uint8_t *)p = v != 0;
+#define GP_STORE_CASE(DT, M, load, store)                                                          \
+    case DT: *(M *)p = store; break;
+        GP_MEMORY_CASES(GP_STORE_CASE)
+    default: break;
     }
 }
 /* Whether the element at p is not zero; NaN is not. */
@@ -168,35 +172,37 @@ __host__ __device__ static inline int gp_bytes_of(gp_dtype dt) {
 }
 
 /* N elements of dtype dt side by side at p, which is aligned to their size: in compute type T. */
-template <class T, int N, class M>
-__device__ static inline void gp_load_vector(const void *p, gp_dtype dt, T *v) {
-    gp_vector<M, N> m = *(const gp_vector<M, N> *)p;
-#pragma unroll
-    for (int j = 0; j < N; j++) v[j] = gp_load_as<T>(&m.v[j], dt);
-}
-template <class T, int N, class M>
-__device__ static inline void gp_store_vector(void *p, gp_dtype dt, const T *v) {
-    gp_vector<M, N> m;
-#pragma unroll
-    for (int j = 0; j < N; j++) gp_store_as<T>(&m.v[j], dt, v[j]);
-    *(gp_vector<M, N> *)p = m;
-}
 template <class T, int N>
-__device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *v) {
-    switch (gp_bytes_of(dt)) {
-    case 8: gp_load_vector<T, N, uint64_t>(p, dt, v); break;
-    case 4: gp_load_vector<T, N, uint32_t>(p, dt, v); break;
-    case 2: gp_load_vector<T, N, uint16_t>(p, dt, v); break;
-    default: gp_load_vector<T, N, uint8_t>(p, dt, v);
+__device__ static inline void gp_load_some(const void *p, gp_dtype dt, T *to) {
+    switch (dt) {
+#define GP_LOAD_SOME(DT, M, load, store)                                                           \
+    case DT: {                                                                                     \
+        gp_vector<M, N> some = *(const gp_vector<M, N> *)p;                                        \
+        for (int j = 0; j < N; j++) {                                                              \
+            M m = some.v[j];                                                                       \
+            to[j] = load;                                                                          \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+        GP_MEMORY_CASES(GP_LOAD_SOME)
+    default: break;
     }
 }
 template <class T, int N>
-__device__ static inline void gp_store_some(void *p, gp_dtype dt, const T *v) {
-    switch (gp_bytes_of(dt)) {
-    case 8: gp_store_vector<T, N, uint64_t>(p, dt, v); break;
-    case 4: gp_store_vector<T, N, uint32_t>(p, dt, v); break;
-    case 2: gp_store_vector<T, N, uint16_t>(p, dt, v); break;
-    default: gp_store_vector<T, N, uint8_t>(p, dt, v);
+__device__ static inline void gp_store_some(void *p, gp_dtype dt, const T *from) {
+    switch (dt) {
+#define GP_STORE_SOME(DT, M, load, store)                                                          \
+    case DT: {                                                                                     \
+        gp_vector<M, N> some;                                                                      \
+        for (int j = 0; j < N; j++) {                                                              \
+            T v = from[j];                                                                         \
+            some.v[j] = store;                                                                     \
+        }                                                                                          \
+        *(gp_vector<M, N> *)p = some;                                                              \
+        break;                                                                                     \
+    }
+        GP_MEMORY_CASES(GP_STORE_SOME)
+    default: break;
     }
 }
 

@@ -12,6 +12,7 @@ install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/co
 install(FILES scripts/completion/gpush.zsh DESTINATION share/zsh/site-functions RENAME _gpush)
 install(FILES ${CMAKE_BINARY_DIR}/docs/reference.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.lua DESTINATION share/gpush/library) # for editors: LuaLS's workspace.library
+install(DIRECTORY pictures DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 

@@ -14,7 +14,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-    QUEUE = 1000,           /* commands: CUDA blocks a launch at about 1024 */
+    QUEUE = 950,            /* items: CUDA blocks a launch at about 1024, and an op may be several */
     OWN_PAGES = 2 << 20,    /* host blocks from here on are mapped on their own (hostmem.c) and can be page-locked; */
                             /* smaller copies are staged in pinned memory */
     STAGED = 64 << 20,      /* bytes of staging memory that a stream may have in its queue */
@@ -52,7 +52,7 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
     char last[200] = "";
     const char *op = atomic_load(&s->last_op);
     const char *file = atomic_load(&s->last_file);
-    if (!what && op && file)
+    if (op && file)
         snprintf(last, sizeof last, "; last queued: %s (%.100s:%d)", op, file,
                  atomic_load(&s->last_line));
     if (!what) what = dev->name;
@@ -236,8 +236,10 @@ static void stream_close(gp_stream *s) {
 
 static bool busy(gp_stream *s) { return !gp_cuda_reached(s, atomic_load(&s->issued)); }
 
-static bool crowded(gp_stream *s, uint64_t commands, size_t staged) {
-    return gp_stream_queued(s) >= commands || gp_cuda_queue(s)->staged >= staged;
+static bool crowded(gp_stream *s, uint64_t items, size_t staged) {
+    cuda_stream *q = gp_cuda_queue(s);
+    return atomic_load(&q->items) - atomic_load(&q->items_done) >= items ||
+           atomic_load(&q->staged) >= staged;
 }
 
 static bool full(gp_stream *s) {

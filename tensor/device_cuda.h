@@ -82,14 +82,16 @@ typedef struct cuda_note {
 
 typedef struct cuda_stream {
     void *stream;         /* cudaStream_t */
+    _Atomic uint64_t items, items_done; /* what CUDA's own queue holds: kernels, of which a command may be several,
+                                           copies, events */
     pthread_mutex_t lock; /* of what follows */
     struct {
         void *event; /* cudaEvent_t */
-        uint64_t ticket;
+        uint64_t ticket, items;
     } marks[CUDA_MARKS]; /* a ring: places in the queue, oldest first */
     unsigned head, tail;
     cuda_later *later, **last;
-    size_t staged; /* bytes of blocks in `later` */
+    _Atomic size_t staged; /* bytes of blocks in `later` */
     cuda_put_off *put_off;
     struct gp_fault *fault; /* pinned; NULL until a kernel wants it */
     unsigned faults;        /* tickets given */

@@ -13,7 +13,7 @@ enum { HELD = 32 };
  * op) has what is above its own beginning. */
 static _Thread_local gp_storage *scratch[HELD];
 static _Thread_local cuda_block *tables[HELD];
-static _Thread_local int nscratch, ntables;
+static _Thread_local int nscratch, ntables, launched;
 
 cudaStream_t gp_cuda_stream(const gp_call *c) {
     return (cudaStream_t)gp_cuda_queue(c->stream)->stream;
@@ -22,7 +22,10 @@ int gp_cuda_sms(const gp_call *c) { return gp_cuda_of(c->stream->dev)->sms; }
 int gp_cuda_arch(const gp_call *c) { return gp_cuda_of(c->stream->dev)->arch; }
 
 bool gp_cuda_ok(const gp_call *c, cudaError_t err) {
-    if (err == cudaSuccess) return true;
+    if (err == cudaSuccess) { /* a call is one item of the queue, and one more for every further kernel */
+        if (launched++) atomic_fetch_add(&gp_cuda_queue(c->stream)->items, 1);
+        return true;
+    }
     cudaGetLastError(); /* it is told here */
     return gp_cuda_failed(c->stream, (int)err, c->op->name);
 }
@@ -75,6 +78,7 @@ bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     int nscratch0 = nscratch, ntables0 = ntables;
     _Atomic bool *used = &gp_cuda_of(s->dev)->used[gp_op_id(c->op)];
     uint64_t t0 = atomic_load_explicit(used, memory_order_relaxed) ? 0 : gp_now_ns();
+    launched = 0;
     bool ok = kernel(c);
     if (t0) { /* its code was loaded, a library opened, a handle made */
         atomic_store(used, true);

@@ -22,6 +22,7 @@ static void put_mark(gp_stream *s) {
     }
     q->marks[at].event = event;
     q->marks[at].ticket = ticket;
+    q->marks[at].items = atomic_fetch_add(&q->items, 1);
     if (!full) q->tail++;
 }
 
@@ -55,6 +56,7 @@ static uint64_t take_marks(gp_stream *s, bool all) {
         unsigned at = q->head % CUDA_MARKS;
         if (!all && cudaEventQuery((cudaEvent_t)q->marks[at].event) != cudaSuccess) break;
         if (done < q->marks[at].ticket) done = q->marks[at].ticket;
+        atomic_store(&q->items_done, q->marks[at].items);
         gp_cuda_event_give(s->dev, q->marks[at].event);
         q->head++;
     }
@@ -65,6 +67,7 @@ static uint64_t take_marks(gp_stream *s, bool all) {
  * that never waits. */
 static void count(gp_stream *s, bool mark) {
     uint64_t n = atomic_fetch_add(&s->issued, 1) + 1;
+    atomic_fetch_add(&gp_cuda_queue(s)->items, 1);
     if (!mark && n % MARK_EVERY) return;
     uint64_t done = take_marks(s, false);
     catch_up(s, done, true);
@@ -151,9 +154,11 @@ static void queue_failed(gp_stream *s, cudaError_t err) {
 
 /* How far s is, or an error in *err. */
 static uint64_t look(gp_stream *s, cudaError_t *err) {
-    uint64_t issued = atomic_load(&s->issued);
-    *err = cudaStreamQuery((cudaStream_t)gp_cuda_queue(s)->stream);
+    cuda_stream *q = gp_cuda_queue(s);
+    uint64_t issued = atomic_load(&s->issued), items = atomic_load(&q->items);
+    *err = cudaStreamQuery((cudaStream_t)q->stream);
     uint64_t done = take_marks(s, *err == cudaSuccess);
+    if (*err == cudaSuccess) atomic_store(&q->items_done, items);
     return *err == cudaSuccess && done < issued ? issued : done;
 }
 

@@ -1,0 +1,182 @@
+-- The CUDA device on the stand-in: what it does about waits, memory and streams, and about faults made on order.
+local t = require "tap"
+local fake = require "fake"
+local dev = "cuda"
+
+local function filled(n, v) return full({ n }, v, { device = dev, dtype = "f32" }) end
+local function now()
+    local s = stream(dev):record()
+    s:synchronize()
+    return s
+end
+local function last(list) return list[#list] end
+-- Seconds that f takes.
+local function seconds(f)
+    local a = cuda.stream(dev):record()
+    a:synchronize()
+    f()
+    return a:elapsed(now())
+end
+-- The next launch takes ms longer.
+local function slow(ms) fake.fault("slow=1:" .. ms) end
+
+local x = filled(1000, 1)
+synchronize(dev)
+
+-- what the table cuda says
+t.ok(cuda.is_available(), "there is a device")
+t.is(#cuda.devices(), 1, "one")
+t.is(cuda.devices()[1].name, "cuda:0", "with a name")
+t.is({ cuda.get_device_capability() }, { 9, 0 }, "and a capability")
+t.ok(cuda.memory_allocated() >= 4000 and cuda.max_memory_allocated() >= cuda.memory_allocated(), "memory in use and its peak")
+t.ok(cuda.memory_summary():find "in use" and cuda.memory_summary():find "peak", "a summary")
+t.error(function() ones(1, { device = "cuda:1" }) end, "device 'cuda:1': there is only cuda:0", "a device that is not there")
+
+-- a launch returns before it is done, and only the gate waits
+do
+    slow(150)
+    local y
+    local took = seconds(function() -- on a stream of its own, which has nothing to wait for
+        sync.reset()
+        y = x + 1
+        t.ok(current_stream(dev):busy(), "the launch has returned and its work goes on")
+        t.is(#sync.events(), 0, "and that is no wait")
+    end)
+    t.ok(took < 0.14, "within less than it takes")
+    t.is(y[7]:item(), 2, "item waits")
+    local e = last(sync.events())
+    t.is({ e.why, e.what, e.device, e.last_op }, { "item", "item", "cuda:0", "add" }, "and is in the ledger, with the op that it waited for")
+    t.ok(e.wait > 0.05, "and the time that it took")
+end
+
+-- events: in order, timed on the host's clock, and late ones waited for
+do
+    local s = current_stream(dev)
+    local a = s:record()
+    slow(50)
+    local y = x + 1
+    local b = s:record()
+    t.ok(not b:done(), "an event behind work that goes on is not reached")
+    local d = a:elapsed(b)
+    t.ok(d >= 0.05 and d < 5, "the time between two events is that of the work between them")
+    fake.fault "late=1:120"
+    local late = s:record()
+    t.ok(not late:done(), "a late event")
+    late:synchronize()
+    t.ok(late:done() and b:elapsed(late) >= 0, "is waited for")
+    fake.fault "late=0"
+    t.is(y[1]:item(), 2, "and what was before it is done")
+end
+
+-- memory is not handed out while queued work may still read it
+do
+    local a, b = stream(dev), stream(dev)
+    local big = filled(300000, 3)
+    synchronize(dev)
+    slow(150)
+    local y = a:use(function() return big + 1 end) -- reads big on another stream
+    big = nil
+    collectgarbage()
+    local other = filled(300000, 9)
+    local third = b:use(function() return filled(300000, 8) end)
+    t.is(y[300000]:item(), 4, "freed memory that another stream reads is kept until it has")
+    t.is({ other[1]:item(), third[1]:item() }, { 9, 8 }, "and other memory was handed out meanwhile")
+    other, third, y = nil, nil, nil
+    collectgarbage()
+    synchronize(dev)
+    local before = memory(dev).reused
+    local again = filled(300000, 5)
+    t.ok(memory(dev).reused > before, "afterwards it is used again")
+    t.is(again[1]:item(), 5, "for the next tensor")
+end
+
+-- host memory
+do
+    local host = ones(1 << 20):pin_memory()
+    sync.reset()
+    slow(100)
+    local y = x + 1
+    local there = host:to(dev, { non_blocking = true })
+    t.is(#sync.events(), 0, "a copy from pinned memory does not wait")
+    t.ok(current_stream(dev):busy(), "although the stream is at work")
+    host:fill_(5)
+    t.ok(#sync.events() >= 1, "writing to its source does")
+    t.is({ there[1]:item(), there[1 << 20]:item(), y[1]:item() }, { 1, 1, 2 }, "so that the copy has what it had")
+    slow(60)
+    y = x + 1
+    local large = full({ 1 << 20 }, 2, { dtype = "f32" }):to(dev)
+    t.is(large[1 << 20]:item(), 2, "a large copy of memory that is not pinned")
+    local small = tensor({ 1, 2, 3 }, { dtype = "f32" }):to(dev)
+    t.is(small:tolist(), { 1, 2, 3 }, "a small one")
+    t.is((large + 1):to("cpu")[5]:item(), 3, "and back")
+    local names = {}
+    for _, c in ipairs(sync.calls()) do names[c.what] = (names[c.what] or 0) + c.times end
+    t.ok(names.cudaMalloc and names.cudaHostRegister and names.cudaMemcpyAsync, "calls that may block are booked")
+    local text = sync.report { print = false }
+    t.ok(text:find("calls of the runtime that may block", 1, true) and text:find("cudaMemcpyAsync", 1, true), "and in the report")
+    fake.fault "pinned_oom=1+"
+    t.error(function() return full({ 100000 }, 1, { dtype = "f64" }):to(dev) end, "copy: no pinned host memory", "no pinned memory is an error")
+    fake.fault "pinned_oom=0"
+end
+
+-- first uses
+do
+    sync.reset()
+    local _ = x:sinh()
+    local first
+    for _, c in ipairs(sync.calls()) do if c.what == "sinh" then first = c end end
+    t.ok(first and first.first_use and first.times == 1, "the first use of an op is booked as such")
+    local _ = x:sinh()
+    for _, c in ipairs(sync.calls()) do if c.what == "sinh" then first = c end end
+    t.is(first.times, 1, "the second is none")
+end
+
+-- a full queue stalls the host at a gate of its own
+do
+    sync.reset()
+    slow(900)
+    local y = x
+    for _ = 1, 1500 do y = x + 1 end
+    local stalls = 0
+    for _, e in ipairs(sync.events()) do stalls = stalls + (e.why == "queue" and 1 or 0) end
+    t.ok(stalls >= 1, "a full queue is recorded")
+    t.is(y[1]:item(), 2, "and loses nothing")
+end
+
+-- out of memory
+do
+    fake.fault "oom=1"
+    local y = filled(500000, 6)
+    t.is(y[1]:item(), 6, "one failed allocation is tried again after the cache was given back")
+    fake.fault "oom=1+"
+    local ok, msg = pcall(filled, 700000, 1)
+    t.ok(not ok and msg:find "out of memory on cuda:0: requested 2%.%d MiB, in use" and msg:find "device%.lua:%d+",
+        "else it is an error that names the largest tensors by line")
+    fake.fault "oom=0"
+    t.is({ filled(700000, 4)[1]:item(), y[500000]:item() }, { 4, 6 }, "and the device goes on")
+end
+
+-- a launch that is refused
+do
+    fake.fault "launch=1"
+    t.error(function() return x + 1 end, "add: .*cudaErrorLaunchOutOfResources.* on cuda:0", "a refused launch names the op")
+    t.is((x + 2)[1]:item(), 3, "and the next one goes well")
+end
+
+-- an error that stays: the device is dead, the rest lives
+do
+    fake.fault "sticky=1 slow=1:100"
+    local y = x + 1
+    local ok, msg = pcall(function() return y[1]:item() end)
+    t.ok(not ok and msg:find "cudaErrorIllegalAddress" and msg:find "cuda:0 is dead", "the wait says that the device is dead, and why")
+    t.ok(msg:find "add %(.*device%.lua:%d+%)" or msg:find "last queued", "and what was queued last")
+    t.error(function() return x + 1 end, "cuda:0 is dead since an earlier error %(cudaErrorIllegalAddress", "what comes later says so too")
+    t.error(function() return x:to "cpu" end, "cuda:0 is dead", "copies as well")
+    t.error(function() return filled(2000000, 1) end, "cuda:0 is dead", "and allocations")
+    t.is((ones(3) + 1):tolist(), { 2, 2, 2 }, "the cpu lives on")
+    t.is((ones(3, { device = "sim" }) + 1):tolist(), { 2, 2, 2 }, "and so does sim")
+    x, y = nil, nil
+    collectgarbage()
+    t.ok(true, "tensors of the dead device can be collected")
+end
+t.done()

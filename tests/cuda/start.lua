@@ -1,0 +1,96 @@
+-- The CUDA device in processes of their own on the stand-in: opening it, several devices, what is missing, Ctrl-C.
+local t = require "tap"
+local build = os.getenv "GPUSH_BUILD"
+
+-- What gpush prints for a script, both outputs, with these settings of the environment.
+local function run(settings, text, how)
+    local path = os.getenv "TMPDIR" .. "/child.lua"
+    local f = assert(io.open(path, "w"))
+    f:write(text)
+    f:close()
+    local p = assert(io.popen(("env %s timeout -k 1 60 %s/gpush %s %s 2>&1"):format(settings, build, how or "", path)))
+    local out = p:read "a"
+    p:close()
+    return out
+end
+local function prints(settings, text, want, name)
+    local out = run(settings, text)
+    if not t.ok(out:find(want) ~= nil, name) then io.stderr:write("#   ", out, "#   expected ", want, "\n") end
+end
+
+-- what there is
+prints("GPUSH_FAKE_DEVICES=0", "print(cuda.is_available()) print(ones(2, {device = 'gpu'}).device)", "^false\tcuda: no CUDA%-capable device[^\n]*\nsim:0\n$",
+    "without a device gpu is sim, and the reason is told")
+prints("GPUSH_FAKE_DRIVER=12000", "print(pcall(ones, 2, {device = 'cuda'}))", "false\tones: cuda: CUDA driver version is insufficient", "a driver that is too old")
+prints("GPUSH_FAKE_ARCH=70", "print(pcall(ones, 2, {device = 'cuda'}))", "compute capability 7%.0; 7%.5 or more is needed", "a GPU that is too old")
+prints("GPUSH_CUDA_PLUGIN=/nowhere.so", "print(pcall(ones, 2, {device = 'cuda'})) print(ones(2, {device = 'gpu'}).device)", "the plug%-in is not there.*\nsim:0", "no plug-in")
+prints("", "print(ones(2, {device = 'gpu'}).device)", "^cuda:0\n$", "gpu is cuda where there is one")
+prints("CUDA_LAUNCH_BLOCKING=1", "ones(2, {device = 'cuda'}) ones(2, {device = 'cuda'})", "^gpush: CUDA_LAUNCH_BLOCKING=1: every launch waits until it is done\n$",
+    "CUDA_LAUNCH_BLOCKING is said, once")
+prints("", "local f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda') ones(2, {device = 'cuda'}) f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda' ~= nil)",
+    "^nil\ntrue\n$", "the plug-in is opened when a CUDA device is first asked for, not before")
+
+-- two devices
+local two = [[
+local function on(d, n, v) return full({n}, v, {device = d, dtype = "f32"}) end
+local a, b = on("cuda:0", 300000, 3), on("cuda:1", 300000, 4)
+assert(a.device == "cuda:0" and b.device == "cuda:1" and #cuda.devices() == 2)
+local fake = require "fake"
+fake.fault "slow=1:150"
+local y = a + 1                     -- on cuda:0, which is at work
+local z = y:to "cuda:1"             -- queued on cuda:1 after that
+y, a = nil, nil
+collectgarbage()
+local other = on("cuda:0", 300000, 9)
+local sum = z + b
+assert(sum[300000]:item() == 8 and other[1]:item() == 9, "a copy between devices is ordered with both")
+assert(not pcall(function() return other + b end))
+print(select(2, pcall(function() return other + b end)))
+assert(memory("cuda:0").in_use > 0 and memory("cuda:1").in_use > 0)
+synchronize()
+local there = ones(5, {device = "sim"}):to "cuda:1"
+assert(there:tolist()[5] == 1 and (there + 1):to "sim":tolist()[5] == 2, "to and from sim")
+fake.fault "sticky=1 slow=1:20"
+local bad = other + 1
+print(select(2, pcall(synchronize, "cuda:0")))
+assert((b + 1)[1]:item() == 5, "the other device lives on")
+print "done"
+]]
+local out = run("GPUSH_FAKE_DEVICES=2", two)
+t.ok(out:find "cuda:0" and out:find "cuda:0 is dead" and out:find "\ndone\n$", "two devices: copies, order, memory of their own, one dies alone")
+if not out:find "\ndone\n$" then io.stderr:write("#   ", out) end
+
+-- Ctrl-C: the wait ends long before the kernel, the session goes on, and memory in use is not handed out again
+local ctrl_c = [[
+fake, x = require "fake", full({300000}, 1, {device = "cuda", dtype = "f32"})
+synchronize "cuda"
+pid = io.popen "echo $PPID":read "l"
+fake.fault "slow=1:3000"
+y, started = x + 1, os.time()
+os.execute("(sleep 0.5; kill -INT " .. pid .. ") &")
+%s
+print("back", os.time() - started <= 2)
+x = nil collectgarbage()
+z = full({300000}, 7, {device = "cuda", dtype = "f32"})
+print(y[1]:item(), z[300000]:item(), os.time() - started >= 2)
+]]
+for what, wait in pairs { ["of one element"] = "y[5]:item()", ["of a large copy"] = 'w = zeros(1 << 20):to "cuda"', ["of the device"] = 'synchronize "cuda"' } do
+    local found = run("", ctrl_c:format(wait), "-i <")
+    if not t.ok(found:find "interrupted.*\nback\ttrue\n.*2%.0\t7%.0\ttrue\n", "Ctrl-C ends a wait " .. what) then io.stderr:write("#   ", found) end
+end
+
+-- a bad index
+local bad = [[
+local x = full({5}, 2, {device = "cuda", dtype = "f32"})
+local i = tensor({1, 6}):to "cuda"
+local ok, y = pcall(index_select, x, 1, i) -- on a GPU only the kernel sees it
+print(ok, ok or y)
+print(select(2, pcall(synchronize, "cuda")))
+print((x + 1)[5]:item())
+]]
+out = run("", bad)
+if out:find "has no CUDA kernel yet" then t.skip(1, "index_select has no CUDA kernel yet")
+elseif not t.ok(out:find "^true\ttrue\n[^\n]*index_select: [^\n]*6[^\n]*child%.lua:3[^\n]*\n3%.0\n$", "a bad index is raised by the next wait, with op and line, and the device lives on") then
+    io.stderr:write("#   ", out)
+end
+t.done()

@@ -1,5 +1,5 @@
--- The training step of labs/masked_loss.lua at batch 8 and 256 x 256, on the cpu, for the benchmark: returns a function
--- of the stage that gives the step. As a program, gpush masked.lua STAGE: the peak memory of two steps, in bytes.
+-- The training step of labs/masked_loss.lua, at batch 8 and 256 x 256 on the cpu unless asked otherwise, for the benchmark:
+-- returns a function of the stage and options that gives the step. As a program, gpush masked.lua STAGE: the peak memory of two steps, in bytes.
 local CLASSES, IGNORE = 10, 0
 
 local Net = nn.module "Net"
@@ -32,10 +32,12 @@ function losses.ignore_index(pred, target)
     return where(labels < 2, 0 * loss, loss)
 end
 
-local function step(stage)
-    local model = Net()
+local function step(stage, options)
+    local o = options or {}
+    local opt, batch, size = { device = o.device or "cpu" }, o.batch or 8, o.size or 256
+    local model = Net():to(opt.device)
     local optimizer = optim.SGD(model, { lr = 0.001, momentum = 0.9 })
-    local inputs, labels = randn(8, 3, 256, 256), randint(0, CLASSES, { 8, 256, 256 })
+    local inputs, labels = randn(batch, 3, size, size, opt), randint(0, CLASSES, { batch, size, size }, opt)
     return function()
         local loss = losses[stage](model(inputs), labels:clone())
         optimizer:zero_grad()

@@ -1,4 +1,4 @@
-# masked.lua in PyTorch: step(stage) gives the training step; as a program, the peak memory of two steps, in bytes.
+# masked.lua in PyTorch: step(stage, device, batch) gives the training step; as a program, the peak memory of two steps, in bytes.
 import resource, sys
 import torch
 from torch import nn
@@ -38,10 +38,11 @@ def ignore_index(pred, target):
     return torch.where(labels < 2, 0.0 * loss, loss)
 
 
-def step(stage):
-    model, loss_of = Net(), {"baseline": baseline, "ignore_index": ignore_index}[stage]
+def step(stage, device="cpu", batch=8):
+    model, loss_of = Net().to(device), {"baseline": baseline, "ignore_index": ignore_index}[stage]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
-    inputs, labels = torch.randn(8, 3, 256, 256), torch.randint(-1, CLASSES, (8, 256, 256))
+    inputs = torch.randn(batch, 3, 256, 256, device=device)
+    labels = torch.randint(-1, CLASSES, (batch, 256, 256), device=device)
 
     def run():
         loss = loss_of(model(inputs), labels.clone())

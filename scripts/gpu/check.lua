@@ -1,0 +1,170 @@
+-- What scripts/gpu-check does on the machine with the GPU: doctor, the op tests, sync.selftest(), the labs, compute-sanitizer and the
+-- benchmark, each within its own time; then report.json and REPORT.md, and exit status 1 where something failed.
+-- gpush check.lua ROOT OUT [DEVICE]; DEVICE is cuda, or sim to try the program itself. ROOT has scripts/ and tests/.
+local root, out, device = arg[1], arg[2], arg[3] or "cuda"
+local gpush = os.getenv "GPUSH_PROGRAM" or root .. "/build/default/gpush"
+local started = os.time()
+
+local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+local function read(path)
+    local f = io.open(path)
+    local text = f and f:read "a" or ""
+    if f then f:close() end
+    return text
+end
+
+local function output(command)
+    local p = io.popen(command .. " 2>/dev/null")
+    local text = p:read "a"
+    return p:close() and text:gsub("%s+$", "") or nil
+end
+
+-- Programs that are not gpush must not see the libraries that the bundle brings.
+local clean = "env -u LD_LIBRARY_PATH "
+
+local parts = {} -- in order: name, ok, seconds, what, log
+local function part(name, limit, command, judge)
+    io.stderr:write("gpu-check: ", name, "\n")
+    local log = out .. "/" .. name:gsub("[^%w]+", "-") .. ".log"
+    local t0 = os.time()
+    local shell = ("cd %s && timeout -k 5 %d %s >%s 2>&1 </dev/null"):format(quote(root), limit, command, quote(log))
+    local ok, _, code = os.execute(shell)
+    local text = read(log)
+    local what
+    if code == 124 or code == 137 then ok, what = false, "stopped after " .. limit .. " s"
+    elseif judge then ok, what = judge(text, ok, code)
+    else what = ok and "ran" or "exit status " .. tostring(code) end
+    parts[#parts + 1] = { name = name, ok = ok and true or false, seconds = os.time() - t0, what = what, log = log, text = text }
+    return parts[#parts]
+end
+
+-- What a TAP file says of itself.
+local function tap(text, ok)
+    local good, bad, skipped = 0, 0, 0
+    for line in text:gmatch "[^\n]+" do
+        if line:find "^ok %d" then
+            if line:find "# SKIP" then skipped = skipped + 1 else good = good + 1 end
+        elseif line:find "^not ok %d" then bad = bad + 1 end
+    end
+    local what = ("%d passed, %d failed, %d skipped"):format(good, bad, skipped)
+    return ok and bad == 0 and good > 0, what
+end
+
+-- ---- the parts ----
+
+local program = quote(gpush)
+part("doctor", 60, program .. " doctor", function(text) return text ~= "", "see its text below" end)
+
+local environment = ("env GPUSH_ROOT=%s LUA_PATH=%s "):format(quote(root), quote(root .. "/tests/?.lua;;"))
+local tests = output("cd " .. quote(root) .. " && ls tests/cuda/*.lua") or ""
+for file in tests:gmatch "[^\n]+" do part("test " .. file:match "([%w_]+)%.lua$", 150, environment .. program .. " " .. quote(file), tap) end
+
+part("sync.selftest", 60, program .. " -e " .. quote(("sync.selftest(%q)"):format(device)),
+    function(text, ok)
+        local what, missed, alarms = text:match "(%d+ caught, (%d+) missed, (%d+) false alarms)"
+        return ok and missed == "0" and alarms == "0", what or "no result"
+    end)
+
+for _, lab in ipairs { "gathernd --rows 200", "svd", "masked_loss --batch 8 --steps 2 --workers 0", "seven_tips" } do
+    local file, options = lab:match "^(%S+)(.*)$"
+    part("lab " .. file, 90, ("%s scripts/labs/%s.lua%s --device %s"):format(program, file, options, device))
+end
+
+local sanitizer = output "command -v compute-sanitizer" or output "ls /usr/local/cuda/bin/compute-sanitizer"
+if sanitizer and device == "cuda" then
+    part("compute-sanitizer", 90, ("%s --error-exitcode 9 --leak-check no %s scripts/gpu/touch.lua %s"):format(quote(sanitizer), program, device))
+end
+
+local python
+for _, p in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
+    python = python or output(clean .. quote(p) .. " -c 'import torch; assert torch.cuda.is_available()' && echo " .. quote(p))
+end
+local small = device ~= "cuda" and " small" or ""
+local ours = part("benchmark", 120, program .. " scripts/gpu/bench.lua " .. device .. small)
+local theirs = python and part("benchmark, PyTorch", 120, clean .. quote(python) .. " scripts/gpu/peers.py")
+
+-- ---- the benchmark's table ----
+
+-- Time over PyTorch's, at most; of the copy's bandwidth, at least.
+local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03, ["matmul f32 8192"] = 1.03, ["conv2d 10 to 10, 128x256x256"] = 1.0,
+    ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9, ["svd 8x128x128"] = 0.25,
+    ["svd 1000x64x64"] = 0.25, ["svd 2048x2048"] = 1.0, ["lstm 50x50x1024"] = 1.0, ["profiling an op"] = 0.2 }
+local shares = { ["x * 2, 1e8"] = 0.9, ["x + y, 1e8"] = 0.9, ["exp 1e8"] = 0.9, ["sum 1e8"] = 0.9, ["bf16 x * 2, 1e8"] = 0.9,
+    ["softmax 32768x4096"] = 0.85, ["layer_norm 32768x4096"] = 0.85 }
+
+local function figures(p)
+    local by = {}
+    for line in (p and p.text or ""):gmatch "[^\n]+" do
+        local name, seconds, rest = line:match "^([^\t]+)\t([^\t]+)\t?(.*)$"
+        if name then by[#by + 1], by[name] = name, { seconds = tonumber(seconds), bytes = tonumber(rest) or 0, failed = not tonumber(seconds) and rest } end
+    end
+    return by
+end
+
+local a, b = figures(ours), figures(theirs)
+local copy = a["copy 1e8"] and a["copy 1e8"].seconds and a["copy 1e8"].bytes / a["copy 1e8"].seconds
+local rows = {}
+for _, name in ipairs(a) do
+    local x, y = a[name], b[name]
+    local row = { name = name, seconds = x.seconds, failed = x.failed, peer = y and y.seconds, target = targets[name], share_target = shares[name] }
+    row.ratio = x.seconds and y and y.seconds and x.seconds / y.seconds
+    row.share = x.seconds and x.bytes > 0 and copy and x.bytes / x.seconds / copy or nil
+    if row.target and row.ratio then row.met = row.ratio <= row.target end
+    if row.share_target and row.share then row.met = row.share >= row.share_target end
+    rows[#rows + 1] = row
+end
+
+-- ---- the report ----
+
+local facts = {
+    date = os.date "!%Y-%m-%d %H:%M UTC",
+    card = output "nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap --format=csv,noheader" or "nvidia-smi is not here",
+    device = device,
+    version = output(program .. " -v") or "",
+    system = output "uname -srm" or "",
+    python = python and output(clean .. quote(python) .. " -c 'import torch; print(\"PyTorch\", torch.__version__, \"CUDA\", torch.version.cuda)'") or "no PyTorch that sees the GPU",
+    sanitizer = sanitizer or "not here",
+}
+
+local function time(s) return not s and "-" or s < 1e-3 and ("%.2f us"):format(s * 1e6) or ("%.3f ms"):format(s * 1e3) end
+
+local text = { "# gpush on a GPU\n\n", "Made by `scripts/gpu-check`; do not edit.\n\n" }
+local function add(...) text[#text + 1] = (...):format(select(2, ...)) end
+for _, key in ipairs { "date", "card", "version", "system", "python", "sanitizer" } do add("- %s: %s\n", key, facts[key]) end
+if device ~= "cuda" then add "\n**This is a trial on the simulated device: nothing here ran on a GPU.**\n" end
+add "\n| part | | seconds | |\n|---|---|---|---|\n"
+local failed = 0
+for _, p in ipairs(parts) do
+    if not p.ok then failed = failed + 1 end
+    add("| %s | %s | %d | %s |\n", p.name, p.ok and "ok" or "**failed**", p.seconds, p.what)
+end
+add "\n| benchmark | gpush | PyTorch | ratio | target | of copy | target | met |\n|---|---|---|---|---|---|---|---|\n"
+for _, r in ipairs(rows) do
+    local function number(v, f) return v and f:format(v) or "" end
+    add("| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.failed and "failed" or time(r.seconds), time(r.peer), number(r.ratio, "%.3f"), number(r.target, "%g"),
+        number(r.share, "%.2f"), number(r.share_target, "%g"), r.met == nil and "" or r.met and "yes" or "no")
+end
+add("\n```\n%s\n```\n", (parts[1].text:gsub("%s+$", "")))
+for _, p in ipairs(parts) do
+    if not p.ok then
+        local bad = {}
+        for line in p.text:gmatch "[^\n]+" do
+            if line:find "^not ok" or line:find "^#" or line:find "rror" then bad[#bad + 1] = line end
+            if #bad == 60 then break end
+        end
+        add("\n## %s\n\n```\n%s\n%s\n```\n", p.name, table.concat(bad, "\n"), p.text:sub(-1500))
+    end
+end
+
+local function write(name, s)
+    local f = assert(io.open(out .. "/" .. name, "w"))
+    assert(f:write(s))
+    f:close()
+end
+write("REPORT.md", table.concat(text))
+for _, p in ipairs(parts) do p.text = nil end
+write("report.json", require "gpush".json.encode { facts = facts, parts = parts, benchmark = rows, failed = failed, seconds = os.time() - started })
+io.write(table.concat(text))
+io.stderr:write(("gpu-check: %d of %d parts failed; %d s; the report is %s/REPORT.md\n"):format(failed, #parts, os.time() - started, out))
+os.exit(failed == 0 and 0 or 1)

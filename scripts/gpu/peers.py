@@ -1,0 +1,105 @@
+# The peer's side of the benchmark on a GPU: the items of bench.lua in PyTorch, in the same lines "item<TAB>seconds".
+import os, sys, time
+
+import torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import masked
+
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
+torch.manual_seed(0)
+gpu = torch.device("cuda")
+
+
+def measure(fn, least=0.02, samples=9):
+    for _ in range(3):
+        fn()
+    torch.cuda.synchronize()
+    t0 = time.perf_counter()
+    fn()
+    torch.cuda.synchronize()
+    n = max(1, int(least / max(time.perf_counter() - t0, 1e-7)))
+    v = []
+    for _ in range(samples):
+        t0 = time.perf_counter()
+        for _ in range(n):
+            fn()
+        torch.cuda.synchronize()
+        v.append((time.perf_counter() - t0) / n)
+    return sorted(v)[samples // 2]
+
+
+def item(name, fn):
+    try:
+        print(f"{name}\t{measure(fn):.9g}", flush=True)
+    except Exception as e:
+        print(f"{name}\tfailed\t{' '.join(str(e).split())[:200]}", flush=True)
+    torch.cuda.empty_cache()
+
+
+def launches():
+    """Seconds of the host for a launch, without the wait for it."""
+    x, y, v = torch.randn(16, device=gpu), torch.randn(16, device=gpu), []
+    for _ in range(25):
+        torch.cuda.synchronize()
+        t0 = time.perf_counter()
+        for _ in range(100):
+            x + y
+        v.append((time.perf_counter() - t0) / 100)
+    print(f"launch x + y, 16\t{sorted(v)[12]:.9g}", flush=True)
+
+
+def profiling():
+    from torch.profiler import profile, ProfilerActivity
+    x, y, N, best = torch.randn(16, device=gpu), torch.randn(16, device=gpu), 1000, float("inf")
+
+    def plain():
+        for _ in range(N):
+            x + y
+        torch.cuda.synchronize()
+    for _ in range(5):
+        t0 = time.perf_counter()
+        plain()
+        t1 = time.perf_counter()
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
+            plain()
+        prof.key_averages().table(sort_by="cpu_time_total", row_limit=10)
+        best = min(best, time.perf_counter() - t1 - (t1 - t0))
+    print(f"profiling an op\t{best / N:.9g}", flush=True)
+
+
+launches()
+profiling()
+a = torch.randn(100000000, device=gpu)
+item("copy 1e8", lambda: a.clone())
+item("x * 2, 1e8", lambda: a * 2)
+item("x + y, 1e8", lambda: a + a)
+item("exp 1e8", lambda: a.exp())
+item("sum 1e8", lambda: a.sum())
+h = a.bfloat16()
+item("bf16 x * 2, 1e8", lambda: h * 2)
+del a, h
+m = torch.randn(32768, 4096, device=gpu)
+w, b = torch.ones(4096, device=gpu), torch.zeros(4096, device=gpu)
+item("softmax 32768x4096", lambda: m.softmax(-1))
+item("layer_norm 32768x4096", lambda: torch.nn.functional.layer_norm(m, (4096,), w, b))
+v = torch.randn(10000000, device=gpu)
+item("sort 1e7", lambda: v.sort())
+del m, v
+for dtype, name in ((torch.bfloat16, "bf16"), (torch.float32, "f32")):
+    p, q = (torch.randn(8192, 8192, device=gpu).to(dtype) for _ in range(2))
+    item(f"matmul {name} 8192", lambda: p @ q)
+del p, q
+image, kernel = torch.randn(128, 10, 256, 256, device=gpu), torch.randn(10, 10, 3, 3, device=gpu)
+item("conv2d 10 to 10, 128x256x256", lambda: torch.nn.functional.conv2d(image, kernel, None, 1, 1))
+del image
+for name, shape in (("8x128x128", (8, 128, 128)), ("1000x64x64", (1000, 64, 64)), ("2048x2048", (2048, 2048))):
+    s = torch.randn(shape, device=gpu)
+    item(f"svd {name}", lambda: torch.linalg.svd(s, full_matrices=False))
+layer, sequence = torch.nn.LSTM(1024, 1024).to(gpu), torch.randn(50, 50, 1024, device=gpu)
+with torch.no_grad():
+    item("lstm 50x50x1024", lambda: layer(sequence))
+for stage in ("baseline", "ignore_index"):
+    item(f"masked loss, batch 256, {stage}", masked.step(stage, device=gpu, batch=256))
+    torch.cuda.empty_cache()

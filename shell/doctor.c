@@ -5,6 +5,8 @@
 #include "bindings/bind.h"
 #include "bindings/paths.h"
 #include "shell/line.h"
+#include "tensor/backends.h"
+#include "tensor/core.h"
 
 #include <dlfcn.h>
 #include <langinfo.h>
@@ -143,33 +145,44 @@ static bool check_driver(void) {
     return true;
 }
 
-static void check_plugin(void) {
-    void *lib = dlopen("libgpush_cuda.so", RTLD_LAZY | RTLD_LOCAL);
-    int (*probe)(char *, size_t) = lib ? (int (*)(char *, size_t))dlsym(lib, "gp_cuda_probe") : NULL;
-    char text[2000] = "";
-    if (!probe) {
-        say(ABSENT, "plug-in", "libgpush_cuda.so was not built");
+/* The plug-in, and what it finds; NULL where there is none to ask. */
+static void *check_plugin(void) {
+    char why[600] = "", text[4000] = "";
+    void *so = gp_cuda_plugin(why, sizeof why);
+    if (!so) {
+        say(ABSENT, "plug-in", "%s", why);
         fix("install the CUDA toolkit and build again: cmake --build, or scripts/gpush");
-        return;
+        return NULL;
     }
-    if (!probe(text, sizeof text)) {
-        say(ABSENT, "plug-in", "built, but no device: %s", text);
-        return;
-    }
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+    int n = gp_cuda_devices(text, sizeof text);
+    gp_cuda_vt(); /* its reason, where there is a device that cannot be used */
+    if (n && *gp_error()) say(ABSENT, "plug-in", "%s", gp_error());
+    else if (!n) say(ABSENT, "plug-in", "built, but no device: %s", text);
+    for (char *line = n ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
         say(WORKS, "plug-in", "finds %s", line);
+    gp_error_clear();
+    return so;
 }
 
-static void check_library(const char *what, const char *const *names, const char *symbol,
-                          const char *package) {
+/* NVIDIA's libraries as the plug-in looks for them: in GPUSH_CUDA_LIBRARIES, CUDA_HOME, Python's wheels, the system. */
+static void check_libraries(void *plugin) {
+    static const struct {
+        const char *name, *text;
+    } fixes[] = {{"cuBLAS", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
+                 {"cuBLASLt", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
+                 {"cuDNN", "convolutions on a GPU need it: NVIDIA's cuDNN 9, or pip install nvidia-cudnn-cu13 (-cu12)"},
+                 {"cuSOLVER", "linalg on a GPU needs it: the CUDA toolkit, or pip install nvidia-cusolver"},
+                 {"cuFFT", "fft on a GPU needs it: the CUDA toolkit, or pip install nvidia-cufft"},
+                 {"CUPTI", "device times in profiles need it: the CUDA toolkit, or pip install nvidia-cuda-cupti"}};
+    gp_cuda_library_fn *library =
+        plugin ? (gp_cuda_library_fn *)dlsym(plugin, "gp_cuda_library") : NULL;
     const char *name;
-    void *lib = open_any(names, &name);
-    size_t (*version)(void) = lib && symbol ? (size_t(*)(void))dlsym(lib, symbol) : NULL;
-    if (!lib) {
-        say(ABSENT, what, "%s is not here", names[0]);
-        fix(package);
-    } else if (version) say(WORKS, what, "%s, version %zu", name, version());
-    else say(WORKS, what, "%s", name);
+    char text[1000];
+    for (int i = 0, ok; library && (ok = library(i, &name, text, sizeof text)) >= 0; i++) {
+        say(ok ? WORKS : ABSENT, name, "%s", text);
+        for (size_t f = 0; !ok && f < sizeof fixes / sizeof *fixes; f++)
+            if (!strcmp(fixes[f].name, name)) fix(fixes[f].text);
+    }
 }
 
 /* Device times need performance counters, which the driver may keep for the administrator. */
@@ -190,16 +203,15 @@ static void check_counters(void) {
 }
 
 static void check_cuda(void) {
-    static const char *const cudnn[] = {"libcudnn.so.9", "libcudnn.so.8", NULL};
-    static const char *const cusolver[] = {"libcusolver.so.12", "libcusolver.so.11", NULL};
-    static const char *const cupti[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so", NULL};
     bool driver = check_driver();
-    check_plugin();
-    check_library("cuDNN", cudnn, "cudnnGetVersion", "install NVIDIA's cuDNN; convolutions on a GPU need it");
-    check_library("cuSOLVER", cusolver, NULL, "part of the CUDA toolkit; linalg on a GPU needs it");
-    check_library("CUPTI", cupti, NULL, "part of the CUDA toolkit; profiles of a GPU need it");
+    check_libraries(check_plugin());
     if (driver) check_counters();
-    say(ABSENT, "cuda", "this version has not been run on a GPU: \"gpu\" is the simulated device");
+    if (getenv("CUDA_LAUNCH_BLOCKING")) {
+        say(ABSENT, "launches", "CUDA_LAUNCH_BLOCKING=%s: they wait until they are done, and nothing overlaps",
+            getenv("CUDA_LAUNCH_BLOCKING"));
+        fix("unset CUDA_LAUNCH_BLOCKING");
+    }
+    say(ABSENT, "cuda", "this version has not been run on a GPU: it was tested on a stand-in made of the processor");
 }
 
 /* ---- The terminal ---- */

@@ -59,5 +59,8 @@ static inline uint64_t gp_core_hash(void) {
 typedef const gp_device_vt *gp_cuda_open_fn(const gp_core *core, char *why, size_t size);
 /* How many devices there are, one a line in text; 0 with the reason. Opens nothing on them. */
 typedef int gp_cuda_probe_fn(char *text, size_t size);
+/* Library i of those that the plug-in uses, the runtime in it first: 1 if it can be used, with version and path in
+ * text; 0 with the reason; -1: no such library. After gp_cuda_open. */
+typedef int gp_cuda_library_fn(int i, const char **name, char *text, size_t size);
 
 #endif

@@ -114,6 +114,7 @@ void gp_lua_open_help(lua_State *L);
 void gp_lua_open_convert(lua_State *L);
 void gp_lua_open_random(lua_State *L);
 void gp_lua_open_print(lua_State *L);
+void gp_lua_open_terminal(lua_State *L);
 void gp_lua_open_data(lua_State *L);
 void gp_lua_open_json(lua_State *L);
 /* For the shell: math.* and string.format of the state take one-element tensors where they want

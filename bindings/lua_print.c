@@ -2,8 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "bindings/bind.h"
 
@@ -320,18 +318,7 @@ static int l_printoptions(lua_State *L) {
     return 1;
 }
 
-/* terminal(): how many columns the terminal has that standard output is; nil where it is none. */
-static int l_terminal(lua_State *L) {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO)) return 0;
-    bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col;
-    lua_pushinteger(L, known ? size.ws_col : 80);
-    return 1;
-}
-
 void gp_lua_open_print(lua_State *L) {
-    lua_pushcfunction(L, l_terminal);
-    lua_setfield(L, -2, "terminal");
     lua_pushcfunction(L, l_printoptions);
     lua_setfield(L, -2, "printoptions");
 }

@@ -102,15 +102,30 @@ end
 
 local function columns() return gpush.terminal() or 80 end
 
--- "kitty", "sixel" or "blocks": what the terminal says of itself, or GPUSH_GRAPHICS.
+-- What the terminal answers to a picture of kitty's that is only a question, and to the question what it is, in which 4
+-- stands for sixel. tmux and screen would take the first one for a title.
+local function answered()
+    local term = os.getenv "TERM" or ""
+    if term == "" or term == "dumb" then return "blocks" end
+    local query = "\27[c"
+    if not (os.getenv "TMUX" or term:find "^screen" or term:find "^tmux") then
+        query = "\27_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\27\\" .. query
+    end
+    local said = gpush.terminal(query)
+    if not said then return nil end
+    if said:find("_Gi=31;OK", 1, true) then return "kitty" end
+    local attributes = said:match "\27%[%?([%d;]*)c" or ""
+    return (";" .. attributes .. ";"):find(";4;", 1, true) and "sixel" or "blocks"
+end
+
+-- "kitty", "sixel" or "blocks": GPUSH_GRAPHICS, or what the terminal says, which is asked once.
+local how
 local function graphics()
-    local asked, term = os.getenv "GPUSH_GRAPHICS", os.getenv "TERM" or ""
+    local asked = os.getenv "GPUSH_GRAPHICS"
     if asked then return asked end
     if not gpush.terminal() then return "blocks" end
-    local program = os.getenv "TERM_PROGRAM" or ""
-    if term:find "kitty" or os.getenv "KITTY_WINDOW_ID" or program == "WezTerm" or program == "ghostty" then return "kitty" end
-    if term:find "sixel" or term:find "^foot" or term:find "^mlterm" then return "sixel" end
-    return "blocks"
+    how = how or answered()
+    return how or "blocks"
 end
 
 local letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -1,0 +1,61 @@
+/* The terminal in Lua: how wide it is, and what it answers when it is asked what it can do. */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "bindings/bind.h"
+
+enum { PATIENCE = 300 }; /* ms that a terminal, which may be a network away, has for its answer */
+
+/* Writes the query and reads until its answer ends, with the device attributes that every terminal
+ * knows: ESC [ ? … c. The number of bytes. */
+static size_t ask(const char *query, size_t n, char *answer, size_t room) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    size_t got = 0;
+    if (write(STDOUT_FILENO, query, n) != (ssize_t)n) return 0;
+    while (got < room && poll(&in, 1, PATIENCE) > 0) {
+        ssize_t k = read(STDIN_FILENO, answer + got, room - got);
+        if (k <= 0) break;
+        got += (size_t)k;
+        if (answer[got - 1] == 'c' && memmem(answer, got, "\033[?", 3)) break;
+    }
+    return got;
+}
+
+/* terminal(): how many columns the terminal has that standard output is; nil where it is none.
+ * terminal(query): what it answers, without showing that; nil where it is not read from, or the user
+ * has typed ahead. */
+static int l_terminal(lua_State *L) {
+    size_t n;
+    const char *query = luaL_optlstring(L, 1, NULL, &n);
+    if (!isatty(STDOUT_FILENO)) return 0;
+    if (!query) {
+        struct winsize size;
+        bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col;
+        lua_pushinteger(L, known ? size.ws_col : 80);
+        return 1;
+    }
+    struct termios before, raw;
+    int waiting = 0;
+    char answer[256];
+    fflush(stdout);
+    if (tcgetattr(STDIN_FILENO, &before)) return 0;
+    raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_cc[VMIN] = 0, raw.c_cc[VTIME] = 0;
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &raw)) return 0;
+    bool free = !ioctl(STDIN_FILENO, FIONREAD, &waiting) && waiting == 0;
+    size_t got = free ? ask(query, n, answer, sizeof answer) : 0;
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    if (!free) return 0;
+    lua_pushlstring(L, answer, got);
+    return 1;
+}
+
+void gp_lua_open_terminal(lua_State *L) {
+    lua_pushcfunction(L, l_terminal);
+    lua_setfield(L, -2, "terminal");
+}

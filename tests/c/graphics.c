@@ -1,0 +1,39 @@
+/* Pictures on a terminal that says what it can show: kitty's protocol, sixel, or neither. */
+#include "tap.h"
+#include "tty.h"
+
+static char program[4096];
+
+/* imshow on a terminal that answers so (NULL: not at all) begins with this. */
+static void shows(const char *answer, const char *want, const char *name) {
+    static pty p;
+    char *const argv[] = {program, "-i", NULL};
+    pty_start(&p, argv);
+    tap_ok(pty_expect(&p, "\n> ", 10), "%s: a prompt", name);
+    pty_send(&p, "imshow(ones(2, 2))\r");
+    tap_ok(pty_expect(&p, "\033_Gi=31", 10) && pty_expect(&p, "\033[c", 10), "%s: it is asked", name);
+    if (answer) pty_send(&p, answer);
+    tap_ok(pty_expect(&p, want, 10), "%s", name);
+    tap_ok(pty_expect(&p, "> ", 10), "%s: and the prompt", name);
+    pty_send(&p, "6 * 7\r");
+    tap_ok(pty_expect(&p, "\n42", 10), "%s: nothing of the answer is taken for typed", name);
+    pty_send(&p, "\4");
+    tap_is_int(pty_end(&p, 5), 0, "%s: the end", name);
+}
+
+int main(void) {
+    const char *build = getenv("GPUSH_BUILD");
+    snprintf(program, sizeof program, "%s/gpush", build ? build : "build/default");
+    static const char *const say[] = {"GPUSH_GRAPHICS", "TMUX", "TERM_PROGRAM", "KITTY_WINDOW_ID", "NO_COLOR"};
+    for (size_t i = 0; i < sizeof say / sizeof *say; i++) unsetenv(say[i]);
+    static pty p;
+    char *const cat[] = {"/bin/cat", NULL};
+    if (!pty_start(&p, cat)) return tap_skip_all("no pseudo-terminals here");
+    pty_send(&p, "\4");
+    pty_end(&p, 5);
+    shows("\033_Gi=31;OK\033\\\033[?62;22c", "\033_Ga=T,f=100", "kitty");
+    shows("\033[?62;4;22c", "\033Pq", "sixel");
+    shows("\033[?62;22c", "▀", "neither");
+    shows(NULL, "▀", "no answer");
+    return tap_done();
+}

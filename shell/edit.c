@@ -96,6 +96,24 @@ void gp_edit_clean(char *pasted) {
 
 /* ---- A query ---- */
 
+int gp_edit_characters(const char *text, size_t n) {
+    mbstate_t state = {0};
+    int count = 0;
+    for (size_t i = 0, len; i < n; i += len, count++) {
+        len = mbrlen(text + i, n - i, &state);
+        if (len == 0 || len > n - i) len = 1;
+    }
+    return count;
+}
+
+size_t gp_edit_same_column(const char *text, size_t cursor, size_t line) {
+    size_t start = gp_edit_line_start(text, cursor), end = gp_edit_line_end(text, line), to = line;
+    int column = gp_edit_characters(text + start, cursor - start);
+    while (to < end && gp_edit_characters(text + line, to - line) < column) to++;
+    while (to < end && (text[to] & 0xc0) == 0x80) to++;
+    return to;
+}
+
 bool gp_edit_query(char query[128], wchar_t key) {
     size_t n = strlen(query);
     if (key == 127 || key == 8) {

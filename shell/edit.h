@@ -30,6 +30,11 @@ void gp_edit_clean(char *pasted);
 size_t gp_edit_line_start(const char *text, size_t at);
 size_t gp_edit_line_end(const char *text, size_t at);
 
+/* How many characters n bytes of text are. */
+int gp_edit_characters(const char *text, size_t n);
+/* The place in the line that starts at `line` with the cursor's column, or its end. */
+size_t gp_edit_same_column(const char *text, size_t cursor, size_t line);
+
 /* Adds a key to the query or takes the last character off; false for a key that does neither. */
 bool gp_edit_query(char query[128], wchar_t key);
 

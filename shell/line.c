@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -53,21 +52,10 @@ static const char *get_text(size_t *cursor) {
     return text;
 }
 
-/* How many characters n bytes of text are. */
-static int characters(const char *text, size_t n) {
-    mbstate_t state = {0};
-    int count = 0;
-    for (size_t i = 0, len; i < n; i += len, count++) {
-        len = mbrlen(text + i, n - i, &state);
-        if (len == 0 || len > n - i) len = 1;
-    }
-    return count;
-}
-
 static void set_cursor(size_t to) {
     size_t now;
     const char *text = get_text(&now);
-    el_cursor(editor.el, characters(text, to) - characters(text, now));
+    el_cursor(editor.el, gp_edit_characters(text, to) - gp_edit_characters(text, now));
 }
 
 static void set_text(const char *text, size_t cursor) {
@@ -81,16 +69,12 @@ static void set_text(const char *text, size_t cursor) {
 
 /* ---- The picture ---- */
 
-int gp_line_columns(void) {
-    struct winsize size;
-    return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
-}
+static void measure(void) { gp_screen_size(&editor.rows, &editor.columns); }
 
-static void measure(void) {
-    struct winsize size;
-    bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_row;
-    editor.rows = known ? size.ws_row : 24;
-    editor.columns = known ? size.ws_col : 80;
+int gp_line_columns(void) {
+    int rows, columns;
+    gp_screen_size(&rows, &columns);
+    return columns;
 }
 
 /* The row and column of text[pos] on the screen, where rows that do not fit have gone. */
@@ -269,13 +253,8 @@ static unsigned char recall(int step) {
     return replace(to, strlen(to));
 }
 
-/* The cursor goes to the same column of the line that starts at `line`. */
 static unsigned char to_line(const char *text, size_t cursor, size_t line) {
-    size_t start = gp_edit_line_start(text, cursor), end = gp_edit_line_end(text, line), to = line;
-    int column = characters(text + start, cursor - start);
-    while (to < end && characters(text + line, to - line) < column) to++;
-    while (to < end && (text[to] & 0xc0) == 0x80) to++;
-    set_cursor(to);
+    set_cursor(gp_edit_same_column(text, cursor, line));
     return CC_CURSOR;
 }
 
@@ -306,7 +285,7 @@ static void choose(const gp_choices *c, size_t cursor) {
     }
     char *add = strndup(c->choice[0].text, n);
     erase();
-    el_deletestr(editor.el, characters(get_text(NULL) + c->from, typed));
+    el_deletestr(editor.el, gp_edit_characters(get_text(NULL) + c->from, typed));
     if (add && *add) el_insertstr(editor.el, add);
     redraw();
     free(add);
@@ -392,6 +371,41 @@ static void bind_key(const char *key, const char *name) {
     el_set(editor.el, EL_BIND, key, name, NULL);
 }
 
+/* A line of ~/.editrc that binds a key. What chooses a mode was obeyed before: now it would undo
+ * everything. The arrows come here as keys of our own. */
+static void rebind(int argc, const char **argv) {
+    static const char *const up[] = {"^[[A", "\\e[A", "\\033[A", "^[OA", "\\eOA", "\\033OA", NULL};
+    const char *program = strrchr(argv[0], ':');
+    if (argc < 3 || strcmp(program ? program + 1 : argv[0], "bind")) return;
+    for (int i = 0; up[i]; i++) {
+        size_t n = strlen(up[i]) - 1;
+        if (strncmp(argv[1], up[i], n) || strlen(argv[1]) != n + 1) continue;
+        if (argv[1][n] == 'A') argv[1] = "\\034";
+        else if (argv[1][n] == 'B') argv[1] = "\\035";
+    }
+    el_parse(editor.el, argc, argv);
+}
+
+/* The user's keys once more, over ours. */
+static void rebind_user(void) {
+    const char *own = getenv("EDITRC"), *home = getenv("HOME");
+    char path[4096], *line = NULL;
+    size_t cap = 0;
+    snprintf(path, sizeof path, "%s%s", own ? own : home ? home : "", own ? "" : "/.editrc");
+    FILE *f = fopen(path, "r");
+    Tokenizer *tok = f ? tok_init(NULL) : NULL;
+    for (ssize_t n; tok && (n = getline(&line, &cap, f)) > 0;) {
+        int argc;
+        const char **argv;
+        if (line[n - 1] == '\n') line[n - 1] = 0;
+        tok_reset(tok);
+        if (*line != '#' && tok_str(tok, line, &argc, &argv) == 0 && argc) rebind(argc, argv);
+    }
+    if (tok) tok_end(tok);
+    if (f) fclose(f);
+    free(line);
+}
+
 /* The keys of both of libedit's modes; in vi's, escape is the way to its commands. The terminal gives
  * Ctrl-C and Ctrl-Z to the editor as keys; while a chunk runs they are signals again. */
 static void bind_keys(void) {
@@ -415,11 +429,12 @@ static void bind_keys(void) {
             {"j", "gpush-down"}, {"\\034", "gpush-up"}, {"\\035", "gpush-down"}};
         for (size_t i = 0; i < sizeof also / sizeof *also; i++)
             el_set(editor.el, EL_BIND, "-a", also[i][0], also[i][1], NULL);
-        return;
+    } else {
+        bind_key("\\033[3~", "ed-delete-next-char");
+        bind_key("\\033[1;5C", "em-next-word");
+        bind_key("\\033[1;5D", "ed-prev-word");
     }
-    bind_key("\\033[3~", "ed-delete-next-char");
-    bind_key("\\033[1;5C", "em-next-word");
-    bind_key("\\033[1;5D", "ed-prev-word");
+    rebind_user();
 }
 
 static bool can_edit(void) {

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <wchar.h>
 
 bool gp_screen_colour(void) {
@@ -73,6 +75,13 @@ gp_cell gp_screen_at(const char *prompt, const char *text, size_t pos, int colum
 
 int gp_screen_width(const char *text) {
     return walk((gp_cell){0, 0}, text, strlen(text), 1 << 30).col;
+}
+
+void gp_screen_size(int *rows, int *columns) {
+    struct winsize size;
+    bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_row;
+    *rows = known ? size.ws_row : 24;
+    *columns = known ? size.ws_col : 80;
 }
 
 void gp_screen_move(FILE *out, gp_cell from, gp_cell to) {

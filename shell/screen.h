@@ -18,6 +18,8 @@ gp_cell gp_screen_at(const char *prompt, const char *text, size_t pos, int colum
 
 /* How many columns the text takes on one line. */
 int gp_screen_width(const char *text);
+/* Rows and columns of the terminal on standard output; 24 and 80 where it does not say. */
+void gp_screen_size(int *rows, int *columns);
 
 /* Writes to out what moves the cursor from one cell to another. */
 void gp_screen_move(FILE *out, gp_cell from, gp_cell to);

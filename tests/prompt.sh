@@ -190,5 +190,16 @@ rows 4 '> value = 123' "vi: k goes back in the history"
 type_ 'A'
 paste $'\nprint("v")'
 rows 4 $'> value = 123\nprint("v")' "vi: a paste goes into the text"
+
+# The user's keys go before ours.
+printf '%s\n' '# mine' 'bind -e' 'bind "^R" ed-move-to-beg' 'gpush:bind "^[[A" ed-delete-prev-char' 'bind "^[z" gpush-undo' >"$HOME/.editrc"
+session
+type_ 'abc'
+key C-r
+cursor_at 2,0 "a key that is bound in ~/.editrc is the user's"
+key C-e Up
+rows 1 '> ab' "an arrow too"
+key M-z M-z
+rows 1 '>' "our commands may be bound"
 rm "$HOME/.editrc"
 tap_done

@@ -57,6 +57,10 @@ says $'2\tone\ntwo' ":run with arguments" <<<$':run file.lua one two\ngot[2]'
 printf '%s\n' 'x = 1' 'x + 1' 'error "no"' 'function f()' '    return 2' 'end' ':save saved.lua' | session >/dev/null
 tap_is "$(tail -n +2 saved.lua)" $'x = 1\n_ = x + 1\nfunction f()\n    return 2\nend' ":save keeps what went well"
 says $'2\t2' ":load brings it back" <<<$':load saved.lua\n_, f()'
+printf '%s\n' 'local y = 5; x = y' 'y' 'z = y == nil' ':save locals.lua' | session >/dev/null
+says $'5\tnil\ttrue' "locals end with their chunk there too" <<<$':load locals.lua\nx, y, z'
+{ for i in {1..250}; do echo "local v$i = $i"; done; echo ':save many.lua'; } | session >/dev/null
+says 7 "and may be many" <<<$':load many.lua\n7'
 echo 'return {value = 1}' >mod.lua
 says $'1\nreloaded mod\n2' ":reload, and who holds the table sees it" <<<$'m = require "mod"\nm.value\n!echo "return {value = 2}" >mod.lua\n:reload\nm.value'
 export EDITOR=./ed

@@ -211,10 +211,14 @@ command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it",
     return table.unpack(results, 1, results.n)
 end)
 
--- Statements as they are; an expression becomes `_ = expression`, which a file can hold.
+-- Statements as they are, in a block of their own where they have locals or labels, which end with a chunk; an
+-- expression becomes `_ = expression`, which a file can hold.
 local function statement(chunk)
     local value = chunk:match "^%s*return%f[^%w_](.*)" or chunk:match "^=(.*)"
-    if not value and load(chunk, "=save") then return chunk end
+    if not value and load(chunk, "=save") then
+        local own = ("\n" .. chunk):find "[\n;]%s*local%f[^%w_]" or chunk:find("::", 1, true)
+        return own and "do\n" .. chunk .. "\nend" or chunk
+    end
     return "_ = " .. (value or chunk):gsub("[%s;]*$", "")
 end
 

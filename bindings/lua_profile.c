@@ -328,7 +328,7 @@ static uint64_t count(const gp_prof *p) {
     return n;
 }
 
-/* prof.wall (s), wall_ns, count (events), dropped, others; else a method. */
+/* prof.wall (s), wall_ns, count (events), dropped, lost, how, others; else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     const gp_prof *p = *(gp_prof **)luaL_checkudata(L, 1, PROF);
@@ -338,6 +338,8 @@ static int l_prof_index(lua_State *L) {
         return lua_pushinteger(L, (lua_Integer)(p->t1 - p->t0)), 1;
     if (p && key && !strcmp(key, "count")) return lua_pushinteger(L, (lua_Integer)count(p)), 1;
     if (p && key && !strcmp(key, "dropped")) return lua_pushinteger(L, (lua_Integer)p->dropped), 1;
+    if (p && key && !strcmp(key, "lost")) return lua_pushinteger(L, (lua_Integer)p->lost), 1;
+    if (p && key && !strcmp(key, "how")) return lua_pushstring(L, p->how), 1;
     if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
     lua_pushvalue(L, 2);
     lua_rawget(L, lua_upvalueindex(1));

@@ -241,6 +241,23 @@ static bool drain_all(void) {
     return ok;
 }
 
+/* Devices whose tools say later what they did (cuda) say it now. */
+typedef struct look {
+    gp_look at;
+    uint64_t lost;
+    const char *how;
+} look;
+static void look_at(gp_device *dev, void *ctx) {
+    look *l = ctx;
+    const char *how = dev->vt->observe ? dev->vt->observe(dev, l->at, &l->lost) : NULL;
+    if (how) l->how = how;
+}
+static look look_all(gp_look at) {
+    look l = {.at = at};
+    gp_device_each(look_at, &l);
+    return l;
+}
+
 static void device_busy(gp_device *dev, void *busy_one) {
     for (int i = 0; i < dev->nstreams; i++) *(bool *)busy_one |= dev->vt->busy(dev->streams[i]);
 }
@@ -302,6 +319,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     if (!first) return gp_prof_free(p), gp_fail("profile: one is running already");
     calibrate(p);
     set_hooks(true, opts->memory);
+    look_all(GP_LOOK_BEGIN);
     p->t0 = gp_now_ns();
     return true;
 }
@@ -323,6 +341,9 @@ gp_prof *gp_prof_stop(void) {
     atomic_store(&gp_hook.op_begin, NULL);
     atomic_store(&gp_hook.op_end, NULL);
     bool ok = drain_all(), unfinished = false;
+    look seen = look_all(atomic_load(&busy_counted) ? GP_LOOK_NOW : GP_LOOK_END);
+    p->lost = seen.lost;
+    p->how = seen.how;
     set_hooks(false, false);
     pthread_mutex_lock(&lock);
     atomic_store(&running, 0);
@@ -361,11 +382,14 @@ void gp_prof_free(gp_prof *p) {
 
 void gp_busy_on(bool on) {
     atomic_store(&busy_counted, on);
-    if (on) atomic_store(&gp_hook.device, device);
-    else if (!gp_prof_running()) atomic_store(&gp_hook.device, NULL);
+    if (on) atomic_store(&gp_hook.device, device), look_all(GP_LOOK_BEGIN);
+    else if (!gp_prof_running()) look_all(GP_LOOK_END), atomic_store(&gp_hook.device, NULL);
 }
 
-uint64_t gp_busy_ns(bool reset) { return reset ? atomic_exchange(&busy, 0) : atomic_load(&busy); }
+uint64_t gp_busy_ns(bool reset) {
+    look_all(GP_LOOK_NOW);
+    return reset ? atomic_exchange(&busy, 0) : atomic_load(&busy);
+}
 
 /* ---- names ---- */
 

@@ -75,6 +75,8 @@ typedef struct gp_prof {
     gp_intern *names;
     _Atomic uint64_t room; /* events that may still be given to chunks */
     uint64_t dropped;      /* by the limit or for want of memory */
+    uint64_t lost;         /* events of devices that their own tools dropped (CUPTI) */
+    const char *how;       /* how devices' times were taken, where not by their own tools; or NULL */
     uint64_t others;       /* ops of threads that are neither the profiling one nor a device's */
     uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside of its
                                       [t0, t1]; measured at the start */

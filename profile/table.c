@@ -187,6 +187,10 @@ static void foot(FILE *f, const table *t) {
     if (p->dropped)
         fprintf(f, "%llu events were dropped at the limit: their time is in what was round them\n",
                 (unsigned long long)p->dropped);
+    if (p->lost)
+        fprintf(f, "%llu events of the device were dropped by its tools (CUPTI): their time is in no row\n",
+                (unsigned long long)p->lost);
+    if (p->how) fprintf(f, "%s\n", p->how);
     if (p->others)
         fprintf(f, "%llu events of other threads are not in the table\n",
                 (unsigned long long)p->others);

@@ -254,9 +254,9 @@ static void put_names(writer *w) {
 
 static bool put_all(writer *w) {
     put(w,
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"wall_"
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"lost\":%llu,\"wall_"
         "us\":%.3f},\"traceEvents\":[",
-        (unsigned long long)w->p->dropped, us(w, w->p->t1));
+        (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
     put_host(w);
     put_arrows(w);
     put_devices(w);

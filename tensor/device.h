@@ -44,6 +44,9 @@ struct gp_stream {
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
 
+/* For gp_device_vt.observe: begin, tell now, tell and end. */
+typedef enum gp_look { GP_LOOK_BEGIN, GP_LOOK_NOW, GP_LOOK_END } gp_look;
+
 typedef struct gp_device_vt {
     const char *kind;                              /* "cpu", "sim", "cuda" */
     bool async;                                    /* launch returns before the work is done */
@@ -71,6 +74,11 @@ typedef struct gp_device_vt {
     double (*event_time)(
         gp_event *); /* seconds on gp_now()'s clock when it was reached; NAN before */
     void (*event_free)(gp_event *);
+    /* Whether gp_hook.device is to be called of what runs. NULL: it always is. From LOOK_BEGIN on the device
+     * keeps what its tools report; LOOK_NOW and LOOK_END, with queues drained, return when the hook has been
+     * called of all of it. *lost gains what the tools dropped. Returns NULL, or how times are taken if they are
+     * less exact than the device's own, and why; lives for ever. All looks are of all devices of the kind. */
+    const char *(*observe)(gp_device *, gp_look, uint64_t *lost);
 } gp_device_vt;
 
 struct gp_device {

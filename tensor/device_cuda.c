@@ -84,7 +84,9 @@ void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0) {
 #define TIMED(dev, err, first, function, args)                                                     \
     do {                                                                                           \
         uint64_t t0_ = gp_now_ns();                                                                \
+        gp_cuda_own_calls++;                                                                       \
         err = function args;                                                                       \
+        gp_cuda_own_calls--;                                                                       \
         gp_cuda_called(dev, #function, first, t0_);                                                \
     } while (0)
 
@@ -266,6 +268,8 @@ static bool drain_room(gp_stream *s) {
 
 /* ---- copies ---- */
 
+static const char *const copy_names[] = {"copy D2D", "copy H2D", "copy D2H"}; /* by gp_copy_kind */
+
 static enum cudaMemcpyKind direction(gp_copy_kind kind) {
     return kind == GP_COPY_H2D   ? cudaMemcpyHostToDevice
            : kind == GP_COPY_D2H ? cudaMemcpyDeviceToHost
@@ -351,10 +355,10 @@ static bool copy_across(gp_stream *s, void *dst, const void *src, size_t bytes) 
 /* Memory that is not pinned, and much of it: the runtime would wait for the stream within its call, where nobody sees
  * it and Ctrl-C does not reach. So the wait for this copy, which follows at once, makes it when the stream is idle. */
 static bool put_off(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
-                    gp_storage *host) {
+                    gp_storage *host, uint64_t id) {
     cuda_put_off *p = calloc(1, sizeof *p);
     if (!p) return gp_fail("out of memory");
-    *p = (cuda_put_off){NULL, pthread_self(), dst, src, bytes, kind, gp_storage_ref(host)};
+    *p = (cuda_put_off){NULL, pthread_self(), dst, src, bytes, kind, gp_storage_ref(host), id};
     cuda_stream *q = gp_cuda_queue(s);
     pthread_mutex_lock(&q->lock);
     p->next = q->put_off;
@@ -363,14 +367,24 @@ static bool put_off(gp_stream *s, void *dst, const void *src, size_t bytes, gp_c
     return true;
 }
 
+static bool copy_some_way(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                          gp_storage *host, uint64_t id) {
+    if (!host) return copy_across(s, dst, src, bytes);
+    if (host->bytes < OWN_PAGES) return copy_staged(s, dst, src, bytes, kind, host);
+    if (host->pinned && locked(s->dev, host)) return copy_pinned(s, dst, src, bytes, kind, host);
+    return put_off(s, dst, src, bytes, kind, host, id);
+}
+
 static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                  gp_storage *host, uint64_t id) {
     if (!gp_cuda_alive(s->dev, "copy")) return false;
     gp_cuda_enter(s->dev);
-    if (!host) return copy_across(s, dst, src, bytes);
-    if (host->bytes < OWN_PAGES) return copy_staged(s, dst, src, bytes, kind, host);
-    if (host->pinned && locked(s->dev, host)) return copy_pinned(s, dst, src, bytes, kind, host);
-    return put_off(s, dst, src, bytes, kind, host);
+    cuda_span span = {0};
+    bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
+    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[kind], id, bytes);
+    bool ok = copy_some_way(s, dst, src, bytes, kind, host, id);
+    if (watched) gp_cuda_span_end(&span);
+    return ok;
 }
 
 /* This thread's copy that was put off, taken from the list; NULL: none. */
@@ -388,8 +402,12 @@ static bool copy_now(gp_stream *s, cuda_put_off *p) {
     cudaStream_t stream = (cudaStream_t)gp_cuda_queue(s)->stream;
     cudaError_t err;
     gp_cuda_enter(s->dev);
+    cuda_span span = {0};
+    bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
+    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[p->kind], p->id, p->bytes);
     TIMED(s->dev, err, false, cudaMemcpyAsync, (p->dst, p->src, p->bytes, direction(p->kind), stream));
     gp_cuda_queued(s, false);
+    if (watched) gp_cuda_span_end(&span);
     return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
 }
 
@@ -435,6 +453,7 @@ static const gp_device_vt vt = {
     .event_wait = gp_cuda_event_wait,
     .event_time = gp_cuda_event_time,
     .event_free = gp_cuda_event_free,
+    .observe = gp_cuda_observe,
 };
 
 EXPORT int gp_cuda_probe(char *text, size_t size) {
@@ -455,5 +474,6 @@ EXPORT const gp_device_vt *gp_cuda_open(const gp_core *core, char *why, size_t s
         snprintf(why, size, "cuda: the plug-in was built with another version of gpush");
         return NULL;
     }
+    gp_cuda_nvtx_open();
     return count_devices(why, size) ? &vt : NULL;
 }

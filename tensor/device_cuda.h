@@ -7,6 +7,7 @@
 #define GP_DEVICE_CUDA_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "tensor/op.h"
 
@@ -68,6 +69,7 @@ typedef struct cuda_put_off {
     size_t bytes;
     gp_copy_kind kind;
     gp_storage *host; /* one reference */
+    uint64_t id;      /* for gp_hook.device */
 } cuda_put_off;
 
 /* What to say of a launch that notes a fault. */
@@ -146,5 +148,36 @@ void gp_cuda_event_free(gp_event *e);
 /* ---- kernels/cuda/launch.c ---- */
 
 bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
+
+/* When a recorded event (cudaEvent_t) was passed, ns on gp_now_ns()'s clock; 0 if it was not yet. kernels/cuda/event.c */
+uint64_t gp_cuda_event_ns(gp_device *dev, void *event);
+
+/* ---- profile/cupti.c ---- */
+
+/* Work that is being queued on this thread: what the device does for it is told under its id. */
+typedef struct cuda_span {
+    struct cuda_span *outer;
+    gp_stream *s;
+    const struct gp_op *op; /* NULL: a copy */
+    uint64_t number;        /* 0: not watched */
+    uint64_t issued;        /* commands of s before it */
+    bool named;             /* an NVTX range is open */
+} cuda_span;
+/* What watches; most often nobody: then a span costs a look at this. */
+enum { CUDA_WATCH_WORK = 1, CUDA_WATCH_NVTX = 2 };
+extern atomic_int gp_cuda_watch;
+/* kind, bytes: of a copy, as gp_hook.device has them. sp stays where it is until its end. */
+void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id,
+                        size_t bytes);
+void gp_cuda_span_end(cuda_span *sp);
+/* gp_device_vt.observe */
+const char *gp_cuda_observe(gp_device *dev, gp_look look, uint64_t *lost);
+/* Above 0 while device_cuda.c makes a call that it times itself. */
+extern _Thread_local int gp_cuda_own_calls;
+/* Sees whether a tool wants NVTX ranges; when the plug-in is opened. */
+void gp_cuda_nvtx_open(void);
+
+/* kernels/cuda/libs.c by another name: fills table with CUPTI's functions; false with a message. */
+bool gp_cuda_cupti(const char *const *names, int n, void **table);
 
 #endif

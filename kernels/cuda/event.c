@@ -137,6 +137,17 @@ double gp_cuda_event_time(gp_event *e) {
     return (double)base->ns * 1e-9 + (double)ms * 1e-3;
 }
 
+uint64_t gp_cuda_event_ns(gp_device *dev, void *event) {
+    cuda_device *d = gp_cuda_of(dev);
+    pthread_mutex_lock(&d->lock);
+    float ms;
+    cudaError_t err = cudaEventElapsedTime(&ms, (cudaEvent_t)d->base->event, (cudaEvent_t)event);
+    uint64_t ns = err == cudaSuccess ? d->base->ns + (uint64_t)(int64_t)((double)ms * 1e6) : 0;
+    pthread_mutex_unlock(&d->lock);
+    if (err != cudaSuccess) cudaGetLastError();
+    return ns;
+}
+
 void gp_cuda_event_free(gp_event *e) {
     gp_cuda_event_give(e->stream->dev, e->impl);
     base_unref(e->stream->dev, ((cuda_event *)e)->base);

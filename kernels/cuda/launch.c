@@ -79,7 +79,11 @@ bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     _Atomic bool *used = &gp_cuda_of(s->dev)->used[gp_op_id(c->op)];
     uint64_t t0 = atomic_load_explicit(used, memory_order_relaxed) ? 0 : gp_now_ns();
     launched = 0;
+    cuda_span span = {0};
+    bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
+    if (watched) gp_cuda_span_begin(&span, s, c->op, "kernel", c->id, 0);
     bool ok = kernel(c);
+    if (watched) gp_cuda_span_end(&span);
     if (t0) { /* its code was loaded, a library opened, a handle made */
         atomic_store(used, true);
         gp_cuda_called(s->dev, c->op->name, true, t0);

@@ -23,6 +23,7 @@
  *   GPUSH_FAKE_LAUNCH=N[:e]   launch N is refused: error e (701, cudaErrorLaunchOutOfResources); nothing sticks
  *   GPUSH_FAKE_STICKY=N[:e]   launch N goes wrong when it runs: error e (700, cudaErrorIllegalAddress) from then on
  *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer
+ *   GPUSH_FAKE_WAIT=N         launch N first waits for its stream within the call, as NVIDIA's libraries do
  *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
  *   GPUSH_FAKE_CUPTI=why      "permission": CUPTI refuses; "busy": another profiler subscribed; "absent": no version fits
  *   GPUSH_FAKE_CUPTI_DROP=N   activity record N is dropped and counted as such
@@ -38,8 +39,11 @@ extern "C" {
 #endif
 /* 0 if every setting is known. */
 int fakeFault(const char *settings);
-/* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned". */
+/* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned"; "range add": NVTX ranges of that name. */
 unsigned long long fakeCount(const char *what);
+
+/* An NVTX range was opened; NULL: closed. */
+void fakeRange(const char *name);
 
 /* For stand-in libraries: queues fn(args) on s, in stream order, under the name of a kernel. bytes of args are copied. */
 typedef void (*fakeWork)(void *args);

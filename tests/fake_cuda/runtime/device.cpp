@@ -118,6 +118,11 @@ unsigned long long fakeCount(const char *what) {
     return rt().counts[what];
 }
 
+void fakeRange(const char *name) {
+    locked l(rt().lock);
+    rt().counts[name ? std::string("range ") + name : "range"]++;
+}
+
 cudaError_t cudaPeekAtLastError(void) {
     runtime &r = rt();
     if (!r.broken && dev().sticky) return dev().sticky;

@@ -12,7 +12,7 @@ static struct order {
     unsigned long long seen, from, to;
     int arg;
 } orders[FAULTS] = {{"oom", 0, 0, 0, 0},  {"pinned_oom", 0, 0, 0, 0}, {"launch", 0, 0, 0, 0}, {"sticky", 0, 0, 0, 0},
-                    {"slow", 0, 0, 0, 0}, {"late", 0, 0, 0, 0},       {"cupti_drop", 0, 0, 0, 0}};
+                    {"slow", 0, 0, 0, 0}, {"late", 0, 0, 0, 0},       {"cupti_drop", 0, 0, 0, 0}, {"wait", 0, 0, 0, 0}};
 static char mode[32];
 
 static bool set(const char *name, size_t n, const char *value) {
@@ -36,7 +36,7 @@ static bool set(const char *name, size_t n, const char *value) {
 void faults_read() {
     static const char *const names[FAULTS] = {
         "GPUSH_FAKE_OOM",  "GPUSH_FAKE_PINNED_OOM", "GPUSH_FAKE_LAUNCH",    "GPUSH_FAKE_STICKY",
-        "GPUSH_FAKE_SLOW", "GPUSH_FAKE_LATE",       "GPUSH_FAKE_CUPTI_DROP"};
+        "GPUSH_FAKE_SLOW", "GPUSH_FAKE_LATE",       "GPUSH_FAKE_CUPTI_DROP", "GPUSH_FAKE_WAIT"};
     for (int i = 0; i < FAULTS; i++) {
         const char *v = getenv(names[i]);
         if (v && *v && !set(orders[i].name, strlen(orders[i].name), v))

@@ -144,7 +144,13 @@ cudaError_t launch(const void *func, const char *name, dim3 grid, dim3 block, si
     cudaError_t err = forbidden();
     if (!err) err = check_shape(func, grid, block, shared);
     if (err) return api_(err);
+    bool wait;
+    {
+        locked l(rt().lock);
+        wait = faulty(F_WAIT, NULL);
+    }
     fake_activity a = activity(FAKE_KERNEL, name, dev().legacy);
+    if (wait) cudaStreamSynchronize(s);
     a.grid[0] = grid.x, a.grid[1] = grid.y, a.grid[2] = grid.z;
     a.block[0] = block.x, a.block[1] = block.y, a.block[2] = block.z, a.shared = shared;
     return api_(launch_work(s, a, [=] { return run_grid(grid, block, shared, body); }));

@@ -301,9 +301,12 @@ static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, 
 }
 
 /* Host memory goes back to the system: it is page-locked no longer. */
+static gp_device *locker; /* that locked memory last, for the books */
+
 static void unlock(void *data) {
-    cudaHostUnregister(data);
-    cudaGetLastError();
+    cudaError_t err;
+    TIMED(locker, err, false, cudaHostUnregister, (data));
+    if (err != cudaSuccess) cudaGetLastError();
 }
 
 /* Is this host memory page-locked? Locks it, at the first copy from it. It stays so in the cpu's cache. */
@@ -313,7 +316,7 @@ static bool locked(gp_device *dev, gp_storage *host) {
     if (!host->unlock && host->klass >= 0) {
         cudaError_t err;
         TIMED(dev, err, false, cudaHostRegister, (host->data, host->bytes, cudaHostRegisterPortable));
-        if (err == cudaSuccess) host->unlock = unlock;
+        if (err == cudaSuccess) locker = dev, host->unlock = unlock;
         else cudaGetLastError();
     }
     bool is = host->unlock != NULL;

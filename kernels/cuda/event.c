@@ -69,7 +69,10 @@ static cuda_base *read_clocks(gp_device *dev) {
 /* Where the host has waited anyway the clocks are compared again. */
 void gp_cuda_keep_time(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
-    if (d->base && gp_now_ns() - d->base->ns < clock_ns) return;
+    pthread_mutex_lock(&d->lock);
+    bool due = !d->base || gp_now_ns() - d->base->ns >= clock_ns;
+    pthread_mutex_unlock(&d->lock);
+    if (!due) return;
     cuda_base *fresh = read_clocks(dev);
     if (!fresh) return;
     pthread_mutex_lock(&d->lock);

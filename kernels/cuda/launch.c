@@ -33,6 +33,7 @@ bool gp_cuda_ok(const gp_call *c, cudaError_t err) {
 void *gp_cuda_scratch(const gp_call *c, size_t bytes) {
     if (nscratch == HELD) return gp_fail_null("%s: too many pieces of scratch memory", c->op->name);
     gp_storage *st = gp_storage_new(c->stream, bytes ? bytes : 1);
+    gp_cuda_enter(c->stream->dev); /* for want of memory the collector may have run ops on another device */
     if (!st) return NULL;
     scratch[nscratch++] = st;
     return st->data;

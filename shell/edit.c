@@ -94,7 +94,7 @@ void gp_edit_clean(char *pasted) {
     *to = 0;
 }
 
-/* ---- A query ---- */
+/* ---- Characters and columns ---- */
 
 int gp_edit_characters(const char *text, size_t n) {
     mbstate_t state = {0};
@@ -113,6 +113,8 @@ size_t gp_edit_same_column(const char *text, size_t cursor, size_t line) {
     while (to < end && (text[to] & 0xc0) == 0x80) to++;
     return to;
 }
+
+/* ---- A query ---- */
 
 bool gp_edit_query(char query[128], wchar_t key) {
     size_t n = strlen(query);

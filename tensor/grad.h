@@ -77,6 +77,9 @@ static inline const gp_shape *gp_in_shape(const gp_vjp *v, int i) { return &v->n
 /* The (0-based) dim in argument a for an input with ndim dims; the forward has checked it. */
 int gp_dim_arg(const gp_vjp *v, int a, int ndim);
 
+/* Backward of lstm, gru and rnn, composed of ops (grad_rnn_steps.c). */
+bool gp_rnn_steps_back(gp_vjp *v);
+
 /* Rules of elementwise rows and reductions, from their formulas; and of these formulas' own ops. */
 extern const gp_rule gp_rule_elementwise, gp_rule_reduce, gp_rule_formula;
 /* What a view's write did to its base, and a view of a written base (tape.c uses them). */

@@ -15,8 +15,7 @@ NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
 NONE(sgd_step) NONE(adam_step) NONE(rmsprop_step) NONE(adagrad_step) NONE(clip_grad_norm)
 NONE(clip_grad_value)
 
-/* Rows that only backward runs, and whose rules compose what a second derivative needs instead of them; but
- * for those of lstm, gru and rnn, which have none (nor has PyTorch's on a GPU). */
+/* Rows that only backward runs, and whose rules compose what a second derivative needs instead of them. */
 static bool once(gp_vjp *v) {
     return gp_fail("backward: %s has no derivative of its own: there are no second derivatives through it",
         v->node->op->name);

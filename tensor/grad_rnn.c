@@ -39,6 +39,7 @@ static bool layers(gp_vjp *v, const gp_op *op, int own, int states) {
     if (v->g[states + 1])
         return gp_fail("backward: the last result of %s, what it saved, has no gradient",
                        v->node->op->name);
+    if (!gp_no_grad) return gp_rnn_steps_back(v);
     if (!run(v, op, own, states, d)) return false;
     for (int i = 0; i < first; i++)
         if (v->need[i]) v->dx[i] = d[i];

@@ -6,8 +6,7 @@ local g = require "gpush"
 local rows = require "grad_rows"
 
 -- Rows without: what backward says.
-local none = { digamma = "digamma_dx", lstm = "lstm_backward", gru = "gru_backward", rnn = "rnn_backward",
-    lstm_forward = "lstm_backward", gru_forward = "gru_backward", rnn_forward = "rnn_backward" }
+local none = { digamma = "digamma_dx" }
 
 -- The gradients of all inputs of a case, recorded or not, as a list; NaN where one is missing.
 local function gradients(fn, args, recorded)

@@ -4,6 +4,8 @@
 #define GP_CORE_H
 
 #include "tensor/alloc.h"
+#include "tensor/nn.h"
+#include "tensor/norm.h"
 #include "tensor/op.h"
 
 /* FN(what it returns, name, parameters, their names). gp_fail, with its `...`, has a line of its own. */
@@ -21,7 +23,9 @@
     FN(void, gp_storage_unref, (gp_storage *st), (st)) \
     FN(void, gp_device_each, (void (*fn)(gp_device *, void *), void *ctx), (fn, ctx)) \
     FN(void, gp_thread_is_worker, (void), ()) \
-    FN(int, gp_threads, (void), ())
+    FN(int, gp_threads, (void), ()) \
+    FN(void, gp_norm_read, (const gp_call *c, const gp_array *x, int at, gp_norm *k), (c, x, at, k)) \
+    FN(bool, gp_resize_read, (const gp_call *c, const gp_shape *x, const int64_t *out, gp_resize *r), (c, x, out, r))
 
 typedef struct gp_core {
     uint64_t hash; /* first, whatever else changes */

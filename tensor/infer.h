@@ -65,9 +65,11 @@ int gp_index_place(int ndim, uint64_t mask);
    numbers: their values are in host memory, so nothing waits. */
 void gp_infer_zero_dim(gp_call *c, int first, int n);
 
+#ifndef __cplusplus
 /* What new tensors of this thread get where the script does not say: gpush.default_device,
  * gpush.default_dtype. */
 extern _Thread_local gp_device *gp_default_device; /* NULL: cpu */
 extern _Thread_local gp_dtype gp_default_dtype;    /* f32 */
+#endif
 
 #endif

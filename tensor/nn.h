@@ -68,7 +68,8 @@ bool gp_spatial_ints(const gp_call *c, int i, const char *name, int rank, int64_
 gp_shape gp_spatial_shape(int rank, const int64_t size[GP_SPATIAL]);
 
 static inline gp_shape gp_array_shape(const gp_array *a) {
-    gp_shape s = {.ndim = a->ndim};
+    gp_shape s;
+    s.ndim = a->ndim;
     for (int d = 0; d < a->ndim; d++) s.dim[d] = a->dim[d];
     return s;
 }

@@ -1,22 +1,15 @@
-/* Steps of optimizers and clipping of gradients: one launch for lists of tensors, whose elements are
- * numbered through and shared out over the threads in pieces of one size. */
+/* Steps of optimizers and clipping of gradients: one launch for lists of tensors, whose elements
+ * are numbered through and shared out over the threads in pieces of one size. */
 #include <math.h>
 
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/optim_step.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
 
 enum { GRAIN = 16384, LISTS = 5, BLOCK = 512 };
 
-/* What an algorithm needs; absent parts are 0. */
-typedef struct step {
-    double lr, sign, decay; /* sign: -1 to maximize; decay: that of the penalty */
-    double keep;            /* AdamW: what is left of a parameter */
-    double momentum, dampening, beta1, beta2, eps;
-    double scale; /* Adam: corrects the root of the second average */
-    bool first, nesterov;
-} step;
-
+#define RULE_FN static
 #define T float
 #define t f32
 #include "kernels/cpu/optim_rules.h"
@@ -153,49 +146,30 @@ static bool run(const gp_call *c, int n, uint32_t writes, rule update, const voi
     return true;
 }
 
-/* Arguments: params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov,
- * first, maximize. */
 bool CPU(sgd_step)(const gp_call *c) {
-    step s = {.lr = c->arg[3].f, .momentum = c->arg[4].f, .dampening = c->arg[5].f};
-    s.decay = c->arg[6].f, s.nesterov = c->arg[7].i, s.first = c->arg[8].i;
-    s.sign = c->arg[9].i ? -1 : 1;
-    return run(c, 3, 5, RULE(sgd), &s);
+    step s = sgd_of(c);
+    return run(c, 3, SGD_WRITES, RULE(sgd), &s);
 }
 
-/* Arguments: params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, step, lr, beta1, beta2, eps,
- * weight_decay, decoupled, maximize. */
 bool CPU(adam_step)(const gp_call *c) {
-    double n = (double)c->arg[5].i, lr = c->arg[6].f, decay = c->arg[10].f;
-    step s = {.beta1 = c->arg[7].f, .beta2 = c->arg[8].f, .eps = c->arg[9].f, .keep = 1};
-    s.lr = lr / (1 - pow(s.beta1, n));
-    s.scale = 1 / sqrt(1 - pow(s.beta2, n));
-    if (c->arg[11].i) s.keep = 1 - lr * decay;
-    else s.decay = decay;
-    s.sign = c->arg[12].i ? -1 : 1;
-    return run(c, 5, 29, RULE(adam), &s);
+    step s = adam_of(c);
+    return run(c, 5, ADAM_WRITES, RULE(adam), &s);
 }
 
-/* Arguments: params, grads, square_avgs, grad_avgs, momentum_buffers, lr, alpha, eps, weight_decay,
- * momentum, maximize. */
 bool CPU(rmsprop_step)(const gp_call *c) {
-    step s = {.lr = c->arg[5].f, .beta2 = c->arg[6].f, .eps = c->arg[7].f, .decay = c->arg[8].f};
-    s.momentum = c->arg[9].f, s.sign = c->arg[10].i ? -1 : 1;
-    return run(c, 5, 29, RULE(rmsprop), &s);
+    step s = rmsprop_of(c);
+    return run(c, 5, RMSPROP_WRITES, RULE(rmsprop), &s);
 }
 
-/* Arguments: params, grads, state_sums, step, lr, lr_decay, eps, weight_decay, maximize. */
 bool CPU(adagrad_step)(const gp_call *c) {
-    step s = {.eps = c->arg[6].f, .decay = c->arg[7].f, .sign = c->arg[8].i ? -1 : 1};
-    s.lr = c->arg[4].f / (1 + (double)(c->arg[3].i - 1) * c->arg[5].f);
-    return run(c, 3, 5, RULE(adagrad), &s);
+    step s = adagrad_of(c);
+    return run(c, 3, ADAGRAD_WRITES, RULE(adagrad), &s);
 }
 
 /* ---- clipping ---- */
 
 /* Arguments: grads, clip_value. */
-bool CPU(clip_grad_value)(const gp_call *c) {
-    return run(c, 1, 1, RULE(limit), &c->arg[1].f);
-}
+bool CPU(clip_grad_value)(const gp_call *c) { return run(c, 1, 1, RULE(limit), &c->arg[1].f); }
 
 /* The norm in f64, of parts of GRAIN elements whose order does not depend on the threads. */
 typedef struct norm {

@@ -1,17 +1,18 @@
-/* The arithmetic of optimizer steps on a run of n elements, for one compute type: optim.c defines T
- * and t and includes this once for each. x[0] are parameters, x[1] gradients, the others state;
- * absent ones are NULL. Sources: torch.optim's documentation of each algorithm. */
+/* The arithmetic of optimizer steps on a run of n elements, for one compute type: optim.c, and
+ * CUDA's, define T, t and RULE_FN (what a function is declared with) and include this once for
+ * each. x[0] are parameters, x[1] gradients, the others state; absent ones are NULL. Sources:
+ * torch.optim's documentation of each algorithm. */
 #define FN(name) GP_PASTE(name, t)
 
 /* The direction to go against: the gradient, with weight decay as the gradient of its penalty. */
-static inline T FN(slope)(T g, T p, T sign, T decay) {
+RULE_FN inline T FN(slope)(T g, T p, T sign, T decay) {
     return decay != 0 ? sign * g + decay * p : sign * g;
 }
 
-static void FN(sgd)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = ctx;
-    T *restrict p = x[0], *restrict b = x[2];
-    const T *restrict g = x[1];
+RULE_FN void FN(sgd)(const void *ctx, T *const *x, int64_t n) {
+    const step *s = (const step *)ctx;
+    T *__restrict__ p = x[0], *__restrict__ b = x[2];
+    const T *__restrict__ g = x[1];
     T lr = (T)s->lr, sign = (T)s->sign, decay = (T)s->decay, mu = (T)s->momentum,
       keep = (T)(1 - s->dampening);
     bool first = s->first, nesterov = s->nesterov;
@@ -27,10 +28,11 @@ static void FN(sgd)(const void *ctx, T *const *x, int64_t n) {
     }
 }
 
-static void FN(adam)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = ctx;
-    T *restrict p = x[0], *restrict m = x[2], *restrict v = x[3], *restrict most = x[4];
-    const T *restrict g = x[1];
+RULE_FN void FN(adam)(const void *ctx, T *const *x, int64_t n) {
+    const step *s = (const step *)ctx;
+    T *__restrict__ p = x[0], *__restrict__ m = x[2], *__restrict__ v = x[3],
+                    *__restrict__ most = x[4];
+    const T *__restrict__ g = x[1];
     T lr = (T)s->lr, sign = (T)s->sign, decay = (T)s->decay, keep = (T)s->keep, b1 = (T)s->beta1,
       c1 = (T)(1 - s->beta1), b2 = (T)s->beta2, c2 = (T)(1 - s->beta2), scale = (T)s->scale,
       eps = (T)s->eps;
@@ -52,10 +54,11 @@ static void FN(adam)(const void *ctx, T *const *x, int64_t n) {
     }
 }
 
-static void FN(rmsprop)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = ctx;
-    T *restrict p = x[0], *restrict v = x[2], *restrict mean = x[3], *restrict b = x[4];
-    const T *restrict g = x[1];
+RULE_FN void FN(rmsprop)(const void *ctx, T *const *x, int64_t n) {
+    const step *s = (const step *)ctx;
+    T *__restrict__ p = x[0], *__restrict__ v = x[2], *__restrict__ mean = x[3],
+                    *__restrict__ b = x[4];
+    const T *__restrict__ g = x[1];
     T lr = (T)s->lr, sign = (T)s->sign, decay = (T)s->decay, alpha = (T)s->beta2,
       rest = (T)(1 - s->beta2), eps = (T)s->eps, mu = (T)s->momentum;
     bool centered = mean, momentum = b;
@@ -72,10 +75,10 @@ static void FN(rmsprop)(const void *ctx, T *const *x, int64_t n) {
     }
 }
 
-static void FN(adagrad)(const void *ctx, T *const *x, int64_t n) {
-    const step *s = ctx;
-    T *restrict p = x[0], *restrict sum = x[2];
-    const T *restrict g = x[1];
+RULE_FN void FN(adagrad)(const void *ctx, T *const *x, int64_t n) {
+    const step *s = (const step *)ctx;
+    T *__restrict__ p = x[0], *__restrict__ sum = x[2];
+    const T *__restrict__ g = x[1];
     T lr = (T)s->lr, sign = (T)s->sign, decay = (T)s->decay, eps = (T)s->eps;
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {
         T d = FN(slope)(g[i], p[i], sign, decay);
@@ -84,14 +87,15 @@ static void FN(adagrad)(const void *ctx, T *const *x, int64_t n) {
     }
 }
 
-static void FN(scale)(const void *ctx, T *const *x, int64_t n) {
+RULE_FN void FN(scale)(const void *ctx, T *const *x, int64_t n) {
     T *p = x[0], k = (T) * (const double *)ctx;
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) p[i] *= k;
 }
 
-static void FN(limit)(const void *ctx, T *const *x, int64_t n) {
+RULE_FN void FN(limit)(const void *ctx, T *const *x, int64_t n) {
     T *p = x[0], most = (T) * (const double *)ctx;
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) p[i] =
-        p[i] > most ? most : p[i] < -most ? -most : p[i];
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) p[i] = p[i] > most    ? most
+                                                               : p[i] < -most ? -most
+                                                                              : p[i];
 }
 #undef FN

@@ -58,18 +58,20 @@ __device__ static T x_at(const run &r, uint32_t i, int64_t channel, int64_t *off
     return gp_load_as<T>(r.l.data[1] + off[1] + channel * r.step[1], r.xt);
 }
 
-/* Stats of a chunk: each thread's by Welford's steps, then joined. */
+/* Stats of a chunk: each thread's from distances to its first element, then joined. */
 template <class T> static __global__ void gather(run r, int64_t channel0) {
     __shared__ stat<T> room[GP_THREADS];
     int64_t channel = channel0 + blockIdx.y, off[3];
-    T n = 0, mean = 0, m2 = 0;
+    T n = 0, first = 0, sum = 0, squares = 0;
     EACH_OF_CHUNK(r, i) {
-        T x = x_at<T>(r, i, channel, off), d = x - mean;
+        T x = x_at<T>(r, i, channel, off);
+        if (n == 0) first = x;
         n += 1;
-        mean += d / n;
-        m2 += d * (x - mean);
+        sum += x - first;
+        squares += (x - first) * (x - first);
     }
-    room[threadIdx.x] = stat<T>{n, mean, m2};
+    T mean = n > 0 ? sum / n : 0;
+    room[threadIdx.x] = stat<T>{n, first + mean, squares - sum * mean};
     for (unsigned d = GP_THREADS / 2; d > 0; d /= 2) {
         __syncthreads();
         if (threadIdx.x < d) room[threadIdx.x].join(room[threadIdx.x + d]);

@@ -1,5 +1,6 @@
-/* Sorting and running sums through CUB. Limits: a sort reads and writes keys and places once for
- * each 8 bits; a scan reads and writes once. */
+/* Sorting and running sums through CUB; counts fit 32 bits, for which its kernels are faster.
+ * Limits: a sort reads and writes keys and places once for each 8 bits; a scan reads and writes
+ * once. */
 #include "kernels/cuda/radix.h"
 
 #include <cub/cub.cuh>
@@ -14,11 +15,12 @@ static bool sort(const gp_call *c, K **keys, uint32_t **at, int64_t n, int bits)
     if (!a2) return false;
     cub::DoubleBuffer<K> k(*keys, k2);
     cub::DoubleBuffer<uint32_t> a(*at, a2);
-    if (!gp_cuda_ok(c, cub::DeviceRadixSort::SortPairs(NULL, bytes, k, a, n, 0, bits, stream)))
+    if (!gp_cuda_ok(
+            c, cub::DeviceRadixSort::SortPairs(NULL, bytes, k, a, (uint32_t)n, 0, bits, stream)))
         return false;
     void *room = gp_cuda_scratch(c, bytes);
-    if (!room ||
-        !gp_cuda_ok(c, cub::DeviceRadixSort::SortPairs(room, bytes, k, a, n, 0, bits, stream)))
+    if (!room || !gp_cuda_ok(c, cub::DeviceRadixSort::SortPairs(room, bytes, k, a, (uint32_t)n, 0,
+                                                                bits, stream)))
         return false;
     *keys = k.Current(), *at = a.Current();
     return true;
@@ -35,7 +37,9 @@ bool gp_cuda_scan(const gp_call *c, int64_t *p, int64_t n) {
     size_t bytes = 0;
     cudaStream_t stream = gp_cuda_stream(c);
     if (n == 0) return true;
-    if (!gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(NULL, bytes, p, p, n, stream))) return false;
+    if (!gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(NULL, bytes, p, p, (uint32_t)n, stream)))
+        return false;
     void *room = gp_cuda_scratch(c, bytes);
-    return room && gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(room, bytes, p, p, n, stream));
+    return room &&
+           gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(room, bytes, p, p, (uint32_t)n, stream));
 }

@@ -370,12 +370,25 @@ static bool put_off(gp_stream *s, void *dst, const void *src, size_t bytes, gp_c
     return true;
 }
 
+static bool copy_now(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind) {
+    cudaStream_t stream = (cudaStream_t)gp_cuda_queue(s)->stream;
+    cudaError_t err;
+    TIMED(s->dev, err, false, cudaMemcpyAsync, (dst, src, bytes, direction(kind), stream));
+    gp_cuda_queued(s, false);
+    return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
+}
+
+/* Pinned memory that could not be locked is copied at once, which may block: nobody need wait for such a copy, so it
+ * cannot be put off. */
 static bool copy_some_way(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                           gp_storage *host, uint64_t id) {
     if (!host) return copy_across(s, dst, src, bytes);
-    if (host->bytes < OWN_PAGES) return copy_staged(s, dst, src, bytes, kind, host);
-    if (host->pinned && locked(s->dev, host)) return copy_pinned(s, dst, src, bytes, kind, host);
-    return put_off(s, dst, src, bytes, kind, host, id);
+    bool own_pages = host->bytes >= OWN_PAGES;
+    if (own_pages && host->pinned && locked(s->dev, host))
+        return copy_pinned(s, dst, src, bytes, kind, host);
+    if (bytes < OWN_PAGES) return copy_staged(s, dst, src, bytes, kind, host);
+    if (!host->pinned) return put_off(s, dst, src, bytes, kind, host, id);
+    return copy_now(s, dst, src, bytes, kind);
 }
 
 static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
@@ -401,25 +414,22 @@ static cuda_put_off *take_put_off(gp_stream *s) {
     return mine;
 }
 
-static bool copy_now(gp_stream *s, cuda_put_off *p) {
-    cudaStream_t stream = (cudaStream_t)gp_cuda_queue(s)->stream;
-    cudaError_t err;
+static bool make_put_off(gp_stream *s, const cuda_put_off *p) {
+    if (!gp_cuda_alive(s->dev, "copy")) return false;
     gp_cuda_enter(s->dev);
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
     if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[p->kind], p->id, p->bytes);
-    TIMED(s->dev, err, false, cudaMemcpyAsync, (p->dst, p->src, p->bytes, direction(p->kind), stream));
-    gp_cuda_queued(s, false);
+    bool ok = copy_now(s, p->dst, p->src, p->bytes, p->kind);
     if (watched) gp_cuda_span_end(&span);
-    return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
+    return ok && wait_for(s, atomic_load(&s->issued));
 }
 
 /* Interrupted: what was put off is not done at all, and who asked for it fails. */
 static bool drain(gp_stream *s) {
     bool ok = wait_for(s, atomic_load(&s->issued));
     for (cuda_put_off *p; (p = take_put_off(s)); free(p)) {
-        if (ok) ok = gp_cuda_alive(s->dev, "copy") && copy_now(s, p);
-        if (ok) ok = wait_for(s, atomic_load(&s->issued));
+        if (ok) ok = make_put_off(s, p);
         gp_storage_unref(p->host);
     }
     if (ok && !atomic_load(&gp_cuda_of(s->dev)->dead)) gp_cuda_keep_time(s->dev);

@@ -3,13 +3,33 @@
 local gpush, device = ...
 local sync = gpush.sync
 
--- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c a vector on the host; g the module.
+local current = gpush.current_stream(device)
+local asynchronous = device:match "^[^:]+" ~= "cpu"
+
+-- A vector on which an op takes 50 us or more, by its size: what a queue fills up with.
+local function lengthy()
+    local n, y, from, to = 4096
+    repeat
+        n = n * 4
+        y = gpush.ones({ n }, { device = device, dtype = "f32" }) + 1
+        gpush.synchronize()
+        from = current:record()
+        for _ = 1, 16 do y = y + 1 end
+        to = current:record()
+        to:synchronize()
+    until not asynchronous or from:elapsed(to) > 16 * 5e-5 or n >= 1 << 26
+    return y
+end
+local work = lengthy()
+
+-- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c a vector on the host; g the module; s the current stream; y a tensor that an op takes some time for.
 local function prepare()
     local x = gpush.arange(1, 64, { device = device, dtype = "f32" })
     return {
         g = gpush, d = device, x = x, c = gpush.arange(1, 64, { dtype = "f32" }), m = x:gt(32),
         t = gpush.full({}, 3, { device = device, dtype = "i64" }),
         idx = gpush.arange(1, 4, { device = device, dtype = "i64" }),
+        s = current, y = work,
     }
 end
 
@@ -60,6 +80,20 @@ local waits = {
     { "allocator: out of memory", "alloc", "g.empty({g.memory(d).limit // 4 + 1}, {device = d, dtype = 'f32'})", fails = "out of memory" },
 }
 
+-- Waits that were asked for, and a full queue: recorded, never refused.
+local recorded = {
+    { "explicit: synchronize", "explicit", "g.synchronize(d)" },
+    { "explicit: an event",   "explicit", "local y = x * 2; s:record():synchronize()" },
+    { "full queue",           "queue",    "local y = y; for i = 1, 1500 do y = y + 1 end" },
+}
+
+-- Calls of CUDA's runtime that may block, and what has them made.
+local calls = {
+    { "call: cudaMalloc",      "cudaMalloc",      "g.empty_cache(d); local y = g.empty({3000001}, {device = d})" },
+    { "call: cudaFree",        "cudaFree",        "do local y = g.empty({3000001}, {device = d}) end collectgarbage() collectgarbage() g.empty_cache(d)" },
+    { "call: pageable copy",   "cudaMemcpyAsync", "local y = g.ones({1 << 20}):to(d)" },
+}
+
 -- What must not be reported.
 local free = {
     { "elementwise",     "local y = (x * 2 + 1):exp()" },
@@ -81,7 +115,7 @@ local free = {
     { "tolist of the host's", "local y = c:tolist()" },
 }
 
-local names = { "g", "d", "x", "c", "m", "t", "idx" }
+local names = { "g", "d", "x", "c", "m", "t", "idx", "s", "y" }
 local function compile(text)
     local f = assert(load("local " .. table.concat(names, ", ") .. " = ...; " .. text, "=selftest"))
     return function(env)
@@ -126,6 +160,24 @@ local function missed(case)
     return "the wait is not in the ledger"
 end
 
+local function unrecorded(case)
+    local ok, err, events = try(case[3], "error")
+    if not ok then return err end
+    for _, e in ipairs(events) do
+        if e.why == case[2] and e.file == "selftest" then return nil end
+    end
+    return "the wait is not in the ledger"
+end
+
+local function uncalled(case)
+    local ok, err = try(case[3], "off")
+    if not ok then return err end
+    for _, l in ipairs(sync.calls()) do
+        if l.what == case[2] and l.file == "selftest" then return nil end
+    end
+    return "the call was not seen"
+end
+
 local function false_alarm(case)
     local ok, err = try(case[2], "error")
     if not ok then return err end
@@ -149,6 +201,14 @@ for _, case in ipairs(waits) do
         local why = missed(case)
         tell(why and "missed" or "caught", case[1], case[3], why)
     end
+end
+for _, case in ipairs(recorded) do
+    local why = unrecorded(case)
+    tell(why and "missed" or "caught", case[1], case[3], why)
+end
+for _, case in ipairs(gpush.ones(1, { device = device }).device:find "^cuda" and calls or {}) do
+    local why = uncalled(case)
+    tell(why and "missed" or "caught", case[1], case[3], why)
 end
 for _, case in ipairs(free) do
     local why = false_alarm(case)

@@ -1,0 +1,2 @@
+-- tests/lua/ops_errors.lua on the stand-in for CUDA.
+require "on_cuda" "ops_errors"

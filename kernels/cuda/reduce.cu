@@ -89,7 +89,7 @@ static bool take_parts(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
 static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
     int64_t size = gp_dtype_sizes[a.dtype];
     bool native = a.dtype == k->dtype, half = a.dtype == GP_f16 || a.dtype == GP_bf16;
-    int many = native || (half && k->halves[0]) ? (int)(16 / size) : 1;
+    int many = (native && k->whole[0]) || (half && k->halves[0]) ? (int)(16 / size) : 1;
     gp_places red = a.red;
     if (many > 1 && !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) && by_vectors(&red, many, size)))
         many = 1;
@@ -110,7 +110,7 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
 static bool down_columns(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a) {
     int64_t size = gp_dtype_sizes[a.dtype];
     bool native = a.dtype == k->dtype, half = a.dtype == GP_f16 || a.dtype == GP_bf16;
-    int many = native || (half && k->halves[1]) ? (int)(16 / size) : 1;
+    int many = (native && k->whole[1]) || (half && k->halves[1]) ? (int)(16 / size) : 1;
     a.width = a.kept.dim[0], a.step = a.kept.stride[0];
     if (many > 1 && !(gp_aligned(a.x, 16) && a.step == size && a.width % many == 0 &&
                       in_vectors(&a.kept, 1) && in_vectors(&a.red, 0)))

@@ -1,10 +1,11 @@
-/* Reductions over any set of dims on a CUDA device: the kernels and the driver that feed a reducer every
- * layout and dtype. Reading memory once is the limit. What joins with what is told by the shapes
- * alone, and nothing is added by atomics: the same numbers give the same bits.
+/* Reductions over any set of dims on a CUDA device: the kernels and the driver that feed a reducer
+ * every layout and dtype. Reading memory once is the limit. What joins with what is told by the
+ * shapes alone, and nothing is added by atomics: the same numbers give the same bits.
  *
- * A reducer R has: T, the compute type of elements, and V, that of results; Acc, an accumulator;
- * start(Acc &), fold(Acc &, T x, double p), join(Acc &, const Acc &) and V finish(const Acc &, double count,
- * double p, int output). p is a parameter of the op.
+ * A reducer R has: T, the compute type of elements; Acc, an accumulator; start(Acc &); fold(Acc &, T x,
+ * p, at) for element number `at` of those reduced into one; join(Acc &, const Acc &); and
+ * finish(const Acc &, count, p, k, to, dt), which stores output k. p is a parameter of the op. LEAN:
+ * elements are loaded one at a time only, which nvcc compiles in half the time.
  */
 #ifndef GP_CUDA_REDUCE_CUH
 #define GP_CUDA_REDUCE_CUH
@@ -85,8 +86,7 @@ __device__ static inline void gp_reduced(const gp_reduction &a, int64_t o, int64
     }
     for (int k = 0; k < a.nout; k++) {
         gp_dtype dt = (gp_dtype)a.to[k];
-        gp_store_as<typename R::V>(a.out[k] + o * gp_bytes_of(dt), dt,
-                                   R::finish(acc, (double)a.count, a.p, k));
+        R::finish(acc, (double)a.count, a.p, k, a.out[k] + o * gp_bytes_of(dt), dt);
     }
 }
 
@@ -124,7 +124,8 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
         for (int u = 0; u < L::UNROLL; u++) {
             if (i + u * a.group >= to) break;
 #pragma unroll
-            for (int j = 0; j < L::MANY; j++) R::fold(acc[j % LANES], v[u][j], a.p);
+            for (int j = 0; j < L::MANY; j++)
+                R::fold(acc[j % LANES], v[u][j], a.p, (i + u * a.group) * L::MANY + j);
         }
     }
 #pragma unroll
@@ -134,8 +135,8 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
     if (live && lane == 0) gp_reduced<R>(a, o, part, room[threadIdx.x]);
 }
 
-/* Down columns: neighbours take neighbouring outputs, `group` of them, and the rest of a block the rows
- * in turn. */
+/* Down columns: neighbours take neighbouring outputs, `group` of them, and the rest of a block the
+ * rows in turn. */
 template <class R, class L>
 __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduction a) {
     typedef typename R::Acc Acc;
@@ -160,7 +161,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduct
         for (int u = 0; u < L::UNROLL; u++) {
             if (i + u * rows >= to) break;
 #pragma unroll
-            for (int j = 0; j < MANY; j++) R::fold(acc[j], v[u][j], a.p);
+            for (int j = 0; j < MANY; j++) R::fold(acc[j], v[u][j], a.p, i + u * rows);
         }
     }
 #pragma unroll
@@ -209,9 +210,10 @@ bool gp_reduce_run(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a
 template <class R> static gp_reducer_kernels gp_kernels_of() {
     typedef typename R::T T;
     gp_reducer_kernels k = {};
-    k.whole[0] = gp_rows_kernel<R, gp_whole<T>>, k.whole[1] = gp_columns_kernel<R, gp_whole<T>>;
     k.single[0] = gp_rows_kernel<R, gp_single<T>>, k.single[1] = gp_columns_kernel<R, gp_single<T>>;
-    if constexpr (std::is_same<T, float>::value)
+    if constexpr (!R::LEAN)
+        k.whole[0] = gp_rows_kernel<R, gp_whole<T>>, k.whole[1] = gp_columns_kernel<R, gp_whole<T>>;
+    if constexpr (!R::LEAN && std::is_same<T, float>::value)
         k.halves[0] = gp_rows_kernel<R, gp_halves>, k.halves[1] = gp_columns_kernel<R, gp_halves>;
     k.parts = gp_parts_kernel<R>;
     k.dtype = gp_memory_of<T>::dtype;
@@ -219,13 +221,18 @@ template <class R> static gp_reducer_kernels gp_kernels_of() {
     return k;
 }
 
-/* Argument 0 of c over the dims in argument `dims` (a mask); output i gets finish(..., i). */
-template <class R> static bool gp_reduce(const gp_call *c, int dims, double p) {
+/* x over the dims of the mask, into the outputs of c. */
+template <class R>
+static bool gp_reduce_of(const gp_call *c, const gp_array *x, uint64_t mask, double p) {
     gp_reduction a = {};
     gp_reducer_kernels k = gp_kernels_of<R>();
-    gp_reduce_split(gp_in(c, 0), (uint64_t)c->arg[dims].i, &a);
+    gp_reduce_split(x, mask, &a);
     a.p = p;
     return gp_reduce_run(c, &k, a);
+}
+/* Argument 0 of c over the dims in argument `dims`. */
+template <class R> static bool gp_reduce(const gp_call *c, int dims, double p) {
+    return gp_reduce_of<R>(c, gp_in(c, 0), (uint64_t)c->arg[dims].i, p);
 }
 
 #endif

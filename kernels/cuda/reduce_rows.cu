@@ -17,19 +17,20 @@ template <> __device__ inline int64_t cut<int64_t>(double v) {
 #define REDUCER(t, Type, nm, from, combine, last)                                                  \
     struct reduce_##nm##_##t {                                                                     \
         typedef Type T;                                                                            \
-        typedef Type V;                                                                            \
         typedef Type Acc;                                                                          \
+        enum { LEAN = std::is_integral<T>::value };                                                \
         __device__ static inline void start(T &a) { a = cut<T>(from); }                            \
-        __device__ static inline void fold(T &a, T u, double) {                                    \
+        __device__ static inline void fold(T &a, T u, double = 0, int64_t = 0) {                   \
             const gp_num<T> acc = a, x = u;                                                        \
             gp_num<T> to = (combine);                                                              \
             a = to.v;                                                                              \
         }                                                                                          \
-        __device__ static inline void join(T &a, T b) { fold(a, b, 0); }                           \
-        __device__ static inline T finish(T a, double count, double, int) {                        \
+        __device__ static inline void join(T &a, T b) { fold(a, b); }                              \
+        __device__ static inline void finish(T a, double count, double, int, char *p,              \
+                                             gp_dtype dt) {                                        \
             [[maybe_unused]] const gp_num<T> acc = a, n = count;                                   \
             gp_num<T> to = (last);                                                                 \
-            return to.v;                                                                           \
+            gp_store_as<T>(p, dt, to.v);                                                           \
         }                                                                                          \
     };
 #define FLOAT(M, ...) M(f32, float, __VA_ARGS__) M(f64, double, __VA_ARGS__)

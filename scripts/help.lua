@@ -128,6 +128,8 @@ local function show_table(t, name)
         local class = type(meta) == "table" and rawget(meta, "__name")
         put("%s: a %s", name, type(class) == "string" and class:gsub("%c", "?") or "table")
     end
+    local Module = rawget(gpush.nn, "Module")
+    if Module and type(meta) == "table" and rawget(meta, "__tostring") == Module.__tostring then return print(tostring(t)) end
     local names = {}
     for k in next, t do if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end end
     table.sort(names)

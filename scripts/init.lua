@@ -56,15 +56,17 @@ end
 for _, area in ipairs { "nn", "optim", "data", "checkpoint", "cuda" } do on_demand(area) end
 
 -- Read when it is first called.
+local bar
 function gpush.progress(...)
-    gpush.progress = chunk(dir .. "/progress.lua")(gpush)
-    return gpush.progress(...)
+    bar = bar or chunk(dir .. "/progress.lua")(gpush)
+    return bar(...)
 end
 
 -- Pictures, read when one of them is first called.
+local pictures
 for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
     gpush[name] = function(...)
-        for real, fn in next, assert(loadfile(dir .. "/plot.lua", "t"))(gpush, dir) do gpush[real] = fn end
-        return gpush[name](...)
+        pictures = pictures or assert(loadfile(dir .. "/plot.lua", "t"))(gpush, dir)
+        return pictures[name](...)
     end
 end

@@ -1,6 +1,7 @@
 --!plain
--- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do … end, or
--- bar = progress(n, text); bar:step(note), bar:clear(), bar:done().
+-- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do … end, for
+-- step, x, y in progress(loader) do … end, for i, v in progress(list) do … end, or bar = progress(n, text);
+-- bar:step(note), bar:clear(), bar:done().
 local gpush = ...
 local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two pictures
 
@@ -56,24 +57,43 @@ function Bar:done()
     self.ended = true
 end
 
--- for i in progress(n) do … end: 1 to n.
-function Bar:__call()
+-- The loop's next values: those of the iterator that the bar goes along with, or 1 to n.
+function Bar:__call(_, control)
     if self.running then self:step() end
     self.running = true
+    if self.each then return self:pass(self.each(self.state, control)) end
     if self.at < self.total then return self.at + 1 end
     self:done()
 end
 
--- A loop that ends early leaves the bar where it was.
-function Bar:__close() self:done() end
+function Bar:pass(first, ...)
+    if first == nil then self:done() end
+    return first, ...
+end
 
-return function(total, text)
-    if math.type(total) == nil or total < 0 then
-        error(("progress: argument 'total' (#1): expected a number of steps, got %s"):format(tostring(total)), 2)
+-- A loop that ends early leaves the bar where it was.
+function Bar:__close()
+    local _ <close> = self.closing
+    self:done()
+end
+
+-- What there is to go along: a loader, or another table that is called for a loop and has a length; a list.
+local function loop_of(what)
+    local meta = type(what) == "table" and getmetatable(what)
+    if meta and meta.__call then return #what, what() end
+    if type(what) == "table" then return #what, ipairs(what) end
+    if math.type(what) == nil or what < 0 then
+        error(("progress: argument 'total' (#1): expected a number of steps, a loader or a list, got %s"):format(
+            tostring(what)), 3)
     end
+    return what
+end
+
+return function(what, text)
+    local total, each, state, control, closing = loop_of(what)
     local now = gpush.clock()
     local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1, out = io.stderr,
-        shown = gpush.is_terminal(io.stderr) }, Bar)
+        each = each, state = state, closing = closing, shown = gpush.is_terminal(io.stderr) }, Bar)
     bar:draw(true)
-    return bar, nil, nil, bar
+    return bar, nil, control, bar
 end

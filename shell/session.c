@@ -47,7 +47,8 @@ static int l_terminal(lua_State *L) {
 
 static int l_status(lua_State *L) {
     status_line = lua_toboolean(L, 1);
-    if (!status_line) gp_busy_on(false);
+    gp_busy_on(status_line);
+    gp_busy_ns(true);
     return 0;
 }
 
@@ -187,8 +188,7 @@ static uint64_t count_waits(void) {
 
 void gp_shell_started(void) {
     if (!status_line) return;
-    gp_busy_on(true);
-    gp_busy_ns(true);
+    gp_busy_on(true); /* what devices do between two lines counts for the second */
     waits_before = count_waits();
     started_ns = gp_now_ns();
 }

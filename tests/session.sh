@@ -52,6 +52,9 @@ says ':s could be :sync, :status, :save' "one that is not clear" <<<':s'
 holds ':timeit expr' ":help" <<<':h'
 says $'hi\nexit 3' "!command" <<<$'!echo hi\n!exit 3'
 holds '-- cpu' ":status shows a line after each" <<<$':status on\n1 + 1'
+got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"})\ny = x:matmul(x)\n!sleep 0.5')
+[[ $(grep -E 'host ([5-9][0-9][0-9]\.[0-9]+ m|[0-9.]+ )s' <<<"$got") == *'devices '[1-9]* ]]
+tap_ok $? "work that a device does between two lines counts for the second" "$got"
 echo 'got = {...}; return #arg, arg[1]' >file.lua
 says $'2\tone\ntwo' ":run with arguments" <<<$':run file.lua one two\ngot[2]'
 printf '%s\n' 'x = 1' 'x + 1' 'error "no"' 'function f()' '    return 2' 'end' ':save saved.lua' | session >/dev/null

@@ -31,6 +31,8 @@ says("error: help: there is no op called 'xyzzy'", "what nothing mentions", "xyz
 says("expected the name", "no name at all", 5)
 says(":help lists", "the way in")
 says("nn.Linear(in_features, out_features", "a class", "nn.Linear")
+global_m = nn.Sequential(nn.Linear(2, 3))
+says("1: Linear(2, 3)", "a model is a tree", "global_m")
 global_x = ones(2, 3, { device = "sim" }) * 2
 sync.mode = "error"
 says("f32, 2x3, on sim:0", "a tensor, without waiting for it", "global_x")

@@ -38,7 +38,19 @@ bar:step()
 t.ok(out[1]:find "1/5 2:03:04, 8:12:16 left", "hours")
 bar:clear()
 t.is(out[#out], "\r\27[K", "clear makes room for a line of text")
-t.error(function() g.progress "x" end, "progress.lua:%d+: progress: argument 'total' %(#1%): expected a number of steps, got x", "no number")
+local list = {}
+for i, v in g.progress { "a", "b" } do list[i] = v end
+t.is(list, { "a", "b" }, "along a list")
+list = {}
+local loader = g.data.Loader { { size = 7, get = function(_, i) return i end }, batch = 3, workers = 2 }
+for step, x in g.progress(loader) do
+    list[step] = x:size(1)
+end
+t.is(list, { 3, 3, 1 }, "along a loader")
+for step in g.progress(loader) do if step == 2 then break end end
+t.ok(not pcall(loader.team.room, loader.team), "a loop that is left ends the loader's workers")
+t.is((g.progress(loader)).total, 3, "as many steps as the loader has batches")
+t.error(function() g.progress "x" end, "progress.lua:%d+: progress: argument 'total' %(#1%): expected a number of steps, a loader or a list, got x", "no number")
 
 local t0 = g.clock()
 t.ok(g.clock() >= t0 and math.type(t0) == "float", "clock")

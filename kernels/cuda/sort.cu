@@ -1,22 +1,12 @@
 /* sort, argsort, msort, topk and kthvalue: all lines at once, by a key that begins with the number
  * of the line. Limit: a pass over keys and places for each 8 bits of a key; then elements are
  * fetched from where they were. */
-#include "kernels/cuda/keys.cuh"
 #include "kernels/cuda/radix.h"
-#include "kernels/cuda/rows.cuh"
-
-/* Elements are numbered line by line. */
-typedef struct lines {
-    gp_loop<1> x;
-    gp_dtype dt;
-    uint32_t n;            /* elements of a line */
-    int bits;              /* of an element's key */
-    uint64_t flip;         /* descending: keys are turned round */
-    uint32_t count, first; /* how many of each line are wanted, and from which on */
-} lines;
+#include "kernels/cuda/sort.cuh"
 
 /* Keys with the line's number above them, or, where both have no room, without. */
-template <class K> static __global__ void make_keys(lines s, bool numbered, K *keys, uint32_t *at) {
+template <class K>
+static __global__ void make_keys(gp_lines s, bool numbered, K *keys, uint32_t *at) {
     uint32_t i = gp_element();
     int64_t off[1];
     if (i >= s.x.numel) return;
@@ -31,13 +21,19 @@ static __global__ void line_keys(const uint32_t *at, uint32_t n, uint32_t numel,
     if (i < numel) keys[i] = at[i] / n;
 }
 
+/* How many of each sorted line are wanted, and from which on. */
+typedef struct wanted {
+    const uint32_t *at;
+    uint32_t count, first;
+} wanted;
+
 /* Arrays: values, indices; either may be the other. */
-static __global__ void write_lines(lines s, gp_loop<2> out, const uint32_t *at, bool values,
+static __global__ void write_lines(gp_lines s, gp_loop<2> out, wanted w, bool values,
                                    bool indices) {
     uint32_t o = gp_element();
     int64_t from[1], off[2];
     if (o >= out.numel) return;
-    uint32_t e = at[o / s.count * s.n + s.first + o % s.count];
+    uint32_t e = w.at[o / w.count * s.n + w.first + o % w.count];
     gp_offsets(out, o, off);
     if (values) {
         gp_offsets(s.x, e, from);
@@ -46,7 +42,7 @@ static __global__ void write_lines(lines s, gp_loop<2> out, const uint32_t *at, 
     if (indices) *(int64_t *)(out.data[1] + off[1]) = e % s.n + 1;
 }
 
-static bool sort_narrow(const gp_call *c, const lines *s, int bits, uint32_t **at) {
+static bool sort_narrow(const gp_call *c, const gp_lines *s, int bits, uint32_t **at) {
     uint32_t *keys = (uint32_t *)gp_cuda_scratch(c, (size_t)s->x.numel * 4);
     auto kernel = make_keys<uint32_t>;
     return keys &&
@@ -55,7 +51,7 @@ static bool sort_narrow(const gp_call *c, const lines *s, int bits, uint32_t **a
 }
 
 /* Keys of 64 bits leave no room for the line: a second, stable sort brings lines together. */
-static bool sort_wide(const gp_call *c, const lines *s, int line_bits, uint32_t **at) {
+static bool sort_wide(const gp_call *c, const gp_lines *s, int line_bits, uint32_t **at) {
     uint32_t n = s->x.numel;
     bool room = s->bits + line_bits <= 64;
     uint64_t *keys = (uint64_t *)gp_cuda_scratch(c, (size_t)n * 8);
@@ -78,33 +74,41 @@ static gp_array turned(const gp_array *a, int d) {
     return r;
 }
 
+bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending, gp_lines *s,
+                        uint32_t **at) {
+    if (x->numel > INT32_MAX)
+        return gp_fail("%s: %lld elements are more than one call takes (2147483647)", c->op->name,
+                       (long long)x->numel);
+    gp_array xt = turned(x, d);
+    const gp_array *const one[1] = {&xt};
+    s->x = gp_loop_of(gp_nest_of<1>(one, true));
+    s->dt = (gp_dtype)x->dtype;
+    s->n = x->ndim ? (uint32_t)x->dim[d] : 1;
+    s->bits = gp_key_bits(s->dt);
+    s->flip = !descending ? 0 : s->bits == 64 ? UINT64_MAX : ((uint64_t)1 << s->bits) - 1;
+    int line_bits = gp_bits((uint64_t)(x->numel / s->n - 1));
+    *at = (uint32_t *)gp_cuda_scratch(c, (size_t)x->numel * 4);
+    if (!*at) return false;
+    return s->bits + line_bits <= 32 ? sort_narrow(c, s, s->bits + line_bits, at)
+                                     : sort_wide(c, s, line_bits, at);
+}
+
 /* Elements first … first + count of each sorted line along d, to values and indices (either may be
  * NULL), which have x's dims but `count` in d, or lack d where count is 1. */
 static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t count,
                 const gp_array *values, const gp_array *indices) {
     const gp_array *x = gp_in(c, 0), *any = values ? values : indices;
+    gp_lines s;
+    uint32_t *at;
     if (any->numel == 0) return true;
-    if (x->numel > INT32_MAX)
-        return gp_fail("%s: %lld elements are more than one call takes (2147483647)", c->op->name,
-                       (long long)x->numel);
-    gp_array xt = turned(x, d), v = any->ndim == x->ndim ? turned(any, d) : *any, ix = v;
+    gp_array v = any->ndim == x->ndim ? turned(any, d) : *any, ix = v;
     if (indices) ix = indices->ndim == x->ndim ? turned(indices, d) : *indices;
-    const gp_array *const one[1] = {&xt}, *const two[2] = {&v, &ix};
-    lines s = {};
-    s.x = gp_loop_of(gp_nest_of<1>(one, true));
-    s.dt = (gp_dtype)x->dtype;
-    s.n = x->ndim ? (uint32_t)x->dim[d] : 1;
-    s.bits = gp_key_bits(s.dt);
-    s.flip = !descending ? 0 : s.bits == 64 ? UINT64_MAX : ((uint64_t)1 << s.bits) - 1;
-    s.count = (uint32_t)count, s.first = (uint32_t)first;
-    int line_bits = gp_bits((uint64_t)(x->numel / s.n - 1));
-    uint32_t *at = (uint32_t *)gp_cuda_scratch(c, (size_t)x->numel * 4);
-    if (!at || !(s.bits + line_bits <= 32 ? sort_narrow(c, &s, s.bits + line_bits, &at)
-                                          : sort_wide(c, &s, line_bits, &at)))
-        return false;
+    const gp_array *const two[2] = {&v, &ix};
+    if (!gp_cuda_sort_lines(c, x, d, descending, &s, &at)) return false;
     gp_loop<2> out = gp_loop_of(gp_nest_of<2>(two, true));
-    return GP_LAUNCH(c, write_lines, gp_blocks(out.numel), GP_THREADS, 0, s, out, at,
-                     values != NULL, indices != NULL);
+    wanted w = {at, (uint32_t)count, (uint32_t)first};
+    return GP_LAUNCH(c, write_lines, gp_blocks(out.numel), GP_THREADS, 0, s, out, w, values != NULL,
+                     indices != NULL);
 }
 
 static bool all_of(const gp_call *c, const gp_array *values, const gp_array *indices) {

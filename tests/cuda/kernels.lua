@@ -192,6 +192,13 @@ for _, dt in ipairs {"f32", "f64", "f16", "i64", "i32", "u8"} do
         return u, inverse, counts
     end, v)
 end
+same("median, nanmedian, mode", 0, function(a, b)
+    local v1, i1 = a:median(1)
+    local v2, i2 = a:nanmedian(-1)
+    local v3, i3 = b:mode(1)
+    local v4, i4 = b:mode(2)
+    return v1, i1, v2, i2, v3, i3, v4, i4, a:median(), b:view({-1}):median()
+end, g.tensor({{1, 0 / 0, 3, 2, 2}, {0 / 0, 0 / 0, 0 / 0, 0 / 0, 0 / 0}, {-1, 4, 4, 0 / 0, 0}}), g.randint(1, 40, {700, 30}))
 same("unique rows", 0, function(a)
     local u, inverse, counts = a:unique(true, true, true, 1)
     return u, inverse, counts, a:argsort_rows()

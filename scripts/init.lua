@@ -36,6 +36,7 @@ chunk(dir .. "/profile.lua")(gpush)
 -- all of its names into the table.
 local function on_demand(area)
     local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
+    function meta.__tostring() return ("%s: Tab behind %s. lists what it has, ?%s tells more"):format(area, area, area) end
     local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, crew) end
     local function find(_, name)
         local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")

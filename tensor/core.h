@@ -7,6 +7,7 @@
 #include "tensor/nn.h"
 #include "tensor/norm.h"
 #include "tensor/op.h"
+#include "tensor/rnn.h"
 
 /* FN(what it returns, name, parameters, their names). gp_fail, with its `...`, has a line of its own. */
 #define GP_CORE_FUNCTIONS(FN) \
@@ -25,7 +26,15 @@
     FN(void, gp_thread_is_worker, (void), ()) \
     FN(int, gp_threads, (void), ()) \
     FN(void, gp_norm_read, (const gp_call *c, const gp_array *x, int at, gp_norm *k), (c, x, at, k)) \
-    FN(bool, gp_resize_read, (const gp_call *c, const gp_shape *x, const int64_t *out, gp_resize *r), (c, x, out, r))
+    FN(bool, gp_resize_read, (const gp_call *c, const gp_shape *x, const int64_t *out, gp_resize *r), (c, x, out, r)) \
+    FN(bool, gp_conv_read, (const gp_call *c, const gp_shape *x, const gp_shape *w, gp_conv *k), (c, x, w, k)) \
+    FN(bool, gp_conv_transpose_read, (const gp_call *c, const gp_shape *x, const gp_shape *w, gp_conv *k), (c, x, w, k)) \
+    FN(bool, gp_pool_read_max, (const gp_call *c, const gp_shape *x, int rank, gp_pool *p), (c, x, rank, p)) \
+    FN(bool, gp_pool_read_avg, (const gp_call *c, const gp_shape *x, int rank, int first, gp_pool *p), \
+       (c, x, rank, first, p)) \
+    FN(bool, gp_pool_read_adaptive, (const gp_call *c, const gp_shape *x, int rank, const int64_t *out, int n, \
+       gp_pool *p), (c, x, rank, out, n, p)) \
+    FN(void, gp_rnn_read, (const gp_call *c, const gp_array *x, const gp_array *w_hh, gp_rnn *r), (c, x, w_hh, r))
 
 typedef struct gp_core {
     uint64_t hash; /* first, whatever else changes */

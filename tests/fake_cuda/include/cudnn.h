@@ -1,0 +1,104 @@
+/* cuDNN as gpush uses it (tests/fake_cuda). */
+#ifndef FAKE_CUDNN_H
+#define FAKE_CUDNN_H
+
+#include "cuda_runtime_api.h"
+
+typedef enum {
+    CUDNN_STATUS_SUCCESS = 0,
+    CUDNN_STATUS_BAD_PARAM = 2000,
+    CUDNN_STATUS_NOT_SUPPORTED = 3000
+} cudnnStatus_t;
+typedef enum {
+    CUDNN_DATA_FLOAT = 0,
+    CUDNN_DATA_DOUBLE = 1,
+    CUDNN_DATA_HALF = 2,
+    CUDNN_DATA_BFLOAT16 = 9
+} cudnnDataType_t;
+typedef enum {
+    CUDNN_DEFAULT_MATH = 0,
+    CUDNN_TENSOR_OP_MATH = 1,
+    CUDNN_FMA_MATH = 3
+} cudnnMathType_t;
+typedef enum { CUDNN_TENSOR_NCHW = 0 } cudnnTensorFormat_t;
+typedef enum { CUDNN_CONVOLUTION = 0, CUDNN_CROSS_CORRELATION = 1 } cudnnConvolutionMode_t;
+typedef enum { CUDNN_NON_DETERMINISTIC = 0, CUDNN_DETERMINISTIC = 1 } cudnnDeterminism_t;
+typedef enum { CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM = 0 } cudnnConvolutionFwdAlgo_t;
+typedef enum {
+    CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 = 0,
+    CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 = 1
+} cudnnConvolutionBwdDataAlgo_t;
+typedef enum {
+    CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 = 0,
+    CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 = 1
+} cudnnConvolutionBwdFilterAlgo_t;
+typedef struct cudnnContext *cudnnHandle_t;
+typedef struct fake_tensor *cudnnTensorDescriptor_t;
+typedef struct fake_filter *cudnnFilterDescriptor_t;
+typedef struct fake_convolution *cudnnConvolutionDescriptor_t;
+#define FAKE_PERF(name, type)                                                                      \
+    typedef struct name##Struct {                                                                  \
+        type algo;                                                                                 \
+        cudnnStatus_t status;                                                                      \
+        float time;                                                                                \
+        size_t memory;                                                                             \
+        cudnnDeterminism_t determinism;                                                            \
+        cudnnMathType_t mathType;                                                                  \
+        int reserved[3];                                                                           \
+    } name;
+FAKE_PERF(cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t)
+FAKE_PERF(cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t)
+FAKE_PERF(cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t)
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+size_t cudnnGetVersion(void);
+const char *cudnnGetErrorString(cudnnStatus_t s);
+cudnnStatus_t cudnnCreate(cudnnHandle_t *h);
+cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s);
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *d);
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataType_t type, int n,
+                                         const int *dim, const int *stride);
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t d);
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *d);
+cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t d, cudnnDataType_t type,
+                                         cudnnTensorFormat_t format, int n, const int *dim);
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t d);
+cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *d);
+cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t d, int n, const int *pad,
+                                              const int *stride, const int *dilation,
+                                              cudnnConvolutionMode_t mode, cudnnDataType_t compute);
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t d, int groups);
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnMathType_t math);
+cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d);
+/* A product's descriptors and addresses in the order of cuDNN's: xd … are the operands', od the
+ * result's. */
+#define FAKE_CONVOLUTION(known, tried, run, perf, algorithm, XD, YD, OD)                           \
+    cudnnStatus_t known(cudnnHandle_t h, XD xd, YD yd, cudnnConvolutionDescriptor_t d, OD od,      \
+                        int most, int *n, perf *answers);                                          \
+    cudnnStatus_t tried(cudnnHandle_t h, XD xd, const void *x, YD yd, const void *y,               \
+                        cudnnConvolutionDescriptor_t d, OD od, void *o, int most, int *n,          \
+                        perf *answers, void *room, size_t bytes);                                  \
+    cudnnStatus_t run(cudnnHandle_t h, const void *alpha, XD xd, const void *x, YD yd,             \
+                      const void *y, cudnnConvolutionDescriptor_t d, algorithm algo, void *room,   \
+                      size_t bytes, const void *beta, OD od, void *o);
+FAKE_CONVOLUTION(cudnnGetConvolutionForwardAlgorithm_v7, cudnnFindConvolutionForwardAlgorithmEx,
+                 cudnnConvolutionForward, cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t,
+                 cudnnTensorDescriptor_t, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t)
+FAKE_CONVOLUTION(cudnnGetConvolutionBackwardDataAlgorithm_v7,
+                 cudnnFindConvolutionBackwardDataAlgorithmEx, cudnnConvolutionBackwardData,
+                 cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t,
+                 cudnnFilterDescriptor_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t)
+FAKE_CONVOLUTION(cudnnGetConvolutionBackwardFilterAlgorithm_v7,
+                 cudnnFindConvolutionBackwardFilterAlgorithmEx, cudnnConvolutionBackwardFilter,
+                 cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
+                 cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t)
+#undef FAKE_CONVOLUTION
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,240 @@
+// A stand-in for cuDNN's convolutions: plain loops, in stream order. The fastest algorithm that it
+// names is not deterministic, so that nobody takes it who asked for one that is; the others ask for
+// working memory.
+#include "cudnn.h"
+
+#include <cstring>
+#include <vector>
+
+#include "fake_cuda.h"
+#include "half.h"
+
+struct cudnnContext {
+    cudaStream_t stream = nullptr;
+};
+// Up to three spatial dims; the missing ones stand behind, with size 1.
+struct fake_tensor {
+    cudnnDataType_t type;
+    int n;
+    int64_t dim[5], stride[5];
+};
+struct fake_filter : fake_tensor {};
+struct fake_convolution {
+    int n, pad[3], stride[3], dilation[3], groups = 1;
+    cudnnDataType_t compute;
+    cudnnMathType_t math = CUDNN_DEFAULT_MATH;
+};
+
+static double load(const void *p, int64_t i, cudnnDataType_t t) {
+    switch (t) {
+    case CUDNN_DATA_DOUBLE: return ((const double *)p)[i];
+    case CUDNN_DATA_FLOAT: return ((const float *)p)[i];
+    case CUDNN_DATA_HALF: return from_f16(((const uint16_t *)p)[i]);
+    default: return from_bf16(((const uint16_t *)p)[i]);
+    }
+}
+static void store(void *p, int64_t i, cudnnDataType_t t, double v) {
+    switch (t) {
+    case CUDNN_DATA_DOUBLE: ((double *)p)[i] = v; break;
+    case CUDNN_DATA_FLOAT: ((float *)p)[i] = (float)v; break;
+    case CUDNN_DATA_HALF: ((uint16_t *)p)[i] = to_f16((float)v); break;
+    default: ((uint16_t *)p)[i] = to_bf16((float)v); break;
+    }
+}
+
+// The three products are one sum over (image, filter, output, channel, tap), added up in the place
+// of the result.
+struct work {
+    fake_tensor x, w, y;
+    fake_convolution d;
+    const void *px, *pw, *py;
+    void *out;
+    int result; // 0 y, 1 x, 2 w
+    double alpha, beta;
+
+    void tap(std::vector<double> &sum, int64_t image, int64_t f, const int64_t *o, int64_t ch,
+             const int64_t *k) const {
+        int64_t per = w.dim[1], group = f / (w.dim[0] / d.groups), at[3];
+        for (int i = 0; i < 3; i++) {
+            at[i] = o[i] * d.stride[i] - d.pad[i] + k[i] * d.dilation[i];
+            if (at[i] < 0 || at[i] >= x.dim[2 + i]) return;
+        }
+        auto place = [](const fake_tensor &t, int64_t a, int64_t b, const int64_t *s) {
+            return a * t.stride[0] + b * t.stride[1] + s[0] * t.stride[2] + s[1] * t.stride[3] +
+                   s[2] * t.stride[4];
+        };
+        int64_t ix = place(x, image, group * per + ch, at), iw = place(w, f, ch, k),
+                iy = place(y, image, f, o);
+        if (result == 0) sum[(size_t)iy] += load(px, ix, x.type) * load(pw, iw, w.type);
+        else if (result == 1) sum[(size_t)ix] += load(py, iy, y.type) * load(pw, iw, w.type);
+        else sum[(size_t)iw] += load(py, iy, y.type) * load(px, ix, x.type);
+    }
+    void operator()() const {
+        const fake_tensor &t = result == 0 ? y : result == 1 ? x : w;
+        std::vector<double> sum((size_t)(t.dim[0] * t.stride[0]));
+        int64_t o[3], k[3];
+        for (int64_t image = 0; image < x.dim[0]; image++)
+            for (int64_t f = 0; f < w.dim[0]; f++)
+                for (o[0] = 0; o[0] < y.dim[2]; o[0]++)
+                    for (o[1] = 0; o[1] < y.dim[3]; o[1]++)
+                        for (o[2] = 0; o[2] < y.dim[4]; o[2]++)
+                            for (int64_t ch = 0; ch < w.dim[1]; ch++)
+                                for (k[0] = 0; k[0] < w.dim[2]; k[0]++)
+                                    for (k[1] = 0; k[1] < w.dim[3]; k[1]++)
+                                        for (k[2] = 0; k[2] < w.dim[4]; k[2]++)
+                                            tap(sum, image, f, o, ch, k);
+        for (size_t i = 0; i < sum.size(); i++)
+            store(out, (int64_t)i, t.type,
+                  alpha * sum[i] + (beta != 0 ? beta * load(out, (int64_t)i, t.type) : 0));
+    }
+};
+
+static bool fits(const work &v) {
+    bool ok = v.x.dim[0] == v.y.dim[0] && v.y.dim[1] == v.w.dim[0] &&
+              v.x.dim[1] == v.w.dim[1] * v.d.groups && v.w.dim[0] % v.d.groups == 0 &&
+              v.x.n == v.d.n + 2 && v.x.type == v.w.type && v.x.type == v.y.type;
+    for (int i = 0; i < 3; i++) {
+        int64_t room =
+            v.x.dim[2 + i] + 2 * v.d.pad[i] - (v.d.dilation[i] * (v.w.dim[2 + i] - 1) + 1);
+        ok = ok && room >= 0 && room / v.d.stride[i] + 1 == v.y.dim[2 + i];
+    }
+    return ok;
+}
+
+static double number(const fake_convolution &d, const void *p) {
+    return d.compute == CUDNN_DATA_DOUBLE ? *(const double *)p : *(const float *)p;
+}
+
+static const size_t WORKSPACE = 1024;
+
+template <class P>
+static cudnnStatus_t answers_of(const work &v, int most, int *n, P *answers, bool tried) {
+    if (!fits(v) || most < 2) return CUDNN_STATUS_BAD_PARAM;
+    for (int i = 0; i < 2; i++) {
+        answers[i] = {};
+        answers[i].algo = (decltype(answers[i].algo))i;
+        answers[i].time = tried ? 1 + (float)i : -1;
+        answers[i].memory = WORKSPACE;
+        answers[i].determinism = i ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
+        answers[i].mathType = v.d.math;
+    }
+    *n = 2;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, size_t bytes) {
+    if (!fits(v) || !room || bytes < WORKSPACE) return CUDNN_STATUS_BAD_PARAM;
+    return fake::enqueue(h->stream, "fake_convolution", v) == cudaSuccess
+               ? CUDNN_STATUS_SUCCESS
+               : CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+static cudnnStatus_t set(fake_tensor *t, cudnnDataType_t type, int n, const int *dim,
+                         const int *stride) {
+    if (n < 4 || n > 5) return CUDNN_STATUS_BAD_PARAM;
+    t->type = type, t->n = n;
+    int64_t step = 1;
+    for (int i = 4; i >= 0; i--) {
+        t->dim[i] = i < n ? dim[i] : 1;
+        t->stride[i] = i < n && stride ? stride[i] : step;
+        if (i < n) step *= dim[i];
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+extern "C" {
+size_t cudnnGetVersion(void) { return 90000; }
+const char *cudnnGetErrorString(cudnnStatus_t s) {
+    return s == CUDNN_STATUS_BAD_PARAM ? "CUDNN_STATUS_BAD_PARAM" : "CUDNN_STATUS_NOT_SUPPORTED";
+}
+cudnnStatus_t cudnnCreate(cudnnHandle_t *h) { return *h = new cudnnContext, CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s) {
+    return h->stream = s, CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *d) {
+    return *d = new fake_tensor, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataType_t type, int n,
+                                         const int *dim, const int *stride) {
+    return set(d, type, n, dim, stride);
+}
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t d) {
+    return delete d, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *d) {
+    return *d = new fake_filter, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t d, cudnnDataType_t type,
+                                         cudnnTensorFormat_t, int n, const int *dim) {
+    return set(d, type, n, dim, nullptr);
+}
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t d) {
+    return delete d, CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *d) {
+    return *d = new fake_convolution, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t d, int n, const int *pad,
+                                              const int *stride, const int *dilation,
+                                              cudnnConvolutionMode_t mode,
+                                              cudnnDataType_t compute) {
+    if (mode != CUDNN_CROSS_CORRELATION || n < 2 || n > 3) return CUDNN_STATUS_BAD_PARAM;
+    d->n = n, d->compute = compute;
+    for (int i = 0; i < 3; i++) {
+        d->pad[i] = i < n ? pad[i] : 0;
+        d->stride[i] = i < n ? stride[i] : 1, d->dilation[i] = i < n ? dilation[i] : 1;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t d, int groups) {
+    return d->groups = groups, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnMathType_t math) {
+    return d->math = math, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d) {
+    return delete d, CUDNN_STATUS_SUCCESS;
+}
+
+// WORK: the product as `work`, of the arguments' names.
+#define DEFINE(known, tried, run, perf, algorithm, XD, YD, OD, WORK)                               \
+    cudnnStatus_t known(cudnnHandle_t, XD xd, YD yd, cudnnConvolutionDescriptor_t d, OD od,        \
+                        int most, int *n, perf *answers) {                                         \
+        const void *x = nullptr, *y = nullptr;                                                     \
+        void *o = nullptr;                                                                         \
+        double a = 1, b = 0;                                                                       \
+        return answers_of(work WORK, most, n, answers, false);                                     \
+    }                                                                                              \
+    cudnnStatus_t tried(cudnnHandle_t h, XD xd, const void *x, YD yd, const void *y,               \
+                        cudnnConvolutionDescriptor_t d, OD od, void *o, int most, int *n,          \
+                        perf *answers, void *room, size_t bytes) {                                 \
+        double a = 1, b = 0;                                                                       \
+        cudnnStatus_t s = queue(h, work WORK, room, bytes);                                        \
+        return s ? s : answers_of(work WORK, most, n, answers, true);                              \
+    }                                                                                              \
+    cudnnStatus_t run(cudnnHandle_t h, const void *alpha, XD xd, const void *x, YD yd,             \
+                      const void *y, cudnnConvolutionDescriptor_t d, algorithm, void *room,        \
+                      size_t bytes, const void *beta, OD od, void *o) {                            \
+        double a = number(*d, alpha), b = number(*d, beta);                                        \
+        return queue(h, work WORK, room, bytes);                                                   \
+    }
+#define RESULT                                                                                     \
+    { *xd, *yd, *od, *d, x, y, nullptr, o, 0, a, b }
+#define IMAGE                                                                                      \
+    { *od, *xd, *yd, *d, nullptr, x, y, o, 1, a, b }
+#define WEIGHT                                                                                     \
+    { *xd, *od, *yd, *d, x, nullptr, y, o, 2, a, b }
+DEFINE(cudnnGetConvolutionForwardAlgorithm_v7, cudnnFindConvolutionForwardAlgorithmEx,
+       cudnnConvolutionForward, cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t,
+       cudnnTensorDescriptor_t, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t, RESULT)
+DEFINE(cudnnGetConvolutionBackwardDataAlgorithm_v7, cudnnFindConvolutionBackwardDataAlgorithmEx,
+       cudnnConvolutionBackwardData, cudnnConvolutionBwdDataAlgoPerf_t,
+       cudnnConvolutionBwdDataAlgo_t, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t,
+       cudnnTensorDescriptor_t, IMAGE)
+DEFINE(cudnnGetConvolutionBackwardFilterAlgorithm_v7, cudnnFindConvolutionBackwardFilterAlgorithmEx,
+       cudnnConvolutionBackwardFilter, cudnnConvolutionBwdFilterAlgoPerf_t,
+       cudnnConvolutionBwdFilterAlgo_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t,
+       cudnnFilterDescriptor_t, WEIGHT)
+}

@@ -277,6 +277,16 @@ static int l_devices(lua_State *L) {
     return 1;
 }
 
+/* gpush.cuda_setting(name [, on]): what CUDA's libraries may do; scripts/cuda/init.lua says what. */
+static int l_cuda_setting(lua_State *L) {
+    const char *name = luaL_checkstring(L, 1);
+    if (!lua_isnoneornil(L, 2)) luaL_checktype(L, 2, LUA_TBOOLEAN);
+    int now = gp_cuda_setting(name, lua_isnoneornil(L, 2) ? -1 : lua_toboolean(L, 2));
+    if (now < 0) return luaL_error(L, "cuda.%s: %s", name, gp_error());
+    lua_pushboolean(L, now);
+    return 1;
+}
+
 static void open_class(lua_State *L, const char *name, const luaL_Reg *fns, lua_CFunction gc,
                        lua_CFunction tostring) {
     luaL_newmetatable(L, name);
@@ -300,6 +310,7 @@ void gp_lua_open_device(lua_State *L) {
                                    {"stream", l_stream},
                                    {"current_stream", l_current_stream},
                                    {"devices", l_devices},
+                                   {"cuda_setting", l_cuda_setting},
                                    {NULL, NULL}};
     static const luaL_Reg stream[] = {{"use", l_stream_use},
                                       {"synchronize", l_stream_synchronize},

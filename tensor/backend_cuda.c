@@ -44,6 +44,15 @@ int gp_cuda_devices(char *text, size_t size) {
     return probe ? probe(text, size) : 0;
 }
 
+int gp_cuda_setting(const char *name, int value) {
+    char why[300] = "";
+    void *so = gp_cuda_plugin(why, sizeof why);
+    gp_cuda_setting_fn *set = so ? (gp_cuda_setting_fn *)dlsym(so, "gp_cuda_setting") : NULL;
+    int now = set ? set(name, value) : -1;
+    if (now < 0) gp_fail("%s", so ? "cuda: no such setting" : why);
+    return now;
+}
+
 static const gp_device_vt *load(void) {
     void *so = gp_cuda_plugin(reason, sizeof reason);
     if (!so) return NULL;

@@ -16,6 +16,8 @@ int gp_sim_count(void);
 const gp_device_vt *gp_cuda_vt(void);
 /* How many CUDA devices there are, and what they are, one a line; 0 and why there is none. */
 int gp_cuda_devices(char *text, size_t size);
+/* A setting of the plug-in's libraries, as gp_cuda_setting_fn (core.h); -1 with a message. */
+int gp_cuda_setting(const char *name, int value);
 /* The plug-in, opened if it is not yet; NULL with the reason in why. For the doctor. */
 void *gp_cuda_plugin(char *why, size_t size);
 

@@ -488,5 +488,6 @@ EXPORT const gp_device_vt *gp_cuda_open(const gp_core *core, char *why, size_t s
         return NULL;
     }
     gp_cuda_nvtx_open();
+    gp_cuda_launch_open();
     return count_devices(why, size) ? &vt : NULL;
 }

@@ -148,6 +148,8 @@ void gp_cuda_event_free(gp_event *e);
 /* ---- kernels/cuda/launch.c ---- */
 
 bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
+/* When the plug-in is opened: first uses of libraries are told of. */
+void gp_cuda_launch_open(void);
 
 /* When a recorded event (cudaEvent_t) was passed, ns on gp_now_ns()'s clock; 0 if it was not yet. kernels/cuda/event.c */
 uint64_t gp_cuda_event_ns(gp_device *dev, void *event);

@@ -3,11 +3,21 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/kernel.h"
+#include "kernels/cuda/libs.h"
 #include "kernels/cuda/table.h"
 #include "tensor/alloc.h"
 #include "tensor/device_cuda.h"
 
 enum { HELD = 32 };
+
+static _Thread_local gp_device *launching;
+
+/* A library was opened or a handle made, for a call of this thread or for the doctor. */
+static void first_use(const char *what, int64_t begin_ns, int64_t end_ns) {
+    if (launching) gp_cuda_called(launching, what, true, (uint64_t)begin_ns);
+}
+
+void gp_cuda_launch_open(void) { gp_lib_first_use = first_use; }
 
 /* Of the calls that this thread is making; an inner one (the collector, run for memory, ran a finaliser that runs an
  * op) has what is above its own beginning. */
@@ -80,6 +90,7 @@ bool gp_cuda_launch(gp_stream *s, gp_call *c) {
     _Atomic bool *used = &gp_cuda_of(s->dev)->used[gp_op_id(c->op)];
     uint64_t t0 = atomic_load_explicit(used, memory_order_relaxed) ? 0 : gp_now_ns();
     launched = 0;
+    launching = s->dev;
     cuda_span span = {0};
     bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
     if (watched) gp_cuda_span_begin(&span, s, c->op, "kernel", c->id, 0);

@@ -45,6 +45,16 @@ function cuda.empty_cache(device) return gpush.empty_cache(device or "cuda") end
 function cuda.current_stream(device) return gpush.current_stream(device or "cuda") end
 function cuda.stream(device) return gpush.stream(device or "cuda") end
 
+-- ---- what NVIDIA's libraries may do ----
+
+-- Each says what is so, after setting it if `on` is given.
+-- Products and convolutions of f32 in TF32: ten bits of each factor's mantissa. Off at first.
+function cuda.tf32(on) return gpush.cuda_setting("tf32", on) end
+-- Only algorithms that give the same bits each time. On at first.
+function cuda.deterministic(on) return gpush.cuda_setting("deterministic", on) end
+-- Convolutions choose their algorithm by measuring at the first use of a shape, which waits for the device. Off at first.
+function cuda.benchmark(on) return gpush.cuda_setting("benchmark", on) end
+
 -- ---- memory ----
 
 function cuda.memory_stats(device) return gpush.memory(device or "cuda") end

@@ -32,6 +32,10 @@ t.ok(cuda.memory_allocated() >= 4000 and cuda.max_memory_allocated() >= cuda.mem
 t.ok(cuda.memory_summary():find "in use" and cuda.memory_summary():find "peak", "a summary")
 t.error(function() ones(1, { device = "cuda:1" }) end, "device 'cuda:1': there is only cuda:0", "a device that is not there")
 
+t.is({ cuda.tf32(), cuda.deterministic(), cuda.benchmark() }, { false, true, false }, "what libraries may do at first")
+t.is({ cuda.tf32(true), cuda.tf32(), cuda.tf32(false) }, { true, true, false }, "and is switched")
+t.error(function() cuda.tf32(1) end, "boolean expected", "by true and false")
+
 -- a launch returns before it is done, and only the gate waits
 do
     slow(150)

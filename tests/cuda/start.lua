@@ -30,6 +30,23 @@ prints("CUDA_LAUNCH_BLOCKING=1", "ones(2, {device = 'cuda'}) ones(2, {device = '
 prints("", "local f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda') ones(2, {device = 'cuda'}) f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda' ~= nil)",
     "^nil\ntrue\n$", "the plug-in is opened when a CUDA device is first asked for, not before")
 
+-- the doctor names each library, where it was found, and what is missing
+local function doctor(settings)
+    local p = assert(io.popen(("env %s %s/gpush doctor"):format(settings, build)))
+    local text = p:read "a"
+    p:close()
+    return text
+end
+local all = doctor ""
+local found = all:find "ok  CUDA runtime" and all:find "has not been run on a GPU"
+for _, name in ipairs { "cuBLAS", "cuSOLVER", "cuFFT", "cuDNN", "CUPTI" } do found = found and all:find("ok  " .. name .. " ") end
+t.ok(found, "the doctor finds the stand-ins of NVIDIA's libraries")
+-- The plug-in away from them: what is not on this machine is missing, and has a line that says what to do.
+local alone = os.getenv "TMPDIR" .. "/alone"
+os.execute(("mkdir %s && cp %s/fake/libgpush_cuda.so %s/fake/libfakecudart.so %s"):format(alone, build, build, alone))
+all = doctor("GPUSH_CUDA_LIBRARIES=/nowhere CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=" .. alone .. "/libgpush_cuda.so")
+t.ok(all:find "ok  cuDNN " or all:find "%-%-  cuDNN [^\n]*libcudnn[^\n]*\n +convolutions on a GPU need it: [^\n]*pip install", "what is missing comes with what to do")
+
 -- two devices
 local two = [[
 local function on(d, n, v) return full({n}, v, {device = d, dtype = "f32"}) end

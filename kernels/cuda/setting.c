@@ -1,0 +1,15 @@
+/* What NVIDIA's libraries may do, by name, for the program that switches it. */
+#include <string.h>
+
+#include "kernels/cuda/libs.h"
+#include "tensor/core.h"
+
+__attribute__((visibility("default"))) int gp_cuda_setting(const char *name, int value) {
+    bool *at = !strcmp(name, "tf32")            ? &gp_libs.tf32
+               : !strcmp(name, "deterministic") ? &gp_libs.deterministic
+               : !strcmp(name, "benchmark")     ? &gp_libs.benchmark
+                                                : NULL;
+    if (!at) return -1;
+    if (value >= 0) *at = value;
+    return *at;
+}

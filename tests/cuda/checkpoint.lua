@@ -1,0 +1,2 @@
+-- tests/lua/checkpoint.lua on the stand-in for CUDA.
+require "on_cuda" "checkpoint"

@@ -59,8 +59,8 @@ static LIST(tie) ties;
 static LIST(stall) stalls;
 static uint64_t base, lost;
 static size_t timed; /* pieces[0 … timed-1] have their times */
-static bool on, by_events;
-static char how[256];
+static bool on, by_events, calls_seen;
+static char how[256], blind[256]; /* why times are from events; why calls inside of libraries are not seen */
 enum { MOST = 4 << 20, BUFFER = 1 << 20, TIME_EVERY = 128 };
 
 atomic_int gp_cuda_watch;
@@ -229,38 +229,57 @@ static const char *result_text(CUptiResult r) {
     return text ? text : "it failed";
 }
 
-static CUptiResult cupti_begin(void) {
+/* From here on on_call is told of calls that may block. */
+static CUptiResult subscribe(void) {
+    if (subscriber) return CUPTI_SUCCESS;
     CUptiResult r = cupti.cuptiSubscribe(&subscriber, on_call, NULL);
     if (r != CUPTI_SUCCESS) return subscriber = NULL, r;
-    r = cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
-    if (r == CUPTI_SUCCESS) r = cupti.cuptiActivityRegisterTimestampCallback(clock_now);
-    for (int i = 0; i < KINDS && r == CUPTI_SUCCESS; i++) r = cupti.cuptiActivityEnable(kinds[i]);
     for (size_t i = 0; i < sizeof calls / sizeof *calls && r == CUPTI_SUCCESS; i++)
         r = cupti.cuptiEnableCallback(1, subscriber, calls[i].domain, calls[i].id);
+    return r;
+}
+
+static CUptiResult cupti_begin(void) {
+    CUptiResult r = subscribe();
+    if (r == CUPTI_SUCCESS) r = cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
+    if (r == CUPTI_SUCCESS) r = cupti.cuptiActivityRegisterTimestampCallback(clock_now);
+    for (int i = 0; i < KINDS && r == CUPTI_SUCCESS; i++) r = cupti.cuptiActivityEnable(kinds[i]);
     return r;
 }
 
 /* Nothing is left behind: another profiler may want CUPTI. */
 static void cupti_end(void) {
     for (int i = 0; i < KINDS; i++) cupti.cuptiActivityDisable(kinds[i]);
-    if (subscriber) cupti.cuptiUnsubscribe(subscriber);
-    subscriber = NULL;
+    if (subscriber && !calls_seen) cupti.cuptiUnsubscribe(subscriber), subscriber = NULL;
+}
+
+/* What start gives, or why CUPTI cannot be used at all; NULL: all is well. */
+static const char *with_cupti(CUptiResult (*start)(void)) {
+    if (!gp_cuda_cupti(names, sizeof names / sizeof *names, (void **)&cupti)) return gp_error();
+    CUptiResult r = start();
+    return r == CUPTI_SUCCESS ? NULL : result_text(r);
 }
 
 static void begin(void) {
     if (on) return;
     on = true;
     how[0] = 0;
-    const char *why = NULL;
-    if (!gp_cuda_cupti(names, sizeof names / sizeof *names, (void **)&cupti)) why = gp_error();
-    else {
-        CUptiResult r = cupti_begin();
-        if (r != CUPTI_SUCCESS) why = result_text(r), cupti_end();
-    }
+    const char *why = with_cupti(cupti_begin);
     by_events = why != NULL;
     if (why) snprintf(how, sizeof how, "times are of whole ops, from CUDA events, because of CUPTI: %s", why);
+    if (why && cupti.cuptiUnsubscribe) cupti_end();
     gp_error_clear();
     atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_WORK);
+}
+
+static const char *see_calls(void) {
+    if (calls_seen) return NULL;
+    const char *why = with_cupti(subscribe);
+    if (why) snprintf(blind, sizeof blind, "waits inside of NVIDIA's libraries are not seen, because of CUPTI: %s", why);
+    gp_error_clear();
+    calls_seen = !why;
+    if (calls_seen) atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_CALLS);
+    return why ? blind : NULL;
 }
 
 /* ---- spans ---- */
@@ -404,7 +423,9 @@ const char *gp_cuda_observe(gp_device *dev, gp_look look, uint64_t *told_lost) {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one);
     gp_cuda_enter(dev);
-    if (look == GP_LOOK_BEGIN) begin();
+    const char *why = NULL;
+    if (look == GP_LOOK_CALLS) why = see_calls();
+    else if (look == GP_LOOK_BEGIN) begin();
     else if (on) {
         if (look == GP_LOOK_END) atomic_fetch_and(&gp_cuda_watch, ~CUDA_WATCH_WORK);
         tell(dev, told_lost);
@@ -412,7 +433,7 @@ const char *gp_cuda_observe(gp_device *dev, gp_look look, uint64_t *told_lost) {
         if (look == GP_LOOK_END) on = false;
     }
     pthread_mutex_unlock(&one);
-    return how[0] ? how : NULL;
+    return look == GP_LOOK_CALLS ? why : how[0] ? how : NULL;
 }
 
 /* Nsight has its tools put this into the environment of what it starts. */

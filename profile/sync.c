@@ -27,7 +27,16 @@ static _Thread_local struct {
 gp_sync_mode gp_sync_get_mode(void) {
     return (gp_sync_mode)atomic_load_explicit(&mode, memory_order_relaxed);
 }
-void gp_sync_set_mode(gp_sync_mode m) { atomic_store(&mode, (int)m); }
+
+static void look_inside(gp_device *dev, void *unused) {
+    if (dev->vt->observe) dev->vt->observe(dev, GP_LOOK_CALLS, NULL);
+}
+
+/* Who wants to hear of waits wants to know of those inside of libraries; that stays on. */
+void gp_sync_set_mode(gp_sync_mode m) {
+    atomic_store(&mode, (int)m);
+    if (m != GP_SYNC_OFF && !atomic_exchange(&gp_hook.calls, true)) gp_device_each(look_inside, NULL);
+}
 void gp_sync_quiet(int by) { me.quiet += by; }
 void gp_sync_echo(int by) { me.echo += by; }
 uint64_t gp_sync_stalled_ns(void) { return me.stalled; }

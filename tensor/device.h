@@ -44,8 +44,8 @@ struct gp_stream {
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
 
-/* For gp_device_vt.observe: begin, tell now, tell and end. */
-typedef enum gp_look { GP_LOOK_BEGIN, GP_LOOK_NOW, GP_LOOK_END } gp_look;
+/* For gp_device_vt.observe: begin, tell now, tell and end; or see what libraries wait for, from now on. */
+typedef enum gp_look { GP_LOOK_BEGIN, GP_LOOK_NOW, GP_LOOK_END, GP_LOOK_CALLS } gp_look;
 
 typedef struct gp_device_vt {
     const char *kind;                              /* "cpu", "sim", "cuda" */
@@ -77,7 +77,8 @@ typedef struct gp_device_vt {
     /* Whether gp_hook.device is to be called of what runs. NULL: it always is. From LOOK_BEGIN on the device
      * keeps what its tools report; LOOK_NOW and LOOK_END, with queues drained, return when the hook has been
      * called of all of it. *lost gains what the tools dropped. Returns NULL, or how times are taken if they are
-     * less exact than the device's own, and why; lives for ever. All looks are of all devices of the kind. */
+     * less exact than the device's own, and why; lives for ever. All looks are of all devices of the kind.
+     * LOOK_CALLS: gp_hook.call is also called of what blocks inside of libraries; NULL, or why it cannot be. */
     const char *(*observe)(gp_device *, gp_look, uint64_t *lost);
 } gp_device_vt;
 
@@ -185,6 +186,7 @@ typedef struct gp_hooks {
      * a wait; `first`: something was set up on its first use. what: its name and more. */
     void (*_Atomic call)(gp_device *dev, const char *what, bool first, uint64_t t0_ns,
                          uint64_t t1_ns);
+    _Atomic bool calls; /* devices that are opened shall begin with LOOK_CALLS */
     void (*_Atomic memory)(
         gp_device *dev,
         int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */

@@ -166,7 +166,7 @@ typedef struct cuda_span {
     bool named;             /* an NVTX range is open */
 } cuda_span;
 /* What watches; most often nobody: then a span costs a look at this. */
-enum { CUDA_WATCH_WORK = 1, CUDA_WATCH_NVTX = 2 };
+enum { CUDA_WATCH_WORK = 1, CUDA_WATCH_NVTX = 2, CUDA_WATCH_CALLS = 4 };
 extern atomic_int gp_cuda_watch;
 /* kind, bytes: of a copy, as gp_hook.device has them. sp stays where it is until its end. */
 void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id,

@@ -52,10 +52,12 @@ void hand_over(std::unique_lock<std::mutex> &l) {
 
 /* A record takes 8-aligned bytes behind its length. */
 void put(const void *record, size_t bytes, int kind) {
-    bool drop = fakeCuptiDrop();
     state &s = st();
     std::unique_lock<std::mutex> l(s.lock);
     if (!s.kinds.count(kind) || !s.request) return;
+    l.unlock();
+    bool drop = fakeCuptiDrop(); /* takes the runtime's lock */
+    l.lock();
     if (drop) {
         s.dropped++;
         return;

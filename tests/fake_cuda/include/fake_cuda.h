@@ -39,7 +39,8 @@ extern "C" {
 #endif
 /* 0 if every setting is known. */
 int fakeFault(const char *settings);
-/* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned"; "range add": NVTX ranges of that name. */
+/* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned"; "range add": NVTX ranges of that
+ * name; "open ranges". */
 unsigned long long fakeCount(const char *what);
 
 /* An NVTX range was opened; NULL: closed. */

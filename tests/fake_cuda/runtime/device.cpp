@@ -120,7 +120,8 @@ unsigned long long fakeCount(const char *what) {
 
 void fakeRange(const char *name) {
     locked l(rt().lock);
-    rt().counts[name ? std::string("range ") + name : "range"]++;
+    if (name) rt().counts[std::string("range ") + name]++;
+    rt().counts["open ranges"] += name ? 1 : -1;
 }
 
 cudaError_t cudaPeekAtLastError(void) {

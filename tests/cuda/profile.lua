@@ -1,0 +1,180 @@
+-- What the record knows of the CUDA device, on the stand-in: times from CUPTI, from events where CUPTI is not to be had,
+-- what was dropped, waits inside of libraries, NVTX ranges.
+local t = require "tap"
+local fake = require "fake"
+local build = os.getenv "GPUSH_BUILD"
+local scratch = os.getenv "TMPDIR"
+
+local x = ones(1000, { device = "cuda" })
+synchronize("cuda")
+
+-- The row of a table called name: its device time in ms and its calls.
+local function row(text, name)
+    for line in text:gmatch "[^\n]+" do
+        local cell, what, rest = {}, line:match "^%s*(.-)%s+([%d.]+%%.*)$"
+        for word in (rest or ""):gmatch "%S+" do cell[#cell + 1] = word end
+        if what == name then
+            local n, unit = cell[9]:match "^([%d.]+)(%a+)$"
+            return tonumber(n) * ({ us = 1e-3, ms = 1, s = 1e3 })[unit], math.tointeger(tonumber(cell[11]))
+        end
+    end
+end
+local function adds(n)
+    local y
+    for _ = 1, n do y = x + 1 end
+    return y
+end
+-- Three ops in a region and a copy; the second launch takes 40 ms.
+local function step()
+    local y
+    do
+        local _ <close> = profile.region "region"
+        fake.fault "slow=2:40"
+        y = adds(3)
+    end
+    return y:to "cpu"
+end
+
+-- The times are CUPTI's, on the host's clock.
+do
+    local prof = profile.run({}, step)
+    local text = prof:table {}
+    t.is({ prof.lost, prof.how or "-" }, { 0, "-" }, "nothing is lost, and CUPTI is not spoken of")
+    local ms, calls = row(text, "add")
+    t.is(calls, 3, "ops are called what they are called elsewhere")
+    t.ok(ms and ms >= 40 and ms < 1000, "the device time of an op")
+    t.ok(row(text, "region") >= 40, "and of the region it is in")
+    t.is(select(2, row(text, "copy D2H")), 1, "the copy has a row")
+    prof:trace(scratch .. "/trace.json")
+    local f = assert(io.open(scratch .. "/trace.json"))
+    local trace = f:read "a"
+    f:close()
+    local wall, kernels, ends = tonumber(trace:match '"wall_us":([%d.]+)'), 0, 0
+    local longest, last, ordered = 0, 0, true
+    for ts, dur in trace:gmatch '"cat":"kernel","name":"add","pid":%d+,"tid":%d+,"ts":([%d.-]+),"dur":([%d.]+)' do
+        ts, dur = tonumber(ts), tonumber(dur)
+        kernels, longest = kernels + 1, math.max(longest, dur)
+        ordered = ordered and ts >= last and ts + dur <= wall + 1
+        last = ts + dur
+    end
+    for _ in trace:gmatch '"ph":"f","bp":"e","cat":"launch"' do ends = ends + 1 end
+    t.is(kernels, 3, "three kernels in the trace")
+    t.ok(ordered, "one after the other, within the wall time")
+    t.ok(longest >= 40000, "the slow one among them")
+    t.is(ends, 4, "arrows from launches to kernels and to the copy")
+    t.ok(trace:find '"cuda:0"', "under the device's name")
+end
+
+-- Time that CUPTI saw the host spend elsewhere.
+do
+    local first
+    for _, l in ipairs(sync.calls()) do
+        if l.what == "loading of kernels" then first = l end
+    end
+    t.ok(first and first.first_use and first.times >= 1, "the loading of a kernel's code is a first use")
+end
+
+-- A region on another stream has a row of its own in the trace.
+do
+    local s = stream "cuda"
+    local prof = profile.run({}, function() s:use(adds, 2) end)
+    prof:trace(scratch .. "/stream.json")
+    local f = assert(io.open(scratch .. "/stream.json"))
+    t.ok(f:read "a":find '"cat":"kernel","name":"add","pid":%d+,"tid":[2-9]', "a stream is a row of the trace")
+    f:close()
+end
+
+-- What CUPTI dropped is counted and said.
+do
+    adds(1)
+    fake.fault "cupti_drop=1-3"
+    local prof = profile.run({}, step)
+    fake.fault "cupti_drop=0"
+    t.is(prof.lost, 3, "dropped records are counted")
+    t.ok(prof:table {}:find("3 events of the device were dropped by its tools (CUPTI)", 1, true), "and said")
+end
+
+-- Where CUPTI is not to be had, the reason, and times from events.
+local function without(fault, why)
+    fake.fault(fault)
+    local prof = profile.run({}, step)
+    fake.fault "cupti="
+    t.ok(prof.how and prof.how:find(why, 1, true), fault .. ": the reason is named")
+    local text = prof:table {}
+    t.ok(text:find(why, 1, true), fault .. ": under the table, too")
+    local ms, calls = row(text, "add")
+    t.ok(calls == 3 and ms >= 40 and ms < 1000, fault .. ": times come from events")
+    t.ok(row(text, "region") >= 40, fault .. ": and reach regions")
+end
+without("cupti=busy", "another profiler is attached")
+without("cupti=permission", "no permission to profile")
+t.is(profile.run({}, step).how, nil, "afterwards CUPTI is used again")
+
+-- timeit counts the device's time.
+do
+    fake.fault "slow=1+:3"
+    io.write "# " -- it prints a line
+    local r = timeit(function() return x + 1 end, { runs = 3 })
+    fake.fault "slow=0"
+    t.ok(r.device and r.device >= 0.003 and r.device < 1, "timeit sees the device's time")
+end
+
+-- A wait within an op, as NVIDIA's libraries have them, is booked by line while a profile runs.
+do
+    sync.reset()
+    profile.run({}, function()
+        fake.fault "slow=1:30 wait=2"
+        adds(1)
+        adds(1) -- waits for the one before
+    end)
+    fake.fault "wait=0"
+    local found
+    for _, l in ipairs(sync.calls()) do
+        if l.what == "add: cudaStreamSynchronize" then found = l end
+    end
+    t.ok(found, "a wait inside an op is booked")
+    t.ok(found and found.line and found.longest >= 0.02, "with its line and how long it took")
+end
+
+-- The same without a profile, once somebody wants to hear of waits.
+do
+    local function booked()
+        for _, l in ipairs(sync.calls()) do
+            if l.what == "mul: cudaStreamSynchronize" then return true end
+        end
+        return false
+    end
+    fake.fault "wait=1"
+    local y = x * 2
+    t.ok(not booked(), "waits inside of ops are not looked for all the time")
+    sync.mode = "warn"
+    fake.fault "wait=1"
+    y = x * 2
+    t.ok(booked(), "but while sync.mode is warn")
+    sync.mode = "off"
+    t.is(profile.run({}, step).how, nil, "and a profile can be made all the same")
+    t.is(row(profile.run({}, step):table {}, "add") >= 40, true, "with its times")
+end
+
+-- What gpush prints for a script with these settings.
+local function run(settings, text)
+    local path = scratch .. "/child.lua"
+    local f = assert(io.open(path, "w"))
+    f:write(text)
+    f:close()
+    local p = assert(io.popen(("env %s timeout -k 1 60 %s/gpush %s 2>&1"):format(settings, build, path)))
+    local out = p:read "a"
+    p:close()
+    return out
+end
+local out = run("GPUSH_CUDA_LIBRARIES=/nowhere", [[
+    local x = ones(10, {device = "cuda"})
+    print(profile.run({}, function() return x + 1 end).how)]])
+t.ok(out:find("times are of whole ops", 1, true) or out:find("nil", 1, true), "CUPTI that is not in the named folder")
+out = run("NVTX_INJECTION64_PATH=/somewhere", [[
+    local fake = require "fake"
+    local x = ones(10, {device = "cuda"})
+    local y = x + 1 + 2
+    print(fake.count "range add", fake.count "open ranges")]])
+t.ok(out:find "^2%s+0%s", "NVTX ranges carry the ops' names where a tool wants them")
+t.done()

@@ -108,6 +108,12 @@ static void print_calls(FILE *f) {
     free(l);
 }
 
+/* What of a device's waits cannot be seen, where somebody wants to. */
+static void print_blind(gp_device *dev, void *f) {
+    const char *why = dev->vt->observe ? dev->vt->observe(dev, GP_LOOK_CALLS, NULL) : NULL;
+    if (why) fprintf(f, "%s: %s\n", dev->name, why);
+}
+
 char *gp_sync_report(void) {
     char *text = NULL;
     size_t size;
@@ -119,6 +125,7 @@ char *gp_sync_report(void) {
     else fprintf(f, "the host has not waited for a device\n");
     free(lines);
     print_calls(f);
+    if (atomic_load(&gp_hook.calls)) gp_device_each(print_blind, f);
     if (fclose(f)) return free(text), NULL;
     return text;
 }

@@ -171,6 +171,12 @@ local out = run("GPUSH_CUDA_LIBRARIES=/nowhere", [[
     local x = ones(10, {device = "cuda"})
     print(profile.run({}, function() return x + 1 end).how)]])
 t.ok(out:find("times are of whole ops", 1, true) or out:find("nil", 1, true), "CUPTI that is not in the named folder")
+out = run("GPUSH_FAKE_CUPTI=busy", [[
+    sync.mode = "warn"
+    local x = ones(10, {device = "cuda"})
+    print(sync.report())]])
+t.ok(out:find("cuda:0: waits inside of NVIDIA's libraries are not seen, because of CUPTI: another profiler is attached", 1, true),
+    "the report says what it cannot see")
 out = run("NVTX_INJECTION64_PATH=/somewhere", [[
     local fake = require "fake"
     local x = ones(10, {device = "cuda"})

@@ -52,6 +52,8 @@ static unsigned made;
 static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type) {
     int device = 0;
     long long size[1] = {n};
+    int64_t begin = gp_lib_now();
+    if (!load(c)) return NULL;
     cudaGetDevice(&device);
     for (int i = 0; i < PLANS; i++) {
         plan *p = &plans[i];
@@ -66,6 +68,7 @@ static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type)
         tell(c, fft.cufftMakePlanMany64(p->handle, 1, size, NULL, 1, n, NULL, 1, n, type, lines,
                                         &p->memory))) {
         p->n = n, p->lines = lines, p->type = type, p->device = device, p->used = true;
+        gp_lib_book(GP_LIB_cufft, begin);
         return p;
     }
     fft.cufftDestroy(p->handle);
@@ -87,7 +90,6 @@ static bool exec(const gp_call *c, const plan *p, void *from, void *to, bool inv
 /* `lines` transforms of length n; from is overwritten. */
 static bool transform(const gp_call *c, int64_t n, int64_t lines, cufftType type, void *from,
                       void *to, bool inverse) {
-    if (!load(c)) return false;
     gp_lib_lock();
     plan *p = plan_of(c, n, lines, type);
     void *room = p && p->memory ? gp_cuda_scratch(c, p->memory) : NULL;

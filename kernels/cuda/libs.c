@@ -63,7 +63,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, table = PTHREAD_MUTEX_
 void gp_lib_lock(void) { pthread_mutex_lock(&in_use); }
 void gp_lib_unlock(void) { pthread_mutex_unlock(&in_use); }
 
-static int64_t now_ns(void) {
+int64_t gp_lib_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
@@ -78,7 +78,10 @@ static bool try_folder(library *l, const char *file, const char *folder, size_t 
     snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, file);
     if (access(path, R_OK)) return false;
     *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (*so) return true;
+    if (*so) {
+        if (file == l->file) snprintf(l->path, sizeof l->path, "%s", path);
+        return true;
+    }
     const char *text = dlerror();
     snprintf(l->why, sizeof l->why, "%.900s", text ? text : path);
     return false;
@@ -169,7 +172,6 @@ static const char *set_to(const char *name) {
 
 static void open_library(library *l) {
     Dl_info at;
-    int64_t begin = now_ns();
     l->looked = true;
     for (int i = 0; i < 3 && l->before[i]; i++) find(l, l->before[i]);
     l->why[0] = 0;
@@ -184,9 +186,8 @@ static void open_library(library *l) {
         return;
     }
     void *any = dlsym(l->so, l->version);
-    if (any && dladdr(any, &at) && at.dli_fname)
+    if (!l->path[0] && any && dladdr(any, &at) && at.dli_fname)
         snprintf(l->path, sizeof l->path, "%s", at.dli_fname);
-    if (gp_lib_first_use) gp_lib_first_use(l->name, begin, now_ns());
 }
 
 static library *opened(gp_lib lib) {
@@ -271,6 +272,10 @@ static struct {
     int n, room;
 } handles;
 
+void gp_lib_book(gp_lib lib, int64_t begin) {
+    if (gp_lib_first_use) gp_lib_first_use(libraries[lib].name, begin, gp_lib_now());
+}
+
 static void *known(gp_lib lib, int device, cudaStream_t s) {
     for (int i = 0; i < handles.n; i++) {
         handle *h = &handles.of[i];
@@ -298,9 +303,9 @@ void *gp_lib_handle(const gp_call *c, gp_lib lib, gp_lib_create create) {
     pthread_mutex_lock(&table);
     h.value = known(lib, h.device, h.stream);
     if (!h.value) {
-        int64_t begin = now_ns();
+        int64_t begin = gp_lib_now();
         if (!create(c, h.stream, &h.value) || !remember(h)) h.value = NULL;
-        else if (gp_lib_first_use) gp_lib_first_use(libraries[lib].name, begin, now_ns());
+        else gp_lib_book(lib, begin);
     }
     pthread_mutex_unlock(&table);
     return h.value;

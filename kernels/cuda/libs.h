@@ -50,7 +50,11 @@ void *gp_lib_handle(const gp_call *c, gp_lib lib, gp_lib_create create);
 void gp_lib_lock(void);
 void gp_lib_unlock(void);
 
-/* Called when a library was opened or a handle made, with the time that took: the device reports it
+/* Books what was done since `begin` as the library's first use: opening it, a handle, a plan. */
+int64_t gp_lib_now(void);
+void gp_lib_book(gp_lib lib, int64_t begin);
+
+/* Called when a library was opened and a handle made, with the time that took: the device reports it
  * as a first use. NULL at first. */
 extern void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_ns);
 

@@ -67,7 +67,9 @@ template <class T> struct work {
         for (int64_t l = 0; l < k; l++) {
             int64_t ia = d.ta ? l + i * a.ld : i + l * a.ld,
                     ib = d.tb ? j + l * b.ld : l + j * b.ld;
-            sum += (T)load(pa, at * a.step + ia, a.type) * (T)load(pb, at * b.step + ib, b.type);
+            double x = load(pa, at * a.step + ia, a.type), y = load(pb, at * b.step + ib, b.type);
+            if (d.compute == CUBLAS_COMPUTE_32F_FAST_TF32) x = to_tf32(x), y = to_tf32(y);
+            sum += (T)x * (T)y;
         }
         int64_t o = at * out.step + i + j * out.ld;
         T v = alpha * sum;

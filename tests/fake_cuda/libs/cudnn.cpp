@@ -65,9 +65,15 @@ struct work {
         };
         int64_t ix = place(x, image, group * per + ch, at), iw = place(w, f, ch, k),
                 iy = place(y, image, f, o);
-        if (result == 0) sum[(size_t)iy] += load(px, ix, x.type) * load(pw, iw, w.type);
-        else if (result == 1) sum[(size_t)ix] += load(py, iy, y.type) * load(pw, iw, w.type);
-        else sum[(size_t)iw] += load(py, iy, y.type) * load(px, ix, x.type);
+        auto product = [this](const void *p, int64_t i, const void *q, int64_t j,
+                              cudnnDataType_t t) {
+            double u = load(p, i, t), v = load(q, j, t);
+            bool tf32 = t == CUDNN_DATA_FLOAT && d.math == CUDNN_DEFAULT_MATH;
+            return tf32 ? to_tf32(u) * to_tf32(v) : u * v;
+        };
+        if (result == 0) sum[(size_t)iy] += product(px, ix, pw, iw, x.type);
+        else if (result == 1) sum[(size_t)ix] += product(py, iy, pw, iw, x.type);
+        else sum[(size_t)iw] += product(py, iy, px, ix, x.type);
     }
     void operator()() const {
         const fake_tensor &t = result == 0 ? y : result == 1 ? x : w;

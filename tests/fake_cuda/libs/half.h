@@ -25,6 +25,12 @@ static inline float from_f16(uint16_t h) {
                       : ldexpf((float)m, -24);
     return h >> 15 ? -v : v;
 }
+// To TF32's 10 bits of mantissa, to nearest.
+static inline double to_tf32(double v) {
+    int e;
+    double m = frexp(v, &e);
+    return v - v == 0 ? ldexp(nearbyint(ldexp(m, 11)), e - 11) : v;
+}
 // Rounded to nearest, ties to even, as nearbyintf does.
 static inline uint16_t to_f16(float f) {
     uint16_t sign = std::signbit(f) ? 0x8000 : 0;

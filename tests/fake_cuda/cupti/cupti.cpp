@@ -21,6 +21,7 @@ namespace {
 struct state {
     std::mutex lock;
     CUpti_Subscriber_st *subscriber = NULL;
+    std::vector<CUpti_Subscriber_st *> all; /* none is freed: a call may be telling one of a former time */
     std::set<unsigned> callbacks; /* of the runtime domain */
     std::set<int> kinds;
     CUpti_BuffersCallbackRequestFunc request = NULL;
@@ -200,6 +201,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *h, CUpti_CallbackFunc fn, voi
     std::unique_lock<std::mutex> l(s.lock);
     if (s.subscriber) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     *h = s.subscriber = new CUpti_Subscriber_st{fn, userdata};
+    s.all.push_back(s.subscriber);
     fakeHooks(&hooks);
     return CUPTI_SUCCESS;
 }
@@ -208,7 +210,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle h) {
     state &s = st();
     std::unique_lock<std::mutex> l(s.lock);
     if (h != s.subscriber) return CUPTI_ERROR_INVALID_PARAMETER;
-    s.subscriber = NULL; /* not freed: a call may be telling it something */
+    s.subscriber = NULL;
     s.callbacks.clear();
     return CUPTI_SUCCESS;
 }

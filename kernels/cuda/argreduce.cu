@@ -1,5 +1,5 @@
-/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where NaN
- * beats everything, and where it stands. */
+/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where
+ * NaN beats everything, and where it stands. */
 #include "kernels/cuda/reduce.cuh"
 
 #define GP_FN __device__ static inline

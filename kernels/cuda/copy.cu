@@ -58,8 +58,8 @@ static bool move(const gp_call *c, gp_nest<2> n, int64_t size) {
 
 enum { TILE_ROWS = 8 }; /* threads are tile wide x TILE_ROWS */
 
-/* d (rows x cols) = s, where element (r, c) of s lies at s + r size + c scol: a block a tile of SIDE x
- * SIDE. Reading follows rows, writing columns, so that both touch whole lines. */
+/* d (rows x cols) = s, where element (r, c) of s lies at s + r size + c scol: a block a tile of
+ * SIDE x SIDE. Reading follows rows, writing columns, so that both touch whole lines. */
 template <class M, int SIDE>
 __global__ static void turn_kernel(gp_loop<2> outer, uint32_t rows, uint32_t cols, int64_t drow,
                                    int64_t scol, gp_divider across, gp_divider tiles) {
@@ -102,8 +102,8 @@ template <class M> static bool run_turn(const gp_call *c, const gp_nest<2> &n, i
     int64_t across = (cols + SIDE - 1) / SIDE, down = (rows + SIDE - 1) / SIDE;
     return gp_nest_run(outer, [&](const gp_loop<2> &l, int64_t first) {
         auto *kernel = turn_kernel<M, SIDE>;
-        return GP_LAUNCH(c, kernel, (uint32_t)(l.numel * across * down), dim3(SIDE, TILE_ROWS), 0, l,
-                         (uint32_t)rows, (uint32_t)cols, n.stride[dim][0], n.stride[0][1],
+        return GP_LAUNCH(c, kernel, (uint32_t)(l.numel * across * down), dim3(SIDE, TILE_ROWS), 0,
+                         l, (uint32_t)rows, (uint32_t)cols, n.stride[dim][0], n.stride[0][1],
                          gp_divide_by((uint32_t)across), gp_divide_by((uint32_t)(across * down)));
     });
 }

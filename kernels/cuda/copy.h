@@ -4,8 +4,8 @@
 
 #include "kernels/cuda/kernel.h"
 
-/* out = in, converted, in stream order; shapes are equal or in is broadcast. Strides of either may be
- * negative. False with a message. */
+/* out = in, converted, in stream order; shapes are equal or in is broadcast. Strides of either may
+ * be negative. False with a message. */
 GP_C bool gp_cuda_copy_array(const gp_call *c, const gp_array *out, const gp_array *in);
 
 #endif

@@ -124,8 +124,8 @@ GP_C bool CUDA(logspace)(const gp_call *c) { return spaced(c, LOGSPACE, c->arg[3
 
 /* ---- tril, triu ---- */
 
-/* Row r of a matrix keeps columns from r + diagonal on (upper), or up to it. Elements of the loop are
- * numbered row-major; columns and rows are those of its matrices. */
+/* Row r of a matrix keeps columns from r + diagonal on (upper), or up to it. Elements of the loop
+ * are numbered row-major; columns and rows are those of its matrices. */
 template <class M>
 __global__ static void __launch_bounds__(GP_THREADS)
     triangle_kernel(gp_loop<2> l, gp_divider cols, gp_divider rows, int64_t first, int64_t diagonal,
@@ -146,8 +146,9 @@ static bool run_triangle(const gp_call *c, const gp_nest<2> &n, int64_t rows, in
                          int64_t diagonal, bool upper) {
     return gp_nest_run(n, [&](const gp_loop<2> &l, int64_t first) {
         auto *kernel = triangle_kernel<M>;
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, gp_divide_by((uint32_t)cols),
-                         gp_divide_by((uint32_t)rows), first, diagonal, upper);
+        return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l,
+                         gp_divide_by((uint32_t)cols), gp_divide_by((uint32_t)rows), first,
+                         diagonal, upper);
     });
 }
 

@@ -1,5 +1,5 @@
-/* The derivatives of elementwise ops and reductions: each formula of the table's derivative columns as
- * CUDA kernels, run by the driver of elementwise.cuh. */
+/* The derivatives of elementwise ops and reductions: each formula of the table's derivative columns
+ * as CUDA kernels, run by the driver of elementwise.cuh. */
 #include "kernels/cuda/elementwise.cuh"
 
 /* Without commas: they are arguments of macros. */

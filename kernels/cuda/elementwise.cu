@@ -14,7 +14,7 @@
 #define KERNEL(n, ty)                                                                              \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
         switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
-            EACH_##ty(GP_CASE, n, nullptr)                                                            \
+            EACH_##ty(GP_CASE, n, nullptr)                                                         \
         default: return gp_fail("%s: no such dtype on CUDA", #n);                                  \
         }                                                                                          \
     }

@@ -1,8 +1,8 @@
-/* Elementwise ops on a CUDA device: the kernels and the driver that run a formula over any layout and
- * dtype. Reading and writing memory is the limit: every byte of operands and result once.
+/* Elementwise ops on a CUDA device: the kernels and the driver that run a formula over any layout
+ * and dtype. Reading and writing memory is the limit: every byte of operands and result once.
  *
- * A formula is a struct F made by GP_FORMULA: compute type F::T, type of its result F::R (uint8_t: a
- * truth), number of operands F::N, and operator()(const T *operands).
+ * A formula is a struct F made by GP_FORMULA: compute type F::T, type of its result F::R (uint8_t:
+ * a truth), number of operands F::N, and operator()(const T *operands).
  */
 #ifndef GP_CUDA_ELEMENTWISE_CUH
 #define GP_CUDA_ELEMENTWISE_CUH
@@ -17,8 +17,8 @@ typedef enum gp_source {
     GP_NUMBER_OPERAND /* a number argument */
 } gp_source;
 
-/* What a launch of a formula of N operands in compute type T needs beside the loop, whose array 0 is
- * the result. */
+/* What a launch of a formula of N operands in compute type T needs beside the loop, whose array 0
+ * is the result. */
 template <int N, class T> struct gp_formula_args {
     T number[N], par[3];
     uint8_t source[N], dtype[1 + N]; /* dtypes in memory: of the result, then the operands */
@@ -172,8 +172,8 @@ enum { GP_MOST_VECTORS = 2 };
 /* Vectors of `size`-byte elements that a thread of a formula of n operands takes. */
 constexpr int gp_vectors_each(int n, int size) { return n <= 2 && size > 2 ? GP_MOST_VECTORS : 1; }
 
-/* Can the loop go by vectors of 16 bytes of `size`-byte elements, `to` bytes each in the result? Rows
- * must begin at multiples of a vector; one row may end anywhere. */
+/* Can the loop go by vectors of 16 bytes of `size`-byte elements, `to` bytes each in the result?
+ * Rows must begin at multiples of a vector; one row may end anywhere. */
 template <int N, class T>
 static bool gp_by_vectors(const gp_nest<1 + N> &l, gp_formula_args<N, T> *a, int size, int to) {
     const int V = 16 / size;
@@ -213,7 +213,8 @@ static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, 
         rest.data[k] += n.dim[0] * V * n.stride[0][k];
         n.stride[0][k] *= V;
     }
-    return gp_run_kernel<N, T>(c, size == 2 ? f.halves : f.vectors, n, a, gp_vectors_each(N, size)) &&
+    auto kernel = size == 2 ? f.halves : f.vectors;
+    return gp_run_kernel<N, T>(c, kernel, n, a, gp_vectors_each(N, size)) &&
            gp_run_kernel<N, T>(c, f.elements, rest, a, 1);
 }
 
@@ -234,8 +235,8 @@ template <class T> static T gp_number_operand(const gp_value *v) {
     return std::is_integral<T>::value ? (T)gp_number_as<int64_t>(s) : gp_number_as<T>(s);
 }
 
-/* Fills in arrays[1 …] and what the kernel is told of them: the one dtype that all have in memory and
- * the result too, unless it is a truth; -1 if they differ. */
+/* Fills in arrays[1 …] and what the kernel is told of them: the one dtype that all have in memory
+ * and the result too, unless it is a truth; -1 if they differ. */
 template <int N, class T>
 static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
                        gp_formula_args<N, T> *a) {
@@ -258,7 +259,8 @@ static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
     return same && arrays[0]->dtype == (truth ? (int)GP_bool : dt) ? dt : -1;
 }
 
-/* Runs c by a formula's kernels. texts: what to say of the faults of integers; nullptr: it has none. */
+/* Runs c by a formula's kernels. texts: what to say of the faults of integers; nullptr: it has
+ * none. */
 template <int N, class T>
 static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
                            const char *const *texts) {

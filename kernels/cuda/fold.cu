@@ -7,7 +7,7 @@
 /* ---- sums in f64 of floats ---- */
 
 /* One accumulator; step and merge are formulas of acc, x and p. */
-#define NORM(nm, is_rare, first, step, merge, last)                                                         \
+#define NORM(nm, is_rare, first, step, merge, last)                                                \
     template <class Type> struct nm {                                                              \
         typedef Type T;                                                                            \
         typedef double Acc;                                                                        \
@@ -76,8 +76,8 @@ GP_C bool CUDA(nanmean)(const gp_call *c) { return floats<known_mean>(c, 1, 0); 
 
 /* ---- var and std ---- */
 
-/* Sums of the elements' distances from a shift, the first of them, and of these squared. Joined after
- * Chan, Golub and LeVeque, 1979. p: the correction. */
+/* Sums of the elements' distances from a shift, the first of them, and of these squared. Joined
+ * after Chan, Golub and LeVeque, 1979. p: the correction. */
 template <class Type, bool ROOT> struct moments {
     typedef Type T;
     enum { LEAN = 0 };

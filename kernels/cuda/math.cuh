@@ -1,6 +1,6 @@
-/* The functions that formulas in ops.def may use, on a CUDA device: kernels/cpu/math.h's of the same
- * names. A formula's variables are gp_num, so that 0.5 in it is a float where they are: in f64, as C
- * would have it, it would run at a small part of the speed. */
+/* The functions that formulas in ops.def may use, on a CUDA device: kernels/cpu/math.h's of the
+ * same names. A formula's variables are gp_num, so that 0.5 in it is a float where they are: in
+ * f64, as C would have it, it would run at a small part of the speed. */
 #ifndef GP_CUDA_MATH_CUH
 #define GP_CUDA_MATH_CUH
 

@@ -9,7 +9,8 @@
 typedef struct lots {
     const char *x;
     gp_dtype dtype;
-    int64_t rows, k, n, row_step, step; /* weights and samples of a row; bytes between rows, weights */
+    int64_t rows, k, n;     /* weights and samples of a row */
+    int64_t row_step, step; /* bytes between rows, between weights */
     uint64_t seed, counter;
     double *sum;  /* with replacement: rows x k running sums */
     int64_t *out; /* rows x n */
@@ -76,8 +77,8 @@ __global__ static void __launch_bounds__(GP_THREADS) replace_kernel(lots l) {
     }
 }
 
-/* Exponential clocks, one of each weight's rate: in the order in which they ring, each next one is drawn
- * from those left in proportion to its weight. A positive number's bits have its order. */
+/* Exponential clocks, one of each weight's rate: in the order in which they ring, each next one is
+ * drawn from those left in proportion to its weight. A positive number's bits have its order. */
 __global__ static void __launch_bounds__(GP_THREADS)
     clock_kernel(lots l, uint64_t *keys, uint32_t *at) {
     uint32_t e = gp_element();

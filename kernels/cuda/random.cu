@@ -1,6 +1,6 @@
 /* Random tensors: each element is a function of (seed, op counter, its row-major index), with the
- * CPU's bits (tensor/rng.h; compiled without contraction to fused multiply-add). Ten rounds of Philox
- * give four elements (two where they need 64 bits); writing them is the limit. */
+ * CPU's bits (tensor/rng.h; compiled without contraction to fused multiply-add). Ten rounds of
+ * Philox give four elements (two where they need 64 bits); writing them is the limit. */
 #define GP_RNG_FN __device__ static inline
 #include "kernels/cuda/loop.cuh"
 #include "tensor/rng.h"
@@ -90,8 +90,8 @@ template <class G> static bool generate(const gp_call *c, draw d) {
     return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<1> &l, int64_t first) {
         auto *kernel = random_kernel<G>;
         int64_t blocks = (first + l.numel - 1) / G::EACH - first / G::EACH + 1;
-        return GP_LAUNCH(c, kernel, gp_blocks(blocks), GP_THREADS, 0, l, (gp_dtype)out->dtype, first,
-                         d);
+        return GP_LAUNCH(c, kernel, gp_blocks(blocks), GP_THREADS, 0, l, (gp_dtype)out->dtype,
+                         first, d);
     });
 }
 
@@ -160,8 +160,8 @@ GP_C bool CUDA(bernoulli)(const gp_call *c) {
     gp_fault_at fault = gp_cuda_fault(c, texts, 1);
     return gp_nest_run(gp_nest_of(arrays, true), [&](const gp_loop<2> &l, int64_t first) {
         int64_t blocks = (first + l.numel - 1) / 2 - first / 2 + 1;
-        return GP_LAUNCH(c, chance_kernel, gp_blocks(blocks), GP_THREADS, 0, l, (gp_dtype)out->dtype,
-                         (gp_dtype)x->dtype, given, first, d, fault);
+        return GP_LAUNCH(c, chance_kernel, gp_blocks(blocks), GP_THREADS, 0, l,
+                         (gp_dtype)out->dtype, (gp_dtype)x->dtype, given, first, d, fault);
     });
 }
 

@@ -1,8 +1,8 @@
 /* How a reduction is laid out on the device: rows or columns, vectors, parts. */
 #include "kernels/cuda/reduce.cuh"
 
-/* PARTS: the most that one output's elements are cut into, whatever the device, so that results do not
- * depend on it; BLOCKS: how many blocks are enough; AHEAD: pieces that a thread should have. */
+/* PARTS: the most that one output's elements are cut into, whatever the device, so that results do
+ * not depend on it; BLOCKS: how many blocks are enough; AHEAD: pieces that a thread should have. */
 enum { PARTS = 1024, BLOCKS = 1024, AHEAD = 4, SHARED_FEW = 32 };
 
 static void add_dim(gp_places *s, int64_t dim, int64_t stride) {
@@ -91,7 +91,8 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     bool native = a.dtype == k->dtype, half = a.dtype == GP_f16 || a.dtype == GP_bf16;
     int many = (native && k->whole[0]) || (half && k->halves[0]) ? (int)(16 / size) : 1;
     gp_places red = a.red;
-    if (many > 1 && !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) && by_vectors(&red, many, size)))
+    if (many > 1 && !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) &&
+                      by_vectors(&red, many, size)))
         many = 1;
     auto *kernel = many == 1 ? k->single[0] : native ? k->whole[0] : k->halves[0];
     if (many > 1) a.red = red;

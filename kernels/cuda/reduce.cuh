@@ -2,10 +2,10 @@
  * every layout and dtype. Reading memory once is the limit. What joins with what is told by the
  * shapes alone, and nothing is added by atomics: the same numbers give the same bits.
  *
- * A reducer R has: T, the compute type of elements; Acc, an accumulator; start(Acc &); fold(Acc &, T x,
- * p, at) for element number `at` of those reduced into one; join(Acc &, const Acc &); and
- * finish(const Acc &, count, p, k, to, dt), which stores output k. p is a parameter of the op. LEAN:
- * elements are loaded one at a time only, which nvcc compiles in half the time.
+ * A reducer R has: T, the compute type of elements; Acc, an accumulator; start(Acc &); fold(Acc &,
+ * T x, p, at) for element number `at` of those reduced into one; join(Acc &, const Acc &); and
+ * finish(const Acc &, count, p, k, to, dt), which stores output k. p is a parameter of the op.
+ * LEAN: elements are loaded one at a time only, which nvcc compiles in half the time.
  */
 #ifndef GP_CUDA_REDUCE_CUH
 #define GP_CUDA_REDUCE_CUH
@@ -90,8 +90,8 @@ __device__ static inline void gp_reduced(const gp_reduction &a, int64_t o, int64
     }
 }
 
-/* Joins what the threads of groups of `group`, apart by `step`, have in room; lane: a thread's number
- * in its group. The first of each group then has all. */
+/* Joins what the threads of groups of `group`, apart by `step`, have in room; lane: a thread's
+ * number in its group. The first of each group then has all. */
 template <class R>
 __device__ static inline void gp_join_group(typename R::Acc *room, int group, int lane, int step) {
     for (int d = group / 2; d > 0; d /= 2) {
@@ -201,10 +201,11 @@ typedef struct gp_reducer_kernels {
     int acc;        /* bytes of an accumulator */
 } gp_reducer_kernels;
 
-/* Splits x's dims into kept and reduced ones, each joined where their memory allows; the reduced ones
- * in the order of their memory. */
+/* Splits x's dims into kept and reduced ones, each joined where their memory allows; the reduced
+ * ones in the order of their memory. */
 void gp_reduce_split(const gp_array *x, uint64_t mask, gp_reduction *a);
-/* Runs a's reduction; a's x, dtype, count, outputs, kept and red are as gp_reduce_split leaves them. */
+/* Runs a's reduction; a's x, dtype, count, outputs, kept and red are as gp_reduce_split leaves
+ * them. */
 bool gp_reduce_run(const gp_call *c, const gp_reducer_kernels *k, gp_reduction a);
 
 template <class R> static gp_reducer_kernels gp_kernels_of() {

@@ -174,7 +174,8 @@ __global__ static void __launch_bounds__(GP_THREADS) line_kernel(scan s, bool fi
 template <class S> __global__ static void before_kernel(scan s, uint32_t lines) {
     uint32_t line = gp_element();
     if (line >= lines) return;
-    typename S::Acc *total = (typename S::Acc *)s.totals + (int64_t)line * s.parts, acc = S::start();
+    typename S::Acc *total = (typename S::Acc *)s.totals + (int64_t)line * s.parts;
+    typename S::Acc acc = S::start();
     for (int k = 0; k < s.parts; k++) {
         typename S::Acc own = total[k];
         total[k] = acc;
@@ -249,7 +250,8 @@ template <class S> static bool run(const gp_call *c) {
 }
 
 GP_C bool CUDA(cumsum)(const gp_call *c) {
-    return gp_is_float((gp_dtype)gp_out(c, 0)->dtype) ? run<sums<double>>(c) : run<sums<int64_t>>(c);
+    bool floats = gp_is_float((gp_dtype)gp_out(c, 0)->dtype);
+    return floats ? run<sums<double>>(c) : run<sums<int64_t>>(c);
 }
 GP_C bool CUDA(cumprod)(const gp_call *c) {
     return gp_is_float((gp_dtype)gp_out(c, 0)->dtype) ? run<scaled_products>(c) : run<products>(c);

@@ -1,5 +1,5 @@
-/* where and masked_fill: each element from one of two operands, by a mask. Reading the mask and both
- * operands and writing the result once is the limit. */
+/* where and masked_fill: each element from one of two operands, by a mask. Reading the mask and
+ * both operands and writing the result once is the limit. */
 #include "kernels/cuda/loop.cuh"
 
 /* Arrays of the loop: the result, the mask, a, b. */

@@ -2,11 +2,10 @@
 #include "kernels/cuda/kernel.h"
 #include "kernels/cuda/table.h"
 
-/* Weak until every op has its kernel: launch says so of one that has none. */
 #define OPS_WITH_KERNELS
-#define ROW(n) __attribute__((weak)) bool CUDA(n)(const gp_call *c);
+#define ROW(n) bool CUDA(n)(const gp_call *c);
 #include "tensor/ops_rows.h"
-#define GRAD_ROW(n, ...) __attribute__((weak)) bool CUDA(n)(const gp_call *c);
+#define GRAD_ROW(n, ...) bool CUDA(n)(const gp_call *c);
 #include "tensor/grad_rows.h"
 
 const gp_kernel gp_cuda_kernels[GP_OPS] = {

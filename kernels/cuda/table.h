@@ -4,6 +4,6 @@
 
 #include "tensor/op.h"
 
-extern const gp_kernel gp_cuda_kernels[GP_OPS]; /* NULL: no kernel (a view, or not written yet) */
+extern const gp_kernel gp_cuda_kernels[GP_OPS]; /* NULL: a view, which needs none */
 
 #endif

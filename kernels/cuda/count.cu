@@ -56,8 +56,8 @@ static __global__ void count_labels(gp_loop<1> l, gp_pick k, count *out) {
 
 static gp_pick label_pick(const gp_call *c, const gp_array *x, int64_t size, int64_t step,
                           const char *const *texts) {
-    gp_pick k = {(gp_dtype)x->dtype,        false, true, 1, size, step, INT64_MIN,
-                 gp_cuda_fault(c, texts, 1)};
+    gp_pick k = {(gp_dtype)x->dtype,         false, true, 1, size, step, INT64_MIN,
+                 gp_cuda_fault(c, texts, 1), NULL};
     return k;
 }
 

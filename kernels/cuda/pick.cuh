@@ -22,17 +22,23 @@ typedef struct gp_pick {
     bool ready, counted;
     int64_t dim, size, step, skipped;
     gp_fault_at fault;
+    uint32_t *bad; /* set to 1 where an index is bad; NULL: nobody asks */
 } gp_pick;
 
 /* The byte offset that the index at p stands for into *at; false where there is none. */
 __device__ static inline bool gp_picked(const gp_pick &k, const char *p, int64_t *at) {
-    if (k.ready) return (*at = *(const int64_t *)p) >= 0;
+    if (k.ready) {
+        if ((*at = *(const int64_t *)p) >= 0) return true;
+        if (k.bad) *k.bad = 1;
+        return false;
+    }
     int64_t v = gp_load_as<int64_t>(p, k.dtype);
     int64_t i = v < 0 && !k.counted ? v + k.size : v - 1;
     if (k.counted && v == k.skipped) return false;
     if ((uint64_t)i >= (uint64_t)k.size) {
         gp_fault_note(k.fault, k.size || k.counted ? GP_OUT_OF_RANGE : GP_OUT_OF_NOTHING, v,
                       k.counted ? k.size : k.dim, k.size);
+        if (k.bad) *k.bad = 1;
         return false;
     }
     *at = i * k.step;

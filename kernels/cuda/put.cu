@@ -16,9 +16,10 @@ typedef struct writes {
     gp_how how;
     bool include_self;
     gp_dtype tt, vt;
-    gp_loop<1> of;   /* values by the number of the write */
-    gp_loop<2> rest; /* target and values in the dims that are not indexed */
-    uint32_t *many;  /* how many places are a block's, then where their keys begin */
+    gp_loop<1> of;       /* values by the number of the write */
+    gp_loop<2> rest;     /* target and values in the dims that are not indexed */
+    const uint32_t *bad; /* not 0: an index was bad, and nothing is written */
+    uint32_t *many;      /* how many places are a block's, then where their keys begin */
 } writes;
 
 /* ---- places ---- */
@@ -116,7 +117,7 @@ __device__ static inline bool element_of(const writes &s, int64_t *i, uint32_t *
 template <class E> static __global__ void put_last(writes s) {
     int64_t i, of[1], rest[2];
     uint32_t j;
-    if (!element_of(s, &i, &j) || !begins(s, i)) return;
+    if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
     gp_offsets(s.of, s.at[end_of(s, i) - 1], of);
     gp_offsets(s.rest, j, rest);
     *(E *)(s.rest.data[0] + s.keys[i] + rest[0]) = *(const E *)(s.of.data[0] + of[0] + rest[1]);
@@ -153,7 +154,7 @@ template <class T> __device__ static void put_joined(const writes &s, char *to, 
 template <class T> static __global__ void put_sums(writes s) {
     int64_t i, rest[2];
     uint32_t j;
-    if (!element_of(s, &i, &j) || !begins(s, i)) return;
+    if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
     uint64_t key = s.keys[i];
     if (i + MANY < s.n && s.keys[i + MANY] == key) {
         if (j == 0) s.many[1 + atomicAdd(s.many, 1u)] = (uint32_t)i;
@@ -177,6 +178,7 @@ template <class T> static __global__ void put_sums(writes s) {
  * manieth write. */
 template <class T> static __global__ void put_many(writes s) {
     __shared__ T room[GP_THREADS];
+    if (*s.bad) return;
     for (uint32_t u = blockIdx.x; u < *s.many; u += gridDim.x) {
         int64_t i = s.many[1 + u], end = end_of(s, i), rest[2];
         for (int64_t j0 = (int64_t)blockIdx.y * blockDim.x; j0 < s.rest.numel;
@@ -221,25 +223,40 @@ template <class T> static bool run_sums(const gp_call *c, writes *s, int64_t blo
     return GP_LAUNCH(c, rest, grid, block, 0, *s);
 }
 
+/* Looks at every index once. */
+static __global__ void check(gp_loop<1> l, gp_pick k) {
+    uint32_t i = gp_element();
+    int64_t off[1], at;
+    if (i >= l.numel) return;
+    gp_offsets(l, i, off);
+    gp_picked(k, l.data[0] + off[0], &at);
+}
+
 /* Every write has the same value: who comes last does not matter. */
 template <class T> static __global__ void fill(gp_loop<2> l, gp_pick k, T v, gp_dtype dt) {
     uint32_t i = gp_element();
     int64_t off[2], at;
-    if (i >= l.numel) return;
+    if (i >= l.numel || *k.bad) return;
     gp_offsets(l, i, off);
     if (gp_picked(k, l.data[1] + off[1], &at)) gp_store_as<T>(l.data[0] + off[0] + at, dt, v);
 }
 
 template <class T>
 static bool run_fill(const gp_call *c, const gp_picking *p, const gp_putting *w) {
-    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p);
-    const gp_array *const arrays[2] = {&x, &index};
+    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
+             lead = some_dims(&p->l, &index, true);
+    const gp_array *const arrays[2] = {&x, &index}, *const one[1] = {&lead};
     T v = gp_number_as<T>(w->number);
     auto kernel = fill<T>;
-    return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
-        return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, p->pick, v,
-                         (gp_dtype)w->target.dtype);
-    });
+    return gp_nest_run(gp_nest_of<1>(one),
+                       [&](gp_loop<1> l, int64_t) {
+                           return GP_LAUNCH(c, check, gp_blocks(l.numel), GP_THREADS, 0, l,
+                                            p->pick);
+                       }) &&
+           gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
+               return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, p->pick, v,
+                                (gp_dtype)w->target.dtype);
+           });
 }
 
 /* A number as an array of one element on the device. */
@@ -256,7 +273,8 @@ template <class T> static bool run_number(const gp_call *c, const gp_putting *w,
            GP_LAUNCH(c, kernel, 1, 1, 0, a->data, (gp_dtype)a->dtype, gp_number_as<T>(w->number));
 }
 
-bool gp_cuda_put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
+/* p's places notice bad indices in *p->pick.bad. */
+static bool put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
     gp_dtype dt = (gp_dtype)w->target.dtype, ct = gp_compute_dtype(dt);
     gp_array number;
     writes s = {};
@@ -272,10 +290,18 @@ bool gp_cuda_put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
     if (!sort_places(c, p, w, &s)) return false;
     const gp_array *const one[1] = {&of}, *const two[2] = {&xr, &vr};
     s.of = gp_loop_of(gp_nest_of<1>(one, true)), s.rest = gp_loop_of(gp_nest_of<2>(two));
-    s.how = w->how, s.include_self = w->include_self;
+    s.bad = p->pick.bad, s.how = w->how, s.include_self = w->include_self;
     s.tt = dt, s.vt = (gp_dtype)values.dtype;
     int64_t blocks = gp_blocks(s.n * s.rest.numel);
     if (w->how == GP_PUT) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
     if (w->how == GP_MEAN && ct == GP_i32) ct = GP_i64;
     return GP_BY_COMPUTE(ct, run_sums, c, &s, blocks);
+}
+
+bool gp_cuda_put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
+    gp_picking q = *p;
+    q.pick.bad = (uint32_t *)gp_cuda_scratch(c, sizeof(uint32_t));
+    return q.pick.bad &&
+           gp_cuda_ok(c, cudaMemsetAsync(q.pick.bad, 0, sizeof(uint32_t), gp_cuda_stream(c))) &&
+           put(c, &q, w);
 }

@@ -15,7 +15,8 @@ typedef struct gp_putting {
 } gp_putting;
 
 /* Of several writes to one place the last one in row-major order of p's dims stays; sums do not
- * depend on which thread comes first. 16-bit floats are computed in f32 and rounded once. */
+ * depend on which thread comes first. 16-bit floats are computed in f32 and rounded once. Where an
+ * index is bad nothing is written. */
 bool gp_cuda_put(const gp_call *c, const gp_picking *p, const gp_putting *w);
 
 #endif

@@ -143,6 +143,15 @@ end, randn(3), many, randn(5000))
 same("scatter_reduce of integers", 0, function(x, i, v)
     return x:scatter_reduce(1, i, v, "mean"), x:scatter_reduce(1, i, v, "sum"), x:scatter_reduce(1, i, v, "amax", false)
 end, g.tensor({5, -7, 3}), many, g.randint(-50, 50, {5000}))
+do -- a bad index among good ones
+    local z = g.zeros(4, {device = dev})
+    local bad = g.tensor({1, 9, 2}):to(dev)
+    for name, write in pairs {index_put = function() return z:index_put_({bad}, 5) end,
+            scatter = function() return z:scatter_(1, bad, g.ones(3, {device = dev})) end} do
+        t.error(function() return write():cpu() end, name .. ": index 9 is out of range", name .. " beyond the end")
+        t.is(z:sum():item(), 0, name .. " … has written nothing")
+    end
+end
 same("the last of many writes stays", 0, function(x, i, v) return x:scatter(1, i, v), x:index_put({i}, v) end, g.zeros(3), many, randn(5000))
 same("index_add of rows", 1e-4, function(x, i, v) return x:index_add(1, i, v), x:index_copy(1, i, v) end, g.zeros(3, 70), many, randn(5000, 70))
 same("index_add of f16 rows", 4e-2, function(x, i, v) return x:index_add(1, i, v) end, g.zeros(3, 5):to({dtype = "f16"}), many, (randn(5000, 5) / 16):to({dtype = "f16"}))

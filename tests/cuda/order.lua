@@ -1,2 +1,0 @@
--- tests/lua/order.lua on the stand-in for CUDA.
-require "on_cuda" "order"

@@ -40,10 +40,27 @@ typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
 #define gp_parallel GP_NAME(gp_parallel)
 void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 
+/* The same for what may take long: each thread takes its share in slices of about 50 ms, and Ctrl-C
+   ends it between two. False then, with the message: what the bodies should have written is not
+   there, so the kernel goes no further. Not inside a body. */
+#define gp_parallel_op GP_NAME(gp_parallel_op)
+bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx);
+
+/* Has Ctrl-C come, in a kernel that the host waits for? For loops that take long themselves. */
+static inline bool gp_stopped(void) { return gp_interrupted && !gp_thread_worker(); }
+
 /* Before calls of OpenBLAS or oneDNN from this thread: they use at most n threads of the pool from
  * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
+
+/* c = op(a) op(b) + beta c by rows, in f32 by oneDNN; ta, tb: op transposes. Its kernels take the
+   stack pointer for an ordinary register, so that a signal's frame would be written over the heap
+   (seen with 2.6): signals wait until it is done, in every thread that takes part. False if it
+   refuses. */
+#define gp_sgemm GP_NAME(gp_sgemm)
+bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+              const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 
 /* One loop over up to GP_LOOP_MAX arrays of one (broadcast) shape: dims joined where all arrays
  * allow, the fastest last. Strides in bytes. */

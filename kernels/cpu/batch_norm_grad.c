@@ -106,6 +106,5 @@ bool CPU(batch_norm_grad)(const gp_call *c) {
     r.x_load = gp_load_fn((gp_dtype)r.x->dtype, GP_CT_f64);
     r.g_load = gp_load_fn((gp_dtype)r.g->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)r.out->dtype);
-    gp_parallel(r.channels, 1 + GRAIN / (1 + r.images * r.size), run_part, &r);
-    return true;
+    return gp_parallel_op(c, r.channels, 1 + GRAIN / (1 + r.images * r.size), run_part, &r);
 }

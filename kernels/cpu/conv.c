@@ -244,15 +244,16 @@ static void plan(run *r) {
     choose_tiling(r);
 }
 
-static void correlate(run *r) {
+/* False when interrupted. */
+static bool correlate(const gp_call *c, run *r) {
     const gp_axis *a = r->in.axis;
-    if (a[0].n * a[1].n * a[2].n == 0) return;
+    if (a[0].n * a[1].n * a[2].n == 0) return true;
     plan(r);
     gp_band_offsets(&r->in, r->channels, r->offset);
     int64_t work = r->filters * r->taps * r->rows * r->in.line;
     gp_parallel(r->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
-    gp_parallel(r->images * r->groups * a[0].n * r->bands, 1 + UNIT_WORK / (1 + work), run_bands,
-                r);
+    return gp_parallel_op(c, r->images * r->groups * a[0].n * r->bands, 1 + UNIT_WORK / (1 + work),
+                          run_bands, r);
 }
 
 /* ---- calls ---- */
@@ -307,13 +308,13 @@ static bool forward(const gp_call *c) {
         r.size[d] = k.out[d];
     }
     pack_bias(&r);
-    correlate(&r);
+    if (!correlate(c, &r)) return false;
     return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 
 /* Each remainder of the positions by the strides is a correlation of its own, with the taps that
  * reach it. */
-static void every_phase(run *r, const gp_conv *k) {
+static bool every_phase(const gp_call *c, run *r, const gp_conv *k) {
     int64_t phases = k->stride[0] * k->stride[1] * k->stride[2];
     for (int64_t p = 0; p < phases; p++) {
         int64_t rest = p;
@@ -321,8 +322,9 @@ static void every_phase(run *r, const gp_conv *k) {
             r->in.axis[d] = gp_axis_backward(k, d, rest % k->stride[d]);
             rest /= k->stride[d];
         }
-        correlate(r);
+        if (!correlate(c, r)) return false;
     }
+    return true;
 }
 
 /* x is shaped like the convolution's results. */
@@ -341,7 +343,7 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     r.w_channel = across;
     memcpy(r.size, k->in, sizeof r.size);
     pack_bias(&r);
-    every_phase(&r, k);
+    if (!every_phase(c, &r, k)) return false;
     return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 

@@ -310,6 +310,6 @@ bool CPU(conv_weight_grad)(const gp_call *c) {
     if (!get_memory(&r)) return gp_fail("%s: out of memory", c->op->name);
     int64_t units = r.groups * r.channel_units * r.filter_units;
     int64_t work = r.images * grad->numel / gp_most(r.images, 1) * r.channels * r.taps / units;
-    gp_parallel(units, 1 + (1 << 17) / (1 + work), run_units, &r);
-    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+    return gp_parallel_op(c, units, 1 + (1 << 17) / (1 + work), run_units, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }

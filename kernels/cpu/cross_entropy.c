@@ -260,7 +260,7 @@ bool CPU(cross_entropy)(const gp_call *c) {
     char *memory;
     if (!set_up(&r, c, 0, out, &memory)) return gp_fail("cross_entropy: out of memory");
     if (reduction != GP_LOSS_EACH) r.part = (double *)memory + 16 + r.n;
-    gp_parallel(r.px.tiles, grain(&r), forward, &r);
+    if (!gp_parallel_op(c, r.px.tiles, grain(&r), forward, &r)) return false;
     if (!finished(c, &r, 0)) return false;
     if (reduction == GP_LOSS_EACH) return true;
     double sum = 0, weight = 0;
@@ -312,6 +312,5 @@ bool CPU(cross_entropy_grad)(const gp_call *c) {
         for (int64_t u = 0; !r.soft && u < r.px.tiles; u++) weight += r.part[u];
         r.factor = 1 / weight;
     }
-    gp_parallel(r.px.tiles, grain(&r), backward, &r);
-    return finished(c, &r, 1);
+    return gp_parallel_op(c, r.px.tiles, grain(&r), backward, &r) && finished(c, &r, 1);
 }

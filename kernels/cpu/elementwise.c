@@ -307,8 +307,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     /* In place the line is in a cache already. */
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
-    gp_parallel(out->numel, GRAIN, run_rows, &r);
-    return tell_fault(c, r.fault);
+    return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && tell_fault(c, r.fault);
 }
 
 /* ---- a kernel a row ---- */

@@ -286,7 +286,7 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
         return;
     }
     for (int64_t i = begin; i < end; i += r->lanes) {
-        if (gp_interrupted && !gp_thread_worker()) {
+        if (gp_stopped()) {
             r->trouble->interrupted = true;
             return;
         }

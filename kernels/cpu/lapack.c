@@ -106,7 +106,7 @@ static void some(gp_lapack *r, int64_t begin, int64_t end) {
         return;
     }
     for (int64_t i = begin; i < end; i++) {
-        gp_verdict v = gp_interrupted && !gp_thread_worker() ? GP_INTERRUPTED : r->one(r, i, work);
+        gp_verdict v = gp_stopped() ? GP_INTERRUPTED : r->one(r, i, work);
         if (v == GP_FINE) continue;
         note(r, i, v);
         return;

@@ -120,8 +120,8 @@ static bool norm(const gp_call *c) {
     if (!memory) return gp_fail("%s: out of memory", c->op->name);
     r.weight = affine(gp_in(c, 2), r.ct, r.k.channels, memory, 0);
     r.bias = r.k.centred ? affine(gp_in(c, 3), r.ct, r.k.channels, memory, 1) : NULL;
-    gp_parallel(r.k.rows, 1 + GRAIN / r.k.n, forward, &r);
-    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+    return gp_parallel_op(c, r.k.rows, 1 + GRAIN / r.k.n, forward, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 
 bool CPU(layer_norm)(const gp_call *c) { return norm(c); }
@@ -225,10 +225,10 @@ static bool norm_gradient(const gp_call *c) {
     if (!memory) return gp_fail("%s: out of memory", c->op->name);
     r.wide = affine(gp_in(c, 3), GP_CT_f64, r.k.channels, memory, 0);
     r.mean = (double *)memory + r.k.channels + 8, r.scale = r.mean + r.k.rows;
-    if (r.out->numel) gp_parallel(r.k.rows, 1 + GRAIN / r.k.n, backward, &r);
-    gp_parallel(r.k.channels, 1 + GRAIN / (1 + r.out->numel / (1 + r.k.channels)), affine_gradients,
-                &r);
-    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+    if (r.out->numel && !gp_parallel_op(c, r.k.rows, 1 + GRAIN / r.k.n, backward, &r)) return false;
+    return gp_parallel_op(c, r.k.channels, 1 + GRAIN / (1 + r.out->numel / (1 + r.k.channels)), affine_gradients,
+                &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 
 bool CPU(layer_norm_grad)(const gp_call *c) { return norm_gradient(c); }

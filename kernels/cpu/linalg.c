@@ -132,7 +132,7 @@ static int64_t quick_work(const run *r) {
                           (size_t)(n + most) * sizeof(T) + 8 * (size_t)r->k * sizeof(int));        \
         if (!a) return NO_MEMORY;                                                                  \
         for (int64_t i = begin; i < end && !info; i++)                                             \
-            info = gp_interrupted && !gp_thread_worker()                                           \
+            info = gp_stopped()                                           \
                        ? INT_MIN                                                                   \
                        : one_##t(r, i, a, a + n, (int)lwork, (int *)(a + n + most));               \
         return info == 0          ? FINE                                                           \

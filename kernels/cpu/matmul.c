@@ -1,7 +1,6 @@
 /* Matrix products: f32 by oneDNN, f64 by OpenBLAS, integers and tiny sizes by plain loops; 16-bit
  * floats are computed in f32. */
 #include <cblas.h>
-#include <dnnl.h>
 #include <limits.h>
 #include <string.h>
 
@@ -13,6 +12,10 @@ enum {
     TINY = 2048,
     ALONE = 1 << 18
 }; /* multiplications below which plain loops, and below which one thread, is faster */
+
+/* Ctrl-C is looked for after so many multiplications: about 50 ms of them on a core. */
+#define SLICE (INT64_C(1) << 32)
+#define PLAIN_SLICE (INT64_C(1) << 27)
 
 /* A matrix as a product reads it; strides in elements. */
 typedef struct matrix {
@@ -30,7 +33,7 @@ typedef struct product {
     int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
     const gp_array *x; /* beta x + alpha a b is asked for; NULL: a b */
     const gp_value *beta, *alpha;
-    _Atomic bool no_memory;
+    _Atomic bool no_memory, interrupted;
 } product;
 
 /* ---- plain loops ---- */
@@ -143,8 +146,8 @@ static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
     int64_t m = a->rows, n = b->cols, k = a->cols;
     if (ct == GP_CT_f32)
-        return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, (const float *)a->data, lda,
-                          (const float *)b->data, ldb, 0, c, n) == dnnl_success;
+        return gp_sgemm(ta, tb, m, n, k, (const float *)a->data, lda, (const float *)b->data, ldb, 0,
+                        c, n);
     cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
                 (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
                 (const double *)b->data, (int)ldb, 0, c, (int)n);
@@ -180,9 +183,20 @@ static size_t pack_bytes(const matrix *x, gp_ctype ct) {
     return is_ready(x, ct) ? 0 : ((size_t)(x->rows * x->cols) * gp_ctype_size[ct] + 63) / 64 * 64;
 }
 
-static void multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
-    if (integers || a->rows * b->cols * a->cols <= TINY || !gemm(ct, a, b, c)) plain(ct, a, b, c);
+    int64_t row = b->cols * a->cols, most = integers ? PLAIN_SLICE : SLICE, step = most / row;
+    matrix part = *a;
+    if (integers || a->rows * row <= TINY) step = step > 0 ? step : 1;
+    else if (step < 256) step = 256; /* thinner ones cost the libraries their speed */
+    for (int64_t i = 0; i < a->rows; i += step) {
+        char *to = (char *)c + i * b->cols * gp_ctype_size[ct];
+        if (a->rows > step && gp_stopped()) return false;
+        part.rows = a->rows - i < step ? a->rows - i : step;
+        part.data = a->data + i * a->rs * gp_ctype_size[ct];
+        if (integers || part.rows * row <= TINY || !gemm(ct, &part, b, to)) plain(ct, &part, b, to);
+    }
+    return true;
 }
 
 /* ---- products added to x ---- */
@@ -264,7 +278,8 @@ static room room_for(const product *p) {
     return r;
 }
 
-static void one_product(const product *p, int64_t i, const room *r, char *scratch) {
+/* False when interrupted. */
+static bool one_product(const product *p, int64_t i, const room *r, char *scratch) {
     matrix a = p->a, b = p->b;
     int64_t rest = i, n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype);
     for (int d = p->ndim - 1; d >= 0; d--) {
@@ -275,10 +290,11 @@ static void one_product(const product *p, int64_t i, const room *r, char *scratc
     char *out = p->out->data + i * n * size, *c = r->c ? scratch + r->a + r->b : out;
     if (r->a) pack(&a, p->ct, scratch);
     if (r->b) pack(&b, p->ct, scratch + r->a);
-    if (a.cols) multiply(p->ct, &a, &b, c);
-    else memset(c, 0, (size_t)n * gp_ctype_size[p->ct]);
+    if (a.cols && !multiply(p->ct, &a, &b, c)) return false;
+    if (!a.cols) memset(c, 0, (size_t)n * gp_ctype_size[p->ct]);
     if (p->x) add_x(p, c, i * n, n);
     if (r->c) gp_store_fn(p->ct, (gp_dtype)p->out->dtype)(out, size, c, n);
+    return true;
 }
 
 /* ---- the batch ---- */
@@ -292,7 +308,8 @@ static void products(void *ctx, int64_t begin, int64_t end) {
         p->no_memory = true;
         return;
     }
-    for (int64_t i = begin; i < end; i++) one_product(p, i, &r, scratch);
+    for (int64_t i = begin; i < end && !p->interrupted; i++)
+        if (!one_product(p, i, &r, scratch)) p->interrupted = true;
 }
 
 static void products_alone(void *ctx, int64_t begin, int64_t end) {
@@ -352,12 +369,13 @@ static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product 
     fold_rows(&p);
     int64_t work = p.a.rows * (p.a.cols + 1) * p.b.cols;
     if (p.batch >= gp_threads() || work < ALONE) {
-        gp_parallel(p.batch, 1 + ALONE / work, products_alone, &p);
+        if (!gp_parallel_op(c, p.batch, 1 + ALONE / work, products_alone, &p)) return false;
     } else {
         gp_blas_threads(gp_threads());
         products(&p, 0, p.batch);
     }
-    return !p.no_memory || gp_fail("%s: out of memory", c->op->name);
+    if (p.interrupted) return gp_fail("%s: interrupted", c->name);
+    return !p.no_memory || gp_fail("%s: out of memory", c->name);
 }
 
 bool CPU(matmul)(const gp_call *c) { return run(c, gp_in(c, 0), gp_in(c, 1), (product){0}); }

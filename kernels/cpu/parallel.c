@@ -1,5 +1,8 @@
 /* The parallel loop: the only file that uses OpenMP, whose pool OpenBLAS and oneDNN share. */
+#include <dnnl.h>
 #include <omp.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include "kernels/cpu/blas.h"
 #include "kernels/kernel.h"
@@ -25,6 +28,27 @@ void gp_blas_threads(int n) {
     omp_set_num_threads(n < most ? n : most);
 }
 
+/* ---- signals ---- */
+
+/* Those that come from outside; faults of the code itself cannot wait. */
+static void block_signals(sigset_t *before) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+/* A thread of the pool takes no signals: the thread that it works for does. */
+static void leave_signals(void) {
+    static _Thread_local bool left;
+    if (left || omp_get_thread_num() == 0) return;
+    left = true;
+    block_signals(NULL);
+}
+
+/* ---- the loop ---- */
+
 static void piece(gp_body body, void *ctx, int64_t n, int64_t part, int64_t parts) {
     int64_t begin = n * part / parts, end = n * (part + 1) / parts;
     if (begin < end) body(ctx, begin, end);
@@ -42,8 +66,64 @@ UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
 #pragma omp parallel num_threads((int)parts)
     {
         ACQUIRE(&sync);
+        leave_signals();
         piece(body, ctx, n, omp_get_thread_num(), omp_get_num_threads());
         RELEASE(&sync);
     }
     ACQUIRE(&sync);
+}
+
+/* ---- oneDNN ---- */
+
+bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+              const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+    static _Thread_local int told; /* threads of this one's pool that have left signals to it */
+    sigset_t before;
+    block_signals(&before); /* threads that oneDNN starts inherit it */
+    if (!omp_in_parallel() && omp_get_max_threads() > told) {
+        told = omp_get_max_threads();
+#pragma omp parallel
+        leave_signals();
+    }
+    bool ok = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, beta, c,
+                         ldc) == dnnl_success;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
+
+/* ---- slices ---- */
+
+typedef struct slices {
+    gp_body body;
+    void *ctx;
+    int64_t grain;
+    _Atomic bool stopped;
+} slices;
+
+/* A 16th of the share first: how long that took says how long the next slice may be. */
+static void in_slices(void *ctx, int64_t begin, int64_t end) {
+    enum { SLICE_NS = 50000000 };
+    slices *s = ctx;
+    int64_t n = (end - begin) / 16;
+    for (int64_t at = begin; at < end;) {
+        if (gp_interrupted) s->stopped = true;
+        if (s->stopped) return;
+        if (n < s->grain) n = s->grain;
+        if (n > end - at) n = end - at;
+        uint64_t start = gp_now_ns();
+        s->body(s->ctx, at, at + n);
+        double each = (double)(gp_now_ns() - start) / (double)n, left = (double)(end - (at += n));
+        n = each * left < 2.0 * SLICE_NS ? end - at : (int64_t)(SLICE_NS / each);
+    }
+}
+
+bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx) {
+    slices s = {.body = body, .ctx = ctx, .grain = grain};
+    /* Items of less than a grain are quick: 16 grains of them are not worth a look at the clock. */
+    if (gp_thread_worker() || n <= grain || (grain > 1 && n <= 16 * grain)) {
+        gp_parallel(n, grain, body, ctx);
+        return true;
+    }
+    gp_parallel(n, grain, in_slices, &s);
+    return !s.stopped || gp_fail("%s: interrupted", c->name);
 }

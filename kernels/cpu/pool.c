@@ -187,8 +187,8 @@ static bool pool(const gp_call *c, run *r) {
     r->size = gp_ctype_size[r->ct];
     r->indices = c->nout > 1 ? gp_out(c, 1) : NULL;
     int64_t work = p->out[2] * p->kernel[1] * p->kernel[2] + 1;
-    gp_parallel(p->planes * p->out[1], 1 + GRAIN / work, rows, r);
-    return !r->no_memory || gp_fail("%s: out of memory", c->op->name);
+    return gp_parallel_op(c, p->planes * p->out[1], 1 + GRAIN / work, rows, r) &&
+           (!r->no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 
 /* ---- calls ---- */

@@ -145,8 +145,8 @@ static bool generate(run *r) {
     r->store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
     r->stream = r->out->contiguous && r->out->dtype == gp_ctype_dtype[r->ct] &&
                 r->out->numel * gp_ctype_size[r->ct] >= STREAM_BYTES;
-    gp_parallel((r->out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART, run_blocks, r);
-    return true;
+    return gp_parallel_op(r->c, (r->out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART, run_blocks,
+                          r);
 }
 
 static bool floats(const gp_call *c, generator f32, generator f64, double a, double b) {

@@ -17,6 +17,7 @@ enum {
     GRAIN = 32768,
     FEW = 16,
     PARTS = 64,
+    TOGETHER = 64,
     FIELDS = 4 /* at most */
 };
 
@@ -65,6 +66,10 @@ static const char *reduced_at(const run *r, const char *p, int64_t at) {
 /* Folds elements [from, to) of the reduced part at p into acc, a cascade at a time. */
 static void fold_range(const run *r, void *acc, const char *p, int64_t from, int64_t to) {
     int64_t width = r->red_dim[r->nred - 1], part[FIELDS], done = 0, col = width ? from % width : 0;
+    if (to - from <= CASCADE && col + to - from <= width) {
+        if (from < to) fold_row(r, acc, reduced_at(r, p, from), to - from);
+        return;
+    }
     r->red->start(part, 1);
     for (int64_t at = from; at < to;) {
         int64_t left = width - col, n = left < to - at ? left : to - at;
@@ -143,9 +148,26 @@ static void store_outputs(const run *r, int64_t first, char *acc, int64_t n) {
     }
 }
 
+/* Many outputs of a row each: their accumulators stand side by side, to be finished and stored
+ * together. */
+static void reduce_rows(const run *r, int64_t begin, int64_t end) {
+    _Alignas(64) char acc[TOGETHER * 8];
+    for (int64_t at = begin; at < end; at += TOGETHER) {
+        int64_t n = end - at < TOGETHER ? end - at : TOGETHER;
+        r->red->start(acc, n);
+        for (int64_t i = 0; i < n; i++)
+            fold_range(r, acc + i * r->each, kept_at(r, at + i), 0, r->count);
+        store_outputs(r, at, acc, n);
+    }
+}
+
 static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
     _Alignas(64) char acc[SIDE];
+    if (!r->columns && r->parts == 1 && r->red->fields == 1) {
+        reduce_rows(r, begin, end);
+        return;
+    }
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t n, part = unit % r->parts, first = block_at(r, unit / r->parts, &n);
         int64_t from = r->count * part / r->parts, to = r->count * (part + 1) / r->parts;
@@ -241,8 +263,8 @@ bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
     if (!r.partial) return gp_fail("%s: out of memory", c->op->name);
     int64_t per_unit = r.count / r.parts;
     if (r.columns) per_unit *= r.width < r.side ? r.width : r.side;
-    gp_parallel(r.blocks * r.parts, 1 + GRAIN / (per_unit + 1), reduce_blocks, &r);
-    if (r.parts > 1) join_parts(&r);
+    bool ok = gp_parallel_op(c, r.blocks * r.parts, 1 + GRAIN / (per_unit + 1), reduce_blocks, &r);
+    if (ok && r.parts > 1) join_parts(&r);
     if (r.partial != room) free(r.partial);
-    return true;
+    return ok;
 }

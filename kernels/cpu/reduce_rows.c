@@ -25,6 +25,10 @@ static inline int64_t cut_i64(double v) {
 }
 
 /* clang-format off */
+#define HALVE(nm, t, W, half)                                                                    \
+    if ((half) < (W))                                                                            \
+        _Pragma("omp simd")                                                                      \
+        for (int j = 0; j < (half); j++) lane[j] = merge_##nm##_##t(lane[j], lane[j + (half)]);
 /* n elements in W lanes, then the lanes into a; i elements are done. */
 #define FOLD_LANES(nm, t, start, W)                                                              \
     if (n - i >= 2 * (W)) {                                                                      \
@@ -33,8 +37,8 @@ static inline int64_t cut_i64(double v) {
         for (; i + (W) <= n; i += (W))                                                           \
             _Pragma("omp simd")                                                                  \
             for (int j = 0; j < (W); j++) lane[j] = step_##nm##_##t(lane[j], s[i + j]);          \
-        for (int w = (W) / 2; w; w /= 2)                                                         \
-            for (int j = 0; j < w; j++) lane[j] = merge_##nm##_##t(lane[j], lane[j + w]);        \
+        HALVE(nm, t, W, 32) HALVE(nm, t, W, 16) HALVE(nm, t, W, 8) HALVE(nm, t, W, 4)            \
+        HALVE(nm, t, W, 2) HALVE(nm, t, W, 1)                                                    \
         a = merge_##nm##_##t(a, lane[0]);                                                        \
     }
 #define REDUCE1(nm, t, start, combine, finish)                                                   \

@@ -158,8 +158,8 @@ bool CPU(interpolate)(const gp_call *c) {
     set_compute(&r);
     if (!gp_resize_read(c, &x, NULL, &r.s) || !set_tables(c, &r)) return false;
     int64_t n = r.s.planes * r.s.out[0] * r.s.out[1];
-    gp_parallel(n, 1 + GRAIN / (r.s.in[2] + r.s.out[2]), rows, &r);
-    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+    return gp_parallel_op(c, n, 1 + GRAIN / (r.s.in[2] + r.s.out[2]), rows, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 
 /* ---- backward: x is the incoming gradient, out the image's ---- */
@@ -202,6 +202,6 @@ bool CPU(interpolate_grad)(const gp_call *c) {
     set_compute(&r);
     if (!gp_resize_read(c, &size, r.x->dim + 2, &r.s) || !set_tables(c, &r)) return false;
     int64_t work = r.s.out[0] * r.s.out[1] * (r.s.in[2] + r.s.out[2]);
-    gp_parallel(r.s.planes, 1 + GRAIN / work, planes, &r);
-    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+    return gp_parallel_op(c, r.s.planes, 1 + GRAIN / work, planes, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }

@@ -3,7 +3,6 @@
 #include "kernels/cpu/rnn.h"
 
 #include <cblas.h>
-#include <dnnl.h>
 #include <string.h>
 
 #include "kernels/cpu/cell.h"
@@ -84,8 +83,8 @@ bool gp_rnn_gemm(gp_ctype ct, bool at, bool bt, int64_t m, int64_t n, int64_t k,
         return true;
     }
     if (ct == GP_CT_f32)
-        return dnnl_sgemm(at ? 'T' : 'N', bt ? 'T' : 'N', m, n, k, 1, (const float *)a, lda,
-                          (const float *)b, ldb, add, (float *)c, ldc) == dnnl_success;
+        return gp_sgemm(at, bt, m, n, k, (const float *)a, lda, (const float *)b, ldb, add,
+                        (float *)c, ldc);
     cblas_dgemm(CblasRowMajor, at ? CblasTrans : CblasNoTrans, bt ? CblasTrans : CblasNoTrans,
                 (int)m, (int)n, (int)k, 1, (const double *)a, (int)lda, (const double *)b, (int)ldb,
                 add, (double *)c, (int)ldc);
@@ -269,7 +268,7 @@ static bool steps_of_chunk(run *n) {
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
     if (!n->few) gp_parallel(units, 1 + STEP_WORK / (1 + work * n->chunk), project, n);
     for (n->step = n->first; n->step < n->first + n->chunk; n->step++) {
-        if (gp_interrupted && !gp_thread_worker())
+        if (gp_stopped())
             return gp_fail("%s: interrupted", n->c->name);
         if (!n->few) gp_parallel(units, 1 + STEP_WORK / (1 + work), step_units, n);
         else if (!few_step(n)) return gp_fail("%s: out of memory", n->c->name);

@@ -96,7 +96,7 @@ static bool through_time(run *n) {
     int64_t units = n->r.dirs * n->s[0].hh.count * n->groups,
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
     for (n->step = n->r.steps - 1; n->step >= 0; n->step--) {
-        if (gp_interrupted && !gp_thread_worker())
+        if (gp_stopped())
             return gp_fail("%s: interrupted", n->c->name);
         gp_parallel(n->r.dirs * n->r.batch, 1 + STEP_WORK / 64 / n->r.hidden, step_cells, n);
         gp_parallel(units, 1 + STEP_WORK / (1 + work), step_products, n);

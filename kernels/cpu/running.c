@@ -127,8 +127,7 @@ static bool extreme(const gp_call *c, bool min) {
     gp_loop_init(&r.lines, 3, arrays);
     int last = r.lines.ndim - 1;
     bool columns = r.lines.dim[last] >= 8 && r.lines.stride[1][last] < r.step[1];
-    gp_parallel(kept[0].numel, 1 + GRAIN / r.n, columns ? scan_columns : scan_lines, &r);
-    return true;
+    return gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, columns ? scan_columns : scan_lines, &r);
 }
 bool CPU(cummax)(const gp_call *c) { return extreme(c, false); }
 bool CPU(cummin)(const gp_call *c) { return extreme(c, true); }
@@ -195,6 +194,5 @@ bool CPU(logcumsumexp)(const gp_call *c) {
     r.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype);
     gp_loop_init(&r.lines, 2, arrays);
-    gp_parallel(kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
-    return true;
+    return gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
 }

@@ -190,8 +190,7 @@ static bool run_scan(const gp_call *c, bool product) {
     gp_loop_init(&s.lines, 2, arrays);
     int last = s.lines.ndim - 1;
     bool columns = s.lines.dim[last] >= 8 && s.lines.stride[1][last] < s.xstep;
-    gp_parallel(o.numel, 1 + GRAIN / s.n, columns ? scan_columns : scan_lines, &s);
-    return true;
+    return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n, columns ? scan_columns : scan_lines, &s);
 }
 
 bool CPU(cumsum)(const gp_call *c) { return run_scan(c, false); }

@@ -156,8 +156,8 @@ static bool run_choice(const gp_call *c, kind kind) {
     places.dtype = GP_i64;
     places.data = r.indices ? r.indices->data : vals.data;
     gp_loop_init(&r.outs, 3, (const gp_array *[]){&vals, &kept, &places});
-    gp_parallel(vals.numel, 1 + GRAIN / r.n, choose_lines, &r);
-    return !r.failed || gp_fail("%s: out of memory", c->op->name);
+    return gp_parallel_op(c, vals.numel, 1 + GRAIN / r.n, choose_lines, &r) &&
+           (!r.failed || gp_fail("%s: out of memory", c->op->name));
 }
 bool CPU(median)(const gp_call *c) { return run_choice(c, MEDIAN); }
 bool CPU(nanmedian)(const gp_call *c) { return run_choice(c, NANMEDIAN); }

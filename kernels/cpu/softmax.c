@@ -163,8 +163,8 @@ static bool softmax(const gp_call *c, bool take_log) {
     int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]);
     r.width = r.os == osize || r.n == 1 ? 1 : most > TILE ? TILE : most < 16 ? 16 : most;
     r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
-    gp_parallel(o1.numel, 1 + GRAIN / r.n, run_part, &r);
-    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+    return gp_parallel_op(c, o1.numel, 1 + GRAIN / r.n, run_part, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 
 bool CPU(softmax)(const gp_call *c) { return softmax(c, false); }

@@ -26,7 +26,7 @@ void gp_sort_write(const gp_sorting *s, char *const *p, int64_t i, const int64_t
                    const uint64_t *keys, int64_t n);
 /* Notes Ctrl-C; true from then on. */
 static inline bool gp_sort_stopped(gp_sorting *s) {
-    if (gp_interrupted && !gp_thread_worker()) s->interrupted = true;
+    if (gp_stopped()) s->interrupted = true;
     return s->interrupted;
 }
 /* Sorts the line at p (see gp_sort_write) on `parts` threads; in what went wrong it sets s's flags.

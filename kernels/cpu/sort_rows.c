@@ -31,7 +31,7 @@ static const int64_t *sort(const rows *r, int64_t *a, int64_t *b) {
         for (int64_t lo = 0; lo < r->n; lo += 2 * run) {
             int64_t mid = lo + run < r->n ? lo + run : r->n,
                     hi = lo + 2 * run < r->n ? lo + 2 * run : r->n;
-            if (gp_interrupted && !gp_thread_worker()) return NULL;
+            if (gp_stopped()) return NULL;
             merge(r, a, b, lo, mid, hi);
         }
         int64_t *t = a;

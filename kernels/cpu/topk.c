@@ -69,7 +69,7 @@ static int64_t collect(choosing *s, const char *p, entry *e, int64_t room) {
     int64_t have = 0;
     for (int64_t i = 0; i < s->n; i += GP_BLOCK) {
         int64_t n = s->n - i < GP_BLOCK ? s->n - i : GP_BLOCK;
-        if (gp_interrupted && !gp_thread_worker()) {
+        if (gp_stopped()) {
             s->interrupted = true;
             return 0;
         }

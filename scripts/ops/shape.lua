@@ -213,18 +213,13 @@ for _, name in ipairs { "swapaxes", "swapdims" } do
 end
 define { "moveaxis", sig = "tensor x, ints source, ints destination", help = "as movedim", fn = gpush.movedim }
 define { "ravel", sig = "tensor x", help = "the elements in one dim; a copy where a view cannot be", fn = function(x) return x:flatten() end }
-define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other", fn = function(x, other)
-        same_device("expand_as", x, other)
-        return x:expand(other.shape)
-    end }
-define { "view_as", sig = "tensor x, tensor other", help = "x as a view in the shape of other", fn = function(x, other)
-        same_device("view_as", x, other)
-        return x:view(other.shape)
-    end }
-define { "reshape_as", sig = "tensor x, tensor other", help = "x in the shape of other", fn = function(x, other)
-        same_device("reshape_as", x, other)
-        return x:reshape(other.shape)
-    end }
+-- Only the shape of other is read: it may be on another device.
+define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other",
+    fn = function(x, other) return x:expand(other.shape) end }
+define { "view_as", sig = "tensor x, tensor other", help = "x as a view in the shape of other",
+    fn = function(x, other) return x:view(other.shape) end }
+define { "reshape_as", sig = "tensor x, tensor other", help = "x in the shape of other",
+    fn = function(x, other) return x:reshape(other.shape) end }
 
 -- ---- made of vectors ----
 

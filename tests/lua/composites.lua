@@ -30,6 +30,10 @@ local function values(dev)
     is(x:t():ravel(), { 1, 4, 2, 5, 3, 6 }, on "ravel of a transposed tensor")
     is(x:view_as(gpush.zeros(3, 2, { device = dev })), { { 1, 2 }, { 3, 4 }, { 5, 6 } }, on "view_as")
     is(x:t():reshape_as(gpush.zeros(2, 3, { device = dev })), { { 1, 4, 2 }, { 5, 3, 6 } }, on "reshape_as")
+    local elsewhere = gpush.zeros(3, 2, { device = dev == "cpu" and "sim" or "cpu" }) -- only its shape counts
+    is(x:view_as(elsewhere), { { 1, 2 }, { 3, 4 }, { 5, 6 } }, on "view_as of a tensor on another device")
+    is(x:reshape_as(elsewhere), { { 1, 2 }, { 3, 4 }, { 5, 6 } }, on "reshape_as of one")
+    is(tensor { { 1 }, { 2 }, { 3 } }:expand_as(elsewhere), { { 1, 1 }, { 2, 2 }, { 3, 3 } }, on "expand_as of one")
     local y = tensor { { { 1, 2, 3 }, { 4, 5, 6 } } } -- 1 x 2 x 3
     is(y:moveaxis(1, 3), { { { 1 }, { 2 }, { 3 } }, { { 4 }, { 5 }, { 6 } } }, on "moveaxis")
     for _, name in ipairs { "swapaxes", "swapdims" } do

@@ -1,0 +1,91 @@
+/* Ctrl-C while a kernel runs on the cpu: it ends within a fraction of its time, as an error, and the inputs are as they were. */
+#include "ops.h"
+
+#include <sys/time.h>
+
+static void on_alarm(int sig) { gp_interrupted = 1; }
+
+static void on_other(int sig) {}
+
+static void alarm_in(int ms) {
+    struct itimerval in = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+    setitimer(ITIMER_REAL, &in, NULL);
+}
+
+static gp_tensor *pattern(gp_dtype dt, int ndim, const int64_t *dim) {
+    gp_shape s = {.ndim = ndim};
+    memcpy(s.dim, dim, (size_t)ndim * sizeof *dim);
+    gp_tensor *x = need(gp_tensor_new(gp_device_cpu(), dt, &s));
+    for (int64_t i = 0; i < x->a.numel; i++) {
+        if (dt == GP_f32) ((float *)(void *)x->a.data)[i] = (float)(i % 97) / 97 + 0.25f;
+        else if (dt == GP_f64) ((double *)(void *)x->a.data)[i] = (double)(i % 97) / 97 + 0.25;
+        else ((int64_t *)(void *)x->a.data)[i] = i % 97;
+    }
+    return x;
+}
+
+static uint64_t checksum(const gp_tensor *x) {
+    uint64_t sum = 0, word;
+    for (size_t i = 0; i + 8 <= (size_t)x->a.numel * dt_size((gp_dtype)x->a.dtype); i += 8)
+        memcpy(&word, x->a.data + i, 8), sum = sum * 31 + word;
+    return sum;
+}
+
+/* op, of one tensor or of it and itself, takes so long that 60 ms are a small part of it. */
+static void stops(const char *op, gp_tensor *x, int operands, void (*more)(gp_call *)) {
+    uint64_t before = checksum(x);
+    gp_call c;
+    gp_call_begin(&c, gp_op_find(op));
+    for (int i = 0; i < operands; i++) gp_call_tensor(&c, x);
+    if (more) more(&c);
+    uint64_t start = gp_now_ns();
+    alarm_in(60);
+    gp_tensor *y = gp_call_one(&c);
+    double ms = (double)(gp_now_ns() - start) * 1e-6;
+    alarm_in(0);
+    gp_interrupted = 0;
+    char want[64];
+    snprintf(want, sizeof want, "%s: interrupted", op);
+    if (!tap_ok(!y, "%s of %s ends early (%.0f ms)", op, gp_dtype_name((gp_dtype)x->a.dtype), ms)) gp_tensor_unref(y);
+    else tap_is_str(gp_error(), want, "and says so");
+    tap_ok(checksum(x) == before, "its input is what it was");
+    gp_tensor_unref(x);
+}
+
+static void over_dim_2(gp_call *c) { gp_call_int(c, 2); }
+
+/* Signals that come all the time while f32 products run: oneDNN's kernels bear none. */
+static void under_signals(void) {
+    gp_tensor *x = pattern(GP_f32, 3, (int64_t[]){4, 600, 600}), *first = NULL;
+    int same = 0;
+    for (int i = 0; i < 12; i++) {
+        gp_call c;
+        gp_call_begin(&c, GP_OP(bmm));
+        gp_call_tensor(&c, x);
+        gp_call_tensor(&c, x);
+        if (i == 1) setitimer(ITIMER_REAL, &(struct itimerval){{0, 200}, {0, 200}}, NULL);
+        gp_tensor *y = need(gp_call_one(&c));
+        if (!first) first = y;
+        same += checksum(y) == checksum(first);
+        if (y != first) gp_tensor_unref(y);
+    }
+    alarm_in(0);
+    tap_is_int(same, 12, "products while signals come");
+    gp_tensor_unref(first), gp_tensor_unref(x);
+}
+
+int main(void) {
+    signal(SIGALRM, on_other);
+    under_signals();
+    signal(SIGALRM, on_alarm);
+    stops("matmul", pattern(GP_f32, 2, (int64_t[]){6000, 6000}), 2, NULL);
+    stops("matmul", pattern(GP_f64, 2, (int64_t[]){4000, 4000}), 2, NULL);
+    stops("matmul", pattern(GP_i64, 2, (int64_t[]){1500, 1500}), 2, NULL);
+    gp_set_threads(1); /* these are quick: many cores would be done before the alarm */
+    stops("bmm", pattern(GP_f32, 3, (int64_t[]){120, 600, 600}), 2, NULL);
+    stops("digamma", pattern(GP_f64, 1, (int64_t[]){30000000}), 1, NULL);
+    stops("pow", pattern(GP_f64, 1, (int64_t[]){30000000}), 2, NULL);
+    stops("logcumsumexp", pattern(GP_f64, 2, (int64_t[]){3000, 10000}), 1, over_dim_2);
+    gp_device_shutdown();
+    return tap_done();
+}

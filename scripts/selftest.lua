@@ -6,23 +6,23 @@ local sync = gpush.sync
 local current = gpush.current_stream(device)
 local asynchronous = device:match "^[^:]+" ~= "cpu"
 
--- A vector on which an op takes 50 us or more, by its size: what a queue fills up with.
+-- A square matrix whose product with itself takes 50 ms or more: a thousand small ops are queued behind it before it is done.
 local function lengthy()
-    local n, y, from, to = 4096
+    local n, y, took = 256
     repeat
-        n = n * 4
-        y = gpush.ones({ n }, { device = device, dtype = "f32" }) + 1
-        gpush.synchronize()
-        from = current:record()
-        for _ = 1, 16 do y = y + 1 end
-        to = current:record()
+        n = n * 2
+        y = gpush.ones({ n, n }, { device = device, dtype = "f32" })
+        local from = current:record()
+        local product = y:matmul(y)
+        local to = current:record()
         to:synchronize()
-    until not asynchronous or from:elapsed(to) > 16 * 5e-5 or n >= 1 << 26
+        took = from:elapsed(to)
+    until not asynchronous or took > 0.05 or n >= 1 << 14
     return y
 end
 local work = lengthy()
 
--- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c a vector on the host; g the module; s the current stream; y a tensor that an op takes some time for.
+-- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c a vector on the host; g the module; s the current stream; y a matrix whose product takes some time.
 local function prepare()
     local x = gpush.arange(1, 64, { device = device, dtype = "f32" })
     return {
@@ -84,7 +84,7 @@ local waits = {
 local recorded = {
     { "explicit: synchronize", "explicit", "g.synchronize(d)" },
     { "explicit: an event",   "explicit", "local y = x * 2; s:record():synchronize()" },
-    { "full queue",           "queue",    "local y = y; for i = 1, 1500 do y = y + 1 end" },
+    { "full queue",           "queue",    "local y = y:matmul(y); for i = 1, 1500 do y = x + 1 end" },
 }
 
 -- Calls of CUDA's runtime that may block, and what has them made.
@@ -125,11 +125,9 @@ local function compile(text)
     end
 end
 
--- Keeps the device at work for a while, so that there is something to wait for.
-local function keep_busy()
-    local y = gpush.full({ 256, 1024 }, 1, { device = device, dtype = "f32" })
-    for _ = 1, 8 do y = y + 1 end
-end
+-- Keeps the device at work for 5 ms or so, so that there is something to wait for even if the host is kept from running.
+local half = gpush.ones({ work.shape[1] // 2, work.shape[1] // 2 }, { device = device, dtype = "f32" })
+local function keep_busy() local y = half:matmul(half) end
 
 -- Runs the text in mode; returns pcall's results and the events it left.
 local function try(text, mode)

@@ -232,6 +232,7 @@ static void stream_close(gp_stream *s) {
     gp_cuda_enter(s->dev);
     cudaStreamDestroy((cudaStream_t)q->stream);
     s->impl = NULL;
+    if (q->fault_block) gp_cuda_block_give(s->dev, q->fault_block);
     free(q->notes);
     free(q);
 }

@@ -96,6 +96,7 @@ typedef struct cuda_stream {
     _Atomic size_t staged; /* bytes of blocks in `later` */
     cuda_put_off *put_off;
     struct gp_fault *fault; /* pinned; NULL until a kernel wants it */
+    cuda_block *fault_block; /* where that is */
     unsigned faults;        /* tickets given */
     cuda_note *notes;       /* CUDA_NOTES, by ticket */
 } cuda_stream;

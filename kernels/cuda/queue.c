@@ -102,7 +102,7 @@ unsigned gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *t
     cuda_stream *q = gp_cuda_queue(s);
     pthread_mutex_lock(&q->lock);
     cuda_block *b = q->fault ? NULL : gp_cuda_block_take(s->dev, sizeof *q->fault);
-    if (b) q->fault = memset(b->data, 0, sizeof *q->fault); /* stays with the stream */
+    if (b) q->fault = memset(b->data, 0, sizeof *q->fault), q->fault_block = b; /* stays with the stream */
     if (!q->notes) q->notes = calloc(CUDA_NOTES, sizeof *q->notes);
     unsigned ticket = 0;
     if (!q->notes) gp_fail("%s: out of memory", c->op->name);

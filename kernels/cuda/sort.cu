@@ -12,7 +12,7 @@ static __global__ void make_keys(gp_lines s, bool numbered, K *keys, uint32_t *a
     if (i >= s.x.numel) return;
     gp_offsets(s.x, i, off);
     uint64_t key = gp_key_at(s.x.data[0] + off[0], s.dt) ^ s.flip;
-    keys[i] = (K)(numbered ? (uint64_t)(i / s.n) << s.bits | key : key);
+    keys[i] = (K)(numbered && s.bits < 64 ? (uint64_t)(i / s.n) << s.bits | key : key);
     at[i] = i;
 }
 

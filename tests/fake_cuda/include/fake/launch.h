@@ -15,8 +15,9 @@ namespace fake {
 cudaError_t launch(const void *func, const char *name, dim3 grid, dim3 block, size_t shared,
                    cudaStream_t s, std::function<void()> body);
 
+/* A file's own, as its types are: two files may both have a struct run. */
 template <class... P, class... A>
-cudaError_t launch_kernel(void (*kernel)(P...), const char *name, dim3 grid, dim3 block, size_t shared,
+static cudaError_t launch_kernel(void (*kernel)(P...), const char *name, dim3 grid, dim3 block, size_t shared,
                           cudaStream_t s, A &&...a) {
     static_assert(sizeof...(P) == sizeof...(A), "the kernel's number of arguments");
     static_assert((sizeof(P) + ... + 0) <= 4096, "a kernel's arguments take at most 4 KiB");

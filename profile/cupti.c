@@ -372,7 +372,7 @@ static size_t gather(story *out) {
         if (p->t1) out[n++] = (story){p, p->t0, p->t1};
         else if (p->from) lost++;
     }
-    qsort(ties.at, ties.n, sizeof *ties.at, by_correlation);
+    if (ties.n) qsort(ties.at, ties.n, sizeof *ties.at, by_correlation);
     for (size_t i = 0; i < acts.n; i++) {
         tie key = {acts.at[i].correlation, 0};
         const tie *l = ties.n ? bsearch(&key, ties.at, ties.n, sizeof key, by_correlation) : NULL;

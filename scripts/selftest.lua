@@ -87,7 +87,7 @@ local waits = {
 local recorded = {
     { "explicit: synchronize", "explicit", "g.synchronize(d)" },
     { "explicit: an event",   "explicit", "local y = x * 2; s:record():synchronize()" },
-    { "full queue",           "queue",    "local y = y:matmul(y); for i = 1, 1500 do y = x + 1 end" },
+    { "full queue",           "queue",    "for i = 1, 5 do local z = y:matmul(y) end for i = 1, 1500 do local z = x + 1 end" },
 }
 
 -- Calls of CUDA's runtime that may block, and what has them made.

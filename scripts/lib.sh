@@ -32,7 +32,7 @@ in_libdir() {
 # Prints the packages that are missing; "test" as $1 adds what the tests need.
 missing() {
     tools=$build_tools
-    [ "${1-}" != test ] || tools="$tools lua5.4 prove pip3 tmux"
+    [ "${1-}" != test ] || tools="$tools g++ lua5.4 prove pip3 tmux" # g++: the stand-in for CUDA
     for tool in $tools; do
         command -v "$tool" >/dev/null 2>&1 || package_of "$tool"
     done

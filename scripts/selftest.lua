@@ -7,11 +7,12 @@ local current = gpush.current_stream(device)
 local asynchronous = device:match "^[^:]+" ~= "cpu"
 
 -- The first square matrices whose product with themselves keeps the device at work for 20 ms, so that there is something to wait for even
--- if the host is kept from running, and for 0.2 s: a thousand small ops are queued behind that before it is done.
+-- if the host is kept from running, and for 0.2 s: a thousand small ops are queued behind that before it is done. In steps of about
+-- twice the work, so that a slow device is not given eight times what is needed.
 local function lengthy()
-    local n, short = 256, nil
+    local n, short = 128, nil
     while true do
-        n = n * 2
+        n = n * 5 // 4
         local y = gpush.ones({ n, n }, { device = device, dtype = "f32" })
         local from = current:record()
         local product = y:matmul(y)

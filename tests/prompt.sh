@@ -11,9 +11,14 @@ history=$HOME/.local/state/gpush/history
 # session [COLUMNS ROWS [PREFIX]]: a fresh prompt in the first row.
 session() {
     screen "${1:-60}" "${2:-16}" "${3-} $gpush"
-    until_ rows_are 1 "> " || until_ rows_are 1 ">"
+    until_ fresh
 }
+fresh() { [[ $(shown) =~ ^'>'\ ?$ ]] && at 2,0; }
 enter() { type_ "$1"; key Enter; }
+# What is typed before the prompt is back is shown by the terminal too, as in any shell: run TEXT waits for that.
+prompt_is_back() { [[ $(cursor) == 2,* && $(shown | sed -n "$(($(tm display-message -p '#{cursor_y}') + 1))p") == '>' ]]; }
+ready() { until_ prompt_is_back; }
+run() { enter "$1"; ready; }
 
 # Blocks.
 session
@@ -47,12 +52,14 @@ key C-c
 until_ has '^C'
 enter 'x = {'
 enter '1, 2,'
-enter '}'
+run '}'
 enter '#x'
 sees $'}\n> #x\n2\n>' "brackets keep a chunk open"
+ready
 enter 'return (' ; enter '7)'
 sees $'7)\n7' "a bracket in an expression"
-type_ 'a = 1'; key M-Enter; type_ 'b = 2'; key Enter
+ready
+type_ 'a = 1'; key M-Enter; type_ 'b = 2'; key Enter; ready
 enter 'a + b'
 sees $'> a = 1\nb = 2\n> a + b\n3' "Alt-Enter begins a line in a complete chunk"
 
@@ -74,7 +81,7 @@ key Left Left Left Left Left Left BSpace
 rows 1 $'> x = "漢字テスト漢字テスト漢字テスト漢"\n .. 1' "one is deleted whole"
 type_ '😀語'
 rows 1 $'> x = "漢字テスト漢字テスト漢字テスト漢\n😀語" .. 1' "and others inserted"
-key Enter
+key Enter; ready
 enter '#x'
 sees $'> #x\n56' "the text holds their bytes"
 type_ '-- 45678901234567890123456789012345678'
@@ -112,14 +119,14 @@ until_ has '^C'
 paste $'function f()\r\n    return 1\r\nend\r\n' -r
 sees $'function f()\n    return 1\nend' "line ends of all kinds, and no further indentation"
 key Enter
-type_ 'g = '; paste 'f'; type_ '()'; key Enter; enter 'g'
+type_ 'g = '; paste 'f'; type_ '()'; key Enter; ready; enter 'g'
 sees $'> g = f()\n> g\n1' "a word in the midst of a line"
 
 # History.
 session
-enter 'alpha = 1'
-enter 'beta = 2'
-enter ' hidden = 3'
+run 'alpha = 1'
+run 'beta = 2'
+run ' hidden = 3'
 type_ 'al'; key Up
 rows 4 '> alpha = 1' "Up finds what starts like the line"
 key Down
@@ -137,7 +144,7 @@ key C-r; type_ '= '
 rows 5 '(search: = ) beta = 2' "the newest comes first"
 key C-r
 rows 5 '(search: = ) alpha = 1' "Ctrl-R again goes on"
-key C-e; type_ '0'; key Enter
+key C-e; type_ '0'; key Enter; ready
 enter 'alpha'
 rows 5 $'> alpha = 10\n> alpha\n10\n>' "any other key edits what was found"
 tap_is "$(stat -c %a "$history")" 600 "the history is the user's alone"
@@ -182,7 +189,7 @@ key Escape u
 rows 1 '> value = 12' "vi: u undoes"
 key A
 type_ '3'
-key Enter
+key Enter; ready
 enter 'value'
 rows 1 $'> value = 123\n> value\n123\n>' "vi: A appends, Enter runs"
 key Escape k k

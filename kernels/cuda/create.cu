@@ -79,7 +79,9 @@ __global__ static void __launch_bounds__(GP_THREADS)
     char *p = out + i * size;
     switch (s.kind) {
     case EYE: gp_store_as<int32_t>(p, dt, i / s.by == i % s.by); break;
-    case WHOLE_RANGE: gp_store_as<int64_t>(p, dt, s.from + i * s.by); break;
+    case WHOLE_RANGE: /* unsigned: a step of 2^63 - 1 may wrap on the way to what i64 holds */
+        gp_store_as<int64_t>(p, dt, (int64_t)((uint64_t)s.from + (uint64_t)i * (uint64_t)s.by));
+        break;
     case RANGE: gp_store_as<double>(p, dt, s.first + (double)i * s.step); break;
     case LINSPACE: gp_store_as<double>(p, dt, spaced_at(s, i)); break;
     default: /* base 0: the numbers themselves, as on the CPU */

@@ -14,6 +14,9 @@ local lines
 local function print(s) lines[#lines + 1] = s end
 local function put(fmt, ...) print((fmt:format(...))) end
 
+-- Without what could steer the terminal.
+local function plain(s) return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?")) end
+
 -- "conv2d(x, weight, [bias], [stride=1], …)" of a row's signature.
 local function call_text(name, sig)
     local out = {}
@@ -74,10 +77,12 @@ local function function_of(f)
     return f
 end
 
-local function file_lines(info)
+-- The lines of a file, or of what was typed at the prompt (shell/inputs.c).
+local function lines_of(info)
     local f = info.source:sub(1, 1) == "@" and io.open(info.source:sub(2))
+    local typed = (debug.getregistry()["gpush.inputs"] or {})[info.source]
     local text = {}
-    for line in f and f:lines() or function() end do text[#text + 1] = line end
+    for line in f and f:lines() or (typed and typed .. "\n" or ""):gmatch "([^\n]*)\n" do text[#text + 1] = line end
     if f then f:close() end
     return text
 end
@@ -91,15 +96,16 @@ local function show_source(f, name)
         return
     end
     put("%s:%d", info.short_src, info.linedefined)
-    local text = file_lines(info)
-    for i = info.linedefined, math.min(info.lastlinedefined, #text) do print(text[i]) end
-    if #text == 0 then print "(typed at the prompt; :save keeps it)" end
+    local text = lines_of(info)
+    if not (text[info.linedefined] or ""):find "function" then text = {} end -- another chunk from a pipe
+    for i = info.linedefined, math.min(info.lastlinedefined, #text) do print(plain(text[i])) end
+    if #text == 0 then print "(its text is not known)" end
 end
 
 -- The comment right above a function.
 local function comment(f)
     local info = debug.getinfo(f, "S")
-    local text, first = file_lines(info), info.linedefined - 1
+    local text, first = lines_of(info), info.linedefined - 1
     while first > 0 and (text[first] or ""):find "^%s*%-%-" do first = first - 1 end
     for i = first + 1, info.linedefined - 1 do put("    %s", (text[i]:gsub("^%s*%-+%s?", ""))) end
 end

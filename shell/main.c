@@ -132,6 +132,7 @@ static int run_script(lua_State *L, char **argv) {
     if (!strcmp(name, "-") && strcmp(argv[-1], "--")) name = NULL; /* standard input */
     int status = gp_syntax_loadfile(L, name, "t");
     if (status == LUA_OK) status = gp_shell_call(L, push_args(L), LUA_MULTRET);
+    else gp_shell_add_line(L);
     return gp_shell_report(L, status);
 }
 

@@ -37,7 +37,7 @@ static gp_line push_line(lua_State *L, bool first) {
 }
 
 static int load(lua_State *L, const char *text) {
-    return gp_syntax_load(L, text, strlen(text), "=stdin", "t");
+    return gp_syntax_load(L, text, strlen(text), gp_input_name(true), "t");
 }
 
 /* Whether the message on top says that the chunk goes on; then it is popped. */
@@ -101,9 +101,8 @@ static gp_line load_chunk(lua_State *L, int *status) {
     else if (!load_expression(L)) r = load_statements(L, status);
     if (r != GP_LINE_TEXT) return r;
     gp_line_save(lua_tostring(L, 1));
-    lua_pushvalue(L, 1);
-    lua_setfield(L, LUA_REGISTRYINDEX, GP_SHELL_CHUNK);
-    lua_remove(L, 1);
+    lua_rotate(L, 1, -1);
+    gp_input_keep(L);
     return r;
 }
 
@@ -164,9 +163,7 @@ static void run(lua_State *L) {
         gp_shell_report(L, status);
     } else {
         luaL_checkstack(L, LUA_MINSTACK, "too many results");
-        lua_getfield(L, LUA_REGISTRYINDEX, GP_SHELL_CHUNK);
-        const char *text = lua_tostring(L, -1); /* the registry keeps it */
-        lua_pop(L, 1);
+        const char *text = gp_input_text(L, gp_input_name(false));
         bool quiet = text && muted(text, &n);
         if (text && !gp_shell_is_command(text)) gp_shell_remember(L, text);
         if (!quiet) print_values(L);
@@ -183,8 +180,12 @@ void gp_repl(lua_State *L) {
     gp_line_open(&hooks);
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;
-        if (status == LUA_OK) run(L);
-        else gp_shell_report(L, status);
+        if (status == LUA_OK) {
+            run(L);
+        } else {
+            gp_shell_add_line(L);
+            gp_shell_report(L, status);
+        }
     }
     lua_settop(L, 0);
     gp_line_close();

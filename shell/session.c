@@ -52,7 +52,7 @@ static int l_status(lua_State *L) {
     return 0;
 }
 
-/* session(): the list of chunks that went well; last(): the text of the chunk that runs. */
+/* session(): the list of chunks that went well. */
 static int l_session(lua_State *L) {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, SESSION);
     return 1;
@@ -62,7 +62,7 @@ void gp_shell_push_module(lua_State *L) {
     static const luaL_Reg native[] = {{"now", l_now},           {"busy", l_busy},
                                       {"columns", l_columns},   {"terminal", l_terminal},
                                       {"status", l_status},     {"session", l_session},
-                                      {NULL, NULL}};
+                                      {"input", gp_input_replace}, {NULL, NULL}};
     if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
     lua_pop(L, 1);
     lua_pushfstring(L, "%s/shell/init.lua", gp_scripts_dir());

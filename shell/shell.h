@@ -22,8 +22,21 @@ int gp_shell_call(lua_State *L, int narg, int nres);
 
 /* A message handler: error value -> text with the source line, its tensors and the calls. */
 int gp_shell_traceback(lua_State *L);
-/* Registry key of the text of the chunk that the prompt runs. */
-#define GP_SHELL_CHUNK "gpush.chunk"
+/* Puts the source line under the message on top of the stack, which says why a chunk does not
+ * compile; on a terminal only. */
+void gp_shell_add_line(lua_State *L);
+
+/* Registry key of a table of what was typed: name of the chunk -> text. */
+#define GP_SHELL_INPUTS "gpush.inputs"
+/* The name of the chunk that runs, or of the next one, until the next call: "=stdin[3]" is the third
+ * that was typed. */
+const char *gp_input_name(bool next);
+/* Pops the text of the chunk that is about to run. The oldest of many are forgotten. */
+void gp_input_keep(lua_State *L);
+/* input(text) -> name: what the running chunk, a command, runs in its turn; its lines count. */
+int gp_input_replace(lua_State *L);
+/* The text of the chunk of that name, which the registry keeps, or NULL. */
+const char *gp_input_text(lua_State *L, const char *name);
 
 /* Reads, runs and prints until the end of the input. */
 void gp_repl(lua_State *L);

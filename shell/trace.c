@@ -43,17 +43,26 @@ static bool line_of_file(const char *name, int line, char out[LINE]) {
     return found;
 }
 
-/* Functions of earlier chunks are also of "stdin": one counts as the running chunk's if that has a
- * function where it was defined. */
+/* From a pipe all chunks have one name: a function counts as the running one's if that has a function
+ * where it was defined. */
 static bool source_line(lua_State *L, const lua_Debug *ar, char out[LINE]) {
     if (ar->source[0] == '@') return line_of_file(ar->source + 1, ar->currentline, out);
-    if (strcmp(ar->source, "=stdin")) return false;
-    bool found = lua_getfield(L, LUA_REGISTRYINDEX, GP_SHELL_CHUNK) == LUA_TSTRING;
-    const char *text = lua_tostring(L, -1);
-    lua_pop(L, 1); /* the registry keeps it */
-    if (found && strcmp(ar->what, "main"))
-        found = line_of_text(text, ar->linedefined, out) && strstr(out, "function");
-    return found && line_of_text(text, ar->currentline, out);
+    const char *text = gp_input_text(L, ar->source);
+    if (text && strcmp(ar->what, "main")) {
+        bool found = line_of_text(text, ar->linedefined, out) && strstr(out, "function");
+        if (!found) return false;
+    }
+    return text && line_of_text(text, ar->currentline, out);
+}
+
+/* The line that the message itself names, where no frame does: of text that does not compile. */
+static bool message_line(lua_State *L, const char *msg, int *line, char out[LINE]) {
+    const char *colon = strchr(msg, ':');
+    char name[1000];
+    if (!colon || sscanf(colon, ":%d: ", line) != 1) return false;
+    snprintf(name, sizeof name, "=%.*s", (int)(colon - msg), msg);
+    const char *text = gp_input_text(L, name);
+    return text ? line_of_text(text, *line, out) : line_of_file(name + 1, *line, out);
 }
 
 /* The frame whose line the message names, else the innermost that is the user's. */
@@ -161,6 +170,25 @@ static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
     }
 }
 
+static void add_line(luaL_Buffer *b, int n, const char *text) {
+    char line[LINE + 32];
+    snprintf(line, sizeof line, "\n    %d | %s", n, text + strspn(text, " \t"));
+    luaL_addstring(b, line);
+}
+
+void gp_shell_add_line(lua_State *L) {
+    char text[LINE];
+    int line;
+    const char *msg = lua_tostring(L, -1);
+    if (!isatty(STDERR_FILENO) || !msg || !message_line(L, msg, &line, text)) return;
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, msg);
+    add_line(&b, line, text);
+    luaL_pushresult(&b);
+    lua_remove(L, -2);
+}
+
 /* Where nobody looks at a terminal, an error without tensors reads as lua(1)'s. */
 int gp_shell_traceback(lua_State *L) {
     const char *msg = lua_tostring(L, 1);
@@ -179,9 +207,7 @@ int gp_shell_traceback(lua_State *L) {
     luaL_buffinit(L, &b);
     luaL_addstring(&b, msg);
     if (known) {
-        char line[LINE + 32];
-        snprintf(line, sizeof line, "\n    %d | %s", ar.currentline, text + strspn(text, " \t"));
-        luaL_addstring(&b, line);
+        add_line(&b, ar.currentline, text);
         add_tensors(L, &b, &ar, text);
     } else if (user) {
         add_locals(L, &b, &ar);

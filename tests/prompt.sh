@@ -14,11 +14,6 @@ session() {
     until_ fresh
 }
 fresh() { [[ $(shown) =~ ^'>'\ ?$ ]] && at 2,0; }
-enter() { type_ "$1"; key Enter; }
-# What is typed before the prompt is back is shown by the terminal too, as in any shell: run TEXT waits for that.
-prompt_is_back() { [[ $(cursor) == 2,* && $(shown | sed -n "$(($(tm display-message -p '#{cursor_y}') + 1))p") == '>' ]]; }
-ready() { until_ prompt_is_back; }
-run() { enter "$1"; ready; }
 
 # Blocks.
 session

@@ -15,14 +15,18 @@ local function fail(message, ...)
     error(setmetatable({}, { __tostring = function() return message end }), 0)
 end
 
--- What was typed as a function: an expression, or else statements.
+-- What was typed as a function: an expression, or else statements. Its lines are the input's from here on.
 local function compile(text, what)
     if text == "" then fail(":%s needs an expression or statements", what) end
-    local f = load("return " .. text .. "\n", "=" .. what)
+    local name = native.input(text)
+    local f = load("return " .. text .. "\n", name)
     if f then return f end
-    local g, message = load(text, "=" .. what)
+    local g, message = load(text, name)
     return g or fail("%s", message)
 end
+
+-- For <close>: calls f when the command ends, also by an error.
+local function finally(f) return setmetatable({}, { __close = f }) end
 
 local function seconds(s)
     if s >= 1 then return ("%.2f s"):format(s) end
@@ -35,6 +39,9 @@ local function bytes(n)
     while n >= 1024 and unit < 5 do n, unit = n / 1024, unit + 1 end
     return (unit == 1 and "%d %s" or "%.1f %s"):format(n, ({ "B", "KiB", "MiB", "GiB", "TiB" })[unit])
 end
+
+-- Without what could steer the terminal.
+local function plain(s) return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?")) end
 
 local function waits()
     local n = 0
@@ -52,18 +59,18 @@ command("time", "expr", "what one run takes, and its value", function(text)
     local f = compile(text, "time")
     gpush.synchronize()
     local before = waits()
+    local _ <close> = finally(function() native.busy(false) end)
     native.busy(true)
     local t0 = native.now()
-    local results = table.pack(pcall(f))
+    local results = table.pack(f())
     local t1 = native.now()
     local waited = waits() - before
-    if results[1] then gpush.synchronize() end
+    gpush.synchronize()
     local t2 = native.now()
     local device = native.busy(false)
-    if not results[1] then error(results[2], 0) end
     print(("%s: host %s, devices %s, %d wait%s"):format(seconds(t2 - t0), seconds(t1 - t0), seconds(device), waited,
         waited == 1 and "" or "s"))
-    return table.unpack(results, 2, results.n)
+    return table.unpack(results, 1, results.n)
 end)
 
 command("prof", "expr", "the profile of one run as a table", function(text)
@@ -143,11 +150,10 @@ command("run", "file [args]", "runs a file as gpush would", function(text)
     local f, message = loadfile(words[1])
     if not f then fail("%s", message) end
     local before = arg
+    local _ <close> = finally(function() arg = before end)
     arg = { [0] = words[1], table.unpack(words, 2) }
-    local results = table.pack(pcall(f, table.unpack(words, 2)))
-    arg = before
-    if not results[1] then error(results[2], 0) end
-    return table.unpack(results, 2, results.n)
+    local results = table.pack(f(table.unpack(words, 2)))
+    return table.unpack(results, 1, results.n)
 end)
 
 -- Old tables get the new fields, so that what holds on to them sees the new code.
@@ -191,6 +197,18 @@ local function write_whole(name, text)
 end
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+command("list", "[number]", "what was typed, numbered as in messages: stdin[3] is the third", function(text)
+    local inputs, numbers = debug.getregistry()["gpush.inputs"], {}
+    for name in next, inputs do numbers[#numbers + 1] = tonumber(name:match "%[(%d+)%]$") end
+    table.sort(numbers)
+    if #numbers == 0 then print "what comes from a pipe is not numbered" end
+    for _, n in ipairs(numbers) do
+        local chunk = inputs[("=stdin[%d]"):format(n)]
+        local first = "[" .. n .. "] "
+        if text == "" or tonumber(text) == n then print(first .. plain(chunk):gsub("\n", "\n" .. (" "):rep(#first))) end
+    end
+end)
 
 command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it", function(text)
     local session, file = native.session(), text

@@ -1,0 +1,70 @@
+/* The texts that were typed at the prompt, under the names that their chunks have for Lua, so that an
+ * error in a function, a warning and ??name find the line of an input long gone. */
+#include "shell/shell.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEPT = 1000, BYTES = 1 << 20 }; /* the newest inputs, and bytes of them */
+
+static struct {
+    int n, oldest; /* the last input, and the first that is still kept */
+    size_t bytes;
+    char name[24];
+} inputs = {.oldest = 1};
+
+/* Where the lines come from no terminal all chunks are "stdin", as lua(1)'s. */
+static const char *name_of(int n) {
+    if (!isatty(STDIN_FILENO)) return "=stdin";
+    snprintf(inputs.name, sizeof inputs.name, "=stdin[%d]", n);
+    return inputs.name;
+}
+
+const char *gp_input_name(bool next) { return name_of(inputs.n + next); }
+
+static void forget_oldest(lua_State *L, int table) {
+    const char *name = name_of(inputs.oldest++);
+    lua_getfield(L, table, name);
+    inputs.bytes -= lua_rawlen(L, -1);
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    lua_setfield(L, table, name);
+}
+
+/* The text on top of the stack, which it pops, becomes the one of input n. */
+static void keep(lua_State *L, int n) {
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_SHELL_INPUTS);
+    int table = lua_gettop(L);
+    const char *name = name_of(n);
+    if (lua_getfield(L, table, name) == LUA_TSTRING) inputs.bytes -= lua_rawlen(L, -1);
+    lua_pop(L, 1);
+    inputs.bytes += lua_rawlen(L, table - 1);
+    lua_pushvalue(L, table - 1);
+    lua_setfield(L, table, name);
+    while (inputs.oldest < n && (n - inputs.oldest >= KEPT || inputs.bytes > BYTES))
+        forget_oldest(L, table);
+    lua_settop(L, table - 2);
+}
+
+void gp_input_keep(lua_State *L) { keep(L, ++inputs.n); }
+
+int gp_input_replace(lua_State *L) {
+    luaL_checkstring(L, 1);
+    lua_settop(L, 1);
+    keep(L, inputs.n);
+    lua_pushstring(L, gp_input_name(false));
+    return 1;
+}
+
+const char *gp_input_text(lua_State *L, const char *name) {
+    const char *text = NULL;
+    if (lua_getfield(L, LUA_REGISTRYINDEX, GP_SHELL_INPUTS) == LUA_TTABLE) {
+        lua_getfield(L, -1, name);
+        text = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return text;
+}

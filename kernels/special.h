@@ -114,7 +114,7 @@ GP_FN double lgamma_f64(double x) {
     return z == (double)INFINITY ? z : x != x ? x : y;
 }
 
-/* ---- digamma and trigamma ---- */
+/* ---- digamma ---- */
 
 /* digamma(1.5 + t) over its distance to digamma's zero, for |t| <= 1/2; a Chebyshev fit, off by
  * 6e-19. */
@@ -157,19 +157,44 @@ GP_FN double digamma_f64(double x) {
     return x > 0 ? y : y - c;
 }
 
-/* Eight steps of the recurrence, then the asymptotic series; not above 0 by reflection. */
-GP_FN double trigamma_f64(double x) {
-    double u = x > 0 ? x : 1 - x, s = 0;
-    s += 1 / (u * u) + 1 / ((u + 1) * (u + 1)) + 1 / ((u + 2) * (u + 2));
-    s += 1 / ((u + 3) * (u + 3)) + 1 / ((u + 4) * (u + 4)) + 1 / ((u + 5) * (u + 5));
-    s += 1 / ((u + 6) * (u + 6)) + 1 / ((u + 7) * (u + 7));
-    double i = 1 / (u + 8), t = i * i, p = -7.092156862745098;
-    H(1.1666666666666667) H(-0.2531135531135531) H(0.07575757575757576)
-    H(-0.03333333333333333) H(0.023809523809523808) H(-0.03333333333333333)
-    H(0.16666666666666666)
-    double y = s + (i + t * (0.5 + i * p));
-    double e = x - rint(x), w = PI / sin(PI * e);
-    return x > 0 ? y : w * w - y;
+/* ---- polygamma ---- */
+
+/* r to the whole power n. */
+GP_FN double whole_power(double r, int n) {
+    double y = 1;
+    for (; n > 0; n >>= 1, r *= r) y *= n & 1 ? r : 1;
+    return y;
+}
+
+/* The sum of (x + k)^-s for k = 0, 1, 2 …, x > 0 and whole s > 1: ten terms, then Euler and
+ * Maclaurin's series, whose coefficients are Bernoulli's numbers B(2j) / (2j)!. */
+GP_FN double hurwitz_zeta(int s, double x) {
+    const double bernoulli[] = {0.08333333333333333,   -0.001388888888888889, 3.3068783068783071e-05,
+                                -8.267195767195768e-07, 2.08767569878681e-08,  -5.284190138687493e-10,
+                                1.3382536530684679e-11, -3.3896802963225832e-13};
+    double sum = 0, i = 1 / (x + 10);
+    for (int k = 0; k < 10; k++) sum += whole_power(1 / (x + k), s);
+    double tail = whole_power(i, s - 1) / (s - 1), t = whole_power(i, s);
+    tail += t / 2;
+    t *= i * s;
+    for (int j = 0; j < 8; j++) {
+        tail += bernoulli[j] * t;
+        t *= i * i * (s + 2 * j + 1) * (s + 2 * j + 2);
+    }
+    return sum + tail;
+}
+
+/* The n-th derivative of digamma, (-1)^(n + 1) n! times the sum of (x + k)^-(n + 1) for k = 0, 1 …;
+ * below 0 the sum over all integers k less those that are too many. At poles the limit from above. */
+GP_FN double polygamma_f64(double x, double order) {
+    int n = order < 1e6 ? (int)floor(order) : 1000000, s = n + 1;
+    double e = x - rint(x), sign = n & 1 ? 1 : -1, y;
+    if (n < 1) return n < 0 ? (double)NAN : digamma_f64(x);
+    if (x > 0) y = hurwitz_zeta(s, x);
+    else if (e == 0) y = (double)INFINITY;
+    else y = whole_power(1 / e, s) + hurwitz_zeta(s, 1 + e) +
+             sign * (hurwitz_zeta(s, 1 - e) - hurwitz_zeta(s, 1 - x));
+    return sign * tgamma(s) * y;
 }
 
 /* ---- logit: near 1/2 as an inverse tangent, whose argument is exact there ---- */
@@ -185,7 +210,7 @@ GP_FN double logit_f64(double x) {
 
 GP_FN float lgamma_f32(float x) { return (float)lgamma_f64((double)x); }
 GP_FN float digamma_f32(float x) { return (float)digamma_f64((double)x); }
-GP_FN float trigamma_f32(float x) { return (float)trigamma_f64((double)x); }
+GP_FN float polygamma_f32(float x, float n) { return (float)polygamma_f64((double)x, (double)n); }
 #undef H
 /* clang-format on */
 

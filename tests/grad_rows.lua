@@ -32,7 +32,7 @@ local domain = { asin = { -0.9, 0.9 }, acos = { -0.9, 0.9 }, atanh = { -0.9, 0.9
     bce = { 0.1, 0.9 }, kl_term = { 0.1, 2 }, remainder = { 0.3, 2 }, fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 } }
 local mask = g.tensor { { true, false, true }, { false, true, true } }
 local cases = {
-    threshold = { { x(6), 0.5, 2 } }, logit = { { spread(0.1, 0.9, 6), 1e-3 } }, clamp = { { x(6), -1, 0.5 }, { x(6), nil, 0.3 } },
+    threshold = { { x(6), 0.5, 2 } }, logit = { { spread(0.1, 0.9, 6), 1e-3 } }, polygamma = { { pos(6), 1 }, { spread(-2.7, -2.3, 6), 2 } }, clamp = { { x(6), -1, 0.5 }, { x(6), nil, 0.3 } },
     leaky_relu = { { x(6), 0.2 } }, softplus = { { x(6), 2, 1 } }, elu = { { x(6), 1.5 } },
     sum = { { x(2, 3) }, { x(2, 3), 1 }, { x(2, 3, 2), { 1, 3 }, true }, { x() } }, mean = { { x(2, 3) }, { x(2, 3), -1, true } },
     prod = { { pos(2, 3) }, { pos(2, 3), 2 }, { zeros(2, 4), 2 }, { zeros(2, 3, 2), { 1, 3 }, true }, { zeros(4) } }, amax = { { x(2, 3) }, { x(2, 3), 1 } }, amin = { { x(2, 3), 2, true } },

@@ -284,8 +284,8 @@ static void store_inverted(char *dst, int64_t step, const void *src, int64_t n) 
 static gp_scalar parameter(const gp_call *c, int i, double absent) {
     if (!gp_given(c, i)) return (gp_scalar){.is_float = true, .f = absent};
     const gp_value *v = &c->arg[i];
-    if (v->kind == GP_NUMBER && !v->is_float) return (gp_scalar){.i = v->i};
-    return (gp_scalar){.is_float = true, .f = v->f};
+    if (v->kind == GP_FLOAT || v->is_float) return (gp_scalar){.is_float = true, .f = v->f};
+    return (gp_scalar){.i = v->i};
 }
 
 _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {

@@ -93,7 +93,7 @@ static inline double fmod_f64(double a, double b) { return (fmod)(a, b); }
 #define erfinv(x) SPECIAL(erfinv, x)
 #define lgamma(x) SPECIAL(lgamma, x)
 #define digamma(x) SPECIAL(digamma, x)
-#define trigamma(x) SPECIAL(trigamma, x)
+#define polygamma(x, n) _Generic((x), float : polygamma_f32, default : polygamma_f64)(x, n)
 #define logit(x) SPECIAL(logit, x)
 #define BY_TYPE(f, a, b, x)                                                                        \
     _Generic((x), float : f##_f32, double : f##_f64, int32_t : f##_i32, int64_t : f##_i64)(a, b)

@@ -223,8 +223,8 @@ template <class T> static T gp_parameter(const gp_call *c, int i, double absent)
     gp_scalar s = {true, {absent}};
     if (gp_given(c, i)) {
         const gp_value *v = &c->arg[i];
-        if (v->kind == GP_NUMBER && !v->is_float) s.is_float = false, s.i = v->i;
-        else s.f = v->f;
+        if (v->kind == GP_FLOAT || v->is_float) s.f = v->f;
+        else s.is_float = false, s.i = v->i;
     }
     return gp_number_as<T>(s);
 }

@@ -33,7 +33,9 @@ INLINE1(exp) INLINE1(exp2) INLINE1(expm1) INLINE1(log) INLINE1(log2) INLINE1(log
 INLINE1(log1p) INLINE1(sqrt) INLINE1(tanh) INLINE1(atan) INLINE1(erf)
 CALLED1(sin) CALLED1(cos) CALLED1(tan) CALLED1(asin) CALLED1(acos) CALLED1(sinh) CALLED1(cosh)
 CALLED1(asinh) CALLED1(acosh) CALLED1(atanh) CALLED1(erfc) CALLED2(atan2) CALLED2(hypot)
-SPECIAL1(erfinv) SPECIAL1(lgamma) SPECIAL1(digamma) SPECIAL1(trigamma) SPECIAL1(logit)
+SPECIAL1(erfinv) SPECIAL1(lgamma) SPECIAL1(digamma) SPECIAL1(logit)
+GP_CALLED float polygamma_of(float x, float n) { return polygamma_f32(x, n); }
+GP_CALLED double polygamma_of(double x, double n) { return polygamma_f64(x, n); }
 
 /* Rounding leaves integers as they are. */
 #define ROUND1(fn)                                                                                 \
@@ -108,12 +110,12 @@ template <class T> struct gp_num {
     __device__ friend gp_num fn(gp_num x) { return fn##_of(x.v); }
     OF1(exp) OF1(exp2) OF1(expm1) OF1(log) OF1(log2) OF1(log10) OF1(log1p) OF1(sqrt) OF1(sin)
     OF1(cos) OF1(tan) OF1(tanh) OF1(asin) OF1(acos) OF1(atan) OF1(sinh) OF1(cosh) OF1(asinh)
-    OF1(acosh) OF1(atanh) OF1(erf) OF1(erfc) OF1(erfinv) OF1(lgamma) OF1(digamma) OF1(trigamma)
+    OF1(acosh) OF1(atanh) OF1(erf) OF1(erfc) OF1(erfinv) OF1(lgamma) OF1(digamma)
     OF1(logit) OF1(floor) OF1(ceil) OF1(rint) OF1(trunc)
     __device__ friend gp_num sigmoid(gp_num x) { return 1 / (1 + exp(-x)); }
 #define OF2(fn)                                                                                    \
     __device__ friend gp_num fn(gp_num a, gp_num b) { return fn##_of(a.v, b.v); }
-    OF2(atan2) OF2(hypot) OF2(left_shift) OF2(right_shift)
+    OF2(atan2) OF2(hypot) OF2(polygamma) OF2(left_shift) OF2(right_shift)
 #define FAULTY2(fn)                                                                                \
     __device__ friend gp_num fn##_to(gp_num a, gp_num b, int &fault) {                             \
         return fn##_of(a.v, b.v, fault);                                                           \

@@ -47,3 +47,14 @@ define { "gelu", sig = "tensor x, str approximate=\"none\"",
         if approximate == "tanh" then return gelu_tanh(x) end
         error("gelu: argument 'approximate': expected 'none' or 'tanh', got '" .. approximate .. "'", 0)
     end }
+
+local polygamma = gpush.polygamma
+define { "polygamma", sig = "operand n, operand x",
+    help = "the n-th derivative of digamma: polygamma(n, x) or x:polygamma(n)",
+    fn = function(n, x)
+        if gpush.is_tensor(n) then n, x = x, n end
+        if math.type(n) == "integer" and n < 0 then
+            error(("polygamma: argument 'n': expected a whole number from 0, got %d"):format(n), 0)
+        end
+        return polygamma(x, n)
+    end }

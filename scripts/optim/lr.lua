@@ -67,6 +67,16 @@ function Schedule:step()
     apply(self)
 end
 
+-- For ChainedScheduler, what a step to epoch makes of a rate that other schedules change too, as PyTorch's schedules
+-- do it: it changes as much as the rate does without them.
+function Schedule:chain(rate, epoch, i, group)
+    local before = epoch == 0 and 1 or self:rate(1, epoch - 1, i, group)
+    return before == 0 and rate or rate * (self:rate(1, epoch, i, group) / before)
+end
+
+-- The same for schedules that set the rate whatever it was.
+local function chain_anew(self, _, epoch, i, group) return self:rate(self.base_lrs[i], epoch, i, group) end
+
 -- The groups' rates, as they were set last.
 function Schedule:get_last_lr() return table.move(self._last_lr, 1, #self._last_lr, 1, {}) end
 
@@ -155,6 +165,14 @@ define("CosineAnnealingLR", "int T_max, float eta_min=0",
     rate = function(self, base, epoch)
         return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * epoch / self.T_max)) / 2
     end,
+    chain = function(self, rate, epoch, i)
+        local n, low = self.T_max, self.eta_min
+        if epoch == 0 then return rate end
+        if (epoch - 1 - n) % (2 * n) == 0 then
+            return rate + (self.base_lrs[i] - low) * (1 - math.cos(math.pi / n)) / 2
+        end
+        return (1 + math.cos(math.pi * epoch / n)) / (1 + math.cos(math.pi * (epoch - 1) / n)) * (rate - low) + low
+    end,
 })
 
 define("LambdaLR", "any lr_lambda",
@@ -163,6 +181,7 @@ define("LambdaLR", "any lr_lambda",
         local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
         return base * f(epoch)
     end,
+    chain = chain_anew,
 })
 
 define("MultiplicativeLR", "any lr_lambda",
@@ -183,6 +202,7 @@ define("PolynomialLR", "int total_iters=5, float power=1",
 })
 
 local restarts = {
+    chain = chain_anew,
     check = function(o) check_whole("CosineAnnealingWarmRestarts", o, "T_0", "T_mult") end,
     rate = function(self, base, epoch)
         local period = self.T_0
@@ -231,7 +251,7 @@ define("CyclicLR", "any base_lr, any max_lr, int step_size_up=2000, int? step_si
             raise("optim.lr.CyclicLR: option 'mode': expected 'triangular', 'triangular2' or 'exp_range', got '%s'", o.mode)
         end
     end,
-    begin = check_momentum,
+    begin = check_momentum, chain = chain_anew,
     rate = function(self, _, epoch, i, group)
         local function of(v) return type(v) == "table" and v[i] or v end
         local length = self.step_size_up + self.step_size_down
@@ -275,7 +295,7 @@ local cycle = {
             raise("optim.lr.OneCycleLR: option 'pct_start' is %s (expected 0 to 1)", o.pct_start)
         end
     end,
-    begin = check_momentum,
+    begin = check_momentum, chain = chain_anew,
 }
 function cycle:rate(_, epoch, i, group)
     if epoch > self.total_steps then
@@ -324,13 +344,23 @@ end)
 lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "any schedulers",
     help = "schedulers {a, b, …} of one optimizer at once: each takes what the one before gave for the rate",
     fn = function(schedulers)
-        local first = type(schedulers) == "table" and schedulers[1]
-        if not first or not first.rate then raise "optim.lr.ChainedScheduler: expected a list of schedules" end
-        local self = { name = "ChainedScheduler", optimizer = first.optimizer, schedulers = schedulers, last_epoch = 0,
-            base_lrs = first.base_lrs }
-        function self.rate(_, rate, epoch, i, group)
-            for _, s in ipairs(schedulers) do rate = s:rate(rate, epoch, i, group) end
-            return rate
+        local list = type(schedulers) == "table" and schedulers or {}
+        for _, s in ipairs(list) do
+            if type(s) ~= "table" or not s.rate then list = {} end
+        end
+        if not list[1] then raise "optim.lr.ChainedScheduler: expected a list of schedules" end
+        local walked = {} -- per group, how far the rate was followed from its first value on
+        local self = { name = "ChainedScheduler", optimizer = list[1].optimizer, schedulers = schedulers, last_epoch = 0,
+            base_lrs = list[1].base_lrs }
+        function self.rate(_, base, epoch, i, group)
+            local w = walked[i]
+            if not w or w.base ~= base or w.epoch > epoch then w = { base = base, epoch = -1, rate = base } end
+            walked[i] = w
+            while w.epoch < epoch do
+                w.epoch = w.epoch + 1
+                for _, s in ipairs(schedulers) do w.rate = s:chain(w.rate, w.epoch, i, group) end
+            end
+            return w.rate
         end
         setmetatable(self, Schedule)
         apply(self)

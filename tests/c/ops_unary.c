@@ -50,6 +50,17 @@ static ld f_digamma(ld x) {
     ld i = 1 / (x * x);
     return s + logl(x) - 0.5L / x - i * (1.L / 12 - i * (1.L / 120 - i * (1.L / 252 - i * (1.L / 240 - i / 132))));
 }
+/* The n-th derivative of digamma as a sum of powers from x up to 60, then an integral and its first corrections. */
+static ld f_polygamma(ld x, int n) {
+    ld s = 0, sign = n & 1 ? 1 : -1, f = n == 1 ? 1 : 2;
+    if (isinf(x)) return x > 0 ? sign * 0 : NAN;
+    if (x <= 0 && x == rintl(x)) return sign * INFINITY;
+    for (; x < 60; x += 1) s += powl(x, -n - 1);
+    s += powl(x, -n) / n + powl(x, -n - 1) / 2 + (n + 1) * powl(x, -n - 2) / 12;
+    return sign * f * (s - (n + 1) * (n + 2) * (n + 3) * powl(x, -n - 4) / 720 + (n == 1 ? 720 : 2520) * powl(x, -n - 6) / 30240);
+}
+static ld f_trigamma(ld x) { return f_polygamma(x, 1); }
+static ld f_tetragamma(ld x) { return f_polygamma(x, 2); }
 /* By halving, then Newton's method on erf, or on erfc near 1. */
 static ld f_erfinv(ld x) {
     if (isnan(x) || fabsl(x) > 1) return NAN;
@@ -101,6 +112,8 @@ static void p_softplus_two(gp_call *c) { p_float(c, 2), p_float(c, 3); }
 static void p_nan(gp_call *c) { p_float(c, 0), gp_call_none(c), gp_call_none(c); }
 static void p_nan_given(gp_call *c) { p_float(c, 0.5), p_float(c, 3), p_float(c, -7); }
 static void p_int(gp_call *c, int64_t i) { gp_call_number(c, (gp_scalar){.i = i}); }
+static void p_first(gp_call *c) { gp_call_int(c, 1); }
+static void p_second(gp_call *c) { gp_call_int(c, 2); }
 static void p_hardtanh(gp_call *c) { p_int(c, -1), p_int(c, 1); }
 static void p_threshold(gp_call *c) { p_int(c, 1), p_int(c, 7); }
 static void p_clamp(gp_call *c) { p_int(c, -1), p_int(c, 2); }
@@ -157,6 +170,8 @@ static const entry table[] = {
     {"erfinv", T_ALL, true, f_erfinv, NULL, 6, false, NULL},
     {"lgamma", T_ALL, true, lgammal, NULL, 9, false, NULL, .scale = 0.25L}, /* below 0 parts cancel */
     {"digamma", T_ALL, true, f_digamma, NULL, 8, false, NULL, .scale = 1},
+    {"polygamma", T_ALL, true, f_trigamma, NULL, 8, false, p_first},
+    {"polygamma", T_ALL, true, f_tetragamma, NULL, 8, false, p_second, .scale = 16}, /* as above */
     {"relu6", T_REAL, false, f_relu6, i_relu6, 0, false, NULL},
     {"frac", T_FLOAT, false, f_frac, NULL, 0, false, NULL},
     {"selu", T_FLOAT, false, f_selu, NULL, 6, false, NULL},

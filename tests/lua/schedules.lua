@@ -23,6 +23,9 @@ local cases = {
     { "CyclicLR", { 0.1, 0.9, 0.45, 0.8, 0.8, 0.7, 0.566666666667, 0.766666666667, 0.333333333333, 0.833333333333, 0.1, 0.9, 0.275, 0.85, 0.45, 0.8 } },
     { "CyclicLR exp_range", { 0.1, 0.9, 0.29, 0.855, 0.667, 0.819, 0.2729, 0.86355, 0.1, 0.9, 0.259049, 0.8704755, 0.4720087, 0.8468559, 0.24782969, 0.876085155 } },
     { "ChainedScheduler", { 0.1, 0.045, 0.081, 0.3645, 0.6561, 0.295245, 0.531441, 0.23914845 } },
+    { "ChainedScheduler cosine", { 1, 0.36, 0.26925, 0.09, 0.2835, 0.2817, 0.67254, 0.230427 } },
+    { "ChainedScheduler cosine last", { 0.25, 0.220710678119, 0.402144660941, 0.119179293251, 0.05, 0.115900974233, 0.525, 0.434099025767 } },
+    { "ChainedScheduler lambda", { 1, 0.225, 0.3, 0.1125, 0.18, 0.075, 0.128571428571, 0.05625 } },
     { "SequentialLR", { 0.1, 0.2, 0.7, 0.5, 0.5, 0.125, 0.125, 0.03125 } },
 }
 
@@ -48,6 +51,15 @@ local make = {
         return lr.CyclicLR(o, { 0.1, 0.2 }, { 0.8, 0.4 }, { step_size_up = 2, mode = "exp_range", gamma = 0.9 })
     end,
     ChainedScheduler = function(o) return lr.ChainedScheduler { lr.ConstantLR(o, 0.1, 3), lr.ExponentialLR(o, 0.9) } end,
+    ["ChainedScheduler cosine"] = function(o)
+        return lr.ChainedScheduler { lr.CosineAnnealingLR(o, 3, { eta_min = 0.1 }), lr.ExponentialLR(o, 0.9) }
+    end,
+    ["ChainedScheduler cosine last"] = function(o)
+        return lr.ChainedScheduler { lr.LinearLR(o, 0.25, 1, 3), lr.CosineAnnealingLR(o, 4, { eta_min = 0.05 }) }
+    end,
+    ["ChainedScheduler lambda"] = function(o)
+        return lr.ChainedScheduler { lr.StepLR(o, 2, 0.5), lr.LambdaLR(o, function(n) return 1 / (1 + n) end), lr.ExponentialLR(o, 0.9) }
+    end,
     SequentialLR = function(o)
         return lr.SequentialLR(o, { lr.LinearLR(o, 0.1, 1, 3), lr.ExponentialLR(o, 0.5) }, { 3 })
     end,

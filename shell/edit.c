@@ -1,6 +1,7 @@
 /* Indentation, pasted text and undo for the prompt's editor. */
 #include "shell/edit.h"
 
+#include "shell/cluster.h"
 #include "shell/highlight.h"
 
 #include <ctype.h>
@@ -65,6 +66,17 @@ gp_edit gp_edit_finish(const char *text) {
     return e;
 }
 
+gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key) {
+    mbstate_t state = {0};
+    gp_edit e = {malloc(strlen(text) + MB_LEN_MAX + 1), cursor};
+    if (!e.text) return e;
+    memcpy(e.text, text, cursor);
+    size_t n = wcrtomb(e.text + cursor, key, &state);
+    e.cursor += n == (size_t)-1 ? 0 : n;
+    strcpy(e.text + e.cursor, text + cursor);
+    return e;
+}
+
 /* ---- Pasted text ---- */
 
 static size_t prompt_at(const char *s) {
@@ -77,7 +89,8 @@ void gp_edit_clean(char *pasted) {
     char *to = pasted;
     for (const char *s = pasted; *s; s++) {
         if (*s == '\r' && s[1] == '\n') continue;
-        if (*s == '\r') *to++ = '\n';
+        if (*s == '\xc2' && (s[1] & 0xe0) == 0x80) s++; /* controls in UTF-8 */
+        else if (*s == '\r') *to++ = '\n';
         else if ((unsigned char)*s >= ' ' ? *s != 127 : *s == '\n' || *s == '\t') *to++ = *s;
     }
     *to = 0;
@@ -97,20 +110,16 @@ void gp_edit_clean(char *pasted) {
 /* ---- Characters and columns ---- */
 
 int gp_edit_characters(const char *text, size_t n) {
-    mbstate_t state = {0};
-    int count = 0;
-    for (size_t i = 0, len; i < n; i += len, count++) {
-        len = mbrlen(text + i, n - i, &state);
-        if (len == 0 || len > n - i) len = 1;
-    }
+    int count = 0, width;
+    for (size_t i = 0; i < n; i += gp_cluster(text + i, &width)) count++;
     return count;
 }
 
 size_t gp_edit_same_column(const char *text, size_t cursor, size_t line) {
     size_t start = gp_edit_line_start(text, cursor), end = gp_edit_line_end(text, line), to = line;
-    int column = gp_edit_characters(text + start, cursor - start);
-    while (to < end && gp_edit_characters(text + line, to - line) < column) to++;
-    while (to < end && (text[to] & 0xc0) == 0x80) to++;
+    int width;
+    for (int i = gp_edit_characters(text + start, cursor - start); i > 0 && to < end; i--)
+        to += gp_cluster(text + to, &width);
     return to;
 }
 
@@ -125,6 +134,7 @@ bool gp_edit_query(char query[128], wchar_t key) {
     }
     mbstate_t state = {0};
     if (key < 32 || n + MB_LEN_MAX >= 128) return false;
+    if (wcwidth(key) < 1) return true;
     size_t len = wcrtomb(query + n, key, &state);
     query[len == (size_t)-1 ? n : n + len] = 0;
     return true;

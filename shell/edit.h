@@ -22,6 +22,9 @@ gp_edit gp_edit_newline(const char *text, size_t cursor);
  * changes. */
 gp_edit gp_edit_finish(const char *text);
 
+/* text with a key's character at the cursor. */
+gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key);
+
 /* Pasted bytes as they go into the text, changed in place: line ends are \n, none at the end; no
  * control characters; and when the first line starts with a prompt, no prompts. */
 void gp_edit_clean(char *pasted);
@@ -30,12 +33,12 @@ void gp_edit_clean(char *pasted);
 size_t gp_edit_line_start(const char *text, size_t at);
 size_t gp_edit_line_end(const char *text, size_t at);
 
-/* How many characters n bytes of text are. */
+/* How many characters (cluster.h) the first n bytes of text are. */
 int gp_edit_characters(const char *text, size_t n);
 /* The place in the line that starts at `line` with the cursor's column, or its end. */
 size_t gp_edit_same_column(const char *text, size_t cursor, size_t line);
 
-/* Adds a key to the query or takes the last character off; false for a key that does neither. */
+/* Adds a key to the query or takes the last character off; false for a key that is not for it. */
 bool gp_edit_query(char query[128], wchar_t key);
 
 /* Notes the text before each key; what was typed word by word is undone word by word. */

@@ -16,6 +16,11 @@ static volatile sig_atomic_t new_size;
 static char back[8]; /* bytes that were looked at, still to be read */
 static int nback;
 
+bool gp_keys_usable(void) {
+    const char *term = getenv("TERM");
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+}
+
 static bool pending(int milliseconds) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     return poll(&in, 1, milliseconds) > 0;

@@ -6,10 +6,13 @@
 #include <wchar.h>
 
 /* What the up and down arrows are, and a paste, whose text gp_key_pasted reads. */
-enum { GP_KEY_UP = 034, GP_KEY_DOWN = 035, GP_KEY_PASTE = 0xe000 };
+enum { GP_KEY_UP = 034, GP_KEY_DOWN = 035, GP_KEY_PASTE = 0x110000 };
 
 /* What makes a terminal mark pasted text, and no longer. */
 extern const char gp_paste_on[], gp_paste_off[];
+
+/* Are there a keyboard and a screen whose cursor can be moved? */
+bool gp_keys_usable(void);
 
 /* Catches the change of the terminal's size, and signals that end the program, which then finds the
  * terminal as it is now. */

@@ -1,8 +1,10 @@
-/* Reading chunks with libedit on a terminal, plainly elsewhere; the only file that knows the line
- * editor. A block is one text with line ends in it; colours are painted over what libedit draws. */
+/* Reading chunks with libedit on a terminal, plainly elsewhere; this file and editrc.c alone know the
+ * line editor. A block is one text with line ends in it; colours are painted over what libedit draws. */
 #include "shell/line.h"
 
+#include "shell/cluster.h"
 #include "shell/edit.h"
+#include "shell/editrc.h"
 #include "shell/highlight.h"
 #include "shell/history.h"
 #include "shell/keys.h"
@@ -15,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <wchar.h>
 
 static struct {
@@ -31,6 +32,7 @@ static struct {
     char *prefix, *typed; /* what those shown start with; what stood there before */
     char *shown;
     bool fresh;           /* the prompt was just drawn */
+    bool searching;       /* keys are the query's */
 } editor;
 
 /* ---- The text ---- */
@@ -38,18 +40,28 @@ static struct {
 /* The text, until the next call, and the cursor's place in it, in bytes. */
 static const char *get_text(size_t *cursor) {
     static char *text;
-    static size_t cap;
+    const LineInfoW *line = el_wline(editor.el);
+    size_t at = (size_t)(line->cursor - line->buffer);
+    free(text);
+    text = gp_cluster_decode(line->buffer, (size_t)(line->lastchar - line->buffer), &at);
+    if (cursor) *cursor = text ? at : 0;
+    return text ? text : "";
+}
+
+/* The same as the line editor has it, a code point for each character: what is where on the screen. */
+static const char *get_cells(size_t *cursor) {
+    static char *text;
     const LineInfo *line = el_line(editor.el);
-    size_t n = (size_t)(line->lastchar - line->buffer);
-    if (cursor) *cursor = (size_t)(line->cursor - line->buffer);
-    if (n + 1 > cap) {
-        char *more = realloc(text, 2 * n + 256);
-        if (!more) return cursor ? *cursor = 0, "" : "";
-        text = more, cap = 2 * n + 256;
-    }
-    memcpy(text, line->buffer, n);
-    text[n] = 0;
-    return text;
+    *cursor = (size_t)(line->cursor - line->buffer);
+    free(text);
+    text = strndup(line->buffer, (size_t)(line->lastchar - line->buffer));
+    return text ? text : (*cursor = 0, "");
+}
+
+static void insert(const char *text) {
+    wchar_t *points = gp_cluster_encode(text);
+    if (points && *points) el_winsertstr(editor.el, points);
+    free(points);
 }
 
 static void set_cursor(size_t to) {
@@ -63,7 +75,7 @@ static void set_text(const char *text, size_t cursor) {
     el_cursor(editor.el, (int)(line->lastchar - line->cursor));
     line = el_wline(editor.el);
     el_deletestr(editor.el, (int)(line->lastchar - line->buffer));
-    if (*text) el_insertstr(editor.el, text);
+    insert(text);
     set_cursor(cursor);
 }
 
@@ -88,7 +100,7 @@ static gp_cell cell_of(const char *text, size_t pos) {
 
 static void paint(bool pair_too) {
     size_t cursor, pair[2];
-    const char *text = get_text(&cursor);
+    const char *text = get_cells(&cursor);
     size_t n = strlen(text);
     unsigned char *style = malloc(n + 1);
     if (!style) return;
@@ -104,7 +116,7 @@ static void paint(bool pair_too) {
 /* Clears the picture and puts the terminal's cursor where it began; redraw() follows. */
 static void erase(void) {
     size_t cursor;
-    const char *text = get_text(&cursor);
+    const char *text = get_cells(&cursor);
     gp_screen_move(stdout, cell_of(text, cursor), (gp_cell){0, 0});
     fputs("\033[J", stdout);
 }
@@ -114,7 +126,7 @@ static void redraw(void) { el_set(editor.el, EL_REFRESH); }
 /* The terminal's cursor goes to the line below the text. */
 static void leave(const char *mark) {
     size_t cursor;
-    const char *text = get_text(&cursor);
+    const char *text = get_cells(&cursor);
     gp_screen_move(stdout, cell_of(text, cursor), cell_of(text, strlen(text)));
     printf("%s%s\r\n", mark, gp_paste_off);
     fflush(stdout);
@@ -151,23 +163,45 @@ static void paste(void) {
     if (!text) return;
     gp_edit_clean(text);
     erase();
-    if (*text) el_insertstr(editor.el, text);
+    insert(text);
     redraw();
     free(text);
 }
 
+/* A key that goes on with the character before it. */
+static bool join(wchar_t key) {
+    size_t cursor;
+    const char *text = get_text(&cursor);
+    if (editor.searching || !gp_cluster_joins(text, cursor, key)) return false;
+    replace_edit(gp_edit_insert(text, cursor, key));
+    return true;
+}
+
+/* What a deletion brought together may be one character now. */
+static void settle(void) {
+    size_t cursor;
+    if (!gp_cluster_any()) return;
+    const char *text = get_text(&cursor);
+    const LineInfoW *line = el_wline(editor.el);
+    wchar_t *points = gp_cluster_encode(text);
+    size_t n = (size_t)(line->lastchar - line->buffer);
+    if (points && (wcslen(points) != n || wmemcmp(points, line->buffer, n)))
+        replace_edit((gp_edit){strdup(text), cursor});
+    free(points);
+}
+
 /* libedit's source of characters: 0 at the end of the input, else 1. */
 static int on_key(EditLine *el, wchar_t *key) {
-    do {
-        size_t cursor;
+    for (size_t cursor;;) {
+        settle();
         const char *text = get_text(&cursor);
         gp_undo_note(text, cursor);
         if (editor.fresh) fputs(gp_paste_on, stdout), editor.fresh = false;
         if (!gp_key_pending()) paint(true);
         if (!gp_key_read(key, on_resize)) return 0;
         if (*key == GP_KEY_PASTE) paste();
-    } while (*key == GP_KEY_PASTE);
-    return 1;
+        else if (!join(*key)) return 1;
+    }
 }
 
 /* ---- Commands ---- */
@@ -286,7 +320,7 @@ static void choose(const gp_choices *c, size_t cursor) {
     char *add = strndup(c->choice[0].text, n);
     erase();
     el_deletestr(editor.el, gp_edit_characters(get_text(NULL) + c->from, typed));
-    if (add && *add) el_insertstr(editor.el, add);
+    if (add) insert(add);
     redraw();
     free(add);
 }
@@ -330,7 +364,10 @@ static unsigned char on_search(EditLine *el, int ch) {
     wchar_t key = GIVE_UP;
     while (before) {
         show_search(prompt, query, at, before);
-        if (on_key(el, &key) != 1) break;
+        editor.searching = true;
+        int got = on_key(el, &key);
+        editor.searching = false;
+        if (got != 1) break;
         bool step = key == OLDER || key == NEWER;
         if (!step && !gp_edit_query(query, key)) break;
         int from = step ? at : gp_history_count();
@@ -371,41 +408,6 @@ static void bind_key(const char *key, const char *name) {
     el_set(editor.el, EL_BIND, key, name, NULL);
 }
 
-/* A line of ~/.editrc that binds a key. What chooses a mode was obeyed before: now it would undo
- * everything. The arrows come here as keys of our own. */
-static void rebind(int argc, const char **argv) {
-    static const char *const up[] = {"^[[A", "\\e[A", "\\033[A", "^[OA", "\\eOA", "\\033OA", NULL};
-    const char *program = strrchr(argv[0], ':');
-    if (argc < 3 || strcmp(program ? program + 1 : argv[0], "bind")) return;
-    for (int i = 0; up[i]; i++) {
-        size_t n = strlen(up[i]) - 1;
-        if (strncmp(argv[1], up[i], n) || strlen(argv[1]) != n + 1) continue;
-        if (argv[1][n] == 'A') argv[1] = "\\034";
-        else if (argv[1][n] == 'B') argv[1] = "\\035";
-    }
-    el_parse(editor.el, argc, argv);
-}
-
-/* The user's keys once more, over ours. */
-static void rebind_user(void) {
-    const char *own = getenv("EDITRC"), *home = getenv("HOME");
-    char path[4096], *line = NULL;
-    size_t cap = 0;
-    snprintf(path, sizeof path, "%s%s", own ? own : home ? home : "", own ? "" : "/.editrc");
-    FILE *f = fopen(path, "r");
-    Tokenizer *tok = f ? tok_init(NULL) : NULL;
-    for (ssize_t n; tok && (n = getline(&line, &cap, f)) > 0;) {
-        int argc;
-        const char **argv;
-        if (line[n - 1] == '\n') line[n - 1] = 0;
-        tok_reset(tok);
-        if (*line != '#' && tok_str(tok, line, &argc, &argv) == 0 && argc) rebind(argc, argv);
-    }
-    if (tok) tok_end(tok);
-    if (f) fclose(f);
-    free(line);
-}
-
 /* The keys of both of libedit's modes; in vi's, escape is the way to its commands. The terminal gives
  * Ctrl-C and Ctrl-Z to the editor as keys; while a chunk runs they are signals again. */
 static void bind_keys(void) {
@@ -434,16 +436,11 @@ static void bind_keys(void) {
         bind_key("\\033[1;5C", "em-next-word");
         bind_key("\\033[1;5D", "ed-prev-word");
     }
-    rebind_user();
-}
-
-static bool can_edit(void) {
-    const char *term = getenv("TERM");
-    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+    gp_editrc_again(editor.el);
 }
 
 bool gp_line_open(const gp_line_hooks *hooks) {
-    if (!can_edit()) return false;
+    if (!gp_keys_usable()) return false;
     if (hooks) editor.hooks = *hooks;
     editor.locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     locale_t old = uselocale(editor.locale ? editor.locale : LC_GLOBAL_LOCALE);
@@ -466,6 +463,7 @@ static gp_line edit(const char *prompt, char **line) {
     editor.accepted = NULL;
     keep(&editor.shown, NULL);
     gp_undo_reset();
+    gp_cluster_forget();
     measure();
     locale_t old = uselocale(editor.locale ? editor.locale : LC_GLOBAL_LOCALE);
     /* libedit takes the keys over at its first read, after the prompt: a Ctrl-C typed in between
@@ -495,6 +493,7 @@ void gp_line_close(void) {
     keep(&editor.prefix, NULL);
     keep(&editor.typed, NULL);
     gp_undo_reset();
+    gp_cluster_forget();
     gp_history_close();
     memset(&editor, 0, sizeof editor);
 }

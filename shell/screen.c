@@ -2,6 +2,7 @@
  * every cell; so each character is painted again over itself. */
 #include "shell/screen.h"
 
+#include "shell/cluster.h"
 #include "shell/highlight.h"
 
 #include <stdlib.h>
@@ -91,31 +92,49 @@ void gp_screen_move(FILE *out, gp_cell from, gp_cell to) {
     if (to.col) fprintf(out, "\033[%dC", to.col);
 }
 
-static bool paintable(const char *text) {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') return false;
-    return true;
+/* The width of the character at s, which stands at `at`, and what the terminal gets for it in *as, NULL for itself. */
+static int look(const char *s, const char **as) {
+    wchar_t c = 0;
+    mbstate_t state = {0};
+    int w;
+    character(s, &w);
+    mbrtowc(&c, s, strnlen(s, 8), &state);
+    *as = gp_cluster_shown(c);
+    return w;
+}
+
+/* Terminals disagree about the width of what is more than one code point: it gets w empty cells, and the cursor is moved
+ * behind them, wherever it was left. At the edge the terminal must not go on on the next row. */
+static void put_odd(FILE *out, const char *text, gp_cell at, int w) {
+    fprintf(out, "\033[?7l%*s", w, "");
+    gp_screen_move(out, at, at);
+    fprintf(out, "%s\033[?7h", text);
 }
 
 void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsigned char *style,
                      gp_cell cursor, int rows, int columns) {
     size_t n = strlen(text);
-    if (!n || !paintable(text) || gp_screen_at(prompt, text, n, columns).row >= rows) return;
+    if (!n || gp_screen_at(prompt, text, n, columns).row >= rows) return;
     gp_cell at = walk((gp_cell){0, 0}, prompt, strlen(prompt), columns), pen = at;
     int now = GP_STYLE_PLAIN;
+    bool odd = false;
     gp_screen_move(out, cursor, at);
     for (size_t i = 0, len; i < n; i += len) {
-        int w = 0;
-        if (text[i] != '\n' && text[i] != '\t') character(text + i, &w), at = place(at, w, columns);
+        const char *as = NULL;
+        bool blank = text[i] == '\n' || text[i] == '\t';
+        int w = blank ? 0 : look(text + i, &as);
+        if (!blank) at = place(at, w, columns);
         gp_cell next = step(at, text + i, columns, &len);
-        if (text[i] != '\n' && text[i] != '\t') {
+        if (!blank) {
             if (pen.row != at.row || pen.col != at.col) gp_screen_move(out, pen, at);
             if (style[i] != now) fputs(gp_screen_style(now = style[i]), out);
-            fwrite(text + i, 1, len, out);
-            pen = (gp_cell){at.row, at.col + w};
+            if (as) put_odd(out, as, at, w), odd = true;
+            else fwrite(text + i, 1, len, out);
+            pen = (gp_cell){at.row, as ? -1 : at.col + w};
         }
         at = next;
     }
     if (now != GP_STYLE_PLAIN) fputs(gp_screen_style(GP_STYLE_PLAIN), out);
+    if (odd && at.row == pen.row) gp_screen_move(out, pen, at), fputs("\033[K", out), pen = at;
     gp_screen_move(out, pen, cursor);
 }

@@ -1,0 +1,41 @@
+/* The keys that the user binds in ~/.editrc, which go before gpush's own. */
+#include "shell/editrc.h"
+
+#include <histedit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A line of ~/.editrc that binds a key. What chooses a mode was obeyed before: now it would undo
+ * everything. The arrows come here as keys of our own. */
+static void rebind(EditLine *el, int argc, const char **argv) {
+    static const char *const up[] = {"^[[A", "\\e[A", "\\033[A", "^[OA", "\\eOA", "\\033OA", NULL};
+    const char *program = strrchr(argv[0], ':');
+    if (argc < 3 || strcmp(program ? program + 1 : argv[0], "bind")) return;
+    for (int i = 0; up[i]; i++) {
+        size_t n = strlen(up[i]) - 1;
+        if (strncmp(argv[1], up[i], n) || strlen(argv[1]) != n + 1) continue;
+        if (argv[1][n] == 'A') argv[1] = "\\034";
+        else if (argv[1][n] == 'B') argv[1] = "\\035";
+    }
+    el_parse(el, argc, argv);
+}
+
+void gp_editrc_again(EditLine *el) {
+    const char *own = getenv("EDITRC"), *home = getenv("HOME");
+    char path[4096], *line = NULL;
+    size_t cap = 0;
+    snprintf(path, sizeof path, "%s%s", own ? own : home ? home : "", own ? "" : "/.editrc");
+    FILE *f = fopen(path, "r");
+    Tokenizer *tok = f ? tok_init(NULL) : NULL;
+    for (ssize_t n; tok && (n = getline(&line, &cap, f)) > 0;) {
+        int argc;
+        const char **argv;
+        if (line[n - 1] == '\n') line[n - 1] = 0;
+        tok_reset(tok);
+        if (*line != '#' && tok_str(tok, line, &argc, &argv) == 0 && argc) rebind(el, argc, argv);
+    }
+    if (tok) tok_end(tok);
+    if (f) fclose(f);
+    free(line);
+}

@@ -194,7 +194,7 @@ GP_FN double polygamma_f64(double x, double order) {
     else if (e == 0) y = (double)INFINITY;
     else y = whole_power(1 / e, s) + hurwitz_zeta(s, 1 + e) +
              sign * (hurwitz_zeta(s, 1 - e) - hurwitz_zeta(s, 1 - x));
-    return sign * tgamma(s) * y;
+    return sign * tgamma((double)s) * y;
 }
 
 /* ---- logit: near 1/2 as an inverse tangent, whose argument is exact there ---- */

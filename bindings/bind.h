@@ -93,9 +93,11 @@ void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what
 /* Registry key of the table name -> function of the composites. */
 #define GP_LUA_COMPOSITES "gpush.composites"
 
-/* Pushes the function that makes a composite of a table {name, sig, help, fn}. */
+/* Pushes the function that makes a composite of a table {name =, sig =, help =, fn =}, or of a name
+ * and what reads such a table when it is first needed. */
 void gp_lua_push_composite(lua_State *L);
-/* Name, signature and help of the composite at index i; NULL for any other value. */
+/* Name, signature and help of the composite at index i, whose definition is read if it was not yet
+ * (which may raise); NULL for any other value. */
 const gp_op *gp_lua_composite(lua_State *L, int i);
 
 /* Pushes the table of functions that scripts/data builds loaders of (lua_loader.c). */

@@ -45,8 +45,47 @@ static void push_arg(lua_State *L, const gp_call *c, int i, int at) {
     }
 }
 
-/* Upvalues: the composite, the Lua function. */
+/* A string of the definition at index def, kept alive by the userdata on top of the stack. */
+static const char *field(lua_State *L, int def, const char *name, int keep) {
+    const char *s = lua_getfield(L, def, name) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (!s) luaL_error(L, "composite: '%s' is missing", name);
+    lua_setiuservalue(L, -2, keep);
+    return s;
+}
+
+/* Pushes the composite of the definition at index def, and its function. */
+static void make(lua_State *L, int def) {
+    luaL_checktype(L, def, LUA_TTABLE);
+    composite *f = lua_newuserdatauv(L, sizeof *f, 3);
+    f->op = (gp_op){.kind = GP_CUSTOM};
+    f->op.name = field(L, def, "name", 1);
+    f->op.sig = field(L, def, "sig", 2);
+    f->op.help = field(L, def, "help", 3);
+    if (!gp_sig_parse(f->op.sig, &f->sig)) gp_lua_raise(L);
+    if (lua_getfield(L, def, "fn") != LUA_TFUNCTION)
+        luaL_error(L, "composite: '%s' has no function", f->op.name);
+}
+
+/* The function at upvalue 2 of a composite that was only declared gives its definition: leaves the
+ * composite and its function on the stack. name and read are on top of it. */
+static void define(lua_State *L) {
+    lua_pushvalue(L, -2);
+    lua_call(L, 1, 1);
+    make(L, lua_gettop(L));
+    lua_remove(L, -3);
+    lua_remove(L, -3);
+}
+
+/* Upvalues: the composite, the Lua function; of one that was only declared the name and what reads
+ * the definition. */
 static int l_composite(lua_State *L) {
+    if (lua_type(L, lua_upvalueindex(1)) == LUA_TSTRING) {
+        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_pushvalue(L, lua_upvalueindex(2));
+        define(L);
+        lua_replace(L, lua_upvalueindex(2));
+        lua_replace(L, lua_upvalueindex(1));
+    }
     const composite *f = lua_touserdata(L, lua_upvalueindex(1));
     int8_t at[GP_MAX_PARAMS];
     gp_call c;
@@ -62,31 +101,27 @@ static int l_composite(lua_State *L) {
 }
 
 const gp_op *gp_lua_composite(lua_State *L, int i) {
-    if (lua_tocfunction(L, i) != l_composite || !lua_getupvalue(L, i, 1)) return NULL;
+    i = lua_absindex(L, i);
+    if (lua_tocfunction(L, i) != l_composite) return NULL;
+    luaL_checkstack(L, 8, "composite");
+    lua_getupvalue(L, i, 1);
+    if (lua_type(L, -1) == LUA_TSTRING) {
+        lua_getupvalue(L, i, 2);
+        define(L);
+        lua_setupvalue(L, i, 2);
+        lua_pushvalue(L, -1);
+        lua_setupvalue(L, i, 1);
+    }
     const composite *f = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return &f->op;
 }
 
-/* A string of define's table, kept alive by the userdata on top of the stack. */
-static const char *field(lua_State *L, const char *name, int keep) {
-    const char *s = lua_getfield(L, 1, name) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-    if (!s) luaL_error(L, "composite: '%s' is missing", name);
-    lua_setiuservalue(L, -2, keep);
-    return s;
-}
-
-/* composite{name = …, sig = …, help = …, fn = …}: the function to call. */
+/* composite{name = …, sig = …, help = …, fn = …}: the function to call. composite(name, read): the same,
+ * of the definition that read(name) gives once it is needed. */
 static int l_new(lua_State *L) {
-    luaL_checktype(L, 1, LUA_TTABLE);
-    composite *f = lua_newuserdatauv(L, sizeof *f, 3);
-    f->op = (gp_op){.kind = GP_CUSTOM};
-    f->op.name = field(L, "name", 1);
-    f->op.sig = field(L, "sig", 2);
-    f->op.help = field(L, "help", 3);
-    if (!gp_sig_parse(f->op.sig, &f->sig)) return gp_lua_raise(L);
-    if (lua_getfield(L, 1, "fn") != LUA_TFUNCTION)
-        return luaL_error(L, "composite: '%s' has no function", f->op.name);
+    if (lua_type(L, 1) == LUA_TSTRING) luaL_checktype(L, 2, LUA_TFUNCTION), lua_settop(L, 2);
+    else make(L, 1);
     lua_pushcclosure(L, l_composite, 2);
     return 1;
 }

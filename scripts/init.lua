@@ -4,28 +4,53 @@
 -- these (as loadfile, but a loader's workers need not read it again), and what loaders are made of.
 local gpush, dir, methods, composite, composites, chunk, crew = ...
 
--- define{ "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
--- adds a composite, an op made of other ops. Arguments are read by the signature as those of the rows of
--- tensor/ops.def are (see tensor/sig.h): by position, or by name in a last table, checked, defaults filled in; fn gets
--- them all, in order: lists of integers as tables, what was not given as nil, dtypes and devices as strings. A name
+-- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
+-- in a file of scripts/ops makes a composite, an op made of other ops. Arguments are read by the signature as those of the
+-- rows of tensor/ops.def are (see tensor/sig.h): by position, or by name in a last table, checked, defaults filled in; fn
+-- gets them all, in order: lists of integers as tables, what was not given as nil, dtypes and devices as strings. A name
 -- like "linalg.norm" goes into that table. What takes a tensor first is a method too.
-local function define(def)
-    def.name = def[1]
-    local fn, group, name = composite(def), def.name:match "^(%w+)%.(.+)$"
-    composites[def.name] = fn
+-- A file is run when one of its composites is first called or asked about. Until then it is only text, in which a
+-- definition is found by its beginning: at the start of a line, as above, up to the first type of the signature.
+local function declare(name, first, read, rows)
+    local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
+    composites[name] = fn
     if group then
         gpush[group] = gpush[group] or {}
-        gpush[group][name] = fn
+        gpush[group][short] = fn
         return
     end
-    gpush[def.name] = fn
-    if def.sig:find "^tensor[! ]" or def.sig:find "^operand" then methods[def.name] = fn end
+    rows[name] = gpush[name] -- what the composite covers
+    gpush[name] = fn
+    if first == "tensor" or first == "operand" then methods[name] = fn end
 end
 
-for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn" } do
-    chunk(dir .. "/ops/" .. area .. ".lua")(gpush, define)
+-- The file gets the module, define, and the rows of the op table whose names it takes.
+local function declare_all(path)
+    local rows, defs = {}, nil
+    local function read(name)
+        if not defs then
+            local list = {}
+            chunk(path)(gpush, function(def)
+                def.name = def[1]
+                if not composites[def.name] then error(("%s: '%s' is not at the start of a line"):format(path, def.name)) end
+                list[def.name] = def
+            end, rows)
+            defs = list
+        end
+        return assert(defs[name], path .. " does not define " .. name)
+    end
+    local file <close> = assert(io.open(path))
+    local text, at = file:read "a", 0
+    while true do
+        at = text:find('\ndefine { "', at + 1, true)
+        if not at then return end
+        local name, first = text:match('^\ndefine { "([%w_.]+)",%s*sig = "(%l+)', at)
+        declare(name, first, read, rows)
+    end
 end
-chunk(dir .. "/ops/einsum.lua")(gpush, define) -- linalg.lua goes on there
+for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn", "einsum" } do
+    declare_all(dir .. "/ops/" .. area .. ".lua")
+end
 chunk(dir .. "/autograd.lua")(gpush)
 chunk(dir .. "/profile.lua")(gpush)
 

@@ -2,13 +2,16 @@
 -- Composites: tensors made from a shape or after another tensor. See define in scripts/init.lua.
 local gpush, define = ...
 
-for name, value in pairs { zeros = 0, ones = 1 } do
-    define { name .. "_like", sig = "tensor x, dtype? dtype, device? device",
-        help = "a tensor of " .. name .. " in the shape, dtype and place of x",
-        fn = function(x, dtype, device)
-            return gpush.full(x.shape, value, { dtype = dtype or x.dtype, device = device or x.device })
-        end }
-end
+-- The options of a tensor made after x: what was not said is x's.
+local function like(x, dtype, device) return { dtype = dtype or x.dtype, device = device or x.device } end
+
+define { "zeros_like", sig = "tensor x, dtype? dtype, device? device",
+    help = "a tensor of zeros in the shape, dtype and place of x",
+    fn = function(x, dtype, device) return gpush.full(x.shape, 0, like(x, dtype, device)) end }
+
+define { "ones_like", sig = "tensor x, dtype? dtype, device? device",
+    help = "a tensor of ones in the shape, dtype and place of x",
+    fn = function(x, dtype, device) return gpush.full(x.shape, 1, like(x, dtype, device)) end }
 
 define { "arange", sig = "number first, number last, number step=1, dtype? dtype, device? device",
     help = "range by PyTorch's name; last is included",
@@ -18,26 +21,23 @@ define { "arange", sig = "number first, number last, number step=1, dtype? dtype
 
 define { "full_like", sig = "tensor x, number value, dtype? dtype, device? device",
     help = "a tensor of one value in the shape, dtype and place of x",
-    fn = function(x, value, dtype, device)
-        return gpush.full(x.shape, value, { dtype = dtype or x.dtype, device = device or x.device })
-    end }
+    fn = function(x, value, dtype, device) return gpush.full(x.shape, value, like(x, dtype, device)) end }
 
-for _, name in ipairs { "empty", "rand", "randn" } do
-    local make = gpush[name]
-    local what = { empty = "a tensor with undefined contents", rand = "uniform numbers in [0, 1)",
-        randn = "normal numbers" }
-    define { name .. "_like", sig = "tensor x, dtype? dtype, device? device",
-        help = what[name] .. " in the shape, dtype and place of x",
-        fn = function(x, dtype, device)
-            return make(x.shape, { dtype = dtype or x.dtype, device = device or x.device })
-        end }
-end
+define { "empty_like", sig = "tensor x, dtype? dtype, device? device",
+    help = "a tensor with undefined contents in the shape, dtype and place of x",
+    fn = function(x, dtype, device) return gpush.empty(x.shape, like(x, dtype, device)) end }
+
+define { "rand_like", sig = "tensor x, dtype? dtype, device? device",
+    help = "uniform numbers in [0, 1) in the shape, dtype and place of x",
+    fn = function(x, dtype, device) return gpush.rand(x.shape, like(x, dtype, device)) end }
+
+define { "randn_like", sig = "tensor x, dtype? dtype, device? device",
+    help = "normal numbers in the shape, dtype and place of x",
+    fn = function(x, dtype, device) return gpush.randn(x.shape, like(x, dtype, device)) end }
 
 define { "randint_like", sig = "tensor x, int low, int high, dtype? dtype, device? device",
     help = "integers from low to high, both included, in the shape, dtype and place of x",
-    fn = function(x, low, high, dtype, device)
-        return gpush.randint(low, high, x.shape, { dtype = dtype or x.dtype, device = device or x.device })
-    end }
+    fn = function(x, low, high, dtype, device) return gpush.randint(low, high, x.shape, like(x, dtype, device)) end }
 
 -- The row normal_ fills a tensor; this makes one.
 define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtype, device? device",

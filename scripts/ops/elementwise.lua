@@ -1,6 +1,6 @@
 --!plain
 -- Composites: comparisons of whole tensors and other elementwise ones. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, rows = ...
 
 define { "equal", sig = "tensor a, tensor b",
     help = "whether two tensors have the same shape and elements; true or false, so a wait for tensors on a device",
@@ -29,7 +29,7 @@ define { "allclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-
         return a:isclose(b, rtol, atol, equal_nan):all():item()
     end }
 
-local div, floor_divide, trunc_divide = gpush.div, gpush.floor_divide, gpush.trunc_divide
+local div, floor_divide, trunc_divide = rows.div, gpush.floor_divide, gpush.trunc_divide
 define { "div", sig = "operand a, operand b, str? rounding_mode",
     help = "true quotient, integers give f32; rounding_mode 'floor' rounds it down, 'trunc' towards 0",
     fn = function(a, b, rounding_mode)
@@ -39,7 +39,7 @@ define { "div", sig = "operand a, operand b, str? rounding_mode",
         error("div: argument 'rounding_mode': expected 'floor' or 'trunc', got '" .. rounding_mode .. "'", 0)
     end }
 
-local gelu, gelu_tanh = gpush.gelu, gpush.gelu_tanh
+local gelu, gelu_tanh = rows.gelu, gpush.gelu_tanh
 define { "gelu", sig = "tensor x, str approximate=\"none\"",
     help = "x times the normal distribution's probability below x; approximate = 'tanh': gelu_tanh",
     fn = function(x, approximate)

@@ -38,30 +38,42 @@ local function over(fn)
     end
 end
 local fft = gpush.fft
-local transforms = {
-    fft = over(fft.fft), ifft = over(fft.ifft),
-    rfft = function(name, default, x, s, dim, norm)
-        local at, sizes = plan(name, x, s, dim, #x.shape, default)
-        local last = #at
-        return complex_steps(fft.fft, fft.rfft(x, sizes[last], at[last], norm), at, sizes, norm, last - 1)
-    end,
-    irfft = function(name, default, x, s, dim, norm)
-        local at, sizes = plan(name, x, s, dim, #x.shape - 1, default)
-        local last = #at
-        return fft.irfft(complex_steps(fft.ifft, x, at, sizes, norm, last - 1), sizes[last], at[last], norm)
-    end,
-}
-for kind, what in pairs { fft = "Fourier transform of a real tensor (complex=true: of pairs)", ifft = "inverse Fourier transform of pairs",
-    rfft = "Fourier transform of a real tensor, half of it along the last of the dims,", irfft = "inverse of fft.rfftn" } do
-    local fn = transforms[kind]
-    local complex = kind == "fft" and ", bool complex=false" or kind == "ifft" and ", bool complex=true" or ""
-    for suffix, default in pairs { ["2"] = 2, n = false } do
-        local name = "fft." .. kind .. suffix
-        define { name, sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"" .. complex,
-            help = what .. (default and " over the last two dims, or dim" or " over all dims, or dim") .. "; s: their sizes",
-            fn = function(...) return fn(name, default, ...) end }
-    end
+local fft_over, ifft_over = over(fft.fft), over(fft.ifft)
+local function rfft_over(name, default, x, s, dim, norm)
+    local at, sizes = plan(name, x, s, dim, #x.shape, default)
+    local last = #at
+    return complex_steps(fft.fft, fft.rfft(x, sizes[last], at[last], norm), at, sizes, norm, last - 1)
 end
+local function irfft_over(name, default, x, s, dim, norm)
+    local at, sizes = plan(name, x, s, dim, #x.shape - 1, default)
+    local last = #at
+    return fft.irfft(complex_steps(fft.ifft, x, at, sizes, norm, last - 1), sizes[last], at[last], norm)
+end
+
+define { "fft.fft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
+    help = "Fourier transform of a real tensor (complex=true: of pairs) over the last two dims, or dim; s: their sizes",
+    fn = function(...) return fft_over("fft.fft2", 2, ...) end }
+define { "fft.fftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
+    help = "Fourier transform of a real tensor (complex=true: of pairs) over all dims, or dim; s: their sizes",
+    fn = function(...) return fft_over("fft.fftn", nil, ...) end }
+define { "fft.ifft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
+    help = "inverse Fourier transform of pairs over the last two dims, or dim; s: their sizes",
+    fn = function(...) return ifft_over("fft.ifft2", 2, ...) end }
+define { "fft.ifftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
+    help = "inverse Fourier transform of pairs over all dims, or dim; s: their sizes",
+    fn = function(...) return ifft_over("fft.ifftn", nil, ...) end }
+define { "fft.rfft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
+    help = "Fourier transform of a real tensor, half of it along the last of the dims, over the last two dims, or dim; s: their sizes",
+    fn = function(...) return rfft_over("fft.rfft2", 2, ...) end }
+define { "fft.rfftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
+    help = "Fourier transform of a real tensor, half of it along the last of the dims, over all dims, or dim; s: their sizes",
+    fn = function(...) return rfft_over("fft.rfftn", nil, ...) end }
+define { "fft.irfft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
+    help = "inverse of fft.rfftn over the last two dims, or dim; s: their sizes",
+    fn = function(...) return irfft_over("fft.irfft2", 2, ...) end }
+define { "fft.irfftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
+    help = "inverse of fft.rfftn over all dims, or dim; s: their sizes",
+    fn = function(...) return irfft_over("fft.irfftn", nil, ...) end }
 
 -- The integers of FFT order over n d, as `dtype` on `device`.
 local function frequencies(count, low, n, d, dtype, device)

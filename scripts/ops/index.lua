@@ -1,9 +1,9 @@
 --!plain
 -- Composites: indices and masks. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, rows = ...
 
 -- The columns of nonzero, one tensor for each dim.
-local nonzero, where = gpush.nonzero, gpush.where
+local nonzero, where = rows.nonzero, rows.where
 local function as_tuple(x)
     local rows, columns = nonzero(x), {}
     for d = 1, rows.shape[2] do columns[d] = rows:select(2, d) end

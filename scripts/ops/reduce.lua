@@ -109,10 +109,11 @@ local function quantile(op, skip)
         return y:to(dtype)
     end
 end
-local sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\""
-define { "quantile", sig = sig, fn = quantile("quantile", false),
+define { "quantile", sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
+    fn = quantile("quantile", false),
     help = "the q-quantiles (0 to 1) along dim, or of all; several q (a table or a vector) give a first dim. interpolation: linear, lower, higher, midpoint, nearest. NaN wins" }
-define { "nanquantile", sig = sig, fn = quantile("nanquantile", true), help = "as quantile, without NaNs" }
+define { "nanquantile", sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
+    fn = quantile("nanquantile", true), help = "as quantile, without NaNs" }
 
 -- ---- differences ----
 

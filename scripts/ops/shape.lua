@@ -122,11 +122,12 @@ local function all_at_least(n, xs)
     for i, x in ipairs(xs) do list[i] = at_least(n, x) end
     return list
 end
-for n = 1, 3 do
-    define { ("atleast_%dd"):format(n), sig = "tensor x",
-        help = ("x with at least %d dims, new ones of size 1"):format(n),
-        fn = function(x) return at_least(n, x) end }
-end
+define { "atleast_1d", sig = "tensor x", help = "x with at least 1 dims, new ones of size 1",
+    fn = function(x) return at_least(1, x) end }
+define { "atleast_2d", sig = "tensor x", help = "x with at least 2 dims, new ones of size 1",
+    fn = function(x) return at_least(2, x) end }
+define { "atleast_3d", sig = "tensor x", help = "x with at least 3 dims, new ones of size 1",
+    fn = function(x) return at_least(3, x) end }
 
 define { "hstack", sig = "tensors xs", help = "tensors side by side: along dim 2, vectors along dim 1",
     fn = function(xs)
@@ -143,9 +144,8 @@ define { "column_stack", sig = "tensors xs", help = "as hstack, vectors as colum
         for i, x in ipairs(xs) do list[i] = x.ndim < 2 and x:reshape(-1, 1) or x end
         return gpush.cat(list, 2)
     end }
-for _, name in ipairs { "concat", "concatenate" } do
-    define { name, sig = "tensors xs, dim dim=1", help = "as cat", fn = gpush.cat }
-end
+define { "concat", sig = "tensors xs, dim dim=1", help = "as cat", fn = gpush.cat }
+define { "concatenate", sig = "tensors xs, dim dim=1", help = "as cat", fn = gpush.cat }
 
 -- ---- repeated ----
 
@@ -208,9 +208,8 @@ define { "rot90", sig = "tensor x, int k=1, dims? dims", help = "x turned by k q
 define { "fliplr", sig = "tensor x", help = "columns in reverse order: dim 2", fn = function(x) return x:flip(2) end }
 define { "flipud", sig = "tensor x", help = "rows in reverse order: dim 1", fn = function(x) return x:flip(1) end }
 
-for _, name in ipairs { "swapaxes", "swapdims" } do
-    define { name, sig = "tensor x, dim dim1, dim dim2", help = "as transpose", fn = gpush.transpose }
-end
+define { "swapaxes", sig = "tensor x, dim dim1, dim dim2", help = "as transpose", fn = gpush.transpose }
+define { "swapdims", sig = "tensor x, dim dim1, dim dim2", help = "as transpose", fn = gpush.transpose }
 define { "moveaxis", sig = "tensor x, ints source, ints destination", help = "as movedim", fn = gpush.movedim }
 define { "ravel", sig = "tensor x", help = "the elements in one dim; a copy where a view cannot be", fn = function(x) return x:flatten() end }
 -- Only the shape of other is read: it may be on another device.

@@ -48,6 +48,7 @@ end
 
 local function show_topic(t)
     if t.text then wrapped(t.text, "    ") end
+    if t.options then wrapped("options: " .. t.options, "    ") end
     if t.shapes then put("    shapes: %s", t.shapes) end
     if t.example then
         print "    example:"
@@ -160,7 +161,7 @@ end
 
 -- ---- Names and words ----
 
-local lazy = { nn = true, optim = true, data = true }
+local lazy = { nn = true, optim = true, data = true, checkpoint = true, cuda = true }
 
 -- The value of a dotted name; tables of the user's are read without metamethods.
 local function find(name)

@@ -29,7 +29,13 @@ puts 'x.requires_' 'x.requires_grad' "a property"
 puts 'f(x):cumpro' 'f(x):cumprod' "a method of what only running would tell"
 line 'x:su'
 sees 'sum over dims, or of all' "choices come with their help"
-puts 'zeros(3, {requires' 'zeros(3, {requires' "no such option" 
+puts 'zeros(3, {requires' 'zeros(3, {requires_grad =' "what every creator takes"
+puts 'zeros(3, {nons' 'zeros(3, {nons' "no such option"
+puts 'tensor({1}, {dev' 'tensor({1}, {device =' "an option of what is no op"
+puts 'data.Loader{x, batch = 2, shuf' 'data.Loader{x, batch = 2, shuffle =' "an option that a file's head explains"
+puts 'sync.mode = "er' 'sync.mode = "error' "a mode"
+line 'printo'
+sees 'printoptions' "a function that is no op"
 puts 'x:sum{keep' 'x:sum{keepdim =' "an option of a method"
 puts 'conv2d(x, x, {dil' 'conv2d(x, x, {dilation =' "an option of a function"
 puts 'zeros(3, {dev' 'zeros(3, {device =' "a creator's option"
@@ -43,6 +49,12 @@ puts 'nn.Seq' 'nn.Sequential' "a layer that was not loaded yet"
 line 'nn.Conv'
 sees 'ConvTranspose3d' "layers whose file has another name"
 puts 'optim.AdamW' 'optim.AdamW' "an optimizer that stands beside another"
+puts 'optim.clip_grad_n' 'optim.clip_grad_norm_' "what an area has beside its files"
+puts 'checkpoint.lo' 'checkpoint.load' "an area that was not read yet"
+line 'sync.re'
+sees 'Prints who waited' "functions that are no op come with help's first sentence"
+line 'nn.Module.zero'
+sees '> nn.Module.zero_grad' "a method of a class"
 puts 'optim.lr.Cyc' 'optim.lr.CyclicLR' "a schedule"
 puts 'data.TensorD' 'data.TensorDataset' "a data set"
 puts 'data.transforms.RandomC' 'data.transforms.RandomCrop' "a transform"

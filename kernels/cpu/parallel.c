@@ -100,11 +100,12 @@ typedef struct slices {
     _Atomic bool stopped;
 } slices;
 
-/* A 16th of the share first: how long that took says how long the next slice may be. */
+/* A 64th of the share first: how long that took says how long the next slice may be; the last may be
+ * twice as long. */
 static void in_slices(void *ctx, int64_t begin, int64_t end) {
-    enum { SLICE_NS = 50000000 };
+    enum { SLICE_NS = 25000000 };
     slices *s = ctx;
-    int64_t n = (end - begin) / 16;
+    int64_t n = (end - begin) / 64;
     for (int64_t at = begin; at < end;) {
         if (gp_interrupted) s->stopped = true;
         if (s->stopped) return;

@@ -77,7 +77,7 @@ end
 
 -- ---- Values ----
 
-local lazy = { nn = true, optim = true, data = true }
+local lazy = { nn = true, optim = true, data = true, checkpoint = true, cuda = true }
 
 -- The value of a chain; none of the user's code runs.
 local function value_of(path)
@@ -101,19 +101,63 @@ local function value_of(path)
     return v
 end
 
-local function about(v)
+local topics
+local function topic(name)
+    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))()
+    return topics[name] or {}
+end
+
+-- The comment above a function of gpush's own Lua, as far as its first line goes.
+local read = {}
+local function comment(f)
+    local info = debug.getinfo(f, "S")
+    local file = info.source:sub(2)
+    if info.what == "C" or file:sub(1, #dir) ~= dir then return nil end
+    if not read[file] then
+        read[file] = {}
+        for line in io.lines(file) do table.insert(read[file], line) end
+    end
+    local at, found = info.linedefined - 1, nil
+    while (read[file][at] or ""):find "^%s*%-%-" do found, at = read[file][at], at - 1 end
+    return found and found:gsub("^%s*%-+%s*", "")
+end
+
+-- gpush's value of that dotted name, if it is a function or a table.
+local function own(path)
+    local v = gpush
+    for key in path:gmatch "[^.]+" do v = type(v) == "table" and rawget(v, key) or nil end
+    return v or own
+end
+
+local function about(v, name)
     local sig, help = native.op(v)
     if help then return help end
+    local text = name and rawequal(v, own(name)) and topic(name).text
+    if text then return text:match "^.-[.;]%f[%s\0]" or text end
     if gpush.is_tensor(v) then
         return ("tensor, %s %s %s"):format(v.dtype, table.concat(v.shape, "x"), v.device)
     end
     if type(v) == "string" then return #v < 30 and ("%q"):format(v):gsub("\n", "n") or "string" end
     if type(v) == "number" or type(v) == "boolean" then return tostring(v) end
-    return type(v)
+    return type(v) == "function" and comment(v) or type(v)
 end
 
--- The signature of the op that the call before bracket k runs.
-local function signature(list, k)
+-- Options of what is no op: as help has them, or as the head of a file of scripts/data lists them.
+local function documented(path)
+    local out, area, file = {}, path:match "^(data)%.(%u%w*)$"
+    for name, help in (topic(path).options or ""):gmatch "([%w_]+): ([^;]+)" do out[#out + 1] = { name, help } end
+    local f = file and io.open(("%s/%s/%s.lua"):format(dir, area, file))
+    for line in f and f:lines() or function() end do
+        local name, help = line:match "^%-%- (%l[%w_]*)  +(%S.*)$"
+        if not line:find "^%-%-" then break end
+        out[#out + 1] = name and { name, help }
+    end
+    if f then f:close() end
+    return out
+end
+
+-- {name, what it is} of each option of the call before bracket k.
+local function options(list, k)
     local at = k - 1
     if list[at] and (list[at].text == "(" or list[at].text == ",") then
         local outer = open_bracket(list, at - (list[at].text == "(" and 0 or 1))
@@ -125,7 +169,14 @@ local function signature(list, k)
     local v = path and value_of(path)
     if v == nil and list[at - 1] and list[at - 1].text == ":" then v = native.method(list[at].text) end
     if v == nil then return nil end
-    return (native.op(v))
+    local sig, out, kind, name = native.op(v), {}, nil, nil
+    if not sig then return documented(path) end
+    for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
+        kind, name = parameter:match "^(%w+)[!?]? ([%w_]+)"
+        if name and kind ~= "tensor" then out[#out + 1] = { name, kind } end
+    end
+    if kind == "device" then out[#out + 1] = { "requires_grad", "bool" } end -- what makes tensors, as bindings/args.c says
+    return out
 end
 
 -- ---- Candidates ----
@@ -142,7 +193,6 @@ end
 
 -- What nn, optim or data will have when it is asked for: names of files, and of what stands in files of other names.
 local function add_area(out, t, area, word)
-    local _ = t.Nothing -- reads the area's init.lua, which knows them
     local homes, families = debug.getmetatable(t).homes, {}
     for name, file in next, homes do
         if rawget(t, name) == nil then out.add(name, nil, word) end
@@ -154,18 +204,29 @@ local function add_area(out, t, area, word)
     end
 end
 
-local function add_fields(out, t, word, method)
-    for k, v in next, t do
-        if type(k) == "string" and k:find "^[%a_][%w_]*$" and (not method or type(v) == "function") then
-            out.add(k, k:sub(1, #word) == word and about(v) or nil, word)
+-- The area that is read at its first use that t is, which is read now; or nil.
+local function area_of(t)
+    for area in next, lazy do
+        if t == rawget(gpush, area) then
+            local _ = t.Nothing
+            return area
         end
     end
-    for area in next, lazy do
-        if t == rawget(gpush, area) then add_area(out, t, area, word) end
+end
+
+-- path: what the table is called, as help may know it.
+local function add_fields(out, t, path, word, method)
+    local area = area_of(t)
+    for k, v in next, t do
+        local fits = type(k) == "string" and k:sub(1, #word) == word and (not method or type(v) == "function")
+        if fits and k:find "^[%a_][%w_]*$" and (word ~= "" or not k:find "^__") then
+            out.add(k, about(v, path .. k), word)
+        end
     end
+    if area then add_area(out, t, area, word) end
     local meta = debug.getmetatable(t)
     local index = type(meta) == "table" and rawget(meta, "__index")
-    if type(index) == "table" and index ~= t then add_fields(out, index, word, method) end
+    if type(index) == "table" and index ~= t then add_fields(out, index, "", word, method) end
 end
 
 local function add_members(out, path, sep, word)
@@ -178,19 +239,19 @@ local function add_members(out, path, sep, word)
             for name in next, native.properties() do out.add(name, "property", word) end
         end
     elseif type(v) == "table" then
-        add_fields(out, v, word, sep == ":")
+        add_fields(out, v, path .. ".", word, sep == ":")
     elseif type(v) == "string" and sep == ":" then
-        add_fields(out, string, word, true)
+        add_fields(out, string, "string.", word, true)
     elseif type(v) == "userdata" then
         local meta = debug.getmetatable(v)
         local index = type(meta) == "table" and rawget(meta, "__index")
-        if type(index) == "table" then add_fields(out, index, word, sep == ":") end
+        if type(index) == "table" then add_fields(out, index, "", word, sep == ":") end
     end
 end
 
 local function add_globals(out, word)
     for k in keywords:gmatch "%a+" do out.add(k, nil, word) end
-    add_fields(out, _G, word, false)
+    add_fields(out, _G, "", word, false)
 end
 
 local function add_files(out, part)
@@ -240,6 +301,8 @@ local function in_string(list, i)
         add_devices(out, part)
     elseif name == "dtype" or name == "default_dtype" then add_dtypes(out, part)
     elseif name == "to" then add_devices(out, part) add_dtypes(out, part)
+    elseif name == "mode" then
+        for _, mode in ipairs { "off", "warn", "error" } do out.add(mode, nil, part) end
     elseif name == "help" then
         for op, row in next, gpush.ops(true) do out.add(op, row.help, part) end
     else add_files(out, part) end
@@ -289,12 +352,8 @@ return function(text)
     end
     local k = sep and (sep.text == "{" or sep.text == ",") and open_bracket(list, before)
     if k and list[k].text == "{" then
-        local sig = signature(list, k)
-        for parameter in (sig and sig .. "," or ""):gmatch "%s*([^,]+)," do
-            local kind, name = parameter:match "^(%w+)[!?]? ([%w_]+)"
-            if name and kind ~= "tensor" then out.add(name .. " = ", kind, word) end
-        end
-        if sig and #out > 0 then return out end
+        for _, option in ipairs(options(list, k) or {}) do out.add(option[1] .. " = ", option[2], word) end
+        if #out > 0 then return out end
     end
     if word ~= "" then add_globals(out, word) end
     return out

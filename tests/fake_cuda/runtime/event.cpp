@@ -70,7 +70,9 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
     if (!err && !e) err = cudaErrorInvalidResourceHandle;
     if (err) return api_(err);
     locked l(rt().lock);
-    return api_(!e->last || e->last->when.passed() ? rt().devices[(size_t)e->dev]->sticky.load() : cudaErrorNotReady);
+    std::shared_ptr<event_record> r = e->last;
+    int d = e->dev;
+    return api_(!r || asked(l, r->when) ? rt().devices[(size_t)d]->sticky.load() : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {

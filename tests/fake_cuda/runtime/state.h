@@ -17,6 +17,26 @@
 #include "hooks.h"
 
 namespace fake {
+typedef std::shared_ptr<std::condition_variable> bell;
+
+/* The runtime's lock, held. Bells ring when it is let go: who is woken needs it first of all. */
+struct locked : std::unique_lock<std::mutex> {
+    using unique_lock::unique_lock;
+    std::vector<bell> later;
+    void unlock() {
+        unique_lock::unlock();
+        for (const bell &b : later) b->notify_one();
+        later.clear();
+    }
+    /* The other threads' turn, before this one waits. */
+    void ring() {
+        if (!later.empty()) unlock(), lock();
+    }
+    ~locked() {
+        if (owns_lock()) unlock();
+    }
+};
+
 /* How far a stream is. Outlives the stream, for who waits on it. */
 struct timeline {
     uint64_t submitted = 0, done = 0;
@@ -43,7 +63,8 @@ struct CUstream_st {
     unsigned flags;
     int priority;
     uint64_t id;
-    bool legacy, started = false, quit = false;
+    bool legacy, started = false, quit = false, asleep = false; /* its thread waits for wake */
+    fake::bell wake = std::make_shared<std::condition_variable>();
     std::deque<fake::task> queue;
     std::shared_ptr<fake::timeline> line = std::make_shared<fake::timeline>();
     bool blocking() const { return !legacy && !(flags & cudaStreamNonBlocking); }
@@ -88,9 +109,17 @@ struct device {
     std::vector<CUstream_st *> streams; /* with legacy */
 };
 
+/* A call that waits, woken when its moment has passed and not before. */
+struct waiter {
+    moment until;
+    bell passed;
+    bool woken = false;
+};
+
 struct runtime {
     std::mutex lock;
-    std::condition_variable changed;
+    std::vector<waiter *> waiting;
+    std::vector<CUstream_st *> held; /* their threads sleep until other streams' tasks are done */
     std::vector<device *> devices;
     std::map<uintptr_t, block> blocks; /* by base */
     std::map<const void *, int> dynamic_shared; /* what cudaFuncSetAttribute allowed */
@@ -101,8 +130,6 @@ struct runtime {
     std::map<std::string, uint64_t> counts;
     cudaError_t broken = cudaSuccess; /* no device at all: why */
 };
-typedef std::unique_lock<std::mutex> locked;
-
 /* The one runtime, made at the first call and never destroyed: its threads outlive main. */
 runtime &rt();
 /* This thread's device. */
@@ -119,6 +146,9 @@ CUstream_st *stream_of(cudaStream_t s);
 /* Appends t to s with what streams' semantics ask for; waits while the queue is full. With the lock. */
 moment submit(locked &l, CUstream_st *s, task t);
 void wait_for(locked &l, const moment &m);
+/* What a query does: false if m has not passed. A thread that asks again and again, to wait, sleeps a little each time
+ * and leaves the core to the stream that it waits for. With the lock. */
+bool asked(locked &l, const moment &m);
 /* Everything queued on the device is done. With the lock. */
 void drain(locked &l, int d);
 cudaError_t error_of(const CUstream_st *s);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "fiber.h"
@@ -36,11 +37,44 @@ static void run(CUstream_st *s, task &t, bool dead) {
     record(t.what);
 }
 
+static bool can_go_on(const CUstream_st *s) { return s->queue.empty() ? s->quit : ready(s->queue.front()); }
+
+/* Wakes the stream's thread if it sleeps and has something to do that need not wait for other streams. */
+static void rouse(locked &l, CUstream_st *s) {
+    auto &held = rt().held;
+    if (!s->asleep) return;
+    if (can_go_on(s)) {
+        s->asleep = false;
+        l.later.push_back(s->wake);
+    } else if (!s->queue.empty() && std::find(held.begin(), held.end(), s) == held.end()) {
+        held.push_back(s);
+    }
+}
+
+/* A task is done: wakes the calls and the streams that waited for it only. */
+static void tell(locked &l) {
+    for (waiter *w : rt().waiting) {
+        if (w->woken || !w->until.passed()) continue;
+        w->woken = true;
+        l.later.push_back(w->passed);
+    }
+    for (CUstream_st *s : rt().held) rouse(l, s);
+    l.ring();
+}
+
+static void sleep(locked &l, CUstream_st *s) {
+    auto &held = rt().held;
+    s->asleep = true;
+    rouse(l, s);
+    s->wake->wait(l, [s] { return !s->asleep; });
+    held.erase(std::remove(held.begin(), held.end(), s), held.end());
+}
+
 static void work(CUstream_st *s) {
     runtime &r = rt();
     locked l(r.lock);
     for (;;) {
-        r.changed.wait(l, [s] { return s->queue.empty() ? s->quit : ready(s->queue.front()); });
+        while (!can_go_on(s)) sleep(l, s);
         if (s->queue.empty()) break;
         task t = std::move(s->queue.front());
         bool dead = error_of(s) != cudaSuccess;
@@ -49,15 +83,14 @@ static void work(CUstream_st *s) {
         l.lock();
         s->queue.pop_front();
         s->line->done++;
-        r.changed.notify_all();
+        tell(l);
     }
     delete s;
 }
 
 moment submit(locked &l, CUstream_st *s, task t) {
-    runtime &r = rt();
-    r.changed.wait(l, [s] { return s->queue.size() < QUEUE; });
-    device &d = *r.devices[(size_t)s->dev];
+    if (s->queue.size() >= QUEUE) wait_for(l, {s->line, s->line->submitted - QUEUE + 1});
+    device &d = *rt().devices[(size_t)s->dev];
     if (s->legacy)
         for (CUstream_st *o : d.streams) {
             if (o->blocking()) t.after.push_back({o->line, o->line->submitted});
@@ -70,12 +103,32 @@ moment submit(locked &l, CUstream_st *s, task t) {
         s->started = true;
         std::thread(work, s).detach();
     }
-    r.changed.notify_all();
+    rouse(l, s);
     return {s->line, ++s->line->submitted};
 }
 
-void wait_for(locked &l, const moment &m) {
-    rt().changed.wait(l, [&m] { return m.passed(); });
+/* For ns at most; 0: without an end. */
+static bool wait_until(locked &l, const moment &m, int ns) {
+    static thread_local bell mine = std::make_shared<std::condition_variable>();
+    l.ring();
+    if (m.passed()) return true;
+    auto &all = rt().waiting;
+    waiter w = {m, mine};
+    all.push_back(&w);
+    auto passed = [&m] { return m.passed(); };
+    if (ns) w.passed->wait_for(l, std::chrono::nanoseconds(ns), passed);
+    else w.passed->wait(l, passed);
+    all.erase(std::find(all.begin(), all.end(), &w));
+    return m.passed();
+}
+
+void wait_for(locked &l, const moment &m) { wait_until(l, m, 0); }
+
+bool asked(locked &l, const moment &m) {
+    static thread_local int in_vain;
+    if (m.passed()) return in_vain = 0, true;
+    if (in_vain++ < 3) return false;
+    return wait_until(l, m, 50000);
 }
 
 void drain(locked &l, int d) {
@@ -218,7 +271,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t h) {
     all.erase(std::find(all.begin(), all.end(), s));
     s->quit = true; /* what is queued is still done; its thread frees it */
     if (!s->started) delete s;
-    else rt().changed.notify_all();
+    else rouse(l, s);
     return api_(cudaSuccess);
 }
 
@@ -242,8 +295,9 @@ cudaError_t cudaStreamQuery(cudaStream_t h) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     if (!s) return api_(cudaErrorInvalidResourceHandle);
-    if (s->line->done < s->line->submitted) return api_(cudaErrorNotReady);
-    return api_(error_of(s));
+    int d = s->dev;
+    if (!asked(l, {s->line, s->line->submitted})) return api_(cudaErrorNotReady);
+    return api_(rt().devices[(size_t)d]->sticky);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t h) {

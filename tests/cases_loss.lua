@@ -8,18 +8,15 @@ local C = {}
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
 local function tolerance(c) return c.dtype == "bf16" and 2e-2 or c.dtype == "f16" and 2e-3 or c.dtype == "f32" and 5e-6 or 1e-12 end
 
--- d f(a) / d a by central differences, an array of a's shape; f gives a number.
-local function slope(a, f)
-    local h, v = 1e-4, {}
-    for i = 1, #a.v do
-        local x = a.v[i]
-        a.v[i] = x + h
-        local up = f(a)
-        a.v[i] = x - h
-        v[i] = (up - f(a)) / (2 * h)
-        a.v[i] = x
-    end
-    return {shape = a.shape, v = v}
+-- d f(a) / d element i of a by central differences; f gives a number.
+local function slope(a, i, f)
+    local h, x = 1e-4, a.v[i]
+    a.v[i] = x + h
+    local up = f()
+    a.v[i] = x - h
+    local s = (up - f()) / (2 * h)
+    a.v[i] = x
+    return s
 end
 local function slope_tolerance(c) return math.max(tolerance(c), 1e-7) end
 
@@ -29,30 +26,44 @@ local function pixels(shape)
     table.remove(s, #s == 1 and 1 or 2)
     return s
 end
-local function at(shape, i, k)
-    local idx = A.copy(i)
-    table.insert(idx, #shape == 1 and 1 or 2, k)
-    return idx
+-- Where class 1 of pixel i is in an array of the shape, and how far apart its classes are.
+local function place(shape, i)
+    local at, step = 0, 1
+    for d = 1, #shape do
+        local class = d == (#shape == 1 and 1 or 2)
+        at = at * shape[d] + (class and 0 or i[d < 2 and 1 or d - 1] - 1)
+        if d > 2 then step = step * shape[d] end
+    end
+    return at + 1, step
 end
-local function log_softmax(a, i, n)
-    local s, m = 0, -math.huge
-    for k = 1, n do m = math.max(m, get(a, at(a.shape, i, k))) end
-    for k = 1, n do s = s + math.exp(get(a, at(a.shape, i, k)) - m) end
-    return function(k) return get(a, at(a.shape, i, k)) - m - math.log(s) end
+-- The values of pixel i by class.
+local function classes(a, i, n)
+    local at, step = place(a.shape, i)
+    local v = {}
+    for k = 1, n do v[k] = a.v[at + (k - 1) * step] end
+    return v
+end
+local function log_softmax(v, n)
+    local s, m = 0, math.max(table.unpack(v))
+    for k = 1, n do s = s + math.exp(v[k] - m) end
+    for k = 1, n do v[k] = v[k] - m - math.log(s) end
+    return v
 end
 
 -- The loss at pixel i and what a mean counts it with. o: {label or soft, weight, ignore, smooth, logs}
 local function at_pixel(a, i, o)
     local n = a.shape[#a.shape == 1 and 1 or 2]
-    local log_p = o.logs and function(k) return get(a, at(a.shape, i, k)) end or log_softmax(a, i, n)
+    local log_p = classes(a, i, n)
+    if not o.logs then log_softmax(log_p, n) end
+    local soft = o.soft and classes(o.soft, i, n)
     local smooth, sum = o.smooth or 0, 0
     local function w(k) return o.weight and o.weight.v[k] or 1 end
     local label = o.label and get(o.label, i)
     if label and label == o.ignore then return 0, 0 end
     for k = 1, n do
-        local y = o.soft and get(o.soft, at(a.shape, i, k)) or k == label and 1 or 0
+        local y = soft and soft[k] or k == label and 1 or 0
         y = y * (1 - smooth) + smooth / n
-        if y ~= 0 then sum = sum - w(k) * y * log_p(k) end
+        if y ~= 0 then sum = sum - w(k) * y * log_p[k] end
     end
     return sum, label and w(label) or 1
 end
@@ -112,17 +123,26 @@ end
 C.cross_entropy = loss("cross_entropy", true)
 C.nll_loss = loss("nll_loss", false)
 
+-- Of the loss times u: a score changes its own pixel's loss only, and no pixel's weight.
+local function gradient_of(a, u, reduction, o)
+    local n, weight, out = a.shape[#a.shape == 1 and 1 or 2], 0, {shape = a.shape, v = {}}
+    A.each(pixels(a.shape), function(i) weight = weight + select(2, at_pixel(a, i, o)) end)
+    A.each(pixels(a.shape), function(i)
+        local at, step = place(a.shape, i)
+        local up = reduction == "none" and get(u, i) or u.v[1] / (reduction == "mean" and weight or 1)
+        for k = 0, n - 1 do
+            out.v[at + k * step] = up * slope(a, at + k * step, function() return (at_pixel(a, i, o)) end)
+        end
+    end)
+    return out
+end
+
 local function gradient(name, soft)
     return {types = FLOATS, run = function(c)
         combinations(c, soft, function(x, a, target, o, ref)
             ref.logs = not soft
             local up, u = c.x(o.reduction == "none" and pixels(a.shape) or {})
-            local want = slope(a, function(b)
-                if o.reduction ~= "none" then return u.v[1] * reduced(b, ref) end
-                local s = 0
-                A.each(pixels(b.shape), function(i) s = s + get(u, i) * at_pixel(b, i, ref) end)
-                return s
-            end)
+            local want = gradient_of(a, u, o.reduction, ref)
             c.check(g[name](up, x, target, o), want, nil, slope_tolerance(c), name .. " " .. A.text(a.shape) .. " " .. o.reduction)
         end)
         local x = c.x {3, 4}

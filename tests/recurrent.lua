@@ -1,18 +1,30 @@
 --!plain
 -- Recurrent layers in plain Lua, loop by loop, for tests: what lstm, gru and rnn should give.
 local A = require "arrays"
-local get = A.get
 local R = {}
 
 local function sigmoid(v) return 1 / (1 + math.exp(-v)) end
 local function tanh(v) local e = math.exp(-2 * math.abs(v)) local t = (1 - e) / (1 + e) return v < 0 and -t or t end
 
--- Pre-activation of row `k` of weight w and bias b for input vector v.
+-- Pre-activation of row `k` of weight w and bias b for input vector v. Places are reckoned here and not by A.get: gradients run this often.
 local function line(w, b, v, k)
-    local s = b and get(b, {k}) or 0
-    for j = 1, #v do s = s + get(w, {k, j}) * v[j] end
+    local s, at, weights = b and b.v[k] or 0, (k - 1) * #v, w.v
+    for j = 1, #v do s = s + weights[at + j] * v[j] end
     return s
 end
+
+local function zeros(...)
+    local a = {shape = {...}, v = {}}
+    for i = 1, A.numel(a.shape) do a.v[i] = 0 end
+    return a
+end
+-- Row (i, j) of an array of three dims, and to put one there, from column `from` on.
+local function start(a, i, j) return ((i - 1) * a.shape[2] + j - 1) * a.shape[3] end
+local function row(a, i, j)
+    local at = start(a, i, j)
+    return table.move(a.v, at + 1, at + a.shape[3], 1, {})
+end
+local function put(a, i, j, from, v) table.move(v, 1, #v, start(a, i, j) + from, a.v) end
 
 local cells = {}
 function cells.lstm(v, h, c, wi, wh, bi, bh, n)
@@ -50,28 +62,22 @@ function R.run(kind, x, h0, c0, w, o)
     local T, B, n = x.shape[1], x.shape[2], w[2].shape[2]
     local dirs, each = o.bidirectional and 2 or 1, o.has_biases == false and 2 or 4
     local layers = o.num_layers or 1
-    local hn, cn = A.build({layers * dirs, B, n}, function() return 0 end), A.build({layers * dirs, B, n}, function() return 0 end)
+    local hn, cn = zeros(layers * dirs, B, n), zeros(layers * dirs, B, n)
+    h0, c0 = h0 or hn, c0 or cn -- which are still zero where they are read
     local input = x
     for layer = 1, layers do
-        local y = A.build({T, B, dirs * n}, function() return 0 end)
+        local y = zeros(T, B, dirs * n)
         for dir = 1, dirs do
             local at, state = ((layer - 1) * dirs + dir - 1) * each, (layer - 1) * dirs + dir
             for b = 1, B do
-                local h, c = {}, {}
-                for j = 1, n do
-                    h[j] = h0 and get(h0, {state, b, j}) or 0
-                    c[j] = c0 and get(c0, {state, b, j}) or 0
-                end
+                local h, c = row(h0, state, b), row(c0, state, b)
                 for s = 1, T do
-                    local time, v = dir == 1 and s or T + 1 - s, {}
-                    for j = 1, input.shape[3] do v[j] = get(input, {time, b, j}) end
-                    h, c = cells[kind](v, h, c, w[at + 1], w[at + 2], each == 4 and w[at + 3], each == 4 and w[at + 4], n)
-                    for j = 1, n do A.set(y, {time, b, (dir - 1) * n + j}, h[j]) end
+                    local time = dir == 1 and s or T + 1 - s
+                    h, c = cells[kind](row(input, time, b), h, c, w[at + 1], w[at + 2], each == 4 and w[at + 3], each == 4 and w[at + 4], n)
+                    put(y, time, b, (dir - 1) * n + 1, h)
                 end
-                for j = 1, n do
-                    A.set(hn, {state, b, j}, h[j])
-                    if c then A.set(cn, {state, b, j}, c[j]) end
-                end
+                put(hn, state, b, 1, h)
+                if c then put(cn, state, b, 1, c) end
             end
         end
         input = y

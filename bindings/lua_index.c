@@ -123,7 +123,8 @@ static int select_first(lua_State *L, gp_tensor *x, int64_t i) {
 }
 
 int gp_lua_index(lua_State *L) {
-    gp_tensor *x = gp_lua_check(L, 1, "index");
+    gp_tensor *x = gp_lua_totensor(L, 1);
+    if (!x) gp_lua_check(L, 1, "index");
     gp_lua_enter(L);
     if (lua_isinteger(L, 2)) return select_first(L, x, lua_tointeger(L, 2));
     gp_index_spec s;

@@ -325,7 +325,7 @@ static void storage_free(gp_storage *st) {
 void gp_storage_unref(gp_storage *st) {
     /* The last holder needs no read-modify-write: nobody is left to count against. */
     if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 ||
-        atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1)
+        gp_storage_count(st, -1) == 1)
         storage_free(st);
 }
 

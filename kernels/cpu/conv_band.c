@@ -67,19 +67,31 @@ static inline void clear(char *dst, int64_t n, int64_t size) {
         for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = 0;
 }
 
-/* One packed row: columns first, first + stride …; src is column 0, or NULL outside the image. */
-static void pack_row(const gp_band *b, char *dst, const char *src, int64_t first) {
+/* The columns of a packed row that are in the image: the phase's elements [from, to); element 0 is
+ * column `first`. */
+typedef struct stretch {
+    int64_t first, from, to;
+} stretch;
+
+static stretch inside_of(const gp_band *b, int64_t first) {
     const gp_axis *a = &b->axis[2];
-    int64_t i0 = gp_least(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
-            i1 = gp_least(gp_ceil_div(a->in - first, a->stride), b->line);
-    if (!src || i1 <= i0) {
-        clear(dst, b->line, b->size);
+    stretch s = {first, gp_least(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
+                 gp_least(gp_ceil_div(a->in - first, a->stride), b->line)};
+    if (s.to < s.from) s.to = s.from;
+    return s;
+}
+
+/* One packed row; src is column 0, or NULL outside the image. */
+static void pack_row(const gp_band *b, char *dst, const char *src, const stretch *s) {
+    int64_t size = b->size, step = b->step[2] * b->axis[2].stride;
+    if (!src || s->to == s->from) {
+        clear(dst, b->line, size);
         return;
     }
-    clear(dst, i0, b->size);
-    b->load(dst + i0 * b->size, src + (i0 * a->stride + first) * b->step[2], b->step[2] * a->stride,
-            i1 - i0);
-    clear(dst + i1 * b->size, b->line - i1, b->size);
+    clear(dst, s->from, size);
+    b->load(dst + s->from * size, src + s->first * b->step[2] + s->from * step, step,
+            s->to - s->from);
+    clear(dst + s->to * size, b->line - s->to, size);
 }
 
 /* Remainder of phase p: that of tap p. */
@@ -91,13 +103,14 @@ static int64_t remainder_of(const gp_axis *a, int64_t p) {
 static char *pack_plane(const gp_band *b, const char *src, int64_t y, char *dst) {
     const gp_axis *rows = &b->axis[1], *cols = &b->axis[2];
     for (int64_t i = 0; i < rows->phases; i++)
-        for (int64_t j = 0; j < cols->phases; j++)
-            for (int64_t l = 0; l < b->lines; l++, dst += b->line * b->size) {
-                int64_t at = (y + l) * rows->stride + rows->base + remainder_of(rows, i);
+        for (int64_t j = 0; j < cols->phases; j++) {
+            stretch s = inside_of(b, cols->base + remainder_of(cols, j));
+            int64_t at = y * rows->stride + rows->base + remainder_of(rows, i);
+            for (int64_t l = 0; l < b->lines; l++, at += rows->stride, dst += b->line * b->size) {
                 bool inside = src && at >= 0 && at < rows->in;
-                pack_row(b, dst, inside ? src + at * b->step[1] : NULL,
-                         cols->base + remainder_of(cols, j));
+                pack_row(b, dst, inside ? src + at * b->step[1] : NULL, &s);
             }
+        }
     return dst;
 }
 

@@ -136,24 +136,36 @@ typedef struct list_state {
     int64_t *to; /* the next row of the output */
 } list_state;
 
+/* Rows of ndim coordinates, of which all but the last are `coord`, and the last found[i] - begin. */
+static inline __attribute__((always_inline)) void put_rows(int64_t *to, const int ndim,
+                                                           const int64_t *coord,
+                                                           const int32_t *found, int64_t n,
+                                                           int64_t begin) {
+    for (int64_t i = 0; i < n; i++, to += ndim) {
+        for (int d = 0; d < ndim - 1; d++) to[d] = coord[d];
+        to[ndim - 1] = found[i] - begin;
+    }
+}
+
 /* x's dims are joined in the walk: where each true element is in them follows from its number.
  * Elements of one row of the last dim share all other coordinates. */
 static void list_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                        int64_t n, void *state) {
     list_state *s = state;
     const gp_array *x = w->x;
-    int last = x->ndim - 1;
+    int ndim = x->ndim, last = ndim - 1;
     int32_t found[GP_BLOCK + 16];
-    int64_t k = gp_true_at(truth, n, found), width = x->dim[last], *to = s->to;
-    for (int64_t i = 0; i < k;) {
+    int64_t k = gp_true_at(truth, n, found), width = x->dim[last];
+    for (int64_t i = 0, stop; i < k; i = stop) {
         int64_t coord[GP_MAX_DIM], row = (at + found[i]) / width, begin = row * width - at;
         for (int d = last - 1; d >= 0; d--) coord[d] = row % x->dim[d] + 1, row /= x->dim[d];
-        for (; i < k && found[i] < begin + width; i++, to += x->ndim) {
-            for (int d = 0; d < last; d++) to[d] = coord[d];
-            to[last] = found[i] - begin + 1;
-        }
+        for (stop = i + 1; stop < k && found[stop] < begin + width;) stop++;
+        if (ndim == 2) put_rows(s->to, 2, coord, found + i, stop - i, begin - 1);
+        else if (ndim == 3) put_rows(s->to, 3, coord, found + i, stop - i, begin - 1);
+        else if (ndim == 4) put_rows(s->to, 4, coord, found + i, stop - i, begin - 1);
+        else put_rows(s->to, ndim, coord, found + i, stop - i, begin - 1);
+        s->to += (stop - i) * ndim;
     }
-    s->to = to;
 }
 
 static void list_piece_1d(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,

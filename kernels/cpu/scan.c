@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/cpu/keys.h"
+#include "kernels/cpu/stream.h"
 
 enum { GRAIN = 32768, COLUMNS = 128, PART = 32768 };
 
@@ -11,6 +12,7 @@ typedef struct scan {
     int64_t n, ostep, xstep; /* the dim's size; bytes between its elements */
     gp_ctype ct;             /* f64 or i64: what is summed in */
     bool product;
+    bool floats, stream; /* sums of f32, side by side; results go past the caches */
     gp_load load;
     gp_store store;
     const char *x; /* one long line: */
@@ -18,30 +20,64 @@ typedef struct scan {
     union number *before; /* the sum before each part */
 } scan;
 
-/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. Eight
-   elements are summed in registers; only their total waits for the one before it. */
+/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. Two
+   vectors are summed in registers; only their total waits for the one before it. */
+#if defined(__AVX512F__)
+enum { LANES = 8 };
+typedef int64_t lanes __attribute__((vector_size(64)));
+/* v's elements k places up, zeros below them. */
+#define UP(v, k)                                                                                   \
+    (__typeof__(v))_mm512_maskz_alignr_epi64((uint8_t)(0xff << (k)), (__m512i)(v), (__m512i)(v),   \
+                                             8 - (k))
+#define WITHIN(v) (v += UP(v, 1), v += UP(v, 2), v += UP(v, 4))
+#define LAST(v) __builtin_shuffle(v, (lanes){7, 7, 7, 7, 7, 7, 7, 7})
+#define WIDE_f32(p) (vec_f64) _mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p)))
+#else
+enum { LANES = 4 };
 typedef int64_t lanes __attribute__((vector_size(32)));
-#define WITHIN(v)                                                                                  \
-    (v += __builtin_shuffle(v, zero, (lanes){4, 0, 1, 2}),                                         \
-     v += __builtin_shuffle(v, zero, (lanes){4, 4, 0, 1}))
+#define UP(v, ...) __builtin_shuffle(v, (__typeof__(v)){0}, (lanes){__VA_ARGS__})
+#define WITHIN(v) (v += UP(v, 4, 0, 1, 2), v += UP(v, 4, 4, 0, 1))
 #define LAST(v) __builtin_shuffle(v, (lanes){3, 3, 3, 3})
-#define SUMS(T, t)                                                                                 \
-    typedef T vec_##t __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));  \
-    static T block_##t(T acc, T base, T *v, int64_t n) {                                           \
-        vec_##t so_far = {acc, acc, acc, acc};                                                     \
-        const vec_##t zero = {0};                                                                  \
+#define WIDE_f32(p) __builtin_convertvector(*(p), vec_f64)
+#endif
+#define WIDE_f64(p) *(p)
+#define WIDE_i64(p) *(p)
+#define VECTOR(T, t)                                                                               \
+    typedef T vec_##t                                                                              \
+        __attribute__((vector_size(LANES * sizeof(T)), aligned(sizeof(T)), may_alias));
+VECTOR(float, f32)
+VECTOR(double, f64)
+VECTOR(int64_t, i64)
+
+/* base plus the running sums of n elements of type S, in T; returns their sum, begun with acc. to
+ * may be from; NULL: the sum only. */
+#define RUNNING(name, S, s, T, t)                                                                  \
+    static T name(T acc, T base, const S *from, S *to, int64_t n) {                                \
+        vec_##t so_far = acc - (vec_##t){0};                                                       \
         int64_t i = 0;                                                                             \
-        for (; i + 8 <= n; i += 8) {                                                               \
-            vec_##t *p = (vec_##t *)(v + i), a = p[0], b = p[1];                                   \
+        for (; i + 2 * LANES <= n; i += 2 * LANES) {                                               \
+            const vec_##s *p = (const vec_##s *)(from + i);                                        \
+            vec_##t a = WIDE_##s(p), b = WIDE_##s(p + 1), before = base + so_far;                  \
             WITHIN(a), WITHIN(b);                                                                  \
             b += LAST(a);                                                                          \
-            p[0] = base + (so_far + a);                                                            \
-            p[1] = base + (so_far + b);                                                            \
+            if (to) {                                                                              \
+                vec_##s *q = (vec_##s *)(to + i);                                                  \
+                q[0] = __builtin_convertvector(before + a, vec_##s);                               \
+                q[1] = __builtin_convertvector(before + b, vec_##s);                               \
+            }                                                                                      \
             so_far += LAST(b);                                                                     \
         }                                                                                          \
-        for (acc = so_far[0]; i < n; i++) v[i] = base + (acc += v[i]);                             \
+        for (acc = so_far[0]; i < n; i++) {                                                        \
+            acc += from[i];                                                                        \
+            if (to) to[i] = (S)(base + acc);                                                       \
+        }                                                                                          \
         return acc;                                                                                \
-    }                                                                                              \
+    }
+RUNNING(running_f32, float, f32, double, f64)
+RUNNING(running_f64, double, f64, double, f64)
+RUNNING(running_i64, int64_t, i64, int64_t, i64)
+
+#define SUMS(T, t)                                                                                 \
     static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                         \
         for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                            \
     }                                                                                              \
@@ -66,6 +102,22 @@ static number unit(const scan *s) {
     return s->ct == GP_CT_f64 ? (number){.f = s->product} : (number){.i = s->product};
 }
 
+/* f32 from side by side to side by side: no conversion apart. */
+static number sum_floats(const scan *s, char *out, const char *x, int64_t n, number base) {
+    float buf[GP_BLOCK];
+    number acc = {.f = 0};
+    for (int64_t i = 0; i < n; i += GP_BLOCK) {
+        int64_t m = n - i < GP_BLOCK ? n - i : GP_BLOCK;
+        const float *from = (const float *)(const void *)x + i;
+        float *to = out ? (float *)(void *)out + i : NULL;
+        acc.f = running_f32(acc.f, base.f, from, to && s->stream ? buf : to, m);
+        const char *next = (const char *)(from + m);
+        if (to && s->stream) stream_out((char *)to, (char *)buf, (size_t)m * 4, &next, 1);
+    }
+    if (out && s->stream) stream_end();
+    return acc;
+}
+
 /* Writes base plus the running sums of elements [from, to) of a line; returns their sum. out NULL:
  * the sum only. */
 static number scan_range(const scan *s, char *out, const char *x, int64_t from, int64_t to,
@@ -75,13 +127,15 @@ static number scan_range(const scan *s, char *out, const char *x, int64_t from, 
         int64_t i[GP_BLOCK];
     } buf;
     number acc = unit(s);
+    if (s->floats)
+        return sum_floats(s, out ? out + from * 4 : NULL, x + from * 4, to - from, base);
     for (int64_t i = from; i < to; i += GP_BLOCK) {
         int64_t n = to - i < GP_BLOCK ? to - i : GP_BLOCK;
         s->load(&buf, x + i * s->xstep, s->xstep, n);
         if (s->product && s->ct == GP_CT_f64) acc.f = product_f64(acc.f, buf.f, n);
         else if (s->product) acc.i = product_i64(acc.i, buf.i, n);
-        else if (s->ct == GP_CT_f64) acc.f = block_f64(acc.f, base.f, buf.f, n);
-        else acc.i = block_i64(acc.i, base.i, buf.i, n);
+        else if (s->ct == GP_CT_f64) acc.f = running_f64(acc.f, base.f, buf.f, buf.f, n);
+        else acc.i = running_i64(acc.i, base.i, buf.i, buf.i, n);
         if (out) s->store(out + i * s->ostep, s->ostep, &buf, n);
     }
     return acc;
@@ -184,6 +238,9 @@ static bool run_scan(const gp_call *c, bool product) {
     s.xstep = x->ndim ? x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype) : 0;
     s.load = gp_load_fn((gp_dtype)x->dtype, s.ct);
     s.store = gp_store_fn(s.ct, (gp_dtype)out->dtype);
+    s.floats = !product && x->dtype == GP_f32 && out->dtype == GP_f32 && s.xstep == 4 &&
+               s.ostep == 4;
+    s.stream = s.n * 4 >= STREAM_BYTES && out->data != x->data;
     if (s.n == out->numel && s.n > 2 * PART && !product) return scan_long(&s);
     gp_array o = gp_without_dim(out, d), in = gp_without_dim(x, d);
     const gp_array *arrays[2] = {&o, &in};

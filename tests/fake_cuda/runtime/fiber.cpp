@@ -1,5 +1,6 @@
 /* Runs the blocks of a grid: each thread of a block on a fiber, whose stack the next thread takes over when one ends
- * without having waited; a kernel without barriers is so a loop of calls. The fibers of an OS thread stay for its next grid. */
+ * without having waited; a kernel without barriers is so a loop of calls. A thread that waits switches straight to one
+ * that need not. The fibers of an OS thread stay for its next grid. */
 #include "fiber.h"
 
 #include <stdarg.h>
@@ -34,6 +35,7 @@ struct fiber {
     size_t size;
     runner *run;
     state st;
+    size_t index;    /* in the runner's fibers */
     int thread;      /* linear index in the block */
     uint3 at;        /* threadIdx */
     unsigned mask;   /* AT_WARP: who meets */
@@ -44,19 +46,26 @@ struct fiber {
     void *asan, *tsan;
 };
 
+/* Lanes of a warp as bits. */
+struct warp {
+    unsigned waits; /* at a function of the warp */
+    unsigned ended; /* or not there: a block's last warp may be short */
+};
+
 /* One OS thread's fibers and the block that it is running. */
 struct runner {
     context main;
     std::vector<fiber *> fibers; /* all; the first `used` are taken by threads of this block */
     size_t used;
     fiber *current;
-    std::vector<fiber *> of; /* by thread: its fiber while it waits; NULL: not started or ended */
+    std::vector<fiber *> of; /* by thread: its fiber while it runs; NULL: not started or ended */
+    std::vector<warp> warps;
     const std::function<void()> *body;
     int n, next, live;
     vote kind;
     int arrived, votes, result;
     std::vector<char> shared;
-    bool failed;
+    bool failed, entered; /* entered: the switch that ends now came from main */
     char text[256];
     const void *main_bottom;
     size_t main_size;
@@ -65,45 +74,64 @@ struct runner {
 };
 
 static thread_local std::unique_ptr<runner> mine;
+static __thread runner *mine_now __attribute__((tls_model("initial-exec")));
 
+/* Not kept over a switch by the compiler, though fibers never change their OS thread. */
 __attribute__((noinline)) static runner *me() {
-    if (!mine) mine.reset(new runner());
+    if (!mine_now) mine.reset(mine_now = new runner());
     asm volatile("");
-    return mine.get();
+    return mine_now;
 }
 
-/* To f, and back to where the block's loop goes on; the sanitizers are told of the other stack. */
-static void enter(runner *r, fiber *f) {
-    r->current = f;
-    f->st = RUNNING;
-    threadIdx = f->at;
+/* The two halves of a switch; the sanitizers are told of the other stack. to: NULL is main. */
+static void before_switch(runner *r, void **asan, fiber *to) {
+    r->current = to, r->entered = asan == &r->asan;
+    if (to) to->st = RUNNING, threadIdx = to->at;
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&r->asan, f->stack, f->size);
+    __sanitizer_start_switch_fiber(asan, to ? to->stack : r->main_bottom, to ? to->size : r->main_size);
 #elif defined(__SANITIZE_THREAD__)
-    __tsan_switch_to_fiber(f->tsan, 0);
-#endif
-    context_swap(&r->main, &f->c);
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(r->asan, NULL, NULL);
+    __tsan_switch_to_fiber(to ? to->tsan : r->tsan, 0);
 #endif
 }
 
+static void after_switch(runner *r, void *asan) {
+#if defined(__SANITIZE_ADDRESS__)
+    const void *bottom;
+    size_t size;
+    __sanitizer_finish_switch_fiber(asan, &bottom, &size);
+    if (r->entered) r->main_bottom = bottom, r->main_size = size;
+#else
+    (void)r, (void)asan;
+#endif
+}
+
+/* From main to f; back when no fiber can go on. */
+static void enter(runner *r, fiber *f) {
+    before_switch(r, &r->asan, f);
+    context_swap(&r->main, &f->c);
+    after_switch(r, r->asan);
+}
+
+static fiber *pick(runner *r, size_t from);
+
+/* From f, which waits now, to who can go on. */
 static void leave(fiber *f, state st) {
     runner *r = f->run;
     f->st = st;
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&f->asan, r->main_bottom, r->main_size);
-#elif defined(__SANITIZE_THREAD__)
-    __tsan_switch_to_fiber(r->tsan, 0);
-#endif
-    context_swap(&f->c, &r->main);
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(f->asan, &f->run->main_bottom, &f->run->main_size);
-#endif
+    if (st != IDLE && f->index == r->used) r->used++;
+    fiber *to = r->failed ? NULL : pick(r, f->index + 1);
+    if (to == f) {
+        f->st = RUNNING;
+        return;
+    }
+    before_switch(r, &f->asan, to);
+    context_swap(&f->c, to ? &to->c : &r->main);
+    after_switch(f->run, f->asan);
 }
 
 static uint3 coordinates(int thread) {
     unsigned t = (unsigned)thread, x = blockDim.x, y = blockDim.y;
+    if (t < x) return uint3{t, 0, 0};
     return uint3{t % x, t / x % y, t / x / y};
 }
 
@@ -112,9 +140,7 @@ static void warp_check(runner *r, int warp);
 /* A fiber's whole life: thread after thread of this block, then idle until a block needs it. */
 static void fiber_main() {
     fiber *f = me()->current;
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(NULL, &f->run->main_bottom, &f->run->main_size);
-#endif
+    after_switch(f->run, NULL);
     for (;;) {
         runner *r = f->run;
         while (r->next < r->n) {
@@ -124,7 +150,7 @@ static void fiber_main() {
             (*r->body)();
             r->of[(size_t)f->thread] = NULL;
             r->live--;
-            warp_check(r, f->thread / 32);
+            warp_check(r, f->thread);
         }
         leave(f, IDLE);
     }
@@ -151,6 +177,7 @@ static fiber *fiber_new(runner *r) {
     }
     mprotect(p, 4096, PROT_NONE);
     f->stack = p + 4096, f->size = STACK - 4096, f->run = r;
+    f->index = r->fibers.size();
     prepare(f);
     r->fibers.push_back(f);
     return f;
@@ -176,26 +203,17 @@ __attribute__((format(printf, 2, 3))) static void fail(runner *r, const char *fm
     r->failed = true;
 }
 
-/* Starts every thread that has not run yet; those that wait keep their fibers. */
-static void start_all(runner *r) {
-    while (r->next < r->n && !r->failed) {
+/* A fiber for the next thread that has not run yet; else the next that can go on, all looked at from number `from` on. */
+static fiber *pick(runner *r, size_t from) {
+    if (r->next < r->n) {
         if (r->used == r->fibers.size()) fiber_new(r);
-        fiber *f = r->fibers[r->used];
-        enter(r, f);
-        if (f->st != IDLE) r->used++;
+        return r->fibers[r->used];
     }
-}
-
-/* One round over the waiting fibers; false if none could go on. */
-static bool resume_all(runner *r) {
-    bool moved = false;
-    for (size_t i = 0; i < r->used && !r->failed; i++) {
-        fiber *f = r->fibers[i];
-        if (f->st != RUNNING && f->st != YIELDED) continue; /* RUNNING: released, and not yet on */
-        enter(r, f);
-        moved = true;
+    for (size_t i = 0; i < r->used; i++, from++) {
+        fiber *f = r->fibers[from < r->used ? from : from - r->used];
+        if (f->st == RUNNING || f->st == YIELDED) return f; /* RUNNING: released, and not yet on */
     }
-    return moved;
+    return NULL;
 }
 
 /* What the ended block leaves behind: threads that never ended lose their fibers' state. */
@@ -209,10 +227,13 @@ static void reset(runner *r) {
 static bool run_block(runner *r) {
     r->next = 0, r->live = r->n, r->arrived = r->votes = 0;
     r->of.assign((size_t)r->n, NULL);
-    start_all(r);
-    while (r->live && !r->failed)
-        if (!resume_all(r) && !r->failed)
-            fail(r, "%d threads of a block wait for each other for ever, %d have ended", r->live, r->n - r->live);
+    r->warps.assign((size_t)(r->n + 31) / 32, warp{0, 0});
+    if (r->n % 32) r->warps.back().ended = ~0u << r->n % 32;
+    while (r->live && !r->failed) {
+        fiber *f = pick(r, 0);
+        if (f) enter(r, f);
+        else fail(r, "%d threads of a block wait for each other for ever, %d have ended", r->live, r->n - r->live);
+    }
     reset(r);
     return !r->failed;
 }
@@ -257,18 +278,16 @@ int barrier(vote kind, int value) {
 
 /* Lets the lanes of mask go if all have come, except those that have ended. */
 static void warp_release(runner *r, int base, unsigned mask) {
-    int lanes = r->n - base < 32 ? r->n - base : 32;
-    unsigned met = 0;
-    for (unsigned m = mask; m; m &= m - 1) {
-        int j = __builtin_ctz(m);
-        if (j >= lanes) continue;
-        fiber *g = r->of[(size_t)(base + j)];
-        if (g && g->st == AT_WARP && g->mask == mask) met |= 1u << j;
-        else if (g || base + j >= r->next) return;
-    }
+    warp *w = &r->warps[(size_t)base / 32];
+    if (mask & ~(w->waits | w->ended)) return;
+    unsigned met = mask & w->waits;
     uint64_t values[32];
-    for (int j = 0; j < 32; j++)
-        values[j] = met >> j & 1 ? r->of[(size_t)(base + j)]->value : 0xfdfdfdfdfdfdfdfdull;
+    for (int j = 0; j < 32; j++) {
+        fiber *g = met >> j & 1 ? r->of[(size_t)(base + j)] : NULL;
+        if (g && g->mask != mask) return;
+        values[j] = g ? g->value : 0xfdfdfdfdfdfdfdfdull;
+    }
+    w->waits &= ~met;
     for (unsigned m = met; m; m &= m - 1) {
         fiber *g = r->of[(size_t)(base + __builtin_ctz(m))];
         if (g->all) memcpy(g->all, values, sizeof values);
@@ -278,11 +297,14 @@ static void warp_release(runner *r, int base, unsigned mask) {
     }
 }
 
-/* A lane has ended: some may have waited for it only. */
-static void warp_check(runner *r, int warp) {
-    int base = warp * 32;
-    for (int i = base; i < base + 32 && i < r->n; i++)
-        if (r->of[(size_t)i] && r->of[(size_t)i]->st == AT_WARP) warp_release(r, base, r->of[(size_t)i]->mask);
+/* A thread has ended: some of its warp may have waited for it only. */
+static void warp_check(runner *r, int thread) {
+    warp *w = &r->warps[(size_t)thread / 32];
+    w->ended |= 1u << thread % 32;
+    for (unsigned left = w->waits; left; left &= left - 1) {
+        fiber *g = r->of[(size_t)((thread & ~31) + __builtin_ctz(left))];
+        if (g->st == AT_WARP) warp_release(r, thread & ~31, g->mask);
+    }
 }
 
 static fiber *meet(unsigned mask, uint64_t value, uint64_t *all, int from) {
@@ -291,6 +313,7 @@ static fiber *meet(unsigned mask, uint64_t value, uint64_t *all, int from) {
     if (!(mask >> (f->thread & 31) & 1)) trap("a lane is not in the mask that it gives");
     f->mask = mask, f->value = value, f->all = all, f->from = from;
     f->st = AT_WARP;
+    r->warps[(size_t)f->thread / 32].waits |= 1u << (f->thread & 31);
     warp_release(r, f->thread & ~31, mask);
     if (f->st == AT_WARP) leave(f, AT_WARP);
     return f;

@@ -8,15 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTED = 40 };
-
 static int plain(const char *s) {
     for (; *s; s++)
         if ((unsigned char)*s < ' ' || *s == 127) return 0;
     return 1;
 }
 
-void gp_choices_add(gp_choices *c, const char *text, const char *help) {
+void gp_choices_add(gp_choices *c, const char *text) {
     if (!plain(text)) return;
     if (c->n == c->cap) {
         int cap = c->cap ? 2 * c->cap : 64;
@@ -24,10 +22,12 @@ void gp_choices_add(gp_choices *c, const char *text, const char *help) {
         if (!more) return;
         c->choice = more, c->cap = cap;
     }
-    gp_choice *one = &c->choice[c->n];
-    *one = (gp_choice){strdup(text), help && plain(help) ? strdup(help) : NULL};
-    if (one->text) c->n++;
-    else free(one->help);
+    c->choice[c->n] = (gp_choice){strdup(text), NULL};
+    if (c->choice[c->n].text) c->n++;
+}
+
+void gp_choices_explain(gp_choices *c, int i, const char *help) {
+    if (plain(help)) c->choice[i].help = strdup(help);
 }
 
 static int by_text(const void *a, const void *b) {
@@ -46,9 +46,9 @@ void gp_choices_sort(gp_choices *c) {
 }
 
 size_t gp_choices_common(const gp_choices *c) {
+    const char *last = c->choice[c->n - 1].text;
     size_t n = strlen(c->choice[0].text);
-    for (int i = 1; i < c->n; i++)
-        while (strncmp(c->choice[0].text, c->choice[i].text, n)) n--;
+    while (strncmp(c->choice[0].text, last, n)) n--; /* those between are alike as far as that */
     while (n && (c->choice[0].text[n] & 0xc0) == 0x80) n--; /* whole characters */
     return n;
 }
@@ -64,7 +64,7 @@ static void print_help(const char *help, int room) {
 }
 
 void gp_choices_print(const gp_choices *c, int columns) {
-    int wide = 0, shown = c->n < LISTED ? c->n : LISTED;
+    int wide = 0, shown = c->n < GP_CHOICES_LISTED ? c->n : GP_CHOICES_LISTED;
     for (int i = 0; i < shown; i++) {
         int w = gp_screen_width(c->choice[i].text);
         if (w > wide) wide = w;

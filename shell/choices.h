@@ -15,13 +15,18 @@ typedef struct gp_choices {
     gp_choice *choice;
 } gp_choices;
 
-/* Adds copies; text with control characters is left out. Memory that is short loses a choice. */
-void gp_choices_add(gp_choices *c, const char *text, const char *help);
+/* How many are listed, with help. */
+enum { GP_CHOICES_LISTED = 40 };
+
+/* Adds a copy; text with control characters is left out. Memory that is short loses a choice. */
+void gp_choices_add(gp_choices *c, const char *text);
+/* A copy of help becomes that of choice i, unless it has control characters. */
+void gp_choices_explain(gp_choices *c, int i, const char *help);
 
 /* By the alphabet, each once. */
 void gp_choices_sort(gp_choices *c);
 
-/* How many bytes all begin with. c->n > 0. */
+/* How many bytes all begin with. c->n > 0, and they are sorted. */
 size_t gp_choices_common(const gp_choices *c);
 
 /* Writes a line for each of the first few, as wide as the terminal at most; ends with \r\n. */

@@ -80,10 +80,16 @@ static int l_suggest(lua_State *L) {
     int list = lua_gettop(L);
     lua_getfield(L, list, "from");
     out->from = (size_t)lua_tointeger(L, -1) - 1;
-    for (int i = 1; lua_rawgeti(L, list, i) == LUA_TTABLE; i++) {
-        lua_rawgeti(L, -1, 1);
-        lua_rawgeti(L, -2, 2);
-        if (lua_isstring(L, -2)) gp_choices_add(out, lua_tostring(L, -2), lua_tostring(L, -1));
+    for (int i = 1; lua_rawgeti(L, list, i) == LUA_TSTRING; i++) {
+        gp_choices_add(out, lua_tostring(L, -1));
+        lua_settop(L, list);
+    }
+    gp_choices_sort(out);
+    for (int i = 0; i < out->n && i < GP_CHOICES_LISTED; i++) {
+        lua_getfield(L, list, "help");
+        lua_pushstring(L, out->choice[i].text);
+        lua_call(L, 1, 1);
+        if (lua_isstring(L, -1)) gp_choices_explain(out, i, lua_tostring(L, -1));
         lua_settop(L, list);
     }
     return 0;
@@ -94,6 +100,5 @@ void gp_complete(void *ctx, const char *text, size_t cursor, gp_choices *out) {
     lua_pushcfunction(L, l_suggest);
     lua_pushlstring(L, text, cursor);
     lua_pushlightuserdata(L, out);
-    if (lua_pcall(L, 2, 0, 0) != LUA_OK) lua_pop(L, 1); /* no choices */
-    gp_choices_sort(out);
+    if (lua_pcall(L, 2, 0, 0) != LUA_OK) lua_pop(L, 1); /* none, or without help */
 }

@@ -181,12 +181,31 @@ end
 
 -- ---- Candidates ----
 
+-- A list of words, in any order and perhaps twice. What they mean is found for those that are shown: help(word).
 local function results(from)
-    local out = { from = from, seen = {} }
+    local out, helps, tables = { from = from }, {}, {}
     function out.add(text, help, word)
-        if text:sub(1, #word) ~= word or out.seen[text] then return end
-        out.seen[text] = true
-        out[#out + 1] = { text, help }
+        if text:sub(1, #word) ~= word then return end
+        out[#out + 1] = text
+        helps[text] = helps[text] or help
+    end
+    -- The names in t that begin with word; path: what stands before them.
+    function out.add_names(t, path, word, method)
+        local n, pattern = #out, word == "" and "^_?%a[%w_]*$" or "^" .. word .. "[%w_]*$"
+        for k, v in next, t do
+            if type(k) == "string" and k:find(pattern) and (not method or type(v) == "function") then
+                n = n + 1
+                out[n] = k
+            end
+        end
+        tables[#tables + 1] = { t, path }
+    end
+    function out.help(text)
+        if helps[text] then return helps[text] end
+        for _, from_table in ipairs(tables) do
+            local v = rawget(from_table[1], text)
+            if v ~= nil then return about(v, from_table[2] .. text) end
+        end
     end
     return out
 end
@@ -217,12 +236,7 @@ end
 -- path: what the table is called, as help may know it.
 local function add_fields(out, t, path, word, method)
     local area = area_of(t)
-    for k, v in next, t do
-        local fits = type(k) == "string" and k:sub(1, #word) == word and (not method or type(v) == "function")
-        if fits and k:find "^[%a_][%w_]*$" and (word ~= "" or not k:find "^__") then
-            out.add(k, about(v, path .. k), word)
-        end
-    end
+    out.add_names(t, path, word, method)
     if area then add_area(out, t, area, word) end
     local meta = debug.getmetatable(t)
     local index = type(meta) == "table" and rawget(meta, "__index")
@@ -232,9 +246,7 @@ end
 local function add_members(out, path, sep, word)
     local v = path and value_of(path)
     if gpush.is_tensor(v) or (v == nil and sep == ":") then
-        for name, f in next, native.methods() do
-            if sep == ":" then out.add(name, name:sub(1, #word) == word and about(f) or nil, word) end
-        end
+        if sep == ":" then out.add_names(native.methods(), "", word) end
         if sep == "." then
             for name in next, native.properties() do out.add(name, "property", word) end
         end
@@ -330,7 +342,7 @@ local function command_line(text)
     end
 end
 
--- text up to the cursor -> {from = first byte that is replaced, {word, help}, …} or nil.
+-- text up to the cursor -> {from = first byte that is replaced, word, …, help = function(word) -> line} or nil.
 return function(text)
     if text:find "^[:!]" and not text:find "^::" then
         local out = command_line(text)

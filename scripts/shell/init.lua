@@ -32,7 +32,7 @@ function shell.command(text)
     return ask((text:gsub("%?%s*$", "")))
 end
 
--- What may stand at the end of text: {from = first byte that is replaced, {word, help}, …}.
+-- What may stand at the end of text: {from = first byte that is replaced, word, …, help = function(word) -> line}.
 function shell.complete(text) return part "complete" (text) end
 
 -- What the last line took: seconds until it returned, seconds that devices worked, and waits.

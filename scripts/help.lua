@@ -49,7 +49,7 @@ end
 local function show_topic(t)
     if t.text then wrapped(t.text, "    ") end
     if t.options then wrapped("options: " .. t.options, "    ") end
-    if t.shapes then put("    shapes: %s", t.shapes) end
+    if t.shapes then wrapped("shapes: " .. t.shapes, "    ") end
     if t.example then
         print "    example:"
         for line in t.example:gmatch "[^\n]+" do put("        %s", line) end
@@ -57,15 +57,68 @@ local function show_topic(t)
     if t.see then put("    see also: %s", t.see) end
 end
 
-local function show_op(name, sig, help)
-    local row = gpush.ops(true)[name]
+-- linalg.svd for the row linalg_svd.
+local function public(name)
     local group, short = name:match "^(%l+)_(.+)$"
-    if type(rawget(gpush, group or "")) == "table" and rawget(gpush[group], short) then name = group .. "." .. short end
+    local t = group and rawget(gpush, group)
+    return type(t) == "table" and rawget(t, short) and group .. "." .. short or name
+end
+
+-- ---- What a row says by its kind, where nobody has written more ----
+
+local each = "operands broadcast; the result has their common shape"
+local shapes = { unary = "x: any; the result has the same", param = "x: any; the result has the same", binary = each,
+    compare = each, ternary = each, reduce = "x: any; the result has the dims that are not reduced; keepdim keeps them as 1" }
+local calls = {
+    unary = { "tensor{0.25, 0.5, 0.75}:%s()", "tensor{1.5, 2.0, 3.0}:%s()", "tensor{1, 2, 3}:%s()" },
+    binary = { "tensor{1.0, 2.0, 3.0}:%s(2)", "tensor{1, 2, 3}:%s(2)", "tensor{0.25, 0.5, 0.75}:%s(0.5)" },
+    reduce = { "tensor({{1.0, 2.0}, {3.0, 4.0}}):%s(2)" },
+}
+calls.compare = calls.binary
+
+-- The first of the calls whose results are numbers, and what it gives.
+local function example(name, kind)
+    for _, call in ipairs(calls[kind] or {}) do
+        local code = call:format(name)
+        local f = load("local tensor = ... return (" .. code .. ")", "=example")
+        local ok, value = pcall(f, function(list) return gpush.tensor(list, { device = "cpu" }) end)
+        local text = ok and tostring(value)
+        if text and not text:find "nan" and not text:find "inf" then
+            return code .. "\n--> " .. text:gsub("\n", "\n--> ")
+        end
+    end
+end
+
+-- Rows of the same kind of whose names one begins with the other's.
+local function alike(name, rows)
+    local out = {}
+    for other, row in next, rows do
+        local short, long = name, other
+        if #short > #long then short, long = long, short end
+        if other ~= name and row.kind == rows[name].kind and #short > 2 and long:sub(1, #short) == short then
+            out[#out + 1] = public(other)
+        end
+    end
+    table.sort(out)
+    return out[1] and table.concat(out, ", ", 1, math.min(#out, 5))
+end
+
+local function by_kind(name, t)
+    local rows = gpush.ops(true)
+    local row = rows[name]
+    if not row or row.random then return t end
+    return { text = t.text, options = t.options, shapes = t.shapes or shapes[row.kind],
+        example = t.example or example(name, row.kind), see = t.see or alike(name, rows) }
+end
+
+local function show_op(name, sig, help)
+    local row, row_name = gpush.ops(true)[name], name
+    name = public(name)
     print(call_text(name, sig))
     wrapped(help, "    ")
     if sig ~= "" then wrapped(types_text(sig), "    ") end
     if row and row.grad == "later" then print "    It has no derivative yet." end
-    show_topic(topic(name) or {})
+    show_topic(by_kind(row_name, topic(name) or {}))
 end
 
 -- ---- Source ----
@@ -93,7 +146,9 @@ local function show_source(f, name)
     local inner = function_of(f)
     local info = inner and debug.getinfo(inner, "S")
     if not info or info.what == "C" then
-        put("%s is written in C: its row is in tensor/ops.def, its kernel in kernels/cpu", name)
+        local row = op_name(f)
+        put("%s is written in C%s", name,
+            row and (": %s's row is in tensor/ops.def, its kernel in kernels/cpu"):format(row) or "")
         return
     end
     put("%s:%d", info.short_src, info.linedefined)
@@ -101,6 +156,20 @@ local function show_source(f, name)
     if not (text[info.linedefined] or ""):find "function" then text = {} end -- another chunk from a pipe
     for i = info.linedefined, math.min(info.lastlinedefined, #text) do print(plain(text[i])) end
     if #text == 0 then print "(its text is not known)" end
+end
+
+-- A class of gpush's own is a file, or stands in one with its family.
+local function show_class(t, name)
+    local file
+    for _, key in ipairs { "init", "forward" } do
+        local f = rawget(t, key)
+        local source = type(f) == "function" and debug.getinfo(f, "S").source
+        if source and source:sub(2, #dir + 1) == dir and not source:find "/init.lua$" then file = source end
+    end
+    if not file then return false end
+    put("%s: %s", name, file:sub(2))
+    for _, line in ipairs(lines_of { source = file }) do print(line) end
+    return true
 end
 
 -- The comment right above a function.
@@ -147,6 +216,7 @@ end
 local function show_value(v, name, how)
     local op, sig, help = op_name(v)
     if how.source and type(v) == "function" then return show_source(v, name) end
+    if how.source and type(v) == "table" and show_class(v, name) then return end
     if op then return show_op(op, sig, help) end
     if gpush.is_tensor(v) then return show_tensor(v) end
     if type(v) == "table" then return show_table(v, name) end
@@ -190,7 +260,9 @@ end
 local function find_op(name)
     local plain = name:gsub("^linalg_", "linalg.")
     if composites[plain] then return composites[plain] end
-    return debug.getregistry()["gpush.tensor.methods"][name] or find((name:gsub("_", ".", 1)))
+    local v = debug.getregistry()["gpush.tensor.methods"][name] or find((name:gsub("_", ".", 1)))
+    for _, group in ipairs { "linalg", "fft" } do v = v or rawget(gpush[group], name) end
+    return v
 end
 
 -- All that mentions every word, best first: in the name, then in the help, then in the longer text.
@@ -252,7 +324,7 @@ local function help_name(name, how)
     if #found == 0 then
         error(("help: there is no op called '%s', and nothing mentions it; help() shows the way in"):format((name:gsub("%c", "?"))), 0)
     end
-    for i = 1, math.min(#found, 20) do put("%-18s %s", found[i][1], found[i][2]:sub(1, 60)) end
+    for i = 1, math.min(#found, 20) do put("%-18s %s", public(found[i][1]), found[i][2]:sub(1, 60)) end
     if #found > 20 then put("and %d more", #found - 20) end
 end
 

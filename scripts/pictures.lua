@@ -8,7 +8,7 @@ local BACK, FORE = "#1e1e2e", "#cdd6f4"
 local palette = { [0] = "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#cba6f7", "#94e2d5", "#bac2de",
     "#7f849c", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#cba6f7", "#94e2d5", "#ffffff" }
 
--- ---- Sessions: columns, rows, what is typed; a string ends with Enter, {text, keys…} types text and presses keys ----
+-- ---- Sessions: columns, rows, what is typed; a string ends with Enter, {text, key} presses another key ----
 
 local sessions = {
     prompt = { 96, 30, { 'x = randn(2, 3, {device = "gpu"})', "x", "for i, row in ipairs{x[1], x[2]} do",
@@ -33,15 +33,49 @@ end
 local server -- a name for each session: one that ends would take the next with it
 local function tm(...) return sh("tmux -u -f /dev/null -L " .. server, ...) end
 
--- Waits until the screen has not changed for a while, 20 s at most; in the end also for the prompt.
-local function settle(prompt)
-    local before
-    for _ = 1, 100 do
-        os.execute "sleep 0.2"
-        local now = tm("capture-pane", "-p"):gsub("%s+$", "")
-        if now == before and (not prompt or ("\n" .. now):find "\n>[^\n]*$") then return end
-        before = now
+local function screen() return (tm("capture-pane", "-p")) end
+
+-- Waits for a condition, 60 s at most: a busy machine takes its time.
+local function wait(holds)
+    for _ = 1, 600 do
+        if holds() then return end
+        os.execute "sleep 0.1"
     end
+    error("pictures: the session does not go on; it shows\n" .. screen())
+end
+
+local function cursor() return tm("display-message", "-p", "#{cursor_x} #{cursor_y}"):match "(%d+) (%d+)" end
+
+-- Is the cursor behind an empty prompt?
+local function ready()
+    local x, y = cursor()
+    local row = 0
+    for line in screen():gmatch "([^\n]*)\n" do
+        if row == tonumber(y) then return x == "2" and line:find "^> ?$" end
+        row = row + 1
+    end
+end
+
+local function is_open(chunk)
+    if chunk:find "^[?:]" or load("return " .. chunk) then return false end
+    local _, message = load(chunk)
+    return message and message:find "<eof>$"
+end
+
+-- Types text, then presses keys; returns when the screen shows what came of it. chunk: the lines before it, or "".
+local function enter(chunk, text, key)
+    local _, y = cursor()
+    tm("send-keys", "-l", "--", text)
+    wait(function() return screen():find(text, 1, true) end)
+    local before = screen()
+    tm("send-keys", key)
+    chunk = chunk .. text .. "\n"
+    if key ~= "Enter" then wait(function() return screen() ~= before end)
+    elseif is_open(chunk) then
+        wait(function() return select(2, cursor()) ~= y end)
+        return chunk
+    else wait(ready) end
+    return ""
 end
 
 -- What the screen shows in the end, with its colours.
@@ -49,15 +83,16 @@ local function run(name, columns, rows, typed)
     server = ("gpush-%s-%s"):format(name, home:match "[^/_]*$")
     tm("new-session", "-d", "-x", tostring(columns), "-y", tostring(rows),
         ("env -u NO_COLOR HOME=%s COLORTERM=truecolor %s"):format(home, quoted(gpush)), ";", "set", "-g", "status", "off")
-    settle()
+    wait(ready)
+    local chunk = ""
     for _, line in ipairs(typed) do
-        local keys = type(line) == "table" and line or { line, "Enter" }
-        if keys[1] ~= "" then tm("send-keys", "-l", "--", keys[1]) end
-        for i = 2, #keys do tm("send-keys", keys[i]) end
-        settle()
+        if type(line) == "table" then enter("", table.unpack(line)) else chunk = enter(chunk, line, "Enter") end
     end
-    settle(true)
-    local text = tm("capture-pane", "-p", "-e")
+    local text
+    repeat -- the editor paints its colours last
+        text = tm("capture-pane", "-p", "-e")
+        os.execute "sleep 0.3"
+    until text == tm("capture-pane", "-p", "-e")
     tm "kill-server"
     return text
 end

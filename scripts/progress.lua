@@ -21,8 +21,9 @@ function Bar:line(now)
     local gone = now - self.began
     local left = self.at > 0 and gone / self.at * (self.total - self.at) or nil
     local bar = ("#"):rep(full) .. ("."):rep(WIDTH - full)
-    return ("%s[%s] %d/%d %s%s%s"):format(self.text and self.text .. " " or "", bar, self.at, self.total, clock(gone),
+    local line = ("%s[%s] %d/%d %s%s%s"):format(self.text and self.text .. " " or "", bar, self.at, self.total, clock(gone),
         left and ", " .. clock(left) .. " left" or "", self.note and "  " .. self.note or "")
+    return (line:gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?"))
 end
 
 function Bar:draw(force)

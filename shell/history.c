@@ -97,10 +97,12 @@ static void drop_oldest(int n) {
     past.n -= n;
 }
 
+/* Under the lock. On a full disk nothing of the line stays there, and this session still knows it. */
 static void append(const char *chunk) {
     size_t n;
     char *line = encode(chunk, &n);
-    if (line && write(past.fd, line, n) < 0) { /* a full disk: this session still knows it */
+    off_t end = lseek(past.fd, 0, SEEK_END);
+    if (line && write(past.fd, line, n) != (ssize_t)n && ftruncate(past.fd, end)) { /* half a line */
     }
     free(line);
 }

@@ -146,6 +146,24 @@ tap_is "$(stat -c %a "$history")" 600 "the history is the user's alone"
 tap_is "$(grep -c hidden "$history")" 0 "the hidden line is not in the file"
 tap_is "$(grep -cFx 'for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end\nend' "$history")" 1 "a block is one entry"
 
+# A full disk: half a line would be read back as one with the next.
+mkdir -p "$HOME/full"
+if mount -t tmpfs -o size=4k tmpfs "$HOME/full" 2>/dev/null; then
+    mkdir "$HOME/full/gpush"
+    printf '%4090s\n' '-- old' >"$HOME/full/gpush/history"
+    screen 60 16 "XDG_STATE_HOME=$HOME/full $gpush"
+    until_ fresh
+    run 'full = "a disk"'
+    key Up
+    rows 2 '> full = "a disk"' "where the disk is full the session remembers"
+    tap_is "$(stat -c %s "$HOME/full/gpush/history")" 4091 "and the file is what it was"
+    tm kill-server
+    umount -l "$HOME/full"
+else
+    tap_skip "no file system can be mounted here"
+    tap_skip "no file system can be mounted here"
+fi
+
 # Two shells at once.
 screen 60 16 "$gpush"
 tm split-window "$gpush"

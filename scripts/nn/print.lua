@@ -25,7 +25,8 @@ local function columns(rows, right)
             local space = (" "):rep(width[c] - (utf8.len(cell) or #cell))
             cells[c] = right[c] and space .. cell or cell .. space
         end
-        out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""))
+        -- Names may come from a file: none of them steers the terminal.
+        out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""):gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?"))
     end
     return table.concat(out, "\n")
 end

@@ -44,6 +44,20 @@ says("2 arguments", "and its arguments", "global_f")
 says("function global_f(a, b) return a, b end", "its source", "global_f", { source = true })
 says("local function einsum(equation, ...)", "the source of a composite", "einsum", { source = true })
 says("written in C", "that of a row", "exp", { source = true })
+says("linalg_svd's row", "of a group's op by its own name", "svd", { source = true })
+says("function Linear:forward", "of a class", "nn.Linear", { source = true })
+
+-- What nobody has written more about: its kind says the shapes, and an example is run for help.
+says("--> tensor({1.2840, 1.6487, 2.1170}, f32 3 cpu)", "an example of a row", "exp")
+says("shapes: x: any; the result has the same", "its shapes", "exp")
+says("see also: exp2, expm1", "those that are like it", "exp")
+local kinds = { unary = true, binary = true, compare = true, reduce = true }
+for name, row in pairs(ops()) do
+    if kinds[row.kind] and not row.random and not name:find "^_" then
+        local text = said(name)
+        if not (text:find("example:", 1, true) and text:find("-->", 1, true)) then t.ok(false, "an example of " .. name) end
+    end
+end
 setmetatable(_ENV, { __index = function() error "no" end })
 says("error: help: there is no op", "no metamethod runs", "global_nothing")
 setmetatable(_ENV, nil)

@@ -193,4 +193,7 @@ local out = {}
 local env = setmetatable({ print = function(v) out[#out + 1] = tostring(v) .. "\n" end }, { __index = _G })
 assert(load(code, "=README", "t", env))()
 t.is(table.concat(out), printed, "the README's model prints what it says")
+local Odd = nn.module "Odd\27[31m"
+function Odd:init() self["l\27[31m"] = nn.Linear(2, 2) end
+t.ok(not tostring(Odd()):find "[^%g \n]", "a name does not steer the terminal")
 t.done()

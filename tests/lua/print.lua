@@ -123,6 +123,20 @@ if gpush.sync then
     shows(small, { "tensor({1, 2, 3, 4, 5}, i64 5 sim:0)" }, "and leaves everything usable")
 end
 
+-- What is printed of a device's tensor is what is copied, at once.
+local function copied(x)
+    local list = {}
+    synchronize()
+    for _, e in ipairs(profile.run(function() return tostring(x) end):events()) do
+        if e.kind == "copy" then list[#list + 1] = e.bytes end
+    end
+    return list
+end
+local large = ones(1000, 1000, { device = "sim" }) * 2
+t.is(copied(large), { 6 * 6 * 4 }, "of a large one the edges, in one copy")
+t.is(copied(large:t()), { 6 * 6 * 4 }, "of a view too")
+t.is(copied(large[{ { 1, 3 }, { 1, 2 } }]), { 3 * 2 * 4 }, "of a small part that part")
+
 -- Options.
 local was = gpush.printoptions()
 t.is(was, { precision = 4, threshold = 1000, edgeitems = 3, linewidth = 80 }, "defaults")

@@ -69,7 +69,8 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
    runs a cycle every turn or two, and one over small tensors about as often as their boxes alone
    would make it. In generational mode that is not enough: a tensor that lives through two steps is
    old, and old ones wait for Lua's own heap to double. So a full collection comes whenever tensors
-   take twice what the last one left, and 24 MiB.
+   take twice what the last one left, and 24 MiB; not in a loader's worker, as what is in use is what
+   other threads hold.
    A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as four: the shell's
    heap of 0.25 MiB, whose collector runs when it has grown by half, has a cycle for every 2 MiB that
    are added here. At its own size that would be 2 MiB of dead nodes, twice a core's second-level
@@ -87,7 +88,7 @@ void gp_lua_charge(lua_State *L, const gp_tensor *t) {
     size_t kib = debt >> 14;
     debt &= 16383;
     lua_gc(L, LUA_GCSTEP, (int)(kib > 1 << 20 ? 1 << 20 : kib));
-    if (st->bytes < 16384 || gp_alloc_in_use(st->dev) < allowed) return;
+    if (st->bytes < 16384 || gp_thread_loader() || gp_alloc_in_use(st->dev) < allowed) return;
     lua_gc(L, LUA_GCCOLLECT);
     allowed = 2 * gp_alloc_in_use(st->dev) + (24 << 20);
 }

@@ -100,6 +100,7 @@ static void set_path(lua_State *L, const char *name, const char *path) {
 static int l_open(lua_State *L) {
     const worker *w = lua_touserdata(L, 1);
     const gp_crew_opts *o = &w->crew->opts;
+    lua_gc(L, LUA_GCSTOP); /* nothing of this is garbage */
     gp_lua_open_state(L, o->kind);
     lua_gc(L, LUA_GCINC, 130, 1000, 0);
     gp_default_dtype = o->dtype;
@@ -110,6 +111,7 @@ static int l_open(lua_State *L) {
     lua_getfield(L, 2, "prepare");
     lua_pushvalue(L, 2);
     lua_call(L, 1, 1);
+    lua_gc(L, LUA_GCRESTART);
     return 1;
 }
 

@@ -24,7 +24,17 @@ local function declare(name, first, read, rows)
     if first == "tensor" or first == "operand" then methods[name] = fn end
 end
 
--- The file gets the module, define, and the rows of the op table whose names it takes.
+-- fail(format, …): an error of a composite, at the script's line and with the layer's place, as an op's.
+local raise
+local function fail(text, ...)
+    raise = raise or chunk(dir .. "/raise.lua")(dir)
+    local place = debug.getregistry()["gpush.place"] -- see nn/init.lua
+    place = place and place()
+    if select("#", ...) > 0 then text = text:format(...) end
+    raise(place and place .. ": " .. text or text)
+end
+
+-- The file gets the module, define, the rows of the op table whose names it takes, and fail.
 local function declare_all(path)
     local rows, defs = {}, nil
     local function read(name)
@@ -34,7 +44,7 @@ local function declare_all(path)
                 def.name = def[1]
                 if not composites[def.name] then error(("%s: '%s' is not at the start of a line"):format(path, def.name)) end
                 list[def.name] = def
-            end, rows)
+            end, rows, fail)
             defs = list
         end
         return assert(defs[name], path .. " does not define " .. name)

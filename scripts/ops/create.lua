@@ -1,6 +1,6 @@
 --!plain
 -- Composites: tensors made from a shape or after another tensor. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, _, fail = ...
 
 -- The options of a tensor made after x: what was not said is x's.
 local function like(x, dtype, device) return { dtype = dtype or x.dtype, device = device or x.device } end
@@ -44,8 +44,8 @@ define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtyp
     help = "normal numbers of the means and standard deviations in two tensors, or in one of them; for two numbers in the shape given",
     fn = function(mean, std, shape, dtype, device)
         local tensors = gpush.is_tensor(mean) or gpush.is_tensor(std)
-        if not tensors and not shape then error("normal: argument 'shape' (#3): expected shape, got nothing", 0) end
+        if not tensors and not shape then fail("normal: argument 'shape' (#3): expected shape, got nothing") end
         if not tensors then return gpush.empty(shape, dtype, device):normal_(mean, std) end
-        if shape or dtype or device then error("normal: shape, dtype and device are those of the tensors 'mean' and 'std'", 0) end
+        if shape or dtype or device then fail("normal: shape, dtype and device are those of the tensors 'mean' and 'std'") end
         return gpush.addcmul(mean, gpush.randn_like(mean + std), std)
     end }

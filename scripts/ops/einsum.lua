@@ -1,10 +1,10 @@
 --!plain
 -- Composites: sums of products in Einstein's notation, and tensordot. Operands are contracted two at a time by
 -- matmul of batches; labels of dims are strings.
-local gpush, define = ...
+local gpush, define, _, raise = ...
 
 -- Raised at the line that called the composite: levels are counted by define's functions, so errors carry none.
-local function fail(format, ...) error("einsum: " .. string.format(format, ...), 0) end
+local function fail(format, ...) raise(("einsum: " .. format):format(...)) end
 
 local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end
 
@@ -302,7 +302,7 @@ define { "einsum",
 -- dims: how many last dims of a and first ones of b, or a list for each.
 define { "tensordot", sig = "tensor a, tensor b, any? dims", help = "sums of products over dims of a and b: the last n of a with the first n of b (n = 2 if not given), or lists {dims of a, dims of b}",
     fn = function(a, b, dims)
-        local function bad(format, ...) error("tensordot: " .. string.format(format, ...), 4) end
+        local function bad(format, ...) raise("tensordot: " .. format, ...) end
         dims = dims == nil and 2 or dims
         local of_a, of_b, n, m = {}, {}, #a.shape, #b.shape
         if math.type(dims) == "integer" then

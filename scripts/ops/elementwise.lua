@@ -1,6 +1,6 @@
 --!plain
 -- Composites: comparisons of whole tensors and other elementwise ones. See define in scripts/init.lua.
-local gpush, define, rows = ...
+local gpush, define, rows, fail = ...
 
 define { "equal", sig = "tensor a, tensor b",
     help = "whether two tensors have the same shape and elements; true or false, so a wait for tensors on a device",
@@ -36,7 +36,7 @@ define { "div", sig = "operand a, operand b, str? rounding_mode",
         if rounding_mode == nil then return div(a, b) end
         if rounding_mode == "floor" then return floor_divide(a, b) end
         if rounding_mode == "trunc" then return trunc_divide(a, b) end
-        error("div: argument 'rounding_mode': expected 'floor' or 'trunc', got '" .. rounding_mode .. "'", 0)
+        fail("div: argument 'rounding_mode': expected 'floor' or 'trunc', got '" .. rounding_mode .. "'")
     end }
 
 local gelu, gelu_tanh = rows.gelu, gpush.gelu_tanh
@@ -45,16 +45,15 @@ define { "gelu", sig = "tensor x, str approximate=\"none\"",
     fn = function(x, approximate)
         if approximate == "none" then return gelu(x) end
         if approximate == "tanh" then return gelu_tanh(x) end
-        error("gelu: argument 'approximate': expected 'none' or 'tanh', got '" .. approximate .. "'", 0)
+        fail("gelu: argument 'approximate': expected 'none' or 'tanh', got '" .. approximate .. "'")
     end }
 
-local polygamma = gpush.polygamma
-define { "polygamma", sig = "operand n, operand x",
+local polygamma = rows.polygamma
+define { "polygamma", sig = "int n, tensor x",
     help = "the n-th derivative of digamma: polygamma(n, x) or x:polygamma(n)",
     fn = function(n, x)
-        if gpush.is_tensor(n) then n, x = x, n end
-        if math.type(n) == "integer" and n < 0 then
-            error(("polygamma: argument 'n': expected a whole number from 0, got %d"):format(n), 0)
+        if n < 0 then
+            fail("polygamma: argument 'n': expected a whole number from 0, got %d", n)
         end
         return polygamma(x, n)
     end }

@@ -1,6 +1,6 @@
 --!plain
 -- Composites: Fourier transforms. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, _, fail = ...
 
 -- ---- Fourier transforms over several dims; grids; shifts ----
 
@@ -11,15 +11,15 @@ local function plan(name, x, s, dim, dims, default)
         local n = s and #s or default or dims
         for i = 1, n do dim[i] = dims - n + i end
     end
-    if s and #s ~= #dim then error(("%s: %d sizes for %d dims"):format(name, #s, #dim), 0) end
+    if s and #s ~= #dim then fail("%s: %d sizes for %d dims", name, #s, #dim) end
     local at, seen = {}, {}
     for i, d in ipairs(dim) do
         at[i] = d < 0 and dims + 1 + d or d
-        if at[i] < 1 or at[i] > dims then error(("%s: dim %d is out of range for %d dims"):format(name, d, dims), 0) end
-        if seen[at[i]] then error(("%s: dim %d is given twice"):format(name, d), 0) end
+        if at[i] < 1 or at[i] > dims then fail("%s: dim %d is out of range for %d dims", name, d, dims) end
+        if seen[at[i]] then fail("%s: dim %d is given twice", name, d) end
         seen[at[i]] = true
     end
-    if #at == 0 then error(name .. ": no dims to transform", 0) end
+    if #at == 0 then fail(name .. ": no dims to transform") end
     return at, s or {}
 end
 

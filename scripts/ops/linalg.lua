@@ -1,13 +1,12 @@
 --!plain
 -- Composites: linear algebra. See define in scripts/init.lua. Sums of products are in einsum.lua.
-local gpush, define = ...
+local gpush, define, _, fail = ...
 local linalg = gpush.linalg
 
 local EPS = { f32 = 2.0 ^ -23, f64 = 2.0 ^ -52 }
 local HALF = { f16 = true, bf16 = true }
 
 -- Raises at the line that called the composite, from its own function.
-local function fail(format, ...) error(string.format(format, ...), 4) end
 
 local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end
 
@@ -19,19 +18,19 @@ local function batch(x, without, ...)
 end
 
 local function check_matrices(op, x)
-    if #x.shape < 2 then error(op .. ": argument 'x' is " .. text(x) .. " (expected a matrix or a batch of matrices)", 5) end
+    if #x.shape < 2 then fail(op .. ": argument 'x' is " .. text(x) .. " (expected a matrix or a batch of matrices)") end
 end
 
 local function check_square(op, x)
     check_matrices(op, x)
     if x.shape[#x.shape] ~= x.shape[#x.shape - 1] then
-        error(op .. ": argument 'x' is " .. text(x) .. " (expected square matrices)", 5)
+        fail(op .. ": argument 'x' is " .. text(x) .. " (expected square matrices)")
     end
 end
 
 local function check_devices(op, a, b)
     if a.device ~= b.device then
-        error(string.format("%s: tensors are on different devices: %s and %s", op, a.device, b.device), 5)
+        fail("%s: tensors are on different devices: %s and %s", op, a.device, b.device)
     end
 end
 
@@ -84,10 +83,10 @@ define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1", help = "inner 
 local function cross(op, a, b, dim)
     check_devices(op, a, b)
     if a.shape[dim < 0 and #a.shape + dim + 1 or dim] ~= 3 or b.shape[dim < 0 and #b.shape + dim + 1 or dim] ~= 3 then
-        error(string.format("%s: %s and %s (expected size 3 along dim %d)", op, text(a), text(b), dim), 4)
+        fail("%s: %s and %s (expected size 3 along dim %d)", op, text(a), text(b), dim)
     end
     if dim > 0 and #a.shape ~= #b.shape then
-        error(string.format("%s: %s and %s (expected as many dims)", op, text(a), text(b)), 4)
+        fail("%s: %s and %s (expected as many dims)", op, text(a), text(b))
     end
     local n, parts = math.max(#a.shape, #b.shape), {}
     for i = 1, 3 do
@@ -168,7 +167,7 @@ define { "linalg.matrix_power", sig = "tensor x, int n", help = "square matrices
 
 local function check_float(op, x)
     if not (EPS[x.dtype] or HALF[x.dtype]) then
-        error(string.format("%s: dtype %s of argument 'x' is not supported (expected f64 f32 f16 bf16)", op, x.dtype), 5)
+        fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 f16 bf16)", op, x.dtype)
     end
 end
 
@@ -183,10 +182,10 @@ local function matrix_norm(op, x, ord, dim, keepdim, dtype)
     check_float(op, x)
     local n = #x.shape
     if dtype then x = x:to { dtype = dtype } end
-    if #dim ~= 2 then error(op .. ": argument 'dim' has " .. #dim .. " dims (expected two)", 4) end
+    if #dim ~= 2 then fail(op .. ": argument 'dim' has " .. #dim .. " dims (expected two)") end
     local p, q = dim[1] < 0 and dim[1] + n + 1 or dim[1], dim[2] < 0 and dim[2] + n + 1 or dim[2]
     if p < 1 or p > n or q < 1 or q > n or p == q then
-        error(string.format("%s: dims %d and %d of %s (expected two of its dims)", op, dim[1], dim[2], text(x)), 4)
+        fail("%s: dims %d and %d of %s (expected two of its dims)", op, dim[1], dim[2], text(x))
     end
     if ord == "fro" then return vector_norm(op, x, 2, { p, q }, keepdim) end
     if ord == "nuc" or ord == 2 or ord == -2 then
@@ -199,7 +198,7 @@ local function matrix_norm(op, x, ord, dim, keepdim, dtype)
     end
     local size = type(ord) == "number" and math.abs(ord)
     if size ~= 1 and size ~= math.huge then
-        error(string.format("%s: argument 'ord' is %s (expected 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2)", op, ord), 4)
+        fail("%s: argument 'ord' is %s (expected 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2)", op, ord)
     end
     if size == math.huge then p, q = q, p end
     local sums, half = wide(x):abs():sum(p, true), x.dtype

@@ -1,9 +1,9 @@
 --!plain
 -- Composites: the functions that layers and losses are made of. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, _, fail = ...
 
 local function bad(op, name, expected, got)
-    error(("%s: argument '%s': expected %s, got %s"):format(op, name, expected, tostring(got)), 0)
+    fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))
 end
 
 -- What a loss function does with the losses of all elements.
@@ -17,7 +17,7 @@ end
 local function shape_text(x) return table.concat(x.shape, "x") end
 local function same_shape(op, x, target)
     if shape_text(x) == shape_text(target) then return end
-    error(("%s: argument 'target' has shape %s, x %s (expected the same)"):format(op, shape_text(target), shape_text(x)), 0)
+    fail("%s: argument 'target' has shape %s, x %s (expected the same)", op, shape_text(target), shape_text(x))
 end
 
 -- ---- losses of pairs of elements ----
@@ -189,7 +189,7 @@ define { "scaled_dot_product_attention",
     fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
         local op, size = "scaled_dot_product_attention", query.shape
         local most, visible = size[#size], nil
-        if is_causal and attn_mask then error(op .. ": is_causal and attn_mask do not go together", 0) end
+        if is_causal and attn_mask then fail(op .. ": is_causal and attn_mask do not go together") end
         local scores = (query * (scale or 1 / math.sqrt(most))):matmul(key:transpose(-2, -1))
         if is_causal then
             local l, s = size[#size - 1], key.shape[#key.shape - 1]

@@ -1,8 +1,7 @@
 --!plain
 -- Composites: reductions and scans. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, _, fail = ...
 
-local function fail(format, ...) error(format:format(...), 0) end
 local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 
 define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype? dtype",

@@ -1,11 +1,11 @@
 --!plain
 -- Composites: cells of recurrent layers. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, _, fail = ...
 -- ---- cells: a layer of one time step ----
 
 -- x and h with or without a batch; states come back in the same form.
 local function cell(layer, name, x, hx, w_ih, w_hh, b_ih, b_hh, nonlinearity)
-    if (b_ih == nil) ~= (b_hh == nil) then error(name .. ": b_ih and b_hh go together", 0) end
+    if (b_ih == nil) ~= (b_hh == nil) then fail(name .. ": b_ih and b_hh go together") end
     local states = hx and (layer == gpush.lstm and { hx[1]:unsqueeze(1), hx[2]:unsqueeze(1) } or hx:unsqueeze(1))
     local _, h, c = layer(x:unsqueeze(1), states, { w_ih, w_hh, b_ih, b_hh }, { has_biases = b_ih ~= nil, nonlinearity = nonlinearity })
     return h:select(1, 1), c and c:select(1, 1)

@@ -1,8 +1,7 @@
 --!plain
 -- Composites: views and copies in another shape. See define in scripts/init.lua.
-local gpush, define = ...
+local gpush, define, _, fail = ...
 
-local function fail(format, ...) error(format:format(...), 0) end
 
 -- dim as 1 … ndim; a 0-d tensor has one dim here.
 local function wrap(op, dim, ndim)

@@ -183,6 +183,9 @@ t.error(function() deep(g.ones(1, 3)) end, "Net%.blocks%.2 %(Linear%): ", "throu
 t.error(function() return x:matmul(x) end, "lua:%d+: matmul: ", "outside of modules there is no path")
 t.error(function() nn.BatchNorm2d(3)(g.ones(2, 3)) end, "BatchNorm2d: x is 2x3 %(expected 4 dims%)", "a layer's own checks too")
 
+t.error(function() nn.BCELoss()(g.zeros(2, 3), g.zeros(2)) end,
+    "nn_module.lua:%d+: BCELoss: binary_cross_entropy: argument 'target' has shape 2, x 2x3", "a composite's checks at the script's line, too")
+
 -- ---- the README's example ----
 
 local file = assert(io.open(os.getenv "GPUSH_ROOT" .. "/README.md"))

@@ -7,6 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What to do with PyTorch's files, in Python. */
+#define GP_CONVERT_PT                                                                              \
+    "convert it in Python: from safetensors.torch import save_file; "                              \
+    "save_file(torch.load(\"FILE.pt\", map_location=\"cpu\"), \"FILE.safetensors\")"
+
 /* Opens a regular file for reading; *size is its length in bytes. NULL with a message that begins
  * with op and names the file. */
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size);

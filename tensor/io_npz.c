@@ -83,6 +83,8 @@ static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out)
         return gp_fail("npz.load: %s: entry %llu: %s", file, (unsigned long long)i + 1,
                        zip_strerror(za));
     size_t n = strlen(st.name);
+    if (n >= 8 && !strcmp(st.name + n - 8, "data.pkl"))
+        return gp_fail("npz.load: %s is PyTorch's (.pt), which holds code and is not read: " GP_CONVERT_PT, file);
     if (n < 4 || strcmp(st.name + n - 4, ".npy"))
         return gp_fail("npz.load: %s: entry '%s' is not an npy file", file, st.name);
     /* Deflate does not pack tighter than 1032 : 1; an entry that says so is refused before memory

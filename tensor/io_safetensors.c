@@ -248,15 +248,12 @@ static bool read_header(source *s, gp_safetensors *out) {
 
 /* Files that hold code, or another format; p has at least 8 bytes. */
 static bool other_format(const char *file, const char *p) {
-    static const char how[] =
-        "convert it in Python: from safetensors.torch import save_file; "
-        "save_file(torch.load(\"FILE.pt\", map_location=\"cpu\"), \"FILE.safetensors\")";
     if (!memcmp(p, "PK\3\4", 4))
         return gp_fail(LOAD ": %s is a zip archive: npz.load reads NumPy's; one of PyTorch's (.pt) "
-                            "is not read, since it holds code: %s", file, how);
+                            "is not read, since it holds code: " GP_CONVERT_PT, file);
     if (p[0] == '\x80' && p[1] >= 2 && p[1] <= 5)
-        return gp_fail(LOAD ": %s is a Python pickle, which holds code and is not read: %s", file,
-                       how);
+        return gp_fail(LOAD ": %s is a Python pickle, which holds code and is not read: " GP_CONVERT_PT,
+                       file);
     if (!memcmp(p, "\x93NUMPY", 6)) return gp_fail(LOAD ": %s is an npy file: npy.load", file);
     return true;
 }

@@ -26,6 +26,12 @@ local function values(dev)
         is(wide, { { v, v, v }, { v, v, v } }, on(name .. "'s values in another dtype"))
     end
 
+    -- pi^2 / 6, and -2 zeta(3) by Euler's sum
+    t.close(gpush.polygamma(1, tensor({ 1, 2 }, "f64")):tolist(), { math.pi ^ 2 / 6, math.pi ^ 2 / 6 - 1 }, 1e-15, on "polygamma 1")
+    t.close(tensor({ 1 }, "f64"):polygamma(2):tolist(), { -2.404113806319188570799 }, 1e-15, on "polygamma 2, as a method")
+    t.close(gpush.polygamma(0, tensor({ 1 }, "f64")):tolist(), { -0.57721566490153286061 }, 1e-15, on "polygamma 0 is digamma")
+    t.error(function() gpush.polygamma(-1, x) end, "composites.lua:%d+: polygamma: argument 'n': expected a whole number from 0", on "-1")
+
     is(x:ravel(), { 1, 2, 3, 4, 5, 6 }, on "ravel")
     is(x:t():ravel(), { 1, 4, 2, 5, 3, 6 }, on "ravel of a transposed tensor")
     is(x:view_as(gpush.zeros(3, 2, { device = dev })), { { 1, 2 }, { 3, 4 }, { 5, 6 } }, on "view_as")

@@ -270,6 +270,7 @@ mangle(npz.load, archive, zip { { "a.npy", a } }, "an npz file")
 local function refuse_zip(bytes, pattern, what)
     t.error(function() return npz.load(write(archive, bytes)) end, pattern, what)
 end
+refuse_zip(zip { { "m/data.pkl", "\x80\2." } }, "is PyTorch's %(%.pt%), which holds code .*save_file", "PyTorch's file")
 refuse_zip(zip { { "a.txt", "text" } }, "entry 'a.txt' is not an npy file", "another kind of entry")
 refuse_zip(zip { { "a.npy", "text" } }, "entry 'a.npy', byte 0: the file ends",
     "an entry that is no npy file")

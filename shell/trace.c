@@ -122,14 +122,21 @@ static void add_tensor(lua_State *L, luaL_Buffer *b, const char *name) {
     if (t) luaL_addstring(b, line);
 }
 
+/* Is what starts at s the name of a field or a method? */
+static bool member(const char *text, const char *s) {
+    if (s == text || (s[-1] != '.' && s[-1] != ':')) return false;
+    return s - 1 == text || s[-2] != s[-1]; /* not behind a .. or a label */
+}
+
 /* For each name in text, into b; how many are tensors. */
 static int add_tensors(lua_State *L, luaL_Buffer *b, lua_Debug *ar, const char *text) {
     int count = 0;
     char seen[512] = " ", name[64], mark[70];
-    for (size_t n; *text; text += n ? n : 1) {
-        for (n = 0; word((unsigned char)text[n]);) n++;
-        if (!n || n >= sizeof name || isdigit((unsigned char)*text)) continue;
-        snprintf(name, sizeof name, "%.*s", (int)n, text);
+    const char *s = text;
+    for (size_t n; *s; s += n ? n : 1) {
+        for (n = 0; word((unsigned char)s[n]);) n++;
+        if (!n || n >= sizeof name || isdigit((unsigned char)*s) || member(text, s)) continue;
+        snprintf(name, sizeof name, "%.*s", (int)n, s);
         snprintf(mark, sizeof mark, " %s ", name);
         if (strstr(seen, mark) || strlen(seen) + n + 2 > sizeof seen) continue;
         strcat(seen, mark + 1);

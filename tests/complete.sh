@@ -12,7 +12,7 @@ trap = setmetatable({own = 1}, {__index = function() print "RAN" end, __pairs = 
 END
 mkdir -p folder && touch folder/data_one.npy folder/data_two.npy mymodule.lua
 screen 90 24 "$build/gpush -i init.lua"
-until_ has '> '
+ready
 line() { key C-u; type_ "$1"; key Tab; }
 # puts TYPED RESULT NAME: Tab makes the line this.
 puts() { line "$1"; sees "> $2" "$3"; key C-u; gone "> $2" "$3: cleared"; }

@@ -73,6 +73,12 @@ says $'5\n10' ":edit runs what the editor leaves" <<<$':edit\nedited * 2'
 
 # Errors.
 holds 'x is f32 2x3 sim:0' "an error shows the tensors of its line, unwaited for" <<<$'sync.mode = "error"\nx = zeros(2, 3, {device = "sim"}) + 1\nx:matmul(x)'
+got=$(session <<<$'x = zeros(2, 3)\nnothing.x = x:matmul(1).x')
+[[ $(grep -c 'x is f32' <<<"$got") = 1 ]]
+tap_ok $? "once" "$got"
+got=$(session <<<$'x = zeros(2, 3)\nnothing.x = 1')
+[[ $got != *'x is f32'* ]]
+tap_ok $? "a field of that name is none" "$got"
 holds '1 | x:matmul(x)' "and the line" <<<$'x = zeros(2, 3)\nx:matmul(x)'
 holds 'a is f32 2x3 cpu' "in a function of an earlier chunk its variables" <<<$'function f(a) return a:matmul(a) end\nf(zeros(2, 3))'
 got=$(session <<<'linalg.norm(zeros(2, 3), "nonsense")')

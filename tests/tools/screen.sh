@@ -40,6 +40,7 @@ until_() {
         "$@" && return
         sleep 0.05
     done
+    echo "# waited in vain: $*" >&2
     return 1
 }
 

@@ -29,7 +29,7 @@ local defaults = { batch = 1, shuffle = false, workers = 0, drop_last = false, p
 local known = { dataset = true, prefetch = true, collate = true, seed = true, device = true }
 for name in pairs(defaults) do known[name] = true end
 
-local function fail(...) error("data.Loader: " .. string.format(...), 0) end
+local function fail(...) data.raise("data.Loader: " .. string.format(...)) end
 
 local function check(name, value, low, high)
     if math.type(value) ~= "integer" or value < low or value > high then

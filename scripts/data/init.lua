@@ -1,7 +1,11 @@
 --!plain
 -- data: what data sets and loaders share. A data set is a table with a function get(self, index), which gives one or
 -- several values, and its size: a number, a function size(self), or #dataset.
-local gpush, data = ...
+local gpush, data, folder = ...
+local scripts = folder:match "^(.*)/[^/]*$"
+
+-- Raises a message at the script's line.
+data.raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 
 getmetatable(data).homes.transforms = "transforms"
 
@@ -11,8 +15,8 @@ function data.size(dataset, what)
     if type(size) == "function" then size = size(dataset)
     elseif size == nil then size = #dataset end
     if math.type(size) ~= "integer" or size < 0 then
-        error(("%s: its size is %s (expected a whole number, a function that gives one, or #dataset)")
-            :format(what or "dataset", tostring(size)), 0)
+        data.raise("%s: its size is %s (expected a whole number, a function that gives one, or #dataset)",
+            what or "dataset", tostring(size))
     end
     return size
 end

@@ -13,10 +13,14 @@ local function memory(self)
     return "plain memory (only the cpu is open, which copies from any)"
 end
 
-local function ms(seconds) return ("%.3g ms"):format(seconds * 1e3) end
+local function ms(seconds)
+    if seconds >= 0.9995 then return ("%.4g s"):format(seconds) end
+    return ("%.3g ms"):format(seconds * 1e3)
+end
 
 -- Workers that make batches as fast as the step takes them: the work of a batch over the time that a step takes when it
--- does not wait; the first batch, which waits for the workers to start, is left out. At most one for each processor, and none where the work is nothing beside the step.
+-- does not wait; the first batch, which waits for the workers to start, is left out. At most one for each processor,
+-- and none where the work is nothing beside the step.
 local function suggest(s)
     local work, step = s.busy / s.batches, (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
     if work < 0.02 * step then return 0 end
@@ -56,8 +60,8 @@ return function(self, options)
     s.suggested = suggest(s)
     s.verdict = verdict(s)
     if not show then return s end
-    print(("%d batches of %d in %s, %d workers, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers,
-        memory(self)))
+    print(("%d batches of %d in %s, %d worker%s, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers,
+        s.workers == 1 and "" or "s", memory(self)))
     print(("  first batch      %10s"):format(ms(s.first)))
     print(("  the step waited  %10s  in %d of %d batches (%.0f %%)%s"):format(ms(s.wait), s.waits, s.batches,
         100 * s.wait / s.elapsed, s.covered > 0 and (", for %s of it a device had work"):format(ms(s.covered)) or ""))

@@ -16,6 +16,9 @@ typedef struct reading {
     int i, number; /* number: position as the user counts it, or 0 for an option */
 } reading;
 
+/* Raises at the script's line, with the place in the model that is being called. */
+#define raise(L, ...) (gp_fail(__VA_ARGS__), gp_lua_raise(L))
+
 static int bad(const reading *r, const char *expected) {
     lua_State *L = r->L;
     const char *got = luaL_typename(L, r->i);
@@ -73,12 +76,12 @@ static int read_ints(const reading *r, int last) {
     if (is_list(L, r->i)) {
         lua_Integer len = luaL_len(L, r->i);
         if (len > most)
-            luaL_error(L, "%s: argument '%s' has %d entries, more than %d", r->op->name, r->p->name,
+            raise(L, "%s: argument '%s' has %d entries, more than %d", r->op->name, r->p->name,
                        (int)len, most);
         for (; n < len; n++) {
             lua_geti(L, r->i, n + 1);
             if (!to_int(r, lua_gettop(L), &v[n]))
-                luaL_error(L, "%s: entry %d of argument '%s': expected an integer, got %s",
+                raise(L, "%s: entry %d of argument '%s': expected an integer, got %s",
                            r->op->name, n + 1, r->p->name, luaL_typename(L, -1));
             lua_pop(L, 1);
         }
@@ -105,7 +108,7 @@ static void read_tensors(const reading *r) {
         lua_geti(L, r->i, k + 1);
         list[k] = gp_lua_totensor(L, -1);
         if (!list[k])
-            luaL_error(L, "%s: entry %d of argument '%s': expected a tensor, got %s", r->op->name,
+            raise(L, "%s: entry %d of argument '%s': expected a tensor, got %s", r->op->name,
                        (int)k + 1, r->p->name, luaL_typename(L, -1));
         lua_pop(L, 1); /* the table keeps it alive */
     }
@@ -122,14 +125,14 @@ static void read_name(const reading *r) {
     const char *s = lua_tostring(L, r->i);
     gp_dtype dt = GP_f32;
     if (r->p->type == GP_SIG_dtype) {
-        if (!gp_dtype_parse(s, &dt)) luaL_error(L, "%s: %s", r->op->name, gp_error());
+        if (!gp_dtype_parse(s, &dt)) raise(L, "%s: %s", r->op->name, gp_error());
         *v = (gp_value){.kind = GP_DTYPE, .i = dt};
     } else if (r->p->type == GP_SIG_device) {
         *v = (gp_value){.kind = GP_DEVICE, .dev = gp_device_get(s)};
-        if (!v->dev) luaL_error(L, "%s: %s", r->op->name, gp_error());
+        if (!v->dev) raise(L, "%s: %s", r->op->name, gp_error());
     } else {
         *v = (gp_value){.kind = GP_STR, .s = gp_lua_intern(s)};
-        if (!v->s) luaL_error(L, "out of memory");
+        if (!v->s) raise(L, "out of memory");
     }
     r->c->nargs++;
 }
@@ -265,14 +268,14 @@ static void check_options(
             continue;
         }
         if (key && k < given)
-            luaL_error(L, "%s: '%s' is given twice, as argument #%d and as an option", op->name,
+            raise(L, "%s: '%s' is given twice, as argument #%d and as an option", op->name,
                        key, k + 1);
         luaL_Buffer b;
         luaL_buffinit(L, &b);
         for (int j = given; j < sig->n; j++)
             luaL_addstring(&b, j > given ? ", " : ""), luaL_addstring(&b, sig->p[j].name);
         luaL_pushresult(&b);
-        luaL_error(L, "%s: unknown option '%s' (expected %s)", op->name, key ? key : "?",
+        raise(L, "%s: unknown option '%s' (expected %s)", op->name, key ? key : "?",
                    lua_tostring(L, -1));
     }
 }
@@ -304,7 +307,7 @@ void gp_lua_args(
         i += take(&r, last, k, at);
     }
     if (i <= last)
-        luaL_error(L, "%s: %d arguments given, at most %d expected: %s(%s)", op->name, last, sig->n,
+        raise(L, "%s: %d arguments given, at most %d expected: %s(%s)", op->name, last, sig->n,
                    op->name, op->sig);
     if (options) check_options(L, op, sig, c, options, k);
     for (; k < sig->n; k++) {

@@ -1,6 +1,6 @@
 --!plain
 -- MultiheadAttention: several attentions side by side, each over its share of the features. Vaswani et al. 2017.
-local gpush, nn = ...
+local gpush, nn, _, composite = ...
 local Attention = nn.module { "MultiheadAttention", help = "attention of query to key and value, in num_heads parts",
     sig = "int embed_dim, int num_heads, float dropout=0, bool bias=true, int? kdim, int? vdim, bool batch_first=false, "
         .. "dtype? dtype, device? device" }
@@ -43,12 +43,12 @@ end
 
 -- What is added to the scores, or nil. Of a bool mask, true may not be seen (as in PyTorch); masks are L x S or
 -- batch * heads x L x S, those of keys batch x S.
-local function mask_of(self, opt, like, batch)
+local function mask_of(self, attn_mask, key_padding_mask, like, batch)
     local function added(mask)
         if mask.dtype ~= "bool" then return mask end
         return gpush.zeros_like(mask, { dtype = like.dtype }):masked_fill(mask, -math.huge)
     end
-    local mask, keys = opt.attn_mask and added(opt.attn_mask), opt.key_padding_mask and added(opt.key_padding_mask)
+    local mask, keys = attn_mask and added(attn_mask), key_padding_mask and added(key_padding_mask)
     if mask and mask:dim() == 3 then mask = mask:unflatten(1, { batch, self.num_heads }) end
     if keys then
         keys = (keys:dim() == 1 and keys:unsqueeze(1) or keys):unsqueeze(2):unsqueeze(2)
@@ -57,10 +57,14 @@ local function mask_of(self, opt, like, batch)
     return mask
 end
 
---- output, weights = attention(query, key, value, {key_padding_mask =, attn_mask =, need_weights = true,
+local arguments = composite { name = "forward", help = "its arguments, read by name or place",
+    sig = "tensor query, tensor key, tensor value, tensor? key_padding_mask, bool need_weights=true, "
+        .. "tensor? attn_mask, bool average_attn_weights=true", fn = function(...) return ... end }
+
+--- output, weights = attention(query, key, value, {key_padding_mask =, need_weights = true, attn_mask =,
 --- average_attn_weights = true}) of length x batch x features (batch_first: batch x length; or without a batch).
-function Attention:forward(query, key, value, opt)
-    opt = opt or {}
+function Attention:forward(...)
+    local query, key, value, keys, need_weights, attn_mask, average = arguments(...)
     local single = query:dim() == 2
     local inputs = { query, key, value }
     for i, x in ipairs(inputs) do
@@ -70,13 +74,13 @@ function Attention:forward(query, key, value, opt)
     local batch, p = inputs[1]:size(1), project(self, inputs)
     local q, k, v = split(self, p[1]), split(self, p[2]), split(self, p[3])
     local scores = (q / math.sqrt(self.embed_dim // self.num_heads)):matmul(k:transpose(-2, -1))
-    local mask = mask_of(self, opt, scores, batch)
+    local mask = mask_of(self, attn_mask, keys, scores, batch)
     local weights = (mask and scores + mask or scores):softmax(-1)
     local share = self.training and self.dropout > 0 and weights:dropout(self.dropout) or weights
     local y = self.out_proj(share:matmul(v):transpose(2, 3):flatten(3, 4))
     if single then y = y:squeeze(1) elseif not self.batch_first then y = y:transpose(1, 2) end
-    if opt.need_weights == false then return y end
-    if opt.average_attn_weights ~= false then weights = weights:mean(2) end
+    if not need_weights then return y end
+    if average then weights = weights:mean(2) end
     return y, single and weights:squeeze(1) or weights
 end
 

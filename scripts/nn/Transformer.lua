@@ -1,7 +1,7 @@
 --!plain
 -- TransformerEncoderLayer and TransformerEncoder: attention to itself, then two linear layers, each added to its input
 -- and normed. Vaswani et al. 2017.
-local gpush, nn = ...
+local gpush, nn, _, composite = ...
 
 local Layer = nn.module { "TransformerEncoderLayer", help = "attention to itself and a feed-forward net, added and normed",
     sig = "int d_model, int nhead, int dim_feedforward=2048, float dropout=0.1, str activation=\"relu\", "
@@ -29,9 +29,13 @@ local function feed(self, x)
     return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 end
 
---- opt: attn_mask and key_padding_mask, as MultiheadAttention's.
-function Layer:forward(x, opt)
-    local masks = { need_weights = false, attn_mask = opt and opt.attn_mask, key_padding_mask = opt and opt.key_padding_mask }
+local arguments = composite { name = "forward", help = "its arguments, read by name or place",
+    sig = "tensor src, tensor? src_mask, tensor? src_key_padding_mask", fn = function(...) return ... end }
+
+--- layer(src, src_mask, src_key_padding_mask): the masks are MultiheadAttention's attn_mask and key_padding_mask.
+function Layer:forward(...)
+    local x, mask, keys = arguments(...)
+    local masks = { need_weights = false, attn_mask = mask, key_padding_mask = keys }
     if self.norm_first then
         x = x + attend(self, self.norm1(x), masks)
         return x + feed(self, self.norm2(x))
@@ -53,8 +57,13 @@ function Encoder:init(make, num_layers, norm)
     for _ = 1, num_layers do self.layers:append(make()) end
 end
 
-function Encoder:forward(x, opt)
-    for _, layer in ipairs(self.layers) do x = layer(x, opt) end
+local encoder_arguments = composite { name = "forward", help = "its arguments, read by name or place",
+    sig = "tensor src, tensor? mask, tensor? src_key_padding_mask", fn = function(...) return ... end }
+
+--- encoder(src, mask, src_key_padding_mask): both go to every layer.
+function Encoder:forward(...)
+    local x, mask, keys = encoder_arguments(...)
+    for _, layer in ipairs(self.layers) do x = layer(x, mask, keys) end
     return self.norm and self.norm(x) or x
 end
 nn.TransformerEncoder = Encoder

@@ -107,6 +107,22 @@ t.is(attention(x[1], x[1], x[1]).shape, { 3, 4 }, "attention without a batch")
 
 local encoder = nn.TransformerEncoder(function() return nn.TransformerEncoderLayer(4, 2, 8, { batch_first = true }) end, 2, nn.LayerNorm(4)):to "f64":eval()
 t.close(encoder(x):detach(), encoder.norm(encoder.layers[2](encoder.layers[1](x))):detach(), 1e-12, "TransformerEncoder is its layers in turn")
+-- torch.nn.TransformerEncoderLayer(4, 2, 6, dropout=0.).double(), its k-th parameter (from 0) sin(0.37 * (1, 2 …) + k) * 0.3;
+-- of cos(0.7 * (1 … 24)) as 3 x 2 x 4 under src_mask=torch.ones(3, 3, dtype=torch.bool).triu(1), and under
+-- src_key_padding_mask=torch.tensor([[False, True, False], [False, False, True]]): the first four results.
+local masked = nn.TransformerEncoderLayer(4, 2, 6, { dropout = 0 }):to "f64"
+local k = 0
+for _, p in masked:named_parameters() do
+    g.no_grad(function() p:copy_((g.arange(1, p:numel(), f64) * 0.37 + k):sin():reshape(p.shape) * 0.3) end)
+    k = k + 1
+end
+local input = (g.arange(1, 24, f64) * 0.7):cos():reshape(3, 2, 4)
+t.close(masked(input, causal):detach():reshape(-1):narrow(1, 1, 4), { -0.6813207277, -0.1802247079, 0.1599519523, 0.1158747009 }, 1e-9, "src_mask, by place")
+t.close(masked(input, { src_key_padding_mask = g.tensor { { false, true, false }, { false, false, true } } }):detach()
+    :reshape(-1):narrow(1, 1, 4), { -0.6829568518, -0.1696716864, 0.1590349981, 0.1088252702 }, 1e-9, "src_key_padding_mask, by name")
+t.error(function() masked(input, { attn_mask = causal }) end,
+    "nn_layers.lua:%d+: TransformerEncoderLayer: forward: unknown option 'attn_mask' %(expected src_mask, src_key_padding_mask%)",
+    "a name that is not forward's")
 t.is(encoder:state_dict()["layers.2.self_attn.in_proj_weight"].shape, { 12, 4 }, "and its names are PyTorch's, counted from 1")
 
 -- ---- modes and starts ----

@@ -71,13 +71,16 @@ static inline void clear(char *dst, int64_t n, int64_t size) {
  * column `first`. */
 typedef struct stretch {
     int64_t first, from, to;
+    bool plain; /* side by side, and of the type that is packed */
 } stretch;
 
 static stretch inside_of(const gp_band *b, int64_t first) {
     const gp_axis *a = &b->axis[2];
-    stretch s = {first, gp_least(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
-                 gp_least(gp_ceil_div(a->in - first, a->stride), b->line)};
+    stretch s = {.first = first,
+                 .from = gp_least(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
+                 .to = gp_least(gp_ceil_div(a->in - first, a->stride), b->line)};
     if (s.to < s.from) s.to = s.from;
+    s.plain = b->dtype == gp_ctype_dtype[b->ct] && b->step[2] * a->stride == b->size;
     return s;
 }
 
@@ -89,8 +92,9 @@ static void pack_row(const gp_band *b, char *dst, const char *src, const stretch
         return;
     }
     clear(dst, s->from, size);
-    b->load(dst + s->from * size, src + s->first * b->step[2] + s->from * step, step,
-            s->to - s->from);
+    const char *from = src + s->first * b->step[2] + s->from * step;
+    if (s->plain) memcpy(dst + s->from * size, from, (size_t)((s->to - s->from) * size));
+    else b->load(dst + s->from * size, from, step, s->to - s->from);
     clear(dst + s->to * size, b->line - s->to, size);
 }
 

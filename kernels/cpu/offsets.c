@@ -19,16 +19,22 @@ static const int64_t *index_block(const wrap_ctx *w, const char *p, int64_t n, i
     return buf;
 }
 
-/* Adds step times each index, counted from 0, to the table. */
-static bool wrap_block(const wrap_ctx *w, int64_t *o, const int64_t *v, int64_t n) {
-    int64_t size = w->size, step = w->step;
-    bool bad = false;
+/* Step times each index, counted from 0, for the table; false if one is out of range. */
+static inline __attribute__((always_inline)) bool offsets(int64_t *o, const int64_t *v, int64_t n,
+                                                          int64_t size, int64_t step,
+                                                          const bool add) {
+    int64_t bad = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = v[i] < 0 ? v[i] + size : v[i] - 1;
         bad |= (uint64_t)at >= (uint64_t)size;
-        o[i] = (w->first ? 0 : o[i]) + at * step;
+        o[i] = (add ? o[i] : 0) + at * step;
     }
     return !bad;
+}
+
+static bool wrap_block(const wrap_ctx *w, int64_t *o, const int64_t *v, int64_t n) {
+    if (w->first) return offsets(o, v, n, w->size, w->step, false);
+    return offsets(o, v, n, w->size, w->step, true);
 }
 
 static void wrap_rows(void *ctx, int64_t begin, int64_t end) {

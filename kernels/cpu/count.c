@@ -35,17 +35,39 @@ static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, vo
 
 /* ---- bincount ---- */
 
+/* Few values counted in LANES places each: an element need not wait for the count that the one
+ * before it has just written. */
+enum { LANES = 4, NARROW = 256 };
+
 typedef struct bins {
     const gp_array *out;
     gp_load load, weigh; /* labels as i64, weights as f64 */
+    bool plain;          /* labels are i64 */
     int64_t bad;
+    int64_t few[LANES][NARROW]; /* where there are no weights and no more values */
 } bins;
+
+/* False if a value is none; the cut to 8 bits keeps whatever is there inside `few`. */
+static bool count_few(bins *b, const int64_t *v, int64_t n) {
+    uint64_t size = (uint64_t)b->out->numel, bad = 0;
+    int64_t i = 0;
+    for (int64_t k = 0; k < n; k++) bad |= (uint64_t)v[k] - 1 >= size;
+    if (bad) return false;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) b->few[k][(uint8_t)(v[i + k] - 1)]++;
+    for (; i < n; i++) b->few[0][(uint8_t)(v[i] - 1)]++;
+    return true;
+}
 
 static bool count_block(void *ctx, char *const *p, const int64_t *step, int64_t n) {
     bins *b = ctx;
     int64_t v[GP_BLOCK], size = b->out->numel;
     double w[GP_BLOCK];
+    bool few = size <= NARROW && !b->weigh;
+    if (few && b->plain && step[0] == 8 && count_few(b, (const int64_t *)(void *)p[0], n))
+        return true;
     b->load(v, p[0], step[0], n);
+    if (few && count_few(b, v, n)) return true;
     if (b->weigh) b->weigh(w, p[1], step[1], n);
     for (int64_t i = 0; i < n; i++) {
         if (v[i] < 1 || v[i] > size) return b->bad = v[i], false;
@@ -58,10 +80,15 @@ static bool count_block(void *ctx, char *const *p, const int64_t *step, int64_t 
 
 bool CPU(bincount)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *weights = gp_in(c, 1), *out = gp_out(c, 0);
-    bins b = {.out = out, .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
+    bins b = {.out = out,
+              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64),
+              .plain = x->dtype == GP_i64};
     if (weights) b.weigh = gp_load_fn((gp_dtype)weights->dtype, GP_CT_f64);
     memset(out->data, 0, (size_t)out->numel * gp_dtype_size((gp_dtype)out->dtype));
-    return each_block(x, weights, count_block, &b) || bad_label(c, b.bad, out->numel);
+    if (!each_block(x, weights, count_block, &b)) return bad_label(c, b.bad, out->numel);
+    for (int64_t i = 0; !weights && i < out->numel && i < NARROW; i++)
+        for (int k = 0; k < LANES; k++) ((int64_t *)(void *)out->data)[i] += b.few[k][i];
+    return true;
 }
 
 /* ---- histc ---- */

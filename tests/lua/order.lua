@@ -201,6 +201,25 @@ local function scans(dev)
     t.error(function() x:repeat_interleave(-1) end, "repeats is %-1", dev .. ": negative repeats")
     t.error(function() x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1, {output_size = 4}):tolist() end, "do not add up", dev .. ": a wrong size")
     t.is(g.tensor({{0, 1}, {2, 0}}):to(dev):nonzero(), {{1, 2}, {2, 1}}, dev .. ": nonzero")
+    for _, shape in ipairs {{24}, {4, 6}, {2, 3, 4}, {2, 2, 2, 3}, {2, 1, 3, 2, 2}} do
+        local want, n = {}, 1
+        for _, size in ipairs(shape) do n = n * size end
+        for e = 0, n - 1 do
+            local at, rest = {}, e
+            for d = #shape, 1, -1 do at[d], rest = rest % shape[d] + 1, rest // shape[d] end
+            if e % 5 == 0 or e % 5 == 3 then want[#want + 1] = at end
+        end
+        local v = g.range(0, n - 1, {device = dev}):reshape(shape) % 5
+        t.is((v:eq(0) | v:eq(3)):nonzero(), want, dev .. ": nonzero of " .. #shape .. " dims")
+    end
+    for _, most in ipairs {7, 300} do
+        local want, labels = {}, g.range(0, 5002, {device = dev, dtype = "i64"}) % most + 1
+        for v = 1, most do want[v] = 5003 // most + (v <= 5003 % most and 1 or 0) end
+        t.is(labels:bincount(), want, dev .. ": bincount of " .. most .. " values")
+        t.is(labels:to("i32"):bincount(), want, dev .. ": … of i32")
+        labels[4097] = 0
+        t.error(function() labels:bincount(nil, most):tolist() end, "value 0 is out of range", dev .. ": … and a bad one")
+    end
     local i, j = g.nonzero(g.tensor({{0, 1}, {2, 0}}):to(dev), {as_tuple = true})
     t.is(i, {1, 2}, dev .. ": nonzero as a tuple: rows")
     t.is(j, {2, 1}, dev .. ": … columns")

@@ -102,7 +102,7 @@ static int l_open(lua_State *L) {
     const gp_crew_opts *o = &w->crew->opts;
     lua_gc(L, LUA_GCSTOP); /* nothing of this is garbage */
     gp_lua_open_state(L, o->kind);
-    lua_gc(L, LUA_GCINC, 130, 1000, 0);
+    lua_gc(L, LUA_GCINC, 140, 1000, 0);
     gp_default_dtype = o->dtype;
     set_path(L, "path", o->path);
     set_path(L, "cpath", o->cpath);

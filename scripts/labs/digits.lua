@@ -56,6 +56,10 @@ local function read_pictures(file)
     local arrays = npz.load(file)
     if arrays.x == nil or arrays.y == nil then error(file .. ": expected arrays x and y", 0) end
     local x, y = arrays.x, arrays.y:to "i64"
+    if x.ndim < 3 or x.ndim > 4 or y.ndim ~= 1 or #x ~= #y then
+        error(("%s: x is %s, y %s (expected n x height x width or n x channels x height x width, and n labels)"):format(file,
+            table.concat(x.shape, "x"), table.concat(y.shape, "x")), 0)
+    end
     if x.dtype == "u8" then x = x:to "f32" / 255 end
     if x.ndim == 3 then x = x:unsqueeze(2) end
     return x:to "f32", y - y:min() + 1

@@ -1,6 +1,6 @@
 -- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the
 -- command line. The values given are the defaults and say by their type what is expected; false
--- stands for a text that is not given, {} for an option without a value: true where it is given.
+-- stands for a text that is not given, {} for an option without a value: true where it is given. --help lists them.
 return function(defaults)
     local function usage(problem)
         local names = {}
@@ -9,8 +9,9 @@ return function(defaults)
             names[#names + 1] = ("  --%s %s"):format(name, default)
         end
         table.sort(names)
-        io.stderr:write(arg[0], ": ", problem, "\noptions:\n", table.concat(names, "\n"), "\n")
-        os.exit(1)
+        local out = problem and io.stderr or io.stdout
+        out:write(arg[0], ": ", problem or "what to look at stands at the top of the file", "\noptions:\n", table.concat(names, "\n"), "\n")
+        os.exit(problem == nil)
     end
     local opt = {}
     for name, value in pairs(defaults) do opt[name] = type(value) ~= "table" and value end
@@ -18,6 +19,7 @@ return function(defaults)
     while i <= #arg do
         local name, value = arg[i]:match "^%-%-(%w+)$", arg[i + 1]
         local default = defaults[name]
+        if arg[i] == "--help" or arg[i] == "-h" then usage() end
         if default == nil then usage("no option " .. arg[i]) end
         if type(default) == "table" then i, value = i - 1, true end
         if math.type(default) == "integer" then

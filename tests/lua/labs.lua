@@ -169,4 +169,13 @@ out, ok = lab("gathernd", "--rows many")
 t.ok(not ok and out:find "%-%-rows wants a whole number", "so is a value of another kind")
 out, ok = lab("svd", "--image")
 t.ok(not ok and out:find "%-%-image wants a value", "and a missing one")
+out, ok = lab("svd", "--help")
+t.ok(ok and out:find "options:\n  %-%-device", "--help lists the options and is no error")
+do -- arrays that do not go together
+    local file = os.tmpname()
+    require "gpush".npz.save(file, { x = require "gpush".zeros(6, 4, 4), y = require "gpush".zeros(5) })
+    out, ok = lab("digits", "--data " .. file)
+    os.remove(file)
+    t.ok(not ok and out:find "x is 6x4x4, y 5 %(expected n x height x width", "digits: pictures and labels of different number")
+end
 t.done()

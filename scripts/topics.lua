@@ -94,6 +94,6 @@ return {
     nn = { text = "Layers: nn.Linear(3, 4) makes one, calling it runs it; nn.Sequential joins them; a class of your own is nn.module.", see = "optim, data" },
     optim = { text = "Optimisers over a table of parameters: optim.Adam(model:parameters(), {lr = 1e-3}), then :step().", see = "nn, backward" },
     data = { text = "Data sets and loaders that make batches, in threads where asked to.", see = "nn, optim" },
-    cuda = { text = "The GPUs: cuda.is_available(), cuda.devices(), cuda.memory_summary(), cuda.synchronize(); and what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false), cuda.benchmark(true).",
+    cuda = { text = "The GPUs: cuda.is_available(), cuda.devices(), cuda.memory_summary(), cuda.synchronize(); and what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false), cuda.benchmark(true), cuda.svd_driver \"gesvdj\" (and without a name, which one it was).",
         example = "#cuda.memory_summary 'sim' > 0\n--> true", see = "sync, profile" },
 }

@@ -75,7 +75,7 @@ typedef int gp_cuda_probe_fn(char *text, size_t size);
 /* Library i of those that the plug-in uses, the runtime in it first: 1 if it can be used, with version and path in
  * text; 0 with the reason; -1: no such library. After gp_cuda_open. */
 typedef int gp_cuda_library_fn(int i, const char **name, char *text, size_t size);
-/* What libraries may do, by name: tf32, deterministic, benchmark. value: 0 or 1 sets it, -1 does not. What it is then;
+/* What libraries may do, by name: tf32, deterministic, benchmark (0 or 1), svd_driver and svd_used (numbers). value: -1 does not set it. What it is then;
  * -1: no such setting. */
 typedef int gp_cuda_setting_fn(const char *name, int value);
 

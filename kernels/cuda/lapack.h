@@ -89,6 +89,16 @@ bool gp_solver_unpack(const gp_solver *r, const void *v, const void *w, void *re
  * (factor.c). */
 bool gp_solver_lu(gp_solver *r, void *a, int *pivots);
 
+/* What does the work; scripts/cuda/init.lua has the names in this order. GP_JACOBI: our kernel. */
+typedef enum gp_svd_driver {
+    GP_SVD_AUTO,
+    GP_JACOBI,
+    GP_GESVD,
+    GP_GESVDJ,
+    GP_GESVDJ_BATCHED,
+    GP_GESVDA
+} gp_svd_driver;
+
 /* Singular values of dense matrices. */
 typedef struct gp_svd {
     void *a; /* count x rows x cols, dense; overwritten */
@@ -96,11 +106,9 @@ typedef struct gp_svd {
     bool full;
     void *u, *s, *vh;         /* dense, as linalg_svd gives them; u and vh NULL: values only */
     const char *const *texts; /* not finite, not converged */
+    gp_svd_driver driver;     /* that is asked for */
 } gp_svd;
 bool gp_cuda_svd(gp_solver *r, const gp_svd *d);
-/* Which driver does matrices of this shape: "jacobi" (our own), "gesvdj" or "gesvd". */
-const char *gp_cuda_svd_driver(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols,
-                               int64_t count, bool vectors, bool full);
 bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d); /* our own kernel (jacobi.cu) */
 bool gp_cuda_jacobi_takes(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols, int64_t count,
                           bool full);

@@ -60,9 +60,11 @@ extern void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_
 
 /* What the libraries may do. f32 products in TF32 (10 bits of mantissa); only algorithms whose
  * result is the same each time; convolutions choose by measuring on first use of a shape (which
- * waits for the device). */
+ * waits for the device). svd_driver is linalg.svd's, svd_used what did the last one: gp_svd_driver
+ * (lapack.h). */
 typedef struct gp_lib_settings {
     bool tf32, deterministic, benchmark;
+    int svd_driver, svd_used;
 } gp_lib_settings;
 extern gp_lib_settings gp_libs; /* at first: false, true, false */
 

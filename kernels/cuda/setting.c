@@ -5,6 +5,11 @@
 #include "tensor/core.h"
 
 __attribute__((visibility("default"))) int gp_cuda_setting(const char *name, int value) {
+    int *number = !strcmp(name, "svd_driver") ? &gp_libs.svd_driver
+                  : !strcmp(name, "svd_used") ? &gp_libs.svd_used
+                                              : NULL;
+    if (number && value >= 0) *number = value;
+    if (number) return *number;
     bool *at = !strcmp(name, "tf32")            ? &gp_libs.tf32
                : !strcmp(name, "deterministic") ? &gp_libs.deterministic
                : !strcmp(name, "benchmark")     ? &gp_libs.benchmark

@@ -29,7 +29,11 @@
     GP_BOTH(F, cusolverDn, gesvd_bufferSize)                                                       \
     GP_BOTH(F, cusolverDn, gesvd)                                                                  \
     GP_BOTH(F, cusolverDn, gesvdj_bufferSize)                                                      \
-    GP_BOTH(F, cusolverDn, gesvdj)
+    GP_BOTH(F, cusolverDn, gesvdj)                                                                 \
+    GP_BOTH(F, cusolverDn, gesvdjBatched_bufferSize)                                               \
+    GP_BOTH(F, cusolverDn, gesvdjBatched)                                                          \
+    GP_BOTH(F, cusolverDn, gesvdaStridedBatched_bufferSize)                                        \
+    GP_BOTH(F, cusolverDn, gesvdaStridedBatched)
 /* From CUDA 12.8 on. */
 #if CUSOLVER_VERSION >= 11702
 #define GP_CUSOLVER_LATER(F) F(cusolverDnXgeev_bufferSize) F(cusolverDnXgeev)

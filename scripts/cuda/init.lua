@@ -55,6 +55,21 @@ function cuda.deterministic(on) return gpush.cuda_setting("deterministic", on) e
 -- Convolutions choose their algorithm by measuring at the first use of a shape, which waits for the device. Off at first.
 function cuda.benchmark(on) return gpush.cuda_setting("benchmark", on) end
 
+local drivers = { [0] = "auto", "jacobi", "gesvd", "gesvdj", "gesvdjBatched", "gesvdaStridedBatched" }
+local asked = { auto = 0, gesvd = 2, gesvdj = 3, gesvda = 5 }
+
+-- Which driver linalg.svd goes by: "auto" at first (by the shape: our own Jacobi kernel for many or small matrices, else gesvdj),
+-- or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or "gesvda" (approximate, for tall matrices, and without
+-- full_matrices). Sets it if a name is given; returns it, and the driver of the last singular value decomposition there was.
+function cuda.svd_driver(name)
+    if name ~= nil and not asked[name] then
+        error(("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')"):format(tostring(name)), 2)
+    end
+    local chosen = gpush.cuda_setting("svd_driver", asked[name] or -1)
+    local used = gpush.cuda_setting("svd_used", -1)
+    return chosen == 5 and "gesvda" or drivers[chosen], used > 0 and drivers[used] or nil
+end
+
 -- ---- memory ----
 
 function cuda.memory_stats(device) return gpush.memory(device or "cuda") end

@@ -61,7 +61,22 @@ cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p);
         const T *s, const T *u, int ldu, const T *v, int ldv, int *lwork, gesvdjInfo_t params);    \
     cusolverStatus_t cusolverDn##P##gesvdj(                                                        \
         cusolverDnHandle_t h, cusolverEigMode_t job, int econ, int m, int n, T *a, int lda, T *s,  \
-        T *u, int ldu, T *v, int ldv, T *work, int lwork, int *info, gesvdjInfo_t params);
+        T *u, int ldu, T *v, int ldv, T *work, int lwork, int *info, gesvdjInfo_t params);         \
+    cusolverStatus_t cusolverDn##P##gesvdjBatched_bufferSize(                                      \
+        cusolverDnHandle_t h, cusolverEigMode_t job, int m, int n, const T *a, int lda,            \
+        const T *s, const T *u, int ldu, const T *v, int ldv, int *lwork, gesvdjInfo_t params,     \
+        int count);                                                                                \
+    cusolverStatus_t cusolverDn##P##gesvdjBatched(                                                 \
+        cusolverDnHandle_t h, cusolverEigMode_t job, int m, int n, T *a, int lda, T *s, T *u,      \
+        int ldu, T *v, int ldv, T *work, int lwork, int *info, gesvdjInfo_t params, int count);    \
+    cusolverStatus_t cusolverDn##P##gesvdaStridedBatched_bufferSize(                               \
+        cusolverDnHandle_t h, cusolverEigMode_t job, int rank, int m, int n, const T *a, int lda,  \
+        long long sa, const T *s, long long ss, const T *u, int ldu, long long su, const T *v,     \
+        int ldv, long long sv, int *lwork, int count);                                             \
+    cusolverStatus_t cusolverDn##P##gesvdaStridedBatched(                                          \
+        cusolverDnHandle_t h, cusolverEigMode_t job, int rank, int m, int n, const T *a, int lda,  \
+        long long sa, T *s, long long ss, T *u, int ldu, long long su, T *v, int ldv,              \
+        long long sv, T *work, int lwork, int *info, double *residuals, int count);
 FAKE_CUSOLVER(float, S)
 FAKE_CUSOLVER(double, D)
 #undef FAKE_CUSOLVER

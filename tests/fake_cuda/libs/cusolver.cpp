@@ -143,6 +143,42 @@ cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t *p) {
         bool fits = params && work && lwork >= n && m >= n && job == CUSOLVER_EIG_MODE_VECTOR;     \
         return queue(h, "fake_gesvdj", fits,                                                       \
                      [=] { jacobi(econ != 0, m, n, a, lda, s, u, ldu, v, ldv, info); });           \
+    }                                                                                              \
+    cusolverStatus_t cusolverDn##P##gesvdjBatched_bufferSize(                                      \
+        cusolverDnHandle_t, cusolverEigMode_t, int, int n, const T *, int, const T *, const T *,   \
+        int, const T *, int, int *lwork, gesvdjInfo_t, int) {                                      \
+        return ask(lwork, n);                                                                      \
+    }                                                                                              \
+    cusolverStatus_t cusolverDn##P##gesvdjBatched(                                                 \
+        cusolverDnHandle_t h, cusolverEigMode_t job, int m, int n, T *a, int lda, T *s, T *u,      \
+        int ldu, T *v, int ldv, T *work, int lwork, int *info, gesvdjInfo_t params, int count) {   \
+        bool fits = params && work && lwork >= n && m <= 32 && n <= m && lda == m && ldu == m &&   \
+                    ldv == n && job == CUSOLVER_EIG_MODE_VECTOR;                                   \
+        return queue(h, "fake_gesvdjBatched", fits, [=] {                                          \
+            for (int i = 0; i < count; i++)                                                        \
+                jacobi(false, m, n, a + i * m * n, m, s + i * n, u + i * m * m, m, v + i * n * n,  \
+                       n, info + i);                                                               \
+        });                                                                                        \
+    }                                                                                              \
+    cusolverStatus_t cusolverDn##P##gesvdaStridedBatched_bufferSize(                               \
+        cusolverDnHandle_t, cusolverEigMode_t, int, int, int n, const T *, int, long long,         \
+        const T *, long long, const T *, int, long long, const T *, int, long long, int *lwork,    \
+        int) {                                                                                     \
+        return ask(lwork, n);                                                                      \
+    }                                                                                              \
+    cusolverStatus_t cusolverDn##P##gesvdaStridedBatched(                                          \
+        cusolverDnHandle_t h, cusolverEigMode_t job, int rank, int m, int n, const T *a, int lda,  \
+        long long sa, T *s, long long ss, T *u, int ldu, long long su, T *v, int ldv,              \
+        long long sv, T *work, int lwork, int *info, double *residuals, int count) {               \
+        bool fits = work && lwork >= n && m >= n && rank == n && lda == m && !residuals &&         \
+                    job == CUSOLVER_EIG_MODE_VECTOR;                                               \
+        return queue(h, "fake_gesvdaStridedBatched", fits, [=] {                                   \
+            for (int i = 0; i < count; i++) {                                                      \
+                std::vector<T> kept(a + i * sa, a + i * sa + (size_t)m * n);                       \
+                jacobi(true, m, n, kept.data(), m, s + i * ss, u + i * su, ldu, v + i * sv, ldv,   \
+                       info + i);                                                                  \
+            }                                                                                      \
+        });                                                                                        \
     }
 FAKE_CUSOLVER(float, S)
 FAKE_CUSOLVER(double, D)

@@ -73,9 +73,9 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
    other threads hold.
    A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as four: the shell's
    heap of 0.25 MiB, whose collector runs when it has grown by 40 %, has a cycle for every 1.6 MiB
-   that are added here. At its own size that would be 1.6 MiB of dead nodes, more than a core's second-level
-   cache, and they are taken again from memory; a quarter of that stays in it. Ten small ops and
-   their backward took 15 us without, 6 with it. */
+   that are added here. At its own size that would be 1.6 MiB of dead nodes, more than a core's
+   second-level cache, and they are taken again from memory; a quarter of that stays in it. Ten
+   small ops and their backward took 15 us without, 6 with it. */
 void gp_lua_charge(lua_State *L, const gp_tensor *t) {
     gp_storage *st = t->storage;
     enum { NODE_BYTES = 4096 };

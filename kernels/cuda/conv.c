@@ -2,6 +2,7 @@
  * weights and results, by an algorithm that is chosen once for a shape. Limit that this aims at: 2
  * operations a tap at the tensor cores' rate for f16 and bf16, at that of the cores for f32 (of
  * TF32 where allowed) and f64. */
+#if __has_include(<cudnn.h>) /* else conv_without.c */
 #include <cudnn.h>
 #include <limits.h>
 
@@ -428,3 +429,4 @@ bool CUDA(conv3d)(const gp_call *c) { return forward(c); }
 bool CUDA(conv_transpose1d)(const gp_call *c) { return transposed(c); }
 bool CUDA(conv_transpose2d)(const gp_call *c) { return transposed(c); }
 bool CUDA(conv_transpose3d)(const gp_call *c) { return transposed(c); }
+#endif

@@ -164,12 +164,15 @@ bool CPU(logspace)(const gp_call *c) { return spaced(c, c->arg[3].f); }
 
 /* ---- copy ---- */
 
+/* Bytes of a row below which its ends, lines that are not whole, are too much of it. */
+enum { STREAM_ROW = 2048 };
+
 typedef struct copy_ctx {
     gp_loop loop;
     size_t size;  /* same dtype: bytes of an element */
     gp_load load; /* else: through a compute type */
     gp_store store;
-    bool stream; /* one row to one row, too large for a cache */
+    bool stream; /* long rows to long rows, too large for a cache */
 } copy_ctx;
 
 #define MOVE(T)                                                                                    \
@@ -199,7 +202,6 @@ static void copy_stream(char *d, const char *s, int64_t bytes) {
         int64_t n = bytes - at < GP_BLOCK * 4 ? bytes - at : GP_BLOCK * 4;
         stream_out(d + at, s + at, (size_t)n, &next, 1);
     }
-    stream_end();
 }
 
 static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
@@ -231,6 +233,7 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
         copy_row(k, p[0], p[1], n);
         at += n;
     }
+    if (k->stream) stream_end();
 }
 
 /* Units are bands of TILE rows of the last two dims. */
@@ -277,8 +280,9 @@ void gp_copy_array(const gp_array *out, const gp_array *in) {
     }
     gp_loop_init(&k.loop, 2, arrays);
     int64_t size = (int64_t)k.size;
-    k.stream = !k.load && k.loop.ndim == 1 && k.loop.stride[0][0] == size &&
-               k.loop.stride[1][0] == size && k.loop.numel * size >= STREAM_BYTES;
+    int last = k.loop.ndim - 1;
+    k.stream = !k.load && k.loop.stride[0][last] == size && k.loop.stride[1][last] == size &&
+               k.loop.dim[last] * size >= STREAM_ROW && k.loop.numel * size >= STREAM_BYTES;
     if (transposed(&k)) {
         int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
         gp_parallel(k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE),

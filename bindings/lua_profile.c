@@ -9,6 +9,7 @@
 #include "profile/record.h"
 #include "profile/table.h"
 #include "profile/trace.h"
+#include "tensor/backends.h"
 
 #define PROF "gpush.profile"
 #define RUN "gpush.profile.run"
@@ -45,12 +46,12 @@ static int l_region(lua_State *L) {
         return luaL_error(L, "profile.region: argument #1: expected a name (text), got %s",
                           luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "profile.region");
-    if (!gp_prof_running()) {
+    if (!gp_prof_running() && !gp_cuda_ranges()) {
         lua_pushvalue(L, lua_upvalueindex(1));
         return gp_lua_scoped(L, 2);
     }
     gp_region *r = lua_newuserdatauv(L, sizeof *r, 0);
-    *r = (gp_region){NULL, 0};
+    *r = (gp_region){NULL, 0, 0};
     luaL_setmetatable(L, REGION);
     size_t len;
     const char *name = lua_tolstring(L, 1, &len);
@@ -385,7 +386,7 @@ void gp_lua_open_profile(lua_State *L) {
     if (gp_record_stack != stack) gp_record_stack = stack;
     luaL_newlib(L, functions);
     gp_region *none = lua_newuserdatauv(L, sizeof *none, 0);
-    *none = (gp_region){NULL, 0};
+    *none = (gp_region){NULL, 0, 0};
     luaL_setmetatable(L, REGION);
     lua_pushcclosure(L, l_region, 1);
     lua_setfield(L, -2, "region");

@@ -15,9 +15,13 @@
 #include <nvtx3/nvToolsExt.h>
 #define RANGE_PUSH(name) nvtxRangePushA(name)
 #define RANGE_POP() nvtxRangePop()
+#define RANGE_START(name) nvtxRangeStartA(name)
+#define RANGE_END(range) nvtxRangeEnd(range)
 #else
 #define RANGE_PUSH(name) ((void)(name))
 #define RANGE_POP() ((void)0)
+#define RANGE_START(name) ((void)(name), 0)
+#define RANGE_END(range) ((void)(range))
 #endif
 
 /* A span's work. Its number, 1 + its place here + `base`, is the external correlation id that CUPTI gets. */
@@ -439,4 +443,11 @@ const char *gp_cuda_observe(gp_device *dev, gp_look look, uint64_t *told_lost) {
 /* Nsight has its tools put this into the environment of what it starts. */
 void gp_cuda_nvtx_open(void) {
     if (getenv("NVTX_INJECTION64_PATH")) atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_NVTX);
+}
+
+/* Regions, which may end in any order and on any thread: not on the stack that ops' ranges are on. */
+__attribute__((visibility("default"))) uint64_t gp_cuda_range(const char *name, uint64_t range) {
+    if (name) return RANGE_START(name);
+    RANGE_END(range);
+    return 0;
 }

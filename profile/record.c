@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/sync.h"
+#include "tensor/backends.h"
 
 /* Devices are drained before a profile starts and when it ends, so that no worker holds an event
    while tracks come and go, and workers' writes are ordered before the readers. Host threads other
@@ -202,7 +203,7 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
 }
 
 gp_region gp_region_begin(const char *name, size_t len) {
-    gp_region g = {NULL, 0};
+    gp_region g = {NULL, 0, gp_cuda_range_begin(name)};
     gp_track *t = track();
     if (!t || !(g.rec = append(t))) return g;
     g.number = my.number;
@@ -218,6 +219,8 @@ void gp_region_end(gp_region *r) {
     uint64_t t1 = gp_now_ns();
     if (r->rec && r->number == atomic_load(&running) && my.number == r->number) r->rec->t1 = t1;
     r->rec = NULL;
+    if (r->range) gp_cuda_range_end(r->range);
+    r->range = 0;
 }
 
 /* ---- start and stop ---- */

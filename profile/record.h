@@ -96,10 +96,10 @@ void gp_prof_free(gp_prof *p); /* NULL is fine */
 bool gp_prof_running(void);
 
 /* Regions. begin gives rec = NULL when nothing is recorded; end may come late, out of order, or
- * from a finished profile's region. */
+ * from a finished profile's region. Where Nsight watches, a region is an NVTX range as well. */
 typedef struct gp_region {
     gp_rec *rec;
-    uint64_t number;
+    uint64_t number, range;
 } gp_region;
 gp_region gp_region_begin(const char *name, size_t len);
 void gp_region_end(gp_region *r);

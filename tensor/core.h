@@ -78,5 +78,7 @@ typedef int gp_cuda_library_fn(int i, const char **name, char *text, size_t size
 /* What libraries may do, by name: tf32, deterministic, benchmark (0 or 1), svd_driver and svd_used (numbers). value: -1 does not set it. What it is then;
  * -1: no such setting. */
 typedef int gp_cuda_setting_fn(const char *name, int value);
+/* Begins an NVTX range and returns its number; name NULL: ends range number `range`. After gp_cuda_open. */
+typedef uint64_t gp_cuda_range_fn(const char *name, uint64_t range);
 
 #endif

@@ -183,4 +183,15 @@ out = run("NVTX_INJECTION64_PATH=/somewhere", [[
     local y = x + 1 + 2
     print(fake.count "range add", fake.count "open ranges")]])
 t.ok(out:find "^2%s+0%s", "NVTX ranges carry the ops' names where a tool wants them")
+out = run("NVTX_INJECTION64_PATH=/somewhere", [[
+    local fake = require "fake"
+    local x = ones(10, {device = "cuda"})
+    local first = profile.region "load"
+    profile.region("step", function() x = x + 1 end)
+    local prof = profile.run({}, function() profile.region("step", function() x = x + 1 end) end)
+    print(fake.count "range load", fake.count "range step", fake.count "open ranges", prof:table{group = "region"}:find "step" ~= nil)
+    getmetatable(first).__close(first)
+    getmetatable(first).__close(first)
+    print(fake.count "open ranges", fake.count "range an end of none")]])
+t.ok(out:find "^1%s+2%s+1%s+true%s+0%s+0%s", "and regions' names, while nothing records, too; each ends once: " .. out)
 t.done()

@@ -277,13 +277,13 @@ static int l_devices(lua_State *L) {
     return 1;
 }
 
-/* gpush.cuda_setting(name [, on]): what CUDA's libraries may do; scripts/cuda/init.lua says what. on: a boolean, or a number
- * from 0 for a setting that is one; gpush.cuda_setting(name, -1) reads such a one. */
+/* gpush.cuda_setting(name [, on]): what CUDA's libraries may do; scripts/cuda/init.lua says what. on: a boolean; of
+ * svd_driver and svd_used a number, and -1 reads it. */
 static int l_cuda_setting(lua_State *L) {
     const char *name = luaL_checkstring(L, 1);
-    bool number = lua_isinteger(L, 2);
+    bool number = !strncmp(name, "svd_", 4);
     if (!number && !lua_isnoneornil(L, 2)) luaL_checktype(L, 2, LUA_TBOOLEAN);
-    int now = gp_cuda_setting(name, number                  ? (int)lua_tointeger(L, 2)
+    int now = gp_cuda_setting(name, number                  ? (int)luaL_checkinteger(L, 2)
                                     : lua_isnoneornil(L, 2) ? -1
                                                             : lua_toboolean(L, 2));
     if (now < 0) return luaL_error(L, "cuda.%s: %s", name, gp_error());

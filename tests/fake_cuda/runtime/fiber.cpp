@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "switch.h"
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FAKE_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #elif defined(__SANITIZE_THREAD__)
@@ -87,7 +87,7 @@ __attribute__((noinline)) static runner *me() {
 static void before_switch(runner *r, void **asan, fiber *to) {
     r->current = to, r->entered = asan == &r->asan;
     if (to) to->st = RUNNING, threadIdx = to->at;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FAKE_ASAN)
     __sanitizer_start_switch_fiber(asan, to ? to->stack : r->main_bottom, to ? to->size : r->main_size);
 #elif defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(to ? to->tsan : r->tsan, 0);
@@ -95,7 +95,7 @@ static void before_switch(runner *r, void **asan, fiber *to) {
 }
 
 static void after_switch(runner *r, void *asan) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FAKE_ASAN)
     const void *bottom;
     size_t size;
     __sanitizer_finish_switch_fiber(asan, &bottom, &size);
@@ -158,7 +158,7 @@ static void fiber_main() {
 
 static void prepare(fiber *f) {
     f->st = IDLE;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FAKE_ASAN)
     __asan_unpoison_memory_region(f->stack, f->size);
     f->asan = NULL;
 #elif defined(__SANITIZE_THREAD__)
@@ -185,7 +185,7 @@ static fiber *fiber_new(runner *r) {
 
 runner::~runner() {
     for (fiber *f : fibers) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FAKE_ASAN)
         __asan_unpoison_memory_region(f->stack, f->size);
 #elif defined(__SANITIZE_THREAD__)
         __tsan_destroy_fiber(f->tsan);

@@ -5,7 +5,7 @@ local gpush, dir, op_name, composites = ...
 
 local topics
 local function topic(name)
-    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))()
+    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))(dir)
     return topics[name]
 end
 

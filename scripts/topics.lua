@@ -1,6 +1,7 @@
 --!plain
--- Longer help texts. `options` (name: what it is; …) are also what Tab offers. `example` is run by tests/lua/help.lua: what stands behind --> is what the line before it shows.
-return {
+-- Longer help texts; those of most ops are in topics/, by group. `options` (name: what it is; …) are also what Tab offers. `example` is run by tests/lua/help.lua: what stands behind --> is what the line before it shows.
+local dir = ...
+local topics = {
     -- The way in: groups of names.
     {
         { "make", "tensor zeros ones full arange linspace eye rand randn randint" },
@@ -97,3 +98,8 @@ return {
     cuda = { text = "The GPUs: cuda.is_available(), cuda.devices(), cuda.memory_summary(), cuda.synchronize(); and what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false), cuda.benchmark(true), cuda.svd_driver \"gesvdj\" (and without a name, which one it was).",
         example = "#cuda.memory_summary 'sim' > 0\n--> true", see = "sync, profile" },
 }
+
+for _, group in ipairs { "shape", "index", "linalg", "neural" } do
+    for name, topic in pairs(assert(loadfile(("%s/topics/%s.lua"):format(dir, group), "t"))()) do topics[name] = topic end
+end
+return topics

@@ -103,7 +103,7 @@ end
 
 local topics
 local function topic(name)
-    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))()
+    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))(dir)
     return topics[name] or {}
 end
 

@@ -64,7 +64,7 @@ setmetatable(_ENV, nil)
 
 -- Examples.
 local dir = debug.getinfo(said, "S").source:match "^@(.*)tests/lua/" or ""
-local topics = assert(loadfile(dir .. "scripts/topics.lua", "t"))()
+local topics = assert(loadfile(dir .. "scripts/topics.lua", "t"))(dir .. "scripts")
 for name, topic in pairs(topics) do
     if name ~= 1 and topic.example then
         local code, want = {}, {}

@@ -374,8 +374,8 @@ static int l_selftest(lua_State *L) {
     a->held = true;
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushstring(L, device);
-    lua_call(L, 2, 1);
-    return 1;
+    lua_call(L, 2, 2);
+    return 2;
 }
 
 void gp_lua_open_sync(lua_State *L) {

@@ -1,5 +1,5 @@
 --!plain
--- sync.selftest(): provokes every kind of wait on a device and tells which were caught, and that nothing else is reported.
+-- sync.selftest(): provokes every kind of wait on a device and tells which were caught, and that nothing else is reported. Returns whether all is well, and the lines of what is not.
 local gpush, device = ...
 local sync = gpush.sync
 
@@ -195,11 +195,12 @@ local function false_alarm(case)
     end
 end
 
-local all, counts = true, { caught = 0, missed = 0, quiet = 0, ["false alarm"] = 0, skipped = 0 }
+local problems, counts = {}, { caught = 0, missed = 0, quiet = 0, ["false alarm"] = 0, skipped = 0 }
 local function tell(verdict, name, text, why)
     counts[verdict] = counts[verdict] + 1
-    all = all and not (verdict == "missed" or verdict == "false alarm")
-    print(string.format("%-11s  %-25s  %s%s", verdict, name, text, why and "  -- " .. why or ""))
+    local line = string.format("%-11s  %-25s  %s%s", verdict, name, text, why and "  -- " .. why or "")
+    if verdict == "missed" or verdict == "false alarm" then problems[#problems + 1] = line end
+    print(line)
 end
 
 for _, case in ipairs(waits) do
@@ -224,4 +225,4 @@ for _, case in ipairs(free) do
 end
 gpush.synchronize()
 print(string.format("%d caught, %d missed, %d false alarms on %s", counts.caught, counts.missed, counts["false alarm"], device))
-return all
+return #problems == 0, problems

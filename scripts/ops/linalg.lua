@@ -78,7 +78,10 @@ local function wide(x) return HALF[x.dtype] and x:to { dtype = "f32" } or x end
 local function back(y, dtype) return y.dtype ~= dtype and y:to { dtype = dtype } or y end
 
 define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1", help = "inner products of the vectors along dim",
-    fn = function(x, y, dim) return back((wide(x) * wide(y)):sum(dim), x.dtype) end }
+    fn = function(x, y, dim)
+        local sum = (wide(x) * wide(y)):sum(dim)
+        return x.dtype == y.dtype and HALF[x.dtype] and back(sum, x.dtype) or sum
+    end }
 
 local function cross(op, a, b, dim)
     check_devices(op, a, b)

@@ -109,13 +109,8 @@ define { "margin_ranking_loss", sig = "tensor x1, tensor x2, tensor target, floa
 -- ---- directions and distances ----
 
 -- The p-norm of x along dim.
-local function p_norm(x, p, dim, keepdim)
-    if p == 2 then return x:square():sum(dim, keepdim):sqrt() end
-    if p == math.huge then return x:abs():amax(dim, keepdim) end
-    if p == 1 then return x:abs():sum(dim, keepdim) end
-    if p == 0 then return x:ne(0):to(x.dtype):sum(dim, keepdim) end
-    return x:abs():pow(p):sum(dim, keepdim):pow(1 / p)
-end
+-- Of a row of zeros the gradient is 0, not that of a root at 0.
+local function p_norm(x, p, dim, keepdim) return gpush.linalg.vector_norm(x, p, dim, keepdim) end
 
 define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
     help = "x over its p-norm along dim, or over eps where the norm is below",

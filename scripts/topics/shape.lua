@@ -46,8 +46,6 @@ return {
         example = "local x = empty(50):uniform_(-2, 2) return (x:ge(-2) & x:le(2)):all()\n--> tensor(true, bool scalar cpu)", see = "rand, normal, rand_like" },
     normal = { text = "Of tensors the dtype must be a float, and shapes broadcast. x:normal_(mean, std) fills a tensor that is there.", shapes = "mean and std: broadcast, or two numbers and a shape in a table",
         example = "normal(tensor{1.0, 2.0}, 0)\n--> tensor({1.0, 2.0}, f32 2 cpu)", see = "randn, randn_like, uniform" },
-    dropout = { text = "training = false leaves all as it is. The division keeps the mean. Each call draws anew; manual_seed repeats.", shapes = same,
-        example = "(ones(1000):dropout(0.5):unique())\n--> tensor({0.0, 2.0}, f32 2 cpu)", see = "bernoulli, nn.Dropout" },
     multinomial = { text = "Indices count from 1. Weights are not negative and need not sum to 1. Without replacement no index occurs twice, so a row must have that many weights above 0.",
         shapes = "x: n, or rows x n; the result: num_samples, or rows x num_samples",
         example = "tensor({{0.0, 5.0}, {0.1, 0.0}}):multinomial(1)\n--> tensor({{2},\n-->         {1}}, i64 2x1 cpu)", see = "bernoulli, randint, randperm" },

@@ -206,6 +206,8 @@ t.is({g.trace(i):item(), g.trace(g.ones(2, 5)):item(), g.trace(g.ones({1, 1}, {d
 t.is(linalg.cross(g.tensor {1, 2, 3}, g.tensor {4, 5, 6}):tolist(), {-3, 6, -3}, "cross")
 t.is(g.cross(g.tensor {{1}, {2}, {3}}, g.tensor {{4}, {5}, {6}}):tolist(), {{-3}, {6}, {-3}}, "cross along the first dim of size 3")
 t.is(linalg.vecdot(i, i):tolist(), {5, 25}, "vecdot")
+t.is({linalg.vecdot(g.tensor{1, 2}, g.tensor{0.5, 1.0}):item(), linalg.vecdot(g.full({2}, 100, {dtype = "i8"}), g.ones(2, {dtype = "i8"})):item()}, {2.5, 200},
+    "vecdot's dtype is that of the products' sum")
 local chain = {g.randn({3}, z), g.randn({3, 20}, z), g.randn({20, 2}, z), g.randn({2, 9}, z)}
 t.close(linalg.multi_dot(chain), chain[1]:matmul(chain[2]):matmul(chain[3]):matmul(chain[4]):tolist(), 1e-12, "multi_dot")
 local l = linalg.cholesky(sym + eye(5, "f64"))

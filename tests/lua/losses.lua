@@ -177,4 +177,11 @@ for _, dev in ipairs {"cpu", "sim"} do
     local off = x.grad - want + g.arange(1, 10, {device = dev}):view(1, 10, 1):eq(labels:unsqueeze(2)):float()
     t.close(off:abs():max():item(), 0, 1e-6, "a gradient of 25 MB on " .. dev)
 end
+-- The root of a sum of squares has no slope at 0: rows of zeros, and equal rows, have gradients all the same.
+for name, f in pairs { normalize = function(z) return g.normalize(z) end, cdist = function(z) return g.cdist(z, z:detach()) end,
+    cosine_similarity = function(z) return g.cosine_similarity(z, g.ones(2, 2)) end } do
+    local z = g.zeros(2, 2):requires_grad_()
+    f(z):sum():backward()
+    t.ok(z.grad:isfinite():all():item(), name .. "'s gradient at zeros is finite")
+end
 t.done()

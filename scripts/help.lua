@@ -320,7 +320,7 @@ local function help_name(name, how)
         print(name)
         return show_topic(topic(name))
     end
-    local found = search(name)
+    local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- a dotted name is no words
     if #found == 0 then
         error(("help: there is no op called '%s', and nothing mentions it; help() shows the way in"):format((name:gsub("%c", "?"))), 0)
     end

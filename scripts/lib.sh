@@ -70,6 +70,7 @@ install_missing() {
         sudo -v || die "missing: $want. sudo did not let us in. As root: $byhand"
     fi
     say "installing $want"
+    installed=1
     : >"$root/build/setup.log"
     # An update that fails is no harm when the lists at hand are good enough for the installation.
     as_root_apt update || say "apt-get update failed; trying with the package lists that are here"
@@ -111,7 +112,8 @@ build() {
     dir=$root/build/$preset
     home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt" 2>/dev/null)
     [ -z "$home" ] || [ "$home" = "$root" ] || rm -rf "$dir" # the tree was moved or copied
-    if [ ! -e "$dir/build.ninja" ]; then
+    [ -z "${installed-}" ] || rm -f "$dir/CMakeCache.txt" # it remembers what was looked for in vain
+    if [ ! -e "$dir/build.ninja" ] || [ ! -e "$dir/CMakeCache.txt" ]; then
         step cmake -S "$root" --preset "$preset" || die "configuring failed (build/build.log)"
     fi
     step cmake --build "$dir" --target "$@" || die "the build failed (build/build.log)"

@@ -51,7 +51,7 @@ for i in {1..10}; do
     type_ "$lines"$'\n'"print('\\nbatch ' .. $i)"$'\n' # in a row of its own, behind a hundred prompts
     until_ has $'\n'"batch $i" || break
 done
-enter 'n = 0; for _ in next, debug.getregistry()["gpush.inputs"] do n = n + 1 end; print("\\nkept " .. n)'
+enter 'n = 0; for _ in next, debug.getregistry()["gpush.inputs"] do n = n + 1 end; print("\nkept " .. n)'
 sees $'\nkept 1000' "a thousand inputs are kept"
 enter '??old'
 sees $'stdin[1]:1\n(its text is not known)' "the others are forgotten"

@@ -56,7 +56,7 @@ session 10
 type_ "123456$family"
 cursor_at 0,1 "one that fills the row"
 type_ "$family"
-rows 1 "> 123456$family"$'\n'"$family" "the next is on the next row"
+rows 2 "$family" "the next is on the next row" # of the one at the edge tmux 3.4 shows the first part
 key C-a
 type_ 'x'
 rows 1 $'> x123456\n'"$family$family" "one that does not fit moves on"

@@ -23,7 +23,7 @@ cat >"$scratch/cmake" <<'X'
 #!/bin/sh
 echo "cmake $*" >>"$log"
 case $* in
-    *--preset*) mkdir -p build/default; exit ;;
+    *--preset*) mkdir -p build/default; : >build/default/CMakeCache.txt; exit ;;
     --build*)
         sleep 0.3
         [ ! -e broken ] || { echo "main.c:1: error: broken"; exit 1; }
@@ -84,6 +84,12 @@ sleep 0.01
 touch "$tree/shell/main.c"
 start x
 tap_is "$out|$(grep -c -- --build "$log")|$(grep -c install "$log")" "<x>|1|0" "a newer source: built again"
+tap_is "$(grep -c -- --preset "$log")" 0 "as it was configured"
+sleep 0.01
+touch "$tree/shell/main.c"
+rm "$bin/cmake"
+start x
+tap_is "$out|$(grep -c -- --preset "$log")" "<x>|1" "something was installed: configured again, to find it"
 sleep 0.01
 echo 'int x;' >"$tree/tensor/new.c"
 start x

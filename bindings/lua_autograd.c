@@ -212,10 +212,11 @@ static int l_anomaly(lua_State *L) {
 
 /* ---- Lua functions that the walk calls ---- */
 
-/* Kept in the registry until the node or leaf that has it is freed. */
+/* Kept in the registry until the node or leaf that has it, and its handle, are freed. */
 typedef struct callback {
     lua_State *L; /* the main one */
-    int ref;
+    int ref;      /* LUA_NOREF: a hook that was taken away */
+    int refs;
 } callback;
 
 static lua_State *main_of(lua_State *L) {
@@ -228,7 +229,7 @@ static lua_State *main_of(lua_State *L) {
 static callback *new_callback(lua_State *L, int fn) {
     callback *c = malloc(sizeof *c);
     if (!c) luaL_error(L, "out of memory");
-    c->L = main_of(L);
+    *c = (callback){.L = main_of(L), .refs = 1};
     lua_pushvalue(L, fn);
     c->ref = luaL_ref(L, LUA_REGISTRYINDEX);
     return c;
@@ -236,6 +237,7 @@ static callback *new_callback(lua_State *L, int fn) {
 
 static void drop_callback(void *ctx) {
     callback *c = ctx;
+    if (--c->refs) return;
     luaL_unref(c->L, LUA_REGISTRYINDEX, c->ref);
     free(c);
 }
@@ -250,13 +252,19 @@ static bool call(lua_State *L, const callback *c, int n, int results) {
     return false;
 }
 
+static _Thread_local int hook_depth; /* above 0: the walk stands in a list of hooks */
+
 static gp_tensor *run_hook(void *ctx, gp_tensor *g) {
     lua_State *L = gp_lua_state;
     int top = lua_gettop(L);
     gp_tensor *r = NULL;
+    if (((callback *)ctx)->ref == LUA_NOREF) return gp_tensor_ref(g);
     luaL_checkstack(L, 4, "hook");
     gp_lua_push(L, gp_tensor_ref(g));
-    if (call(L, ctx, 1, 1)) {
+    hook_depth++;
+    bool ok = call(L, ctx, 1, 1);
+    hook_depth--;
+    if (ok) {
         r = gp_lua_totensor(L, -1);
         if (!r && !lua_isnil(L, -1))
             gp_fail("hook: expected a tensor or nil, got %s", luaL_typename(L, -1));
@@ -273,25 +281,63 @@ static gp_grad_hook **hooks_of(gp_tensor *t) {
     return l ? &l->hooks : NULL;
 }
 
+/* Frees the hooks of a list that were taken away, unless the walk may stand on one of them. */
+static void sweep(gp_grad_hook **list) {
+    while (!hook_depth && *list) {
+        gp_grad_hook *h = *list;
+        if (h->fn != run_hook || ((callback *)h->ctx)->ref != LUA_NOREF) {
+            list = &h->next;
+            continue;
+        }
+        *list = h->next;
+        h->drop(h->ctx);
+        free(h);
+    }
+}
+
 static int add_hook(lua_State *L, gp_tensor *t, gp_tensor *(*fn)(void *, gp_tensor *),
     void (*drop)(void *), void *ctx) {
     gp_grad_hook **list = hooks_of(t), *h = list ? malloc(sizeof *h) : NULL;
     if (!h) return drop(ctx), luaL_error(L, "out of memory");
     *h = (gp_grad_hook){.output = gp_tensor_node(t) ? t->output : 0, .fn = fn, .drop = drop, .ctx = ctx};
+    sweep(list);
     while (*list) list = &(*list)->next;
     *list = h;
     return 0;
 }
 
+#define HANDLE "gpush.hook"
+
+/* handle:remove(), or handle(): the hook is not called any more. */
+static int l_hook_remove(lua_State *L) {
+    callback *c = *(callback **)luaL_checkudata(L, 1, HANDLE);
+    luaL_unref(L, LUA_REGISTRYINDEX, c->ref);
+    c->ref = LUA_NOREF;
+    return 0;
+}
+
+static int l_hook_gc(lua_State *L) {
+    callback **c = luaL_checkudata(L, 1, HANDLE);
+    if (*c) drop_callback(*c);
+    *c = NULL;
+    return 0;
+}
+
 /* x:register_hook(fn): fn(gradient) is called when x's gradient is complete; a tensor that it
- * returns takes its place. */
+ * returns takes its place. Gives a handle, whose remove() ends that. */
 static int l_register_hook(lua_State *L) {
     gp_tensor *t = gp_lua_check(L, 1, "register_hook");
     luaL_checktype(L, 2, LUA_TFUNCTION);
     gp_tensor_node(t);
     if (!t->requires_grad)
         return luaL_error(L, "register_hook: the tensor does not require gradients");
-    return add_hook(L, t, run_hook, drop_callback, new_callback(L, 2));
+    callback **handle = lua_newuserdatauv(L, sizeof *handle, 0);
+    *handle = NULL;
+    luaL_setmetatable(L, HANDLE);
+    callback *c = new_callback(L, 2);
+    add_hook(L, t, run_hook, drop_callback, c);
+    c->refs++, *handle = c;
+    return 1;
 }
 
 static gp_tensor *keep_grad(void *ctx, gp_tensor *g) {
@@ -390,9 +436,15 @@ void gp_lua_open_autograd(lua_State *L) {
     static const luaL_Reg autograd[] = {{"node", l_node}, {"detect_anomaly", l_anomaly}, {"apart", l_apart},
                                         {NULL, NULL}};
     static const luaL_Reg meta[] = {{"__close", l_close}, {"__gc", l_close}, {NULL, NULL}};
+    static const luaL_Reg handle[] = {{"remove", l_hook_remove}, {"__call", l_hook_remove},
+                                      {"__gc", l_hook_gc}, {NULL, NULL}};
     luaL_newmetatable(L, REGION);
     luaL_setfuncs(L, meta, 0);
-    lua_pop(L, 1);
+    luaL_newmetatable(L, HANDLE);
+    luaL_setfuncs(L, handle, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 2);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
     luaL_setfuncs(L, methods, 0);
     lua_pop(L, 1);

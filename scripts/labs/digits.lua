@@ -8,6 +8,7 @@
 --   2. the rate rises and falls (OneCycleLR); the loss of pictures kept back stops falling before that of the others;
 --   3. a checkpoint after each epoch: stop with Ctrl-C, and --resume goes on bit for bit as if nothing had been;
 --   4. loader:report() says whether the step waits for its batches.
+-- Exits with 1 when all epochs are done and the share that was wanted is not reached.
 --
 --   gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--workers 2]
 --                    [--accuracy 90] [--count 2000] [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH]
@@ -188,4 +189,5 @@ if #history > 0 then
     print(loader:report())
     print(("accuracy %.1f %% on %d pictures kept back; %d %% wanted: %s"):format(share, kept, opt.accuracy,
         share >= opt.accuracy and "reached" or "not reached"))
+    if share < opt.accuracy and #history == opt.epochs then os.exit(false, true) end
 end

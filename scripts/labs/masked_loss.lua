@@ -162,7 +162,7 @@ local function measure(stage)
         number = number + 1
     end
     local lines = sync.lines()
-    synchronize() -- the device's work belongs to the steps
+    do local _ <close> = region "synchronize"; synchronize() end -- the device's work belongs to the steps
     prof = profile.stop()
     return prof.wall / opt.steps, lines, prof
 end

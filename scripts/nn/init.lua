@@ -51,19 +51,25 @@ end
 -- A module's text inside the brackets of its line in a printed tree.
 function Module:extra_repr() return "" end
 
+-- A hook that was registered: handle:remove() takes it away, and so does handle(), as x:register_hook's do.
+local Handle = {}
+Handle.__index = Handle
+function Handle:remove()
+    for i = #self.list, 1, -1 do
+        if rawequal(self.list[i], self.fn) then return table.remove(self.list, i) end
+    end
+end
+function Handle:__call() self:remove() end
+
 local function register(self, list, fn)
     if not rawget(self, "_hooks") then rawset(self, "_hooks", { before = {}, after = {} }) end
     list = self._hooks[list]
     list[#list + 1] = fn
-    return function() -- takes it away again
-        for i = #list, 1, -1 do
-            if rawequal(list[i], fn) then return table.remove(list, i) end
-        end
-    end
+    return setmetatable({ list = list, fn = fn }, Handle)
 end
 
 --- fn(module, args) runs before forward; what it returns, one argument or a table of them, takes the arguments' place.
---- Both give a function that takes the hook away.
+--- Both give a handle, whose remove() takes the hook away.
 function Module:register_forward_pre_hook(fn) return register(self, "before", fn) end
 
 --- fn(module, args, result, …) runs after forward; a result that it returns takes the place of forward's.

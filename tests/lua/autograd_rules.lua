@@ -154,4 +154,30 @@ do -- hooks
     b:register_hook(function(gr) return gr:sum() end)
     fails(function() (b * 2):backward(g.ones(1, f64)) end, "hook.*shape", "a hook's gradient of another shape")
 end
+do -- hooks that are taken away
+    local a, calls = leaf(1), 0
+    local kept = a:register_hook(function(gr) return gr + 1 end)
+    for i = 1, 3 do a:register_hook(function(gr) return gr * 100 end):remove() end
+    local once
+    once = a:register_hook(function(gr) -- takes itself away, and puts another there
+        calls = calls + 1
+        once:remove()
+        a:register_hook(function(g2) return g2 * 2 end)
+        return gr
+    end)
+    ;(a * 3):sum():backward()
+    t.is(a.grad:tolist(), { 8 }, "what is left runs, and what a hook registers runs in the same walk")
+    a.grad = nil
+    ;(a * 3):sum():backward()
+    t.is({ a.grad:tolist()[1], calls }, { 8, 1 }, "a hook that took itself away is not called again")
+    kept()
+    kept:remove()
+    a.grad = nil
+    ;(a * 3):sum():backward()
+    t.is(a.grad:tolist(), { 6 }, "a handle can be called, twice too")
+    local handle = (a * 1):register_hook(function() end)
+    collectgarbage()
+    handle:remove()
+    t.error(function() kept.remove(3) end, "gpush.hook", "remove of something else")
+end
 t.done()

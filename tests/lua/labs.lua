@@ -140,6 +140,10 @@ do
         t.ok(best < tonumber(lines[1]:match "loss ([%d.]+)"), "digits: the loss falls")
         t.is(gpush.image.load(base .. ".png").shape, { 1, 200, 400 }, "digits: and as a picture")
     end
+    out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 101")
+    t.ok(not ok and out:find "101 %% wanted: not reached", "digits: an accuracy that is not reached is a failure")
+    out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 0")
+    t.ok(ok and out:find "0 %% wanted: reached", "digits: and one that is, is not")
     out, ok = lab("digits", "--resume")
     t.ok(not ok and out:find "%-%-resume wants %-%-checkpoint FILE", "digits: --resume without a file")
     out, ok = lab("digits", ("--count 300 --epochs 5 --checkpoint '%s-cpu.safetensors' --resume"):format(base))
@@ -148,7 +152,7 @@ do
     local share = tonumber(out:match "accuracy ([%d.]+) %% on 400 pictures kept back; 90 %% wanted: reached")
     t.ok(ok and share and share >= 90, "digits: 90 % of the pictures kept back")
     gpush.npz.save(base .. ".npz", { x = gpush.randint(0, 255, { 40, 8, 8 }):to "u8", y = gpush.arange(0, 39) % 4 })
-    out, ok = lab("digits", ("--device cpu --epochs 1 --workers 0 --data '%s.npz'"):format(base))
+    out, ok = lab("digits", ("--device cpu --epochs 1 --workers 0 --accuracy 0 --data '%s.npz'"):format(base))
     t.ok(ok and out:find "40 pictures of 4 kinds, 8 kept back", "digits: the user's npz")
     local faces = root .. "/../shared/data/lfw_subset.npy"
     local f = io.open(faces)

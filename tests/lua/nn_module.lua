@@ -142,7 +142,7 @@ local off = m[1]:register_forward_pre_hook(function(_, args) return args[1] + 1 
 m[2]:register_forward_hook(function(_, args, y) log[1] = args[1]:item() return y * 10 end)
 t.is(m(g.ones(1)):item(), 20, "hooks replace arguments and results")
 t.is(log, { 2 }, "and see them")
-off()
+off:remove()
 t.is(m(g.ones(1)):item(), 10, "a hook that was taken away is gone")
 
 -- ---- text ----

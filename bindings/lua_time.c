@@ -199,10 +199,21 @@ static char *device_text(const timing *t, char *buf, size_t n) {
     return buf;
 }
 
-/* Marks the table on top as printed already: the prompt does not echo it. */
-static void mark_told(lua_State *L) {
-    if (luaL_newmetatable(L, "gpush.told")) {
-        lua_pushboolean(L, 0);
+static int l_text(lua_State *L) { return lua_pushvalue(L, lua_upvalueindex(1)), 1; }
+
+/* On top of the stack the figures and their text: the figures print as this text. Unless quiet it is
+ * printed now, and the prompt does not echo the figures. */
+static void tell(lua_State *L, bool quiet) {
+    if (!quiet) {
+        puts(lua_tostring(L, -1));
+        fflush(stdout);
+    }
+    lua_createtable(L, 0, 2);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, l_text, 1);
+    lua_setfield(L, -2, "__tostring");
+    if (!quiet) {
+        lua_pushboolean(L, false);
         lua_setfield(L, -2, "__echo");
     }
     lua_setmetatable(L, -2);
@@ -219,14 +230,12 @@ static int l_timeit(lua_State *L) {
     check_opts(L, 2, "timeit", &t, &dev);
     push_guard(L);
     measure(L, dev, &t, 1);
-    if (!t.quiet)
-        printf("%s a call, spread %s; host %s, device %s (median of %d runs of %lld)\n",
-               gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
-               gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs,
-               (long long)t.n);
-    fflush(stdout);
     push_figures(L, &t);
-    if (!t.quiet) mark_told(L);
+    lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I)",
+                    gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
+                    gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs,
+                    (lua_Integer)t.n);
+    tell(L, t.quiet);
     return 1;
 }
 
@@ -235,19 +244,28 @@ static int by_time(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void print_comparison(const timing *t, int n) {
+/* Pushes the table of the n timings as text. */
+static void push_comparison(lua_State *L, const timing *t, int n) {
     int wide = 4;
-    char a[32], b[32], c[32], d[32];
+    char a[32], b[32], c[32], d[32], line[256];
+    luaL_Buffer text;
     for (int i = 0; i < n; i++)
         if ((int)strlen(t[i].name) > wide) wide = (int)strlen(t[i].name);
-    printf("%-*s  %9s  %7s  %9s  %9s  %7s\n", wide, "", "time", "spread", "host", "device",
-           "ratio");
-    for (int i = 0; i < n; i++)
-        printf("%-*s  %9s  %7s  %9s  %9s  %6.2fx\n", wide, t[i].name,
-               gp_time_text(t[i].median.time * 1e9, a, sizeof a), spread_text(&t[i], b, sizeof b),
-               gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d),
-               t[i].median.time / t[0].median.time);
-    fflush(stdout);
+    luaL_buffinit(L, &text);
+    snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %7s", "time", "spread", "host", "device", "ratio");
+    for (int k = 0; k < wide; k++) luaL_addchar(&text, ' ');
+    luaL_addstring(&text, line);
+    for (int i = 0; i < n; i++) {
+        snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %6.2fx",
+                 gp_time_text(t[i].median.time * 1e9, a, sizeof a), spread_text(&t[i], b, sizeof b),
+                 gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d),
+                 t[i].median.time / t[0].median.time);
+        luaL_addchar(&text, '\n');
+        luaL_addstring(&text, t[i].name);
+        for (int k = (int)strlen(t[i].name); k < wide; k++) luaL_addchar(&text, ' ');
+        luaL_addstring(&text, line);
+    }
+    luaL_pushresult(&text);
 }
 
 /* Puts for each function of the table at 1 its key, its name and the function on the stack; how
@@ -285,7 +303,6 @@ static int l_compare(lua_State *L) {
     push_guard(L);
     measure(L, dev, t, n);
     qsort(t, (size_t)n, sizeof *t, by_time);
-    if (!common.quiet) print_comparison(t, n);
     lua_createtable(L, 0, n);
     for (int i = 0; i < n; i++) {
         lua_pushvalue(L, t[i].key);
@@ -293,7 +310,8 @@ static int l_compare(lua_State *L) {
         set_number(L, "ratio", t[i].median.time / t[0].median.time);
         lua_settable(L, -3);
     }
-    if (!common.quiet) mark_told(L);
+    push_comparison(L, t, n);
+    tell(L, common.quiet);
     return 1;
 }
 

@@ -287,5 +287,8 @@ sync.mode = "off"
 t.ok(fig.slow.min > fig.fast.min and math.min(fig.slow.ratio, fig.fast.ratio, fig.gpu.ratio) == 1, "compare: ratios to the fastest")
 fig = compare({ function() spin(0.0003) end, "return 1" }, { n = 1, print = false })
 t.ok(fig[1].min > fig[2].min, "functions without names, and without printing")
+t.ok(tostring(fig):find "^ +time +spread +host +device +ratio\n2 .* 1%.00x\n1 [^\n]*x$", "compare's figures as text: the table")
+t.ok(tostring(timeit("return 1", { n = 3, print = false })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3%)$",
+    "timeit's figures as text: the line")
 t.error(function() compare {} end, "expected functions", "compare of nothing")
 t.done()

@@ -286,7 +286,7 @@ static int l_trace(lua_State *L) {
 
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     static const char *const kinds[] = {"op",     "region", "wait",  "copy",
-                                        "kernel", "copied", "memory"};
+                                        "kernel", "copied", "memory", "held"};
     char name[200];
     lua_createtable(L, 0, 10);
     set_string(L, "kind", kinds[r->kind]);
@@ -295,6 +295,7 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     set_int(L, "stop", (int64_t)((r->t1 ? r->t1 : p->t1) - p->t0));
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
+    if ((r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD) && r->kernel) set_string(L, "kernel", r->kernel);
     if (r->kind == GP_REC_WAIT)
         set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
     else if (r->where) set_int(L, "bytes", r->bytes);

@@ -35,9 +35,11 @@ typedef struct piece {
     uint64_t t0, t1;     /* 0: unknown */
 } piece;
 
-typedef struct act { /* what ran on a device */
+typedef struct act { /* what ran on a device, or held the host up */
     uint64_t t0, t1;
+    const char *what; /* kernel's name …; NULL: of a copy */
     uint32_t correlation;
+    bool held;
 } act;
 typedef struct tie { /* which span queued it */
     uint32_t correlation;
@@ -97,9 +99,11 @@ static struct {
 static const char *const names[] = {FUNCTIONS(NAME)};
 static CUpti_SubscriberHandle subscriber;
 
+/* Calls' own records (RUNTIME, DRIVER) are not read, but an external id is told only in front of one. */
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-    CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
+    CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Calls that block or may, which libraries make; ours are timed where they are made. */
@@ -122,19 +126,33 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most) {
     *most = 0;
 }
 
-static void ran(uint64_t t0, uint64_t t1, uint32_t correlation) {
+static void ran(uint64_t t0, uint64_t t1, uint32_t correlation, const char *what) {
     act *a = t1 ? GROW(acts) : NULL; /* a time of 0 is one that CUPTI could not take */
-    if (a) *a = (act){t0, t1, correlation};
+    if (a) *a = (act){t0, t1, what, correlation, false};
     else if (!t1) lost++;
 }
 
-static void took(uint64_t t0, uint64_t t1, CUpti_ActivityOverheadKind kind) {
-    stall *s = GROW(stalls);
-    if (!s) return;
-    *s = (stall){"CUPTI's own work", false, t0, t1};
-    if (kind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL) s->what = "full launch queue";
-    if (kind == CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER) s->what = "compiling of kernels", s->first = true;
-    if (kind == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING) s->what = "loading of kernels", s->first = true;
+static void held(uint64_t t0, uint64_t t1, uint32_t correlation, const char *what) {
+    act *a = GROW(acts);
+    if (a) *a = (act){t0, t1, what, correlation, true};
+}
+
+static void took(const CUpti_ActivityOverhead3 *o) {
+    stall s = {"CUPTI's own work", false, o->start, o->end}, *kept = GROW(stalls);
+    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL) s.what = "full launch queue";
+    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER) s.what = "compiling of kernels", s.first = true;
+    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING) s.what = "loading of kernels", s.first = true;
+    if (kept) *kept = s;
+    held(o->start, o->end, o->correlationId, s.what);
+}
+
+/* Waits inside of libraries, in the main: gpush's own poll. Both versions of the record begin alike. */
+static void synchronized(const CUpti_ActivitySynchronization *y) {
+    static const char *const what[] = {"synchronization", "synchronization with an event", NULL,
+                                       "synchronization with a stream", "synchronization with the device"};
+    if (y->type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT) return; /* holds up no host */
+    bool known = y->type > 0 && (size_t)y->type < sizeof what / sizeof *what;
+    held(y->start, y->end, y->correlationId, what[known ? y->type : 0]);
 }
 
 static void take_record(const CUpti_Activity *r) {
@@ -147,29 +165,26 @@ static void take_record(const CUpti_Activity *r) {
     }
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
         const CUpti_ActivityKernel9 *k = (const void *)r;
-        ran(k->start, k->end, k->correlationId);
+        ran(k->start, k->end, k->correlationId, gp_cuda_kernel_text(k->name));
         break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const CUpti_ActivityMemcpy5 *m = (const void *)r;
-        ran(m->start, m->end, m->correlationId);
+        ran(m->start, m->end, m->correlationId, "memcpy");
         break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
         const CUpti_ActivityMemcpyPtoP4 *m = (const void *)r;
-        ran(m->start, m->end, m->correlationId);
+        ran(m->start, m->end, m->correlationId, "memcpy between devices");
         break;
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
         const CUpti_ActivityMemset4 *m = (const void *)r;
-        ran(m->start, m->end, m->correlationId);
+        ran(m->start, m->end, m->correlationId, "memset");
         break;
     }
-    case CUPTI_ACTIVITY_KIND_OVERHEAD: {
-        const CUpti_ActivityOverhead2 *o = (const void *)r;
-        took(o->start, o->end, o->overheadKind);
-        break;
-    }
+    case CUPTI_ACTIVITY_KIND_OVERHEAD: took((const void *)r); break;
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: synchronized((const void *)r); break;
     default: break;
     }
 }
@@ -185,28 +200,6 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     free(buffer);
 }
 
-/* "svd: cudaStreamSynchronize", one text for ever. NULL when there is no room. */
-static const char *call_text(const gp_op *op, const char *function) {
-    static struct {
-        const gp_op *op;
-        const char *function;
-        char text[96];
-    } known[256];
-    static int n;
-    const char *text = NULL;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < n && !text; i++)
-        if (known[i].op == op && !strcmp(known[i].function, function)) text = known[i].text;
-    if (!text && n < 256) {
-        known[n].op = op;
-        known[n].function = strdup(function);
-        snprintf(known[n].text, sizeof known[n].text, "%s: %s", op ? op->name : "copy", function);
-        text = known[n].function ? known[n++].text : NULL;
-    }
-    pthread_mutex_unlock(&lock);
-    return text;
-}
-
 /* A call that an op's library made on this thread; the runtime's call of the driver's is not told twice. */
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
     static _Thread_local int depth;
@@ -218,7 +211,7 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
         return;
     }
     if (depth == 0 || --depth) return;
-    const char *text = call_text(inside->op, d->functionName);
+    const char *text = gp_cuda_call_text(inside->op ? inside->op->name : "copy", d->functionName);
     if (text) gp_cuda_called(inside->s->dev, text, false, since);
 }
 
@@ -355,8 +348,10 @@ void gp_cuda_span_end(cuda_span *sp) {
 /* ---- telling ---- */
 
 typedef struct story {
-    const piece *p;
+    const piece *p; /* NULL: of no span */
     uint64_t t0, t1;
+    const char *what;
+    bool held;
 } story;
 
 static int by_correlation(const void *a, const void *b) {
@@ -368,34 +363,40 @@ static int by_time(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* What ran, with what queued it, in the order of time. What nothing of ours queued is left out. */
+/* What ran, with what queued it, in the order of time. Work that nothing of ours queued is left out. */
 static size_t gather(story *out) {
     size_t n = 0;
     for (size_t i = 0; i < pieces.n; i++) {
         const piece *p = &pieces.at[i];
-        if (p->t1) out[n++] = (story){p, p->t0, p->t1};
+        if (p->t1) out[n++] = (story){p, p->t0, p->t1, NULL, false};
         else if (p->from) lost++;
     }
     if (ties.n) qsort(ties.at, ties.n, sizeof *ties.at, by_correlation);
     for (size_t i = 0; i < acts.n; i++) {
-        tie key = {acts.at[i].correlation, 0};
+        const act *a = &acts.at[i];
+        tie key = {a->correlation, 0};
         const tie *l = ties.n ? bsearch(&key, ties.at, ties.n, sizeof key, by_correlation) : NULL;
-        if (l && l->number > base && l->number <= base + pieces.n)
-            out[n++] = (story){&pieces.at[l->number - base - 1], acts.at[i].t0, acts.at[i].t1};
+        bool ours = l && l->number > base && l->number <= base + pieces.n;
+        if (ours || a->held)
+            out[n++] = (story){ours ? &pieces.at[l->number - base - 1] : NULL, a->t0, a->t1, a->what, a->held};
     }
     qsort(out, n, sizeof *out, by_time);
     return n;
 }
 
 /* A thread of its own: devices' events are on tracks of threads that are workers. With the lock held by its starter. */
-static void *teller(void *dev) {
+static void *teller(void *of) {
+    static const piece nobody = {.kind = "nothing of gpush's"};
+    gp_device *dev = of;
     gp_thread_is_worker();
     story *out = malloc((pieces.n + acts.n + 1) * sizeof *out);
     size_t n = out ? gather(out) : 0;
     for (size_t i = 0; i < n; i++) {
-        const piece *p = out[i].p;
-        void (*hook)(gp_stream *, const gp_op *, const char *, uint64_t, uint64_t, uint64_t, size_t) = GP_HOOK(device);
-        if (hook) hook(p->s, p->op, p->kind, p->id, out[i].t0, out[i].t1, p->bytes);
+        const story *y = &out[i];
+        const piece *p = y->p ? y->p : &nobody;
+        void (*hook)(const gp_ran *) = GP_HOOK(device);
+        gp_ran ran = {y->p ? p->s : dev->streams[0], p->op, p->kind, y->what, p->id, y->t0, y->t1, p->bytes, y->held};
+        if (hook && ran.s) hook(&ran);
     }
     free(out);
     void (*call)(gp_device *, const char *, bool, uint64_t, uint64_t) = GP_HOOK(call);

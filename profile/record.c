@@ -145,20 +145,20 @@ static void op_end(gp_call *c, bool ok) {
 static _Atomic uint64_t busy;
 static _Atomic bool busy_counted;
 
-static void device(gp_stream *s, const gp_op *op, const char *kind, uint64_t id, uint64_t t0,
-                   uint64_t t1, size_t bytes) {
-    if (atomic_load_explicit(&busy_counted, memory_order_relaxed))
-        atomic_fetch_add_explicit(&busy, t1 - t0, memory_order_relaxed);
+static void device(const gp_ran *ran) {
+    if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed))
+        atomic_fetch_add_explicit(&busy, ran->t1 - ran->t0, memory_order_relaxed);
     gp_track *t = track();
     gp_rec *r = t ? append(t) : NULL;
     if (!r) return;
-    *r = (gp_rec){.t0 = t0,
-                  .t1 = t1,
-                  .id = id,
-                  .name = op ? op->name : kind,
-                  .kind = op ? GP_REC_KERNEL : GP_REC_MOVED,
-                  .where = s,
-                  .bytes = (int64_t)bytes};
+    *r = (gp_rec){.t0 = ran->t0,
+                  .t1 = ran->t1,
+                  .id = ran->id,
+                  .name = ran->op ? ran->op->name : ran->kind,
+                  .kind = ran->held ? GP_REC_HELD : ran->op ? GP_REC_KERNEL : GP_REC_MOVED,
+                  .where = ran->s,
+                  .bytes = (int64_t)ran->bytes,
+                  .kernel = ran->kernel};
 }
 
 static void memory(gp_device *dev, int64_t bytes) {

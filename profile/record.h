@@ -7,8 +7,8 @@
 #include "tensor/device.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT and COPY are on a host thread's track; KERNEL and MOVED are what a device did,
- * on a worker's; ALLOC is on any. */
+/* OP, REGION, WAIT and COPY are on a host thread's track; KERNEL, MOVED and HELD are what a device's
+ * own tools tell, on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
     GP_REC_REGION,
@@ -16,7 +16,8 @@ typedef enum gp_rec_kind {
     GP_REC_COPY, /* a copy was queued: t0 == t1 */
     GP_REC_KERNEL,
     GP_REC_MOVED, /* the copy itself, on the device */
-    GP_REC_ALLOC  /* memory was taken or given back: t0 == t1 */
+    GP_REC_ALLOC, /* memory was taken or given back: t0 == t1 */
+    GP_REC_HELD   /* the device's runtime held the host up: it synchronized, loaded code … (CUPTI) */
 } gp_rec_kind;
 
 /* Frames of the Lua stack, innermost first; interned in the profile. */
@@ -31,17 +32,20 @@ enum { GP_STACK_DEPTH = 32 };
 
 typedef struct gp_rec {
     uint64_t t0, t1;  /* ns; t1 = 0: never ended */
-    uint64_t id;      /* OP, COPY: correlation id. KERNEL, MOVED: that of what queued it, or 0 */
+    uint64_t id;      /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of what queued it, or 0 */
     const char *name; /* op's, region's, kernel's; WAIT: what waits */
     const char *file; /* source line that began it; NULL if unknown */
     int32_t line;
     uint8_t kind;          /* gp_rec_kind */
     uint8_t why;           /* WAIT: gp_why */
     bool inplace, failed;  /* OP */
-    void *where;           /* gp_stream * of WAIT, COPY, KERNEL, MOVED; gp_device * of ALLOC */
+    void *where;           /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC */
     int64_t bytes;         /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
     const gp_stack *stack; /* with opts.stack; else NULL */
-    const char *shapes;    /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
+    union {
+        const char *shapes; /* OP with opts.shapes: gp_rec_shapes() reads it; else NULL */
+        const char *kernel; /* KERNEL: its own name, HELD: what with; NULL: unknown */
+    };
 } gp_rec;
 
 enum { GP_CHUNK = 4096 };

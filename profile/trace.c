@@ -13,6 +13,7 @@
 #include "profile/rows.h"
 
 enum { HOST = 1, DEVICES = 10, DEPTH = 256 }; /* process ids: the host, and DEVICES + slot */
+enum { LUA = 1, HELD = 2 };                   /* the host's rows */
 
 typedef struct writer {
     const gp_prof *p;
@@ -21,6 +22,7 @@ typedef struct writer {
     uint64_t seen[32]; /* by slot of the device: streams that have a row */
     const gp_device *device[32];
     int64_t bytes[32];
+    bool held; /* the host's second row is used */
 } writer;
 
 __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
@@ -163,19 +165,25 @@ static void note_stream(writer *w, const gp_stream *s) {
     w->device[s->dev->slot] = s->dev;
 }
 
+/* A kernel is called what its own name is, where that is known: the op's is in its arguments. */
 static void put_device(writer *w, const gp_rec *r) {
     const gp_stream *s = r->where;
-    int pid = DEVICES + s->dev->slot, tid = s->index + 1;
-    note_stream(w, s);
+    bool held = r->kind == GP_REC_HELD, named = r->kind != GP_REC_MOVED && r->kernel;
+    int pid = held ? HOST : DEVICES + s->dev->slot, tid = held ? HELD : s->index + 1;
+    char esc[400];
+    if (held) w->held = true;
+    else note_stream(w, s);
     comma(w);
     put(w,
         "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
         "3f,\"args\":{\"id\":%llu",
-        r->kind == GP_REC_KERNEL ? "kernel" : "copy", r->name, pid, tid, us(w, r->t0),
+        held ? "held" : r->kind == GP_REC_KERNEL ? "kernel" : "copy",
+        quoted(named ? r->kernel : r->name, esc, sizeof esc), pid, tid, us(w, r->t0),
         (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
+    if (named) put(w, ",\"op\":\"%s\"", r->name);
     if (r->bytes) put(w, ",\"bytes\":%lld", (long long)r->bytes);
     put(w, "}}");
-    if (!r->id) return;
+    if (!r->id || held) return;
     comma(w);
     put(w,
         "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,"
@@ -198,7 +206,7 @@ static uint64_t *taken_up(const gp_prof *p, size_t *n) {
     for (const gp_track *t = ids ? p->workers : NULL; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
-            if (r->id) ids[(*n)++] = r->id;
+            if (r->id && r->kind != GP_REC_HELD) ids[(*n)++] = r->id;
     }
     if (ids) qsort(ids, *n, sizeof *ids, by_number);
     return ids;
@@ -229,13 +237,14 @@ static void put_devices(writer *w) {
     for (const gp_track *t = w->p->workers; t; t = t->next) {
         gp_at at = gp_first(t);
         for (gp_rec *r; (r = gp_next(&at));)
-            if (r->kind == GP_REC_KERNEL || r->kind == GP_REC_MOVED) put_device(w, r);
+            if (r->kind != GP_REC_ALLOC) put_device(w, r);
     }
 }
 
 static void put_names(writer *w) {
     name_row(w, "process_name", HOST, 0, "host");
-    name_row(w, "thread_name", HOST, 1, "Lua");
+    name_row(w, "thread_name", HOST, LUA, "Lua");
+    if (w->held) name_row(w, "thread_name", HOST, HELD, "held up by the device's runtime");
     for (int d = 0; d < 32; d++) {
         if (!w->device[d]) continue;
         char name[64];

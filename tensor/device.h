@@ -165,6 +165,18 @@ bool gp_thread_worker(void);
 void gp_thread_is_loader(void);
 bool gp_thread_loader(void);
 
+/* What an asynchronous device did between t0 and t1, or, `held`, what its runtime held the host up with. */
+typedef struct gp_ran {
+    gp_stream *s;
+    const struct gp_op *op; /* NULL: a copy, */
+    const char *kind;       /* of which this is the name; also what held the host up outside of all */
+    const char *kernel;     /* the kernel's own name, or what held the host up: for ever. NULL: unknown */
+    uint64_t id;            /* gp_call.id, what `copy` gave, or 0 */
+    uint64_t t0, t1;        /* ns */
+    size_t bytes;           /* of a copy */
+    bool held;
+} gp_ran;
+
 /* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching
  * thread, `device` ones on the worker's. */
 typedef struct gp_hooks {
@@ -176,10 +188,8 @@ typedef struct gp_hooks {
     bool (*_Atomic wait_begin)(gp_stream *s, gp_why why, const char *what);
     void (*_Atomic wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns,
                              uint64_t t1_ns, uint64_t queued);
-    /* A kernel or copy ran on an asynchronous device between t0 and t1; id is gp_call.id, what
-     * `copy` gave, or 0; bytes for copies. */
-    void (*_Atomic device)(gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id,
-                           uint64_t t0_ns, uint64_t t1_ns, size_t bytes);
+    /* An asynchronous device ran a kernel or copy. */
+    void (*_Atomic device)(const gp_ran *ran);
     /* A copy is about to be queued; returns its correlation id, or 0. */
     uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
     /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps within

@@ -180,6 +180,13 @@ extern _Thread_local int gp_cuda_own_calls;
 /* Sees whether a tool wants NVTX ranges; when the plug-in is opened. */
 void gp_cuda_nvtx_open(void);
 
+/* ---- profile/cupti_text.c: texts that last; NULL when there is no room ---- */
+
+/* A kernel's name as CUPTI has it, without its arguments and as people write it. NULL for NULL. */
+const char *gp_cuda_kernel_text(const char *name);
+/* "svd: cudaStreamSynchronize" */
+const char *gp_cuda_call_text(const char *op, const char *function);
+
 /* kernels/cuda/libs.c by another name: fills table with CUPTI's functions; false with a message. */
 bool gp_cuda_cupti(const char *const *names, int n, void **table);
 

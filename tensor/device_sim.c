@@ -102,14 +102,13 @@ static void fail_stream(gp_stream *s, const gp_call *c) {
     atomic_store_explicit(&s->failed, true, memory_order_release);
 }
 
-typedef void (*device_hook)(gp_stream *, const gp_op *, const char *, uint64_t, uint64_t, uint64_t,
-                            size_t);
+typedef void (*device_hook)(const gp_ran *);
 
 static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     if (!gp_cpu_kernels()[gp_op_id(cmd->call.op)](&cmd->call)) fail_stream(s, &cmd->call);
-    if (hook) hook(s, cmd->call.op, "kernel", cmd->call.id, t0, gp_now_ns(), 0);
+    if (hook) hook(&(gp_ran){.s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
     free(cmd->more);
 }
 
@@ -118,7 +117,8 @@ static void run_copy(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     memcpy(to_host(cmd->dst), to_host(cmd->src), cmd->bytes);
-    if (hook) hook(s, NULL, names[cmd->direction], cmd->id, t0, gp_now_ns(), cmd->bytes);
+    if (hook)
+        hook(&(gp_ran){.s = s, .kind = names[cmd->direction], .id = cmd->id, .t0 = t0, .t1 = gp_now_ns(), .bytes = cmd->bytes});
     if (!cmd->pinned) return;
     atomic_fetch_sub(&cmd->pinned->readers, 1);
     gp_storage_unref(cmd->pinned);

@@ -50,8 +50,10 @@ do
     local trace = f:read "a"
     f:close()
     local wall, kernels, ends = tonumber(trace:match '"wall_us":([%d.]+)'), 0, 0
-    local longest, last, ordered = 0, 0, true
-    for ts, dur in trace:gmatch '"cat":"kernel","name":"add","pid":%d+,"tid":%d+,"ts":([%d.-]+),"dur":([%d.]+)' do
+    local longest, last, ordered, own = 0, 0, true, true
+    for name, ts, dur, op in trace:gmatch
+        '"cat":"kernel","name":"([^"]+)","pid":%d+,"tid":%d+,"ts":([%d.-]+),"dur":([%d.]+),"args":{"id":%d+,"op":"([^"]+)"' do
+        own = own and name ~= "add" and op == "add"
         ts, dur = tonumber(ts), tonumber(dur)
         kernels, longest = kernels + 1, math.max(longest, dur)
         ordered = ordered and ts >= last and ts + dur <= wall + 1
@@ -59,6 +61,7 @@ do
     end
     for _ in trace:gmatch '"ph":"f","bp":"e","cat":"launch"' do ends = ends + 1 end
     t.is(kernels, 3, "three kernels in the trace")
+    t.ok(own, "under their own names, with the op's beside it")
     t.ok(ordered, "one after the other, within the wall time")
     t.ok(longest >= 40000, "the slow one among them")
     t.is(ends, 4, "arrows from launches to kernels and to the copy")
@@ -80,7 +83,7 @@ do
     local prof = profile.run({}, function() s:use(adds, 2) end)
     prof:trace(scratch .. "/stream.json")
     local f = assert(io.open(scratch .. "/stream.json"))
-    t.ok(f:read "a":find '"cat":"kernel","name":"add","pid":%d+,"tid":[2-9]', "a stream is a row of the trace")
+    t.ok(f:read "a":find '"cat":"kernel","name":"[^"]+","pid":%d+,"tid":[2-9]', "a stream is a row of the trace")
     f:close()
 end
 
@@ -90,6 +93,9 @@ do
     fake.fault "cupti_drop=1-3"
     local prof = profile.run({}, step)
     fake.fault "cupti_drop=0"
+    for _, e in ipairs(prof:events()) do
+        if e.kind == "kernel" then t.ok(e.kernel and e.kernel ~= "add", "an event has its kernel's name") break end
+    end
     t.is(prof.lost, 3, "dropped records are counted")
     t.ok(prof:table {}:find("3 events of the device were dropped by its tools (CUPTI)", 1, true), "and said")
 end
@@ -122,13 +128,31 @@ end
 -- A wait within an op, as NVIDIA's libraries have them, is booked by line while a profile runs.
 do
     sync.reset()
-    profile.run({}, function()
+    local prof = profile.run({}, function()
         fake.fault "slow=1:30 wait=2"
         adds(1)
-        adds(1) -- waits for the one before
+        do
+            local _ <close> = profile.region "held up"
+            adds(1) -- waits for the one before
+        end
     end)
     fake.fault "wait=0"
-    local found
+    local found, held, second
+    for _, e in ipairs(prof:events()) do
+        if e.kind == "op" then second = e end
+        if e.kind == "held" and e.name == "add" and e.kernel:find "^synchronization" then held = e end
+    end
+    t.is(held and held.kernel, "synchronization with a stream", "CUPTI's record of it is an event")
+    t.ok(held and held.id == second.id and held.start >= second.start and held.stop <= second.stop + 1000 and
+        held.stop - held.start >= 2e7, "of the op that waited, within its time")
+    prof:trace(scratch .. "/held.json")
+    local f = assert(io.open(scratch .. "/held.json"))
+    local trace = f:read "a"
+    f:close()
+    t.ok(trace:find('"cat":"held","name":"synchronization with a stream","pid":1,"tid":2', 1, true) and
+        trace:find('"tid":2,"args":{"name":"held up by the device\'s runtime"}', 1, true), "and a row of the trace has it")
+    t.ok(prof:table{group = "region"}:find "held up", "beside the region")
+    t.is(select(2, row(prof:table {}, "add")), 2, "it is no call of the op")
     for _, l in ipairs(sync.calls()) do
         if l.what == "add: cudaStreamSynchronize" then found = l end
     end

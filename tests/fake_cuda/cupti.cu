@@ -51,6 +51,7 @@ static void subscribers(void) {
 static std::vector<CUpti_ActivityKernel9> kernels;
 static std::vector<CUpti_ActivityMemcpy5> copies;
 static std::vector<CUpti_ActivityExternalCorrelation> links;
+static std::vector<CUpti_ActivitySynchronization> waits;
 static size_t dropped;
 static std::mutex lock; /* buffers come from several threads */
 
@@ -64,6 +65,7 @@ static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t
     while (cuptiActivityGetNextRecord(buffer, valid, &r) == CUPTI_SUCCESS) {
         if (r->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) kernels.push_back(*(CUpti_ActivityKernel9 *)r);
         if (r->kind == CUPTI_ACTIVITY_KIND_MEMCPY) copies.push_back(*(CUpti_ActivityMemcpy5 *)r);
+        if (r->kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) waits.push_back(*(CUpti_ActivitySynchronization *)r);
         if (r->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) links.push_back(*(CUpti_ActivityExternalCorrelation *)r);
     }
     size_t n = 0;
@@ -106,7 +108,14 @@ static int linked(int first) {
 static void activities(void) {
     cuptiActivityRegisterCallbacks(request, complete);
     cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY);
-    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
+    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION), cuptiActivityEnable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+    work(2, 1);
+    tap_ok(kernels.size() == 2 && links.empty(), "no link is told without the calls' own records");
+    tap_ok(waits.size() == 1 && waits[0].type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE &&
+               waits[0].end >= waits[0].start && waits[0].correlationId > kernels[1].correlationId,
+           "the wait for the device has a record");
+    kernels.clear(), copies.clear();
+    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME);
     uint64_t t0 = my_clock();
     work(20, 100);
     tap_ok(kernels.size() == 20 && copies.size() == 1 && dropped == 0, "a record of each kernel and copy");
@@ -122,11 +131,12 @@ static void activities(void) {
     tap_ok(kernels.size() == 2 && kernels[0].start >= t0 && kernels[0].end <= kernels[1].start &&
                kernels[1].end <= my_clock(), "or on the caller's clock");
     kernels.clear(), links.clear();
+    cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
     fakeFault("cupti_drop=2-4");
     work(5, 900);
     fakeFault("cupti_drop=0");
     tap_is_int((long long)dropped, 3, "what is dropped is counted");
-    tap_is_int((long long)(kernels.size() + links.size()), 10 - 3, "and not there");
+    tap_is_int((long long)(kernels.size() + copies.size() + waits.size()), 5 + 3 + 4 - 3, "and not there");
 }
 
 int main(void) {

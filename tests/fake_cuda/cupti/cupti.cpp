@@ -139,7 +139,7 @@ void record(const fake_activity *a) {
     } else if (a->kind == FAKE_SYNC) {
         CUpti_ActivitySynchronization r = {};
         r.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
-        r.type = a->sync, r.streamId = a->stream, r.correlationId = a->correlation;
+        r.type = (CUpti_ActivitySynchronizationType)a->sync, r.streamId = a->stream, r.correlationId = a->correlation;
         r.start = translate(a->start), r.end = translate(a->end);
         put(&r, sizeof r, r.kind);
     }
@@ -161,7 +161,17 @@ void tell(fake_call *c, CUpti_ApiCallbackSite site) {
     c->data = correlation_data;
 }
 
-void enter(fake_call *c) {
+bool wanted(int kind) {
+    std::unique_lock<std::mutex> l(st().lock);
+    return st().kinds.count(kind) != 0;
+}
+
+void enter(fake_call *c) { tell(c, CUPTI_API_ENTER); }
+
+/* The record of a call, and in front of it, but of nothing else, the external id that its thread has pushed. */
+void leave(fake_call *c) {
+    tell(c, CUPTI_API_EXIT);
+    if (!wanted(CUPTI_ACTIVITY_KIND_RUNTIME)) return;
     if (!externals.empty()) {
         CUpti_ActivityExternalCorrelation r = {};
         r.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
@@ -169,9 +179,11 @@ void enter(fake_call *c) {
         r.externalId = externals.back(), r.correlationId = c->correlation;
         put(&r, sizeof r, r.kind);
     }
-    tell(c, CUPTI_API_ENTER);
+    CUpti_ActivityAPI r = {};
+    r.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+    r.cbid = (uint32_t)c->id, r.correlationId = c->correlation, r.returnValue = (uint32_t)c->result;
+    put(&r, sizeof r, r.kind);
 }
-void leave(fake_call *c) { tell(c, CUPTI_API_EXIT); }
 
 const fake_hooks hooks = {enter, leave, record};
 } // namespace

@@ -25,6 +25,8 @@ typedef enum CUpti_ActivityKind {
     CUPTI_ACTIVITY_KIND_INVALID = 0,
     CUPTI_ACTIVITY_KIND_MEMCPY = 1,
     CUPTI_ACTIVITY_KIND_MEMSET = 2,
+    CUPTI_ACTIVITY_KIND_DRIVER = 4,
+    CUPTI_ACTIVITY_KIND_RUNTIME = 5,
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL = 10,
     CUPTI_ACTIVITY_KIND_OVERHEAD = 17,
     CUPTI_ACTIVITY_KIND_MEMCPY2 = 22,
@@ -62,12 +64,24 @@ typedef struct CUpti_ActivityMemset4 {
     uint32_t deviceId, contextId, streamId, correlationId;
     uint64_t bytes, start, end;
 } CUpti_ActivityMemset4;
+typedef enum CUpti_ActivitySynchronizationType {
+    CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE = 1,
+    CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT = 2,
+    CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE = 3,
+    CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE = 4
+} CUpti_ActivitySynchronizationType;
 typedef struct CUpti_ActivitySynchronization {
     CUpti_ActivityKind kind;
-    int type;
-    uint32_t contextId, streamId, correlationId;
+    CUpti_ActivitySynchronizationType type;
     uint64_t start, end;
+    uint32_t correlationId, contextId, streamId, cudaEventId;
 } CUpti_ActivitySynchronization;
+typedef struct CUpti_ActivityAPI {
+    CUpti_ActivityKind kind;
+    uint32_t cbid;
+    uint64_t start, end;
+    uint32_t processId, threadId, correlationId, returnValue;
+} CUpti_ActivityAPI;
 typedef struct CUpti_ActivityOverhead3 {
     CUpti_ActivityKind kind;
     CUpti_ActivityOverheadKind overheadKind;

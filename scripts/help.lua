@@ -191,6 +191,32 @@ local function show_tensor(x)
     print "    its values were not read; x:T<Tab> lists methods, help(x.sum) tells about one"
 end
 
+-- What topics say of v under that name, unless the user has put something of his own in its place.
+local function known_as(v, name)
+    local t, own = topic(name), gpush
+    local method = rawequal(v, debug.getregistry()["gpush.tensor.methods"][name:match "[^.]*$"])
+    if not t or method or (name:find "%." and type(v) == "userdata") then return t end
+    for key in name:gmatch "[^.]+" do own = type(own) == "table" and rawget(own, key) or nil end
+    if own == nil and type(v) == "table" then own = name == "arg" and v or package.loaded[name] end
+    if own ~= nil then return rawequal(v, own) and t or nil end
+    if type(v) ~= "function" then return t end
+    local info = debug.getinfo(v, "S")
+    return (info.what == "C" or info.source:sub(2, #dir + 1) == dir) and t or nil
+end
+
+-- The name under which topics speak of v, if they do.
+local function name_of(v)
+    for name, f in next, debug.getregistry()["gpush.tensor.methods"] do
+        if rawequal(f, v) then return topic("tensor." .. name) and "tensor." .. name or name end
+    end
+    topic ""
+    for name in next, topics do
+        local at = _G
+        for key in tostring(name):gmatch "[^.]+" do at = type(at) == "table" and rawget(at, key) or nil end
+        if at ~= nil and rawequal(at, v) then return name end
+    end
+end
+
 local function show_table(t, name)
     local meta = debug.getmetatable(t)
     local call = type(meta) == "table" and rawget(meta, "__call")
@@ -199,7 +225,7 @@ local function show_table(t, name)
         local op, sig, help = op_name(up)
         if call and op then return show_op(op, sig, help) end
     end
-    local known = topic(name)
+    local known = known_as(t, name)
     if not known then
         local class = type(meta) == "table" and rawget(meta, "__name")
         put("%s: a %s", name, type(class) == "string" and class:gsub("%c", "?") or "table")
@@ -209,7 +235,7 @@ local function show_table(t, name)
     local names = {}
     for k in next, t do if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end end
     table.sort(names)
-    if known then print(name) show_topic(known) end
+    if known then print(known.call or name) show_topic(known) end
     if #names > 0 then wrapped("fields: " .. table.concat(names, ", "), "    ") end
 end
 
@@ -220,40 +246,78 @@ local function show_value(v, name, how)
     if op then return show_op(op, sig, help) end
     if gpush.is_tensor(v) then return show_tensor(v) end
     if type(v) == "table" then return show_table(v, name) end
-    if type(v) ~= "function" then return put("%s: a %s, %s", name, type(v), (tostring(v):gsub("%c", "?"))) end
-    print(name)
-    if topic(name) then return show_topic(topic(name)) end
+    local known = known_as(v, name)
+    if type(v) ~= "function" then
+        put("%s: a %s, %s", name, type(v), (tostring(v):gsub("%c", "?")))
+        return known and show_topic(known)
+    end
+    print(known and known.call or name)
+    if known then return show_topic(known) end
     local info = debug.getinfo(v, "Su")
     put("    a function of %s%s, %s", info.isvararg and "any number of arguments" or info.nparams .. " arguments", "",
         info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
+    local n = #lines
     if info.what ~= "C" then comment(v) end
+    local area = #lines == n and info.source:sub(2, #dir + 1) == dir and info.source:sub(#dir + 3):match "^%w+"
+    local member = area and topic(area .. ".any." .. name:match "[^.:]*$")
+    if member then show_topic(member) end
 end
 
 -- ---- Names and words ----
 
 local lazy = { nn = true, optim = true, data = true, checkpoint = true, cuda = true }
 
--- The value of a dotted name; tables of the user's are read without metamethods.
-local function find(name)
-    local v = _G
-    if ("." .. name):gsub("[.:][%w_]+", "") ~= "" then return nil end
-    for key in name:gmatch "[^.:]+" do
-        local from = v
-        if gpush.is_tensor(from) then
-            v = debug.getregistry()["gpush.tensor.methods"][key]
-        else
-            v = type(from) == "table" and rawget(from, key) or nil
-            for area in next, lazy do
-                if v == nil and from == rawget(gpush, area) then
-                    local class = from[key:find "^%u" and key or "Nothing"] -- reads the area, or the class's file
-                    v = class or rawget(from, key)
-                end
-            end
-            if v == nil and from == _G then v = gpush[key] end
-        end
-        if v == nil then return nil end
+-- The functions that a userdata has by name: its __index, or a table that this looks into.
+local function methods_of(v)
+    local meta = debug.getmetatable(v)
+    local index = type(meta) == "table" and rawget(meta, "__index")
+    if type(index) == "table" then return index, rawget(meta, "__name") end
+    local i, up = 1, nil
+    repeat
+        up, i = select(2, debug.getupvalue(type(index) == "function" and index or print, i)), i + 1
+    until up == nil or type(up) == "table"
+    return up or {}, type(meta) == "table" and rawget(meta, "__name")
+end
+
+-- What from[key] is, without metamethods of the user's; and the name that topics have for it, which is path where
+-- nothing else is known.
+local function step(from, key, path)
+    if gpush.is_tensor(from) then
+        local method = debug.getregistry()["gpush.tensor.methods"][key]
+        return method, method and not topic("tensor." .. key) and key or "tensor." .. key
     end
-    return v
+    if type(from) == "userdata" then
+        local index, name = methods_of(from)
+        return rawget(index, key), tostring(name):gsub("^gpush%.", "") .. "." .. key
+    end
+    if type(from) == "string" then return string[key], "string." .. key end
+    local v
+    if type(from) == "table" then v = rawget(from, key) end
+    for area in next, lazy do
+        if v == nil and from == rawget(gpush, area) then
+            local class = from[key:find "^%u" and key or "Nothing"] -- reads the area, or the class's file
+            v = class or rawget(from, key)
+        end
+    end
+    if from == _G or from == gpush then return v == nil and gpush[key] or v, key end
+    local class = type(from) == "table" and debug.getmetatable(from)
+    while v == nil and type(class) == "table" do -- a method of an object's class, or of what that is made of
+        class = rawget(class, "__index")
+        if type(class) ~= "table" then break end
+        v, class = rawget(class, key), debug.getmetatable(class)
+    end
+    return v, path
+end
+
+-- The value of a dotted name, and the name of it in topics.
+local function find(name)
+    if ("." .. name):gsub("[.:][%w_]+", "") ~= "" then return nil end
+    local v, path = _G, ""
+    for key in name:gmatch "[^.:]+" do
+        v, path = step(v, key, path == "" and key or path .. "." .. key)
+        if v == nil then break end
+    end
+    return v, path
 end
 
 -- The op that a name means though no such variable is there: "sum_", "linalg_svd", a method's name.
@@ -280,7 +344,7 @@ local function search(words)
     for name, row in next, gpush.ops(true) do judge(name, row.help) end
     topic ""
     for name, t in next, topics do
-        if name ~= 1 and not gpush.ops(true)[name] then judge(name, t.text or "") end
+        if name ~= 1 and not gpush.ops(true)[name] and not name:find "%.any%." then judge(name, t.text or "") end
     end
     table.sort(found, function(a, b) return a[3] > b[3] or (a[3] == b[3] and a[1] < b[1]) end)
     return found
@@ -310,16 +374,24 @@ local function file_help(name)
     return f ~= nil
 end
 
-local function help_name(name, how)
-    local v = find(name)
-    local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C" and rawget(gpush, name) ~= v
-    if v == nil or c then v = find_op(name) or v end -- Lua's own select hides the op's name
-    if not op_name(v) and not how.source and file_help(name) and not name:find "^nn" then return end
-    if v ~= nil then return show_value(v, name, how) end
-    if topic(name) then
-        print(name)
-        return show_topic(topic(name))
+-- Says what stands behind a name; false if nothing does.
+local function show_name(name, how)
+    local v, path = find(name)
+    local known = path and topic(path)
+    local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C" and not known_as(v, path)
+    if v == nil and not known or c then v = find_op(name) or v end -- Lua's own select hides the op's name
+    if not op_name(v) and not how.source and file_help(name) and not name:find "^nn" then return true end
+    if v ~= nil then
+        show_value(v, known and path or name, how)
+    elseif known then
+        print(known.call or name)
+        show_topic(known)
     end
+    return v ~= nil or known ~= nil
+end
+
+local function help_name(name, how)
+    if show_name(name, how) then return end
     local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- a dotted name is no words
     if #found == 0 then
         error(("help: there is no op called '%s', and nothing mentions it; help() shows the way in"):format((name:gsub("%c", "?"))), 0)
@@ -334,7 +406,7 @@ local function help(what, how)
     if type(what) == "number" or type(what) == "boolean" then
         error("help: expected the name of an op, its function or words to search for, got " .. type(what), 0)
     end
-    return show_value(what, op_name(what) or "it", how)
+    return show_value(what, op_name(what) or name_of(what) or "it", how)
 end
 
 return function(what, how)

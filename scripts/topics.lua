@@ -1,5 +1,7 @@
 --!plain
--- Longer help texts; those of most ops are in topics/, by group. `options` (name: what it is; …) are also what Tab offers. `example` is run by tests/lua/help.lua: what stands behind --> is what the line before it shows.
+-- Longer help texts; those of most ops are in topics/, by group. `call`, of what has no signature: how it is called. `options` (name: what it is; …) are
+-- also what Tab says (topics/options.lua of those that are not there). `example` is run by tests/lua/help.lua:
+-- what stands behind --> is what the line before it shows.
 local dir = ...
 local topics = {
     -- The way in: groups of names.
@@ -28,9 +30,6 @@ local topics = {
     cat = { shapes = "all dims equal but the one they are joined along", example = "cat({ones(1, 2), zeros(1, 2)}, 1)\n--> tensor({{1.0, 1.0},\n-->         {0.0, 0.0}}, f32 2x2 cpu)", see = "stack, split" },
     reshape = { text = "A view where the memory allows it, else a copy; one dim may be -1, the rest.",
         example = "arange(1, 6):reshape(2, -1)\n--> tensor({{1, 2, 3},\n-->         {4, 5, 6}}, i64 2x3 cpu)", see = "view, permute, flatten" },
-    item = { text = "The number in a tensor of one element. The host waits for the device: sync.report() counts it.", example = "tensor{42}:item()\n--> 42", see = "tolist, sync" },
-    backward = { text = "Adds the gradients of a 0-d tensor to x.grad of every leaf that requires them.",
-        example = "local x = tensor({3.0}, {requires_grad = true}); (x * x):sum():backward() return x.grad\n--> tensor({6.0}, f32 1 cpu)", see = "grad, no_grad, detach" },
     sync = { text = "Who waited for a device, why and for how long: sync.report(), sync.warn = true, sync.mode = \"error\", sync.allow, sync.budget.",
         example = "sync.mode\n--> off", see = "profile, timeit" },
     ["profile.run"] = { text = "Records what a function does; its results go into the profile's.",
@@ -79,7 +78,7 @@ local topics = {
         example = "#cuda.memory_summary 'sim' > 0\n--> true", see = "sync, profile" },
 }
 
-for _, group in ipairs { "shape", "index", "linalg", "neural" } do
+for _, group in ipairs { "shape", "index", "linalg", "neural", "values", "module", "lua" } do
     for name, topic in pairs(assert(loadfile(("%s/topics/%s.lua"):format(dir, group), "t"))()) do topics[name] = topic end
 end
 return topics

@@ -33,6 +33,15 @@ puts 'zeros(3, {requires' 'zeros(3, {requires_grad =' "what every creator takes"
 puts 'zeros(3, {nons' 'zeros(3, {nons' "no such option"
 puts 'tensor({1}, {dev' 'tensor({1}, {device =' "an option of what is no op"
 puts 'data.Loader{x, batch = 2, shuf' 'data.Loader{x, batch = 2, shuffle =' "an option that a file's head explains"
+line 'conv2d(x, x, {str'
+sees '> conv2d(x, x, {stride =' "an option that stands behind tensors"
+key C-u
+line 'conv2d(x, x, {'
+sees "elements from one place of the kernel to the next [1]" "options come with their help and what they are otherwise"
+puts 'cross_entropy(x, y, {reduction = "su' 'cross_entropy(x, y, {reduction = "sum' "what a string option may be"
+line 'nn.Conv2d(1, 2, 3, {padding_'
+sees '> nn.Conv2d(1, 2, 3, {padding_mode =' "an option of a layer"
+key C-u
 puts 'sync.mode = "er' 'sync.mode = "error' "a mode"
 line 'printo'
 sees 'printoptions' "a function that is no op"

@@ -122,24 +122,68 @@ local function comment(f)
     return found and found:gsub("^%s*%-+%s*", "")
 end
 
--- gpush's value of that dotted name, if it is a function or a table.
-local function own(path)
-    local v = gpush
-    for key in path:gmatch "[^.]+" do v = type(v) == "table" and rawget(v, key) or nil end
-    return v or own
+-- What is found in t by a dotted name.
+local function inside(t, name)
+    for key in name:gmatch "[^.]+" do t = type(t) == "table" and rawget(t, key) or nil end
+    return t
+end
+
+-- Whether v is what topics speak of under that name: gpush's own, a method of tensors, or of Lua's library.
+local function is_known(v, name)
+    local own = inside(gpush, name)
+    if own == nil then own = name == "arg" and v or inside(package.loaded, name) end
+    if own ~= nil and rawequal(v, own) or rawequal(v, native.method(name:match "[^.]*$")) then return true end
+    return own == nil and type(v) == "function" and debug.getinfo(v, "S").what == "C"
+end
+
+-- The first sentence of what topics say.
+local function sentence(name)
+    local text = topic(name).text
+    return text and ((text:match "^.-[.;]%f[%s\0]" or text):gsub(";$", "."))
+end
+
+-- What members of that name mean in all classes of an area: nn.any.forward.
+local function member(f, name)
+    local area = debug.getinfo(f, "S").source:match("^@" .. dir:gsub("%p", "%%%0") .. "/(%w+)/")
+    return area and sentence(area .. ".any." .. name:match "[^.]*$")
+end
+
+-- What scripts/data/Loader.lua says first of data.Loader, behind the colon.
+local function head(name)
+    local folder, class = name:match "^(%l+)%.(%u%w*)$"
+    local f = folder and io.open(("%s/%s/%s.lua"):format(dir, folder, class))
+    local text = f and f:read(1000):gsub("\n%-%- ?", " ")
+    if f then f:close() end
+    return text and text:match(class .. ".-: (.-)[;.]%s")
 end
 
 local function about(v, name)
     local sig, help = native.op(v)
     if help then return help end
-    local text = name and rawequal(v, own(name)) and topic(name).text
-    if text then return text:match "^.-[.;]%f[%s\0]" or text end
+    name = name and name:gsub("^gpush%.", "")
+    local own = name and inside(gpush, name)
+    if native.op(own) and type(v) == "function" and debug.getinfo(v, "S").what == "C" then
+        return select(2, native.op(own)) -- Lua's select, which hides the op's
+    end
+    local method = name and topic("tensor." .. name).text and rawequal(v, native.method(name))
+    local text = name and is_known(v, name) and sentence(method and "tensor." .. name or name)
+    if text then return text end
     if gpush.is_tensor(v) then
         return ("tensor, %s %s %s"):format(v.dtype, table.concat(v.shape, "x"), v.device)
     end
     if type(v) == "string" then return #v < 30 and ("%q"):format(v):gsub("\n", "n") or "string" end
     if type(v) == "number" or type(v) == "boolean" then return tostring(v) end
-    return type(v) == "function" and comment(v) or type(v)
+    local line = type(v) == "function" and (comment(v) or member(v, name or ""))
+    return line or name and rawequal(v, own) and head(name) or type(v)
+end
+
+-- What an option is, by the topic of its op or by its name alone.
+local option_texts
+local function option_text(path, name)
+    option_texts = option_texts or assert(loadfile(dir .. "/topics/options.lua", "t"))()
+    local known = topic(path).options or topic((path:gsub("^nn%.", ""):lower())).options or "" -- nn.Conv2d: conv2d
+    local own = (";" .. known):match("[;%s]" .. name .. ": ([^;]+)")
+    return own or option_texts[path .. "." .. name] or option_texts[name]
 end
 
 -- Options of what is no op: as help has them, or as the head of a file of scripts/data lists them.
@@ -150,32 +194,68 @@ local function documented(path)
     for line in f and f:lines() or function() end do
         local name, help = line:match "^%-%- (%l[%w_]*)  +(%S.*)$"
         if not line:find "^%-%-" then break end
-        out[#out + 1] = name and { name, help }
+        out[#out + 1] = name and { name, help:match "^(.-)[;.]%s" or help }
     end
     if f then f:close() end
     return out
 end
 
--- {name, what it is} of each option of the call before bracket k.
-local function options(list, k)
-    local at = k - 1
+-- How many commas at the depth of bracket k stand between it and token i; and the names that `name =` gave there.
+local function given(list, k, i)
+    local n, names, depth = 0, {}, 0
+    for at = k + 1, i do
+        local t = list[at]
+        local text = t.kind == "op" and t.text
+        if text and pair[text] then depth = depth - 1
+        elseif text == "(" or text == "[" or text == "{" then depth = depth + 1
+        elseif depth == 0 and text == "," then n = n + 1
+        elseif depth == 0 and text == "=" and list[at - 1].kind == "name" then names[list[at - 1].text] = true end
+    end
+    return n, names
+end
+
+-- The call before bracket k, of which it holds the options: its value, its name as topics have it, and how many arguments
+-- stand before, the tensor of a method among them.
+local function call_before(list, k)
+    local at, before = k - 1, 0
     if list[at] and (list[at].text == "(" or list[at].text == ",") then
-        local outer = open_bracket(list, at - (list[at].text == "(" and 0 or 1))
+        local outer = list[at].text == "(" and at or open_bracket(list, at - 1)
         if not outer or list[outer].text ~= "(" then return nil end
+        before = given(list, outer, at)
         at = outer - 1
     end
     if not list[at] or list[at].kind ~= "name" then return nil end
-    local path = chain(list, at)
+    local path, name = chain(list, at), list[at].text
+    local method = list[at - 1] and list[at - 1].text == ":"
     local v = path and value_of(path)
-    if v == nil and list[at - 1] and list[at - 1].text == ":" then v = native.method(list[at].text) end
+    if v == nil and method then v = native.method(name) end
     if v == nil then return nil end
-    local sig, out, kind, name = native.op(v), {}, nil, nil
-    if not sig then return documented(path) end
-    for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
-        kind, name = parameter:match "^(%w+)[!?]? ([%w_]+)"
-        if name and kind ~= "tensor" then out[#out + 1] = { name, kind } end
+    if method and rawequal(v, native.method(name)) then return v, name, before + 1 end
+    if type(v) == "function" and method then path = (path or name):gsub("^.*[.:]", "") end
+    return v, path or name, before
+end
+
+-- {name, what it is} of each option of the call before bracket k that is not given yet, up to token i.
+local function options(list, k, i)
+    local v, path, skip = call_before(list, k)
+    if v == nil then return nil end
+    local sig, out, last = native.op(v), {}, nil
+    local _, names = given(list, k, i)
+    for _, option in ipairs(not sig and documented(path) or {}) do
+        if not names[option[1]] then out[#out + 1] = option end
     end
-    if kind == "device" then out[#out + 1] = { "requires_grad", "bool" } end -- what makes tensors, as bindings/args.c says
+    local n = 0
+    for parameter in ((sig or "") .. ","):gmatch "%s*([^,]+)," do
+        local kind, name, default = parameter:match "^(%w+)[!?]* ([%w_]+)=?(.*)$"
+        n, last = n + 1, kind
+        if n > skip and not names[name] then
+            default = default ~= "" and (" [%s]"):format(default) or ""
+            out[#out + 1] = { name, (option_text(path, name) or kind) .. default }
+        end
+    end
+    if last == "device" and not path:find "^nn%." and not names.requires_grad then -- what makes tensors, as bindings/args.c says
+        out[#out + 1] = { "requires_grad", option_text(path, "requires_grad") .. " [false]" }
+    end
     return out
 end
 
@@ -201,7 +281,8 @@ local function results(from)
         tables[#tables + 1] = { t, path }
     end
     function out.help(text)
-        if helps[text] then return helps[text] end
+        local known = helps[text]
+        if known then return type(known) == "function" and known() or known end
         for _, from_table in ipairs(tables) do
             local v = rawget(from_table[1], text)
             if v ~= nil then return about(v, from_table[2] .. text) end
@@ -213,13 +294,18 @@ end
 -- What nn, optim or data will have when it is asked for: names of files, and of what stands in files of other names.
 local function add_area(out, t, area, word)
     local homes, families = debug.getmetatable(t).homes, {}
+    local function add(name)
+        if rawget(t, name) == nil then
+            out.add(name, function() return about(t[name], area .. "." .. name) end, word) -- which reads its file
+        end
+    end
     for name, file in next, homes do
-        if rawget(t, name) == nil then out.add(name, nil, word) end
+        add(name)
         if not homes[file] then families[file] = true end
     end
     for _, file in ipairs(native.list(dir .. "/" .. area)) do
         local name = file:match "^(%u%w*)%.lua$"
-        if name and not families[name] and rawget(t, name) == nil then out.add(name, nil, word) end
+        if name and not families[name] then add(name) end
     end
 end
 
@@ -231,6 +317,15 @@ local function area_of(t)
             return area
         end
     end
+end
+
+-- The functions that a userdata has by name: its __index, or a table that this looks into.
+local function methods_of(v)
+    local meta = debug.getmetatable(v)
+    local index = type(meta) == "table" and rawget(meta, "__index")
+    if type(index) == "table" then return index, rawget(meta, "__name") end
+    local up = type(index) == "function" and select(2, debug.getupvalue(index, 1))
+    return type(up) == "table" and up or {}, type(meta) == "table" and rawget(meta, "__name")
 end
 
 -- path: what the table is called, as help may know it.
@@ -248,21 +343,20 @@ local function add_members(out, path, sep, word)
     if gpush.is_tensor(v) or (v == nil and sep == ":") then
         if sep == ":" then out.add_names(native.methods(), "", word) end
         if sep == "." then
-            for name in next, native.properties() do out.add(name, "property", word) end
+            for name in next, native.properties() do out.add(name, sentence("tensor." .. name), word) end
         end
     elseif type(v) == "table" then
         add_fields(out, v, path .. ".", word, sep == ":")
     elseif type(v) == "string" and sep == ":" then
         add_fields(out, string, "string.", word, true)
     elseif type(v) == "userdata" then
-        local meta = debug.getmetatable(v)
-        local index = type(meta) == "table" and rawget(meta, "__index")
-        if type(index) == "table" then add_fields(out, index, "", word, sep == ":") end
+        local methods, name = methods_of(v)
+        add_fields(out, methods, tostring(name):gsub("^gpush%.", "") .. ".", word, sep == ":")
     end
 end
 
 local function add_globals(out, word)
-    for k in keywords:gmatch "%a+" do out.add(k, nil, word) end
+    for k in keywords:gmatch "%a+" do out.add(k, function() return sentence(k) end, word) end
     add_fields(out, _G, "", word, false)
 end
 
@@ -299,6 +393,15 @@ local function add_dtypes(out, part)
     for _, name in ipairs(dtypes) do out.add(name, "dtype", part) end
 end
 
+-- The words in quotes that help has for the option whose string token i begins.
+local function add_values(out, list, i, part)
+    local k = list[i - 1].text == "=" and open_bracket(list, i - 1)
+    local v, path
+    if k and list[k].text == "{" then v, path = call_before(list, k) end
+    if v == nil then return end
+    for word in (option_text(path, list[i - 2].text) or ""):gmatch "'([%w-]+)'" do out.add(word, nil, part) end
+end
+
 -- What may be in the string that token i begins.
 local function in_string(list, i)
     local t = list[i]
@@ -308,6 +411,8 @@ local function in_string(list, i)
     if before and before.text == "(" then before, before2 = list[i - 2], list[i - 3] end
     local name = before and before.text or ""
     if name == "=" then name = before2 and before2.text or "" end
+    if before and i > 2 then add_values(out, list, i, part) end
+    if #out > 0 then return out end
     if name == "require" then add_modules(out, part)
     elseif name == "device" or name == "default_device" or name == "memory" or name == "synchronize" or name == "stream" then
         add_devices(out, part)
@@ -364,7 +469,7 @@ return function(text)
     end
     local k = sep and (sep.text == "{" or sep.text == ",") and open_bracket(list, before)
     if k and list[k].text == "{" then
-        for _, option in ipairs(options(list, k) or {}) do out.add(option[1] .. " = ", option[2], word) end
+        for _, option in ipairs(options(list, k, before) or {}) do out.add(option[1] .. " = ", option[2], word) end
         if #out > 0 then return out end
     end
     if word ~= "" then add_globals(out, word) end

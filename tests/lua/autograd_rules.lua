@@ -123,6 +123,40 @@ do -- checkpoints
     t.is(a.grad:tolist(), { 4, 6 }, "two results")
 end
 
+do -- views made before a write
+    local w = leaf(3)
+    local function gradient(write)
+        local c = g.zeros(4, f64)
+        local v = c:narrow(1, 2, 3)
+        local of_view = v:narrow(1, 2, 2)
+        write(c, v)
+        w.grad = nil
+        of_view:sum():backward()
+        return w.grad:tolist()
+    end
+    t.is(gradient(function(c) c:add_(w * 2) end), { 4 }, "an op in place on the base reaches a view of a view made before")
+    t.is(gradient(function(c) c[3] = w[1] * 5 end), { 5 }, "a write through another view too")
+    t.is(gradient(function(_, v) v:mul_(0):add_(w) end), { 2 }, "and one through the view between")
+    local p = leaf(1, 2)
+    local part = g.no_grad(function() return p:narrow(1, 1, 1) end)
+    fails(function() g.sgd_step({ part }, { leaf(5) }, nil, 0.1) end, "tensor 1 of argument 1 requires gradients.*no_grad",
+        "a step of a view made under no_grad, by gradients that are recorded")
+    t.is(p:tolist(), { 1, 2 }, "which then is as it was")
+end
+
+do -- gradients that add up are nobody else's
+    local a, seed = leaf(1, 2), g.ones(2, f64)
+    local y = a * 3
+    t.is(g.grad({ y, y }, a, { seed, seed }):tolist(), { 6, 6 }, "the same result twice")
+    t.is(seed:tolist(), { 1, 1 }, "the gradient that was given stays as it is")
+    y = a * 1
+    local u = y:clone()
+    local w = y * 10
+    local v = y:clone()
+    ;(u + v + w):sum():backward()
+    t.is(a.grad:tolist(), { 12, 12 }, "three ways to one result, two of which begin with the same gradient")
+end
+
 do -- regions
     local a = leaf(1)
     for name, region in pairs { no_grad = g.no_grad, inference = g.inference } do

@@ -64,4 +64,18 @@ do
     t.is(mean:sum():item(), 2, "running statistics are read after another stream has updated them")
 end
 
+-- and so are the parameters of an optimizer's step, in one list
+do
+    local a = stream(dev)
+    local p, q = zeros(1 << 16, { device = dev, requires_grad = true }), zeros(4, { device = dev, requires_grad = true })
+    p.grad, q.grad = ones(1 << 16, { device = dev }), ones(4, { device = dev })
+    local opt = optim.SGD({ p, q }, { lr = 1 })
+    synchronize(dev)
+    a:use(function()
+        slow(big, 20)
+        opt:step()
+    end)
+    t.is({ q:sum():item(), p:sum():item() }, { -4, -65536 }, "parameters are read after another stream has stepped them")
+end
+
 t.done()

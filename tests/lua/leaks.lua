@@ -1,0 +1,182 @@
+--!plain
+-- Nothing stays behind: after an op, its gradients or its failure no more memory is in use than before, on cpu and sim.
+local t = require "tap"
+local g = require "gpush"
+local rows = require "grad_rows"
+
+local function used(dev)
+    collectgarbage()
+    collectgarbage()
+    pcall(g.synchronize, dev)
+    return g.memory(dev).in_use
+end
+
+-- Bytes of dev that five calls of fn leave in use; the first two may fill what is kept for good.
+local function left(dev, fn)
+    for _ = 1, 2 do fn() end
+    local before = used(dev)
+    for _ = 1, 5 do fn() end
+    return used(dev) - before
+end
+
+-- The names for which run(name)'s calls leave memory in use, as one assertion.
+local function none_left(dev, names, run, what)
+    local problems = {}
+    for _, name in ipairs(names) do
+        local fn = run(name)
+        local bytes = fn and left(dev, fn) or 0
+        if bytes ~= 0 then problems[#problems + 1] = ("%s leaves %d bytes"):format(name, bytes) end
+    end
+    t.is(table.concat(problems, "\n"), "", ("%s: %d of them leave nothing on %s"):format(what, #names, dev))
+end
+
+-- ---- gradients: every differentiable row, walked once, twice, and not at all ----
+
+local names, of = {}, {}
+rows.each(function(name, op, list)
+    if op.grad == "yes" and list and list[1] then names[#names + 1], of[name] = name, list end
+end)
+table.sort(names)
+
+local function gradients(name, dev)
+    local todo = {}
+    for _, case in ipairs(of[name]) do
+        local fn, args = rows.call(name, case)
+        todo[#todo + 1] = { fn, rows.on_device(args, dev) }
+    end
+    return function()
+        for _, it in ipairs(todo) do
+            local fn, args, xs, ys = it[1], it[2], {}, {}
+            for k = 1, args.n or #args do
+                local x = args[k]
+                if g.is_tensor(x) and x.requires_grad then xs[#xs + 1] = x end
+            end
+            for _, y in ipairs { fn(table.unpack(args, 1, args.n or #args)) } do
+                if y.requires_grad then ys[#ys + 1] = y:sum() end
+            end
+            g.grad(ys, xs, { retain_graph = true, allow_unused = true })
+            g.grad(ys, xs, { create_graph = true, allow_unused = true })
+        end
+    end
+end
+
+-- ---- calls: every op with arguments that are right in kind, but not always in shape ----
+
+local ops = g.ops(true)
+local every = {}
+for name, op in pairs(ops) do
+    -- What draws, prints or asks for other things than tensors is no op on memory.
+    if not name:find "^optim" and not name:find "seed" and op.sig:find "tensor" then every[#every + 1] = name end
+end
+table.sort(every)
+
+local function fn_of(name)
+    local group, rest = name:match "^(%a+)[._](.+)$"
+    return group and type(g[group]) == "table" and g[group][rest] or g[name]
+end
+
+-- Arguments of the types in sig: matrices of 3 x 3, i64 where only those are taken, the optional ones left out.
+local function arguments(sig, dtype, dev)
+    local x = g.arange(1, 9, { dtype = dtype, device = dev }):view(3, 3)
+    if dtype ~= "i64" and dtype ~= "bool" then x:requires_grad_() end
+    local value = { tensor = x, operand = x, tensors = { x, x }, number = 1, int = 1, float = 0.5, bool = true, dim = 1, dims = { 1 },
+        shape = { 3, 3 }, ints = { 1 }, str = "x", dtype = dtype, device = dev, padding = 0, any = x }
+    local args, n = {}, 0
+    for kind, mark, default in sig:gmatch "(%a+)([?!]*) [%w_]+(=?)" do
+        n = n + 1
+        if not mark:find "?" and default ~= "=" then args[n] = value[kind] end
+    end
+    return args, n
+end
+
+local went, failed = 0, 0
+local function calls(name, dtype, dev)
+    local fn, args, n = fn_of(name), arguments(ops[name].sig, dtype, dev)
+    return fn and function()
+        local y = table.pack(pcall(fn, table.unpack(args, 1, n)))
+        if y[1] then went = went + 1 else failed = failed + 1 end
+        for k = 2, y.n do
+            if y[1] and g.is_tensor(y[k]) and y[k].requires_grad and y[k].grad_fn then pcall(y[k].backward, y[k]:sum()) end
+        end
+        for _, x in ipairs(args) do
+            if g.is_tensor(x) then x.grad = nil end
+        end
+    end
+end
+
+for _, dev in ipairs { "cpu", "sim" } do
+    none_left(dev, names, function(name) return gradients(name, dev) end, "gradients")
+    for _, dtype in ipairs { "f32", "i64", "bool" } do
+        none_left(dev, every, function(name) return calls(name, dtype, dev) end, "calls with " .. dtype)
+    end
+end
+
+t.ok(went > 5000 and failed > 1000, ("%d calls went well, %d failed"):format(went, failed))
+
+-- ---- the tape's own cases ----
+
+local function tape(dev)
+    local f64 = { dtype = "f64", device = dev }
+    local a, b = g.ones({ 4, 4 }, f64):requires_grad_(), g.ones({ 4, 4 }, f64):requires_grad_()
+    local c = g.ones({ 3, 4 }, f64)
+    local function clear() a.grad, b.grad = nil, nil end
+    local cases = {
+        { "a node of results alone", function() return a:exp() end },
+        { "an op that fails under autograd", function() pcall(g.matmul, a, c:t():narrow(1, 1, 3)) end },
+        { "an op in place", function()
+            local y = a * 2
+            y:add_(b):mul_(3):relu_():sum():backward()
+        end },
+        { "an op in place that backward does not reach", function() return (a * 2):mul_(b) end },
+        { "a write through a view", function()
+            local y = a * 2
+            y[1]:mul_(3)
+            y[2] = b[1]
+            y:sum():backward()
+        end },
+        { "a backward that fails half-way", function()
+            local y = a:exp()
+            local z = (y * y):sum() + (a * b):sum() + (b * 3):sum()
+            y:mul_(2)
+            pcall(z.backward, z)
+        end },
+        { "a hook that fails", function()
+            local y = a * 2
+            y:register_hook(function() error "no" end)
+            local z = (y * b):sum()
+            pcall(z.backward, z)
+        end },
+        { "hooks and a kept gradient", function()
+            local y = a * 2
+            y:retain_grad()
+            y:register_hook(function(v) return v * 2 end)
+            ;(y * b):sum():backward()
+        end },
+        { "a wide graph", function()
+            local all = {}
+            for i = 1, 60 do all[i] = a * i end
+            g.stack(all):sum():backward()
+        end },
+        { "a checkpoint", function() g.autograd.checkpoint(function(v) return (v * b):tanh() end, a):sum():backward() end },
+        { "a function of one's own", function()
+            local y = g.no_grad(function() return a * 5 end)
+            g.autograd.node({ a }, { y }, function(v) return v * 5 end)
+            y:sum():backward()
+        end },
+        { "backward twice refused", function()
+            local y = (a * b):sum()
+            y:backward()
+            pcall(y.backward, y)
+        end },
+        { "a graph of gradients", function()
+            local d = g.grad((a * a * b):sum(), a, { create_graph = true })
+            d:sum():backward()
+        end },
+        { "NaN found", function() pcall(g.autograd.detect_anomaly, function() (a - 2):log():sum():backward() end) end },
+    }
+    for _, case in ipairs(cases) do
+        t.is(left(dev, function() case[2]() clear() end), 0, case[1] .. " leaves nothing on " .. dev)
+    end
+end
+for _, dev in ipairs { "cpu", "sim" } do tape(dev) end
+t.done()

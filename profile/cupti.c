@@ -28,7 +28,7 @@
 typedef struct piece {
     gp_stream *s;
     const gp_op *op;
-    const char *kind;
+    const char *kind, *detail; /* of a copy; how an op does it, or NULL */
     uint64_t id;
     size_t bytes;
     void *from, *to;     /* events, where CUPTI is not used; NULL once their times were read: */
@@ -314,7 +314,7 @@ void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const gp_op *op, const char
     void *event = by_events ? mark(s) : NULL;
     pthread_mutex_lock(&lock);
     piece *p = on ? GROW(pieces) : NULL;
-    if (p) *p = (piece){s, op, kind, id, bytes, event, NULL, 0, 0};
+    if (p) *p = (piece){s, op, kind, NULL, id, bytes, event, NULL, 0, 0};
     sp->number = p ? base + pieces.n : 0;
     if (by_events && !event) lost++;
     if (by_events && pieces.n % TIME_EVERY == 0) read_times();
@@ -343,6 +343,13 @@ void gp_cuda_span_end(cuda_span *sp) {
     if (event) gp_cuda_event_give(sp->s->dev, event);
     if (sp->named) RANGE_POP();
     inside = sp->outer;
+}
+
+void gp_cuda_detail(const char *text) {
+    if (!inside || !inside->number) return;
+    pthread_mutex_lock(&lock);
+    if (inside->number > base && inside->number <= base + pieces.n) pieces.at[inside->number - base - 1].detail = text;
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- telling ---- */
@@ -395,7 +402,8 @@ static void *teller(void *of) {
         const story *y = &out[i];
         const piece *p = y->p ? y->p : &nobody;
         void (*hook)(const gp_ran *) = GP_HOOK(device);
-        gp_ran ran = {y->p ? p->s : dev->streams[0], p->op, p->kind, y->what, p->id, y->t0, y->t1, p->bytes, y->held};
+        const char *what = p->detail && !y->held ? gp_cuda_call_text(p->detail, y->what ? y->what : "all of it") : y->what;
+        gp_ran ran = {y->p ? p->s : dev->streams[0], p->op, p->kind, what, p->id, y->t0, y->t1, p->bytes, y->held};
         if (hook && ran.s) hook(&ran);
     }
     free(out);

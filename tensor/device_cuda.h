@@ -173,6 +173,8 @@ extern atomic_int gp_cuda_watch;
 void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id,
                         size_t bytes);
 void gp_cuda_span_end(cuda_span *sp);
+/* How the op that is being queued does it ("gesvdj"), for who watches; kernels/cuda/lapack.h has it too. text: for ever. */
+void gp_cuda_detail(const char *text);
 /* gp_device_vt.observe */
 const char *gp_cuda_observe(gp_device *dev, gp_look look, uint64_t *lost);
 /* Above 0 while device_cuda.c makes a call that it times itself. */

@@ -58,10 +58,21 @@ static int64_t smaller(const gp_tensor *x) {
 
 /* ---- decompositions ---- */
 
-/* Arguments: x, full_matrices. Outputs: U, S, Vh. */
+/* As PyTorch: only CUDA has a choice. */
+static bool svd_driver(const gp_call *c) {
+    const gp_value *v = &c->arg[2];
+    const gp_device *dev = c->arg[0].t->storage->dev;
+    if (v->kind == GP_NONE) return true;
+    if (strcmp(v->s, "gesvd") && strcmp(v->s, "gesvdj") && strcmp(v->s, "gesvda"))
+        return gp_fail("linalg.svd: argument 'driver' is '%.40s' (expected 'gesvd', 'gesvdj' or 'gesvda')", v->s);
+    return !strcmp(dev->vt->kind, "cuda") ||
+           gp_fail("linalg.svd: argument 'driver' is for CUDA only (x is on %s, which has one way)", dev->name);
+}
+
+/* Arguments: x, full_matrices, driver. Outputs: U, S, Vh. */
 bool infer_linalg_svd(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
-    if (begin(c, m), !matrices(c, 0, "x")) return false;
+    if (begin(c, m), !matrices(c, 0, "x") || !svd_driver(c)) return false;
     int64_t k = smaller(x);
     bool full = c->arg[1].i;
     add_output(m, x, rows_of(x), full ? rows_of(x) : k);

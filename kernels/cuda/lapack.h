@@ -109,6 +109,7 @@ typedef struct gp_svd {
     gp_svd_driver driver;     /* that is asked for */
 } gp_svd;
 bool gp_cuda_svd(gp_solver *r, const gp_svd *d);
+void gp_cuda_detail(const char *text); /* tensor/device_cuda.h: for the record */
 bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d); /* our own kernel (jacobi.cu) */
 bool gp_cuda_jacobi_takes(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols, int64_t count,
                           bool full);

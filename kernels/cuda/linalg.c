@@ -165,7 +165,9 @@ bool gp_cuda_svd(gp_solver *r, const gp_svd *d) {
     if (driver == GP_GESVDA && (r->count > INT32_MAX || (d->full && d->rows != d->cols)))
         return gp_fail("%s: driver gesvda gives no full matrices; use linalg.svd(x, false)",
                        "linalg.svd");
+    static const char *const names[] = {"", "jacobi", "gesvd", "gesvdj", "gesvdjBatched", "gesvdaStridedBatched"};
     gp_libs.svd_used = driver;
+    gp_cuda_detail(names[driver]);
     return driver == GP_JACOBI ? gp_cuda_jacobi(r, d) : by_library(r, d, driver);
 }
 
@@ -183,6 +185,12 @@ static bool decompose(const gp_call *c, gp_svd d) {
     return d.a && gp_cuda_svd(&r, &d);
 }
 
+/* The call's own driver, or the one that is set for all. */
+static gp_svd_driver asked_for(const gp_value *v) {
+    if (v->kind == GP_NONE) return (gp_svd_driver)gp_libs.svd_driver;
+    return !strcmp(v->s, "gesvd") ? GP_GESVD : !strcmp(v->s, "gesvdj") ? GP_GESVDJ : GP_GESVDA;
+}
+
 #define TEXTS(op)                                                                                  \
     { op ": the input contains NaN or infinite elements", op ": the iteration did not converge" }
 
@@ -192,7 +200,7 @@ bool CUDA(linalg_svd)(const gp_call *c) {
                                  .u = gp_out(c, 0)->data,
                                  .s = gp_out(c, 1)->data,
                                  .vh = gp_out(c, 2)->data,
-                                 .driver = (gp_svd_driver)gp_libs.svd_driver,
+                                 .driver = asked_for(&c->arg[2]),
                                  .texts = texts});
 }
 

@@ -124,8 +124,8 @@ return {
 
     -- Factors.
     ["linalg.svd"] = {
-        text = "The singular values are in order, the largest first. Signs of vectors, and vectors of equal values, are not determined: devices may differ in them. On a GPU cuda.svd_driver chooses among cuSOLVER's drivers. f32 and f64 only, as all of linalg that factors or solves.",
-        options = "full_matrices: false for the first min(n, m) columns of U and rows of Vh alone, which is less work",
+        text = "The singular values are in order, the largest first. Signs of vectors, and vectors of equal values, are not determined: devices may differ in them. On a GPU cuda.svd_driver() says which driver did the last one and sets one for all; in a profile kernels have its name in front. f32 and f64 only, as all of linalg that factors or solves.",
+        options = "full_matrices: false for the first min(n, m) columns of U and rows of Vh alone, which is less work; driver: on CUDA 'gesvd', 'gesvdj' or 'gesvda' instead of what the shape suggests; an error elsewhere",
         shapes = "… x n x m: U … x n x n, S … x min(n, m), Vh … x m x m; or U … x n x min(n, m), Vh … x min(n, m) x m",
         example = "local u, s, vh = linalg.svd(tensor{{3.0, 0.0}, {0.0, 4.0}}) return s:round()\n--> tensor({4.0, 3.0}, f32 2 cpu)", see = "linalg.svdvals, linalg.eigh, linalg.pinv, linalg.qr" },
     ["linalg.svdvals"] = {

@@ -68,6 +68,25 @@ for _, dtype in ipairs {"f32", "f64"} do
     end
 end
 t.error(function() linalg.svd(randn(3, 9, 4, {device = "cuda"})) end, "linalg.svd: driver gesvda gives no full matrices", "what gesvda cannot")
+cuda.svd_driver "auto"
+do
+    local x = randn(3, 6, 4, {device = "cuda"})
+    local u, s, vh = linalg.svd(x, {driver = "gesvd"})
+    t.is({cuda.svd_driver()}, {"auto", "gesvd"}, "a call's own driver, for that call")
+    linalg.svd(x, {full_matrices = false, driver = "gesvda"})
+    t.is(select(2, cuda.svd_driver()), "gesvdaStridedBatched", "with another option")
+    linalg.svd(x)
+    t.is(select(2, cuda.svd_driver()), "jacobi", "and no other's")
+    t.error(function() linalg.svd(x, {driver = "gesdd"}) end,
+        "linalg.svd: argument 'driver' is 'gesdd'", "a driver that there is not")
+    t.error(function() linalg.svd(x:cpu(), {driver = "gesvdj"}) end,
+        "linalg.svd: argument 'driver' is for CUDA only", "the CPU has no choice")
+    local seen = 0
+    for _, e in ipairs(profile.run({}, function() linalg.svd(x, {driver = "gesvdj"}) end):events()) do
+        if e.kind == "kernel" and e.name == "linalg_svd" and e.kernel:find "^gesvdjBatched: " then seen = seen + 1 end
+    end
+    t.ok(seen >= 1, "a profile says which")
+end
 linalg.svdvals(randn(2, 300, 260, {device = "cuda"}))
 t.is(select(2, cuda.svd_driver "auto"), "gesvd", "values alone are gesvd's")
 t.error(function() cuda.svd_driver "gesdd" end, "no driver 'gesdd'", "a driver that there is not")

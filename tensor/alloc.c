@@ -44,6 +44,7 @@ static int size_class(size_t bytes, size_t *block) {
     return (e - 2) * STEPS + (int)(top - 8) + 0;
 }
 
+/* With the lock held: st is named, by its line, should memory run out. */
 static void live_insert(gp_alloc *al, gp_storage *st) {
     gp_here(&st->file, &st->line);
     st->prev = &al->live;
@@ -56,6 +57,8 @@ static void live_remove(gp_storage *st) {
     st->next->prev = st->prev;
 }
 
+/* With the lock held: st waits in the list of its own stream, whose queued work orders whatever
+ * reuses it. */
 static void push_free(gp_alloc *al, gp_storage *st) {
     gp_storage **list = &al->free[st->stream->index][st->klass];
     st->next = *list;
@@ -75,6 +78,7 @@ static bool settled(gp_storage *st) {
     return true;
 }
 
+/* With the lock held: pending blocks that every stream is done with go to their lists. */
 static void reap(gp_alloc *al) {
     for (gp_storage **p = &al->pending; *p;) {
         gp_storage *st = *p;
@@ -87,6 +91,7 @@ static void reap(gp_alloc *al) {
     }
 }
 
+/* With the lock held: back to the device, and the struct with it. */
 static void release_block(gp_alloc *al, gp_storage *st) {
     if (st->unlock) st->unlock(st->data);
     al->dev->vt->mem_free(al->dev, st->data, st->bytes);
@@ -126,6 +131,8 @@ void gp_alloc_flush(gp_device *dev) {
     pthread_mutex_unlock(&al->lock);
 }
 
+/* With the lock held: a block of `block` bytes from the device. NULL, without a message, beyond
+ * the limit or when the device has none: who asks then climbs. */
 static gp_storage *fresh(gp_alloc *al, size_t block) {
     int64_t limit = al->stats.limit;
     if (limit && al->stats.in_use + al->stats.cached + (int64_t)block > limit) return NULL;
@@ -139,6 +146,8 @@ static gp_storage *fresh(gp_alloc *al, size_t block) {
     return st;
 }
 
+/* With the lock held: the block of this class that stream s freed last, still warm, or NULL.
+ * Blocks of other streams do not count: work of theirs that is queued may use them yet. */
 static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int klass) {
     gp_storage **lists = al->free[s->index];
     if (!lists || !lists[klass]) return NULL;
@@ -166,6 +175,8 @@ static gp_storage *climb(gp_alloc *al, gp_stream *s, int klass, size_t block) {
     return NULL;
 }
 
+/* With the lock held: the largest live blocks as lines of text, those of one size in one line;
+ * returns the length. */
 static size_t largest(gp_alloc *al, char *text, size_t size) {
     size_t at = 0;
     int64_t below = INT64_MAX;
@@ -186,6 +197,7 @@ static size_t largest(gp_alloc *al, char *text, size_t size) {
     return at;
 }
 
+/* The error that ends the ladder of DESIGN 6; returns NULL. */
 static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
     char list[600] = "";
     pthread_mutex_lock(&al->lock);
@@ -198,6 +210,7 @@ static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
                         (double)m.cached / 1048576, *list ? list : " none");
 }
 
+/* With the lock held: st is handed out. in_use is read without the lock by gp_alloc_in_use. */
 static void account(gp_alloc *al, gp_storage *st) {
     al->stats.allocs++;
     __atomic_store_n(&al->stats.in_use, al->stats.in_use + (int64_t)st->bytes, __ATOMIC_RELAXED);
@@ -205,11 +218,13 @@ static void account(gp_alloc *al, gp_storage *st) {
     if (st->bytes >= LARGE) live_insert(al, st);
 }
 
+/* The profiler's counter of memory; bytes < 0 where some are given back. */
 static void tell(gp_device *dev, int64_t bytes) {
     void (*hook)(gp_device *, int64_t) = GP_HOOK(memory);
     if (hook) hook(dev, bytes);
 }
 
+/* What each life of a block begins with, new or cached; one reference, which is the caller's. */
 static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
     atomic_store_explicit(&st->refs, 1, memory_order_relaxed);
     st->stream = s;
@@ -291,6 +306,8 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
     return known;
 }
 
+/* The last reference is gone: the block goes to the magazine, to its stream's list, or waits in
+ * `pending` until the streams that used it beside its own have passed. */
 static void storage_free(gp_storage *st) {
     if (st->klass < 0) {
         if (st->unlock) st->unlock(st->data);

@@ -26,6 +26,7 @@ typedef struct walk {
 
 /* ---- the queue ---- */
 
+/* Queues n once, however many gradients reach it; w holds a reference until pop. */
 static bool push(walk *w, gp_node *n) {
     if (n->queued) return true;
     if (w->n == w->cap) {
@@ -43,6 +44,7 @@ static bool push(walk *w, gp_node *n) {
     return true;
 }
 
+/* The node that was made last; its reference is the caller's from here on. */
 static gp_node *pop(walk *w) {
     gp_node *top = w->heap[0], *last = w->heap[--w->n];
     int i = 0;
@@ -78,11 +80,14 @@ static bool add_to(gp_tensor **sum, bool *own, gp_tensor *g, bool create) {
     return true;
 }
 
+/* g is part of the gradient of that output of n. Takes no reference of the caller's. */
 static bool give_node(walk *w, gp_node *n, int output, gp_tensor *g) {
     gp_output *o = &n->out[output];
     return add_to(&o->g, &o->own, g, w->opts->create) && push(w, n);
 }
 
+/* The same for a leaf, whose sum waits until the walk is over: a failed walk leaves every grad
+ * as it was. */
 static bool give_leaf(walk *w, gp_leaf *l, gp_tensor *g) {
     bool own = false, first = !l->pending;
     if (!add_to(&l->pending, &own, g, true)) return false;
@@ -97,6 +102,8 @@ static gp_tensor *fitted(walk *w, const gp_input *in, gp_tensor *g) {
     return g ? gp_sum_to(v, g, &in->shape) : NULL;
 }
 
+/* What the hook makes of g: g itself, or another tensor of its shape and device. NULL with a
+ * message. */
 static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
     gp_tensor *r = gp_keep(&w->v, h->fn(h->ctx, g));
     if (!r || r == g) return r;
@@ -115,6 +122,7 @@ static gp_tensor *run_hooks(walk *w, gp_grad_hook *h, int output, gp_tensor *g) 
     return g;
 }
 
+/* What the step made is released at its end, also where it failed. */
 static void drop_pool(gp_vjp *v) {
     for (int i = 0; i < v->npool; i++) gp_tensor_unref(v->pool[i]);
     v->npool = 0;
@@ -122,6 +130,8 @@ static void drop_pool(gp_vjp *v) {
 
 /* ---- one node ---- */
 
+/* Whether nobody wrote to a saved tensor's storage since it was saved; `saved` NULL: nothing
+ * was. */
 static bool unchanged(const gp_node *n, const gp_tensor *saved, uint32_t version) {
     const gp_storage *st = saved ? saved->storage : NULL;
     if (!st || st->version == version) return true;
@@ -143,6 +153,8 @@ static gp_tensor *with_history(gp_vjp *v, gp_tensor *t, gp_node *node, gp_leaf *
     return r;
 }
 
+/* The saved inputs and outputs of n into v->x and v->y, and which gradients are wanted into
+ * v->need. create: with their history, since the gradients are recorded too. */
 static bool unpack(gp_vjp *v, gp_node *n, bool create) {
     bool ok = true;
     for (int i = 0; i < n->nin && ok; i++) {
@@ -172,6 +184,7 @@ static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
         n->file ? n->file : "?", n->line, i + 1);
 }
 
+/* The gradients that n's rule left in dx go to who made the inputs. */
 static bool pass_on(walk *w, gp_node *n) {
     for (int i = 0; i < n->nin; i++) {
         const gp_input *in = &n->in[i];
@@ -184,6 +197,8 @@ static bool pass_on(walk *w, gp_node *n) {
     return true;
 }
 
+/* Room for the inputs of n: in the walk itself, or malloc'ed for nodes with many (cat, stack); step
+ * frees it. */
 static bool prepare(walk *w, gp_node *n) {
     gp_vjp *v = &w->v;
     v->node = n;
@@ -201,6 +216,7 @@ static bool prepare(walk *w, gp_node *n) {
     return true;
 }
 
+/* Where an input of grad() is an output of n, its gradient is complete now. */
 static void capture(walk *w, const gp_node *n) {
     const gp_backward_opts *o = w->opts;
     for (int i = 0; i < o->ninputs; i++)
@@ -210,6 +226,8 @@ static void capture(walk *w, const gp_node *n) {
         }
 }
 
+/* One node: hooks, the rule's function, its gradients passed on; then what it had saved is freed
+ * unless the graph is retained. A second walk through it is refused by `freed`. */
 static bool step(walk *w, gp_node *n) {
     gp_vjp *v = &w->v;
     if (n->freed)
@@ -236,6 +254,7 @@ static bool step(walk *w, gp_node *n) {
 
 /* ---- the walk ---- */
 
+/* Queues root with its gradient g (NULL: 1, for one element). */
 static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
     gp_vjp *v = &w->v;
     char text[200];
@@ -279,6 +298,7 @@ static gp_tensor *own_copy(walk *w, gp_tensor *g) {
     return gp_call_one(&c);
 }
 
+/* The sum of a leaf's gradients becomes its grad (is added to it), or is captured for grad(). */
 static bool settle_leaf(walk *w, gp_leaf *l) {
     gp_tensor *g = run_hooks(w, l->hooks, 0, l->pending);
     const gp_backward_opts *o = w->opts;
@@ -293,6 +313,7 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
     return (l->grad = own_copy(w, g)) != NULL;
 }
 
+/* After the walk. ok false: what came is thrown away. */
 static bool settle_leaves(walk *w, bool ok) {
     while (w->leaves) {
         gp_leaf *l = w->leaves;

@@ -79,6 +79,7 @@ bool gp_thread_loader(void) { return loader; }
 
 static gp_stream *stream_new(gp_device *dev);
 
+/* With the registry's lock held. A device, once open, stays until the program ends. */
 static gp_device *device_open(const gp_device_vt *vt, int index) {
     if (ndevices == MOST_DEVICES)
         return gp_fail_null("no more than %d devices can be open", MOST_DEVICES);
@@ -94,6 +95,8 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     return dev;
 }
 
+/* With the registry's lock held. Streams are never closed before the program ends, only used
+ * again. */
 static gp_stream *stream_new(gp_device *dev) {
     if (dev->nstreams == MOST_STREAMS)
         return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
@@ -131,6 +134,7 @@ gp_stream *gp_stream_current(gp_device *dev) {
 
 void gp_stream_set_current(gp_stream *s) { current[s->dev->slot] = s; }
 
+/* With the registry's lock held. */
 static gp_device *find_or_open(const gp_device_vt *vt, int index) {
     for (int i = 0; i < ndevices; i++)
         if (devices[i]->vt == vt && devices[i]->index == index) return devices[i];
@@ -163,6 +167,8 @@ static bool split_name(const char *name, char *kind, size_t size, int *index) {
     return *index = (int)i, true;
 }
 
+/* With the registry's lock held. name: the whole, for messages. "gpu" falls back to sim, "cuda"
+ * does not. */
 static gp_device *lookup(const char *kind, int index, const char *name) {
     if (!strcmp(kind, "gpu")) {
         const gp_device_vt *vt = gp_cuda_vt();

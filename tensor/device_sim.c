@@ -93,6 +93,7 @@ static size_t capacity(gp_device *dev) {
 
 /* ---- the worker ---- */
 
+/* On the worker: the kernel's message is kept for the next wait of the host on s. */
 static void fail_stream(gp_stream *s, const gp_call *c) {
     if (atomic_load(&s->failed)) return; /* the first error is the one to tell */
     if (c->file)
@@ -112,6 +113,7 @@ static void run_kernel(gp_stream *s, command *cmd) {
     free(cmd->more);
 }
 
+/* The host side of the copy, held since it was queued, may be written or freed from here on. */
 static void run_copy(gp_stream *s, command *cmd) {
     static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
     device_hook hook = GP_HOOK(device);
@@ -157,6 +159,7 @@ static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
     return ok;
 }
 
+/* On the worker. */
 static void execute(gp_stream *s, command *cmd) {
     switch (cmd->kind) {
     case KERNEL: run_kernel(s, cmd); break;
@@ -187,6 +190,8 @@ static command *next_command(sim_stream *ss, uint64_t at) {
     return &ss->queue[at % QUEUE];
 }
 
+/* A worker's thread: commands in order until STOP. completed moves only after a command has had
+ * all its effects, so that who sees the number sees them too. */
 static void *work(void *arg) {
     sim_stream *ss = arg;
     gp_thread_is_worker();
@@ -206,6 +211,7 @@ static void *work(void *arg) {
 
 /* ---- the host's side ---- */
 
+/* ss lives until stream_close: the worker and every waiter on `done` use it. */
 static bool stream_open(gp_stream *s) {
     sim_stream *ss = calloc(1, sizeof *ss);
     if (!ss) return gp_fail("out of memory");
@@ -232,6 +238,7 @@ static command *reserve(gp_stream *s) {
     return &ss->queue[s->issued % QUEUE];
 }
 
+/* Makes the reserved command visible and lets the lock go. */
 static void submit(gp_stream *s) {
     sim_stream *ss = s->impl;
     atomic_fetch_add_explicit(&s->issued, 1, memory_order_release);
@@ -239,6 +246,7 @@ static void submit(gp_stream *s) {
     pthread_mutex_unlock(&ss->lock);
 }
 
+/* Ends the worker after all that is queued. */
 static void stream_close(gp_stream *s) {
     sim_stream *ss = s->impl;
     if (!ss) return;
@@ -249,6 +257,7 @@ static void stream_close(gp_stream *s) {
     free(ss);
 }
 
+/* Arrays that a command must hold of c; lists count twice, for their table of pointers. */
 static int count_arrays(const gp_call *c) {
     int n = c->nout + c->ntmp;
     for (int i = 0; i < c->nargs; i++)
@@ -286,6 +295,7 @@ static bool copy_call(command *cmd, const gp_call *c) {
     return true;
 }
 
+/* The kernel of c, queued. c's own memory may go when this returns. */
 static bool launch(gp_stream *s, gp_call *c) {
     command *cmd = reserve(s);
     cmd->kind = KERNEL;
@@ -295,6 +305,7 @@ static bool launch(gp_stream *s, gp_call *c) {
     return ok;
 }
 
+/* pinned: the host side, or NULL; held, and counted as read, until the worker has made the copy. */
 static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind direction,
                  gp_storage *pinned, uint64_t id) {
     if (pinned) {
@@ -318,6 +329,7 @@ static bool full(gp_stream *s) { return gp_stream_queued(s) >= QUEUE - 8; }
 static bool drain(gp_stream *s) { return wait_ticket(s, s->issued, true); }
 static bool drain_room(gp_stream *s) { return wait_ticket(s, s->issued - QUEUE / 2, true); }
 
+/* A ticket that the stream reaches; the stamp is shared with the worker, which writes the time. */
 static gp_event *event_record(gp_stream *s) {
     gp_event *e = calloc(1, sizeof *e);
     stamp *st = calloc(1, sizeof *st);
@@ -336,6 +348,7 @@ static gp_event *event_record(gp_stream *s) {
 static bool event_done(gp_event *e) { return reached(e->stream, e->ticket); }
 static bool event_drain(gp_event *e) { return wait_ticket(e->stream, e->ticket, true); }
 
+/* s goes on when e's stream has reached it. The worker of s blocks, not the host. */
 static bool event_wait(gp_stream *s, gp_event *e) {
     if (event_done(e)) return true;
     command *cmd = reserve(s);

@@ -66,6 +66,8 @@ static bool add_arg(gp_vjp *vjp, gp_call *c, char letter, va_list *ap) {
     return true;
 }
 
+/* fmt: a letter for each argument, see grad.h. After a failure nothing runs any more in this
+ * step. */
 static bool run(gp_vjp *v, gp_call *c, const char *fmt, va_list *ap) {
     if (v->failed) return false;
     for (; *fmt; fmt++)
@@ -135,6 +137,7 @@ gp_tensor *gp_mT(gp_vjp *v, gp_tensor *t) {
     return DO(transpose, "tii", t, (int64_t)-1, (int64_t)-2);
 }
 
+/* Of shape s, in the pool. */
 static gp_tensor *zeros(gp_vjp *v, const gp_shape *s, int dtype, gp_device *dev) {
     gp_call c;
     gp_call_begin(&c, GP_OP(zeros));

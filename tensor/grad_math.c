@@ -54,6 +54,8 @@ static gp_tensor *kept(gp_vjp *v, gp_tensor *t, int a, double *count) {
     return gp_reshape(v, t, &s);
 }
 
+/* x less its mean over the dims of argument 1; the number of elements in each mean, and argument
+ * 2. */
 static gp_tensor *centred(gp_vjp *v, double *count, double *correction) {
     int n = 0;
     const int64_t *dims = gp_has(v, 1) ? gp_ints_arg(v, 1, &n) : NULL;
@@ -247,6 +249,7 @@ static bool logsumexp(gp_vjp *v) {
 }
 const gp_rule vjp_logsumexp = {logsumexp, "0y"};
 
+/* Rolled back by as much. */
 static bool roll(gp_vjp *v) {
     int n;
     int64_t back[GP_MAX_INTS];

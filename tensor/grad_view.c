@@ -35,6 +35,7 @@ const gp_rule vjp_transpose = {transposed, NULL};
 static bool t(gp_vjp *v) { return (v->dx[0] = DO(t, "t", v->g[0])) != NULL; }
 const gp_rule vjp_t = {t, NULL};
 
+/* By the inverse permutation. */
 static bool permuted(gp_vjp *v) {
     int n, dim;
     const int64_t *order = gp_ints_arg(v, 1, &n);

@@ -170,6 +170,8 @@ void gp_infer_zero_dim(gp_call *c, int first, int n) {
     }
 }
 
+/* The most frequent case, which needs neither promotion nor broadcasting: n tensors of one
+ * dtype, shape and device. */
 static bool same_layout(const gp_call *c, int n) {
     const gp_tensor *x = c->arg[0].kind == GP_TENSOR ? c->arg[0].t : NULL;
     if (!x) return false;
@@ -185,6 +187,8 @@ static bool same_layout(const gp_call *c, int n) {
     return true;
 }
 
+/* The first n arguments, tensors or numbers: their dtype by promotion, their shape by
+ * broadcasting. */
 static bool infer_operands(gp_call *c, gp_meta *m, int n) {
     gp_dtype out;
     if (same_layout(c, n)) {

@@ -24,6 +24,7 @@ static bool reduced_shape(gp_call *c, int i, bool keep, gp_shape *s, bool *nothi
     return true;
 }
 
+/* Optional boolean argument i, false by default. */
 static bool flag(const gp_call *c, int i) { return gp_given(c, i) && c->arg[i].i; }
 
 /* A reduction of floats: dims in argument dims, keepdim in the one at keep. */

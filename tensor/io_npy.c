@@ -52,6 +52,7 @@ typedef struct header {
     gp_shape shape;
 } header;
 
+/* Fails with what stands at p instead, as printable text. */
 static bool expected(const parser *h, const char *what) {
     char got[24];
     size_t n = 0;
@@ -106,6 +107,7 @@ static const struct {
 } codes[] = {{"f8", GP_f64}, {"f4", GP_f32}, {"f2", GP_f16}, {"i8", GP_i64}, {"i4", GP_i32},
              {"i2", GP_i16}, {"i1", GP_i8},  {"u1", GP_u8},  {"b1", GP_bool}};
 
+/* Why a type that NumPy has is not read, and what to save instead; c: its letter. */
 static const char *other_type(char c) {
     switch (c) {
     case 'u':
@@ -123,6 +125,7 @@ static const char *other_type(char c) {
     }
 }
 
+/* '<f4' and the like; lists and tuples there are structured types. */
 static bool parse_descr(parser *h, header *out) {
     char text[32];
     space(h);
@@ -154,6 +157,7 @@ static bool parse_dim(parser *h, int64_t *out) {
     return true;
 }
 
+/* (), (3,), (2, 3): a Python tuple. */
 static bool parse_shape(parser *h, header *out) {
     gp_shape *s = &out->shape;
     if (!must(h, '(')) return false;
@@ -169,6 +173,7 @@ static bool parse_shape(parser *h, header *out) {
     return out->seen_shape = true;
 }
 
+/* One key with its value; each of the three may come once, in any order. */
 static bool parse_entry(parser *h, header *out) {
     char key[32];
     if (!string(h, key, sizeof key, "'descr', 'fortran_order' or 'shape'") || !must(h, ':'))
@@ -182,6 +187,7 @@ static bool parse_entry(parser *h, header *out) {
     return out->seen_order = true;
 }
 
+/* The Python dict literal that the header is, and nothing behind it: no more of Python is read. */
 static bool parse_header(parser *h, header *out) {
     if (!must(h, '{')) return false;
     while (!take(h, '}')) {

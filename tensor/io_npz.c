@@ -45,6 +45,7 @@ static bool zip_fail(const char *op, const char *file, int code) {
     return false;
 }
 
+/* A gp_npy_source's read, from the entry that libzip has open. */
 static int64_t read_entry(void *from, void *to, uint64_t bytes) {
     uint64_t done = 0;
     while (done < bytes) {
@@ -65,6 +66,7 @@ static bool read_rest(gp_npy_source *s) {
                              s->file, s->entry);
 }
 
+/* The entry st of za as npy. NULL with a message that names it. */
 static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) {
     zip_file_t *f = zip_fopen_index(za, st->index, 0);
     if (!f)
@@ -76,6 +78,7 @@ static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) 
     return t;
 }
 
+/* Entry i, under its name without .npy; entries of other kinds are an error. */
 static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out) {
     zip_stat_t st;
     const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;

@@ -71,6 +71,7 @@ static bool plausible(picture *p) {
                    p->width, p->height, (unsigned long long)p->size);
 }
 
+/* Everything that may jump out of libpng: this function holds nothing that must be released. */
 static bool read_picture(picture *p, FILE *f, int channels, bool keep16) {
     if (setjmp(png_jmpbuf(p->png))) return false;
     png_init_io(p->png, f);
@@ -158,6 +159,7 @@ static void interleave(const picture *p, const gp_tensor *t) {
             }
 }
 
+/* As read_picture: what must be released is the caller's. */
 static bool write_picture(picture *p, FILE *f) {
     static const int colors[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                  PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
@@ -200,6 +202,7 @@ static bool describe(picture *p, const gp_tensor *x, int bits) {
     return true;
 }
 
+/* Writes to a temporary, which takes the file's name when it is whole. */
 static bool save_rows(picture *p) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, p->op, p->file)) return false;

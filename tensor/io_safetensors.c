@@ -89,6 +89,7 @@ __attribute__((format(printf, 3, 4))) static bool bad(const source *s, const cha
     return gp_fail(LOAD ": %s: %s", s->file, text);
 }
 
+/* The format's names, of which this reads those that are dtypes here. */
 static bool read_dtype(const source *s, const json_t *info, entry *e) {
     const char *text = json_string_value(json_object_get(info, "dtype"));
     if (!text) return bad(s, e->name, "expected a dtype such as \"F32\" in the header");
@@ -98,6 +99,7 @@ static bool read_dtype(const source *s, const json_t *info, entry *e) {
                            "or BOOL)", text);
 }
 
+/* Sizes of 0 or more; their product is checked by read_entry. */
 static bool read_shape(const source *s, const json_t *info, entry *e) {
     const json_t *shape = json_object_get(info, "shape");
     size_t n = json_array_size(shape);
@@ -113,6 +115,7 @@ static bool read_shape(const source *s, const json_t *info, entry *e) {
     return true;
 }
 
+/* Both within the data, which is checked before anything is read there. */
 static bool read_offsets(const source *s, const json_t *info, entry *e) {
     const json_t *at = json_object_get(info, "data_offsets");
     const json_t *begin = json_array_get(at, 0), *end = json_array_get(at, 1);
@@ -126,6 +129,7 @@ static bool read_offsets(const source *s, const json_t *info, entry *e) {
     return true;
 }
 
+/* An entry whose bytes are as many as its shape and dtype need: nothing of the file is believed. */
 static bool read_entry(const source *s, const char *name, const json_t *info, entry *e) {
     int64_t numel, bytes;
     char text[160];
@@ -172,6 +176,8 @@ static void only_bools(gp_tensor *t) {
         if (p[i] > 1) p[i] = 1;
 }
 
+/* The tensor of an entry: in the mapping where its bytes are aligned, else a copy. It holds a
+ * reference to the mapping. */
 static gp_tensor *make(const source *s, const entry *e) {
     char *p = s->data + e->begin;
     size_t bytes = (size_t)(e->end - e->begin);
@@ -189,6 +195,7 @@ static gp_tensor *make(const source *s, const entry *e) {
     return t;
 }
 
+/* A table of texts by name; anything else is no safetensors file. */
 static bool read_metadata(const source *s, const json_t *texts, gp_safetensors *out) {
     const char *key;
     json_t *value;
@@ -201,6 +208,7 @@ static bool read_metadata(const source *s, const json_t *texts, gp_safetensors *
     return true;
 }
 
+/* All entries are checked before the first tensor is made; e has room for them. */
 static bool read_entries(const source *s, json_t *root, entry *e, gp_safetensors *out) {
     const char *name;
     json_t *info;
@@ -220,6 +228,7 @@ static bool read_entries(const source *s, json_t *root, entry *e, gp_safetensors
     return true;
 }
 
+/* Length, JSON and entries. Jansson reports positions in the header, 8 bytes behind the file's. */
 static bool read_header(source *s, gp_safetensors *out) {
     uint64_t n = 0;
     json_error_t err;
@@ -258,6 +267,8 @@ static bool other_format(const char *file, const char *p) {
     return true;
 }
 
+/* The file, mapped privately: writes in place make copies of pages and never reach it. One
+ * reference. */
 static mapping *map_file(const char *file) {
     uint64_t size;
     FILE *f = gp_file_open(LOAD, file, &size);
@@ -312,6 +323,7 @@ static int by_size(const void *a, const void *b) {
     return m != n ? (m < n) - (m > n) : strcmp(p->name, q->name);
 }
 
+/* it's place is *at, which moves behind it; root takes over what is made. */
 static bool add_header(json_t *root, const item *it, uint64_t *at) {
     json_t *shape = json_array();
     for (int i = 0; i < it->t->a.ndim; i++)
@@ -324,6 +336,8 @@ static bool add_header(json_t *root, const item *it, uint64_t *at) {
            gp_fail(SAVE ": '%.80s' cannot be the name of a tensor (expected UTF-8)", it->name);
 }
 
+/* The header of all items, which write_file then writes in the same order; a new reference, NULL
+ * with a message. */
 static json_t *make_header(const gp_safetensors *s, const item *items) {
     json_t *root = json_object(), *texts = s->ntexts ? json_object() : NULL;
     uint64_t at = 0;
@@ -350,6 +364,7 @@ static void write_header(FILE *f, const char *text) {
     for (; n < all; n++) fputc(' ', f);
 }
 
+/* To a temporary, which takes the file's name when it is whole. */
 static bool write_file(const char *file, const char *header, const item *items, int n) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, SAVE, file)) return false;

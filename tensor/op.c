@@ -93,6 +93,8 @@ uint32_t gp_list_writes(const gp_op *op) {
     return bits;
 }
 
+/* Temporaries that infer made: a queued kernel's memory is used again only behind it, on its own
+ * stream. */
 static void drop_tmp(gp_call *c) {
     for (int i = 0; i < c->ntmp; i++) gp_tensor_unref(c->tmp[i]);
     c->ntmp = 0;
@@ -103,6 +105,7 @@ static void drop_out(gp_call *c) {
     c->nout = 0;
 }
 
+/* The same elements in the same order: each is read before it is written. */
 static bool same_view(const gp_array *a, const gp_array *b) {
     if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return false;
     for (int i = 0; i < a->ndim; i++)
@@ -180,6 +183,7 @@ static bool begin_writes(gp_call *c) {
     return true;
 }
 
+/* Outputs of m's shapes with a reference each in c->out; c->into takes the place of a new one. */
 static bool make_outputs(gp_call *c, const gp_meta *m) {
     if (c->into) {
         if (!check_into(c, m)) return false;
@@ -193,6 +197,7 @@ static bool make_outputs(gp_call *c, const gp_meta *m) {
     return true;
 }
 
+/* t's storage is used by s from here on, after what other streams do with it. */
 static bool order_tensor(gp_tensor *t, gp_stream *s, bool write) {
     if (!(write ? gp_order_write(t->storage, s) : gp_order_read(t->storage, s))) return false;
     gp_storage_use(t->storage, s);
@@ -215,6 +220,7 @@ static bool order_call(gp_call *c) {
     return !c->into || order_tensor(c->into, s, true);
 }
 
+/* From here on readers on other streams wait for what was just queued. */
 static void note_written(gp_call *c) {
     for (int i = 0; i < c->nout; i++) gp_order_written(c->out[i]->storage, c->stream);
     for (int i = 0; i < c->nargs; i++) {
@@ -225,6 +231,8 @@ static void note_written(gp_call *c) {
     }
 }
 
+/* Order first, launch then, note last: a reader on another stream must not find the note before
+ * the work. The line is that of the op, for errors that the next wait will raise. */
 static bool launch_async(gp_call *c) {
     gp_stream *s = c->stream;
     if (gp_thread_loader())
@@ -269,6 +277,8 @@ static bool run_view(gp_call *c) {
     return ok;
 }
 
+/* Infer, allocate, launch: the body of gp_op_run. The outputs' references are the caller's; on
+ * failure there are none, and nothing was written but version numbers. */
 static bool run(gp_call *c) {
     const gp_op *op = c->op;
     c->nout = c->ntmp = 0;

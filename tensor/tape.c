@@ -65,6 +65,7 @@ gp_node *gp_node_ref(gp_node *n) {
     return n;
 }
 
+/* Lets go of what was saved, and remembers that something was. */
 static void release(gp_node *n, gp_tensor **saved) {
     if (*saved) n->freed = true;
     gp_tensor_unref(*saved);
@@ -111,6 +112,8 @@ static void keeps_spare(void) {
     spare.kept = true;
 }
 
+/* Memory for a node of that many bytes, not cleared; nodes of common ops come from the spare
+ * ones. */
 static gp_node *take(size_t bytes) {
     gp_node *n = bytes <= SMALL ? spare.first : NULL;
     if (n) {
@@ -123,6 +126,7 @@ static gp_node *take(size_t bytes) {
     return n;
 }
 
+/* The memory of a dead node, which nobody points to. */
 static void give_back(gp_node *n) {
     if (!n->small || spare.n >= MOST_SPARE) {
         free(n);
@@ -204,6 +208,7 @@ static gp_tensor *alias(gp_tensor *t) {
     return gp_tensor_view(t, &s, t->a.stride, 0);
 }
 
+/* t is output i of n from here on; its node before that is let go. */
 static void attach(gp_tensor *t, gp_node *n, int i) {
     gp_node *before = t->node;
     t->node = gp_node_ref(n);
@@ -269,6 +274,8 @@ static bool write_through(gp_tensor *t, gp_node *n) {
     return gp_tensor_node(t) != NULL;
 }
 
+/* A leaf that requires gradients is written only where nothing is recorded: the old values may
+ * be saved. */
 static bool may_write(const gp_call *c) {
     gp_tensor *t = c->into, *root = t->base ? t->base : t;
     if (root->requires_grad && !gp_tensor_node(root))
@@ -332,6 +339,7 @@ static bool reads(const gp_node *n, int i) {
     return false;
 }
 
+/* As reads(), for rows whose derivatives are formulas: these say which operands they name. */
 static bool formula_reads(const gp_node *n, int i) {
     const gp_op *op = n->op;
     int operands = op->kind == GP_REDUCE ? 1 : op->ntensors;

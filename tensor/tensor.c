@@ -16,6 +16,7 @@ static _Thread_local int nspare;
 static _Thread_local bool kept; /* free_spare will be called */
 enum { MOST_SPARE = 4096 };
 
+/* At the end of a thread. */
 static void free_spare(void *unused) {
     for (gp_tensor *t = spare, *next; t; t = next) {
         next = t->next;
@@ -37,6 +38,7 @@ static void keeps_spare(void) {
     kept = true;
 }
 
+/* A struct with one reference; storage and array are the caller's to fill. */
 static gp_tensor *take(void) {
     gp_tensor *t = spare;
     if (t) {

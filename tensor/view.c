@@ -14,6 +14,7 @@ static bool countable(const gp_call *c, const gp_shape *s) {
     return gp_fail("%s: %s", c->op->name, text);
 }
 
+/* t (NULL: an error was set) becomes an output of c, which takes over the reference. */
 static bool give(gp_call *c, gp_tensor *t) {
     if (!t) return false;
     c->out[c->nout++] = t;
@@ -74,6 +75,8 @@ static bool view_strides(const gp_array *x, const gp_shape *s, int64_t *stride) 
     return true;
 }
 
+/* x's elements in shape s, in row-major order: a view where strides can say it, else, if it may,
+ * a copy. */
 static gp_tensor *view_or_copy(gp_tensor *x, const gp_shape *s, bool may_copy) {
     int64_t stride[GP_MAX_DIM];
     if (view_strides(&x->a, s, stride)) return gp_tensor_view(x, s, stride, 0);

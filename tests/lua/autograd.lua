@@ -179,6 +179,12 @@ do -- ties and edges, as PyTorch has them
     t.is(gradient(function(a) return a:prod() end, 0, 3, 2), { 6, 0, 0 }, "prod with a zero: the product of the others")
     t.is(gradient(function(a) return a:prod() end, 0, 3, 0), { 0, 0, 0 }, "prod with two zeros")
     t.is(gradient(function(a) return a ^ 0 end, 0, 2), { 0, 0 }, "x ^ 0 at 0")
+    t.is(gradient(g.nanmean, 1, 0 / 0, 3), { 0.5, 0, 0.5 }, "nanmean: NaN takes no part")
+    t.is(gradient(g.nansum, 1, 0 / 0, 3), { 1, 0, 1 }, "nor in nansum")
+    local function norm(p) return function(a) return g.linalg.vector_norm(a, p) end end
+    t.is(gradient(norm(math.huge), -2, 2, 1), { -0.5, 0.5, 0 }, "the largest norm shares its gradient")
+    t.is(gradient(norm(-math.huge), -1, 1, 3), { -0.5, 0.5, 0 }, "and the smallest")
+    for _, p in ipairs { 1, 2, 3 } do t.is(gradient(norm(p), 0, 0), { 0, 0 }, "norm " .. p .. " at 0") end
     t.is(gradient(function(a) return g.pow(0, a) end, 1, 0), { 0, 0 }, "0 ^ x")
     t.is(gradient(function(a) return a:atan2(a) end, 0), { 0 }, "atan2 at 0, 0")
 end

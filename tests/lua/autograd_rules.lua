@@ -155,6 +155,14 @@ do -- gradients that add up are nobody else's
     local v = y:clone()
     ;(u + v + w):sum():backward()
     t.is(a.grad:tolist(), { 12, 12 }, "three ways to one result, two of which begin with the same gradient")
+    local b = leaf(3, 4)
+    for _ = 1, 2 do b:clone():backward(seed) end
+    t.is({ b.grad:tolist(), seed:tolist() }, { { 2, 2 }, { 1, 1 } }, "a leaf's grad is no other's tensor")
+    local least, most = b:aminmax()
+    most:register_hook(function(gr) return gr * 10 end)
+    b.grad = nil;
+    (least + most):backward()
+    t.is(b.grad:tolist(), { 1, 10 }, "a hook of one result of two")
 end
 
 do -- regions

@@ -39,6 +39,13 @@ for _, name in ipairs { "softplus", "silu", "celu", "elu", "gelu_tanh", "mish", 
     t.close(g.grad(first:sum(), x):tolist(), { 0, 0, 0, 0 }, 1e-30, name .. " far from 0")
 end
 
+do -- 0 where the standard deviation is, as PyTorch has it, and so are the derivatives of that
+    local x = g.tensor({ 2, 2, 2 }, { dtype = "f64" }):requires_grad_()
+    local d = g.grad(x:std(), x, { create_graph = true })
+    t.is(d:tolist(), { 0, 0, 0 }, "std of equal elements")
+    t.is(g.grad(d[1], x):tolist(), { 0, 0, 0 }, "and its second derivative")
+end
+
 do -- more than two
     local x = g.tensor({ 0.5, 2 }, { dtype = "f64" }):requires_grad_()
     local y = x ^ 5

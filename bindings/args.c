@@ -19,6 +19,7 @@ typedef struct reading {
 /* Raises at the script's line, with the place in the model that is being called. */
 #define raise(L, ...) (gp_fail(__VA_ARGS__), gp_lua_raise(L))
 
+/* Raises: the argument or option that r reads is not what was expected. Never returns. */
 static int bad(const reading *r, const char *expected) {
     lua_State *L = r->L;
     const char *got = luaL_typename(L, r->i);
@@ -48,6 +49,7 @@ static bool to_number(const reading *r, int i, gp_scalar *s) {
     return true;
 }
 
+/* A whole number of any form; floats beyond 2^62 are none. Waits as to_number does. */
 static bool to_int(const reading *r, int i, int64_t *out) {
     gp_scalar s;
     if (!to_number(r, i, &s)) return false;
@@ -58,6 +60,7 @@ static bool to_int(const reading *r, int i, int64_t *out) {
 
 static void add_number(gp_call *c, gp_scalar s) { gp_call_number(c, s); }
 
+/* false: no boolean stands there. */
 static bool add_bool(const reading *r) {
     if (lua_type(r->L, r->i) != LUA_TBOOLEAN) return false;
     gp_call_number(r->c, (gp_scalar){.i = lua_toboolean(r->L, r->i)});

@@ -55,6 +55,8 @@ static void seed(lua_State *L, const gp_making *how, uint64_t at) {
     lua_call(L, 2, 0);
 }
 
+/* The first sample of a batch shapes it, whichever worker has it; then each writes its own slot,
+ * without a lock. */
 static bool put_sample(lua_State *L, job *j, int first, int count) {
     gp_batch *b = j->b;
     int64_t index = b->index[j->slot];
@@ -74,6 +76,8 @@ static void keep_sample(lua_State *L, int slot, int first, int count) {
     lua_rawseti(L, SAMPLES, slot + 1);
 }
 
+/* Runs the user's function on the batch's samples, all in this state; its values are packed for
+ * the main one. */
 static void collate(lua_State *L, job *j) {
     gp_batch *b = j->b;
     j->slot = b->n;
@@ -178,6 +182,7 @@ void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, con
     lua_settop(L, top);
 }
 
+/* tostring of such an error. */
 static int l_fault_text(lua_State *L) {
     lua_getfield(L, 1, "message");
     return 1;

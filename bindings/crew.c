@@ -50,6 +50,7 @@ static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void on_stop_signal(int sig) { gp_stop_now(); }
 
+/* At exit: workers may be inside Lua code or waiting, and must be gone before the devices are. */
 static void stop_all(void) {
     pthread_mutex_lock(&crews_lock);
     gp_crew *c = crews;
@@ -62,6 +63,7 @@ static void stop_all(void) {
 
 static void register_exit(void) { atexit(stop_all); }
 
+/* The first crew sets STOP_SIGNAL's handler, the last one restores what was there. */
 static void enlist(gp_crew *c) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_exit);
@@ -76,6 +78,7 @@ static void enlist(gp_crew *c) {
     pthread_mutex_unlock(&crews_lock);
 }
 
+/* Once more is harmless: a crew may be stopped by its own end and by stop_all. */
 static void discharge(gp_crew *c) {
     pthread_mutex_lock(&crews_lock);
     gp_crew **p = &crews;
@@ -89,6 +92,7 @@ static void discharge(gp_crew *c) {
 
 /* ---- a worker ---- */
 
+/* Modules are found where the main state finds them. */
 static void set_path(lua_State *L, const char *name, const char *path) {
     if (!path || lua_getglobal(L, "package") != LUA_TTABLE) return;
     lua_pushstring(L, path);
@@ -120,6 +124,7 @@ static int l_traceback(lua_State *L) {
     return 1;
 }
 
+/* Leaves the prepared program on the stack; false: c->failed says why. */
 static bool open_program(worker *w, lua_State *L) {
     gp_crew *c = w->crew;
     lua_pushcfunction(L, l_traceback);
@@ -179,6 +184,7 @@ static void serve(worker *w, lua_State *L) {
     pthread_mutex_unlock(&c->lock);
 }
 
+/* A worker's thread, from opening its Lua state to closing it. w is the crew's. */
 static void *work(void *arg) {
     worker *w = arg;
     gp_crew *c = w->crew;

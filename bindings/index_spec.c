@@ -74,6 +74,7 @@ typedef struct resolved {
     int mask_dim; /* 0-based; its dims follow */
 } resolved;
 
+/* What step, add_index and take_mask gave r. */
 static void release(resolved *r) {
     gp_tensor_unref(r->view);
     gp_tensor_unref(r->mask);
@@ -86,6 +87,8 @@ static int takes(const gp_index_item *it) {
     return it->kind == GP_ITEM_MASK ? it->t->a.ndim : 1;
 }
 
+/* op(v, a, more …) with integers from 1, as Lua would call it; a new reference. v may be NULL
+ * where making it failed. */
 static gp_tensor *on_view(gp_tensor *v, const gp_op *op, int64_t a, const int64_t *more,
                           int nmore) {
     gp_call c;
@@ -96,6 +99,7 @@ static gp_tensor *on_view(gp_tensor *v, const gp_op *op, int64_t a, const int64_
     return gp_call_one(&c);
 }
 
+/* t as a view of these dims; a new reference. */
 static gp_tensor *shaped(gp_tensor *t, const int64_t *dim, int n) {
     gp_call c;
     gp_call_begin(&c, GP_OP(view));
@@ -119,6 +123,8 @@ static gp_tensor *beside(gp_tensor *t, const gp_tensor *x) {
     return gp_to_device(t, x->storage->dev, false, GP_WHY_index, "index");
 }
 
+/* Takes over t, which may be NULL where making it failed; d: the first dim that it runs over,
+ * 0-based. */
 static bool add_index(resolved *r, gp_tensor *t, int d) {
     if (r->n == GP_MAX_DIM)
         return gp_tensor_unref(t), gp_fail("index: more than %d index tensors", GP_MAX_DIM);
@@ -140,6 +146,7 @@ static bool add_mask(resolved *r, gp_tensor *mask, int d) {
     return ok;
 }
 
+/* Whether the mask has the sizes of v's dims from d (0-based) on. */
 static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
     bool fits = d + mask->a.ndim <= v->a.ndim;
     for (int i = 0; fits && i < mask->a.ndim; i++) fits = mask->a.dim[i] == v->a.dim[d + i];
@@ -149,6 +156,8 @@ static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
                    gp_tensor_text(mask, a, sizeof a), gp_tensor_text(v, b, sizeof b), d + 1);
 }
 
+/* alone: the mask is the only tensor among the items, so that its true elements need not be
+ * counted. *d moves behind its dims. */
 static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) {
     gp_tensor *mask = beside(it->t, r->view);
     if (mask && mask->a.ndim == 0) { /* true: everything, as a dim of size 1; false: nothing */

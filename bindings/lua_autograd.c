@@ -32,6 +32,7 @@ static int p_grad_fn(lua_State *L, gp_tensor *t) {
     return 1;
 }
 
+/* x.grad = t or nil. The leaf holds t, and lets go of what it held before. */
 static int set_grad(lua_State *L, gp_tensor *t) {
     gp_tensor *g = gp_lua_totensor(L, 3), *before;
     if (!g && !lua_isnil(L, 3))
@@ -67,6 +68,7 @@ static int l_requires_grad_(lua_State *L) {
 
 /* ---- backward ---- */
 
+/* table 0: none was given. */
 static bool option(lua_State *L, int table, const char *name, bool otherwise) {
     if (!table) return otherwise;
     bool r = lua_getfield(L, table, name) == LUA_TNIL ? otherwise : lua_toboolean(L, -1);
@@ -74,6 +76,7 @@ static bool option(lua_State *L, int table, const char *name, bool otherwise) {
     return r;
 }
 
+/* Raises on a name that backward and grad do not know. */
 static void check_options(lua_State *L, int table, const char *fn) {
     for (lua_pushnil(L); table && lua_next(L, table); lua_pop(L, 1)) {
         const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
@@ -83,6 +86,7 @@ static void check_options(lua_State *L, int table, const char *fn) {
     }
 }
 
+/* retain_graph is by default what create_graph is, as in PyTorch. */
 static gp_backward_opts read_options(lua_State *L, int table, const char *fn) {
     check_options(L, table, fn);
     gp_backward_opts o = {.create = option(L, table, "create_graph", false)};
@@ -176,6 +180,7 @@ typedef struct region {
     bool anomaly, open;
 } region;
 
+/* A region's __close; also run when an error leaves the block. */
 static int l_close(lua_State *L) {
     region *r = luaL_checkudata(L, 1, REGION);
     if (!r->open) return 0;
@@ -185,6 +190,7 @@ static int l_close(lua_State *L) {
     return 0;
 }
 
+/* Pushed before the mode is changed: what it restores is in place should anything raise. */
 static region *push_region(lua_State *L, bool anomaly, int before) {
     region *r = lua_newuserdatauv(L, sizeof *r, 0);
     *r = (region){.before = before, .anomaly = anomaly, .open = true};

@@ -35,12 +35,14 @@ static const char *describe(lua_State *L) {
     return type == LUA_TNIL ? "nil" : lua_pushfstring(L, "a %s", lua_typename(L, type));
 }
 
+/* Raises; names the element's place. */
 static void unexpected(const survey *s, int depth, const char *expected) {
     char buf[200];
     luaL_error(s->L, "tensor: %s is %s (expected %s)", place(s, depth, buf), describe(s->L),
                expected);
 }
 
+/* A table at this depth: the first one says how long all are. */
 static void count_table(survey *s, int depth) {
     lua_State *L = s->L;
     int64_t n = (int64_t)lua_rawlen(L, -1);
@@ -105,6 +107,7 @@ static bool fits(gp_dtype dt, gp_scalar v) {
     return v.i >= (int64_t)low && v.i < (int64_t)1 << bits;
 }
 
+/* The value at the top becomes the next element; raises where the dtype cannot hold it. */
 static void store(filling *f, int depth) {
     lua_State *L = f->s->L;
     gp_scalar v = {.i = 0};

@@ -48,6 +48,7 @@ static gp_tensor *on_cpu(lua_State *L, gp_tensor *x, const char *fn) {
     return host;
 }
 
+/* Borrowed: the argument keeps it alive. */
 static gp_tensor *check_tensor(lua_State *L, int arg, const char *fn) {
     gp_tensor *x = gp_lua_totensor(L, arg);
     if (!x)
@@ -186,6 +187,7 @@ static int l_safetensors_load(lua_State *L) {
     return 2;
 }
 
+/* The pair that lua_next left at the top; texts are copied. C strings hold no zero bytes. */
 static void add_text(lua_State *L, gp_safetensors *s) {
     size_t n, m;
     const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tolstring(L, -2, &n) : NULL;
@@ -196,6 +198,7 @@ static void add_text(lua_State *L, gp_safetensors *s) {
     if (!gp_safetensors_add_text(s, key, value)) gp_lua_raise(L);
 }
 
+/* As sort_names: the same tables make the same bytes. */
 static void sort_texts(gp_safetensors *s) {
     for (int i = 1; i < s->ntexts; i++)
         for (int j = i; j > 0 && strcmp(s->text[2 * j - 2], s->text[2 * j]) > 0; j--)
@@ -231,6 +234,7 @@ static int l_safetensors_save(lua_State *L) {
 
 /* ---- pictures ---- */
 
+/* 0 to 1000, enough for what pictures are asked. */
 static int int_option(lua_State *L, int idx, const char *fn, const char *name, int fallback) {
     int is = 1;
     lua_Integer v = fallback;
@@ -267,6 +271,7 @@ static int l_image_save(lua_State *L) {
     return gp_png_save(file, on_cpu(L, x, "image.save"), bits) ? 0 : gp_lua_raise(L);
 }
 
+/* name.load and name.save in the table at the top. */
 static void add_table(lua_State *L, const char *name, lua_CFunction load, lua_CFunction save) {
     lua_createtable(L, 0, 2);
     lua_pushcfunction(L, load);

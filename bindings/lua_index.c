@@ -28,6 +28,7 @@ static bool integer_at(lua_State *L, int i, int64_t *out) {
     return true;
 }
 
+/* A mask stays a mask; a 0-d integer is waited for, since a view needs its number. */
 static bool add_tensor(gp_index_spec *s, gp_tensor *t) {
     gp_dkind kind = gp_dtype_kind((gp_dtype)t->a.dtype);
     char text[200];

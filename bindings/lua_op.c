@@ -12,6 +12,8 @@
 /* Signatures are taken apart when an op is first called. */
 static _Atomic(gp_sig *) sigs[GP_OPS];
 
+/* op's signature, made at its first call and kept for good; states in other threads may come at
+ * the same time, and one of the two copies stays. */
 static const gp_sig *signature(lua_State *L, const gp_op *op) {
     gp_sig *sig = atomic_load(&sigs[gp_op_id(op)]);
     if (sig) return sig;
@@ -42,6 +44,7 @@ static bool quick_operand(lua_State *L, int i, gp_value *v) {
     return true;
 }
 
+/* The arguments of an elementwise op on tensors and numbers alone, read without its signature. */
 static bool quick_args(lua_State *L, const gp_op *op, gp_call *c) {
     int n = op->ntensors;
     if (n == 0 || op->kind == GP_PARAM || lua_gettop(L) != n) return false;

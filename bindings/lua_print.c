@@ -33,6 +33,7 @@ typedef struct page {
 
 /* ---- one element ---- */
 
+/* u in decimal, with a sign; returns the length, and ends with no zero byte. */
 static int whole_text(uint64_t u, bool negative, char *buf) {
     char tmp[24];
     int n = 0, at = 0;
@@ -61,6 +62,7 @@ static int fixed_text(gp_dtype dt, double v, int decimals, char *buf) {
     return n + 1 + decimals;
 }
 
+/* Element i of the shown ones, in the page's form, into buf of TEXT bytes; returns the length. */
 static int element_text(const page *p, int64_t i, char *buf) {
     gp_scalar s = gp_scalar_load(p->dtype, p->data + i * (int64_t)gp_dtype_size(p->dtype));
     const char *word = NULL;
@@ -105,6 +107,7 @@ static void choose_float_form(page *p) {
     p->decimals = p->form == SCIENTIFIC ? opt.precision : decimals_needed(p);
 }
 
+/* Form, decimals and width that all shown elements share, so that they stand in columns. */
 static void choose_form(page *p) {
     char buf[TEXT];
     if (p->dtype == GP_bool) p->form = TRUTH;
@@ -141,8 +144,10 @@ static void item(page *p, int n, bool first, int indent) {
     else put(p, " ", 1);
 }
 
+/* Are the middle elements of dim d left out? */
 static bool cut(const page *p, int d) { return p->edge && p->of->dim[d] > 2 * p->edge; }
 
+/* The elements of the last dim. They are written in order: next counts them. */
 static void row(page *p, int indent) {
     char buf[TEXT];
     int d = p->of->ndim - 1;

@@ -111,6 +111,7 @@ static uint64_t check_time(lua_State *L, int idx, const char *what) {
     return (uint64_t)v;
 }
 
+/* math.huge: no limit. */
 static uint64_t check_count(lua_State *L, int idx) {
     int ok;
     lua_Integer n = lua_tointegerx(L, idx, &ok);
@@ -121,6 +122,7 @@ static uint64_t check_count(lua_State *L, int idx) {
     return (uint64_t)n;
 }
 
+/* A misspelt field would be no budget at all. */
 static void check_budget_fields(lua_State *L) {
     luaL_checkstack(L, 4, NULL);
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
@@ -150,6 +152,7 @@ static int l_budget(lua_State *L) {
     return gp_lua_scoped(L, 2);
 }
 
+/* The lines that waited in the scope, as many as it remembers. */
 static void add_lines(luaL_Buffer *b, const gp_scope *s) {
     char text[400], file[200], took[32];
     for (int i = 0; i < s->nlines; i++) {
@@ -168,6 +171,7 @@ static void add_lines(luaL_Buffer *b, const gp_scope *s) {
     if (s->nlines == GP_SCOPE_LINES) luaL_addstring(b, ", ...");
 }
 
+/* Raises at the end of a scope whose waits were too many. */
 static int over_budget(lua_State *L, const scope *sc) {
     char text[300], file[160], took[32], stall[48] = "";
     luaL_Buffer b;

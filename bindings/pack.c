@@ -32,6 +32,7 @@ typedef struct packer {
 
 /* ---- bytes ---- */
 
+/* Room for that many bytes more; at least doubled, so that packing stays linear. */
 static bool room(gp_parcel *p, size_t more) {
     if (p->n + more <= p->room) return true;
     size_t want = 2 * p->room > p->n + more ? 2 * p->room : p->n + more + 256;
@@ -70,6 +71,7 @@ static size_t add(char *buf, size_t size, size_t at, const char *text) {
     return at + (size_t)n < size ? at + (size_t)n : size - 1;
 }
 
+/* The way from the outermost value to s, as text: "get, upvalue 'x'.field". */
 static size_t describe(lua_State *L, const step *s, char *buf, size_t size) {
     char text[120];
     size_t at = s->from ? describe(L, s->from, buf, size) : 0;
@@ -86,6 +88,7 @@ static size_t describe(lua_State *L, const step *s, char *buf, size_t size) {
     return add(buf, size, at, text);
 }
 
+/* Fails, naming the way to the value at idx and why it cannot go to another state. */
 static bool refuse(packer *k, int idx, const step *s, const char *why) {
     lua_State *L = k->L;
     char way[400];
@@ -112,6 +115,8 @@ static bool number_of(packer *k, lua_Integer *id) {
     return false;
 }
 
+/* The parcel holds a view; tensors of a device stay where they are, since workers compute on the
+ * cpu. */
 static bool put_tensor(packer *k, const gp_tensor *t, int idx, const step *s) {
     gp_parcel *p = k->p;
     if (gp_tensor_device(t) != gp_device_cpu())

@@ -24,6 +24,8 @@ static bool plain_equality(uint8_t a, uint8_t b) {
     return !((a | b) & C_ANY) || !(a & (C_NUM | C_ANY)) || !(b & (C_NUM | C_ANY));
 }
 
+/* op: the operator's token. Classes are sets: what may come out is the union of what the
+ * operands may give. */
 static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
     switch (op) {
     case TK_AND: return class_and(a, b);
@@ -40,6 +42,7 @@ static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
     }
 }
 
+/* From the classes of the operands, which have smaller numbers: operands are noted first. */
 static uint8_t class_of(const gp_tree *t, const gp_node *n) {
     const gp_node *nodes = t->nodes.at;
     switch (n->kind) {
@@ -55,6 +58,7 @@ static uint8_t class_of(const gp_tree *t, const gp_node *n) {
     }
 }
 
+/* Classes only grow, so that repeating this ends. True: some variable's did. */
 static bool classify_once(gp_tree *t) {
     bool changed = false;
     for (uint32_t i = 0; i < t->nodes.n; i++) t->nodes.at[i].cls = class_of(t, &t->nodes.at[i]);
@@ -93,10 +97,12 @@ typedef struct writer {
     LIST(struct edit) edits;
 } writer;
 
+/* At one byte edits come in the order of their rank, then of their making. */
 static void edit(writer *w, uint32_t pos, int rank, const char *text, uint32_t len, uint32_t skip) {
     PUSH(w->t, w->edits, (struct edit){pos, rank, w->edits.n, text, len, skip});
 }
 
+/* Text before byte pos, behind whatever closes there. */
 static void open_text(writer *w, uint32_t pos, const char *text) {
     edit(w, pos, E_OPEN, text, strlen(text), 0);
 }
@@ -142,6 +148,7 @@ static void one_value(writer *w, const gp_node *n) {
     close_at(w, n->end);
 }
 
+/* helper(n) */
 static void wrap(writer *w, int helper, const gp_node *n) {
     open_call(w, n->start, helper);
     one_value(w, n);
@@ -224,6 +231,7 @@ static void tensor_comparison(writer *w, const gp_node *n, const gp_node *a, con
     close_at(w, n->end);
 }
 
+/* Decides among the three ways to write a comparison that an operator would get wrong. */
 static void compare(writer *w, const gp_node *n, const struct comparison *c, gp_context ctx) {
     const gp_node *a = &w->t->nodes.at[n->a], *b = &w->t->nodes.at[n->b];
     bool ra = repeatable(w->t, a), rb = repeatable(w->t, b);
@@ -259,6 +267,7 @@ static void emit(writer *w, uint32_t i, gp_context ctx) {
     }
 }
 
+/* Every expression that stands in a statement; nested ones are reached from there. */
 static void emit_roots(writer *w) {
     for (uint32_t i = 0; i < w->t->roots.n && !w->t->bad; i++) {
         gp_root r = w->t->roots.at[i];
@@ -300,6 +309,7 @@ static char *write_text(writer *w, size_t *outlen) {
     return out;
 }
 
+/* Does the text begin with the line --!plain, which asks for no rewrite? */
 static bool plain_line(const char *text, size_t len) {
     static const char mark[] = "--!plain";
     if (len && *text == '\n') text++, len--; /* what is left of a first line #! */
@@ -309,6 +319,7 @@ static bool plain_line(const char *text, size_t len) {
     return n == len || text[n] == '\n';
 }
 
+/* The steps in order; what w and its tree hold is the caller's to free. */
 static gp_rewritten rewrite(writer *w, char **out, size_t *outlen) {
     gp_tree *t = w->t;
     gp_parse(t);

@@ -33,6 +33,7 @@ void gp_parse_declare(parser *p, gp_token name, uint8_t cls) {
     gp_parse_activate(p, name, gp_parse_var(p, cls));
 }
 
+/* The innermost variable of that name, or NONE: a global. */
 static uint32_t find_local(const parser *p, gp_token name) {
     for (uint32_t i = p->scope.n; i-- > 0;) {
         const active *a = &p->scope.at[i];
@@ -72,6 +73,7 @@ void gp_parse_root(parser *p, uint32_t n, gp_context ctx) {
     PUSH(p->t, p->t->roots, (gp_root){n, ctx});
 }
 
+/* An expression that stands where a value is wanted. */
 static void value(parser *p) { gp_parse_root(p, gp_parse_expr(p), X_VALUE); }
 
 uint32_t gp_parse_list(parser *p, uint32_t *count) {
@@ -91,6 +93,8 @@ void gp_parse_field_function(parser *p, gp_token field) {
         if (same_name(p, field, names[i], 4)) p->next_verdict = true;
 }
 
+/* A constructor. Functions for __eq, __lt and __le in it answer Lua's own operators: see
+ * gp_parse_field_function. */
 static void table(parser *p) {
     expect(p, '{');
     while (p->tok.kind != '}' && p->tok.kind != TK_EOF) {
@@ -130,6 +134,7 @@ void gp_parse_body(parser *p, bool method) {
     p->verdict = outer_verdict;
 }
 
+/* (…), {…} or a string. */
 static void call_arguments(parser *p) {
     uint32_t count;
     if (p->tok.kind == '{') table(p);
@@ -164,6 +169,7 @@ static bool suffix(parser *p, bool *call) {
     }
 }
 
+/* A name or a parenthesised expression. *known: which of gp_known_calls the name is, or -1. */
 static uint32_t primary(parser *p, int *known) {
     gp_node n = {.kind = N_OTHER, .cls = C_ANY, .start = p->tok.start};
     *known = -1;
@@ -204,6 +210,7 @@ uint32_t gp_parse_suffixed(parser *p) {
         p, (gp_node){.kind = N_OTHER, .cls = C_ANY, .start = start, .multi = was_call});
 }
 
+/* Constants, …, constructors, functions, and what suffixes follow. */
 static uint32_t simple(parser *p) {
     gp_node n = {.kind = N_CONST, .start = p->tok.start};
     switch (p->tok.kind) {
@@ -266,6 +273,7 @@ static power priority(int op) {
 
 #define UNARY_PRIORITY 12
 
+/* Operators that bind tighter than limit; precedence climbing, as in Lua's lparser.c. */
 static uint32_t subexpr(parser *p, int limit) {
     uint32_t e = 0, start = p->tok.start;
     if (!enter(p)) return gp_parse_node(p, (gp_node){.kind = N_CONST, .cls = C_NIL});

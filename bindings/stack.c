@@ -46,6 +46,7 @@ gp_stack *gp_stack_new(int n, bool pin) {
     return s;
 }
 
+/* p, its siblings and what is in them; n samples. */
 static void free_parts(part *p, int n) {
     for (part *next; p; p = next) {
         next = p->next;
@@ -83,6 +84,7 @@ static char *part_name(const part *p, char *buf, size_t size) {
 
 static bool shape_part(gp_stack *s, part *p, lua_State *L, int idx, int64_t index);
 
+/* A field of `in`, which owns it. The newest comes first. */
 static part *add_part(part *in) {
     part *p = calloc(1, sizeof *p);
     if (!p) return gp_fail_null("out of memory");
@@ -93,6 +95,7 @@ static part *add_part(part *in) {
     return p;
 }
 
+/* The first sample's tensor says what all samples have there; the batch's memory is taken now. */
 static bool shape_tensor(gp_stack *s, part *p, const gp_tensor *t, int64_t index) {
     char name[160];
     if (gp_tensor_device(t) != gp_device_cpu())
@@ -112,6 +115,7 @@ static bool shape_tensor(gp_stack *s, part *p, const gp_tensor *t, int64_t index
     return p->out != NULL;
 }
 
+/* The key at stack index `key`: a name, which is copied, or a whole number. */
 static bool set_key(part *p, lua_State *L, int key) {
     if (lua_isinteger(L, key)) return p->at = lua_tointeger(L, key), true;
     if (lua_type(L, key) != LUA_TSTRING)
@@ -121,6 +125,8 @@ static bool set_key(part *p, lua_State *L, int key) {
     return (p->key = strdup(lua_tostring(L, key))) ? true : gp_fail("out of memory");
 }
 
+/* Tables within a sample become tables of stacked parts. Depth is limited, since this and what
+ * follows it recurse. */
 static bool shape_table(gp_stack *s, part *p, lua_State *L, int idx, int64_t index) {
     p->kind = TABLE;
     int top = lua_gettop(L);

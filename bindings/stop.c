@@ -22,6 +22,7 @@ static _Thread_local volatile sig_atomic_t asked;
  */
 enum { AT_ONCE = 1, NO_MORE = 2, CLEAN_UP = 100000 };
 
+/* Raises where Lua code runs. Hooks are of a coroutine, so each one that is running has its own. */
 static void on_hook(lua_State *L, lua_Debug *ar) {
     (void)ar;
     int count = lua_gethookcount(L);
@@ -53,6 +54,8 @@ void gp_stop_end(lua_State *L) {
 
 /* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which keep the list ---- */
 
+/* As auxresume in lcorolib.c; co is listed while it runs. Number of results, or -1 with the
+ * message on L. */
 static int resume(lua_State *L, lua_State *co, int narg) {
     frame f = {co, running};
     int nres;
@@ -87,6 +90,7 @@ static int l_resume(lua_State *L) {
     return n + 1;
 }
 
+/* As auxwrap: an error closes the coroutine and goes on to the caller, with its line. */
 static int l_wrapped(lua_State *L) {
     lua_State *co = lua_tothread(L, lua_upvalueindex(1));
     int n = resume(L, co, lua_gettop(L));

@@ -20,6 +20,7 @@ typedef struct reader {
 
 static gp_tag get_tag(reader *r) { return (gp_tag)r->p->bytes[r->at++]; }
 
+/* Bytes need no alignment: they are copied out. */
 static void get(reader *r, void *to, size_t n) {
     memcpy(to, r->p->bytes + r->at, n);
     r->at += n;
@@ -31,6 +32,7 @@ static int64_t get_int(reader *r) {
     return v;
 }
 
+/* Points into the parcel, which outlives the reading. */
 static const char *get_text(reader *r, size_t *n) {
     *n = (size_t)get_int(r);
     const char *s = r->p->bytes + r->at;
@@ -46,12 +48,14 @@ static void keep(reader *r) {
     lua_rawseti(r->L, r->seen, ++r->count);
 }
 
+/* A view of its own: states share memory, not structs, whose counts are not atomic. */
 static void push_tensor(reader *r) {
     const gp_tensor *t = r->p->tensor[r->tensor++];
     gp_shape shape = gp_tensor_shape(t);
     gp_lua_push(r->L, gp_tensor_view(t, &shape, t->a.stride, 0));
 }
 
+/* Numbered before its fields are read, which may lead back to it. */
 static void push_table(reader *r) {
     lua_State *L = r->L;
     lua_newtable(L);
@@ -88,6 +92,7 @@ static void keep_upvalue(reader *r, int f, int i) {
     lua_pop(L, 1);
 }
 
+/* Bytecode that this process has dumped itself; its upvalues are shared as they were. */
 static void push_function(reader *r) {
     lua_State *L = r->L;
     size_t n;
@@ -106,6 +111,7 @@ static void push_function(reader *r) {
     }
 }
 
+/* Integers and floats stay what they were. */
 static void push_number(reader *r, gp_tag tag) {
     double v;
     if (tag == GP_TAG_int) {
@@ -116,6 +122,7 @@ static void push_number(reader *r, gp_tag tag) {
     lua_pushnumber(r->L, v);
 }
 
+/* One value, behind its tag. */
 static void push_value(reader *r, gp_tag tag) {
     lua_State *L = r->L;
     size_t n;

@@ -33,6 +33,7 @@ const char *gp_sync_name(const char *text) {
     return kept ? kept : "?";
 }
 
+/* Of what makes a line: file, line, why, what and reason; texts are interned. */
 static size_t hash(const gp_sync_event *e) {
     uint64_t h = (uint64_t)(uintptr_t)e->file * 31 + (uint64_t)(unsigned)e->line;
     h = (h * 31 + (uint64_t)e->why) * 31 + (uint64_t)(uintptr_t)e->what +
@@ -57,6 +58,7 @@ static gp_sync_event key_of(const gp_sync_line *l) {
         .file = l->file, .line = l->line, .why = l->why, .what = l->what, .reason = l->reason};
 }
 
+/* With the lock held. Numbers of lines stay, their slots are found anew. */
 static bool grow(void) {
     int n = book.room ? book.room * 2 : 64;
     gp_sync_line *more = realloc(book.lines, (size_t)n * sizeof *more);
@@ -85,12 +87,14 @@ static int line_of(const gp_sync_event *e) {
     return *s - 1;
 }
 
+/* With the lock held: the last GP_SYNC_EVENTS, one by one. */
 static void keep(const gp_sync_event *e) {
     if (!book.events) book.events = calloc(GP_SYNC_EVENTS, sizeof *book.events);
     if (book.events) book.events[book.nevents % GP_SYNC_EVENTS] = *e;
     book.nevents++;
 }
 
+/* With the lock held. Refused waits took no time and drained nothing. */
 static void enter(gp_sync_line *l, const gp_sync_event *e, bool warned) {
     uint64_t ns = e->t1 - e->t0;
     memcpy(l->device, e->device, sizeof l->device);

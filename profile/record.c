@@ -27,6 +27,7 @@ static _Thread_local struct {
 
 int (*gp_record_stack)(struct gp_frame *frame, int max);
 
+/* The profile that it belongs to frees it. */
 static gp_track *new_track(gp_prof *p, bool worker) {
     gp_track *t = calloc(1, sizeof *t);
     if (!t) return NULL;
@@ -86,6 +87,7 @@ static inline gp_rec *append(gp_track *t) {
     return &c->rec[c->n++];
 }
 
+/* Interned: a loop that comes back to a place adds nothing. */
 static const gp_stack *take_stack(gp_track *t) {
     struct {
         gp_stack s;
@@ -131,6 +133,7 @@ static void op_begin(gp_call *c) {
     r->t0 = gp_now_ns();
 }
 
+/* The clock first: what follows is recording's own cost. */
 static void op_end(gp_call *c, bool ok) {
     uint64_t t1 = gp_now_ns();
     gp_track *t = track();
@@ -225,6 +228,7 @@ void gp_region_end(gp_region *r) {
 
 /* ---- start and stop ---- */
 
+/* A hook may still be running on another thread; without a track it does nothing. */
 static void set_hooks(bool on, bool with_memory) {
     atomic_store(&gp_hook.op_begin, on ? op_begin : NULL);
     atomic_store(&gp_hook.op_end, on ? op_end : NULL);
@@ -292,6 +296,7 @@ static void calibrate(gp_prof *p) {
     p->cost_end = end[TIMES / 2];
 }
 
+/* limit: how many events at most, 0 for 4 Mi; a chunk is asked for when it is needed. */
 static gp_prof *new_prof(const gp_prof_opts *opts) {
     gp_prof *p = calloc(1, sizeof *p);
     if (!p) return NULL;
@@ -363,6 +368,7 @@ gp_prof *gp_prof_stop(void) {
 
 bool gp_prof_running(void) { return atomic_load_explicit(&running, memory_order_relaxed) != 0; }
 
+/* And its chunks. */
 static void free_track(gp_track *t) {
     if (!t) return;
     for (gp_chunk *c = t->first, *next; c; c = next) {

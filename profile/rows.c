@@ -36,6 +36,8 @@ static uint64_t end_of(const gp_prof *p, const gp_rec *r) {
 
 static node *top(sweep *s) { return s->depth ? &s->node[s->open[s->depth - 1]] : &s->loose; }
 
+/* The time since the last boundary goes to who was innermost; what recording costs on either
+ * side of it to the profiler, at most all of it. */
 static void boundary(sweep *s, uint64_t t, uint64_t cost_before, uint64_t cost_after) {
     uint64_t dt = t > s->last ? t - s->last : 0, own = s->cost + cost_before;
     if (own > dt) own = dt;
@@ -61,6 +63,7 @@ static void close_until(sweep *s, uint64_t t) {
     }
 }
 
+/* r opens at its beginning. Deeper than DEPTH, time counts for the event that is open. */
 static void enter(sweep *s, const gp_rec *r) {
     uint64_t before = r->kind == GP_REC_WAIT ? 0 : s->p->cost_begin;
     boundary(s, r->t0, before, 0);
@@ -75,6 +78,7 @@ static void note_memory(sweep *s, const gp_rec *r) {
     top(s)->self_mem[dev->vt->async ? GP_DEV : GP_CPU] += r->bytes;
 }
 
+/* One pass over the host's events, in the order of their beginning. */
 static void sweep_host(sweep *s) {
     gp_at at = gp_first(s->p->host);
     s->last = s->p->t0;
@@ -103,6 +107,7 @@ static node *by_id(sweep *s, const int *ids, int n, uint64_t id, int *from) {
     return NULL;
 }
 
+/* nd: the host's event that queued it, or NULL where none was recorded. */
 static void add_device(sweep *s, const gp_rec *r, node *nd) {
     int64_t ns = (int64_t)(r->t1 - r->t0);
     const char *kind = ((gp_stream *)r->where)->dev->vt->kind;
@@ -132,6 +137,7 @@ static bool join(sweep *s) {
     return true;
 }
 
+/* Children come after their parents, so one pass from the end adds all up. */
 static void add_totals(sweep *s) {
     for (int i = s->n - 1; i >= 0; i--) {
         node *nd = &s->node[i];
@@ -157,6 +163,7 @@ static int region_of(const sweep *s, int i) {
     return i;
 }
 
+/* Events with equal keys share a row. Texts are interned: equal ones have equal addresses. */
 static key key_of(const gp_rec *r, gp_group group) {
     uint64_t kind = r->kind | (uint64_t)r->inplace << 8;
     switch (group) {
@@ -174,6 +181,7 @@ typedef struct table {
     gp_rows *rows;
 } table;
 
+/* The slot of k, or a free one: linear probing, the table is at most half full. */
 static size_t find(const table *t, key k) {
     uint64_t h = ((uint64_t)(uintptr_t)k.a * 31 + (uint64_t)(uintptr_t)k.b) * 31 + k.c;
     size_t mask = (size_t)t->slots - 1, at = (size_t)(h * 0x9e3779b97f4a7c15u >> 32) & mask;
@@ -202,6 +210,7 @@ static bool grow(table *t) {
     return true;
 }
 
+/* The row of key k, made when new; -1: no memory. */
 static int row_for(table *t, key k, const gp_rec *rec) {
     if (t->rows->n >= t->room && !grow(t)) return -1;
     size_t at = find(t, k);
@@ -214,12 +223,14 @@ static int row_for(table *t, key k, const gp_rec *rec) {
     return t->slot[at] - 1;
 }
 
+/* An event within another of its row (recursion) must not count its time twice in the total. */
 static bool inside_itself(const sweep *s, const node *nd) {
     for (int i = nd->parent; i >= 0; i = s->node[i].parent)
         if (s->node[i].row == nd->row) return true;
     return false;
 }
 
+/* counts: nd is what the row counts, and not only a part of it (of a region's). */
 static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
     for (int d = 0; d < 2; d++) row->self[d] += nd->self[d], row->self_mem[d] += nd->self_mem[d];
     if (!counts) return;
@@ -230,6 +241,7 @@ static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
     for (int d = 0; d < 2; d++) row->mem[d] += nd->mem[d];
 }
 
+/* In the order in which rows first occur; the special ones follow. */
 static bool make_rows(sweep *s, table *t) {
     gp_group group = t->rows->group;
     for (int i = 0; i < s->n; i++) {
@@ -243,6 +255,7 @@ static bool make_rows(sweep *s, table *t) {
     return true;
 }
 
+/* A row that is no event's, so that rows add up to the wall time. */
 static void special(gp_rows *r, gp_special which, const node *nd) {
     gp_row *row = &r->row[r->n++];
     *row = (gp_row){.special = which};
@@ -252,6 +265,7 @@ static void special(gp_rows *r, gp_special which, const node *nd) {
     }
 }
 
+/* The special rows and the sums that a table's foot shows. */
 static void finish(sweep *s, gp_rows *r) {
     if (s->elsewhere) special(r, GP_ROW_ELSEWHERE, &(node){.self = {0, s->elsewhere}});
     special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});

@@ -28,6 +28,7 @@ gp_sync_mode gp_sync_get_mode(void) {
     return (gp_sync_mode)atomic_load_explicit(&mode, memory_order_relaxed);
 }
 
+/* Waits inside of libraries are seen through the device's tools. */
 static void look_inside(gp_device *dev, void *unused) {
     if (dev->vt->observe) dev->vt->observe(dev, GP_LOOK_CALLS, NULL);
 }
@@ -78,6 +79,7 @@ static const char *allowed(void) {
     return NULL;
 }
 
+/* One wait on the scope's account, and on its line's while it remembers lines. */
 static void charge(gp_scope *s, const gp_sync_event *e) {
     uint64_t ns = e->t1 - e->t0;
     s->waits++;
@@ -183,6 +185,7 @@ static bool refuse(const gp_sync_event *e) {
 
 /* ---- the hooks ---- */
 
+/* All but the times. The line is the innermost Lua line of this thread. */
 static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
     gp_sync_event e = {.why = why,
                        .what = gp_sync_name(what),
@@ -198,6 +201,7 @@ static gp_sync_event event(gp_stream *s, gp_why why, const char *what) {
     return e;
 }
 
+/* What was queued when a wait began; when it ends, the queue is empty and would say nothing. */
 static void look(gp_stream *s, uint64_t queued) {
     me.stream = s;
     me.queued = queued;
@@ -209,6 +213,7 @@ static void look(gp_stream *s, uint64_t queued) {
 
 static gp_why true_why(gp_why why) { return why == GP_WHY_print && me.echo ? GP_WHY_echo : why; }
 
+/* Asked before the host blocks; false refuses, with an error set. */
 static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
     why = true_why(why);
     look(s, gp_stream_queued(s));
@@ -224,6 +229,8 @@ static bool wait_begin(gp_stream *s, gp_why why, const char *what) {
 
 static void launch(gp_stream *s) { gp_ledger_busy(s, gp_now_ns()); }
 
+/* The wait is over: recorded, counted, charged, and told of. t0 and t1 in ns on gp_now_ns's
+ * clock. */
 static void wait_end(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                      uint64_t queued) {
     static const char *const copies[] = {"copy D2D", "copy H2D", "copy D2H"};

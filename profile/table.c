@@ -66,6 +66,8 @@ static void add_memory(table *t, int which, const char *unit) {
     add(t, BYTES, which, true, "Self %s Mem", unit);
 }
 
+/* Columns of what was recorded only: no device times without a device, no memory unless it was
+ * asked for. */
 static void add_columns(table *t) {
     const gp_rows *r = t->r;
     snprintf(t->device, sizeof t->device, "%s", r->kind ? r->kind : "");
@@ -96,6 +98,7 @@ static void shorten(char *s, int most) {
     strcpy(s - 1, "...");
 }
 
+/* Empty for what is no event. buf: CELL bytes. */
 static void text_cell(const table *t, const gp_row *row, int which, char *buf) {
     char text[CELL];
     *buf = 0;
@@ -107,6 +110,8 @@ static void text_cell(const table *t, const gp_row *row, int which, char *buf) {
     if (which == 0) shorten(buf, 55);
 }
 
+/* The text of one cell in buf, of CELL bytes. Percentages are of the wall time, a device's of the
+ * time it was busy. */
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
     int64_t ns = c->self ? row->self[c->which] : row->total[c->which];
     int64_t all = c->which == GP_CPU ? t->r->wall : t->r->busy;
@@ -128,6 +133,7 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
     return buf;
 }
 
+/* Each column as wide as its widest cell; cells are written twice, and never kept. */
 static void measure(table *t) {
     char buf[CELL];
     for (int c = 0; c < t->n; c++) {
@@ -161,6 +167,7 @@ static void line(FILE *f, const table *t, const gp_row *row) {
     }
 }
 
+/* What the rows add up to, and everything that is missing from them. */
 static void foot(FILE *f, const table *t) {
     const gp_rows *r = t->r;
     const gp_prof *p = t->p;

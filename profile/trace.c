@@ -80,6 +80,7 @@ static void name_row(writer *w, const char *what, int pid, int tid, const char *
 
 /* ---- the host ---- */
 
+/* Everything that a viewer shows of the slice that is selected; ends the event. */
 static void put_args(writer *w, const gp_rec *r) {
     char text[300], esc[400];
     put(w, ",\"args\":{");
@@ -99,6 +100,7 @@ static void put_args(writer *w, const gp_rec *r) {
     put(w, "}}");
 }
 
+/* "X" is a complete event. Times in microseconds from the profile's beginning. */
 static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
     static const char *const cats[] = {"op", "region", "wait", "copy"};
     char name[200], esc[400];
@@ -129,6 +131,7 @@ static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
         (const void *)r, esc, HOST, us(w, t1));
 }
 
+/* A counter's new value. */
 static void put_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
     w->bytes[dev->slot] += r->bytes;
@@ -137,6 +140,7 @@ static void put_memory(writer *w, const gp_rec *r) {
         dev->name, HOST, us(w, r->t0), (long long)w->bytes[dev->slot]);
 }
 
+/* Slices must be nested for a viewer: events that are not get rows of their own. */
 static void put_host(writer *w) {
     uint64_t open[DEPTH]; /* ends of the slices that are open */
     int depth = 0;
@@ -241,6 +245,7 @@ static void put_devices(writer *w) {
     }
 }
 
+/* Metadata: what processes and threads are called. */
 static void put_names(writer *w) {
     name_row(w, "process_name", HOST, 0, "host");
     name_row(w, "thread_name", HOST, LUA, "Lua");
@@ -261,6 +266,7 @@ static void put_names(writer *w) {
 
 /* ---- the file ---- */
 
+/* False where writing failed; errno or gp_error() says why. */
 static bool put_all(writer *w) {
     put(w,
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"lost\":%llu,\"wall_"

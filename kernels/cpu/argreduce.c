@@ -94,11 +94,13 @@ static void scan_line(const search *s, const char *p, int64_t from, int64_t to, 
     }
 }
 
+/* where counts from 0, the result from 1. */
 static void write_out(const search *s, char *index, char *value, const void *best, int64_t where) {
     *(int64_t *)(void *)index = where + 1;
     if (s->values) s->store(value, 0, best, 1);
 }
 
+/* Outputs [begin, end), each a line of x of its own. */
 static void search_lines(void *ctx, int64_t begin, int64_t end) {
     const search *s = ctx;
     int last = s->outs.ndim - 1;
@@ -133,6 +135,7 @@ static void search_block(const search *s, char *const *p, const int64_t *step, i
                   where[i]);
 }
 
+/* Outputs [begin, end) whose lines lie side by side: memory is read in its order. */
 static void search_columns(void *ctx, int64_t begin, int64_t end) {
     const search *s = ctx;
     int last = s->outs.ndim - 1;
@@ -152,6 +155,7 @@ static void search_columns(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- one long line ---- */
 
+/* Parts [begin, end) of the one long line. */
 static void search_parts(void *ctx, int64_t begin, int64_t end) {
     search *s = ctx;
     for (int64_t i = begin; i < end; i++) {
@@ -209,6 +213,7 @@ static bool run_search(const gp_array *x, int d, bool min, const gp_array *value
     return true;
 }
 
+/* Without a dim: of all elements, of which infer has left a contiguous copy. */
 static bool arg_of(const gp_call *c, bool min) {
     bool whole = !gp_given(c, 1);
     return run_search(whole ? c->tmpa[0] : gp_in(c, 0), whole ? -1 : (int)c->arg[1].i - 1, min,

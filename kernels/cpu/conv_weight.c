@@ -192,6 +192,7 @@ static patch pack_image(const run *r, const unit *u, part *p) {
                    .width = finite ? all : width};
 }
 
+/* The part's products, MOST filters at a time, added to the unit's sums. */
 static void one_band(const run *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, MOST);
     patch p = pack_image(r, u, part);
@@ -204,6 +205,8 @@ static void one_band(const run *r, const unit *u, part *part) {
     }
 }
 
+/* Images, planes and rows in their order: sums do not depend on threads, since a unit is one
+ * thread's. */
 static void all_bands(const run *r, const unit *u) {
     const gp_axis *a = r->in.axis;
     part p;
@@ -217,6 +220,7 @@ static void all_bands(const run *r, const unit *u) {
     }
 }
 
+/* The unit's share of the gradient: filters x channels x taps of the weight's layout. */
 static void store_sums(const run *r, const unit *u) {
     gp_dtype dt = (gp_dtype)r->out->dtype;
     int64_t size = (int64_t)gp_dtype_size(dt);
@@ -227,9 +231,11 @@ static void store_sums(const run *r, const unit *u) {
     }
 }
 
+/* Where share i of n things in `parts` begins. */
 static int64_t share(int64_t n, int64_t parts, int64_t i) { return n * i / parts; }
 static int64_t padded_taps(const run *r, int64_t channels) { return channels * r->taps + TAPS; }
 
+/* Units [begin, end). Scratch: sums in f64, packed gradients, packed images. */
 static void run_units(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int64_t channels = gp_ceil_div(r->channels, r->channel_units),
@@ -283,6 +289,7 @@ static void plan(run *r) {
     if (r->groups * r->channel_units % threads) r->filter_units = gp_least(threads, r->filters);
 }
 
+/* Offsets of the taps in a packed image, in elements; false when out of memory. */
 static bool get_memory(run *r) {
     int64_t channels = gp_ceil_div(r->channels, r->channel_units), taps = channels * r->taps;
     r->offset = gp_scratch(GP_SCRATCH_CALL, (size_t)(taps + TAPS) * sizeof *r->offset);

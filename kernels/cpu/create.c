@@ -41,6 +41,7 @@ static void fill_stream(const fill_ctx *f, int64_t begin, int64_t end) {
     stream_end();
 }
 
+/* Rows [begin, end) of the output. */
 static void fill_rows(void *ctx, int64_t begin, int64_t end) {
     fill_ctx *f = ctx;
     int last = f->loop.ndim - 1;
@@ -95,6 +96,7 @@ typedef struct range_ctx {
 
 static double as_double(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
 
+/* Elements [begin, end); integers are exact, floats are first + i * step, not a running sum. */
 static void range_part(void *ctx, int64_t begin, int64_t end) {
     range_ctx *a = ctx;
     const gp_array *out = gp_out(a->c, 0);
@@ -223,6 +225,7 @@ static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
     }
 }
 
+/* Rows [begin, end), converted on the way. */
 static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     int64_t width = k->loop.dim[k->loop.ndim - 1];

@@ -49,6 +49,7 @@ typedef struct tile {
     _Alignas(64) double m[MOST], s[MOST], q[MOST], v[MOST], l[MOST], h[MOST];
 } tile;
 
+/* Scratch for one tile's logits and probabilities; keep: for its gradient too. */
 static bool tile_new(run *r, tile *k, bool keep) {
     int64_t size = gp_ctype_size[r->ct], all = (r->n * r->px.width + 16) * size;
     char *memory = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * all));
@@ -141,6 +142,7 @@ static void open_tile(run *r, tile *k, int64_t u) {
     else gp_labels_read(&r->labels, k->p[1], r->px.loop.stride[1][last], k->w, k->label);
 }
 
+/* Tiles [begin, end): losses to the output, or their sums to r->part. */
 static void forward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     tile k;
@@ -172,6 +174,8 @@ static void put_tile(const run *r, const tile *k) {
     }
 }
 
+/* Tiles [begin, end): logits are read once, and their softmax kept, until the gradient is
+ * written. */
 static void backward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     tile k;
@@ -246,11 +250,13 @@ static bool set_up(run *r, const gp_call *c, int at, const gp_array *out, char *
     return *memory ? weights(r, gp_in(c, at + GP_LOSS_WEIGHT), *memory) : false;
 }
 
+/* After all tiles, on the calling thread: a label out of range fails the op. */
 static bool finished(const gp_call *c, const run *r, int at) {
     if (r->no_memory) return gp_fail("%s: out of memory", c->op->name);
     return r->soft || gp_labels_good(c, &r->labels, gp_in(c, at + GP_LOSS_TARGET));
 }
 
+/* Tiles worth a thread. */
 static int64_t grain(const run *r) { return 1 + GRAIN / (1 + r->n * r->px.width); }
 
 bool CPU(cross_entropy)(const gp_call *c) {

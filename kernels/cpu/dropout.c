@@ -14,6 +14,8 @@ typedef struct run {
     gp_store store;
 } run;
 
+/* Blocks [begin, end): an element's fate depends on (seed, counter, its place) alone, so that
+ * backward finds it again. */
 static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
     int64_t xs = gp_dtype_sizes[r->x->dtype], os = gp_dtype_sizes[r->out->dtype];

@@ -22,6 +22,7 @@ static int64_t read_index(run *r, int64_t at, int64_t end, int32_t *index) {
     return n;
 }
 
+/* Rows [begin, end) of the result. */
 static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int32_t index[BLOCK];
@@ -36,6 +37,7 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* After all rows: an index out of range fails the op. */
 static bool tell(const gp_call *c, const run *r) {
     if (!r->labels.bad) return true;
     gp_load load = gp_load_fn((gp_dtype)r->index->dtype, GP_CT_i64);

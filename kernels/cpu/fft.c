@@ -76,6 +76,7 @@ static bool split(const run *r, const char *p, char *re, char *im) {
     return true;
 }
 
+/* A line into re and im; tmp: n of compute type, used where several lines are taken at once. */
 static void gather(const run *r, const char *p, char *re, char *im, char *tmp) {
     int64_t n = r->n, have = r->count, step = r->step;
     if (split(r, p, re, im)) return;
@@ -231,6 +232,7 @@ static void transform(const run *r, int64_t lanes, gp_fft_buffers *b) {
 ROWS(float, f32)
 ROWS(double, f64)
 
+/* Whether the lines from `first` on are neighbours that are read and written as they are, in rows. */
 static bool side_by_side(const run *r, int64_t first) {
     int64_t from, to, last_from, last_to, d = r->dims - 1;
     if (!r->complex || r->lanes == 1 || d == r->dim ||
@@ -277,6 +279,7 @@ static void group(const run *r, int64_t first, char *scratch) {
     }
 }
 
+/* Groups [begin, end) of r->lanes lines each. */
 static void lines(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
     int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64;

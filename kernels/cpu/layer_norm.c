@@ -73,10 +73,12 @@ typedef struct run {
 ROWS(float, f32)
 ROWS(double, f64)
 
+/* x and outputs are contiguous: rows of n elements follow one another. */
 static const char *row_of(const gp_array *a, const gp_norm *k, int64_t row) {
     return a->data + row * k->n * (int64_t)gp_dtype_sizes[a->dtype];
 }
 
+/* Rows [begin, end). */
 static void forward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int64_t n = r->k.n, xs = gp_dtype_sizes[r->x->dtype], os = gp_dtype_sizes[r->out->dtype];
@@ -109,6 +111,7 @@ static void *affine(const gp_array *a, gp_ctype ct, int64_t channels, char *memo
     return to;
 }
 
+/* Arguments as gp_norm_read has them; temporaries: x without gaps. */
 static bool norm(const gp_call *c) {
     run r = {.x = gp_values(c, 0, 0), .out = gp_out(c, 0)};
     if (r.out->numel == 0) return true;
@@ -148,6 +151,8 @@ static void one_gradient(run *r, int64_t row, double *x, double *g) {
     for (int64_t i = 0; i < n; i++) x[i] = scale * (g[i] - sv - x[i] * svh);
 }
 
+/* Rows [begin, end): the gradient of x, and each row's mean and scale for those of weight and
+ * bias. */
 static void backward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int64_t n = r->k.n, os = gp_dtype_sizes[r->out->dtype];
@@ -197,6 +202,7 @@ static void put(const gp_array *a, int64_t i, const double *v, int64_t n) {
     gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
 }
 
+/* Channels [begin, end), summed over all rows in their order. */
 static void affine_gradients(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     bool columns = r->k.each == 1 && r->k.groups == 1;

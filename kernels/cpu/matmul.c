@@ -156,6 +156,7 @@ static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
 
 /* ---- one product ---- */
 
+/* BLAS can read x where it is. */
 static bool is_ready(const matrix *x, gp_ctype ct) {
     bool trans;
     int64_t ld;
@@ -299,6 +300,7 @@ static bool one_product(const product *p, int64_t i, const room *r, char *scratc
 
 /* ---- the batch ---- */
 
+/* Matrices [begin, end) of a batch. */
 static void products(void *ctx, int64_t begin, int64_t end) {
     product *p = ctx;
     room r = room_for(p);

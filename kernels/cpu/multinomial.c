@@ -77,6 +77,7 @@ static void without_replacement(const lots *l, int64_t row, const double *p, lot
     for (int64_t s = 0; s < l->n; s++) o[s] = t[s].index;
 }
 
+/* Rows [begin, end); what is wrong with one is noted and told when all are done. */
 static void draw_rows(void *ctx, int64_t begin, int64_t end) {
     lots *l = ctx;
     bool replace = l->c->arg[2].i;

@@ -22,6 +22,7 @@ typedef struct run {
 
 static int64_t step(const run *r, int k) { return r->px.loop.stride[k][r->px.loop.ndim - 1]; }
 
+/* Tiles [begin, end). */
 static void forward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int32_t label[MOST];
@@ -41,6 +42,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Tiles [begin, end): one element of each pixel has a gradient. */
 static void backward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int32_t label[MOST];

@@ -118,6 +118,7 @@ static void chunk(run *r, int64_t unit, visit fn, stat *s) {
     }
 }
 
+/* First pass: each channel's sums, by chunks that are joined in their order. */
 static void gather_chunks(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     for (int64_t u = begin; u < end; u++) {

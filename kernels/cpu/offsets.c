@@ -37,6 +37,8 @@ static bool wrap_block(const wrap_ctx *w, int64_t *o, const int64_t *v, int64_t 
     return offsets(o, v, n, w->size, w->step, true);
 }
 
+/* Entries [begin, end) of the table, from 1-based indices that may count from the end; a bad one is
+ * noted. */
 static void wrap_rows(void *ctx, int64_t begin, int64_t end) {
     wrap_ctx *w = ctx;
     int last = w->loop.ndim - 1;

@@ -114,6 +114,7 @@ static int tensor_of(const lists *l, int64_t i) {
     return lo;
 }
 
+/* Elements [begin, end) of all tensors of the lists, counted on from one to the next. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     const lists *l = ctx;
     for (int k = tensor_of(l, begin); begin < end; k++) {
@@ -210,6 +211,7 @@ static void norm_parts(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Of the parts' sums, in their order. */
 static double norm_of(const norm *m, int64_t parts) {
     double s = 0;
     bool most = isinf(m->power);

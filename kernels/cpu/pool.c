@@ -115,6 +115,7 @@ void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divis
 
 /* ---- rows ---- */
 
+/* Before the first tap: 0, or below every number; no place yet. */
 static void start(const run *r, const fold *f) {
     int64_t n = r->p.out[2];
     for (int64_t o = 0; o < n; o++) {
@@ -124,6 +125,7 @@ static void start(const run *r, const fold *f) {
     if (f->at) memset(f->at, 0xff, (size_t)(n * r->size));
 }
 
+/* Places from 1, in the plane. */
 static void store_places(const run *r, const fold *f, int64_t row) {
     int64_t n = r->p.out[2], *o = (int64_t *)(void *)r->indices->data + row * n;
     if (r->ct == GP_CT_f32)
@@ -135,6 +137,7 @@ static void store_places(const run *r, const fold *f, int64_t row) {
 /* Scratch of a thread: an input row, the results, their places, divisors. */
 static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
 
+/* Output row `row` of all planes' rows. Windows that run over the edge are cut there. */
 static void one_row(const run *r, int64_t row, char *scratch) {
     const gp_pool *p = &r->p;
     int64_t plane = row / p->out[1], in = row_bytes(p->in[2], r->size),
@@ -167,6 +170,7 @@ static void one_row(const run *r, int64_t row, char *scratch) {
     if (r->indices) store_places(r, &f, row);
 }
 
+/* Output rows [begin, end). */
 static void rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(row_bytes(r->p.in[2], r->size) +
@@ -176,6 +180,7 @@ static void rows(void *ctx, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
 }
 
+/* x: planes of r->p; outputs are contiguous. */
 static bool pool(const gp_call *c, run *r) {
     const gp_pool *p = &r->p;
     r->out = gp_out(c, 0);
@@ -209,6 +214,7 @@ static bool average(const gp_call *c, int rank) {
 bool CPU(avg_pool1d)(const gp_call *c) { return average(c, 1); }
 bool CPU(avg_pool2d)(const gp_call *c) { return average(c, 2); }
 
+/* Argument 1: the sizes of the output, one or two. */
 static bool adaptive(const gp_call *c, int rank, bool of_average) {
     run r = {.x = gp_in(c, 0), .average = of_average};
     gp_shape x = gp_array_shape(r.x);

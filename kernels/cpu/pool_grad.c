@@ -51,6 +51,8 @@ static bool check(run *r, const int64_t *at, int64_t n) {
     return true;
 }
 
+/* Row y of g goes to the places that forward gave, once they have been checked: they are the
+ * user's. */
 static void by_indices(run *r, int64_t plane, int64_t y, const void *g, int64_t *at, void *to) {
     int64_t n = r->p.out[2];
     gp_load_fn((gp_dtype)r->indices->dtype,
@@ -60,6 +62,7 @@ static void by_indices(run *r, int64_t plane, int64_t y, const void *g, int64_t 
     else put_f64(g, at, n, to);
 }
 
+/* Row y of g is shared among the elements of its windows. */
 static void by_windows(const run *r, int64_t y, void *g, void *by, char *to) {
     gp_window w = gp_pool_window(&r->p, 1, y);
     gp_pool_divisors(&r->p, w, r->ct, by);
@@ -76,6 +79,7 @@ static void by_windows(const run *r, int64_t y, void *g, void *by, char *to) {
 
 static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+/* Sums in compute type, in the order of g's rows: places are one thread's. */
 static void one_plane(run *r, int64_t plane, char *scratch) {
     const gp_pool *p = &r->p;
     int64_t n = p->in[1] * p->in[2], row = whole_lines(p->out[2] * 8),
@@ -93,6 +97,7 @@ static void one_plane(run *r, int64_t plane, char *scratch) {
     if (!same) gp_store_fn(r->ct, (gp_dtype)r->out->dtype)(out, osize, to, n);
 }
 
+/* Planes [begin, end); all stop at a bad index. */
 static void planes(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     bool same = r->out->dtype == gp_ctype_dtype[r->ct];
@@ -103,6 +108,7 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end && !r->outside; i++) one_plane(r, i, scratch);
 }
 
+/* g without elements: a gradient of zeros. */
 static bool spread(const gp_call *c, run *r) {
     const gp_pool *p = &r->p;
     r->out = gp_out(c, 0);

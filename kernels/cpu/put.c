@@ -44,6 +44,7 @@ static int64_t own(int32_t *sel, const char *x, int64_t xs, const int64_t *t, in
     return k;
 }
 
+/* Those of n writes whose places lie in [lo, hi), in their order. */
 static void write_own(const writes *w, const gp_put_at *p, int64_t n, const char *lo,
                       const char *hi) {
     int32_t sel[SOME];
@@ -82,12 +83,14 @@ static void write_all(const writes *w, const gp_moves *m, const char *lo, const 
     }
 }
 
+/* a, with dim d cut to [begin, end). */
 static void cut(gp_array *a, int d, int64_t begin, int64_t end) {
     if (a->data) a->data += begin * a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     a->dim[d] = end - begin;
     gp_array_update(a);
 }
 
+/* Parts [begin, end): of the dim that is split, or of the memory. */
 static void write_parts(void *ctx, int64_t begin, int64_t end) {
     const writes *w = ctx;
     if (w->by_place) {
@@ -153,6 +156,7 @@ static gp_array dense(const gp_array *a, gp_dtype dt, char *p) {
     return r;
 }
 
+/* Bytes of a's elements in dt, up to a full line of the cache. */
 static size_t room_of(const gp_array *a, gp_dtype dt) {
     return ((size_t)a->numel * gp_dtype_size(dt) + 63) / 64 * 64;
 }
@@ -205,6 +209,7 @@ static void average(const job *j) {
     }
 }
 
+/* s expanded over everything; *room holds it. */
 static gp_array constant(const job *j, gp_scalar s, uint64_t *room) {
     gp_value v = {.kind = GP_NUMBER, .is_float = s.is_float, .i = s.i};
     if (s.is_float) v.f = s.f;
@@ -246,6 +251,7 @@ static bool finish(job *j, const gp_layout *l) {
     return true;
 }
 
+/* Values written as `how` says; the target's own elements count. */
 static job plain(const gp_call *c, gp_how how) {
     return (job){.c = c, .how = how, .include_self = true};
 }

@@ -40,6 +40,7 @@ static void wide_words(const run *r, int64_t at, uint64_t *w) {
     }
 }
 
+/* A word for each element; what lies beyond n is made and not used. */
 static void uniform_f32(const run *r, int64_t at, int64_t n, void *values) {
     float *v = values, low = (float)r->a, width = (float)r->b;
     uint32_t w[GP_BLOCK];
@@ -55,6 +56,7 @@ static void uniform_f64(const run *r, int64_t at, int64_t n, void *values) {
     for (int64_t i = 0; i < GP_BLOCK; i++) v[i] = gp_uniform_f64(w[i]) * r->b + r->a;
 }
 
+/* Two words make two numbers. */
 static void normal_f32(const run *r, int64_t at, int64_t n, void *values) {
     float *v = values, mean = (float)r->a, std = (float)r->b;
     uint32_t w[GP_BLOCK];
@@ -67,6 +69,7 @@ static void normal_f32(const run *r, int64_t at, int64_t n, void *values) {
     }
 }
 
+/* Four words make two numbers. */
 static void normal_f64(const run *r, int64_t at, int64_t n, void *values) {
     double *v = values;
     uint64_t w[GP_BLOCK];
@@ -79,6 +82,7 @@ static void normal_f64(const run *r, int64_t at, int64_t n, void *values) {
     }
 }
 
+/* Arguments: the least and the largest, both possible. */
 static void integers(const run *r, int64_t at, int64_t n, void *values) {
     int64_t *v = values, low = r->c->arg[0].i;
     uint64_t w[GP_BLOCK], range = (uint64_t)r->c->arg[1].i - (uint64_t)low + 1;
@@ -126,6 +130,7 @@ static void fetch(void *ctx, char *p, int64_t step, int64_t n, int64_t done) {
     l->load(l->values + done * l->size, p, step, n);
 }
 
+/* Blocks of GP_BLOCK elements: what each is made from depends on its number alone. */
 static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     _Alignas(64) char values[GP_BLOCK * 8];
@@ -141,6 +146,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
     if (r->stream) stream_end();
 }
 
+/* In parts of several blocks; false when interrupted. */
 static bool generate(run *r) {
     r->store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
     r->stream = r->out->contiguous && r->out->dtype == gp_ctype_dtype[r->ct] &&
@@ -149,6 +155,7 @@ static bool generate(run *r) {
                           r);
 }
 
+/* a, b: what the generators take from the run. */
 static bool floats(const gp_call *c, generator f32, generator f64, double a, double b) {
     run r = {.c = c, .out = gp_out(c, 0), .a = a, .b = b};
     r.ct = gp_compute_type((gp_dtype)r.out->dtype);

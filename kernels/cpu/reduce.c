@@ -123,6 +123,7 @@ static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int6
 
 /* ---- blocks of outputs, parts of the reduced elements ---- */
 
+/* The first element that is reduced into output i. */
 static const char *kept_at(const run *r, int64_t i) {
     const char *p = r->x->data;
     for (int d = r->nkept - 1; d >= 0; d--)
@@ -138,6 +139,8 @@ static int64_t block_at(const run *r, int64_t block, int64_t *n) {
     return block / per_row * r->width + first;
 }
 
+/* Finishes n accumulators, fields behind one another, into outputs from `first` on; outputs have
+ * no gaps. */
 static void store_outputs(const run *r, int64_t first, char *acc, int64_t n) {
     r->red->finish(acc, (double)r->count, n, r->p);
     for (int i = 0; i < r->nout; i++) {
@@ -161,6 +164,7 @@ static void reduce_rows(const run *r, int64_t begin, int64_t end) {
     }
 }
 
+/* Units [begin, end): a block of outputs, or a part of the reduced elements of one. */
 static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
     _Alignas(64) char acc[SIDE];
@@ -181,6 +185,7 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* On one thread, in the order of the parts: the sum does not depend on who was first. */
 static void join_parts(const run *r) {
     int64_t n, numel = r->out[0]->numel;
     for (int64_t block = 0; block < r->blocks; block++) {

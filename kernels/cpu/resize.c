@@ -136,6 +136,7 @@ static void one_row(const run *r, int64_t i, char *scratch) {
                                                 out[2]);
 }
 
+/* Output rows [begin, end). */
 static void rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     char *scratch = gp_scratch(
@@ -184,6 +185,8 @@ static void one_plane(const run *r, int64_t plane, char *scratch) {
     gp_store_fn(r->ct, (gp_dtype)r->out->dtype)(r->out->data + plane * n * osize, osize, to, n);
 }
 
+/* Planes [begin, end) of the gradient: rows of one plane may be written from several of the
+ * output. */
 static void planes(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     const int64_t *in = r->s.in;

@@ -99,6 +99,7 @@ typedef struct unit {
     int64_t panel, from, to;
 } unit;
 
+/* Units are numbered by direction, panel, group of rows. */
 static unit unit_of(const run *n, int64_t u, int64_t rows) {
     int64_t group = u % n->groups, panels = n->s[0].hh.count;
     return (unit){.dir = (int)(u / n->groups / panels),
@@ -107,6 +108,7 @@ static unit unit_of(const run *n, int64_t u, int64_t rows) {
                   .to = rows * (group + 1) / n->groups};
 }
 
+/* The second direction begins at the end. */
 static int64_t time_of(const run *n, int dir, int64_t step) {
     return dir ? n->r.steps - 1 - step : step;
 }
@@ -116,6 +118,7 @@ static int64_t chunk_row(const run *n, int dir) {
     return (dir ? n->r.steps - n->first - n->chunk : n->first) * n->r.batch;
 }
 
+/* Units [begin, end) of a chunk: w_ih x + b_ih of many steps at once. */
 static void project(void *ctx, int64_t begin, int64_t end) {
     const run *n = ctx;
     int64_t rows = n->chunk * n->r.batch;
@@ -166,6 +169,7 @@ static void step_rows(const run *n, const unit *t, int64_t from, int64_t to) {
     gp_cell_forward(n->r.cell, n->ct, &g);
 }
 
+/* Units [begin, end) of one time step, in blocks of rows that fit the panel's buffer. */
 static void step_units(void *ctx, int64_t begin, int64_t end) {
     const run *n = ctx;
     for (int64_t u = begin; u < end; u++) {
@@ -199,6 +203,7 @@ static bool product(const run *n, const gp_panel_source *w, int64_t k, int64_t r
     return true;
 }
 
+/* Rows of one step whose products are there: gates and states. */
 static void step_cells(void *ctx, int64_t begin, int64_t end) {
     const run *n = ctx;
     int64_t batch = n->r.batch, row = n->r.gates * n->r.hidden;
@@ -215,6 +220,7 @@ static void step_cells(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* One step of both directions by library products. */
 static bool few_step(run *n) {
     bool ok = true;
     for (int d = 0; d < n->r.dirs; d++) {

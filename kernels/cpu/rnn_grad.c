@@ -67,6 +67,7 @@ static void cell_rows(const run *n, int dir, int64_t from, int64_t rows) {
     gp_cell_backward(n->r.cell, n->ct, &g);
 }
 
+/* Rows [begin, end) of a step, of one direction after the other: gradients of its gates. */
 static void step_cells(void *ctx, int64_t begin, int64_t end) {
     const run *n = ctx;
     int64_t batch = n->r.batch;
@@ -92,6 +93,7 @@ static void step_products(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Steps from the last one back: gradients of gates, and of the state before. */
 static bool through_time(run *n) {
     int64_t units = n->r.dirs * n->s[0].hh.count * n->groups,
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
@@ -143,6 +145,7 @@ static bool weights_hh(const run *n, int dir, char *to) {
            gp_rnn_gemm(n->ct, true, false, gates, h, batch, first, gates, s->h0, h, true, to, h);
 }
 
+/* Gradients of a layer's weights: products over all steps at once, after the walk. */
 static bool weights(const run *n, int layer, int dir) {
     int first = gp_rnn_weight(&n->r, layer, dir);
     const side *s = &n->s[dir];

@@ -58,6 +58,7 @@ static const scanner scanners[2][GP_CTYPES] = {
     {ONE(min, f32), ONE(min, f64), ONE(min, i32), ONE(min, i64)},
 };
 
+/* Lines [begin, end), a block of elements at a time. */
 static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
     _Alignas(64) char buf[GP_BLOCK * 8];
@@ -90,6 +91,7 @@ static void scan_block(const run *r, char *const *p, const int64_t *apart, int64
     }
 }
 
+/* Lines [begin, end) that lie side by side. */
 static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
     const gp_loop *l = &r->lines;
@@ -109,6 +111,7 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Outputs: values of x's dtype, places in i64. */
 static bool extreme(const gp_call *c, bool min) {
     const gp_array *x = gp_in(c, 0), *whole[3] = {gp_out(c, 0), x, gp_out(c, 1)};
     int d = (int)c->arg[1].i - 1;
@@ -164,6 +167,7 @@ static void log_block(logsum *a, double *x, int64_t n) {
     *a = (logsum){m, sum};
 }
 
+/* Lines [begin, end) in f64; the largest element so far and the sum go on from block to block. */
 static void log_lines(void *ctx, int64_t begin, int64_t end) {
     const run *r = ctx;
     double buf[GP_BLOCK];

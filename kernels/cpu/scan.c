@@ -141,6 +141,7 @@ static number scan_range(const scan *s, char *out, const char *x, int64_t from, 
     return acc;
 }
 
+/* Lines [begin, end), each on its own. */
 static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     for (int64_t i = begin; i < end; i++) {
@@ -167,6 +168,7 @@ static void scan_block(const scan *s, char *const *p, int64_t os, int64_t xs, in
     }
 }
 
+/* Lines [begin, end) that lie side by side, COLUMNS at a time. */
 static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     const gp_loop *l = &s->lines;
@@ -188,18 +190,21 @@ static int64_t part_end(const scan *s, int64_t part) {
     return (part + 1) * PART < s->n ? (part + 1) * PART : s->n;
 }
 
+/* The first pass: sums only. */
 static void sum_parts(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     for (int64_t i = begin; i < end; i++)
         s->before[i + 1] = scan_range(s, NULL, s->x, i * PART, part_end(s, i), (number){.i = 0});
 }
 
+/* The second: each part from the sum before it. */
 static void scan_parts(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     for (int64_t i = begin; i < end; i++)
         scan_range(s, s->out, s->x, i * PART, part_end(s, i), s->before[i]);
 }
 
+/* In the type that is summed in. */
 static number plus(const scan *s, number a, number b) {
     if (s->ct == GP_CT_f64) a.f += b.f;
     else a.i += b.i;
@@ -225,6 +230,7 @@ static bool scan_long(scan *s) {
     return true;
 }
 
+/* Arguments: x, dim from 1 (infer has wrapped it). */
 static bool run_scan(const gp_call *c, bool product) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     int d = (int)c->arg[1].i - 1;

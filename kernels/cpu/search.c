@@ -30,6 +30,7 @@ static int64_t place(const search *s, const char *p, const uint64_t *keys, uint6
     return lo;
 }
 
+/* Values [begin, end), each by halving. */
 static void search_values(void *ctx, int64_t begin, int64_t end) {
     const search *s = ctx;
     uint64_t v[GP_BLOCK];

@@ -88,6 +88,7 @@ ROW(double, f64)
 COLUMNS(float, f32)
 COLUMNS(double, f64)
 
+/* A line whose elements follow one another, or must be gathered; buf: n of compute type. */
 static void one_row(const run *r, const char *x, char *out, char *buf) {
     const void *from = x;
     void *to = r->out_direct && !r->stream ? out : buf;
@@ -99,6 +100,7 @@ static void one_row(const run *r, const char *x, char *out, char *buf) {
     else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 
+/* w neighbouring lines along another dim than the last; buf: n x w of compute type. */
 static void one_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
     int64_t line = w * gp_ctype_size[r->ct];
@@ -110,6 +112,7 @@ static void one_tile(const run *r, const char *x, char *out, int64_t w, char *bu
         r->store(out + i * r->os, r->loop.stride[0][last], buf + i * line, w);
 }
 
+/* Lines [begin, end), rows or tiles of them. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int last = r->loop.ndim - 1;
@@ -140,6 +143,7 @@ static gp_array without(const gp_array *a, int d) {
     return r;
 }
 
+/* Arguments: x, dim (0-based from infer on), dtype, which out has. */
 static bool softmax(const gp_call *c, bool take_log) {
     gp_array out = *gp_out(c, 0), x = *gp_in(c, 0);
     int d = (int)c->arg[1].i;

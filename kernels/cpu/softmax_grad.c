@@ -44,6 +44,7 @@ static void row(double *g, const double *y, int64_t n, bool logs) {
     }
 }
 
+/* Tiles [begin, end). The thread's scratch holds two of n x w, g and y, in f64. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int64_t most = r->inner < TILE ? r->inner : TILE, gs = gp_dtype_sizes[r->g->dtype],

@@ -31,6 +31,7 @@ DIFFER(bf16, uint16_t, HALF(0x7f80))
 DIFFER(f32, float, a != b)
 DIFFER(f64, double, a != b)
 
+/* NaN differs from every element, itself included. */
 static differ_fn differ_of(gp_dtype dt) {
     switch (dt) {
     case GP_f64: return differ_f64;

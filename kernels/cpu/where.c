@@ -82,6 +82,7 @@ static void choose_block(const choice *k, char *const *p, int64_t i, int64_t n) 
     else choose_uint8_t(o, os, m, ms, a, as, b, bs, n);
 }
 
+/* Rows [begin, end) of the result. */
 static void choose_rows(void *ctx, int64_t begin, int64_t end) {
     const choice *k = ctx;
     int64_t width = k->loop.dim[k->loop.ndim - 1];

@@ -179,4 +179,19 @@ local function tape(dev)
     end
 end
 for _, dev in ipairs { "cpu", "sim" } do tape(dev) end
+
+-- ---- copies ----
+
+local host, there = g.ones(1000), g.ones({ 1000 }, { device = "sim" })
+for what, fn in pairs {
+    ["a copy to a device"] = function() host:to "sim" end,
+    ["a copy from one"] = function() there:to "cpu" end,
+    ["a copy that nobody waits for"] = function()
+        host:pin_memory():to("sim", { non_blocking = true })
+        g.synchronize "sim"
+    end,
+    ["a copy into a tensor"] = function() there:copy_(host) host:copy_(there) end,
+} do
+    for _, dev in ipairs { "cpu", "sim" } do t.is(left(dev, fn), 0, what .. " leaves nothing on " .. dev) end
+end
 t.done()

@@ -68,6 +68,9 @@ local function rules(dev)
     m:slice(1, 1, -1, 2):copy_(m:slice(1, 2, -1, 2))
     is(m[1], m[2]:tolist(), "every other row from the ones between")
     m:add_(m)
+    local wide = g.ones({64, 64}, {dtype = "i32", device = dev})
+    wide:slice(2, 1, -1, 2):add_(wide:slice(2, 2, -1, 2))
+    is(wide:sum(1)["1:2"], {128, 64}, "every other column and the ones between, of a large tensor")
 end
 
 for _, dev in ipairs {"cpu", "sim"} do rules(dev) end

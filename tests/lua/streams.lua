@@ -78,4 +78,41 @@ do
     t.is({ q:sum():item(), p:sum():item() }, { -4, -65536 }, "parameters are read after another stream has stepped them")
 end
 
+-- a tensor of this stream, which this stream still reads, is written by another one
+do
+    local a = stream(dev)
+    local x = ones(1 << 20, { device = dev })
+    synchronize(dev)
+    slow(big, 20)
+    local sum = x:sum()
+    a:use(function() x:fill_(7) end)
+    t.is({ sum:item(), x:sum():item() }, { 1 << 20, 7 << 20 }, "another stream's write waits for this one's reads")
+end
+
+-- synchronize() means all streams, and an event's wait tells of what failed before it
+do
+    local a = stream(dev)
+    a:use(slow, big, 30)
+    t.ok(a:busy(), "another stream is at work")
+    synchronize(dev)
+    t.ok(not a:busy(), "synchronize waits for it too")
+    local s = current_stream(dev)
+    local bad = ones(3, { device = dev }):index_select(1, tensor({ 9 }, { device = dev }))
+    local e = s:record()
+    while s:busy() do end
+    t.error(function() e:synchronize() end, "out of range", "an event that is reached already tells of the error before it")
+end
+
+-- once the copies are made, a pinned source is written without a wait
+do
+    local host = ones(1 << 10):pin_memory()
+    host:to(dev, { non_blocking = true })
+    synchronize(dev)
+    sync.reset()
+    slow(big, 30)
+    host:fill_(3)
+    t.is(#sync.events(), 0, "what is queued besides does not matter to it")
+    synchronize(dev)
+end
+
 t.done()

@@ -15,11 +15,13 @@ enum { LANES = 32 };
         int64_t i = 0;                                                                             \
         if (n >= 2 * LANES) {                                                                      \
             for (int j = 0; j < LANES; j++) lane[j] = first;                                       \
-            for (; i + LANES <= n; i += LANES)                                                     \
+            for (; i + LANES <= n; i += LANES) {                                                   \
+                gp_fetch_ahead(v + i, LANES * (int)sizeof *v);                                     \
                 _Pragma("omp simd") for (int j = 0; j < LANES; j++) {                              \
                     const double acc = lane[j], x = (double)v[i + j];                              \
                     lane[j] = step;                                                                \
                 }                                                                                  \
+            }                                                                                      \
             for (int j = 0; j < LANES; j++) {                                                      \
                 const double x = lane[j];                                                          \
                 acc = merge;                                                                       \

@@ -39,8 +39,10 @@ static void join(void *acc, const void *more, int64_t n) {
     static double mean_##t(const T *x, int64_t n) {                                                \
         double lane[LANES] = {0}, sum = 0, first = (double)x[0];                                   \
         int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES)                                                         \
+        for (; i + LANES <= n; i += LANES) {                                                       \
+            gp_fetch_ahead(x + i, LANES * (int)sizeof *x);                                         \
             for (int j = 0; j < LANES; j++) lane[j] += (double)x[i + j] - first;                   \
+        }                                                                                          \
         for (; i < n; i++) sum += (double)x[i] - first;                                            \
         for (int j = 0; j < LANES; j++) sum += lane[j];                                            \
         return first + sum / (double)n;                                                            \

@@ -185,14 +185,16 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* On one thread, in the order of the parts: the sum does not depend on who was first. */
+/* On one thread, in the order of the parts: the sum does not depend on who was first. In pairs, and
+ * pairs of these: of parts of one size, sums lose the fewest digits so. */
 static void join_parts(const run *r) {
-    int64_t n, numel = r->out[0]->numel;
+    int64_t n, stride = r->out[0]->numel * r->each;
     for (int64_t block = 0; block < r->blocks; block++) {
         int64_t first = block_at(r, block, &n);
         char *acc = r->partial + first * r->each;
-        for (int64_t part = 1; part < r->parts; part++)
-            r->red->join(acc, acc + part * numel * r->each, n);
+        for (int64_t apart = 1; apart < r->parts; apart *= 2)
+            for (int64_t part = 0; part + apart < r->parts; part += 2 * apart)
+                r->red->join(acc + part * stride, acc + (part + apart) * stride, n);
         store_outputs(r, first, acc, n);
     }
 }

@@ -5,7 +5,7 @@
 
 /* Partial results side by side; as many as hide an addition's latency. */
 #define LANES(T) (256 / (int)sizeof(T))
-enum { FEW = 8 };
+enum { FEW = 8, STEPS = 16 };
 
 #undef bool /* a row of dtype.def */
 #define T_f32 float
@@ -25,21 +25,41 @@ static inline int64_t cut_i64(double v) {
 }
 
 /* clang-format off */
+/* Of fewer elements than lanes, `part` into as many lanes of their own. */
+#define REST(nm, t, W, part)                                                                     \
+    if ((part) < (W) && n - i >= (part)) {                                                       \
+        T_##t *l = all + (W) - 2 * (part);                                                       \
+        _Pragma("omp simd")                                                                      \
+        for (int j = 0; j < (part); j++) l[j] = step_##nm##_##t(l[j], s[i + j]);                 \
+        i += (part);                                                                             \
+    }
 #define HALVE(nm, t, W, half)                                                                    \
     if ((half) < (W))                                                                            \
         _Pragma("omp simd")                                                                      \
-        for (int j = 0; j < (half); j++) lane[j] = merge_##nm##_##t(lane[j], lane[j + (half)]);
-/* n elements in W lanes, then the lanes into a; i elements are done. */
+        for (int j = 0; j < (half); j++) all[j] = merge_##nm##_##t(all[j], all[j + (half)]);
+/* n elements in W lanes, which are put away every STEPS steps; then those into a. i elements are
+ * done, and all are in the end. */
 #define FOLD_LANES(nm, t, start, W)                                                              \
     if (n - i >= 2 * (W)) {                                                                      \
-        T_##t lane[W];                                                                           \
-        for (int j = 0; j < (W); j++) lane[j] = cut_##t(start);                                  \
-        for (; i + (W) <= n; i += (W))                                                           \
+        T_##t all[W];                                                                            \
+        for (int j = 0; j < (W); j++) all[j] = cut_##t(start);                                   \
+        while (n - i >= (W)) {                                                                   \
+            T_##t lane[W];                                                                       \
+            int64_t stop = n - i < STEPS * (W) ? n : i + STEPS * (W);                            \
+            for (int j = 0; j < (W); j++) lane[j] = cut_##t(start);                              \
+            for (; i + (W) <= stop; i += (W)) {                                                  \
+                if ((W) > FEW) gp_fetch_ahead(s + i, (W) * (int)sizeof *s);                      \
+                _Pragma("omp simd")                                                              \
+                for (int j = 0; j < (W); j++) lane[j] = step_##nm##_##t(lane[j], s[i + j]);      \
+            }                                                                                    \
             _Pragma("omp simd")                                                                  \
-            for (int j = 0; j < (W); j++) lane[j] = step_##nm##_##t(lane[j], s[i + j]);          \
+            for (int j = 0; j < (W); j++) all[j] = merge_##nm##_##t(all[j], lane[j]);            \
+        }                                                                                        \
+        REST(nm, t, W, 32) REST(nm, t, W, 16) REST(nm, t, W, 8) REST(nm, t, W, 4)                \
+        REST(nm, t, W, 2) REST(nm, t, W, 1)                                                      \
         HALVE(nm, t, W, 32) HALVE(nm, t, W, 16) HALVE(nm, t, W, 8) HALVE(nm, t, W, 4)            \
         HALVE(nm, t, W, 2) HALVE(nm, t, W, 1)                                                    \
-        a = merge_##nm##_##t(a, lane[0]);                                                        \
+        a = merge_##nm##_##t(a, all[0]);                                                         \
     }
 #define REDUCE1(nm, t, start, combine, finish)                                                   \
     static inline T_##t step_##nm##_##t(T_##t acc, T_##t x) { return (T_##t)(combine); }         \

@@ -84,6 +84,22 @@ for _, dev in ipairs {"cpu", "sim"} do
     t.is(y:amax(1):ne(y:amax(1)):sum():item(), 1, dev .. ": NaN wins in columns")
     t.is(y:reshape(-1):amin():ne(0):item(), true, dev .. ": NaN wins in a line")
     t.is(y:reshape(-1):amin():eq(1):item(), false, dev .. ": … and is not 1")
+    -- Lines of every length about those of the lanes that they are folded in, beginning anywhere: each element counts once.
+    local numbers, wrong = g.arange(1, 300, {dtype = "f32", device = dev}), {}
+    for n = 1, 290 do
+        local from = n % 7 + 1
+        local x = numbers[from .. ":" .. from + n - 1]
+        for _, line in ipairs {x, x:to "i64", x:to "f64"} do
+            local good = line:sum():item() == n * (2 * from + n - 1) // 2 and line:amax():item() == from + n - 1
+            if not good then wrong[#wrong + 1] = n .. " " .. line.dtype end
+        end
+        local at = n - (n * 5) % (n // 2 + 1) -- somewhere in its second half
+        local nan = x:clone()
+        nan[at] = 0 / 0
+        local most, least = nan:amax():item(), nan:amin():item()
+        if most == most or least == least then wrong[#wrong + 1] = n .. " with NaN at " .. at end
+    end
+    t.is(wrong, {}, dev .. ": lines of 1 to 290 elements")
     t.is(g.zeros(0, 3, {device = dev}):sum(1), {0, 0, 0}, dev .. ": a sum of nothing")
     t.is(g.zeros(3, 0, {device = dev}):mean(2), {0 / 0, 0 / 0, 0 / 0}, dev .. ": a mean of nothing")
 end

@@ -353,12 +353,15 @@ static int l_reset(lua_State *L) {
 
 typedef struct aside {
     gp_sync_aside state;
+    gp_call_line *calls; /* malloc'd */
+    int ncalls;
     bool held;
 } aside;
 
 static int l_aside_close(lua_State *L) {
     aside *a = luaL_checkudata(L, 1, ASIDE);
-    if (a->held) gp_sync_restore(&a->state);
+    if (a->held) gp_sync_restore(&a->state), gp_calls_put_back(a->calls, a->ncalls);
+    if (a->held) free(a->calls);
     a->held = false;
     return 0;
 }
@@ -375,6 +378,7 @@ static int l_selftest(lua_State *L) {
     if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
     gp_lua_enter(L);
     if (!gp_sync_put_aside(&a->state)) return gp_lua_raise(L);
+    a->calls = gp_calls_lines(&a->ncalls);
     a->held = true;
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushstring(L, device);

@@ -61,3 +61,10 @@ void gp_calls_reset(void) {
     nrows = 0;
     pthread_mutex_unlock(&lock);
 }
+
+void gp_calls_put_back(const gp_call_line *lines, int n) {
+    pthread_mutex_lock(&lock);
+    if (n) memcpy(rows, lines, (size_t)n * sizeof *lines);
+    nrows = n;
+    pthread_mutex_unlock(&lock);
+}

@@ -22,5 +22,7 @@ void gp_calls_open(void);
 /* Copies, malloc'd, in the order of first appearance; *n is 0 and NULL is given where there is none. */
 gp_call_line *gp_calls_lines(int *n);
 void gp_calls_reset(void);
+/* The books are again what gp_calls_lines gave; what came since is forgotten. */
+void gp_calls_put_back(const gp_call_line *lines, int n);
 
 #endif

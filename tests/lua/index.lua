@@ -187,9 +187,10 @@ local function memory(dev)
     collectgarbage()
     local before = gpush.memory(dev).in_use
     gpush.reset_peak(dev)
-    for _ = 1, 200 do local y = x[mask] end
+    local times = dev == "cuda" and 30 or 200 -- fewer, where the stand-in for CUDA is slow, but more than the limit all the same
+    for _ = 1, times do local y = x[mask] end
     local grown = gpush.memory(dev).peak - before
-    t.ok(grown < 64 << 20, ("200 results of a mask take %d MiB at once (%s)"):format(grown >> 20, dev))
+    t.ok(grown < 64 << 20, ("%d results of a mask take %d MiB at once (%s)"):format(times, grown >> 20, dev))
 end
 
 for _, dev in ipairs {"cpu", "sim"} do

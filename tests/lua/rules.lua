@@ -56,6 +56,14 @@ local function rules(dev)
     is(on({0 / 0, math.huge, -1.0}):nan_to_num(1, 2), {1, 2, -1}, "nan_to_num by position")
     is(on({-math.huge}, "f16"):nan_to_num {nan = 7}, {-65504}, "nan_to_num to the dtype's end")
 
+    -- numbers made of numbers
+    is(g.full({2}, 1e30, {dtype = "i64", device = dev}), {math.maxinteger, math.maxinteger}, "a float beyond i64 becomes its end")
+    is(g.full({1}, -1e30, {dtype = "i64", device = dev}), {math.mininteger}, "and below it")
+    is(g.arange(0, 0.3, 0.1, {dtype = "f64", device = dev}):numel(), 4, "an end that rounding has put just short of a step counts")
+    is(g.arange(0, 0.29, 0.1, {device = dev}):numel(), 3, "one that is short of it does not")
+    is(g.zeros({0, 0}, {device = dev}):amax(1), {}, "the largest of nothing, for no result")
+    refuses(function() return g.zeros({0, 3}, {device = dev}):amax(1) end, "amax: no elements to compare", "and for three")
+
     -- writing over what is read
     local m = g.arange(1, 20, {dtype = "i32", device = dev}):view(4, 5)
     refuses(function() local s = m:narrow(1, 1, 4):narrow(2, 1, 4); return s:add_(s:transpose(1, 2)) end, "add_: .*shares memory.*clone", "x += x:t()")

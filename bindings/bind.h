@@ -24,6 +24,17 @@ static inline gp_tensor *gp_lua_totensor(lua_State *L, int idx) {
     return b->t;
 }
 
+/* Pushes an empty box, with the tensors' metatable from that stack or upvalue index. It comes before
+ * the op runs, so that Lua running out of memory loses no tensor. */
+static inline gp_box *gp_lua_new_box(lua_State *L, int metatable) {
+    gp_box *b = (gp_box *)lua_newuserdatauv(L, sizeof *b, 0);
+    b->tag = &gp_box_tag;
+    b->t = NULL;
+    lua_pushvalue(L, metatable);
+    lua_setmetatable(L, -2);
+    return b;
+}
+
 /* The tensor at argument arg; raises "fn: argument #arg: expected a tensor, got …" otherwise. */
 gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn);
 

@@ -41,6 +41,18 @@ static void check_options(lua_State *L, int idx, const char *fn, const char *con
     }
 }
 
+/* A userdata of that many zeroed bytes that owns what a file holds, so that an error on the way
+ * releases it: gc does. name: of its metatable. */
+static void *new_owner(lua_State *L, size_t size, const char *name, lua_CFunction gc) {
+    void *owner = memset(lua_newuserdatauv(L, size, 0), 0, size);
+    if (luaL_newmetatable(L, name)) {
+        lua_pushcfunction(L, gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return owner;
+}
+
 /* x in host memory, pushed; a recorded wait where it is on a device. */
 static gp_tensor *on_cpu(lua_State *L, gp_tensor *x, const char *fn) {
     gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, GP_WHY_copy, fn);
@@ -77,18 +89,7 @@ static int l_npz_gc(lua_State *L) {
     gp_npz_free(lua_touserdata(L, 1));
     return 0;
 }
-
-/* A userdata that owns the arrays, so that an error on the way releases them. */
-static gp_npz *new_npz(lua_State *L) {
-    gp_npz *z = lua_newuserdatauv(L, sizeof *z, 0);
-    memset(z, 0, sizeof *z);
-    if (luaL_newmetatable(L, NPZ)) {
-        lua_pushcfunction(L, l_npz_gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return z;
-}
+static gp_npz *new_npz(lua_State *L) { return new_owner(L, sizeof(gp_npz), NPZ, l_npz_gc); }
 
 /* Pushes a table of the tensors by name, which it takes over. */
 static void push_tensors(lua_State *L, gp_npz *z) {
@@ -159,17 +160,8 @@ static int l_safetensors_gc(lua_State *L) {
     gp_safetensors_free(lua_touserdata(L, 1));
     return 0;
 }
-
-/* A userdata that owns tensors and texts, so that an error on the way releases them. */
 static gp_safetensors *new_safetensors(lua_State *L) {
-    gp_safetensors *s = lua_newuserdatauv(L, sizeof *s, 0);
-    memset(s, 0, sizeof *s);
-    if (luaL_newmetatable(L, SAFETENSORS)) {
-        lua_pushcfunction(L, l_safetensors_gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return s;
+    return new_owner(L, sizeof(gp_safetensors), SAFETENSORS, l_safetensors_gc);
 }
 
 /* safetensors.load(file): a table of the tensors by name, on the cpu, and one of the file's texts.

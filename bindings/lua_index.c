@@ -104,14 +104,9 @@ static int bad_key(lua_State *L) {
     return gp_lua_raise(L);
 }
 
-/* x[i], the most frequent form: the box comes first, so that nothing is lost when Lua is out of
- * memory. Upvalue 3: the tensors' metatable. */
+/* x[i], the most frequent form. Upvalue 3: the tensors' metatable. */
 static int select_first(lua_State *L, gp_tensor *x, int64_t i) {
-    gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
-    b->tag = &gp_box_tag;
-    b->t = NULL;
-    lua_pushvalue(L, lua_upvalueindex(3));
-    lua_setmetatable(L, -2);
+    gp_box *b = gp_lua_new_box(L, lua_upvalueindex(3));
     gp_call c;
     gp_call_begin(&c, GP_OP(select));
     c.arg[0] = (gp_value){.kind = GP_TENSOR, .t = x};

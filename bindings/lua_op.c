@@ -55,16 +55,7 @@ static bool quick_args(lua_State *L, const gp_op *op, gp_call *c) {
     return true;
 }
 
-/* Boxes come before the op runs, so that Lua running out of memory loses no tensor. Upvalues: op,
- * metatable. */
-static gp_box *new_box(lua_State *L) {
-    gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
-    b->tag = &gp_box_tag;
-    b->t = NULL;
-    lua_pushvalue(L, lua_upvalueindex(2));
-    lua_setmetatable(L, -2);
-    return b;
-}
+/* Upvalues of the functions from here on: op, the tensors' metatable. */
 
 static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     if (c->nout == 0) return 0; /* an op that only writes */
@@ -88,7 +79,7 @@ static int l_op(lua_State *L) {
         c.nargs = 0;
         gp_lua_args(L, op, signature(L, op), &c, NULL);
     }
-    gp_box *box = new_box(L);
+    gp_box *box = gp_lua_new_box(L, lua_upvalueindex(2));
     if (!gp_op_run(&c)) return gp_lua_raise(L);
     int n = push_results(L, &c, box);
     if (c.requires_grad && !gp_tensor_set_requires_grad(box->t, true)) return gp_lua_raise(L);

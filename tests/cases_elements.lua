@@ -277,21 +277,8 @@ end
 
 -- ---- order ----
 
-local function before(x, y) return x == x and (y ~= y or x < y) end
-
--- Indices of v in order, equal ones as they come.
-local function order(v, descending)
-    local ix = {}
-    for i = 1, #v do ix[i] = i end
-    table.sort(ix, function(i, j)
-        local x, y = v[i], v[j]
-        if descending then x, y = y, x end
-        if before(x, y) then return true end
-        if before(y, x) then return false end
-        return i < j
-    end)
-    return ix
-end
+local plain = require "plain"
+local order = plain.order
 local function sorting(c, judge)
     for d = 1, 2 do
         for _, descending in ipairs {false, true} do

@@ -15,20 +15,8 @@ local INTS = set_of {"i64", "i32", "i16", "i8", "u8"}
 local FLOATS = set_of {"f64", "f32", "f16", "bf16"}
 local REAL = set_of {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8"}
 
-local function before(x, y) return x == x and (y ~= y or x < y) end
--- Indices of v in order, equal ones as they come.
-local function order(v, descending)
-    local ix = {}
-    for i = 1, #v do ix[i] = i end
-    table.sort(ix, function(i, j)
-        local x, y = v[i], v[j]
-        if descending then x, y = y, x end
-        if before(x, y) then return true end
-        if before(y, x) then return false end
-        return i < j
-    end)
-    return ix
-end
+local plain = require "plain"
+local before, order = plain.before, plain.order
 
 -- A 5 x n array (with a NaN for floats), and the order of each row.
 local function rows(c, n, descending)

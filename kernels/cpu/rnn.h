@@ -2,6 +2,7 @@
 #ifndef GP_CPU_RNN_H
 #define GP_CPU_RNN_H
 
+#include "kernels/cpu/panel.h"
 #include "kernels/kernel.h"
 #include "tensor/rnn.h"
 
@@ -70,6 +71,14 @@ static inline gp_array gp_rnn_state(const gp_rnn *r, const gp_array *a, int64_t 
     y.dim[1] = r->batch, y.stride[1] = r->batched ? a->stride[1] : 0;
     y.dim[2] = r->hidden, y.stride[2] = a->stride[last];
     return y;
+}
+
+/* Groups of rows in which each of the step's `units` (directions x panels) is shared out: some four
+ * pieces of work for each thread, of a panel's rows at least. */
+static inline int64_t gp_rnn_groups(const gp_rnn *r, int64_t units) {
+    int64_t want = 4 * gp_threads(), most = r->batch / GP_PANEL_ROWS;
+    int64_t groups = gp_threads() == 1 || units >= want ? 1 : (want + units - 1) / units;
+    return groups <= most ? groups : most > 0 ? most : 1;
 }
 
 /* Initial state i of kind k (0 h, 1 c) into p, dense in compute type; zeros if none was given. */

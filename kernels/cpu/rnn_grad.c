@@ -350,10 +350,7 @@ static bool backward(const gp_call *c) {
     if (!v.base) return gp_fail("%s: out of memory", c->name);
     v.used = 0;
     lay_out(&n, &v);
-    int64_t units = n.r.dirs * n.s[0].hh.count, most = n.r.batch / GP_PANEL_ROWS;
-    n.groups =
-        gp_threads() == 1 || units >= 4 * gp_threads() ? 1 : (4 * gp_threads() + units - 1) / units;
-    if (n.groups > most) n.groups = most > 0 ? most : 1;
+    n.groups = gp_rnn_groups(&n.r, n.r.dirs * n.s[0].hh.count);
     gp_blas_threads(gp_threads());
     return run_layers(&n);
 }

@@ -3,15 +3,8 @@
 local t = require "tap"
 local g = require "gpush"
 
-local seed = 7
-local function numbers(n, lo, hi)
-    local v = {}
-    for i = 1, n do
-        seed = (seed * 1103515245 + 12345) % 2147483648
-        v[i] = lo + (seed >> 16) % (hi - lo + 1)
-    end
-    return v
-end
+local plain = require "plain"
+local numbers = plain.numbers(7)
 
 local function pair(v) return type(v) == "table" and v or {v, v} end
 

@@ -3,21 +3,8 @@
 local t = require "tap"
 local g = require "gpush"
 
-local seed = 11
-local function numbers(n, lo, hi)
-    local v = {}
-    for i = 1, n do
-        seed = (seed * 1103515245 + 12345) % 2147483648
-        v[i] = lo + (seed >> 16) % (hi - lo + 1)
-    end
-    return v
-end
-
-local function product(list)
-    local n = 1
-    for _, v in ipairs(list) do n = n * v end
-    return n
-end
+local plain = require "plain"
+local numbers, product = plain.numbers(11), plain.product
 
 local function spread(v, rank)
     if type(v) == "table" then return v end
@@ -202,15 +189,7 @@ local dw = g.conv_weight_grad(g.ones(1, 1, 1, 18), inf, {1, 1, 1, 3}):reshape(-1
 t.is(dw, {0, 0, math.huge}, "infinity reaches the taps that see it, and no others")
 local many, one = g.randn(3, 9, 40, 33), g.randn(7, 9, 3, 3)
 local result = g.conv2d(many, one)
-local function bits(f)
-    local count = g.threads()
-    g.threads(1)
-    local a = f()
-    g.threads(2)
-    local b = f()
-    g.threads(count)
-    return a:eq(b):all():item()
-end
+local function bits(f) return plain.same_bits(g, f) end
 t.ok(bits(function() return g.conv_weight_grad(result, many, one.shape) end), "weight gradients are the same bits for any number of threads")
 t.ok(bits(function() return g.conv_input_grad(result, one, many.shape) end), "and input gradients")
 

@@ -7,20 +7,8 @@ local tensor, npy, npz = gpush.tensor, gpush.npy, gpush.npz
 local dir = os.getenv "TMPDIR" or "/tmp"
 local name = dir .. "/x.npy"
 
-local function write(file, bytes)
-    os.remove(file) -- some file systems flush a file that is cut to nothing and written again
-    local f = assert(io.open(file, "wb"))
-    f:write(bytes)
-    f:close()
-    return file
-end
-
-local function read(file)
-    local f = assert(io.open(file, "rb"))
-    local bytes = f:read "a"
-    f:close()
-    return bytes
-end
+local plain = require "plain"
+local read, write = plain.read, plain.write
 
 -- An npy file as NEP 1 lays it out.
 local function pack(header, data, version)

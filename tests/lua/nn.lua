@@ -9,21 +9,8 @@ local tolerance = {f64 = 1e-12, f32 = 1e-5, f16 = 2e-3, bf16 = 1.6e-2, i64 = 0, 
 local floats = {"f64", "f32", "f16", "bf16"}
 
 -- A table of n numbers that every dtype holds, the same each run.
-local seed = 1
-local function numbers(n, lo, hi)
-    local v = {}
-    for i = 1, n do
-        seed = (seed * 1103515245 + 12345) % 2147483648
-        v[i] = lo + (seed >> 16) % (hi - lo + 1)
-    end
-    return v
-end
-
-local function product(shape)
-    local n = 1
-    for _, d in ipairs(shape) do n = n * d end
-    return n
-end
+local plain = require "plain"
+local numbers, product = plain.numbers(1), plain.product
 
 -- The same elements in a layout: dense, with dims stored in reverse order, or every second element
 -- of a wider one.

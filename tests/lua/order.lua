@@ -6,21 +6,8 @@ local g = require "gpush"
 local nan, inf = 0 / 0, math.huge
 math.randomseed(7)
 
--- Position in the order wanted: NaN is the largest.
-local function before(a, b) return a == a and (b ~= b or a < b) end
-
-local function sorted_indices(v, descending)
-    local ix = {}
-    for i = 1, #v do ix[i] = i end
-    table.sort(ix, function(i, j)
-        local a, b = v[i], v[j]
-        if descending then a, b = b, a end
-        if before(a, b) then return true end
-        if before(b, a) then return false end
-        return i < j
-    end)
-    return ix
-end
+local plain = require "plain"
+local sorted_indices = plain.order
 
 local function map(ix, f)
     local out = {}

@@ -3,22 +3,14 @@
 local t = require "tap"
 local g = require "gpush"
 local st, json = g.safetensors, g.json
+local plain = require "plain"
+local read = plain.read
 local dir = os.getenv "TMPDIR"
 local count = 0
 
 local function write(text)
     count = count + 1
-    local name = ("%s/%d.safetensors"):format(dir, count)
-    local f = assert(io.open(name, "wb"))
-    f:write(text)
-    f:close()
-    return name
-end
-local function read(name)
-    local f = assert(io.open(name, "rb"))
-    local text = f:read "a"
-    f:close()
-    return text
+    return plain.write(("%s/%d.safetensors"):format(dir, count), text)
 end
 local function file(header, data) return write(string.pack("<I8", #header) .. header .. (data or "")) end
 

@@ -189,6 +189,9 @@ static void *work(void *arg) {
     worker *w = arg;
     gp_crew *c = w->crew;
     uint64_t t0 = gp_now_ns();
+    char name[20]; /* for a debugger, and shell/crash.c */
+    snprintf(name, sizeof name, "loader %d", (int)(w - c->worker) + 1);
+    pthread_setname_np(pthread_self(), name);
     gp_thread_is_loader();
     lua_State *L = gp_lua_newstate();
     if (L) {
@@ -378,9 +381,11 @@ void gp_crew_stop(gp_crew *c) {
     for (int i = 0; i < c->started; i++) {
         worker *w = &c->worker[i];
         bool self = pthread_equal(w->thread, pthread_self()); /* os.exit in a dataset */
-        while (!w->ended && !self) {
+        /* Again, since one may come just before a read; but later and later, since the handler walks
+         * all the calls that are open, and a deep recursion must get on in between. */
+        for (long pause = POLL_NS / 4; !w->ended && !self; pause += pause < POLL_NS * 20 ? pause : 0) {
             pthread_kill(w->thread, STOP_SIGNAL);
-            sleep_a_little(&c->ready, &c->lock, POLL_NS / 4);
+            sleep_a_little(&c->ready, &c->lock, pause);
         }
         pthread_mutex_unlock(&c->lock);
         if (!self) pthread_join(w->thread, NULL);

@@ -12,6 +12,7 @@
 const char gp_paste_on[] = "\033[?2004h", gp_paste_off[] = "\033[?2004l";
 
 static struct termios cooked;
+static bool opened;
 static volatile sig_atomic_t new_size;
 static char back[8]; /* bytes that were looked at, still to be read */
 static int nback;
@@ -36,10 +37,17 @@ void gp_key_unread(char c) {
 
 static void on_winch(int sig) { new_size = 1; }
 
-static void on_death(int sig) {
+void gp_keys_restore(void) {
+    if (!opened) return;
     tcsetattr(STDIN_FILENO, TCSANOW, &cooked);
     if (write(STDOUT_FILENO, gp_paste_off, strlen(gp_paste_off)) < 0) { /* it is gone */
     }
+}
+
+bool gp_keys_used(void) { return opened; }
+
+static void on_death(int sig) {
+    gp_keys_restore();
     signal(sig, SIG_DFL);
     raise(sig);
 }
@@ -47,7 +55,7 @@ static void on_death(int sig) {
 void gp_keys_open(void) {
     static const int deadly[] = {SIGHUP, SIGTERM, SIGQUIT};
     struct sigaction sa = {.sa_handler = on_winch}, old; /* no SA_RESTART: the wait returns */
-    tcgetattr(STDIN_FILENO, &cooked);
+    opened = tcgetattr(STDIN_FILENO, &cooked) == 0;
     sigemptyset(&sa.sa_mask);
     sigaction(SIGWINCH, &sa, NULL);
     sa.sa_handler = on_death;

@@ -18,6 +18,11 @@ bool gp_keys_usable(void);
  * terminal as it is now. */
 void gp_keys_open(void);
 
+/* The terminal as it was at gp_keys_open, for the end of the program; as a signal handler may. */
+void gp_keys_restore(void);
+/* Was gp_keys_open called? */
+bool gp_keys_used(void);
+
 /* Waits for a key, calling resized when the terminal's size has changed meanwhile; false at the end
  * of the input. Decodes by the current locale. */
 bool gp_key_read(wchar_t *key, void (*resized)(void));

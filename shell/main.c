@@ -268,6 +268,7 @@ int main(int argc, char **argv) {
         lua_writestringerror("%s: cannot create state: not enough memory\n", argv[0]);
         return EXIT_FAILURE;
     }
+    gp_crash_watch(L);
     lua_pushcfunction(L, l_main);
     lua_pushinteger(L, argc);
     lua_pushlightuserdata(L, argv);

@@ -66,6 +66,10 @@ void gp_shell_ended(lua_State *L);
  * raise. */
 void gp_shell_watch_clock(lua_State *L);
 
+/* From here on a crash says in which thread, op and line it was before it ends the program. L: the main
+ * thread's state. */
+void gp_crash_watch(lua_State *L);
+
 /* gpush doctor: says what works here; the exit status. */
 int gp_doctor(lua_State *L);
 

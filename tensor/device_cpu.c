@@ -12,7 +12,12 @@ static void mem_free(gp_device *dev, void *p, size_t bytes) { gp_host_free(p, by
 static bool stream_open(gp_stream *s) { return true; }
 static void stream_close(gp_stream *s) {}
 
-static bool launch(gp_stream *s, gp_call *c) { return gp_cpu_kernels()[gp_op_id(c->op)](c); }
+static bool launch(gp_stream *s, gp_call *c) {
+    gp_running = c;
+    bool ok = gp_cpu_kernels()[gp_op_id(c->op)](c);
+    gp_running = NULL;
+    return ok;
+}
 
 static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                  gp_storage *pinned, uint64_t id) {

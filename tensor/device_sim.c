@@ -108,7 +108,9 @@ typedef void (*device_hook)(const gp_ran *);
 static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
+    gp_running = &cmd->call;
     if (!gp_cpu_kernels()[gp_op_id(cmd->call.op)](&cmd->call)) fail_stream(s, &cmd->call);
+    gp_running = NULL;
     if (hook) hook(&(gp_ran){.s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
     free(cmd->more);
 }
@@ -194,6 +196,9 @@ static command *next_command(sim_stream *ss, uint64_t at) {
  * all its effects, so that who sees the number sees them too. */
 static void *work(void *arg) {
     sim_stream *ss = arg;
+    char name[20]; /* for a debugger, and shell/crash.c */
+    snprintf(name, sizeof name, "%.8s stream", ss->stream->dev->name);
+    pthread_setname_np(pthread_self(), name);
     gp_thread_is_worker();
     for (uint64_t at = 0;; at++) {
         command *cmd = next_command(ss, at);

@@ -10,6 +10,8 @@
 #include "tensor/order.h"
 #include "tensor/overlap.h"
 
+_Thread_local const gp_call *gp_running;
+
 /* What the words in the types column of ops.def mean. */
 #define FLOAT (GP_SET_FLOAT | GP_T_TOFLOAT)
 #define FLOATS GP_SET_FLOAT

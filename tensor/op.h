@@ -74,6 +74,9 @@ typedef struct gp_call {
     int64_t ints[GP_MAX_INTS];
 } gp_call;
 
+/* The call whose kernel runs on this thread, or for which a thread of the pool works; NULL: none. */
+extern _Thread_local const gp_call *gp_running;
+
 /* What infer says of the outputs. */
 typedef struct gp_meta {
     int n;

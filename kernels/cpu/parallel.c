@@ -62,12 +62,15 @@ UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
         return;
     }
     char sync = 0;
+    const gp_call *call = gp_running;
     RELEASE(&sync);
 #pragma omp parallel num_threads((int)parts)
     {
         ACQUIRE(&sync);
         leave_signals();
+        gp_running = call;
         piece(body, ctx, n, omp_get_thread_num(), omp_get_num_threads());
+        if (omp_get_thread_num()) gp_running = NULL;
         RELEASE(&sync);
     }
     ACQUIRE(&sync);

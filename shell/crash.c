@@ -1,0 +1,132 @@
+/* What is said when the program crashes: which thread, in which op, at which line. Nothing of it can be
+ * gone on with, since what a fault left behind in memory is not known; but the terminal is as it was. */
+#include "shell/shell.h"
+
+#include "bindings/bind.h"
+#include "bindings/paths.h"
+#include "shell/keys.h"
+#include "tensor/op.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static const struct {
+    int sig;
+    const char *name, *hint;
+} faults[] = {
+    {SIGSEGV, "segmentation fault", NULL},
+    {SIGBUS, "bus error", "A file that is shortened while tensors are mapped from it does this.\n"},
+    {SIGFPE, "arithmetic fault", NULL},
+    {SIGILL, "illegal instruction", "Another processor's build does this: gpush doctor names the core.\n"},
+    {SIGABRT, "abort", NULL},
+};
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+static lua_State *session; /* the state of the main thread */
+static pthread_t main_thread;
+
+/* The text is put together without malloc or stdio: the fault may have been in them. */
+typedef struct text {
+    char s[1024];
+    size_t n;
+} text;
+
+static void put(text *t, const char *s) {
+    for (; *s && t->n + 1 < sizeof t->s; s++) {
+        bool plain = (unsigned char)*s >= ' ' && *s != 127;
+        t->s[t->n++] = plain || *s == '\n' ? *s : '?'; /* a file's name may hold anything */
+    }
+}
+
+static void put_number(text *t, int n) {
+    char digits[12], *p = digits + sizeof digits;
+    *--p = '\0';
+    do *--p = (char)('0' + n % 10);
+    while (n /= 10);
+    put(t, p);
+}
+
+static void say(text *t) {
+    if (write(STDERR_FILENO, t->s, t->n) < 0) { /* nobody listens */
+    }
+    t->n = 0;
+}
+
+/* A thread has the name that it was given, "loader 2", or its program's: a pool's. */
+static void put_thread(text *t) {
+    char name[17] = "";
+    if (pthread_equal(pthread_self(), main_thread)) return;
+    prctl(PR_GET_NAME, name);
+    bool named = strchr(name, ' ') != NULL;
+    put(t, named ? " in the worker '" : " in a thread of the pool");
+    if (named) put(t, name), put(t, "'");
+}
+
+static void put_place(text *t, const char *file, int line) {
+    put(t, ", at ");
+    put(t, file);
+    put(t, ":");
+    put_number(t, line);
+}
+
+/* The first line up the stack that is not of gpush's own Lua. Only reads; a pool's thread works for the
+ * main one, which waits for it. */
+static void put_line(text *t, const gp_call *c) {
+    const char *dir = gp_scripts_dir();
+    lua_State *L = gp_lua_state ? gp_lua_state : session;
+    lua_Debug ar;
+    if (c && c->file) return put_place(t, c->file, c->line);
+    if (gp_thread_worker() || !L) return;
+    for (int level = 0; level < 100 && lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        bool own = *ar.source == '@' && dir && !strncmp(ar.source + 1, dir, strlen(dir));
+        if (ar.currentline > 0 && !own) return put_place(t, ar.short_src, ar.currentline);
+    }
+}
+
+static void describe(int i) {
+    static text t;
+    const gp_call *c = gp_running;
+    gp_keys_restore();
+    put(&t, "\ngpush: crashed: ");
+    put(&t, faults[i].name);
+    put_thread(&t);
+    if (c) put(&t, ", in the op "), put(&t, c->name);
+    say(&t); /* the line is looked for where the fault may have been */
+    put_line(&t, c);
+    put(&t, ".\n");
+    if (faults[i].hint) put(&t, faults[i].hint);
+    if (gp_keys_used()) put(&t, "Variables and tensors are lost; what was typed is in the history.\n");
+    say(&t);
+}
+
+/* After it the fault strikes again, or is raised again, and ends the program as it would have. */
+static void on_fault(int sig, siginfo_t *info, void *ctx) {
+    static atomic_flag entered = ATOMIC_FLAG_INIT;
+    static _Thread_local volatile bool mine;
+    (void)ctx;
+    bool again = mine;
+    if (!again && atomic_flag_test_and_set(&entered))
+        for (;;) pause(); /* another thread is telling */
+    mine = true;
+    for (int i = 0; i < FAULTS && !again; i++)
+        if (faults[i].sig == sig) describe(i);
+    for (int i = 0; i < FAULTS; i++) signal(faults[i].sig, SIG_DFL);
+    if (info->si_code <= 0 || sig == SIGABRT) raise(sig);
+}
+
+void gp_crash_watch(lua_State *L) {
+    static char stack[1 << 16]; /* for a fault because there is no more stack */
+    struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER}, old;
+    session = L;
+    main_thread = pthread_self();
+    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+    sigemptyset(&sa.sa_mask);
+    for (int i = 0; i < FAULTS; i++) /* a sanitizer's own handler stays */
+        if (!sigaction(faults[i].sig, NULL, &old) && old.sa_handler == SIG_DFL)
+            sigaction(faults[i].sig, &sa, NULL);
+}

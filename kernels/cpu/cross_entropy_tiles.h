@@ -2,6 +2,12 @@
  * defines T and t and includes this once for each. */
 #define FN(name) GP_PASTE(name, t)
 
+/* While exp is computed memory rests: meanwhile w logits of the next tile come to the cache, which
+ * as a rule begins where this one ends. */
+static inline void FN(fetch)(const T *x, int64_t w) {
+    for (int64_t i = 0; i < w; i += 64 / (int64_t)sizeof *x) __builtin_prefetch(x + i);
+}
+
 /* A tile: w pixels, n classes; class c of pixel j is x[c * xs + j]. Per pixel: the highest logit m,
  * s = sum exp(x - m), p = x - m of the label (0-based; -1 matches none), q = sum weight * (x - m).
  */
@@ -13,18 +19,19 @@ static void FN(stats)(const T *x, int64_t xs, int64_t n, int64_t w, const int32_
     for (int64_t c = 0; c < n; c++) {
         const T *r = x + c * xs;
         T *k = keep ? keep + c * w : s, wc = weight ? weight[c] : 0;
+        FN(fetch)(r + w, w);
         if (keep) {
             _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {
                 T d = r[j] - m[j], e = exp(d);
                 k[j] = e;
                 s[j] += e;
-                p[j] = label[j] == c ? d : p[j];
+                p[j] = label[j] == (int32_t)c ? d : p[j];
             }
         } else {
             _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {
                 T d = r[j] - m[j];
                 s[j] += exp(d);
-                p[j] = label[j] == c ? d : p[j];
+                p[j] = label[j] == (int32_t)c ? d : p[j];
             }
         }
         for (int64_t j = 0; weight && j < w; j++) q[j] += wc * (r[j] - m[j]);

@@ -4,6 +4,13 @@ local gpush, nn = ...
 
 local function log_sigmoid(x) return -(-x):softplus(1, 40) end -- beyond 40 the 1 in log(1 + e^-x) is lost in f64
 local inplace = "bool inplace=false"
+local function tanhshrink(x) return x - x:tanh() end
+local function hardshrink(x, lambd) return gpush.where(x:abs():le(lambd), 0, x) end
+local function softshrink(x, lambd) return gpush.where(x:abs():le(lambd), 0, x - x:sign() * lambd) end
+local function glu(x, dim)
+    local halves = x:chunk(2, dim)
+    return halves[1] * halves[2]:sigmoid()
+end
 
 -- name -> the op, or a function; the constructor's parameters. With inplace last, the op writes over its input.
 local activations = {
@@ -15,6 +22,8 @@ local activations = {
     Threshold = { "threshold", "number threshold, number value, " .. inplace },
     Tanh = { "tanh", "" }, Sigmoid = { "sigmoid", "" }, Softsign = { "softsign", "" }, LogSigmoid = { log_sigmoid, "" },
     GELU = { "gelu", "str approximate=\"none\"" }, Softplus = { "softplus", "float beta=1, float threshold=20" },
+    Tanhshrink = { tanhshrink, "" }, Hardshrink = { hardshrink, "float lambd=0.5" }, Softshrink = { softshrink, "float lambd=0.5" },
+    GLU = { glu, "int dim=-1" },
     Softmax = { "softmax", "int dim" }, LogSoftmax = { "log_softmax", "int dim" }, Softmin = { "softmin", "int dim" },
 }
 
@@ -22,7 +31,7 @@ for name, row in pairs(activations) do
     local op, sig = row[1], row[2]
     local run = gpush[op] or op
     local write = sig:find "inplace" and gpush.ones(1)[op .. "_"]
-    local class = nn.module { name, sig = sig, help = "as the op " .. tostring(op) }
+    local class = nn.module { name, sig = sig, help = type(op) == "string" and "as the op " .. op or nil }
 
     function class:init(...)
         local n, a = select("#", ...), { ... }

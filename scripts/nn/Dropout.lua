@@ -1,17 +1,30 @@
 --!plain
--- Dropout: while training, each element 0 with probability p and the others larger for it.
+-- Dropout: while training, each element (Dropout1d to 3d: each channel) 0 with probability p and the others larger for it.
 local gpush, nn = ...
-local Dropout = nn.module { "Dropout", sig = "float p=0.5", help = "elements at random 0 while training" }
 
-function Dropout:init(p)
-    if not (p >= 0 and p <= 1) then nn.raise("nn.Dropout: p: expected 0 to 1, got %g", p) end
-    self.p = p
+-- dims: those of x in a batch, of which the first two, samples and channels, draw; nil: every element does.
+local function family(name, dims, help)
+    local class = nn.module { name, sig = "float p=0.5", help = help }
+
+    function class:init(p)
+        if not (p >= 0 and p <= 1) then nn.raise("nn." .. name .. ": p: expected 0 to 1, got %g", p) end
+        self.p = p
+    end
+
+    function class:forward(x)
+        if dims and x:dim() ~= dims and x:dim() ~= dims - 1 then
+            nn.fail("x has %d dims (expected %d, or %d without samples)", x:dim(), dims, dims - 1)
+        end
+        if not self.training or self.p == 0 then return x end
+        if not dims then return x:dropout(self.p) end
+        local shape = x.shape
+        for d = #shape - dims + 3, #shape do shape[d] = 1 end
+        return x * gpush.ones(shape, { dtype = x.dtype, device = x.device }):dropout(self.p)
+    end
+
+    function class:extra_repr() return tostring(self.p) end
+    nn[name] = class
 end
 
-function Dropout:forward(x)
-    if not self.training or self.p == 0 then return x end
-    return x:dropout(self.p)
-end
-
-function Dropout:extra_repr() return tostring(self.p) end
-return Dropout
+family("Dropout", nil, "elements at random 0 while training")
+for d = 1, 3 do family("Dropout" .. d .. "d", d + 2, "channels at random 0 while training") end

@@ -216,11 +216,12 @@ for file, names in pairs {
     BatchNorm = "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
     Pool = "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d",
     Recurrent = "RNN LSTM GRU",
+    Dropout = "Dropout Dropout1d Dropout2d Dropout3d",
     Cell = "RNNCell LSTMCell GRUCell",
     Transformer = "TransformerEncoderLayer TransformerEncoder",
     Shape = "Identity Flatten Unflatten Upsample",
     Activation = "ReLU ReLU6 LeakyReLU ELU CELU SELU GELU SiLU Mish Tanh Sigmoid LogSigmoid Softplus Softsign Softmin "
-        .. "Softmax LogSoftmax Hardtanh Hardsigmoid Hardswish Threshold PReLU",
+        .. "Softmax LogSoftmax Tanhshrink Softshrink Hardshrink GLU Hardtanh Hardsigmoid Hardswish Threshold PReLU",
     Loss = "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss "
         .. "PoissonNLLLoss GaussianNLLLoss SoftMarginLoss HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss TripletMarginLoss",
 } do

@@ -134,6 +134,16 @@ t.close(dropped:eq(0):to("f32"):mean():item(), 0.25, 0.02, "Dropout drops its sh
 t.close(dropped:amax():item(), 4 / 3, 1e-6, "and makes the rest larger")
 t.is(drop:eval()(g.ones(3)):tolist(), { 1, 1, 1 }, "and does nothing in evaluation")
 
+for d = 1, 3 do -- channels are dropped whole, each sample's own
+    for _, shape in ipairs { { 20, 30, 2, 2, 2 }, { 600, 2, 2, 2 } } do
+        local x = g.ones(table.unpack(shape, 1, #shape - 3 + d))
+        local y = nn["Dropout" .. d .. "d"](0.25)(x):view(600, -1)
+        t.ok(y:amin(2):equal(y:amax(2)), ("Dropout%dd drops whole channels"):format(d))
+        t.close(y:amin(2):eq(0):to("f32"):mean():item(), 0.25, 0.06, "a quarter of them")
+        t.close(y:amax():item(), 4 / 3, 1e-6, "and makes the rest larger")
+    end
+end
+
 -- Largest magnitude and deviation of w as shares of the bound it was drawn within.
 local function spread(w, bound)
     return w:abs():amax():item() / bound, w:std():item() / bound
@@ -208,6 +218,8 @@ for _, it in ipairs { { function() nn.Conv2d(3, 4, 3, { groups = 2 }) end, "nn.C
     { function() nn.Conv2d(3, 4, 3, { padding_mode = "odd" }) end, "padding_mode: expected 'zeros'.*got 'odd'" },
     { function() nn.GroupNorm(2, 3) end, "nn.GroupNorm: 3 channels cannot be split into 2 groups" },
     { function() nn.Dropout(2) end, "nn.Dropout: p: expected 0 to 1, got 2" },
+    { function() nn.Dropout2d(-1) end, "nn.Dropout2d: p: expected 0 to 1, got %-1" },
+    { function() nn.Dropout2d()(g.ones(2, 3)) end, "Dropout2d: x has 2 dims %(expected 4, or 3 without samples%)" },
     { function() nn.MultiheadAttention(4, 3) end, "embed_dim 4 is no multiple of num_heads 3" },
     { function() nn.TransformerEncoderLayer(4, 2, { activation = "tanh" }) end, "activation: expected 'relu' or 'gelu', got 'tanh'" },
     { function() nn.TransformerEncoder(3) end, "argument 'make' %(#1%): expected a function" },

@@ -3,59 +3,15 @@
  * operations a tap at the tensor cores' rate for f16 and bf16, at that of the cores for f32 (of
  * TF32 where allowed) and f64. */
 #if __has_include(<cudnn.h>) /* else conv_without.c */
-#include <cudnn.h>
 #include <limits.h>
 
-#include "kernels/cuda/libs.h"
+#include "kernels/cuda/dnn.h"
 #include "kernels/cuda/dense.h"
 #include "tensor/nn.h"
 
 enum { PLANS = 512, CHOICES = 10 };
 static const size_t most_memory =
     (size_t)1 << 30; /* of working memory, where other algorithms do with less */
-
-#define FUNCTIONS(F)                                                                               \
-    F(cudnnCreate)                                                                                 \
-    F(cudnnSetStream)                                                                              \
-    F(cudnnGetErrorString)                                                                         \
-    F(cudnnCreateTensorDescriptor)                                                                 \
-    F(cudnnSetTensorNdDescriptor)                                                                  \
-    F(cudnnDestroyTensorDescriptor)                                                                \
-    F(cudnnCreateFilterDescriptor)                                                                 \
-    F(cudnnSetFilterNdDescriptor)                                                                  \
-    F(cudnnDestroyFilterDescriptor)                                                                \
-    F(cudnnCreateConvolutionDescriptor)                                                            \
-    F(cudnnSetConvolutionNdDescriptor)                                                             \
-    F(cudnnSetConvolutionGroupCount)                                                               \
-    F(cudnnSetConvolutionMathType)                                                                 \
-    F(cudnnDestroyConvolutionDescriptor)                                                           \
-    F(cudnnGetConvolutionForwardAlgorithm_v7)                                                      \
-    F(cudnnGetConvolutionBackwardDataAlgorithm_v7)                                                 \
-    F(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                               \
-    F(cudnnFindConvolutionForwardAlgorithmEx)                                                      \
-    F(cudnnFindConvolutionBackwardDataAlgorithmEx)                                                 \
-    F(cudnnFindConvolutionBackwardFilterAlgorithmEx)                                               \
-    F(cudnnConvolutionForward)                                                                     \
-    F(cudnnConvolutionBackwardData)                                                                \
-    F(cudnnConvolutionBackwardFilter)
-static struct { FUNCTIONS(GP_LIB_POINTER) } dnn;
-static const char *const names[] = {FUNCTIONS(GP_LIB_NAME)};
-
-static bool tell(const gp_call *c, cudnnStatus_t s) {
-    return s == CUDNN_STATUS_SUCCESS ||
-           gp_fail("%s: cuDNN failed: %s", c->op->name, dnn.cudnnGetErrorString(s));
-}
-
-static bool create(const gp_call *c, cudaStream_t s, void **handle) {
-    enum { N = sizeof names / sizeof *names };
-    if (!dnn.cudnnCreate &&
-        !gp_lib_functions(GP_LIB_cudnn, c->op->name, names, N, 0, (void **)&dnn))
-        return dnn.cudnnCreate = NULL, false;
-    cudnnHandle_t h;
-    if (!tell(c, dnn.cudnnCreate(&h))) return false;
-    *handle = h;
-    return tell(c, dnn.cudnnSetStream(h, s));
-}
 
 /* ---- plans ---- */
 
@@ -87,19 +43,12 @@ static plan *slot_of(const shape *s) {
     return &plans[(h ^ h >> 32) % PLANS];
 }
 
-static cudnnDataType_t type_of(int dt) {
-    return dt == GP_f64   ? CUDNN_DATA_DOUBLE
-           : dt == GP_f32 ? CUDNN_DATA_FLOAT
-           : dt == GP_f16 ? CUDNN_DATA_HALF
-                          : CUDNN_DATA_BFLOAT16;
-}
-
 static bool describe_images(const gp_call *c, cudnnTensorDescriptor_t *to, const shape *s,
                             const int32_t *size) {
     int dim[5], stride[5], step = 1;
     for (int d = s->n - 1; d >= 0; d--) dim[d] = size[d], stride[d] = step, step *= dim[d];
-    return tell(c, dnn.cudnnCreateTensorDescriptor(to)) &&
-           tell(c, dnn.cudnnSetTensorNdDescriptor(*to, type_of(s->dtype), s->n, dim, stride));
+    return gp_dnn_ok(c, gp_dnn.cudnnCreateTensorDescriptor(to)) &&
+           gp_dnn_ok(c, gp_dnn.cudnnSetTensorNdDescriptor(*to, gp_dnn_type(s->dtype), s->n, dim, stride));
 }
 
 static cudnnMathType_t math_of(const shape *s) {
@@ -112,22 +61,22 @@ static bool describe(const gp_call *c, plan *p) {
     const shape *s = &p->of;
     cudnnDataType_t compute = s->dtype == GP_f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     return describe_images(c, &p->x, s, s->x) && describe_images(c, &p->y, s, s->y) &&
-           tell(c, dnn.cudnnCreateFilterDescriptor(&p->w)) &&
-           tell(c, dnn.cudnnSetFilterNdDescriptor(p->w, type_of(s->dtype), CUDNN_TENSOR_NCHW, s->n,
+           gp_dnn_ok(c, gp_dnn.cudnnCreateFilterDescriptor(&p->w)) &&
+           gp_dnn_ok(c, gp_dnn.cudnnSetFilterNdDescriptor(p->w, gp_dnn_type(s->dtype), CUDNN_TENSOR_NCHW, s->n,
                                                   s->w)) &&
-           tell(c, dnn.cudnnCreateConvolutionDescriptor(&p->conv)) &&
-           tell(c, dnn.cudnnSetConvolutionNdDescriptor(p->conv, s->n - 2, s->pad, s->stride,
+           gp_dnn_ok(c, gp_dnn.cudnnCreateConvolutionDescriptor(&p->conv)) &&
+           gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionNdDescriptor(p->conv, s->n - 2, s->pad, s->stride,
                                                        s->dilation, CUDNN_CROSS_CORRELATION,
                                                        compute)) &&
-           tell(c, dnn.cudnnSetConvolutionGroupCount(p->conv, s->groups)) &&
-           tell(c, dnn.cudnnSetConvolutionMathType(p->conv, math_of(s)));
+           gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionGroupCount(p->conv, s->groups)) &&
+           gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, math_of(s)));
 }
 
 static void forget(plan *p) {
-    if (p->x) dnn.cudnnDestroyTensorDescriptor(p->x);
-    if (p->y) dnn.cudnnDestroyTensorDescriptor(p->y);
-    if (p->w) dnn.cudnnDestroyFilterDescriptor(p->w);
-    if (p->conv) dnn.cudnnDestroyConvolutionDescriptor(p->conv);
+    if (p->x) gp_dnn.cudnnDestroyTensorDescriptor(p->x);
+    if (p->y) gp_dnn.cudnnDestroyTensorDescriptor(p->y);
+    if (p->w) gp_dnn.cudnnDestroyFilterDescriptor(p->w);
+    if (p->conv) gp_dnn.cudnnDestroyConvolutionDescriptor(p->conv);
     memset(p, 0, sizeof *p);
 }
 
@@ -140,7 +89,7 @@ static void forget(plan *p) {
             if (s->deterministic && answers[i].determinism != CUDNN_DETERMINISTIC) continue;       \
             if (!pass && answers[i].memory > most_memory) continue;                                \
             p->algo = (int)answers[i].algo, p->memory = answers[i].memory;                         \
-            return tell(c, dnn.cudnnSetConvolutionMathType(p->conv, answers[i].mathType));         \
+            return gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, answers[i].mathType));         \
         }                                                                                          \
     return gp_fail("%s: cuDNN has no %salgorithm for this convolution", c->op->name,               \
                    s->deterministic ? "deterministic " : "")
@@ -153,11 +102,11 @@ static void forget(plan *p) {
         perf answers[CHOICES];                                                                     \
         int n = 0;                                                                                 \
         cudnnStatus_t status = s->benchmark                                                        \
-                                   ? dnn.tried(h, xd, xp, yd, yp, p->conv, od, op, CHOICES, &n,    \
+                                   ? gp_dnn.tried(h, xd, xp, yd, yp, p->conv, od, op, CHOICES, &n,    \
                                                answers, room, most_memory)                         \
-                                   : dnn.known(h, xd, yd, p->conv, od, CHOICES, &n, answers);      \
+                                   : gp_dnn.known(h, xd, yd, p->conv, od, CHOICES, &n, answers);      \
         (void)x, (void)w, (void)y;                                                                 \
-        if (!tell(c, status)) return false;                                                        \
+        if (!gp_dnn_ok(c, status)) return false;                                                        \
         PICK(answers, n);                                                                          \
     }
 CHOOSE(result, cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7,
@@ -201,15 +150,15 @@ static bool run(const gp_call *c, cudnnHandle_t h, const shape *s, const operand
     if (p->memory && !room) return false;
     switch (s->kind) {
     case RESULT:
-        return tell(c, dnn.cudnnConvolutionForward(h, a, p->x, o->x, p->w, o->w, p->conv,
+        return gp_dnn_ok(c, gp_dnn.cudnnConvolutionForward(h, a, p->x, o->x, p->w, o->w, p->conv,
                                                    (cudnnConvolutionFwdAlgo_t)p->algo, room,
                                                    p->memory, b, p->y, o->y));
     case IMAGE:
-        return tell(c, dnn.cudnnConvolutionBackwardData(h, a, p->w, o->w, p->y, o->y, p->conv,
+        return gp_dnn_ok(c, gp_dnn.cudnnConvolutionBackwardData(h, a, p->w, o->w, p->y, o->y, p->conv,
                                                         (cudnnConvolutionBwdDataAlgo_t)p->algo,
                                                         room, p->memory, b, p->x, o->x));
     default:
-        return tell(c, dnn.cudnnConvolutionBackwardFilter(h, a, p->x, o->x, p->y, o->y, p->conv,
+        return gp_dnn_ok(c, gp_dnn.cudnnConvolutionBackwardFilter(h, a, p->x, o->x, p->y, o->y, p->conv,
                                                           (cudnnConvolutionBwdFilterAlgo_t)p->algo,
                                                           room, p->memory, b, p->w, o->w));
     }
@@ -217,7 +166,7 @@ static bool run(const gp_call *c, cudnnHandle_t h, const shape *s, const operand
 
 static bool convolve(const gp_call *c, const shape *s, const operands *o) {
     gp_lib_lock();
-    cudnnHandle_t h = (cudnnHandle_t)gp_lib_handle(c, GP_LIB_cudnn, create);
+    cudnnHandle_t h = gp_dnn_handle(c);
     plan *p = h ? plan_of(c, h, s, o) : NULL;
     bool ok = p && run(c, h, s, o, p);
     gp_lib_unlock();

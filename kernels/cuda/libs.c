@@ -198,6 +198,8 @@ static library *opened(gp_lib lib) {
     return l;
 }
 
+bool gp_lib_there(gp_lib lib) { return opened(lib)->so != NULL; }
+
 bool gp_lib_functions(gp_lib lib, const char *op, const char *const *names, int n, int optional,
                       void **table) {
     library *l = opened(lib);

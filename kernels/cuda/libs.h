@@ -50,6 +50,9 @@ void *gp_lib_handle(const gp_call *c, gp_lib lib, gp_lib_create create);
 void gp_lib_lock(void);
 void gp_lib_unlock(void);
 
+/* Can it be used? Opens it; no message. */
+bool gp_lib_there(gp_lib lib);
+
 /* Books what was done since `begin` as the library's first use: opening it, a handle, a plan. */
 int64_t gp_lib_now(void);
 void gp_lib_book(gp_lib lib, int64_t begin);

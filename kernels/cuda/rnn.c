@@ -217,7 +217,8 @@ static bool forward(const gp_call *c, bool save) {
     if (!gp_rnn_open(&n, c)) return false;
     if (n.r.batch == 0) return true;
     n.saved = save ? gp_out(c, 1 + n.r.states)->data : NULL;
-    return run_layers(&n);
+    bool done;
+    return gp_rnn_by_cudnn(&n, &done) && (done || run_layers(&n));
 }
 
 bool CUDA(lstm)(const gp_call *c) { return forward(c, false); }

@@ -2,6 +2,8 @@
 #ifndef FAKE_CUDNN_H
 #define FAKE_CUDNN_H
 
+#include <stdint.h>
+
 #include "cuda_runtime_api.h"
 
 typedef enum {
@@ -36,6 +38,17 @@ typedef struct cudnnContext *cudnnHandle_t;
 typedef struct fake_tensor *cudnnTensorDescriptor_t;
 typedef struct fake_filter *cudnnFilterDescriptor_t;
 typedef struct fake_convolution *cudnnConvolutionDescriptor_t;
+typedef struct fake_dropout *cudnnDropoutDescriptor_t;
+typedef struct fake_rnn *cudnnRNNDescriptor_t;
+typedef struct fake_rnn_data *cudnnRNNDataDescriptor_t;
+typedef enum { CUDNN_RNN_ALGO_STANDARD = 0 } cudnnRNNAlgo_t;
+typedef enum { CUDNN_RNN_RELU = 0, CUDNN_RNN_TANH = 1, CUDNN_LSTM = 2, CUDNN_GRU = 3 } cudnnRNNMode_t;
+typedef enum { CUDNN_RNN_NO_BIAS = 0, CUDNN_RNN_DOUBLE_BIAS = 2 } cudnnRNNBiasMode_t;
+typedef enum { CUDNN_UNIDIRECTIONAL = 0, CUDNN_BIDIRECTIONAL = 1 } cudnnDirectionMode_t;
+typedef enum { CUDNN_LINEAR_INPUT = 0 } cudnnRNNInputMode_t;
+typedef enum { CUDNN_FWD_MODE_INFERENCE = 0, CUDNN_FWD_MODE_TRAINING = 1 } cudnnForwardMode_t;
+typedef enum { CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED = 0 } cudnnRNNDataLayout_t;
+#define CUDNN_RNN_PADDED_IO_ENABLED (1U << 0)
 #define FAKE_PERF(name, type)                                                                      \
     typedef struct name##Struct {                                                                  \
         type algo;                                                                                 \
@@ -96,6 +109,32 @@ FAKE_CONVOLUTION(cudnnGetConvolutionBackwardFilterAlgorithm_v7,
                  cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
                  cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t)
 #undef FAKE_CONVOLUTION
+cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *d);
+cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t h, float p, void *states,
+                                        size_t bytes, unsigned long long seed);
+cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t d);
+cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t *d);
+cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t algo, cudnnRNNMode_t cell,
+                                       cudnnRNNBiasMode_t bias, cudnnDirectionMode_t dir, cudnnRNNInputMode_t input,
+                                       cudnnDataType_t type, cudnnDataType_t math_type, cudnnMathType_t math,
+                                       int32_t inputs, int32_t hidden, int32_t projected, int32_t layers,
+                                       cudnnDropoutDescriptor_t dropout, uint32_t flags);
+cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t d);
+cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *d);
+cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type, cudnnRNNDataLayout_t layout,
+                                        int steps, int batch, int width, const int lengths[], void *padding);
+cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t d);
+cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t h, cudnnRNNDescriptor_t d, size_t *bytes);
+cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t h, cudnnRNNDescriptor_t d, int32_t layer, size_t bytes,
+                                      const void *space, int32_t linear, cudnnTensorDescriptor_t md, void **matrix,
+                                      cudnnTensorDescriptor_t bd, void **bias);
+cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnForwardMode_t mode,
+                                        cudnnRNNDataDescriptor_t x, size_t *work, size_t *reserve);
+cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnForwardMode_t mode,
+                              const int32_t lengths[], cudnnRNNDataDescriptor_t xd, const void *x,
+                              cudnnRNNDataDescriptor_t yd, void *y, cudnnTensorDescriptor_t hd, const void *hx, void *hy,
+                              cudnnTensorDescriptor_t cd, const void *cx, void *cy, size_t weight_bytes,
+                              const void *weights, size_t work_bytes, void *work, size_t reserve_bytes, void *reserve);
 #ifdef __cplusplus
 }
 #endif

@@ -1,46 +1,18 @@
 // A stand-in for cuDNN's convolutions: plain loops, in stream order. The fastest algorithm that it
 // names is not deterministic, so that nobody takes it who asked for one that is; the others ask for
 // working memory.
-#include "cudnn.h"
-
 #include <cstring>
 #include <vector>
 
+#include "dnn.h"
 #include "fake_cuda.h"
-#include "half.h"
 
-struct cudnnContext {
-    cudaStream_t stream = nullptr;
-};
-// Up to three spatial dims; the missing ones stand behind, with size 1.
-struct fake_tensor {
-    cudnnDataType_t type;
-    int n;
-    int64_t dim[5], stride[5];
-};
 struct fake_filter : fake_tensor {};
 struct fake_convolution {
     int n, pad[3], stride[3], dilation[3], groups = 1;
     cudnnDataType_t compute;
     cudnnMathType_t math = CUDNN_DEFAULT_MATH;
 };
-
-static double load(const void *p, int64_t i, cudnnDataType_t t) {
-    switch (t) {
-    case CUDNN_DATA_DOUBLE: return ((const double *)p)[i];
-    case CUDNN_DATA_FLOAT: return ((const float *)p)[i];
-    case CUDNN_DATA_HALF: return from_f16(((const uint16_t *)p)[i]);
-    default: return from_bf16(((const uint16_t *)p)[i]);
-    }
-}
-static void store(void *p, int64_t i, cudnnDataType_t t, double v) {
-    switch (t) {
-    case CUDNN_DATA_DOUBLE: ((double *)p)[i] = v; break;
-    case CUDNN_DATA_FLOAT: ((float *)p)[i] = (float)v; break;
-    case CUDNN_DATA_HALF: ((uint16_t *)p)[i] = to_f16((float)v); break;
-    default: ((uint16_t *)p)[i] = to_bf16((float)v); break;
-    }
-}
 
 // The three products are one sum over (image, filter, output, channel, tap), added up in the place
 // of the result.
@@ -137,7 +109,7 @@ static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, siz
 
 static cudnnStatus_t set(fake_tensor *t, cudnnDataType_t type, int n, const int *dim,
                          const int *stride) {
-    if (n < 4 || n > 5) return CUDNN_STATUS_BAD_PARAM;
+    if (n < 3 || n > 5) return CUDNN_STATUS_BAD_PARAM;
     t->type = type, t->n = n;
     int64_t step = 1;
     for (int i = 4; i >= 0; i--) {

@@ -1,0 +1,57 @@
+/* cuDNN: the functions that gpush uses, and its handle. Only where its header is; conv.c and rnn_cudnn.c. */
+#ifndef GP_CUDA_DNN_H
+#define GP_CUDA_DNN_H
+
+#include <cudnn.h>
+
+#include "kernels/cuda/libs.h"
+
+#define GP_DNN_FUNCTIONS(F)                                                                        \
+    F(cudnnCreate)                                                                                 \
+    F(cudnnSetStream)                                                                              \
+    F(cudnnGetErrorString)                                                                         \
+    F(cudnnCreateTensorDescriptor)                                                                 \
+    F(cudnnSetTensorNdDescriptor)                                                                  \
+    F(cudnnDestroyTensorDescriptor)                                                                \
+    F(cudnnCreateFilterDescriptor)                                                                 \
+    F(cudnnSetFilterNdDescriptor)                                                                  \
+    F(cudnnDestroyFilterDescriptor)                                                                \
+    F(cudnnCreateConvolutionDescriptor)                                                            \
+    F(cudnnSetConvolutionNdDescriptor)                                                             \
+    F(cudnnSetConvolutionGroupCount)                                                               \
+    F(cudnnSetConvolutionMathType)                                                                 \
+    F(cudnnDestroyConvolutionDescriptor)                                                           \
+    F(cudnnGetConvolutionForwardAlgorithm_v7)                                                      \
+    F(cudnnGetConvolutionBackwardDataAlgorithm_v7)                                                 \
+    F(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                               \
+    F(cudnnFindConvolutionForwardAlgorithmEx)                                                      \
+    F(cudnnFindConvolutionBackwardDataAlgorithmEx)                                                 \
+    F(cudnnFindConvolutionBackwardFilterAlgorithmEx)                                               \
+    F(cudnnConvolutionForward)                                                                     \
+    F(cudnnConvolutionBackwardData)                                                                \
+    F(cudnnConvolutionBackwardFilter)                                                              \
+    F(cudnnCreateDropoutDescriptor)                                                                \
+    F(cudnnSetDropoutDescriptor)                                                                   \
+    F(cudnnDestroyDropoutDescriptor)                                                               \
+    F(cudnnCreateRNNDescriptor)                                                                    \
+    F(cudnnSetRNNDescriptor_v8)                                                                    \
+    F(cudnnDestroyRNNDescriptor)                                                                   \
+    F(cudnnCreateRNNDataDescriptor)                                                                \
+    F(cudnnSetRNNDataDescriptor)                                                                   \
+    F(cudnnDestroyRNNDataDescriptor)                                                               \
+    F(cudnnGetRNNWeightSpaceSize)                                                                  \
+    F(cudnnGetRNNWeightParams)                                                                     \
+    F(cudnnGetRNNTempSpaceSizes)                                                                   \
+    F(cudnnRNNForward)
+typedef struct gp_dnn_functions {
+    GP_DNN_FUNCTIONS(GP_LIB_POINTER)
+} gp_dnn_functions;
+extern gp_dnn_functions gp_dnn; /* filled when the first handle is made */
+
+/* The handle of this call's device and stream; NULL with a message. With gp_lib_lock held. */
+cudnnHandle_t gp_dnn_handle(const gp_call *c);
+/* False with a message where s is an error. */
+bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s);
+cudnnDataType_t gp_dnn_type(int dtype);
+
+#endif

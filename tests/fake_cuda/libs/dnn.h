@@ -1,0 +1,35 @@
+// What the files of the stand-in for cuDNN share: descriptors of tensors, and numbers in memory.
+#ifndef FAKE_DNN_H
+#define FAKE_DNN_H
+
+#include "cudnn.h"
+#include "half.h"
+
+struct cudnnContext {
+    cudaStream_t stream = nullptr;
+};
+// Up to three spatial dims; the missing ones stand behind, with size 1.
+struct fake_tensor {
+    cudnnDataType_t type;
+    int n;
+    int64_t dim[5], stride[5];
+};
+
+static inline double load(const void *p, int64_t i, cudnnDataType_t t) {
+    switch (t) {
+    case CUDNN_DATA_DOUBLE: return ((const double *)p)[i];
+    case CUDNN_DATA_FLOAT: return ((const float *)p)[i];
+    case CUDNN_DATA_HALF: return from_f16(((const uint16_t *)p)[i]);
+    default: return from_bf16(((const uint16_t *)p)[i]);
+    }
+}
+static inline void store(void *p, int64_t i, cudnnDataType_t t, double v) {
+    switch (t) {
+    case CUDNN_DATA_DOUBLE: ((double *)p)[i] = v; break;
+    case CUDNN_DATA_FLOAT: ((float *)p)[i] = (float)v; break;
+    case CUDNN_DATA_HALF: ((uint16_t *)p)[i] = to_f16((float)v); break;
+    default: ((uint16_t *)p)[i] = to_bf16((float)v); break;
+    }
+}
+
+#endif

@@ -26,14 +26,14 @@ struct fake_rnn_data {
 
 static const size_t GAP = 48, WORK = 256;
 
-// Where a gate's matrix (or bias) begins, in bytes: of a side the input's matrices, a gap, h's, a gap, the biases, a gap.
+// Where a gate's matrix (or bias) begins, in bytes: of a side the input's matrices, each with a gap behind it, h's,
+// then the biases side by side.
 static size_t place(const fake_rnn &r, int side, int linear, bool bias) {
-    size_t at = 0, g = (size_t)r.gates(), h = (size_t)r.hidden, e = r.size();
-    auto whole = [&](int s) { return (g * h * (size_t)r.width(s) + g * h * h + 2 * g * h) * e + 3 * GAP; };
-    for (int s = 0; s < side; s++) at += whole(s);
-    size_t ih = g * h * (size_t)r.width(side) * e + GAP, hh = g * h * h * e + GAP, l = (size_t)linear;
-    if (bias) return at + ih + hh + l * h * e;
-    return l < g ? at + l * h * (size_t)r.width(side) * e : at + ih + (l - g) * h * h * e;
+    size_t at = 0, g = (size_t)r.gates(), h = (size_t)r.hidden, e = r.size(), l = (size_t)linear, hh = h * h * e + GAP;
+    auto ih = [&](int s) { return h * (size_t)r.width(s) * e + GAP; };
+    for (int s = 0; s < side; s++) at += g * (ih(s) + hh) + 2 * g * h * e;
+    if (bias) return at + g * (ih(side) + hh) + l * h * e;
+    return l < g ? at + l * ih(side) : at + g * ih(side) + (l - g) * hh;
 }
 
 static double sigmoid(double v) { return 1 / (1 + std::exp(-v)); }

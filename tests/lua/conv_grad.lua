@@ -155,6 +155,7 @@ local cases = {
     case("2d, depthwise", {size = {6, 5}, groups = 5, channels = 5, filters = 5, padding = 1}),
     case("2d, wide, many filters", {size = {5, 70}, filters = 14, channels = 13, images = 1, padding = 1}),
     case("2d, many bands", {size = {150, 40}, images = 1, channels = 1, filters = 2, padding = 1}),
+    case("2d, many small images", {size = {5, 5}, kernel = {2, 2}, images = 131, channels = 1, filters = 2}),
     case("2d, padding beyond the kernel", {size = {3, 2}, kernel = {2, 2}, padding = 4}),
     case("3d", {size = {4, 5, 6}, padding = 1}),
     case("3d, strides", {size = {5, 6, 7}, stride = {2, 1, 3}, padding = {1, 0, 1}, kernel = {3, 2, 3}}),
@@ -187,6 +188,8 @@ local inf = g.zeros(1, 1, 1, 20)
 inf[1][1][1][20]:fill_(math.huge)
 local dw = g.conv_weight_grad(g.ones(1, 1, 1, 18), inf, {1, 1, 1, 3}):reshape(-1):tolist()
 t.is(dw, {0, 0, math.huge}, "infinity reaches the taps that see it, and no others")
+dw = g.conv_weight_grad(g.ones(3, 1, 1, 18), g.cat {inf, g.zeros(2, 1, 1, 20)}, {1, 1, 1, 3}):reshape(-1):tolist()
+t.is(dw, {0, 0, math.huge}, "also where it is in the first of several images")
 local many, one = g.randn(3, 9, 40, 33), g.randn(7, 9, 3, 3)
 local result = g.conv2d(many, one)
 local function bits(f) return plain.same_bits(g, f) end

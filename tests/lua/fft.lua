@@ -53,6 +53,31 @@ for n = 1, 300 do list[n] = n end
 sizes(list, 40)
 sizes({1009, 1024, 4096, 3 * 5 * 1024, 10007, 65536, 65537}, 5)
 
+do -- a length that is even, of a line that is odd and shorter; the imaginary part of the last frequency of an even one
+    local function dft(v, n)
+        local out = {}
+        for k = 0, n // 2 do
+            local re, im = 0, 0
+            for j = 0, #v - 1 do
+                local a = -2 * math.pi * j * k / n
+                re, im = re + v[j + 1] * math.cos(a), im + v[j + 1] * math.sin(a)
+            end
+            out[k + 1] = {re, im}
+        end
+        return out
+    end
+    local v = {1, -2, 3.5, 0.25, 7}
+    for _, dtype in ipairs {"f32", "f64"} do
+        t.close(g.fft.rfft(g.tensor(v, {dtype = dtype}), 8):to("f64"), dft(v, 8), 1e-5, "5 elements as 8, " .. dtype)
+        local x = g.zeros({3, 10}, {dtype = dtype})
+        x[2]["::2"] = g.tensor(v, {dtype = dtype})
+        t.close(g.fft.rfft(x[2]["::2"], 8):to("f64"), dft(v, 8), 1e-5, "and with gaps between them")
+    end
+    local function back(last) return g.fft.irfft(g.tensor({{1, 0}, {2, 1}, {3, last}}, {dtype = "f64"}), 4) end
+    t.close(back(7), {2, -1, 0, 0}, 1e-15, "irfft takes the last frequency of an even length for real")
+    t.is(back(7), back(0):tolist(), "whatever its imaginary part is")
+end
+
 -- Lines of a batch, in each dim and layout, are transformed as they are alone.
 for _, device in ipairs {"cpu", "sim"} do
     for _, n in ipairs {7, 48, 300, 1000} do

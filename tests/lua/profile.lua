@@ -85,6 +85,15 @@ for _, head in ipairs { "Name", "Self CPU %", "Self CPU", "CPU total %", "CPU to
     "SIM time avg", "CPU Mem", "Self CPU Mem", "SIM Mem", "Self SIM Mem", "# of Calls" } do
     t.ok(text:find("  " .. head .. "  ", 1, true) or text:find(head .. "\n", 1, true), "column " .. head)
 end
+do -- the device's own column adds up too
+    local sum = 0
+    for line in text:gmatch "[^\n]+" do
+        local times = {}
+        for percent in line:gmatch "([%d.]+)%%" do times[#times + 1] = tonumber(percent) end
+        sum = sum + (times[3] or 0)
+    end
+    t.close(sum, 100, 1e-2, "the Self SIM % column adds up to 100")
+end
 t.ok(text:find("sim is CPU-backed", 1, true), "a table from sim says what it is")
 local host_only = profile.run(function() local y = c + 1 end)
 t.ok(not host_only:table():find("SIM", 1, true) and not host_only:table():find("Mem", 1, true), "no columns for what was not there")
@@ -192,6 +201,24 @@ t.is({ few.count, few.dropped }, { 10, 10 }, "what is dropped is counted")
 t.ok(few:table():find("10 events were dropped", 1, true), "and said")
 t.is(sum(few, "self_cpu_time_total"), few.wall_ns, "and the sum rule holds")
 
+-- Streams that take turns: each device's op is found by what queued it.
+do
+    local a, b, s = stream(dev), stream(dev), current_stream(dev)
+    local turns = profile.run(function()
+        for i = 1, 60 do
+            local y = x * 2
+            a:use(function() local z = x + 1 end)
+            if i % 3 == 0 then b:use(function() local z = x - 1 end) end
+        end
+    end)
+    local rows = turns:rows {}
+    local known = 0
+    for _, name in ipairs { "mul", "add", "sub" } do known = known + row(turns, name).self_device_time_total end
+    local all = 0
+    for _, r in ipairs(rows) do all = all + r.self_device_time_total end
+    t.ok(known == all and known > 0, "device time of three streams in turns is all of known ops")
+end
+
 -- ---- the file of a trace ----
 local name = os.tmpname()
 prof:trace(name)
@@ -199,6 +226,12 @@ local f = io.open(name)
 local json = f:read "a"
 f:close()
 t.ok(json:find('^{"displayTimeUnit"') and json:find('"name":"wait: item"', 1, true) and json:find '%]}\n$', "a trace in plain JSON; tests/c/trace.c reads it")
+local starts, ends = select(2, json:gsub('"ph":"s"', "")), select(2, json:gsub('"ph":"f"', ""))
+t.ok(starts == ends and ends > 0, ("%d arrows begin, %d end"):format(starts, ends))
+profile.run(function() profile.region("a\xc3(b\xe2\x82\xac", function() return c + 1 end) end):trace(name)
+f = io.open(name)
+t.ok(f:read "a":find("a\\ufffd(b€", 1, true), "half a character in a name is none")
+f:close()
 prof:trace(name .. ".gz")
 local gz = io.open(name .. ".gz", "rb")
 t.is(gz:read(2), "\x1f\x8b", "gzip when the name ends so")

@@ -29,6 +29,14 @@ g.manual_seed(1)
 t.is(g.randn(777):tolist(), long:narrow(1, 1, 777):tolist(),
     "an element depends on its index, not on how many there are")
 
+-- Element i of f64 has words 2i and 2i + 1, of which f32's elements have one each: across blocks too.
+g.manual_seed(5)
+local narrow = g.rand(6002, {dtype = "f32"}):to("f64"):tolist()
+g.manual_seed(5)
+local wide, same = g.rand(3001, {dtype = "f64"}):tolist(), true
+for i = 1, 3001 do same = same and math.floor(wide[i] * (1 << 24)) / (1 << 24) == narrow[2 * i] end
+t.ok(same, "f64 begins with the bits of the second word of two")
+
 -- Known at the time of writing: the generator must not change under people's seeds.
 g.manual_seed(0)
 local first = g.randint(0, (1 << 32) - 1, {2})

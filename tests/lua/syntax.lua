@@ -86,6 +86,16 @@ t.is(load("return y ~= 1", "c", "t", { y = x })():tolist()[1], false, "load with
 local fenv = load("local x = ... return x == 2, function(_ENV) return y == 2 end")
 local a, b = fenv(x)
 t.is({ a:tolist()[2], b({ y = x }):tolist()[2] }, { true, true }, "_ENV as a parameter")
+local strict = setmetatable({}, { __index = function(_, k) error("undefined " .. k) end })
+t.is(load "local x, y, env = ... local _ENV = env if x then return y == 2 end return 1"(true, x, strict):tolist()[2], true,
+    "an environment that refuses to be asked")
+t.is(load "local x = 1 do local x = ... return x == 2 end"(x):tolist()[2], true, "a name that was a number outside")
+local chain = { "local x = ... local v1" }
+for i = 2, 24 do chain[1] = chain[1] .. ", v" .. i end
+chain[1] = chain[1] .. " = 0" .. (", 0"):rep(23) .. " for i = 1, 24 do"
+for i = 1, 23 do chain[#chain + 1] = ("v%d = v%d"):format(i, i + 1) end
+chain[#chain + 1] = "v24 = x end return v1 == 2"
+t.is(load(table.concat(chain, " "))(x):tolist()[2], true, "a tensor at the end of a long chain of numbers")
 local name = os.tmpname()
 local function write(text) local f <close> = assert(io.open(name, "wb")) f:write(text) end
 write "#!/usr/bin/gpush\nlocal x = ...\nreturn x == 3, debug.getinfo(1, 'l').currentline"

@@ -141,6 +141,8 @@ local function assigning(dev)
     local b = g.zeros(3, {dtype = "bool", device = dev})
     b[2] = true
     t.is(b, {false, true, false}, dev .. ": a boolean is assigned")
+    b[2] = false
+    t.is(b, {false, false, false}, dev .. ": and the other one")
     local big = g.zeros(200000, {device = dev, dtype = "f64"})
     big[g.arange(1, 200000, {device = dev}):remainder(3):eq(0)] = g.arange(1, 66666, {device = dev})
     t.is(big:sum():item(), 66666 * 66667 / 2, dev .. ": a long mask takes its values in order")

@@ -195,14 +195,15 @@ local script = write(dir .. "/full.lua", [[
 local gpush = require "gpush"
 local name = arg[1]
 for _, save in ipairs {function(x) gpush.npy.save(name, x) end,
-    function(x) gpush.npz.save(name, {x = x}) end, function(x) gpush.image.save(name, x) end} do
+    function(x) gpush.npz.save(name, {x = x}) end, function(x) gpush.image.save(name, x) end,
+    function(x) gpush.profile.run(function() for i = 1, 500 do local y = x + i end end):trace(name) end} do
     local ok, message = pcall(save, gpush.arange(1, 90000, 1,
         {dtype = "f32"}):square():mul(0.1234567):remainder(1):view(300, 300))
     io.write(ok and "written" or message:match("cannot write .*File too large") and "refused" or message, "\n")
 end
 ]])
 local p = io.popen(("trap '' XFSZ; ulimit -f 8; '%s/gpush' '%s' '%s' 2>&1"):format(os.getenv "GPUSH_BUILD", script, name))
-for _, what in ipairs { "npy", "npz", "image" } do
+for _, what in ipairs { "npy", "npz", "image", "trace" } do
     t.is(p:read "l", "refused", what .. ": a full disk is an error")
 end
 p:close()

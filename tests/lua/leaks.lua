@@ -122,7 +122,7 @@ local function tape(dev)
     local function clear() a.grad, b.grad = nil, nil end
     local cases = {
         { "a node of results alone", function() return a:exp() end },
-        { "an op that fails under autograd", function() pcall(g.matmul, a, c:t():narrow(1, 1, 3)) end },
+        { "an op that fails under autograd", function() pcall(g.matmul, a:exp(), c:exp()) end },
         { "an op in place", function()
             local y = a * 2
             y:add_(b):mul_(3):relu_():sum():backward()

@@ -35,6 +35,9 @@ for _, workers in ipairs { 0, 1, 2, 5 } do
     local loader = data.Loader { numbers, batch = 4, workers = workers, drop_last = true, prefetch = 1 }
     t.is(#batches(loader), 2, "drop_last" .. name)
     t.is(#loader, 2, "#loader" .. name)
+    local seven = { size = 7, get = function(_, i) return i end }
+    t.is(batches(data.Loader { seven, batch = 4, workers = workers, drop_last = true }), { { { 1, 2, 3, 4 } } },
+        "drop_last where one sample is missing" .. name)
     t.is(batches(data.Loader { { size = 0, get = function() error "never" end }, workers = workers }), {},
         "a data set of no samples" .. name)
     t.is(tasks(), threads_before, "no thread is left" .. name)
@@ -217,6 +220,20 @@ end, "upvalue 'dev' is a tensor: on a device", "a device's tensor")
 threads_before = tasks() -- the device's own thread has come
 
 -- ---- errors ----
+
+-- Sample 3 fails while sample 1, which fails too, still waits for it: whoever is first in the batch is told of.
+do
+    local failed = zeros(1)
+    local function get(_, i)
+        local stop = os.clock() + 20
+        while i == 1 and failed:item() == 0 and os.clock() < stop do end
+        if i == 3 then failed:fill_(1) end
+        if i ~= 2 then error("sample " .. i .. " is bad") end
+        return i
+    end
+    local ok, message = pcall(function() for _ in data.Loader { { size = 3, get = get }, batch = 3, workers = 2 } () do end end)
+    t.ok(not ok and message:find "data.Loader: sample 1: .*sample 1 is bad", "of several errors in a batch the first sample's is raised")
+end
 
 for _, workers in ipairs { 0, 1, 3 } do
     local name = (" (%d workers)"):format(workers)

@@ -132,6 +132,10 @@ local drop = nn.Dropout(0.25)
 local dropped = drop(g.ones(10000))
 t.close(dropped:eq(0):to("f32"):mean():item(), 0.25, 0.02, "Dropout drops its share")
 t.close(dropped:amax():item(), 4 / 3, 1e-6, "and makes the rest larger")
+local norm = nn.BatchNorm1d(2)
+norm(g.ones(3, 2))
+norm:eval()(g.ones(3, 2))
+t.is(norm.num_batches_tracked:item(), 1, "BatchNorm counts the batches that it was trained with, and no others")
 t.is(drop:eval()(g.ones(3)):tolist(), { 1, 1, 1 }, "and does nothing in evaluation")
 
 for d = 1, 3 do -- channels are dropped whole, each sample's own

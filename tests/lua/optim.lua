@@ -97,6 +97,23 @@ for number, case in ipairs(cases) do
     end
 end
 
+do -- torch.optim.SGD([p], lr=.1, weight_decay=.5, maximize=True), p = 1, grad = 2: 1.15; clip_grad_value_ of NaN: NaN
+    local p = g.ones(1, { dtype = "f64" }):requires_grad_()
+    p.grad = g.full({ 1 }, 2.0, { dtype = "f64" })
+    optim.SGD({ p }, { lr = 0.1, weight_decay = 0.5, maximize = true }):step()
+    t.close(p:tolist(), { 1.15 }, 1e-15, "maximize turns the gradient round, not the weight decay")
+    p.grad = g.tensor({ 0 / 0 }, { dtype = "f64" })
+    optim.clip_grad_value_({ p }, 1)
+    t.is(p.grad:tolist(), { 0 / 0 }, "NaN is no number to be limited")
+    p.grad = g.ones(1, { dtype = "f64" })
+    local one, other = optim.SGD({ p }, { momentum = 0.5 }), optim.SGD({ p }, { momentum = 0.5 })
+    one:step()
+    local dict = one:state_dict()
+    other:load_state_dict(dict)
+    dict.state[1].momentum_buffer:fill_(100)
+    t.is(other:state_dict().state[1].momentum_buffer:tolist(), { 1 }, "a state that was loaded is a copy")
+end
+
 -- ---- what a step does to versions, launches and waits ----
 
 local p, gradients = problem("f32", "cpu")

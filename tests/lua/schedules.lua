@@ -106,6 +106,23 @@ do
     t.close(o.param_groups[1].betas, { 0.85, 0.99 }, 1e-15, "CyclicLR: Adam's first beta is its momentum")
 end
 
+do -- torch.optim.lr_scheduler.SequentialLR of the same: [0.5, 0.5, 1.0, 0.9, 0.81]
+    local o, got = optimizer(), {}
+    local s = lr.SequentialLR(o, { lr.ConstantLR(o, 0.5, 100), lr.ExponentialLR(o, 0.9) }, { 2 })
+    for i = 1, 5 do
+        got[i] = o.param_groups[1].lr
+        s:step()
+    end
+    t.close(got, { 0.5, 0.5, 1, 0.9, 0.81 }, 1e-12, "SequentialLR: the next one begins at its milestone")
+    o = optimizer() -- back to where it was saved
+    s = lr.ChainedScheduler { lr.StepLR(o, 2, 0.5), lr.ExponentialLR(o, 0.9) }
+    s:step()
+    local saved, then_ = s:state_dict(), o.param_groups[1].lr
+    for _ = 1, 4 do s:step() end
+    s:load_state_dict(saved)
+    t.is({ o.param_groups[1].lr, then_ }, { 0.9, 0.9 }, "ChainedScheduler goes back")
+end
+
 -- torch: ReduceLROnPlateau(SGD(lr=1.0), factor=0.5, patience=1, cooldown=1, min_lr=0.2)
 local o = SGD({ g.zeros(1):requires_grad_() }, { lr = 1 })
 local s, got = lr.ReduceLROnPlateau(o, { factor = 0.5, patience = 1, cooldown = 1, min_lr = 0.2 }), {}
@@ -117,6 +134,8 @@ t.is(got, { 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2, 0.2 }, "Red
 local p = lr.ReduceLROnPlateau(o, { mode = "max", threshold_mode = "abs", patience = 0 })
 p:load_state_dict(s:state_dict())
 t.is({ p.best, p.mode, p.num_bad_epochs }, { 1, "min", s.num_bad_epochs }, "its state comes back")
+p:load_state_dict(lr.ReduceLROnPlateau(o):state_dict())
+t.is(p.best, nil, "also that of one that has seen nothing")
 
 -- ---- errors ----
 

@@ -14,6 +14,7 @@
 
 const char gp_box_tag = 0;
 static bool where(const char **file, int *line);
+static bool ours(const char *source);
 _Thread_local lua_State *gp_lua_state;
 
 /* A tensor whose box Lua had no memory for; released by the next push. */
@@ -43,6 +44,38 @@ static void push_place(lua_State *L) {
     else lua_settop(L, top), lua_pushliteral(L, "");
 }
 
+/* The outermost composite that is being called between here and the script's line, or NULL. */
+static const gp_op *composite_called(lua_State *L) {
+    const gp_op *found = NULL;
+    lua_Debug ar;
+    for (int level = 0; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Slf", &ar);
+        const gp_op *op = ar.currentline < 0 ? gp_lua_composite(L, -1) : NULL;
+        lua_pop(L, 1);
+        if (op) found = op;
+        if (ar.currentline >= 0 && !ours(ar.source)) break;
+    }
+    return found;
+}
+
+/* Pushes the message under the name that the script called: where a row's failed inside a composite,
+ * the composite's; of linalg_inv linalg.inv. */
+static void push_message(lua_State *L) {
+    const char *text = gp_error(), *colon = strstr(text, ": ");
+    char name[64];
+    size_t n = colon ? (size_t)(colon - text) : 0;
+    if (n > 1 && text[n - 1] == '_') n--;
+    if (n == 0 || n >= sizeof name) return (void)lua_pushstring(L, text);
+    memcpy(name, text, n), name[n] = 0;
+    if (!gp_op_find(name)) return (void)lua_pushstring(L, text);
+    const gp_op *op = composite_called(L);
+    if (op) return (void)lua_pushfstring(L, "%s%s", op->name, colon);
+    char *dot = !strncmp(name, "linalg_", 7) || !strncmp(name, "fft_", 4) ? strchr(name, '_') : NULL;
+    if (!dot) return (void)lua_pushstring(L, text);
+    *dot = '.';
+    lua_pushfstring(L, "%s%s", name, colon);
+}
+
 int gp_lua_raise(lua_State *L) {
     const char *file;
     int line;
@@ -50,7 +83,7 @@ int gp_lua_raise(lua_State *L) {
     luaL_checkstack(L, 6, NULL);
     if (where(&file, &line)) lua_pushfstring(L, "%s:%d: ", file, line);
     else lua_pushliteral(L, "");
-    lua_pushstring(L, gp_error());
+    push_message(L);
     push_place(L);
     lua_insert(L, -2);
     lua_concat(L, 3);

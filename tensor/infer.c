@@ -125,8 +125,9 @@ static bool settle_dtype(gp_call *c, gp_dtype dt, gp_dtype *out) {
 
 bool infer_unary(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
-    gp_dtype out;
-    if (!settle_dtype(c, (gp_dtype)x->a.dtype, &out)) return false;
+    gp_dtype out, dt = (gp_dtype)x->a.dtype;
+    if (c->op == GP_OP(square) && dt == GP_bool) dt = GP_i64; /* as pow(x, 2) */
+    if (!settle_dtype(c, dt, &out)) return false;
     gp_meta_like(m, 0, x, out);
     return true;
 }
@@ -142,9 +143,23 @@ static void fill_ends(gp_call *c) {
     c->nargs = 4;
 }
 
+/* A NaN in either limit makes every element NaN: the formula looks at the lower one. */
+static bool settle_limits(gp_call *c, gp_dtype *dt) {
+    bool low = gp_given(c, 1), high = gp_given(c, 2);
+    if (!low && !high)
+        return gp_fail("clamp: arguments 'min' and 'max': expected at least one, got nothing");
+    if (*dt == GP_bool && !(low && c->arg[1].is_bool) && !(high && c->arg[2].is_bool)) *dt = GP_i64;
+    if (high && c->arg[2].is_float && isnan(c->arg[2].f)) c->arg[1] = c->arg[2];
+    return true;
+}
+
 bool infer_param(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
+    if (c->op == GP_OP(clamp) && !settle_limits(c, &dt)) return false;
+    if (c->op == GP_OP(polygamma) && c->arg[1].i < 0)
+        return gp_fail("polygamma: argument 'n': expected a whole number from 0, got %lld",
+                       (long long)c->arg[1].i);
     for (int i = 1; i < c->nargs;
          i++) /* a float parameter turns integers into floats, as a float operand does */
         if (c->arg[i].kind == GP_NUMBER && c->arg[i].is_float && !gp_is_float(dt))
@@ -225,7 +240,22 @@ static bool numbers_fit(const gp_call *c, int n) {
     return true;
 }
 
-bool infer_binary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 2) && numbers_fit(c, 2); }
+/* What a difference of truths should be is anybody's guess: PyTorch's rule. */
+static bool no_truths(const gp_call *c) {
+    for (int i = 0; i < 2; i++) {
+        const gp_value *v = &c->arg[i];
+        if (v->kind == GP_TENSOR ? v->t->a.dtype == GP_bool : v->is_bool)
+            return gp_fail("%s: dtype bool of argument '%s' is not supported (use logical_not, "
+                           "logical_xor or another dtype)", c->op->name, i ? "b" : "a");
+    }
+    return true;
+}
+
+bool infer_binary(gp_call *c, gp_meta *m) {
+    if (c->op == GP_OP(sub) && !no_truths(c)) return false;
+    return infer_operands(c, m, 2) && numbers_fit(c, 2);
+}
+
 bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3) && numbers_fit(c, 3); }
 
 /* The parameter takes the operands' dtype, so it must be one of its numbers. */
@@ -277,6 +307,12 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
     gp_dtype out;
     if (!gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
     if (!settle_dtype(c, gp_arg_dtype(c, 3, (gp_dtype)x->a.dtype), &out)) return false;
+    if (gp_given(c, 3) && c->arg[3].i == GP_bool && x->a.dtype != GP_bool) {
+        /* of truths: a half is true, its integer would not be */
+        if (!(c->tmp[0] = gp_cast(x, GP_bool))) return false;
+        c->ntmp = 1;
+        c->arg[0].t = x = c->tmp[0];
+    }
     if (gp_given(c, 3) && (c->op->types & GP_T_WIDEN))
         c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* what is asked for is not widened */
     bool keep = gp_given(c, 2) && c->arg[2].i;

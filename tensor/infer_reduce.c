@@ -37,6 +37,7 @@ static bool float_reduction(gp_call *c, gp_meta *m, int dims, int keep, bool *no
 
 bool infer_var(gp_call *c, gp_meta *m) {
     bool nothing;
+    if (gp_given(c, 4)) c->arg[2] = (gp_value){.kind = GP_NUMBER, .i = c->arg[4].i};
     return float_reduction(c, m, 1, 3, &nothing);
 }
 

@@ -11,6 +11,13 @@
 
 #include "tensor/error.h"
 
+bool gp_file_no_pickle(const char *op, const char *file, const void *start) {
+    const unsigned char *p = start;
+    if (p[0] != 0x80 || p[1] < 2 || p[1] > 5) return true;
+    return gp_fail("%s: %s is a Python pickle, which holds code and is not read: " GP_CONVERT_PT, op,
+                   file);
+}
+
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size) {
     FILE *f = fopen(file, "rbe");
     struct stat st;

@@ -12,6 +12,10 @@
     "convert it in Python: from safetensors.torch import save_file; "                              \
     "save_file(torch.load(\"FILE.pt\", map_location=\"cpu\"), \"FILE.safetensors\")"
 
+/* False, with a message that begins with op, if the first two bytes of a file are a Python pickle's
+ * (protocols 2 to 5). */
+bool gp_file_no_pickle(const char *op, const char *file, const void *start);
+
 /* Opens a regular file for reading; *size is its length in bytes. NULL with a message that begins
  * with op and names the file. */
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size);

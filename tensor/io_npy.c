@@ -207,6 +207,7 @@ static bool parse_header(parser *h, header *out) {
 static bool read_header(gp_npy_source *s, header *out) {
     unsigned char start[MAGIC + 2], count[4] = {0};
     if (!need(s, start, sizeof start, "the magic number and version")) return false;
+    if (!gp_file_no_pickle(s->op, s->file, start)) return false;
     if (memcmp(start, "\x93NUMPY", MAGIC))
         return bad(s, 0, "not an npy file (it begins with other bytes than \\x93NUMPY)");
     if (start[MAGIC] < 1 || start[MAGIC] > 3 || start[MAGIC + 1] != 0)

@@ -111,7 +111,10 @@ bool gp_npz_load(const char *file, gp_npz *out) {
     uint64_t size;
     FILE *f = gp_file_open("npz.load", file, &size); /* for its messages */
     if (!f) return false;
+    char start[2] = {0};
+    bool pickled = fread(start, 1, 2, f) == 2 && !gp_file_no_pickle("npz.load", file, start);
     fclose(f);
+    if (pickled) return false;
     zip_t *za = zip_open(file, ZIP_RDONLY, &code);
     if (!za) return zip_fail("npz.load", file, code);
     zip_int64_t n = zip_get_num_entries(za, 0);

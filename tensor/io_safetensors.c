@@ -260,9 +260,7 @@ static bool other_format(const char *file, const char *p) {
     if (!memcmp(p, "PK\3\4", 4))
         return gp_fail(LOAD ": %s is a zip archive: npz.load reads NumPy's; one of PyTorch's (.pt) "
                             "is not read, since it holds code: " GP_CONVERT_PT, file);
-    if (p[0] == '\x80' && p[1] >= 2 && p[1] <= 5)
-        return gp_fail(LOAD ": %s is a Python pickle, which holds code and is not read: " GP_CONVERT_PT,
-                       file);
+    if (!gp_file_no_pickle(LOAD, file, p)) return false;
     if (!memcmp(p, "\x93NUMPY", 6)) return gp_fail(LOAD ": %s is an npy file: npy.load", file);
     return true;
 }

@@ -241,7 +241,11 @@ bool view_unsqueeze(gp_call *c) {
     int at;
     if (x->a.ndim == GP_MAX_DIM)
         return gp_fail("unsqueeze: a tensor has at most %d dims", GP_MAX_DIM);
-    if (!gp_dim_wrap("unsqueeze", c->arg[1].i, x->a.ndim + 1, &at)) return false;
+    int places = x->a.ndim + 1; /* the new dim may also come behind the last one */
+    if (c->arg[1].i == 0 || c->arg[1].i > places || c->arg[1].i < -places)
+        return gp_fail("unsqueeze: dim %lld is out of range for a %d-d tensor (expected 1 to %d, "
+                       "or -%d to -1)", (long long)c->arg[1].i, x->a.ndim, places, places);
+    at = (int)(c->arg[1].i > 0 ? c->arg[1].i - 1 : c->arg[1].i + places);
     gp_shape s = {.ndim = x->a.ndim + 1};
     int64_t stride[GP_MAX_DIM];
     for (int i = 0, j = 0; i < s.ndim; i++) {

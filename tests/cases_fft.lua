@@ -36,7 +36,7 @@ C.fft_ifft = {types = TYPES, run = function(c)
         c.check(g.fft.ifft(x, {dim = dim}), F.transform(a, dim, nil, 1, 1 / n), out(c), tolerance(c, a), "of pairs")
         c.check(g.fft.fft(x, {dim = dim, complex = true}), F.transform(a, dim, nil, -1, 1), out(c), tolerance(c, a), "fft of pairs")
     end
-    c.refuses(function() return g.fft.ifft((c.x {3, 5})) end, "^fft_ifft: ", "last dim of size 2")
+    c.refuses(function() return g.fft.ifft((c.x {3, 5})) end, "^fft.ifft: ", "last dim of size 2")
 end}
 C.fft_irfft = {types = TYPES, run = function(c)
     for _, n in ipairs {6, 7, 3, 1, 12} do

@@ -236,8 +236,24 @@ local function best_pair(terms, out, size)
     return p, q
 end
 
+-- Are there several steps after which a 16-bit result would be rounded: more than one product, or a sum before it?
+local function steps(terms, out)
+    local in_terms, n = {}, #terms
+    for _, t in ipairs(terms) do
+        for _, label in ipairs(t.labels) do in_terms[label] = (in_terms[label] or 0) + 1 end
+    end
+    for label, count in pairs(in_terms) do
+        if n > 1 and count == 1 and not find(out, label) then return true end
+    end
+    return n > 2
+end
+
+local HALF = { f16 = true, bf16 = true }
 local function evaluate(terms, out)
     for i, t in ipairs(terms) do diagonals(t, i) end
+    local dtype = terms[1].x.dtype
+    local wide = HALF[dtype] and steps(terms, out)
+    for _, t in ipairs(wide and terms or {}) do t.x = t.x:to "f32" end
     local size, several = sizes(terms), #terms > 1
     while #terms > 1 do
         local i, j = 1, 2
@@ -250,7 +266,7 @@ local function evaluate(terms, out)
     local wanted = {}
     for _, label in ipairs(out) do wanted[label] = true end
     sum_out(t, function(l) return wanted[l] end, several and t.x.dtype or nil)
-    return permuted(t, out)
+    return wide and permuted(t, out):to(dtype) or permuted(t, out)
 end
 
 -- ---- the functions ----

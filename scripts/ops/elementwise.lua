@@ -13,12 +13,16 @@ define { "equal", sig = "tensor a, tensor b",
         return a:eq(b):all():item()
     end }
 
+-- What differences are taken in: those of unsigned integers would wrap, those of 16-bit floats be rounded.
+local WIDE = { f16 = "f32", bf16 = "f32", i64 = "f64", i32 = "f64", i16 = "f64", i8 = "f64", u8 = "f64", bool = "f64" }
+
 -- Source: numpy.isclose. Infinities of one sign are close.
 define { "isclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether |a - b| <= atol + rtol * |b|, elementwise; NaNs are close only if equal_nan",
     fn = function(a, b, rtol, atol, equal_nan)
         if type(b) == "number" then b = gpush.tensor(b, { dtype = a.dtype, device = a.device }) end
-        local close = (a - b):abs():le(b:abs() * rtol + atol) & b:abs():lt(math.huge) | a:eq(b)
+        local x, y, close = WIDE[a.dtype] and a:to(WIDE[a.dtype]) or a, WIDE[b.dtype] and b:to(WIDE[b.dtype]) or b, a:eq(b)
+        close = (x - y):abs():le(y:abs() * rtol + atol) & y:abs():lt(math.huge) | close
         if equal_nan then close = close | a:ne(a) & b:ne(b) end
         return close
     end }
@@ -51,9 +55,19 @@ define { "gelu", sig = "tensor x, str approximate=\"none\"",
 local polygamma = rows.polygamma
 define { "polygamma", sig = "int n, tensor x",
     help = "the n-th derivative of digamma: polygamma(n, x) or x:polygamma(n)",
-    fn = function(n, x)
-        if n < 0 then
-            fail("polygamma: argument 'n': expected a whole number from 0, got %d", n)
+    fn = function(n, x) return polygamma(x, n) end }
+
+local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
+local clamp, between, is_tensor = rows.clamp, gpush.clamp_between, gpush.is_tensor
+define { "clamp", sig = "tensor x, operand? min, operand? max",
+    help = "x limited to min … max, numbers or tensors; max where min is above it, NaN where a limit is",
+    fn = function(x, min, max)
+        if not is_tensor(min) and not is_tensor(max) then return clamp(x, min, max) end
+        if min ~= nil and max ~= nil then return between(x, min, max) end
+        local one = min ~= nil and min or max
+        if not FLOATS[x.dtype] and not FLOATS[one.dtype] then -- no number stands for no limit
+            return min ~= nil and x:maximum(one) or x:minimum(one)
         end
-        return polygamma(x, n)
+        if min ~= nil then return between(x, one, math.huge) end
+        return between(x, -math.huge, one)
     end }

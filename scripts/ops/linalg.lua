@@ -91,12 +91,14 @@ local function cross(op, a, b, dim)
     if dim > 0 and #a.shape ~= #b.shape then
         fail("%s: %s and %s (expected as many dims)", op, text(a), text(b))
     end
-    local n, parts = math.max(#a.shape, #b.shape), {}
+    local n, parts, half = math.max(#a.shape, #b.shape), {}, a.dtype == b.dtype and HALF[a.dtype] and a.dtype
+    if half then a, b = wide(a), wide(b) end
     for i = 1, 3 do
         local j, k = i % 3 + 1, (i + 1) % 3 + 1
         parts[i] = a:select(dim, j) * b:select(dim, k) - a:select(dim, k) * b:select(dim, j)
     end
-    return gpush.stack(parts, dim < 0 and n + dim + 1 or dim)
+    local y = gpush.stack(parts, dim < 0 and n + dim + 1 or dim)
+    return half and back(y, half) or y
 end
 
 define { "linalg.cross", sig = "tensor a, tensor b, dim dim=-1", help = "cross products of the 3-vectors along dim",
@@ -141,12 +143,14 @@ define { "linalg.multi_dot", sig = "tensors xs", help = "product of two or more 
             m[i] = #x.shape == 1 and (i == 1 and 1 or x.shape[1]) or x.shape[1]
             m[i + 1] = #x.shape == 1 and (i == 1 and x.shape[1] or 1) or x.shape[2]
         end
-        local cut = chain(m, n)
+        local cut, same = chain(m, n), true
+        for _, x in ipairs(xs) do same = same and x.dtype == xs[1].dtype end
         local function product(i, j)
-            if i == j then return xs[i] end
+            if i == j then return same and wide(xs[i]) or xs[i] end
             return product(i, cut[i][j]):matmul(product(cut[i][j] + 1, j))
         end
-        return product(1, n)
+        local y = product(1, n)
+        return same and back(y, xs[1].dtype) or y
     end }
 
 define { "linalg.matrix_power", sig = "tensor x, int n", help = "square matrices to the power n; negative n: of the inverse",
@@ -156,14 +160,15 @@ define { "linalg.matrix_power", sig = "tensor x, int n", help = "square matrices
             return gpush.eye(x.shape[#x.shape], { dtype = x.dtype, device = x.device }):expand(x.shape):copy()
         end
         if n < 0 then x, n = linalg.inv(x), -n end
-        local y
+        local dtype, y = x.dtype, nil
+        x = wide(x)
         while true do
             if n % 2 == 1 then y = y and y:matmul(x) or x end
             n = n // 2
             if n == 0 then break end
             x = x:matmul(x)
         end
-        return y
+        return back(y, dtype)
     end }
 
 -- ---- norms ----

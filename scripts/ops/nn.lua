@@ -14,6 +14,43 @@ local function reduced(op, losses, reduction)
     bad(op, "reduction", "'none', 'mean' or 'sum'", "'" .. reduction .. "'")
 end
 
+-- ---- 16-bit floats: computed in f32 and rounded once, however many ops that takes ----
+
+local HALF, FLOATS = { f16 = true, bf16 = true }, { f64 = true, f32 = true, f16 = true, bf16 = true }
+
+-- Of a list of arguments the one 16-bit dtype that all its tensors of floats have, else nil: their ops promote it.
+local function half_of(args, n)
+    local half
+    for i = 1, n do
+        local dtype = gpush.is_tensor(args[i]) and args[i].dtype
+        if dtype and FLOATS[dtype] then
+            if not HALF[dtype] or half and half ~= dtype then return nil end
+            half = dtype
+        end
+    end
+    return half
+end
+
+-- fn, made to compute in f32 where its tensors are of a 16-bit dtype; its result is of that dtype.
+local function once(fn)
+    return function(...)
+        local n = select("#", ...)
+        local args = { ... }
+        local half = half_of(args, n)
+        if not half then return fn(...) end
+        for i = 1, n do
+            if gpush.is_tensor(args[i]) and args[i].dtype == half then args[i] = args[i]:to "f32" end
+        end
+        return fn(table.unpack(args, 1, n)):to(half)
+    end
+end
+
+-- Of integers alone PyTorch has no such loss, where beside a number the row would make floats of them.
+local function check_floats(op, x, target)
+    if FLOATS[x.dtype] or FLOATS[target.dtype] then return end
+    fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 bf16 f16)", op, x.dtype)
+end
+
 local function shape_text(x) return table.concat(x.shape, "x") end
 local function same_shape(op, x, target)
     if shape_text(x) == shape_text(target) then return end
@@ -24,54 +61,62 @@ end
 
 define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "squared differences of x and target: their mean, sum, or each",
-    fn = function(x, target, reduction) return reduced("mse_loss", x:squared_error(target), reduction) end }
+    fn = once(function(x, target, reduction)
+        check_floats("mse_loss", x, target)
+        return reduced("mse_loss", x:squared_error(target), reduction)
+    end) }
 
 define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "absolute differences of x and target: their mean, sum, or each",
-    fn = function(x, target, reduction) return reduced("l1_loss", x:absolute_error(target), reduction) end }
+    fn = once(function(x, target, reduction) return reduced("l1_loss", x:absolute_error(target), reduction) end) }
 
 define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
     help = "differences, squared and over 2 beta below beta, absolute less beta / 2 from there on",
-    fn = function(x, target, reduction, beta)
+    fn = once(function(x, target, reduction, beta)
+        check_floats("smooth_l1_loss", x, target)
         if not (beta >= 0) then bad("smooth_l1_loss", "beta", "a number >= 0", beta) end
         return reduced("smooth_l1_loss", x:smooth_l1(target, beta), reduction)
-    end }
+    end) }
 
 define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float delta=1",
     help = "differences, squared and halved up to delta, delta times (absolute less delta / 2) from there on",
-    fn = function(x, target, reduction, delta)
+    fn = once(function(x, target, reduction, delta)
+        check_floats("huber_loss", x, target)
         if not (delta > 0) then bad("huber_loss", "delta", "a number > 0", delta) end
         return reduced("huber_loss", x:huber(target, delta), reduction)
-    end }
+    end) }
 
 define { "binary_cross_entropy", sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\"",
     help = "cross entropy of probabilities x of being 1, for targets from 0 to 1; logarithms end at -100",
-    fn = function(x, target, weight, reduction)
+    fn = once(function(x, target, weight, reduction)
+        check_floats("binary_cross_entropy", x, target)
         same_shape("binary_cross_entropy", x, target)
         local losses = x:bce(target)
         return reduced("binary_cross_entropy", weight and losses * weight or losses, reduction)
-    end }
+    end) }
 
 define { "binary_cross_entropy_with_logits",
     sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\", tensor? pos_weight",
     help = "binary_cross_entropy of sigmoid(x), exact however large x is; pos_weight counts where target is 1",
-    fn = function(x, target, weight, reduction, pos_weight)
+    fn = once(function(x, target, weight, reduction, pos_weight)
+        check_floats("binary_cross_entropy_with_logits", x, target)
         same_shape("binary_cross_entropy_with_logits", x, target)
         local losses = x:bce_with_logits(target, pos_weight or 1)
         return reduced("binary_cross_entropy_with_logits", weight and losses * weight or losses, reduction)
-    end }
+    end) }
 
 define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool log_target=false",
     help = "divergence of the distribution target from the one whose logarithm is x; reduction 'batchmean' is over dim 1",
-    fn = function(x, target, reduction, log_target)
+    fn = once(function(x, target, reduction, log_target)
+        check_floats("kl_div", x, target)
         local losses = log_target and x:kl_log_term(target) or x:kl_term(target)
         if reduction == "batchmean" then return losses:sum() / x.shape[1] end
         return reduced("kl_div", losses, reduction)
-    end }
+    end) }
 
 define { "poisson_nll_loss", sig = "tensor x, tensor target, bool log_input=true, bool full=false, float eps=1e-8, str reduction=\"mean\"",
     help = "minus the logarithm of a Poisson distribution's chance of target, whose mean is exp(x), or x",
-    fn = function(x, target, log_input, full, eps, reduction)
+    fn = once(function(x, target, log_input, full, eps, reduction)
         local losses
         if log_input then losses = x:exp() - target * x else losses = x - target * (x + eps):log() end
         if full then
@@ -79,32 +124,32 @@ define { "poisson_nll_loss", sig = "tensor x, tensor target, bool log_input=true
             losses = losses + gpush.where(target:gt(1), stirling, 0)
         end
         return reduced("poisson_nll_loss", losses, reduction)
-    end }
+    end) }
 
 define { "gaussian_nll_loss", sig = "tensor x, tensor target, tensor var, bool full=false, float eps=1e-6, str reduction=\"mean\"",
     help = "minus the logarithm of a normal distribution's density at target, with mean x and variance var",
-    fn = function(x, target, var, full, eps, reduction)
+    fn = once(function(x, target, var, full, eps, reduction)
         var = var:clamp(eps)
         local losses = (var:log() + (x - target):square() / var) * 0.5
         return reduced("gaussian_nll_loss", full and losses + 0.5 * math.log(2 * math.pi) or losses, reduction)
-    end }
+    end) }
 
 define { "soft_margin_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "log(1 + exp(-target * x)) for targets of 1 and -1",
-    fn = function(x, target, reduction) return reduced("soft_margin_loss", (-target * x):softplus(1, 40), reduction) end }
+    fn = once(function(x, target, reduction) return reduced("soft_margin_loss", (-target * x):softplus(1, 40), reduction) end) }
 
 define { "hinge_embedding_loss", sig = "tensor x, tensor target, float margin=1, str reduction=\"mean\"",
     help = "x where target is 1, max(0, margin - x) where it is -1",
-    fn = function(x, target, margin, reduction)
+    fn = once(function(x, target, margin, reduction)
         return reduced("hinge_embedding_loss", gpush.where(target:ne(1), (margin - x):relu(), 0) + gpush.where(target:ne(-1), x, 0),
             reduction)
-    end }
+    end) }
 
 define { "margin_ranking_loss", sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
     help = "max(0, margin - target * (x1 - x2)); target 1 asks for x1 above x2, -1 for the opposite",
-    fn = function(x1, x2, target, margin, reduction)
+    fn = once(function(x1, x2, target, margin, reduction)
         return reduced("margin_ranking_loss", (margin - target * (x1 - x2)):relu(), reduction)
-    end }
+    end) }
 
 -- ---- directions and distances ----
 
@@ -114,47 +159,48 @@ local function p_norm(x, p, dim, keepdim) return gpush.linalg.vector_norm(x, p, 
 
 define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
     help = "x over its p-norm along dim, or over eps where the norm is below",
-    fn = function(x, p, dim, eps) return x / p_norm(x, p, dim, true):clamp(eps) end }
+    fn = once(function(x, p, dim, eps) return x / p_norm(x, p, dim, true):clamp(eps) end) }
 
 define { "cosine_similarity", sig = "tensor x1, tensor x2, dim dim=2, float eps=1e-8",
     help = "cosine of the angle between x1 and x2 along dim; norms below eps count as eps",
-    fn = function(x1, x2, dim, eps)
+    fn = once(function(x1, x2, dim, eps)
         local n1, n2 = p_norm(x1, 2, dim, true):clamp(eps), p_norm(x2, 2, dim, true):clamp(eps)
         return ((x1 / n1) * (x2 / n2)):sum(dim)
-    end }
+    end) }
 
 define { "pairwise_distance", sig = "tensor x1, tensor x2, float p=2, float eps=1e-6, bool keepdim=false",
     help = "p-norm of x1 - x2 + eps along the last dim",
-    fn = function(x1, x2, p, eps, keepdim) return p_norm(x1 - x2 + eps, p, -1, keepdim) end }
+    fn = once(function(x1, x2, p, eps, keepdim) return p_norm(x1 - x2 + eps, p, -1, keepdim) end) }
 
 define { "cdist", sig = "tensor x1, tensor x2, float p=2",
     help = "p-norms of the differences between each row of x1 and each row of x2",
-    fn = function(x1, x2, p) return p_norm(x1:unsqueeze(-2) - x2:unsqueeze(-3), p, -1, false) end }
+    fn = once(function(x1, x2, p) return p_norm(x1:unsqueeze(-2) - x2:unsqueeze(-3), p, -1, false) end) }
 
 define { "cosine_embedding_loss", sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
     help = "1 - cosine_similarity where target is 1, max(0, it - margin) where target is -1",
-    fn = function(x1, x2, target, margin, reduction)
+    fn = once(function(x1, x2, target, margin, reduction)
         local cosine = x1:cosine_similarity(x2, -1)
         return reduced("cosine_embedding_loss", gpush.where(target:eq(1), 1 - cosine, (cosine - margin):relu()), reduction)
-    end }
+    end) }
 
 define { "triplet_margin_loss",
     sig = "tensor anchor, tensor positive, tensor negative, float margin=1, float p=2, float eps=1e-6, bool swap=false, str reduction=\"mean\"",
     help = "max(0, distance to positive - distance to negative + margin)",
-    fn = function(anchor, positive, negative, margin, p, eps, swap, reduction)
+    fn = once(function(anchor, positive, negative, margin, p, eps, swap, reduction)
         local near, far = anchor:pairwise_distance(positive, p, eps), anchor:pairwise_distance(negative, p, eps)
         if swap then far = far:minimum(positive:pairwise_distance(negative, p, eps)) end
         return reduced("triplet_margin_loss", (near - far + margin):relu(), reduction)
-    end }
+    end) }
 
 -- ---- layers ----
 
 define { "softmin", sig = "tensor x, dim dim, dtype? dtype", help = "softmax of -x",
     fn = function(x, dim, dtype) return (-x):softmax(dim, dtype) end }
 
--- (1 - momentum) * running + momentum * the mean over images of each one's own statistic
+-- (1 - momentum) * running + momentum * the mean over images of each one's own statistic; rounded once
 local function follow(running, own, momentum)
-    running:mul_(1 - momentum):add_(own:mean(1):to(running.dtype) * momentum)
+    local wide = HALF[running.dtype] and running:to "f32" or running
+    running:copy_(wide * (1 - momentum) + own:mean(1):to(wide.dtype) * momentum)
 end
 
 define { "instance_norm",
@@ -166,8 +212,9 @@ define { "instance_norm",
         if running_mean then
             local rest = {}
             for d = 3, x:dim() do rest[#rest + 1] = d end
-            follow(running_mean, x:detach():mean(rest), momentum)
-            follow(running_var, x:detach():var(rest), momentum)
+            local seen = HALF[x.dtype] and x:detach():to "f32" or x:detach()
+            follow(running_mean, seen:mean(rest), momentum)
+            follow(running_var, seen:var(rest), momentum)
         end
         return x:group_norm(x.shape[2], weight, bias, eps)
     end }
@@ -181,7 +228,7 @@ end
 define { "scaled_dot_product_attention",
     sig = "tensor query, tensor key, tensor value, tensor? attn_mask, float dropout_p=0, bool is_causal=false, float? scale",
     help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is added; scale is 1 / sqrt(size)",
-    fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    fn = once(function(query, key, value, attn_mask, dropout_p, is_causal, scale)
         local op, size = "scaled_dot_product_attention", query.shape
         local most, visible = size[#size], nil
         if is_causal and attn_mask then fail(op .. ": is_causal and attn_mask do not go together") end
@@ -198,4 +245,4 @@ define { "scaled_dot_product_attention",
         local share = attend(scores, visible)
         if dropout_p > 0 then share = share:dropout(dropout_p) end
         return share:matmul(value)
-    end }
+    end) }

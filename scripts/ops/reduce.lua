@@ -12,10 +12,10 @@ define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype?
         return gpush.linalg.vector_norm(x, p, dims, keepdim, dtype)
     end }
 
-define { "var_mean", sig = "tensor x, dims? dims, number correction=1, bool keepdim=false", help = "variance and mean over dims, or of all",
-    fn = function(x, dims, correction, keepdim) return x:var(dims, correction, keepdim), x:mean(dims, keepdim) end }
-define { "std_mean", sig = "tensor x, dims? dims, number correction=1, bool keepdim=false", help = "standard deviation and mean over dims, or of all",
-    fn = function(x, dims, correction, keepdim) return x:std(dims, correction, keepdim), x:mean(dims, keepdim) end }
+define { "var_mean", sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased", help = "variance and mean over dims, or of all",
+    fn = function(x, dims, correction, keepdim, unbiased) return x:var(dims, correction, keepdim, unbiased), x:mean(dims, keepdim) end }
+define { "std_mean", sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased", help = "standard deviation and mean over dims, or of all",
+    fn = function(x, dims, correction, keepdim, unbiased) return x:std(dims, correction, keepdim, unbiased), x:mean(dims, keepdim) end }
 
 -- ---- quantiles ----
 
@@ -128,11 +128,12 @@ define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? 
             if append then list[#list + 1] = append end
             x = gpush.cat(list, dim)
         end
-        local size = x:narrow(dim, 1, 0) and x:size(dim)
+        local size, dtype = x:narrow(dim, 1, 0) and x:size(dim), x.dtype
+        if n > 1 and (dtype == "f16" or dtype == "bf16") then x = x:to "f32" end -- rounded once, not n times
         for _ = 1, math.min(n, size) do
             size = size - 1
             local later, earlier = x:narrow(dim, math.min(2, size + 1), size), x:narrow(dim, 1, size)
-            x = x.dtype == "bool" and later:ne(earlier) or later - earlier
+            x = dtype == "bool" and later:ne(earlier) or later - earlier
         end
-        return x
+        return x.dtype == dtype and x or x:to(dtype)
     end }

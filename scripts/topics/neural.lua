@@ -243,7 +243,7 @@ return {
         example = "rnn_cell(tensor({{2.0}}), tensor({{3.0}}), ones(1, 1), ones(1, 1), {nonlinearity = \"relu\"})\n--> tensor({{5.0}}, f32 1x1 cpu)", see = "rnn, gru_cell, nn.RNNCell" },
     -- ---- elementwise, with parameters ----
     clamp = {
-        text = "min and max are numbers; one may be left out: {max = 5}. NaN stays. A float limit makes f32 of integers. Where min is above max, what is below min becomes min, the rest max (PyTorch gives max for all).",
+        text = "One limit may be left out: {max = 5}. NaN stays, and a limit that is NaN gives NaN. A float limit makes f32 of integers. Tensors as limits are broadcast; clamp_ takes numbers only.",
         options = "min: the least that is left; max: the largest", example = "tensor{-1, 2, 7}:clamp(0, 5)\n--> tensor({0, 2, 5}, i64 3 cpu)", see = "hardtanh, relu, relu6, maximum, minimum" },
     hardtanh = {
         text = "clamp as a layer: -1 and 1 if no limits are given, and no gradient at the limits themselves (clamp has one).",
@@ -281,6 +281,6 @@ return {
         text = "One pass instead of two. Floats only. addcdiv_ writes a.", shapes = "operands, tensors or numbers, broadcast; the result has their common shape",
         example = "addcdiv(tensor{1.0, 2.0}, tensor{4.0, 9.0}, tensor{2.0, 3.0}, {value = -1})\n--> tensor({-1.0, -1.0}, f32 2 cpu)", see = "addcmul, div" },
     lerp = {
-        text = "c, the weight, is a number or a tensor; outside 0 to 1 it goes on beyond a and b. Integers give f32. lerp_ writes a.",
+        text = "c, the weight, is a number or a tensor; outside 0 to 1 it goes on beyond a and b. Floats only. lerp_ writes a.",
         example = "lerp(tensor{0.0, 10.0}, tensor{4.0, 20.0}, 0.25)\n--> tensor({ 1.0, 12.5}, f32 2 cpu)", see = "addcmul, where, clamp" },
 }

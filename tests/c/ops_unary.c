@@ -80,6 +80,9 @@ static ld f_logit_eighth(ld x) { return f_logit(x < 0.125L ? 0.125L : x > 0.875L
 static ld f_clamp(ld x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
 static ld f_clamp_low(ld x) { return x < 1 ? 1 : x; }
 static ld f_clamp_high(ld x) { return x > 1 ? 1 : x; }
+/* min above max: max everywhere, as in PyTorch. A limit that is NaN: NaN everywhere. */
+static ld f_clamp_crossed(ld x) { return isnan(x) ? x : -3; }
+static ld f_nothing(ld x) { return NAN; }
 
 static int64_t i_same(int64_t x) { return x; }
 static int64_t i_neg(int64_t x) { return (int64_t)(0 - (uint64_t)x); }
@@ -97,6 +100,7 @@ static int64_t i_lnot(int64_t x) { return !x; }
 static int64_t i_clamp(int64_t x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
 static int64_t i_clamp_low(int64_t x) { return x < 1 ? 1 : x; }
 static int64_t i_clamp_high(int64_t x) { return x > 1 ? 1 : x; }
+static int64_t i_clamp_crossed(int64_t x) { return -3; }
 
 /* ---- parameters of PARAM rows ---- */
 
@@ -119,6 +123,10 @@ static void p_threshold(gp_call *c) { p_int(c, 1), p_int(c, 7); }
 static void p_clamp(gp_call *c) { p_int(c, -1), p_int(c, 2); }
 static void p_clamp_low(gp_call *c) { p_int(c, 1), gp_call_none(c); }
 static void p_clamp_high(gp_call *c) { gp_call_none(c), p_int(c, 1); }
+static void p_clamp_crossed(gp_call *c) { p_int(c, 4), p_int(c, -3); }
+static void p_nan_number(gp_call *c) { gp_call_number(c, (gp_scalar){.is_float = true, .f = NAN}); }
+static void p_clamp_nan(gp_call *c) { p_nan_number(c), p_int(c, 1); }
+static void p_clamp_nan_high(gp_call *c) { p_int(c, 1), p_nan_number(c); }
 
 /* ---- the table ---- */
 
@@ -133,6 +141,8 @@ typedef struct entry {
     void (*params)(gp_call *);
     bool tobool;         /* the result is bool */
     ld scale;            /* a result's error is judged at this magnitude at least */
+    bool widen;          /* bool gives i64, as beside an integer */
+    unsigned only;       /* other dtypes are not looked at, if not 0 */
 } entry;
 
 /* Fields left out are 0. */
@@ -140,8 +150,8 @@ typedef struct entry {
 static const entry table[] = {
     {"neg", T_REAL, false, f_neg, i_neg, 0, false, NULL},
     {"abs", T_REAL, false, fabsl, i_abs, 0, false, NULL},
-    {"sign", T_REAL, false, f_sign, i_sign, 0, true, NULL},
-    {"square", T_REAL, false, f_square, i_square, 0, false, NULL},
+    {"sign", T_ALL, false, f_sign, i_sign, 0, true, NULL},
+    {"square", T_ALL, false, f_square, i_square, 0, false, NULL, .widen = true},
     {"relu", T_REAL, false, f_relu, i_relu, 0, true, NULL},
     {"exp", T_ALL, true, expl, NULL, 4, false, NULL},
     {"exp2", T_ALL, true, exp2l, NULL, 4, false, NULL},
@@ -186,7 +196,7 @@ static const entry table[] = {
     {"isfinite", T_ALL, false, f_isfinite, i_always, 0, false, NULL, true},
     {"logical_not", T_ALL, false, f_not, i_lnot, 0, false, NULL, true},
     {"sigmoid", T_ALL, true, f_sigmoid, NULL, 6, false, NULL},
-    {"silu", T_ALL, true, f_silu, NULL, 6, false, NULL},
+    {"silu", T_FLOAT, false, f_silu, NULL, 6, false, NULL},
     {"floor", T_REAL, false, floorl, i_same, 0, false, NULL},
     {"ceil", T_REAL, false, ceill, i_same, 0, false, NULL},
     {"round", T_REAL, false, rintl, i_same, 0, false, NULL},
@@ -205,14 +215,17 @@ static const entry table[] = {
     {"threshold", T_REAL, false, f_threshold, i_threshold, 0, false, p_threshold},
     {"nan_to_num", T_ALL, false, f_nan_to_num, i_same, 0, false, p_nan},
     {"nan_to_num", T_ALL, false, f_nan_to_given, i_same, 0, false, p_nan_given},
-    {"clamp", T_REAL, false, f_clamp, i_clamp, 0, false, p_clamp},
-    {"clamp", T_REAL, false, f_clamp_low, i_clamp_low, 0, false, p_clamp_low},
-    {"clamp", T_REAL, false, f_clamp_high, i_clamp_high, 0, false, p_clamp_high},
+    {"clamp", T_ALL, false, f_clamp, i_clamp, 0, false, p_clamp, .widen = true},
+    {"clamp", T_ALL, false, f_clamp_low, i_clamp_low, 0, false, p_clamp_low, .widen = true},
+    {"clamp", T_ALL, false, f_clamp_high, i_clamp_high, 0, false, p_clamp_high, .widen = true},
+    {"clamp", T_ALL, false, f_clamp_crossed, i_clamp_crossed, 0, false, p_clamp_crossed, .widen = true},
+    {"clamp", T_FLOAT, false, f_nothing, NULL, 0, false, p_clamp_nan, .only = T_FLOAT},
+    {"clamp", T_FLOAT, false, f_nothing, NULL, 0, false, p_clamp_nan_high, .only = T_FLOAT},
 };
 
 /* ---- one case ---- */
 
-static gp_dtype result_of(const entry *e, gp_dtype dt) { return e->tobool ? GP_bool : e->tofloat && !dt_float(dt) ? GP_f32 : dt; }
+static gp_dtype result_of(const entry *e, gp_dtype dt) { return e->tobool ? GP_bool : e->widen && dt == GP_bool ? GP_i64 : e->tofloat && !dt_float(dt) ? GP_f32 : dt; }
 
 static val expected(const entry *e, gp_dtype dt, val x) {
     gp_dtype out = result_of(e, dt);
@@ -261,7 +274,7 @@ static void one_layout(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
 static void one_in_place(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
     fixture x = make(e, dev, dt, l);
     val *want = malloc((size_t)(x.n + 1) * sizeof *want);
-    bool fits = e->tobool || dt_float(result_of(e, dt)) == dt_float(dt);
+    bool fits = e->tobool || (dt_float(result_of(e, dt)) == dt_float(dt) && (result_of(e, dt) == GP_bool) == (dt == GP_bool));
     for (int64_t k = 0; k < x.n; k++) want[k] = fits ? expected(e, dt, x.v[k]) : x.v[k];
     uint32_t version = x.t->storage->version;
     gp_call c;
@@ -297,6 +310,7 @@ static const layout write_layouts[] = {CONTIGUOUS, STEP2, TRANSPOSED, PERMUTED, 
 
 static void one_entry(gp_device *dev, const entry *e) {
     for (int dt = 0; dt < GP_DTYPES; dt++) {
+        if (e->only && !(e->only >> dt & 1)) continue;
         if (!(e->types >> dt & 1)) {
             expect_refusal(e, dev, (gp_dtype)dt);
             tap_quiet("%s %s on %s is refused", e->name, gp_dtype_name((gp_dtype)dt), dev->name);

@@ -47,6 +47,6 @@ file:close()
 local run = assert(io.popen(("GPUSH_CUDA_LIBRARIES=%s/libs:%s/fake %s/gpush %s 2>&1"):format(root, build, build, script)))
 local text = run:read "a"
 run:close()
-t.ok(text:find "fft_fft: needs cuFFT: .*has no function cufft", "what is missing is named by the op that needs it")
+t.ok(text:find "fft.fft: needs cuFFT: .*has no function cufft", "what is missing is named by the op that needs it")
 t.ok(text:find "4.0\t1.0", "what does not need it runs")
 t.done()

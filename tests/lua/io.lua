@@ -83,6 +83,7 @@ local function refuse(bytes, pattern, what)
 end
 refuse("", "byte 0: the file ends after 0 of 8 bytes of the magic number")
 refuse("PK\3\4aaaaaaaa", "not an npy file")
+refuse("\x80\2}q\0.aaaaaa", "is a Python pickle, which holds code and is not read: convert it in Python")
 refuse("\x93NUMPY\4\0" .. string.pack("<s4", "{}"),
     "byte 6: format version 4.0 %(expected 1.0, 2.0 or 3.0%)")
 refuse("\x93NUMPY\1\1" .. string.pack("<s2", "{}"), "format version 1.1")
@@ -261,6 +262,7 @@ local function refuse_zip(bytes, pattern, what)
     t.error(function() return npz.load(write(archive, bytes)) end, pattern, what)
 end
 refuse_zip(zip { { "m/data.pkl", "\x80\2." } }, "is PyTorch's %(%.pt%), which holds code .*save_file", "PyTorch's file")
+refuse_zip("\x80\2}q\0.aaaaaa", "npz.load: .* is a Python pickle, which holds code and is not read: convert it in Python", "a bare pickle")
 refuse_zip(zip { { "a.txt", "text" } }, "entry 'a.txt' is not an npy file", "another kind of entry")
 refuse_zip(zip { { "a.npy", "text" } }, "entry 'a.npy', byte 0: the file ends",
     "an entry that is no npy file")

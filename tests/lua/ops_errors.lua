@@ -143,6 +143,22 @@ for _, name in ipairs(names) do
     local problems, none = two_devices(name)
     if not none then report(problems, name .. ": two devices") end
 end
+-- An error carries the name that was called, not that of the row behind it.
+local whole = g.ones(2, 2, {dtype = "i64"})
+local called = {
+    ["linalg.inv"] = {g.linalg.inv, whole}, ["linalg.cond"] = {g.linalg.cond, x:to "f16"}, ["linalg.pinv"] = {g.linalg.pinv, x:to "f16"},
+    ["fft.rfft"] = {g.fft.rfft, x:to "f16"}, ["fft.fft2"] = {g.fft.fft2, x:to "f16"}, norm = {g.norm, whole}, rand_like = {g.rand_like, whole},
+    normal = {g.normal, 0, 1, {2}, {dtype = "i64"}}, mse_loss = {g.mse_loss, whole, whole}, l1_loss = {g.l1_loss, whole, whole},
+    binary_cross_entropy = {g.binary_cross_entropy, whole, whole}, huber_loss = {g.huber_loss, whole, whole}, kl_div = {g.kl_div, whole, whole},
+    clamp = {g.clamp, x, g.ones(3)}, quantile = {g.quantile, whole, 0.5}, gelu = {g.gelu, whole}, trace = {g.trace, whole:ne(0)},
+}
+for name, call in pairs(called) do
+    local msg = message(table.unpack(call))
+    t.ok(msg and msg:sub(1, #name + 2) == name .. ": ", name .. ": an error begins with the name that was called")
+    if msg and msg:find "dtype" then t.ok(msg:find "argument 'x'" or msg:find "argument 'dtype'", name .. ": and names its argument") end
+end
+t.error(function() return x:unsqueeze(4) end, "unsqueeze: dim 4 is out of range for a 2%-d tensor %(expected 1 to 3, or %-3 to %-1%)", "unsqueeze tells of the tensor given")
+
 -- Numbers promote as PyTorch's do, true and false as bool.
 for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"} do
     local y = g.ones(2, {dtype = dtype})

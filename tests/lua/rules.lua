@@ -42,7 +42,7 @@ local function rules(dev)
     is(on({(1 << 60) + 1, -5}, "i64"):clamp(0, (1 << 60) + 1), {(1 << 60) + 1, 0}, "clamp of i64 beyond 2^53")
 
     refuses(function() return x:fmod(0) end, "fmod: integer division by zero", "fmod of i32 and 0")
-    refuses(function() return x:div(0, "trunc") end, "trunc_divide: integer division by zero", "trunc of i32 / 0")
+    refuses(function() return x:div(0, "trunc") end, "div[ide]*: integer division by zero", "trunc of i32 / 0")
     refuses(function() return x:addcmul(x, x, 0.5) end, "addcmul: argument 'value' is 0.5", "a fraction of integers")
     refuses(function() return x:div(2, "up") end, "div: argument 'rounding_mode': expected 'floor' or 'trunc', got 'up'", "no such rounding")
     refuses(function() return on({1.0}):gelu("fast") end, "gelu: argument 'approximate': expected 'none' or 'tanh'", "no such approximation")
@@ -63,6 +63,48 @@ local function rules(dev)
     is(g.arange(0, 0.29, 0.1, {device = dev}):numel(), 3, "one that is short of it does not")
     is(g.zeros({0, 0}, {device = dev}):amax(1), {}, "the largest of nothing, for no result")
     refuses(function() return g.zeros({0, 3}, {device = dev}):amax(1) end, "amax: no elements to compare", "and for three")
+
+    -- clamp, as PyTorch: max where min is above it, NaN where a limit is; tensors as limits, gradients too
+    local nan = 0 / 0
+    is(on({1.0, 5.0, nan}):clamp(3, 2):isnan(), {false, false, true}, "clamp with min above max: NaN stays")
+    is(on({1.0, 5.0}):clamp(3, 2), {2, 2}, "clamp with min above max")
+    is(on({1.0, 5.0}):clamp(nan, 2):isnan(), {true, true}, "clamp with a min of NaN")
+    is(on({1.0, 5.0}):clamp(0, nan):isnan(), {true, true}, "clamp with a max of NaN")
+    is(on({1, 2, 3}):clamp(nan, 2):isnan(), {true, true, true}, "clamp of integers, which become floats, with NaN")
+    is(on({true, false}, "bool"):clamp(0, 3), {1, 0}, "clamp of bool by integers")
+    is(on({1.0, 2.0, 3.0}):clamp(on {2.0, 0.0, 0.0}, on {1.0, 1.0, 9.0}), {1, 1, 3}, "clamp by tensors")
+    is(on({{1, 5}, {7, 3}}):clamp(on({2, 4}), on({{6}, {3}})), {{2, 5}, {3, 3}}, "clamp by tensors that broadcast")
+    is(on({1, 2, 3}):clamp {min = on {2, 1, 9}}, {2, 2, 9}, "clamp from below by a tensor")
+    is(on({1.0, 9.0}):clamp {max = on {nan, 4.0}}:isnan(), {true, false}, "clamp from above by a tensor with NaN")
+    is(on({1, 9}):clamp(2, on {5, 6}), {2, 6}, "clamp by a number and a tensor")
+    is(on({1, 9}):clamp(on {2.5, 2.5}), {2.5, 9}, "clamp of integers by floats")
+    refuses(function() return on({1.0}):clamp() end, "clamp: arguments 'min' and 'max': expected at least one", "clamp without limits")
+    refuses(function() return on({1.0}):polygamma(-1) end, "polygamma: argument 'n': expected a whole number from 0, got %-1", "polygamma(-1) as a method")
+    -- torch 1.13: x, lo, hi = torch.tensor([1., 2., 5., 2.]), torch.tensor([2., 2., 0., 3.]), torch.tensor([4., 4., 4., 1.]), which
+    -- require gradients; torch.clamp(x, lo, hi).sum().backward()
+    local px, lo, hi = on {1.0, 2.0, 5.0, 2.0}, on {2.0, 2.0, 0.0, 3.0}, on {4.0, 4.0, 4.0, 1.0}
+    px:requires_grad_() lo:requires_grad_() hi:requires_grad_()
+    px:clamp(lo, hi):sum():backward()
+    is(px.grad, {0, 1, 0, 0}, "gradient of clamp")
+    is(lo.grad, {1, 0, 0, 0}, "gradient of clamp's min")
+    is(hi.grad, {0, 0, 1, 1}, "gradient of clamp's max")
+
+    -- truths: no differences; sums of them where a bool is asked for are of truths, a half is one
+    refuses(function() return on({true}, "bool") - 1 end, "sub: dtype bool of argument 'a' is not supported", "bool less a number")
+    refuses(function() return 1 - on({true}, "bool") end, "sub: dtype bool of argument 'b' is not supported", "a number less bool")
+    is(on({0.5, 0.0}):sum {dtype = "bool"}, true, "sum of a half as bool")
+    is(on({0.5, 0.25}):prod {dtype = "bool"}, true, "product of halves as bool")
+    is(on({true, false}, "bool"):square(), {1, 0}, "square of bool is i64, as x^2")
+
+    -- close integers and 16-bit floats: no difference wraps or is rounded
+    is(on({8, 200}, "u8"):isclose(on({9, 100}, "u8"), 0.1, 0.2), {true, false}, "isclose of u8")
+    is(on({true, false}, "bool"):isclose(on({true, true}, "bool")), {true, false}, "isclose of bool")
+    is(on({math.maxinteger}):isclose(on({math.maxinteger - 1}), 0, 0), {true}, "isclose of i64 is in f64")
+    -- from the nearer end, as PyTorch: 1 - 2^30 (1 - 1) is 1, where 2^30 + (1 - 2^30) is 0 in f32
+    is(on({2.0 ^ 30}):lerp(on {1.0}, on {1.0}), {1}, "lerp from the far end")
+    refuses(function() return on({1, 2}):lerp(on {3, 4}, on {0, 1}) end, "lerp: dtype i64 of argument 'a' is not supported", "lerp of integers")
+    is(on({1.0, 2.0}):var {unbiased = false}, 0.25, "var, unbiased = false")
+    is(on({1.0, 3.0, 5.0}):std(1, {unbiased = true}), 2, "std, unbiased = true")
 
     -- writing over what is read
     local m = g.arange(1, 20, {dtype = "i32", device = dev}):view(4, 5)

@@ -115,6 +115,63 @@ t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2, "a budge
 co = coroutine.wrap(function() return sync.budget({ max = 1 }, function(a) return coroutine.yield(a) + x:sum():item() end, 1) end)
 t.is({ co(), co(5) }, { 1, 256 * 1024 * 9 + 5 }, "a budget's function may yield")
 t.is(#sync.lines() > 0 and sync.allow("r", function() return 1, nil, 3 end), 1, "allow passes several results")
+-- Work that lasts, however busy the machine is with something else when the wait comes.
+local function long()
+    local y = full({ 1024, 1024 }, 1, { device = dev, dtype = "f32" })
+    for _ = 1, 40 do y = y + 1 end
+    return y
+end
+local function wait() return long():sum():item() end
+co = coroutine.wrap(function()
+    local _ <close> = sync.budget { max = 0 }
+    coroutine.yield()
+end)
+co()
+wait()
+t.ok(pcall(co), "a budget in a coroutine is not for what others wait for meanwhile")
+t.error(function()
+    local _ <close> = sync.budget { max = 0 }
+    local _ <close> = sync.budget { max = 5 }
+    wait()
+end, "the host waited 1 time, at most 0", "a wait counts for the outer budget as well as the inner")
+local function sum() return busy():sum() end
+local many = load("local sum = ... local _ <close> = sync.budget {}" .. ("\nlocal v = sum():item()"):rep(30), "=many")
+local _, message = pcall(many, sum)
+t.ok(tonumber(message:match "waited (%d+) times") > 8 and select(2, message:gsub("many:%d+ item", "")) == 8
+    and message:find ", %.%.%.$", "a budget counts the waits of many lines and names eight")
+sync.reset()
+many = load("local sum = ..." .. ("\nlocal v = sum():item()"):rep(150), "=many")
+many(sum)
+many(sum)
+local known, again = {}, 0 -- not every line had something to wait for each time, if the machine was busy
+for _, l in ipairs(sync.lines()) do
+    again = again + (known[l.line] and 1 or l.times > 2 and 1 or 0)
+    known[l.line] = true
+end
+t.ok(#sync.lines() > 64 and again == 0, "the ledger knows its lines after it has grown")
+sync.reset()
+wait()
+local stop = os.clock() + 0.05
+while os.clock() < stop do end
+ones({ 1 }, { device = dev })
+local l = sync.lines()[1]
+t.ok(l.idle <= l.wait, "what the script does for itself after a wait is not idle time that the wait caused")
+sync.reset()
+local copies = {}
+long():to "cpu"
+local there = long()
+ones(1 << 20):to(dev)
+for _, e in ipairs(sync.events()) do if e.why == "copy" then copies[#copies + 1] = e.advice:match "^%w+ %w+" end end
+t.is(copies, { "leave it", "pin the" }, "advice is for the direction of the copy")
+sync.reset()
+wait()
+sync.allow("r", wait)
+sync.mode = "error"
+t.ok(not pcall(wait), "refused")
+sync.mode = "off"
+local found = {}
+for _, l in ipairs(sync.lines()) do found[l.reason or "none"] = l.times .. " " .. l.refused end
+t.is(found, { none = "1 1", r = "1 0" }, "one line, allowed and not: two entries; what was refused is no wait")
 
 -- ---- the ledger ----
 sync.reset()

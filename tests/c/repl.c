@@ -41,6 +41,9 @@ static void values(void) {
     line("x = 6", NULL, "a statement");
     line("x * 7, nil", "\n42\tnil", "two values");
     line("error 'oh'", "oh", "an error");
+    line("y = 5 '<eof>'", "unexpected symbol", "a text that looks like the mark of what goes on");
+    line("8;;", NULL, "several semicolons");
+    line("_ + 1", "\n9", "mute as one does");
     line("_PROMPT = 'new> '", "new", "another prompt");
     line("_PROMPT = nil", "\n", "the prompt again");
 }

@@ -134,6 +134,16 @@ t.error(function()
     local _ <close> = sync.budget { max = 5 }
     wait()
 end, "the host waited 1 time, at most 0", "a wait counts for the outer budget as well as the inner")
+co = coroutine.wrap(function()
+    local _ <close> = sync.allow "co"
+    coroutine.yield()
+end)
+co()
+t.error(function()
+    local _ <close> = sync.budget { max = 0 }
+    co()
+    wait()
+end, "the host waited 1 time", "a coroutine's scope that ends takes no other with it")
 local function sum() return busy():sum() end
 local many = load("local sum = ... local _ <close> = sync.budget {}" .. ("\nlocal v = sum():item()"):rep(30), "=many")
 local _, message = pcall(many, sum)
@@ -149,6 +159,15 @@ for _, l in ipairs(sync.lines()) do
     known[l.line] = true
 end
 t.ok(#sync.lines() > 64 and again == 0, "the ledger knows its lines after it has grown")
+sync.reset() -- more waits than are kept one by one, of which the last are given in their order
+local ascending, lost, x1, kept = true, 0, ones({ 1 }, { device = dev }), nil
+for _ = 1, 5 do
+    for _ = 1, lost == 0 and 2000 or 0 do x1 = x1 + 1 x1:item() end
+    kept, lost = sync.events()
+end
+for i = 2, #kept do ascending = ascending and kept[i].start >= kept[i - 1].start end
+if lost == 0 then t.skip(1, "the machine is too busy: nothing was to be waited for")
+else t.ok(ascending and #kept == 4096, "the last waits, the oldest first") end
 sync.reset()
 wait()
 local stop = os.clock() + 0.05

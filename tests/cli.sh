@@ -93,6 +93,7 @@ input=$'1 + 1\nx = 5\nif x then\nprint "in"\nend\nerror "oh"\n= x, nil\n'
 
 session=$(printf '%s' "$input" | "$gpush" -i 2>err)
 tap_is "$session" "$("$gpush" -v)"$'\n> 2\n> > >> >> in\n> > 5\tnil\n> ' "-i with a pipe"
+tap_is "$(printf 'for i = 1, 2 do\n' | "$gpush" -i 2>&1 >out)" "stdin:1: 'end' expected near <eof>" "the input ends in a block: its message stands"
 tap_is "$(cat err)" $'stdin:1: oh\nstack traceback:\n\t[C]: in function '"'error'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?' "its errors carry no name"
 shown=$(printf 'setmetatable({}, {__echo = false})\n' | "$gpush" -i 2>&1)
 tap_is "$shown" "$("$gpush" -v)"$'\n> > ' "the prompt does not echo what has been shown"

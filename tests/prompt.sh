@@ -7,6 +7,7 @@ build=${GPUSH_BUILD:-$root/build/default}
 gpush="$build/gpush -i $HOME/clear.lua"
 echo 'io.write "\27[2J\27[H"' >"$HOME/clear.lua"
 history=$HOME/.local/state/gpush/history
+mkdir -p "${history%/*}" && : >"$history" && chmod 644 "$history" # from before it was the user's alone
 
 # session [COLUMNS ROWS [PREFIX]]: a fresh prompt in the first row.
 session() {

@@ -147,6 +147,14 @@ tap_is "$(stat -c %a "$history")" 600 "the history is the user's alone"
 tap_is "$(grep -c hidden "$history")" 0 "the hidden line is not in the file"
 tap_is "$(grep -cFx 'for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end\nend' "$history")" 1 "a block is one entry"
 
+# A file that holds twice as many entries as are kept is cut back to the last of them.
+mkdir -p "$HOME/many/gpush"
+seq -f '-- %.0f' 10001 >"$HOME/many/gpush/history"
+screen 60 16 "XDG_STATE_HOME=$HOME/many $gpush"
+until_ fresh
+tap_is "$(wc -l <"$HOME/many/gpush/history") $(head -n 1 "$HOME/many/gpush/history")" "5000 -- 5002" "a long history is cut back"
+tm kill-server
+
 # A full disk: half a line would be read back as one with the next.
 mkdir -p "$HOME/full"
 if mount -t tmpfs -o size=4k tmpfs "$HOME/full" 2>/dev/null; then

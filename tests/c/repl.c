@@ -42,6 +42,9 @@ static void values(void) {
     line("x * 7, nil", "\n42\tnil", "two values");
     line("error 'oh'", "oh", "an error");
     line("y = 5 '<eof>'", "unexpected symbol", "a text that looks like the mark of what goes on");
+    line("'\\27[' .. '31mred'", "\n\"\\27[31mred\"", "a text that would steer the terminal");
+    line("'\\u{9b}' .. '31m'", "\n\"\\u{9b}31m\"", "or does so in one character");
+    line("x = 7 ?", "unexpected symbol", "no question for help");
     line("8;;", NULL, "several semicolons");
     line("_ + 1", "\n9", "mute as one does");
     line("_PROMPT = 'new> '", "new", "another prompt");

@@ -75,7 +75,9 @@ typedef struct gp_call {
 } gp_call;
 
 /* The call whose kernel runs on this thread, or for which a thread of the pool works; NULL: none. */
+#ifndef __cplusplus /* no kernel of CUDA's wants it */
 extern _Thread_local const gp_call *gp_running;
+#endif
 
 /* What infer says of the outputs. */
 typedef struct gp_meta {

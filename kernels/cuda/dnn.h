@@ -1,4 +1,4 @@
-/* cuDNN: the functions that gpush uses, and its handle. Only where its header is; conv.c and rnn_cudnn.c. */
+/* cuDNN: the functions that gpush uses, and its handle. Only where its header is; for conv.c, norm_cudnn.c and rnn_cudnn.c. */
 #ifndef GP_CUDA_DNN_H
 #define GP_CUDA_DNN_H
 
@@ -30,6 +30,9 @@
     F(cudnnConvolutionForward)                                                                     \
     F(cudnnConvolutionBackwardData)                                                                \
     F(cudnnConvolutionBackwardFilter)                                                              \
+    F(cudnnBatchNormalizationForwardInference)                                                     \
+    F(cudnnBatchNormalizationForwardTraining)                                                      \
+    F(cudnnBatchNormalizationBackward)                                                             \
     F(cudnnCreateDropoutDescriptor)                                                                \
     F(cudnnSetDropoutDescriptor)                                                                   \
     F(cudnnDestroyDropoutDescriptor)                                                               \
@@ -53,5 +56,7 @@ cudnnHandle_t gp_dnn_handle(const gp_call *c);
 /* False with a message where s is an error. */
 bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s);
 cudnnDataType_t gp_dnn_type(int dtype);
+
+void gp_cuda_detail(const char *text); /* tensor/device_cuda.h: for the record */
 
 #endif

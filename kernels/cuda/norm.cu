@@ -1,6 +1,7 @@
-/* batch_norm and its gradients: sums of each channel in chunks that many blocks take, joined in one
+/* batch_norm and its gradients, where cuDNN does not do them (norm_cudnn.c): sums of each channel in chunks that many blocks take, joined in one
  * order; then one pass that normalises. Limit: two reads and a write of each element forward (one
  * read where the statistics are given), four reads and a write backward. */
+#include "kernels/cuda/norm.h"
 #include "kernels/cuda/rows.cuh"
 
 enum { CHUNK = 16384 };
@@ -201,7 +202,10 @@ static bool all_channels(const gp_call *c, const run *r, void (*kernel)(run r)) 
 GP_C bool CUDA(batch_norm)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     run r = {};
+    bool done;
     if (x->numel == 0) return true;
+    if (!gp_norm_by_cudnn(c, &done)) return false;
+    if (done) return true;
     if (!set_up(c, &r, out, x, x)) return false;
     r.mean = vec_of(gp_in(c, 1)), r.var = vec_of(gp_in(c, 2));
     r.weight = vec_of(gp_in(c, 3)), r.bias = vec_of(gp_in(c, 4));
@@ -217,6 +221,9 @@ GP_C bool CUDA(batch_norm)(const gp_call *c) {
 GP_C bool CUDA(batch_norm_grad)(const gp_call *c) {
     const gp_array *x = c->tmpa[0], *g = c->tmpa[1];
     run r = {};
+    bool done;
+    if (!gp_norm_grad_by_cudnn(c, &done)) return false;
+    if (done) return true;
     if (!set_up(c, &r, gp_out(c, 0), x, g)) return false;
     r.training = c->arg[5].i, r.eps = c->arg[6].f, r.weight = vec_of(gp_in(c, 4));
     if (!r.training) r.mean = vec_of(gp_in(c, 2)), r.var = vec_of(gp_in(c, 3));

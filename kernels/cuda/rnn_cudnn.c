@@ -9,8 +9,6 @@
 
 #include "kernels/cuda/dnn.h"
 
-void gp_cuda_detail(const char *text); /* tensor/device_cuda.h */
-
 enum { PLANS = 32 };
 
 /* What a plan is made for; compared byte by byte. */

@@ -6,7 +6,7 @@ for f in tests/fake_cuda/include/*; do
     [ "${f##*/}" = cudnn.h ] || ln -s "$PWD/$f" "$TMPDIR/include/"
 done
 compile() { # folder of the results, folder of the headers
-    for f in conv conv_without dnn rnn_cudnn; do
+    for f in conv conv_without dnn norm_cudnn rnn_cudnn; do
         ${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -DGP_PLUGIN -nostdinc -isystem "$(${CC:-cc} -print-file-name=include)" \
             -I. -isystem "$2" -idirafter /usr/include -idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
             -c "kernels/cuda/$f.c" -o "$TMPDIR/$1/$f.o" || return

@@ -201,6 +201,19 @@ out = run("GPUSH_FAKE_CUPTI=busy", [[
     print(sync.report())]])
 t.ok(out:find("cuda:0: waits inside of NVIDIA's libraries are not seen, because of CUPTI: another profiler is attached", 1, true),
     "the report says what it cannot see")
+out = run("", [[
+    local kernels = 0
+    local prof = profile.run({}, function() return ones(1000, {device = "cuda"}) + 1 end)
+    for _, e in ipairs(prof:events()) do kernels = kernels + (e.kind == "kernel" and 1 or 0) end
+    print(kernels, prof.how)]])
+t.is(out, "2\tnil\n", "a device that is opened while a profile runs is in it")
+out = run("", [[
+    sync.mode = "warn"
+    local x = ones(10, {device = "cuda"})
+    require "fake".fault "wait=1"
+    local y = x * 2
+    for _, l in ipairs(sync.calls()) do if l.what:find "mul: cudaStreamSynchronize" then print "seen" end end]])
+t.is(out, "seen\n", "and the calls of one that is opened after sync.mode was set are seen")
 out = run("NVTX_INJECTION64_PATH=/somewhere", [[
     local fake = require "fake"
     local x = ones(10, {device = "cuda"})

@@ -41,6 +41,7 @@ typedef struct fake_convolution *cudnnConvolutionDescriptor_t;
 typedef struct fake_dropout *cudnnDropoutDescriptor_t;
 typedef struct fake_rnn *cudnnRNNDescriptor_t;
 typedef struct fake_rnn_data *cudnnRNNDataDescriptor_t;
+typedef enum { CUDNN_BATCHNORM_PER_ACTIVATION = 0, CUDNN_BATCHNORM_SPATIAL = 1 } cudnnBatchNormMode_t;
 typedef enum { CUDNN_RNN_ALGO_STANDARD = 0 } cudnnRNNAlgo_t;
 typedef enum { CUDNN_RNN_RELU = 0, CUDNN_RNN_TANH = 1, CUDNN_LSTM = 2, CUDNN_GRU = 3 } cudnnRNNMode_t;
 typedef enum { CUDNN_RNN_NO_BIAS = 0, CUDNN_RNN_DOUBLE_BIAS = 2 } cudnnRNNBiasMode_t;
@@ -109,6 +110,22 @@ FAKE_CONVOLUTION(cudnnGetConvolutionBackwardFilterAlgorithm_v7,
                  cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
                  cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t)
 #undef FAKE_CONVOLUTION
+cudnnStatus_t cudnnBatchNormalizationForwardInference(cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha,
+                                                      const void *beta, cudnnTensorDescriptor_t xd, const void *x,
+                                                      cudnnTensorDescriptor_t yd, void *y, cudnnTensorDescriptor_t cd,
+                                                      const void *scale, const void *bias, const void *mean,
+                                                      const void *var, double eps);
+cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha,
+                                                     const void *beta, cudnnTensorDescriptor_t xd, const void *x,
+                                                     cudnnTensorDescriptor_t yd, void *y, cudnnTensorDescriptor_t cd,
+                                                     const void *scale, const void *bias, double factor, void *mean,
+                                                     void *var, double eps, void *saved_mean, void *saved_scale);
+cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha,
+                                              const void *beta, const void *alpha_param, const void *beta_param,
+                                              cudnnTensorDescriptor_t xd, const void *x, cudnnTensorDescriptor_t gd,
+                                              const void *g, cudnnTensorDescriptor_t dxd, void *dx,
+                                              cudnnTensorDescriptor_t cd, const void *scale, void *dscale, void *dbias,
+                                              double eps, const void *saved_mean, const void *saved_scale);
 cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *d);
 cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t h, float p, void *states,
                                         size_t bytes, unsigned long long seed);

@@ -214,6 +214,17 @@ many(70000, 300000, "f32") -- a part of the memory each
 many(70000, 50, "i16")
 many(40000, 200000, "f64")
 
+-- The ends of a dtype, where the target's own elements do not count; and a source of which the index covers a part.
+for _, dev in ipairs {"cpu", "sim"} do
+    for dtype, ends in pairs {i8 = {-128, 127}, i16 = {-32768, 32767}, i64 = {math.mininteger, math.maxinteger}, u8 = {0, 255}, f32 = {-math.huge, math.huge}} do
+        local function on(v, dt) return g.tensor(v, {dtype = dt or dtype}):to(dev) end
+        local x, first = on {3, 4}, on({1}, "i64")
+        t.is(x:scatter_reduce(1, first, on {ends[1]}, "amax", false), {ends[1], 4}, dev .. " " .. dtype .. ": the least is a largest element")
+        t.is(x:scatter_reduce(1, first, on {ends[2]}, "amin", false), {ends[2], 4}, dev .. " " .. dtype .. ": the largest is a least one")
+        t.is(on {0, 0, 0}:scatter(1, on({3, 1}, "i64"), on {5, 6, 7}), {6, 0, 5}, dev .. " " .. dtype .. ": a source that is longer than the index")
+    end
+end
+
 for _, dev in ipairs {"cpu", "sim"} do
     for _, dtype in ipairs(dtypes) do
         moving(dtype, dev)

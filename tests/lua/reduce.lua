@@ -104,6 +104,21 @@ for _, dev in ipairs {"cpu", "sim"} do
     t.is(g.zeros(3, 0, {device = dev}):mean(2), {0 / 0, 0 / 0, 0 / 0}, dev .. ": a mean of nothing")
 end
 
+-- torch.var: NaN stays, a divisor below 0 is 0, equal elements have none.
+for _, dev in ipairs {"cpu", "sim"} do
+    for _, dtype in ipairs {"f32", "f64", "f16"} do
+        local nan = 0 / 0
+        local x = g.tensor({{1, nan, 3}, {2, 2, 2}, {1, math.huge, 1}}, {dtype = dtype}):to(dev)
+        local name = dev .. " " .. dtype .. ": "
+        t.is(x:var(2), {nan, 0, nan}, name .. "var of rows with NaN and infinity")
+        t.is(x:t():contiguous():var(1), {nan, 0, nan}, name .. "of columns")
+        t.is(x:expand(1, 3, 3):permute(1, 3, 2):std(2), {{nan, 0, nan}}, name .. "std")
+        t.is(x[2]:var(1, {correction = 4}), nan, name .. "var with more correction than elements")
+        t.is(x[2]:var(1, {correction = 3}), nan, name .. "and with as much")
+        t.is(x[2]["1:1"]:var(1), nan, name .. "of one element")
+    end
+end
+
 -- Rows with a gap behind them that are longer than what is summed at once: what stands in the gap must not count.
 for _, dev in ipairs {"cpu", "sim"} do
     local x = g.ones({16, 2, 100003}, {dtype = "u8", device = dev})

@@ -151,7 +151,7 @@ norm_type: which norm: 2, 1, math.huge …
 error_if_nonfinite: a norm that is no number is an error; waits
 cond: a bool tensor
 delta: where the square goes over into the line
-driver: which way of LAPACK's: 'gels', 'gelsy', 'gelsd' or 'gelss'
+driver: which way of LAPACK's: 'gels', 'gelsy', 'gelsd' or 'gelss'; of linalg.svd on CUDA: 'gesvd', 'gesvdj' or 'gesvda'
 rcond: singular values below this part of the largest count as 0
 full_matrices: square u and v
 include_self: x's own element counts

@@ -79,7 +79,7 @@ local topics = {
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', 'region', 'line', 'shape' or 'stack'", see = "profile, profile.run" },
     ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}", text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', 'region', 'line', 'shape' or 'stack'", see = "profile" },
-    ["profile.events"] = { call = "prof:events()", text = "Every event as a table, the host's first; times in whole nanoseconds since the start.", see = "profile" },
+    ["profile.events"] = { call = "prof:events()", text = "Every event as a table, the host's first; times in whole nanoseconds since the start. On CUDA a kernel has its own name as kernel, and the kind held is what kept the host inside of a call.", see = "profile" },
     ["profile.trace"] = { call = "prof:trace(file)", text = "Writes a trace for Perfetto or chrome://tracing, a row per stream.", see = "profile" },
     ["profile.free"] = { call = "prof:free()", text = "Gives its memory back now rather than when it is collected.", see = "profile" },
 }

@@ -112,6 +112,9 @@ gp_truth gp_truth_fn(gp_dtype dt);
 /* out = in, converted; shapes are equal or in is broadcast. Strides of either may be negative. */
 #define gp_copy_array GP_NAME(gp_copy_array)
 void gp_copy_array(const gp_array *out, const gp_array *in);
+/* The same as (a part of) the work of c, which Ctrl-C ends: false then, with the message. */
+#define gp_copy_op GP_NAME(gp_copy_op)
+bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in);
 /* n elements of size bytes, ds and ss bytes apart; they do not overlap unless d == s and ds == ss.
  */
 #define gp_move_row GP_NAME(gp_move_row)

@@ -21,7 +21,7 @@ bool CPU(cat)(const gp_call *c) {
         const gp_array *x = c->arg[0].arrays[i];
         if (x->ndim != out->ndim || x->numel == 0) continue;
         gp_array part = part_of(out, d, at, x->dim[d]);
-        gp_copy_array(&part, x);
+        if (!gp_copy_op(c, &part, x)) return false;
         at += x->dim[d];
     }
     return true;
@@ -36,7 +36,7 @@ bool CPU(stack)(const gp_call *c) {
             part.dim[k] = part.dim[k + 1], part.stride[k] = part.stride[k + 1];
         part.ndim--;
         gp_array_update(&part);
-        gp_copy_array(&part, c->arg[0].arrays[i]);
+        if (!gp_copy_op(c, &part, c->arg[0].arrays[i])) return false;
     }
     return true;
 }
@@ -52,8 +52,7 @@ bool CPU(flip)(const gp_call *c) {
         x.stride[d] = -x.stride[d];
     }
     gp_array_update(&x);
-    gp_copy_array(gp_out(c, 0), &x);
-    return true;
+    return gp_copy_op(c, gp_out(c, 0), &x);
 }
 
 /* Arguments: x, offset, and two dims of the result, counted from 1. */
@@ -127,8 +126,7 @@ static bool keep_triangle(const gp_call *c, bool upper) {
     t.diagonal = diagonal > limit ? limit : diagonal < -limit ? -limit : diagonal;
     if (out->numel == 0) return true;
     int64_t cols = out->dim[out->ndim - 1];
-    gp_parallel(out->numel / cols, 1 + GRAIN / cols, triangle_rows, &t);
-    return true;
+    return gp_parallel_op(c, out->numel / cols, 1 + GRAIN / cols, triangle_rows, &t);
 }
 
 bool CPU(tril)(const gp_call *c) { return keep_triangle(c, false); }

@@ -59,7 +59,8 @@ static void fill_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static bool fill_with(const gp_array *out, const gp_value *v) {
+static bool fill_with(const gp_call *c, const gp_value *v) {
+    const gp_array *out = gp_out(c, 0);
     fill_ctx f = {.size = gp_dtype_size((gp_dtype)out->dtype)};
     gp_scalar s = {.is_float = v->is_float};
     if (v->is_float) s.f = v->f;
@@ -67,14 +68,13 @@ static bool fill_with(const gp_array *out, const gp_value *v) {
     gp_scalar_store((gp_dtype)out->dtype, f.value, s);
     gp_loop_init(&f.loop, 1, &out);
     f.stream = out->contiguous && out->numel * (int64_t)f.size >= STREAM_BYTES;
-    gp_parallel(out->numel, GRAIN, fill_rows, &f);
-    return true;
+    return gp_parallel_op(c, out->numel, GRAIN, fill_rows, &f);
 }
 
-bool CPU(fill)(const gp_call *c) { return fill_with(gp_out(c, 0), &c->arg[1]); }
-bool CPU(full)(const gp_call *c) { return fill_with(gp_out(c, 0), &c->arg[1]); }
-bool CPU(zeros)(const gp_call *c) { return fill_with(gp_out(c, 0), &(gp_value){.i = 0}); }
-bool CPU(ones)(const gp_call *c) { return fill_with(gp_out(c, 0), &(gp_value){.i = 1}); }
+bool CPU(fill)(const gp_call *c) { return fill_with(c, &c->arg[1]); }
+bool CPU(full)(const gp_call *c) { return fill_with(c, &c->arg[1]); }
+bool CPU(zeros)(const gp_call *c) { return fill_with(c, &(gp_value){.i = 0}); }
+bool CPU(ones)(const gp_call *c) { return fill_with(c, &(gp_value){.i = 1}); }
 bool CPU(empty)(const gp_call *c) { return true; }
 
 bool CPU(eye)(const gp_call *c) {
@@ -118,8 +118,7 @@ static void range_part(void *ctx, int64_t begin, int64_t end) {
 bool CPU(range)(const gp_call *c) {
     range_ctx a = {.c = c, .integers = !c->arg[0].is_float && !c->arg[2].is_float};
     a.store = gp_store_fn(a.integers ? GP_CT_i64 : GP_CT_f64, (gp_dtype)gp_out(c, 0)->dtype);
-    gp_parallel(gp_out(c, 0)->numel, GRAIN, range_part, &a);
-    return true;
+    return gp_parallel_op(c, gp_out(c, 0)->numel, GRAIN, range_part, &a);
 }
 
 /* ---- linspace, logspace ---- */
@@ -157,8 +156,7 @@ static bool spaced(const gp_call *c, double base) {
     s.first = as_double(&c->arg[0]), s.last = as_double(&c->arg[1]);
     s.step = out->numel > 1 ? (s.last - s.first) / (double)(out->numel - 1) : 0;
     s.store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype);
-    gp_parallel(out->numel, GRAIN, spaced_part, &s);
-    return true;
+    return gp_parallel_op(c, out->numel, GRAIN, spaced_part, &s);
 }
 
 bool CPU(linspace)(const gp_call *c) { return spaced(c, 0); }
@@ -271,10 +269,11 @@ static gp_ctype between(gp_dtype from, gp_dtype to) {
     return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from);
 }
 
-void gp_copy_array(const gp_array *out, const gp_array *in) {
+/* c may be NULL: then nothing ends it. */
+bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
     const gp_array *arrays[2] = {out, in};
     gp_dtype to = (gp_dtype)arrays[0]->dtype, from = (gp_dtype)arrays[1]->dtype;
-    if (arrays[0]->numel == 0) return;
+    if (arrays[0]->numel == 0) return true;
     copy_ctx k = {.size = gp_dtype_size(to)};
     if (to != from) {
         gp_ctype ct = between(from, to);
@@ -286,16 +285,19 @@ void gp_copy_array(const gp_array *out, const gp_array *in) {
     int last = k.loop.ndim - 1;
     k.stream = !k.load && k.loop.stride[0][last] == size && k.loop.stride[1][last] == size &&
                k.loop.dim[last] * size >= STREAM_ROW && k.loop.numel * size >= STREAM_BYTES;
+    gp_body body = copy_rows;
+    int64_t units = arrays[0]->numel, grain = GRAIN;
     if (transposed(&k)) {
         int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
-        gp_parallel(k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE),
-                    1 + GRAIN / (TILE * cols), copy_transposed, &k);
-    } else {
-        gp_parallel(arrays[0]->numel, GRAIN, copy_rows, &k);
+        units = k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE);
+        grain = 1 + GRAIN / (TILE * cols);
+        body = copy_transposed;
     }
-}
-
-bool CPU(copy)(const gp_call *c) {
-    gp_copy_array(gp_out(c, 0), gp_in(c, 0));
+    if (c) return gp_parallel_op(c, units, grain, body, &k);
+    gp_parallel(units, grain, body, &k);
     return true;
 }
+
+void gp_copy_array(const gp_array *out, const gp_array *in) { gp_copy_op(NULL, out, in); }
+
+bool CPU(copy)(const gp_call *c) { return gp_copy_op(c, gp_out(c, 0), gp_in(c, 0)); }

@@ -91,8 +91,7 @@ bool CPU(pad)(const gp_call *c) {
     if (p.out->ndim == 0) return gp_copy_array(p.out, p.x), true;
     gp_number_array(&c->arg[3], dt, p.value);
     int64_t width = p.out->dim[p.out->ndim - 1];
-    gp_parallel(p.out->numel / width, 1 + GRAIN / width, pad_rows, &p);
-    return true;
+    return gp_parallel_op(c, p.out->numel / width, 1 + GRAIN / width, pad_rows, &p);
 }
 
 /* ---- roll ---- */

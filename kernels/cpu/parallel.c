@@ -99,19 +99,22 @@ bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a,
 typedef struct slices {
     gp_body body;
     void *ctx;
-    int64_t grain;
+    int64_t grain, most; /* items of the shortest slice, and of the longest */
     _Atomic bool stopped;
 } slices;
 
 /* A 64th of the share first: how long that took says how long the next slice may be; the last may be
- * twice as long. */
+ * twice as long. It may mislead: on a virtual machine the first touch of a page costs up to thirty
+ * times what it costs where the host has given the page before. So a slice is short, and touches no more
+ * than SLICE_BYTES of the result. */
 static void in_slices(void *ctx, int64_t begin, int64_t end) {
-    enum { SLICE_NS = 25000000 };
+    enum { SLICE_NS = 1000000 };
     slices *s = ctx;
     int64_t n = (end - begin) / 64;
     for (int64_t at = begin; at < end;) {
         if (gp_interrupted) s->stopped = true;
         if (s->stopped) return;
+        if (n > s->most) n = s->most;
         if (n < s->grain) n = s->grain;
         if (n > end - at) n = end - at;
         uint64_t start = gp_now_ns();
@@ -121,8 +124,18 @@ static void in_slices(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* How many of n items make SLICE_BYTES of the results. */
+static int64_t most_items(const gp_call *c, int64_t n) {
+    enum { SLICE_BYTES = 4 << 20 };
+    int64_t bytes = 1;
+    for (int i = 0; i < c->nout; i++)
+        if (c->outa[i])
+            bytes += c->outa[i]->numel * (int64_t)gp_dtype_size((gp_dtype)c->outa[i]->dtype);
+    return bytes <= SLICE_BYTES ? n : (int64_t)((double)n * SLICE_BYTES / (double)bytes) + 1;
+}
+
 bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx) {
-    slices s = {.body = body, .ctx = ctx, .grain = grain};
+    slices s = {.body = body, .ctx = ctx, .grain = grain, .most = most_items(c, n)};
     /* Items of less than a grain are quick: 16 grains of them are not worth a look at the clock. */
     if (gp_thread_worker() || n <= grain || (grain > 1 && n <= 16 * grain)) {
         gp_parallel(n, grain, body, ctx);

@@ -52,8 +52,7 @@ static bool get(const gp_call *c, const gp_layout *l, const gp_array *x, const g
     const gp_array *arrays[4] = {&a.order, &a.flat, &a.x, &a.table};
     if (a.order.numel == 0) return true;
     gp_loop_init(&m.loop, 4, arrays);
-    gp_parallel(a.order.numel, GRAIN, move_rows, &m);
-    return true;
+    return gp_parallel_op(c, a.order.numel, GRAIN, move_rows, &m);
 }
 
 bool CPU(gather)(const gp_call *c) {

@@ -213,7 +213,7 @@ static number plus(const scan *s, number a, number b) {
 
 /* One line in fixed parts, so that the result does not depend on the number of threads: their sums
    first, then each from where it begins. One thread needs no sums beforehand. */
-static bool scan_long(scan *s) {
+static bool scan_long(const gp_call *c, scan *s) {
     int64_t parts = (s->n + PART - 1) / PART;
     if (gp_threads() == 1 || gp_thread_worker()) {
         number at = {.i = 0};
@@ -223,11 +223,11 @@ static bool scan_long(scan *s) {
     }
     s->before = calloc((size_t)parts + 1, sizeof *s->before);
     if (!s->before) return gp_fail("cumsum: out of memory");
-    gp_parallel(parts, 1, sum_parts, s);
+    bool ok = gp_parallel_op(c, parts, 1, sum_parts, s);
     for (int64_t i = 0; i < parts; i++) s->before[i + 1] = plus(s, s->before[i], s->before[i + 1]);
-    gp_parallel(parts, 1, scan_parts, s);
+    ok = ok && gp_parallel_op(c, parts, 1, scan_parts, s);
     free(s->before);
-    return true;
+    return ok;
 }
 
 /* Arguments: x, dim from 1 (infer has wrapped it). */
@@ -247,7 +247,7 @@ static bool run_scan(const gp_call *c, bool product) {
     s.floats = !product && x->dtype == GP_f32 && out->dtype == GP_f32 && s.xstep == 4 &&
                s.ostep == 4;
     s.stream = s.n * 4 >= STREAM_BYTES && out->data != x->data;
-    if (s.n == out->numel && s.n > 2 * PART && !product) return scan_long(&s);
+    if (s.n == out->numel && s.n > 2 * PART && !product) return scan_long(c, &s);
     gp_array o = gp_without_dim(out, d), in = gp_without_dim(x, d);
     const gp_array *arrays[2] = {&o, &in};
     gp_loop_init(&s.lines, 2, arrays);

@@ -96,8 +96,9 @@ static void choose_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static bool choose(const gp_array *out, const gp_array *mask, const gp_value *a,
+static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a,
                    const gp_value *b) {
+    const gp_array *out = gp_out(c, 0);
     gp_array number[2];
     uint64_t room[2];
     const gp_value *v[2] = {a, b};
@@ -113,13 +114,12 @@ static bool choose(const gp_array *out, const gp_array *mask, const gp_value *a,
     int last = k.loop.ndim - 1;
     k.a = source_of(arrays[2], dt, k.loop.stride[2][last]);
     k.b = source_of(arrays[3], dt, k.loop.stride[3][last]);
-    gp_parallel(out->numel, GRAIN, choose_rows, &k);
-    return true;
+    return gp_parallel_op(c, out->numel, GRAIN, choose_rows, &k);
 }
 
 bool CPU(where)(const gp_call *c) {
-    return choose(gp_out(c, 0), gp_in(c, 0), &c->arg[1], &c->arg[2]);
+    return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]);
 }
 bool CPU(masked_fill)(const gp_call *c) {
-    return choose(gp_out(c, 0), gp_in(c, 1), &c->arg[2], &c->arg[0]);
+    return choose(c, gp_in(c, 1), &c->arg[2], &c->arg[0]);
 }

@@ -54,6 +54,37 @@ static void stops(const char *op, gp_tensor *x, int operands, void (*more)(gp_ca
 
 static void over_dim_2(gp_call *c) { gp_call_int(c, 2); }
 
+/* With the flag up from the start the first look at it ends the op: nothing depends on how long it takes. A single value
+   that such an op takes is a number, a dim or a list of dims. */
+static void sees_the_flag(gp_tensor *x) {
+    static const struct {
+        const char *op;
+        int tensors, ints[2]; /* ints end with 0 */
+        bool list;
+    } cases[] = {{"copy", 1, {0}, false},         {"exp", 1, {0}, false},  {"cumsum", 1, {1}, false},
+                 {"flip", 1, {1}, true},          {"tril", 1, {0}, false}, {"where", 3, {0}, false},
+                 {"masked_fill", 2, {0}, false},  {"sum", 1, {0}, false},  {"sort", 1, {0}, false}};
+    gp_shape s = {.ndim = 2, .dim = {x->a.dim[0], x->a.dim[1]}};
+    gp_tensor *mask = need(gp_tensor_new(gp_device_cpu(), GP_bool, &s));
+    memset(mask->a.data, 1, (size_t)mask->a.numel);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool where = !strcmp(cases[i].op, "where"), fill = !strcmp(cases[i].op, "masked_fill");
+        gp_call c;
+        gp_call_begin(&c, gp_op_find(cases[i].op));
+        if (where) gp_call_tensor(&c, mask);
+        for (int k = where; k < cases[i].tensors; k++) gp_call_tensor(&c, fill && k ? mask : x);
+        if (fill) gp_call_number(&c, (gp_scalar){.is_float = true, .f = 1});
+        if (cases[i].list) gp_call_ints(&c, (int64_t[]){1}, 1);
+        else if (*cases[i].ints) gp_call_int(&c, *cases[i].ints);
+        gp_interrupted = 1;
+        bool ran = gp_op_run(&c);
+        gp_interrupted = 0;
+        tap_ok(!ran && strstr(gp_error(), "interrupted"), "%s looks whether it was interrupted", cases[i].op);
+        for (int k = 0; ran && k < c.nout; k++) gp_tensor_unref(c.out[k]);
+    }
+    gp_tensor_unref(mask), gp_tensor_unref(x);
+}
+
 /* Signals that come all the time while f32 products run: oneDNN's kernels bear none. */
 static void under_signals(void) {
     gp_tensor *x = pattern(GP_f32, 3, (int64_t[]){4, 600, 600}), *first = NULL;
@@ -86,6 +117,8 @@ int main(void) {
     stops("digamma", pattern(GP_f64, 1, (int64_t[]){30000000}), 1, NULL);
     stops("pow", pattern(GP_f64, 1, (int64_t[]){30000000}), 2, NULL);
     stops("logcumsumexp", pattern(GP_f64, 2, (int64_t[]){3000, 10000}), 1, over_dim_2);
+    gp_set_threads(2);
+    sees_the_flag(pattern(GP_f32, 2, (int64_t[]){2000, 2000}));
     gp_device_shutdown();
     return tap_done();
 }

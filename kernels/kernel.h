@@ -40,7 +40,7 @@ typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
 #define gp_parallel GP_NAME(gp_parallel)
 void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* The same for what may take long: each thread takes its share in slices of about 25 ms, and Ctrl-C
+/* The same for what may take long: each thread takes its share in slices of about a millisecond, and Ctrl-C
    ends it between two. False then, with the message: what the bodies should have written is not
    there, so the kernel goes no further. Not inside a body. */
 #define gp_parallel_op GP_NAME(gp_parallel_op)

@@ -19,6 +19,7 @@ holds() { # TEXT NAME: it prints TEXT somewhere
 # Values.
 says 42 "an expression is printed" <<<'6 * 7'
 says "" "a semicolon mutes it" <<<'6 * 7;'
+says "" "also after a block, and with spaces behind" <<<$'do local x = 6 end; \n6 * 7;;  '
 says 43 "_ is the last value, muted or not" <<<$'6 * 7 ;\n_ + 1'
 says $'1\n2\n3\n3\t2\t1' "_1 _2 _3 are the last three" <<<$'1\n2\n3\n_1, _2, _3'
 says $'2\n2' "nil and nothing leave _ alone" <<<$'2\nnil;\nlocal x = 5\n_'
@@ -52,6 +53,9 @@ says ':s could be :sync, :status, :save' "one that is not clear" <<<':s'
 holds ':timeit expr' ":help" <<<':h'
 says $'hi\nexit 3' "!command" <<<$'!echo hi\n!exit 3'
 holds '-- cpu' ":status shows a line after each" <<<$':status on\n1 + 1'
+got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"}) x:sum():item()\n1 + 1\n:status off\n2 + 2')
+[[ $(grep -c -- '^-- sim:0 [0-9.]* [KM]iB, host .*, devices .*, [01] waits\?$' <<<"$got") = 2 && $got == *', 1 wait'$'\n'*', 0 waits'$'\n'4 ]]
+tap_ok $? ":status: memory in use, times and waits of that line, until it is off" "$got"
 got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"})\ny = x:matmul(x)\n!sleep 0.5')
 [[ $(grep -E 'host ([5-9][0-9][0-9]\.[0-9]+ m|[0-9.]+ )s' <<<"$got") == *'devices '[1-9]* ]]
 tap_ok $? "work that a device does between two lines counts for the second" "$got"
@@ -97,6 +101,15 @@ got=$("$build/gpush" clock.lua 2>&1)
 [[ $got == *'clock.lua:4: os.clock: '*'queued ops are not done'* && $(grep -c queued <<<"$got") = 1 ]]
 tap_ok $? "a clock round unfinished work says so, once" "$got"
 tap_is "$("$build/gpush" -e 'local t = os.clock() local x = ones(100, 100) + 1 print(os.clock() >= t)' 2>&1)" true "no word where nothing is unfinished"
+
+for name in clock time; do
+    printf '%s\n' 'x = ones(1000, 1000, {device = "sim"})' "t = os.$name()" 'for i = 1, 20 do x = x:matmul(x) * 0.001 end' "u = os.$name() - t" \
+        "u = os.$name() - t" >one.lua
+    got=$("$build/gpush" one.lua 2>&1)
+    tap_is "$(sed 's/[0-9]* queued.*/N/' <<<"$got")" "one.lua:4: os.$name: N" "os.$name alone, too, and once"
+done
+tap_is "$("$build/gpush" -e 'x = ones(1000, 1000, {device = "sim"}) os.time() for i = 1, 20 do x = x:matmul(x) * 0.001 end os.time {year = 2000, month = 1, day = 1}' 2>&1)" "" \
+    "a date is no clock"
 
 # The doctor.
 got=$(OMP_NUM_THREADS=500 "$build/gpush" doctor)

@@ -58,9 +58,6 @@ bool gp_infer_along(gp_call *c, gp_meta *m, int *d);
 bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s);
 /* How values are written at places; scatter's `reduce`. */
 typedef enum gp_how { GP_PUT, GP_ADD, GP_MUL, GP_LEAST, GP_MOST, GP_MEAN } gp_how;
-/* Where the dims of index tensors stand in x[indices], as NumPy has it: in place of the indexed
-   dims (bits of mask) where these are neighbours, else in front. */
-int gp_index_place(int ndim, uint64_t mask);
 /* Among arguments first … first + n - 1, 0-d cpu tensors beside tensors of another device become
    numbers: their values are in host memory, so nothing waits. */
 void gp_infer_zero_dim(gp_call *c, int first, int n);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tensor/index_place.h"
 #include "tensor/infer.h"
 
 bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t) {
@@ -170,16 +171,6 @@ static bool indexed_dims(gp_call *c, int at, int *dims) {
     c->arg[at] = (gp_value){.kind = GP_INTS, .n = n, .i = c->nints};
     c->nints += n;
     return true;
-}
-
-int gp_index_place(int ndim, uint64_t mask) {
-    int first = 0, runs = 0;
-    for (int d = ndim - 1; d >= 0; d--) {
-        bool here = mask >> d & 1, next = mask >> (d + 1) & 1;
-        runs += here && !next;
-        if (here) first = d;
-    }
-    return runs == 1 ? first : 0;
 }
 
 /* Checks indices, leaves the temporary, and gives the shape of x[indices] (NumPy's rule: see

@@ -1,5 +1,6 @@
 /* Index tensors become byte offsets, and ops layouts: see pick.h. */
 #include "kernels/cpu/pick.h"
+#include "tensor/index_place.h"
 
 enum { GRAIN = 32768 };
 

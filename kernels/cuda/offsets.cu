@@ -1,5 +1,6 @@
 /* Index tensors become byte offsets, and ops layouts: see pick.cuh. */
 #include "kernels/cuda/pick.cuh"
+#include "tensor/index_place.h"
 
 static gp_pick pick_of(const gp_call *c, const gp_array *index, int64_t size, int64_t step, int dim,
                        const char *const *texts) {
@@ -93,20 +94,8 @@ bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, const char *
     return true;
 }
 
-/* Where the dims of index tensors stand in x[indices]: in place of the indexed dims (bits of mask)
- * where these are neighbours, else in front. */
-static int index_place(int ndim, uint64_t mask) {
-    int first = 0, runs = 0;
-    for (int d = ndim - 1; d >= 0; d--) {
-        bool here = mask >> d & 1, next = mask >> (d + 1) & 1;
-        runs += here && !next;
-        if (here) first = d;
-    }
-    return runs == 1 ? first : 0;
-}
-
 static void lay_indices(const gp_array *x, const gp_array *table, uint64_t mask, gp_layout *l) {
-    int place = index_place(x->ndim, mask);
+    int place = gp_index_place(x->ndim, mask);
     bool placed = false;
     l->ndim = 0;
     for (int d = 0; d <= x->ndim; d++) {

@@ -118,6 +118,7 @@ static void read_tensors(const reading *r) {
     r->c->arg[r->c->nargs++] = (gp_value){.kind = GP_LIST, .n = (int32_t)n, .list = list};
 }
 
+/* dtype, device or text. Texts are interned: calls are queued and outlive Lua's string. */
 static void read_name(const reading *r) {
     lua_State *L = r->L;
     gp_value *v = &r->c->arg[r->c->nargs];
@@ -146,6 +147,7 @@ static void read_tensor(const reading *r) {
     gp_call_tensor(r->c, t);
 }
 
+/* A tensor, a number or a boolean, which stays one until dtypes are settled. */
 static void read_operand(const reading *r) {
     gp_tensor *t = gp_lua_totensor(r->L, r->i);
     gp_scalar s;
@@ -197,6 +199,7 @@ static int read_arg(const reading *r, int last) {
     return 1;
 }
 
+/* What the signature says where nothing was given; raises for arguments that must be. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
     gp_value *v = &c->arg[c->nargs];
     if (!p->has_default) {
@@ -259,6 +262,8 @@ static bool makes(const gp_sig *sig) {
     return k >= 0 && sig->p[k].type == GP_SIG_device;
 }
 
+/* Every name in the table is a parameter behind the `given` first ones; requires_grad goes into
+ * c itself. */
 static void check_options(
     lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int table, int given) {
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {

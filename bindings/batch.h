@@ -34,6 +34,8 @@ typedef struct gp_making {
     atomic_bool *stop;
 } gp_making;
 
+/* index is copied. stacked: samples are put side by side as they come, without a collate of the
+ * user's; pin: in pinned memory. NULL with a message. */
 gp_batch *gp_batch_new(int64_t number, const int64_t *index, int n, bool stacked, bool pin);
 void gp_batch_free(gp_batch *b); /* NULL is fine */
 

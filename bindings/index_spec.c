@@ -29,6 +29,7 @@ static bool number(const char **p, int64_t *out) {
     return true;
 }
 
+/* "...", "new", "3", "1:4", "::2", ":": *p moves behind it. False where it is none of these. */
 static bool parse_item(const char **p, gp_index_item *item) {
     *item = (gp_index_item){.kind = GP_ITEM_RANGE, .first = 1, .last = -1, .step = 1};
     if (!strncmp(*p, "...", 3)) return item->kind = GP_ITEM_ELLIPSIS, *p = blanks(*p + 3), true;
@@ -176,6 +177,7 @@ static bool take_mask(resolved *r, const gp_index_item *it, int *d, bool alone) 
     return ok;
 }
 
+/* One item: cuts the view, or notes a tensor. *d, 0-based, moves to the view's next dim. */
 static bool take(resolved *r, const gp_index_item *it, int *d, bool alone) {
     switch ((gp_item_kind)it->kind) {
     case GP_ITEM_INT: return step(r, on_view(r->view, GP_OP(select), *d + 1, &it->first, 1));
@@ -213,6 +215,7 @@ static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
 
 /* ---- reading ---- */
 
+/* index (neither number nor value), or index_put of one of them into the view; a new reference. */
 static gp_tensor *index_op(resolved *r, const gp_op *op, const gp_scalar *number,
                            gp_tensor *value) {
     gp_call c;
@@ -281,11 +284,13 @@ gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
 
 /* ---- assigning ---- */
 
+/* For an op that writes: its output is the target, whose reference is let go. */
 static bool done(gp_tensor *out) {
     gp_tensor_unref(out);
     return out != NULL;
 }
 
+/* A number where the mask is true: no count, so no wait. */
 static bool fill_masked(resolved *r, gp_scalar value) {
     gp_tensor *mask = mask_under(r);
     if (!mask) return false;
@@ -356,6 +361,7 @@ static gp_tensor *values_to_front(const resolved *r, gp_tensor *v) {
     return at > 0 && at == r->mask_dim ? to_front(v, at, 1) : gp_tensor_ref(v);
 }
 
+/* Values in the mask's row-major order, parts of the view each; the view's memory is written. */
 static bool put_masked(resolved *r, gp_tensor *value) {
     gp_tensor *view = to_front(r->view, r->mask_dim, r->mask->a.ndim),
               *v = view ? values_to_front(r, value) : NULL;

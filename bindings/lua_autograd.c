@@ -225,6 +225,7 @@ typedef struct callback {
     int refs;
 } callback;
 
+/* Hooks outlive the coroutine that made them, so they are called from the main state. */
 static lua_State *main_of(lua_State *L) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     lua_State *m = lua_tothread(L, -1);
@@ -232,6 +233,7 @@ static lua_State *main_of(lua_State *L) {
     return m;
 }
 
+/* One reference; fn is the stack index of the function, which the registry keeps. */
 static callback *new_callback(lua_State *L, int fn) {
     callback *c = malloc(sizeof *c);
     if (!c) luaL_error(L, "out of memory");
@@ -241,6 +243,7 @@ static callback *new_callback(lua_State *L, int fn) {
     return c;
 }
 
+/* A gp_grad_hook's drop: runs when its list is freed, on the thread of the tape. */
 static void drop_callback(void *ctx) {
     callback *c = ctx;
     if (--c->refs) return;
@@ -260,6 +263,8 @@ static bool call(lua_State *L, const callback *c, int n, int results) {
 
 static _Thread_local int hook_depth; /* above 0: the walk stands in a list of hooks */
 
+/* A gp_grad_hook's fn: what the user's function gives in g's place, or g; a reference for the
+ * caller. */
 static gp_tensor *run_hook(void *ctx, gp_tensor *g) {
     lua_State *L = gp_lua_state;
     int top = lua_gettop(L);
@@ -280,6 +285,7 @@ static gp_tensor *run_hook(void *ctx, gp_tensor *g) {
     return r;
 }
 
+/* The list of the node that made t, or of the leaf; NULL when out of memory. */
 static gp_grad_hook **hooks_of(gp_tensor *t) {
     gp_node *n = gp_tensor_node(t);
     if (n) return &n->hooks;
@@ -301,6 +307,7 @@ static void sweep(gp_grad_hook **list) {
     }
 }
 
+/* At the end: hooks run in the order of their making. Takes over ctx, also where it raises. */
 static int add_hook(lua_State *L, gp_tensor *t, gp_tensor *(*fn)(void *, gp_tensor *),
     void (*drop)(void *), void *ctx) {
     gp_grad_hook **list = hooks_of(t), *h = list ? malloc(sizeof *h) : NULL;
@@ -322,6 +329,7 @@ static int l_hook_remove(lua_State *L) {
     return 0;
 }
 
+/* The handle goes; the hook stays. */
 static int l_hook_gc(lua_State *L) {
     callback **c = luaL_checkudata(L, 1, HANDLE);
     if (*c) drop_callback(*c);
@@ -346,6 +354,7 @@ static int l_register_hook(lua_State *L) {
     return 1;
 }
 
+/* A hook that leaves the gradient as it is. */
 static gp_tensor *keep_grad(void *ctx, gp_tensor *g) {
     gp_leaf *l = ctx;
     gp_tensor_unref(l->grad);
@@ -367,6 +376,8 @@ static int l_retain_grad(lua_State *L) {
 
 /* ---- functions with a backward in Lua ---- */
 
+/* The rule of such a node: gradients of the outputs go in (zeros where none came), one for each
+ * input comes out. */
 static bool run_lua(gp_vjp *v) {
     lua_State *L = gp_lua_state;
     gp_node *n = v->node;

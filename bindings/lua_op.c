@@ -57,6 +57,7 @@ static bool quick_args(lua_State *L, const gp_op *op, gp_call *c) {
 
 /* Upvalues of the functions from here on: op, the tensors' metatable. */
 
+/* The first result goes into the box that is on the stack already; n values. */
 static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     if (c->nout == 0) return 0; /* an op that only writes */
     box->t = c->out[0];
@@ -70,6 +71,7 @@ static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     return n;
 }
 
+/* Upvalues: op, metatable. Nothing is held while arguments may raise. */
 static int l_op(lua_State *L) {
     const gp_op *op = lua_touserdata(L, lua_upvalueindex(1));
     gp_call c;
@@ -86,6 +88,7 @@ static int l_op(lua_State *L) {
     return n;
 }
 
+/* x:op_(…): x, written; the result's reference is let go. */
 static int l_op_in_place(lua_State *L) {
     const gp_op *op = lua_touserdata(L, lua_upvalueindex(1));
     gp_call c;
@@ -131,6 +134,8 @@ static void set_function(lua_State *L, int t, const char *name) {
     lua_setfield(L, t, name);
 }
 
+/* The op under its name in the module and among the methods, and its form with _ where it has
+ * one. */
 static void add_op(lua_State *L, int module, int methods, const gp_op *op) {
     bool method = !strncmp(op->sig, "tensor", 6) && strncmp(op->sig, "tensors", 7);
     method = method || !strncmp(op->sig, "operand", 7);

@@ -28,6 +28,7 @@ bool gp_pack(lua_State *L, int first, int n, const char *what, bool globals, gp_
  * raise. */
 int gp_unpack(lua_State *L, const gp_parcel *p);
 
+/* Releases bytes and tensors; p is empty then. */
 void gp_parcel_clear(gp_parcel *p);
 
 /* Pushes a userdata that clears its parcel, at first an empty one, when it is collected. */

@@ -44,6 +44,8 @@ static uint32_t long_bracket(const gp_tree *t, uint32_t at) {
     return NONE;
 }
 
+/* at: behind "--". Where the comment ends: a short one before its line end; NONE where a long
+ * one does not. */
 static uint32_t skip_comment(const gp_tree *t, uint32_t at) {
     if (peek(t, at) == '[') {
         uint32_t end = long_bracket(t, at);
@@ -53,6 +55,7 @@ static uint32_t skip_comment(const gp_tree *t, uint32_t at) {
     return at;
 }
 
+/* Blanks, line ends and comments. */
 static uint32_t skip_blank(const gp_tree *t, uint32_t at) {
     for (;;) {
         while (is_space(peek(t, at))) at++;
@@ -62,6 +65,7 @@ static uint32_t skip_blank(const gp_tree *t, uint32_t at) {
     }
 }
 
+/* at: the opening quote. Behind the closing one; NONE where there is none. */
 static uint32_t string_end(const gp_tree *t, uint32_t at) {
     int quote = t->text[at++];
     for (;;) {

@@ -140,6 +140,7 @@ static bool shape_table(gp_stack *s, part *p, lua_State *L, int idx, int64_t ind
     return ok;
 }
 
+/* What the first sample has at idx says what this part of the batch is, and takes its memory. */
 static bool shape_part(gp_stack *s, part *p, lua_State *L, int idx, int64_t index) {
     const gp_tensor *t = gp_lua_totensor(L, idx);
     char name[160];
@@ -203,6 +204,7 @@ static bool differs(const putting *o, const part *p, const char *got, const char
                    later ? got : want);
 }
 
+/* x is as the sample that shaped out, which has one dim more in front. */
 static bool same_kind(const gp_tensor *x, const gp_tensor *out) {
     if (x->a.dtype != out->a.dtype || x->a.ndim != out->a.ndim - 1) return false;
     for (int i = 0; i < x->a.ndim; i++)
@@ -210,6 +212,7 @@ static bool same_kind(const gp_tensor *x, const gp_tensor *out) {
     return gp_tensor_device(x) == gp_device_cpu();
 }
 
+/* Into the sample's slot, which no other worker writes; never recorded. */
 static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
     gp_tensor *out = p->out;
     char a[200], b[200];
@@ -236,6 +239,7 @@ static bool put_tensor(const putting *o, const part *p, gp_tensor *x) {
     return ok;
 }
 
+/* A copy: Lua strings are the worker's own. */
 static bool put_text(const putting *o, const part *p, int idx) {
     size_t n;
     const char *s = lua_tolstring(o->L, idx, &n);
@@ -246,6 +250,7 @@ static bool put_text(const putting *o, const part *p, int idx) {
     return true;
 }
 
+/* Fields by name or number, as many as the first sample had; order does not count. */
 static bool put_table(const putting *o, const part *p, int idx) {
     lua_State *L = o->L;
     int fields = 0, top = lua_gettop(L);
@@ -267,6 +272,7 @@ static bool put_table(const putting *o, const part *p, int idx) {
     return ok;
 }
 
+/* The value at idx, which must be of the part's kind. */
 static bool put_part(const putting *o, const part *p, int idx) {
     static const char *const names[] = {"a tensor", "a number", "a boolean", "a string", "a table"};
     lua_State *L = o->L;
@@ -304,6 +310,7 @@ bool gp_stack_put(gp_stack *s, int slot, lua_State *L, int first, int count, int
 
 /* ---- the batch ---- */
 
+/* A tensor of n: bool, i64 if all are whole, else the default float. */
 static void push_numbers(const gp_stack *s, const part *p, lua_State *L) {
     gp_dtype dt = p->kind == BOOLEAN ? GP_bool : GP_i64;
     for (int i = 0; i < s->n; i++)
@@ -316,6 +323,7 @@ static void push_numbers(const gp_stack *s, const part *p, lua_State *L) {
     gp_lua_push(L, t);
 }
 
+/* The part as the batch shows it; its tensor is handed over. */
 static void push_part(const gp_stack *s, part *p, lua_State *L) {
     gp_tensor *t = p->out;
     luaL_checkstack(L, 6, "a batch");

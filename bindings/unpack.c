@@ -184,6 +184,7 @@ static void refuse_global(reader *r) {
     lua_pop(L, 3);
 }
 
+/* The globals that packed functions name. One that cannot be packed raises when it is used. */
 static void set_globals(reader *r) {
     lua_State *L = r->L;
     for (gp_tag tag; (tag = get_tag(r)) != GP_TAG_end;) {

@@ -55,6 +55,7 @@ static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
     }
 }
 
+/* The longest waits first. lines is reordered. */
 static void print_lines(FILE *f, gp_sync_line *lines, int n) {
     int wide, why_wide;
     uint64_t times = 0, ns = 0, drained = 0, idle = 0;

@@ -22,6 +22,7 @@ const char *gp_history_get(int i);
 int gp_history_find(int before, int step, const char *text, int n, bool anywhere,
                     const char *not_this);
 
+/* Forgets all and closes the file, whose entries were written as they came. */
 void gp_history_close(void);
 
 #endif

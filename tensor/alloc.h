@@ -41,6 +41,7 @@ typedef struct gp_mem_stats {
     int64_t in_use, peak, cached, limit; /* bytes; limit 0: none known */
     uint64_t allocs, reused, flushes;
 } gp_mem_stats;
+/* All of it at one moment; on the cpu with what threads keep aside. Waits for nothing. */
 void gp_alloc_stats(gp_device *dev, gp_mem_stats *out);
 /* Bytes in use on dev; a glance without the lock. */
 int64_t gp_alloc_in_use(gp_device *dev);

@@ -115,6 +115,7 @@ static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
         g->storage->dev->name);
 }
 
+/* The hooks of one output, each on what the one before gave; NULL with a message. */
 static gp_tensor *run_hooks(walk *w, gp_grad_hook *h, int output, gp_tensor *g) {
     if (h) gp_forward_line(NULL, 0); /* what hooks run has its own line */
     for (; h && g; h = h->next)
@@ -176,6 +177,7 @@ static bool unpack(gp_vjp *v, gp_node *n, bool create) {
     return ok;
 }
 
+/* With detect_anomaly: a NaN in a gradient is told of where it arises. Waits for the device. */
 static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
     bool found;
     if (!gp_anomaly) return true;

@@ -101,6 +101,7 @@ typedef struct cuda_stream {
     cuda_note *notes;       /* CUDA_NOTES, by ticket */
 } cuda_stream;
 
+/* What open_device and stream_open have put there. */
 static inline cuda_device *gp_cuda_of(const gp_device *dev) { return (cuda_device *)dev->impl; }
 static inline cuda_stream *gp_cuda_queue(const gp_stream *s) { return (cuda_stream *)s->impl; }
 
@@ -148,6 +149,7 @@ void gp_cuda_event_free(gp_event *e);
 
 /* ---- kernels/cuda/launch.c ---- */
 
+/* The kernel of c's row, queued on s; false with a message. The vtable's launch. */
 bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
 /* When the plug-in is opened: first uses of libraries are told of. */
 void gp_cuda_launch_open(void);

@@ -105,6 +105,7 @@ static void fail_stream(gp_stream *s, const gp_call *c) {
 
 typedef void (*device_hook)(const gp_ran *);
 
+/* On the worker: the cpu's kernel, on arrays whose addresses are the host's again. */
 static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;

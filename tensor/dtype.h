@@ -29,6 +29,7 @@ static inline size_t gp_dtype_size(gp_dtype dt) { return gp_dtype_sizes[dt]; } /
 static inline gp_dkind gp_dtype_kind(gp_dtype dt) { return (gp_dkind)gp_dtype_kinds[dt]; }
 static inline bool gp_is_float(gp_dtype dt) { return gp_dtype_kinds[dt] == GP_KIND_FLOAT; }
 
+/* "f32" and the like, as gp_dtype_parse reads it; lives for ever. */
 const char *gp_dtype_name(gp_dtype dt);
 
 /* "f32", or PyTorch's and NumPy's names ("float32", "float", "int64", "long" …). False with a

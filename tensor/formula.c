@@ -124,6 +124,7 @@ static const gp_op *function(const char *s, size_t n) {
     return gp_op_find(name);
 }
 
+/* name(arguments), the op of that name applied to them. */
 static gp_value call(reader *r, const char *name, size_t n) {
     gp_value arg[3];
     int count = 0;

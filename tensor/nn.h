@@ -67,6 +67,7 @@ bool gp_spatial_ints(const gp_call *c, int i, const char *name, int rank, int64_
 /* The last `rank` of three sizes as a shape. */
 gp_shape gp_spatial_shape(int rank, const int64_t size[GP_SPATIAL]);
 
+/* As gp_tensor_shape, where only the array is at hand: in kernels. */
 static inline gp_shape gp_array_shape(const gp_array *a) {
     gp_shape s;
     s.ndim = a->ndim;

@@ -21,6 +21,7 @@ bool gp_shape_numel(const gp_shape *s, int64_t *numel);
 /* Row-major strides in elements. */
 void gp_shape_strides(const gp_shape *s, int64_t *stride);
 
+/* The same number of dims and the same sizes. */
 bool gp_shape_equal(const gp_shape *a, const gp_shape *b);
 
 /* Broadcasts *into with s, NumPy's rule. False with a message that begins with op. */

@@ -102,6 +102,8 @@ extern _Thread_local int gp_no_grad;
 bool gp_tape_begin(gp_call *c, gp_node **node);
 bool gp_tape_end(gp_node *node, gp_call *c);
 
+/* Whether the op's recorded form has one more output, which only its backward sees: '+' in the
+ * rule's text. */
 static inline bool gp_node_extra(const gp_node *n) {
     const char *s = n->rule->saves;
     while (s && *s && *s != '+') s++;
@@ -111,6 +113,7 @@ static inline bool gp_node_extra(const gp_node *n) {
 /* Does the formula of d (an op of GP_GRAD) mention its variable i? Known once looked at. */
 bool gp_formula_has(const gp_op *d, int i);
 
+/* Nodes are one thread's: counts are not atomic. */
 gp_node *gp_node_ref(gp_node *n);
 void gp_node_unref(gp_node *n); /* NULL is fine; frees chains of any length */
 /* Frees what n saved: a later backward through it fails. */

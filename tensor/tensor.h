@@ -61,12 +61,14 @@ gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const in
 /* A tensor over storage, whose reference it takes over. Contiguous. */
 gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shape);
 
+/* A tensor is one thread's, so its count is not atomic; the storage below may be shared. */
 static inline gp_tensor *gp_tensor_ref(gp_tensor *t) {
     t->refs++;
     return t;
 }
 void gp_tensor_unref(gp_tensor *t); /* NULL is fine */
 
+/* The dims without the strides, by value. */
 static inline gp_shape gp_tensor_shape(const gp_tensor *t) {
     gp_shape s;
     s.ndim = t->a.ndim;

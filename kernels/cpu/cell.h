@@ -40,6 +40,7 @@ typedef struct gp_cell_grads {
 } gp_cell_grads;
 
 #define gp_cell_backward GP_NAME(gp_cell_backward)
+/* Gradients of the gates and of the states before, for the rows that g describes. */
 void gp_cell_backward(gp_cell cell, gp_ctype ct, const gp_cell_grads *g);
 
 #endif

@@ -11,6 +11,7 @@ typedef struct gp_pixels {
 } gp_pixels;
 
 #define gp_pixels_init GP_NAME(gp_pixels_init)
+/* n arrays without the dim of classes, all of one shape. */
 void gp_pixels_init(gp_pixels *p, int n, const gp_array *const *arrays, int64_t width);
 /* Pixels of tile u; their addresses go to at. */
 #define gp_pixels_tile GP_NAME(gp_pixels_tile)
@@ -24,6 +25,7 @@ typedef struct gp_labels {
 } gp_labels;
 
 #define gp_labels_init GP_NAME(gp_labels_init)
+/* classes: labels are 1 to that; ignore: the user's ignore_index. */
 void gp_labels_init(gp_labels *l, const gp_array *target, int64_t classes, int64_t ignore);
 /* n labels, step bytes apart, counted from 0; -1 where ignored, or bad. */
 #define gp_labels_read GP_NAME(gp_labels_read)

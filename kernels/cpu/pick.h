@@ -15,6 +15,7 @@ typedef struct gp_layout {
     int64_t dim[GP_MAX_DIM], x[GP_MAX_DIM], table[GP_MAX_DIM];
 } gp_layout;
 
+/* x, table: elements that one step along the dim moves in each; 0 where it is broadcast. */
 static inline void gp_layout_add(gp_layout *l, int64_t dim, int64_t x, int64_t table) {
     l->dim[l->ndim] = dim;
     l->x[l->ndim] = x;

@@ -184,4 +184,22 @@ for name, f in pairs { normalize = function(z) return g.normalize(z) end, cdist 
     f(z):sum():backward()
     t.ok(z.grad:isfinite():all():item(), name .. "'s gradient at zeros is finite")
 end
+-- Labels that are no class, and those that are left out: with three classes, equal logits cost log 3 each.
+for _, dev in ipairs {"cpu", "sim"} do
+    local x = g.zeros({3, 3}, {device = dev})
+    for _, dtype in ipairs {"i64", "i32"} do
+        local function loss(name, labels, options)
+            return g[name](name == "nll_loss" and x - log(3) or x, g.tensor(labels, {dtype = dtype}):to(dev), options):item()
+        end
+        for _, name in ipairs {"cross_entropy", "nll_loss"} do
+            local what = name .. " with " .. dtype .. " on " .. dev .. ": "
+            for _, bad in ipairs {0, -1, 4} do
+                t.error(function() return loss(name, {1, bad, 3}) end, name .. ": label " .. bad .. " in argument 'target' is no class", what .. "label " .. bad)
+            end
+            for _, ignored in ipairs {-100, 0, 2} do
+                t.close(loss(name, {1, ignored, 3}, {ignore_index = ignored, reduction = "sum"}), 2 * log(3), 1e-6, what .. ignored .. " is ignored")
+            end
+        end
+    end
+end
 t.done()

@@ -194,7 +194,7 @@ for _, dev in ipairs {"cpu", "sim"} do
         for _, name in ipairs {"cross_entropy", "nll_loss"} do
             local what = name .. " with " .. dtype .. " on " .. dev .. ": "
             for _, bad in ipairs {0, -1, 4} do
-                t.error(function() return loss(name, {1, bad, 3}) end, name .. ": label " .. bad .. " in argument 'target' is no class", what .. "label " .. bad)
+                t.error(function() return loss(name, {1, bad, 3}) end, name .. ": label " .. (bad < 0 and "%-1" or bad) .. " in argument 'target' is no class", what .. "label " .. bad)
             end
             for _, ignored in ipairs {-100, 0, 2} do
                 t.close(loss(name, {1, ignored, 3}, {ignore_index = ignored, reduction = "sum"}), 2 * log(3), 1e-6, what .. ignored .. " is ignored")

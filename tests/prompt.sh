@@ -153,6 +153,8 @@ seq -f '-- %.0f' 10001 >"$HOME/many/gpush/history"
 screen 60 16 "XDG_STATE_HOME=$HOME/many $gpush"
 until_ fresh
 tap_is "$(wc -l <"$HOME/many/gpush/history") $(head -n 1 "$HOME/many/gpush/history")" "5000 -- 5002" "a long history is cut back"
+run 'b = "x\ny"'
+tap_is "$(tail -n 1 "$HOME/many/gpush/history")" 'b = "x\\ny"' "a backslash is no line end when it is read back"
 tm kill-server
 
 # A full disk: half a line would be read back as one with the next.

@@ -188,7 +188,7 @@ local function show_tensor(x)
     put("    %d elements, %d bytes, strides {%s}%s%s", x:numel(), x:numel() * x:element_size(),
         table.concat(x:stride(), ", "), x:is_contiguous() and "" or ", not contiguous",
         x.requires_grad and ", requires gradients" or "")
-    print "    its values were not read; x:T<Tab> lists methods, help(x.sum) tells about one"
+    print "    its values were not read; x:<Tab> lists its methods, ?x.sum tells about one"
 end
 
 -- What topics say of v under that name, unless the user has put something of his own in its place.

@@ -159,22 +159,40 @@ static void add_locals(lua_State *L, luaL_Buffer *b, lua_Debug *ar) {
 
 /* ---- The calls ---- */
 
-/* Adds luaL_traceback's lines but for our own levels. */
-static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
+/* Is the level one of our Lua, of C, or the user's? */
+static char owner(lua_State *L, int level) {
     lua_Debug ar;
+    if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "S", &ar)) return 'u';
+    return ours(ar.source) ? 'o' : *ar.what == 'C' ? 'c' : 'u';
+}
+
+/* Adds luaL_traceback's lines but for our own levels, the C functions that these called, and the tail
+ * calls that led to them. */
+static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
+    const char *held = NULL; /* lines of C functions, whose caller comes next */
+    bool hidden = false;     /* the level before was ours */
     int level = 1;
     for (const char *next; *trace; trace = next) {
         size_t n = strcspn(trace + 1, "\n") + 1;
         int skipped;
+        char who = 'u';
         next = trace + n;
         if (!strncmp(trace, "\n\t...\t(skipping", 16)) {
             if (sscanf(trace + 16, "%d", &skipped) == 1) level += skipped;
-        } else if (strncmp(trace, "\n\t(...tail", 10) && trace[0] == '\n' && trace[1] == '\t') {
-            bool hide = lua_getstack(L, level++, &ar) && lua_getinfo(L, "S", &ar) && ours(ar.source);
-            if (hide) continue;
+        } else if (!strncmp(trace, "\n\t(...tail", 10)) {
+            if (hidden) continue;
+        } else if (trace[0] == '\n' && trace[1] == '\t') {
+            who = owner(L, level++);
         }
+        hidden = who == 'o';
+        if (who == 'c' && !held) held = trace;
+        if (hidden) held = NULL;
+        if (who != 'u') continue;
+        if (held) luaL_addlstring(b, held, (size_t)(trace - held));
+        held = NULL;
         luaL_addlstring(b, trace, n);
     }
+    if (held) luaL_addstring(b, held);
 }
 
 static void add_line(luaL_Buffer *b, int n, const char *text) {

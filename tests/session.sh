@@ -56,7 +56,7 @@ holds '-- cpu' ":status shows a line after each" <<<$':status on\n1 + 1'
 got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"}) x:sum():item()\n1 + 1\n:status off\n2 + 2')
 [[ $(grep -c -- '^-- sim:0 [0-9.]* [KM]iB, host .*, devices .*, [01] waits\?$' <<<"$got") = 2 && $got == *', 1 wait'$'\n'*', 0 waits'$'\n'4 ]]
 tap_ok $? ":status: memory in use, times and waits of that line, until it is off" "$got"
-got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"})\ny = x:matmul(x)\n!sleep 0.5')
+got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"})\nfor i = 1, 200 do y = x:matmul(x) end\n!sleep 0.5')
 [[ $(grep -E 'host ([5-9][0-9][0-9]\.[0-9]+ m|[0-9.]+ )s' <<<"$got") == *'devices '[1-9]* ]]
 tap_ok $? "work that a device does between two lines counts for the second" "$got"
 echo 'got = {...}; return #arg, arg[1]' >file.lua
@@ -93,6 +93,11 @@ printf 'local w = zeros(2)\nreturn w:matmul(zeros(3, 3))\n' >wrong.lua
 got=$("$build/gpush" wrong.lua 2>&1)
 [[ $got == *'2 | return w:matmul'*'w is f32 2 cpu'* ]]
 tap_ok $? "a script's errors too" "$got"
+
+got=$("$build/gpush" -e 'help "nothing_of_the_kind"' 2>&1)
+tap_is "$(grep -c "function 'error'\|tail call" <<<"$got")" 0 "tracebacks leave out what gpush's own Lua called"
+[[ $got == *"help'"* ]]
+tap_ok $? "but not what the user called" "$got"
 
 # Clocks.
 printf '%s\n' 'x = ones(1000, 1000, {device = "sim"})' 't = os.clock()' 'for i = 1, 20 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' \

@@ -12,7 +12,7 @@ local function glu(x, dim)
     return halves[1] * halves[2]:sigmoid()
 end
 
--- name -> the op, or a function; the constructor's parameters. With inplace last, the op writes over its input.
+-- name -> the op, or a function; the constructor's parameters; help, of a function. With inplace last, the op writes over its input.
 local activations = {
     ReLU = { "relu", inplace }, ReLU6 = { "relu6", inplace }, SELU = { "selu", inplace }, SiLU = { "silu", inplace },
     Mish = { "mish", inplace }, Hardsigmoid = { "hardsigmoid", inplace }, Hardswish = { "hardswish", inplace },
@@ -20,10 +20,13 @@ local activations = {
     ELU = { "elu", "float alpha=1, " .. inplace }, CELU = { "celu", "float alpha=1, " .. inplace },
     Hardtanh = { "hardtanh", "number min_val=-1, number max_val=1, " .. inplace },
     Threshold = { "threshold", "number threshold, number value, " .. inplace },
-    Tanh = { "tanh", "" }, Sigmoid = { "sigmoid", "" }, Softsign = { "softsign", "" }, LogSigmoid = { log_sigmoid, "" },
+    Tanh = { "tanh", "" }, Sigmoid = { "sigmoid", "" }, Softsign = { "softsign", "" },
+    LogSigmoid = { log_sigmoid, "", "log of the sigmoid" },
     GELU = { "gelu", "str approximate=\"none\"" }, Softplus = { "softplus", "float beta=1, float threshold=20" },
-    Tanhshrink = { tanhshrink, "" }, Hardshrink = { hardshrink, "float lambd=0.5" }, Softshrink = { softshrink, "float lambd=0.5" },
-    GLU = { glu, "int dim=-1" },
+    Tanhshrink = { tanhshrink, "", "x - tanh(x)" },
+    Hardshrink = { hardshrink, "float lambd=0.5", "x, and 0 where it is within lambd of 0" },
+    Softshrink = { softshrink, "float lambd=0.5", "x nearer to 0 by lambd, and 0 where it is within that" },
+    GLU = { glu, "int dim=-1", "the first half of dim times the sigmoid of the second" },
     Softmax = { "softmax", "int dim" }, LogSoftmax = { "log_softmax", "int dim" }, Softmin = { "softmin", "int dim" },
 }
 
@@ -31,7 +34,7 @@ for name, row in pairs(activations) do
     local op, sig = row[1], row[2]
     local run = gpush[op] or op
     local write = sig:find "inplace" and gpush.ones(1)[op .. "_"]
-    local class = nn.module { name, sig = sig, help = type(op) == "string" and "as the op " .. op or nil }
+    local class = nn.module { name, sig = sig, help = row[3] or "as the op " .. op }
 
     function class:init(...)
         local n, a = select("#", ...), { ... }

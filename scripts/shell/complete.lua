@@ -177,19 +177,25 @@ local function about(v, name)
     return line or name and rawequal(v, own) and head(name) or type(v)
 end
 
+-- The "name: what; name: what" of a topic's options, pair by pair; a text may have semicolons of its own.
+local function listed(text)
+    return (text:gsub("; ([%w_]+): ", "\n%1: ")):gmatch "([%w_]+): ([^\n]+)"
+end
+
 -- What an option is, by the topic of its op or by its name alone.
 local option_texts
 local function option_text(path, name)
     option_texts = option_texts or assert(loadfile(dir .. "/topics/options.lua", "t"))()
     local known = topic(path).options or topic((path:gsub("^nn%.", ""):lower())).options or "" -- nn.Conv2d: conv2d
-    local own = (";" .. known):match("[;%s]" .. name .. ": ([^;]+)")
+    local own
+    for option, text in listed(known) do own = own or option == name and text end
     return own or option_texts[path .. "." .. name] or option_texts[name]
 end
 
 -- Options of what is no op: as help has them, or as the head of a file of scripts/data lists them.
 local function documented(path)
     local out, area, file = {}, path:match "^(data)%.(%u%w*)$"
-    for name, help in (topic(path).options or ""):gmatch "([%w_]+): ([^;]+)" do out[#out + 1] = { name, help } end
+    for name, help in listed(topic(path).options or "") do out[#out + 1] = { name, help } end
     local f = file and io.open(("%s/%s/%s.lua"):format(dir, area, file))
     for line in f and f:lines() or function() end do
         local name, help = line:match "^%-%- (%l[%w_]*)  +(%S.*)$"
@@ -250,7 +256,8 @@ local function options(list, k, i)
         n, last = n + 1, kind
         if n > skip and not names[name] then
             default = default ~= "" and (" [%s]"):format(default) or ""
-            out[#out + 1] = { name, (option_text(path, name) or kind) .. default }
+            local text = option_text(path, name) or kind
+            out[#out + 1] = { name, (text:match "^(.-[^%(]+);%s" or text):gsub(" %([^)]*$", "") .. default }
         end
     end
     if last == "device" and not path:find "^nn%." and not names.requires_grad then -- what makes tensors, as bindings/args.c says

@@ -89,6 +89,7 @@ d: distance between samples
 atol: difference that is allowed
 rtol: difference that is allowed, as a part of the second
 equal_nan: NaN equals NaN
+unbiased: true is correction = 1, false 0
 correction: is taken from the number of elements: 1 for a sample, 0 for all there is
 k: how many, or which
 kthvalue.k: which of them in order, from 1

@@ -214,6 +214,15 @@ many(70000, 300000, "f32") -- a part of the memory each
 many(70000, 50, "i16")
 many(40000, 200000, "f64")
 
+-- A bad index far behind in a long row of them; and tensors of which one row is used for several rows of indices.
+for _, dev in ipairs {"cpu", "sim"} do
+    local index = g.arange(1, 3000, {device = dev}):remainder(5) + 1
+    index[2500] = 9
+    t.error(function() return g.ones(5, {device = dev}):index_select(1, index):sum():item() end, "index 9 is out of range", dev .. ": the 2500th of 3000 indices")
+    local x = g.tensor({{10, 20, 30}, {1, 2, 3}}, {dtype = "i64"}):to(dev)
+    t.is(g.take_along_dim(x["1:1"], g.tensor({{3, 1}, {2, 2}}):to(dev), 2), {{30, 10}, {20, 20}}, dev .. ": one row for two rows of indices")
+end
+
 -- The ends of a dtype, where the target's own elements do not count; and a source of which the index covers a part.
 for _, dev in ipairs {"cpu", "sim"} do
     for dtype, ends in pairs {i8 = {-128, 127}, i16 = {-32768, 32767}, i64 = {math.mininteger, math.maxinteger}, u8 = {0, 255}, f32 = {-math.huge, math.huge}} do

@@ -90,6 +90,7 @@ typedef struct run {
     int nin;
     gp_ctype ct;
     _Bool stream;   /* the output is too large to stay in a cache */
+    _Bool ahead;    /* … or the operands are, and the output is not streamed */
     gp_store store; /* NULL: fn writes the output itself */
     operand in[MOST_IN];
     gp_scalar par[3];
@@ -123,10 +124,12 @@ static void run_block(const run *r, char *const *p, int64_t i, int64_t n,
     int64_t ostep = r->loop.stride[0][r->loop.ndim - 1];
     if (!r->store) {
         char *out = p[0] + i * ostep;
-        r->fn(n, r->stream ? buf[MOST_IN] : out, in, r->par);
-        if (!r->stream) return;
         const char *next[MOST_IN];
         int found = in_place(r, p, i + n, next);
+        for (int k = 0; r->ahead && k < found; k++)
+            fetch_block(next[k], n * gp_ctype_size[r->ct]);
+        r->fn(n, r->stream ? buf[MOST_IN] : out, in, r->par);
+        if (!r->stream) return;
         stream_out(out, buf[MOST_IN], (size_t)(n * ostep), next, found);
         return;
     }
@@ -307,6 +310,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     /* In place the line is in a cache already. */
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
+    r.ahead = !r.stream && !r.store && out->numel * gp_ctype_size[ct] >= STREAM_BYTES;
     return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && tell_fault(c, r.fault);
 }
 

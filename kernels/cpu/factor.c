@@ -148,6 +148,7 @@ bool CPU(linalg_lu_factor)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     if (r.k == 0) return true;
     r.bytes = (int64_t)r.m * r.n * r.a.size;
+    r.alone = GP_LU_ALONE;
     r.one = r.a.size == 4 ? lu_factor_f32 : lu_factor_f64;
     return gp_lapack_run(&r);
 }
@@ -155,6 +156,7 @@ bool CPU(linalg_lu_factor)(const gp_call *c) {
 bool CPU(linalg_lu)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     r.bytes = (int64_t)r.m * r.n * r.a.size + (r.m + r.k) * (int64_t)sizeof(int);
+    r.alone = GP_LU_ALONE;
     r.one = r.a.size == 4 ? lu_f32 : lu_f64;
     return gp_lapack_run(&r);
 }

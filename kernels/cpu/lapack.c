@@ -180,7 +180,7 @@ gp_lapack gp_lapack_equations(const gp_call *c, bool vectors) {
 
 bool gp_lapack_run(gp_lapack *r) {
     if (r->count == 0) return true;
-    if (r->count >= gp_threads() || r->flops < ALONE) {
+    if (r->count >= gp_threads() || r->flops < (r->alone ? r->alone : ALONE)) {
         gp_parallel(r->count, 1 + UNIT / (r->flops + 1), some_alone, r);
     } else {
         gp_blas_threads(r->threads ? r->threads : gp_threads());

@@ -31,6 +31,10 @@ void gp_turn(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols,
 #define gp_matrix_at GP_NAME(gp_matrix_at)
 const char *gp_matrix_at(const gp_matrices *m, int64_t i);
 
+/* Work from which LU, and what is made of it, gains by more threads: OpenBLAS's own loop cuts it in
+ * parts that wait for each other rarely. At 384 two threads lose a quarter, at 448 they gain a third. */
+enum { GP_LU_ALONE = 85000000 };
+
 /* What one matrix of a batch may come to. GP_TROUBLE: what the op's `trouble` says. */
 typedef enum gp_verdict {
     GP_FINE,
@@ -53,6 +57,7 @@ struct gp_lapack {
     int batch;          /* dims of the batch: the first of output 0, or of x where there are none */
     const int64_t *dim; /* their sizes */
     int threads;        /* that one matrix alone can use; 0: all */
+    int64_t alone;      /* work from which one does; 0: that of most factorizations */
     int m, n, k;        /* sizes that `one` wants */
     char flag;          /* what else it wants: uplo, mode … */
     int64_t bytes;      /* working memory of one */

@@ -14,6 +14,12 @@
 /* Results from this size on are streamed. */
 enum { STREAM_BYTES = 16 << 20 };
 
+/* Fetches a block that comes next: by themselves caches look no further than the page. What lies
+ * beyond the last element does no harm. */
+static inline void fetch_block(const char *p, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
+}
+
 /* Copies a block to dst. Meanwhile the operands' next blocks, as long as this one, are fetched:
  * else memory would rest while the stores drain. After the last block comes stream_end. */
 static inline void stream_out(char *dst, const char *src, size_t bytes, const char *const *next,

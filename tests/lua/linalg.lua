@@ -63,6 +63,40 @@ g.threads(threads)
 for i = 1, #one do t.ok(one[i]:eq(two[i]):all():item(), "the same bits with 1 and 2 threads, " .. i) end
 t.is(linalg.inv(batch[7]):tolist(), linalg.inv(batch)[7]:tolist(), "a matrix alone gives the bits that it has in a batch")
 
+-- One matrix alone, large enough for all threads; nothing that they give is far from what one gives.
+do
+    local n = 470
+    local a, b = (g.randn(n, n) + g.eye(n) * 60):roll(7, 1), g.randn(n, 3)
+    local results = {}
+    for k = 1, 2 do
+        g.threads(k)
+        local p, l, u = linalg.lu(a)
+        t.ok(far(p:matmul(l):matmul(u), a) <= 1e-3, k .. " threads: lu " .. n)
+        t.ok(far(linalg.inv(a):matmul(a), g.eye(n)) <= 1e-3, k .. " threads: inv " .. n)
+        t.ok(far(a:matmul(linalg.solve(a, b)), b) <= 1e-3, k .. " threads: solve " .. n)
+        local twins = g.stack {a, a}
+        t.is(far(linalg.inv(twins)[1], linalg.inv(twins)[2]), 0, k .. " threads: twins have one inverse")
+        local sign, log = linalg.slogdet(a)
+        results[k] = {sign:item(), log:item()}
+    end
+    t.is(results[2][1], results[1][1], "slogdet: the same sign with 1 and 2 threads")
+    t.close(results[2][2], results[1][2], 1e-5, "slogdet: the same logarithm with 1 and 2 threads")
+    g.threads(threads)
+end
+
+-- Inverses of sizes about those of the pieces that large ones are made of, of transposed ones too, and of singular ones.
+for dtype, e in pairs(eps) do
+    for _, n in ipairs {191, 192, 256, 257, 300} do
+        local a = (g.randn({n, n}, {dtype = dtype}) + eye(n, dtype) * 60):roll(7, 1) -- rows must be exchanged
+        local inv = linalg.inv(a)
+        t.ok(far(inv:matmul(a), eye(n, dtype)) <= 30 * n * e, "inv " .. n .. " " .. dtype)
+        t.ok(far(linalg.inv(T(a)), T(inv)) <= 30 * e, "inv of a transposed " .. n .. " " .. dtype)
+        a[n - 1] = 0
+        t.ok(not pcall(linalg.inv, a), "inv of a singular " .. n .. " " .. dtype)
+        t.ok(select(2, linalg.inv_ex(a)):item() > 0, "inv_ex tells of a singular " .. n .. " " .. dtype)
+    end
+end
+
 -- Batches broadcast; views of every kind.
 local a, b = g.randn({4, 1, 3, 3}, {dtype = "f64"}) + eye(3, "f64") * 4, g.randn({5, 3, 2}, {dtype = "f64"})
 local x = linalg.solve(a, b)

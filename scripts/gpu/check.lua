@@ -79,7 +79,12 @@ for _, p in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/pyth
 end
 local small = (device ~= "cuda" or os.getenv "GPUSH_CHECK_SMALL") and " small" or "" -- a trial on the stand-in for CUDA, too
 local ours = part("benchmark", 120, program .. " scripts/gpu/bench.lua " .. device .. small)
+local with_cupy
+for _, p in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
+    with_cupy = with_cupy or output(clean .. quote(p) .. " -c 'import cupy; assert cupy.cuda.runtime.getDeviceCount() > 0' && echo " .. quote(p))
+end
 local theirs = python and part("benchmark, PyTorch", 120, clean .. quote(python) .. " scripts/gpu/peers.py")
+local cupys = with_cupy and part("benchmark, CuPy", 60, clean .. quote(with_cupy) .. " scripts/gpu/peers_cupy.py")
 
 -- The tests start the program as $GPUSH_BUILD/gpush and write to $TMPDIR. Those that give orders to the stand-in for CUDA (tests/fake_cuda)
 -- are not for a GPU.
@@ -113,12 +118,12 @@ local function figures(p)
     return by
 end
 
-local a, b = figures(ours), figures(theirs)
+local a, b, cupy = figures(ours), figures(theirs), figures(cupys)
 local copy = a["copy 1e8"] and a["copy 1e8"].seconds and a["copy 1e8"].bytes / a["copy 1e8"].seconds
 local rows = {}
 for _, name in ipairs(a) do
     local x, y = a[name], b[name]
-    local row = { name = name, seconds = x.seconds, failed = x.failed, peer = y and y.seconds, target = targets[name], share_target = shares[name] }
+    local row = { name = name, seconds = x.seconds, failed = x.failed, peer = y and y.seconds, cupy = cupy[name] and cupy[name].seconds, target = targets[name], share_target = shares[name] }
     row.ratio = x.seconds and y and y.seconds and x.seconds / y.seconds
     row.share = x.seconds and x.bytes > 0 and copy and x.bytes / x.seconds / copy or nil
     if row.target and row.ratio then row.met = row.ratio <= row.target end
@@ -150,10 +155,10 @@ for _, p in ipairs(parts) do
     if not p.ok then failed = failed + 1 end
     add("| %s | %s | %d | %s |\n", p.name, p.ok and "ok" or "**failed**", p.seconds, p.what)
 end
-add "\n| benchmark | gpush | PyTorch | ratio | target | of copy | target | met |\n|---|---|---|---|---|---|---|---|\n"
+add "\n| benchmark | gpush | PyTorch | CuPy | ratio to PyTorch | target | of copy | target | met |\n|---|---|---|---|---|---|---|---|---|\n"
 for _, r in ipairs(rows) do
     local function number(v, f) return v and f:format(v) or "" end
-    add("| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.failed and "failed" or time(r.seconds), time(r.peer), number(r.ratio, "%.3f"), number(r.target, "%g"),
+    add("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.failed and "failed" or time(r.seconds), time(r.peer), time(r.cupy), number(r.ratio, "%.3f"), number(r.target, "%g"),
         number(r.share, "%.2f"), number(r.share_target, "%g"), r.met == nil and "" or r.met and "yes" or "no")
 end
 add("\n```\n%s\n```\n", (parts[1].text:gsub("%s+$", "")))

@@ -1,4 +1,4 @@
-# The peer's side of the benchmark on a GPU: the items of bench.lua in PyTorch, in the same lines "item<TAB>seconds".
+# PyTorch's side of the benchmark on a GPU: the items of bench.lua, in the same lines "item<TAB>seconds".
 import os, sys, time
 
 import torch

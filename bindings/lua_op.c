@@ -71,6 +71,18 @@ static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     return n;
 }
 
+/* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: as addcmul with 1 for
+ * the third factor, so that every other sum multiplies nothing. Leaves the stack as addcmul's. */
+static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
+    bool less = op == GP_OP(sub);
+    if ((op != GP_OP(add) && !less) || lua_gettop(L) != 3 || lua_type(L, 3) != LUA_TTABLE) return op;
+    if (lua_getfield(L, 3, "alpha") != LUA_TNUMBER) return lua_settop(L, 3), op;
+    if (less) lua_arith(L, LUA_OPUNM);
+    lua_pushinteger(L, 1);
+    lua_replace(L, 3);
+    return GP_OP(addcmul);
+}
+
 /* Upvalues: op, metatable. Nothing is held while arguments may raise. */
 static int l_op(lua_State *L) {
     const gp_op *op = lua_touserdata(L, lua_upvalueindex(1));
@@ -79,6 +91,7 @@ static int l_op(lua_State *L) {
     gp_lua_enter(L);
     if (!quick_args(L, op, &c)) {
         c.nargs = 0;
+        c.op = op = with_alpha(L, op);
         gp_lua_args(L, op, signature(L, op), &c, NULL);
     }
     gp_box *box = gp_lua_new_box(L, lua_upvalueindex(2));
@@ -90,7 +103,7 @@ static int l_op(lua_State *L) {
 
 /* x:op_(…): x, written; the result's reference is let go. */
 static int l_op_in_place(lua_State *L) {
-    const gp_op *op = lua_touserdata(L, lua_upvalueindex(1));
+    const gp_op *op = with_alpha(L, lua_touserdata(L, lua_upvalueindex(1)));
     gp_call c;
     gp_call_begin(&c, op);
     gp_lua_enter(L);

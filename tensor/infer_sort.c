@@ -51,6 +51,8 @@ static bool arg_shape(gp_call *c, gp_meta *m, bool values) {
     gp_tensor *x = c->arg[0].t;
     bool keep = gp_given(c, 2) && c->arg[2].i;
     int d = -1;
+    if (!values && !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT | GP_SET_INT))
+        return false; /* PyTorch's rule: which of two truths is no question of size */
     if (gp_given(c, 1) && !settle_dim(c, 1, 1, &d)) return false;
     if (d >= 0 ? x->a.ndim && x->a.dim[d] == 0 : x->a.numel == 0)
         return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);

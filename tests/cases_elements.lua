@@ -231,6 +231,10 @@ function C.cat(c)
     end))
     c.check(g.cat {x, x}, build({4, 3}, function(i) return get(a, {(i[1] - 1) % 2 + 1, i[2]}) end))
     c.check(g.cat {x}, a)
+    local none, nothing = c.x {2, 0}, c.x {0} -- no elements: of the same dims, and as PyTorch also of one
+    c.check(g.cat({x, none, y, nothing}, 2), build({2, 7}, function(i) return i[2] <= 3 and get(a, i) or get(b, {i[1], i[2] - 3}) end))
+    c.check(g.cat({nothing, none, x}, 2), a)
+    c.check(g.cat({none, none}, 2), {shape = {2, 0}, v = {}})
     c.refuses(function() return g.cat({x, y}, 1) end, "^cat: ")
     c.refuses(function() return g.cat({x, x}, 3) end, "^cat: dim 3")
     c.refuses(function() return g.cat {} end, "^cat: ")
@@ -357,26 +361,36 @@ local function best(v, better)
 end
 local function extreme(name, arg, better)
     return function(c)
-        local x, a = c.x {4, 6}
+        local x, a = c.x {4, 9}
         if c.float then
-            a = build({4, 6}, function(i) return i[1] == 2 and i[2] == 3 and nan or get(a, i) end)
+            a = build({4, 9}, function(i) return i[1] == 2 and i[2] == 3 and nan or get(a, i) end)
             x = c.put(a)
         end
         local v, ix = {}, {}
-        for r = 1, 4 do v[r], ix[r] = best({table.unpack(a.v, 6 * r - 5, 6 * r)}, better) end
+        for r = 1, 4 do v[r], ix[r] = best({table.unpack(a.v, 9 * r - 8, 9 * r)}, better) end
         local all, where = best(a.v, better)
+        local down, at = {}, {} -- the other dim, whose lines lie side by side, and are taken 8 and more at a time
+        for k = 1, 9 do
+            local line = {}
+            for r = 1, 4 do line[r] = get(a, {r, k}) end
+            down[k], at[k] = best(line, better)
+        end
         if arg then
+            c.check(x[name](x, 1), {shape = {9}, v = at}, "i64", nil, "along dim 1")
             c.check(x[name](x, 2), {shape = {4}, v = ix}, "i64")
             c.check(x[name](x, -1, true), {shape = {4, 1}, v = ix}, "i64")
             c.check(x[name](x), {shape = {}, v = {where}}, "i64")
         else
-            local y, p = x[name](x, 2)
+            local y, p = x[name](x, 1)
+            c.check(y, {shape = {9}, v = down}, nil, nil, "along dim 1")
+            c.check(p, {shape = {9}, v = at}, "i64", nil, "indices along dim 1")
+            y, p = x[name](x, 2)
             c.check(y, {shape = {4}, v = v})
             c.check(p, {shape = {4}, v = ix}, "i64", nil, "indices")
             c.check(x[name](x), {shape = {}, v = {all}})
-            local z, b = c.x {4, 6}
+            local z, b = c.x {4, 9}
             if c.dtype ~= "bool" then
-                c.check(x[name](x, z), build({4, 6}, function(i) return (best({get(a, i), get(b, i)}, better)) end))
+                c.check(x[name](x, z), build({4, 9}, function(i) return (best({get(a, i), get(b, i)}, better)) end))
             end
         end
         c.refuses(function() return x[name](x, 3) end, "^" .. name .. ": dim 3")
@@ -385,7 +399,9 @@ local function extreme(name, arg, better)
 end
 local function more(x, y) return x > y end
 local function less(x, y) return x < y end
-C.argmax, C.argmin = extreme("argmax", true, more), extreme("argmin", true, less)
+local no_truths = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true, i32 = true, i16 = true, i8 = true, u8 = true}
+C.argmax = {types = no_truths, run = extreme("argmax", true, more)}
+C.argmin = {types = no_truths, run = extreme("argmin", true, less)}
 C.max, C.min = extreme("max", false, more), extreme("min", false, less)
 function C.cumsum(c)
     local x, a = c.x {3, 5}

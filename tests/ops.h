@@ -294,7 +294,7 @@ static inline bool near_enough(gp_dtype dt, ld got, ld want, double ulps, ld sca
 
 /* How results are judged. */
 typedef struct judge {
-    double ulps; /* of f32 and f64; 16-bit floats, which are computed in f32, get 1 more for rounding twice */
+    double ulps; /* of f32 and f64; 16-bit floats are computed in f32 with as many of its ulps, and rounded once */
     ld scale;
     bool anyzero;
     const ld *scales; /* an element's own scale, or NULL */
@@ -302,7 +302,7 @@ typedef struct judge {
 
 static inline bool same_value(gp_dtype dt, val got, val want, const judge *j, int64_t k) {
     if (!dt_float(dt)) return got.i == wrap_to(dt, want.i);
-    double ulps = dt_size(dt) == 2 ? (j->ulps < 1 ? j->ulps : 1) : j->ulps;
+    double ulps = dt_size(dt) == 2 ? ldexp(j->ulps, fmt_of(dt).mant - fmt_of(GP_f32).mant) : j->ulps;
     return near_enough(dt, got.f, want.f, ulps, j->scales ? j->scales[k] : j->scale, j->anyzero);
 }
 

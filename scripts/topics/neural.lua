@@ -274,6 +274,12 @@ return {
     gelu = {
         text = "Floats only.", options = "approximate: 'none', or 'tanh' for gelu_tanh's formula",
         example = "gelu(tensor{0.0, 10.0})\n--> tensor({ 0.0, 10.0}, f32 2 cpu)", see = "gelu_tanh, silu, mish, nn.GELU" },
+    add = {
+        text = "With {alpha = n} a + n b. add_ writes a.", shapes = "a, b: broadcast; the result has their common shape",
+        example = "tensor{1.0, 2.0, 3.0}:add(tensor{10.0, 20.0, 30.0}, {alpha = 2})\n--> tensor({21.0, 42.0, 63.0}, f32 3 cpu)", see = "sub, addcmul, lerp" },
+    sub = {
+        text = "With {alpha = n} a - n b. Not of bool, as in PyTorch: use logical_not or logical_xor. sub_ writes a.", shapes = "a, b: broadcast; the result has their common shape",
+        example = "tensor{1.0, 2.0, 3.0}:sub(2)\n--> tensor({-1.0,  0.0,  1.0}, f32 3 cpu)", see = "add, logical_xor, diff" },
     addcmul = {
         text = "One pass instead of two. Integers too, with an integer value. addcmul_ writes a.", shapes = "operands, tensors or numbers, broadcast; the result has their common shape",
         example = "addcmul(tensor{1, 2}, tensor{3, 4}, tensor{5, 6}, {value = 2})\n--> tensor({31, 50}, i64 2 cpu)", see = "addcdiv, lerp, addmm" },

@@ -89,6 +89,14 @@ local function rules(dev)
     is(lo.grad, {1, 0, 0, 0}, "gradient of clamp's min")
     is(hi.grad, {0, 0, 1, 1}, "gradient of clamp's max")
 
+    -- a + alpha b, also in place; {alpha = …} is PyTorch's name
+    is(on({1, 2}):add(on {10, 20}, {alpha = 3}), {31, 62}, "add with alpha")
+    is(on({1.0, 2.0}):sub(on {10.0, 20.0}, {alpha = 0.5}), {-4, -8}, "sub with alpha")
+    is(on({1.0, 2.0}):add_(on {10.0, 20.0}, {alpha = -1}), {-9, -18}, "add_ with alpha")
+    is(on({1, 2}):add(5, {alpha = 2}), {11, 12}, "add of a number with alpha")
+    refuses(function() return on({1}):add(on {1}, {beta = 2}) end, "add: unknown option 'beta'", "add has no beta")
+    refuses(function() return on({1}):add(on {1}, {alpha = 0.5}) end, "add.*: argument 'value' is 0.5", "a fraction of integers, as alpha")
+
     -- truths: no differences; sums of them where a bool is asked for are of truths, a half is one
     refuses(function() return on({true}, "bool") - 1 end, "sub: dtype bool of argument 'a' is not supported", "bool less a number")
     refuses(function() return 1 - on({true}, "bool") end, "sub: dtype bool of argument 'b' is not supported", "a number less bool")

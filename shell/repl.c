@@ -60,12 +60,13 @@ static bool muted(const char *text, size_t *n) {
     return true;
 }
 
-/* Loads the line at index 1 as "return line"; false pushes nothing. */
+/* Loads the line at index 1 as "return line"; false pushes nothing. A variable that is to be closed keeps
+ * the return from being a tail call, so that errors and waits in what is called find this line. */
 static bool load_expression(lua_State *L) {
     size_t n;
     muted(lua_tostring(L, 1), &n);
     lua_pushlstring(L, lua_tostring(L, 1), n);
-    const char *text = lua_pushfstring(L, "return %s\n;", lua_tostring(L, -1));
+    const char *text = lua_pushfstring(L, "local gpush_line_ <close> = nil return %s\n;", lua_tostring(L, -1));
     lua_remove(L, 2);
     int status = load(L, text);
     lua_remove(L, 2);

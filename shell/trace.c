@@ -159,9 +159,11 @@ static void add_locals(lua_State *L, luaL_Buffer *b, lua_Debug *ar) {
 
 /* ---- The calls ---- */
 
-/* Is the level one of our Lua, of C, or the user's? */
-static char owner(lua_State *L, int level) {
+/* Is the level, whose line of the trace this is, one of our Lua or a helper of tensor syntax, of C, or the user's? */
+static char owner(lua_State *L, int level, const char *line) {
+    static const char helper[] = "\n\t[C]: in function '(";
     lua_Debug ar;
+    if (!strncmp(line, helper, sizeof helper - 1)) return 'o';
     if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "S", &ar)) return 'u';
     return ours(ar.source) ? 'o' : *ar.what == 'C' ? 'c' : 'u';
 }
@@ -182,7 +184,7 @@ static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
         } else if (!strncmp(trace, "\n\t(...tail", 10)) {
             if (hidden) continue;
         } else if (trace[0] == '\n' && trace[1] == '\t') {
-            who = owner(L, level++);
+            who = owner(L, level++, trace);
         }
         hidden = who == 'o';
         if (who == 'c' && !held) held = trace;

@@ -15,11 +15,12 @@ local function fail(message, ...)
     error(setmetatable({}, { __tostring = function() return message end }), 0)
 end
 
--- What was typed as a function: an expression, or else statements. Its lines are the input's from here on.
+-- What was typed as a function: an expression, or else statements. Its lines are the input's from here on. As at the
+-- prompt an expression is no tail call, so that what is called finds its line; timing it must not cost that.
 local function compile(text, what)
     if text == "" then fail(":%s needs an expression or statements", what) end
     local name = native.input(text)
-    local f = load("return " .. text .. "\n", name)
+    local f = load((what == "timeit" and "" or "local gpush_line_ <close> = nil ") .. "return " .. text .. "\n", name)
     if f then return f end
     local g, message = load(text, name)
     return g or fail("%s", message)

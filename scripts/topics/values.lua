@@ -62,7 +62,7 @@ local topics = {
         example = "ones(2):requires_grad_().requires_grad\n--> true", see = "backward, detach, no_grad" },
     retain_grad = { call = "x:retain_grad()", text = "backward sets x.grad although x is no leaf.",
         example = "local y = ones(2):requires_grad_() * 2; y:retain_grad(); y:sum():backward() return y.grad\n--> tensor({1.0, 1.0}, f32 2 cpu)", see = "backward, register_hook" },
-    register_hook = { call = "x:register_hook(fn)", text = "fn(gradient) is called when x's gradient is complete; a tensor that it returns takes the gradient's place.",
+    register_hook = { call = "x:register_hook(fn)", text = "fn(gradient) is called when x's gradient is complete; a tensor that it returns takes the gradient's place. The result's remove() takes the hook away.",
         example = "local x = ones(2):requires_grad_(); x:register_hook(function(g) return g * 10 end); x:sum():backward() return x.grad\n--> tensor({10.0, 10.0}, f32 2 cpu)", see = "backward, retain_grad" },
 
     -- Streams, events, profiles.

@@ -202,4 +202,9 @@ for _, dev in ipairs {"cpu", "sim"} do
         end
     end
 end
+for _, dev in ipairs {"cpu", "sim"} do
+    local y = g.l1_loss(g.tensor {0.0, -0.0, 1 / 0}:to(dev), g.tensor {-0.0, 0.0, 1 / 0}:to(dev), {reduction = "none"}):tolist()
+    t.is({1 / y[1], 1 / y[2]}, {1 / 0, 1 / 0}, "the distance of 0 and -0 is 0 on " .. dev)
+    t.ok(y[3] ~= y[3], "that of two infinities NaN")
+end
 t.done()

@@ -2,6 +2,7 @@
 #include "bindings/crew.h"
 
 #include <lauxlib.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct gp_crew {
     pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is taken */
     pthread_cond_t work, ready; /* for the workers; for who takes */
     atomic_bool stop;
+    bool waiting; /* somebody takes, and its batch was not made when it came */
     char *failed; /* why a worker could not start */
     worker *worker;
     int started; /* threads that are not joined */
@@ -158,6 +160,16 @@ static int chunk(const gp_crew *c, const gp_batch *b) {
     return !c->opts.stacked ? b->n : n > 0 ? n : 1;
 }
 
+/* With the lock held, which it leaves and takes again: who waits for a batch that is made runs first.
+ * Where workers keep every processor busy, the scheduler would let it wait for its next tick, up to 4
+ * ms, more than making a sample takes. */
+static void give_way(gp_crew *c) {
+    if (!c->waiting || c->count == 0 || c->ring[c->head]->left > 0) return;
+    pthread_mutex_unlock(&c->lock);
+    sched_yield();
+    pthread_mutex_lock(&c->lock);
+}
+
 /* Makes samples until the crew is stopped. The program is at index 2. */
 static void serve(worker *w, lua_State *L) {
     gp_crew *c = w->crew;
@@ -180,6 +192,7 @@ static void serve(worker *w, lua_State *L) {
         pthread_mutex_lock(&c->lock);
         w->busy += t1 - t0;
         if ((b->left -= to - from) == 0) pthread_cond_broadcast(&c->ready);
+        give_way(c);
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -296,13 +309,14 @@ static bool wait_for(gp_crew *c, const gp_batch *b) {
     if (b->left == 0) return true;
     uint64_t t0 = gp_now_ns();
     gp_region r = gp_region_begin(name, sizeof name - 1);
-    bool ok = true;
+    bool ok = c->waiting = true;
     while (ok && b->left > 0) {
         if (c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
         else if (gp_interrupted || gp_stop_asked())
             ok = gp_fail("interrupted while waiting for a batch");
         else sleep_a_little(&c->ready, &c->lock, POLL_NS);
     }
+    c->waiting = false;
     gp_region_end(&r);
     note_wait(c, t0);
     return ok;

@@ -1,6 +1,5 @@
 /* The parallel loop: the only file that uses OpenMP, whose pool OpenBLAS and oneDNN share. */
 #include <dnnl.h>
-#include <limits.h>
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,14 +11,12 @@
 /* libgomp is not instrumented: tell the sanitizer what its fork and join order. */
 void __tsan_acquire(void *);
 void __tsan_release(void *);
-enum { BLAS_THREADS = 1 }; /* nor is OpenBLAS, which forks and joins by itself: its threads' writes would look like races */
 #define RELEASE(p) __tsan_release(p)
 #define ACQUIRE(p) __tsan_acquire(p)
 /* What the region takes from its function is handed over by libgomp after the release, so its own
  * reads and writes are not checked. */
 #define UNCHECKED __attribute__((no_sanitize("thread")))
 #else
-enum { BLAS_THREADS = INT_MAX };
 #define UNCHECKED
 #define RELEASE(p) ((void)(p))
 #define ACQUIRE(p) ((void)(p))
@@ -28,7 +25,6 @@ enum { BLAS_THREADS = INT_MAX };
 void gp_blas_threads(int n) {
     gp_blas_open();
     int most = omp_in_parallel() ? 1 : gp_threads();
-    if (most > BLAS_THREADS) most = BLAS_THREADS;
     omp_set_num_threads(n < most ? n : most);
 }
 

@@ -29,6 +29,8 @@ static struct {
 static wchar_t point(const char *s, size_t *n) {
     wchar_t c = 0;
     mbstate_t state = {0};
+    *n = 1;
+    if ((unsigned char)*s < 0x80) return *s;
     *n = mbrtowc(&c, s, strnlen(s, MB_LEN_MAX), &state);
     if (*n - 1 < MB_LEN_MAX) return c;
     *n = 1;
@@ -115,25 +117,43 @@ static const char *text_of(wchar_t c) {
     return stands_for_one(c) && i < tokens[w].n ? tokens[w].text[i] : NULL;
 }
 
-char *gp_cluster_decode(const wchar_t *line, size_t n, size_t *at) {
+/* The bytes of c, with which none stands for another, to out; how many. */
+static size_t put_point(char *out, wchar_t c) {
+    mbstate_t state = {0};
+    if (c >= 0 && c < 0x80) return *out = (char)c, 1;
+    size_t n = wcrtomb(out, c, &state);
+    return n == (size_t)-1 ? 0 : n;
+}
+
+/* As gp_cluster_decode; text of what stands for another by the function, which may say that none does. */
+static char *decode(const wchar_t *line, size_t n, size_t *at, const char *(*as)(wchar_t)) {
     size_t bytes = 1, done = 0, place = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *text = text_of(line[i]);
+        const char *text = as(line[i]);
         bytes += text ? strlen(text) : MB_LEN_MAX;
     }
     char *out = malloc(bytes);
     for (size_t i = 0; out && i < n; i++) {
-        mbstate_t state = {0};
-        const char *text = text_of(line[i]);
-        size_t len = text ? strlen(text) : wcrtomb(out + done, line[i], &state);
+        const char *text = as(line[i]);
+        size_t len = text ? strlen(text) : put_point(out + done, line[i]);
         if (i == *at) place = done;
         if (text) memcpy(out + done, text, len);
-        done += len == (size_t)-1 ? 0 : len;
+        done += len;
     }
     if (*at >= n) place = done;
     if (out) out[done] = 0;
     *at = place;
     return out;
+}
+
+static const char *itself(wchar_t c) { return (void)c, NULL; }
+
+char *gp_cluster_decode(const wchar_t *line, size_t n, size_t *at) {
+    return decode(line, n, at, text_of);
+}
+
+char *gp_cluster_cells(const wchar_t *line, size_t n, size_t *at) {
+    return decode(line, n, at, itself);
 }
 
 bool gp_cluster_any(void) { return tokens[0].n || tokens[1].n; }

@@ -18,6 +18,8 @@ size_t gp_cluster(const char *s, int *width);
 wchar_t *gp_cluster_encode(const char *text);
 /* The text of n of the editor's code points; *at, an index of one, becomes a place in it, in bytes. */
 char *gp_cluster_decode(const wchar_t *line, size_t n, size_t *at);
+/* The same with the code points as they are: what the editor believes to be on the screen. */
+char *gp_cluster_cells(const wchar_t *line, size_t n, size_t *at);
 /* Does any stand for another? */
 bool gp_cluster_any(void);
 void gp_cluster_forget(void);

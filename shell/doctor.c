@@ -4,7 +4,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/paths.h"
-#include "shell/line.h"
+#include "shell/screen.h"
 #include "tensor/backends.h"
 #include "tensor/core.h"
 
@@ -226,7 +226,7 @@ static void check_terminal(void) {
     else if (!term || !*term || !strcmp(term, "dumb"))
         say(ABSENT, "terminal", "TERM=%s cannot move its cursor: lines are read plainly", term ? term : "");
     else
-        say(WORKS, "terminal", "%s, %d columns, %s", term, gp_line_columns(),
+        say(WORKS, "terminal", "%s, %d columns, %s", term, gp_screen_columns(),
             no && *no ? "no colours (NO_COLOR)" : "colours");
     if (utf8) say(WORKS, "characters", "UTF-8");
     else {

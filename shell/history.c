@@ -101,8 +101,9 @@ static void drop_oldest(int n) {
 static void append(const char *chunk) {
     size_t n;
     char *line = encode(chunk, &n);
-    off_t end = lseek(past.fd, 0, SEEK_END);
-    if (line && write(past.fd, line, n) != (ssize_t)n && ftruncate(past.fd, end)) { /* half a line */
+    ssize_t done = line ? write(past.fd, line, n) : 0; /* at the file's end, where it leaves the position */
+    if (done > 0 && done < (ssize_t)n &&
+        ftruncate(past.fd, lseek(past.fd, 0, SEEK_CUR) - done)) { /* half a line */
     }
     free(line);
 }

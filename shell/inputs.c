@@ -17,7 +17,9 @@ static struct {
 
 /* Where the lines come from no terminal all chunks are "stdin", as lua(1)'s. */
 static const char *name_of(int n) {
-    if (!isatty(STDIN_FILENO)) return "=stdin";
+    static int terminal = -1;
+    if (terminal < 0) terminal = isatty(STDIN_FILENO);
+    if (!terminal) return "=stdin";
     snprintf(inputs.name, sizeof inputs.name, "=stdin[%d]", n);
     return inputs.name;
 }

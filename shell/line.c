@@ -32,30 +32,33 @@ static struct {
     char *prefix, *typed; /* what those shown start with; what stood there before */
     char *shown;
     bool fresh;           /* the prompt was just drawn */
+    bool painted;         /* in its colours, with no bracket marked */
     bool searching;       /* keys are the query's */
 } editor;
 
 /* ---- The text ---- */
 
-/* The text, until the next call, and the cursor's place in it, in bytes. */
-static const char *get_text(size_t *cursor) {
-    static char *text;
+/* The line editor's text by one of cluster.h's readers into *text, and the cursor's place in it, in bytes. */
+static const char *get(char **text, size_t *cursor,
+                       char *read(const wchar_t *line, size_t n, size_t *at)) {
     const LineInfoW *line = el_wline(editor.el);
     size_t at = (size_t)(line->cursor - line->buffer);
-    free(text);
-    text = gp_cluster_decode(line->buffer, (size_t)(line->lastchar - line->buffer), &at);
-    if (cursor) *cursor = text ? at : 0;
-    return text ? text : "";
+    free(*text);
+    *text = read(line->buffer, (size_t)(line->lastchar - line->buffer), &at);
+    if (cursor) *cursor = *text ? at : 0;
+    return *text ? *text : "";
+}
+
+/* The text, until the next call. */
+static const char *get_text(size_t *cursor) {
+    static char *text;
+    return get(&text, cursor, gp_cluster_decode);
 }
 
 /* The same as the line editor has it, a code point for each character: what is where on the screen. */
 static const char *get_cells(size_t *cursor) {
     static char *text;
-    const LineInfo *line = el_line(editor.el);
-    *cursor = (size_t)(line->cursor - line->buffer);
-    free(text);
-    text = strndup(line->buffer, (size_t)(line->lastchar - line->buffer));
-    return text ? text : (*cursor = 0, "");
+    return get(&text, cursor, gp_cluster_cells);
 }
 
 static void insert(const char *text) {
@@ -83,15 +86,9 @@ static void set_text(const char *text, size_t cursor) {
 
 static void measure(void) { gp_screen_size(&editor.rows, &editor.columns); }
 
-int gp_line_columns(void) {
-    int rows, columns;
-    gp_screen_size(&rows, &columns);
-    return columns;
-}
-
 /* The row and column of text[pos] on the screen, where rows that do not fit have gone. */
-static gp_cell cell_of(const char *text, size_t pos) {
-    gp_cell at = gp_screen_at(editor.prompt, text, pos, editor.columns);
+static gp_spot cell_of(const char *text, size_t pos) {
+    gp_spot at = gp_screen_at(editor.prompt, text, pos, editor.columns);
     int last = gp_screen_at(editor.prompt, text, strlen(text), editor.columns).row;
     if (last >= editor.rows) at.row -= last - editor.rows + 1;
     if (at.row < 0) at.row = 0;
@@ -105,8 +102,8 @@ static void paint(bool pair_too) {
     unsigned char *style = malloc(n + 1);
     if (!style) return;
     gp_highlight(text, n, style);
-    if (pair_too && gp_highlight_pair(text, n, style, cursor, pair))
-        style[pair[0]] = style[pair[1]] = GP_STYLE_BRACKET;
+    editor.painted = !(pair_too && gp_highlight_pair(text, n, style, cursor, pair));
+    if (!editor.painted) style[pair[0]] = style[pair[1]] = GP_STYLE_BRACKET;
     gp_screen_paint(stdout, editor.prompt, text, style, cell_of(text, cursor), editor.rows,
                     editor.columns);
     free(style);
@@ -117,11 +114,14 @@ static void paint(bool pair_too) {
 static void erase(void) {
     size_t cursor;
     const char *text = get_cells(&cursor);
-    gp_screen_move(stdout, cell_of(text, cursor), (gp_cell){0, 0});
+    gp_screen_move(stdout, cell_of(text, cursor), (gp_spot){0, 0});
     fputs("\033[J", stdout);
 }
 
-static void redraw(void) { el_set(editor.el, EL_REFRESH); }
+static void redraw(void) {
+    el_set(editor.el, EL_REFRESH);
+    editor.painted = false;
+}
 
 /* The terminal's cursor goes to the line below the text. */
 static void leave(const char *mark) {
@@ -197,6 +197,7 @@ static int on_key(EditLine *el, wchar_t *key) {
         const char *text = get_text(&cursor);
         gp_undo_note(text, cursor);
         if (editor.fresh) fputs(gp_paste_on, stdout), editor.fresh = false;
+        editor.painted = false;
         if (!gp_key_pending()) paint(true);
         if (!gp_key_read(key, on_resize)) return 0;
         if (*key == GP_KEY_PASTE) paste();
@@ -207,7 +208,7 @@ static int on_key(EditLine *el, wchar_t *key) {
 /* ---- Commands ---- */
 
 static unsigned char finish(gp_line result, const char *mark) {
-    paint(false);
+    if (!editor.painted) paint(false);
     editor.result = result;
     if (result == GP_LINE_TEXT) editor.accepted = strdup(get_text(NULL));
     leave(mark);

@@ -30,7 +30,4 @@ void gp_line_save(const char *chunk);
 /* Leaves the terminal as it was. */
 void gp_line_close(void);
 
-/* The columns of the terminal that standard output is, or 80. */
-int gp_line_columns(void);
-
 #endif

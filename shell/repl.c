@@ -92,6 +92,31 @@ static gp_line load_statements(lua_State *L, int *status) {
     }
 }
 
+/* What the editor had compiled to see whether the chunk is whole is what runs: its text and the function, in the
+ * registry. */
+#define WHOLE_TEXT "gpush.whole_text"
+#define WHOLE "gpush.whole"
+
+/* Pops the function on top, of the text at index 1. */
+static void keep_whole(lua_State *L) {
+    lua_setfield(L, LUA_REGISTRYINDEX, WHOLE);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, WHOLE_TEXT);
+}
+
+/* Pushes the function of the text at index 1, once, if it is kept. */
+static bool push_whole(lua_State *L) {
+    lua_getfield(L, LUA_REGISTRYINDEX, WHOLE_TEXT);
+    bool same = lua_rawequal(L, -1, 1);
+    lua_pop(L, 1);
+    if (same) lua_getfield(L, LUA_REGISTRYINDEX, WHOLE);
+    lua_pushnil(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, WHOLE_TEXT);
+    lua_pushnil(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, WHOLE);
+    return same;
+}
+
 /* Reads and loads one chunk, leaving the function or the message alone on the stack. */
 static gp_line load_chunk(lua_State *L, int *status) {
     lua_settop(L, 0);
@@ -99,7 +124,7 @@ static gp_line load_chunk(lua_State *L, int *status) {
     if (r != GP_LINE_TEXT) return r;
     *status = LUA_OK;
     if (gp_shell_is_command(lua_tostring(L, 1))) gp_shell_push_command(L, lua_tostring(L, 1));
-    else if (!load_expression(L)) r = load_statements(L, status);
+    else if (!push_whole(L) && !load_expression(L)) r = load_statements(L, status);
     if (r != GP_LINE_TEXT) return r;
     gp_line_save(lua_tostring(L, 1));
     lua_rotate(L, 1, -1);
@@ -111,9 +136,10 @@ static gp_line load_chunk(lua_State *L, int *status) {
 static int l_whole(lua_State *L) {
     bool *whole = lua_touserdata(L, 2);
     lua_settop(L, 1);
-    if (gp_shell_is_command(lua_tostring(L, 1)) || load_expression(L))
-        return *whole = true, 0;
-    *whole = !incomplete(L, load(L, lua_tostring(L, 1)));
+    if (gp_shell_is_command(lua_tostring(L, 1))) return *whole = true, 0;
+    int status = load_expression(L) ? LUA_OK : load(L, lua_tostring(L, 1));
+    *whole = !incomplete(L, status);
+    if (status == LUA_OK) keep_whole(L);
     return 0;
 }
 

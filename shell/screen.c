@@ -29,45 +29,46 @@ const char *gp_screen_style(int style) {
 static size_t character(const char *s, int *w) {
     wchar_t c;
     mbstate_t state = {0};
-    size_t n = mbrtowc(&c, s, strlen(s), &state);
     *w = 1;
+    if (*s >= ' ' && *s < 127) return 1;
+    size_t n = mbrtowc(&c, s, strlen(s), &state);
     if (n == 0 || n > 8) return 1;
     *w = wcwidth(c);
     if (*w < 0) *w = 0;
     return n;
 }
 
-static gp_cell wrap(gp_cell at, int columns) {
-    return at.col >= columns ? (gp_cell){at.row + 1, 0} : at;
+static gp_spot wrap(gp_spot at, int columns) {
+    return at.col >= columns ? (gp_spot){at.row + 1, 0} : at;
 }
 
 /* The cell that a character of that width gets when `at` is free. */
-static gp_cell place(gp_cell at, int w, int columns) {
-    return w > 1 && at.col + w > columns ? (gp_cell){at.row + 1, 0} : at;
+static gp_spot place(gp_spot at, int w, int columns) {
+    return w > 1 && at.col + w > columns ? (gp_spot){at.row + 1, 0} : at;
 }
 
 /* The free cell behind the character at s, which stands at `at`; *n its bytes. */
-static gp_cell step(gp_cell at, const char *s, int columns, size_t *n) {
+static gp_spot step(gp_spot at, const char *s, int columns, size_t *n) {
     int w;
     *n = 1;
-    if (*s == '\n') return (gp_cell){at.row + 1, 0};
+    if (*s == '\n') return (gp_spot){at.row + 1, 0};
     if (*s == '\t') {
-        do at = wrap((gp_cell){at.row, at.col + 1}, columns);
+        do at = wrap((gp_spot){at.row, at.col + 1}, columns);
         while (at.col & 7);
         return at;
     }
     *n = character(s, &w);
     at = place(at, w, columns);
-    return wrap((gp_cell){at.row, at.col + w}, columns);
+    return wrap((gp_spot){at.row, at.col + w}, columns);
 }
 
-static gp_cell walk(gp_cell at, const char *s, size_t n, int columns) {
+static gp_spot walk(gp_spot at, const char *s, size_t n, int columns) {
     for (size_t i = 0, len; i < n && s[i]; i += len) at = step(at, s + i, columns, &len);
     return at;
 }
 
-gp_cell gp_screen_at(const char *prompt, const char *text, size_t pos, int columns) {
-    gp_cell at = walk((gp_cell){0, 0}, prompt, strlen(prompt), columns);
+gp_spot gp_screen_at(const char *prompt, const char *text, size_t pos, int columns) {
+    gp_spot at = walk((gp_spot){0, 0}, prompt, strlen(prompt), columns);
     at = walk(at, text, pos, columns);
     int w = 1;
     if (text[pos] && text[pos] != '\n') character(text + pos, &w);
@@ -75,7 +76,7 @@ gp_cell gp_screen_at(const char *prompt, const char *text, size_t pos, int colum
 }
 
 int gp_screen_width(const char *text) {
-    return walk((gp_cell){0, 0}, text, strlen(text), 1 << 30).col;
+    return walk((gp_spot){0, 0}, text, strlen(text), 1 << 30).col;
 }
 
 void gp_screen_size(int *rows, int *columns) {
@@ -85,7 +86,13 @@ void gp_screen_size(int *rows, int *columns) {
     *columns = known ? size.ws_col : 80;
 }
 
-void gp_screen_move(FILE *out, gp_cell from, gp_cell to) {
+int gp_screen_columns(void) {
+    int rows, columns;
+    gp_screen_size(&rows, &columns);
+    return columns;
+}
+
+void gp_screen_move(FILE *out, gp_spot from, gp_spot to) {
     if (to.row < from.row) fprintf(out, "\033[%dA", from.row - to.row);
     if (to.row > from.row) fprintf(out, "\033[%dB", to.row - from.row);
     fputc('\r', out);
@@ -97,7 +104,9 @@ static int look(const char *s, const char **as) {
     wchar_t c = 0;
     mbstate_t state = {0};
     int w;
+    *as = NULL;
     character(s, &w);
+    if (*s >= ' ' && *s < 127) return w;
     mbrtowc(&c, s, strnlen(s, 8), &state);
     *as = gp_cluster_shown(c);
     return w;
@@ -105,17 +114,17 @@ static int look(const char *s, const char **as) {
 
 /* Terminals disagree about the width of what is more than one code point: it gets w empty cells, and the cursor is moved
  * behind them, wherever it was left. At the edge the terminal must not go on on the next row. */
-static void put_odd(FILE *out, const char *text, gp_cell at, int w) {
+static void put_odd(FILE *out, const char *text, gp_spot at, int w) {
     fprintf(out, "\033[?7l%*s", w, "");
     gp_screen_move(out, at, at);
     fprintf(out, "%s\033[?7h", text);
 }
 
 void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsigned char *style,
-                     gp_cell cursor, int rows, int columns) {
+                     gp_spot cursor, int rows, int columns) {
     size_t n = strlen(text);
     if (!n || gp_screen_at(prompt, text, n, columns).row >= rows) return;
-    gp_cell at = walk((gp_cell){0, 0}, prompt, strlen(prompt), columns), pen = at;
+    gp_spot at = walk((gp_spot){0, 0}, prompt, strlen(prompt), columns), pen = at;
     int now = GP_STYLE_PLAIN;
     bool odd = false;
     gp_screen_move(out, cursor, at);
@@ -124,13 +133,13 @@ void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsi
         bool blank = text[i] == '\n' || text[i] == '\t';
         int w = blank ? 0 : look(text + i, &as);
         if (!blank) at = place(at, w, columns);
-        gp_cell next = step(at, text + i, columns, &len);
+        gp_spot next = step(at, text + i, columns, &len);
         if (!blank) {
             if (pen.row != at.row || pen.col != at.col) gp_screen_move(out, pen, at);
             if (style[i] != now) fputs(gp_screen_style(now = style[i]), out);
             if (as) put_odd(out, as, at, w), odd = true;
             else fwrite(text + i, 1, len, out);
-            pen = (gp_cell){at.row, as ? -1 : at.col + w};
+            pen = (gp_spot){at.row, as ? -1 : at.col + w};
         }
         at = next;
     }

@@ -6,7 +6,7 @@
 #include "bindings/paths.h"
 #include "profile/record.h"
 #include "profile/sync.h"
-#include "shell/line.h"
+#include "shell/screen.h"
 
 #include <ctype.h>
 #include <lauxlib.h>
@@ -36,7 +36,7 @@ static int l_busy(lua_State *L) {
 }
 
 static int l_columns(lua_State *L) {
-    lua_pushinteger(L, gp_line_columns());
+    lua_pushinteger(L, gp_screen_columns());
     return 1;
 }
 

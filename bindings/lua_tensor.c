@@ -335,6 +335,7 @@ static void open_meta(lua_State *L) {
                                     {"__lt", l_lt},
                                     {"__le", l_le},
                                     {"__eq", l_eq},
+                                    {"__concat", gp_lua_concat},
                                     {"__newindex", gp_lua_newindex},
                                     {"__tostring", gp_lua_tostring},
                                     {NULL, NULL}};

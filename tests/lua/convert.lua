@@ -113,6 +113,23 @@ if pcall(math.sqrt, tensor(4.0)) then
     t.is(("%g"):format(tensor { 1.5 }), "1.5", "as a method")
     t.is(string.format("%s", tensor(3)), "tensor(3, i64 scalar cpu)", "%s prints")
     t.is(string.format("%d", tensor(true)), "1", "true is 1 where a number is wanted")
+    t.is(tonumber(tensor(2.5, { device = "sim" })), 2.5, "tonumber")
+    t.is(tonumber("z", 36), 35, "tonumber with a base")
+    t.is(tonumber {}, nil, "tonumber of what is none")
+    t.error(function() return tonumber(tensor { 1, 2 }) end,
+        "bad argument #1 to 'tonumber' %(number expected, got tensor i64 2", "tonumber of two elements")
+    local three = tensor { 3 }
+    t.is(("ab"):rep(three, "-"), "ab-ab-ab", "string.rep")
+    t.is(("abcdef"):sub(three, tensor(4)), "cd", "string.sub")
+    t.is(string.char(three + 62, 66) .. utf8.char(three + 64), "ABC", "string.char, utf8.char")
+    t.is(table.concat({ "a", "b", "c", "d" }, "", three), "cd", "table.concat")
+    t.is(select("#", table.unpack({ 1, 2, 3, 4 }, three)), 2, "table.unpack")
+    t.is(select(three, 7, 8, tensor(9)):item(), 9, "select counts by a tensor, and gives one as it is")
+    local file = assert(io.tmpfile())
+    file:write(three, " ", tensor(0.5))
+    file:seek "set"
+    t.is(file:read "a", "3 0.5", "file:write")
+    file:close()
     t.error(function() return math.sqrt(tensor { 1, 2 }) end,
         "bad argument #1 to 'sqrt' %(number expected, got tensor i64 2", "two elements")
     t.error(function() return string.format("%d", tensor { 1, 2 }) end,
@@ -124,4 +141,9 @@ if pcall(math.sqrt, tensor(4.0)) then
 else
     t.skip(1, "math.* is not taught tensors in this program")
 end
+t.is("x is " .. tensor(2.5, { device = "sim" }) .. "!", "x is 2.5!", "a text with a tensor's number")
+t.is(tensor { 4 } .. tensor(2), "42", "of two tensors")
+t.error(function() return "x" .. tensor { 1, 2 } end, "attempt to concatenate a tensor i64 2 %(tostring",
+    "a text with two elements")
+t.error(function() return tensor(1) .. {} end, "attempt to concatenate a table value", "with a table")
 t.done()

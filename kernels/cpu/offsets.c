@@ -21,9 +21,8 @@ static const int64_t *index_block(const wrap_ctx *w, const char *p, int64_t n, i
 }
 
 /* Step times each index, counted from 0, for the table; false if one is out of range. */
-static inline __attribute__((always_inline)) bool offsets(int64_t *o, const int64_t *v, int64_t n,
-                                                          int64_t size, int64_t step,
-                                                          const bool add) {
+static inline __attribute__((always_inline)) bool
+offsets(int64_t *o, const int64_t *v, int64_t n, int64_t size, int64_t step, const bool add) {
     int64_t bad = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = v[i] < 0 ? v[i] + size : v[i] - 1;
@@ -91,6 +90,19 @@ bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_
     return !w.bad || tell_bad(c, index, size, dim);
 }
 
+bool gp_offsets_make(gp_offsets *o, const char *p, int64_t stride, int64_t n, int64_t *to) {
+    const int64_t *v = to;
+    if (o->index->dtype == GP_i64 && stride == 8) v = (const int64_t *)(const void *)p;
+    else o->load(to, p, stride, n);
+    bool good = offsets(to, v, n, o->size, o->step, false);
+    if (!good) o->bad = true;
+    return good;
+}
+
+bool gp_offsets_good(const gp_call *c, const gp_offsets *o) {
+    return !o->bad || tell_bad(c, o->index, o->size, o->dim);
+}
+
 /* ---- layouts ---- */
 
 static int64_t bytes(const gp_array *x, int64_t elements) {
@@ -107,6 +119,18 @@ bool gp_pick_along(const gp_call *c, const gp_array *x, const gp_array *index, i
                       table->stride[i]);
     return gp_pick_index(c, index, x->ndim ? x->dim[d] : 1, x->ndim ? bytes(x, x->stride[d]) : 0,
                          d + 1, true);
+}
+
+void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d,
+                      gp_layout *l) {
+    *o = (gp_offsets){.index = index,
+                      .load = gp_load_fn((gp_dtype)index->dtype, GP_CT_i64),
+                      .size = x->ndim ? x->dim[d] : 1,
+                      .step = x->ndim ? bytes(x, x->stride[d]) : 0,
+                      .dim = d + 1};
+    l->ndim = 0;
+    for (int i = 0; i < index->ndim; i++)
+        gp_layout_add(l, index->dim[i], i == d ? 0 : x->stride[i], index->stride[i]);
 }
 
 bool gp_pick_one(const gp_call *c, const gp_array *x, int d, gp_layout *l) {

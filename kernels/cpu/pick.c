@@ -1,11 +1,12 @@
 /* Reading at random places: gather, take, index and their kin. */
 #include "kernels/cpu/pick.h"
 
-enum { GRAIN = 32768 };
+enum { GRAIN = 32768, SOME = 512 };
 
 typedef struct mover {
-    gp_loop loop; /* row-major order, the flat side, x, the table */
+    gp_loop loop; /* row-major order, the flat side, x, the table (or the index) */
     size_t size;
+    gp_offsets *offsets; /* NULL: there is a table */
 } mover;
 
 #define MOVE(T)                                                                                    \
@@ -28,38 +29,60 @@ static void get_row(size_t size, char *f, int64_t fs, const char *x, int64_t xs,
     else get_uint8_t(f, fs, x, xs, t, ts, n);
 }
 
+/* The same from n indices at p, ps bytes apart. */
+static void get_indices(const mover *m, char *f, int64_t fs, const char *x, int64_t xs,
+                        const char *p, int64_t ps, int64_t n) {
+    int64_t t[SOME];
+    if (ps == 0) {
+        if (gp_offsets_make(m->offsets, p, 0, 1, t)) get_row(m->size, f, fs, x, xs, t, 0, n);
+        return;
+    }
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = n - i < SOME ? n - i : SOME;
+        if (gp_offsets_make(m->offsets, p + i * ps, ps, some, t))
+            get_row(m->size, f + i * fs, fs, x + i * xs, xs, t, 1, some);
+    }
+}
+
 static void move_rows(void *ctx, int64_t begin, int64_t end) {
     const mover *m = ctx;
     const gp_loop *l = &m->loop;
     int last = l->ndim - 1;
     int64_t width = l->dim[last], fs = l->stride[1][last], xs = l->stride[2][last],
-            ts = l->stride[3][last] / 8;
+            ts = l->stride[3][last];
     gp_rows r;
     gp_rows_begin(&r, l, begin);
     for (int64_t at = begin; at < end; gp_rows_next(&r, l)) {
         int64_t i = at % width, n = width - i < end - at ? width - i : end - at;
-        const int64_t *t = (const int64_t *)(void *)r.p[3] + i * ts;
-        get_row(m->size, r.p[1] + i * fs, fs, r.p[2] + i * xs, xs, t, ts, n);
+        char *f = r.p[1] + i * fs, *x = r.p[2] + i * xs, *t = r.p[3] + i * ts;
+        if (m->offsets) get_indices(m, f, fs, x, xs, t, ts, n);
+        else get_row(m->size, f, fs, x, xs, (const int64_t *)(void *)t, ts / 8, n);
         at += n;
     }
 }
 
-/* out = x at the offsets. */
-static bool get(const gp_call *c, const gp_layout *l, const gp_array *x, const gp_array *out) {
-    mover m = {.size = gp_dtype_size((gp_dtype)out->dtype)};
+/* out = x at the offsets of the table, or at those of o. */
+static bool get_at(const gp_call *c, const gp_layout *l, const gp_array *x, const gp_array *out,
+                   gp_offsets *o) {
+    mover m = {.size = gp_dtype_size((gp_dtype)out->dtype), .offsets = o};
     gp_moves a;
-    gp_pick_moves(&a, l, out, x, c->tmpa[0]);
+    gp_pick_moves(&a, l, out, x, o ? o->index : c->tmpa[0]);
     const gp_array *arrays[4] = {&a.order, &a.flat, &a.x, &a.table};
     if (a.order.numel == 0) return true;
     gp_loop_init(&m.loop, 4, arrays);
-    return gp_parallel_op(c, a.order.numel, GRAIN, move_rows, &m);
+    return gp_parallel_op(c, a.order.numel, GRAIN, move_rows, &m) && (!o || gp_offsets_good(c, o));
+}
+
+static bool get(const gp_call *c, const gp_layout *l, const gp_array *x, const gp_array *out) {
+    return get_at(c, l, x, out, NULL);
 }
 
 bool CPU(gather)(const gp_call *c) {
     gp_layout l;
+    gp_offsets o;
     const gp_array *x = gp_in(c, 0);
-    return gp_pick_along(c, x, gp_in(c, 2), (int)c->arg[1].i - 1, &l) &&
-           get(c, &l, x, gp_out(c, 0));
+    gp_offsets_along(&o, x, gp_in(c, 2), (int)c->arg[1].i - 1, &l);
+    return get_at(c, &l, x, gp_out(c, 0), &o);
 }
 
 /* x seen as one dim: c->tmp[1] is x without gaps. So are the table and the output, which have the

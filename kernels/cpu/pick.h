@@ -29,6 +29,25 @@ static inline void gp_layout_add(gp_layout *l, int64_t dim, int64_t x, int64_t t
 bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_t step, int dim,
                    bool first);
 
+/* An index tensor along a dim, of which offsets are made a block at a time, where they are used.
+ * For ops whose result is thrown away if an index is out of range. */
+typedef struct gp_offsets {
+    const gp_array *index;
+    gp_load load;
+    int64_t size, step; /* of the dim: its elements, the bytes between them */
+    int dim;            /* from 1, for messages */
+    _Atomic bool bad;
+} gp_offsets;
+/* Makes *o for dim d of x, and the layout that gp_pick_along makes, with the index as the table. */
+#define gp_offsets_along GP_NAME(gp_offsets_along)
+void gp_offsets_along(gp_offsets *o, const gp_array *x, const gp_array *index, int d, gp_layout *l);
+/* Offsets of n indices, stride bytes apart; false, which o notes, if one is out of range. */
+#define gp_offsets_make GP_NAME(gp_offsets_make)
+bool gp_offsets_make(gp_offsets *o, const char *p, int64_t stride, int64_t n, int64_t *to);
+/* True, or false with a message that names the first bad index. */
+#define gp_offsets_good GP_NAME(gp_offsets_good)
+bool gp_offsets_good(const gp_call *c, const gp_offsets *o);
+
 /* The layouts of the ops, over x (the one read, or the one written); each fills the table too.
  * along: gather, scatter: an index of x's dims; d the dim from 0.
  * along_one: index_select and its kin: a 1-d index, argument 2, in place of dim d.

@@ -1,6 +1,6 @@
 /* Writing at random places: scatter, index_put, index_add and their kin. Of several writes to one
-   place the last one in row-major order stays, and sums run in that order, for any number of
-   threads: a thread has places of its own. */
+   place the last one in row-major order stays, and sums run in that order (but see put_few.c), for
+   any number of threads: a thread has places of its own. */
 #include <math.h>
 
 #include "kernels/cpu/pick.h"
@@ -13,6 +13,10 @@ enum { GRAIN = 32768, LARGE = 1 << 20, SOME = 512 };
 typedef struct job {
     const gp_call *c;
     gp_how how;
+    const gp_array *index; /* along a dim, d: there is no table */
+    int d;
+    bool few; /* see gp_put_few; else offsets are made of the index: */
+    gp_offsets offsets;
     bool mean, include_self;
     gp_array target; /* out; or `wide`, without gaps, in the dtype that is computed in */
     gp_array values;
@@ -25,8 +29,9 @@ typedef struct job {
 typedef struct writes {
     gp_moves m;
     gp_put_row row;
-    int split;     /* a dim that each thread has a part of; -1: none */
-    bool by_place; /* else each thread has a part of the memory */
+    gp_offsets *offsets; /* made of indices, which stand for the table; NULL: there is one */
+    int split;           /* a dim that each thread has a part of; -1: none */
+    bool by_place;       /* else each thread has a part of the memory */
     int64_t parts;
     const char *lo; /* by_place: the memory written, and its size */
     int64_t extent;
@@ -61,6 +66,22 @@ static void write_own(const writes *w, const gp_put_at *p, int64_t n, const char
     }
 }
 
+/* n writes, all or those in [lo, hi); p's table is not there, but indices at `at`, step bytes
+ * apart. */
+static void write_indices(const writes *w, const gp_put_at *p, const char *at, int64_t step,
+                          int64_t n, const char *lo, const char *hi) {
+    int64_t t[SOME], most = step ? SOME : n;
+    gp_put_at q = *p;
+    q.t = t, q.ts = step != 0;
+    for (int64_t i = 0; i < n; i += most) {
+        int64_t some = n - i < most ? n - i : most;
+        q.x = p->x + i * q.xs, q.f = p->f + i * q.fs;
+        if (!gp_offsets_make(w->offsets, at + i * step, step, step ? some : 1, t)) continue;
+        if (lo) write_own(w, &q, some, lo, hi);
+        else w->row(&q, NULL, some);
+    }
+}
+
 /* lo: NULL where all is written. */
 static void write_all(const writes *w, const gp_moves *m, const char *lo, const char *hi) {
     gp_loop l;
@@ -78,7 +99,8 @@ static void write_all(const writes *w, const gp_moves *m, const char *lo, const 
                        .ts = l.stride[3][last] / 8,
                        .f = r.p[1],
                        .fs = l.stride[1][last]};
-        if (lo) write_own(w, &p, width, lo, hi);
+        if (w->offsets) write_indices(w, &p, r.p[3], l.stride[3][last], width, lo, hi);
+        else if (lo) write_own(w, &p, width, lo, hi);
         else w->row(&p, NULL, width);
     }
 }
@@ -119,11 +141,16 @@ static int split_dim(const gp_layout *l, size_t size) {
     return best;
 }
 
-/* Writes values to target at the table's offsets. */
-static void write_values(const gp_layout *l, const gp_array *table, const gp_array *target,
-                         const gp_array *values, gp_how how) {
-    writes w = {.row = gp_put_fn((gp_dtype)target->dtype, how)};
-    gp_pick_moves(&w.m, l, values, target, table);
+/* Writes values to target at the table's offsets, or at those of the job's index. */
+static void write_values(job *j, const gp_layout *l, const gp_array *target, const gp_array *values,
+                         gp_how how) {
+    writes w = {.row = gp_put_fn((gp_dtype)target->dtype, how),
+                .offsets = j->index ? &j->offsets : NULL};
+    if (j->few) {
+        if (!gp_put_few(target, j->d, j->index, values)) j->offsets.bad = true;
+        return;
+    }
+    gp_pick_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
     int64_t n = w.m.order.numel, threads = gp_threads();
     w.split = split_dim(l, gp_dtype_size((gp_dtype)target->dtype));
     const char *hi;
@@ -229,22 +256,23 @@ static gp_scalar nothing(gp_dtype dt, gp_how how) {
     return s;
 }
 
-/* The table is filled: copies, writes, and brings the result to the output. */
+/* The table is filled, or not needed: copies, writes, and brings the result to the output. */
 static bool finish(job *j, const gp_layout *l) {
-    const gp_array *out = gp_out(j->c, 0), *x = gp_in(j->c, 0), *table = j->c->tmpa[0];
+    const gp_array *out = gp_out(j->c, 0), *x = gp_in(j->c, 0);
     bool wide = j->target.data != out->data;
     uint64_t room, one_room;
     if (j->target.data != x->data) gp_copy_array(&j->target, x);
     if (!j->include_self) {
         gp_array v = constant(j, nothing((gp_dtype)j->target.dtype, j->how), &room);
-        write_values(l, table, &j->target, &v, GP_PUT);
+        write_values(j, l, &j->target, &v, GP_PUT);
     }
-    write_values(l, table, &j->target, &j->values, j->how);
+    write_values(j, l, &j->target, &j->values, j->how);
+    if (j->index && !gp_offsets_good(j->c, &j->offsets)) return false;
     if (j->mean) {
         gp_array one = constant(j, (gp_scalar){.i = 1}, &one_room),
                  self = constant(j, (gp_scalar){.i = j->include_self}, &room);
         gp_copy_array(&j->counts, &self);
-        write_values(l, table, &j->counts, &one, GP_ADD);
+        write_values(j, l, &j->counts, &one, GP_ADD);
         average(j);
     }
     if (wide) gp_copy_array(out, &j->target);
@@ -265,7 +293,8 @@ static job reducing(const gp_call *c, int i) {
 
 /* ---- the ops ---- */
 
-/* src (argument 3) may be larger than index: the part that index covers is taken. */
+/* src (argument 3) may be larger than index: the part that index covers is taken. In place nothing
+ * may be written before all indices are known to be good, so there is a table. */
 static bool along(job *j) {
     const gp_call *c = j->c;
     const gp_array *index = gp_in(c, 2);
@@ -280,8 +309,14 @@ static bool along(job *j) {
         covered.ntmp = 1;
         j->c = &covered;
     }
-    return begin(j, 3) && gp_pick_along(c, &j->target, index, (int)c->arg[1].i - 1, &l) &&
-           finish(j, &l);
+    if (!begin(j, 3)) return false;
+    j->d = (int)c->arg[1].i - 1;
+    j->few =
+        j->how == GP_ADD && j->include_self && gp_put_is_few(&j->target, j->d, index, &j->values);
+    if (c->into && !j->few) return gp_pick_along(c, &j->target, index, j->d, &l) && finish(j, &l);
+    j->index = index;
+    gp_offsets_along(&j->offsets, &j->target, index, j->d, &l);
+    return finish(j, &l);
 }
 
 bool CPU(scatter)(const gp_call *c) {

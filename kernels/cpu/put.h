@@ -19,4 +19,12 @@ typedef void (*gp_put_row)(const gp_put_at *p, const int32_t *sel, int64_t n);
 #define gp_put_fn GP_NAME(gp_put_fn)
 gp_put_row gp_put_fn(gp_dtype dt, gp_how how);
 
+/* Sums of many values in few places: whether that is what adding values (one, or one for each of
+ * the index) to the target at index along its dim d is; and the adding, which is false, with
+ * nothing written, if an index is out of range. */
+#define gp_put_is_few GP_NAME(gp_put_is_few)
+bool gp_put_is_few(const gp_array *target, int d, const gp_array *index, const gp_array *values);
+#define gp_put_few GP_NAME(gp_put_few)
+bool gp_put_few(const gp_array *target, int d, const gp_array *index, const gp_array *values);
+
 #endif

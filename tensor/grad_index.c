@@ -35,12 +35,19 @@ static bool masked_select(gp_vjp *v) {
 }
 const gp_rule vjp_masked_select = {masked_select, "1"};
 
+/* The mask covers the first dims; values are (true elements, the other dims), or broadcast to that. */
 static bool masked_put(gp_vjp *v) {
-    gp_tensor *mask = v->x[1];
+    const gp_shape *s = gp_in_shape(v, 0);
+    gp_shape under = gp_tensor_shape(v->x[1]), parts = {.ndim = 1, .dim = {-1}};
+    for (int d = under.ndim; d < s->ndim; d++)
+        under.dim[under.ndim++] = 1, parts.dim[parts.ndim++] = s->dim[d];
+    gp_tensor *mask = gp_reshape(v, v->x[1], &under);
     if (v->need[0]) v->dx[0] = DO(masked_fill, "ttn", v->g[0], mask, 0.0);
-    if (v->need[2]) {
+    if (v->need[2] && v->g[0]->a.numel == 0) {
+        v->dx[2] = gp_zeros_like_input(v, 2);
+    } else if (v->need[2]) {
         gp_tensor *taken = DO(masked_select, "tt", v->g[0], mask);
-        v->dx[2] = DO(slice, "tiiii", taken, (int64_t)1, (int64_t)1, gp_in_shape(v, 2)->dim[0], (int64_t)1);
+        v->dx[2] = gp_reshape(v, taken, &parts);
     }
     return !v->failed;
 }
@@ -224,9 +231,12 @@ static bool msort(gp_vjp *v) {
 }
 const gp_rule vjp_msort = {msort, "0"};
 
-/* g, the gradient of y, one element of all or (dim >= 0) along a dim, shared among those that equal y. */
+/* g, the gradient of y, one element of all or (dim >= 0) along a dim, shared among those that equal y:
+ * of a NaN, among the NaNs. */
 static gp_tensor *among_equals(gp_vjp *v, gp_tensor *y, gp_tensor *g, int64_t dim) {
-    gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", v->x[0], y), (int)g->a.dtype);
+    gp_tensor *nans = DO(logical_and, "tt", DO(isnan, "t", v->x[0]), DO(isnan, "t", y));
+    gp_tensor *equal = DO(logical_or, "tt", DO(eq, "tt", v->x[0], y), nans);
+    equal = DO(to, "t-d", equal, (int)g->a.dtype);
     gp_tensor *n = dim < 0 ? DO(sum, "t", equal) : DO(sum, "tvb", equal, &(int64_t){dim + 1}, 1, 1);
     return DO(mul, "tt", equal, DO(div, "tt", g, n));
 }

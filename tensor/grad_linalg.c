@@ -315,20 +315,36 @@ const gp_rule vjp_linalg_eigvals = {eigvals, "0"};
 
 /* x = q r with r square: dx = (gq + q copyltu(r gr' - gq' q)) r^-T, copyltu: the lower triangle
  * mirrored. */
-static bool qr(gp_vjp *v) {
-    gp_tensor *q = v->y[0], *r = v->y[1];
-    const gp_shape *s = gp_in_shape(v, 0);
-    if (v->node->out[1].shape.dim[s->ndim - 2] != s->dim[s->ndim - 1] || q->a.ndim != s->ndim)
-        return gp_fail(
-            "backward: linalg.qr has a derivative only in mode reduced, for matrices with "
-            "as many rows as columns or more");
-    gp_tensor *gq = gp_g(v, 0), *gr = gp_g(v, 1);
+static gp_tensor *square_qr(gp_vjp *v, gp_tensor *q, gp_tensor *r, gp_tensor *gq, gp_tensor *gr) {
     gp_tensor *m = sub(v, mm(v, r, gp_mT(v, gr)), mm(v, gp_mT(v, gq), q));
     gp_tensor *c = add(v, DO(tril, "ti", m, (int64_t)0), gp_mT(v, DO(tril, "ti", m, (int64_t)-1)));
     gp_tensor *t = add(v, gq, mm(v, q, c));
-    return (v->dx[0] = mm(v, t, gp_mT(v, DO(linalg_inv, "t", r)))) != NULL;
+    return mm(v, t, gp_mT(v, DO(linalg_inv, "t", r)));
 }
-const gp_rule vjp_linalg_qr = {qr, "y"};
+
+/* Columns first … first + n - 1 of matrices. */
+static gp_tensor *columns(gp_vjp *v, gp_tensor *t, int64_t first, int64_t n) {
+    return DO(narrow, "tiii", t, (int64_t)-1, first, n);
+}
+
+/* More columns than rows: with x = (a b) and r = (s t), a = q s and t = q' b, so that b takes q gt and
+ * q takes b gt' more than from a. */
+static bool qr(gp_vjp *v) {
+    gp_tensor *q = v->y[0], *r = v->y[1];
+    const gp_shape *s = gp_in_shape(v, 0);
+    int64_t m = s->dim[s->ndim - 2], n = s->dim[s->ndim - 1];
+    if (q->a.ndim != s->ndim || (m > n && q->a.dim[s->ndim - 1] != n))
+        return gp_fail("backward: linalg.qr has a derivative only in mode reduced (or complete, for "
+                       "matrices with no more rows than columns)");
+    gp_tensor *gq = gp_g(v, 0), *gr = gp_g(v, 1);
+    if (m >= n) return (v->dx[0] = square_qr(v, q, r, gq, gr)) != NULL;
+    gp_tensor *gt = columns(v, gr, m + 1, n - m);
+    gq = add(v, gq, mm(v, columns(v, v->x[0], m + 1, n - m), gp_mT(v, gt)));
+    gp_tensor *both[] = {square_qr(v, q, columns(v, r, 1, m), gq, columns(v, gr, 1, m)), mm(v, q, gt)};
+    if (v->failed) return false;
+    return (v->dx[0] = DO(cat, "li", both, 2, (int64_t)-1)) != NULL;
+}
+const gp_rule vjp_linalg_qr = {qr, "0y"};
 
 static bool svdvals(gp_vjp *v) {
     gp_tensor *out[GP_MAX_OUT];

@@ -89,7 +89,8 @@ static bool std(gp_vjp *v) {
 const gp_rule vjp_std = {std, "0y"};
 
 /* d |x|_p = sign(x) (|x| / y)^(p - 1), 0 where the norm is; of the largest (smallest): shared among
- * those that are. */
+ * those that are. For p = 2 that is x / y, whose own derivative is not 0 where x is; below 2 the power of
+ * |x| = 0, or its derivative, is infinite, of which sign(x) = 0 would make NaN. */
 static bool vector_norm(gp_vjp *v) {
     double n, p = gp_float_arg(v, 1);
     gp_tensor *x = v->x[0], *y = kept(v, v->y[0], 2, &n), *g = kept(v, v->g[0], 2, &n);
@@ -104,8 +105,11 @@ static bool vector_norm(gp_vjp *v) {
         sign = NULL;
     } else {
         gp_tensor *none = DO(eq, "tn", y, 0.0);
+        if (p == 2) size = x, sign = NULL;
+        if (p < 2) size = DO(masked_fill, "ttn", size, DO(eq, "tn", size, 0.0), 1.0);
         gp_tensor *share = DO(div, "tt", size, DO(masked_fill, "ttn", y, none, 1.0));
-        d = DO(masked_fill, "ttn", DO(pow, "tn", share, p - 1), none, 0.0);
+        if (p != 2) share = DO(pow, "tn", share, p - 1);
+        d = DO(masked_fill, "ttn", share, none, 0.0);
     }
     if (sign) d = DO(mul, "tt", d, sign);
     v->dx[0] = DO(mul, "tt", d, g);

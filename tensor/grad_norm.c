@@ -225,6 +225,15 @@ static bool cross_entropy_composed(gp_vjp *v) {
     return !v->failed;
 }
 
+/* Weights of classes are no parameters: a gradient asked of them is an error, not nothing. */
+static bool no_weight(gp_vjp *v) {
+    int w = gp_input_of(v, GP_LOSS_WEIGHT);
+    if (w >= 0 && v->need[w])
+        v->failed = true, gp_fail("backward: %s has no derivative by its weight (use weight:detach())",
+                                  v->node->op->name);
+    return !v->failed;
+}
+
 /* Arguments: x, target, weight, ignore_index, reduction, label_smoothing. */
 static bool cross_entropy(gp_vjp *v) {
     int64_t dim = v->x[0]->a.ndim > 1 ? 2 : 1;
@@ -233,7 +242,7 @@ static bool cross_entropy(gp_vjp *v) {
         double smooth = gp_float_arg(v, GP_LOSS_SMOOTHING);
         give(v, 1, by_share(v, DO(mul, "tn", l, 1 - smooth), (int)dim));
     }
-    if (!v->need[0] || v->failed) return !v->failed;
+    if (!no_weight(v) || !v->need[0] || v->failed) return !v->failed;
     if (!gp_no_grad) return cross_entropy_composed(v);
     give(v, 0, DO(cross_entropy_grad, "tttoaaa", v->g[0], v->x[0], v->x[1], saved(v, 2), 3, 4, 5));
     return !v->failed;
@@ -241,6 +250,7 @@ static bool cross_entropy(gp_vjp *v) {
 const gp_rule vjp_cross_entropy = {cross_entropy, "*"};
 
 static bool nll_loss(gp_vjp *v) {
+    if (!no_weight(v)) return false;
     give(v, 0, DO(nll_loss_grad, "tttoaa", v->g[0], v->x[0], v->x[1], saved(v, 2), 3, 4));
     return !v->failed;
 }

@@ -356,11 +356,21 @@ static bool saves(const gp_node *n, int i) {
     return n->op->ngrads && n->op->rule == n->rule ? formula_reads(n, i) : reads(n, i);
 }
 
-/* A tensor that its own node will be attached to is kept as another one: else they would hold each
- * other. */
-static bool save(gp_input *in, gp_tensor *t, bool copy) {
-    in->saved = copy ? alias(t) : gp_tensor_ref(t);
-    in->version = t->storage->version;
+/* What t holds before the op writes it. */
+static gp_tensor *copied(gp_tensor *t) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, t);
+    gp_no_grad++;
+    gp_tensor *y = gp_call_one(&c);
+    gp_no_grad--;
+    return y;
+}
+
+/* written: by the op itself, so that its derivative is of what was there before. */
+static bool save(gp_input *in, gp_tensor *t, bool written) {
+    in->saved = written ? copied(t) : gp_tensor_ref(t);
+    if (in->saved) in->version = in->saved->storage->version;
     return in->saved != NULL;
 }
 

@@ -1,0 +1,101 @@
+--!plain
+-- Gradients where formulas have a border: NaN and ties, zeros of norms, ops in place that read what they overwrite,
+-- assignment through masks. References are closed forms, the same thing out of place, or PyTorch's numbers.
+local t = require "tap"
+local g = require "gpush"
+
+local f64 = { dtype = "f64" }
+local nan, inf = 0 / 0, math.huge
+
+local function edges(dev)
+    local function on(v) return g.tensor(v, f64):to(dev) end
+    local function leaf(v) return on(v):requires_grad_() end
+    local function gradient(f, v, w)
+        local a = leaf(v)
+        local y = f(a)
+        if w then y = y * on(w) end
+        return (g.grad(y:sum(), a):to "cpu")
+    end
+    local function is(got, want, name) t.is(got, want, name .. " on " .. dev) end
+
+    -- NaN: where no element is the largest, each may be
+    is(gradient(function(a) return a:amax(2) end, { { 1, nan, 2 }, { 3, 3, 1 } }), { { nan, nan, nan }, { 0.5, 0.5, 0 } }, "amax of NaN")
+    is(gradient(function(a) return a:max() end, { 1, nan, 2, nan }, 4), { 0, 2, 0, 2 }, "max of all: NaNs share it")
+    is(gradient(function(a) return a:median() end, { 1, nan, 2 }), { 0, 1, 0 }, "median of all likewise")
+    is(gradient(function(a) return a:maximum(on { 1, nan, 2, 2 }) end, { nan, 1, 2, 1 }), { 1, 1, 0.5, 0 }, "maximum beside NaN")
+    is(gradient(function(a) return on({ 1, nan, 2, 2 }):minimum(a) end, { nan, 1, 2, 1 }), { 1, 1, 0.5, 1 }, "minimum beside NaN")
+    is(gradient(function(a) return a:relu() end, { nan, -1, 0, 2 }), { 1, 0, 0, 1 }, "relu of NaN")
+
+    -- norms: d|x|_2 = x / |x|, whose derivative is (1 - x x' / |x|^2) / |x|, in rows and columns of zeros too
+    local function twice(p, v, w)
+        local a = leaf(v)
+        local d = g.grad(g.linalg.vector_norm(a, p), a, nil, { create_graph = true })
+        return (g.grad((d * on(w)):sum(), a):to "cpu")
+    end
+    t.close(twice(2, { 3, 0, 4 }, { 0, 1, 0 }), { 0, 0.2, 0 }, 1e-15, "the second derivative of a norm where x is 0 on " .. dev)
+    t.close(twice(2, { 3, 0, 4 }, { 1, 1, 0 }), { 16 / 125, 0.2, -12 / 125 }, 1e-15, "and beside it on " .. dev)
+    t.close(twice(1.5, { 1, 0 }, { 1, 1 }), { 0, 0 }, 1e-15, "of the norm 1.5 on " .. dev)
+    t.close(gradient(function(a) return g.linalg.vector_norm(a, 0.5) end, { 1, 0, 4 }), { 3, 0, 1.5 }, 1e-14, "the norm 0.5 where x is 0 on " .. dev)
+
+    -- in place: the derivative is of what was there before
+    local b = on { { 2, -3 }, { 0.5, 4 } }
+    for name, f in pairs {
+        mul = function(a, ip) return ip and a:mul_(b) or a * b end,
+        div = function(a, ip) return ip and (b * 1):div_(a) or b / a end,
+        pow = function(a, ip) return ip and a:pow_(3) or a ^ 3 end,
+        clamp = function(a, ip) return ip and a:clamp_(-1, 2) or a:clamp(-1, 2) end,
+        square = function(a, ip) return ip and a:mul_(a) or a * a end,
+        addcmul = function(a, ip) return ip and a:addcmul_(a, b) or a:addcmul(a, b) end,
+        sin = function(a, ip) return ip and a:sin_():sin_() or a:sin():sin() end,
+        view = function(a, ip)
+            if not ip then return a * on { { 1, 5 }, { 1, 5 } } * a:select(2, 1):unsqueeze(2) end
+            local first = a:select(2, 1):clone()
+            a:select(2, 2):mul_(5)
+            return a:mul_(first:unsqueeze(2))
+        end,
+    } do
+        local v = { { 1.5, -2 }, { 3, 0.25 } }
+        local want = gradient(function(a) return f(a * 2) end, v, { { 1, 2 }, { 3, 4 } })
+        t.close(gradient(function(a) return f(a * 2, true) end, v, { { 1, 2 }, { 3, 4 } }), want, 1e-14, name .. "_ on " .. dev)
+    end
+    local w = leaf { 2, 3 }
+    local y = on { 5, 7 }
+    y:mul_(w)
+    is((g.grad(y:sum(), w):to "cpu"), { 5, 7 }, "the factor of a tensor that is no longer there")
+
+    -- x[mask] = values: masks over the first dims, values that broadcast
+    local function assigned(shape, mask, values)
+        local x, v = g.ones(shape, f64):to(dev):requires_grad_(), leaf(values)
+        local z = x * 1
+        z[g.tensor(mask):to(dev)] = v
+        local n = z:numel()
+        local gx, gv = g.grad((z * g.range(1, n, f64):to(dev):view(shape)):sum(), { x, v })
+        return { gx:to("cpu"):view(-1):tolist(), gv:to("cpu"):tolist() }
+    end
+    is(assigned({ 2, 2 }, { { true, false }, { true, true } }, { 1, 2, 3 }), { { 0, 2, 0, 0 }, { 1, 3, 4 } }, "a value for each true element")
+    is(assigned({ 2, 2 }, { { true, false }, { true, true } }, { 9 }), { { 0, 2, 0, 0 }, { 8 } }, "one value for all")
+    is(assigned({ 2, 2 }, { { true, false }, { true, true } }, 9), { { 0, 2, 0, 0 }, 8 }, "a 0-d one")
+    is(assigned({ 3, 2 }, { true, false, true }, { { 1, 2 }, { 3, 4 } }), { { 0, 0, 3, 4, 0, 0 }, { { 1, 2 }, { 5, 6 } } }, "rows")
+    is(assigned({ 3, 2 }, { true, false, true }, { 1, 2 }), { { 0, 0, 3, 4, 0, 0 }, { 6, 8 } }, "one row for several")
+    is(assigned({ 3, 2 }, { true, false, true }, { { 1 }, { 2 } }), { { 0, 0, 3, 4, 0, 0 }, { { 3 }, { 11 } } }, "a number for each row")
+    is(assigned({ 3, 2 }, { false, false, false }, { 1, 2 }), { { 1, 2, 3, 4, 5, 6 }, { 0, 0 } }, "none")
+    is(assigned({ 2, 0 }, { true, false }, { 1 }), { {}, { 0 } }, "rows of nothing")
+
+    -- torch: q, r = linalg.qr(a); ((q ** 3 * w[:, :2]).sum() + (r ** 2 * w).sum()).backward()
+    local wide = on { { 1, -2, 3, 0.5 }, { 2, 1, -1, 4 } }
+    local function by_qr(a)
+        local q, r = g.linalg.qr(a)
+        return (q ^ 3 * wide:narrow(2, 1, 2)):sum() + (r ^ 2 * wide):sum()
+    end
+    t.close(gradient(by_qr, { { 1, 2, 0, 1 }, { 3, -1, 2, 0.5 } }), { { -0.9325, 4.6, 4.8, 6.25 }, { 6.9775, -0.2, 10.4, -1.25 } }, 1e-12, "qr of more columns than rows on " .. dev)
+end
+edges "cpu"
+edges "sim"
+
+-- A gradient that an op does not have is an error, not nothing.
+local x, w = g.randn(3, 4, f64), g.rand(4, f64):requires_grad_()
+for name, target in pairs { labels = g.tensor { 1, 2, 4 }, probabilities = g.rand(3, 4, f64) } do
+    t.error(function() x:cross_entropy(target, w):backward() end, "cross_entropy has no derivative by its weight", "weights of classes, " .. name)
+end
+t.error(function() x:nll_loss(g.tensor { 1, 2, 4 }, w):backward() end, "nll_loss has no derivative by its weight", "weights of nll_loss")
+t.done()

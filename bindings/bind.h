@@ -73,10 +73,12 @@ int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
 int gp_lua_number(lua_State *L, int idx);
 
 /* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
- * x[key] = value, x .. y, tostring(x) (lua_index.c, lua_numbers.c, lua_print.c). */
+ * x[key] = value, x .. y, pairs(x), tostring(x) (lua_index.c, lua_numbers.c, lua_tensor.c,
+ * lua_print.c). */
 int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
 int gp_lua_concat(lua_State *L);
+int gp_lua_pairs(lua_State *L);
 int gp_lua_tostring(lua_State *L);
 
 /* A property of tensors: x.name. */

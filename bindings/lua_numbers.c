@@ -1,5 +1,5 @@
 /* Where Lua wants a number (math.*, tonumber, string.rep, `..` and others), a one-element tensor gives
- * its own, a recorded wait. */
+ * its own, a recorded wait; ipairs walks a tensor. */
 #include <string.h>
 
 #include "bindings/bind.h"
@@ -37,7 +37,7 @@ enum { EVERY = 255 };
 static struct {
 #define FIELD(lib, name, first, last) lua_CFunction lib##_##name;
     NUMBERS(FIELD)
-    lua_CFunction string_format;
+    lua_CFunction string_format, _G_ipairs;
 } original; /* the same in every state */
 
 static void numbers(lua_State *L, int first, int last) {
@@ -75,6 +75,11 @@ static int l_string_format(lua_State *L) {
     for (int i = lua_gettop(L); i > 1; i--) any = any || lua_type(L, i) == LUA_TUSERDATA;
     if (any && lua_type(L, 1) == LUA_TSTRING) format_numbers(L);
     return original.string_format(L);
+}
+
+/* For a tensor, its parts along the first dim; x[n + 1] would be an error, not the end. */
+static int l__G_ipairs(lua_State *L) {
+    return gp_lua_totensor(L, 1) ? gp_lua_pairs(L) : original._G_ipairs(L);
 }
 
 /* t .. x: a one-element tensor is its number here, too. */
@@ -122,4 +127,5 @@ void gp_lua_open_numbers(lua_State *L) {
     replace(L, #lib, #name, l_##lib##_##name, &original.lib##_##name);
     NUMBERS(REPLACE)
     REPLACE(string, format, 1, 1)
+    REPLACE(_G, ipairs, 1, 1)
 }

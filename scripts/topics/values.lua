@@ -3,8 +3,8 @@
 -- that are no rows of the op table. `call` is how it is called; the rest of the form: ../topics.lua.
 local topics = {
     -- Properties of tensors: x.shape.
-    ["tensor.shape"] = { call = "x.shape", text = "The sizes of the dims, as a list. Nothing waits: the host knows them.",
-        example = "table.concat(zeros(2, 3).shape, 'x')\n--> 2x3", see = "size, ndim, reshape" },
+    ["tensor.shape"] = { call = "x.shape", text = "The sizes of the dims, as a list that == compares by what it holds. Nothing waits: the host knows them. for i, part in ipairs(x) walks the first.",
+        example = "zeros(2, 3).shape == {2, 3}\n--> true", see = "size, ndim, reshape" },
     ["tensor.dtype"] = { call = "x.dtype", text = "The elements' type: f64 f32 f16 bf16 i64 i32 i16 i8 u8 or bool.",
         example = "tensor{1, 2}.dtype\n--> i64", see = "to, default_dtype" },
     ["tensor.device"] = { call = "x.device", text = "Where the elements are: cpu, sim:0, cuda:0 …", example = "ones(2).device\n--> cpu", see = "to, devices" },

@@ -146,4 +146,24 @@ t.is(tensor { 4 } .. tensor(2), "42", "of two tensors")
 t.error(function() return "x" .. tensor { 1, 2 } end, "attempt to concatenate a tensor i64 2 %(tostring",
     "a text with two elements")
 t.error(function() return tensor(1) .. {} end, "attempt to concatenate a table value", "with a table")
+
+-- Lists of dims compare by what they hold, and show it; the parts of a tensor.
+local x = gpush.arange(1, 6):reshape(2, 3)
+t.ok(x.shape == gpush.zeros(2, 3).shape and x.shape == { 2, 3 } and { 2, 3 } == x:size(), "a shape equals another")
+t.ok(x.shape ~= { 2, 4 } and x.shape ~= { 2 } and x.shape ~= { 2, 3, 1 } and x.shape ~= "2x3", "or does not")
+t.ok(x:stride() == { 3, 1 }, "strides likewise")
+t.is(tostring(x.shape) .. " " .. x.shape .. x.T.shape, "{2, 3} {2, 3}{3, 2}", "their text")
+t.is(tostring(gpush.zeros({}).shape), "{}", "of a 0-d tensor's")
+t.ok(gpush.zeros(x.shape).shape == x.shape, "a shape is an argument")
+local walk = { [pairs] = "pairs" }
+if pcall(math.sqrt, tensor(4.0)) then walk[ipairs] = "ipairs" end -- in stock Lua it runs into the end
+for each, name in pairs(walk) do
+    local sums = {}
+    for i, row in each(x) do sums[i] = row:sum():item() end
+    t.is(sums, { 6, 15 }, name .. " walks the rows")
+    for _ in each(gpush.zeros(0, 2)) do sums = nil end
+    t.is(sums, { 6, 15 }, name .. " of none")
+    t.error(function() each(tensor(1)) end, "pairs: a 0%-d tensor has no parts", name .. " of a number")
+end
+for i, v in ipairs { 7 } do t.ok(i == 1 and v == 7, "ipairs of a table") end
 t.done()

@@ -102,7 +102,7 @@ end
 local pictures
 for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
     gpush[name] = function(...)
-        pictures = pictures or assert(loadfile(dir .. "/plot.lua", "t"))(gpush, dir)
+        pictures = pictures or assert(loadfile(dir .. "/plot.lua", "t"))(gpush, fail)
         return pictures[name](...)
     end
 end

@@ -1,7 +1,8 @@
 --!plain
 -- Pictures: plot, hist, heatmap and imshow, in the terminal (braille, half blocks, or the terminal's own pictures) and,
 -- with png = "file.png", as PNG. Read when one of them is first called.
-local gpush, dir = ...
+-- Gets the module and what raises at the script's line.
+local gpush, raise = ...
 
 local colours = { { 70, 130, 240 }, { 240, 140, 50 }, { 70, 180, 90 }, { 220, 70, 80 }, { 160, 110, 210 }, { 140, 140, 140 } }
 
@@ -12,7 +13,7 @@ end
 
 -- ---- What is given ----
 
-local function fail(what, fmt, ...) error(what .. ": " .. fmt:format(...), 0) end
+local function fail(what, fmt, ...) raise("%s", what .. ": " .. fmt:format(...)) end
 
 -- A tensor or a list as a list of floats.
 local function numbers(v, what)
@@ -21,11 +22,12 @@ local function numbers(v, what)
         return v:to("f64"):tolist()
     end
     if type(v) ~= "table" then fail(what, "expected a tensor or a list of numbers, got %s", type(v)) end
+    local out = {}
     for i, x in ipairs(v) do
-        if gpush.is_tensor(x) then v[i] = x:item() end
-        if type(v[i]) ~= "number" then fail(what, "element %d is a %s", i, type(v[i])) end
+        out[i] = gpush.is_tensor(x) and x:item() or x
+        if type(out[i]) ~= "number" then fail(what, "element %d is a %s", i, type(x)) end
     end
-    return v
+    return out
 end
 
 local function finite(x) return x == x and x ~= math.huge and x ~= -math.huge end
@@ -212,10 +214,31 @@ end
 
 -- ---- Lines ----
 
-local function options(opts, what)
-    opts = opts or {}
-    if type(opts) ~= "table" then fail(what, "expected a table of options, got %s", type(opts)) end
+-- A copy of the given options, of which names, "png, text", tells all that there are.
+local function options(given, what, names)
+    if given ~= nil and type(given) ~= "table" then fail(what, "expected a table of options, got %s", type(given)) end
+    local opts = {}
+    for key, v in next, given or {} do
+        if type(key) ~= "string" or not (names .. ","):find(key .. ",", 1, true) then
+            fail(what, "unknown option '%s' (expected %s)", tostring(key):gsub("%c", "?"), names)
+        end
+        opts[key] = v
+    end
+    for _, key in ipairs { "width", "height", "bins" } do
+        local v = opts[key]
+        if v ~= nil and not (math.tointeger(v) and v >= 1) then
+            fail(what, "option '%s': expected a whole number from 1 on, got %s", key, tostring(v))
+        end
+    end
     return opts
+end
+
+-- The options of plot{x, y, title = "t"} stand in the same table as the lines; those behind it go before.
+local function of_both(data, opts)
+    local out = {}
+    for key, v in next, data do out[key] = type(key) == "string" and v or nil end
+    for key, v in next, type(opts) == "table" and opts or {} do out[key] = v end
+    return out
 end
 
 local function draw(c, xs, series, x0, x1, y0, y1)
@@ -251,12 +274,10 @@ end
 
 -- plot(y), plot{x, y1, y2, …}; options title, width, height (characters, or pixels of a PNG), png, text.
 local function plot(data, opts)
-    opts = options(opts, "plot")
     local xs, series
-    if not gpush.is_tensor(data) and type(data) == "table" and (gpush.is_tensor(data[1]) or type(data[1]) == "table") then
-        for _, key in ipairs { "title", "width", "height", "png", "text" } do
-            if opts[key] == nil then opts[key] = data[key] end
-        end
+    local several = not gpush.is_tensor(data) and type(data) == "table" and (gpush.is_tensor(data[1]) or type(data[1]) == "table")
+    opts = options(several and of_both(data, opts) or opts, "plot", "title, width, height, png, text")
+    if several then
         series = {}
         for i, one in ipairs(data) do series[i] = numbers(one, "plot") end
         if #series > 1 then xs = table.remove(series, 1) end
@@ -290,7 +311,7 @@ local eighths = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
 
 -- hist(t): how many elements fall into each of opts.bins equal parts of their range.
 local function hist(t, opts)
-    opts = options(opts, "hist")
+    opts = options(opts, "hist", "bins, width, height, png, text")
     local v = numbers(gpush.is_tensor(t) and t:reshape(-1) or t, "hist")
     local lo, hi = range({ v }, "hist")
     local bins, count, most, left_out = opts.bins or 16, {}, 1, 0
@@ -359,7 +380,7 @@ end
 
 -- heatmap(t): a matrix in colours from its least to its largest number.
 local function heatmap(t, opts)
-    opts = options(opts, "heatmap")
+    opts = options(opts, "heatmap", "width, height, png, text")
     if not gpush.is_tensor(t) or t.ndim ~= 2 or t:numel() == 0 then fail("heatmap", "expected a tensor of two dims") end
     local data = t:to("f64"):tolist()
     local lo, hi = range(data, "heatmap")
@@ -369,7 +390,7 @@ end
 
 -- imshow(t): a picture of h x w, 3 x h x w or h x w x 3; bytes, or floats from 0 to 1.
 local function imshow(t, opts)
-    opts = options(opts, "imshow")
+    opts = options(opts, "imshow", "width, height, png, text")
     local s = gpush.is_tensor(t) and t.shape or {}
     if #s == 3 and (s[1] == 3 or s[1] == 1) and s[3] ~= 3 then t = t:permute(2, 3, 1) elseif #s == 2 then t = t:unsqueeze(3) end
     s = gpush.is_tensor(t) and t.shape or {}

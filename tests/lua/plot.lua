@@ -41,6 +41,16 @@ t.error(function() heatmap(gpush.zeros(3)) end, "two dims")
 t.is(imshow(gpush.tensor { { 0.0, 1.0 }, { 0.0, 1.0 } }, { text = true }), " █", "black and white")
 t.error(function() imshow(gpush.zeros(5, 2, 2)) end, "expected h x w, 3 x h x w or h x w x 3, got 5x2x2")
 
+local list, given = { gpush.tensor(1.0), 2 }, { text = true, width = 1, height = 1 }
+plot({ list, { 0, 1 }, title = "t" }, given)
+t.ok(gpush.is_tensor(list[1]) and given.title == nil, "what was given stays as it is")
+t.error(function() plot({ 1, 2 }, { wdith = 3 }) end, "plot.lua:%d+: plot: unknown option 'wdith' %(expected title, width, height, png, text%)")
+t.error(function() plot { { 1, 2 }, { 3, 4 }, titel = "t" } end, "unknown option 'titel'")
+t.error(function() hist({ 1, 2 }, { bin = 3 }) end, "hist: unknown option 'bin' %(expected bins")
+t.error(function() hist({ 1, 2 }, { bins = 0 }) end, "hist: option 'bins': expected a whole number from 1 on, got 0")
+t.error(function() heatmap(gpush.zeros(2, 2), { title = 1 }) end, "heatmap: unknown option 'title'")
+t.error(function() imshow(gpush.zeros(2, 2), { "x" }) end, "imshow: unknown option '1'")
+
 local name = os.tmpname()
 imshow(gpush.tensor({ { { 255, 0, 7 } } }, { dtype = "u8" }), { png = name })
 t.is(gpush.image.load(name):reshape(-1), { 255, 0, 7 }, "PNG: a pixel of h x w x 3")

@@ -282,6 +282,7 @@ static void check_options(
         luaL_buffinit(L, &b);
         for (int j = given; j < sig->n; j++)
             luaL_addstring(&b, j > given ? ", " : ""), luaL_addstring(&b, sig->p[j].name);
+        if (makes(sig)) luaL_addstring(&b, ", requires_grad");
         luaL_pushresult(&b);
         raise(L, "%s: unknown option '%s' (expected %s)", op->name, key ? key : "?",
                    lua_tostring(L, -1));

@@ -390,11 +390,21 @@ local function show_name(name, how)
     return v ~= nil or known ~= nil
 end
 
+-- "did you mean conv2d?" where a name that help knows is near.
+local function meant(name)
+    local names = {}
+    for op in next, gpush.ops(true) do names[#names + 1] = public(op) end
+    topic ""
+    for known in next, topics do names[#names + 1] = type(known) == "string" and known or nil end
+    local near = assert(loadfile(dir .. "/nearest.lua", "t"))()(name, names)
+    return near and ("did you mean %s?"):format(near) or "and nothing mentions it; help() shows the way in"
+end
+
 local function help_name(name, how)
     if show_name(name, how) then return end
     local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- a dotted name is no words
     if #found == 0 then
-        error(("help: there is no op called '%s', and nothing mentions it; help() shows the way in"):format((name:gsub("%c", "?"))), 0)
+        error(("help: there is no op called '%s', %s"):format((name:gsub("%c", "?")), meant(name)), 0)
     end
     for i = 1, math.min(#found, 20) do put("%-18s %s", public(found[i][1]), found[i][2]:sub(1, 60)) end
     if #found > 20 then put("and %d more", #found - 20) end

@@ -6,6 +6,7 @@
 #include "bindings/paths.h"
 #include "profile/record.h"
 #include "profile/sync.h"
+#include "shell/line.h"
 #include "shell/screen.h"
 
 #include <ctype.h>
@@ -52,6 +53,12 @@ static int l_status(lua_State *L) {
     return 0;
 }
 
+/* history(chunk): Up finds it. */
+static int l_history(lua_State *L) {
+    gp_line_save(luaL_checkstring(L, 1));
+    return 0;
+}
+
 /* session(): the list of chunks that went well. */
 static int l_session(lua_State *L) {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, SESSION);
@@ -62,7 +69,8 @@ void gp_shell_push_module(lua_State *L) {
     static const luaL_Reg native[] = {{"now", l_now},           {"busy", l_busy},
                                       {"columns", l_columns},   {"terminal", l_terminal},
                                       {"status", l_status},     {"session", l_session},
-                                      {"input", gp_input_replace}, {NULL, NULL}};
+                                      {"input", gp_input_replace}, {"history", l_history},
+                                      {NULL, NULL}};
     if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
     lua_pop(L, 1);
     lua_pushfstring(L, "%s/shell/init.lua", gp_scripts_dir());

@@ -216,6 +216,39 @@ void gp_shell_add_line(lua_State *L) {
     lua_remove(L, -2);
 }
 
+/* ---- What was meant ---- */
+
+/* value(name) of the frame that upvalue 1 is. */
+static int l_named(lua_State *L) {
+    push_named(L, lua_touserdata(L, lua_upvalueindex(1)), luaL_checkstring(L, 1));
+    return 1;
+}
+
+/* (message, lua_Debug, line or nil) -> the name that was meant, or nil. */
+static int l_hint(lua_State *L) {
+    lua_Debug *ar = lua_touserdata(L, 2);
+    gp_shell_push_module(L);
+    lua_getfield(L, -1, "hint");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 3);
+    lua_pushvalue(L, 2);
+    lua_pushcclosure(L, l_named, 1);
+    lua_pushboolean(L, gp_input_text(L, ar->source) != NULL);
+    lua_call(L, 4, 1);
+    return 1;
+}
+
+/* Pushes the hint, or what is none; only messages that quote a name are looked into. */
+static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const char *text) {
+    lua_pushcfunction(L, l_hint);
+    lua_pushstring(L, msg);
+    lua_pushlightuserdata(L, ar);
+    lua_pushstring(L, text);
+    if (!strpbrk(msg, "'\"")) lua_settop(L, -5), lua_pushnil(L);
+    else if (lua_pcall(L, 3, 1, 0) != LUA_OK) return NULL;
+    return lua_tostring(L, -1);
+}
+
 /* Where nobody looks at a terminal, an error without tensors reads as lua(1)'s. */
 int gp_shell_traceback(lua_State *L) {
     const char *msg = lua_tostring(L, 1);
@@ -227,6 +260,7 @@ int gp_shell_traceback(lua_State *L) {
     }
     luaL_checkstack(L, LUA_MINSTACK, NULL);
     bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
+    const char *hint = user ? push_hint(L, msg, &ar, known ? text : NULL) : NULL;
     if (known && !isatty(STDERR_FILENO) && !add_tensors(L, NULL, &ar, text)) known = user = false;
     luaL_traceback(L, L, NULL, 1);
     const char *trace = lua_tostring(L, -1);
@@ -239,6 +273,7 @@ int gp_shell_traceback(lua_State *L) {
     } else if (user) {
         add_locals(L, &b, &ar);
     }
+    if (hint) luaL_addstring(&b, "\n        did you mean "), luaL_addstring(&b, hint), luaL_addchar(&b, '?');
     luaL_addchar(&b, '\n');
     add_calls(L, &b, trace);
     luaL_pushresult(&b);

@@ -147,6 +147,12 @@ tap_is "$(stat -c %a "$history")" 600 "the history is the user's alone"
 tap_is "$(grep -c hidden "$history")" 0 "the hidden line is not in the file"
 tap_is "$(grep -cFx 'for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end\nend' "$history")" 1 "a block is one entry"
 
+printf '#!/bin/sh\nprintf "function g()\\n    return 9\\nend" >"$1"\n' >"$HOME/ed" && chmod +x "$HOME/ed"
+session 60 16 "EDITOR=$HOME/ed"
+run ':edit'
+key Up
+rows 2 $'> function g()\n    return 9\nend' "what was written in the editor is there, too"
+
 # A file that holds twice as many entries as are kept is cut back to the last of them.
 mkdir -p "$HOME/many/gpush"
 seq -f '-- %.0f' 10001 >"$HOME/many/gpush/history"

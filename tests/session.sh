@@ -74,6 +74,14 @@ export EDITOR=./ed
 printf '#!/bin/sh\necho "edited = 5; return edited" >"$1"\n' >ed
 chmod +x ed
 says $'5\n10' ":edit runs what the editor leaves" <<<$':edit\nedited * 2'
+printf '#!/bin/sh\necho "$1" >>names; cat "$1" >>seen; echo "edited = = 1" >"$1"\n' >ed
+printf '%s\n' 'x = 1' ':edit' ':edit' 'x = 2' | session >/dev/null
+tap_is "$(cat seen)" $'x = 1\nedited = = 1' "what does not run is there to be mended"
+tap_empty "$(for f in $(cat names); do ls "$f" "${f%.lua}"; done 2>/dev/null)" "no file is left behind"
+printf '#!/bin/sh\necho "local a = 1\nreturn nothing.x" >"$1"\n' >ed
+holds 'own.lua:2: attempt to index a nil value' "in a file of the user's an error has its name" <<<':edit own.lua'
+printf '#!/bin/sh\n' >ed
+holds ':edit: none.lua: No such file' "an editor that leaves nothing" <<<':edit none.lua'
 
 # Errors.
 holds 'x is f32 2x3 sim:0' "an error shows the tensors of its line, unwaited for" <<<$'sync.mode = "error"\nx = zeros(2, 3, {device = "sim"}) + 1\nx:matmul(x)'
@@ -98,6 +106,35 @@ got=$("$build/gpush" -e 'help "nothing_of_the_kind"' 2>&1)
 tap_is "$(grep -c "function 'error'\|tail call" <<<"$got")" 0 "tracebacks leave out what gpush's own Lua called"
 [[ $got == *"help'"* ]]
 tap_ok $? "but not what the user called" "$got"
+
+# What was meant.
+meant() { # CODE NAME: the error of CODE names NAME, at the prompt and in a script
+    holds "did you mean $2?" "$1: $2" <<<"$1"
+    echo "$1" >meant.lua
+    got=$("$build/gpush" meant.lua 2>&1)
+    [[ $got == *"did you mean $2?"* ]]
+    tap_ok $? "in a script, too" "$got"
+}
+meant 'zerso(3)' zeros
+meant 'nnn.Linear(1, 2)' 'nn or rnn'
+meant 'ones(3):summ()' sum
+meant 'local shape = ones(3).shap' shape
+meant 'nn.Conv2D(1, 2, 3)' Conv2d
+meant 'local l = linalg; l.sdv(ones(3, 3))' svd
+meant 'data.transforms.RandmCrop(3)' RandomCrop
+meant 'ones(3, {requires_grd = true})' requires_grad
+meant 'zeros(3, {dtype = "f3"})' f32
+meant 'ones(3):to "gp"' gpu
+meant 'sync.wran = true' warn
+meant 'fft.fft(ones(3), {norm = "forwrd"})' forward
+holds 'did you mean print?' "a function of Lua" <<<'prnt(3)'
+holds 'did you mean counter?' "a variable of the user's" <<<$'counter = {}\ncuonter.x = 1'
+holds 'did you mean alpha?' "a field of the user's" <<<$'t = {alpha = print}\nt.alhpa()'
+printf '%s\n' 'prnt(3)' >plain.lua
+tap_is "$("$build/gpush" plain.lua 2>&1 | head -1 | cut -d: -f2-)" "$(lua5.4 plain.lua 2>&1 | head -1 | cut -d: -f2-)" "in a script Lua's own message"
+says 'no command :tmieit; did you mean :timeit?' "a command" <<<':tmieit 3'
+says "help: there is no op called 'conv2dd', did you mean conv2d?" "help, without a traceback" <<<'?conv2dd'
+tap_is "$(session <<<$'t = setmetatable({}, {__index = function() print "ran" end})\nt.alhpa()' | grep -c '^ran$')" 1 "nothing of the user's runs for it"
 
 # Clocks.
 printf '%s\n' 'x = ones(1000, 1000, {device = "sim"})' 't = os.clock()' 'for i = 1, 20 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' \

@@ -10,10 +10,7 @@ local function command(name, argument, help, fn)
 end
 
 -- What went wrong with a command itself: a message without a traceback.
-local function fail(message, ...)
-    message = message:format(...)
-    error(setmetatable({}, { __tostring = function() return message end }), 0)
-end
+local function fail(message, ...) shell.fail(message:format(...)) end
 
 -- What was typed as a function: an expression, or else statements. Its lines are the input's from here on. As at the
 -- prompt an expression is no tail call, so that what is called finds its line; timing it must not cost that.
@@ -211,22 +208,46 @@ command("list", "[number]", "what was typed, numbered as in messages: stdin[3] i
     end
 end)
 
-command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it", function(text)
-    local session, file = native.session(), text
-    if file == "" then
-        file = os.tmpname() .. ".lua"
-        write_whole(file, (session[#session] or "") .. "\n")
+-- The text that the user's editor leaves in the file.
+local function edited(file)
+    if not os.execute((os.getenv "VISUAL" or os.getenv "EDITOR" or "vi") .. " " .. quoted(file)) then
+        fail ":edit: the editor failed"
     end
-    local ok = os.execute((os.getenv "VISUAL" or os.getenv "EDITOR" or "vi") .. " " .. quoted(file))
-    if not ok then fail ":edit: the editor failed" end
-    local f = assert(io.open(file))
-    local chunk = f:read "a"
-    f:close()
-    if text == "" then os.remove(file) end
-    if not chunk:find "%S" then return end
-    local run = compile(chunk, "edit")
+    local f, message = io.open(file)
+    if not f then fail(":edit: %s", message) end
+    local _ <close> = f
+    return f:read "a"
+end
+
+-- A chunk in a file of its own, which is gone afterwards.
+local function edited_chunk(chunk)
+    local name = os.tmpname()
+    local file = name .. ".lua"
+    local _ <close> = finally(function()
+        os.remove(file)
+        os.remove(name)
+    end)
+    write_whole(file, chunk .. "\n")
+    return (edited(file):gsub("%s+$", ""))
+end
+
+local unfinished -- what was edited last, if it did not run to its end
+command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it", function(text)
+    local session, chunk, run, message = native.session(), nil, nil, nil
+    if text == "" then
+        chunk = edited_chunk(unfinished or session[#session] or "")
+        if chunk == "" then return end
+        unfinished = chunk
+        native.history(chunk)
+        run = compile(chunk, "edit")
+    else
+        chunk = edited(text)
+        run, message = loadfile(text)
+        if not run then fail("%s", message) end
+    end
     local results = table.pack(run())
-    session[#session + 1] = chunk:gsub("%s+$", "")
+    if text == "" then unfinished = nil end
+    session[#session + 1] = chunk
     return table.unpack(results, 1, results.n)
 end)
 
@@ -282,7 +303,8 @@ local function find(word)
     end
     if #fits == 1 then return commands[fits[1]] end
     if #fits > 1 then fail(":%s could be :%s", word, table.concat(fits, ", :")) end
-    fail("no command :%s; :help lists them", word)
+    local near = shell.nearest(word, order)
+    fail("no command :%s; %s", word, near and "did you mean :" .. near .. "?" or ":help lists them")
 end
 
 local function run(text)

@@ -3,6 +3,8 @@
 -- of the user's runs; tensors, whose methods are known, are the exception.
 local gpush, shell, dir = ...
 local native = shell.native
+local know = shell.part "about"
+local about, sentence, option_text, documented = know.about, know.sentence, know.option_text, know.documented
 
 local keywords = [[and break do else elseif end false for function goto if in local nil not or repeat return then true
     until while]]
@@ -99,111 +101,6 @@ local function value_of(path)
         if v == nil then return nil end
     end
     return v
-end
-
-local topics
-local function topic(name)
-    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))(dir)
-    return topics[name] or {}
-end
-
--- The comment above a function of gpush's own Lua, as far as its first line goes.
-local read = {}
-local function comment(f)
-    local info = debug.getinfo(f, "S")
-    local file = info.source:sub(2)
-    if info.what == "C" or file:sub(1, #dir) ~= dir then return nil end
-    if not read[file] then
-        read[file] = {}
-        for line in io.lines(file) do table.insert(read[file], line) end
-    end
-    local at, found = info.linedefined - 1, nil
-    while (read[file][at] or ""):find "^%s*%-%-" do found, at = read[file][at], at - 1 end
-    return found and found:gsub("^%s*%-+%s*", "")
-end
-
--- What is found in t by a dotted name.
-local function inside(t, name)
-    for key in name:gmatch "[^.]+" do t = type(t) == "table" and rawget(t, key) or nil end
-    return t
-end
-
--- Whether v is what topics speak of under that name: gpush's own, a method of tensors, or of Lua's library.
-local function is_known(v, name)
-    local own = inside(gpush, name)
-    if own == nil then own = name == "arg" and v or inside(package.loaded, name) end
-    if own ~= nil and rawequal(v, own) or rawequal(v, native.method(name:match "[^.]*$")) then return true end
-    return own == nil and type(v) == "function" and debug.getinfo(v, "S").what == "C"
-end
-
--- The first sentence of what topics say.
-local function sentence(name)
-    local text = topic(name).text
-    return text and ((text:match "^.-[.;]%f[%s\0]" or text):gsub(";$", "."))
-end
-
--- What members of that name mean in all classes of an area: nn.any.forward.
-local function member(f, name)
-    local area = debug.getinfo(f, "S").source:match("^@" .. dir:gsub("%p", "%%%0") .. "/(%w+)/")
-    return area and sentence(area .. ".any." .. name:match "[^.]*$")
-end
-
--- What scripts/data/Loader.lua says first of data.Loader, behind the colon.
-local function head(name)
-    local folder, class = name:match "^(%l+)%.(%u%w*)$"
-    local f = folder and io.open(("%s/%s/%s.lua"):format(dir, folder, class))
-    local text = f and f:read(1000):gsub("\n%-%- ?", " ")
-    if f then f:close() end
-    return text and text:match(class .. ".-: (.-)[;.]%s")
-end
-
-local function about(v, name)
-    local sig, help = native.op(v)
-    if help then return help end
-    name = name and name:gsub("^gpush%.", "")
-    local own = name and inside(gpush, name)
-    if native.op(own) and type(v) == "function" and debug.getinfo(v, "S").what == "C" then
-        return select(2, native.op(own)) -- Lua's select, which hides the op's
-    end
-    local method = name and topic("tensor." .. name).text and rawequal(v, native.method(name))
-    local text = name and is_known(v, name) and sentence(method and "tensor." .. name or name)
-    if text then return text end
-    if gpush.is_tensor(v) then
-        return ("tensor, %s %s %s"):format(v.dtype, table.concat(v.shape, "x"), v.device)
-    end
-    if type(v) == "string" then return #v < 30 and ("%q"):format(v):gsub("\n", "n") or "string" end
-    if type(v) == "number" or type(v) == "boolean" then return tostring(v) end
-    local line = type(v) == "function" and (comment(v) or member(v, name or ""))
-    return line or name and rawequal(v, own) and head(name) or type(v)
-end
-
--- The "name: what; name: what" of a topic's options, pair by pair; a text may have semicolons of its own.
-local function listed(text)
-    return (text:gsub("; ([%w_]+): ", "\n%1: ")):gmatch "([%w_]+): ([^\n]+)"
-end
-
--- What an option is, by the topic of its op or by its name alone.
-local option_texts
-local function option_text(path, name)
-    option_texts = option_texts or assert(loadfile(dir .. "/topics/options.lua", "t"))()
-    local known = topic(path).options or topic((path:gsub("^nn%.", ""):lower())).options or "" -- nn.Conv2d: conv2d
-    local own
-    for option, text in listed(known) do own = own or option == name and text end
-    return own or option_texts[path .. "." .. name] or option_texts[name]
-end
-
--- Options of what is no op: as help has them, or as the head of a file of scripts/data lists them.
-local function documented(path)
-    local out, area, file = {}, path:match "^(data)%.(%u%w*)$"
-    for name, help in listed(topic(path).options or "") do out[#out + 1] = { name, help } end
-    local f = file and io.open(("%s/%s/%s.lua"):format(dir, area, file))
-    for line in f and f:lines() or function() end do
-        local name, help = line:match "^%-%- (%l[%w_]*)  +(%S.*)$"
-        if not line:find "^%-%-" then break end
-        out[#out + 1] = name and { name, help:match "^(.-)[;.]%s" or help }
-    end
-    if f then f:close() end
-    return out
 end
 
 -- How many commas at the depth of bracket k stand between it and token i; and the names that `name =` gave there.
@@ -345,8 +242,8 @@ local function add_fields(out, t, path, word, method)
     if type(index) == "table" and index ~= t then add_fields(out, index, "", word, method) end
 end
 
-local function add_members(out, path, sep, word)
-    local v = path and value_of(path)
+-- What v has, which is called path; where that is not known, what may be there.
+local function add_members(out, v, path, sep, word)
     if gpush.is_tensor(v) or (v == nil and sep == ":") then
         if sep == ":" then out.add_names(native.methods(), "", word) end
         if sep == "." then
@@ -455,7 +352,7 @@ local function command_line(text)
 end
 
 -- text up to the cursor -> {from = first byte that is replaced, word, …, help = function(word) -> line} or nil.
-return function(text)
+local function at_cursor(text)
     if text:find "^[:!]" and not text:find "^::" then
         local out = command_line(text)
         if out then return out end
@@ -471,7 +368,8 @@ return function(text)
     local out = results(#text - #word + 1)
     local sep = list[before]
     if sep and (sep.text == "." or sep.text == ":") then
-        add_members(out, chain(list, before - 1), sep.text, word)
+        local path = chain(list, before - 1)
+        add_members(out, path and value_of(path), path, sep.text, word)
         return out
     end
     local k = sep and (sep.text == "{" or sep.text == ",") and open_bracket(list, before)
@@ -482,3 +380,12 @@ return function(text)
     if word ~= "" then add_globals(out, word) end
     return out
 end
+
+-- The names of what v has behind a dot or a colon.
+local function members(v, sep)
+    local out = results(1)
+    add_members(out, v, "", sep, "")
+    return out
+end
+
+return { at_cursor = at_cursor, members = members }

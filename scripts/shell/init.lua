@@ -12,12 +12,23 @@ function shell.part(name)
 end
 local part = shell.part
 
+-- scripts/nearest.lua
+local near
+function shell.nearest(...)
+    near = near or assert(loadfile(dir .. "/nearest.lua", "t"))()
+    return near(...)
+end
+
 function shell.show(v) return part "show" (v, native.columns()) end
+
+-- An error without the calls that led to it, which are the prompt's own.
+function shell.fail(message) error(setmetatable({}, { __tostring = function() return message end }), 0) end
 
 local function ask(text)
     local source, name = text:match "^(%??)%s*(.-)%s*$"
     if name == "" then return gpush.help() end
-    gpush.help(name, { source = source == "?" })
+    local ok, message = pcall(gpush.help, name, { source = source == "?" })
+    if not ok then shell.fail(message) end
 end
 
 function shell.command(text)
@@ -33,7 +44,10 @@ function shell.command(text)
 end
 
 -- What may stand at the end of text: {from = first byte that is replaced, word, …, help = function(word) -> line}.
-function shell.complete(text) return part "complete" (text) end
+function shell.complete(text) return part "complete".at_cursor(text) end
+
+-- What a message about a name that is not there may have meant; see hint.lua.
+function shell.hint(...) return part "hint" (...) end
 
 -- What the last line took: seconds until it returned, seconds that devices worked, and waits.
 function shell.status(host, device, waits) part "commands".status(host, device, waits) end

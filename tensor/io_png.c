@@ -1,6 +1,7 @@
 /* Reading and writing PNG by libpng, whose long jumps end in this file. */
 #include "tensor/io_png.h"
 
+#include <errno.h>
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
@@ -24,11 +25,13 @@ typedef struct picture {
     uint32_t width, height;
     int channels, bits; /* bits: 8 or 16 */
     uint64_t size;      /* bytes of the file */
+    FILE *out;          /* written to; NULL: reading */
 } picture;
 
 static void on_error(png_structp png, png_const_charp text) {
     picture *p = png_get_error_ptr(png);
-    gp_fail("%s: %s: %s", p->op, p->file, text);
+    if (p->out && ferror(p->out)) gp_fail("%s: cannot write %s: %s", p->op, p->file, strerror(errno));
+    else gp_fail("%s: %s: %s", p->op, p->file, text);
     longjmp(png_jmpbuf(png), 1);
 }
 
@@ -164,7 +167,7 @@ static bool write_picture(picture *p, FILE *f) {
     static const int colors[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                  PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
     if (setjmp(png_jmpbuf(p->png))) return false;
-    png_init_io(p->png, f);
+    png_init_io(p->png, p->out = f);
     png_set_IHDR(p->png, p->info, p->width, p->height, p->bits, colors[p->channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(p->png, p->info);

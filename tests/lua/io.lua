@@ -215,6 +215,8 @@ t.is(listing(), files, "and no temporary is left")
 if io.open "/dev/full" then
     t.error(function() npy.save("/dev/full", tensor(1)) end, "cannot write /dev/full: No space",
         "a full device")
+    t.error(function() gpush.image.save("/dev/full", gpush.rand(3, 300, 300)) end,
+        "image.save: cannot write /dev/full: No space", "for a picture")
 else
     t.skip(1, "no /dev/full here")
 end

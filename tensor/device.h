@@ -62,6 +62,10 @@ typedef struct gp_device_vt {
      * pins). id: for gp_hook.device. */
     bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                  gp_storage *pinned, uint64_t id);
+    /* Elements of the output in which c, a row of layers that will be differentiated, keeps what its backward needs,
+     * where the device's kernel has a form of its own for that; 0: it has the row's. c->stream is set, the outputs are
+     * not. NULL: always the row's. */
+    int64_t (*saves)(const struct gp_call *c);
     size_t (*capacity)(gp_device *); /* bytes of memory it has; 0: unknown */
     bool (*busy)(gp_stream *);       /* work queued and not done */
     bool (*full)(gp_stream *);       /* the queue has no room: the next launch would block */

@@ -456,6 +456,7 @@ static const gp_device_vt vt = {
     .stream_close = stream_close,
     .launch = gp_cuda_launch,
     .copy = copy,
+    .saves = gp_cuda_saves,
     .capacity = capacity,
     .busy = busy,
     .full = full,

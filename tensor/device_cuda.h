@@ -154,6 +154,9 @@ bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
 /* When the plug-in is opened: first uses of libraries are told of. */
 void gp_cuda_launch_open(void);
 
+/* gp_device_vt.saves: layers that cuDNN trains. kernels/cuda/rnn_cudnn.c */
+int64_t gp_cuda_saves(const struct gp_call *c);
+
 /* When a recorded event (cudaEvent_t) was passed, ns on gp_now_ns()'s clock; 0 if it was not yet. kernels/cuda/event.c */
 uint64_t gp_cuda_event_ns(gp_device *dev, void *event);
 

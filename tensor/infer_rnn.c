@@ -158,8 +158,10 @@ static bool infer_layers(gp_call *c, gp_meta *m, gp_rnn *r) {
 static bool infer_forward(gp_call *c, gp_meta *m) {
     gp_rnn r;
     if (!infer_layers(c, m, &r)) return false;
+    c->stream = gp_stream_current(m->dev);
+    int64_t (*saves)(const gp_call *) = m->dev->vt->saves, n = saves ? saves(c) : 0;
     m->out[m->n].dtype = compute_dtype(c->arg[GP_RNN_X].t);
-    m->out[m->n++].shape = (gp_shape){.ndim = 1, .dim = {r.layers * gp_rnn_layer_elements(&r)}};
+    m->out[m->n++].shape = (gp_shape){.ndim = 1, .dim = {n ? n : gp_rnn_saved_elements(&r)}};
     return true;
 }
 
@@ -175,9 +177,10 @@ static bool infer_backward(gp_call *c, gp_meta *m) {
     if (!read_call(c, m, &r)) return false;
     const gp_tensor *x = c->arg[GP_RNN_X].t, *saved = c->arg[r.backward].t;
     const gp_value *w = &c->arg[GP_RNN_WEIGHTS];
-    gp_shape all = {.ndim = 1, .dim = {r.layers * gp_rnn_layer_elements(&r)}},
+    gp_shape all = {.ndim = 1, .dim = {gp_rnn_saved_elements(&r)}},
              have = gp_tensor_shape(saved), out = output_shape(&r, x), state = state_shape(&r);
     char text[160];
+    if (m->dev->vt->saves && have.ndim == 1) all = have; /* the kernel checks how many */
     if (!gp_shape_equal(&have, &all) || (gp_dtype)saved->a.dtype != compute_dtype(x))
         return gp_fail("%s: argument 'saved' is %s (expected what the forward op gave)",
                        c->name, gp_tensor_text(saved, text, sizeof text));

@@ -41,7 +41,7 @@ static inline int gp_rnn_weight(const gp_rnn *r, int layer, int dir) {
     return (layer * r->dirs + dir) * (r->biases ? 4 : 2);
 }
 
-/* `saved` is one dim, in compute type; per layer: for each direction the kept values
+/* `saved` is one dim, in compute type, and where the device has no form of its own (gp_device_vt.saves), per layer: for each direction the kept values
  * [steps][batch][kept * hidden] and, of an LSTM, c [steps][batch][hidden]; then the output
  * [steps][batch][dirs * hidden]; then, where there is dropout behind the layer, what it was
  * multiplied by, in the same shape. In elements: */
@@ -53,6 +53,9 @@ static inline int64_t gp_rnn_plane(const gp_rnn *r) {
 }
 static inline int64_t gp_rnn_layer_elements(const gp_rnn *r) {
     return r->dirs * gp_rnn_side_elements(r) + gp_rnn_plane(r) * (r->dropped ? 2 : 1);
+}
+static inline int64_t gp_rnn_saved_elements(const gp_rnn *r) {
+    return r->layers * gp_rnn_layer_elements(r);
 }
 
 #endif

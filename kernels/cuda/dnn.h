@@ -45,7 +45,9 @@
     F(cudnnGetRNNWeightSpaceSize)                                                                  \
     F(cudnnGetRNNWeightParams)                                                                     \
     F(cudnnGetRNNTempSpaceSizes)                                                                   \
-    F(cudnnRNNForward)
+    F(cudnnRNNForward)                                                                             \
+    F(cudnnRNNBackwardData_v8)                                                                     \
+    F(cudnnRNNBackwardWeights_v8)
 typedef struct gp_dnn_functions {
     GP_DNN_FUNCTIONS(GP_LIB_POINTER)
 } gp_dnn_functions;

@@ -57,9 +57,10 @@ static library libraries[GP_LIBS] = {
     [GP_LIB_cupti] = {"CUPTI", "libcupti.so." SAME, {0}, "cuptiGetVersion"},
 };
 
-/* Opening; the table of handles, whose making opens; and the use of a handle. */
+/* Opening; the table of handles, whose making opens; and the use of a handle, which may be within another's: for want of
+ * scratch memory the collector runs finalisers, and these may run ops. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, table = PTHREAD_MUTEX_INITIALIZER,
-                       in_use = PTHREAD_MUTEX_INITIALIZER;
+                       in_use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 void gp_lib_lock(void) { pthread_mutex_lock(&in_use); }
 void gp_lib_unlock(void) { pthread_mutex_unlock(&in_use); }
 

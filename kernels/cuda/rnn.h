@@ -1,6 +1,5 @@
 /* What the forward and backward kernels of recurrent layers share on a CUDA device. They are
- * products of matrices and kernels for the cells; cuDNN does what is neither trained nor has
- * dropout (rnn_cudnn.c). */
+ * products of matrices and kernels for the cells; cuDNN does what has no dropout (rnn_cudnn.c). */
 #ifndef GP_CUDA_RNN_H
 #define GP_CUDA_RNN_H
 
@@ -85,8 +84,10 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
                     const char *a, int64_t lda, const char *b, int64_t ldb, bool add,
                     const char *bias, char *out, int64_t ldc);
 
-/* The whole forward run by cuDNN, where it can and may; else *done is false. False with a message. (rnn_cudnn.c) */
+/* The whole run by cuDNN, forward and backward, where it can and may, and for backward did it forward; else *done is
+ * false. False with a message. (rnn_cudnn.c) */
 bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done);
+bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done);
 
 /* Where things lie in saved. */
 static inline char *gp_rnn_side_at(const gp_rnn_run *n, int layer, int dir) {

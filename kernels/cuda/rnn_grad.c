@@ -168,7 +168,8 @@ static bool backward(const gp_call *c) {
                                              gp_cuda_stream(c)));
     if (!saved->contiguous) return gp_fail("%s: argument 'saved' has gaps", c->op->name);
     n.saved = saved->data;
-    return run_layers(&n);
+    bool done;
+    return gp_rnn_back_by_cudnn(&n, &done) && (done || run_layers(&n));
 }
 
 bool CUDA(lstm_backward)(const gp_call *c) { return backward(c); }

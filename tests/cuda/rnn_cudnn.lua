@@ -1,5 +1,5 @@
 -- Recurrent layers by cuDNN on the stand-in for CUDA, which has an implementation of its own (tests/fake_cuda/libs/cudnn_rnn.cpp):
--- the cpu's results, of every kind of layer; training and dropout go to our own kernels, and so does all where there is no cuDNN.
+-- the cpu's results and gradients, of every kind of layer; dropout goes to our own kernels, and so does all where there is no cuDNN.
 local t = require "tap"
 local build, scratch = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
 
@@ -49,14 +49,100 @@ for _, kind in ipairs(kinds) do
     end
 end
 
+-- Gradients of x, of the states and of the weights, for random gradients of all results.
+local function gradients(layer, x, hx, dy, twice)
+    local list = { x }
+    for _, h in ipairs(type(hx) == "table" and hx or { hx }) do list[#list + 1] = h end
+    for _, p in ipairs(layer:parameters()) do list[#list + 1] = p end
+    local out = table.pack(layer(x, hx))
+    local sum = 0
+    for _, y in ipairs(type(out[2]) == "table" and { out[1], out[2][1], out[2][2] } or out) do
+        sum = sum + (y * dy:narrow(1, 1, y:numel()):view(table.unpack(y.shape))):sum()
+    end
+    if twice then grad(sum, list, { retain_graph = true }) end
+    return table.pack(grad(sum, list))
+end
+local function same(got, want, eps, what)
+    for i = 1, #want do
+        t.close(got[i]:to "cpu":tolist(), want[i]:tolist(), eps, ("%s: gradient %d"):format(what, i))
+    end
+end
+local function there(x, device) return x:detach():to(device):requires_grad_() end
+eps = { f32 = 2e-5, f64 = 1e-11, f16 = 2e-2 }
+for _, kind in ipairs(kinds) do
+    local name, options = kind[1], kind[2]
+    for _, dtype in ipairs { "f32", "f64", "f16" } do
+        local layer = nn[name](3, 5, options):to(dtype)
+        local states = (options.num_layers or 1) * (options.bidirectional and 2 or 1)
+        local what = ("%s %s, %d states, trained"):format(name, dtype, states)
+        local x, h = randn(4, 2, 3, { dtype = dtype }), randn(states, options.batch_first and 4 or 2, 5, { dtype = dtype })
+        local dy = randn(200, { dtype = dtype })
+        local function states_on(device)
+            return name == "LSTM" and { there(h, device), there(h * 0.5, device) } or there(h, device)
+        end
+        local want = gradients(layer, there(x, "cpu"), states_on "cpu", dy)
+        layer:to "cuda"
+        local got, by = watched(function()
+            return table.unpack(gradients(layer, there(x, "cuda"), states_on "cuda", dy:to "cuda", true))
+        end)
+        t.ok(by, what .. " goes to cuDNN")
+        same(got, want, eps[dtype], what .. ", a second time")
+    end
+end
+
+-- Only some of the results, no states, no batch; TF32 that is switched between forward and backward.
+do
+    local layer, x = nn.GRU(3, 5, { num_layers = 2 }):double(), randn(4, 3, { dtype = "f64" })
+    local function run(device)
+        layer:to(device)
+        local a = there(x, device)
+        local y = layer(a)
+        cuda.tf32(true)
+        local list = table.pack(grad(y:select(1, 2):sum(), { a, layer:parameters()[2] }))
+        cuda.tf32(false)
+        return list
+    end
+    local want = run "cpu"
+    same(run "cuda", want, 1e-11, "one step's output")
+    layer:to "cpu"
+end
+-- What was saved by one must not be taken for the other's, or for too much.
+do
+    local w = { randn(20, 3, { device = "cuda" }), randn(20, 5, { device = "cuda" }) }
+    local x, o = randn(4, 2, 3, { device = "cuda" }), { has_biases = false }
+    local _, _, _, saved = lstm_forward(x, nil, w, o)
+    t.error(function() lstm_backward(x, nil, w, false, 1, 0, false, false, false, saved:narrow(1, 1, 100):contiguous(), randn(4, 2, 5, { device = "cuda" })) end,
+        "lstm_backward: argument 'saved' has 100 elements %(expected what the forward op gave%)", "less than was saved")
+end
+
 local layer = nn.LSTM(3, 5, { num_layers = 2, dropout = 0.5 }):to "cuda"
 local x = randn(4, 2, 3, { device = "cuda" })
-t.ok(not select(2, watched(function() return layer(x) end)), "what will be differentiated has our own kernels")
+t.ok(not select(2, watched(function() return layer(x) end)), "dropout has our own kernels")
 do
     local _ <close> = no_grad()
-    t.ok(not select(2, watched(function() return layer(x) end)), "and so has dropout")
+    t.ok(not select(2, watched(function() return layer(x) end)), "also where nothing will be differentiated")
     layer:eval()
-    t.ok(select(2, watched(function() return layer(x) end)), "which evaluation has not")
+    t.ok(select(2, watched(function() return layer(x) end)), "evaluation has none")
+end
+
+-- For want of scratch memory the collector runs a finaliser that runs a layer itself, while cuDNN is in use.
+do
+    local fake = require "fake"
+    local wide = nn.LSTM(30, 40):to "cuda"
+    local a = randn(20, 5, 30, { device = "cuda" })
+    local ran, most = 0, 0
+    local _ <close> = no_grad()
+    collectgarbage "stop"
+    for nth = 1, 12 do
+        setmetatable({}, { __gc = function() layer(x) ran = ran + 1 end })
+        cuda.empty_cache()
+        fake.fault(("oom=%d-%d"):format(nth, nth + 1)) -- the second failure calls the collector
+        wide(a)
+        most = math.max(most, ran)
+        fake.fault "oom=0"
+    end
+    collectgarbage "restart"
+    t.ok(most > 4, "layers within layers: " .. most)
 end
 
 -- Without the stand-in's cuDNN: the plug-in and the other libraries in a folder of their own.

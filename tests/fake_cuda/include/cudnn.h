@@ -49,6 +49,7 @@ typedef enum { CUDNN_UNIDIRECTIONAL = 0, CUDNN_BIDIRECTIONAL = 1 } cudnnDirectio
 typedef enum { CUDNN_LINEAR_INPUT = 0 } cudnnRNNInputMode_t;
 typedef enum { CUDNN_FWD_MODE_INFERENCE = 0, CUDNN_FWD_MODE_TRAINING = 1 } cudnnForwardMode_t;
 typedef enum { CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED = 0 } cudnnRNNDataLayout_t;
+typedef enum { CUDNN_WGRAD_MODE_ADD = 0, CUDNN_WGRAD_MODE_SET = 1 } cudnnWgradMode_t;
 #define CUDNN_RNN_PADDED_IO_ENABLED (1U << 0)
 #define FAKE_PERF(name, type)                                                                      \
     typedef struct name##Struct {                                                                  \
@@ -152,6 +153,17 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnForw
                               cudnnRNNDataDescriptor_t yd, void *y, cudnnTensorDescriptor_t hd, const void *hx, void *hy,
                               cudnnTensorDescriptor_t cd, const void *cx, void *cy, size_t weight_bytes,
                               const void *weights, size_t work_bytes, void *work, size_t reserve_bytes, void *reserve);
+cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, const int32_t lengths[],
+                                      cudnnRNNDataDescriptor_t yd, const void *y, const void *dy,
+                                      cudnnRNNDataDescriptor_t xd, void *dx, cudnnTensorDescriptor_t hd, const void *hx,
+                                      const void *dhy, void *dhx, cudnnTensorDescriptor_t cd, const void *cx,
+                                      const void *dcy, void *dcx, size_t weight_bytes, const void *weights,
+                                      size_t work_bytes, void *work, size_t reserve_bytes, void *reserve);
+cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnWgradMode_t mode,
+                                         const int32_t lengths[], cudnnRNNDataDescriptor_t xd, const void *x,
+                                         cudnnTensorDescriptor_t hd, const void *hx, cudnnRNNDataDescriptor_t yd,
+                                         const void *y, size_t weight_bytes, void *dweights, size_t work_bytes,
+                                         void *work, size_t reserve_bytes, void *reserve);
 #ifdef __cplusplus
 }
 #endif

@@ -8,7 +8,7 @@
 #define NONE(n) const gp_rule vjp_##n = {NULL, NULL};
 NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty)
 NONE(eye) NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin)
-NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
+NONE(distinct) NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
 NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
 NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
 /* What only writes: refused for tensors that require gradients while ops are recorded. */

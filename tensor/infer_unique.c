@@ -1,5 +1,6 @@
 /* Shape rules of unique and unique_consecutive: what is equal comes to stand side by side, then the
- * runs are counted, which is the wait. */
+ * runs are counted, which is the wait. Where nobody asks where elements went, distinct does both.
+ */
 #include "tensor/infer.h"
 
 static gp_tensor *run2(const gp_op *op, gp_tensor *a, gp_tensor *b) {
@@ -73,10 +74,10 @@ static bool count_runs(gp_tensor *x, const char *what, int64_t *n) {
     return ok;
 }
 
-/* Leaves x sorted, and the indices that sort it where these are wanted. */
-static bool sort_elements(gp_call *c, gp_tensor *x, bool indices) {
+/* Leaves x sorted, and the indices that sort it. */
+static bool sort_elements(gp_call *c, gp_tensor *x) {
     gp_call s;
-    gp_call_begin(&s, indices ? GP_OP(sort) : GP_OP(msort));
+    gp_call_begin(&s, GP_OP(sort));
     gp_call_tensor(&s, x);
     if (!gp_op_run(&s)) return false;
     for (int i = 0; i < s.nout; i++) c->tmp[i] = s.out[i];
@@ -131,15 +132,50 @@ static bool settle_dim(gp_call *c, int i, int *d) {
     return true;
 }
 
+/* c->tmp[0] is x without gaps. */
+bool infer_distinct(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    if (x->a.ndim != 1) return gp_fail("distinct: expected 1 dim, got %d dims", x->a.ndim);
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    m->out[1].dtype = GP_i64, m->out[1].shape = (gp_shape){.ndim = 0};
+    m->n = 2;
+    if (gp_given(c, 1) && c->arg[1].i) gp_meta_like(m, 2, x, GP_i64);
+    c->tmp[0] = gp_contiguous(x);
+    c->ntmp = c->tmp[0] != NULL;
+    return c->ntmp;
+}
+
+/* Leaves the distinct elements of x and, if asked for, how often each occurs, in tensors of x's
+ * size, and waits for their number. */
+static bool distinct_meta(gp_call *c, gp_meta *m, gp_tensor *x) {
+    bool counts = gp_given(c, 3) && c->arg[3].i;
+    gp_scalar n = {.i = 0};
+    gp_call s;
+    gp_call_begin(&s, GP_OP(distinct));
+    gp_call_tensor(&s, x);
+    gp_call_int(&s, counts);
+    if (!gp_op_run(&s)) return false;
+    c->tmp[0] = s.out[0], c->tmp[1] = counts ? s.out[2] : NULL;
+    c->ntmp = counts ? 2 : 1;
+    bool ok = gp_item(s.out[1], &n, GP_WHY_shape, c->op->name);
+    gp_tensor_unref(s.out[1]);
+    if (!ok) return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    m->out[0].shape.dim[0] = n.i;
+    if (counts) gp_meta_like(m, 1, x, GP_i64), m->out[1].shape.dim[0] = n.i;
+    return true;
+}
+
 /* The result is sorted whether or not that is asked for. */
 bool infer_unique(gp_call *c, gp_meta *m) {
     int d;
     if (!settle_dim(c, 4, &d)) return false;
     gp_tensor *x = c->arg[0].t, *rows = d < 0 ? reshaped(x, &x->a.numel, 1) : slices(x, d);
-    bool ok = rows &&
-              (d < 0 ? sort_elements(c, rows, gp_given(c, 2) && c->arg[2].i) : sort_rows(c, rows));
+    bool alone = d < 0 && !(gp_given(c, 2) && c->arg[2].i), ok = rows != NULL;
+    if (ok && alone) ok = distinct_meta(c, m, rows);
+    else if (ok) ok = d < 0 ? sort_elements(c, rows) : sort_rows(c, rows);
     gp_tensor_unref(rows);
-    return ok && runs_meta(c, m, 2, d);
+    return ok && (alone || runs_meta(c, m, 2, d));
 }
 
 bool infer_unique_consecutive(gp_call *c, gp_meta *m) {

@@ -189,6 +189,23 @@ function C.argsort_rows(c)
     c.refuses(function() return x[1]:argsort_rows() end, "^argsort_rows: expected a matrix")
 end
 
+function C.distinct(c)
+    local x, a = c.x {20}
+    local seen, v, counts = {}, {}, {}
+    for _, e in ipairs(a.v) do
+        if not seen[e] then v[#v + 1] = e end
+        seen[e] = (seen[e] or 0) + 1
+    end
+    table.sort(v)
+    for k, e in ipairs(v) do counts[k] = seen[e] end
+    local y, n, m = x:distinct(true)
+    c.check(n, {shape = {}, v = {#v}}, "i64", nil, "number")
+    c.check(y:narrow(1, 1, #v), {shape = {#v}, v = v})
+    c.check(m:narrow(1, 1, #v), {shape = {#v}, v = counts}, "i64", nil, "counts")
+    c.check((x:narrow(1, 1, 0):distinct()), {shape = {0}, v = {}})
+    c.refuses(function() return x:view(4, 5):distinct() end, "^distinct: expected 1 dim, got 2")
+end
+
 -- The distinct rows in the order ix; where each went; how many there are.
 local function distinct(list, ix)
     local out, inverse, counts = {}, {}, {}

@@ -11,6 +11,12 @@ typedef void (*gp_key)(uint64_t *o, const char *p, int64_t step, int64_t n);
 #define gp_key_fn GP_NAME(gp_key_fn)
 gp_key gp_key_fn(gp_dtype dt);
 
+/* Whether each of n elements differs from the one `lag` before it, as numbers: the zeros do not, a
+ * NaN differs even from itself. */
+typedef void (*gp_differ)(uint8_t *o, const char *x, int64_t lag, int64_t n);
+#define gp_differ_fn GP_NAME(gp_differ_fn)
+gp_differ gp_differ_fn(gp_dtype dt);
+
 /* a without dim d (0-d arrays stay as they are). */
 static inline gp_array gp_without_dim(const gp_array *a, int d) {
     gp_array r = *a;

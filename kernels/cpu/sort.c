@@ -61,8 +61,7 @@ void gp_sort_write(const gp_sorting *s, char *const *p, int64_t i, const int64_t
         int64_t *to = (int64_t *)(void *)p[2] + i;
         for (int64_t k = 0; k < n; k++) to[k] = at[k] + 1;
     } else if (s->indices) {
-        for (int64_t k = 0; k < n; k++)
-            *(int64_t *)(void *)(p[2] + (i + k) * s->is) = at[k] + 1;
+        for (int64_t k = 0; k < n; k++) *(int64_t *)(void *)(p[2] + (i + k) * s->is) = at[k] + 1;
     }
     if (!s->values) return;
     size_t size = gp_dtype_size((gp_dtype)s->x->dtype);
@@ -95,12 +94,10 @@ static int64_t step_of(const gp_array *a, int dim) {
     return a && a->ndim ? a->stride[dim] * (int64_t)gp_dtype_size((gp_dtype)a->dtype) : 0;
 }
 
-static bool run_sort(const gp_call *c, const gp_array *values, const gp_array *indices) {
-    gp_sorting s = {.x = gp_in(c, 0),
-                    .values = values,
-                    .indices = indices,
-                    .dim = (int)c->arg[1].i - 1,
-                    .descending = gp_given(c, 2) && c->arg[2].i};
+static bool run_sort(const gp_call *c, const gp_array *x, int dim, bool descending,
+                     const gp_array *values, const gp_array *indices) {
+    gp_sorting s = {
+        .x = x, .values = values, .indices = indices, .dim = dim, .descending = descending};
     gp_dtype dt = (gp_dtype)s.x->dtype;
     if (s.x->numel == 0) return true;
     s.n = s.x->ndim ? s.x->dim[s.dim] : 1;
@@ -108,11 +105,11 @@ static bool run_sort(const gp_call *c, const gp_array *values, const gp_array *i
     s.key = gp_key_fn(dt);
     s.is_float = gp_is_float(dt);
     s.flip = dt != GP_bool && dt != GP_u8 ? (uint64_t)1 << (8 * gp_dtype_size(dt) - 1) : 0;
-    gp_array order = gp_without_dim(s.x, s.dim), x = order;
+    gp_array order = gp_without_dim(s.x, s.dim), line = order;
     gp_array ix = gp_without_dim(indices ? indices : values, s.dim),
              v = gp_without_dim(values ? values : indices, s.dim);
     gp_row_major(&order);
-    const gp_array *arrays[4] = {&order, &x, &ix, &v};
+    const gp_array *arrays[4] = {&order, &line, &ix, &v};
     gp_loop_init(&s.lines, 4, arrays);
     int64_t threads = gp_threads();
     if (s.n >= LONG && order.numel < threads) sort_shared(&s, order.numel, threads);
@@ -121,6 +118,15 @@ static bool run_sort(const gp_call *c, const gp_array *values, const gp_array *i
     return !s.no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 
-bool CPU(sort)(const gp_call *c) { return run_sort(c, gp_out(c, 0), gp_out(c, 1)); }
-bool CPU(msort)(const gp_call *c) { return run_sort(c, gp_out(c, 0), NULL); }
-bool CPU(argsort)(const gp_call *c) { return run_sort(c, NULL, gp_out(c, 0)); }
+bool gp_sort_whole(const gp_call *c, const gp_array *x, const gp_array *values) {
+    return run_sort(c, x, 0, false, values, NULL);
+}
+
+static bool sort_op(const gp_call *c, const gp_array *values, const gp_array *indices) {
+    return run_sort(c, gp_in(c, 0), (int)c->arg[1].i - 1, gp_given(c, 2) && c->arg[2].i, values,
+                    indices);
+}
+
+bool CPU(sort)(const gp_call *c) { return sort_op(c, gp_out(c, 0), gp_out(c, 1)); }
+bool CPU(msort)(const gp_call *c) { return sort_op(c, gp_out(c, 0), NULL); }
+bool CPU(argsort)(const gp_call *c) { return sort_op(c, NULL, gp_out(c, 0)); }

@@ -33,5 +33,8 @@ static inline bool gp_sort_stopped(gp_sorting *s) {
  */
 #define gp_sort_line GP_NAME(gp_sort_line)
 void gp_sort_line(gp_sorting *s, char *const *p, int64_t parts);
+/* x, 1-d, in order to values. */
+#define gp_sort_whole GP_NAME(gp_sort_whole)
+bool gp_sort_whole(const gp_call *c, const gp_array *x, const gp_array *values);
 
 #endif

@@ -10,9 +10,6 @@ typedef struct runs {
     int64_t size;
 } runs;
 
-/* Whether each of n elements differs from the one `lag` before it, as numbers: the zeros do not, a
- * NaN differs even from itself. */
-typedef void (*differ_fn)(uint8_t *o, const char *x, int64_t lag, int64_t n);
 #define DIFFER(name, type, expr)                                                                   \
     static void differ_##name(uint8_t *o, const char *p, int64_t lag, int64_t n) {                 \
         const type *x = (const type *)(const void *)p;                                             \
@@ -31,8 +28,7 @@ DIFFER(bf16, uint16_t, HALF(0x7f80))
 DIFFER(f32, float, a != b)
 DIFFER(f64, double, a != b)
 
-/* NaN differs from every element, itself included. */
-static differ_fn differ_of(gp_dtype dt) {
+gp_differ gp_differ_fn(gp_dtype dt) {
     switch (dt) {
     case GP_f64: return differ_f64;
     case GP_f32: return differ_f32;
@@ -46,7 +42,7 @@ static differ_fn differ_of(gp_dtype dt) {
 }
 
 /* Does the row of `width` elements at p differ from the one before it? */
-static bool differ_rows(differ_fn differ, const char *p, int64_t width, int64_t size) {
+static bool differ_rows(gp_differ differ, const char *p, int64_t width, int64_t size) {
     uint8_t o[GP_BLOCK];
     for (int64_t i = 0; i < width; i += GP_BLOCK) {
         int64_t n = width - i < GP_BLOCK ? width - i : GP_BLOCK;
@@ -97,7 +93,7 @@ static bool unique_of(const gp_call *c, const gp_array *order, int inverse_at) {
     int next = 1;
     if (gp_given(c, inverse_at) && c->arg[inverse_at].i) r.inverse = gp_out(c, next++);
     if (gp_given(c, inverse_at + 1) && c->arg[inverse_at + 1].i) r.counts = gp_out(c, next);
-    differ_fn differ = differ_of((gp_dtype)r.x->dtype);
+    gp_differ differ = gp_differ_fn((gp_dtype)r.x->dtype);
     uint8_t starts[GP_BLOCK];
     int64_t run = -1, numel = r.x->numel;
     for (int64_t i = 0; i < numel; i += GP_BLOCK) {
@@ -125,7 +121,7 @@ static bool unique_slices(const gp_call *c, const gp_array *order, int inverse_a
     if (gp_given(c, inverse_at + 1) && c->arg[inverse_at + 1].i)
         counts = (int64_t *)(void *)gp_out(c, next)->data;
     const int64_t *at = order ? (const int64_t *)(const void *)order->data : NULL;
-    differ_fn differ = differ_of((gp_dtype)rows->dtype);
+    gp_differ differ = gp_differ_fn((gp_dtype)rows->dtype);
     gp_array slice = gp_without_dim(out, d), row = slice;
     gp_shape s = {.ndim = slice.ndim};
     memcpy(s.dim, slice.dim, sizeof slice.dim);
@@ -146,9 +142,20 @@ static bool unique_slices(const gp_call *c, const gp_array *order, int inverse_a
            gp_fail("%s: the tensor was changed while it was used", c->op->name);
 }
 
+/* What distinct left: the elements and, perhaps, how often each occurs. */
+static bool take_distinct(const gp_call *c) {
+    for (int i = 0; i < c->nout; i++) {
+        const gp_array *out = gp_out(c, i);
+        memcpy(out->data, c->tmpa[i]->data,
+               (size_t)out->numel * gp_dtype_size((gp_dtype)out->dtype));
+    }
+    return true;
+}
+
 bool CPU(unique)(const gp_call *c) {
     const gp_array *order = c->ntmp > 1 ? c->tmpa[1] : NULL;
     if (gp_given(c, 4)) return unique_slices(c, order, 2, (int)c->arg[4].i - 1);
+    if (!gp_given(c, 2) || !c->arg[2].i) return take_distinct(c);
     return unique_of(c, order, 2);
 }
 

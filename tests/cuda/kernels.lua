@@ -194,7 +194,8 @@ for _, dt in ipairs {"f32", "f64", "f16", "i64", "i32", "u8"} do
     end, v)
     same("unique " .. dt, 0, function(a)
         local u, inverse, counts = a:unique(true, true, true)
-        return u, inverse, counts
+        local v1, c1 = a:unique {return_counts = true}
+        return u, inverse, counts, v1, c1, a:unique()
     end, v)
 end
 same("median, nanmedian, mode", 0, function(a, b)

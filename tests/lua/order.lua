@@ -59,6 +59,41 @@ local function sorting(dev)
     t.error(function() x:sort(3) end, "sort: dim 3", dev .. ": a dim that is not there")
 end
 
+-- Many integers, of ranges that are looked out for in different ways and of some that are sorted: the
+-- distinct ones and how often each occurs, against a count in a table.
+local function many_distinct(dev, k)
+    g.threads(k)
+    local n = 70001
+    local ranges = {
+        bool = {{0, 1}}, u8 = {{0, 255}, {3, 40}}, i8 = {{-128, 127}, {-5, 5}}, i16 = {{-32768, 32767}, {-300, 600}},
+        i32 = {{-30, 33}, {-30, 34}, {7, 7}, {1000, 66535}, {1000, 66536}, {-2147483648, 2147483647}},
+        i64 = {{-1, 9}, {(1 << 62) - 40, 1 << 62}, {-500, 523}, {-500, 524}, {-(1 << 40), 1 << 40}, {math.mininteger, math.maxinteger}},
+    }
+    for dtype, list in pairs(ranges) do
+        for _, r in ipairs(list) do
+            local seen, v, values, counts = {}, {}, {}, {}
+            for i = 1, n do
+                -- both ends occur, once each; in between only some values do
+                local e = i == 1000 and r[1] or i == n and r[2] or r[1] + (r[2] - r[1] <= 1 and i % 2 or math.abs(math.random(0) % 5000) * 3 % math.max(r[2] - r[1], 1))
+                if r[2] == r[1] then e = r[1] end
+                v[i] = e
+                if not seen[e] then values[#values + 1] = e end
+                seen[e] = (seen[e] or 0) + 1
+            end
+            table.sort(values)
+            for i, e in ipairs(values) do counts[i] = seen[e] end
+            local x, name = g.tensor(v, {dtype = dtype == "bool" and "u8" or dtype}), ("%s %s %d to %d, %d threads: "):format(dev, dtype, r[1], r[2], k)
+            x = (dtype == "bool" and x:to("bool") or x):to(dev)
+            if dtype == "bool" then values = {false, true} end
+            t.is(x:unique(), values, name .. "unique")
+            local u, c = x:unique {return_counts = true}
+            t.is(u, values, name .. "unique beside counts")
+            t.is(c, counts, name .. "its counts")
+            t.is(x:view(-1, 1):expand(-1, 2):unique(), values, name .. "unique of an expanded tensor")
+        end
+    end
+end
+
 -- A long line, shared by the threads: in order, equal ones as they came, nothing lost.
 local function long_sorting(k)
     g.threads(k)
@@ -222,6 +257,7 @@ for k = 1, 2 do long_sorting(k) end
 for _, dev in ipairs {"cpu", "sim"} do
     sorting(dev)
     distinct(dev)
+    for k = 1, 2 do many_distinct(dev, k) end
     extremes(dev)
     scans(dev)
 end

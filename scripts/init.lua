@@ -61,6 +61,7 @@ end
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn", "einsum" } do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
+chunk(dir .. "/synonyms.lua")(gpush, methods)
 chunk(dir .. "/autograd.lua")(gpush)
 chunk(dir .. "/profile.lua")(gpush)
 

@@ -78,6 +78,7 @@ typedef struct pieces {
             if (n) getrf(&n, &n, a, &n, ipiv, &info);                                              \
             if (n && !info) getri(&n, a, &n, ipiv, tmp, &lwork, &info);                            \
         }                                                                                          \
+        for (int64_t j = 0; j < (int64_t)n * n; j++) a[j] += 0; /* -0, of zeros below a diagonal */ \
         if (r->c->nout == 1) return gp_verdict_of(info);                                           \
         ((int32_t *)gp_out(r->c, 1)->data)[i] = info;                                              \
         return GP_FINE;                                                                            \

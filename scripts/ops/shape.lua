@@ -143,8 +143,6 @@ define { "column_stack", sig = "tensors xs", help = "as hstack, vectors as colum
         for i, x in ipairs(xs) do list[i] = x.ndim < 2 and x:reshape(-1, 1) or x end
         return gpush.cat(list, 2)
     end }
-define { "concat", sig = "tensors xs, dim dim=1", help = "as cat", fn = gpush.cat }
-define { "concatenate", sig = "tensors xs, dim dim=1", help = "as cat", fn = gpush.cat }
 
 -- ---- repeated ----
 
@@ -207,9 +205,6 @@ define { "rot90", sig = "tensor x, int k=1, dims? dims", help = "x turned by k q
 define { "fliplr", sig = "tensor x", help = "columns in reverse order: dim 2", fn = function(x) return x:flip(2) end }
 define { "flipud", sig = "tensor x", help = "rows in reverse order: dim 1", fn = function(x) return x:flip(1) end }
 
-define { "swapaxes", sig = "tensor x, dim dim1, dim dim2", help = "as transpose", fn = gpush.transpose }
-define { "swapdims", sig = "tensor x, dim dim1, dim dim2", help = "as transpose", fn = gpush.transpose }
-define { "moveaxis", sig = "tensor x, ints source, ints destination", help = "as movedim", fn = gpush.movedim }
 define { "ravel", sig = "tensor x", help = "the elements in one dim; a copy where a view cannot be", fn = function(x) return x:flatten() end }
 -- Only the shape of other is read: it may be on another device.
 define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other",

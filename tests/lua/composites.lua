@@ -15,7 +15,7 @@ local function values(dev)
     shape(gpush.atleast_2d(tensor(3)), "1x1", on "atleast_2d of 0 dims")
     shape(gpush.atleast_2d(tensor { 1, 2, 3 }), "1x3", on "atleast_2d of 1 dim")
     is(gpush.atleast_2d(tensor { 1, 2, 3 }), { { 1, 2, 3 } }, on "atleast_2d's values")
-    is(gpush.concatenate({ x, x + 6 }, 2), { { 1, 2, 3, 7, 8, 9 }, { 4, 5, 6, 10, 11, 12 } }, on "concatenate")
+    is(gpush.cat({ x, x + 6 }, 2), { { 1, 2, 3, 7, 8, 9 }, { 4, 5, 6, 10, 11, 12 } }, on "cat")
 
     for _, name in ipairs { "zeros_like", "ones_like" } do
         local like, wide = gpush[name](x), gpush[name](x, { dtype = "i16" })
@@ -112,5 +112,35 @@ local function every(dev)
     t.is(next(cases), nil, "cases of what there is not (" .. dev .. ")")
 end
 
-for _, dev in ipairs { "cpu", "sim" } do every(dev) end
+-- Second names: the same numbers, written out; in place where the first name has that, too.
+local function second(dev)
+    local function put(v) return gpush.tensor(v, { device = dev }) end
+    local a, b, m = put { -0.5, 0.25 }, put { 2.0, 0.25 }, put { { 2.0, 1.0 }, { 0.0, 4.0 } }
+    for name, case in pairs {
+        absolute = { { 0.5, 0.25 }, a }, arccos = { { 2 * math.pi / 3, math.acos(0.25) }, a }, arcsin = { { -math.pi / 6, math.asin(0.25) }, a },
+        arctan = { { math.atan(-0.5), math.atan(0.25) }, a }, arcsinh = { { math.log(-0.5 + 1.25 ^ 0.5), math.log(0.25 + 1.0625 ^ 0.5) }, a },
+        arctanh = { { -0.5 * math.log(3), 0.5 * math.log(5 / 3) }, a }, arccosh = { { math.log(2 + 3 ^ 0.5), 0 }, put { 2.0, 1.0 } },
+        arctan2 = { { math.atan(-0.5, 2), math.pi / 4 }, a, b }, clip = { { 0, 0.25 }, a, 0, 1 }, divide = { { -0.25, 1 }, a, b },
+        true_divide = { { -0.25, 1 }, a, b }, multiply = { { -1, 0.0625 }, a, b }, subtract = { { -2.5, 0 }, a, b }, negative = { { 0.5, -0.25 }, a },
+        fix = { { 0, 2 }, put { -0.5, 2.75 } }, greater = { { false, false }, a, b }, greater_equal = { { false, true }, a, b },
+        less = { { true, false }, a, b }, less_equal = { { true, true }, a, b }, not_equal = { { true, false }, a, b },
+        argwhere = { { { 1, 1 }, { 1, 2 }, { 2, 2 } }, m }, ger = { { { -1, -0.125 }, { 0.5, 0.0625 } }, a, b }, concat = { { -0.5, 0.25, 2, 0.25 }, { a, b } },
+        concatenate = { { -0.5, 0.25, 2, 0.25 }, { a, b } }, row_stack = { { { -0.5, 0.25 }, { 2, 0.25 } }, { a, b } },
+        swapaxes = { { { 2, 0 }, { 1, 4 } }, m, 1, 2 }, swapdims = { { { 2, 0 }, { 1, 4 } }, m, 1, 2 }, moveaxis = { { { 2, 0 }, { 1, 4 } }, m, 1, 2 },
+        det = { 8, m }, inverse = { { { 0.5, -0.125 }, { 0, 0.25 } }, m }, pinverse = { { { 0.5, -0.125 }, { 0, 0.25 } }, m },
+        matrix_power = { { { 4, 6 }, { 0, 16 } }, m, 2 }, cholesky = { { { 2, 0 }, { 1, 3 } }, put { { 4.0, 2.0 }, { 2.0, 10.0 } } },
+    } do
+        t.close(plain(gpush[name](table.unpack(case, 2))), case[1], 1e-6, name .. " (" .. dev .. ")")
+        if gpush.is_tensor(case[2]) then
+            t.close(plain(case[2][name](table.unpack(case, 2))), case[1], 1e-6, "x:" .. name .. " (" .. dev .. ")")
+        end
+    end
+    t.close(plain(table.pack(put { { 2.0, 0.0 }, { 0.0, -3.0 } }:slogdet())[2]), math.log(6), 1e-6, "slogdet (" .. dev .. ")")
+    local q, r = m:qr()
+    t.close(plain(q:matmul(r)), { { 2, 1 }, { 0, 4 } }, 1e-6, "qr (" .. dev .. ")")
+    local x = put { -3.0, 0.5 }
+    t.ok(rawequal(x:clip_(-1, 1), x) and x[1]:item() == -1 and x:absolute_():sum():item() == 1.5, "in place (" .. dev .. ")")
+end
+
+for _, dev in ipairs { "cpu", "sim" } do every(dev) second(dev) end
 t.done()

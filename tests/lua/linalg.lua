@@ -84,6 +84,11 @@ do
     g.threads(threads)
 end
 
+for _, dtype in ipairs { "f32", "f64" } do
+    local inv = linalg.inv(eye(3, dtype))
+    t.is(tostring(inv):find "%-0", nil, "no -0 in the inverse of the identity, " .. dtype)
+end
+
 -- Inverses of sizes about those of the pieces that large ones are made of, of transposed ones too, and of singular ones.
 for dtype, e in pairs(eps) do
     for _, n in ipairs {191, 192, 256, 257, 300} do

@@ -117,6 +117,8 @@ local function show_op(name, sig, help)
     print(call_text(name, sig))
     wrapped(help, "    ")
     if sig ~= "" then wrapped(types_text(sig), "    ") end
+    local also = debug.getregistry()["gpush.synonyms"][name]
+    if also then put("    also called %s", (also:gsub(" ", ", "))) end
     if row and row.grad == "later" then print "    It has no derivative yet." end
     show_topic(by_kind(row_name, topic(name) or {}))
 end

@@ -12,6 +12,7 @@ local second = {
     ["linalg.pinv"] = "pinverse", ["linalg.qr"] = "qr", ["linalg.slogdet"] = "slogdet",
 }
 
+debug.getregistry()["gpush.synonyms"] = second -- for help
 for first, names in pairs(second) do
     local of_linalg = first:match "^linalg%.(.+)"
     local fn = of_linalg and gpush.linalg[of_linalg] or gpush[first]

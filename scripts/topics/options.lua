@@ -10,6 +10,7 @@ keepdim: dims that are reduced stay, with size 1
 dtype: the result's type
 device: where the result is
 requires_grad: backward gives it a gradient
+distinct.counts: how often each occurs, too
 shape: the result's sizes
 size: the result's sizes
 n: how many, or how often

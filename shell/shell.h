@@ -22,8 +22,8 @@ int gp_shell_call(lua_State *L, int narg, int nres);
 
 /* A message handler: error value -> text with the source line, its tensors and the calls. */
 int gp_shell_traceback(lua_State *L);
-/* Puts the source line under the message on top of the stack, which says why a chunk does not
- * compile; on a terminal only. */
+/* Puts under the message on top of the stack, which says why a chunk does not compile, the source line
+ * (on a terminal), and how Lua says it if the line is another language's. */
 void gp_shell_add_line(lua_State *L);
 
 /* Registry key of a table of what was typed: name of the chunk -> text. */

@@ -203,17 +203,33 @@ static void add_line(luaL_Buffer *b, int n, const char *text) {
     luaL_addstring(b, line);
 }
 
+/* (message, line) -> how Lua says what was typed, or nil. */
+static int l_foreign(lua_State *L) {
+    gp_shell_push_module(L);
+    lua_getfield(L, -1, "foreign");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
 void gp_shell_add_line(lua_State *L) {
     char text[LINE];
     int line;
-    const char *msg = lua_tostring(L, -1);
-    if (!isatty(STDERR_FILENO) || !msg || !message_line(L, msg, &line, text)) return;
+    const char *msg = lua_tostring(L, -1), *foreign = NULL;
+    if (!msg || !message_line(L, msg, &line, text)) return;
+    lua_pushcfunction(L, l_foreign);
+    lua_pushstring(L, msg);
+    lua_pushstring(L, text);
+    if (lua_pcall(L, 2, 1, 0) == LUA_OK) foreign = lua_tostring(L, -1);
     luaL_Buffer b;
     luaL_buffinit(L, &b);
     luaL_addstring(&b, msg);
-    add_line(&b, line, text);
+    if (isatty(STDERR_FILENO)) add_line(&b, line, text);
+    if (foreign) luaL_addstring(&b, "\n        in Lua: "), luaL_addstring(&b, foreign);
     luaL_pushresult(&b);
-    lua_remove(L, -2);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
 }
 
 /* ---- What was meant ---- */

@@ -136,6 +136,28 @@ says 'no command :tmieit; did you mean :timeit?' "a command" <<<':tmieit 3'
 says "help: there is no op called 'conv2dd', did you mean conv2d?" "help, without a traceback" <<<'?conv2dd'
 tap_is "$(session <<<$'t = setmetatable({}, {__index = function() print "ran" end})\nt.alhpa()' | grep -c '^ran$')" 1 "nothing of the user's runs for it"
 
+# What other languages say.
+while IFS='|' read -r typed lua; do
+    holds "in Lua: $lua" "how Lua says: $typed" <<<"$typed"
+done <<'END'
+x != 3|~= where others write !=
+import torch|nothing to import
+def f(x): return x|function name(a, b)
+y = lambda x: x + 1|function(x) return
+if x == 3: print(x)|if … then
+a && b|and, or, not
+2 ** 3|x ^ 2
+x += 1|x = x + 1; of a tensor
+x @ y|x:matmul(y)
+sum(x, dim=1)|options stand in a table
+x[1, 2]|x[{1, 2}]
+x[1:3]|x[{1, 2}]
+y = [1, 2, 3]|lists in braces
+# a comment|-- begins a comment
+END
+tap_is "$(session <<<'nonsense "a != b"x' | grep -c 'in Lua')" 0 "what is in a string is not foreign"
+tap_is "$(session <<<'x = = 3' | grep -c 'in Lua')" 0 "nor is a slip in Lua"
+
 # Clocks.
 printf '%s\n' 'x = ones(1000, 1000, {device = "sim"})' 't = os.clock()' 'for i = 1, 20 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' \
     't = os.clock()' 'for i = 1, 5 do x = x:matmul(x) * 0.001 end' 'print(os.clock() - t > 0)' >clock.lua

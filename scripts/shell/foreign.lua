@@ -1,0 +1,51 @@
+--!plain
+-- What somebody typed who speaks another language, Python above all: foreign(message, line) is how Lua says it, for a line
+-- with a syntax error, or nil. message: the compiler's, line: the source line.
+
+-- What the line has, what the message ends with (a pattern; nil: anything), and how Lua says it.
+local phrases = {
+    { "!=", "'!'$", "~= where others write !=" },
+    { "^%s*import%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
+    { "^%s*from%s.-%simport%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
+    { "^%s*def%s+[%w_]+%s*%(", nil, "function name(a, b) … end" },
+    { "%f[%w_]lambda%f[^%w_]", nil, "function(x) return … end" },
+    { "^%s*with%s.*:", nil, "do local _ <close> = … end" },
+    { "^%s*for%s.*%sin%s.*:%s*", "':'$", "for i, v in ipairs(t) do … end, and for i = 1, n do … end" },
+    { "^%s*while%s.*:", "':'$", "while … do … end" },
+    { "^%s*try%s*:", nil, "local ok, message = pcall(function() … end)" },
+    { "^%s*class%s", nil, "local Name = nn.module \"Name\" makes a class of layers; else a table with a metatable" },
+    { "^%s*if%s.*:", "':'$", "if … then … elseif … else … end" },
+    { "%f[%w_]elif%f[^%w_]", nil, "elseif" },
+    { "%f[%w_]is%s+not%s+None", nil, "x ~= nil" },
+    { "%f[%w_]is%s+None", nil, "x == nil" },
+    { "&&", "'&'$", "and, or, not where others write &&, ||, !" },
+    { "||", "'|'$", "and, or, not where others write &&, ||, !" },
+    { "!", "'!'$", "and, or, not where others write &&, ||, !" },
+    { "%*%*", nil, "x ^ 2 where others write x ** 2" },
+    { "[%w_%]%)]%s*%+%+", nil, "x = x + 1" },
+    { "[-+*/]=", nil, "x = x + 1; of a tensor in place: x:add_(1)" },
+    { "@", "'@'$", "x:matmul(y)" },
+    { "%b()", "'='$", "options stand in a table at the end: sum(x, {dim = 1})" },
+    { "[%w_%]%)]%s*%b[]", "'[,:]'$", "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
+    { "[%w_%]%)]%s*%[%s*:", nil, "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
+    { "%[.*%]", "'[%[%],]'$", "lists in braces: {1, 2, 3}" },
+    { "^%s*#", nil, "-- begins a comment" },
+    { "%s#%s", nil, "-- begins a comment" },
+    { "//", "'/'$", "-- begins a comment; // divides and rounds down" },
+    { "%?.*:", "'%?'$", "c and x or y" },
+    { "%f[%w_]f['\"]", nil, "(\"%d of %s\"):format(n, name), or \"n is \" .. n" },
+    { "%f[%w_]let%s", nil, "local x = 1" },
+    { "%f[%w_]var%s", nil, "local x = 1" },
+}
+
+-- The line without what its strings hold, where nothing is foreign.
+local function bare(line)
+    return (line:gsub("\\.", ""):gsub("(['\"])[^'\"]*%1", "%1%1"))
+end
+
+return function(message, line)
+    line = bare(line)
+    for _, p in ipairs(phrases) do
+        if line:find(p[1]) and (not p[2] or message:find(" near " .. p[2]) or message:find(p[2])) then return p[3] end
+    end
+end

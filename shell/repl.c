@@ -117,6 +117,18 @@ static bool push_whole(lua_State *L) {
     return same;
 }
 
+/* The text at index 1 has a word of Python's that Lua takes for a variable. */
+static void mention_constants(lua_State *L) {
+    const char *text = lua_tostring(L, 1);
+    if (!strstr(text, "True") && !strstr(text, "False") && !strstr(text, "None")) return;
+    int top = lua_gettop(L);
+    gp_shell_push_module(L);
+    lua_getfield(L, -1, "constants");
+    lua_pushvalue(L, 1);
+    lua_pcall(L, 1, 0, 0);
+    lua_settop(L, top);
+}
+
 /* Reads and loads one chunk, leaving the function or the message alone on the stack. */
 static gp_line load_chunk(lua_State *L, int *status) {
     lua_settop(L, 0);
@@ -127,6 +139,7 @@ static gp_line load_chunk(lua_State *L, int *status) {
     else if (!push_whole(L) && !load_expression(L)) r = load_statements(L, status);
     if (r != GP_LINE_TEXT) return r;
     gp_line_save(lua_tostring(L, 1));
+    if (*status == LUA_OK) mention_constants(L);
     lua_rotate(L, 1, -1);
     gp_input_keep(L);
     return r;

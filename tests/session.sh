@@ -156,6 +156,9 @@ y = [1, 2, 3]|lists in braces
 # a comment|-- begins a comment
 END
 tap_is "$(session <<<'nonsense "a != b"x' | grep -c 'in Lua')" 0 "what is in a string is not foreign"
+got=$(session <<<$'x = zeros(2, {requires_grad = True})\ny = {True, None}\nFalse = 0 z = False\nprint "None" print(x.None)')
+tap_is "$(grep 'Lua writes' <<<"$got")" $'True is a variable that nobody has set, so nil: Lua writes true\nNone is a variable that nobody has set, so nil: Lua writes nil' \
+    "Python's constants are mentioned, once"
 tap_is "$(session <<<'x = = 3' | grep -c 'in Lua')" 0 "nor is a slip in Lua"
 
 # Clocks.

@@ -1,6 +1,6 @@
 --!plain
--- What somebody typed who speaks another language, Python above all: foreign(message, line) is how Lua says it, for a line
--- with a syntax error, or nil. message: the compiler's, line: the source line.
+-- What somebody typed who speaks another language, Python above all.
+local foreign = {}
 
 -- What the line has, what the message ends with (a pattern; nil: anything), and how Lua says it.
 local phrases = {
@@ -43,9 +43,26 @@ local function bare(line)
     return (line:gsub("\\.", ""):gsub("(['\"])[^'\"]*%1", "%1%1"))
 end
 
-return function(message, line)
+-- How Lua says what is in a line with a syntax error, or nil. message: the compiler's.
+function foreign.syntax(message, line)
     line = bare(line)
     for _, p in ipairs(phrases) do
-        if line:find(p[1]) and (not p[2] or message:find(" near " .. p[2]) or message:find(p[2])) then return p[3] end
+        if line:find(p[1]) and (not p[2] or message:find(p[2])) then return p[3] end
     end
 end
+
+local constants = { True = "true", False = "false", None = "nil" }
+
+-- True, False and None are variables to Lua, and nil: a note for each in the text that nobody has set, once.
+function foreign.constants(text)
+    text = bare(text)
+    for name in text:gmatch "%f[%w_.:]%u%l+%f[^%w_]" do
+        local lua = constants[name]
+        constants[name] = nil
+        if lua and rawget(_G, name) == nil and not text:find(name .. "%s*=[^=]") then
+            io.stderr:write(("%s is a variable that nobody has set, so nil: Lua writes %s\n"):format(name, lua))
+        end
+    end
+end
+
+return foreign

@@ -49,8 +49,9 @@ function shell.complete(text) return part "complete".at_cursor(text) end
 -- What a message about a name that is not there may have meant; see hint.lua.
 function shell.hint(...) return part "hint" (...) end
 
--- How Lua says what a line with a syntax error says in another language; see foreign.lua.
-function shell.foreign(...) return part "foreign" (...) end
+-- What is said in another language; see foreign.lua.
+function shell.foreign(...) return part "foreign".syntax(...) end
+function shell.constants(text) part "foreign".constants(text) end
 
 -- What the last line took: seconds until it returned, seconds that devices worked, and waits.
 function shell.status(host, device, waits) part "commands".status(host, device, waits) end

@@ -71,12 +71,20 @@ static int push_results(lua_State *L, gp_call *c, gp_box *box) {
     return n;
 }
 
+static bool is_bool(lua_State *L, int i) {
+    gp_tensor *t = gp_lua_totensor(L, i);
+    return t ? t->a.dtype == GP_bool : lua_isboolean(L, i);
+}
+
 /* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: as addcmul with 1 for
- * the third factor, so that every other sum multiplies nothing. Leaves the stack as addcmul's. */
+ * the third factor, so that every other sum multiplies nothing. Leaves the stack as addcmul's. A sum
+ * of two bools is one whatever alpha is (but 0); a difference refuses them itself. */
 static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
     bool less = op == GP_OP(sub);
     if ((op != GP_OP(add) && !less) || lua_gettop(L) != 3 || lua_type(L, 3) != LUA_TTABLE) return op;
     if (lua_getfield(L, 3, "alpha") != LUA_TNUMBER) return lua_settop(L, 3), op;
+    bool a = is_bool(L, 1), b = is_bool(L, 2);
+    if (less ? a || b : a && b && lua_tonumber(L, 4) != 0) return lua_settop(L, 2), op;
     if (less) lua_arith(L, LUA_OPUNM);
     lua_pushinteger(L, 1);
     lua_replace(L, 3);
@@ -101,9 +109,34 @@ static int l_op(lua_State *L) {
     return n;
 }
 
+/* Fields of the table at index t. */
+static int fields(lua_State *L, int t) {
+    int n = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
+    return n;
+}
+
+/* x:clamp_(min, max) with a tensor among the limits is another op, as clamp's composite has it. Leaves the
+ * stack as that op's; an option of another name to clamp's own row, which says that it is unknown. */
+static const gp_op *with_limits(lua_State *L, const gp_op *op) {
+    if (op != GP_OP(clamp)) return op;
+    int top = lua_gettop(L);
+    bool named = top == 2 && lua_istable(L, 2);
+    if (named) {
+        lua_getfield(L, 2, "min"), lua_getfield(L, 2, "max");
+        if (fields(L, 2) > !lua_isnil(L, 3) + !lua_isnil(L, 4)) return lua_settop(L, top), op;
+    }
+    int low = named ? 3 : 2, high = low + 1;
+    if (!gp_lua_totensor(L, low) && !gp_lua_totensor(L, high)) return lua_settop(L, top), op;
+    if (named) lua_remove(L, 2);
+    if (lua_isnil(L, 2)) return lua_remove(L, 2), GP_OP(clamp_max);
+    if (lua_isnoneornil(L, 3)) return lua_settop(L, 2), GP_OP(clamp_min);
+    return GP_OP(clamp_between);
+}
+
 /* x:op_(…): x, written; the result's reference is let go. */
 static int l_op_in_place(lua_State *L) {
-    const gp_op *op = with_alpha(L, lua_touserdata(L, lua_upvalueindex(1)));
+    const gp_op *op = with_limits(L, with_alpha(L, lua_touserdata(L, lua_upvalueindex(1))));
     gp_call c;
     gp_call_begin(&c, op);
     gp_lua_enter(L);

@@ -127,6 +127,8 @@ bool infer_unary(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
     if (c->op == GP_OP(square) && dt == GP_bool) dt = GP_i64; /* as pow(x, 2) */
+    if (c->op == GP_OP(softsign) && !gp_infer_check(c, "x", dt, GP_SET_FLOAT | GP_SET_INT))
+        return false; /* a bool has no absolute value, though it has a quotient */
     if (!settle_dtype(c, dt, &out)) return false;
     gp_meta_like(m, 0, x, out);
     return true;
@@ -153,10 +155,22 @@ static bool settle_limits(gp_call *c, gp_dtype *dt) {
     return true;
 }
 
+/* Below 0 there is no u8: such a limit would wrap. */
+static bool limits_fit(const gp_call *c) {
+    for (int i = 1; i < 3; i++) {
+        double limit = c->arg[i].is_float ? c->arg[i].f : (double)c->arg[i].i;
+        if (limit < 0)
+            return gp_fail("hardtanh: argument '%s' is %g (expected a number from 0 for a u8 tensor)",
+                           i == 1 ? "min" : "max", limit);
+    }
+    return true;
+}
+
 bool infer_param(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
     if (c->op == GP_OP(clamp) && !settle_limits(c, &dt)) return false;
+    if (c->op == GP_OP(hardtanh) && dt == GP_u8 && !limits_fit(c)) return false;
     if (c->op == GP_OP(polygamma) && c->arg[1].i < 0)
         return gp_fail("polygamma: argument 'n': expected a whole number from 0, got %lld",
                        (long long)c->arg[1].i);
@@ -326,9 +340,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
         if (!reduced) s->dim[s->ndim++] = x->a.dim[d];
         else if (keep) s->dim[s->ndim++] = 1;
     }
-    int64_t numel;
-    gp_shape_numel(s, &numel);
-    if (nothing && numel && (c->op == GP_OP(amax) || c->op == GP_OP(amin)))
+    if (nothing && (c->op == GP_OP(amax) || c->op == GP_OP(amin)))
         return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);
     c->arg[1] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
     if (c->nargs < 2) c->nargs = 2;

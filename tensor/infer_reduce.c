@@ -17,8 +17,7 @@ static bool reduced_shape(gp_call *c, int i, bool keep, gp_shape *s, bool *nothi
         else if (keep) s->dim[s->ndim++] = 1;
         empty |= reduced && x->a.dim[d] == 0;
     }
-    int64_t numel;
-    *nothing = gp_shape_numel(s, &numel) && numel && empty;
+    *nothing = empty;
     while (c->nargs <= i) gp_call_none(c);
     c->arg[i] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
     return true;

@@ -211,6 +211,21 @@ C.interpolate = {types = MOVED, run = function(c)
     end
     local x, a = c.x {1, 1, 3}
     c.check(g.interpolate(x, {scale_factor = 2.5}), build({1, 1, 7}, function(i) return get(a, {1, 1, math.floor((i[3] - 1) / 2.5) + 1}) end))
+    -- a scale for each dim: element i is at (i - 0.5) / scale + 0.5 along its own
+    local p = c.dtype == "u8" and "nearest" or "bilinear"
+    local q, b = c.x {1, 2, 3, 4}
+    local function at(n, i, scale)
+        if p == "nearest" then return math.min(math.floor((i - 1) / scale), n - 1) + 1, 0 end
+        local s = math.max((i - 0.5) / scale - 0.5, 0)
+        return math.floor(s) + 1, s - math.floor(s)
+    end
+    c.check(g.interpolate(q, {scale_factor = {2, 1.5}, mode = p}), build({1, 2, 6, 6}, function(i)
+        local y, v = at(3, i[3], 2)
+        local z, w = at(4, i[4], 1.5)
+        local function row(k) return get(b, {1, i[2], k, z}) * (1 - w) + (w > 0 and get(b, {1, i[2], k, math.min(z + 1, 4)}) * w or 0) end
+        return p == "nearest" and get(b, {1, i[2], y, z}) or row(y) * (1 - v) + (v > 0 and row(math.min(y + 1, 3)) * v or 0)
+    end), nil, p == "bilinear" and tolerance(c) or nil)
+    c.refuses(function() return g.interpolate(q, {scale_factor = {2}}) end, "^interpolate: argument 'scale_factor' has 1")
     c.refuses(function() return g.interpolate(x, {mode = "bilinear", size = 4}) end, "^interpolate: ")
 end}
 C.interpolate_grad = {types = FLOATS, run = function(c)

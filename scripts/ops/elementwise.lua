@@ -57,17 +57,27 @@ define { "polygamma", sig = "int n, tensor x",
     help = "the n-th derivative of digamma: polygamma(n, x) or x:polygamma(n)",
     fn = function(n, x) return polygamma(x, n) end }
 
-local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 local clamp, between, is_tensor = rows.clamp, gpush.clamp_between, gpush.is_tensor
 define { "clamp", sig = "tensor x, operand? min, operand? max",
     help = "x limited to min … max, numbers or tensors; max where min is above it, NaN where a limit is",
     fn = function(x, min, max)
         if not is_tensor(min) and not is_tensor(max) then return clamp(x, min, max) end
-        if min ~= nil and max ~= nil then return between(x, min, max) end
-        local one = min ~= nil and min or max
-        if not FLOATS[x.dtype] and not FLOATS[one.dtype] then -- no number stands for no limit
-            return min ~= nil and x:maximum(one) or x:minimum(one)
+        if max == nil then return x:clamp_min(min) end
+        if min == nil then return x:clamp_max(max) end
+        return between(x, min, max)
+    end }
+
+local HALF, FLOATS = { f16 = true, bf16 = true }, { f64 = true, f32 = true, f16 = true, bf16 = true }
+local round = rows.round
+define { "round", sig = "tensor x, int decimals=0",
+    help = "nearest integer, halves to even; with decimals to so many places behind the point, or before it below 0",
+    fn = function(x, decimals)
+        if decimals == 0 then return round(x) end
+        if not FLOATS[x.dtype] then
+            fail("round: dtype %s of argument 'x' is not supported with decimals (expected f64 f32 bf16 f16)", x.dtype)
         end
-        if min ~= nil then return between(x, one, math.huge) end
-        return between(x, -math.huge, one)
+        local dtype, scale = x.dtype, 10.0 ^ math.abs(decimals)
+        if HALF[dtype] then x = x:to "f32" end
+        local y = decimals > 0 and round(x * scale) / scale or round(x / scale) * scale
+        return HALF[dtype] and y:to(dtype) or y
     end }

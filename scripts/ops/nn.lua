@@ -1,6 +1,6 @@
 --!plain
 -- Composites: the functions that layers and losses are made of. See define in scripts/init.lua.
-local gpush, define, _, fail = ...
+local gpush, define, rows, fail = ...
 
 local function bad(op, name, expected, got)
     fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))
@@ -246,3 +246,39 @@ define { "scaled_dot_product_attention",
         if dropout_p > 0 then share = share:dropout(dropout_p) end
         return share:matmul(value)
     end) }
+
+-- ---- images ----
+
+-- A scale for each dim: blending and picking go along one dim after the other, each as images of one dim.
+local function along_each(x, scales, mode, align_corners)
+    local linear = mode:match "linear$"
+    for d, scale in ipairs(scales) do
+        local moved = x:transpose(d + 2, -1)
+        local shape = moved.shape
+        local lines = gpush.interpolate(moved:reshape(1, -1, shape[#shape]), nil, scale, linear or mode, align_corners)
+        shape[#shape] = lines.shape[3]
+        x = lines:view(shape):transpose(d + 2, -1)
+    end
+    return x:contiguous()
+end
+
+local MODES = { "linear", "bilinear", "trilinear" }
+local interpolate = rows.interpolate
+define { "interpolate", sig = "tensor x, ints? size, any? scale_factor, str mode=\"nearest\", bool align_corners=false",
+    help = "images x channels x 1 to 3 spatial dims resampled to size, or by scale_factor, a number or one for each dim: 'nearest', 'nearest-exact', 'linear', 'bilinear' or 'trilinear'",
+    fn = function(x, size, scale, mode, align_corners)
+        if type(scale) ~= "table" then
+            if scale ~= nil and type(scale) ~= "number" then bad("interpolate", "scale_factor", "a number or a list of numbers", type(scale)) end
+            return interpolate(x, size, scale, mode, align_corners)
+        end
+        local rank = x.ndim - 2
+        if rank < 1 or rank > 3 or #scale ~= rank then
+            fail("interpolate: argument 'scale_factor' has %d numbers for %s (expected one for each spatial dim)", #scale, shape_text(x))
+        end
+        for i, s in ipairs(scale) do
+            if type(s) ~= "number" then bad("interpolate", "scale_factor", "a list of numbers", type(s) .. " as number " .. i) end
+        end
+        if size then return interpolate(x, size, scale[1], mode, align_corners) end -- the row says that one is too much
+        if mode:match "linear$" and mode ~= MODES[rank] then return interpolate(x, nil, scale[1], mode, align_corners) end
+        return once(along_each)(x, scale, mode, align_corners)
+    end }

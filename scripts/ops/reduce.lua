@@ -5,10 +5,14 @@ local gpush, define, _, fail = ...
 local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 
 define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype? dtype",
-    help = "the p-norm of the elements over dims, or of all; p: a number, inf, -inf or 'fro' (2, the default). Of matrices: linalg.norm",
+    help = "the p-norm of the elements over dims, or of all; p: a number, inf, -inf, 'fro' (2, the default), or 'nuc' of matrices. Of matrices: linalg.norm",
     fn = function(x, p, dims, keepdim, dtype)
+        if p == "nuc" then
+            if not dims and x.ndim ~= 2 then fail("norm: 'nuc' of a tensor of %d dims (expected 2, or two dims in 'dims')", x.ndim) end
+            return gpush.linalg.matrix_norm(x, p, dims or { 1, 2 }, keepdim, dtype)
+        end
         if p == nil or p == "fro" then p = 2 end
-        if type(p) ~= "number" then fail("norm: argument 'p': expected a number or 'fro', got '%s'", tostring(p)) end
+        if type(p) ~= "number" then fail("norm: argument 'p': expected a number, 'fro' or 'nuc', got '%s'", tostring(p)) end
         return gpush.linalg.vector_norm(x, p, dims, keepdim, dtype)
     end }
 

@@ -243,8 +243,8 @@ return {
         example = "rnn_cell(tensor({{2.0}}), tensor({{3.0}}), ones(1, 1), ones(1, 1), {nonlinearity = \"relu\"})\n--> tensor({{5.0}}, f32 1x1 cpu)", see = "rnn, gru_cell, nn.RNNCell" },
     -- ---- elementwise, with parameters ----
     clamp = {
-        text = "One limit may be left out: {max = 5}. NaN stays, and a limit that is NaN gives NaN. A float limit makes f32 of integers. Tensors as limits are broadcast; clamp_ takes numbers only.",
-        options = "min: the least that is left; max: the largest", example = "tensor{-1, 2, 7}:clamp(0, 5)\n--> tensor({0, 2, 5}, i64 3 cpu)", see = "hardtanh, relu, relu6, maximum, minimum" },
+        text = "One limit may be left out: {max = 5}. NaN stays, and a limit that is NaN gives NaN. A float limit makes f32 of integers. Tensors as limits are broadcast.",
+        options = "min: the least that is left; max: the largest", example = "tensor{-1, 2, 7}:clamp(0, 5)\n--> tensor({0, 2, 5}, i64 3 cpu)", see = "clamp_min, clamp_max, hardtanh, relu, relu6" },
     hardtanh = {
         text = "clamp as a layer: -1 and 1 if no limits are given, and no gradient at the limits themselves (clamp has one).",
         options = "min: the least that is left; max: the largest", example = "tensor{-2.0, 0.5, 3.0}:hardtanh()\n--> tensor({-1.0,  0.5,  1.0}, f32 3 cpu)", see = "clamp, tanh, relu6" },

@@ -87,6 +87,7 @@ x1: the first of two
 x2: the second of two
 y: the other tensor
 d: distance between samples
+decimals: how many places behind the point, or before it below 0
 atol: difference that is allowed
 rtol: difference that is allowed, as a part of the second
 equal_nan: NaN equals NaN
@@ -137,7 +138,7 @@ q: a number from 0 to 1, or several
 return_counts: how often each occurs, as well
 return_inverse: where each element went, as well
 right: behind equal elements, not before them
-scale_factor: how much larger
+scale_factor: how much larger, a number or one for each dim
 threshold: a bound
 uplo: which triangle counts: 'L' or 'U'
 accumulate: adds to what is there

@@ -27,6 +27,8 @@ static ld f_addcdiv_half(ld a, ld b, ld c) { return a + b / 2 / c; }
 static ld f_pow(ld a, ld b, ld c) { return powl(a, b); }
 static ld f_maximum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
 static ld f_minimum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
+static ld f_clamp_min(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a < b ? b : a; }
+static ld f_clamp_max(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > b ? b : a; }
 static ld f_atan2(ld a, ld b, ld c) { return atan2l(a, b); }
 static ld log_or_less(ld x) { return x < -100 ? -100 : x; }
 static ld f_bce(ld a, ld b, ld c) {
@@ -144,6 +146,8 @@ static const entry table[] = {
     {"pow", 2, T_REAL, PROMOTED, f_pow, i_pow, 4, false},
     {"maximum", 2, T_ALL, PROMOTED, f_maximum, i_maximum, 0, true},
     {"minimum", 2, T_ALL, PROMOTED, f_minimum, i_minimum, 0, true},
+    {"clamp_min", 2, T_REAL, PROMOTED, f_clamp_min, i_maximum, 0, true},
+    {"clamp_max", 2, T_REAL, PROMOTED, f_clamp_max, i_minimum, 0, true},
     {"atan2", 2, T_ALL, TO_FLOAT, f_atan2, NULL, 4, false},
     {"bce", 2, T_FLOAT, PROMOTED, f_bce, NULL, 8, true, NULL, NULL, s_bce},
     {"squared_error", 2, T_FLOAT, PROMOTED, f_squared_error, NULL, 3, true},

@@ -110,6 +110,19 @@ bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set
                    gp_dtype_name(dt), arg, list);
 }
 
+bool gp_infer_number(const gp_call *c, int i, const char *arg, gp_dtype dt) {
+    const gp_value *v = &c->arg[i];
+    if (gp_is_float(dt) || dt == GP_bool) return true;
+    bool whole = !v->is_float || (v->f > -0x1p63 && v->f < 0x1p63) || v->f == -0x1p63;
+    int64_t n = v->is_float ? (whole ? (int64_t)v->f : 0) : v->i;
+    char stored[8];
+    gp_scalar_store(dt, stored, (gp_scalar){.i = n});
+    if (whole && gp_scalar_load(dt, stored).i == n) return true;
+    if (v->is_float) return gp_fail("%s: argument '%s' is %g, which %s cannot hold", c->op->name, arg, v->f, gp_dtype_name(dt));
+    return gp_fail("%s: argument '%s' is %lld, which %s cannot hold", c->op->name, arg, (long long)v->i,
+                   gp_dtype_name(dt));
+}
+
 /* Checks the promoted dtype against the row; sets c->compute and the result's dtype. */
 static bool settle_dtype(gp_call *c, gp_dtype dt, gp_dtype *out) {
     uint32_t types = c->op->types;
@@ -349,7 +362,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
 
 bool infer_fill(gp_call *c, gp_meta *m) {
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
-    return true;
+    return gp_infer_number(c, 1, "value", m->out[0].dtype);
 }
 
 static double number_f(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
@@ -393,7 +406,10 @@ static bool spaced(gp_call *c, gp_meta *m, int at) {
     m->out[0].shape = (gp_shape){.ndim = 1, .dim = {steps}};
     return gp_infer_check(c, "dtype", m->out[0].dtype, GP_SET_FLOAT | GP_SET_INT);
 }
-bool infer_linspace(gp_call *c, gp_meta *m) { return spaced(c, m, 3); }
+bool infer_linspace(gp_call *c, gp_meta *m) {
+    return spaced(c, m, 3) && gp_infer_number(c, 0, "first", m->out[0].dtype) &&
+           gp_infer_number(c, 1, "last", m->out[0].dtype);
+}
 bool infer_logspace(gp_call *c, gp_meta *m) { return spaced(c, m, 4); }
 
 bool infer_full(gp_call *c, gp_meta *m) {
@@ -401,7 +417,7 @@ bool infer_full(gp_call *c, gp_meta *m) {
     m->n = 1;
     m->dev = gp_arg_device(c, 3);
     m->out[0].dtype = gp_arg_dtype(c, 2, fallback);
-    return gp_arg_shape(c, 0, &m->out[0].shape);
+    return gp_infer_number(c, 1, "value", m->out[0].dtype) && gp_arg_shape(c, 0, &m->out[0].shape);
 }
 
 bool infer_empty(gp_call *c, gp_meta *m) {

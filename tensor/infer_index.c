@@ -18,7 +18,7 @@ bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at) {
         if (v->is_float && !gp_is_float(dt))
             return gp_fail("%s: a float value does not fit in a %s tensor", c->op->name,
                            gp_dtype_name(dt));
-        return true;
+        return gp_infer_number(c, i, "value", dt);
     }
     gp_dtype have = (gp_dtype)v->t->a.dtype;
     bool itself =

@@ -37,6 +37,7 @@ bool infer_masked_fill(gp_call *c, gp_meta *m) {
         return gp_fail("masked_fill: a %s value does not fit in a %s tensor",
                        v->kind == GP_NUMBER ? "float" : gp_dtype_name(vt), gp_dtype_name(dt));
     gp_infer_zero_dim(c, 2, 1);
+    if (c->arg[2].kind == GP_NUMBER && !gp_infer_number(c, 2, "value", dt)) return false;
     m->n = 1;
     m->out[0].dtype = dt;
     return (m->dev = gp_infer_device(c)) && broadcast(c, 0, 2, &m->out[0].shape);

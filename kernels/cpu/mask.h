@@ -15,7 +15,8 @@ enum { GP_CHUNK = 32768 };
 typedef struct gp_walk {
     gp_loop loop; /* 0: nothing, in row-major order; 1: what is tested; 2: what is moved along, if
                      anything */
-    gp_truth truth;
+    gp_dtype tested;
+    gp_truth truth; /* of that dtype */
     int64_t chunks;
     int64_t *before; /* chunks + 1: true elements before each chunk */
     const gp_array *x, *out, *values;

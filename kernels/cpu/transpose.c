@@ -123,25 +123,35 @@ static void turn(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, i
     else turn_uint64_t(d, dp, s, sp, rows, cols);
 }
 
+/* Fetches `bytes` of each of the lines first … end - 1. */
+static void fetch_lines(const char *from, int64_t sp, int64_t first, int64_t end, int64_t bytes) {
+    for (int64_t k = first; k < end; k++)
+        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + k * sp + at);
+}
+
+/* A tile is half as large as the first-level cache, which the source's lines pass on their way. */
 void gp_transpose(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, int64_t cols,
                   size_t size, bool stream) {
-    _Alignas(64) char tile[TILE * TILE * 4];
-    int64_t bytes = (int64_t)size, side = size == 8 ? TILE / 2 : TILE, pitch = side * bytes;
-    for (int64_t r = 0; r < rows; r += side)
-        for (int64_t c = 0; c < cols; c += side) {
-            int64_t h = rows - r < side ? rows - r : side, w = cols - c < side ? cols - c : side;
+    enum { PITCH = 256 };
+    _Alignas(64) char tile[TILE * PITCH];
+    int64_t bytes = (int64_t)size, width = PITCH / bytes;
+    for (int64_t r = 0; r < rows; r += TILE)
+        for (int64_t c = 0; c < cols; c += width) {
+            int64_t h = rows - r < TILE ? rows - r : TILE, w = cols - c < width ? cols - c : width;
             char *to = d + r * dp + c * bytes;
             const char *from = s + r * bytes + c * sp;
             if (!stream) {
                 turn(to, dp, from, sp, h, w, size);
                 continue;
             }
-            turn(tile, pitch, from, sp, h, w, size);
+            turn(tile, PITCH, from, sp, h, w, size);
+            int64_t left = cols - c - w, next = left < width ? left : width,
+                    each = (next + h - 1) / h;
             for (int64_t i = 0; i < h; i++) {
                 /* The next tile's lines: this one's are on their way out meanwhile. */
-                const char *next = c + side + i < cols ? from + (side + i) * sp : from + i * sp;
-                for (int64_t at = 0; at < h * bytes; at += 64) __builtin_prefetch(next + at);
-                stream_out(to + i * dp, tile + i * pitch, (size_t)(w * bytes), NULL, 0);
+                int64_t first = i * each, end = first + each < next ? first + each : next;
+                fetch_lines(from + w * sp, sp, first, end, h * bytes);
+                stream_out(to + i * dp, tile + i * PITCH, (size_t)(w * bytes), NULL, 0);
             }
         }
     if (stream) stream_end();

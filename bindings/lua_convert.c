@@ -72,6 +72,11 @@ static void count_leaf(survey *s, int depth) {
         unexpected(s, depth, "numbers, booleans or tensors, not a mixture of them");
 }
 
+/* Ctrl-C ends the walk over many elements. */
+static void poll(lua_State *L, int64_t i) {
+    if (i % 1024 == 0 && gp_interrupted && !gp_thread_worker()) luaL_error(L, "interrupted!");
+}
+
 /* Walks the value at the top. Raw access: no metamethod runs. */
 static void look(survey *s, int depth) {
     lua_State *L = s->L;
@@ -82,6 +87,7 @@ static void look(survey *s, int depth) {
     count_table(s, depth);
     for (int64_t i = 1; i <= s->shape.dim[depth]; i++) {
         s->at[depth] = i;
+        poll(L, i);
         lua_rawgeti(L, -1, i);
         look(s, depth + 1);
         lua_pop(L, 1);
@@ -137,6 +143,7 @@ static void fill(filling *f, int depth) {
         /* A finalizer that ran since the survey may have changed the table. */
         if (lua_type(L, -1) != LUA_TTABLE) unexpected(f->s, depth, "a table as before");
         f->s->at[depth] = i;
+        poll(L, i);
         lua_rawgeti(L, -1, i);
         fill(f, depth + 1);
         lua_pop(L, 1);
@@ -310,6 +317,7 @@ static const char *push_nested(lua_State *L, const gp_array *a, int depth, const
     }
     lua_createtable(L, a->dim[depth] < INT32_MAX ? (int)a->dim[depth] : INT32_MAX, 0);
     for (int64_t i = 1; i <= a->dim[depth]; i++) {
+        poll(L, i);
         p = push_nested(L, a, depth + 1, p);
         lua_rawseti(L, -2, i);
     }

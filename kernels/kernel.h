@@ -49,6 +49,11 @@ bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, vo
 /* Has Ctrl-C come, in a kernel that the host waits for? For loops that take long themselves. */
 static inline bool gp_stopped(void) { return gp_interrupted && !gp_thread_worker(); }
 
+/* Behind loops that end when gp_stopped(): false, with the message, if they may have. */
+static inline bool gp_went_on(const gp_call *c) {
+    return !gp_stopped() || gp_fail("%s: interrupted", c->name);
+}
+
 /* Before calls of OpenBLAS or oneDNN from this thread: they use at most n threads of the pool from
  * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)

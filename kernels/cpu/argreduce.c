@@ -165,12 +165,12 @@ static void search_parts(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* In 64 parts, whatever the number of threads. */
-static void search_long(search *s) {
+static bool search_long(const gp_call *c, search *s) {
     int64_t where[64], at;
     char best[64 * 8];
     s->part_where = where;
     s->part_best = best;
-    gp_parallel(64, 1, search_parts, s);
+    if (!gp_parallel_op(c, 64, 1, search_parts, s)) return false;
     at = where[0];
     for (int64_t i = 1; i < 64; i++) {
         int64_t w = 0;
@@ -178,11 +178,12 @@ static void search_long(search *s) {
         if (w == 1) at = where[i];
     }
     write_out(s, s->indices->data, s->values ? s->values->data : NULL, best, at);
+    return true;
 }
 
 /* values and indices of x along dim d; d < 0: of all of x, which is contiguous. */
-static bool run_search(const gp_array *x, int d, bool min, const gp_array *values,
-                       const gp_array *indices) {
+static bool run_search(const gp_call *c, const gp_array *x, int d, bool min,
+                       const gp_array *values, const gp_array *indices) {
     search s = {
         .x = x, .values = values, .indices = indices, .ct = gp_compute_type((gp_dtype)x->dtype)};
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
@@ -193,7 +194,7 @@ static bool run_search(const gp_array *x, int d, bool min, const gp_array *value
     s.n = whole ? x->numel : x->dim[d];
     s.step = whole ? size : x->stride[d] * size;
     if (indices->numel == 0) return true;
-    if (whole && s.n > PART) return search_long(&s), true;
+    if (whole && s.n > PART) return search_long(c, &s);
     gp_array kept = *x, flat = *indices, vals;
     if (whole) kept.ndim = 0;
     else kept = gp_without_dim(x, d);
@@ -209,14 +210,14 @@ static bool run_search(const gp_array *x, int d, bool min, const gp_array *value
     gp_loop_init(&s.outs, 3, arrays);
     int64_t inner = s.outs.stride[1][s.outs.ndim - 1];
     bool columns = s.outs.dim[s.outs.ndim - 1] >= 8 && inner < s.step;
-    gp_parallel(indices->numel, 1 + GRAIN / s.n, columns ? search_columns : search_lines, &s);
-    return true;
+    return gp_parallel_op(c, indices->numel, 1 + GRAIN / s.n,
+                          columns ? search_columns : search_lines, &s);
 }
 
 /* Without a dim: of all elements, of which infer has left a contiguous copy. */
 static bool arg_of(const gp_call *c, bool min) {
     bool whole = !gp_given(c, 1);
-    return run_search(whole ? c->tmpa[0] : gp_in(c, 0), whole ? -1 : (int)c->arg[1].i - 1, min,
+    return run_search(c, whole ? c->tmpa[0] : gp_in(c, 0), whole ? -1 : (int)c->arg[1].i - 1, min,
                       NULL, gp_out(c, 0));
 }
 bool CPU(argmax)(const gp_call *c) { return arg_of(c, false); }
@@ -231,11 +232,11 @@ bool CPU(minimum)(const gp_call *c);
 static bool is_pairwise(const gp_call *c) { return c->arg[1].kind == GP_TENSOR; }
 bool CPU(max)(const gp_call *c) {
     if (c->nout == 2)
-        return run_search(gp_in(c, 0), (int)c->arg[1].i - 1, false, gp_out(c, 0), gp_out(c, 1));
+        return run_search(c, gp_in(c, 0), (int)c->arg[1].i - 1, false, gp_out(c, 0), gp_out(c, 1));
     return is_pairwise(c) ? CPU(maximum)(c) : CPU(amax)(c);
 }
 bool CPU(min)(const gp_call *c) {
     if (c->nout == 2)
-        return run_search(gp_in(c, 0), (int)c->arg[1].i - 1, true, gp_out(c, 0), gp_out(c, 1));
+        return run_search(c, gp_in(c, 0), (int)c->arg[1].i - 1, true, gp_out(c, 0), gp_out(c, 1));
     return is_pairwise(c) ? CPU(minimum)(c) : CPU(amin)(c);
 }

@@ -8,13 +8,14 @@
 enum { GRAIN = 32768 };
 
 static bool bad_label(const gp_call *c, int64_t v, int64_t most) {
+    if (!gp_went_on(c)) return false; /* each_block ended for that */
     return gp_fail("%s: value %lld is out of range (values count from 1: expected 1 to %lld; add 1 "
                    "to values that count from 0)",
                    c->op->name, (long long)v, (long long)most);
 }
 
 /* Rows of a loop over x and, perhaps, another array of its shape, at most GP_BLOCK elements at a
- * time; stops where fn returns false. */
+ * time; stops where fn returns false, and for Ctrl-C. */
 typedef bool (*block_fn)(void *ctx, char *const *p, const int64_t *step, int64_t n);
 static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, void *ctx) {
     gp_loop l;
@@ -28,7 +29,8 @@ static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, vo
     for (int64_t at = 0; at < l.numel; at += width, gp_rows_next(&r, &l))
         for (int64_t i = 0; i < width; i += GP_BLOCK) {
             char *p[2] = {r.p[0] + i * step[0], other ? r.p[1] + i * step[1] : NULL};
-            if (!fn(ctx, p, step, width - i < GP_BLOCK ? width - i : GP_BLOCK)) return false;
+            if (gp_stopped() || !fn(ctx, p, step, width - i < GP_BLOCK ? width - i : GP_BLOCK))
+                return false;
         }
     return true;
 }
@@ -133,7 +135,7 @@ static bool settle_range(const gp_call *c, histogram *h) {
     const gp_array *x = gp_in(c, 0);
     if (h->lo == h->hi && x->numel) {
         h->lo = INFINITY, h->hi = -INFINITY;
-        each_block(x, NULL, range_block, h);
+        if (!each_block(x, NULL, range_block, h)) return gp_went_on(c);
         if (h->nan || !isfinite(h->lo) || !isfinite(h->hi))
             return gp_fail("histc: the elements' range is not finite; give min and max");
     }
@@ -147,13 +149,13 @@ bool CPU(histc)(const gp_call *c) {
     if (!settle_range(c, &h)) return false;
     if (!(h.count = calloc((size_t)h.bins, sizeof *h.count)))
         return gp_fail("histc: out of memory");
-    each_block(x, NULL, bin_block, &h);
+    bool ok = each_block(x, NULL, bin_block, &h) || gp_went_on(c);
     gp_array counts = *out;
     counts.data = (char *)h.count;
     counts.dtype = GP_i64;
     gp_copy_array(out, &counts);
     free(h.count);
-    return true;
+    return ok;
 }
 
 /* ---- one_hot ---- */
@@ -183,6 +185,6 @@ bool CPU(one_hot)(const gp_call *c) {
     hot h = {.to = (int64_t *)(void *)out->data,
              .classes = out->dim[out->ndim - 1],
              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
-    gp_parallel(out->numel, GRAIN, clear, h.to);
-    return each_block(x, NULL, hot_block, &h) || bad_label(c, h.bad, h.classes);
+    return gp_parallel_op(c, out->numel, GRAIN, clear, h.to) && 
+           (each_block(x, NULL, hot_block, &h) || bad_label(c, h.bad, h.classes));
 }

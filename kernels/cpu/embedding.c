@@ -54,8 +54,8 @@ bool CPU(embedding)(const gp_call *c) {
     run r = {.index = c->tmpa[0], .rows = c->tmpa[1], .out = gp_out(c, 0)};
     r.width = r.rows->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
     gp_labels_init(&r.labels, r.index, r.rows->dim[0], INT64_MIN);
-    gp_parallel(r.index->numel, 1 + GRAIN / (1 + r.width), copy_rows, &r);
-    return tell(c, &r);
+    return gp_parallel_op(c, r.index->numel, 1 + GRAIN / (1 + r.width), copy_rows, &r) &&
+           tell(c, &r);
 }
 
 /* Columns begin … end of all rows, so that each sum is one thread's and in order. */
@@ -65,7 +65,7 @@ static void add_columns(void *ctx, int64_t begin, int64_t end) {
     char buf[BLOCK * 8];
     int64_t count = r->index->numel, size = r->size;
     gp_load load = gp_load_fn((gp_dtype)r->rows->dtype, r->ct);
-    for (int64_t at = 0, n; at < count; at += n) {
+    for (int64_t at = 0, n; at < count && !gp_stopped(); at += n) {
         n = read_index(r, at, count, index);
         for (int64_t i = 0; i < n; i++)
             for (int64_t from = begin; index[i] >= 0 && from < end; from += BLOCK) {
@@ -95,6 +95,7 @@ bool CPU(embedding_grad)(const gp_call *c) {
     memset(r.sums, 0, (size_t)n * gp_ctype_size[r.ct]);
     gp_labels_init(&r.labels, r.index, count, pad ? pad < 0 ? pad + count + 1 : pad : INT64_MIN);
     gp_parallel(r.width, 1 + GRAIN / (1 + r.index->numel), add_columns, &r);
+    if (!gp_went_on(c)) return false;
     if (!direct) gp_store_fn(r.ct, (gp_dtype)r.out->dtype)(r.out->data, os, r.sums, n);
     return tell(c, &r);
 }

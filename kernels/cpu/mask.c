@@ -79,7 +79,7 @@ static int64_t count_chunk(const gp_walk *w, int64_t chunk) {
 
 static void count_chunks(void *ctx, int64_t begin, int64_t end) {
     const gp_walk *w = ctx;
-    for (int64_t k = begin; k < end; k++) w->before[k + 1] = count_chunk(w, k);
+    for (int64_t k = begin; k < end && !gp_stopped(); k++) w->before[k + 1] = count_chunk(w, k);
 }
 
 bool gp_walk_begin(gp_walk *w, const gp_array *shape, const gp_array *tested,
@@ -94,6 +94,10 @@ bool gp_walk_begin(gp_walk *w, const gp_array *shape, const gp_array *tested,
     w->before = calloc((size_t)w->chunks + 1, sizeof *w->before);
     if (!w->before) return gp_fail("out of memory");
     gp_parallel(w->chunks, 1, count_chunks, w);
+    if (gp_stopped()) {
+        free(w->before);
+        return gp_fail("%s: interrupted", gp_running ? gp_running->name : "mask");
+    }
     for (int64_t k = 0; k < w->chunks; k++) w->before[k + 1] += w->before[k];
     return true;
 }
@@ -141,8 +145,8 @@ bool CPU(count_nonzero)(const gp_call *c) {
     tally t = {.x = gp_in(c, 0), .out = (int64_t *)(void *)gp_out(c, 0)->data};
     tally_split(&t, (uint64_t)c->arg[1].i);
     if (t.kept.numel != 1) {
-        gp_parallel(t.kept.numel, 1 + GP_CHUNK / (t.reduced.numel + 1), tally_outputs, &t);
-        return true;
+        return gp_parallel_op(c, t.kept.numel, 1 + GP_CHUNK / (t.reduced.numel + 1), tally_outputs,
+                              &t);
     }
     gp_walk w = {0};
     if (!gp_walk_begin(&w, t.x, t.x, NULL)) return false;
@@ -217,7 +221,7 @@ bool CPU(nonzero)(const gp_call *c) {
     gp_walk w = {.x = gp_in(c, 0), .out = gp_out(c, 0)};
     if (!gp_walk_begin(&w, w.x, w.x, NULL)) return false;
     bool ok = gp_walk_count_is(c, &w, w.out->dim[0]);
-    if (ok && w.x->ndim) gp_parallel(w.chunks, 1, list_chunks, &w);
+    if (ok && w.x->ndim) ok = gp_parallel_op(c, w.chunks, 1, list_chunks, &w);
     free(w.before);
     return ok;
 }

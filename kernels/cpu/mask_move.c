@@ -183,7 +183,7 @@ static bool select_parts(const gp_call *c, gp_array x, gp_array mask, int rest) 
     if (!gp_walk_begin(&p.w, &x, &mask, &x)) return false;
     int64_t n = p.w.out->numel / p.part.numel;
     bool ok = gp_walk_count_is(c, &p.w, n);
-    if (ok) gp_parallel(p.w.chunks, 1, parts_chunks, &p);
+    if (ok) ok = gp_parallel_op(c, p.w.chunks, 1, parts_chunks, &p);
     free(p.w.before);
     return ok;
 }
@@ -199,7 +199,7 @@ bool CPU(masked_select)(const gp_call *c) {
     gp_walk w = {.out = gp_out(c, 0), .size = gp_dtype_size((gp_dtype)x->dtype)};
     if (!gp_walk_begin(&w, &shape, mask, x)) return false;
     bool ok = gp_walk_count_is(c, &w, w.out->numel);
-    if (ok) gp_parallel(w.chunks, 1, select_chunks, &w);
+    if (ok) ok = gp_parallel_op(c, w.chunks, 1, select_chunks, &w);
     free(w.before);
     return ok;
 }
@@ -277,7 +277,7 @@ bool CPU(masked_put)(const gp_call *c) {
               gp_fail("%s: %lld values given for %lld true elements of the mask", c->op->name,
                       (long long)have, (long long)want);
     if (ok && out->data != gp_in(c, 0)->data) gp_copy_array(out, gp_in(c, 0));
-    if (ok && p.part.numel) gp_parallel(p.w.chunks, 1, put_chunks, &p);
+    if (ok && p.part.numel) ok = gp_parallel_op(c, p.w.chunks, 1, put_chunks, &p);
     free(p.w.before);
     return ok;
 }
@@ -325,7 +325,7 @@ bool CPU(masked_scatter)(const gp_call *c) {
               gp_fail("masked_scatter: source has %lld elements for %lld true ones of the mask",
                       (long long)source->numel, (long long)want);
     if (ok && out->data != x->data) gp_copy_array(out, x);
-    if (ok) gp_parallel(w.chunks, 1, deal_chunks, &w);
+    if (ok) ok = gp_parallel_op(c, w.chunks, 1, deal_chunks, &w);
     free(w.before);
     return ok;
 }

@@ -49,7 +49,7 @@ static void with_replacement(const lots *l, int64_t row, double *p, int64_t *o) 
         if (p[i] > 0) last = i;
         if (i) p[i] += p[i - 1];
     }
-    for (int64_t s = 0; s < l->n; s++) {
+    for (int64_t s = 0; s < l->n && !(s % 1024 == 0 && gp_stopped()); s++) {
         double part = gp_uniform_f64(word(l, row * l->n + s)) * p[l->k - 1];
         int64_t lo = 0, hi = last; /* rounding may not lead beyond the last weight above 0 */
         while (lo < hi) {
@@ -96,11 +96,11 @@ static void draw_rows(void *ctx, int64_t begin, int64_t end) {
 bool CPU(multinomial)(const gp_call *c) {
     lots l = {.c = c, .x = gp_in(c, 0), .out = gp_out(c, 0)};
     l.k = l.x->dim[l.x->ndim - 1], l.n = c->arg[1].i;
-    gp_parallel(l.out->numel / l.n, 1 + WEIGHTS_A_PART / l.k, draw_rows, &l);
+    if (!gp_parallel_op(c, l.out->numel / l.n, 1 + WEIGHTS_A_PART / l.k, draw_rows, &l)) return false;
     if (l.bad & NO_MEMORY) return gp_fail("multinomial: out of memory");
     if (l.bad & BAD_WEIGHT)
         return gp_fail("multinomial: a weight in 'x' is negative, infinite or NaN");
     if (l.bad & TOO_FEW)
         return gp_fail("multinomial: a row of 'x' has fewer weights above 0 than samples to draw");
-    return true;
+    return gp_went_on(c);
 }

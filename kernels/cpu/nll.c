@@ -92,7 +92,7 @@ bool CPU(nll_loss)(const gp_call *c) {
     double sum, weight;
     if (!set_up(&r, c, 0, x, out)) return false;
     if (reduction == GP_LOSS_EACH) r.part = NULL;
-    gp_parallel(r.px.tiles, 1 + GRAIN / MOST, forward, &r);
+    if (!gp_parallel_op(c, r.px.tiles, 1 + GRAIN / MOST, forward, &r)) return false;
     if (!gp_labels_good(c, &r.labels, gp_in(c, GP_LOSS_TARGET))) return false;
     if (reduction == GP_LOSS_EACH) return true;
     add_up(&r, &sum, &weight);
@@ -115,16 +115,16 @@ bool CPU(nll_loss_grad)(const gp_call *c) {
              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
              .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
     double sum, weight;
-    gp_parallel(out->numel, GRAIN, clear, (void *)out);
+    if (!gp_parallel_op(c, out->numel, GRAIN, clear, (void *)out)) return false;
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
         run count = r;
         if (!set_up(&count, c, 1, x, &(gp_array){.dtype = GP_f64, .numel = 1})) return false;
-        gp_parallel(count.px.tiles, 1 + GRAIN / MOST, forward, &count);
+        if (!gp_parallel_op(c, count.px.tiles, 1 + GRAIN / MOST, forward, &count)) return false;
         add_up(&count, &sum, &weight);
         r.factor = 1 / weight;
     }
     if (!set_up(&r, c, 1, out, g)) return false;
     r.load = gp_load_fn((gp_dtype)g->dtype, GP_CT_f64);
-    gp_parallel(r.px.tiles, 1 + GRAIN / MOST, backward, &r);
-    return gp_labels_good(c, &r.labels, gp_in(c, 1 + GP_LOSS_TARGET));
+    return gp_parallel_op(c, r.px.tiles, 1 + GRAIN / MOST, backward, &r) &&
+           gp_labels_good(c, &r.labels, gp_in(c, 1 + GP_LOSS_TARGET));
 }

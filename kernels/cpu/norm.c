@@ -158,15 +158,29 @@ static void set_channel(run *r, const gp_call *c, int64_t i, double mean, double
     r->shift[i] = read_element(gp_in(c, 4), i, 0);
 }
 
-static void train(run *r, const gp_call *c, int64_t channels) {
-    gp_parallel(channels * r->chunks, 1 + GRAIN / (r->loop.numel < CHUNK ? r->loop.numel : CHUNK),
-                gather_chunks, r);
+/* Chunks of all channels, by one of the two passes. */
+static bool pass(run *r, const gp_call *c, int64_t channels, gp_body body) {
+    int64_t n = r->loop.numel < CHUNK ? r->loop.numel : CHUNK;
+    return gp_parallel_op(c, channels * r->chunks, 1 + GRAIN / n, body, r);
+}
+
+/* The channels' statistics, each in its first part. */
+static bool train(run *r, const gp_call *c, int64_t channels) {
+    if (!pass(r, c, channels, gather_chunks)) return false;
     for (int64_t i = 0; i < channels; i++) {
-        stat s = {0};
-        for (int64_t k = 0; k < r->chunks; k++) join(&s, r->part[i * r->chunks + k]);
-        set_channel(r, c, i, s.mean, s.m2 / s.n);
-        update(gp_in(c, 1), i, s.mean, c->arg[6].f);
-        update(gp_in(c, 2), i, s.m2 / (s.n - 1), c->arg[6].f);
+        stat *s = &r->part[i * r->chunks];
+        for (int64_t k = 1; k < r->chunks; k++) join(s, s[k]);
+        set_channel(r, c, i, s->mean, s->m2 / s->n);
+    }
+    return true;
+}
+
+/* Last, so that an op that is interrupted leaves them as they were. */
+static void update_running(const run *r, const gp_call *c, int64_t channels) {
+    for (int64_t i = 0; i < channels; i++) {
+        const stat *s = &r->part[i * r->chunks];
+        update(gp_in(c, 1), i, s->mean, c->arg[6].f);
+        update(gp_in(c, 2), i, s->m2 / (s->n - 1), c->arg[6].f);
     }
 }
 
@@ -208,11 +222,11 @@ bool CPU(batch_norm)(const gp_call *c) {
     if (!memory) return gp_fail("batch_norm: out of memory");
     r.mean = memory, r.scale = memory + channels, r.shift = memory + 2 * channels;
     r.part = (stat *)(memory + 3 * channels);
-    if (c->arg[5].i) train(&r, c, channels);
-    else
-        for (int64_t i = 0; i < channels; i++)
-            set_channel(&r, c, i, read_element(gp_in(c, 1), i, 0), read_element(gp_in(c, 2), i, 1));
-    gp_parallel(channels * r.chunks, 1 + GRAIN / (r.loop.numel < CHUNK ? r.loop.numel : CHUNK),
-                normalise_chunks, &r);
+    bool training = c->arg[5].i;
+    if (training && !train(&r, c, channels)) return false;
+    for (int64_t i = 0; !training && i < channels; i++)
+        set_channel(&r, c, i, read_element(gp_in(c, 1), i, 0), read_element(gp_in(c, 2), i, 1));
+    if (!pass(&r, c, channels, normalise_chunks)) return false;
+    if (training) update_running(&r, c, channels);
     return true;
 }

@@ -143,8 +143,7 @@ static bool run(const gp_call *c, int n, uint32_t writes, rule update, const voi
     lists l = {.rule = update, .ctx = ctx};
     int64_t total = 0;
     if (!open_lists(&l, c, n, writes, &total)) return false;
-    gp_parallel(total, GRAIN, run_part, &l);
-    return true;
+    return gp_parallel_op(c, total, GRAIN, run_part, &l);
 }
 
 bool CPU(sgd_step)(const gp_call *c) {
@@ -230,7 +229,7 @@ bool CPU(clip_grad_norm)(const gp_call *c) {
     int64_t parts = (m.total + GRAIN - 1) / GRAIN;
     m.part = gp_scratch(GP_SCRATCH_PART, (size_t)(parts + 1) * sizeof *m.part);
     if (!m.part) return gp_fail("clip_grad_norm: out of memory");
-    gp_parallel(parts, 1, norm_parts, &m);
+    if (!gp_parallel_op(c, parts, 1, norm_parts, &m)) return false;
     double n = norm_of(&m, parts), factor = c->arg[1].f / (n + 1e-6);
     const gp_array *out = gp_out(c, 0);
     gp_scalar_store((gp_dtype)out->dtype, out->data, (gp_scalar){.is_float = true, .f = n});

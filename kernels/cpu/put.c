@@ -57,7 +57,7 @@ static void write_own(const writes *w, const gp_put_at *p, int64_t n, const char
         if (p->x + *p->t >= lo && p->x + *p->t < hi) w->row(p, NULL, n);
         return;
     }
-    for (int64_t i = 0; i < n; i += SOME) {
+    for (int64_t i = 0; i < n && !gp_stopped(); i += SOME) {
         gp_put_at q = *p;
         int64_t some = n - i < SOME ? n - i : SOME;
         q.x += i * q.xs, q.t += i * q.ts, q.f += i * q.fs;
@@ -73,7 +73,7 @@ static void write_indices(const writes *w, const gp_put_at *p, const char *at, i
     int64_t t[SOME], most = step ? SOME : n;
     gp_put_at q = *p;
     q.t = t, q.ts = step != 0;
-    for (int64_t i = 0; i < n; i += most) {
+    for (int64_t i = 0; i < n && !gp_stopped(); i += most) {
         int64_t some = n - i < most ? n - i : most;
         q.x = p->x + i * q.xs, q.f = p->f + i * q.fs;
         if (!gp_offsets_make(w->offsets, at + i * step, step, step ? some : 1, t)) continue;
@@ -92,7 +92,7 @@ static void write_all(const writes *w, const gp_moves *m, const char *lo, const 
     int last = l.ndim - 1;
     int64_t width = l.dim[last];
     gp_rows_begin(&r, &l, 0);
-    for (int64_t at = 0; at < l.numel; at += width, gp_rows_next(&r, &l)) {
+    for (int64_t at = 0; at < l.numel && !gp_stopped(); at += width, gp_rows_next(&r, &l)) {
         gp_put_at p = {.x = r.p[2],
                        .xs = l.stride[2][last],
                        .t = (const int64_t *)(void *)r.p[3],
@@ -267,6 +267,7 @@ static bool finish(job *j, const gp_layout *l) {
         write_values(j, l, &j->target, &v, GP_PUT);
     }
     write_values(j, l, &j->target, &j->values, j->how);
+    if (!gp_went_on(j->c)) return false;
     if (j->index && !gp_offsets_good(j->c, &j->offsets)) return false;
     if (j->mean) {
         gp_array one = constant(j, (gp_scalar){.i = 1}, &one_room),
@@ -276,7 +277,7 @@ static bool finish(job *j, const gp_layout *l) {
         average(j);
     }
     if (wide) gp_copy_array(out, &j->target);
-    return true;
+    return gp_went_on(j->c);
 }
 
 /* Values written as `how` says; the target's own elements count. */

@@ -92,7 +92,7 @@ typedef struct summing {
 static void sum_parts(void *ctx, int64_t begin, int64_t end) {
     summing *s = ctx;
     int64_t n = s->w.n;
-    for (int64_t p = begin; p < end; p++)
+    for (int64_t p = begin; p < end && !gp_stopped(); p++)
         if (!s->sum(&s->w, s->w.sums + p * s->bytes, n * p / PARTS, n * (p + 1) / PARTS))
             s->w.bad = true;
 }
@@ -118,6 +118,7 @@ bool gp_put_few(const gp_array *target, int d, const gp_array *index, const gp_a
                  .sum = k->sum,
                  .bytes = size * LANES * width};
     gp_parallel(PARTS, 1, sum_parts, &s);
+    if (gp_stopped()) return true; /* which the caller notices; nothing is written */
     if (!s.w.bad) k->join(&s.w, target->data, target->stride[d] * width);
     return !s.w.bad;
 }

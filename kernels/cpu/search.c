@@ -66,9 +66,9 @@ static bool run(const gp_call *c, const gp_array *lines, const gp_array *values,
         if (keys) s.key(keys, s.lines, s.size, lines->numel);
         s.keys = keys;
     }
-    gp_parallel(out->numel, GRAIN, search_values, &s);
+    bool ok = gp_parallel_op(c, out->numel, GRAIN, search_values, &s);
     free(keys);
-    return true;
+    return ok;
 }
 
 /* c->tmp: the sequence and the values, in one dtype. */

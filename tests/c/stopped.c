@@ -85,6 +85,35 @@ static void sees_the_flag(gp_tensor *x) {
     gp_tensor_unref(mask), gp_tensor_unref(x);
 }
 
+/* The same for ops whose tensors are of several kinds: x floats, i whole numbers from 1 on, m a mask, v one dim of floats. */
+static void sees_the_flag_too(void) {
+    static const struct {
+        const char *op, *takes;
+        int ints[2]; /* end with 0 */
+    } cases[] = {{"argmax", "x", {0}},         {"argmax", "x", {2}},      {"nonzero", "m", {0}},  {"count_nonzero", "m", {0}},
+                 {"masked_select", "xm", {0}}, {"one_hot", "i", {98}},    {"embedding", "ix", {0}},
+                 {"searchsorted", "vx", {0}},  {"multinomial", "v", {9}}};
+    gp_tensor *x = pattern(GP_f32, 2, (int64_t[]){2000, 2000}), *i = pattern(GP_i64, 1, (int64_t[]){200000}),
+              *v = pattern(GP_f32, 1, (int64_t[]){200000});
+    gp_shape s = {.ndim = 2, .dim = {2000, 2000}};
+    gp_tensor *m = need(gp_tensor_new(gp_device_cpu(), GP_bool, &s));
+    memset(m->a.data, 1, (size_t)m->a.numel);
+    for (int64_t k = 0; k < i->a.numel; k++) ((int64_t *)(void *)i->a.data)[k]++;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        gp_call c;
+        gp_call_begin(&c, gp_op_find(cases[k].op));
+        for (const char *t = cases[k].takes; *t; t++) gp_call_tensor(&c, *t == 'x' ? x : *t == 'i' ? i : *t == 'm' ? m : v);
+        if (*cases[k].ints) gp_call_int(&c, *cases[k].ints);
+        gp_interrupted = 1;
+        bool ran = gp_op_run(&c);
+        gp_interrupted = 0;
+        tap_ok(!ran && strstr(gp_error(), "interrupted"), "%s(%s) looks, too%s%s", cases[k].op, cases[k].takes, ran ? "" : ": ",
+               ran ? "" : gp_error());
+        for (int n = 0; ran && n < c.nout; n++) gp_tensor_unref(c.out[n]);
+    }
+    gp_tensor_unref(x), gp_tensor_unref(i), gp_tensor_unref(m), gp_tensor_unref(v);
+}
+
 /* Signals that come all the time while f32 products run: oneDNN's kernels bear none. */
 static void under_signals(void) {
     gp_tensor *x = pattern(GP_f32, 3, (int64_t[]){4, 600, 600}), *first = NULL;
@@ -119,6 +148,7 @@ int main(void) {
     stops("logcumsumexp", pattern(GP_f64, 2, (int64_t[]){3000, 10000}), 1, over_dim_2);
     gp_set_threads(2);
     sees_the_flag(pattern(GP_f32, 2, (int64_t[]){2000, 2000}));
+    sees_the_flag_too();
     gp_device_shutdown();
     return tap_done();
 }

@@ -24,12 +24,14 @@ typedef enum state { WORKS, ABSENT, BROKEN } state;
 
 __attribute__((format(printf, 3, 4))) static void say(state s, const char *what, const char *fmt, ...) {
     static const char *const marks[] = {"ok", "--", "!!"};
+    char text[4000];
     va_list ap;
-    printf("%s  %-12s ", marks[s], what);
     va_start(ap, fmt);
-    vprintf(fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    putchar('\n');
+    for (char *p = text; *p; p++) /* variables and paths may hold anything */
+        if ((unsigned char)*p < ' ' || *p == 127) *p = '?';
+    printf("%s  %-12s %s\n", marks[s], what, text);
     broken += s == BROKEN;
 }
 
@@ -152,6 +154,7 @@ static void *check_plugin(void) {
     if (!so) {
         say(ABSENT, "plug-in", "%s", why);
         fix("install the CUDA toolkit and build again: cmake --build, or scripts/gpush");
+        say(ABSENT, "libraries", "cuBLAS, cuDNN, cuSOLVER, cuFFT and CUPTI are looked for by the plug-in");
         return NULL;
     }
     int n = gp_cuda_devices(text, sizeof text);
@@ -178,6 +181,7 @@ static void check_libraries(void *plugin) {
         plugin ? (gp_cuda_library_fn *)dlsym(plugin, "gp_cuda_library") : NULL;
     const char *name;
     char text[1000];
+    if (plugin && !library) say(ABSENT, "plug-in", "it is of another version"), fix("cmake --build");
     for (int i = 0, ok; library && (ok = library(i, &name, text, sizeof text)) >= 0; i++) {
         say(ok ? WORKS : ABSENT, name, "%s", text);
         for (size_t f = 0; !ok && f < sizeof fixes / sizeof *fixes; f++)

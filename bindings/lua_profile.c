@@ -199,6 +199,15 @@ static gp_group check_group(lua_State *L, int idx) {
            GP_BY_OP;
 }
 
+/* Raises for an option of table and rows that there is not. */
+static void check_names(lua_State *L) {
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+        if (strcmp(key, "group") && strcmp(key, "sort") && strcmp(key, "limit") && strcmp(key, "width"))
+            luaL_error(L, "profile: unknown option '%s' (expected group, sort, limit or width)", key);
+    }
+}
+
 /* Pushes the rows that the options at 2 ask for; Lua owns them. */
 static gp_rows *push_rows(lua_State *L) {
     const gp_prof *p = check_prof(L);
@@ -207,6 +216,7 @@ static gp_rows *push_rows(lua_State *L) {
     lua_Integer limit = -1;
     if (!lua_isnoneornil(L, 2)) {
         luaL_checktype(L, 2, LUA_TTABLE);
+        check_names(L);
         if (lua_getfield(L, 2, "group") != LUA_TNIL) group = check_group(L, -1);
         if (lua_getfield(L, 2, "sort") != LUA_TNIL) sort = luaL_tolstring(L, -1, NULL);
         if (lua_getfield(L, 2, "limit") != LUA_TNIL) {
@@ -232,10 +242,18 @@ static int push_malloced(lua_State *L, char *text) {
     return 1;
 }
 
-/* prof:table{sort = "self_cpu_time_total", limit = , group = "op"} -> text */
+/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its lines, for which columns
+ * are left out */
 static int l_table(lua_State *L) {
     const gp_rows *r = push_rows(L);
-    return push_malloced(L, gp_table_text(check_prof(L), r));
+    lua_Integer width = 0;
+    if (lua_istable(L, 2) && lua_getfield(L, 2, "width") != LUA_TNIL) {
+        width = lua_tointeger(L, -1);
+        if (width < 1)
+            return luaL_error(L, "profile: width: expected a number of columns, got %s",
+                              luaL_tolstring(L, -1, NULL));
+    }
+    return push_malloced(L, gp_table_text(check_prof(L), r, width > INT_MAX ? INT_MAX : (int)width));
 }
 
 static void set_int(lua_State *L, const char *key, int64_t v) {

@@ -145,6 +145,25 @@ static void measure(table *t) {
     }
 }
 
+static int line_width(const table *t) {
+    int n = -2;
+    for (int c = 0; c < t->n; c++) n += t->col[c].width + 2;
+    return n;
+}
+
+/* Leaves out columns that the others tell as well, until a line has at most width characters. */
+static void narrow(table *t, int width) {
+    static const struct {
+        shown kind;
+        bool self;
+    } spare[] = {{AVG, false}, {PERCENT, false}, {PERCENT, true}};
+    for (size_t i = 0; i < sizeof spare / sizeof *spare; i++)
+        for (int c = t->n - 1; c > 0 && line_width(t) > width; c--) {
+            if (t->col[c].kind != spare[i].kind || t->col[c].self != spare[i].self) continue;
+            memmove(&t->col[c], &t->col[c + 1], (size_t)(--t->n - c) * sizeof t->col[c]);
+        }
+}
+
 static void rule(FILE *f, const table *t) {
     for (int c = 0; c < t->n; c++) {
         for (int i = 0; i < t->col[c].width; i++) fputc('-', f);
@@ -203,7 +222,7 @@ static void foot(FILE *f, const table *t) {
                 (unsigned long long)p->others);
 }
 
-char *gp_table_text(const gp_prof *p, const gp_rows *r) {
+char *gp_table_text(const gp_prof *p, const gp_rows *r, int width) {
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
@@ -211,6 +230,7 @@ char *gp_table_text(const gp_prof *p, const gp_rows *r) {
     table t = {.p = p, .r = r};
     add_columns(&t);
     measure(&t);
+    if (width) narrow(&t, width);
     rule(f, &t);
     line(f, &t, NULL);
     rule(f, &t);

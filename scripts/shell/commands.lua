@@ -73,7 +73,7 @@ end)
 
 command("prof", "expr", "the profile of one run as a table", function(text)
     local prof = gpush.profile.run(compile(text, "prof"))
-    print(prof:table { limit = 15, sort = "cpu_time_total" })
+    print(prof:table { limit = 15, sort = "cpu_time_total", width = native.terminal() and native.columns() or nil })
 end)
 
 command("sync", "", "who waited for a device, and for how long, since last asked", function()

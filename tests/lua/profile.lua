@@ -192,6 +192,12 @@ t.is({ select(2, profile.run(function(...) return ... end, 1, nil, 3)) }, { 1, n
 t.error(function() profile.run({ stak = true }, print) end, "unknown option \"stak\"", "an option that is none")
 t.error(function() profile.run({}, 3) end, "expected a function, got number", "run of no function")
 t.error(function() profile.region() end, "expected a name", "a region without a name")
+t.error(function() prof:table { limitt = 3 } end, "unknown option 'limitt' %(expected group, sort, limit or width%)", "an option")
+t.error(function() prof:table { width = 0 } end, "width: expected a number of columns, got 0", "width")
+local whole, small = prof:table():match "\n([^\n]*)\n", prof:table { width = 100 }:match "\n([^\n]*)\n"
+t.ok(#whole > 130 and #small < #whole and small:find "Name +Self CPU +CPU total +Self SIM +SIM total +CPU Mem .*# of Calls$",
+    "a narrow table leaves out averages and percentages: " .. small)
+t.ok(not prof:table { width = 20 }:find "avg" and prof:table { width = 20 }:find "SIM total", "but no more than these")
 t.error(function() prof:table { sort = "speed" } end, "no column \"speed\"", "sort")
 t.error(function() prof:table { group = "mood" } end, "group: expected \"op\"", "group")
 t.error(function() host_only:table { group = "stack" } end, "needs a profile with stack = true", "group by what was not recorded")

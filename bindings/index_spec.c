@@ -354,11 +354,21 @@ static gp_tensor *to_front(gp_tensor *t, int first, int n) {
     return gp_call_one(&c);
 }
 
-/* Values for x[…, mask, …] with the dim of the true elements in front; those without that dim are
- * left as they are. */
+/* Values for x[…, mask, …] with the dim of the true elements in front, and dims of size 1 for those
+ * before the mask that they lack; those without that dim are left as they are. */
 static gp_tensor *values_to_front(const resolved *r, gp_tensor *v) {
     int behind = r->view->a.ndim - r->mask_dim - r->mask->a.ndim, at = v->a.ndim - behind - 1;
-    return at > 0 && at == r->mask_dim ? to_front(v, at, 1) : gp_tensor_ref(v);
+    if (at < 0 || at > r->mask_dim || r->mask_dim == 0) return gp_tensor_ref(v);
+    gp_shape s = gp_tensor_shape(v);
+    int64_t dim[GP_MAX_DIM];
+    int n = 0;
+    while (n < r->mask_dim - at) dim[n++] = 1;
+    for (int d = 0; d < s.ndim; d++) dim[n++] = s.dim[d];
+    gp_tensor *whole = gp_contiguous(v), *wide = whole ? shaped(whole, dim, n) : NULL,
+              *front = wide ? to_front(wide, r->mask_dim, 1) : NULL;
+    gp_tensor_unref(whole);
+    gp_tensor_unref(wide);
+    return front;
 }
 
 /* Values in the mask's row-major order, parts of the view each; the view's memory is written. */
@@ -378,6 +388,21 @@ static bool put_masked(resolved *r, gp_tensor *value) {
     gp_tensor_unref(view);
     gp_tensor_unref(v);
     return ok;
+}
+
+/* value without the dims of size 1 that it has in front of view's; a new reference. */
+static gp_tensor *without_ones(gp_tensor *value, const gp_tensor *view) {
+    gp_shape s = gp_tensor_shape(value);
+    int n = 0;
+    while (s.ndim - n > view->a.ndim && s.dim[n] == 1) n++;
+    if (n == 0) return gp_tensor_ref(value);
+    gp_call c;
+    gp_call_begin(&c, GP_OP(squeeze));
+    gp_call_tensor(&c, value);
+    int64_t front[GP_MAX_DIM];
+    for (int d = 0; d < n; d++) front[d] = d + 1;
+    gp_call_ints(&c, front, n);
+    return gp_call_one(&c);
 }
 
 /* value on x's device, of x's dtype, sharing no memory with x. */
@@ -401,7 +426,9 @@ bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
     resolved r;
     bool ok = resolve(&r, x, s);
     if (ok && !r.mask && !r.n) {
-        ok = gp_copy_into(r.view, value, GP_WHY_copy, "index");
+        gp_tensor *v = without_ones(value, r.view);
+        ok = v && gp_copy_into(r.view, v, GP_WHY_copy, "index");
+        gp_tensor_unref(v);
     } else if (ok) {
         gp_tensor *v = ready(value, x);
         ok = v && (r.mask ? put_masked(&r, v) : done(index_op(&r, GP_OP(index_put), NULL, v)));

@@ -17,9 +17,9 @@ bool infer_rand_like(gp_call *c, gp_meta *m) { return like(c, m); }
 bool infer_randn_like(gp_call *c, gp_meta *m) { return like(c, m); }
 
 bool infer_uniform(gp_call *c, gp_meta *m) {
-    if (!(c->arg[1].f <= c->arg[2].f))
-        return gp_fail("uniform: low is %g, high %g (expected low <= high)", c->arg[1].f,
-                       c->arg[2].f);
+    double low = c->arg[1].f, high = c->arg[2].f;
+    if (!(low <= high) || high - low > 1.79e308)
+        return gp_fail("uniform: low is %g, high %g (expected low <= high, both finite)", low, high);
     return like(c, m);
 }
 

@@ -103,8 +103,19 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
     return dst;
 }
 
+static bool fits(const gp_tensor *src, const gp_tensor *dst, const char *what) {
+    int more = dst->a.ndim - src->a.ndim;
+    bool ok = more >= 0;
+    for (int d = 0; ok && d < src->a.ndim; d++)
+        ok = src->a.dim[d] == 1 || src->a.dim[d] == dst->a.dim[d + more];
+    char a[200], b[200];
+    return ok || gp_fail("%s: %s does not fit in %s (expected a shape that broadcasts to it)", what,
+                         gp_tensor_text(src, a, sizeof a), gp_tensor_text(dst, b, sizeof b));
+}
+
 /* src expanded to dst's shape; a new reference. */
-static gp_tensor *broadcast_to(gp_tensor *src, const gp_tensor *dst) {
+static gp_tensor *broadcast_to(gp_tensor *src, const gp_tensor *dst, const char *what) {
+    if (!fits(src, dst, what)) return NULL;
     gp_call c;
     gp_call_begin(&c, GP_OP(expand));
     gp_call_tensor(&c, src);
@@ -119,7 +130,7 @@ bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what) 
         gp_tensor_unref(here);
         here = copy;
     }
-    gp_tensor *full = here ? broadcast_to(here, dst) : NULL;
+    gp_tensor *full = here ? broadcast_to(here, dst, what) : NULL;
     gp_tensor_unref(here);
     if (!full) return false;
     gp_call c;

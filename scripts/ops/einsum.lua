@@ -300,6 +300,8 @@ local function einsum(equation, ...)
     if #xs == 0 then fail("expected at least one operand") end
     for i, x in ipairs(xs) do
         if not is_tensor(x) then fail("operand %d: expected a tensor, got %s", i, type(x)) end
+    end
+    for i, x in ipairs(xs) do
         if x.dtype ~= xs[1].dtype then
             fail("operand 1 is %s and operand %d %s (expected the same dtype; convert one with :to)", xs[1].dtype, i, x.dtype)
         end

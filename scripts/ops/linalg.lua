@@ -50,6 +50,7 @@ define { "inner", sig = "tensor a, tensor b", help = "sums of products over the 
         if a.shape[n] ~= b.shape[m] then
             fail("inner: %s and %s (expected last dims of one size)", text(a), text(b))
         end
+        if a.dtype ~= b.dtype then fail("inner: %s and %s (expected the same dtype)", text(a), text(b)) end
         return gpush.tensordot(a, b, { { n }, { m } })
     end }
 

@@ -230,6 +230,9 @@ define { "scaled_dot_product_attention",
     help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is added; scale is 1 / sqrt(size)",
     fn = once(function(query, key, value, attn_mask, dropout_p, is_causal, scale)
         local op, size = "scaled_dot_product_attention", query.shape
+        if #size < 2 or #key.shape < 2 or #value.shape < 2 then
+            fail("%s: query is %s, key %s, value %s (expected 2 dims or more)", op, shape_text(query), shape_text(key), shape_text(value))
+        end
         local most, visible = size[#size], nil
         if is_causal and attn_mask then fail(op .. ": is_causal and attn_mask do not go together") end
         local scores = (query * (scale or 1 / math.sqrt(most))):matmul(key:transpose(-2, -1))

@@ -75,7 +75,12 @@ end
 
 -- q as a number, or as a vector in f64 beside x.
 local function settle_q(op, x, q)
-    if type(q) == "table" then q = gpush.tensor(q, { dtype = "f64" }) end
+    if type(q) == "table" then
+        for i, v in ipairs(q) do
+            if type(v) ~= "number" then fail("%s: argument 'q': number %d is a %s", op, i, type(v)) end
+        end
+        q = gpush.tensor(q, { dtype = "f64" })
+    end
     if type(q) == "number" then
         if not (q >= 0 and q <= 1) then fail("%s: argument 'q': expected 0 to 1, got %s", op, q) end
         return q

@@ -6,6 +6,7 @@ local gpush, define, _, fail = ...
 -- x and h with or without a batch; states come back in the same form.
 local function cell(layer, name, x, hx, w_ih, w_hh, b_ih, b_hh, nonlinearity)
     if (b_ih == nil) ~= (b_hh == nil) then fail(name .. ": b_ih and b_hh go together") end
+    if hx and layer == gpush.lstm and #hx ~= 2 then fail("%s: argument 'hx' has %d tensors (expected h and c)", name, #hx) end
     local states = hx and (layer == gpush.lstm and { hx[1]:unsqueeze(1), hx[2]:unsqueeze(1) } or hx:unsqueeze(1))
     local _, h, c = layer(x:unsqueeze(1), states, { w_ih, w_hh, b_ih, b_hh }, { has_biases = b_ih ~= nil, nonlinearity = nonlinearity })
     return h:select(1, 1), c and c:select(1, 1)

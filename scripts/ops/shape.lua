@@ -61,12 +61,20 @@ define { "split", sig = "tensor x, any size, dim dim=1",
         return pieces(x, dim, size)
     end }
 
+-- A table of more views than this is a slip.
+local MOST_PIECES = 1 << 24
+local function check_pieces(op, name, n)
+    if n > MOST_PIECES then fail("%s: argument '%s' is %d (expected at most %d)", op, name, n, MOST_PIECES) end
+end
+
 define { "chunk", sig = "tensor x, int chunks, dim dim=1",
     help = "a table of views: dim in at most `chunks` pieces of one size, the last one perhaps shorter",
     fn = function(x, chunks, dim)
         local n
         n, dim = sized("chunk", x, dim)
         if chunks < 1 then fail("chunk: argument 'chunks': expected an integer above 0, got %d", chunks) end
+        if n > 0 then chunks = math.min(chunks, n) end
+        check_pieces("chunk", "chunks", chunks)
         if n == 0 then
             local list = {}
             for i = 1, chunks do list[i] = x:narrow(dim, 1, 0) end
@@ -83,6 +91,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
         if type(sections) == "table" then
             local list = {}
             for i, e in ipairs(sections) do
+                if math.type(e) ~= "integer" then fail("tensor_split: index %d is %s (expected an integer)", i, e) end
                 e = math.max(0, math.min(n, e < 0 and n + e or e))
                 list[i] = x:narrow(dim, at + 1, math.max(0, e - at))
                 at = e
@@ -93,6 +102,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
         if math.type(sections) ~= "integer" or sections < 1 then
             fail("tensor_split: argument 'sections': expected an integer above 0 or a table, got %s", tostring(sections))
         end
+        check_pieces("tensor_split", "sections", sections)
         for i = 1, sections do sizes[i] = n // sections + (i <= n % sections and 1 or 0) end
         return pieces(x, dim, sizes)
     end }

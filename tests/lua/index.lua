@@ -182,6 +182,57 @@ local function errors(dev)
     t.is(x, grid({3, 4}, function() return 0 end), dev .. ": nothing was changed by what failed")
 end
 
+-- x[…, mask, …] = values: they are broadcast to the shape that reading gives, here by plain loops.
+local function masked(dev)
+    local keep = {true, false, true, true}
+    local mask = g.tensor(keep):to(dev)
+    local at, n = {}, 0 -- which of the true ones each is
+    for i, k in ipairs(keep) do if k then n = n + 1 at[i] = n end end
+    local function case(pre, behind, shape)
+        local size, count = {}, 1
+        for _, d in ipairs(pre) do size[#size + 1] = d end
+        size[#size + 1] = #keep
+        for _, d in ipairs(behind) do size[#size + 1] = d end
+        for _, d in ipairs(shape) do count = count * d end
+        local x, v = g.zeros(size, {device = dev}), g.range(1, count, {dtype = "f32", device = dev}):view(shape)
+        local key = {}
+        for i = 1, #pre do key[i] = {} end
+        key[#pre + 1] = mask
+        x[key] = v
+        local got, wrong = x:to("cpu"):contiguous():view(-1):tolist(), 0
+        local pos = {}
+        local function walk(d, flat)
+            if d > #size then
+                local want, place = 0, at[pos[#pre + 1]]
+                if place then
+                    local off, lead = 0, #size - #shape
+                    for k, s in ipairs(shape) do
+                        local i = lead + k == #pre + 1 and place or pos[lead + k]
+                        off = off * s + (s == 1 and 0 or i - 1)
+                    end
+                    want = off + 1
+                end
+                if got[flat + 1] ~= want then wrong = wrong + 1 end
+                return
+            end
+            for i = 1, size[d] do pos[d] = i walk(d + 1, flat * size[d] + i - 1) end
+        end
+        walk(1, 0)
+        t.is(wrong, 0, ("%s: x[mask] = %s values in a %s tensor"):format(dev, table.concat(shape, "x"), table.concat(size, "x")))
+    end
+    for _, shape in ipairs { {3, 3}, {3}, {1}, {3, 1}, {1, 3}, {1, 1} } do case({3}, {}, shape) end
+    for _, shape in ipairs { {2, 5, 3}, {5, 3}, {3}, {2, 1, 3}, {1, 5, 1}, {1} } do case({2, 5}, {}, shape) end
+    for _, shape in ipairs { {2, 3, 3}, {3, 3}, {3}, {3, 1}, {2, 1, 3}, {2, 3, 1}, {1} } do case({2}, {3}, shape) end
+    for _, shape in ipairs { {3, 2}, {2}, {3, 1}, {1, 2} } do case({}, {2}, shape) end
+
+    local y = g.zeros(3, 4, {device = dev})
+    y[2] = g.ones(1, 1, 4, {device = dev})
+    y[{3, 1}] = g.full({1}, 5, {device = dev})
+    t.is(y, {{0, 0, 0, 0}, {1, 1, 1, 1}, {5, 0, 0, 0}}, dev .. ": dims of size 1 in front of values are left out")
+    t.error(function() y[2] = g.ones(3, {device = dev}) end, "index: f32 3 does not fit in f32 4", dev .. ": values that do not fit, by name")
+    t.error(function() y:copy_(g.ones(2, 3, 4, {device = dev})) end, "copy_: f32 2x3x4", dev .. ": copy_ likewise")
+end
+
 -- What an index leaves behind is collected as it goes: each result of 2.6 MB here is a view of another tensor.
 local function memory(dev)
     local x = gpush.zeros(65536, 10, { device = dev })
@@ -199,6 +250,7 @@ for _, dev in ipairs {"cpu", "sim"} do
     reading(dev)
     memory(dev)
     assigning(dev)
+    masked(dev)
     errors(dev)
 end
 t.done()

@@ -169,4 +169,17 @@ for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", 
     t.is(g.where(y:ne(0), y, 1).dtype, dtype == "bool" and "i64" or dtype, "where of " .. dtype .. " and 1")
 end
 t.is(g.full({2}, true).dtype, "bool", "full of true")
+-- Composites name themselves, whatever they are given; what would take all memory is refused.
+local x, v = g.randn(3, 4), g.randn(3)
+t.error(function() g.einsum("ij,jk", 3, x) end, "einsum: operand 1: expected a tensor, got number", "einsum of a number first")
+t.error(function() x:chunk(math.maxinteger, 3) end, "chunk: ", "chunk along no dim")
+t.is(#x:chunk(math.maxinteger), 3, "no more chunks than elements")
+t.error(function() g.zeros(0):chunk(math.maxinteger) end, "chunk: argument 'chunks' is %d+ %(expected at most", "chunks of nothing")
+t.error(function() x:tensor_split(math.maxinteger) end, "tensor_split: argument 'sections' is %d+ %(expected at most", "more pieces than memory")
+t.error(function() x:tensor_split { 1, "a" } end, "tensor_split: index 2 is a %(expected an integer%)", "an index that is none")
+t.error(function() v:inner(v:double()) end, "inner: f32 3 and f64 3 %(expected the same dtype%)", "inner of two dtypes")
+t.error(function() v:quantile { 0.5, "a" } end, "quantile: argument 'q': number 2 is a string", "a quantile that is no number")
+t.error(function() g.lstm_cell(x, { x }, x, x) end, "lstm_cell: argument 'hx' has 1 tensors", "half a state")
+t.error(function() g.scaled_dot_product_attention(v, v, v) end, "scaled_dot_product_attention: query is 3, key 3, value 3", "attention of vectors")
+t.error(function() v:uniform_(0, math.huge) end, "uniform: low is 0, high inf %(expected low <= high, both finite%)", "a uniform number up to infinity")
 t.done()

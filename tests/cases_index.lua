@@ -137,7 +137,7 @@ function C.index_fill(c)
     end))
     c.refuses(function() return x:index_fill(1, ix, (c.x {2})) end, "^index_fill: expected a number or a 0%-d tensor")
     if not c.float then c.refuses(function() return x:index_fill(1, ix, 0.5) end, "^index_fill: a float value does not fit") end
-    c.refuses(function() return x:index_fill(1, ix * 4, 1):sum():item() end, "index_fill: index 4 is out of range for dim 1 of size 3")
+    c.refuses(function() return x:index_fill(1, g.tensor({1, 4}):to(c.dev), 1):sum():item() end, "index_fill: index 4 is out of range for dim 1 of size 3")
 end
 
 function C.take(c)

@@ -73,6 +73,7 @@ void gp_cuda_keep_time(gp_device *dev) {
     bool due = !d->base || gp_now_ns() - d->base->ns >= clock_ns;
     pthread_mutex_unlock(&d->lock);
     if (!due) return;
+    gp_cuda_enter(dev); /* a wait that found all done has not */
     cuda_base *fresh = read_clocks(dev);
     if (!fresh) return;
     pthread_mutex_lock(&d->lock);

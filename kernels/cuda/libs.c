@@ -52,7 +52,7 @@ static library libraries[GP_LIBS] = {
                       "cufftGetVersion"},
     [GP_LIB_cudnn] = {"cuDNN",
                       "libcudnn.so.9",
-                      {"libcublasLt.so." SAME, "libcublas.so." SAME},
+                      {"libcublasLt.so." SAME, "libcublas.so." SAME, "libnvrtc.so." MATCHES},
                       "cudnnGetVersion"},
     [GP_LIB_cupti] = {"CUPTI", "libcupti.so." SAME, {0}, "cuptiGetVersion"},
 };

@@ -77,6 +77,48 @@ local out = run("GPUSH_FAKE_DEVICES=2", two)
 t.ok(out:find "cuda:0" and out:find "cuda:0 is dead" and out:find "\ndone\n$", "two devices: copies, order, memory of their own, one dies alone")
 if not out:find "\ndone\n$" then io.stderr:write("#   ", out) end
 
+-- Ops that need handles, plans, scratch memory and events of their device, in turn on one and the other: a launch into a stream of
+-- another device than the thread's is an error. The same results on both, and those of the cpu.
+local turns = [[
+manual_seed(3)
+local x, w = randn(4, 3, 8, 8), randn(5, 3, 3, 3)
+local m, v, labels = randn(6, 6), randn(300), tensor {1, 3, 2, 5}
+local cell = nn.LSTM(8, 5)
+local function all(d)
+    local function on(t) return t:to(d) end
+    local net = cell:to(d)
+    local a = on(x):detach():requires_grad_()
+    local y = conv2d(a, on(w))
+    local loss = cross_entropy(y:mean({3, 4}), on(labels)) + net(a[1])[1]:sum()
+    loss:backward()
+    local list = { y, a.grad, on(m):mm(on(m)), linalg.inv(on(m)), (linalg.svdvals(on(m))), on(v):sort(), fft.rfft(on(v)), on(v):topk(3),
+        on(x):cumsum(2), on(v):unique(), on(v)[on(v) > 0], a.grad:std(), on(v):scatter_add(1, tensor({1, 1, 2}):to(d), on(v)["1:3"]) }
+    cell:to "cpu"
+    for i, r in ipairs(list) do list[i] = r:detach() end
+    return list
+end
+local want, got = all "cpu", { ["cuda:0"] = {}, ["cuda:1"] = {} }
+for round = 1, 2 do
+    for d in pairs(got) do got[d] = all(d) end
+end
+for d, list in pairs(got) do
+    for i, r in ipairs(list) do
+        assert(r.device == d, d)
+        local far = (r:to "cpu" - want[i]):abs():amax():item()
+        assert(far < 1e-4, d .. ": result " .. i .. " is off by " .. far)
+        assert((r:to(d == "cuda:0" and "cuda:1" or "cuda:0"):to "cpu" - r:to "cpu"):abs():amax():item() == 0, "and over there")
+    end
+end
+local s = stream "cuda:1"
+local b = want[1]:to "cuda:1"
+synchronize()
+local z = s:use(function() return (b * 2):to "cuda:0" end) + 1 -- from a stream beside the default one
+assert(((z:to "cpu" - want[1] * 2):abs() - 1):abs():amax():item() < 1e-6)
+print "done"
+]]
+out = run("GPUSH_FAKE_DEVICES=2", turns)
+if not t.ok(out == "done\n", "libraries, sorts, backward and copies on two devices in turn") then io.stderr:write("#   ", out) end
+
 -- Ctrl-C: the wait ends long before the kernel, the session goes on, and memory in use is not handed out again
 local ctrl_c = [[
 fake, x = require "fake", full({300000}, 1, {device = "cuda", dtype = "f32"})

@@ -1,6 +1,8 @@
 -- topk and kthvalue of long lines on the stand-in for CUDA, which go by a digit at a time (kernels/cuda/sort.cu): what sorting the same
--- numbers in Lua gives, of equal ones the first.
+-- numbers in Lua gives, of equal ones the first. A second time from the last line to the first, where a line that wrote into the
+-- next one's place would show.
 local t = require "tap"
+local on_stand_in, fake = pcall(require, "fake") -- else a GPU, whose order is its own
 
 -- The numbers of a list's elements in order, the largest or the smallest first; NaN is above all.
 local function order(v, largest)
@@ -18,41 +20,50 @@ end
 
 manual_seed(11)
 math.randomseed(11)
-for _, dtype in ipairs { "f32", "f64", "f16", "i64", "i32", "u8" } do
-    for _, shape in ipairs { { 3, 700 }, { 1, 2049 }, { 2, 512 } } do
-        local rows = {}
-        for r = 1, shape[1] do
-            rows[r] = {}
-            for i = 1, shape[2] do
-                local v = math.random(0, r == 2 and 3 or 200) -- the second line: many equal ones
-                if dtype:find "f" then v = v / 4 - 20 end
-                if dtype == "i32" or dtype == "i64" then v = v - 100 end
-                rows[r][i] = v
-            end
-            if dtype == "f32" then rows[r][7], rows[r][400] = 0 / 0, math.huge end
-        end
-        local x = tensor(rows, { dtype = dtype, device = "cuda" })
-        for _, largest in ipairs { true, false } do
-            local k = 9
-            local values, places = x:topk(k, 2, largest)
-            local want, at = {}, {}
+for _, from in ipairs(on_stand_in and { "forward", "backward" } or { "own" }) do
+    if on_stand_in then fake.fault("order=" .. from) end
+    for _, dtype in ipairs { "f32", "f64", "f16", "i64", "i32", "u8" } do
+        for _, shape in ipairs { { 3, 700 }, { 1, 2049 }, { 2, 512 } } do
+            local rows = {}
             for r = 1, shape[1] do
-                local o = order(rows[r], largest)
-                want[r], at[r] = {}, {}
-                for j = 1, k do want[r][j], at[r][j] = rows[r][o[j]], o[j] end
+                rows[r] = {}
+                for i = 1, shape[2] do
+                    local v = math.random(0, r == 2 and 3 or 200) -- the second line: many equal ones
+                    if dtype:find "f" then v = v / 4 - 20 end
+                    if dtype == "i32" or dtype == "i64" then v = v - 100 end
+                    rows[r][i] = v
+                end
+                if dtype == "f32" then rows[r][7], rows[r][400] = 0 / 0, math.huge end
             end
-            local what = ("%s %dx%d, %s"):format(dtype, shape[1], shape[2], largest and "largest" or "smallest")
-            t.is(places:tolist(), at, what .. ": places")
-            t.close(values:tolist(), want, 0, what .. ": values")
-        end
-        for _, k in ipairs { 1, 2, shape[2] // 2, shape[2] } do
-            local value, place = x:kthvalue(k, 2)
-            local at = {}
-            for r = 1, shape[1] do at[r] = order(rows[r], false)[k] end
-            t.is(place:tolist(), at, ("%s %dx%d: place of number %d"):format(dtype, shape[1], shape[2], k))
+            local x = tensor(rows, { dtype = dtype, device = "cuda" })
+            for _, largest in ipairs { true, false } do
+                local k = 9
+                local values, places = x:topk(k, 2, largest)
+                local want, at = {}, {}
+                for r = 1, shape[1] do
+                    local o = order(rows[r], largest)
+                    want[r], at[r] = {}, {}
+                    for j = 1, k do want[r][j], at[r][j] = rows[r][o[j]], o[j] end
+                end
+                local what = ("%s %dx%d, %s"):format(dtype, shape[1], shape[2], largest and "largest" or "smallest")
+                t.is(places:tolist(), at, what .. ": places")
+                t.close(values:tolist(), want, 0, what .. ": values")
+            end
+            for _, k in ipairs { 1, 2, shape[2] // 2, shape[2] } do
+                local value, place = x:kthvalue(k, 2)
+                local at, want = {}, {}
+                for r = 1, shape[1] do
+                    at[r] = order(rows[r], false)[k]
+                    want[r] = rows[r][at[r]]
+                end
+                local what = ("%s %dx%d: number %d"):format(dtype, shape[1], shape[2], k)
+                t.is(place:tolist(), at, what .. "'s place")
+                t.close(value:tolist(), want, 0, what)
+            end
         end
     end
 end
+if on_stand_in then fake.fault "order=forward" end
 local y = randn(600, 5, { device = "cuda" })
 t.is(select(2, y:topk(4, 1)):tolist(), select(2, y:transpose(1, 2):contiguous():topk(4, 2)):transpose(1, 2):contiguous():tolist(), "along another dim")
 t.is(#y:topk(500, 1), 500, "many of many are sorted")

@@ -386,8 +386,46 @@ static void libraries(void) {
     cudaStreamDestroy(s), cudaFree(d);
 }
 
+/* Everybody stores its number, before and behind a barrier: who comes last? */
+__global__ void last_one(int *to) {
+    int me = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    to[0] = me;
+    __syncthreads();
+    to[1 + blockIdx.x] = me;
+}
+
+static void order(void) {
+    call c = {NULL, cudaSuccess};
+    int *d = device<int>(4);
+    GP_LAUNCH(&c, last_one, 3, 64, 0, d);
+    std::vector<int> forward = host(d, 4);
+    fakeFault("order=backward");
+    GP_LAUNCH(&c, last_one, 3, 64, 0, d);
+    std::vector<int> backward = host(d, 4);
+    fakeFault("order=forward");
+    tap_ok(forward[0] == 191 && backward[0] == 0, "blocks and threads run forward or backward");
+    tap_ok(forward[2] != backward[2], "behind a barrier, too");
+}
+
+static void two_devices(void) {
+    cudaStream_t s;
+    if (cudaSetDevice(1) != cudaSuccess) return;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    cudaSetDevice(0);
+    call c = {s, cudaSuccess};
+    int *d = device<int>(1);
+    tap_ok(!GP_LAUNCH(&c, fine, 1, 1, 0, d) && c.err == cudaErrorInvalidResourceHandle, "a launch into another device's stream is refused");
+    cudaSetDevice(1);
+    cudaStreamDestroy(s);
+    cudaSetDevice(0);
+    cudaFree(d);
+}
+
 int main(void) {
+    setenv("GPUSH_FAKE_DEVICES", "2", 1);
     barriers();
+    order();
+    two_devices();
     warp_functions();
     atomics();
     conversions();

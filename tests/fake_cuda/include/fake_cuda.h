@@ -25,6 +25,8 @@
  *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer
  *   GPUSH_FAKE_WAIT=N         launch N first waits for its stream within the call, as NVIDIA's libraries do
  *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
+ *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
+ *                             what depends on their order shows
  *   GPUSH_FAKE_CUPTI=why      "permission": CUPTI refuses; "busy": another profiler subscribed; "absent": no version fits
  *   GPUSH_FAKE_CUPTI_DROP=N   activity record N is dropped and counted as such
  */

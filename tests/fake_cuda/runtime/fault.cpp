@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+
+#include "fiber.h"
 #include "state.h"
 
 namespace fake {
@@ -14,12 +17,14 @@ static struct order {
 } orders[FAULTS] = {{"oom", 0, 0, 0, 0},  {"pinned_oom", 0, 0, 0, 0}, {"launch", 0, 0, 0, 0}, {"sticky", 0, 0, 0, 0},
                     {"slow", 0, 0, 0, 0}, {"late", 0, 0, 0, 0},       {"cupti_drop", 0, 0, 0, 0}, {"wait", 0, 0, 0, 0}};
 static char mode[32];
+static std::atomic<bool> backward;
 
 static bool set(const char *name, size_t n, const char *value) {
     if (n == 5 && !strncmp(name, "cupti", n)) {
         snprintf(mode, sizeof mode, "%.*s", (int)strcspn(value, " "), value);
         return true;
     }
+    if (n == 5 && !strncmp(name, "order", n)) return backward = !strncmp(value, "backward", 8), true;
     for (order &o : orders) {
         if (strlen(o.name) != n || strncmp(o.name, name, n)) continue;
         char *end;
@@ -44,6 +49,8 @@ void faults_read() {
     }
     const char *v = getenv("GPUSH_FAKE_CUPTI");
     if (v) set("cupti", 5, v);
+    v = getenv("GPUSH_FAKE_ORDER");
+    if (v) set("order", 5, v);
 }
 
 bool faulty(fault f, int *arg) {
@@ -55,6 +62,7 @@ bool faulty(fault f, int *arg) {
 }
 
 const char *cupti_mode() { return mode; }
+bool runs_backward() { return backward; }
 } // namespace fake
 
 extern "C" int fakeFault(const char *settings) {

@@ -65,7 +65,7 @@ struct runner {
     vote kind;
     int arrived, votes, result;
     std::vector<char> shared;
-    bool failed, entered; /* entered: the switch that ends now came from main */
+    bool failed, backward, entered; /* entered: the switch that ends now came from main */
     char text[256];
     const void *main_bottom;
     size_t main_size;
@@ -144,7 +144,8 @@ static void fiber_main() {
     for (;;) {
         runner *r = f->run;
         while (r->next < r->n) {
-            f->thread = r->next++;
+            f->thread = r->backward ? r->n - 1 - r->next : r->next;
+            r->next++;
             f->at = threadIdx = coordinates(f->thread);
             r->of[(size_t)f->thread] = f;
             (*r->body)();
@@ -243,14 +244,14 @@ const char *run_grid(dim3 grid, dim3 block, size_t shared, const std::function<v
 #if defined(__SANITIZE_THREAD__)
     r->tsan = __tsan_get_current_fiber();
 #endif
-    r->body = &body, r->failed = false;
+    r->body = &body, r->failed = false, r->backward = runs_backward();
     r->n = (int)(block.x * block.y * block.z);
     blockDim = block, gridDim = grid;
     r->shared.resize(shared + 16);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
-                blockIdx = uint3{x, y, z};
+                blockIdx = r->backward ? uint3{grid.x - 1 - x, grid.y - 1 - y, grid.z - 1 - z} : uint3{x, y, z};
                 if (shared) memset(r->shared.data(), 0xfd, r->shared.size());
                 if (!run_block(r)) return r->text;
             }

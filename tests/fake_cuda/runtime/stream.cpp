@@ -161,6 +161,7 @@ static cudaError_t launch_work(cudaStream_t handle, fake_activity what, std::fun
     locked l(rt().lock);
     CUstream_st *s = stream_of(handle);
     if (!s) return cudaErrorInvalidResourceHandle;
+    if (s->dev != current_device) return cudaErrorInvalidResourceHandle;
     int sticky, slow, d = s->dev;
     cudaError_t err = launch_faults(&sticky, &slow);
     if (err) return err;

@@ -217,6 +217,7 @@ C.embedding = function(c)
     end
     for _, bad in ipairs {0, 6} do
         c.refuses(function() return g.embedding(g.tensor {1, bad}:to(c.dev), weight):sum():item() end, "embedding: index " .. bad .. " ", "1 to 5")
+        c.refuses(function() return g.embedding(g.tensor {1, bad}:to(c.dev), weight:narrow(2, 1, 0)):sum():item() end, "embedding: index " .. bad .. " ", "1 to 5")
     end
     c.refuses(function() return g.embedding(g.ones(2, {device = c.dev}), weight) end, "^embedding: dtype f32 of argument 'index'")
     c.refuses(function() return g.embedding((c.index({2}, 5)), weight, 6) end, "^embedding: argument 'padding_idx' is 6")

@@ -41,7 +41,8 @@ static inline int gp_rnn_weight(const gp_rnn *r, int layer, int dir) {
     return (layer * r->dirs + dir) * (r->biases ? 4 : 2);
 }
 
-/* `saved` is one dim, in compute type, and where the device has no form of its own (gp_device_vt.saves), per layer: for each direction the kept values
+/* `saved` is one dim, in compute type. Where the device has no form of its own for it
+ * (gp_device_vt.saves), it has per layer: for each direction the kept values
  * [steps][batch][kept * hidden] and, of an LSTM, c [steps][batch][hidden]; then the output
  * [steps][batch][dirs * hidden]; then, where there is dropout behind the layer, what it was
  * multiplied by, in the same shape. In elements: */
@@ -56,6 +57,53 @@ static inline int64_t gp_rnn_layer_elements(const gp_rnn *r) {
 }
 static inline int64_t gp_rnn_saved_elements(const gp_rnn *r) {
     return r->layers * gp_rnn_layer_elements(r);
+}
+
+/* Where things lie in `saved` (NULL: then NULL), whose elements have `size` bytes. */
+static inline char *gp_rnn_side_at(const gp_rnn *r, int64_t size, char *saved, int layer, int dir) {
+    return saved ? saved + size * (layer * gp_rnn_layer_elements(r) + dir * gp_rnn_side_elements(r))
+                 : NULL;
+}
+static inline char *gp_rnn_cells_at(const gp_rnn *r, int64_t size, char *saved, int layer,
+                                    int dir) {
+    char *side = gp_rnn_side_at(r, size, saved, layer, dir);
+    return side && r->states == 2 ? side + size * r->steps * r->batch * r->hidden * r->kept : NULL;
+}
+static inline char *gp_rnn_output_at(const gp_rnn *r, int64_t size, char *saved, int layer) {
+    return gp_rnn_side_at(r, size, saved, layer, r->dirs);
+}
+static inline char *gp_rnn_mask_at(const gp_rnn *r, int64_t size, char *saved, int layer) {
+    return gp_rnn_output_at(r, size, saved, layer) + size * gp_rnn_plane(r);
+}
+
+/* ---- tensors as kernels see them ---- */
+
+/* a as time x batch x features: a dim of size 1 for a missing batch, dims exchanged for
+ * batch_first. */
+static inline gp_array gp_rnn_time_major(const gp_rnn *r, const gp_array *a) {
+    gp_array y = *a;
+    int t = r->batch_first ? 1 : 0, last = a->ndim - 1;
+    y.ndim = 3;
+    y.contiguous = false;
+    y.dim[0] = a->dim[t], y.stride[0] = a->stride[t];
+    y.dim[1] = r->batched ? a->dim[1 - t] : 1, y.stride[1] = r->batched ? a->stride[1 - t] : 0;
+    y.dim[2] = a->dim[last], y.stride[2] = a->stride[last];
+    return y;
+}
+
+/* State number i (layer and direction) of a states tensor, as batch x hidden with a first dim of 1.
+ */
+static inline gp_array gp_rnn_state(const gp_rnn *r, const gp_array *a, int64_t i) {
+    gp_array y = *a;
+    int last = a->ndim - 1;
+    y.data += i * a->stride[0] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    y.numel = r->batch * r->hidden;
+    y.ndim = 3;
+    y.contiguous = false;
+    y.dim[0] = 1, y.stride[0] = 0;
+    y.dim[1] = r->batch, y.stride[1] = r->batched ? a->stride[1] : 0;
+    y.dim[2] = r->hidden, y.stride[2] = a->stride[last];
+    return y;
 }
 
 #endif

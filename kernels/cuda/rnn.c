@@ -26,50 +26,24 @@ bool gp_rnn_zero(const gp_rnn_run *n, char *p, int64_t elements) {
                       cudaMemsetAsync(p, 0, (size_t)(elements * n->size), gp_cuda_stream(n->c)));
 }
 
-/* a as time x batch x features: a dim of size 1 for a missing batch, dims exchanged for
- * batch_first. */
-static gp_array time_major(const gp_rnn *r, const gp_array *a) {
-    gp_array y = *a;
-    int t = r->batch_first ? 1 : 0, last = a->ndim - 1;
-    y.ndim = 3;
-    y.contiguous = false;
-    y.dim[0] = a->dim[t], y.stride[0] = a->stride[t];
-    y.dim[1] = r->batched ? a->dim[1 - t] : 1, y.stride[1] = r->batched ? a->stride[1 - t] : 0;
-    y.dim[2] = a->dim[last], y.stride[2] = a->stride[last];
-    return y;
-}
-
-/* State number i of a states tensor, batch x hidden. */
-static gp_array state(const gp_rnn *r, const gp_array *a, int64_t i) {
-    gp_array y = *a;
-    int last = a->ndim - 1;
-    y.data += i * a->stride[0] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
-    y.numel = r->batch * r->hidden;
-    y.ndim = 2;
-    y.contiguous = false;
-    y.dim[0] = r->batch, y.stride[0] = r->batched ? a->stride[1] : 0;
-    y.dim[1] = r->hidden, y.stride[1] = a->stride[last];
-    return y;
-}
-
 bool gp_rnn_get(const gp_rnn_run *n, const gp_array *a, char *p) {
-    gp_array from = time_major(&n->r, a), to = gp_dense_over(p, n->dtype, 3, from.dim);
+    gp_array from = gp_rnn_time_major(&n->r, a), to = gp_dense_over(p, n->dtype, 3, from.dim);
     return gp_cuda_copy_array(n->c, &to, &from);
 }
 bool gp_rnn_put(const gp_rnn_run *n, const gp_array *a, const char *p) {
-    gp_array to = time_major(&n->r, a), from = gp_dense_over((char *)p, n->dtype, 3, to.dim);
+    gp_array to = gp_rnn_time_major(&n->r, a), from = gp_dense_over((char *)p, n->dtype, 3, to.dim);
     return gp_cuda_copy_array(n->c, &to, &from);
 }
 
 bool gp_rnn_get_state(const gp_rnn_run *n, const gp_array *a, int64_t i, char *p) {
     if (!a) return gp_rnn_zero(n, p, n->r.batch * n->r.hidden);
-    gp_array from = state(&n->r, a, i), to = gp_dense_over(p, n->dtype, 2, from.dim);
+    gp_array from = gp_rnn_state(&n->r, a, i), to = gp_dense_over(p, n->dtype, 3, from.dim);
     return gp_cuda_copy_array(n->c, &to, &from);
 }
 bool gp_rnn_put_state(const gp_rnn_run *n, const gp_array *a, int64_t i, const char *p,
                       int64_t ld) {
-    gp_array to = state(&n->r, a, i), from = gp_dense_over((char *)p, n->dtype, 2, to.dim);
-    from.stride[0] = ld;
+    gp_array to = gp_rnn_state(&n->r, a, i), from = gp_dense_over((char *)p, n->dtype, 3, to.dim);
+    from.stride[1] = ld;
     from.contiguous = ld == n->r.hidden;
     return gp_cuda_copy_array(n->c, &to, &from);
 }
@@ -173,8 +147,8 @@ static bool run_side(gp_rnn_run *n, const work *k, int layer, int dir, const cha
     const gp_rnn *r = &n->r;
     int first = gp_rnn_weight(r, layer, dir);
     int64_t i = (int64_t)layer * r->dirs + dir, gates = r->gates * r->hidden;
-    side s = {.dir = dir, .y = y, .cells = gp_rnn_cells_at(n, layer, dir)};
-    s.kept = r->kept ? gp_rnn_side_at(n, layer, dir) : NULL;
+    side s = {.dir = dir, .y = y, .cells = gp_rnn_cells_at(&n->r, n->size, n->saved, layer, dir)};
+    s.kept = r->kept ? gp_rnn_side_at(&n->r, n->size, n->saved, layer, dir) : NULL;
     const char *ih = gp_rnn_weights(n, first, 0), *bias = NULL;
     s.hh = gp_rnn_weights(n, first, 1);
     if (!ih || !s.hh) return false;
@@ -198,12 +172,12 @@ static bool run_layers(gp_rnn_run *n) {
     char *y = NULL;
     int64_t width = r->input;
     for (int layer = 0; layer < r->layers; layer++) {
-        y = n->saved ? gp_rnn_output_at(n, layer) : k.plane[layer % 2];
+        y = n->saved ? gp_rnn_output_at(&n->r, n->size, n->saved, layer) : k.plane[layer % 2];
         for (int dir = 0; dir < r->dirs; dir++)
             if (!run_side(n, &k, layer, dir, in, width, y)) return false;
         in = y, width = r->dirs * r->hidden;
         if (!r->dropped || layer == r->layers - 1) continue;
-        char *mask = n->saved ? gp_rnn_mask_at(n, layer) : NULL;
+        char *mask = n->saved ? gp_rnn_mask_at(&n->r, n->size, n->saved, layer) : NULL;
         if (!gp_cuda_rnn_drop(n->c, n->wide, y, k.drop, mask, gp_rnn_plane(r),
                               layer * gp_rnn_plane(r), r->dropout))
             return false;

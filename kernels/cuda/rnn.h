@@ -89,25 +89,6 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
 bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done);
 bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done);
 
-/* Where things lie in saved. */
-static inline char *gp_rnn_side_at(const gp_rnn_run *n, int layer, int dir) {
-    return n->saved ? n->saved + n->size * (layer * gp_rnn_layer_elements(&n->r) +
-                                            dir * gp_rnn_side_elements(&n->r))
-                    : NULL;
-}
-static inline char *gp_rnn_cells_at(const gp_rnn_run *n, int layer, int dir) {
-    char *side = gp_rnn_side_at(n, layer, dir);
-    return side && n->r.states == 2
-               ? side + n->size * n->r.steps * n->r.batch * n->r.hidden * n->r.kept
-               : NULL;
-}
-static inline char *gp_rnn_output_at(const gp_rnn_run *n, int layer) {
-    return gp_rnn_side_at(n, layer, n->r.dirs);
-}
-static inline char *gp_rnn_mask_at(const gp_rnn_run *n, int layer) {
-    return gp_rnn_output_at(n, layer) + n->size * gp_rnn_plane(&n->r);
-}
-
 #ifdef __cplusplus
 }
 #endif

@@ -99,9 +99,9 @@ static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, 
     int64_t i = (int64_t)layer * r->dirs + dir, gates = r->gates * r->hidden;
     side s = {.layer = layer,
               .dir = dir,
-              .y = gp_rnn_output_at(n, layer),
-              .cells = gp_rnn_cells_at(n, layer, dir)};
-    s.kept = r->kept ? gp_rnn_side_at(n, layer, dir) : NULL;
+              .y = gp_rnn_output_at(&n->r, n->size, n->saved, layer),
+              .cells = gp_rnn_cells_at(&n->r, n->size, n->saved, layer, dir)};
+    s.kept = r->kept ? gp_rnn_side_at(&n->r, n->size, n->saved, layer, dir) : NULL;
     const char *ih = gp_rnn_weights(n, gp_rnn_weight(r, layer, dir), 0);
     s.hh = gp_rnn_weights(n, gp_rnn_weight(r, layer, dir), 1);
     bool ok = ih && s.hh && gp_rnn_initial(n, 0, i, k->h0) &&
@@ -120,12 +120,10 @@ static bool run_side(gp_rnn_run *n, work *k, int layer, int dir, const char *x, 
 /* What the layer got. NULL with a message. */
 static const char *layer_input(const gp_rnn_run *n, const work *k, int layer) {
     if (layer == 0) return gp_rnn_get(n, gp_in(n->c, GP_RNN_X), k->input) ? k->input : NULL;
-    const char *y = gp_rnn_output_at(n, layer - 1);
+    const char *y = gp_rnn_output_at(&n->r, n->size, n->saved, layer - 1);
     if (!n->r.dropped) return y;
-    return gp_cuda_rnn_times(n->c, n->wide, k->input, y, gp_rnn_mask_at(n, layer - 1),
-                             gp_rnn_plane(&n->r))
-               ? k->input
-               : NULL;
+    const char *mask = gp_rnn_mask_at(&n->r, n->size, n->saved, layer - 1);
+    return gp_cuda_rnn_times(n->c, n->wide, k->input, y, mask, gp_rnn_plane(&n->r)) ? k->input : NULL;
 }
 
 static bool run_layer(gp_rnn_run *n, work *k, int layer) {
@@ -135,8 +133,8 @@ static bool run_layer(gp_rnn_run *n, work *k, int layer) {
     for (int dir = 0; ok && dir < r->dirs; dir++)
         ok = run_side(n, k, layer, dir, x, layer ? r->dirs * r->hidden : r->input);
     if (ok && layer && r->dropped)
-        ok = gp_cuda_rnn_times(n->c, n->wide, k->dx, k->dx, gp_rnn_mask_at(n, layer - 1),
-                               gp_rnn_plane(r));
+        ok = gp_cuda_rnn_times(n->c, n->wide, k->dx, k->dx,
+                               gp_rnn_mask_at(r, n->size, n->saved, layer - 1), gp_rnn_plane(r));
     return ok;
 }
 

@@ -2,6 +2,7 @@
  * floats are computed in f32. */
 #include <cblas.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/scratch.h"
@@ -13,8 +14,8 @@ enum {
     ALONE = 1 << 18
 }; /* multiplications below which plain loops, and below which one thread, is faster */
 
-/* Ctrl-C is looked for after so many multiplications: about 50 ms of them on a core. */
-#define SLICE (INT64_C(1) << 32)
+/* Ctrl-C is looked for after so many multiplications: about 50 ms of them on a core; twice that in f64. */
+#define SLICE (INT64_C(1) << 31)
 #define PLAIN_SLICE (INT64_C(1) << 27)
 
 /* A matrix as a product reads it; strides in elements. */
@@ -38,18 +39,18 @@ typedef struct product {
 
 /* ---- plain loops ---- */
 
-/* c (m x n, dense) = a b. Blocks of b's rows stay in the cache; integers wrap. */
+/* c (m x n, rows ld apart) = a b. Blocks of b's rows stay in the cache; integers wrap. */
 #define PLAIN(T, t)                                                                                \
-    static void plain_##t(const matrix *a, const matrix *b, T *c) {                                \
+    static void plain_##t(const matrix *a, const matrix *b, T *c, int64_t ld) {                              \
         enum { KB = 64, JB = 1024 };                                                               \
         const T *pa = (const T *)a->data, *pb = (const T *)b->data;                                \
         int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs;         \
-        memset(c, 0, (size_t)(m * n) * sizeof(T));                                                 \
+        for (int64_t i = 0; i < m; i++) memset(c + i * ld, 0, (size_t)n * sizeof(T));              \
         for (int64_t k0 = 0; k0 < k; k0 += KB)                                                     \
             for (int64_t j0 = 0; j0 < n; j0 += JB)                                                 \
                 for (int64_t i = 0; i < m; i++)                                                    \
                     for (int64_t l = k0; l < k && l < k0 + KB; l++) {                              \
-                        T f = pa[i * rs + l * cs], *restrict o = c + i * n + j0;                   \
+                        T f = pa[i * rs + l * cs], *restrict o = c + i * ld + j0;                  \
                         const T *q = pb + l * b->rs + j0 * bs;                                     \
                         int64_t w = n - j0 < JB ? n - j0 : JB;                                     \
                         if (bs == 1)                                                               \
@@ -63,12 +64,12 @@ PLAIN(double, f64)
 PLAIN(int32_t, i32)
 PLAIN(int64_t, i64)
 
-static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t ld) {
     switch (ct) {
-    case GP_CT_f32: plain_f32(a, b, c); break;
-    case GP_CT_f64: plain_f64(a, b, c); break;
-    case GP_CT_i32: plain_i32(a, b, c); break;
-    default: plain_i64(a, b, c); break;
+    case GP_CT_f32: plain_f32(a, b, c, ld); break;
+    case GP_CT_f64: plain_f64(a, b, c, ld); break;
+    case GP_CT_i32: plain_i32(a, b, c, ld); break;
+    default: plain_i64(a, b, c, ld); break;
     }
 }
 
@@ -138,19 +139,20 @@ static bool tiles(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
 #endif
 }
 
-static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
-    bool ta, tb;
+/* c's rows are ldc apart. */
+static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t ldc) {
+    bool ta, tb, dense = ldc == b->cols;
     int64_t lda, ldb;
-    if (b->cols == 1 || a->rows == 1) return gemv(ct, a, b, c);
-    if (tiles(ct, a, b, c)) return true;
+    if ((b->cols == 1 && dense) || a->rows == 1) return gemv(ct, a, b, c);
+    if (dense && tiles(ct, a, b, c)) return true;
     if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
     int64_t m = a->rows, n = b->cols, k = a->cols;
     if (ct == GP_CT_f32)
         return gp_sgemm(ta, tb, m, n, k, (const float *)a->data, lda, (const float *)b->data, ldb, 0,
-                        c, n);
+                        c, ldc);
     cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
                 (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
-                (const double *)b->data, (int)ldb, 0, c, (int)n);
+                (const double *)b->data, (int)ldb, 0, c, (int)ldc);
     return true;
 }
 
@@ -184,20 +186,42 @@ static size_t pack_bytes(const matrix *x, gp_ctype ct) {
     return is_ready(x, ct) ? 0 : ((size_t)(x->rows * x->cols) * gp_ctype_size[ct] + 63) / 64 * 64;
 }
 
-static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
-    bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
-    int64_t row = b->cols * a->cols, most = integers ? PLAIN_SLICE : SLICE, step = most / row;
-    matrix part = *a;
-    if (integers || a->rows * row <= TINY) step = step > 0 ? step : 1;
-    else if (step < 256) step = 256; /* thinner ones cost the libraries their speed */
-    for (int64_t i = 0; i < a->rows; i += step) {
-        char *to = (char *)c + i * b->cols * gp_ctype_size[ct];
-        if (a->rows > step && gp_stopped()) return false;
-        part.rows = a->rows - i < step ? a->rows - i : step;
-        part.data = a->data + i * a->rs * gp_ctype_size[ct];
-        if (integers || part.rows * row <= TINY || !gemm(ct, &part, b, to)) plain(ct, &part, b, to);
-    }
+/* c = a b, in slices of step rows and width columns. */
+static bool multiply_slices(gp_ctype ct, const matrix *a, const matrix *b, char *c, int64_t step,
+                            int64_t width) {
+    bool integers = ct == GP_CT_i32 || ct == GP_CT_i64, one = a->rows <= step && b->cols <= width;
+    int64_t size = gp_ctype_size[ct];
+    matrix p = *a, q = *b;
+    for (int64_t i = 0; i < a->rows; i += step)
+        for (int64_t j = 0; j < b->cols; j += width) {
+            char *to = c + (i * b->cols + j) * size;
+            if (!one && gp_stopped()) return false;
+            p.rows = a->rows - i < step ? a->rows - i : step;
+            p.data = a->data + i * a->rs * size;
+            q.cols = b->cols - j < width ? b->cols - j : width;
+            q.data = b->data + j * b->cs * size;
+            bool few = integers || p.rows * q.cols * a->cols <= TINY;
+            if (few || !gemm(ct, &p, &q, to, b->cols)) plain(ct, &p, &q, to, b->cols);
+        }
     return true;
+}
+
+/* Whole rows where that makes slices of some height; else squares, since the libraries bring a slice's part of a and of b
+ * into order anew: small or thin ones cost them their speed. */
+static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+    enum { LEAST = 256 };
+    bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
+    int64_t row = b->cols * a->cols, most = integers ? PLAIN_SLICE : SLICE, step = most / row,
+            side = (int64_t)sqrt((double)most / (double)a->cols), width = b->cols;
+    if (side < LEAST) side = LEAST;
+    if (integers || a->rows * row <= TINY) {
+        step = step > 0 ? step : 1;
+    } else if (step < side) {
+        step = a->rows < side ? a->rows : side;
+        width = most / (step * a->cols);
+        if (width < LEAST) width = LEAST;
+    }
+    return multiply_slices(ct, a, b, c, step, width);
 }
 
 /* ---- products added to x ---- */

@@ -293,4 +293,18 @@ for _, n in ipairs {1, 15, 16, 32, 48, 64, 80, 112} do
 end
 t.is(off, {}, "products of small matrices")
 
+-- Large ones are made in slices of rows and columns, between which Ctrl-C is looked for. Small whole numbers, of rank one:
+-- every product is exact, and known without one.
+local function small(n, mod) return g.arange(1, n) % mod end
+for _, size in ipairs { { 700, 3000, 3001 }, { 1700, 2000, 2001 } } do
+    local m, k, n = table.unpack(size)
+    local u, v, w, z = small(m, 7), small(k, 3), small(k, 5), small(n, 13)
+    for _, dt in ipairs { "f32", "f64" } do
+        local a, b = (u:unsqueeze(2) * v):to(dt), (w:unsqueeze(2) * z):to(dt)
+        local want = (u:unsqueeze(2) * z * (v * w):sum()):to(dt)
+        t.ok(a:matmul(b):equal(want), ("%s: %d x %d x %d"):format(dt, m, k, n))
+        t.ok(T(T(a):contiguous()):matmul(T(T(b):contiguous())):equal(want), "as they are turned")
+    end
+end
+
 t.done()

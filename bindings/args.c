@@ -262,6 +262,25 @@ static bool makes(const gp_sig *sig) {
     return k >= 0 && sig->p[k].type == GP_SIG_device;
 }
 
+/* Lists of dims are `dim` in some of PyTorch's ops and `dims` in others: they answer to both. */
+static const char *second_name(const gp_param *p) {
+    if (p->type != GP_SIG_dims) return NULL;
+    return !strcmp(p->name, "dims") ? "dim" : !strcmp(p->name, "dim") ? "dims" : NULL;
+}
+
+static bool is_name(const gp_param *p, const char *key) {
+    const char *second = second_name(p);
+    return !strcmp(p->name, key) || (second && !strcmp(second, key));
+}
+
+/* Pushes option p of the table; false (nil) if it is not there. */
+static bool push_option(lua_State *L, int table, const gp_param *p) {
+    const char *second = second_name(p);
+    if (lua_getfield(L, table, p->name) != LUA_TNIL || !second) return !lua_isnil(L, -1);
+    lua_pop(L, 1);
+    return lua_getfield(L, table, second) != LUA_TNIL;
+}
+
 /* Every name in the table is a parameter behind the `given` first ones; requires_grad goes into
  * c itself. */
 static void check_options(
@@ -269,7 +288,7 @@ static void check_options(
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
         int k = 0;
-        while (key && k < sig->n && strcmp(sig->p[k].name, key)) k++;
+        while (key && k < sig->n && !is_name(&sig->p[k], key)) k++;
         if (key && k < sig->n && k >= given) continue;
         if (key && makes(sig) && !strcmp(key, "requires_grad")) {
             c->requires_grad = lua_toboolean(L, -1);
@@ -321,11 +340,11 @@ void gp_lua_args(
     if (options) check_options(L, op, sig, c, options, k);
     for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
-        if (!options || lua_getfield(L, options, p->name) == LUA_TNIL) {
+        if (!options || !push_option(L, options, p)) {
             read_default(L, op, p, k + 1, c);
             continue;
         }
         reading r = {.L = L, .op = op, .c = c, .p = p, .i = lua_gettop(L)};
-        take(&r, 0, k, at); /* the value stays on the stack and so alive */
+        take(&r, r.i, k, at); /* the value stays on the stack and so alive */
     }
 }

@@ -169,6 +169,24 @@ for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", 
     t.is(g.where(y:ne(0), y, 1).dtype, dtype == "bool" and "i64" or dtype, "where of " .. dtype .. " and 1")
 end
 t.is(g.full({2}, true).dtype, "bool", "full of true")
+-- A number by name is a list of one, as it is by place.
+do
+    local y = g.arange(1, 6):view(2, 3)
+    t.is(y:sum { dim = 1 }, { 5, 7, 9 }, "sum {dim = 1}")
+    t.is(y:sum { dim = -1, keepdim = true }, { { 6 }, { 15 } }, "sum {dim = -1}")
+    t.is(y:float():amax { dim = 2 }, { 3, 6 }, "amax {dim = 2}")
+    t.is(g.std(y:float(), { dim = 2 }), { 1, 1 }, "std {dim = 2}")
+    t.is(g.std(y:float(), { dims = { 2 } }), { 1, 1 }, "a list of dims is dim and dims")
+    t.is(y:sum { dims = 2 }, { 6, 15 }, "in every op that has one")
+    t.is(y:count_nonzero { dim = 1 }, { 2, 2, 2 }, "count_nonzero {dim = 1}")
+    t.is(y:flip { dims = 2 }, { { 3, 2, 1 }, { 6, 5, 4 } }, "flip {dims = 2}")
+    t.is(g.fft.fftshift(g.arange(1, 3), { dim = 1 }), { 3, 1, 2 }, "a composite's")
+    t.is(g.zeros { shape = 3 }, { 0, 0, 0 }, "zeros {shape = 3}")
+    t.is(g.full({ value = 2, shape = 2 }), { 2, 2 }, "full {shape = 2}")
+    t.is(g.ones(1, 1, 4, 4):conv2d(g.ones(1, 1, 2, 2), { stride = 2 }), { { { { 4, 4 }, { 4, 4 } } } }, "conv2d {stride = 2}")
+    t.error(function() y:sum { dim = 1.5 } end, "sum: option 'dim': expected integers", "and no fraction")
+end
+
 -- Composites name themselves, whatever they are given; what would take all memory is refused.
 local x, v = g.randn(3, 4), g.randn(3)
 t.error(function() g.einsum("ij,jk", 3, x) end, "einsum: operand 1: expected a tensor, got number", "einsum of a number first")

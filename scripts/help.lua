@@ -331,16 +331,17 @@ local function find_op(name)
     return v
 end
 
--- All that mentions every word, best first: in the name, then in the help, then in the longer text.
-local function search(words)
+-- All that mentions every word, or some of the longer ones, best first: in the name, then in the help, then in the longer text.
+local function search(words, some)
     local found = {}
     local function judge(name, help)
         local score, text = 0, (help .. " " .. ((topic(name) or {}).text or "")):lower()
-        for word in words:lower():gmatch "%w+" do
+        for word in words:lower():gmatch(some and "%w%w%w+" or "%w+") do
             if name:lower():find(word, 1, true) then score = score + 3
             elseif text:find(word, 1, true) then score = score + 1
-            else return end
+            elseif not some then return end
         end
+        if score == 0 then return end
         found[#found + 1] = { name, help, score }
     end
     for name, row in next, gpush.ops(true) do judge(name, row.help) end
@@ -405,6 +406,10 @@ end
 local function help_name(name, how)
     if show_name(name, how) then return end
     local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- a dotted name is no words
+    if #found == 0 and name:find "%w%s+%w" then
+        found = search(name, true)
+        if #found > 0 then print "nothing mentions all of these words; some of them:" end
+    end
     if #found == 0 then
         error(("help: there is no op called '%s', %s"):format((name:gsub("%c", "?")), meant(name)), 0)
     end

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tensor/alloc.h"
+#include "tensor/arrange.h"
 #include "tensor/error.h"
 #include "tensor/tape.h"
 
@@ -87,16 +88,7 @@ gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
     return st ? gp_tensor_wrap(st, dt, shape) : NULL;
 }
 
-void gp_array_update(gp_array *a) {
-    int64_t n = 1;
-    bool gaps = false;
-    for (int i = a->ndim - 1; i >= 0; i--) {
-        if (a->dim[i] != 1 && a->stride[i] != n) gaps = true;
-        n *= a->dim[i];
-    }
-    a->numel = n;
-    a->contiguous = !gaps || n <= 1;
-}
+void gp_array_update(gp_array *a) { gp_array_settle(a); }
 
 gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride,
                           int64_t offset) {

@@ -3,15 +3,7 @@
 #include <string.h>
 
 #include "kernels/kernel.h"
-
-/* `n` indices of dim d of a, from `first` (0-based). */
-static gp_array part_of(const gp_array *a, int d, int64_t first, int64_t n) {
-    gp_array p = *a;
-    p.data += first * a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
-    p.dim[d] = n;
-    gp_array_update(&p);
-    return p;
-}
+#include "tensor/arrange.h"
 
 bool CPU(cat)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
@@ -20,7 +12,7 @@ bool CPU(cat)(const gp_call *c) {
     for (int i = 0; i < c->arg[0].n; i++) {
         const gp_array *x = c->arg[0].arrays[i];
         if (x->ndim != out->ndim || x->numel == 0) continue;
-        gp_array part = part_of(out, d, at, x->dim[d]);
+        gp_array part = gp_part_of(out, d, at, x->dim[d]);
         if (!gp_copy_op(c, &part, x)) return false;
         at += x->dim[d];
     }
@@ -31,46 +23,24 @@ bool CPU(stack)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
     int d = (int)c->arg[1].i - 1;
     for (int i = 0; i < c->arg[0].n; i++) {
-        gp_array part = part_of(out, d, i, 1);
-        for (int k = d; k + 1 < part.ndim; k++)
-            part.dim[k] = part.dim[k + 1], part.stride[k] = part.stride[k + 1];
-        part.ndim--;
-        gp_array_update(&part);
+        gp_array part = gp_slice_of(out, d, i);
         if (!gp_copy_op(c, &part, c->arg[0].arrays[i])) return false;
     }
     return true;
 }
 
-/* Reversed dims are read with negative strides from their last element. */
 bool CPU(flip)(const gp_call *c) {
-    gp_array x = *gp_in(c, 0);
-    uint64_t mask = (uint64_t)c->arg[1].i;
-    if (x.numel == 0) return true;
-    for (int d = 0; d < x.ndim; d++) {
-        if (!(mask >> d & 1)) continue;
-        x.data += (x.dim[d] - 1) * x.stride[d] * (int64_t)gp_dtype_size((gp_dtype)x.dtype);
-        x.stride[d] = -x.stride[d];
-    }
-    gp_array_update(&x);
+    if (gp_in(c, 0)->numel == 0) return true;
+    gp_array x = gp_reversed(gp_in(c, 0), (uint64_t)c->arg[1].i);
     return gp_copy_op(c, gp_out(c, 0), &x);
 }
 
 /* Arguments: x, offset, and two dims of the result, counted from 1. */
 bool CPU(diag_embed)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
-    gp_array line = *out;
-    int a = (int)c->arg[2].i - 1, b = (int)c->arg[3].i - 1;
-    int64_t size = (int64_t)gp_dtype_size((gp_dtype)out->dtype), off = c->arg[1].i;
     if (out->numel == 0) return true;
-    memset(out->data, 0, (size_t)(out->numel * size));
-    line.data += (off < 0 ? -off * out->stride[a] : off * out->stride[b]) * size;
-    line.ndim = 0;
-    for (int i = 0; i < out->ndim; i++)
-        if (i != a && i != b)
-            line.dim[line.ndim] = out->dim[i], line.stride[line.ndim++] = out->stride[i];
-    line.dim[line.ndim] = out->dim[a] - (off < 0 ? -off : off);
-    line.stride[line.ndim++] = out->stride[a] + out->stride[b];
-    gp_array_update(&line);
+    gp_array line = gp_diagonals(out, c->arg[1].i, (int)c->arg[2].i - 1, (int)c->arg[3].i - 1);
+    memset(out->data, 0, (size_t)out->numel * gp_dtype_size((gp_dtype)out->dtype));
     gp_copy_array(&line, gp_in(c, 0));
     return true;
 }

@@ -1,8 +1,8 @@
 /* Elements put together or elsewhere by copying: cat, stack, flip, diag_embed. Limit: a read
  * and a write of each element at the speed of memory. */
 #include "kernels/cuda/copy.h"
-#include "kernels/cuda/pick.cuh"
 #include "kernels/cuda/rows.cuh"
+#include "tensor/arrange.h"
 
 enum { PIECES = 64 }; /* tensors of a launch */
 
@@ -56,15 +56,6 @@ static bool flush(const gp_call *c, pieces *p) {
     return unit == 16 ? run_join<uint4>(c, &q) : GP_BY_SIZE(unit, run_join, c, &q);
 }
 
-/* `n` indices of dim d of a, from `first` (0-based). */
-static gp_array part_of(const gp_array *a, int d, int64_t first, int64_t n) {
-    gp_array p = *a;
-    p.data += first * a->stride[d] * gp_dtype_sizes[a->dtype];
-    p.dim[d] = n;
-    gp_array_settle(&p);
-    return p;
-}
-
 /* x comes next: with others where it is plain, else by a copy of its own. part: where it goes. */
 static bool add_piece(const gp_call *c, pieces *p, const gp_array *x, const gp_array *part,
                       int64_t bytes) {
@@ -95,7 +86,7 @@ GP_C bool CUDA(cat)(const gp_call *c) {
     for (int i = 0; i < c->arg[0].n; i++) {
         const gp_array *x = c->arg[0].arrays[i];
         if (x->ndim != out->ndim || x->numel == 0) continue;
-        gp_array part = part_of(out, d, at, x->dim[d]);
+        gp_array part = gp_part_of(out, d, at, x->dim[d]);
         if (!add_piece(c, &p, x, &part, each * x->dim[d])) return false;
         at += x->dim[d];
     }
@@ -108,47 +99,24 @@ GP_C bool CUDA(stack)(const gp_call *c) {
     pieces p = pieces_of(out, d);
     if (out->numel == 0) return true;
     for (int i = 0; i < c->arg[0].n; i++) {
-        gp_array part = part_of(out, d, i, 1);
-        for (int k = d; k + 1 < part.ndim; k++)
-            part.dim[k] = part.dim[k + 1], part.stride[k] = part.stride[k + 1];
-        part.ndim--;
-        gp_array_settle(&part);
+        gp_array part = gp_slice_of(out, d, i);
         if (!add_piece(c, &p, c->arg[0].arrays[i], &part, p.row / out->dim[d])) return false;
     }
     return flush(c, &p);
 }
 
-/* Reversed dims are read with negative strides from their last element. */
 GP_C bool CUDA(flip)(const gp_call *c) {
-    gp_array x = *gp_in(c, 0);
-    uint64_t mask = (uint64_t)c->arg[1].i;
-    if (x.numel == 0) return true;
-    for (int d = 0; d < x.ndim; d++) {
-        if (!(mask >> d & 1)) continue;
-        x.data += (x.dim[d] - 1) * x.stride[d] * gp_dtype_sizes[x.dtype];
-        x.stride[d] = -x.stride[d];
-    }
-    gp_array_settle(&x);
+    if (gp_in(c, 0)->numel == 0) return true;
+    gp_array x = gp_reversed(gp_in(c, 0), (uint64_t)c->arg[1].i);
     return gp_cuda_copy_array(c, gp_out(c, 0), &x);
 }
 
 /* Arguments: x, offset, and two dims of the result, counted from 1. */
 GP_C bool CUDA(diag_embed)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
-    gp_array line = *out;
-    int a = (int)c->arg[2].i - 1, b = (int)c->arg[3].i - 1;
-    int64_t size = gp_dtype_sizes[out->dtype], off = c->arg[1].i;
+    size_t bytes = (size_t)(out->numel * gp_dtype_sizes[out->dtype]);
     if (out->numel == 0) return true;
-    if (!gp_cuda_ok(c,
-                    cudaMemsetAsync(out->data, 0, (size_t)(out->numel * size), gp_cuda_stream(c))))
-        return false;
-    line.data += (off < 0 ? -off * out->stride[a] : off * out->stride[b]) * size;
-    line.ndim = 0;
-    for (int i = 0; i < out->ndim; i++)
-        if (i != a && i != b)
-            line.dim[line.ndim] = out->dim[i], line.stride[line.ndim++] = out->stride[i];
-    line.dim[line.ndim] = out->dim[a] - (off < 0 ? -off : off);
-    line.stride[line.ndim++] = out->stride[a] + out->stride[b];
-    gp_array_settle(&line);
-    return gp_cuda_copy_array(c, &line, gp_in(c, 0));
+    gp_array line = gp_diagonals(out, c->arg[1].i, (int)c->arg[2].i - 1, (int)c->arg[3].i - 1);
+    return gp_cuda_ok(c, cudaMemsetAsync(out->data, 0, bytes, gp_cuda_stream(c))) &&
+           gp_cuda_copy_array(c, &line, gp_in(c, 0));
 }

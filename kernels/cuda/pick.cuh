@@ -4,6 +4,7 @@
 #define GP_CUDA_PICK_CUH
 
 #include "kernels/cuda/loop.cuh"
+#include "tensor/arrange.h"
 
 enum { GP_OUT_OF_RANGE = 1, GP_OUT_OF_NOTHING = 2 }; /* what an index can be; GP_PICK_TEXTS */
 
@@ -87,16 +88,5 @@ gp_array gp_lay_index(const gp_picking *p);
 
 /* out (laid flat) = x at the indices. */
 bool gp_pick_get(const gp_call *c, const gp_picking *p, const gp_array *x, const gp_array *out);
-
-/* numel and contiguous from the dims. */
-static inline void gp_array_settle(gp_array *a) {
-    bool gaps = false;
-    a->numel = 1;
-    for (int d = a->ndim - 1; d >= 0; d--) {
-        gaps = gaps || (a->dim[d] != 1 && a->stride[d] != a->numel);
-        a->numel *= a->dim[d];
-    }
-    a->contiguous = !gaps || a->numel <= 1;
-}
 
 #endif

@@ -227,14 +227,33 @@ static void copy_row(const copy_ctx *k, char *d, const char *s, int64_t n) {
 static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     int64_t width = k->loop.dim[k->loop.ndim - 1];
-    for (int64_t at = begin; at < end;) {
-        char *p[GP_LOOP_MAX];
-        int64_t n = width - at % width < end - at ? width - at % width : end - at;
-        gp_loop_at(&k->loop, at, p);
-        copy_row(k, p[0], p[1], n);
-        at += n;
+    int last = k->loop.ndim - 1;
+    gp_rows r;
+    gp_rows_begin(&r, &k->loop, begin);
+    for (int64_t at = begin, i = begin % width, n; at < end; i = 0, at += n) {
+        n = width - i < end - at ? width - i : end - at;
+        copy_row(k, r.p[0] + i * k->loop.stride[0][last], r.p[1] + i * k->loop.stride[1][last], n);
+        gp_rows_next(&r, &k->loop);
     }
     if (k->stream) stream_end();
+}
+
+/* Few planes of a picture become the elements of its pixels: plane by plane. Units are bands of
+ * GP_BLOCK rows of the last two dims. */
+static void copy_planes(void *ctx, int64_t begin, int64_t end) {
+    copy_ctx *k = ctx;
+    gp_loop *l = &k->loop;
+    int inner = l->ndim - 1, outer = l->ndim - 2;
+    int64_t rows = l->dim[outer], bands = (rows + GP_BLOCK - 1) / GP_BLOCK, size = (int64_t)k->size;
+    for (int64_t b = begin; b < end; b++) {
+        char *p[GP_LOOP_MAX];
+        int64_t r = b % bands * GP_BLOCK, n = rows - r < GP_BLOCK ? rows - r : GP_BLOCK;
+        gp_loop_at(l, b / bands * rows * l->dim[inner], p);
+        p[0] += r * l->stride[0][outer], p[1] += r * size;
+        for (int64_t c = 0; c < l->dim[inner]; c++)
+            gp_move_row(p[0] + c * l->stride[0][inner], l->stride[0][outer],
+                        p[1] + c * l->stride[1][inner], size, n, k->size);
+    }
 }
 
 /* Units are bands of TILE rows of the last two dims. */
@@ -261,6 +280,14 @@ static bool transposed(const copy_ctx *k) {
     return !k->load && l->ndim >= 2 && l->dim[inner] >= 8 && l->dim[inner - 1] >= 8 &&
            l->stride[0][inner] == size && l->stride[1][inner] != size &&
            l->stride[1][inner - 1] == size;
+}
+
+static bool planar(const copy_ctx *k) {
+    const gp_loop *l = &k->loop;
+    int inner = l->ndim - 1;
+    int64_t size = (int64_t)k->size;
+    return !k->load && l->ndim >= 2 && l->dim[inner] < 8 && l->dim[inner - 1] >= 8 &&
+           l->stride[1][inner] != size && l->stride[1][inner - 1] == size;
 }
 
 /* The compute type that loses nothing on the way between two dtypes: the source's, unless the
@@ -292,6 +319,11 @@ bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
         units = k.loop.numel / (rows * cols) * ((rows + TILE - 1) / TILE);
         grain = 1 + GRAIN / (TILE * cols);
         body = copy_transposed;
+    } else if (planar(&k)) {
+        int64_t rows = k.loop.dim[k.loop.ndim - 2], cols = k.loop.dim[k.loop.ndim - 1];
+        units = k.loop.numel / (rows * cols) * ((rows + GP_BLOCK - 1) / GP_BLOCK);
+        grain = 1 + GRAIN / (GP_BLOCK * cols);
+        body = copy_planes;
     }
     if (c) return gp_parallel_op(c, units, grain, body, &k);
     gp_parallel(units, grain, body, &k);

@@ -126,8 +126,7 @@ static void run_block(const run *r, char *const *p, int64_t i, int64_t n,
         char *out = p[0] + i * ostep;
         const char *next[MOST_IN];
         int found = in_place(r, p, i + n, next);
-        for (int k = 0; r->ahead && k < found; k++)
-            fetch_block(next[k], n * gp_ctype_size[r->ct]);
+        for (int k = 0; r->ahead && k < found; k++) fetch_block(next[k], n * gp_ctype_size[r->ct]);
         r->fn(n, r->stream ? buf[MOST_IN] : out, in, r->par);
         if (!r->stream) return;
         stream_out(out, buf[MOST_IN], (size_t)(n * ostep), next, found);
@@ -137,12 +136,23 @@ static void run_block(const run *r, char *const *p, int64_t i, int64_t n,
     r->store(p[0] + i * ostep, ostep, buf[MOST_IN], n);
 }
 
+#define REPEAT(T)                                                                                  \
+    static void repeat_##T(void *buf, int64_t n) {                                                 \
+        T *o = buf, v = *o;                                                                        \
+        for (int64_t i = 1; i < n; i++) o[i] = v;                                                  \
+    }
+REPEAT(uint32_t)
+REPEAT(uint64_t)
+
 /* Fills the blocks of operands that do not change along a row. */
 static void fill_constants(const run *r, char *const *p, int64_t n, char (*buf)[GP_BLOCK * 8]) {
     for (int k = 0; k < r->nin; k++) {
         if (!r->in[k].constant) continue;
-        if (r->in[k].load) r->in[k].load(buf[k], p[k + 1], 0, n);
-        else gp_load_fn((gp_dtype)gp_ctype_dtype[r->ct], r->ct)(buf[k], p[k + 1], 0, n);
+        int size = gp_ctype_size[r->ct];
+        if (r->in[k].load) r->in[k].load(buf[k], p[k + 1], 0, 1);
+        else memcpy(buf[k], p[k + 1], (size_t)size);
+        if (size == 4) repeat_uint32_t(buf[k], n);
+        else repeat_uint64_t(buf[k], n);
     }
 }
 
@@ -314,6 +324,88 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && tell_fault(c, r.fault);
 }
 
+/* ---- shorter ways ---- */
+
+/* The remainder of f32 by way of double, which is exact while the quotient fits into 28 bits; of a
+ * block with a larger one each element is left to the library. */
+#define REMAINDER(name, after)                                                                     \
+    static void quick_##name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {  \
+        const float *u = in[0], *v = in[1];                                                        \
+        float *o = out;                                                                            \
+        int large = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            double a = u[i], b = v[i], k = a / b;                                                  \
+            large |= fabs(k) >= 0x1p28 && fabs(k) <= (double)INFINITY && b != 0 &&                 \
+                     fabs(a) < (double)INFINITY;                                                   \
+        }                                                                                          \
+        if (large) {                                                                               \
+            loop_##name##_f32(n, out, in, par);                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+            double a = u[i], b = v[i], k = trunc(a / b), r = a - k * b;                            \
+            r = fabs(b) == (double)INFINITY && fabs(a) < (double)INFINITY ? a : r;                 \
+            float y = copysignf((float)r, u[i]);                                                   \
+            o[i] = after;                                                                          \
+        }                                                                                          \
+    }
+REMAINDER(fmod, y)
+REMAINDER(remainder, y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y)
+
+/* The vector forms take powers of negative numbers one by one, so they get none: the sign follows.
+ */
+#define POW(T, t, fabs, rint, copysign)                                                            \
+    static void quick_pow_##t(int64_t n, void *out, const void *const *in, const gp_scalar *par) { \
+        const T *u = in[0], *v = in[1];                                                            \
+        T *o = out, size[GP_BLOCK], whole[GP_BLOCK];                                               \
+        for (int64_t at = 0; at < n;                                                               \
+             at += GP_BLOCK, u += GP_BLOCK, v += GP_BLOCK, o += GP_BLOCK) {                        \
+            int64_t m = n - at < GP_BLOCK ? n - at : GP_BLOCK;                                     \
+            for (int64_t i = 0; i < m; i++) size[i] = fabs(u[i]);                                  \
+            loop_pow_##t(m, whole, (const void *[]){size, v}, par);                                \
+            _Pragma("omp simd") for (int64_t i = 0; i < m; i++) {                                  \
+                const T a = u[i], b = v[i], r = whole[i], half = b * (T)0.5,                       \
+                        minus = copysign(1, a);                                                    \
+                const T y = rint(half) == half ? r : r * minus;                                    \
+                o[i] = rint(b) == b ? y : a < 0 && a > -(T)INFINITY ? (T)NAN : r;                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+POW(float, f32, fabsf, (rintf), copysignf)
+POW(double, f64, (fabs), (rint), (copysign))
+
+#define CUBE(t) LOOP(cube_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = x * x * x;)
+CUBE(f32)
+CUBE(f64)
+
+/* Powers that are products, roots and quotients, as PyTorch has it; NULL: none of them. */
+static const gp_block_fn *power(double e) {
+    static const gp_block_fn squares[GP_CTYPES] = {loop_square_f32, loop_square_f64,
+                                                   loop_square_i32, loop_square_i64},
+                             cubes[GP_CTYPES] = {cube_f32, cube_f64},
+                             roots[GP_CTYPES] = {loop_sqrt_f32, loop_sqrt_f64},
+                             quotients[GP_CTYPES] = {loop_reciprocal_f32, loop_reciprocal_f64};
+    return e == 2 ? squares : e == 3 ? cubes : e == 0.5 ? roots : e == -1 ? quotients : NULL;
+}
+
+/* The operands of c and its loops; those of a shorter way where there is one. */
+static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
+    static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod},
+                             remainders[GP_CTYPES] = {quick_remainder};
+    gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
+    const gp_block_fn *quick = NULL;
+    const gp_value *e = &c->arg[1];
+    int n = nin;
+    if (c->op == GP_OP(fmod)) quick = fmods;
+    if (c->op == GP_OP(remainder)) quick = remainders;
+    if (c->op == GP_OP(pow) && e->kind == GP_NUMBER && c->arg[0].kind == GP_TENSOR)
+        quick = power(e->is_float ? e->f : (double)e->i), n = 1;
+    static const gp_block_fn powers[GP_CTYPES] = {quick_pow_f32, quick_pow_f64};
+    if (c->op == GP_OP(pow) && !quick) quick = powers, n = nin;
+    if (!quick || !quick[ct]) return gp_run_elementwise(c, fns, nin, compare);
+    return gp_run_elementwise(c, quick, n, compare);
+}
+
 /* ---- a kernel a row ---- */
 
 #define TABLE_FLOAT(n)                                                                             \
@@ -328,8 +420,9 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
 #define KERNEL(n, ty, nin, compare)                                                                \
     _Bool CPU(n)(const gp_call *c);                                                                \
     _Bool CPU(n)(const gp_call *c) {                                                               \
-        static const gp_block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                      \
-        return gp_run_elementwise(c, fns, nin, compare);                                              \
+        static const gp_block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                   \
+        return (nin) == 2 ? run_quickly(c, fns, nin, compare)                                      \
+                          : gp_run_elementwise(c, fns, nin, compare);                              \
     }
 #define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)
 #define PARAM(n, ty, ...) KERNEL(n, ty, 1, false)

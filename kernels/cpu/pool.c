@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/scratch.h"
 
-enum { GRAIN = 1 << 14 }; /* inputs that are worth a thread */
+enum { LANES = 16, GRAIN = 1 << 14 }; /* inputs that are worth a thread */
 
 typedef struct run {
     gp_pool p;
@@ -72,16 +72,26 @@ TAPS(double, f64, int64_t)
 
 /* ---- adaptive windows ---- */
 
+/* Wide windows are summed in lanes: an addition does not wait for the one before it. */
 #define WINDOWS(T, t, I)                                                                           \
+    static T sum_##t(const T *x, int64_t n) {                                                      \
+        T lane[LANES] = {0}, sum = 0;                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int k = 0; k < LANES; k++) lane[k] += x[i + k];                                   \
+        for (int k = 0; k < LANES; k++) sum += lane[k];                                            \
+        for (; i < n; i++) sum += x[i];                                                            \
+        return sum;                                                                                \
+    }                                                                                              \
     static void windows_##t(const run *r, const fold *f) {                                         \
         const T *x = f->row;                                                                       \
         T *acc = f->acc;                                                                           \
         I *at = f->at;                                                                             \
         for (int64_t o = 0; o < r->p.out[2]; o++) {                                                \
             gp_window w = gp_pool_window(&r->p, 2, o);                                             \
-            for (int64_t i = w.first; i < w.last; i++) {                                           \
-                if (r->average) acc[o] += x[i];                                                    \
-                else if (x[i] > acc[o] || x[i] != x[i] || (at && at[o] < 0)) {                     \
+            if (r->average) acc[o] += sum_##t(x + w.first, w.last - w.first);                      \
+            for (int64_t i = w.first; !r->average && i < w.last; i++) {                            \
+                if (x[i] > acc[o] || x[i] != x[i] || (at && at[o] < 0)) {                          \
                     acc[o] = x[i];                                                                 \
                     if (at) at[o] = (I)(f->place + i);                                             \
                 }                                                                                  \

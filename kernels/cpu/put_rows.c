@@ -34,8 +34,8 @@ ROW(put_8, uint64_t, b)
 #define ROWS(name, T)                                                                              \
     ROW(add_##name, T, a + b)                                                                      \
     ROW(mul_##name, T, a *b)                                                                       \
-    ROW(least_##name, T, b < a || b != b ? b : a)                                                  \
-    ROW(most_##name, T, b > a || b != b ? b : a)
+    ROW(least_##name, T, (b < a) | (b != b) ? b : a)                                                  \
+    ROW(most_##name, T, (b > a) | (b != b) ? b : a)
 ROWS(u8, uint8_t)
 ROWS(i8, int8_t)
 ROWS(i16, int16_t)

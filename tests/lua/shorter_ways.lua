@@ -1,0 +1,112 @@
+--!plain
+-- Elementwise ops and copies with a quicker way for some operands (powers by a number, remainders of f32,
+-- a column broadcast along rows, few planes made pixels): the same results as Lua's own arithmetic.
+local g = require "gpush"
+local t = require "tap"
+local nan, inf = 0 / 0, math.huge
+
+local function close(y, want, tolerance, name)
+    local good, list = true, y:tolist()
+    for i, v in ipairs(want) do
+        local d = list[i]
+        if v ~= v then good = good and d ~= d
+        elseif v == 0 then good = good and d == 0 and 1 / d == 1 / v
+        elseif v - v ~= 0 then good = good and d == v
+        else good = good and math.abs(d - v) <= tolerance * math.abs(v) end
+        if not good then return t.is(d, v, name .. ": element " .. i) end
+    end
+    t.ok(good, name)
+end
+
+-- ---- powers ----
+local N = 2100 -- more than two blocks
+local bases, exponents = {}, {}
+local odd = {-2, -0.0, 0, 1, -1, 2.5, -2.5, inf, -inf, nan, 3, -3, 0.25}
+for i = 1, N do bases[i], exponents[i] = odd[i % #odd + 1], ({2, 3, -1, 0.5, -2, 0, 1, nan, inf, -inf, 1 / 3, -3, 7, 1.5, -0.5, 4, -5})[i % 17 + 1] end
+for dtype, tolerance in pairs {f32 = 1e-6, f64 = 1e-14} do
+    local a, b = g.tensor(bases, {dtype = dtype}), g.tensor(exponents, {dtype = dtype})
+    local want = {}
+    for i = 1, N do want[i] = bases[i] ^ (dtype == "f32" and string.unpack("f", string.pack("f", exponents[i])) or exponents[i]) end
+    close(a:pow(b), want, tolerance, dtype .. ": powers of all kinds")
+    for _, e in ipairs {2, 3, -1, -2, 0, 1, 4, 5, -3} do
+        for i = 1, N do want[i] = bases[i] ^ e end
+        close(a:pow(e), want, tolerance, dtype .. ": power " .. e)
+        close(a ^ (e + 0.0), want, tolerance, dtype .. ": power " .. e .. " as a float")
+        local own = a:clone()
+        own:pow_(e)
+        close(own, want, tolerance, dtype .. ": power " .. e .. " in place")
+    end
+    -- PyTorch takes roots here: -0.0 stays, and of -inf there is none.
+    close(g.tensor({4, 0.25, -0.0, -inf, -1, inf}, {dtype = dtype}):pow(0.5), {2, 0.5, -0.0, nan, nan, inf}, tolerance, dtype .. ": power 0.5")
+end
+t.is(g.tensor({-3, 2, 0}):pow(2), {9, 4, 0}, "integers squared")
+t.is(g.tensor({-3, 2, 0}):pow(3), {-27, 8, 0}, "integers cubed")
+t.is(g.tensor({3, -0.5}, {dtype = "f16"}):pow(2), {9, 0.25}, "halves squared")
+
+-- ---- remainders ----
+local x, y = {}, {}
+for i = 1, N do
+    x[i] = ({7.5, -7.5, 0, -0.0, 1e-30, 3, -1, inf, -inf, nan, 1 << 20, 0.75, -123456.5})[i % 13 + 1]
+    y[i] = ({2, -2, 0.25, -3, inf, -inf, 0, nan, 1e-3 * 0 + 0.125, 7})[i % 10 + 1]
+end
+local function judge(x, y, name)
+    local fmods, rests = {}, {}
+    for i = 1, #x do
+        fmods[i] = y[i] == 0 and nan or math.fmod(x[i] + 0.0, y[i] + 0.0)
+        rests[i] = fmods[i] ~= 0 and (fmods[i] < 0) ~= (y[i] < 0) and fmods[i] + y[i] or fmods[i]
+    end
+    for _, dtype in ipairs {"f32", "f64"} do
+        local a, b = g.tensor(x, {dtype = dtype}), g.tensor(y, {dtype = dtype})
+        close(a:fmod(b), fmods, 0, dtype .. ": fmod, " .. name)
+        close(a:remainder(b), rests, 1e-7, dtype .. ": remainder, " .. name)
+    end
+end
+judge(x, y, "small quotients")
+x[1500], y[1500] = 2.0 ^ 100, 3
+x[1501], y[1501] = 2.0 ^ 29 + 64, 0.75
+judge(x, y, "with large quotients")
+-- Quotients that round up to a whole number.
+x, y = {}, {}
+for i = 1, N do
+    y[i] = string.unpack("f", string.pack("f", 1 + i / 4096 + 2.0 ^ -20))
+    x[i] = string.unpack("f", string.pack("f", y[i] * (i * 37 % 4000 + 1) * (i % 2 == 0 and 1 or -1)))
+end
+judge(x, y, "near whole quotients")
+
+-- ---- a column along rows ----
+for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
+    local m, column = g.arange(1, 60):view(20, 3):to(dtype), g.arange(1, 20):view(20, 1):to(dtype)
+    local wide = m:repeat_interleave(700, 2) + column
+    local want = {}
+    for r = 1, 20 do want[r] = {3 * r - 2 + r, 3 * r - 1 + r, 3 * r + r} end
+    t.is(g.stack({wide["..., 1"], wide["..., 701"], wide["..., 2100"]}, 2), want, dtype .. ": a column added to rows")
+end
+
+-- ---- copies ----
+for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do
+    for planes = 2, 9 do
+        local h, w = 37, 61
+        local function at(shape, step) return (g.arange(0, shape[1] * shape[2] * shape[3] * shape[4] - 1) * step):view(shape) end
+        local whole = at({2, planes, h, w}, 1):remainder(251)
+        local picture = whole:to(dtype):permute(1, 3, 4, 2):contiguous()
+        local good = true
+        for c = 1, planes do
+            good = good and picture:select(4, c):to("i64"):equal((g.arange(0, h * w - 1):view(1, h, w) + (c - 1) * h * w + g.arange(0, 1):view(2, 1, 1) * planes * h * w):remainder(251))
+        end
+        t.ok(good, ("%s: %d planes become pixels"):format(dtype, planes))
+        t.ok(picture:permute(1, 4, 2, 3):contiguous():to("i64"):equal(whole), ("%s: and %d planes again"):format(dtype, planes))
+    end
+end
+t.is(g.arange(1, 9):unfold(1, 3, 2):contiguous(), {{1, 2, 3}, {3, 4, 5}, {5, 6, 7}, {7, 8, 9}}, "overlapping windows")
+
+-- ---- wide windows ----
+local sums = {}
+for r = 1, 3 do
+    sums[r] = 0
+    for i = 1, 77 * 41 do sums[r] = sums[r] + (i * r) % 10 end
+    sums[r] = sums[r] / (77 * 41)
+end
+local plane = g.arange(1, 77 * 41):view(1, 77, 41)
+local planes = g.cat({plane, plane * 2, plane * 3}, 1):remainder(10):to("f64"):view(1, 3, 77, 41)
+close(g.adaptive_avg_pool2d(planes, 1):view(3), sums, 1e-12, "the mean of each plane")
+t.done()

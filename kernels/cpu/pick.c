@@ -9,11 +9,16 @@ typedef struct mover {
     gp_offsets *offsets; /* NULL: there is a table */
 } mover;
 
+/* One by one: an instruction that gathers takes as long as the loads that it is made of, and more.
+ */
 #define MOVE(T)                                                                                    \
-    static void get_##T(char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t,          \
-                        int64_t ts, int64_t n) {                                                   \
-        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) * (T *)(f + i * fs) =                  \
-            *(const T *)(x + i * xs + t[i * ts]);                                                  \
+    __attribute__((optimize("no-tree-vectorize"))) static void get_##T(                            \
+        char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) { \
+        if (fs == (int64_t)sizeof(T) && xs == 0 && ts == 1) {                                      \
+            for (int64_t i = 0; i < n; i++) ((T *)(void *)f)[i] = *(const T *)(x + t[i]);          \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) *(T *)(f + i * fs) = *(const T *)(x + i * xs + t[i * ts]); \
     }
 MOVE(uint8_t)
 MOVE(uint16_t)

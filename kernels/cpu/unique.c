@@ -2,7 +2,7 @@
  * how long the runs are. */
 #include <string.h>
 
-#include "kernels/cpu/keys.h"
+#include "kernels/cpu/mask.h"
 
 /* x is 1-d and contiguous; inverse goes through order (positions from 1), if given. */
 typedef struct runs {
@@ -59,6 +59,18 @@ static void put_element(char *to, const char *from, int64_t size) {
     else *to = *from;
 }
 
+/* take_block where only the elements that begin runs are wanted. */
+static bool take_starts(const runs *r, const uint8_t *differ, int64_t from, int64_t n,
+                        int64_t *run) {
+    int32_t found[GP_BLOCK + 16];
+    int64_t many = gp_true_at(differ, n, found);
+    const char *x = r->x->data + from * r->size;
+    if (many > r->out->numel - (*run + 1)) return false;
+    for (int64_t i = 0; i < many; i++)
+        put_element(r->out->data + ++*run * r->size, x + found[i] * r->size, r->size);
+    return true;
+}
+
 /* Elements from, from + 1 … of which `differ` says where runs begin; *run is the last run begun,
  * from 0. False: more runs than the output holds. */
 static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64_t n,
@@ -67,12 +79,8 @@ static bool take_block(const runs *r, const uint8_t *differ, int64_t from, int64
             *inverse = r->inverse ? (int64_t *)(void *)r->inverse->data : NULL;
     const int64_t *order = r->order ? (const int64_t *)(const void *)r->order->data : NULL;
     int64_t k = *run;
+    if (!counts && !inverse) return take_starts(r, differ, from, n, run);
     for (int64_t i = 0; i < n; i++) {
-        if (!counts && !inverse) { /* only where runs begin is of interest */
-            const uint8_t *next = memchr(differ + i, 1, (size_t)(n - i));
-            if (!next) break;
-            i = next - differ;
-        }
         if (differ[i]) {
             if (++k >= r->out->numel) return false;
             put_element(r->out->data + k * r->size, r->x->data + (from + i) * r->size, r->size);

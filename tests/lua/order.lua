@@ -89,6 +89,9 @@ local function many_distinct(dev, k)
             local u, c = x:unique {return_counts = true}
             t.is(u, values, name .. "unique beside counts")
             t.is(c, counts, name .. "its counts")
+            local runs = {}
+            for i = 1, n do if i == 1 or v[i] ~= v[i - 1] then runs[#runs + 1] = dtype == "bool" and v[i] ~= 0 or dtype ~= "bool" and v[i] end end
+            t.is(x:unique_consecutive(), runs, name .. "unique_consecutive")
             t.is(x:view(-1, 1):expand(-1, 2):unique(), values, name .. "unique of an expanded tensor")
         end
     end

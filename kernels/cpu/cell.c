@@ -1,9 +1,9 @@
-/* Gates and states of LSTM, GRU and plain recurrent cells, forward and backward. Formulas as in
-   PyTorch's documentation of nn.LSTM, nn.GRU and nn.RNN. */
+/* Gates and states of LSTM, GRU and plain recurrent cells, forward and backward. */
 #include "kernels/cpu/cell.h"
 
 #include <string.h>
 
+#include "kernels/cpu/cell_rules.h"
 #include "kernels/cpu/math.h"
 
 /* Units are taken a vector at a time, in local arrays: the compiler then calls the vector exp and
@@ -15,8 +15,6 @@ enum { VB = 32 };
 #else
 enum { VB = 16 };
 #endif
-
-#define SIGMOID(v) (1 / (1 + exp(-(v))))
 
 #define HELPERS(T, t)                                                                              \
     enum { LANES_##t = VB / sizeof(T) };                                                           \
@@ -46,12 +44,12 @@ HELPERS(double, f64)
         sum_##t(i, r, row, 0, at, n), sum_##t(f, r, row, 1, at, n);                                \
         sum_##t(g, r, row, 2, at, n), sum_##t(o, r, row, 3, at, n);                                \
         get_##t(c, (const T *)r->cprev + row * r->c_row + at, n);                                  \
-        for (int j = 0; j < L; j++) i[j] = SIGMOID(i[j]);                                          \
-        for (int j = 0; j < L; j++) f[j] = SIGMOID(f[j]);                                          \
+        for (int j = 0; j < L; j++) i[j] = GP_SIGMOID(i[j]);                                       \
+        for (int j = 0; j < L; j++) f[j] = GP_SIGMOID(f[j]);                                       \
         for (int j = 0; j < L; j++) g[j] = tanh(g[j]);                                             \
-        for (int j = 0; j < L; j++) o[j] = SIGMOID(o[j]);                                          \
-        for (int j = 0; j < L; j++) c[j] = f[j] * c[j] + i[j] * g[j];                              \
-        for (int j = 0; j < L; j++) h[j] = o[j] * tanh(c[j]);                                      \
+        for (int j = 0; j < L; j++) o[j] = GP_SIGMOID(o[j]);                                       \
+        for (int j = 0; j < L; j++) c[j] = GP_LSTM_C(i[j], f[j], g[j], c[j]);                      \
+        for (int j = 0; j < L; j++) h[j] = GP_LSTM_H(o[j], c[j]);                                  \
         put_##t(r->c, row * r->c_row + at, c, n);                                                  \
         put_##t(r->out, row * r->out_row + at, h, n);                                              \
         if (!r->kept) return;                                                                      \
@@ -71,10 +69,10 @@ LSTM(double, f64)
         get_##t(new, (const T *)r->x + row * r->x_row + 2 * r->x_gate + at, n);                    \
         get_##t(hn, (const T *)r->h + row * r->h_row + 2 * r->h_gate + at, n);                     \
         get_##t(h, (const T *)r->prev + row * r->prev_row + at, n);                                \
-        for (int j = 0; j < L; j++) reset[j] = SIGMOID(reset[j]);                                  \
-        for (int j = 0; j < L; j++) z[j] = SIGMOID(z[j]);                                          \
-        for (int j = 0; j < L; j++) new[j] = tanh(new[j] + reset[j] * hn[j]);                      \
-        for (int j = 0; j < L; j++) h[j] = new[j] + z[j] * (h[j] - new[j]);                        \
+        for (int j = 0; j < L; j++) reset[j] = GP_SIGMOID(reset[j]);                               \
+        for (int j = 0; j < L; j++) z[j] = GP_SIGMOID(z[j]);                                       \
+        for (int j = 0; j < L; j++) new[j] = GP_GRU_N(new[j], reset[j], hn[j]);                    \
+        for (int j = 0; j < L; j++) h[j] = GP_GRU_H(new[j], z[j], h[j]);                           \
         put_##t(r->out, row * r->out_row + at, h, n);                                              \
         if (!r->kept) return;                                                                      \
         int64_t k = row * r->kept_row + at;                                                        \
@@ -129,11 +127,11 @@ void gp_cell_forward(gp_cell cell, gp_ctype ct, const gp_cell_rows *r) {
         const T *c = (const T *)g->c + row * n, *cprev = (const T *)g->cprev + row * n;            \
         T *restrict di = (T *)g->dx + row * 4 * n, *restrict dc = (T *)g->dc + row * n;            \
         for (int64_t j = 0; j < n; j++) {                                                          \
-            T tc = tanh(c[j]), d = dh[j] + dy[j], e = dc[j] + d * o[j] * (1 - tc * tc);            \
-            di[j] = e * u[j] * i[j] * (1 - i[j]);                                                  \
-            di[n + j] = e * cprev[j] * f[j] * (1 - f[j]);                                          \
-            di[2 * n + j] = e * i[j] * (1 - u[j] * u[j]);                                          \
-            di[3 * n + j] = d * tc * o[j] * (1 - o[j]);                                            \
+            T tc = tanh(c[j]), d = dh[j] + dy[j], e = GP_LSTM_E(dc[j], d, o[j], tc);               \
+            di[j] = GP_LSTM_DI(e, u[j], i[j]);                                                     \
+            di[n + j] = GP_LSTM_DF(e, cprev[j], f[j]);                                             \
+            di[2 * n + j] = GP_LSTM_DG(e, i[j], u[j]);                                             \
+            di[3 * n + j] = GP_LSTM_DO(d, tc, o[j]);                                               \
             dc[j] = e * f[j];                                                                      \
             dh[j] = 0;                                                                             \
         }                                                                                          \
@@ -147,9 +145,9 @@ LSTM_BACK(double, f64)
         const T *r = (const T *)g->kept + row * 4 * n, *z = r + n, *u = z + n, *hn = u + n;        \
         T *restrict dx = (T *)g->dx + row * 3 * n, *restrict dg = (T *)g->dhh + row * 3 * n;       \
         for (int64_t j = 0; j < n; j++) {                                                          \
-            T d = dh[j] + dy[j], du = d * (1 - z[j]) * (1 - u[j] * u[j]);                          \
-            T dr = du * hn[j] * r[j] * (1 - r[j]);                                                 \
-            T dz = d * (prev[j] - u[j]) * z[j] * (1 - z[j]);                                       \
+            T d = dh[j] + dy[j], du = GP_GRU_DN(d, z[j], u[j]);                                    \
+            T dr = GP_GRU_DR(du, hn[j], r[j]);                                                     \
+            T dz = GP_GRU_DZ(d, prev[j], u[j], z[j]);                                              \
             dx[j] = dg[j] = dr;                                                                    \
             dx[n + j] = dg[n + j] = dz;                                                            \
             dx[2 * n + j] = du;                                                                    \

@@ -1,12 +1,11 @@
 /* Gates and states of LSTM, GRU and plain recurrent cells, forward and backward, a thread for each
- * unit; formulas as in PyTorch's documentation of nn.LSTM, nn.GRU and nn.RNN. Limit: the gates'
+ * unit; formulas as on the CPU. Limit: the gates'
  * bytes at the second-level cache's speed. */
 #define GP_RNG_FN __device__ static inline
+#include "kernels/cpu/cell_rules.h"
 #include "kernels/cuda/loop.cuh"
 #include "kernels/cuda/rnn.h"
 #include "tensor/rng.h"
-
-template <class T> __device__ static T sigmoid(T v) { return 1 / (1 + exp(-v)); }
 
 /* What a thread has: its row and unit, and pointers to that unit's gates. */
 template <class T> struct unit {
@@ -18,20 +17,21 @@ template <class T> struct unit {
 
 /* c' = f c + i g, h' = o tanh(c'); gates i f g o. */
 template <class T> __device__ static void lstm(const unit<T> &u) {
-    T i = sigmoid(u.sum(0)), f = sigmoid(u.sum(1)), g = tanh(u.sum(2)), o = sigmoid(u.sum(3));
-    T c = f * *u.cprev + i * g;
+    T i = GP_SIGMOID(u.sum(0)), f = GP_SIGMOID(u.sum(1)), g = tanh(u.sum(2)),
+      o = GP_SIGMOID(u.sum(3));
+    T c = GP_LSTM_C(i, f, g, *u.cprev);
     *u.c = c;
-    *u.out = o * tanh(c);
+    *u.out = GP_LSTM_H(o, c);
     if (!u.kept) return;
     u.kept[0] = i, u.kept[u.step] = f, u.kept[2 * u.step] = g, u.kept[3 * u.step] = o;
 }
 
 /* n = tanh(x_n + r (w_hn h + b_hn)), h' = n + z (h - n); gates r z n. */
 template <class T> __device__ static void gru(const unit<T> &u) {
-    T r = sigmoid(u.sum(0) + u.h[0]), z = sigmoid(u.sum(1) + u.h[u.step]);
+    T r = GP_SIGMOID(u.sum(0) + u.h[0]), z = GP_SIGMOID(u.sum(1) + u.h[u.step]);
     T hn = u.h[2 * u.step] + (u.bias ? u.bias[2 * u.step] : (T)0),
-      n = tanh(u.x[2 * u.step] + r * hn);
-    *u.out = n + z * (*u.prev - n);
+      n = GP_GRU_N(u.x[2 * u.step], r, hn);
+    *u.out = GP_GRU_H(n, z, *u.prev);
     if (!u.kept) return;
     u.kept[0] = r, u.kept[u.step] = z, u.kept[2 * u.step] = n, u.kept[3 * u.step] = hn;
 }
@@ -77,11 +77,11 @@ template <class T> struct unit_back {
 template <class T> __device__ static void lstm_back(const unit_back<T> &b) {
     int64_t n = b.step;
     T i = b.kept[0], f = b.kept[n], u = b.kept[2 * n], o = b.kept[3 * n];
-    T tc = tanh(b.c), d = *b.dh + b.dy, e = *b.dc + d * o * (1 - tc * tc);
-    b.dx[0] = e * u * i * (1 - i);
-    b.dx[n] = e * b.cprev * f * (1 - f);
-    b.dx[2 * n] = e * i * (1 - u * u);
-    b.dx[3 * n] = d * tc * o * (1 - o);
+    T tc = tanh(b.c), d = *b.dh + b.dy, e = GP_LSTM_E(*b.dc, d, o, tc);
+    b.dx[0] = GP_LSTM_DI(e, u, i);
+    b.dx[n] = GP_LSTM_DF(e, b.cprev, f);
+    b.dx[2 * n] = GP_LSTM_DG(e, i, u);
+    b.dx[3 * n] = GP_LSTM_DO(d, tc, o);
     *b.dc = e * f;
     *b.dh = 0;
 }
@@ -89,8 +89,8 @@ template <class T> __device__ static void lstm_back(const unit_back<T> &b) {
 template <class T> __device__ static void gru_back(const unit_back<T> &b) {
     int64_t n = b.step;
     T r = b.kept[0], z = b.kept[n], u = b.kept[2 * n], hn = b.kept[3 * n];
-    T d = *b.dh + b.dy, du = d * (1 - z) * (1 - u * u);
-    T dr = du * hn * r * (1 - r), dz = d * (b.prev - u) * z * (1 - z);
+    T d = *b.dh + b.dy, du = GP_GRU_DN(d, z, u);
+    T dr = GP_GRU_DR(du, hn, r), dz = GP_GRU_DZ(d, b.prev, u, z);
     b.dx[0] = b.dhh[0] = dr;
     b.dx[n] = b.dhh[n] = dz;
     b.dx[2 * n] = du;

@@ -441,6 +441,18 @@ static bool strided_fits(const gp_call *c, const gp_tensor *x, const gp_tensor *
         (long long)c->arg[3].i);
 }
 
+/* Whether every element's place can be counted in bytes. */
+static bool strided_counts(const gp_shape *s, const int64_t *stride, int64_t offset) {
+    int64_t far, last = offset, most = INT64_MAX / 8;
+    if (offset < -most || offset > most) return false;
+    for (int i = 0; i < s->ndim; i++)
+        if (stride[i] > most ||
+            (s->dim[i] > 1 && (__builtin_mul_overflow(s->dim[i] - 1, stride[i], &far) ||
+                               __builtin_add_overflow(last, far, &last) || last > most)))
+            return false;
+    return true;
+}
+
 bool view_as_strided(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int n, k;
@@ -452,6 +464,9 @@ bool view_as_strided(gp_call *c) {
     for (int i = 0; i < n; i++)
         if (stride[i] < 0)
             return gp_fail("as_strided: stride %lld is negative", (long long)stride[i]);
+    if (c->arg[3].i == INT64_MIN || !strided_counts(&s, stride, c->arg[3].i - 1))
+        return gp_fail("as_strided: shape, strides and offset %lld reach beyond the tensor's memory",
+            (long long)c->arg[3].i);
     gp_tensor *t = gp_tensor_view(x, &s, stride, c->arg[3].i - 1);
     if (t && !strided_fits(c, x, t)) return gp_tensor_unref(t), false;
     return give(c, t);

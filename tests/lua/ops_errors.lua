@@ -169,6 +169,19 @@ for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", 
     t.is(g.where(y:ne(0), y, 1).dtype, dtype == "bool" and "i64" or dtype, "where of " .. dtype .. " and 1")
 end
 t.is(g.full({2}, true).dtype, "bool", "full of true")
+-- Places that no integer counts: as_strided's bounds do not wrap.
+do
+    local y = g.arange(1, 6)
+    local big = math.maxinteger
+    for _, a in ipairs { { { 3 }, { big } }, { { 2, 2 }, { 1 << 62, 1 << 62 } }, { { 5 }, { 1 << 62 } }, { { 9 }, { 1 << 61 } },
+        { { 1 }, { 1 }, math.mininteger }, { { 1 }, { 1 }, big }, { { 2 }, { 1 }, big }, { { 2 }, { 1 }, 0 }, { { 1 << 31, 2 }, { 1 << 33, 1 } } } do
+        t.error(function() return y:as_strided(table.unpack(a)) end, "as_strided: shape, strides and offset", "as_strided far away")
+    end
+    t.is(y:as_strided({ 2, 2 }, { 3, 1 }, 2), { { 2, 3 }, { 5, 6 } }, "as_strided")
+    t.is(y:as_strided({ 1, 2 }, { 1 << 40, 1 }), { { 1, 2 } }, "a stride that is never taken")
+    t.is(y:narrow(1, 3, 2):as_strided({ 2 }, { 1 }, -1), { 1, 2 }, "in front of a view, where its tensor goes on")
+end
+
 -- A number by name is a list of one, as it is by place.
 do
     local y = g.arange(1, 6):view(2, 3)

@@ -39,6 +39,21 @@ for dtype, tolerance in pairs {f32 = 1e-6, f64 = 1e-14} do
     -- PyTorch takes roots here: -0.0 stays, and of -inf there is none.
     close(g.tensor({4, 0.25, -0.0, -inf, -1, inf}, {dtype = dtype}):pow(0.5), {2, 0.5, -0.0, nan, nan, inf}, tolerance, dtype .. ": power 0.5")
 end
+-- … and their derivatives by the base, b a^(b-1).
+for dtype, tolerance in pairs {f32 = 2e-6, f64 = 1e-14} do
+    for _, e in ipairs {2, 3, -1, 1, 0, 4, -2, 0.5, 1.5} do
+        local list, want = {}, {}
+        for i = 1, N do
+            list[i] = (e % 1 ~= 0 and 0.5 or -3) + i % 7 + (i % 3 + 1) / 8
+            want[i] = e == 0 and 0 or e * list[i] ^ (e - 1)
+        end
+        for _, power in ipairs {e, g.tensor(e, {dtype = dtype})} do
+            local a = g.tensor(list, {dtype = dtype}):requires_grad_()
+            a:pow(power):sum():backward()
+            close(a.grad, want, tolerance, dtype .. ": derivative of the power " .. e)
+        end
+    end
+end
 t.is(g.tensor({-3, 2, 0}):pow(2), {9, 4, 0}, "integers squared")
 t.is(g.tensor({-3, 2, 0}):pow(3), {-27, 8, 0}, "integers cubed")
 t.is(g.tensor({3, -0.5}, {dtype = "f16"}):pow(2), {9, 0.25}, "halves squared")

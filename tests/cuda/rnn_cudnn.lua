@@ -153,11 +153,22 @@ os.execute(("mkdir -p %s/libs && ln -s $(realpath %s/fake)/lib*.so* %s/libs/ && 
 local file = assert(io.open(scratch .. "/script.lua", "w"))
 file:write [[
 manual_seed(1)
-local layer, x = nn.GRU(3, 5), randn(4, 2, 3)
-local _ <close> = no_grad()
-local want = layer(x)
-local got = layer:to "cuda"(x:to "cuda")
-print((got:to "cpu" - want):abs():amax():item() < 1e-5)
+local right = true
+for _, kind in ipairs { "LSTM", "GRU", "RNN" } do -- trained, and not
+    local layer, x = nn[kind](3, 5, { num_layers = 2, bidirectional = true }):double(), randn(4, 2, 3, { dtype = "f64" })
+    local function run(device)
+        layer:to(device)
+        local a = x:detach():to(device):requires_grad_()
+        local y = layer(a)
+        local list = table.pack(grad((y * y):sum(), { a, table.unpack(layer:parameters()) }))
+        local _ <close> = no_grad()
+        list[#list + 1] = layer(a)
+        return list
+    end
+    local want = run "cpu"
+    for i, g in ipairs(run "cuda") do right = right and (g:to "cpu" - want[i]):abs():amax():item() < 1e-11 end
+end
+print(right)
 ]]
 file:close()
 local run = assert(io.popen(("env PATH=/usr/bin:/bin CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=%s/libs/libgpush_cuda.so GPUSH_CUDA_LIBRARIES=%s/libs %s/gpush %s/script.lua 2>&1"):format(scratch, scratch, build, scratch)))

@@ -23,20 +23,22 @@ typedef struct few {
     void (*put)(char *o, int64_t i, int64_t v);
 } few;
 
-/* Bit k for each k among n numbers below 64. Lanes, because the compiler makes none of this loop.
- */
+/* Elements are read twice, first for the range: whoever writes them meanwhile (on another stream) gets
+ * nonsense, but nothing is written outside of the tables. */
+
+/* Bit k for each k among n numbers below 64. Lanes, because the compiler makes none of this loop. */
 static uint64_t bits_of(const uint64_t *k, int64_t n) {
     typedef uint64_t lanes __attribute__((vector_size(64)));
-    const lanes one = {1, 1, 1, 1, 1, 1, 1, 1};
+    const lanes one = {1, 1, 1, 1, 1, 1, 1, 1}, six = one * 63;
     lanes all = {0}, v;
     int64_t i = 0;
     uint64_t w = 0;
     for (; i + 8 <= n; i += 8) {
         memcpy(&v, k + i, sizeof v);
-        all |= one << v;
+        all |= one << (v & six);
     }
     for (int j = 0; j < 8; j++) w |= all[j];
-    for (; i < n; i++) w |= (uint64_t)1 << k[i];
+    for (; i < n; i++) w |= (uint64_t)1 << (k[i] & 63);
     return w;
 }
 
@@ -68,12 +70,15 @@ static uint64_t bits_of(const uint64_t *k, int64_t n) {
         if (!t->count && range <= WORD) {                                                          \
             t->word = word_##name(x, n, (uint64_t)low);                                            \
         } else if (!t->count) {                                                                    \
-            for (; i < n; i++) t->seen[(int64_t)v(x[i]) - low] = 1;                                \
+            for (; i < n; i++) {                                                                   \
+                uint64_t k = (uint64_t)(int64_t)v(x[i]) - (uint64_t)low;                           \
+                if (k < (uint64_t)range) t->seen[k] = 1;                                           \
+            }                                                                                      \
         } else {                                                                                   \
-            for (; i + LANES <= n; i += LANES)                                                     \
-                for (int64_t k = 0; k < LANES; k++)                                                \
-                    t->count[k * COUNTED + ((int64_t)v(x[i + k]) - low)]++;                        \
-            for (; i < n; i++) t->count[(int64_t)v(x[i]) - low]++;                                 \
+            for (; i < n; i++) {                                                                   \
+                uint64_t k = (uint64_t)(int64_t)v(x[i]) - (uint64_t)low;                           \
+                if (k < (uint64_t)range) t->count[i % LANES * COUNTED + (int64_t)k]++;             \
+            }                                                                                      \
         }                                                                                          \
     }                                                                                              \
     static void put_##name(char *o, int64_t i, int64_t e) { ((T *)(void *)o)[i] = (T)e; }

@@ -28,6 +28,7 @@ static ld f_hardsigmoid(ld x) { return f_relu6(x + 3) / 6; }
 static ld f_hardswish(ld x) { return x * (f_relu6(x + 3) / 6); }
 static ld f_softplus(ld x) { return x > 20 ? x : log1pl(expl(x)); }
 static ld f_softplus_two(ld x) { return 2 * x > 3 ? x : log1pl(expl(2 * x)) / 2; }
+static ld f_hardtanh_above(ld x) { return x < 2 ? 2 : x > 5 ? 5 : x; }
 static ld f_hardtanh(ld x) { return x < -1 ? -1 : x > 1 ? 1 : x; }
 static ld f_threshold(ld x) { return x <= 1 ? 7 : x; }
 static ld f_isnan(ld x) { return isnan(x); }
@@ -93,6 +94,7 @@ static int64_t i_relu(int64_t x) { return x > 0 ? x : 0; }
 static int64_t i_not(int64_t x) { return -1 - x; }
 static int64_t i_relu6(int64_t x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
 static int64_t i_hardtanh(int64_t x) { return i_sign(x); }
+static int64_t i_hardtanh_above(int64_t x) { return x < 2 ? 2 : x > 5 ? 5 : x; }
 static int64_t i_threshold(int64_t x) { return x > 1 ? x : 7; }
 static int64_t i_never(int64_t x) { return 0; }
 static int64_t i_always(int64_t x) { return 1; }
@@ -119,6 +121,7 @@ static void p_int(gp_call *c, int64_t i) { gp_call_number(c, (gp_scalar){.i = i}
 static void p_first(gp_call *c) { gp_call_int(c, 1); }
 static void p_second(gp_call *c) { gp_call_int(c, 2); }
 static void p_hardtanh(gp_call *c) { p_int(c, -1), p_int(c, 1); }
+static void p_hardtanh_above(gp_call *c) { p_int(c, 2), p_int(c, 5); }
 static void p_threshold(gp_call *c) { p_int(c, 1), p_int(c, 7); }
 static void p_clamp(gp_call *c) { p_int(c, -1), p_int(c, 2); }
 static void p_clamp_low(gp_call *c) { p_int(c, 1), gp_call_none(c); }
@@ -188,7 +191,7 @@ static const entry table[] = {
     {"gelu", T_FLOAT, false, f_gelu, NULL, 16, false, NULL}, /* erfc magnifies its argument's rounding */
     {"gelu_tanh", T_FLOAT, false, f_gelu_tanh, NULL, 12, false, NULL},
     {"mish", T_FLOAT, false, f_mish, NULL, 8, false, NULL},
-    {"softsign", T_ALL, true, f_softsign, NULL, 2, false, NULL},
+    {"softsign", T_REAL, true, f_softsign, NULL, 2, false, NULL},
     {"hardsigmoid", T_FLOAT, false, f_hardsigmoid, NULL, 2, false, NULL, .scale = 1},
     {"hardswish", T_FLOAT, false, f_hardswish, NULL, 3, false, NULL, .scale = 1},
     {"isnan", T_ALL, false, f_isnan, i_never, 0, false, NULL, true},
@@ -211,7 +214,8 @@ static const entry table[] = {
     {"softplus", T_FLOAT, false, f_softplus_two, NULL, 8, false, p_softplus_two},
     {"logit", T_ALL, true, f_logit, NULL, 6, false, p_none},
     {"logit", T_ALL, true, f_logit_eighth, NULL, 6, false, p_eighth},
-    {"hardtanh", T_REAL, false, f_hardtanh, i_hardtanh, 0, false, p_hardtanh},
+    {"hardtanh", T_REAL & ~(1u << GP_u8), false, f_hardtanh, i_hardtanh, 0, false, p_hardtanh}, /* u8 has no -1 */
+    {"hardtanh", T_REAL, false, f_hardtanh_above, i_hardtanh_above, 0, false, p_hardtanh_above, .only = (1u << GP_u8)},
     {"threshold", T_REAL, false, f_threshold, i_threshold, 0, false, p_threshold},
     {"nan_to_num", T_ALL, false, f_nan_to_num, i_same, 0, false, p_nan},
     {"nan_to_num", T_ALL, false, f_nan_to_given, i_same, 0, false, p_nan_given},

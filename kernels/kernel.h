@@ -58,6 +58,9 @@ static inline bool gp_went_on(const gp_call *c) {
  * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
+/* Behind such calls, where what they wrote is handed on: tells TSan that their threads are joined. */
+#define gp_blas_joined GP_NAME(gp_blas_joined)
+void gp_blas_joined(void);
 
 /* c = op(a) op(b) + beta c by rows, in f32 by oneDNN; ta, tb: op transposes. Its kernels take the
    stack pointer for an ordinary register, so that a signal's frame would be written over the heap

@@ -185,6 +185,7 @@ bool gp_lapack_run(gp_lapack *r) {
     } else {
         gp_blas_threads(r->threads ? r->threads : gp_threads());
         some(r, 0, r->count);
+        gp_blas_joined();
     }
     return tell(r);
 }

@@ -399,6 +399,7 @@ static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product 
     } else {
         gp_blas_threads(gp_threads());
         products(&p, 0, p.batch);
+        gp_blas_joined();
     }
     if (p.interrupted) return gp_fail("%s: interrupted", c->name);
     return !p.no_memory || gp_fail("%s: out of memory", c->name);

@@ -440,7 +440,9 @@ static bool forward(const gp_call *c, bool save) {
     lay_out(&n, &v);
     n.groups = gp_rnn_groups(&n.r, n.r.dirs * n.s[0].hh.count);
     gp_blas_threads(gp_threads());
-    return run_layers(&n);
+    bool ok = run_layers(&n);
+    gp_blas_joined();
+    return ok;
 }
 
 bool CPU(lstm)(const gp_call *c) { return forward(c, false); }

@@ -352,7 +352,9 @@ static bool backward(const gp_call *c) {
     lay_out(&n, &v);
     n.groups = gp_rnn_groups(&n.r, n.r.dirs * n.s[0].hh.count);
     gp_blas_threads(gp_threads());
-    return run_layers(&n);
+    bool ok = run_layers(&n);
+    gp_blas_joined();
+    return ok;
 }
 
 bool CPU(lstm_backward)(const gp_call *c) { return backward(c); }

@@ -31,13 +31,13 @@ enum { EVERY = 255 };
     X(math, sqrt, 1, 1) X(math, tan, 1, 1) X(math, tointeger, 1, 1) X(math, ult, 1, 2)             \
     X(string, char, 1, EVERY) X(string, rep, 2, 2) X(string, sub, 2, 3) X(utf8, char, 1, EVERY)    \
     X(table, concat, 3, 4) X(table, unpack, 2, 3) X(io, write, 1, EVERY) X(file, write, 2, EVERY)  \
-    X(_G, select, 1, 1) X(_G, tonumber, 1, 1)
+    X(base, select, 1, 1) X(base, tonumber, 1, 1)
 /* clang-format on */
 
 static struct {
 #define FIELD(lib, name, first, last) lua_CFunction lib##_##name;
     NUMBERS(FIELD)
-    lua_CFunction string_format, _G_ipairs;
+    lua_CFunction string_format, base_ipairs;
 } original; /* the same in every state */
 
 static void numbers(lua_State *L, int first, int last) {
@@ -78,8 +78,8 @@ static int l_string_format(lua_State *L) {
 }
 
 /* For a tensor, its parts along the first dim; x[n + 1] would be an error, not the end. */
-static int l__G_ipairs(lua_State *L) {
-    return gp_lua_totensor(L, 1) ? gp_lua_pairs(L) : original._G_ipairs(L);
+static int l_base_ipairs(lua_State *L) {
+    return gp_lua_totensor(L, 1) ? gp_lua_pairs(L) : original.base_ipairs(L);
 }
 
 /* t .. x: a one-element tensor is its number here, too. */
@@ -90,17 +90,22 @@ int gp_lua_concat(lua_State *L) {
         if (t && t->a.numel != 1)
             return luaL_error(L, "attempt to concatenate a tensor %s (tostring makes a text of it)",
                               gp_tensor_text(t, text, sizeof text));
-        if (!t && !lua_isstring(L, i))
+        if (t || lua_isstring(L, i)) continue;
+        if (i == 1 || luaL_getmetafield(L, i, "__concat") == LUA_TNIL)
             return luaL_error(L, "attempt to concatenate a %s value", luaL_typename(L, i));
+        lua_insert(L, 1); /* the other value knows how */
+        lua_call(L, 2, 1);
+        return 1;
     }
     numbers(L, 1, 2);
     lua_concat(L, 2);
     return 1;
 }
 
-/* Pushes the table of a library's functions; "file": of a file's methods. */
+/* Pushes the table of a library's functions; "base": of the global ones, "file": of a file's methods. */
 static void push_library(lua_State *L, const char *lib) {
-    if (strcmp(lib, "file") != 0) lua_getglobal(L, lib);
+    if (!strcmp(lib, "base")) lua_pushglobaltable(L);
+    else if (strcmp(lib, "file") != 0) lua_getglobal(L, lib);
     else if (luaL_getmetatable(L, LUA_FILEHANDLE) == LUA_TTABLE) lua_getfield(L, -1, "__index");
 }
 
@@ -127,5 +132,5 @@ void gp_lua_open_numbers(lua_State *L) {
     replace(L, #lib, #name, l_##lib##_##name, &original.lib##_##name);
     NUMBERS(REPLACE)
     REPLACE(string, format, 1, 1)
-    REPLACE(_G, ipairs, 1, 1)
+    REPLACE(base, ipairs, 1, 1)
 }

@@ -117,16 +117,15 @@ static bool push_whole(lua_State *L) {
     return same;
 }
 
-/* The text at index 1 has a word of Python's that Lua takes for a variable. */
+static int l_constants(lua_State *L) { return gp_shell_ask(L, "constants"); }
+
+/* The text at index 1 may have a word of Python's that Lua takes for a variable. */
 static void mention_constants(lua_State *L) {
     const char *text = lua_tostring(L, 1);
     if (!strstr(text, "True") && !strstr(text, "False") && !strstr(text, "None")) return;
-    int top = lua_gettop(L);
-    gp_shell_push_module(L);
-    lua_getfield(L, -1, "constants");
+    lua_pushcfunction(L, l_constants);
     lua_pushvalue(L, 1);
-    lua_pcall(L, 1, 0, 0);
-    lua_settop(L, top);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
 /* Reads and loads one chunk, leaving the function or the message alone on the stack. */

@@ -87,6 +87,16 @@ void gp_shell_push_module(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
 }
 
+int gp_shell_ask(lua_State *L, const char *name) {
+    int n = lua_gettop(L);
+    gp_shell_push_module(L);
+    lua_getfield(L, -1, name);
+    lua_insert(L, 1);
+    lua_pop(L, 1);
+    lua_call(L, n, 1);
+    return 1;
+}
+
 /* ---- Commands ---- */
 
 /* "x?", "nn.Linear?": a name and a question mark. */
@@ -201,14 +211,7 @@ void gp_shell_started(void) {
     started_ns = gp_now_ns();
 }
 
-static int l_show_status(lua_State *L) {
-    gp_shell_push_module(L);
-    lua_getfield(L, -1, "status");
-    lua_insert(L, 1);
-    lua_pop(L, 1);
-    lua_call(L, 3, 0);
-    return 0;
-}
+static int l_show_status(lua_State *L) { return gp_shell_ask(L, "status"); }
 
 void gp_shell_ended(lua_State *L) {
     if (!status_line || !started_ns) return;

@@ -49,6 +49,8 @@ void gp_shell_push_command(lua_State *L, const char *text);
 int gp_shell_echo(lua_State *L);
 /* Pushes the table that scripts/shell/init.lua returns, which is read at the first use. */
 void gp_shell_push_module(lua_State *L);
+/* Ends a C function by what that table's function `name` gives, which may be nil, for the same arguments; raises. */
+int gp_shell_ask(lua_State *L, const char *name);
 
 /* Completion, for gp_line_hooks; ctx is the Lua state. */
 void gp_complete(void *ctx, const char *text, size_t cursor, gp_choices *out);

@@ -204,14 +204,7 @@ static void add_line(luaL_Buffer *b, int n, const char *text) {
 }
 
 /* (message, line) -> how Lua says what was typed, or nil. */
-static int l_foreign(lua_State *L) {
-    gp_shell_push_module(L);
-    lua_getfield(L, -1, "foreign");
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 2);
-    lua_call(L, 2, 1);
-    return 1;
-}
+static int l_foreign(lua_State *L) { return gp_shell_ask(L, "foreign"); }
 
 void gp_shell_add_line(lua_State *L) {
     char text[LINE];

@@ -2,11 +2,15 @@
 -- What somebody typed who speaks another language, Python above all.
 local foreign = {}
 
+local import = "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua"
+local logic = "and, or, not where others write &&, ||, !"
+local index = "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included"
+
 -- What the line has, what the message ends with (a pattern; nil: anything), and how Lua says it.
 local phrases = {
     { "!=", "'!'$", "~= where others write !=" },
-    { "^%s*import%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
-    { "^%s*from%s.-%simport%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
+    { "^%s*import%f[%s]", nil, import },
+    { "^%s*from%s.-%simport%f[%s]", nil, import },
     { "^%s*def%s+[%w_]+%s*%(", nil, "function name(a, b) … end" },
     { "%f[%w_]lambda%f[^%w_]", nil, "function(x) return … end" },
     { "^%s*with%s.*:", nil, "do local _ <close> = … end" },
@@ -18,16 +22,16 @@ local phrases = {
     { "%f[%w_]elif%f[^%w_]", nil, "elseif" },
     { "%f[%w_]is%s+not%s+None", nil, "x ~= nil" },
     { "%f[%w_]is%s+None", nil, "x == nil" },
-    { "&&", "'&'$", "and, or, not where others write &&, ||, !" },
-    { "||", "'|'$", "and, or, not where others write &&, ||, !" },
-    { "!", "'!'$", "and, or, not where others write &&, ||, !" },
+    { "&&", "'&'$", logic },
+    { "||", "'|'$", logic },
+    { "!", "'!'$", logic },
     { "%*%*", nil, "x ^ 2 where others write x ** 2" },
     { "[%w_%]%)]%s*%+%+", nil, "x = x + 1" },
     { "[-+*/]=", nil, "x = x + 1; of a tensor in place: x:add_(1)" },
     { "@", "'@'$", "x:matmul(y)" },
     { "%b()", "'='$", "options stand in a table at the end: sum(x, {dim = 1})" },
-    { "[%w_%]%)]%s*%b[]", "'[,:]'$", "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
-    { "[%w_%]%)]%s*%[%s*:", nil, "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
+    { "[%w_%]%)]%s*%b[]", "'[,:]'$", index },
+    { "[%w_%]%)]%s*%[%s*:", nil, index },
     { "%[.*%]", "'[%[%],]'$", "lists in braces: {1, 2, 3}" },
     { "^%s*#", nil, "-- begins a comment" },
     { "%s#%s", nil, "-- begins a comment" },

@@ -90,8 +90,9 @@ static void choose_rows(void *ctx, int64_t begin, int64_t end) {
     gp_rows_begin(&r, &k->loop, begin);
     for (int64_t at = begin; at < end; gp_rows_next(&r, &k->loop)) {
         int64_t first = at % width, stop = width - first < end - at ? width : first + end - at;
-        for (int64_t i = first; i < stop; i += GP_BLOCK)
-            choose_block(k, r.p, i, stop - i < GP_BLOCK ? stop - i : GP_BLOCK);
+        int64_t most = k->a.load || k->b.load ? GP_BLOCK : stop - first;
+        for (int64_t i = first; i < stop; i += most)
+            choose_block(k, r.p, i, stop - i < most ? stop - i : most);
         at += stop - first;
     }
 }

@@ -99,11 +99,15 @@ function gpush.progress(...)
     return bar(...)
 end
 
--- Pictures, read when one of them is first called.
-local pictures
-for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
-    gpush[name] = function(...)
-        pictures = pictures or assert(loadfile(dir .. "/plot.lua", "t"))(gpush, fail)
-        return pictures[name](...)
+-- Functions of a file that is read when one of them is first called; it returns them in a table.
+local function when_called(file, ...)
+    local functions
+    for _, name in ipairs { ... } do
+        gpush[name] = function(...)
+            functions = functions or chunk(dir .. file)(gpush, fail)
+            return functions[name](...)
+        end
     end
 end
+when_called("/plot.lua", "plot", "hist", "heatmap", "imshow")
+when_called("/fork.lua", "fork", "wait")

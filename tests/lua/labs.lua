@@ -56,6 +56,14 @@ for _, device in ipairs { "cpu", "sim" } do
     has(out, "\n%s*loader: make a batch ", "seven_tips: the loader is in the profile's table")
 end
 
+for _, device in ipairs { "cpu", "sim" } do
+    local out, ok = lab("fork_wait", "--device " .. device .. " --models 3 --time 4 --batch 2 --channels 8")
+    if not t.ok(ok, "fork_wait runs on " .. device) then io.stderr:write((out:gsub("[^\n]+", "# %0"))) end
+    local streams = {}
+    for n, waits in out:gmatch " (%d+) +(%d+)   equal true" do streams[#streams + 1] = waits == "0" and math.min(tonumber(n), 2) end
+    t.is(streams, device == "cpu" and { 0, 0, 0, 0 } or { 1, 2, 2, 2 }, "fork_wait: all ways give the same, forked ones on several streams of " .. device)
+end
+
 -- A picture: 3 channels of a PNG made here; the values have a row per feature map.
 local gpush = require "gpush"
 local file = (os.getenv "TMPDIR" or "/tmp") .. "/lab.png"

@@ -8,6 +8,7 @@ local function slow(x, n)
     return x
 end
 
+local function negative(x) return -x end
 local big = ones(1 << 20, { device = dev })
 synchronize(dev)
 
@@ -101,6 +102,32 @@ do
     local e = s:record()
     while s:busy() do end
     t.error(function() e:synchronize() end, "out of range", "an event that is reached already tells of the error before it")
+end
+
+-- fork gives a function streams of its own; wait hands out what it returned, and the host waits for nothing
+do
+    sync.reset()
+    local here = current_stream(dev)
+    slow(big, 60)
+    local seen
+    local f = fork(function(x, n)
+        seen = current_stream(dev)
+        return slow(x, n):sum(), n, nil
+    end, big, 30)
+    t.ok(tostring(seen) ~= tostring(here) and tostring(current_stream(dev)) == tostring(here), "fork's ops have another stream")
+    t.ok(not f:done() and tostring(f):find("3 values, at work", 1, true), "a future knows that it is not done")
+    local r = table.pack(wait(f))
+    t.is({ r.n, r[2], #sync.events() }, { 3, 30, 0 }, "wait gives all values, and nothing waited")
+    t.is(r[1]:item(), 31 * (1 << 20), "what uses them follows what makes them")
+    t.ok(f:done() and tostring(f:wait()) == tostring(r[1]), "a future can be asked again")
+    local list = {}
+    for i = 1, 20 do list[i] = fork(function() return fork(negative, big["1:4"]):wait() * i end) end
+    t.is(stack(wait(list)):sum():item(), -4 * 210, "more forks than streams, each with one within")
+    t.is(wait(fork(nn.Identity(), list)), list, "a module can be forked")
+    t.error(function() fork(function() error "no" end) end, "no", "an error comes out of fork")
+    t.is(tostring(current_stream(dev)), tostring(here), "and the stream is the old one")
+    t.error(function() fork(big) end, "fork: fn: expected a function or a module, got a tensor", "fork of a tensor")
+    t.error(function() wait { f, 3 } end, "number 2 of the list: expected a future, got number", "wait for a number")
 end
 
 -- once the copies are made, a pinned source is written without a wait

@@ -136,10 +136,11 @@ static bool has_rank(const gp_call *c, int i, const char *name, int least, int m
                    gp_tensor_text(t, text, sizeof text), expected);
 }
 
-/* Tensor argument i has the dtype of argument 0, which is a float. */
-static bool of_one_dtype(const gp_call *c, int i, const char *name, const char *first) {
+/* Tensor argument i has the dtype of argument 0, which is one of `types`. */
+static bool of_one_dtype(const gp_call *c, int i, const char *name, const char *first,
+                         uint32_t types) {
     gp_dtype want = (gp_dtype)c->arg[0].t->a.dtype;
-    if (!gp_infer_check(c, first, want, GP_SET_FLOAT)) return false;
+    if (!gp_infer_check(c, first, want, types)) return false;
     if (!gp_given(c, i) || c->arg[i].t->a.dtype == want) return true;
     return gp_fail("%s: argument '%s' is %s and argument '%s' %s (expected the same dtype; convert "
                    "one with :to)",
@@ -201,10 +202,12 @@ static const char *const transposed_text[] = {
     "input channels x output channels x height x width",
     "input channels x output channels x depth x height x width"};
 
-static bool conv_begin(const gp_call *c, gp_meta *m, int rank, const char *const *weight) {
+static bool conv_begin(const gp_call *c, gp_meta *m, int rank, const char *const *weight,
+                       uint32_t types) {
     m->n = 1;
     m->dev = gp_infer_device(c);
-    if (!m->dev || !of_one_dtype(c, 1, "weight", "x") || !of_one_dtype(c, 2, "bias", "x"))
+    if (!m->dev || !of_one_dtype(c, 1, "weight", "x", types) ||
+        !of_one_dtype(c, 2, "bias", "x", types))
         return false;
     m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
     return has_rank(c, 0, "x", rank + 1, rank + 2, images_text[rank - 1]) &&
@@ -214,7 +217,7 @@ static bool conv_begin(const gp_call *c, gp_meta *m, int rank, const char *const
 /* Arguments: x, weight, bias, stride, padding, dilation, groups. */
 static bool convolution(gp_call *c, gp_meta *m, int rank) {
     gp_conv k;
-    if (!conv_begin(c, m, rank, weight_text)) return false;
+    if (!conv_begin(c, m, rank, weight_text, GP_SET_FLOAT | GP_SET_INT)) return false;
     gp_shape x = gp_tensor_shape(c->arg[0].t), w = gp_tensor_shape(c->arg[1].t);
     if (!gp_conv_read(c, &x, &w, &k) || !conv_channels(c, &x, &w, &k) || !conv_bias(c, k.filters))
         return false;
@@ -229,7 +232,7 @@ bool infer_conv3d(gp_call *c, gp_meta *m) { return convolution(c, m, 3); }
 static bool transposed(gp_call *c, gp_meta *m, int rank) {
     gp_conv k;
     char text[TEXT], image[TEXT];
-    if (!conv_begin(c, m, rank, transposed_text)) return false;
+    if (!conv_begin(c, m, rank, transposed_text, GP_SET_FLOAT | GP_BIT(GP_i64))) return false;
     gp_shape x = gp_tensor_shape(c->arg[0].t), w = gp_tensor_shape(c->arg[1].t);
     int64_t groups = c->arg[6].i, channels = x.dim[x.ndim - rank - 1];
     if (groups < 1 || channels % groups)
@@ -255,7 +258,8 @@ static bool gradient(gp_call *c, gp_meta *m, const char *second, bool of_weight)
     char text[TEXT];
     m->n = 1;
     m->dev = gp_infer_device(c);
-    if (!m->dev || !of_one_dtype(c, 1, second, "grad") || !gp_arg_shape(c, 2, &size)) return false;
+    if (!m->dev || !of_one_dtype(c, 1, second, "grad", GP_SET_FLOAT) || !gp_arg_shape(c, 2, &size))
+        return false;
     const gp_shape *w = of_weight ? &size : &other, *x = of_weight ? &other : &size;
     if (w->ndim < 3 || w->ndim > 5)
         return gp_fail("%s: the weight is %s (expected filters x channels x 1 to 3 spatial dims)",

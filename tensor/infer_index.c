@@ -69,11 +69,13 @@ bool infer_index_select(gp_call *c, gp_meta *m) {
     int d;
     if (!gp_dim_wrap("index_select", c->arg[1].i, x->a.ndim, &d)) return false;
     if (!gp_infer_index(c, "index", index) || !gp_infer_device(c)) return false;
-    if (x->a.ndim == 0) return gp_fail("index_select: a 0-d tensor has no dim to select from");
     if (index->a.ndim > 1)
         return gp_fail("index_select: expected an index of 1 dim, got %d dims", index->a.ndim);
+    if (x->a.ndim == 0 && index->a.numel != 1)
+        return gp_fail("index_select: %lld indices into a 0-d tensor (expected 1)",
+                       (long long)index->a.numel);
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    m->out[0].shape.dim[d] = index->a.numel;
+    if (x->a.ndim) m->out[0].shape.dim[d] = index->a.numel;
     c->arg[1].i = d + 1;
     return gp_infer_offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
 }

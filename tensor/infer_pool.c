@@ -127,7 +127,8 @@ bool infer_max_pool2d(gp_call *c, gp_meta *m) { return max_rule(c, m, 2); }
 static bool avg_rule(gp_call *c, gp_meta *m, int rank) {
     gp_pool p;
     gp_shape x = gp_tensor_shape(c->arg[0].t);
-    return is_float(c, "x") && gp_pool_read_avg(c, &x, rank, 1, &p) && pool_output(c, m, &p, false);
+    return gp_infer_check(c, "x", (gp_dtype)c->arg[0].t->a.dtype, GP_SET_FLOAT | GP_BIT(GP_i64)) &&
+           gp_pool_read_avg(c, &x, rank, 1, &p) && pool_output(c, m, &p, false);
 }
 bool infer_avg_pool1d(gp_call *c, gp_meta *m) { return avg_rule(c, m, 1); }
 bool infer_avg_pool2d(gp_call *c, gp_meta *m) { return avg_rule(c, m, 2); }

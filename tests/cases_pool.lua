@@ -6,6 +6,7 @@ local build, get, set = A.build, A.get, A.set
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
+local OR_I64 = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true} -- what PyTorch's averages take on the CPU
 local function tolerance(c) return c.dtype == "bf16" and 2e-2 or c.dtype == "f16" and 2e-3 or c.dtype == "f32" and 2e-6 or 1e-12 end
 local function head(list, rank) return {table.unpack(list, 1, rank)} end
 local function zeros(shape) return build(shape, function() return 0 end) end
@@ -118,8 +119,8 @@ for rank = 1, 2 do
         c.refuses(function() return g[name .. "_grad"](dy, c.put(outside, "i64"), xs):tolist() end, name .. "_grad: index 99")
     end}
 
-    -- The mean's weight of one element.
-    local function weight(k, o, extent, inside) return 1 / (k.divisor or k.count_inside and inside or k.adaptive and inside or extent) end
+    -- What the mean divides by.
+    local function divisor(k, extent, inside) return k.divisor or k.count_inside and inside or k.adaptive and inside or extent end
     local AVERAGES = {}
     for i, k in ipairs(REGULAR) do if not k.dilation then AVERAGES[#AVERAGES + 1] = k end end
     AVERAGES[#AVERAGES + 1] = {kernel = {3, 3}, stride = {2, 2}, pad = {1, 1}, out = {3, 4}, count_inside = true}
@@ -129,19 +130,27 @@ for rank = 1, 2 do
         return {stride = argument(k.stride, rank), padding = argument(k.pad, rank) or 0, ceil_mode = k.ceil or false,
             count_include_pad = not k.count_inside, divisor_override = k.divisor}
     end
-    local function mean(k, a)
-        local sums = zeros({2, 3, table.unpack(k.out, 1, rank)})
-        visit(k, rank, function(o, pos, extent, inside) add(sums, o, get(a, pos) * weight(k, o, extent, inside)) end)
-        return sums
+    -- whole: quotients of integers, towards 0.
+    local function mean(k, a, whole)
+        local shape = {2, 3, table.unpack(k.out, 1, rank)}
+        local sums, by = zeros(shape), zeros(shape)
+        visit(k, rank, function(o, pos, extent, inside)
+            add(sums, o, get(a, pos))
+            set(by, o, divisor(k, extent, inside))
+        end)
+        return build(shape, function(o)
+            local n, d = get(sums, o), get(by, o)
+            return not whole and n / d or n < 0 and -(-n // d) or n // d
+        end)
     end
     local function mean_grad(k, b)
         local want = zeros(xs)
-        visit(k, rank, function(o, pos, extent, inside) add(want, pos, get(b, o) * weight(k, o, extent, inside)) end)
+        visit(k, rank, function(o, pos, extent, inside) add(want, pos, get(b, o) / divisor(k, extent, inside)) end)
         return want
     end
-    C[avg] = {types = FLOATS, run = function(c)
+    C[avg] = {types = OR_I64, run = function(c)
         local x, a = c.x(xs)
-        for _, k in ipairs(AVERAGES) do c.check(g[avg](x, head(k.kernel, rank), options(k)), mean(k, a), nil, tolerance(c)) end
+        for _, k in ipairs(AVERAGES) do c.check(g[avg](x, head(k.kernel, rank), options(k)), mean(k, a, c.dtype == "i64"), nil, tolerance(c)) end
         c.refuses(function() return g[avg](x, 9) end, "^" .. avg .. ": a window of 9")
     end}
     C[avg .. "_grad"] = {types = FLOATS, run = function(c)

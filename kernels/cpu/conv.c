@@ -1,7 +1,7 @@
 /* Convolutions and their input gradients, which transposed convolutions are: one correlation, run
    on bands of output rows. A band's input is packed with its padding (conv_band.c), so that every
    tap of the kernel is a shift; a register tile of several filters by several vectors of outputs
-   then runs over the taps. */
+   then runs over the taps. Integers are computed in i64, cut to their width at the end: they wrap. */
 #include <string.h>
 
 #include "kernels/cpu/conv.h"
@@ -44,6 +44,7 @@ typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, cons
     typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));
 VECTOR(float, f32)
 VECTOR(double, f64)
+VECTOR(int64_t, i64)
 
 #define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
@@ -81,24 +82,27 @@ VECTOR(double, f64)
     TILE(T, t, 8, 2) TILE(T, t, 9, 2) TILE(T, t, 10, 2) TILE(T, t, 11, 2) TILE(T, t, 12, 2)
 TILES(float, f32)
 TILES(double, f64)
+TILES(int64_t, i64)
 #define TABLE(t) tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
 #ifdef __AVX512F__
 MORE_TILES(float, f32)
 MORE_TILES(double, f64)
+MORE_TILES(int64_t, i64)
 #define ALL_TABLE(t)                                                                               \
     TABLE(t), tile_##t##_7, tile_##t##_8, tile_##t##_9, tile_##t##_10, tile_##t##_11, tile_##t##_12
 #else
 #define ALL_TABLE(t) TABLE(t)
 #endif
-static const tile_fn tiles[2][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}};
+static const tile_fn tiles[GP_CTYPES][MOST] = {
+    [GP_CT_f32] = {ALL_TABLE(f32)}, [GP_CT_f64] = {ALL_TABLE(f64)}, [GP_CT_i64] = {ALL_TABLE(i64)}};
 
 /* ---- weights ---- */
 
 static int64_t block_start(const run *r, int64_t b) { return r->filters * b / r->blocks; }
 
 /* n filters from `from` on, as [tap][filter]. */
-#define PACK(T, t)                                                                                 \
-    static void pack_##t(const run *r, int64_t group, int64_t from, int64_t n, T *to) {            \
+#define PACK(T)                                                                                    \
+    static void pack_##T(const run *r, int64_t group, int64_t from, int64_t n, T *to) {            \
         const gp_axis *z = &r->in.axis[0], *y = &r->in.axis[1], *x = &r->in.axis[2];               \
         const T *w = (const T *)r->w + group * r->w_group + from * r->w_filter +                   \
                      z->tap * r->w_tap[0] + y->tap * r->w_tap[1] + x->tap * r->w_tap[2];           \
@@ -111,8 +115,8 @@ static int64_t block_start(const run *r, int64_t b) { return r->filters * b / r-
                         for (int64_t o = 0; o < n; o++) *to++ = p[o * r->w_filter];                \
                 }                                                                                  \
     }
-PACK(float, f32)
-PACK(double, f64)
+PACK(uint32_t)
+PACK(uint64_t)
 
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
@@ -120,8 +124,8 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end) {
         int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
                 n = block_start(r, b % r->blocks + 1) - from;
         char *to = r->weights + (group * r->filters + from) * r->taps * r->in.size;
-        if (r->in.ct == GP_CT_f32) pack_f32(r, group, from, n, (float *)to);
-        else pack_f64(r, group, from, n, (double *)to);
+        if (r->in.size == 4) pack_uint32_t(r, group, from, n, (uint32_t *)(void *)to);
+        else pack_uint64_t(r, group, from, n, (uint64_t *)(void *)to);
     }
 }
 
@@ -201,7 +205,7 @@ static void band(const run *r, int64_t unit, char *scratch) {
                   .out = output_at(r, image, f, z, y),
                   .n = block_start(r, b + 1) - block_start(r, b),
                   .rows = gp_least(r->rows, r->in.axis[1].n - y)};
-        p.fn = tiles[r->in.ct == GP_CT_f64][p.n - 1];
+        p.fn = tiles[r->in.ct][p.n - 1];
         if (r->direct) in_place(r, &p);
         else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
     }

@@ -46,7 +46,7 @@ gp_axis gp_axis_backward(const gp_conv *k, int d, int64_t phase) {
 void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     b->dtype = (gp_dtype)x->dtype;
-    b->ct = gp_compute_type(b->dtype);
+    b->ct = gp_is_float(b->dtype) ? gp_compute_type(b->dtype) : GP_CT_i64; /* which wraps as any */
     b->size = gp_ctype_size[b->ct];
     b->load = gp_load_fn(b->dtype, b->ct);
     b->data = x->data;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/stream.h"
+#include "kernels/power.h"
 
 #undef bool /* a row of dtype.def */
 /* ---- the loops, from the formulas ---- */
@@ -378,14 +379,21 @@ POW(double, f64, (fabs), (rint), (copysign))
 CUBE(f32)
 CUBE(f64)
 
-/* Powers that are products, roots and quotients, as PyTorch has it; NULL: none of them. */
-static const gp_block_fn *power(double e) {
+/* The loops of a power by a number; NULL: any. */
+static const gp_block_fn *power(const gp_call *c) {
     static const gp_block_fn squares[GP_CTYPES] = {loop_square_f32, loop_square_f64,
                                                    loop_square_i32, loop_square_i64},
                              cubes[GP_CTYPES] = {cube_f32, cube_f64},
                              roots[GP_CTYPES] = {loop_sqrt_f32, loop_sqrt_f64},
+                             inverse_roots[GP_CTYPES] = {loop_rsqrt_f32, loop_rsqrt_f64},
                              quotients[GP_CTYPES] = {loop_reciprocal_f32, loop_reciprocal_f64};
-    return e == 2 ? squares : e == 3 ? cubes : e == 0.5 ? roots : e == -1 ? quotients : NULL;
+    const gp_op *as = gp_power_as(c);
+    const gp_value *e = &c->arg[1];
+    if (as == GP_OP(square)) return squares;
+    if (as == GP_OP(sqrt)) return roots;
+    if (as == GP_OP(rsqrt)) return inverse_roots;
+    if (as == GP_OP(reciprocal)) return quotients;
+    return (e->is_float ? e->f : (double)e->i) == 3 ? cubes : NULL;
 }
 
 /* The operands of c and its loops; those of a shorter way where there is one. */
@@ -399,7 +407,7 @@ static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     if (c->op == GP_OP(fmod)) quick = fmods;
     if (c->op == GP_OP(remainder)) quick = remainders;
     if (c->op == GP_OP(pow) && e->kind == GP_NUMBER && c->arg[0].kind == GP_TENSOR)
-        quick = power(e->is_float ? e->f : (double)e->i), n = 1;
+        quick = power(c), n = 1;
     static const gp_block_fn powers[GP_CTYPES] = {quick_pow_f32, quick_pow_f64};
     if (c->op == GP_OP(pow) && !quick) quick = powers, n = nin;
     if (!quick || !quick[ct]) return gp_run_elementwise(c, fns, nin, compare);

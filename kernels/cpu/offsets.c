@@ -138,7 +138,9 @@ bool gp_pick_one(const gp_call *c, const gp_array *x, int d, gp_layout *l) {
     l->ndim = 0;
     for (int i = 0; i < x->ndim; i++)
         gp_layout_add(l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
-    return gp_pick_index(c, index, x->dim[d], bytes(x, x->stride[d]), d + 1, true);
+    bool one = x->ndim == 0; /* counts as one dim of size 1 */
+    return gp_pick_index(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]), d + 1,
+                         true);
 }
 
 bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l) {

@@ -69,6 +69,7 @@ typedef struct fold {
     }
 TAPS(float, f32, int32_t)
 TAPS(double, f64, int64_t)
+TAPS(int64_t, i64, int64_t)
 
 /* ---- adaptive windows ---- */
 
@@ -103,9 +104,10 @@ WINDOWS(double, f64, int64_t)
 
 /* ---- averages ---- */
 
-#define DIVIDE(T, t)                                                                               \
+/* Of integers towards 0, as PyTorch does. */
+#define DIVIDE(T, t, quotient)                                                                     \
     static void divide_##t(T *restrict acc, const T *restrict by, int64_t n) {                     \
-        for (int64_t o = 0; o < n; o++) acc[o] /= by[o];                                           \
+        for (int64_t o = 0; o < n; o++) acc[o] = quotient;                                         \
     }                                                                                              \
     static void divisors_##t(const gp_pool *p, int64_t rows, T *by) {                              \
         for (int64_t o = 0; o < p->out[2]; o++) {                                                  \
@@ -114,13 +116,15 @@ WINDOWS(double, f64, int64_t)
             by[o] = rows <= 0 || w.last <= w.first ? 1 : (T)n;                                     \
         }                                                                                          \
     }
-DIVIDE(float, f32)
-DIVIDE(double, f64)
+DIVIDE(float, f32, acc[o] / by[o])
+DIVIDE(double, f64, acc[o] / by[o])
+DIVIDE(int64_t, i64, by[o] == -1 ? -acc[o] : acc[o] / by[o]) /* the least one over -1 wraps */
 
 void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divisor) {
     int64_t n = rows.last > rows.first ? gp_pool_extent(p, rows) : 0;
     if (ct == GP_CT_f32) divisors_f32(p, n, divisor);
-    else divisors_f64(p, n, divisor);
+    else if (ct == GP_CT_f64) divisors_f64(p, n, divisor);
+    else divisors_i64(p, n, divisor);
 }
 
 /* ---- rows ---- */
@@ -168,13 +172,14 @@ static void one_row(const run *r, int64_t row, char *scratch) {
             f.row = scratch;
         }
         if (p->adaptive) (r->ct == GP_CT_f32 ? windows_f32 : windows_f64)(r, &f);
-        else (r->ct == GP_CT_f32 ? taps_f32 : taps_f64)(r, &f);
+        else (r->ct == GP_CT_f32 ? taps_f32 : r->ct == GP_CT_f64 ? taps_f64 : taps_i64)(r, &f);
     }
     if (r->average) {
         void *by = scratch + in + out;
         gp_pool_divisors(p, w, r->ct, by);
         if (r->ct == GP_CT_f32) divide_f32(f.acc, by, p->out[2]);
-        else divide_f64(f.acc, by, p->out[2]);
+        else if (r->ct == GP_CT_f64) divide_f64(f.acc, by, p->out[2]);
+        else divide_i64(f.acc, by, p->out[2]);
     }
     if (!same) gp_store_fn(r->ct, (gp_dtype)r->out->dtype)(to, osize, f.acc, p->out[2]);
     if (r->indices) store_places(r, &f, row);
@@ -198,7 +203,7 @@ static bool pool(const gp_call *c, run *r) {
     r->in = gp_pool_planes(r->x, p);
     r->ct = gp_compute_type((gp_dtype)r->x->dtype);
     /* Planes beyond 32-bit places are rare: they are folded in f64, whose places are 64-bit. */
-    if (p->in[1] * p->in[2] > INT32_MAX / 2) r->ct = GP_CT_f64;
+    if (r->ct == GP_CT_f32 && p->in[1] * p->in[2] > INT32_MAX / 2) r->ct = GP_CT_f64;
     r->size = gp_ctype_size[r->ct];
     r->indices = c->nout > 1 ? gp_out(c, 1) : NULL;
     int64_t work = p->out[2] * p->kernel[1] * p->kernel[2] + 1;

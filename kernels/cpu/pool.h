@@ -42,8 +42,7 @@ static inline int64_t gp_pool_extent(const gp_pool *p, gp_window w) {
     return p->include_pad && !p->adaptive ? w.size : w.last - w.first;
 }
 
-/* divisor[o] for the outputs of row window `rows`, in compute type (f32 or f64); 1 where the window
-   is empty. */
+/* divisor[o] for the outputs of row window `rows`, in compute type; 1 where the window is empty. */
 #define gp_pool_divisors GP_NAME(gp_pool_divisors)
 void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divisor);
 

@@ -1,5 +1,6 @@
 /* Elementwise ops of two and three operands: each row's formula as CUDA kernels. */
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/power.h"
 
 #define AB const gp_num<T> a = u[0], b = u[1];
 #define ABC const gp_num<T> a = u[0], b = u[1], c = u[2];
@@ -23,8 +24,21 @@ constexpr bool notes_faults(const char *text) {
 #define PARAM3(n, ty, sig, y, ...) EACH_##ty(PARAM31, n, y)
 #include "tensor/ops.def"
 
+/* What computes a power by some numbers; nullptr: c is none. */
+typedef bool kernel_of(const gp_call *);
+GP_C kernel_of CUDA(square), CUDA(sqrt), CUDA(rsqrt), CUDA(reciprocal);
+static kernel_of *power_as(const gp_call *c) {
+    const gp_op *as = gp_power_as(c);
+    return !as                   ? nullptr
+           : as == GP_OP(square) ? CUDA(square)
+           : as == GP_OP(sqrt)   ? CUDA(sqrt)
+           : as == GP_OP(rsqrt)  ? CUDA(rsqrt)
+                                 : CUDA(reciprocal);
+}
+
 #define KERNEL(n, ty, text)                                                                        \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
+        if (kernel_of *as = power_as(c)) return as(c);                                             \
         static const char *const faults[] = {                                                      \
             #n ": integer division by zero",                                                       \
             #n ": an integer raised to a negative integer; convert to a float dtype first"};       \

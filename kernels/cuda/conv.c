@@ -5,6 +5,7 @@
 #if __has_include(<cudnn.h>) /* else conv_without.c */
 #include <limits.h>
 
+#include "kernels/cuda/conv_plain.h"
 #include "kernels/cuda/dnn.h"
 #include "kernels/cuda/dense.h"
 #include "tensor/nn.h"
@@ -300,6 +301,7 @@ static bool forward(const gp_call *c) {
     shape s;
     operands o;
     if (out->numel == 0) return true;
+    if (!gp_is_float(dt)) return gp_conv_plain(c);
     if (!gp_conv_read(c, &xs, &ws, &k) || !shape_of(c, &k, RESULT, dt, &s) ||
         !place_of(c, out, dt, &to) || !add_bias(c, gp_in(c, 2), &to, k.batched, &o.add))
         return false;
@@ -346,6 +348,7 @@ static bool transposed(const gp_call *c) {
     const gp_array *x = gp_in(c, 0);
     gp_shape xs = gp_array_shape(x), ws = gp_array_shape(gp_in(c, 1));
     gp_conv k;
+    if (!gp_is_float((gp_dtype)x->dtype)) return gp_conv_plain_transposed(c);
     return gp_conv_transpose_read(c, &xs, &ws, &k) && backward(c, x, gp_in(c, 2), &k);
 }
 

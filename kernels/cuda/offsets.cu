@@ -65,7 +65,9 @@ bool gp_pick_one(const gp_call *c, const gp_array *x, int d, const char *const *
         add_dim(&p->l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i],
                 i == d ? 0 : -1);
     p->index = *index;
-    p->pick = pick_of(c, index, x->dim[d], bytes(x, x->stride[d]), d + 1, texts);
+    bool one = x->ndim == 0; /* counts as one dim of size 1 */
+    p->pick =
+        pick_of(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]), d + 1, texts);
     return true;
 }
 

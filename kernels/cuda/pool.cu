@@ -10,6 +10,7 @@ template <class T> struct pooling {
     gp_dtype dtype;
     int64_t size, *indices, n; /* of an output in bytes; NULL where not wanted; outputs */
     bool average;
+    float lowest; /* -inf: below every element */
 };
 
 /* NaN wins, then the first of equal elements; without elements -inf and place 0. */
@@ -19,14 +20,15 @@ template <class T> __global__ static void pool(pooling<T> p) {
     int64_t x = i % p.w.out[1], y = i / p.w.out[1] % p.w.out[0],
             plane = i / p.w.out[1] / p.w.out[0], at = -1;
     gp_span rows = gp_span_of(p.w, 0, y), cols = gp_span_of(p.w, 1, x);
-    T best = p.average ? (T)0 : -(T)INFINITY;
+    T best = p.average ? (T)0 : (T)p.lowest;
     for (int64_t r = rows.first; r < rows.last; r += p.w.dilation[0])
         for (int64_t c = cols.first; c < cols.last; c += p.w.dilation[1]) {
             T v = gp_plane_get<T>(p.in, plane, r, c);
             if (p.average) best += v;
             else if (v > best || v != v || at < 0) best = v, at = r * p.w.in[1] + c;
         }
-    if (p.average) best /= gp_divisor<T>(p.w, rows, cols);
+    T by = gp_divisor<T>(p.w, rows, cols);
+    if (p.average) best = std::is_integral<T>::value && by == -1 ? 0 - best : best / by;
     gp_store_as<T>(p.out + i * p.size, p.dtype, best);
     if (p.indices) p.indices[i] = at + 1;
 }
@@ -40,10 +42,15 @@ template <class T> static bool run(const gp_call *c, const gp_pool *k, bool aver
     p.out = out->data, p.dtype = (gp_dtype)out->dtype, p.n = out->numel, p.average = average;
     p.size = gp_dtype_sizes[out->dtype];
     p.indices = c->nout > 1 ? (int64_t *)(void *)gp_out(c, 1)->data : NULL;
+    p.lowest = -INFINITY;
     return GP_LAUNCH(c, pool<T>, gp_blocks(p.n), GP_THREADS, 0, p);
 }
+/* Of integers, which are i64, averages only. */
 static bool either(const gp_call *c, const gp_pool *k, bool average) {
-    return gp_in(c, 0)->dtype == GP_f64 ? run<double>(c, k, average) : run<float>(c, k, average);
+    int dt = gp_in(c, 0)->dtype;
+    return dt == GP_f64   ? run<double>(c, k, average)
+           : dt == GP_i64 ? run<int64_t>(c, k, average)
+                          : run<float>(c, k, average);
 }
 
 /* ---- calls ---- */

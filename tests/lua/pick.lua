@@ -219,6 +219,16 @@ for _, dev in ipairs {"cpu", "sim"} do
     local index = g.arange(1, 3000, {device = dev}):remainder(5) + 1
     index[2500] = 9
     t.error(function() return g.ones(5, {device = dev}):index_select(1, index):sum():item() end, "index 9 is out of range", dev .. ": the 2500th of 3000 indices")
+    -- What has no dim counts as one dim of size 1.
+    local alone = g.tensor(5.0):to(dev)
+    for _, one in ipairs {g.tensor {1}, g.tensor {-1}, g.tensor(1)} do
+        t.is({alone:index_select(1, one:to(dev)):item(), alone:index_select(-1, one:to(dev)):dim()}, {5, 0}, dev .. ": index_select of a 0-d tensor")
+    end
+    t.error(function() return alone:index_select(1, g.tensor {2}:to(dev)):item() end, "index_select: index 2 is out of range", dev .. ": beyond a 0-d tensor")
+    t.error(function() return alone:index_select(1, g.tensor {1, 1}:to(dev)) end, "index_select: 2 indices into a 0%-d tensor", dev .. ": a 0-d tensor twice")
+    t.error(function() return alone:index_select(2, g.tensor {1}:to(dev)) end, "index_select: .*dim", dev .. ": dim 2 of none")
+    alone:requires_grad_():index_select(1, g.tensor(1):to(dev)):backward()
+    t.is(alone.grad, 1, dev .. ": and its gradient")
     local x = g.tensor({{10, 20, 30}, {1, 2, 3}}, {dtype = "i64"}):to(dev)
     t.is(g.take_along_dim(x["1:1"], g.tensor({{3, 1}, {2, 2}}):to(dev), 2), {{30, 10}, {20, 20}}, dev .. ": one row for two rows of indices")
 end

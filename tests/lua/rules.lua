@@ -28,6 +28,17 @@ local function rules(dev)
     is(n:maximum(1.5), {0 / 0, 1.5, 2}, "maximum with NaN")
     is(on({1.0, 2.0}):minimum(0 / 0), {0 / 0, 0 / 0}, "minimum of NaN")
 
+    -- powers by numbers are PyTorch's roots and quotients: of -0.0 with its sign, of -inf none; by tensors they are C's pow
+    for dtype in ("f32 f64 f16 bf16"):gmatch "%w+" do
+        local odd = on({-0.0, 0, -1 / 0, 1 / 0, -4, 4}, dtype)
+        is(1 / odd:pow(0.5), {-1 / 0, 1 / 0, 0 / 0, 0, 0 / 0, 0.5}, "roots of " .. dtype)
+        is(odd:pow(-0.5), {-1 / 0, 1 / 0, 0 / 0, 0, 0 / 0, 0.5}, "one over roots of " .. dtype)
+        is(1 / odd:pow(on({0.5}, dtype)), {1 / 0, 1 / 0, 0, 0, 0 / 0, 0.5}, "powers of " .. dtype .. " by a tensor")
+        is(1 / odd:clone():pow_(-1), {-0.0, 0, -1 / 0, 1 / 0, -4, 4}, "quotients of " .. dtype)
+        is(odd:pow(2), {0, 0, 1 / 0, 1 / 0, 16, 16}, "squares of " .. dtype)
+    end
+    is(on({4, 9, 0}, "i32"):pow(0.5), {2, 3, 0}, "roots of i32")
+
     -- what integers cannot
     local x = on({7, -7, 5}, "i32")
     refuses(function() return x:floor_divide(on({1, 0, 1}, "i32")) end, "floor_divide: integer division by zero", "i32 // 0")

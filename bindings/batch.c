@@ -8,6 +8,7 @@
 
 #include "bindings/bind.h"
 #include "tensor/error.h"
+#include "tensor/lock.h"
 #include "tensor/rng.h"
 
 #define FAULT "gpush.loader.error"
@@ -60,9 +61,9 @@ static void seed(lua_State *L, const gp_making *how, uint64_t at) {
 static bool put_sample(lua_State *L, job *j, int first, int count) {
     gp_batch *b = j->b;
     int64_t index = b->index[j->slot];
-    pthread_mutex_lock(j->how->lock);
+    gp_lock(j->how->lock);
     bool ok = gp_stack_shaped(b->stack) || gp_stack_shape(b->stack, L, first, count, index);
-    pthread_mutex_unlock(j->how->lock);
+    gp_unlock(j->how->lock);
     return ok && gp_stack_put(b->stack, j->slot, L, first, count, index);
 }
 
@@ -157,14 +158,14 @@ static void set_fault(lua_State *L, job *j) {
     }
     const char *text = lua_tostring(L, -1);
     f.text = strdup(text ? text : "not enough memory");
-    pthread_mutex_lock(j->how->lock);
+    gp_lock(j->how->lock);
     gp_fault *b = &j->b->fault;
     if (b->slot < 0 || f.slot < b->slot) {
         gp_fault before = *b;
         *b = f;
         f = before;
     }
-    pthread_mutex_unlock(j->how->lock);
+    gp_unlock(j->how->lock);
     free(f.text);
     gp_parcel_clear(&f.value);
 }

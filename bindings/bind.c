@@ -11,6 +11,7 @@
 #include "bindings/chunks.h"
 #include "bindings/paths.h"
 #include "tensor/alloc.h"
+#include "tensor/lock.h"
 
 const char gp_box_tag = 0;
 static bool where(const char **file, int *line);
@@ -147,7 +148,7 @@ const char *gp_lua_intern(const char *s) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     unsigned h = 5381;
     for (const char *p = s; *p; p++) h = h * 33 + (unsigned char)*p;
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     name *n = buckets[h % BUCKETS];
     while (n && strcmp(n->text, s)) n = n->next;
     if (!n && (n = malloc(sizeof *n + strlen(s) + 1))) {
@@ -155,7 +156,7 @@ const char *gp_lua_intern(const char *s) {
         n->next = buckets[h % BUCKETS];
         buckets[h % BUCKETS] = n;
     }
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return n ? n->text : NULL;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/lock.h"
+
 #define LOADED "gpush.chunks" /* registry: path -> function, of what this state has read itself */
 
 /* Bytecode made in this process; lives as long as it. */
@@ -20,10 +22,10 @@ static chunk *chunks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const chunk *find(const char *path) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     const chunk *c = chunks;
     while (c && strcmp(c->path, path)) c = c->next;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return c;
 }
 
@@ -66,10 +68,10 @@ static void keep(lua_State *L, const char *path) {
         free_chunk(c);
         return;
     }
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     c->next = chunks;
     chunks = c;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }
 
 void gp_chunks_keep(lua_State *L) {

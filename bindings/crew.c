@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bindings/bind.h"
 #include "bindings/lua_memory.h"
@@ -14,6 +15,9 @@
 #include "profile/record.h"
 #include "tensor/error.h"
 #include "tensor/infer.h"
+#include "tensor/lock.h"
+#include "tensor/op.h"
+#include "tensor/rescue.h"
 
 /* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do nothing. */
 enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };
@@ -21,7 +25,8 @@ enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch 
 typedef struct worker {
     gp_crew *crew;
     pthread_t thread;
-    bool ended;
+    lua_State *L; /* while it lives */
+    bool ended, crashed; /* crashed: it sleeps for ever */
     uint64_t busy, idle, open;
 } worker;
 
@@ -34,6 +39,7 @@ struct gp_crew {
     atomic_bool stop;
     bool waiting; /* somebody takes, and its batch was not made when it came */
     char *failed; /* why a worker could not start */
+    char crash[700]; /* how the first one that did crashed */
     worker *worker;
     int started; /* threads that are not joined */
     gp_batch **ring;
@@ -54,9 +60,9 @@ static void on_stop_signal(int sig) { gp_stop_now(); }
 
 /* At exit: workers may be inside Lua code or waiting, and must be gone before the devices are. */
 static void stop_all(void) {
-    pthread_mutex_lock(&crews_lock);
+    gp_lock(&crews_lock);
     gp_crew *c = crews;
-    pthread_mutex_unlock(&crews_lock);
+    gp_unlock(&crews_lock);
     for (gp_crew *next; c; c = next) {
         next = c->next;
         gp_crew_stop(c);
@@ -69,7 +75,7 @@ static void register_exit(void) { atexit(stop_all); }
 static void enlist(gp_crew *c) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_exit);
-    pthread_mutex_lock(&crews_lock);
+    gp_lock(&crews_lock);
     c->next = crews;
     crews = c;
     if (signals++ == 0) {
@@ -77,19 +83,19 @@ static void enlist(gp_crew *c) {
         sigemptyset(&sa.sa_mask);
         sigaction(STOP_SIGNAL, &sa, &before);
     }
-    pthread_mutex_unlock(&crews_lock);
+    gp_unlock(&crews_lock);
 }
 
 /* Once more is harmless: a crew may be stopped by its own end and by stop_all. */
 static void discharge(gp_crew *c) {
-    pthread_mutex_lock(&crews_lock);
+    gp_lock(&crews_lock);
     gp_crew **p = &crews;
     while (*p && *p != c) p = &(*p)->next;
     if (*p) {
         *p = c->next;
         if (--signals == 0) sigaction(STOP_SIGNAL, &before, NULL);
     }
-    pthread_mutex_unlock(&crews_lock);
+    gp_unlock(&crews_lock);
 }
 
 /* ---- a worker ---- */
@@ -135,10 +141,10 @@ static bool open_program(worker *w, lua_State *L) {
     bool ok = lua_pcall(L, 1, 1, 1) == LUA_OK;
     if (!ok) {
         const char *text = lua_tostring(L, -1);
-        pthread_mutex_lock(&c->lock);
+        gp_lock(&c->lock);
         if (!c->failed) c->failed = strdup(text ? text : "out of memory");
         pthread_cond_broadcast(&c->ready);
-        pthread_mutex_unlock(&c->lock);
+        gp_unlock(&c->lock);
     }
     return ok;
 }
@@ -165,9 +171,9 @@ static int chunk(const gp_crew *c, const gp_batch *b) {
  * ms, more than making a sample takes. */
 static void give_way(gp_crew *c) {
     if (!c->waiting || c->count == 0 || c->ring[c->head]->left > 0) return;
-    pthread_mutex_unlock(&c->lock);
+    gp_unlock(&c->lock);
     sched_yield();
-    pthread_mutex_lock(&c->lock);
+    gp_lock(&c->lock);
 }
 
 /* Makes samples until the crew is stopped. The program is at index 2. */
@@ -175,7 +181,7 @@ static void serve(worker *w, lua_State *L) {
     gp_crew *c = w->crew;
     gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
                      .stop = &c->stop};
-    pthread_mutex_lock(&c->lock);
+    gp_lock(&c->lock);
     while (!atomic_load(&c->stop)) {
         gp_batch *b = open_batch(c);
         uint64_t t0 = gp_now_ns();
@@ -186,43 +192,88 @@ static void serve(worker *w, lua_State *L) {
         }
         int from = b->next, n = chunk(c, b);
         int to = b->next = from + n < b->n ? from + n : b->n;
-        pthread_mutex_unlock(&c->lock);
+        gp_unlock(&c->lock);
         gp_batch_make(L, 2, b, from, to, &how);
         uint64_t t1 = gp_now_ns();
-        pthread_mutex_lock(&c->lock);
+        gp_lock(&c->lock);
         w->busy += t1 - t0;
         if ((b->left -= to - from) == 0) pthread_cond_broadcast(&c->ready);
         give_way(c);
     }
-    pthread_mutex_unlock(&c->lock);
+    gp_unlock(&c->lock);
 }
 
-/* A worker's thread, from opening its Lua state to closing it. w is the crew's. */
-static void *work(void *arg) {
-    worker *w = arg;
+/* ---- a worker that crashed ---- */
+
+static struct {
+    _Atomic int workers;
+    _Atomic int64_t bytes;
+} lost;
+
+int gp_crew_crashed(int64_t *bytes) {
+    *bytes = atomic_load(&lost.bytes);
+    return atomic_load(&lost.workers);
+}
+
+/* Nobody touches its Lua state, or what that held, again. The thread does not end: what it would release
+ * then may be damaged, and others may hold what is on its stack. */
+static _Noreturn void abandon(worker *w, const char *text) {
+    gp_crew *c = w->crew;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    gp_running = NULL;
+    int64_t bytes = w->L ? (int64_t)lua_gc(w->L, LUA_GCCOUNT) << 10 : 0; /* reads a number */
+    atomic_fetch_add(&lost.bytes, bytes);
+    atomic_fetch_add(&lost.workers, 1);
+    gp_lock(&c->lock);
+    if (c->stats.crashed++ == 0) {
+        snprintf(c->crash, sizeof c->crash,
+                 "worker %d %s; its memory is lost, and what else it damaged is not known: save your work "
+                 "and start anew",
+                 (int)(w - c->worker) + 1, text);
+    }
+    w->ended = w->crashed = true;
+    pthread_cond_broadcast(&c->ready);
+    gp_unlock(&c->lock);
+    for (;;) pause();
+}
+
+/* From opening its Lua state to closing it. */
+static void live(worker *w) {
     gp_crew *c = w->crew;
     uint64_t t0 = gp_now_ns();
-    char name[20]; /* for a debugger, and shell/crash.c */
-    snprintf(name, sizeof name, "loader %d", (int)(w - c->worker) + 1);
-    pthread_setname_np(pthread_self(), name);
-    gp_thread_is_loader();
-    lua_State *L = gp_lua_newstate();
+    lua_State *L = w->L = gp_lua_newstate();
     if (L) {
         gp_stop_begin(L);
         bool ok = open_program(w, L);
-        pthread_mutex_lock(&c->lock);
+        gp_lock(&c->lock);
         w->open = gp_now_ns() - t0;
-        pthread_mutex_unlock(&c->lock);
+        gp_unlock(&c->lock);
         if (ok) serve(w, L);
         gp_stop_end(L);
         gp_lua_closestate(L);
     }
     gp_lua_state = NULL;
-    pthread_mutex_lock(&c->lock);
+    gp_lock(&c->lock);
     if (!L && !c->failed) c->failed = strdup("no memory for a Lua state");
     w->ended = true;
     pthread_cond_broadcast(&c->ready);
-    pthread_mutex_unlock(&c->lock);
+    gp_unlock(&c->lock);
+}
+
+/* A worker's thread; w is the crew's. */
+static void *work(void *arg) {
+    worker *w = arg;
+    gp_rescue here;
+    char name[20]; /* for a debugger, and shell/crash.c */
+    snprintf(name, sizeof name, "loader %d", (int)(w - w->crew->worker) + 1);
+    pthread_setname_np(pthread_self(), name);
+    gp_thread_is_loader();
+    if (sigsetjmp(here.out, 0)) abandon(w, here.text);
+    gp_rescue_begin(&here);
+    live(w);
+    gp_rescue_end(&here);
     return NULL;
 }
 
@@ -274,10 +325,10 @@ bool gp_crew_add(gp_crew *c, const int64_t *index, int n) {
     gp_batch *b = gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked,
                                c->opts.pin);
     if (!b) return false;
-    pthread_mutex_lock(&c->lock);
+    gp_lock(&c->lock);
     c->ring[(c->head + c->count++) % c->opts.prefetch] = b;
     pthread_cond_broadcast(&c->work);
-    pthread_mutex_unlock(&c->lock);
+    gp_unlock(&c->lock);
     return true;
 }
 
@@ -311,7 +362,8 @@ static bool wait_for(gp_crew *c, const gp_batch *b) {
     gp_region r = gp_region_begin(name, sizeof name - 1);
     bool ok = c->waiting = true;
     while (ok && b->left > 0) {
-        if (c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
+        if (c->stats.crashed) ok = gp_fail("data.Loader: %s", c->crash);
+        else if (c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
         else if (gp_interrupted || gp_stop_asked())
             ok = gp_fail("interrupted while waiting for a batch");
         else sleep_a_little(&c->ready, &c->lock, POLL_NS);
@@ -363,7 +415,7 @@ gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program) {
     gp_batch *b = c->ring[c->head];
     gp_lua_enter(L);
     if (c->opts.workers == 0) make_here(c, b, L, program);
-    pthread_mutex_lock(&c->lock);
+    gp_lock(&c->lock);
     bool ok = wait_for(c, b);
     if (ok) {
         c->head = (c->head + 1) % c->opts.prefetch;
@@ -373,23 +425,23 @@ gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program) {
         c->stats.elapsed = gp_now_ns() - c->begun;
         if (c->stats.batches == 1) c->stats.first = c->stats.elapsed;
     }
-    pthread_mutex_unlock(&c->lock);
+    gp_unlock(&c->lock);
     return ok ? b : NULL;
 }
 
 void gp_crew_get_stats(gp_crew *c, gp_crew_stats *out) {
-    pthread_mutex_lock(&c->lock);
+    gp_lock(&c->lock);
     *out = c->stats;
     for (int i = 0; i < c->opts.workers; i++) {
         out->busy += c->worker[i].busy;
         out->idle += c->worker[i].idle;
         out->open += c->worker[i].open;
     }
-    pthread_mutex_unlock(&c->lock);
+    gp_unlock(&c->lock);
 }
 
 void gp_crew_stop(gp_crew *c) {
-    pthread_mutex_lock(&c->lock);
+    gp_lock(&c->lock);
     atomic_store(&c->stop, true);
     pthread_cond_broadcast(&c->work);
     for (int i = 0; i < c->started; i++) {
@@ -401,18 +453,19 @@ void gp_crew_stop(gp_crew *c) {
             pthread_kill(w->thread, STOP_SIGNAL);
             sleep_a_little(&c->ready, &c->lock, pause);
         }
-        pthread_mutex_unlock(&c->lock);
-        if (!self) pthread_join(w->thread, NULL);
-        pthread_mutex_lock(&c->lock);
+        gp_unlock(&c->lock);
+        if (!self && !w->crashed) pthread_join(w->thread, NULL);
+        gp_lock(&c->lock);
     }
     c->started = 0;
-    pthread_mutex_unlock(&c->lock);
+    gp_unlock(&c->lock);
     discharge(c);
 }
 
 void gp_crew_free(gp_crew *c) {
     if (!c) return;
     gp_crew_stop(c);
+    if (c->stats.crashed) return;
     for (int i = 0; i < c->count; i++) gp_batch_free(c->ring[(c->head + i) % c->opts.prefetch]);
     gp_parcel_clear(&c->program);
     pthread_mutex_destroy(&c->lock);

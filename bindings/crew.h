@@ -29,7 +29,7 @@ typedef struct gp_crew_stats {
     uint64_t busy, idle;   /* workers, summed */
     uint64_t open;         /* workers' states were opened, summed */
     int64_t batches, samples, waits;
-    int workers;
+    int workers, crashed; /* crashed: of these */
 } gp_crew_stats;
 
 /* Starts the threads (none: batches are made where they are taken). program: what each worker
@@ -43,13 +43,17 @@ bool gp_crew_room(gp_crew *c);
 bool gp_crew_add(gp_crew *c, const int64_t *index, int n);
 /* Waits for the next batch, which the caller frees; a region of the profile, no wait for a device.
    Without threads it is made in L by the program at the index. NULL with a message: there is none to
-   come, a worker could not start, or interrupted. */
+   come, a worker could not start or crashed, or interrupted. */
 gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program);
 
 void gp_crew_get_stats(gp_crew *c, gp_crew_stats *out);
 
+/* Workers of all crews that have crashed; their Lua states' bytes, which are lost. */
+int gp_crew_crashed(int64_t *bytes);
+
 /* Stops what the workers run and waits until the threads are gone; batches are dropped. */
 void gp_crew_stop(gp_crew *c);
-void gp_crew_free(gp_crew *c); /* stops it first; NULL is fine */
+/* Stops it first; NULL is fine. Of one with a worker that crashed all memory stays as it is. */
+void gp_crew_free(gp_crew *c);
 
 #endif

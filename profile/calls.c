@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/lock.h"
+
 enum { MOST = 512 }; /* rows; the last one takes what has no room */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,7 +34,7 @@ static void call(gp_device *dev, const char *what, bool first, uint64_t t0, uint
     uint64_t ns = t1 - t0;
     if (!gp_here(&key.file, &key.line)) key.file = NULL, key.line = 0;
     memcpy(key.device, dev->name, sizeof key.device);
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     gp_call_line *l = find(&key);
     if (l) {
         bool blocked = ns >= GP_CALL_BLOCKED_NS;
@@ -42,29 +44,29 @@ static void call(gp_device *dev, const char *what, bool first, uint64_t t0, uint
         l->blocked_ns += blocked ? ns : 0;
         if (ns > l->max_ns) l->max_ns = ns;
     }
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }
 
 void gp_calls_open(void) { atomic_store(&gp_hook.call, call); }
 
 gp_call_line *gp_calls_lines(int *n) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     gp_call_line *out = nrows ? malloc((size_t)nrows * sizeof *out) : NULL;
     *n = out ? nrows : 0;
     if (out) memcpy(out, rows, (size_t)nrows * sizeof *out);
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return out;
 }
 
 void gp_calls_reset(void) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     nrows = 0;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }
 
 void gp_calls_put_back(const gp_call_line *lines, int n) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     if (n) memcpy(rows, lines, (size_t)n * sizeof *lines);
     nrows = n;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/lock.h"
+
 typedef struct entry {
     struct entry *next;
     uint64_t hash;
@@ -90,10 +92,10 @@ static entry *add(gp_intern *set, uint64_t h, const void *bytes, size_t n) {
 
 const void *gp_intern_put(gp_intern *set, const void *bytes, size_t n) {
     uint64_t h = hash(bytes, n);
-    pthread_mutex_lock(&set->lock);
+    gp_lock(&set->lock);
     entry *e = find(set, h, bytes, n);
     if (!e) e = add(set, h, bytes, n);
-    pthread_mutex_unlock(&set->lock);
+    gp_unlock(&set->lock);
     return e ? e->bytes : NULL;
 }
 

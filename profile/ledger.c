@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/intern.h"
+#include "tensor/lock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_ledger {
@@ -26,10 +27,10 @@ static int nidle;
 
 const char *gp_sync_name(const char *text) {
     static gp_intern *names;
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     if (!names) names = gp_intern_new();
     const char *kept = names ? gp_intern_put(names, text, strlen(text)) : NULL;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return kept ? kept : "?";
 }
 
@@ -111,17 +112,17 @@ static void enter(gp_sync_line *l, const gp_sync_event *e, bool warned) {
 }
 
 bool gp_ledger_add(const gp_sync_event *e, bool warned, gp_sync_line *line) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     keep(e);
     int i = line_of(e);
     if (i >= 0) enter(&book.lines[i], e, warned);
     if (i >= 0 && line) *line = book.lines[i];
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return i >= 0;
 }
 
 void gp_ledger_idle(gp_stream *s, const gp_sync_event *e) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     int i = line_of(e), at = 0;
     while (at < nidle && idle[at].stream != s) at++;
     if (i >= 0 && at < (int)(sizeof idle / sizeof *idle)) {
@@ -131,11 +132,11 @@ void gp_ledger_idle(gp_stream *s, const gp_sync_event *e) {
         idle[at].since = e->t1;
         idle[at].at_most = e->t1 - e->t0;
     }
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }
 
 void gp_ledger_busy(gp_stream *s, uint64_t ns) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     for (int at = 0; at < nidle; at++) {
         if (idle[at].stream != s) continue;
         uint64_t gap = ns - idle[at].since;
@@ -144,21 +145,21 @@ void gp_ledger_busy(gp_stream *s, uint64_t ns) {
         break;
     }
     if (!nidle) atomic_store(&gp_hook.launch, NULL);
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }
 
 gp_sync_line *gp_sync_lines(int *n) {
     gp_sync_line *out = NULL;
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     if (book.nlines) out = malloc((size_t)book.nlines * sizeof *out);
     *n = out ? book.nlines : 0;
     if (out) memcpy(out, book.lines, (size_t)book.nlines * sizeof *out);
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return out;
 }
 
 gp_sync_event *gp_sync_events(int *n, uint64_t *lost) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     uint64_t have = !book.events                    ? 0
                     : book.nevents < GP_SYNC_EVENTS ? book.nevents
                                                     : GP_SYNC_EVENTS;
@@ -167,27 +168,27 @@ gp_sync_event *gp_sync_events(int *n, uint64_t *lost) {
     *lost = book.nevents - (uint64_t)*n;
     for (int i = 0; i < *n; i++)
         out[i] = book.events[(book.nevents - have + (uint64_t)i) % GP_SYNC_EVENTS];
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return out;
 }
 
 void gp_sync_reset(void) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     book.nlines = nidle = 0;
     book.nevents = 0;
     if (book.slots) memset(book.slots, 0, (size_t)book.room * 2 * sizeof *book.slots);
     atomic_store(&gp_hook.launch, NULL);
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }
 
 gp_ledger *gp_ledger_exchange(gp_ledger *by) {
     gp_ledger *was = by ? by : malloc(sizeof *was);
     if (!was) return NULL;
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     gp_ledger now = book;
     book = by ? *by : (gp_ledger){0};
     nidle = 0;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     *was = now;
     if (!by) return was;
     free(now.lines);

@@ -8,6 +8,7 @@
 
 #include "profile/sync.h"
 #include "tensor/backends.h"
+#include "tensor/lock.h"
 
 /* Devices are drained before a profile starts and when it ends, so that no worker holds an event
    while tracks come and go, and workers' writes are ordered before the readers. Host threads other
@@ -39,7 +40,7 @@ static gp_track *new_track(gp_prof *p, bool worker) {
 /* First event of this thread in a profile. */
 static gp_track *enter(uint64_t number) {
     gp_track *t = NULL;
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     if (prof && prof->number == number) {
         if (gp_thread_worker()) {
             if ((t = new_track(prof, true))) {
@@ -52,7 +53,7 @@ static gp_track *enter(uint64_t number) {
         my.number = number;
         my.track = t;
     }
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return t;
 }
 
@@ -314,7 +315,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     if (!drain_all()) return false;
     gp_prof *p = new_prof(opts);
     if (!p) return gp_fail("profile: out of memory");
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     bool first = prof == NULL;
     if (first) {
         prof = p;
@@ -323,7 +324,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
         atomic_store(&others, 0);
         atomic_store(&running, p->number);
     }
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     if (!first) return gp_prof_free(p), gp_fail("profile: one is running already");
     calibrate(p);
     set_hooks(true, opts->memory);
@@ -353,10 +354,10 @@ gp_prof *gp_prof_stop(void) {
     p->lost = seen.lost;
     p->how = seen.how;
     set_hooks(false, false);
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     atomic_store(&running, 0);
     prof = NULL;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     gp_device_each(device_busy, &unfinished);
     if (unfinished) return keep(p), NULL;
     if (!ok) return gp_prof_free(p), NULL;

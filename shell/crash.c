@@ -1,11 +1,14 @@
-/* What is said when the program crashes: which thread, in which op, at which line. Nothing of it can be
- * gone on with, since what a fault left behind in memory is not known; but the terminal is as it was. */
+/* What is said of a crash: which thread, in which op, at which line. In a worker it is an error where
+ * leave.c says that it may be left. Else it ends the program, since what a fault left behind in memory is
+ * not known; but the terminal is as it was. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
 #include "bindings/paths.h"
 #include "shell/keys.h"
+#include "shell/leave.h"
 #include "tensor/op.h"
+#include "tensor/rescue.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -16,13 +19,15 @@
 
 static const struct {
     int sig;
-    const char *name, *hint;
+    const char *id, *name, *hint;
 } faults[] = {
-    {SIGSEGV, "segmentation fault", NULL},
-    {SIGBUS, "bus error", "A file that is shortened while tensors are mapped from it does this.\n"},
-    {SIGFPE, "arithmetic fault", NULL},
-    {SIGILL, "illegal instruction", "Another processor's build does this: gpush doctor names the core.\n"},
-    {SIGABRT, "abort", NULL},
+    {SIGSEGV, "SIGSEGV", "segmentation fault", NULL},
+    {SIGBUS, "SIGBUS", "bus error",
+     "a file that is shortened while tensors are mapped from it does this"},
+    {SIGFPE, "SIGFPE", "arithmetic fault", NULL},
+    {SIGILL, "SIGILL", "illegal instruction",
+     "another processor's build does this: gpush doctor names the core"},
+    {SIGABRT, "SIGABRT", "abort", NULL},
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
@@ -88,6 +93,13 @@ static void put_line(text *t, const gp_call *c) {
     }
 }
 
+static void put_hint(text *t, int i) {
+    if (!faults[i].hint) return;
+    put(t, "(");
+    put(t, faults[i].hint);
+    put(t, ")");
+}
+
 static void describe(int i) {
     static text t;
     const gp_call *c = gp_running;
@@ -99,22 +111,49 @@ static void describe(int i) {
     say(&t); /* the line is looked for where the fault may have been */
     put_line(&t, c);
     put(&t, ".\n");
-    if (faults[i].hint) put(&t, faults[i].hint);
+    put_hint(&t, i);
+    if (faults[i].hint) put(&t, "\n");
     if (gp_keys_used()) put(&t, "Variables and tensors are lost; what was typed is in the history.\n");
     say(&t);
 }
 
-/* After it the fault strikes again, or is raised again, and ends the program as it would have. */
+/* For who goes on at r, in a sentence that begins with the worker's name. */
+static void describe_to(gp_rescue *r, int i) {
+    text t = {.n = 0};
+    const gp_call *c = gp_running;
+    put(&t, "crashed (");
+    put(&t, faults[i].id);
+    put(&t, ", ");
+    put(&t, faults[i].name);
+    put(&t, c ? ") in the op " : ")");
+    if (c) put(&t, c->name);
+    put_line(&t, c);
+    if (faults[i].hint) put(&t, " ");
+    put_hint(&t, i);
+    memcpy(r->text, t.s, sizeof r->text - 1);
+    r->text[t.n < sizeof r->text ? t.n : sizeof r->text - 1] = '\0';
+}
+
+/* After it the fault strikes again, or is raised again, and ends the program as it would have. A fault
+ * while another one's place is looked at is told in its stead; one while that is told ends the program. */
 static void on_fault(int sig, siginfo_t *info, void *ctx) {
     static atomic_flag entered = ATOMIC_FLAG_INIT;
-    static _Thread_local volatile bool mine;
-    (void)ctx;
-    bool again = mine;
+    static _Thread_local volatile enum { CALM, LEAVING, TELLING } doing;
+    bool again = doing == TELLING;
+    int i = 0;
+    while (i < FAULTS - 1 && faults[i].sig != sig) i++;
+    if (doing == CALM) {
+        doing = LEAVING;
+        if (gp_may_leave(sig, info, ctx)) {
+            describe_to(gp_rescue_here, i);
+            doing = CALM;
+            siglongjmp(gp_rescue_here->out, 1);
+        }
+    }
     if (!again && atomic_flag_test_and_set(&entered))
         for (;;) pause(); /* another thread is telling */
-    mine = true;
-    for (int i = 0; i < FAULTS && !again; i++)
-        if (faults[i].sig == sig) describe(i);
+    doing = TELLING;
+    if (!again) describe(i);
     for (int i = 0; i < FAULTS; i++) signal(faults[i].sig, SIG_DFL);
     if (info->si_code <= 0 || sig == SIGABRT) raise(sig);
 }

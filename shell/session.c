@@ -3,6 +3,7 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
+#include "bindings/crew.h"
 #include "bindings/paths.h"
 #include "profile/record.h"
 #include "profile/sync.h"
@@ -53,6 +54,14 @@ static int l_status(lua_State *L) {
     return 0;
 }
 
+/* crashed(): workers that crashed, bytes of their Lua states. */
+static int l_crashed(lua_State *L) {
+    int64_t bytes;
+    lua_pushinteger(L, gp_crew_crashed(&bytes));
+    lua_pushinteger(L, bytes);
+    return 2;
+}
+
 /* history(chunk): Up finds it. */
 static int l_history(lua_State *L) {
     gp_line_save(luaL_checkstring(L, 1));
@@ -70,7 +79,7 @@ void gp_shell_push_module(lua_State *L) {
                                       {"columns", l_columns},   {"terminal", l_terminal},
                                       {"status", l_status},     {"session", l_session},
                                       {"input", gp_input_replace}, {"history", l_history},
-                                      {NULL, NULL}};
+                                      {"crashed", l_crashed},   {NULL, NULL}};
     if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
     lua_pop(L, 1);
     lua_pushfstring(L, "%s/shell/init.lua", gp_scripts_dir());

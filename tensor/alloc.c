@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tensor/error.h"
+#include "tensor/lock.h"
 #include "tensor/magazine.h"
 
 enum {
@@ -122,13 +123,13 @@ static bool idle(gp_device *dev) {
 
 void gp_alloc_flush(gp_device *dev) {
     gp_alloc *al = dev->alloc;
-    pthread_mutex_lock(&al->lock);
+    gp_lock(&al->lock);
     reap(al);
     if (idle(dev)) {
         trim(al, 0);
         al->stats.flushes++;
     }
-    pthread_mutex_unlock(&al->lock);
+    gp_unlock(&al->lock);
 }
 
 /* With the lock held: a block of `block` bytes from the device. NULL, without a message, beyond
@@ -166,10 +167,10 @@ static gp_storage *climb(gp_alloc *al, gp_stream *s, int klass, size_t block) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
         gp_alloc_flush(dev);
-        pthread_mutex_lock(&al->lock);
+        gp_lock(&al->lock);
         gp_storage *st = take_cached(al, s, klass);
         if (!st) st = fresh(al, block);
-        pthread_mutex_unlock(&al->lock);
+        gp_unlock(&al->lock);
         if (st) return st;
     }
     return NULL;
@@ -200,10 +201,10 @@ static size_t largest(gp_alloc *al, char *text, size_t size) {
 /* The error that ends the ladder of DESIGN 6; returns NULL. */
 static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
     char list[600] = "";
-    pthread_mutex_lock(&al->lock);
+    gp_lock(&al->lock);
     largest(al, list, sizeof list);
     gp_mem_stats m = al->stats;
-    pthread_mutex_unlock(&al->lock);
+    gp_unlock(&al->lock);
     return gp_fail_null("out of memory on %s: requested %.1f MiB, in use %.1f MiB, cached %.1f "
                         "MiB; largest live tensors:%s",
                         al->dev->name, (double)bytes / 1048576, (double)m.in_use / 1048576,
@@ -251,7 +252,7 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     int klass = size_class(bytes, &block);
     gp_storage *small = for_magazine(dev, klass) ? gp_magazine_take(klass) : NULL;
     if (small) return begin_life(small, s, klass);
-    pthread_mutex_lock(&al->lock);
+    gp_lock(&al->lock);
     gp_storage *st = take_cached(al, s, klass);
     if (!st && al->pending) reap(al), st = take_cached(al, s, klass);
     if (!st) {
@@ -260,14 +261,14 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
         st = fresh(al, block);
     }
     if (!st) {
-        pthread_mutex_unlock(&al->lock);
+        gp_unlock(&al->lock);
         gp_error_clear();
         st = climb(al, s, klass, block);
         if (!st) return *gp_error() ? NULL : out_of_memory(al, bytes);
-        pthread_mutex_lock(&al->lock);
+        gp_lock(&al->lock);
     }
     account(al, st);
-    pthread_mutex_unlock(&al->lock);
+    gp_unlock(&al->lock);
     return begin_life(st, s, klass);
 }
 
@@ -320,7 +321,7 @@ static void storage_free(gp_storage *st) {
     if (for_magazine(st->dev, st->klass) && !st->pinned && gp_magazine_put(st)) return;
     gp_event **events = NULL;
     bool known = !st->other || other_uses(st, &events);
-    pthread_mutex_lock(&al->lock);
+    gp_lock(&al->lock);
     if (st->bytes >= LARGE) live_remove(st);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
     st->owner = events;
@@ -336,7 +337,7 @@ static void storage_free(gp_storage *st) {
     } else {
         push_free(al, st);
     }
-    pthread_mutex_unlock(&al->lock);
+    gp_unlock(&al->lock);
 }
 
 void gp_storage_unref(gp_storage *st) {
@@ -349,7 +350,7 @@ void gp_storage_unref(gp_storage *st) {
 /* What a thread's magazine held when it ended becomes the cpu's. */
 static void take_over(gp_storage *list, const gp_mem_stats *counts) {
     gp_alloc *al = gp_device_cpu()->alloc;
-    pthread_mutex_lock(&al->lock);
+    gp_lock(&al->lock);
     __atomic_store_n(&al->stats.in_use, al->stats.in_use + counts->in_use, __ATOMIC_RELAXED);
     al->stats.allocs += counts->allocs;
     al->stats.reused += counts->reused;
@@ -359,7 +360,7 @@ static void take_over(gp_storage *list, const gp_mem_stats *counts) {
         if (al->free[st->stream->index]) push_free(al, st);
         else release_block(al, st);
     }
-    pthread_mutex_unlock(&al->lock);
+    gp_unlock(&al->lock);
 }
 
 bool gp_alloc_open(gp_device *dev) {
@@ -376,9 +377,9 @@ bool gp_alloc_open(gp_device *dev) {
 
 void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
     gp_alloc *al = dev->alloc;
-    pthread_mutex_lock(&al->lock);
+    gp_lock(&al->lock);
     *out = al->stats;
-    pthread_mutex_unlock(&al->lock);
+    gp_unlock(&al->lock);
     if (!dev->vt->async) gp_magazine_stats(out);
     if (out->in_use > out->peak) out->peak = out->in_use;
 }
@@ -389,7 +390,7 @@ int64_t gp_alloc_in_use(gp_device *dev) {
 
 void gp_alloc_reset_peak(gp_device *dev) {
     gp_alloc *al = dev->alloc;
-    pthread_mutex_lock(&al->lock);
+    gp_lock(&al->lock);
     al->stats.peak = al->stats.in_use;
-    pthread_mutex_unlock(&al->lock);
+    gp_unlock(&al->lock);
 }

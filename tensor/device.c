@@ -13,6 +13,7 @@
 #include "tensor/alloc.h"
 #include "tensor/backends.h"
 #include "tensor/error.h"
+#include "tensor/lock.h"
 
 enum { MOST_DEVICES = 32, MOST_STREAMS = 64 };
 
@@ -112,13 +113,13 @@ static gp_stream *stream_new(gp_device *dev) {
 }
 
 gp_stream *gp_stream_acquire(gp_device *dev) {
-    pthread_mutex_lock(&registry);
+    gp_lock(&registry);
     gp_stream *s = NULL;
     for (int i = 1; !s && i < dev->nstreams; i++)
         if (atomic_load(&dev->streams[i]->refs) == 0) s = dev->streams[i];
     if (!s) s = stream_new(dev);
     if (s) atomic_fetch_add(&s->refs, 1);
-    pthread_mutex_unlock(&registry);
+    gp_unlock(&registry);
     return s;
 }
 
@@ -147,10 +148,10 @@ gp_device *gp_device_cpu(void) {
     static _Atomic(gp_device *) known;
     gp_device *cpu = atomic_load_explicit(&known, memory_order_acquire);
     if (!cpu) {
-        pthread_mutex_lock(&registry);
+        gp_lock(&registry);
         cpu = find_or_open(&gp_cpu_vt, 0);
         atomic_store_explicit(&known, cpu, memory_order_release);
-        pthread_mutex_unlock(&registry);
+        gp_unlock(&registry);
     }
     return cpu;
 }
@@ -200,9 +201,9 @@ gp_device *gp_device_get(const char *name) {
         return gp_fail_null(
             "unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)",
             name);
-    pthread_mutex_lock(&registry);
+    gp_lock(&registry);
     gp_device *dev = lookup(kind, index, name);
-    pthread_mutex_unlock(&registry);
+    gp_unlock(&registry);
     return dev;
 }
 

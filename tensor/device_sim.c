@@ -9,7 +9,9 @@
 #include "tensor/alloc.h"
 #include "tensor/backends.h"
 #include "tensor/hostmem.h"
+#include "tensor/lock.h"
 #include "tensor/op.h"
+#include "tensor/rescue.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -117,6 +119,12 @@ static void run_kernel(gp_stream *s, command *cmd) {
 }
 
 /* The host side of the copy, held since it was queued, may be written or freed from here on. */
+static void let_go(command *cmd) {
+    if (!cmd->pinned) return;
+    atomic_fetch_sub(&cmd->pinned->readers, 1);
+    gp_storage_unref(cmd->pinned);
+}
+
 static void run_copy(gp_stream *s, command *cmd) {
     static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
     device_hook hook = GP_HOOK(device);
@@ -124,9 +132,7 @@ static void run_copy(gp_stream *s, command *cmd) {
     memcpy(to_host(cmd->dst), to_host(cmd->src), cmd->bytes);
     if (hook)
         hook(&(gp_ran){.s = s, .kind = names[cmd->direction], .id = cmd->id, .t0 = t0, .t1 = gp_now_ns(), .bytes = cmd->bytes});
-    if (!cmd->pinned) return;
-    atomic_fetch_sub(&cmd->pinned->readers, 1);
-    gp_storage_unref(cmd->pinned);
+    let_go(cmd);
 }
 
 static void stamp_unref(stamp *st) {
@@ -144,7 +150,7 @@ static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
     for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
         if (reached(s, ticket)) return true;
     bool ok = true;
-    pthread_mutex_lock(&ss->lock);
+    gp_lock(&ss->lock);
     atomic_fetch_add(&ss->waiters, 1);
     while (!reached(s, ticket)) {
         if (interruptible && gp_interrupted) {
@@ -158,7 +164,7 @@ static bool wait_ticket(gp_stream *s, uint64_t ticket, bool interruptible) {
         pthread_cond_timedwait(&ss->done, &ss->lock, &until);
     }
     atomic_fetch_sub(&ss->waiters, 1);
-    pthread_mutex_unlock(&ss->lock);
+    gp_unlock(&ss->lock);
     return ok;
 }
 
@@ -183,34 +189,58 @@ static command *next_command(sim_stream *ss, uint64_t at) {
     for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
         if (atomic_load_explicit(&s->issued, memory_order_acquire) > at)
             return &ss->queue[at % QUEUE];
-    pthread_mutex_lock(&ss->lock);
+    gp_lock(&ss->lock);
     while (atomic_load(&s->issued) <= at) {
         ss->asleep = true;
         pthread_cond_wait(&ss->work, &ss->lock);
         ss->asleep = false;
     }
-    pthread_mutex_unlock(&ss->lock);
+    gp_unlock(&ss->lock);
     return &ss->queue[at % QUEUE];
 }
 
-/* A worker's thread: commands in order until STOP. completed moves only after a command has had
- * all its effects, so that who sees the number sees them too. */
+/* completed moves only after a command has had all its effects, so that who sees the number sees them
+ * too. */
+static void complete(sim_stream *ss, uint64_t at) {
+    atomic_store(&ss->stream->completed, at + 1);
+    if (!atomic_load(&ss->waiters)) return;
+    gp_lock(&ss->lock);
+    pthread_cond_broadcast(&ss->done);
+    gp_unlock(&ss->lock);
+}
+
+/* The command that crashed is over: the next wait of the host raises that. A kernel or a copy has
+ * nothing that outlives it but what it wrote. */
+static void crashed(sim_stream *ss, const char *text) {
+    gp_stream *s = ss->stream;
+    uint64_t at = atomic_load(&s->completed);
+    command *cmd = &ss->queue[at % QUEUE];
+    gp_running = NULL;
+    if (cmd->kind == COPY) let_go(cmd);
+    if (cmd->kind == KERNEL) free(cmd->more);
+    gp_fail("the worker of %s %s; results are lost, and what else it damaged is not known: save your "
+            "work and start anew",
+            s->dev->name, text);
+    fail_stream(s, &(gp_call){.file = NULL});
+    complete(ss, at);
+}
+
+/* A worker's thread: commands in order until STOP. */
 static void *work(void *arg) {
     sim_stream *ss = arg;
+    gp_rescue here;
     char name[20]; /* for a debugger, and shell/crash.c */
     snprintf(name, sizeof name, "%.8s stream", ss->stream->dev->name);
     pthread_setname_np(pthread_self(), name);
     gp_thread_is_worker();
-    for (uint64_t at = 0;; at++) {
+    if (sigsetjmp(here.out, 0)) crashed(ss, here.text);
+    else gp_rescue_begin(&here);
+    for (uint64_t at = atomic_load(&ss->stream->completed);; at++) {
         command *cmd = next_command(ss, at);
         kind k = cmd->kind;
         execute(ss->stream, cmd);
-        atomic_store(&ss->stream->completed, at + 1);
-        if (atomic_load(&ss->waiters)) {
-            pthread_mutex_lock(&ss->lock);
-            pthread_cond_broadcast(&ss->done);
-            pthread_mutex_unlock(&ss->lock);
-        }
+        if (k == STOP) gp_rescue_end(&here); /* after complete() ss may be gone */
+        complete(ss, at);
         if (k == STOP) return NULL;
     }
 }
@@ -234,12 +264,12 @@ static bool stream_open(gp_stream *s) {
 /* A free place in the queue, with the lock held; submit() lets it go. */
 static command *reserve(gp_stream *s) {
     sim_stream *ss = s->impl;
-    pthread_mutex_lock(&ss->lock);
+    gp_lock(&ss->lock);
     while (gp_stream_queued(s) >=
            QUEUE - 1) { /* launchers make room before; this is for what they did not foresee */
-        pthread_mutex_unlock(&ss->lock);
+        gp_unlock(&ss->lock);
         wait_ticket(s, s->issued - QUEUE / 2, false);
-        pthread_mutex_lock(&ss->lock);
+        gp_lock(&ss->lock);
     }
     return &ss->queue[s->issued % QUEUE];
 }
@@ -249,7 +279,7 @@ static void submit(gp_stream *s) {
     sim_stream *ss = s->impl;
     atomic_fetch_add_explicit(&s->issued, 1, memory_order_release);
     if (ss->asleep) pthread_cond_signal(&ss->work);
-    pthread_mutex_unlock(&ss->lock);
+    gp_unlock(&ss->lock);
 }
 
 /* Ends the worker after all that is queued. */

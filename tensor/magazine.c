@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "tensor/lock.h"
+
 /* Enough for what a collection frees at once, in blocks and in bytes a class. */
 enum { ROOM = 4096, ROOM_BYTES = 512 << 10 };
 
@@ -39,11 +41,11 @@ static void add(gp_mem_stats *s, const magazine *m) {
 /* A thread ends: its blocks and counts go to the shared allocator. */
 static void leave(void *p) {
     magazine *m = p;
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     magazine **at = &all;
     while (*at != m) at = &(*at)->next;
     *at = m->next;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     gp_storage *list = NULL, *st;
     for (int k = 0; k < GP_SMALL_CLASSES; k++)
         while ((st = m->block[k])) m->block[k] = st->next, st->next = list, list = st;
@@ -63,10 +65,10 @@ static magazine *open_magazine(void) {
     magazine *m = calloc(1, sizeof *m);
     if (!m) return NULL;
     pthread_setspecific(key, m);
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     m->next = all;
     all = m;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return mine = m;
 }
 
@@ -96,7 +98,7 @@ bool gp_magazine_put(gp_storage *st) {
 }
 
 void gp_magazine_stats(gp_mem_stats *s) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     for (magazine *m = all; m; m = m->next) add(s, m);
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }

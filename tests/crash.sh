@@ -1,6 +1,7 @@
 #!/bin/bash
-# Faults in workers: what can be an error is one and the session goes on; a crash says where it was, gives the terminal
-# back and keeps the history. A file that is cut while a tensor is mapped from it is a crash that needs no bug.
+# Faults in workers: what can be an error is one and the session goes on, also after a crash where that may be left; any
+# other says where it was, gives the terminal back and keeps the history. A file that is cut while a tensor is mapped from
+# it is a crash that needs no bug.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/tools/tap.sh"
@@ -51,7 +52,7 @@ says 'out of memory on sim' "no memory"
 
 # Crashes.
 if [ -n "$GPUSH_SAN" ]; then
-    tap_skip "crashes: the sanitizer tells of them"
+    tap_skip "crashes: the sanitizer's own handlers tell of them and end the program"
     tap_done
 fi
 cat >crash.lua <<'END'
@@ -71,10 +72,13 @@ end
 if arg[1] == "sum" then
     return w:sum()
 end
-if arg[1] == "sim" then w:to "sim" end
+if arg[1] == "sim" then
+    print(pcall(w.to, w, "sim"))
+    print(ones(3, { device = "sim" }):sum():item())
+end
 END
 ulimit -c 0
-crash() { out=$({ "$gpush" crash.lua "$1"; echo "status $?"; } 2>&1); }
+crash() { out=$({ "$gpush" "${2-crash.lua}" "$1"; echo "status $?"; } 2>&1); }
 crash small
 says "gpush: crashed: bus error, in the op add, at crash.lua:12." "a crash names the op and the line"
 says "shortened while tensors are mapped" "and what may be the reason"
@@ -82,10 +86,72 @@ says "status 135" "the status is that of the signal"
 crash sum
 says "in the op sum, at crash.lua:15." "also in a large op, which the pool works on"
 crash loader
-says "in the worker 'loader " "in a loader, its worker"
-says "in the op add, at crash.lua:6." "with its op and line"
+says "crash.lua:8: data.Loader: worker " "in a loader's worker it is an error at the loop's line"
+says "crashed (SIGBUS, bus error) in the op add, at crash.lua:6 (a file that is shortened" "with signal, op, line and reason"
+says "status 1" "as any error"
 crash sim
-says "in the worker 'sim:0 stream'" "in a stream, its worker"
+says "the worker of sim:0 crashed (SIGBUS, bus error)" "in a stream's worker one at the next wait"
+says "3.0" "and the stream goes on"
+
+# In a function in C: what holds a lock, or may, is not left.
+cat >hurt.c <<'END'
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+const char *luaL_checklstring(void *, int, size_t *);
+void lua_pushcclosure(void *, int (*)(void *), int);
+static char *volatile nowhere = (char *)8;
+static int compare(const void *a, const void *b) { return *nowhere; }
+static int deeper(int n) { volatile char s[256]; s[0] = n; return deeper(n + 1) + s[0]; }
+static int hurt(void *L) {
+    const char *how = luaL_checklstring(L, 1, NULL);
+    int a[2] = {2, 1};
+    if (!strcmp(how, "write")) *nowhere = 1;
+    if (!strcmp(how, "stack")) deeper(0);
+    if (!strcmp(how, "assertion")) assert(nowhere == 0);
+    if (!strcmp(how, "free")) free(nowhere + 8);
+    if (!strcmp(how, "twice")) { char *volatile p = malloc(24); free(p), free(p); }
+    if (!strcmp(how, "callback")) qsort(a, 2, sizeof *a, compare);
+    if (!strcmp(how, "signal")) pthread_kill(pthread_self(), SIGSEGV);
+    return 0;
+}
+int luaopen_hurt(void *L) { return lua_pushcclosure(L, hurt, 0), 1; }
+END
+cat >native.lua <<'END'
+package.cpath = "./?.so"
+local function try(how)
+    local set = data.Dataset { size = 8, get = function(self, i)
+        if how and i == 5 then require "hurt" (how) end
+        return i
+    end }
+    local n = 0
+    for _, b in data.Loader { set, batch = 2, workers = 2 } () do n = n + b:sum():item() end
+    return n
+end
+if arg[1] == "main" then require "hurt" "write" end
+print(pcall(try, arg[1]))
+print("later", try())
+END
+if cc -w -shared -fPIC hurt.c -o hurt.so 2>/dev/null; then
+    for how in "write SIGSEGV" "stack SIGSEGV" "assertion SIGABRT"; do
+        crash "${how% *}" native.lua
+        [[ $out =~ native.lua:8:\ data.Loader:\ worker\ [12]\ crashed\ \(${how#* },.*at\ native.lua:4\;\ its\ memory\ is\ lost ]]
+        tap_ok $? "C in a worker, ${how% *}: an error with its line" "$out"
+        says $'later\t36' "and a later loader works"
+    done
+    for how in free twice callback signal; do
+        crash $how native.lua
+        says "in the worker 'loader " "C in a worker, $how: the end, which says where"
+        [[ $out != *later* ]]
+        tap_ok $? "and no more" "$out"
+    done
+    crash main native.lua
+    says "gpush: crashed: segmentation fault, at native.lua:11." "C in the main thread: the end"
+else
+    tap_skip "crashes of functions in C: there is no compiler"
+fi
 out=$("$gpush" -e 'local s = ("x"):rep(100) os.execute("kill -SEGV $PPID")' 2>&1)
 says "crashed: segmentation fault, at (command line):1" "a fault outside of an op, the line alone"
 
@@ -97,17 +163,24 @@ enter "'$gpush' -i crash.lua; stty -a | grep -o -e '-\\?icanon' -e '-\\?isig' -e
 ready
 run 'marked = 1'
 enter 'in_loader()'
-sees "in the worker 'loader " "at the prompt, too"
+sees "crashed (SIGBUS, bus error) in the op add" "at the prompt, too, it is an error"
+ready
+run ':mem'
+sees "that crashed" "what is lost is counted"
+run 'for _, b in data.Loader { data.Dataset { size = 4, get = function(s, i) return i end }, workers = 2, batch = 4 } () do print(marked, b) end'
+sees "1       tensor({1, 2, 3, 4}" "the session goes on, and a later loader works"
+enter 'w:sum()'
+sees "in the op sum" "in the main thread it is the end"
 sees "what was typed is in the history" "with what is left of the session"
 sees 'icanon' "the system's shell goes on"
 gone '-icanon' "lines are the terminal's again"
 gone '-isig' "and Ctrl-C"
 gone '-echo' "and what is typed is shown"
-grep -qx 'in_loader()' "$HOME/.local/state/gpush/history"
+grep -qx 'w:sum()' "$HOME/.local/state/gpush/history"
 tap_ok $? "the line that crashed is in the history"
 enter "'$gpush'"
 until_ has '> '
 until_ prompt_is_back
 key Up
-sees '> in_loader()' "and comes back by Up"
+sees '> w:sum()' "and comes back by Up"
 tap_done

@@ -39,7 +39,7 @@ cuda_headers="$inc(cuda|cudnn|cublas|cusolver|cusparse|cufft|curand|cupti|cub/|t
 blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSymbol)?|cudaMemset|cudaMalloc(Host|Managed)?'
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
-rules=(includes lua cuda blocking exit editor openmp drain relative)
+rules=(includes lua cuda blocking exit editor openmp drain locks relative)
 declare -A name=(
     [includes]="includes point only down: shell, bindings, profile, tensor; kernels to tensor"
     [lua]="lua.h is known in bindings/ and shell/ only"
@@ -49,6 +49,7 @@ declare -A name=(
     [editor]="the line editor is known in shell/line.c and editrc.c only"
     [openmp]="OpenMP regions are in kernels/cpu/parallel.c only"
     [drain]="a device is drained from the one gate, tensor/device.c, only"
+    [locks]="locks are taken by tensor/lock.h only, but in the plug-in"
     [relative]="no header of ours is included without its folder from another one")
 
 # check RULE: prints what breaks it in the tree below the current directory.
@@ -63,6 +64,8 @@ check() {
         openmp) sources | only "${inc}omp\.h|(#[ \t]*pragma|_Pragma\()[ \t]*\"*[ \t]*omp[ \t]+(parallel|for|task|sections|single|barrier|critical|teams)" \
             'kernels/cpu/parallel\.c' ;;
         drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device\.c' ;;
+        locks) sources | only 'pthread_(mutex|rwlock|spin)_((try|timed|rd|wr)?lock|unlock)[ \t]*\(' \
+            'tensor/lock\.h|tensor/device_cuda|kernels/cuda/|profile/cupti' ;;
         relative) sources | awk -F: '$3 ~ /^[ \t]*#[ \t]*include[ \t]*"[^\/]*"/ {
                 split($3, part, "\""); dir = $1; sub(/\/[^\/]*$/, "", dir)
                 if ((getline line < (dir "/" part[2])) < 0) print; else close(dir "/" part[2]) }' ;;
@@ -114,5 +117,7 @@ broken openmp tensor/op.c '#define PAR _Pragma("omp parallel for")'
 broken openmp tensor/op.c '#include <omp.h>'
 allowed openmp kernels/cpu/reduce.c '#pragma omp simd reduction(+ : s)'
 broken drain bindings/lua_tensor.c 's->dev->vt->drain(s);'
+broken locks tensor/alloc.c 'pthread_mutex_lock(&al->lock);'
+allowed locks kernels/cuda/queue.c 'pthread_mutex_unlock(&q->lock);'
 broken relative bindings/lua_tensor.c '#include "tensor.h"'
 tap_done

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/fft.h"
 #include "kernels/cpu/math.h"
+#include "tensor/lock.h"
 
 enum { CACHED = 24, CACHED_BYTES = 128 << 20 };
 
@@ -202,18 +203,18 @@ static void store(gp_fft_plan *p) {
 }
 
 gp_fft_plan *gp_fft_plan_get(int64_t n, gp_ctype ct, bool real) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     gp_fft_plan *p = find(n, ct, real);
     if (!p && (p = make(n, ct, real))) store(p);
     if (p) p->users++, p->used = ++clock_now;
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
     return p;
 }
 
 void gp_fft_done(gp_fft_plan *p) {
-    pthread_mutex_lock(&lock);
+    gp_lock(&lock);
     if (--p->users == 0 && !cached(p)) drop(p);
-    pthread_mutex_unlock(&lock);
+    gp_unlock(&lock);
 }
 
 /* ---- running ---- */

@@ -96,6 +96,10 @@ command("mem", "", "memory of the devices and of Lua", function()
             m.limit == 0 and "-" or bytes(m.limit)))
     end
     print(("%-8s  %10s"):format("Lua", bytes(collectgarbage "count" * 1024)))
+    local crashed, lost = native.crashed()
+    if crashed > 0 then
+        print(("%-8s  %10s  by %d worker%s that crashed"):format("lost", bytes(lost), crashed, crashed == 1 and "" or "s"))
+    end
 end)
 
 command("dev", "[name]", "the devices, or another default one", function(text)

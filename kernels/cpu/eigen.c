@@ -3,52 +3,87 @@
 #include <string.h>
 
 #include "kernels/cpu/lapack.h"
+#include "kernels/cpu/tridiag.h"
 
 /* The last arguments are the lengths of the strings. */
-#define LAPACK(T, syevd, geev)                                                                     \
+#define LAPACK(T, syevd, sytrd, stedc, geev)                                                       \
     void syevd(const char *jobz, const char *uplo, const int *n, T *a, const int *lda, T *w,       \
                T *work, const int *lwork, int *iwork, const int *liwork, int *info, size_t,        \
                size_t);                                                                            \
+    void sytrd(const char *uplo, const int *n, T *a, const int *lda, T *d, T *e, T *tau, T *work,  \
+               const int *lwork, int *info, size_t);                                               \
+    void stedc(const char *compz, const int *n, T *d, T *e, T *z, const int *ldz, T *work,         \
+               const int *lwork, int *iwork, const int *liwork, int *info, size_t);                \
     void geev(const char *jobvl, const char *jobvr, const int *n, T *a, const int *lda, T *wr,     \
               T *wi, T *vl, const int *ldvl, T *vr, const int *ldvr, T *work, const int *lwork,    \
               int *info, size_t, size_t);
-LAPACK(float, ssyevd_, sgeev_)
-LAPACK(double, dsyevd_, dgeev_)
+LAPACK(float, ssyevd_, ssytrd_, sstedc_, sgeev_)
+LAPACK(double, dsyevd_, dsytrd_, dstedc_, dgeev_)
 
-enum { PANEL = 64 }; /* columns that LAPACK's blocked algorithms take at a time, at most */
+/* Columns that LAPACK's blocked algorithms take at a time, at most; the size from which eigenvectors
+ * are made of the tridiagonal form's here. */
+enum { PANEL = 64, LARGE = 256 };
 
 /* ---- symmetric ---- */
 
-/* Source of the sizes: LAPACK's syevd. */
+/* Source of the sizes: LAPACK's syevd. A large matrix has e, tau, z and, one after the other, what
+ * sytrd, stedc and the way back work with. */
 static int64_t symmetric_work(const gp_lapack *r) {
     int64_t n = r->n, most = r->flag == 'V' ? 1 + 6 * n + 2 * n * n : 2 * n + 1;
+    if (r->flag == 'V' && n >= LARGE) return 2 * n * n + (GP_TRIDIAG_BLOCK + 6) * n + 1;
     return most > (PANEL + 2) * n ? most : (PANEL + 2) * n;
 }
 static int symmetric_integers(const gp_lapack *r) { return r->flag == 'V' ? 3 + 5 * r->n : 1; }
 
-#define SYMMETRIC(T, t, syevd)                                                                     \
-    static bool triangle_finite_##t(const T *a, int64_t n, bool upper) {                           \
+#define SYMMETRIC(T, t, syevd, sytrd, stedc, TINY)                                                 \
+    static bool triangle_finite_##t(const T *a, int64_t n) {                                       \
         bool ok = true;                                                                            \
-        for (int64_t j = 0; j < n; j++)                                                            \
-            ok &= upper ? gp_finite(a + j * n, j + 1, sizeof(T))                                   \
-                        : gp_finite(a + j * n + j, n - j, sizeof(T));                              \
+        for (int64_t j = 0; j < n; j++) ok &= gp_finite(a + j * n, j + 1, sizeof(T));              \
         return ok;                                                                                 \
+    }                                                                                              \
+    /* Far enough from overflow and underflow that syevd would not scale the triangle. */          \
+    static bool moderate_##t(const T *a, int64_t n) {                                              \
+        T most = 0;                                                                                \
+        for (int64_t j = 0; j < n; j++)                                                            \
+            _Pragma("omp simd reduction(max : most)") for (int64_t i = 0; i <= j; i++) {           \
+                const T v = a[j * n + i], size = v < 0 ? -v : v;                                   \
+                most = size > most ? size : most;                                                  \
+            }                                                                                      \
+        return most * most > TINY && most * most < 1 / TINY;                                       \
+    }                                                                                              \
+    /* The upper triangle a into eigenvectors, by columns, at *z. */                               \
+    static int large_##t(int n, T *a, T *w, T *tmp, int *iwork, int liwork, T **z) {               \
+        T *e = tmp, *tau = e + n, *work = tau + n;                                                 \
+        int64_t all = (int64_t)n * n;                                                              \
+        int lwork = PANEL * n, info = 0;                                                           \
+        *z = work;                                                                                 \
+        sytrd("U", &n, a, &n, w, e, tau, work, &lwork, &info, 1);                                  \
+        work += all;                                                                               \
+        lwork = (int)all + 4 * n + 1;                                                              \
+        if (!info) stedc("I", &n, w, e, *z, &n, work, &lwork, iwork, &liwork, &info, 1);           \
+        if (!info) gp_tridiag_back_##t(n, a, tau, *z, work);                                       \
+        return info;                                                                               \
     }                                                                                              \
     static gp_verdict symmetric_##t(const gp_lapack *r, int64_t i, char *work) {                   \
         int n = r->n, info = 0, lwork = (int)symmetric_work(r), liwork = symmetric_integers(r);    \
         bool lower = (r->c->arg[1].s[0] | 32) == 'l';                                              \
         T *w = (T *)gp_out(r->c, 0)->data + (int64_t)i * n, *a = (T *)work,                        \
-          *tmp = a + (int64_t)n * n;                                                               \
-        gp_gather(a, n, &r->a, i);                                                                 \
-        if (!triangle_finite_##t(a, n, lower)) return GP_NOT_FINITE;                               \
-        syevd(&r->flag, lower ? "U" : "L", &n, a, &n, w, tmp, &lwork, (int *)(tmp + lwork),        \
-              &liwork, &info, 1, 1);                                                               \
+          *tmp = a + (int64_t)n * n, *z = a;                                                       \
+        int *iwork = (int *)(tmp + lwork);                                                         \
+        /* By columns the lower triangle is the upper one. */                                      \
+        if (lower) gp_gather(a, n, &r->a, i);                                                      \
+        else gp_gather_columns(a, n, &r->a, i);                                                    \
+        if (!triangle_finite_##t(a, n)) return GP_NOT_FINITE;                                      \
+        if (r->flag == 'V' && n >= LARGE && moderate_##t(a, n))                                    \
+            info = large_##t(n, a, w, tmp, iwork, liwork, &z);                                     \
+        else                                                                                       \
+            syevd(&r->flag, "U", &n, a, &n, w, tmp, &lwork, iwork, &liwork, &info, 1, 1);          \
         if (r->flag == 'V')                                                                        \
-            gp_turn((T *)gp_out(r->c, 1)->data + (int64_t)i * n * n, a, n, n, n, sizeof(T));       \
+            gp_turn((T *)gp_out(r->c, 1)->data + (int64_t)i * n * n, z, n, n, n, sizeof(T));       \
         return gp_verdict_of(info);                                                                \
     }
-SYMMETRIC(float, f32, ssyevd_)
-SYMMETRIC(double, f64, dsyevd_)
+SYMMETRIC(float, f32, ssyevd_, ssytrd_, sstedc_, 1e-30f)
+SYMMETRIC(double, f64, dsyevd_, dsytrd_, dstedc_, 1e-290)
 
 static bool too_large(const gp_lapack *r, int64_t work) {
     return work > INT32_MAX &&

@@ -52,6 +52,23 @@ for dtype, e in pairs(eps) do
     end
 end
 
+-- Many reflections at once take eigenvectors back from the tridiagonal form; of a matrix near overflow or underflow LAPACK does.
+for dtype, e in pairs(eps) do
+    local n = 290
+    local s, junk = g.randn(n, n, {dtype = dtype}), g.randn(n, n, {dtype = dtype})
+    s = s + T(s)
+    for i, scale in ipairs {1, 1e-25, 1e25} do
+        local upper = i == 2
+        local given = s:tril() + junk:triu(1)
+        if upper then given = s:triu() + junk:tril(-1) end
+        local w, v = linalg.eigh(given * scale, upper and "U" or "L")
+        local name = ("eigh %s, times %g: "):format(dtype, scale)
+        t.ok(far((v * (w / scale):unsqueeze(-2)):matmul(T(v)), s) <= 100 * n * e, name .. "v w v'")
+        t.ok(far(T(v):matmul(v), eye(n, dtype)) <= 10 * n * e, name .. "v' v")
+        t.ok(w:diff():ge(0):all():item(), name .. "values rise")
+    end
+end
+
 -- The threads change no bits of a batch.
 local batch = g.randn(50, 20, 20)
 local threads = g.threads()

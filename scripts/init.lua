@@ -100,14 +100,16 @@ function gpush.progress(...)
 end
 
 -- Functions of a file that is read when one of them is first called; it returns them in a table.
-local function when_called(file, ...)
+local function when_called(into, file, ...)
     local functions
     for _, name in ipairs { ... } do
-        gpush[name] = function(...)
-            functions = functions or chunk(dir .. file)(gpush, fail)
+        into[name] = function(...)
+            functions = functions or chunk(dir .. file)(gpush, fail, dir)
             return functions[name](...)
         end
     end
 end
-when_called("/plot.lua", "plot", "hist", "heatmap", "imshow")
-when_called("/fork.lua", "fork", "wait")
+when_called(gpush, "/plot.lua", "plot", "hist", "heatmap", "imshow")
+when_called(gpush, "/fork.lua", "fork", "wait")
+local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1) -- their methods
+when_called(of_profiles, "/report.lua", "diff", "report")

@@ -10,17 +10,22 @@ local function topic(name)
     return topics[name] or {}
 end
 
--- The comment above a function of gpush's own Lua, as far as its first line goes.
+-- The file of a function of gpush's own Lua, and the line where it begins.
+local function place(f)
+    local info = debug.getinfo(f, "S")
+    if info.source:sub(2, #dir + 1) == dir then return info.source:sub(2), info.linedefined end
+end
+
+-- The comment above such a function, as far as its first line goes.
 local read = {}
 local function comment(f)
-    local info = debug.getinfo(f, "S")
-    local file = info.source:sub(2)
-    if info.what == "C" or file:sub(1, #dir) ~= dir then return nil end
+    local file, line = place(f)
+    if not file then return nil end
     if not read[file] then
         read[file] = {}
         for line in io.lines(file) do table.insert(read[file], line) end
     end
-    local at, found = info.linedefined - 1, nil
+    local at, found = line - 1, nil
     while (read[file][at] or ""):find "^%s*%-%-" do found, at = read[file][at], at - 1 end
     return found and found:gsub("^%s*%-+%s*", "")
 end
@@ -36,7 +41,7 @@ local function is_known(v, name)
     local own = inside(gpush, name)
     if own == nil then own = name == "arg" and v or inside(package.loaded, name) end
     if own ~= nil and rawequal(v, own) or rawequal(v, native.method(name:match "[^.]*$")) then return true end
-    return own == nil and type(v) == "function" and debug.getinfo(v, "S").what == "C"
+    return own == nil and type(v) == "function" and (debug.getinfo(v, "S").what == "C" or place(v) ~= nil)
 end
 
 -- The first sentence of what topics say.

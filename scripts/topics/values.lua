@@ -81,6 +81,9 @@ local topics = {
         options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', 'region', 'line', 'shape' or 'stack'", see = "profile" },
     ["profile.events"] = { call = "prof:events()", text = "Every event as a table, the host's first; times in whole nanoseconds since the start. On CUDA a kernel has its own name as kernel, and the kind held is what kept the host inside of a call.", see = "profile" },
     ["profile.trace"] = { call = "prof:trace(file)", text = "Writes a trace for Perfetto or chrome://tracing, a row per stream.", see = "profile" },
+    ["profile.diff"] = { call = "prof:diff(before, {group=, limit=})", text = "What changed since the profile `before`, as text: a row per op with calls and times of both, what changed most first; then both wall times and waits.",
+        options = "group: 'op', 'region', 'line', 'shape' or 'stack'; limit: how many rows", see = "profile, profile.table, compare" },
+    ["profile.report"] = { call = "prof:report(file)", text = "Writes a page for a browser, which needs nothing beside it: the waits by line, a timeline of host and streams, the rows.", see = "profile, profile.trace" },
     ["profile.free"] = { call = "prof:free()", text = "Gives its memory back now rather than when it is collected.", see = "profile" },
 }
 

@@ -245,6 +245,48 @@ gz:close()
 os.remove(name)
 os.remove(name .. ".gz")
 
+-- ---- two profiles compared, and a page ----
+do
+    local function waits(n)
+        local y = ones(64, 64, { device = dev })
+        for _ = 1, n do y:sum():item() end
+        return y:exp()
+    end
+    local before, after = profile.run(waits, 5), profile.run(waits, 2)
+    local out = after:diff(before)
+    local function count(name) return out:match("\n *" .. name .. " +(%S+) +(%S+) ") end
+    t.is({ count "sum" }, { "5", "2" }, "a diff has the calls of both")
+    t.is({ count "exp" }, { "1", "1" }, "also of what did not change")
+    t.ok(out:find "\nWaits: 5 before %([%d.]+%a+%), 2 now %([%d.]+%a+%)\n$" and out:find "\nWall time: [%d.]+%a+ before, [%d.]+%a+ now %([%d.]+ times%)\n", "waits and wall times of both")
+    local rows = {}
+    for _, r in ipairs(after:rows()) do rows[r.name] = r.self_cpu_time_total end
+    for _, r in ipairs(before:rows()) do rows[r.name] = (rows[r.name] or 0) - r.self_cpu_time_total end
+    local ms, unit = out:match "\n *wait: item +5 +2 +%S+ +%S+ +([+-][%d.]+)([mu])s"
+    t.close(tonumber(ms) * (unit == "m" and 1e6 or 1e3), rows["wait: item"], unit == "m" and 1e3 or 1, "the change is that of self CPU time")
+    local other = profile.run(function() return c:log() end):diff(before, { limit = 3 })
+    t.ok(other:find "%(%d+ rows that changed less are left out%)", "limit leaves rows out and says so")
+    t.ok(profile.run(function() return c:log() end):diff(before):find "\n *log +%- +1 +%- ", "an op of one of them alone")
+    t.error(function() after:diff(3) end, "profile.diff: before: expected a profile, got number", "diff with a number")
+    t.error(function() after:diff(before, { grup = "op" }) end, "unknown option 'grup'", "an option that is none")
+
+    local page = os.tmpname()
+    profile.run(function() profile.region("</script>\xc3(", waits, 3) end):report(page)
+    local f = io.open(page)
+    local html = f:read "a"
+    f:close()
+    os.remove(page)
+    local data = _G.json.decode(html:match '<script type="application/json" id="data">(.-)</script>')
+    t.is({ #data.waits, data.waits[1].times, data.waits[1].why }, { 1, 3, "item" }, "a page has the waits by line")
+    t.is(data.tracks[1].name, "host", "its timeline begins with the host")
+    local depth = {}
+    for _, e in ipairs(data.tracks[1].events) do depth[e[4]] = e[3] end
+    t.is({ depth["</script>?("], depth.sum, depth["wait: item"] }, { 0, 1, 1 }, "where what a region holds lies below it, and no name ends the page's data")
+    local kernels = 0
+    for _, e in ipairs(data.tracks[2].events) do kernels = kernels + (e[4] == "sum" and 1 or 0) end
+    t.is({ data.tracks[2].name, kernels }, { ones(1, { device = dev }).device .. ", stream 0", 3 }, "and goes on with the streams")
+    t.error(function() prof:report("/nonexistent/x.html") end, "profile.report: cannot write /nonexistent/x.html: No such file or directory", "a page that cannot be written")
+end
+
 -- ---- a schedule ----
 -- Step i runs i ops: who was recorded is in the counts.
 local seen = {}

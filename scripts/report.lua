@@ -1,0 +1,219 @@
+--!plain
+-- What a profile shows beside its table, in Lua: prof:diff(before), what changed since another one, and
+-- prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only read rows() and events().
+local gpush, fail, dir = ...
+local SHOWN, EVENTS = 20, 20000 -- rows of a diff; events on a page's timeline, the longest if there are more
+
+local function time(ns)
+    if math.abs(ns) >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
+    if math.abs(ns) >= 1e6 then return ("%.3fms"):format(ns / 1e6) end
+    return ("%.3fus"):format(ns / 1e3)
+end
+
+local function is_prof(p) return debug.getmetatable(p) == debug.getregistry()["gpush.profile"] end
+
+-- ---- diff ----
+
+-- Adds a profile's rows to `into`, a list and by name; where the group tells apart shapes or stacks, they are of the name.
+local function collect(prof, group, into, side)
+    for _, row in ipairs(prof:rows { group = group }) do
+        local more = group == "shape" and row.shapes or group == "stack" and row.stack
+        local name = more and row.name .. "  " .. more or row.name
+        local both = into[name]
+        if not both then
+            both = { name = name }
+            into[name] = both
+            into[#into + 1] = both
+        end
+        both[side] = row
+    end
+end
+
+local function field(row, name) return row and row[name] or 0 end
+
+local function change(both)
+    local cpu = field(both.after, "self_cpu_time_total") - field(both.before, "self_cpu_time_total")
+    local device = field(both.after, "self_device_time_total") - field(both.before, "self_device_time_total")
+    return cpu, device, math.abs(cpu) + math.abs(device)
+end
+
+local function signed(ns) return (ns > 0 and "+" or "") .. time(ns) end
+
+local function cells_of(both, device)
+    local cpu, dev = change(both)
+    local function pair(name, text)
+        return both.before and text(both.before[name]) or "-", both.after and text(both.after[name]) or "-"
+    end
+    local cells = { both.name }
+    cells[2], cells[3] = pair("count", function(n) return ("%d"):format(n) end)
+    cells[4], cells[5] = pair("self_cpu_time_total", time)
+    cells[6] = signed(cpu)
+    if device then
+        cells[7], cells[8] = pair("self_device_time_total", time)
+        cells[9] = signed(dev)
+    end
+    return cells
+end
+
+-- Lines of right-aligned cells under a head, each column as wide as its widest cell.
+local function aligned(lines)
+    local widths, out = {}, {}
+    for _, cells in ipairs(lines) do
+        for i, cell in ipairs(cells) do widths[i] = math.max(widths[i] or 0, utf8.len(cell) or #cell) end
+    end
+    for n, cells in ipairs(lines) do
+        local texts, rule = {}, {}
+        for i, cell in ipairs(cells) do
+            texts[i] = (" "):rep(widths[i] - (utf8.len(cell) or #cell)) .. cell
+            rule[i] = ("-"):rep(widths[i])
+        end
+        out[#out + 1] = table.concat(texts, "  ")
+        if n == 1 then out[#out + 1] = table.concat(rule, "  ") end
+    end
+    return table.concat(out, "\n")
+end
+
+-- How often the host waited and how long; the wait with which a profile ends is none of the program's.
+local function waits_of(prof)
+    local n, ns = 0, 0
+    for _, e in ipairs(prof:events()) do
+        if e.kind == "wait" and e.name ~= "wait: profile" then n, ns = n + 1, ns + e.stop - e.start end
+    end
+    return n, ns
+end
+
+-- prof:diff(before{, group = "op", limit = 20}) -> text: what changed most stands first.
+local function diff(prof, before, opt)
+    if not is_prof(before) then fail("profile.diff: before: expected a profile, got %s", type(before)) end
+    opt = opt or {}
+    for name in pairs(opt) do
+        if name ~= "group" and name ~= "limit" then fail("profile.diff: unknown option '%s' (expected group or limit)", name) end
+    end
+    local limit = opt.limit or SHOWN
+    if math.type(limit) ~= "integer" or limit < 1 then fail("profile.diff: limit: expected a number of rows, got %s", limit) end
+    local rows, device = {}, false
+    collect(before, opt.group, rows, "before")
+    collect(prof, opt.group, rows, "after")
+    for i, both in ipairs(rows) do
+        both.order = i
+        device = device or field(both.before, "self_device_time_total") + field(both.after, "self_device_time_total") > 0
+    end
+    table.sort(rows, function(a, b)
+        local _, _, x = change(a)
+        local _, _, y = change(b)
+        if x ~= y then return x > y end
+        return a.order < b.order
+    end)
+    local lines = { { "Name", "# before", "#", "Self CPU before", "Self CPU", "change" } }
+    if device then table.move({ "Self device before", "Self device", "change" }, 1, 3, 7, lines[1]) end
+    for i = 1, math.min(#rows, limit) do lines[i + 1] = cells_of(rows[i], device) end
+    local n0, t0 = waits_of(before)
+    local n1, t1 = waits_of(prof)
+    return ("%s\n%sWall time: %s before, %s now (%.2f times)\nWaits: %d before (%s), %d now (%s)\n"):format(aligned(lines),
+        #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit) or "", time(before.wall_ns),
+        time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0, time(t0), n1, time(t1))
+end
+
+-- ---- report ----
+
+-- Nested events of the host lie below one another: how deep each is, given that they come in the order of their starts.
+local function depths(events)
+    local open = {}
+    for _, e in ipairs(events) do
+        while #open > 0 and open[#open] <= e.start do open[#open] = nil end
+        e.depth = #open
+        open[#open + 1] = e.stop
+    end
+end
+
+-- JSON holds UTF-8 only: of another text the ASCII.
+local function text(s) return utf8.len(s) and s or (s:gsub("[\x80-\xff]", "?")) end
+
+-- The tracks of the timeline: the host, then each stream; only spans, at most EVENTS of them.
+local function tracks_of(prof)
+    local tracks, all = {}, {}
+    local function track(name)
+        if not tracks[name] then
+            tracks[name] = { name = name, events = {} }
+            tracks[#tracks + 1] = tracks[name]
+        end
+        return tracks[name]
+    end
+    track "host"
+    for _, e in ipairs(prof:events()) do
+        local device = e.kind == "kernel" or e.kind == "copied"
+        local known = e.kind == "op" or e.kind == "region" or e.kind == "wait" or e.kind == "held" or device
+        if known then
+            all[#all + 1] = { start = e.start, stop = e.stop, name = e.kernel or e.name, kind = e.kind, line = e.line, file = e.file,
+                track = track(device and ("%s, stream %d"):format(e.device, e.stream) or "host") }
+        end
+    end
+    local least = 0
+    if #all > EVENTS then
+        table.sort(all, function(a, b) return a.stop - a.start > b.stop - b.start end)
+        least = #all - EVENTS
+    end
+    for i = 1, math.min(#all, EVENTS) do table.insert(all[i].track.events, all[i]) end
+    for _, t in ipairs(tracks) do
+        table.sort(t.events, function(a, b)
+            if a.start ~= b.start then return a.start < b.start end
+            return a.stop > b.stop
+        end)
+        depths(t.events)
+        for i, e in ipairs(t.events) do
+            t.events[i] = { e.start, e.stop, e.depth, text(e.name), e.kind, e.file and text(("%s:%d"):format(e.file, e.line)) or "" }
+        end
+    end
+    return tracks, least
+end
+
+-- The waits by line: why, how often, how long.
+local function waits_by_line(prof)
+    local lines, known = {}, {}
+    for _, e in ipairs(prof:events()) do
+        if e.kind == "wait" and e.name ~= "wait: profile" then
+            local key = ("%s:%s %s"):format(e.file or "?", e.line or 0, e.why)
+            local l = known[key]
+            if not l then
+                l = { line = text(("%s:%s"):format(e.file or "?", e.line or 0)), why = e.why, device = e.device or "", times = 0, ns = 0 }
+                known[key] = l
+                lines[#lines + 1] = l
+            end
+            l.times, l.ns = l.times + 1, l.ns + e.stop - e.start
+        end
+    end
+    table.sort(lines, function(a, b) return a.ns > b.ns end)
+    return lines
+end
+
+-- Writes text to a temporary beside the file and renames it.
+local function write(file, text)
+    local tmp = file .. ".new"
+    local f, why = io.open(tmp, "wb")
+    local ok = f
+    if f then
+        ok, why = f:write(text)
+        local closed, late = f:close()
+        if ok and not closed then ok, why = closed, late end
+    end
+    if ok then ok, why = os.rename(tmp, file) end
+    if ok then return end
+    os.remove(tmp)
+    fail("profile.report: cannot write %s: %s", file, (tostring(why):gsub("^.-: ", "")))
+end
+
+-- prof:report(file): one page, which needs nothing else.
+local function report(prof, file)
+    if type(file) ~= "string" then fail("profile.report: file: expected a name, got %s", type(file)) end
+    local page <close> = assert(io.open(dir .. "/report.html"))
+    local tracks, left_out = tracks_of(prof)
+    local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null, date = os.date "%Y-%m-%d %H:%M",
+        devices = table.concat(gpush.devices(), ", "), rows = prof:rows(), waits = waits_by_line(prof), tracks = {}, left_out = left_out }
+    for i, t in ipairs(tracks) do data.tracks[i] = { name = t.name, events = t.events } end
+    for _, row in ipairs(data.rows) do row.name, row.stack = text(row.name), nil end
+    -- Inside of a script element only "<" could end it.
+    local json = gpush.json.encode(data):gsub("<", "\\u003c"):gsub("%%", "%%%%")
+    write(file, (page:read "a":gsub("@DATA@", json, 1)))
+end
+
+return { diff = diff, report = report }

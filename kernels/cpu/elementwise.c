@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/normal.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/power.h"
 
@@ -396,16 +397,48 @@ static const gp_block_fn *power(const gp_call *c) {
     return (e->is_float ? e->f : (double)e->i) == 3 ? cubes : NULL;
 }
 
+static void quick_gelu(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
+    const float *u = in[0];
+    float *restrict o = out;
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {
+        const float x = u[i];
+        float below;
+        normal_f32(x, &below);
+        o[i] = x * below;
+    }
+}
+
+/* Without a number that needs the reflection. */
+#define LGAMMA(T, t)                                                                               \
+    static void quick_lgamma_##t(int64_t n, void *out, const void *const *in,                      \
+                                 const gp_scalar *par) {                                           \
+        const T *u = in[0];                                                                        \
+        T *restrict o = out;                                                                       \
+        int other = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) other |= !(u[i] > (T)-0.5 && u[i] < (T)INFINITY);          \
+        if (other) {                                                                               \
+            loop_lgamma_##t(n, out, in, par);                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) o[i] = lgamma_right_##t(u[i]);         \
+    }
+LGAMMA(float, f32)
+LGAMMA(double, f64)
+
 /* The operands of c and its loops; those of a shorter way where there is one. */
 static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
     static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod},
-                             remainders[GP_CTYPES] = {quick_remainder};
+                             remainders[GP_CTYPES] = {quick_remainder},
+                             gelus[GP_CTYPES] = {quick_gelu},
+                             lgammas[GP_CTYPES] = {quick_lgamma_f32, quick_lgamma_f64};
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     const gp_block_fn *quick = NULL;
     const gp_value *e = &c->arg[1];
     int n = nin;
     if (c->op == GP_OP(fmod)) quick = fmods;
     if (c->op == GP_OP(remainder)) quick = remainders;
+    if (c->op == GP_OP(gelu)) quick = gelus;
+    if (c->op == GP_OP(lgamma)) quick = lgammas;
     if (c->op == GP_OP(pow) && e->kind == GP_NUMBER && c->arg[0].kind == GP_TENSOR)
         quick = power(c), n = 1;
     static const gp_block_fn powers[GP_CTYPES] = {quick_pow_f32, quick_pow_f64};
@@ -429,7 +462,7 @@ static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     _Bool CPU(n)(const gp_call *c);                                                                \
     _Bool CPU(n)(const gp_call *c) {                                                               \
         static const gp_block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                   \
-        return (nin) == 2 ? run_quickly(c, fns, nin, compare)                                      \
+        return (nin) <= 2 ? run_quickly(c, fns, nin, compare)                                      \
                           : gp_run_elementwise(c, fns, nin, compare);                              \
     }
 #define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)

@@ -63,9 +63,10 @@ typedef struct run {
         } else if (k->each == 1 && w) {                                                            \
             for (int64_t i = 0; i < k->n; i++) y[i] = (x[i] - mean) * scale * w[first + i];        \
         } else {                                                                                   \
-            for (int64_t c = 0; c * k->each < k->n; c++) {                                         \
+            const int64_t each = w || b ? k->each : k->n;                                          \
+            for (int64_t c = 0; c * each < k->n; c++) {                                            \
                 const T ws = w ? w[first + c] : 1, bs = b ? b[first + c] : 0;                      \
-                for (int64_t i = c * k->each; i < (c + 1) * k->each; i++)                          \
+                for (int64_t i = c * each; i < (c + 1) * each; i++)                                \
                     y[i] = (x[i] - mean) * scale * ws + bs;                                        \
             }                                                                                      \
         }                                                                                          \

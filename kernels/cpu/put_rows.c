@@ -2,6 +2,10 @@
  * them are made in f32. */
 #include "kernels/cpu/put.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #define ROW(name, T, y)                                                                            \
     static void name(const gp_put_at *p, const int32_t *sel, int64_t n) {                          \
         const int64_t xs = p->xs, ts = p->ts, fs = p->fs, *t = p->t;                               \
@@ -30,12 +34,33 @@ ROW(put_2, uint16_t, b)
 ROW(put_4, uint32_t, b)
 ROW(put_8, uint64_t, b)
 
+/* The smaller and the larger; a where they are equal, or a is NaN. Nobody can foretell which it is, and of
+   floats compilers make a branch if they are let. */
+#if defined(__SSE2__)
+#define CHOICE(name, T, V, s, fn, sign)                                                            \
+    static inline T name(T b, T a) {                                                               \
+        return _mm_cvts##s(_mm_##fn(_mm_set_##V(b), _mm_set_##V(a)));                              \
+    }
+#else
+#define CHOICE(name, T, V, s, fn, sign)                                                            \
+    static inline T name(T b, T a) { return b sign a ? b : a; }
+#endif
+CHOICE(less_f32, float, ss, s_f32, min_ss, <)
+CHOICE(more_f32, float, ss, s_f32, max_ss, >)
+CHOICE(less_f64, double, sd, d_f64, min_sd, <)
+CHOICE(more_f64, double, sd, d_f64, max_sd, >)
+#define LESS(b, a)                                                                                 \
+    _Generic((a), float : less_f32(b, a), double : less_f64(b, a), default : b < a ? b : a)
+#define MORE(b, a)                                                                                 \
+    _Generic((a), float : more_f32(b, a), double : more_f64(b, a), default : b > a ? b : a)
+
 /* NaN wins, as in amin and amax. */
+#define NAN_OR(b, y) __builtin_expect((b) != (b), 0) ? (b) : (y)
 #define ROWS(name, T)                                                                              \
     ROW(add_##name, T, a + b)                                                                      \
     ROW(mul_##name, T, a *b)                                                                       \
-    ROW(least_##name, T, (b < a) | (b != b) ? b : a)                                                  \
-    ROW(most_##name, T, (b > a) | (b != b) ? b : a)
+    ROW(least_##name, T, NAN_OR(b, LESS(b, a)))                                                    \
+    ROW(most_##name, T, NAN_OR(b, MORE(b, a)))
 ROWS(u8, uint8_t)
 ROWS(i8, int8_t)
 ROWS(i16, int16_t)

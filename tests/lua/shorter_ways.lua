@@ -97,6 +97,37 @@ for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
     t.is(g.stack({wide["..., 1"], wide["..., 701"], wide["..., 2100"]}, 2), want, dtype .. ": a column added to rows")
 end
 
+-- ---- gelu and lgamma: numbers from mpmath, x * erfc(-x / sqrt(2)) / 2, its derivative and loggamma(x) ----
+local function over(list, n, one) -- list over and over in n elements, the last of which is `one`
+    local long = {}
+    for i = 1, n do long[i] = list[(i - 1) % #list + 1] end
+    long[n] = one
+    return long
+end
+local places = {-13, -9.5, -6.25, -4, -2.5, -1, -0.375, 0.375, 1.5, 3, 5.5, 20, -0.0, 0, inf, nan, -inf}
+local gelus = {-7.952313719414843e-38, -9.969789321594476e-21, -1.2826646407618368e-09, -0.0001266849673324797,
+    -0.015524163314440337, -0.15865525393145705, -0.13268633749772857, 0.24231366250227143, 1.399789198096713,
+    2.99595030590511, 5.499999895557407, 20, -0.0, 0, inf, nan, nan}
+local slopes = {-1.0337304440113355e-36, -9.469093473831384e-20, -8.00728502095238e-09, -0.0005036496612264215,
+    -0.03761108590814521, -0.0833154705876863, 0.21438457312611287, 0.7856154268738872, 1.1274691922299795,
+    1.011945647204184, 1.00000057334724, 1, 0.5, 0.5, nan, nan, nan}
+local gammas = {[0.25] = 1.2880225246980774, [0.9375] = 0.03939090173458230, [1] = 0, [1.5] = -0.12078223763524522, [2] = 0,
+    [2.5] = 0.2846828704729192, [3.25] = 0.9358019311087253, [5] = 3.1780538303479458, [7.25] = 7.0521854507385395,
+    [7.5] = 7.534364236758733, [12.5] = 18.734347511936445, [1000] = 5905.220423209181, [1e6] = 12815504.569147611}
+local at, logs = {}, {}
+for v, y in pairs(gammas) do at[#at + 1], logs[#logs + 1] = v, y end
+for dtype, tolerance in pairs {f32 = 1e-6, f64 = 1e-13} do
+    local a = g.tensor(over(places, N, -1), {dtype = dtype}):requires_grad_()
+    local y = a:gelu()
+    close(y:detach(), over(gelus, N, gelus[6]), tolerance, dtype .. ": gelu")
+    y:sum():backward()
+    close(a.grad, over(slopes, N, slopes[6]), tolerance * 4, dtype .. ": gelu's derivative")
+    close(g.tensor(over(at, N, 2.5), {dtype = dtype}):lgamma(), over(logs, N, gammas[2.5]), tolerance, dtype .. ": lgamma above 0")
+    for v, want in pairs {[-0.75] = 1.57570459714985839, [-2] = inf, [-inf] = inf, [inf] = inf} do
+        close(g.tensor(over(at, N, v), {dtype = dtype}):lgamma(), over(logs, N, want), tolerance, dtype .. ": lgamma with " .. v)
+    end
+end
+
 -- ---- copies ----
 for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do
     for planes = 2, 9 do

@@ -11,6 +11,7 @@
 #include "bindings/chunks.h"
 #include "bindings/paths.h"
 #include "tensor/alloc.h"
+#include "tensor/io_file.h"
 #include "tensor/lock.h"
 
 const char gp_box_tag = 0;
@@ -221,6 +222,17 @@ static int l_chunk(lua_State *L) {
     return 1;
 }
 
+/* save(op, file, text): writes a file as all ops do that write files. */
+static int l_save(lua_State *L) {
+    size_t n;
+    const char *op = luaL_checkstring(L, 1), *file = luaL_checkstring(L, 2);
+    const char *text = luaL_checklstring(L, 3, &n);
+    gp_outfile o;
+    if (!gp_outfile_begin(&o, op, file)) return gp_lua_raise(L);
+    fwrite(text, 1, n, o.f); /* commit looks for its errors */
+    return gp_outfile_commit(&o) ? 0 : gp_lua_raise(L);
+}
+
 /* Runs scripts/init.lua with the module as its argument: what is written in Lua. */
 static void run_init(lua_State *L) {
     const char *dir = gp_scripts_dir();
@@ -237,7 +249,8 @@ static void run_init(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     lua_pushcfunction(L, l_chunk);
     gp_lua_push_loader(L);
-    lua_call(L, 7, 0);
+    lua_pushcfunction(L, l_save);
+    lua_call(L, 8, 0);
     lua_pop(L, 1);
 }
 

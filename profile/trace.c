@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "profile/rows.h"
+#include "tensor/io_file.h"
 
 enum { HOST = 1, DEVICES = 10, DEPTH = 256 }; /* process ids: the host, and DEVICES + slot */
 enum { LUA = 1, HELD = 2 };                   /* the host's rows */
@@ -285,26 +285,13 @@ static bool ends_in_gz(const char *path) {
     return n > 3 && !strcmp(path + n - 3, ".gz");
 }
 
-/* Opens a temporary beside path with the mode a new file would have. */
-static int open_temporary(const char *path, char *tmp, size_t n) {
-    if (snprintf(tmp, n, "%s.XXXXXX", path) >= (int)n) return errno = ENAMETOOLONG, -1;
-    int fd = mkstemp(tmp);
-    if (fd < 0) return -1;
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask);
-    return fd;
-}
-
-bool gp_trace_write(const gp_prof *p, const char *path) {
-    char tmp[4096];
-    int fd = open_temporary(path, tmp, sizeof tmp);
-    if (fd < 0) return gp_fail("trace: cannot write %s: %s", path, strerror(errno));
+/* Through zlib, which closes its own copy of the file. */
+static bool put_through_zlib(const gp_prof *p, gp_outfile *o) {
     writer *w = calloc(1, sizeof *w);
-    gzFile out = w ? gzdopen(fd, ends_in_gz(path) ? "wb6" : "wbT") : NULL;
+    int fd = w ? dup(fileno(o->f)) : -1;
+    gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
     if (!out) {
-        close(fd);
-        unlink(tmp);
+        if (fd >= 0) close(fd);
         free(w);
         return gp_fail("trace: out of memory");
     }
@@ -317,10 +304,15 @@ bool gp_trace_write(const gp_prof *p, const char *path) {
     bool ok = put_all(w);
     if (gzclose(out) != Z_OK) ok = false;
     free(w);
-    if (ok && rename(tmp, path)) ok = false;
-    if (ok) return true;
-    if (!*gp_error())
-        gp_fail("trace: cannot write %s: %s", path, errno ? strerror(errno) : "the disk is full");
-    unlink(tmp);
+    if (!ok && !*gp_error())
+        gp_fail("trace: cannot write %s: %s", o->file, errno ? strerror(errno) : "the disk is full");
+    return ok;
+}
+
+bool gp_trace_write(const gp_prof *p, const char *path) {
+    gp_outfile o;
+    if (!gp_outfile_begin(&o, "trace", path)) return false;
+    if (put_through_zlib(p, &o)) return gp_outfile_commit(&o);
+    gp_outfile_cancel(&o);
     return false;
 }

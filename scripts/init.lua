@@ -1,8 +1,8 @@
 --!plain
 -- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder of these files, the
 -- table of methods, what makes a function of a composite, the table of composites that help reads, what loads a file of
--- these (as loadfile, but a loader's workers need not read it again), and what loaders are made of.
-local gpush, dir, methods, composite, composites, chunk, crew = ...
+-- these (as loadfile, but a loader's workers need not read it again), what loaders are made of, and save(op, file, text).
+local gpush, dir, methods, composite, composites, chunk, crew, save = ...
 
 -- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
 -- in a file of scripts/ops makes a composite, an op made of other ops. Arguments are read by the signature as those of the
@@ -104,7 +104,7 @@ local function when_called(into, file, ...)
     local functions
     for _, name in ipairs { ... } do
         into[name] = function(...)
-            functions = functions or chunk(dir .. file)(gpush, fail, dir)
+            functions = functions or chunk(dir .. file)(gpush, fail, dir, save)
             return functions[name](...)
         end
     end

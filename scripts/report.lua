@@ -1,7 +1,7 @@
 --!plain
 -- What a profile shows beside its table, in Lua: prof:diff(before), what changed since another one, and
 -- prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only read rows() and events().
-local gpush, fail, dir = ...
+local gpush, fail, dir, save = ...
 local SHOWN, EVENTS = 20, 20000 -- rows of a diff; events on a page's timeline, the longest if there are more
 
 local function time(ns)
@@ -186,22 +186,6 @@ local function waits_by_line(prof)
     return lines
 end
 
--- Writes text to a temporary beside the file and renames it.
-local function write(file, text)
-    local tmp = file .. ".new"
-    local f, why = io.open(tmp, "wb")
-    local ok = f
-    if f then
-        ok, why = f:write(text)
-        local closed, late = f:close()
-        if ok and not closed then ok, why = closed, late end
-    end
-    if ok then ok, why = os.rename(tmp, file) end
-    if ok then return end
-    os.remove(tmp)
-    fail("profile.report: cannot write %s: %s", file, (tostring(why):gsub("^.-: ", "")))
-end
-
 -- prof:report(file): one page, which needs nothing else.
 local function report(prof, file)
     if type(file) ~= "string" then fail("profile.report: file: expected a name, got %s", type(file)) end
@@ -213,7 +197,7 @@ local function report(prof, file)
     for _, row in ipairs(data.rows) do row.name, row.stack = text(row.name), nil end
     -- Inside of a script element only "<" could end it.
     local json = gpush.json.encode(data):gsub("<", "\\u003c"):gsub("%%", "%%%%")
-    write(file, (page:read "a":gsub("@DATA@", json, 1)))
+    save("profile.report", file, (page:read "a":gsub("@DATA@", json, 1)))
 end
 
 return { diff = diff, report = report }

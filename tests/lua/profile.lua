@@ -284,7 +284,17 @@ do
     local kernels = 0
     for _, e in ipairs(data.tracks[2].events) do kernels = kernels + (e[4] == "sum" and 1 or 0) end
     t.is({ data.tracks[2].name, kernels }, { ones(1, { device = dev }).device .. ", stream 0", 3 }, "and goes on with the streams")
-    t.error(function() prof:report("/nonexistent/x.html") end, "profile.report: cannot write /nonexistent/x.html: No such file or directory", "a page that cannot be written")
+    t.error(function() prof:report("/nowhere/x.html") end, "profile.report: cannot write /nowhere/x.html: No such file or directory", "a page that cannot be written")
+    local full = io.open("/dev/full", "w")
+    if full then -- a device is written to, not replaced
+        full:close()
+        for _, way in ipairs { "trace", "report" } do
+            t.error(function() after[way](after, "/dev/full") end, "cannot write /dev/full: No space left on device", way .. ": the disk is full")
+        end
+        full = io.open("/dev/full", "r")
+        t.is(#full:read(4), 4, "and what was there is there")
+        full:close()
+    end
 end
 
 -- ---- a schedule ----

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tensor/apart.h"
 #include "tensor/error.h"
 #include "tensor/op.h"
 
@@ -46,8 +47,11 @@ void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 #define gp_parallel_op GP_NAME(gp_parallel_op)
 bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* Has Ctrl-C come, in a kernel that the host waits for? For loops that take long themselves. */
-static inline bool gp_stopped(void) { return gp_interrupted && !gp_thread_worker(); }
+/* Has Ctrl-C come, in a kernel that the host waits for, or was that left behind? For loops that take
+ * long themselves. */
+static inline bool gp_stopped(void) {
+    return (gp_interrupted && !gp_thread_worker()) || gp_apart_forsaken();
+}
 
 /* Behind loops that end when gp_stopped(): false, with the message, if they may have. */
 static inline bool gp_went_on(const gp_call *c) {

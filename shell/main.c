@@ -6,6 +6,7 @@
 #include "bindings/lua_memory.h"
 #include "bindings/lua_syntax.h"
 #include "bindings/state.h"
+#include "tensor/apart.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -262,7 +263,17 @@ static int l_main(lua_State *L) {
     return 1;
 }
 
+/* An op that was interrupted may still be in a library, which must not be taken down under it; nor is
+ * it waited for. */
+static void leave(int status, void *unused) {
+    (void)unused;
+    if (atomic_load(&gp_apart_left) == 0) return;
+    fflush(NULL);
+    _exit(status);
+}
+
 int main(int argc, char **argv) {
+    on_exit(leave, NULL);
     lua_State *L = gp_lua_newstate();
     if (!L) {
         lua_writestringerror("%s: cannot create state: not enough memory\n", argv[0]);

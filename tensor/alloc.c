@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/apart.h"
 #include "tensor/error.h"
 #include "tensor/lock.h"
 #include "tensor/magazine.h"
@@ -166,6 +167,7 @@ static gp_storage *climb(gp_alloc *al, gp_stream *s, int klass, size_t block) {
     for (int step = 0; step < 2; step++) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
+        if (step == 1 && !dev->vt->async && !gp_apart_wait("allocation")) return NULL;
         gp_alloc_flush(dev);
         gp_lock(&al->lock);
         gp_storage *st = take_cached(al, s, klass);

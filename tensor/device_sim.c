@@ -8,10 +8,12 @@
 
 #include "tensor/alloc.h"
 #include "tensor/backends.h"
+#include "tensor/call.h"
 #include "tensor/hostmem.h"
 #include "tensor/lock.h"
 #include "tensor/op.h"
 #include "tensor/rescue.h"
+#include "tensor/thread.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -256,7 +258,7 @@ static bool stream_open(gp_stream *s) {
     pthread_cond_init(&ss->work, NULL);
     pthread_cond_init(&ss->done, NULL);
     s->impl = ss;
-    if (pthread_create(&ss->thread, NULL, work, ss))
+    if (!gp_thread_start(&ss->thread, work, ss))
         return free(ss), gp_fail("%s: no thread for a stream", s->dev->name);
     return true;
 }
@@ -293,41 +295,13 @@ static void stream_close(gp_stream *s) {
     free(ss);
 }
 
-/* Arrays that a command must hold of c; lists count twice, for their table of pointers. */
-static int count_arrays(const gp_call *c) {
-    int n = c->nout + c->ntmp;
-    for (int i = 0; i < c->nargs; i++)
-        n += c->arg[i].kind == GP_TENSOR ? 1 : c->arg[i].kind == GP_LIST ? 2 * c->arg[i].n : 0;
-    return n;
-}
-
-static const gp_array *put(gp_array *to, const gp_array *from) {
-    *to = *from;
-    to->data = to_host(from->data);
-    return to;
-}
-
-/* Copies the call and every array it names into cmd. Lists need a table of pointers as well, which
- * follows their arrays in `more`. */
+/* The call and every array it names, in cmd; beyond ARRAYS of them in `more`. */
 static bool copy_call(command *cmd, const gp_call *c) {
-    int need = count_arrays(c);
+    int need = gp_call_arrays(c);
     cmd->more = NULL;
     if (need > ARRAYS && !(cmd->more = malloc((size_t)need * sizeof *cmd->more)))
         return gp_fail("out of memory");
-    gp_array *a = cmd->more ? cmd->more : cmd->arrays;
-    memcpy(&cmd->call, c, offsetof(gp_call, arg));
-    memcpy(cmd->call.ints, c->ints, (size_t)c->nints * sizeof *c->ints);
-    for (int i = 0; i < c->nout; i++) cmd->call.outa[i] = put(a++, &c->out[i]->a);
-    for (int i = 0; i < c->ntmp; i++) cmd->call.tmpa[i] = put(a++, &c->tmp[i]->a);
-    for (int i = 0; i < c->nargs; i++) {
-        gp_value *v = &cmd->call.arg[i];
-        *v = c->arg[i];
-        if (v->kind == GP_TENSOR) v->a = put(a++, c->arg[i].a);
-        if (v->kind != GP_LIST) continue;
-        v->arrays = (const gp_array **)(a + v->n);
-        for (int j = 0; j < v->n; j++) v->arrays[j] = put(a++, &c->arg[i].list[j]->a);
-        a += v->n; /* room of the pointers: an array each, more than they need */
-    }
+    gp_call_copy(&cmd->call, c, cmd->more ? cmd->more : cmd->arrays, ~DEVICE_BIT);
     return true;
 }
 

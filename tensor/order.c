@@ -2,6 +2,8 @@
  * yet. */
 #include "tensor/order.h"
 
+#include "tensor/apart.h"
+
 /* s goes on after what `first` has queued so far, unless it is known to do so already. */
 static bool after(gp_stream *s, gp_stream *first) {
     uint64_t queued = atomic_load_explicit(&first->issued, memory_order_relaxed);
@@ -46,7 +48,7 @@ static void wait_for_copies(gp_device *dev, void *ctx) {
 }
 
 bool gp_order_host_write(gp_storage *st, const char *what) {
-    if (!st->pinned || atomic_load_explicit(&st->readers, memory_order_acquire) == 0) return true;
-    gp_device_each(wait_for_copies, &what);
-    return what != NULL;
+    if (atomic_load_explicit(&st->readers, memory_order_acquire) == 0) return true;
+    if (st->pinned) gp_device_each(wait_for_copies, &what);
+    return what && gp_apart_wait(what);
 }

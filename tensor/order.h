@@ -11,8 +11,8 @@ bool gp_order_read(gp_storage *st, gp_stream *s);
 bool gp_order_write(gp_storage *st, gp_stream *s);
 /* After work that writes st was queued on s. */
 void gp_order_written(gp_storage *st, gp_stream *s);
-/* Before the host writes host memory: waits for queued copies that still read it (pinned memory
- * only). */
+/* Before the host writes host memory: waits for who still reads it, queued copies of pinned memory
+ * and calls that were left behind (apart.h). */
 bool gp_order_host_write(gp_storage *st, const char *what);
 
 #endif

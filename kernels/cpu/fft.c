@@ -202,15 +202,13 @@ static void line_at(const run *r, int64_t i, int64_t *from, int64_t *to) {
 }
 
 /* The inverse is the transform with real and imaginary parts exchanged; that of a real line the
- * conjugate of the transform, which unfold gives. */
-static void transform(const run *r, int64_t lanes, gp_fft_buffers *b) {
-    if (!r->inverse || (r->halved && !r->real_out)) {
-        gp_fft_run(r->plan, lanes, b);
-        return;
-    }
+ * conjugate of the transform, which unfold gives. False, here and below, if stopped. */
+static bool transform(const run *r, int64_t lanes, gp_fft_buffers *b) {
+    if (!r->inverse || (r->halved && !r->real_out)) return gp_fft_run(r->plan, lanes, b);
     gp_fft_buffers back = {b->im, b->re, b->im2, b->re2};
-    gp_fft_run(r->plan, lanes, &back);
+    bool ok = gp_fft_run(r->plan, lanes, &back);
     *b = (gp_fft_buffers){back.im, back.re, back.im2, back.re2};
+    return ok;
 }
 
 /* Complex lines that lie side by side in x and in out: rows of `lanes` pairs are taken apart and
@@ -244,7 +242,7 @@ static bool side_by_side(const run *r, int64_t first) {
            last_from - from == 2 * (r->lanes - 1) * r->size && last_to - to == 2 * (r->lanes - 1);
 }
 
-static void rows(const run *r, int64_t first, gp_fft_buffers *b) {
+static bool rows(const run *r, int64_t first, gp_fft_buffers *b) {
     int64_t from, to, used = r->count * r->lanes * r->size,
                       rest = (r->n - r->count) * r->lanes * r->size;
     line_at(r, first, &from, &to);
@@ -252,31 +250,30 @@ static void rows(const run *r, int64_t first, gp_fft_buffers *b) {
     else rows_in_f64(r, r->x->data + from, (double *)b->re, (double *)b->im);
     memset(b->re + used, 0, (size_t)rest);
     memset(b->im + used, 0, (size_t)rest);
-    transform(r, r->lanes, b);
+    if (!transform(r, r->lanes, b)) return false;
     char *out = r->out->data + to * r->size;
     if (r->size == 4) rows_out_f32(r, (float *)b->re, (float *)b->im, (float *)out);
     else rows_out_f64(r, (double *)b->re, (double *)b->im, (double *)out);
+    return true;
 }
 
 /* Lines [first, first + lanes) of a group. */
-static void group(const run *r, int64_t first, char *scratch) {
+static bool group(const run *r, int64_t first, char *scratch) {
     int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64, from, to;
     gp_fft_buffers b = {scratch, scratch + room, scratch + 2 * room, scratch + 3 * room};
     char *tmp = scratch + 4 * room;
-    if (side_by_side(r, first)) {
-        rows(r, first, &b);
-        return;
-    }
+    if (side_by_side(r, first)) return rows(r, first, &b);
     for (int64_t q = 0; q < r->lanes; q++) {
         line_at(r, first + q, &from, &to);
         (r->real_out ? gather_half : gather)(r, r->x->data + from, b.re + q * r->size,
                                              b.im + q * r->size, tmp);
     }
-    transform(r, r->lanes, &b);
+    if (!transform(r, r->lanes, &b)) return false;
     for (int64_t q = 0; q < r->lanes; q++) {
         line_at(r, first + q, &from, &to);
         put(r, b.re + q * r->size, b.im + q * r->size, r->out->data + to * r->size);
     }
+    return true;
 }
 
 /* Groups [begin, end) of r->lanes lines each. */
@@ -289,13 +286,11 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
         return;
     }
     for (int64_t i = begin; i < end; i += r->lanes) {
-        if (gp_stopped()) {
-            r->trouble->interrupted = true;
-            return;
-        }
         run g = *r;
         g.lanes = end - i < r->lanes ? end - i : r->lanes;
-        group(&g, i, scratch);
+        if (!gp_stopped() && group(&g, i, scratch)) continue;
+        r->trouble->interrupted = true;
+        return;
     }
 }
 
@@ -337,8 +332,10 @@ static bool fourier(const gp_call *c, run *r) {
     r->scale = scale_of(c->arg[3].s, r->inverse, r->n);
     r->lines = 1;
     for (int d = 0; d < r->dims; d++) r->lines *= d == r->dim ? 1 : x->dim[d];
+    if (gp_apart_wanted(c, 10.0 * (double)r->n * log2((double)r->n)))
+        return gp_apart_run(c, c->op->name);
     r->plan = gp_fft_plan_get(r->halved ? r->n / 2 : r->n, r->ct, r->halved);
-    if (!r->plan) return gp_fail("%s: out of memory", c->op->name);
+    if (!r->plan) return gp_went_on(c) && gp_fail("%s: out of memory", c->op->name);
     r->lanes = lanes_of(r);
     trouble trouble = {0};
     r->trouble = &trouble;

@@ -29,7 +29,7 @@ typedef struct gp_fft_plan {
 } gp_fft_plan;
 
 /* A plan for n complex numbers (real: for a real line of 2 n), from the cache or made. NULL: out of
- * memory. gp_fft_done when it is not used any more. */
+ * memory, or stopped. gp_fft_done when it is not used any more. */
 #define gp_fft_plan_get GP_NAME(gp_fft_plan_get)
 gp_fft_plan *gp_fft_plan_get(int64_t n, gp_ctype ct, bool real);
 #define gp_fft_done GP_NAME(gp_fft_done)
@@ -42,12 +42,12 @@ static inline int64_t gp_fft_room(const gp_fft_plan *p, int64_t lanes) {
 
 /* Transforms `lanes` lines, element j of line q at [j * lanes + q], forward and not scaled;
  * exchange re and im for the inverse. The result is in re, im or in the two others: *re and *im say
- * where, *re2 and *im2 are what is free. */
+ * where, *re2 and *im2 are what is free. False if it was stopped. */
 typedef struct gp_fft_buffers {
     char *re, *im, *re2, *im2;
 } gp_fft_buffers;
 #define gp_fft_run GP_NAME(gp_fft_run)
-void gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b);
+bool gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b);
 
 /* One Stockham pass of a radix: m = n_i / radix, s = product of the radices before, times lanes. */
 typedef void (*gp_fft_pass)(int64_t m, int64_t s, const void *xr, const void *xi, void *yr,

@@ -8,7 +8,11 @@
 #include "kernels/cpu/math.h"
 #include "tensor/lock.h"
 
-enum { CACHED = 24, CACHED_BYTES = 128 << 20 };
+enum {
+    CACHED = 24,
+    CACHED_BYTES = 128 << 20,
+    LOOK = 1 << 14 /* roots between looks at gp_stopped(): about a millisecond */
+};
 
 /* ---- tables ---- */
 
@@ -70,7 +74,8 @@ static int64_t convolution_length(int64_t n) {
 
 /* ---- plans ---- */
 
-static void stage_tables(gp_fft_plan *p, char *at) {
+/* This and the next: false if stopped or out of memory. */
+static bool stage_tables(gp_fft_plan *p, char *at) {
     int64_t n = p->n;
     for (int i = 0; i < p->stages; i++) {
         int64_t m = n / p->radix[i], r = p->radix[i] - 1;
@@ -78,6 +83,7 @@ static void stage_tables(gp_fft_plan *p, char *at) {
         for (int64_t k = 0; k < r; k++)
             for (int64_t j = 0; j < m; j++) {
                 double re, im;
+                if (j % LOOK == 0 && gp_stopped()) return false;
                 root((k + 1) * j, n, &re, &im);
                 put(p->ct, at, k * m + j, re);
                 put(p->ct, at, (r + k) * m + j, im);
@@ -85,6 +91,7 @@ static void stage_tables(gp_fft_plan *p, char *at) {
         at += table_bytes(p, r * m);
         n = m;
     }
+    return true;
 }
 
 static int64_t stage_bytes(const gp_fft_plan *p) {
@@ -106,8 +113,10 @@ static bool chirp_tables(gp_fft_plan *p, char *at) {
     char *work = calloc(4, (size_t)(m * size));
     if (!work) return false;
     gp_fft_buffers b = {work, work + m * size, work + 2 * m * size, work + 3 * m * size};
-    for (int64_t j = 0; j < n; j++) {
+    bool ok = true;
+    for (int64_t j = 0; j < n && ok; j++) {
         double re, im;
+        ok = j % LOOK || !gp_stopped();
         root((int64_t)((unsigned __int128)j * (uint64_t)j % (uint64_t)(2 * n)), 2 * n, &re, &im);
         put(p->ct, p->chirp, j, re), put(p->ct, p->chirp, n + j, im);
         for (int end = 0; end < 2; end++) {
@@ -115,11 +124,11 @@ static bool chirp_tables(gp_fft_plan *p, char *at) {
             put(p->ct, b.re, place, re / (double)m), put(p->ct, b.im, place, -im / (double)m);
         }
     }
-    gp_fft_run(p->inner, 1, &b);
+    ok = ok && gp_fft_run(p->inner, 1, &b);
     memcpy(p->response, b.re, (size_t)(m * size));
     memcpy(p->response + m * size, b.im, (size_t)(m * size));
     free(work);
-    return true;
+    return ok;
 }
 
 static void drop(gp_fft_plan *p) {
@@ -148,12 +157,12 @@ static gp_fft_plan *make(int64_t n, gp_ctype ct, bool real) {
     p->turn = real ? p->memory : NULL;
     for (int64_t k = 0; real && k <= n; k++) {
         double re, im;
+        if (k % LOOK == 0 && gp_stopped()) return drop(p), NULL;
         root(k, 2 * n, &re, &im);
         put(ct, p->turn, k, re), put(ct, p->turn, n + 1 + k, im);
     }
-    if (!bluestein) stage_tables(p, (char *)p->memory + turn);
-    else if (!chirp_tables(p, (char *)p->memory + turn)) return drop(p), NULL;
-    return p;
+    if ((bluestein ? chirp_tables : stage_tables)(p, (char *)p->memory + turn)) return p;
+    return drop(p), NULL;
 }
 
 /* ---- the cache ---- */
@@ -204,8 +213,15 @@ static void store(gp_fft_plan *p) {
 
 gp_fft_plan *gp_fft_plan_get(int64_t n, gp_ctype ct, bool real) {
     gp_lock(&lock);
-    gp_fft_plan *p = find(n, ct, real);
-    if (!p && (p = make(n, ct, real))) store(p);
+    gp_fft_plan *p = find(n, ct, real), *made = NULL;
+    if (!p) { /* a large one takes a second, in which others go on */
+        gp_unlock(&lock);
+        made = make(n, ct, real);
+        gp_lock(&lock);
+        p = find(n, ct, real);
+    }
+    if (p) drop(made); /* another thread was faster */
+    else if ((p = made)) store(p);
     if (p) p->users++, p->used = ++clock_now;
     gp_unlock(&lock);
     return p;
@@ -219,15 +235,17 @@ void gp_fft_done(gp_fft_plan *p) {
 
 /* ---- running ---- */
 
-static void stages(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
+static bool stages(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
     int64_t n = p->n, s = lanes;
     for (int i = 0; i < p->stages; i++) {
         int64_t m = n / p->radix[i];
+        if (n * s >= LOOK && gp_stopped()) return false;
         gp_fft_pass_of(p->ct, p->radix[i])(m, s, b->re, b->im, b->re2, b->im2, p->twiddle[i]);
         *b = (gp_fft_buffers){b->re2, b->im2, b->re, b->im};
         n = m;
         s *= p->radix[i];
     }
+    return true;
 }
 
 /* Elements times a table (re, then im, n long), each over `lanes` lines; conjugated: the product's
@@ -260,20 +278,20 @@ static void times(const gp_fft_plan *p, gp_fft_buffers *b, const char *table, in
     (p->ct == GP_CT_f32 ? times_f32 : times_f64)(b->re, b->im, table, length, length, lanes);
 }
 
-static void bluestein(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
+static bool bluestein(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
     int64_t size = gp_ctype_size[p->ct], used = p->n * lanes * size, all = p->long_n * lanes * size;
     times(p, b, p->chirp, p->n, lanes);
     memset(b->re + used, 0, (size_t)(all - used));
     memset(b->im + used, 0, (size_t)(all - used));
-    gp_fft_run(p->inner, lanes, b);
+    if (!gp_fft_run(p->inner, lanes, b)) return false;
     times(p, b, p->response, p->long_n, lanes);
     gp_fft_buffers back = {b->im, b->re, b->im2, b->re2};
-    gp_fft_run(p->inner, lanes, &back);
+    if (!gp_fft_run(p->inner, lanes, &back)) return false;
     *b = (gp_fft_buffers){back.im, back.re, back.im2, back.re2};
     times(p, b, p->chirp, p->n, lanes);
+    return true;
 }
 
-void gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
-    if (p->inner) bluestein(p, lanes, b);
-    else stages(p, lanes, b);
+bool gp_fft_run(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
+    return (p->inner ? bluestein : stages)(p, lanes, b);
 }

@@ -179,7 +179,10 @@ gp_lapack gp_lapack_equations(const gp_call *c, bool vectors) {
 }
 
 bool gp_lapack_run(gp_lapack *r) {
+    char name[40];
     if (r->count == 0) return true;
+    if (gp_apart_wanted(r->c, (double)r->flops))
+        return gp_apart_run(r->c, name_of(r->c, name, sizeof name));
     if (r->count >= gp_threads() || r->flops < (r->alone ? r->alone : ALONE)) {
         gp_parallel(r->count, 1 + UNIT / (r->flops + 1), some_alone, r);
     } else {

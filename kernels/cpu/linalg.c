@@ -171,8 +171,9 @@ static void identities(char *p, gp_dtype dt, int64_t count, int64_t n) {
             gp_scalar_store(dt, p + (i * n * n + j * (n + 1)) * size, (gp_scalar){.i = 1});
 }
 
-static bool decompose(run *r, const char *name) {
-    const gp_array *x = r->x;
+static bool decompose(const gp_call *c, run *r, const char *name) {
+    const gp_array *x = gp_in(c, 0);
+    r->x = x;
     r->rows = (int)x->dim[x->ndim - 2];
     r->cols = (int)x->dim[x->ndim - 1];
     r->k = r->rows < r->cols ? r->rows : r->cols;
@@ -191,20 +192,20 @@ static bool decompose(run *r, const char *name) {
     int64_t bytes = (int64_t)r->rows * r->ld * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     r->quick =
         r->rows <= r->cols && (int64_t)r->cols * 6 < (int64_t)r->rows * 11 && bytes <= QUICK_BYTES;
+    if (gp_apart_wanted(c, 4.0 * r->rows * r->cols * r->k)) return gp_apart_run(c, name);
     gp_parallel(r->count, 1 + UNIT_WORK / ((int64_t)r->rows * r->cols * r->k), some, r);
     return tell(name, (trouble)r->trouble);
 }
 
 bool CPU(linalg_svd)(const gp_call *c) {
-    run r = {.x = gp_in(c, 0),
-             .jobz = c->arg[1].i ? 'A' : 'S',
+    run r = {.jobz = c->arg[1].i ? 'A' : 'S',
              .u = gp_out(c, 0)->data,
              .s = gp_out(c, 1)->data,
              .vh = gp_out(c, 2)->data};
-    return decompose(&r, "linalg.svd");
+    return decompose(c, &r, "linalg.svd");
 }
 
 bool CPU(linalg_svdvals)(const gp_call *c) {
-    run r = {.x = gp_in(c, 0), .jobz = 'N', .s = gp_out(c, 0)->data};
-    return decompose(&r, "linalg.svdvals");
+    run r = {.jobz = 'N', .s = gp_out(c, 0)->data};
+    return decompose(c, &r, "linalg.svdvals");
 }

@@ -24,7 +24,7 @@ void __tsan_release(void *);
 
 void gp_blas_threads(int n) {
     gp_blas_open();
-    int most = omp_in_parallel() ? 1 : gp_threads();
+    int most = omp_in_parallel() || atomic_load(&gp_apart_left) ? 1 : gp_threads();
     omp_set_num_threads(n < most ? n : most);
 }
 
@@ -125,7 +125,7 @@ static void in_slices(void *ctx, int64_t begin, int64_t end) {
     slices *s = ctx;
     int64_t n = (end - begin) / 64;
     for (int64_t at = begin; at < end;) {
-        if (gp_interrupted) s->stopped = true;
+        if (gp_stopped()) s->stopped = true;
         if (s->stopped) return;
         if (n > s->most) n = s->most;
         if (n < s->grain) n = s->grain;

@@ -36,6 +36,19 @@ static void stops(const char *line, const char *name) {
     says("kept * 3", want, name);
 }
 
+/* As stops; the op itself must say so, since what comes to its end is an error of the next line of Lua. */
+static void stops_op(const char *line, const char *op) {
+    char want[64];
+    snprintf(want, sizeof want, "%s: interrupted", op);
+    pty_send(&p, line);
+    pty_send(&p, "\r");
+    tap_ok(pty_expect(&p, "running", 60), "%s: runs", op);
+    usleep(200000);
+    pty_send(&p, "\3");
+    tap_ok(pty_expect(&p, want, 60), "%s: Ctrl-C stops it", op);
+    says("1 + 41", "\r\n42\r\n", "and the session goes on");
+}
+
 /* As stops, for what makes no system call. */
 static void stops_loop(const char *line, const char *name) {
     if (!TSAN) stops(line, name);
@@ -57,6 +70,9 @@ static void interrupts(void) {
     stops_loop("for step in data.Loader{{size = 9, get = function(_, i) while i == 2 do end return i end}, workers = 2}() do print('run' .. 'ning') end",
         "a loader with an endless loop");
     says("threads() - before", "\r\n0\r\n", "no worker is left");
+    /* Ten seconds and more; nobody waits for them, neither the prompt nor the end of the program. */
+    stops_op("x = randn(1 << 25, {dtype = 'f64'}) print('run' .. 'ning') fft.fft(x)", "fft.fft");
+    stops_op("x = randn(2500, 2500) print('run' .. 'ning') linalg.eig(x)", "linalg.eig");
 }
 
 int main(void) {

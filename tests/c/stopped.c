@@ -1,6 +1,9 @@
 /* Ctrl-C while a kernel runs on the cpu: it ends within a fraction of its time, as an error, and the inputs are as they were. */
 #include "ops.h"
 
+#include "tensor/alloc.h"
+#include "tensor/apart.h"
+
 #include <sys/time.h>
 
 static void on_alarm(int sig) { gp_interrupted = 1; }
@@ -134,6 +137,55 @@ static void under_signals(void) {
     gp_tensor_unref(first), gp_tensor_unref(x);
 }
 
+/* n x n: 2 on the diagonal. */
+static gp_tensor *twice(int64_t n) {
+    gp_shape s = {.ndim = 2, .dim = {n, n}};
+    gp_tensor *x = need(gp_tensor_new(gp_device_cpu(), GP_f64, &s));
+    memset(x->a.data, 0, (size_t)(n * n) * 8);
+    for (int64_t i = 0; i < n; i++) ((double *)(void *)x->a.data)[i * n + i] = 2;
+    return x;
+}
+
+/* Singular values of 2 times the identity, on the thread of its own that a matrix of this size gets. */
+static void comes_back(const char *name) {
+    gp_tensor *x = twice(600), *s = NULL;
+    gp_call c;
+    gp_call_begin(&c, GP_OP(linalg_svdvals));
+    gp_call_tensor(&c, x);
+    int same = 0;
+    if (tap_ok((s = gp_call_one(&c)), "%s", name))
+        for (int i = 0; i < 600; i++) same += fabs(((double *)(void *)s->a.data)[i] - 2) < 1e-12;
+    tap_is_int(same, 600, "and it is right");
+    gp_tensor_unref(s), gp_tensor_unref(x);
+}
+
+/* A call of LAPACK cannot be stopped: it is left behind with what it uses, and ends by itself. */
+static void left_behind(void) {
+    comes_back("singular values");
+    gp_tensor *x = pattern(GP_f64, 2, (int64_t[]){1600, 1600});
+    int64_t before = gp_alloc_in_use(gp_device_cpu());
+    gp_call c;
+    gp_call_begin(&c, GP_OP(linalg_eigvals));
+    gp_call_tensor(&c, x);
+    alarm_in(60);
+    bool ran = gp_op_run(&c);
+    alarm_in(0);
+    gp_interrupted = 0;
+    tap_ok(!ran && !strcmp(gp_error(), "linalg.eigvals: interrupted"), "a call of LAPACK is left behind: %s", gp_error());
+    tap_is_int(gp_apart_left, 1, "while it goes on");
+    gp_interrupted = 1;
+    tap_ok(!gp_apart_wait("fill") && strstr(gp_error(), "fill: interrupted while waiting"), "waiting for it can be interrupted");
+    gp_interrupted = 0;
+    comes_back("another call beside it");
+    gp_call_begin(&c, GP_OP(neg));
+    gp_call_tensor(&c, x);
+    c.into = x;
+    tap_ok(gp_op_run(&c) && gp_apart_left == 0, "what it reads is written once it has ended");
+    gp_tensor_unref(c.out[0]);
+    tap_ok(gp_apart_wait("test") && gp_alloc_in_use(gp_device_cpu()) == before, "and its memory is free");
+    gp_tensor_unref(x);
+}
+
 int main(void) {
     signal(SIGALRM, on_other);
     under_signals();
@@ -149,6 +201,7 @@ int main(void) {
     gp_set_threads(2);
     sees_the_flag(pattern(GP_f32, 2, (int64_t[]){2000, 2000}));
     sees_the_flag_too();
+    left_behind();
     gp_device_shutdown();
     return tap_done();
 }

@@ -15,7 +15,7 @@
 #include "tensor/thread.h"
 
 enum {
-    WORK = 550000000,   /* operations that take at most 70 ms: those of the slowest, eig */
+    WORK = 550000000,   /* operations, about 70 ms where they are slow as in eig */
     MOST_LEFT = 2,      /* a further call waits for one of them */
     POLL_MS = 10,       /* between looks at gp_interrupted */
     IDLE_MS = 1000,

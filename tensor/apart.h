@@ -12,8 +12,8 @@
  * caller (gp_blas_threads): its own threads serve one caller at a time, and the others would wait. */
 extern atomic_int gp_apart_left;
 
-/* Should a kernel that does not look whether it is stopped for `work` operations (multiply and add)
- * run apart? Then it does nothing but return gp_apart_run(c, name). Not on a thread that is apart
+/* Should a kernel that does not look whether it is stopped for `work` operations, eight of which
+ * take a nanosecond, run apart? Then it does nothing but return gp_apart_run(c, name). Not on a thread that is apart
  * already, or a device's; nor where results of earlier calls are written. */
 bool gp_apart_wanted(const gp_call *c, double work);
 

@@ -96,6 +96,8 @@ static void draw_rows(void *ctx, int64_t begin, int64_t end) {
 bool CPU(multinomial)(const gp_call *c) {
     lots l = {.c = c, .x = gp_in(c, 0), .out = gp_out(c, 0)};
     l.k = l.x->dim[l.x->ndim - 1], l.n = c->arg[1].i;
+    double each = c->arg[2].i ? 40 : 3000; /* the sort of a row cannot be stopped */
+    if (gp_apart_wanted(c, each * (double)l.k)) return gp_apart_run(c, c->name);
     if (!gp_parallel_op(c, l.out->numel / l.n, 1 + WEIGHTS_A_PART / l.k, draw_rows, &l)) return false;
     if (l.bad & NO_MEMORY) return gp_fail("multinomial: out of memory");
     if (l.bad & BAD_WEIGHT)

@@ -124,6 +124,7 @@ static bool extreme(const gp_call *c, bool min) {
         r.step[a] =
             x->ndim ? whole[a]->stride[d] * (int64_t)gp_dtype_size((gp_dtype)whole[a]->dtype) : 0;
     }
+    if (gp_apart_wanted(c, 25.0 * (double)r.n)) return gp_apart_run(c, c->name);
     r.s = scanners[min][r.ct];
     r.load = gp_load_fn((gp_dtype)x->dtype, r.ct);
     r.store = gp_store_fn(r.ct, (gp_dtype)x->dtype);
@@ -195,6 +196,7 @@ bool CPU(logcumsumexp)(const gp_call *c) {
         kept[a] = gp_without_dim(whole[a], d);
         r.step[a] = x->ndim ? whole[a]->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype) : 0;
     }
+    if (gp_apart_wanted(c, 130.0 * (double)r.n)) return gp_apart_run(c, c->name);
     r.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype);
     gp_loop_init(&r.lines, 2, arrays);

@@ -248,6 +248,7 @@ static bool run_scan(const gp_call *c, bool product) {
                s.ostep == 4;
     s.stream = s.n * 4 >= STREAM_BYTES && out->data != x->data;
     if (s.n == out->numel && s.n > 2 * PART && !product) return scan_long(c, &s);
+    if (gp_apart_wanted(c, 15.0 * (double)s.n)) return gp_apart_run(c, c->name);
     gp_array o = gp_without_dim(out, d), in = gp_without_dim(x, d);
     const gp_array *arrays[2] = {&o, &in};
     gp_loop_init(&s.lines, 2, arrays);

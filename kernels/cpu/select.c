@@ -140,6 +140,8 @@ static bool run_choice(const gp_call *c, kind kind) {
     r.n = whole ? x->numel : x->ndim ? x->dim[d] : 1;
     r.step = (int64_t)r.size * (whole || !x->ndim ? 1 : x->stride[d]);
     if (r.values->numel == 0) return true;
+    if (gp_apart_wanted(c, (kind == MODE ? 400.0 : 100.0) * (double)r.n))
+        return gp_apart_run(c, c->name);
     if (r.n == 0) { /* the median of nothing: floats only */
         gp_scalar_store(dt, r.values->data, (gp_scalar){.is_float = true, .f = NAN});
         return true;

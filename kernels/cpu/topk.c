@@ -120,6 +120,8 @@ static bool run(choosing *s, const gp_call *c, int dim) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     bool along = s->one ? false : values->ndim > 0; /* the outputs have the dim */
     s->n = x->ndim ? x->dim[dim] : 1;
+    double chosen = s->one ? 0 : (double)s->k, from = s->one ? (double)s->n : 2 * chosen;
+    if (gp_apart_wanted(c, 400 * from + 1500 * chosen)) return gp_apart_run(c, c->op->name);
     s->xs = x->ndim ? x->stride[dim] * size : 0;
     s->vs = along ? values->stride[dim] * size : 0;
     s->is = along ? indices->stride[dim] * 8 : 0;

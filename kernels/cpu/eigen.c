@@ -20,8 +20,8 @@
 LAPACK(float, ssyevd_, ssytrd_, sstedc_, sgeev_)
 LAPACK(double, dsyevd_, dsytrd_, dstedc_, dgeev_)
 
-/* Columns that LAPACK's blocked algorithms take at a time, at most; the size from which eigenvectors
- * are made of the tridiagonal form's here. */
+/* Columns that LAPACK's blocked algorithms take at a time, at most; the size from which
+ * eigenvectors are made of the tridiagonal form's here. */
 enum { PANEL = 64, LARGE = 256 };
 
 /* ---- symmetric ---- */
@@ -76,8 +76,7 @@ static int symmetric_integers(const gp_lapack *r) { return r->flag == 'V' ? 3 + 
         if (!triangle_finite_##t(a, n)) return GP_NOT_FINITE;                                      \
         if (r->flag == 'V' && n >= LARGE && moderate_##t(a, n))                                    \
             info = large_##t(n, a, w, tmp, iwork, liwork, &z);                                     \
-        else                                                                                       \
-            syevd(&r->flag, "U", &n, a, &n, w, tmp, &lwork, iwork, &liwork, &info, 1, 1);          \
+        else syevd(&r->flag, "U", &n, a, &n, w, tmp, &lwork, iwork, &liwork, &info, 1, 1);         \
         if (r->flag == 'V')                                                                        \
             gp_turn((T *)gp_out(r->c, 1)->data + (int64_t)i * n * n, z, n, n, n, sizeof(T));       \
         return gp_verdict_of(info);                                                                \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/cpu/lapack.h"
+#include "kernels/cpu/lu.h"
 
 /* LAPACK's LU and what is done with it. The last argument of getrs is the length of the string. */
 #define LAPACK(T, getrf, getri, getrs)                                                             \
@@ -78,7 +79,8 @@ typedef struct pieces {
             if (n) getrf(&n, &n, a, &n, ipiv, &info);                                              \
             if (n && !info) getri(&n, a, &n, ipiv, tmp, &lwork, &info);                            \
         }                                                                                          \
-        for (int64_t j = 0; j < (int64_t)n * n; j++) a[j] += 0; /* -0, of zeros below a diagonal */ \
+        for (int64_t j = 0; j < (int64_t)n * n; j++)                                               \
+            a[j] += 0; /* -0, of zeros below a diagonal */                                         \
         if (r->c->nout == 1) return gp_verdict_of(info);                                           \
         ((int32_t *)gp_out(r->c, 1)->data)[i] = info;                                              \
         return GP_FINE;                                                                            \
@@ -130,7 +132,7 @@ bool CPU(linalg_slogdet)(const gp_call *c) { return CPU(linalg_det)(c); }
 
 /* A X = B: X' M = B', and to LAPACK B's rows are B': two triangular solves from the right and the
    pivots, which exchange X's rows. X A = B: M X' = B'. Output 0 has m x k (left) or m x n elements.
- */
+   A large A is factored as it lies. */
 #define SOLVE(T, t, p, getrf, getrs)                                                               \
     static void exchange_##t(T *x, const int *ipiv, int64_t n, int64_t k) {                        \
         for (int64_t j = n - 1; j >= 0; j--) {                                                     \
@@ -142,12 +144,23 @@ bool CPU(linalg_slogdet)(const gp_call *c) { return CPU(linalg_det)(c); }
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    static gp_verdict solve_large_##t(const gp_lapack *r, int64_t i, T *x, char *work) {           \
+        int n = r->n, info;                                                                        \
+        int64_t ld = gp_lu_ld(n);                                                                  \
+        T *a = (T *)work, *panels = a + n * ld;                                                    \
+        int *pivot = (int *)(panels + 2 * (int64_t)n * GP_LU_BLOCK);                               \
+        gp_gather(a, ld, &r->a, i);                                                                \
+        info = gp_lu_##t(n, a, ld, pivot, panels);                                                 \
+        if (!info) gp_lu_solve_##t(n, a, ld, pivot, x, r->b.cols);                                 \
+        return gp_verdict_of(info);                                                                \
+    }                                                                                              \
     static gp_verdict solve_##t(const gp_lapack *r, int64_t i, char *work) {                       \
         int n = r->n, info = 0, rows = r->b.rows, cols = r->b.cols;                                \
         T *a = (T *)work, *x = (T *)gp_out(r->c, 0)->data + (int64_t)i * rows * cols;              \
         int *ipiv = (int *)(a + (int64_t)n * n);                                                   \
-        gp_gather(a, n, &r->a, i);                                                                 \
         gp_gather(x, cols, &r->b, i);                                                              \
+        if (n >= LARGE && r->flag == 'L') return solve_large_##t(r, i, x, work);                   \
+        gp_gather(a, n, &r->a, i);                                                                 \
         if (n) getrf(&n, &n, a, &n, ipiv, &info);                                                  \
         if (info || !n || !rows || !cols) return gp_verdict_of(info);                              \
         if (r->flag == 'R') {                                                                      \
@@ -173,7 +186,8 @@ bool CPU(linalg_solve)(const gp_call *c) {
     gp_lapack r = gp_lapack_equations(c, true);
     r.trouble = "is singular: the equations have no unique solution";
     r.flag = c->arg[2].i ? 'L' : 'R';
-    r.bytes = (int64_t)r.n * r.n * r.a.size + r.n * (int64_t)sizeof(int);
+    int64_t ld = r.n < LARGE ? r.n : gp_lu_ld(r.n) + 2 * GP_LU_BLOCK;
+    r.bytes = r.n * ld * r.a.size + r.n * (int64_t)sizeof(int);
     r.flops += (int64_t)r.n * r.b.rows * r.b.cols;
     r.alone = GP_LU_ALONE;
     r.one = r.a.size == 4 ? solve_f32 : solve_f64;

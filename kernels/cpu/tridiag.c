@@ -4,24 +4,11 @@
  * products have; here columns of z are shared out, which wait for nothing. */
 #include "kernels/cpu/tridiag.h"
 
-#include <cblas.h>
 #include <string.h>
 
-#include "kernels/cpu/blas.h"
+#include "kernels/cpu/gemm.h"
 
 enum { BLOCK = GP_TRIDIAG_BLOCK, PIECE = 128 /* columns of z, at most */ };
-
-/* A product of rows, as gp_sgemm has it. */
-static void gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-                     const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
-    gp_sgemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc);
-}
-static void gemm_f64(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a,
-                     int64_t lda, const double *b, int64_t ldb, double beta, double *c,
-                     int64_t ldc) {
-    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
-                (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
-}
 
 /* What LAPACK stores by columns is here a matrix of as many rows: vector i of V is row i of v, and
  * row i of tri is column i of -T. */
@@ -52,14 +39,14 @@ typedef struct reflections {
         for (int64_t b = begin; b < end; b++) {                                                    \
             int64_t n = f->n, first = b * BLOCK, rest = n - 1 - first,                             \
                     k = rest < BLOCK ? rest : BLOCK, len = first + k;                              \
-            T *v = (T *)f->v + first * n, *s = (T *)f->tri + first * BLOCK;                          \
+            T *v = (T *)f->v + first * n, *s = (T *)f->tri + first * BLOCK;                        \
             for (int64_t i = first; i < len; i++) {                                                \
                 T *row = (T *)f->v + i * n;                                                        \
                 memcpy(row, (const T *)f->a + (i + 1) * n, (size_t)i * sizeof(T));                 \
                 row[i] = 1;                                                                        \
                 memset(row + i + 1, 0, (size_t)(len - i - 1) * sizeof(T));                         \
             }                                                                                      \
-            gemm_##t(false, true, k, k, len, v, n, v, n, 0, s, BLOCK);                             \
+            gp_gemm_##t(false, true, k, k, len, v, n, v, n, 0, s, BLOCK);                          \
             triangle_##t(s, (const T *)f->tau + first, (int)k);                                    \
         }                                                                                          \
     }                                                                                              \
@@ -73,10 +60,10 @@ typedef struct reflections {
             T *z = (T *)f->z + at * n;                                                             \
             for (int64_t first = 0; first < n - 1; first += BLOCK) {                               \
                 int64_t k = n - 1 - first < BLOCK ? n - 1 - first : BLOCK;                         \
-                const T *v = (T *)f->v + first * n, *s = (T *)f->tri + first * BLOCK;                \
-                gemm_##t(false, true, m, k, first + k, z, n, v, n, 0, w[0], BLOCK);                \
-                gemm_##t(false, false, m, k, k, w[0], BLOCK, s, BLOCK, 0, w[1], BLOCK);            \
-                gemm_##t(false, false, m, first + k, k, w[1], BLOCK, v, n, 1, z, n);               \
+                const T *v = (T *)f->v + first * n, *s = (T *)f->tri + first * BLOCK;              \
+                gp_gemm_##t(false, true, m, k, first + k, z, n, v, n, 0, w[0], BLOCK);             \
+                gp_gemm_##t(false, false, m, k, k, w[0], BLOCK, s, BLOCK, 0, w[1], BLOCK);         \
+                gp_gemm_##t(false, false, m, first + k, k, w[1], BLOCK, v, n, 1, z, n);            \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \

@@ -106,15 +106,22 @@ for _, dtype in ipairs { "f32", "f64" } do
     t.is(tostring(inv):find "%-0", nil, "no -0 in the inverse of the identity, " .. dtype)
 end
 
--- Inverses of sizes about those of the pieces that large ones are made of, of transposed ones too, and of singular ones.
+-- Inverses and equations of sizes about those of the pieces that large ones are made of, of transposed ones too, and of singular ones.
 for dtype, e in pairs(eps) do
     for _, n in ipairs {191, 192, 256, 257, 300} do
         local a = (g.randn({n, n}, {dtype = dtype}) + eye(n, dtype) * 60):roll(7, 1) -- rows must be exchanged
         local inv = linalg.inv(a)
         t.ok(far(inv:matmul(a), eye(n, dtype)) <= 30 * n * e, "inv " .. n .. " " .. dtype)
         t.ok(far(linalg.inv(T(a)), T(inv)) <= 30 * e, "inv of a transposed " .. n .. " " .. dtype)
+        for _, cols in ipairs {1, 5, 16, 70, 150} do
+            local x = g.randn({n, cols}, {dtype = dtype})
+            local y, name = a:matmul(x), n .. ", " .. cols .. " sides, " .. dtype
+            t.ok(far(linalg.solve(a, y), x) <= 30 * n * e, "solve " .. name)
+            t.ok(far(linalg.solve(T(a), T(y), false), T(x)) <= 30 * n * e, "solve from the right " .. name)
+        end
         a[n - 1] = 0
         t.ok(not pcall(linalg.inv, a), "inv of a singular " .. n .. " " .. dtype)
+        t.ok(not pcall(linalg.solve, a, a), "solve with a singular " .. n .. " " .. dtype)
         t.ok(select(2, linalg.inv_ex(a)):item() > 0, "inv_ex tells of a singular " .. n .. " " .. dtype)
     end
 end

@@ -34,10 +34,13 @@ local function types_text(sig)
     return table.concat(out, ", ")
 end
 
+-- A line is as long as reads well, or as the terminal has room for.
+local function columns() return math.min(gpush.terminal and gpush.terminal() or 80, 80) - 2 end
+
 local function wrapped(text, indent)
-    local line = indent
+    local line, most = indent, columns()
     for word in text:gmatch "%S+" do
-        if #line + #word > 78 then
+        if #line + #word > most and line ~= indent then
             print((line:gsub("%s+$", "")))
             line = indent
         end
@@ -256,7 +259,8 @@ local function show_value(v, name, how)
     print(known and known.call or name)
     if known then return show_topic(known) end
     local info = debug.getinfo(v, "Su")
-    put("    a function of %s%s, %s", info.isvararg and "any number of arguments" or info.nparams .. " arguments", "",
+    local arguments = info.nparams .. " argument" .. (info.nparams == 1 and "" or "s")
+    put("    a function of %s, %s", info.isvararg and "any number of arguments" or arguments,
         info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
     local n = #lines
     if info.what ~= "C" then comment(v) end
@@ -354,8 +358,8 @@ local function search(words, some)
 end
 
 local function way_in()
-    put "?name or help \"name\" tells about an op, a class, a variable; ??name shows its source; help \"words\" searches."
-    put "Tab completes: x:su<Tab>, nn.<Tab>, zeros(3, {<Tab>. :help lists the prompt's commands."
+    wrapped("?name or help \"name\" tells about an op, a class, a variable; ??name shows its source; help \"words\" searches.", "")
+    wrapped("Tab completes: x:su<Tab>, nn.<Tab>, zeros(3, {<Tab>. :help lists the prompt's commands, Ctrl-D ends.", "")
     topic ""
     for _, part in ipairs(topics[1]) do wrapped(part[1] .. ": " .. part[2], "    ") end
     put("    and %d more ops: help \"words\" finds them, ops(true) is their table", 0 + (function()
@@ -403,6 +407,18 @@ local function meant(name)
     return near and ("did you mean %s?"):format(near) or "and nothing mentions it; help() shows the way in"
 end
 
+-- The first n, a line for each; what has no room ends with a word.
+local function put_found(found, n)
+    local wide, most = 18, gpush.terminal and gpush.terminal() or 80
+    for i = 1, n do wide = math.max(wide, #public(found[i][1])) end
+    for i = 1, n do
+        local name, text = public(found[i][1]), found[i][2]:gsub("%s+", " ")
+        local room = math.max(most - wide - 2, 20)
+        if #text > room then text = text:sub(1, room - 2):match "^(.*%w)%W+%w*$" .. " …" end
+        put("%-" .. wide .. "s %s", name, text)
+    end
+end
+
 local function help_name(name, how)
     if show_name(name, how) then return end
     local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- a dotted name is no words
@@ -413,7 +429,7 @@ local function help_name(name, how)
     if #found == 0 then
         error(("help: there is no op called '%s', %s"):format((name:gsub("%c", "?")), meant(name)), 0)
     end
-    for i = 1, math.min(#found, 20) do put("%-18s %s", public(found[i][1]), found[i][2]:sub(1, 60)) end
+    put_found(found, math.min(#found, 20))
     if #found > 20 then put("and %d more", #found - 20) end
 end
 

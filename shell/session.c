@@ -117,10 +117,20 @@ static bool asks(const char *text) {
     return i == n - 1;
 }
 
+/* What whoever comes from elsewhere types to leave, or to be helped. */
+static bool plain_word(const char *text) {
+    static const char *const words[] = {"exit", "quit", "exit()", "quit()", "help"};
+    size_t n = strlen(text);
+    while (n && isspace((unsigned char)text[n - 1])) n--;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == n && !strncmp(text, words[i], n)) return true;
+    return false;
+}
+
 bool gp_shell_is_command(const char *text) {
     if (*text == '?' || *text == '!') return true;
     if (*text == ':') return text[1] != ':';
-    return asks(text);
+    return asks(text) || plain_word(text);
 }
 
 static int l_command(lua_State *L) {

@@ -128,13 +128,23 @@ static bool member(const char *text, const char *s) {
     return s - 1 == text || s[-2] != s[-1]; /* not behind a .. or a label */
 }
 
+/* How long the string or the comment is that begins at s; 0: none does. */
+static size_t aside(const char *s) {
+    size_t n = 1;
+    if (s[0] == '-' && s[1] == '-') return strlen(s);
+    if (*s != '"' && *s != '\'') return 0;
+    while (s[n] && s[n] != *s) n += s[n] == '\\' && s[n + 1] ? 2 : 1;
+    return s[n] ? n + 1 : n;
+}
+
 /* For each name in text, into b; how many are tensors. */
 static int add_tensors(lua_State *L, luaL_Buffer *b, lua_Debug *ar, const char *text) {
     int count = 0;
     char seen[512] = " ", name[64], mark[70];
     const char *s = text;
     for (size_t n; *s; s += n ? n : 1) {
-        for (n = 0; word((unsigned char)s[n]);) n++;
+        if ((n = aside(s))) continue;
+        while (word((unsigned char)s[n])) n++;
         if (!n || n >= sizeof name || isdigit((unsigned char)*s) || member(text, s)) continue;
         snprintf(name, sizeof name, "%.*s", (int)n, s);
         snprintf(mark, sizeof mark, " %s ", name);
@@ -195,6 +205,19 @@ static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
         luaL_addlstring(b, trace, n);
     }
     if (held) luaL_addstring(b, held);
+}
+
+/* How much of the calls a terminal gets: not the C functions at the end, which ran the program or the
+ * prompt; and nothing if there is but the line that has been shown, and what it called in C. */
+static size_t worth(const char *calls, bool shown) {
+    static const char head[] = "stack traceback:", last[] = "\n\t[C]: in ?", main[] = ": in main chunk";
+    size_t n = strlen(calls), m = sizeof last - 1, k = sizeof main - 1, h = sizeof head - 1;
+    while (n >= m && !strncmp(calls + n - m, last, m)) n -= m;
+    if (n <= h) return 0;
+    const char *line = calls + h;
+    if (!strncmp(line, last, m - 1)) line += 1 + strcspn(line + 1, "\n");
+    bool one = line < calls + n && !memchr(line + 1, '\n', (size_t)(calls + n - line) - 1);
+    return shown && one && n > h + k && !strncmp(calls + n - k, main, k) ? 0 : n;
 }
 
 static void add_line(luaL_Buffer *b, int n, const char *text) {
@@ -270,10 +293,15 @@ int gp_shell_traceback(lua_State *L) {
     luaL_checkstack(L, LUA_MINSTACK, NULL);
     bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
     const char *hint = user ? push_hint(L, msg, &ar, known ? text : NULL) : NULL;
-    if (known && !isatty(STDERR_FILENO) && !add_tensors(L, NULL, &ar, text)) known = user = false;
+    bool terminal = isatty(STDERR_FILENO);
+    if (known && !terminal && !add_tensors(L, NULL, &ar, text)) known = user = false;
     luaL_traceback(L, L, NULL, 1);
     const char *trace = lua_tostring(L, -1);
     luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    add_calls(L, &b, trace);
+    luaL_pushresult(&b);
+    const char *calls = lua_tostring(L, -1);
     luaL_buffinit(L, &b);
     luaL_addstring(&b, msg);
     if (known) {
@@ -283,8 +311,9 @@ int gp_shell_traceback(lua_State *L) {
         add_locals(L, &b, &ar);
     }
     if (hint) luaL_addstring(&b, "\n        did you mean "), luaL_addstring(&b, hint), luaL_addchar(&b, '?');
-    luaL_addchar(&b, '\n');
-    add_calls(L, &b, trace);
+    size_t n = terminal ? worth(calls, known) : strlen(calls);
+    if (n) luaL_addchar(&b, '\n');
+    luaL_addlstring(&b, calls, n);
     luaL_pushresult(&b);
     return 1;
 }

@@ -43,6 +43,9 @@ line 'nn.Conv2d(1, 2, 3, {padding_'
 sees '> nn.Conv2d(1, 2, 3, {padding_mode =' "an option of a layer"
 key C-u
 puts 'sync.mode = "er' 'sync.mode = "error' "a mode"
+puts 'sync.wa' 'sync.warn' "a variable of sync's"
+puts 'zeros(3, {device = ' 'zeros(3, {device = "' "behind an = where strings go, a quote"
+puts 'y = ' 'y =' "where none is known there is nothing"
 line 'printo'
 sees 'printoptions' "a function that is no op"
 puts 'x:sum{keep' 'x:sum{keepdim =' "an option of a method"

@@ -30,6 +30,12 @@ enter ':time 1 + nothing'
 sees $'stdin[6]:1: attempt to perform' "a command counts as an input"
 sees $'    1 | 1 + nothing\n' "and shows its line"
 ready
+gone '[C]: in ?' "a terminal is not told which C functions ran the prompt"
+key C-l
+run 'nothing()'
+rows 1 $'> nothing()\nstdin[7]:1: attempt to call a nil value (global \'nothing\')\n    1 | nothing()\n>' "nor of a line that was shown"
+run 'error "in C"'
+rows 5 $'stdin[8]:1: in C\n    1 | error "in C"\n>' "and called a function in C"
 
 fresh_screen
 run 'sync.warn = true'

@@ -29,6 +29,7 @@ says '{1, x = {7}, y = (shown above)}' "a table that is there twice" <<<'local t
 says '{x = tensor(f32 2x3 sim:0)}' "tensors in tables are described" <<<'{x = zeros(2, 3, {device = "sim"})}'
 says '{"\27[31mred", "\u{9b}"}' "nothing in a table steers the terminal" <<<'{"\27[31mred", "\xc2\x9b"}'
 says '{name = "n"}' "no metamethod runs" <<<'setmetatable({name = "n"}, {__index = error, __pairs = error, __len = error})'
+says '{größe ?[31m}' "a text of its own in a table" <<<'{setmetatable({}, {__tostring = function() return "größe \27[31m" end})}'
 says 'mine' "but a text of its own is used" <<<'setmetatable({}, {__tostring = function() return "mine" end})'
 says 'tensor({1, 2, 3}, i64 3 cpu)' "a tensor shows itself" <<<'arange(1, 3)'
 holds '… and 950 more' "of a long table the beginning" <<<'local t = {}; for i = 1, 1000 do t[i] = i end; return t'
@@ -52,6 +53,17 @@ says 'no command :nothing; :help lists them' "an unknown command" <<<':nothing'
 says ':s could be :sync, :status, :save' "one that is not clear" <<<':s'
 holds ':timeit expr' ":help" <<<':h'
 says $'hi\nexit 3' "!command" <<<$'!echo hi\n!exit 3'
+says ':mem takes no argument' "what takes no argument says so" <<<':mem all'
+says ':status is on or off, not maybe' "as does what takes others" <<<':status maybe'
+holds 'nothing kept was typed as stdin[99]' ":list of what is not there" <<<':list 99'
+holds ":dev: unknown device 'nonsense' (expected" ":dev of none" <<<':dev nonsense'
+says 'cannot write /nosuch/x: No such file or directory' ":save where it cannot" <<<':save /nosuch/x'
+says $':save file\n    what went well in this session, as a script' ":help of one" <<<':help sa'
+says $':time expr\n    what one run takes, and its value' "?:name" <<<'?:time'
+says "$(session <<<'?')" "help alone is the way in" <<<'help'
+says "$(session <<<'?')" "and so is ??" <<<'??'
+for word in exit 'quit()' ':quit'; do says 1 "$word ends" <<<$"1"$'\n'"$word"$'\n2'; done
+says $'5\n6' "but not where it is a variable of the user's" <<<$'exit = 5\nexit\n6'
 holds '-- cpu' ":status shows a line after each" <<<$':status on\n1 + 1'
 got=$(session <<<$':status on\nx = ones(700, 700, {device = "sim"}) x:sum():item()\n1 + 1\n:status off\n2 + 2')
 [[ $(grep -c -- '^-- sim:0 [0-9.]* [KM]iB, host .*, devices .*, [01] waits\?$' <<<"$got") = 2 && $got == *', 1 wait'$'\n'*', 0 waits'$'\n'4 ]]
@@ -83,6 +95,10 @@ holds 'own.lua:2: attempt to index a nil value' "in a file of the user's an erro
 printf '#!/bin/sh\n' >ed
 holds ':edit: none.lua: No such file' "an editor that leaves nothing" <<<':edit none.lua'
 
+[ -w /dev/full ] && ln -s /dev/full full.lua.new
+says 'cannot write full.lua: No space left on device' ":save on a full disk" <<<':save full.lua'
+tap_empty "$(ls full.lua* 2>/dev/null)" "leaves nothing behind"
+
 # Errors.
 holds 'x is f32 2x3 sim:0' "an error shows the tensors of its line, unwaited for" <<<$'sync.mode = "error"\nx = zeros(2, 3, {device = "sim"}) + 1\nx:matmul(x)'
 got=$(session <<<$'x = zeros(2, 3)\nnothing.x = x:matmul(1).x')
@@ -91,6 +107,9 @@ tap_ok $? "once" "$got"
 got=$(session <<<$'x = zeros(2, 3)\nnothing.x = 1')
 [[ $got != *'x is f32'* ]]
 tap_ok $? "a field of that name is none" "$got"
+got=$(session <<<$'x = zeros(2, 3)\nerror "x" -- x')
+[[ $got != *'x is f32'* ]]
+tap_ok $? "a word in a string or a comment is none" "$got"
 holds '1 | x:matmul(x)' "and the line" <<<$'x = zeros(2, 3)\nx:matmul(x)'
 holds 'a is f32 2x3 cpu' "in a function of an earlier chunk its variables" <<<$'function f(a) return a:matmul(a) end\nf(zeros(2, 3))'
 got=$(session <<<'linalg.norm(zeros(2, 3), "nonsense")')
@@ -127,6 +146,9 @@ meant 'zeros(3, {dtype = "f3"})' f32
 meant 'ones(3):to "gp"' gpu
 meant 'sync.wran = true' warn
 meant 'fft.fft(ones(3), {norm = "forwrd"})' forward
+meant 'torch.nn.Linear(3, 2)' nn.Linear
+meant 'local x = np.zeros(3)' zeros
+holds 'did you mean #x?' "a function of Python's" <<<'len("x")'
 holds 'did you mean print?' "a function of Lua" <<<'prnt(3)'
 holds 'did you mean counter?' "a variable of the user's" <<<$'counter = {}\ncuonter.x = 1'
 holds 'did you mean alpha?' "a field of the user's" <<<$'t = {alpha = print}\nt.alhpa()'
@@ -154,6 +176,7 @@ x[1, 2]|x[{1, 2}]
 x[1:3]|x[{1, 2}]
 y = [1, 2, 3]|lists in braces
 # a comment|-- begins a comment
+print x|print(x)
 END
 tap_is "$(session <<<'nonsense "a != b"x' | grep -c 'in Lua')" 0 "what is in a string is not foreign"
 got=$(session <<<$'x = zeros(2, {requires_grad = True})\ny = {True, None}\nFalse = 0 z = False\nprint "None" print(x.None)')

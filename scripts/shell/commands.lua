@@ -23,6 +23,9 @@ local function compile(text, what)
     return g or fail("%s", message)
 end
 
+-- For a traceback, which calls what a local variable holds by that variable's name, and this the main chunk.
+local function chunk_of(f) return f end
+
 -- For <close>: calls f when the command ends, also by an error.
 local function finally(f) return setmetatable({}, { __close = f }) end
 
@@ -60,7 +63,7 @@ command("time", "expr", "what one run takes, and its value", function(text)
     local _ <close> = finally(function() native.busy(false) end)
     native.busy(true)
     local t0 = native.now()
-    local results = table.pack(f())
+    local results = table.pack(chunk_of(f)())
     local t1 = native.now()
     local waited = waits() - before
     gpush.synchronize()
@@ -83,6 +86,7 @@ command("sync", "", "who waited for a device, and for how long, since last asked
 end)
 
 command("status", "on|off", "after each line: device, memory, host and device time, waits", function(text)
+    if text ~= "" and text ~= "on" and text ~= "off" then fail(":status is on or off, not %s", text) end
     native.status(text ~= "off")
 end)
 
@@ -103,7 +107,9 @@ command("mem", "", "memory of the devices and of Lua", function()
 end)
 
 command("dev", "[name]", "the devices, or another default one", function(text)
-    if text ~= "" then gpush.default_device(text) end
+    local ok, message = true, nil
+    if text ~= "" then ok, message = pcall(gpush.default_device, text) end
+    if not ok then fail(":dev: %s", message:match "default_device: (.*)" or message) end
     for _, name in ipairs(gpush.devices()) do
         print((name == gpush.default_device() and "* " or "  ") .. name)
     end
@@ -154,7 +160,7 @@ command("run", "file [args]", "runs a file as gpush would", function(text)
     local before = arg
     local _ <close> = finally(function() arg = before end)
     arg = { [0] = words[1], table.unpack(words, 2) }
-    local results = table.pack(f(table.unpack(words, 2)))
+    local results = table.pack(chunk_of(f)(table.unpack(words, 2)))
     return table.unpack(results, 1, results.n)
 end)
 
@@ -190,12 +196,17 @@ command("reload", "[module]", "reads modules anew: one, or all of yours", functi
     print(#names == 0 and "no modules of yours" or "reloaded " .. table.concat(names, ", "))
 end)
 
+-- All of it, or the file stays as it was.
 local function write_whole(name, text)
     local new = name .. ".new"
-    local f = assert(io.open(new, "w"))
-    assert(f:write(text))
-    assert(f:close())
-    assert(os.rename(new, name))
+    local f, message = io.open(new, "w")
+    if not f then fail("cannot write %s: %s", name, message:match ": ([^:]*)$" or message) end
+    local ok, problem = f:write(text)
+    local closed, late = f:close()
+    if ok and closed then ok, problem = os.rename(new, name) end
+    if ok and closed then return end
+    os.remove(new)
+    fail("cannot write %s: %s", name, problem or late)
 end
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
@@ -205,6 +216,7 @@ command("list", "[number]", "what was typed, numbered as in messages: stdin[3] i
     for name in next, inputs do numbers[#numbers + 1] = tonumber(name:match "%[(%d+)%]$") end
     table.sort(numbers)
     if #numbers == 0 then print "what comes from a pipe is not numbered" end
+    if text ~= "" and not inputs[("=stdin[%s]"):format(text)] then fail("nothing kept was typed as stdin[%s]", text) end
     for _, n in ipairs(numbers) do
         local chunk = inputs[("=stdin[%d]"):format(n)]
         local first = "[" .. n .. "] "
@@ -249,7 +261,7 @@ command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it",
         run, message = loadfile(text)
         if not run then fail("%s", message) end
     end
-    local results = table.pack(run())
+    local results = table.pack(chunk_of(run)())
     if text == "" then unfinished = nil end
     session[#session + 1] = chunk
     return table.unpack(results, 1, results.n)
@@ -281,31 +293,40 @@ command("load", "file", "runs a saved session and takes it over into this one", 
     if f then f:close() end
     local run, message = loadfile(text)
     if not run then fail("%s", message) end
-    run()
+    chunk_of(run)()
     local session = native.session()
     session[#session + 1] = chunk:gsub("%s+$", "")
 end)
 
-command("help", "", "this list", function()
+local function usage(name)
+    local c = commands[name]
+    return (":" .. name .. " " .. c.argument), c.help
+end
+
+command("quit", "", "ends gpush, as Ctrl-D does", function() os.exit(true, true) end)
+
+local find
+command("help", "[command]", "this list, or one line of it", function(text)
+    if text ~= "" then
+        local form, meaning = usage(find((text:gsub("^:", ""))))
+        return print(form .. "\n    " .. meaning)
+    end
     local wide = 0
     for _, name in ipairs(order) do wide = math.max(wide, #name + #commands[name].argument + 2) end
-    for _, name in ipairs(order) do
-        local c = commands[name]
-        print((":%-" .. wide .. "s %s"):format(name .. " " .. c.argument, c.help))
-    end
+    for _, name in ipairs(order) do print(("%-" .. wide + 1 .. "s %s"):format(usage(name))) end
     print(("%-" .. wide + 1 .. "s %s"):format("!command", "runs a command of the system"))
     print(("%-" .. wide + 1 .. "s %s"):format("?name", "help; name? too; ??name shows the source, ? the way in"))
-    print "A semicolon at the end keeps the value from being shown; _ is the last value, _1 _2 _3 the last three."
+    print "A semicolon at the end keeps the value from being shown;\n_ is the last value, _1 _2 _3 are the last three."
 end)
 
--- The command whose name is, or alone begins with, this word.
-local function find(word)
-    if commands[word] then return commands[word] end
+-- The name of the command that is, or alone begins with, this word.
+function find(word)
+    if commands[word] then return word end
     local fits = {}
     for _, name in ipairs(order) do
         if word ~= "" and name:sub(1, #word) == word then fits[#fits + 1] = name end
     end
-    if #fits == 1 then return commands[fits[1]] end
+    if #fits == 1 then return fits[1] end
     if #fits > 1 then fail(":%s could be :%s", word, table.concat(fits, ", :")) end
     local near = shell.nearest(word, order)
     fail("no command :%s; %s", word, near and "did you mean :" .. near .. "?" or ":help lists them")
@@ -313,7 +334,10 @@ end
 
 local function run(text)
     local word, rest = text:match "^%s*(%S*)%s*(.-)%s*$"
-    return find(word).fn(rest)
+    local name = find(word == "" and "help" or word)
+    local c = commands[name]
+    if c.argument == "" and rest ~= "" then fail(":%s takes no argument", name) end
+    return c.fn(rest)
 end
 
 local function status(host, device, n)

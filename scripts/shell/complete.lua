@@ -250,6 +250,10 @@ local function add_members(out, v, path, sep, word)
             for name in next, native.properties() do out.add(name, sentence("tensor." .. name), word) end
         end
     elseif type(v) == "table" then
+        if v == gpush.sync and sep == "." then -- its two variables, which are no fields
+            out.add("mode", "what happens where the host waits: 'off', 'warn' or 'error'", word)
+            out.add("warn", "whether a wait is told with its line: true or false", word)
+        end
         add_fields(out, v, path .. ".", word, sep == ":")
     elseif type(v) == "string" and sep == ":" then
         add_fields(out, string, "string.", word, true)
@@ -306,8 +310,8 @@ local function add_values(out, list, i, part)
     for word in (option_text(path, list[i - 2].text) or ""):gmatch "'([%w-]+)'" do out.add(word, nil, part) end
 end
 
--- What may be in the string that token i begins.
-local function in_string(list, i)
+-- What may be in the string that token i begins; files only where it is begun.
+local function in_string(list, i, wanted)
     local t = list[i]
     local quote = t.text:match "^%[=*%[" or t.text:sub(1, 1)
     local part, before, before2 = t.text:sub(#quote + 1), list[i - 1], list[i - 2]
@@ -326,8 +330,15 @@ local function in_string(list, i)
         for _, mode in ipairs { "off", "warn", "error" } do out.add(mode, nil, part) end
     elseif name == "help" then
         for op, row in next, gpush.ops(true) do out.add(op, row.help, part) end
-    else add_files(out, part) end
+    elseif not wanted then add_files(out, part) end
     return out
+end
+
+-- What may stand behind the `=` at the end: strings, with their quotes.
+local function add_strings(out, list, text)
+    list[#list + 1] = { kind = "string", text = '"', start = #text + 1, open = true }
+    local inner = in_string(list, #list, true)
+    for _, word in ipairs(inner) do out.add('"' .. word .. '"', function() return inner.help(word) end, "") end
 end
 
 local function command_line(text)
@@ -377,7 +388,8 @@ local function at_cursor(text)
         for _, option in ipairs(options(list, k, before) or {}) do out.add(option[1] .. " = ", option[2], word) end
         if #out > 0 then return out end
     end
-    if word ~= "" then add_globals(out, word) end
+    if word ~= "" then add_globals(out, word)
+    elseif sep and sep.text == "=" then add_strings(out, list, text) end
     return out
 end
 

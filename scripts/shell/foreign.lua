@@ -38,6 +38,7 @@ local phrases = {
     { "//", "'/'$", "-- begins a comment; // divides and rounds down" },
     { "%?.*:", "'%?'$", "c and x or y" },
     { "%f[%w_]f['\"]", nil, "(\"%d of %s\"):format(n, name), or \"n is \" .. n" },
+    { "^%s*print%s+[%w_]", "near '[%w_]*'$", "print(x)" },
     { "%f[%w_]let%s", nil, "local x = 1" },
     { "%f[%w_]var%s", nil, "local x = 1" },
 }
@@ -54,6 +55,10 @@ function foreign.syntax(message, line)
         if line:find(p[1]) and (not p[2] or message:find(p[2])) then return p[3] end
     end
 end
+
+-- Functions of Python's, by what does the same.
+foreign.functions = { len = "#x", str = "tostring", int = "math.floor", float = "tonumber", list = "{…}", dict = "{…}",
+    enumerate = "ipairs", isinstance = "type", input = "io.read", open = "io.open", sys = "os", exit = ":quit", quit = ":quit" }
 
 local constants = { True = "true", False = "false", None = "nil" }
 

@@ -20,8 +20,21 @@ local function keys(t, out)
     return out
 end
 
+-- torch.nn.Linear is nn.Linear here.
+local packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true, plt = true }
+
+local function without_package(word, line)
+    local path = packages[word] and (line or ""):match("%f[%w_]" .. word .. "%.([%w_.]*[%w_])")
+    local last = path and path:match "[^.]*$"
+    local v = gpush
+    for key in (path or ""):gmatch "[^.]+" do v = type(v) == "table" and v[key] or nil end
+    return path and (v ~= nil and path or gpush[last] ~= nil and last) or nil
+end
+
 -- gpush's names are globals of the shell; what came into _G otherwise is the user's or Lua's.
-local function global(word, prompt)
+local function global(word, line, prompt)
+    local same = without_package(word, line) or (prompt and shell.part "foreign".functions[word])
+    if same then return same end
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
 end
 
@@ -68,7 +81,7 @@ end
 return function(message, line, value, prompt)
     message = message:match "^[^\n]*"
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
-    if kind == "global" then return global(name, prompt) end
+    if kind == "global" then return global(name, line, prompt) end
     if kind then return member(name, line, value, prompt) end
     name = message:match "no method or property '([%w_]+)'"
     if name then return method(name) end

@@ -27,11 +27,23 @@ function shell.fail(message) error(setmetatable({}, { __tostring = function() re
 local function ask(text)
     local source, name = text:match "^(%??)%s*(.-)%s*$"
     if name == "" then return gpush.help() end
+    if name:find "^:" then return part "commands".run("help " .. name) end
     local ok, message = pcall(gpush.help, name, { source = source == "?" })
     if not ok then shell.fail(message) end
 end
 
+-- What others have for the end and for help, where it is nobody's variable: exit, quit(), help.
+local function plain_word(text)
+    local word, call = text:match "^%s*(%a+)%s*(%(?)"
+    local v = rawget(_G, word)
+    if v == nil then return part "commands".run "quit" end
+    if call ~= "" then return v() end
+    if v == gpush.help then return v() end
+    return v
+end
+
 function shell.command(text)
+    if text:find "^%s*%a+[%s();]*$" then return plain_word(text) end
     local mark, rest = text:sub(1, 1), text:sub(2)
     if mark == "?" then return ask(rest) end
     if mark == ":" then return part "commands".run(rest) end

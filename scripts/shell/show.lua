@@ -90,7 +90,7 @@ function text(v, indent, width, seen)
     local meta = debug.getmetatable(v)
     if type(meta) == "table" and rawget(meta, "__tostring") then
         local ok, s = pcall(tostring, v)
-        if ok then return (s:gsub("[^\n\t%g ]", "?"):gsub("\n", "\n" .. indent)) end
+        if ok then return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"):gsub("\n", "\n" .. indent)) end
     end
     if seen[v] then return seen[v] == true and "(itself, above)" or "(shown above)" end
     if next(v) == nil then return name_of(v) .. "{}" end

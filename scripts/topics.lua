@@ -41,6 +41,8 @@ local topics = {
     ["profile.start"] = { text = "Begins to record, with profile.run's options.", see = "profile.stop" },
     ["profile.stop"] = { text = "Ends recording and gives the profile.", see = "profile.start" },
     ["profile.region"] = { text = "What runs until the value is closed, or in a function, is a row of its own: local _ <close> = profile.region 'SVD'.", see = "profile" },
+    ["sync.mode"] = { text = "What happens where the host waits for a device: 'off', nothing; 'warn', a line is printed, once a place; 'error', it is refused.", see = "sync" },
+    ["sync.warn"] = { text = "Whether each place that waits is printed: true is sync.mode = 'warn', false 'off'.", see = "sync.mode" },
     ["sync.allow"] = { text = "Waits in a block, or a function, are allowed, with the reason: local _ <close> = sync.allow 'log the loss'.", see = "sync" },
     ["sync.report"] = { text = "Prints who waited for a device, by line: why, how often, how long, what to write instead.", see = "sync.lines" },
     ["sync.lines"] = { text = "What sync.report prints, as a list of tables; times in seconds.", see = "sync.report" },

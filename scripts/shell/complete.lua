@@ -251,8 +251,7 @@ local function add_members(out, v, path, sep, word)
         end
     elseif type(v) == "table" then
         if v == gpush.sync and sep == "." then -- its two variables, which are no fields
-            out.add("mode", "what happens where the host waits: 'off', 'warn' or 'error'", word)
-            out.add("warn", "whether a wait is told with its line: true or false", word)
+            for _, name in ipairs { "mode", "warn" } do out.add(name, sentence("sync." .. name), word) end
         end
         add_fields(out, v, path .. ".", word, sep == ":")
     elseif type(v) == "string" and sep == ":" then

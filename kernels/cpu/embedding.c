@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/cpu/labels.h"
+#include "kernels/cpu/pick.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/kernel.h"
 
@@ -26,13 +27,14 @@ static int64_t read_index(run *r, int64_t at, int64_t end, int32_t *index) {
 static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int32_t index[BLOCK];
-    size_t bytes = (size_t)(r->width * r->size);
+    int64_t from[BLOCK], bytes = r->width * r->size;
     for (int64_t at = begin; at < end;) {
-        int64_t n = read_index(r, at, end, index);
-        for (int64_t i = 0; i < n; i++)
-            if (index[i] >= 0)
-                memcpy(r->out->data + (size_t)(at + i) * bytes,
-                       r->rows->data + (size_t)index[i] * bytes, bytes);
+        int64_t n = read_index(r, at, end, index), good = 0;
+        for (int64_t i = 0; i < n; i++) {
+            good += index[i] >= 0;
+            from[i] = index[i] * bytes;
+        }
+        if (good == n) gp_pick_rows(r->out->data + at * bytes, r->rows->data, from, n, (size_t)bytes);
         at += n;
     }
 }

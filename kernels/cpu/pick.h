@@ -63,6 +63,10 @@ bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l
 #define gp_pick_by_indices GP_NAME(gp_pick_by_indices)
 bool gp_pick_by_indices(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l);
 
+/* n rows of `bytes` from the offsets in `from`, side by side to `to`. */
+#define gp_pick_rows GP_NAME(gp_pick_rows)
+void gp_pick_rows(char *to, const char *x, const int64_t *from, int64_t n, size_t bytes);
+
 /* What a loop over the moves runs over, all of l's dims: row-major order (no memory), the flat side
  * (broadcast to them), x, the table. */
 typedef struct gp_moves {

@@ -252,4 +252,19 @@ for _, dev in ipairs {"cpu", "sim"} do
     end
     refusing(dev)
 end
+-- Rows of every width, by an op and by a layer's: the table's own rows, also from many indices.
+for _, dtype in ipairs {"f32", "f16", "u8"} do
+    for _, width in ipairs {1, 2, 3, 4, 8, 16, 32, 33, 300} do
+        local rows, n = 41, 700
+        local whole = g.arange(0, rows * width - 1):remainder(251):to(dtype):view(rows, width)
+        local at = {}
+        for i = 1, n do at[i] = (i * 17 + i // 7) % rows + 1 end
+        local want, list = {}, whole:tolist()
+        for i = 1, n do want[i] = list[at[i]] end
+        want = g.tensor(want):to(dtype)
+        t.ok(whole:index_select(1, g.tensor(at)):equal(want), dtype .. ": index_select of rows of " .. width)
+        t.ok(whole[g.tensor(at)]:equal(want), dtype .. ": rows of " .. width .. " by an index")
+        if dtype ~= "u8" then t.ok(g.embedding(g.tensor(at), whole):equal(want), dtype .. ": embedding of rows of " .. width) end
+    end
+end
 t.done()

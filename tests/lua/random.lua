@@ -141,6 +141,21 @@ do
         if row[1] + row[2] + row[3] ~= 8 then first[2] = 1e9 end
     end
     for k, share in ipairs {1 / 8, 0, 3 / 8, 4 / 8} do t.ok(math.abs(first[k] / 20000 - share) < 0.015, "weight " .. k .. " comes first") end
+    -- of many: weights 1, 2, 3, 0, 1, 2, 3, 0 … ; the sum of k distinct ones among n
+    for _, case in ipairs {{20001, 3}, {20001, 500}, {6000, 4000}, {65, 48}} do
+        local many, samples = case[1], case[2]
+        local list = g.arange(1, many):remainder(4):to("f32"):multinomial(samples):tolist()
+        local seen, good = {}, true
+        for _, k in ipairs(list) do good, seen[k] = good and not seen[k] and k % 4 ~= 0 and k >= 1 and k <= many, true end
+        t.ok(good and #list == samples, ("%d of %d, each once, none of weight 0"):format(samples, many))
+    end
+    local heavy = {0, 0, 0}
+    for _, k in ipairs(g.arange(1, 20000):remainder(4):to("f32"):multinomial(3000):tolist()) do heavy[k % 4] = heavy[k % 4] + 1 end
+    for k = 1, 3 do t.ok(math.abs(heavy[k] / 3000 - k / 6) < 0.05, "without replacement, weight " .. k .. " of many") end
+    for k, share in ipairs {1 / 6, 2 / 6, 3 / 6} do
+        local drawn = g.arange(1, 20000):remainder(4):to("f32"):multinomial(n, true)
+        t.ok(math.abs(drawn:remainder(4):eq(k):sum():item() / n - share) < 0.01, "with replacement, weight " .. k .. " of many")
+    end
     for _, dev in ipairs {"cpu", "sim"} do
         local function fails(v, replace) return function() return g.tensor(v, {device = dev}):multinomial(2, replace):tolist() end end
         t.error(fails({1.0, -1.0, 2.0}), "multinomial: a weight in 'x' is negative", "a negative weight on " .. dev)

@@ -12,6 +12,13 @@ static struct {
     int64_t edgeitems; /* elements at each end of a dim */
     int linewidth;     /* columns */
 } opt = {4, 1000, 3, 80};
+static bool chosen; /* linewidth, by the user */
+int gp_lua_columns;
+
+static int line_width(void) {
+    bool narrow = !chosen && gp_lua_columns > 0 && gp_lua_columns < opt.linewidth;
+    return narrow ? gp_lua_columns : opt.linewidth;
+}
 
 enum { TEXT = 400 }; /* longest element: %.60f of the largest double */
 
@@ -140,7 +147,7 @@ static void pad(page *p, int n) {
 static void item(page *p, int n, bool first, int indent) {
     if (first) return;
     put(p, ",", 1);
-    if (p->column + 1 + n >= opt.linewidth) newline(p, indent);
+    if (p->column + 1 + n >= line_width()) newline(p, indent);
     else put(p, " ", 1);
 }
 
@@ -190,7 +197,7 @@ static void label(page *p, gp_tensor *t) {
     int n = snprintf(text, sizeof text, "%s %s%s)", gp_tensor_text(t, what, sizeof what),
                      gp_tensor_device(t)->name, t->requires_grad ? " requires_grad" : "");
     put(p, ",", 1);
-    if (p->column + 1 + n > opt.linewidth) newline(p, 7);
+    if (p->column + 1 + n > line_width()) newline(p, 7);
     else put(p, " ", 1);
     put(p, text, n);
 }
@@ -310,7 +317,7 @@ static int l_printoptions(lua_State *L) {
         if (!strcmp(name, "precision")) opt.precision = (int)option(L, name, 0, 20);
         else if (!strcmp(name, "threshold")) opt.threshold = option(L, name, 0, INT64_MAX);
         else if (!strcmp(name, "edgeitems")) opt.edgeitems = option(L, name, 1, 1000000);
-        else if (!strcmp(name, "linewidth")) opt.linewidth = (int)option(L, name, 1, 1000000);
+        else if (!strcmp(name, "linewidth")) opt.linewidth = (int)option(L, name, 1, 1000000), chosen = true;
         else
             return luaL_error(L, "printoptions: no option '%s' (expected precision, threshold, "
                                  "edgeitems or linewidth)", name);

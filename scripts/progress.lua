@@ -14,16 +14,30 @@ local function clock(seconds)
     return ("%d:%02d"):format(seconds // 60, seconds % 60)
 end
 
--- One line: text, bar, count, time gone and time left.
+-- Columns that a text takes, and its bytes that fit into so many: where a letter may be wide it counts as two.
+local function width(s, most)
+    local n = 0
+    for at, code in utf8.codes(utf8.len(s) and s or s:gsub("[\x80-\xff]", "?")) do
+        local wide = code >= 0x1100 and 2 or 1
+        if most and n + wide > most then return n, at - 1 end
+        n = n + wide
+    end
+    return n, #s
+end
+
+local function plain(s) return (s:gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?")) end
+
+-- One line, which the terminal has room for: text, bar, count, time gone and time left.
 function Bar:line(now)
-    local part = self.total > 0 and math.min(self.at / self.total, 1) or 1
-    local full = math.floor(part * WIDTH)
-    local gone = now - self.began
-    local left = self.at > 0 and gone / self.at * (self.total - self.at) or nil
-    local bar = ("#"):rep(full) .. ("."):rep(WIDTH - full)
-    local line = ("%s[%s] %d/%d %s%s%s"):format(self.text and self.text .. " " or "", bar, self.at, self.total, clock(gone),
-        left and ", " .. clock(left) .. " left" or "", self.note and "  " .. self.note or "")
-    return (line:gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?"))
+    local gone, room = now - self.began, (gpush.terminal() or 80) - 1
+    local left = self.at > 0 and self.at < self.total and gone / self.at * (self.total - self.at)
+    local count = ("] %d/%d %s%s"):format(self.at, self.total, clock(gone), left and ", " .. clock(left) .. " left" or "")
+    local text, note = self.text and plain(self.text) .. " " or "", self.note and "  " .. plain(self.note) or ""
+    local cells = math.max(math.min(WIDTH, room - width(text .. "[" .. count .. note)), math.min(WIDTH, 8))
+    local full = math.floor((self.total > 0 and math.min(self.at / self.total, 1) or 1) * cells)
+    text = text:sub(1, (select(2, width(text, math.max(room - cells - #count - 1, 0)))))
+    local line = text .. "[" .. ("#"):rep(full) .. ("."):rep(cells - full) .. count .. note
+    return line:sub(1, (select(2, width(line, room))))
 end
 
 function Bar:draw(force)

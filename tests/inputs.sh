@@ -37,6 +37,19 @@ rows 1 $'> nothing()\nstdin[7]:1: attempt to call a nil value (global \'nothing\
 run 'error "in C"'
 rows 5 $'stdin[8]:1: in C\n    1 | error "in C"\n>' "and called a function in C"
 
+# A narrow terminal.
+screen 40 12 "$build/gpush -i clear.lua"
+until_ at 2,0
+run 'zeros(2, 6)'
+rows 2 $'tensor({{0.0, 0.0, 0.0, 0.0, 0.0, 0.0},\n        {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}},\n       f32 2x6 cpu)\n>' "a tensor keeps to the terminal's columns"
+run 'printoptions{linewidth = 100}'
+run 'ones(9)'
+sees $'tensor({1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.\n0, 1.0, 1.0}, f32 9 cpu)' "but for what the user has set"
+key C-l
+run ':help time'
+run '?:timeit'
+sees $':timeit expr\n    what a call takes: many runs,\n    median, host and device apart' "help, too"
+
 fresh_screen
 run 'sync.warn = true'
 enter 'print(ones(3, {device = "sim"}) + 1)'

@@ -277,7 +277,7 @@ function Optimizer:__tostring()
             end
         end
         table.sort(options)
-        lines[i] = ("  %d parameters, %s"):format(#group.params, table.concat(options, ", "))
+        lines[i] = ("  %d parameter%s, %s"):format(#group.params, #group.params == 1 and "" or "s", table.concat(options, ", "))
     end
     return ("%s(\n%s\n)"):format(self.name, table.concat(lines, "\n"))
 end

@@ -44,6 +44,17 @@ end
 -- Without what could steer the terminal.
 local function plain(s) return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?")) end
 
+-- Words in lines that the terminal has room for, all but the first below `indent` columns.
+local function put(text, indent)
+    local most, line, at = native.terminal() and native.columns() or math.huge, "", 0
+    for space, word in text:gmatch "(%s*)(%S+)" do
+        if at + #space + #word > most and at > indent then print(line) line, space = (" "):rep(indent), "" end
+        line = line .. space .. word
+        at = #line
+    end
+    print(line)
+end
+
 local function waits()
     local n = 0
     for _, line in ipairs(gpush.sync.lines()) do n = n + line.times end
@@ -309,14 +320,16 @@ local find
 command("help", "[command]", "this list, or one line of it", function(text)
     if text ~= "" then
         local form, meaning = usage(find((text:gsub("^:", ""))))
-        return print(form .. "\n    " .. meaning)
+        print(form)
+        return put("    " .. meaning, 4)
     end
     local wide = 0
     for _, name in ipairs(order) do wide = math.max(wide, #name + #commands[name].argument + 2) end
-    for _, name in ipairs(order) do print(("%-" .. wide + 1 .. "s %s"):format(usage(name))) end
-    print(("%-" .. wide + 1 .. "s %s"):format("!command", "runs a command of the system"))
-    print(("%-" .. wide + 1 .. "s %s"):format("?name", "help; name? too; ??name shows the source, ? the way in"))
-    print "A semicolon at the end keeps the value from being shown;\n_ is the last value, _1 _2 _3 are the last three."
+    local function row(form, meaning) put(("%-" .. wide + 1 .. "s %s"):format(form, meaning), wide + 2) end
+    for _, name in ipairs(order) do row(usage(name)) end
+    row("!command", "runs a command of the system")
+    row("?name", "help; name? too; ??name shows the source, ? the way in")
+    put("A semicolon at the end keeps the value from being shown; _ is the last value, _1 _2 _3 are the last three.", 0)
 end)
 
 -- The name of the command that is, or alone begins with, this word.

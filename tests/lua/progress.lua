@@ -28,6 +28,21 @@ local n = #out
 bar:done()
 t.is(#out, n, "once")
 
+
+-- What the terminal has room for, and no more.
+local terminal = g.terminal
+for _, columns in ipairs { 20, 40, 60, 100 } do
+    for _, text in ipairs { "x", "a text that is longer than what there is room for, by much", "größer", "漢字漢字漢字漢字漢字" } do
+        bar = drawn(4, text)
+        g.terminal = function() return columns end
+        bar:step "a note"
+        local wide = 0
+        for _, code in utf8.codes(bar:line(bar.began)) do wide = wide + (code >= 0x1100 and 2 or 1) end
+        g.terminal = terminal
+        t.ok(wide < columns, columns .. " columns: " .. text)
+    end
+end
+
 bar, out = drawn(10)
 for i in bar do if i == 3 then break end end
 bar:done()

@@ -62,6 +62,7 @@ for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "li
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
 chunk(dir .. "/synonyms.lua")(gpush, methods)
+gpush.clone = methods.clone
 chunk(dir .. "/autograd.lua")(gpush)
 chunk(dir .. "/profile.lua")(gpush)
 

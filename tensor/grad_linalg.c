@@ -1,6 +1,7 @@
 /* Backward of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of
  * matrix derivative results for forward and reverse mode algorithmic differentiation", 2008. */
 #include "tensor/grad.h"
+#include "tensor/infer.h"
 
 static gp_tensor *mm(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(matmul, "tt", a, b); }
 static gp_tensor *neg(gp_vjp *v, gp_tensor *t) { return DO(neg, "t", t); }
@@ -79,7 +80,7 @@ const gp_rule vjp_linalg_slogdet = {slogdet, "0"};
 static bool solve(gp_vjp *v) {
     const gp_shape *sb = gp_in_shape(v, 1);
     bool left = !gp_has(v, 2) || gp_int_arg(v, 2);
-    bool vector = sb->ndim == 1 || sb->ndim == gp_in_shape(v, 0)->ndim - 1;
+    bool vector = gp_infer_vector(gp_in_shape(v, 0), sb);
     gp_tensor *g = v->g[0], *x = v->y[0];
     if (vector) g = left ? column(v, g) : row(v, g), x = left ? column(v, x) : row(v, x);
     gp_tensor *db = DO(linalg_solve, "ttb", gp_mT(v, v->x[0]), g, (int)left);
@@ -117,7 +118,7 @@ static gp_tensor *least(gp_vjp *v, gp_tensor *a, gp_tensor *b) {
  * -2 r x'. */
 static bool lstsq(gp_vjp *v) {
     const gp_shape *sa = gp_in_shape(v, 0), *sb = gp_in_shape(v, 1);
-    bool vector = sb->ndim == 1 || sb->ndim == sa->ndim - 1;
+    bool vector = gp_infer_vector(sa, sb);
     bool tall = sa->dim[sa->ndim - 2] >= sa->dim[sa->ndim - 1];
     if (v->node->nout > 3 && v->g[3])
         return gp_fail("backward: the singular values that linalg.lstsq gives have no derivative; "

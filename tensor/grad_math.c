@@ -54,12 +54,12 @@ static gp_tensor *kept(gp_vjp *v, gp_tensor *t, int a, double *count) {
     return gp_reshape(v, t, &s);
 }
 
-/* x less its mean over the dims of argument 1; the number of elements in each mean, and argument
- * 2. */
+/* x less its mean over the dims of argument 1; the number of elements in each mean, and the
+ * correction: argument 2, or 1 or 0 by argument 4, unbiased. */
 static gp_tensor *centred(gp_vjp *v, double *count, double *correction) {
     int n = 0;
     const int64_t *dims = gp_has(v, 1) ? gp_ints_arg(v, 1, &n) : NULL;
-    *correction = gp_float_arg(v, 2);
+    *correction = gp_has(v, 4) ? (double)gp_int_arg(v, 4) : gp_float_arg(v, 2);
     gp_tensor *mean = dims && n ? DO(mean, "tvb", v->x[0], dims, n, 1) : DO(mean, "t", v->x[0]);
     kept(v, v->g[0], 1, count);
     return DO(sub, "tt", v->x[0], mean);

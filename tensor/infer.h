@@ -72,4 +72,7 @@ extern _Thread_local gp_device *gp_default_device; /* NULL: cpu */
 extern _Thread_local gp_dtype gp_default_dtype;    /* f32 */
 #endif
 
+/* Is b one right side of the equations of a (or a batch of them), not matrices? PyTorch's rule. */
+bool gp_infer_vector(const gp_shape *a, const gp_shape *b);
+
 #endif

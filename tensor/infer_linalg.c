@@ -189,13 +189,16 @@ bool infer_linalg_eig(gp_call *c, gp_meta *m) {
 
 /* ---- equations ---- */
 
-/* Is b one right side (or a batch of them), not matrices? PyTorch's rule. */
-static bool is_vector(const gp_tensor *a, const gp_tensor *b) {
-    if (b->a.ndim == 1) return true;
-    if (b->a.ndim != a->a.ndim - 1) return false;
-    for (int i = 0; i < b->a.ndim; i++)
-        if (b->a.dim[i] != a->a.dim[i]) return false;
+bool gp_infer_vector(const gp_shape *a, const gp_shape *b) {
+    if (b->ndim == 1) return true;
+    if (b->ndim != a->ndim - 1) return false;
+    for (int i = 0; i < b->ndim; i++)
+        if (b->dim[i] != a->dim[i]) return false;
     return true;
+}
+static bool is_vector(const gp_tensor *a, const gp_tensor *b) {
+    gp_shape of_a = gp_tensor_shape(a), of_b = gp_tensor_shape(b);
+    return gp_infer_vector(&of_a, &of_b);
 }
 
 /* Checks b, the right side of a's equations, which has `n` rows (or columns, where X is on the

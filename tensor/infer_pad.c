@@ -14,7 +14,8 @@ static bool padded(const gp_tensor *x, int d, int mode, int64_t before, int64_t 
         *size < 0)
         return gp_fail("pad: %lld and %lld elements round the %lld of dim %d give no size",
                        (long long)before, (long long)after, (long long)n, d + 1);
-    if ((mode == REFLECT && most > 0 && most >= n) || (mode == CIRCULAR && most > n) ||
+    if (mode == CIRCULAR) n += (before < 0 ? before : 0) + (after < 0 ? after : 0); /* goes round */
+    if ((mode == REFLECT && most > 0 && most >= n) || (mode == CIRCULAR && most > 0 && most > n) ||
         (mode == REPLICATE && most > 0 && n == 0))
         return gp_fail("pad: %lld elements beside dim %d of size %lld are too many for %s",
                        (long long)most, d + 1, (long long)n, modes[mode]);

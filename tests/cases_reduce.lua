@@ -294,7 +294,7 @@ function C.pad(c)
             local at = {}
             for d = 1, 3 do
                 local k = i[d] - before[d]
-                if k < 1 or k > a.shape[d] then k = src and src(k, a.shape[d]) end
+                if k < 1 or k > a.shape[d] then k = src and src(k, a.shape[d], before[d], d) end
                 if not k then return value end
                 at[d] = k
             end
@@ -307,12 +307,21 @@ function C.pad(c)
     end
     local function reflect(k, n) return k < 1 and 2 - k or 2 * n - k end
     local function replicate(k, n) return k < 1 and 1 or n end
-    local function circular(k, n) return k < 1 and k + n or k - n end
+    -- As PyTorch has it, what is left out is no part of what goes round: of 1 2 3 4, {-1, 1} makes 2 3 4 2.
+    local function going_round(pad)
+        return function(k, n, before, d)
+            local after = pad[2 * (#a.shape - d) + 2] or 0
+            local out = math.max(-before, 0)
+            return (k - 1 - out) % (n - out - math.max(-after, 0)) + 1 + out
+        end
+    end
     for _, pad in ipairs {{1, 2}, {3, 1, 2, 0}, {1, 1, 0, 1, 1, 1}, {-1, 2, 1, -1}} do
         c.check(x:pad(pad, "reflect"), padded(pad, reflect), nil, nil, "reflect " .. A.text(pad))
         c.check(x:pad(pad, "replicate"), padded(pad, replicate), nil, nil, "replicate " .. A.text(pad))
-        c.check(x:pad(pad, "circular"), padded(pad, circular), nil, nil, "circular " .. A.text(pad))
+        c.check(x:pad(pad, "circular"), padded(pad, going_round(pad)), nil, nil, "circular " .. A.text(pad))
     end
+    c.check(x:pad({2, -1, -1, 1}, "circular"), padded({2, -1, -1, 1}, going_round {2, -1, -1, 1}), nil, nil, "circular {2, -1, -1, 1}")
+    c.refuses(function() return x:pad({-3, 2}, "circular") end, "^pad: 2 elements beside dim 3 of size 1")
     c.check(x:pad({9, 0}, "replicate"), padded({9, 0}, replicate))
     c.refuses(function() return x:pad({4, 0}, "reflect") end, "^pad: 4 elements beside dim 3 of size 4 are too many for reflect")
     c.refuses(function() return x:pad({5, 0}, "circular") end, "^pad: 5 elements")

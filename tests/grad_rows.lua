@@ -43,7 +43,7 @@ local cases = {
     as_strided = { { x(6), { 2, 2 }, { 3, 1 }, 2 } }, copy = { { x(3) } }, fill = {},
     matmul = { { x(2, 3), x(3, 2) }, { x(3), x(3) }, { x(3), x(2, 3, 2) }, { x(2, 2, 3), x(3) }, { x(2, 1, 2, 3), x(3, 3, 2) } }, mm = { { x(2, 3), x(3, 2) } },
     bmm = { { x(2, 2, 3), x(2, 3, 2) } }, mv = { { x(2, 3), x(3) } }, dot = { { x(3), x(3) } },
-    var = { { x(2, 3) }, { x(2, 4), { 2 } } }, std = { { x(2, 3) }, { x(2, 4), { 1 } } }, softmax = { { x(2, 3), 2 } }, log_softmax = { { x(2, 3), 1 } },
+    var = { { x(2, 3) }, { x(2, 4), { 2 } }, { x(2, 3), nil, 1, false, false } }, std = { { x(2, 3) }, { x(2, 4), { 1 } }, { x(2, 3), 2, 1, true, false } }, softmax = { { x(2, 3), 2 } }, log_softmax = { { x(2, 3), 1 } },
     cumsum = { { x(2, 3), 2 } }, flip = { { x(2, 3), { 1, 2 } } }, tril = { { x(3, 3), -1 } }, triu = { { x(3, 3), 1 } },
     where = { { mask, x(2, 3), x(3) }, { mask, x(2, 3), 0 } }, masked_fill = { { x(2, 3), mask, 2 }, { x(2, 3), mask, x() } }, masked_select = { { x(2, 3), mask }, { x(3), mask } },
     masked_put = { { x(2, 3), mask, x(4) } }, gather = { { x(3, 2), 1, ints(1, 3):view(1, 2) }, { x(3, 2), 2, ints(1, 1, 2, 2):view(2, 2) } },

@@ -80,16 +80,30 @@ static void pad_rows(void *ctx, int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++) pad_row(ctx, r);
 }
 
+/* Circular: what is left out is no part of what goes round, so x goes without it. */
+static void leave_out(const gp_array *out, gp_array *x, int64_t *before) {
+    for (int d = 0; d < x->ndim; d++) {
+        int64_t after = out->dim[d] - x->dim[d] - before[d], first = before[d] < 0 ? -before[d] : 0;
+        x->data += first * x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
+        x->dim[d] -= first + (after < 0 ? -after : 0);
+        before[d] += first;
+    }
+}
+
 /* Arguments: x, the padding (a dim each: before, in the order of the dims), the mode, the value. */
 bool CPU(pad)(const gp_call *c) {
-    padding p = {.x = gp_in(c, 0), .out = gp_out(c, 0), .mode = (mode)c->arg[2].i};
+    gp_array x = *gp_in(c, 0);
+    padding p = {.x = &x, .out = gp_out(c, 0), .mode = (mode)c->arg[2].i};
     gp_dtype dt = (gp_dtype)p.out->dtype;
+    int64_t before[GP_MAX_DIM];
     int n;
-    p.before = gp_ints(c, 1, &n);
+    memcpy(before, gp_ints(c, 1, &n), (size_t)x.ndim * sizeof *before);
+    p.before = before;
     p.size = gp_dtype_size(dt);
     if (p.out->numel == 0) return true;
     if (p.out->ndim == 0) return gp_copy_array(p.out, p.x), true;
     gp_number_array(&c->arg[3], dt, p.value);
+    if (p.mode == CIRCULAR) leave_out(p.out, &x, before);
     int64_t width = p.out->dim[p.out->ndim - 1];
     return gp_parallel_op(c, p.out->numel / width, 1 + GRAIN / width, pad_rows, &p);
 }

@@ -55,6 +55,17 @@ static padding padding_of(const gp_array *out, const gp_array *x, mode how) {
     return p;
 }
 
+/* Circular: what is left out is no part of what goes round, so x goes without it. */
+static void leave_out(padding *p) {
+    for (int d = 0; d < p->ndim; d++) {
+        int64_t after = p->dim[d] - p->n[d] - p->before[d],
+                first = p->before[d] < 0 ? -p->before[d] : 0;
+        p->x += first * p->stride[d];
+        p->n[d] -= first + (after < 0 ? -after : 0);
+        p->before[d] += first;
+    }
+}
+
 /* A number as dt has it in memory. */
 static uint64_t bits_of(gp_scalar s, gp_dtype dt) {
     uint64_t v = 0;
@@ -79,6 +90,7 @@ GP_C bool CUDA(pad)(const gp_call *c) {
     const int64_t *before = gp_ints(c, 1, &n);
     padding p = padding_of(out, x, (mode)c->arg[2].i);
     for (int d = 0; d < p.ndim; d++) p.before[d] = before[d];
+    if (p.how == CIRCULAR) leave_out(&p);
     p.value = bits_of(gp_value_scalar(&c->arg[3]), (gp_dtype)out->dtype);
     return out->numel == 0 || GP_BY_SIZE(gp_dtype_sizes[out->dtype], run, c, &p);
 }

@@ -2,10 +2,10 @@
 -- Composites: indices and masks. See define in scripts/init.lua.
 local gpush, define, rows = ...
 
--- The columns of nonzero, one tensor for each dim.
+-- The columns of nonzero, one tensor for each dim; of a 0-d tensor, as of one element in one dim.
 local nonzero, where = rows.nonzero, rows.where
 local function as_tuple(x)
-    local rows, columns = nonzero(x), {}
+    local rows, columns = nonzero(x.ndim == 0 and x:reshape(1) or x), {}
     for d = 1, rows.shape[2] do columns[d] = rows:select(2, d) end
     return table.unpack(columns)
 end

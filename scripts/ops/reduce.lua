@@ -36,19 +36,13 @@ local ways = {
     end,
 }
 
--- From the nearer one: an infinite neighbour with little weight then does no harm.
-local function between(below, above, w)
-    if w < 0.5 then return below:lerp(above, w) end
-    return above:lerp(below, 1 - w)
-end
-
 -- One quantile of sorted lines (the last dim): ranks are known, so nothing is looked up.
 local function one(sorted, q, way)
     local n = sorted.shape[sorted.ndim]
     local k, w = way(q * (n - 1))
     k = math.min(math.tointeger(k), n - 1)
     local y, last = sorted:select(-1, k + 1), sorted:select(-1, n)
-    if w > 0 then y = between(y, sorted:select(-1, k + 2), w) end
+    if w > 0 then y = y:lerp(sorted:select(-1, k + 2), w) end
     return gpush.where(last:ne(last), last, y) -- NaNs are sorted to the end
 end
 
@@ -67,8 +61,7 @@ local function many(sorted, qs, interpolation, count, skip)
     local at = low:to "i64":expand(shape) + 1
     local below, above = sorted:gather(-1, at), sorted:gather(-1, (at + 1):clamp(1, n))
     w = w:to(sorted.dtype):expand(shape)
-    local y = gpush.where(w:lt(0.5), below:lerp(above, w), above:lerp(below, 1 - w))
-    y = gpush.where(w:gt(0), y, below)
+    local y = gpush.where(w:gt(0), below:lerp(above, w), below)
     local last = sorted:narrow(-1, n, 1)
     return skip and y or gpush.where(last:ne(last), last, y)
 end

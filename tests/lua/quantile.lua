@@ -60,6 +60,9 @@ for _, dev in ipairs {"cpu", "sim"} do
         close(y:quantile(0.5, 2), {nan, nan, 1.5}, "NaN wins in quantile")
         close(y:nanquantile(0.5, 2), {3, nan, 1.5}, "nanquantile leaves NaN out")
         close(y:nanquantile(1, 2), {inf, nan, 4}, "the largest may be infinite")
+        local ends = g.tensor({{-inf, 2}, {1, inf}}, {dtype = dtype}):to(dev) -- halfway is above - (above - below) / 2, as in lerp
+        close(ends:quantile(0.5, 2), {-inf, nan}, "half of an infinite step")
+        close(ends:quantile({0.5, 0.25}, 2), {-inf, nan, nan, inf}, "… and of several")
 
         close(x:diff(), {-4, 5, -3, -6, -7, 4, -11, 8, 3, -17, 16, 2, -1, 1, 5, -4}, "diff")
         close(x:diff(2, 1)[1], {-10, 3, -17, 18, -2}, "second diff down")

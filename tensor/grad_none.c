@@ -21,7 +21,7 @@ static bool once(gp_vjp *v) {
         v->node->op->name);
 }
 #define ONCE(n) const gp_rule vjp_##n = {once, NULL};
-ONCE(batch_norm_grad) ONCE(cross_entropy_grad) ONCE(group_norm_grad) ONCE(gru_backward)
+ONCE(attention_backward) ONCE(batch_norm_grad) ONCE(cross_entropy_grad) ONCE(group_norm_grad) ONCE(gru_backward)
 ONCE(layer_norm_grad) ONCE(log_softmax_grad) ONCE(lstm_backward) ONCE(rms_norm_grad)
 ONCE(rnn_backward) ONCE(softmax_grad)
 

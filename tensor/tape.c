@@ -438,7 +438,7 @@ bool gp_tape_end(gp_node *n, gp_call *c) {
     n->seed = c->seed, n->counter = c->counter;
     for (int i = 0; i < c->nout; i++) {
         gp_node_output(n, i, c->out[i]);
-        if (!keep || (extra && i < c->nout - 1)) continue;
+        if (!keep || (extra && i < c->nout - 1 && !strchr(n->rule->saves, 'y'))) continue;
         n->out[i].saved = alias(c->out[i]);
         n->out[i].version = c->out[i]->storage->version;
         ok = ok && n->out[i].saved;

@@ -19,7 +19,7 @@ typedef struct gp_rule {
     /* What fn reads: digits are inputs (tensor arguments counted from 0, lists expanded: `*` is all
      * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need.
      * `+`: where the op is recorded the row below runs in its place (lstm_forward for lstm), which
-     * takes the same arguments and gives one more output; that one is kept, and by the node only. */
+     * takes the same arguments and gives one more output; that one is kept, and by the node only (`y` beside it: all are). */
     const char *saves;
 } gp_rule;
 

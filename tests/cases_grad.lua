@@ -82,6 +82,9 @@ end
 return {
     lstm = layers("lstm", "lstm", 2), gru = layers("gru", "gru", 1), rnn = layers("rnn", "tanh", 1), rnn_forward = layers("rnn", "relu", 1, { nonlinearity = "relu" }),
     lstm_forward = { recurrent("lstm_forward", "lstm", 0, { 2, 2, 1 }, {}) }, gru_forward = { recurrent("gru_forward", "gru", 0, { 2, 2, 1 }, {}) },
+    attention = { { x(1, 2, 3, 2), x(1, 2, 2, 2), x(1, 2, 2, 3) }, { x(2, 1, 2, 2), x(2, 1, 3, 2), x(2, 1, 3, 1), nil, true, n = 5 },
+        { x(1, 2, 2, 1), x(1, 2, 3, 1), x(1, 2, 3, 2), x(2, 1, 3), false, 0.5 }, { x(1, 1, 2, 2), x(1, 1, 3, 2), x(1, 1, 3, 2), x(3):detach(), false, n = 5 } },
+    attention_forward = { { x(1, 1, 2, 2), x(1, 1, 3, 2), x(1, 1, 3, 2), first = true } },
     addmm = { { x(2, 2), x(2, 3), x(3, 2), 2, 0.5 } }, addmv = { { x(2), x(2, 3), x(3), 2, 3 } }, baddbmm = { { x(2, 2, 2), x(2, 2, 3), x(2, 3, 2) } },
     linear = { { x(2, 3), x(4, 3), x(4) }, { x(3), x(2, 3) }, { x(2, 2, 3), x(1, 3), x(1) }, { x(2, 3), x(3), x() }, { x(3, 2), x(2), n = 2 } },
     linalg_inv = { { pos(2, 2, 2) } }, linalg_det = { { x(3, 3) } }, linalg_slogdet = { { x(3, 3), post = function(_, l) return l end } },

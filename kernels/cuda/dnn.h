@@ -1,4 +1,4 @@
-/* cuDNN: the functions that gpush uses, and its handle. Only where its header is; for conv.c, norm_cudnn.c and rnn_cudnn.c. */
+/* cuDNN: the functions that gpush uses, and its handle. Only where its header is; for conv.c, norm_cudnn.c, rnn_cudnn.c and graph.c. */
 #ifndef GP_CUDA_DNN_H
 #define GP_CUDA_DNN_H
 
@@ -47,7 +47,14 @@
     F(cudnnGetRNNTempSpaceSizes)                                                                   \
     F(cudnnRNNForward)                                                                             \
     F(cudnnRNNBackwardData_v8)                                                                     \
-    F(cudnnRNNBackwardWeights_v8)
+    F(cudnnRNNBackwardWeights_v8)                                                                  \
+    F(cudnnGetVersion)                                                                             \
+    F(cudnnBackendCreateDescriptor)                                                                \
+    F(cudnnBackendDestroyDescriptor)                                                               \
+    F(cudnnBackendSetAttribute)                                                                    \
+    F(cudnnBackendGetAttribute)                                                                    \
+    F(cudnnBackendFinalize)                                                                        \
+    F(cudnnBackendExecute)
 typedef struct gp_dnn_functions {
     GP_DNN_FUNCTIONS(GP_LIB_POINTER)
 } gp_dnn_functions;

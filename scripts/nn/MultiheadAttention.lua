@@ -71,13 +71,18 @@ function Attention:forward(...)
         if single then x = x:unsqueeze(1) elseif not self.batch_first then x = x:transpose(1, 2) end
         inputs[i] = x
     end
-    local batch, p = inputs[1]:size(1), project(self, inputs)
-    local q, k, v = split(self, p[1]), split(self, p[2]), split(self, p[3])
-    local scores = (q / math.sqrt(self.embed_dim // self.num_heads)):matmul(k:transpose(-2, -1))
-    local mask = mask_of(self, attn_mask, keys, scores, batch)
-    local weights = (mask and scores + mask or scores):softmax(-1)
-    local share = self.training and self.dropout > 0 and weights:dropout(self.dropout) or weights
-    local y = self.out_proj(share:matmul(v):transpose(2, 3):flatten(3, 4))
+    local batch, parts = inputs[1]:size(1), project(self, inputs)
+    local q, k, v = split(self, parts[1]), split(self, parts[2]), split(self, parts[3])
+    local mask, p = mask_of(self, attn_mask, keys, q, batch), self.training and self.dropout or 0
+    local share, weights
+    if need_weights then
+        local scores = (q / math.sqrt(self.embed_dim // self.num_heads)):matmul(k:transpose(-2, -1))
+        weights = (mask and scores + mask or scores):softmax(-1)
+        share = (p > 0 and weights:dropout(p) or weights):matmul(v)
+    else
+        share = gpush.scaled_dot_product_attention(q, k, v, mask, p)
+    end
+    local y = self.out_proj(share:transpose(2, 3):flatten(3, 4))
     if single then y = y:squeeze(1) elseif not self.batch_first then y = y:transpose(1, 2) end
     if not need_weights then return y end
     if average then weights = weights:mean(2) end

@@ -225,30 +225,62 @@ local function attend(scores, mask)
     return mask and gpush.where(mask:any(-1, true), share, 0) or share
 end
 
+-- Two products and a softmax between them.
+local composed = once(function(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    local size, visible = query.shape, nil
+    local scores = (query * scale):matmul(key:transpose(-2, -1))
+    if is_causal then
+        local l, s = size[#size - 1], key.shape[#key.shape - 1]
+        visible = gpush.ones({ l, s }, { dtype = "bool", device = query.device }):tril()
+    elseif attn_mask and attn_mask.dtype == "bool" then
+        visible = attn_mask
+    elseif attn_mask then
+        scores = scores + attn_mask
+    end
+    if visible then scores = gpush.where(visible, scores, -math.huge) end
+    local share = attend(scores, visible)
+    if dropout_p > 0 then share = share:dropout(dropout_p) end
+    return share:matmul(value)
+end)
+
+-- Does the row attention take these, as it does on CUDA by cuDNN (elsewhere the composed one is faster)?
+local function row_takes(query, key, value, mask)
+    local q, k, v = query.shape, key.shape, value.shape
+    local n = #q
+    if not tostring(query.device):find "^cuda" or n > 4 or #k ~= n or #v ~= n or not FLOATS[query.dtype] then return false end
+    if key.dtype ~= query.dtype or value.dtype ~= query.dtype then return false end
+    for d = 1, n do
+        if q[d] * k[d] * v[d] == 0 or d < n - 1 and (q[d] ~= k[d] or k[d] ~= v[d]) then return false end
+    end
+    if q[n] ~= k[n] or k[n - 1] ~= v[n - 1] then return false end
+    if not mask then return true end
+    local m, want = mask.shape, { table.unpack(q, 1, n - 1) }
+    want[n] = k[n - 1]
+    if mask.dtype ~= query.dtype or mask.requires_grad or #m > n then return false end
+    for d = 1, #m do
+        if m[d] ~= 1 and m[d] ~= want[n - #m + d] then return false end
+    end
+    return true
+end
+
 define { "scaled_dot_product_attention",
     sig = "tensor query, tensor key, tensor value, tensor? attn_mask, float dropout_p=0, bool is_causal=false, float? scale",
     help = "softmax(query key' * scale) value; a bool mask says what may be seen, a float one is added; scale is 1 / sqrt(size)",
-    fn = once(function(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    fn = function(query, key, value, attn_mask, dropout_p, is_causal, scale)
         local op, size = "scaled_dot_product_attention", query.shape
         if #size < 2 or #key.shape < 2 or #value.shape < 2 then
             fail("%s: query is %s, key %s, value %s (expected 2 dims or more)", op, shape_text(query), shape_text(key), shape_text(value))
         end
-        local most, visible = size[#size], nil
         if is_causal and attn_mask then fail(op .. ": is_causal and attn_mask do not go together") end
-        local scores = (query * (scale or 1 / math.sqrt(most))):matmul(key:transpose(-2, -1))
-        if is_causal then
-            local l, s = size[#size - 1], key.shape[#key.shape - 1]
-            visible = gpush.ones({ l, s }, { dtype = "bool", device = query.device }):tril()
-        elseif attn_mask and attn_mask.dtype == "bool" then
-            visible = attn_mask
-        elseif attn_mask then
-            scores = scores + attn_mask
+        scale = scale or 1 / math.sqrt(size[#size])
+        if dropout_p > 0 or not row_takes(query, key, value, attn_mask) then
+            return composed(query, key, value, attn_mask, dropout_p, is_causal, scale)
         end
-        if visible then scores = gpush.where(visible, scores, -math.huge) end
-        local share = attend(scores, visible)
-        if dropout_p > 0 then share = share:dropout(dropout_p) end
-        return share:matmul(value)
-    end) }
+        for _ = #size, 3 do query, key, value = query:unsqueeze(1), key:unsqueeze(1), value:unsqueeze(1) end
+        local y = gpush.attention(query, key, value, attn_mask, is_causal, scale)
+        for _ = #size, 3 do y = y:squeeze(1) end
+        return y
+    end }
 
 -- ---- images ----
 

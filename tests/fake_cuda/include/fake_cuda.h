@@ -24,6 +24,8 @@
  *   GPUSH_FAKE_STICKY=N[:e]   launch N goes wrong when it runs: error e (700, cudaErrorIllegalAddress) from then on
  *   GPUSH_FAKE_SLOW=N:ms      launch N takes ms longer
  *   GPUSH_FAKE_WAIT=N         launch N first waits for its stream within the call, as NVIDIA's libraries do
+ *   GPUSH_FAKE_ENGINE=N       cuDNN has no engine for graph N that it is asked of
+ *   GPUSH_FAKE_PLAN=N         cuDNN cannot make plan N of a graph
  *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
  *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
  *                             what depends on their order shows
@@ -41,6 +43,8 @@ extern "C" {
 #endif
 /* 0 if every setting is known. */
 int fakeFault(const char *settings);
+/* For stand-in libraries: is this the time that fault `name` was asked for? */
+int fakeFaulty(const char *name);
 /* How often things happened in this process: "malloc", "free", "launch", "copy", "event", "sync", "pinned"; "range add": NVTX ranges of that
  * name; "open ranges". */
 unsigned long long fakeCount(const char *what);

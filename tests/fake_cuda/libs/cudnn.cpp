@@ -121,7 +121,7 @@ static cudnnStatus_t set(fake_tensor *t, cudnnDataType_t type, int n, const int 
 }
 
 extern "C" {
-size_t cudnnGetVersion(void) { return 90000; }
+size_t cudnnGetVersion(void) { return 91900; }
 const char *cudnnGetErrorString(cudnnStatus_t s) {
     return s == CUDNN_STATUS_BAD_PARAM ? "CUDNN_STATUS_BAD_PARAM" : "CUDNN_STATUS_NOT_SUPPORTED";
 }

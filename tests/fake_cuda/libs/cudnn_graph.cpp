@@ -1,0 +1,350 @@
+// A stand-in for cuDNN's graph interface, from its documentation: descriptors are bags of attributes; a graph that is
+// attention or its gradients, as the real library's engines know them, has two plans, the first of which gives other bits
+// from call to call; others have none. Plans run op by op, in stream order, rounding what is not f32 to its type.
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "dnn.h"
+#include "fake_cuda.h"
+
+namespace {
+struct node_tensor {
+    int64_t id = 0, dim[4], stride[4], align = 0;
+    cudnnDataType_t type = CUDNN_DATA_FLOAT;
+    bool inner = false, number = false;
+    int64_t span() const {
+        int64_t n = 1;
+        for (int d = 0; d < 4; d++) n += (dim[d] - 1) * stride[d];
+        return n;
+    }
+    int64_t at(const int64_t *i) const {
+        int64_t p = 0;
+        for (int d = 0; d < 4; d++) p += (dim[d] == 1 ? 0 : i[d]) * stride[d];
+        return p;
+    }
+};
+struct op {
+    int kind = 0; // its descriptor's type
+    int mode = 0, axis = 0;
+    node_tensor in[3], out; // x b t, or a b
+    int inputs = 0;
+};
+struct graph {
+    std::vector<op> ops;
+    bool handle = false;
+};
+struct bag {
+    int type;
+    bool done = false;
+    std::map<int, std::vector<char>> attr;
+    node_tensor tensor;
+    op what;
+    std::shared_ptr<graph> whole;
+    bool varies = false;
+    template <class T> std::vector<T> all(int name) const {
+        auto i = attr.find(name);
+        if (i == attr.end()) return {};
+        std::vector<T> v(i->second.size() / sizeof(T));
+        memcpy(v.data(), i->second.data(), v.size() * sizeof(T));
+        return v;
+    }
+    template <class T> T one(int name, T otherwise) const {
+        std::vector<T> v = all<T>(name);
+        return v.size() == 1 ? v[0] : otherwise;
+    }
+};
+
+size_t size_of(int type) {
+    switch (type) {
+    case CUDNN_TYPE_BOOLEAN: return 1;
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_HANDLE:
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return 8;
+    default: return 4;
+    }
+}
+
+// ---- finalizing ----
+
+bool finish_tensor(bag *b) {
+    node_tensor &t = b->tensor;
+    std::vector<int64_t> dim = b->all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS), stride = b->all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+    t.id = b->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID, 0), t.align = b->one<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 0);
+    t.type = b->one(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_DOUBLE);
+    t.inner = b->one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0), t.number = b->one<char>(CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0);
+    if (dim.size() != 4 || stride.size() != 4 || !t.id || t.align < 1) return false;
+    for (int d = 0; d < 4; d++) {
+        t.dim[d] = dim[d], t.stride[d] = stride[d];
+        if (dim[d] < 1 || stride[d] < 1) return false;
+    }
+    return true;
+}
+
+bool take_tensor(const bag *b, int name, op *o) {
+    bag *t = b->one<bag *>(name, nullptr);
+    if (!t) return false;
+    if (!t->done || t->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) return false;
+    o->in[o->inputs++] = t->tensor;
+    return true;
+}
+
+bool finish_op(bag *b, int detail, const std::vector<int> &needed, int optional, int selects, int out) {
+    op &o = b->what;
+    o.kind = b->type;
+    if (detail) {
+        bag *w = b->one<bag *>(detail, nullptr);
+        if (!w || !w->done) return false;
+        o.mode = w->one<int>(w->type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR ? CUDNN_ATTR_REDUCTION_OPERATOR : CUDNN_ATTR_POINTWISE_MODE, 0);
+        o.axis = (int)w->one<int64_t>(CUDNN_ATTR_POINTWISE_AXIS, 0);
+    }
+    for (int name : needed)
+        if (!take_tensor(b, name, &o)) return false;
+    if (optional && b->attr.count(optional) && !take_tensor(b, optional, &o)) return false;
+    if (selects && b->attr.count(selects) && !take_tensor(b, selects, &o)) return false;
+    bag *y = b->one<bag *>(out, nullptr);
+    if (!y || !y->done) return false;
+    o.out = y->tensor;
+    return true;
+}
+
+// What the attention engines know: how often each op occurs, and shapes and types of the products.
+bool known(const graph &g) {
+    std::map<int, int> n;
+    for (const op &o : g.ops) {
+        bool point = o.kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
+        n[point ? 10000 + o.mode : o.kind]++;
+        if (o.kind != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) continue;
+        const node_tensor &a = o.in[0], &b = o.in[1];
+        for (int i = 0; i < 2; i++) {
+            const node_tensor &t = o.in[i];
+            if (!t.inner && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16) return false;
+            if (!t.inner && t.stride[2] != 1 && t.stride[3] != 1) return false;
+        }
+        if (a.dim[3] != b.dim[2] || o.out.dim[2] != a.dim[2] || o.out.dim[3] != b.dim[3]) return false;
+        const node_tensor &feature = a.inner ? b : a; // the dim of features
+        int64_t size = a.inner ? feature.dim[3] : feature.dim[3];
+        if (!feature.inner && (size % 8 || size > 256)) return false;
+    }
+    int products = n[CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR], turned = n[CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR];
+    int indices = n[10000 + CUDNN_POINTWISE_GEN_INDEX], select = n[10000 + CUDNN_POINTWISE_BINARY_SELECT];
+    if (n[10000 + CUDNN_POINTWISE_EXP] != 1 || indices != 2 * select || n[10000 + CUDNN_POINTWISE_CMP_GE] != select) return false;
+    int sums = n[CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR];
+    if (products == 2) return turned == 0 && sums == 2 && n[10000 + CUDNN_POINTWISE_LOG] == 1 && n[10000 + CUDNN_POINTWISE_DIV] == 1;
+    return products == 5 && turned == 3 && sums == 1;
+}
+
+cudnnStatus_t finish_plan(bag *b) {
+    bag *config = b->one<bag *>(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, nullptr);
+    if (!config || !config->whole || !b->attr.count(CUDNN_ATTR_EXECUTION_PLAN_HANDLE)) return CUDNN_STATUS_BAD_PARAM;
+    if (fakeFaulty("plan")) return CUDNN_STATUS_NOT_SUPPORTED;
+    b->whole = config->whole, b->varies = config->varies;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+bool finish_graph(bag *b) {
+    b->whole = std::make_shared<graph>();
+    for (bag *o : b->all<bag *>(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
+        if (!o || !o->done) return false;
+        b->whole->ops.push_back(o->what);
+    }
+    return b->attr.count(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) && !b->whole->ops.empty();
+}
+
+// ---- running ----
+
+float rounded(cudnnDataType_t t, float v) {
+    return t == CUDNN_DATA_HALF ? from_f16(to_f16(v)) : t == CUDNN_DATA_BFLOAT16 ? from_bf16(to_bf16(v)) : v;
+}
+
+struct run {
+    std::shared_ptr<graph> g;
+    std::map<int64_t, void *> memory;
+    std::map<int64_t, float> numbers;
+    mutable std::map<int64_t, std::vector<float>> values; // by places of the tensor's strides
+
+    template <class F> static void each(const node_tensor &t, F f) {
+        int64_t i[4];
+        for (i[0] = 0; i[0] < t.dim[0]; i[0]++)
+            for (i[1] = 0; i[1] < t.dim[1]; i[1]++)
+                for (i[2] = 0; i[2] < t.dim[2]; i[2]++)
+                    for (i[3] = 0; i[3] < t.dim[3]; i[3]++) f(i);
+    }
+    std::vector<float> &value(const node_tensor &t) const {
+        auto have = values.find(t.id);
+        if (have != values.end()) return have->second;
+        std::vector<float> &v = values[t.id];
+        v.assign((size_t)t.span(), NAN);
+        if (t.number) v[0] = numbers.at(t.id);
+        else if (!t.inner) each(t, [&](const int64_t *i) { v[(size_t)t.at(i)] = (float)load(memory.at(t.id), t.at(i), t.type); });
+        return v;
+    }
+    static float point(const op &o, const float *x, const int64_t *i) {
+        switch (o.mode) {
+        case CUDNN_POINTWISE_ADD: return x[0] + x[1];
+        case CUDNN_POINTWISE_SUB: return x[0] - x[1];
+        case CUDNN_POINTWISE_MUL: return x[0] * x[1];
+        case CUDNN_POINTWISE_DIV: return x[0] / x[1];
+        case CUDNN_POINTWISE_EXP: return expf(x[0]);
+        case CUDNN_POINTWISE_LOG: return logf(x[0]);
+        case CUDNN_POINTWISE_CMP_GE: return x[0] >= x[1];
+        case CUDNN_POINTWISE_GEN_INDEX: return (float)i[o.axis];
+        case CUDNN_POINTWISE_BINARY_SELECT: return x[2] != 0 ? x[0] : x[1];
+        default: return x[0];
+        }
+    }
+    float element(const op &o, std::vector<float> *const *in, const int64_t *i) const {
+        int64_t k[4] = {i[0], i[1], i[2], i[3]}, other[4] = {i[0], i[1], i[2], i[3]};
+        float x[3] = {0, 0, 0}, sum = o.mode == CUDNN_REDUCE_TENSOR_MAX ? -INFINITY : 0;
+        if (o.kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
+            for (int n = 0; n < o.inputs; n++) x[n] = (*in[n])[(size_t)o.in[n].at(i)];
+            return point(o, x, i);
+        }
+        if (o.kind == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR) {
+            for (k[3] = 0; k[3] < o.in[0].dim[3]; k[3]++) {
+                float v = (*in[0])[(size_t)o.in[0].at(k)];
+                sum = o.mode == CUDNN_REDUCE_TENSOR_MAX ? (v > sum ? v : sum) : sum + v;
+            }
+            return sum;
+        }
+        for (sum = 0, k[3] = 0; k[3] < o.in[0].dim[3]; k[3]++) {
+            other[2] = k[3];
+            sum += (*in[0])[(size_t)o.in[0].at(k)] * (*in[1])[(size_t)o.in[1].at(other)];
+        }
+        return sum;
+    }
+    void operator()() const {
+        for (const op &o : g->ops) {
+            std::vector<float> *in[3], out((size_t)o.out.span(), NAN);
+            for (int n = 0; n < o.inputs; n++) in[n] = &value(o.in[n]);
+            if (o.kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) // the same places, counted otherwise
+                for (size_t p = 0; p < out.size(); p++) out[p] = rounded(o.out.type, (*in[0])[p]);
+            else
+                each(o.out, [&](const int64_t *i) { out[(size_t)o.out.at(i)] = rounded(o.out.type, element(o, in, i)); });
+            if (!o.out.inner)
+                each(o.out, [&](const int64_t *i) { store(memory.at(o.out.id), o.out.at(i), o.out.type, out[(size_t)o.out.at(i)]); });
+            values[o.out.id] = out;
+        }
+    }
+};
+
+bool bind_one(run *r, const node_tensor &t, const std::map<int64_t, void *> &given) {
+    if (t.inner) return true;
+    auto p = given.find(t.id);
+    if (p == given.end() || !p->second || (!t.number && (uintptr_t)p->second % (uintptr_t)t.align)) return false;
+    if (t.number) memcpy(&r->numbers[t.id], p->second, 4);
+    else r->memory[t.id] = p->second;
+    return true;
+}
+
+cudnnStatus_t results(const bag *heur, int64_t room, int64_t *n, void **to) {
+    bag *g = heur->one<bag *>(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, nullptr);
+    *n = 0;
+    if (fakeFaulty("engine") || !known(*g->whole)) return CUDNN_STATUS_SUCCESS;
+    for (*n = 0; *n < 2 && *n < room; ++*n) {
+        bag *config = (bag *)to[*n];
+        if (!config || config->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
+        config->whole = g->whole, config->varies = *n == 0, config->done = true;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+} // namespace
+
+extern "C" {
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *d) {
+    bag *b = new bag;
+    b->type = type;
+    *d = b;
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d) {
+    delete (bag *)d;
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t n, const void *v) {
+    bag *b = (bag *)d;
+    if (!b || b->done || n < 1 || !v) return CUDNN_STATUS_BAD_PARAM;
+    b->attr[name].assign((const char *)v, (const char *)v + (size_t)n * size_of(type));
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
+    bag *b = (bag *)d;
+    bool ok = b && !b->done;
+    if (!ok) return CUDNN_STATUS_BAD_PARAM;
+    switch (b->type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR: ok = finish_tensor(b); break;
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+        ok = finish_op(b, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC},
+                       CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_TDESC,
+                       CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+        break;
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+        ok = finish_op(b, CUDNN_ATTR_OPERATION_REDUCTION_DESC, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC}, 0, 0,
+                       CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
+        break;
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+        ok = finish_op(b, CUDNN_ATTR_OPERATION_MATMUL_DESC,
+                       {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_BDESC}, 0, 0,
+                       CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+        break;
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+        ok = finish_op(b, 0, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC}, 0, 0, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+        break;
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: ok = finish_graph(b); break;
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+        ok = b->attr.count(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH) && b->attr.count(CUDNN_ATTR_ENGINEHEUR_MODE);
+        break;
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
+        cudnnStatus_t s = finish_plan(b);
+        b->done = s == CUDNN_STATUS_SUCCESS;
+        return s;
+    }
+    default: break;
+    }
+    b->done = ok;
+    return ok ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t, int64_t room, int64_t *n, void *v) {
+    bag *b = (bag *)d;
+    if (!b || !b->done) return CUDNN_STATUS_BAD_PARAM;
+    *n = 1;
+    switch (name) {
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS: return results(b, room, n, (void **)v);
+    case CUDNN_ATTR_ENGINECFG_ENGINE: {
+        bag *engine = *(bag **)v;
+        engine->varies = b->varies, engine->done = true;
+        return CUDNN_STATUS_SUCCESS;
+    }
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+        *(int *)v = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+        if (b->varies && room > 1) ((int *)v)[1] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, *n = 2;
+        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: *(int64_t *)v = b->varies ? 256 : 1 << 20; return CUDNN_STATUS_SUCCESS;
+    default: return CUDNN_STATUS_BAD_PARAM;
+    }
+}
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
+    bag *p = (bag *)plan, *with = (bag *)pack;
+    if (!h || !p || !p->done || !with || !with->done) return CUDNN_STATUS_BAD_PARAM;
+    std::vector<int64_t> id = with->all<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    std::vector<void *> at = with->all<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    std::map<int64_t, void *> given;
+    if (id.size() != at.size() || !with->one<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr)) return CUDNN_STATUS_BAD_PARAM;
+    for (size_t i = 0; i < id.size(); i++) given[id[i]] = at[i];
+    run r;
+    r.g = p->whole;
+    for (const op &o : r.g->ops) {
+        for (int i = 0; i < o.inputs; i++)
+            if (!bind_one(&r, o.in[i], given)) return CUDNN_STATUS_BAD_PARAM;
+        if (!bind_one(&r, o.out, given)) return CUDNN_STATUS_BAD_PARAM;
+    }
+    cudaError_t err = fake::enqueue(h->stream, p->varies ? "fake_attention_varying" : "fake_attention", r);
+    return err == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+}
+}

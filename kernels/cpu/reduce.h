@@ -23,10 +23,10 @@ typedef struct gp_reducer {
     void (*finish)(void *acc, double count, int64_t n, double p);
 } gp_reducer;
 
-/* Fetches n bytes two pages on from `at`: by themselves caches look no further than the page. For
+/* Fetches n bytes four pages on from `at`: by themselves caches look no further than the page. For
  * loops that take as many bytes a step; what lies beyond the last element does no harm. */
 static inline void gp_fetch_ahead(const void *at, int n) {
-    for (int i = 0; i < n; i += 64) __builtin_prefetch((const char *)at + 8192 + i);
+    for (int i = 0; i < n; i += 64) __builtin_prefetch((const char *)at + 16384 + i);
 }
 
 /* Argument 0 of c over the dims in argument dims (a mask); field i is written to output i. False

@@ -23,6 +23,14 @@ enum { PANEL = 64, PIECE = 128, LARGE = 192 };
 
 /* ---- inverse and determinant: of M' = A they are M's ---- */
 
+/* Elements from row to row of a matrix that is factored, and what it is factored in: rows, panels
+ * if it is large, and pivots. */
+static int64_t row_length(int n) { return n < LARGE ? n : gp_lu_ld(n); }
+static int64_t lu_bytes(const gp_lapack *r) {
+    int64_t width = row_length(r->n) + (r->n < LARGE ? 0 : 2 * GP_LU_BLOCK);
+    return r->n * (width * r->a.size + (int64_t)sizeof(int));
+}
+
 /* The inverse of a large L U (n x n, by columns) in x. */
 typedef struct pieces {
     const void *lu;
@@ -87,14 +95,16 @@ typedef struct pieces {
     }                                                                                              \
     /* flag 'l': sign and log |det|, else det. A zero pivot is no error: det is 0. */              \
     static gp_verdict det_##t(const gp_lapack *r, int64_t i, char *work) {                         \
-        int n = r->n, info = 0;                                                                    \
-        T *a = (T *)work, det = 1, log_det = 0;                                                    \
-        int *ipiv = (int *)(a + (int64_t)n * n);                                                   \
-        gp_gather(a, n, &r->a, i);                                                                 \
-        if (n) getrf(&n, &n, a, &n, ipiv, &info);                                                  \
+        int n = r->n, info = 0, large = n >= LARGE;                                                \
+        int64_t ld = row_length(n);                                                                \
+        T *a = (T *)work, det = 1, log_det = 0, *panels = a + n * ld;                              \
+        int *ipiv = (int *)(panels + (large ? 2 * (int64_t)n * GP_LU_BLOCK : 0));                  \
+        gp_gather(a, ld, &r->a, i);                                                                \
+        if (large) gp_lu_##t(n, a, ld, ipiv, panels);                                              \
+        else if (n) getrf(&n, &n, a, &n, ipiv, &info);                                             \
         for (int64_t j = 0; j < n; j++) {                                                          \
-            T u = a[j * (n + 1)];                                                                  \
-            if (ipiv[j] != j + 1) det = -det;                                                      \
+            T u = a[j * (ld + 1)];                                                                 \
+            if (ipiv[j] != j + !large) det = -det;                                                 \
             if (r->flag == 'l') {                                                                  \
                 log_det += (T)log(fabs((double)u));                                                \
                 u = u != u ? u : (T)((u > 0) - (u < 0));                                           \
@@ -121,7 +131,7 @@ bool CPU(linalg_inv_ex)(const gp_call *c) { return CPU(linalg_inv)(c); }
 bool CPU(linalg_det)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     r.flag = c->nout == 2 ? 'l' : 'd';
-    r.bytes = (int64_t)r.n * r.n * r.a.size + r.n * (int64_t)sizeof(int);
+    r.bytes = lu_bytes(&r);
     r.alone = GP_LU_ALONE;
     r.one = r.a.size == 4 ? det_f32 : det_f64;
     return gp_lapack_run(&r);
@@ -186,8 +196,7 @@ bool CPU(linalg_solve)(const gp_call *c) {
     gp_lapack r = gp_lapack_equations(c, true);
     r.trouble = "is singular: the equations have no unique solution";
     r.flag = c->arg[2].i ? 'L' : 'R';
-    int64_t ld = r.n < LARGE ? r.n : gp_lu_ld(r.n) + 2 * GP_LU_BLOCK;
-    r.bytes = r.n * ld * r.a.size + r.n * (int64_t)sizeof(int);
+    r.bytes = lu_bytes(&r);
     r.flops += (int64_t)r.n * r.b.rows * r.b.cols;
     r.alone = GP_LU_ALONE;
     r.one = r.a.size == 4 ? solve_f32 : solve_f64;

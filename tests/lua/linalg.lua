@@ -119,7 +119,12 @@ for dtype, e in pairs(eps) do
             t.ok(far(linalg.solve(a, y), x) <= 30 * n * e, "solve " .. name)
             t.ok(far(linalg.solve(T(a), T(y), false), T(x)) <= 30 * n * e, "solve from the right " .. name)
         end
+        local u = g.randn({n, 1}, {dtype = dtype}) -- det(I + u u') = 1 + u'u; each of 7 rows passes n - 1 others
+        local sign, log = linalg.slogdet((eye(n, dtype) + u:matmul(T(u))):roll(7, 1))
+        t.is(sign:item(), n % 2 == 0 and -1 or 1, "slogdet, the sign " .. n .. " " .. dtype)
+        t.ok(far(log, (1 + u:square():sum()):log()) <= 30 * n * e, "slogdet, the logarithm " .. n .. " " .. dtype)
         a[n - 1] = 0
+        t.is(linalg.slogdet(a):item(), 0, "slogdet, the sign of a singular " .. n .. " " .. dtype)
         t.ok(not pcall(linalg.inv, a), "inv of a singular " .. n .. " " .. dtype)
         t.ok(not pcall(linalg.solve, a, a), "solve with a singular " .. n .. " " .. dtype)
         t.ok(select(2, linalg.inv_ex(a)):item() > 0, "inv_ex tells of a singular " .. n .. " " .. dtype)

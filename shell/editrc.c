@@ -39,3 +39,14 @@ void gp_editrc_again(EditLine *el) {
     if (f) fclose(f);
     free(line);
 }
+
+void gp_editrc_mode(EditLine *el, bool vi) {
+    static const char *const command[][2] = {{"u", "gpush-undo"}, {"k", "gpush-up"}, {"j", "gpush-down"},
+        {"\\034", "gpush-up"}, {"\\035", "gpush-down"}};
+    static const char *const emacs[][2] = {{"\\033[3~", "ed-delete-next-char"}, {"\\033[1;5C", "em-next-word"},
+        {"\\033[1;5D", "ed-prev-word"}};
+    for (size_t i = 0; vi && i < sizeof command / sizeof *command; i++)
+        el_set(el, EL_BIND, "-a", command[i][0], command[i][1], NULL);
+    for (size_t i = 0; !vi && i < sizeof emacs / sizeof *emacs; i++)
+        el_set(el, EL_BIND, emacs[i][0], emacs[i][1], NULL);
+}

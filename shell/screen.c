@@ -5,6 +5,7 @@
 #include "shell/cluster.h"
 #include "shell/highlight.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -120,21 +121,20 @@ static void put_odd(FILE *out, const char *text, gp_spot at, int w) {
     fprintf(out, "%s\033[?7h", text);
 }
 
-void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsigned char *style,
-                     gp_spot cursor, int rows, int columns) {
-    size_t n = strlen(text);
-    if (!n || gp_screen_at(prompt, text, n, columns).row >= rows) return;
-    gp_spot at = walk((gp_spot){0, 0}, prompt, strlen(prompt), columns), pen = at;
+/* Paints the cells of text in the rows from..to, of which the first is `at`, where the pen is unless
+ * that is above `from`: then it is in from's first cell. Where the pen is afterwards. */
+static gp_spot paint_rows(FILE *out, const char *text, const unsigned char *style, gp_spot at, int from,
+                          int to, int columns) {
+    gp_spot pen = at.row < from ? (gp_spot){from, 0} : at;
     int now = GP_STYLE_PLAIN;
     bool odd = false;
-    gp_screen_move(out, cursor, at);
-    for (size_t i = 0, len; i < n; i += len) {
+    for (size_t i = 0, len; text[i] && at.row <= to; i += len) {
         const char *as = NULL;
         bool blank = text[i] == '\n' || text[i] == '\t';
         int w = blank ? 0 : look(text + i, &as);
         if (!blank) at = place(at, w, columns);
         gp_spot next = step(at, text + i, columns, &len);
-        if (!blank) {
+        if (!blank && at.row >= from && at.row <= to) {
             if (pen.row != at.row || pen.col != at.col) gp_screen_move(out, pen, at);
             if (style[i] != now) fputs(gp_screen_style(now = style[i]), out);
             if (as) put_odd(out, as, at, w), odd = true;
@@ -145,5 +145,21 @@ void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsi
     }
     if (now != GP_STYLE_PLAIN) fputs(gp_screen_style(GP_STYLE_PLAIN), out);
     if (odd && at.row == pen.row) gp_screen_move(out, pen, at), fputs("\033[K", out), pen = at;
-    gp_screen_move(out, pen, cursor);
+    return pen;
+}
+
+void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsigned char *style,
+                     gp_spot cursor, int columns) {
+    gp_spot at = walk((gp_spot){0, 0}, prompt, strlen(prompt), columns);
+    if (!*text) return;
+    gp_screen_move(out, cursor, at);
+    gp_screen_move(out, paint_rows(out, text, style, at, 0, INT_MAX, columns), cursor);
+}
+
+void gp_screen_window(FILE *out, const char *prompt, const char *text, const unsigned char *style,
+                      gp_spot cursor, int top, int rows, int columns) {
+    gp_spot at = walk((gp_spot){0, 0}, prompt, strlen(prompt), columns);
+    fputs("\033[H\033[J", out);
+    if (top == 0) fputs(prompt, out);
+    gp_screen_move(out, paint_rows(out, text, style, at, top, top + rows - 1, columns), cursor);
 }

@@ -46,7 +46,7 @@ declare -A name=(
     [cuda]="CUDA headers are known in device_cuda.c, kernels/cuda/ and cupti.c only"
     [blocking]="CUDA calls that block are made in device_cuda.c only"
     [exit]="nothing below the shell ends the program"
-    [editor]="the line editor is known in shell/line.c and editrc.c only"
+    [editor]="the line editor is known in shell/line.c, picture.c and editrc.c only"
     [openmp]="OpenMP regions are in kernels/cpu/parallel.c only"
     [drain]="a device is drained from the one gate, tensor/device.c, only"
     [locks]="locks are taken by tensor/lock.h only, but in the plug-in"
@@ -60,7 +60,7 @@ check() {
         cuda) sources | only "$cuda_headers" "$cuda_places" ;;
         blocking) sources | only "$w($blocking)[ \t]*\(" 'tensor/device_cuda\.c' ;;
         exit) sources | only "$w(exit|_exit|_Exit|quick_exit|abort|assert|__builtin_trap)[ \t]*\(" 'shell/' ;;
-        editor) sources | only "$inc(histedit|editline|readline)" 'shell/(line|editrc)\.c' ;;
+        editor) sources | only "$inc(histedit|editline|readline)" 'shell/(line|picture|editrc)\.c' ;;
         openmp) sources | only "${inc}omp\.h|(#[ \t]*pragma|_Pragma\()[ \t]*\"*[ \t]*omp[ \t]+(parallel|for|task|sections|single|barrier|critical|teams)" \
             'kernels/cpu/parallel\.c' ;;
         drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device\.c' ;;

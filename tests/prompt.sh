@@ -99,6 +99,30 @@ sees $'\n> s = "aaaaaaaaaabbbbbbbbbbcccccccccc"\nprint(#s) print(2 * #s)' "a wid
 key Enter
 sees $'30\n60\n>' "and it runs"
 
+# A block with more rows than the terminal.
+session 60 8
+paste $'x = {\n1,\n2,\n3,\n4,\n5,\n6,\n7,\n8,\n9,\n10,\n11,\n12,\n}'
+rows 1 $'6,\n7,\n8,\n9,\n10,\n11,\n12,\n}' "of a tall block the end is shown"
+cursor_at 1,7 "with the cursor"
+key Up Up Up
+cursor_at 1,4 "which moves within what is shown"
+key Up Up Up Up Up Up
+rows 1 $'4,\n5,\n6,\n7,\n8,\n9,\n10,\n11,' "and takes the rows above along"
+cursor_at 1,0 "at the top"
+key End; type_ ' 40,'
+rows 1 $'4, 40,\n5,\n6,\n7,\n8,\n9,\n10,\n11,' "what is typed there is seen there"
+key Up Up Up Up
+rows 1 $'> x = {\n1,\n2,\n3,\n4, 40,\n5,\n6,\n7,' "up to the first"
+key Enter
+sees $'12,\n}\n>' "Enter runs it and leaves its end on the screen"
+enter '#x'
+sees $'\n13\n>' "all of it"
+key Up Up
+rows 1 $'6,\n7,\n8,\n9,\n10,\n11,\n12,\n}' "the history brings it back"
+tm resize-window -x 60 -y 16
+rows 1 $'> x = {\n1,\n2,\n3,\n4, 40,\n5,\n6,\n7,\n8,\n9,\n10,\n11,\n12,\n}' "a higher terminal has room for all"
+key C-c
+
 # Paste.
 session
 paste $'u = 5\nprint("ran", u)\n'

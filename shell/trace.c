@@ -270,13 +270,13 @@ static int l_hint(lua_State *L) {
     return 1;
 }
 
-/* Pushes the hint, or what is none; only messages that quote a name are looked into. */
+/* Pushes the hint, or what is none; only messages that quote a name, or miss a tensor, are looked into. */
 static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const char *text) {
     lua_pushcfunction(L, l_hint);
     lua_pushstring(L, msg);
     lua_pushlightuserdata(L, ar);
     lua_pushstring(L, text);
-    if (!strpbrk(msg, "'\"")) lua_settop(L, -5), lua_pushnil(L);
+    if (!strpbrk(msg, "'\"") && !strstr(msg, " tensor, got ")) lua_settop(L, -5), lua_pushnil(L);
     else if (lua_pcall(L, 3, 1, 0) != LUA_OK) return NULL;
     return lua_tostring(L, -1);
 }

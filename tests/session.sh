@@ -148,6 +148,9 @@ meant 'sync.wran = true' warn
 meant 'fft.fft(ones(3), {norm = "forwrd"})' forward
 meant 'torch.nn.Linear(3, 2)' nn.Linear
 meant 'local x = np.zeros(3)' zeros
+holds 'did you mean x:sum?' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
+holds 'did you mean x:to?' "that takes arguments" <<<$'x = ones(3)\nx.to("cpu")'
+tap_is "$(session <<<$'x = ones(3)\nx:matmul(3)' | grep -c 'did you mean')" 0 "not where the colon is there"
 holds 'did you mean #x?' "a function of Python's" <<<'len("x")'
 holds 'did you mean print?' "a function of Lua" <<<'prnt(3)'
 holds 'did you mean counter?' "a variable of the user's" <<<$'counter = {}\ncuonter.x = 1'
@@ -177,6 +180,11 @@ x[1:3]|x[{1, 2}]
 y = [1, 2, 3]|lists in braces
 # a comment|-- begins a comment
 print x|print(x)
+%timeit x + 1|:timeit expr
+%time x|:time expr
+%matplotlib inline|no magics
+f = x -> x + 1|function(x) return
+y := 3|x = 1
 END
 tap_is "$(session <<<'nonsense "a != b"x' | grep -c 'in Lua')" 0 "what is in a string is not foreign"
 got=$(session <<<$'x = zeros(2, {requires_grad = True})\ny = {True, None}\nFalse = 0 z = False\nprint "None" print(x.None)')

@@ -27,6 +27,7 @@ local function without_package(word, line)
     local path = packages[word] and (line or ""):match("%f[%w_]" .. word .. "%.([%w_.]*[%w_])")
     local last = path and path:match "[^.]*$"
     local v = gpush
+    if last == "Tensor" then return "tensor" end
     for key in (path or ""):gmatch "[^.]+" do v = type(v) == "table" and v[key] or nil end
     return path and (v ~= nil and path or gpush[last] ~= nil and last) or nil
 end
@@ -78,8 +79,18 @@ local function method(word)
     return nearest(word, names)
 end
 
+-- x.sum() for x:sum(), which gives sum no tensor.
+local function with_colon(message, line, value)
+    local name = message:match "([%w_]+): argument [^:]*: expected a? ?tensor, got "
+    for path in (line or ""):gmatch("([%a_][%w_]*)%." .. (name or "%%") .. "%s*[({'\"]") do
+        if gpush.is_tensor(value(path)) then return path .. ":" .. name end
+    end
+end
+
 return function(message, line, value, prompt)
     message = message:match "^[^\n]*"
+    local called = with_colon(message, line, value)
+    if called then return called end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then return global(name, line, prompt) end
     if kind then return member(name, line, value, prompt) end

@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tensor/device.h"
 #include "tensor/error.h"
+
+enum { PIECE = 1 << 20 }; /* bytes between looks at gp_interrupted */
 
 bool gp_file_no_pickle(const char *op, const char *file, const void *start) {
     const unsigned char *p = start;
@@ -76,6 +79,29 @@ bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
     close(fd);
     if (o->temporary[0]) unlink(o->temporary);
     return false;
+}
+
+bool gp_file_stopped(const char *op) {
+    return gp_interrupted && !gp_thread_worker() && !gp_fail("%s: interrupted", op);
+}
+
+size_t gp_file_read(FILE *f, void *to, size_t bytes) {
+    size_t done = 0, n = 1;
+    while (done < bytes && n > 0) {
+        if (gp_interrupted && !gp_thread_worker()) return errno = EINTR, done;
+        n = fread((char *)to + done, 1, bytes - done < PIECE ? bytes - done : PIECE, f);
+        done += n;
+    }
+    return done;
+}
+
+bool gp_outfile_put(gp_outfile *o, const void *p, size_t bytes) {
+    for (size_t done = 0, n; done < bytes && !ferror(o->f); done += n) {
+        if (gp_file_stopped(o->op)) return false;
+        n = bytes - done < PIECE ? bytes - done : PIECE;
+        fwrite((const char *)p + done, 1, n, o->f);
+    }
+    return true;
 }
 
 void gp_outfile_cancel(gp_outfile *o) {

@@ -20,6 +20,11 @@ bool gp_file_no_pickle(const char *op, const char *file, const void *start);
  * with op and names the file. */
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size);
 
+/* Has Ctrl-C come? Then with the message "OP: interrupted". For what takes long with a file. */
+bool gp_file_stopped(const char *op);
+/* As fread, a little at a time; less, with errno EINTR, when stopped. */
+size_t gp_file_read(FILE *f, void *to, size_t bytes);
+
 /* A file being written. Between begin and commit or cancel, `f` takes the bytes. */
 typedef struct gp_outfile {
     FILE *f;
@@ -30,6 +35,9 @@ typedef struct gp_outfile {
 
 /* Makes the temporary beside file. False with a message. */
 bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file);
+/* Writes to o->f, a little at a time. False with a message when stopped; what the file refuses is told
+ * by gp_outfile_commit. */
+bool gp_outfile_put(gp_outfile *o, const void *p, size_t bytes);
 /* Flushes, and puts the temporary in the place of the old file. False with a message: the old file
  * is as it was and the temporary gone. */
 bool gp_outfile_commit(gp_outfile *o);

@@ -30,6 +30,7 @@ __attribute__((format(printf, 3, 4))) static bool bad(const gp_npy_source *s, ui
 /* All of the bytes, or a message that says what they were. */
 static bool need(gp_npy_source *s, void *to, uint64_t bytes, const char *what) {
     int64_t n = s->read(s->from, to, bytes);
+    if (n < 0 && errno == EINTR) return gp_fail("%s: interrupted", s->op);
     if (n < 0) return bad(s, s->at, "cannot read %s: %s", what, strerror(errno));
     if ((uint64_t)n < bytes)
         return bad(s, s->at, "the file ends after %llu of %llu bytes of %s", (unsigned long long)n,
@@ -277,8 +278,9 @@ gp_tensor *gp_npy_read(gp_npy_source *s) {
 }
 
 static int64_t read_file(void *from, void *to, uint64_t bytes) {
-    size_t n = fread(to, 1, bytes, from);
-    return n < bytes && ferror((FILE *)from) ? -1 : (int64_t)n;
+    errno = 0;
+    size_t n = gp_file_read(from, to, bytes);
+    return n < bytes && (ferror((FILE *)from) || errno == EINTR) ? -1 : (int64_t)n;
 }
 
 gp_tensor *gp_npy_load(const char *file) {
@@ -331,8 +333,9 @@ bool gp_npy_save(const char *file, gp_tensor *x) {
     bool ok = gp_outfile_begin(&o, "npy.save", file);
     if (ok) {
         size_t bytes = (size_t)t->a.numel * gp_dtype_size((gp_dtype)t->a.dtype);
-        if (fwrite(head, 1, n, o.f) == n && bytes) fwrite(t->a.data, 1, bytes, o.f);
-        ok = gp_outfile_commit(&o);
+        ok = gp_outfile_put(&o, head, n) && gp_outfile_put(&o, t->a.data, bytes);
+        if (ok) ok = gp_outfile_commit(&o);
+        else gp_outfile_cancel(&o);
     }
     gp_tensor_unref(t);
     return ok;

@@ -9,6 +9,8 @@
 #include "tensor/io_npy.h"
 #include "tensor/op.h"
 
+enum { PIECE = 1 << 20 }; /* bytes between looks whether Ctrl-C came */
+
 bool gp_npz_add(gp_npz *z, const char *name, gp_tensor *t) {
     size_t n = (size_t)z->n + 1;
     char *copy = strdup(name);
@@ -49,7 +51,9 @@ static bool zip_fail(const char *op, const char *file, int code) {
 static int64_t read_entry(void *from, void *to, uint64_t bytes) {
     uint64_t done = 0;
     while (done < bytes) {
-        zip_int64_t n = zip_fread(from, (char *)to + done, bytes - done);
+        if (gp_file_stopped("npz.load")) return errno = EINTR, -1;
+        uint64_t most = bytes - done < PIECE ? bytes - done : PIECE;
+        zip_int64_t n = zip_fread(from, (char *)to + done, most);
         if (n < 0) return errno = EIO, -1;
         if (n == 0) break;
         done += (uint64_t)n;
@@ -151,6 +155,11 @@ static bool add_entry(zip_t *za, const char *name, gp_tensor *t, char head[GP_NP
            gp_fail("npz.save: name '%s': %s", name, zip_strerror(za));
 }
 
+static int stopped(zip_t *za, void *unused) {
+    (void)za, (void)unused;
+    return gp_file_stopped("npz.save");
+}
+
 /* Adds all arrays and writes the archive; libzip writes to a temporary beside file and renames. */
 static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)[GP_NPY_HEADER],
                       gp_tensor **flat, bool deflate) {
@@ -160,7 +169,8 @@ static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)
         ok = n && (flat[i] = gp_contiguous(z->t[i])) &&
              add_entry(za, z->name[i], flat[i], head[i], n, deflate);
     }
-    if (ok && zip_close(za)) ok = gp_fail("npz.save: cannot write %s: %s", file, zip_strerror(za));
+    zip_register_cancel_callback_with_state(za, stopped, NULL, NULL);
+    if (ok && zip_close(za)) ok = !gp_file_stopped("npz.save") && gp_fail("npz.save: cannot write %s: %s", file, zip_strerror(za));
     if (!ok) zip_discard(za);
     return ok;
 }

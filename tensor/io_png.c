@@ -26,7 +26,11 @@ typedef struct picture {
     int channels, bits; /* bits: 8 or 16 */
     uint64_t size;      /* bytes of the file */
     FILE *out;          /* written to; NULL: reading */
+    bool stopped;       /* by Ctrl-C, with its message */
 } picture;
+
+/* Has Ctrl-C come, now or before? Asked for each row. */
+static bool stopped(picture *p) { return p->stopped = p->stopped || gp_file_stopped(p->op); }
 
 static void on_error(png_structp png, png_const_charp text) {
     picture *p = png_get_error_ptr(png);
@@ -83,20 +87,24 @@ static bool read_picture(picture *p, FILE *f, int channels, bool keep16) {
     p->height = png_get_image_height(p->png, p->info);
     if (!plausible(p)) return false;
     transforms(p, channels, keep16);
-    png_set_interlace_handling(p->png);
+    int passes = png_set_interlace_handling(p->png);
     png_read_update_info(p->png, p->info);
     p->channels = png_get_channels(p->png, p->info);
     p->bits = png_get_bit_depth(p->png, p->info);
     p->stride = png_get_rowbytes(p->png, p->info);
     if (!make_rows(p)) return false;
-    png_read_image(p->png, p->rows);
+    for (int i = 0; i < passes; i++)
+        for (uint32_t y = 0; y < p->height; y++) {
+            if (stopped(p)) return false;
+            png_read_row(p->png, p->rows[y], NULL);
+        }
     png_read_end(p->png, NULL);
     return true;
 }
 
 #define SAMPLES(type, expr)                                                                        \
     for (int c = 0; c < p->channels; c++)                                                          \
-        for (uint32_t y = 0; y < p->height; y++) {                                                 \
+        for (uint32_t y = 0; y < p->height && !stopped(p); y++) {                                  \
             const void *row = p->rows[y];                                                          \
             type *to = (type *)t->a.data + ((size_t)c * p->height + y) * p->width;                 \
             for (uint32_t x = 0; x < p->width; x++) {                                              \
@@ -107,7 +115,7 @@ static bool read_picture(picture *p, FILE *f, int channels, bool keep16) {
         }
 
 /* Interleaved rows as C x H x W. */
-static gp_tensor *planes(const picture *p, gp_dtype dt) {
+static gp_tensor *planes(picture *p, gp_dtype dt) {
     gp_shape shape = {.ndim = 3, .dim = {p->channels, p->height, p->width}};
     gp_tensor *t = gp_tensor_new(gp_device_cpu(), dt, &shape);
     if (!t) return NULL;
@@ -115,7 +123,7 @@ static gp_tensor *planes(const picture *p, gp_dtype dt) {
     if (dt == GP_f32) SAMPLES(float, (float)v / most)
     else if (dt == GP_i32) SAMPLES(int32_t, v)
     else SAMPLES(uint8_t, v)
-    return t;
+    return p->stopped ? gp_tensor_unref(t), NULL : t;
 }
 
 gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt) {
@@ -147,13 +155,13 @@ static unsigned sample(gp_dtype dt, const void *p, unsigned most) {
 }
 
 /* C x H x W (contiguous) as interleaved rows, big endian as in the file. */
-static void interleave(const picture *p, const gp_tensor *t) {
+static void interleave(picture *p, const gp_tensor *t) {
     gp_dtype dt = (gp_dtype)t->a.dtype;
     size_t size = gp_dtype_size(dt), C = (size_t)p->channels;
     unsigned most = p->bits == 16 ? 65535 : 255;
     const char *from = t->a.data;
     for (size_t c = 0; c < C; c++)
-        for (uint32_t y = 0; y < p->height; y++)
+        for (uint32_t y = 0; y < p->height && !stopped(p); y++)
             for (uint32_t x = 0; x < p->width; x++, from += size) {
                 unsigned v = sample(dt, from, most);
                 png_bytep to = p->rows[y] + (x * C + c) * (size_t)(p->bits / 8);
@@ -171,7 +179,10 @@ static bool write_picture(picture *p, FILE *f) {
     png_set_IHDR(p->png, p->info, p->width, p->height, p->bits, colors[p->channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(p->png, p->info);
-    png_write_image(p->png, p->rows);
+    for (uint32_t y = 0; y < p->height; y++) {
+        if (stopped(p)) return false;
+        png_write_row(p->png, p->rows[y]);
+    }
     png_write_end(p->png, p->info);
     return true;
 }
@@ -225,7 +236,7 @@ bool gp_png_save(const char *file, gp_tensor *x, int bits) {
     bool ok = t && make_rows(&p);
     if (ok) {
         interleave(&p, t);
-        ok = save_rows(&p);
+        ok = !p.stopped && save_rows(&p);
     }
     gp_tensor_unref(t);
     free(p.pixels);

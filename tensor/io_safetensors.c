@@ -370,8 +370,9 @@ static bool write_file(const char *file, const char *header, const item *items, 
     for (int i = 0; i < n && !ferror(o.f); i++) {
         gp_tensor *t = gp_contiguous(items[i].t);
         if (!t) return gp_outfile_cancel(&o), false;
-        if (bytes_of(t)) fwrite(t->a.data, 1, bytes_of(t), o.f);
+        bool ok = gp_outfile_put(&o, t->a.data, bytes_of(t));
         gp_tensor_unref(t);
+        if (!ok) return gp_outfile_cancel(&o), false;
     }
     return gp_outfile_commit(&o);
 }

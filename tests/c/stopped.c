@@ -3,6 +3,8 @@
 
 #include "tensor/alloc.h"
 #include "tensor/apart.h"
+#include "tensor/io_npy.h"
+#include "tensor/io_png.h"
 
 #include <sys/time.h>
 #include <unistd.h>
@@ -194,6 +196,30 @@ static void left_behind(void) {
     gp_tensor_unref(x);
 }
 
+static gp_tensor *load_png(const char *file) { return gp_png_load(file, 0, GP_f32); }
+static bool save_png(const char *file, gp_tensor *x) { return gp_png_save(file, x, 8); }
+
+/* A file's functions look whether they were stopped: the old file is as it was, and nothing is left beside it. */
+static void file(const char *name, bool (*save)(const char *, gp_tensor *), gp_tensor *(*load)(const char *), gp_tensor *x) {
+    char folder[] = "/tmp/gpush-stopped-XXXXXX", path[80];
+    if (!mkdtemp(folder)) return tap_skip("no temporary folder");
+    snprintf(path, sizeof path, "%s/x", folder);
+    gp_call c;
+    gp_call_begin(&c, GP_OP(sub));
+    gp_call_tensor(&c, x), gp_call_tensor(&c, x);
+    gp_tensor *zeros = need(gp_call_one(&c));
+    bool ok = save(path, zeros);
+    gp_interrupted = 1;
+    tap_ok(ok && !save(path, x) && strstr(gp_error(), "save: interrupted"), "%s.save is stopped: %s", name, gp_error());
+    gp_tensor *y = load(path);
+    tap_ok(!y && strstr(gp_error(), "load: interrupted"), "%s.load is stopped: %s", name, gp_error());
+    gp_interrupted = 0;
+    y = need(load(path));
+    tap_ok(checksum(y) == 0, "the old file is as it was");
+    tap_ok(!unlink(path) && !rmdir(folder), "and nothing is left beside it");
+    gp_tensor_unref(x), gp_tensor_unref(y), gp_tensor_unref(zeros);
+}
+
 int main(void) {
     signal(SIGALRM, on_other);
     under_signals();
@@ -210,6 +236,8 @@ int main(void) {
     sees_the_flag(pattern(GP_f32, 2, (int64_t[]){2000, 2000}));
     sees_the_flag_too();
     left_behind();
+    file("npy", gp_npy_save, gp_npy_load, pattern(GP_f32, 2, (int64_t[]){64, 64}));
+    file("image", save_png, load_png, pattern(GP_f32, 2, (int64_t[]){64, 64}));
     gp_device_shutdown();
     return tap_done();
 }

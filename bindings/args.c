@@ -262,21 +262,45 @@ static bool makes(const gp_sig *sig) {
     return k >= 0 && sig->p[k].type == GP_SIG_device;
 }
 
-/* Lists of dims are `dim` in some of PyTorch's ops and `dims` in others: they answer to both. */
-static const char *second_name(const gp_param *p) {
-    if (p->type != GP_SIG_dims) return NULL;
-    return !strcmp(p->name, "dims") ? "dim" : !strcmp(p->name, "dim") ? "dims" : NULL;
+/* Parameters that are called otherwise here than in PyTorch: they answer to its names, too. */
+static const struct {
+    const char *name, *second, *op; /* op NULL: of every op */
+} called[] = {{"slope", "negative_slope", "leaky_relu"},
+              {"min", "min_val", "hardtanh"},
+              {"max", "max_val", "hardtanh"},
+              {"first", "start_dim", "flatten"},
+              {"last", "end_dim", "flatten"},
+              {"value", "fill_value", "full"},
+              {"value", "fill_value", "full_like"},
+              {"size", "split_size_or_sections", "split"},
+              {"b", "exponent", "pow"},
+              {"b", "end", "lerp"},
+              {"c", "weight", "lerp"},
+              {"uplo", "UPLO", NULL},
+              {"shape", "size", NULL}};
+
+/* The other name of p, or NULL. Lists of dims are `dim` in some of PyTorch's ops and `dims` in
+ * others. */
+static const char *second_name(const gp_op *op, const gp_param *p) {
+    if (p->type == GP_SIG_dims && !strcmp(p->name, "dims")) return "dim";
+    if (p->type == GP_SIG_dims && !strcmp(p->name, "dim")) return "dims";
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+        if (!strcmp(p->name, called[i].name) && (!called[i].op || !strcmp(op->name, called[i].op)))
+            return called[i].second;
+    return NULL;
 }
 
-static bool is_name(const gp_param *p, const char *key) {
-    const char *second = second_name(p);
-    return !strcmp(p->name, key) || (second && !strcmp(second, key));
+static bool is_name(const gp_op *op, const gp_param *p, const char *key) {
+    if (!strcmp(p->name, key)) return true;
+    const char *second = second_name(op, p);
+    return second && !strcmp(second, key);
 }
 
 /* Pushes option p of the table; false (nil) if it is not there. */
-static bool push_option(lua_State *L, int table, const gp_param *p) {
-    const char *second = second_name(p);
-    if (lua_getfield(L, table, p->name) != LUA_TNIL || !second) return !lua_isnil(L, -1);
+static bool push_option(lua_State *L, int table, const gp_op *op, const gp_param *p) {
+    if (lua_getfield(L, table, p->name) != LUA_TNIL) return true;
+    const char *second = second_name(op, p);
+    if (!second) return false;
     lua_pop(L, 1);
     return lua_getfield(L, table, second) != LUA_TNIL;
 }
@@ -288,7 +312,7 @@ static void check_options(
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
         int k = 0;
-        while (key && k < sig->n && !is_name(&sig->p[k], key)) k++;
+        while (key && k < sig->n && !is_name(op, &sig->p[k], key)) k++;
         if (key && k < sig->n && k >= given) continue;
         if (key && makes(sig) && !strcmp(key, "requires_grad")) {
             c->requires_grad = lua_toboolean(L, -1);
@@ -340,7 +364,7 @@ void gp_lua_args(
     if (options) check_options(L, op, sig, c, options, k);
     for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
-        if (!options || !push_option(L, options, p)) {
+        if (!options || !push_option(L, options, op, p)) {
             read_default(L, op, p, k + 1, c);
             continue;
         }

@@ -297,11 +297,24 @@ local function along_each(x, scales, mode, align_corners)
     return x:contiguous()
 end
 
+-- The size that scale_factor gives.
+local function size_of(x, size, scale)
+    if size or not scale then fail("interpolate: recompute_scale_factor goes with a scale_factor and no size") end
+    local list = {}
+    for d = 3, x.ndim do
+        local s = type(scale) == "table" and scale[d - 2] or scale
+        if type(s) ~= "number" then bad("interpolate", "scale_factor", "a number for each spatial dim", type(s)) end
+        list[d - 2] = math.floor(x.shape[d] * s)
+    end
+    return list
+end
+
 local MODES = { "linear", "bilinear", "trilinear" }
 local interpolate = rows.interpolate
-define { "interpolate", sig = "tensor x, ints? size, any? scale_factor, str mode=\"nearest\", bool align_corners=false",
-    help = "images x channels x 1 to 3 spatial dims resampled to size, or by scale_factor, a number or one for each dim: 'nearest', 'nearest-exact', 'linear', 'bilinear' or 'trilinear'",
-    fn = function(x, size, scale, mode, align_corners)
+define { "interpolate", sig = "tensor x, ints? size, any? scale_factor, str mode=\"nearest\", bool align_corners=false, bool? recompute_scale_factor",
+    help = "images x channels x 1 to 3 spatial dims resampled to size, or by scale_factor, a number or one for each dim: 'nearest', 'nearest-exact', 'linear', 'bilinear' or 'trilinear'; recompute_scale_factor: the factor is what the size, rounded down, comes to",
+    fn = function(x, size, scale, mode, align_corners, recompute)
+        if recompute then size, scale = size_of(x, size, scale), nil end
         if type(scale) ~= "table" then
             if scale ~= nil and type(scale) ~= "number" then bad("interpolate", "scale_factor", "a number or a list of numbers", type(scale)) end
             return interpolate(x, size, scale, mode, align_corners)

@@ -186,6 +186,19 @@ end
 do
     local y = g.arange(1, 6):view(2, 3)
     t.is(y:sum { dim = 1 }, { 5, 7, 9 }, "sum {dim = 1}")
+    -- and to PyTorch's names where they have others
+    local z = g.tensor { -2.0, 0.5, 8.0 }
+    t.is(z:leaky_relu { negative_slope = 0.5 }, { -1, 0.5, 8 }, "leaky_relu {negative_slope}")
+    t.is(z:leaky_relu { slope = 0.25 }, { -0.5, 0.5, 8 }, "leaky_relu {slope}")
+    t.is(z:hardtanh { min_val = -3, max_val = 2 }, { -2, 0.5, 2 }, "hardtanh {min_val, max_val}")
+    t.is(g.ones(2, 3, 4):flatten { start_dim = 2, end_dim = -1 }.shape, { 2, 12 }, "flatten {start_dim, end_dim}")
+    t.is(g.full({ 2 }, { fill_value = 7 }), { 7, 7 }, "full {fill_value}")
+    t.is(g.full_like(z, { fill_value = 7 }), { 7, 7, 7 }, "full_like {fill_value}")
+    t.is(z:pow { exponent = 2 }, { 4, 0.25, 64 }, "pow {exponent}")
+    t.is(z:lerp { ["end"] = z + 4, weight = 0.25 }, { -1, 1.5, 9 }, "lerp {end, weight}")
+    t.is((g.linalg.eigh(g.tensor { { 2.0, 9 }, { 0, 3 } }, { UPLO = "L" })), { 2, 3 }, "eigh {UPLO}")
+    t.is(g.zeros({ size = { 2, 1 } }).shape, { 2, 1 }, "zeros {size}")
+    t.error(function() return z:leaky_relu { min_val = 1 } end, "leaky_relu: unknown option 'min_val' %(expected slope%)", "another op's name")
     t.is(y:sum { dim = -1, keepdim = true }, { { 6 }, { 15 } }, "sum {dim = -1}")
     t.is(y:float():amax { dim = 2 }, { 3, 6 }, "amax {dim = 2}")
     t.is(g.std(y:float(), { dim = 2 }), { 1, 1 }, "std {dim = 2}")

@@ -64,6 +64,11 @@ t.is(g.max_pool2d(g.ones(3, 8, 8), {3, 2}, {stride = 1, ceil_mode = true}).shape
 t.is(list(g.interpolate(g.tensor {{{1.0, 2.0}}}, {scale_factor = 2, mode = "linear"})), {1, 1.25, 1.75, 2}, "linear")
 t.is(list(g.interpolate(g.tensor {{{1.0, 2.0}}}, {size = 3, mode = "linear", align_corners = true})), {1, 1.5, 2}, "with corners aligned")
 t.is(list(g.interpolate(g.tensor {{{1.0, 2.0}}}, {size = 1, mode = "linear", align_corners = true})), {1}, "to one element")
+-- torch.nn.functional.interpolate(torch.tensor([[[1., 2, 4, 8]]]), scale_factor=1.6, mode="linear", recompute_scale_factor=True), and without
+local line = g.tensor({{{1.0, 2, 4, 8}}}, {dtype = "f64"})
+t.close(list(g.interpolate(line, {scale_factor = 1.6, mode = "linear", recompute_scale_factor = true})), {1, 1.5, 7 / 3, 11 / 3, 6, 8}, 1e-14, "the factor that the size comes to")
+t.close(list(g.interpolate(line, {scale_factor = {1.6}, mode = "linear"})), {1, 1.4375, 2.125, 3.375, 5.25, 7.75}, 1e-14, "the factor as given")
+t.error(function() g.interpolate(line, {size = 3, recompute_scale_factor = true}) end, "interpolate: recompute_scale_factor goes with a scale_factor", "no factor to compute again")
 t.is(list(g.interpolate(g.tensor {{{inf, 2.0}}}, {scale_factor = 2})), {inf, inf, 2, 2}, "infinity stays where it is")
 
 local x = g.randn(3, 4, 50, 70)

@@ -95,6 +95,7 @@ end
 
 -- Second tensors that are right but for their device, where a 2x2 of ones is not.
 local index, mask = {dtype = "i64", device = "sim"}, {dtype = "bool", device = "sim"}
+local four = g.ones(1, 1, 2, 2)
 local second = {
     gather = {x, 1, g.ones(2, 2, index)}, gather_nd = {x, g.ones(2, 2, index)}, index_select = {x, 1, g.ones(2, index)}, scatter = {x, 1, g.ones(2, 2, index), x},
     index = {x, {g.ones(2, index)}}, index_put = {x, {g.ones(2, index)}, x}, repeat_interleave = {x, g.ones(2, index), 1},
@@ -105,6 +106,7 @@ local second = {
     masked_fill = {x, g.ones(2, 2, mask), 1}, masked_put = {x, g.ones(2, 2, mask), x}, masked_scatter = {x, g.ones(2, 2, mask), x}, masked_select = {x, g.ones(2, 2, mask)}, where = {g.ones(2, 2, mask), x, x},
     bmm = {g.ones(1, 2, 2), g.ones(1, 2, 2, {device = "sim"})}, mv = {x, g.ones(2, {device = "sim"})}, dot = {g.ones(2), g.ones(2, {device = "sim"})},
     conv2d = {g.ones(1, 1, 2, 2), g.ones(1, 1, 1, 1, {device = "sim"})}, batch_norm = {x, g.ones(2, {device = "sim"}), g.ones(2)},
+    attention_backward = {four, g.ones(1, 1, 2, 2, {device = "sim"}), four, nil, false, nil, four, four, four},
 }
 
 -- Only the other tensor's shape is asked for: it may be on any device.

@@ -215,7 +215,7 @@ static size_t worth(const char *calls, bool shown) {
     while (n >= m && !strncmp(calls + n - m, last, m)) n -= m;
     if (n <= h) return 0;
     const char *line = calls + h;
-    if (!strncmp(line, last, m - 1)) line += 1 + strcspn(line + 1, "\n");
+    while (line < calls + n && !strncmp(line, last, m - 1)) line += 1 + strcspn(line + 1, "\n");
     bool one = line < calls + n && !memchr(line + 1, '\n', (size_t)(calls + n - line) - 1);
     return shown && one && n > h + k && !strncmp(calls + n - k, main, k) ? 0 : n;
 }

@@ -61,6 +61,10 @@ ready
 enter ':list'
 sees $'[1] sync.warn = true\n[2] print' "or all"
 ready
+run 'sync.mode = "error"'
+key C-l
+run 'print(ones(3, {device = "sim"}) + 2)'
+rows 4 $'    1 | print(ones(3, {device = "sim"}) + 2)\n>' "an error in a C function that another one called is that line's"
 # Of very many the oldest are forgotten.
 screen 100 12 "TERM=dumb $build/gpush -i clear.lua"
 until_ at 2,0

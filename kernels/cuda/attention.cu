@@ -33,7 +33,8 @@ template <class T> struct masked {
     __device__ T operator()(T x, int64_t j) const { return p ? x + gp_load_as<T>(p + j * step, dt) : x; }
 };
 
-template <class T> static __global__ void shares(T *scores, T *stats, places p, int group) {
+template <class T>
+static __global__ void __launch_bounds__(GP_GROUP_MOST) shares(T *scores, T *stats, places p, int group) {
     int lane = threadIdx.x % group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;
     bool live = row < p.rows;
@@ -57,7 +58,8 @@ template <class T> static __global__ void shares(T *scores, T *stats, places p, 
 }
 
 template <class T>
-static __global__ void slopes(T *d, const T *share, const T *g, const T *out, places p, int group) {
+static __global__ void __launch_bounds__(GP_GROUP_MOST)
+    slopes(T *d, const T *share, const T *g, const T *out, places p, int group) {
     int lane = threadIdx.x % group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;
     int64_t n = row < p.rows ? p.n : 0, width = row < p.rows ? p.width : 0;

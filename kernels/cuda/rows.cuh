@@ -8,6 +8,9 @@
 /* Kernels take the dtype of memory as a constant D where rows are vectors; GP_ANY: it is known when
  * they run, and elements are taken one at a time. */
 enum { GP_ANY = GP_DTYPES, GP_WARP = 32 };
+/* Threads of the largest group. Its kernels say so by __launch_bounds__: else the compiler may give a thread more than
+ * the 64 registers there are for each of so many, and the launch fails. */
+enum { GP_GROUP_MOST = 1024 };
 /* Of the 48 KB that a block has without asking; a little is left to gp_group_join. */
 enum { GP_SHARED_MOST = 46 << 10 };
 
@@ -65,7 +68,7 @@ typedef struct gp_group {
 static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size) {
     gp_group g = {GP_WARP, 0, 0, 0};
     int64_t pieces = (n + V - 1) / V;
-    while (g.group < 1024 && pieces > 4 * g.group) g.group *= 2;
+    while (g.group < GP_GROUP_MOST && pieces > 4 * g.group) g.group *= 2;
     g.threads = g.group > 256 ? g.group : 256;
     g.kept = (pieces + g.group - 1) / g.group * g.group * V;
     size_t row = (size_t)(g.kept * copies) * size;

@@ -10,7 +10,8 @@ typedef struct places {
 } places;
 
 template <class T, int D, int V>
-static __global__ void softmax_rows(gp_loop<2> lines, places p, int group, int64_t kept) {
+static __global__ void __launch_bounds__(GP_GROUP_MOST)
+    softmax_rows(gp_loop<2> lines, places p, int group, int64_t kept) {
     GP_DYNAMIC_SHARED(T, cache);
     int lane = threadIdx.x % group, mine = threadIdx.x / group;
     uint32_t row = blockIdx.x * (blockDim.x / group) + mine;

@@ -15,8 +15,9 @@ local function read(path)
     return text
 end
 
+-- What a command prints, or nil if it fails or takes longer than a minute (a driver that hangs, an import from a slow disk).
 local function output(command)
-    local p = io.popen(command .. " 2>/dev/null")
+    local p = io.popen("timeout -k 5 60 sh -c " .. quote(command) .. " 2>/dev/null </dev/null")
     local text = p:read "a"
     return p:close() and text:gsub("%s+$", "") or nil
 end
@@ -73,16 +74,24 @@ for _, lab in ipairs { "gathernd --rows 200", "svd", "masked_loss --batch 8 --st
     part("lab " .. file, 90, ("%s scripts/labs/%s.lua%s --device %s"):format(program, file, options, device))
 end
 
-local python
-for _, p in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
-    python = python or output(clean .. quote(p) .. " -c 'import torch; assert torch.cuda.is_available()' && echo " .. quote(p))
+local facts = {
+    date = os.date "!%Y-%m-%d %H:%M UTC",
+    card = output "nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap --format=csv,noheader" or "nvidia-smi is not here",
+    device = device, system = output "uname -srm" or "", python = "no PyTorch that sees the GPU",
+}
+
+-- The first Python that gives `what` a text, by itself in a process; and the text.
+local function python_with(what)
+    for _, p in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
+        local said = output(clean .. quote(p) .. " -c " .. quote(what))
+        if said then return p, said end
+    end
 end
+local python, torch = python_with 'import torch; assert torch.cuda.is_available(); print("PyTorch", torch.__version__, "CUDA", torch.version.cuda)'
+facts.python = torch or facts.python
 local small = (device ~= "cuda" or os.getenv "GPUSH_CHECK_SMALL") and " small" or "" -- a trial on the stand-in for CUDA, too
 local ours = part("benchmark", 120, program .. " scripts/gpu/bench.lua " .. device .. small)
-local with_cupy
-for _, p in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
-    with_cupy = with_cupy or output(clean .. quote(p) .. " -c 'import cupy; assert cupy.cuda.runtime.getDeviceCount() > 0' && echo " .. quote(p))
-end
+local with_cupy = python_with "import cupy; assert cupy.cuda.runtime.getDeviceCount() > 0; print(cupy.__version__)"
 local theirs = python and part("benchmark, PyTorch", 120, clean .. quote(python) .. " scripts/gpu/peers.py")
 local cupys = with_cupy and part("benchmark, CuPy", 60, clean .. quote(with_cupy) .. " scripts/gpu/peers_cupy.py")
 
@@ -133,15 +142,8 @@ end
 
 -- ---- the report ----
 
-local facts = {
-    date = os.date "!%Y-%m-%d %H:%M UTC",
-    card = output "nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap --format=csv,noheader" or "nvidia-smi is not here",
-    device = device,
-    version = output(program .. " -v") or "",
-    system = output "uname -srm" or "",
-    python = python and output(clean .. quote(python) .. " -c 'import torch; print(\"PyTorch\", torch.__version__, \"CUDA\", torch.version.cuda)'") or "no PyTorch that sees the GPU",
-    sanitizer = sanitizer or "not here",
-}
+facts.version = output(program .. " -v") or ""
+facts.sanitizer = sanitizer or "not here"
 
 local function time(s) return not s and "-" or s < 1e-3 and ("%.2f us"):format(s * 1e6) or ("%.3f ms"):format(s * 1e3) end
 

@@ -59,7 +59,7 @@ cudaError_t forbidden() {
 }
 
 cudaError_t done(cudaError_t err) {
-    if (err != cudaSuccess && err != cudaErrorNotReady) last_error = err;
+    if (err != cudaSuccess) last_error = err; /* not ready, too, as CUDA's own queries leave it */
     return err;
 }
 

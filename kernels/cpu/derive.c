@@ -1,5 +1,5 @@
 /* The derivatives of elementwise ops and reductions: each formula of the table's derivative columns
- * becomes a loop, run by the driver of elementwise.c. */
+ * becomes a loop, run by the driver in blocks.c. */
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/normal.h"

@@ -15,6 +15,11 @@ typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const g
 #define gp_run_elementwise GP_NAME(gp_run_elementwise)
 _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare);
 
+/* The loop of op's row over operands of dt that writes dt (comparisons: bool); NULL where bools and
+ * integers of 8 and 16 bits are widened. Its formulas cannot fail. */
+#define gp_narrow_loop GP_NAME(gp_narrow_loop)
+gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt);
+
 /* A parameter in compute type. */
 static inline double limit_double(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
 static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : (float)s.i; }

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "kernels/kernel.h"
+
 /* Declaring a function as simd lets loops call its vector form (libmvec, at most 4 ulp). */
 #if defined(__x86_64__) && defined(__GLIBC__)
 #define SIMD1(fn)                                                                                  \
@@ -68,7 +70,8 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define trunc(x) ROUND(trunc, x)
 
 /* What integer arithmetic cannot give: told after the loop. */
-static _Thread_local int cpu_fault;
+#define cpu_fault GP_NAME(cpu_fault)
+extern _Thread_local int cpu_fault;
 #define FAULT(code) (cpu_fault |= (code))
 #define FAULT_TO
 #include "kernels/integer.h"

@@ -128,6 +128,24 @@ for dtype, tolerance in pairs {f32 = 1e-6, f64 = 1e-13} do
     end
 end
 
+-- ---- narrow integers and bools beside numbers that they do not hold: as if widened, then cut ----
+local u8, i8 = g.tensor({5, 100, 255}):to "u8", g.tensor({-128, 44, 127}):to "i8"
+t.is({u8:lt(300):tolist(), u8:eq(261):tolist(), u8:ge(-1):tolist()}, {{true, true, true}, {false, false, false}, {true, true, true}}, "u8 compared with what it does not hold")
+t.is({u8:maximum(300):tolist(), (u8 + 300):tolist(), (u8 * 3):tolist(), (-u8):tolist()}, {{44, 44, 44}, {49, 144, 43}, {15, 44, 253}, {251, 156, 1}}, "u8 wraps")
+t.is({i8:abs():tolist(), (i8 + i8):tolist(), (i8 - 200):tolist()}, {{-128, 44, 127}, {0, 88, -2}, {-72, 100, -73}}, "i8 wraps")
+local odd, third = g.arange(1, 3 * N):remainder(2):eq(1), g.arange(1, 3 * N):remainder(3):eq(0)
+local function count(mask, rule)
+    local list, good = mask:tolist(), true
+    for i = 1, 3 * N do good = good and list[i] == rule(i % 2 == 1, i % 3 == 0) end
+    return good
+end
+t.ok(count(odd & third, function(a, b) return a and b end), "bools: and")
+t.ok(count(odd | third, function(a, b) return a or b end), "bools: or")
+t.ok(count(~odd, function(a) return not a end), "bools: not")
+t.ok(count(odd + third, function(a, b) return a or b end), "bools: sum")
+t.ok(count(odd:gt(third), function(a, b) return a and not b end), "bools: above")
+t.ok(count(odd:bitwise_xor(true), function(a) return not a end), "bools: xor true")
+
 -- ---- copies ----
 for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do
     for planes = 2, 9 do

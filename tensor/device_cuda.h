@@ -138,6 +138,8 @@ unsigned gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *c
 /* An event of the pool (cudaEvent_t); NULL with a message. */
 void *gp_cuda_event_take(gp_device *dev);
 void gp_cuda_event_give(gp_device *dev, void *event);
+/* Waits for an event that measures how a library does something, which is told as a first use. False with a message. */
+bool gp_cuda_event_settle(gp_device *dev, void *event);
 /* Compares the device's clock with the host's, where that is due: for when the host has waited anyway. */
 void gp_cuda_keep_time(gp_device *dev);
 /* Those of gp_device_vt. */

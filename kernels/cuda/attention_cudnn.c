@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/graph.h"
+#include "tensor/device_cuda.h"
 
 enum { PLANS = 64 };
 
@@ -23,7 +24,7 @@ typedef struct shape {
     int64_t stride[DV + 1][4];
     int64_t mask[2]; /* batch and heads of the mask, 0: none */
     int32_t part, dtype, causal, device;
-    bool deterministic;
+    bool deterministic, benchmark;
 } shape;
 
 typedef struct plan {
@@ -141,10 +142,66 @@ static void build_backward(plan *p) {
 
 /* ---- plans ---- */
 
-static plan *plan_of(cudnnHandle_t h, const shape *s) {
+/* A call: memory has an address for each slot that is in the graph; that of working memory is taken when it runs. */
+typedef struct run {
+    const gp_call *c;
+    plan *p;
+    void **memory;
+    float scale;
+    void *room; /* of a plan, bytes of it */
+    int64_t bytes;
+} run;
+
+static bool take_room(run *r) {
+    const shape *s = &r->p->of;
+    size_t queries = (size_t)(s->batch * s->heads * s->l) * sizeof(float);
+    if (r->p->number[SUM] && !r->memory[SUM] && !(r->memory[SUM] = gp_cuda_scratch(r->c, queries))) return false;
+    if (r->p->number[ACC] && !r->memory[ACC] && !(r->memory[ACC] = gp_cuda_scratch(r->c, queries * (size_t)s->size)))
+        return false;
+    if (r->p->graph.memory <= r->bytes) return true;
+    r->room = gp_cuda_scratch(r->c, (size_t)r->p->graph.memory);
+    r->bytes = r->room ? r->p->graph.memory : 0;
+    return r->room != NULL;
+}
+
+/* Queues the plan of r->p->graph. */
+static bool queue(run *r) {
+    const shape *s = &r->p->of;
+    float least = -FLT_MAX, one = 1;
+    void *bind[SLOTS];
+    int64_t numbers[SLOTS];
+    int n = 0;
+    if (!take_room(r)) return false;
+    r->memory[SCALE] = &r->scale, r->memory[LEAST] = &least, r->memory[ONE] = &one;
+    for (int i = 0; i < SLOTS; i++)
+        if (r->p->number[i]) numbers[n] = r->p->number[i], bind[n++] = r->memory[i];
+    if (r->p->number[ACC]) { /* cuDNN before 9.6 does not begin it with zeros */
+        size_t bytes = (size_t)(s->batch * s->heads * s->l * s->size) * sizeof(float);
+        if (!gp_cuda_ok(r->c, cudaMemsetAsync(r->memory[ACC], 0, bytes, gp_cuda_stream(r->c)))) return false;
+    }
+    return gp_dnn_ok(r->c, gp_graph_run(&r->p->graph, n, numbers, bind, r->room));
+}
+
+/* Milliseconds that a plan takes on the call's own data, once it ran; below 0: it does not. */
+static float cost(gp_graph *g, void *ctx) {
+    run *r = (run *)ctx;
+    cudaStream_t stream = gp_cuda_stream(r->c);
+    gp_device *dev = r->c->stream->dev;
+    void *at[2] = {gp_cuda_event_take(dev), gp_cuda_event_take(dev)};
+    float ms = -1;
+    bool ok = at[0] && at[1] && queue(r) && !cudaEventRecord((cudaEvent_t)at[0], stream) && queue(r) &&
+              !cudaEventRecord((cudaEvent_t)at[1], stream) && gp_cuda_event_settle(dev, at[1]);
+    if (ok && cudaEventElapsedTime(&ms, (cudaEvent_t)at[0], (cudaEvent_t)at[1])) ms = -1;
+    cudaGetLastError();
+    for (int i = 0; i < 2; i++)
+        if (at[i]) gp_cuda_event_give(dev, at[i]);
+    return ms;
+}
+
+static plan *plan_of(cudnnHandle_t h, const shape *s, run *r) {
     for (int i = 0; i < PLANS; i++)
         if (plans[i].used && !memcmp(&plans[i].of, s, sizeof *s)) return &plans[i];
-    plan *p = &plans[next_plan++ % PLANS];
+    plan *p = r->p = &plans[next_plan++ % PLANS];
     gp_graph_forget(&p->graph);
     memset(p, 0, sizeof *p);
     memcpy(&p->of, s, sizeof *s);
@@ -152,32 +209,10 @@ static plan *plan_of(cudnnHandle_t h, const shape *s) {
     if (s->part == BACK) build_backward(p);
     else build_forward(p);
     int64_t begin = gp_lib_now();
-    p->none = !gp_graph_plan(&p->graph, s->deterministic, NULL, NULL);
+    p->none = !gp_graph_plan(&p->graph, s->deterministic, s->benchmark ? cost : NULL, r);
     if (p->none) gp_graph_forget(&p->graph);
     else gp_lib_book(GP_LIB_cudnn, begin);
     return p;
-}
-
-/* Queues the plan; memory has an address for each slot that is in the graph but for numbers and working memory. */
-static bool run(const gp_call *c, cudnnHandle_t h, plan *p, double scale, void **memory) {
-    const shape *s = &p->of;
-    float scale32 = (float)scale, least = -FLT_MAX, one = 1;
-    void *bind[SLOTS], *room = NULL;
-    int64_t numbers[SLOTS];
-    size_t queries = (size_t)(s->batch * s->heads * s->l) * sizeof(float);
-    int n = 0;
-    memory[SCALE] = &scale32, memory[LEAST] = &least, memory[ONE] = &one;
-    if (p->number[SUM] && !(memory[SUM] = gp_cuda_scratch(c, queries))) return false;
-    if (p->number[ACC]) { /* cuDNN before 9.6 does not begin it with zeros */
-        if (!(memory[ACC] = gp_cuda_scratch(c, queries * (size_t)s->size)) ||
-            !gp_cuda_ok(c, cudaMemsetAsync(memory[ACC], 0, queries * (size_t)s->size, gp_cuda_stream(c))))
-            return false;
-    }
-    if (p->graph.memory > 0 && !(room = gp_cuda_scratch(c, (size_t)p->graph.memory))) return false;
-    for (int i = 0; i < SLOTS; i++)
-        if (p->number[i]) numbers[n] = p->number[i], bind[n++] = memory[i];
-    p->graph.handle = h;
-    return gp_dnn_ok(c, gp_graph_run(&p->graph, n, numbers, bind, room));
 }
 
 /* ---- who does it ---- */
@@ -238,6 +273,7 @@ static bool shape_of(const gp_call *c, const gp_attention *k, part what, shape *
     memset(s, 0, sizeof *s);
     memset(memory, 0, SLOTS * sizeof *memory);
     s->part = what, s->dtype = k->q->dtype, s->causal = k->causal, s->deterministic = gp_libs.deterministic;
+    s->benchmark = gp_libs.benchmark;
     s->batch = k->batch, s->heads = k->heads, s->l = k->l, s->s = k->s, s->size = k->size, s->width = k->width;
     cudaGetDevice(&s->device);
     return put(c, s, Q, k->q, memory) && put(c, s, K, k->k, memory) && put(c, s, V, k->v, memory) &&
@@ -246,12 +282,16 @@ static bool shape_of(const gp_call *c, const gp_attention *k, part what, shape *
 
 /* With what is put: plans, and runs where there is a plan. */
 static bool planned(const gp_call *c, const gp_attention *k, const shape *s, void **memory, bool *done) {
+    run r = {.c = c, .memory = memory, .scale = (float)k->scale};
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
-    plan *p = h ? plan_of(h, s) : NULL;
-    bool can = p && !p->none, ok = can && run(c, h, p, k->scale, memory);
+    if (h) r.p = plan_of(h, s, &r);
+    bool can = h && !r.p->none;
+    if (can) r.p->graph.handle = h;
+    bool ok = can && queue(&r);
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
+    if (h && !can) gp_error_clear(); /* of plans that were tried */
     *done = ok;
     return ok || (h && !can);
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "tensor/device_cuda.h"
 #include "tensor/error.h"
@@ -81,6 +82,19 @@ void gp_cuda_keep_time(gp_device *dev) {
     d->base = fresh;
     pthread_mutex_unlock(&d->lock);
     base_unref(dev, old);
+}
+
+/* ---- measuring ---- */
+
+bool gp_cuda_event_settle(gp_device *dev, void *event) {
+    uint64_t t0 = gp_now_ns();
+    cudaError_t err;
+    while ((err = cudaEventQuery((cudaEvent_t)event)) == cudaErrorNotReady && !gp_interrupted)
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    cudaGetLastError();
+    gp_cuda_called(dev, "cudaEventQuery", true, t0);
+    if (err == cudaErrorNotReady) return gp_fail("interrupted while waiting for %s", dev->name);
+    return err == cudaSuccess || gp_fail("%s: %s", dev->name, cudaGetErrorString(err));
 }
 
 /* ---- events ---- */

@@ -216,15 +216,18 @@ static bool make(gp_graph *g, made config) {
     return ok;
 }
 
-bool gp_graph_plan(gp_graph *g, bool same, bool (*take)(gp_graph *g, void *ctx), void *ctx) {
-    int64_t n = g->failed ? 0 : ask(g);
-    bool found = false;
-    for (int64_t i = 0; i < n && !found; i++) {
+bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx), void *ctx) {
+    int64_t n = g->failed ? 0 : ask(g), best = -1;
+    float least = 0;
+    for (int64_t i = 0, tried = 0; i < n && tried < GP_GRAPH_TRIED; i++) {
         if ((same && varies(g, g->config[i])) || !make(g, g->config[i])) continue;
-        found = !take || take(g, ctx);
-        if (!found) drop(&g->plan);
+        if (!cost) return true;
+        float now = cost(g, ctx);
+        if (now >= 0 && (best < 0 || now < least)) best = i, least = now;
+        drop(&g->plan);
+        tried++;
     }
-    return found;
+    return best >= 0 && make(g, g->config[best]);
 }
 
 cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory, void *room) {

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/dnn.h"
 
-enum { GP_GRAPH_OPS = 32, GP_GRAPH_TENSORS = 48, GP_GRAPH_PLANS = 16 };
+enum { GP_GRAPH_OPS = 32, GP_GRAPH_TENSORS = 48, GP_GRAPH_PLANS = 16, GP_GRAPH_TRIED = 5 };
 
 /* A tensor in a graph. Its number is what gp_graph_run binds memory to. */
 typedef struct gp_node_tensor {
@@ -42,9 +42,10 @@ gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor 
 /* x with its last two dims exchanged, as an inner tensor of another type. */
 gp_node_tensor *gp_graph_turned(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type);
 
-/* Asks for plans, best first, and makes them until `take` likes one (NULL: the first that can be made); `same`: that
- * gives the same bits each time. False where there is none. */
-bool gp_graph_plan(gp_graph *g, bool same, bool (*take)(gp_graph *g, void *ctx), void *ctx);
+/* Asks for plans, best first, and makes the first that can be made, in g->plan; `same`: of those that give the same bits
+ * each time. Where `cost` is given a few are made, and the one that costs least is kept; below 0: it cannot run. False
+ * where there is none. */
+bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx), void *ctx);
 /* Queues it on the handle's stream; memory[i], of a number its address on the host, goes with tensor number[i]. */
 cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory, void *room);
 void gp_graph_forget(gp_graph *g);

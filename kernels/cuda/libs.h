@@ -62,7 +62,7 @@ void gp_lib_book(gp_lib lib, int64_t begin);
 extern void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_ns);
 
 /* What the libraries may do. f32 products in TF32 (10 bits of mantissa); only algorithms whose
- * result is the same each time; convolutions choose by measuring on first use of a shape (which
+ * result is the same each time; convolutions and attention choose by measuring on first use of a shape (which
  * waits for the device). svd_driver is linalg.svd's, svd_used what did the last one: gp_svd_driver
  * (lapack.h). */
 typedef struct gp_lib_settings {

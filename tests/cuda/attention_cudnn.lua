@@ -68,7 +68,15 @@ t.close(y:to "cpu":to "f32":tolist(), scaled_dot_product_attention(q:to "cpu", k
 -- The stand-in's first plan gives other bits from call to call: taken where that is allowed.
 cuda.deterministic(false)
 compare("not deterministic", four, "f16", nil, true, { "fake_attention_varying", "fake_attention_varying" })
+-- By measuring them: the stand-in's first is slower than its second for once.
+cuda.benchmark(true)
+compare("measured", four, "f16", nil, false, { "fake_attention", "fake_attention" })
 cuda.deterministic(true)
+compare("measured, deterministic", four, "f16", nil, true, same)
+fake.fault "plan=1+"
+compare("measured, where no plan can be made", four, "bf16", nil, true, own)
+fake.fault "plan=0"
+cuda.benchmark(false)
 
 -- No engine, no plan, no memory.
 local function other(l) return { { 1, 2, l, 8 }, { 1, 2, 4, 8 }, { 1, 2, 4, 8 } } end

@@ -14,7 +14,7 @@
 /* LEAF: columns that are eliminated one by one. VECTORS: of a row of those that a triangle is
  * solved for at a time. CHUNK: right sides that are solved for together. SHARE: columns worth a
  * thread. */
-enum { BLOCK = GP_LU_BLOCK, HALF = BLOCK / 2, LEAF = 8, VECTORS = 4, CHUNK = 64, SHARE = 96 };
+enum { BLOCK = GP_LU_BLOCK, HALF = BLOCK / 2, LEAF = 8, VECTORS = 4, CHUNK = 64, SHARE = 160 };
 
 /* One panel: what the columns beside it need. */
 typedef struct step {

@@ -117,6 +117,85 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
     if (cpu_fault) r->fault |= cpu_fault;
 }
 
+/* ---- short rows: as many as a block holds at a time ---- */
+
+/* Each of n values `width` times, in steps of 8: up to 7 more are written behind the last. */
+#define SPREAD(T)                                                                                  \
+    static void spread_##T(void *to, const void *from, int64_t width, int64_t n) {                 \
+        const T *s = from;                                                                         \
+        T *o = to;                                                                                 \
+        for (int64_t j = 0; j < n; j++, o += width)                                                \
+            for (int64_t i = 0; i < width; i += 8)                                                 \
+                for (int64_t q = 0; q < 8; q++) o[i + q] = s[j];                                   \
+    }
+SPREAD(uint8_t)
+SPREAD(uint16_t)
+SPREAD(uint32_t)
+SPREAD(uint64_t)
+
+static void spread(void *to, const void *from, int64_t size, int64_t width, int64_t n) {
+    if (size == 4) spread_uint32_t(to, from, width, n);
+    else if (size == 8) spread_uint64_t(to, from, width, n);
+    else if (size == 2) spread_uint16_t(to, from, width, n);
+    else spread_uint8_t(to, from, width, n);
+}
+
+static void load_row(const run *r, const operand *o, char *to, const char *p, int64_t n) {
+    if (o->load) o->load(to, p, o->step, n);
+    else memcpy(to, p, (size_t)(n * r->size));
+}
+
+/* Operand k in n rows, `skip` bytes apart, the first at p: in place, or made in `to`, for which `room` helps. */
+static const void *rows_of(const run *r, int k, const char *p, int64_t skip, int64_t n, char *to,
+                           char *room) {
+    const operand *o = &r->in[k];
+    int64_t width = r->loop.dim[r->loop.ndim - 1], row = width * r->size;
+    if (!o->constant && !o->load && skip == row) return p;
+    if (o->constant) {
+        if (o->load) o->load(room, p, skip, n);
+        else gp_move_row(room, r->size, p, skip, n, (size_t)r->size);
+        spread(to, room, r->size, width, n);
+        return to;
+    }
+    int64_t made = skip ? n : 1;
+    for (int64_t j = 0; j < made; j++) load_row(r, o, to + j * row, p + j * skip, width);
+    for (int64_t more; made < n; made += more) {
+        more = made < n - made ? made : n - made;
+        memcpy(to + made * row, to, (size_t)(more * row));
+    }
+    return to;
+}
+
+/* Rows [begin, end). */
+static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    const gp_loop *l = &r->loop;
+    _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
+    int last = l->ndim - 1;
+    int64_t width = l->dim[last], most = r->block / width, among = l->dim[last - 1];
+    char *p[GP_LOOP_MAX];
+    cpu_fault = 0;
+    for (int64_t at = begin, n; at < end; at += n) {
+        const void *in[MOST_IN];
+        n = among - at % among < end - at ? among - at % among : end - at;
+        if (n > most) n = most;
+        gp_loop_at(l, at * width, p);
+        for (int k = 0; k < r->nin; k++)
+            in[k] = rows_of(r, k, p[k + 1], l->stride[k + 1][last - 1], n, buf[k], buf[MOST_IN]);
+        r->fn(n * width, r->store ? buf[MOST_IN] : p[0], in, r->par);
+        if (r->store) r->store(p[0], l->stride[0][last], buf[MOST_IN], n * width);
+    }
+    if (cpu_fault) r->fault |= cpu_fault;
+}
+
+/* Rows that are shorter than what a call of fn costs, in an output without gaps between them. */
+static _Bool short_rows(const gp_loop *l) {
+    enum { SHORT = 128, FEW = 4 };
+    int last = l->ndim - 1;
+    return last > 0 && l->dim[last] <= SHORT && l->dim[last - 1] >= FEW &&
+           l->stride[0][last - 1] == l->dim[last] * l->stride[0][last];
+}
+
 static _Bool tell_fault(const gp_call *c, int fault) {
     if (fault & FAULT_DIV_ZERO) return gp_fail("%s: integer division by zero", c->op->name);
     if (fault & FAULT_NEG_POW)
@@ -291,5 +370,9 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
     r.ahead = !r.stream && !r.store && out->numel * r.size >= STREAM_BYTES;
+    int64_t width = r.loop.dim[r.loop.ndim - 1];
+    if (short_rows(&r.loop))
+        return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_short_rows, &r) &&
+               tell_fault(c, r.fault);
     return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && tell_fault(c, r.fault);
 }

@@ -141,8 +141,11 @@ static void one_gradient(run *r, int64_t row, double *x, double *g) {
     double mean, scale, sv = 0, svh = 0;
     moments_f64(x, k, &mean, &scale);
     r->mean[row] = mean, r->scale[row] = scale;
-    for (int64_t c = 0; r->wide && c * k->each < n; c++)
-        for (int64_t i = c * k->each; i < (c + 1) * k->each; i++) g[i] *= r->wide[first + c];
+    if (r->wide && k->each == 1)
+        for (int64_t i = 0; i < n; i++) g[i] *= r->wide[first + i];
+    else
+        for (int64_t c = 0; r->wide && c * k->each < n; c++)
+            for (int64_t i = c * k->each; i < (c + 1) * k->each; i++) g[i] *= r->wide[first + c];
     _Pragma("omp simd reduction(+:sv, svh)") for (int64_t i = 0; i < n; i++) {
         x[i] = (x[i] - mean) * scale;
         sv += g[i];

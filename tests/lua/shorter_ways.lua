@@ -146,6 +146,24 @@ t.ok(count(odd + third, function(a, b) return a or b end), "bools: sum")
 t.ok(count(odd:gt(third), function(a, b) return a and not b end), "bools: above")
 t.ok(count(odd:bitwise_xor(true), function(a) return not a end), "bools: xor true")
 
+-- ---- short rows: several at a time, however an operand is laid out ----
+for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
+    for _, width in ipairs {1, 2, 5, 8, 17, 100} do
+        local h, r = 3, 41
+        local a, b, good = {}, {}, true
+        for i = 1, h * r do a[i] = i % 7 end
+        for i = 1, width do b[i] = i % 5 end
+        local col, row = g.tensor(a):to(dtype):view(h, r, 1), g.tensor(b):to(dtype)
+        local turned = g.tensor(b):to(dtype):view(width, 1, 1):expand(width, r, h):permute(3, 2, 1)
+        for _, other in ipairs {row, turned, turned:contiguous(), turned:flip(3):contiguous():flip(3)} do
+            local list = g.add(col * other, 1):flatten():tolist()
+            for i = 1, h * r * width do good = good and list[i] == a[(i - 1) // width + 1] * b[(i - 1) % width + 1] + 1 end
+        end
+        local own = (turned * 0 + row):mul_(col)
+        t.ok(good and own:equal(col * row), ("%s: rows of %d by a column"):format(dtype, width))
+    end
+end
+
 -- ---- copies ----
 for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do
     for planes = 2, 9 do

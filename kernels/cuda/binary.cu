@@ -26,7 +26,10 @@ constexpr bool notes_faults(const char *text) {
 
 /* What computes a power by some numbers; nullptr: c is none. */
 typedef bool kernel_of(const gp_call *);
-GP_C kernel_of CUDA(square), CUDA(sqrt), CUDA(rsqrt), CUDA(reciprocal);
+GP_C bool CUDA(square)(const gp_call *c);
+GP_C bool CUDA(sqrt)(const gp_call *c);
+GP_C bool CUDA(rsqrt)(const gp_call *c);
+GP_C bool CUDA(reciprocal)(const gp_call *c);
 static kernel_of *power_as(const gp_call *c) {
     const gp_op *as = gp_power_as(c);
     return !as                   ? nullptr

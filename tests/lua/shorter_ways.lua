@@ -160,6 +160,13 @@ for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
             for i = 1, h * r * width do good = good and list[i] == a[(i - 1) // width + 1] * b[(i - 1) % width + 1] + 1 end
         end
         local own = (turned * 0 + row):mul_(col)
+        -- rows of their own, with gaps between them and turned round
+        local full = g.arange(1, r * (width + 3)):remainder(11):to(dtype)
+        for k, cut in ipairs {full:view(r, width + 3):narrow(2, 2, width), full:view(width + 3, r):narrow(1, 2, width):t()} do
+            local list, other = (cut + row):flatten():tolist(), (cut:contiguous():view(-1)):tolist()
+            for i = 1, r * width do good = good and list[i] == other[i] + b[(i - 1) % width + 1] end
+            good = good and other[width + 1] == (k == 1 and (width + 5) % 11 or (r + 2) % 11)
+        end
         t.ok(good and own:equal(col * row), ("%s: rows of %d by a column"):format(dtype, width))
     end
 end

@@ -1,7 +1,11 @@
 /* JSON in Lua: json.encode(value), json.decode(text), json.null. */
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bindings/bind.h"
+#include "tensor/device.h"
+#include "tensor/error.h"
 
 #define HOLDER "gpush.json"
 enum { DEEPEST = 200 };
@@ -57,8 +61,12 @@ static json_t *plain(lua_State *L) {
 
 static void fill(lua_State *L, json_t *to, int depth);
 
+/* Large values take seconds. */
+static bool stopped(void) { return gp_interrupted && !gp_thread_worker(); }
+
 /* A new value for the one at the top; a table's is still empty. */
 static json_t *begin(lua_State *L, int depth) {
+    if (stopped()) luaL_error(L, "json.encode: interrupted");
     if (depth > DEEPEST) luaL_error(L, "json.encode: tables are nested deeper than %d", DEEPEST);
     json_t *j = lua_istable(L, -1) ? (is_array(L) ? json_array() : json_object()) : plain(L);
     if (!j)
@@ -99,6 +107,26 @@ static void fill(lua_State *L, json_t *to, int depth) {
     else if (json_is_object(to)) fill_object(L, to, depth + 1);
 }
 
+typedef struct text {
+    char *s;
+    size_t n, room;
+} text;
+
+/* What jansson has written so far grows; -1 if stopped or out of memory. */
+static int append(const char *piece, size_t n, void *to) {
+    text *t = to;
+    if (stopped()) return -1;
+    if (t->room - t->n < n) {
+        size_t room = 2 * t->room + n;
+        char *s = realloc(t->s, room);
+        if (!s) return -1;
+        t->s = s, t->room = room;
+    }
+    memcpy(t->s + t->n, piece, n);
+    t->n += n;
+    return 0;
+}
+
 /* json.encode(value): text; keys are sorted, floats keep all their digits, integers have no dot. */
 static int l_encode(lua_State *L) {
     luaL_checkany(L, 1);
@@ -107,11 +135,14 @@ static int l_encode(lua_State *L) {
     lua_insert(L, 1);
     *root = begin(L, 0);
     fill(L, *root, 0);
-    char *text = json_dumps(*root, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
-                                       JSON_REAL_PRECISION(17));
-    if (!text) return luaL_error(L, "json.encode: out of memory");
-    lua_pushstring(L, text); /* JSON text has no zero byte; lost if Lua is out of memory */
-    free(text);
+    text t = {0};
+    if (json_dump_callback(*root, append, &t, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
+                                                  JSON_REAL_PRECISION(17))) {
+        free(t.s);
+        return luaL_error(L, "json.encode: %s", stopped() ? "interrupted" : "out of memory");
+    }
+    lua_pushlstring(L, t.s, t.n); /* lost if Lua is out of memory */
+    free(t.s);
     return 1;
 }
 
@@ -119,6 +150,7 @@ static int l_encode(lua_State *L) {
 
 static void push(lua_State *L, const json_t *j) {
     luaL_checkstack(L, 6, "json.decode");
+    if (stopped()) luaL_error(L, "json.decode: interrupted");
     switch (json_typeof(j)) {
     case JSON_OBJECT: {
         const char *key;
@@ -145,13 +177,24 @@ static void push(lua_State *L, const json_t *j) {
     }
 }
 
+/* jansson's next piece of the text that is left. */
+static size_t more(void *piece, size_t room, void *from) {
+    text *t = from;
+    if (stopped()) return (size_t)-1;
+    size_t n = t->n < room ? t->n : room;
+    memcpy(piece, t->s, n);
+    t->s += n, t->n -= n;
+    return n;
+}
+
 /* json.decode(text): tables, numbers, booleans, strings; null is json.null. */
 static int l_decode(lua_State *L) {
-    size_t n;
+    text t = {0};
     json_error_t err;
-    const char *text = luaL_checklstring(L, 1, &n);
+    t.s = (char *)luaL_checklstring(L, 1, &t.n);
     json_t **root = new_holder(L);
-    *root = json_loadb(text, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &err);
+    *root = json_load_callback(more, &t, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &err);
+    if (stopped()) return luaL_error(L, "json.decode: interrupted");
     if (!*root)
         return luaL_error(L, "json.decode: line %d, column %d: %s", err.line, err.column, err.text);
     push(L, *root);

@@ -25,8 +25,12 @@ end
 -- Programs that are not gpush must not see the libraries that the bundle brings.
 local clean = "env -u LD_LIBRARY_PATH "
 
-local parts = {} -- in order: name, ok, seconds, what, log
+local parts, absent = {}, nil -- in order: name, ok, seconds, what, log; why there is no device, if there is none
 local function part(name, limit, command, judge)
+    if absent then
+        parts[#parts + 1] = { name = name, ok = false, seconds = 0, what = "not run: there is no CUDA device", text = "" }
+        return parts[#parts]
+    end
     io.stderr:write("gpu-check: ", name, "\n")
     limit = math.min(limit, most - (os.time() - started))
     if limit < 1 then
@@ -62,6 +66,10 @@ end
 
 local program = quote(gpush)
 part("doctor", 60, program .. " doctor", function(text) return text ~= "", "see its text below" end)
+
+-- Without a device no other part is tried; where the question itself fails, all are.
+local answer = device == "cuda" and output(program .. " -e 'print(cuda.is_available())'") or ""
+absent = answer:match "^false%s*(.*)" -- and why
 
 part("sync.selftest", 60, program .. " -e " .. quote(("sync.selftest(%q)"):format(device)),
     function(text, ok)
@@ -150,6 +158,7 @@ local function time(s) return not s and "-" or s < 1e-3 and ("%.2f us"):format(s
 local text = { "# gpush on a GPU\n\n", "Made by `scripts/gpu-check`; do not edit.\n\n" }
 local function add(...) text[#text + 1] = (...):format(select(2, ...)) end
 for _, key in ipairs { "date", "card", "version", "system", "python", "sanitizer" } do add("- %s: %s\n", key, facts[key]) end
+if absent then add("\n**There is no CUDA device here (%s): nothing in this report ran on a GPU.**\n", absent) end
 if device ~= "cuda" then add "\n**This is a trial on the simulated device: nothing here ran on a GPU.**\n" end
 add "\n| part | | seconds | |\n|---|---|---|---|\n"
 local failed = 0
@@ -165,7 +174,7 @@ for _, r in ipairs(rows) do
 end
 add("\n```\n%s\n```\n", (parts[1].text:gsub("%s+$", "")))
 for _, p in ipairs(parts) do
-    if not p.ok then
+    if not p.ok and p.text ~= "" then
         local bad = {}
         for line in p.text:gmatch "[^\n]+" do
             if line:find "^not ok" or line:find "^#" or line:find "rror" then bad[#bad + 1] = line end

@@ -124,6 +124,7 @@ running_mean: means that are carried along
 running_var: variances that are carried along
 use_input_stats: statistics of the input, not the running ones
 align_corners: the first and last elements stay at the ends
+recompute_scale_factor: the factor is what the size, rounded down, comes to
 descending: the largest first
 stable: equal elements keep their order
 sorted: in order

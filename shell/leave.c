@@ -35,7 +35,8 @@
 static const char *const holders[] = {
     "libc.so",      "ld-linux",  "libgcc_s.so", "libgomp.so", "libstdc++.so", "libopenblas", "libblas",
     "liblapack",    "libdnnl",   "libedit.so",  "libz.so",    "libzip.so",    "libpng",      "libjansson",
-    "linux-vdso.so", "libpthread", "libcu",     "libnv",
+    "linux-vdso.so", "libpthread", "libcu",     "libnv",       "libasan",      "libtsan",     "libgfortran",
+    "libjemalloc",   "libtcmalloc", "libmimalloc",
 };
 
 /* What assert calls, which is not declared where it does nothing. */

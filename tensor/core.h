@@ -41,7 +41,7 @@ typedef struct gp_core {
     bool (*fail)(const char *text);
     const gp_op *ops;
     gp_hooks *hook;
-    volatile sig_atomic_t *interrupted;
+    gp_flag *interrupted;
 #define MEMBER(type, name, params, args) type(*name) params;
     GP_CORE_FUNCTIONS(MEMBER)
 #undef MEMBER

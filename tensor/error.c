@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 static _Thread_local char message[1024];
-volatile sig_atomic_t gp_interrupted;
+gp_flag gp_interrupted;
 
 bool gp_fail(const char *fmt, ...) {
     char text[sizeof message]; /* the arguments may point into the old message */

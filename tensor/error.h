@@ -18,13 +18,20 @@ bool gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *gp_error(void);
 void gp_error_clear(void);
 
+/* What a signal's handler writes and any thread reads. C++ only hands it on. */
+#ifdef __cplusplus
+typedef volatile sig_atomic_t gp_flag;
+#else
+typedef volatile _Atomic sig_atomic_t gp_flag;
+#endif
+
 /* Set by the shell's SIGINT handler, polled by gp_wait and by long CPU kernels, cleared by the
  * shell when a line ends. */
 #ifdef GP_PLUGIN /* the program's, reached through core.h's table */
-extern volatile sig_atomic_t *gp_interrupted_at;
+extern gp_flag *gp_interrupted_at;
 #define gp_interrupted (*gp_interrupted_at)
 #else
-extern volatile sig_atomic_t gp_interrupted;
+extern gp_flag gp_interrupted;
 #endif
 
 #endif

@@ -9,7 +9,7 @@
 static const gp_core *core;
 const gp_op *gp_ops;
 gp_hooks *gp_hook_at;
-volatile sig_atomic_t *gp_interrupted_at;
+gp_flag *gp_interrupted_at;
 
 bool gp_core_take(const gp_core *table) {
     if (table->hash != gp_core_hash()) return false;

@@ -27,6 +27,8 @@ key C-l
 puts 'x:cumpro' 'x:cumprod' "a method of the value at hand"
 puts 'x.requires_' 'x.requires_grad' "a property"
 puts 'f(x):cumpro' 'f(x):cumprod' "a method of what only running would tell"
+puts '("ab"):gm' '("ab"):gmatch' "a method of a string"
+puts 'f("ab"):cumpro' 'f("ab"):cumprod' "and not of a call with one"
 line 'x:su'
 sees 'sum over dims, or of all' "choices come with their help"
 puts 'zeros(3, {requires' 'zeros(3, {requires_grad =' "what every creator takes"

@@ -13,6 +13,7 @@ typedef struct run {
     const gp_array *out;
     int64_t width, size; /* elements of a row; bytes of an element */
     gp_labels labels;
+    bool skips; /* labels.ignore is the row that takes no part; else each index must be one */
     char *sums; /* of compute type, num_embeddings x width */
     gp_ctype ct;
 } run;
@@ -20,6 +21,9 @@ typedef struct run {
 static int64_t read_index(run *r, int64_t at, int64_t end, int32_t *index) {
     int64_t step = gp_dtype_sizes[r->index->dtype], n = end - at < BLOCK ? end - at : BLOCK;
     gp_labels_read(&r->labels, r->index->data + at * step, step, n, index);
+    int32_t least = 0;
+    for (int64_t i = 0; i < n; i++) least = index[i] < least ? index[i] : least;
+    if (least < 0 && !r->skips) r->labels.bad = true;
     return n;
 }
 
@@ -55,7 +59,7 @@ static bool tell(const gp_call *c, const run *r) {
 bool CPU(embedding)(const gp_call *c) {
     run r = {.index = c->tmpa[0], .rows = c->tmpa[1], .out = gp_out(c, 0)};
     r.width = r.rows->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
-    gp_labels_init(&r.labels, r.index, r.rows->dim[0], INT64_MIN);
+    gp_labels_init(&r.labels, r.index, r.rows->dim[0], 0);
     return gp_parallel_op(c, r.index->numel, 1 + GRAIN / (1 + r.width), copy_rows, &r) &&
            tell(c, &r);
 }
@@ -95,7 +99,8 @@ bool CPU(embedding_grad)(const gp_call *c) {
         direct ? r.out->data : gp_scratch(GP_SCRATCH_CALL, (size_t)(n + 1) * gp_ctype_size[r.ct]);
     if (!r.sums) return gp_fail("embedding_grad: out of memory");
     memset(r.sums, 0, (size_t)n * gp_ctype_size[r.ct]);
-    gp_labels_init(&r.labels, r.index, count, pad ? pad < 0 ? pad + count + 1 : pad : INT64_MIN);
+    r.skips = pad != 0;
+    gp_labels_init(&r.labels, r.index, count, pad < 0 ? pad + count + 1 : pad);
     gp_parallel(r.width, 1 + GRAIN / (1 + r.index->numel), add_columns, &r);
     if (!gp_went_on(c)) return false;
     if (!direct) gp_store_fn(r.ct, (gp_dtype)r.out->dtype)(r.out->data, os, r.sums, n);

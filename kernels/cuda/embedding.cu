@@ -43,7 +43,6 @@ GP_C bool CUDA(embedding)(const gp_call *c) {
     const gp_array *index = c->tmpa[0], *table = c->tmpa[1];
     if (index->numel == 0) return true;
     gp_picking p = rows_of(c, index, table, texts_embedding);
-    p.pick.skipped = INT64_MIN;
     if (table->dim[1] == 0) /* rows of nothing, which have numbers all the same */
         return GP_LAUNCH(c, look_at, gp_blocks(index->numel), GP_THREADS, 0, p.pick, index->data, index->numel);
     gp_array out = matrix(gp_out(c, 0), index->numel, table->dim[1]);
@@ -59,7 +58,7 @@ GP_C bool CUDA(embedding_grad)(const gp_call *c) {
         return false;
     if (index->numel == 0 || out->dim[1] == 0) return true;
     gp_picking p = rows_of(c, index, out, texts_embedding_grad);
-    p.pick.skipped = pad ? pad < 0 ? pad + count + 1 : pad : INT64_MIN;
+    p.pick.skipped = pad < 0 ? pad + count + 1 : pad;
     gp_putting w = {};
     w.how = GP_ADD, w.include_self = true;
     w.target = *out, w.values = matrix(g, index->numel, out->dim[1]);

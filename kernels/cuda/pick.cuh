@@ -17,7 +17,7 @@ enum { GP_OUT_OF_RANGE = 1, GP_OUT_OF_NOTHING = 2 }; /* what an index can be; GP
 
 /* An index over `dim` (from 1, for messages) of an array with `size` elements there, `step` bytes
  * apart. ready: what stands for the index is the byte offset itself, -1 if it was bad. Where
- * counted, indices are 1 to size only, and `skipped` is one that takes no part. */
+ * counted, indices are 1 to size only, and `skipped`, if not 0, is one that takes no part. */
 typedef struct gp_pick {
     gp_dtype dtype;
     bool ready, counted;
@@ -35,7 +35,7 @@ __device__ static inline bool gp_picked(const gp_pick &k, const char *p, int64_t
     }
     int64_t v = gp_load_as<int64_t>(p, k.dtype);
     int64_t i = v < 0 && !k.counted ? v + k.size : v - 1;
-    if (k.counted && v == k.skipped) return false;
+    if (k.counted && k.skipped && v == k.skipped) return false;
     if ((uint64_t)i >= (uint64_t)k.size) {
         gp_fault_note(k.fault, k.size || k.counted ? GP_OUT_OF_RANGE : GP_OUT_OF_NOTHING, v,
                       k.counted ? k.size : k.dim, k.size);

@@ -64,6 +64,14 @@ end
 
 local pair = { [")"] = "(", ["]"] = "[", ["}"] = "{" }
 
+-- "" where a string in parentheses ends with token i, ("text"), and is no call's argument; else nil.
+local function literal(list, i)
+    if i < 3 or list[i].text ~= ")" or list[i - 1].kind ~= "string" or list[i - 2].text ~= "(" then return nil end
+    local called = list[i - 3]
+    if called and called.kind == "name" then return keywords:find("%f[%a]" .. called.text .. "%f[%A]") and "" or nil end
+    return not (called and (called.kind == "string" or called.text == ")" or called.text == "]")) and "" or nil
+end
+
 -- The index of the innermost bracket that is open before token i, and of the one outside it.
 local function open_bracket(list, i)
     local depth = 0
@@ -379,7 +387,7 @@ local function at_cursor(text)
     local sep = list[before]
     if sep and (sep.text == "." or sep.text == ":") then
         local path = chain(list, before - 1)
-        add_members(out, path and value_of(path), path, sep.text, word)
+        add_members(out, path and value_of(path) or literal(list, before - 1), path, sep.text, word)
         return out
     end
     local k = sep and (sep.text == "{" or sep.text == ",") and open_bracket(list, before)

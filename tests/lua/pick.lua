@@ -267,4 +267,14 @@ for _, dtype in ipairs {"f32", "f16", "u8"} do
         if dtype ~= "u8" then t.ok(g.embedding(g.tensor(at), whole):equal(want), dtype .. ": embedding of rows of " .. width) end
     end
 end
+
+-- No number means "none is skipped".
+for _, device in ipairs {"cpu", "sim"} do
+    for _, bad in ipairs { math.mininteger, 0, 5 } do
+        local at, w = g.tensor({ 1, bad }):to(device), g.ones(4, 3):to(device)
+        local text = ("index %d is out of range (expected 1 to 4)"):format(bad):gsub("%p", "%%%0")
+        t.error(function() g.embedding(at, w):sum():item() end, text, ("embedding: index %d on %s"):format(bad, device))
+        t.error(function() g.embedding_grad(g.ones(2, 3):to(device), at, 4):sum():item() end, text, ("embedding_grad: index %d on %s"):format(bad, device))
+    end
+end
 t.done()

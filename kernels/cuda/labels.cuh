@@ -21,7 +21,7 @@ typedef struct gp_labels {
 __device__ static inline int64_t gp_label(const gp_labels &l, const char *p) {
     int64_t v = gp_load_as<int64_t>(p, l.dtype);
     if (v == l.ignore) return -1;
-    if ((uint64_t)(v - 1) < (uint64_t)l.classes) return v - 1;
+    if ((uint64_t)v - 1 < (uint64_t)l.classes) return v - 1;
     gp_fault_note(l.fault, 1, v, l.classes, l.ignore);
     return -1;
 }

@@ -34,7 +34,7 @@ __device__ static inline bool gp_picked(const gp_pick &k, const char *p, int64_t
         return false;
     }
     int64_t v = gp_load_as<int64_t>(p, k.dtype);
-    int64_t i = v < 0 && !k.counted ? v + k.size : v - 1;
+    int64_t i = v < 0 && !k.counted ? v + k.size : (int64_t)((uint64_t)v - 1);
     if (k.counted && k.skipped && v == k.skipped) return false;
     if ((uint64_t)i >= (uint64_t)k.size) {
         gp_fault_note(k.fault, k.size || k.counted ? GP_OUT_OF_RANGE : GP_OUT_OF_NOTHING, v,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/stream.h"
+#include "kernels/cpu/transpose.h"
 
 #undef bool /* a row of dtype.def */
 
@@ -15,6 +16,7 @@ typedef struct operand {
     gp_load load;   /* NULL: elements are of compute type already and lie side by side */
     int64_t step;   /* bytes between elements in a row */
     _Bool constant; /* the block holds one value for the whole row */
+    _Bool same;     /* elements are of compute type */
 } operand;
 
 typedef struct run {
@@ -188,6 +190,72 @@ static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
     if (cpu_fault) r->fault |= cpu_fault;
 }
 
+/* ---- operands that are transposed: tile by tile ---- */
+
+enum { LINE = 64, ACROSS = 128 }; /* bytes of a tile down, its elements across: it fills a block */
+
+/* Operand k lies as columns, as the output does not. */
+static _Bool turned(const run *r, int k) {
+    int inner = r->loop.ndim - 1;
+    const int64_t *step = r->loop.stride[k + 1];
+    return r->in[k].load && !r->in[k].constant && r->in[k].same && step[inner - 1] == r->size;
+}
+
+/* h rows of at most ACROSS elements, operands and output at p. */
+static void run_tile(const run *r, char *const *p, int64_t h, int64_t n, char (*buf)[GP_BLOCK * 8]) {
+    const int outer = r->loop.ndim - 2;
+    const void *in[MOST_IN];
+    for (int k = 0; k < r->nin; k++)
+        if (turned(r, k))
+            gp_transpose(buf[k], n * r->size, p[k + 1], r->in[k].step, h, n, (size_t)r->size, false);
+    for (int64_t i = 0; i < h; i++) {
+        for (int k = 0; k < r->nin; k++) {
+            const operand *o = &r->in[k];
+            int64_t down = r->loop.stride[k + 1][outer];
+            const char *at = p[k + 1] + i * down;
+            in[k] = turned(r, k) ? buf[k] + i * n * r->size : o->load || o->constant ? buf[k] : at;
+            if (turned(r, k) || (i && !down)) continue;
+            if (o->load) o->load(buf[k], at, o->step, n);
+            else if (o->constant) memcpy(buf[k], at, (size_t)r->size), repeat(buf[k], r->size, n);
+        }
+        r->fn(n, p[0] + i * r->loop.stride[0][outer], in, r->par);
+    }
+}
+
+static int64_t bands(const run *r) {
+    int64_t rows = r->loop.dim[r->loop.ndim - 2], h = LINE / r->size;
+    return (rows + h - 1) / h;
+}
+
+/* Units are bands of a tile's height of the last two dims. */
+static void run_tiles(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    const gp_loop *l = &r->loop;
+    _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
+    int inner = l->ndim - 1, outer = l->ndim - 2;
+    int64_t rows = l->dim[outer], cols = l->dim[inner], h = LINE / r->size, many = bands(r);
+    cpu_fault = 0;
+    for (int64_t b = begin; b < end; b++) {
+        char *p[GP_LOOP_MAX];
+        int64_t first = b % many * h, high = rows - first < h ? rows - first : h;
+        gp_loop_at(l, b / many * rows * cols, p);
+        for (int k = 0; k <= r->nin; k++) p[k] += first * l->stride[k][outer];
+        for (int64_t c = 0; c < cols; c += ACROSS) {
+            run_tile(r, p, high, cols - c < ACROSS ? cols - c : ACROSS, buf);
+            for (int k = 0; k <= r->nin; k++) p[k] += ACROSS * l->stride[k][inner];
+        }
+    }
+    if (cpu_fault) r->fault |= cpu_fault;
+}
+
+static _Bool tiles(const run *r) {
+    const gp_loop *l = &r->loop;
+    _Bool any = false;
+    if (r->store || l->ndim < 2 || l->dim[l->ndim - 1] < 8 || l->dim[l->ndim - 2] < 8) return false;
+    for (int k = 0; k < r->nin; k++) any |= turned(r, k);
+    return any;
+}
+
 /* Rows that are shorter than what a call of fn costs, in an output without gaps between them. */
 static _Bool short_rows(const gp_loop *l) {
     enum { SHORT = 128, FEW = 4 };
@@ -298,6 +366,7 @@ static void set_up(run *r, const gp_call *c, const gp_array *out, gp_dtype resul
         gp_dtype dt = (gp_dtype)arrays[k + 1]->dtype;
         o->step = r->loop.stride[k + 1][last];
         o->constant = o->step == 0;
+        o->same = dt == r->type;
         if (dt == r->type && (o->constant || o->step == r->size)) o->load = NULL;
         else o->load = !narrow ? gp_load_fn(dt, ct) : r->size == 1 ? move_1 : move_2;
     }
@@ -371,6 +440,10 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
     r.ahead = !r.stream && !r.store && out->numel * r.size >= STREAM_BYTES;
     int64_t width = r.loop.dim[r.loop.ndim - 1];
+    if (tiles(&r))
+        return gp_parallel_op(c, out->numel / (width * r.loop.dim[r.loop.ndim - 2]) * bands(&r),
+                              1 + GRAIN / (LINE * width), run_tiles, &r) &&
+               tell_fault(c, r.fault);
     if (short_rows(&r.loop))
         return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_short_rows, &r) &&
                tell_fault(c, r.fault);

@@ -177,7 +177,10 @@ typedef struct copy_ctx {
 
 #define MOVE(T)                                                                                    \
     static void move_##T(char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {              \
-        if (ds == sizeof(T)) {                                                                     \
+        if (ds == sizeof(T) && ss == 0 && n) {                                                     \
+            const T v = *(const T *)s;                                                             \
+            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = v;                                       \
+        } else if (ds == sizeof(T)) {                                                              \
             for (int64_t i = 0; i < n; i++) ((T *)d)[i] = *(const T *)(s + i * ss);                \
         } else {                                                                                   \
             for (int64_t i = 0; i < n; i++) *(T *)(d + i * ds) = *(const T *)(s + i * ss);         \

@@ -146,6 +146,9 @@ static inline int64_t to_int(double v) {
         if (step == (int64_t)sizeof(type)) {                                                       \
             const type *s = (const type *)src;                                                     \
             for (int64_t i = 0; i < n; i++) d[i] = TO_##c(FROM_##name(s[i]));                      \
+        } else if (step == 0 && n) {                                                               \
+            const CTYPE_##c v = TO_##c(FROM_##name(*(const type *)src));                           \
+            for (int64_t i = 0; i < n; i++) d[i] = v;                                              \
         } else {                                                                                   \
             for (int64_t i = 0; i < n; i++)                                                        \
                 d[i] = TO_##c(FROM_##name(*(const type *)(src + i * step)));                       \

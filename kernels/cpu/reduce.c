@@ -51,7 +51,7 @@ static void fold_row(const run *r, void *acc, const char *row, int64_t n) {
     for (int64_t i = 0, m; i < n; i += m) {
         m = direct ? DIRECT : GP_BLOCK;
         if (m > n - i) m = n - i;
-        if (!direct) r->load(buf, row + i * step, step, m);
+        if (!direct && (step || !i)) r->load(buf, row + i * step, step, m);
         r->red->fold(acc, direct ? row + i * step : buf, m, r->p);
     }
 }
@@ -87,16 +87,20 @@ static void fold_range(const run *r, void *acc, const char *p, int64_t from, int
 
 /* ---- outputs side by side ---- */
 
-/* Rows [at, at + m) of n reduced parts that begin at p and lie side by side; buf holds m rows. */
-static void each_rows(const run *r, void *acc, char *buf, const char *p, int64_t n, int64_t at,
-                      int m) {
+/* Rows [at, at + m) of n reduced parts that begin at p and lie side by side; buf holds m rows, and
+ * *first is which one it has at its beginning. Rows that are the same one (stride 0) are loaded once. */
+static void each_rows(const run *r, void *acc, char *buf, const char **first, const char *p, int64_t n,
+                      int64_t at, int m) {
     const void *rows[GP_REDUCE_ROWS];
     int64_t step = r->kept_stride[r->nkept - 1], size = gp_ctype_size[r->red->load];
     bool direct = r->direct && step == size;
     for (int k = 0; k < m; k++) {
         const char *row = reduced_at(r, p, at + k);
-        rows[k] = direct ? row : buf + k * SIDE;
-        if (!direct) r->load(buf + k * SIDE, row, step, n);
+        bool again = !direct && row == *first;
+        rows[k] = direct ? row : again ? buf : buf + k * SIDE;
+        if (direct || again) continue;
+        r->load(buf + k * SIDE, row, step, n);
+        if (k == 0) *first = row;
     }
     r->red->each(acc, rows, m, n, r->p);
 }
@@ -105,13 +109,14 @@ static void each_rows(const run *r, void *acc, char *buf, const char *p, int64_t
 static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int64_t from,
                          int64_t to) {
     _Alignas(64) char part[SIDE], more[SIDE], buf[GP_REDUCE_ROWS * SIDE];
+    const char *first = NULL;
     r->red->start(more, n);
     for (int64_t at = from, parts = 1; at < to; parts++) {
         int64_t stop = to - at < ROWS ? to : at + ROWS;
         r->red->start(part, n);
         for (; at < stop; at += GP_REDUCE_ROWS) {
             int m = stop - at < GP_REDUCE_ROWS ? (int)(stop - at) : GP_REDUCE_ROWS;
-            each_rows(r, part, buf, p, n, at, m);
+            each_rows(r, part, buf, &first, p, n, at, m);
         }
         at = stop;
         r->red->join(more, part, n);
@@ -246,7 +251,9 @@ static void plan(run *r) {
     int64_t numel = r->out[0]->numel, together = 1;
     r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
     r->side = SIDE / r->each;
-    r->columns = r->width >= 8 && r->kept_stride[r->nkept - 1] < r->red_stride[r->nred - 1];
+    int64_t across = r->nkept ? r->kept_stride[r->nkept - 1] : 0, along = r->red_stride[r->nred - 1];
+    /* Of an expanded tensor neither may move: then as the shorter rows are avoided. */
+    r->columns = r->width >= 8 && (across < along || (across == along && r->count < r->width));
     if (r->columns) together = r->width < r->side ? r->width : r->side;
     r->blocks = r->columns ? numel / r->width * ((r->width + r->side - 1) / r->side) : numel;
     r->parts = r->blocks < FEW ? r->count * together / GRAIN : 1;

@@ -171,6 +171,37 @@ for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
     end
 end
 
+-- ---- operands that are transposed, or expanded so that rows do not move ----
+for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
+    for _, size in ipairs {{8, 9}, {17, 300}, {40, 129}} do
+        local h, w, good = size[1], size[2], true
+        local a = g.arange(1, h * w):remainder(97):to(dtype):view(w, h) -- a.t()[i][j] is ((j - 1) * h + i) % 97
+        local b = g.arange(1, h * w):remainder(61):to(dtype):view(h, w)
+        local col, row = g.arange(1, h):to(dtype):view(h, 1), g.arange(1, w):remainder(31):to(dtype)
+        local sum, less, both = (a:t() + b):tolist(), (b:lt(a:t())):tolist(), (a:t() + col + row):tolist()
+        local own, three = b:clone():add_(a:t()):tolist(), g.where(a:t():gt(b), a:t(), row):tolist()
+        local twice = (g.stack{a, a + 1}:transpose(2, 3) + g.stack{b, b}):tolist()
+        local function at(v) return dtype == "u8" and v % 256 or v end
+        for i = 1, h do
+            for j = 1, w do
+                local x, y = ((j - 1) * h + i) % 97, ((i - 1) * w + j) % 61
+                good = good and sum[i][j] == x + y and own[i][j] == x + y and less[i][j] == (y < x) and
+                    both[i][j] == at(x + i + j % 31) and three[i][j] == (x > y and x or j % 31) and
+                    twice[1][i][j] == x + y and twice[2][i][j] == x + 1 + y
+            end
+        end
+        t.ok(good, ("%s: %d x %d with a transposed operand"):format(dtype, h, w))
+        local one = g.tensor(3):to(dtype)
+        local all, down, across = one:expand(h, w), row:expand(h, w), col:expand(h, w)
+        good = all:sum(1):eq(3 * h):all():item() and all:sum(2):eq(3 * w):all():item() and
+            all:contiguous():eq(3):all():item() and down:sum(1):equal(row:to "f64":mul(h):to(down:sum(1).dtype)) and
+            across:sum(1):eq(h * (h + 1) // 2):all():item() and across:sum(2):equal(col:view(h):to(across:sum(2).dtype) * w)
+        local part = one:expand(2, h, 2, w):sum({1, 3})
+        good = good and part:eq(12):all():item() and g.pad(all, {1, 1}):sum(2):eq(3 * w):all():item()
+        t.ok(good, ("%s: %d x %d expanded, summed and copied"):format(dtype, h, w))
+    end
+end
+
 -- ---- copies ----
 for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do
     for planes = 2, 9 do

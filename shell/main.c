@@ -73,6 +73,10 @@ int gp_shell_call(lua_State *L, int narg, int nres) {
     lua_insert(L, base);
     gp_interrupt_begin(L, progname == NULL);
     int status = lua_pcall(L, narg, nres, base);
+    if (status == LUA_ERRMEM && gp_interrupted) { /* Lua asked for more than could be had at once (lua_memory.c) */
+        lua_pushliteral(L, "interrupted!");
+        lua_replace(L, -2);
+    }
     gp_interrupt_end(L);
     lua_remove(L, base);
     return status;

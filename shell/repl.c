@@ -63,18 +63,53 @@ static bool muted(const char *text, size_t *n) {
     return true;
 }
 
-/* Loads the line at index 1 as "return line"; false pushes nothing. A variable that is to be closed keeps
- * the return from being a tail call, so that errors and waits in what is called find this line. */
-static bool load_expression(lua_State *L) {
+/* Loads the text at index 1 with a "return" before its byte `at`, where a line begins, and without the semicolon that mutes
+ * it; false pushes nothing. A variable that is to be closed keeps the return from being a tail call, so that errors and waits
+ * in what is called find this line. */
+static bool load_returning(lua_State *L, size_t at) {
     size_t n;
     muted(lua_tostring(L, 1), &n);
-    lua_pushlstring(L, lua_tostring(L, 1), n);
-    const char *text = lua_pushfstring(L, "local gpush_line_ <close> = nil return %s\n;", lua_tostring(L, -1));
-    lua_remove(L, 2);
-    int status = load(L, text);
-    lua_remove(L, 2);
+    if (n < at) return false;
+    lua_pushlstring(L, lua_tostring(L, 1), at);
+    lua_pushliteral(L, "local gpush_line_ <close> = nil return ");
+    lua_pushlstring(L, lua_tostring(L, 1) + at, n - at);
+    lua_pushliteral(L, "\n;");
+    lua_concat(L, 4);
+    int status = load(L, lua_tostring(L, -1));
+    lua_remove(L, -2);
     if (status != LUA_OK) lua_pop(L, 1);
     return status == LUA_OK;
+}
+
+static bool load_expression(lua_State *L) { return load_returning(L, 0); }
+
+enum { LAST_LINES = 20 }; /* that the expression at the end of a block may have */
+
+/* Loads the block at index 1 if it is statements and then an expression, such as people paste; false pushes nothing.
+ * named: the expression begins with a name, and so cannot go on with the statement before it, as "(f)(x)" could. */
+static bool load_last_expression(lua_State *L, bool named) {
+    const char *text = lua_tostring(L, 1);
+    size_t at;
+    muted(text, &at);
+    for (int lines = 0; lines < LAST_LINES; lines++) {
+        while (at && text[at - 1] != '\n') at--;
+        if (!at) return false;
+        bool name = isalpha((unsigned char)text[at]) || text[at] == '_';
+        if ((name || !named) && load_returning(L, at)) return true;
+        at--;
+    }
+    return false;
+}
+
+/* Loads the text at index 1, pushing the function or the message: an expression, or statements of which the last may be one. */
+static int load_block(lua_State *L) {
+    if (load_expression(L)) return LUA_OK;
+    int status = load(L, lua_tostring(L, 1));
+    if (load_last_expression(L, status == LUA_OK)) {
+        lua_remove(L, 2); /* the statements, or the message */
+        status = LUA_OK;
+    }
+    return status;
 }
 
 /* Loads the chunk that starts with the line at index 1, reading more lines while it is incomplete.
@@ -152,7 +187,7 @@ static int l_whole(lua_State *L) {
     bool *whole = lua_touserdata(L, 2);
     lua_settop(L, 1);
     if (gp_shell_is_command(lua_tostring(L, 1))) return *whole = true, 0;
-    int status = load_expression(L) ? LUA_OK : load(L, lua_tostring(L, 1));
+    int status = load_block(L);
     *whole = !incomplete(L, status);
     if (status == LUA_OK) keep_whole(L);
     return 0;

@@ -1,10 +1,11 @@
-/* Host memory for tensors. */
+/* Host memory for tensors, and for Lua's largest tables. */
 #include "tensor/hostmem.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,6 +35,16 @@ void *gp_host_alloc(size_t bytes) {
 void gp_host_free(void *p, size_t bytes) {
     if (bytes >= HUGE) munmap(p, rounded(bytes));
     else free(p);
+}
+
+void gp_host_shrink(void *p, size_t bytes, size_t to) {
+    if (rounded(to) < rounded(bytes)) munmap((char *)p + rounded(to), rounded(bytes) - rounded(to));
+}
+
+void gp_host_move(void *p, size_t bytes, void *to) {
+    if (mremap(p, rounded(bytes), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return;
+    memcpy(to, p, bytes);
+    gp_host_free(p, bytes);
 }
 
 /* The memory limit of the container that the process runs in; SIZE_MAX where there is none. */

@@ -132,6 +132,20 @@ sees 'ran     5' "and then run"
 paste $'> v = 6\n>> w = 7\n> print(v * w)'
 key Enter
 sees $'> v = 6\nw = 7\nprint(v * w)\n42' "pasted prompts are dropped"
+key C-l; until_ fresh
+paste $'v = {6, 7}\nfor i = 1, 2 do v[i] = v[i] + 1 end\n(v[1] *\n   v[2])'
+key Enter
+rows 5 $'56\n>' "an expression at the end of a block is shown"
+key C-l; until_ fresh
+paste $'w = math.max\n(v[1], v[2])'
+key Enter
+rows 3 '>' "what goes on with the line before it is no expression of its own"
+run 'w'
+rows 4 $'8\n>' "but its end"
+key C-l; until_ fresh
+paste $'v = 2\nmath.max(v, 3)'
+key Enter
+rows 3 $'3\n>' "a call at the end of a block is shown"
 paste $'q = \e[31m1\t2\x01'
 sees 'q = [31m1' "control characters are dropped"
 key C-c

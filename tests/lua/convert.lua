@@ -167,4 +167,15 @@ for each, name in pairs(walk) do
     t.error(function() each(tensor(1)) end, "pairs: a 0%-d tensor has no parts", name .. " of a number")
 end
 for i, v in ipairs { 7 } do t.ok(i == 1 and v == 7, "ipairs of a table") end
+
+-- Blocks of many megabytes, which grow and shrink page by page.
+local many, wrong = {}, 0
+for i = 1, 1100000 do many[i] = i end
+for i = 1, #many do wrong = wrong + (many[i] == i and 0 or 1) end
+t.is(#many .. " " .. wrong, "1100000 0", "a large table keeps its values while it grows")
+for i = #many, 11, -1 do many[i] = nil end
+for i = 1, 40 do many["key" .. i] = i end
+t.is(many[10] + many.key40, 50, "and when it shrinks")
+local text = ("0123456789abcdef"):rep(1 << 20)
+t.ok((text .. text):sub(#text - 1, #text + 2) == "ef01" and #table.concat { text, text, text } == 3 << 24, "long strings")
 t.done()

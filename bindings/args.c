@@ -270,39 +270,74 @@ static const struct {
               {"max", "max_val", "hardtanh"},
               {"first", "start_dim", "flatten"},
               {"last", "end_dim", "flatten"},
+              {"first", "start", NULL},
+              {"last", "end", NULL},
+              {"offset", "storage_offset", "as_strided"},
               {"value", "fill_value", "full"},
               {"value", "fill_value", "full_like"},
+              {"value", "fill_value", "new_full"},
               {"size", "split_size_or_sections", "split"},
+              {"sections", "indices_or_sections", "tensor_split"},
+              {"cond", "condition", "where"},
+              {"a", "x", "where"},
+              {"b", "y", "where"},
               {"b", "exponent", "pow"},
               {"b", "end", "lerp"},
               {"c", "weight", "lerp"},
+              {"b", "tensor1", "addcmul"},
+              {"c", "tensor2", "addcmul"},
+              {"b", "tensor1", "addcdiv"},
+              {"c", "tensor2", "addcdiv"},
+              {"a", "mat1", "addmm"},
+              {"b", "mat2", "addmm"},
+              {"a", "mat", "addmv"},
+              {"b", "vec", "addmv"},
+              {"a", "batch1", "baddbmm"},
+              {"b", "batch2", "baddbmm"},
+              {"b", "mat2", "mm"},
+              {"b", "mat2", "bmm"},
+              {"b", "vec", "mv"},
+              {"b", "vec2", "outer"},
+              {"l", "input2", "cholesky_solve"},
+              {"x1", "input1", NULL},
+              {"x2", "input2", NULL},
+              {"x", "input", NULL},
+              {"a", "input", NULL},
+              {"x", "A", NULL},
+              {"a", "A", NULL},
+              {"b", "B", NULL},
+              {"b", "other", NULL},
               {"uplo", "UPLO", NULL},
               {"shape", "size", NULL}};
 
-/* The other name of p, or NULL. Lists of dims are `dim` in some of PyTorch's ops and `dims` in
- * others. */
-static const char *second_name(const gp_op *op, const gp_param *p) {
-    if (p->type == GP_SIG_dims && !strcmp(p->name, "dims")) return "dim";
-    if (p->type == GP_SIG_dims && !strcmp(p->name, "dim")) return "dims";
+/* Is key the other name of p? Lists of dims are `dim` in some of PyTorch's ops and `dims` in others. */
+static bool is_second_name(const gp_op *op, const gp_param *p, const char *key) {
+    if (p->type == GP_SIG_dims && !strcmp(p->name, "dims") && !strcmp(key, "dim")) return true;
+    if (p->type == GP_SIG_dims && !strcmp(p->name, "dim") && !strcmp(key, "dims")) return true;
     for (size_t i = 0; i < sizeof called / sizeof *called; i++)
-        if (!strcmp(p->name, called[i].name) && (!called[i].op || !strcmp(op->name, called[i].op)))
-            return called[i].second;
-    return NULL;
+        if (!strcmp(p->name, called[i].name) && !strcmp(key, called[i].second) &&
+            (!called[i].op || !strcmp(op->name, called[i].op)))
+            return true;
+    return false;
 }
 
-static bool is_name(const gp_op *op, const gp_param *p, const char *key) {
-    if (!strcmp(p->name, key)) return true;
-    const char *second = second_name(op, p);
-    return second && !strcmp(second, key);
+/* The parameter that key names, -1 if none: its own name counts before another's second one. */
+static int named(const gp_op *op, const gp_sig *sig, const char *key) {
+    for (int k = 0; k < sig->n; k++)
+        if (!strcmp(sig->p[k].name, key)) return k;
+    for (int k = 0; k < sig->n; k++)
+        if (is_second_name(op, &sig->p[k], key)) return k;
+    return -1;
 }
 
 /* Pushes option p of the table; false (nil) if it is not there. */
-static bool push_option(lua_State *L, int table, const gp_op *op, const gp_param *p) {
-    if (lua_getfield(L, table, p->name) != LUA_TNIL) return true;
-    const char *second = second_name(op, p);
-    if (!second) return false;
+static bool push_option(lua_State *L, int table, const gp_op *op, const gp_sig *sig, int k) {
+    if (lua_getfield(L, table, sig->p[k].name) != LUA_TNIL) return true;
     lua_pop(L, 1);
-    return lua_getfield(L, table, second) != LUA_TNIL;
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1))
+        if (lua_type(L, -2) == LUA_TSTRING && named(op, sig, lua_tostring(L, -2)) == k)
+            return lua_remove(L, -2), true;
+    return lua_pushnil(L), false;
 }
 
 /* Every name in the table is a parameter behind the `given` first ones; requires_grad goes into
@@ -311,14 +346,13 @@ static void check_options(
     lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int table, int given) {
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-        int k = 0;
-        while (key && k < sig->n && !is_name(op, &sig->p[k], key)) k++;
-        if (key && k < sig->n && k >= given) continue;
+        int k = key ? named(op, sig, key) : -1;
+        if (k >= given) continue;
         if (key && makes(sig) && !strcmp(key, "requires_grad")) {
             c->requires_grad = lua_toboolean(L, -1);
             continue;
         }
-        if (key && k < given)
+        if (k >= 0)
             raise(L, "%s: '%s' is given twice, as argument #%d and as an option", op->name,
                        key, k + 1);
         luaL_Buffer b;
@@ -364,7 +398,7 @@ void gp_lua_args(
     if (options) check_options(L, op, sig, c, options, k);
     for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
-        if (!options || !push_option(L, options, op, p)) {
+        if (!options || !push_option(L, options, op, sig, k)) {
             read_default(L, op, p, k + 1, c);
             continue;
         }

@@ -158,12 +158,33 @@ static int p_T(lua_State *L, gp_tensor *t) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
+/* Matrices transposed, whatever is before their dims; H is for one matrix alone. Of real numbers, so
+ * mH is mT. */
+static int transposed(lua_State *L, gp_tensor *t, const char *name, bool one) {
+    if (t->a.ndim < 2 || (one && t->a.ndim > 2))
+        return luaL_error(L, "%s: the tensor has %d dims (expected %s)", name, t->a.ndim,
+                          one ? "a matrix" : "a matrix or a batch of matrices");
+    gp_call c;
+    gp_lua_enter(L);
+    gp_call_begin(&c, GP_OP(transpose));
+    gp_call_tensor(&c, t);
+    gp_call_int(&c, -2);
+    gp_call_int(&c, -1);
+    return gp_lua_push(L, gp_call_one(&c));
+}
+static int p_mT(lua_State *L, gp_tensor *t) { return transposed(L, t, "mT", false); }
+static int p_mH(lua_State *L, gp_tensor *t) { return transposed(L, t, "mH", false); }
+static int p_H(lua_State *L, gp_tensor *t) { return transposed(L, t, "H", true); }
+
 static const gp_lua_property properties[] = {
     {"shape", p_shape},
     {"dtype", p_dtype},
     {"device", p_device},
     {"ndim", p_ndim},
     {"T", p_T},
+    {"mT", p_mT},
+    {"mH", p_mH},
+    {"H", p_H},
     {NULL, NULL},
 };
 
@@ -231,6 +252,11 @@ static int l_dim(lua_State *L) {
 
 static int l_numel(lua_State *L) {
     lua_pushinteger(L, gp_lua_check(L, 1, "numel")->a.numel);
+    return 1;
+}
+
+static int l_is_floating_point(lua_State *L) {
+    lua_pushboolean(L, gp_is_float((gp_dtype)gp_lua_check(L, 1, "is_floating_point")->a.dtype));
     return 1;
 }
 
@@ -348,9 +374,11 @@ static const luaL_Reg methods[] = {
     {"size", l_size},
     {"stride", l_stride},
     {"dim", l_dim},
+    {"ndimension", l_dim},
     {"numel", l_numel},
     {"nelement", l_numel},
     {"element_size", l_element_size},
+    {"is_floating_point", l_is_floating_point},
     {"is_contiguous", l_is_contiguous},
     {"shares_storage", l_shares_storage},
     {"to", l_to},

@@ -34,9 +34,9 @@ static bool addmv(gp_vjp *v) {
 }
 const gp_rule vjp_addmv = {addmv, "|2|1"};
 
-/* t as rows of its last `n` elements. */
-static gp_tensor *rows_of(gp_vjp *v, gp_tensor *t, int64_t n) {
-    return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {n ? t->a.numel / n : 0, n}}) : NULL;
+/* t as `rows` rows of n elements. */
+static gp_tensor *matrix_of(gp_vjp *v, gp_tensor *t, int64_t rows, int64_t n) {
+    return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {rows, n}}) : NULL;
 }
 
 /* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y lacks. */
@@ -45,11 +45,12 @@ static bool linear(gp_vjp *v) {
     bool vector = sw->ndim == 1;
     int b = gp_input_of(v, 2);
     gp_tensor *g = vector ? column(v, v->g[0]) : v->g[0];
-    int64_t outputs = vector ? 1 : sw->dim[0], inputs = sw->dim[sw->ndim - 1];
+    int64_t outputs = vector ? 1 : sw->dim[0], inputs = sw->dim[sw->ndim - 1], rows = 1;
+    for (int d = 0; d < gp_in_shape(v, 0)->ndim - 1; d++) rows *= gp_in_shape(v, 0)->dim[d];
     if (v->need[0]) v->dx[0] = mm(v, g, vector ? row(v, v->x[1]) : v->x[1]);
     if (v->need[1]) {
-        gp_tensor *rows = rows_of(v, v->x[0], inputs);
-        v->dx[1] = gp_reshape(v, mm(v, gp_mT(v, rows_of(v, g, outputs)), rows), sw);
+        gp_tensor *x = matrix_of(v, v->x[0], rows, inputs), *gs = matrix_of(v, g, rows, outputs);
+        v->dx[1] = gp_reshape(v, mm(v, gp_mT(v, gs), x), sw);
     }
     if (b >= 0 && v->need[b]) v->dx[b] = v->g[0];
     return !v->failed;

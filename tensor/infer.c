@@ -278,9 +278,21 @@ static bool no_truths(const gp_call *c) {
     return true;
 }
 
+/* What no integer can be divided by or raised to is told before anything is written. */
+static bool number_defined(const gp_call *c) {
+    const gp_value *b = &c->arg[1];
+    if (b->kind != GP_NUMBER || b->is_float || gp_is_float((gp_dtype)c->compute)) return true;
+    if (c->op == GP_OP(pow) && b->i < 0)
+        return gp_fail("pow: an integer raised to a negative integer, %lld; convert to a float dtype first",
+                       (long long)b->i);
+    bool divides = c->op == GP_OP(floor_divide) || c->op == GP_OP(remainder) ||
+                   c->op == GP_OP(trunc_divide) || c->op == GP_OP(fmod);
+    return !divides || b->i || gp_fail("%s: integer division by zero", c->op->name);
+}
+
 bool infer_binary(gp_call *c, gp_meta *m) {
     if (c->op == GP_OP(sub) && !no_truths(c)) return false;
-    return infer_operands(c, m, 2) && numbers_fit(c, 2);
+    return infer_operands(c, m, 2) && numbers_fit(c, 2) && number_defined(c);
 }
 
 bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3) && numbers_fit(c, 3); }

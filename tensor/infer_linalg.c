@@ -124,9 +124,15 @@ bool infer_linalg_inv(gp_call *c, gp_meta *m) { return infer_linalg_cholesky(c, 
 bool infer_linalg_inv_ex(gp_call *c, gp_meta *m) { return infer_linalg_cholesky_ex(c, m); }
 
 /* Outputs: L and U in one, pivots (1-based, as in LAPACK and PyTorch). */
+/* As PyTorch on the CPU. */
+static bool pivots(const gp_call *c) {
+    return !gp_given(c, 1) || c->arg[1].i ||
+           gp_fail("%s: argument 'pivot' is false (expected true: rows are always exchanged)", c->op->name);
+}
+
 bool infer_linalg_lu_factor(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
-    if (begin(c, m), !matrices(c, 0, "x")) return false;
+    if (begin(c, m), !matrices(c, 0, "x") || !pivots(c)) return false;
     add_output(m, x, rows_of(x), cols_of(x));
     add_output(m, x, smaller(x), -1);
     m->out[1].dtype = GP_i32;
@@ -136,7 +142,7 @@ bool infer_linalg_lu_factor(gp_call *c, gp_meta *m) {
 /* Outputs: P, L, U. */
 bool infer_linalg_lu(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
-    if (begin(c, m), !matrices(c, 0, "x")) return false;
+    if (begin(c, m), !matrices(c, 0, "x") || !pivots(c)) return false;
     add_output(m, x, rows_of(x), rows_of(x));
     add_output(m, x, rows_of(x), smaller(x));
     add_output(m, x, smaller(x), cols_of(x));

@@ -49,6 +49,7 @@ bool infer_pad(gp_call *c, gp_meta *m) {
     }
     while (c->nargs < 4) gp_call_none(c);
     if (!gp_given(c, 3)) c->arg[3] = (gp_value){.kind = GP_NUMBER};
+    if (!gp_infer_number(c, 3, "value", (gp_dtype)x->a.dtype)) return false;
     memcpy(c->ints, before, sizeof before);
     c->nints = nd;
     c->arg[1] = (gp_value){.kind = GP_INTS, .n = nd};

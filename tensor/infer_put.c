@@ -86,7 +86,9 @@ static bool one_index(gp_call *c, gp_meta *m, int *d) {
     const char *name = c->op->name;
     if (!gp_dim_wrap(name, c->arg[1].i, x->a.ndim, d)) return false;
     if (!gp_infer_index(c, "index", index) || !(m->dev = gp_infer_device(c))) return false;
-    if (x->a.ndim == 0) return gp_fail("%s: a 0-d tensor has no dim to index", name);
+    if (x->a.ndim == 0 && index->a.numel != 1)
+        return gp_fail("%s: %lld indices into a 0-d tensor (expected 1)", name,
+                       (long long)index->a.numel);
     if (index->a.ndim > 1)
         return gp_fail("%s: expected an index of 1 dim, got %d dims", name, index->a.ndim);
     c->arg[1].i = *d + 1;
@@ -99,7 +101,7 @@ static bool one_index(gp_call *c, gp_meta *m, int *d) {
 static bool check_source(const gp_call *c, int d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t, *source = c->arg[3].t;
     gp_shape want = gp_tensor_shape(x), have = gp_tensor_shape(source);
-    want.dim[d] = index->a.numel;
+    if (want.ndim) want.dim[d] = index->a.numel;
     char a[200], b[160];
     return gp_shape_equal(&want, &have) ||
            gp_fail("%s: source %s does not fit (expected shape %s)", c->op->name,

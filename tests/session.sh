@@ -148,6 +148,11 @@ meant 'sync.wran = true' warn
 meant 'fft.fft(ones(3), {norm = "forwrd"})' forward
 meant 'torch.nn.Linear(3, 2)' nn.Linear
 meant 'local x = np.zeros(3)' zeros
+meant 'svd(ones(3, 3))' linalg.svd
+meant 'torch.svd(ones(3, 3))' linalg.svd
+meant 'local u = ones(3, 3):svd()' 'linalg.svd(x)'
+meant 'Linear(2, 3)' nn.Linear
+meant 'local u = ones(3):unsqueeze_(1)' 'x = x:unsqueeze(…)'
 holds 'did you mean x:sum?' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
 holds 'did you mean x:to?' "that takes arguments" <<<$'x = ones(3)\nx.to("cpu")'
 tap_is "$(session <<<$'x = ones(3)\nx:matmul(3)' | grep -c 'did you mean')" 0 "not where the colon is there"

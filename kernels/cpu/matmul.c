@@ -247,7 +247,7 @@ static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
     return x->data + at * size;
 }
 
-/* With beta 0 x is not read: its NaNs do not count. */
+/* With beta 0 x is not read, and with alpha 0 not the product: their NaNs do not count, as in BLAS. */
 #define ADD(T, t, value)                                                                           \
     static void add_##t(const sum *s, int64_t begin, int64_t end) {                                \
         const product *p = s->p;                                                                   \
@@ -261,6 +261,7 @@ static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
                 int64_t n = width - j < GP_BLOCK ? width - j : GP_BLOCK;                           \
                 if (beta != 0) load(x, from + j * step, step, n);                                  \
                 else memset(x, 0, (size_t)n * sizeof(T));                                          \
+                if (alpha == 0) memset(c + j, 0, (size_t)n * sizeof(T));                           \
                 for (int64_t k = 0; k < n; k++) c[j + k] = alpha * c[j + k] + beta * x[k];         \
             }                                                                                      \
         }                                                                                          \

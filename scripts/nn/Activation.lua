@@ -2,17 +2,9 @@
 -- Activations: a table of names, what they compute and their parameters; each becomes a class.
 local gpush, nn = ...
 
-local function log_sigmoid(x) return -(-x):softplus(1, 40) end -- beyond 40 the 1 in log(1 + e^-x) is lost in f64
 local inplace = "bool inplace=false"
-local function tanhshrink(x) return x - x:tanh() end
-local function hardshrink(x, lambd) return gpush.where(x:abs():le(lambd), 0, x) end
-local function softshrink(x, lambd) return gpush.where(x:abs():le(lambd), 0, x - x:sign() * lambd) end
-local function glu(x, dim)
-    local halves = x:chunk(2, dim)
-    return halves[1] * halves[2]:sigmoid()
-end
 
--- name -> the op, or a function; the constructor's parameters; help, of a function. With inplace last, the op writes over its input.
+-- name -> the op; the constructor's parameters. With inplace last, the op writes over its input.
 local activations = {
     ReLU = { "relu", inplace }, ReLU6 = { "relu6", inplace }, SELU = { "selu", inplace }, SiLU = { "silu", inplace },
     Mish = { "mish", inplace }, Hardsigmoid = { "hardsigmoid", inplace }, Hardswish = { "hardswish", inplace },
@@ -21,20 +13,20 @@ local activations = {
     Hardtanh = { "hardtanh", "number min_val=-1, number max_val=1, " .. inplace },
     Threshold = { "threshold", "number threshold, number value, " .. inplace },
     Tanh = { "tanh", "" }, Sigmoid = { "sigmoid", "" }, Softsign = { "softsign", "" },
-    LogSigmoid = { log_sigmoid, "", "log of the sigmoid" },
+    LogSigmoid = { "logsigmoid", "" },
     GELU = { "gelu", "str approximate=\"none\"" }, Softplus = { "softplus", "float beta=1, float threshold=20" },
-    Tanhshrink = { tanhshrink, "", "x - tanh(x)" },
-    Hardshrink = { hardshrink, "float lambd=0.5", "x, and 0 where it is within lambd of 0" },
-    Softshrink = { softshrink, "float lambd=0.5", "x nearer to 0 by lambd, and 0 where it is within that" },
-    GLU = { glu, "int dim=-1", "the first half of dim times the sigmoid of the second" },
+    Tanhshrink = { "tanhshrink", "" },
+    Hardshrink = { "hardshrink", "float lambd=0.5" },
+    Softshrink = { "softshrink", "float lambd=0.5" },
+    GLU = { "glu", "int dim=-1" },
     Softmax = { "softmax", "int dim" }, LogSoftmax = { "log_softmax", "int dim" }, Softmin = { "softmin", "int dim" },
 }
 
 for name, row in pairs(activations) do
     local op, sig = row[1], row[2]
-    local run = gpush[op] or op
+    local run = gpush[op]
     local write = sig:find "inplace" and gpush.ones(1)[op .. "_"]
-    local class = nn.module { name, sig = sig, help = row[3] or "as the op " .. op }
+    local class = nn.module { name, sig = sig, help = "as the op " .. op }
 
     function class:init(...)
         local n, a = select("#", ...), { ... }

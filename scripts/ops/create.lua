@@ -49,3 +49,30 @@ define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtyp
         if shape or dtype or device then fail("normal: shape, dtype and device are those of the tensors 'mean' and 'std'") end
         return gpush.addcmul(mean, gpush.randn_like(mean + std), std)
     end }
+
+-- ---- x:new_…: shape and values are given, what was not said of dtype and device is x's ----
+
+define { "new_zeros", sig = "tensor x, shape shape, dtype? dtype, device? device", help = "a tensor of zeros of x's dtype, where x is",
+    fn = function(x, shape, dtype, device) return gpush.zeros(shape, like(x, dtype, device)) end }
+define { "new_ones", sig = "tensor x, shape shape, dtype? dtype, device? device", help = "a tensor of ones of x's dtype, where x is",
+    fn = function(x, shape, dtype, device) return gpush.ones(shape, like(x, dtype, device)) end }
+define { "new_empty", sig = "tensor x, shape shape, dtype? dtype, device? device",
+    help = "a tensor with undefined contents of x's dtype, where x is",
+    fn = function(x, shape, dtype, device) return gpush.empty(shape, like(x, dtype, device)) end }
+define { "new_full", sig = "tensor x, shape shape, number value, dtype? dtype, device? device",
+    help = "a tensor of one value of x's dtype, where x is",
+    fn = function(x, shape, value, dtype, device) return gpush.full(shape, value, like(x, dtype, device)) end }
+define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device", help = "a tensor of nested tables of x's dtype, where x is",
+    fn = function(x, values, dtype, device) return gpush.tensor(values, like(x, dtype, device)) end }
+define { "type_as", sig = "tensor x, tensor other", help = "x with other's dtype, where other is", fn = function(x, other) return x:to(other) end }
+
+define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
+    help = "the rows (first line) and columns of the elements on and below a diagonal of a row x col matrix",
+    fn = function(row, col, offset, dtype, device)
+        return gpush.ones({ row, col }, { device = device }):tril(offset):nonzero():t():contiguous():to(dtype or "i64")
+    end }
+define { "triu_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
+    help = "the rows (first line) and columns of the elements on and above a diagonal of a row x col matrix",
+    fn = function(row, col, offset, dtype, device)
+        return gpush.ones({ row, col }, { device = device }):triu(offset):nonzero():t():contiguous():to(dtype or "i64")
+    end }

@@ -81,3 +81,54 @@ define { "round", sig = "tensor x, int decimals=0",
         local y = decimals > 0 and round(x * scale) / scale or round(x / scale) * scale
         return HALF[dtype] and y:to(dtype) or y
     end }
+
+-- ---- activations ----
+
+define { "logsigmoid", sig = "tensor x", help = "logarithm of the sigmoid, exact where that is tiny",
+    fn = function(x) return -(-x):softplus(1, 40) end } -- beyond 40 the 1 in log(1 + e^-x) is lost in f64
+define { "tanhshrink", sig = "tensor x", help = "x - tanh(x)", fn = function(x) return x - x:tanh() end }
+define { "hardshrink", sig = "tensor x, float lambd=0.5", help = "x, and 0 where it is within lambd of 0",
+    fn = function(x, lambd) return gpush.where(x:abs():le(lambd), 0, x) end }
+define { "softshrink", sig = "tensor x, float lambd=0.5", help = "x nearer to 0 by lambd, and 0 where it is within that",
+    fn = function(x, lambd) return gpush.where(x:abs():le(lambd), 0, x - x:sign() * lambd) end }
+define { "glu", sig = "tensor x, dim dim=-1", help = "the first half of dim times the sigmoid of the second",
+    fn = function(x, dim)
+        if x.ndim == 0 or x:size(dim) % 2 == 1 then fail("glu: argument 'x' has shape %s (expected an even size in dim %d)", x.shape, dim) end
+        local halves = x:chunk(2, dim)
+        return halves[1] * halves[2]:sigmoid()
+    end }
+
+-- ---- numbers ----
+
+define { "xlogy", sig = "operand a, operand b", help = "a * log(b), 0 where a is 0; NaN where b is",
+    fn = function(a, b)
+        local log = is_tensor(b) and b:log() or gpush.tensor(b):log():item()
+        local y = a * log
+        local zero = (is_tensor(a) and a or gpush.full_like(b, a)):eq(0)
+        if is_tensor(b) then return gpush.where(zero & b:eq(b), 0, y) end
+        return b == b and gpush.where(zero, 0, y) or y
+    end }
+-- The larger one and what the smaller one adds; of infinities their own sum.
+define { "logaddexp", sig = "tensor a, tensor b", help = "log(exp(a) + exp(b)), exact where exp is not",
+    fn = function(a, b)
+        local most = gpush.maximum(a, b)
+        return gpush.where(a:eq(b) & a:isinf(), most, most + (-(a - b):abs()):exp():log1p())
+    end }
+define { "deg2rad", sig = "tensor x", help = "degrees as radians", fn = function(x) return x * (math.pi / 180) end }
+define { "rad2deg", sig = "tensor x", help = "radians as degrees", fn = function(x) return x * (180 / math.pi) end }
+define { "fmax", sig = "tensor a, tensor b", help = "the larger of a and b; where one is NaN, the other",
+    fn = function(a, b) return gpush.where(a:ne(a) | b:gt(a), b, a) end }
+define { "fmin", sig = "tensor a, tensor b", help = "the smaller of a and b; where one is NaN, the other",
+    fn = function(a, b) return gpush.where(a:ne(a) | b:lt(a), b, a) end }
+define { "isposinf", sig = "tensor x", help = "x is infinite and above 0, elementwise", fn = function(x) return x:isinf() & x:gt(0) end }
+define { "isneginf", sig = "tensor x", help = "x is infinite and below 0, elementwise", fn = function(x) return x:isinf() & x:lt(0) end }
+define { "dist", sig = "tensor a, tensor b, float p=2", help = "the p-norm of a - b, over all elements",
+    fn = function(a, b, p) return (a - b):norm(p) end }
+
+-- ---- in place, where the row has no such form ----
+
+define { "zero_", sig = "tensor x", help = "every element of x set to 0", fn = function(x) return x:fill_(0) end }
+define { "cumsum_", sig = "tensor x, dim dim", help = "x overwritten with its running sums along dim",
+    fn = function(x, dim) return x:copy_(x:cumsum(dim)) end }
+define { "cumprod_", sig = "tensor x, dim dim", help = "x overwritten with its running products along dim",
+    fn = function(x, dim) return x:copy_(x:cumprod(dim)) end }

@@ -23,3 +23,13 @@ define { "where", sig = "tensor cond, operand? a, operand? b",
         if a == nil and b == nil then return as_tuple(cond) end
         return where(cond, a, b)
     end }
+
+define { "isin", sig = "tensor x, tensor test_elements, bool invert=false",
+    help = "x is one of the elements of another tensor, elementwise; invert: is none of them",
+    fn = function(x, elements, invert)
+        local sorted = elements:reshape(-1):sort()
+        local n = sorted:numel()
+        if n == 0 then return gpush.full(x.shape, invert, { dtype = "bool", device = x.device }) end
+        local found = sorted:take(gpush.searchsorted(sorted, x:contiguous()):clamp(1, n)):eq(x)
+        return invert and ~found or found
+    end }

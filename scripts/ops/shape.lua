@@ -266,3 +266,20 @@ define { "cartesian_prod", sig = "tensors xs", help = "all combinations of the e
         if #views == 1 then return xs[1]:reshape(-1) end
         return gpush.stack(views, #views + 1):reshape(-1, #views)
     end }
+
+define { "broadcast_tensors", sig = "tensors xs", help = "views of the tensors in the shape that they broadcast to; several results",
+    fn = function(xs)
+        local views, shape = {}, {}
+        for _, x in ipairs(xs) do
+            local s = x.shape
+            for d = 0, math.max(#s, #shape) - 1 do
+                local a, b = s[#s - d] or 1, shape[d + 1] or 1
+                if a ~= b and a ~= 1 and b ~= 1 then fail("broadcast_tensors: sizes %d and %d of dim %d from the end do not go together", b, a, d + 1) end
+                shape[d + 1] = a == 1 and b or a
+            end
+        end
+        local all = {}
+        for d = 1, #shape do all[d] = shape[#shape + 1 - d] end
+        for i, x in ipairs(xs) do views[i] = x:expand(all) end
+        return table.unpack(views)
+    end }

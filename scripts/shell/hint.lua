@@ -20,6 +20,13 @@ local function keys(t, out)
     return out
 end
 
+-- svd(x) and x:svd() are linalg.svd(x).
+local function in_group(word)
+    for _, group in ipairs { "linalg", "fft", "nn", "optim", "data" } do
+        if rawget(gpush[group], word) ~= nil or (group ~= "linalg" and group ~= "fft" and gpush[group][word] ~= nil) then return group .. "." .. word end
+    end
+end
+
 -- torch.nn.Linear is nn.Linear here.
 local packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true, plt = true }
 
@@ -29,12 +36,12 @@ local function without_package(word, line)
     local v = gpush
     if last == "Tensor" then return "tensor" end
     for key in (path or ""):gmatch "[^.]+" do v = type(v) == "table" and v[key] or nil end
-    return path and (v ~= nil and path or gpush[last] ~= nil and last) or nil
+    return path and (v ~= nil and path or gpush[last] ~= nil and last or in_group(last)) or nil
 end
 
 -- gpush's names are globals of the shell; what came into _G otherwise is the user's or Lua's.
 local function global(word, line, prompt)
-    local same = without_package(word, line) or (prompt and shell.part "foreign".functions[word])
+    local same = without_package(word, line) or in_group(word) or (prompt and shell.part "foreign".functions[word])
     if same then return same end
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
 end
@@ -72,7 +79,13 @@ local function member(word, line, value, prompt)
     return nearest(word, shell.part "complete".members(v, sep))
 end
 
+-- What writes into a view's dims has no place here: a view is a new tensor.
 local function method(word)
+    local group = in_group(word)
+    if group then return group .. "(x)" end
+    if word == "numpy" then return "x:tolist()" end
+    local new = word:match "^(.*)_$"
+    if new and gpush.ones(1)[new] then return "x = x:" .. new .. "(…)" end
     local complete = shell.part "complete"
     local names = complete.members(nil, ":")
     for name in next, shell.native.properties() do names[#names + 1] = name end

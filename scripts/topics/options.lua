@@ -141,6 +141,12 @@ return_inverse: where each element went, as well
 right: behind equal elements, not before them
 scale_factor: how much larger, a number or one for each dim
 threshold: a bound
+pivot: rows are exchanged; there is no other way
+test_elements: what is looked for
+invert: which are not among them
+row: how many rows
+col: how many columns
+transpose.dim0: the first of the two
 uplo: which triangle counts: 'L' or 'U'
 accumulate: adds to what is there
 approximate: 'none' or 'tanh', which is faster

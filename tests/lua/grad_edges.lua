@@ -81,6 +81,27 @@ local function edges(dev)
     is(assigned({ 3, 2 }, { false, false, false }, { 1, 2 }), { { 1, 2, 3, 4, 5, 6 }, { 0, 0 } }, "none")
     is(assigned({ 2, 0 }, { true, false }, { 1 }), { {}, { 0 } }, "rows of nothing")
 
+    -- linear over no inputs is the bias alone, for one vector and for rows of it
+    for _, shape in ipairs { { 0 }, { 2, 0 }, { 2, 1, 0 } } do
+        local x, w, b = g.zeros(shape, f64):to(dev):requires_grad_(), g.zeros({ 3, 0 }, f64):to(dev):requires_grad_(), leaf { 1, 2, 3 }
+        local dx, dw, db = g.grad(x:linear(w, b):sum(), { x, w, b })
+        t.is({ dx.shape, dw.shape }, { x.shape, w.shape }, "linear without inputs: shapes on " .. dev)
+        is(db, { #shape > 1 and 2 or 1, #shape > 1 and 2 or 1, #shape > 1 and 2 or 1 }, "and its bias")
+    end
+
+    -- writes to the one place of a 0-d tensor
+    local five, seven = leaf(5), leaf(7)
+    local one = g.tensor { 1 }:to(dev)
+    local sum = five:index_add(1, one, seven, { alpha = 2 })
+    is(sum:detach(), 19, "index_add of 0-d")
+    local function both(y) local a, b = g.grad(y, { five, seven }) return { a:item(), b:item() } end
+    t.is(both(sum), { 1, 2 }, "its gradients on " .. dev)
+    local copied = five:index_copy(-1, one, seven)
+    is(copied:detach(), 7, "index_copy of 0-d")
+    t.is(both(copied), { 0, 1 }, "its gradients on " .. dev)
+    is(five:detach():index_fill(1, one, 3), 3, "index_fill of 0-d")
+    t.error(function() return five:index_fill(1, g.tensor { 1, 1 }:to(dev), 3) end, "2 indices into a 0%-d tensor %(expected 1%)", "more than one")
+
     -- torch: q, r = linalg.qr(a); ((q ** 3 * w[:, :2]).sum() + (r ** 2 * w).sum()).backward()
     local wide = on { { 1, -2, 3, 0.5 }, { 2, 1, -1, 4 } }
     local function by_qr(a)

@@ -336,4 +336,15 @@ for _, size in ipairs { { 700, 3000, 3001 }, { 1700, 2000, 2001 } } do
     end
 end
 
+-- BLAS: a product that counts 0 times is not looked at
+local inf = g.full({ 2, 2 }, math.huge)
+t.is(g.addmm(g.ones(2, 2), inf, g.zeros(2, 2), { alpha = 0, beta = 3 }), { { 3, 3 }, { 3, 3 } }, "addmm {alpha = 0} beside infinities")
+
+-- mT, mH and H
+local batch = g.arange(1, 12):view(2, 3, 2)
+t.is(batch.mT, { { { 1, 3, 5 }, { 2, 4, 6 } }, { { 7, 9, 11 }, { 8, 10, 12 } } }, "mT of a batch")
+t.is(batch.mH, batch.mT:tolist(), "mH is mT: numbers are real")
+t.is(batch[1].H, { { 1, 3, 5 }, { 2, 4, 6 } }, "H of a matrix")
+t.error(function() return batch.H end, "H: the tensor has 3 dims %(expected a matrix%)", "H of a batch")
+t.error(function() return batch[1][1].mT end, "mT: the tensor has 1 dims %(expected a matrix or a batch of matrices%)", "mT of a vector")
 t.done()

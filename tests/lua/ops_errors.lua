@@ -109,8 +109,8 @@ local second = {
     attention_backward = {four, g.ones(1, 1, 2, 2, {device = "sim"}), four, nil, false, nil, four, four, four},
 }
 
--- Only the other tensor's shape is asked for: it may be on any device.
-local of_shape = {expand_as = true, reshape_as = true, view_as = true}
+-- Only the other tensor's shape, or dtype and device, is asked for: it may be on any device.
+local of_shape = {broadcast_tensors = true, type_as = true, expand_as = true, reshape_as = true, view_as = true}
 
 -- Tensors on two devices: an error that names both.
 local function two_devices(name)
@@ -200,6 +200,26 @@ do
     t.is(z:lerp { ["end"] = z + 4, weight = 0.25 }, { -1, 1.5, 9 }, "lerp {end, weight}")
     t.is((g.linalg.eigh(g.tensor { { 2.0, 9 }, { 0, 3 } }, { UPLO = "L" })), { 2, 3 }, "eigh {UPLO}")
     t.is(g.zeros({ size = { 2, 1 } }).shape, { 2, 1 }, "zeros {size}")
+    t.is(z:add { other = z }, { -4, 1, 16 }, "add {other}")
+    t.is(z:maximum { other = -z }, { 2, 0.5, 8 }, "maximum {other}")
+    t.is(g.matmul(y, { other = g.arange(1, 3) }), { 14, 32 }, "matmul {other}")
+    t.is(g.mm(y, { mat2 = g.ones(3, 1, { dtype = "i64" }) }), { { 6 }, { 15 } }, "mm {mat2}")
+    t.is(g.mv(y, { vec = g.arange(1, 3) }), { 14, 32 }, "mv {vec}")
+    t.is(g.outer(z, { vec2 = z }):diagonal(), { 4, 0.25, 64 }, "outer {vec2}")
+    t.is(g.addmm(g.zeros(1), { mat1 = g.ones(1, 2), mat2 = g.ones(2, 1), beta = 1 }), { { 2 } }, "addmm {mat1, mat2}")
+    t.is(z:addcmul { tensor1 = z, tensor2 = z, value = 2 }, { 6, 1, 136 }, "addcmul {tensor1, tensor2}")
+    t.is(g.linspace { start = 0, ["end"] = 1, steps = 3 }, { 0, 0.5, 1 }, "linspace {start, end, steps}")
+    t.is(g.logspace { start = 0, ["end"] = 2, steps = 3 }, { 1, 10, 100 }, "logspace {start, end, steps}")
+    t.is(g.arange { start = 1, ["end"] = 3 }, { 1, 2, 3 }, "arange {start, end}")
+    t.is(y:transpose { dim0 = 1, dim1 = 2 }.shape, { 3, 2 }, "transpose {dim0, dim1}")
+    t.is(g.where { condition = z:gt(0), x = z, y = 0 }, { 0, 0.5, 8 }, "where {condition, x, y}: x is no second name of cond")
+    t.is(g.mse_loss { input = z, target = z, reduction = "sum" }:item(), 0, "mse_loss {input, target}")
+    t.is(y:tensor_split { indices_or_sections = 2, dim = 2 }[2].shape, { 2, 1 }, "tensor_split {indices_or_sections}")
+    t.is(y:as_strided { size = { 2 }, stride = { 1 }, storage_offset = 2 }, { 2, 3 }, "as_strided {size, storage_offset}")
+    t.is(g.linalg.solve { A = g.eye(3), B = z }, { -2, 0.5, 8 }, "linalg.solve {A, B}")
+    t.is(g.linalg.lu(g.eye(2), { pivot = true }).shape, { 2, 2 }, "linalg.lu {pivot}")
+    t.error(function() return g.linalg.lu(g.eye(2), { pivot = false }) end, "lu: argument 'pivot' is false %(expected true", "which is one way")
+    t.error(function() return z:add(z, { other = z }) end, "add: 'other' is given twice, as argument #2", "a second name given twice")
     t.error(function() return z:leaky_relu { min_val = 1 } end, "leaky_relu: unknown option 'min_val' %(expected slope%)", "another op's name")
     t.is(y:sum { dim = -1, keepdim = true }, { { 6 }, { 15 } }, "sum {dim = -1}")
     t.is(y:float():amax { dim = 2 }, { 3, 6 }, "amax {dim = 2}")

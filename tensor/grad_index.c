@@ -55,11 +55,20 @@ const gp_rule vjp_masked_put = {masked_put, "1"};
 
 /* ---- by index ---- */
 
-/* Zeros like input 0 with g added at the places of one element of each index tensor. */
+/* z, zeros that nobody else has, with g added at the places of one element of each index tensor (of
+ * dims; NULL: the first ones): in place, unless that is to be differentiated. */
+static gp_tensor *add_at(gp_vjp *v, gp_tensor *z, gp_tensor **index, int n, gp_tensor *g,
+                         const int64_t *dims, int ndims) {
+    if (dims && gp_no_grad)
+        return gp_do_in(v, z, GP_OP(index_put), "tltbv", z, index, n, g, 1, dims, ndims);
+    if (gp_no_grad) return gp_do_in(v, z, GP_OP(index_put), "tltb-", z, index, n, g, 1);
+    return dims ? DO(index_put, "tltbv", z, index, n, g, 1, dims, ndims)
+                : DO(index_put, "tltb-", z, index, n, g, 1);
+}
+
+/* Zeros like input 0 with g added at those places. */
 static gp_tensor *put_back(gp_vjp *v, gp_tensor **index, int n, const int64_t *dims, int ndims) {
-    gp_tensor *z = gp_zeros_like_input(v, 0);
-    return dims ? DO(index_put, "tltbv", z, index, n, v->g[0], 1, dims, ndims)
-                : DO(index_put, "tltb-", z, index, n, v->g[0], 1);
+    return add_at(v, gp_zeros_like_input(v, 0), index, n, v->g[0], dims, ndims);
 }
 
 static bool index_op(gp_vjp *v) {
@@ -111,8 +120,10 @@ static int grid(gp_vjp *v, gp_tensor *index, int dim, gp_tensor **list) {
 /* Zeros of shape s with g added at index along dim. */
 static gp_tensor *scatter_onto(gp_vjp *v, const gp_shape *s, gp_tensor *index, int dim, gp_tensor *g) {
     gp_tensor *list[GP_MAX_DIM], *z = gp_zeros_shaped(v, s, 0);
+    if (gp_no_grad)
+        return gp_do_in(v, z, GP_OP(scatter_add), "titt", z, (int64_t)dim + 1, index, g);
     int n = grid(v, index, dim, list);
-    return DO(index_put, "tltb-", z, list, n, g, 1);
+    return add_at(v, z, list, n, g, NULL, 0);
 }
 
 /* The same, like input 0. */
@@ -164,7 +175,7 @@ static bool take(gp_vjp *v) {
     gp_shape row = {.ndim = 1, .dim = {1}};
     for (int d = 0; d < gp_in_shape(v, 0)->ndim; d++) row.dim[0] *= gp_in_shape(v, 0)->dim[d];
     gp_tensor *z = gp_zeros_shaped(v, &row, 0);
-    gp_tensor *sum = DO(index_put, "tltb-", z, &index, 1, g, 1);
+    gp_tensor *sum = add_at(v, z, &index, 1, g, NULL, 0);
     return (v->dx[0] = gp_reshape(v, sum, gp_in_shape(v, 0))) != NULL;
 }
 const gp_rule vjp_take = {take, "1"};

@@ -95,7 +95,7 @@ static bool vector_norm(gp_vjp *v) {
     double n, p = gp_float_arg(v, 1);
     gp_tensor *x = v->x[0], *y = kept(v, v->y[0], 2, &n), *g = kept(v, v->g[0], 2, &n);
     if (!x || !y || !g || p == 0) return g && y;
-    gp_tensor *sign = DO(sign, "t", x), *size = DO(abs, "t", x), *d;
+    gp_tensor *sign = p == 2 ? NULL : DO(sign, "t", x), *size = p == 2 ? x : DO(abs, "t", x), *d;
     if (isinf(p)) {
         gp_tensor *equal = DO(to, "t-d", DO(eq, "tt", size, y), (int)x->a.dtype);
         gp_shape s = gp_tensor_shape(y);
@@ -105,11 +105,10 @@ static bool vector_norm(gp_vjp *v) {
         sign = NULL;
     } else {
         gp_tensor *none = DO(eq, "tn", y, 0.0);
-        if (p == 2) size = x, sign = NULL;
         if (p < 2) size = DO(masked_fill, "ttn", size, DO(eq, "tn", size, 0.0), 1.0);
-        gp_tensor *share = DO(div, "tt", size, DO(masked_fill, "ttn", y, none, 1.0));
-        if (p != 2) share = DO(pow, "tn", share, p - 1);
-        d = DO(masked_fill, "ttn", share, none, 0.0);
+        d = DO(div, "tt", size, DO(masked_fill, "ttn", y, none, 1.0));
+        if (p != 2) d = DO(pow, "tn", d, p - 1);
+        g = DO(masked_fill, "ttn", g, none, 0.0);
     }
     if (sign) d = DO(mul, "tt", d, sign);
     v->dx[0] = DO(mul, "tt", d, g);

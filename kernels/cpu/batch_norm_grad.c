@@ -1,5 +1,6 @@
 /* Gradients of batch_norm for x, weight and bias, in f64. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/kernel.h"
 
@@ -20,7 +21,7 @@ static double element(const gp_array *a, int64_t i, double absent) {
         .f;
 }
 
-/* A channel in blocks of at most GP_BLOCK: neighbours of one image, or, where a channel has one
+/* A channel in blocks of at most GP_BLOCK: neighbours of one image, or, where a few channels have one
  * element an image, that of many images. */
 typedef struct block {
     int64_t n, at, step; /* elements; the first one's index; from one to the next */
@@ -92,6 +93,88 @@ static void one_channel(const run *r, int64_t channel) {
                     (gp_scalar){.is_float = true, .f = sg});
 }
 
+/* ---- channels side by side, one element an image: stripes of them, row by row ---- */
+
+enum { STRIPE = 256 };
+
+typedef struct stripe {
+    const run *r;
+    int64_t first, n; /* channels */
+    double x[STRIPE], g[STRIPE], mean[STRIPE], scale[STRIPE];
+    double s[STRIPE], q[STRIPE]; /* sums */
+} stripe;
+
+/* The channels' x, and g if it is asked for, of one image. */
+static void load_image(stripe *t, int64_t image, bool g) {
+    const run *r = t->r;
+    block b = {.n = t->n, .at = image * r->channels + t->first, .step = 1};
+    load(r, &b, t->x, g ? t->g : NULL);
+}
+
+static void stripe_moments(stripe *t) {
+    const int64_t n = t->n;
+    double images = (double)t->r->images, first[STRIPE];
+    load_image(t, 0, false);
+    memcpy(first, t->x, sizeof first);
+    for (int64_t i = 0; i < t->r->images; i++) {
+        load_image(t, i, false);
+        for (int64_t j = 0; j < n; j++) {
+            double d = t->x[j] - first[j];
+            t->s[j] += d, t->q[j] += d * d;
+        }
+    }
+    for (int64_t j = 0; j < n; j++) {
+        double var = (t->q[j] - t->s[j] * (t->s[j] / images)) / images;
+        t->mean[j] = first[j] + t->s[j] / images;
+        t->scale[j] = fmax(var, 0);
+    }
+}
+
+/* scale holds the variance before. */
+static void stripe_sums(stripe *t) {
+    const int64_t n = t->n;
+    for (int64_t j = 0; j < n; j++)
+        t->scale[j] = 1 / sqrt(t->scale[j] + t->r->c->arg[6].f), t->s[j] = t->q[j] = 0;
+    for (int64_t i = 0; i < t->r->images; i++) {
+        load_image(t, i, true);
+        for (int64_t j = 0; j < n; j++)
+            t->s[j] += t->g[j], t->q[j] += t->g[j] * ((t->x[j] - t->mean[j]) * t->scale[j]);
+    }
+}
+
+static void put(const gp_array *a, int64_t i, const double *v, int64_t n) {
+    int64_t size = gp_dtype_sizes[a->dtype];
+    gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
+}
+
+/* As one_channel. */
+static void one_stripe(const run *r, int64_t first) {
+    stripe t = {.r = r, .first = first};
+    double k[STRIPE], off[STRIPE] = {0}, slope[STRIPE] = {0}, images = (double)r->images;
+    bool training = r->c->arg[5].i;
+    const int64_t size = gp_dtype_sizes[r->out->dtype], left = r->channels - first,
+                  n = t.n = left < STRIPE ? left : STRIPE;
+    if (training) stripe_moments(&t);
+    for (int64_t j = 0; !training && j < n; j++)
+        t.mean[j] = element(gp_in(r->c, 2), first + j, 0), t.scale[j] = element(gp_in(r->c, 3), first + j, 1);
+    stripe_sums(&t);
+    put(r->gw, first, t.q, n), put(r->gb, first, t.s, n);
+    for (int64_t j = 0; j < n; j++) {
+        k[j] = element(gp_in(r->c, 4), first + j, 1) * t.scale[j];
+        if (training) off[j] = t.s[j] / images, slope[j] = t.q[j] / images * t.scale[j];
+    }
+    for (int64_t i = 0; i < r->images; i++) {
+        load_image(&t, i, true);
+        for (int64_t j = 0; j < n; j++)
+            t.g[j] = k[j] * (t.g[j] - off[j] - (t.x[j] - t.mean[j]) * slope[j]);
+        r->store(r->out->data + (i * r->channels + first) * size, size, t.g, n);
+    }
+}
+
+static void run_stripes(void *ctx, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) one_stripe(ctx, i * STRIPE);
+}
+
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) one_channel(ctx, i);
 }
@@ -106,5 +189,8 @@ bool CPU(batch_norm_grad)(const gp_call *c) {
     r.x_load = gp_load_fn((gp_dtype)r.x->dtype, GP_CT_f64);
     r.g_load = gp_load_fn((gp_dtype)r.g->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)r.out->dtype);
+    if (r.size == 1 && r.images && r.channels >= 8)
+        return gp_parallel_op(c, (r.channels + STRIPE - 1) / STRIPE, 1 + GRAIN / (STRIPE * r.images),
+                              run_stripes, &r);
     return gp_parallel_op(c, r.channels, 1 + GRAIN / (1 + r.images * r.size), run_part, &r);
 }

@@ -46,6 +46,10 @@
         const T *g = in[0], *a = in[1];                                                            \
         for (int64_t i = 0; i < n; i++) ((T *)out)[i] = 2 * g[i] * a[i];                           \
     }                                                                                              \
+    static void cube_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {      \
+        const T *g = in[0], *a = in[1];                                                            \
+        for (int64_t i = 0; i < n; i++) ((T *)out)[i] = g[i] * (3 * (a[i] * a[i]));                  \
+    }                                                                                              \
     static void power_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {     \
         const T *g = in[0], *a = in[1], *b = in[2];                                                \
         T *to = out, whole[GP_BLOCK];                                                              \
@@ -76,12 +80,14 @@ static void gelu_float(int64_t n, void *out, const void *const *in, const gp_sca
 
 static const gp_block_fn *shorter(const gp_call *c, const gp_block_fn *fns) {
     static const gp_block_fn squares[GP_CTYPES] = {square_float, square_double},
+                             cubes[GP_CTYPES] = {cube_float, cube_double},
                              powers[GP_CTYPES] = {power_float, power_double};
     static const gp_block_fn gelus[GP_CTYPES] = {gelu_float, loop_gelu_dx_double};
     if (c->op == GP_OP(gelu_dx)) return gelus;
     if (c->op != GP_OP(pow_da)) return fns;
     const gp_value *b = &c->arg[2];
-    return b->kind == GP_NUMBER && (b->is_float ? b->f == 2 : b->i == 2) ? squares : powers;
+    double e = b->kind != GP_NUMBER ? 0 : b->is_float ? b->f : (double)b->i;
+    return e == 2 ? squares : e == 3 ? cubes : powers;
 }
 
 #define TABLE(name)                                                                                \

@@ -15,6 +15,8 @@ typedef struct run {
     double *weight;     /* of each class, or NULL */
     double *part;       /* a tile's losses and weights */
     double factor;      /* of the gradient: 1, or 1 over what the mean is taken over */
+    gp_dtype of;        /* of x */
+    bool count;         /* forward: weights only */
     gp_load load;
     gp_store store;
     gp_labels labels;
@@ -22,22 +24,41 @@ typedef struct run {
 
 static int64_t step(const run *r, int k) { return r->px.loop.stride[k][r->px.loop.ndim - 1]; }
 
+/* v = x of each of w pixels at its label; without one, that of the first class (any number). */
+#define TAKE(T)                                                                                    \
+    static void take_##T(const run *r, const char *x, int64_t w, const int32_t *label, double *v) { \
+        int64_t next = step(r, 1);                                                                 \
+        for (int64_t j = 0; j < w; j++)                                                            \
+            v[j] = *(const T *)(const void *)(x + j * next + (label[j] < 0 ? 0 : label[j]) * r->between); \
+    }
+TAKE(float)
+TAKE(double)
+
+static void take(const run *r, const char *x, int64_t w, const int32_t *label, double *v) {
+    if (r->of == GP_f32) take_float(r, x, w, label, v);
+    else if (r->of == GP_f64) take_double(r, x, w, label, v);
+    else
+        for (int64_t j = 0; j < w; j++)
+            if (label[j] >= 0) r->load(v + j, x + j * step(r, 1) + label[j] * r->between, 0, 1);
+}
+
 /* Tiles [begin, end). */
 static void forward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int32_t label[MOST];
+    double v[MOST];
     char *p[GP_LOOP_MAX];
     for (int64_t u = begin; u < end; u++) {
         int64_t w = gp_pixels_tile(&r->px, u, p);
         double sum = 0, all = 0;
         gp_labels_read(&r->labels, p[0], step(r, 0), w, label);
+        if (!r->count && r->n) take(r, p[1], w, label, v);
         for (int64_t j = 0; j < w; j++) {
-            double v = 0, wt = label[j] < 0 ? 0 : r->weight ? r->weight[label[j]] : 1;
-            if (label[j] >= 0) r->load(&v, p[1] + j * step(r, 1) + label[j] * r->between, 0, 1);
-            v = label[j] < 0 ? 0 : -v * wt;
-            sum += v, all += wt;
-            if (!r->part) r->store(p[2] + j * step(r, 2), 0, &v, 1);
+            double wt = label[j] < 0 ? 0 : r->weight ? r->weight[label[j]] : 1;
+            v[j] = r->count || label[j] < 0 ? 0 : -v[j] * wt;
+            sum += v[j], all += wt;
         }
+        if (!r->part) r->store(p[2], step(r, 2), v, w);
         if (r->part) r->part[2 * u] = sum, r->part[2 * u + 1] = all;
     }
 }
@@ -46,16 +67,18 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
 static void backward(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int32_t label[MOST];
+    double g[MOST];
     char *p[GP_LOOP_MAX];
     for (int64_t u = begin; u < end; u++) {
         int64_t w = gp_pixels_tile(&r->px, u, p);
         gp_labels_read(&r->labels, p[0], step(r, 0), w, label);
+        r->load(g, p[2], step(r, 2), w);
         for (int64_t j = 0; j < w; j++) {
-            double g;
             if (label[j] < 0) continue;
-            r->load(&g, p[2] + j * step(r, 2), 0, 1);
-            g *= -r->factor * (r->weight ? r->weight[label[j]] : 1);
-            r->store(p[1] + j * step(r, 1) + label[j] * r->between, 0, &g, 1);
+            g[j] *= -r->factor * (r->weight ? r->weight[label[j]] : 1);
+            char *at = p[1] + j * step(r, 1) + label[j] * r->between;
+            if (r->of == GP_f32) *(float *)(void *)at = (float)g[j];
+            else r->store(at, 0, g + j, 1);
         }
     }
 }
@@ -87,7 +110,8 @@ static void add_up(const run *r, double *sum, double *weight) {
 bool CPU(nll_loss)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, GP_LOSS_X);
     int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
-    run r = {.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
+    run r = {.of = (gp_dtype)x->dtype,
+             .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
              .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
     double sum, weight;
     if (!set_up(&r, c, 0, x, out)) return false;
@@ -112,12 +136,14 @@ static void clear(void *ctx, int64_t begin, int64_t end) {
 bool CPU(nll_loss_grad)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 1 + GP_LOSS_X), *g = gp_in(c, 0);
     run r = {.factor = 1,
+             .of = (gp_dtype)x->dtype,
              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
              .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
     double sum, weight;
     if (!gp_parallel_op(c, out->numel, GRAIN, clear, (void *)out)) return false;
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
         run count = r;
+        count.count = true;
         if (!set_up(&count, c, 1, x, &(gp_array){.dtype = GP_f64, .numel = 1})) return false;
         if (!gp_parallel_op(c, count.px.tiles, 1 + GRAIN / MOST, forward, &count)) return false;
         add_up(&count, &sum, &weight);

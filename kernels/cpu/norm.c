@@ -1,5 +1,5 @@
-/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double; then one
- * pass that normalises. */
+/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double, or of channels
+ * side by side; then one pass that normalises. */
 #include <math.h>
 #include <string.h>
 
@@ -17,11 +17,14 @@ typedef struct stat {
 typedef struct run {
     gp_loop loop;   /* out and x of one channel */
     int64_t xs, os; /* bytes from channel to channel */
+    int64_t channels;
     int64_t chunks; /* pieces of at most CHUNK elements that a channel is cut into, whatever the
                        number of threads */
     gp_ctype ct;
     gp_load load;
     gp_store store;
+    bool beside;                  /* channels lie side by side, the elements of each apart */
+    gp_load wide;                 /* to f64 */
     bool stream;                  /* the result is too large to stay in a cache */
     bool x_direct, out_direct;    /* of compute type and without gaps along the rows of the loop */
     stat *part;                   /* channels x chunks */
@@ -133,6 +136,68 @@ static void normalise_chunks(void *ctx, int64_t begin, int64_t end) {
     if (r->stream) stream_end();
 }
 
+/* ---- channels side by side: stripes of them, row by row ---- */
+
+enum { STRIPE = 256 };
+
+/* Unit u: channels first … first + n, rows from … to. */
+static int64_t stripe_of(const run *r, int64_t u, int64_t *from, int64_t *to, int64_t *n) {
+    int64_t first = u / r->chunks * STRIPE;
+    *from = u % r->chunks * CHUNK;
+    *to = *from + CHUNK < r->loop.numel ? *from + CHUNK : r->loop.numel;
+    *n = r->channels - first < STRIPE ? r->channels - first : STRIPE;
+    return first;
+}
+
+/* In f64 round the first row. */
+static void gather_stripes(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    for (int64_t u = begin; u < end; u++) {
+        double x[STRIPE], base[STRIPE], s[STRIPE] = {0}, q[STRIPE] = {0};
+        int64_t from, to, n, first = stripe_of(r, u, &from, &to, &n), step = r->loop.stride[1][0];
+        const char *p = r->loop.data[1] + first * r->xs;
+        r->wide(x, p + from * step, r->xs, n);
+        memcpy(base, x, (size_t)n * sizeof *x);
+        for (int64_t i = from; i < to; i++) {
+            r->wide(x, p + i * step, r->xs, n);
+            for (int64_t j = 0; j < n; j++) {
+                double d = x[j] - base[j];
+                s[j] += d, q[j] += d * d;
+            }
+        }
+        double rows = (double)(to - from);
+        for (int64_t j = 0; j < n; j++) {
+            double m2 = q[j] - s[j] * (s[j] / rows);
+            r->part[(first + j) * r->chunks + u % r->chunks] =
+                (stat){rows, base[j] + s[j] / rows, m2 < 0 ? 0 : m2};
+        }
+    }
+}
+
+#define STRIPES(T, t)                                                                              \
+    static void normalise_stripe_##t(run *r, int64_t u) {                                          \
+        T m[STRIPE], k[STRIPE], b[STRIPE], x[STRIPE], y[STRIPE];                                   \
+        int64_t from, to, n, first = stripe_of(r, u, &from, &to, &n);                              \
+        for (int64_t j = 0; j < n; j++)                                                            \
+            m[j] = (T)r->mean[first + j], k[j] = (T)r->scale[first + j],                           \
+            b[j] = (T)r->shift[first + j];                                                         \
+        const char *p = r->loop.data[1] + first * r->xs;                                           \
+        char *out = r->loop.data[0] + first * r->os;                                               \
+        for (int64_t i = from; i < to; i++) {                                                      \
+            r->load(x, p + i * r->loop.stride[1][0], r->xs, n);                                    \
+            for (int64_t j = 0; j < n; j++) y[j] = (x[j] - m[j]) * k[j] + b[j];                   \
+            r->store(out + i * r->loop.stride[0][0], r->os, y, n);                                 \
+        }                                                                                          \
+    }
+STRIPES(float, f32)
+STRIPES(double, f64)
+
+static void normalise_stripes(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    for (int64_t u = begin; u < end; u++)
+        (r->ct == GP_CT_f32 ? normalise_stripe_f32 : normalise_stripe_f64)(r, u);
+}
+
 /* ---- per channel ---- */
 
 static char *element(const gp_array *a, int64_t i) {
@@ -159,14 +224,17 @@ static void set_channel(run *r, const gp_call *c, int64_t i, double mean, double
 }
 
 /* Chunks of all channels, by one of the two passes. */
-static bool pass(run *r, const gp_call *c, int64_t channels, gp_body body) {
+static bool pass(run *r, const gp_call *c, int64_t channels, gp_body body, gp_body beside) {
     int64_t n = r->loop.numel < CHUNK ? r->loop.numel : CHUNK;
+    if (r->beside)
+        return gp_parallel_op(c, (channels + STRIPE - 1) / STRIPE * r->chunks, 1 + GRAIN / (n * STRIPE),
+                              beside, r);
     return gp_parallel_op(c, channels * r->chunks, 1 + GRAIN / n, body, r);
 }
 
 /* The channels' statistics, each in its first part. */
 static bool train(run *r, const gp_call *c, int64_t channels) {
-    if (!pass(r, c, channels, gather_chunks)) return false;
+    if (!pass(r, c, channels, gather_chunks, gather_stripes)) return false;
     for (int64_t i = 0; i < channels; i++) {
         stat *s = &r->part[i * r->chunks];
         for (int64_t k = 1; k < r->chunks; k++) join(s, s[k]);
@@ -200,10 +268,13 @@ static void set_up(run *r, const gp_array *x, const gp_array *out) {
     int last = r->loop.ndim - 1;
     r->xs = x->stride[1] * xsize;
     r->os = out->stride[1] * osize;
+    r->channels = x->dim[1];
     r->chunks = (r->loop.numel + CHUNK - 1) / CHUNK;
     r->ct = gp_compute_type((gp_dtype)x->dtype);
     r->load = gp_load_fn((gp_dtype)x->dtype, r->ct);
     r->store = gp_store_fn(r->ct, (gp_dtype)out->dtype);
+    r->wide = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64);
+    r->beside = r->xs == xsize && r->os == osize && r->channels >= 8 && last == 0 && r->loop.dim[0] > 1;
     r->x_direct = x->dtype == gp_ctype_dtype[r->ct] &&
                   (r->loop.stride[1][last] == xsize || r->loop.dim[last] == 1);
     r->out_direct = out->dtype == gp_ctype_dtype[r->ct] &&
@@ -226,7 +297,7 @@ bool CPU(batch_norm)(const gp_call *c) {
     if (training && !train(&r, c, channels)) return false;
     for (int64_t i = 0; !training && i < channels; i++)
         set_channel(&r, c, i, read_element(gp_in(c, 1), i, 0), read_element(gp_in(c, 2), i, 1));
-    if (!pass(&r, c, channels, normalise_chunks)) return false;
+    if (!pass(&r, c, channels, normalise_chunks, normalise_stripes)) return false;
     if (training) update_running(&r, c, channels);
     return true;
 }

@@ -25,6 +25,7 @@ typedef struct fold {
     const void *row;
     void *acc, *at;
     int64_t place;
+    const gp_window *columns; /* of each output; NULL: regular windows */
 } fold;
 
 /* ---- regular windows ---- */
@@ -89,14 +90,19 @@ TAPS(int64_t, i64, int64_t)
         T *acc = f->acc;                                                                           \
         I *at = f->at;                                                                             \
         for (int64_t o = 0; o < r->p.out[2]; o++) {                                                \
-            gp_window w = gp_pool_window(&r->p, 2, o);                                             \
-            if (r->average) acc[o] += sum_##t(x + w.first, w.last - w.first);                      \
-            for (int64_t i = w.first; !r->average && i < w.last; i++) {                            \
-                if (x[i] > acc[o] || x[i] != x[i] || (at && at[o] < 0)) {                          \
-                    acc[o] = x[i];                                                                 \
-                    if (at) at[o] = (I)(f->place + i);                                             \
-                }                                                                                  \
+            const gp_window w = f->columns[o];                                                     \
+            if (r->average) {                                                                      \
+                acc[o] += sum_##t(x + w.first, w.last - w.first);                                  \
+                continue;                                                                          \
             }                                                                                      \
+            T v = acc[o];                                                                          \
+            I place = at ? at[o] : 0, first = (I)f->place, news = place < 0;                       \
+            for (int64_t i = w.first; i < w.last; i++) news |= !(x[i] <= v);                       \
+            if (!news) continue;                                                                   \
+            for (int64_t i = w.first; i < w.last; i++)                                             \
+                if (x[i] > v || x[i] != x[i] || place < 0) v = x[i], place = first + (I)i;         \
+            acc[o] = v;                                                                            \
+            if (at) at[o] = place;                                                                 \
         }                                                                                          \
     }
 WINDOWS(float, f32, int32_t)
@@ -148,7 +154,7 @@ static void store_places(const run *r, const fold *f, int64_t row) {
         for (int64_t i = 0; i < n; i++) o[i] = ((const int64_t *)f->at)[i] + 1;
 }
 
-/* Scratch of a thread: an input row, the results, their places, divisors. */
+/* Scratch of a thread: an input row, the results, their places or divisors, adaptive windows. */
 static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
 
 /* Output row `row` of all planes' rows. Windows that run over the edge are cut there. */
@@ -160,6 +166,7 @@ static void one_row(const run *r, int64_t row, char *scratch) {
     bool same = r->out->dtype == gp_ctype_dtype[r->ct];
     char *to = r->out->data + row * p->out[2] * osize;
     fold f = {.acc = same ? to : scratch + in, .at = r->indices ? scratch + in + out : NULL};
+    if (p->adaptive) f.columns = (const gp_window *)(void *)(scratch + in + 2 * out);
     gp_window w = gp_pool_window(p, 1, row % p->out[1]);
     const char *from = gp_plane_at(&r->in, plane);
     start(r, &f);
@@ -188,11 +195,17 @@ static void one_row(const run *r, int64_t row, char *scratch) {
 /* Output rows [begin, end). */
 static void rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
-    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(row_bytes(r->p.in[2], r->size) +
-                                                         2 * row_bytes(r->p.out[2], r->size)));
-    if (!scratch) r->no_memory = true;
-    else
-        for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
+    const gp_pool *p = &r->p;
+    int64_t windows = row_bytes(p->in[2], r->size) + 2 * row_bytes(p->out[2], r->size),
+            many = p->adaptive ? p->out[2] : 0;
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)windows + (size_t)many * sizeof(gp_window));
+    if (!scratch) {
+        r->no_memory = true;
+        return;
+    }
+    for (int64_t o = 0; o < many; o++)
+        ((gp_window *)(void *)(scratch + windows))[o] = gp_pool_window(p, 2, o);
+    for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
 }
 
 /* x: planes of r->p; outputs are contiguous. */

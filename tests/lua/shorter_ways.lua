@@ -229,4 +229,35 @@ end
 local plane = g.arange(1, 77 * 41):view(1, 77, 41)
 local planes = g.cat({plane, plane * 2, plane * 3}, 1):remainder(10):to("f64"):view(1, 3, 77, 41)
 close(g.adaptive_avg_pool2d(planes, 1):view(3), sums, 1e-12, "the mean of each plane")
+-- ---- norms: gradients in one op are those composed of ops (create_graph), whatever the sizes ----
+local function agree(name, f, inputs, tolerance)
+    local up = f(table.unpack(inputs)):detach():mul(0.37):add(0.25):sin()
+    for _, x in ipairs(inputs) do x:requires_grad_() end
+    local function back(opts) return g.grad(f(table.unpack(inputs)), inputs, up, opts) end
+    local good, quick, slow = true, {back{}}, {back{create_graph = true}}
+    for i = 1, #inputs do
+        local q, s = quick[i], slow[i]
+        local off = (q - s:detach()):abs():max():item() / (1e-3 + s:abs():max():item())
+        good = good and off <= tolerance
+    end
+    t.ok(good, name)
+end
+for _, dtype in ipairs {"f64", "f32"} do
+    local tolerance = dtype == "f64" and 1e-9 or 2e-4
+    local function some(...) local s = {...} s[#s + 1] = {dtype = dtype} return g.randn(table.unpack(s)) + 0.5 end
+    for _, s in ipairs {{3, 5}, {700, 130}, {4, 1500}} do
+        local r, k = s[1], s[2]
+        agree(("%s: layer_norm of %d x %d"):format(dtype, r, k), function(x, w, b) return g.layer_norm(x, {k}, w, b) end, {some(r, k), some(k), some(k)}, tolerance)
+        agree(("%s: batch_norm of %d x %d"):format(dtype, r, k), function(x, w, b) return g.batch_norm(x, nil, nil, w, b, true) end, {some(r, k), some(k), some(k)}, tolerance)
+        local mean, var = some(k), some(k):abs() + 1
+        agree(("%s: batch_norm of %d x %d, given statistics"):format(dtype, r, k), function(x, w, b) return g.batch_norm(x, mean, var, w, b) end, {some(r, k), some(k), some(k)}, tolerance)
+        local x = some(r, k)
+        local y = (x - x:mean(1)) / (x:var(1, {correction = 0}) + 1e-5):sqrt()
+        t.ok((g.batch_norm(x, nil, nil, nil, nil, true) - y):abs():max():item() <= tolerance, ("%s: batch_norm of %d x %d, forward"):format(dtype, r, k))
+    end
+    for _, size in ipairs {{2, 12, 5}, {3, 6, 40}, {2, 40}} do
+        agree(("%s: group_norm of %s"):format(dtype, table.concat(size, " x ")), function(x, w, b) return g.group_norm(x, 2, w, b) end, {some(table.unpack(size)), some(size[2]), some(size[2])}, tolerance)
+    end
+end
+
 t.done()

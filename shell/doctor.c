@@ -4,6 +4,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/paths.h"
+#include "shell/history.h"
 #include "shell/screen.h"
 #include "tensor/backends.h"
 #include "tensor/core.h"
@@ -240,6 +241,21 @@ static void check_terminal(void) {
     if (user) freelocale(user);
 }
 
+static void check_history(void) {
+    const char *path;
+    gp_history_open();
+    int error = gp_history_error(&path);
+    if (!path) {
+        say(ABSENT, "history", "lasts for a session: there is no place for its file");
+        fix("set HOME");
+    } else if (error) {
+        say(ABSENT, "history", "lasts for a session: %s: %s", path, strerror(error));
+    } else {
+        say(WORKS, "history", "%s, %d inputs", path, gp_history_count());
+    }
+    gp_history_close();
+}
+
 int gp_doctor(lua_State *L) {
     check_lua(L);
     check_threads(L);
@@ -249,6 +265,7 @@ int gp_doctor(lua_State *L) {
     check_sim(L);
     check_cuda();
     check_terminal();
+    check_history();
     puts(broken ? "\n!! must be mended: gpush does not work as it should."
                 : "\nEverything that gpush needs works. (-- is not here, and not needed.)");
     return broken ? 1 : 0;

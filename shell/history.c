@@ -2,6 +2,7 @@
  * backslash. Shells append under a lock, so that two of them lose nothing. */
 #include "shell/history.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,13 @@ enum { KEPT = 5000 }; /* chunks; the file is cut back to them when it holds twic
 static struct {
     char **chunk;
     int n, cap;
-    int fd; /* -1: no file */
+    int fd;     /* -1: no file */
+    char *path; /* NULL: no place for one */
+    int error;  /* errno of what failed, or 0 */
+    bool told;  /* of the error, which is said once */
 } past = {.fd = -1};
 
-/* The file's path, malloc'ed; makes its folders. NULL where there is no place for one. */
+/* The file's path, malloc'ed; makes its folders, but not HOME. NULL where there is no place for one. */
 static char *find_file(void) {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     bool own = state && *state == '/';
@@ -26,9 +30,9 @@ static char *find_file(void) {
     if (!own && !(home && *home)) return NULL;
     if (asprintf(&path, "%s%s/gpush/history", own ? state : home, own ? "" : "/.local/state") < 0)
         return NULL;
-    for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+    for (char *p = strchr(path + 1 + (own ? 0 : strlen(home)), '/'); p; p = strchr(p + 1, '/')) {
         *p = 0;
-        mkdir(path, 0700); /* where it cannot be made, opening fails and nothing else */
+        if (*path && mkdir(path, 0700) && errno != EEXIST && !past.error) past.error = errno;
         *p = '/';
     }
     return path;
@@ -102,6 +106,7 @@ static void append(const char *chunk) {
     size_t n;
     char *line = encode(chunk, &n);
     ssize_t done = line ? write(past.fd, line, n) : 0; /* at the file's end, where it leaves the position */
+    if (line && done < (ssize_t)n) past.error = done < 0 ? errno : ENOSPC;
     if (done > 0 && done < (ssize_t)n &&
         ftruncate(past.fd, lseek(past.fd, 0, SEEK_CUR) - done)) { /* half a line */
     }
@@ -116,10 +121,14 @@ static void cut_back(void) {
 }
 
 void gp_history_open(void) {
-    char *path = find_file();
-    if (path) past.fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    free(path);
-    if (past.fd < 0) return;
+    past.path = find_file();
+    if (!past.path) return;
+    past.fd = open(past.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (past.fd < 0) {
+        if (!past.error) past.error = errno;
+        return;
+    }
+    past.error = 0; /* of a folder that is there */
     size_t n = 0;
     fchmod(past.fd, 0600);
     flock(past.fd, LOCK_EX);
@@ -134,11 +143,17 @@ void gp_history_add(const char *chunk) {
     if (!*chunk || *chunk == ' ' || !chunk[strspn(chunk, " \t\n")]) return;
     if (past.n && !strcmp(past.chunk[past.n - 1], chunk)) return;
     keep(strdup(chunk));
-    if (past.fd < 0) return;
-    flock(past.fd, LOCK_EX);
-    append(chunk);
-    flock(past.fd, LOCK_UN);
+    if (past.fd >= 0) {
+        flock(past.fd, LOCK_EX);
+        append(chunk);
+        flock(past.fd, LOCK_UN);
+    }
+    if (!past.error || past.told) return;
+    past.told = true;
+    fprintf(stderr, "the history is this session's only: %s: %s\n", past.path, strerror(past.error));
 }
+
+int gp_history_error(const char **path) { return *path = past.path, past.error; }
 
 int gp_history_count(void) { return past.n; }
 const char *gp_history_get(int i) { return past.chunk[i]; }
@@ -156,6 +171,7 @@ int gp_history_find(int before, int step, const char *text, int n, bool anywhere
 void gp_history_close(void) {
     for (int i = 0; i < past.n; i++) free(past.chunk[i]);
     free(past.chunk);
+    free(past.path);
     if (past.fd >= 0) close(past.fd);
     memset(&past, 0, sizeof past);
     past.fd = -1;

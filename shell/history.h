@@ -9,8 +9,11 @@
 void gp_history_open(void);
 
 /* Adds a chunk, in memory and at once in the file; not an empty one, one that starts with a space,
- * or one equal to the last. */
+ * or one equal to the last. The first time that the file cannot be written stderr says why. */
 void gp_history_add(const char *chunk);
+
+/* Why the file is not written, an errno, or 0; *path: the file's, NULL where neither variable names a place for it. */
+int gp_history_error(const char **path);
 
 /* How many there are, and the i-th, 0 being the oldest. */
 int gp_history_count(void);

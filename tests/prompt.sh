@@ -185,6 +185,12 @@ tap_is "$(stat -c %a "$history")" 600 "the history is the user's alone"
 tap_is "$(grep -c hidden "$history")" 0 "the hidden line is not in the file"
 tap_is "$(grep -cFx 'for i = 1, 2 do\n    if i > 1 then\n        print("i is", i)\n    end\nend' "$history")" 1 "a block is one entry"
 
+session 60 16 'XDG_STATE_HOME=/proc/none'
+run 'gamma = 3'
+rows 2 "the history is this session's only: /proc/none/gpush/history"$'\n'": No such file or directory"$'\n>' "a history that cannot be written is said to be"
+run 'delta = 4'
+rows 4 $'> delta = 4\n>' "once"
+
 printf '#!/bin/sh\nprintf "function g()\\n    return 9\\nend" >"$1"\n' >"$HOME/ed" && chmod +x "$HOME/ed"
 session 60 16 "EDITOR=$HOME/ed"
 run ':edit'
@@ -210,11 +216,13 @@ if mount -t tmpfs -o size=4k tmpfs "$HOME/full" 2>/dev/null; then
     until_ fresh
     run 'full = "a disk"'
     key Up
-    rows 2 '> full = "a disk"' "where the disk is full the session remembers"
+    sees "No space left on device" "where the disk is full it is said"
+    sees $'\n> full = "a disk"' "and the session remembers"
     tap_is "$(stat -c %s "$HOME/full/gpush/history")" 4091 "and the file is what it was"
     tm kill-server
     umount -l "$HOME/full"
 else
+    tap_skip "no file system can be mounted here"
     tap_skip "no file system can be mounted here"
     tap_skip "no file system can be mounted here"
 fi

@@ -228,4 +228,12 @@ got=$(p/bin/gpush doctor)
 tap_is $? 1 "what is broken shows in the exit status"
 [[ $got == *'!!  oneDNN'*'no picture'* ]]
 tap_ok $? "and by name" "$got"
+# Where the history cannot be written.
+[[ $(HOME=/proc "$build/gpush" doctor) == *'--  history'*'/proc/.local/state/gpush/history: No such file'* ]]
+tap_ok $? "a folder that takes no history: the doctor says so"
+[[ $(env -u HOME -u XDG_STATE_HOME "$build/gpush" doctor) == *'--  history'*'set HOME'* ]]
+tap_ok $? "and where none is known"
+got=$(HOME=$PWD/no XDG_STATE_HOME= "$build/gpush" doctor | grep -c 'history.*/no/.local/state/gpush/history: No such file')
+[ "$got" = 1 ] && [ ! -e no ]
+tap_ok $? "a HOME that is not there is not made"
 tap_done

@@ -241,7 +241,7 @@ static bool usable(const gp_call *c, const gp_attention *k) {
 /* What cuDNN reads as it lies: rows dense, at multiples of 16 bytes; else a dense copy. */
 static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **memory) {
     gp_array a = *x, lies = *x;
-    bool even = (uintptr_t)a.data % 16 == 0 && (a.stride[3] == 1 || a.dim[3] == 1);
+    bool even = gp_cuda_aligned(a.data) && (a.stride[3] == 1 || a.dim[3] == 1);
     for (int d = 0; d < 3; d++) even &= a.dim[d] == 1 || (a.stride[d] > 0 && a.stride[d] % 8 == 0);
     lies.contiguous = false; /* dense or not, it is copied */
     if (!even && !gp_cuda_dense(c, &lies, (gp_dtype)x->dtype, &a)) return false;
@@ -252,7 +252,7 @@ static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **m
 }
 
 /* Dense, at a multiple of 16 bytes: stats, and where cuDNN writes. */
-static bool well(const gp_array *x) { return x->contiguous && (uintptr_t)x->data % 16 == 0; }
+static bool well(const gp_array *x) { return x->contiguous && gp_cuda_aligned(x->data); }
 
 /* The mask, dense but for a batch or heads that it has one of. */
 static bool put_mask(const gp_call *c, const gp_attention *k, shape *s, void **memory) {

@@ -50,23 +50,35 @@ template <class T, int D> struct pixel {
         gp_fetch<T, D, 1>(v, x + c * r->xs, r->xt);
         return v[0];
     }
+    /* f(c, x of class c) for this thread's classes; of f32 four are read before the first is used. */
+    template <class F> __device__ void each(F f) const {
+        enum { AHEAD = D == GP_ANY ? 1 : 4 };
+        for (int64_t c = lane; c < n; c += AHEAD * r->group) {
+            T v[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (c + k * r->group < n) v[k] = at(c + k * r->group);
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (c + k * r->group < n) f(c + k * r->group, v[k]);
+        }
+    }
     __device__ T share(int64_t c) const { /* of class c in the target, weighted */
         T v = gp_load_as<T>(y + c * r->ys, r->yt) * (T)(1 - r->smooth) + (T)(r->smooth / r->n);
         return gp_weight_of<T>(r->weight, c) * v;
     }
     __device__ void read() {
         a.m = -INFINITY, a.s = p = q = 0;
-        for (int64_t c = lane; c < n; c += r->group) a.add(at(c));
+        each([&](int64_t, T v) { a.add(v); });
         T most = joined(a.m, r->group, gp_most());
         a.s = joined(scaled(a, most), r->group, gp_add());
         a.m = most;
         if (!r->soft && n && label >= 0) p = at(label) - a.m;
         if (!r->soft && r->smooth == 0) return;
-        for (int64_t c = lane; c < n; c += r->group) {
-            T d = at(c) - a.m;
-            if (r->soft) p += share(c) * d, q += share(c);
-            else q += gp_weight_of<T>(r->weight, c) * d;
-        }
+        each([&](int64_t c, T v) {
+            if (r->soft) p += share(c) * (v - a.m), q += share(c);
+            else q += gp_weight_of<T>(r->weight, c) * (v - a.m);
+        });
         if (r->soft) p = joined(p, r->group, gp_add());
         q = joined(q, r->group, gp_add());
     }
@@ -124,12 +136,12 @@ template <class T, int D> static __global__ void gradients(gp_loop<4> l, run r) 
         e = skip ? 0 : g * each;
         a = skip ? 0 : g * (own + each * weight_sum<T>(r)) / k.a.s;
     }
-    for (int64_t c = k.lane; c < k.n; c += r.group) {
-        T v[1] = {a * exp(k.at(c) - k.a.m)};
+    k.each([&](int64_t c, T x) {
+        T v[1] = {a * exp(x - k.a.m)};
         if (r.soft) v[0] -= b * k.share(c);
         else v[0] -= (e != 0 ? e * gp_weight_of<T>(r.weight, c) : 0) + (c == k.label ? b : 0);
         gp_put<T, D, 1>(out + c * r.os, v, r.ot);
-    }
+    });
 }
 
 /* Weights of labels, of which a mean's gradient needs the sum. */

@@ -98,7 +98,7 @@ __device__ static bool turn(const jacobi<T> &j, T *w, T *v, int p, int q, T tole
         T x = a[i], y = b[i];
         a[i] = c * x - s * y, b[i] = s * x + c * y;
     }
-    if (!v) return true;
+    if (!j.vectors) return true;
     a = v + p * j.n, b = v + q * j.n;
     for (int i = lane; i < j.n; i += WARP) {
         T x = a[i], y = b[i];
@@ -239,7 +239,10 @@ __device__ static void store(const jacobi<T> &j, int64_t which, const T *w, cons
     }
 }
 
-template <class T> __global__ static void __launch_bounds__(1024) decompose(jacobi<T> j) {
+/* SHARED: W and V are in shared memory, which the compiler is to know: its loads are then of that memory and not of
+ * either. One block of 1024 threads a multiprocessor is enough: else a thread has 32 registers, and they spill. */
+template <class T, bool SHARED>
+__global__ static void __launch_bounds__(1024, 1) decompose(jacobi<T> j) {
     GP_DYNAMIC_SHARED(T, room);
     __shared__ T parts[WARP];
     __shared__ int flags[3];
@@ -247,11 +250,11 @@ template <class T> __global__ static void __launch_bounds__(1024) decompose(jaco
     T *sigma = room, *left = sigma + j.all, *dots = left + j.len;
     int *place = (int *)(dots + j.all), *list = place + j.all;
     T *rest = (T *)(list + j.all);
-    T *w = j.w ? j.w + which * j.all * j.len : rest;
-    T *v = !j.vectors ? NULL : j.v ? j.v + which * j.n * j.n : j.w ? rest : rest + j.all * j.len;
+    T *w = SHARED || !j.w ? rest : j.w + which * j.all * j.len;
+    T *v = SHARED || !j.v ? (!SHARED && j.w ? rest : rest + j.all * j.len) : j.v + which * j.n * j.n;
     bool bad;
     int e = load(j, j.a + which * j.rows * j.cols, w, parts, &bad);
-    for (int i = threadIdx.x; v && i < j.n * j.n; i += blockDim.x)
+    for (int i = threadIdx.x; j.vectors && i < j.n * j.n; i += blockDim.x)
         v[i] = i / j.n == i % j.n ? (T)1 : (T)0;
     __syncthreads();
     bool well = sweeps(j, w, v, &flags[0], &flags[1]);
@@ -294,13 +297,13 @@ template <class T> static bool run(const gp_solver *r, const gp_svd *d) {
     else if (!(j.v = (T *)gp_cuda_scratch(r->c, (size_t)(r->count * v)))) return false;
     int warps = (j.n + 1) / 2;
     warps = warps < 1 ? 1 : warps > 32 ? 32 : warps;
-    if (shared > 48 << 10 &&
+    auto kernel = j.w || j.v ? decompose<T, false> : decompose<T, true>;
+    if (shared > GP_SHARED_MOST &&
         !gp_cuda_ok(r->c,
-                    cudaFuncSetAttribute((const void *)decompose<T>,
+                    cudaFuncSetAttribute((const void *)kernel,
                                          cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared)))
         return false;
-    return GP_LAUNCH(r->c, decompose<T>, (unsigned)r->count, (unsigned)(warps * WARP),
-                     (size_t)shared, j);
+    return GP_LAUNCH(r->c, kernel, (unsigned)r->count, (unsigned)(warps * WARP), (size_t)shared, j);
 }
 
 GP_C bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d) {

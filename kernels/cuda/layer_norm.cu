@@ -17,13 +17,21 @@ typedef struct rows {
     double *mean, *scale; /* of each row, for the gradients of weight and bias */
 } rows;
 
-/* V elements of a weight: of neighbouring channels, or V times one channel's. */
-template <class T, int V>
+/* Those of V elements of a weight that elements i … i + V - 1 have, `each` neighbours one of them: a vector where it
+ * lies as x does, one load where all have the same. i is a multiple of V. */
+template <class T, int D, int V>
 __device__ static void affine(T (&v)[V], const char *p, gp_dtype dt, int64_t i, int64_t each,
                               T absent) {
     int64_t size = gp_bytes_of(dt);
+    if (p && D != GP_ANY && dt == D && each == 1 && gp_aligned(p, 16)) {
+        gp_fetch<T, D, V>(v, p + i * size, dt);
+        return;
+    }
+    bool one = !p || each % V == 0;
+    T first = p && one ? gp_load_as<T>(p + gp_divided(i, each) * size, dt) : absent;
+#pragma unroll
     for (int j = 0; j < V; j++)
-        v[j] = p ? gp_load_as<T>(p + (each == 1 ? i + j : (i + j) / each) * size, dt) : absent;
+        v[j] = one ? first : gp_load_as<T>(p + gp_divided(i + j, each) * size, dt);
 }
 
 /* One row of a block's: what its group does to the elements. */
@@ -43,13 +51,13 @@ template <class T, int D, int V> struct line {
     /* Mean and 1 / sqrt(variance + eps); leaves the row's elements kept. */
     __device__ void moments(T *mean, T *scale) const {
         T v[V], s = 0, q = 0;
-        for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
-            gp_fetch<T, D, V>(v, x + i * gp_bytes_of(r->xt), r->xt);
-            for (int j = 0; j < V; j++) {
-                s += v[j];
-                if (kept) keep.at(k, V, j) = v[j];
-            }
-        }
+        gp_each<T, D, V>(x, gp_bytes_of(r->xt), r->xt, n, lane * V, apart,
+                         [&](const T (&u)[V], int64_t, int64_t k) {
+                             for (int j = 0; j < V; j++) {
+                                 s += u[j];
+                                 if (kept) keep.at(k, V, j) = u[j];
+                             }
+                         });
         s = gp_group_join(s, group, gp_add());
         *mean = r->k.centred ? s / (T)r->k.n : 0;
         for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
@@ -86,8 +94,8 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) normalise(rows r, int gr
     l.moments(&mean, &scale);
     for (int64_t i = l.lane * V, k = 0; i < l.n; i += l.apart, k++) {
         l.load(v, i, k);
-        affine<T, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
-        affine<T, V>(b, r.bias, r.bt, l.first * r.k.each + i, r.k.each, 0);
+        affine<T, D, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
+        affine<T, D, V>(b, r.bias, r.bt, l.first * r.k.each + i, r.k.each, 0);
         for (int j = 0; j < V; j++) v[j] = (v[j] - mean) * scale * w[j] + b[j];
         gp_put<T, D, V>(out + i * gp_bytes_of(r.ot), v, r.ot);
     }
@@ -108,7 +116,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) gradient(rows r, int gro
     for (int64_t i = l.lane * V, k = 0; i < l.n; i += l.apart, k++) {
         l.load(x, i, k);
         gp_fetch<T, D, V>(g, gp + i * gp_bytes_of(r.gt), r.gt);
-        affine<T, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
+        affine<T, D, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
         for (int j = 0; j < V; j++) {
             g[j] *= w[j];
             sv += g[j];
@@ -122,7 +130,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) gradient(rows r, int gro
         l.load(x, i, k);
         if (!kept) {
             gp_fetch<T, D, V>(g, gp + i * gp_bytes_of(r.gt), r.gt);
-            affine<T, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
+            affine<T, D, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
         }
         for (int j = 0; j < V; j++) {
             T v = kept ? keep_g.at(k, V, j) : g[j] * w[j];

@@ -9,6 +9,8 @@
 #include "kernels/cuda/kernel.h"
 
 enum { GP_THREADS = 256 }; /* of a block, where nothing asks for another number */
+/* Dynamic shared memory that a launch may have without asking: of 48 KB in all a little is the kernel's own. */
+enum { GP_SHARED_MOST = 46 << 10 };
 
 /* The dtype of the compute type in which dt is computed. */
 static inline gp_dtype gp_compute_dtype(gp_dtype dt) {

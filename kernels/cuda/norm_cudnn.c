@@ -4,6 +4,7 @@
 #if __has_include(<cudnn.h>)
 #include <limits.h>
 
+#include "kernels/cuda/dense.h"
 #include "kernels/cuda/dnn.h"
 
 /* x and what is shaped like it, and one element a channel. */
@@ -31,11 +32,14 @@ static void forget(shapes *s) {
     if (s->channel) gp_dnn.cudnnDestroyTensorDescriptor(s->channel);
 }
 
-/* Dense, of images that cuDNN has kernels for (PyTorch's limits). */
+/* Dense, of images that cuDNN has kernels for (PyTorch's limits, which are no bf16, too). */
 static bool image_fits(const gp_array *x, bool training) {
-    return x->contiguous && x->numel > 0 && x->numel < INT_MAX && x->dim[0] <= (training ? 880801 : 65535);
+    return x->contiguous && gp_cuda_aligned(x->data) && x->dtype != GP_bf16 && x->numel > 0 && x->numel < INT_MAX &&
+           x->dim[0] <= (training ? 880801 : 65535);
 }
-static bool same(const gp_array *a, const gp_array *x) { return a->contiguous && a->dtype == x->dtype; }
+static bool same(const gp_array *a, const gp_array *x) {
+    return a->contiguous && gp_cuda_aligned(a->data) && a->dtype == x->dtype;
+}
 /* One element a channel, as cuDNN wants it for x. */
 static bool channel_fits(const gp_array *a, const gp_array *x) {
     return a && a->contiguous && a->dtype == (x->dtype == GP_f64 ? GP_f64 : GP_f32);

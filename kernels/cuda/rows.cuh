@@ -11,8 +11,6 @@ enum { GP_ANY = GP_DTYPES, GP_WARP = 32 };
 /* Threads of the largest group. Its kernels say so by __launch_bounds__: else the compiler may give a thread more than
  * the 64 registers there are for each of so many, and the launch fails. */
 enum { GP_GROUP_MOST = 1024 };
-/* Of the 48 KB that a block has without asking; a little is left to gp_group_join. */
-enum { GP_SHARED_MOST = 46 << 10 };
 
 template <int D> struct gp_memory { typedef uint16_t type; };
 template <> struct gp_memory<GP_f32> { typedef float type; };
@@ -39,6 +37,35 @@ __device__ static inline void gp_put(char *p, const T (&v)[V], gp_dtype dt) {
 #pragma unroll
         for (int k = 0; k < V; k++) gp_store_as<T>(&raw.v[k], (gp_dtype)D, v[k]);
         *(gp_vector<typename gp_memory<D>::type, V> *)p = raw;
+    }
+}
+
+/* f(v, i, k) for the vectors that a thread has of a row of n elements, `step` bytes apart: those from element i = from
+ * on, then every `apart`; k counts them. Several are read before the first is used: where memory is the limit a thread
+ * has to have so many bytes on their way. */
+template <class T, int D, int V, class F>
+__device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, int64_t n,
+                                      int64_t from, int64_t apart, F f) {
+    enum { AHEAD = D == GP_ANY ? 1 : V > 4 ? 2 : 4 };
+    for (int64_t i = from, k = 0; i < n; i += AHEAD * apart, k += AHEAD) {
+        T v[V];
+        if constexpr (D == GP_ANY) {
+            gp_fetch<T, D, V>(v, x + i * step, dt);
+            f(v, i, k);
+        } else {
+            gp_vector<typename gp_memory<D>::type, V> raw[AHEAD];
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++)
+                if (i + a * apart < n)
+                    raw[a] = *(const gp_vector<typename gp_memory<D>::type, V> *)(x + (i + a * apart) * step);
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++) {
+                if (i + a * apart >= n) break;
+#pragma unroll
+                for (int j = 0; j < V; j++) v[j] = gp_load_as<T>(&raw[a].v[j], (gp_dtype)D);
+                f(v, i + a * apart, k + a);
+            }
+        }
     }
 }
 

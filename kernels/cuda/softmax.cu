@@ -21,13 +21,12 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST)
     char *out = lines.data[0] + off[0];
     gp_keep<T> keep = {cache + mine * kept, group, lane};
     T v[V], m = -INFINITY, s = 0;
-    for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
-        gp_fetch<T, D, V>(v, x + i * p.xs, p.xt);
+    gp_each<T, D, V>(x, p.xs, p.xt, n, lane * V, apart, [&](const T (&u)[V], int64_t, int64_t k) {
         for (int j = 0; j < V; j++) {
-            m = v[j] > m ? v[j] : m;
-            if (kept) keep.at(k, V, j) = v[j];
+            m = u[j] > m ? u[j] : m;
+            if (kept) keep.at(k, V, j) = u[j];
         }
-    }
+    });
     m = gp_group_join(m, group, gp_most());
     for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
         if (!kept) gp_fetch<T, D, V>(v, x + i * p.xs, p.xt);

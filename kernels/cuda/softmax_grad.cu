@@ -26,14 +26,13 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) gradient_rows(places p, 
     gp_keep<T> keep_g = {cache + mine * 2 * kept, group, lane}, keep_y = keep_g;
     keep_y.p += kept;
     T g[V], y[V], s = 0;
-    for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
-        gp_fetch<T, D, V>(g, gp + i * gs, p.gt);
+    gp_each<T, D, V>(gp, gs, p.gt, n, lane * V, apart, [&](const T (&u)[V], int64_t i, int64_t k) {
         gp_fetch<T, D, V>(y, yp + i * ys, p.yt);
         for (int j = 0; j < V; j++) {
-            s += p.logs ? g[j] : g[j] * y[j];
-            if (kept) keep_g.at(k, V, j) = g[j], keep_y.at(k, V, j) = y[j];
+            s += p.logs ? u[j] : u[j] * y[j];
+            if (kept) keep_g.at(k, V, j) = u[j], keep_y.at(k, V, j) = y[j];
         }
-    }
+    });
     s = gp_group_join(s, group, gp_add());
     for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
         if (!kept) gp_fetch<T, D, V>(g, gp + i * gs, p.gt), gp_fetch<T, D, V>(y, yp + i * ys, p.yt);

@@ -56,6 +56,47 @@ for _, dt in ipairs {"f32", "f16"} do
     close(at, At, 0, "cummax of a long line, " .. dt)
 end
 
+-- Views that begin beside a multiple of 16 bytes, where the libraries' kernels would read 16 at once.
+for _, dt in ipairs {"f32", "f16"} do
+    local a, b = g.randn(1 + 2 * 3 * 8 * 8, {dtype = dt}), g.randn(1 + 4 * 3 * 3 * 3, {dtype = dt})
+    local function operands(device)
+        return a:to(device):narrow(1, 2, 384):view(2, 3, 8, 8), b:to(device):narrow(1, 2, 108):view(4, 3, 3, 3)
+    end
+    local x, w = operands "cpu"
+    local X, W = operands "cuda"
+    close(g.conv2d(x, w), g.conv2d(X, W), 10 * tolerance[dt], "conv2d of views that begin anywhere, " .. dt)
+    local function gradients(u, v)
+        u, v = u:detach():requires_grad_(), v:detach():requires_grad_()
+        g.conv2d(u, v):sum():backward()
+        return u.grad, v.grad
+    end
+    local gx, gw = gradients(x, w)
+    local GX, GW = gradients(X, W)
+    close(gx, GX, 10 * tolerance[dt], "the image's gradient, " .. dt)
+    close(gw, GW, 30 * tolerance[dt], "the weight's gradient, " .. dt)
+    for _, op in ipairs {"softmax", "log_softmax"} do
+        close(x[op](x, -1), X[op](X, -1), tolerance[dt], op .. " of rows that begin anywhere, " .. dt)
+    end
+    close(g.layer_norm(x, {8}), g.layer_norm(X, {8}), 10 * tolerance[dt], "layer_norm of rows that begin anywhere, " .. dt)
+    -- Weights: in vectors, beside them, one for several neighbours.
+    local rows, groups = g.randn(5, 64, {dtype = dt}), g.randn(2, 6, 4, 4, {dtype = dt})
+    local ws, bs = g.randn(65, {dtype = dt}), g.randn(65, {dtype = dt})
+    for from = 1, 2 do
+        local w1, b1 = ws:narrow(1, from, 64), bs:narrow(1, from, 64)
+        local W1, B1 = ws:to "cuda":narrow(1, from, 64), bs:to "cuda":narrow(1, from, 64)
+        local what = (" of %s, weights from %d"):format(dt, from)
+        close(g.layer_norm(rows, {64}, w1, b1), g.layer_norm(rows:to "cuda", {64}, W1, B1), 10 * tolerance[dt], "layer_norm" .. what)
+        close(g.group_norm(groups, 3, w1:narrow(1, 1, 6), b1:narrow(1, 1, 6)),
+            g.group_norm(groups:to "cuda", 3, W1:narrow(1, 1, 6), B1:narrow(1, 1, 6)), 10 * tolerance[dt], "group_norm" .. what)
+    end
+    for _, n in ipairs {40, 1000, 1001, 9000, 40000} do -- a warp a row, groups, scalars, a block, more than shared memory keeps
+        local r = g.randn(3, n, {dtype = dt})
+        close(r:softmax(2), r:to "cuda":softmax(2), tolerance[dt], "softmax of rows of " .. n .. ", " .. dt)
+        close(r:log_softmax(2), r:to "cuda":log_softmax(2), 10 * tolerance[dt], "log_softmax of rows of " .. n .. ", " .. dt)
+        close(g.layer_norm(r, {n}), g.layer_norm(r:to "cuda", {n}), 10 * tolerance[dt], "layer_norm of rows of " .. n .. ", " .. dt)
+    end
+end
+
 -- A part's product may be beyond f64 where the whole is not.
 local both = g.stack({g.full({15000}, 1e-200, {dtype = "f64"}), g.full({15000}, 1e200, {dtype = "f64"})}, 2):flatten()
 t.close(both:to "cuda":cumprod(1):select(1, 30000):item(), 1, 1e-6, "cumprod of factors that cancel")

@@ -56,7 +56,8 @@ static cudnnStatus_t queue(cudnnHandle_t h, cudnnBatchNormMode_t mode, cudnnTens
     double a = wide ? *(const double *)alpha : *(const float *)alpha, b = wide ? *(const double *)beta : *(const float *)beta;
     bool ok = a == 1 && b == 0 && v.eps >= 0 && c->type == (wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT) &&
               c->dim[0] == 1 && c->dim[1] == v.x.dim[1] && c->dim[2] == 1 && v.x.stride[3] == 1 &&
-              (mode == CUDNN_BATCHNORM_SPATIAL || v.x.dim[2] * v.x.dim[3] == 1) && !v.mean == !v.var;
+              (mode == CUDNN_BATCHNORM_SPATIAL || v.x.dim[2] * v.x.dim[3] == 1) && !v.mean == !v.var &&
+              v.x.type != CUDNN_DATA_BFLOAT16 && aligned(v.px, v.pg, v.out);
     if (!ok) return CUDNN_STATUS_BAD_PARAM;
     return fake::enqueue(h->stream, "fake_batch_norm", v) == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }

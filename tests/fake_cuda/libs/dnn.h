@@ -15,6 +15,9 @@ struct fake_tensor {
     int64_t dim[5], stride[5];
 };
 
+// Are these where cuDNN's kernels, which read 16 bytes at once, can read and write?
+template <class... P> static inline bool aligned(const P *...p) { return (((uintptr_t)p % 16 == 0) && ...); }
+
 static inline double load(const void *p, int64_t i, cudnnDataType_t t) {
     switch (t) {
     case CUDNN_DATA_DOUBLE: return ((const double *)p)[i];

@@ -103,7 +103,7 @@ static int read_ints(const reading *r, int last) {
 /* The tensors of a table; the array lives in a userdata that is left on the stack. */
 static void read_tensors(const reading *r) {
     lua_State *L = r->L;
-    if (!is_list(L, r->i)) bad(r, "a table of tensors");
+    if (!is_list(L, r->i)) bad(r, "a table of tensors, as {a, b}");
     lua_Integer n = luaL_len(L, r->i);
     luaL_checkstack(L, 4, "tensors");
     gp_tensor **list = lua_newuserdatauv(L, (size_t)(n ? n : 1) * sizeof *list, 0);
@@ -199,14 +199,24 @@ static int read_arg(const reading *r, int last) {
     return 1;
 }
 
+/* What a type of parameter wants, in words. */
+static const char *const wanted[GP_SIGS] = {
+    [GP_SIG_tensor] = "a tensor",   [GP_SIG_operand] = "a tensor or a number",
+    [GP_SIG_number] = "a number",   [GP_SIG_tensors] = "a table of tensors",
+    [GP_SIG_float] = "a number",    [GP_SIG_bool] = "true or false",
+    [GP_SIG_int] = "an integer",    [GP_SIG_dim] = "a dim (an integer)",
+    [GP_SIG_dims] = "dims (integers)", [GP_SIG_shape] = "a shape (integers)",
+    [GP_SIG_ints] = "integers",     [GP_SIG_padding] = "integers, 'same' or 'valid'",
+    [GP_SIG_str] = "a string",      [GP_SIG_dtype] = "a dtype as a string",
+    [GP_SIG_any] = "a value",       [GP_SIG_device] = "a device as a string"};
+
 /* What the signature says where nothing was given; raises for arguments that must be. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
     gp_value *v = &c->arg[c->nargs];
     if (!p->has_default) {
         if (!p->optional) {
             gp_fail("%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number,
-                    p->type == GP_SIG_operand ? "tensor or number"
-                                              : gp_sig_type_name((gp_sig_type)p->type));
+                    wanted[p->type]);
             gp_lua_raise(L);
         }
         gp_call_none(c);

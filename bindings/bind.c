@@ -60,9 +60,17 @@ static const gp_op *composite_called(lua_State *L) {
     return found;
 }
 
-/* Pushes the message under the name that the script called: where a row's failed inside a composite,
- * the composite's; of linalg_inv linalg.inv. */
-static void push_message(lua_State *L) {
+/* Was what failed queued at another line than this? Then it only came up here, at a wait. */
+static bool from_elsewhere(const char *text, const char *file, int line) {
+    char here[512];
+    const char *queued = strstr(text, " (queued at ");
+    snprintf(here, sizeof here, " (queued at %s:%d on ", file ? file : "", line);
+    return queued && strncmp(queued, here, strlen(here));
+}
+
+/* Pushes the message under the name that the script called at file:line: where a row's failed inside a
+ * composite, the composite's; of linalg_inv linalg.inv. */
+static void push_message(lua_State *L, const char *file, int line) {
     const char *text = gp_error(), *colon = strstr(text, ": ");
     char name[64];
     size_t n = colon ? (size_t)(colon - text) : 0;
@@ -70,7 +78,7 @@ static void push_message(lua_State *L) {
     if (n == 0 || n >= sizeof name) return (void)lua_pushstring(L, text);
     memcpy(name, text, n), name[n] = 0;
     if (!gp_op_find(name)) return (void)lua_pushstring(L, text);
-    const gp_op *op = composite_called(L);
+    const gp_op *op = from_elsewhere(text, file, line) ? NULL : composite_called(L);
     if (op) return (void)lua_pushfstring(L, "%s%s", op->name, colon);
     char *dot = !strncmp(name, "linalg_", 7) || !strncmp(name, "fft_", 4) ? strchr(name, '_') : NULL;
     if (!dot) return (void)lua_pushstring(L, text);
@@ -79,13 +87,13 @@ static void push_message(lua_State *L) {
 }
 
 int gp_lua_raise(lua_State *L) {
-    const char *file;
-    int line;
+    const char *file = NULL;
+    int line = 0;
     gp_lua_enter(L);
     luaL_checkstack(L, 6, NULL);
     if (where(&file, &line)) lua_pushfstring(L, "%s:%d: ", file, line);
     else lua_pushliteral(L, "");
-    push_message(L);
+    push_message(L, file, line);
     push_place(L);
     lua_insert(L, -2);
     lua_concat(L, 3);

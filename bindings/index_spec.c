@@ -153,7 +153,7 @@ static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
     for (int i = 0; fits && i < mask->a.ndim; i++) fits = mask->a.dim[i] == v->a.dim[d + i];
     char a[200], b[200];
     return fits ||
-           gp_fail("index: the mask %s does not fit %s at dim %d",
+           gp_fail("index: the mask %s does not fit %s at dim %d (expected the same sizes from there)",
                    gp_tensor_text(mask, a, sizeof a), gp_tensor_text(v, b, sizeof b), d + 1);
 }
 
@@ -203,8 +203,8 @@ static bool resolve(resolved *r, gp_tensor *x, const gp_index_spec *s) {
     }
     char text[200];
     if (taken > x->a.ndim)
-        return gp_fail("index: %d dims are indexed, but the tensor is %s", taken,
-                       gp_tensor_text(x, text, sizeof text));
+        return gp_fail("index: %d dims are indexed, but the tensor is %s (expected at most %d)",
+                       taken, gp_tensor_text(x, text, sizeof text), x->a.ndim);
     if (ellipses > 1) return gp_fail("index: '...' is given twice");
     for (int i = 0; i < s->n; i++) {
         if (s->item[i].kind == GP_ITEM_ELLIPSIS) d += x->a.ndim - taken;

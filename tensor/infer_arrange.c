@@ -1,5 +1,7 @@
 /* Shape rules of ops that put elements together or elsewhere: cat, stack, flip, tril, triu,
  * repeat_interleave. */
+#include <stdio.h>
+
 #include "tensor/infer.h"
 
 /* Common dtype of a list: PyTorch's promotion, where 0-d tensors do not widen the others. */
@@ -16,10 +18,13 @@ static gp_dtype list_dtype(const gp_value *v) {
     return dt[0];
 }
 
-static bool differ(const gp_call *c, int i, const gp_tensor *t, const gp_tensor *first) {
-    char a[200], b[200];
-    return gp_fail("%s: tensor %d is %s, which does not fit %s", c->op->name, i + 1,
-                   gp_tensor_text(t, a, sizeof a), gp_tensor_text(first, b, sizeof b));
+/* but: a dim, from 1, whose size may be another; 0: none may. */
+static bool differ(const gp_call *c, int i, const gp_tensor *t, const gp_tensor *first, int but) {
+    char a[200], b[200], dim[40] = "";
+    if (but) snprintf(dim, sizeof dim, " but in dim %d", but);
+    return gp_fail("%s: tensor %d is %s, which does not fit %s (expected the same sizes%s)",
+                   c->op->name, i + 1, gp_tensor_text(t, a, sizeof a),
+                   gp_tensor_text(first, b, sizeof b), dim);
 }
 
 static bool list_given(const gp_call *c, gp_meta *m) {
@@ -46,9 +51,9 @@ bool infer_cat(gp_call *c, gp_meta *m) {
     for (int i = 0; i < v->n; i++) {
         const gp_tensor *t = v->list[i];
         if (skipped(t)) continue;
-        if (t->a.ndim != first->a.ndim) return differ(c, i, t, first);
+        if (t->a.ndim != first->a.ndim) return differ(c, i, t, first, d + 1);
         for (int k = 0; k < s->ndim; k++)
-            if (k != d && t->a.dim[k] != s->dim[k]) return differ(c, i, t, first);
+            if (k != d && t->a.dim[k] != s->dim[k]) return differ(c, i, t, first, d + 1);
         s->dim[d] += t->a.dim[d];
     }
     c->arg[1] = (gp_value){.kind = GP_INT, .i = d + 1};
@@ -68,7 +73,7 @@ bool infer_stack(gp_call *c, gp_meta *m) {
     if (!gp_dim_wrap("stack", gp_given(c, 1) ? c->arg[1].i : 1, s.ndim + 1, &d)) return false;
     for (int i = 1; i < v->n; i++) {
         gp_shape si = gp_tensor_shape(v->list[i]);
-        if (!gp_shape_equal(&s, &si)) return differ(c, i, v->list[i], first);
+        if (!gp_shape_equal(&s, &si)) return differ(c, i, v->list[i], first, 0);
     }
     o->ndim = s.ndim + 1;
     for (int i = 0, j = 0; i < o->ndim; i++) o->dim[i] = i == d ? v->n : s.dim[j++];

@@ -11,8 +11,6 @@ static const char *const type_names[] = {
 #include "tensor/sig.def"
 };
 
-const char *gp_sig_type_name(gp_sig_type t) { return type_names[t]; }
-
 /* Copies the word at *s (letters, digits, _) and moves on; false if it is empty or too long. */
 static bool word(const char **s, char *out, size_t size) {
     size_t n = strspn(*s, "abcdefghijklmnopqrstuvwxyz0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZ");

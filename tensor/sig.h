@@ -37,6 +37,5 @@ typedef struct gp_sig {
 
 /* Takes `text` apart. False with a message if it is not a signature. */
 bool gp_sig_parse(const char *text, gp_sig *out);
-const char *gp_sig_type_name(gp_sig_type t);
 
 #endif

@@ -121,7 +121,7 @@ bool view_permute(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int n, dim;
     const int64_t *v = gp_ints(c, 1, &n);
-    if (n != x->a.ndim) return gp_fail("permute: %d dims given for a %d-d tensor", n, x->a.ndim);
+    if (n != x->a.ndim) return gp_fail("permute: %d dims given for a %d-d tensor (expected each of its dims once)", n, x->a.ndim);
     gp_shape s = {.ndim = n};
     int64_t stride[GP_MAX_DIM];
     unsigned seen = 0;
@@ -206,7 +206,8 @@ bool view_expand(gp_call *c) {
     const int64_t *v = gp_ints(c, 1, &n);
     if (n > GP_MAX_DIM)
         return gp_fail("%s: %d dims are more than the %d a tensor may have", name, n, GP_MAX_DIM);
-    if (n < x->a.ndim) return gp_fail("%s: %d dims given for a %d-d tensor", name, n, x->a.ndim);
+    if (n < x->a.ndim)
+        return gp_fail("%s: %d dims given for a %d-d tensor (expected at least %d)", name, n, x->a.ndim, x->a.ndim);
     gp_shape s = {.ndim = n};
     int64_t stride[GP_MAX_DIM];
     for (int i = 0; i < n; i++) {

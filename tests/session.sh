@@ -152,6 +152,7 @@ meant 'svd(ones(3, 3))' linalg.svd
 meant 'torch.svd(ones(3, 3))' linalg.svd
 meant 'local u = ones(3, 3):svd()' 'linalg.svd(x)'
 meant 'Linear(2, 3)' nn.Linear
+meant 'local s = ones(3).shape()' 'x:size()'
 meant 'local u = ones(3):unsqueeze_(1)' 'x = x:unsqueeze(…)'
 holds 'did you mean x:sum?' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
 holds 'did you mean x:to?' "that takes arguments" <<<$'x = ones(3)\nx.to("cpu")'

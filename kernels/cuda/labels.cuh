@@ -14,8 +14,8 @@ typedef struct gp_labels {
 
 #define GP_LABEL_TEXTS(name)                                                                       \
     static const char *const texts_##name[] = {                                                    \
-        #name ": label %lld in argument 'target' is no class (expected 1 to %lld, or "             \
-              "ignore_index, which is %lld)"};
+        #name ": label %lld in argument 'target' is no class (labels count from 1: expected 1 " \
+              "to %lld, or ignore_index, which is %lld)"};
 
 /* The label at p counted from 0; -1 where ignored, or bad. */
 __device__ static inline int64_t gp_label(const gp_labels &l, const char *p) {

@@ -13,9 +13,12 @@ define { "ones_like", sig = "tensor x, dtype? dtype, device? device",
     help = "a tensor of ones in the shape, dtype and place of x",
     fn = function(x, dtype, device) return gpush.full(x.shape, 1, like(x, dtype, device)) end }
 
-define { "arange", sig = "number first, number last, number step=1, dtype? dtype, device? device",
+define { "arange", sig = "number first, number? last, number step=1, dtype? dtype, device? device",
     help = "range by PyTorch's name; last is included",
     fn = function(first, last, step, dtype, device)
+        if last == nil then
+            fail("arange: argument 'last' (#2): expected a number, got nothing; arange(1, n) is 1 … n, arange(0, n - 1) what PyTorch's arange(n) is")
+        end
         return gpush.range(first, last, step, dtype, device)
     end }
 
@@ -44,7 +47,7 @@ define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtyp
     help = "normal numbers of the means and standard deviations in two tensors, or in one of them; for two numbers in the shape given",
     fn = function(mean, std, shape, dtype, device)
         local tensors = gpush.is_tensor(mean) or gpush.is_tensor(std)
-        if not tensors and not shape then fail("normal: argument 'shape' (#3): expected shape, got nothing") end
+        if not tensors and not shape then fail("normal: argument 'shape' (#3): expected a shape (integers), got nothing") end
         if not tensors then return gpush.empty(shape, dtype, device):normal_(mean, std) end
         if shape or dtype or device then fail("normal: shape, dtype and device are those of the tensors 'mean' and 'std'") end
         return gpush.addcmul(mean, gpush.randn_like(mean + std), std)

@@ -106,6 +106,7 @@ return function(message, line, value, prompt)
     if called then return called end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then return global(name, line, prompt) end
+    if kind == nil and message:find "call a table value %(field 'shape'%)$" then return "x:size()" end
     if kind then return member(name, line, value, prompt) end
     name = message:match "no method or property '([%w_]+)'"
     if name then return method(name) end

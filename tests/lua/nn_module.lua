@@ -131,7 +131,7 @@ function Twice:init(size, factor) Net.init(self, size) self.factor = factor end
 function Twice:forward(x) return Net.forward(self, x) * self.factor end
 t.is(Twice(4).factor, 2, "a signature fills in defaults")
 t.is(Twice(4, { factor = 3 })(x).shape, { 2, 2 }, "a class with a base has its methods")
-t.error(function() Twice() end, "nn.Twice: argument 'size' %(#1%): expected int, got nothing", "and its arguments are checked")
+t.error(function() Twice() end, "nn.Twice: argument 'size' %(#1%): expected an integer, got nothing", "and its arguments are checked")
 t.error(function() nn.Linear(3) end, "nn.Linear: argument 'out_features' %(#2%)", "as a layer's")
 t.error(function() nn.module "Empty"()(x) end, "Empty: the class has no method forward", "no forward")
 t.error(function() nn.module(3) end, "nn.module: expected a name", "no name")

@@ -141,7 +141,7 @@ t.is(p.best, nil, "also that of one that has seen nothing")
 
 local function fails(f, pattern, name) t.error(f, pattern, name) end
 fails(function() lr.StepLR(o, { step = 3 }) end, "schedules.lua:%d+: optim.lr.StepLR: unknown option 'step' %(expected step_size, gamma%)", "an unknown option, at the user's line")
-fails(function() lr.StepLR(o) end, "StepLR: argument 'step_size' %(#2%): expected int, got nothing", "a missing one")
+fails(function() lr.StepLR(o) end, "StepLR: argument 'step_size' %(#2%): expected an integer, got nothing", "a missing one")
 fails(function() lr.StepLR(o, 0) end, "StepLR: option 'step_size' is 0", "a size of 0")
 fails(function() lr.StepLR(5, 3) end, "StepLR: argument 'optimizer' %(#1%): expected an optimizer, got number", "no optimizer")
 fails(function() lr.OneCycleLR(o, 1) end, "OneCycleLR: option 'total_steps' .* is missing", "a cycle without an end")

@@ -1,6 +1,7 @@
 /* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where
  * NaN beats everything, and where it stands. */
 #include "kernels/cpu/keys.h"
+#include "kernels/cpu/transpose.h"
 
 enum { GRAIN = 32768, COLUMNS = 256, PART = 65536, LANES = 32 };
 
@@ -153,6 +154,34 @@ static void search_columns(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* ---- short lines: side by side once they are transposed ---- */
+
+enum { SHORT = 128, TILE = 32768 }; /* elements of a line, bytes of lines that go together */
+
+static int64_t most_lines(const search *s) {
+    int64_t n = TILE / (s->n * gp_dtype_sizes[s->x->dtype]) & ~(int64_t)15;
+    return n < COLUMNS ? n : COLUMNS;
+}
+
+/* Outputs [begin, end) of lines without gaps. */
+static void search_turned(void *ctx, int64_t begin, int64_t end) {
+    const search *s = ctx;
+    search t = *s;
+    _Alignas(64) char tile[TILE];
+    int last = s->outs.ndim - 1;
+    int64_t width = s->outs.dim[last], most = most_lines(s), size = gp_dtype_sizes[s->x->dtype], step[3];
+    for (int k = 0; k < 3; k++) step[k] = s->outs.stride[k][last];
+    for (int64_t at = begin, n; at < end; at += n) {
+        char *p[GP_LOOP_MAX];
+        n = width - at % width < end - at ? width - at % width : end - at;
+        if (n > most) n = most;
+        gp_loop_at(&s->outs, at, p);
+        gp_transpose(tile, n * size, p[1], step[1], s->n, n, (size_t)size, false);
+        t.step = n * size;
+        search_block(&t, (char *[]){p[0], tile, p[2]}, (int64_t[]){step[0], size, step[2]}, n);
+    }
+}
+
 /* ---- one long line ---- */
 
 /* Parts [begin, end) of the one long line. */
@@ -209,9 +238,10 @@ static bool run_search(const gp_call *c, const gp_array *x, int d, bool min,
     const gp_array *arrays[3] = {&flat, &kept, &vals};
     gp_loop_init(&s.outs, 3, arrays);
     int64_t inner = s.outs.stride[1][s.outs.ndim - 1];
-    bool columns = s.outs.dim[s.outs.ndim - 1] >= 8 && inner < s.step;
+    bool several = s.outs.dim[s.outs.ndim - 1] >= 8, columns = several && inner < s.step;
+    bool turned = several && !columns && s.n > 1 && s.n <= SHORT && s.step == size;
     return gp_parallel_op(c, indices->numel, 1 + GRAIN / s.n,
-                          columns ? search_columns : search_lines, &s);
+                          columns ? search_columns : turned ? search_turned : search_lines, &s);
 }
 
 /* Without a dim: of all elements, of which infer has left a contiguous copy. */

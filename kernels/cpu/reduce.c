@@ -3,6 +3,8 @@
    so that a result does not depend on the number of threads. */
 #include "kernels/cpu/reduce.h"
 
+#include "kernels/cpu/transpose.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,8 @@ enum {
     FEW = 16,
     PARTS = 64,
     TOGETHER = 64,
+    SHORT = 128,  /* elements of a row below which its fold is too much of it */
+    TILE = 32768, /* bytes of short rows that are turned round together */
     FIELDS = 4 /* at most */
 };
 
@@ -35,6 +39,7 @@ typedef struct run {
         red_stride[GP_MAX_DIM];  /* strides in bytes */
     int64_t count;               /* elements reduced into one */
     bool columns;                /* outputs of the last kept dim lie closer than reduced elements */
+    bool turned;                 /* … or do so once their rows, which are short, are turned round */
     int64_t side, width, blocks; /* outputs computed together at most; of the last kept dim (1: one
                                     at a time); blocks of outputs in all */
     int64_t parts; /* pieces of the reduced elements, where the outputs are too few to share out */
@@ -126,6 +131,16 @@ static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int6
     }
 }
 
+/* Folds n rows that begin at p, each into its accumulator: side by side once they are transposed. */
+static void fold_turned(const run *r, void *acc, const char *p, int64_t n) {
+    _Alignas(64) char tile[TILE];
+    run t = *r;
+    int64_t size = gp_dtype_sizes[r->x->dtype];
+    gp_transpose(tile, n * size, p, r->kept_stride[r->nkept - 1], r->count, n, (size_t)size, false);
+    t.kept_stride[r->nkept - 1] = size, t.red_stride[0] = n * size;
+    fold_columns(&t, acc, tile, n, 0, r->count);
+}
+
 /* ---- blocks of outputs, parts of the reduced elements ---- */
 
 /* The first element that is reduced into output i. */
@@ -181,7 +196,8 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
         int64_t n, part = unit % r->parts, first = block_at(r, unit / r->parts, &n);
         int64_t from = r->count * part / r->parts, to = r->count * (part + 1) / r->parts;
         r->red->start(acc, n);
-        if (r->columns) fold_columns(r, acc, kept_at(r, first), n, from, to);
+        if (r->turned) fold_turned(r, acc, kept_at(r, first), n);
+        else if (r->columns) fold_columns(r, acc, kept_at(r, first), n, from, to);
         else fold_range(r, acc, kept_at(r, first), from, to);
         if (r->parts == 1) store_outputs(r, first, acc, n);
         else
@@ -245,6 +261,18 @@ static void sort_reduced(run *r) {
     r->nred = n + 1;
 }
 
+/* Rows without gaps, many of them, that are short. */
+static bool short_rows(const run *r) {
+    return r->nred == 1 && r->count > 1 && r->count <= SHORT && r->width >= 8 &&
+           r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
+}
+
+/* As many as a tile holds. */
+static int64_t most_rows(const run *r) {
+    int64_t n = TILE / (r->count * gp_dtype_sizes[r->x->dtype]) & ~(int64_t)15;
+    return n < r->side ? n : r->side;
+}
+
 /* How the work is shared out: by outputs, or where these are few and long, by parts of the reduced
  * elements too. */
 static void plan(run *r) {
@@ -254,6 +282,8 @@ static void plan(run *r) {
     int64_t across = r->nkept ? r->kept_stride[r->nkept - 1] : 0, along = r->red_stride[r->nred - 1];
     /* Of an expanded tensor neither may move: then as the shorter rows are avoided. */
     r->columns = r->width >= 8 && (across < along || (across == along && r->count < r->width));
+    r->turned = !r->columns && short_rows(r);
+    if (r->turned) r->columns = true, r->side = most_rows(r);
     if (r->columns) together = r->width < r->side ? r->width : r->side;
     r->blocks = r->columns ? numel / r->width * ((r->width + r->side - 1) / r->side) : numel;
     r->parts = r->blocks < FEW ? r->count * together / GRAIN : 1;

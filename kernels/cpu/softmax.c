@@ -6,9 +6,10 @@
 
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/stream.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/kernel.h"
 
-enum { TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768 };
+enum { SHORT = 64, TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768 };
 
 typedef struct run {
     gp_loop loop;   /* out and x without the dim that is summed over */
@@ -21,6 +22,7 @@ typedef struct run {
     bool take_log, x_direct,
         out_direct; /* direct: of compute type and without gaps along the dim */
     int64_t width;  /* columns of a tile */
+    bool turned;    /* … which are rows in memory */
     _Atomic bool no_memory;
 } run;
 
@@ -112,6 +114,16 @@ static void one_tile(const run *r, const char *x, char *out, int64_t w, char *bu
         r->store(out + i * r->os, r->loop.stride[0][last], buf + i * line, w);
 }
 
+/* w neighbouring lines without gaps that are short: such a tile once they are transposed. */
+static void turned_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
+    int last = r->loop.ndim - 1;
+    int64_t size = gp_ctype_size[r->ct], line = w * size;
+    gp_transpose(buf, line, x, r->loop.stride[1][last], r->n, w, (size_t)size, false);
+    if (r->ct == GP_CT_f32) columns_f32(buf, r->n, w, r->take_log);
+    else columns_f64(buf, r->n, w, r->take_log);
+    gp_transpose(out, r->loop.stride[0][last], buf, line, w, r->n, (size_t)size, false);
+}
+
 /* Lines [begin, end), rows or tiles of them. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
@@ -128,6 +140,7 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
                 w = left < r->width ? left : r->width;
         gp_loop_at(&r->loop, at, p);
         if (r->width == 1) one_row(r, p[1], p[0], buf);
+        else if (r->turned) turned_tile(r, p[1], p[0], w, buf);
         else one_tile(r, p[1], p[0], w, buf);
         at += w;
     }
@@ -165,7 +178,8 @@ static bool softmax(const gp_call *c, bool take_log) {
     gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
     /* Columns side by side make a tile; 16 of them at least, however long they are. */
     int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]);
-    r.width = r.os == osize || r.n == 1 ? 1 : most > TILE ? TILE : most < 16 ? 16 : most;
+    r.turned = r.x_direct && r.out_direct && r.n > 1 && r.n <= SHORT && r.loop.dim[r.loop.ndim - 1] >= 16;
+    r.width = !r.turned && (r.os == osize || r.n == 1) ? 1 : most > TILE ? TILE : most < 16 ? 16 : most;
     r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
     return gp_parallel_op(c, o1.numel, 1 + GRAIN / r.n, run_part, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));

@@ -138,4 +138,52 @@ do
     end
     for n = 2, 4 do t.is(results[n], results[1], n .. " threads give what one gives") end
 end
+-- ---- short rows go side by side: plain loops, with equal elements and NaN ----
+do
+    local nan, inf = 0 / 0, math.huge
+    local function same(a, b, tolerance)
+        if a ~= a or b ~= b then return a ~= a and b ~= b end
+        return a == b or math.abs(a - b) <= tolerance * (1 + math.abs(b))
+    end
+    local function row_of(list, r, k) -- what the row's sum, largest, its place, norm and softmax are
+        local sum, top, at, squares, exps = 0, -inf, 1, 0, 0
+        for j = 1, k do
+            local v = list[(r - 1) * k + j]
+            sum, squares = sum + v, squares + v * v
+            if top == top and (v > top or v ~= v) then top, at = v, j end
+        end
+        for j = 1, k do exps = exps + math.exp(list[(r - 1) * k + j] - top) end
+        return sum, top, at, math.sqrt(squares), exps
+    end
+    for dtype, tolerance in pairs {f64 = 1e-13, f32 = 1e-5, f16 = 4e-3, i64 = 0, u8 = 0} do
+        for _, k in ipairs {2, 3, 17, 100, 129} do
+            local n, list, float = 67, {}, tolerance > 0
+            for i = 1, n * k do list[i] = (i * 7919 % 23) / (float and 4 or 1) end
+            if float then list[5 * k + 2], list[6 * k + 1], list[7 * k] = nan, nan, -inf end
+            local x = g.tensor(list):to(dtype):view(n, k)
+            local wide = g.cat({x, x}, 2):narrow(2, 1, k) -- rows with gaps between them
+            for name, y in pairs {dense = x, gaps = wide, turned = x:t():contiguous():t()} do
+                local sums, tops, places = y:sum(2):tolist(), y:max(2)
+                local best, arg = y:amax(2):tolist(), y:argmax(2):tolist()
+                tops, places = tops:tolist(), places:tolist()
+                local norms = float and y:norm(2, 2):tolist()
+                local soft, logs = float and y:softmax(2):tolist(), float and y:log_softmax(2):tolist()
+                local good = true
+                for r = 1, n do
+                    local sum, top, at, norm, exps = row_of(list, r, k)
+                    good = good and same(sums[r], sum, tolerance * 2) and same(tops[r], top, 0) and same(best[r], top, 0) and
+                        places[r] == at and arg[r] == at
+                    for j = 1, float and k or 0 do
+                        local v = list[(r - 1) * k + j]
+                        good = good and same(soft[r][j], math.exp(v - top) / exps, tolerance) and
+                            same(logs[r][j], v - top - math.log(exps), tolerance) and same(norms[r], norm, tolerance * 2)
+                    end
+                    if not good then print("# row " .. r) break end
+                end
+                t.ok(good, ("%s: rows of %d, %s"):format(dtype, k, name))
+            end
+        end
+    end
+end
+
 t.done()

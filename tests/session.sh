@@ -193,6 +193,10 @@ f = x -> x + 1|function(x) return
 y := 3|x = 1
 END
 tap_is "$(session <<<'nonsense "a != b"x' | grep -c 'in Lua')" 0 "what is in a string is not foreign"
+for pair in 'print（1）|( where the line has U+FF08, （' 'x = “a” -- é|" where the line has U+201C, “' \
+    'x ≤ 1 -- ≥|<= where the line has U+2264, ≤' 'x = "é" .. 한 -- 예|names have letters of ASCII, digits and _, and no 한'; do
+    holds "in Lua: ${pair#*|}" "a character that Lua does not know: ${pair%%|*}" <<<"${pair%%|*}"
+done
 got=$(session <<<$'x = zeros(2, {requires_grad = True})\ny = {True, None}\nFalse = 0 z = False\nprint "None" print(x.None)')
 tap_is "$(grep 'Lua writes' <<<"$got")" $'True is a variable that nobody has set, so nil: Lua writes true\nNone is a variable that nobody has set, so nil: Lua writes nil' \
     "Python's constants are mentioned, once"

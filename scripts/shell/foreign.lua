@@ -53,9 +53,27 @@ local function bare(line)
     return (line:gsub("\\.", ""):gsub("(['\"])[^'\"]*%1", "%1%1"))
 end
 
+-- What a text for people has where a program has ASCII.
+local plain = { ["“"] = '"', ["”"] = '"', ["„"] = '"', ["‘"] = "'", ["’"] = "'", ["−"] = "-", ["–"] = "-", ["—"] = "-", ["×"] = "*",
+    ["·"] = "*", ["÷"] = "/", ["≤"] = "<=", ["≥"] = ">=", ["≠"] = "~=", ["…"] = "...", ["。"] = ".", ["、"] = ",", ["　"] = " ",
+    ["\u{a0}"] = " " }
+
+-- About the first character of the line that Lua does not know.
+local function beyond_ascii(line)
+    local from, to = line:gsub("%-%-.*", ""):find("[\xC2-\xFD][\x80-\xBF]*")
+    if not from then return end
+    local char = line:sub(from, to)
+    local ok, code = pcall(utf8.codepoint, char)
+    if not ok then return end
+    local ascii = plain[char] or code > 0xff00 and code < 0xff5f and string.char(code - 0xfee0)
+    if ascii then return ("%s where the line has %s"):format(ascii == " " and "a plain space" or ascii, ("U+%04X, %s"):format(code, char)) end
+    return ("names have letters of ASCII, digits and _, and no %s; texts may hold any"):format(char)
+end
+
 -- How Lua says what is in a line with a syntax error, or nil. message: the compiler's.
 function foreign.syntax(message, line)
     line = bare(line)
+    if message:find "'<\\%d+>'$" then return beyond_ascii(line) end
     for _, p in ipairs(phrases) do
         if line:find(p[1]) and (not p[2] or message:find(p[2])) then return p[3] end
     end

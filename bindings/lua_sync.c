@@ -310,7 +310,7 @@ static int l_report(lua_State *L) {
         lua_getfield(L, 1, "print");
         print = lua_isnil(L, -1) || lua_toboolean(L, -1);
     }
-    char *text = gp_sync_report();
+    char *text = gp_sync_report(print ? gp_lua_columns : 0);
     if (!text) return luaL_error(L, "sync.report: out of memory");
     const char *kept = own(L, text, strlen(text) + 1);
     if (!print) return lua_pushstring(L, kept), 1;

@@ -29,18 +29,40 @@ static char *why_text(const gp_sync_line *l, char *buf, size_t n) {
     return buf;
 }
 
-static void row(FILE *f, const gp_sync_line *l, int wide, int why_wide) {
-    char where[240], why[80], wait[32], most[32], idle[32];
-    fprintf(f, "%-*s  %-*s  %7llu  %9s  %9s  %8llu  %9s  ", wide,
+enum { TEXT_LEAST = 30, TEXT_INDENT = 4 }; /* columns that the last column must have, else it stands below, so far in */
+
+/* Ends the line, of which `at` columns are filled, with text; what does not fit in `columns` (0: any) goes on below. */
+static void fold(FILE *f, const char *text, int at, int columns) {
+    int indent = at;
+    if (columns && at && at + (int)strlen(text) > columns && columns - at < TEXT_LEAST) {
+        indent = at = TEXT_INDENT;
+        fprintf(f, "\n%*s", indent, "");
+    }
+    for (size_t n; *text; text += n) {
+        n = strcspn(text + 1, " ") + 1; /* a word with the space before it */
+        if (columns && at > indent && at + (int)n > columns) {
+            fprintf(f, "\n%*s", indent, "");
+            at = indent;
+            if (*text == ' ') text++, n--;
+        }
+        fwrite(text, 1, n, f);
+        at += (int)n;
+    }
+    putc('\n', f);
+}
+
+static void row(FILE *f, const gp_sync_line *l, int wide, int why_wide, int columns) {
+    char where[240], why[80], wait[32], most[32], idle[32], text[600], refused[48] = "";
+    int at = fprintf(f, "%-*s  %-*s  %7llu  %9s  %9s  %8llu  %9s  ", wide,
             where_text(l, where, sizeof where), why_wide, why_text(l, why, sizeof why),
             (unsigned long long)l->times, gp_time_text((double)l->wait_ns, wait, sizeof wait),
             gp_time_text((double)l->max_ns, most, sizeof most), (unsigned long long)l->drained,
             gp_time_text((double)l->idle_ns, idle, sizeof idle));
     if (l->refused)
-        fprintf(f, "(refused %llu time%s) ", (unsigned long long)l->refused,
-                l->refused == 1 ? "" : "s");
-    if (l->reason) fprintf(f, "allowed: %s\n", l->reason);
-    else fprintf(f, "%s\n", l->advice);
+        snprintf(refused, sizeof refused, "(refused %llu time%s) ", (unsigned long long)l->refused,
+                 l->refused == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s%s%s", refused, l->reason ? "allowed: " : "", l->reason ? l->reason : l->advice);
+    fold(f, text, at, columns);
 }
 
 static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
@@ -56,28 +78,28 @@ static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
 }
 
 /* The longest waits first. lines is reordered. */
-static void print_lines(FILE *f, gp_sync_line *lines, int n) {
+static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
     int wide, why_wide;
     uint64_t times = 0, ns = 0, drained = 0, idle = 0;
-    char wait[32], idled[32];
+    char wait[32], idled[32], sum[400];
     qsort(lines, (size_t)n, sizeof *lines, by_wait);
     widths(lines, n, &wide, &why_wide);
-    fprintf(f, "%-*s  %-*s  %7s  %9s  %9s  %8s  %9s  %s\n", wide, "line", why_wide, "why", "times",
-            "host wait", "longest", "drained", "idle", "what to write instead");
+    int at = fprintf(f, "%-*s  %-*s  %7s  %9s  %9s  %8s  %9s  ", wide, "line", why_wide, "why", "times",
+                     "host wait", "longest", "drained", "idle");
+    fold(f, "what to write instead", at, columns);
     for (int i = 0; i < n; i++) {
-        row(f, &lines[i], wide, why_wide);
+        row(f, &lines[i], wide, why_wide, columns);
         times += lines[i].times;
         ns += lines[i].wait_ns;
         drained += lines[i].drained;
         idle += lines[i].idle_ns;
     }
-    fprintf(f,
-            "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
-            "when the waits began (%llu); idle: time the device then had "
-            "nothing to do because of them (%s)\n",
-            (unsigned long long)times, times == 1 ? "" : "s",
-            gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
-            gp_time_text((double)idle, idled, sizeof idled));
+    snprintf(sum, sizeof sum,
+             "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
+             "when the waits began (%llu); idle: time the device then had nothing to do because of them (%s)",
+             (unsigned long long)times, times == 1 ? "" : "s", gp_time_text((double)ns, wait, sizeof wait),
+             (unsigned long long)drained, gp_time_text((double)idle, idled, sizeof idled));
+    fold(f, sum, 0, columns);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -115,14 +137,14 @@ static void print_blind(gp_device *dev, void *f) {
     if (why) fprintf(f, "%s: %s\n", dev->name, why);
 }
 
-char *gp_sync_report(void) {
+char *gp_sync_report(int columns) {
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
     if (!f) return NULL;
     int n;
     gp_sync_line *lines = gp_sync_lines(&n);
-    if (n) print_lines(f, lines, n);
+    if (n) print_lines(f, lines, n, columns);
     else fprintf(f, "the host has not waited for a device\n");
     free(lines);
     print_calls(f);

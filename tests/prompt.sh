@@ -285,4 +285,10 @@ rows 1 '> ab' "an arrow too"
 key M-z M-z
 rows 1 '>' "our commands may be bound"
 rm "$HOME/.editrc"
+
+# A table that is wider than the terminal.
+session 90 16
+run 'x = ones(3, {device = "sim"}):sum():item()'
+run ':sync'
+sees $'\n    keep the number on the device as a 0-d tensor, or read it once after the loop\n' "the report's last column stands below"
 tap_done

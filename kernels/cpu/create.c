@@ -180,6 +180,9 @@ typedef struct copy_ctx {
         if (ds == sizeof(T) && ss == 0 && n) {                                                     \
             const T v = *(const T *)s;                                                             \
             for (int64_t i = 0; i < n; i++) ((T *)d)[i] = v;                                       \
+        } else if (ds == sizeof(T) && ss == -(int64_t)sizeof(T)) {                                 \
+            const T *from = (const T *)s;                                                          \
+            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = from[-i];                                \
         } else if (ds == sizeof(T)) {                                                              \
             for (int64_t i = 0; i < n; i++) ((T *)d)[i] = *(const T *)(s + i * ss);                \
         } else {                                                                                   \
@@ -241,21 +244,21 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     if (k->stream) stream_end();
 }
 
-/* Few planes of a picture become the elements of its pixels: plane by plane. Units are bands of
- * GP_BLOCK rows of the last two dims. */
+/* Rows so short that columns are the longer way: column by column, as few planes of a picture become
+ * the elements of its pixels. Units are bands of GP_BLOCK rows of the last two dims. */
 static void copy_planes(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     gp_loop *l = &k->loop;
     int inner = l->ndim - 1, outer = l->ndim - 2;
-    int64_t rows = l->dim[outer], bands = (rows + GP_BLOCK - 1) / GP_BLOCK, size = (int64_t)k->size;
+    int64_t rows = l->dim[outer], bands = (rows + GP_BLOCK - 1) / GP_BLOCK;
     for (int64_t b = begin; b < end; b++) {
         char *p[GP_LOOP_MAX];
         int64_t r = b % bands * GP_BLOCK, n = rows - r < GP_BLOCK ? rows - r : GP_BLOCK;
         gp_loop_at(l, b / bands * rows * l->dim[inner], p);
-        p[0] += r * l->stride[0][outer], p[1] += r * size;
+        p[0] += r * l->stride[0][outer], p[1] += r * l->stride[1][outer];
         for (int64_t c = 0; c < l->dim[inner]; c++)
             gp_move_row(p[0] + c * l->stride[0][inner], l->stride[0][outer],
-                        p[1] + c * l->stride[1][inner], size, n, k->size);
+                        p[1] + c * l->stride[1][inner], l->stride[1][outer], n, k->size);
     }
 }
 
@@ -288,9 +291,7 @@ static bool transposed(const copy_ctx *k) {
 static bool planar(const copy_ctx *k) {
     const gp_loop *l = &k->loop;
     int inner = l->ndim - 1;
-    int64_t size = (int64_t)k->size;
-    return !k->load && l->ndim >= 2 && l->dim[inner] < 8 && l->dim[inner - 1] >= 8 &&
-           l->stride[1][inner] != size && l->stride[1][inner - 1] == size;
+    return !k->load && l->ndim >= 2 && l->dim[inner] < 8 && l->dim[inner - 1] >= 8;
 }
 
 /* The compute type that loses nothing on the way between two dtypes: the source's, unless the

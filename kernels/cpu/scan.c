@@ -4,8 +4,9 @@
 
 #include "kernels/cpu/keys.h"
 #include "kernels/cpu/stream.h"
+#include "kernels/cpu/transpose.h"
 
-enum { GRAIN = 32768, COLUMNS = 128, PART = 32768 };
+enum { GRAIN = 32768, COLUMNS = 128, PART = 32768, SHORT = 32 };
 
 typedef struct scan {
     gp_loop lines;           /* 0: out, 1: x, both without the dim */
@@ -186,6 +187,26 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Lines without gaps that are short, from `begin` to `end`: side by side once they are transposed. */
+static void scan_turned(void *ctx, int64_t begin, int64_t end) {
+    const scan *s = ctx;
+    const gp_loop *l = &s->lines;
+    scan t = *s;
+    _Alignas(64) char from[SHORT * COLUMNS * 8], to[SHORT * COLUMNS * 8];
+    int last = l->ndim - 1;
+    int64_t width = l->dim[last], os = s->ostep, xs = s->xstep;
+    for (int64_t at = begin, n; at < end; at += n) {
+        char *p[GP_LOOP_MAX];
+        n = width - at % width < end - at ? width - at % width : end - at;
+        if (n > COLUMNS) n = COLUMNS;
+        gp_loop_at(l, at, p);
+        gp_transpose(from, n * xs, p[1], l->stride[1][last], s->n, n, (size_t)xs, false);
+        t.xstep = n * xs, t.ostep = n * os;
+        scan_block(&t, (char *[]){to, from}, os, xs, n);
+        gp_transpose(p[0], l->stride[0][last], to, n * os, n, s->n, (size_t)os, false);
+    }
+}
+
 static int64_t part_end(const scan *s, int64_t part) {
     return (part + 1) * PART < s->n ? (part + 1) * PART : s->n;
 }
@@ -254,7 +275,11 @@ static bool run_scan(const gp_call *c, bool product) {
     gp_loop_init(&s.lines, 2, arrays);
     int last = s.lines.ndim - 1;
     bool columns = s.lines.dim[last] >= 8 && s.lines.stride[1][last] < s.xstep;
-    return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n, columns ? scan_columns : scan_lines, &s);
+    bool turned = !columns && s.n > 1 && s.n <= SHORT && s.lines.dim[last] >= 16 &&
+                  s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
+                  s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
+    return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n,
+                          columns ? scan_columns : turned ? scan_turned : scan_lines, &s);
 }
 
 bool CPU(cumsum)(const gp_call *c) { return run_scan(c, false); }

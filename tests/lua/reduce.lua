@@ -168,8 +168,13 @@ do
                 tops, places = tops:tolist(), places:tolist()
                 local norms = float and y:norm(2, 2):tolist()
                 local soft, logs = float and y:softmax(2):tolist(), float and y:log_softmax(2):tolist()
-                local good = true
+                local good, running = true, y:cumsum(2):tolist()
                 for r = 1, n do
+                    local so_far = 0
+                    for j = 1, k do
+                        so_far = so_far + list[(r - 1) * k + j]
+                        good = good and same(running[r][j], so_far, tolerance * 4)
+                    end
                     local sum, top, at, norm, exps = row_of(list, r, k)
                     good = good and same(sums[r], sum, tolerance * 2) and same(tops[r], top, 0) and same(best[r], top, 0) and
                         places[r] == at and arg[r] == at

@@ -203,6 +203,23 @@ for _, dtype in ipairs {"f32", "f64", "f16", "i64", "u8"} do
 end
 
 -- ---- copies ----
+for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do -- of short rows: turned round, side by side, cut
+    for _, k in ipairs {1, 2, 3, 7, 8, 20} do
+        local n, list, good = 41, {}, true
+        for i = 1, n * k do list[i] = i * 31 % 127 end
+        local x = g.tensor(list):to(dtype):view(n, k)
+        local back, both, up = x:flip(2):tolist(), g.cat({x, x:flip(1)}, 2):tolist(), x:flip({1, 2}):tolist()
+        local cut = g.cat({x, x}, 2):narrow(2, k, k):contiguous():tolist()
+        for r = 1, n do
+            for j = 1, k do
+                local v = list[(r - 1) * k + j]
+                good = good and back[r][k + 1 - j] == v and both[r][j] == v and both[n + 1 - r][k + j] == v and
+                    up[n + 1 - r][k + 1 - j] == v and cut[r][j % k + 1] == v
+            end
+        end
+        t.ok(good, ("%s: rows of %d are copied"):format(dtype, k))
+    end
+end
 for _, dtype in ipairs {"f64", "f32", "i16", "u8"} do
     for planes = 2, 9 do
         local h, w = 37, 61

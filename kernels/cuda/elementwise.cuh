@@ -77,19 +77,29 @@ template <class T> struct gp_in_memory<T, uint8_t> { /* a truth, as a result */
     __device__ static inline uint8_t put(uint8_t v, int dt) { return v; }
 };
 
-/* V elements of operand k. */
+/* What memory has of V elements of an operand, or of the one for a whole row. Nothing is done with it yet, not even
+ * put into the same register, so that all loads of a thread are on their way together. */
+template <class M, int V> struct gp_loaded {
+    gp_vector<M, V> each;
+    M one;
+};
 template <class F, class M, int V>
 __device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const char *p,
-                                            typename F::T (*u)[F::N]) {
+                                            gp_loaded<M, V> &m) {
+    if (a.source[k] == GP_EACH) m.each = *(const gp_vector<M, V> *)p;
+    else if (a.source[k] == GP_ONE) m.one = *(const M *)p;
+}
+/* Those in compute type. */
+template <class F, class M, int V>
+__device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k, const gp_loaded<M, V> &m,
+                                             typename F::T (*u)[F::N]) {
     typedef gp_in_memory<typename F::T, M> memory;
     if (a.source[k] == GP_EACH) {
-        gp_vector<M, V> m = *(const gp_vector<M, V> *)p;
 #pragma unroll
-        for (int j = 0; j < V; j++) u[j][k] = memory::get(m.v[j], a.dtype[1 + k]);
+        for (int j = 0; j < V; j++) u[j][k] = memory::get(m.each.v[j], a.dtype[1 + k]);
         return;
     }
-    typename F::T one =
-        a.source[k] == GP_ONE ? memory::get(*(const M *)p, a.dtype[1 + k]) : a.number[k];
+    typename F::T one = a.source[k] == GP_ONE ? memory::get(m.one, a.dtype[1 + k]) : a.number[k];
 #pragma unroll
     for (int j = 0; j < V; j++) u[j][k] = one;
 }
@@ -101,7 +111,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
     gp_vector_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
     typedef typename std::conditional<sizeof(typename F::R) == 1, uint8_t, M>::type W;
     F f = gp_formula_of<F>(a);
-    typename F::T u[U][V][F::N];
+    gp_loaded<M, V> m[U][F::N];
     char *p[U];
     const uint32_t first = blockIdx.x * (GP_THREADS * U) + threadIdx.x;
 #pragma unroll
@@ -113,15 +123,18 @@ __global__ static void __launch_bounds__(GP_THREADS)
         p[r] = l.data[0] + off[0];
 #pragma unroll
         for (int k = 0; k < F::N; k++)
-            gp_get_vector<F, M, V>(a, k, l.data[1 + k] + off[1 + k], u[r]);
+            gp_get_vector<F, M, V>(a, k, l.data[1 + k] + off[1 + k], m[r][k]);
     }
 #pragma unroll
     for (int r = 0; r < U; r++) {
+        typename F::T u[V][F::N];
         gp_vector<W, V> to;
         if (first + r * GP_THREADS >= l.numel) break;
 #pragma unroll
+        for (int k = 0; k < F::N; k++) gp_take_vector<F, M, V>(a, k, m[r][k], u);
+#pragma unroll
         for (int j = 0; j < V; j++)
-            to.v[j] = gp_in_memory<typename F::T, W>::put(f(u[r][j]), a.dtype[0]);
+            to.v[j] = gp_in_memory<typename F::T, W>::put(f(u[j]), a.dtype[0]);
         *(gp_vector<W, V> *)p[r] = to;
     }
     gp_formula_end<F>(f, a);

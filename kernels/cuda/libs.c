@@ -110,8 +110,8 @@ static bool try_glob(library *l, const char *file, const char *pattern, void **s
 /* The packages nvidia-* below a Python's prefix. */
 static bool try_python(library *l, const char *file, const char *prefix, void **so) {
     static const char *const packages[] = {
-        "lib/python3*/site-packages", "lib/python3*/dist-packages", "lib/python3/dist-packages",
-        "local/lib/python3*/dist-packages"};
+        "lib/python3*/site-packages", "lib64/python3*/site-packages", "lib/python3*/dist-packages",
+        "lib/python3/dist-packages", "local/lib/python3*/dist-packages"};
     char pattern[PATH_MAX];
     for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
         snprintf(pattern, sizeof pattern, "%s/%s/nvidia/*/lib", prefix, packages[i]);

@@ -18,7 +18,7 @@ __global__ static void __launch_bounds__(GP_THREADS) choose_kernel(gp_loop<4> l,
     if (i >= l.numel) return;
     gp_offsets(l, i, off);
     int k = *(const uint8_t *)(l.data[1] + off[1]) ? 0 : 1;
-    const char *p = l.data[2 + k] + off[2 + k];
+    const char *p = k ? l.data[3] + off[3] : l.data[2] + off[2];
     gp_dtype to = (gp_dtype)c.dtype, from = (gp_dtype)c.from[k];
     char *o = l.data[0] + off[0];
     /* One of another dtype is converted by way of the result's compute type. */

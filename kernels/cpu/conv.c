@@ -4,6 +4,10 @@
    then runs over the taps. Integers are computed in i64, cut to their width at the end: they wrap. */
 #include <string.h>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/scratch.h"
 
@@ -14,6 +18,11 @@ enum { MOST = 12 };
 enum { MOST = 6 };
 #endif
 enum { BAND_BYTES = 448 << 10, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
+
+/* A band as one long row: of every `line` elements the first `width` are outputs; 0: it is none. */
+typedef struct fold {
+    int64_t line, width;
+} fold;
 
 /* A correlation. For an input gradient the images are gradients of results: their channels are the
  * convolution's filters, and the filters here its channels. */
@@ -29,6 +38,7 @@ typedef struct run {
     int64_t rows, bands;   /* output rows of a band; bands of a plane */
     bool flat;             /* a band is computed as one long row, columns between rows included */
     bool direct;           /* tiles write the output themselves */
+    fold fold;             /* flat and direct: how tiles leave out what is between rows */
     char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
     _Atomic bool no_memory;
 } run;
@@ -36,9 +46,9 @@ typedef struct run {
 /* ---- tiles ---- */
 
 /* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …]; reads whole
- * vectors of x, up to four beyond len. */
+ * vectors of x, up to four beyond len. With a fold, rows of y stand without gaps. */
 typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
-                        const void *start, void *y, int64_t ystep, int64_t len);
+                        const void *start, void *y, int64_t ystep, int64_t len, fold f);
 
 #define VECTOR(T, t)                                                                               \
     typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));
@@ -46,12 +56,40 @@ VECTOR(float, f32)
 VECTOR(double, f64)
 VECTOR(int64_t, i64)
 
+/* Vectors of a fold: lanes at the end of one row, and those at the beginning of the next. */
+#if defined(__AVX512F__)
+enum { FOLDS = true };
+static inline unsigned first_lanes(int64_t n, int64_t all) {
+    return n <= 0 ? 0 : (1u << (n < all ? n : all)) - 1;
+}
+#define FOLDED(T, store, M, V)                                                                     \
+    EACH_V {                                                                                       \
+        const int64_t place = at + v * L, col = place % f.line, gap = f.line - f.width;            \
+        const unsigned all = first_lanes(len - place, L);                                          \
+        const M end = (M)(first_lanes(f.width - col, L) & all),                                    \
+                begin = (M)(~first_lanes(f.line - col, L) & all);                                  \
+        T *row = (T *)to + place / f.line * f.width + col;                                         \
+        EACH_O {                                                                                   \
+            store(row + o * ystep, end, (V)acc[o][v]);                                             \
+            if (begin) store(row + o * ystep - gap, begin, (V)acc[o][v]);                          \
+        }                                                                                          \
+    }
+#define FOLDED_f32 FOLDED(float, _mm512_mask_storeu_ps, __mmask16, __m512)
+#define FOLDED_f64 FOLDED(double, _mm512_mask_storeu_pd, __mmask8, __m512d)
+#define FOLDED_i64 FOLDED(int64_t, _mm512_mask_storeu_epi64, __mmask8, __m512i)
+#else
+enum { FOLDS = false };
+#define FOLDED_f32
+#define FOLDED_f64
+#define FOLDED_i64
+#endif
+
 #define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
 #define TILE(T, t, filters, vectors)                                                               \
     static void tile_##t##_##filters(const int64_t *offset, int64_t taps, const void *from,        \
                                      const void *weights, const void *start, void *to,             \
-                                     int64_t ystep, int64_t len) {                                 \
+                                     int64_t ystep, int64_t len, fold f) {                         \
         enum { O = filters, V = vectors, L = VB / sizeof(T), STEP = V * L };                       \
         for (int64_t at = 0; at < len; at += STEP) {                                               \
             const T *x = (const T *)from + at, *w = weights;                                       \
@@ -63,7 +101,9 @@ VECTOR(int64_t, i64)
                 EACH_V in[v] = *(const vec_##t *)(p + v * L);                                      \
                 EACH_O EACH_V acc[o][v] += in[v] * w[o];                                           \
             }                                                                                      \
-            if (len - at >= STEP) {                                                                \
+            if (FOLDS && f.line) {                                                                 \
+                FOLDED_##t                                                                         \
+            } else if (len - at >= STEP) {                                                         \
                 EACH_O EACH_V *(vec_##t *)(y + o * ystep + v * L) = acc[o][v];                     \
             } else {                                                                               \
                 EACH_O {                                                                           \
@@ -152,7 +192,8 @@ typedef struct part {
 } part;
 
 static void tile(const run *r, const part *p, int64_t row, char *y, int64_t ystep, int64_t len) {
-    p->fn(r->offset, r->taps, p->x + row * r->in.line * r->in.size, p->w, p->start, y, ystep, len);
+    p->fn(r->offset, r->taps, p->x + row * r->in.line * r->in.size, p->w, p->start, y, ystep, len,
+          r->fold);
 }
 
 /* Outputs that are not written in place: computed into tmp, then stored row by row. */
@@ -175,6 +216,10 @@ static void through_tmp(const run *r, const part *p, char *tmp) {
 
 static void in_place(const run *r, const part *p) {
     int64_t width = r->size[2], plane = r->size[0] * r->size[1] * width;
+    if (r->flat) {
+        tile(r, p, 0, p->out, plane, (p->rows - 1) * r->in.line + width);
+        return;
+    }
     if (r->in.line == width && r->in.axis[1].step == 1) {
         tile(r, p, 0, p->out, plane, p->rows * width);
         return;
@@ -214,7 +259,8 @@ static void band(const run *r, int64_t unit, char *scratch) {
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     size_t tmp = r->direct ? 0 : (size_t)(MOST * r->rows * r->in.line * r->in.size);
-    char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + tmp);
+    /* Behind zeros that are shared four vectors may be read, too. */
+    char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
     if (!scratch) {
         r->no_memory = true;
         return;
@@ -223,12 +269,23 @@ static void run_bands(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Rows are computed one by one unless that wastes more of the vectors than the columns between
- * rows would. */
+ * rows would. A vector of a fold has parts of two rows at most. */
 static void choose_tiling(run *r) {
-    int64_t width = r->in.axis[2].n, step = VB / r->in.size * (r->filters > 3 ? 2 : 4);
-    int64_t alone = (width + step - 1) / step * step;
-    r->flat = r->in.line != width && r->in.line * 21 < alone * 20;
-    r->direct = !r->flat && r->out->dtype == gp_ctype_dtype[r->in.ct] && r->in.axis[2].step == 1;
+    int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size;
+    int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
+    bool plain = r->out->dtype == gp_ctype_dtype[r->in.ct] && r->in.axis[2].step == 1,
+         folds = FOLDS && line >= lanes && r->size[2] == width && r->in.axis[1].step == 1;
+    r->flat = line != width && line * 21 < alone * 20;
+    r->direct = plain && (!r->flat || folds);
+    r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
+}
+
+/* Zeros behind a row's last column and before the next one's first are the same ones, up to a
+ * vector: behind a plane come the next plane's, and behind the last plane zeros. */
+static void share_padding(gp_band *b) {
+    const gp_axis *a = &b->axis[2];
+    int64_t before = -a->base, behind = a->base + b->line - a->in, most = VB / b->size;
+    if (a->stride == 1) b->line -= gp_most(0, gp_least(most, gp_least(before, behind)));
 }
 
 /* Bands fill the second-level cache and are enough for the threads. */
@@ -245,6 +302,7 @@ static void plan(run *r) {
     r->bands = gp_ceil_div(a[1].n, r->rows);
     r->rows = gp_ceil_div(a[1].n, r->bands);
     gp_band_rows(&r->in, r->rows);
+    share_padding(&r->in);
     choose_tiling(r);
 }
 

@@ -102,6 +102,10 @@ local cases = {
     case("many filters", {size = {5, 6}, filters = 29, channels = 3}),
     case("many bands", {size = {90, 70}, filters = 2, channels = 1, padding = 1, pad = {1, 1, 1,
         1}}),
+    case("vectors across rows", {size = {9, 23}, filters = 14, images = 2, bias = true, padding = 1,
+        pad = {1, 1, 1, 1}}),
+    case("vectors across rows, wide padding", {size = {5, 18}, kernel = {3, 7}, padding = {1, 5},
+        pad = {1, 5, 1, 5}}),
     case("padding larger than the image", {size = {2, 2}, padding = 4, pad = {4, 4, 4, 4}}),
 }
 for filters = 1, 13 do cases[#cases + 1] = case(filters .. " filters", {filters = filters,

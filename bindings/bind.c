@@ -109,34 +109,42 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
 }
 
 /* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors
-   runs a cycle every turn or two, and one over small tensors about as often as their boxes alone
-   would make it. In generational mode that is not enough: a tensor that lives through two steps is
-   old, and old ones wait for Lua's own heap to double. So a full collection comes whenever tensors
-   take twice what the last one left, and 24 MiB; not in a loader's worker, as what is in use is what
-   other threads hold.
-   A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as four: the shell's
-   heap of 0.25 MiB, whose collector runs when it has grown by 40 %, has a cycle for every 1.6 MiB
-   that are added here. At its own size that would be 1.6 MiB of dead nodes, more than a core's
-   second-level cache, and they are taken again from memory; a quarter of that stays in it. Ten
-   small ops and their backward took 15 us without, 6 with it.
-   A cycle takes 15 us, 28 with nn and data loaded, a fifth of the time of ops on 1 to 4 MiB, which
-   leave the second-level cache either way: of a tensor's bytes from BIG to LARGE a quarter is added,
-   so that there are fewer cycles. */
+   runs a step every turn or two, and one over small tensors about as often as their boxes alone
+   would make it. A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as
+   four: at its own size the dead nodes between two steps would fill a core's second-level cache. Of
+   a tensor's bytes from BIG to LARGE, which leave that cache either way, a quarter is added.
+   The shell's collector is generational (shell/main.c). There a tensor that lives through two steps
+   is old, and old ones wait for Lua's own heap to double. So a full collection comes for every FULL
+   bytes, or more where Lua's heap is large (as often as an incremental collector at 140 % begins a
+   cycle), and whenever tensors take twice what the last one left, and 24 MiB; not in a loader's
+   worker, as what is in use is what other threads hold. */
+static bool full_wanted(lua_State *L, const gp_storage *st, size_t owed, int64_t allowed) {
+    enum { FULL = 16 << 20 };
+    if (gp_thread_loader()) return false;
+    if (owed >= FULL && (owed / 6) >> 10 >= (size_t)lua_gc(L, LUA_GCCOUNT)) return true;
+    return st->bytes >= 16384 && gp_alloc_in_use(st->dev) >= allowed;
+}
+
 void gp_lua_charge(lua_State *L, const gp_tensor *t) {
     gp_storage *st = t->storage;
     enum { NODE_BYTES = 4096, BIG = 512 << 10, LARGE = 4 << 20 };
-    static _Thread_local size_t debt;
+    static _Thread_local size_t debt, owed; /* since the last step; since the last full collection */
     static _Thread_local int64_t allowed = 24 << 20;
     if (atomic_load_explicit(&st->charged, memory_order_relaxed)) return;
     atomic_store_explicit(&st->charged, true, memory_order_relaxed);
-    debt += st->bytes + (t->node ? NODE_BYTES : 0);
-    if (st->bytes > BIG) debt -= ((st->bytes < LARGE ? st->bytes : LARGE) - BIG) / 4 * 3;
+    size_t bytes = st->bytes + (t->node ? NODE_BYTES : 0);
+    if (st->bytes > BIG) bytes -= ((st->bytes < LARGE ? st->bytes : LARGE) - BIG) / 4 * 3;
+    debt += bytes;
+    owed += bytes;
     if (debt < 16384) return;
     size_t kib = debt >> 14;
     debt &= 16383;
-    lua_gc(L, LUA_GCSTEP, (int)(kib > 1 << 20 ? 1 << 20 : kib));
-    if (st->bytes < 16384 || gp_thread_loader() || gp_alloc_in_use(st->dev) < allowed) return;
+    if (!full_wanted(L, st, owed, allowed)) {
+        lua_gc(L, LUA_GCSTEP, (int)(kib > 1 << 20 ? 1 << 20 : kib));
+        return;
+    }
     lua_gc(L, LUA_GCCOLLECT);
+    owed = 0;
     allowed = 2 * gp_alloc_in_use(st->dev) + (24 << 20);
 }
 

@@ -194,4 +194,18 @@ for what, fn in pairs {
 } do
     for _, dev in ipairs { "cpu", "sim" } do t.is(left(dev, fn), 0, what .. " leaves nothing on " .. dev) end
 end
+-- ---- garbage ----
+
+-- Tensors that live for a while before they die, beside a large one, do not pile up.
+do
+    local large, ring, most = g.zeros(16 << 20), {}, 0
+    local before = used "cpu"
+    for i = 1, 2400 do
+        ring[i % 128] = g.empty(16384)
+        most = math.max(most, g.memory("cpu").in_use - before)
+    end
+    t.ok(most < 48 << 20, ("150 MiB of tensors, each kept for 128 turns: %d KiB in use at once"):format(most >> 10))
+    t.is(large.shape, { 16 << 20 }, "beside 64 MiB")
+end
+
 t.done()

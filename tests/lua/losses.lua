@@ -207,4 +207,32 @@ for _, dev in ipairs {"cpu", "sim"} do
     t.is({1 / y[1], 1 / y[2]}, {1 / 0, 1 / 0}, "the distance of 0 and -0 is 0 on " .. dev)
     t.ok(y[3] ~= y[3], "that of two infinities NaN")
 end
+-- cdist of many rows in f32, by a matrix product: plain loops, rows far from 0, equal rows, NaN, and gradients by f64's way
+do
+    local n, m, far = 31, 5, 1000
+    local a, b = g.randn(n, m) + far, g.randn(n + 2, m) + far
+    b[4] = a[9]:clone()
+    local x, y, d = a:tolist(), b:tolist(), g.cdist(a, b):tolist()
+    local good = d[9][4] == 0
+    for i = 1, n do
+        for j = 1, n + 2 do
+            local s = 0
+            for k = 1, m do s = s + (x[i][k] - y[j][k]) ^ 2 end
+            good = good and math.abs(d[i][j] - math.sqrt(s)) <= 1e-6 * (1 + math.sqrt(s))
+        end
+    end
+    t.ok(good, "cdist of many rows")
+    local function grads(u, v)
+        u, v = u:detach():requires_grad_(), v:detach():requires_grad_()
+        return g.grad((g.cdist(u, v) * g.arange(1, n + 2):to(u.dtype):sin()):sum(), {u, v})
+    end
+    local da, db = grads(a, b)
+    local ea, eb = grads(a:to "f64", b:to "f64")
+    t.ok((da - ea):abs():max():item() < 1e-4 and (db - eb):abs():max():item() < 1e-4 and da.dtype == "f32", "and its gradients")
+    a[{2, 3}] = 0 / 0
+    local nan = g.cdist(a, b):isnan()
+    t.ok(nan[2]:all():item() and nan:sum():item() == n + 2, "a NaN is that of its row")
+    t.is({g.cdist(g.randn(2, 30, 3):half(), g.randn(28, 3):half()).dtype, g.cdist(g.zeros(30, 0), g.zeros(26, 0)):max():item()}, {"f16", 0}, "of f16, of no columns")
+end
+
 t.done()

@@ -25,7 +25,8 @@ static size_t ask(const char *query, size_t n, char *answer, size_t room) {
     return got;
 }
 
-/* terminal(): how many columns the terminal has that standard output is; nil where it is none.
+/* terminal(): how many columns the terminal has that standard output is, its rows, and its width and
+ * height in pixels, 0 where they are not known; nil where it is none.
  * terminal(query): what it answers, without showing that; nil where it is not read from, or the user
  * has typed ahead. */
 static int l_terminal(lua_State *L) {
@@ -33,10 +34,13 @@ static int l_terminal(lua_State *L) {
     const char *query = luaL_optlstring(L, 1, NULL, &n);
     if (!isatty(STDOUT_FILENO)) return 0;
     if (!query) {
-        struct winsize size;
+        struct winsize size = {0};
         bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col;
         lua_pushinteger(L, known ? size.ws_col : 80);
-        return 1;
+        lua_pushinteger(L, size.ws_row);
+        lua_pushinteger(L, size.ws_xpixel);
+        lua_pushinteger(L, size.ws_ypixel);
+        return 4;
     }
     struct termios before, raw;
     int waiting = 0;

@@ -110,7 +110,7 @@ local function when_called(into, file, ...)
         end
     end
 end
-when_called(gpush, "/plot.lua", "plot", "hist", "heatmap", "imshow")
+when_called(gpush, "/plot/init.lua", "plot", "hist", "heatmap", "imshow")
 when_called(gpush, "/fork.lua", "fork", "wait")
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1) -- their methods
 when_called(of_profiles, "/report.lua", "diff", "report")

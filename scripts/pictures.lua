@@ -16,7 +16,7 @@ local sessions = {
     warning = { 112, 13, { "sync.warn = true", "x = randn(512, 512, {device = \"gpu\"})", "for step = 1, 3 do",
         "x = (x:matmul(x) / 512):tanh()", 'if x:abs():max() > 1 then print "diverged" end', "end", "sync.lines()[1].times" } },
     table = { 112, 18, { "x = randn(256, 256)", ":prof for i = 1, 10 do x = (x:matmul(x) / 256):tanh() end return x:sum():item()" } },
-    plot = { 84, 18, { "t = linspace(0, 12, 200)", 'plot{t, t:sin(), (t * 0.7):cos() * (-t / 8):exp(), title = "two waves"}' } },
+    plot = { 112, 20, { "t = linspace(0, 12, 200)", 'plot{t, t:sin(), (t * 0.7):cos() * (-t / 8):exp(), title = "two waves", legend = {"sine", "fading"}}' } },
 }
 
 -- ---- tmux ----
@@ -82,7 +82,7 @@ end
 local function run(name, columns, rows, typed)
     server = ("gpush-%s-%s"):format(name, home:match "[^/_]*$")
     tm("new-session", "-d", "-x", tostring(columns), "-y", tostring(rows),
-        ("env -u NO_COLOR HOME=%s COLORTERM=truecolor %s"):format(home, quoted(gpush)), ";", "set", "-g", "status", "off")
+        ("env -u NO_COLOR HOME=%s COLORTERM=truecolor GPUSH_GRAPHICS=blocks %s"):format(home, quoted(gpush)), ";", "set", "-g", "status", "off")
     wait(ready)
     local chunk = ""
     for _, line in ipairs(typed) do

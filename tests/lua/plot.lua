@@ -44,11 +44,18 @@ t.error(function() imshow(gpush.zeros(5, 2, 2)) end, "expected h x w, 3 x h x w 
 local list, given = { gpush.tensor(1.0), 2 }, { text = true, width = 1, height = 1 }
 plot({ list, { 0, 1 }, title = "t" }, given)
 t.ok(gpush.is_tensor(list[1]) and given.title == nil, "what was given stays as it is")
-t.error(function() plot({ 1, 2 }, { wdith = 3 }) end, "plot.lua:%d+: plot: unknown option 'wdith' %(expected title, width, height, png, text%)")
+t.error(function() plot({ 1, 2 }, { wdith = 3 }) end, "plot.lua:%d+: plot: unknown option 'wdith' %(expected title, xlabel, .*png, text%)")
 t.error(function() plot { { 1, 2 }, { 3, 4 }, titel = "t" } end, "unknown option 'titel'")
 t.error(function() hist({ 1, 2 }, { bin = 3 }) end, "hist: unknown option 'bin' %(expected bins")
 t.error(function() hist({ 1, 2 }, { bins = 0 }) end, "hist: option 'bins': expected a whole number from 1 on, got 0")
-t.error(function() heatmap(gpush.zeros(2, 2), { title = 1 }) end, "heatmap: unknown option 'title'")
+t.error(function() heatmap(gpush.zeros(2, 2), { title = 1 }) end, "heatmap: option 'title': expected a string, got 1")
+t.error(function() heatmap(gpush.zeros(2, 2), { legend = "x" }) end, "heatmap: unknown option 'legend'")
+t.error(function() plot({ 1, 2 }, { style = "dots" }) end, "plot: option 'style': expected 'lines' or 'points', got 'dots'")
+t.error(function() plot({ 1, 2 }, { xlim = { 2, 1 } }) end, "option 'xlim': expected {least, largest}")
+t.error(function() plot({ 1, 2 }, { legend = { "a", "b" } }) end, "option 'legend': expected a name for each of 1 lines")
+t.error(function() plot({ 1, 2 }, { ylog = true, ylim = { 0, 1 } }) end, "expected numbers above 0")
+t.error(function() plot({ -1, 0 }, { ylog = true }) end, "no finite number above 0")
+t.error(function() plot({ 1, 2 }, { png = "x.png", width = 3 }) end, "a PNG of 3 x 400: expected at least 160 x 120")
 t.error(function() imshow(gpush.zeros(2, 2), { "x" }) end, "imshow: unknown option '1'")
 
 local name = os.tmpname()
@@ -56,16 +63,190 @@ imshow(gpush.tensor({ { { 255, 0, 7 } } }, { dtype = "u8" }), { png = name })
 t.is(gpush.image.load(name):reshape(-1), { 255, 0, 7 }, "PNG: a pixel of h x w x 3")
 imshow(gpush.tensor { { { 1.0 } }, { { 0.5 } }, { { 0.0 } } }, { png = name })
 t.is(gpush.image.load(name):reshape(-1), { 255, 128, 0 }, "PNG: floats of 3 x h x w")
-plot({ 0, 1 }, { png = name, width = 3, height = 3 })
-local img = gpush.image.load(name)
-t.is(img[1]:ne(255), { { false, false, true }, { false, true, false }, { true, false, false } }, "PNG: the line's pixels")
-hist({ 0, 1, 1 }, { png = name, bins = 2, width = 2, height = 3 })
-t.is(gpush.image.load(name)[1]:ne(255), { { false, true }, { true, true }, { true, true } }, "PNG: bars")
 os.remove(name)
 
--- The bytes of kitty's protocol and of sixel, taken apart here as the protocols say, are the picture: 45 x 120 pixels of six
+-- ---- Axes in the terminal ----
+
+-- A rising line of 12 rows and 30 columns: 48 dots for 0 to 10, 47 down to 0; a row has four of them.
+local line_0_10 = {}
+for i = 0, 100 do line_0_10[i + 1] = i / 10 end
+r = rows(plot({ line_0_10, line_0_10 }, { width = 30, height = 12, text = true, xlabel = "x", ylabel = "speed", legend = "up" }))
+t.is(r[1], "speed", "what the y axis is")
+local function row_of(v) return 2 + ((1 - v / 10) * 47 + 0.5) // 1 // 4 | 0 end
+local function column_of(v) return (v * 59 / 10 + 0.5) // 1 // 2 | 0 end -- from 0
+local marked = 0
+for i = 2, 13 do marked = marked + (r[i]:find("┤", 1, true) and 1 or 0) end
+t.ok(marked >= 3 and marked <= 6, "some ticks")
+for _, v in ipairs { 0, 5, 10 } do t.ok(r[row_of(v)]:find("^ *" .. v .. "┤"), "a tick at " .. v) end
+local _, at = utf8.len(r[14]), {}
+for i = 0, utf8.len(r[14]) - 1 do
+    if utf8.codepoint(r[14], utf8.offset(r[14], i + 1)) == 0x252c then at[i - 3] = true end -- ┬, behind two columns and └
+end
+for _, v in ipairs { 0, 5, 10 } do t.ok(at[column_of(v)], "a tick below " .. v) end
+t.ok(r[15]:find "^ +0 +5 +10$", "their labels")
+t.ok(r[16]:find "^ +x$", "what the x axis is")
+t.ok(r[17]:find "^   [^ ]+ up$", "the line's name")
+
+local function dots(text, columns, height) -- set dots by row and column, both from 0; rows of a plot without texts
+    local set, lines = {}, rows(text)
+    for row = 1, height do
+        local first = select(2, lines[row]:find "│") or select(2, lines[row]:find "┤")
+        local col = 0
+        for _, code in utf8.codes(lines[row]:sub(first + 1)) do
+            for k, p in ipairs { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 0 }, { 1, 1 }, { 1, 2 }, { 0, 3 }, { 1, 3 } } do
+                if code >= 0x2800 and code - 0x2800 >> k - 1 & 1 == 1 then
+                    set[((row - 1) * 4 + p[2]) * columns * 2 + col * 2 + p[1]] = true
+                end
+            end
+            col = col + 1
+        end
+    end
+    return set
+end
+
+-- Of many points the extremes of each column of dots are seen: found here by a plain loop.
+local n, many = 60000, {}
+for i = 1, n do many[i] = math.sin(i / 5000) + ((i * 7919) % 101) / 400 end
+local lo, hi, low, high = math.huge, -math.huge, {}, {}
+for _, y in ipairs(many) do lo, hi = math.min(lo, y), math.max(hi, y) end
+for i, y in ipairs(many) do
+    local col = math.min(59, (i - 1) / (n - 1) * 60 // 1 | 0)
+    local dot = ((1 - (y - lo) / (hi - lo)) * 47 + 0.5) // 1 | 0
+    low[col], high[col] = math.max(low[col] or 0, dot), math.min(high[col] or 99, dot)
+end
+local set, missing, extra = dots(plot(gpush.tensor(many), { width = 30, height = 12, text = true }), 30, 12), 0, 0
+for col = 0, 59 do
+    for dot = 0, 47 do
+        local inside = dot >= high[col] and dot <= low[col]
+        if inside and not set[dot * 60 + col] then missing = missing + 1 end
+        if set[dot * 60 + col] and (dot < high[col] - 3 or dot > low[col] + 3) then extra = extra + 1 end
+    end
+end
+t.ok(missing <= 8, ("60000 points: what they cover is drawn (%d dots are not)"):format(missing))
+t.is(extra, 0, "60000 points: and nothing else")
+
+local grid = { xlim = { 0, 1 }, ylim = { 0, 1 }, width = 4, height = 4, text = true, style = "points" }
+set = dots(plot({ { 0, 1, 0.5, 7 }, { 0, 1, 2, 0.5 } }, grid), 4, 4)
+local count = 0
+for _ in pairs(set) do count = count + 1 end
+t.ok(count == 2 and set[15 * 8] and set[7], "points, and not those beyond the limits")
+local cloud_x, cloud_y = {}, {}
+for i = 1, 5000 do cloud_x[i], cloud_y[i] = (i * 37 % 8 + 0.5) / 8, (i // 8 * 5 % 16 + 0.5) / 16 end
+set = dots(plot({ cloud_x, cloud_y }, grid), 4, 4)
+count = 0
+for _ in pairs(set) do count = count + 1 end
+t.is(count, 128, "5000 points on each of 8 x 16 dots")
+local small = { width = 10, height = 3, text = true }
+local log = plot({ { 1, 10, 100, 1000 }, { 1, 1000, 10, 0 }, xlog = true, ylog = true }, small)
+t.is(dots(log, 10, 3), dots(plot({ { 0, 1, 2, 3 }, { 0, 3, 1, 0 / 0 } }, small), 10, 3), "logarithms on both axes; 0 has none")
+t.ok(rows(log)[1]:find "^1000│" and rows(log)[3]:find "^   1│" and rows(log)[5]:find "^     1 +1000$", "labels of the numbers themselves")
+local both = rows(plot({ line_0_10, line_0_10, many and line_0_10 }, { width = 20, height = 4, text = true, legend = { "a", "b" } }))
+local first, second = both[#both]:match "^ *(%S+) +a +(.-) +b$"
+t.ok(first and first ~= second, "without colours lines are told apart by dashes")
+
+-- ---- Charts as PNG ----
+
+-- The frame is found as the first and last row, and the first column, with a long run of the axes' colour.
+local FORE, LINE = 0x333333, 0x3a76d8
+local function chart_of(file)
+    local img = gpush.image.load(file):tolist()
+    local c = { h = #img[1], w = #img[1][1] }
+    function c.at(x, y) return img[1][y + 1][x + 1] << 16 | img[2][y + 1][x + 1] << 8 | img[3][y + 1][x + 1] end
+    for y = 0, c.h - 1 do
+        local run = 0
+        for x = 0, c.w - 1 do run = c.at(x, y) == FORE and run + 1 or 0 if run > c.w // 3 then c.y0, c.y1 = c.y0 or y, y end end
+    end
+    for x = 0, c.w - 1 do
+        local run = 0
+        for y = 0, c.h - 1 do run = c.at(x, y) == FORE and run + 1 or 0 if run > c.h // 3 then c.x0 = c.x0 or x end end
+    end
+    c.x1 = c.x0
+    while c.at(c.x1 + 1, c.y0) == FORE do c.x1 = c.x1 + 1 end
+    return c
+end
+
+local function near(a, b) return math.abs((a >> 16) - (b >> 16)) + math.abs((a >> 8 & 255) - (b >> 8 & 255)) + math.abs((a & 255) - (b & 255)) < 24 end
+plot({ { 0, 10 }, { 0, 5 }, { 5, 5 } }, { png = name, xlim = { 0, 10 }, ylim = { 0, 10 }, width = 320, height = 240, title = "L" })
+local c = chart_of(name)
+t.is({ c.w, c.h }, { 320, 240 }, "PNG: as large as said")
+local left, right, top, bottom = c.x0 + 1, c.x1 - 1, c.y0 + 1, c.y1 - 1 -- of the box in the frame: 0 to 10 are its ends
+local function px(v) return math.floor(left + v / 10 * (right - left) + 0.5) end
+local function py(v) return math.floor(bottom - v / 10 * (bottom - top) + 0.5) end
+for _, v in ipairs { 1, 4.4, 9 } do t.ok(near(c.at(px(v), py(v / 2)), LINE), "PNG: the line at " .. v) end
+t.ok(near(c.at(px(2), py(5)), 0xe8862a), "PNG: the second line has another colour")
+t.ok(c.at(px(3), py(9)) == 0xffffff, "PNG: nothing where there is no line")
+for _, v in ipairs { 0, 2, 4, 6, 8, 10 } do
+    t.ok(c.at(px(v), c.y1 + 2) == FORE and c.at(px(v) + 2, c.y1 + 2) == 0xffffff, "PNG: a tick of x at " .. v)
+    t.ok(c.at(c.x0 - 2, py(v)) == FORE and c.at(c.x0 - 2, py(v) - 2) == 0xffffff, "PNG: a tick of y at " .. v)
+end
+local grid_colour = c.at(px(4), py(9))
+t.ok(grid_colour ~= 0xffffff and grid_colour == c.at(px(1), py(8)) and (grid_colour & 255) > 200, "PNG: a light grid")
+local letter, text_x, text_y = {}, math.huge, math.huge
+for y = 0, c.y0 - 1 do
+    for x = c.x0, c.w - 1 do
+        if c.at(x, y) == FORE then text_x, text_y, letter[#letter + 1] = math.min(text_x, x), math.min(text_y, y), { x, y } end
+    end
+end
+local seen = {}
+for i, p in ipairs(letter) do seen[i] = (p[2] - text_y) .. "," .. (p[1] - text_x) end
+t.is(table.concat(seen, " "), "0,0 1,0 2,0 3,0 4,0 5,0 6,0 6,1 6,2 6,3 6,4", "PNG: the title's L")
+t.ok(math.abs(text_x + 2 - (c.x0 + c.x1) / 2) <= 3, "PNG: in the middle")
+plot({ { 2, 7, 12 }, { 2, 7, 5 } }, { png = name, xlim = { 0, 10 }, ylim = { 0, 10 }, style = "points" })
+c = chart_of(name)
+left, right, top, bottom = c.x0 + 1, c.x1 - 1, c.y0 + 1, c.y1 - 1
+t.ok(c.at(px(2), py(2)) == LINE and c.at(px(7), py(7)) == LINE and c.at(px(5), py(5)) == 0xffffff, "PNG: points and no line")
+plot({ { 0, 10 }, { 0, 10 }, { 10, 0 } }, { png = name, legend = { "one", "two" } })
+c = chart_of(name)
+local swatches = { 0, 0 }
+for y = c.y0 + 1, c.y1 - 1 do
+    local run = { 0, 0 }
+    for x = c.x0 + 1, c.x1 - 1 do
+        for k, colour in ipairs { LINE, 0xe8862a } do
+            run[k] = c.at(x, y) == colour and run[k] + 1 or 0
+            swatches[k] = math.max(swatches[k], run[k])
+        end
+    end
+end
+t.ok(swatches[1] >= 12 and swatches[2] >= 12, "PNG: a legend with each line's colour")
+
+hist({ 0, 0.5, 1, 2 }, { png = name, bins = 2 })
+c = chart_of(name)
+left, right = c.x0 + 1, c.x1 - 1
+local tall = { 0, 0 } -- of the bars' pixels
+for y = c.y0 + 1, c.y1 - 1 do
+    for k, x in ipairs { left + (right - left) // 4, left + 3 * (right - left) // 4 } do
+        if c.at(x, y) == LINE then tall[k] = tall[k] + 1 end
+    end
+end
+t.ok(tall[1] > 300 and math.abs(tall[1] - tall[2]) <= 1, "PNG: bars as high as their counts, which are alike")
+hist({ 0, 0.1, 0.2, 2 }, { png = name, bins = 2 })
+c = chart_of(name)
+tall = { 0, 0 }
+for y = c.y0 + 1, c.y1 - 1 do
+    for k, x in ipairs { left + (right - left) // 4, left + 3 * (right - left) // 4 } do
+        if c.at(x, y) == LINE then tall[k] = tall[k] + 1 end
+    end
+end
+t.ok(math.abs(tall[1] - 3 * tall[2]) <= 3, "PNG: or three times as high")
+
+-- Cells of a heatmap: the least number is viridis's dark end, the largest its bright one, NaN grey; a bar says so.
+heatmap(gpush.tensor { { 0.0, 1.0 }, { 0 / 0, 2.0 } }, { png = name })
+c = chart_of(name)
+t.is({ c.at(c.x0 + 90, c.y0 + 90), c.at(c.x0 + 270, c.y0 + 270), c.at(c.x0 + 90, c.y0 + 270) }, { 0x440154, 0xfde725, 0x808080 },
+    "PNG: cells of a heatmap")
+t.is({ c.at(c.x0 + 1, c.y0 + 1), c.at(c.x0 + 180, c.y0 + 180) }, { 0x440154, 0x440154 }, "PNG: each of 180 x 180 pixels")
+t.ok(c.at(c.x0 + 181, c.y0 + 1) ~= 0x440154 and c.at(c.x0 + 1, c.y0 + 181) == 0x808080, "PNG: and no more")
+local bright, dark
+for x = c.x1 + 1, c.w - 1 do
+    if c.at(x, c.y0 + 1) == 0xfde725 then bright = x end
+    if c.at(x, c.y1 - 1) == 0x440154 then dark = x end
+end
+t.ok(bright and bright == dark, "PNG: its colour bar")
+os.remove(name)
+
+-- The bytes of kitty's protocol and of sixel, taken apart here as the protocols say, are the picture: 45 x 129 pixels of six
 -- levels each, so that sixel's 216 colours hold them all and its last band is not full; noise, so that kitty's pieces are several.
-local H, W = 45, 120
+local H, W = 45, 129
 local function level(y, x, c) return ((y * 7919 ~ x * 104729 * (c + 1)) * 2654435761 >> 16) % 6 * 51 end
 local drawing = [[
 local rows = {}
@@ -130,9 +311,9 @@ t.is(#picture[1], H, "the picture's height")
 t.is(#picture[1][1], W, "its width")
 t.is(wrong(function(y, x, c) return picture[c][y][x] end), 0, "its pixels")
 
--- Sixel: ESC P q, then #k;2;r;g;b sets a colour in percent, #k takes it, a letter is six pixels below each other, $ goes back
+-- Sixel: ESC P q, then #k;2;r;g;b sets a colour in percent, #k takes it, a letter is six pixels below each other (!n: n times), $ goes back
 -- to the left, - to the next six rows; ESC \ ends it.
-local body = drawn("sixel"):match "^\27Pq(.*)\27\\\n$"
+local body = drawn("sixel"):match('^\27Pq"1;1;' .. W .. ";" .. H .. "(.*)\27\\\n$")
 t.ok(body, "sixel: its frame")
 local colours, seen, colour, x, top = {}, {}, nil, 1, 0
 local at, odd = 1, 0
@@ -146,12 +327,18 @@ while body and at <= #body do
         if take then colour, at = colours[take], after
         elseif c == 36 then x, at = 1, at + 1
         elseif c == 45 then x, top, at = 1, top + 6, at + 1
-        elseif c >= 63 and c <= 126 then
-            for i = 0, 5 do
-                if (c - 63) >> i & 1 == 1 then seen[(top + i) * W + x] = colour end
+        else
+            local n, bits, stop = body:match("^!(%d+)([?-~])()", at)
+            if not n and c >= 63 and c <= 126 then n, bits, stop = 1, string.char(c), at + 1 end
+            if not n then odd = odd + 1 end
+            for _ = 1, n or 0 do
+                for i = 0, 5 do
+                    if (bits:byte() - 63) >> i & 1 == 1 then seen[(top + i) * W + x] = colour end
+                end
+                x = x + 1
             end
-            x, at = x + 1, at + 1
-        else odd, at = odd + 1, at + 1 end
+            at = stop or at + 1
+        end
     end
 end
 t.is(odd, 0, "nothing but sixel's own letters")

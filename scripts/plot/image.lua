@@ -1,0 +1,132 @@
+--!plain
+-- heatmap and imshow. Gets the module, fail(what, format, ...), what reads options, the parts of charts, and what gives a
+-- picture to the terminal or into a file.
+local gpush, fail, options, canvas, chart, scale, terminal, give, save = ...
+
+-- For each of n places the nearest of size rows or columns: enlarged k times, or fewer.
+local function nearest(size, n)
+    return ((gpush.arange(0, n - 1, { dtype = "f64", device = "cpu" }) + 0.5) * (size / n)):floor():clamp(0, size - 1):to "i64" + 1
+end
+
+local function resized(img, h, w)
+    if img.shape[1] ~= h then img = img:index_select(1, nearest(img.shape[1], h)) end
+    if img.shape[2] ~= w then img = img:index_select(2, nearest(img.shape[2], w)) end
+    return img
+end
+
+-- ---- heatmap ----
+
+-- Points of matplotlib's "viridis", and 256 colours between them; the last one is NaN's.
+local points = { { 68, 1, 84 }, { 59, 82, 139 }, { 33, 145, 140 }, { 94, 201, 98 }, { 253, 231, 37 } }
+local ramp = {}
+for i = 0, 255 do
+    local at = i / 255 * (#points - 1)
+    local k = math.min(#points - 2, at // 1 | 0)
+    local c = 0
+    for j = 1, 3 do c = c << 8 | math.floor(points[k + 1][j] + (points[k + 2][j] - points[k + 1][j]) * (at - k) + 0.5) end
+    ramp[i + 1] = c
+end
+local NAN = 0x808080
+
+-- A matrix as packed colours.
+local function coloured(t, lo, hi)
+    local known = t:isnan():logical_not()
+    local at = gpush.where(known, ((t - lo) * (255 / (hi - lo)) + 0.5):floor():clamp(0, 255) + 1, 257):to "i64"
+    local list = { table.unpack(ramp) }
+    list[257] = NAN
+    return gpush.tensor(list, { dtype = "i32", device = "cpu" }):index_select(1, at:reshape(-1)):reshape(t.shape[1], t.shape[2])
+end
+
+-- How many pixels a cell of h x w has across and down, so that all fit into most_w x most_h: square, but for a strip that
+-- would be too thin to be seen.
+local function cell(h, w, most_w, most_h)
+    local kx, ky = math.max(1, most_w // w), math.max(1, most_h // h)
+    local k = math.min(kx, ky)
+    return math.max(k, math.min(kx, math.ceil(100 / w))), math.max(k, math.min(ky, math.ceil(100 / h)))
+end
+
+-- The chart of a matrix; most_w, most_h: pixels for the cells.
+local function heat_chart(t, lo, hi, opts, most_w, most_h, colours, k)
+    local h, w = t.shape[1], t.shape[2]
+    local kx, ky = cell(h, w, most_w, most_h)
+    local shrink = math.max(1, w * kx / most_w, h * ky / most_h)
+    local wide, high = math.max(1, w * kx / shrink // 1 | 0), math.max(1, h * ky / shrink // 1 | 0)
+    local xaxis, yaxis = { 0.5, w + 0.5, whole = true }, { h + 0.5, 0.5, whole = true }
+    local range = { lo, hi }
+    local bar = 30 * k + chart.marked(range, 5, k).widest
+    -- The margins are those of a chart that is large enough; then the box is made as large as the cells.
+    local trial = chart.new(wide + 400 * k, high + 400 * k, opts, xaxis, yaxis, colours, k, bar)
+    local out = chart.new(trial.w - (trial.box[3] - trial.box[1] + 1) + wide, trial.h - (trial.box[4] - trial.box[2] + 1) + high, opts,
+        xaxis, yaxis, colours, k, bar)
+    local box = out.box
+    box[3], box[4] = box[1] + wide - 1, box[2] + high - 1
+    out.canvas:put(box[1], box[2], resized(coloured(t, lo, hi), high, wide))
+    out:frame()
+    out:bar(range, ramp)
+    return out.canvas:image()
+end
+
+-- heatmap(t): a matrix in colours from its least to its largest number.
+local function heatmap(t, opts)
+    opts = options(opts, "heatmap", "title, xlabel, ylabel, width, height, png, text")
+    if not gpush.is_tensor(t) or t.ndim ~= 2 or t:numel() == 0 then fail("heatmap", "expected a tensor of two dims") end
+    t = t:detach():to("cpu"):to "f64"
+    local h, w = t.shape[1], t.shape[2]
+    local lo, hi = scale.range({ t }, "heatmap")
+    if opts.png then
+        local most_w, most_h = opts.width or math.max(480, math.min(w, 2048)), opts.height or math.max(360, math.min(h, 2048))
+        return save(opts.png, heat_chart(t, lo, hi, opts, most_w, most_h, chart.theme(), math.max(1, math.min(most_w // 640, most_h // 480))))
+    end
+    local how = opts.text and "blocks" or terminal.graphics()
+    if how ~= "blocks" then
+        local most_w, most_h, cell_h = terminal.pixels(opts.width, opts.height)
+        local k = math.max(1, cell_h // 14)
+        return give(how, heat_chart(t, lo, hi, opts, math.max(20, most_w - 100 * k), math.max(20, most_h - 40 * k),
+            chart.theme(terminal.background()), k))
+    end
+    local most_h, most_w = 2 * (opts.height or 24), opts.width or math.min(terminal.columns() - 1, 100)
+    local shrink = math.max(1, h / most_h, w / most_w)
+    local img = resized(t, math.max(1, math.floor(h / shrink)), math.max(1, math.floor(w / shrink)))
+    local text = terminal.show.blocks(canvas.bytes(coloured(img, lo, hi)))
+    if opts.title then text = opts.title:gsub("%c", "?") .. "\n" .. text end
+    return give("text", ("%s\n%s … %s, %dx%d"):format(text, scale.short(lo), scale.short(hi), h, w), opts)
+end
+
+-- ---- imshow ----
+
+-- An h x w x 3 picture that is not larger than given: what is larger is shrunk, each pixel the mean of what it covers;
+-- what is small is enlarged by a whole factor to at most small pixels a side.
+local function fitted(img, most_h, most_w, small)
+    local h, w = img.shape[1], img.shape[2]
+    local shrink = math.max(h / most_h, w / most_w)
+    if shrink > 1 then
+        local mean = img:permute(3, 1, 2):to("f32"):unsqueeze(1):adaptive_avg_pool2d { math.max(1, h / shrink // 1 | 0), math.max(1, w / shrink // 1 | 0) }
+        return (mean:squeeze(1) + 0.5):floor():to("u8"):permute(2, 3, 1):contiguous()
+    end
+    local k = math.min(small, most_h, most_w) // math.max(h, w)
+    return k > 1 and resized(img, h * k, w * k) or img
+end
+
+-- imshow(t): a picture of h x w, 3 x h x w or h x w x 3; bytes, or floats from 0 to 1.
+local function imshow(t, opts)
+    opts = options(opts, "imshow", "width, height, png, text")
+    local s = gpush.is_tensor(t) and t.shape or {}
+    if #s == 3 and (s[1] == 3 or s[1] == 1) and s[3] ~= 3 then t = t:permute(2, 3, 1) elseif #s == 2 then t = t:unsqueeze(3) end
+    s = gpush.is_tensor(t) and t.shape or {}
+    if #s ~= 3 or not (s[3] == 1 or s[3] == 3 or s[3] == 4) or t:numel() == 0 then
+        fail("imshow", "expected h x w, 3 x h x w or h x w x 3, got %s", #s > 0 and table.concat(s, "x") or type(t))
+    end
+    t = t:detach():to "cpu"
+    if t.dtype ~= "u8" then t = (t:to "f64" * 255 + 0.5):floor():nan_to_num(0, 255, 0):clamp(0, 255):to "u8" end
+    local img = s[3] == 1 and t:expand(s[1], s[2], 3):contiguous() or t:narrow(3, 1, 3):contiguous()
+    if opts.png then return save(opts.png, fitted(img, 4096, 4096, 0)) end
+    local how = opts.text and "blocks" or terminal.graphics()
+    if how == "blocks" then
+        img = fitted(img, 2 * (opts.height or 24), opts.width or math.min(terminal.columns() - 1, 100), 0)
+        return give("text", terminal.show.blocks(img), opts)
+    end
+    local w, h = terminal.pixels(opts.width, opts.height)
+    return give(how, fitted(img, h, w, 256))
+end
+
+return { heatmap = heatmap, imshow = imshow }

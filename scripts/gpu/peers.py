@@ -71,15 +71,15 @@ def profiling():
 
 launches()
 profiling()
-a = torch.randn(100000000, device=gpu)
+a, other = torch.randn(100000000, device=gpu), torch.randn(100000000, device=gpu)
 item("copy 1e8", lambda: a.clone())
 item("x * 2, 1e8", lambda: a * 2)
-item("x + y, 1e8", lambda: a + a)
+item("x + y, 1e8", lambda: a + other)
 item("exp 1e8", lambda: a.exp())
 item("sum 1e8", lambda: a.sum())
 h = a.bfloat16()
 item("bf16 x * 2, 1e8", lambda: h * 2)
-del a, h
+del a, other, h
 m = torch.randn(32768, 4096, device=gpu)
 w, b = torch.ones(4096, device=gpu), torch.zeros(4096, device=gpu)
 item("softmax 32768x4096", lambda: m.softmax(-1))

@@ -89,6 +89,33 @@ for _, dt in ipairs {"f32", "f16"} do
         close(g.group_norm(groups, 3, w1:narrow(1, 1, 6), b1:narrow(1, 1, 6)),
             g.group_norm(groups:to "cuda", 3, W1:narrow(1, 1, 6), B1:narrow(1, 1, 6)), 10 * tolerance[dt], "group_norm" .. what)
     end
+    local line, Line = g.randn(1025, {dtype = dt}), nil
+    Line = line:to "cuda"
+    local mask, at = line:narrow(1, 2, 1024):gt(0), g.randint(1, 32, {40})
+    local function some(v, m, i) -- all of what goes by vectors, of rows that begin at the second element
+        local u, w = v:narrow(1, 2, 1024), v:narrow(1, 1, 1024)
+        local r = u:view(32, 32)
+        local into = g.zeros(1025, {dtype = dt, device = v.device})
+        into:narrow(1, 2, 1024):fill_(3)
+        into:narrow(1, 4, 512):copy_(u:narrow(1, 1, 512))
+        return {u:clone(), u:to {dtype = "f64"}, u:to {dtype = "i8"}, g.where(m, u, w), g.where(m, u, 2), g.cat {u, w, u}, g.stack {u, w},
+            r:index_select(1, i), g.embedding(i, r), r:sum(1), r:sum(2), r:cumsum(2), r:t():contiguous(), r:sort(2), into,
+            r:index_add(1, i, v:narrow(1, 1, 1024):view(32, 32):index_select(1, i)), r:var(2), g.cross_entropy(r, i:narrow(1, 1, 32))}
+    end
+    local want, got = some(line, mask, at), some(Line, mask:to "cuda", at:to "cuda")
+    for k, v in ipairs(want) do close(v, got[k], 30 * tolerance[dt], ("number %d of what begins at the second element, %s"):format(k, dt)) end
+    local function stepped(device) -- parameters, gradients and moments that begin so
+        local list = {}
+        for k = 1, 4 do list[k] = line:mul(k):abs():to(device):narrow(1, 2, 1024) end
+        local p = list[1]:clone():requires_grad_()
+        p:softmax(-1):mul(list[2]):sum():backward()
+        local q = g.layer_norm(list[3]:view(16, 64):detach():requires_grad_(), {64})
+        return p.grad, q:detach()
+    end
+    local p1, q1 = stepped "cpu"
+    local p2, q2 = stepped "cuda"
+    close(p1, p2, tolerance[dt], "softmax's gradient, " .. dt)
+    close(q1, q2, 10 * tolerance[dt], "layer_norm, " .. dt)
     for _, n in ipairs {40, 1000, 1001, 9000, 40000} do -- a warp a row, groups, scalars, a block, more than shared memory keeps
         local r = g.randn(3, n, {dtype = dt})
         close(r:softmax(2), r:to "cuda":softmax(2), tolerance[dt], "softmax of rows of " .. n .. ", " .. dt)

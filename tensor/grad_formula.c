@@ -130,11 +130,20 @@ static gp_tensor *ties(gp_vjp *v, gp_tensor *y, uint64_t mask) {
 
 /* ---- the product of the other elements ---- */
 
-/* For each element of x (n along the last dim) the product of those before it. */
-static gp_tensor *before(gp_vjp *v, gp_tensor *x, int64_t n) {
-    gp_tensor *t = DO(narrow, "tiii", x, (int64_t)-1, (int64_t)1, n - 1);
-    t = DO(pad, "tvsn", t, (int64_t[]){1, 0}, 2, "constant", 1.0);
-    return DO(cumprod, "ti", t, (int64_t)-1);
+/* For each element of x (n along dim, which counts from 1) the product of those before it. */
+static gp_tensor *before(gp_vjp *v, gp_tensor *x, int64_t dim, int64_t n) {
+    int64_t one[2 * GP_MAX_DIM] = {0};
+    int last = x ? 2 * (x->a.ndim - (int)dim) : 0;
+    one[last] = 1;
+    gp_tensor *t = DO(narrow, "tiii", x, dim, (int64_t)1, n - 1);
+    t = DO(pad, "tvsn", t, one, last + 2, "constant", 1.0);
+    return DO(cumprod, "ti", t, dim);
+}
+
+/* For each element the product of the others along dim, of size n. */
+static gp_tensor *others_along(gp_vjp *v, gp_tensor *x, int64_t dim, int64_t n) {
+    gp_tensor *after = DO(flip, "tv", before(v, DO(flip, "tv", x, &dim, 1), dim, n), &dim, 1);
+    return DO(mul, "tt", before(v, x, dim, n), after);
 }
 
 /* x with mask's dims moved to the end; *order: how. */
@@ -149,14 +158,15 @@ static gp_tensor *dims_last(gp_vjp *v, gp_tensor *x, uint64_t mask, int64_t *ord
 /* For each element the product of the others over mask's dims: no division, so zeros are right. */
 static gp_tensor *others(gp_vjp *v, uint64_t mask) {
     gp_tensor *x = v->x[0];
-    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], last = -1,
-                                                 n = (int64_t)count_of(gp_in_shape(v, 0), mask);
+    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], n = (int64_t)count_of(gp_in_shape(v, 0), mask);
+    int d = 0;
+    while (mask && !(mask >> d & 1)) d++;
+    if (x && x->a.numel && mask == (uint64_t)1 << d) return others_along(v, x, d + 1, n);
     gp_tensor *t = dims_last(v, x, mask, order);
     if (!t || x->a.numel == 0) return x;
     gp_shape s = gp_tensor_shape(t), rows = {.ndim = 2, .dim = {x->a.numel / n, n}};
     t = gp_reshape(v, t, &rows);
-    gp_tensor *after = DO(flip, "tv", before(v, DO(flip, "tv", t, &last, 1), n), &last, 1);
-    t = gp_reshape(v, DO(mul, "tt", before(v, t, n), after), &s);
+    t = gp_reshape(v, others_along(v, t, 2, n), &s);
     for (int i = 0; i < s.ndim; i++) back[order[i] - 1] = i + 1;
     return DO(permute, "tv", t, back, s.ndim);
 }

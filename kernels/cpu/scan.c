@@ -152,20 +152,27 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Lines side by side go together. */
-static void scan_block(const scan *s, char *const *p, int64_t os, int64_t xs, int64_t n) {
-    union {
-        double f[COLUMNS];
-        int64_t i[COLUMNS];
-    } acc, v;
-    for (int64_t i = 0; i < n; i++) acc.i[i] = unit(s).i;
-    for (int64_t k = 0; k < s->n; k++) {
+/* Of lines side by side: what has come so far in each. */
+typedef union side {
+    double f[COLUMNS];
+    int64_t i[COLUMNS];
+} side;
+
+static void begin_block(const scan *s, side *acc) {
+    for (int64_t i = 0; i < COLUMNS; i++) acc->i[i] = unit(s).i;
+}
+
+/* n lines side by side go together, `steps` elements of each; p: out, x. */
+static void scan_block(const scan *s, side *acc, char *const *p, int64_t os, int64_t xs, int64_t n,
+                       int64_t steps) {
+    side v;
+    for (int64_t k = 0; k < steps; k++) {
         s->load(&v, p[1] + k * s->xstep, xs, n);
-        if (s->product && s->ct == GP_CT_f64) multiply_f64(acc.f, v.f, n);
-        else if (s->product) multiply_i64(acc.i, v.i, n);
-        else if (s->ct == GP_CT_f64) add_f64(acc.f, v.f, n);
-        else add_i64(acc.i, v.i, n);
-        s->store(p[0] + k * s->ostep, os, &acc, n);
+        if (s->product && s->ct == GP_CT_f64) multiply_f64(acc->f, v.f, n);
+        else if (s->product) multiply_i64(acc->i, v.i, n);
+        else if (s->ct == GP_CT_f64) add_f64(acc->f, v.f, n);
+        else add_i64(acc->i, v.i, n);
+        s->store(p[0] + k * s->ostep, os, acc, n);
     }
 }
 
@@ -182,12 +189,15 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
         at += stop - i;
         for (; i < stop; i += COLUMNS) {
             char *p[2] = {r.p[0] + i * os, r.p[1] + i * xs};
-            scan_block(s, p, os, xs, stop - i < COLUMNS ? stop - i : COLUMNS);
+            side acc;
+            begin_block(s, &acc);
+            scan_block(s, &acc, p, os, xs, stop - i < COLUMNS ? stop - i : COLUMNS, s->n);
         }
     }
 }
 
-/* Lines without gaps that are short, from `begin` to `end`: side by side once they are transposed. */
+/* Lines [begin, end) without gaps: side by side once they are transposed, SHORT elements of each at a
+ * time, so that none waits for its last product. */
 static void scan_turned(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     const gp_loop *l = &s->lines;
@@ -197,13 +207,18 @@ static void scan_turned(void *ctx, int64_t begin, int64_t end) {
     int64_t width = l->dim[last], os = s->ostep, xs = s->xstep;
     for (int64_t at = begin, n; at < end; at += n) {
         char *p[GP_LOOP_MAX];
+        side acc;
         n = width - at % width < end - at ? width - at % width : end - at;
         if (n > COLUMNS) n = COLUMNS;
         gp_loop_at(l, at, p);
-        gp_transpose(from, n * xs, p[1], l->stride[1][last], s->n, n, (size_t)xs, false);
         t.xstep = n * xs, t.ostep = n * os;
-        scan_block(&t, (char *[]){to, from}, os, xs, n);
-        gp_transpose(p[0], l->stride[0][last], to, n * os, n, s->n, (size_t)os, false);
+        begin_block(s, &acc);
+        for (int64_t k = 0; k < s->n; k += SHORT) {
+            int64_t steps = s->n - k < SHORT ? s->n - k : SHORT;
+            gp_transpose(from, n * xs, p[1] + k * xs, l->stride[1][last], steps, n, (size_t)xs, false);
+            scan_block(&t, &acc, (char *[]){to, from}, os, xs, n, steps);
+            gp_transpose(p[0] + k * os, l->stride[0][last], to, n * os, n, steps, (size_t)os, false);
+        }
     }
 }
 
@@ -275,7 +290,7 @@ static bool run_scan(const gp_call *c, bool product) {
     gp_loop_init(&s.lines, 2, arrays);
     int last = s.lines.ndim - 1;
     bool columns = s.lines.dim[last] >= 8 && s.lines.stride[1][last] < s.xstep;
-    bool turned = !columns && s.n > 1 && s.n <= SHORT && s.lines.dim[last] >= 16 &&
+    bool turned = !columns && s.n > 1 && (product || s.n <= SHORT) && s.lines.dim[last] >= 16 &&
                   s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
                   s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n,

@@ -1,6 +1,7 @@
 /* Backward of views: gradients go back where the elements came from. */
 #include <string.h>
 
+#include "tensor/anomaly.h"
 #include "tensor/grad.h"
 
 /* Same elements in the same order: the gradient in the input's shape. */
@@ -67,8 +68,19 @@ static gp_tensor *replay(gp_vjp *v, gp_tensor *x) {
     return x ? gp_keep(v, gp_call_one(&c)) : NULL;
 }
 
+/* The sum so far of the input's gradients, if nobody else holds it and it is not to be differentiated,
+ * so that a part can be added where it lies: the parts of one tensor then share one. */
+static gp_tensor *own_sum(gp_vjp *v) {
+    const gp_input *in = &v->node->in[0];
+    gp_tensor *sum = in->node ? in->node->out[in->output].g : in->leaf ? in->leaf->pending : NULL;
+    bool ours = gp_no_grad && !gp_anomaly && sum && sum->refs == 1 && sum->storage->refs == 1;
+    return ours && sum->a.contiguous && sum->a.dtype == in->dtype ? sum : NULL;
+}
+
 /* A part of the elements: zeros with the gradient in their place. */
 static bool part(gp_vjp *v) {
+    gp_tensor *sum = own_sum(v), *hole = sum ? replay(v, sum) : NULL;
+    if (sum) return gp_do_in(v, hole, GP_OP(add), "tt", hole, v->g[0]) != NULL;
     v->dx[0] = gp_zeros_like_input(v, 0);
     return gp_do_in(v, replay(v, v->dx[0]), GP_OP(copy), "t", v->g[0]) != NULL;
 }

@@ -119,4 +119,33 @@ for name, target in pairs { labels = g.tensor { 1, 2, 4 }, probabilities = g.ran
     t.error(function() x:cross_entropy(target, w):backward() end, "cross_entropy has no derivative by its weight", "weights of classes, " .. name)
 end
 t.error(function() x:nll_loss(g.tensor { 1, 2, 4 }, w):backward() end, "nll_loss has no derivative by its weight", "weights of nll_loss")
+-- ---- parts of one tensor share their gradient: overlapping ones, of a leaf and of a result, held and hooked ----
+do
+    local function parts(x) -- each element of row 2 three times, of row 1 and 3 twice, with weights
+        return (x:narrow(1, 1, 2) * 2):sum() + (x:narrow(1, 2, 2) * 3):sum() + (x[2] * 5):sum() + (x["1::2, 1"] * 7):sum()
+    end
+    local want = {{9, 2, 2}, {10, 10, 10}, {10, 3, 3}}
+    for _, dtype in ipairs {"f64", "f32", "f16"} do
+        local x = g.randn(3, 3, {dtype = dtype}):requires_grad_()
+        parts(x):backward()
+        t.is(x.grad, want, dtype .. ": of a leaf")
+        parts(x):backward()
+        t.is(x.grad, (g.tensor(want) * 2):tolist(), dtype .. ": and added to what it had")
+        local y = x * 2
+        local dy, dx = g.grad(parts(y), {y, x})
+        t.is(dy, want, dtype .. ": of a result")
+        t.is(dx, (g.tensor(want) * 2):tolist(), dtype .. ": and what it was made of")
+        local seen = {}
+        y = x * 2
+        y:register_hook(function(d) seen[#seen + 1] = d return d * 10 end)
+        local hooked = g.grad(parts(y) + y:sum(), {x})
+        t.is({#seen, seen[1]:tolist(), hooked:tolist()}, {1, (g.tensor(want) + 1):to(dtype):tolist(), ((g.tensor(want) + 1) * 20):to(dtype):tolist()}, dtype .. ": under a hook")
+    end
+    local x = g.randn(40, 3, {dtype = "f64"}):requires_grad_()
+    local h, steps = x[1], {}
+    for i = 2, 40 do h = (h * 0.5 + x[i]):tanh() steps[i] = h end
+    local quick, slow = g.grad(h:sum(), {x}, nil, {retain_graph = true}), g.grad(h:sum(), {x}, nil, {create_graph = true})
+    t.ok((quick - slow:detach()):abs():max():item() < 1e-14, "step by step")
+end
+
 t.done()

@@ -46,33 +46,30 @@ typedef struct gp_reduction {
     double p;
 } gp_reduction;
 
-/* ---- loading ---- */
+/* ---- loading: what memory has first, so that UNROLL loads are on their way together ---- */
 
 template <class Type> struct gp_whole { /* elements of compute type, 16 bytes of them */
     typedef Type T;
     enum { MANY = 16 / sizeof(T), UNROLL = 4 };
-    __device__ static inline void load(const char *p, int, T *v) {
-        gp_vector<T, MANY> m = *(const gp_vector<T, MANY> *)p;
-#pragma unroll
-        for (int j = 0; j < MANY; j++) v[j] = m.v[j];
-    }
+    typedef gp_vector<T, MANY> Raw;
+    __device__ static inline Raw load(const char *p, int) { return *(const Raw *)p; }
+    __device__ static inline T number(const Raw &m, int j, int) { return m.v[j]; }
 };
 struct gp_halves { /* 16-bit floats, 16 bytes of them */
     typedef float T;
-    enum { MANY = 8, UNROLL = 2 };
-    __device__ static inline void load(const char *p, int dt, float *v) {
-        gp_vector<uint16_t, MANY> m = *(const gp_vector<uint16_t, MANY> *)p;
-#pragma unroll
-        for (int j = 0; j < MANY; j++)
-            v[j] = dt == GP_f16 ? gp_f16_as_f32(m.v[j]) : gp_bf16_as_f32(m.v[j]);
+    enum { MANY = 8, UNROLL = 4 };
+    typedef gp_vector<uint16_t, MANY> Raw;
+    __device__ static inline Raw load(const char *p, int) { return *(const Raw *)p; }
+    __device__ static inline float number(const Raw &m, int j, int dt) {
+        return dt == GP_f16 ? gp_f16_as_f32(m.v[j]) : gp_bf16_as_f32(m.v[j]);
     }
 };
 template <class Type> struct gp_single { /* one element of any dtype */
     typedef Type T;
     enum { MANY = 1, UNROLL = 4 };
-    __device__ static inline void load(const char *p, int dt, T *v) {
-        *v = gp_load_as<T>(p, (gp_dtype)dt);
-    }
+    typedef T Raw;
+    __device__ static inline Raw load(const char *p, int dt) { return gp_load_as<T>(p, (gp_dtype)dt); }
+    __device__ static inline T number(const Raw &m, int, int) { return m; }
 };
 
 /* ---- kernels ---- */
@@ -116,16 +113,16 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
     int64_t i = a.pieces * part / a.parts + lane, to = live ? a.pieces * (part + 1) / a.parts : 0;
     const char *p = a.x + (live ? gp_place(a.kept, o) : 0);
     for (; i < to; i += a.group * L::UNROLL) {
-        typename L::T v[L::UNROLL][L::MANY];
+        typename L::Raw v[L::UNROLL];
 #pragma unroll
         for (int u = 0; u < L::UNROLL; u++)
-            if (i + u * a.group < to) L::load(p + gp_place(a.red, i + u * a.group), a.dtype, v[u]);
+            if (i + u * a.group < to) v[u] = L::load(p + gp_place(a.red, i + u * a.group), a.dtype);
 #pragma unroll
         for (int u = 0; u < L::UNROLL; u++) {
             if (i + u * a.group >= to) break;
 #pragma unroll
             for (int j = 0; j < L::MANY; j++)
-                R::fold(acc[j % LANES], v[u][j], a.p, (i + u * a.group) * L::MANY + j);
+                R::fold(acc[j % LANES], L::number(v[u], j, a.dtype), a.p, (i + u * a.group) * L::MANY + j);
         }
     }
 #pragma unroll
@@ -140,7 +137,7 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
 template <class R, class L>
 __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduction a) {
     typedef typename R::Acc Acc;
-    enum { MANY = L::MANY };
+    enum { MANY = L::MANY, UNROLL = MANY > 4 ? 2 : (int)L::UNROLL }; /* as registers allow */
     GP_DYNAMIC_SHARED(Acc, room);
     int x = (int)threadIdx.x % a.group, y = (int)threadIdx.x / a.group, rows = GP_THREADS / a.group;
     int64_t across = (int64_t)a.group * MANY, per_row = (a.width + across - 1) / across;
@@ -152,16 +149,17 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_columns_kernel(gp_reduct
     for (int j = 0; j < MANY; j++) R::start(acc[j]);
     int64_t i = a.pieces * part / a.parts + y, to = live ? a.pieces * (part + 1) / a.parts : 0;
     const char *p = a.x + gp_place(a.kept, outer) + (live ? col * a.step : 0);
-    for (; i < to; i += rows * L::UNROLL) {
-        typename L::T v[L::UNROLL][MANY];
+    for (; i < to; i += rows * UNROLL) {
+        typename L::Raw v[UNROLL];
 #pragma unroll
-        for (int u = 0; u < L::UNROLL; u++)
-            if (i + u * rows < to) L::load(p + gp_place(a.red, i + u * rows), a.dtype, v[u]);
+        for (int u = 0; u < UNROLL; u++)
+            if (i + u * rows < to) v[u] = L::load(p + gp_place(a.red, i + u * rows), a.dtype);
 #pragma unroll
-        for (int u = 0; u < L::UNROLL; u++) {
+        for (int u = 0; u < UNROLL; u++) {
             if (i + u * rows >= to) break;
 #pragma unroll
-            for (int j = 0; j < MANY; j++) R::fold(acc[j], v[u][j], a.p, i + u * rows);
+            for (int j = 0; j < MANY; j++)
+                R::fold(acc[j], L::number(v[u], j, a.dtype), a.p, i + u * rows);
         }
     }
 #pragma unroll

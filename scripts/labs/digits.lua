@@ -165,21 +165,11 @@ local function text_plot(rows)
     print((" "):rep(9) .. "+" .. ("-"):rep(2 * #history) .. " epochs; * learning, o kept back")
 end
 
--- The same as a picture: black while learning, grey on the pictures kept back.
+-- The same as a picture.
 local function picture(file)
-    local height, width, most = 200, 400, 0
-    local shades = full({ height, width }, 255, "u8")
-    for _, h in ipairs(history) do most = math.max(most, h[1], h[2]) end
-    for k, shade in pairs { [2] = 150, [1] = 0 } do
-        for px = 1, width do -- between the two epochs that px lies between
-            local at = 1 + (px - 1) / (width - 1) * (#history - 1)
-            local i = math.min(math.floor(at), math.max(1, #history - 1))
-            local a, b = history[i][k], (history[i + 1] or history[i])[k]
-            local py = height - math.floor((a + (b - a) * (at - i)) / most * (height - 3)) - 1
-            shades:narrow(1, math.max(1, py - 1), 3):narrow(2, px, 1):fill_(shade)
-        end
-    end
-    image.save(file, shades)
+    local learning, others, epochs = {}, {}, {}
+    for i, h in ipairs(history) do epochs[i], learning[i], others[i] = i, h[1], h[2] end
+    plot{epochs, learning, others, title = "loss", xlabel = "epoch", legend = { "learning", "kept back" }, png = file}
 end
 
 if #history > 0 then

@@ -1,6 +1,6 @@
 --!plain
--- Charts of lines in the terminal: braille dots in a frame with ticks and a legend. Gets the axes (scale.lua) and whether the
--- terminal shows colours; where it does not, lines are told apart by dashes.
+-- Charts of lines in the terminal: braille dots in a frame with ticks and a legend. Gets the axes (scale.lua) and
+-- whether the terminal shows colours; where it does not, lines are told apart by dashes.
 local scale, colour_on = ...
 
 -- Each character is 2 x 4 dots. set(x, y, colour): x to the right and y down, from 0.
@@ -35,13 +35,14 @@ end
 
 -- ---- Lines ----
 
+local colours = { 0x4682f0, 0xf08c32, 0x46b45a, 0xdc4650, 0xa06ed2, 0x8c8c8c }
+
 -- Dots drawn and left out, by turns, of the first, second, … line.
 local dashes = { {}, { 4, 3 }, { 1, 2 }, { 6, 2, 1, 2 }, { 2, 4 }, { 8, 5 } }
-local function pen(k, colours)
-    local list, at, left = dashes[(k - 1) % #dashes + 1], 1, nil
-    left = list[1]
-    local plain = colour_on() or not left
-    local colour = colours[(k - 1) % #colours + 1]
+local function pen(k, dashed)
+    local list, at, colour = dashes[(k - 1) % #dashes + 1], 1, colours[(k - 1) % #colours + 1]
+    local left = list[1]
+    local plain = not dashed or colour_on() or not left
     return function(c, x, y)
         if plain then return c.set(x, y, colour) end
         if at % 2 == 1 then c.set(x, y, colour) end
@@ -71,16 +72,14 @@ local function line(c, draw, x0, y0, x1, y1)
     if t0 > t1 then return end
     x1, y1, x0, y0 = x0 + dx * t1, y0 + dy * t1, x0 + dx * t0, y0 + dy * t0
     local steps = math.max(1, math.ceil(math.max(math.abs(x1 - x0), math.abs(y1 - y0)) - 1e-9))
-    for i = t0 > 0 and 0 or 1, steps do draw(c, math.floor(x0 + (x1 - x0) * i / steps + 0.5), math.floor(y0 + (y1 - y0) * i / steps + 0.5)) end
+    for i = t0 > 0 and 0 or 1, steps do
+        draw(c, math.floor(x0 + (x1 - x0) * i / steps + 0.5), math.floor(y0 + (y1 - y0) * i / steps + 0.5))
+    end
 end
 
 -- The k-th line, or its points: lists of dots' places, NaN is a gap.
-local function draw(c, xs, ys, k, style, colours)
-    local put, px, py = pen(style == "points" and 1 or k, colours), nil, nil
-    if style == "points" then
-        local colour = colours[(k - 1) % #colours + 1]
-        put = function(to, x, y) to.set(x, y, colour) end
-    end
+local function draw(c, xs, ys, k, style)
+    local put, px, py = pen(k, style ~= "points"), nil, nil
     for i = 1, #xs do
         local x, y = xs[i], ys[i]
         if x ~= x or y ~= y then
@@ -107,7 +106,9 @@ local function row_labels(axis, rows)
         return out
     end
     local values, names = scale.ticks(axis, math.max(2, math.min(5, rows // 4)))
-    for i, v in ipairs(values) do out[1 + math.floor((1 - scale.part(axis, v)) * (rows * 4 - 1) + 0.5) // 4] = names[i] end
+    for i, v in ipairs(values) do
+        out[1 + math.floor((1 - scale.part(axis, v)) * (rows * 4 - 1) + 0.5) // 4] = names[i]
+    end
     return out
 end
 
@@ -131,11 +132,11 @@ local function below(axis, width)
 end
 
 -- Samples of the lines with their names, in as many lines of text as they need.
-local function legend(names, style, colours, room)
+local function legend(names, style, room)
     local out, text, used = {}, {}, 0
     for k, name in ipairs(names) do
         local c = new(4, 1)
-        draw(c, style == "points" and { 1, 4, 6 } or { 0, 7 }, style == "points" and { 2, 1, 2 } or { 1, 1 }, k, style, colours)
+        if style == "points" then draw(c, { 1, 4, 6 }, { 2, 1, 2 }, k, style) else draw(c, { 0, 7 }, { 1, 1 }, k) end
         name = plain(name)
         local wide = 5 + width_of(name) + 2
         if used > 0 and used + wide > room then
@@ -157,7 +158,7 @@ local function margin(axis, rows)
 end
 
 -- The rows of dots with axes; opts: title, xlabel, ylabel, legend, style.
-local function framed(c, xaxis, yaxis, opts, colours)
+local function framed(c, xaxis, yaxis, opts)
     local rows, width = c.rows(), c.w // 2
     local names, wide = row_labels(yaxis, #rows), margin(yaxis, #rows) - 1
     local indent, out = (" "):rep(wide + 1), {}
@@ -173,7 +174,9 @@ local function framed(c, xaxis, yaxis, opts, colours)
     out[#out + 1] = indent .. text
     if opts.xlabel then out[#out + 1] = centred(plain(opts.xlabel)) end
     if opts.legend then
-        for _, row in ipairs(legend(opts.legend, opts.style, colours, width)) do out[#out + 1] = indent .. (row:gsub(" +$", "")) end
+        for _, row in ipairs(legend(opts.legend, opts.style, width)) do
+            out[#out + 1] = indent .. row:gsub(" +$", "")
+        end
     end
     return table.concat(out, "\n")
 end

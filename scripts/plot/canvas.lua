@@ -1,7 +1,7 @@
 --!plain
--- A picture in pixels to draw charts on: antialiased lines, discs, boxes and text over one colour. x goes to the right and
--- y down, both from 0, and whole numbers are the middles of pixels. Colours are 0xRRGGBB. Gets the module and the letters;
--- returns what makes a picture.
+-- A picture in pixels to draw charts on: antialiased lines, discs, boxes and text over one colour. x goes to the
+-- right and y down, both from 0, and whole numbers are the middles of pixels. Colours are 0xRRGGBB. Gets the module
+-- and the letters; returns what makes a picture.
 local gpush, letter = ...
 local Canvas = {}
 Canvas.__index = Canvas
@@ -28,9 +28,9 @@ end
 
 -- ---- Lines ----
 
--- Notes in mask (by pixel, 0 to 1) how much of each pixel a line of radius r between two points covers; box: the pixels
--- that count, x0 y0 x1 y1. The walk is along the longer side, a; b goes across. A pixel is covered by how far its middle is
--- within r + 1/2 of the line: the overlapping ends of a path's parts then count once.
+-- Notes in mask (by pixel, 0 to 1) how much of each pixel a line of radius r between two points covers; box: the
+-- pixels that count, x0 y0 x1 y1. The walk is along the longer side, a; b goes across. A pixel is covered by how
+-- far its middle is within r + 1/2 of the line: the overlapping ends of a path's parts then count once.
 local function cover(self, mask, box, x0, y0, x1, y1, r)
     local steep, w = math.abs(y1 - y0) > math.abs(x1 - x0), self.w
     local amin, amax, bmin, bmax = box[1], box[3], box[2], box[4]
@@ -44,13 +44,14 @@ local function cover(self, mask, box, x0, y0, x1, y1, r)
         local at = a - x0
         local mid = y0 + slope * at
         for b = math.max(math.ceil(mid - across), bmin), math.min(math.floor(mid + across), bmax) do
-            local t = len2 > 0 and math.max(0, math.min(1, (at * da + (b - y0) * db) / len2)) or 0
-            local ea, eb = at - t * da, b - y0 - t * db
-            local part = reach - math.sqrt(ea * ea + eb * eb)
-            if part > 0 then
-                local i = steep and a * w + b or b * w + a
-                if part > 1 then part = 1 end
-                if part > (mask[i] or 0) then mask[i] = part end
+            local i = steep and a * w + b or b * w + a
+            local before = mask[i] or 0
+            if before < 1 then
+                local t = len2 > 0 and (at * da + (b - y0) * db) / len2 or 0
+                t = t < 0 and 0 or t > 1 and 1 or t
+                local ea, eb = at - t * da, b - y0 - t * db
+                local part = reach - (ea * ea + eb * eb) ^ 0.5
+                if part > before then mask[i] = part < 1 and part or 1 end
             end
         end
     end
@@ -135,7 +136,8 @@ function Canvas:image()
         flat:view(self.h, self.w):narrow(1, y + 1, colours.shape[1]):narrow(2, x + 1, colours.shape[2]):copy_(colours)
     end
     if n > 0 then
-        flat:index_put_({ gpush.tensor(at, { dtype = "i64", device = "cpu" }) }, gpush.tensor(ink, { dtype = "i32", device = "cpu" }))
+        local places = gpush.tensor(at, { dtype = "i64", device = "cpu" })
+        flat:index_put_({ places }, gpush.tensor(ink, { dtype = "i32", device = "cpu" }))
     end
     return bytes(flat):view(self.h, self.w, 3)
 end

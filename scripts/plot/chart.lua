@@ -1,6 +1,6 @@
 --!plain
--- Charts in pixels: the frame with its ticks, grid and texts, the legend and the colour bar, and where a number lies in it.
--- Gets the canvas (canvas.lua) and the axes (scale.lua).
+-- Charts in pixels: the frame with its ticks, grid and texts, the legend and the colour bar, and where a number
+-- lies in it. Gets the canvas (canvas.lua) and the axes (scale.lua).
 local canvas, scale = ...
 local Chart = {}
 Chart.__index = Chart
@@ -27,8 +27,9 @@ end
 -- w x h pixels; opts: title, xlabel, ylabel; k: how much larger the letters are drawn; right: pixels left free there.
 local function new(w, h, opts, xaxis, yaxis, colours, k, right)
     local high = 7 * k
-    local self = setmetatable({ w = w, h = h, k = k, opts = opts, colours = colours, canvas = canvas.new(w, h, colours.back) }, Chart)
-    local top = opts.title and 2 * high + 4 * k or high
+    local self = setmetatable({ w = w, h = h, k = k, opts = opts, colours = colours }, Chart)
+    self.canvas = canvas.new(w, h, colours.back)
+    local top = opts.title and 2 * high + 6 * k or high
     local below = high + 10 * k + (opts.xlabel and high + 6 * k or 0)
     self.y = marked(yaxis, math.max(2, math.min(5, (h - top - below) // (3 * high))), k)
     local left = self.y.widest + 10 * k + (opts.ylabel and high + 6 * k or 0)
@@ -41,8 +42,8 @@ local function new(w, h, opts, xaxis, yaxis, colours, k, right)
 end
 
 -- Where numbers (or tensors of them) lie.
-function Chart:px(v) return (v - self.x.axis[1]) * ((self.box[3] - self.box[1]) / (self.x.axis[2] - self.x.axis[1])) + self.box[1] end
-function Chart:py(v) return (v - self.y.axis[1]) * ((self.box[2] - self.box[4]) / (self.y.axis[2] - self.y.axis[1])) + self.box[4] end
+function Chart:px(v) return self.box[1] + scale.part(self.x.axis, v) * (self.box[3] - self.box[1]) end
+function Chart:py(v) return self.box[4] - scale.part(self.y.axis, v) * (self.box[4] - self.box[2]) end
 local function whole(v) return math.floor(v + 0.5) end
 
 function Chart:grid()
@@ -89,9 +90,9 @@ function Chart:legend(names, xs, ys)
     local c, box, k, wide = self.canvas, self.box, self.k, 0
     for _, name in ipairs(names) do wide = math.max(wide, (canvas.text_size(plain(name), k))) end
     local w, h, gap = wide + 32 * k, #names * 12 * k + 6 * k, 6 * k
+    local left, right, up, down = box[1] + gap, box[3] - gap - w, box[2] + gap, box[4] - gap - h
     local best, least
-    for _, at in ipairs { { box[3] - gap - w, box[2] + gap }, { box[1] + gap, box[2] + gap }, { box[3] - gap - w, box[4] - gap - h },
-        { box[1] + gap, box[4] - gap - h } } do
+    for _, at in ipairs { { right, up }, { left, up }, { right, down }, { left, down } } do
         local inside = 0
         for j = 1, #xs do
             for i = 1, #xs[j] do
@@ -111,7 +112,8 @@ function Chart:legend(names, xs, ys)
     end
 end
 
--- A bar right of the box, y0 to y1 its first and last row, its colours (a list, from the least on), and ticks of the axis.
+-- A bar right of the box, y0 to y1 its first and last row, its colours (a list, from the least on), and ticks of
+-- the axis.
 function Chart:bar(axis, colours)
     local c, k, fore, box = self.canvas, self.k, self.colours.fore, self.box
     local x0, x1 = box[3] + 10 * k, box[3] + 21 * k

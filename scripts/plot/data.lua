@@ -8,7 +8,9 @@ local f64, i64 = { dtype = "f64", device = "cpu" }, { dtype = "i64", device = "c
 -- A tensor or a list as a tensor of one dim.
 local function numbers(v, what)
     if gpush.is_tensor(v) then
-        if v.ndim ~= 1 then fail(what, "expected one dim, got %s", #v.shape > 0 and table.concat(v.shape, "x") or "a scalar") end
+        if v.ndim ~= 1 then
+            fail(what, "expected one dim, got %s", v.ndim > 0 and table.concat(v.shape, "x") or "none")
+        end
         return v:detach():to("cpu"):to "f64"
     end
     if type(v) ~= "table" then fail(what, "expected a tensor or a list of numbers, got %s", type(v)) end
@@ -21,6 +23,9 @@ local function numbers(v, what)
     return gpush.tensor(out, f64)
 end
 
+-- 1, 2, … n.
+local function counted(n) return n > 0 and gpush.arange(1, n, f64) or gpush.zeros({ 0 }, f64) end
+
 -- Of x in ascending order and their y the part that x0 … x1 needs, with a point on each side.
 local function visible(xs, ys, x0, x1)
     local n = xs:numel()
@@ -30,10 +35,11 @@ local function visible(xs, ys, x0, x1)
     return xs:narrow(1, first, last - first + 1), ys:narrow(1, first, last - first + 1)
 end
 
--- Of each of so many columns the least and the largest y, the nearer one to the last point first; NaN where a column has
--- points but none is finite.
+-- Of each of so many columns the least and the largest y, the nearer one to the last point first; NaN where a
+-- column has points but none is finite.
 local function by_column(xs, ys, x0, x1, columns)
-    local column = ((xs - x0) * (columns / (x1 - x0))):floor():clamp(-1, columns):to "i64" + 2 -- those outside have one each side
+    -- those outside have one on each side
+    local column = ((xs - x0) * (columns / (x1 - x0))):floor():clamp(-1, columns):to "i64" + 2
     local finite, total = ys:isfinite(), columns + 2
     local function extreme(how, none)
         return gpush.full({ total }, none, f64):scatter_reduce(1, column, gpush.where(finite, ys, none), how):tolist()
@@ -64,8 +70,9 @@ local function place(t, lo, hi, n)
     return gpush.where(t:isfinite(), ((t - lo) * (n / (hi - lo))):floor():clamp(-8, n + 8), -9):to "i64"
 end
 
--- Points x, y (tensors) as lists for a drawing of w x h: in style "points" one of those that fall onto the same place, of a
--- line the extremes of each column, or, where x goes back and forth, what moves by a pixel. NaN is a gap.
+-- Points x, y (tensors) as lists for a drawing of w x h: in style "points" one of those that fall onto the same
+-- place, of a line the extremes of each column, or, where x goes back and forth, what moves by a pixel. NaN is a
+-- gap.
 local function fewer(xs, ys, xaxis, yaxis, w, h, style)
     local x0, x1 = xaxis[1], xaxis[2]
     local ok = xs:isfinite():logical_and(ys:isfinite())
@@ -88,4 +95,4 @@ local function fewer(xs, ys, xaxis, yaxis, w, h, style)
     return gpush.where(ok, xs, 0 / 0):tolist(), gpush.where(ok, ys, 0 / 0):tolist()
 end
 
-return { numbers = numbers, fewer = fewer }
+return { numbers = numbers, counted = counted, fewer = fewer }

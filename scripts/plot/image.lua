@@ -1,11 +1,12 @@
 --!plain
--- heatmap and imshow. Gets the module, fail(what, format, ...), what reads options, the parts of charts, and what gives a
--- picture to the terminal or into a file.
+-- heatmap and imshow. Gets the module, fail(what, format, ...), what reads options, the parts of charts, and what
+-- gives a picture to the terminal or into a file.
 local gpush, fail, options, canvas, chart, scale, terminal, give, save = ...
 
 -- For each of n places the nearest of size rows or columns: enlarged k times, or fewer.
 local function nearest(size, n)
-    return ((gpush.arange(0, n - 1, { dtype = "f64", device = "cpu" }) + 0.5) * (size / n)):floor():clamp(0, size - 1):to "i64" + 1
+    local middle = gpush.arange(0, n - 1, { dtype = "f64", device = "cpu" }) + 0.5
+    return (middle * (size / n)):floor():clamp(0, size - 1):to "i64" + 1
 end
 
 local function resized(img, h, w)
@@ -22,8 +23,8 @@ local ramp = {}
 for i = 0, 255 do
     local at = i / 255 * (#points - 1)
     local k = math.min(#points - 2, at // 1 | 0)
-    local c = 0
-    for j = 1, 3 do c = c << 8 | math.floor(points[k + 1][j] + (points[k + 2][j] - points[k + 1][j]) * (at - k) + 0.5) end
+    local from, to, c = points[k + 1], points[k + 2], 0
+    for j = 1, 3 do c = c << 8 | math.floor(from[j] + (to[j] - from[j]) * (at - k) + 0.5) end
     ramp[i + 1] = c
 end
 local NAN = 0x808080
@@ -34,11 +35,12 @@ local function coloured(t, lo, hi)
     local at = gpush.where(known, ((t - lo) * (255 / (hi - lo)) + 0.5):floor():clamp(0, 255) + 1, 257):to "i64"
     local list = { table.unpack(ramp) }
     list[257] = NAN
-    return gpush.tensor(list, { dtype = "i32", device = "cpu" }):index_select(1, at:reshape(-1)):reshape(t.shape[1], t.shape[2])
+    local colours = gpush.tensor(list, { dtype = "i32", device = "cpu" })
+    return colours:index_select(1, at:reshape(-1)):reshape(t.shape[1], t.shape[2])
 end
 
--- How many pixels a cell of h x w has across and down, so that all fit into most_w x most_h: square, but for a strip that
--- would be too thin to be seen.
+-- How many pixels a cell of h x w has across and down, so that all fit into most_w x most_h: square, but for a
+-- strip that would be too thin to be seen.
 local function cell(h, w, most_w, most_h)
     local kx, ky = math.max(1, most_w // w), math.max(1, most_h // h)
     local k = math.min(kx, ky)
@@ -56,9 +58,10 @@ local function heat_chart(t, lo, hi, opts, most_w, most_h, colours, k)
     local bar = 30 * k + chart.marked(range, 5, k).widest
     -- The margins are those of a chart that is large enough; then the box is made as large as the cells.
     local trial = chart.new(wide + 400 * k, high + 400 * k, opts, xaxis, yaxis, colours, k, bar)
-    local out = chart.new(trial.w - (trial.box[3] - trial.box[1] + 1) + wide, trial.h - (trial.box[4] - trial.box[2] + 1) + high, opts,
-        xaxis, yaxis, colours, k, bar)
-    local box = out.box
+    local box = trial.box
+    local all_w, all_h = trial.w - (box[3] - box[1] + 1) + wide, trial.h - (box[4] - box[2] + 1) + high
+    local out = chart.new(all_w, all_h, opts, xaxis, yaxis, colours, k, bar)
+    box = out.box
     box[3], box[4] = box[1] + wide - 1, box[2] + high - 1
     out.canvas:put(box[1], box[2], resized(coloured(t, lo, hi), high, wide))
     out:frame()
@@ -74,13 +77,15 @@ local function heatmap(t, opts)
     local h, w = t.shape[1], t.shape[2]
     local lo, hi = scale.range({ t }, "heatmap")
     if opts.png then
-        local most_w, most_h = opts.width or math.max(480, math.min(w, 2048)), opts.height or math.max(360, math.min(h, 2048))
-        return save(opts.png, heat_chart(t, lo, hi, opts, most_w, most_h, chart.theme(), math.max(1, math.min(most_w // 640, most_h // 480))))
+        local most_w = opts.width or math.max(480, math.min(w, 2048))
+        local most_h = opts.height or math.max(360, math.min(h, 2048))
+        local k = math.max(1, math.min(most_w // 640, most_h // 480))
+        return save(opts.png, heat_chart(t, lo, hi, opts, most_w, most_h, chart.theme(), k))
     end
     local how = opts.text and "blocks" or terminal.graphics()
     if how ~= "blocks" then
         local most_w, most_h, cell_h = terminal.pixels(opts.width, opts.height)
-        local k = math.max(1, cell_h // 14)
+        local k = math.max(1, (cell_h + 6) // 13)
         return give(how, heat_chart(t, lo, hi, opts, math.max(20, most_w - 100 * k), math.max(20, most_h - 40 * k),
             chart.theme(terminal.background()), k))
     end
@@ -100,7 +105,8 @@ local function fitted(img, most_h, most_w, small)
     local h, w = img.shape[1], img.shape[2]
     local shrink = math.max(h / most_h, w / most_w)
     if shrink > 1 then
-        local mean = img:permute(3, 1, 2):to("f32"):unsqueeze(1):adaptive_avg_pool2d { math.max(1, h / shrink // 1 | 0), math.max(1, w / shrink // 1 | 0) }
+        local size = { math.max(1, h / shrink // 1 | 0), math.max(1, w / shrink // 1 | 0) }
+        local mean = img:permute(3, 1, 2):to("f32"):unsqueeze(1):adaptive_avg_pool2d(size)
         return (mean:squeeze(1) + 0.5):floor():to("u8"):permute(2, 3, 1):contiguous()
     end
     local k = math.min(small, most_h, most_w) // math.max(h, w)
@@ -111,7 +117,8 @@ end
 local function imshow(t, opts)
     opts = options(opts, "imshow", "width, height, png, text")
     local s = gpush.is_tensor(t) and t.shape or {}
-    if #s == 3 and (s[1] == 3 or s[1] == 1) and s[3] ~= 3 then t = t:permute(2, 3, 1) elseif #s == 2 then t = t:unsqueeze(3) end
+    if #s == 2 then t = t:unsqueeze(3)
+    elseif #s == 3 and (s[1] == 3 or s[1] == 1) and s[3] ~= 3 then t = t:permute(2, 3, 1) end
     s = gpush.is_tensor(t) and t.shape or {}
     if #s ~= 3 or not (s[3] == 1 or s[3] == 3 or s[3] == 4) or t:numel() == 0 then
         fail("imshow", "expected h x w, 3 x h x w or h x w x 3, got %s", #s > 0 and table.concat(s, "x") or type(t))

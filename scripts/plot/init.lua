@@ -20,13 +20,15 @@ end
 -- ---- Options ----
 
 local function pair(v)
-    return type(v) == "table" and type(v[1]) == "number" and type(v[2]) == "number" and v[1] < v[2] and v[2] - v[1] < math.huge
+    local lo, hi = table.unpack(type(v) == "table" and v or {}, 1, 2)
+    return type(lo) == "number" and type(hi) == "number" and lo < hi and hi - lo < math.huge
 end
 local function whole(v) return math.tointeger(v) and v >= 1 end
 local function is(kind) return function(v) return type(v) == kind end end
 local checks = {
     width = { whole, "a whole number from 1 on" }, height = { whole, "a whole number from 1 on" },
-    bins = { whole, "a whole number from 1 on" }, xlim = { pair, "{least, largest}" }, ylim = { pair, "{least, largest}" },
+    bins = { whole, "a whole number from 1 on" },
+    xlim = { pair, "{least, largest}" }, ylim = { pair, "{least, largest}" },
     title = { is "string", "a string" }, xlabel = { is "string", "a string" }, ylabel = { is "string", "a string" },
     png = { is "string", "a file's name" },
     style = { function(v) return v == "lines" or v == "points" end, "'lines' or 'points'" },
@@ -41,7 +43,8 @@ local function options(given, what, names)
             fail(what, "unknown option '%s' (expected %s)", tostring(key):gsub("%c", "?"), names)
         end
         if checks[key] and not checks[key][1](v) then
-            fail(what, "option '%s': expected %s, got %s", key, checks[key][2], type(v) == "string" and "'" .. v .. "'" or tostring(v))
+            local got = type(v) == "string" and "'" .. v:gsub("%c", "?") .. "'" or tostring(v)
+            fail(what, "option '%s': expected %s, got %s", key, checks[key][2], got)
         end
         opts[key] = v
     end
@@ -70,7 +73,7 @@ local function save(name, img) gpush.image.save(name, img:permute(3, 1, 2):conti
 
 -- A picture for the terminal, or a text, which opts.text wants as the value.
 local function give(how, what, opts)
-    if how ~= "text" then what = (terminal.show[how] or terminal.show.blocks)(what) end
+    if how ~= "text" then what = terminal.show[how](what) end
     if opts and opts.text then return what end
     print(what)
 end
@@ -85,23 +88,26 @@ local function in_pixels(opts, what, draw)
         save(opts.png, draw(w, h, chart.theme(), k))
     else
         local w, h, cell_h = terminal.pixels(opts.width, opts.height)
-        give(how, draw(math.max(w, 160), math.max(h, 120), chart.theme(terminal.background()), math.max(1, cell_h // 14)))
+        local k = math.max(1, (cell_h + 6) // 13)
+        give(how, draw(math.max(w, 160), math.max(h, 120), chart.theme(terminal.background()), k))
     end
     return true
 end
 
 -- ---- Lines ----
 
--- The lines of plot's first argument: lists of x and y, each a tensor; and whether options may stand among them.
+-- The x, or nil, and the lines of plot's first argument, each a tensor; and whether options may stand among them.
 local function lines_of(given)
-    local several = not gpush.is_tensor(given) and type(given) == "table" and (gpush.is_tensor(given[1]) and given[1].ndim > 0
-        or type(given[1]) == "table")
+    local first = type(given) == "table" and given[1]
+    local several = type(first) == "table" or gpush.is_tensor(first) and first.ndim > 0
     if not several then return nil, { data.numbers(given, "plot") } end
     local series, xs = {}, nil
     for i, one in ipairs(given) do series[i] = data.numbers(one, "plot") end
     if #series > 1 then xs = table.remove(series, 1) end
     for i, ys in ipairs(series) do
-        if xs and ys:numel() ~= xs:numel() then fail("plot", "line %d has %d numbers, x has %d", i, ys:numel(), xs:numel()) end
+        if xs and ys:numel() ~= xs:numel() then
+            fail("plot", "line %d has %d numbers, x has %d", i, ys:numel(), xs:numel())
+        end
     end
     return xs, series, true
 end
@@ -109,7 +115,9 @@ end
 local function axis(tensors, log, limits)
     local lo, hi
     if limits then
-        if log and limits[1] <= 0 then fail("plot", "limits %g to %g of a logarithmic axis: expected numbers above 0", limits[1], limits[2]) end
+        if log and limits[1] <= 0 then
+            fail("plot", "limits %g to %g of a logarithmic axis: expected numbers above 0", limits[1], limits[2])
+        end
         lo, hi = limits[1], limits[2]
         if log then lo, hi = math.log(lo, 10), math.log(hi, 10) end
     else
@@ -153,9 +161,9 @@ local function plot_text(p)
         for j = 1, #px do
             px[j], py[j] = scale.part(p.xaxis, px[j]) * (c.w - 1), (1 - scale.part(p.yaxis, py[j])) * (c.h - 1)
         end
-        braille.draw(c, px, py, i, opts.style, p.colours)
+        braille.draw(c, px, py, i, opts.style)
     end
-    return braille.framed(c, p.xaxis, p.yaxis, opts, p.colours)
+    return braille.framed(c, p.xaxis, p.yaxis, opts)
 end
 
 -- plot(y), plot{x, y1, y2, …}.
@@ -172,13 +180,13 @@ local function plot(given, opts)
     opts.legend = names
     local all_x = {}
     for i, ys in ipairs(series) do
-        all_x[i] = xs or gpush.arange(1, math.max(1, ys:numel()), { dtype = "f64", device = "cpu" }):narrow(1, 1, ys:numel())
+        all_x[i] = xs or data.counted(ys:numel())
         if opts.xlog then all_x[i] = all_x[i]:log10() end
         if opts.ylog then series[i] = ys:log10() end
     end
     local p = { xs = all_x, series = series, opts = opts, xaxis = axis(all_x, opts.xlog, opts.xlim),
-        yaxis = axis(series, opts.ylog, opts.ylim), colours = { 0x4682f0, 0xf08c32, 0x46b45a, 0xdc4650, 0xa06ed2, 0x8c8c8c } }
-    p.xaxis.whole = not xs and not opts.xlog
+        yaxis = axis(series, opts.ylog, opts.ylim) }
+    p.xaxis.whole = not opts.xlog and all_x[1]:eq(all_x[1]:floor()):all():item()
     if in_pixels(opts, "plot", function(w, h, theme, k) return plot_pixels(w, h, theme, k, p) end) then return end
     return give("text", plot_text(p), opts)
 end

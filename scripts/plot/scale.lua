@@ -1,6 +1,7 @@
 --!plain
--- The numbers along an axis: its range, round ticks and their labels. An axis is { lo, hi, log = bool, whole = bool }; with
--- log lo and hi are decimal logarithms, as the data are that it measures. Gets the module and fail(what, format, ...).
+-- The numbers along an axis: its range, round ticks and their labels. An axis is { lo, hi, log = bool, whole = bool
+-- }; with log lo and hi are decimal logarithms, as the data are that it measures. Gets the module and fail(what,
+-- format, ...).
 local gpush, fail = ...
 
 local function short(x) return ("%.4g"):format(x) end
@@ -48,7 +49,8 @@ local function labels(values, step)
     local digits = math.max(0, math.ceil(-math.log(step, 10) - 1e-9))
     local form = ("%%.%df"):format(digits)
     if largest >= 1e6 or digits > 4 then
-        form = ("%%.%dg"):format(math.min(17, math.floor(math.log(largest, 10) + 1e-9) - math.floor(math.log(step, 10) + 1e-9) + 1))
+        local function power(x) return math.floor(math.log(x, 10) + 1e-9) end
+        form = ("%%.%dg"):format(math.min(17, power(largest) - power(step) + 1))
     end
     local out = {}
     for i, v in ipairs(values) do out[i] = form:format(v):gsub("e%+?(-?)0*", "e%1") end

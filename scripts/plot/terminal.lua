@@ -1,6 +1,6 @@
 --!plain
--- What the terminal can show, and pictures (h x w x 3 bytes) as text for it: kitty's protocol, sixel, half blocks. Gets the
--- module; files are written by gpush.image.save.
+-- What the terminal can show, and pictures (h x w x 3 bytes) as text for it: kitty's protocol, sixel, half blocks.
+-- Gets the module; files are written by gpush.image.save.
 local gpush = ...
 local here = { device = "cpu" }
 
@@ -13,8 +13,8 @@ local function columns() return gpush.terminal() or 80 end
 
 -- ---- What it knows ----
 
--- What the terminal answers to: a picture of kitty's that is only a question, its background, the size of a cell, and what
--- it is, in which 4 stands for sixel. tmux and screen would take the first one for a title.
+-- What the terminal answers to: a picture of kitty's that is only a question, its background, the size of a cell,
+-- and what it is, in which 4 stands for sixel. tmux and screen would take the first one for a title.
 local function asked()
     local term = os.getenv "TERM" or ""
     if term == "" or term == "dumb" then return "" end
@@ -35,7 +35,7 @@ end
 -- "kitty", "sixel" or "blocks": GPUSH_GRAPHICS, or what the terminal says.
 local function graphics()
     local set = os.getenv "GPUSH_GRAPHICS"
-    if set then return set end
+    if set then return (set == "kitty" or set == "sixel") and set or "blocks" end
     local said = answer()
     if said:find("_Gi=31;OK", 1, true) then return "kitty" end
     local attributes = said:match "\27%[%?([%d;]*)c" or ""
@@ -132,7 +132,8 @@ local function thresholds()
                 next_m[y] = {}
                 for x = 1, 2 * size do
                     local low, right = y > size, x > size
-                    next_m[y][x] = 4 * m[(y - 1) % size + 1][(x - 1) % size + 1] + (low and (right and 1 or 3) or (right and 2 or 0))
+                    local quarter = low and (right and 1 or 3) or (right and 2 or 0)
+                    next_m[y][x] = 4 * m[(y - 1) % size + 1][(x - 1) % size + 1] + quarter
                 end
             end
             m = next_m
@@ -197,8 +198,8 @@ local function sixel(img)
                     at = {}
                     ats[k], masks[k], order[#order + 1] = at, {}, k
                 end
-                local n, mask = #at, masks[k]
-                if at[n] == x then mask[n] = mask[n] | 1 << (y - top) else at[n + 1], mask[n + 1] = x, 1 << (y - top) end
+                local n, mask, bit = #at, masks[k], 1 << (y - top)
+                if at[n] == x then mask[n] = mask[n] | bit else at[n + 1], mask[n + 1] = x, bit end
             end
         end
         for _, k in ipairs(order) do out[#out + 1] = "#" .. k - 1 .. band_row(ats[k], masks[k]) .. "$" end

@@ -146,7 +146,7 @@ do
         has(whole, "| *[*o]", "digits: the losses as text")
         local best = tonumber(lines[4]:match "loss ([%d.]+)")
         t.ok(best < tonumber(lines[1]:match "loss ([%d.]+)"), "digits: the loss falls")
-        t.is(gpush.image.load(base .. ".png").shape, { 1, 200, 400 }, "digits: and as a picture")
+        t.is(gpush.image.load(base .. ".png").shape, { 3, 400, 640 }, "digits: and as a picture")
     end
     out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 101")
     t.ok(not ok and out:find "101 %% wanted: not reached", "digits: an accuracy that is not reached is a failure")

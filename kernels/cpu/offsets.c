@@ -86,7 +86,8 @@ bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_
     bool plain = index->dtype == GP_i64 &&
                  (w.loop.stride[1][w.loop.ndim - 1] == 8 || w.loop.dim[w.loop.ndim - 1] == 1);
     w.load = plain ? NULL : gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
-    gp_parallel(table->numel, GRAIN, wrap_rows, &w);
+    /* In place one thread writes (put.c): to get what another one made would take it longer. */
+    gp_parallel(table->numel, c->into ? table->numel : GRAIN, wrap_rows, &w);
     return !w.bad || tell_bad(c, index, size, dim);
 }
 

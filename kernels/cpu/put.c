@@ -1,13 +1,14 @@
 /* Writing at random places: scatter, index_put, index_add and their kin. Of several writes to one
    place the last one in row-major order stays, and sums run in that order (but see put_few.c), for
-   any number of threads: a thread has places of its own. */
+   any number of threads: a thread has places of its own where a dim is not indexed. Else there is one:
+   to find out which writes are its own takes a thread as long as to write them all. */
 #include <math.h>
 
 #include "kernels/cpu/pick.h"
 #include "kernels/cpu/put.h"
 #include "kernels/cpu/scratch.h"
 
-enum { GRAIN = 32768, LARGE = 1 << 20, SOME = 512 };
+enum { GRAIN = 32768, SOME = 512, LONG = 1 << 18 };
 
 /* How a job writes: what is computed in, and where its pieces are. */
 typedef struct job {
@@ -31,45 +32,11 @@ typedef struct writes {
     gp_put_row row;
     gp_offsets *offsets; /* made of indices, which stand for the table; NULL: there is one */
     int split;           /* a dim that each thread has a part of; -1: none */
-    bool by_place;       /* else each thread has a part of the memory */
-    int64_t parts;
-    const char *lo; /* by_place: the memory written, and its size */
-    int64_t extent;
 } writes;
 
-/* The places in [lo, hi) among n. */
-static int64_t own(int32_t *sel, const char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n,
-                   const char *lo, const char *hi) {
-    int64_t k = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const char *at = x + i * xs + t[i * ts];
-        sel[k] = (int32_t)i;
-        k += at >= lo && at < hi;
-    }
-    return k;
-}
-
-/* Those of n writes whose places lie in [lo, hi), in their order. */
-static void write_own(const writes *w, const gp_put_at *p, int64_t n, const char *lo,
-                      const char *hi) {
-    int32_t sel[SOME];
-    if (p->ts == 0) {
-        if (p->x + *p->t >= lo && p->x + *p->t < hi) w->row(p, NULL, n);
-        return;
-    }
-    for (int64_t i = 0; i < n && !gp_stopped(); i += SOME) {
-        gp_put_at q = *p;
-        int64_t some = n - i < SOME ? n - i : SOME;
-        q.x += i * q.xs, q.t += i * q.ts, q.f += i * q.fs;
-        int64_t k = own(sel, q.x, q.xs, q.t, q.ts, some, lo, hi);
-        w->row(&q, sel, k);
-    }
-}
-
-/* n writes, all or those in [lo, hi); p's table is not there, but indices at `at`, step bytes
- * apart. */
+/* n writes; p's table is not there, but indices at `at`, step bytes apart. */
 static void write_indices(const writes *w, const gp_put_at *p, const char *at, int64_t step,
-                          int64_t n, const char *lo, const char *hi) {
+                          int64_t n) {
     int64_t t[SOME], most = step ? SOME : n;
     gp_put_at q = *p;
     q.t = t, q.ts = step != 0;
@@ -77,13 +44,20 @@ static void write_indices(const writes *w, const gp_put_at *p, const char *at, i
         int64_t some = n - i < most ? n - i : most;
         q.x = p->x + i * q.xs, q.f = p->f + i * q.fs;
         if (!gp_offsets_make(w->offsets, at + i * step, step, step ? some : 1, t)) continue;
-        if (lo) write_own(w, &q, some, lo, hi);
-        else w->row(&q, NULL, some);
+        w->row(&q, some);
     }
 }
 
-/* lo: NULL where all is written. */
-static void write_all(const writes *w, const gp_moves *m, const char *lo, const char *hi) {
+/* n writes by the table. */
+static void write_row(const writes *w, gp_put_at p, int64_t n) {
+    for (int64_t some; n > 0 && !gp_stopped(); n -= some) {
+        some = n < LONG ? n : LONG;
+        w->row(&p, some);
+        p.x += some * p.xs, p.t += some * p.ts, p.f += some * p.fs;
+    }
+}
+
+static void write_all(const writes *w, const gp_moves *m) {
     gp_loop l;
     gp_rows r;
     const gp_array *arrays[4] = {&m->order, &m->flat, &m->x, &m->table};
@@ -99,9 +73,8 @@ static void write_all(const writes *w, const gp_moves *m, const char *lo, const 
                        .ts = l.stride[3][last] / 8,
                        .f = r.p[1],
                        .fs = l.stride[1][last]};
-        if (w->offsets) write_indices(w, &p, r.p[3], l.stride[3][last], width, lo, hi);
-        else if (lo) write_own(w, &p, width, lo, hi);
-        else w->row(&p, NULL, width);
+        if (w->offsets) write_indices(w, &p, r.p[3], l.stride[3][last], width);
+        else write_row(w, p, width);
     }
 }
 
@@ -112,21 +85,15 @@ static void cut(gp_array *a, int d, int64_t begin, int64_t end) {
     gp_array_update(a);
 }
 
-/* Parts [begin, end): of the dim that is split, or of the memory. */
+/* Parts [begin, end) of the dim that is split. */
 static void write_parts(void *ctx, int64_t begin, int64_t end) {
     const writes *w = ctx;
-    if (w->by_place) {
-        for (int64_t k = begin; k < end; k++)
-            write_all(w, &w->m, w->lo + w->extent * k / w->parts,
-                      w->lo + w->extent * (k + 1) / w->parts);
-        return;
-    }
     gp_moves m = w->m;
     cut(&m.order, w->split, begin, end);
     cut(&m.flat, w->split, begin, end);
     cut(&m.x, w->split, begin, end);
     cut(&m.table, w->split, begin, end);
-    write_all(w, &m, NULL, NULL);
+    write_all(w, &m);
 }
 
 /* The largest dim of x that is not indexed, if the parts of it are not too close in memory: threads
@@ -151,22 +118,13 @@ static void write_values(job *j, const gp_layout *l, const gp_array *target, con
         return;
     }
     gp_pick_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
-    int64_t n = w.m.order.numel, threads = gp_threads();
+    int64_t n = w.m.order.numel;
     w.split = split_dim(l, gp_dtype_size((gp_dtype)target->dtype));
-    const char *hi;
-    gp_array_extent(target, &w.lo, &hi);
-    w.extent = hi - w.lo;
-    if (n < GRAIN || threads == 1) {
-        write_all(&w, &w.m, NULL, NULL);
-    } else if (w.split >= 0) {
+    if (n < GRAIN || w.split < 0) {
+        write_all(&w, &w.m);
+    } else {
         int64_t most = l->dim[w.split];
         gp_parallel(most, (GRAIN / 2 * most + n - 1) / n, write_parts, &w);
-    } else if (w.extent >= LARGE) {
-        w.by_place = true;
-        w.parts = threads;
-        gp_parallel(w.parts, 1, write_parts, &w);
-    } else {
-        write_all(&w, &w.m, NULL, NULL);
     }
 }
 

@@ -14,8 +14,8 @@ typedef struct gp_put_at {
     int64_t xs, ts, fs;
 } gp_put_at;
 
-/* Writes the elements sel[0 … n-1], or with sel NULL 0 … n-1, in this order. */
-typedef void (*gp_put_row)(const gp_put_at *p, const int32_t *sel, int64_t n);
+/* Writes the elements 0 … n-1, in this order. */
+typedef void (*gp_put_row)(const gp_put_at *p, int64_t n);
 #define gp_put_fn GP_NAME(gp_put_fn)
 gp_put_row gp_put_fn(gp_dtype dt, gp_how how);
 

@@ -7,11 +7,11 @@
 #endif
 
 #define ROW(name, T, y)                                                                            \
-    static void name(const gp_put_at *p, const int32_t *sel, int64_t n) {                          \
+    static void name(const gp_put_at *p, int64_t n) {                                              \
         const int64_t xs = p->xs, ts = p->ts, fs = p->fs, *t = p->t;                               \
         char *x = p->x;                                                                            \
         const char *f = p->f;                                                                      \
-        if (ts == 0 && xs == (int64_t)sizeof(T) && fs == xs && !sel) {                             \
+        if (ts == 0 && xs == (int64_t)sizeof(T) && fs == xs) {                                     \
             T *o = (T *)(void *)(x + *t);                                                          \
             const T *v = (const T *)(const void *)f;                                               \
             _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                  \
@@ -21,8 +21,7 @@
             }                                                                                      \
             return;                                                                                \
         }                                                                                          \
-        for (int64_t j = 0; j < n; j++) {                                                          \
-            int64_t i = sel ? sel[j] : j;                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
             T *o = (T *)(void *)(x + i * xs + t[i * ts]);                                          \
             const T a = *o, b = *(const T *)(const void *)(f + i * fs);                            \
             (void)a;                                                                               \

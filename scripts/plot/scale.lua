@@ -4,6 +4,8 @@
 -- format, ...).
 local gpush, fail = ...
 
+local MOST = 2.0 ^ 1022 -- the difference of two such numbers is finite
+
 local function short(x) return ("%.4g"):format(x) end
 
 -- Least and largest finite number of tensors (f64, cpu); a range of no extent is widened. Of these numbers those of log
@@ -22,7 +24,7 @@ local function range(tensors, what, log)
         local half = math.max(0.5, math.abs(lo) * 1e-6)
         lo, hi = lo - half, hi + half
     end
-    return lo, hi
+    return math.max(lo, -MOST), math.min(hi, MOST)
 end
 
 -- The nearest of 1, 2 and 5 times a power of ten, by ratio.

@@ -146,6 +146,36 @@ local both = rows(plot({ line_0_10, line_0_10, line_0_10 },
 local first, second = both[#both]:match "^ *(%S+) +a +(.-) +b$"
 t.ok(first and first ~= second, "without colours lines are told apart by dashes")
 
+-- Ticks of any range: a few, each a whole multiple of 1, 2 or 5 times a power of ten, with labels that say which.
+local scale = assert(loadfile(os.getenv "GPUSH_ROOT" .. "/scripts/plot/scale.lua", "t"))(gpush, error)
+local odd = 0
+for i = 1, 300 do
+    local lo = math.sin(i * 17) * 10.0 ^ (i % 25 - 12)
+    local hi = lo + (1 + i % 9) / 9 * 10.0 ^ (i % 7 - 3) * math.abs(lo)
+    local values, labels = scale.ticks({ lo, hi }, 5)
+    local step, said = values[2] - values[1], {}
+    local first = tonumber(("%.0e"):format(step):sub(1, 1))
+    local right = #values >= 2 and #values <= 9 and (first == 1 or first == 2 or first == 5)
+    for k, v in ipairs(values) do
+        local n = v / tonumber(("%.0e"):format(step))
+        right = right and v >= lo - step / 1e6 and v <= hi + step / 1e6 and math.abs(n - math.floor(n + 0.5)) < 1e-3
+            and math.abs(tonumber(labels[k]) - v) < step / 100 and not said[labels[k]]
+        said[labels[k]] = true
+    end
+    odd = odd + (right and 0 or 1)
+end
+t.is(odd, 0, "ticks are round numbers, and their labels right")
+for _, y in ipairs { { -1e308, 1e308 }, { 1, 1 + 2.3e-16 }, { 5 }, { 1e-320, 1e-319 }, { 1 / 0, 1, -1 / 0 } } do
+    t.is(#rows(plot(y, { text = true, height = 5 })), 7, "a range like " .. y[1])
+end
+local on_device = gpush.randn(4, 4, { device = "sim" })
+gpush.sync.reset()
+heatmap(on_device, { text = true })
+plot(on_device[1], { text = true })
+local waits = 0
+for _, line in ipairs(gpush.sync.lines()) do waits = waits + line.times end
+t.ok(waits <= 2, "a tensor on a device is copied once")
+
 -- ---- Charts as PNG ----
 
 -- The frame is found as the first and last row, and the first column, with a long run of the axes' colour.

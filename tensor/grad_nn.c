@@ -42,15 +42,34 @@ static bool conv(gp_vjp *v) {
 }
 const gp_rule vjp_conv1d = {conv, "1|0|"}, vjp_conv2d = {conv, "1|0|"}, vjp_conv3d = {conv, "1|0|"};
 
+/* An output_padding of a whole stride or more (less than the dilation) makes an output whose
+ * convolution has more elements than the input had. t, which has the input's sizes, becomes as large
+ * with zeros behind (sign 1), or t is cut to them (sign -1). */
+static gp_tensor *fitted(gp_vjp *v, gp_tensor *t, int rank, int sign) {
+    int64_t pads[2 * GP_MAX_DIM] = {0};
+    int ns = 0, no = 0;
+    const int64_t *stride = gp_has(v, 3) ? gp_ints_arg(v, 3, &ns) : NULL;
+    const int64_t *extra = gp_has(v, 5) ? gp_ints_arg(v, 5, &no) : NULL;
+    bool any = false;
+    for (int d = 0; t && d < rank && extra; d++) {
+        int64_t n = extra[no == 1 ? 0 : d] / (stride ? stride[ns == 1 ? 0 : d] : 1);
+        pads[2 * (rank - 1 - d) + 1] = sign * n;
+        any |= n > 0;
+    }
+    return any ? DO(pad, "tv", t, pads, 2 * rank) : t;
+}
+
 /* What conv does to gradients, so its own gradient is conv again. Arguments: x, weight, bias, stride,
  * padding, output_padding, groups, dilation. */
 static bool conv_transpose(gp_vjp *v) {
     const gp_shape *sw = gp_in_shape(v, 1);
     int rank = sw->ndim - 2;
     gp_tensor *g = v->g[0];
-    if (v->need[0]) v->dx[0] = gp_do(v, conv_of(rank), "tt-aaaa", g, v->x[1], 3, 4, 7, 6);
+    if (v->need[0])
+        v->dx[0] = fitted(v, gp_do(v, conv_of(rank), "tt-aaaa", g, v->x[1], 3, 4, 7, 6), rank, -1);
     if (v->need[1])
-        v->dx[1] = DO(conv_weight_grad, "ttvaaaa", v->x[0], g, sw->dim, sw->ndim, 3, 4, 7, 6);
+        v->dx[1] = DO(conv_weight_grad, "ttvaaaa", fitted(v, v->x[0], rank, 1), g, sw->dim, sw->ndim,
+                      3, 4, 7, 6);
     if (needs(v, 2)) give(v, 2, bias_grad(v, rank));
     return !v->failed;
 }

@@ -124,11 +124,19 @@ static void turned_tile(const run *r, const char *x, char *out, int64_t w, char 
     gp_transpose(out, r->loop.stride[0][last], buf, line, w, r->n, (size_t)size, false);
 }
 
-/* Lines [begin, end), rows or tiles of them. */
+/* Where the tile begins that at is in, or the next one: tiles lie where they lie for any number of
+ * threads, as exp of a tile's last columns, which fill no vector, may differ in the last bit. */
+static int64_t next_tile(const run *r, int64_t length, int64_t at) {
+    int64_t in_row = at % length, tile = (in_row + r->width - 1) / r->width * r->width;
+    return at - in_row + (tile < length ? tile : length);
+}
+
+/* Lines [begin, end), rows or tiles of them: those that begin there. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int last = r->loop.ndim - 1;
     int64_t length = r->loop.dim[last];
+    begin = next_tile(r, length, begin), end = next_tile(r, length, end);
     char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->n * r->width) * gp_ctype_size[r->ct]);
     if (!buf) {
         r->no_memory = true;
@@ -176,8 +184,8 @@ static bool softmax(const gp_call *c, bool take_log) {
     r.out_direct = out.dtype == gp_ctype_dtype[r.ct] && (r.os == osize || r.n == 1);
     gp_array o1 = without(&out, d), x1 = without(&x, d);
     gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
-    /* Columns side by side make a tile; 16 of them at least, however long they are. */
-    int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]);
+    /* Columns side by side make a tile: 16, 32 … of them, however long they are. */
+    int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]) / 16 * 16;
     r.turned = r.x_direct && r.out_direct && r.n > 1 && r.n <= SHORT && r.loop.dim[r.loop.ndim - 1] >= 16;
     r.width = !r.turned && (r.os == osize || r.n == 1) ? 1 : most > TILE ? TILE : most < 16 ? 16 : most;
     r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;

@@ -200,6 +200,20 @@ t.error(function() g.conv1d(x, g.ones(4, 3, 9)) end, "conv1d: the kernel covers 
 t.error(function() g.conv1d(x, g.ones(4, 3, 3, 3)) end, "conv1d: argument 'weight' is .*filters x channels x length", "a weight of another rank")
 t.error(function() g.conv1d(x, w, nil, {1, 2}) end, "conv1d: argument 'stride' has 2 entries", "two strides")
 t.error(function() g.conv3d(x, w) end, "conv3d: argument 'x'", "an image of another rank")
+-- An output_padding of the stride or more, which a dilation allows: differences, once and twice.
+local function transposed(rank, options)
+    return function(x, w) return g["conv_transpose" .. rank .. "d"](x, w, nil, options) end
+end
+for _, dev in ipairs { "cpu", "sim" } do
+    local f64 = { dtype = "f64", device = dev }
+    local function leaf(...) return g.randn(..., f64):requires_grad_() end
+    local one, two = transposed(1, { padding = 1, output_padding = 2, dilation = 3 }), transposed(2, { stride = { 1, 2 }, output_padding = { 1, 2 }, dilation = { 2, 3 } })
+    local y = one(leaf { 2, 2, 5 }, leaf { 2, 1, 2 })
+    t.is(y.shape, { 2, 1, 8 }, "output_padding of two strides: the result on " .. dev)
+    t.ok(g.autograd.gradcheck(one, { leaf { 2, 2, 5 }, leaf { 2, 1, 2 } }), "its gradients on " .. dev)
+    t.ok(g.autograd.gradcheck(two, { leaf { 1, 2, 3, 3 }, leaf { 2, 2, 2, 2 } }), "in two dims on " .. dev)
+    t.ok(g.autograd.gradgradcheck(one, { leaf { 1, 2, 3 }, leaf { 2, 1, 2 } }), "twice on " .. dev)
+end
 t.error(function() g.conv_transpose1d(x, w) end, "conv_transpose1d: the weight is .*expected 3", "input channels that differ")
 t.error(function() g.conv_transpose1d(x, g.ones(3, 4, 3), g.ones(3)) end, "conv_transpose1d: the bias is .*expected 4", "a bias of another size")
 t.error(function() g.conv_transpose1d(x, g.ones(3, 4, 3), {output_padding = 1}) end, "conv_transpose1d: output_padding 1", "output_padding without stride")

@@ -134,7 +134,8 @@ do
     local results = {}
     for n = 1, 4 do
         g.threads(n)
-        results[n] = {x:sum():item(), x["1:1000000"]:reshape(1000, 1000):sum(1):tolist(), x["1:1000000"]:reshape(250000, 4):sum(1):tolist(), x:cumsum(1)[-1]:item()}
+        results[n] = {x:sum():item(), x["1:1000000"]:reshape(1000, 1000):sum(1):tolist(), x["1:1000000"]:reshape(250000, 4):sum(1):tolist(), x:cumsum(1)[-1]:item(),
+            x["1:210000"]:reshape(300, 700):softmax(1):tolist()}
     end
     for n = 2, 4 do t.is(results[n], results[1], n .. " threads give what one gives") end
 end

@@ -56,7 +56,10 @@ static int signals; /* crews that have STOP_SIGNAL set */
 static struct sigaction before;
 static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void on_stop_signal(int sig) { gp_stop_now(); }
+static void on_stop_signal(int sig) {
+    gp_thread_stop();
+    gp_stop_now();
+}
 
 /* At exit: workers may be inside Lua code or waiting, and must be gone before the devices are. */
 static void stop_all(void) {

@@ -74,7 +74,7 @@ static void count_leaf(survey *s, int depth) {
 
 /* Ctrl-C ends the walk over many elements. */
 static void poll(lua_State *L, int64_t i) {
-    if (i % 1024 == 0 && gp_interrupted && !gp_thread_worker()) luaL_error(L, "interrupted!");
+    if (i % 1024 == 0 && gp_thread_stopped()) luaL_error(L, "interrupted!");
 }
 
 /* Walks the value at the top. Raw access: no metamethod runs. */

@@ -62,7 +62,7 @@ static json_t *plain(lua_State *L) {
 static void fill(lua_State *L, json_t *to, int depth);
 
 /* Large values take seconds. */
-static bool stopped(void) { return gp_interrupted && !gp_thread_worker(); }
+static bool stopped(void) { return gp_thread_stopped(); }
 
 /* A new value for the one at the top; a table's is still empty. */
 static json_t *begin(lua_State *L, int depth) {

@@ -57,7 +57,7 @@ static void give(arena *a, void *p, size_t bytes) {
 /* Touches bytes from p on, which may take a second where the system has to find the memory; false: Ctrl-C came. */
 static bool touch(char *p, size_t bytes) {
     for (size_t i = 0; i < bytes; i += PAGE) {
-        if (i % SLICE == 0 && gp_interrupted && !gp_thread_worker()) return false;
+        if (i % SLICE == 0 && gp_thread_stopped()) return false;
         *(volatile char *)(p + i) = 0;
     }
     return true;

@@ -47,10 +47,10 @@ void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 #define gp_parallel_op GP_NAME(gp_parallel_op)
 bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* Has Ctrl-C come, in a kernel that the host waits for, or was that left behind? For loops that take
+/* Is the kernel to end, by Ctrl-C or because its loader is closed, or was it left behind? For loops that take
  * long themselves. */
 static inline bool gp_stopped(void) {
-    return (gp_interrupted && !gp_thread_worker()) || gp_apart_forsaken();
+    return gp_thread_stopped() || gp_apart_forsaken();
 }
 
 /* Behind loops that end when gp_stopped(): false, with the message, if they may have. */

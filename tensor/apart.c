@@ -128,7 +128,7 @@ static runner *start(bool loader) {
 /* With the lock held: at most `most` calls go on that were left. */
 static bool wait_left(int most, const char *name) {
     while (atomic_load(&gp_apart_left) > most) {
-        if (gp_interrupted)
+        if (gp_thread_stopped())
             return gp_fail("%s: interrupted while waiting for an interrupted op to end", name);
         sleep_at_most(&ended, POLL_MS);
     }
@@ -161,7 +161,7 @@ static bool finish(runner *r, const gp_call *c, const char *name) {
     enlist(&running, r);
     pthread_cond_signal(&r->work);
     while (r->busy) {
-        if (gp_interrupted) return leave(r, c), gp_fail("%s: interrupted", name);
+        if (gp_thread_stopped()) return leave(r, c), gp_fail("%s: interrupted", name);
         sleep_at_most(&r->done, POLL_MS);
     }
     unlist(&running, r);
@@ -193,7 +193,7 @@ bool gp_apart_run(const gp_call *c, const char *name) {
     gp_lock(&lock);
     runner *r = wait_left(MOST_LEFT - 1, name) ? take() : NULL;
     if (!r) {
-        if (!gp_interrupted) gp_fail("%s: no thread to run on", name);
+        if (!gp_thread_stopped()) gp_fail("%s: no thread to run on", name);
     } else {
         gp_call_copy(&r->call, c, arrays, ~(uintptr_t)0);
         r->arrays = arrays;

@@ -345,12 +345,12 @@ bool gp_backward(
     for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
     while (w.n) {
         gp_node *top = pop(&w);
-        ok = ok && !gp_interrupted && step(&w, top);
+        ok = ok && !gp_thread_stopped() && step(&w, top);
         for (int i = 0; !ok && i < top->nout; i++)
             gp_tensor_unref(top->out[i].g), top->out[i].g = NULL;
         gp_node_unref(top);
     }
-    if (gp_interrupted) ok = gp_fail("interrupted!");
+    if (gp_thread_stopped()) ok = gp_fail("interrupted!");
     ok = settle_leaves(&w, ok);
     gp_forward_line(NULL, 0);
     gp_no_grad = off;

@@ -36,6 +36,7 @@ static int ndevices;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
 static _Thread_local bool worker, loader;
+static _Thread_local gp_flag stopped;
 static atomic_int threads;
 
 static const char *const why_names[] = {
@@ -75,6 +76,8 @@ void gp_set_threads(int n) {
 }
 void gp_thread_is_worker(void) { worker = true; }
 bool gp_thread_worker(void) { return worker; }
+void gp_thread_stop(void) { stopped = 1; }
+bool gp_thread_stopped(void) { return !worker && (gp_interrupted || stopped); }
 void gp_thread_is_loader(void) { loader = true; }
 bool gp_thread_loader(void) { return loader; }
 

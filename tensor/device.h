@@ -164,6 +164,10 @@ void gp_set_threads(int n);
 /* Marks the calling thread as a device's worker: its parallel regions run on it alone. */
 void gp_thread_is_worker(void);
 bool gp_thread_worker(void);
+/* From now on what the calling thread computes is to end: for the signal handler of a loader's threads. */
+void gp_thread_stop(void);
+/* Is it, or has Ctrl-C come? A device's worker heeds neither. */
+bool gp_thread_stopped(void);
 /* Marks the calling thread as one of a loader: its kernels run on it alone, and it queues nothing
  * on devices. */
 void gp_thread_is_loader(void);

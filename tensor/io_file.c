@@ -82,13 +82,13 @@ bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
 }
 
 bool gp_file_stopped(const char *op) {
-    return gp_interrupted && !gp_thread_worker() && !gp_fail("%s: interrupted", op);
+    return gp_thread_stopped() && !gp_fail("%s: interrupted", op);
 }
 
 size_t gp_file_read(FILE *f, void *to, size_t bytes) {
     size_t done = 0, n = 1;
     while (done < bytes && n > 0) {
-        if (gp_interrupted && !gp_thread_worker()) return errno = EINTR, done;
+        if (gp_thread_stopped()) return errno = EINTR, done;
         n = fread((char *)to + done, 1, bytes - done < PIECE ? bytes - done : PIECE, f);
         done += n;
     }

@@ -71,11 +71,14 @@ static void find_range(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- words ---- */
 
+/* Writes to every page of b, too: where the host has to give them, the first scatter would ask for all at once, and
+ * Ctrl-C be heard a second late. */
 static void make_words(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
     uint64_t keys[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) EACH_BLOCK(l, k, i, n) {
             gp_sort_keys(l->s, l->p[1], i, n, keys);
+            l->b[i] = l->b[i + n / 2] = 0;
             for (int64_t j = 0; j < n; j++)
                 l->a[i + j] = (keys[j] - l->low) >> l->shift << 32 | (uint64_t)(i + j);
         }
@@ -259,7 +262,9 @@ static inline __attribute__((always_inline)) void deal(const line *l, uint32_t *
     }
 }
 
+/* Touches the pages that move_lanes will write, as make_words does. */
 static void count_lanes(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n) {
+    for (int q = 0; l->at && n && q < lanes; q++) l->at[at[q]] = 0;
     if (lanes == LANES) deal(l, start, NULL, at, LANES, n);
     else deal(l, start, NULL, at, 1, n);
 }

@@ -150,12 +150,23 @@ static bool unique_slices(const gp_call *c, const gp_array *order, int inverse_a
            gp_fail("%s: the tensor was changed while it was used", c->op->name);
 }
 
+typedef struct bytes {
+    char *to;
+    const char *from;
+} bytes;
+
+static void copy_bytes(void *ctx, int64_t begin, int64_t end) {
+    const bytes *b = ctx;
+    memcpy(b->to + begin, b->from + begin, (size_t)(end - begin));
+}
+
 /* What distinct left: the elements and, perhaps, how often each occurs. */
 static bool take_distinct(const gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         const gp_array *out = gp_out(c, i);
-        memcpy(out->data, c->tmpa[i]->data,
-               (size_t)out->numel * gp_dtype_size((gp_dtype)out->dtype));
+        bytes b = {out->data, c->tmpa[i]->data};
+        if (!gp_parallel_op(c, out->numel * (int64_t)gp_dtype_size((gp_dtype)out->dtype), 1 << 16, copy_bytes, &b))
+            return false;
     }
     return true;
 }

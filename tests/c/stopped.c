@@ -6,6 +6,7 @@
 #include "tensor/io_npy.h"
 #include "tensor/io_png.h"
 
+#include <pthread.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -196,6 +197,35 @@ static void left_behind(void) {
     gp_tensor_unref(x);
 }
 
+/* A loader's thread that is told to stop, by a signal: its op ends, and so does what it began apart from itself. */
+static void *in_loader(void *ctx) {
+    gp_tensor *x = ctx;
+    gp_call c;
+    gp_thread_is_loader();
+    gp_thread_stop();
+    static const char *const ops[] = {"argsort", "linalg_eigvals"};
+    for (int i = 0; i < 2; i++) {
+        gp_call_begin(&c, gp_op_find(ops[i]));
+        gp_call_tensor(&c, x);
+        tap_ok(!gp_op_run(&c) && strstr(gp_error(), ": interrupted"), "a loader's thread stops in %s: %s", ops[i], gp_error());
+    }
+    return NULL;
+}
+
+static void other_thread(void) {
+    pthread_t thread;
+    gp_tensor *x = pattern(GP_f64, 2, (int64_t[]){700, 700});
+    if (pthread_create(&thread, NULL, in_loader, x)) return tap_skip("no thread");
+    pthread_join(thread, NULL);
+    tap_ok(gp_apart_wait("neg"), "what was left behind ends");
+    gp_call c;
+    gp_call_begin(&c, GP_OP(neg));
+    gp_call_tensor(&c, x);
+    gp_tensor *y = gp_call_one(&c);
+    tap_ok(y != NULL, "and other threads' ops go on");
+    gp_tensor_unref(y), gp_tensor_unref(x);
+}
+
 static gp_tensor *load_png(const char *file) { return gp_png_load(file, 0, GP_f32); }
 static bool save_png(const char *file, gp_tensor *x) { return gp_png_save(file, x, 8); }
 
@@ -224,6 +254,7 @@ int main(void) {
     signal(SIGALRM, on_other);
     under_signals();
     signal(SIGALRM, on_alarm);
+    other_thread();
     stops("matmul", pattern(GP_f32, 2, (int64_t[]){6000, 6000}), 2, NULL);
     stops("matmul", pattern(GP_f64, 2, (int64_t[]){4000, 4000}), 2, NULL);
     stops("matmul", pattern(GP_i64, 2, (int64_t[]){1500, 1500}), 2, NULL);

@@ -93,21 +93,21 @@ SQUARE(square1) {
     STORE(16);
 }
 
-/* A tile, rows x cols of at most TILE x TILE: whole squares, then what is left at two edges. */
+/* A tile, rows x cols of at most TILE x TILE, in whole squares: the last ones reach back over what has been
+ * done. Smaller ones element by element. */
 #define TURN(T, N, square)                                                                         \
     static void turn_##T(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows,             \
                          int64_t cols) {                                                           \
-        int64_t whole = rows / N * N, c = 0;                                                       \
-        for (; c + N <= cols; c += N) {                                                            \
-            for (int64_t r = 0; r < whole; r += N)                                                 \
-                square(d + r * dp + c * (int64_t)sizeof(T), dp,                                    \
-                       s + r * (int64_t)sizeof(T) + c * sp, sp);                                   \
-            for (int64_t r = whole; r < rows; r++)                                                 \
-                for (int64_t i = c; i < c + N; i++)                                                \
-                    ((T *)(d + r * dp))[i] = ((const T *)(s + i * sp))[r];                         \
+        for (int64_t c = 0; rows >= N && cols >= N && c < cols; c += N) {                          \
+            int64_t j = c < cols - N ? c : cols - N;                                               \
+            for (int64_t r = 0; r < rows; r += N) {                                                \
+                int64_t i = r < rows - N ? r : rows - N;                                           \
+                square(d + i * dp + j * (int64_t)sizeof(T), dp,                                    \
+                       s + i * (int64_t)sizeof(T) + j * sp, sp);                                   \
+            }                                                                                      \
         }                                                                                          \
-        for (; c < cols; c++)                                                                      \
-            for (int64_t r = 0; r < rows; r++)                                                     \
+        for (int64_t r = 0; (rows < N || cols < N) && r < rows; r++)                               \
+            for (int64_t c = 0; c < cols; c++)                                                     \
                 ((T *)(d + r * dp))[c] = ((const T *)(s + c * sp))[r];                             \
     }
 TURN(uint8_t, 16, square1)

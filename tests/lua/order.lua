@@ -259,7 +259,45 @@ local function scans(dev)
     t.is(g.tensor({0.25, 0, -0.0, nan}, {dtype = "f16"}):to(dev):count_nonzero():item(), 2, dev .. ": count_nonzero of f16")
 end
 
+-- The first k of a list by a plain loop: {value, place}, of equal values the first place.
+local function first_of(list, k, before)
+    local best = {}
+    for place, v in ipairs(list) do
+        if #best < k or before(v, best[k][1]) then
+            local at = #best + 1
+            while at > 1 and before(v, best[at - 1][1]) do at = at - 1 end
+            table.insert(best, at, {v, place})
+            best[k + 1] = nil
+        end
+    end
+    return best
+end
+
+-- One long line, of which few are wanted, and labels, counted by each thread on its own.
+local function long_lines(k)
+    g.threads(k)
+    for name, x in pairs {random = g.randn(150001), ties = g.randint(1, 40, {150001}, {dtype = "i64"}),
+        ["every other"] = g.randn(140001, 2):select(2, 1)} do
+        local list = x:tolist()
+        for _, largest in ipairs {true, false} do
+            local best = first_of(list, 20, function(a, b) if largest then return a > b end return a < b end)
+            local want, places = {}, {}
+            for i, b in ipairs(best) do want[i], places[i] = b[1], b[2] end
+            local v, i = x:topk(20, {largest = largest})
+            t.is(v, want, ("topk of a long line, %s on %d threads"):format(name, k))
+            t.is(i, places, "… and where")
+        end
+    end
+    local labels = g.range(0, 300000, {dtype = "i64"}) % 7 + 1
+    local want = {}
+    for v = 1, 7 do want[v] = 300001 // 7 + (v <= 300001 % 7 and 1 or 0) end
+    t.is(labels:bincount(), want, "bincount of many labels on " .. k .. " threads")
+    labels[299000], labels[200001] = 0, -3
+    t.error(function() labels:bincount(nil, 7):tolist() end, "value %-3 is out of range", "… the first bad one is named")
+end
+
 for k = 1, 2 do long_sorting(k) end
+for k = 1, 2 do long_lines(k) end
 for _, dev in ipairs {"cpu", "sim"} do
     sorting(dev)
     distinct(dev)

@@ -17,9 +17,8 @@
 LAPACK(float, sgetrf_, sgetri_, sgetrs_)
 LAPACK(double, dgetrf_, dgetri_, dgetrs_)
 
-/* Columns that getri takes at a time, at most; that one piece of a large inverse has; and the size
- * from which it is made of such pieces. */
-enum { PANEL = 64, PIECE = 128, LARGE = 192 };
+/* Columns that getri takes at a time, at most; and the size from which lu.c's LU is quicker. */
+enum { PANEL = 64, LARGE = 192 };
 
 /* ---- inverse and determinant: of M' = A they are M's ---- */
 
@@ -31,57 +30,28 @@ static int64_t lu_bytes(const gp_lapack *r) {
     return r->n * (width * r->a.size + (int64_t)sizeof(int));
 }
 
-/* The inverse of a large L U (n x n, by columns) in x. */
-typedef struct pieces {
-    const void *lu;
-    void *x;
-    int n, count; /* rows; pieces of PIECE columns */
-} pieces;
-
-#define INVERSE(T, t, p, getrf, getri)                                                             \
-    /* Columns of inv(U) inv(L): of L's inverse, rows above the diagonal are zero. From both ends, \
-       since the first columns are the most work. */                                               \
-    static void piece_##t(void *ctx, int64_t begin, int64_t end) {                                 \
-        const pieces *k = ctx;                                                                     \
-        const T *lu = k->lu;                                                                       \
-        gp_blas_threads(1);                                                                        \
-        for (int64_t u = begin; u < end; u++) {                                                    \
-            int n = k->n, first = (int)(u % 2 ? k->count - 1 - u / 2 : u / 2) * PIECE,             \
-                w = n - first < PIECE ? n - first : PIECE;                                         \
-            T *x = (T *)k->x + (int64_t)first * n;                                                 \
-            memset(x, 0, (size_t)w *(size_t)n * sizeof(T));                                        \
-            for (int64_t j = 0; j < w; j++) x[j * n + first + j] = 1;                              \
-            cblas_##p##trsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasUnit,         \
-                            n - first, w, 1, lu + (int64_t)first * (n + 1), n, x + first, n);      \
-            cblas_##p##trsm(CblasColMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, n,   \
-                            w, 1, lu, n, x, n);                                                    \
+#define INVERSE(T, t, getrf, getri)                                                                \
+    /* The identity's columns are shared out over the threads, which do not wait for each other as    \
+       in getri; of a singular matrix what LU left. */                                             \
+    static int inv_large_##t(const gp_lapack *r, int64_t i, T *x, T *lu) {                         \
+        int64_t n = r->n, ld = row_length(r->n);                                                   \
+        T *panels = lu + n * ld;                                                                   \
+        int *pivot = (int *)(panels + 2 * n * GP_LU_BLOCK);                                        \
+        gp_gather(lu, ld, &r->a, i);                                                               \
+        int info = gp_lu_##t(r->n, lu, ld, pivot, panels);                                         \
+        for (int64_t j = 0; j < n; j++, x += n) {                                                  \
+            if (info) memcpy(x, lu + j * ld, (size_t)n * sizeof(T));                               \
+            else memset(x, 0, (size_t)n * sizeof(T)), x[j] = 1;                                    \
         }                                                                                          \
-    }                                                                                              \
-    /* Half as many operations again as getri's, but in large products, and threads do not wait    \
-       for each other. */                                                                          \
-    static int inv_large_##t(const gp_lapack *r, int64_t i, T *x, T *lu, int *ipiv) {              \
-        int n = r->n, info = 0;                                                                    \
-        pieces k = {.lu = lu, .x = x, .n = n, .count = (n + PIECE - 1) / PIECE};                   \
-        gp_gather(lu, n, &r->a, i);                                                                \
-        getrf(&n, &n, lu, &n, ipiv, &info);                                                        \
-        if (info) memcpy(x, lu, (size_t)n *(size_t)n * sizeof(T));                                 \
-        else gp_parallel(k.count, 1, piece_##t, &k);                                               \
-        for (int64_t j = n - 1; j >= 0 && !info; j--) {                                            \
-            T *a = x + j * n, *b = x + (int64_t)(ipiv[j] - 1) * n;                                 \
-            for (int64_t l = 0; a != b && l < n; l++) {                                            \
-                T v = a[l];                                                                        \
-                a[l] = b[l];                                                                       \
-                b[l] = v;                                                                          \
-            }                                                                                      \
-        }                                                                                          \
+        if (!info) gp_lu_solve_##t(r->n, lu, ld, pivot, x - n * n, r->n);                          \
         return info;                                                                               \
     }                                                                                              \
     static gp_verdict inv_##t(const gp_lapack *r, int64_t i, char *work) {                         \
         int n = r->n, info = 0, lwork = PANEL * n;                                                 \
         T *a = (T *)gp_out(r->c, 0)->data + i * n * n, *tmp = (T *)work;                           \
-        int *ipiv = (int *)(tmp + (n < LARGE ? lwork : (int64_t)n * n));                           \
+        int *ipiv = (int *)(tmp + lwork);                                                          \
         if (n >= LARGE) {                                                                          \
-            info = inv_large_##t(r, i, a, tmp, ipiv);                                              \
+            info = inv_large_##t(r, i, a, tmp);                                                    \
         } else {                                                                                   \
             gp_gather(a, n, &r->a, i);                                                             \
             if (n) getrf(&n, &n, a, &n, ipiv, &info);                                              \
@@ -115,13 +85,13 @@ typedef struct pieces {
         if (r->flag == 'l') ((T *)gp_out(r->c, 1)->data)[i] = log_det;                             \
         return GP_FINE;                                                                            \
     }
-INVERSE(float, f32, s, sgetrf_, sgetri_)
-INVERSE(double, f64, d, dgetrf_, dgetri_)
+INVERSE(float, f32, sgetrf_, sgetri_)
+INVERSE(double, f64, dgetrf_, dgetri_)
 
 bool CPU(linalg_inv)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     r.trouble = "is singular: it has no inverse";
-    r.bytes = (int64_t)r.n * (r.n < LARGE ? PANEL : r.n) * r.a.size + r.n * (int64_t)sizeof(int);
+    r.bytes = r.n < LARGE ? r.n * (PANEL * r.a.size + (int64_t)sizeof(int)) : lu_bytes(&r);
     r.alone = GP_LU_ALONE;
     r.one = r.a.size == 4 ? inv_f32 : inv_f64;
     return gp_lapack_run(&r);

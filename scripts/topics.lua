@@ -19,7 +19,7 @@ local topics = {
         options = "dtype: their type; device: where it is; requires_grad: backward gives it a gradient",
         example = "tensor({{1, 2}, {3, 4}}):sum(1)\n--> tensor({4, 6}, i64 2 cpu)", see = "zeros, arange, npy, image" },
     zeros = { example = "zeros(2, 3, {dtype = \"i32\"})\n--> tensor({{0, 0, 0},\n-->         {0, 0, 0}}, i32 2x3 cpu)", see = "ones, full, empty" },
-    arange = { text = "The end is included, as in every range of Lua's.", example = "arange(1, 5)\n--> tensor({1, 2, 3, 4, 5}, i64 5 cpu)", see = "linspace" },
+    arange = { text = "The end is included, as in every range of Lua's: PyTorch's arange(n) is arange(0, n - 1), and its indices are arange(1, n).", example = "arange(1, 5)\n--> tensor({1, 2, 3, 4, 5}, i64 5 cpu)", see = "linspace" },
     randn = { text = "The same seed gives the same numbers on every device and with any number of threads.",
         example = "manual_seed(1) local a = randn(3) manual_seed(1) return equal(a, randn(3))\n--> true", see = "rand, randint, manual_seed" },
     sum = { text = "Over all elements, one dim or several; dims count from 1, or from the end with -1. keepdim keeps them with size 1.",

@@ -287,7 +287,8 @@ static bool number_defined(const gp_call *c) {
                        (long long)b->i);
     bool divides = c->op == GP_OP(floor_divide) || c->op == GP_OP(remainder) ||
                    c->op == GP_OP(trunc_divide) || c->op == GP_OP(fmod);
-    return !divides || b->i || gp_fail("%s: integer division by zero", c->op->name);
+    bool empty = c->arg[0].kind == GP_TENSOR && c->arg[0].t->a.numel == 0;
+    return !divides || b->i || empty || gp_fail("%s: integer division by zero", c->op->name);
 }
 
 bool infer_binary(gp_call *c, gp_meta *m) {

@@ -66,7 +66,7 @@ return {
         shapes = "cond, a and b broadcast; the result has their common shape",
         example = "local x = tensor{-1, 2} return where(x > 0, x, 0)\n--> tensor({0, 2}, i64 2 cpu)", see = "masked_fill, clamp, nonzero" },
     masked_fill = {
-        text = "The mask is a bool tensor, the result has x's dtype: a value with a fraction does not go into integers. Nothing waits; masked_fill_ writes into x itself, as x[mask] = value does.",
+        text = "The mask is a bool tensor, the result has x's dtype: a value with a fraction does not go into integers, nor one that they cannot hold, as -1 into u8 (PyTorch wraps it). Nothing waits; masked_fill_ writes into x itself, as x[mask] = value does.",
         shapes = "x and mask broadcast (not in place: there x's stays); value: a number or a 0-d tensor; the result has the common shape",
         example = "local x = tensor{1, -2, 3} return x:masked_fill(x < 0, 0)\n--> tensor({1, 0, 3}, i64 3 cpu)", see = "where, masked_scatter, index_fill" },
     masked_select = {

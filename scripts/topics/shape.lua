@@ -24,7 +24,7 @@ return {
         example = "full_like(tensor{1, 2}, 7)\n--> tensor({7, 7}, i64 2 cpu)", see = "full, zeros_like, ones_like" },
     empty_like = { text = "Nothing is written: for tensors that are filled before they are read.", shapes = same,
         example = "empty_like(tensor{1, 2}):fill_(5)\n--> tensor({5, 5}, i64 2 cpu)", see = "empty, zeros_like" },
-    fill = { text = "In an integer tensor the value loses its fraction. A view that is filled in place changes what it is a view of.", shapes = same,
+    fill = { text = "In an integer tensor the value loses its fraction; one that the dtype cannot hold, as -1 in u8, is an error, where PyTorch wraps it. A view that is filled in place changes what it is a view of.", shapes = same,
         example = "local x = zeros(2, 2) x:diagonal():fill_(5) return x\n--> tensor({{5.0, 0.0},\n-->         {0.0, 5.0}}, f32 2x2 cpu)", see = "full, masked_fill, index_fill" },
 
     -- ---- random numbers ----
@@ -197,7 +197,7 @@ return {
         example = "tensor({5.0, 0/0, 1.0, 3.0}):nanmedian()\n--> tensor(3.0, f32 scalar cpu)", see = "median, nanquantile, nanmean" },
     mode = { text = "Unlike in max and median the dim is the last one if it is not given.", shapes = reduced,
         example = "tensor({{1, 1, 2}, {4, 3, 4}}):mode()\n--> tensor({1, 4}, i64 2 cpu)", see = "median, bincount, unique" },
-    quantile = { text = "Floats only. A number q needs no waiting; a table, or a vector on another device, is first copied to x's device, for which the host waits.",
+    quantile = { text = "Floats only. Between elements it is interpolated, so between an infinity and another element infinite or NaN; an infinity that is the quantile itself stays one. A number q needs no waiting; a table, or a vector on another device, is first copied to x's device, for which the host waits.",
         options = "interpolation: between two elements, linear, lower, higher, midpoint or nearest", shapes = "x: any; the result has the dims that are not reduced, behind one for the q where there are several",
         example = "tensor({{1.0, 2.0, 3.0, 4.0}}):quantile({0, 0.5, 1}, 2)\n--> tensor({{1.0},\n-->         {2.5},\n-->         {4.0}}, f32 3x1 cpu)", see = "nanquantile, median, kthvalue, sort" },
     nanquantile = { text = "Floats only. Of NaNs alone it is NaN.", example = "tensor({1.0, 0/0, 3.0}):nanquantile(0.5)\n--> tensor(2.0, f32 scalar cpu)", see = "quantile, nanmedian" },

@@ -53,6 +53,7 @@ local function rules(dev)
     is(on({(1 << 60) + 1, -5}, "i64"):clamp(0, (1 << 60) + 1), {(1 << 60) + 1, 0}, "clamp of i64 beyond 2^53")
 
     refuses(function() return x:fmod(0) end, "fmod: integer division by zero", "fmod of i32 and 0")
+    is(on({}, "i32"):remainder(0), {}, "what has no elements has none to divide")
     for name, number in pairs {floor_divide = 0, remainder = 0, fmod = 0, pow = -1} do
         local y = on({7, -7, 1}, "i32")
         refuses(function() y[name .. "_"](y, number) end, name .. ": .*integer", name .. "_ by " .. number)

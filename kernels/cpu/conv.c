@@ -281,10 +281,12 @@ static void choose_tiling(run *r) {
 }
 
 /* Zeros behind a row's last column and before the next one's first are the same ones, up to a
- * vector: behind a plane come the next plane's, and behind the last plane zeros. */
+ * vector: behind a plane come the next plane's, and behind the last plane zeros. A row has room for
+ * its outputs, of which a kernel smaller than its padding makes more. */
 static void share_padding(gp_band *b) {
     const gp_axis *a = &b->axis[2];
-    int64_t before = -a->base, behind = a->base + b->line - a->in, most = VB / b->size;
+    int64_t before = -a->base, behind = a->base + b->line - a->in,
+            most = gp_least(VB / b->size, b->line - a->n);
     if (a->stride == 1) b->line -= gp_most(0, gp_least(most, gp_least(before, behind)));
 }
 

@@ -143,6 +143,9 @@ end
 
 local cases = {
     case("1d", {size = {40}}),
+    case("1d, more outputs than elements, f64's vectors", {size = {7}, kernel = 1, padding = 1}),
+    case("1d, more outputs than elements, f32's vectors", {size = {14}, kernel = 2, padding = 2, channels = 3}),
+    case("2d, more outputs than elements", {size = {5, 14}, kernel = {2, 1}, padding = {2, 1}}),
     case("1d, stride and padding", {size = {23}, stride = 3, padding = 2, kernel = 5}),
     case("1d, same", {size = {9}, kernel = 4, padding = "same"}),
     case("1d, stride beyond the kernel", {size = {24}, stride = 4, kernel = 2}),

@@ -181,13 +181,18 @@ __global__ static void __launch_bounds__(GP_THREADS)
     bool whole = n == 4 && gp_aligned(x, unit) && gp_aligned(out, unit);
     gp_philox(d.seed, d.counter, (uint64_t)block, w);
     if (whole) gp_load_some<T, 4>(x + at * size, dt, v);
-    else
+    else {
+#pragma unroll
         for (int k = 0; k < 4; k++) v[k] = k < n ? gp_load_as<T>(x + (at + k) * size, dt) : (T)0;
+    }
 #pragma unroll
     for (int k = 0; k < 4; k++) v[k] = gp_uniform_f32(w[k], 24) < (float)d.a ? (T)0 : v[k] * (T)d.b;
     if (whole) gp_store_some<T, 4>(out + at * size, dt, v);
-    else
-        for (int k = 0; k < n; k++) gp_store_as<T>(out + (at + k) * size, dt, v[k]);
+    else {
+#pragma unroll
+        for (int k = 0; k < 4; k++) /* not to n: v by a number that is not known would be in memory */
+            if (k < n) gp_store_as<T>(out + (at + k) * size, dt, v[k]);
+    }
 }
 
 template <class T> static bool run_drop(const gp_call *c, const gp_array *x, draw d) {

@@ -1,7 +1,7 @@
 /* Writing at random places: scatter, index_put, index_add and their kin. Of several writes to one
    place the last one in row-major order stays, and sums run in that order (but see put_few.c), for
-   any number of threads: a thread has places of its own where a dim is not indexed. Else there is one:
-   to find out which writes are its own takes a thread as long as to write them all. */
+   any number of threads: a thread has places of its own where a dim is not indexed. Else there is
+   one thread: to find out which writes are its own takes as long as to write them all. */
 #include <math.h>
 
 #include "kernels/cpu/pick.h"

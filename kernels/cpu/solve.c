@@ -31,8 +31,8 @@ static int64_t lu_bytes(const gp_lapack *r) {
 }
 
 #define INVERSE(T, t, getrf, getri)                                                                \
-    /* The identity's columns are shared out over the threads, which do not wait for each other as    \
-       in getri; of a singular matrix what LU left. */                                             \
+    /* The identity's columns are shared out over the threads, which do not wait for each other    \
+       as in getri; of a singular matrix what LU left. */                                          \
     static int inv_large_##t(const gp_lapack *r, int64_t i, T *x, T *lu) {                         \
         int64_t n = r->n, ld = row_length(r->n);                                                   \
         T *panels = lu + n * ld;                                                                   \

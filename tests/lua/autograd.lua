@@ -217,4 +217,11 @@ do
     run(b, mean, var)
     t.is(b.grad, a.grad, "backward of batch_norm that has written running statistics")
 end
+-- 2, 2·3, 2·3·4: by the first factor 1 + 3 + 12, by the second 2 + 8, by the third 6.
+do
+    local a = g.tensor({2, 3, 4}, {dtype = "f32"}):requires_grad_()
+    local x = a * 1
+    x:cumprod_(1):sum():backward()
+    t.is(a.grad, {16, 10, 6}, "running products in place have a gradient")
+end
 t.done()

@@ -37,7 +37,7 @@ bool gp_lua_truth(lua_State *L, int idx) {
     gp_tensor *t = gp_lua_totensor(L, idx);
     if (t->a.numel != 1)
         return luaL_error(
-            L, "the truth value of a tensor with %I elements is ambiguous; use :any() or :all()",
+            L, "the truth value of a tensor with %I elements is ambiguous; use :any() or :all(), or ~= nil",
             (LUAI_UACINT)t->a.numel);
     gp_scalar s;
     gp_lua_enter(L);

@@ -97,7 +97,7 @@ tap_is "$(printf 'for i = 1, 2 do\n' | "$gpush" -i 2>&1 >out)" "stdin:1: 'end' e
 tap_is "$(cat err)" $'stdin:1: oh\nstack traceback:\n\t[C]: in function '"'error'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?' "its errors carry no name"
 trace=$(printf '%s\n' 'f = ones(3)' 'function g(a) if a == a then return 1 end end' 'g(f)' 'm = nn.Linear(3, 2)' 'm(ones(7))' |
     "$gpush" -i 2>&1 >/dev/null)
-tap_is "$trace" $'stdin:1: the truth value of a tensor with 3 elements is ambiguous; use :any() or :all()\n        a is f32 3 cpu
+tap_is "$trace" $'stdin:1: the truth value of a tensor with 3 elements is ambiguous; use :any() or :all(), or ~= nil\n        a is f32 3 cpu
 stack traceback:\n\tstdin:1: in function '"'g'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?
 stdin:1: Linear: linear: x is f32 7, the weight f32 2x3 (expected outputs x inputs, as many inputs as x\'s last dim has elements)
 stack traceback:\n\tstdin:1: in main chunk\n\t[C]: in ?' "a line that is a call finds itself in errors; helpers of tensor syntax are left out"

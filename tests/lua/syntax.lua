@@ -47,7 +47,7 @@ t.is(math.type(n), "float", "are the numbers they hold")
 for i = one:to "i64", 2 do n = i end
 t.is(math.type(n), "integer", "integers too")
 
-t.error(function() if x then end end, "truth value of a tensor with 5 elements is ambiguous; use :any%(%) or :all%(%)", "if")
+t.error(function() if x then end end, "truth value of a tensor with 5 elements is ambiguous; use :any%(%) or :all%(%), or ~= nil", "if")
 t.error(function() return x and 1 end, "ambiguous", "and")
 t.error(function() return not box.x end, "ambiguous", "not")
 t.error(function() if x == 1 then end end, "ambiguous", "== as a condition")

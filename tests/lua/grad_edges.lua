@@ -148,4 +148,11 @@ do
     t.ok((quick - slow:detach()):abs():max():item() < 1e-14, "step by step")
 end
 
+do -- cumprod_ goes back from what x was
+    local x = g.tensor({1, 2, 4}, {dtype = "f64"}):requires_grad_()
+    local y = x * 1
+    y:cumprod_(1):sum():backward()
+    t.is(x.grad, {11, 5, 2}, "cumprod_")
+end
+
 t.done()

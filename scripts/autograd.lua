@@ -150,8 +150,10 @@ function autograd.checkpoint(fn, ...)
     local outs = gpush.no_grad(function() return table.pack(fn(table.unpack(args, 1, args.n))) end)
     local inputs, places = {}, {}
     for i = 1, args.n do
-        if gpush.is_tensor(args[i]) and args[i].requires_grad then
-            inputs[#inputs + 1], places[#places + 1] = args[i], i
+        local x = args[i]
+        if gpush.is_tensor(x) then
+            if x.requires_grad then inputs[#inputs + 1], places[#places + 1] = x, i end
+            args[i] = x:detach() -- a later write may give x a history that leads back to the function below
         end
     end
     if #inputs == 0 and outs.n > 0 then -- what fn has from elsewhere may require gradients all the same

@@ -144,8 +144,7 @@ static bool unchanged(const gp_node *n, const gp_tensor *saved, uint32_t version
 
 /* A saved tensor with its history, for gradients of gradients. */
 static gp_tensor *with_history(gp_vjp *v, gp_tensor *t, gp_node *node, gp_leaf *leaf, int output) {
-    gp_shape s = gp_tensor_shape(t);
-    gp_tensor *r = gp_keep(v, gp_tensor_view(t, &s, t->a.stride, 0));
+    gp_tensor *r = gp_keep(v, gp_tensor_alias(t));
     if (!r || (!node && !leaf) || !gp_is_float((gp_dtype)t->a.dtype)) return r;
     if (node) r->node = gp_node_ref(node);
     else r->leaf = leaf, leaf->refs++;

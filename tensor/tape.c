@@ -202,12 +202,6 @@ void gp_node_input(gp_node *n, int i, gp_tensor *t) {
     in->saved = NULL;
 }
 
-/* The same elements without history. */
-static gp_tensor *alias(gp_tensor *t) {
-    gp_shape s = gp_tensor_shape(t);
-    return gp_tensor_view(t, &s, t->a.stride, 0);
-}
-
 /* t is output i of n from here on; its node before that is let go. */
 static void attach(gp_tensor *t, gp_node *n, int i) {
     gp_node *before = t->node;
@@ -367,9 +361,11 @@ static gp_tensor *copied(gp_tensor *t) {
     return y;
 }
 
-/* written: by the op itself, so that its derivative is of what was there before. */
+/* Not t itself: a later write gives t the history of that write, which may lead back to this node. Its
+ * history of now is in->node or in->leaf. written: by the op itself, so that its derivative is of
+ * what was there before. */
 static bool save(gp_input *in, gp_tensor *t, bool written) {
-    in->saved = written ? copied(t) : gp_tensor_ref(t);
+    in->saved = written ? copied(t) : gp_tensor_alias(t);
     if (in->saved) in->version = in->saved->storage->version;
     return in->saved != NULL;
 }
@@ -439,7 +435,7 @@ bool gp_tape_end(gp_node *n, gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         gp_node_output(n, i, c->out[i]);
         if (!keep || (extra && i < c->nout - 1 && !strchr(n->rule->saves, 'y'))) continue;
-        n->out[i].saved = alias(c->out[i]);
+        n->out[i].saved = gp_tensor_alias(c->out[i]);
         n->out[i].version = c->out[i]->storage->version;
         ok = ok && n->out[i].saved;
     }

@@ -55,7 +55,7 @@ typedef struct gp_input {
     bool tensor; /* false: a number operand */
     gp_shape shape;
     gp_device *dev;
-    gp_tensor *saved; /* NULL: not needed */
+    gp_tensor *saved; /* without history: a later write in place changes the tensor's; NULL: not needed */
     uint32_t version; /* of the storage when it was saved */
 } gp_input;
 

@@ -107,6 +107,14 @@ gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const in
     return t;
 }
 
+gp_tensor *gp_tensor_alias(const gp_tensor *t) {
+    gp_tensor *r = take();
+    if (!r) return NULL;
+    r->storage = gp_storage_ref(t->storage);
+    r->a = t->a;
+    return r;
+}
+
 void gp_tensor_unref(gp_tensor *t) {
     if (!t || --t->refs > 0) return;
     if (t->node || t->leaf) gp_tensor_drop_history(t);

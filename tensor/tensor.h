@@ -59,6 +59,9 @@ gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape);
 gp_tensor *gp_tensor_view(const gp_tensor *base, const gp_shape *shape, const int64_t *stride,
                           int64_t offset);
 
+/* The same elements without history: what the tape saves. */
+gp_tensor *gp_tensor_alias(const gp_tensor *t);
+
 /* A tensor over storage, whose reference it takes over. Contiguous. */
 gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shape);
 

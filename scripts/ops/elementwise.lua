@@ -131,5 +131,5 @@ define { "zero_", sig = "tensor x", help = "every element of x set to 0", fn = f
 define { "cumsum_", sig = "tensor x, dim dim", help = "x overwritten with its running sums along dim",
     fn = function(x, dim) return x:copy_(x:cumsum(dim)) end }
 define { "cumprod_", sig = "tensor x, dim dim", help = "x overwritten with its running products along dim",
-    -- Its gradient asks for x as it was, which x itself, written, is not; and would hold its own history.
+    -- Its gradient asks for x as it was, which x itself, written, is not.
     fn = function(x, dim) return x:copy_((x.requires_grad and x:clone() or x):cumprod(dim)) end }

@@ -120,7 +120,53 @@ local function tape(dev)
     local a, b = g.ones({ 4, 4 }, f64):requires_grad_(), g.ones({ 4, 4 }, f64):requires_grad_()
     local c = g.ones({ 3, 4 }, f64)
     local function clear() a.grad, b.grad = nil, nil end
+    -- A tensor that takes what was made from it: what the ops saved must not hold the history that it has from then on.
+    local function takes(what, fn)
+        return { what .. " written into what it was made of", function()
+            local y = a * 2
+            y:copy_(fn(y))
+            return y
+        end }
+    end
     local cases = {
+        takes("y * y", function(y) return y * y end),
+        takes("sin", function(y) return y:sin() end),
+        takes("exp", function(y) return y:exp() end),
+        takes("pow", function(y) return y ^ 3 end),
+        takes("matmul", function(y) return y:matmul(y) end),
+        takes("cat", function(y) return (g.cat({ y, y }) * b:repeat_interleave(2, 1)):narrow(1, 2, 4) * y end),
+        takes("softmax", function(y) return y:softmax(1) * y:t() end),
+        takes("a checkpoint", function(y) return g.autograd.checkpoint(function(v) return v:sin() * v end, y) end),
+        { "a part written with its product", function()
+            local y = a * 2
+            y[1] = y[1] * y[2]
+            y[2]:copy_(y:select(2, 1) * y[3])
+        end },
+        { "a view that is saved, and its tensor written", function()
+            local y = a * 2
+            local part = y[1]
+            y:add_((part * part):sin())
+        end },
+        { "values without history, written with what they weigh", function()
+            local y = g.ones({ 4, 4 }, f64)
+            y:copy_(y * b)
+        end },
+        { "products in place", function()
+            local y = a * 2
+            y:cumprod_(1):mul_(y:sin()):mul_(y)
+        end },
+        { "the same with a kept gradient and a hook", function()
+            local y = a * 2
+            y:retain_grad()
+            y:register_hook(function(v) return v * 2 end)
+            y:copy_(y * y)
+        end },
+        { "a recorded gradient, and its tensor written", function()
+            local y = a * 2
+            local d = g.grad((y * y * y):sum(), y, { create_graph = true })
+            y:mul_(d)
+            d:copy_(d * y)
+        end },
         { "a node of results alone", function() return a:exp() end },
         { "an op that fails under autograd", function() pcall(g.matmul, a:exp(), c:exp()) end },
         { "an op in place", function()

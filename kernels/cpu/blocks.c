@@ -168,24 +168,49 @@ static const void *rows_of(const run *r, int k, const char *p, int64_t skip, int
     return to;
 }
 
+/* A block made of an operand, which serves again where rows begin at the same place. */
+typedef struct made {
+    const char *from;
+    int64_t n; /* rows */
+} made;
+
+/* n rows that begin at p. */
+static void short_block(const run *r, char *const *p, int64_t n, char (*buf)[GP_BLOCK * 8],
+                        made *m) {
+    const gp_loop *l = &r->loop;
+    const int last = l->ndim - 1;
+    const void *in[MOST_IN];
+    for (int k = 0; k < r->nin; k++) {
+        const char *from = p[k + 1];
+        in[k] = buf[k];
+        if (m[k].from == from && n <= m[k].n) continue;
+        in[k] = rows_of(r, k, from, l->stride[k + 1][last - 1], n, buf[k], buf[MOST_IN]);
+        if (in[k] == buf[k]) m[k] = (made){from, n};
+    }
+    n *= l->dim[last];
+    r->fn(n, r->store ? buf[MOST_IN] : p[0], in, r->par);
+    if (r->store) r->store(p[0], l->stride[0][last], buf[MOST_IN], n);
+}
+
 /* Rows [begin, end). */
 static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
-    const gp_loop *l = &r->loop;
+    gp_loop groups = r->loop; /* of rows, which its last dim counts */
+    gp_rows g;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
-    int last = l->ndim - 1;
-    int64_t width = l->dim[last], most = r->block / width, among = l->dim[last - 1];
-    char *p[GP_LOOP_MAX];
+    made m[MOST_IN] = {{NULL, 0}};
+    int last = --groups.ndim - 1;
+    int64_t among = groups.dim[last], most = r->block / groups.dim[last + 1];
+    gp_rows_begin(&g, &groups, begin);
     cpu_fault = 0;
     for (int64_t at = begin, n; at < end; at += n) {
-        const void *in[MOST_IN];
-        n = among - at % among < end - at ? among - at % among : end - at;
+        char *p[GP_LOOP_MAX];
+        int64_t i = at % among;
+        if (i == 0 && at > begin) gp_rows_next(&g, &groups);
+        n = among - i < end - at ? among - i : end - at;
         if (n > most) n = most;
-        gp_loop_at(l, at * width, p);
-        for (int k = 0; k < r->nin; k++)
-            in[k] = rows_of(r, k, p[k + 1], l->stride[k + 1][last - 1], n, buf[k], buf[MOST_IN]);
-        r->fn(n * width, r->store ? buf[MOST_IN] : p[0], in, r->par);
-        if (r->store) r->store(p[0], l->stride[0][last], buf[MOST_IN], n * width);
+        for (int k = 0; k <= r->nin; k++) p[k] = g.p[k] + i * groups.stride[k][last];
+        short_block(r, p, n, buf, m);
     }
     if (cpu_fault) r->fault |= cpu_fault;
 }

@@ -1,9 +1,11 @@
-/* Inverses, determinants and systems of equations by LAPACK. A matrix that lies row by row is to
- * LAPACK its transpose M = P L U: where that serves as well, nothing is copied in another order. */
+/* Inverses, determinants and systems of equations by LAPACK, lu.c and inverse.c. A matrix that lies
+ * row by row is to LAPACK its transpose M = P L U: where that serves as well, nothing is copied in
+ * another order. */
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/inverse.h"
 #include "kernels/cpu/lapack.h"
 #include "kernels/cpu/lu.h"
 
@@ -46,16 +48,26 @@ static int64_t lu_bytes(const gp_lapack *r) {
         if (!info) gp_lu_solve_##t(r->n, lu, ld, pivot, x - n * n, r->n);                          \
         return info;                                                                               \
     }                                                                                              \
+    static int inv_small_##t(const gp_lapack *r, int64_t i, T *x, T *work) {                       \
+        int64_t n = r->n, ld = gp_small_ld(n);                                                     \
+        if (n < ld) memset(work, 0, (size_t)(n * ld) * sizeof(T));                                 \
+        gp_gather(work, ld, &r->a, i);                                                             \
+        int info = gp_invert_##t(r->n, work);                                                      \
+        for (int64_t j = 0; j < n; j++) memcpy(x + j * n, work + j * ld, (size_t)n * sizeof(T));   \
+        return info;                                                                               \
+    }                                                                                              \
     static gp_verdict inv_##t(const gp_lapack *r, int64_t i, char *work) {                         \
         int n = r->n, info = 0, lwork = PANEL * n;                                                 \
         T *a = (T *)gp_out(r->c, 0)->data + i * n * n, *tmp = (T *)work;                           \
         int *ipiv = (int *)(tmp + lwork);                                                          \
         if (n >= LARGE) {                                                                          \
             info = inv_large_##t(r, i, a, tmp);                                                    \
+        } else if (n <= GP_SMALL) {                                                                \
+            info = inv_small_##t(r, i, a, tmp);                                                    \
         } else {                                                                                   \
             gp_gather(a, n, &r->a, i);                                                             \
-            if (n) getrf(&n, &n, a, &n, ipiv, &info);                                              \
-            if (n && !info) getri(&n, a, &n, ipiv, tmp, &lwork, &info);                            \
+            getrf(&n, &n, a, &n, ipiv, &info);                                                     \
+            if (!info) getri(&n, a, &n, ipiv, tmp, &lwork, &info);                                 \
         }                                                                                          \
         for (int64_t j = 0; j < (int64_t)n * n; j++)                                               \
             a[j] += 0; /* -0, of zeros below a diagonal */                                         \

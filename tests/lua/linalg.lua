@@ -106,6 +106,23 @@ for _, dtype in ipairs { "f32", "f64" } do
     t.is(tostring(inv):find "%-0", nil, "no -0 in the inverse of the identity, " .. dtype)
 end
 
+-- Small matrices, whose rows must be exchanged, in batches, transposed, and singular ones.
+for dtype, e in pairs(eps) do
+    for _, n in ipairs {1, 2, 3, 7, 8, 9, 16, 23, 31, 32, 33} do
+        local a = (g.randn({5, n, n}, {dtype = dtype}) + eye(n, dtype) * 4 * math.sqrt(n)):roll(n // 2, 2)
+        local inv, name = linalg.inv(a), n .. " " .. dtype
+        t.ok(far(inv:matmul(a), eye(n, dtype):expand(5, n, n)) <= 30 * n * e, "inv of a batch " .. name)
+        t.ok(far(linalg.inv(a[3]), inv[3]) == 0, "one of them alone " .. name)
+        t.ok(far(linalg.inv(T(a)), T(inv)) <= 30 * e, "inv of transposed ones " .. name)
+        t.is(linalg.inv(eye(n, dtype):roll(1, 1)):tolist(), eye(n, dtype):roll(-1, 1):tolist(), "inv of a permutation " .. name)
+        a[4] = 0
+        local _, info = linalg.inv_ex(a)
+        t.is(info:tolist(), {0, 0, 0, 1, 0}, "inv_ex tells which is singular " .. name)
+        local ok, message = pcall(linalg.inv, a)
+        t.ok(not ok and message:find("matrix [4] of the batch is singular", 1, true), "as inv does " .. name)
+    end
+end
+
 -- Inverses and equations of sizes about those of the pieces that large ones are made of, of transposed ones too, and of singular ones.
 for dtype, e in pairs(eps) do
     for _, n in ipairs {191, 192, 256, 257, 300} do

@@ -1,6 +1,8 @@
 /* The keys that the user binds in ~/.editrc, which go before gpush's own. */
 #include "shell/editrc.h"
 
+#include "shell/keys.h"
+
 #include <histedit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ static void rebind(EditLine *el, int argc, const char **argv) {
         if (argv[1][n] == 'A') argv[1] = "\\034";
         else if (argv[1][n] == 'B') argv[1] = "\\035";
     }
+    for (int i = 1; i < argc; i++) gp_key_bind(argv[i]);
     el_parse(el, argc, argv);
 }
 
@@ -44,9 +47,11 @@ void gp_editrc_mode(EditLine *el, bool vi) {
     static const char *const command[][2] = {{"u", "gpush-undo"}, {"k", "gpush-up"}, {"j", "gpush-down"},
         {"\\034", "gpush-up"}, {"\\035", "gpush-down"}};
     static const char *const emacs[][2] = {{"\\033[3~", "ed-delete-next-char"}, {"\\033[1;5C", "em-next-word"},
-        {"\\033[1;5D", "ed-prev-word"}};
+        {"\\033[1;5D", "ed-prev-word"}, {"\\033[1;3C", "em-next-word"}, {"\\033[1;3D", "ed-prev-word"}};
     for (size_t i = 0; vi && i < sizeof command / sizeof *command; i++)
         el_set(el, EL_BIND, "-a", command[i][0], command[i][1], NULL);
-    for (size_t i = 0; !vi && i < sizeof emacs / sizeof *emacs; i++)
+    for (size_t i = 0; !vi && i < sizeof emacs / sizeof *emacs; i++) {
+        gp_key_bind(emacs[i][0]);
         el_set(el, EL_BIND, emacs[i][0], emacs[i][1], NULL);
+    }
 }

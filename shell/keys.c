@@ -14,8 +14,13 @@ const char gp_paste_on[] = "\033[?2004h", gp_paste_off[] = "\033[?2004l";
 static struct termios cooked;
 static bool opened;
 static volatile sig_atomic_t new_size;
-static char back[8]; /* bytes that were looked at, still to be read */
+static char back[256]; /* bytes that were looked at, still to be read */
 static int nback;
+
+enum { MOST_BOUND = 64, LONGEST = 24 };
+static char bound[MOST_BOUND][LONGEST]; /* what of sequences means something to the editor, without their escape */
+static int nbound;
+static bool whole;
 
 bool gp_keys_usable(void) {
     const char *term = getenv("TERM");
@@ -86,8 +91,8 @@ static bool wait_for_key(void (*resized)(void)) {
 /* The byte i after those that were taken, which stays to be read; -1 where none comes at once. */
 static int peek(int i) {
     char c;
-    if (i >= nback && pending(20) && read(STDIN_FILENO, &c, 1) == 1) back[nback++] = c;
-    return i < nback ? back[i] : -1;
+    if (i >= nback && i < (int)sizeof back && pending(20) && read(STDIN_FILENO, &c, 1) == 1) back[nback++] = c;
+    return i < nback ? (unsigned char)back[i] : -1;
 }
 
 static void take(int n) {
@@ -130,22 +135,77 @@ char *gp_key_pasted(void) {
     return text;
 }
 
-/* What an escape that was just read begins, or itself. */
+void gp_key_bind(const char *key) {
+    static const char *const escapes[] = {"^[", "\\e", "\\E", "\\033", NULL};
+    for (int i = 0; escapes[i]; i++) {
+        size_t n = strlen(escapes[i]);
+        if (!strncmp(key, escapes[i], n) && strlen(key + n) < LONGEST && nbound < MOST_BOUND)
+            strcpy(bound[nbound++], key + n);
+    }
+}
+
+/* How many bytes behind an escape are a sequence of a terminal's, which come at once: a key's, or an answer that came late.
+ * 0: it is Escape, or Alt with a letter. */
+static int sequence(void) {
+    int i = 1, c = peek(0);
+    if (c == 'O') return peek(1) < 0 ? 0 : 2;
+    if (c == '[' && peek(1) == '[') return peek(2) < 0 ? 0 : 3; /* F1 to F5 of Linux's console */
+    if (c == '[') {
+        while ((c = peek(i)) >= ' ' && c < '@') i++;
+        return c < 0 ? 0 : i + 1;
+    }
+    if (c != ']' && c != 'P' && c != '_') return 0;
+    for (; (c = peek(i)) >= 0; i++)
+        if (c == 7 || (c == 033 && peek(i + 1) == '\\')) return c == 7 ? i + 1 : i + 2;
+    return 0;
+}
+
+static bool is_bound(int n) {
+    for (int i = 0; i < nbound; i++)
+        if (strlen(bound[i]) == (size_t)n && !memcmp(bound[i], back, (size_t)n)) return true;
+    return false;
+}
+
+void gp_key_whole(bool are) { whole = are; }
+
+/* The key that the letter or the number behind "[" says. */
+static wchar_t own_key(char c) {
+    switch (c) {
+    case 'D': return GP_KEY_LEFT;
+    case 'C': return GP_KEY_RIGHT;
+    case 'H':
+    case '1':
+    case '7': return GP_KEY_HOME;
+    case '3': return GP_KEY_DELETE;
+    default: return GP_KEY_END;
+    }
+}
+
+/* What an escape that was just read begins, or itself; 0: a key that means nothing here, and was taken. */
 static wchar_t escape(void) {
-    static const char paste[] = "[200~";
-    int first = peek(0), second = first == '[' || first == 'O' ? peek(1) : -1;
-    if (second == 'A' || second == 'B')
-        return take(2), second == 'A' ? GP_KEY_UP : GP_KEY_DOWN;
-    for (int i = 0; paste[i]; i++)
-        if (peek(i) != paste[i]) return 033;
-    take(sizeof paste - 1);
-    return GP_KEY_PASTE;
+    static const char paste[] = "[200~", arrows[] = "ABCDFH", keys[] = "13478" /* Home, Delete, End by their numbers */;
+    int n = sequence(), last = n ? back[n - 1] : 0;
+    if (n == 0) return 033;
+    if (n > 4 && !is_bound(n) && !memcmp(back, "[1;", 3) && strchr(arrows, last)) { /* with Shift or the like */
+        take(n - 2);
+        back[0] = '[', n = 2;
+    }
+    if (n == 2 && (last == 'A' || last == 'B')) return take(2), last == 'A' ? GP_KEY_UP : GP_KEY_DOWN;
+    if (n == sizeof paste - 1 && !memcmp(back, paste, sizeof paste - 1)) return take(n), GP_KEY_PASTE;
+    bool known = n == 2 ? strchr(arrows, last) != NULL : n == 3 && last == '~' && strchr(keys, back[1]);
+    if (is_bound(n) || (known && !whole)) return 033;
+    wchar_t key = known ? own_key(back[1]) : 0;
+    take(n);
+    return key;
 }
 
 bool gp_key_read(wchar_t *key, void (*resized)(void)) {
     mbstate_t state = {0};
     for (char c; next_byte(&c, resized);) {
-        if (c == 033) return *key = escape(), true;
+        if (c == 033) {
+            if ((*key = escape())) return true;
+            continue;
+        }
         size_t n = mbrtowc(key, &c, 1, &state);
         if (n == (size_t)-1) memset(&state, 0, sizeof state); /* no character: dropped */
         if (n == 0) *key = 0;

@@ -5,8 +5,17 @@
 #include <stdbool.h>
 #include <wchar.h>
 
-/* What the up and down arrows are, and a paste, whose text gp_key_pasted reads. */
-enum { GP_KEY_UP = 034, GP_KEY_DOWN = 035, GP_KEY_PASTE = 0x110000 };
+/* What the up and down arrows are, and a paste, whose text gp_key_pasted reads; behind it what gp_key_whole is about. */
+enum {
+    GP_KEY_UP = 034,
+    GP_KEY_DOWN = 035,
+    GP_KEY_PASTE = 0x110000,
+    GP_KEY_LEFT,
+    GP_KEY_RIGHT,
+    GP_KEY_HOME,
+    GP_KEY_END,
+    GP_KEY_DELETE
+};
 
 /* What makes a terminal mark pasted text, and no longer. */
 extern const char gp_paste_on[], gp_paste_off[];
@@ -26,6 +35,13 @@ bool gp_keys_used(void);
 /* Waits for a key, calling resized when the terminal's size has changed meanwhile; false at the end
  * of the input. Decodes by the current locale. */
 bool gp_key_read(wchar_t *key, void (*resized)(void));
+
+/* key, in libedit's notation ("^[[1;5C"), is bound. Other sequences of the terminal's but the usual ones (arrows, Home, End,
+ * Delete) are taken and mean nothing; with Shift and the like the usual ones are what they are alone. */
+void gp_key_bind(const char *key);
+
+/* Whether Left, Right, Home, End and Delete are keys of their own, or come as what the terminal sends. */
+void gp_key_whole(bool are);
 
 /* Is there a key already? */
 bool gp_key_pending(void);

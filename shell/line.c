@@ -60,6 +60,22 @@ static void paste(void) {
     free(text);
 }
 
+/* A key that moves within the text, or deletes, where libedit has no sequences for it: vi's Escape is a key by itself. */
+static bool move(wchar_t key) {
+    if (key <= GP_KEY_PASTE || editor.searching) return false;
+    size_t cursor;
+    const char *text = gp_text_get(&cursor);
+    bool more = text[cursor];
+    gp_picture_erase();
+    if (key == GP_KEY_LEFT && cursor) el_cursor(gp_picture.el, -1);
+    if ((key == GP_KEY_RIGHT || key == GP_KEY_DELETE) && more) el_cursor(gp_picture.el, 1);
+    if (key == GP_KEY_DELETE && more) el_deletestr(gp_picture.el, 1);
+    if (key == GP_KEY_HOME) gp_text_go(gp_edit_line_start(text, cursor));
+    if (key == GP_KEY_END) gp_text_go(gp_edit_line_end(text, cursor));
+    gp_picture_redraw();
+    return true;
+}
+
 /* A key that goes on with the character before it. */
 static bool join(wchar_t key) {
     size_t cursor;
@@ -94,8 +110,10 @@ static int on_key(EditLine *el, wchar_t *key) {
         gp_picture.hold = false;
         if (!gp_key_read(key, gp_picture_resize)) return 0;
         if (*key == GP_KEY_PASTE) paste();
-        else if (!join(*key)) return 1;
+        else if (!move(*key) && !join(*key)) break;
     }
+    if (*key > GP_KEY_PASTE) *key = 033; /* ends the search */
+    return 1;
 }
 
 /* ---- Commands ---- */
@@ -324,6 +342,7 @@ static void bind_keys(void) {
             if (vi && !key[2]) el_set(gp_picture.el, EL_BIND, "-a", key, name, NULL);
         }
     }
+    gp_key_whole(vi);
     gp_editrc_mode(gp_picture.el, vi);
     gp_editrc_again(gp_picture.el);
 }

@@ -254,6 +254,15 @@ type_ 'local s = "text"'
 sees 'local s = "text"' "NO_COLOR: the text is there"
 tap_is "$(shown -e | grep -c $'\e')" 0 "without colours"
 
+# Keys that mean nothing, and answers of the terminal's that come late.
+session
+type_ 'one two'
+key F5 PageUp S-F3 C-Up S-Left C-Left S-Left
+type_ $'\e[6;20;10t'; type_ $'\e]11;rgb:0000/0000/0000\e\\'; type_ $'\e_Gi=31;OK\e\\'
+type_ '-'
+rows 1 '> one- two' "they leave no trace, and an arrow with Shift is an arrow"
+key C-c
+
 # vi's keys, as ~/.editrc asks for.
 echo 'bind -v' >"$HOME/.editrc"
 session
@@ -273,9 +282,14 @@ rows 4 '> value = 123' "vi: k goes back in the history"
 type_ 'A'
 paste $'\nprint("v")'
 rows 4 $'> value = 123\nprint("v")' "vi: a paste goes into the text"
+key C-c
+until_ has '^C'
+type_ 'one two'
+key Left; type_ '-'; key Home; type_ '+'; key End Left Delete; type_ '!'
+sees '> +one tw-!' "vi: arrows, Home, End and Delete while one inserts"
 
 # The user's keys go before ours.
-printf '%s\n' '# mine' 'bind -e' 'bind "^R" ed-move-to-beg' 'gpush:bind "^[[A" ed-delete-prev-char' 'bind "^[z" gpush-undo' >"$HOME/.editrc"
+printf '%s\n' '# mine' 'bind -e' 'bind "^[[15;2~" ed-move-to-beg' 'bind "^R" ed-move-to-beg' 'gpush:bind "^[[A" ed-delete-prev-char' 'bind "^[z" gpush-undo' >"$HOME/.editrc"
 session
 type_ 'abc'
 key C-r
@@ -284,6 +298,8 @@ key C-e Up
 rows 1 '> ab' "an arrow too"
 key M-z M-z
 rows 1 '>' "our commands may be bound"
+type_ 'ab'; key S-F5; type_ 'c'
+rows 1 '> cab' "and any sequence"
 rm "$HOME/.editrc"
 
 # A table that is wider than the terminal.

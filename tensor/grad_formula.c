@@ -18,8 +18,7 @@ static bool mentions(const char *formula, char c) {
     return false;
 }
 
-/* A bit for each variable of d->sig that its formula (d->help) mentions; found once. */
-static unsigned variables(const gp_op *d) {
+unsigned gp_formula_variables(const gp_op *d) {
     static _Atomic unsigned char known[GP_OPS];
     unsigned set = known[gp_op_id(d)];
     if (set) return set;
@@ -28,8 +27,6 @@ static unsigned variables(const gp_op *d) {
         if (mentions(d->help, d->sig[i])) set |= 1u << i;
     return known[gp_op_id(d)] = (unsigned char)set;
 }
-
-bool gp_formula_has(const gp_op *d, int i) { return variables(d) >> i & 1; }
 
 /* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result.
  */
@@ -47,10 +44,11 @@ static gp_value variable(gp_vjp *v, int i) {
  */
 static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
+    unsigned mentioned = gp_formula_variables(d);
     gp_call c;
     gp_call_begin(&c, d);
     for (int i = 0; i < d->ntensors; i++)
-        c.arg[c.nargs++] = variable(v, gp_formula_has(d, i) ? i : 0);
+        c.arg[c.nargs++] = variable(v, mentioned >> i & 1 ? i : 0);
     for (int i = n->op->ntensors; i < n->nargs; i++) c.arg[c.nargs++] = n->arg[i];
     for (int i = 0; i < d->ntensors; i++)
         if (c.arg[i].kind == GP_TENSOR && c.arg[i].t->a.dtype != v->g[0]->a.dtype &&
@@ -72,9 +70,10 @@ static void set(gp_formula_vars *vars, char name, gp_value value) {
 /* The same composed of ops. Parameters are called p, q and r; what is not given is no limit. */
 static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
+    unsigned mentioned = gp_formula_variables(d);
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < d->ntensors; i++)
-        if (!i || gp_formula_has(d, i)) set(&vars, d->sig[i], variable(v, i));
+        if (!i || mentioned >> i & 1) set(&vars, d->sig[i], variable(v, i));
     for (int i = n->op->ntensors, k = 0; k < 3; i++, k++) {
         bool given = i < n->nargs && n->arg[i].kind != GP_NONE;
         gp_value limit = {.kind = GP_FLOAT, .f = k ? INFINITY : -INFINITY};
@@ -204,6 +203,7 @@ static gp_tensor *expanded(gp_vjp *v, uint64_t mask) {
 
 static bool reduce(gp_vjp *v) {
     const gp_op *d = &gp_ops[v->node->op->grad];
+    unsigned mentioned = gp_formula_variables(d);
     const gp_shape *s = gp_in_shape(v, 0);
     uint64_t mask;
     if (!mask_of(v, &mask)) return false;
@@ -211,9 +211,9 @@ static bool reduce(gp_vjp *v) {
     gp_tensor *g = kept(v, v->g[0], mask), *of[5];
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < 5; i++) {
-        of[i] = operand(v, gp_formula_has(d, i) ? i : 0, g, mask);
+        of[i] = operand(v, mentioned >> i & 1 ? i : 0, g, mask);
         if (!of[i]) return false;
-        if (!i || gp_formula_has(d, i)) set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
+        if (!i || mentioned >> i & 1) set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
     }
     double n = count_of(s, mask);
     set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});

@@ -197,7 +197,8 @@ void gp_node_input(gp_node *n, int i, gp_tensor *t) {
     in->dtype = t->a.dtype;
     in->need = t->requires_grad;
     in->tensor = true;
-    in->shape = gp_tensor_shape(t);
+    in->shape.ndim = t->a.ndim;
+    memcpy(in->shape.dim, t->a.dim, sizeof in->shape.dim); /* all of them: quicker than a loop */
     in->dev = t->storage->dev;
     in->saved = NULL;
 }
@@ -337,11 +338,11 @@ static bool reads(const gp_node *n, int i) {
 static bool formula_reads(const gp_node *n, int i) {
     const gp_op *op = n->op;
     int operands = op->kind == GP_REDUCE ? 1 : op->ntensors;
+    unsigned wanted = 1u << (i < 0 ? operands + 1 : i + 1);
+    if (i == 0 && op->kind == GP_REDUCE) wanted |= 1u << 4;
     for (int k = 0, in = 0; k < op->ngrads; k++) {
         bool need = n->arg[k].kind == GP_TENSOR && n->in[in++].need;
-        const gp_op *d = &gp_ops[op->grad + k];
-        if (need && gp_formula_has(d, i < 0 ? operands + 1 : i + 1)) return true;
-        if (need && i == 0 && op->kind == GP_REDUCE && gp_formula_has(d, 4)) return true;
+        if (need && (gp_formula_variables(&gp_ops[op->grad + k]) & wanted)) return true;
     }
     return false;
 }

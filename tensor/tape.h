@@ -110,8 +110,8 @@ static inline bool gp_node_extra(const gp_node *n) {
     return s && *s;
 }
 
-/* Does the formula of d (an op of GP_GRAD) mention its variable i? Known once looked at. */
-bool gp_formula_has(const gp_op *d, int i);
+/* A bit for each variable of d->sig that the formula of d (an op of GP_GRAD) mentions; found once. */
+unsigned gp_formula_variables(const gp_op *d);
 
 /* Nodes are one thread's: counts are not atomic. */
 gp_node *gp_node_ref(gp_node *n);

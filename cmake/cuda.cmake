@@ -27,7 +27,7 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
     target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
     target_compile_definitions(gpush_cuda PRIVATE GP_PLUGIN)
     # Headers that some packages put beside the toolkit's own: CUPTI's, without which profile/cupti.c does not compile, and cuDNN's,
-    # without which convolutions say that there is none (kernels/cuda/conv_without.c).
+    # without which our own, slower kernels do all convolutions (kernels/cuda/conv_without.c).
     find_path(GPUSH_CUPTI_INCLUDE cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
         PATHS ${CUDAToolkit_TARGET_DIR}/extras/CUPTI/include ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)
     find_path(GPUSH_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{CUDNN_HOME}/include)
@@ -37,7 +37,7 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
         endif()
     endforeach()
     if(NOT GPUSH_CUDNN_INCLUDE)
-        message(STATUS "no cudnn.h (set CUDNN_HOME): convolutions will not run on CUDA")
+        message(STATUS "no cudnn.h (set CUDNN_HOME): convolutions will be slow on CUDA")
     endif()
     # Sums are not contracted, to be the CPU's bit for bit where the order is the same.
     target_compile_options(gpush_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;--extended-lambda;--fmad=false;-Xcompiler=-Wall,-Wextra,-Werror,-Wno-unused-parameter>")

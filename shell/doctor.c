@@ -174,7 +174,7 @@ static void check_libraries(void *plugin) {
         const char *name, *text;
     } fixes[] = {{"cuBLAS", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
                  {"cuBLASLt", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
-                 {"cuDNN", "convolutions on a GPU need it, batch_norm and recurrent layers are faster by it: NVIDIA's cuDNN 9, or pip install nvidia-cudnn-cu13 (-cu12)"},
+                 {"cuDNN", "convolutions on a GPU are slow without it, batch_norm and recurrent layers slower: NVIDIA's cuDNN 9, or pip install nvidia-cudnn-cu13 (-cu12)"},
                  {"cuSOLVER", "linalg on a GPU needs it: the CUDA toolkit, or pip install nvidia-cusolver"},
                  {"cuFFT", "fft on a GPU needs it: the CUDA toolkit, or pip install nvidia-cufft"},
                  {"CUPTI", "device times in profiles need it: the CUDA toolkit, or pip install nvidia-cuda-cupti"}};

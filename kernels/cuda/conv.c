@@ -1,14 +1,13 @@
 /* Convolutions, transposed ones and their gradients by cuDNN: one of its three products of images,
  * weights and results, by an algorithm that is chosen once for a shape. Limit that this aims at: 2
  * operations a tap at the tensor cores' rate for f16 and bf16, at that of the cores for f32 (of
- * TF32 where allowed) and f64. */
+ * TF32 where allowed) and f64. Where there is no cuDNN, or it refuses, conv_plain.cu goes on. */
 #if __has_include(<cudnn.h>) /* else conv_without.c */
 #include <limits.h>
 
 #include "kernels/cuda/conv_plain.h"
 #include "kernels/cuda/dnn.h"
 #include "kernels/cuda/dense.h"
-#include "tensor/nn.h"
 
 enum { PLANS = 512, CHOICES = 10 };
 static const size_t most_memory =
@@ -29,7 +28,7 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used;
+    bool used, none; /* none: cuDNN has no algorithm for it */
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t conv;
@@ -102,7 +101,7 @@ static void forget(plan *p) {
         const shape *s = &p->of;                                                                   \
         perf answers[CHOICES];                                                                     \
         int n = 0;                                                                                 \
-        cudnnStatus_t status = s->benchmark                                                        \
+        cudnnStatus_t status = room                                                                \
                                    ? gp_dnn.tried(h, xd, xp, yd, yp, p->conv, od, op, CHOICES, &n,    \
                                                answers, room, most_memory)                         \
                                    : gp_dnn.known(h, xd, yd, p->conv, od, CHOICES, &n, answers);      \
@@ -130,14 +129,14 @@ static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s, const op
     if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
     forget(p);
     memcpy(&p->of, s, sizeof *s);
-    void *room = s->benchmark ? gp_cuda_scratch(c, most_memory) : NULL;
-    p->used = (room || !s->benchmark) && describe(c, p) &&
-              (s->kind == RESULT  ? choose_result(c, h, p, o->x, o->w, o->y, o->y, room)
-               : s->kind == IMAGE ? choose_image(c, h, p, o->x, o->w, o->y, o->x, room)
-                                  : choose_weight(c, h, p, o->x, o->w, o->y, o->w, room));
-    if (p->used) return p;
-    forget(p);
-    return NULL;
+    void *room = s->benchmark ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
+    if (!room) gp_error_clear();
+    p->used = true;
+    p->none = !describe(c, p) ||
+              !(s->kind == RESULT  ? choose_result(c, h, p, o->x, o->w, o->y, o->y, room)
+                : s->kind == IMAGE ? choose_image(c, h, p, o->x, o->w, o->y, o->x, room)
+                                   : choose_weight(c, h, p, o->x, o->w, o->y, o->w, room));
+    return p;
 }
 
 static bool run(const gp_call *c, cudnnHandle_t h, const shape *s, const operands *o,
@@ -169,7 +168,7 @@ static bool convolve(const gp_call *c, const shape *s, const operands *o) {
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
     plan *p = h ? plan_of(c, h, s, o) : NULL;
-    bool ok = p && run(c, h, s, o, p);
+    bool ok = p && !p->none && run(c, h, s, o, p);
     gp_lib_unlock();
     return ok;
 }
@@ -292,36 +291,32 @@ static bool add_bias(const gp_call *c, const gp_array *bias, const gp_array *to,
 
 /* ---- calls ---- */
 
-static bool forward(const gp_call *c) {
+/* By cuDNN, each; false where it refuses. */
+static bool forward_there(const gp_call *c, const gp_conv *k) {
     const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1), *out = gp_out(c, 0);
-    gp_shape xs = gp_array_shape(x), ws = gp_array_shape(w);
     gp_dtype dt = work_dtype(c, (gp_dtype)x->dtype);
-    gp_conv k;
     gp_array to;
     shape s;
     operands o;
-    if (out->numel == 0) return true;
-    if (!gp_is_float(dt)) return gp_conv_plain(c);
-    if (!gp_conv_read(c, &xs, &ws, &k) || !shape_of(c, &k, RESULT, dt, &s) ||
-        !place_of(c, out, dt, &to) || !add_bias(c, gp_in(c, 2), &to, k.batched, &o.add))
+    if (!shape_of(c, k, RESULT, dt, &s) || !place_of(c, out, dt, &to) ||
+        !add_bias(c, gp_in(c, 2), &to, k->batched, &o.add))
         return false;
     o.y = to.data;
     if (x->numel == 0 || w->numel == 0) {
         if (!o.add && !zero(c, &to)) return false;
-    } else if (!image_in(c, &k, x, dt, &o.x) || !dense_in(c, w, dt, &o.w) || !convolve(c, &s, &o)) {
+    } else if (!image_in(c, k, x, dt, &o.x) || !dense_in(c, w, dt, &o.w) || !convolve(c, &s, &o)) {
         return false;
     }
     return to.data == out->data || gp_cuda_copy_array(c, out, &to);
 }
 
 /* x is shaped like the convolution's results; out is its image. */
-static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, const gp_conv *k) {
+static bool image_there(const gp_call *c, const gp_array *x, const gp_array *bias, const gp_conv *k) {
     const gp_array *w = gp_in(c, 1), *out = gp_out(c, 0);
     gp_dtype dt = work_dtype(c, (gp_dtype)x->dtype);
     gp_array to, padded;
     shape s;
     operands o;
-    if (out->numel == 0) return true;
     if (!shape_of(c, k, IMAGE, dt, &s) || !place_of(c, out, dt, &to) ||
         !add_bias(c, bias, &to, k->batched, &o.add))
         return false;
@@ -344,35 +339,65 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     return to.data == out->data || gp_cuda_copy_array(c, out, &to);
 }
 
-static bool transposed(const gp_call *c) {
+static bool weight_there(const gp_call *c, const gp_conv *k) {
+    const gp_array *grad = gp_in(c, 0), *x = gp_in(c, 1), *out = gp_out(c, 0);
+    gp_dtype dt = work_dtype(c, (gp_dtype)x->dtype);
+    gp_array to;
+    shape s;
+    operands o = {.add = false};
+    if (!shape_of(c, k, WEIGHT, dt, &s) || !place_of(c, out, dt, &to)) return false;
+    o.w = to.data;
+    return image_in(c, k, x, dt, &o.x) && dense_in(c, grad, dt, &o.y) && convolve(c, &s, &o) &&
+           (to.data == out->data || gp_cuda_copy_array(c, out, &to));
+}
+
+/* Is cuDNN to be asked? It has no integers. */
+static bool theirs(const gp_array *x) {
+    return gp_is_float((gp_dtype)x->dtype) && gp_lib_there(GP_LIB_cudnn);
+}
+
+/* May our own kernels go on? */
+static bool ours(const gp_call *c, const gp_array *x) {
+    return !gp_is_float((gp_dtype)x->dtype) || gp_dnn_refused(c);
+}
+
+static bool forward(const gp_call *c) {
     const gp_array *x = gp_in(c, 0);
     gp_shape xs = gp_array_shape(x), ws = gp_array_shape(gp_in(c, 1));
     gp_conv k;
-    if (!gp_is_float((gp_dtype)x->dtype)) return gp_conv_plain_transposed(c);
-    return gp_conv_transpose_read(c, &xs, &ws, &k) && backward(c, x, gp_in(c, 2), &k);
+    if (gp_out(c, 0)->numel == 0) return true;
+    if (!gp_conv_read(c, &xs, &ws, &k)) return false;
+    if (theirs(x) && forward_there(c, &k)) return true;
+    return ours(c, x) && gp_conv_plain(c, &k);
+}
+
+static bool image(const gp_call *c, const gp_array *bias, const gp_conv *k) {
+    const gp_array *x = gp_in(c, 0);
+    if (gp_out(c, 0)->numel == 0 || (theirs(x) && image_there(c, x, bias, k))) return true;
+    return ours(c, x) && gp_conv_plain_image(c, bias, k);
+}
+
+static bool transposed(const gp_call *c) {
+    gp_shape xs = gp_array_shape(gp_in(c, 0)), ws = gp_array_shape(gp_in(c, 1));
+    gp_conv k;
+    return gp_conv_transpose_read(c, &xs, &ws, &k) && image(c, gp_in(c, 2), &k);
 }
 
 bool CUDA(conv_input_grad)(const gp_call *c) {
     gp_shape xs = gp_ints_shape(c, 2), ws = gp_array_shape(gp_in(c, 1));
     gp_conv k;
-    return gp_conv_read(c, &xs, &ws, &k) && backward(c, gp_in(c, 0), NULL, &k);
+    return gp_conv_read(c, &xs, &ws, &k) && image(c, NULL, &k);
 }
 
 bool CUDA(conv_weight_grad)(const gp_call *c) {
     const gp_array *grad = gp_in(c, 0), *x = gp_in(c, 1), *out = gp_out(c, 0);
     gp_shape xs = gp_array_shape(x), ws = gp_ints_shape(c, 2);
-    gp_dtype dt = work_dtype(c, (gp_dtype)x->dtype);
     gp_conv k;
-    gp_array to;
-    shape s;
-    operands o = {.add = false};
     if (out->numel == 0) return true;
-    if (!gp_conv_read(c, &xs, &ws, &k) || !shape_of(c, &k, WEIGHT, dt, &s)) return false;
+    if (!gp_conv_read(c, &xs, &ws, &k)) return false;
     if (x->numel == 0 || grad->numel == 0) return zero(c, out);
-    if (!place_of(c, out, dt, &to)) return false;
-    o.w = to.data;
-    return image_in(c, &k, x, dt, &o.x) && dense_in(c, grad, dt, &o.y) && convolve(c, &s, &o) &&
-           (to.data == out->data || gp_cuda_copy_array(c, out, &to));
+    if (theirs(x) && weight_there(c, &k)) return true;
+    return ours(c, x) && gp_conv_plain_weight(c, &k);
 }
 
 bool CUDA(conv1d)(const gp_call *c) { return forward(c); }

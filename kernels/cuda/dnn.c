@@ -1,6 +1,7 @@
 /* cuDNN's functions and handles. */
 #if __has_include(<cudnn.h>)
 #include "kernels/cuda/dnn.h"
+#include "tensor/device_cuda.h"
 
 gp_dnn_functions gp_dnn;
 static const char *const names[] = {GP_DNN_FUNCTIONS(GP_LIB_NAME)};
@@ -23,6 +24,12 @@ static bool create(const gp_call *c, cudaStream_t s, void **handle) {
 
 cudnnHandle_t gp_dnn_handle(const gp_call *c) {
     return (cudnnHandle_t)gp_lib_handle(c, GP_LIB_cudnn, create);
+}
+
+bool gp_dnn_refused(const gp_call *c) {
+    gp_error_clear();
+    gp_cuda_detail(gp_lib_there(GP_LIB_cudnn) ? "refused by cuDNN" : "without cuDNN");
+    return gp_cuda_alive(c->stream->dev, c->op->name);
 }
 
 cudnnDataType_t gp_dnn_type(int dt) {

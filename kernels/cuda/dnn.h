@@ -65,6 +65,9 @@ cudnnHandle_t gp_dnn_handle(const gp_call *c);
 /* False with a message where s is an error. */
 bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s);
 cudnnDataType_t gp_dnn_type(int dtype);
+/* After a failure on the way to cuDNN (it does not take the shape, its memory cannot be had, it is not there): forgets the
+ * message and lets the op go on with its own kernel, which the record says. False, with a message, on a dead device. */
+bool gp_dnn_refused(const gp_call *c);
 
 void gp_cuda_detail(const char *text); /* tensor/device_cuda.h: for the record */
 

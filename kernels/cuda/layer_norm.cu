@@ -18,7 +18,7 @@ typedef struct rows {
 } rows;
 
 /* Those of V elements of a weight that elements i … i + V - 1 have, `each` neighbours one of them: a vector where it
- * lies as x does, one load where all have the same. i is a multiple of V. */
+ * lies as x does, two where it is f32 beside an x of 16 bits, one load where all have the same. i is a multiple of V. */
 template <class T, int D, int V>
 __device__ static void affine(T (&v)[V], const char *p, gp_dtype dt, int64_t i, int64_t each,
                               T absent) {
@@ -26,6 +26,16 @@ __device__ static void affine(T (&v)[V], const char *p, gp_dtype dt, int64_t i, 
     if (p && D != GP_ANY && dt == D && each == 1 && gp_aligned(p, 16)) {
         gp_fetch<T, D, V>(v, p + i * size, dt);
         return;
+    }
+    if constexpr (V == 8) {
+        if (p && dt == GP_f32 && each == 1 && gp_aligned(p, 16)) {
+            T half[2][4];
+            gp_fetch<T, GP_f32, 4>(half[0], p + i * 4, dt);
+            gp_fetch<T, GP_f32, 4>(half[1], p + i * 4 + 16, dt);
+#pragma unroll
+            for (int j = 0; j < 8; j++) v[j] = half[j / 4][j % 4];
+            return;
+        }
     }
     bool one = !p || each % V == 0;
     T first = p && one ? gp_load_as<T>(p + gp_divided(i, each) * size, dt) : absent;

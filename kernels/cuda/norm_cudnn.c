@@ -1,5 +1,5 @@
 /* batch_norm and its gradients by cuDNN, of dense images with weight and bias in the dtype that cuDNN has them in; all
- * else, and the gradient with given statistics, which cuDNN does not have, is norm.cu's. Limit: as there. */
+ * else, what it refuses, and the gradient with given statistics, which cuDNN does not have, is norm.cu's. Limit: as there. */
 #include "kernels/cuda/norm.h"
 #if __has_include(<cudnn.h>)
 #include <limits.h>
@@ -73,21 +73,16 @@ static bool backward(const gp_call *c, cudnnHandle_t h, const shapes *s) {
 
 static bool by_cudnn(const gp_call *c, const gp_array *x, bool (*part)(const gp_call *, cudnnHandle_t, const shapes *),
                      bool *done) {
-    static _Atomic bool refused; /* a cuDNN that cannot be used here */
-    if (refused || !gp_lib_there(GP_LIB_cudnn)) return true;
+    if (!gp_lib_there(GP_LIB_cudnn)) return true;
     shapes s = {0};
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
     bool ok = h && describe(c, x, &s) && part(c, h, &s);
     if (h) forget(&s);
     gp_lib_unlock();
-    if (!h) {
-        refused = true;
-        gp_error_clear();
-        return true;
-    }
-    if (ok) gp_cuda_detail("cuDNN");
-    return *done = ok;
+    if (!ok) return gp_dnn_refused(c);
+    gp_cuda_detail("cuDNN");
+    return *done = true;
 }
 
 bool gp_norm_by_cudnn(const gp_call *c, bool *done) {

@@ -160,7 +160,7 @@ static bool run_side(gp_rnn_run *n, const work *k, int layer, int dir, const cha
               gp_rnn_product(n, false, true, r->steps * r->batch, gates, in, x, in, ih, in, false,
                              bias, k->gx, gates);
     for (int64_t step = 0; ok && step < r->steps; step++) ok = one_step(n, k, &s, step);
-    return ok && put_states(n, k, &s, i);
+    return ok && (n->only_saves || put_states(n, k, &s, i));
 }
 
 static bool run_layers(gp_rnn_run *n) {
@@ -183,7 +183,13 @@ static bool run_layers(gp_rnn_run *n) {
             return false;
         in = k.drop;
     }
-    return gp_rnn_put(n, out, y);
+    return n->only_saves || gp_rnn_put(n, out, y);
+}
+
+bool gp_rnn_save_again(gp_rnn_run *n) {
+    n->only_saves = true;
+    n->saved = (char *)gp_rnn_scratch(n, gp_rnn_saved_elements(&n->r));
+    return n->saved && run_layers(n);
 }
 
 static bool forward(const gp_call *c, bool save) {

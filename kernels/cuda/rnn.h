@@ -63,6 +63,7 @@ typedef struct gp_rnn_run {
     const gp_array *const *w;
     gp_room room, weights[4]; /* of the products; of converted weights */
     char *saved;              /* or NULL */
+    bool only_saves;          /* forward without results */
 } gp_rnn_run;
 bool gp_rnn_open(gp_rnn_run *n, const gp_call *c);
 void *gp_rnn_scratch(const gp_rnn_run *n, int64_t elements);
@@ -84,8 +85,12 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
                     const char *a, int64_t lda, const char *b, int64_t ldb, bool add,
                     const char *bias, char *out, int64_t ldc);
 
+/* For backward: forward once more by our own kernels, for what it saves (n->saved, in scratch). */
+bool gp_rnn_save_again(gp_rnn_run *n);
+
 /* The whole run by cuDNN, forward and backward, where it can and may, and for backward did it forward; else *done is
- * false. False with a message. (rnn_cudnn.c) */
+ * false. Where cuDNN refused n->saved is NULL then: what it has or would have saved is not ours to read. False with a
+ * message. (rnn_cudnn.c) */
 bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done);
 bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done);
 

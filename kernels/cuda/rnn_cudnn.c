@@ -30,7 +30,7 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used;
+    bool used, refused; /* refused: by cuDNN, when it was described or run in training; our own kernels do it */
     cudnnDropoutDescriptor_t none; /* no dropout */
     cudnnRNNDescriptor_t rnn;
     cudnnRNNDataDescriptor_t x, y;
@@ -93,15 +93,22 @@ static bool describe(const gp_call *c, cudnnHandle_t h, plan *p) {
                                                          s->train ? &p->reserve : NULL));
 }
 
-static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s) {
+static plan *known(const shape *s) {
     for (int i = 0; i < PLANS; i++)
         if (plans[i].used && !memcmp(&plans[i].of, s, sizeof *s)) return &plans[i];
-    plan *p = &plans[next_plan++ % PLANS];
+    return NULL;
+}
+
+/* NULL with a message where there is no room for another: those that were refused stay. */
+static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s) {
+    plan *p = known(s);
+    if (p) return p;
+    for (int i = 0; i < PLANS && (!p || p->refused); i++) p = &plans[next_plan++ % PLANS];
+    if (p->refused) return gp_fail("%s: too many sizes that cuDNN refused", c->op->name), NULL;
     forget(p);
-    p->of = *s;
-    p->used = describe(c, h, p);
-    if (!p->used) forget(p);
-    return p->used ? p : NULL;
+    p->of = *s, p->used = true;
+    p->refused = !describe(c, h, p);
+    return p;
 }
 
 /* ---- what is saved ---- */
@@ -117,11 +124,17 @@ static int64_t saved_elements(const gp_rnn_run *n, const plan *p) {
     return e + (e == gp_rnn_saved_elements(&n->r));
 }
 
-/* The plan by which `saved` is laid out; TF32 may have been switched since. NULL with a message. */
+/* The plan by which `saved` is laid out; TF32 may have been switched since, and where either of the two was refused it is
+ * not known whether that was before or after it was saved: then the refused one. NULL with a message. */
 static plan *plan_of_saved(const gp_rnn_run *n, cudnnHandle_t h, shape *s, const gp_array *saved) {
     for (int i = 0; i < 2; i++, s->tf32 = !s->tf32) {
         plan *p = plan_of(n->c, h, s);
-        if (!p || saved_elements(n, p) == saved->numel) return p;
+        if (!p) return NULL;
+        if (saved_elements(n, p) != saved->numel) continue;
+        shape other = *s;
+        other.tf32 = !s->tf32;
+        plan *q = p->refused ? NULL : known(&other);
+        return q && q->refused && saved_elements(n, q) == saved->numel ? q : p;
     }
     return wrong_saved(n, saved), NULL;
 }
@@ -333,7 +346,7 @@ int64_t gp_cuda_saves(const gp_call *c) {
     gp_lib_lock();
     cudnnHandle_t h = handle(c);
     plan *p = h ? plan_of(c, h, &s) : NULL;
-    int64_t elements = p ? saved_elements(&n, p) : 0;
+    int64_t elements = p && !p->refused ? saved_elements(&n, p) : 0;
     gp_lib_unlock();
     if (!p) gp_error_clear();
     return elements;
@@ -348,11 +361,14 @@ bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done) {
     gp_lib_lock();
     cudnnHandle_t h = handle(n->c);
     plan *p = !h ? NULL : saved ? plan_of_saved(n, h, &s, saved) : plan_of(n->c, h, &s);
-    bool ok = p && run(n, h, p);
+    bool ok = p && !p->refused && run(n, h, p);
+    if (!ok && p && saved) p->refused = true; /* nothing is saved, and backward sees it by this */
     gp_lib_unlock();
-    if (!p && !saved) return gp_error_clear(), true;
     if (ok) gp_cuda_detail("cuDNN");
-    return *done = ok;
+    else if (!p && saved) return false;
+    else n->saved = NULL;
+    *done = ok;
+    return ok || gp_dnn_refused(n->c);
 }
 
 bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done) {
@@ -364,10 +380,14 @@ bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done) {
     gp_lib_lock();
     cudnnHandle_t h = handle(n->c);
     plan *p = h ? plan_of_saved(n, h, &s, saved) : NULL;
-    bool ok = p && run_back(n, h, p);
+    bool ok = p && !p->refused && run_back(n, h, p);
+    if (!ok && p) p->refused = true;
     gp_lib_unlock();
     if (ok) gp_cuda_detail("cuDNN");
-    return *done = ok;
+    else if (!p) return false;
+    else n->saved = NULL;
+    *done = ok;
+    return ok || gp_dnn_refused(n->c);
 }
 #else
 int64_t gp_cuda_saves(const gp_call *c) { return 0; }

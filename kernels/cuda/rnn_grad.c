@@ -167,7 +167,7 @@ static bool backward(const gp_call *c) {
     if (!saved->contiguous) return gp_fail("%s: argument 'saved' has gaps", c->op->name);
     n.saved = saved->data;
     bool done;
-    return gp_rnn_back_by_cudnn(&n, &done) && (done || run_layers(&n));
+    return gp_rnn_back_by_cudnn(&n, &done) && (done || ((n.saved || gp_rnn_save_again(&n)) && run_layers(&n)));
 }
 
 bool CUDA(lstm_backward)(const gp_call *c) { return backward(c); }

@@ -80,11 +80,12 @@ for _, dt in ipairs {"f32", "f16"} do
     close(g.layer_norm(x, {8}), g.layer_norm(X, {8}), 10 * tolerance[dt], "layer_norm of rows that begin anywhere, " .. dt)
     -- Weights: in vectors, beside them, one for several neighbours.
     local rows, groups = g.randn(5, 64, {dtype = dt}), g.randn(2, 6, 4, 4, {dtype = dt})
-    local ws, bs = g.randn(65, {dtype = dt}), g.randn(65, {dtype = dt})
-    for from = 1, 2 do
+    for from = 1, 4 do -- in x's dtype, and in f32
+        local ws, bs = g.randn(65, {dtype = dt}), g.randn(65, {dtype = dt})
+        if from > 2 then from, ws, bs = from - 2, ws:float(), bs:float() end
         local w1, b1 = ws:narrow(1, from, 64), bs:narrow(1, from, 64)
         local W1, B1 = ws:to "cuda":narrow(1, from, 64), bs:to "cuda":narrow(1, from, 64)
-        local what = (" of %s, weights from %d"):format(dt, from)
+        local what = (" of %s, %s weights from %d"):format(dt, ws.dtype, from)
         close(g.layer_norm(rows, {64}, w1, b1), g.layer_norm(rows:to "cuda", {64}, W1, B1), 10 * tolerance[dt], "layer_norm" .. what)
         close(g.group_norm(groups, 3, w1:narrow(1, 1, 6), b1:narrow(1, 1, 6)),
             g.group_norm(groups:to "cuda", 3, W1:narrow(1, 1, 6), B1:narrow(1, 1, 6)), 10 * tolerance[dt], "group_norm" .. what)

@@ -45,7 +45,7 @@ t.ok(found, "the doctor finds the stand-ins of NVIDIA's libraries")
 local alone = os.getenv "TMPDIR" .. "/alone"
 os.execute(("mkdir %s && cp %s/fake/libgpush_cuda.so %s/fake/libfakecudart.so %s"):format(alone, build, build, alone))
 all = doctor("GPUSH_CUDA_LIBRARIES=/nowhere CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=" .. alone .. "/libgpush_cuda.so")
-t.ok(all:find "ok  cuDNN " or all:find "%-%-  cuDNN [^\n]*libcudnn[^\n]*\n +convolutions on a GPU need it[^\n]*pip install", "what is missing comes with what to do")
+t.ok(all:find "ok  cuDNN " or all:find "%-%-  cuDNN [^\n]*libcudnn[^\n]*\n +convolutions on a GPU are slow without it[^\n]*pip install", "what is missing comes with what to do")
 
 -- two devices
 local two = [[

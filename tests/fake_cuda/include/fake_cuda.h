@@ -26,6 +26,8 @@
  *   GPUSH_FAKE_WAIT=N         launch N first waits for its stream within the call, as NVIDIA's libraries do
  *   GPUSH_FAKE_ENGINE=N       cuDNN has no engine for graph N that it is asked of
  *   GPUSH_FAKE_PLAN=N         cuDNN cannot make plan N of a graph
+ *   GPUSH_FAKE_CHOICE=N       cuDNN has no algorithm for convolution or recurrent layer N that it is asked of
+ *   GPUSH_FAKE_REFUSE=N       cuDNN refuses convolution, batch_norm or run of a recurrent layer N: CUDNN_STATUS_NOT_SUPPORTED
  *   GPUSH_FAKE_LATE=N:ms      event N of those recorded completes ms late
  *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
  *                             what depends on their order shows

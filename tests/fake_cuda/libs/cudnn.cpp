@@ -88,6 +88,7 @@ static const size_t WORKSPACE = 1024;
 template <class P>
 static cudnnStatus_t answers_of(const work &v, int most, int *n, P *answers, bool tried) {
     if (!fits(v) || most < 2) return CUDNN_STATUS_BAD_PARAM;
+    if (fakeFaulty("choice")) return *n = 0, CUDNN_STATUS_SUCCESS;
     for (int i = 0; i < 2; i++) {
         answers[i] = {};
         answers[i].algo = (decltype(answers[i].algo))i;
@@ -101,6 +102,7 @@ static cudnnStatus_t answers_of(const work &v, int most, int *n, P *answers, boo
 }
 
 static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, size_t bytes) {
+    if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     if (!fits(v) || !room || bytes < WORKSPACE || !aligned(v.px, v.pw, v.py, v.out)) return CUDNN_STATUS_BAD_PARAM;
     return fake::enqueue(h->stream, "fake_convolution", v) == cudaSuccess
                ? CUDNN_STATUS_SUCCESS

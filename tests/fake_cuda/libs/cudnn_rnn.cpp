@@ -246,7 +246,7 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t, c
                                        int32_t projected, int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags) {
     bool ok = (type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE) && math_type == type && projected == hidden &&
               dropout && dropout->p == 0 && flags == CUDNN_RNN_PADDED_IO_ENABLED && layers > 0 && inputs > 0 && hidden > 0;
-    if (!ok) return CUDNN_STATUS_NOT_SUPPORTED;
+    if (!ok || fakeFaulty("choice")) return CUDNN_STATUS_NOT_SUPPORTED;
     *d = {cell, bias, type, inputs, hidden, layers, dir == CUDNN_BIDIRECTIONAL ? 2 : 1};
     return CUDNN_STATUS_SUCCESS;
 }
@@ -299,6 +299,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnForw
     bool train = mode == CUDNN_FWD_MODE_TRAINING, lstm = d->cell == CUDNN_LSTM;
     if (!fits(d, xd, yd, hd, weight_bytes, work_bytes, work, mode) || (train && !reserved(d, xd, reserve_bytes, reserve)))
         return CUDNN_STATUS_BAD_PARAM;
+    if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     trained t = {*d, xd->steps, xd->batch, train ? (cell_values *)reserve : nullptr};
     forward f = {t, x, hx, lstm ? cx : nullptr, (const char *)weights, y, hy, lstm ? cy : nullptr};
     return queued(fake::enqueue(h->stream, "fake_rnn", f));
@@ -312,6 +313,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, c
     if (!fits(d, xd, yd, hd, weight_bytes, work_bytes, work, CUDNN_FWD_MODE_TRAINING) ||
         !reserved(d, xd, reserve_bytes, reserve) || !y || !dy || !dx)
         return CUDNN_STATUS_BAD_PARAM;
+    if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     bool lstm = d->cell == CUDNN_LSTM;
     trained t = {*d, xd->steps, xd->batch, (cell_values *)reserve};
     backward_data f = {t, (const char *)weights, dy, hx, dhy, lstm ? cx : nullptr, lstm ? dcy : nullptr, dx, dhx,
@@ -325,6 +327,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d
     if (!fits(d, xd, yd, hd, weight_bytes, work_bytes, work, CUDNN_FWD_MODE_TRAINING) ||
         !reserved(d, xd, reserve_bytes, reserve) || !x || !y || mode != CUDNN_WGRAD_MODE_ADD)
         return CUDNN_STATUS_BAD_PARAM;
+    if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     trained t = {*d, xd->steps, xd->batch, (cell_values *)reserve};
     backward_weights f = {{t, nullptr, nullptr, hx, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}, x, (char *)dweights};
     return queued(fake::enqueue(h->stream, "fake_rnn_weights", f));

@@ -47,7 +47,7 @@ struct moment { /* a point of a timeline */
     bool passed() const { return !line || line->done >= at; }
 };
 
-enum fault { F_OOM, F_PINNED_OOM, F_LAUNCH, F_STICKY, F_SLOW, F_LATE, F_CUPTI_DROP, F_WAIT, F_ENGINE, F_PLAN, FAULTS };
+enum fault { F_OOM, F_PINNED_OOM, F_LAUNCH, F_STICKY, F_SLOW, F_LATE, F_CUPTI_DROP, F_WAIT, F_ENGINE, F_PLAN, F_CHOICE, F_REFUSE, FAULTS };
 
 /* A piece of work in a queue. */
 struct task {

@@ -200,7 +200,8 @@ static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     made m[MOST_IN] = {{NULL, 0}};
     int last = --groups.ndim - 1;
-    int64_t among = groups.dim[last], most = r->block / groups.dim[last + 1];
+    /* 7 less: what spread writes behind its block would spoil the next one. */
+    int64_t among = groups.dim[last], most = (r->block - 7) / groups.dim[last + 1];
     gp_rows_begin(&g, &groups, begin);
     cpu_fault = 0;
     for (int64_t at = begin, n; at < end; at += n) {

@@ -1,6 +1,6 @@
 /* Small matrices are inverted in place by Gauss and Jordan's elimination: each step clears a row
- * but for its pivot, the largest element, by taking multiples of the pivot's column from the others.
- * All of a row is treated alike, so that the loops are whole vectors. */
+ * but for its pivot, the largest element, by taking multiples of the pivot's column from the
+ * others. All of a row is treated alike, so that the loops are whole vectors. */
 #include "kernels/cpu/inverse.h"
 
 #define ALWAYS __attribute__((always_inline)) static inline
@@ -21,7 +21,7 @@
         *x = *y;                                                                                   \
         *y = was;                                                                                  \
     }                                                                                              \
-    /* Clears row k, whose pivot stands on the diagonal. Column k, which would become that of the  \
+    /* Clears row k, whose pivot is on the diagonal. Column k, which would become that of the      \
        identity, makes room for the inverse's. */                                                  \
     ALWAYS void clear_##t(int n, T *a, const int ld, int k) {                                      \
         T *row = a + k * ld, by[GP_SMALL];                                                         \

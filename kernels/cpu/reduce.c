@@ -21,6 +21,7 @@ enum {
     PARTS = 64,
     TOGETHER = 64,
     SHORT = 128,  /* elements of a row below which its fold is too much of it */
+    FOLDED = 384, /* bytes, at least 64 elements, above which a row's sum is quick to fold */
     TILE = 32768, /* bytes of short rows that are turned round together */
     FIELDS = 4 /* at most */
 };
@@ -262,9 +263,11 @@ static void sort_reduced(run *r) {
 }
 
 /* Rows without gaps, many of them, that are short. */
-static bool short_rows(const run *r) {
-    return r->nred == 1 && r->count > 1 && r->count <= SHORT && r->width >= 8 &&
-           r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
+static bool short_rows(const run *r, bool sum) {
+    int64_t size = gp_dtype_sizes[r->x->dtype];
+    bool quick = sum && r->direct && r->count >= 64 && r->count * size > FOLDED;
+    return r->nred == 1 && r->count > 1 && r->count <= SHORT && r->width >= 8 && !quick &&
+           r->red_stride[0] == size;
 }
 
 /* As many as a tile holds. */
@@ -275,14 +278,14 @@ static int64_t most_rows(const run *r) {
 
 /* How the work is shared out: by outputs, or where these are few and long, by parts of the reduced
  * elements too. */
-static void plan(run *r) {
+static void plan(run *r, bool sum) {
     int64_t numel = r->out[0]->numel, together = 1;
     r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
     r->side = SIDE / r->each;
     int64_t across = r->nkept ? r->kept_stride[r->nkept - 1] : 0, along = r->red_stride[r->nred - 1];
     /* Of an expanded tensor neither may move: then as the shorter rows are avoided. */
     r->columns = r->width >= 8 && (across < along || (across == along && r->count < r->width));
-    r->turned = !r->columns && short_rows(r);
+    r->turned = !r->columns && short_rows(r, sum);
     if (r->turned) r->columns = true, r->side = most_rows(r);
     if (r->columns) together = r->width < r->side ? r->width : r->side;
     r->blocks = r->columns ? numel / r->width * ((r->width + r->side - 1) / r->side) : numel;
@@ -301,7 +304,7 @@ bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
     if (numel == 0) return true;
     split(&r, (uint64_t)c->arg[dims].i);
     sort_reduced(&r);
-    plan(&r);
+    plan(&r, c->op == GP_OP(sum) || c->op == GP_OP(mean));
     r.partial =
         numel == 1 || r.parts == 1 ? room : malloc((size_t)(r.parts * numel) * (size_t)r.each);
     if (!r.partial) return gp_fail("%s: out of memory", c->op->name);

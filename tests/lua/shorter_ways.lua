@@ -277,4 +277,23 @@ for _, dtype in ipairs {"f64", "f32"} do
     end
 end
 
+-- ---- short rows of broadcast operands: a block made of them serves again only where it is the same ----
+for _, size in ipairs {{3, 7, 5, 9}, {2, 40, 30, 3}, {2, 3, 700, 11}, {1, 1, 3000, 5}, {4, 5, 6, 100}} do
+    local i, j, k, l = table.unpack(size)
+    for shape_b, index in pairs {[{1, j, 1, l}] = "jl", [{i, 1, 1, l}] = "il", [{1, 1, k, 1}] = "k", [{1, j, 1, 1}] = "j"} do
+        for dtype, other in pairs {f32 = "f32", f64 = "f64", i64 = "i64", u8 = "i64", f16 = "f32"} do
+            local a = g.arange(0, i * k - 1):remainder(13):reshape(i, 1, k, 1):to(dtype)
+            local b = g.arange(0, g.ones(shape_b):numel() - 1):remainder(17):reshape(shape_b):to(other)
+            local list, want, good = (a:expand(i, j, k, l) * 20 + b):reshape(-1):tolist(), 0, true
+            for at = 0, i * j * k * l - 1 do
+                local L, K, J, I = at % l, at // l % k, at // (l * k) % j, at // (l * k * j)
+                local from = ({jl = J * l + L, il = I * l + L, k = K, j = J})[index]
+                want = (I * k + K) % 13 * 20 + from % 17
+                good = good and list[at + 1] == want
+            end
+            t.ok(good, ("%s: %s with b of dims %s"):format(dtype, table.concat(size, " x "), index))
+        end
+    end
+end
+
 t.done()

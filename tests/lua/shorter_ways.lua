@@ -296,4 +296,16 @@ for _, size in ipairs {{3, 7, 5, 9}, {2, 40, 30, 3}, {2, 3, 700, 11}, {1, 1, 300
     end
 end
 
+
+-- Equal elements give equal results wherever they stand: also behind the last whole vector.
+for _, dt in ipairs { "f32", "f64" } do
+    for _, name in ipairs { "exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "expm1", "log1p", "atan", "lgamma" } do
+        local apart = 0
+        for v = 1, 40 do
+            local y = gpush[name](gpush.full({ 30 }, v * 0.037, { dtype = dt }))
+            if not y:eq(y[1]):all():item() then apart = apart + 1 end
+        end
+        t.is(apart, 0, name .. " of 30 equal numbers in " .. dt)
+    end
+end
 t.done()

@@ -76,13 +76,38 @@ static bool is_bool(lua_State *L, int i) {
     return t ? t->a.dtype == GP_bool : lua_isboolean(L, i);
 }
 
+/* Fields of the table at index t. */
+static int fields(lua_State *L, int t) {
+    int n = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
+    return n;
+}
+
+/* Operand k of add or sub by one of its names in the table on top, put below that. False: it is not there. */
+static bool named_operand(lua_State *L, int k) {
+    static const char *const names[2][2] = {{"a", "input"}, {"b", "other"}};
+    if (lua_getfield(L, -1, names[k][0]) == LUA_TNIL)
+        lua_pop(L, 1), lua_getfield(L, -1, names[k][1]);
+    lua_insert(L, -2);
+    return !lua_isnil(L, -2);
+}
+
 /* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: as addcmul with 1 for
  * the third factor, so that every other sum multiplies nothing. Leaves the stack as addcmul's. A sum
  * of two bools is one whatever alpha is (but 0); a difference refuses them itself. */
 static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
     bool less = op == GP_OP(sub);
-    if ((op != GP_OP(add) && !less) || lua_gettop(L) != 3 || lua_type(L, 3) != LUA_TTABLE) return op;
-    if (lua_getfield(L, 3, "alpha") != LUA_TNUMBER) return lua_settop(L, 3), op;
+    int top = lua_gettop(L);
+    if ((op != GP_OP(add) && !less) || top < 1 || top > 3 || lua_type(L, top) != LUA_TTABLE) return op;
+    bool scaled = lua_getfield(L, top, "alpha") == LUA_TNUMBER;
+    lua_pop(L, 1);
+    if (!scaled || fields(L, top) != 4 - top) return op;
+    for (int k = top; k < 3; k++)
+        if (!named_operand(L, k - 1)) {
+            for (; k >= top; k--) lua_remove(L, k);
+            return op;
+        }
+    lua_getfield(L, 3, "alpha");
     bool a = is_bool(L, 1), b = is_bool(L, 2);
     if (less ? a || b : a && b && lua_tonumber(L, 4) != 0) return lua_settop(L, 2), op;
     if (less) lua_arith(L, LUA_OPUNM);
@@ -106,13 +131,6 @@ static int l_op(lua_State *L) {
     if (!gp_op_run(&c)) return gp_lua_raise(L);
     int n = push_results(L, &c, box);
     if (c.requires_grad && !gp_tensor_set_requires_grad(box->t, true)) return gp_lua_raise(L);
-    return n;
-}
-
-/* Fields of the table at index t. */
-static int fields(lua_State *L, int t) {
-    int n = 0;
-    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
     return n;
 }
 

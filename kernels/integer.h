@@ -9,9 +9,10 @@
 #define GP_FN static inline
 #endif
 
-/* What integer arithmetic cannot give. */
+/* What integer arithmetic cannot give, and a probability that is none. */
 #define FAULT_DIV_ZERO 1
 #define FAULT_NEG_POW 2
+#define FAULT_CHANCE 4
 
 #define INT_HELPERS(T, n)                                                                          \
     GP_FN T floor_divide_##n(T a, T b FAULT_TO) {                                                  \

@@ -138,8 +138,10 @@ static bool gather(gp_vjp *v) {
 }
 const gp_rule vjp_gather = {gather, "1"};
 
-/* Slices at index along dim. */
+/* Slices at index along dim; of a 0-d tensor the element, as often as the input has it. */
 static gp_tensor *slices(gp_vjp *v) {
+    if (v->g[0]->a.ndim == 0 && v->x[1]->a.numel) return gp_expand(v, v->g[0], gp_in_shape(v, 2));
+    if (v->g[0]->a.ndim == 0) return gp_zeros_shaped(v, gp_in_shape(v, 2), 0);
     return DO(index_select, "tit", v->g[0], gp_int_arg(v, 1), v->x[1]);
 }
 

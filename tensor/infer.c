@@ -168,6 +168,15 @@ static bool settle_limits(gp_call *c, gp_dtype *dt) {
     return true;
 }
 
+/* A limit that an integer dtype cannot hold limits nothing (0 … 300 of u8), or every element would become it. */
+static bool limits_held(gp_call *c, gp_dtype dt) {
+    const gp_value *low = &c->arg[1], *high = &c->arg[2];
+    if (gp_is_float(dt)) return true;
+    bool top = gp_given(c, 2), least = gp_given(c, 1) && low->i > 0 && (!top || high->i >= low->i);
+    if (top && high->i < 0 && !gp_infer_number(c, 2, "max", dt)) return false;
+    return !least || gp_infer_number(c, 1, "min", dt);
+}
+
 /* Below 0 there is no u8: such a limit would wrap. */
 static bool limits_fit(const gp_call *c) {
     for (int i = 1; i < 3; i++) {
@@ -192,6 +201,7 @@ bool infer_param(gp_call *c, gp_meta *m) {
         if (c->arg[i].kind == GP_NUMBER && c->arg[i].is_float && !gp_is_float(dt))
             dt = gp_default_dtype;
     if (!settle_dtype(c, dt, &out)) return false;
+    if (c->op == GP_OP(clamp) && !limits_held(c, dt)) return false;
     if (c->op == GP_OP(nan_to_num)) fill_ends(c);
     gp_meta_like(m, 0, x, out);
     return true;

@@ -86,9 +86,6 @@ static bool one_index(gp_call *c, gp_meta *m, int *d) {
     const char *name = c->op->name;
     if (!gp_dim_wrap(name, c->arg[1].i, x->a.ndim, d)) return false;
     if (!gp_infer_index(c, "index", index) || !(m->dev = gp_infer_device(c))) return false;
-    if (x->a.ndim == 0 && index->a.numel != 1)
-        return gp_fail("%s: %lld indices into a 0-d tensor (expected 1)", name,
-                       (long long)index->a.numel);
     if (index->a.ndim > 1)
         return gp_fail("%s: expected an index of 1 dim, got %d dims", name, index->a.ndim);
     c->arg[1].i = *d + 1;
@@ -96,11 +93,11 @@ static bool one_index(gp_call *c, gp_meta *m, int *d) {
     return gp_infer_offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
 }
 
-/* source has x's shape, but in dim d as many as there are indices. A 0-d index takes a source
- * without that dim. */
+/* source has x's shape, but in dim d as many as there are indices. A 0-d x takes one of 0 dims or 1. */
 static bool check_source(const gp_call *c, int d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t, *source = c->arg[3].t;
     gp_shape want = gp_tensor_shape(x), have = gp_tensor_shape(source);
+    if (want.ndim == 0 && (have.ndim || index->a.numel != 1)) want.ndim = 1;
     if (want.ndim) want.dim[d] = index->a.numel;
     char a[200], b[160];
     return gp_shape_equal(&want, &have) ||

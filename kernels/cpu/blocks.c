@@ -296,6 +296,8 @@ static _Bool tell_fault(const gp_call *c, int fault) {
         return gp_fail(
             "%s: an integer raised to a negative integer; convert to a float dtype first",
             c->op->name);
+    if (fault & FAULT_CHANCE)
+        return gp_fail("%s: a probability is not between 0 and 1", c->op->name);
     return true;
 }
 

@@ -15,6 +15,7 @@
 #define POINTERS_5(T) POINTERS_4(T) const T *u4 = in[4];
 
 #define LOOP(name, T, nin, vars, formula)                                                          \
+    CONSTANTS(T)                                                                                   \
     static void loop_##name##_##T(                                                                 \
         int64_t count, void *out, const void *const *in, const gp_scalar *par) {                   \
         T *restrict to = out;                                                                      \
@@ -23,7 +24,8 @@
         POINTERS_##nin(T) _Pragma("omp simd") for (int64_t i = 0; i < count; i++) {                \
             vars(T) to[i] = (T)(formula);                                                          \
         }                                                                                          \
-    }
+    }                                                                                              \
+    CONSTANTS_END(T)
 #define LOOPS(name, nin, vars, formula)                                                            \
     LOOP(name, float, nin, vars, formula) LOOP(name, double, nin, vars, formula)
 #define LOOPS_FLOAT LOOPS

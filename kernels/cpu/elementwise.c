@@ -16,10 +16,12 @@
 /* Signed overflow is undefined in C, and wraps in a tensor: integer formulas are compiled with
  * -fwrapv. */
 #define LOOP(name, R, T, vars, ...)                                                                \
+    CONSTANTS(T)                                                                                   \
     static void name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {          \
         R *restrict o = out;                                                                       \
         vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }                \
-    }
+    }                                                                                              \
+    CONSTANTS_END(T)
 /* Parameters in compute type; what lies beyond an integer type's range becomes its end, an absent
  * bound among it. */
 static inline int64_t limit_int64_t(gp_scalar s) {
@@ -192,6 +194,19 @@ static void quick_gelu(int64_t n, void *out, const void *const *in, const gp_sca
     }
 }
 
+/* Elements that are no probabilities are looked for apart: a loop with a place for faults is no vector loop. */
+#define BCE(T, t)                                                                                  \
+    static void checked_bce_##t(int64_t n, void *out, const void *const *in,                       \
+                                const gp_scalar *par) {                                            \
+        const T *u = in[0];                                                                        \
+        int good = 1;                                                                              \
+        for (int64_t i = 0; i < n; i++) good &= (u[i] >= 0) & (u[i] <= 1);                         \
+        if (!good) FAULT(FAULT_CHANCE);                                                            \
+        loop_bce_##t(n, out, in, par);                                                             \
+    }
+BCE(float, f32)
+BCE(double, f64)
+
 /* Without a number that needs the reflection. */
 #define LGAMMA(T, t)                                                                               \
     LOOP(right_lgamma_##t, T, T, IN1, o[i] = lgamma_right_##t(u[i]);)                              \
@@ -214,6 +229,7 @@ static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod},
                              remainders[GP_CTYPES] = {quick_remainder},
                              gelus[GP_CTYPES] = {quick_gelu},
+                             bces[GP_CTYPES] = {checked_bce_f32, checked_bce_f64},
                              lgammas[GP_CTYPES] = {quick_lgamma_f32, quick_lgamma_f64};
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     const gp_block_fn *quick = NULL;
@@ -223,6 +239,7 @@ static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     if (c->op == GP_OP(remainder)) quick = remainders;
     if (c->op == GP_OP(gelu)) quick = gelus;
     if (c->op == GP_OP(lgamma)) quick = lgammas;
+    if (c->op == GP_OP(bce)) quick = bces;
     if (c->op == GP_OP(pow) && e->kind == GP_NUMBER && c->arg[0].kind == GP_TENSOR)
         quick = power(c), n = 1;
     static const gp_block_fn powers[GP_CTYPES] = {quick_pow_f32, quick_pow_f64};

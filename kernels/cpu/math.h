@@ -69,7 +69,25 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define rint(x) ROUND(rint, x)
 #define trunc(x) ROUND(trunc, x)
 
-/* What integer arithmetic cannot give: told after the loop. */
+/* Round a function: in f32 the constants of its formula are floats, where C would compute in double. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define CONSTANTS_float                                                                            \
+    _Pragma("GCC push_options") _Pragma("GCC optimize(\"single-precision-constant\")")
+#define CONSTANTS_END_float _Pragma("GCC pop_options")
+#else
+#define CONSTANTS_float
+#define CONSTANTS_END_float
+#endif
+#define CONSTANTS_double
+#define CONSTANTS_int32_t
+#define CONSTANTS_int64_t
+#define CONSTANTS_END_double
+#define CONSTANTS_END_int32_t
+#define CONSTANTS_END_int64_t
+#define CONSTANTS(T) CONSTANTS_##T
+#define CONSTANTS_END(T) CONSTANTS_END_##T
+
+/* What a formula cannot give: told after the loop. */
 #define cpu_fault GP_NAME(cpu_fault)
 extern _Thread_local int cpu_fault;
 #define FAULT(code) (cpu_fault |= (code))
@@ -109,5 +127,7 @@ static inline double fmod_f64(double a, double b) { return (fmod)(a, b); }
 static inline float pow_f32(float a, float b) { return powf(a, b); }
 static inline double pow_f64(double a, double b) { return (pow)(a, b); }
 #define pow(a, b) BY_TYPE(pow, a, b, a)
+/* A probability. Whether it is one is asked of a whole block, before its loop. */
+#define chance(x) (x)
 
 #endif

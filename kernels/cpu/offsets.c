@@ -140,6 +140,7 @@ bool gp_pick_one(const gp_call *c, const gp_array *x, int d, gp_layout *l) {
     for (int i = 0; i < x->ndim; i++)
         gp_layout_add(l, i == d ? index->numel : x->dim[i], i == d ? 0 : x->stride[i], i == d);
     bool one = x->ndim == 0; /* counts as one dim of size 1 */
+    if (one) gp_layout_add(l, index->numel, 0, 1);
     return gp_pick_index(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]), d + 1,
                          true);
 }

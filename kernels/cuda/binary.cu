@@ -7,7 +7,7 @@
 #define ABC_PAR                                                                                    \
     ABC const gp_num<T> p = par[0], q = par[1], r = par[2];                                        \
     (void)p, (void)q, (void)r;
-/* Does the formula, its macros expanded, note faults? Of these integers are capable. */
+/* Does the formula, its macros expanded, note faults? Of these integers are capable, and bce. */
 constexpr bool notes_faults(const char *text) {
     for (; *text; text++)
         if (text[0] == 'f' && text[1] == 'a' && text[2] == 'u' && text[3] == 'l' && text[4] == 't')
@@ -44,7 +44,8 @@ static kernel_of *power_as(const gp_call *c) {
         if (kernel_of *as = power_as(c)) return as(c);                                             \
         static const char *const faults[] = {                                                      \
             #n ": integer division by zero",                                                       \
-            #n ": an integer raised to a negative integer; convert to a float dtype first"};       \
+            #n ": an integer raised to a negative integer; convert to a float dtype first",        \
+            #n ": a probability is not between 0 and 1"};                                          \
         const char *const *texts = notes_faults(text) ? faults : nullptr;                          \
         switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
             EACH_##ty(GP_CASE, n, texts)                                                           \

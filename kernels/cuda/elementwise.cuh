@@ -56,7 +56,8 @@ template <class F> __device__ static inline F gp_formula_of(const gp_args_of<F> 
 
 template <class F>
 __device__ static inline void gp_formula_end(const F &f, const gp_args_of<F> &args) {
-    if (f.fault) gp_fault_note(args.fault, f.fault & FAULT_DIV_ZERO ? 1 : 2);
+    if (f.fault)
+        gp_fault_note(args.fault, f.fault & FAULT_DIV_ZERO ? 1 : f.fault & FAULT_NEG_POW ? 2 : 3);
 }
 
 /* ---- vectors ---- */
@@ -272,8 +273,8 @@ static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
     return same && arrays[0]->dtype == (truth ? (int)GP_bool : dt) ? dt : -1;
 }
 
-/* Runs c by a formula's kernels. texts: what to say of the faults of integers; nullptr: it has
- * none. */
+/* Runs c by a formula's kernels. texts: what to say of the faults of integers, and of bce; nullptr: it
+ * has none. */
 template <int N, class T>
 static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
                            const char *const *texts) {
@@ -286,7 +287,8 @@ static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
         a.par[i] = par ? gp_parameter<T>(c, N + i, i ? INFINITY : -INFINITY) : (T)0;
     a.dtype[0] = arrays[0]->dtype;
     a.lowest = c->op == GP_OP(bitwise_not) && c->compute == GP_bool;
-    if (texts && std::is_integral<T>::value) a.fault = gp_cuda_fault(c, texts, 2);
+    if (texts && (std::is_integral<T>::value || c->op == GP_OP(bce)))
+        a.fault = gp_cuda_fault(c, texts, 3);
     gp_nest<1 + N> n = gp_nest_of<1 + N>(arrays);
     if (dt == gp_memory_of<T>::dtype && gp_by_vectors<N, T>(n, &a, sizeof(T), to))
         return gp_run_vectors<N, T>(c, f, n, a, sizeof(T));

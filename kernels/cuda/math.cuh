@@ -121,13 +121,18 @@ template <class T> struct gp_num {
         return fn##_of(a.v, b.v, fault);                                                           \
     }
     FAULTY2(floor_divide) FAULTY2(trunc_divide) FAULTY2(remainder) FAULTY2(fmod) FAULTY2(pow)
+    __device__ friend gp_num chance_to(gp_num x, int &fault) {
+        if (!(x.v >= 0 && x.v <= 1)) FAULT(FAULT_CHANCE);
+        return x;
+    }
 };
 
-/* What integers may fail at goes to the int `fault` of the formula's surroundings. */
+/* What integers may fail at, and what is no probability, goes to the int `fault` of the formula's surroundings. */
 #define floor_divide(a, b) floor_divide_to(a, b, fault)
 #define trunc_divide(a, b) trunc_divide_to(a, b, fault)
 #define remainder(a, b) remainder_to(a, b, fault)
 #define fmod(a, b) fmod_to(a, b, fault)
 #define pow(a, b) pow_to(a, b, fault)
+#define chance(x) chance_to(x, fault)
 
 #endif

@@ -66,6 +66,7 @@ bool gp_pick_one(const gp_call *c, const gp_array *x, int d, const char *const *
                 i == d ? 0 : -1);
     p->index = *index;
     bool one = x->ndim == 0; /* counts as one dim of size 1 */
+    if (one) add_dim(&p->l, index->numel, 0, 0);
     p->pick =
         pick_of(c, index, one ? 1 : x->dim[d], one ? 0 : bytes(x, x->stride[d]), d + 1, texts);
     return true;

@@ -144,7 +144,7 @@ return {
         shapes = "x: batch x classes x …, or classes; target: batch x …, integers; weight: classes; the result is 0-d unless reduction = 'none'",
         example = "nll_loss(tensor({{-1.0, -2.0}, {-3.0, -4.0}}), tensor{1, 2}, tensor{1.0, 3.0})\n--> tensor(3.25, f32 scalar cpu)", see = "cross_entropy, log_softmax, nn.NLLLoss" },
     binary_cross_entropy = {
-        text = "x are probabilities, 0 to 1: with sigmoid before it binary_cross_entropy_with_logits is exact and faster. Since logarithms end at -100, so do losses at 100.",
+        text = "x are probabilities, 0 to 1 (others are an error): with sigmoid before it binary_cross_entropy_with_logits is exact and faster. Since logarithms end at -100, so do losses at 100.",
         options = "weight: that losses are multiplied by, broadcast; " .. reduction, shapes = "x, target: one shape; the result is 0-d, with reduction = 'none' in that shape",
         example = "binary_cross_entropy(tensor{0.0, 0.5}, ones(2), {reduction = \"none\"})\n--> tensor({100.0000,   0.6931}, f32 2 cpu)", see = "binary_cross_entropy_with_logits, bce, nn.BCELoss" },
     binary_cross_entropy_with_logits = {

@@ -189,6 +189,7 @@ typedef struct operand {
 } operand;
 
 static bool divides(const entry *e) { return strstr("floor_divide remainder trunc_divide fmod", e->name) != NULL; }
+static bool chances(const entry *e) { return !strcmp(e->name, "bce"); }
 static bool powers(const entry *e) { return !strcmp(e->name, "pow"); }
 
 typedef struct source {
@@ -198,8 +199,9 @@ typedef struct source {
     bool awkward, quarters;
 } source;
 
-/* Integers that the op refuses (a zero divisor, a negative exponent) have tests of their own. */
+/* What the op refuses (a zero divisor, a negative exponent, a probability above 1) has tests of its own. */
 static int64_t mild(const source *s, int64_t i) {
+    if (s->which == 0 && chances(s->e)) return i & 1;
     if (s->which == 1 && divides(s->e)) return i == 0 ? 1 : i;
     if (s->which == 1 && powers(s->e)) return i < 0 ? (-(i + 1)) % 40 : i % 40;
     return i;
@@ -216,6 +218,7 @@ static val draw_operand(int64_t k, void *arg) {
     }
     if (s->quarters && dt_float(s->dt)) v.f = rintl(v.f * 4) / 4;
     if (powers(s->e) && s->which == 0 && s->quarters && v.f == 0) v.f = 1;
+    if (chances(s->e) && s->which == 0) v.f = isfinite(v.f) ? fabsl(fmodl(v.f, 1)) : 1;
     v.i = dt_float(s->dt) ? 0 : wrap_to(s->dt, mild(s, v.i));
     return v;
 }
@@ -418,6 +421,7 @@ static void layouts_and_numbers(const entry *e, gp_device *dev, gp_dtype dt) {
     one_case(e, dev, (operand[]){tensor_of(dt, LONG_ROWS), integer_of(2), float_of(0.5)}, false);
     one_case(e, dev, (operand[]){tensor_of(dt, TRANSPOSED), float_of(1.5), tensor_of(dt, TRANSPOSED)}, true);
     one_case(e, dev, (operand[]){tensor_of(dt, ZERO_D), float_of(0.25), float_of(0.75)}, true);
+    if (chances(e)) return; /* these numbers are none */
     one_case(e, dev, (operand[]){integer_of(2), tensor_of(dt, STEP2), float_of(0.25)}, true);
     one_case(e, dev, (operand[]){float_of(2.25), tensor_of(dt, MISALIGNED), tensor_of(dt, MISALIGNED)}, true);
 }

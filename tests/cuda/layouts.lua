@@ -134,6 +134,7 @@ for text, call in pairs {
     ["fmod: integer division by zero"] = function(x) return x:fmod(0) end,
     ["pow: an integer raised to a negative integer"] = function(x) return x:pow(x:neg()) end,
     ["bernoulli: a probability in 'x' is not between 0 and 1"] = function(x) return x:to {dtype = "f32"}:bernoulli() end,
+    ["bce: a probability is not between 0 and 1"] = function(x) return x:to {dtype = "f32"}:bce(x) end,
     ["multinomial: a weight in 'x' is negative"] = function(x) return x:to {dtype = "f32"}:neg():multinomial(1) end,
 } do
     local x = g.range(2, 40, {device = "cuda"})

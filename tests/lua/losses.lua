@@ -71,6 +71,10 @@ local function check(dev, dtype)
     local x, y, p, w = put(xs), put(ys), put(ps), put {1, 2, 0.5, 1, 0, 3}
     local u, v, three, towards = x:view(2, 3), y:view(2, 3), put {3}, put(signs)
     local one, two, bias = put {1, -1}, put {2, 1}, put {0, 1}
+    for _, v in ipairs {-0.25, 1.5, 0 / 0} do -- found where the loss is computed, and raised at the next wait
+        t.error(function() return g.binary_cross_entropy(put {0.5, v}, put {1, 0}):item() end,
+            "a probability is not between 0 and 1", ("%s is no probability, %s on %s"):format(v, dtype, dev))
+    end
     close(function() return g.binary_cross_entropy(p, y, w, "none") end, map(map(ps, ys, bce), {1, 2, 0.5, 1, 0, 3}, function(a, b) return a * b end), "weighted bce")
     local pos = map(xs, ys, function(a, b) return (1 - b) * a + (1 + (3 - 1) * b) * log(1 + exp(-a)) end)
     close(function() return g.binary_cross_entropy_with_logits(x, y, {pos_weight = three, reduction = "none"}) end, pos, "bce with pos_weight")

@@ -52,41 +52,72 @@ GP_RNG_FN int64_t gp_integer(uint64_t w, int64_t low, uint64_t range) {
 }
 
 /* Two independent normal numbers from two words. Source: Box and Muller, 1958; logarithm, sine and
- * cosine after Cephes' logf, sinf and cosf. */
-GP_RNG_FN void gp_normal_f32(uint32_t w1, uint32_t w2, float out[2]) {
-    /* log of u = (w1 / 2^9 + 1/2) / 2^23, never 0: u = 2^e (1 + x), x in [sqrt(1/2) - 1, sqrt(2) -
-     * 1) */
-    float u = ((float)(int32_t)(w1 >> 9) + 0.5f) * 0x1p-23f, m;
+ * cosine after Cephes' logf, sinf and cosf. In steps, so that a loop over each of them has few
+ * instructions that wait for each other.
+ *
+ * The first word makes the radius, from the logarithm of u = (w / 2^9 + 1/2) / 2^23, never 0: u =
+ * 2^k (1 + x), x in [sqrt(1/2) - 1, sqrt(2) - 1). */
+GP_RNG_FN float gp_log_split(uint32_t w, float *k) {
+    float u = ((float)(int32_t)(w >> 9) + 0.5f) * 0x1p-23f, m;
     int32_t bits, e;
     memcpy(&bits, &u, 4);
     e = (bits - 0x3f3504f3) >> 23;
     bits -= (int32_t)((uint32_t)e << 23);
     memcpy(&m, &bits, 4);
-    float x = m - 1, z = x * x, k = (float)e;
-    float p = (((((((7.0376836292e-2f * x - 1.1514610310e-1f) * x + 1.1676998740e-1f) * x -
-                   1.2420140846e-1f) *
-                      x +
-                  1.4249322787e-1f) *
-                     x -
-                 1.6668057665e-1f) *
-                    x +
-                2.0000714765e-1f) *
-                   x -
-               2.4999993993e-1f) *
-                  x +
-              3.3333331174e-1f;
-    float y = p * x * z - 2.12194440e-4f * k - 0.5f * z;
-    float r = sqrtf(-2 * (x + y + 0.693359375f * k));
-    /* the angle is w2 / 2^32 turns: a quarter, and what is left within an eighth on either side */
-    uint32_t q = (w2 + 0x20000000u) >> 30;
-    float a = (float)(int32_t)(w2 - (q << 30)) * (6.2831853f * 0x1p-32f), b = a * a;
-    float s = ((-1.9515295891e-4f * b + 8.3321608736e-3f) * b - 1.6666654611e-1f) * b * a + a;
-    float c =
-        ((2.443315711809948e-5f * b - 1.388731625493765e-3f) * b + 4.166664568298827e-2f) * b * b -
-        0.5f * b + 1;
-    float cosine = q & 1 ? s : c, sine = q & 1 ? c : s;
-    out[0] = (q + 1) & 2 ? -r * cosine : r * cosine;
-    out[1] = q & 2 ? -r * sine : r * sine;
+    *k = (float)e;
+    return m - 1;
+}
+GP_RNG_FN float gp_log_polynomial(float x) {
+    return (((((((7.0376836292e-2f * x - 1.1514610310e-1f) * x + 1.1676998740e-1f) * x -
+                1.2420140846e-1f) *
+                   x +
+               1.4249322787e-1f) *
+                  x -
+              1.6668057665e-1f) *
+                 x +
+             2.0000714765e-1f) *
+                x -
+            2.4999993993e-1f) *
+               x +
+           3.3333331174e-1f;
+}
+GP_RNG_FN float gp_radius(float x, float k, float p) {
+    float z = x * x, y = p * x * z - 2.12194440e-4f * k - 0.5f * z;
+    return sqrtf(-2 * (x + y + 0.693359375f * k));
+}
+/* The second is an angle of w / 2^32 turns: quarters, and what is left within an eighth on either
+ * side. */
+GP_RNG_FN uint32_t gp_quarters(uint32_t w) { return (w + 0x20000000u) >> 30; }
+GP_RNG_FN float gp_angle(uint32_t w) {
+    return (float)(int32_t)(w - (gp_quarters(w) << 30)) * (6.2831853f * 0x1p-32f);
+}
+GP_RNG_FN float gp_sine(float a) {
+    float b = a * a;
+    return ((-1.9515295891e-4f * b + 8.3321608736e-3f) * b - 1.6666654611e-1f) * b * a + a;
+}
+GP_RNG_FN float gp_cosine(float a) {
+    float b = a * a;
+    return ((2.443315711809948e-5f * b - 1.388731625493765e-3f) * b + 4.166664568298827e-2f) * b *
+               b -
+           0.5f * b + 1;
+}
+/* x, negated where sign's highest bit is set. */
+GP_RNG_FN float gp_signed(float x, uint32_t sign) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    bits ^= sign & 0x80000000u;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+/* From the second word, the radius, and sine and cosine of what is left of the angle. */
+GP_RNG_FN void gp_normal_pair(uint32_t w, float r, float s, float c, float out[2]) {
+    uint32_t q = gp_quarters(w);
+    out[0] = gp_signed(r * (q & 1 ? s : c), (q + 1) << 30);
+    out[1] = gp_signed(r * (q & 1 ? c : s), q << 30);
+}
+GP_RNG_FN void gp_normal_f32(uint32_t w1, uint32_t w2, float out[2]) {
+    float k, x = gp_log_split(w1, &k), a = gp_angle(w2);
+    gp_normal_pair(w2, gp_radius(x, k, gp_log_polynomial(x)), gp_sine(a), gp_cosine(a), out);
 }
 
 /* The logarithm of a uniform number from (0, 1), after fdlibm's. */

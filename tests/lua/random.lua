@@ -47,6 +47,20 @@ t.is(first:tolist(), {0xe169c58d, 0x9b00dbd8}, "Philox's words reach the tensor"
 t.is(g.rand(4):tolist(), {0x6627e8 / (1 << 24), 0xe169c5 / (1 << 24), 0xbc57ac / (1 << 24),
     0x9b00db / (1 << 24)}, "and are the upper bits of uniform numbers")
 
+-- randn is Box and Muller's formula of two words each, in every block: f32's uniform numbers have the upper 24 bits of
+-- the first word, f64's have the whole second.
+do
+    local n, worst = 5002, 0
+    local function same(make, dtype) g.manual_seed(9) return make(dtype == "f64" and n // 2 or n, {dtype = dtype}):tolist() end
+    local u, v, z = same(g.rand, "f32"), same(g.rand, "f64"), same(g.randn, "f32")
+    for i = 1, n, 2 do
+        local first, second = math.tointeger(u[i] * (1 << 24)) >> 1, math.tointeger(v[i // 2 + 1] * 2 ^ 53) >> 21
+        local r, turn = (-2 * math.log((first + 0.5) / (1 << 23))) ^ 0.5, 2 * math.pi * (second / 2 ^ 32)
+        worst = math.max(worst, math.abs(z[i] - r * math.cos(turn)), math.abs(z[i + 1] - r * math.sin(turn)))
+    end
+    t.ok(worst < 2e-6, "randn: two numbers from two words, off by at most " .. worst)
+end
+
 local function moments(x)
     x = x:to("f64")
     local mean = x:mean():item()

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/reduce.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/kernel.h"
@@ -31,27 +32,31 @@ typedef struct run {
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } run;
 
+/* Distances from the mean of a block's first eighth, summed in one pass. That eighth is part of the block:
+ * however far its mean is from the block's, the squares are at most eight times those from the block's own
+ * mean, so that three bits are lost at worst. Rounding must not leave less than nothing. */
 #define BLOCKS(T, t)                                                                               \
     static stat block_##t(const T *x, int64_t n) {                                                 \
         /* chains of their own, so that one sum does not wait for the other */                     \
-        enum { V = 64 / sizeof(T) };                                                               \
+        enum { V = 64 / sizeof(T), STEP = 4 * V };                                                 \
         typedef T vec __attribute__((vector_size(64)));                                            \
         vec a[4] = {0}, b[4] = {0}, v[4];                                                          \
-        T mean = 0, s = 0, m2 = 0;                                                                 \
-        int64_t whole = n / (4 * V) * (4 * V);                                                     \
-        for (int64_t i = 0; i < whole; i += 4 * V) {                                               \
+        T base = 0, s = 0, m2 = 0;                                                                 \
+        int64_t whole = n / STEP * STEP, first = n < 8 * STEP ? n : n / 8 / STEP * STEP;           \
+        for (int64_t i = 0; i < first / STEP * STEP; i += STEP) {                                  \
             memcpy(v, x + i, sizeof v);                                                            \
             for (int k = 0; k < 4; k++) a[k] += v[k];                                              \
         }                                                                                          \
         a[0] = (a[0] + a[1]) + (a[2] + a[3]);                                                      \
-        for (int k = 0; k < V; k++) mean += a[0][k];                                               \
-        for (int64_t i = whole; i < n; i++) mean += x[i];                                          \
-        mean /= (T)n;                                                                              \
+        for (int k = 0; k < V; k++) base += a[0][k];                                               \
+        for (int64_t i = first / STEP * STEP; i < first; i++) base += x[i];                        \
+        base /= (T)first;                                                                          \
         memset(a, 0, sizeof a);                                                                    \
-        for (int64_t i = 0; i < whole; i += 4 * V) {                                               \
+        for (int64_t i = 0; i < whole; i += STEP) {                                                \
+            gp_fetch_ahead(x + i, sizeof v);                                                       \
             memcpy(v, x + i, sizeof v);                                                            \
             for (int k = 0; k < 4; k++) {                                                          \
-                vec d = v[k] - mean;                                                               \
+                vec d = v[k] - base;                                                               \
                 a[k] += d;                                                                         \
                 b[k] += d * d;                                                                     \
             }                                                                                      \
@@ -59,12 +64,12 @@ typedef struct run {
         a[0] = (a[0] + a[1]) + (a[2] + a[3]), b[0] = (b[0] + b[1]) + (b[2] + b[3]);                \
         for (int k = 0; k < V; k++) s += a[0][k], m2 += b[0][k];                                   \
         for (int64_t i = whole; i < n; i++) {                                                      \
-            T d = x[i] - mean;                                                                     \
+            T d = x[i] - base;                                                                     \
             s += d;                                                                                \
             m2 += d * d;                                                                           \
         }                                                                                          \
-        double off = (double)s / (double)n; /* what rounding left of the block's mean */           \
-        return (stat){(double)n, (double)mean + off, (double)m2 - (double)s * off};                \
+        double off = (double)s / (double)n, left = (double)m2 - (double)s * off;                   \
+        return (stat){(double)n, (double)base + off, left < 0 ? 0 : left};                         \
     }                                                                                              \
     static void normalise_##t(const T *x, T *y, int64_t n, T mean, T scale, T shift) {             \
         for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * scale + shift;                      \

@@ -1,11 +1,12 @@
 /* The functions that formulas in ops.def may use, for float, double, int32_t and int64_t;
- * vectorised by glibc's libmvec where it has them. */
+ * vectorised by glibc's libmvec where it has them; exp is our own. */
 #ifndef GP_CPU_MATH_H
 #define GP_CPU_MATH_H
 
 #include <math.h>
 #include <stdint.h>
 
+#include "kernels/cpu/exp.h"
 #include "kernels/kernel.h"
 
 /* Declaring a function as simd lets loops call its vector form (libmvec, at most 4 ulp). */
@@ -16,7 +17,6 @@
 #define SIMD2(fn)                                                                                  \
     __attribute__((simd("notinbranch"))) double fn(double, double);                                \
     __attribute__((simd("notinbranch"))) float fn##f(float, float);
-SIMD1(exp)
 SIMD1(log)
 SIMD1(sin)
 SIMD1(cos) SIMD2(pow)
@@ -31,7 +31,7 @@ SIMD1(cos) SIMD2(pow)
  */
 #define FN1(fn, x) _Generic((x), float : fn##f, default : fn)(x)
 #define FN2(fn, a, b) _Generic((a), float : fn##f, default : fn)(a, b)
-#define exp(x) FN1(exp, x)
+#define exp(x) _Generic((x), float : exp_f32, default : exp_f64)(x)
 #define exp2(x) FN1(exp2, x)
 #define expm1(x) FN1(expm1, x)
 #define log(x) FN1(log, x)

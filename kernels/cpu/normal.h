@@ -2,24 +2,13 @@
 #ifndef GP_CPU_NORMAL_H
 #define GP_CPU_NORMAL_H
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "kernels/cpu/exp.h"
 
 static inline float power_of_2(int32_t n) {
     uint32_t bits = (uint32_t)(n + 127) << 23;
     float y;
     memcpy(&y, &bits, sizeof y);
     return y;
-}
-
-/* a * b + c, rounded once where the processor does that at no cost. */
-static inline float and_add(float a, float b, float c) {
-#if defined(__FMA__)
-    return __builtin_fmaf(a, b, c);
-#else
-    return a * b + c;
-#endif
 }
 
 /* x's density, and the probability below it, off by a few ulp in both tails. With a = |x| and

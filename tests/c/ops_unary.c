@@ -156,7 +156,7 @@ static const entry table[] = {
     {"sign", T_ALL, false, f_sign, i_sign, 0, true, NULL},
     {"square", T_ALL, false, f_square, i_square, 0, false, NULL, .widen = true},
     {"relu", T_REAL, false, f_relu, i_relu, 0, true, NULL},
-    {"exp", T_ALL, true, expl, NULL, 4, false, NULL},
+    {"exp", T_ALL, true, expl, NULL, 1, false, NULL},
     {"exp2", T_ALL, true, exp2l, NULL, 4, false, NULL},
     {"expm1", T_ALL, true, expm1l, NULL, 4, false, NULL},
     {"log", T_ALL, true, logl, NULL, 4, false, NULL},
@@ -354,6 +354,46 @@ static void overlapping_targets(gp_device *dev) {
     tap_quiet("a tensor that overlaps itself is not written on %s", dev->name);
 }
 
+/* ---- exp ---- */
+
+enum { MANTISSAS = 24 };
+
+/* The k-th number of the test: of every exponent and either sign, then those round the ends of the range. */
+static val wide(int64_t k, void *arg) {
+    const fmt *f = arg;
+    const ld ends[] = {88.7228317L, 88.7228394L, 89, 89.5L, -87.3365402L, -87.4L, -103.278931L, -103.972076L, -103.972084L, -104, -105,
+                       709.782712893384L, 709.7827128933841L, 710, 711, -708.396L, -708.5L, -745.1332L, -745.1333L, -746, -747, NAN, INFINITY, -INFINITY};
+    int64_t all = 2 * MANTISSAS * (f->emax - f->emin + f->mant + 1);
+    if (k >= all) return (val){.f = ends[(k - all) % (int64_t)(sizeof ends / sizeof *ends)]};
+    ld x = ldexpl(1 + rand_unit(), f->emin - f->mant + (int)(k / 2 / MANTISSAS));
+    return (val){.f = k & 1 ? -x : x};
+}
+
+/* At most 1.25 neighbours off, also where results are not normal; what overflows or underflows does so where it must. */
+static void exp_of_all(gp_device *dev) {
+    for (int i = 0; i < 2; i++) {
+        gp_dtype dt = i ? GP_f64 : GP_f32;
+        fmt f = fmt_of(dt);
+        gp_shape s = {.ndim = 1, .dim = {2 * MANTISSAS * (f.emax - f.emin + f.mant + 1) + 24}};
+        fixture x = fixture_new(dev, dt, &s, (int64_t[]){1}, 0, wide, &f);
+        gp_call c;
+        gp_call_begin(&c, GP_OP(exp));
+        gp_call_tensor(&c, x.t);
+        gp_tensor *y = need(gp_call_one(&c));
+        char *p = download(y);
+        for (int64_t k = 0; k < x.n; k++) {
+            ld got = get_value(dt, p + (size_t)k * dt_size(dt)).f, want = expl(x.v[k].f);
+            ld most = ldexpl(2 - ldexpl(1, -f.mant - 1), f.emax);
+            bool good = isnan(want) ? isnan(got) : want >= most ? got == INFINITY : fabsl(got - want) <= 1.25L * ulp_at(dt, want);
+            if (!good) complain("exp(%.17Lg): got %.17Lg, expected %.17Lg", x.v[k].f, got, want);
+        }
+        free(p);
+        gp_tensor_unref(y);
+        fixture_free(&x);
+        tap_quiet("exp of %s numbers of all sizes on %s", gp_dtype_name(dt), dev->name);
+    }
+}
+
 static bool has_entry(const gp_op *op) {
     for (size_t k = 0; k < sizeof table / sizeof *table; k++)
         if (!strcmp(table[k].name, op->name)) return true;
@@ -365,6 +405,7 @@ int main(void) {
         if (gp_ops[k].kind == GP_UNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 1)) tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
     on_devices(all_entries);
     on_devices(overlapping_targets);
+    on_devices(exp_of_all);
     gp_device_shutdown();
     return tap_done();
 }

@@ -47,6 +47,11 @@ void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 #define gp_parallel_op GP_NAME(gp_parallel_op)
 bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx);
 
+/* For kernels whose first millisecond writes all over a large result: gives it its memory first, in order, and
+ * Ctrl-C ends that. False then, with the message. */
+#define gp_touch_results GP_NAME(gp_touch_results)
+bool gp_touch_results(const gp_call *c);
+
 /* Is the kernel to end, by Ctrl-C or because its loader is closed, or was it left behind? For loops that take
  * long themselves. */
 static inline bool gp_stopped(void) {

@@ -17,7 +17,7 @@ enum { MOST = 12 };
 #else
 enum { MOST = 6 };
 #endif
-enum { BAND_BYTES = 448 << 10, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
+enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
 
 /* A band as one long row: of every `line` elements the first `width` are outputs; 0: it is none. */
 typedef struct fold {
@@ -36,6 +36,8 @@ typedef struct run {
     int64_t taps, *offset; /* where tap i finds its input, in elements from an output's place */
     int64_t blocks;        /* of filters in a group */
     int64_t rows, bands;   /* output rows of a band; bands of a plane */
+    int64_t stretches;     /* of in.axis[2].n output columns, or fewer at the end, where rows are long */
+    int64_t columns;       /* output columns of all of them */
     bool flat;             /* a band is computed as one long row, columns between rows included */
     bool direct;           /* tiles write the output themselves */
     fold fold;             /* flat and direct: how tiles leave out what is between rows */
@@ -183,12 +185,12 @@ static void pack_bias(run *r) {
 /* ---- bands ---- */
 
 /* A block of filters on a band: its packed input, the block's weights and start, its first output
- * and how many filters and rows. */
+ * and how many filters, rows and columns. */
 typedef struct part {
     tile_fn fn;
     const char *x, *w, *start;
     char *out;
-    int64_t n, rows;
+    int64_t n, rows, columns;
 } part;
 
 static void tile(const run *r, const part *p, int64_t row, char *y, int64_t ystep, int64_t len) {
@@ -200,7 +202,7 @@ static void tile(const run *r, const part *p, int64_t row, char *y, int64_t yste
 static void through_tmp(const run *r, const part *p, char *tmp) {
     const gp_axis *cols = &r->in.axis[2];
     gp_dtype dt = (gp_dtype)r->out->dtype;
-    int64_t osize = (int64_t)gp_dtype_size(dt), size = r->in.size, width = cols->n,
+    int64_t osize = (int64_t)gp_dtype_size(dt), size = r->in.size, width = p->columns,
             plane = r->size[0] * r->size[1] * r->size[2] * osize,
             down = r->in.axis[1].step * r->size[2] * osize;
     int64_t step = r->flat ? (p->rows - 1) * r->in.line + width : width;
@@ -220,12 +222,12 @@ static void in_place(const run *r, const part *p) {
         tile(r, p, 0, p->out, plane, (p->rows - 1) * r->in.line + width);
         return;
     }
-    if (r->in.line == width && r->in.axis[1].step == 1) {
+    if (r->in.line == width && r->stretches == 1 && r->in.axis[1].step == 1) {
         tile(r, p, 0, p->out, plane, p->rows * width);
         return;
     }
     for (int64_t y = 0; y < p->rows; y++)
-        tile(r, p, y, p->out + y * r->in.axis[1].step * width * r->in.size, plane, r->in.axis[2].n);
+        tile(r, p, y, p->out + y * r->in.axis[1].step * width * r->in.size, plane, p->columns);
 }
 
 /* The first output of filter f in row y of plane z. */
@@ -238,18 +240,25 @@ static char *output_at(const run *r, int64_t image, int64_t f, int64_t z, int64_
 }
 
 static void band(const run *r, int64_t unit, char *scratch) {
-    int64_t planes = r->in.axis[0].n, y = unit % r->bands * r->rows, z = unit / r->bands % planes,
+    gp_band in = r->in;
+    gp_axis *cols = &in.axis[2];
+    int64_t from = unit % r->stretches * cols->n, width = gp_least(cols->n, r->columns - from);
+    unit /= r->stretches;
+    cols->base += from * cols->stride;
+    int64_t planes = in.axis[0].n, y = unit % r->bands * r->rows, z = unit / r->bands % planes,
             group = unit / r->bands / planes % r->groups,
             image = unit / r->bands / planes / r->groups;
-    gp_band_pack(&r->in, image, group * r->channels, r->channels, z, y, scratch);
+    int64_t right = from * cols->step * (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
+    gp_band_pack(&in, image, group * r->channels, r->channels, z, y, scratch);
     for (int64_t b = 0; b < r->blocks; b++) {
         int64_t f = group * r->filters + block_start(r, b);
         part p = {.x = scratch,
                   .w = r->weights + f * r->taps * r->in.size,
                   .start = r->start + f * r->in.size,
-                  .out = output_at(r, image, f, z, y),
+                  .out = output_at(r, image, f, z, y) + right,
                   .n = block_start(r, b + 1) - block_start(r, b),
-                  .rows = gp_least(r->rows, r->in.axis[1].n - y)};
+                  .rows = gp_least(r->rows, in.axis[1].n - y),
+                  .columns = width};
         p.fn = tiles[r->in.ct][p.n - 1];
         if (r->direct) in_place(r, &p);
         else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
@@ -275,7 +284,7 @@ static void choose_tiling(run *r) {
     int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
     bool plain = r->out->dtype == gp_ctype_dtype[r->in.ct] && r->in.axis[2].step == 1,
          folds = FOLDS && line >= lanes && r->size[2] == width && r->in.axis[1].step == 1;
-    r->flat = line != width && line * 21 < alone * 20;
+    r->flat = r->stretches == 1 && line != width && line * 21 < alone * 20;
     r->direct = plain && (!r->flat || folds);
     r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
 }
@@ -288,6 +297,18 @@ static void share_padding(gp_band *b) {
     int64_t before = -a->base, behind = a->base + b->line - a->in,
             most = gp_least(VB / b->size, b->line - a->n);
     if (a->stride == 1) b->line -= gp_most(0, gp_least(most, gp_least(before, behind)));
+}
+
+/* A band of rows so long that it would fill no cache is made of stretches of them. */
+static void choose_stretches(run *r) {
+    gp_axis *a = &r->in.axis[2];
+    int64_t bytes = (int64_t)gp_band_bytes(&r->in, r->channels), fit = a->n;
+    r->columns = a->n;
+    if (bytes > LONG_BYTES)
+        fit = gp_most((int64_t)((double)a->n * BAND_BYTES / (double)bytes), 8 * a->reach + 64);
+    r->stretches = gp_ceil_div(a->n, gp_least(fit, a->n));
+    a->n = gp_ceil_div(a->n, r->stretches);
+    r->stretches = gp_ceil_div(r->columns, a->n);
 }
 
 /* Bands fill the second-level cache and are enough for the threads. */
@@ -304,7 +325,9 @@ static void plan(run *r) {
     r->bands = gp_ceil_div(a[1].n, r->rows);
     r->rows = gp_ceil_div(a[1].n, r->bands);
     gp_band_rows(&r->in, r->rows);
-    share_padding(&r->in);
+    choose_stretches(r);
+    gp_band_rows(&r->in, r->rows);
+    if (r->stretches == 1) share_padding(&r->in);
     choose_tiling(r);
 }
 
@@ -316,8 +339,8 @@ static bool correlate(const gp_call *c, run *r) {
     gp_band_offsets(&r->in, r->channels, r->offset);
     int64_t work = r->filters * r->taps * r->rows * r->in.line;
     gp_parallel(r->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
-    return gp_parallel_op(c, r->images * r->groups * a[0].n * r->bands, 1 + UNIT_WORK / (1 + work),
-                          run_bands, r);
+    int64_t units = r->images * r->groups * a[0].n * r->bands * r->stretches;
+    return gp_parallel_op(c, units, 1 + UNIT_WORK / (1 + work), run_bands, r);
 }
 
 /* ---- calls ---- */
@@ -360,7 +383,7 @@ static bool forward(const gp_call *c) {
     gp_shape xs = gp_array_shape(x), ws = gp_array_shape(w);
     gp_conv k;
     if (r.out->numel == 0) return true;
-    if (!gp_conv_read(c, &xs, &ws, &k)) return false;
+    if (!gp_conv_read(c, &xs, &ws, &k) || !gp_touch_results(c)) return false;
     gp_band_source(&r.in, x, &k);
     r.images = k.images;
     r.groups = k.groups;
@@ -396,6 +419,7 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     const gp_array *w = gp_in(c, 1);
     run r = {.bias = bias, .out = gp_out(c, 0)};
     if (r.out->numel == 0) return true;
+    if (!gp_touch_results(c)) return false;
     gp_band_source(&r.in, x, k);
     r.images = k->images;
     r.groups = k->groups;

@@ -334,6 +334,7 @@ static bool fourier(const gp_call *c, run *r) {
     for (int d = 0; d < r->dims; d++) r->lines *= d == r->dim ? 1 : x->dim[d];
     if (gp_apart_wanted(c, 10.0 * (double)r->n * log2((double)r->n)))
         return gp_apart_run(c, c->op->name);
+    if (!gp_touch_results(c)) return false;
     r->plan = gp_fft_plan_get(r->halved ? r->n / 2 : r->n, r->ct, r->halved);
     if (!r->plan) return gp_went_on(c) && gp_fail("%s: out of memory", c->op->name);
     r->lanes = lanes_of(r);

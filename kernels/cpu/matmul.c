@@ -11,8 +11,9 @@
 
 enum {
     TINY = 2048,
-    ALONE = 1 << 18
-}; /* multiplications below which plain loops, and below which one thread, is faster */
+    ALONE = 1 << 18, /* multiplications below which plain loops, and below which one thread, is faster */
+    PACK = 1 << 15   /* elements that are worth a thread when they are copied */
+};
 
 /* Ctrl-C is looked for after so many multiplications: about 50 ms of them on a core; twice that in f64. */
 #define SLICE (INT64_C(1) << 31)
@@ -34,6 +35,7 @@ typedef struct product {
     int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
     const gp_array *x; /* beta x + alpha a b is asked for; NULL: a b */
     const gp_value *beta, *alpha;
+    const gp_call *call; /* whose threads all work for one product at a time; NULL: a product a thread */
     _Atomic bool no_memory, interrupted;
 } product;
 
@@ -167,18 +169,39 @@ static bool is_ready(const matrix *x, gp_ctype ct) {
                                               : readable(x, &trans, &ld);
 }
 
+/* Lines of width elements, step bytes apart, become dense ones of another type. */
+typedef struct lines {
+    gp_load load;
+    char *dst;
+    const char *src;
+    int64_t width, wide, next, step; /* wide: bytes of a new element; next: from line to line */
+} lines;
+
+static void load_lines(void *ctx, int64_t begin, int64_t end) {
+    const lines *l = ctx;
+    for (int64_t i = begin; i < end; i++)
+        l->load(l->dst + i * l->width * l->wide, l->src + i * l->next, l->step, l->width);
+}
+
+/* Inside a body it goes alone: p->call is NULL. */
+static bool share(const product *p, int64_t n, int64_t width, gp_body body, void *ctx) {
+    if (p->call) return gp_parallel_op(p->call, n, 1 + PACK / (1 + width), body, ctx);
+    body(ctx, 0, n);
+    return true;
+}
+
 /* Copies x to dst, dense and in compute type, along the dim whose elements lie closer together
- * (never for integers, whose loops want rows). */
-static void pack(matrix *x, gp_ctype ct, char *dst) {
-    int64_t size = (int64_t)gp_dtype_size(x->dtype), wide = gp_ctype_size[ct];
-    gp_load load = gp_load_fn(x->dtype, ct);
+ * (never for integers, whose loops want rows). False when interrupted. */
+static bool pack(const product *p, matrix *x, char *dst) {
+    gp_ctype ct = p->ct;
+    int64_t size = (int64_t)gp_dtype_size(x->dtype);
     bool columns = x->rs < x->cs && ct <= GP_CT_f64;
     int64_t n = columns ? x->cols : x->rows, width = columns ? x->rows : x->cols;
-    for (int64_t i = 0; i < n; i++)
-        load(dst + i * width * wide, x->data + i * (columns ? x->cs : x->rs) * size,
-             (columns ? x->rs : x->cs) * size, width);
+    lines l = {gp_load_fn(x->dtype, ct), dst, x->data, width, gp_ctype_size[ct],
+               (columns ? x->cs : x->rs) * size, (columns ? x->rs : x->cs) * size};
     *x = (matrix){dst,     (gp_dtype)gp_ctype_dtype[ct], x->rows,
                   x->cols, columns ? 1 : x->cols,        columns ? x->rows : 1};
+    return share(p, n, width, load_lines, &l);
 }
 
 /* Bytes for a packed x; 0 if it can be read as it is. */
@@ -284,10 +307,28 @@ static void add_rows(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* c, n elements of the output from element `first` on, becomes beta x + alpha c. */
-static void add_x(const product *p, char *c, int64_t first, int64_t n) {
+static bool add_x(const product *p, char *c, int64_t first, int64_t n) {
     int64_t width = p->out->dim[p->out->ndim - 1];
     sum s = {p, c, first / width};
-    gp_parallel(n / width, 1 + (1 << 15) / width, add_rows, &s);
+    return share(p, n / width, width, add_rows, &s);
+}
+
+typedef struct storing {
+    gp_store store;
+    char *out;
+    const char *c;
+    int64_t size, wide; /* bytes of an element of out, and of c */
+} storing;
+
+static void store_part(void *ctx, int64_t begin, int64_t end) {
+    const storing *s = ctx;
+    s->store(s->out + begin * s->size, s->size, s->c + begin * s->wide, end - begin);
+}
+
+static bool store(const product *p, char *out, const char *c, int64_t n) {
+    gp_dtype dtype = (gp_dtype)p->out->dtype;
+    storing s = {gp_store_fn(p->ct, dtype), out, c, (int64_t)gp_dtype_size(dtype), gp_ctype_size[p->ct]};
+    return share(p, n, 1, store_part, &s);
 }
 
 /* Scratch for one product: a and b packed, and the result in compute type. */
@@ -314,13 +355,12 @@ static bool one_product(const product *p, int64_t i, const room *r, char *scratc
         rest /= p->dim[d];
     }
     char *out = p->out->data + i * n * size, *c = r->c ? scratch + r->a + r->b : out;
-    if (r->a) pack(&a, p->ct, scratch);
-    if (r->b) pack(&b, p->ct, scratch + r->a);
+    if (r->a && !pack(p, &a, scratch)) return false;
+    if (r->b && !pack(p, &b, scratch + r->a)) return false;
     if (a.cols && !multiply(p->ct, &a, &b, c)) return false;
     if (!a.cols) memset(c, 0, (size_t)n * gp_ctype_size[p->ct]);
-    if (p->x) add_x(p, c, i * n, n);
-    if (r->c) gp_store_fn(p->ct, (gp_dtype)p->out->dtype)(out, size, c, n);
-    return true;
+    if (p->x && !add_x(p, c, i * n, n)) return false;
+    return !r->c || store(p, out, c, n);
 }
 
 /* ---- the batch ---- */
@@ -395,9 +435,11 @@ static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product 
     set_batch(&p, a, b);
     fold_rows(&p);
     int64_t work = p.a.rows * (p.a.cols + 1) * p.b.cols;
+    if (!gp_touch_results(c)) return false;
     if (p.batch >= gp_threads() || work < ALONE) {
         if (!gp_parallel_op(c, p.batch, 1 + ALONE / work, products_alone, &p)) return false;
     } else {
+        p.call = c;
         gp_blas_threads(gp_threads());
         products(&p, 0, p.batch);
         gp_blas_joined();

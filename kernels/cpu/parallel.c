@@ -157,3 +157,26 @@ bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, vo
     gp_parallel(n, grain, in_slices, &s);
     return !s.stopped || gp_fail("%s: interrupted", c->name);
 }
+
+/* ---- first touch ---- */
+
+enum { PAGE = 2 << 20, LARGE = 16 * PAGE }; /* large blocks lie in pages of this size where the system has them */
+
+/* The host may take milliseconds for each page that it has not given before; one that is there costs
+ * nothing to speak of. */
+static void touch(void *ctx, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; k++) {
+        volatile char *p = (volatile char *)ctx + k * PAGE;
+        *p = *p;
+    }
+}
+
+bool gp_touch_results(const gp_call *c) {
+    for (int i = 0; i < c->nout; i++) {
+        const gp_array *o = c->outa[i];
+        int64_t bytes = o ? o->numel * (int64_t)gp_dtype_size((gp_dtype)o->dtype) : 0;
+        if (bytes >= LARGE && o->contiguous && !gp_parallel_op(c, bytes / PAGE, 1, touch, o->data))
+            return false;
+    }
+    return true;
+}

@@ -177,6 +177,40 @@ for _, i in ipairs {2, 7, 16} do
     check(cases[i], "f32", "transposed", "cpu")
 end
 
+-- ---- rows that fill no cache are made in stretches ----
+
+-- Small whole numbers, so that sums are exact, and sums of slices of the padded line as reference.
+local long = 600011
+local function line(n, k) return g.range(0, n - 1):mul(k):remainder(13):sub(6):float() end
+local function by_slices(x, w, stride, padding, dilation)
+    local n, taps = x:numel(), #w
+    local wide = g.zeros(n + 2 * padding)
+    wide:narrow(1, 1 + padding, n):copy_(x)
+    local out = (n + 2 * padding - dilation * (taps - 1) - 1) // stride + 1
+    local sum = g.zeros(out)
+    for i = 1, taps do
+        local first = 1 + (i - 1) * dilation
+        sum:add_(wide:slice(1, first, first + (out - 1) * stride, stride) * w[i])
+    end
+    return sum
+end
+local x, w = line(long, 5), {{1, -2, 3}, {0, 4, -1}}
+for _, k in ipairs {{1, 0, 1}, {1, 1, 1}, {2, 5, 3}, {3, 0, 200}} do
+    local y = g.conv1d(x:view(1, 1, long), g.tensor(w):unsqueeze(2):float(), g.tensor {10.0, 20.0}, k[1], k[2], k[3])
+    for f = 1, 2 do
+        local want = by_slices(x, w[f], k[1], k[2], k[3]) + 10 * f
+        t.is(y.shape, {1, 2, want:numel()}, "a long line: shape")
+        t.ok(y[1][f]:equal(want), ("a long line, stride %d, padding %d, dilation %d, filter %d"):format(k[1], k[2], k[3], f))
+    end
+end
+local rows = g.stack({line(long, 5), line(long, 3)}, 1):view(1, 1, 2, long)
+local y = g.conv2d(rows, g.tensor {1.0, -2.0, 3.0, 0.0, 4.0, -1.0}:view(1, 1, 2, 3))
+t.ok(y[1][1][1]:equal(by_slices(rows[1][1][1], w[1], 1, 0, 1) + by_slices(rows[1][1][2], w[2], 1, 0, 1)), "two long rows")
+local back = g.conv_transpose1d(x:view(1, 1, long), g.tensor {1.0, -2.0, 3.0}:view(1, 1, 3), nil, 2)
+local apart = g.zeros(2 * long + 4)
+apart:slice(1, 3, 2 * long + 1, 2):copy_(x)
+t.ok(back[1][1]:equal(by_slices(apart, {3, -2, 1}, 1, 0, 1):narrow(1, 1, 2 * long + 1)), "a long line transposed")
+
 -- ---- edges ----
 
 local x, w = g.ones(2, 3, 8), g.ones(4, 3, 3)

@@ -15,7 +15,7 @@ enum {
     PACK = 1 << 15   /* elements that are worth a thread when they are copied */
 };
 
-/* Ctrl-C is looked for after so many multiplications: about 50 ms of them on a core; twice that in f64. */
+/* Ctrl-C is looked for after so many multiplications, half as many in f64: about 50 ms of them on a core. */
 #define SLICE (INT64_C(1) << 31)
 #define PLAIN_SLICE (INT64_C(1) << 27)
 
@@ -234,7 +234,8 @@ static bool multiply_slices(gp_ctype ct, const matrix *a, const matrix *b, char 
 static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     enum { LEAST = 256 };
     bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
-    int64_t row = b->cols * a->cols, most = integers ? PLAIN_SLICE : SLICE, step = most / row,
+    int64_t most = integers ? PLAIN_SLICE : ct == GP_CT_f64 ? SLICE / 2 : SLICE;
+    int64_t row = b->cols * a->cols, step = most / row,
             side = (int64_t)sqrt((double)most / (double)a->cols), width = b->cols;
     if (side < LEAST) side = LEAST;
     if (integers || a->rows * row <= TINY) {

@@ -114,6 +114,7 @@ static bool get_at(const gp_call *c, const gp_layout *l, const gp_array *x, cons
     gp_pick_moves(&a, l, out, x, o ? o->index : c->tmpa[0]);
     const gp_array *arrays[4] = {&a.order, &a.flat, &a.x, &a.table};
     if (a.order.numel == 0) return true;
+    if (!gp_touch_results(c)) return false;
     gp_loop_init(&m.loop, 4, arrays);
     if (whole_rows(&m))
         return gp_parallel_op(c, m.loop.dim[0], 1 + GRAIN / m.loop.dim[1], move_whole_rows, &m);

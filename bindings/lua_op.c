@@ -152,9 +152,22 @@ static const gp_op *with_limits(lua_State *L, const gp_op *op) {
     return GP_OP(clamp_between);
 }
 
+/* PyTorch's x:div_(b, rounding_mode) is another op, as div's composite has it. Leaves the stack as that op's. */
+static const gp_op *with_rounding(lua_State *L, const gp_op *op) {
+    if (op != GP_OP(div) || lua_gettop(L) != 3) return op;
+    bool named = lua_istable(L, 3) && fields(L, 3) == 1;
+    if (named) lua_getfield(L, 3, "rounding_mode");
+    const char *mode = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    if (!strcmp(mode, "floor")) op = GP_OP(floor_divide);
+    else if (!strcmp(mode, "trunc")) op = GP_OP(trunc_divide);
+    lua_settop(L, op == GP_OP(div) ? 3 : 2);
+    return op;
+}
+
 /* x:op_(…): x, written; the result's reference is let go. */
 static int l_op_in_place(lua_State *L) {
-    const gp_op *op = with_limits(L, with_alpha(L, lua_touserdata(L, lua_upvalueindex(1))));
+    const gp_op *op = with_alpha(L, lua_touserdata(L, lua_upvalueindex(1)));
+    op = with_rounding(L, with_limits(L, op));
     gp_call c;
     gp_call_begin(&c, op);
     gp_lua_enter(L);

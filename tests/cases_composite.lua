@@ -135,7 +135,6 @@ return function(put, device)
     case("triplet_margin_loss", 0.133971132, n23, n23 + 0.5, n23 - 1)
 
     -- ---- numbers and activations ----
-    case("xlogy", { 0, -0.693147181, 5.545177444 }, put { 0, -1, 4 }, put { 0, 2, 4 })
     case("logaddexp", { 2.313261688, 2.048587352, 4.029750418 }, n3, w3)
     case("deg2rad", { 3.141592654, -1.570796327 }, put { 180, -90 })
     case("rad2deg", { 57.29577951, 114.591559, 229.1831181 }, n3)
@@ -143,11 +142,11 @@ return function(put, device)
     case("fmin", { 1, -1, 0.5 }, n3, w3)
     case("logsigmoid", { -0.474076984, -1.313261688, -0.126928011, -0.048587352 }, a)
     case("tanhshrink", { 0.037882843, -0.238405844, 1.035972420, 2.004945246 }, a)
-    case("hardshrink", { 0, -1, 2, 3 }, a)
-    case("softshrink", { 0, -0.5, 1.5, 2.5 }, a)
     case("glu", { 0.440398539, -0.952574127 }, a)
     case("zero_", { 0, 0, 0 }, put { 1, 2, 4 })
     case("cumsum_", { 1, 3, 7 }, put { 1, 2, 4 }, 1)
+    case("deg2rad_", { 3.141592654, -1.570796327 }, put { 180, -90 })
+    case("rad2deg_", { 180, -90 }, put { math.pi, -math.pi / 2 })
     case("cumprod_", { 1, 2, 8 }, put { 1, 2, 4 }, 1)
 
     -- ---- layers ----

@@ -29,7 +29,7 @@ local function first(fn) return function(...) return (fn(...)) end end
 local domain = { asin = { -0.9, 0.9 }, acos = { -0.9, 0.9 }, atanh = { -0.9, 0.9 }, erfinv = { -0.9, 0.9 }, acosh = { 1.1, 3 },
     logit = { 0.1, 0.9 }, log = { 0.2, 3 }, log2 = { 0.2, 3 }, log10 = { 0.2, 3 }, log1p = { -0.8, 2 }, sqrt = { 0.2, 3 }, rsqrt = { 0.2, 3 },
     reciprocal = { 0.2, 3 }, lgamma = { 0.3, 3 }, digamma = { 0.3, 3 }, pow = { 0.3, 2 }, div = { 0.3, 2 }, hypot = { 0.3, 2 }, atan2 = { 0.3, 2 },
-    bce = { 0.1, 0.9 }, kl_term = { 0.1, 2 }, remainder = { 0.3, 2 }, fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 } }
+    bce = { 0.1, 0.9 }, xlogy = { 0.2, 3 }, kl_term = { 0.1, 2 }, remainder = { 0.3, 2 }, fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 } }
 local mask = g.tensor { { true, false, true }, { false, true, true } }
 local cases = {
     threshold = { { x(6), 0.5, 2 } }, logit = { { spread(0.1, 0.9, 6), 1e-3 } }, polygamma = { { pos(6), 1 }, { spread(-2.7, -2.3, 6), 2 } }, clamp = { { x(6), -1, 0.5 }, { x(6), nil, 0.3 } },

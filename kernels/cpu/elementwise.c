@@ -140,6 +140,38 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
 REMAINDER(fmod, y)
 REMAINDER(remainder, y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y)
 
+/* The same of f64 where one instruction multiplies and subtracts: what it leaves is exact while the
+ * quotient is below 2^52, which may have been rounded up to the next whole number. */
+#ifdef __FMA__
+#define REMAINDER_64(name, after)                                                                  \
+    static void quick_##name##_64(int64_t n, void *out, const void *const *in,                     \
+                                  const gp_scalar *par) {                                          \
+        const double *u = in[0], *v = in[1];                                                       \
+        double *o = out;                                                                           \
+        int large = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            double a = fabs(u[i]), b = fabs(v[i]);                                                 \
+            large |= a / b >= 0x1p52 && a < (double)INFINITY && b != 0;                            \
+        }                                                                                          \
+        if (large) {                                                                               \
+            loop_##name##_f64(n, out, in, par);                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+            double a = fabs(u[i]), b = fabs(v[i]), r = fma(-trunc(a / b), b, a);                   \
+            r = r < 0 ? r + b : r;                                                                 \
+            r = b == (double)INFINITY && a < (double)INFINITY ? a : r;                             \
+            double y = copysign(r, u[i]);                                                          \
+            o[i] = after;                                                                          \
+        }                                                                                          \
+    }
+REMAINDER_64(fmod, y)
+REMAINDER_64(remainder, y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y)
+#else
+#define quick_fmod_64 NULL
+#define quick_remainder_64 NULL
+#endif
+
 /* The vector forms take powers of negative numbers one by one, so they get none: the sign follows.
  */
 #define POW(T, t, fabs, rint, copysign)                                                            \
@@ -226,8 +258,8 @@ LGAMMA(double, f64)
 
 /* The operands of c and its loops; those of a shorter way where there is one. */
 static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
-    static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod},
-                             remainders[GP_CTYPES] = {quick_remainder},
+    static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod, quick_fmod_64},
+                             remainders[GP_CTYPES] = {quick_remainder, quick_remainder_64},
                              gelus[GP_CTYPES] = {quick_gelu},
                              bces[GP_CTYPES] = {checked_bce_f32, checked_bce_f64},
                              lgammas[GP_CTYPES] = {quick_lgamma_f32, quick_lgamma_f64};

@@ -257,6 +257,11 @@ typedef struct sum {
     int64_t first;
 } sum;
 
+/* Elements of the output's last dim. */
+static int64_t width_of(const product *p) {
+    return p->out->ndim ? p->out->dim[p->out->ndim - 1] : 1;
+}
+
 /* Where row `row` of the output (all dims but the last counted as one) has its elements of x, which
  * is broadcast to the output; *step: bytes between them. */
 static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
@@ -276,7 +281,7 @@ static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
     static void add_##t(const sum *s, int64_t begin, int64_t end) {                                \
         const product *p = s->p;                                                                   \
         T alpha = (T)value(p->alpha), beta = (T)value(p->beta), x[GP_BLOCK];                       \
-        int64_t width = p->out->dim[p->out->ndim - 1], step;                                       \
+        int64_t width = width_of(p), step;                                                         \
         gp_load load = gp_load_fn((gp_dtype)p->x->dtype, p->ct);                                   \
         for (int64_t i = begin; i < end; i++) {                                                    \
             const char *from = row_of_x(p, s->first + i, &step);                                   \
@@ -309,7 +314,7 @@ static void add_rows(void *ctx, int64_t begin, int64_t end) {
 
 /* c, n elements of the output from element `first` on, becomes beta x + alpha c. */
 static bool add_x(const product *p, char *c, int64_t first, int64_t n) {
-    int64_t width = p->out->dim[p->out->ndim - 1];
+    int64_t width = width_of(p);
     sum s = {p, c, first / width};
     return share(p, n / width, width, add_rows, &s);
 }

@@ -87,10 +87,6 @@ define { "round", sig = "tensor x, int decimals=0",
 define { "logsigmoid", sig = "tensor x", help = "logarithm of the sigmoid, exact where that is tiny",
     fn = function(x) return -(-x):softplus(1, 40) end } -- beyond 40 the 1 in log(1 + e^-x) is lost in f64
 define { "tanhshrink", sig = "tensor x", help = "x - tanh(x)", fn = function(x) return x - x:tanh() end }
-define { "hardshrink", sig = "tensor x, float lambd=0.5", help = "x, and 0 where it is within lambd of 0",
-    fn = function(x, lambd) return gpush.where(x:abs():le(lambd), 0, x) end }
-define { "softshrink", sig = "tensor x, float lambd=0.5", help = "x nearer to 0 by lambd, and 0 where it is within that",
-    fn = function(x, lambd) return gpush.where(x:abs():le(lambd), 0, x - x:sign() * lambd) end }
 define { "glu", sig = "tensor x, dim dim=-1", help = "the first half of dim times the sigmoid of the second",
     fn = function(x, dim)
         if x.ndim == 0 or x:size(dim) % 2 == 1 then fail("glu: argument 'x' has shape %s (expected an even size in dim %d)", x.shape, dim) end
@@ -100,14 +96,6 @@ define { "glu", sig = "tensor x, dim dim=-1", help = "the first half of dim time
 
 -- ---- numbers ----
 
-define { "xlogy", sig = "operand a, operand b", help = "a * log(b), 0 where a is 0; NaN where b is",
-    fn = function(a, b)
-        local log = is_tensor(b) and b:log() or gpush.tensor(b):log():item()
-        local y = a * log
-        local zero = (is_tensor(a) and a or gpush.full_like(b, a)):eq(0)
-        if is_tensor(b) then return gpush.where(zero & b:eq(b), 0, y) end
-        return b == b and gpush.where(zero, 0, y) or y
-    end }
 -- The larger one and what the smaller one adds; of infinities their own sum.
 define { "logaddexp", sig = "tensor a, tensor b", help = "log(exp(a) + exp(b)), exact where exp is not",
     fn = function(a, b)
@@ -128,6 +116,8 @@ define { "dist", sig = "tensor a, tensor b, float p=2", help = "the p-norm of a 
 -- ---- in place, where the row has no such form ----
 
 define { "zero_", sig = "tensor x", help = "every element of x set to 0", fn = function(x) return x:fill_(0) end }
+define { "deg2rad_", sig = "tensor x", help = "degrees overwritten with radians", fn = function(x) return x:mul_(math.pi / 180) end }
+define { "rad2deg_", sig = "tensor x", help = "radians overwritten with degrees", fn = function(x) return x:mul_(180 / math.pi) end }
 define { "cumsum_", sig = "tensor x, dim dim", help = "x overwritten with its running sums along dim",
     fn = function(x, dim) return x:copy_(x:cumsum(dim)) end }
 define { "cumprod_", sig = "tensor x, dim dim", help = "x overwritten with its running products along dim",

@@ -31,6 +31,7 @@ static ld f_clamp_min(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a 
 static ld f_clamp_max(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > b ? b : a; }
 static ld f_atan2(ld a, ld b, ld c) { return atan2l(a, b); }
 static ld log_or_less(ld x) { return x < -100 ? -100 : x; }
+static ld f_xlogy(ld a, ld b, ld c) { return isnan(b) ? b : a == 0 ? 0 : a * logl(b); }
 static ld f_bce(ld a, ld b, ld c) {
     return -(b * log_or_less(logl(a)) + (1 - b) * log_or_less(log1pl(-a)));
 }
@@ -149,6 +150,7 @@ static const entry table[] = {
     {"clamp_min", 2, T_REAL, PROMOTED, f_clamp_min, i_maximum, 0, true},
     {"clamp_max", 2, T_REAL, PROMOTED, f_clamp_max, i_minimum, 0, true},
     {"atan2", 2, T_ALL, TO_FLOAT, f_atan2, NULL, 4, false},
+    {"xlogy", 2, T_ALL, TO_FLOAT, f_xlogy, NULL, 6, true},
     {"bce", 2, T_FLOAT, PROMOTED, f_bce, NULL, 8, true, NULL, NULL, s_bce},
     {"squared_error", 2, T_FLOAT, PROMOTED, f_squared_error, NULL, 3, true},
     {"absolute_error", 2, T_REAL, PROMOTED, f_absolute_error, i_absolute_error, 1, true},

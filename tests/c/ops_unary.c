@@ -18,6 +18,10 @@ static ld f_relu6(ld x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
 static ld f_frac(ld x) { return x - truncl(x); }
 static ld f_elu(ld x) { return x > 0 ? x : expm1l(x); }
 static ld f_elu_half(ld x) { return x > 0 ? x : 0.5L * expm1l(x); }
+static ld f_hardshrink(ld x) { return fabsl(x) <= 0.5L ? 0 : x; }
+static ld f_hardshrink_two(ld x) { return fabsl(x) <= 2 ? 0 : x; }
+static ld f_softshrink(ld x) { return fabsl(x) <= 0.5L ? 0 : x - copysignl(0.5L, x); }
+static ld f_softshrink_two(ld x) { return fabsl(x) <= 2 ? 0 : x - copysignl(2, x); }
 static ld f_celu_two(ld x) { return x > 0 ? x : 2 * expm1l(x / 2); }
 static ld f_selu(ld x) { return 1.0507009873554804934193349852946L * (x > 0 ? x : 1.6732632423543772848170429916717L * expm1l(x)); }
 static ld f_gelu(ld x) { return x * erfcl(-x * 0.70710678118654752440084436210485L) / 2; }
@@ -82,7 +86,7 @@ static ld f_clamp(ld x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
 static ld f_clamp_low(ld x) { return x < 1 ? 1 : x; }
 static ld f_clamp_high(ld x) { return x > 1 ? 1 : x; }
 /* min above max: max everywhere, as in PyTorch. A limit that is NaN: NaN everywhere. */
-static ld f_clamp_crossed(ld x) { return isnan(x) ? x : -3; }
+static ld f_clamp_crossed(ld x) { return isnan(x) ? x : 3; }
 static ld f_nothing(ld x) { return NAN; }
 
 static int64_t i_same(int64_t x) { return x; }
@@ -102,7 +106,7 @@ static int64_t i_lnot(int64_t x) { return !x; }
 static int64_t i_clamp(int64_t x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
 static int64_t i_clamp_low(int64_t x) { return x < 1 ? 1 : x; }
 static int64_t i_clamp_high(int64_t x) { return x > 1 ? 1 : x; }
-static int64_t i_clamp_crossed(int64_t x) { return -3; }
+static int64_t i_clamp_crossed(int64_t x) { return 3; }
 
 /* ---- parameters of PARAM rows ---- */
 
@@ -126,7 +130,7 @@ static void p_threshold(gp_call *c) { p_int(c, 1), p_int(c, 7); }
 static void p_clamp(gp_call *c) { p_int(c, -1), p_int(c, 2); }
 static void p_clamp_low(gp_call *c) { p_int(c, 1), gp_call_none(c); }
 static void p_clamp_high(gp_call *c) { gp_call_none(c), p_int(c, 1); }
-static void p_clamp_crossed(gp_call *c) { p_int(c, 4), p_int(c, -3); }
+static void p_clamp_crossed(gp_call *c) { p_int(c, 4), p_int(c, 3); }
 static void p_nan_number(gp_call *c) { gp_call_number(c, (gp_scalar){.is_float = true, .f = NAN}); }
 static void p_clamp_nan(gp_call *c) { p_nan_number(c), p_int(c, 1); }
 static void p_clamp_nan_high(gp_call *c) { p_int(c, 1), p_nan_number(c); }
@@ -209,6 +213,10 @@ static const entry table[] = {
     {"leaky_relu", T_FLOAT, false, f_leaky_half, NULL, 1, false, p_leaky_half},
     {"elu", T_FLOAT, false, f_elu, NULL, 4, false, p_one},
     {"elu", T_FLOAT, false, f_elu_half, NULL, 4, false, p_leaky_half},
+    {"hardshrink", T_FLOAT, false, f_hardshrink, NULL, 1, true, p_leaky_half},
+    {"hardshrink", T_FLOAT, false, f_hardshrink_two, NULL, 1, true, p_two},
+    {"softshrink", T_FLOAT, false, f_softshrink, NULL, 1, true, p_leaky_half},
+    {"softshrink", T_FLOAT, false, f_softshrink_two, NULL, 1, true, p_two},
     {"celu", T_FLOAT, false, f_celu_two, NULL, 4, false, p_two},
     {"softplus", T_FLOAT, false, f_softplus, NULL, 8, false, p_softplus},
     {"softplus", T_FLOAT, false, f_softplus_two, NULL, 8, false, p_softplus_two},

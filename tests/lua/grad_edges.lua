@@ -89,6 +89,9 @@ local function edges(dev)
         is(db, { #shape > 1 and 2 or 1, #shape > 1 and 2 or 1, #shape > 1 and 2 or 1 }, "and its bias")
     end
 
+    -- one vector and one output, whose bias is 0-d, too
+    is(leaf { 1, 2, 3 }:linear(leaf { 4, 5, 6 }, leaf(0.5)):detach(), 32.5, "linear of vectors, with a bias")
+
     -- writes to the one place of a 0-d tensor
     local five, seven = leaf(5), leaf(7)
     local one = g.tensor { 1 }:to(dev)

@@ -92,6 +92,8 @@ local function check(dev, dtype)
     local function distance(a, b, q, eps) return norm(map(a, b, function(e, f) return e - f + (eps or 0) end), q) end
     local x1, x2, y1, y2 = row(xs, 1), row(xs, 2), row(ys, 1), row(ys, 2)
     close(function() return g.cosine_similarity(u, v) end, {cosine(x1, y1), cosine(x2, y2)}, "cosine_similarity")
+    local half = put {0.5} -- broadcast first: the norm is of three of it
+    close(function() return g.cosine_similarity(u, half, 2) end, {cosine(x1, {0.5, 0.5, 0.5}), cosine(x2, {0.5, 0.5, 0.5})}, "cosine_similarity with one number")
     close(function() return g.normalize(u, 3) end, {x1[1] / norm(x1, 3), x1[2] / norm(x1, 3), x1[3] / norm(x1, 3), x2[1] / norm(x2, 3), x2[2] / norm(x2, 3), x2[3] / norm(x2, 3)}, "normalize")
     close(function() return g.pairwise_distance(u, v, 2, 0.25) end, {distance(x1, y1, 2, 0.25), distance(x2, y2, 2, 0.25)}, "pairwise_distance")
     close(function() return g.cdist(u, v, 1) end, {distance(x1, y1, 1), distance(x1, y2, 1), distance(x2, y1, 1), distance(x2, y2, 1)}, "cdist")

@@ -64,6 +64,19 @@ local function rules(dev)
     refuses(function() return x:div(2, "up") end, "div: argument 'rounding_mode': expected 'floor' or 'trunc', got 'up'", "no such rounding")
     refuses(function() return on({1.0}):gelu("fast") end, "gelu: argument 'approximate': expected 'none' or 'tanh'", "no such approximation")
     is(x:div(2, "trunc"), {3, -3, 2}, "div to 0")
+    is(x:clone():div_(2, "floor"), {3, -4, 2}, "down, in place")
+    is(x:clone():div_(on({2, 2, 2}, "i32"), {rounding_mode = "trunc"}), {3, -3, 2}, "to 0, in place, by name")
+    refuses(function() return x:div_(2, "up") end, "div: 3 arguments given", "in place there is no such rounding, either")
+    local big, small = on({-0x1p62, 7.5, 1e300, -3, 0.3, 2^52 + 0.5, 0 / 0, math.huge, 5, -5, 5, -5}, "f64"), on({3, -2, 7e-300, 2^-1060, 0.1, 1, 1, 1, math.huge, math.huge, 0, 5}, "f64")
+    for i = 1, 12 do -- together, where a block holds quotients of any size, and each apart
+        local a, b = big:narrow(1, i, 1), small:narrow(1, i, 1)
+        local want = math.fmod(a:item() + 0.0, b:item())
+        is(a:fmod(b), {want}, "fmod of f64")
+        is(big:fmod(small):narrow(1, i, 1), {want}, "fmod of f64 among others")
+        if want == 0 or b:item() == math.huge or want ~= want then goto next end
+        is(a:remainder(b), {want * b:item() < 0 and want + b:item() or want}, "remainder of f64")
+        ::next::
+    end
     is(x:div(2, {rounding_mode = "floor"}), {3, -4, 2}, "div down")
     is(x:fmod(-3), {1, -1, 2}, "fmod has the dividend's sign")
     is(on({1.25, -2.375, 0.5}, "f64"):round(1), {1.2, -2.4, 0.5}, "round to a place behind the point")

@@ -88,8 +88,9 @@ static const char *fetch(const run *r, gp_load load, char *buf, const char *p, i
     static void losses_##t##_tile(const run *r, tile *k) {                                         \
         T *s = (T *)k->s, *p = (T *)k->h, *q = (T *)k->q, *l = (T *)k->l, *v = (T *)k->v;          \
         stats_##t##_tile(r, k);                                                                    \
+        logs_##t(s, k->w);                                                                         \
         if (r->soft) {                                                                             \
-            for (int64_t j = 0; j < k->w; j++) l[j] = q[j] * log(s[j]) - p[j], v[j] = 1;           \
+            for (int64_t j = 0; j < k->w; j++) l[j] = q[j] * s[j] - p[j], v[j] = 1;                \
         } else {                                                                                   \
             losses_##t(k->w, k->label, r->weight, (T)r->weight_sum, (T)r->smooth, r->n, s, p, q,   \
                        l, v);                                                                      \

@@ -85,14 +85,14 @@ static void FN(soft_stats)(const T *x, int64_t xs, const T *y, int64_t ys, int64
     }
 }
 
-/* Losses of a tile with labels, into l; v gets each pixel's weight. */
+/* Losses of a tile with labels, from the logarithms of s, into l; v gets each pixel's weight. */
 static void FN(losses)(int64_t w, const int32_t *label, const T *weight, T weight_sum, T smooth,
-                       int64_t n, const T *s, const T *p, const T *q, T *l, T *v) {
+                       int64_t n, const T *log_s, const T *p, const T *q, T *l, T *v) {
     T each = smooth / (T)n;
     for (int64_t j = 0; j < w; j++) v[j] = label[j] < 0 ? 0 : weight ? weight[label[j]] : 1;
     _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {
-        T log_s = log(s[j]), a = v[j] * (1 - smooth) * (log_s - p[j]);
-        if (smooth != 0) a += each * (weight_sum * log_s - q[j]);
+        T a = v[j] * (1 - smooth) * (log_s[j] - p[j]);
+        if (smooth != 0) a += each * (weight_sum * log_s[j] - q[j]);
         l[j] = label[j] < 0 ? 0 : a;
     }
 }

@@ -194,7 +194,8 @@ bool CPU(nanmean)(const gp_call *c) {
     }                                                                                              \
     static void finish_log_##t(void *acc, double count, int64_t n, double p) {                     \
         T *a = acc;                                                                                \
-        for (int64_t i = 0; i < n; i++) a[i] += log(a[n + i]);                                     \
+        logs_##t(a + n, n);                                                                        \
+        for (int64_t i = 0; i < n; i++) a[i] += a[n + i];                                          \
     }
 LOGSUM(float, f32)
 LOGSUM(double, f64)

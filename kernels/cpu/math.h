@@ -57,10 +57,24 @@ SIMD1(cos) SIMD2(pow)
 #define hypot(a, b) FN2(hypot, a, b)
 #define sigmoid(x) (1 / (1 + exp(-(x))))
 
-    /* Rounding leaves integers as they are. */
-    static inline int32_t same_i32(int32_t x) {
-    return x;
-}
+/* Logarithms of n numbers in place. The vector form and that for one number differ in the last bit: what fills no
+ * vector goes through one, too, so that equal numbers stay equal. */
+#define LOGS(T, t)                                                                                 \
+    static inline void logs_##t(T *x, int64_t n) {                                                 \
+        _Alignas(64) T v[16];                                                                      \
+        for (int64_t m; n > 0; n -= m, x += m) {                                                   \
+            m = n < 16 ? n : 16;                                                                   \
+            for (int j = (int)m; j < 16; j++) v[j] = 1;                                            \
+            memcpy(v, x, (size_t)m * sizeof(T));                                                   \
+            _Pragma("omp simd") for (int j = 0; j < 16; j++) v[j] = log(v[j]);                     \
+            memcpy(x, v, (size_t)m * sizeof(T));                                                   \
+        }                                                                                          \
+    }
+LOGS(float, f32)
+LOGS(double, f64)
+
+/* Rounding leaves integers as they are. */
+static inline int32_t same_i32(int32_t x) { return x; }
 static inline int64_t same_i64(int64_t x) { return x; }
 #define ROUND(fn, x)                                                                               \
     _Generic((x), float : fn##f, double : fn, int32_t : same_i32, int64_t : same_i64)(x)

@@ -9,7 +9,7 @@
 #include "kernels/cpu/transpose.h"
 #include "kernels/kernel.h"
 
-enum { SHORT = 64, TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768 };
+enum { SHORT = 64, TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
 
 typedef struct run {
     gp_loop loop;   /* out and x without the dim that is summed over */
@@ -26,20 +26,16 @@ typedef struct run {
     _Atomic bool no_memory;
 } run;
 
-/* Rows. Sums are kept per block, so that a long row loses no digits. */
-#define ROW(T, t)                                                                                  \
-    static T highest_##t(const T *x, int64_t n) {                                                  \
-        T m = x[0];                                                                                \
-        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m =                   \
-            x[i] > m ? x[i] : m;                                                                   \
-        return m;                                                                                  \
-    }                                                                                              \
-    static double exp_sum_##t(const T *x, T *y, T m, int64_t n, bool keep) {                       \
+/* exp(x - m) of a row, where y is given to there, and its sum: kept per block, so that a long row loses no digits.
+ * The last elements, which fill no vector, take no longer than one. */
+#define EXP_SUM(T, t)                                                                              \
+    static double exp_sum_##t(const T *x, T *y, T m, int64_t n) {                                  \
+        int64_t whole = n / LANES * LANES;                                                         \
         double sum = 0;                                                                            \
-        for (int64_t at = 0; at < n; at += GP_BLOCK) {                                             \
-            int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;                                   \
-            T s = 0;                                                                               \
-            if (keep) {                                                                            \
+        T rest[LANES], s = 0;                                                                      \
+        for (int64_t at = 0; at < whole; at += GP_BLOCK, sum += (double)s, s = 0) {                \
+            int64_t end = whole - at < GP_BLOCK ? whole : at + GP_BLOCK;                           \
+            if (y) {                                                                               \
                 _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) {            \
                     T e = exp(x[i] - m);                                                           \
                     y[i] = e;                                                                      \
@@ -49,17 +45,37 @@ typedef struct run {
                 _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s +=         \
                     exp(x[i] - m);                                                                 \
             }                                                                                      \
-            sum += (double)s;                                                                      \
         }                                                                                          \
-        return sum;                                                                                \
+        if (whole == n) return sum;                                                                \
+        for (int j = 0; j < LANES; j++) rest[j] = -INFINITY;                                       \
+        memcpy(rest, x + whole, (size_t)(n - whole) * sizeof(T));                                  \
+        _Pragma("omp simd reduction(+:s)") for (int j = 0; j < LANES; j++) {                       \
+            rest[j] = exp(rest[j] - m);                                                            \
+            s += rest[j];                                                                          \
+        }                                                                                          \
+        if (y) memcpy(y + whole, rest, (size_t)(n - whole) * sizeof(T));                           \
+        return sum + (double)s;                                                                    \
+    }
+EXP_SUM(float, f32)
+EXP_SUM(double, f64)
+
+/* A row, from `from` to `to`; to be multiplied by *factor yet, if that is given. */
+#define ROW(T, t)                                                                                  \
+    static T highest_##t(const T *x, int64_t n) {                                                  \
+        T m = x[0];                                                                                \
+        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m =                   \
+            x[i] > m ? x[i] : m;                                                                   \
+        return m;                                                                                  \
     }                                                                                              \
-    static void row_##t(const void *from, void *to, int64_t n, bool take_log) {                    \
+    static void row_##t(const void *from, void *to, int64_t n, bool take_log, T *factor) {         \
         const T *x = from;                                                                         \
         T *y = to, m = highest_##t(x, n);                                                          \
-        double sum = exp_sum_##t(x, y, m, n, !take_log);                                           \
+        double sum = exp_sum_##t(x, take_log ? NULL : y, m, n);                                    \
         T k = (T)(take_log ? (log)(sum) : 1 / sum);                                                \
         if (take_log) {                                                                            \
             for (int64_t i = 0; i < n; i++) y[i] = x[i] - m - k;                                   \
+        } else if (factor) {                                                                       \
+            *factor = k;                                                                           \
         } else {                                                                                   \
             for (int64_t i = 0; i < n; i++) y[i] *= k;                                             \
         }                                                                                          \
@@ -82,7 +98,8 @@ ROW(double, f64)
                 r[j] = take_log ? d : e;                                                           \
             }                                                                                      \
         }                                                                                          \
-        for (int64_t j = 0; j < w; j++) s[j] = take_log ? log(s[j]) : 1 / s[j];                    \
+        if (take_log) logs_##t(s, w);                                                              \
+        for (int64_t j = 0; j < w && !take_log; j++) s[j] = 1 / s[j];                              \
         for (int64_t i = 0; i < n; i++)                                                            \
             for (int64_t j = 0; j < w; j++)                                                        \
                 x[i * w + j] = take_log ? x[i * w + j] - s[j] : x[i * w + j] * s[j];               \
@@ -96,9 +113,12 @@ static void one_row(const run *r, const char *x, char *out, char *buf) {
     void *to = r->out_direct && !r->stream ? out : buf;
     size_t bytes = (size_t)r->n * gp_ctype_size[r->ct];
     if (!r->x_direct) r->load(buf, x, r->xs, r->n), from = buf;
-    if (r->ct == GP_CT_f32) row_f32(from, to, r->n, r->take_log);
-    else row_f64(from, to, r->n, r->take_log);
+    bool later = r->out_direct && r->stream && !r->take_log && r->ct == GP_CT_f32;
+    float factor;
+    if (r->ct == GP_CT_f32) row_f32(from, to, r->n, r->take_log, later ? &factor : NULL);
+    else row_f64(from, to, r->n, r->take_log, NULL);
     if (!r->out_direct) r->store(out, r->os, buf, r->n);
+    else if (later) stream_times((float *)out, (float *)buf, factor, r->n, r->x_direct ? x + bytes : buf);
     else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 
@@ -124,19 +144,11 @@ static void turned_tile(const run *r, const char *x, char *out, int64_t w, char 
     gp_transpose(out, r->loop.stride[0][last], buf, line, w, r->n, (size_t)size, false);
 }
 
-/* Where the tile begins that at is in, or the next one: tiles lie where they lie for any number of
- * threads, as exp of a tile's last columns, which fill no vector, may differ in the last bit. */
-static int64_t next_tile(const run *r, int64_t length, int64_t at) {
-    int64_t in_row = at % length, tile = (in_row + r->width - 1) / r->width * r->width;
-    return at - in_row + (tile < length ? tile : length);
-}
-
-/* Lines [begin, end), rows or tiles of them: those that begin there. */
+/* Lines [begin, end), rows or tiles of them. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     int last = r->loop.ndim - 1;
     int64_t length = r->loop.dim[last];
-    begin = next_tile(r, length, begin), end = next_tile(r, length, end);
     char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->n * r->width) * gp_ctype_size[r->ct]);
     if (!buf) {
         r->no_memory = true;

@@ -241,4 +241,45 @@ do
     t.is({g.cdist(g.randn(2, 30, 3):half(), g.randn(28, 3):half()).dtype, g.cdist(g.zeros(30, 0), g.zeros(26, 0)):max():item()}, {"f16", 0}, "of f16, of no columns")
 end
 
+-- softmax, logsumexp and cross_entropy: equal rows, columns and elements give the same bits wherever they stand, and for any number of threads.
+do
+    local odd = g.tensor {0.3, -1.7, 2.9, 0.1, -0.6, 1.1, -3.3}
+    local function same(y, dim) return y:eq(y:narrow(dim, 1, 1)):all():item() end
+    -- Element j of every row, or column, is odd's at (j - 1) % 7 + 1; so it is, but for the order, in the result.
+    local function bits(op, base, many)
+        local rows = op(base:expand(many, -1):contiguous(), 2)
+        local columns = op(base:t():expand(-1, many):contiguous(), 1)
+        local good = same(rows, 1) and same(columns, columns.ndim)
+        for _, y in ipairs(rows.ndim == 2 and {rows, columns:t():contiguous()} or {}) do
+            for j = 8, y:size(2), 7 do
+                local m = math.min(7, y:size(2) - j + 1)
+                good = good and y:narrow(2, j, m):equal(y:narrow(2, 1, m))
+            end
+        end
+        return good, rows, columns
+    end
+    for _, dtype in ipairs {"f32", "f64"} do
+        for _, name in ipairs {"softmax", "log_softmax", "logsumexp"} do
+            for _, n in ipairs {5, 20, 33, 63, 100, 1001} do
+                local base = odd[g.arange(0, n - 1):remainder(7) + 1]:to(dtype):view(1, n)
+                for _, many in ipairs {19, 83} do
+                    g.threads(1)
+                    local one, rows, columns = bits(g[name], base, many)
+                    g.threads(2)
+                    local two, rows2, columns2 = bits(g[name], base, many)
+                    t.ok(one and two and rows:equal(rows2) and columns:equal(columns2), ("%s %s of %d rows of %d"):format(dtype, name, many, n))
+                end
+            end
+        end
+        for _, c in ipairs {3, 60} do
+            local x, labels = odd[g.arange(0, c - 1):remainder(7) + 1]:to(dtype), g.zeros(2, 37, {dtype = "i64"}) + 3
+            local spread = x:view(1, c, 1):expand(2, c, 37)
+            for k, scores in ipairs {spread:contiguous(), spread:transpose(2, 3):contiguous():transpose(2, 3)} do
+                local losses = g.cross_entropy(scores, labels, {reduction = "none"}):flatten()
+                local d = g.cross_entropy_grad(g.ones({}, {dtype = dtype}), scores, labels, nil, -1)
+                t.ok(same(losses, 1) and d:equal(d["1:1, :, 1:1"]:expand(2, c, 37):contiguous()), ("%s cross_entropy of equal pixels with %d classes, %d"):format(dtype, c, k))
+            end
+        end
+    end
+end
 t.done()

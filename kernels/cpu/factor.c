@@ -1,8 +1,10 @@
-/* QR, Cholesky and LU by LAPACK. It stores by columns: where a transposed problem has the same
- * answer, matrices go there as they lie. */
+/* QR, Cholesky and LU by LAPACK, but for larger matrices' QR. It stores by columns: where a transposed
+ * problem has the same answer, matrices go there as they lie. */
 #include <string.h>
 
 #include "kernels/cpu/lapack.h"
+#include "kernels/cpu/lu.h"
+#include "kernels/cpu/qr.h"
 
 /* The last argument of potrf is the length of the string. */
 #define LAPACK(T, geqrf, orgqr, potrf, getrf)                                                      \
@@ -15,12 +17,14 @@
 LAPACK(float, sgeqrf_, sorgqr_, spotrf_, sgetrf_)
 LAPACK(double, dgeqrf_, dorgqr_, dpotrf_, dgetrf_)
 
-enum { PANEL = 64 }; /* columns that LAPACK's blocked algorithms take at a time, at most */
-
 /* ---- QR ---- */
 
+/* QR_LEAST: reflections from which on they are gathered in blocks; fewer are quicker in LAPACK.
+ * QR_ALONE: work from which columns are worth sharing out. */
+enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
+
 /* m x n; k: columns of Q; flag 'r': R alone. Work: the columns of x or of Q, whichever are more;
- * tau; LAPACK's own. */
+ * the reflections; their own. */
 #define QR(T, t, geqrf, orgqr)                                                                     \
     static void triangle_##t(T *to, const T *a, int64_t ld, int64_t rows, int64_t cols) {          \
         gp_turn(to, a, ld, rows, cols, sizeof(T));                                                 \
@@ -29,15 +33,18 @@ enum { PANEL = 64 }; /* columns that LAPACK's blocked algorithms take at a time,
     }                                                                                              \
     static gp_verdict qr_##t(const gp_lapack *r, int64_t i, char *work) {                          \
         int m = r->m, n = r->n, low = m < n ? m : n, info = 0, wide = n > r->k ? n : r->k;         \
-        int lwork = PANEL * wide;                                                                  \
-        T *a = (T *)work, *tau = a + (int64_t)m * wide, *tmp = tau + low;                          \
-        gp_gather_columns(a, m, &r->a, i);                                                         \
-        geqrf(&m, &n, a, &m, tau, tmp, &lwork, &info);                                             \
+        int ld = (int)gp_lu_ld(m), lwork = GP_QR_BLOCK * wide;                                     \
+        T *a = (T *)work, *v = a + (int64_t)ld * wide, *s = v + (int64_t)ld * low,                 \
+          *tmp = s + low * GP_QR_BLOCK;                                                            \
+        gp_gather_columns(a, ld, &r->a, i);                                                        \
+        if (low < QR_LEAST) geqrf(&m, &n, a, &ld, s, tmp, &lwork, &info);                          \
+        else gp_qr_##t(m, n, a, ld, v, s, tmp);                                                    \
         if (info) return GP_REFUSED;                                                               \
-        triangle_##t((T *)gp_out(r->c, 1)->data + i * r->k * n, a, m, r->k, n);                    \
+        triangle_##t((T *)gp_out(r->c, 1)->data + i * r->k * n, a, ld, r->k, n);                   \
         if (r->flag == 'r') return GP_FINE;                                                        \
-        orgqr(&m, &r->k, &low, a, &m, tau, tmp, &lwork, &info);                                    \
-        gp_turn((T *)gp_out(r->c, 0)->data + i * m * r->k, a, m, m, r->k, sizeof(T));              \
+        if (low < QR_LEAST) orgqr(&m, &r->k, &low, a, &ld, s, tmp, &lwork, &info);                 \
+        else gp_qr_q_##t(m, r->k, low, a, ld, v, s, tmp);                                          \
+        gp_turn((T *)gp_out(r->c, 0)->data + i * m * r->k, a, ld, m, r->k, sizeof(T));             \
         return gp_verdict_of(info);                                                                \
     }
 QR(float, f32, sgeqrf_, sorgqr_)
@@ -62,8 +69,8 @@ bool CPU(linalg_qr)(const gp_call *c) {
     r.k = (int)R->dim[R->ndim - 2];
     if (low == 0) return empty_qr(&r);
     wide = r.n > r.k ? r.n : r.k;
-    r.threads = r.flops > (int64_t)1 << 30 ? 0 : 1; /* panels of gemv: no gain below 1024 */
-    r.bytes = (r.m * wide + low + PANEL * wide) * r.a.size;
+    r.alone = QR_ALONE;
+    r.bytes = (gp_lu_ld(r.m) * (wide + low) + GP_QR_BLOCK * (low + 2 * wide)) * r.a.size;
     r.one = r.a.size == 4 ? qr_f32 : qr_f64;
     return gp_lapack_run(&r);
 }

@@ -52,6 +52,38 @@ for dtype, e in pairs(eps) do
     end
 end
 
+-- QR by blocks of reflections: shapes, what each mode gives, signs, and columns of any size.
+for dtype, e in pairs(eps) do
+    for _, s in ipairs {{65, 65}, {49, 130}, {130, 49}, {97, 96}} do
+        local m, n, low = s[1], s[2], math.min(s[1], s[2])
+        local wide = g.randn({m, n}, {dtype = "f64"})
+        wide["1:" .. m .. ", 5"] = 0 -- a column without a direction, and one that is done already
+        wide["2:" .. m .. ", 1"] = 0
+        for _, scale in ipairs {1, dtype == "f32" and 1e-41 or 1e-310, dtype == "f32" and 1e36 or 1e305} do
+            local a = (wide * scale):to {dtype = dtype}
+            local tol, unit = 8 * math.sqrt(m + n) * e, a:to("f64"):abs():amax():item()
+            for _, mode in ipairs {"reduced", "complete"} do
+                local q, r = linalg.qr(a, mode)
+                local name = ("qr of %d x %d, %s, %s, times %g"):format(m, n, dtype, mode, scale)
+                local q64, r64 = q:to "f64", r:to("f64") / unit
+                t.is({q.shape, r.shape}, mode == "reduced" and {{m, low}, {low, n}} or {{m, m}, {m, n}}, name .. ": shapes")
+                local digits = unit * e < (dtype == "f32" and 2 ^ -149 or 2 ^ -1074) and 1e-3 or tol -- subnormal numbers have few
+                t.ok(far(q64:matmul(r64), a:to "f64" / unit) <= digits, name)
+                t.ok(far(T(q64):matmul(q64), eye(q.shape[2], "f64")) <= tol, name .. ": orthogonal")
+                t.is(r:tril(-1):abs():amax():item(), 0, name .. ": upper")
+                t.ok(r[1][1]:item() == a[1][1]:item() and q[1][1]:item() == 1, name .. ": a column that is done stays")
+                t.ok((r[2][2]:item() > 0) ~= (a[2][2]:item() > 0), name .. ": away from the diagonal's sign, as in LAPACK")
+            end
+            local full, only = select(2, linalg.qr(a)), select(2, linalg.qr(a, "r"))
+            t.ok(full:equal(only), ("R alone, %d x %d %s"):format(m, n, dtype))
+        end
+    end
+    local bad = g.randn({60, 60}, {dtype = dtype})
+    bad[7][3] = 0 / 0
+    t.ok(linalg.qr(bad):isnan():any():item(), "qr of a NaN " .. dtype)
+    t.is(far(linalg.qr(g.zeros({60, 60}, {dtype = dtype})), eye(60, dtype)), 0, "qr of zeros " .. dtype)
+end
+
 -- Many reflections at once take eigenvectors back from the tridiagonal form; of a matrix near overflow or underflow LAPACK does.
 for dtype, e in pairs(eps) do
     local n = 290

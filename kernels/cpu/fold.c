@@ -3,6 +3,8 @@
 
 #include "kernels/cpu/math.h"
 
+#include <string.h>
+
 enum { LANES = 32 };
 
 /* ---- sums in f64 of floats ---- */
@@ -172,25 +174,35 @@ bool CPU(nanmean)(const gp_call *c) {
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    static inline void largest_##t(T *lane, const T *x) {                                          \
+        _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] = x[j] > lane[j] ? x[j]        \
+                                                                                     : lane[j];    \
+    }                                                                                              \
+    static inline void exps_##t(T *sum, const T *x, T m) {                                         \
+        _Pragma("omp simd") for (int j = 0; j < LANES; j++) sum[j] +=                              \
+            exp(x[j] == m ? 0 : x[j] - m);                                                         \
+    }                                                                                              \
+    /* The last elements take no longer than LANES do, and a NaN gets into the sum. */             \
     static void fold_log_##t(void *acc, const void *x_, int64_t n, double p) {                     \
         const T *x = x_;                                                                           \
-        T lane[LANES], sum[LANES] = {0}, own[2] = {x[0], 0};                                       \
-        int64_t i = 0, full = n / LANES * LANES;                                                   \
-        for (int j = 0; j < LANES; j++) lane[j] = x[0];                                            \
-        for (; i < full; i += LANES)                                                               \
-            for (int j = 0; j < LANES; j++)                                                        \
-                lane[j] = x[i + j] > lane[j] || x[i + j] != x[i + j] ? x[i + j] : lane[j];         \
-        for (; i < n; i++) own[0] = x[i] > own[0] || x[i] != x[i] ? x[i] : own[0];                 \
-        for (int j = 0; j < LANES; j++)                                                            \
-            own[0] = lane[j] > own[0] || lane[j] != lane[j] ? lane[j] : own[0];                    \
-        const T m = own[0];                                                                        \
-        for (i = 0; i < full; i += LANES) _Pragma("omp simd") for (int j = 0; j < LANES; j++) {    \
-                const T d = x[i + j] == m ? 0 : x[i + j] - m;                                      \
-                sum[j] += exp(d);                                                                  \
-            }                                                                                      \
-        for (; i < n; i++) own[1] += exp(x[i] == m ? 0 : x[i] - m);                                \
-        for (int j = 0; j < LANES; j++) own[1] += sum[j];                                          \
-        join_log_##t(acc, own, 1);                                                                 \
+        T lane[LANES], rest[LANES], sum[LANES] = {0}, own[2] = {-INFINITY, 0};                     \
+        int64_t full = n / LANES * LANES;                                                          \
+        for (int j = 0; j < LANES; j++) lane[j] = rest[j] = -INFINITY;                             \
+        memcpy(rest, x + full, (size_t)(n - full) * sizeof(T));                                    \
+        for (int64_t i = 0; i < full; i += LANES) largest_##t(lane, x + i);                        \
+        largest_##t(lane, rest);                                                                   \
+        for (int j = 0; j < LANES / 2; j++)                                                        \
+            lane[j] = lane[j + LANES / 2] > lane[j] ? lane[j + LANES / 2] : lane[j];               \
+        for (int j = 0; j < LANES / 2; j++) own[0] = lane[j] > own[0] ? lane[j] : own[0];          \
+        for (int64_t i = 0; i < full; i += LANES) {                                                \
+            for (int j = 0; j < LANES; j += 64 / (int)sizeof(T)) __builtin_prefetch(x + n + i + j); \
+            exps_##t(sum, x + i, own[0]);                                                          \
+        }                                                                                          \
+        if (full < n) exps_##t(sum, rest, own[0]);                                                 \
+        for (int j = 0; j < LANES / 2; j++) sum[j] += sum[j + LANES / 2];                          \
+        for (int j = 0; j < LANES / 2; j++) own[1] += sum[j];                                      \
+        if (((T *)acc)[1] == 0) memcpy(acc, own, sizeof own);                                      \
+        else join_log_##t(acc, own, 1);                                                            \
     }                                                                                              \
     static void finish_log_##t(void *acc, double count, int64_t n, double p) {                     \
         T *a = acc;                                                                                \

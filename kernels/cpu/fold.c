@@ -5,35 +5,58 @@
 
 #include <string.h>
 
-enum { LANES = 32 };
+enum { LANES = 32, FEW = 8 };
 
 /* ---- sums in f64 of floats ---- */
 
+#define HALVE(W, half, merge)                                                                      \
+    _Pragma("omp simd") for (int j = 0; j < ((half) < (W) ? (half) : 0); j++) {                    \
+        const double acc = lane[j], x = lane[(j + (half)) % (W)];                                  \
+        lane[j] = merge;                                                                           \
+    }
+/* W elements or more in as many lanes; what is left behind whole steps is the end of the last W. */
+#define SUM_LANES(T, W, first, step, merge)                                                        \
+    if (n - i >= (W)) {                                                                            \
+        double lane[W];                                                                            \
+        for (int j = 0; j < (W); j++) lane[j] = first;                                             \
+        for (; i + (W) <= n; i += (W)) {                                                           \
+            if ((W) > FEW) gp_fetch_ahead(v + i, (W) * (int)sizeof *v);                            \
+            _Pragma("omp simd") for (int j = 0; j < (W); j++) {                                    \
+                const double acc = lane[j], x = (double)v[i + j];                                  \
+                lane[j] = step;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+        if (i < n) {                                                                               \
+            const T *last = v + n - (W);                                                           \
+            const int done = (W) - (int)(n - i);                                                   \
+            _Pragma("omp simd") for (int j = 0; j < (W); j++) {                                    \
+                const double acc = lane[j], x = (double)last[j], more = step;                      \
+                lane[j] = j < done ? acc : more;                                                   \
+            }                                                                                      \
+            i = n;                                                                                 \
+        }                                                                                          \
+        HALVE(W, 16, merge) HALVE(W, 8, merge) HALVE(W, 4, merge) HALVE(W, 2, merge)               \
+        HALVE(W, 1, merge)                                                                         \
+        const double x = lane[0];                                                                  \
+        acc = merge;                                                                               \
+    }
 /* step and merge are formulas of acc, x and p. */
 #define SUMS(T, t, nm, first, step, merge)                                                         \
     static void fold_##nm##_##t(void *a, const void *x_, int64_t n, double p) {                    \
         const T *restrict v = x_;                                                                  \
-        double lane[LANES], acc = *(double *)a;                                                    \
+        double acc = *(double *)a;                                                                 \
         int64_t i = 0;                                                                             \
-        if (n >= 2 * LANES) {                                                                      \
-            for (int j = 0; j < LANES; j++) lane[j] = first;                                       \
-            for (; i + LANES <= n; i += LANES) {                                                   \
-                gp_fetch_ahead(v + i, LANES * (int)sizeof *v);                                     \
-                _Pragma("omp simd") for (int j = 0; j < LANES; j++) {                              \
-                    const double acc = lane[j], x = (double)v[i + j];                              \
-                    lane[j] = step;                                                                \
-                }                                                                                  \
-            }                                                                                      \
-            for (int j = 0; j < LANES; j++) {                                                      \
-                const double x = lane[j];                                                          \
-                acc = merge;                                                                       \
-            }                                                                                      \
-        }                                                                                          \
+        SUM_LANES(T, LANES, first, step, merge)                                                    \
+        SUM_LANES(T, FEW, first, step, merge)                                                      \
         for (; i < n; i++) {                                                                       \
             const double x = (double)v[i];                                                         \
             acc = step;                                                                            \
         }                                                                                          \
         *(double *)a = acc;                                                                        \
+    }                                                                                              \
+    static void rows_##nm##_##t(void *a, const char *x, int64_t apart, int64_t many, int64_t n,    \
+                                double p) {                                                        \
+        for (int64_t k = 0; k < many; k++) fold_##nm##_##t((double *)a + k, x + k * apart, n, p);  \
     }                                                                                              \
     static void each_##nm##_##t(void *a_, const void *const *rows, int m, int64_t n, double p) {   \
         double *restrict a = a_;                                                                   \
@@ -77,9 +100,9 @@ NORM(known, 0, x != x ? acc : acc + x, acc + x, acc)
 #define SUMMING(nm)                                                                                \
     {                                                                                              \
         {GP_CT_f32,       GP_CT_f64,       1,         start_##nm,                                  \
-         fold_##nm##_f32, each_##nm##_f32, join_##nm, finish_##nm},                                \
+         fold_##nm##_f32, each_##nm##_f32, join_##nm, finish_##nm, rows_##nm##_f32},               \
             {GP_CT_f64,       GP_CT_f64,       1,         start_##nm,                              \
-             fold_##nm##_f64, each_##nm##_f64, join_##nm, finish_##nm},                            \
+             fold_##nm##_f64, each_##nm##_f64, join_##nm, finish_##nm, rows_##nm##_f64},           \
     }
 
 /* Arguments: x, ord, a mask of dims, keepdim, dtype. */
@@ -140,9 +163,9 @@ NANMEAN(double, f64)
 
 bool CPU(nanmean)(const gp_call *c) {
     static const gp_reducer reds[] = {{GP_CT_f32, GP_CT_f64, 2, start_zero2, fold_mean_f32,
-                                       each_mean_f32, join_add2, finish_mean},
+                                       each_mean_f32, join_add2, finish_mean, NULL},
                                       {GP_CT_f64, GP_CT_f64, 2, start_zero2, fold_mean_f64,
-                                       each_mean_f64, join_add2, finish_mean}};
+                                       each_mean_f64, join_add2, finish_mean, NULL}};
     return gp_reduce(c, &reds[gp_in(c, 0)->dtype == GP_f64], 1, 0);
 }
 
@@ -214,9 +237,9 @@ LOGSUM(double, f64)
 
 bool CPU(logsumexp)(const gp_call *c) {
     static const gp_reducer reds[] = {{GP_CT_f32, GP_CT_f32, 2, start_log_f32, fold_log_f32,
-                                       each_log_f32, join_log_f32, finish_log_f32},
+                                       each_log_f32, join_log_f32, finish_log_f32, NULL},
                                       {GP_CT_f64, GP_CT_f64, 2, start_log_f64, fold_log_f64,
-                                       each_log_f64, join_log_f64, finish_log_f64}};
+                                       each_log_f64, join_log_f64, finish_log_f64, NULL}};
     return gp_reduce(c, &reds[gp_in(c, 0)->dtype == GP_f64], 1, 0);
 }
 
@@ -267,7 +290,7 @@ static void finish_both(void *acc, double count, int64_t n, double p) {}
 #define BOTH(t)                                                                                    \
     {                                                                                              \
         GP_CT_##t, GP_CT_##t, 2, start_both_##t, fold_both_##t, each_both_##t, join_both_##t,      \
-            finish_both                                                                            \
+            finish_both, NULL                                                                      \
     }
 bool CPU(aminmax)(const gp_call *c) {
     static const gp_reducer reds[] = {BOTH(f32), BOTH(f64), BOTH(i32), BOTH(i64)};

@@ -20,8 +20,8 @@ enum {
     FEW = 16,
     PARTS = 64,
     TOGETHER = 64,
-    SHORT = 128,  /* elements of a row below which its fold is too much of it */
-    FOLDED = 384, /* bytes, at least 64 elements, above which a row's sum is quick to fold */
+    SHORT = 128, /* elements of a row below which its fold is too much of it */
+    FOLDED = 36, /* the same of rows that the reducer takes many of */
     TILE = 32768, /* bytes of short rows that are turned round together */
     FIELDS = 4 /* at most */
 };
@@ -40,6 +40,7 @@ typedef struct run {
         red_stride[GP_MAX_DIM];  /* strides in bytes */
     int64_t count;               /* elements reduced into one */
     bool columns;                /* outputs of the last kept dim lie closer than reduced elements */
+    bool whole;                  /* rows without gaps, as the reducer takes many */
     bool turned;                 /* … or do so once their rows, which are short, are turned round */
     int64_t side, width, blocks; /* outputs computed together at most; of the last kept dim (1: one
                                     at a time); blocks of outputs in all */
@@ -172,6 +173,14 @@ static void store_outputs(const run *r, int64_t first, char *acc, int64_t n) {
     }
 }
 
+/* n outputs from `at` on, of a whole row each. */
+static void fold_rows(const run *r, char *acc, int64_t at, int64_t n) {
+    for (int64_t m; n; n -= m, at += m, acc += m * r->each) {
+        m = r->width - at % r->width < n ? r->width - at % r->width : n;
+        r->red->rows(acc, kept_at(r, at), r->kept_stride[r->nkept - 1], m, r->count, r->p);
+    }
+}
+
 /* Many outputs of a row each: their accumulators stand side by side, to be finished and stored
  * together. */
 static void reduce_rows(const run *r, int64_t begin, int64_t end) {
@@ -179,7 +188,8 @@ static void reduce_rows(const run *r, int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; at += TOGETHER) {
         int64_t n = end - at < TOGETHER ? end - at : TOGETHER;
         r->red->start(acc, n);
-        for (int64_t i = 0; i < n; i++)
+        if (r->whole) fold_rows(r, acc, at, n);
+        for (int64_t i = 0; !r->whole && i < n; i++)
             fold_range(r, acc + i * r->each, kept_at(r, at + i), 0, r->count);
         store_outputs(r, at, acc, n);
     }
@@ -263,11 +273,9 @@ static void sort_reduced(run *r) {
 }
 
 /* Rows without gaps, many of them, that are short. */
-static bool short_rows(const run *r, bool sum) {
-    int64_t size = gp_dtype_sizes[r->x->dtype];
-    bool quick = sum && r->direct && r->count >= 64 && r->count * size > FOLDED;
-    return r->nred == 1 && r->count > 1 && r->count <= SHORT && r->width >= 8 && !quick &&
-           r->red_stride[0] == size;
+static bool short_rows(const run *r) {
+    return r->nred == 1 && r->count > 1 && r->count <= (r->whole ? FOLDED : SHORT) && r->width >= 8 &&
+           r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
 }
 
 /* As many as a tile holds. */
@@ -276,16 +284,18 @@ static int64_t most_rows(const run *r) {
     return n < r->side ? n : r->side;
 }
 
-/* How the work is shared out: by outputs, or where these are few and long, by parts of the reduced
+/* picks: a row's last few elements are compared one by one, in branches. How the work is shared out: by outputs, or where these are few and long, by parts of the reduced
  * elements too. */
-static void plan(run *r, bool sum) {
+static void plan(run *r, bool picks) {
     int64_t numel = r->out[0]->numel, together = 1;
     r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
     r->side = SIDE / r->each;
     int64_t across = r->nkept ? r->kept_stride[r->nkept - 1] : 0, along = r->red_stride[r->nred - 1];
     /* Of an expanded tensor neither may move: then as the shorter rows are avoided. */
     r->columns = r->width >= 8 && (across < along || (across == along && r->count < r->width));
-    r->turned = !r->columns && short_rows(r, sum);
+    r->whole = !r->columns && !picks && r->red->rows && r->direct && r->nred == 1 && r->nkept &&
+               r->count <= CASCADE && r->red_stride[0] == gp_ctype_size[r->red->load];
+    r->turned = !r->columns && short_rows(r);
     if (r->turned) r->columns = true, r->side = most_rows(r);
     if (r->columns) together = r->width < r->side ? r->width : r->side;
     r->blocks = r->columns ? numel / r->width * ((r->width + r->side - 1) / r->side) : numel;
@@ -304,7 +314,7 @@ bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
     if (numel == 0) return true;
     split(&r, (uint64_t)c->arg[dims].i);
     sort_reduced(&r);
-    plan(&r, c->op == GP_OP(sum) || c->op == GP_OP(mean));
+    plan(&r, c->op == GP_OP(amax) || c->op == GP_OP(amin));
     r.partial =
         numel == 1 || r.parts == 1 ? room : malloc((size_t)(r.parts * numel) * (size_t)r.each);
     if (!r.partial) return gp_fail("%s: out of memory", c->op->name);

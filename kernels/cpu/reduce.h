@@ -21,6 +21,9 @@ typedef struct gp_reducer {
     void (*join)(void *acc, const void *more, int64_t n); /* accumulators into accumulators */
     /* Accumulators of `count` elements: the first fields become the results. */
     void (*finish)(void *acc, double count, int64_t n, double p);
+    /* n elements of each of many rows, which begin `apart` bytes from each other, into as many
+     * accumulators; or NULL. */
+    void (*rows)(void *acc, const char *x, int64_t apart, int64_t many, int64_t n, double p);
 } gp_reducer;
 
 /* Fetches n bytes four pages on from `at`: by themselves caches look no further than the page. For

@@ -25,22 +25,14 @@ static inline int64_t cut_i64(double v) {
 }
 
 /* clang-format off */
-/* Of fewer elements than lanes, `part` into as many lanes of their own. */
-#define REST(nm, t, W, part)                                                                     \
-    if ((part) < (W) && n - i >= (part)) {                                                       \
-        T_##t *l = all + (W) - 2 * (part);                                                       \
-        _Pragma("omp simd")                                                                      \
-        for (int j = 0; j < (part); j++) l[j] = step_##nm##_##t(l[j], s[i + j]);                 \
-        i += (part);                                                                             \
-    }
 #define HALVE(nm, t, W, half)                                                                    \
     if ((half) < (W))                                                                            \
         _Pragma("omp simd")                                                                      \
         for (int j = 0; j < (half); j++) all[j] = merge_##nm##_##t(all[j], all[j + (half)]);
-/* n elements in W lanes, which are put away every STEPS steps; then those into a. i elements are
- * done, and all are in the end. */
-#define FOLD_LANES(nm, t, start, W)                                                              \
-    if (n - i >= 2 * (W)) {                                                                      \
+/* n elements, `least` or more, in W lanes, which are put away every STEPS steps; what is left behind whole
+ * steps is the end of the last W elements. Then the lanes into a; all elements are done. */
+#define FOLD_LANES(nm, t, start, W, least)                                                       \
+    if (n - i >= (least)) {                                                                      \
         T_##t all[W];                                                                            \
         for (int j = 0; j < (W); j++) all[j] = cut_##t(start);                                   \
         while (n - i >= (W)) {                                                                   \
@@ -55,8 +47,14 @@ static inline int64_t cut_i64(double v) {
             _Pragma("omp simd")                                                                  \
             for (int j = 0; j < (W); j++) all[j] = merge_##nm##_##t(all[j], lane[j]);            \
         }                                                                                        \
-        REST(nm, t, W, 32) REST(nm, t, W, 16) REST(nm, t, W, 8) REST(nm, t, W, 4)                \
-        REST(nm, t, W, 2) REST(nm, t, W, 1)                                                      \
+        if (i < n) {                                                                             \
+            const T_##t *last = s + n - (W);                                                     \
+            const int done = (W) - (int)(n - i);                                                 \
+            _Pragma("omp simd")                                                                  \
+            for (int j = 0; j < (W); j++)                                                        \
+                all[j] = j < done ? all[j] : step_##nm##_##t(all[j], last[j]);                   \
+            i = n;                                                                               \
+        }                                                                                        \
         HALVE(nm, t, W, 32) HALVE(nm, t, W, 16) HALVE(nm, t, W, 8) HALVE(nm, t, W, 4)            \
         HALVE(nm, t, W, 2) HALVE(nm, t, W, 1)                                                    \
         a = merge_##nm##_##t(a, all[0]);                                                         \
@@ -71,10 +69,15 @@ static inline int64_t cut_i64(double v) {
         const T_##t *s = src;                                                                    \
         T_##t a = *(T_##t *)p;                                                                   \
         int64_t i = 0;                                                                           \
-        FOLD_LANES(nm, t, start, LANES(T_##t))                                                   \
-        FOLD_LANES(nm, t, start, FEW)                                                            \
+        FOLD_LANES(nm, t, start, LANES(T_##t), 2 * LANES(T_##t))                                 \
+        FOLD_LANES(nm, t, start, LANES(T_##t) / 2, LANES(T_##t) / 2)                             \
+        FOLD_LANES(nm, t, start, FEW, FEW)                                                       \
         for (; i < n; i++) a = step_##nm##_##t(a, s[i]);                                         \
         *(T_##t *)p = a;                                                                         \
+    }                                                                                            \
+    static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n,  \
+                                double p_) {                                                     \
+        for (int64_t k = 0; k < many; k++) fold_##nm##_##t((T_##t *)p + k, x + k * apart, n, p_); \
     }                                                                                            \
     static void join_##nm##_##t(void *p, const void *src, int64_t n) {                           \
         const T_##t *restrict s = src;                                                           \
@@ -117,7 +120,7 @@ static inline int64_t cut_i64(double v) {
 #define ONE(n, t)                                                                                  \
     {                                                                                              \
         GP_CT_##t, GP_CT_##t, 1, start_##n##_##t, fold_##n##_##t, each_##n##_##t, join_##n##_##t,  \
-            finish_##n##_##t                                                                       \
+            finish_##n##_##t, rows_##n##_##t                                                       \
     }
 #define REDUCE(n, ty, start, ...)                                                                  \
     _Bool CPU(n)(const gp_call *c);                                                                \

@@ -157,7 +157,7 @@ do
         return sum, top, at, math.sqrt(squares), exps
     end
     for dtype, tolerance in pairs {f64 = 1e-13, f32 = 1e-5, f16 = 4e-3, i64 = 0, u8 = 0} do
-        for _, k in ipairs {2, 3, 17, 100, 129} do
+        for _, k in ipairs {2, 3, 8, 17, 33, 64, 100, 129} do
             local n, list, float = 67, {}, tolerance > 0
             for i = 1, n * k do list[i] = (i * 7919 % 23) / (float and 4 or 1) end
             if float then list[5 * k + 2], list[6 * k + 1], list[7 * k] = nan, nan, -inf end

@@ -113,6 +113,7 @@ static int on_key(EditLine *el, wchar_t *key) {
         else if (!move(*key) && !join(*key)) break;
     }
     if (*key > GP_KEY_PASTE) *key = 033; /* ends the search */
+    gp_picture_settle();
     return 1;
 }
 

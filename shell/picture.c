@@ -102,6 +102,13 @@ static void settle_height(const char *text) {
     el_set(gp_picture.el, EL_REFRESH);
 }
 
+/* Before libedit sees a key. It does not follow its cursor beyond the terminal's rows, and a letter typed there would be put
+ * outside of its memory of the screen: of a tall text it works everything out anew. */
+void gp_picture_settle(void) {
+    settle_height(get_cells(NULL));
+    if (gp_picture.tall) el_set(gp_picture.el, EL_REFRESH);
+}
+
 void gp_picture_paint(bool pair_too) {
     size_t cursor, pair[2];
     settle_height(get_cells(NULL));

@@ -27,6 +27,8 @@ void gp_text_go(size_t to);
 void gp_picture_measure(void);
 /* Paints it in colours; pair: with the brackets that belong together marked. */
 void gp_picture_paint(bool pair);
+/* Puts what libedit believes of the screen in order, before a key goes to it. */
+void gp_picture_settle(void);
 /* Clears the picture and puts the terminal's cursor where it began; gp_picture_redraw() follows. */
 void gp_picture_erase(void);
 void gp_picture_redraw(void);

@@ -122,6 +122,14 @@ rows 1 $'6,\n7,\n8,\n9,\n10,\n11,\n12,\n}' "the history brings it back"
 tm resize-window -x 60 -y 16
 rows 1 $'> x = {\n1,\n2,\n3,\n4, 40,\n5,\n6,\n7,\n8,\n9,\n10,\n11,\n12,\n}' "a higher terminal has room for all"
 key C-c
+session 40 6
+type_ "s = '$(printf 'x%.0s' {1..300})"
+key C-a C-e
+type_ "$(printf 'a%.0s' {1..290})'"
+key Enter
+until_ has '>'
+enter '#s'
+sees $'> #s\n590\n>' "at the end of a line with more rows than the terminal much can be typed"
 
 # Paste.
 session

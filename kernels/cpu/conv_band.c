@@ -67,9 +67,10 @@ static inline void clear(char *dst, int64_t n, int64_t size) {
         for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = 0;
 }
 
-/* Rows are short: a call would take as long as the copying. The same row of the next channel, which lies
- * where the processor does not look for it by itself, is fetched on the way. */
-static inline void copy_row(char *restrict dst, const char *restrict src, int64_t bytes, int64_t next) {
+/* Rows are short: a call would take as long as the copying. What lies `next` bytes on, where the
+ * processor does not look for it by itself, is fetched on the way. */
+static inline void copy_row(char *restrict dst, const char *restrict src, int64_t bytes,
+                            int64_t next) {
     typedef char vec __attribute__((vector_size(VB), aligned(1), may_alias));
     if (bytes < VB) {
         memcpy(dst, src, (size_t)bytes);
@@ -106,7 +107,8 @@ static void pack_row(const gp_band *b, char *dst, const char *src, const stretch
     }
     clear(dst, s->from, size);
     const char *from = src + s->first * b->step[2] + s->from * step;
-    if (s->plain) copy_row(dst + s->from * size, from, (s->to - s->from) * size, b->channel_step);
+    if (s->plain) /* the same row two channels on comes next */
+        copy_row(dst + s->from * size, from, (s->to - s->from) * size, 2 * b->channel_step);
     else b->load(dst + s->from * size, from, step, s->to - s->from);
     clear(dst + s->to * size, b->line - s->to, size);
 }

@@ -81,13 +81,13 @@ bool CPU(linalg_qr)(const gp_call *c) {
  * Only that triangle is read. */
 #define CHOLESKY(T, t, potrf)                                                                      \
     static gp_verdict cholesky_##t(const gp_lapack *r, int64_t i, char *work) {                    \
-        int n = r->n, info = 0;                                                                    \
-        T *o = (T *)gp_out(r->c, 0)->data + i * n * n, *a = (T *)work;                             \
         bool upper = r->flag == 'U';                                                               \
+        int n = r->n, info = 0, ld = upper || n == 0 ? n : (int)gp_lu_ld(n);                       \
+        T *o = (T *)gp_out(r->c, 0)->data + i * n * n, *a = (T *)work;                             \
         if (upper) gp_gather(a = o, n, &r->a, i);                                                  \
-        else gp_gather_columns(a, n, &r->a, i);                                                    \
-        if (n) potrf("L", &n, a, &n, &info, 1);                                                    \
-        if (!upper) gp_turn(o, a, n, n, n, sizeof(T));                                             \
+        else gp_gather_columns(a, ld, &r->a, i);                                                   \
+        if (n) potrf("L", &n, a, &ld, &info, 1);                                                   \
+        if (!upper) gp_turn(o, a, ld, n, n, sizeof(T));                                            \
         for (int64_t j = 0; j < n; j++)                                                            \
             if (upper) memset(o + j * n, 0, (size_t)j * sizeof(T));                                \
             else memset(o + j * n + j + 1, 0, (size_t)(n - 1 - j) * sizeof(T));                    \
@@ -102,7 +102,7 @@ bool CPU(linalg_cholesky)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     r.trouble = "is not positive definite";
     r.flag = c->arg[1].i ? 'U' : 'L';
-    r.bytes = (int64_t)r.n * r.n * r.a.size;
+    r.bytes = gp_lu_ld(r.n) * r.n * r.a.size;
     r.flops /= 3;
     r.one = r.a.size == 4 ? cholesky_f32 : cholesky_f64;
     return gp_lapack_run(&r);

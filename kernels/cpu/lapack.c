@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/transpose.h"
 
 enum {
     UNIT = 1 << 15,  /* operations that are worth a thread's share */
@@ -60,6 +61,7 @@ static void move(char *to, int64_t ld, const char *from, int64_t rows, int64_t c
     if (cs == size)
         for (int64_t i = 0; i < rows; i++)
             memcpy(to + i * ld * size, from + i * rs, (size_t)(cols * size));
+    else if (rs == size) gp_transpose(to, ld * size, from, cs, rows, cols, (size_t)size, false);
     else if (size == 4) tiles_32((int32_t *)to, ld, from, rows, cols, rs, cs);
     else tiles_64((int64_t *)to, ld, from, rows, cols, rs, cs);
 }

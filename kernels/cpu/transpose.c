@@ -129,18 +129,23 @@ static void fetch_lines(const char *from, int64_t sp, int64_t first, int64_t end
         for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + k * sp + at);
 }
 
+/* Lines this far apart, or a multiple of it, share a few sets of the first-level cache: they are
+ * finished one by one. */
+enum { CROWDED = 1024 };
+
 /* A tile is half as large as the first-level cache, which the source's lines pass on their way. */
 void gp_transpose(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, int64_t cols,
                   size_t size, bool stream) {
     enum { PITCH = 256 };
     _Alignas(64) char tile[TILE * PITCH];
     int64_t bytes = (int64_t)size, width = PITCH / bytes;
+    bool straight = !stream && (dp % CROWDED || rows < 16);
     for (int64_t r = 0; r < rows; r += TILE)
         for (int64_t c = 0; c < cols; c += width) {
             int64_t h = rows - r < TILE ? rows - r : TILE, w = cols - c < width ? cols - c : width;
             char *to = d + r * dp + c * bytes;
             const char *from = s + r * bytes + c * sp;
-            if (!stream) {
+            if (straight) {
                 turn(to, dp, from, sp, h, w, size);
                 continue;
             }
@@ -148,6 +153,10 @@ void gp_transpose(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, 
             int64_t left = cols - c - w, next = left < width ? left : width,
                     each = (next + h - 1) / h;
             for (int64_t i = 0; i < h; i++) {
+                if (!stream) {
+                    memcpy(to + i * dp, tile + i * PITCH, (size_t)(w * bytes));
+                    continue;
+                }
                 /* The next tile's lines: this one's are on their way out meanwhile. */
                 int64_t first = i * each, end = first + each < next ? first + each : next;
                 fetch_lines(from + w * sp, sp, first, end, h * bytes);

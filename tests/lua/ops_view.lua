@@ -263,10 +263,10 @@ end
 
 A.run(V, function(op) return op.kind == "view" end)
 -- Transposed copies of every size of element: squares of 4 to 16 turn in registers, edges one by one, from 16 MB
--- on past the caches. Element (i, j) of the transposed is j * width + i.
+-- on past the caches; lines that lie a power of two apart go through a tile. Element (i, j) of the transposed is j * width + i.
 for _, dtype in ipairs { "u8", "i16", "f32", "f64" } do
     local wrong
-    for _, size in ipairs { { 8, 8 }, { 9, 17 }, { 64, 15 }, { 130, 67 }, { 129, 260 }, { 3, 33, 21 } } do
+    for _, size in ipairs { { 8, 8 }, { 9, 17 }, { 64, 15 }, { 130, 67 }, { 129, 260 }, { 3, 33, 21 }, { 1024, 37 }, { 256, 150 } } do
         local n, width = 1, size[#size]
         for _, s in ipairs(size) do n = n * s end
         local x = gpush.arange(0, n - 1, { dtype = "i64" }):remainder(251):to(dtype):view(size)

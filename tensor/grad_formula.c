@@ -2,6 +2,7 @@
  * op each; or, where the backward is recorded, composed of ops that have derivatives (formula.c).
  */
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -201,6 +202,32 @@ static gp_tensor *expanded(gp_vjp *v, uint64_t mask) {
     return gp_keep(v, gp_tensor_view(g, s, stride, 0));
 }
 
+/* Is every element of t, on the CPU, where looking is no wait, a number with all its digits? */
+static bool normal(gp_vjp *v, gp_tensor *t, double least, double most) {
+    gp_tensor *size = DO(abs, "t", t);
+    gp_tensor *end[2] = {DO(amin, "t", size), DO(amax, "t", size)};
+    gp_scalar low, high;
+    return !v->failed && gp_item(end[0], &low, GP_WHY_item, "prod") &&
+           gp_item(end[1], &high, GP_WHY_item, "prod") && low.f >= least && high.f <= most;
+}
+
+/* The gradient of a product as g y / x, in one pass, where neither zeros nor what is beyond the dtype's normal
+ * numbers (0 times an infinity …) stand in the way; NULL elsewhere: then it takes the products of the others. */
+static gp_tensor *by_quotient(gp_vjp *v, uint64_t mask) {
+    gp_tensor *x = v->x[0];
+    bool wide = x->a.dtype == GP_f64;
+    if (!gp_no_grad || x->storage->dev != gp_device_cpu() || x->a.numel == 0) return NULL;
+    if (!wide && x->a.dtype != GP_f32) return NULL;
+    int64_t dims[GP_MAX_DIM];
+    int n = 0;
+    for (int i = 0; i < x->a.ndim; i++)
+        if (mask >> i & 1) dims[n++] = i + 1;
+    if (!n) return NULL;
+    gp_tensor *y = DO(prod, "tvb", x, dims, n, 1), *gy = DO(mul, "tt", kept(v, v->g[0], mask), y);
+    double least = wide ? DBL_MIN : FLT_MIN, most = wide ? DBL_MAX : FLT_MAX;
+    return normal(v, y, least, most) && normal(v, gy, least, most) ? DO(div, "tt", gy, x) : NULL;
+}
+
 static bool reduce(gp_vjp *v) {
     const gp_op *d = &gp_ops[v->node->op->grad];
     unsigned mentioned = gp_formula_variables(d);
@@ -208,6 +235,7 @@ static bool reduce(gp_vjp *v) {
     uint64_t mask;
     if (!mask_of(v, &mask)) return false;
     if (gp_no_grad && !strcmp(d->help, "g")) return (v->dx[0] = expanded(v, mask)) != NULL;
+    if (v->node->op == GP_OP(prod) && (v->dx[0] = by_quotient(v, mask))) return true;
     gp_tensor *g = kept(v, v->g[0], mask), *of[5];
     gp_formula_vars vars = {.n = 0};
     for (int i = 0; i < 5; i++) {

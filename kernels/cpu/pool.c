@@ -6,7 +6,8 @@
 
 #include "kernels/cpu/scratch.h"
 
-enum { LANES = 16, GRAIN = 1 << 14 }; /* inputs that are worth a thread */
+/* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as one. */
+enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
 
 typedef struct run {
     gp_pool p;
@@ -157,6 +158,12 @@ static void store_places(const run *r, const fold *f, int64_t row) {
 /* Scratch of a thread: an input row, the results, their places or divisors, adaptive windows. */
 static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
 
+/* Is there one window for all of a row, and do rows lie behind one another? Several are then folded as one. */
+static bool whole_rows(const run *r) {
+    return r->p.adaptive && r->p.out[2] == 1 && r->x->dtype == gp_ctype_dtype[r->ct] && r->in.col == r->size &&
+           r->in.row == r->p.in[2] * r->size;
+}
+
 /* Output row `row` of all planes' rows. Windows that run over the edge are cut there. */
 static void one_row(const run *r, int64_t row, char *scratch) {
     const gp_pool *p = &r->p;
@@ -170,8 +177,15 @@ static void one_row(const run *r, int64_t row, char *scratch) {
     gp_window w = gp_pool_window(p, 1, row % p->out[1]);
     const char *from = gp_plane_at(&r->in, plane);
     start(r, &f);
-    for (int64_t y = w.first; y < w.last; y += p->dilation[1]) {
+    gp_window joined;
+    bool whole = whole_rows(r);
+    for (int64_t y = w.first, n = p->dilation[1]; y < w.last; y += n) {
         const char *src = from + y * r->in.row;
+        if (whole) {
+            n = w.last - y < 1 + JOINED / p->in[2] ? w.last - y : 1 + JOINED / p->in[2];
+            joined = (gp_window){.last = n * p->in[2]};
+            f.columns = &joined;
+        }
         f.row = src;
         f.place = y * p->in[2];
         if (r->x->dtype != gp_ctype_dtype[r->ct] || r->in.col != r->size) {

@@ -89,6 +89,13 @@ local function edges(dev)
         is(db, { #shape > 1 and 2 or 1, #shape > 1 and 2 or 1, #shape > 1 and 2 or 1 }, "and its bias")
     end
 
+    -- a product's gradient is the product over the element where that has all its digits, that of the others elsewhere
+    for _, case in ipairs { { { 2, 3, 4 }, { 12, 8, 6 } }, { { 2, 0, 4 }, { 0, 8, 0 } }, { { -2, 3 }, { 3, -2 } }, { { 1e-30, 1e-30, 1e30 }, { 1, 1, 0 } },
+        { { 1e30, 1e30 }, { 1e30, 1e30 } }, { { math.huge, 2 }, { 2, math.huge } }, { { 1e-30, 1e-10 }, { 1e-10, 1e-30 } } } do
+        local v = g.tensor(case[1], { dtype = "f32" }):to(dev):requires_grad_()
+        t.close(g.grad(v:prod(), { v }):to "cpu":tolist(), g.tensor(case[2], { dtype = "f32" }):tolist(), 1e-6, "prod of " .. table.concat(case[1], ", ") .. " on " .. dev)
+    end
+
     -- one vector and one output, whose bias is 0-d, too
     is(leaf { 1, 2, 3 }:linear(leaf { 4, 5, 6 }, leaf(0.5)):detach(), 32.5, "linear of vectors, with a bias")
 

@@ -16,51 +16,56 @@ COMPRESS(uint16_t)
 COMPRESS(uint32_t)
 COMPRESS(uint64_t)
 
-/* Elements of 4 or 8 bytes side by side, 16 or 8 at a time; returns how many of n it looked at. */
-static int64_t squeeze(char **to, const char *from, size_t size, const uint8_t *truth, int64_t n) {
-    int64_t i = 0, k = 0;
+/* Where a chunk's elements go: what is behind `end` belongs to the next one, which another thread
+ * may write. */
+typedef struct place {
+    char *to, *end;
+} place;
+
+/* Elements of 4 or 8 bytes side by side, 16 or 8 at a time, while there is room for a whole vector;
+ * returns how many of n it looked at. */
+static int64_t squeeze(place *o, const char *from, size_t size, const uint8_t *truth, int64_t n) {
+    int64_t i = 0;
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
-    char kept[GP_BLOCK * 8 + 64];
-    for (; size == 8 && i + 8 <= n; i += 8) {
+    for (; size == 8 && i + 8 <= n && o->end - o->to >= 64; i += 8) {
         __m128i t = _mm_loadl_epi64((const __m128i *)(const void *)(truth + i));
         __mmask8 m = (__mmask8)_mm_test_epi8_mask(t, t);
         __m512i v = _mm512_loadu_si512(from + i * 8);
-        _mm512_storeu_si512(kept + k * 8, _mm512_maskz_compress_epi64(m, v));
-        k += __builtin_popcount(m);
+        _mm512_storeu_si512(o->to, _mm512_maskz_compress_epi64(m, v));
+        o->to += __builtin_popcount(m) * 8;
     }
-    for (; size == 4 && i + 16 <= n; i += 16) {
+    for (; size == 4 && i + 16 <= n && o->end - o->to >= 64; i += 16) {
         __m128i t = _mm_loadu_si128((const __m128i *)(const void *)(truth + i));
         __mmask16 m = _mm_test_epi8_mask(t, t);
         __m512i v = _mm512_loadu_si512(from + i * 4);
-        _mm512_storeu_si512(kept + k * 4, _mm512_maskz_compress_epi32(m, v));
-        k += __builtin_popcount(m);
+        _mm512_storeu_si512(o->to, _mm512_maskz_compress_epi32(m, v));
+        o->to += __builtin_popcount(m) * 4;
     }
-    memcpy(*to, kept, (size_t)k * size);
 #endif
-    *to += k * (int64_t)size;
     return i;
 }
 
 static void select_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                          int64_t n, void *state) {
-    char **to = state;
+    place *o = state;
     int64_t step = w->loop.stride[2][w->loop.ndim - 1];
     int32_t found[GP_BLOCK + 16];
-    int64_t done = step == (int64_t)w->size ? squeeze(to, p[2], w->size, truth, n) : 0;
+    int64_t done = step == (int64_t)w->size ? squeeze(o, p[2], w->size, truth, n) : 0;
     int64_t k = gp_true_at(truth + done, n - done, found);
     const char *from = p[2] + done * step;
-    if (w->size == 4) compress_uint32_t(*to, from, step, found, k);
-    else if (w->size == 8) compress_uint64_t(*to, from, step, found, k);
-    else if (w->size == 2) compress_uint16_t(*to, from, step, found, k);
-    else compress_uint8_t(*to, from, step, found, k);
-    *to += k * (int64_t)w->size;
+    if (w->size == 4) compress_uint32_t(o->to, from, step, found, k);
+    else if (w->size == 8) compress_uint64_t(o->to, from, step, found, k);
+    else if (w->size == 2) compress_uint16_t(o->to, from, step, found, k);
+    else compress_uint8_t(o->to, from, step, found, k);
+    o->to += k * (int64_t)w->size;
 }
 
 static void select_chunks(void *ctx, int64_t begin, int64_t end) {
     const gp_walk *w = ctx;
     for (int64_t k = begin; k < end; k++) {
-        char *to = w->out->data + w->before[k] * (int64_t)w->size;
-        gp_walk_chunk(w, k, select_piece, &to);
+        int64_t size = (int64_t)w->size;
+        place o = {w->out->data + w->before[k] * size, w->out->data + w->before[k + 1] * size};
+        gp_walk_chunk(w, k, select_piece, &o);
     }
 }
 

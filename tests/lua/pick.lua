@@ -268,6 +268,41 @@ for _, dtype in ipairs {"f32", "f16", "u8"} do
     end
 end
 
+-- Long masks, of which threads take a part each; what they write begins where another's ends. Off the beginning of the
+-- memory, up to an end within a vector.
+local N, SKIP = 5 * 32768 + 77, 3
+local drawn, places = {}, {}
+for i = 1, N do
+    if (i * 7919) % 32 < 27 then places[#places + 1], drawn[#drawn + 1] = i, (i + SKIP) % 101 end
+end
+local chosen = (g.arange(1 - SKIP, N):mul(7919) % 32):lt(27)[("%d:"):format(SKIP + 1)]
+local threads = g.threads()
+for n = 1, 2 do
+    g.threads(n)
+    for _, dtype in ipairs {"u8", "i16", "f32", "i64"} do
+        local x = (g.arange(1, N + SKIP) % 101):to(dtype)[("%d:"):format(SKIP + 1)]
+        local what = (" of a long mask, %s, %d threads"):format(dtype, n)
+        t.ok(x[chosen]:equal(g.tensor(drawn):to(dtype)), "x[mask]" .. what)
+        local tested = x * chosen:to(dtype)
+        local zeros = 0
+        for _, v in ipairs(drawn) do zeros = zeros + (v == 0 and 1 or 0) end
+        t.is(tested:count_nonzero():item(), #drawn - zeros, "count_nonzero" .. what)
+    end
+    t.ok(chosen:nonzero():flatten():equal(g.tensor(places)), "nonzero of a long mask, " .. n .. " threads")
+end
+g.threads(threads)
+for _, dtype in ipairs {"i8", "i16", "f16", "bf16", "f32", "f64"} do
+    local x = g.zeros(1001, {dtype = dtype})
+    x["2:1001:3"] = dtype:sub(1, 1) == "i" and -128 or -0.0
+    x["1:1001:4"] = 3
+    local want = dtype:sub(1, 1) == "i" and 501 or 251 -- of 334 and 251, 84 are both
+    for from = 1, 3 do
+        local less = 0
+        for i = 1, from - 1 do less = less + (i % 4 == 1 and 1 or i % 3 == 2 and want == 501 and 1 or 0) end
+        t.is(x[("%d:"):format(from)]:count_nonzero():item(), want - less, ("count_nonzero of %s from %d, with -128 or -0.0"):format(dtype, from))
+    end
+end
+
 -- No number means "none is skipped".
 for _, device in ipairs {"cpu", "sim"} do
     for _, bad in ipairs { math.mininteger, 0, 5 } do

@@ -30,9 +30,9 @@ typedef struct run {
  * The last elements, which fill no vector, take no longer than one. */
 #define EXP_SUM(T, t)                                                                              \
     static double exp_sum_##t(const T *x, T *y, T m, int64_t n) {                                  \
-        int64_t whole = n / LANES * LANES;                                                         \
+        int64_t whole = n / LANES * LANES, past = whole < n ? whole + LANES : n;                   \
         double sum = 0;                                                                            \
-        T rest[LANES], s = 0;                                                                      \
+        T s = 0;                                                                                   \
         for (int64_t at = 0; at < whole; at += GP_BLOCK, sum += (double)s, s = 0) {                \
             int64_t end = whole - at < GP_BLOCK ? whole : at + GP_BLOCK;                           \
             if (y) {                                                                               \
@@ -46,14 +46,12 @@ typedef struct run {
                     exp(x[i] - m);                                                                 \
             }                                                                                      \
         }                                                                                          \
-        if (whole == n) return sum;                                                                \
-        for (int j = 0; j < LANES; j++) rest[j] = -INFINITY;                                       \
-        memcpy(rest, x + whole, (size_t)(n - whole) * sizeof(T));                                  \
-        _Pragma("omp simd reduction(+:s)") for (int j = 0; j < LANES; j++) {                       \
-            rest[j] = exp(rest[j] - m);                                                            \
-            s += rest[j];                                                                          \
+        _Pragma("omp simd reduction(+:s)") for (int64_t i = whole; i < past; i++) {                \
+            if (i >= n) continue;                                                                  \
+            T e = exp(x[i] - m);                                                                   \
+            if (y) y[i] = e;                                                                       \
+            s += e;                                                                                \
         }                                                                                          \
-        if (y) memcpy(y + whole, rest, (size_t)(n - whole) * sizeof(T));                           \
         return sum + (double)s;                                                                    \
     }
 EXP_SUM(float, f32)
@@ -114,7 +112,7 @@ static void one_row(const run *r, const char *x, char *out, char *buf) {
     size_t bytes = (size_t)r->n * gp_ctype_size[r->ct];
     if (!r->x_direct) r->load(buf, x, r->xs, r->n), from = buf;
     bool later = r->out_direct && r->stream && !r->take_log && r->ct == GP_CT_f32;
-    float factor;
+    float factor = 1;
     if (r->ct == GP_CT_f32) row_f32(from, to, r->n, r->take_log, later ? &factor : NULL);
     else row_f64(from, to, r->n, r->take_log, NULL);
     if (!r->out_direct) r->store(out, r->os, buf, r->n);

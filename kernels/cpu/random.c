@@ -223,23 +223,50 @@ bool CPU(bernoulli)(const gp_call *c) {
 
 /* ---- randperm ---- */
 
-typedef struct entry {
-    uint64_t key;
-    int64_t index;
-} entry;
+/* A random key and an index. Moved as one: a load of both would wait for two stores. */
+typedef uint64_t entry __attribute__((vector_size(16), may_alias));
+enum { KEY, INDEX };
 
-/* One pass of a stable radix sort, by the digit at `shift`. */
-static void sort_digit(const entry *from, entry *to, int64_t n, int shift) {
-    enum { DIGIT = 11 };
-    static const uint64_t mask = (1 << DIGIT) - 1;
-    int64_t start[1 << DIGIT] = {0}, sum = 0;
-    for (int64_t i = 0; i < n; i++) start[from[i].key >> shift & mask]++;
-    for (int d = 0; d < 1 << DIGIT; d++) {
-        int64_t count = start[d];
-        start[d] = sum;
+/* Stable; few entries, or nearly in order. */
+static void insert(entry *a, int64_t n) {
+    for (int64_t i = 1; i < n; i++) {
+        entry e = a[i];
+        int64_t j = i;
+        for (; j > 0 && a[j - 1][KEY] > e[KEY]; j--) a[j] = a[j - 1];
+        a[j] = e;
+    }
+}
+
+/* Sorts n entries by the lowest `bits` bits of their keys, above which these are the same: into `a`, or
+ * `other`, which is as long. Random keys fall evenly into buckets of a few: two rounds do for a million. */
+static void sort_keys(entry *a, entry *other, int64_t n, int bits, bool into_other) {
+    enum { FEW = 8, DIGIT = 10 };
+    if (n <= FEW || bits == 0) {
+        insert(a, n);
+        if (into_other) memcpy(other, a, (size_t)n * sizeof *a);
+        return;
+    }
+    int digit = 64 - __builtin_clzll((uint64_t)n); /* one or two in a bucket */
+    if (digit > DIGIT) digit = DIGIT;
+    if (digit > bits) digit = bits;
+    int shift = bits - digit;
+    int64_t buckets = (int64_t)1 << digit, end[1 << DIGIT], sum = 0;
+    uint64_t mask = (uint64_t)buckets - 1;
+    memset(end, 0, (size_t)buckets * sizeof *end);
+    for (int64_t i = 0; i < n; i++) end[a[i][KEY] >> shift & mask]++;
+    for (int64_t d = 0; d < buckets; d++) {
+        int64_t count = end[d];
+        end[d] = sum;
         sum += count;
     }
-    for (int64_t i = 0; i < n; i++) to[start[from[i].key >> shift & mask]++] = from[i];
+    for (int64_t i = 0; i < n; i++) other[end[a[i][KEY] >> shift & mask]++] = a[i];
+    if (n >> digit < FEW) {
+        insert(other, n);
+        if (!into_other) memcpy(a, other, (size_t)n * sizeof *a);
+        return;
+    }
+    for (int64_t d = 0, from = 0; d < buckets; from = end[d++])
+        sort_keys(other + from, a + from, end[d] - from, shift, !into_other);
 }
 
 /* The order of 64 random bits per element, ties as they stand. */
@@ -252,15 +279,15 @@ bool CPU(randperm)(const gp_call *c) {
     uint64_t w[GP_BLOCK];
     for (int64_t at = 0; at < n; at += GP_BLOCK) {
         wide_words(&r, at, w);
-        for (int64_t i = at; i < n && i < at + GP_BLOCK; i++) a[i] = (entry){w[i - at], i + 1};
+        for (int64_t i = at; i < n && i < at + GP_BLOCK; i++) a[i] = (entry){w[i - at], (uint64_t)i + 1};
     }
-    for (int shift = 0; shift < 64; shift += 11) {
-        entry *t = a;
-        sort_digit(a, b, n, shift);
-        a = b, b = t;
-    }
+    sort_keys(a, b, n, 64, false);
     gp_store store = gp_store_fn(GP_CT_i64, (gp_dtype)r.out->dtype);
-    for (int64_t i = 0; i < n; i++) store(r.out->data + i * size, size, &a[i].index, 1);
-    free(a < b ? a : b);
+    for (int64_t i = 0; i < n; i += GP_BLOCK) {
+        int64_t index[GP_BLOCK], m = n - i < GP_BLOCK ? n - i : GP_BLOCK;
+        for (int64_t j = 0; j < m; j++) index[j] = (int64_t)a[i + j][INDEX];
+        store(r.out->data + i * size, size, index, m);
+    }
+    free(a);
     return true;
 }

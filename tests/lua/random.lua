@@ -97,6 +97,12 @@ local whole = true
 for i, v in ipairs(perm) do whole = whole and v == i end
 t.ok(whole and #perm == 1000 and moved > 900, "randperm holds each of 1 … n once, moved")
 t.is(g.randperm(0).shape, {0}, "randperm(0)")
+for _, n in ipairs {2, 8, 9, 17, 700, 5000, 60000} do -- rand's f64 numbers are the upper 53 of the 64 bits that it goes by
+    g.manual_seed(n)
+    local order = g.rand(n, {dtype = "f64"}):argsort()
+    g.manual_seed(n)
+    t.ok(g.randperm(n):equal(order), "randperm is the order of random numbers, " .. n)
+end
 
 local p = g.tensor({0.0, 1.0, 0.25}):view(3, 1):expand({3, 40000})
 local drawn = p:bernoulli():mean(2):tolist()

@@ -32,7 +32,8 @@ int gp_lua_push(lua_State *L, gp_tensor *t) {
     stranded = NULL;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
     lua_setmetatable(L, -2);
-    gp_lua_charge(L, t);
+    gp_lua_charge(t);
+    gp_lua_settle(L);
     return 1;
 }
 
@@ -108,44 +109,54 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
     return t;
 }
 
+/* What this thread's tensors owe the collector: since its last step, and since the last full
+ * collection; what may be in use on `dev`, that of the last tensor worth a look, until the next one. */
+static _Thread_local struct {
+    size_t debt, owed;
+    int64_t allowed;
+    gp_device *dev;
+} due = {.allowed = 24 << 20};
+
 /* Tensor bytes are added to the collector's debt at one sixteenth: then a loop over large tensors
    runs a step every turn or two, and one over small tensors about as often as their boxes alone
    would make it. A recorded op leaves a node, a block of 1 KiB (SMALL in tape.c), which counts as
    four: at its own size the dead nodes between two steps would fill a core's second-level cache. Of
-   a tensor's bytes from BIG to LARGE, which leave that cache either way, a quarter is added.
-   The shell's collector is generational (shell/main.c). There a tensor that lives through two steps
-   is old, and old ones wait for Lua's own heap to double. So a full collection comes for every FULL
-   bytes, or more where Lua's heap is large (as often as an incremental collector at 140 % begins a
-   cycle), and whenever tensors take twice what the last one left, and 24 MiB; not in a loader's
-   worker, as what is in use is what other threads hold. */
-static bool full_wanted(lua_State *L, const gp_storage *st, size_t owed, int64_t allowed) {
-    enum { FULL = 16 << 20 };
-    if (gp_thread_loader()) return false;
-    if (owed >= FULL && (owed / 6) >> 10 >= (size_t)lua_gc(L, LUA_GCCOUNT)) return true;
-    return st->bytes >= 16384 && gp_alloc_in_use(st->dev) >= allowed;
-}
-
-void gp_lua_charge(lua_State *L, const gp_tensor *t) {
+   a tensor's bytes from BIG to LARGE, which leave that cache either way, a quarter is added. */
+void gp_lua_charge(const gp_tensor *t) {
     gp_storage *st = t->storage;
     enum { NODE_BYTES = 4096, BIG = 512 << 10, LARGE = 4 << 20 };
-    static _Thread_local size_t debt, owed; /* since the last step; since the last full collection */
-    static _Thread_local int64_t allowed = 24 << 20;
     if (atomic_load_explicit(&st->charged, memory_order_relaxed)) return;
     atomic_store_explicit(&st->charged, true, memory_order_relaxed);
     size_t bytes = st->bytes + (t->node ? NODE_BYTES : 0);
     if (st->bytes > BIG) bytes -= ((st->bytes < LARGE ? st->bytes : LARGE) - BIG) / 4 * 3;
-    debt += bytes;
-    owed += bytes;
-    if (debt < 16384) return;
-    size_t kib = debt >> 14;
-    debt &= 16383;
-    if (!full_wanted(L, st, owed, allowed)) {
+    due.debt += bytes;
+    due.owed += bytes;
+    if (st->bytes >= 16384) due.dev = st->dev;
+}
+
+/* The shell's collector is generational (shell/main.c). There a tensor that lives through two steps
+   is old, and old ones wait for Lua's own heap to double. So a full collection comes for every FULL
+   bytes, or more where Lua's heap is large (as often as an incremental collector at 140 % begins a
+   cycle), and whenever tensors take twice what the last one left, and 24 MiB; not in a loader's
+   worker, as what is in use is what other threads hold. */
+static bool full_wanted(lua_State *L) {
+    enum { FULL = 16 << 20 };
+    if (gp_thread_loader()) return false;
+    if (due.owed >= FULL && (due.owed / 6) >> 10 >= (size_t)lua_gc(L, LUA_GCCOUNT)) return true;
+    return due.dev && gp_alloc_in_use(due.dev) >= due.allowed;
+}
+
+void gp_lua_settle(lua_State *L) {
+    if (due.debt < 16384) return;
+    size_t kib = due.debt >> 14;
+    due.debt &= 16383;
+    if (!full_wanted(L)) {
         lua_gc(L, LUA_GCSTEP, (int)(kib > 1 << 20 ? 1 << 20 : kib));
         return;
     }
     lua_gc(L, LUA_GCCOLLECT);
-    owed = 0;
-    allowed = 2 * gp_alloc_in_use(st->dev) + (24 << 20);
+    due.owed = 0;
+    if (due.dev) due.allowed = 2 * gp_alloc_in_use(due.dev) + (24 << 20);
 }
 
 static void collect(void) {

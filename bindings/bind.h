@@ -51,8 +51,13 @@ extern _Thread_local lua_State *gp_lua_state;
 static inline void gp_lua_enter(lua_State *L) { gp_lua_state = L; }
 
 /* Charges a new tensor (its storage, once, and its node) to the collector, which cannot see their
- * bytes, and steps it. */
-void gp_lua_charge(lua_State *L, const gp_tensor *t);
+ * bytes. */
+void gp_lua_charge(const gp_tensor *t);
+
+/* Steps the collector for what was charged. An op does before it makes its result: that is not yet
+ * there to grow old in a full collection, and takes the memory of one that nobody holds any more,
+ * which a cache may have. */
+void gp_lua_settle(lua_State *L);
 
 /* A copy of s that lives for ever; equal strings give equal pointers. Any thread. NULL when out of
  * memory. */

@@ -67,7 +67,7 @@ static int push_results(lua_State *L, gp_call *c, gp_box *box) {
         memcpy(rest, c->out, sizeof rest);
         for (int i = 1; i < n; i++) gp_lua_push(L, rest[i]);
     }
-    gp_lua_charge(L, box->t);
+    gp_lua_charge(box->t);
     return n;
 }
 
@@ -127,6 +127,7 @@ static int l_op(lua_State *L) {
         c.op = op = with_alpha(L, op);
         gp_lua_args(L, op, signature(L, op), &c, NULL);
     }
+    gp_lua_settle(L);
     gp_box *box = gp_lua_new_box(L, lua_upvalueindex(2));
     if (!gp_op_run(&c)) return gp_lua_raise(L);
     int n = push_results(L, &c, box);

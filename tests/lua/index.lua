@@ -246,6 +246,20 @@ local function memory(dev)
     t.ok(grown < 64 << 20, ("%d results of a mask take %d MiB at once (%s)"):format(times, grown >> 20, dev))
 end
 
+-- An op takes the memory of a result that nobody holds any more: one that is in a cache, and no second.
+local function reuse()
+    local x, times, size = gpush.zeros(1 << 19, { dtype = "i64" }), 100, 4 << 20
+    local function step() local y = x:neg() end
+    collectgarbage()
+    step()
+    local before = gpush.memory("cpu").in_use
+    gpush.reset_peak("cpu")
+    for _ = 1, times do step() end
+    local grown = gpush.memory("cpu").peak - before
+    t.ok(grown < size, ("%d results take %d KiB more than one"):format(times, grown >> 10))
+end
+reuse()
+
 for _, dev in ipairs {"cpu", "sim"} do
     reading(dev)
     memory(dev)

@@ -10,7 +10,8 @@
 
 _Thread_local int cpu_fault;
 
-enum { MOST_IN = GP_MOST_IN, GRAIN = 32768 };
+/* BESIDE: elements of a row from which it is worth a call. */
+enum { MOST_IN = GP_MOST_IN, GRAIN = 32768, BESIDE = 16 };
 
 typedef struct operand {
     gp_load load;   /* NULL: elements are of compute type already and lie side by side */
@@ -26,6 +27,7 @@ typedef struct run {
     gp_dtype type; /* of a block's elements: of compute type, or narrow (see gp_narrow_loop) */
     int64_t size;  /* of one, in bytes */
     int64_t block; /* elements of a block */
+    gp_beside_fn beside; /* of rows with one operand in place and one number each; or NULL */
     _Bool stream;   /* the output is too large to stay in a cache */
     _Bool ahead;    /* … or the operands are, and the output is not streamed */
     gp_store store; /* NULL: fn writes the output itself */
@@ -104,19 +106,35 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     int64_t width = r->loop.dim[r->loop.ndim - 1];
-    char *p[GP_LOOP_MAX];
+    gp_rows g;
+    gp_rows_begin(&g, &r->loop, begin);
     cpu_fault = 0;
-    for (int64_t at = begin; at < end;) {
-        int64_t row = at / width * width, i = at - row,
-                stop = end - row < width ? end - row : width;
-        gp_loop_at(&r->loop, row, p);
-        fill_constants(r, p, stop - i < r->block ? stop - i : r->block, buf);
+    for (int64_t at = begin, i = begin % width, stop; at < end; i = 0, gp_rows_next(&g, &r->loop)) {
+        stop = end - at < width - i ? i + end - at : width;
+        at += stop - i;
+        fill_constants(r, g.p, stop - i < r->block ? stop - i : r->block, buf);
         for (; i < stop; i += r->block)
-            run_block(r, p, i, stop - i < r->block ? stop - i : r->block, buf);
-        at = row + stop;
+            run_block(r, g.p, i, stop - i < r->block ? stop - i : r->block, buf);
     }
     if (r->stream) stream_end();
     if (cpu_fault) r->fault |= cpu_fault;
+}
+
+/* Rows [begin, end) of one operand in place and one number each. */
+static void run_beside(void *ctx, int64_t begin, int64_t end) {
+    const run *r = ctx;
+    gp_loop groups = r->loop; /* of rows, which its last dim counts */
+    const int last = --groups.ndim - 1;
+    int64_t among = groups.dim[last], step[3];
+    gp_rows g;
+    for (int k = 0; k < 3; k++) step[k] = groups.stride[k][last];
+    gp_rows_begin(&g, &groups, begin);
+    for (int64_t at = begin, i = begin % among, n; at < end; at += n, i = 0, gp_rows_next(&g, &groups)) {
+        char *p[3];
+        n = among - i < end - at ? among - i : end - at;
+        for (int k = 0; k < 3; k++) p[k] = g.p[k] + i * step[k];
+        r->beside(n, r->loop.dim[last + 1], p, step);
+    }
 }
 
 /* ---- short rows: as many as a block holds at a time ---- */
@@ -290,6 +308,16 @@ static _Bool short_rows(const gp_loop *l) {
            l->stride[0][last - 1] == l->dim[last] * l->stride[0][last];
 }
 
+/* One of two operands does not move along a row, the other lies as the loop takes it. */
+static void settle_beside(run *r, const gp_op *op, gp_ctype ct) {
+    int which = r->in[0].constant ? 0 : 1;
+    const operand *o = &r->in[which];
+    if (r->nin != 2 || !o->constant || o->load || r->in[1 - which].constant || r->in[1 - which].load ||
+        r->store || r->loop.ndim == 1)
+        return;
+    r->beside = gp_beside_loop(op, ct, which);
+}
+
 static _Bool tell_fault(const gp_call *c, int fault) {
     if (fault & FAULT_DIV_ZERO) return gp_fail("%s: integer division by zero", c->op->name);
     if (fault & FAULT_NEG_POW)
@@ -406,30 +434,6 @@ static void set_up(run *r, const gp_call *c, const gp_array *out, gp_dtype resul
     else r->store = result == GP_bool ? NULL : gp_store_fn(ct, (gp_dtype)out->dtype);
 }
 
-/* Comparisons write bool; a strided or converted target goes through i32. */
-static void widen_bool(char *dst, int64_t step, const void *src, int64_t n) {
-    const uint8_t *s = src;
-    for (int64_t i = 0; i < n; i++) *(uint8_t *)(dst + i * step) = s[i];
-}
-#define BOOL_TO(name, type, kind)                                                                  \
-    static void bool_to_##name(char *dst, int64_t step, const void *src, int64_t n) {              \
-        const uint8_t *s = src;                                                                    \
-        float one = 1, zero = 0;                                                                   \
-        char ones[8], zeros[8];                                                                    \
-        gp_store_fn(GP_CT_f32, GP_##name)(ones, 8, &one, 1);                                       \
-        gp_store_fn(GP_CT_f32, GP_##name)(zeros, 8, &zero, 1);                                     \
-        for (int64_t i = 0; i < n; i++) memcpy(dst + i * step, s[i] ? ones : zeros, sizeof(type)); \
-    }
-#define DTYPE(name, type, kind) BOOL_TO(name, type, kind)
-#include "tensor/dtype.def"
-static gp_store bool_store(gp_dtype to) {
-    static const gp_store fns[GP_DTYPES] = {
-#define DTYPE(name, type, kind) bool_to_##name,
-#include "tensor/dtype.def"
-    };
-    return to == GP_bool ? widen_bool : fns[to];
-}
-
 /* Of an inverted bool only the lowest bit tells: ~1 is -2 in compute type. */
 static void store_inverted(char *dst, int64_t step, const void *src, int64_t n) {
     const int32_t *s = src;
@@ -461,7 +465,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     if (compare && !narrow &&
         (out->dtype != GP_bool ||
          (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1)))
-        r.store = bool_store((gp_dtype)out->dtype);
+        r.store = gp_bool_store((gp_dtype)out->dtype);
     if (c->op == GP_OP(bitwise_not) && c->compute == GP_bool && !narrow) r.store = store_inverted;
     /* In place the line is in a cache already. */
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
@@ -472,6 +476,9 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
         return gp_parallel_op(c, out->numel / (width * r.loop.dim[r.loop.ndim - 2]) * bands(&r),
                               1 + GRAIN / (LINE * width), run_tiles, &r) &&
                tell_fault(c, r.fault);
+    if (!narrow && width >= BESIDE) settle_beside(&r, c->op, ct);
+    if (r.beside && !r.stream)
+        return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_beside, &r);
     if (short_rows(&r.loop))
         return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_short_rows, &r) &&
                tell_fault(c, r.fault);

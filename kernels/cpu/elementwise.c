@@ -256,6 +256,38 @@ BCE(double, f64)
 LGAMMA(float, f32)
 LGAMMA(double, f64)
 
+/* One of two operands is a number for each row: a column beside rows. */
+#define BESIDE(nm, T, y)                                                                           \
+    static void nm(int64_t rows, int64_t n, char *const *p, const int64_t *step) {                 \
+        char *to = p[0], *at = p[1], *bt = p[2];                                                   \
+        for (int64_t r = 0; r < rows; r++, to += step[0], at += step[1], bt += step[2]) {          \
+            T *restrict o = (T *)(void *)to;                                                       \
+            const T *u = (const T *)(void *)at, *v = (const T *)(void *)bt, a = *u, b = *v;        \
+            (void)a, (void)b;                                                                      \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) o[i] = y;                          \
+        }                                                                                          \
+    }
+#define BESIDES(n, y, z)                                                                           \
+    BESIDE(right_##n##_f32, float, y) BESIDE(right_##n##_f64, double, y)                           \
+    BESIDE(left_##n##_f32, float, z) BESIDE(left_##n##_f64, double, z)
+BESIDES(add, u[i] + b, a + v[i])
+BESIDES(sub, u[i] - b, a - v[i])
+BESIDES(mul, u[i] * b, a * v[i])
+BESIDES(div, u[i] / b, a / v[i])
+
+gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which) {
+#define LOOPS(n) {{left_##n##_f32, right_##n##_f32}, {left_##n##_f64, right_##n##_f64}}
+    static const gp_beside_fn add[2][2] = LOOPS(add), sub[2][2] = LOOPS(sub), mul[2][2] = LOOPS(mul),
+                             div[2][2] = LOOPS(div);
+    if (ct != GP_CT_f32 && ct != GP_CT_f64) return NULL;
+    int wide = ct == GP_CT_f64;
+    return op == GP_OP(add)   ? add[wide][which]
+           : op == GP_OP(sub) ? sub[wide][which]
+           : op == GP_OP(mul) ? mul[wide][which]
+           : op == GP_OP(div) ? div[wide][which]
+                              : NULL;
+}
+
 /* The operands of c and its loops; those of a shorter way where there is one. */
 static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
     static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod, quick_fmod_64},

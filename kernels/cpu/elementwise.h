@@ -20,6 +20,18 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
 #define gp_narrow_loop GP_NAME(gp_narrow_loop)
 gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt);
 
+/* `rows` rows of n elements, one operand of which is a number for each: out, a and b begin at p, and the next row
+ * is step bytes on. */
+typedef void (*gp_beside_fn)(int64_t rows, int64_t n, char *const *p, const int64_t *step);
+
+/* The loop of op's row where operand `which` of two is such a number; NULL where that fills a block instead. */
+#define gp_beside_loop GP_NAME(gp_beside_loop)
+gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which);
+
+/* How the uint8_t that comparisons give are stored as `to`. */
+#define gp_bool_store GP_NAME(gp_bool_store)
+gp_store gp_bool_store(gp_dtype to);
+
 /* A parameter in compute type. */
 static inline double limit_double(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
 static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : (float)s.i; }

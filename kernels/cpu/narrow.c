@@ -89,3 +89,29 @@ gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt) {
            : dt == GP_i16 ? r->of_i16
                           : NULL;
 }
+
+/* ---- results of comparisons ---- */
+
+/* Comparisons write bool; a strided or converted target goes through i32. */
+static void widen_bool(char *dst, int64_t step, const void *src, int64_t n) {
+    const uint8_t *s = src;
+    for (int64_t i = 0; i < n; i++) *(uint8_t *)(dst + i * step) = s[i];
+}
+#define BOOL_TO(name, type, kind)                                                                  \
+    static void bool_to_##name(char *dst, int64_t step, const void *src, int64_t n) {              \
+        const uint8_t *s = src;                                                                    \
+        float one = 1, zero = 0;                                                                   \
+        char ones[8], zeros[8];                                                                    \
+        gp_store_fn(GP_CT_f32, GP_##name)(ones, 8, &one, 1);                                       \
+        gp_store_fn(GP_CT_f32, GP_##name)(zeros, 8, &zero, 1);                                     \
+        for (int64_t i = 0; i < n; i++) memcpy(dst + i * step, s[i] ? ones : zeros, sizeof(type)); \
+    }
+#define DTYPE(name, type, kind) BOOL_TO(name, type, kind)
+#include "tensor/dtype.def"
+gp_store gp_bool_store(gp_dtype to) {
+    static const gp_store fns[GP_DTYPES] = {
+#define DTYPE(name, type, kind) bool_to_##name,
+#include "tensor/dtype.def"
+    };
+    return to == GP_bool ? widen_bool : fns[to];
+}

@@ -296,6 +296,41 @@ for _, size in ipairs {{3, 7, 5, 9}, {2, 40, 30, 3}, {2, 3, 700, 11}, {1, 1, 300
     end
 end
 
+-- A column beside rows, on either side, in place, and with gaps between the rows: exact in quarters.
+do
+    local ops = {add = function(a, b) return a + b end, sub = function(a, b) return a - b end, mul = function(a, b) return a * b end,
+        div = function(a, b) return a / b end}
+    for _, dtype in ipairs {"f32", "f64"} do
+        for _, width in ipairs {15, 16, 40, 130, 1030} do
+            local whole = g.arange(0, 12 * (width + 3) - 1):remainder(29):sub(14):div(4):to(dtype):reshape(3, 4, width + 3)
+            local rows, wide = whole:narrow(3, 2, width), whole:tolist()
+            local columns = {{3, 4, 1}, {4, 1}, {3, 1, 1}}
+            for name, f in pairs(ops) do
+                local good = true
+                for k, shape in ipairs(columns) do
+                    local numel = g.ones(shape):numel()
+                    local c = (2 ^ g.arange(0, numel - 1):remainder(5):to(dtype)):reshape(shape)
+                    local right, left = g[name](rows, c), g[name](c, rows:mul(0):add(0.5))
+                    local there = g[name](rows:contiguous():clone(), c)
+                    local into = rows:clone()
+                    into[name .. "_"](into, c)
+                    right, left, there, into = right:tolist(), left:tolist(), there:tolist(), into:tolist()
+                    for i = 1, 3 do
+                        for j = 1, 4 do
+                            local at = k == 1 and 4 * i - 4 + j or k == 2 and j or i
+                            local v = 2.0 ^ ((at - 1) % 5)
+                            for l = 1, width do
+                                local want = f(wide[i][j][l + 1], v)
+                                good = good and right[i][j][l] == want and there[i][j][l] == want and into[i][j][l] == want and left[i][j][l] == f(v, 0.5)
+                            end
+                        end
+                    end
+                end
+                t.ok(good, ("%s of %s: rows of %d and columns"):format(name, dtype, width))
+            end
+        end
+    end
+end
 
 -- Equal elements give equal results wherever they stand: also behind the last whole vector.
 for _, dt in ipairs { "f32", "f64" } do

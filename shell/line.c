@@ -365,6 +365,14 @@ bool gp_line_open(const gp_line_hooks *hooks) {
     return gp_picture.el != NULL;
 }
 
+/* A key that the user bound to libedit's own end of a line, which stands in the text. */
+static void accept_line(void) {
+    editor.result = GP_LINE_TEXT;
+    editor.accepted = strdup(gp_text_get(NULL));
+    size_t n = editor.accepted ? strlen(editor.accepted) : 0;
+    if (n && editor.accepted[n - 1] == '\n') editor.accepted[n - 1] = 0;
+}
+
 static gp_line edit(const char *prompt, char **line) {
     int n;
     gp_picture.prompt = prompt;
@@ -380,7 +388,7 @@ static gp_line edit(const char *prompt, char **line) {
     fflush(stdout);
     el_set(gp_picture.el, EL_PREP_TERM, 1);
     editor.fresh = true;
-    el_gets(gp_picture.el, &n);
+    if (el_gets(gp_picture.el, &n) && editor.result == GP_LINE_END) accept_line();
     uselocale(old);
     if (editor.result == GP_LINE_END) fputs(gp_paste_off, stdout), fflush(stdout);
     *line = editor.accepted;

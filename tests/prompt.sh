@@ -295,9 +295,14 @@ until_ has '^C'
 type_ 'one two'
 key Left; type_ '-'; key Home; type_ '+'; key End Left Delete; type_ '!'
 sees '> +one tw-!' "vi: arrows, Home, End and Delete while one inserts"
+key Escape
+for k in _ '#' v G @ : "'" U; do key "$k"; done
+key / ; type_ 'val'
+sees '(search: val) value' "vi: / searches; what libedit's own history would be asked for does nothing"
+key C-c
 
 # The user's keys go before ours.
-printf '%s\n' '# mine' 'bind -e' 'bind "^[[15;2~" ed-move-to-beg' 'bind "^R" ed-move-to-beg' 'gpush:bind "^[[A" ed-delete-prev-char' 'bind "^[z" gpush-undo' >"$HOME/.editrc"
+printf '%s\n' '# mine' 'bind -e' 'bind "^T" ed-newline' 'bind "^[[15;2~" ed-move-to-beg' 'bind "^R" ed-move-to-beg' 'gpush:bind "^[[A" ed-delete-prev-char' 'bind "^[z" gpush-undo' >"$HOME/.editrc"
 session
 type_ 'abc'
 key C-r
@@ -308,6 +313,11 @@ key M-z M-z
 rows 1 '>' "our commands may be bound"
 type_ 'ab'; key S-F5; type_ 'c'
 rows 1 '> cab' "and any sequence"
+key C-c; until_ has '^C'
+type_ '3 * 7'; key C-t
+sees $'> 3 * 7\n21' "libedit's own end of a line runs it"
+key M-x; type_ "'a"; key C-u; type_ '4 * 7'; key Enter
+sees $'> 4 * 7\n28' "what would read libedit's commands, and crash, is nothing"
 rm "$HOME/.editrc"
 
 # A table that is wider than the terminal.

@@ -4,13 +4,6 @@
 
 #include "kernels/cpu/exp.h"
 
-static inline float power_of_2(int32_t n) {
-    uint32_t bits = (uint32_t)(n + 127) << 23;
-    float y;
-    memcpy(&y, &bits, sizeof y);
-    return y;
-}
-
 /* x's density, and the probability below it, off by a few ulp in both tails. With a = |x| and
  * e = exp(-a * a / 2) the tail beyond a is e * p(t) / (a + 4), t = (a - 4) / (a + 4), whose polynomial is a
  * Chebyshev fit for a to 14.6, where e is 0 in f32. To be right where a * a is large its first half is made of
@@ -22,7 +15,8 @@ static inline float normal_f32(float x, float *below) {
     memcpy(&bits, &a, sizeof bits);
     bits &= 0xfffff000u;
     memcpy(&h, &bits, sizeof h);
-    float y = -0.5f * h * h, n = (rintf)(y * 1.44269504f);
+    const float beside = 0x1.8p23f + 2 * 127; /* as in exp_f32 */
+    float y = -0.5f * h * h, m = and_add(y, 1.44269504f, beside), n = m - beside;
     float r = (y - n * 0.693359375f) + n * 2.12194440e-4f - 0.5f * (a - h) * (a + h);
     p = 0.00139546642f;
     p = and_add(p, r, 0.00837719606f);
@@ -30,8 +24,6 @@ static inline float normal_f32(float x, float *below) {
     p = and_add(p, r, 0.166664731f);
     p = and_add(p, r, 0.5f);
     p = and_add(p * r, r, r) + 1;
-    int32_t k = (int32_t)n;
-    float first = power_of_2(k / 2), last = power_of_2(k - k / 2); /* k goes down to -154 */
     float i = 1 / (a + 4), t = (a - 4) * i;
     q = -0.000134777206f;
     q = and_add(q, t, 0.000174170596f);
@@ -43,9 +35,9 @@ static inline float normal_f32(float x, float *below) {
     q = and_add(q, t, 0.387136957f);
     q = and_add(q, t, -0.60789658f);
     q = and_add(q, t, 0.755285135f);
-    float beyond = p * q * i * first * last;
+    float beyond = scaled_f32(p * q * i, m); /* n goes down to -154 */
     *below = x < 0 ? beyond : 1 - beyond;
-    return p * first * last * 0.39894228f;
+    return scaled_f32(p, m) * 0.39894228f;
 }
 
 #endif

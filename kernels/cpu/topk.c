@@ -121,9 +121,11 @@ static void choose_line(const choosing *s, int64_t i, entry *e, int64_t have) {
     for (int64_t j = 0; j < s->k; j++) put(s, p, j, e[j].at);
 }
 
-/* What e needs room for; n where more than the k first of a line may be left in it. */
+/* What e needs room for; n where more than the k first of a line may be left in it, or where many are chosen
+ * for the last of them alone. */
 static int64_t room_for(const choosing *s) {
-    return s->one || s->k > (s->n - SPARE) / 2 ? s->n : 2 * s->k + SPARE;
+    int64_t few = s->one ? s->n / 16 : (s->n - SPARE) / 2;
+    return s->k > few ? s->n : 2 * s->k + SPARE;
 }
 
 static void choose_lines(void *ctx, int64_t begin, int64_t end) {

@@ -286,6 +286,12 @@ local function long_lines(k)
             local v, i = x:topk(20, {largest = largest})
             t.is(v, want, ("topk of a long line, %s on %d threads"):format(name, k))
             t.is(i, places, "… and where")
+            if not largest then
+                for _, at in ipairs {1, 20} do
+                    local one, place = x:kthvalue(at)
+                    t.is({one:item(), place:item()}, {want[at], places[at]}, ("kthvalue %d of a long line, %s on %d threads"):format(at, name, k))
+                end
+            end
         end
     end
     local labels = g.range(0, 300000, {dtype = "i64"}) % 7 + 1

@@ -32,9 +32,9 @@ typedef struct run {
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } run;
 
-/* Distances from the mean of a block's first eighth, summed in one pass. That eighth is part of the block:
- * however far its mean is from the block's, the squares are at most eight times those from the block's own
- * mean, so that three bits are lost at worst. Rounding must not leave less than nothing. */
+/* Distances from the mean of a block's first eighth, summed in one pass. That eighth is part of the
+ * block: however far its mean is from the block's, the squares are at most eight times those from
+ * the block's own, so that three bits are lost at worst. Rounding must not leave less than nothing. */
 #define BLOCKS(T, t)                                                                               \
     static stat block_##t(const T *x, int64_t n) {                                                 \
         /* chains of their own, so that one sum does not wait for the other */                     \

@@ -11,8 +11,8 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/lapack.h"
 
-/* LEAF: columns that are reflected one by one. SHARE: columns worth a thread. LANES: sums that a dot
- * product is made of. */
+/* LEAF: columns that are reflected one by one. SHARE: columns worth a thread. LANES: sums of a dot
+ * product. */
 enum { BLOCK = GP_QR_BLOCK, HALF = BLOCK / 2, LEAF = 16, SHARE = 64, LANES = 32 };
 
 /* A block of k reflections of m rows, and columns that it reflects. */

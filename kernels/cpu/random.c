@@ -237,8 +237,8 @@ static void insert(entry *a, int64_t n) {
     }
 }
 
-/* Sorts n entries by the lowest `bits` bits of their keys, above which these are the same: into `a`, or
- * `other`, which is as long. Random keys fall evenly into buckets of a few: two rounds do for a million. */
+/* Sorts n entries by the lowest `bits` bits of their keys, which agree above: into `a`, or `other`,
+ * which is as long. Random keys fall evenly: two rounds do for a million. */
 static void sort_keys(entry *a, entry *other, int64_t n, int bits, bool into_other) {
     enum { FEW = 8, DIGIT = 10 };
     if (n <= FEW || bits == 0) {
@@ -279,7 +279,8 @@ bool CPU(randperm)(const gp_call *c) {
     uint64_t w[GP_BLOCK];
     for (int64_t at = 0; at < n; at += GP_BLOCK) {
         wide_words(&r, at, w);
-        for (int64_t i = at; i < n && i < at + GP_BLOCK; i++) a[i] = (entry){w[i - at], (uint64_t)i + 1};
+        for (int64_t i = at; i < n && i < at + GP_BLOCK; i++)
+            a[i] = (entry){w[i - at], (uint64_t)i + 1};
     }
     sort_keys(a, b, n, 64, false);
     gp_store store = gp_store_fn(GP_CT_i64, (gp_dtype)r.out->dtype);

@@ -62,7 +62,14 @@ void gp_text_set(const char *text, size_t cursor) {
 
 /* ---- The picture ---- */
 
-void gp_picture_measure(void) { gp_screen_size(&gp_picture.rows, &gp_picture.columns); }
+/* libedit gets a row more than there is: where a letter replaces the last one of a full last row, it writes to the row
+ * below without a look at how many it has. */
+void gp_picture_measure(void) {
+    char lines[16];
+    gp_screen_size(&gp_picture.rows, &gp_picture.columns);
+    snprintf(lines, sizeof lines, "%d", gp_picture.rows + 1);
+    el_set(gp_picture.el, EL_SETTC, "li", lines, NULL);
+}
 
 /* The row and column of text[pos] on the screen, where rows that do not fit have gone. */
 static gp_spot cell_of(const char *text, size_t pos) {
@@ -156,11 +163,12 @@ void gp_picture_leave(const char *mark) {
 }
 
 void gp_picture_resize(void) {
-    gp_picture_measure();
+    gp_screen_size(&gp_picture.rows, &gp_picture.columns);
     if (gp_picture.tall) fputs("\033[H\033[J", stdout);
     else gp_picture_erase();
     gp_picture_fill(false);
     el_resize(gp_picture.el);
+    gp_picture_measure();
     gp_picture_redraw();
     gp_picture_paint(true);
 }

@@ -19,17 +19,20 @@ static bool where(const char **file, int *line);
 static bool ours(const char *source);
 _Thread_local lua_State *gp_lua_state;
 
-/* A tensor whose box Lua had no memory for; released by the next push. */
+/* A tensor whose box Lua had no memory for; released by the next push. Not by one in a finalizer, which may run while
+ * this one's box is made. */
 static _Thread_local gp_tensor *stranded;
 
 int gp_lua_push(lua_State *L, gp_tensor *t) {
     if (!t) return gp_lua_raise(L);
-    gp_tensor_unref(stranded);
+    if (stranded && lua_gc(L, LUA_GCISRUNNING) > 0) gp_tensor_unref(stranded), stranded = NULL;
+    gp_tensor *before = stranded;
     stranded = t;
     gp_box *b = lua_newuserdatauv(L, sizeof *b, 0);
     b->tag = &gp_box_tag;
     b->t = t;
-    stranded = NULL;
+    if (stranded != t) gp_tensor_unref(stranded); /* left by a finalizer */
+    stranded = before;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
     lua_setmetatable(L, -2);
     gp_lua_charge(t);

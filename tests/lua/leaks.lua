@@ -254,4 +254,18 @@ do
     t.is(large.shape, { 16 << 20 }, "beside 64 MiB")
 end
 
+-- A finalizer may run while a result is boxed, and make tensors itself.
+local made, wrong = 0, 0
+local function finalized()
+    local v, places = g.full({2, 2}, 7.0):sort(2)
+    made = made + (v:tolist()[1][2] == 7 and places:tolist()[1][2] == 2 and 1 or 0)
+end
+local square = g.tensor {{3.0, 1.0}, {2.0, 5.0}}
+for _ = 1, 20000 do
+    setmetatable({}, {__gc = finalized})
+    local v, places = square:sort(1)
+    if v:tolist()[1][1] ~= 2 or places:tolist()[1][1] ~= 2 or places:tolist()[2][2] ~= 2 then wrong = wrong + 1 end
+end
+t.ok(made > 1000 and wrong == 0, "tensors made in finalizers leave those alone that are being made")
+
 t.done()

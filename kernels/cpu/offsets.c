@@ -2,7 +2,7 @@
 #include "kernels/cpu/pick.h"
 #include "tensor/index_place.h"
 
-enum { GRAIN = 32768 };
+enum { GRAIN = 32768, LOOK = 1 << 18 };
 
 /* ---- the table ---- */
 
@@ -87,7 +87,10 @@ bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_
                  (w.loop.stride[1][w.loop.ndim - 1] == 8 || w.loop.dim[w.loop.ndim - 1] == 1);
     w.load = plain ? NULL : gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
     /* In place one thread writes (put.c): to get what another one made would take it longer. */
-    gp_parallel(table->numel, c->into ? table->numel : GRAIN, wrap_rows, &w);
+    int64_t n = table->numel;
+    for (int64_t at = 0; c->into && at < n && !gp_stopped(); at += LOOK)
+        wrap_rows(&w, at, n - at < LOOK ? n : at + LOOK);
+    if (c->into ? !gp_went_on(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w)) return false;
     return !w.bad || tell_bad(c, index, size, dim);
 }
 

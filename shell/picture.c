@@ -67,7 +67,9 @@ void gp_text_set(const char *text, size_t cursor) {
 void gp_picture_measure(void) {
     char lines[16];
     gp_screen_size(&gp_picture.rows, &gp_picture.columns);
-    snprintf(lines, sizeof lines, "%d", gp_picture.rows + 1);
+    if (gp_picture.given == gp_picture.rows + 1) return;
+    gp_picture.given = gp_picture.rows + 1;
+    snprintf(lines, sizeof lines, "%d", gp_picture.given);
     el_set(gp_picture.el, EL_SETTC, "li", lines, NULL);
 }
 
@@ -168,6 +170,7 @@ void gp_picture_resize(void) {
     else gp_picture_erase();
     gp_picture_fill(false);
     el_resize(gp_picture.el);
+    gp_picture.given = 0;
     gp_picture_measure();
     gp_picture_redraw();
     gp_picture_paint(true);

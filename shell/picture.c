@@ -62,16 +62,7 @@ void gp_text_set(const char *text, size_t cursor) {
 
 /* ---- The picture ---- */
 
-/* libedit gets a row more than there is: where a letter replaces the last one of a full last row, it writes to the row
- * below without a look at how many it has. */
-void gp_picture_measure(void) {
-    char lines[16];
-    gp_screen_size(&gp_picture.rows, &gp_picture.columns);
-    if (gp_picture.given == gp_picture.rows + 1) return;
-    gp_picture.given = gp_picture.rows + 1;
-    snprintf(lines, sizeof lines, "%d", gp_picture.given);
-    el_set(gp_picture.el, EL_SETTC, "li", lines, NULL);
-}
+void gp_picture_measure(void) { gp_screen_size(&gp_picture.rows, &gp_picture.columns); }
 
 /* The row and column of text[pos] on the screen, where rows that do not fit have gone. */
 static gp_spot cell_of(const char *text, size_t pos) {
@@ -165,13 +156,11 @@ void gp_picture_leave(const char *mark) {
 }
 
 void gp_picture_resize(void) {
-    gp_screen_size(&gp_picture.rows, &gp_picture.columns);
+    gp_picture_measure();
     if (gp_picture.tall) fputs("\033[H\033[J", stdout);
     else gp_picture_erase();
     gp_picture_fill(false);
     el_resize(gp_picture.el);
-    gp_picture.given = 0;
-    gp_picture_measure();
     gp_picture_redraw();
     gp_picture_paint(true);
 }

@@ -11,7 +11,6 @@ extern struct gp_picture {
     struct editline *el;
     const char *prompt;
     int rows, columns; /* of the terminal */
-    int given;         /* rows that libedit has */
     bool painted;      /* in its colours, with no bracket marked */
     bool tall;         /* more rows than the terminal, which is filled with those from `top` on */
     bool hold;         /* not before the next key */

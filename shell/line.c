@@ -100,6 +100,7 @@ static void settle(void) {
 
 /* libedit's source of characters: 0 at the end of the input, else 1. */
 static int on_key(EditLine *el, wchar_t *key) {
+    gp_picture_check();
     for (size_t cursor;;) {
         settle();
         const char *text = gp_text_get(&cursor);

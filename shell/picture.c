@@ -62,12 +62,21 @@ void gp_text_set(const char *text, size_t cursor) {
 
 /* ---- The picture ---- */
 
-void gp_picture_measure(void) { gp_screen_size(&gp_picture.rows, &gp_picture.columns); }
+/* The row of text[pos], on a terminal without a last one. */
+static int row_at(const char *text, size_t pos) {
+    return gp_screen_at(gp_picture.prompt, text, pos, gp_picture.columns).row;
+}
+
+/* libedit takes the number of rows from the terminal at the start of each text. */
+void gp_picture_measure(void) {
+    gp_screen_size(&gp_picture.rows, &gp_picture.columns);
+    gp_picture.told = gp_picture.rows;
+}
 
 /* The row and column of text[pos] on the screen, where rows that do not fit have gone. */
 static gp_spot cell_of(const char *text, size_t pos) {
     gp_spot at = gp_screen_at(gp_picture.prompt, text, pos, gp_picture.columns);
-    int last = gp_screen_at(gp_picture.prompt, text, strlen(text), gp_picture.columns).row;
+    int last = row_at(text, strlen(text));
     if (last >= gp_picture.rows) at.row -= last - gp_picture.rows + 1;
     if (at.row < 0) at.row = 0;
     return at;
@@ -85,7 +94,7 @@ void gp_picture_fill(bool tall) {
 /* The rows round the cursor's, which moves within them as far as it can. */
 static void paint_window(const char *text, const unsigned char *style, size_t cursor) {
     gp_spot at = gp_screen_at(gp_picture.prompt, text, cursor, gp_picture.columns);
-    int end = gp_screen_at(gp_picture.prompt, text, strlen(text), gp_picture.columns).row;
+    int end = row_at(text, strlen(text));
     if (gp_picture.top > end - gp_picture.rows + 1) gp_picture.top = end - gp_picture.rows + 1;
     if (gp_picture.top < at.row - gp_picture.rows + 1) gp_picture.top = at.row - gp_picture.rows + 1;
     if (gp_picture.top > at.row) gp_picture.top = at.row;
@@ -94,19 +103,42 @@ static void paint_window(const char *text, const unsigned char *style, size_t cu
 
 /* Draws anew on a terminal that was filled by us, once the text has fewer rows again. */
 static void settle_height(const char *text) {
-    int end = gp_screen_at(gp_picture.prompt, text, strlen(text), gp_picture.columns).row;
     bool was = gp_picture.tall;
-    gp_picture_fill(end >= gp_picture.rows);
+    gp_picture_fill(row_at(text, strlen(text)) >= gp_picture.rows);
     if (!was || gp_picture.tall) return;
     fputs("\033[H\033[J", stdout);
     el_set(gp_picture.el, EL_REFRESH);
 }
 
+/* Where a letter takes the place of the last one of a full row, libedit goes on to the row after the text's end, which is
+ * below, without a look at how many it has: it gets more of them. */
+static void make_room(int end) {
+    char rows[16];
+    gp_picture_erase();
+    gp_picture.told = end + 3;
+    snprintf(rows, sizeof rows, "%d", gp_picture.told);
+    el_set(gp_picture.el, EL_SETTC, "li", rows, NULL);
+    gp_picture_redraw();
+}
+
 /* Before libedit sees a key. It does not follow its cursor beyond the terminal's rows, and a letter typed there would be put
  * outside of its memory of the screen: of a tall text it works everything out anew. */
 void gp_picture_settle(void) {
-    settle_height(get_cells(NULL));
+    size_t cursor;
+    const char *text = get_cells(&cursor);
+    settle_height(text);
+    int end = row_at(text, strlen(text));
+    gp_picture.overhangs = text[cursor] && row_at(text, cursor) < end;
+    if (gp_picture.overhangs && end + 1 == gp_picture.told) make_room(end);
     if (gp_picture.tall) el_set(gp_picture.el, EL_REFRESH);
+}
+
+/* After it. Such a letter made it count a row too many. */
+void gp_picture_check(void) {
+    if (!gp_picture.overhangs) return;
+    gp_picture.overhangs = false;
+    gp_picture_erase();
+    gp_picture_redraw();
 }
 
 void gp_picture_paint(bool pair_too) {
@@ -142,6 +174,7 @@ void gp_picture_redraw(void) {
 /* The terminal's cursor goes to the line below the text. */
 void gp_picture_leave(const char *mark) {
     size_t cursor;
+    gp_picture.overhangs = false;
     const char *text = get_cells(&cursor);
     if (gp_picture.tall) { /* its last rows stay */
         const LineInfoW *line = el_wline(gp_picture.el);

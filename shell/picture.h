@@ -11,6 +11,8 @@ extern struct gp_picture {
     struct editline *el;
     const char *prompt;
     int rows, columns; /* of the terminal */
+    int told;          /* rows that libedit has */
+    bool overhangs;    /* the cursor was on a character, below whose row the text ends, when libedit got a key */
     bool painted;      /* in its colours, with no bracket marked */
     bool tall;         /* more rows than the terminal, which is filled with those from `top` on */
     bool hold;         /* not before the next key */
@@ -29,6 +31,8 @@ void gp_picture_measure(void);
 void gp_picture_paint(bool pair);
 /* Puts what libedit believes of the screen in order, before a key goes to it. */
 void gp_picture_settle(void);
+/* The same after it. */
+void gp_picture_check(void);
 /* Clears the picture and puts the terminal's cursor where it began; gp_picture_redraw() follows. */
 void gp_picture_erase(void);
 void gp_picture_redraw(void);

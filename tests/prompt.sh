@@ -300,6 +300,13 @@ for k in _ '#' v G @ : "'" U; do key "$k"; done
 key / ; type_ 'val'
 sees '(search: val) value' "vi: / searches; what libedit's own history would be asked for does nothing"
 key C-c
+session 20 5
+type_ "s='$(printf 'x%.0s' {1..74})'"
+key Escape R
+type_ "'"
+key Enter
+enter '#s'
+sees $'> #s\n74\n>' "vi: R over the last letter of a row that is full, above the terminal's last"
 
 # The user's keys go before ours.
 printf '%s\n' '# mine' 'bind -e' 'bind "^T" ed-newline' 'bind "^[[15;2~" ed-move-to-beg' 'bind "^R" ed-move-to-beg' 'gpush:bind "^[[A" ed-delete-prev-char' 'bind "^[z" gpush-undo' >"$HOME/.editrc"

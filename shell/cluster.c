@@ -156,7 +156,11 @@ char *gp_cluster_cells(const wchar_t *line, size_t n, size_t *at) {
     return decode(line, n, at, itself);
 }
 
-bool gp_cluster_any(void) { return tokens[0].n || tokens[1].n; }
+bool gp_cluster_any(const wchar_t *line, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (line[i] < 0x80 && !plain(line[i], 1)) return true;
+    return tokens[0].n || tokens[1].n;
+}
 
 void gp_cluster_forget(void) {
     for (int w = 0; w < 2; w++)

@@ -20,8 +20,8 @@ wchar_t *gp_cluster_encode(const char *text);
 char *gp_cluster_decode(const wchar_t *line, size_t n, size_t *at);
 /* The same with the code points as they are: what the editor believes to be on the screen. */
 char *gp_cluster_cells(const wchar_t *line, size_t n, size_t *at);
-/* Does any stand for another? */
-bool gp_cluster_any(void);
+/* May any of n code points stand for another, or should it: a control character that was typed? */
+bool gp_cluster_any(const wchar_t *line, size_t n);
 void gp_cluster_forget(void);
 
 /* Would c, at text[at], be part of a character of several code points? */

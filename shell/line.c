@@ -85,14 +85,14 @@ static bool join(wchar_t key) {
     return true;
 }
 
-/* What a deletion brought together may be one character now. */
+/* What a deletion brought together may be one character now, and a control character has come as it is. */
 static void settle(void) {
     size_t cursor;
-    if (!gp_cluster_any()) return;
-    const char *text = gp_text_get(&cursor);
     const LineInfoW *line = el_wline(gp_picture.el);
-    wchar_t *points = gp_cluster_encode(text);
     size_t n = (size_t)(line->lastchar - line->buffer);
+    if (!gp_cluster_any(line->buffer, n)) return;
+    const char *text = gp_text_get(&cursor);
+    wchar_t *points = gp_cluster_encode(text);
     if (points && (wcslen(points) != n || wmemcmp(points, line->buffer, n)))
         replace_edit((gp_edit){strdup(text), cursor});
     free(points);

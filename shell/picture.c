@@ -126,15 +126,18 @@ static void make_room(int end) {
 void gp_picture_settle(void) {
     size_t cursor;
     const char *text = get_cells(&cursor);
+    const LineInfoW *line = el_wline(gp_picture.el);
     settle_height(text);
     int end = row_at(text, strlen(text));
-    gp_picture.overhangs = text[cursor] && row_at(text, cursor) < end;
+    gp_picture.overhangs = line->lastchar - line->cursor == 1 && row_at(text, cursor) < end;
     if (gp_picture.overhangs && end + 1 == gp_picture.told) make_room(end);
     if (gp_picture.tall) el_set(gp_picture.el, EL_REFRESH);
 }
 
-/* After it. Such a letter made it count a row too many. */
+/* After it. Such a letter made it count a row too many, and vi's $ in an empty text left the cursor in front of it. */
 void gp_picture_check(void) {
+    const LineInfoW *line = el_wline(gp_picture.el);
+    if (line->cursor < line->buffer) el_cursor(gp_picture.el, 1);
     if (!gp_picture.overhangs) return;
     gp_picture.overhangs = false;
     gp_picture_erase();

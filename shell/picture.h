@@ -12,7 +12,7 @@ extern struct gp_picture {
     const char *prompt;
     int rows, columns; /* of the terminal */
     int told;          /* rows that libedit has */
-    bool overhangs;    /* the cursor was on a character, below whose row the text ends, when libedit got a key */
+    bool overhangs;    /* the cursor was on the last character, below whose row the text ends, when libedit got a key */
     bool painted;      /* in its colours, with no bracket marked */
     bool tall;         /* more rows than the terminal, which is filled with those from `top` on */
     bool hold;         /* not before the next key */

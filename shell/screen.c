@@ -34,7 +34,7 @@ static size_t character(const char *s, int *w) {
     if (*s >= ' ' && *s < 127) return 1;
     size_t n = mbrtowc(&c, s, strlen(s), &state);
     if (n == 0 || n > 8) return 1;
-    *w = wcwidth(c);
+    *w = c < ' ' || c == 127 ? 2 : wcwidth(c); /* the line editor shows ^G */
     if (*w < 0) *w = 0;
     return n;
 }

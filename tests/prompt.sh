@@ -300,6 +300,17 @@ for k in _ '#' v G @ : "'" U; do key "$k"; done
 key / ; type_ 'val'
 sees '(search: val) value' "vi: / searches; what libedit's own history would be asked for does nothing"
 key C-c
+session 40 12
+key Escape '$' i
+type_ '6 * 7'
+key Enter
+sees $'> 6 * 7\n42' "vi: \$ in an empty text leaves the cursor in the text"
+type_ 'ab'
+key C-g
+type_ 'cd'
+sees '> ab?cd' "vi: a control character has a cell"
+cursor_at 7,2 "one, for the cursor too"
+key C-c
 session 20 5
 type_ "s='$(printf 'x%.0s' {1..74})'"
 key Escape R

@@ -193,12 +193,23 @@ const char *gp_lua_intern(const char *s) {
 
 /* ---- source lines ---- */
 
-/* Chunks that gpush ships are not where a user looks. */
-static bool ours(const char *source) {
+/* What follows the folder of the chunks that gpush ships in a chunk's source; NULL for the user's. */
+static const char *shipped(const char *source) {
     const char *dir = gp_scripts_dir();
     size_t n = dir ? strlen(dir) : 0;
-    if (!dir || source[0] != '@' || strncmp(source + 1, dir, n)) return false;
-    return strncmp(source + 1 + n, "/labs/", 6) && strncmp(source + 1 + n, "/bench/", 7);
+    return dir && source[0] == '@' && !strncmp(source + 1, dir, n) ? source + 1 + n : NULL;
+}
+
+/* Chunks that gpush ships are not where a user looks. */
+static bool ours(const char *source) {
+    const char *path = shipped(source);
+    return path && strncmp(path, "/labs/", 6) && strncmp(path, "/bench/", 7);
+}
+
+/* What the prompt does by itself has no line. */
+static bool prompts(const char *source) {
+    const char *path = shipped(source);
+    return path && !strncmp(path, "/shell/", 7);
 }
 
 /* The name to show for ar's chunk. Most are the last one's, which its source tells. */
@@ -210,14 +221,14 @@ static const char *file_of(const lua_Debug *ar) {
     return last_file;
 }
 
-/* The first Lua line up the stack that is the user's; else the first Lua line. */
+/* The first Lua line up the stack that is the user's; else the first Lua line but of the prompt's. */
 static bool where(const char **file, int *line) {
     lua_State *L = gp_lua_state;
     lua_Debug ar, first;
     bool found = false, users = false;
     for (int level = 0; L && !users && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
-        if (ar.currentline < 0) continue;
+        if (ar.currentline < 0 || prompts(ar.source)) continue;
         users = !ours(ar.source);
         if (!found) first = ar;
         found = true;

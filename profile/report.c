@@ -18,7 +18,7 @@ static int by_wait(const void *a, const void *b) {
 static char *where_text(const gp_sync_line *l, char *buf, size_t n) {
     char file[200];
     if (l->file) snprintf(buf, n, "%s:%d", gp_plain_text(l->file, file, sizeof file), l->line);
-    else snprintf(buf, n, l->why == GP_WHY_echo ? "(prompt)" : "?");
+    else snprintf(buf, n, l->why == GP_WHY_echo || l->why == GP_WHY_explicit ? "(prompt)" : "?");
     return buf;
 }
 

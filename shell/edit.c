@@ -85,7 +85,8 @@ static size_t prompt_at(const char *s) {
     return !strcmp(s, ">") || !strncmp(s, ">\n", 2) || !strncmp(s, ">>\n", 3);
 }
 
-void gp_edit_clean(char *pasted) {
+/* Bytes that a terminal would not show, in place. */
+static void without_controls(char *pasted) {
     char *to = pasted;
     for (const char *s = pasted; *s; s++) {
         if (*s == '\r' && s[1] == '\n') continue;
@@ -95,16 +96,28 @@ void gp_edit_clean(char *pasted) {
     }
     *to = 0;
     while (to > pasted && to[-1] == '\n') *--to = 0;
+}
+
+void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), void *ctx) {
+    without_controls(pasted);
     if (!prompt_at(pasted)) return;
-    to = pasted;
+    char *to = pasted, *chunk = pasted; /* the text so far, whose last chunk begins here */
     for (const char *s = pasted; *s;) {
-        s += prompt_at(s);
-        size_t n = strcspn(s, "\n");
-        memmove(to, s, n);
-        to += n, s += n;
-        if (*s) *to++ = *s++;
+        size_t prompt = prompt_at(s), n;
+        bool first = prompt && s[1] != '>';
+        if (first || prompt || !complete || !complete(ctx, chunk)) { /* else it is what the chunk printed */
+            if (to > pasted) *to++ = '\n';
+            if (first) chunk = to;
+            s += prompt;
+            n = strcspn(s, "\n");
+            memmove(to, s, n);
+            to += n, s += n;
+        } else {
+            s += strcspn(s, "\n");
+        }
+        if (*s) s++;
+        *to = 0;
     }
-    *to = 0;
 }
 
 /* ---- Characters and columns ---- */

@@ -26,8 +26,9 @@ gp_edit gp_edit_finish(const char *text);
 gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key);
 
 /* Pasted bytes as they go into the text, changed in place: line ends are \n, none at the end; no
- * control characters; and when the first line starts with a prompt, no prompts. */
-void gp_edit_clean(char *pasted);
+ * control characters; and when the first line starts with a prompt, no prompts, and nothing of what was
+ * printed: lines without a prompt after a chunk that is complete. */
+void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), void *ctx);
 
 /* Where the line that holds byte `at` starts, and where it ends (its \n or the text's end). */
 size_t gp_edit_line_start(const char *text, size_t at);

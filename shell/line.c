@@ -53,7 +53,7 @@ static unsigned char replace_edit(gp_edit e) {
 static void paste(void) {
     char *text = gp_key_pasted();
     if (!text) return;
-    gp_edit_clean(text);
+    gp_edit_clean(text, editor.hooks.complete, editor.hooks.ctx);
     gp_picture_erase();
     gp_text_insert(text);
     gp_picture_redraw();

@@ -155,6 +155,30 @@ static bool push_whole(lua_State *L) {
     return same;
 }
 
+/* How far the text at index 1 is a chunk, to light userdata's gp_whole. */
+static int l_state(lua_State *L) {
+    gp_whole *state = lua_touserdata(L, 2);
+    lua_settop(L, 1);
+    *state = GP_WHOLE_YES;
+    if (gp_shell_is_command(lua_tostring(L, 1))) return 0;
+    int status = load_block(L);
+    if (status == LUA_OK) keep_whole(L);
+    else *state = incomplete(L, status) ? GP_WHOLE_NOT_YET : GP_WHOLE_NEVER;
+    return 0;
+}
+
+gp_whole gp_shell_whole(lua_State *L, const char *text) {
+    gp_whole state = GP_WHOLE_NEVER;
+    lua_pushcfunction(L, l_state);
+    lua_pushstring(L, text);
+    lua_pushlightuserdata(L, &state);
+    if (lua_pcall(L, 2, 0, 0) != LUA_OK) lua_pop(L, 1);
+    return state;
+}
+
+/* Does the editor's text need no further line? */
+static bool whole(void *ctx, const char *text) { return gp_shell_whole(ctx, text) != GP_WHOLE_NOT_YET; }
+
 static int l_constants(lua_State *L) { return gp_shell_ask(L, "constants"); }
 
 /* The text at index 1 may have a word of Python's that Lua takes for a variable. */
@@ -166,42 +190,34 @@ static void mention_constants(lua_State *L) {
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
+/* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is read. */
+static gp_line push_text(lua_State *L) {
+    if (!gp_pieces_next(L)) return push_line(L, true);
+    printf("%s%s\n", push_prompt(L, true), lua_tostring(L, 1));
+    lua_settop(L, 1);
+    return GP_LINE_TEXT;
+}
+
+/* Loads the text at index 1, pushing the function or the message. */
+static gp_line load_text(lua_State *L, int *status) {
+    *status = LUA_OK;
+    if (gp_shell_is_command(lua_tostring(L, 1))) gp_shell_push_command(L, lua_tostring(L, 1));
+    else if (!push_whole(L) && !load_expression(L)) return load_statements(L, status);
+    return GP_LINE_TEXT;
+}
+
 /* Reads and loads one chunk, leaving the function or the message alone on the stack. */
 static gp_line load_chunk(lua_State *L, int *status) {
     lua_settop(L, 0);
-    gp_line r = push_line(L, true);
-    if (r != GP_LINE_TEXT) return r;
-    *status = LUA_OK;
-    if (gp_shell_is_command(lua_tostring(L, 1))) gp_shell_push_command(L, lua_tostring(L, 1));
-    else if (!push_whole(L) && !load_expression(L)) r = load_statements(L, status);
-    if (r != GP_LINE_TEXT) return r;
-    gp_line_save(lua_tostring(L, 1));
+    bool typed = !gp_pieces_left(L);
+    gp_line r = push_text(L);
+    if (r != GP_LINE_TEXT || (r = load_text(L, status)) != GP_LINE_TEXT) return r;
+    if (typed) gp_line_save(lua_tostring(L, 1));
+    if (gp_pieces_split(L, *status)) load_text(L, status);
     if (*status == LUA_OK) mention_constants(L);
     lua_rotate(L, 1, -1);
     gp_input_keep(L);
     return r;
-}
-
-/* Whether the text at index 1 is a whole chunk, as light userdata's bool. */
-static int l_whole(lua_State *L) {
-    bool *whole = lua_touserdata(L, 2);
-    lua_settop(L, 1);
-    if (gp_shell_is_command(lua_tostring(L, 1))) return *whole = true, 0;
-    int status = load_block(L);
-    *whole = !incomplete(L, status);
-    if (status == LUA_OK) keep_whole(L);
-    return 0;
-}
-
-/* Does the editor's text need no further line? */
-static bool whole(void *ctx, const char *text) {
-    lua_State *L = ctx;
-    bool is = true;
-    lua_pushcfunction(L, l_whole);
-    lua_pushstring(L, text);
-    lua_pushlightuserdata(L, &is);
-    if (lua_pcall(L, 2, 0, 0) != LUA_OK) lua_pop(L, 1);
-    return is;
 }
 
 /* Is the only value one that says it has been shown (__echo = false in its metatable)? */
@@ -239,6 +255,7 @@ static void run(lua_State *L) {
     int status = gp_shell_call(L, 0, LUA_MULTRET);
     if (status != LUA_OK) {
         gp_shell_report(L, status);
+        gp_pieces_drop(L);
     } else {
         luaL_checkstack(L, LUA_MINSTACK, "too many results");
         const char *text = gp_input_text(L, gp_input_name(false));

@@ -154,6 +154,21 @@ key C-l; until_ fresh
 paste $'v = 2\nmath.max(v, 3)'
 key Enter
 rows 3 $'3\n>' "a call at the end of a block is shown"
+key C-l; until_ fresh
+paste $'> v = 6\n> for i = 1, 2 do\n    v = v * i\nend\n> v\n11\ntensor({1}, f32 1 cpu)\n> boom()\n> v = 7\n'
+rows 1 $'> v = 6\nfor i = 1, 2 do\n    v = v * i\nend\nv\nboom()\nv = 7' "a pasted session loses what it printed"
+key Enter; until_ has "global 'boom'"; 
+sees $'v = 7\n> for i = 1, 2 do\n    v = v * i\nend\n> v\n12\n> boom()\nstdin[10]:1:' "and runs chunk by chunk"
+key C-l; until_ fresh
+run 'v'
+rows 1 $'> v\n12\n>' "up to the first that fails"
+key Up Up
+rows 3 $'> v = 6\nfor i = 1, 2 do\n    v = v * i\nend\nv\nboom()\nv = 7' "in the history it is one"
+key C-c; until_ has '^C'
+key C-l; until_ fresh
+paste $'local v = 6\nv\nv = 7'
+key Enter
+sees 'syntax error near' "a text with local variables is one chunk"
 paste $'q = \e[31m1\t2\x01'
 sees 'q = [31m1' "control characters are dropped"
 key C-c

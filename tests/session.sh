@@ -50,7 +50,7 @@ tap_is "$(printf '%s\n' 'x = ones(3, {device = "sim"}) + 1' 'x:sum():item();' ':
     "no waits since last asked" ":sync begins anew"
 tap_is "$(session <<<':dev sim' | grep '\*')" '* sim:0' ":dev"
 says 'no command :nothing; :help lists them' "an unknown command" <<<':nothing'
-holds '(prompt)  explicit: synchronize' "a wait of :time's own has no line of ours" <<<$'x = ones(3, {device = "sim"}) + 1\n:time x:sum();\n:sync'
+holds '(prompt)  explicit: synchronize' "a wait of :time's own has no line of ours" <<<$'x = ones(700, 700, {device = "sim"})\ny = x:matmul(x)\n:time x:sum();\n:sync'
 says ':s could be :sync, :status, :save' "one that is not clear" <<<':s'
 holds ':timeit expr' ":help" <<<':h'
 says $'hi\nexit 3' "!command" <<<$'!echo hi\n!exit 3'

@@ -69,6 +69,21 @@ local function heat_chart(t, lo, hi, opts, most_w, most_h, colours, k)
     return out.canvas:image()
 end
 
+-- The same of characters, two rows in each; a small matrix gets larger cells, up to 4 columns wide. The range stands below it,
+-- with its colours in between.
+local function heat_text(t, lo, hi, opts)
+    local h, w = t.shape[1], t.shape[2]
+    local most_h, most_w = 2 * (opts.height or 24), opts.width or math.min(terminal.columns() - 1, 100)
+    local shrink = math.max(1, h / most_h, w / most_w)
+    local k = math.max(1, math.min(4, most_h // h, most_w // w))
+    local img = resized(t, math.max(1, h / shrink * k // 1 | 0), math.max(1, w / shrink * k // 1 | 0))
+    local ramp_of = gpush.linspace(lo, hi, 8, { dtype = "f64", device = "cpu" }):expand(2, 8)
+    local text = terminal.show.blocks(canvas.bytes(coloured(img, lo, hi)))
+    if opts.title then text = opts.title:gsub("%c", "?") .. "\n" .. text end
+    return ("%s\n%s %s %s, %dx%d"):format(text, scale.short(lo),
+        terminal.show.blocks(canvas.bytes(coloured(ramp_of, lo, hi))), scale.short(hi), h, w)
+end
+
 -- heatmap(t): a matrix in colours from its least to its largest number.
 local function heatmap(t, opts)
     opts = options(opts, "heatmap", "title, xlabel, ylabel, width, height, png, text")
@@ -89,12 +104,7 @@ local function heatmap(t, opts)
         return give(how, heat_chart(t, lo, hi, opts, math.max(20, most_w - 100 * k), math.max(20, most_h - 40 * k),
             chart.theme(terminal.background()), k))
     end
-    local most_h, most_w = 2 * (opts.height or 24), opts.width or math.min(terminal.columns() - 1, 100)
-    local shrink = math.max(1, h / most_h, w / most_w)
-    local img = resized(t, math.max(1, math.floor(h / shrink)), math.max(1, math.floor(w / shrink)))
-    local text = terminal.show.blocks(canvas.bytes(coloured(img, lo, hi)))
-    if opts.title then text = opts.title:gsub("%c", "?") .. "\n" .. text end
-    return give("text", ("%s\n%s … %s, %dx%d"):format(text, scale.short(lo), scale.short(hi), h, w), opts)
+    return give("text", heat_text(t, lo, hi, opts), opts)
 end
 
 -- ---- imshow ----

@@ -79,10 +79,12 @@ gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key) {
 
 /* ---- Pasted text ---- */
 
+/* How many bytes of the line at s are a prompt, "> " or ">> ". */
 static size_t prompt_at(const char *s) {
-    if (!strncmp(s, "> ", 2)) return 2;
-    if (!strncmp(s, ">> ", 3)) return 3;
-    return !strcmp(s, ">") || !strncmp(s, ">\n", 2) || !strncmp(s, ">>\n", 3);
+    size_t n = strspn(s, ">");
+    if (n == 0 || n > 2) return 0;
+    if (s[n] == ' ') return n + 1;
+    return !s[n] || s[n] == '\n' ? n : 0;
 }
 
 /* Bytes that a terminal would not show, in place. */
@@ -102,21 +104,19 @@ void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), voi
     without_controls(pasted);
     if (!prompt_at(pasted)) return;
     char *to = pasted, *chunk = pasted; /* the text so far, whose last chunk begins here */
+    bool open = true;                   /* that chunk goes on; else what follows is what it printed */
     for (const char *s = pasted; *s;) {
-        size_t prompt = prompt_at(s), n;
-        bool first = prompt && s[1] != '>';
-        if (first || prompt || !complete || !complete(ctx, chunk)) { /* else it is what the chunk printed */
+        size_t prompt = prompt_at(s), n = strcspn(s, "\n");
+        if (prompt || open) {
             if (to > pasted) *to++ = '\n';
-            if (first) chunk = to;
-            s += prompt;
-            n = strcspn(s, "\n");
-            memmove(to, s, n);
-            to += n, s += n;
-        } else {
-            s += strcspn(s, "\n");
+            if (prompt && s[1] != '>') chunk = to;
+            memmove(to, s + prompt, n - prompt);
+            to += n - prompt;
         }
+        s += n;
         if (*s) s++;
         *to = 0;
+        if (prompt || open) open = !complete || !complete(ctx, chunk);
     }
 }
 

@@ -43,20 +43,19 @@ static void print_usage(const char *bad) {
                          progname);
 }
 
-/* What a message quotes may come from outside: control characters are shown, not sent. */
-static void put_plainly(const char *msg) {
-    for (const unsigned char *s = (const unsigned char *)msg; *s; s++) {
+void gp_shell_put(FILE *out, const char *text) {
+    for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
         bool c1 = *s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0; /* as UTF-8 has them */
-        if ((*s >= ' ' && *s != 127 && !c1) || *s == '\n' || *s == '\t') putc(*s, stderr);
-        else fprintf(stderr, "\\x%02x", c1 ? *++s : *s);
+        if ((*s >= ' ' && *s != 127 && !c1) || *s == '\n' || *s == '\t') putc(*s, out);
+        else fprintf(out, "\\x%02x", c1 ? *++s : *s);
     }
-    putc('\n', stderr);
-    fflush(stderr);
+    putc('\n', out);
+    fflush(out);
 }
 
 void gp_shell_message(const char *msg) {
     if (progname) lua_writestringerror("%s: ", progname);
-    put_plainly(msg);
+    gp_shell_put(stderr, msg);
 }
 
 int gp_shell_report(lua_State *L, int status) {

@@ -193,7 +193,8 @@ static void mention_constants(lua_State *L) {
 /* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is read. */
 static gp_line push_text(lua_State *L) {
     if (!gp_pieces_next(L)) return push_line(L, true);
-    printf("%s%s\n", push_prompt(L, true), lua_tostring(L, 1));
+    fputs(push_prompt(L, true), stdout);
+    gp_shell_put(stdout, lua_tostring(L, 1));
     lua_settop(L, 1);
     return GP_LINE_TEXT;
 }

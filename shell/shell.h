@@ -6,6 +6,10 @@
 
 #include <lua.h>
 #include <stdbool.h>
+#include <stdio.h>
+
+/* Prints a line that may come from outside: control characters are shown, not sent. */
+void gp_shell_put(FILE *out, const char *text);
 
 /* Prints "progname: msg" to stderr; without the name while the prompt is active. */
 void gp_shell_message(const char *msg);

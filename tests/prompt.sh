@@ -137,9 +137,9 @@ paste $'u = 5\nprint("ran", u)\n'
 rows 1 $'> u = 5\nprint("ran", u)' "pasted lines wait for Enter"
 key Enter
 sees 'ran     5' "and then run"
-paste $'> v = 6\n>> w = 7\n> print(v * w)'
+paste $'> v = 6\n>>\n>> w = 7\n> print(v * w)'
 key Enter
-sees $'> v = 6\nw = 7\nprint(v * w)\n42' "pasted prompts are dropped"
+sees $'> v = 6\n\nw = 7\nprint(v * w)\n42' "pasted prompts are dropped"
 key C-l; until_ fresh
 paste $'v = {6, 7}\nfor i = 1, 2 do v[i] = v[i] + 1 end\n(v[1] *\n   v[2])'
 key Enter

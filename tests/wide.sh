@@ -80,6 +80,16 @@ key Up
 rows 1 '> x = "?[31m?31mred?"' "nor what the history holds"
 cursor_at 21,0 "which is edited"
 colours $'"?[31m?31mred?"' "as it stands"
+key C-c
+until_ has '^C'
+key C-d
+until_ eval '! tm list-sessions >/dev/null 2>&1'
+printf '%s\n' $'y = 7\\ny\\nz = "\e[31mred"' >>"$HOME/.local/state/gpush/history"
+session 40
+key Up
+until_ has 'red'
+key Enter
+rows 4 $'> y\n7\n> z = "\\x1b[31mred"\n>' "nor when it runs chunk by chunk"
 
 # vi's commands take whole ones, too.
 echo 'bind -v' >"$HOME/.editrc"

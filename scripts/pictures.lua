@@ -22,7 +22,7 @@ local sessions = {
 -- ---- tmux ----
 
 local home = os.tmpname()
-os.remove(home)
+os.execute("rm " .. home .. " && mkdir -m 700 " .. home) -- without one there is no history, which the prompt says
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 local function sh(command, ...)
     local words = { command }
@@ -150,19 +150,23 @@ local function draw(out, code, x, y, style)
     return true
 end
 
-local function write_run(out, text, x, y, n, style)
-    if not text:find "%S" then return end
-    text = text:gsub("[&<>]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;" })
-    out[#out + 1] = ('<text x="%.5g" y="%.5g" textLength="%.5g"%s%s>%s</text>'):format(x, y + H * 0.75, n * W,
-        style.fore and ' fill="' .. style.fore .. '"' or "", style.bold and ' font-weight="bold"' or "", text)
+-- Words with single spaces between them are an element each, placed by its column: viewers collapse other spaces, and
+-- textLength makes the columns line up with any font.
+local function write_run(out, text, x, y, style)
+    for at, words in (text .. "  "):gmatch "()(%S.-)  +" do
+        local escaped = words:gsub("[&<>]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;" })
+        out[#out + 1] = ('<text x="%.5g" y="%.5g" textLength="%.5g" lengthAdjust="spacingAndGlyphs"%s%s>%s</text>'):format(
+            x + utf8.len(text, 1, at - 1) * W, y + H * 0.75, utf8.len(words) * W,
+            style.fore and ' fill="' .. style.fore .. '"' or "", style.bold and ' font-weight="bold"' or "", escaped)
+    end
 end
 
--- One row: runs of one style are one element.
+-- One row, run by run of one style.
 local function row(out, line, y, style)
-    local x, run_x, text, n = PAD, PAD, "", 0
+    local x, run_x, text = PAD, PAD, ""
     local function flush()
-        write_run(out, text, run_x, y, n, style)
-        text, n, run_x = "", 0, x
+        write_run(out, text, run_x, y, style)
+        text, run_x = "", x
     end
     local i = 1
     while i <= #line do
@@ -178,7 +182,7 @@ local function row(out, line, y, style)
                 x = x + W
                 run_x = x
             else
-                text, n, x = text .. char, n + 1, x + W
+                text, x = text .. char, x + W
             end
             i = i + #char
         end
@@ -192,8 +196,8 @@ local function svg(screen, columns, title)
     if lines[#lines] == "" then lines[#lines] = nil end
     local w, h = columns * W + 2 * PAD, #lines * H + 2 * PAD
     local out = { ('<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" '
-        .. 'aria-label="%s" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="%d" fill="%s" '
-        .. 'xml:space="preserve">'):format(w, h, w, h, title, SIZE, FORE),
+        .. 'aria-label="%s" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="%d" fill="%s">')
+        :format(w, h, w, h, title, SIZE, FORE),
         ('<rect width="100%%" height="100%%" rx="8" fill="%s"/>'):format(BACK) }
     local style = {}
     for i, line in ipairs(lines) do row(out, line, PAD + (i - 1) * H, style) end

@@ -10,9 +10,9 @@
 
 #include "bindings/chunks.h"
 #include "bindings/paths.h"
-#include "tensor/alloc.h"
-#include "tensor/io_file.h"
-#include "tensor/lock.h"
+#include "tensor/device/alloc.h"
+#include "tensor/io/file.h"
+#include "tensor/device/lock.h"
 
 const char gp_box_tag = 0;
 static bool where(const char **file, int *line);
@@ -197,14 +197,12 @@ const char *gp_lua_intern(const char *s) {
 static const char *shipped(const char *source) {
     const char *dir = gp_scripts_dir();
     size_t n = dir ? strlen(dir) : 0;
-    return dir && source[0] == '@' && !strncmp(source + 1, dir, n) ? source + 1 + n : NULL;
+    if (!dir || source[0] != '@' || strncmp(source + 1, dir, n) || source[1 + n] != '/') return NULL;
+    return source + 1 + n;
 }
 
-/* Chunks that gpush ships are not where a user looks. */
-static bool ours(const char *source) {
-    const char *path = shipped(source);
-    return path && strncmp(path, "/labs/", 6) && strncmp(path, "/bench/", 7);
-}
+/* Chunks that gpush ships as its library are not where a user looks. */
+static bool ours(const char *source) { return shipped(source) != NULL; }
 
 /* What the prompt does by itself has no line. */
 static bool prompts(const char *source) {
@@ -274,7 +272,7 @@ static int l_save(lua_State *L) {
     return gp_outfile_commit(&o) ? 0 : gp_lua_raise(L);
 }
 
-/* Runs scripts/init.lua with the module as its argument: what is written in Lua. */
+/* Runs scripts/lua/init.lua with the module as its argument: what is written in Lua. */
 static void run_init(lua_State *L) {
     const char *dir = gp_scripts_dir();
     if (!dir)

@@ -78,8 +78,8 @@ int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
 int gp_lua_number(lua_State *L, int idx);
 
 /* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
- * x[key] = value, x .. y, pairs(x), tostring(x) (lua_index.c, lua_numbers.c, lua_tensor.c,
- * lua_print.c). */
+ * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/index.c, bindings/api/numbers.c, bindings/api/tensor.c,
+ * bindings/api/print.c). */
 int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
 int gp_lua_concat(lua_State *L);
@@ -122,7 +122,7 @@ void gp_lua_push_composite(lua_State *L);
  * (which may raise); NULL for any other value. */
 const gp_op *gp_lua_composite(lua_State *L, int i);
 
-/* Pushes the table of functions that scripts/data builds loaders of (lua_loader.c). */
+/* Pushes the table of functions that scripts/data builds loaders of (bindings/loader/api.c). */
 void gp_lua_push_loader(lua_State *L);
 
 /* The op that the function at index i runs: a row of the table or a composite; NULL for other

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/lock.h"
+#include "tensor/device/lock.h"
 
 #define LOADED "gpush.chunks" /* registry: path -> function, of what this state has read itself */
 

@@ -24,10 +24,10 @@ static bool is_dir(const char *path) {
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Tries own/UP/share/gpush/scripts and leaves it in out. */
+/* Tries own/UP/share/gpush/lua and leaves it in out. */
 static bool try_prefix(const char *own, const char *up, char out[PATH_MAX]) {
     char path[2 * PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s/share/gpush/scripts", own, up);
+    snprintf(path, sizeof path, "%s/%s/share/gpush/lua", own, up);
     return is_dir(path) && realpath(path, out);
 }
 

@@ -5,7 +5,7 @@
 #include <lualib.h>
 
 #include "bindings/bind.h"
-#include "bindings/lua_syntax.h"
+#include "bindings/rewrite/truth.h"
 #include "bindings/stop.h"
 
 static const char kind_key = 0; /* its address: registry key of the gp_lua_kind */

@@ -4,9 +4,8 @@ if(GPUSH_CUDA)
     find_package(CUDAToolkit QUIET)
 endif()
 # Its sources, also of the stand-in in tests/fake_cuda; dtype.c and shape.c need nothing of the program.
-file(GLOB PLUGIN_CU CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
-file(GLOB PLUGIN_C CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tensor/device_cuda*.c ${CMAKE_SOURCE_DIR}/kernels/cuda/*.c
-    ${CMAKE_SOURCE_DIR}/profile/cupti*.c)
+file(GLOB_RECURSE PLUGIN_CU CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
+file(GLOB_RECURSE PLUGIN_C CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.c ${CMAKE_SOURCE_DIR}/profile/cuda/*.c)
 list(APPEND PLUGIN_C ${CMAKE_SOURCE_DIR}/tensor/dtype.c ${CMAKE_SOURCE_DIR}/tensor/shape.c)
 if(GPUSH_CUDA AND CUDAToolkit_FOUND)
     if(PLUGIN_CU)
@@ -17,7 +16,7 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
         # PTX, and each GPU's code is made of it (two fifths less time). CUB chooses its ways by the GPU that it is compiled for.
         set(CMAKE_CUDA_ARCHITECTURES OFF)
         set_source_files_properties(${PLUGIN_CU} PROPERTIES COMPILE_OPTIONS "-gencode=arch=compute_75,code=[compute_75,sm_80,sm_90]")
-        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/radix.cu PROPERTIES COMPILE_OPTIONS
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/sort/cub.cu PROPERTIES COMPILE_OPTIONS
             "-gencode=arch=compute_75,code=compute_75;-gencode=arch=compute_80,code=sm_80;-gencode=arch=compute_90,code=sm_90")
         set(CMAKE_CUDA_STANDARD 17)
         set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
@@ -26,8 +25,8 @@ if(GPUSH_CUDA AND CUDAToolkit_FOUND)
     add_library(gpush_cuda MODULE ${PLUGIN_C} ${PLUGIN_CU})
     target_include_directories(gpush_cuda PRIVATE ${CMAKE_SOURCE_DIR})
     target_compile_definitions(gpush_cuda PRIVATE GP_PLUGIN)
-    # Headers that some packages put beside the toolkit's own: CUPTI's, without which profile/cupti.c does not compile, and cuDNN's,
-    # without which our own, slower kernels do all convolutions (kernels/cuda/conv_without.c).
+    # Headers that some packages put beside the toolkit's own: CUPTI's, without which profile/cuda/cupti.c does not compile, and cuDNN's,
+    # without which our own, slower kernels do all convolutions (kernels/cuda/conv/without_cudnn.c).
     find_path(GPUSH_CUPTI_INCLUDE cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
         PATHS ${CUDAToolkit_TARGET_DIR}/extras/CUPTI/include ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)
     find_path(GPUSH_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{CUDNN_HOME}/include)

@@ -1,5 +1,5 @@
 # The man page, the reference and the declarations for editors, made of the help texts by the program itself.
-file(GLOB_RECURSE HELP_SOURCES CONFIGURE_DEPENDS scripts/*.lua)
+file(GLOB_RECURSE HELP_SOURCES CONFIGURE_DEPENDS scripts/lua/*.lua ${CMAKE_SOURCE_DIR}/scripts/dev/docs.lua)
 set(DOCS ${CMAKE_BINARY_DIR}/docs)
 set(QUIET "")
 if(GPUSH_SANITIZE) # what a sanitizer finds is the tests' to tell
@@ -7,7 +7,7 @@ if(GPUSH_SANITIZE) # what a sanitizer finds is the tests' to tell
 endif()
 add_custom_command(OUTPUT ${DOCS}/gpush.1 ${DOCS}/reference.md ${DOCS}/gpush.lua
     COMMAND ${CMAKE_COMMAND} -E make_directory ${DOCS}
-    COMMAND ${QUIET} $<TARGET_FILE:gpush> -E ${CMAKE_SOURCE_DIR}/scripts/docs.lua ${DOCS}
+    COMMAND ${QUIET} $<TARGET_FILE:gpush> -E ${CMAKE_SOURCE_DIR}/scripts/dev/docs.lua ${DOCS}
     DEPENDS gpush ${HELP_SOURCES} ${CMAKE_SOURCE_DIR}/scripts/man/gpush.1
     COMMENT "Writing the man page, the reference and the declarations")
 add_custom_target(docs ALL DEPENDS ${DOCS}/gpush.1 ${DOCS}/reference.md ${DOCS}/gpush.lua)

@@ -2,7 +2,7 @@
 #ifndef GP_CALLS_H
 #define GP_CALLS_H
 
-#include "tensor/device.h"
+#include "tensor/device/device.h"
 
 /* A call that took longer made the host stand still; the others could have, but did not: they take a few us. */
 enum { GP_CALL_BLOCKED_NS = 20000 };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "profile/sync.h"
-#include "tensor/backends.h"
-#include "tensor/lock.h"
+#include "tensor/device/backends.h"
+#include "tensor/device/lock.h"
 
 /* Devices are drained before a profile starts and when it ends, so that no worker holds an event
    while tracks come and go, and workers' writes are ordered before the readers. Host threads other

@@ -4,7 +4,7 @@
 #define GP_RECORD_H
 
 #include "profile/intern.h"
-#include "tensor/device.h"
+#include "tensor/device/device.h"
 #include "tensor/op.h"
 
 /* OP, REGION, WAIT and COPY are on a host thread's track; KERNEL, MOVED and HELD are what a device's

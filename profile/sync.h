@@ -3,7 +3,7 @@
 #ifndef GP_SYNC_H
 #define GP_SYNC_H
 
-#include "tensor/device.h"
+#include "tensor/device/device.h"
 
 typedef enum gp_sync_mode { GP_SYNC_OFF, GP_SYNC_WARN, GP_SYNC_ERROR } gp_sync_mode;
 

@@ -1,14 +1,14 @@
 /* What is said of a crash: which thread, in which op, at which line. In a worker it is an error where
- * leave.c says that it may be left. Else it ends the program, since what a fault left behind in memory is
+ * crash_policy.c says that it may be left. Else it ends the program, since what a fault left behind in memory is
  * not known; but the terminal is as it was. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
 #include "bindings/paths.h"
-#include "shell/keys.h"
-#include "shell/leave.h"
+#include "shell/editor/keys.h"
+#include "shell/crash_policy.h"
 #include "tensor/op.h"
-#include "tensor/rescue.h"
+#include "tensor/device/recovery.h"
 
 #include <pthread.h>
 #include <signal.h>

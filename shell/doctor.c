@@ -4,10 +4,10 @@
 
 #include "bindings/bind.h"
 #include "bindings/paths.h"
-#include "shell/history.h"
-#include "shell/screen.h"
-#include "tensor/backends.h"
-#include "tensor/core.h"
+#include "shell/editor/history.h"
+#include "shell/editor/screen.h"
+#include "tensor/device/backends.h"
+#include "tensor/device/plugin_api.h"
 
 #include <dlfcn.h>
 #include <langinfo.h>

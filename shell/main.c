@@ -3,10 +3,10 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
-#include "bindings/lua_memory.h"
-#include "bindings/lua_syntax.h"
+#include "bindings/memory.h"
+#include "bindings/rewrite/truth.h"
 #include "bindings/state.h"
-#include "tensor/apart.h"
+#include "tensor/device/offload.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -72,7 +72,7 @@ int gp_shell_call(lua_State *L, int narg, int nres) {
     lua_insert(L, base);
     gp_interrupt_begin(L, progname == NULL);
     int status = lua_pcall(L, narg, nres, base);
-    if (status == LUA_ERRMEM && gp_interrupted) { /* Lua asked for more than could be had at once (lua_memory.c) */
+    if (status == LUA_ERRMEM && gp_interrupted) { /* Lua asked for more than could be had at once (bindings/memory.c) */
         lua_pushliteral(L, "interrupted!");
         lua_replace(L, -2);
     }

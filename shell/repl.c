@@ -3,10 +3,10 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
-#include "bindings/lua_syntax.h"
+#include "bindings/rewrite/truth.h"
 #include "profile/sync.h"
-#include "shell/line.h"
-#include "shell/screen.h"
+#include "shell/editor/line.h"
+#include "shell/editor/screen.h"
 
 #include <ctype.h>
 #include <lauxlib.h>

@@ -3,12 +3,12 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
-#include "bindings/crew.h"
+#include "bindings/loader/workers.h"
 #include "bindings/paths.h"
 #include "profile/record.h"
 #include "profile/sync.h"
-#include "shell/line.h"
-#include "shell/screen.h"
+#include "shell/editor/line.h"
+#include "shell/editor/screen.h"
 
 #include <ctype.h>
 #include <lauxlib.h>
@@ -158,7 +158,7 @@ static bool unsafe(const char *s, size_t n) {
     return false;
 }
 
-/* Is the value at i shown by scripts/shell/show.lua: a table without a text of its own, a string
+/* Is the value at i shown by scripts/lua/shell/show.lua: a table without a text of its own, a string
  * that would steer the terminal? */
 static bool wants_show(lua_State *L, int i) {
     size_t n;

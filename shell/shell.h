@@ -2,7 +2,7 @@
 #ifndef GP_SHELL_H
 #define GP_SHELL_H
 
-#include "shell/choices.h"
+#include "shell/editor/choices.h"
 
 #include <lua.h>
 #include <stdbool.h>
@@ -63,14 +63,14 @@ bool gp_shell_is_command(const char *text);
 void gp_shell_push_command(lua_State *L, const char *text);
 /* Prints the values that are its arguments as the prompt does. */
 int gp_shell_echo(lua_State *L);
-/* Pushes the table that scripts/shell/init.lua returns, which is read at the first use. */
+/* Pushes the table that scripts/lua/shell/init.lua returns, which is read at the first use. */
 void gp_shell_push_module(lua_State *L);
 /* Ends a C function by what that table's function `name` gives, which may be nil, for the same arguments; raises. */
 int gp_shell_ask(lua_State *L, const char *name);
 
 /* Completion, for gp_line_hooks; ctx is the Lua state. */
 void gp_complete(void *ctx, const char *text, size_t cursor, gp_choices *out);
-/* Adds what scripts/shell/complete.lua asks of C to the table on top of the stack. */
+/* Adds what scripts/lua/shell/complete.lua asks of C to the table on top of the stack. */
 void gp_complete_open(lua_State *L);
 
 /* What is kept of a chunk that went well: its text, for :save; its first value, as _ and _1, those

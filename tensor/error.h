@@ -27,7 +27,7 @@ typedef volatile _Atomic sig_atomic_t gp_flag;
 
 /* Set by the shell's SIGINT handler, polled by gp_wait and by long CPU kernels, cleared by the
  * shell when a line ends. */
-#ifdef GP_PLUGIN /* the program's, reached through core.h's table */
+#ifdef GP_PLUGIN /* the program's, reached through tensor/device/plugin_api.h's table */
 extern gp_flag *gp_interrupted_at;
 #define gp_interrupted (*gp_interrupted_at)
 #else

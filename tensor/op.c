@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/alloc.h"
-#include "tensor/grad.h"
+#include "tensor/device/alloc.h"
+#include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
-#include "tensor/order.h"
+#include "tensor/device/hazard.h"
 #include "tensor/overlap.h"
 
 _Thread_local const gp_call *gp_running;
@@ -66,11 +66,11 @@ const gp_op gp_ops[GP_OPS] = {
           .rule = &vjp_##n)
 #define CUSTOM(n, s, doc) \
     ENTRY(n, s, doc, GP_CUSTOM, .types = ALL, DOMAIN(-2, 2), .infer = infer_##n, .rule = &vjp_##n)
-#include "tensor/ops.def"
+#include "tensor/ops/ops.def"
 #define GRAD_ROW(n, ty, nin, vars, formula) \
     ENTRY(n, vars, #formula, GP_GRAD, .ntensors = nin, .types = FLOATS, .infer = infer_grad, \
           .rule = &gp_rule_formula)
-#include "tensor/grad_rows.h"
+#include "tensor/autograd/grad_rows.h"
 };
 /* clang-format on */
 

@@ -5,7 +5,7 @@
 #include "tensor/array.h"
 #include "tensor/error.h"
 #ifndef __cplusplus /* C++ sees calls and their arrays; devices and streams only by address */
-#include "tensor/device.h"
+#include "tensor/device/device.h"
 #endif
 
 #define GP_MAX_ARGS 14
@@ -128,14 +128,14 @@ typedef struct gp_op {
  * OP_mul_da, OP_mul_db …, which only autograd runs. */
 enum {
 #define ROW(name) OP_##name,
-#include "tensor/ops_rows.h"
+#include "tensor/ops/ops_rows.h"
     GP_ROWS,
     GP_BEFORE_GRADS = GP_ROWS - 1,
 #define GRAD_ROW(name, types, nin, vars, formula) OP_##name,
-#include "tensor/grad_rows.h"
+#include "tensor/autograd/grad_rows.h"
     GP_OPS
 };
-#ifdef GP_PLUGIN /* the program's table, given to the plug-in when it is opened (core.h) */
+#ifdef GP_PLUGIN /* the program's table, given to the plug-in when it is opened (tensor/device/plugin_api.h) */
 extern const gp_op *gp_ops;
 #else
 extern const gp_op gp_ops[GP_OPS];
@@ -153,7 +153,7 @@ uint32_t gp_list_writes(const gp_op *op);
 /* A kernel: writes outputs, false with a message on bad data (an index out of range). Runs on any
  * thread; raises nothing; calls no ops. */
 typedef bool (*gp_kernel)(const gp_call *c);
-/* The CPU kernels for this processor, indexed by op id (kernels/cpu/table.c). */
+/* The CPU kernels for this processor, indexed by op id (kernels/cpu/runtime/table.c). */
 const gp_kernel *gp_cpu_kernels(void);
 
 /* Runs c: infer, allocate, hook, launch. On success c->out[0 … c->nout-1] are new references. False

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/alloc.h"
-#include "tensor/arrange.h"
+#include "tensor/device/alloc.h"
+#include "tensor/ops/arrange.h"
 #include "tensor/error.h"
-#include "tensor/tape.h"
+#include "tensor/autograd/tape.h"
 
 /* Dead tensor structs of this thread, used again before malloc is asked. */
 static _Thread_local gp_tensor *spare;

@@ -25,7 +25,7 @@ typedef struct gp_storage {
     bool pinned;        /* host memory that a device copies from without staging */
     atomic_bool charged; /* to Lua's collector; once, whichever tensor of it comes to Lua first */
     atomic_int readers; /* queued copies that still read or write it (pinned host memory), and calls left
-                           behind that read it (apart.h) */
+                           behind that read it (tensor/device/offload.h) */
     void (*release)(struct gp_storage *);
     void *owner;      /* for release */
     void (*unlock)(void *data); /* host memory that a device has page-locked: before it goes back to the system */

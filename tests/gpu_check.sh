@@ -1,15 +1,16 @@
 #!/bin/bash
-# scripts/gpu-check on the simulated device: its parts run, and the report says what failed and that nothing ran on a GPU.
+# scripts/dev/gpu-check on the simulated device: its parts run, and the report says what failed and that nothing ran on a GPU.
 . "$GPUSH_ROOT/tests/tools/tap.sh"
 if [ -n "$GPUSH_SAN" ]; then
     echo "1..0 # SKIP a sanitised build is not what goes to a machine with a GPU"
     exit
 fi
 cd "$TMPDIR" || exit 1
-mkdir -p tree/build tree/scripts out
+mkdir -p tree/build tree/scripts/dev out
 ln -s "$GPUSH_BUILD" tree/build/default
-ln -s "$GPUSH_ROOT"/scripts/* tree/scripts/ && rm tree/scripts/gpu-check && cp "$GPUSH_ROOT/scripts/gpu-check" tree/scripts/
-OUT=$PWD/out GPUSH_CHECK_DEVICE=sim GPUSH_BENCH_PYTHON=/nonexistent tree/scripts/gpu-check >text 2>said
+ln -s "$GPUSH_ROOT"/scripts/labs "$GPUSH_ROOT"/scripts/bench tree/scripts/
+ln -s "$GPUSH_ROOT"/scripts/dev/gpu tree/scripts/dev/ && cp "$GPUSH_ROOT/scripts/dev/gpu-check" tree/scripts/dev/
+OUT=$PWD/out GPUSH_CHECK_DEVICE=sim GPUSH_BENCH_PYTHON=/nonexistent tree/scripts/dev/gpu-check >text 2>said
 tap_ok $? "it ends well" "$(tail -n 5 said)"
 grep -q "nothing here ran on a GPU" out/REPORT.md
 tap_ok $? "the report says that this was no GPU"
@@ -25,7 +26,7 @@ mkdir -p broken/scripts broken/build bad
 ln -s "$GPUSH_BUILD" broken/build/default
 cp -rL tree/scripts/* broken/scripts/ 2>/dev/null
 echo 'error "no such luck"' >broken/scripts/labs/svd.lua
-OUT=$PWD/bad GPUSH_CHECK_DEVICE=sim GPUSH_BENCH_PYTHON=/nonexistent broken/scripts/gpu-check >text 2>said
+OUT=$PWD/bad GPUSH_CHECK_DEVICE=sim GPUSH_BENCH_PYTHON=/nonexistent broken/scripts/dev/gpu-check >text 2>said
 [ $? = 1 ]
 tap_ok $? "a part that fails is the exit status" "$(tail -n 3 said)"
 grep -q '| lab svd | \*\*failed\*\* |' bad/REPORT.md && grep -q "no such luck" bad/REPORT.md

@@ -17,14 +17,14 @@ files_in() {
     done
     while read -r f; do
         [ -s "$1/share/gpush/$f" ] || gone+=$f$'\n'
-    done < <(cd "$root" && find scripts -name '*.lua')
+    done < <(cd "$root/scripts" && find . -name '*.lua')
     tap_empty "$gone" "$2: every file is there"
 }
 
 # runs_in PREFIX NAME: program and module run, with the Lua files beside them, from any directory and through a link.
 # A mark at the head of the installed init.lua tells which one was read.
 runs_in() {
-    sed -i '1i io.write("[own]")' "$1/share/gpush/scripts/init.lua"
+    sed -i '1i io.write("[own]")' "$1/share/gpush/lua/init.lua"
     tap_is "$(cd / && "$1/bin/gpush" -e 'print(zeros(2, 3):sum():item())' 2>&1)" "[own]0.0" "$2: the program runs"
     mkdir -p "$scratch/links"
     ln -sf "$1/bin/gpush" "$scratch/links/gpush"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The law of who may use what: shell -> bindings -> profile -> tensor <- kernels, and the few files that alone
+# The law of who may use what: shell > bindings > kernels > profile > tensor, and the few files that alone
 # know Lua, CUDA, the line editor and OpenMP. Ends by breaking each rule in a scratch tree, to see it fail.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 . "$root/tests/tools/tap.sh"
@@ -16,8 +16,8 @@ sources() {
 bad_includes() {
     awk -F: '
         BEGIN {
-            may["tensor"] = "tensor"; may["kernels"] = "kernels tensor"; may["profile"] = "profile tensor"
-            may["bindings"] = "bindings profile tensor"; may["shell"] = "shell bindings profile tensor"
+            may["tensor"] = "tensor"; may["profile"] = "profile tensor"; may["kernels"] = "kernels profile tensor"
+            may["bindings"] = "bindings kernels profile tensor"; may["shell"] = "shell bindings kernels profile tensor"
         }
         $3 ~ /^[ \t]*#[ \t]*include[ \t]*"/ {
             split($3, part, "\"")
@@ -34,22 +34,22 @@ only() { grep -E "^[^:]*:[0-9]*:.*($1)" | grep -Ev "^($2)[^:]*:"; }
 
 inc='#[ \t]*include[ \t]*[<"]'
 w='(^|[^A-Za-z0-9_])'
-cuda_places='tensor/device_cuda\.c|kernels/cuda/|profile/cupti\.c'
+cuda_places='kernels/cuda/|profile/cuda/'
 cuda_headers="$inc(cuda|cudnn|cublas|cusolver|cusparse|cufft|curand|cupti|cub/|thrust/|nvtx|nvToolsExt|nvrtc|driver_types)"
 blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSymbol)?|cudaMemset|cudaMalloc(Host|Managed)?'
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
 rules=(includes lua cuda blocking exit editor openmp drain locks relative)
 declare -A name=(
-    [includes]="includes point only down: shell, bindings, profile, tensor; kernels to tensor"
+    [includes]="includes point only down: shell, bindings, kernels, profile, tensor"
     [lua]="lua.h is known in bindings/ and shell/ only"
-    [cuda]="CUDA headers are known in device_cuda.c, kernels/cuda/ and cupti.c only"
-    [blocking]="CUDA calls that block are made in device_cuda.c only"
+    [cuda]="CUDA headers are known in kernels/cuda/ and profile/cuda/ only"
+    [blocking]="CUDA calls that block are made in kernels/cuda/runtime/device.c only"
     [exit]="nothing below the shell ends the program"
-    [editor]="the line editor is known in shell/line.c, picture.c and editrc.c only"
-    [openmp]="OpenMP regions are in kernels/cpu/parallel.c only"
-    [drain]="a device is drained from the one gate, tensor/device.c, only"
-    [locks]="locks are taken by tensor/lock.h only, but in the plug-in"
+    [editor]="the line editor is known in shell/editor/{line,render,editrc}.c only"
+    [openmp]="OpenMP regions are in kernels/cpu/runtime/parallel.c only"
+    [drain]="a device is drained from the one gate, tensor/device/device.c, only"
+    [locks]="locks are taken by tensor/device/lock.h only, but in the plug-in"
     [relative]="no header of ours is included without its folder from another one")
 
 # check RULE: prints what breaks it in the tree below the current directory.
@@ -58,14 +58,14 @@ check() {
         includes) sources | bad_includes ;;
         lua) sources | only "$inc(lua|lauxlib|lualib)" 'bindings/|shell/' ;;
         cuda) sources | only "$cuda_headers" "$cuda_places" ;;
-        blocking) sources | only "$w($blocking)[ \t]*\(" 'tensor/device_cuda\.c' ;;
+        blocking) sources | only "$w($blocking)[ \t]*\(" 'kernels/cuda/runtime/device\.c' ;;
         exit) sources | only "$w(exit|_exit|_Exit|quick_exit|abort|assert|__builtin_trap)[ \t]*\(" 'shell/' ;;
-        editor) sources | only "$inc(histedit|editline|readline)" 'shell/(line|picture|editrc)\.c' ;;
+        editor) sources | only "$inc(histedit|editline|readline)" 'shell/editor/(line|render|editrc)\.c' ;;
         openmp) sources | only "${inc}omp\.h|(#[ \t]*pragma|_Pragma\()[ \t]*\"*[ \t]*omp[ \t]+(parallel|for|task|sections|single|barrier|critical|teams)" \
-            'kernels/cpu/parallel\.c' ;;
-        drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device\.c' ;;
+            'kernels/cpu/runtime/parallel\.c' ;;
+        drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device/device\.c' ;;
         locks) sources | only 'pthread_(mutex|rwlock|spin)_((try|timed|rd|wr)?lock|unlock)[ \t]*\(' \
-            'tensor/lock\.h|tensor/device_cuda|kernels/cuda/|profile/cupti' ;;
+            'tensor/device/lock\.h|kernels/cuda/|profile/cuda/' ;;
         relative) sources | awk -F: '$3 ~ /^[ \t]*#[ \t]*include[ \t]*"[^\/]*"/ {
                 split($3, part, "\""); dir = $1; sub(/\/[^\/]*$/, "", dir)
                 if ((getline line < (dir "/" part[2])) < 0) print; else close(dir "/" part[2]) }' ;;
@@ -94,30 +94,30 @@ allowed() {
 TMPDIR=$(mktemp -d)
 trap 'rm -rf "$TMPDIR"' EXIT
 broken includes tensor/op.c '#include "profile/record.h"'
-broken includes kernels/cpu/matmul.c '#include "bindings/bind.h"'
-broken includes profile/sync.c '#include "kernels/kernel.h"'
+broken includes kernels/cpu/matmul/matmul.c '#include "bindings/bind.h"'
+broken includes profile/sync.c '#include "kernels/cpu/runtime/kernel.h"'
 broken includes tensor/op.c '#include "../profile/record.h"'
 allowed includes shell/main.c '#include "tensor/tensor.h"'
 broken lua profile/table.c '#include <lua.h>'
 broken lua tensor/op.c '#  include "lauxlib.h" /* why */'
 allowed lua tensor/op.c '/* #include <lua.h> */'
-broken cuda tensor/device.c '#include <cuda_runtime_api.h>'
-allowed cuda kernels/cuda/sort.cu '#include <cub/cub.cuh>'
-broken blocking kernels/cuda/sort.cu 'cudaStreamSynchronize(s);'
-broken blocking profile/cupti.c '    return cudaMemcpy (a, b, n, kind);'
-allowed blocking kernels/cuda/sort.cu 'cudaMemcpyAsync(a, b, n, kind, s); cudaMallocAsync(&p, n, s); cudaFreeAsync(p, s);'
+broken cuda tensor/device/device.c '#include <cuda_runtime_api.h>'
+allowed cuda kernels/cuda/sort/sort.cu '#include <cub/cub.cuh>'
+broken blocking kernels/cuda/sort/sort.cu 'cudaStreamSynchronize(s);'
+broken blocking profile/cuda/cupti.c '    return cudaMemcpy (a, b, n, kind);'
+allowed blocking kernels/cuda/sort/sort.cu 'cudaMemcpyAsync(a, b, n, kind, s); cudaMallocAsync(&p, n, s); cudaFreeAsync(p, s);'
 broken exit tensor/op.c '    if (!t) abort();'
 broken exit kernels/cpu/index.c 'assert(i < n);'
 broken exit bindings/bind.c 'exit(1);'
 allowed exit tensor/op.c '_Static_assert(sizeof(int) == 4, "exit(1)"); at_exit(f); /* exit(1) */ s = "abort()";'
 allowed exit shell/main.c 'exit(1);'
 broken editor shell/repl.c '#include <histedit.h>'
-broken openmp kernels/cpu/reduce.c '#pragma omp parallel for'
+broken openmp kernels/cpu/reduce/reduce.c '#pragma omp parallel for'
 broken openmp tensor/op.c '#define PAR _Pragma("omp parallel for")'
 broken openmp tensor/op.c '#include <omp.h>'
-allowed openmp kernels/cpu/reduce.c '#pragma omp simd reduction(+ : s)'
-broken drain bindings/lua_tensor.c 's->dev->vt->drain(s);'
-broken locks tensor/alloc.c 'pthread_mutex_lock(&al->lock);'
-allowed locks kernels/cuda/queue.c 'pthread_mutex_unlock(&q->lock);'
-broken relative bindings/lua_tensor.c '#include "tensor.h"'
+allowed openmp kernels/cpu/reduce/reduce.c '#pragma omp simd reduction(+ : s)'
+broken drain bindings/api/tensor.c 's->dev->vt->drain(s);'
+broken locks tensor/device/alloc.c 'pthread_mutex_lock(&al->lock);'
+allowed locks kernels/cuda/runtime/queue.c 'pthread_mutex_unlock(&q->lock);'
+broken relative bindings/api/tensor.c '#include "tensor.h"'
 tap_done

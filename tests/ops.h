@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "tap.h"
-#include "tensor/alloc.h"
+#include "tensor/device/alloc.h"
 #include "tensor/infer.h"
 #include "tensor/op.h"
 #include "tensor/sig.h"

@@ -1,12 +1,12 @@
 #!/bin/bash
-# scripts/pictures.lua: what a session shows becomes an SVG with its texts, colours and drawn characters.
+# scripts/dev/pictures.lua: what a session shows becomes an SVG with its texts, colours and drawn characters.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/tools/tap.sh"
 command -v tmux >/dev/null || tap_skip_all "tmux is not installed"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-"$build/gpush" "$root/scripts/pictures.lua" "$scratch" >"$scratch/log" 2>&1
+"$build/gpush" "$root/scripts/dev/pictures.lua" "$scratch" >"$scratch/log" 2>&1
 tap_ok $? "the pictures are drawn" "$(cat "$scratch/log")"
 # holds FILE TEXT NAME: the picture has an element with TEXT.
 holds() { tap_ok "$(grep -qF -- "$2" "$scratch/$1.svg"; echo $?)" "$3" "$(sed 's/<[^>]*>//g' "$scratch/$1.svg")"; }

@@ -228,8 +228,8 @@ tap_ok $? "it says what works, and what was never tried" "$got"
 [[ $got == *'--  threads'*$'\n'*'unset OMP_NUM_THREADS'* ]]
 tap_ok $? "and how to mend what is wrong" "$got"
 tap_is "$(OPENBLAS_CORETYPE=$'\e[31mX' "$build/gpush" doctor | grep -c $'\e')" 0 "variables do not steer the terminal"
-mkdir -p p/bin p/share/gpush && cp "$build/gpush" p/bin && cp -r "$root/scripts" p/share/gpush
-echo 'gpush.conv2d = function() error "no picture" end' >>p/share/gpush/scripts/init.lua
+mkdir -p p/bin p/share/gpush && cp "$build/gpush" p/bin && cp -r "$root/scripts/lua" p/share/gpush
+echo 'gpush.conv2d = function() error "no picture" end' >>p/share/gpush/lua/init.lua
 got=$(p/bin/gpush doctor)
 tap_is $? 1 "what is broken shows in the exit status"
 [[ $got == *'!!  oneDNN'*'no picture'* ]]

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "tensor/magazine.h"
+#include "tensor/device/magazine.h"
 
 enum { MIB = 1 << 20 };
 

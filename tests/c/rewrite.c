@@ -2,7 +2,7 @@
  * either way to reach one. */
 #include "tap.h"
 
-#include "bindings/rewrite.h"
+#include "bindings/rewrite/rewrite.h"
 
 #include <stdlib.h>
 

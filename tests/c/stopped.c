@@ -1,10 +1,10 @@
 /* Ctrl-C while a kernel runs on the cpu: it ends within a fraction of its time, as an error, and the inputs are as they were. */
 #include "ops.h"
 
-#include "tensor/alloc.h"
-#include "tensor/apart.h"
-#include "tensor/io_npy.h"
-#include "tensor/io_png.h"
+#include "tensor/device/alloc.h"
+#include "tensor/device/offload.h"
+#include "tensor/io/npy.h"
+#include "tensor/io/png.h"
 
 #include <pthread.h>
 #include <sys/time.h>

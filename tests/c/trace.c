@@ -8,7 +8,7 @@
 
 #include "profile/rows.h"
 #include "profile/sync.h"
-#include "profile/trace.h"
+#include "profile/chrome_trace.h"
 #include "tap.h"
 
 enum { OPS = 50 };

@@ -1,4 +1,4 @@
--- topk and kthvalue of long lines on the stand-in for CUDA, which go by a digit at a time (kernels/cuda/sort.cu): what sorting the same
+-- topk and kthvalue of long lines on the stand-in for CUDA, which go by a digit at a time (kernels/cuda/sort/sort.cu): what sorting the same
 -- numbers in Lua gives, of equal ones the first. A second time from the last line to the first, where a line that wrote into the
 -- next one's place would show.
 local t = require "tap"

@@ -12,7 +12,7 @@
 #include "fake_cuda.h"
 #include "tap.h"
 
-/* What kernels/cuda/kernel.h gives GP_LAUNCH. */
+/* What kernels/cuda/runtime/kernel.h gives GP_LAUNCH. */
 struct call {
     cudaStream_t stream;
     cudaError_t err;

@@ -69,7 +69,7 @@ setmetatable(_ENV, nil)
 
 -- Examples.
 local dir = debug.getinfo(said, "S").source:match "^@(.*)tests/lua/" or ""
-local topics = assert(loadfile(dir .. "scripts/topics.lua", "t"))(dir .. "scripts")
+local topics = assert(loadfile(dir .. "scripts/lua/topics.lua", "t"))(dir .. "scripts/lua")
 for name, topic in pairs(topics) do
     if name ~= 1 and topic.example then
         local code, want = {}, {}

@@ -150,7 +150,7 @@ local first, second = both[#both]:match "^ *(%S+) +a +(.-) +b$"
 t.ok(first and first ~= second, "without colours lines are told apart by dashes")
 
 -- Ticks of any range: a few, each a whole multiple of 1, 2 or 5 times a power of ten, with labels that say which.
-local scale = assert(loadfile(os.getenv "GPUSH_ROOT" .. "/scripts/plot/scale.lua", "t"))(gpush, error)
+local scale = assert(loadfile(os.getenv "GPUSH_ROOT" .. "/scripts/lua/plot/scale.lua", "t"))(gpush, error)
 local odd = 0
 for i = 1, 300 do
     local lo = math.sin(i * 17) * 10.0 ^ (i % 25 - 12)

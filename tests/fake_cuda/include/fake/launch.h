@@ -1,4 +1,4 @@
-/* How host code launches a kernel here: GP_LAUNCH and GP_DYNAMIC_SHARED of kernels/cuda/kernel.h, for g++. The kernel is
+/* How host code launches a kernel here: GP_LAUNCH and GP_DYNAMIC_SHARED of kernels/cuda/runtime/kernel.h, for g++. The kernel is
  * named so that its address can be taken: f<T, 4> and not f with its types left to be found. */
 #ifndef FAKE_LAUNCH_H
 #define FAKE_LAUNCH_H

@@ -1,0 +1,333 @@
+/* Devices, streams and events in Lua: synchronize, memory figures, threads, the default device and
+ * dtype. */
+#include <math.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "tensor/device/alloc.h"
+#include "tensor/device/backends.h"
+#include "tensor/infer.h"
+
+#define STREAM "gpush.stream"
+#define EVENT "gpush.event"
+
+static gp_device *check_device(lua_State *L, int arg, const char *fn) {
+    const char *name = luaL_optstring(L, arg, "gpu");
+    gp_device *dev = gp_device_get(name);
+    if (!dev) luaL_error(L, "%s: %s", fn, gp_error());
+    return dev;
+}
+
+static void wait_all(gp_device *dev, void *failed) {
+    if (!gp_wait_device(dev, GP_WHY_explicit, "synchronize")) *(bool *)failed = true;
+}
+
+/* gpush.synchronize([device]): waits for a device, or for all. */
+static int l_synchronize(lua_State *L) {
+    bool failed = false;
+    gp_lua_enter(L);
+    if (lua_isnoneornil(L, 1)) gp_device_each(wait_all, &failed);
+    else wait_all(check_device(L, 1, "synchronize"), &failed);
+    return failed ? gp_lua_raise(L) : 0;
+}
+
+static void set_field(lua_State *L, const char *name, lua_Integer v) {
+    lua_pushinteger(L, v);
+    lua_setfield(L, -2, name);
+}
+
+/* gpush.memory(device): a table of bytes in use, peak, cached, limit, and counts. */
+static int l_memory(lua_State *L) {
+    gp_mem_stats m;
+    gp_alloc_stats(check_device(L, 1, "memory"), &m);
+    lua_createtable(L, 0, 8);
+    set_field(L, "in_use", m.in_use);
+    set_field(L, "peak", m.peak);
+    set_field(L, "cached", m.cached);
+    set_field(L, "limit", m.limit);
+    set_field(L, "allocations", (lua_Integer)m.allocs);
+    set_field(L, "reused", (lua_Integer)m.reused);
+    set_field(L, "flushes", (lua_Integer)m.flushes);
+    return 1;
+}
+
+static int l_empty_cache(lua_State *L) {
+    gp_device *dev = check_device(L, 1, "empty_cache");
+    gp_lua_enter(L);
+    if (!gp_wait_device(dev, GP_WHY_alloc, "empty_cache")) return gp_lua_raise(L);
+    gp_alloc_flush(dev);
+    return 0;
+}
+
+static int l_reset_peak(lua_State *L) {
+    gp_alloc_reset_peak(check_device(L, 1, "reset_peak"));
+    return 0;
+}
+
+/* gpush.threads([n]): threads of CPU kernels; sets them if n is given. */
+static int l_threads(lua_State *L) {
+    if (!lua_isnoneornil(L, 1)) {
+        lua_Integer n = luaL_checkinteger(L, 1);
+        luaL_argcheck(L, n >= 1 && n <= 256, 1, "expected 1 to 256 threads");
+        gp_set_threads((int)n);
+    }
+    lua_pushinteger(L, gp_threads());
+    return 1;
+}
+
+static int l_default_device(lua_State *L) {
+    if (!lua_isnoneornil(L, 1)) gp_default_device = check_device(L, 1, "default_device");
+    lua_pushstring(L, gp_default_device ? gp_default_device->name : "cpu");
+    return 1;
+}
+
+static int l_default_dtype(lua_State *L) {
+    if (!lua_isnoneornil(L, 1)) {
+        gp_dtype dt;
+        if (!gp_dtype_parse(luaL_checkstring(L, 1), &dt)) return gp_lua_raise(L);
+        if (!gp_is_float(dt))
+            return luaL_error(L, "default_dtype: expected a float dtype, got %s",
+                              gp_dtype_name(dt));
+        gp_default_dtype = dt;
+    }
+    lua_pushstring(L, gp_dtype_name(gp_default_dtype));
+    return 1;
+}
+
+/* ---- streams ---- */
+
+static gp_stream *check_stream(lua_State *L, int arg) {
+    return *(gp_stream **)luaL_checkudata(L, arg, STREAM);
+}
+
+static int push_stream(lua_State *L, gp_stream *s) {
+    if (!s) return gp_lua_raise(L);
+    *(gp_stream **)lua_newuserdatauv(L, sizeof s, 1) = s;
+    luaL_setmetatable(L, STREAM);
+    return 1;
+}
+
+/* gpush.stream([device]): a stream of its own. Streams that were collected are handed out again. */
+static int l_stream(lua_State *L) {
+    gp_device *dev = check_device(L, 1, "stream");
+    return push_stream(L, gp_stream_acquire(dev));
+}
+
+static int l_stream_gc(lua_State *L) {
+    gp_stream_release(check_stream(L, 1));
+    return 0;
+}
+
+/* gpush.current_stream([device]) */
+static int l_current_stream(lua_State *L) {
+    return push_stream(L,
+                       gp_stream_retain(gp_stream_current(check_device(L, 1, "current_stream"))));
+}
+
+/* stream:use(): ops of this thread go to the stream until the returned to-be-closed value is
+ * closed. stream:use(fn, …): while fn runs. */
+static int l_restore(lua_State *L) {
+    gp_stream **s = lua_touserdata(L, 1);
+    if (*s) gp_stream_set_current(*s);
+    *s = NULL;
+    return 0;
+}
+
+static int push_guard(lua_State *L, gp_stream *s) {
+    gp_stream **g = lua_newuserdatauv(L, sizeof *g, 1);
+    *g = gp_stream_current(s->dev);
+    if (luaL_newmetatable(L, "gpush.stream_guard")) {
+        lua_pushcfunction(L, l_restore);
+        lua_setfield(L, -2, "__close");
+    }
+    lua_setmetatable(L, -2);
+    gp_stream_set_current(s);
+    return 1;
+}
+
+static int l_stream_use(lua_State *L) {
+    gp_stream *s = check_stream(L, 1);
+    if (lua_isnoneornil(L, 2)) return push_guard(L, s);
+    push_guard(L, s);
+    lua_insert(L, 2);
+    lua_toclose(L, 2);
+    lua_call(L, lua_gettop(L) - 3, LUA_MULTRET);
+    int n = lua_gettop(L) - 2;
+    gp_stream **g = lua_touserdata(L, 2);
+    if (*g) gp_stream_set_current(*g), *g = NULL;
+    return n;
+}
+
+static int l_stream_synchronize(lua_State *L) {
+    gp_lua_enter(L);
+    return gp_wait(check_stream(L, 1), GP_WHY_explicit, "synchronize") ? 0 : gp_lua_raise(L);
+}
+
+static int l_stream_busy(lua_State *L) {
+    gp_stream *s = check_stream(L, 1);
+    lua_pushboolean(L, s->dev->vt->busy(s));
+    return 1;
+}
+
+static int l_stream_queued(lua_State *L) {
+    lua_pushinteger(L, (lua_Integer)gp_stream_queued(check_stream(L, 1)));
+    return 1;
+}
+
+static int l_stream_tostring(lua_State *L) {
+    gp_stream *s = check_stream(L, 1);
+    lua_pushfstring(L, "stream %d of %s", s->index, s->dev->name);
+    return 1;
+}
+
+/* ---- events ---- */
+
+static gp_event **check_event(lua_State *L, int arg) {
+    gp_event **e = luaL_checkudata(L, arg, EVENT);
+    if (!*e) luaL_error(L, "event: not recorded");
+    return e;
+}
+
+/* stream:record(): an event behind all that is queued. */
+static int l_stream_record(lua_State *L) {
+    gp_stream *s = check_stream(L, 1);
+    gp_event **e = lua_newuserdatauv(L, sizeof *e, 1);
+    *e = NULL;
+    luaL_setmetatable(L, EVENT);
+    *e = s->dev->vt->event_record(s);
+    return *e ? 1 : gp_lua_raise(L);
+}
+
+/* stream:wait(event): what is queued from here on starts after the event; the host does not wait.
+ */
+static int l_stream_wait(lua_State *L) {
+    gp_lua_enter(L);
+    return gp_stream_wait_event(check_stream(L, 1), *check_event(L, 2)) ? 0 : gp_lua_raise(L);
+}
+
+static int l_event_done(lua_State *L) {
+    gp_event *e = *check_event(L, 1);
+    lua_pushboolean(L, e->stream->dev->vt->event_done(e));
+    return 1;
+}
+
+static int l_event_synchronize(lua_State *L) {
+    gp_lua_enter(L);
+    return gp_wait_event(*check_event(L, 1), GP_WHY_explicit, "synchronize") ? 0 : gp_lua_raise(L);
+}
+
+/* event:elapsed(later): seconds between two events; waits for the later one. */
+static int l_event_elapsed(lua_State *L) {
+    gp_event *a = *check_event(L, 1), *b = *check_event(L, 2);
+    gp_lua_enter(L);
+    if (!gp_wait_event(a, GP_WHY_explicit, "elapsed") ||
+        !gp_wait_event(b, GP_WHY_explicit, "elapsed"))
+        return gp_lua_raise(L);
+    lua_pushnumber(L, b->stream->dev->vt->event_time(b) - a->stream->dev->vt->event_time(a));
+    return 1;
+}
+
+static int l_event_gc(lua_State *L) {
+    gp_event **e = luaL_checkudata(L, 1, EVENT);
+    if (*e) (*e)->stream->dev->vt->event_free(*e);
+    *e = NULL;
+    return 0;
+}
+
+static void add_device(gp_device *dev, void *L) {
+    lua_pushstring(L, dev->name);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+}
+
+/* The lines of text as a list. */
+static void push_lines(lua_State *L, char *text) {
+    lua_newtable(L);
+    char *rest;
+    int n = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        lua_pushstring(L, line);
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
+/* Those of a kind that there are, opened or not: "cuda:0, NAME, …"; or none, and why. */
+static int devices_of(lua_State *L, const char *kind) {
+    char text[4096] = "";
+    bool cuda = !strcmp(kind, "cuda");
+    if (!cuda && strcmp(kind, "sim"))
+        return luaL_error(L, "devices: expected \"cuda\" or \"sim\", got \"%s\"", kind);
+    int n = cuda ? gp_cuda_devices(text, sizeof text) : gp_sim_count();
+    if (cuda && n < 1) return lua_newtable(L), lua_pushstring(L, text), 2;
+    if (cuda) return push_lines(L, text), 1;
+    lua_newtable(L);
+    for (int i = 0; i < n; i++) {
+        lua_pushfstring(L, "sim:%d, the simulated device, made of the CPU", i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* gpush.devices(): names of the devices that have been opened. gpush.devices(kind): descriptions of
+ * those that there are. */
+static int l_devices(lua_State *L) {
+    if (!lua_isnoneornil(L, 1)) return devices_of(L, luaL_checkstring(L, 1));
+    gp_device_cpu();
+    lua_newtable(L);
+    gp_device_each(add_device, L);
+    return 1;
+}
+
+/* gpush.cuda_setting(name [, on]): what CUDA's libraries may do; scripts/lua/cuda/init.lua says what. on: a boolean; of
+ * svd_driver and svd_used a number, and -1 reads it. */
+static int l_cuda_setting(lua_State *L) {
+    const char *name = luaL_checkstring(L, 1);
+    bool number = !strncmp(name, "svd_", 4);
+    if (!number && !lua_isnoneornil(L, 2)) luaL_checktype(L, 2, LUA_TBOOLEAN);
+    int now = gp_cuda_setting(name, number                  ? (int)luaL_checkinteger(L, 2)
+                                    : lua_isnoneornil(L, 2) ? -1
+                                                            : lua_toboolean(L, 2));
+    if (now < 0) return luaL_error(L, "cuda.%s: %s", name, gp_error());
+    number ? lua_pushinteger(L, now) : lua_pushboolean(L, now);
+    return 1;
+}
+
+static void open_class(lua_State *L, const char *name, const luaL_Reg *fns, lua_CFunction gc,
+                       lua_CFunction tostring) {
+    luaL_newmetatable(L, name);
+    luaL_setfuncs(L, fns, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, gc);
+    lua_setfield(L, -2, "__gc");
+    if (tostring) lua_pushcfunction(L, tostring), lua_setfield(L, -2, "__tostring");
+    lua_pop(L, 1);
+}
+
+void gp_lua_open_device(lua_State *L) {
+    static const luaL_Reg fns[] = {{"synchronize", l_synchronize},
+                                   {"memory", l_memory},
+                                   {"empty_cache", l_empty_cache},
+                                   {"reset_peak", l_reset_peak},
+                                   {"threads", l_threads},
+                                   {"default_device", l_default_device},
+                                   {"default_dtype", l_default_dtype},
+                                   {"stream", l_stream},
+                                   {"current_stream", l_current_stream},
+                                   {"devices", l_devices},
+                                   {"cuda_setting", l_cuda_setting},
+                                   {NULL, NULL}};
+    static const luaL_Reg stream[] = {{"use", l_stream_use},
+                                      {"synchronize", l_stream_synchronize},
+                                      {"busy", l_stream_busy},
+                                      {"queued", l_stream_queued},
+                                      {"record", l_stream_record},
+                                      {"wait", l_stream_wait},
+                                      {NULL, NULL}};
+    static const luaL_Reg event[] = {{"done", l_event_done},
+                                     {"synchronize", l_event_synchronize},
+                                     {"elapsed", l_event_elapsed},
+                                     {NULL, NULL}};
+    luaL_setfuncs(L, fns, 0);
+    open_class(L, STREAM, stream, l_stream_gc, l_stream_tostring);
+    open_class(L, EVENT, event, l_event_gc, NULL);
+}

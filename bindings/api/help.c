@@ -1,0 +1,104 @@
+/* help() and ops(): what the op table says of each op, for people, tests and completion. */
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "bindings/paths.h"
+#include "tensor/autograd/tape.h"
+
+static const char *const kinds[] = {
+    [GP_UNARY] = "unary",     [GP_PARAM] = "param",     [GP_BINARY] = "binary",
+    [GP_COMPARE] = "compare", [GP_TERNARY] = "ternary", [GP_REDUCE] = "reduce",
+    [GP_GRAD] = "grad",       [GP_VIEW] = "view",       [GP_CUSTOM] = "custom"};
+
+static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
+    lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
+    lua_pushstring(L, kind), lua_setfield(L, -2, "kind");
+    lua_pushboolean(L, op->random), lua_setfield(L, -2, "random");
+    bool differentiable = op->rule && op->rule->fn && !(op->types & GP_T_BOOL);
+    lua_pushstring(L, !differentiable ? "no" : gp_rule_later(op->rule) ? "later" : "yes");
+    lua_setfield(L, -2, "grad");
+    lua_setfield(L, -2, op->name);
+}
+
+/* What a composite puts over the row of its name, on top of the stack, if there is one. */
+static void cover(lua_State *L, const gp_op *op) {
+    lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
+    lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
+}
+
+/* ops(): name -> {sig =, help =, kind =, random =, grad = "yes", "no" or "later"} of every row;
+ * ops(true): and of every composite. */
+static int l_ops(lua_State *L) {
+    bool all = lua_toboolean(L, 1);
+    lua_createtable(L, 0, GP_ROWS);
+    int list = lua_gettop(L);
+    for (int i = 0; i < GP_ROWS; i++) add_entry(L, &gp_ops[i], kinds[gp_ops[i].kind]);
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    for (lua_pushnil(L); lua_next(L, list + 1); lua_settop(L, list + 2)) {
+        const gp_op *op = gp_lua_composite(L, -1);
+        if (lua_getfield(L, list, op->name) == LUA_TTABLE) cover(L, op);
+        else if (all) lua_pushvalue(L, list), add_entry(L, op, "composite");
+    }
+    return lua_settop(L, list), 1;
+}
+
+/* A layer, or its class, has a function that tells of it; none of the user's runs for that. */
+static bool push_told(lua_State *L, int i) {
+    i = lua_absindex(L, i);
+    if (!lua_istable(L, i)) return false;
+    lua_pushliteral(L, "__help");
+    if (lua_rawget(L, i) == LUA_TFUNCTION) return true;
+    return luaL_getmetafield(L, i, "__help") == LUA_TFUNCTION;
+}
+
+const gp_op *gp_lua_op_of(lua_State *L, int i) {
+    if (push_told(L, i)) i = lua_gettop(L);
+    const gp_op *composite = gp_lua_composite(L, i);
+    if (composite) return composite;
+    if (!lua_iscfunction(L, i) || !lua_getupvalue(L, i, 1)) return NULL;
+    const gp_op *op = lua_islightuserdata(L, -1) ? lua_touserdata(L, -1) : NULL;
+    lua_pop(L, 1);
+    bool ours = op >= gp_ops && op < gp_ops + GP_ROWS;
+    return ours ? op : NULL;
+}
+
+/* op_name(f): the name of the op that f runs, its signature and its help; nothing for others. */
+static int l_op_name(lua_State *L) {
+    const gp_op *op = gp_lua_op_of(L, 1);
+    if (!op) return 0;
+    lua_pushstring(L, op->name);
+    lua_pushstring(L, op->sig);
+    lua_pushstring(L, op->help);
+    return 3;
+}
+
+/* help(…): scripts/lua/help.lua, read at the first call, with what it asks of C. Upvalue: the module. */
+static int l_help(lua_State *L) {
+    int n = lua_gettop(L);
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.help") != LUA_TFUNCTION) {
+        lua_settop(L, n);
+        lua_pushfstring(L, "%s/help.lua", gp_scripts_dir());
+        if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
+        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_pushstring(L, gp_scripts_dir());
+        lua_pushcfunction(L, l_op_name);
+        lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+        lua_call(L, 4, 1);
+        lua_remove(L, n + 1);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, LUA_REGISTRYINDEX, "gpush.help");
+    }
+    lua_insert(L, 1);
+    lua_call(L, n, 0);
+    return 0;
+}
+
+void gp_lua_open_help(lua_State *L) {
+    static const luaL_Reg fns[] = {{"ops", l_ops}, {NULL, NULL}};
+    luaL_setfuncs(L, fns, 0);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, l_help, 1);
+    lua_setfield(L, -2, "help");
+}

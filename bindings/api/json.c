@@ -1,0 +1,210 @@
+/* JSON in Lua: json.encode(value), json.decode(text), json.null. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "tensor/device/device.h"
+#include "tensor/error.h"
+
+#define HOLDER "gpush.json"
+enum { DEEPEST = 200 };
+
+static int l_gc(lua_State *L) {
+    json_t **j = lua_touserdata(L, 1);
+    json_decref(*j);
+    *j = NULL;
+    return 0;
+}
+
+/* A userdata that owns a JSON value, so that an error on the way releases it. */
+static json_t **new_holder(lua_State *L) {
+    json_t **j = lua_newuserdatauv(L, sizeof *j, 0);
+    *j = NULL;
+    if (luaL_newmetatable(L, HOLDER)) {
+        lua_pushcfunction(L, l_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return j;
+}
+
+/* ---- encoding ---- */
+
+/* Is the table at the top 1 … n and nothing else? An empty one is an object. */
+static bool is_array(lua_State *L) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, -1), seen = 0;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1 || lua_tointeger(L, -2) > n)
+            return lua_pop(L, 2), false;
+        seen++;
+    }
+    return n > 0 && seen == n;
+}
+
+/* The value at the top where it is no table; NULL for those that JSON has not. */
+static json_t *plain(lua_State *L) {
+    size_t n;
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING: {
+        const char *s = lua_tolstring(L, -1, &n);
+        return json_stringn(s, n);
+    }
+    case LUA_TBOOLEAN: return json_boolean(lua_toboolean(L, -1));
+    case LUA_TNUMBER:
+        return lua_isinteger(L, -1) ? json_integer(lua_tointeger(L, -1))
+                                    : json_real(lua_tonumber(L, -1));
+    case LUA_TLIGHTUSERDATA: return lua_touserdata(L, -1) ? NULL : json_null();
+    default: return NULL;
+    }
+}
+
+static void fill(lua_State *L, json_t *to, int depth);
+
+/* Large values take seconds. */
+static bool stopped(void) { return gp_thread_stopped(); }
+
+/* A new value for the one at the top; a table's is still empty. */
+static json_t *begin(lua_State *L, int depth) {
+    if (stopped()) luaL_error(L, "json.encode: interrupted");
+    if (depth > DEEPEST) luaL_error(L, "json.encode: tables are nested deeper than %d", DEEPEST);
+    json_t *j = lua_istable(L, -1) ? (is_array(L) ? json_array() : json_object()) : plain(L);
+    if (!j)
+        luaL_error(L, "json.encode: expected a table, finite number, boolean or UTF-8 text, got %s",
+                   luaL_tolstring(L, -1, NULL));
+    return j;
+}
+
+static void fill_array(lua_State *L, json_t *to, int depth) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, -1, i);
+        json_t *j = begin(L, depth);
+        json_array_append_new(to, j);
+        fill(L, j, depth);
+        lua_pop(L, 1);
+    }
+}
+
+static void fill_object(lua_State *L, json_t *to, int depth) {
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        size_t n;
+        if (lua_type(L, -2) != LUA_TSTRING)
+            luaL_error(L, "json.encode: a key is a %s (expected names, or 1 to n)",
+                       luaL_typename(L, -2));
+        const char *key = lua_tolstring(L, -2, &n);
+        json_t *j = begin(L, depth);
+        if (json_object_setn_new(to, key, n, j))
+            luaL_error(L, "json.encode: the key '%s' is no UTF-8 text", key);
+        fill(L, j, depth);
+    }
+}
+
+/* Containers are filled once their parents have them: what is built is always held. */
+static void fill(lua_State *L, json_t *to, int depth) {
+    luaL_checkstack(L, 6, "json.encode");
+    if (json_is_array(to)) fill_array(L, to, depth + 1);
+    else if (json_is_object(to)) fill_object(L, to, depth + 1);
+}
+
+typedef struct text {
+    char *s;
+    size_t n, room;
+} text;
+
+/* What jansson has written so far grows; -1 if stopped or out of memory. */
+static int append(const char *piece, size_t n, void *to) {
+    text *t = to;
+    if (stopped()) return -1;
+    if (t->room - t->n < n) {
+        size_t room = 2 * t->room + n;
+        char *s = realloc(t->s, room);
+        if (!s) return -1;
+        t->s = s, t->room = room;
+    }
+    memcpy(t->s + t->n, piece, n);
+    t->n += n;
+    return 0;
+}
+
+/* json.encode(value): text; keys are sorted, floats keep all their digits, integers have no dot. */
+static int l_encode(lua_State *L) {
+    luaL_checkany(L, 1);
+    lua_settop(L, 1);
+    json_t **root = new_holder(L);
+    lua_insert(L, 1);
+    *root = begin(L, 0);
+    fill(L, *root, 0);
+    text t = {0};
+    if (json_dump_callback(*root, append, &t, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
+                                                  JSON_REAL_PRECISION(17))) {
+        free(t.s);
+        return luaL_error(L, "json.encode: %s", stopped() ? "interrupted" : "out of memory");
+    }
+    lua_pushlstring(L, t.s, t.n); /* lost if Lua is out of memory */
+    free(t.s);
+    return 1;
+}
+
+/* ---- decoding ---- */
+
+static void push(lua_State *L, const json_t *j) {
+    luaL_checkstack(L, 6, "json.decode");
+    if (stopped()) luaL_error(L, "json.decode: interrupted");
+    switch (json_typeof(j)) {
+    case JSON_OBJECT: {
+        const char *key;
+        json_t *value;
+        lua_createtable(L, 0, (int)json_object_size(j));
+        json_object_foreach((json_t *)j, key, value) {
+            push(L, value);
+            lua_setfield(L, -2, key);
+        }
+        return;
+    }
+    case JSON_ARRAY:
+        lua_createtable(L, (int)json_array_size(j), 0);
+        for (size_t i = 0; i < json_array_size(j); i++) {
+            push(L, json_array_get(j, i));
+            lua_rawseti(L, -2, (lua_Integer)i + 1);
+        }
+        return;
+    case JSON_STRING: lua_pushlstring(L, json_string_value(j), json_string_length(j)); return;
+    case JSON_INTEGER: lua_pushinteger(L, json_integer_value(j)); return;
+    case JSON_REAL: lua_pushnumber(L, json_real_value(j)); return;
+    case JSON_NULL: lua_pushlightuserdata(L, NULL); return;
+    default: lua_pushboolean(L, json_is_true(j)); return;
+    }
+}
+
+/* jansson's next piece of the text that is left. */
+static size_t more(void *piece, size_t room, void *from) {
+    text *t = from;
+    if (stopped()) return (size_t)-1;
+    size_t n = t->n < room ? t->n : room;
+    memcpy(piece, t->s, n);
+    t->s += n, t->n -= n;
+    return n;
+}
+
+/* json.decode(text): tables, numbers, booleans, strings; null is json.null. */
+static int l_decode(lua_State *L) {
+    text t = {0};
+    json_error_t err;
+    t.s = (char *)luaL_checklstring(L, 1, &t.n);
+    json_t **root = new_holder(L);
+    *root = json_load_callback(more, &t, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &err);
+    if (stopped()) return luaL_error(L, "json.decode: interrupted");
+    if (!*root)
+        return luaL_error(L, "json.decode: line %d, column %d: %s", err.line, err.column, err.text);
+    push(L, *root);
+    return 1;
+}
+
+void gp_lua_open_json(lua_State *L) {
+    static const luaL_Reg functions[] = {{"encode", l_encode}, {"decode", l_decode}, {NULL, NULL}};
+    luaL_newlib(L, functions);
+    lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, -2, "null");
+    lua_setfield(L, -2, "json");
+}

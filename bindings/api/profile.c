@@ -1,0 +1,414 @@
+/* The table `profile` in Lua: regions, recording, and a profile as a value that makes tables and
+ * traces. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "bindings/scope.h"
+#include "profile/record.h"
+#include "profile/table.h"
+#include "profile/chrome_trace.h"
+#include "tensor/device/backends.h"
+
+#define PROF "gpush.profile"
+#define RUN "gpush.profile.run"
+#define REGION "gpush.profile.region"
+
+/* Set by bind.c beside gp_where: the frames of the running stack. */
+static int stack(struct gp_frame *frame, int max) {
+    lua_State *L = gp_lua_state;
+    lua_Debug ar;
+    int n = 0;
+    for (int level = 0; L && n < max && lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (ar.currentline < 0) continue;
+        const char *file = gp_lua_intern(ar.short_src);
+        if (!file) break;
+        frame[n].file = file;
+        frame[n++].line = ar.currentline;
+    }
+    return n;
+}
+
+/* ---- regions ---- */
+
+static int l_region_close(lua_State *L) {
+    gp_region_end(luaL_checkudata(L, 1, REGION));
+    return 0;
+}
+
+/* profile.region(name [, fn, ...]): what runs until the value is closed, or in fn, is a row of its
+   own. Costs next to nothing while nothing records: then one value, the upvalue, is handed out
+   again and again. */
+static int l_region(lua_State *L) {
+    if (lua_type(L, 1) != LUA_TSTRING)
+        return luaL_error(L, "profile.region: argument #1: expected a name (text), got %s",
+                          luaL_typename(L, 1));
+    gp_lua_check_fn(L, 2, "profile.region");
+    if (!gp_prof_running() && !gp_cuda_ranges()) {
+        lua_pushvalue(L, lua_upvalueindex(1));
+        return gp_lua_scoped(L, 2);
+    }
+    gp_region *r = lua_newuserdatauv(L, sizeof *r, 0);
+    *r = (gp_region){NULL, 0, 0};
+    luaL_setmetatable(L, REGION);
+    size_t len;
+    const char *name = lua_tolstring(L, 1, &len);
+    gp_lua_enter(L);
+    *r = gp_region_begin(name, len);
+    return gp_lua_scoped(L, 2);
+}
+
+/* ---- recording ---- */
+
+static bool flag(lua_State *L, int idx, const char *name) {
+    int type = lua_getfield(L, idx, name);
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        luaL_error(L, "profile: %s: expected true or false, got %s", name, luaL_typename(L, -1));
+    bool on = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return on;
+}
+
+static gp_prof_opts check_opts(lua_State *L, int idx) {
+    gp_prof_opts o = {0};
+    if (lua_isnoneornil(L, idx)) return o;
+    if (!lua_istable(L, idx))
+        luaL_error(L, "profile: argument #%d: expected a table of options, got %s", idx,
+                   luaL_typename(L, idx));
+    static const char *const known[] = {"stack", "memory", "shapes", "limit"};
+    for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+        size_t i = 0;
+        while (i < 4 && strcmp(key, known[i])) i++;
+        if (i == 4)
+            luaL_error(L,
+                       "profile: unknown option \"%s\"; there are stack, memory, shapes and limit",
+                       key);
+    }
+    o.stack = flag(L, idx, "stack");
+    o.memory = flag(L, idx, "memory");
+    o.shapes = flag(L, idx, "shapes");
+    if (lua_getfield(L, idx, "limit") != LUA_TNIL) {
+        lua_Integer n = lua_tointeger(L, -1);
+        if (n < 1)
+            luaL_error(L, "profile: limit: expected a number of events, got %s",
+                       luaL_tolstring(L, -1, NULL));
+        o.limit = (uint64_t)n;
+    }
+    lua_pop(L, 1);
+    return o;
+}
+
+/* Pushes an empty profile value. */
+static gp_prof **push_box(lua_State *L) {
+    gp_prof **box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = NULL;
+    luaL_setmetatable(L, PROF);
+    return box;
+}
+
+/* profile.start([opts]) */
+static int l_start(lua_State *L) {
+    gp_prof_opts o = check_opts(L, 1);
+    gp_lua_enter(L);
+    return gp_prof_start(&o) ? 0 : gp_lua_raise(L);
+}
+
+/* profile.stop() -> profile */
+static int l_stop(lua_State *L) {
+    gp_prof **box = push_box(L);
+    gp_lua_enter(L);
+    *box = gp_prof_stop();
+    return *box ? 1 : gp_lua_raise(L);
+}
+
+/* Guards profile.run: on an error, what was recorded is dropped. */
+static int l_run_close(lua_State *L) {
+    bool *recording = luaL_checkudata(L, 1, RUN);
+    if (*recording) gp_prof_free(gp_prof_stop());
+    *recording = false;
+    return 0;
+}
+
+/* Stack: guard at 1, then fn's results. */
+static int run_done(lua_State *L, int status, lua_KContext ctx) {
+    bool *recording = lua_touserdata(L, 1);
+    gp_lua_enter(L);
+    *recording = false;
+    gp_prof *p = gp_prof_stop();
+    if (!p) return gp_lua_raise(L);
+    *push_box(L) = p;
+    lua_insert(L, 2);
+    return lua_gettop(L) - 1;
+}
+
+/* profile.run([opts,] fn, ...) -> profile, fn's results. An error of fn passes through. */
+static int l_run(lua_State *L) {
+    if (lua_isfunction(L, 1)) {
+        lua_pushnil(L);
+        lua_insert(L, 1);
+    }
+    gp_prof_opts o = check_opts(L, 1);
+    if (lua_isnoneornil(L, 2)) return luaL_error(L, "profile.run: expected a function");
+    gp_lua_check_fn(L, 2, "profile.run");
+    bool *recording = lua_newuserdatauv(L, sizeof *recording, 0);
+    *recording = false;
+    luaL_setmetatable(L, RUN);
+    lua_replace(L, 1);
+    lua_toclose(L, 1);
+    gp_lua_enter(L);
+    if (!gp_prof_start(&o)) return gp_lua_raise(L);
+    *recording = true;
+    lua_callk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, run_done);
+    return run_done(L, LUA_OK, 0);
+}
+
+/* ---- a profile ---- */
+
+static gp_prof *check_prof(lua_State *L) {
+    gp_prof *p = *(gp_prof **)luaL_checkudata(L, 1, PROF);
+    if (!p) luaL_error(L, "profile: it was freed");
+    return p;
+}
+
+static int l_prof_free(lua_State *L) {
+    gp_prof **p = luaL_checkudata(L, 1, PROF);
+    gp_prof_free(*p);
+    *p = NULL;
+    return 0;
+}
+
+static int l_rows_gc(lua_State *L) {
+    gp_rows **r = lua_touserdata(L, 1);
+    gp_rows_free(*r);
+    *r = NULL;
+    return 0;
+}
+
+static gp_group check_group(lua_State *L, int idx) {
+    static const char *const names[] = {"op", "region", "line", "shape", "stack"};
+    const char *name = lua_tostring(L, idx);
+    for (int i = 0; name && i < GP_GROUPS; i++)
+        if (!strcmp(name, names[i])) return (gp_group)i;
+    return luaL_error(L,
+                      "profile: group: expected \"op\", \"region\", \"line\", \"shape\" or "
+                      "\"stack\", got %s",
+                      luaL_tolstring(L, idx, NULL)),
+           GP_BY_OP;
+}
+
+/* Raises for an option of table and rows that there is not. */
+static void check_names(lua_State *L) {
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+        if (strcmp(key, "group") && strcmp(key, "sort") && strcmp(key, "limit") && strcmp(key, "width"))
+            luaL_error(L, "profile: unknown option '%s' (expected group, sort, limit or width)", key);
+    }
+}
+
+/* Pushes the rows that the options at 2 ask for; Lua owns them. */
+static gp_rows *push_rows(lua_State *L) {
+    const gp_prof *p = check_prof(L);
+    gp_group group = GP_BY_OP;
+    const char *sort = "self_cpu_time_total";
+    lua_Integer limit = -1;
+    if (!lua_isnoneornil(L, 2)) {
+        luaL_checktype(L, 2, LUA_TTABLE);
+        check_names(L);
+        if (lua_getfield(L, 2, "group") != LUA_TNIL) group = check_group(L, -1);
+        if (lua_getfield(L, 2, "sort") != LUA_TNIL) sort = luaL_tolstring(L, -1, NULL);
+        if (lua_getfield(L, 2, "limit") != LUA_TNIL) {
+            limit = lua_tointeger(L, -1);
+            if (limit < 1)
+                luaL_error(L, "profile: limit: expected a number of rows, got %s",
+                           luaL_tolstring(L, -1, NULL));
+        }
+    }
+    gp_rows **box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = NULL;
+    luaL_setmetatable(L, "gpush.profile.rows");
+    *box = gp_rows_new(p, group);
+    if (!*box || !gp_rows_sort(*box, sort)) gp_lua_raise(L);
+    if (limit > 0) gp_rows_limit(*box, limit > INT_MAX ? INT_MAX : (int)limit);
+    return *box;
+}
+
+static int push_malloced(lua_State *L, char *text) {
+    if (!text) return gp_lua_raise(L);
+    lua_pushstring(L, text);
+    free(text);
+    return 1;
+}
+
+/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its lines, for which columns
+ * are left out */
+static int l_table(lua_State *L) {
+    const gp_rows *r = push_rows(L);
+    lua_Integer width = 0;
+    if (lua_istable(L, 2) && lua_getfield(L, 2, "width") != LUA_TNIL) {
+        width = lua_tointeger(L, -1);
+        if (width < 1)
+            return luaL_error(L, "profile: width: expected a number of columns, got %s",
+                              luaL_tolstring(L, -1, NULL));
+    }
+    return push_malloced(L, gp_table_text(check_prof(L), r, width > INT_MAX ? INT_MAX : (int)width));
+}
+
+static void set_int(lua_State *L, const char *key, int64_t v) {
+    lua_pushinteger(L, v);
+    lua_setfield(L, -2, key);
+}
+static void set_string(lua_State *L, const char *key, const char *v) {
+    lua_pushstring(L, v);
+    lua_setfield(L, -2, key);
+}
+
+static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
+    char text[600];
+    lua_createtable(L, 0, 12);
+    set_string(L, "name", gp_row_name(r, row, text, sizeof text));
+    set_int(L, "count", (int64_t)row->calls);
+    set_int(L, "self_cpu_time_total", row->self[GP_CPU]);
+    set_int(L, "cpu_time_total", row->total[GP_CPU]);
+    set_int(L, "self_device_time_total", row->self[GP_DEV]);
+    set_int(L, "device_time_total", row->total[GP_DEV]);
+    set_int(L, "self_cpu_memory_usage", row->self_mem[GP_CPU]);
+    set_int(L, "cpu_memory_usage", row->mem[GP_CPU]);
+    set_int(L, "self_device_memory_usage", row->self_mem[GP_DEV]);
+    set_int(L, "device_memory_usage", row->mem[GP_DEV]);
+    if (row->rec && row->rec->shapes)
+        set_string(L, "shapes", gp_rec_shapes(row->rec->shapes, text, sizeof text));
+    if (row->rec && row->rec->stack)
+        set_string(L, "stack", gp_stack_text(row->rec->stack, GP_STACK_DEPTH, text, sizeof text));
+}
+
+/* prof:rows{as for table}: a table per row; times in integer ns, memory in bytes. */
+static int l_rows(lua_State *L) {
+    const gp_rows *r = push_rows(L);
+    lua_createtable(L, r->n, 0);
+    for (int i = 0; i < r->n; i++) {
+        push_row(L, r, &r->row[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* prof:trace(file) */
+static int l_trace(lua_State *L) {
+    const gp_prof *p = check_prof(L);
+    const char *path = luaL_checkstring(L, 2);
+    return gp_trace_write(p, path) ? 0 : gp_lua_raise(L);
+}
+
+static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
+    static const char *const kinds[] = {"op",     "region", "wait",  "copy",
+                                        "kernel", "copied", "memory", "held"};
+    char name[200];
+    lua_createtable(L, 0, 10);
+    set_string(L, "kind", kinds[r->kind]);
+    set_string(L, "name", gp_rec_name(r, name, sizeof name));
+    set_int(L, "start", (int64_t)(r->t0 - p->t0));
+    set_int(L, "stop", (int64_t)((r->t1 ? r->t1 : p->t1) - p->t0));
+    if (r->id) set_int(L, "id", (int64_t)r->id);
+    if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
+    if ((r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD) && r->kernel) set_string(L, "kernel", r->kernel);
+    if (r->kind == GP_REC_WAIT)
+        set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
+    else if (r->where) set_int(L, "bytes", r->bytes);
+    if (!r->where) return;
+    const gp_device *dev = r->kind == GP_REC_ALLOC ? r->where : ((gp_stream *)r->where)->dev;
+    set_string(L, "device", dev->name);
+    if (r->kind != GP_REC_ALLOC) set_int(L, "stream", ((gp_stream *)r->where)->index);
+}
+
+static void push_track(lua_State *L, const gp_prof *p, const gp_track *t) {
+    gp_at at = gp_first(t);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        push_event(L, p, r);
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+}
+
+/* prof:events(): every event as a table, the host's first; times in integer ns since the start. */
+static int l_events(lua_State *L) {
+    const gp_prof *p = check_prof(L);
+    lua_newtable(L);
+    push_track(L, p, p->host);
+    for (const gp_track *t = p->workers; t; t = t->next) push_track(L, p, t);
+    return 1;
+}
+
+static uint64_t count(const gp_prof *p) {
+    uint64_t n = 0;
+    for (const gp_chunk *c = p->host->first; c; c = c->next) n += (uint64_t)c->n;
+    for (const gp_track *t = p->workers; t; t = t->next)
+        for (const gp_chunk *c = t->first; c; c = c->next) n += (uint64_t)c->n;
+    return n;
+}
+
+/* prof.wall (s), wall_ns, count (events), dropped, lost, how, others; else a method. */
+static int l_prof_index(lua_State *L) {
+    const char *key = lua_tostring(L, 2);
+    const gp_prof *p = *(gp_prof **)luaL_checkudata(L, 1, PROF);
+    if (p && key && !strcmp(key, "wall"))
+        return lua_pushnumber(L, (double)(p->t1 - p->t0) * 1e-9), 1;
+    if (p && key && !strcmp(key, "wall_ns"))
+        return lua_pushinteger(L, (lua_Integer)(p->t1 - p->t0)), 1;
+    if (p && key && !strcmp(key, "count")) return lua_pushinteger(L, (lua_Integer)count(p)), 1;
+    if (p && key && !strcmp(key, "dropped")) return lua_pushinteger(L, (lua_Integer)p->dropped), 1;
+    if (p && key && !strcmp(key, "lost")) return lua_pushinteger(L, (lua_Integer)p->lost), 1;
+    if (p && key && !strcmp(key, "how")) return lua_pushstring(L, p->how), 1;
+    if (p && key && !strcmp(key, "others")) return lua_pushinteger(L, (lua_Integer)p->others), 1;
+    lua_pushvalue(L, 2);
+    lua_rawget(L, lua_upvalueindex(1));
+    return 1;
+}
+
+static int l_prof_tostring(lua_State *L) {
+    const gp_prof *p = check_prof(L);
+    char wall[40];
+    gp_table_time((double)(p->t1 - p->t0), wall, sizeof wall);
+    lua_pushfstring(L, "profile of %s, %I events", wall, (LUAI_UACINT)count(p));
+    return 1;
+}
+
+static void make_metatables(lua_State *L) {
+    static const luaL_Reg methods[] = {{"table", l_table},    {"rows", l_rows},
+                                       {"trace", l_trace},    {"events", l_events},
+                                       {"free", l_prof_free}, {NULL, NULL}};
+    static const luaL_Reg prof[] = {
+        {"__gc", l_prof_free}, {"__tostring", l_prof_tostring}, {NULL, NULL}};
+    static const luaL_Reg region[] = {
+        {"__close", l_region_close}, {"__gc", l_region_close}, {NULL, NULL}};
+    luaL_newmetatable(L, PROF);
+    luaL_setfuncs(L, prof, 0);
+    luaL_newlib(L, methods);
+    lua_pushcclosure(L, l_prof_index, 1);
+    lua_setfield(L, -2, "__index");
+    luaL_newmetatable(L, REGION);
+    luaL_setfuncs(L, region, 0);
+    luaL_newmetatable(L, RUN);
+    lua_pushcfunction(L, l_run_close);
+    lua_setfield(L, -2, "__close");
+    luaL_newmetatable(L, "gpush.profile.rows");
+    lua_pushcfunction(L, l_rows_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 4);
+}
+
+void gp_lua_open_profile(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"run", l_run}, {"start", l_start}, {"stop", l_stop}, {NULL, NULL}};
+    make_metatables(L);
+    if (gp_record_stack != stack) gp_record_stack = stack;
+    luaL_newlib(L, functions);
+    gp_region *none = lua_newuserdatauv(L, sizeof *none, 0);
+    *none = (gp_region){NULL, 0, 0};
+    luaL_setmetatable(L, REGION);
+    lua_pushcclosure(L, l_region, 1);
+    lua_setfield(L, -2, "region");
+    lua_setfield(L, -2, "profile");
+    gp_lua_open_time(L);
+}

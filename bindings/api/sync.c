@@ -1,0 +1,413 @@
+/* The table `sync` in Lua: modes, scopes, the ledger. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "bindings/paths.h"
+#include "bindings/scope.h"
+#include "profile/calls.h"
+#include "profile/report.h"
+#include "profile/sync.h"
+
+#define SCOPE "gpush.sync.scope"
+#define ASIDE "gpush.sync.aside"
+
+static const char *const mode_names[] = {"off", "warn", "error", NULL};
+
+/* ---- mode ---- */
+
+static int l_index(lua_State *L) {
+    const char *key = lua_tostring(L, 2);
+    gp_sync_mode mode = gp_sync_get_mode();
+    if (key && !strcmp(key, "mode")) lua_pushstring(L, mode_names[mode]);
+    else if (key && !strcmp(key, "warn")) lua_pushboolean(L, mode == GP_SYNC_WARN);
+    else lua_pushnil(L);
+    return 1;
+}
+
+static gp_sync_mode check_mode(lua_State *L, int idx) {
+    const char *name =
+        lua_type(L, idx) == LUA_TSTRING ? lua_tostring(L, idx) : luaL_tolstring(L, idx, NULL);
+    for (int i = 0; mode_names[i]; i++)
+        if (!strcmp(name, mode_names[i])) return (gp_sync_mode)i;
+    return luaL_error(L, "sync.mode: expected \"off\", \"warn\" or \"error\", got %s", name),
+           GP_SYNC_OFF;
+}
+
+static int l_newindex(lua_State *L) {
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    if (!strcmp(key, "mode")) {
+        gp_sync_set_mode(check_mode(L, 3));
+    } else if (!strcmp(key, "warn")) {
+        if (!lua_isboolean(L, 3))
+            return luaL_error(L, "sync.warn: expected true or false, got %s", luaL_typename(L, 3));
+        bool on = lua_toboolean(L, 3);
+        if (on || gp_sync_get_mode() == GP_SYNC_WARN)
+            gp_sync_set_mode(on ? GP_SYNC_WARN : GP_SYNC_OFF);
+    } else {
+        return luaL_error(L, "sync has no field \"%s\" to set; it has mode and warn", key);
+    }
+    return 0;
+}
+
+/* ---- scopes ---- */
+
+typedef struct scope {
+    gp_scope s;
+    const char *file; /* where it was opened; NULL if unknown */
+    int line;
+} scope;
+
+/* A scope holds for its coroutine and what that resumes, not while it is suspended. */
+static bool active(void *coroutine) { return lua_status(coroutine) != LUA_YIELD; }
+
+/* Pushes an open scope that belongs to the running coroutine, which it keeps alive. */
+static scope *push_scope(lua_State *L) {
+    scope *sc = lua_newuserdatauv(L, sizeof *sc, 1);
+    memset(sc, 0, sizeof *sc);
+    luaL_setmetatable(L, SCOPE);
+    lua_pushthread(L);
+    lua_setiuservalue(L, -2, 1);
+    sc->s.coroutine = L;
+    gp_lua_enter(L);
+    gp_here(&sc->file, &sc->line);
+    return sc;
+}
+
+/* sync.allow(reason [, fn, ...]): waits in the scope are recorded with the reason, not warned about
+ * or refused. */
+static int l_allow(lua_State *L) {
+    if (lua_type(L, 1) != LUA_TSTRING || !lua_rawlen(L, 1))
+        return luaL_error(L, "sync.allow: argument #1: expected a reason (text), got %s",
+                          luaL_typename(L, 1));
+    gp_lua_check_fn(L, 2, "sync.allow");
+    scope *sc = push_scope(L);
+    sc->s.reason = gp_sync_name(lua_tostring(L, 1));
+    gp_scope_open(&sc->s);
+    return gp_lua_scoped(L, 2);
+}
+
+/* The field's time in ns: seconds, or text such as "50us". */
+static uint64_t check_time(lua_State *L, int idx, const char *what) {
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"ns", 1},          {"us", 1e3}, {"\xc2\xb5s", 1e3},
+                 {"\xce\xbcs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    double v = -1;
+    if (lua_type(L, idx) == LUA_TNUMBER) {
+        v = lua_tonumber(L, idx) * 1e9;
+    } else if (lua_type(L, idx) == LUA_TSTRING) {
+        char *end;
+        double n = strtod(lua_tostring(L, idx), &end);
+        while (*end == ' ') end++;
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+            if (!strcmp(end, units[i].unit)) v = n * units[i].ns;
+    }
+    if (!(v >= 0 && v < 1e18))
+        luaL_error(L, "%s: expected seconds or a time such as \"50us\", got %s", what,
+                   luaL_tolstring(L, idx, NULL));
+    return (uint64_t)v;
+}
+
+/* math.huge: no limit. */
+static uint64_t check_count(lua_State *L, int idx) {
+    int ok;
+    lua_Integer n = lua_tointegerx(L, idx, &ok);
+    if (lua_type(L, idx) == LUA_TNUMBER && lua_tonumber(L, idx) == HUGE_VAL) return UINT64_MAX;
+    if (!ok || n < 0)
+        luaL_error(L, "sync.budget: max: expected a number of waits, got %s",
+                   luaL_tolstring(L, idx, NULL));
+    return (uint64_t)n;
+}
+
+/* A misspelt field would be no budget at all. */
+static void check_budget_fields(lua_State *L) {
+    luaL_checkstack(L, 4, NULL);
+    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+        if (strcmp(key, "max") && strcmp(key, "stall"))
+            luaL_error(L, "sync.budget: unknown field \"%s\"; it takes max and stall", key);
+    }
+}
+
+/* sync.budget({max = 0, stall = 0} [, fn, ...]): at most max waits that last longer than stall, or
+   an error at the scope's end. Waits that are allowed, and the prompt's echo, are free. */
+static int l_budget(lua_State *L) {
+    if (!lua_istable(L, 1))
+        return luaL_error(L,
+                          "sync.budget: argument #1: expected a table {max = , stall = }, got %s",
+                          luaL_typename(L, 1));
+    gp_lua_check_fn(L, 2, "sync.budget");
+    check_budget_fields(L);
+    uint64_t max = 0, stall = 0;
+    if (lua_getfield(L, 1, "max") != LUA_TNIL) max = check_count(L, -1);
+    if (lua_getfield(L, 1, "stall") != LUA_TNIL) stall = check_time(L, -1, "sync.budget: stall");
+    lua_pop(L, 2);
+    scope *sc = push_scope(L);
+    sc->s.max = max;
+    sc->s.stall_ns = stall;
+    gp_scope_open(&sc->s);
+    return gp_lua_scoped(L, 2);
+}
+
+/* The lines that waited in the scope, as many as it remembers. */
+static void add_lines(luaL_Buffer *b, const gp_scope *s) {
+    char text[400], file[200], took[32];
+    for (int i = 0; i < s->nlines; i++) {
+        const char *name =
+            s->line[i].file ? gp_plain_text(s->line[i].file, file, sizeof file) : "?";
+        int n = snprintf(text, sizeof text, "%s %s:%d %s", i ? "," : ":", name, s->line[i].line,
+                         s->line[i].what);
+        if (s->line[i].times > 1 && n < (int)sizeof text)
+            n += snprintf(text + n, sizeof text - (size_t)n, " x%llu",
+                          (unsigned long long)s->line[i].times);
+        if (n < (int)sizeof text)
+            snprintf(text + n, sizeof text - (size_t)n, " (%s)",
+                     gp_time_text((double)s->line[i].wait_ns, took, sizeof took));
+        luaL_addstring(b, text);
+    }
+    if (s->nlines == GP_SCOPE_LINES) luaL_addstring(b, ", ...");
+}
+
+/* Raises at the end of a scope whose waits were too many. */
+static int over_budget(lua_State *L, const scope *sc) {
+    char text[300], file[160], took[32], stall[48] = "";
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    if (sc->file)
+        snprintf(text, sizeof text, "%s:%d: ", gp_plain_text(sc->file, file, sizeof file),
+                 sc->line);
+    luaL_addstring(&b, sc->file ? text : "");
+    if (sc->s.stall_ns)
+        strcpy(stall, " longer than "),
+            gp_time_text((double)sc->s.stall_ns, stall + strlen(stall), 32);
+    snprintf(text, sizeof text,
+             "sync.budget: the host waited %llu time%s%s, at most %llu allowed, %s in all",
+             (unsigned long long)sc->s.waits, sc->s.waits == 1 ? "" : "s", stall,
+             (unsigned long long)sc->s.max, gp_time_text((double)sc->s.wait_ns, took, sizeof took));
+    luaL_addstring(&b, text);
+    add_lines(&b, &sc->s);
+    luaL_pushresult(&b);
+    return lua_error(L);
+}
+
+/* An error that is on its way out of the scope matters more than the budget. */
+static int l_scope_close(lua_State *L) {
+    scope *sc = luaL_checkudata(L, 1, SCOPE);
+    bool was_open = sc->s.open;
+    gp_scope_close(&sc->s);
+    if (was_open && !sc->s.reason && sc->s.waits > sc->s.max && lua_isnoneornil(L, 2))
+        return over_budget(L, sc);
+    return 0;
+}
+
+static int l_scope_gc(lua_State *L) {
+    gp_scope_close(&((scope *)luaL_checkudata(L, 1, SCOPE))->s);
+    return 0;
+}
+
+/* ---- the ledger ---- */
+
+static void set_string(lua_State *L, const char *key, const char *v) {
+    if (!v) return;
+    lua_pushstring(L, v);
+    lua_setfield(L, -2, key);
+}
+static void set_int(lua_State *L, const char *key, uint64_t v) {
+    lua_pushinteger(L, (lua_Integer)v);
+    lua_setfield(L, -2, key);
+}
+static void set_seconds(lua_State *L, const char *key, uint64_t ns) {
+    lua_pushnumber(L, (double)ns * 1e-9);
+    lua_setfield(L, -2, key);
+}
+static void set_bool(lua_State *L, const char *key, bool v) {
+    lua_pushboolean(L, v);
+    lua_setfield(L, -2, key);
+}
+
+/* Copies what `from` holds (n bytes, malloc'd) into a userdata and frees it, so that an error while
+ * it is read leaks nothing. */
+static const void *own(lua_State *L, void *from, size_t n) {
+    void **box = lua_newuserdatauv(L, n + 1, 0);
+    if (from) memcpy(box, from, n);
+    free(from);
+    return box;
+}
+
+static void push_line(lua_State *L, const gp_sync_line *l) {
+    lua_createtable(L, 0, 14);
+    set_string(L, "file", l->file);
+    set_int(L, "line", (uint64_t)l->line);
+    set_string(L, "why", gp_why_name(l->why));
+    set_string(L, "what", l->what);
+    set_string(L, "device", l->device);
+    set_string(L, "reason", l->reason);
+    set_string(L, "advice", l->advice);
+    set_int(L, "times", l->times);
+    set_int(L, "refused", l->refused);
+    set_int(L, "drained", l->drained);
+    set_seconds(L, "wait", l->wait_ns);
+    set_seconds(L, "longest", l->max_ns);
+    set_seconds(L, "idle", l->idle_ns);
+}
+
+/* sync.lines(): the ledger, a table per source line, reason and kind of wait; times in seconds. */
+static int l_lines(lua_State *L) {
+    int n;
+    gp_sync_line *lines = gp_sync_lines(&n);
+    const gp_sync_line *l = own(L, lines, (size_t)n * sizeof *l);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        push_line(L, &l[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static void push_event(lua_State *L, const gp_sync_event *e) {
+    lua_createtable(L, 0, 16);
+    set_string(L, "file", e->file);
+    set_int(L, "line", (uint64_t)e->line);
+    set_string(L, "why", gp_why_name(e->why));
+    set_string(L, "what", e->what);
+    set_string(L, "device", e->device);
+    set_int(L, "stream", (uint64_t)e->stream);
+    set_string(L, "reason", e->reason);
+    set_string(L, "advice", e->advice);
+    set_bool(L, "refused", e->refused);
+    set_bool(L, "watched", gp_sync_watched(e->why));
+    set_int(L, "queued", e->queued);
+    set_string(L, "last_op", e->last_op);
+    set_string(L, "last_file", e->last_file);
+    set_int(L, "last_line", (uint64_t)e->last_line);
+    set_seconds(L, "start", e->t0);
+    set_seconds(L, "wait", e->t1 - e->t0);
+}
+
+/* sync.events(): the last waits one by one, oldest first, and how many older ones are no longer
+ * known. */
+static int l_events(lua_State *L) {
+    int n;
+    uint64_t lost;
+    gp_sync_event *events = gp_sync_events(&n, &lost);
+    const gp_sync_event *e = own(L, events, (size_t)n * sizeof *e);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        push_event(L, &e[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pushinteger(L, (lua_Integer)lost);
+    return 2;
+}
+
+/* sync.report(): prints the ledger. sync.report{print = false}: returns it as text. */
+static int l_report(lua_State *L) {
+    bool print = true;
+    if (lua_istable(L, 1)) {
+        lua_getfield(L, 1, "print");
+        print = lua_isnil(L, -1) || lua_toboolean(L, -1);
+    }
+    char *text = gp_sync_report(print ? gp_lua_columns : 0);
+    if (!text) return luaL_error(L, "sync.report: out of memory");
+    const char *kept = own(L, text, strlen(text) + 1);
+    if (!print) return lua_pushstring(L, kept), 1;
+    fputs(kept, stdout);
+    fflush(stdout);
+    return 0;
+}
+
+/* sync.calls(): the calls of a device's runtime that may block, a table per source line and function:
+ * how often, how often the host stood still (blocked), and the times in seconds. */
+static int l_calls(lua_State *L) {
+    int n;
+    gp_call_line *lines = gp_calls_lines(&n);
+    const gp_call_line *l = own(L, lines, (size_t)n * sizeof *l);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++, l++) {
+        lua_createtable(L, 0, 10);
+        set_string(L, "file", l->file);
+        set_int(L, "line", (uint64_t)l->line);
+        set_string(L, "what", l->what);
+        set_string(L, "device", l->device);
+        set_bool(L, "first_use", l->first);
+        set_int(L, "times", l->times);
+        set_int(L, "blocked", l->blocked);
+        set_seconds(L, "time", l->ns);
+        set_seconds(L, "blocked_time", l->blocked_ns);
+        set_seconds(L, "longest", l->max_ns);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int l_reset(lua_State *L) {
+    gp_sync_reset();
+    gp_calls_reset();
+    return 0;
+}
+
+/* ---- the self-test ---- */
+
+typedef struct aside {
+    gp_sync_aside state;
+    gp_call_line *calls; /* malloc'd */
+    int ncalls;
+    bool held;
+} aside;
+
+static int l_aside_close(lua_State *L) {
+    aside *a = luaL_checkudata(L, 1, ASIDE);
+    if (a->held) gp_sync_restore(&a->state), gp_calls_put_back(a->calls, a->ncalls);
+    if (a->held) free(a->calls);
+    a->held = false;
+    return 0;
+}
+
+/* sync.selftest([device]): runs scripts/lua/selftest.lua with the module and the device's name, on
+ * books and a mode of its own. */
+static int l_selftest(lua_State *L) {
+    const char *device = luaL_optstring(L, 1, "gpu");
+    aside *a = lua_newuserdatauv(L, sizeof *a, 0);
+    a->held = false;
+    luaL_setmetatable(L, ASIDE);
+    lua_toclose(L, -1);
+    lua_pushfstring(L, "%s/selftest.lua", gp_scripts_dir());
+    if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
+    gp_lua_enter(L);
+    if (!gp_sync_put_aside(&a->state)) return gp_lua_raise(L);
+    a->calls = gp_calls_lines(&a->ncalls);
+    a->held = true;
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushstring(L, device);
+    lua_call(L, 2, 2);
+    return 2;
+}
+
+void gp_lua_open_sync(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"allow", l_allow},   {"budget", l_budget}, {"events", l_events}, {"lines", l_lines},
+        {"report", l_report}, {"reset", l_reset},   {"calls", l_calls},   {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
+    static const luaL_Reg scopes[] = {
+        {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
+    gp_sync_open();
+    if (gp_scope_active != active) gp_scope_active = active;
+    luaL_newmetatable(L, SCOPE);
+    luaL_setfuncs(L, scopes, 0);
+    luaL_newmetatable(L, ASIDE);
+    lua_pushcfunction(L, l_aside_close);
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 2);
+    luaL_newlib(L, functions);
+    lua_pushvalue(L, -2);
+    lua_pushcclosure(L, l_selftest, 1);
+    lua_setfield(L, -2, "selftest");
+    luaL_newlib(L, meta);
+    lua_pushliteral(L, "sync");
+    lua_setfield(L, -2, "__name");
+    lua_setmetatable(L, -2);
+    lua_setfield(L, -2, "sync");
+}

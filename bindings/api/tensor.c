@@ -1,0 +1,476 @@
+/* Tensors as Lua values: the metatable, properties, and the methods that no row of the op table
+ * makes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/bind.h"
+#include "tensor/device/alloc.h"
+
+static int l_gc(lua_State *L) {
+    gp_box *b = lua_touserdata(L, 1);
+    gp_tensor *t = b->t;
+    b->t = NULL;
+    gp_tensor_unref(t);
+    return 0;
+}
+
+/* ---- numbers and truth ---- */
+
+int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what) {
+    gp_tensor *t = gp_lua_totensor(L, idx);
+    gp_scalar s;
+    gp_lua_enter(L);
+    if (!gp_item(t, &s, why, what)) return gp_lua_raise(L);
+    if (t->a.dtype == GP_bool) lua_pushboolean(L, s.i != 0);
+    else if (s.is_float) lua_pushnumber(L, s.f);
+    else lua_pushinteger(L, s.i);
+    return 1;
+}
+
+int gp_lua_number(lua_State *L, int idx) {
+    gp_lua_item(L, idx, GP_WHY_item, "number");
+    if (lua_isboolean(L, -1)) lua_pushinteger(L, lua_toboolean(L, -1)), lua_remove(L, -2);
+    return 1;
+}
+
+bool gp_lua_truth(lua_State *L, int idx) {
+    gp_tensor *t = gp_lua_totensor(L, idx);
+    if (t->a.numel != 1)
+        return luaL_error(
+            L, "the truth value of a tensor with %I elements is ambiguous; use :any() or :all(), or ~= nil",
+            (LUAI_UACINT)t->a.numel);
+    gp_scalar s;
+    gp_lua_enter(L);
+    if (!gp_item(t, &s, GP_WHY_branch, "branch")) return gp_lua_raise(L);
+    return s.is_float ? s.f != 0 : s.i != 0;
+}
+
+int gp_lua_compare(lua_State *L, const char *op, int a, int b) {
+    a = lua_absindex(L, a), b = lua_absindex(L, b);
+    gp_lua_push_op(L, gp_op_find(op), false);
+    lua_pushvalue(L, a);
+    lua_pushvalue(L, b);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
+static int l_item(lua_State *L) {
+    gp_lua_check(L, 1, "item");
+    return gp_lua_item(L, 1, GP_WHY_item, "item");
+}
+
+/* ---- comparison metamethods: Lua makes a boolean of what they return, so the truth is taken here
+ * ---- */
+
+static int truth_of(lua_State *L, const char *op) {
+    gp_lua_compare(L, op, 1, 2);
+    lua_pushboolean(L, gp_lua_truth(L, -1));
+    return 1;
+}
+
+static int l_lt(lua_State *L) { return truth_of(L, "lt"); }
+static int l_le(lua_State *L) { return truth_of(L, "le"); }
+
+/* Reached only where the rewrite is off: == has no elementwise form there. */
+static int l_eq(lua_State *L) {
+    return luaL_error(L, "== between tensors has no meaning in plain Lua; use :eq() for elements, "
+                         ":equal() for all of them, or rawequal()");
+}
+
+/* ---- lists of dims: tables that compare by what they hold, and print it ---- */
+
+static const char dims_key; /* of their metatable in the registry */
+
+/* Reached where one of the two is such a list; the other may be any table. */
+static int l_dims_eq(lua_State *L) {
+    bool same = lua_istable(L, 1) && lua_istable(L, 2) && lua_rawlen(L, 1) == lua_rawlen(L, 2);
+    for (lua_Unsigned i = 1; same && i <= lua_rawlen(L, 1); i++) {
+        lua_rawgeti(L, 1, (lua_Integer)i);
+        lua_rawgeti(L, 2, (lua_Integer)i);
+        same = lua_rawequal(L, -2, -1);
+        lua_pop(L, 2);
+    }
+    lua_pushboolean(L, same);
+    return 1;
+}
+
+static int l_dims_tostring(lua_State *L) {
+    luaL_Buffer b;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_buffinit(L, &b);
+    luaL_addchar(&b, '{');
+    for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, 1); i++) {
+        if (i > 1) luaL_addstring(&b, ", ");
+        lua_rawgeti(L, 1, i);
+        luaL_tolstring(L, -1, NULL);
+        lua_remove(L, -2);
+        luaL_addvalue(&b);
+    }
+    luaL_addchar(&b, '}');
+    luaL_pushresult(&b);
+    return 1;
+}
+
+static int l_dims_concat(lua_State *L) {
+    luaL_tolstring(L, 1, NULL);
+    luaL_tolstring(L, 2, NULL);
+    lua_concat(L, 2);
+    return 1;
+}
+
+static void open_dims(lua_State *L) {
+    static const luaL_Reg meta[] = {{"__eq", l_dims_eq},
+                                    {"__tostring", l_dims_tostring},
+                                    {"__concat", l_dims_concat},
+                                    {NULL, NULL}};
+    luaL_newlib(L, meta);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &dims_key);
+}
+
+static int push_dims(lua_State *L, const int64_t *v, int n) {
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) lua_pushinteger(L, v[i]), lua_rawseti(L, -2, i + 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &dims_key);
+    lua_setmetatable(L, -2);
+    return 1;
+}
+
+/* ---- properties ---- */
+
+static int p_shape(lua_State *L, gp_tensor *t) { return push_dims(L, t->a.dim, t->a.ndim); }
+static int p_dtype(lua_State *L, gp_tensor *t) {
+    return lua_pushstring(L, gp_dtype_name((gp_dtype)t->a.dtype)), 1;
+}
+static int p_device(lua_State *L, gp_tensor *t) {
+    return lua_pushstring(L, t->storage->dev->name), 1;
+}
+static int p_ndim(lua_State *L, gp_tensor *t) { return lua_pushinteger(L, t->a.ndim), 1; }
+
+/* Dims in reverse order, as NumPy's. */
+static int p_T(lua_State *L, gp_tensor *t) {
+    int64_t order[GP_MAX_DIM];
+    for (int i = 0; i < t->a.ndim; i++) order[i] = t->a.ndim - i;
+    gp_call c;
+    gp_lua_enter(L);
+    gp_call_begin(&c, GP_OP(permute));
+    gp_call_tensor(&c, t);
+    gp_call_ints(&c, order, t->a.ndim);
+    return gp_lua_push(L, gp_call_one(&c));
+}
+
+/* Matrices transposed, whatever is before their dims; H is for one matrix alone. Of real numbers, so
+ * mH is mT. */
+static int transposed(lua_State *L, gp_tensor *t, const char *name, bool one) {
+    if (t->a.ndim < 2 || (one && t->a.ndim > 2))
+        return luaL_error(L, "%s: the tensor has %d dims (expected %s)", name, t->a.ndim,
+                          one ? "a matrix" : "a matrix or a batch of matrices");
+    gp_call c;
+    gp_lua_enter(L);
+    gp_call_begin(&c, GP_OP(transpose));
+    gp_call_tensor(&c, t);
+    gp_call_int(&c, -2);
+    gp_call_int(&c, -1);
+    return gp_lua_push(L, gp_call_one(&c));
+}
+static int p_mT(lua_State *L, gp_tensor *t) { return transposed(L, t, "mT", false); }
+static int p_mH(lua_State *L, gp_tensor *t) { return transposed(L, t, "mH", false); }
+static int p_H(lua_State *L, gp_tensor *t) { return transposed(L, t, "H", true); }
+
+static const gp_lua_property properties[] = {
+    {"shape", p_shape},
+    {"dtype", p_dtype},
+    {"device", p_device},
+    {"ndim", p_ndim},
+    {"T", p_T},
+    {"mT", p_mT},
+    {"mH", p_mH},
+    {"H", p_H},
+    {NULL, NULL},
+};
+
+/* __index. Upvalues: methods, properties (name -> light userdata), metatable (for gp_lua_index). */
+static int l_index(lua_State *L) {
+    if (lua_type(L, 2) != LUA_TSTRING) return gp_lua_index(L);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(2)) == LUA_TLIGHTUSERDATA) {
+        const gp_lua_property *p = lua_touserdata(L, -1);
+        return p->get(L, gp_lua_check(L, 1, "index"));
+    }
+    lua_settop(L, 2);
+    return gp_lua_index(L);
+}
+
+static int l_len(lua_State *L) {
+    gp_tensor *t = gp_lua_check(L, 1, "#");
+    if (t->a.ndim == 0) return luaL_error(L, "a 0-d tensor has no length");
+    lua_pushinteger(L, t->a.dim[0]);
+    return 1;
+}
+
+/* i + 1 and the part of the tensor there, until there is none. */
+static int l_next_part(lua_State *L) {
+    gp_tensor *t = gp_lua_check(L, 1, "pairs");
+    lua_Integer i = luaL_checkinteger(L, 2) + 1;
+    if (i > t->a.dim[0]) return 0;
+    lua_pushinteger(L, i);
+    lua_geti(L, 1, i);
+    return 2;
+}
+
+int gp_lua_pairs(lua_State *L) {
+    gp_tensor *t = gp_lua_check(L, 1, "pairs");
+    if (t->a.ndim == 0) return luaL_error(L, "pairs: a 0-d tensor has no parts");
+    lua_pushcfunction(L, l_next_part);
+    lua_pushvalue(L, 1);
+    lua_pushinteger(L, 0);
+    return 3;
+}
+
+/* ---- methods ---- */
+
+/* x:size() is the list of dims, x:size(d) one of them; x:stride() likewise, in elements. */
+static int dims_of(lua_State *L, const char *fn, bool strides) {
+    gp_tensor *t = gp_lua_check(L, 1, fn);
+    const int64_t *v = strides ? t->a.stride : t->a.dim;
+    int d;
+    if (lua_isnoneornil(L, 2)) return push_dims(L, v, t->a.ndim);
+    if (t->a.ndim == 0) return luaL_error(L, "%s: a 0-d tensor has no dims", fn);
+    if (!gp_dim_wrap(fn, luaL_checkinteger(L, 2), t->a.ndim, &d)) return gp_lua_raise(L);
+    lua_pushinteger(L, v[d]);
+    return 1;
+}
+
+static int l_size(lua_State *L) { return dims_of(L, "size", false); }
+static int l_stride(lua_State *L) { return dims_of(L, "stride", true); }
+
+static int l_dim(lua_State *L) {
+    lua_pushinteger(L, gp_lua_check(L, 1, "dim")->a.ndim);
+    return 1;
+}
+
+static int l_numel(lua_State *L) {
+    lua_pushinteger(L, gp_lua_check(L, 1, "numel")->a.numel);
+    return 1;
+}
+
+static int l_is_floating_point(lua_State *L) {
+    lua_pushboolean(L, gp_is_float((gp_dtype)gp_lua_check(L, 1, "is_floating_point")->a.dtype));
+    return 1;
+}
+
+static int l_element_size(lua_State *L) {
+    lua_pushinteger(
+        L, (lua_Integer)gp_dtype_size((gp_dtype)gp_lua_check(L, 1, "element_size")->a.dtype));
+    return 1;
+}
+
+static int l_is_contiguous(lua_State *L) {
+    lua_pushboolean(L, gp_lua_check(L, 1, "is_contiguous")->a.contiguous);
+    return 1;
+}
+
+/* Do two tensors show the same memory? */
+static int l_shares_storage(lua_State *L) {
+    lua_pushboolean(L, gp_lua_check(L, 1, "shares_storage")->storage ==
+                           gp_lua_check(L, 2, "shares_storage")->storage);
+    return 1;
+}
+
+static int l_is_tensor(lua_State *L) {
+    lua_pushboolean(L, gp_lua_totensor(L, 1) != NULL);
+    return 1;
+}
+
+/* x:to(device), x:to(dtype), x:to(other tensor), x:to(device, dtype), with options non_blocking,
+ * device, dtype. */
+static int l_to(lua_State *L) {
+    gp_tensor *x = gp_lua_check(L, 1, "to"), *like;
+    gp_device *dev = NULL;
+    gp_dtype dt = (gp_dtype)x->a.dtype;
+    bool non_blocking = false;
+    for (int i = 2; i <= lua_gettop(L); i++) {
+        if ((like = gp_lua_totensor(L, i))) {
+            dev = like->storage->dev;
+            dt = (gp_dtype)like->a.dtype;
+        } else if (lua_type(L, i) == LUA_TSTRING) {
+            const char *s = lua_tostring(L, i);
+            if (!gp_dtype_parse(s, &dt) && !(dev = gp_device_get(s)))
+                return luaL_error(L, "to: '%s' is neither a dtype nor a device that works here: %s",
+                                  s, gp_error());
+        } else if (lua_istable(L, i)) {
+            lua_getfield(L, i, "non_blocking");
+            non_blocking = lua_toboolean(L, -1);
+            if (lua_getfield(L, i, "device") == LUA_TSTRING &&
+                !(dev = gp_device_get(lua_tostring(L, -1))))
+                return luaL_error(L, "to: %s", gp_error());
+            if (lua_getfield(L, i, "dtype") == LUA_TSTRING &&
+                !gp_dtype_parse(lua_tostring(L, -1), &dt))
+                return luaL_error(L, "to: %s", gp_error());
+            lua_pop(L, 3);
+        } else {
+            return luaL_error(L, "to: argument #%d: expected a device, a dtype or a tensor, got %s",
+                              i - 1, luaL_typename(L, i));
+        }
+    }
+    gp_call c;
+    gp_lua_enter(L);
+    gp_call_begin(&c, GP_OP(to));
+    gp_call_tensor(&c, x);
+    c.arg[c.nargs++] = (gp_value){.kind = dev ? GP_DEVICE : GP_NONE, .dev = dev};
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = dt};
+    c.arg[c.nargs++] = (gp_value){.kind = GP_BOOL, .i = non_blocking};
+    return gp_lua_push(L, gp_call_one(&c));
+}
+
+/* x:cpu(), x:cuda(), x:double() …: `to` with the argument in the upvalue. */
+static int l_to_fixed(lua_State *L) {
+    lua_settop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    return l_to(L);
+}
+
+static int l_clone(lua_State *L) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, gp_lua_check(L, 1, "clone"));
+    gp_lua_enter(L);
+    return gp_lua_push(L, gp_call_one(&c));
+}
+
+/* x:copy_(y): y's elements into x, broadcast and converted; from another device through a copy that
+ * waits. */
+static int l_copy_(lua_State *L) {
+    gp_tensor *x = gp_lua_check(L, 1, "copy_"), *y = gp_lua_check(L, 2, "copy_");
+    gp_lua_enter(L);
+    if (!gp_copy_into(x, y, GP_WHY_copy, "copy_")) return gp_lua_raise(L);
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* x:pin_memory(): a copy in host memory that a device copies from while the host goes on; x itself
+ * if it is there already. */
+static int l_pin_memory(lua_State *L) {
+    gp_tensor *x = gp_lua_check(L, 1, "pin_memory");
+    if (x->storage->dev != gp_device_cpu())
+        return luaL_error(L, "pin_memory: the tensor is on %s; only host memory can be pinned",
+                          x->storage->dev->name);
+    if (x->storage->pinned) return lua_settop(L, 1), 1;
+    l_clone(L);
+    gp_lua_totensor(L, -1)->storage->pinned = true;
+    return 1;
+}
+
+static int l_is_pinned(lua_State *L) {
+    lua_pushboolean(L, gp_lua_check(L, 1, "is_pinned")->storage->pinned);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"pin_memory", l_pin_memory},
+    {"is_pinned", l_is_pinned},
+    {"item", l_item},
+    {"size", l_size},
+    {"stride", l_stride},
+    {"dim", l_dim},
+    {"ndimension", l_dim},
+    {"numel", l_numel},
+    {"nelement", l_numel},
+    {"element_size", l_element_size},
+    {"is_floating_point", l_is_floating_point},
+    {"is_contiguous", l_is_contiguous},
+    {"shares_storage", l_shares_storage},
+    {"to", l_to},
+    {"clone", l_clone},
+    {"copy_", l_copy_},
+    {NULL, NULL},
+};
+
+static const struct {
+    const char *name, *to;
+} conversions[] = {
+    {"cpu", "cpu"},  {"gpu", "gpu"},       {"cuda", "cuda"}, {"double", "f64"}, {"float", "f32"},
+    {"half", "f16"}, {"bfloat16", "bf16"}, {"long", "i64"},  {"int", "i32"},    {"short", "i16"},
+    {"char", "i8"},  {"byte", "u8"},       {"bool", "bool"},
+};
+
+static const struct {
+    const char *meta;
+    int op;
+} operators[] = {
+    {"__add", OP_add},          {"__sub", OP_sub},           {"__mul", OP_mul},
+    {"__div", OP_div},          {"__idiv", OP_floor_divide}, {"__mod", OP_remainder},
+    {"__pow", OP_pow},          {"__band", OP_bitwise_and},  {"__bor", OP_bitwise_or},
+    {"__bxor", OP_bitwise_xor}, {"__shl", OP_bitwise_left_shift},
+    {"__shr", OP_bitwise_right_shift},
+};
+
+/* Unary operators are called with their operand twice. */
+static int l_unary(lua_State *L) {
+    lua_settop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+static void set_unary(lua_State *L, const char *meta, const gp_op *op) {
+    gp_lua_push_op(L, op, false);
+    lua_pushcclosure(L, l_unary, 1);
+    lua_setfield(L, -2, meta);
+}
+
+static void add_properties(lua_State *L, const gp_lua_property *p) {
+    for (; p->name; p++) {
+        lua_pushlightuserdata(L, (void *)p);
+        lua_setfield(L, -2, p->name);
+    }
+}
+
+static void open_meta(lua_State *L) {
+    static const luaL_Reg meta[] = {{"__gc", l_gc},
+                                    {"__close", l_gc},
+                                    {"__len", l_len},
+                                    {"__pairs", gp_lua_pairs},
+                                    {"__lt", l_lt},
+                                    {"__le", l_le},
+                                    {"__eq", l_eq},
+                                    {"__concat", gp_lua_concat},
+                                    {"__newindex", gp_lua_newindex},
+                                    {"__tostring", gp_lua_tostring},
+                                    {NULL, NULL}};
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
+    luaL_setfuncs(L, meta, 0);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        gp_lua_push_op(L, &gp_ops[operators[i].op], false);
+        lua_setfield(L, -2, operators[i].meta);
+    }
+    set_unary(L, "__unm", GP_OP(neg));
+    set_unary(L, "__bnot", GP_OP(bitwise_not));
+    lua_pushliteral(L, "tensor");
+    lua_setfield(L, -2, "__name");
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
+    lua_newtable(L);
+    add_properties(L, properties);
+    add_properties(L, gp_lua_autograd_properties());
+    lua_pushvalue(L, -3);
+    lua_pushcclosure(L, l_index, 3);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+void gp_lua_open_tensor(lua_State *L) {
+    lua_pushcfunction(L, l_is_tensor);
+    lua_setfield(L, -2, "is_tensor");
+    open_dims(L);
+    open_meta(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
+    luaL_setfuncs(L, methods, 0);
+    for (size_t i = 0; i < sizeof conversions / sizeof *conversions; i++) {
+        lua_pushstring(L, conversions[i].to);
+        lua_pushcclosure(L, l_to_fixed, 1);
+        lua_setfield(L, -2, conversions[i].name);
+    }
+    lua_pop(L, 1);
+}

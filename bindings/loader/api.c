@@ -1,0 +1,243 @@
+/* Crews of workers in Lua, for scripts/lua/data/Loader.lua: starting one, giving it batches to make,
+ * taking them. Arguments are checked there. */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bindings/bind.h"
+#include "bindings/chunks.h"
+#include "bindings/loader/workers.h"
+#include "tensor/error.h"
+#include "tensor/infer.h"
+#include "tensor/rng.h"
+
+#define CREW "gpush.crew"
+
+typedef struct box {
+    gp_crew *crew;      /* NULL: stopped */
+    gp_crew_stats last; /* of a stopped one */
+} box;
+
+static gp_crew *check_crew(lua_State *L) {
+    gp_crew *c = ((box *)luaL_checkudata(L, 1, CREW))->crew;
+    if (!c) luaL_error(L, "data.Loader: this pass has ended");
+    return c;
+}
+
+static lua_Integer int_field(lua_State *L, int idx, const char *name) {
+    lua_getfield(L, idx, name);
+    lua_Integer v = luaL_checkinteger(L, -1);
+    lua_pop(L, 1);
+    return v;
+}
+
+static bool flag_field(lua_State *L, int idx, const char *name) {
+    lua_getfield(L, idx, name);
+    bool on = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return on;
+}
+
+/* A copy of package.NAME, or NULL. */
+static char *package_field(lua_State *L, const char *name) {
+    char *copy = NULL;
+    if (lua_getglobal(L, "package") == LUA_TTABLE) {
+        lua_getfield(L, -1, name);
+        const char *s = lua_tostring(L, -1);
+        if (s) copy = strdup(s);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return copy;
+}
+
+/* start{workers =, prefetch =, pin =, stacked =, seed =, epoch =, program = {…}}: a crew. Without
+ * workers the program runs in this state, prepared here. */
+static int l_start(lua_State *L) {
+    lua_settop(L, 1);
+    gp_crew_opts o = {.workers = (int)int_field(L, 1, "workers"),
+                      .prefetch = (int)int_field(L, 1, "prefetch"),
+                      .stacked = flag_field(L, 1, "stacked"),
+                      .pin = flag_field(L, 1, "pin"),
+                      .seed = (uint64_t)int_field(L, 1, "seed"),
+                      .epoch = (uint64_t)int_field(L, 1, "epoch"),
+                      .kind = gp_lua_state_kind(L),
+                      .dtype = gp_default_dtype};
+    box *b = lua_newuserdatauv(L, sizeof *b, 1);
+    *b = (box){0};
+    luaL_setmetatable(L, CREW);
+    lua_getfield(L, 1, "program");
+    gp_lua_enter(L);
+    gp_parcel *p = gp_parcel_push(L);
+    if (o.workers == 0) {
+        lua_getfield(L, 3, "prepare");
+        lua_pushvalue(L, 3);
+        lua_call(L, 1, 1);
+        lua_setiuservalue(L, 2, 1);
+    } else {
+        if (!gp_pack(L, 3, 1, "", true, p)) {
+            gp_fail("data.Loader: %s", gp_error());
+            return gp_lua_raise(L);
+        }
+        gp_chunks_keep(L);
+        o.path = package_field(L, "path");
+        o.cpath = package_field(L, "cpath");
+    }
+    if (!(b->crew = gp_crew_new(&o, p))) return gp_lua_raise(L);
+    lua_settop(L, 2);
+    return 1;
+}
+
+/* crew:room(): may another batch be added? */
+static int l_room(lua_State *L) {
+    lua_pushboolean(L, gp_crew_room(check_crew(L)));
+    return 1;
+}
+
+/* crew:add{indices}: a batch to be made. */
+static int l_add(lua_State *L) {
+    gp_crew *c = check_crew(L);
+    lua_Integer n = luaL_len(L, 2);
+    int64_t *index = lua_newuserdatauv(L, (size_t)n * sizeof *index + 1, 0);
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        index[i] = lua_tointeger(L, -1);
+        lua_pop(L, 1);
+    }
+    return gp_crew_add(c, index, (int)n) ? 0 : gp_lua_raise(L);
+}
+
+static int l_batch_gc(lua_State *L) {
+    gp_batch **b = lua_touserdata(L, 1);
+    gp_batch_free(*b);
+    *b = NULL;
+    return 0;
+}
+
+/* crew:take(): the next batch's values. */
+static int l_take(lua_State *L) {
+    gp_crew *c = check_crew(L);
+    lua_settop(L, 1);
+    gp_batch **b = lua_newuserdatauv(L, sizeof *b, 0);
+    *b = NULL;
+    if (luaL_newmetatable(L, "gpush.batch")) {
+        lua_pushcfunction(L, l_batch_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, 2);
+    lua_getiuservalue(L, 1, 1);
+    if (!(*b = gp_crew_take(c, L, 3))) return gp_lua_raise(L);
+    int n = gp_batch_push(L, *b);
+    gp_batch_free(*b);
+    *b = NULL;
+    return n;
+}
+
+/* crew:stop(), also when a crew is closed or collected: no thread of it is left. No Lua code, in
+ * which a Ctrl-C that has just ended the loop would strike again. */
+static int l_stop(lua_State *L) {
+    box *b = luaL_checkudata(L, 1, CREW);
+    if (b->crew) gp_crew_get_stats(b->crew, &b->last);
+    gp_crew_free(b->crew);
+    b->crew = NULL;
+    return 0;
+}
+
+static void set_seconds(lua_State *L, const char *name, uint64_t ns) {
+    lua_pushnumber(L, (double)ns * 1e-9);
+    lua_setfield(L, -2, name);
+}
+
+static void set_count(lua_State *L, const char *name, int64_t n) {
+    lua_pushinteger(L, n);
+    lua_setfield(L, -2, name);
+}
+
+/* crew:stats(): a table; times in seconds. */
+static int l_stats(lua_State *L) {
+    const box *b = luaL_checkudata(L, 1, CREW);
+    gp_crew_stats s = b->last;
+    if (b->crew) gp_crew_get_stats(b->crew, &s);
+    lua_createtable(L, 0, 10);
+    set_seconds(L, "elapsed", s.elapsed);
+    set_seconds(L, "first", s.first);
+    set_seconds(L, "wait", s.wait);
+    set_seconds(L, "covered", s.covered);
+    set_seconds(L, "busy", s.busy);
+    set_seconds(L, "idle", s.idle);
+    set_seconds(L, "open", s.open);
+    set_count(L, "batches", s.batches);
+    set_count(L, "samples", s.samples);
+    set_count(L, "waits", s.waits);
+    set_count(L, "workers", s.workers);
+    set_count(L, "processors", sysconf(_SC_NPROCESSORS_ONLN));
+    return 1;
+}
+
+/* draw(seed, epoch, i, low, high): a whole number, low … high, that depends on nothing else. */
+static int l_draw(lua_State *L) {
+    uint32_t w[4];
+    lua_Integer low = luaL_checkinteger(L, 4), high = luaL_checkinteger(L, 5);
+    gp_philox((uint64_t)luaL_checkinteger(L, 1), ~(uint64_t)luaL_checkinteger(L, 2),
+              (uint64_t)luaL_checkinteger(L, 3), w);
+    lua_pushinteger(L, gp_integer(w[0] | (uint64_t)w[1] << 32, low,
+                                  (uint64_t)high - (uint64_t)low + 1));
+    return 1;
+}
+
+/* seed(): one from this thread's generator, so that manual_seed decides it. */
+static int l_seed(lua_State *L) {
+    uint32_t w[4];
+    gp_philox(gp_generator.seed, gp_generator.counter++, 0, w);
+    lua_pushinteger(L, (lua_Integer)(w[0] | (uint64_t)w[1] << 32));
+    return 1;
+}
+
+static int l_dir_gc(lua_State *L) {
+    DIR **dir = lua_touserdata(L, 1);
+    if (*dir) closedir(*dir);
+    *dir = NULL;
+    return 0;
+}
+
+/* list(folder): the names in it, in no order, without those that begin with a dot; nil and a message
+ * if it cannot be read. */
+static int l_list(lua_State *L) {
+    const char *folder = luaL_checkstring(L, 1);
+    DIR **dir = lua_newuserdatauv(L, sizeof *dir, 0);
+    *dir = NULL;
+    if (luaL_newmetatable(L, "gpush.folder")) {
+        lua_pushcfunction(L, l_dir_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    if (!(*dir = opendir(folder))) {
+        lua_pushnil(L);
+        lua_pushfstring(L, "cannot read the folder %s: %s", folder, strerror(errno));
+        return 2;
+    }
+    lua_newtable(L);
+    for (struct dirent *e; (e = readdir(*dir));) {
+        if (e->d_name[0] == '.') continue;
+        lua_pushstring(L, e->d_name);
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+    closedir(*dir);
+    *dir = NULL;
+    return 1;
+}
+
+void gp_lua_push_loader(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"start", l_start}, {"draw", l_draw}, {"seed", l_seed}, {"list", l_list}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"room", l_room},   {"add", l_add},     {"take", l_take},
+                                       {"stop", l_stop},   {"stats", l_stats}, {"__gc", l_stop},
+                                       {"__close", l_stop}, {NULL, NULL}};
+    luaL_newmetatable(L, CREW);
+    luaL_setfuncs(L, methods, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    luaL_newlib(L, functions);
+}

@@ -1,0 +1,484 @@
+/* The threads of a loader: see workers.h. */
+#include "bindings/loader/workers.h"
+
+#include <lauxlib.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bindings/bind.h"
+#include "bindings/memory.h"
+#include "bindings/stop.h"
+#include "profile/record.h"
+#include "tensor/error.h"
+#include "tensor/infer.h"
+#include "tensor/device/lock.h"
+#include "tensor/op.h"
+#include "tensor/device/recovery.h"
+
+/* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do nothing. */
+enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };
+
+typedef struct worker {
+    gp_crew *crew;
+    pthread_t thread;
+    lua_State *L; /* while it lives */
+    bool ended, crashed; /* crashed: it sleeps for ever */
+    uint64_t busy, idle, open;
+} worker;
+
+struct gp_crew {
+    gp_crew_opts opts;
+    gp_parcel program;
+    pthread_mutex_t lock;
+    pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is taken */
+    pthread_cond_t work, ready; /* for the workers; for who takes */
+    atomic_bool stop;
+    bool waiting; /* somebody takes, and its batch was not made when it came */
+    char *failed; /* why a worker could not start */
+    char crash[700]; /* how the first one that did crashed */
+    worker *worker;
+    int started; /* threads that are not joined */
+    gp_batch **ring;
+    int head, count;
+    gp_crew_stats stats;
+    uint64_t begun;
+    struct gp_crew *next; /* of those with threads */
+};
+
+/* ---- crews with threads, to be stopped when the program ends ---- */
+
+static gp_crew *crews;
+static int signals; /* crews that have STOP_SIGNAL set */
+static struct sigaction before;
+static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void on_stop_signal(int sig) {
+    gp_thread_stop();
+    gp_stop_now();
+}
+
+/* At exit: workers may be inside Lua code or waiting, and must be gone before the devices are. */
+static void stop_all(void) {
+    gp_lock(&crews_lock);
+    gp_crew *c = crews;
+    gp_unlock(&crews_lock);
+    for (gp_crew *next; c; c = next) {
+        next = c->next;
+        gp_crew_stop(c);
+    }
+}
+
+static void register_exit(void) { atexit(stop_all); }
+
+/* The first crew sets STOP_SIGNAL's handler, the last one restores what was there. */
+static void enlist(gp_crew *c) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_exit);
+    gp_lock(&crews_lock);
+    c->next = crews;
+    crews = c;
+    if (signals++ == 0) {
+        struct sigaction sa = {.sa_handler = on_stop_signal}; /* no SA_RESTART: reads return */
+        sigemptyset(&sa.sa_mask);
+        sigaction(STOP_SIGNAL, &sa, &before);
+    }
+    gp_unlock(&crews_lock);
+}
+
+/* Once more is harmless: a crew may be stopped by its own end and by stop_all. */
+static void discharge(gp_crew *c) {
+    gp_lock(&crews_lock);
+    gp_crew **p = &crews;
+    while (*p && *p != c) p = &(*p)->next;
+    if (*p) {
+        *p = c->next;
+        if (--signals == 0) sigaction(STOP_SIGNAL, &before, NULL);
+    }
+    gp_unlock(&crews_lock);
+}
+
+/* ---- a worker ---- */
+
+/* Modules are found where the main state finds them. */
+static void set_path(lua_State *L, const char *name, const char *path) {
+    if (!path || lua_getglobal(L, "package") != LUA_TTABLE) return;
+    lua_pushstring(L, path);
+    lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
+/* Opens the libraries and returns the program, prepared. */
+static int l_open(lua_State *L) {
+    const worker *w = lua_touserdata(L, 1);
+    const gp_crew_opts *o = &w->crew->opts;
+    lua_gc(L, LUA_GCSTOP); /* nothing of this is garbage */
+    gp_lua_open_state(L, o->kind);
+    lua_gc(L, LUA_GCINC, 140, 1000, 0);
+    gp_default_dtype = o->dtype;
+    set_path(L, "path", o->path);
+    set_path(L, "cpath", o->cpath);
+    lua_settop(L, 1);
+    gp_unpack(L, &w->crew->program);
+    lua_getfield(L, 2, "prepare");
+    lua_pushvalue(L, 2);
+    lua_call(L, 1, 1);
+    lua_gc(L, LUA_GCRESTART);
+    return 1;
+}
+
+static int l_traceback(lua_State *L) {
+    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    return 1;
+}
+
+/* Leaves the prepared program on the stack; false: c->failed says why. */
+static bool open_program(worker *w, lua_State *L) {
+    gp_crew *c = w->crew;
+    lua_pushcfunction(L, l_traceback);
+    lua_pushcfunction(L, l_open);
+    lua_pushlightuserdata(L, w);
+    bool ok = lua_pcall(L, 1, 1, 1) == LUA_OK;
+    if (!ok) {
+        const char *text = lua_tostring(L, -1);
+        gp_lock(&c->lock);
+        if (!c->failed) c->failed = strdup(text ? text : "out of memory");
+        pthread_cond_broadcast(&c->ready);
+        gp_unlock(&c->lock);
+    }
+    return ok;
+}
+
+/* The first batch that has samples nobody makes. */
+static gp_batch *open_batch(gp_crew *c) {
+    for (int i = 0; i < c->count; i++) {
+        gp_batch *b = c->ring[(c->head + i) % c->opts.prefetch];
+        if (b->next < b->n) return b;
+    }
+    return NULL;
+}
+
+/* Several workers share a batch, so that the first comes early; by smaller parts towards its end, so
+ * that they end together. */
+static int chunk(const gp_crew *c, const gp_batch *b) {
+    int workers = c->opts.workers, n = b->n / (CHUNKS * workers), rest = (b->n - b->next) / (2 * workers);
+    if (rest < n) n = rest;
+    return !c->opts.stacked ? b->n : n > 0 ? n : 1;
+}
+
+/* With the lock held, which it leaves and takes again: who waits for a batch that is made runs first.
+ * Where workers keep every processor busy, the scheduler would let it wait for its next tick, up to 4
+ * ms, more than making a sample takes. */
+static void give_way(gp_crew *c) {
+    if (!c->waiting || c->count == 0 || c->ring[c->head]->left > 0) return;
+    gp_unlock(&c->lock);
+    sched_yield();
+    gp_lock(&c->lock);
+}
+
+/* Makes samples until the crew is stopped. The program is at index 2. */
+static void serve(worker *w, lua_State *L) {
+    gp_crew *c = w->crew;
+    gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
+                     .stop = &c->stop};
+    gp_lock(&c->lock);
+    while (!atomic_load(&c->stop)) {
+        gp_batch *b = open_batch(c);
+        uint64_t t0 = gp_now_ns();
+        if (!b) {
+            pthread_cond_wait(&c->work, &c->lock);
+            w->idle += gp_now_ns() - t0;
+            continue;
+        }
+        int from = b->next, n = chunk(c, b);
+        int to = b->next = from + n < b->n ? from + n : b->n;
+        gp_unlock(&c->lock);
+        gp_batch_make(L, 2, b, from, to, &how);
+        uint64_t t1 = gp_now_ns();
+        gp_lock(&c->lock);
+        w->busy += t1 - t0;
+        if ((b->left -= to - from) == 0) pthread_cond_broadcast(&c->ready);
+        give_way(c);
+    }
+    gp_unlock(&c->lock);
+}
+
+/* ---- a worker that crashed ---- */
+
+static struct {
+    _Atomic int workers;
+    _Atomic int64_t bytes;
+} lost;
+
+int gp_crew_crashed(int64_t *bytes) {
+    *bytes = atomic_load(&lost.bytes);
+    return atomic_load(&lost.workers);
+}
+
+/* Nobody touches its Lua state, or what that held, again. The thread does not end: what it would release
+ * then may be damaged, and others may hold what is on its stack. */
+static _Noreturn void abandon(worker *w, const char *text) {
+    gp_crew *c = w->crew;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    gp_running = NULL;
+    int64_t bytes = w->L ? (int64_t)lua_gc(w->L, LUA_GCCOUNT) << 10 : 0; /* reads a number */
+    atomic_fetch_add(&lost.bytes, bytes);
+    atomic_fetch_add(&lost.workers, 1);
+    gp_lock(&c->lock);
+    if (c->stats.crashed++ == 0) {
+        snprintf(c->crash, sizeof c->crash,
+                 "worker %d %s; its memory is lost, and what else it damaged is not known: save your work "
+                 "and start anew",
+                 (int)(w - c->worker) + 1, text);
+    }
+    w->ended = w->crashed = true;
+    pthread_cond_broadcast(&c->ready);
+    gp_unlock(&c->lock);
+    for (;;) pause();
+}
+
+/* From opening its Lua state to closing it. */
+static void live(worker *w) {
+    gp_crew *c = w->crew;
+    uint64_t t0 = gp_now_ns();
+    lua_State *L = w->L = gp_lua_newstate();
+    if (L) {
+        gp_stop_begin(L);
+        bool ok = open_program(w, L);
+        gp_lock(&c->lock);
+        w->open = gp_now_ns() - t0;
+        gp_unlock(&c->lock);
+        if (ok) serve(w, L);
+        gp_stop_end(L);
+        gp_lua_closestate(L);
+    }
+    gp_lua_state = NULL;
+    gp_lock(&c->lock);
+    if (!L && !c->failed) c->failed = strdup("no memory for a Lua state");
+    w->ended = true;
+    pthread_cond_broadcast(&c->ready);
+    gp_unlock(&c->lock);
+}
+
+/* A worker's thread; w is the crew's. */
+static void *work(void *arg) {
+    worker *w = arg;
+    gp_rescue here;
+    char name[20]; /* for a debugger, and shell/crash.c */
+    snprintf(name, sizeof name, "loader %d", (int)(w - w->crew->worker) + 1);
+    pthread_setname_np(pthread_self(), name);
+    gp_thread_is_loader();
+    if (sigsetjmp(here.out, 0)) abandon(w, here.text);
+    gp_rescue_begin(&here);
+    live(w);
+    gp_rescue_end(&here);
+    return NULL;
+}
+
+/* ---- the crew ---- */
+
+/* Signals are for the threads that were there before; the one that stops is for the workers. */
+static bool start(gp_crew *c) {
+    sigset_t all, old;
+    int faults[] = {STOP_SIGNAL, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = true;
+    for (int i = 0; ok && i < c->opts.workers; i++) {
+        c->worker[i].crew = c;
+        ok = pthread_create(&c->worker[i].thread, NULL, work, &c->worker[i]) == 0;
+        if (ok) c->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok ? true : gp_fail("data.Loader: no thread for worker %d", c->started + 1);
+}
+
+gp_crew *gp_crew_new(const gp_crew_opts *opts, gp_parcel *program) {
+    gp_crew *c = calloc(1, sizeof *c);
+    worker *w = calloc((size_t)opts->workers + 1, sizeof *w);
+    gp_batch **ring = calloc((size_t)opts->prefetch, sizeof *ring);
+    if (!c || !w || !ring) return free(c), free(w), free(ring), gp_fail_null("out of memory");
+    c->opts = *opts;
+    c->worker = w;
+    c->ring = ring;
+    c->program = *program;
+    *program = (gp_parcel){0};
+    c->begun = gp_now_ns();
+    c->stats.workers = opts->workers;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->shaping, NULL);
+    pthread_cond_init(&c->work, NULL);
+    pthread_cond_init(&c->ready, NULL);
+    if (opts->workers == 0) return c;
+    enlist(c);
+    if (start(c)) return c;
+    gp_crew_free(c);
+    return NULL;
+}
+
+bool gp_crew_room(gp_crew *c) { return c->count < c->opts.prefetch; }
+
+bool gp_crew_add(gp_crew *c, const int64_t *index, int n) {
+    gp_batch *b = gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked,
+                               c->opts.pin);
+    if (!b) return false;
+    gp_lock(&c->lock);
+    c->ring[(c->head + c->count++) % c->opts.prefetch] = b;
+    pthread_cond_broadcast(&c->work);
+    gp_unlock(&c->lock);
+    return true;
+}
+
+static void sleep_a_little(pthread_cond_t *cond, pthread_mutex_t *lock, long ns) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ns;
+    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    pthread_cond_timedwait(cond, lock, &until);
+}
+
+static void any_busy(gp_device *dev, void *busy) {
+    for (int i = 0; dev->vt->async && i < dev->nstreams; i++)
+        *(bool *)busy |= dev->vt->busy(dev->streams[i]);
+}
+
+static void note_wait(gp_crew *c, uint64_t t0) {
+    uint64_t ns = gp_now_ns() - t0;
+    bool busy = false;
+    gp_device_each(any_busy, &busy);
+    c->stats.wait += ns;
+    if (busy) c->stats.covered += ns;
+    c->stats.waits++;
+}
+
+/* Waits, with the lock held, until the batch is made. */
+static bool wait_for(gp_crew *c, const gp_batch *b) {
+    static const char name[] = "loader: wait for a batch";
+    if (b->left == 0) return true;
+    uint64_t t0 = gp_now_ns();
+    gp_region r = gp_region_begin(name, sizeof name - 1);
+    bool ok = c->waiting = true;
+    while (ok && b->left > 0) {
+        if (c->stats.crashed) ok = gp_fail("data.Loader: %s", c->crash);
+        else if (c->failed) ok = gp_fail("data.Loader: a worker could not start: %s", c->failed);
+        else if (gp_interrupted || gp_stop_asked())
+            ok = gp_fail("interrupted while waiting for a batch");
+        else sleep_a_little(&c->ready, &c->lock, POLL_NS);
+    }
+    c->waiting = false;
+    gp_region_end(&r);
+    note_wait(c, t0);
+    return ok;
+}
+
+/* math.random's next 64 bits, by the program's field. */
+static lua_Integer random_bits(lua_State *L, int program) {
+    lua_getfield(L, program, "random");
+    lua_pushinteger(L, 0);
+    lua_call(L, 1, 1);
+    lua_Integer v = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return v;
+}
+
+static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b) {
+    lua_getfield(L, program, "randomseed");
+    lua_pushinteger(L, a);
+    lua_pushinteger(L, b);
+    lua_call(L, 2, 0);
+}
+
+/* Makes the batch on this thread. Its own random numbers do not depend on what the samples draw. */
+static void make_here(gp_crew *c, gp_batch *b, lua_State *L, int program) {
+    static const char name[] = "loader: make a batch";
+    lua_Integer one = random_bits(L, program), two = random_bits(L, program);
+    gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
+                     .stop = &c->stop};
+    uint64_t t0 = gp_now_ns();
+    gp_rng kept = gp_generator;
+    gp_region r = gp_region_begin(name, sizeof name - 1);
+    gp_batch_make(L, program, b, 0, b->n, &how);
+    gp_region_end(&r);
+    gp_generator = kept;
+    seed_random(L, program, one, two);
+    b->next = b->n;
+    b->left = 0;
+    note_wait(c, t0);
+    c->stats.busy += gp_now_ns() - t0;
+}
+
+gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program) {
+    if (c->count == 0) return gp_fail_null("data.Loader: no batch was asked for");
+    gp_batch *b = c->ring[c->head];
+    gp_lua_enter(L);
+    if (c->opts.workers == 0) make_here(c, b, L, program);
+    gp_lock(&c->lock);
+    bool ok = wait_for(c, b);
+    if (ok) {
+        c->head = (c->head + 1) % c->opts.prefetch;
+        c->count--;
+        c->stats.batches++;
+        c->stats.samples += b->n;
+        c->stats.elapsed = gp_now_ns() - c->begun;
+        if (c->stats.batches == 1) c->stats.first = c->stats.elapsed;
+    }
+    gp_unlock(&c->lock);
+    return ok ? b : NULL;
+}
+
+void gp_crew_get_stats(gp_crew *c, gp_crew_stats *out) {
+    gp_lock(&c->lock);
+    *out = c->stats;
+    for (int i = 0; i < c->opts.workers; i++) {
+        out->busy += c->worker[i].busy;
+        out->idle += c->worker[i].idle;
+        out->open += c->worker[i].open;
+    }
+    gp_unlock(&c->lock);
+}
+
+void gp_crew_stop(gp_crew *c) {
+    gp_lock(&c->lock);
+    atomic_store(&c->stop, true);
+    pthread_cond_broadcast(&c->work);
+    for (int i = 0; i < c->started; i++) {
+        worker *w = &c->worker[i];
+        bool self = pthread_equal(w->thread, pthread_self()); /* os.exit in a dataset */
+        /* Again, since one may come just before a read; but later and later, since the handler walks
+         * all the calls that are open, and a deep recursion must get on in between. */
+        for (long pause = POLL_NS / 4; !w->ended && !self; pause += pause < POLL_NS * 20 ? pause : 0) {
+            pthread_kill(w->thread, STOP_SIGNAL);
+            sleep_a_little(&c->ready, &c->lock, pause);
+        }
+        gp_unlock(&c->lock);
+        if (!self && !w->crashed) pthread_join(w->thread, NULL);
+        gp_lock(&c->lock);
+    }
+    c->started = 0;
+    gp_unlock(&c->lock);
+    discharge(c);
+}
+
+void gp_crew_free(gp_crew *c) {
+    if (!c) return;
+    gp_crew_stop(c);
+    if (c->stats.crashed) return;
+    for (int i = 0; i < c->count; i++) gp_batch_free(c->ring[(c->head + i) % c->opts.prefetch]);
+    gp_parcel_clear(&c->program);
+    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->shaping);
+    pthread_cond_destroy(&c->work);
+    pthread_cond_destroy(&c->ready);
+    free(c->failed);
+    free(c->opts.path);
+    free(c->opts.cpath);
+    free(c->ring);
+    free(c->worker);
+    free(c);
+}

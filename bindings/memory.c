@@ -1,0 +1,135 @@
+/* Lua's memory: small blocks from lists by size, one arena a state, so that a box for a result
+ * costs a few instructions; very large ones in huge pages, with Ctrl-C heeded; the rest from malloc. */
+#include "bindings/memory.h"
+
+#include "tensor/device/device.h"
+#include "tensor/error.h"
+#include "tensor/device/hostmem.h"
+
+#include <lauxlib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { UNIT = 16, LARGEST = 256, LISTS = LARGEST / UNIT + 1 };
+enum { LARGE = 8 << 20, PAGE = 4096, SLICE = 1 << 20 }; /* bytes; a large block is one of the host's own */
+static const size_t arena_bytes =
+    (size_t)4
+    << 30; /* address space only; pages come as they are touched. Beyond it malloc takes over */
+
+typedef struct cell {
+    struct cell *next;
+} cell;
+
+typedef struct arena {
+    char *base, *next, *end;
+    cell *list[LISTS];
+} arena;
+
+static inline size_t list_of(size_t bytes) { return (bytes + UNIT - 1) / UNIT; }
+
+static void *take(arena *a, size_t bytes) {
+    size_t k = list_of(bytes);
+    cell *c = a->list[k];
+    if (c) {
+        a->list[k] = c->next;
+        return c;
+    }
+    if ((size_t)(a->end - a->next) < k * UNIT) return malloc(bytes);
+    void *p = a->next;
+    a->next += k * UNIT;
+    return p;
+}
+
+static void give(arena *a, void *p, size_t bytes) {
+    if ((uintptr_t)p - (uintptr_t)a->base >=
+        arena_bytes) { /* malloc's: from before the arena was set, or after it was full */
+        free(p);
+        return;
+    }
+    cell *c = p;
+    c->next = a->list[list_of(bytes)];
+    a->list[list_of(bytes)] = c;
+}
+
+/* Touches bytes from p on, which may take a second where the system has to find the memory; false: Ctrl-C came. */
+static bool touch(char *p, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += PAGE) {
+        if (i % SLICE == 0 && gp_thread_stopped()) return false;
+        *(volatile char *)(p + i) = 0;
+    }
+    return true;
+}
+
+/* A large block whose bytes from `from` on are touched. NULL: no memory, or Ctrl-C, which Lua hears of in no other way. */
+static void *map(size_t bytes, size_t from) {
+    char *p = gp_host_alloc(bytes);
+    if (!p || from >= bytes || touch(p + from, bytes - from)) return p;
+    gp_host_free(p, bytes);
+    return NULL;
+}
+
+/* A large block with another size that is large. NULL leaves it as it was. */
+static void *remap(void *p, size_t osize, size_t nsize) {
+    if (nsize <= osize) return gp_host_shrink(p, osize, nsize), p;
+    void *q = map(nsize, osize);
+    if (q) gp_host_move(p, osize, q);
+    return q;
+}
+
+static void *fresh(arena *a, size_t bytes) {
+    return bytes <= LARGEST ? take(a, bytes) : bytes < LARGE ? malloc(bytes) : map(bytes, 0);
+}
+
+static void drop(arena *a, void *p, size_t bytes) {
+    if (bytes <= LARGEST) give(a, p, bytes);
+    else if (bytes < LARGE) free(p);
+    else gp_host_free(p, bytes);
+}
+
+/* lua_Alloc. osize is the type of the object when p is NULL. */
+static void *allocate(void *ud, void *p, size_t osize, size_t nsize) {
+    arena *a = ud;
+    if (nsize == 0) {
+        if (p) drop(a, p, osize);
+        return NULL;
+    }
+    if (!p) return fresh(a, nsize);
+    if (osize >= LARGE && nsize >= LARGE) return remap(p, osize, nsize);
+    if (osize > LARGEST && nsize > LARGEST && osize < LARGE && nsize < LARGE) return realloc(p, nsize);
+    if (osize <= LARGEST && nsize <= LARGEST && list_of(osize) == list_of(nsize) &&
+        (uintptr_t)p - (uintptr_t)a->base < arena_bytes)
+        return p;
+    void *q = fresh(a, nsize);
+    if (!q) return NULL;
+    memcpy(q, p, osize < nsize ? osize : nsize);
+    drop(a, p, osize);
+    return q;
+}
+
+lua_State *gp_lua_newstate(void) {
+    lua_State *L = luaL_newstate();
+#if !defined(__SANITIZE_ADDRESS__) /* which watches malloc's blocks only */
+    arena *a = L ? calloc(1, sizeof *a) : NULL;
+    if (!a) return L;
+    a->base = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (a->base == MAP_FAILED) return free(a), L;
+    a->next = a->base;
+    a->end = a->base + arena_bytes;
+    lua_setallocf(L, allocate, a);
+#endif
+    return L;
+}
+
+void gp_lua_closestate(lua_State *L) {
+    void *ud;
+    lua_Alloc f = lua_getallocf(L, &ud);
+    lua_close(L);
+    if (f != allocate) return;
+    arena *a = ud;
+    munmap(a->base, arena_bytes);
+    free(a);
+}

@@ -1,0 +1,348 @@
+/* The rewrite's writer: decides what each expression may be and inserts the helper calls that
+ * tensors need. */
+#include "bindings/rewrite/rewrite.h"
+
+#include "bindings/rewrite/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What expressions may be ---- */
+
+static bool only(uint8_t cls, uint8_t set) { return !(cls & ~set); }
+
+/* a and b, where a was tested: a false tensor has become false. */
+static uint8_t class_and(uint8_t a, uint8_t b) {
+    return (a & C_ANY ? C_NIL | C_FALSE : a & (C_NIL | C_FALSE)) | b;
+}
+
+static uint8_t class_or(uint8_t a, uint8_t b) { return (a & ~(C_NIL | C_FALSE)) | b; }
+
+/* Nothing is compared elementwise: no tensor takes part, or one side is neither a tensor nor a
+ * number. */
+static bool plain_equality(uint8_t a, uint8_t b) {
+    return !((a | b) & C_ANY) || !(a & (C_NUM | C_ANY)) || !(b & (C_NUM | C_ANY));
+}
+
+/* op: the operator's token. Classes are sets: what may come out is the union of what the
+ * operands may give. */
+static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
+    switch (op) {
+    case TK_AND: return class_and(a, b);
+    case TK_OR: return class_or(a, b);
+    case TK_EQ:
+    case TK_NE: return plain_equality(a, b) ? C_BOOL : C_ANY;
+    case '<':
+    case '>':
+    case TK_LE:
+    case TK_GE: return (a | b) & C_ANY ? C_ANY : C_BOOL;
+    case TK_CONCAT: return only(a | b, C_NUM | C_STR) ? C_STR : C_ANY;
+    default: /* a table may have an __add that gives a tensor */
+        return only(a | b, C_NUM | C_STR) ? C_NUM : C_ANY;
+    }
+}
+
+/* From the classes of the operands, which have smaller numbers: operands are noted first. */
+static uint8_t class_of(const gp_tree *t, const gp_node *n) {
+    const gp_node *nodes = t->nodes.at;
+    switch (n->kind) {
+    case N_LOCAL: return t->vars.at[n->a];
+    case N_KNOWN: return t->env || t->tainted[n->a] ? C_ANY : n->cls;
+    case N_PAR: return nodes[n->a].cls;
+    case N_UN:
+        if (n->op == TK_NOT) return C_BOOL;
+        if (n->op == '#') return C_NUM;
+        return only(nodes[n->a].cls, C_NUM | C_STR) ? C_NUM : C_ANY;
+    case N_BIN: return class_binary(n->op, nodes[n->a].cls, nodes[n->b].cls);
+    default: return n->cls;
+    }
+}
+
+/* Classes only grow, so that repeating this ends. True: some variable's did. */
+static bool classify_once(gp_tree *t) {
+    bool changed = false;
+    for (uint32_t i = 0; i < t->nodes.n; i++) t->nodes.at[i].cls = class_of(t, &t->nodes.at[i]);
+    for (uint32_t i = 0; i < t->assigns.n; i++) {
+        const gp_assign *s = &t->assigns.at[i];
+        uint8_t cls = t->vars.at[s->var] | t->nodes.at[s->node].cls;
+        changed |= cls != t->vars.at[s->var];
+        t->vars.at[s->var] = cls;
+    }
+    return changed;
+}
+
+/* The least classes that all assignments agree with; a chain too long to follow makes every
+ * variable unknown. */
+static void classify(gp_tree *t) {
+    for (int round = 0; round < 16; round++)
+        if (!classify_once(t)) return;
+    memset(t->vars.at, C_ANY, t->vars.n);
+    classify_once(t);
+    classify_once(t);
+}
+
+/* ---- Edits ---- */
+
+enum { E_CLOSE, E_REPLACE, E_OPEN }; /* the order of edits at one byte */
+
+struct edit {
+    uint32_t pos, rank, seq;
+    const char *text;
+    uint32_t len, skip; /* skip: bytes of the source that it replaces */
+};
+
+typedef struct writer {
+    gp_tree *t;
+    bool own_env;
+    LIST(struct edit) edits;
+} writer;
+
+/* At one byte edits come in the order of their rank, then of their making. */
+static void edit(writer *w, uint32_t pos, int rank, const char *text, uint32_t len, uint32_t skip) {
+    PUSH(w->t, w->edits, (struct edit){pos, rank, w->edits.n, text, len, skip});
+}
+
+/* Text before byte pos, behind whatever closes there. */
+static void open_text(writer *w, uint32_t pos, const char *text) {
+    edit(w, pos, E_OPEN, text, strlen(text), 0);
+}
+
+static void close_at(writer *w, uint32_t pos) { edit(w, pos, E_CLOSE, ")", 1, 0); }
+
+/* A global is found in 4 ns, a field of a string in 11; the string is there for chunks that see
+ * other globals. */
+#define HELPER(h) {"(_ENV[\"" h "\"]or(\"\")[\"" h "\"])(", "(\"\")[\"" h "\"]("}
+enum {
+    H_TRUTH, H_SAME, H_SAME1, H_TENSOR, H_TENSOR1, H_EQC, H_NUMBER, H_EQ, H_NE, H_LT, H_LE, H_GT,
+    H_GE
+};
+static const char *const helpers[][2] = {
+    [H_TRUTH] = HELPER(GP_H_TRUTH),
+    [H_SAME] = HELPER(GP_H_SAME),
+    [H_SAME1] = HELPER(GP_H_SAME1),
+    [H_TENSOR] = HELPER(GP_H_TENSOR),
+    [H_TENSOR1] = HELPER(GP_H_TENSOR1),
+    [H_EQC] = HELPER(GP_H_EQC),
+    [H_NUMBER] = HELPER(GP_H_NUMBER),
+    [H_EQ] = HELPER(GP_H_EQ),
+    [H_NE] = HELPER(GP_H_NE),
+    [H_LT] = HELPER(GP_H_LT),
+    [H_LE] = HELPER(GP_H_LE),
+    [H_GT] = HELPER(GP_H_GT),
+    [H_GE] = HELPER(GP_H_GE),
+};
+
+static void open_call(writer *w, uint32_t pos, int helper) {
+    open_text(w, pos, helpers[helper][w->own_env]);
+}
+
+/* Repeats the text of node n. */
+static void open_copy(writer *w, uint32_t pos, const gp_node *n) {
+    edit(w, pos, E_OPEN, w->t->text + n->start, n->end - n->start, 0);
+}
+
+/* A last argument that may give several values is cut to one. */
+static void one_value(writer *w, const gp_node *n) {
+    if (!n->multi) return;
+    open_text(w, n->start, "(");
+    close_at(w, n->end);
+}
+
+/* helper(n) */
+static void wrap(writer *w, int helper, const gp_node *n) {
+    open_call(w, n->start, helper);
+    one_value(w, n);
+    close_at(w, n->end);
+}
+
+/* ---- Comparisons ---- */
+
+static const struct comparison {
+    int16_t op, helper, len;
+} comparisons[] = {
+    {TK_EQ, H_EQ, 2}, {TK_NE, H_NE, 2}, {'<', H_LT, 1}, {TK_LE, H_LE, 2}, {'>', H_GT, 1},
+    {TK_GE, H_GE, 2},
+};
+
+static const struct comparison *find_comparison(const gp_node *n) {
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
+        if (n->kind == N_BIN && n->op == comparisons[i].op) return &comparisons[i];
+    return NULL;
+}
+
+/* Text that may be evaluated twice: a local variable or a number, with a sign or not. */
+static bool repeatable(const gp_tree *t, const gp_node *n) {
+    if (n->kind == N_UN && n->op == '-') {
+        const gp_node *a = &t->nodes.at[n->a];
+        return a->kind == N_CONST && a->cls == C_NUM && a->start == n->start + 1;
+    }
+    return n->kind == N_LOCAL || (n->kind == N_CONST && n->cls == C_NUM);
+}
+
+/* Lua's operator is right here. An order of tensors in a condition is: its metamethod gives the
+ * boolean that is wanted. */
+static bool stays(const gp_node *a, const gp_node *b, const struct comparison *c, gp_context ctx) {
+    if (plain_equality(a->cls, b->cls) && (c->helper == H_EQ || c->helper == H_NE)) return true;
+    if (c->helper == H_EQ || c->helper == H_NE) return false;
+    return ctx == X_COND || !((a->cls | b->cls) & C_ANY) || only(a->cls, C_NIL | C_BOOL | C_STR) ||
+        only(b->cls, C_NIL | C_BOOL | C_STR);
+}
+
+/* The helper gets both operands, and its result stands for the comparison. */
+static void call_comparison(
+    writer *w, const gp_node *n, const gp_node *b, const struct comparison *c, gp_context ctx) {
+    if (ctx == X_RETURN) { /* a comparison is no tail call */
+        open_text(w, n->start, "(");
+        close_at(w, n->end);
+    }
+    if (ctx == X_COND && c->helper == H_NE) open_text(w, n->start, "not ");
+    open_call(w, n->start, ctx == X_COND ? H_EQC : c->helper);
+    edit(w, n->opat, E_REPLACE, ",", 1, c->len);
+    one_value(w, b);
+    close_at(w, n->end);
+}
+
+/* a == b in a condition, one of them repeatable: "(=)"(b, a) == b or a == "(=)"(a, b). */
+static void same_comparison(writer *w, const gp_node *a, const gp_node *b) {
+    bool left =
+        repeatable(w->t, b) && (!(b->cls & C_ANY) || !repeatable(w->t, a) || (a->cls & C_ANY));
+    const gp_node *kept = left ? b : a, *wrapped = left ? a : b;
+    open_call(w, wrapped->start, kept->cls & C_ANY ? H_SAME : H_SAME1);
+    open_copy(w, wrapped->start, kept);
+    open_text(w, wrapped->start, ",");
+    one_value(w, wrapped);
+    close_at(w, wrapped->end);
+}
+
+/* a < b as a value, both repeatable: ("(t)"(a, b) and "(<)"(a, b) or a < b). */
+static void tensor_comparison(writer *w, const gp_node *n, const gp_node *a, const gp_node *b,
+    const struct comparison *c) {
+    bool both = a->cls & b->cls & C_ANY;
+    open_text(w, n->start, "(");
+    open_call(w, n->start, both ? H_TENSOR : H_TENSOR1);
+    if (both) open_copy(w, n->start, a), open_text(w, n->start, ",");
+    open_copy(w, n->start, both || !(a->cls & C_ANY) ? b : a);
+    open_text(w, n->start, ")and ");
+    open_call(w, n->start, c->helper);
+    open_copy(w, n->start, a);
+    open_text(w, n->start, ",");
+    open_copy(w, n->start, b);
+    open_text(w, n->start, ")or ");
+    close_at(w, n->end);
+}
+
+/* Decides among the three ways to write a comparison that an operator would get wrong. */
+static void compare(writer *w, const gp_node *n, const struct comparison *c, gp_context ctx) {
+    const gp_node *a = &w->t->nodes.at[n->a], *b = &w->t->nodes.at[n->b];
+    bool ra = repeatable(w->t, a), rb = repeatable(w->t, b);
+    if (stays(a, b, c, ctx)) return;
+    if (ctx == X_COND && (ra || rb)) same_comparison(w, a, b);
+    else if (ctx != X_COND && ra && rb) tensor_comparison(w, n, a, b, c);
+    else call_comparison(w, n, b, c, ctx);
+}
+
+/* ---- Expressions ---- */
+
+/* Recursion goes right and into operands, iteration left: chains lean to the left and may be long.
+ */
+static void emit(writer *w, uint32_t i, gp_context ctx) {
+    for (;;) {
+        const gp_node *n = &w->t->nodes.at[i];
+        const struct comparison *c = find_comparison(n);
+        bool transparent =
+            c || n->kind == N_PAR || n->op == TK_NOT || n->op == TK_AND || n->op == TK_OR;
+        if (ctx == X_COND && !transparent && (n->cls & C_ANY)) wrap(w, H_TRUTH, n);
+        if (n->kind < N_PAR) return;
+        gp_context inner = ctx == X_COND ? X_COND : X_VALUE, left = X_VALUE;
+        if (n->kind == N_PAR || n->op == TK_NOT) {
+            left = n->kind == N_PAR ? inner : X_COND;
+        } else if (n->kind == N_BIN) {
+            bool logic = n->op == TK_AND || n->op == TK_OR;
+            if (c) compare(w, n, c, ctx);
+            emit(w, n->b, logic ? inner : X_VALUE);
+            if (logic) left = X_COND;
+        }
+        i = n->a;
+        ctx = left;
+    }
+}
+
+/* Every expression that stands in a statement; nested ones are reached from there. */
+static void emit_roots(writer *w) {
+    for (uint32_t i = 0; i < w->t->roots.n && !w->t->bad; i++) {
+        gp_root r = w->t->roots.at[i];
+        const gp_node *n = &w->t->nodes.at[r.node];
+        if (r.ctx == X_FOR && (n->cls & C_ANY)) wrap(w, H_NUMBER, n);
+        if (r.ctx == X_VERDICT && (n->cls & C_ANY)) { /* parentheses: no tail call */
+            open_text(w, n->start, "(");
+            close_at(w, n->end);
+        }
+        emit(w, r.node, r.ctx == X_FOR ? X_VALUE : r.ctx == X_VERDICT ? X_COND : r.ctx);
+    }
+}
+
+static int by_place(const void *x, const void *y) {
+    const struct edit *a = x, *b = y;
+    if (a->pos != b->pos) return a->pos < b->pos ? -1 : 1;
+    if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+    return a->seq < b->seq ? -1 : 1;
+}
+
+/* The text with its edits, malloc'ed, or NULL when memory is out. */
+static char *write_text(writer *w, size_t *outlen) {
+    size_t len = w->t->len, done = 0;
+    qsort(w->edits.at, w->edits.n, sizeof *w->edits.at, by_place);
+    for (uint32_t i = 0; i < w->edits.n; i++) len = len + w->edits.at[i].len - w->edits.at[i].skip;
+    char *out = malloc(len + 1), *p = out;
+    if (!out) return NULL;
+    for (uint32_t i = 0; i < w->edits.n; i++) {
+        const struct edit *e = &w->edits.at[i];
+        memcpy(p, w->t->text + done, e->pos - done);
+        p += e->pos - done;
+        memcpy(p, e->text, e->len);
+        p += e->len;
+        done = e->pos + e->skip;
+    }
+    memcpy(p, w->t->text + done, w->t->len - done);
+    out[len] = 0;
+    *outlen = len;
+    return out;
+}
+
+/* Does the text begin with the line --!plain, which asks for no rewrite? */
+static bool plain_line(const char *text, size_t len) {
+    static const char mark[] = "--!plain";
+    if (len && *text == '\n') text++, len--; /* what is left of a first line #! */
+    size_t n = sizeof mark - 1;
+    if (len < n || memcmp(text, mark, n)) return false;
+    while (n < len && (text[n] == ' ' || text[n] == '\t' || text[n] == '\r')) n++;
+    return n == len || text[n] == '\n';
+}
+
+/* The steps in order; what w and its tree hold is the caller's to free. */
+static gp_rewritten rewrite(writer *w, char **out, size_t *outlen) {
+    gp_tree *t = w->t;
+    gp_parse(t);
+    if (t->bad) return t->nomem ? GP_REWRITE_MEMORY : GP_REWRITE_SYNTAX;
+    w->own_env |= t->env;
+    classify(t);
+    emit_roots(w);
+    if (t->nomem) return GP_REWRITE_MEMORY;
+    if (!w->edits.n) return GP_REWRITE_SAME;
+    *out = write_text(w, outlen);
+    return *out ? GP_REWRITE_DONE : GP_REWRITE_MEMORY;
+}
+
+gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, size_t *outlen) {
+    gp_tree t = {.text = text, .len = len};
+    writer w = {.t = &t, .own_env = own_env};
+    if (plain_line(text, len)) return GP_REWRITE_SAME;
+    if (len >= NONE / 2) return GP_REWRITE_MEMORY; /* positions are 32 bits */
+    gp_rewritten r = rewrite(&w, out, outlen);
+    free(t.nodes.at);
+    free(t.vars.at);
+    free(t.roots.at);
+    free(t.assigns.at);
+    free(w.edits.at);
+    return r;
+}

@@ -1,0 +1,44 @@
+/* The tensor-syntax rewrite: Lua text in, Lua text out, in which truth tests and comparisons of
+ * tensors are right. */
+#ifndef GP_REWRITE_H
+#define GP_REWRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What the rewritten text calls. Each helper is a global of this name, which no identifier can be,
+ * and also a field that indexing any string finds; truth.c defines them all. a and b are
+ * operands in source order.
+ */
+#define GP_H_TRUTH "(?)" /* (x) -> x, or false for a false tensor */
+/* (x, y) -> y; where a tensor takes part: x if the two are equal, else what x does not equal */
+#define GP_H_SAME "(=)"
+#define GP_H_SAME1 "(=1)" /* the same where x cannot be a tensor */
+#define GP_H_TENSOR "(t)"   /* (a, b) -> true if one is a tensor, else nothing */
+#define GP_H_TENSOR1 "(t1)" /* (x) -> the same for one */
+#define GP_H_EQC "(==?)"    /* (a, b) -> boolean */
+#define GP_H_EQ "(==)"      /* (a, b) -> boolean or bool tensor; so the next five */
+#define GP_H_NE "(~=)"
+#define GP_H_LT "(<)"
+#define GP_H_LE "(<=)"
+#define GP_H_GT "(>)"
+#define GP_H_GE "(>=)"
+#define GP_H_NUMBER "(n)" /* (x) -> x, or the number in a one-element tensor */
+
+typedef enum gp_rewritten {
+    GP_REWRITE_SAME, /* nothing to change: use the text as it is */
+    GP_REWRITE_DONE, /* *out holds the new text */
+    GP_REWRITE_SYNTAX, /* not Lua: let Lua say why */
+    GP_REWRITE_MEMORY
+} gp_rewritten;
+
+/*
+ * Rewrites text of len bytes. Lines keep their numbers. own_env says that the chunk will not see
+ * the global table, so that helpers are reached through strings only. On GP_REWRITE_DONE *out is
+ * malloc'ed, of *outlen bytes, and the caller's. A text whose first line is "--!plain" is left
+ * alone.
+ */
+gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, size_t *outlen);
+
+#endif

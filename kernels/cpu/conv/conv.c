@@ -1,0 +1,456 @@
+/* Convolutions and their input gradients, which transposed convolutions are: one correlation, run
+   on bands of output rows. A band's input is packed with its padding (pack.c), so that every
+   tap of the kernel is a shift; a register tile of several filters by several vectors of outputs
+   then runs over the taps. Integers are computed in i64, cut to their width at the end: they wrap. */
+#include <string.h>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/runtime/scratch.h"
+
+/* The most filters in a tile: what the set's registers hold beside inputs and a weight. */
+#if defined(__AVX512F__)
+enum { MOST = 12 };
+#else
+enum { MOST = 6 };
+#endif
+enum { BAND_BYTES = 448 << 10, LONG_BYTES = 2 << 20, LEAST_ROWS = 8, UNIT_WORK = 1 << 18 };
+
+/* A band as one long row: of every `line` elements the first `width` are outputs; 0: it is none. */
+typedef struct fold {
+    int64_t line, width;
+} fold;
+
+/* A correlation. For an input gradient the images are gradients of results: their channels are the
+ * convolution's filters, and the filters here its channels. */
+typedef struct run {
+    gp_band in;
+    const gp_array *bias, *out;
+    int64_t images, groups, channels, filters;               /* the last two of a group */
+    int64_t size[GP_SPATIAL];                                /* of the outputs */
+    const char *w;                                           /* in compute type */
+    int64_t w_group, w_filter, w_channel, w_tap[GP_SPATIAL]; /* its strides in elements */
+    int64_t taps, *offset; /* where tap i finds its input, in elements from an output's place */
+    int64_t blocks;        /* of filters in a group */
+    int64_t rows, bands;   /* output rows of a band; bands of a plane */
+    int64_t stretches;     /* of in.axis[2].n output columns, or fewer at the end, where rows are long */
+    int64_t columns;       /* output columns of all of them */
+    bool flat;             /* a band is computed as one long row, columns between rows included */
+    bool direct;           /* tiles write the output themselves */
+    fold fold;             /* flat and direct: how tiles leave out what is between rows */
+    char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
+    _Atomic bool no_memory;
+} run;
+
+/* ---- tiles ---- */
+
+/* y[o][0 … len) = start[o] + sum over taps of w[tap][o] * x[offset[tap] + …]; reads whole
+ * vectors of x, up to four beyond len. With a fold, rows of y stand without gaps. */
+typedef void (*tile_fn)(const int64_t *offset, int64_t taps, const void *x, const void *w,
+                        const void *start, void *y, int64_t ystep, int64_t len, fold f);
+
+#define VECTOR(T, t)                                                                               \
+    typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));
+VECTOR(float, f32)
+VECTOR(double, f64)
+VECTOR(int64_t, i64)
+
+/* Vectors of a fold: lanes at the end of one row, and those at the beginning of the next. */
+#if defined(__AVX512F__)
+enum { FOLDS = true };
+static inline unsigned first_lanes(int64_t n, int64_t all) {
+    return n <= 0 ? 0 : (1u << (n < all ? n : all)) - 1;
+}
+#define FOLDED(T, store, M, V)                                                                     \
+    EACH_V {                                                                                       \
+        const int64_t place = at + v * L, col = place % f.line, gap = f.line - f.width;            \
+        const unsigned all = first_lanes(len - place, L);                                          \
+        const M end = (M)(first_lanes(f.width - col, L) & all),                                    \
+                begin = (M)(~first_lanes(f.line - col, L) & all);                                  \
+        T *row = (T *)to + place / f.line * f.width + col;                                         \
+        EACH_O {                                                                                   \
+            store(row + o * ystep, end, (V)acc[o][v]);                                             \
+            if (begin) store(row + o * ystep - gap, begin, (V)acc[o][v]);                          \
+        }                                                                                          \
+    }
+#define FOLDED_f32 FOLDED(float, _mm512_mask_storeu_ps, __mmask16, __m512)
+#define FOLDED_f64 FOLDED(double, _mm512_mask_storeu_pd, __mmask8, __m512d)
+#define FOLDED_i64 FOLDED(int64_t, _mm512_mask_storeu_epi64, __mmask8, __m512i)
+#else
+enum { FOLDS = false };
+#define FOLDED_f32
+#define FOLDED_f64
+#define FOLDED_i64
+#endif
+
+#define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
+#define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
+#define TILE(T, t, filters, vectors)                                                               \
+    static void tile_##t##_##filters(const int64_t *offset, int64_t taps, const void *from,        \
+                                     const void *weights, const void *start, void *to,             \
+                                     int64_t ystep, int64_t len, fold f) {                         \
+        enum { O = filters, V = vectors, L = VB / sizeof(T), STEP = V * L };                       \
+        for (int64_t at = 0; at < len; at += STEP) {                                               \
+            const T *x = (const T *)from + at, *w = weights;                                       \
+            T *y = (T *)to + at;                                                                   \
+            vec_##t acc[O][V], in[V];                                                              \
+            EACH_O EACH_V acc[o][v] = ((const T *)start)[o] - (vec_##t){0};                        \
+            for (int64_t i = 0; i < taps; i++, w += O) {                                           \
+                const T *p = x + offset[i];                                                        \
+                EACH_V in[v] = *(const vec_##t *)(p + v * L);                                      \
+                EACH_O EACH_V acc[o][v] += in[v] * w[o];                                           \
+            }                                                                                      \
+            if (FOLDS && f.line) {                                                                 \
+                FOLDED_##t                                                                         \
+            } else if (len - at >= STEP) {                                                         \
+                EACH_O EACH_V *(vec_##t *)(y + o * ystep + v * L) = acc[o][v];                     \
+            } else {                                                                               \
+                EACH_O {                                                                           \
+                    vec_##t rest[V];                                                               \
+                    EACH_V rest[v] = acc[o][v];                                                    \
+                    memcpy(y + o * ystep, rest, (size_t)(len - at) * sizeof(T));                   \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define TILES(T, t)                                                                                \
+    TILE(T, t, 1, 4)                                                                               \
+    TILE(T, t, 2, 4) TILE(T, t, 3, 4) TILE(T, t, 4, 2) TILE(T, t, 5, 2) TILE(T, t, 6, 2)
+#define MORE_TILES(T, t)                                                                           \
+    TILE(T, t, 7, 2)                                                                               \
+    TILE(T, t, 8, 2) TILE(T, t, 9, 2) TILE(T, t, 10, 2) TILE(T, t, 11, 2) TILE(T, t, 12, 2)
+TILES(float, f32)
+TILES(double, f64)
+TILES(int64_t, i64)
+#define TABLE(t) tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
+#ifdef __AVX512F__
+MORE_TILES(float, f32)
+MORE_TILES(double, f64)
+MORE_TILES(int64_t, i64)
+#define ALL_TABLE(t)                                                                               \
+    TABLE(t), tile_##t##_7, tile_##t##_8, tile_##t##_9, tile_##t##_10, tile_##t##_11, tile_##t##_12
+#else
+#define ALL_TABLE(t) TABLE(t)
+#endif
+static const tile_fn tiles[GP_CTYPES][MOST] = {
+    [GP_CT_f32] = {ALL_TABLE(f32)}, [GP_CT_f64] = {ALL_TABLE(f64)}, [GP_CT_i64] = {ALL_TABLE(i64)}};
+
+/* ---- weights ---- */
+
+static int64_t block_start(const run *r, int64_t b) { return r->filters * b / r->blocks; }
+
+/* n filters from `from` on, as [tap][filter]. */
+#define PACK(T)                                                                                    \
+    static void pack_##T(const run *r, int64_t group, int64_t from, int64_t n, T *to) {            \
+        const gp_axis *z = &r->in.axis[0], *y = &r->in.axis[1], *x = &r->in.axis[2];               \
+        const T *w = (const T *)r->w + group * r->w_group + from * r->w_filter +                   \
+                     z->tap * r->w_tap[0] + y->tap * r->w_tap[1] + x->tap * r->w_tap[2];           \
+        for (int64_t c = 0; c < r->channels; c++)                                                  \
+            for (int64_t i = 0; i < z->taps; i++)                                                  \
+                for (int64_t j = 0; j < y->taps; j++) {                                            \
+                    const T *p = w + c * r->w_channel + i * z->tap_step * r->w_tap[0] +            \
+                                 j * y->tap_step * r->w_tap[1];                                    \
+                    for (int64_t k = 0; k < x->taps; k++, p += x->tap_step * r->w_tap[2])          \
+                        for (int64_t o = 0; o < n; o++) *to++ = p[o * r->w_filter];                \
+                }                                                                                  \
+    }
+PACK(uint32_t)
+PACK(uint64_t)
+
+static void pack_weights(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
+                n = block_start(r, b % r->blocks + 1) - from;
+        char *to = r->weights + (group * r->filters + from) * r->taps * r->in.size;
+        if (r->in.size == 4) pack_uint32_t(r, group, from, n, (uint32_t *)(void *)to);
+        else pack_uint64_t(r, group, from, n, (uint64_t *)(void *)to);
+    }
+}
+
+static void pack_bias(run *r) {
+    int64_t filters = r->groups * r->filters;
+    if (!r->bias) {
+        memset(r->start, 0, (size_t)(filters * r->in.size));
+        return;
+    }
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)r->bias->dtype);
+    gp_load_fn((gp_dtype)r->bias->dtype, r->in.ct)(r->start, r->bias->data,
+                                                   r->bias->stride[0] * size, filters);
+}
+
+/* ---- bands ---- */
+
+/* A block of filters on a band: its packed input, the block's weights and start, its first output
+ * and how many filters, rows and columns. */
+typedef struct part {
+    tile_fn fn;
+    const char *x, *w, *start;
+    char *out;
+    int64_t n, rows, columns;
+} part;
+
+static void tile(const run *r, const part *p, int64_t row, char *y, int64_t ystep, int64_t len) {
+    p->fn(r->offset, r->taps, p->x + row * r->in.line * r->in.size, p->w, p->start, y, ystep, len,
+          r->fold);
+}
+
+/* Outputs that are not written in place: computed into tmp, then stored row by row. */
+static void through_tmp(const run *r, const part *p, char *tmp) {
+    const gp_axis *cols = &r->in.axis[2];
+    gp_dtype dt = (gp_dtype)r->out->dtype;
+    int64_t osize = (int64_t)gp_dtype_size(dt), size = r->in.size, width = p->columns,
+            plane = r->size[0] * r->size[1] * r->size[2] * osize,
+            down = r->in.axis[1].step * r->size[2] * osize;
+    int64_t step = r->flat ? (p->rows - 1) * r->in.line + width : width;
+    gp_store store = gp_store_fn(r->in.ct, dt);
+    if (r->flat) tile(r, p, 0, tmp, step, step);
+    for (int64_t y = 0; y < p->rows; y++) {
+        if (!r->flat) tile(r, p, y, tmp, step, width);
+        const char *from = r->flat ? tmp + y * r->in.line * size : tmp;
+        for (int64_t o = 0; o < p->n; o++)
+            store(p->out + o * plane + y * down, cols->step * osize, from + o * step * size, width);
+    }
+}
+
+static void in_place(const run *r, const part *p) {
+    int64_t width = r->size[2], plane = r->size[0] * r->size[1] * width;
+    if (r->flat) {
+        tile(r, p, 0, p->out, plane, (p->rows - 1) * r->in.line + width);
+        return;
+    }
+    if (r->in.line == width && r->stretches == 1 && r->in.axis[1].step == 1) {
+        tile(r, p, 0, p->out, plane, p->rows * width);
+        return;
+    }
+    for (int64_t y = 0; y < p->rows; y++)
+        tile(r, p, y, p->out + y * r->in.axis[1].step * width * r->in.size, plane, p->columns);
+}
+
+/* The first output of filter f in row y of plane z. */
+static char *output_at(const run *r, int64_t image, int64_t f, int64_t z, int64_t y) {
+    const gp_axis *a = r->in.axis;
+    int64_t plane = (image * r->groups * r->filters + f) * r->size[0] + a[0].first + z * a[0].step,
+            row = plane * r->size[1] + a[1].first + y * a[1].step;
+    return r->out->data +
+           (row * r->size[2] + a[2].first) * (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
+}
+
+static void band(const run *r, int64_t unit, char *scratch) {
+    gp_band in = r->in;
+    gp_axis *cols = &in.axis[2];
+    int64_t from = unit % r->stretches * cols->n, width = gp_least(cols->n, r->columns - from);
+    unit /= r->stretches;
+    cols->base += from * cols->stride;
+    int64_t planes = in.axis[0].n, y = unit % r->bands * r->rows, z = unit / r->bands % planes,
+            group = unit / r->bands / planes % r->groups,
+            image = unit / r->bands / planes / r->groups;
+    int64_t right = from * cols->step * (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
+    gp_band_pack(&in, image, group * r->channels, r->channels, z, y, scratch);
+    for (int64_t b = 0; b < r->blocks; b++) {
+        int64_t f = group * r->filters + block_start(r, b);
+        part p = {.x = scratch,
+                  .w = r->weights + f * r->taps * r->in.size,
+                  .start = r->start + f * r->in.size,
+                  .out = output_at(r, image, f, z, y) + right,
+                  .n = block_start(r, b + 1) - block_start(r, b),
+                  .rows = gp_least(r->rows, in.axis[1].n - y),
+                  .columns = width};
+        p.fn = tiles[r->in.ct][p.n - 1];
+        if (r->direct) in_place(r, &p);
+        else through_tmp(r, &p, scratch + gp_band_bytes(&r->in, r->channels));
+    }
+}
+
+static void run_bands(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    size_t tmp = r->direct ? 0 : (size_t)(MOST * r->rows * r->in.line * r->in.size);
+    /* Behind zeros that are shared four vectors may be read, too. */
+    char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
+    if (!scratch) {
+        r->no_memory = true;
+        return;
+    }
+    for (int64_t u = begin; u < end; u++) band(r, u, scratch);
+}
+
+/* Rows are computed one by one unless that wastes more of the vectors than the columns between
+ * rows would. A vector of a fold has parts of two rows at most. */
+static void choose_tiling(run *r) {
+    int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size;
+    int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
+    bool plain = r->out->dtype == gp_ctype_dtype[r->in.ct] && r->in.axis[2].step == 1,
+         folds = FOLDS && line >= lanes && r->size[2] == width && r->in.axis[1].step == 1;
+    r->flat = r->stretches == 1 && line != width && line * 21 < alone * 20;
+    r->direct = plain && (!r->flat || folds);
+    r->fold = r->flat && r->direct ? (fold){line, width} : (fold){0};
+}
+
+/* Zeros behind a row's last column and before the next one's first are the same ones, up to a
+ * vector: behind a plane come the next plane's, and behind the last plane zeros. A row has room for
+ * its outputs, of which a kernel smaller than its padding makes more. */
+static void share_padding(gp_band *b) {
+    const gp_axis *a = &b->axis[2];
+    int64_t before = -a->base, behind = a->base + b->line - a->in,
+            most = gp_least(VB / b->size, b->line - a->n);
+    if (a->stride == 1) b->line -= gp_most(0, gp_least(most, gp_least(before, behind)));
+}
+
+/* A band of rows so long that it would fill no cache is made of stretches of them. */
+static void choose_stretches(run *r) {
+    gp_axis *a = &r->in.axis[2];
+    int64_t bytes = (int64_t)gp_band_bytes(&r->in, r->channels), fit = a->n;
+    r->columns = a->n;
+    if (bytes > LONG_BYTES)
+        fit = gp_most((int64_t)((double)a->n * BAND_BYTES / (double)bytes), 8 * a->reach + 64);
+    r->stretches = gp_ceil_div(a->n, gp_least(fit, a->n));
+    a->n = gp_ceil_div(a->n, r->stretches);
+    r->stretches = gp_ceil_div(r->columns, a->n);
+}
+
+/* Bands fill the second-level cache and are enough for the threads. */
+static void plan(run *r) {
+    const gp_axis *a = r->in.axis;
+    r->taps = r->channels * a[0].taps * a[1].taps * a[2].taps;
+    r->blocks = (r->filters + MOST - 1) / MOST;
+    gp_band_rows(&r->in, 1);
+    int64_t row = r->channels * gp_band_planes(&r->in) * r->in.line * r->in.size;
+    int64_t fit = BAND_BYTES / (1 + row) - a[1].reach;
+    int64_t share = gp_ceil_div(r->images * r->groups * a[0].n * a[1].n, 4 * gp_threads());
+    if (gp_threads() > 1 && fit > share) fit = share;
+    r->rows = gp_least(fit < LEAST_ROWS ? LEAST_ROWS : fit, a[1].n);
+    r->bands = gp_ceil_div(a[1].n, r->rows);
+    r->rows = gp_ceil_div(a[1].n, r->bands);
+    gp_band_rows(&r->in, r->rows);
+    choose_stretches(r);
+    gp_band_rows(&r->in, r->rows);
+    if (r->stretches == 1) share_padding(&r->in);
+    choose_tiling(r);
+}
+
+/* False when interrupted. */
+static bool correlate(const gp_call *c, run *r) {
+    const gp_axis *a = r->in.axis;
+    if (a[0].n * a[1].n * a[2].n == 0) return true;
+    plan(r);
+    gp_band_offsets(&r->in, r->channels, r->offset);
+    int64_t work = r->filters * r->taps * r->rows * r->in.line;
+    gp_parallel(r->groups * r->blocks, 1 + UNIT_WORK / 16 / (1 + r->taps * MOST), pack_weights, r);
+    int64_t units = r->images * r->groups * a[0].n * r->bands * r->stretches;
+    return gp_parallel_op(c, units, 1 + UNIT_WORK / (1 + work), run_bands, r);
+}
+
+/* ---- calls ---- */
+
+/* Offsets, packed weights, bias, and weights in compute type where they are not. */
+static bool get_memory(run *r, const gp_array *w, const gp_conv *k) {
+    int64_t taps = r->channels * k->kernel[0] * k->kernel[1] * k->kernel[2];
+    size_t words = (size_t)taps * sizeof *r->offset, weights = (size_t)(w->numel * r->in.size),
+           start = ((size_t)(r->groups * r->filters * r->in.size) + 63) / 64 * 64;
+    bool convert = w->dtype != gp_ctype_dtype[r->in.ct];
+    char *memory =
+        gp_scratch(GP_SCRATCH_CALL, words + start + weights + (convert ? weights : 0) + 64);
+    if (!memory) return false;
+    r->offset = (int64_t *)memory;
+    r->start = memory + words;
+    r->weights = r->start + start;
+    gp_array dense = *w;
+    if (convert) {
+        dense.data = r->weights + weights;
+        dense.dtype = gp_ctype_dtype[r->in.ct];
+        int64_t n = 1;
+        for (int d = w->ndim - 1; d >= 0; d--) dense.stride[d] = n, n *= w->dim[d];
+        dense.contiguous = true;
+        gp_copy_array(&dense, w);
+    }
+    r->w = dense.data;
+    for (int d = 0; d < GP_SPATIAL; d++) {
+        int at = d - (GP_SPATIAL - k->rank);
+        r->w_tap[d] = at < 0 ? 0 : dense.stride[2 + at];
+    }
+    r->w_filter = dense.stride[0];
+    r->w_channel = dense.stride[1];
+    r->w_group = k->filters / k->groups * dense.stride[0];
+    return true;
+}
+
+static bool forward(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1);
+    run r = {.bias = gp_in(c, 2), .out = gp_out(c, 0)};
+    gp_shape xs = gp_array_shape(x), ws = gp_array_shape(w);
+    gp_conv k;
+    if (r.out->numel == 0) return true;
+    if (!gp_conv_read(c, &xs, &ws, &k) || !gp_touch_results(c)) return false;
+    gp_band_source(&r.in, x, &k);
+    r.images = k.images;
+    r.groups = k.groups;
+    r.channels = k.channels / k.groups;
+    r.filters = k.filters / k.groups;
+    if (!get_memory(&r, w, &k)) return gp_fail("%s: out of memory", c->op->name);
+    for (int d = 0; d < GP_SPATIAL; d++) {
+        r.in.axis[d] = gp_axis_forward(&k, d);
+        r.size[d] = k.out[d];
+    }
+    pack_bias(&r);
+    if (!correlate(c, &r)) return false;
+    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+}
+
+/* Each remainder of the positions by the strides is a correlation of its own, with the taps that
+ * reach it. */
+static bool every_phase(const gp_call *c, run *r, const gp_conv *k) {
+    int64_t phases = k->stride[0] * k->stride[1] * k->stride[2];
+    for (int64_t p = 0; p < phases; p++) {
+        int64_t rest = p;
+        for (int d = GP_SPATIAL - 1; d >= 0; d--) {
+            r->in.axis[d] = gp_axis_backward(k, d, rest % k->stride[d]);
+            rest /= k->stride[d];
+        }
+        if (!correlate(c, r)) return false;
+    }
+    return true;
+}
+
+/* x is shaped like the convolution's results. */
+static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, const gp_conv *k) {
+    const gp_array *w = gp_in(c, 1);
+    run r = {.bias = bias, .out = gp_out(c, 0)};
+    if (r.out->numel == 0) return true;
+    if (!gp_touch_results(c)) return false;
+    gp_band_source(&r.in, x, k);
+    r.images = k->images;
+    r.groups = k->groups;
+    r.channels = k->filters / k->groups;
+    r.filters = k->channels / k->groups;
+    if (!get_memory(&r, w, k)) return gp_fail("%s: out of memory", c->op->name);
+    int64_t across = r.w_filter;
+    r.w_filter = r.w_channel;
+    r.w_channel = across;
+    memcpy(r.size, k->in, sizeof r.size);
+    pack_bias(&r);
+    if (!every_phase(c, &r, k)) return false;
+    return !r.no_memory || gp_fail("%s: out of memory", c->op->name);
+}
+
+static bool transposed(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0);
+    gp_shape xs = gp_array_shape(x), ws = gp_array_shape(gp_in(c, 1));
+    gp_conv k;
+    return gp_conv_transpose_read(c, &xs, &ws, &k) && backward(c, x, gp_in(c, 2), &k);
+}
+
+bool CPU(conv_input_grad)(const gp_call *c) {
+    gp_shape xs = gp_ints_shape(c, 2), ws = gp_array_shape(gp_in(c, 1));
+    gp_conv k;
+    return gp_conv_read(c, &xs, &ws, &k) && backward(c, gp_in(c, 0), NULL, &k);
+}
+
+bool CPU(conv1d)(const gp_call *c) { return forward(c); }
+bool CPU(conv2d)(const gp_call *c) { return forward(c); }
+bool CPU(conv3d)(const gp_call *c) { return forward(c); }
+bool CPU(conv_transpose1d)(const gp_call *c) { return transposed(c); }
+bool CPU(conv_transpose2d)(const gp_call *c) { return transposed(c); }
+bool CPU(conv_transpose3d)(const gp_call *c) { return transposed(c); }

@@ -1,0 +1,84 @@
+/* What the kernels of convolutions and of their gradients share: axes, and packed bands of images
+ * on which every tap of the kernel is a shift by a constant. */
+#ifndef GP_CPU_CONV_H
+#define GP_CPU_CONV_H
+
+#include "kernels/cpu/runtime/kernel.h"
+#include "tensor/ops/nn.h"
+
+/* Vector bytes. */
+#if defined(__AVX512F__)
+enum { VB = 64 };
+#elif defined(__AVX__)
+enum { VB = 32 };
+#else
+enum { VB = 16 };
+#endif
+
+/* One spatial dim of a correlation: output j, which lies at first + j step, is the sum over taps t
+   of input j stride + base + gp_axis_offset(t) (0 outside the image) times the kernel's element
+   tap + t tap_step. */
+typedef struct gp_axis {
+    int64_t n, first, step;
+    int64_t in, stride, base;
+    int64_t taps, tap, tap_step, offset, offset_step;
+    int64_t phases; /* remainders of the offsets by stride: tap t has that of tap t % phases */
+    int64_t reach;  /* packed elements beyond an output's own that taps see */
+} gp_axis;
+static inline int64_t gp_axis_offset(const gp_axis *a, int64_t t) {
+    return a->offset + t * a->offset_step;
+}
+
+/* The axis of spatial dim d of convolution k. */
+#define gp_axis_forward GP_NAME(gp_axis_forward)
+gp_axis gp_axis_forward(const gp_conv *k, int d);
+/* The axis of its input gradient, for the inputs with remainder phase by the stride: those taps
+   that reach them see the incoming gradient with stride 1. */
+#define gp_axis_backward GP_NAME(gp_axis_backward)
+gp_axis gp_axis_backward(const gp_conv *k, int d, int64_t phase);
+
+/* How images are packed: axes are depth, rows, columns. */
+typedef struct gp_band {
+    gp_axis axis[GP_SPATIAL];
+    gp_ctype ct;
+    int64_t size; /* bytes of the compute type */
+    gp_dtype dtype;
+    gp_load load;     /* from dtype to the compute type */
+    const char *data; /* images x channels x depth x rows x columns */
+    int64_t image_step, channel_step, step[GP_SPATIAL]; /* bytes */
+    int64_t lines, line;                                /* packed plane: rows, elements of a row */
+} gp_band;
+
+/* Takes x (channels and `rank` spatial dims, perhaps images) as what is packed. */
+#define gp_band_source GP_NAME(gp_band_source)
+void gp_band_source(gp_band *b, const gp_array *x, const gp_conv *k);
+/* Sets lines and line for `rows` output rows. */
+static inline void gp_band_rows(gp_band *b, int64_t rows) {
+    b->lines = rows + b->axis[1].reach;
+    b->line = b->axis[2].n + b->axis[2].reach;
+}
+/* Packed planes of a channel, and bytes of n channels; vectors may be read up to 4 beyond. */
+static inline int64_t gp_band_planes(const gp_band *b) {
+    return b->axis[0].taps * b->axis[1].phases * b->axis[2].phases;
+}
+static inline size_t gp_band_bytes(const gp_band *b, int64_t n) {
+    return (size_t)(n * gp_band_planes(b) * b->lines * b->line * b->size + 4 * VB);
+}
+/* Channels channel … channel + n - 1 of the input of output rows y … of output plane z:
+   [channel][tap of depth][phase of rows][phase of columns][lines][line]. */
+#define gp_band_pack GP_NAME(gp_band_pack)
+void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, int64_t z, int64_t y,
+                  char *dst);
+/* Where the taps of n channels (channel, depth, row, column) find their input, in elements from an
+ * output's place. */
+#define gp_band_offsets GP_NAME(gp_band_offsets)
+void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset);
+
+/* Of sizes; gp_ceil_div rounds up, also where a is negative. b > 0. */
+static inline int64_t gp_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t gp_most(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t gp_ceil_div(int64_t a, int64_t b) {
+    return a >= 0 ? (a + b - 1) / b : -(-a / b);
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* Pooling: an output row folds the rows of its window into itself, tap by tap where windows are
+ * regular, window by window where they are adaptive. */
+#include "kernels/cpu/conv/pool.h"
+
+#include <string.h>
+
+#include "kernels/cpu/runtime/scratch.h"
+
+/* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as one. */
+enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
+
+typedef struct run {
+    gp_pool p;
+    gp_planes in;
+    const gp_array *x, *out, *indices; /* indices: NULL where not wanted */
+    gp_ctype ct;
+    int64_t size; /* bytes of the compute type */
+    bool average;
+    _Atomic bool no_memory;
+} run;
+
+/* A row that is folded in: its elements (dense, in compute type), what is there so far, and the
+   place in the plane of the row's first element. Places are kept in integers as wide as the
+   elements, which vectors want; -1: none yet. */
+typedef struct fold {
+    const void *row;
+    void *acc, *at;
+    int64_t place;
+    const gp_window *columns; /* of each output; NULL: regular windows */
+} fold;
+
+/* ---- regular windows ---- */
+
+/* One tap. NaN wins, then the first of equal elements. */
+#define INLINE static inline __attribute__((always_inline))
+#define TAPS(T, t, I)                                                                              \
+    INLINE void largest_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {          \
+        for (int64_t o = 0; o < n; o++) {                                                          \
+            T v = x[o * s];                                                                        \
+            acc[o] = v > acc[o] || v != v ? v : acc[o];                                            \
+        }                                                                                          \
+    }                                                                                              \
+    INLINE void places_##t(const T *restrict x, T *restrict acc, I *restrict at, int64_t n,        \
+                           int64_t s, I first) {                                                   \
+        for (I o = 0; o < (I)n; o++) {                                                             \
+            T v = x[o * s], a = acc[o];                                                            \
+            I was = at[o], is = first + o * (I)s;                                                  \
+            bool take = (v > a) | (v != v) | (was < 0);                                            \
+            acc[o] = take ? v : a;                                                                 \
+            at[o] = take ? is : was;                                                               \
+        }                                                                                          \
+    }                                                                                              \
+    INLINE void total_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {            \
+        for (int64_t o = 0; o < n; o++) acc[o] += x[o * s];                                        \
+    }                                                                                              \
+    INLINE void tap_##t(const run *r, const fold *f, gp_tap k, int64_t s) {                        \
+        const T *x = (const T *)f->row + k.lo * s + k.offset;                                      \
+        T *acc = (T *)f->acc + k.lo;                                                               \
+        int64_t n = k.hi - k.lo;                                                                   \
+        if (r->average) total_##t(x, acc, n, s);                                                   \
+        else if (!f->at) largest_##t(x, acc, n, s);                                                \
+        else places_##t(x, acc, (I *)f->at + k.lo, n, s, (I)(f->place + k.lo * s + k.offset));     \
+    }                                                                                              \
+    static void taps_##t(const run *r, const fold *f) {                                            \
+        for (int64_t i = 0; i < r->p.kernel[2]; i++) {                                             \
+            gp_tap k = gp_pool_tap(&r->p, i);                                                      \
+            if (r->p.stride[2] == 1) tap_##t(r, f, k, 1);                                          \
+            else if (r->p.stride[2] == 2) tap_##t(r, f, k, 2);                                     \
+            else tap_##t(r, f, k, r->p.stride[2]);                                                 \
+        }                                                                                          \
+    }
+TAPS(float, f32, int32_t)
+TAPS(double, f64, int64_t)
+TAPS(int64_t, i64, int64_t)
+
+/* ---- adaptive windows ---- */
+
+/* Wide windows are summed in lanes: an addition does not wait for the one before it. */
+#define WINDOWS(T, t, I)                                                                           \
+    static T sum_##t(const T *x, int64_t n) {                                                      \
+        T lane[LANES] = {0}, sum = 0;                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int k = 0; k < LANES; k++) lane[k] += x[i + k];                                   \
+        for (int k = 0; k < LANES; k++) sum += lane[k];                                            \
+        for (; i < n; i++) sum += x[i];                                                            \
+        return sum;                                                                                \
+    }                                                                                              \
+    static void windows_##t(const run *r, const fold *f) {                                         \
+        const T *x = f->row;                                                                       \
+        T *acc = f->acc;                                                                           \
+        I *at = f->at;                                                                             \
+        for (int64_t o = 0; o < r->p.out[2]; o++) {                                                \
+            const gp_window w = f->columns[o];                                                     \
+            if (r->average) {                                                                      \
+                acc[o] += sum_##t(x + w.first, w.last - w.first);                                  \
+                continue;                                                                          \
+            }                                                                                      \
+            T v = acc[o];                                                                          \
+            I place = at ? at[o] : 0, first = (I)f->place, news = place < 0;                       \
+            for (int64_t i = w.first; i < w.last; i++) news |= !(x[i] <= v);                       \
+            if (!news) continue;                                                                   \
+            for (int64_t i = w.first; i < w.last; i++)                                             \
+                if (x[i] > v || x[i] != x[i] || place < 0) v = x[i], place = first + (I)i;         \
+            acc[o] = v;                                                                            \
+            if (at) at[o] = place;                                                                 \
+        }                                                                                          \
+    }
+WINDOWS(float, f32, int32_t)
+WINDOWS(double, f64, int64_t)
+
+/* ---- averages ---- */
+
+/* Of integers towards 0, as PyTorch does. */
+#define DIVIDE(T, t, quotient)                                                                     \
+    static void divide_##t(T *restrict acc, const T *restrict by, int64_t n) {                     \
+        for (int64_t o = 0; o < n; o++) acc[o] = quotient;                                         \
+    }                                                                                              \
+    static void divisors_##t(const gp_pool *p, int64_t rows, T *by) {                              \
+        for (int64_t o = 0; o < p->out[2]; o++) {                                                  \
+            gp_window w = gp_pool_window(p, 2, o);                                                 \
+            int64_t n = p->divisor ? p->divisor : rows * gp_pool_extent(p, w);                     \
+            by[o] = rows <= 0 || w.last <= w.first ? 1 : (T)n;                                     \
+        }                                                                                          \
+    }
+DIVIDE(float, f32, acc[o] / by[o])
+DIVIDE(double, f64, acc[o] / by[o])
+DIVIDE(int64_t, i64, by[o] == -1 ? -acc[o] : acc[o] / by[o]) /* the least one over -1 wraps */
+
+void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divisor) {
+    int64_t n = rows.last > rows.first ? gp_pool_extent(p, rows) : 0;
+    if (ct == GP_CT_f32) divisors_f32(p, n, divisor);
+    else if (ct == GP_CT_f64) divisors_f64(p, n, divisor);
+    else divisors_i64(p, n, divisor);
+}
+
+/* ---- rows ---- */
+
+/* Before the first tap: 0, or below every number; no place yet. */
+static void start(const run *r, const fold *f) {
+    int64_t n = r->p.out[2];
+    for (int64_t o = 0; o < n; o++) {
+        if (r->ct == GP_CT_f32) ((float *)f->acc)[o] = r->average ? 0 : -INFINITY;
+        else ((double *)f->acc)[o] = r->average ? 0 : -INFINITY;
+    }
+    if (f->at) memset(f->at, 0xff, (size_t)(n * r->size));
+}
+
+/* Places from 1, in the plane. */
+static void store_places(const run *r, const fold *f, int64_t row) {
+    int64_t n = r->p.out[2], *o = (int64_t *)(void *)r->indices->data + row * n;
+    if (r->ct == GP_CT_f32)
+        for (int64_t i = 0; i < n; i++) o[i] = ((const int32_t *)f->at)[i] + 1;
+    else
+        for (int64_t i = 0; i < n; i++) o[i] = ((const int64_t *)f->at)[i] + 1;
+}
+
+/* Scratch of a thread: an input row, the results, their places or divisors, adaptive windows. */
+static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
+
+/* Is there one window for all of a row, and do rows lie behind one another? Several are then folded as one. */
+static bool whole_rows(const run *r) {
+    return r->p.adaptive && r->p.out[2] == 1 && r->x->dtype == gp_ctype_dtype[r->ct] && r->in.col == r->size &&
+           r->in.row == r->p.in[2] * r->size;
+}
+
+/* Output row `row` of all planes' rows. Windows that run over the edge are cut there. */
+static void one_row(const run *r, int64_t row, char *scratch) {
+    const gp_pool *p = &r->p;
+    int64_t plane = row / p->out[1], in = row_bytes(p->in[2], r->size),
+            out = row_bytes(p->out[2], r->size),
+            osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
+    bool same = r->out->dtype == gp_ctype_dtype[r->ct];
+    char *to = r->out->data + row * p->out[2] * osize;
+    fold f = {.acc = same ? to : scratch + in, .at = r->indices ? scratch + in + out : NULL};
+    if (p->adaptive) f.columns = (const gp_window *)(void *)(scratch + in + 2 * out);
+    gp_window w = gp_pool_window(p, 1, row % p->out[1]);
+    const char *from = gp_plane_at(&r->in, plane);
+    start(r, &f);
+    gp_window joined;
+    bool whole = whole_rows(r);
+    for (int64_t y = w.first, n = p->dilation[1]; y < w.last; y += n) {
+        const char *src = from + y * r->in.row;
+        if (whole) {
+            n = w.last - y < 1 + JOINED / p->in[2] ? w.last - y : 1 + JOINED / p->in[2];
+            joined = (gp_window){.last = n * p->in[2]};
+            f.columns = &joined;
+        }
+        f.row = src;
+        f.place = y * p->in[2];
+        if (r->x->dtype != gp_ctype_dtype[r->ct] || r->in.col != r->size) {
+            gp_load_fn((gp_dtype)r->x->dtype, r->ct)(scratch, src, r->in.col, p->in[2]);
+            f.row = scratch;
+        }
+        if (p->adaptive) (r->ct == GP_CT_f32 ? windows_f32 : windows_f64)(r, &f);
+        else (r->ct == GP_CT_f32 ? taps_f32 : r->ct == GP_CT_f64 ? taps_f64 : taps_i64)(r, &f);
+    }
+    if (r->average) {
+        void *by = scratch + in + out;
+        gp_pool_divisors(p, w, r->ct, by);
+        if (r->ct == GP_CT_f32) divide_f32(f.acc, by, p->out[2]);
+        else if (r->ct == GP_CT_f64) divide_f64(f.acc, by, p->out[2]);
+        else divide_i64(f.acc, by, p->out[2]);
+    }
+    if (!same) gp_store_fn(r->ct, (gp_dtype)r->out->dtype)(to, osize, f.acc, p->out[2]);
+    if (r->indices) store_places(r, &f, row);
+}
+
+/* Output rows [begin, end). */
+static void rows(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    const gp_pool *p = &r->p;
+    int64_t windows = row_bytes(p->in[2], r->size) + 2 * row_bytes(p->out[2], r->size),
+            many = p->adaptive ? p->out[2] : 0;
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)windows + (size_t)many * sizeof(gp_window));
+    if (!scratch) {
+        r->no_memory = true;
+        return;
+    }
+    for (int64_t o = 0; o < many; o++)
+        ((gp_window *)(void *)(scratch + windows))[o] = gp_pool_window(p, 2, o);
+    for (int64_t i = begin; i < end; i++) one_row(r, i, scratch);
+}
+
+/* x: planes of r->p; outputs are contiguous. */
+static bool pool(const gp_call *c, run *r) {
+    const gp_pool *p = &r->p;
+    r->out = gp_out(c, 0);
+    if (r->out->numel == 0) return true;
+    r->in = gp_pool_planes(r->x, p);
+    r->ct = gp_compute_type((gp_dtype)r->x->dtype);
+    /* Planes beyond 32-bit places are rare: they are folded in f64, whose places are 64-bit. */
+    if (r->ct == GP_CT_f32 && p->in[1] * p->in[2] > INT32_MAX / 2) r->ct = GP_CT_f64;
+    r->size = gp_ctype_size[r->ct];
+    r->indices = c->nout > 1 ? gp_out(c, 1) : NULL;
+    int64_t work = p->out[2] * p->kernel[1] * p->kernel[2] + 1;
+    return gp_parallel_op(c, p->planes * p->out[1], 1 + GRAIN / work, rows, r) &&
+           (!r->no_memory || gp_fail("%s: out of memory", c->op->name));
+}
+
+/* ---- calls ---- */
+
+static bool largest(const gp_call *c, int rank) {
+    run r = {.x = gp_in(c, 0)};
+    gp_shape x = gp_array_shape(r.x);
+    return gp_pool_read_max(c, &x, rank, &r.p) && pool(c, &r);
+}
+bool CPU(max_pool1d)(const gp_call *c) { return largest(c, 1); }
+bool CPU(max_pool2d)(const gp_call *c) { return largest(c, 2); }
+
+static bool average(const gp_call *c, int rank) {
+    run r = {.x = gp_in(c, 0), .average = true};
+    gp_shape x = gp_array_shape(r.x);
+    return gp_pool_read_avg(c, &x, rank, 1, &r.p) && pool(c, &r);
+}
+bool CPU(avg_pool1d)(const gp_call *c) { return average(c, 1); }
+bool CPU(avg_pool2d)(const gp_call *c) { return average(c, 2); }
+
+/* Argument 1: the sizes of the output, one or two. */
+static bool adaptive(const gp_call *c, int rank, bool of_average) {
+    run r = {.x = gp_in(c, 0), .average = of_average};
+    gp_shape x = gp_array_shape(r.x);
+    int n;
+    const int64_t *out = gp_ints(c, 1, &n);
+    return gp_pool_read_adaptive(c, &x, rank, out, n, &r.p) && pool(c, &r);
+}
+bool CPU(adaptive_avg_pool1d)(const gp_call *c) { return adaptive(c, 1, true); }
+bool CPU(adaptive_avg_pool2d)(const gp_call *c) { return adaptive(c, 2, true); }
+bool CPU(adaptive_max_pool1d)(const gp_call *c) { return adaptive(c, 1, false); }
+bool CPU(adaptive_max_pool2d)(const gp_call *c) { return adaptive(c, 2, false); }

@@ -1,0 +1,322 @@
+/* Weight gradients of convolutions: dot products of the incoming gradient with the image shifted by
+   each tap. A register tile of several filters by several taps runs over a band of rows, whose
+   image is packed as for the convolution itself. */
+#include <string.h>
+
+#include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/runtime/scratch.h"
+
+/* Taps of a tile, and the most filters: what the registers hold beside a vector of each filter. */
+#if defined(__AVX512F__)
+enum { TAPS = 5, MOST = 5 };
+#else
+enum { TAPS = 4, MOST = 3 };
+#endif
+/* A band has about so many outputs of a channel, of one or of several images, whatever the threads
+   are: that settles the order of the sums, so the bits. A tile's part of it fits the first-level
+   cache, the image's the second. */
+enum { BAND_OUTPUTS = 2048, BAND_BYTES = 512 << 10 };
+
+typedef struct run {
+    gp_band in, grad; /* grad: one row after the other, no taps */
+    const gp_array *out;
+    int64_t images, groups, channels, filters; /* the last two of a group */
+    int64_t taps, *offset;                     /* taps of a channel; of a unit's channels */
+    int64_t rows, batch;                       /* output rows of a band; images side by side */
+    int64_t grad_image;                        /* packed gradients: most elements of an image */
+    int64_t channel_units, filter_units;       /* shares of a group */
+    _Atomic bool no_memory;
+} run;
+
+/* ---- tiles ---- */
+
+/* sum[f * step + t] += sum over images, rows and columns of g[f] * x[offset[t] + …]. Rows of x are
+   line elements apart, its images `image`; rows of g pitch, its images rows * pitch, its filters
+   plane; g is 0 beyond width, up to whole vectors. */
+typedef struct patch {
+    const void *x, *g;
+    int64_t line, image, pitch, plane, images, rows, width;
+} patch;
+typedef void (*dot_fn)(const patch *p, const int64_t *offset, double *sum, int64_t step);
+
+#define VECTOR(T, t, I, i)                                                                         \
+    typedef T vec_##t __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias));             \
+    typedef I vec_##i __attribute__((vector_size(VB), may_alias));
+VECTOR(float, f32, int32_t, i32)
+VECTOR(double, f64, int64_t, i64)
+
+/* The sum of a vector's lanes, by halves. */
+#define LANES(T, t, i)                                                                             \
+    static inline __attribute__((always_inline)) T lanes_##t(vec_##t v) {                          \
+        enum { L = VB / sizeof(T) };                                                               \
+        _Pragma("GCC unroll 4") for (int h = L / 2; h > 0; h /= 2) {                               \
+            vec_##i from;                                                                          \
+            _Pragma("GCC unroll 16") for (int l = 0; l < (int)L; l++) from[l] = (l + h) % (int)L;  \
+            v += __builtin_shuffle(v, from);                                                       \
+        }                                                                                          \
+        return v[0];                                                                               \
+    }
+LANES(float, f32, i32)
+LANES(double, f64, i64)
+
+#define EACH_F _Pragma("GCC unroll 5") for (int f = 0; f < F; f++)
+#define EACH_T _Pragma("GCC unroll 5") for (int t = 0; t < TAPS; t++)
+/* What lies in x beyond the row is masked: 0 times infinity is not 0. */
+#define DOT(T, t_, I, i_, filters)                                                                 \
+    static void dot_##t_##_##filters(const patch *p, const int64_t *offset, double *sum,           \
+                                     int64_t step) {                                               \
+        enum { F = filters, L = VB / sizeof(T) };                                                  \
+        const int64_t rest = p->width % L, whole = p->width - rest;                                \
+        vec_##t_ acc[F][TAPS], in[F];                                                              \
+        vec_##i_ mask;                                                                             \
+        for (int l = 0; l < (int)L; l++) mask[l] = l < rest ? -1 : 0;                              \
+        EACH_F EACH_T acc[f][t] = (vec_##t_){0};                                                   \
+        const T *g = p->g;                                                                         \
+        for (int64_t i = 0; i < p->images * p->rows; i++, g += p->pitch) {                         \
+            const T *x = (const T *)p->x + i / p->rows * p->image + i % p->rows * p->line;         \
+            for (int64_t at = 0; at < whole; at += L) {                                            \
+                EACH_F in[f] = *(const vec_##t_ *)(g + f * p->plane + at);                         \
+                EACH_T {                                                                           \
+                    vec_##t_ v = *(const vec_##t_ *)(x + offset[t] + at);                          \
+                    EACH_F acc[f][t] += in[f] * v;                                                 \
+                }                                                                                  \
+            }                                                                                      \
+            if (!rest) continue;                                                                   \
+            EACH_F in[f] = *(const vec_##t_ *)(g + f * p->plane + whole);                          \
+            EACH_T {                                                                               \
+                vec_##t_ v = *(const vec_##t_ *)(x + offset[t] + whole);                           \
+                v = (vec_##t_)((vec_##i_)v & mask);                                                \
+                EACH_F acc[f][t] += in[f] * v;                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        EACH_F EACH_T sum[f * step + t] += lanes_##t_(acc[f][t]);                                  \
+    }
+#define DOTS(T, t, I, i) DOT(T, t, I, i, 1) DOT(T, t, I, i, 2) DOT(T, t, I, i, 3)
+DOTS(float, f32, int32_t, i32)
+DOTS(double, f64, int64_t, i64)
+#define TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3
+#ifdef __AVX512F__
+#define MORE_DOTS(T, t, I, i) DOT(T, t, I, i, 4) DOT(T, t, I, i, 5)
+MORE_DOTS(float, f32, int32_t, i32)
+MORE_DOTS(double, f64, int64_t, i64)
+#define ALL_TABLE(t) TABLE(t), dot_##t##_4, dot_##t##_5
+#else
+#define ALL_TABLE(t) TABLE(t)
+#endif
+static const dot_fn dots[2][MOST] = {{ALL_TABLE(f32)}, {ALL_TABLE(f64)}};
+
+/* ---- a unit: some channels by some filters of a group, over all images ---- */
+
+/* sums are filters x padded, padded being the unit's taps and TAPS more, so that tiles may
+ * overhang.
+ */
+typedef struct unit {
+    int64_t group, channel, channels, filter, filters, taps, padded;
+    const int64_t *offset; /* of the taps; the last one is repeated for the overhang */
+    char *x, *g;
+    double *sum;
+} unit;
+
+/* Rows of one plane of some images. */
+typedef struct part {
+    int64_t image, images, z, y, rows;
+    int64_t pitch, image_size; /* packed gradients: elements of a row, of an image */
+} part;
+
+static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+/* Bytes of the packed rows of n channels of an image. */
+static int64_t image_bytes(const run *r, int64_t n) {
+    return whole_lines((int64_t)gp_band_bytes(&r->in, n));
+}
+
+/* Rows y … of planes z of n filters of the part's images: [filter][image][row][pitch], each image
+   filled up with zeros to image elements. */
+static void pack_grad(const run *r, const unit *u, const part *p, int64_t filter, int64_t n) {
+    const gp_band *b = &r->grad;
+    int64_t width = r->in.axis[2].n, size = b->size, gap = (p->pitch - width) * size,
+            rest = (p->image_size - p->rows * p->pitch) * size;
+    gp_load load = gp_load_fn(b->dtype, b->ct);
+    char *dst = u->g;
+    for (int64_t f = 0; f < n; f++)
+        for (int64_t i = 0; i < p->images; i++) {
+            const char *src = b->data + (p->image + i) * b->image_step + p->z * b->step[0] +
+                              p->y * b->step[1] +
+                              (u->group * r->filters + filter + f) * b->channel_step;
+            for (int64_t l = 0; l < p->rows; l++, src += b->step[1], dst += p->pitch * size) {
+                load(dst, src, b->step[2], width);
+                memset(dst + width * size, 0, (size_t)gap);
+            }
+            memset(dst, 0, (size_t)rest);
+            dst += rest;
+        }
+}
+
+#define FINITE(T, t)                                                                               \
+    static bool finite_##t(const T *x, int64_t n) {                                                \
+        T lane[VB / sizeof(T)] = {0};                                                              \
+        const int64_t L = VB / sizeof(T);                                                          \
+        for (int64_t i = 0; i + L <= n; i += L)                                                    \
+            for (int64_t l = 0; l < L; l++) lane[l] += x[i + l] * 0;                               \
+        for (int64_t i = n / L * L; i < n; i++) lane[0] += x[i] * 0;                               \
+        for (int64_t l = 0; l < L; l++)                                                            \
+            if (lane[l] != 0) return false;                                                        \
+        return true;                                                                               \
+    }
+FINITE(float, f32)
+FINITE(double, f64)
+
+/* Packs the part's image. Where all of it is finite, a band is one long row: gradients are 0
+   between its rows. */
+static patch pack_image(const run *r, const unit *u, part *p) {
+    int64_t bytes = image_bytes(r, u->channels), vector = VB / r->in.size, width = r->in.axis[2].n,
+            n = ((int64_t)gp_band_bytes(&r->in, u->channels)) / r->in.size;
+    bool finite = true;
+    for (int64_t i = 0; i < p->images; i++) {
+        char *x = u->x + i * bytes;
+        gp_band_pack(&r->in, p->image + i, u->group * r->channels + u->channel, u->channels, p->z,
+                     p->y, x);
+        finite = finite &&
+                 (r->in.ct == GP_CT_f32 ? finite_f32((float *)x, n) : finite_f64((double *)x, n));
+    }
+    int64_t all = gp_ceil_div((p->rows - 1) * r->in.line + width, vector) * vector;
+    p->pitch = finite ? r->in.line : gp_ceil_div(width, vector) * vector;
+    p->image_size = finite ? gp_most(all, p->rows * r->in.line) : p->rows * p->pitch;
+    return (patch){.x = u->x,
+                   .g = u->g,
+                   .line = r->in.line,
+                   .image = bytes / r->in.size,
+                   .pitch = finite ? p->image_size : p->pitch,
+                   .plane = p->images * p->image_size,
+                   .images = p->images,
+                   .rows = finite ? 1 : p->rows,
+                   .width = finite ? all : width};
+}
+
+/* The part's products, MOST filters at a time, added to the unit's sums. */
+static void one_band(const run *r, const unit *u, part *part) {
+    int64_t blocks = gp_ceil_div(u->filters, MOST);
+    patch p = pack_image(r, u, part);
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t from = u->filters * b / blocks, n = u->filters * (b + 1) / blocks - from;
+        pack_grad(r, u, part, u->filter + from, n);
+        dot_fn dot = dots[r->in.ct == GP_CT_f64][n - 1];
+        for (int64_t t = 0; t < u->taps; t += TAPS)
+            dot(&p, u->offset + t, u->sum + from * u->padded + t, u->padded);
+    }
+}
+
+/* Images, planes and rows in their order: sums do not depend on threads, since a unit is one
+ * thread's. */
+static void all_bands(const run *r, const unit *u) {
+    const gp_axis *a = r->in.axis;
+    part p;
+    for (p.image = 0; p.image < r->images; p.image += p.images) {
+        p.images = gp_least(r->batch, r->images - p.image);
+        for (p.z = 0; p.z < a[0].n; p.z++)
+            for (p.y = 0; p.y < a[1].n; p.y += p.rows) {
+                p.rows = gp_least(r->rows, a[1].n - p.y);
+                one_band(r, u, &p);
+            }
+    }
+}
+
+/* The unit's share of the gradient: filters x channels x taps of the weight's layout. */
+static void store_sums(const run *r, const unit *u) {
+    gp_dtype dt = (gp_dtype)r->out->dtype;
+    int64_t size = (int64_t)gp_dtype_size(dt);
+    gp_store store = gp_store_fn(GP_CT_f64, dt);
+    for (int64_t f = 0; f < u->filters; f++) {
+        int64_t at = ((u->group * r->filters + u->filter + f) * r->channels + u->channel) * r->taps;
+        store(r->out->data + at * size, size, u->sum + f * u->padded, u->taps);
+    }
+}
+
+/* Where share i of n things in `parts` begins. */
+static int64_t share(int64_t n, int64_t parts, int64_t i) { return n * i / parts; }
+static int64_t padded_taps(const run *r, int64_t channels) { return channels * r->taps + TAPS; }
+
+/* Units [begin, end). Scratch: sums in f64, packed gradients, packed images. */
+static void run_units(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    int64_t channels = gp_ceil_div(r->channels, r->channel_units),
+            filters = gp_ceil_div(r->filters, r->filter_units);
+    int64_t sums = whole_lines(filters * padded_taps(r, channels) * (int64_t)sizeof(double)),
+            grads = whole_lines(MOST * r->batch * r->grad_image * r->in.size);
+    char *scratch =
+        gp_scratch(GP_SCRATCH_PART, (size_t)(sums + grads + r->batch * image_bytes(r, channels)));
+    if (!scratch) {
+        r->no_memory = true;
+        return;
+    }
+    unit u = {.offset = r->offset,
+              .sum = (double *)scratch,
+              .g = scratch + sums,
+              .x = scratch + sums + grads};
+    for (int64_t i = begin; i < end; i++) {
+        int64_t c = i % r->channel_units, f = i / r->channel_units % r->filter_units;
+        u.group = i / r->channel_units / r->filter_units;
+        u.channel = share(r->channels, r->channel_units, c);
+        u.channels = share(r->channels, r->channel_units, c + 1) - u.channel;
+        u.filter = share(r->filters, r->filter_units, f);
+        u.filters = share(r->filters, r->filter_units, f + 1) - u.filter;
+        u.taps = u.channels * r->taps;
+        u.padded = padded_taps(r, u.channels);
+        memset(u.sum, 0, (size_t)(u.filters * u.padded) * sizeof(double));
+        all_bands(r, &u);
+        store_sums(r, &u);
+    }
+}
+
+/* ---- the call ---- */
+
+/* Units' images fit the second-level cache, and there are enough for the threads; channels are
+   shared out first, which packs nothing twice but gradients. */
+static void plan(run *r) {
+    const gp_axis *a = r->in.axis;
+    int64_t vector = VB / r->in.size, threads = gp_threads();
+    r->taps = a[0].taps * a[1].taps * a[2].taps;
+    r->rows = gp_least(gp_most(BAND_OUTPUTS / gp_most(a[2].n, 1), 4), gp_most(a[1].n, 1));
+    r->batch = gp_most(gp_least(BAND_OUTPUTS / gp_most(r->rows * a[2].n, 1), r->images), 1);
+    gp_band_rows(&r->in, r->rows);
+    r->grad_image = r->rows * (r->in.line + vector);
+    int64_t fit = BAND_BYTES / (r->batch * image_bytes(r, 1));
+    r->channel_units = gp_ceil_div(r->channels, gp_least(gp_most(fit, 1), r->channels));
+    int64_t work = r->images * a[0].n * a[1].n * a[2].n * r->filters * r->channels * r->taps;
+    r->filter_units = 1;
+    if (threads == 1 || work < 1 << 18) return;
+    while (r->groups * r->channel_units % threads && r->channel_units < r->channels)
+        r->channel_units++;
+    if (r->groups * r->channel_units % threads) r->filter_units = gp_least(threads, r->filters);
+}
+
+/* Offsets of the taps in a packed image, in elements; false when out of memory. */
+static bool get_memory(run *r) {
+    int64_t channels = gp_ceil_div(r->channels, r->channel_units), taps = channels * r->taps;
+    r->offset = gp_scratch(GP_SCRATCH_CALL, (size_t)(taps + TAPS) * sizeof *r->offset);
+    if (!r->offset) return false;
+    gp_band_offsets(&r->in, channels, r->offset);
+    for (int64_t i = 0; i < TAPS; i++) r->offset[taps + i] = r->offset[taps - 1];
+    return true;
+}
+
+bool CPU(conv_weight_grad)(const gp_call *c) {
+    const gp_array *grad = gp_in(c, 0), *x = gp_in(c, 1);
+    run r = {.out = gp_out(c, 0)};
+    gp_shape xs = gp_array_shape(x), ws = gp_ints_shape(c, 2);
+    gp_conv k;
+    if (r.out->numel == 0) return true;
+    if (!gp_conv_read(c, &xs, &ws, &k)) return false;
+    gp_band_source(&r.in, x, &k);
+    gp_band_source(&r.grad, grad, &k);
+    for (int d = 0; d < GP_SPATIAL; d++) r.in.axis[d] = gp_axis_forward(&k, d);
+    r.images = k.images;
+    r.groups = k.groups;
+    r.channels = k.channels / k.groups;
+    r.filters = k.filters / k.groups;
+    plan(&r);
+    if (!get_memory(&r)) return gp_fail("%s: out of memory", c->op->name);
+    int64_t units = r.groups * r.channel_units * r.filter_units;
+    int64_t work = r.images * grad->numel / gp_most(r.images, 1) * r.channels * r.taps / units;
+    return gp_parallel_op(c, units, 1 + (1 << 17) / (1 + work), run_units, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
+}

@@ -1,0 +1,113 @@
+/* The derivatives of elementwise ops and reductions: each formula of the table's derivative columns
+ * becomes a loop, run by the driver in driver.c. */
+#include "kernels/cpu/elementwise/elementwise.h"
+#include "kernels/cpu/elementwise/math.h"
+#include "kernels/cpu/elementwise/normal.h"
+
+#undef bool /* a row of dtype.def */
+
+#define VARS_X(T) const T g = u0[i], x = u1[i], y = u2[i];
+#define VARS_AB(T) const T g = u0[i], a = u1[i], b = u2[i], y = u3[i];
+#define VARS_ABC(T) const T g = u0[i], a = u1[i], b = u2[i], c = u3[i], y = u4[i];
+#define VARS_M(T) const T g = u0[i], x = u1[i], y = u2[i], m = u3[i], o = u4[i], n = p;
+#define POINTERS_3(T) const T *u0 = in[0], *u1 = in[1], *u2 = in[2];
+#define POINTERS_4(T) POINTERS_3(T) const T *u3 = in[3];
+#define POINTERS_5(T) POINTERS_4(T) const T *u4 = in[4];
+
+#define LOOP(name, T, nin, vars, formula)                                                          \
+    CONSTANTS(T)                                                                                   \
+    static void loop_##name##_##T(                                                                 \
+        int64_t count, void *out, const void *const *in, const gp_scalar *par) {                   \
+        T *restrict to = out;                                                                      \
+        const T p = limit_##T(par[0]), q = limit_##T(par[1]), r = limit_##T(par[2]);               \
+        (void)p, (void)q, (void)r;                                                                 \
+        POINTERS_##nin(T) _Pragma("omp simd") for (int64_t i = 0; i < count; i++) {                \
+            vars(T) to[i] = (T)(formula);                                                          \
+        }                                                                                          \
+    }                                                                                              \
+    CONSTANTS_END(T)
+#define LOOPS(name, nin, vars, formula)                                                            \
+    LOOP(name, float, nin, vars, formula) LOOP(name, double, nin, vars, formula)
+#define LOOPS_FLOAT LOOPS
+#define LOOPS_FLOATS LOOPS
+#define LOOPS_REAL LOOPS
+#define LOOPS_ALL LOOPS
+#define LOOPS_SUM LOOPS
+#define LOOPS_INTS(...) /* never differentiated */
+#define LOOPS_WHOLE(...)
+#define LOOPS_TEST(...)
+
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#define GRAD_ROW(name, types, nin, vars, formula) LOOPS_##types(name, nin, vars, formula)
+#include "tensor/autograd/grad_rows.h"
+
+/* Of a power by its base. As in elementwise.c the vector forms get no negative number: they take these
+ * one by one. */
+#define POWER(T, fabs, rint, copysign)                                                             \
+    static void square_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {    \
+        const T *g = in[0], *a = in[1];                                                            \
+        for (int64_t i = 0; i < n; i++) ((T *)out)[i] = 2 * g[i] * a[i];                           \
+    }                                                                                              \
+    static void cube_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {      \
+        const T *g = in[0], *a = in[1];                                                            \
+        for (int64_t i = 0; i < n; i++) ((T *)out)[i] = g[i] * (3 * (a[i] * a[i]));                  \
+    }                                                                                              \
+    static void power_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {     \
+        const T *g = in[0], *a = in[1], *b = in[2];                                                \
+        T *to = out, whole[GP_BLOCK];                                                              \
+        for (int64_t at = 0, m; at < n; at += m, g += m, a += m, b += m, to += m) {                \
+            m = n - at < GP_BLOCK ? n - at : GP_BLOCK;                                             \
+            _Pragma("omp simd") for (int64_t i = 0; i < m; i++) whole[i] =                         \
+                pow(fabs(a[i]), b[i] - 1);                                                         \
+            _Pragma("omp simd") for (int64_t i = 0; i < m; i++) {                                  \
+                const T x = a[i], e = b[i] - 1, r = whole[i], half = e * (T)0.5;                   \
+                const T y = rint(half) == half ? r : r * copysign(1, x);                           \
+                const T d = rint(e) == e ? y : x < 0 && x > -(T)INFINITY ? (T)NAN : r;             \
+                to[i] = b[i] == 0 ? 0 : g[i] * b[i] * d;                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
+POWER(float, fabsf, (rintf), copysignf)
+POWER(double, (fabs), (rint), (copysign))
+
+static void gelu_float(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
+    const float *g = in[0], *u = in[1];
+    float *restrict to = out;
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {
+        const float x = u[i];
+        float below, density = normal_f32(x, &below);
+        to[i] = g[i] * (below + x * density);
+    }
+}
+
+static const gp_block_fn *shorter(const gp_call *c, const gp_block_fn *fns) {
+    static const gp_block_fn squares[GP_CTYPES] = {square_float, square_double},
+                             cubes[GP_CTYPES] = {cube_float, cube_double},
+                             powers[GP_CTYPES] = {power_float, power_double};
+    static const gp_block_fn gelus[GP_CTYPES] = {gelu_float, loop_gelu_dx_double};
+    if (c->op == GP_OP(gelu_dx)) return gelus;
+    if (c->op != GP_OP(pow_da)) return fns;
+    const gp_value *b = &c->arg[2];
+    double e = b->kind != GP_NUMBER ? 0 : b->is_float ? b->f : (double)b->i;
+    return e == 2 ? squares : e == 3 ? cubes : powers;
+}
+
+#define TABLE(name)                                                                                \
+    { loop_##name##_float, loop_##name##_double, NULL, NULL }
+#define TABLE_FLOAT TABLE
+#define TABLE_FLOATS TABLE
+#define TABLE_REAL TABLE
+#define TABLE_ALL TABLE
+#define TABLE_SUM TABLE
+#define NOTHING(name)                                                                              \
+    { NULL, NULL, NULL, NULL }
+#define TABLE_INTS NOTHING
+#define TABLE_WHOLE NOTHING
+#define TABLE_TEST NOTHING
+#define GRAD_ROW(name, types, nin, vars, formula)                                                  \
+    _Bool CPU(name)(const gp_call *c);                                                             \
+    _Bool CPU(name)(const gp_call *c) {                                                            \
+        static const gp_block_fn fns[GP_CTYPES] = TABLE_##types(name);                             \
+        return gp_run_elementwise(c, shorter(c, fns), nin, 0);                                                 \
+    }
+#include "tensor/autograd/grad_rows.h"

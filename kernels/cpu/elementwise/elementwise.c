@@ -1,0 +1,340 @@
+/* Elementwise ops of the table: each row's formula becomes a loop over contiguous blocks per
+ * compute type; the driver in driver.c feeds them any layout and dtype. */
+#include "kernels/cpu/elementwise/elementwise.h"
+
+#include "kernels/cpu/elementwise/math.h"
+#include "kernels/cpu/elementwise/normal.h"
+#include "kernels/common/power.h"
+
+#undef bool /* a row of dtype.def */
+/* ---- the loops, from the formulas ---- */
+
+#define T_f32 float
+#define T_f64 double
+#define T_i32 int32_t
+#define T_i64 int64_t
+/* Signed overflow is undefined in C, and wraps in a tensor: integer formulas are compiled with
+ * -fwrapv. */
+#define LOOP(name, R, T, vars, ...)                                                                \
+    CONSTANTS(T)                                                                                   \
+    static void name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {          \
+        R *restrict o = out;                                                                       \
+        vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }                \
+    }                                                                                              \
+    CONSTANTS_END(T)
+/* Parameters in compute type; what lies beyond an integer type's range becomes its end, an absent
+ * bound among it. */
+static inline int64_t limit_int64_t(gp_scalar s) {
+    if (!s.is_float) return s.i;
+    return s.f >= 0x1p63 ? INT64_MAX : s.f > -0x1p63 ? (int64_t)s.f : s.f != s.f ? 0 : INT64_MIN;
+}
+static inline int32_t limit_int32_t(gp_scalar s) {
+    int64_t i = limit_int64_t(s);
+    return i > INT32_MAX ? INT32_MAX : i < INT32_MIN ? INT32_MIN : (int32_t)i;
+}
+#define IN1(T) const T *u = in[0];
+#define IN2(T) const T *u = in[0], *v = in[1];
+#define IN3(T) const T *u = in[0], *v = in[1], *w = in[2];
+#define PQR(T)                                                                                     \
+    const T p = limit_##T(par[0]), q = limit_##T(par[1]), r = limit_##T(par[2]);                   \
+    (void)p, (void)q, (void)r;
+#define INP(T) IN1(T) PQR(T)
+#define INP3(T) IN3(T) PQR(T)
+
+#define UNARY1(n, t, y)                                                                            \
+    LOOP(loop_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);)
+#define PARAM1(n, t, y)                                                                            \
+    LOOP(loop_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);)
+#define PREDICATE1(n, t, y)                                                                        \
+    LOOP(loop_##n##_##t, uint8_t, T_##t, IN1, const T_##t x = u[i]; o[i] = (uint8_t)(y);)
+#define BINARY1(n, t, y)                                                                           \
+    LOOP(loop_##n##_##t, T_##t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (T_##t)(y);)
+#define COMPARE1(n, t, y)                                                                          \
+    LOOP(loop_##n##_##t, uint8_t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (uint8_t)(y);)
+#define TERNARY1(n, t, y)                                                                          \
+    LOOP(loop_##n##_##t, T_##t, T_##t, IN3, const T_##t a = u[i], b = v[i], c = w[i];              \
+         o[i] = (T_##t)(y);)
+
+#define PARAM31(n, t, y)                                                                           \
+    LOOP(loop_##n##_##t, T_##t, T_##t, INP3, const T_##t a = u[i], b = v[i], c = w[i];             \
+         o[i] = (T_##t)(y);)
+
+/* The compiler's vector functions (exp, cos …) and the library's for one number differ in the last bit: what is left behind
+ * whole vectors goes through a vector of its own, so that equal elements stay equal wherever they stand. */
+enum { LANES = 16 };
+static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out, const void *const *in,
+                   const gp_scalar *par) {
+    size_t whole = (size_t)n / LANES * LANES, rest = (size_t)n - whole;
+    double room[4][LANES];
+    const void *at[3];
+    if (whole) full((int64_t)whole, out, in, par);
+    if (!rest) return;
+    for (int k = 0; k < nin; k++) {
+        char *to = (char *)room[k];
+        memcpy(to, (const char *)in[k] + whole * size, rest * size);
+        for (size_t i = rest; i < LANES; i++) memcpy(to + i * size, to, size);
+        at[k] = to;
+    }
+    full(LANES, room[3], at, par);
+    memcpy(out + whole * size, room[3], rest * size);
+}
+#define PADDED(n, t, nin)                                                                          \
+    static void loop_##n##_##t(int64_t m, void *out, const void *const *in, const gp_scalar *par) { \
+        padded(full_##n##_##t, sizeof(T_##t), nin, m, out, in, par);                               \
+    }
+#define UNARY1_PADDED(n, t, y)                                                                     \
+    LOOP(full_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);) PADDED(n, t, 1)
+#define PARAM1_PADDED(n, t, y)                                                                     \
+    LOOP(full_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);) PADDED(n, t, 1)
+#define BINARY1_PADDED(n, t, y)                                                                    \
+    LOOP(full_##n##_##t, T_##t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (T_##t)(y);)    \
+    PADDED(n, t, 2)
+#define PREDICATE1_PADDED PREDICATE1
+#define COMPARE1_PADDED COMPARE1
+#define TERNARY1_PADDED TERNARY1
+#define PARAM31_PADDED PARAM31
+
+/* Which compute types a row's types ask for. */
+#define EACH_FLOAT(M, n, y) M##_PADDED(n, f32, y) M##_PADDED(n, f64, y)
+#define EACH_BOTH(M, n, y) M(n, f32, y) M(n, f64, y)
+#define EACH_FLOATS(M, n, y) EACH_FLOAT(M, n, y)
+#define EACH_INTS(M, n, y) M(n, i32, y) M(n, i64, y)
+#define EACH_WHOLE(M, n, y) EACH_INTS(M, n, y)
+#define EACH_REAL(M, n, y) EACH_BOTH(M, n, y) EACH_INTS(M, n, y)
+#define EACH_ALL(M, n, y) EACH_REAL(M, n, y)
+
+#define UNARY(n, ty, y, ...) EACH_##ty(UNARY1, n, y)
+#define PARAM(n, ty, sig, y, ...) EACH_##ty(PARAM1, n, y)
+#define PARAM3(n, ty, sig, y, ...) EACH_##ty(PARAM31, n, y)
+#define PREDICATE(n, ty, y, ...) EACH_##ty(PREDICATE1, n, y)
+#define BINARY(n, ty, y, ...) EACH_##ty(BINARY1, n, y)
+#define COMPARE(n, ty, y, ...) EACH_##ty(COMPARE1, n, y)
+#define TERNARY(n, ty, y, ...) EACH_##ty(TERNARY1, n, y)
+#include "tensor/ops/ops.def"
+
+/* ---- shorter ways ---- */
+
+/* The remainder of f32 by way of double, which is exact while the quotient fits into 28 bits; of a
+ * block with a larger one each element is left to the library. */
+#define REMAINDER(name, after)                                                                     \
+    static void quick_##name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {  \
+        const float *u = in[0], *v = in[1];                                                        \
+        float *o = out;                                                                            \
+        int large = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            double a = u[i], b = v[i], k = a / b;                                                  \
+            large |= fabs(k) >= 0x1p28 && fabs(k) <= (double)INFINITY && b != 0 &&                 \
+                     fabs(a) < (double)INFINITY;                                                   \
+        }                                                                                          \
+        if (large) {                                                                               \
+            loop_##name##_f32(n, out, in, par);                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+            double a = u[i], b = v[i], k = trunc(a / b), r = a - k * b;                            \
+            r = fabs(b) == (double)INFINITY && fabs(a) < (double)INFINITY ? a : r;                 \
+            float y = copysignf((float)r, u[i]);                                                   \
+            o[i] = after;                                                                          \
+        }                                                                                          \
+    }
+REMAINDER(fmod, y)
+REMAINDER(remainder, y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y)
+
+/* The same of f64 where one instruction multiplies and subtracts: what it leaves is exact while the
+ * quotient is below 2^52, which may have been rounded up to the next whole number. */
+#ifdef __FMA__
+#define REMAINDER_64(name, after)                                                                  \
+    static void quick_##name##_64(int64_t n, void *out, const void *const *in,                     \
+                                  const gp_scalar *par) {                                          \
+        const double *u = in[0], *v = in[1];                                                       \
+        double *o = out;                                                                           \
+        int large = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            double a = fabs(u[i]), b = fabs(v[i]);                                                 \
+            large |= a / b >= 0x1p52 && a < (double)INFINITY && b != 0;                            \
+        }                                                                                          \
+        if (large) {                                                                               \
+            loop_##name##_f64(n, out, in, par);                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+            double a = fabs(u[i]), b = fabs(v[i]), r = fma(-trunc(a / b), b, a);                   \
+            r = r < 0 ? r + b : r;                                                                 \
+            r = b == (double)INFINITY && a < (double)INFINITY ? a : r;                             \
+            double y = copysign(r, u[i]);                                                          \
+            o[i] = after;                                                                          \
+        }                                                                                          \
+    }
+REMAINDER_64(fmod, y)
+REMAINDER_64(remainder, y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y)
+#else
+#define quick_fmod_64 NULL
+#define quick_remainder_64 NULL
+#endif
+
+/* The vector forms take powers of negative numbers one by one, so they get none: the sign follows.
+ */
+#define POW(T, t, fabs, rint, copysign)                                                            \
+    static void quick_pow_##t(int64_t n, void *out, const void *const *in, const gp_scalar *par) { \
+        const T *u = in[0], *v = in[1];                                                            \
+        T *o = out, size[GP_BLOCK], whole[GP_BLOCK];                                               \
+        for (int64_t at = 0; at < n;                                                               \
+             at += GP_BLOCK, u += GP_BLOCK, v += GP_BLOCK, o += GP_BLOCK) {                        \
+            int64_t m = n - at < GP_BLOCK ? n - at : GP_BLOCK;                                     \
+            for (int64_t i = 0; i < m; i++) size[i] = fabs(u[i]);                                  \
+            loop_pow_##t(m, whole, (const void *[]){size, v}, par);                                \
+            _Pragma("omp simd") for (int64_t i = 0; i < m; i++) {                                  \
+                const T a = u[i], b = v[i], r = whole[i], half = b * (T)0.5,                       \
+                        minus = copysign(1, a);                                                    \
+                const T y = rint(half) == half ? r : r * minus;                                    \
+                o[i] = rint(b) == b ? y : a < 0 && a > -(T)INFINITY ? (T)NAN : r;                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+POW(float, f32, fabsf, (rintf), copysignf)
+POW(double, f64, (fabs), (rint), (copysign))
+
+#define CUBE(t) LOOP(cube_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = x * x * x;)
+CUBE(f32)
+CUBE(f64)
+
+/* The loops of a power by a number; NULL: any. */
+static const gp_block_fn *power(const gp_call *c) {
+    static const gp_block_fn squares[GP_CTYPES] = {loop_square_f32, loop_square_f64,
+                                                   loop_square_i32, loop_square_i64},
+                             cubes[GP_CTYPES] = {cube_f32, cube_f64},
+                             roots[GP_CTYPES] = {loop_sqrt_f32, loop_sqrt_f64},
+                             inverse_roots[GP_CTYPES] = {loop_rsqrt_f32, loop_rsqrt_f64},
+                             quotients[GP_CTYPES] = {loop_reciprocal_f32, loop_reciprocal_f64};
+    const gp_op *as = gp_power_as(c);
+    const gp_value *e = &c->arg[1];
+    if (as == GP_OP(square)) return squares;
+    if (as == GP_OP(sqrt)) return roots;
+    if (as == GP_OP(rsqrt)) return inverse_roots;
+    if (as == GP_OP(reciprocal)) return quotients;
+    return (e->is_float ? e->f : (double)e->i) == 3 ? cubes : NULL;
+}
+
+static void quick_gelu(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
+    const float *u = in[0];
+    float *restrict o = out;
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {
+        const float x = u[i];
+        float below;
+        normal_f32(x, &below);
+        o[i] = x * below;
+    }
+}
+
+/* Elements that are no probabilities are looked for apart: a loop with a place for faults is no vector loop. */
+#define BCE(T, t)                                                                                  \
+    static void checked_bce_##t(int64_t n, void *out, const void *const *in,                       \
+                                const gp_scalar *par) {                                            \
+        const T *u = in[0];                                                                        \
+        int good = 1;                                                                              \
+        for (int64_t i = 0; i < n; i++) good &= (u[i] >= 0) & (u[i] <= 1);                         \
+        if (!good) FAULT(FAULT_CHANCE);                                                            \
+        loop_bce_##t(n, out, in, par);                                                             \
+    }
+BCE(float, f32)
+BCE(double, f64)
+
+/* Without a number that needs the reflection. */
+#define LGAMMA(T, t)                                                                               \
+    LOOP(right_lgamma_##t, T, T, IN1, o[i] = lgamma_right_##t(u[i]);)                              \
+    static void quick_lgamma_##t(int64_t n, void *out, const void *const *in,                      \
+                                 const gp_scalar *par) {                                           \
+        const T *u = in[0];                                                                        \
+        int other = 0;                                                                             \
+        for (int64_t i = 0; i < n; i++) other |= !(u[i] > (T)-0.5 && u[i] < (T)INFINITY);          \
+        if (other) {                                                                               \
+            loop_lgamma_##t(n, out, in, par);                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        padded(right_lgamma_##t, sizeof(T), 1, n, out, in, par);                                   \
+    }
+LGAMMA(float, f32)
+LGAMMA(double, f64)
+
+/* One of two operands is a number for each row: a column beside rows. */
+#define BESIDE(nm, T, y)                                                                           \
+    static void nm(int64_t rows, int64_t n, char *const *p, const int64_t *step) {                 \
+        char *to = p[0], *at = p[1], *bt = p[2];                                                   \
+        for (int64_t r = 0; r < rows; r++, to += step[0], at += step[1], bt += step[2]) {          \
+            T *restrict o = (T *)(void *)to;                                                       \
+            const T *u = (const T *)(void *)at, *v = (const T *)(void *)bt, a = *u, b = *v;        \
+            (void)a, (void)b;                                                                      \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) o[i] = y;                          \
+        }                                                                                          \
+    }
+#define BESIDES(n, y, z)                                                                           \
+    BESIDE(right_##n##_f32, float, y) BESIDE(right_##n##_f64, double, y)                           \
+    BESIDE(left_##n##_f32, float, z) BESIDE(left_##n##_f64, double, z)
+BESIDES(add, u[i] + b, a + v[i])
+BESIDES(sub, u[i] - b, a - v[i])
+BESIDES(mul, u[i] * b, a * v[i])
+BESIDES(div, u[i] / b, a / v[i])
+
+gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which) {
+#define LOOPS(n) {{left_##n##_f32, right_##n##_f32}, {left_##n##_f64, right_##n##_f64}}
+    static const gp_beside_fn add[2][2] = LOOPS(add), sub[2][2] = LOOPS(sub), mul[2][2] = LOOPS(mul),
+                             div[2][2] = LOOPS(div);
+    if (ct != GP_CT_f32 && ct != GP_CT_f64) return NULL;
+    int wide = ct == GP_CT_f64;
+    return op == GP_OP(add)   ? add[wide][which]
+           : op == GP_OP(sub) ? sub[wide][which]
+           : op == GP_OP(mul) ? mul[wide][which]
+           : op == GP_OP(div) ? div[wide][which]
+                              : NULL;
+}
+
+/* The operands of c and its loops; those of a shorter way where there is one. */
+static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
+    static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod, quick_fmod_64},
+                             remainders[GP_CTYPES] = {quick_remainder, quick_remainder_64},
+                             gelus[GP_CTYPES] = {quick_gelu},
+                             bces[GP_CTYPES] = {checked_bce_f32, checked_bce_f64},
+                             lgammas[GP_CTYPES] = {quick_lgamma_f32, quick_lgamma_f64};
+    gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
+    const gp_block_fn *quick = NULL;
+    const gp_value *e = &c->arg[1];
+    int n = nin;
+    if (c->op == GP_OP(fmod)) quick = fmods;
+    if (c->op == GP_OP(remainder)) quick = remainders;
+    if (c->op == GP_OP(gelu)) quick = gelus;
+    if (c->op == GP_OP(lgamma)) quick = lgammas;
+    if (c->op == GP_OP(bce)) quick = bces;
+    if (c->op == GP_OP(pow) && e->kind == GP_NUMBER && c->arg[0].kind == GP_TENSOR)
+        quick = power(c), n = 1;
+    static const gp_block_fn powers[GP_CTYPES] = {quick_pow_f32, quick_pow_f64};
+    if (c->op == GP_OP(pow) && !quick) quick = powers, n = nin;
+    if (!quick || !quick[ct]) return gp_run_elementwise(c, fns, nin, compare);
+    return gp_run_elementwise(c, quick, n, compare);
+}
+
+/* ---- a kernel a row ---- */
+
+#define TABLE_FLOAT(n)                                                                             \
+    { loop_##n##_f32, loop_##n##_f64, NULL, NULL }
+#define TABLE_FLOATS(n) TABLE_FLOAT(n)
+#define TABLE_INTS(n)                                                                              \
+    { NULL, NULL, loop_##n##_i32, loop_##n##_i64 }
+#define TABLE_WHOLE(n) TABLE_INTS(n)
+#define TABLE_REAL(n)                                                                              \
+    { loop_##n##_f32, loop_##n##_f64, loop_##n##_i32, loop_##n##_i64 }
+#define TABLE_ALL(n) TABLE_REAL(n)
+#define KERNEL(n, ty, nin, compare)                                                                \
+    _Bool CPU(n)(const gp_call *c);                                                                \
+    _Bool CPU(n)(const gp_call *c) {                                                               \
+        static const gp_block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                   \
+        return (nin) <= 2 ? run_quickly(c, fns, nin, compare)                                      \
+                          : gp_run_elementwise(c, fns, nin, compare);                              \
+    }
+#define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)
+#define PARAM(n, ty, ...) KERNEL(n, ty, 1, false)
+#define PARAM3(n, ty, ...) KERNEL(n, ty, 3, false)
+#define PREDICATE(n, ty, ...) KERNEL(n, ty, 1, true)
+#define BINARY(n, ty, ...) KERNEL(n, ty, 2, false)
+#define COMPARE(n, ty, ...) KERNEL(n, ty, 2, true)
+#define TERNARY(n, ty, ...) KERNEL(n, ty, 3, false)
+#include "tensor/ops/ops.def"

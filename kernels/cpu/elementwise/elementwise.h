@@ -1,0 +1,39 @@
+/* The driver of elementwise loops, for the files that make loops from formulas. */
+#ifndef GP_CPU_ELEMENTWISE_H
+#define GP_CPU_ELEMENTWISE_H
+
+#include "kernels/cpu/runtime/kernel.h"
+
+/* Operands of an elementwise op, at most: a gradient, three operands and a result. */
+enum { GP_MOST_IN = 5 };
+
+/* A block of n elements in compute type: out, inputs, and the parameters p, q and r. */
+typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);
+
+/* Runs c, whose first nin arguments are operands (tensors or numbers), by the loop of its compute
+ * type; compare: the loops write bool. */
+#define gp_run_elementwise GP_NAME(gp_run_elementwise)
+_Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare);
+
+/* The loop of op's row over operands of dt that writes dt (comparisons: bool); NULL where bools and
+ * integers of 8 and 16 bits are widened. Its formulas cannot fail. */
+#define gp_narrow_loop GP_NAME(gp_narrow_loop)
+gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt);
+
+/* `rows` rows of n elements, one operand of which is a number for each: out, a and b begin at p, and the next row
+ * is step bytes on. */
+typedef void (*gp_beside_fn)(int64_t rows, int64_t n, char *const *p, const int64_t *step);
+
+/* The loop of op's row where operand `which` of two is such a number; NULL where that fills a block instead. */
+#define gp_beside_loop GP_NAME(gp_beside_loop)
+gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which);
+
+/* How the uint8_t that comparisons give are stored as `to`. */
+#define gp_bool_store GP_NAME(gp_bool_store)
+gp_store gp_bool_store(gp_dtype to);
+
+/* A parameter in compute type. */
+static inline double limit_double(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
+static inline float limit_float(gp_scalar s) { return s.is_float ? (float)s.f : (float)s.i; }
+
+#endif

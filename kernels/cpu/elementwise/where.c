@@ -1,0 +1,126 @@
+/* where and masked_fill: each element from one of two operands, by a mask. */
+#include <string.h>
+
+#include "kernels/cpu/runtime/kernel.h"
+
+enum { GRAIN = 32768 };
+
+/* An operand in the output's dtype, or converted to it a block at a time. */
+typedef struct source {
+    gp_load load; /* NULL: no conversion */
+    gp_store store;
+    int64_t step; /* bytes between elements of a row */
+} source;
+
+typedef struct choice {
+    gp_loop loop; /* out, mask, a, b */
+    source a, b;
+    size_t size;
+} choice;
+
+#define PICK(T, os, ms, as, bs)                                                                    \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) * (T *)(o + i * (os)) =                    \
+        m[i * (ms)] ? *(const T *)(a + i * (as)) : *(const T *)(b + i * (bs));
+
+/* Rows side by side are the common case, a number for an operand the next; out may be a or b. */
+#define CHOOSE(T)                                                                                  \
+    static void choose_##T(char *o, int64_t os, const char *m, int64_t ms, const char *a,          \
+                           int64_t as, const char *b, int64_t bs, int64_t n) {                     \
+        const int64_t size = sizeof(T);                                                            \
+        bool plain = os == size && ms == 1;                                                        \
+        if (plain && as == size && bs == size) {                                                   \
+            PICK(T, (int64_t)sizeof(T), 1, (int64_t)sizeof(T), (int64_t)sizeof(T))                 \
+        } else if (plain && as == 0 && bs == size) {                                               \
+            const T v = *(const T *)a;                                                             \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)((T *)o)[i] =                       \
+                m[i] ? v : ((const T *)b)[i];                                                      \
+        } else if (plain && as == size && bs == 0) {                                               \
+            const T v = *(const T *)b;                                                             \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)((T *)o)[i] =                       \
+                m[i] ? ((const T *)a)[i] : v;                                                      \
+        } else {                                                                                   \
+            PICK(T, os, ms, as, bs)                                                                \
+        }                                                                                          \
+    }
+CHOOSE(uint8_t)
+CHOOSE(uint16_t)
+CHOOSE(uint32_t)
+CHOOSE(uint64_t)
+
+static source source_of(const gp_array *x, gp_dtype to, int64_t step) {
+    source s = {.step = step};
+    if (x->dtype == to) return s;
+    gp_ctype ct = gp_compute_type(to);
+    s.load = gp_load_fn((gp_dtype)x->dtype, ct);
+    s.store = gp_store_fn(ct, to);
+    return s;
+}
+
+/* n elements at p in the output's dtype: p itself, or buf; *step is their distance. */
+static const char *block(const source *s, const char *p, int64_t n, size_t size, char *buf,
+                         int64_t *step) {
+    *step = s->step;
+    if (!s->load) return p;
+    char tmp[GP_BLOCK * 8];
+    int64_t m = s->step ? n : 1;
+    s->load(tmp, p, s->step, m);
+    s->store(buf, (int64_t)size, tmp, m);
+    *step = s->step ? (int64_t)size : 0;
+    return buf;
+}
+
+static void choose_block(const choice *k, char *const *p, int64_t i, int64_t n) {
+    char abuf[GP_BLOCK * 8], bbuf[GP_BLOCK * 8];
+    int last = k->loop.ndim - 1;
+    int64_t os = k->loop.stride[0][last], ms = k->loop.stride[1][last], as, bs;
+    const char *a = block(&k->a, p[2] + i * k->a.step, n, k->size, abuf, &as);
+    const char *b = block(&k->b, p[3] + i * k->b.step, n, k->size, bbuf, &bs);
+    char *o = p[0] + i * os, *m = p[1] + i * ms;
+    if (k->size == 4) choose_uint32_t(o, os, m, ms, a, as, b, bs, n);
+    else if (k->size == 8) choose_uint64_t(o, os, m, ms, a, as, b, bs, n);
+    else if (k->size == 2) choose_uint16_t(o, os, m, ms, a, as, b, bs, n);
+    else choose_uint8_t(o, os, m, ms, a, as, b, bs, n);
+}
+
+/* Rows [begin, end) of the result. */
+static void choose_rows(void *ctx, int64_t begin, int64_t end) {
+    const choice *k = ctx;
+    int64_t width = k->loop.dim[k->loop.ndim - 1];
+    gp_rows r;
+    gp_rows_begin(&r, &k->loop, begin);
+    for (int64_t at = begin; at < end; gp_rows_next(&r, &k->loop)) {
+        int64_t first = at % width, stop = width - first < end - at ? width : first + end - at;
+        int64_t most = k->a.load || k->b.load ? GP_BLOCK : stop - first;
+        for (int64_t i = first; i < stop; i += most)
+            choose_block(k, r.p, i, stop - i < most ? stop - i : most);
+        at += stop - first;
+    }
+}
+
+static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a,
+                   const gp_value *b) {
+    const gp_array *out = gp_out(c, 0);
+    gp_array number[2];
+    uint64_t room[2];
+    const gp_value *v[2] = {a, b};
+    const gp_array *arrays[4] = {out, mask};
+    gp_dtype dt = (gp_dtype)out->dtype;
+    for (int i = 0; i < 2; i++) {
+        if (v[i]->kind == GP_NUMBER) number[i] = gp_number_array(v[i], dt, &room[i]);
+        arrays[2 + i] = v[i]->kind == GP_NUMBER ? &number[i] : v[i]->a;
+    }
+    if (out->numel == 0) return true;
+    choice k = {.size = gp_dtype_size(dt)};
+    gp_loop_init(&k.loop, 4, arrays);
+    int last = k.loop.ndim - 1;
+    k.a = source_of(arrays[2], dt, k.loop.stride[2][last]);
+    k.b = source_of(arrays[3], dt, k.loop.stride[3][last]);
+    return gp_parallel_op(c, out->numel, GRAIN, choose_rows, &k);
+}
+
+bool CPU(where)(const gp_call *c) {
+    return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]);
+}
+bool CPU(masked_fill)(const gp_call *c) {
+    return choose(c, gp_in(c, 1), &c->arg[2], &c->arg[0]);
+}

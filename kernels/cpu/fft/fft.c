@@ -1,0 +1,364 @@
+/* Discrete Fourier transforms along a dim: lines are gathered into split buffers, several at once
+   where they are short or lie side by side, transformed, and stored. Real lines of even length are
+   transformed as complex ones of half of it. */
+#include "kernels/cpu/fft/fft.h"
+
+#include <string.h>
+
+#include "kernels/cpu/runtime/scratch.h"
+
+enum {
+    SHORT = 32,            /* lines up to this length are taken several at once */
+    GROUP_BYTES = 4 << 20, /* of the buffers of such a group */
+    LINE_WORK = 1 << 14    /* elements worth a thread */
+};
+
+/* What went wrong on some thread. */
+typedef struct trouble {
+    _Atomic bool no_memory, interrupted;
+} trouble;
+
+typedef struct run {
+    const gp_array *x, *out;
+    gp_ctype ct;
+    int64_t size, n, count; /* bytes of the compute type; length; elements of a line that x has */
+    int dim, dims;          /* dims of x without the pairs */
+    bool complex, inverse, half_out, real_out; /* half_out: rfft; real_out: irfft */
+    bool halved; /* real lines of even length, through a plan of half of it */
+    gp_fft_plan *plan;
+    int64_t lines, lanes, step, pair, ostep; /* steps: of x in bytes, along dim and to the imaginary
+                                                part; of out in elements */
+    double scale;
+    trouble *trouble;
+} run;
+
+/* ---- gathering ---- */
+
+/* n numbers of tmp to lane q; with one lane they are there. */
+#define SPREAD(T, t)                                                                               \
+    static void spread_##t(T *to, const T *tmp, int64_t n, int64_t lanes) {                        \
+        for (int64_t j = 0; j < n; j++) to[j * lanes] = tmp[j];                                    \
+    }
+SPREAD(float, f32)
+SPREAD(double, f64)
+
+/* `have` numbers from p, then zeros up to n, to a lane of buf that begins at `to`. */
+static void fetch(const run *r, char *to, char *tmp, const char *p, int64_t step, int64_t have,
+                  int64_t n) {
+    char *line = r->lanes == 1 ? to : tmp;
+    if (have > 0) gp_load_fn((gp_dtype)r->x->dtype, r->ct)(line, p, step, have);
+    else have = 0;
+    memset(line + have * r->size, 0, (size_t)((n - have) * r->size));
+    if (r->lanes == 1) return;
+    if (r->size == 4) spread_f32((float *)to, (float *)tmp, n, r->lanes);
+    else spread_f64((double *)to, (double *)tmp, n, r->lanes);
+}
+
+/* Pairs that lie dense in compute type, taken apart. */
+#define SPLIT(T, t)                                                                                \
+    static void split_##t(const T *restrict p, T *restrict re, T *restrict im, int64_t n) {        \
+        for (int64_t j = 0; j < n; j++) re[j] = p[2 * j], im[j] = p[2 * j + 1];                    \
+    }
+SPLIT(float, f32)
+SPLIT(double, f64)
+
+/* Complex numbers, or neighbours of a real line, that lie so: one line at a time. False if they do
+ * not. */
+static bool split(const run *r, const char *p, char *re, char *im) {
+    int64_t pairs = r->complex ? r->count : r->count / 2, all = r->halved ? r->n / 2 : r->n;
+    bool dense = r->complex ? r->pair == r->size && r->step == 2 * r->size
+                            : r->halved && r->step == r->size && r->count % 2 == 0;
+    if (!dense || r->lanes > 1 || r->x->dtype != gp_ctype_dtype[r->ct]) return false;
+    if (r->size == 4) split_f32((const float *)p, (float *)re, (float *)im, pairs);
+    else split_f64((const double *)p, (double *)re, (double *)im, pairs);
+    memset(re + pairs * r->size, 0, (size_t)((all - pairs) * r->size));
+    memset(im + pairs * r->size, 0, (size_t)((all - pairs) * r->size));
+    return true;
+}
+
+/* A line into re and im; tmp: n of compute type, used where several lines are taken at once. */
+static void gather(const run *r, const char *p, char *re, char *im, char *tmp) {
+    int64_t n = r->n, have = r->count, step = r->step;
+    if (split(r, p, re, im)) return;
+    if (r->complex) {
+        fetch(r, re, tmp, p, step, have, n);
+        fetch(r, im, tmp, p + r->pair, step, have, n);
+    } else if (r->halved) { /* even elements are the real parts, odd ones the imaginary parts */
+        fetch(r, re, tmp, p, 2 * step, (have + 1) / 2, n / 2);
+        fetch(r, im, tmp, p + step, 2 * step, have / 2, n / 2);
+    } else {
+        fetch(r, re, tmp, p, step, have, n);
+        fetch(r, im, tmp, p, step, 0, n);
+    }
+}
+
+/* ---- real lines ---- */
+
+/* Spectrum of a real line from the transform z of its pairs: X_k = (z_k + conj z_-k - i w^k (z_k -
+   conj z_-k)) / 2, k <= h = n / 2. And backward, twice z_k = X_k + conj X_h-k + i w^-k (X_k - conj
+   X_h-k), from s: real parts, then imaginary ones, h + 1 of each. w = exp(-2 pi i / n). */
+#define REAL(T, t)                                                                                 \
+    static void unfold_##t(const run *r, const T *re, const T *im, T *out) {                       \
+        int64_t h = r->n / 2, l = r->lanes, o = r->ostep;                                          \
+        const T *wr = (const T *)r->plan->turn, *wi = wr + h + 1;                                  \
+        T scale = (T)(r->scale / 2), sign = r->inverse ? -scale : scale;                           \
+        out[0] = 2 * scale * (re[0] + im[0]), out[1] = 0;                                          \
+        out[h * o] = 2 * scale * (re[0] - im[0]), out[h * o + 1] = 0;                              \
+        _Pragma("GCC ivdep") for (int64_t k = 1; k < h; k++) {                                     \
+            int64_t a = k * l, b = (h - k) * l;                                                    \
+            T er = re[a] + re[b], ei = im[a] - im[b], dr = re[a] - re[b], di = im[a] + im[b];      \
+            out[k * o] = scale * (er + wr[k] * di + wi[k] * dr);                                   \
+            out[k * o + 1] = sign * (ei - wr[k] * dr + wi[k] * di);                                \
+        }                                                                                          \
+        if (r->half_out) return;                                                                   \
+        _Pragma("GCC ivdep") for (int64_t k = 1; k < h; k++) {                                     \
+            out[(r->n - k) * o] = out[k * o];                                                      \
+            out[(r->n - k) * o + 1] = -out[k * o + 1];                                             \
+        }                                                                                          \
+    }                                                                                              \
+    static void fold_##t(const run *r, T *s, T *re, T *im) {                                       \
+        int64_t h = r->n / 2, l = r->lanes;                                                        \
+        T *si = s + h + 1;                                                                         \
+        si[0] = 0;                                                                                 \
+        if (!r->halved) {                                                                          \
+            for (int64_t k = 0; k <= h; k++) re[k * l] = s[k], im[k * l] = si[k];                  \
+            for (int64_t k = 1; k <= h; k++)                                                       \
+                re[(r->n - k) * l] = s[k], im[(r->n - k) * l] = -si[k];                            \
+            return;                                                                                \
+        }                                                                                          \
+        const T *wr = (const T *)r->plan->turn, *wi = wr + h + 1;                                  \
+        si[h] = 0;                                                                                 \
+        for (int64_t k = 0; k < h; k++) {                                                          \
+            T er = s[k] + s[h - k], ei = si[k] - si[h - k], dr = s[k] - s[h - k],                  \
+              di = si[k] + si[h - k];                                                              \
+            re[k * l] = er - (wr[k] * di - wi[k] * dr);                                            \
+            im[k * l] = ei + (wr[k] * dr + wi[k] * di);                                            \
+        }                                                                                          \
+    }                                                                                              \
+    static void plain_##t(const run *r, const T *re, const T *im, T *out) {                        \
+        int64_t n = r->half_out ? r->n / 2 + 1 : r->n, l = r->lanes, o = r->ostep;                 \
+        T scale = (T)r->scale;                                                                     \
+        if (l == 1 && o == 2) {                                                                    \
+            _Pragma("GCC ivdep") for (int64_t k = 0; k < n; k++) {                                 \
+                out[2 * k] = scale * re[k];                                                        \
+                out[2 * k + 1] = scale * im[k];                                                    \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t k = 0; k < n; k++)                                                            \
+            out[k * o] = scale * re[k * l], out[k * o + 1] = scale * im[k * l];                    \
+    }                                                                                              \
+    static void line_##t(const run *r, const T *re, const T *im, T *out) {                         \
+        int64_t n = r->n, l = r->lanes, o = r->ostep;                                              \
+        T scale = (T)r->scale;                                                                     \
+        if (!r->halved)                                                                            \
+            for (int64_t k = 0; k < n; k++) out[k * o] = scale * re[k * l];                        \
+        else                                                                                       \
+            _Pragma("GCC ivdep") for (int64_t k = 0; k < n / 2; k++)                               \
+                out[2 * k * o] = scale * re[k * l],                                                \
+                            out[(2 * k + 1) * o] = scale * im[k * l];                              \
+    }
+REAL(float, f32)
+REAL(double, f64)
+
+/* irfft: half a spectrum becomes what the inverse transform takes. */
+static void gather_half(const run *r, const char *p, char *re, char *im, char *tmp) {
+    int64_t h = r->n / 2 + 1, have = r->count;
+    gp_load load = gp_load_fn((gp_dtype)r->x->dtype, r->ct);
+    for (int part = 0; part < 2; part++) {
+        char *s = tmp + part * h * r->size;
+        load(s, p + part * r->pair, r->step, have);
+        memset(s + have * r->size, 0, (size_t)((h - have) * r->size));
+    }
+    if (r->size == 4) fold_f32(r, (float *)tmp, (float *)re, (float *)im);
+    else fold_f64(r, (double *)tmp, (double *)re, (double *)im);
+}
+
+static void put(const run *r, const char *re, const char *im, char *out) {
+    if (r->size == 4) {
+        const float *a = (const float *)re, *b = (const float *)im;
+        if (r->real_out) line_f32(r, a, b, (float *)out);
+        else if (r->halved) unfold_f32(r, a, b, (float *)out);
+        else plain_f32(r, a, b, (float *)out);
+    } else {
+        const double *a = (const double *)re, *b = (const double *)im;
+        if (r->real_out) line_f64(r, a, b, (double *)out);
+        else if (r->halved) unfold_f64(r, a, b, (double *)out);
+        else plain_f64(r, a, b, (double *)out);
+    }
+}
+
+/* ---- lines ---- */
+
+/* Where line i begins, in x (bytes) and in out (elements): the dims but `dim`, row-major. */
+static void line_at(const run *r, int64_t i, int64_t *from, int64_t *to) {
+    *from = *to = 0;
+    for (int d = r->dims - 1; d >= 0; d--) {
+        if (d == r->dim) continue;
+        *from += i % r->x->dim[d] * r->x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)r->x->dtype);
+        *to += i % r->x->dim[d] * r->out->stride[d];
+        i /= r->x->dim[d];
+    }
+}
+
+/* The inverse is the transform with real and imaginary parts exchanged; that of a real line the
+ * conjugate of the transform, which unfold gives. False, here and below, if stopped. */
+static bool transform(const run *r, int64_t lanes, gp_fft_buffers *b) {
+    if (!r->inverse || (r->halved && !r->real_out)) return gp_fft_run(r->plan, lanes, b);
+    gp_fft_buffers back = {b->im, b->re, b->im2, b->re2};
+    bool ok = gp_fft_run(r->plan, lanes, &back);
+    *b = (gp_fft_buffers){back.im, back.re, back.im2, back.re2};
+    return ok;
+}
+
+/* Complex lines that lie side by side in x and in out: rows of `lanes` pairs are taken apart and
+ * put together. */
+#define ROWS(T, t)                                                                                 \
+    static void rows_in_##t(const run *r, const char *p, T *re, T *im) {                           \
+        for (int64_t j = 0; j < r->count; j++)                                                     \
+            split_##t((const T *)(p + j * r->step), re + j * r->lanes, im + j * r->lanes,          \
+                      r->lanes);                                                                   \
+    }                                                                                              \
+    static void rows_out_##t(const run *r, const T *re, const T *im, T *out) {                     \
+        T scale = (T)r->scale;                                                                     \
+        for (int64_t k = 0; k < r->n; k++, out += r->ostep, re += r->lanes, im += r->lanes)        \
+            _Pragma("GCC ivdep") for (int64_t q = 0; q < r->lanes; q++) {                          \
+                out[2 * q] = scale * re[q];                                                        \
+                out[2 * q + 1] = scale * im[q];                                                    \
+            }                                                                                      \
+    }
+ROWS(float, f32)
+ROWS(double, f64)
+
+/* Whether the lines from `first` on are neighbours that are read and written as they are, in rows. */
+static bool side_by_side(const run *r, int64_t first) {
+    int64_t from, to, last_from, last_to, d = r->dims - 1;
+    if (!r->complex || r->lanes == 1 || d == r->dim ||
+        first % r->x->dim[d] + r->lanes > r->x->dim[d])
+        return false;
+    line_at(r, first, &from, &to);
+    line_at(r, first + r->lanes - 1, &last_from, &last_to);
+    return r->x->dtype == gp_ctype_dtype[r->ct] && r->pair == r->size &&
+           last_from - from == 2 * (r->lanes - 1) * r->size && last_to - to == 2 * (r->lanes - 1);
+}
+
+static bool rows(const run *r, int64_t first, gp_fft_buffers *b) {
+    int64_t from, to, used = r->count * r->lanes * r->size,
+                      rest = (r->n - r->count) * r->lanes * r->size;
+    line_at(r, first, &from, &to);
+    if (r->size == 4) rows_in_f32(r, r->x->data + from, (float *)b->re, (float *)b->im);
+    else rows_in_f64(r, r->x->data + from, (double *)b->re, (double *)b->im);
+    memset(b->re + used, 0, (size_t)rest);
+    memset(b->im + used, 0, (size_t)rest);
+    if (!transform(r, r->lanes, b)) return false;
+    char *out = r->out->data + to * r->size;
+    if (r->size == 4) rows_out_f32(r, (float *)b->re, (float *)b->im, (float *)out);
+    else rows_out_f64(r, (double *)b->re, (double *)b->im, (double *)out);
+    return true;
+}
+
+/* Lines [first, first + lanes) of a group. */
+static bool group(const run *r, int64_t first, char *scratch) {
+    int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64, from, to;
+    gp_fft_buffers b = {scratch, scratch + room, scratch + 2 * room, scratch + 3 * room};
+    char *tmp = scratch + 4 * room;
+    if (side_by_side(r, first)) return rows(r, first, &b);
+    for (int64_t q = 0; q < r->lanes; q++) {
+        line_at(r, first + q, &from, &to);
+        (r->real_out ? gather_half : gather)(r, r->x->data + from, b.re + q * r->size,
+                                             b.im + q * r->size, tmp);
+    }
+    if (!transform(r, r->lanes, &b)) return false;
+    for (int64_t q = 0; q < r->lanes; q++) {
+        line_at(r, first + q, &from, &to);
+        put(r, b.re + q * r->size, b.im + q * r->size, r->out->data + to * r->size);
+    }
+    return true;
+}
+
+/* Groups [begin, end) of r->lanes lines each. */
+static void lines(void *ctx, int64_t begin, int64_t end) {
+    const run *r = ctx;
+    int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64;
+    char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(4 * room + (2 * r->n + 4) * r->size));
+    if (!scratch) {
+        r->trouble->no_memory = true;
+        return;
+    }
+    for (int64_t i = begin; i < end; i += r->lanes) {
+        run g = *r;
+        g.lanes = end - i < r->lanes ? end - i : r->lanes;
+        if (!gp_stopped() && group(&g, i, scratch)) continue;
+        r->trouble->interrupted = true;
+        return;
+    }
+}
+
+/* ---- the op ---- */
+
+static double scale_of(const char *norm, bool inverse, int64_t n) {
+    if (!strcmp(norm, "ortho")) return 1 / sqrt((double)n);
+    return inverse == !strcmp(norm, "backward") ? 1 / (double)n : 1;
+}
+
+/* Lines that are transformed together: as many as a vector takes where they are short or not
+ * contiguous. */
+static int64_t lanes_of(const run *r) {
+    int64_t lanes = 64 / r->size, room = gp_fft_room(r->plan, 1) * r->size * 4;
+    bool apart = r->step != (int64_t)gp_dtype_size((gp_dtype)r->x->dtype) *
+                                (r->complex || r->real_out ? 2 : 1);
+    if (r->n > SHORT && !apart) return 1;
+    while (lanes > 1 && lanes * room > GROUP_BYTES) lanes /= 2;
+    return lanes;
+}
+
+/* Arguments: x, n, dim (0-based), norm, complex. */
+static bool fourier(const gp_call *c, run *r) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    if (out->numel == 0) return true;
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
+    r->x = x, r->out = out;
+    r->ct = gp_compute_type((gp_dtype)out->dtype);
+    r->size = gp_ctype_size[r->ct];
+    r->n = c->arg[1].i;
+    r->dim = (int)c->arg[2].i;
+    r->dims = x->ndim - (r->complex || r->real_out);
+    r->halved = !r->complex && r->n % 2 == 0;
+    int64_t most = r->real_out ? r->n / 2 + 1 : r->n;
+    r->count = x->dim[r->dim] < most ? x->dim[r->dim] : most;
+    r->step = x->stride[r->dim] * size;
+    r->pair = r->complex || r->real_out ? x->stride[x->ndim - 1] * size : 0;
+    r->ostep = out->stride[r->dim];
+    r->scale = scale_of(c->arg[3].s, r->inverse, r->n);
+    r->lines = 1;
+    for (int d = 0; d < r->dims; d++) r->lines *= d == r->dim ? 1 : x->dim[d];
+    if (gp_apart_wanted(c, 10.0 * (double)r->n * log2((double)r->n)))
+        return gp_apart_run(c, c->op->name);
+    if (!gp_touch_results(c)) return false;
+    r->plan = gp_fft_plan_get(r->halved ? r->n / 2 : r->n, r->ct, r->halved);
+    if (!r->plan) return gp_went_on(c) && gp_fail("%s: out of memory", c->op->name);
+    r->lanes = lanes_of(r);
+    trouble trouble = {0};
+    r->trouble = &trouble;
+    gp_parallel(r->lines, 1 + LINE_WORK / r->n, lines, r);
+    gp_fft_done(r->plan);
+    if (trouble.interrupted) return gp_fail("%s: interrupted", c->op->name);
+    return !trouble.no_memory || gp_fail("%s: out of memory", c->op->name);
+}
+
+bool CPU(fft_fft)(const gp_call *c) {
+    run r = {.complex = c->arg[4].i};
+    return fourier(c, &r);
+}
+bool CPU(fft_ifft)(const gp_call *c) {
+    run r = {.complex = c->arg[4].i, .inverse = true};
+    return fourier(c, &r);
+}
+bool CPU(fft_rfft)(const gp_call *c) {
+    run r = {.half_out = true};
+    return fourier(c, &r);
+}
+bool CPU(fft_irfft)(const gp_call *c) {
+    run r = {.real_out = true, .inverse = true};
+    return fourier(c, &r);
+}

@@ -1,0 +1,336 @@
+/* Ops that move elements by a mask: masked_select, masked_put, masked_scatter. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/index/mask.h"
+
+/* ---- masked_select ---- */
+
+#define COMPRESS(T)                                                                                \
+    static void compress_##T(char *to, const char *from, int64_t step, const int32_t *found,       \
+                             int64_t k) {                                                          \
+        for (int64_t i = 0; i < k; i++) ((T *)to)[i] = *(const T *)(from + found[i] * step);       \
+    }
+COMPRESS(uint8_t)
+COMPRESS(uint16_t)
+COMPRESS(uint32_t)
+COMPRESS(uint64_t)
+
+/* Where a chunk's elements go: what is behind `end` belongs to the next one, which another thread
+ * may write. */
+typedef struct place {
+    char *to, *end;
+} place;
+
+/* Elements of 4 or 8 bytes side by side, 16 or 8 at a time, while there is room for a whole vector;
+ * returns how many of n it looked at. */
+static int64_t squeeze(place *o, const char *from, size_t size, const uint8_t *truth, int64_t n) {
+    int64_t i = 0;
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+    for (; size == 8 && i + 8 <= n && o->end - o->to >= 64; i += 8) {
+        __m128i t = _mm_loadl_epi64((const __m128i *)(const void *)(truth + i));
+        __mmask8 m = (__mmask8)_mm_test_epi8_mask(t, t);
+        __m512i v = _mm512_loadu_si512(from + i * 8);
+        _mm512_storeu_si512(o->to, _mm512_maskz_compress_epi64(m, v));
+        o->to += __builtin_popcount(m) * 8;
+    }
+    for (; size == 4 && i + 16 <= n && o->end - o->to >= 64; i += 16) {
+        __m128i t = _mm_loadu_si128((const __m128i *)(const void *)(truth + i));
+        __mmask16 m = _mm_test_epi8_mask(t, t);
+        __m512i v = _mm512_loadu_si512(from + i * 4);
+        _mm512_storeu_si512(o->to, _mm512_maskz_compress_epi32(m, v));
+        o->to += __builtin_popcount(m) * 4;
+    }
+#endif
+    return i;
+}
+
+static void select_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+                         int64_t n, void *state) {
+    place *o = state;
+    int64_t step = w->loop.stride[2][w->loop.ndim - 1];
+    int32_t found[GP_BLOCK + 16];
+    int64_t done = step == (int64_t)w->size ? squeeze(o, p[2], w->size, truth, n) : 0;
+    int64_t k = gp_true_at(truth + done, n - done, found);
+    const char *from = p[2] + done * step;
+    if (w->size == 4) compress_uint32_t(o->to, from, step, found, k);
+    else if (w->size == 8) compress_uint64_t(o->to, from, step, found, k);
+    else if (w->size == 2) compress_uint16_t(o->to, from, step, found, k);
+    else compress_uint8_t(o->to, from, step, found, k);
+    o->to += k * (int64_t)w->size;
+}
+
+static void select_chunks(void *ctx, int64_t begin, int64_t end) {
+    const gp_walk *w = ctx;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t size = (int64_t)w->size;
+        place o = {w->out->data + w->before[k] * size, w->out->data + w->before[k + 1] * size};
+        gp_walk_chunk(w, k, select_piece, &o);
+    }
+}
+
+/* The shape that two arrays broadcast to. */
+static gp_array broadcast_shape(const gp_array *a, const gp_array *b) {
+    if (a->ndim < b->ndim) return broadcast_shape(b, a);
+    gp_array s = *a;
+    s.numel = 1;
+    for (int d = 0; d < s.ndim; d++) {
+        int j = d - (a->ndim - b->ndim);
+        if (j >= 0 && s.dim[d] == 1) s.dim[d] = b->dim[j];
+        s.numel *= s.dim[d];
+    }
+    return s;
+}
+
+/* a with shape's dims: stride 0 where it is broadcast. */
+static gp_array spread(const gp_array *a, const gp_array *shape) {
+    gp_array r = *a;
+    r.ndim = shape->ndim;
+    for (int d = 0; d < r.ndim; d++) {
+        int j = d - (shape->ndim - a->ndim);
+        r.stride[d] = j < 0 || a->dim[j] == 1 ? 0 : a->stride[j];
+        r.dim[d] = shape->dim[d];
+    }
+    gp_array_update(&r);
+    return r;
+}
+
+/* The mask's last dims are broadcast: each true element stands for a part of x. */
+typedef struct parts {
+    gp_walk w; /* over the mask's other dims */
+    gp_array part;
+} parts;
+
+typedef struct parts_state {
+    const parts *p;
+    char *to;
+} parts_state;
+
+#define COLLECT(T)                                                                                 \
+    static void collect_##T(char *to, int64_t ts, const char *from, int64_t step,                  \
+                            const int32_t *at, int64_t n) {                                        \
+        for (int64_t i = 0; i < n; i++) *(T *)(to + i * ts) = *(const T *)(from + at[i] * step);   \
+    }
+COLLECT(uint8_t)
+COLLECT(uint16_t)
+COLLECT(uint32_t)
+COLLECT(uint64_t)
+
+static void collect(size_t size, char *to, int64_t ts, const char *from, int64_t step,
+                    const int32_t *at, int64_t n) {
+    if (size == 4) collect_uint32_t(to, ts, from, step, at, n);
+    else if (size == 8) collect_uint64_t(to, ts, from, step, at, n);
+    else if (size == 2) collect_uint16_t(to, ts, from, step, at, n);
+    else collect_uint8_t(to, ts, from, step, at, n);
+}
+
+/* The parts of n elements of x that begin at[i] steps of bytes from x, one behind the other. Their
+ * elements are not neighbours in x, so the first ones of all parts are moved, then the second ones,
+ * … */
+static void move_parts(const parts *p, char *to, const char *x, int64_t step, const int32_t *at,
+                       int64_t n) {
+    const gp_array *part = &p->part;
+    int64_t size = (int64_t)p->w.size, idx[GP_MAX_DIM] = {0};
+    for (int64_t j = 0; j < part->numel; j++) {
+        collect(p->w.size, to + j * size, part->numel * size, x, step, at, n);
+        for (int d = part->ndim - 1; d >= 0; d--) {
+            x += part->stride[d] * size;
+            if (++idx[d] < part->dim[d]) break;
+            x -= part->dim[d] * part->stride[d] * size;
+            idx[d] = 0;
+        }
+    }
+}
+
+/* Where parts are rows without gaps. */
+static void copy_parts(const parts *p, char *to, const char *x, int64_t step, const int32_t *at,
+                       int64_t n) {
+    size_t bytes = (size_t)p->part.numel * p->w.size;
+    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * bytes, x + at[i] * step, bytes);
+}
+
+static void parts_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+                        int64_t n, void *state) {
+    enum { FEW = 64 }; /* parts of so many elements stay in the first-level cache while they fill */
+    parts_state *s = state;
+    int32_t found[GP_BLOCK + 16];
+    int64_t step = w->loop.stride[2][w->loop.ndim - 1], k = gp_true_at(truth, n, found);
+    int64_t bytes = s->p->part.numel * (int64_t)w->size;
+    for (int64_t i = 0; i < k; i += FEW) {
+        int64_t some = k - i < FEW ? k - i : FEW;
+        if (s->p->part.contiguous) copy_parts(s->p, s->to, p[2], step, found + i, some);
+        else move_parts(s->p, s->to, p[2], step, found + i, some);
+        s->to += some * bytes;
+    }
+}
+
+static void parts_chunks(void *ctx, int64_t begin, int64_t end) {
+    const parts *p = ctx;
+    int64_t bytes = p->part.numel * (int64_t)p->w.size;
+    for (int64_t k = begin; k < end; k++) {
+        parts_state s = {.p = p, .to = p->w.out->data + p->w.before[k] * bytes};
+        gp_walk_chunk(&p->w, k, parts_piece, &s);
+    }
+}
+
+/* x and mask have shape's dims, of which the last `rest` are broadcast in the mask. */
+static bool select_parts(const gp_call *c, gp_array x, gp_array mask, int rest) {
+    parts p = {.w = {.out = gp_out(c, 0), .size = gp_dtype_size((gp_dtype)x.dtype)}, .part = x};
+    int lead = x.ndim - rest;
+    p.part.ndim = (uint8_t)rest;
+    for (int i = 0; i < rest; i++)
+        p.part.dim[i] = x.dim[lead + i], p.part.stride[i] = x.stride[lead + i];
+    gp_array_update(&p.part);
+    if (p.part.numel == 0) return true;
+    x.ndim = mask.ndim = (uint8_t)lead;
+    gp_array_update(&x);
+    gp_array_update(&mask);
+    if (!gp_walk_begin(&p.w, &x, &mask, &x)) return false;
+    int64_t n = p.w.out->numel / p.part.numel;
+    bool ok = gp_walk_count_is(c, &p.w, n);
+    if (ok) ok = gp_parallel_op(c, p.w.chunks, 1, parts_chunks, &p);
+    free(p.w.before);
+    return ok;
+}
+
+bool CPU(masked_select)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *mask = gp_in(c, 1);
+    gp_array shape = broadcast_shape(x, mask), xs = spread(x, &shape), ms = spread(mask, &shape);
+    int rest = 0;
+    int64_t part = 1;
+    while (rest < shape.ndim && ms.stride[shape.ndim - 1 - rest] == 0)
+        part *= shape.dim[shape.ndim - ++rest];
+    if (part > 1) return select_parts(c, xs, ms, rest);
+    gp_walk w = {.out = gp_out(c, 0), .size = gp_dtype_size((gp_dtype)x->dtype)};
+    if (!gp_walk_begin(&w, &shape, mask, x)) return false;
+    bool ok = gp_walk_count_is(c, &w, w.out->numel);
+    if (ok) ok = gp_parallel_op(c, w.chunks, 1, select_chunks, &w);
+    free(w.before);
+    return ok;
+}
+
+/* ---- masked_put ---- */
+
+/* True element number r of the mask takes values' row r (its only one, if there is one): the part
+ * of x behind the mask's dims. */
+typedef struct put {
+    gp_walk w;
+    gp_array part, value; /* of x and of values, both of the shape of the part */
+    int64_t value_step;   /* bytes from row to row of values */
+} put;
+
+typedef struct put_state {
+    const put *p;
+    const char *from;
+} put_state;
+
+static void put_part(const put *p, char *to, const char *from) {
+    gp_array d = p->part, s = p->value;
+    d.data = to;
+    s.data = (char *)(uintptr_t)from;
+    if (d.ndim) gp_copy_array(&d, &s);
+    else memcpy(to, from, p->w.size);
+}
+
+static void put_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at, int64_t n,
+                      void *state) {
+    put_state *s = state;
+    int64_t step = w->loop.stride[2][w->loop.ndim - 1];
+    for (int64_t i = 0; i < n; i++) {
+        if (!truth[i]) continue;
+        put_part(s->p, p[2] + i * step, s->from);
+        s->from += s->p->value_step;
+    }
+}
+
+static void put_chunks(void *ctx, int64_t begin, int64_t end) {
+    const put *p = ctx;
+    for (int64_t k = begin; k < end; k++) {
+        put_state s = {.p = p, .from = p->w.values->data + p->w.before[k] * p->value_step};
+        gp_walk_chunk(&p->w, k, put_piece, &s);
+    }
+}
+
+/* Splits x behind the mask's dims; lays values over the part. */
+static void put_layout(put *p, const gp_array *x, int nmask, gp_array *head) {
+    const gp_array *v = p->w.values;
+    int rest = x->ndim - nmask;
+    *head = p->part = p->value = *x;
+    head->ndim = (uint8_t)nmask;
+    p->part.ndim = p->value.ndim = (uint8_t)rest;
+    for (int i = 0; i < rest; i++) {
+        int j = v->ndim - rest + i;
+        p->part.dim[i] = p->value.dim[i] = x->dim[nmask + i];
+        p->part.stride[i] = x->stride[nmask + i];
+        p->value.stride[i] = j < 0 || v->dim[j] == 1 ? 0 : v->stride[j];
+    }
+    gp_array_update(head);
+    gp_array_update(&p->part);
+    gp_array_update(&p->value);
+    p->value_step = v->ndim > rest && v->dim[0] != 1 ? v->stride[0] * (int64_t)p->w.size : 0;
+}
+
+bool CPU(masked_put)(const gp_call *c) {
+    const gp_array *mask = gp_in(c, 1), *out = gp_out(c, 0);
+    put p = {.w = {.values = gp_values(c, 2, 0), .size = gp_dtype_size((gp_dtype)out->dtype)}};
+    gp_array head;
+    put_layout(&p, out, mask->ndim, &head);
+    if (!gp_walk_begin(&p.w, mask, mask, &head)) return false;
+    int64_t have = p.w.values->ndim > p.part.ndim ? p.w.values->dim[0] : 1,
+            want = p.w.before[p.w.chunks];
+    bool ok = have == want || have == 1 ||
+              gp_fail("%s: %lld values given for %lld true elements of the mask", c->op->name,
+                      (long long)have, (long long)want);
+    if (ok && out->data != gp_in(c, 0)->data) gp_copy_array(out, gp_in(c, 0));
+    if (ok && p.part.numel) ok = gp_parallel_op(c, p.w.chunks, 1, put_chunks, &p);
+    free(p.w.before);
+    return ok;
+}
+
+/* ---- masked_scatter ---- */
+
+#define DEAL(T)                                                                                    \
+    static int64_t deal_##T(char *to, int64_t step, const char *from, const uint8_t *truth,        \
+                            int64_t n) {                                                           \
+        const T *f = (const T *)(const void *)from;                                                \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            if (truth[i]) *(T *)(to + i * step) = *f++;                                            \
+        return (const char *)f - from;                                                             \
+    }
+DEAL(uint8_t)
+DEAL(uint16_t)
+DEAL(uint32_t)
+DEAL(uint64_t)
+
+static void deal_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
+                       int64_t n, void *state) {
+    const char **from = state;
+    int64_t step = w->loop.stride[2][w->loop.ndim - 1];
+    if (w->size == 4) *from += deal_uint32_t(p[2], step, *from, truth, n);
+    else if (w->size == 8) *from += deal_uint64_t(p[2], step, *from, truth, n);
+    else if (w->size == 2) *from += deal_uint16_t(p[2], step, *from, truth, n);
+    else *from += deal_uint8_t(p[2], step, *from, truth, n);
+}
+
+static void deal_chunks(void *ctx, int64_t begin, int64_t end) {
+    const gp_walk *w = ctx;
+    for (int64_t k = begin; k < end; k++) {
+        const char *from = w->values->data + w->before[k] * (int64_t)w->size;
+        gp_walk_chunk(w, k, deal_piece, &from);
+    }
+}
+
+/* The source is c->tmp[0], without gaps. */
+bool CPU(masked_scatter)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0), *source = c->tmpa[0];
+    gp_walk w = {.values = source, .size = gp_dtype_size((gp_dtype)out->dtype)};
+    if (!gp_walk_begin(&w, out, gp_in(c, 1), out)) return false;
+    int64_t want = w.before[w.chunks];
+    bool ok = want <= source->numel ||
+              gp_fail("masked_scatter: source has %lld elements for %lld true ones of the mask",
+                      (long long)source->numel, (long long)want);
+    if (ok && out->data != x->data) gp_copy_array(out, x);
+    if (ok) ok = gp_parallel_op(c, w.chunks, 1, deal_chunks, &w);
+    free(w.before);
+    return ok;
+}

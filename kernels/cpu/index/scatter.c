@@ -1,0 +1,317 @@
+/* Writing at random places: scatter, index_put, index_add and their kin. Of several writes to one
+   place the last one in row-major order stays, and sums run in that order (but see scatter_privatized.c), for
+   any number of threads: a thread has places of its own where a dim is not indexed. Else there is
+   one thread: to find out which writes are its own takes as long as to write them all. */
+#include <math.h>
+
+#include "kernels/cpu/index/gather.h"
+#include "kernels/cpu/index/scatter.h"
+#include "kernels/cpu/runtime/scratch.h"
+
+enum { GRAIN = 32768, SOME = 512, LONG = 1 << 18 };
+
+/* How a job writes: what is computed in, and where its pieces are. */
+typedef struct job {
+    const gp_call *c;
+    gp_how how;
+    const gp_array *index; /* along a dim, d: there is no table */
+    int d;
+    bool few; /* see gp_put_few; else offsets are made of the index: */
+    gp_offsets offsets;
+    bool mean, include_self;
+    gp_array target; /* out; or `wide`, without gaps, in the dtype that is computed in */
+    gp_array values;
+    gp_array counts; /* mean: how many values each place has, of target's layout and dtype */
+    uint64_t number; /* room for a number that is values */
+} job;
+
+/* ---- the loop ---- */
+
+typedef struct writes {
+    gp_moves m;
+    gp_put_row row;
+    gp_offsets *offsets; /* made of indices, which stand for the table; NULL: there is one */
+    int split;           /* a dim that each thread has a part of; -1: none */
+} writes;
+
+/* n writes; p's table is not there, but indices at `at`, step bytes apart. */
+static void write_indices(const writes *w, const gp_put_at *p, const char *at, int64_t step,
+                          int64_t n) {
+    int64_t t[SOME], most = step ? SOME : n;
+    gp_put_at q = *p;
+    q.t = t, q.ts = step != 0;
+    for (int64_t i = 0; i < n && !gp_stopped(); i += most) {
+        int64_t some = n - i < most ? n - i : most;
+        q.x = p->x + i * q.xs, q.f = p->f + i * q.fs;
+        if (!gp_offsets_make(w->offsets, at + i * step, step, step ? some : 1, t)) continue;
+        w->row(&q, some);
+    }
+}
+
+/* n writes by the table. */
+static void write_row(const writes *w, gp_put_at p, int64_t n) {
+    for (int64_t some; n > 0 && !gp_stopped(); n -= some) {
+        some = n < LONG ? n : LONG;
+        w->row(&p, some);
+        p.x += some * p.xs, p.t += some * p.ts, p.f += some * p.fs;
+    }
+}
+
+static void write_all(const writes *w, const gp_moves *m) {
+    gp_loop l;
+    gp_rows r;
+    const gp_array *arrays[4] = {&m->order, &m->flat, &m->x, &m->table};
+    if (m->order.numel == 0) return;
+    gp_loop_init(&l, 4, arrays);
+    int last = l.ndim - 1;
+    int64_t width = l.dim[last];
+    gp_rows_begin(&r, &l, 0);
+    for (int64_t at = 0; at < l.numel && !gp_stopped(); at += width, gp_rows_next(&r, &l)) {
+        gp_put_at p = {.x = r.p[2],
+                       .xs = l.stride[2][last],
+                       .t = (const int64_t *)(void *)r.p[3],
+                       .ts = l.stride[3][last] / 8,
+                       .f = r.p[1],
+                       .fs = l.stride[1][last]};
+        if (w->offsets) write_indices(w, &p, r.p[3], l.stride[3][last], width);
+        else write_row(w, p, width);
+    }
+}
+
+/* a, with dim d cut to [begin, end). */
+static void cut(gp_array *a, int d, int64_t begin, int64_t end) {
+    if (a->data) a->data += begin * a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+    a->dim[d] = end - begin;
+    gp_array_update(a);
+}
+
+/* Parts [begin, end) of the dim that is split. */
+static void write_parts(void *ctx, int64_t begin, int64_t end) {
+    const writes *w = ctx;
+    gp_moves m = w->m;
+    cut(&m.order, w->split, begin, end);
+    cut(&m.flat, w->split, begin, end);
+    cut(&m.x, w->split, begin, end);
+    cut(&m.table, w->split, begin, end);
+    write_all(w, &m);
+}
+
+/* The largest dim of x that is not indexed, if the parts of it are not too close in memory: threads
+ * that write one line of the cache slow each other down. */
+static int split_dim(const gp_layout *l, size_t size) {
+    int best = -1;
+    for (int d = 0; d < l->ndim; d++) {
+        int64_t stride = l->x[d] < 0 ? -l->x[d] : l->x[d];
+        if (stride == 0 || l->dim[d] * stride * (int64_t)size < 1024) continue;
+        if (best < 0 || l->dim[d] > l->dim[best]) best = d;
+    }
+    return best;
+}
+
+/* Writes values to target at the table's offsets, or at those of the job's index. */
+static void write_values(job *j, const gp_layout *l, const gp_array *target, const gp_array *values,
+                         gp_how how) {
+    writes w = {.row = gp_put_fn((gp_dtype)target->dtype, how),
+                .offsets = j->index ? &j->offsets : NULL};
+    if (j->few) {
+        if (!gp_put_few(target, j->d, j->index, values)) j->offsets.bad = true;
+        return;
+    }
+    gp_pick_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
+    int64_t n = w.m.order.numel;
+    w.split = split_dim(l, gp_dtype_size((gp_dtype)target->dtype));
+    if (n < GRAIN || w.split < 0) {
+        write_all(&w, &w.m);
+    } else {
+        int64_t most = l->dim[w.split];
+        gp_parallel(most, (GRAIN / 2 * most + n - 1) / n, write_parts, &w);
+    }
+}
+
+/* ---- jobs ---- */
+
+/* a's dims without gaps, of dtype dt, at p. */
+static gp_array dense(const gp_array *a, gp_dtype dt, char *p) {
+    gp_array r = *a;
+    r.data = p;
+    r.dtype = (uint8_t)dt;
+    int64_t step = 1;
+    for (int d = r.ndim - 1; d >= 0; d--) r.stride[d] = step, step *= r.dim[d];
+    gp_array_update(&r);
+    return r;
+}
+
+/* Bytes of a's elements in dt, up to a full line of the cache. */
+static size_t room_of(const gp_array *a, gp_dtype dt) {
+    return ((size_t)a->numel * gp_dtype_size(dt) + 63) / 64 * 64;
+}
+
+/* What sums are made in: 16-bit floats in f32, to be rounded once; integers' means in i64. */
+static gp_dtype wide_type(const job *j, gp_dtype dt) {
+    if (gp_is_float(dt)) return gp_dtype_size(dt) == 2 ? GP_f32 : dt;
+    return j->mean ? GP_i64 : dt;
+}
+
+/* Settles target and values (argument i; a number, or gp_values(c, i, 1)). Copies nothing yet. */
+static bool begin(job *j, int i) {
+    const gp_call *c = j->c;
+    const gp_array *out = gp_out(c, 0);
+    gp_dtype dt = (gp_dtype)out->dtype, wide = j->how == GP_PUT ? dt : wide_type(j, dt);
+    bool number = c->arg[i].kind == GP_NUMBER;
+    j->values = number ? gp_number_array(&c->arg[i], wide, &j->number) : *gp_values(c, i, 1);
+    j->target = *out;
+    if (wide == dt && !j->mean) return true;
+    bool convert = j->values.dtype != wide;
+    size_t tn = room_of(out, wide), vn = convert ? room_of(&j->values, wide) : 0;
+    char *p = gp_scratch(GP_SCRATCH_CALL, tn + vn + (j->mean ? tn : 0));
+    if (!p) return gp_fail("%s: out of memory", c->op->name);
+    j->target = dense(out, wide, p);
+    if (j->mean) j->counts = dense(out, wide, p + tn + vn);
+    if (!convert) return true;
+    gp_array v = dense(&j->values, wide, p + tn);
+    gp_copy_array(&v, &j->values);
+    j->values = v;
+    return true;
+}
+
+#define AVERAGE(T, QUOTIENT)                                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        const T s = ((const T *)s_)[i], k = ((const T *)k_)[i];                                    \
+        if (k > 1) ((T *)s_)[i] = QUOTIENT;                                                        \
+    }
+
+/* Sums over counts; integers are rounded down. */
+static void average(const job *j) {
+    void *s_ = j->target.data;
+    const void *k_ = j->counts.data;
+    int64_t n = j->target.numel;
+    if (j->target.dtype == GP_f32) {
+        AVERAGE(float, s / k)
+    } else if (j->target.dtype == GP_f64) {
+        AVERAGE(double, s / k)
+    } else {
+        AVERAGE(int64_t, s / k - (s % k < 0))
+    }
+}
+
+/* s expanded over everything; *room holds it. */
+static gp_array constant(const job *j, gp_scalar s, uint64_t *room) {
+    gp_value v = {.kind = GP_NUMBER, .is_float = s.is_float, .i = s.i};
+    if (s.is_float) v.f = s.f;
+    return gp_number_array(&v, (gp_dtype)j->target.dtype, room);
+}
+
+/* What a reduction starts from where the target's own element does not count. */
+static gp_scalar nothing(gp_dtype dt, gp_how how) {
+    gp_scalar s = {.i = how == GP_MUL};
+    if (how != GP_LEAST && how != GP_MOST) return s;
+    if (gp_is_float(dt))
+        return (gp_scalar){.is_float = true, .f = how == GP_LEAST ? INFINITY : -INFINITY};
+    bool is_signed = dt != GP_bool && dt != GP_u8;
+    int bits = dt == GP_bool ? 1 : (int)gp_dtype_size(dt) * 8 - is_signed;
+    int64_t most = (int64_t)(((uint64_t)1 << bits) - 1);
+    s.i = how == GP_LEAST ? most : is_signed ? -most - 1 : 0;
+    return s;
+}
+
+/* The table is filled, or not needed: copies, writes, and brings the result to the output. */
+static bool finish(job *j, const gp_layout *l) {
+    const gp_array *out = gp_out(j->c, 0), *x = gp_in(j->c, 0);
+    bool wide = j->target.data != out->data;
+    uint64_t room, one_room;
+    if (j->target.data != x->data) gp_copy_array(&j->target, x);
+    if (!j->include_self) {
+        gp_array v = constant(j, nothing((gp_dtype)j->target.dtype, j->how), &room);
+        write_values(j, l, &j->target, &v, GP_PUT);
+    }
+    write_values(j, l, &j->target, &j->values, j->how);
+    if (!gp_went_on(j->c)) return false;
+    if (j->index && !gp_offsets_good(j->c, &j->offsets)) return false;
+    if (j->mean) {
+        gp_array one = constant(j, (gp_scalar){.i = 1}, &one_room),
+                 self = constant(j, (gp_scalar){.i = j->include_self}, &room);
+        gp_copy_array(&j->counts, &self);
+        write_values(j, l, &j->counts, &one, GP_ADD);
+        average(j);
+    }
+    if (wide) gp_copy_array(out, &j->target);
+    return gp_went_on(j->c);
+}
+
+/* Values written as `how` says; the target's own elements count. */
+static job plain(const gp_call *c, gp_how how) {
+    return (job){.c = c, .how = how, .include_self = true};
+}
+
+/* How argument i, a number that infer made of `reduce`, says that values are put. */
+static job reducing(const gp_call *c, int i) {
+    job j = plain(c, gp_given(c, i) ? (gp_how)c->arg[i].i : GP_PUT);
+    if (j.how == GP_MEAN) j.how = GP_ADD, j.mean = true;
+    return j;
+}
+
+/* ---- the ops ---- */
+
+/* src (argument 3) may be larger than index: the part that index covers is taken. In place nothing
+ * may be written before all indices are known to be good, so there is a table. */
+static bool along(job *j) {
+    const gp_call *c = j->c;
+    const gp_array *index = gp_in(c, 2);
+    gp_layout l;
+    gp_call covered = *c;
+    gp_array src;
+    if (c->arg[3].kind != GP_NUMBER) {
+        src = *gp_values(c, 3, 1);
+        for (int i = 0; i < src.ndim; i++) src.dim[i] = index->dim[i];
+        gp_array_update(&src);
+        covered.arg[3].a = &src;
+        covered.ntmp = 1;
+        j->c = &covered;
+    }
+    if (!begin(j, 3)) return false;
+    j->d = (int)c->arg[1].i - 1;
+    j->few =
+        j->how == GP_ADD && j->include_self && gp_put_is_few(&j->target, j->d, index, &j->values);
+    if (c->into && !j->few) return gp_pick_along(c, &j->target, index, j->d, &l) && finish(j, &l);
+    j->index = index;
+    gp_offsets_along(&j->offsets, &j->target, index, j->d, &l);
+    return finish(j, &l);
+}
+
+bool CPU(scatter)(const gp_call *c) {
+    job j = reducing(c, 4);
+    return along(&j);
+}
+
+bool CPU(scatter_add)(const gp_call *c) {
+    job j = plain(c, GP_ADD);
+    return along(&j);
+}
+
+bool CPU(scatter_reduce)(const gp_call *c) {
+    job j = reducing(c, 4);
+    j.include_self = c->arg[5].i;
+    return along(&j);
+}
+
+static bool along_one(job j) {
+    gp_layout l;
+    return begin(&j, 3) && gp_pick_one(j.c, &j.target, (int)j.c->arg[1].i - 1, &l) &&
+           finish(&j, &l);
+}
+
+bool CPU(index_add)(const gp_call *c) { return along_one(plain(c, GP_ADD)); }
+bool CPU(index_copy)(const gp_call *c) { return along_one(plain(c, GP_PUT)); }
+bool CPU(index_fill)(const gp_call *c) { return along_one(plain(c, GP_PUT)); }
+
+bool CPU(index_put)(const gp_call *c) {
+    gp_layout l;
+    job j = plain(c, gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_PUT);
+    return begin(&j, 2) && gp_pick_by_indices(c, &j.target, 4, &l) && finish(&j, &l);
+}
+
+bool CPU(scatter_nd)(const gp_call *c) {
+    gp_layout l;
+    job j = reducing(c, 3);
+    return begin(&j, 2) && gp_pick_tuples(c, &j.target, 0, &l) && finish(&j, &l);
+}

@@ -1,0 +1,89 @@
+/* The loops that write at places of a table, for every dtype; 16-bit floats are only put, sums of
+ * them are made in f32. */
+#include "kernels/cpu/index/scatter.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#define ROW(name, T, y)                                                                            \
+    static void name(const gp_put_at *p, int64_t n) {                                              \
+        const int64_t xs = p->xs, ts = p->ts, fs = p->fs, *t = p->t;                               \
+        char *x = p->x;                                                                            \
+        const char *f = p->f;                                                                      \
+        if (ts == 0 && xs == (int64_t)sizeof(T) && fs == xs) {                                     \
+            T *o = (T *)(void *)(x + *t);                                                          \
+            const T *v = (const T *)(const void *)f;                                               \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                  \
+                const T a = o[i], b = v[i];                                                        \
+                (void)a;                                                                           \
+                o[i] = (T)(y);                                                                     \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T *o = (T *)(void *)(x + i * xs + t[i * ts]);                                          \
+            const T a = *o, b = *(const T *)(const void *)(f + i * fs);                            \
+            (void)a;                                                                               \
+            *o = (T)(y);                                                                           \
+        }                                                                                          \
+    }
+ROW(put_1, uint8_t, b)
+ROW(put_2, uint16_t, b)
+ROW(put_4, uint32_t, b)
+ROW(put_8, uint64_t, b)
+
+/* The smaller and the larger; a where they are equal, or a is NaN. Nobody can foretell which it is, and of
+   floats compilers make a branch if they are let. */
+#if defined(__SSE2__)
+#define CHOICE(name, T, V, s, fn, sign)                                                            \
+    static inline T name(T b, T a) {                                                               \
+        return _mm_cvts##s(_mm_##fn(_mm_set_##V(b), _mm_set_##V(a)));                              \
+    }
+#else
+#define CHOICE(name, T, V, s, fn, sign)                                                            \
+    static inline T name(T b, T a) { return b sign a ? b : a; }
+#endif
+CHOICE(less_f32, float, ss, s_f32, min_ss, <)
+CHOICE(more_f32, float, ss, s_f32, max_ss, >)
+CHOICE(less_f64, double, sd, d_f64, min_sd, <)
+CHOICE(more_f64, double, sd, d_f64, max_sd, >)
+#define LESS(b, a)                                                                                 \
+    _Generic((a), float : less_f32(b, a), double : less_f64(b, a), default : b < a ? b : a)
+#define MORE(b, a)                                                                                 \
+    _Generic((a), float : more_f32(b, a), double : more_f64(b, a), default : b > a ? b : a)
+
+/* NaN wins, as in amin and amax. */
+#define NAN_OR(b, y) __builtin_expect((b) != (b), 0) ? (b) : (y)
+#define ROWS(name, T)                                                                              \
+    ROW(add_##name, T, a + b)                                                                      \
+    ROW(mul_##name, T, a *b)                                                                       \
+    ROW(least_##name, T, NAN_OR(b, LESS(b, a)))                                                    \
+    ROW(most_##name, T, NAN_OR(b, MORE(b, a)))
+ROWS(u8, uint8_t)
+ROWS(i8, int8_t)
+ROWS(i16, int16_t)
+ROWS(i32, int32_t)
+ROWS(i64, int64_t)
+ROWS(f32, float)
+ROWS(f64, double)
+ROW(or, uint8_t, a | b)
+ROW(and, uint8_t, a &b)
+
+#define FNS(name, put)                                                                             \
+    { put, add_##name, mul_##name, least_##name, most_##name }
+gp_put_row gp_put_fn(gp_dtype dt, gp_how how) {
+    static const gp_put_row fns[GP_DTYPES][GP_MEAN] = {
+        [GP_bool] = {put_1, or, and, and, or },
+        [GP_u8] = FNS(u8, put_1),
+        [GP_i8] = FNS(i8, put_1),
+        [GP_i16] = FNS(i16, put_2),
+        [GP_i32] = FNS(i32, put_4),
+        [GP_i64] = FNS(i64, put_8),
+        [GP_f16] = {put_2},
+        [GP_bf16] = {put_2},
+        [GP_f32] = FNS(f32, put_4),
+        [GP_f64] = FNS(f64, put_8),
+    };
+    return fns[dt][how];
+}

@@ -1,0 +1,211 @@
+/* Linear algebra by LAPACK (in OpenBLAS): batches are shared out over the pool's threads, each
+ * matrix on one. */
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/linalg/bidiagonal.h"
+#include "kernels/cpu/runtime/scratch.h"
+#include "kernels/cpu/runtime/kernel.h"
+
+enum { UNIT_WORK = 1 << 15, QUICK_BYTES = 512 << 10, BLOCK = 64 };
+
+/* LAPACK: the divide and conquer SVD as a whole, its step from a bidiagonal matrix, and the product
+   with gebrd's reflectors. The last arguments are the lengths of the strings. */
+#define LAPACK(T, gesdd, bdsdc, ormbr)                                                            \
+    void gesdd(const char *jobz, const int *m, const int *n, T *a, const int *lda, T *s, T *u,    \
+               const int *ldu, T *vt, const int *ldvt, T *work, const int *lwork, int *iwork,     \
+               int *info, size_t);                                                                \
+    void bdsdc(const char *uplo, const char *compq, const int *n, T *d, T *e, T *u,               \
+               const int *ldu, T *vt, const int *ldvt, T *q, int *iq, T *work, int *iwork,        \
+               int *info, size_t, size_t);                                                        \
+    void ormbr(const char *vect, const char *side, const char *trans, const int *m, const int *n, \
+               const int *k, T *a, const int *lda, const T *tau, T *c, const int *ldc, T *work,   \
+               const int *lwork, int *info, size_t, size_t, size_t);
+LAPACK(float, sgesdd_, sbdsdc_, sormbr_)
+LAPACK(double, dgesdd_, dbdsdc_, dormbr_)
+
+typedef enum trouble { FINE, NOT_FINITE, NOT_CONVERGED, NO_MEMORY, TOO_LARGE, INTERRUPTED } trouble;
+
+typedef struct run {
+    const gp_array *x;
+    int64_t count;     /* matrices */
+    int rows, cols, k; /* of a matrix, and the smaller of the two */
+    char jobz;         /* 'A' full, 'S' economy, 'N' values only */
+    char *u, *s, *vh;  /* dense outputs; u and vh NULL with 'N' */
+    int ucols, vrows;
+    int ld;     /* row of the copy that LAPACK works on, padded */
+    bool quick; /* bidiagonalised by gp_bidiag: about square, and fits the second-level cache */
+    _Atomic int trouble;
+} run;
+
+/* The rows of a matrix, ld elements apart with zeros between. Returns the largest magnitude; -1 if
+ * an element is not finite. */
+#define GATHER(T, t, most, magnitude)                                                    \
+    static T gather_##t(T *to, const char *from, const run *r, int64_t rs, int64_t cs) { \
+        T top = 0;                                                                       \
+        int bad = 0;                                                                     \
+        for (int64_t i = 0; i < r->rows; i++, to += r->ld) {                             \
+            gp_load_fn(GP_##t, GP_CT_##t)(to, from + i * rs, cs, r->cols);               \
+            for (int64_t j = 0; j < r->cols; j++) {                                      \
+                T m = magnitude(to[j]);                                                  \
+                bad |= !(m <= most);                                                     \
+                top = m > top ? m : top;                                                 \
+            }                                                                            \
+            for (int64_t j = r->cols; j < r->ld; j++) to[j] = 0;                         \
+        }                                                                                \
+        return bad ? -1 : top;                                                           \
+    }
+GATHER(float, f32, FLT_MAX, fabsf)
+GATHER(double, f64, DBL_MAX, fabs)
+
+static const char *matrix_at(const run *r, int64_t i) {
+    const gp_array *x = r->x;
+    int64_t at = 0;
+    for (int d = x->ndim - 3; d >= 0; d--) at += i % x->dim[d] * x->stride[d], i /= x->dim[d];
+    return x->data + at * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
+}
+
+/* Working memory of one matrix, in elements: the copy, then what either way asks for. */
+static int64_t padded(int64_t n) { return (n + 15) / 16 * 16; }
+static int64_t quick_work(const run *r) {
+    return padded(3LL * r->k * r->k + 4 * r->k) + 4LL * r->ld +
+           (int64_t)BLOCK * (r->cols + BLOCK + 1) + 5 * padded(r->k);
+}
+
+/* LAPACK stores by columns: what it is given is the transpose V S U', so its U is our Vh and its V'
+ * our U, both as they lie. */
+#define SVD(T, t, gesdd, bdsdc, ormbr, tiny, huge)                                                 \
+    static int whole_##t(const run *r, T *a, T *u, T *s, T *vh, T *work, int lwork, int *iwork) {  \
+        int info = 0, ldvt = r->ucols;                                                             \
+        gesdd(&r->jobz, &r->cols, &r->rows, a, &r->ld, s, vh, &r->cols, u, &ldvt, work, &lwork,    \
+              iwork, &info, 1);                                                                    \
+        return info;                                                                               \
+    }                                                                                              \
+    static int64_t whole_work_##t(const run *r) {                                                  \
+        int info = 0, ask = -1, ldvt = r->ucols, iwork;                                            \
+        T a, best = 0;                                                                             \
+        gesdd(&r->jobz, &r->cols, &r->rows, &a, &r->ld, &a, &a, &r->cols, &a, &ldvt, &best, &ask,  \
+              &iwork, &info, 1);                                                                   \
+        return info || best > 0x7ffffff0                                                           \
+                   ? -1                                                                            \
+                   : padded((int64_t)best +                                                        \
+                            (int64_t)(best / 8388608)); /* f32 may have rounded it down */         \
+    }                                                                                              \
+    /* gesdd's path for matrices that are about square (5), with our bidiagonalisation in place of \
+     * gebrd. */                                                                                   \
+    static int quick_##t(const run *r, T *a, T *u, T *s, T *vh, T *work, int *iwork) {             \
+        int k = r->k, n = r->cols, info = 0, lwork = BLOCK * (n + BLOCK + 1), unused;              \
+        T *e = work, *tauq = e + padded(k), *taup = tauq + padded(k), *tmp = taup + padded(k), q;  \
+        gp_bidiag_##t(k, n, r->ld, a, s, e, tauq, taup, tmp);                                      \
+        if (!u) {                                                                                  \
+            bdsdc("U", "N", &k, s, e, &q, &k, &q, &k, &q, &unused, tmp, iwork, &info, 1, 1);       \
+            return info;                                                                           \
+        }                                                                                          \
+        if (n > k) memset(vh, 0, (size_t)n *(size_t)r->vrows * sizeof(T));                         \
+        for (int64_t i = k; i < r->vrows; i++) vh[i * n + i] = 1;                                  \
+        bdsdc("U", "I", &k, s, e, vh, &n, u, &k, &q, &unused, tmp, iwork, &info, 1, 1);            \
+        if (info) return info;                                                                     \
+        ormbr("Q", "L", "N", &n, &r->vrows, &k, a, &r->ld, tauq, vh, &n, tmp, &lwork, &info, 1, 1, \
+              1);                                                                                  \
+        ormbr("P", "R", "T", &k, &k, &k, a, &r->ld, taup, u, &k, tmp, &lwork, &info, 1, 1, 1);     \
+        return info;                                                                               \
+    }                                                                                              \
+    static int one_##t(const run *r, int64_t i, T *a, T *work, int lwork, int *iwork) {            \
+        const gp_array *x = r->x;                                                                  \
+        int64_t rs = x->stride[x->ndim - 2] * (int64_t)sizeof(T),                                  \
+                cs = x->stride[x->ndim - 1] * (int64_t)sizeof(T);                                  \
+        T *u = r->u ? (T *)r->u + i * r->rows * r->ucols : NULL,                                   \
+          *vh = r->vh ? (T *)r->vh + i * r->vrows * r->cols : NULL;                                \
+        T *s = (T *)r->s + i * r->k, top = gather_##t(a, matrix_at(r, i), r, rs, cs);              \
+        if (top < 0) return -INT_MAX;                                                              \
+        if (r->quick && top > tiny && top < huge) return quick_##t(r, a, u, s, vh, work, iwork);   \
+        return whole_##t(r, a, u, s, vh, work, lwork, iwork);                                      \
+    }                                                                                              \
+    static trouble some_##t(run *r, int64_t begin, int64_t end) {                                  \
+        int64_t n = padded((int64_t)r->rows * r->ld), lwork = whole_work_##t(r), most = lwork;     \
+        int info = 0;                                                                              \
+        if (lwork < 0) return TOO_LARGE;                                                           \
+        if (r->quick && quick_work(r) > most) most = quick_work(r);                                \
+        T *a = gp_scratch(GP_SCRATCH_PART,                                                         \
+                          (size_t)(n + most) * sizeof(T) + 8 * (size_t)r->k * sizeof(int));        \
+        if (!a) return NO_MEMORY;                                                                  \
+        for (int64_t i = begin; i < end && !info; i++)                                             \
+            info = gp_stopped()                                           \
+                       ? INT_MIN                                                                   \
+                       : one_##t(r, i, a, a + n, (int)lwork, (int *)(a + n + most));               \
+        return info == 0          ? FINE                                                           \
+               : info == INT_MIN  ? INTERRUPTED                                                    \
+               : info == -INT_MAX ? NOT_FINITE                                                     \
+                                  : NOT_CONVERGED;                                                 \
+    }
+SVD(float, f32, sgesdd_, sbdsdc_, sormbr_, 1e-9f, 1e9f)
+SVD(double, f64, dgesdd_, dbdsdc_, dormbr_, 1e-90, 1e90)
+
+static void some(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    gp_blas_threads(1);
+    trouble t = r->x->dtype == GP_f32 ? some_f32(r, begin, end) : some_f64(r, begin, end);
+    if (t) r->trouble = t;
+}
+
+static bool tell(const char *name, trouble t) {
+    switch (t) {
+    case FINE: return true;
+    case NOT_FINITE: return gp_fail("%s: the input contains NaN or infinite elements", name);
+    case NOT_CONVERGED: return gp_fail("%s: the iteration did not converge", name);
+    case NO_MEMORY: return gp_fail("%s: out of memory", name);
+    case INTERRUPTED: return gp_fail("%s: interrupted", name);
+    default: return gp_fail("%s: the matrix is too large for LAPACK's 32-bit sizes", name);
+    }
+}
+
+/* Batches of n x n identities: the singular vectors of a matrix without rows or columns. */
+static void identities(char *p, gp_dtype dt, int64_t count, int64_t n) {
+    if (!p) return;
+    int64_t size = (int64_t)gp_dtype_size(dt);
+    memset(p, 0, (size_t)(count * n * n * size));
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < n; j++)
+            gp_scalar_store(dt, p + (i * n * n + j * (n + 1)) * size, (gp_scalar){.i = 1});
+}
+
+static bool decompose(const gp_call *c, run *r, const char *name) {
+    const gp_array *x = gp_in(c, 0);
+    r->x = x;
+    r->rows = (int)x->dim[x->ndim - 2];
+    r->cols = (int)x->dim[x->ndim - 1];
+    r->k = r->rows < r->cols ? r->rows : r->cols;
+    r->count = 1;
+    for (int d = 0; d < x->ndim - 2; d++) r->count *= x->dim[d];
+    if (r->count == 0) return true;
+    r->ucols = r->jobz == 'A' ? r->rows : r->k;
+    r->vrows = r->jobz == 'A' ? r->cols : r->k;
+    if (r->k == 0) {
+        if (r->jobz != 'A') return true;
+        identities(r->u, (gp_dtype)x->dtype, r->count, r->rows);
+        identities(r->vh, (gp_dtype)x->dtype, r->count, r->cols);
+        return true;
+    }
+    r->ld = (r->cols + GP_BIDIAG_PAD - 1) / GP_BIDIAG_PAD * GP_BIDIAG_PAD;
+    int64_t bytes = (int64_t)r->rows * r->ld * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
+    r->quick =
+        r->rows <= r->cols && (int64_t)r->cols * 6 < (int64_t)r->rows * 11 && bytes <= QUICK_BYTES;
+    if (gp_apart_wanted(c, 4.0 * r->rows * r->cols * r->k)) return gp_apart_run(c, name);
+    gp_parallel(r->count, 1 + UNIT_WORK / ((int64_t)r->rows * r->cols * r->k), some, r);
+    return tell(name, (trouble)r->trouble);
+}
+
+bool CPU(linalg_svd)(const gp_call *c) {
+    run r = {.jobz = c->arg[1].i ? 'A' : 'S',
+             .u = gp_out(c, 0)->data,
+             .s = gp_out(c, 1)->data,
+             .vh = gp_out(c, 2)->data};
+    return decompose(c, &r, "linalg.svd");
+}
+
+bool CPU(linalg_svdvals)(const gp_call *c) {
+    run r = {.jobz = 'N', .s = gp_out(c, 0)->data};
+    return decompose(c, &r, "linalg.svdvals");
+}

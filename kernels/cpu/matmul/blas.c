@@ -1,0 +1,47 @@
+/* OpenBLAS on processors newer than itself: it then falls back to kernels for SSE, a tenth of the
+ * speed; this asks for the best it has. */
+#ifdef GP_ISA_base
+#include "kernels/cpu/matmul/blas.h"
+
+#if defined(__x86_64__)
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In builds of OpenBLAS for many processors only. */
+__attribute__((weak)) void gotoblas_dynamic_init(void);
+__attribute__((weak)) void gotoblas_dynamic_quit(void);
+__attribute__((weak)) char *gotoblas_corename(void);
+
+static const char *better_core(void) {
+    static const char *const old[] = {"Prescott", "Core2",     "Penryn", "Dunnington",
+                                      "Nehalem",  "Northwood", "Katmai", "Generic"};
+    if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit || !gotoblas_corename ||
+        getenv("OPENBLAS_CORETYPE"))
+        return NULL;
+    const char *have = gotoblas_corename();
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+        if (!strcmp(have, old[i]))
+            return __builtin_cpu_supports("x86-64-v4")   ? "SkylakeX"
+                   : __builtin_cpu_supports("x86-64-v3") ? "Haswell"
+                                                         : NULL;
+    return NULL;
+}
+
+static void choose(void) {
+    const char *core = better_core();
+    if (!core) return;
+    setenv("OPENBLAS_CORETYPE", core, 1);
+    gotoblas_dynamic_quit();
+    gotoblas_dynamic_init();
+    unsetenv("OPENBLAS_CORETYPE");
+}
+
+void gp_blas_open(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose);
+}
+#else
+void gp_blas_open(void) {}
+#endif
+#endif

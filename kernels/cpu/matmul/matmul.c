@@ -1,0 +1,481 @@
+/* Matrix products: f32 by oneDNN, f64 by OpenBLAS, integers and tiny sizes by plain loops; 16-bit
+ * floats are computed in f32. */
+#include <cblas.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/runtime/scratch.h"
+#include "kernels/cpu/matmul/small.h"
+#include "kernels/cpu/runtime/kernel.h"
+
+enum {
+    TINY = 2048,
+    ALONE = 1 << 18, /* multiplications below which plain loops, and below which one thread, is faster */
+    PACK = 1 << 15   /* elements that are worth a thread when they are copied */
+};
+
+/* Ctrl-C is looked for after so many multiplications, half as many in f64: about 50 ms of them on a core. */
+#define SLICE (INT64_C(1) << 31)
+#define PLAIN_SLICE (INT64_C(1) << 27)
+
+/* A matrix as a product reads it; strides in elements. */
+typedef struct matrix {
+    const char *data;
+    gp_dtype dtype;
+    int64_t rows, cols, rs, cs;
+} matrix;
+
+typedef struct product {
+    gp_ctype ct;
+    const gp_array *out;
+    matrix a, b; /* of the first of the batch */
+    int64_t batch;
+    int ndim;                                                /* dims of the batch */
+    int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
+    const gp_array *x; /* beta x + alpha a b is asked for; NULL: a b */
+    const gp_value *beta, *alpha;
+    const gp_call *call; /* whose threads all work for one product at a time; NULL: a product a thread */
+    _Atomic bool no_memory, interrupted;
+} product;
+
+/* ---- plain loops ---- */
+
+/* c (m x n, rows ld apart) = a b. Blocks of b's rows stay in the cache; integers wrap. */
+#define PLAIN(T, t)                                                                                \
+    static void plain_##t(const matrix *a, const matrix *b, T *c, int64_t ld) {                              \
+        enum { KB = 64, JB = 1024 };                                                               \
+        const T *pa = (const T *)a->data, *pb = (const T *)b->data;                                \
+        int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs;         \
+        for (int64_t i = 0; i < m; i++) memset(c + i * ld, 0, (size_t)n * sizeof(T));              \
+        for (int64_t k0 = 0; k0 < k; k0 += KB)                                                     \
+            for (int64_t j0 = 0; j0 < n; j0 += JB)                                                 \
+                for (int64_t i = 0; i < m; i++)                                                    \
+                    for (int64_t l = k0; l < k && l < k0 + KB; l++) {                              \
+                        T f = pa[i * rs + l * cs], *restrict o = c + i * ld + j0;                  \
+                        const T *q = pb + l * b->rs + j0 * bs;                                     \
+                        int64_t w = n - j0 < JB ? n - j0 : JB;                                     \
+                        if (bs == 1)                                                               \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j];                      \
+                        else                                                                       \
+                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j * bs];                 \
+                    }                                                                              \
+    }
+PLAIN(float, f32)
+PLAIN(double, f64)
+PLAIN(int32_t, i32)
+PLAIN(int64_t, i64)
+
+static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t ld) {
+    switch (ct) {
+    case GP_CT_f32: plain_f32(a, b, c, ld); break;
+    case GP_CT_f64: plain_f64(a, b, c, ld); break;
+    case GP_CT_i32: plain_i32(a, b, c, ld); break;
+    default: plain_i64(a, b, c, ld); break;
+    }
+}
+
+/* ---- libraries ---- */
+
+/* How a library may read x where it lies: rows one behind the other, or columns (transposed), ld
+ * elements apart. */
+static bool readable(const matrix *x, bool *trans, int64_t *ld) {
+    if ((x->cs == 1 || x->cols == 1) && (x->rs >= x->cols || x->rows == 1)) {
+        *trans = false;
+        *ld = x->rows == 1 || x->rs < x->cols ? x->cols : x->rs;
+    } else if ((x->rs == 1 || x->rows == 1) && (x->cs >= x->rows || x->cols == 1)) {
+        *trans = true;
+        *ld = x->cols == 1 || x->cs < x->rows ? x->rows : x->cs;
+    } else {
+        return false;
+    }
+    return *ld <= INT_MAX && x->rows <= INT_MAX && x->cols <= INT_MAX;
+}
+
+static int64_t vector_step(int64_t n, int64_t stride) { return n == 1 ? 1 : stride; }
+
+/* y (dense) = x v. OpenBLAS adds to y, which is zero: it need not look at what was there. */
+static void matrix_vector(gp_ctype ct, const matrix *x, bool trans, int64_t ld, const char *v,
+                          int64_t step, void *y) {
+    int rows = (int)(trans ? x->cols : x->rows), cols = (int)(trans ? x->rows : x->cols);
+    enum CBLAS_TRANSPOSE t = trans ? CblasTrans : CblasNoTrans;
+    memset(y, 0, (size_t)x->rows * gp_ctype_size[ct]);
+    if (ct == GP_CT_f32)
+        cblas_sgemv(CblasRowMajor, t, rows, cols, 1, (const float *)x->data, (int)ld,
+                    (const float *)v, (int)step, 1, y, 1);
+    else
+        cblas_dgemv(CblasRowMajor, t, rows, cols, 1, (const double *)x->data, (int)ld,
+                    (const double *)v, (int)step, 1, y, 1);
+}
+
+static bool gemv(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+    bool trans;
+    int64_t ld;
+    if (b->cols == 1) {
+        int64_t step = vector_step(b->rows, b->rs);
+        if (step < 1 || step > INT_MAX || !readable(a, &trans, &ld)) return false;
+        matrix_vector(ct, a, trans, ld, b->data, step, c);
+    } else {
+        matrix bt = {b->data, b->dtype, b->cols, b->rows, b->cs, b->rs};
+        int64_t step = vector_step(a->cols, a->cs);
+        if (step < 1 || step > INT_MAX || !readable(&bt, &trans, &ld)) return false;
+        matrix_vector(ct, &bt, trans, ld, a->data, step, c);
+    }
+    return true;
+}
+
+/* Small products of dense rows, in registers; false where that is not the quickest. */
+static bool tiles(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+#if GP_TILES
+    int64_t m = a->rows, n = b->cols, k = a->cols;
+    if (b->cs != 1 || n % GP_TILE || m * n * k > 64 * 64 * 64) return false;
+    if (ct == GP_CT_f32)
+        gp_tiles_f32(m, n, k, (const float *)a->data, a->rs, a->cs, (const float *)b->data, b->rs,
+                     c);
+    else
+        gp_tiles_f64(m, n, k, (const double *)a->data, a->rs, a->cs, (const double *)b->data, b->rs,
+                     c);
+    return true;
+#else
+    return (void)a, (void)b, (void)c, (void)ct, false;
+#endif
+}
+
+/* c's rows are ldc apart. */
+static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t ldc) {
+    bool ta, tb, dense = ldc == b->cols;
+    int64_t lda, ldb;
+    if ((b->cols == 1 && dense) || a->rows == 1) return gemv(ct, a, b, c);
+    if (dense && tiles(ct, a, b, c)) return true;
+    if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
+    int64_t m = a->rows, n = b->cols, k = a->cols;
+    if (ct == GP_CT_f32)
+        return gp_sgemm(ta, tb, m, n, k, (const float *)a->data, lda, (const float *)b->data, ldb, 0,
+                        c, ldc);
+    cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
+                (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
+                (const double *)b->data, (int)ldb, 0, c, (int)ldc);
+    return true;
+}
+
+/* ---- one product ---- */
+
+/* BLAS can read x where it is. */
+static bool is_ready(const matrix *x, gp_ctype ct) {
+    bool trans;
+    int64_t ld;
+    if (x->dtype != gp_ctype_dtype[ct]) return false;
+    return ct == GP_CT_i32 || ct == GP_CT_i64 ? x->cs == 1 || x->cols == 1
+                                              : readable(x, &trans, &ld);
+}
+
+/* Lines of width elements, step bytes apart, become dense ones of another type. */
+typedef struct lines {
+    gp_load load;
+    char *dst;
+    const char *src;
+    int64_t width, wide, next, step; /* wide: bytes of a new element; next: from line to line */
+} lines;
+
+static void load_lines(void *ctx, int64_t begin, int64_t end) {
+    const lines *l = ctx;
+    for (int64_t i = begin; i < end; i++)
+        l->load(l->dst + i * l->width * l->wide, l->src + i * l->next, l->step, l->width);
+}
+
+/* Inside a body it goes alone: p->call is NULL. */
+static bool share(const product *p, int64_t n, int64_t width, gp_body body, void *ctx) {
+    if (p->call) return gp_parallel_op(p->call, n, 1 + PACK / (1 + width), body, ctx);
+    body(ctx, 0, n);
+    return true;
+}
+
+/* Copies x to dst, dense and in compute type, along the dim whose elements lie closer together
+ * (never for integers, whose loops want rows). False when interrupted. */
+static bool pack(const product *p, matrix *x, char *dst) {
+    gp_ctype ct = p->ct;
+    int64_t size = (int64_t)gp_dtype_size(x->dtype);
+    bool columns = x->rs < x->cs && ct <= GP_CT_f64;
+    int64_t n = columns ? x->cols : x->rows, width = columns ? x->rows : x->cols;
+    lines l = {gp_load_fn(x->dtype, ct), dst, x->data, width, gp_ctype_size[ct],
+               (columns ? x->cs : x->rs) * size, (columns ? x->rs : x->cs) * size};
+    *x = (matrix){dst,     (gp_dtype)gp_ctype_dtype[ct], x->rows,
+                  x->cols, columns ? 1 : x->cols,        columns ? x->rows : 1};
+    return share(p, n, width, load_lines, &l);
+}
+
+/* Bytes for a packed x; 0 if it can be read as it is. */
+static size_t pack_bytes(const matrix *x, gp_ctype ct) {
+    return is_ready(x, ct) ? 0 : ((size_t)(x->rows * x->cols) * gp_ctype_size[ct] + 63) / 64 * 64;
+}
+
+/* c = a b, in slices of step rows and width columns. */
+static bool multiply_slices(gp_ctype ct, const matrix *a, const matrix *b, char *c, int64_t step,
+                            int64_t width) {
+    bool integers = ct == GP_CT_i32 || ct == GP_CT_i64, one = a->rows <= step && b->cols <= width;
+    int64_t size = gp_ctype_size[ct];
+    matrix p = *a, q = *b;
+    for (int64_t i = 0; i < a->rows; i += step)
+        for (int64_t j = 0; j < b->cols; j += width) {
+            char *to = c + (i * b->cols + j) * size;
+            if (!one && gp_stopped()) return false;
+            p.rows = a->rows - i < step ? a->rows - i : step;
+            p.data = a->data + i * a->rs * size;
+            q.cols = b->cols - j < width ? b->cols - j : width;
+            q.data = b->data + j * b->cs * size;
+            bool few = integers || p.rows * q.cols * a->cols <= TINY;
+            if (few || !gemm(ct, &p, &q, to, b->cols)) plain(ct, &p, &q, to, b->cols);
+        }
+    return true;
+}
+
+/* Whole rows where that makes slices of some height; else squares, since the libraries bring a slice's part of a and of b
+ * into order anew: small or thin ones cost them their speed. */
+static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
+    enum { LEAST = 256 };
+    bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
+    int64_t most = integers ? PLAIN_SLICE : ct == GP_CT_f64 ? SLICE / 2 : SLICE;
+    int64_t row = b->cols * a->cols, step = most / row,
+            side = (int64_t)sqrt((double)most / (double)a->cols), width = b->cols;
+    if (side < LEAST) side = LEAST;
+    if (integers || a->rows * row <= TINY) {
+        step = step > 0 ? step : 1;
+    } else if (step < side) {
+        step = a->rows < side ? a->rows : side;
+        width = most / (step * a->cols);
+        if (width < LEAST) width = LEAST;
+    }
+    return multiply_slices(ct, a, b, c, step, width);
+}
+
+/* ---- products added to x ---- */
+
+/* Rows of a product's result in compute type, at which row of the output they begin. */
+typedef struct sum {
+    const product *p;
+    char *c;
+    int64_t first;
+} sum;
+
+/* Elements of the output's last dim. */
+static int64_t width_of(const product *p) {
+    return p->out->ndim ? p->out->dim[p->out->ndim - 1] : 1;
+}
+
+/* Where row `row` of the output (all dims but the last counted as one) has its elements of x, which
+ * is broadcast to the output; *step: bytes between them. */
+static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
+    const gp_array *x = p->x, *out = p->out;
+    int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype), at = 0;
+    for (int d = out->ndim - 2; d >= 0; d--) {
+        int from = d - (out->ndim - x->ndim);
+        if (from >= 0 && x->dim[from] > 1) at += row % out->dim[d] * x->stride[from];
+        row /= out->dim[d];
+    }
+    *step = x->ndim && x->dim[x->ndim - 1] > 1 ? x->stride[x->ndim - 1] * size : 0;
+    return x->data + at * size;
+}
+
+/* With beta 0 x is not read, and with alpha 0 not the product: their NaNs do not count, as in BLAS. */
+#define ADD(T, t, value)                                                                           \
+    static void add_##t(const sum *s, int64_t begin, int64_t end) {                                \
+        const product *p = s->p;                                                                   \
+        T alpha = (T)value(p->alpha), beta = (T)value(p->beta), x[GP_BLOCK];                       \
+        int64_t width = width_of(p), step;                                                         \
+        gp_load load = gp_load_fn((gp_dtype)p->x->dtype, p->ct);                                   \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            const char *from = row_of_x(p, s->first + i, &step);                                   \
+            T *c = (T *)s->c + i * width;                                                          \
+            for (int64_t j = 0; j < width; j += GP_BLOCK) {                                        \
+                int64_t n = width - j < GP_BLOCK ? width - j : GP_BLOCK;                           \
+                if (beta != 0) load(x, from + j * step, step, n);                                  \
+                else memset(x, 0, (size_t)n * sizeof(T));                                          \
+                if (alpha == 0) memset(c + j, 0, (size_t)n * sizeof(T));                           \
+                for (int64_t k = 0; k < n; k++) c[j + k] = alpha * c[j + k] + beta * x[k];         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+static double float_of(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
+static int64_t int_of(const gp_value *v) { return v->i; }
+ADD(float, f32, float_of)
+ADD(double, f64, float_of)
+ADD(int32_t, i32, int_of)
+ADD(int64_t, i64, int_of)
+
+static void add_rows(void *ctx, int64_t begin, int64_t end) {
+    const sum *s = ctx;
+    switch (s->p->ct) {
+    case GP_CT_f32: add_f32(s, begin, end); break;
+    case GP_CT_f64: add_f64(s, begin, end); break;
+    case GP_CT_i32: add_i32(s, begin, end); break;
+    default: add_i64(s, begin, end); break;
+    }
+}
+
+/* c, n elements of the output from element `first` on, becomes beta x + alpha c. */
+static bool add_x(const product *p, char *c, int64_t first, int64_t n) {
+    int64_t width = width_of(p);
+    sum s = {p, c, first / width};
+    return share(p, n / width, width, add_rows, &s);
+}
+
+typedef struct storing {
+    gp_store store;
+    char *out;
+    const char *c;
+    int64_t size, wide; /* bytes of an element of out, and of c */
+} storing;
+
+static void store_part(void *ctx, int64_t begin, int64_t end) {
+    const storing *s = ctx;
+    s->store(s->out + begin * s->size, s->size, s->c + begin * s->wide, end - begin);
+}
+
+static bool store(const product *p, char *out, const char *c, int64_t n) {
+    gp_dtype dtype = (gp_dtype)p->out->dtype;
+    storing s = {gp_store_fn(p->ct, dtype), out, c, (int64_t)gp_dtype_size(dtype), gp_ctype_size[p->ct]};
+    return share(p, n, 1, store_part, &s);
+}
+
+/* Scratch for one product: a and b packed, and the result in compute type. */
+typedef struct room {
+    size_t a, b, c;
+} room;
+
+static room room_for(const product *p) {
+    room r = {0};
+    bool tiny = p->a.dtype == gp_ctype_dtype[p->ct] && p->a.rows * p->b.cols * p->a.cols <= TINY;
+    if (!tiny) r.a = pack_bytes(&p->a, p->ct), r.b = pack_bytes(&p->b, p->ct);
+    if (p->out->dtype != gp_ctype_dtype[p->ct])
+        r.c = (size_t)(p->a.rows * p->b.cols) * gp_ctype_size[p->ct];
+    return r;
+}
+
+/* False when interrupted. */
+static bool one_product(const product *p, int64_t i, const room *r, char *scratch) {
+    matrix a = p->a, b = p->b;
+    int64_t rest = i, n = a.rows * b.cols, size = (int64_t)gp_dtype_size((gp_dtype)p->out->dtype);
+    for (int d = p->ndim - 1; d >= 0; d--) {
+        a.data += rest % p->dim[d] * p->as[d];
+        b.data += rest % p->dim[d] * p->bs[d];
+        rest /= p->dim[d];
+    }
+    char *out = p->out->data + i * n * size, *c = r->c ? scratch + r->a + r->b : out;
+    if (r->a && !pack(p, &a, scratch)) return false;
+    if (r->b && !pack(p, &b, scratch + r->a)) return false;
+    if (a.cols && !multiply(p->ct, &a, &b, c)) return false;
+    if (!a.cols) memset(c, 0, (size_t)n * gp_ctype_size[p->ct]);
+    if (p->x && !add_x(p, c, i * n, n)) return false;
+    return !r->c || store(p, out, c, n);
+}
+
+/* ---- the batch ---- */
+
+/* Matrices [begin, end) of a batch. */
+static void products(void *ctx, int64_t begin, int64_t end) {
+    product *p = ctx;
+    room r = room_for(p);
+    size_t bytes = r.a + r.b + r.c;
+    char *scratch = bytes ? gp_scratch(GP_SCRATCH_PART, bytes) : NULL;
+    if (bytes && !scratch) {
+        p->no_memory = true;
+        return;
+    }
+    for (int64_t i = begin; i < end && !p->interrupted; i++)
+        if (!one_product(p, i, &r, scratch)) p->interrupted = true;
+}
+
+static void products_alone(void *ctx, int64_t begin, int64_t end) {
+    gp_blas_threads(1);
+    products(ctx, begin, end);
+}
+
+/* Vectors become a matrix of one row (a) or one column (b). */
+static matrix last_two(const gp_array *x, bool column) {
+    matrix m = {.data = x->data, .dtype = (gp_dtype)x->dtype, .rows = 1, .cols = 1};
+    int n = x->ndim;
+    if (n == 1 && column) m.rows = x->dim[0], m.rs = x->stride[0], m.cs = 1;
+    else m.cols = x->dim[n - 1], m.cs = x->stride[n - 1];
+    if (n > 1) m.rows = x->dim[n - 2], m.rs = x->stride[n - 2];
+    else if (!column) m.rs = m.cols;
+    return m;
+}
+
+static int64_t batch_stride(const gp_array *x, int from_end) {
+    int d = x->ndim - 3 - from_end;
+    return d < 0 || x->dim[d] == 1 ? 0 : x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
+}
+
+/* The dims of the batch, from the outermost; dims of size 1 are left out. */
+static void set_batch(product *p, const gp_array *a, const gp_array *b) {
+    int own = (a->ndim > 1) + (b->ndim > 1), n = p->out->ndim - own;
+    p->batch = 1;
+    for (int d = 0; d < n; d++) {
+        if (p->out->dim[d] == 1) continue;
+        p->dim[p->ndim] = p->out->dim[d];
+        p->as[p->ndim] = batch_stride(a, n - 1 - d);
+        p->bs[p->ndim++] = batch_stride(b, n - 1 - d);
+        p->batch *= p->out->dim[d];
+    }
+}
+
+/* Batches of a over one b are more rows of a, where a's memory allows. */
+static void fold_rows(product *p) {
+    int64_t size = (int64_t)gp_dtype_size(p->a.dtype);
+    while (p->ndim) {
+        int d = p->ndim - 1;
+        if (p->a.rows == 1) p->a.rs = p->as[d] / size;
+        if (p->bs[d] || p->as[d] != p->a.rows * p->a.rs * size) return;
+        p->a.rows *= p->dim[d];
+        p->batch /= p->dim[d];
+        p->ndim--;
+    }
+}
+
+static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product p) {
+    p.ct = gp_compute_type((gp_dtype)a->dtype);
+    p.out = gp_out(c, 0);
+    p.a = last_two(a, false);
+    p.b = last_two(b, true);
+    if (p.out->numel == 0) return true;
+    set_batch(&p, a, b);
+    fold_rows(&p);
+    int64_t work = p.a.rows * (p.a.cols + 1) * p.b.cols;
+    if (!gp_touch_results(c)) return false;
+    if (p.batch >= gp_threads() || work < ALONE) {
+        if (!gp_parallel_op(c, p.batch, 1 + ALONE / work, products_alone, &p)) return false;
+    } else {
+        p.call = c;
+        gp_blas_threads(gp_threads());
+        products(&p, 0, p.batch);
+        gp_blas_joined();
+    }
+    if (p.interrupted) return gp_fail("%s: interrupted", c->name);
+    return !p.no_memory || gp_fail("%s: out of memory", c->name);
+}
+
+bool CPU(matmul)(const gp_call *c) { return run(c, gp_in(c, 0), gp_in(c, 1), (product){0}); }
+bool CPU(mm)(const gp_call *c) { return CPU(matmul)(c); }
+bool CPU(bmm)(const gp_call *c) { return CPU(matmul)(c); }
+bool CPU(mv)(const gp_call *c) { return CPU(matmul)(c); }
+bool CPU(dot)(const gp_call *c) { return CPU(matmul)(c); }
+
+bool CPU(addmm)(const gp_call *c) {
+    return run(c, gp_in(c, 1), gp_in(c, 2),
+               (product){.x = gp_in(c, 0), .beta = &c->arg[3], .alpha = &c->arg[4]});
+}
+bool CPU(addmv)(const gp_call *c) { return CPU(addmm)(c); }
+bool CPU(baddbmm)(const gp_call *c) { return CPU(addmm)(c); }
+
+/* x times the transposed weight, plus bias. */
+bool CPU(linear)(const gp_call *c) {
+    static const gp_value one = {.kind = GP_NUMBER, .i = 1};
+    gp_array w = *gp_in(c, 1);
+    if (w.ndim == 2) {
+        gp_array t = w;
+        w.dim[0] = t.dim[1], w.stride[0] = t.stride[1];
+        w.dim[1] = t.dim[0], w.stride[1] = t.stride[0];
+    }
+    return run(c, gp_in(c, 0), &w,
+               (product){.x = gp_given(c, 2) ? gp_in(c, 2) : NULL, .beta = &one, .alpha = &one});
+}

@@ -1,0 +1,61 @@
+/* Matrix products with a matrix that is packed once and used many times, as recurrent layers do. */
+#ifndef GP_CPU_PANEL_H
+#define GP_CPU_PANEL_H
+
+#include "kernels/cpu/runtime/kernel.h"
+
+#if defined(__AVX512F__)
+enum { GP_VB = 64, GP_PANEL_ROWS = 6 };
+#elif defined(__AVX2__)
+enum { GP_VB = 32, GP_PANEL_ROWS = 3 };
+#else
+enum { GP_VB = 16, GP_PANEL_ROWS = 3 };
+#endif
+
+/* The weights w (gates * units x k) of y = x w' in panels: a panel holds, for some neighbouring
+   units, the weights of every gate, [k][gate][unit]; with one gate, four vectors of units. Units
+   beyond the last are zeros.
+ */
+typedef struct gp_panels {
+    gp_ctype ct;          /* GP_CT_f32 or GP_CT_f64 */
+    int gates, vectors;   /* 1, 3 or 4; vectors of a panel: 4, 3 or 4 */
+    int64_t lanes, width; /* elements of a vector, of a panel's row */
+    int64_t units, k;
+    int64_t count, each; /* panels; units of a panel */
+    char *data;          /* [count][k][width], compute type */
+    char *start;         /* [count][width]: what products begin with (biases, or zeros) */
+} gp_panels;
+
+/* Sets the sizes; the caller sets data and start, of these many bytes. */
+#define gp_panels_init GP_NAME(gp_panels_init)
+void gp_panels_init(gp_panels *p, gp_ctype ct, int gates, int64_t units, int64_t k);
+static inline int64_t gp_panels_bytes(const gp_panels *p) {
+    return p->count * p->k * p->width * gp_ctype_size[p->ct];
+}
+static inline int64_t gp_panels_start_bytes(const gp_panels *p) {
+    return p->count * p->width * gp_ctype_size[p->ct];
+}
+
+/* Packs panels [begin, end) of w (rs, cs: bytes between its rows and columns) and of the bias
+ * (elements bs bytes apart; NULL: zeros). */
+typedef struct gp_panel_source {
+    const char *w, *bias;
+    gp_dtype dtype;
+    int64_t rs, cs, bs;
+} gp_panel_source;
+#define gp_panels_pack GP_NAME(gp_panels_pack)
+void gp_panels_pack(gp_panels *p, const gp_panel_source *s, int64_t begin, int64_t end);
+
+/* out[rows][width] = start + a[rows][k] times panel i; lda: elements between rows of a. */
+#define gp_panels_multiply GP_NAME(gp_panels_multiply)
+void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
+                        char *out);
+
+/* Rows whose products with a panel are held on the stack. */
+enum { GP_PANEL_BUFFER = 96 };
+/* out[rows][units] (+)= a[rows][k] times panel i, its share of the columns; one gate only. */
+#define gp_panels_rows GP_NAME(gp_panels_rows)
+void gp_panels_rows(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
+                    char *out, int64_t ldo, bool add);
+
+#endif

@@ -1,0 +1,17 @@
+/* What layer_norm and its like share with their gradients. */
+#ifndef GP_CPU_LAYER_NORM_H
+#define GP_CPU_LAYER_NORM_H
+
+#include "kernels/cpu/runtime/kernel.h"
+#include "tensor/ops/norm.h"
+
+/* a's channels in compute type ct at memory + slot * (channels + 8) * 8; NULL where a is. */
+#define gp_norm_affine GP_NAME(gp_norm_affine)
+void *gp_norm_affine(const gp_array *a, gp_ctype ct, int64_t channels, char *memory, int slot);
+
+/* Row `row` of a contiguous tensor of rows of k->n elements. */
+static inline char *gp_norm_row(const gp_array *a, const gp_norm *k, int64_t row) {
+    return a->data + row * k->n * (int64_t)gp_dtype_sizes[a->dtype];
+}
+
+#endif

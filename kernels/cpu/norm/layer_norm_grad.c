@@ -1,0 +1,282 @@
+/* Gradients of layer_norm, rms_norm and group_norm, in f64 whatever the elements are: f32 is widened
+ * in registers. Sums for weight and bias are taken on the way where there is room for them. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/norm/layer_norm.h"
+#include "kernels/cpu/runtime/scratch.h"
+
+/* NARROW: rows whose sums by column stay in the first cache. PIECE: neighbours of a channel from
+ * which on their sums are worth a place. */
+enum { GRAIN = 32768, COLUMNS = 256, NARROW = 1024, PIECE = 8, PARTS = 16 };
+
+typedef enum way { BY_PART, BY_ROW, APART } way;
+
+typedef struct run {
+    const gp_array *x, *g, *out; /* contiguous: rows of n elements follow one another */
+    const gp_array *gw, *gb;     /* gradients of weight and bias; gb may be NULL */
+    gp_norm k;
+    gp_load load, g_load;
+    gp_store store;
+    gp_dtype type; /* of rows that are read and written in place; GP_DTYPES: none are */
+    double *weight;       /* of each channel */
+    double *mean, *scale; /* of each row, for sums that are taken apart */
+    way how;
+    int64_t parts; /* BY_PART: pieces that the rows are cut into, whatever the number of threads */
+    double *sums;  /* BY_PART: g h and g, of each column; BY_ROW: of each channel in a row */
+    _Atomic bool no_memory;
+} run;
+
+typedef struct moments {
+    double mean, scale, sv, svh; /* of the row; means of v = g * weight and of v h */
+} moments;
+
+#define SUM(...) _Pragma("omp simd reduction(+ : a, b)") __VA_ARGS__
+
+/* f32 in one sweep round the first element, which f64 has bits enough for; f64 in two. */
+static void measure_f32(const float *x, const gp_norm *k, moments *m) {
+    double first = k->centred ? x[0] : 0, n = (double)k->n, a = 0, b = 0;
+    SUM(for (int64_t i = 0; i < k->n; i++) {
+        double d = x[i] - first;
+        a += d, b += d * d;
+    })
+    double var = k->centred ? (b - a * (a / n)) / n : b / n;
+    m->mean = k->centred ? first + a / n : 0;
+    m->scale = 1 / sqrt((var < 0 ? 0 : var) + k->eps);
+}
+static void measure_f64(const double *x, const gp_norm *k, moments *m) {
+    double n = (double)k->n, a = 0, b = 0;
+    if (k->centred) SUM(for (int64_t i = 0; i < k->n; i++) a += x[i];)
+    const double mean = m->mean = a / n;
+    a = 0;
+    SUM(for (int64_t i = 0; i < k->n; i++) {
+        double d = x[i] - mean;
+        a += d, b += d * d;
+    })
+    double var = k->centred ? (b - a * (a / n)) / n : b / n;
+    m->scale = 1 / sqrt((var < 0 ? 0 : var) + k->eps);
+}
+
+/* With h = (x - mean) * scale and v = g * weight: scale * (v - mean of v - h * mean of v h). */
+#define ROWS(T, t)                                                                                 \
+    /* A channel's sums of g h and g. */                                                           \
+    static void piece_##t(const T *x, const T *g, int64_t n, const moments *m, double *gh,         \
+                          double *sg) {                                                            \
+        const double mean = m->mean;                                                               \
+        double a = 0, b = 0;                                                                       \
+        SUM(for (int64_t i = 0; i < n; i++) a += (double)g[i] * (x[i] - mean), b += g[i];)         \
+        *gh = a * m->scale, *sg = b;                                                               \
+    }                                                                                              \
+    /* A channel is one element: gh and sg, NULL or those of all rows so far, go on. */            \
+    static void columns_##t(const T *x, const T *g, const double *w, int64_t n, moments *m,        \
+                            double *restrict gh, double *restrict sg) {                            \
+        const double mean = m->mean, scale = m->scale;                                             \
+        double a = 0, b = 0;                                                                       \
+        if (gh) {                                                                                  \
+            SUM(for (int64_t i = 0; i < n; i++) {                                                  \
+                double h = (x[i] - mean) * scale, u = g[i], v = u * w[i];                          \
+                a += v, b += v * h;                                                                \
+                gh[i] += u * h, sg[i] += u;                                                        \
+            })                                                                                     \
+        } else {                                                                                   \
+            SUM(for (int64_t i = 0; i < n; i++) {                                                  \
+                double h = (x[i] - mean) * scale, v = g[i] * w[i];                                 \
+                a += v, b += v * h;                                                                \
+            })                                                                                     \
+        }                                                                                          \
+        m->sv = a, m->svh = b;                                                                     \
+    }                                                                                              \
+    static void channels_##t(const T *x, const T *g, const double *w, const gp_norm *k,            \
+                             moments *m, double *sums) {                                           \
+        double gh, sg;                                                                             \
+        m->sv = m->svh = 0;                                                                        \
+        for (int64_t c = 0; c * k->each < k->n; c++) {                                             \
+            piece_##t(x + c * k->each, g + c * k->each, k->each, m, &gh, &sg);                     \
+            m->sv += w[c] * sg, m->svh += w[c] * gh;                                               \
+            if (sums) sums[2 * c] = gh, sums[2 * c + 1] = sg;                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void finish_##t(const T *x, const T *g, const double *w, T *restrict out,               \
+                           const gp_norm *k, const moments *m) {                                   \
+        const double mean = m->mean, s = m->scale, sv = m->sv, slope = m->svh * m->scale;          \
+        if (k->each == 1) {                                                                        \
+            for (int64_t i = 0; i < k->n; i++)                                                     \
+                out[i] = (T)(s * (g[i] * w[i] - sv - (x[i] - mean) * slope));                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t c = 0; c * k->each < k->n; c++) {                                             \
+            const double wc = w[c];                                                                \
+            for (int64_t i = c * k->each; i < (c + 1) * k->each; i++)                              \
+                out[i] = (T)(s * (g[i] * wc - sv - (x[i] - mean) * slope));                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void one_row_##t(run *r, int64_t row, const T *x, const T *g, T *out, double *gh) {     \
+        const gp_norm *k = &r->k;                                                                  \
+        int64_t a_row = k->n / k->each;                                                            \
+        const double *w = r->weight + row % k->groups * a_row;                                     \
+        moments m;                                                                                 \
+        measure_##t(x, k, &m);                                                                     \
+        if (r->mean) r->mean[row] = m.mean, r->scale[row] = m.scale;                               \
+        if (k->each == 1) columns_##t(x, g, w, k->n, &m, gh, gh ? gh + k->n : NULL);               \
+        else channels_##t(x, g, w, k, &m, r->how == BY_ROW ? r->sums + 2 * row * a_row : NULL);    \
+        m.sv = k->centred ? m.sv / (double)k->n : 0, m.svh /= (double)k->n;                        \
+        finish_##t(x, g, w, out, k, &m);                                                           \
+    }
+ROWS(float, f32)
+ROWS(double, f64)
+
+/* ---- the gradient of x ---- */
+
+/* Rows [begin, end); gh: see columns. */
+static void some_rows(run *r, int64_t begin, int64_t end, double *gh) {
+    int64_t n = r->k.n;
+    double *room = NULL;
+    if (r->type == GP_DTYPES && !(room = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * n) * sizeof *room))) {
+        r->no_memory = true;
+        return;
+    }
+    for (int64_t row = begin; row < end; row++) {
+        const void *x = gp_norm_row(r->x, &r->k, row), *g = gp_norm_row(r->g, &r->k, row);
+        char *out = gp_norm_row(r->out, &r->k, row);
+        if (r->type == GP_f32) {
+            one_row_f32(r, row, x, g, (float *)(void *)out, gh);
+        } else if (r->type == GP_f64) {
+            one_row_f64(r, row, x, g, (double *)(void *)out, gh);
+        } else {
+            r->load(room, x, gp_dtype_sizes[r->x->dtype], n);
+            r->g_load(room + n, g, gp_dtype_sizes[r->g->dtype], n);
+            one_row_f64(r, row, room, room + n, room + 2 * n, gh);
+            r->store(out, gp_dtype_sizes[r->out->dtype], room + 2 * n, n);
+        }
+    }
+}
+
+static void rows(void *ctx, int64_t begin, int64_t end) { some_rows(ctx, begin, end, NULL); }
+
+static void parts(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    for (int64_t i = begin; i < end; i++)
+        some_rows(r, r->k.rows * i / r->parts, r->k.rows * (i + 1) / r->parts, r->sums + 2 * i * r->k.n);
+}
+
+/* ---- the gradients of weight and bias ---- */
+
+/* Elements from..from+w of each row, summed over rows into columns of weight and bias. */
+static void column_sums(const run *r, int64_t from, int64_t w, double *gw, double *gb) {
+    double x[COLUMNS], g[COLUMNS];
+    int64_t xs = gp_dtype_sizes[r->x->dtype], gs = gp_dtype_sizes[r->g->dtype];
+    for (int64_t row = 0; row < r->k.rows; row++) {
+        double mean = r->mean[row], scale = r->scale[row];
+        r->load(x, gp_norm_row(r->x, &r->k, row) + from * xs, xs, w);
+        r->g_load(g, gp_norm_row(r->g, &r->k, row) + from * gs, gs, w);
+        for (int64_t j = 0; j < w; j++) gw[j] += g[j] * (x[j] - mean) * scale, gb[j] += g[j];
+    }
+}
+
+/* One channel of `each` neighbours in the rows of its group. */
+static void channel_sums(const run *r, int64_t channel, double *gw, double *gb) {
+    double x[PIECE], g[PIECE];
+    const gp_norm *k = &r->k;
+    int64_t a_row = k->n / k->each, xs = gp_dtype_sizes[r->x->dtype],
+            gs = gp_dtype_sizes[r->g->dtype], from = channel % a_row * k->each;
+    for (int64_t row = channel / a_row; row < k->rows; row += k->groups) {
+        r->load(x, gp_norm_row(r->x, k, row) + from * xs, xs, k->each);
+        r->g_load(g, gp_norm_row(r->g, k, row) + from * gs, gs, k->each);
+        for (int64_t j = 0; j < k->each; j++)
+            *gw += g[j] * (x[j] - r->mean[row]) * r->scale[row], *gb += g[j];
+    }
+}
+
+static void put(const gp_array *a, int64_t i, const double *v, int64_t n) {
+    int64_t size = gp_dtype_sizes[a->dtype];
+    gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
+}
+
+/* Sums of columns [at, at + w), or of one channel, into gw and gb. */
+static void gather(const run *r, int64_t at, int64_t w, double *gw, double *gb) {
+    const gp_norm *k = &r->k;
+    int64_t n = k->n, a_row = n / k->each;
+    if (r->how == BY_PART) {
+        for (int64_t i = 0; i < r->parts; i++)
+            for (int64_t j = 0; j < w; j++)
+                gw[j] += r->sums[2 * i * n + at + j], gb[j] += r->sums[(2 * i + 1) * n + at + j];
+    } else if (r->how == BY_ROW) {
+        for (int64_t row = at / a_row; row < k->rows; row += k->groups) {
+            const double *s = r->sums + 2 * (row * a_row + at % a_row);
+            *gw += s[0], *gb += s[1];
+        }
+    } else if (k->each == 1 && k->groups == 1) {
+        column_sums(r, at, w, gw, gb);
+    } else {
+        channel_sums(r, at, gw, gb);
+    }
+}
+
+/* Channels [begin, end), summed over all rows in their order. */
+static void affine_gradients(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    bool columns = r->k.each == 1 && r->k.groups == 1;
+    for (int64_t at = begin; at < end;) {
+        double gw[COLUMNS] = {0}, gb[COLUMNS] = {0};
+        int64_t w = !columns ? 1 : end - at < COLUMNS ? end - at : COLUMNS;
+        gather(r, at, w, gw, gb);
+        put(r->gw, at, gw, w);
+        if (r->gb) put(r->gb, at, gb, w);
+        at += w;
+    }
+}
+
+/* ---- calls ---- */
+
+/* How the sums are taken, and how many numbers that needs. */
+static int64_t choose(run *r) {
+    const gp_norm *k = &r->k;
+    int64_t most = r->out->numel / GRAIN;
+    r->parts = most < 1 ? 1 : most > PARTS ? PARTS : most;
+    if (r->parts > k->rows) r->parts = k->rows;
+    if (k->each == 1 && k->groups == 1 && k->n <= NARROW) return r->how = BY_PART, r->parts * 2 * k->n;
+    if (k->each >= PIECE) return r->how = BY_ROW, k->rows * 2 * (k->n / k->each);
+    return r->how = APART, 2 * k->rows;
+}
+
+/* x, g and out of one type are read and written in place. */
+static gp_dtype common(const run *r) {
+    gp_dtype dt = (gp_dtype)r->x->dtype;
+    bool same = dt == r->g->dtype && dt == r->out->dtype && (dt == GP_f32 || dt == GP_f64);
+    return same ? dt : GP_DTYPES;
+}
+
+/* Arguments: g, x, what norm takes as its second, weight, eps. */
+static bool norm_gradient(const gp_call *c) {
+    run r = {.x = gp_values(c, 1, 0), .g = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0)};
+    r.out = gp_out(c, 0), r.gw = gp_out(c, 1);
+    gp_norm_read(c, r.x, 1, &r.k);
+    r.gb = r.k.centred ? gp_out(c, 2) : NULL;
+    r.load = gp_load_fn((gp_dtype)r.x->dtype, GP_CT_f64);
+    r.g_load = gp_load_fn((gp_dtype)r.g->dtype, GP_CT_f64);
+    r.store = gp_store_fn(GP_CT_f64, (gp_dtype)r.out->dtype);
+    r.type = common(&r);
+    int64_t room = choose(&r);
+    char *memory = gp_scratch(GP_SCRATCH_CALL, (size_t)(r.k.channels + 8 + room) * sizeof(double));
+    if (!memory) return gp_fail("%s: out of memory", c->op->name);
+    r.weight = gp_norm_affine(gp_in(c, 3), GP_CT_f64, r.k.channels, memory, 0);
+    r.sums = (double *)(void *)memory + r.k.channels + 8;
+    if (r.how == APART) r.mean = r.sums, r.scale = r.mean + r.k.rows;
+    else memset(r.sums, 0, (size_t)room * sizeof *r.sums);
+    if (!r.weight) {
+        r.weight = (double *)(void *)memory;
+        for (int64_t i = 0; i < r.k.channels; i++) r.weight[i] = 1;
+    }
+    int64_t each = r.k.n + 1;
+    bool ok = r.out->numel == 0 ||
+              (r.how == BY_PART ? gp_parallel_op(c, r.parts, 1 + GRAIN / (r.out->numel / r.parts + 1), parts, &r)
+                                : gp_parallel_op(c, r.k.rows, 1 + GRAIN / each, rows, &r));
+    return ok &&
+           gp_parallel_op(c, r.k.channels, 1 + GRAIN / (1 + r.out->numel / (1 + r.k.channels)),
+                          affine_gradients, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
+}
+
+bool CPU(layer_norm_grad)(const gp_call *c) { return norm_gradient(c); }
+bool CPU(rms_norm_grad)(const gp_call *c) { return norm_gradient(c); }
+bool CPU(group_norm_grad)(const gp_call *c) { return norm_gradient(c); }

@@ -1,0 +1,207 @@
+/* softmax and log_softmax along any dim: each row, or a tile of neighbouring columns, is read once
+ * and finished in the cache. */
+#include <string.h>
+
+#include "kernels/cpu/elementwise/math.h"
+
+#include "kernels/cpu/runtime/scratch.h"
+#include "kernels/cpu/runtime/nontemporal.h"
+#include "kernels/cpu/layout/transpose.h"
+#include "kernels/cpu/runtime/kernel.h"
+
+enum { SHORT = 64, TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
+
+typedef struct run {
+    gp_loop loop;   /* out and x without the dim that is summed over */
+    int64_t n;      /* its size */
+    int64_t xs, os; /* its strides in bytes */
+    gp_ctype ct;
+    gp_load load;
+    gp_store store;
+    bool stream; /* the result is too large to stay in a cache */
+    bool take_log, x_direct,
+        out_direct; /* direct: of compute type and without gaps along the dim */
+    int64_t width;  /* columns of a tile */
+    bool turned;    /* … which are rows in memory */
+    _Atomic bool no_memory;
+} run;
+
+/* exp(x - m) of a row, where y is given to there, and its sum: kept per block, so that a long row loses no digits.
+ * The last elements, which fill no vector, take no longer than one. */
+#define EXP_SUM(T, t)                                                                              \
+    static double exp_sum_##t(const T *x, T *y, T m, int64_t n) {                                  \
+        int64_t whole = n / LANES * LANES, past = whole < n ? whole + LANES : n;                   \
+        double sum = 0;                                                                            \
+        T s = 0;                                                                                   \
+        for (int64_t at = 0; at < whole; at += GP_BLOCK, sum += (double)s, s = 0) {                \
+            int64_t end = whole - at < GP_BLOCK ? whole : at + GP_BLOCK;                           \
+            if (y) {                                                                               \
+                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) {            \
+                    T e = exp(x[i] - m);                                                           \
+                    y[i] = e;                                                                      \
+                    s += e;                                                                        \
+                }                                                                                  \
+            } else {                                                                               \
+                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s +=         \
+                    exp(x[i] - m);                                                                 \
+            }                                                                                      \
+        }                                                                                          \
+        _Pragma("omp simd reduction(+:s)") for (int64_t i = whole; i < past; i++) {                \
+            if (i >= n) continue;                                                                  \
+            T e = exp(x[i] - m);                                                                   \
+            if (y) y[i] = e;                                                                       \
+            s += e;                                                                                \
+        }                                                                                          \
+        return sum + (double)s;                                                                    \
+    }
+EXP_SUM(float, f32)
+EXP_SUM(double, f64)
+
+/* A row, from `from` to `to`; to be multiplied by *factor yet, if that is given. */
+#define ROW(T, t)                                                                                  \
+    static T highest_##t(const T *x, int64_t n) {                                                  \
+        T m = x[0];                                                                                \
+        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m =                   \
+            x[i] > m ? x[i] : m;                                                                   \
+        return m;                                                                                  \
+    }                                                                                              \
+    static void row_##t(const void *from, void *to, int64_t n, bool take_log, T *factor) {         \
+        const T *x = from;                                                                         \
+        T *y = to, m = highest_##t(x, n);                                                          \
+        double sum = exp_sum_##t(x, take_log ? NULL : y, m, n);                                    \
+        T k = (T)(take_log ? (log)(sum) : 1 / sum);                                                \
+        if (take_log) {                                                                            \
+            for (int64_t i = 0; i < n; i++) y[i] = x[i] - m - k;                                   \
+        } else if (factor) {                                                                       \
+            *factor = k;                                                                           \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) y[i] *= k;                                             \
+        }                                                                                          \
+    }
+ROW(float, f32)
+ROW(double, f64)
+
+/* Tiles: n rows of w columns, worked on in place. */
+#define COLUMNS(T, t)                                                                              \
+    static void columns_##t(void *tile, int64_t n, int64_t w, bool take_log) {                     \
+        T *x = tile, m[TILE], s[TILE] = {0};                                                       \
+        memcpy(m, x, (size_t)w * sizeof(T));                                                       \
+        for (int64_t i = 1; i < n; i++)                                                            \
+            for (int64_t j = 0; j < w; j++) m[j] = x[i * w + j] > m[j] ? x[i * w + j] : m[j];      \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T *r = x + i * w;                                                                      \
+            _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {                                  \
+                T d = r[j] - m[j], e = exp(d);                                                     \
+                s[j] += e;                                                                         \
+                r[j] = take_log ? d : e;                                                           \
+            }                                                                                      \
+        }                                                                                          \
+        if (take_log) logs_##t(s, w);                                                              \
+        for (int64_t j = 0; j < w && !take_log; j++) s[j] = 1 / s[j];                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            for (int64_t j = 0; j < w; j++)                                                        \
+                x[i * w + j] = take_log ? x[i * w + j] - s[j] : x[i * w + j] * s[j];               \
+    }
+COLUMNS(float, f32)
+COLUMNS(double, f64)
+
+/* A line whose elements follow one another, or must be gathered; buf: n of compute type. */
+static void one_row(const run *r, const char *x, char *out, char *buf) {
+    const void *from = x;
+    void *to = r->out_direct && !r->stream ? out : buf;
+    size_t bytes = (size_t)r->n * gp_ctype_size[r->ct];
+    if (!r->x_direct) r->load(buf, x, r->xs, r->n), from = buf;
+    bool later = r->out_direct && r->stream && !r->take_log && r->ct == GP_CT_f32;
+    float factor = 1;
+    if (r->ct == GP_CT_f32) row_f32(from, to, r->n, r->take_log, later ? &factor : NULL);
+    else row_f64(from, to, r->n, r->take_log, NULL);
+    if (!r->out_direct) r->store(out, r->os, buf, r->n);
+    else if (later) stream_times((float *)out, (float *)buf, factor, r->n, r->x_direct ? x + bytes : buf);
+    else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
+}
+
+/* w neighbouring lines along another dim than the last; buf: n x w of compute type. */
+static void one_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
+    int last = r->loop.ndim - 1;
+    int64_t line = w * gp_ctype_size[r->ct];
+    for (int64_t i = 0; i < r->n; i++)
+        r->load(buf + i * line, x + i * r->xs, r->loop.stride[1][last], w);
+    if (r->ct == GP_CT_f32) columns_f32(buf, r->n, w, r->take_log);
+    else columns_f64(buf, r->n, w, r->take_log);
+    for (int64_t i = 0; i < r->n; i++)
+        r->store(out + i * r->os, r->loop.stride[0][last], buf + i * line, w);
+}
+
+/* w neighbouring lines without gaps that are short: such a tile once they are transposed. */
+static void turned_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
+    int last = r->loop.ndim - 1;
+    int64_t size = gp_ctype_size[r->ct], line = w * size;
+    gp_transpose(buf, line, x, r->loop.stride[1][last], r->n, w, (size_t)size, false);
+    if (r->ct == GP_CT_f32) columns_f32(buf, r->n, w, r->take_log);
+    else columns_f64(buf, r->n, w, r->take_log);
+    gp_transpose(out, r->loop.stride[0][last], buf, line, w, r->n, (size_t)size, false);
+}
+
+/* Lines [begin, end), rows or tiles of them. */
+static void run_part(void *ctx, int64_t begin, int64_t end) {
+    run *r = ctx;
+    int last = r->loop.ndim - 1;
+    int64_t length = r->loop.dim[last];
+    char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->n * r->width) * gp_ctype_size[r->ct]);
+    if (!buf) {
+        r->no_memory = true;
+        return;
+    }
+    for (int64_t at = begin; at < end;) {
+        char *p[GP_LOOP_MAX];
+        int64_t left = length - at % length < end - at ? length - at % length : end - at,
+                w = left < r->width ? left : r->width;
+        gp_loop_at(&r->loop, at, p);
+        if (r->width == 1) one_row(r, p[1], p[0], buf);
+        else if (r->turned) turned_tile(r, p[1], p[0], w, buf);
+        else one_tile(r, p[1], p[0], w, buf);
+        at += w;
+    }
+    if (r->stream) stream_end();
+}
+
+/* a without dim d. */
+static gp_array without(const gp_array *a, int d) {
+    gp_array r = *a;
+    r.ndim--;
+    r.numel /= a->dim[d];
+    for (int i = d; i < r.ndim; i++) r.dim[i] = a->dim[i + 1], r.stride[i] = a->stride[i + 1];
+    return r;
+}
+
+/* Arguments: x, dim (0-based from infer on), dtype, which out has. */
+static bool softmax(const gp_call *c, bool take_log) {
+    gp_array out = *gp_out(c, 0), x = *gp_in(c, 0);
+    int d = (int)c->arg[1].i;
+    if (out.numel == 0) return true;
+    if (out.ndim == 0)
+        out.ndim = x.ndim = 1, out.dim[0] = x.dim[0] = out.stride[0] = x.stride[0] = 1;
+    int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x.dtype),
+            osize = (int64_t)gp_dtype_size((gp_dtype)out.dtype);
+    run r = {.n = out.dim[d],
+             .xs = x.stride[d] * xsize,
+             .os = out.stride[d] * osize,
+             .take_log = take_log};
+    r.ct = x.dtype == GP_f64 || out.dtype == GP_f64 ? GP_CT_f64 : GP_CT_f32;
+    r.load = gp_load_fn((gp_dtype)x.dtype, r.ct);
+    r.store = gp_store_fn(r.ct, (gp_dtype)out.dtype);
+    r.x_direct = x.dtype == gp_ctype_dtype[r.ct] && (r.xs == xsize || r.n == 1);
+    r.out_direct = out.dtype == gp_ctype_dtype[r.ct] && (r.os == osize || r.n == 1);
+    gp_array o1 = without(&out, d), x1 = without(&x, d);
+    gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
+    /* Columns side by side make a tile: 16, 32 … of them, however long they are. */
+    int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]) / 16 * 16;
+    r.turned = r.x_direct && r.out_direct && r.n > 1 && r.n <= SHORT && r.loop.dim[r.loop.ndim - 1] >= 16;
+    r.width = !r.turned && (r.os == osize || r.n == 1) ? 1 : most > TILE ? TILE : most < 16 ? 16 : most;
+    r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
+    return gp_parallel_op(c, o1.numel, 1 + GRAIN / r.n, run_part, &r) &&
+           (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
+}
+
+bool CPU(softmax)(const gp_call *c) { return softmax(c, false); }
+bool CPU(log_softmax)(const gp_call *c) { return softmax(c, true); }

@@ -1,0 +1,40 @@
+/* Reductions over any set of dims: the driver that feeds a reducer every layout, dtype and split of
+ * the work. */
+#ifndef GP_CPU_REDUCE_H
+#define GP_CPU_REDUCE_H
+
+#include "kernels/cpu/runtime/kernel.h"
+
+/* Rows that `each` takes at most. */
+enum { GP_REDUCE_ROWS = 4 };
+
+/* How elements become a result. An accumulator has `fields` numbers of type `acc`; those of n
+   outputs stand field by field: field f of output i is acc[f * n + i]. Elements come as type
+   `load`. p is a parameter of the op. */
+typedef struct gp_reducer {
+    gp_ctype load, acc;
+    int fields;
+    void (*start)(void *acc, int64_t n);                         /* n accumulators of nothing */
+    void (*fold)(void *acc, const void *x, int64_t n, double p); /* n elements into one */
+    /* Element i of each of m rows into accumulator i; m <= GP_REDUCE_ROWS. */
+    void (*each)(void *acc, const void *const *rows, int m, int64_t n, double p);
+    void (*join)(void *acc, const void *more, int64_t n); /* accumulators into accumulators */
+    /* Accumulators of `count` elements: the first fields become the results. */
+    void (*finish)(void *acc, double count, int64_t n, double p);
+    /* n elements of each of many rows, which begin `apart` bytes from each other, into as many
+     * accumulators; or NULL. */
+    void (*rows)(void *acc, const char *x, int64_t apart, int64_t many, int64_t n, double p);
+} gp_reducer;
+
+/* Fetches n bytes four pages on from `at`: by themselves caches look no further than the page. For
+ * loops that take as many bytes a step; what lies beyond the last element does no harm. */
+static inline void gp_fetch_ahead(const void *at, int n) {
+    for (int i = 0; i < n; i += 64) __builtin_prefetch((const char *)at + 16384 + i);
+}
+
+/* Argument 0 of c over the dims in argument dims (a mask); field i is written to output i. False
+ * when out of memory. */
+#define gp_reduce GP_NAME(gp_reduce)
+bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p);
+
+#endif

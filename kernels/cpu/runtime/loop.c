@@ -1,0 +1,253 @@
+/* Loops over strided arrays, and conversion between dtypes in memory and compute types. */
+#include <string.h>
+
+#include "kernels/cpu/runtime/kernel.h"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+static void swap_dims(gp_loop *l, int a, int b) {
+    int64_t t = l->dim[a];
+    l->dim[a] = l->dim[b], l->dim[b] = t;
+    for (int k = 0; k < l->n; k++)
+        t = l->stride[k][a], l->stride[k][a] = l->stride[k][b], l->stride[k][b] = t;
+}
+
+static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/* The output's strides decide the order; equal ones (expanded) leave it as it is. */
+static void sort_dims(gp_loop *l) {
+    for (int i = 1; i < l->ndim; i++)
+        for (int j = i; j > 0 && distance(l->stride[0][j - 1]) < distance(l->stride[0][j]); j--)
+            swap_dims(l, j - 1, j);
+}
+
+static bool joinable(const gp_loop *l, int outer, int inner) {
+    for (int k = 0; k < l->n; k++)
+        if (l->stride[k][outer] != l->stride[k][inner] * l->dim[inner]) return false;
+    return true;
+}
+
+static void join_dims(gp_loop *l) {
+    int n = 0;
+    for (int i = 0; i < l->ndim; i++) {
+        if (n && joinable(l, n - 1, i)) {
+            l->dim[n - 1] *= l->dim[i];
+            for (int k = 0; k < l->n; k++) l->stride[k][n - 1] = l->stride[k][i];
+            continue;
+        }
+        l->dim[n] = l->dim[i];
+        for (int k = 0; k < l->n; k++) l->stride[k][n] = l->stride[k][i];
+        n++;
+    }
+    l->ndim = n;
+}
+
+void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays) {
+    const gp_array *out = arrays[0];
+    l->n = n;
+    l->ndim = 0;
+    l->numel = out->numel;
+    for (int k = 0; k < n; k++) l->data[k] = arrays[k]->data;
+    for (int i = 0; i < out->ndim; i++) {
+        if (out->dim[i] == 1) continue;
+        l->dim[l->ndim] = out->dim[i];
+        for (int k = 0; k < n; k++) {
+            const gp_array *a = arrays[k];
+            int j = i - (out->ndim - a->ndim);
+            int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
+            l->stride[k][l->ndim] = j < 0 || a->dim[j] == 1 ? 0 : a->stride[j] * size;
+        }
+        l->ndim++;
+    }
+    if (l->ndim == 0) {
+        l->ndim = 1;
+        l->dim[0] = out->numel;
+        for (int k = 0; k < n; k++) l->stride[k][0] = 0;
+        return;
+    }
+    sort_dims(l);
+    join_dims(l);
+}
+
+void gp_loop_at(const gp_loop *l, int64_t i, char **p) {
+    for (int k = 0; k < l->n; k++) p[k] = l->data[k];
+    for (int d = l->ndim - 1; d >= 0; d--) {
+        int64_t at = i % l->dim[d];
+        i /= l->dim[d];
+        for (int k = 0; k < l->n; k++) p[k] += at * l->stride[k][d];
+    }
+}
+
+void gp_rows_begin(gp_rows *r, const gp_loop *l, int64_t i) {
+    i /= l->dim[l->ndim - 1];
+    for (int k = 0; k < l->n; k++) r->p[k] = l->data[k];
+    for (int d = l->ndim - 2; d >= 0; d--) {
+        r->at[d] = i % l->dim[d];
+        i /= l->dim[d];
+        for (int k = 0; k < l->n; k++) r->p[k] += r->at[d] * l->stride[k][d];
+    }
+}
+
+void gp_rows_next(gp_rows *r, const gp_loop *l) {
+    for (int d = l->ndim - 2; d >= 0; d--) {
+        if (++r->at[d] < l->dim[d]) {
+            for (int k = 0; k < l->n; k++) r->p[k] += l->stride[k][d];
+            return;
+        }
+        r->at[d] = 0;
+        for (int k = 0; k < l->n; k++) r->p[k] -= (l->dim[d] - 1) * l->stride[k][d];
+    }
+}
+
+/* ---- conversion ---- */
+
+#undef bool /* a row of dtype.def */
+#define FROM_bool(v) ((v) != 0)
+#define FROM_u8(v) (v)
+#define FROM_i8(v) (v)
+#define FROM_i16(v) (v)
+#define FROM_i32(v) (v)
+#define FROM_i64(v) (v)
+#define FROM_f16(v) gp_f16_to_f32(v)
+#define FROM_bf16(v) gp_bf16_to_f32(v)
+#define FROM_f32(v) (v)
+#define FROM_f64(v) (v)
+/* Floats beyond an integer type's range are undefined in C; through i64 they at least wrap the same
+ * everywhere. */
+static inline int64_t to_int(double v) {
+    return v > -0x1p63 && v < 0x1p63 ? (int64_t)v
+           : v >= 0x1p63             ? INT64_MAX
+           : v != v                  ? 0
+                                     : INT64_MIN;
+}
+#define INTEGER(v)                                                                                 \
+    _Generic((v), float : to_int((double)(v)), double : to_int((double)(v)), default : (v))
+#define TO_bool(v) ((v) != 0)
+#define TO_u8(v) ((uint8_t)INTEGER(v))
+#define TO_i8(v) ((int8_t)INTEGER(v))
+#define TO_i16(v) ((int16_t)INTEGER(v))
+#define TO_i32(v) ((int32_t)INTEGER(v))
+#define TO_i64(v) ((int64_t)INTEGER(v))
+#define TO_f16(v) gp_f32_to_f16((float)(v))
+#define TO_bf16(v) gp_f32_to_bf16((float)(v))
+#define TO_f32(v) ((float)(v))
+#define TO_f64(v) ((double)(v))
+
+#define CTYPE_f32 float
+#define CTYPE_f64 double
+#define CTYPE_i32 int32_t
+#define CTYPE_i64 int64_t
+
+#define LOAD(name, type, c)                                                                        \
+    static void load_##name##_##c(void *dst, const char *src, int64_t step, int64_t n) {           \
+        CTYPE_##c *d = dst;                                                                        \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            const type *s = (const type *)src;                                                     \
+            for (int64_t i = 0; i < n; i++) d[i] = TO_##c(FROM_##name(s[i]));                      \
+        } else if (step == 0 && n) {                                                               \
+            const CTYPE_##c v = TO_##c(FROM_##name(*(const type *)src));                           \
+            for (int64_t i = 0; i < n; i++) d[i] = v;                                              \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                d[i] = TO_##c(FROM_##name(*(const type *)(src + i * step)));                       \
+        }                                                                                          \
+    }
+#define STORE(name, type, c)                                                                       \
+    static void store_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {          \
+        const CTYPE_##c *s = src;                                                                  \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            type *d = (type *)dst;                                                                 \
+            for (int64_t i = 0; i < n; i++) d[i] = TO_##name(s[i]);                                \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) *(type *)(dst + i * step) = TO_##name(s[i]);           \
+        }                                                                                          \
+    }
+#define DTYPE(name, type, kind)                                                                    \
+    LOAD(name, type, f32)                                                                          \
+    LOAD(name, type, f64)                                                                          \
+    LOAD(name, type, i32) LOAD(name, type, i64) STORE(name, type, f32) STORE(name, type, f64)      \
+        STORE(name, type, i32) STORE(name, type, i64)
+#include "tensor/dtype.def"
+
+#if defined(__F16C__)
+/* The processor's own conversions of f16, which round as gp_f32_to_f16 does. */
+static void load_halves(void *dst, const char *src, int64_t step, int64_t n) {
+    float *d = dst;
+    int64_t i = 0;
+    if (step == 2)
+        for (; i + 8 <= n; i += 8)
+            _mm256_storeu_ps(d + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(src + 2 * i))));
+    for (; i < n; i++) d[i] = _cvtsh_ss(*(const uint16_t *)(src + i * step));
+}
+
+static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
+    const float *s = src;
+    int64_t i = 0;
+    if (step == 2)
+        for (; i + 8 <= n; i += 8)
+            _mm_storeu_si128((void *)(dst + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(s + i), 0));
+    for (; i < n; i++) *(uint16_t *)(dst + i * step) = _cvtss_sh(s[i], 0);
+}
+#define HALVES(fn, other) fn
+#else
+#define HALVES(fn, other) other
+#endif
+
+gp_load gp_load_fn(gp_dtype from, gp_ctype to) {
+    static const gp_load fns[GP_DTYPES][GP_CTYPES] = {
+#define DTYPE(name, type, kind)                                                                    \
+    {load_##name##_f32, load_##name##_f64, load_##name##_i32, load_##name##_i64},
+#include "tensor/dtype.def"
+    };
+    if (from == GP_f16 && to == GP_CT_f32) return HALVES(load_halves, load_f16_f32);
+    return fns[from][to];
+}
+
+gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
+    static const gp_store fns[GP_CTYPES][GP_DTYPES] = {
+        {
+#define DTYPE(name, type, kind) store_f32_##name,
+#include "tensor/dtype.def"
+        },
+        {
+#define DTYPE(name, type, kind) store_f64_##name,
+#include "tensor/dtype.def"
+        },
+        {
+#define DTYPE(name, type, kind) store_i32_##name,
+#include "tensor/dtype.def"
+        },
+        {
+#define DTYPE(name, type, kind) store_i64_##name,
+#include "tensor/dtype.def"
+        },
+    };
+    if (from == GP_CT_f32 && to == GP_f16) return HALVES(store_halves, store_f32_f16);
+    return fns[from][to];
+}
+
+/* ---- truth ---- */
+
+#define TRUE_BOOL(v) ((v) != 0)
+#define TRUE_INT(v) ((v) != 0)
+/* 16-bit floats: everything but the two zeros. */
+#define TRUE_FLOAT(v) _Generic((v), uint16_t : ((uint16_t)(v)&0x7fff) != 0, default : (v) != 0)
+#define DTYPE(name, type, kind)                                                                    \
+    static void truth_##name(uint8_t *o, const char *p, int64_t step, int64_t n) {                 \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(((const type *)p)[i]);              \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) o[i] = TRUE_##kind(*(const type *)(p + i * step));     \
+        }                                                                                          \
+    }
+#include "tensor/dtype.def"
+
+gp_truth gp_truth_fn(gp_dtype dt) {
+    static const gp_truth fns[GP_DTYPES] = {
+#define DTYPE(name, type, kind) truth_##name,
+#include "tensor/dtype.def"
+    };
+    return fns[dt];
+}

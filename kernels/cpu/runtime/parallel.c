@@ -1,0 +1,182 @@
+/* The parallel loop: the only file that uses OpenMP, whose pool OpenBLAS and oneDNN share. */
+#include <dnnl.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "kernels/cpu/matmul/blas.h"
+#include "kernels/cpu/runtime/kernel.h"
+
+#if defined(__SANITIZE_THREAD__)
+/* libgomp is not instrumented: tell the sanitizer what its fork and join order. */
+void __tsan_acquire(void *);
+void __tsan_release(void *);
+#define RELEASE(p) __tsan_release(p)
+#define ACQUIRE(p) __tsan_acquire(p)
+/* What the region takes from its function is handed over by libgomp after the release, so its own
+ * reads and writes are not checked. */
+#define UNCHECKED __attribute__((no_sanitize("thread")))
+#else
+#define UNCHECKED
+#define RELEASE(p) ((void)(p))
+#define ACQUIRE(p) ((void)(p))
+#endif
+
+void gp_blas_threads(int n) {
+    gp_blas_open();
+    int most = omp_in_parallel() || atomic_load(&gp_apart_left) ? 1 : gp_threads();
+    omp_set_num_threads(n < most ? n : most);
+}
+
+#if defined(__SANITIZE_THREAD__)
+/* What their threads wrote (TSan sees their memset and memcpy) is before what follows: they are this pool's. */
+UNCHECKED void gp_blas_joined(void) {
+    char sync = 0;
+    if (omp_in_parallel()) return;
+#pragma omp parallel
+    RELEASE(&sync);
+    ACQUIRE(&sync);
+}
+#else
+void gp_blas_joined(void) {}
+#endif
+
+/* ---- signals ---- */
+
+/* Those that come from outside; faults of the code itself cannot wait. */
+static void block_signals(sigset_t *before) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+/* A thread of the pool takes no signals: the thread that it works for does. */
+static void leave_signals(void) {
+    static _Thread_local bool left;
+    if (left || omp_get_thread_num() == 0) return;
+    left = true;
+    block_signals(NULL);
+}
+
+/* ---- the loop ---- */
+
+static void piece(gp_body body, void *ctx, int64_t n, int64_t part, int64_t parts) {
+    int64_t begin = n * part / parts, end = n * (part + 1) / parts;
+    if (begin < end) body(ctx, begin, end);
+}
+
+UNCHECKED void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx) {
+    int64_t parts = n / (grain > 0 ? grain : 1), threads = gp_threads();
+    if (parts > threads) parts = threads;
+    if (parts <= 1) {
+        if (n > 0) body(ctx, 0, n);
+        return;
+    }
+    char sync = 0;
+    const gp_call *call = gp_running;
+    RELEASE(&sync);
+#pragma omp parallel num_threads((int)parts)
+    {
+        ACQUIRE(&sync);
+        leave_signals();
+        gp_running = call;
+        piece(body, ctx, n, omp_get_thread_num(), omp_get_num_threads());
+        if (omp_get_thread_num()) gp_running = NULL;
+        RELEASE(&sync);
+    }
+    ACQUIRE(&sync);
+}
+
+/* ---- oneDNN ---- */
+
+bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+              const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+    static _Thread_local int told; /* threads of this one's pool that have left signals to it */
+    sigset_t before;
+    block_signals(&before); /* threads that oneDNN starts inherit it */
+    if (!omp_in_parallel() && omp_get_max_threads() > told) {
+        told = omp_get_max_threads();
+#pragma omp parallel
+        leave_signals();
+    }
+    bool ok = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, beta, c,
+                         ldc) == dnnl_success;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
+
+/* ---- slices ---- */
+
+typedef struct slices {
+    gp_body body;
+    void *ctx;
+    int64_t grain, most; /* items of the shortest slice, and of the longest */
+    _Atomic bool stopped;
+} slices;
+
+/* A 64th of the share first: how long that took says how long the next slice may be; the last may be
+ * twice as long. It may mislead: on a virtual machine the first touch of a page costs up to thirty
+ * times what it costs where the host has given the page before. So a slice is short, and touches no more
+ * than SLICE_BYTES of the result. */
+static void in_slices(void *ctx, int64_t begin, int64_t end) {
+    enum { SLICE_NS = 1000000 };
+    slices *s = ctx;
+    int64_t n = (end - begin) / 64;
+    for (int64_t at = begin; at < end;) {
+        if (gp_stopped()) s->stopped = true;
+        if (s->stopped) return;
+        if (n > s->most) n = s->most;
+        if (n < s->grain) n = s->grain;
+        if (n > end - at) n = end - at;
+        uint64_t start = gp_now_ns();
+        s->body(s->ctx, at, at + n);
+        double each = (double)(gp_now_ns() - start) / (double)n, left = (double)(end - (at += n));
+        n = each * left < 2.0 * SLICE_NS ? end - at : (int64_t)(SLICE_NS / each);
+    }
+}
+
+/* How many of n items make SLICE_BYTES of the results. */
+static int64_t most_items(const gp_call *c, int64_t n) {
+    enum { SLICE_BYTES = 4 << 20 };
+    int64_t bytes = 1;
+    for (int i = 0; i < c->nout; i++)
+        if (c->outa[i])
+            bytes += c->outa[i]->numel * (int64_t)gp_dtype_size((gp_dtype)c->outa[i]->dtype);
+    return bytes <= SLICE_BYTES ? n : (int64_t)((double)n * SLICE_BYTES / (double)bytes) + 1;
+}
+
+bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx) {
+    slices s = {.body = body, .ctx = ctx, .grain = grain, .most = most_items(c, n)};
+    /* Items of less than a grain are quick: 16 grains of them are not worth a look at the clock. */
+    if (gp_thread_worker() || n <= grain || (grain > 1 && n <= 16 * grain)) {
+        gp_parallel(n, grain, body, ctx);
+        return true;
+    }
+    gp_parallel(n, grain, in_slices, &s);
+    return !s.stopped || gp_fail("%s: interrupted", c->name);
+}
+
+/* ---- first touch ---- */
+
+enum { PAGE = 2 << 20, LARGE = 16 * PAGE }; /* large blocks lie in pages of this size where the system has them */
+
+/* The host may take milliseconds for each page that it has not given before; one that is there costs
+ * nothing to speak of. */
+static void touch(void *ctx, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; k++) {
+        volatile char *p = (volatile char *)ctx + k * PAGE;
+        *p = *p;
+    }
+}
+
+bool gp_touch_results(const gp_call *c) {
+    for (int i = 0; i < c->nout; i++) {
+        const gp_array *o = c->outa[i];
+        int64_t bytes = o ? o->numel * (int64_t)gp_dtype_size((gp_dtype)o->dtype) : 0;
+        if (bytes >= LARGE && o->contiguous && !gp_parallel_op(c, bytes / PAGE, 1, touch, o->data))
+            return false;
+    }
+    return true;
+}

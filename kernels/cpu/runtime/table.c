@@ -1,0 +1,55 @@
+/* The CPU kernels by op id, once per instruction set; and the choice among the sets at start. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/runtime/kernel.h"
+
+#define OPS_WITH_KERNELS
+#define ROW(n) bool CPU(n)(const gp_call *c);
+#include "tensor/ops/ops_rows.h"
+#define GRAD_ROW(n, ...) bool CPU(n)(const gp_call *c);
+#include "tensor/autograd/grad_rows.h"
+
+extern const gp_kernel GP_NAME(gp_kernels)[GP_OPS];
+const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
+#define ROW(n) [OP_##n] = CPU(n),
+#include "tensor/ops/ops_rows.h"
+#define GRAD_ROW(n, ...) [OP_##n] = CPU(n),
+#include "tensor/autograd/grad_rows.h"
+};
+
+#ifdef GP_ISA_base
+#if defined(GP_HAS_v3) || defined(GP_HAS_v4)
+extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
+/* The best that was built and that the processor can do. GPUSH_ISA=base or v3 asks for less. */
+static const gp_kernel *choose(void) {
+    const char *ask = getenv("GPUSH_ISA");
+    if (ask && !strcmp(ask, "base")) return gp_kernels_base;
+#ifdef GP_HAS_v4
+    if (__builtin_cpu_supports("x86-64-v4") && !(ask && !strcmp(ask, "v3"))) return gp_kernels_v4;
+#endif
+#ifdef GP_HAS_v3
+    if (__builtin_cpu_supports("x86-64-v3")) return gp_kernels_v3;
+#endif
+    return gp_kernels_base;
+}
+
+const gp_kernel *gp_cpu_kernels(void) {
+    static const gp_kernel *_Atomic chosen;
+    const gp_kernel *k = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!k) atomic_store_explicit(&chosen, k = choose(), memory_order_relaxed);
+    return k;
+}
+#else
+const gp_kernel *gp_cpu_kernels(void) { return gp_kernels_base; }
+#endif
+
+gp_ctype gp_compute_type(gp_dtype dt) {
+    static const uint8_t ct[GP_DTYPES] = {
+        [GP_bool] = GP_CT_i32, [GP_u8] = GP_CT_i32,  [GP_i8] = GP_CT_i32,  [GP_i16] = GP_CT_i32,
+        [GP_i32] = GP_CT_i32,  [GP_i64] = GP_CT_i64, [GP_f16] = GP_CT_f32, [GP_bf16] = GP_CT_f32,
+        [GP_f32] = GP_CT_f32,  [GP_f64] = GP_CT_f64,
+    };
+    return (gp_ctype)ct[dt];
+}
+#endif

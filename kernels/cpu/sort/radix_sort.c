@@ -1,0 +1,417 @@
+/* Sorting one line: keys paired with positions, by radix sort from the least significant digit, or
+   insertion where there are few. The line is cut into parts, a thread each; every pass counts and
+   then moves its parts' elements in order, so the sort is stable for any number of them. */
+#include <string.h>
+
+#include "kernels/cpu/runtime/scratch.h"
+#include "kernels/cpu/sort/sort.h"
+#include "tensor/device/hostmem.h"
+
+enum { FEW = 40, BITS = 11, BINS = 1 << BITS, NARROW = 256, MOST_PARTS = 64, KEEP = 32 << 20 };
+
+/* A key and the position it came from in one word, where both fit in 32 bits; else side by side.
+ * Order by key, then position, is the stable order. */
+typedef uint64_t word;
+typedef struct wide {
+    uint64_t key, at;
+} wide;
+
+#define WORD_KEY(e) ((e) >> 32)
+
+static bool wide_before(wide a, wide b) { return a.key < b.key || (a.key == b.key && a.at < b.at); }
+
+/* What a part knows of its elements. */
+typedef struct part {
+    uint64_t low, high;
+    uint32_t start[BINS]; /* of a digit: how many elements; then where the next one goes */
+} part;
+
+typedef struct line {
+    gp_sorting *s;
+    char *const *p;
+    int64_t parts;
+    part *of; /* parts of them */
+    uint64_t low, range;
+    int shift, bits, digit; /* word key: (key - low) >> shift; digits of so many bits; the current
+                               digit's lowest bit */
+    word *a, *b;
+    wide *room;    /* shift > 0: two for each element */
+    uint32_t *at;  /* few values: positions in order */
+    int64_t *ends; /* few values: where the positions of each end */
+} line;
+
+static int64_t first_of(const line *l, int64_t k) { return l->s->n * k / l->parts; }
+
+static void each_part(line *l, gp_body body) {
+    if (l->parts == 1) body(l, 0, 1);
+    else gp_parallel(l->parts, 1, body, l);
+}
+
+/* Over the blocks of part k: i where one begins, n its elements; stops on Ctrl-C. */
+#define EACH_BLOCK(l, k, i, n)                                                                     \
+    for (int64_t i = first_of(l, k), end_ = first_of(l, k + 1), n;                                 \
+         i < end_ && (n = end_ - i < GP_BLOCK ? end_ - i : GP_BLOCK, !gp_sort_stopped((l)->s));    \
+         i += n)
+
+static void find_range(void *ctx, int64_t begin, int64_t end) {
+    line *l = ctx;
+    uint64_t keys[GP_BLOCK];
+    for (int64_t k = begin; k < end; k++) {
+        uint64_t lo = UINT64_MAX, hi = 0;
+        EACH_BLOCK(l, k, i, n) {
+            gp_sort_keys(l->s, l->p[1], i, n, keys);
+            for (int64_t j = 0; j < n; j++) {
+                lo = keys[j] < lo ? keys[j] : lo;
+                hi = keys[j] > hi ? keys[j] : hi;
+            }
+        }
+        l->of[k].low = lo, l->of[k].high = hi;
+    }
+}
+
+/* ---- words ---- */
+
+/* Writes to every page of b, too: where the host has to give them, the first scatter would ask for all at once, and
+ * Ctrl-C be heard a second late. */
+static void make_words(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    uint64_t keys[GP_BLOCK];
+    for (int64_t k = begin; k < end; k++) EACH_BLOCK(l, k, i, n) {
+            gp_sort_keys(l->s, l->p[1], i, n, keys);
+            l->b[i] = l->b[i + n / 2] = 0;
+            for (int64_t j = 0; j < n; j++)
+                l->a[i + j] = (keys[j] - l->low) >> l->shift << 32 | (uint64_t)(i + j);
+        }
+}
+
+static void count_digit(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    const int down = 32 + l->digit;
+    const uint64_t mask = ((uint64_t)1 << l->bits) - 1;
+    for (int64_t k = begin; k < end; k++) {
+        uint32_t *count = l->of[k].start;
+        memset(count, 0, (mask + 1) * sizeof *count);
+        EACH_BLOCK(l, k, i, n)
+        for (int64_t j = i; j < i + n; j++) count[l->a[j] >> down & mask]++;
+    }
+}
+
+static void move_digit(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    const int down = 32 + l->digit;
+    const uint64_t mask = ((uint64_t)1 << l->bits) - 1;
+    for (int64_t k = begin; k < end; k++) {
+        uint32_t *start = l->of[k].start;
+        EACH_BLOCK(l, k, i, n)
+        for (int64_t j = i; j < i + n; j++) {
+            word w = l->a[j];
+            l->b[start[w >> down & mask]++] = w;
+        }
+    }
+}
+
+/* Counts become places. False: all elements have the same digit. */
+static bool place_digit(line *l, int64_t bins) {
+    uint32_t at = 0;
+    for (int64_t v = 0; v < bins; v++) {
+        uint32_t before = at;
+        for (int64_t k = 0; k < l->parts; k++) {
+            uint32_t many = l->of[k].start[v];
+            l->of[k].start[v] = at;
+            at += many;
+        }
+        if (at - before == (uint32_t)l->s->n) return false;
+    }
+    return true;
+}
+
+static void insert_words(word *a, int64_t n) {
+    for (int64_t i = 1; i < n; i++) {
+        word e = a[i];
+        int64_t j = i;
+        for (; j > 0 && e < a[j - 1]; j--) a[j] = a[j - 1];
+        a[j] = e;
+    }
+}
+
+/* Leaves the words of `bits` key bits in order in l->a. */
+static void sort_words(line *l, int bits) {
+    int most = l->s->n < 4096 ? 8 : BITS, digits = (bits + most - 1) / most;
+    if (l->s->n <= FEW) {
+        insert_words(l->a, l->s->n);
+        return;
+    }
+    l->bits = digits ? (bits + digits - 1) / digits : 0;
+    for (l->digit = 0; l->digit < bits && !l->s->interrupted; l->digit += l->bits) {
+        each_part(l, count_digit);
+        if (!place_digit(l, (int64_t)1 << l->bits)) continue;
+        each_part(l, move_digit);
+        word *t = l->a;
+        l->a = l->b, l->b = t;
+    }
+}
+
+/* ---- keys of more than 32 bits ---- */
+
+/* Least significant byte first; returns where the result is: a or b. */
+static wide *radix_wide(wide *a, wide *b, int64_t n) {
+    for (int d = 0; d < 64; d += 8) {
+        int64_t start[256] = {0}, at = 0;
+        for (int64_t i = 0; i < n; i++) start[a[i].key >> d & 255]++;
+        if (start[a[0].key >> d & 255] == n) continue;
+        for (int v = 0; v < 256; v++) {
+            int64_t many = start[v];
+            start[v] = at;
+            at += many;
+        }
+        for (int64_t i = 0; i < n; i++) b[start[a[i].key >> d & 255]++] = a[i];
+        wide *t = a;
+        a = b, b = t;
+    }
+    return a;
+}
+
+static wide *sort_wide(wide *a, wide *b, int64_t n) {
+    if (n > FEW) return radix_wide(a, b, n);
+    for (int64_t i = 1; i < n; i++) {
+        wide e = a[i];
+        int64_t j = i;
+        for (; j > 0 && wide_before(e, a[j - 1]); j--) a[j] = a[j - 1];
+        a[j] = e;
+    }
+    return a;
+}
+
+/* Words i … end-1 have one key: sorted by all bits of their elements' keys. */
+static void sort_run(const line *l, int64_t i, int64_t end) {
+    wide few[FEW], *room = end - i > FEW ? l->room + 2 * i : few;
+    word *w = l->a;
+    for (int64_t k = i; k < end; k++) {
+        room[k - i].at = w[k] & UINT32_MAX;
+        gp_sort_keys(l->s, l->p[1], (int64_t)room[k - i].at, 1, &room[k - i].key);
+    }
+    const wide *sorted = sort_wide(room, room + (end - i), end - i);
+    for (int64_t k = i; k < end; k++) w[k] = WORD_KEY(w[k]) << 32 | sorted[k - i].at;
+}
+
+/* Elements whose keys differ only below the bits that were sorted by: part k has the whole runs
+ * from of[k].low on. */
+static void sort_runs(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    const word *w = l->a;
+    int64_t stop = end < l->parts ? (int64_t)l->of[end].low : l->s->n;
+    for (int64_t i = (int64_t)l->of[begin].low, next; i < stop; i = next) {
+        for (next = i + 1; next < stop && WORD_KEY(w[next]) == WORD_KEY(w[i]); next++) {
+        }
+        if (next > i + 1) {
+            if (gp_sort_stopped(l->s)) return;
+            sort_run(l, i, next);
+        }
+    }
+}
+
+static void cut_runs(line *l) {
+    const word *w = l->a;
+    for (int64_t k = 0; k < l->parts; k++) {
+        int64_t i = first_of(l, k);
+        while (i > 0 && i < l->s->n && WORD_KEY(w[i]) == WORD_KEY(w[i - 1])) i++;
+        l->of[k].low = (uint64_t)i;
+    }
+}
+
+static void write_words(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    uint64_t keys[GP_BLOCK];
+    int64_t at[GP_BLOCK];
+    for (int64_t k = begin; k < end; k++) EACH_BLOCK(l, k, i, n) {
+            for (int64_t j = 0; j < n; j++) at[j] = (int64_t)(l->a[i + j] & UINT32_MAX);
+            for (int64_t j = 0; j < n; j++) keys[j] = WORD_KEY(l->a[i + j]) + l->low;
+            gp_sort_write(l->s, l->p, i, at, l->shift ? NULL : keys, n);
+        }
+}
+
+/* ---- few values: no words, positions go where they belong ---- */
+
+/* A part goes in LANES stretches side by side, each with places of its own: one stretch of few
+ * values would wait for the count that it has just written. */
+enum { LANES = 4 };
+typedef void (*lanes_fn)(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n);
+
+static void lane_keys(const line *l, const int64_t *at, int lanes, int64_t n,
+                      uint64_t keys[][GP_BLOCK]) {
+    for (int q = 0; q < lanes; q++) gp_sort_keys(l->s, l->p[1], at[q], n, keys[q]);
+}
+
+/* All lanes' places are read before one is written: a store whose address is not known yet would
+ * hold up the reads behind it. */
+static inline __attribute__((always_inline)) void deal(const line *l, uint32_t *start,
+                                                       uint32_t *to, const int64_t *at,
+                                                       const int lanes, int64_t n) {
+    uint64_t keys[LANES][GP_BLOCK];
+    const uint64_t low = l->low;
+    lane_keys(l, at, lanes, n, keys);
+    for (int64_t j = 0; j < n; j++) {
+        uint32_t *place[LANES], where[LANES];
+#pragma GCC unroll 4
+        for (int q = 0; q < lanes; q++)
+            place[q] = start + q * NARROW + (keys[q][j] - low), where[q] = *place[q];
+#pragma GCC unroll 4
+        for (int q = 0; q < lanes; q++) *place[q] = where[q] + 1;
+#pragma GCC unroll 4
+        for (int q = 0; to && q < lanes; q++) to[where[q]] = (uint32_t)(at[q] + j);
+    }
+}
+
+/* Touches the pages that move_lanes will write, as make_words does. */
+static void count_lanes(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n) {
+    for (int q = 0; l->at && n && q < lanes; q++) l->at[at[q]] = 0;
+    if (lanes == LANES) deal(l, start, NULL, at, LANES, n);
+    else deal(l, start, NULL, at, 1, n);
+}
+
+static void move_lanes(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n) {
+    if (lanes == LANES) deal(l, start, l->at, at, LANES, n);
+    else deal(l, start, l->at, at, 1, n);
+}
+
+/* fn over part k; what LANES does not divide comes behind the last lane. */
+static void few_part(const line *l, int64_t k, lanes_fn fn) {
+    int64_t first = first_of(l, k), n = first_of(l, k + 1) - first, each = n / LANES, at[LANES];
+    for (int q = 0; q < LANES; q++) at[q] = first + each * q;
+    for (int64_t i = 0, m; i < each && !gp_sort_stopped(l->s); i += m) {
+        m = each - i < GP_BLOCK ? each - i : GP_BLOCK;
+        fn(l, l->of[k].start, at, LANES, m);
+        for (int q = 0; q < LANES; q++) at[q] += m;
+    }
+    fn(l, l->of[k].start + (LANES - 1) * NARROW, at + LANES - 1, 1, n - each * LANES);
+}
+
+static void count_few(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    for (int64_t k = begin; k < end; k++) {
+        memset(l->of[k].start, 0, LANES * NARROW * sizeof *l->of[k].start);
+        few_part(l, k, count_lanes);
+    }
+}
+
+static void move_few(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    for (int64_t k = begin; k < end; k++) few_part(l, k, move_lanes);
+}
+
+static void write_few(void *ctx, int64_t begin, int64_t end) {
+    const line *l = ctx;
+    uint64_t keys[GP_BLOCK];
+    int64_t at[GP_BLOCK];
+    for (int64_t k = begin; k < end; k++) {
+        int64_t v = 0;
+        EACH_BLOCK(l, k, i, n) {
+            for (int64_t j = 0; l->at && j < n; j++) at[j] = l->at[i + j];
+            for (int64_t j = 0, stop; j < n; j = stop) {
+                while (l->ends[v] <= i + j) v++;
+                stop = l->ends[v] - i < n ? l->ends[v] - i : n;
+                for (int64_t to = j; to < stop; to++) keys[to] = l->low + (uint64_t)v;
+            }
+            gp_sort_write(l->s, l->p, i, l->at ? at : NULL, keys, n);
+        }
+    }
+}
+
+/* Counts become places: by value, then part, then lane. ends: where those of each value end. */
+static void place_few(line *l, int64_t *ends) {
+    uint32_t at = 0;
+    for (int64_t v = 0; v < NARROW; v++) {
+        for (int64_t i = 0; i < l->parts * LANES; i++) {
+            uint32_t *start = &l->of[i / LANES].start[i % LANES * NARROW + v], many = *start;
+            *start = at;
+            at += many;
+        }
+        ends[v] = at;
+    }
+}
+
+static void sort_few(line *l) {
+    int64_t ends[NARROW];
+    l->ends = ends;
+    each_part(l, count_few);
+    place_few(l, ends);
+    if (l->at) each_part(l, move_few);
+    if (!l->s->interrupted) each_part(l, write_few);
+}
+
+/* ---- lines ---- */
+
+static int bits_of(uint64_t v) { return v ? 64 - __builtin_clzll(v) : 0; }
+
+/* Lines of 2^32 elements and more. */
+static void sort_wides(line *l) {
+    wide *room = l->room;
+    for (int64_t i = 0; i < l->s->n; i++) {
+        gp_sort_keys(l->s, l->p[1], i, 1, &room[i].key);
+        room[i].at = (uint64_t)i;
+    }
+    const wide *sorted = sort_wide(room, room + l->s->n, l->s->n);
+    for (int64_t i = 0; i < l->s->n; i++)
+        gp_sort_write(l->s, l->p, i, &(int64_t){(int64_t)sorted[i].at}, NULL, 1);
+}
+
+/* Sorts in l's room, which is there. */
+static void sort_in(line *l, bool few) {
+    int bits = bits_of(l->range);
+    if (few) {
+        sort_few(l);
+    } else if (l->room && !l->a) {
+        sort_wides(l);
+    } else {
+        each_part(l, make_words);
+        sort_words(l, bits - l->shift);
+        if (l->shift && !l->s->interrupted) {
+            cut_runs(l);
+            each_part(l, sort_runs);
+        }
+        if (!l->s->interrupted) each_part(l, write_words);
+    }
+}
+
+/* What the line needs: positions alone, words, or wide ones. Room that is not used is not touched,
+ * so it costs nothing. */
+static void sort_range(line *l) {
+    size_t n = (size_t)l->s->n;
+    int bits = bits_of(l->range);
+    bool big = n > UINT32_MAX, few = bits <= 8 && n > NARROW && !big;
+    bool at = few && (l->s->indices || l->s->is_float);
+    l->shift = bits > 32 ? bits - 32 : 0;
+    size_t words = few || big ? 0 : 2 * n * sizeof(word),
+           wides = big || (l->shift && !few) ? 2 * n * sizeof(wide) : 0,
+           bytes = words + wides + (at ? n * sizeof *l->at : 0);
+    gp_scratch_slot slot = l->parts > 1 ? GP_SCRATCH_CALL : GP_SCRATCH_PART;
+    char *p = bytes <= KEEP ? gp_scratch(slot, bytes) : gp_host_alloc(bytes);
+    if (!p) {
+        l->s->no_memory = true;
+        return;
+    }
+    if (at) l->at = (uint32_t *)(void *)p;
+    if (words) l->a = (word *)(void *)p, l->b = l->a + n;
+    if (wides) l->room = (wide *)(void *)(p + words);
+    sort_in(l, few);
+    if (bytes > KEEP) gp_host_free(p, bytes);
+}
+
+void gp_sort_line(gp_sorting *s, char *const *p, int64_t parts) {
+    part own, *of = &own;
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    if (parts > 1 && !(of = gp_host_alloc((size_t)parts * sizeof *of))) {
+        s->no_memory = true;
+        return;
+    }
+    line l = {.s = s, .p = p, .parts = parts, .of = of};
+    each_part(&l, find_range);
+    uint64_t low = UINT64_MAX, high = 0;
+    for (int64_t k = 0; k < parts; k++) {
+        low = of[k].low < low ? of[k].low : low;
+        high = of[k].high > high ? of[k].high : high;
+    }
+    l.low = low, l.range = high - low;
+    if (!s->interrupted) sort_range(&l);
+    if (parts > 1) gp_host_free(of, (size_t)parts * sizeof *of);
+}

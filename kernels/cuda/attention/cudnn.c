@@ -1,0 +1,328 @@
+/* Attention by cuDNN, in f16 and bf16: one graph forward, one backward, for which it has kernels that keep no scores in
+ * memory. The graphs are those that its engines know: "Attention" in NVIDIA's documentation of cuDNN's graph interface.
+ * What it refuses is attention.c's. Limit that this aims at: 4 (backward 10) operations a query, key and feature at the
+ * tensor cores' rate. */
+#include "kernels/cuda/attention/attention.h"
+#if __has_include(<cudnn.h>)
+#include <float.h>
+
+#include "kernels/cuda/runtime/dense.h"
+#include "kernels/cuda/runtime/cudnn_graph.h"
+#include "kernels/cuda/runtime/device.h"
+
+enum { PLANS = 64 };
+
+/* What is in memory, or a number. SUM and ACC are working memory of backward: f32, a number for each query, and the
+ * gradient of query. */
+typedef enum slot { Q, K, V, MASK, OUT, STATS, G, DQ, DK, DV, SUM, ACC, SCALE, LEAST, ONE, SLOTS } slot;
+
+typedef enum part { SHOW, TRAIN, BACK } part; /* without stats, with them, gradients */
+
+/* What a plan is made for; compared byte by byte. */
+typedef struct shape {
+    int64_t batch, heads, l, s, size, width;
+    int64_t stride[DV + 1][4];
+    int64_t mask[2]; /* batch and heads of the mask, 0: none */
+    int32_t part, dtype, causal, device;
+    bool deterministic, benchmark;
+} shape;
+
+typedef struct plan {
+    shape of;
+    bool used, none; /* none: cuDNN has no way */
+    gp_graph graph;
+    int64_t number[SLOTS]; /* of tensors in the graph; 0: not there */
+} plan;
+static plan plans[PLANS]; /* in turn; with gp_lib_lock */
+static int next_plan;
+
+/* ---- graphs ---- */
+
+static gp_node_tensor *bound(plan *p, slot at, cudnnDataType_t type, const int64_t *dim) {
+    gp_node_tensor *t = gp_graph_tensor(&p->graph, type, dim, at <= DV ? p->of.stride[at] : NULL);
+    if (t) p->number[at] = t->number;
+    return t;
+}
+
+static gp_node_tensor *number(plan *p, slot at) {
+    gp_node_tensor *t = gp_graph_number(&p->graph);
+    if (t) p->number[at] = t->number;
+    return t;
+}
+
+/* batch x heads x rows x width in memory, in the call's dtype; turned: as its rows were columns. */
+static gp_node_tensor *rows(plan *p, slot at, int64_t rows, int64_t width, bool turned) {
+    const shape *s = &p->of;
+    const int64_t *have = s->stride[at], dim[4] = {s->batch, s->heads, turned ? width : rows, turned ? rows : width},
+                  stride[4] = {have[0], have[1], have[turned ? 3 : 2], have[turned ? 2 : 3]};
+    gp_node_tensor *t = gp_graph_tensor(&p->graph, gp_dnn_type(s->dtype), dim, stride);
+    if (t) p->number[at] = t->number;
+    return t;
+}
+
+/* One f32 for each query. */
+static gp_node_tensor *column(plan *p, slot at) {
+    const shape *s = &p->of;
+    const int64_t dim[4] = {s->batch, s->heads, s->l, 1};
+    gp_node_tensor *t = gp_graph_tensor(&p->graph, CUDNN_DATA_FLOAT, dim, NULL);
+    if (t) p->number[at] = t->number;
+    return t;
+}
+
+/* query key' * scale + mask */
+static gp_node_tensor *scores(plan *p, gp_node_tensor *q, gp_node_tensor *kt, gp_node_tensor *scale) {
+    const shape *s = &p->of;
+    gp_graph *g = &p->graph;
+    gp_node_tensor *x = gp_graph_point(g, CUDNN_POINTWISE_MUL, gp_graph_product(g, q, kt, NULL), scale, NULL);
+    if (!s->mask[0]) return x;
+    const int64_t dim[4] = {s->mask[0], s->mask[1], s->l, s->s};
+    return gp_graph_point(g, CUDNN_POINTWISE_ADD, x, bound(p, MASK, gp_dnn_type(s->dtype), dim), NULL);
+}
+
+static gp_node_tensor *hidden(plan *p, gp_node_tensor *x) {
+    return p->of.causal ? gp_graph_lower(&p->graph, x, number(p, LEAST)) : x;
+}
+
+static void build_forward(plan *p) {
+    const shape *s = &p->of;
+    gp_graph *g = &p->graph;
+    const int64_t dim[4] = {s->batch, s->heads, s->l, s->s};
+    gp_node_tensor *q = rows(p, Q, s->l, s->size, false), *kt = rows(p, K, s->s, s->size, true),
+                   *v = rows(p, V, s->s, s->width, false), *out = rows(p, OUT, s->l, s->width, false);
+    gp_node_tensor *x = hidden(p, scores(p, q, kt, number(p, SCALE)));
+    gp_node_tensor *most = gp_graph_rows(g, CUDNN_REDUCE_TENSOR_MAX, x, NULL);
+    gp_node_tensor *less = gp_graph_point(g, CUDNN_POINTWISE_SUB, x, most, NULL),
+                   *e = gp_graph_point(g, CUDNN_POINTWISE_EXP, less, NULL, NULL);
+    gp_node_tensor *sum = gp_graph_rows(g, CUDNN_REDUCE_TENSOR_ADD, e, NULL);
+    gp_graph_point(g, CUDNN_POINTWISE_ADD, most, gp_graph_point(g, CUDNN_POINTWISE_LOG, sum, NULL, NULL),
+                   s->part == TRAIN ? column(p, STATS) : NULL); /* engines know the pattern only with it */
+    gp_node_tensor *share = gp_graph_inner(g, gp_dnn_type(s->dtype), dim, NULL);
+    gp_graph_product(g, gp_graph_point(g, CUDNN_POINTWISE_DIV, e, sum, share), v, out);
+}
+
+/* The sum over a row of g * out, which is that over the keys of each share times its gradient. */
+static gp_node_tensor *row_sums(plan *p, gp_node_tensor *grad, gp_node_tensor *out) {
+    gp_graph *g = &p->graph;
+    gp_node_tensor *each = gp_graph_point(g, CUDNN_POINTWISE_MUL, grad, out, NULL),
+                   *sum = gp_graph_rows(g, CUDNN_REDUCE_TENSOR_ADD, each, NULL);
+    return gp_graph_point(g, CUDNN_POINTWISE_MUL, sum, number(p, ONE), column(p, SUM));
+}
+
+/* dq = ds key * scale. Summed in f32 as the blocks come where bits may vary, else from the scores' slopes in memory. */
+static void build_dq(plan *p, gp_node_tensor *ds, gp_node_tensor *kt) {
+    const shape *s = &p->of;
+    gp_graph *g = &p->graph;
+    gp_node_tensor *k = gp_graph_turned(g, kt, gp_dnn_type(s->dtype)), *dq = rows(p, DQ, s->l, s->size, false);
+    if (s->deterministic) {
+        gp_graph_product(g, ds, k, dq);
+        return;
+    }
+    const int64_t dim[4] = {s->batch, s->heads, s->l, s->size};
+    gp_node_tensor *sum = gp_graph_product(g, ds, k, bound(p, ACC, CUDNN_DATA_FLOAT, dim));
+    gp_graph_point(g, CUDNN_POINTWISE_IDENTITY, sum, NULL, dq);
+}
+
+static void build_backward(plan *p) {
+    const shape *s = &p->of;
+    gp_graph *g = &p->graph;
+    cudnnDataType_t type = gp_dnn_type(s->dtype);
+    gp_node_tensor *q = rows(p, Q, s->l, s->size, false), *kt = rows(p, K, s->s, s->size, true),
+                   *vt = rows(p, V, s->s, s->width, true), *out = rows(p, OUT, s->l, s->width, false),
+                   *grad = rows(p, G, s->l, s->width, false), *stats = column(p, STATS), *scale = number(p, SCALE);
+    gp_node_tensor *sum = row_sums(p, grad, out);
+    gp_node_tensor *x = gp_graph_point(g, CUDNN_POINTWISE_SUB, scores(p, q, kt, scale), stats, NULL);
+    gp_node_tensor *share = gp_graph_point(g, CUDNN_POINTWISE_EXP, hidden(p, x), NULL, NULL);
+    gp_graph_product(g, gp_graph_turned(g, share, type), grad, rows(p, DV, s->s, s->width, false));
+    gp_node_tensor *d = gp_graph_point(g, CUDNN_POINTWISE_SUB, gp_graph_product(g, grad, vt, NULL), sum, NULL);
+    gp_node_tensor *part = gp_graph_point(g, CUDNN_POINTWISE_MUL, d, share, NULL),
+                   *ds = gp_graph_point(g, CUDNN_POINTWISE_MUL, part, scale, NULL);
+    gp_graph_product(g, gp_graph_turned(g, ds, type), q, rows(p, DK, s->s, s->size, false));
+    build_dq(p, ds, kt);
+}
+
+/* ---- plans ---- */
+
+/* A call: memory has an address for each slot that is in the graph; that of working memory is taken when it runs. */
+typedef struct run {
+    const gp_call *c;
+    plan *p;
+    void **memory;
+    float scale;
+    void *room; /* of a plan, bytes of it */
+    int64_t bytes;
+} run;
+
+static bool take_room(run *r) {
+    const shape *s = &r->p->of;
+    size_t queries = (size_t)(s->batch * s->heads * s->l) * sizeof(float);
+    if (r->p->number[SUM] && !r->memory[SUM] && !(r->memory[SUM] = gp_cuda_scratch(r->c, queries))) return false;
+    if (r->p->number[ACC] && !r->memory[ACC] && !(r->memory[ACC] = gp_cuda_scratch(r->c, queries * (size_t)s->size)))
+        return false;
+    if (r->p->graph.memory <= r->bytes) return true;
+    r->room = gp_cuda_scratch(r->c, (size_t)r->p->graph.memory);
+    r->bytes = r->room ? r->p->graph.memory : 0;
+    return r->room != NULL;
+}
+
+/* Queues the plan of r->p->graph. */
+static bool queue(run *r) {
+    const shape *s = &r->p->of;
+    float least = -FLT_MAX, one = 1;
+    void *bind[SLOTS];
+    int64_t numbers[SLOTS];
+    int n = 0;
+    if (!take_room(r)) return false;
+    r->memory[SCALE] = &r->scale, r->memory[LEAST] = &least, r->memory[ONE] = &one;
+    for (int i = 0; i < SLOTS; i++)
+        if (r->p->number[i]) numbers[n] = r->p->number[i], bind[n++] = r->memory[i];
+    if (r->p->number[ACC]) { /* cuDNN before 9.6 does not begin it with zeros */
+        size_t bytes = (size_t)(s->batch * s->heads * s->l * s->size) * sizeof(float);
+        if (!gp_cuda_ok(r->c, cudaMemsetAsync(r->memory[ACC], 0, bytes, gp_cuda_stream(r->c)))) return false;
+    }
+    return gp_dnn_ok(r->c, gp_graph_run(&r->p->graph, n, numbers, bind, r->room));
+}
+
+/* Milliseconds that a plan takes on the call's own data, once it ran; below 0: it does not. */
+static float cost(gp_graph *g, void *ctx) {
+    run *r = (run *)ctx;
+    cudaStream_t stream = gp_cuda_stream(r->c);
+    gp_device *dev = r->c->stream->dev;
+    void *at[2] = {gp_cuda_event_take(dev), gp_cuda_event_take(dev)};
+    float ms = -1;
+    bool ok = at[0] && at[1] && queue(r) && !cudaEventRecord((cudaEvent_t)at[0], stream) && queue(r) &&
+              !cudaEventRecord((cudaEvent_t)at[1], stream) && gp_cuda_event_settle(dev, at[1]);
+    if (ok && cudaEventElapsedTime(&ms, (cudaEvent_t)at[0], (cudaEvent_t)at[1])) ms = -1;
+    cudaGetLastError();
+    for (int i = 0; i < 2; i++)
+        if (at[i]) gp_cuda_event_give(dev, at[i]);
+    return ms;
+}
+
+static plan *plan_of(cudnnHandle_t h, const shape *s, run *r) {
+    for (int i = 0; i < PLANS; i++)
+        if (plans[i].used && !memcmp(&plans[i].of, s, sizeof *s)) return &plans[i];
+    plan *p = r->p = &plans[next_plan++ % PLANS];
+    gp_graph_forget(&p->graph);
+    memset(p, 0, sizeof *p);
+    memcpy(&p->of, s, sizeof *s);
+    p->used = true, p->graph.handle = h;
+    if (s->part == BACK) build_backward(p);
+    else build_forward(p);
+    int64_t begin = gp_lib_now();
+    p->none = !gp_graph_plan(&p->graph, s->deterministic, s->benchmark ? cost : NULL, r);
+    if (p->none) gp_graph_forget(&p->graph);
+    else gp_lib_book(GP_LIB_cudnn, begin);
+    return p;
+}
+
+/* ---- who does it ---- */
+
+static _Atomic bool refused; /* a cuDNN that cannot be used here */
+
+/* Sizes that cuDNN's engines take (it refuses others itself, but versions with known errors do not):
+ * heads a multiple of 16 bytes and no larger than 256, from compute capability 8.0 on. Sources: cuDNN's
+ * release notes, and what PyTorch and cuDNN's own front end keep from it. */
+static bool usable(const gp_call *c, const gp_attention *k) {
+    size_t version;
+    if ((k->q->dtype != GP_f16 && k->q->dtype != GP_bf16) || gp_cuda_arch(c) < 80 || k->size % 8 || k->width % 8 ||
+        k->size > 256 || k->width > 256 || k->s < 2 || k->batch > 65535 || k->heads > 65535 || k->l >= 1 << 30 ||
+        k->s >= 1 << 30 || refused || !gp_lib_there(GP_LIB_cudnn))
+        return false;
+    gp_lib_lock();
+    version = gp_dnn_handle(c) ? gp_dnn.cudnnGetVersion() : 0;
+    gp_lib_unlock();
+    if (!version) {
+        refused = true;
+        gp_error_clear();
+    }
+    return version >= 90000 && version != 91000 && version != 91001 && (k->l > 1 || (!k->causal && version > 90900));
+}
+
+/* What cuDNN reads as it lies: rows dense, at multiples of 16 bytes; else a dense copy. */
+static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **memory) {
+    gp_array a = *x, lies = *x;
+    bool even = gp_cuda_aligned(a.data) && (a.stride[3] == 1 || a.dim[3] == 1);
+    for (int d = 0; d < 3; d++) even &= a.dim[d] == 1 || (a.stride[d] > 0 && a.stride[d] % 8 == 0);
+    lies.contiguous = false; /* dense or not, it is copied */
+    if (!even && !gp_cuda_dense(c, &lies, (gp_dtype)x->dtype, &a)) return false;
+    for (int d = 3; d >= 0; d--) /* where there is one of a dim its stride says nothing */
+        s->stride[at][d] = d == 3 ? 1 : a.dim[d] == 1 ? s->stride[at][d + 1] * a.dim[d + 1] : a.stride[d];
+    memory[at] = a.data;
+    return true;
+}
+
+/* Dense, at a multiple of 16 bytes: stats, and where cuDNN writes. */
+static bool well(const gp_array *x) { return x->contiguous && gp_cuda_aligned(x->data); }
+
+/* The mask, dense but for a batch or heads that it has one of. */
+static bool put_mask(const gp_call *c, const gp_attention *k, shape *s, void **memory) {
+    gp_array m = *k->mask, dense;
+    const int64_t want[4] = {k->batch, k->heads, k->l, k->s};
+    int lack = 4 - m.ndim;
+    for (int d = 3; d >= 0; d--) {
+        bool has = d >= lack && m.dim[d - lack] > 1;
+        m.stride[d] = has ? m.stride[d - lack] : 0;
+        m.dim[d] = has || d > 1 ? want[d] : 1;
+    }
+    m.ndim = 4, m.numel = m.dim[0] * m.dim[1] * m.dim[2] * m.dim[3], m.contiguous = false;
+    s->mask[0] = m.dim[0], s->mask[1] = m.dim[1];
+    return gp_cuda_dense(c, &m, (gp_dtype)m.dtype, &dense) && put(c, s, MASK, &dense, memory);
+}
+
+static bool shape_of(const gp_call *c, const gp_attention *k, part what, shape *s, void **memory) {
+    memset(s, 0, sizeof *s);
+    memset(memory, 0, SLOTS * sizeof *memory);
+    s->part = what, s->dtype = k->q->dtype, s->causal = k->causal, s->deterministic = gp_libs.deterministic;
+    s->benchmark = gp_libs.benchmark;
+    s->batch = k->batch, s->heads = k->heads, s->l = k->l, s->s = k->s, s->size = k->size, s->width = k->width;
+    cudaGetDevice(&s->device);
+    return put(c, s, Q, k->q, memory) && put(c, s, K, k->k, memory) && put(c, s, V, k->v, memory) &&
+           (!k->mask || put_mask(c, k, s, memory));
+}
+
+/* With what is put: plans, and runs where there is a plan. */
+static bool planned(const gp_call *c, const gp_attention *k, const shape *s, void **memory, bool *done) {
+    run r = {.c = c, .memory = memory, .scale = (float)k->scale};
+    gp_lib_lock();
+    cudnnHandle_t h = gp_dnn_handle(c);
+    if (h) r.p = plan_of(h, s, &r);
+    bool can = h && !r.p->none;
+    if (can) r.p->graph.handle = h;
+    bool ok = can && queue(&r);
+    gp_lib_unlock();
+    if (ok) gp_cuda_detail("cuDNN");
+    if (h && !can) gp_error_clear(); /* of plans that were tried */
+    *done = ok;
+    return ok || (h && !can);
+}
+
+bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) {
+    void *memory[SLOTS];
+    shape s;
+    *done = false;
+    if (!usable(c, k) || !well(gp_out(c, 0)) || (c->nout > 1 && !well(gp_out(c, 1)))) return true;
+    if (!shape_of(c, k, c->nout > 1 ? TRAIN : SHOW, &s, memory) || !put(c, &s, OUT, gp_out(c, 0), memory)) return false;
+    memory[STATS] = c->nout > 1 ? gp_out(c, 1)->data : NULL;
+    return planned(c, k, &s, memory, done);
+}
+
+bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) {
+    const gp_array *stats = gp_in(c, GP_ATTENTION_STATS);
+    void *memory[SLOTS];
+    shape s;
+    *done = false;
+    if (!usable(c, k) || k->l < 2 || !well(stats)) return true;
+    for (int i = 0; i < 3; i++)
+        if (!well(gp_out(c, i))) return true;
+    if (!shape_of(c, k, BACK, &s, memory) || !put(c, &s, OUT, gp_in(c, GP_ATTENTION_OUT), memory) ||
+        !put(c, &s, G, gp_in(c, GP_ATTENTION_GRAD), memory))
+        return false;
+    memory[STATS] = stats->data;
+    for (int i = 0; i < 3; i++)
+        if (!put(c, &s, DQ + i, gp_out(c, i), memory)) return false;
+    return planned(c, k, &s, memory, done);
+}
+#else
+bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) { return *done = false, true; }
+bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) { return *done = false, true; }
+#endif

@@ -1,0 +1,139 @@
+/* interpolate and its gradient: an output blends up to two inputs a dim; backward an input adds up
+ * what the outputs that it went into give back, in their order. Limit: images' bytes at the speed
+ * of memory, neighbours coming from the caches. */
+#include "kernels/cuda/runtime/rows.cuh"
+extern "C" {
+#include "tensor/ops/nn.h"
+}
+
+/* Output i of a dim is w0 times input i0 plus w1 times input i1; nearest: input i0. */
+template <class T> struct place {
+    int64_t i0, i1;
+    T w0, w1;
+};
+
+typedef struct run {
+    gp_resize s;
+    const char *x;
+    char *out; /* contiguous */
+    int64_t channels, stride[5],
+        numel; /* x's strides in bytes: image, channel, depth, row, column */
+    gp_dtype dt, xt;
+} run;
+
+/* Positions are computed in the compute type, as PyTorch does: rounding decides which input is
+ * nearest. */
+template <class T> __device__ static place<T> place_of(const gp_resize &s, int d, int64_t o) {
+    T scale = (T)s.scale[d];
+    bool middle = s.linear ? !s.align : s.exact;
+    T at = middle ? ((T)o + (T)0.5) * scale - (s.linear ? (T)0.5 : 0) : (T)o * scale;
+    if (at < 0) at = 0;
+    int64_t last = s.in[d] - 1, i0 = at < (T)last ? (int64_t)at : last;
+    T w1 = at - (T)i0;
+    if (!s.linear) return place<T>{i0, i0, 1, 0};
+    if (w1 > 1) w1 = 1;
+    return place<T>{i0, i0 < last ? i0 + 1 : i0, 1 - w1, w1};
+}
+
+/* Number e of planes x sizes: the plane, and where in it. */
+__device__ static int64_t take_apart(int64_t e, const int64_t *size, int64_t at[3]) {
+    for (int d = 2; d >= 0; d--) {
+        int64_t q = gp_divided(e, size[d]);
+        at[d] = e - q * size[d];
+        e = q;
+    }
+    return e;
+}
+
+__device__ static const char *plane_of(const run &r, int64_t plane) {
+    int64_t image = gp_divided(plane, r.channels);
+    return r.x + image * r.stride[0] + (plane - image * r.channels) * r.stride[1];
+}
+
+template <class T> static __global__ void forward(run r) {
+    int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at[3];
+    if (e >= r.numel) return;
+    const char *x = plane_of(r, take_apart(e, r.s.out, at));
+    place<T> p[3];
+    T sum = 0;
+    for (int d = 0; d < 3; d++) p[d] = place_of<T>(r.s, d, at[d]);
+    for (int k = 0; k < 8; k++) {
+        T w = (k & 4 ? p[0].w1 : p[0].w0) * (k & 2 ? p[1].w1 : p[1].w0);
+        if ((!r.s.linear && k) || (k & 6 && w == 0) || (k & 1 && p[2].w1 == 0)) continue;
+        T v = gp_load_as<T>(x + (k & 4 ? p[0].i1 : p[0].i0) * r.stride[2] +
+                                (k & 2 ? p[1].i1 : p[1].i0) * r.stride[3] +
+                                (k & 1 ? p[2].i1 : p[2].i0) * r.stride[4],
+                            r.xt);
+        sum = k == 0 && !r.s.linear ? v : sum + w * (k & 1 ? p[2].w1 : p[2].w0) * v;
+    }
+    gp_store_as<T>(r.out + e * gp_bytes_of(r.dt), r.dt, sum);
+}
+
+/* The first output of dim d whose i0 is at least i: i0 never falls. */
+template <class T> __device__ static int64_t first_from(const gp_resize &s, int d, int64_t i) {
+    int64_t lo = 0, hi = s.out[d];
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (place_of<T>(s, d, mid).i0 < i) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+/* What input i counts for in output o of dim d. */
+template <class T> __device__ static T weight(const gp_resize &s, int d, int64_t o, int64_t i) {
+    place<T> p = place_of<T>(s, d, o);
+    return (p.i0 == i ? p.w0 : 0) + (p.i1 == i ? p.w1 : 0);
+}
+
+/* x is the incoming gradient, out the image's. */
+template <class T> static __global__ void backward(run r) {
+    int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at[3], from[3], end[3];
+    if (e >= r.numel) return;
+    const char *x = plane_of(r, take_apart(e, r.s.in, at));
+    T sum = 0;
+    for (int d = 0; d < 3; d++) {
+        from[d] = first_from<T>(r.s, d, at[d] - r.s.linear);
+        end[d] = first_from<T>(r.s, d, at[d] + 1);
+    }
+    for (int64_t z = from[0]; z < end[0]; z++)
+        for (int64_t y = from[1]; y < end[1]; y++) {
+            T w = weight<T>(r.s, 0, z, at[0]) * weight<T>(r.s, 1, y, at[1]);
+            if (w == 0) continue;
+            for (int64_t k = from[2]; k < end[2]; k++)
+                sum += w * weight<T>(r.s, 2, k, at[2]) *
+                       gp_load_as<T>(x + z * r.stride[2] + y * r.stride[3] + k * r.stride[4], r.xt);
+        }
+    gp_store_as<T>(r.out + e * gp_bytes_of(r.dt), r.dt, sum);
+}
+
+static run run_of(const gp_array *x, const gp_array *out) {
+    run r = {};
+    r.x = x->data, r.out = out->data, r.numel = out->numel, r.channels = x->dim[1];
+    r.xt = (gp_dtype)x->dtype, r.dt = (gp_dtype)out->dtype;
+    r.stride[0] = gp_step(x, 0), r.stride[1] = gp_step(x, 1);
+    for (int d = 2; d < x->ndim; d++) r.stride[5 - (x->ndim - d)] = gp_step(x, d);
+    return r;
+}
+
+static bool launch(const gp_call *c, const run *r, void (*kernel)(run)) {
+    return GP_LAUNCH(c, kernel, gp_blocks(r->numel), GP_THREADS, 0, *r);
+}
+
+GP_C bool CUDA(interpolate)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    run r = run_of(x, out);
+    gp_shape shape = gp_array_shape(x);
+    if (out->numel == 0) return true;
+    return gp_resize_read(c, &shape, NULL, &r.s) &&
+           launch(c, &r, r.xt == GP_f64 ? forward<double> : forward<float>);
+}
+
+GP_C bool CUDA(interpolate_grad)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    run r = run_of(x, out);
+    gp_shape size = gp_ints_shape(c, 1);
+    if (out->numel == 0) return true;
+    return gp_resize_read(c, &size, x->dim + 2, &r.s) &&
+           launch(c, &r, r.xt == GP_f64 ? backward<double> : backward<float>);
+}

@@ -1,0 +1,84 @@
+/* Pooling: a thread for each output looks through its window. Limit: the bytes of input and output
+ * at the memory's speed, where windows overlap the caches'. Not cuDNN's pooling: it gives no indices,
+ * and has no dilation, ceil_mode or divisor. */
+#include "kernels/cuda/conv/pool.cuh"
+
+template <class T> struct pooling {
+    gp_windows w;
+    gp_plane in;
+    char *out;
+    gp_dtype dtype;
+    int64_t size, *indices, n; /* of an output in bytes; NULL where not wanted; outputs */
+    bool average;
+    float lowest; /* -inf: below every element */
+};
+
+/* NaN wins, then the first of equal elements; without elements -inf and place 0. */
+template <class T> __global__ static void pool(pooling<T> p) {
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (i >= p.n) return;
+    int64_t x = i % p.w.out[1], y = i / p.w.out[1] % p.w.out[0],
+            plane = i / p.w.out[1] / p.w.out[0], at = -1;
+    gp_span rows = gp_span_of(p.w, 0, y), cols = gp_span_of(p.w, 1, x);
+    T best = p.average ? (T)0 : (T)p.lowest;
+    for (int64_t r = rows.first; r < rows.last; r += p.w.dilation[0])
+        for (int64_t c = cols.first; c < cols.last; c += p.w.dilation[1]) {
+            T v = gp_plane_get<T>(p.in, plane, r, c);
+            if (p.average) best += v;
+            else if (v > best || v != v || at < 0) best = v, at = r * p.w.in[1] + c;
+        }
+    T by = gp_divisor<T>(p.w, rows, cols);
+    if (p.average) best = std::is_integral<T>::value && by == -1 ? 0 - best : best / by;
+    gp_store_as<T>(p.out + i * p.size, p.dtype, best);
+    if (p.indices) p.indices[i] = at + 1;
+}
+
+template <class T> static bool run(const gp_call *c, const gp_pool *k, bool average) {
+    const gp_array *out = gp_out(c, 0);
+    pooling<T> p;
+    if (out->numel == 0) return true;
+    p.w = gp_windows_of(k);
+    p.in = gp_plane_of(gp_in(c, 0), k);
+    p.out = out->data, p.dtype = (gp_dtype)out->dtype, p.n = out->numel, p.average = average;
+    p.size = gp_dtype_sizes[out->dtype];
+    p.indices = c->nout > 1 ? (int64_t *)(void *)gp_out(c, 1)->data : NULL;
+    p.lowest = -INFINITY;
+    return GP_LAUNCH(c, pool<T>, gp_blocks(p.n), GP_THREADS, 0, p);
+}
+/* Of integers, which are i64, averages only. */
+static bool either(const gp_call *c, const gp_pool *k, bool average) {
+    int dt = gp_in(c, 0)->dtype;
+    return dt == GP_f64   ? run<double>(c, k, average)
+           : dt == GP_i64 ? run<int64_t>(c, k, average)
+                          : run<float>(c, k, average);
+}
+
+/* ---- calls ---- */
+
+static bool largest(const gp_call *c, int rank) {
+    gp_shape x = gp_array_shape(gp_in(c, 0));
+    gp_pool p;
+    return gp_pool_read_max(c, &x, rank, &p) && either(c, &p, false);
+}
+GP_C bool CUDA(max_pool1d)(const gp_call *c) { return largest(c, 1); }
+GP_C bool CUDA(max_pool2d)(const gp_call *c) { return largest(c, 2); }
+
+static bool average(const gp_call *c, int rank) {
+    gp_shape x = gp_array_shape(gp_in(c, 0));
+    gp_pool p;
+    return gp_pool_read_avg(c, &x, rank, 1, &p) && either(c, &p, true);
+}
+GP_C bool CUDA(avg_pool1d)(const gp_call *c) { return average(c, 1); }
+GP_C bool CUDA(avg_pool2d)(const gp_call *c) { return average(c, 2); }
+
+static bool adaptive(const gp_call *c, int rank, bool of_average) {
+    gp_shape x = gp_array_shape(gp_in(c, 0));
+    gp_pool p;
+    int n;
+    const int64_t *out = gp_ints(c, 1, &n);
+    return gp_pool_read_adaptive(c, &x, rank, out, n, &p) && either(c, &p, of_average);
+}
+GP_C bool CUDA(adaptive_avg_pool1d)(const gp_call *c) { return adaptive(c, 1, true); }
+GP_C bool CUDA(adaptive_avg_pool2d)(const gp_call *c) { return adaptive(c, 2, true); }
+GP_C bool CUDA(adaptive_max_pool1d)(const gp_call *c) { return adaptive(c, 1, false); }
+GP_C bool CUDA(adaptive_max_pool2d)(const gp_call *c) { return adaptive(c, 2, false); }

@@ -1,0 +1,80 @@
+/* What pooling and its gradients share on a CUDA device: planes of images by their strides, and the
+ * windows. */
+#ifndef GP_CUDA_POOL_CUH
+#define GP_CUDA_POOL_CUH
+
+#include "kernels/cuda/runtime/loop.cuh"
+extern "C" {
+#include "tensor/ops/nn.h"
+}
+
+/* Sizes of the last two dims: rows (0) and columns (1). */
+struct gp_windows {
+    bool adaptive, include_pad;
+    int64_t divisor; /* of averages; 0: the window's size */
+    int64_t in[2], kernel[2], stride[2], pad[2], dilation[2], out[2];
+};
+static inline gp_windows gp_windows_of(const gp_pool *p) {
+    gp_windows w;
+    w.adaptive = p->adaptive, w.include_pad = p->include_pad, w.divisor = p->divisor;
+    for (int d = 0; d < 2; d++) {
+        w.in[d] = p->in[d + 1], w.kernel[d] = p->kernel[d + 1], w.stride[d] = p->stride[d + 1];
+        w.pad[d] = p->pad[d + 1], w.dilation[d] = p->dilation[d + 1], w.out[d] = p->out[d + 1];
+    }
+    return w;
+}
+
+/* The inputs of output o in dim d: first, first + dilation … below last, all within the image.
+ * size: how many elements the window has with the padding. */
+struct gp_span {
+    int64_t first, last, size;
+};
+__device__ static inline gp_span gp_span_of(const gp_windows &p, int d, int64_t o) {
+    int64_t in = p.in[d];
+    gp_span w;
+    if (p.adaptive) {
+        w.first = o * in / p.out[d], w.last = ((o + 1) * in + p.out[d] - 1) / p.out[d];
+        w.size = w.last - w.first;
+        return w;
+    }
+    int64_t step = p.dilation[d], first = o * p.stride[d] - p.pad[d],
+            last = first + step * (p.kernel[d] - 1) + 1;
+    w.size = (last < in + p.pad[d] ? last : in + p.pad[d]) - first;
+    w.first = first < 0 ? first + (-first + step - 1) / step * step : first;
+    w.last = last < in ? last : in;
+    return w;
+}
+
+/* What an average of this window divides by; 1 where the window is empty. */
+template <class T>
+__device__ static inline T gp_divisor(const gp_windows &p, gp_span rows, gp_span cols) {
+    if (rows.last <= rows.first || cols.last <= cols.first) return 1;
+    if (p.divisor) return (T)p.divisor;
+    bool padded = p.include_pad && !p.adaptive;
+    return padded ? (T)(rows.size * cols.size)
+                  : (T)((rows.last - rows.first) * (cols.last - cols.first));
+}
+
+/* x's planes: steps in elements. */
+struct gp_plane {
+    const char *data;
+    gp_dtype dtype;
+    int64_t size, channels, image, channel, row, col;
+};
+static inline gp_plane gp_plane_of(const gp_array *x, const gp_pool *p) {
+    int n = x->ndim, at = n - p->rank - 1;
+    gp_plane s;
+    s.data = x->data, s.dtype = (gp_dtype)x->dtype, s.size = gp_dtype_sizes[x->dtype];
+    s.channels = x->dim[at];
+    s.image = p->batched ? x->stride[0] : 0, s.channel = x->stride[at];
+    s.row = p->rank == 2 ? x->stride[n - 2] : 0, s.col = x->stride[n - 1];
+    return s;
+}
+template <class T>
+__device__ static inline T gp_plane_get(const gp_plane &s, int64_t plane, int64_t y, int64_t x) {
+    int64_t at =
+        plane / s.channels * s.image + plane % s.channels * s.channel + y * s.row + x * s.col;
+    return gp_load_as<T>(s.data + at * s.size, s.dtype);
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* Gradients of pooling. Averages: a thread for each input sums over the windows that it is in.
+ * Largest elements: outputs are linked into a list for each input, which its thread then adds up in
+ * the order of the outputs: the same result each time. Limit: the bytes of gradients, places and
+ * lists at the memory's speed. */
+#include "kernels/cuda/conv/pool.cuh"
+
+template <class T> struct spreading {
+    gp_windows w;
+    gp_plane grad, at; /* at: the places of largest elements */
+    char *out;
+    gp_dtype dtype;
+    int64_t size, n; /* bytes of an input; inputs */
+};
+
+/* The outputs of dim d whose windows hold input i: from lo to hi - 1, perhaps some that do not. */
+__device__ static void holders(const gp_windows &w, int d, int64_t i, int64_t *lo, int64_t *hi) {
+    if (w.adaptive) {
+        *lo = i * w.out[d] / w.in[d];
+        *hi = ((i + 1) * w.out[d] + w.in[d] - 1) / w.in[d];
+        return;
+    }
+    int64_t covered = w.dilation[d] * (w.kernel[d] - 1) + 1, from = i + w.pad[d] - covered + 1;
+    *lo = from <= 0 ? 0 : (from + w.stride[d] - 1) / w.stride[d];
+    *hi = (i + w.pad[d]) / w.stride[d] + 1;
+    if (*hi > w.out[d]) *hi = w.out[d];
+}
+
+template <class T> __global__ static void averages(spreading<T> p) {
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (i >= p.n) return;
+    int64_t x = i % p.w.in[1], y = i / p.w.in[1] % p.w.in[0], plane = i / p.w.in[1] / p.w.in[0], r0,
+            r1, c0, c1;
+    holders(p.w, 0, y, &r0, &r1);
+    holders(p.w, 1, x, &c0, &c1);
+    T sum = 0;
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t c = c0; c < c1; c++) {
+            gp_span rows = gp_span_of(p.w, 0, r), cols = gp_span_of(p.w, 1, c);
+            if (y < rows.first || y >= rows.last || x < cols.first || x >= cols.last) continue;
+            sum += gp_plane_get<T>(p.grad, plane, r, c) / gp_divisor<T>(p.w, rows, cols);
+        }
+    gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
+}
+
+/* ---- by indices ---- */
+
+/* heads [plane][input] and next [plane][output] hold numbers of outputs from 1. A list is built by
+ * exchanges, in any order, and read in the order of its numbers: the smallest above the last. Lists
+ * are as short as windows are small. */
+__global__ static void link(gp_plane at, int64_t planes, int64_t inputs, int64_t rows, int64_t cols,
+                            int32_t *heads, int32_t *next, gp_fault_at fault) {
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (i >= planes * rows * cols) return;
+    int64_t x = i % cols, y = i / cols % rows, plane = i / cols / rows;
+    int64_t to = gp_plane_get<int64_t>(at, plane, y, x);
+    next[i] = 0;
+    if (to < 1 || to > inputs) {
+        gp_fault_note(fault, 1, to, inputs);
+        return;
+    }
+    next[i] = atomicExch(&heads[plane * inputs + to - 1], (int32_t)(i % (rows * cols)) + 1);
+}
+
+template <class T>
+__global__ static void follow(spreading<T> p, int64_t outputs, const int32_t *heads,
+                              const int32_t *next) {
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (i >= p.n) return;
+    int64_t inputs = p.w.in[0] * p.w.in[1], plane = i / inputs;
+    T sum = 0;
+    for (int32_t last = 0;;) {
+        int32_t least = INT32_MAX;
+        for (int32_t o = heads[i]; o > 0; o = next[plane * outputs + o - 1])
+            if (o > last && o < least) least = o;
+        if (least == INT32_MAX) break;
+        sum += gp_plane_get<T>(p.grad, plane, (least - 1) / p.w.out[1], (least - 1) % p.w.out[1]);
+        last = least;
+    }
+    gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
+}
+
+/* ---- runs ---- */
+
+template <class T> static spreading<T> spreading_of(const gp_call *c, const gp_pool *k) {
+    const gp_array *out = gp_out(c, 0);
+    spreading<T> p;
+    memset(&p, 0, sizeof p);
+    p.w = gp_windows_of(k);
+    p.grad = gp_plane_of(gp_in(c, 0), k);
+    p.out = out->data, p.dtype = (gp_dtype)out->dtype, p.n = out->numel,
+    p.size = gp_dtype_sizes[out->dtype];
+    return p;
+}
+
+static bool zero(const gp_call *c, const gp_array *a) {
+    size_t bytes = (size_t)a->numel * gp_dtype_sizes[a->dtype];
+    return gp_cuda_ok(c, cudaMemsetAsync(a->data, 0, bytes, gp_cuda_stream(c)));
+}
+
+template <class T> static bool run_averages(const gp_call *c, const gp_pool *k) {
+    spreading<T> p = spreading_of<T>(c, k);
+    return GP_LAUNCH(c, averages<T>, gp_blocks(p.n), GP_THREADS, 0, p);
+}
+
+template <class T>
+static bool run_indices(const gp_call *c, const gp_pool *k, const char *const *texts) {
+    spreading<T> p = spreading_of<T>(c, k);
+    const gp_array *g = gp_in(c, 0);
+    p.at = gp_plane_of(gp_in(c, 1), k);
+    int64_t inputs = p.w.in[0] * p.w.in[1], outputs = p.w.out[0] * p.w.out[1],
+            planes = inputs ? p.n / inputs : 0;
+    if (outputs > INT32_MAX)
+        return gp_fail("%s: planes of more than 2^31 - 1 elements", c->op->name);
+    int32_t *heads = (int32_t *)gp_cuda_scratch(c, (size_t)p.n * 4),
+            *next = (int32_t *)gp_cuda_scratch(c, (size_t)g->numel * 4);
+    if (!heads || !next ||
+        !gp_cuda_ok(c, cudaMemsetAsync(heads, 0, (size_t)p.n * 4, gp_cuda_stream(c))))
+        return false;
+    gp_fault_at fault = gp_cuda_fault(c, texts, 1);
+    return GP_LAUNCH(c, link, gp_blocks(g->numel), GP_THREADS, 0, p.at, planes, inputs, p.w.out[0],
+                     p.w.out[1], heads, next, fault) &&
+           GP_LAUNCH(c, follow<T>, gp_blocks(p.n), GP_THREADS, 0, p, outputs,
+                     (const int32_t *)heads, (const int32_t *)next);
+}
+
+static bool spread(const gp_call *c, const gp_pool *k, const char *const *texts) {
+    bool wide = gp_in(c, 0)->dtype == GP_f64;
+    if (gp_out(c, 0)->numel == 0) return true;
+    if (gp_in(c, 0)->numel == 0) return zero(c, gp_out(c, 0));
+    if (texts) return wide ? run_indices<double>(c, k, texts) : run_indices<float>(c, k, texts);
+    return wide ? run_averages<double>(c, k) : run_averages<float>(c, k);
+}
+
+/* ---- calls ---- */
+
+static bool adaptive(const gp_call *c, const gp_shape *size, int rank, const char *const *texts) {
+    const gp_array *g = gp_in(c, 0);
+    gp_pool p;
+    return gp_pool_read_adaptive(c, size, rank, g->dim + g->ndim - rank, rank, &p) &&
+           spread(c, &p, texts);
+}
+
+/* Which windows the elements were taken from does not matter: the indices say it all. */
+static bool largest(const gp_call *c, int rank, const char *const *texts) {
+    gp_shape size = gp_ints_shape(c, 2);
+    if (gp_out(c, 0)->numel == 0) return true;
+    return adaptive(c, &size, rank, texts);
+}
+#define TEXTS(op)                                                                                  \
+    { op ": index %lld is outside the image's plane of %lld elements" }
+GP_C bool CUDA(max_pool1d_grad)(const gp_call *c) {
+    static const char *const texts[] = TEXTS("max_pool1d_grad");
+    return largest(c, 1, texts);
+}
+GP_C bool CUDA(max_pool2d_grad)(const gp_call *c) {
+    static const char *const texts[] = TEXTS("max_pool2d_grad");
+    return largest(c, 2, texts);
+}
+
+static bool average(const gp_call *c, int rank) {
+    gp_shape size = gp_ints_shape(c, 1);
+    gp_pool p;
+    return gp_pool_read_avg(c, &size, rank, 2, &p) && spread(c, &p, NULL);
+}
+GP_C bool CUDA(avg_pool1d_grad)(const gp_call *c) { return average(c, 1); }
+GP_C bool CUDA(avg_pool2d_grad)(const gp_call *c) { return average(c, 2); }
+
+static bool adaptive_average(const gp_call *c, int rank) {
+    gp_shape size = gp_ints_shape(c, 1);
+    return adaptive(c, &size, rank, NULL);
+}
+GP_C bool CUDA(adaptive_avg_pool1d_grad)(const gp_call *c) { return adaptive_average(c, 1); }
+GP_C bool CUDA(adaptive_avg_pool2d_grad)(const gp_call *c) { return adaptive_average(c, 2); }

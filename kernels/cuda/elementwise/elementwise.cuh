@@ -1,0 +1,322 @@
+/* Elementwise ops on a CUDA device: the kernels and the driver that run a formula over any layout
+ * and dtype. Reading and writing memory is the limit: every byte of operands and result once.
+ *
+ * A formula is a struct F made by GP_FORMULA: compute type F::T, type of its result F::R (uint8_t:
+ * a truth), number of operands F::N, and operator()(const T *operands).
+ */
+#ifndef GP_CUDA_ELEMENTWISE_CUH
+#define GP_CUDA_ELEMENTWISE_CUH
+
+#include "kernels/cuda/runtime/loop.cuh"
+#include "kernels/cuda/elementwise/math.cuh"
+
+/* Where an operand's elements come from. */
+typedef enum gp_source {
+    GP_EACH,  /* its own for each element */
+    GP_ONE,   /* one for a whole row of the loop's fastest dim */
+    GP_NUMBER_OPERAND /* a number argument */
+} gp_source;
+
+/* What a launch of a formula of N operands in compute type T needs beside the loop, whose array 0
+ * is the result. */
+template <int N, class T> struct gp_formula_args {
+    T number[N], par[3];
+    uint8_t source[N], dtype[1 + N]; /* dtypes in memory: of the result, then the operands */
+    bool lowest;                     /* of the result only the lowest bit counts: ~ of bool */
+    gp_fault_at fault;
+};
+template <class F> using gp_args_of = gp_formula_args<F::N, typename F::T>;
+
+/* A formula's kernels, of one type whatever the formula, so that one driver serves them all. */
+template <int N, class T> struct gp_formula_kernels {
+    typedef void (*kernel)(gp_loop<1 + N>, gp_formula_args<N, T>);
+    kernel vectors, halves, elements; /* halves: of 16-bit floats */
+    bool truth;                       /* the result is bool */
+};
+
+#define GP_FORMULA(name, type, result, nin, vars, y)                                               \
+    struct name {                                                                                  \
+        typedef type T;                                                                            \
+        typedef result R;                                                                          \
+        enum { N = nin };                                                                          \
+        T par[3];                                                                                  \
+        int fault;                                                                                 \
+        __device__ R operator()(const T *u) {                                                      \
+            vars gp_num<T> to = (y);                                                               \
+            return (R)to.v;                                                                        \
+        }                                                                                          \
+    };
+
+template <class F> __device__ static inline F gp_formula_of(const gp_args_of<F> &args) {
+    F f;
+    f.par[0] = args.par[0], f.par[1] = args.par[1], f.par[2] = args.par[2];
+    f.fault = 0;
+    return f;
+}
+
+template <class F>
+__device__ static inline void gp_formula_end(const F &f, const gp_args_of<F> &args) {
+    if (f.fault)
+        gp_fault_note(args.fault, f.fault & FAULT_DIV_ZERO ? 1 : f.fault & FAULT_NEG_POW ? 2 : 3);
+}
+
+/* ---- vectors ---- */
+
+template <class T, class M> struct gp_in_memory { /* M is T, or the bits of a 16-bit float */
+    __device__ static inline T get(M m, int dt) { return m; }
+    __device__ static inline M put(T v, int dt) { return v; }
+};
+template <> struct gp_in_memory<float, uint16_t> {
+    __device__ static inline float get(uint16_t m, int dt) {
+        return dt == GP_f16 ? gp_f16_as_f32(m) : gp_bf16_as_f32(m);
+    }
+    __device__ static inline uint16_t put(float v, int dt) {
+        return dt == GP_f16 ? gp_f32_as_f16(v) : gp_f32_as_bf16(v);
+    }
+};
+template <class T> struct gp_in_memory<T, uint8_t> { /* a truth, as a result */
+    __device__ static inline uint8_t put(uint8_t v, int dt) { return v; }
+};
+
+/* What memory has of V elements of an operand, or of the one for a whole row. Nothing is done with it yet, not even
+ * put into the same register, so that all loads of a thread are on their way together. */
+template <class M, int V> struct gp_loaded {
+    gp_vector<M, V> each;
+    M one;
+};
+template <class F, class M, int V>
+__device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const char *p,
+                                            gp_loaded<M, V> &m) {
+    if (a.source[k] == GP_EACH) m.each = *(const gp_vector<M, V> *)p;
+    else if (a.source[k] == GP_ONE) m.one = *(const M *)p;
+}
+/* Those in compute type. */
+template <class F, class M, int V>
+__device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k, const gp_loaded<M, V> &m,
+                                             typename F::T (*u)[F::N]) {
+    typedef gp_in_memory<typename F::T, M> memory;
+    if (a.source[k] == GP_EACH) {
+#pragma unroll
+        for (int j = 0; j < V; j++) u[j][k] = memory::get(m.each.v[j], a.dtype[1 + k]);
+        return;
+    }
+    typename F::T one = a.source[k] == GP_ONE ? memory::get(m.one, a.dtype[1 + k]) : a.number[k];
+#pragma unroll
+    for (int j = 0; j < V; j++) u[j][k] = one;
+}
+
+/* U vectors of V elements a thread, GP_THREADS apart: enough on their way to hide the memory's
+ * latency. Elements of the loop are vectors. */
+template <class F, class M, int V, int U>
+__global__ static void __launch_bounds__(GP_THREADS)
+    gp_vector_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
+    typedef typename std::conditional<sizeof(typename F::R) == 1, uint8_t, M>::type W;
+    F f = gp_formula_of<F>(a);
+    gp_loaded<M, V> m[U][F::N];
+    char *p[U];
+    const uint32_t first = blockIdx.x * (GP_THREADS * U) + threadIdx.x;
+#pragma unroll
+    for (int r = 0; r < U; r++) {
+        uint32_t i = first + r * GP_THREADS;
+        int64_t off[1 + F::N];
+        if (i >= l.numel) break;
+        gp_offsets(l, i, off);
+        p[r] = l.data[0] + off[0];
+#pragma unroll
+        for (int k = 0; k < F::N; k++)
+            gp_get_vector<F, M, V>(a, k, l.data[1 + k] + off[1 + k], m[r][k]);
+    }
+#pragma unroll
+    for (int r = 0; r < U; r++) {
+        typename F::T u[V][F::N];
+        gp_vector<W, V> to;
+        if (first + r * GP_THREADS >= l.numel) break;
+#pragma unroll
+        for (int k = 0; k < F::N; k++) gp_take_vector<F, M, V>(a, k, m[r][k], u);
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            to.v[j] = gp_in_memory<typename F::T, W>::put(f(u[j]), a.dtype[0]);
+        *(gp_vector<W, V> *)p[r] = to;
+    }
+    gp_formula_end<F>(f, a);
+}
+
+/* ---- any layout and dtype: an element a thread ---- */
+
+template <class T> GP_CALLED T gp_load_any(const char *p, int dt) {
+    return gp_load_as<T>(p, (gp_dtype)dt);
+}
+template <class T> GP_CALLED void gp_store_any(char *p, int dt, T v) {
+    gp_store_as<T>(p, (gp_dtype)dt, v);
+}
+
+template <class F>
+__global__ static void __launch_bounds__(GP_THREADS)
+    gp_element_kernel(gp_loop<1 + F::N> l, gp_args_of<F> a) {
+    typedef typename F::T T;
+    uint32_t i = gp_element();
+    if (i >= l.numel) return;
+    F f = gp_formula_of<F>(a);
+    int64_t off[1 + F::N];
+    T u[F::N];
+    gp_offsets(l, i, off);
+#pragma unroll
+    for (int k = 0; k < F::N; k++) {
+        const char *p = l.data[1 + k] + off[1 + k];
+        u[k] = a.source[k] == GP_NUMBER_OPERAND                ? a.number[k]
+               : a.dtype[1 + k] == gp_memory_of<T>::dtype ? *(const T *)p
+                                                          : gp_load_any<T>(p, a.dtype[1 + k]);
+    }
+    typename F::R to = f(u);
+    char *p = l.data[0] + off[0];
+    if constexpr (std::is_same<typename F::R, T>::value) {
+        if (a.dtype[0] == gp_memory_of<T>::dtype) *(T *)p = to;
+        else if (a.lowest) *(uint8_t *)p = (int64_t)to & 1;
+        else gp_store_any<T>(p, a.dtype[0], to);
+    } else {
+        if (a.dtype[0] == GP_bool) *(uint8_t *)p = to;
+        else gp_store_any<T>(p, a.dtype[0], to);
+    }
+    gp_formula_end<F>(f, a);
+}
+
+/* ---- the driver ---- */
+
+enum { GP_MOST_VECTORS = 2 };
+/* Vectors of `size`-byte elements that a thread of a formula of n operands takes. */
+constexpr int gp_vectors_each(int n, int size) { return n <= 2 && size > 2 ? GP_MOST_VECTORS : 1; }
+
+/* Can the loop go by vectors of 16 bytes of `size`-byte elements, `to` bytes each in the result?
+ * Rows must begin at multiples of a vector; one row may end anywhere. */
+template <int N, class T>
+static bool gp_by_vectors(const gp_nest<1 + N> &l, gp_formula_args<N, T> *a, int size, int to) {
+    const int V = 16 / size;
+    if (l.stride[0][0] != to || (l.ndim > 1 && l.dim[0] % V) || l.dim[0] < V) return false;
+    for (int k = 0; k <= N; k++) {
+        int64_t bytes = k ? 16 : to * V;
+        if (k && a->source[k - 1] == GP_NUMBER_OPERAND) continue;
+        if (k && l.stride[0][k] == 0) {
+            a->source[k - 1] = GP_ONE;
+            continue;
+        }
+        if (k && l.stride[0][k] != size) return false;
+        if (!gp_aligned(l.data[k], (size_t)bytes)) return false;
+        for (int d = 1; d < l.ndim; d++)
+            if (l.stride[d][k] % bytes) return false;
+    }
+    return true;
+}
+
+template <int N, class T>
+static bool gp_run_kernel(const gp_call *c, typename gp_formula_kernels<N, T>::kernel kernel,
+                          const gp_nest<1 + N> &n, const gp_formula_args<N, T> &a, int each) {
+    return gp_nest_run(n, [&](const gp_loop<1 + N> &l, int64_t first) {
+        return GP_LAUNCH(c, kernel, gp_blocks(l.numel, GP_THREADS * each), GP_THREADS, 0, l, a);
+    });
+}
+
+/* What is left behind the last vector goes element by element. */
+template <int N, class T>
+static bool gp_run_vectors(const gp_call *c, const gp_formula_kernels<N, T> &f, gp_nest<1 + N> n,
+                           const gp_formula_args<N, T> &a, int size) {
+    const int V = 16 / size;
+    gp_nest<1 + N> rest = n;
+    rest.numel = rest.dim[0] = n.dim[0] % V;
+    n.numel /= V, n.dim[0] /= V;
+    for (int k = 0; k <= N; k++) {
+        rest.data[k] += n.dim[0] * V * n.stride[0][k];
+        n.stride[0][k] *= V;
+    }
+    auto kernel = size == 2 ? f.halves : f.vectors;
+    return gp_run_kernel<N, T>(c, kernel, n, a, gp_vectors_each(N, size)) &&
+           gp_run_kernel<N, T>(c, f.elements, rest, a, 1);
+}
+
+/* Of a parameter that is absent, an open end. */
+template <class T> static T gp_parameter(const gp_call *c, int i, double absent) {
+    gp_scalar s = {true, {absent}};
+    if (gp_given(c, i)) {
+        const gp_value *v = &c->arg[i];
+        if (v->kind == GP_FLOAT || v->is_float) s.f = v->f;
+        else s.is_float = false, s.i = v->i;
+    }
+    return gp_number_as<T>(s);
+}
+
+/* A number operand: integers beyond T's range wrap. */
+template <class T> static T gp_number_operand(const gp_value *v) {
+    gp_scalar s = gp_value_scalar(v);
+    return std::is_integral<T>::value ? (T)gp_number_as<int64_t>(s) : gp_number_as<T>(s);
+}
+
+/* Fills in arrays[1 …] and what the kernel is told of them: the one dtype that all have in memory
+ * and the result too, unless it is a truth; -1 if they differ. */
+template <int N, class T>
+static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
+                       gp_formula_args<N, T> *a) {
+    static const gp_array number = {NULL, 1, gp_memory_of<T>::dtype, 0, true, {}, {}};
+    int dt = -1;
+    bool same = true;
+    for (int k = 0; k < N; k++) {
+        const gp_value *v = &c->arg[k];
+        arrays[1 + k] = &number;
+        a->source[k] = v->kind == GP_NUMBER ? GP_NUMBER_OPERAND : GP_EACH;
+        if (v->kind == GP_NUMBER) {
+            a->number[k] = gp_number_operand<T>(v);
+            continue;
+        }
+        arrays[1 + k] = v->a;
+        a->dtype[1 + k] = v->a->dtype;
+        same = same && (dt < 0 || dt == v->a->dtype);
+        dt = v->a->dtype;
+    }
+    return same && arrays[0]->dtype == (truth ? (int)GP_bool : dt) ? dt : -1;
+}
+
+/* Runs c by a formula's kernels. texts: what to say of the faults of integers, and of bce; nullptr: it
+ * has none. */
+template <int N, class T>
+static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
+                           const char *const *texts) {
+    const gp_array *arrays[1 + N] = {gp_out(c, 0)};
+    gp_formula_args<N, T> a = {};
+    if (arrays[0]->numel == 0) return true;
+    int dt = gp_operands<N, T>(c, f.truth, arrays, &a), to = gp_dtype_sizes[arrays[0]->dtype];
+    bool par = c->op->kind == GP_PARAM || c->op->kind == GP_GRAD;
+    for (int i = 0; i < 3; i++)
+        a.par[i] = par ? gp_parameter<T>(c, N + i, i ? INFINITY : -INFINITY) : (T)0;
+    a.dtype[0] = arrays[0]->dtype;
+    a.lowest = c->op == GP_OP(bitwise_not) && c->compute == GP_bool;
+    if (texts && (std::is_integral<T>::value || c->op == GP_OP(bce)))
+        a.fault = gp_cuda_fault(c, texts, 3);
+    gp_nest<1 + N> n = gp_nest_of<1 + N>(arrays);
+    if (dt == gp_memory_of<T>::dtype && gp_by_vectors<N, T>(n, &a, sizeof(T), to))
+        return gp_run_vectors<N, T>(c, f, n, a, sizeof(T));
+    if (f.halves && (dt == GP_f16 || dt == GP_bf16) && gp_by_vectors<N, T>(n, &a, 2, to))
+        return gp_run_vectors<N, T>(c, f, n, a, 2);
+    return gp_run_kernel<N, T>(c, f.elements, n, a, 1);
+}
+
+template <class F> static bool gp_run(const gp_call *c, const char *const *texts) {
+    typedef typename F::T T;
+    gp_formula_kernels<F::N, T> f = {};
+    f.vectors = gp_vector_kernel<F, T, 16 / sizeof(T), gp_vectors_each(F::N, sizeof(T))>;
+    if constexpr (std::is_same<T, float>::value) f.halves = gp_vector_kernel<F, uint16_t, 8, 1>;
+    f.elements = gp_element_kernel<F>;
+    f.truth = !std::is_same<typename F::R, T>::value;
+    return gp_run_formula<F::N, T>(c, f, texts);
+}
+
+/* Which compute types a row's types ask for. */
+#define EACH_FLOAT(M, ...) M(f32, float, __VA_ARGS__) M(f64, double, __VA_ARGS__)
+#define EACH_FLOATS EACH_FLOAT
+#define EACH_INTS(M, ...) M(i32, int32_t, __VA_ARGS__) M(i64, int64_t, __VA_ARGS__)
+#define EACH_WHOLE EACH_INTS
+#define EACH_REAL(M, ...) EACH_FLOAT(M, __VA_ARGS__) EACH_INTS(M, __VA_ARGS__)
+#define EACH_ALL EACH_REAL
+
+/* A case of the choice by compute type. */
+#define GP_CASE(t, T, name, texts)                                                                 \
+    case GP_##t: return gp_run<formula_##name##_##t>(c, texts);
+
+#endif

@@ -1,0 +1,232 @@
+/* Fourier transforms by cuFFT: lines are gathered one behind the other, transformed, scaled, and
+ * put where they belong. */
+#include "kernels/cuda/fft/fft.h"
+
+#include <cufft.h>
+
+#include "kernels/cuda/runtime/libs.h"
+#include "kernels/cuda/runtime/dense.h"
+
+enum { PLANS = 64 };
+
+#define FUNCTIONS(F)                                                                               \
+    F(cufftCreate)                                                                                 \
+    F(cufftDestroy)                                                                                \
+    F(cufftSetStream)                                                                              \
+    F(cufftSetAutoAllocation)                                                                      \
+    F(cufftSetWorkArea)                                                                            \
+    F(cufftMakePlanMany64)                                                                         \
+    F(cufftExecC2C)                                                                                \
+    F(cufftExecR2C)                                                                                \
+    F(cufftExecC2R)                                                                                \
+    F(cufftExecZ2Z)                                                                                \
+    F(cufftExecD2Z)                                                                                \
+    F(cufftExecZ2D)
+static struct { FUNCTIONS(GP_LIB_POINTER) } fft;
+static const char *const names[] = {FUNCTIONS(GP_LIB_NAME)};
+
+static bool tell(const gp_call *c, cufftResult s) {
+    return s == CUFFT_SUCCESS || gp_fail("%s: cuFFT failed (status %d)", c->op->name, (int)s);
+}
+
+static bool load(const gp_call *c) {
+    enum { N = sizeof names / sizeof *names };
+    if (fft.cufftCreate || gp_lib_functions(GP_LIB_cufft, c->op->name, names, N, 0, (void **)&fft))
+        return true;
+    return fft.cufftCreate = NULL, false;
+}
+
+/* ---- plans ---- */
+
+typedef struct plan {
+    int64_t n, lines;
+    cufftType type;
+    int device;
+    bool used;
+    cufftHandle handle;
+    size_t memory;
+} plan;
+static plan plans[PLANS]; /* in a ring: the oldest goes */
+static unsigned made;
+
+static plan *plan_of(const gp_call *c, int64_t n, int64_t lines, cufftType type) {
+    int device = 0;
+    long long size[1] = {n};
+    int64_t begin = gp_lib_now();
+    if (!load(c)) return NULL;
+    cudaGetDevice(&device);
+    for (int i = 0; i < PLANS; i++) {
+        plan *p = &plans[i];
+        if (p->used && p->n == n && p->lines == lines && p->type == type && p->device == device)
+            return p;
+    }
+    plan *p = &plans[made++ % PLANS];
+    if (p->used) fft.cufftDestroy(p->handle);
+    p->used = false;
+    if (!tell(c, fft.cufftCreate(&p->handle))) return NULL;
+    if (tell(c, fft.cufftSetAutoAllocation(p->handle, 0)) &&
+        tell(c, fft.cufftMakePlanMany64(p->handle, 1, size, NULL, 1, n, NULL, 1, n, type, lines,
+                                        &p->memory))) {
+        p->n = n, p->lines = lines, p->type = type, p->device = device, p->used = true;
+        gp_lib_book(GP_LIB_cufft, begin);
+        return p;
+    }
+    fft.cufftDestroy(p->handle);
+    return NULL;
+}
+
+static bool exec(const gp_call *c, const plan *p, void *from, void *to, bool inverse) {
+    int way = inverse ? CUFFT_INVERSE : CUFFT_FORWARD;
+    switch (p->type) {
+    case CUFFT_C2C: return tell(c, fft.cufftExecC2C(p->handle, from, to, way));
+    case CUFFT_R2C: return tell(c, fft.cufftExecR2C(p->handle, from, to));
+    case CUFFT_C2R: return tell(c, fft.cufftExecC2R(p->handle, from, to));
+    case CUFFT_Z2Z: return tell(c, fft.cufftExecZ2Z(p->handle, from, to, way));
+    case CUFFT_D2Z: return tell(c, fft.cufftExecD2Z(p->handle, from, to));
+    default: return tell(c, fft.cufftExecZ2D(p->handle, from, to));
+    }
+}
+
+/* `lines` transforms of length n; from is overwritten. */
+static bool transform(const gp_call *c, int64_t n, int64_t lines, cufftType type, void *from,
+                      void *to, bool inverse) {
+    gp_lib_lock();
+    plan *p = plan_of(c, n, lines, type);
+    void *room = p && p->memory ? gp_cuda_scratch(c, p->memory) : NULL;
+    bool ok =
+        p && (room || !p->memory) && tell(c, fft.cufftSetStream(p->handle, gp_cuda_stream(c))) &&
+        (!room || tell(c, fft.cufftSetWorkArea(p->handle, room))) && exec(c, p, from, to, inverse);
+    gp_lib_unlock();
+    return ok;
+}
+
+/* ---- lines ---- */
+
+typedef struct run {
+    gp_fft_lines f;
+    const gp_array *x, *out;
+    int dim, dims;                             /* dims of x without the pairs */
+    bool complex, inverse, half_out, real_out; /* half_out: rfft; real_out: irfft */
+    gp_dtype dtype;
+    int64_t size; /* bytes of a number */
+} run;
+
+/* a with dim `dim` behind the others (but before the pairs). */
+static gp_array moved_last(const gp_array *a, int dim, int dims) {
+    gp_array m = *a;
+    for (int d = dim; d < dims - 1; d++) m.dim[d] = a->dim[d + 1], m.stride[d] = a->stride[d + 1];
+    m.dim[dims - 1] = a->dim[dim], m.stride[dims - 1] = a->stride[dim];
+    m.contiguous = false;
+    return m;
+}
+
+/* Scratch for lines of `length` elements of `width` numbers each. */
+static void *room(const gp_call *c, const run *r, int64_t length, int64_t width) {
+    return gp_cuda_scratch(c, (size_t)(r->f.lines * length * width * r->size));
+}
+
+/* x's lines, cut or filled with zeros to `length`; width 2 for a real x gives pairs. NULL with a
+ * message. */
+static void *gather(const gp_call *c, const run *r, int64_t length, int64_t width) {
+    int64_t have = r->x->dim[r->dim] < length ? r->x->dim[r->dim] : length,
+            bytes = r->f.lines * length * width * r->size;
+    void *to = room(c, r, length, width);
+    bool pairs = r->x->ndim > r->dims;
+    if (!to) return NULL;
+    if ((have < length || (width == 2 && !pairs)) &&
+        !gp_cuda_ok(c, cudaMemsetAsync(to, 0, (size_t)bytes, gp_cuda_stream(c))))
+        return NULL;
+    gp_array from = moved_last(r->x, r->dim, r->dims), into = from;
+    int64_t step = width;
+    from.dim[r->dims - 1] = into.dim[r->dims - 1] = have;
+    into.data = (char *)to, into.dtype = (uint8_t)r->dtype;
+    if (pairs) into.stride[r->dims] = 1;
+    from.numel = pairs ? 2 : 1;
+    for (int d = r->dims - 1; d >= 0; d--) {
+        into.stride[d] = step;
+        step *= d == r->dims - 1 ? length : into.dim[d];
+        from.numel *= from.dim[d];
+    }
+    into.numel = from.numel;
+    return gp_cuda_copy_array(c, &into, &from) ? to : NULL;
+}
+
+/* Where lines of the result may be written: the result itself where dim is its last one. */
+static void *place(const gp_call *c, const run *r, int64_t length, int64_t width) {
+    return r->dim == r->dims - 1 ? (void *)r->out->data : room(c, r, length, width);
+}
+static bool put(const gp_call *c, const run *r, void *lines) {
+    if (lines == r->out->data) return true;
+    gp_array to = moved_last(r->out, r->dim, r->dims),
+             from = gp_dense_over(lines, r->dtype, to.ndim, to.dim);
+    return gp_cuda_copy_array(c, &to, &from);
+}
+
+/* ---- kinds ---- */
+
+/* A transform of one element is the element. */
+static bool single(const gp_call *c, const run *r) {
+    void *x = gather(c, r, 1, 2), *to = place(c, r, 1, r->real_out ? 1 : 2);
+    if (!x || !to) return false;
+    return (r->real_out ? gp_fft_scaled(c, &r->f, x, 2, to)
+                        : gp_fft_spectra(c, &r->f, x, false, false, 1, to)) &&
+           put(c, r, to);
+}
+
+static bool from_pairs(const gp_call *c, const run *r) {
+    int64_t n = r->f.n;
+    void *x = gather(c, r, n, 2), *to = place(c, r, n, 2);
+    return x && to &&
+           transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2Z : CUFFT_C2C, x, x, r->inverse) &&
+           gp_fft_spectra(c, &r->f, x, false, false, n, to) && put(c, r, to);
+}
+
+/* The inverse of a real line is the conjugate of its transform. */
+static bool from_real(const gp_call *c, const run *r) {
+    int64_t n = r->f.n, half = n / 2 + 1, wanted = r->half_out ? half : n;
+    void *x = gather(c, r, n, 1), *spectra = room(c, r, half, 2), *to = place(c, r, wanted, 2);
+    return x && spectra && to &&
+           transform(c, n, r->f.lines, r->f.wide ? CUFFT_D2Z : CUFFT_R2C, x, spectra, false) &&
+           gp_fft_spectra(c, &r->f, spectra, true, r->inverse, wanted, to) && put(c, r, to);
+}
+
+static bool to_real(const gp_call *c, const run *r) {
+    int64_t n = r->f.n;
+    void *x = gather(c, r, n / 2 + 1, 2), *lines = room(c, r, n, 1), *to = place(c, r, n, 1);
+    return x && lines && to && gp_fft_real_ends(c, &r->f, x) &&
+           transform(c, n, r->f.lines, r->f.wide ? CUFFT_Z2D : CUFFT_C2R, x, lines, true) &&
+           gp_fft_scaled(c, &r->f, lines, 1, to) && put(c, r, to);
+}
+
+/* ---- the op ---- */
+
+static double scale_of(const char *norm, bool inverse, int64_t n) {
+    if (!strcmp(norm, "ortho")) return 1 / sqrt((double)n);
+    return inverse == !strcmp(norm, "backward") ? 1 / (double)n : 1;
+}
+
+/* Arguments: x, n, dim (0-based), norm, complex. */
+static bool fourier(const gp_call *c, run r) {
+    r.x = gp_in(c, 0), r.out = gp_out(c, 0);
+    if (r.out->numel == 0) return true;
+    r.dtype = (gp_dtype)r.out->dtype;
+    r.f.wide = r.dtype == GP_f64;
+    r.size = r.f.wide ? 8 : 4;
+    r.f.n = c->arg[1].i;
+    r.dim = (int)c->arg[2].i;
+    r.dims = r.x->ndim - (r.complex || r.real_out);
+    r.f.scale = scale_of(c->arg[3].s, r.inverse, r.f.n);
+    r.f.lines = 1;
+    for (int d = 0; d < r.dims; d++) r.f.lines *= d == r.dim ? 1 : r.x->dim[d];
+    if (r.f.n == 1) return single(c, &r);
+    return r.real_out ? to_real(c, &r) : r.complex ? from_pairs(c, &r) : from_real(c, &r);
+}
+
+bool CUDA(fft_fft)(const gp_call *c) { return fourier(c, (run){.complex = c->arg[4].i}); }
+bool CUDA(fft_ifft)(const gp_call *c) {
+    return fourier(c, (run){.complex = c->arg[4].i, .inverse = true});
+}
+bool CUDA(fft_rfft)(const gp_call *c) { return fourier(c, (run){.half_out = true}); }
+bool CUDA(fft_irfft)(const gp_call *c) {
+    return fourier(c, (run){.real_out = true, .inverse = true});
+}

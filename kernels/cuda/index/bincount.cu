@@ -1,0 +1,196 @@
+/* Counting by value: bincount, histc, one_hot. Labels count from 1. Integers are counted by atomic
+ * sums, weights added up in one order (scatter.cu). Limit: a read of each element; bins that fit are
+ * counted in shared memory first. */
+#include "kernels/cuda/layout/copy.h"
+#include "kernels/cuda/index/scatter.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
+
+enum { SHARED_BINS = 4096, BLOCKS = 1024 };
+
+#define VALUE_TEXTS(name)                                                                          \
+    static const char *const texts_##name[] = {                                                    \
+        #name ": value %lld is out of range (values count from 1: expected 1 to %lld; add 1 to "   \
+              "values that count from 0)"};
+VALUE_TEXTS(bincount)
+VALUE_TEXTS(one_hot)
+
+typedef unsigned long long count;
+
+static bool clear(const gp_call *c, void *p, int64_t bytes) {
+    return bytes == 0 || gp_cuda_ok(c, cudaMemsetAsync(p, 0, (size_t)bytes, gp_cuda_stream(c)));
+}
+
+/* Adds the block's counts in shared memory, if there are any, to all. */
+__device__ static void begin_bins(unsigned *mine, int64_t n) {
+    for (int64_t k = threadIdx.x; mine && k < n; k += blockDim.x) mine[k] = 0;
+    __syncthreads();
+}
+__device__ static void end_bins(const unsigned *mine, count *all, int64_t n) {
+    __syncthreads();
+    for (int64_t k = threadIdx.x; mine && k < n; k += blockDim.x)
+        if (mine[k]) atomicAdd(&all[k], (count)mine[k]);
+}
+__device__ static void add_to_bin(unsigned *mine, count *all, int64_t k) {
+    if (mine) atomicAdd(&mine[k], 1u);
+    else atomicAdd(&all[k], (count)1);
+}
+
+static uint32_t some_blocks(const gp_call *c, int64_t n) {
+    int64_t most = 8 * gp_cuda_sms(c), need = gp_blocks(n);
+    return (uint32_t)(need < most ? need : most);
+}
+
+/* ---- bincount ---- */
+
+static __global__ void count_labels(gp_loop<1> l, gp_pick k, count *out) {
+    __shared__ unsigned room[SHARED_BINS];
+    unsigned *mine = k.size <= SHARED_BINS ? room : NULL;
+    begin_bins(mine, k.size);
+    for (uint64_t i = gp_element(); i < l.numel; i += (uint64_t)gridDim.x * GP_THREADS) {
+        int64_t off[1], at;
+        gp_offsets(l, (uint32_t)i, off);
+        if (gp_picked(k, l.data[0] + off[0], &at)) add_to_bin(mine, out, at);
+    }
+    end_bins(mine, out, k.size);
+}
+
+static gp_pick label_pick(const gp_call *c, const gp_array *x, int64_t size, int64_t step,
+                          const char *const *texts) {
+    gp_pick k = {(gp_dtype)x->dtype,         false, true, 1, size, step, INT64_MIN,
+                 gp_cuda_fault(c, texts, 1), NULL};
+    return k;
+}
+
+static bool add_weights(const gp_call *c, const gp_array *x, const gp_array *weights) {
+    const gp_array *out = gp_out(c, 0);
+    gp_picking p = {};
+    gp_putting w = {};
+    p.l.ndim = 1, p.l.dim[0] = x->numel, p.l.place[0] = 0;
+    p.index = *x, p.ndim = 1;
+    p.pick = label_pick(c, x, out->numel, gp_dtype_sizes[out->dtype], texts_bincount);
+    w.how = GP_ADD, w.include_self = true, w.target = *out, w.values = *weights;
+    return gp_cuda_put(c, &p, &w);
+}
+
+GP_C bool CUDA(bincount)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *weights = gp_in(c, 1), *out = gp_out(c, 0);
+    if (!clear(c, out->data, out->numel * gp_dtype_sizes[out->dtype])) return false;
+    if (x->numel == 0) return true;
+    if (weights) return add_weights(c, x, weights);
+    gp_pick k = label_pick(c, x, out->numel, 1, texts_bincount);
+    const gp_array *const arrays[1] = {x};
+    return gp_nest_run(gp_nest_of<1>(arrays), [&](gp_loop<1> l, int64_t) {
+        return GP_LAUNCH(c, count_labels, some_blocks(c, l.numel), GP_THREADS, 0, l, k,
+                         (count *)out->data);
+    });
+}
+
+/* ---- histc ---- */
+
+static const char *const texts_histc[] = {
+    "histc: the elements' range is not finite; give min and max"};
+
+struct least {
+    __device__ double operator()(double a, double b) const { return b < a ? b : a; }
+};
+
+/* Every block's smallest and largest element; a NaN makes both infinite. */
+static __global__ void find_range(gp_loop<1> l, gp_dtype dt, double *part) {
+    double lo = INFINITY, hi = -INFINITY;
+    for (uint64_t i = gp_element(); i < l.numel; i += (uint64_t)gridDim.x * GP_THREADS) {
+        int64_t off[1];
+        gp_offsets(l, (uint32_t)i, off);
+        double v = gp_load_as<double>(l.data[0] + off[0], dt);
+        lo = v < lo ? v : lo, hi = v > hi ? v : hi;
+        if (v != v) lo = -INFINITY, hi = INFINITY;
+    }
+    lo = gp_group_join(lo, GP_THREADS, least()), hi = gp_group_join(hi, GP_THREADS, gp_most());
+    if (threadIdx.x == 0) part[2 * blockIdx.x] = lo, part[2 * blockIdx.x + 1] = hi;
+}
+
+/* The range into part[0] and part[1]. */
+static __global__ void settle_range(double *part, int64_t n, gp_fault_at fault) {
+    double lo = part[0], hi = part[1];
+    for (int64_t k = 1; k < n; k++) {
+        lo = part[2 * k] < lo ? part[2 * k] : lo;
+        hi = part[2 * k + 1] > hi ? part[2 * k + 1] : hi;
+    }
+    if (lo - lo != 0 || hi - hi != 0) gp_fault_note(fault, 1);
+    if (lo == hi) lo -= 1, hi += 1;
+    part[0] = lo, part[1] = hi;
+}
+
+/* Elements outside lo … hi, and NaN, count nowhere; hi belongs to the last bin. range: or lo and
+ * hi. */
+static __global__ void count_range(gp_loop<1> l, gp_dtype dt, double lo, double hi,
+                                   const double *range, int64_t bins, count *out) {
+    __shared__ unsigned room[SHARED_BINS];
+    unsigned *mine = bins <= SHARED_BINS ? room : NULL;
+    if (range) lo = range[0], hi = range[1];
+    begin_bins(mine, bins);
+    for (uint64_t i = gp_element(); i < l.numel; i += (uint64_t)gridDim.x * GP_THREADS) {
+        int64_t off[1];
+        gp_offsets(l, (uint32_t)i, off);
+        double v = gp_load_as<double>(l.data[0] + off[0], dt);
+        if (!(v >= lo && v <= hi)) continue;
+        int64_t k = (int64_t)((v - lo) * (double)bins / (hi - lo));
+        if (k >= 0) add_to_bin(mine, out, k < bins ? k : bins - 1);
+    }
+    end_bins(mine, out, bins);
+}
+
+static bool range_of(const gp_call *c, const gp_nest<1> &n, gp_dtype dt, double **range) {
+    int64_t at = 0;
+    gp_fault_at fault = gp_cuda_fault(c, texts_histc, 1);
+    double *part = (double *)gp_cuda_scratch(c, 64 * BLOCKS * sizeof *part);
+    *range = part;
+    return part &&
+           gp_nest_run(n,
+                       [&](gp_loop<1> l, int64_t) {
+                           uint32_t need = gp_blocks(l.numel),
+                                    blocks = need < BLOCKS ? need : (uint32_t)BLOCKS;
+                           double *to = part + 2 * at;
+                           at += blocks;
+                           return GP_LAUNCH(c, find_range, blocks, GP_THREADS, 0, l, dt, to);
+                       }) &&
+           GP_LAUNCH(c, settle_range, 1, 1, 0, part, at, fault);
+}
+
+static double number(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
+
+/* Arguments: x, bins, min, max; where these are the same, the range is that of the elements. */
+GP_C bool CUDA(histc)(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    double lo = number(&c->arg[2]), hi = number(&c->arg[3]), *range = NULL;
+    gp_array counts = *out;
+    counts.dtype = GP_i64;
+    counts.data = (char *)gp_cuda_scratch(c, (size_t)out->numel * 8);
+    if (!counts.data || !clear(c, counts.data, out->numel * 8)) return false;
+    const gp_array *const arrays[1] = {x};
+    gp_nest<1> n = gp_nest_of<1>(arrays);
+    if (lo == hi && x->numel) {
+        if (!range_of(c, n, (gp_dtype)x->dtype, &range)) return false;
+    } else if (lo == hi) lo -= 1, hi += 1;
+    return gp_nest_run(n,
+                       [&](gp_loop<1> l, int64_t) {
+                           return GP_LAUNCH(c, count_range, some_blocks(c, l.numel), GP_THREADS, 0,
+                                            l, (gp_dtype)x->dtype, lo, hi, range, out->numel,
+                                            (count *)counts.data);
+                       }) &&
+           gp_cuda_copy_array(c, out, &counts);
+}
+
+/* ---- one_hot ---- */
+
+static __global__ void mark(const char *x, int64_t n, int64_t size, gp_pick k, int64_t *to) {
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, at;
+    if (i < n && gp_picked(k, x + i * size, &at)) to[i * k.size + at] = 1;
+}
+
+GP_C bool CUDA(one_hot)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0), *x = c->tmpa[0];
+    gp_pick k = label_pick(c, x, out->dim[out->ndim - 1], 1, texts_one_hot);
+    return clear(c, out->data, out->numel * 8) &&
+           GP_LAUNCH(c, mark, gp_blocks(x->numel), GP_THREADS, 0, x->data, x->numel,
+                     gp_dtype_sizes[x->dtype], k, (int64_t *)out->data);
+}

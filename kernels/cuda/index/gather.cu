@@ -1,0 +1,166 @@
+/* Reading at random places: gather, take, index and their kin. Limit: the bytes of the output at
+ * the speed of memory, and as many reads of x as their places lie apart; rows of 16 bytes and more
+ * move in vectors. */
+#include "kernels/cuda/index/gather.cuh"
+#include "kernels/cuda/sort/cub.h"
+
+template <class E> static __global__ void get(gp_loop<3> l, gp_pick k) {
+    uint32_t i = gp_element();
+    int64_t off[3], at;
+    if (i >= l.numel) return;
+    gp_offsets(l, i, off);
+    if (gp_picked(k, l.data[2] + off[2], &at))
+        *(E *)(l.data[0] + off[0]) = *(const E *)(l.data[1] + off[1] + at);
+}
+
+template <class E> static bool run_get(const gp_call *c, const gp_nest<3> *n, const gp_pick *k) {
+    auto kernel = get<E>;
+    return gp_nest_run(*n, [&](gp_loop<3> l, int64_t) {
+        return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, *k);
+    });
+}
+
+/* Elements of `size` bytes as ones of `wide`, where the fastest dim is a run in both arrays with
+ * one index and everything is a multiple of that. */
+static bool widen(gp_nest<3> *n, const gp_pick *k, int64_t size, int64_t wide) {
+    if (n->ndim < 1 || n->stride[0][0] != size || n->stride[0][1] != size || n->stride[0][2])
+        return false;
+    if (n->dim[0] * size % wide || k->step % wide || k->ready || n->numel == 0) return false;
+    if (!gp_aligned(n->data[0], (size_t)wide) || !gp_aligned(n->data[1], (size_t)wide))
+        return false;
+    for (int d = 1; d < n->ndim; d++)
+        if (n->stride[d][0] % wide || n->stride[d][1] % wide) return false;
+    n->dim[0] = n->dim[0] * size / wide;
+    n->numel = n->numel * size / wide;
+    n->stride[0][0] = n->stride[0][1] = wide;
+    return true;
+}
+
+bool gp_pick_get(const gp_call *c, const gp_picking *p, const gp_array *x, const gp_array *out) {
+    gp_array to = gp_lay_flat(&p->l, out), from = gp_lay_x(&p->l, x), index = gp_lay_index(p);
+    const gp_array *const arrays[3] = {&to, &from, &index};
+    gp_nest<3> n = gp_nest_of<3>(arrays);
+    int64_t size = gp_dtype_sizes[out->dtype];
+    if (widen(&n, &p->pick, size, 16)) return run_get<uint4>(c, &n, &p->pick);
+    return GP_BY_SIZE(size, run_get, c, &n, &p->pick);
+}
+
+GP_PICK_TEXTS(gather)
+GP_PICK_TEXTS(take)
+GP_PICK_TEXTS(take_along_dim)
+GP_PICK_TEXTS(index_select)
+GP_PICK_TEXTS(gather_nd)
+GP_PICK_TEXTS(index)
+
+GP_C bool CUDA(gather)(const gp_call *c) {
+    gp_picking p;
+    const gp_array *x = gp_in(c, 0);
+    return gp_pick_along(c, x, gp_in(c, 2), (int)c->arg[1].i - 1, texts_gather, &p) &&
+           gp_pick_get(c, &p, x, gp_out(c, 0));
+}
+
+/* c->tmp[1] is x without gaps; the output has the index's elements in its order. */
+static bool take_flat(const gp_call *c, const char *const *texts) {
+    gp_picking p;
+    gp_array out = *gp_out(c, 0);
+    const gp_array *index = gp_in(c, 1);
+    gp_pick_flat(c, c->tmpa[1], index, texts, &p);
+    out.ndim = index->ndim;
+    int64_t step = 1;
+    for (int d = index->ndim - 1; d >= 0; step *= index->dim[d--])
+        out.dim[d] = index->dim[d], out.stride[d] = step;
+    return gp_pick_get(c, &p, c->tmpa[1], &out);
+}
+
+GP_C bool CUDA(take)(const gp_call *c) { return take_flat(c, texts_take); }
+
+GP_C bool CUDA(take_along_dim)(const gp_call *c) {
+    gp_picking p;
+    if (c->ntmp > 1) return take_flat(c, texts_take_along_dim);
+    return gp_pick_along(c, gp_in(c, 0), gp_in(c, 1), (int)c->arg[2].i - 1, texts_take_along_dim,
+                         &p) &&
+           gp_pick_get(c, &p, gp_in(c, 0), gp_out(c, 0));
+}
+
+GP_C bool CUDA(index_select)(const gp_call *c) {
+    gp_picking p;
+    const gp_array *x = gp_in(c, 0);
+    return gp_pick_one(c, x, (int)c->arg[1].i - 1, texts_index_select, &p) &&
+           gp_pick_get(c, &p, x, gp_out(c, 0));
+}
+
+GP_C bool CUDA(gather_nd)(const gp_call *c) {
+    gp_picking p;
+    const gp_array *x = gp_in(c, 0);
+    return gp_pick_tuples(c, x, (int)c->arg[2].i, texts_gather_nd, &p) &&
+           gp_pick_get(c, &p, x, gp_out(c, 0));
+}
+
+GP_C bool CUDA(index)(const gp_call *c) {
+    gp_picking p;
+    const gp_array *x = gp_in(c, 0);
+    return gp_pick_by_indices(c, x, 2, texts_index, &p) && gp_pick_get(c, &p, x, gp_out(c, 0));
+}
+
+/* ---- repeat_interleave ---- */
+
+enum { NEGATIVE = 1, NO_SUM };
+static const char *const texts_repeats[] = {
+    "repeat_interleave: repeats has %lld at index %lld (expected 0 or more)",
+    "repeat_interleave: the repeats do not add up to the output's size %lld"};
+
+/* repeats: one for each of n, one for all (step 0), or a number. */
+static __global__ void read_repeats(const char *reps, gp_dtype dt, int64_t step, int64_t number,
+                                    int64_t *to, int64_t n, gp_fault_at fault) {
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (i > n) return;
+    int64_t k = i == n ? 0 : reps ? gp_load_as<int64_t>(reps + i * step, dt) : number;
+    if (k < 0) gp_fault_note(fault, NEGATIVE, k, i + 1);
+    to[i] = k < 0 ? 0 : k;
+}
+
+/* table[j]: the offset of the index that the j-th of the output repeats; before: sums of repeats, n
+ * + 1 of them. */
+static __global__ void find_repeats(const int64_t *before, int64_t n, int64_t step, int64_t *table,
+                                    int64_t m, gp_fault_at fault) {
+    int64_t j = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x, lo = 0, hi = n;
+    if (j == 0 && before[n] != m) gp_fault_note(fault, NO_SUM, m);
+    if (j >= m) return;
+    while (hi - lo > 1) { /* before[lo] <= j < before[hi] */
+        int64_t mid = lo + (hi - lo) / 2;
+        if (before[mid] <= j) lo = mid;
+        else hi = mid;
+    }
+    table[j] = before[n] == m ? lo * step : -1;
+}
+
+static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
+    const gp_value *r = &c->arg[1];
+    const gp_array *table = c->tmpa[0], *reps = r->kind == GP_NUMBER ? NULL : r->a;
+    int64_t rstep = reps && reps->ndim && reps->dim[0] != 1
+                        ? reps->stride[0] * gp_dtype_sizes[reps->dtype]
+                        : 0,
+            *before = (int64_t *)gp_cuda_scratch(c, (size_t)(n + 1) * 8);
+    gp_fault_at fault = gp_cuda_fault(c, texts_repeats, 2);
+    if (!before) return false;
+    return GP_LAUNCH(c, read_repeats, gp_blocks(n + 1), GP_THREADS, 0, reps ? reps->data : NULL,
+                     reps ? (gp_dtype)reps->dtype : GP_i64, rstep, r->i, before, n, fault) &&
+           gp_cuda_scan(c, before, n + 1) &&
+           GP_LAUNCH(c, find_repeats, gp_blocks(table->numel > 0 ? table->numel : 1), GP_THREADS, 0,
+                     before, n, step, (int64_t *)table->data, table->numel, fault);
+}
+
+GP_C bool CUDA(repeat_interleave)(const gp_call *c) {
+    const gp_array *x = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0);
+    int d = (int)c->arg[2].i - 1;
+    gp_picking p = {};
+    if (!fill_repeats(c, x->dim[d], x->stride[d] * gp_dtype_sizes[x->dtype])) return false;
+    p.l.ndim = x->ndim;
+    for (int i = 0; i < x->ndim; i++) {
+        p.l.dim[i] = i == d ? c->tmpa[0]->numel : x->dim[i];
+        p.l.x[i] = i == d ? 0 : x->stride[i];
+        p.l.place[i] = i == d ? 0 : -1;
+    }
+    p.index = *c->tmpa[0], p.pick.ready = true, p.ndim = 1;
+    return gp_pick_get(c, &p, x, gp_out(c, 0));
+}

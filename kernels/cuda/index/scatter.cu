@@ -1,0 +1,307 @@
+/* Writing at random places, in an order of its own: scatter, index_put, index_add and their kin.
+ * The places are sorted, those that are the same stand side by side, and one thread writes each:
+ * the last value, or the sum of all in order. Places that many share are a block's. Limit: the
+ * sort, and the bytes of values and target at the speed of memory. */
+#include "kernels/cuda/index/scatter.cuh"
+#include "kernels/cuda/sort/cub.h"
+
+enum { MANY = 256 }; /* writes of one place that are worth a block */
+
+/* Sorted: keys are bytes from the target's first element, at the numbers of the writes. */
+typedef struct writes {
+    const uint64_t *keys;
+    const uint32_t *at;
+    int64_t n;
+    uint64_t none; /* the key of a write without a place */
+    gp_how how;
+    bool include_self;
+    gp_dtype tt, vt;
+    gp_loop<1> of;       /* values by the number of the write */
+    gp_loop<2> rest;     /* target and values in the dims that are not indexed */
+    const uint32_t *bad; /* not 0: an index was bad, and nothing is written */
+    uint32_t *many;      /* how many places are a block's, then where their keys begin */
+} writes;
+
+/* ---- places ---- */
+
+static __global__ void find_places(gp_loop<2> l, gp_pick k, uint64_t *keys, uint32_t *at,
+                                   int64_t first, uint64_t none) {
+    uint32_t i = gp_element();
+    int64_t off[2], to;
+    if (i >= l.numel) return;
+    gp_offsets(l, i, off);
+    keys[first + i] = gp_picked(k, l.data[1] + off[1], &to) ? (uint64_t)(off[0] + to) : none;
+    at[first + i] = (uint32_t)(first + i);
+}
+
+/* The dims of a that stand for an index (or the others). */
+static gp_array some_dims(const gp_layout *l, const gp_array *a, bool indexed) {
+    gp_array r = *a;
+    r.ndim = 0;
+    for (int d = 0; d < l->ndim; d++) {
+        if ((l->place[d] >= 0) != indexed) continue;
+        r.dim[r.ndim] = a->dim[d];
+        r.stride[r.ndim++] = a->stride[d];
+    }
+    gp_array_settle(&r);
+    return r;
+}
+
+/* Bytes from the target's first element to its last; negative where strides are. */
+static int64_t extent(const gp_array *a) {
+    int64_t bytes = 0;
+    for (int d = 0; d < a->ndim; d++) {
+        if (a->stride[d] < 0) return -1;
+        bytes += (a->dim[d] - 1) * a->stride[d];
+    }
+    return bytes * gp_dtype_sizes[a->dtype];
+}
+
+static bool sort_places(const gp_call *c, const gp_picking *p, const gp_putting *w, writes *s) {
+    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
+             lead = some_dims(&p->l, &x, true), ileads = some_dims(&p->l, &index, true);
+    int64_t bytes = extent(&w->target);
+    s->n = lead.numel;
+    s->none = bytes < 0 ? UINT64_MAX : (uint64_t)bytes + 1;
+    if (s->n >= UINT32_MAX)
+        return gp_fail("%s: %lld indices are more than one call takes (4294967294)", c->op->name,
+                       (long long)s->n);
+    uint64_t *keys = (uint64_t *)gp_cuda_scratch(c, (size_t)s->n * 8);
+    uint32_t *at = keys ? (uint32_t *)gp_cuda_scratch(c, (size_t)s->n * 4) : NULL;
+    if (!at) return false;
+    uint64_t none = s->none;
+    const gp_array *const arrays[2] = {&lead, &ileads};
+    if (!gp_nest_run(gp_nest_of<2>(arrays, true), [&](gp_loop<2> l, int64_t first) {
+            return GP_LAUNCH(c, find_places, gp_blocks(l.numel), GP_THREADS, 0, l, p->pick, keys,
+                             at, first, none);
+        }))
+        return false;
+    bool ok = gp_cuda_sort64(c, &keys, &at, s->n, bytes < 0 ? 64 : gp_bits(s->none));
+    s->keys = keys, s->at = at;
+    return ok;
+}
+
+/* ---- one thread a place ---- */
+
+__device__ static inline bool begins(const writes &s, int64_t i) {
+    return s.keys[i] != s.none && (i == 0 || s.keys[i - 1] != s.keys[i]);
+}
+
+/* The end of the writes that share the place of write i. */
+__device__ static inline int64_t end_of(const writes &s, int64_t i) {
+    int64_t lo = i, hi = s.n;
+    uint64_t key = s.keys[i];
+    for (int64_t step = 1; lo + step < hi; step *= 2) {
+        if (s.keys[lo + step] != key) {
+            hi = lo + step;
+            break;
+        }
+        lo += step;
+    }
+    while (hi - lo > 1) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (s.keys[mid] == key) lo = mid;
+        else hi = mid;
+    }
+    return lo + 1;
+}
+
+/* Number i of all writes times element j of the rest. */
+__device__ static inline bool element_of(const writes &s, int64_t *i, uint32_t *j) {
+    int64_t e = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (s.rest.numel == 1) return *i = e, *j = 0, e < s.n;
+    *i = e / s.rest.numel, *j = (uint32_t)(e % s.rest.numel);
+    return *i < s.n;
+}
+
+template <class E> static __global__ void put_last(writes s) {
+    int64_t i, of[1], rest[2];
+    uint32_t j;
+    if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
+    gp_offsets(s.of, s.at[end_of(s, i) - 1], of);
+    gp_offsets(s.rest, j, rest);
+    *(E *)(s.rest.data[0] + s.keys[i] + rest[0]) = *(const E *)(s.of.data[0] + of[0] + rest[1]);
+}
+
+/* NaN wins, as in amin and amax. */
+template <class T> __device__ static inline T join(gp_how how, T a, T b) {
+    switch (how) {
+    case GP_MUL: return a * b;
+    case GP_LEAST: return b < a || b != b ? b : a;
+    case GP_MOST: return b > a || b != b ? b : a;
+    default: return a + b;
+    }
+}
+
+template <class T> __device__ static inline T floor_of(T s, T k) { return s / k - (s % k < 0); }
+template <> __device__ inline float floor_of<float>(float s, float k) { return s / k; }
+template <> __device__ inline double floor_of<double>(double s, double k) { return s / k; }
+
+template <class T> __device__ static T value_of(const writes &s, int64_t i, const int64_t *rest) {
+    int64_t of[1];
+    gp_offsets(s.of, s.at[i], of);
+    return gp_load_as<T>(s.of.data[0] + of[0] + rest[1], s.vt);
+}
+
+/* v: `many` values joined. */
+template <class T> __device__ static void put_joined(const writes &s, char *to, T v, int64_t many) {
+    if (s.include_self) v = join(s.how, gp_load_as<T>(to, s.tt), v);
+    many += s.include_self;
+    if (s.how == GP_MEAN && many > 1) v = floor_of(v, (T)many);
+    gp_store_as<T>(to, s.tt, v);
+}
+
+template <class T> static __global__ void put_sums(writes s) {
+    int64_t i, rest[2];
+    uint32_t j;
+    if (*s.bad || !element_of(s, &i, &j) || !begins(s, i)) return;
+    uint64_t key = s.keys[i];
+    if (i + MANY < s.n && s.keys[i + MANY] == key) {
+        if (j == 0) s.many[1 + atomicAdd(s.many, 1u)] = (uint32_t)i;
+        return;
+    }
+    gp_offsets(s.rest, j, rest);
+    char *to = s.rest.data[0] + key + rest[0];
+    int64_t k = i;
+    if (s.include_self && s.how != GP_MEAN) { /* in order, from the target's own element on */
+        T v = gp_load_as<T>(to, s.tt);
+        for (; k < s.n && s.keys[k] == key; k++) v = join(s.how, v, value_of<T>(s, k, rest));
+        gp_store_as<T>(to, s.tt, v);
+        return;
+    }
+    T v = value_of<T>(s, k++, rest);
+    for (; k < s.n && s.keys[k] == key; k++) v = join(s.how, v, value_of<T>(s, k, rest));
+    put_joined(s, to, v, k - i);
+}
+
+/* The places that many share: threads of one x have an element of the rest, of one y every so
+ * manieth write. */
+template <class T> static __global__ void put_many(writes s) {
+    __shared__ T room[GP_THREADS];
+    if (*s.bad) return;
+    for (uint32_t u = blockIdx.x; u < *s.many; u += gridDim.x) {
+        int64_t i = s.many[1 + u], end = end_of(s, i), rest[2];
+        for (int64_t j0 = (int64_t)blockIdx.y * blockDim.x; j0 < s.rest.numel;
+             j0 += (int64_t)gridDim.y * blockDim.x) {
+            uint32_t j = (uint32_t)(j0 + threadIdx.x);
+            bool live = j < s.rest.numel;
+            gp_offsets(s.rest, live ? j : 0, rest);
+            T v = value_of<T>(s, i + threadIdx.y, rest);
+            for (int64_t k = i + threadIdx.y + blockDim.y; k < end; k += blockDim.y)
+                v = join(s.how, v, value_of<T>(s, k, rest));
+            __syncthreads();
+            room[threadIdx.y * blockDim.x + threadIdx.x] = v;
+            __syncthreads();
+            if (threadIdx.y || !live) continue;
+            for (unsigned k = 1; k < blockDim.y; k++)
+                v = join(s.how, v, room[k * blockDim.x + threadIdx.x]);
+            put_joined(s, s.rest.data[0] + s.keys[i] + rest[0], v, end - i);
+        }
+    }
+}
+
+/* ---- launches ---- */
+
+template <class E> static bool run_last(const gp_call *c, const writes *s, int64_t blocks) {
+    auto kernel = put_last<E>;
+    return GP_LAUNCH(c, kernel, (uint32_t)blocks, GP_THREADS, 0, *s);
+}
+
+template <class T> static bool run_sums(const gp_call *c, writes *s, int64_t blocks) {
+    size_t room = (size_t)(s->n / MANY + 2) * 4;
+    auto kernel = put_sums<T>;
+    auto rest = put_many<T>;
+    if (!(s->many = (uint32_t *)gp_cuda_scratch(c, room)) ||
+        !gp_cuda_ok(c, cudaMemsetAsync(s->many, 0, 4, gp_cuda_stream(c))) ||
+        !GP_LAUNCH(c, kernel, (uint32_t)blocks, GP_THREADS, 0, *s))
+        return false;
+    if (s->n <= MANY) return true;
+    uint32_t x = 1;
+    while (x < 32 && x < s->rest.numel) x *= 2;
+    uint32_t a = (uint32_t)(s->n / MANY), b = gp_blocks(s->rest.numel, x);
+    dim3 grid(a < 1024 ? a : 1024, b < 64 ? b : 64), block(x, GP_THREADS / x);
+    return GP_LAUNCH(c, rest, grid, block, 0, *s);
+}
+
+/* Looks at every index once. */
+static __global__ void check(gp_loop<1> l, gp_pick k) {
+    uint32_t i = gp_element();
+    int64_t off[1], at;
+    if (i >= l.numel) return;
+    gp_offsets(l, i, off);
+    gp_picked(k, l.data[0] + off[0], &at);
+}
+
+/* Every write has the same value: who comes last does not matter. */
+template <class T> static __global__ void fill(gp_loop<2> l, gp_pick k, T v, gp_dtype dt) {
+    uint32_t i = gp_element();
+    int64_t off[2], at;
+    if (i >= l.numel || *k.bad) return;
+    gp_offsets(l, i, off);
+    if (gp_picked(k, l.data[1] + off[1], &at)) gp_store_as<T>(l.data[0] + off[0] + at, dt, v);
+}
+
+template <class T>
+static bool run_fill(const gp_call *c, const gp_picking *p, const gp_putting *w) {
+    gp_array x = gp_lay_x(&p->l, &w->target), index = gp_lay_index(p),
+             lead = some_dims(&p->l, &index, true);
+    const gp_array *const arrays[2] = {&x, &index}, *const one[1] = {&lead};
+    T v = gp_number_as<T>(w->number);
+    auto kernel = fill<T>;
+    return gp_nest_run(gp_nest_of<1>(one),
+                       [&](gp_loop<1> l, int64_t) {
+                           return GP_LAUNCH(c, check, gp_blocks(l.numel), GP_THREADS, 0, l,
+                                            p->pick);
+                       }) &&
+           gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
+               return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, l, p->pick, v,
+                                (gp_dtype)w->target.dtype);
+           });
+}
+
+/* A number as an array of one element on the device. */
+template <class T> static __global__ void store_number(char *to, gp_dtype dt, T v) {
+    gp_store_as<T>(to, dt, v);
+}
+template <class T> static bool run_number(const gp_call *c, const gp_putting *w, gp_array *a) {
+    auto kernel = store_number<T>;
+    memset(a, 0, sizeof *a);
+    a->numel = 1, a->contiguous = true, a->dtype = w->target.dtype;
+    if (gp_dtype_sizes[a->dtype] == 2 && gp_is_float((gp_dtype)a->dtype)) a->dtype = GP_f32;
+    a->data = (char *)gp_cuda_scratch(c, 8);
+    return a->data &&
+           GP_LAUNCH(c, kernel, 1, 1, 0, a->data, (gp_dtype)a->dtype, gp_number_as<T>(w->number));
+}
+
+/* p's places notice bad indices in *p->pick.bad. */
+static bool put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
+    gp_dtype dt = (gp_dtype)w->target.dtype, ct = gp_compute_dtype(dt);
+    gp_array number;
+    writes s = {};
+    if (w->is_number && w->how == GP_PUT) return GP_BY_COMPUTE(dt, run_fill, c, p, w);
+    if (w->is_number && !GP_BY_COMPUTE(dt, run_number, c, w, &number)) return false;
+    gp_array x = gp_lay_x(&p->l, &w->target),
+             values = gp_lay_flat(&p->l, w->is_number ? &number : &w->values);
+    if (x.numel == 0) return true;
+    gp_array of = some_dims(&p->l, &values, true), xr = some_dims(&p->l, &x, false),
+             vr = some_dims(&p->l, &values, false);
+    if (xr.numel > INT32_MAX || of.numel > INT32_MAX)
+        return gp_fail("%s: indices or rows of more than 2147483647 elements", c->op->name);
+    if (!sort_places(c, p, w, &s)) return false;
+    const gp_array *const one[1] = {&of}, *const two[2] = {&xr, &vr};
+    s.of = gp_loop_of(gp_nest_of<1>(one, true)), s.rest = gp_loop_of(gp_nest_of<2>(two));
+    s.bad = p->pick.bad, s.how = w->how, s.include_self = w->include_self;
+    s.tt = dt, s.vt = (gp_dtype)values.dtype;
+    int64_t blocks = gp_blocks(s.n * s.rest.numel);
+    if (w->how == GP_PUT) return GP_BY_SIZE(gp_dtype_sizes[dt], run_last, c, &s, blocks);
+    if (w->how == GP_MEAN && ct == GP_i32) ct = GP_i64;
+    return GP_BY_COMPUTE(ct, run_sums, c, &s, blocks);
+}
+
+bool gp_cuda_put(const gp_call *c, const gp_picking *p, const gp_putting *w) {
+    gp_picking q = *p;
+    q.pick.bad = (uint32_t *)gp_cuda_scratch(c, sizeof(uint32_t));
+    return q.pick.bad &&
+           gp_cuda_ok(c, cudaMemsetAsync(q.pick.bad, 0, sizeof(uint32_t), gp_cuda_stream(c))) &&
+           put(c, &q, w);
+}

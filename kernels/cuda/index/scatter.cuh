@@ -1,0 +1,22 @@
+/* Writing at places: see scatter.cu. */
+#ifndef GP_CUDA_PUT_CUH
+#define GP_CUDA_PUT_CUH
+
+#include "kernels/cuda/index/gather.cuh"
+#include "tensor/infer.h"
+
+/* What is written: values laid over p's dims (or `number`) into target at p's places. */
+typedef struct gp_putting {
+    gp_how how;        /* of GP_MEAN: the mean of what is added up */
+    bool include_self; /* the target's own element counts */
+    gp_array target, values;
+    bool is_number;
+    gp_scalar number;
+} gp_putting;
+
+/* Of several writes to one place the last one in row-major order of p's dims stays; sums do not
+ * depend on which thread comes first. 16-bit floats are computed in f32 and rounded once. Where an
+ * index is bad nothing is written. */
+bool gp_cuda_put(const gp_call *c, const gp_picking *p, const gp_putting *w);
+
+#endif

@@ -1,0 +1,83 @@
+/* The ops that write at places: scatter, scatter_nd, index_put, index_add and their kin. */
+#include "kernels/cuda/layout/copy.h"
+#include "kernels/cuda/index/scatter.cuh"
+
+/* Argument i are the values (a number, or gp_values(c, i, 1)); the target is the output, a copy of
+ * x. */
+static bool begin(const gp_call *c, int i, gp_putting *w) {
+    const gp_array *out = gp_out(c, 0), *x = gp_in(c, 0);
+    w->target = *out;
+    w->is_number = c->arg[i].kind == GP_NUMBER;
+    if (w->is_number) w->number = gp_value_scalar(&c->arg[i]);
+    else w->values = *gp_values(c, i, 1);
+    return out->data == x->data || gp_cuda_copy_array(c, out, x);
+}
+
+static gp_putting plain(gp_how how) {
+    gp_putting w = {};
+    w.how = how, w.include_self = true;
+    return w;
+}
+
+/* How argument i, a number that infer made of `reduce`, says that values are put. */
+static gp_putting reducing(const gp_call *c, int i) {
+    return plain(gp_given(c, i) ? (gp_how)c->arg[i].i : GP_PUT);
+}
+
+/* src (argument 3) may be larger than index: the part that index covers is taken. */
+static bool along(const gp_call *c, gp_putting w, const char *const *texts) {
+    const gp_array *index = gp_in(c, 2);
+    gp_picking p;
+    if (!begin(c, 3, &w)) return false;
+    if (!w.is_number) {
+        for (int i = 0; i < w.values.ndim; i++) w.values.dim[i] = index->dim[i];
+        gp_array_settle(&w.values);
+    }
+    return gp_pick_along(c, &w.target, index, (int)c->arg[1].i - 1, texts, &p) &&
+           gp_cuda_put(c, &p, &w);
+}
+
+GP_PICK_TEXTS(scatter)
+GP_PICK_TEXTS(scatter_add)
+GP_PICK_TEXTS(scatter_reduce)
+GP_PICK_TEXTS(index_add)
+GP_PICK_TEXTS(index_copy)
+GP_PICK_TEXTS(index_fill)
+GP_PICK_TEXTS(index_put)
+GP_PICK_TEXTS(scatter_nd)
+
+GP_C bool CUDA(scatter)(const gp_call *c) { return along(c, reducing(c, 4), texts_scatter); }
+GP_C bool CUDA(scatter_add)(const gp_call *c) { return along(c, plain(GP_ADD), texts_scatter_add); }
+GP_C bool CUDA(scatter_reduce)(const gp_call *c) {
+    gp_putting w = reducing(c, 4);
+    w.include_self = c->arg[5].i;
+    return along(c, w, texts_scatter_reduce);
+}
+
+static bool along_one(const gp_call *c, gp_putting w, const char *const *texts) {
+    gp_picking p;
+    return begin(c, 3, &w) && gp_pick_one(c, &w.target, (int)c->arg[1].i - 1, texts, &p) &&
+           gp_cuda_put(c, &p, &w);
+}
+
+GP_C bool CUDA(index_add)(const gp_call *c) { return along_one(c, plain(GP_ADD), texts_index_add); }
+GP_C bool CUDA(index_copy)(const gp_call *c) {
+    return along_one(c, plain(GP_PUT), texts_index_copy);
+}
+GP_C bool CUDA(index_fill)(const gp_call *c) {
+    return along_one(c, plain(GP_PUT), texts_index_fill);
+}
+
+GP_C bool CUDA(index_put)(const gp_call *c) {
+    gp_picking p;
+    gp_putting w = plain(gp_given(c, 3) && c->arg[3].i ? GP_ADD : GP_PUT);
+    return begin(c, 2, &w) && gp_pick_by_indices(c, &w.target, 4, texts_index_put, &p) &&
+           gp_cuda_put(c, &p, &w);
+}
+
+GP_C bool CUDA(scatter_nd)(const gp_call *c) {
+    gp_picking p;
+    gp_putting w = reducing(c, 3);
+    return begin(c, 2, &w) && gp_pick_tuples(c, &w.target, 0, texts_scatter_nd, &p) &&
+           gp_cuda_put(c, &p, &w);
+}

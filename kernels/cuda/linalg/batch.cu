@@ -1,0 +1,206 @@
+/* What linear algebra does itself on batches of matrices: triangles, identities, permutations,
+ * determinants, and the search for what went wrong. */
+#include "kernels/cuda/linalg/batch.h"
+
+#include "kernels/cuda/runtime/loop.cuh"
+
+/* ---- copies ---- */
+
+template <class T>
+__global__ static void take(T *out, const T *from, int64_t n, int64_t step, int64_t rows,
+                            int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
+    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (at >= n) return;
+    int64_t j = at % cols, i = at / cols % rows, which = at / cols / rows;
+    bool in = keep == GP_ALL || (keep == GP_UPPER ? j >= i : keep == GP_LOWER ? j <= i : j < i);
+    T other = keep == GP_UNIT_LOWER && i == j ? (T)1 : (T)0;
+    out[at] = in ? from[which * step + i * rs + j * cs] : other;
+}
+
+template <class T>
+static bool run_take(const gp_solver *r, void *out, const void *from, int64_t step, int64_t rows,
+                     int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
+    int64_t n = r->count * rows * cols;
+    return GP_LAUNCH(r->c, take<T>, gp_blocks(n), GP_THREADS, 0, (T *)out, (const T *)from, n, step,
+                     rows, cols, rs, cs, keep);
+}
+GP_C bool gp_solver_take(const gp_solver *r, void *out, const void *from, int64_t step,
+                         int64_t rows, int64_t cols, int64_t rs, int64_t cs, gp_keep keep) {
+    return r->wide ? run_take<double>(r, out, from, step, rows, cols, rs, cs, keep)
+                   : run_take<float>(r, out, from, step, rows, cols, rs, cs, keep);
+}
+
+template <class T> __global__ static void identity(T *out, int64_t n, int64_t rows, int64_t cols) {
+    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (at < n) out[at] = at % cols == at / cols % rows ? (T)1 : (T)0;
+}
+template <class T>
+static bool run_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols) {
+    int64_t n = r->count * rows * cols;
+    return GP_LAUNCH(r->c, identity<T>, gp_blocks(n), GP_THREADS, 0, (T *)out, n, rows, cols);
+}
+GP_C bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols) {
+    return r->wide ? run_identity<double>(r, out, rows, cols)
+                   : run_identity<float>(r, out, rows, cols);
+}
+
+/* ---- what went wrong ---- */
+
+/* Blocks take matrices in turn. x - x is not 0 for NaN and infinities alone. */
+template <class T>
+__global__ static void check(T *data, int64_t count, int64_t rows, int64_t cols, gp_keep keep,
+                             int32_t *bad) {
+    for (int64_t which = blockIdx.x; which < count; which += gridDim.x)
+        for (int64_t at = threadIdx.x; at < rows * cols; at += GP_THREADS) {
+            int64_t i = at / cols, j = at % cols;
+            T *p = data + which * rows * cols + at;
+            if (*p - *p == 0) continue;
+            *p = 0;
+            if (keep == GP_ALL || (keep == GP_UPPER ? j >= i : j <= i)) bad[which] = 1;
+        }
+}
+template <class T>
+static bool run_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep) {
+    unsigned blocks = (unsigned)(r->count < 65536 ? r->count : 65536);
+    return GP_LAUNCH(r->c, check<T>, blocks, GP_THREADS, 0, (T *)data, r->count, rows, cols, keep,
+                     r->finite);
+}
+GP_C bool gp_solver_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep) {
+    if (!r->finite) {
+        size_t bytes = (size_t)r->count * sizeof(int32_t);
+        r->finite = (int32_t *)gp_cuda_scratch(r->c, bytes);
+        if (!r->finite || !gp_solver_zero(r, r->finite, (int64_t)bytes)) return false;
+    }
+    return r->wide ? run_check<double>(r, data, rows, cols, keep)
+                   : run_check<float>(r, data, rows, cols, keep);
+}
+
+/* The batch's dims, for naming one of its matrices. */
+struct places {
+    int n;
+    int64_t dim[GP_MAX_DIM];
+};
+
+/* One block: the first matrix with something wrong. Texts come by the number of the batch's dims.
+ */
+__global__ static void report(const int32_t *info, const int32_t *finite, int64_t count, places at,
+                              gp_fault_at fault) {
+    __shared__ unsigned long long first;
+    if (threadIdx.x == 0) first = ~0ull;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < count; i += GP_THREADS)
+        if (info[i] != 0 || (finite && finite[i])) {
+            atomicMin(&first, (unsigned long long)i);
+            break;
+        }
+    __syncthreads();
+    if (threadIdx.x || first == ~0ull) return;
+    int64_t v[3] = {0, 0, 0}, rest = (int64_t)first,
+            kind = finite && finite[first] ? GP_WHICH_TEXTS : 0;
+    int n = at.n <= 3 ? at.n : 4;
+    if (n == 4) v[0] = rest + 1;
+    for (int d = at.n - 1; d >= 0 && n < 4; d--) v[d] = rest % at.dim[d] + 1, rest /= at.dim[d];
+    gp_fault_note(fault, (int)(1 + kind + n), v[0], v[1], v[2]);
+}
+
+GP_C bool gp_solver_report(const gp_solver *r, const char *const *texts) {
+    places at;
+    at.n = r->batch;
+    for (int d = 0; d < r->batch; d++) at.dim[d] = r->dim[d];
+    gp_fault_at fault = gp_cuda_fault(r->c, texts, 2 * GP_WHICH_TEXTS);
+    return GP_LAUNCH(r->c, report, r->count ? 1 : 0, GP_THREADS, 0, r->info, r->finite, r->count,
+                     at, fault);
+}
+
+__global__ static void flag(const int32_t *info, const int32_t *finite, int64_t count,
+                            gp_fault_at fault) {
+    for (int64_t i = threadIdx.x; i < count; i += GP_THREADS)
+        if (info[i] != 0 || (finite && finite[i]))
+            gp_fault_note(fault, finite && finite[i] ? 1 : 2);
+}
+GP_C bool gp_solver_flag(const gp_solver *r, const char *const *texts) {
+    gp_fault_at fault = gp_cuda_fault(r->c, texts, 2);
+    return GP_LAUNCH(r->c, flag, r->count ? 1 : 0, GP_THREADS, 0, r->info, r->finite, r->count,
+                     fault);
+}
+
+/* ---- pivots ---- */
+
+/* A block for each matrix: row j of L U is row order[j] of x, so P has a one at (order[j], j). */
+template <class T>
+__global__ static void permute(T *p, const int32_t *pivots, int32_t *order, int64_t m, int64_t k) {
+    p += blockIdx.x * m * m, pivots += blockIdx.x * k, order += blockIdx.x * m;
+    for (int64_t j = threadIdx.x; j < m; j += GP_THREADS) order[j] = (int32_t)j;
+    __syncthreads();
+    for (int64_t j = 0; threadIdx.x == 0 && j < k; j++) {
+        int32_t other = pivots[j] - 1, was = order[j];
+        order[j] = order[other];
+        order[other] = was;
+    }
+    for (int64_t at = threadIdx.x; at < m * m; at += GP_THREADS) p[at] = 0;
+    __syncthreads();
+    for (int64_t j = threadIdx.x; j < m; j += GP_THREADS) p[order[j] * m + j] = 1;
+}
+GP_C bool gp_solver_permutations(const gp_solver *r, void *p, const int32_t *pivots,
+                                 int32_t *order) {
+    int64_t m = r->m, k = r->k;
+    unsigned n = (unsigned)r->count;
+    return r->wide
+               ? GP_LAUNCH(r->c, permute<double>, n, GP_THREADS, 0, (double *)p, pivots, order, m,
+                           k)
+               : GP_LAUNCH(r->c, permute<float>, n, GP_THREADS, 0, (float *)p, pivots, order, m, k);
+}
+
+/* A thread for each matrix, in the CPU's order. A zero pivot is no error: det is 0. */
+template <class T>
+__global__ static void determinants(const T *a, const int32_t *pivots, int64_t count, int64_t n,
+                                    T *to, T *log_to) {
+    int64_t i = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (i >= count) return;
+    T det = 1, log_det = 0;
+    for (int64_t j = 0; j < n; j++) {
+        T u = a[i * n * n + j * (n + 1)];
+        if (pivots[i * n + j] != j + 1) det = -det;
+        if (log_to) {
+            log_det += (T)log(fabs((double)u));
+            u = u != u ? u : (T)((u > 0) - (u < 0));
+        }
+        det *= u;
+    }
+    to[i] = det;
+    if (log_to) log_to[i] = log_det;
+}
+GP_C bool gp_solver_determinants(const gp_solver *r, const void *a, const int32_t *pivots,
+                                 void *det, void *log_det) {
+    unsigned n = gp_blocks(r->count);
+    int64_t size = r->n;
+    return r->wide ? GP_LAUNCH(r->c, determinants<double>, n, GP_THREADS, 0, (const double *)a,
+                               pivots, r->count, size, (double *)det, (double *)log_det)
+                   : GP_LAUNCH(r->c, determinants<float>, n, GP_THREADS, 0, (const float *)a,
+                               pivots, r->count, size, (float *)det, (float *)log_det);
+}
+
+/* ---- eigenvectors ---- */
+
+/* A pair begins at column j if an even number of columns with imaginary values lies before it. */
+template <class T>
+__global__ static void unpack(const T *v, const T *w, int64_t count, int64_t n, T *re, T *im) {
+    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    if (at >= count * n * n) return;
+    int64_t j = at % n, i = at / n % n, which = at / n / n;
+    const T *wi = w + which * 2 * n + n;
+    v += which * n * n;
+    int64_t before = 0;
+    for (int64_t k = 0; wi[j] != 0 && k < j; k++) before += wi[k] != 0;
+    bool pair = wi[j] != 0, second = pair && before % 2;
+    re[at] = v[(second ? j - 1 : j) * n + i];
+    im[at] = !pair ? (T)0 : second ? -v[j * n + i] : v[(j + 1) * n + i];
+}
+GP_C bool gp_solver_unpack(const gp_solver *r, const void *v, const void *w, void *re, void *im) {
+    int64_t n = r->n;
+    unsigned blocks = gp_blocks(r->count * n * n);
+    return r->wide ? GP_LAUNCH(r->c, unpack<double>, blocks, GP_THREADS, 0, (const double *)v,
+                               (const double *)w, r->count, n, (double *)re, (double *)im)
+                   : GP_LAUNCH(r->c, unpack<float>, blocks, GP_THREADS, 0, (const float *)v,
+                               (const float *)w, r->count, n, (float *)re, (float *)im);
+}

@@ -1,0 +1,120 @@
+/* What the factorizations on a CUDA device share: batches of matrices brought to where cuSOLVER
+ * reads them and back, and the report of what went wrong with one, which stays on the device until
+ * the next wait. */
+#ifndef GP_CUDA_LAPACK_H
+#define GP_CUDA_LAPACK_H
+
+#include "kernels/cuda/runtime/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One run of an op over a batch. Matrices in scratch lie one behind the other. */
+typedef struct gp_solver {
+    const gp_call *c;
+    gp_dtype dtype; /* f32 or f64 */
+    bool wide;      /* f64 */
+    int64_t size, count;
+    int batch; /* dims of the batch: the first of output 0, or of x where there are none; their
+                  sizes */
+    const int64_t *dim;
+    int m, n, k;     /* of x (or a), and the smaller of the two */
+    int rows, cols;  /* of b, in equations */
+    bool vectors;    /* b holds vectors */
+    int32_t *info;   /* what cuSOLVER says of each matrix; zeros at first */
+    int32_t *finite; /* what gp_solver_check found; NULL if it was not asked */
+} gp_solver;
+
+/* What most ops begin with: x is argument 0. False with a message. gp_solver_equations: a is
+ * argument 0, b argument 1, and the batch that of output 0; where `vectors` are allowed b may hold
+ * one for each matrix, by PyTorch's rule. `info`: where to, or NULL for scratch. */
+bool gp_solver_begin(gp_solver *r, const gp_call *c, int32_t *info);
+bool gp_solver_equations(gp_solver *r, const gp_call *c, bool vectors);
+
+/* All matrices of x, broadcast over the batch, to `to`: dense rows, or dense columns ld apart. */
+bool gp_solver_rows(const gp_solver *r, const gp_array *x, bool vectors, void *to);
+bool gp_solver_columns(const gp_solver *r, const gp_array *x, bool vectors, int64_t ld,
+                       int64_t step, void *to);
+/* The same to scratch; NULL with a message. */
+void *gp_solver_get(const gp_solver *r, const gp_array *x, bool columns);
+void *gp_solver_scratch(const gp_solver *r, int64_t elements);
+
+/* What of a matrix is copied; elsewhere 0, on the diagonal of GP_UNIT_LOWER 1. */
+typedef enum gp_keep { GP_ALL, GP_UPPER, GP_LOWER, GP_UNIT_LOWER } gp_keep;
+/* out (rows x cols, dense) = element (i, j) at from[i * rs + j * cs], in each of count matrices
+ * `step` apart. */
+bool gp_solver_take(const gp_solver *r, void *out, const void *from, int64_t step, int64_t rows,
+                    int64_t cols, int64_t rs, int64_t cs, gp_keep keep);
+static inline bool gp_solver_turn(const gp_solver *r, void *out, const void *from, int64_t ld,
+                                  int64_t rows, int64_t cols, gp_keep keep) {
+    return gp_solver_take(r, out, from, ld * cols, rows, cols, 1, ld, keep);
+}
+/* Identities of rows x cols. */
+bool gp_solver_identity(const gp_solver *r, void *out, int64_t rows, int64_t cols);
+bool gp_solver_zero(const gp_solver *r, void *p, int64_t bytes);
+/* Notes matrices with NaN or infinite elements in r->finite and replaces these by 0. n x m of them
+ * dense; keep: which triangle counts. */
+bool gp_solver_check(gp_solver *r, void *data, int64_t rows, int64_t cols, gp_keep keep);
+
+/* Raises at the next wait what the first matrix with something wrong is. texts: GP_MATRIX_TEXTS of
+ * the op. */
+bool gp_solver_report(const gp_solver *r, const char *const *texts);
+/* The same with two texts that name no matrix: not finite, anything else. */
+bool gp_solver_flag(const gp_solver *r, const char *const *texts);
+enum { GP_WHICH_TEXTS = 5 };
+#define GP_WHICH(op, what)                                                                         \
+    op ": the matrix " what, op ": matrix [%lld] of the batch " what,                              \
+        op ": matrix [%lld][%lld] of the batch " what,                                             \
+        op ": matrix [%lld][%lld][%lld] of the batch " what, op ": matrix %lld of the batch " what
+#define GP_MATRIX_TEXTS(op, trouble)                                                               \
+    { GP_WHICH(op, trouble), GP_WHICH(op, "contains NaN or infinite elements") }
+
+/* Addresses of `count` matrices `elements` apart, in memory that kernels read; for the libraries'
+ * batched calls. */
+void **gp_solver_addresses(const gp_solver *r, void *first, int64_t elements);
+
+/* Queues (batch.cu): the permutations P (m x m) from pivots (k of each matrix); determinants from
+ * the LU in a (n x n), with log_det not NULL the sign and the logarithm. */
+bool gp_solver_permutations(const gp_solver *r, void *p, const int32_t *pivots, int32_t *order);
+bool gp_solver_determinants(const gp_solver *r, const void *a, const int32_t *pivots, void *det,
+                            void *log_det);
+
+/* Eigenvectors as geev packs them (v: n x n, columns dense; a conjugate pair's real and imaginary
+ * parts in two columns), with the values in w (n real parts, n imaginary ones), as real and
+ * imaginary parts. */
+bool gp_solver_unpack(const gp_solver *r, const void *v, const void *w, void *re, void *im);
+
+/* LU of count dense matrices (m x n as cuSOLVER counts, columns m apart) in place, info filled
+ * (factorize.c). */
+bool gp_solver_lu(gp_solver *r, void *a, int *pivots);
+
+/* What does the work; scripts/lua/cuda/init.lua has the names in this order. GP_JACOBI: our kernel. */
+typedef enum gp_svd_driver {
+    GP_SVD_AUTO,
+    GP_JACOBI,
+    GP_GESVD,
+    GP_GESVDJ,
+    GP_GESVDJ_BATCHED,
+    GP_GESVDA
+} gp_svd_driver;
+
+/* Singular values of dense matrices. */
+typedef struct gp_svd {
+    void *a; /* count x rows x cols, dense; overwritten */
+    int rows, cols;
+    bool full;
+    void *u, *s, *vh;         /* dense, as linalg_svd gives them; u and vh NULL: values only */
+    const char *const *texts; /* not finite, not converged */
+    gp_svd_driver driver;     /* that is asked for */
+} gp_svd;
+bool gp_cuda_svd(gp_solver *r, const gp_svd *d);
+void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */
+bool gp_cuda_jacobi(const gp_solver *r, const gp_svd *d); /* our own kernel (jacobi.cu) */
+bool gp_cuda_jacobi_takes(const gp_call *c, gp_dtype dt, int64_t rows, int64_t cols, int64_t count,
+                          bool full);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

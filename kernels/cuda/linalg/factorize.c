@@ -1,0 +1,189 @@
+/* QR, Cholesky and LU by cuSOLVER, which stores by columns: matrices are copied there so, unless a
+ * transposed problem has the same answer. Batches of square matrices go by batched calls, others
+ * one by one. */
+#include "kernels/cuda/linalg/cusolver.h"
+
+#define OK(what) gp_cusolver_ok(r->c, what, #what)
+#define OK_BLAS(what) gp_cublas_ok(r->c, what, #what)
+
+enum { BATCHED = 512 }; /* columns up to which the batched calls are quicker than one by one */
+
+/* ---- QR ---- */
+
+/* m x n; q: columns of Q that come; wide: columns that a has room for. */
+#define QR(T, t, geqrf, orgqr)                                                                     \
+    static bool geqrf_##t(const gp_solver *r, cusolverDnHandle_t h, T *a, T *tau, int64_t wide) {  \
+        int need = 0;                                                                              \
+        if (!gp_cusolver_ok(r->c, gp_solve.geqrf##_bufferSize(h, r->m, r->n, a, r->m, &need),      \
+                            #geqrf))                                                               \
+            return false;                                                                          \
+        T *work = (T *)gp_solver_scratch(r, need);                                                 \
+        bool ok = work != NULL;                                                                    \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(r->c,                                                              \
+                                gp_solve.geqrf(h, r->m, r->n, a + i * wide * r->m, r->m,           \
+                                               tau + i * r->k, work, need, r->info),               \
+                                #geqrf);                                                           \
+        return ok;                                                                                 \
+    }                                                                                              \
+    static bool orgqr_##t(const gp_solver *r, cusolverDnHandle_t h, T *a, T *tau, int64_t wide,    \
+                          int q) {                                                                 \
+        int need = 0;                                                                              \
+        if (!gp_cusolver_ok(                                                                       \
+                r->c, gp_solve.orgqr##_bufferSize(h, r->m, q, r->k, a, r->m, tau, &need), #orgqr)) \
+            return false;                                                                          \
+        T *work = (T *)gp_solver_scratch(r, need);                                                 \
+        bool ok = work != NULL;                                                                    \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(r->c,                                                              \
+                                gp_solve.orgqr(h, r->m, q, r->k, a + i * wide * r->m, r->m,        \
+                                               tau + i * r->k, work, need, r->info),               \
+                                #orgqr);                                                           \
+        return ok;                                                                                 \
+    }
+QR(float, f32, cusolverDnSgeqrf, cusolverDnSorgqr)
+QR(double, f64, cusolverDnDgeqrf, cusolverDnDorgqr)
+
+static bool qr(gp_solver *r, cusolverDnHandle_t h, int q, bool only_r) {
+    int64_t wide = r->n > q ? r->n : q, step = wide * r->m;
+    const gp_array *Q = gp_out(r->c, 0), *R = gp_out(r->c, 1);
+    void *a = gp_solver_scratch(r, r->count * step), *tau = gp_solver_scratch(r, r->count * r->k);
+    if (!a || !tau || !gp_solver_columns(r, gp_in(r->c, 0), false, r->m, step, a)) return false;
+    if (!(r->wide ? geqrf_f64(r, h, a, tau, wide) : geqrf_f32(r, h, a, tau, wide))) return false;
+    if (!gp_solver_take(r, R->data, a, step, q, r->n, 1, r->m, GP_UPPER)) return false;
+    if (only_r) return true;
+    return (r->wide ? orgqr_f64(r, h, a, tau, wide, q) : orgqr_f32(r, h, a, tau, wide, q)) &&
+           gp_solver_take(r, Q->data, a, step, r->m, q, 1, r->m, GP_ALL);
+}
+
+bool CUDA(linalg_qr)(const gp_call *c) {
+    gp_solver r;
+    const gp_array *R = gp_out(c, 1);
+    if (!gp_solver_begin(&r, c, NULL)) return false;
+    int q = (int)R->dim[R->ndim - 2];
+    bool only_r = !c->arg[1].s[1]; /* mode r */
+    if (r.count == 0) return true;
+    if (r.k == 0) /* without columns Q has nothing to come from: the identity, or nothing */
+        return only_r || !q || gp_solver_identity(&r, gp_out(c, 0)->data, r.m, q);
+    gp_lib_lock();
+    cusolverDnHandle_t h = gp_cusolver_handle(c);
+    bool ok = h && qr(&r, h, q, only_r);
+    gp_lib_unlock();
+    return ok;
+}
+
+/* ---- Cholesky ---- */
+
+/* The lower triangle of what cuSOLVER sees is factored. */
+#define CHOLESKY(T, t, potrf)                                                                      \
+    static bool potrf_##t(const gp_solver *r, cusolverDnHandle_t h, T *a) {                        \
+        int n = r->n, need = 0;                                                                    \
+        if (r->count > 1 && n <= BATCHED) {                                                        \
+            T **at = (T **)gp_solver_addresses(r, a, (int64_t)n * n);                              \
+            return at && gp_cusolver_ok(r->c,                                                      \
+                                        gp_solve.potrf##Batched(h, CUBLAS_FILL_MODE_LOWER, n, at,  \
+                                                                n, r->info, (int)r->count),        \
+                                        #potrf "Batched");                                         \
+        }                                                                                          \
+        if (!gp_cusolver_ok(                                                                       \
+                r->c, gp_solve.potrf##_bufferSize(h, CUBLAS_FILL_MODE_LOWER, n, a, n, &need),      \
+                #potrf))                                                                           \
+            return false;                                                                          \
+        T *work = (T *)gp_solver_scratch(r, need);                                                 \
+        bool ok = work != NULL;                                                                    \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(r->c,                                                              \
+                                gp_solve.potrf(h, CUBLAS_FILL_MODE_LOWER, n, a + i * n * n, n,     \
+                                               work, need, r->info + i),                           \
+                                #potrf);                                                           \
+        return ok;                                                                                 \
+    }
+CHOLESKY(float, f32, cusolverDnSpotrf)
+CHOLESKY(double, f64, cusolverDnDpotrf)
+
+static bool cholesky(gp_solver *r, bool upper) {
+    int64_t n = r->n;
+    void *a = gp_solver_get(r, gp_in(r->c, 0), !upper), *out = gp_out(r->c, 0)->data;
+    if (!a) return false;
+    gp_lib_lock();
+    cusolverDnHandle_t h = gp_cusolver_handle(r->c);
+    bool ok = h && (r->wide ? potrf_f64(r, h, a) : potrf_f32(r, h, a));
+    gp_lib_unlock();
+    return ok && (upper ? gp_solver_take(r, out, a, n * n, n, n, n, 1, GP_UPPER)
+                        : gp_solver_turn(r, out, a, n, n, n, GP_LOWER));
+}
+
+bool CUDA(linalg_cholesky)(const gp_call *c) {
+    static const char *const texts[] =
+        GP_MATRIX_TEXTS("linalg.cholesky", "is not positive definite");
+    gp_solver r;
+    bool ex = c->nout == 2;
+    if (!gp_solver_begin(&r, c, ex ? (int32_t *)(void *)gp_out(c, 1)->data : NULL)) return false;
+    if (r.count == 0 || r.n == 0) return true;
+    return cholesky(&r, c->arg[1].i) && (ex || gp_solver_report(&r, texts));
+}
+bool CUDA(linalg_cholesky_ex)(const gp_call *c) { return CUDA(linalg_cholesky)(c); }
+
+/* ---- LU ---- */
+
+#define LU(T, t, getrf, batched)                                                                   \
+    static bool getrf_##t(const gp_solver *r, cusolverDnHandle_t h, T *a, int *pivots) {           \
+        int m = r->m, n = r->n, need = 0;                                                          \
+        if (!gp_cusolver_ok(r->c, gp_solve.getrf##_bufferSize(h, m, n, a, m, &need), #getrf))      \
+            return false;                                                                          \
+        T *work = (T *)gp_solver_scratch(r, need);                                                 \
+        bool ok = work != NULL;                                                                    \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(                                                                   \
+                r->c,                                                                              \
+                gp_solve.getrf(h, m, n, a + i * m * n, m, work, pivots + i * r->k, r->info + i),   \
+                #getrf);                                                                           \
+        return ok;                                                                                 \
+    }                                                                                              \
+    static bool all_##t(const gp_solver *r, T *a, int *pivots) {                                   \
+        int n = r->n;                                                                              \
+        cublasHandle_t h = gp_cublas_handle(r->c);                                                 \
+        T **at = (T **)gp_solver_addresses(r, a, (int64_t)n * n);                                  \
+        return h && at &&                                                                          \
+               gp_cublas_ok(r->c, gp_blas.batched(h, n, at, n, pivots, r->info, (int)r->count),    \
+                            #batched);                                                             \
+    }
+LU(float, f32, cusolverDnSgetrf, cublasSgetrfBatched)
+LU(double, f64, cusolverDnDgetrf, cublasDgetrfBatched)
+
+bool gp_solver_lu(gp_solver *r, void *a, int *pivots) {
+    if (r->k == 0 || r->count == 0) return true;
+    gp_lib_lock();
+    bool ok;
+    if (r->count > 1 && r->m == r->n && r->n <= BATCHED) {
+        ok = r->wide ? all_f64(r, a, pivots) : all_f32(r, a, pivots);
+    } else {
+        cusolverDnHandle_t h = gp_cusolver_handle(r->c);
+        ok = h && (r->wide ? getrf_f64(r, h, a, pivots) : getrf_f32(r, h, a, pivots));
+    }
+    gp_lib_unlock();
+    return ok;
+}
+
+bool CUDA(linalg_lu_factor)(const gp_call *c) {
+    gp_solver r;
+    if (!gp_solver_begin(&r, c, NULL)) return false;
+    if (r.count == 0 || r.k == 0) return true;
+    void *a = gp_solver_get(&r, gp_in(c, 0), true);
+    return a && gp_solver_lu(&r, a, (int *)(void *)gp_out(c, 1)->data) &&
+           gp_solver_turn(&r, gp_out(c, 0)->data, a, r.m, r.m, r.n, GP_ALL);
+}
+
+bool CUDA(linalg_lu)(const gp_call *c) {
+    gp_solver r;
+    if (!gp_solver_begin(&r, c, NULL)) return false;
+    if (r.count == 0 || r.m == 0) return true;
+    int64_t step = (int64_t)r.m * r.n;
+    void *a = gp_solver_get(&r, gp_in(c, 0), true);
+    int32_t *pivots =
+        (int32_t *)gp_cuda_scratch(c, (size_t)(r.count * (r.k + r.m)) * sizeof *pivots);
+    return a && pivots && gp_solver_lu(&r, a, pivots) &&
+           gp_solver_permutations(&r, gp_out(c, 0)->data, pivots, pivots + r.count * r.k) &&
+           gp_solver_take(&r, gp_out(c, 1)->data, a, step, r.m, r.k, 1, r.m, GP_UNIT_LOWER) &&
+           gp_solver_take(&r, gp_out(c, 2)->data, a, step, r.k, r.n, 1, r.m, GP_UPPER);
+}

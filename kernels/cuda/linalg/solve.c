@@ -1,0 +1,163 @@
+/* Inverses, determinants and systems of equations by cuSOLVER and cuBLAS. A matrix that lies row by
+ * row is to them its transpose M: where that serves as well, nothing is copied in another order. */
+#include "kernels/cuda/linalg/cusolver.h"
+
+enum { BATCHED = 512 };
+
+/* ---- inverse and determinant: of M' = A they are M's ---- */
+
+#define INVERSE(T, t, getrs, getri)                                                                \
+    static bool inverse_##t(const gp_solver *r, const T *a, const int *pivots, T *out,             \
+                            int32_t *unused) {                                                     \
+        int n = r->n;                                                                              \
+        if (r->count > 1 && n <= BATCHED) {                                                        \
+            cublasHandle_t h = gp_cublas_handle(r->c);                                             \
+            T **from = (T **)gp_solver_addresses(r, (void *)a, (int64_t)n * n),                    \
+              **to = (T **)gp_solver_addresses(r, out, (int64_t)n * n);                            \
+            return h && from && to &&                                                              \
+                   gp_cublas_ok(r->c,                                                              \
+                                gp_blas.getri(h, n, (const T *const *)from, n, pivots, to, n,      \
+                                              unused, (int)r->count),                              \
+                                #getri);                                                           \
+        }                                                                                          \
+        cusolverDnHandle_t h = gp_cusolver_handle(r->c);                                           \
+        bool ok = h && gp_solver_identity(r, out, n, n);                                           \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(r->c,                                                              \
+                                gp_solve.getrs(h, CUBLAS_OP_N, n, n, a + i * n * n, n,             \
+                                               pivots + i * n, out + i * n * n, n, unused),        \
+                                #getrs);                                                           \
+        return ok;                                                                                 \
+    }
+INVERSE(float, f32, cusolverDnSgetrs, cublasSgetriBatched)
+INVERSE(double, f64, cusolverDnDgetrs, cublasDgetriBatched)
+
+/* LU of the rows of argument 0 as they lie; *pivots in scratch. NULL with a message. */
+static void *factored(gp_solver *r, int32_t **pivots) {
+    void *a = gp_solver_get(r, gp_in(r->c, 0), false);
+    *pivots = (int32_t *)gp_cuda_scratch(r->c, (size_t)(r->count * r->n) * sizeof **pivots);
+    return a && *pivots && gp_solver_lu(r, a, *pivots) ? a : NULL;
+}
+
+static int32_t *other_info(const gp_solver *r) {
+    return (int32_t *)gp_cuda_scratch(r->c, (size_t)r->count * sizeof(int32_t));
+}
+
+bool CUDA(linalg_inv)(const gp_call *c) {
+    static const char *const texts[] =
+        GP_MATRIX_TEXTS("linalg.inv", "is singular: it has no inverse");
+    gp_solver r;
+    int32_t *pivots, *unused;
+    bool ex = c->nout == 2;
+    if (!gp_solver_begin(&r, c, ex ? (int32_t *)(void *)gp_out(c, 1)->data : NULL)) return false;
+    if (r.count == 0 || r.n == 0) return true;
+    void *a = factored(&r, &pivots), *out = gp_out(c, 0)->data;
+    if (!a || !(unused = other_info(&r))) return false;
+    gp_lib_lock();
+    bool ok =
+        r.wide ? inverse_f64(&r, a, pivots, out, unused) : inverse_f32(&r, a, pivots, out, unused);
+    gp_lib_unlock();
+    return ok && (ex || gp_solver_report(&r, texts));
+}
+bool CUDA(linalg_inv_ex)(const gp_call *c) { return CUDA(linalg_inv)(c); }
+
+bool CUDA(linalg_det)(const gp_call *c) {
+    gp_solver r;
+    int32_t *pivots = NULL;
+    if (!gp_solver_begin(&r, c, NULL)) return false;
+    if (r.count == 0) return true;
+    void *a = r.n ? factored(&r, &pivots) : NULL;
+    if (r.n && !a) return false;
+    return gp_solver_determinants(&r, a, pivots, gp_out(c, 0)->data,
+                                  c->nout == 2 ? gp_out(c, 1)->data : NULL);
+}
+bool CUDA(linalg_slogdet)(const gp_call *c) { return CUDA(linalg_det)(c); }
+
+/* ---- equations ---- */
+
+/* A X = B: M' X = B, by columns of X; X A = B: M X' = B', whose columns are X's rows. */
+#define SOLVE(T, t, getrs)                                                                         \
+    static bool solve_##t(const gp_solver *r, bool left, const T *a, const int *pivots, T *x,      \
+                          int32_t *unused) {                                                       \
+        cusolverDnHandle_t h = gp_cusolver_handle(r->c);                                           \
+        int n = r->n, sides = left ? r->cols : r->rows;                                            \
+        bool ok = h != NULL;                                                                       \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(r->c,                                                              \
+                                gp_solve.getrs(h, left ? CUBLAS_OP_T : CUBLAS_OP_N, n, sides,      \
+                                               a + i * n * n, n, pivots + i * n,                   \
+                                               x + i * n * sides, n, unused),                      \
+                                #getrs);                                                           \
+        return ok;                                                                                 \
+    }
+SOLVE(float, f32, cusolverDnSgetrs)
+SOLVE(double, f64, cusolverDnDgetrs)
+
+static bool solve(gp_solver *r, bool left, void *a, int32_t *pivots) {
+    const gp_array *b = gp_in(r->c, 1);
+    void *out = gp_out(r->c, 0)->data;
+    bool turned = left && r->cols > 1;
+    int64_t step = (int64_t)r->rows * r->cols;
+    int32_t *unused = other_info(r);
+    void *x = turned ? gp_solver_scratch(r, r->count * step) : out;
+    if (!x || !unused) return false;
+    if (!(turned ? gp_solver_columns(r, b, r->vectors, r->rows, step, x)
+                 : gp_solver_rows(r, b, r->vectors, x)))
+        return false;
+    gp_lib_lock();
+    bool ok = r->wide ? solve_f64(r, left, a, pivots, x, unused)
+                      : solve_f32(r, left, a, pivots, x, unused);
+    gp_lib_unlock();
+    return ok && (!turned || gp_solver_turn(r, out, x, r->rows, r->rows, r->cols, GP_ALL));
+}
+
+bool CUDA(linalg_solve)(const gp_call *c) {
+    static const char *const texts[] =
+        GP_MATRIX_TEXTS("linalg.solve", "is singular: the equations have no unique solution");
+    gp_solver r;
+    int32_t *pivots;
+    if (!gp_solver_equations(&r, c, true)) return false;
+    if (r.count == 0 || r.n == 0) return true;
+    void *a = factored(&r, &pivots);
+    if (!a || (gp_out(c, 0)->numel && !solve(&r, c->arg[2].i, a, pivots))) return false;
+    return gp_solver_report(&r, texts);
+}
+
+/* To cuBLAS out is X' and a is A': op(A) X = B is X' op(A)' = B'. One triangle of a is read. */
+#define TRIANGULAR(T, t, trsm, batched)                                                            \
+    static bool triangular_##t(const gp_solver *r, cublasHandle_t h, T *a, T *x) {                 \
+        const gp_call *c = r->c;                                                                   \
+        T one = 1;                                                                                 \
+        int n = r->n, rows = r->rows, cols = r->cols;                                              \
+        cublasSideMode_t side = c->arg[3].i ? CUBLAS_SIDE_RIGHT : CUBLAS_SIDE_LEFT;                \
+        cublasFillMode_t uplo = c->arg[2].i ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;     \
+        cublasDiagType_t diag = c->arg[4].i ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;             \
+        if (r->count == 1)                                                                         \
+            return gp_cublas_ok(                                                                   \
+                c,                                                                                 \
+                gp_blas.trsm(h, side, uplo, CUBLAS_OP_N, diag, cols, rows, &one, a, n, x, cols),   \
+                #trsm);                                                                            \
+        T **from = (T **)gp_solver_addresses(r, a, (int64_t)n * n),                                \
+          **to = (T **)gp_solver_addresses(r, x, (int64_t)rows * cols);                            \
+        return from && to &&                                                                       \
+               gp_cublas_ok(c,                                                                     \
+                            gp_blas.batched(h, side, uplo, CUBLAS_OP_N, diag, cols, rows, &one,    \
+                                            (const T *const *)from, n, to, cols, (int)r->count),   \
+                            #batched);                                                             \
+    }
+TRIANGULAR(float, f32, cublasStrsm_v2, cublasStrsmBatched)
+TRIANGULAR(double, f64, cublasDtrsm_v2, cublasDtrsmBatched)
+
+bool CUDA(linalg_solve_triangular)(const gp_call *c) {
+    gp_solver r;
+    void *x = gp_out(c, 0)->data;
+    if (!gp_solver_equations(&r, c, false)) return false;
+    if (gp_out(c, 0)->numel == 0) return true;
+    void *a = gp_solver_get(&r, gp_in(c, 0), false);
+    if (!a || !gp_solver_rows(&r, gp_in(c, 1), false, x)) return false;
+    gp_lib_lock();
+    cublasHandle_t h = gp_cublas_handle(c);
+    bool ok = h && (r.wide ? triangular_f64(&r, h, a, x) : triangular_f32(&r, h, a, x));
+    gp_lib_unlock();
+    return ok;
+}

@@ -1,0 +1,210 @@
+/* Singular value decompositions: by our own kernel where matrices are small, else by cuSOLVER. */
+#include "kernels/cuda/linalg/cusolver.h"
+
+#define VECTORS CUSOLVER_EIG_MODE_VECTOR
+
+/* Large matrices. cuSOLVER wants at least as many rows as columns and stores by columns: a wide
+ * matrix is to it a tall one as it lies, whose U is our Vh and whose V our U. */
+typedef struct large {
+    const gp_solver *r;
+    const gp_svd *d;
+    cusolverDnHandle_t h;
+    gesvdjInfo_t params;
+    bool tall;
+    int m, n, ucols; /* of what cuSOLVER sees; columns of its U */
+    void *a, *u, *v;
+} large;
+
+#define SVD(T, t, P)                                                                               \
+    static bool gesvdj_##t(const large *l) {                                                       \
+        const gp_solver *r = l->r;                                                                 \
+        int m = l->m, n = l->n, need = 0, econ = !l->d->full;                                      \
+        T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s;                                           \
+        if (!gp_cusolver_ok(                                                                       \
+                r->c,                                                                              \
+                gp_solve.cusolverDn##P##gesvdj_bufferSize(l->h, VECTORS, econ, m, n, a, m, s, u,   \
+                                                          m, v, n, &need, l->params),              \
+                "gesvdj"))                                                                         \
+            return false;                                                                          \
+        T *work = (T *)gp_solver_scratch(r, need);                                                 \
+        bool ok = work != NULL;                                                                    \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(r->c,                                                              \
+                                gp_solve.cusolverDn##P##gesvdj(                                    \
+                                    l->h, VECTORS, econ, m, n, a + i * m * n, m, s + i * n,        \
+                                    u + i * m * l->ucols, m, v + i * n * n, n, work, need,         \
+                                    r->info + i, l->params),                                       \
+                                "gesvdj");                                                         \
+        return ok;                                                                                 \
+    }                                                                                              \
+    static bool batched_##t(const large *l) {                                                      \
+        const gp_solver *r = l->r;                                                                 \
+        int m = l->m, n = l->n, need = 0, count = (int)r->count;                                   \
+        T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s, *work;                                    \
+        return gp_cusolver_ok(r->c,                                                                \
+                              gp_solve.cusolverDn##P##gesvdjBatched_bufferSize(                    \
+                                  l->h, VECTORS, m, n, a, m, s, u, m, v, n, &need, l->params,      \
+                                  count),                                                          \
+                              "gesvdjBatched") &&                                                  \
+               (work = (T *)gp_solver_scratch(r, need)) &&                                         \
+               gp_cusolver_ok(r->c,                                                                \
+                              gp_solve.cusolverDn##P##gesvdjBatched(                               \
+                                  l->h, VECTORS, m, n, a, m, s, u, m, v, n, work, need, r->info,   \
+                                  l->params, count),                                               \
+                              "gesvdjBatched");                                                    \
+    }                                                                                              \
+    /* Without its residuals, for which it would wait. */                                          \
+    static bool gesvda_##t(const large *l) {                                                       \
+        const gp_solver *r = l->r;                                                                 \
+        int m = l->m, n = l->n, need = 0, count = (int)r->count;                                   \
+        long long mn = (long long)m * n, nn = (long long)n * n;                                    \
+        T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s, *work;                                    \
+        return gp_cusolver_ok(r->c,                                                                \
+                              gp_solve.cusolverDn##P##gesvdaStridedBatched_bufferSize(             \
+                                  l->h, VECTORS, n, m, n, a, m, mn, s, n, u, m, mn, v, n, nn,      \
+                                  &need, count),                                                   \
+                              "gesvdaStridedBatched") &&                                           \
+               (work = (T *)gp_solver_scratch(r, need)) &&                                         \
+               gp_cusolver_ok(r->c,                                                                \
+                              gp_solve.cusolverDn##P##gesvdaStridedBatched(                        \
+                                  l->h, VECTORS, n, m, n, a, m, mn, s, n, u, m, mn, v, n, nn,      \
+                                  work, need, r->info, NULL, count),                               \
+                              "gesvdaStridedBatched");                                             \
+    }                                                                                              \
+    /* l->v takes V's transpose. */                                                                \
+    static bool gesvd_##t(const large *l) {                                                        \
+        const gp_solver *r = l->r;                                                                 \
+        int m = l->m, n = l->n, need = 0;                                                          \
+        signed char job = !l->u ? 'N' : l->d->full ? 'A' : 'S';                                    \
+        T *a = l->a, *s = l->d->s, *u = l->u, *v = l->v;                                           \
+        if (!gp_cusolver_ok(                                                                       \
+                r->c, gp_solve.cusolverDn##P##gesvd_bufferSize(l->h, m, n, &need), "gesvd"))       \
+            return false;                                                                          \
+        T *work = (T *)gp_solver_scratch(r, need), *rwork = (T *)gp_solver_scratch(r, n);          \
+        bool ok = work && rwork;                                                                   \
+        for (int64_t i = 0; ok && i < r->count; i++)                                               \
+            ok = gp_cusolver_ok(                                                                   \
+                r->c,                                                                              \
+                gp_solve.cusolverDn##P##gesvd(                                                     \
+                    l->h, job, job, m, n, a + i * m * n, m, s + i * n,                             \
+                    u ? u + i * m * l->ucols : NULL, m, u ? v + i * n * n : NULL, n, work, need,   \
+                    rwork, r->info + i),                                                           \
+                "gesvd");                                                                          \
+        return ok;                                                                                 \
+    }
+SVD(float, f32, S)
+SVD(double, f64, D)
+
+static bool run(large *l, gp_svd_driver driver) {
+    static gesvdjInfo_t params; /* the same for all */
+    bool wide = l->r->wide;
+    if (!params && !gp_cusolver_ok(l->r->c, gp_solve.cusolverDnCreateGesvdjInfo(&params), "gesvdj"))
+        return false;
+    l->params = params;
+    switch (driver) {
+    case GP_GESVD: return wide ? gesvd_f64(l) : gesvd_f32(l);
+    case GP_GESVDJ_BATCHED: return wide ? batched_f64(l) : batched_f32(l);
+    case GP_GESVDA: return wide ? gesvda_f64(l) : gesvda_f32(l);
+    default: return wide ? gesvdj_f64(l) : gesvdj_f32(l);
+    }
+}
+
+/* One of U and Vh is what cuSOLVER writes, the other its transpose; gesvd has V the other way
+ * round. */
+static bool vectors(large *l, gp_svd_driver driver) {
+    const gp_solver *r = l->r;
+    const gp_svd *d = l->d;
+    int64_t u = (int64_t)l->m * l->ucols, v = (int64_t)l->n * l->n;
+    bool turned = driver == GP_GESVD, turn_v = l->tall == turned;
+    void *scratch_u = l->tall ? gp_solver_scratch(r, r->count * u) : NULL,
+         *scratch_v = turn_v ? gp_solver_scratch(r, r->count * v) : NULL,
+         *to_v = l->tall ? d->vh : d->u;
+    if ((l->tall && !scratch_u) || (turn_v && !scratch_v)) return false;
+    l->u = l->tall ? scratch_u : d->vh;
+    l->v = turn_v ? scratch_v : to_v;
+    return run(l, driver) &&
+           (!l->tall || gp_solver_turn(r, d->u, scratch_u, l->m, l->m, l->ucols, GP_ALL)) &&
+           (!turn_v || gp_solver_turn(r, to_v, scratch_v, l->n, l->n, l->n, GP_ALL));
+}
+
+static bool by_library(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
+    large l = {.r = r, .d = d, .tall = d->rows > d->cols, .a = d->a};
+    l.m = l.tall ? d->rows : d->cols, l.n = l.tall ? d->cols : d->rows;
+    l.ucols = d->full ? l.m : l.n;
+    if (!gp_solver_check(r, d->a, d->rows, d->cols, GP_ALL)) return false;
+    if (l.tall) {
+        int64_t each = (int64_t)d->rows * d->cols;
+        l.a = gp_solver_scratch(r, r->count * each);
+        /* columns of a: the rows of its transpose */
+        if (!l.a || !gp_solver_take(r, l.a, d->a, each, d->cols, d->rows, 1, d->cols, GP_ALL))
+            return false;
+    }
+    gp_lib_lock();
+    l.h = gp_cusolver_handle(r->c);
+    bool ok = l.h && (d->u ? vectors(&l, driver) : run(&l, driver));
+    gp_lib_unlock();
+    return ok && gp_solver_flag(r, d->texts);
+}
+
+/* Our own kernel where it is the faster, and else, or where gesvdj is asked for, Jacobi rotations by
+ * cuSOLVER, whose form for many at once takes matrices of up to 32 x 32 and gives all of U. Values
+ * alone are gesvd's. */
+static gp_svd_driver driver_of(const gp_solver *r, const gp_svd *d) {
+    int most = d->rows > d->cols ? d->rows : d->cols;
+    if (!d->driver &&
+        gp_cuda_jacobi_takes(r->c, r->dtype, d->rows, d->cols, r->count, d->u && d->full))
+        return GP_JACOBI;
+    if (!d->u) return GP_GESVD;
+    if (d->driver && d->driver != GP_GESVDJ) return d->driver;
+    bool many = r->count > 1 && r->count <= INT32_MAX && most <= 32;
+    return many && (d->full || d->rows == d->cols) ? GP_GESVDJ_BATCHED : GP_GESVDJ;
+}
+
+bool gp_cuda_svd(gp_solver *r, const gp_svd *d) {
+    gp_svd_driver driver = driver_of(r, d);
+    if (driver == GP_GESVDA && (r->count > INT32_MAX || (d->full && d->rows != d->cols)))
+        return gp_fail("%s: driver gesvda gives no full matrices; use linalg.svd(x, false)",
+                       "linalg.svd");
+    static const char *const names[] = {"", "jacobi", "gesvd", "gesvdj", "gesvdjBatched", "gesvdaStridedBatched"};
+    gp_libs.svd_used = driver;
+    gp_cuda_detail(names[driver]);
+    return driver == GP_JACOBI ? gp_cuda_jacobi(r, d) : by_library(r, d, driver);
+}
+
+/* ---- calls ---- */
+
+static bool decompose(const gp_call *c, gp_svd d) {
+    gp_solver r;
+    if (!gp_solver_begin(&r, c, NULL)) return false;
+    d.rows = r.m, d.cols = r.n;
+    if (r.count == 0) return true;
+    if (r.k == 0) /* the singular vectors of a matrix without rows or columns */
+        return !d.full ||
+               (gp_solver_identity(&r, d.u, r.m, r.m) && gp_solver_identity(&r, d.vh, r.n, r.n));
+    d.a = gp_solver_get(&r, gp_in(c, 0), false);
+    return d.a && gp_cuda_svd(&r, &d);
+}
+
+/* The call's own driver, or the one that is set for all. */
+static gp_svd_driver asked_for(const gp_value *v) {
+    if (v->kind == GP_NONE) return (gp_svd_driver)gp_libs.svd_driver;
+    return !strcmp(v->s, "gesvd") ? GP_GESVD : !strcmp(v->s, "gesvdj") ? GP_GESVDJ : GP_GESVDA;
+}
+
+#define TEXTS(op)                                                                                  \
+    { op ": the input contains NaN or infinite elements", op ": the iteration did not converge" }
+
+bool CUDA(linalg_svd)(const gp_call *c) {
+    static const char *const texts[] = TEXTS("linalg.svd");
+    return decompose(c, (gp_svd){.full = c->arg[1].i,
+                                 .u = gp_out(c, 0)->data,
+                                 .s = gp_out(c, 1)->data,
+                                 .vh = gp_out(c, 2)->data,
+                                 .driver = asked_for(&c->arg[2]),
+                                 .texts = texts});
+}
+
+bool CUDA(linalg_svdvals)(const gp_call *c) {
+    static const char *const texts[] = TEXTS("linalg.svdvals");
+    return decompose(c, (gp_svd){.s = gp_out(c, 0)->data, .texts = texts});
+}

@@ -1,0 +1,271 @@
+/* cross_entropy and its gradient. A thread takes a pixel, whose neighbours lie side by side in
+ * memory, or a group of them one whose classes do. Limit: the logits at the speed of memory, once
+ * forward; backward read once, again from the caches, and written. */
+#include "kernels/cuda/loss/labels.cuh"
+
+GP_LABEL_TEXTS(cross_entropy)
+GP_LABEL_TEXTS(cross_entropy_grad)
+
+typedef struct run {
+    int64_t n, xs, ys,
+        os; /* classes; bytes between those of x, of probabilities, of the gradient */
+    gp_dtype xt, yt, gt, ot; /* gt: of the losses, or of g */
+    bool soft;               /* the target holds class probabilities */
+    double smooth;
+    gp_labels labels;
+    gp_class_weight weight;
+    const double *weight_sum, *factor; /* of all classes; of a mean; NULL: n, 1 */
+    int group;                         /* threads of a pixel: 1, or 32 and more */
+} run;
+
+/* The largest logit and the sum of exp(x - m): NaN and infinities end as they do where m is known
+ * before. */
+template <class T> struct summed {
+    T m, s;
+    __device__ void add(T x) {
+        if (x > m) s = s * exp(m - x) + (1 + (x - x)), m = x;
+        else s += x == m ? 1 : exp(x - m);
+    }
+};
+template <class T> __device__ static T scaled(const summed<T> &a, T most) {
+    return a.m == most ? a.s : a.s * exp(a.m - most);
+}
+
+template <class T, class F> __device__ static T joined(T v, int group, F f) {
+    return group == 1 ? v : gp_group_join(v, group, f);
+}
+
+/* A pixel, and what is known of its logits: with labels p = x - m at the label and q = sum weight *
+ * (x - m); with probabilities p = sum weight * y * (x - m), q = sum weight * y. */
+template <class T, int D> struct pixel {
+    const run *r;
+    const char *x, *y;
+    int64_t label, n; /* n: 0 for threads without a pixel */
+    int lane;
+    summed<T> a;
+    T p, q;
+
+    __device__ T at(int64_t c) const {
+        T v[1];
+        gp_fetch<T, D, 1>(v, x + c * r->xs, r->xt);
+        return v[0];
+    }
+    /* f(c, x of class c) for this thread's classes; of f32 four are read before the first is used. */
+    template <class F> __device__ void each(F f) const {
+        enum { AHEAD = D == GP_ANY ? 1 : 4 };
+        for (int64_t c = lane; c < n; c += AHEAD * r->group) {
+            T v[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (c + k * r->group < n) v[k] = at(c + k * r->group);
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (c + k * r->group < n) f(c + k * r->group, v[k]);
+        }
+    }
+    __device__ T share(int64_t c) const { /* of class c in the target, weighted */
+        T v = gp_load_as<T>(y + c * r->ys, r->yt) * (T)(1 - r->smooth) + (T)(r->smooth / r->n);
+        return gp_weight_of<T>(r->weight, c) * v;
+    }
+    __device__ void read() {
+        a.m = -INFINITY, a.s = p = q = 0;
+        each([&](int64_t, T v) { a.add(v); });
+        T most = joined(a.m, r->group, gp_most());
+        a.s = joined(scaled(a, most), r->group, gp_add());
+        a.m = most;
+        if (!r->soft && n && label >= 0) p = at(label) - a.m;
+        if (!r->soft && r->smooth == 0) return;
+        each([&](int64_t c, T v) {
+            if (r->soft) p += share(c) * (v - a.m), q += share(c);
+            else q += gp_weight_of<T>(r->weight, c) * (v - a.m);
+        });
+        if (r->soft) p = joined(p, r->group, gp_add());
+        q = joined(q, r->group, gp_add());
+    }
+};
+
+/* Arrays: x, target, losses (or g), the gradient; all without the classes. */
+template <class T, int D>
+__device__ static pixel<T, D> pixel_of(const run *r, const gp_loop<4> &l, int64_t (&off)[4]) {
+    pixel<T, D> k;
+    uint32_t i = (blockIdx.x * GP_THREADS + threadIdx.x) / r->group;
+    bool live = i < l.numel;
+    gp_offsets(l, live ? i : 0, off);
+    k.r = r, k.n = live ? r->n : 0, k.lane = threadIdx.x % r->group;
+    k.x = l.data[0] + off[0], k.y = l.data[1] + off[1];
+    k.label = r->soft || !live ? 0 : gp_label(r->labels, k.y);
+    k.read();
+    return k;
+}
+
+template <class T> __device__ static T weight_sum(const run &r) {
+    return r.weight_sum ? (T)*r.weight_sum : (T)r.n;
+}
+
+template <class T, int D> static __global__ void losses(gp_loop<4> l, run r, double *part) {
+    int64_t off[4];
+    pixel<T, D> k = pixel_of<T, D>(&r, l, off);
+    T log_s = log(k.a.s), v = 1, loss;
+    if (r.soft) {
+        loss = k.q * log_s - k.p;
+    } else {
+        v = k.label < 0 ? 0 : gp_weight_of<T>(r.weight, k.label);
+        loss = v * (T)(1 - r.smooth) * (log_s - k.p);
+        if (r.smooth != 0) loss += (T)(r.smooth / r.n) * (weight_sum<T>(r) * log_s - k.q);
+        if (k.label < 0) loss = 0;
+    }
+    bool mine = k.lane == 0 && (blockIdx.x * GP_THREADS + threadIdx.x) / r.group < l.numel;
+    if (part) gp_add_block(part, mine ? loss : 0, mine ? v : 0);
+    else if (mine) gp_store_as<T>(l.data[2] + off[2], r.gt, loss);
+}
+
+/* a * exp(x - m), less what the target has: with labels e * weight, and b at the label; with
+ * probabilities b times the class's share. */
+template <class T, int D> static __global__ void gradients(gp_loop<4> l, run r) {
+    int64_t off[4];
+    pixel<T, D> k = pixel_of<T, D>(&r, l, off);
+    T g = gp_load_as<T>(l.data[2] + off[2], r.gt) * (r.factor ? (T)*r.factor : (T)1), a, b, e = 0;
+    char *out = l.data[3] + off[3];
+    if (r.soft) {
+        a = g * k.q / k.a.s, b = g;
+    } else {
+        T own = k.label < 0 ? 0 : gp_weight_of<T>(r.weight, k.label) * (T)(1 - r.smooth),
+          each = (T)(r.smooth / r.n);
+        bool skip = k.label < 0;
+        b = skip ? 0 : g * own;
+        e = skip ? 0 : g * each;
+        a = skip ? 0 : g * (own + each * weight_sum<T>(r)) / k.a.s;
+    }
+    k.each([&](int64_t c, T x) {
+        T v[1] = {a * exp(x - k.a.m)};
+        if (r.soft) v[0] -= b * k.share(c);
+        else v[0] -= (e != 0 ? e * gp_weight_of<T>(r.weight, c) : 0) + (c == k.label ? b : 0);
+        gp_put<T, D, 1>(out + c * r.os, v, r.ot);
+    });
+}
+
+/* Weights of labels, of which a mean's gradient needs the sum. */
+static __global__ void weigh(gp_loop<4> l, run r, double *part) {
+    uint32_t i = gp_element();
+    int64_t off[4];
+    double v = 0;
+    if (i < l.numel) {
+        gp_offsets(l, i, off);
+        int64_t label = gp_label(r.labels, l.data[1] + off[1]);
+        if (label >= 0) v = gp_weight_of<double>(r.weight, label);
+    }
+    gp_add_block(part, 0, v);
+}
+
+static __global__ void add_weights(gp_class_weight w, int64_t n, double *to) {
+    double s = 0;
+    for (int64_t i = threadIdx.x; i < n; i += GP_THREADS) s += gp_weight_of<double>(w, i);
+    s = gp_group_join(s, GP_THREADS, gp_add());
+    if (threadIdx.x == 0) *to = s;
+}
+static __global__ void one_over(double n, double *to) { *to = 1 / n; }
+
+/* Arguments from `at` on as in tensor/ops/loss.h; third: the losses or g; out: the gradient, or x. */
+static bool set_up(run *r, gp_nest<4> *n, const gp_call *c, int at, const gp_array *third,
+                   const gp_array *out, const char *const *texts) {
+    const gp_array *x = gp_in(c, at + GP_LOSS_X), *target = gp_in(c, at + GP_LOSS_TARGET),
+                   *weight = gp_in(c, at + GP_LOSS_WEIGHT);
+    int d = x->ndim == 1 ? 0 : 1;
+    r->n = x->dim[d];
+    r->smooth = c->arg[at + GP_LOSS_SMOOTHING].f;
+    r->soft = gp_is_float((gp_dtype)target->dtype);
+    gp_array x1 = gp_without(x, d), t1 = r->soft ? gp_without(target, d) : *target,
+             o1 = gp_without(out, d);
+    r->xs = gp_step(x, d), r->ys = r->soft ? gp_step(target, d) : 0, r->os = gp_step(out, d);
+    r->xt = (gp_dtype)x->dtype, r->yt = (gp_dtype)target->dtype;
+    r->gt = (gp_dtype)third->dtype, r->ot = (gp_dtype)out->dtype;
+    r->labels = gp_labels{r->yt, r->n, c->arg[at + GP_LOSS_IGNORE].i, gp_cuda_fault(c, texts, 1)};
+    r->weight = gp_class_weight_of(weight);
+    const gp_array *const arrays[4] = {&x1, &t1, third, &o1};
+    if (r->n == 0) x1.numel = t1.numel;
+    *n = gp_nest_of<4>(arrays);
+    /* Classes side by side, or too few pixels for a thread each to fill the device. */
+    r->group = 1;
+    if (r->n >= 32 && (r->xs == gp_dtype_sizes[r->xt] || n->numel < 1024))
+        for (r->group = 32; r->group < GP_THREADS && r->n > 8 * r->group;) r->group *= 2;
+    if (!weight || r->smooth == 0) return true;
+    double *sum = (double *)gp_cuda_scratch(c, sizeof *sum);
+    r->weight_sum = sum;
+    return sum && GP_LAUNCH(c, add_weights, 1, GP_THREADS, 0, r->weight, r->n, sum);
+}
+
+static uint32_t blocks_of(const run *r, int64_t pixels) {
+    return gp_blocks(pixels, GP_THREADS / r->group);
+}
+
+/* fn<T, D>(...) for x's dtype. */
+#define BY_LOGITS(r, fn, ...)                                                                      \
+    ((r).xt == GP_f64 || ((r).soft && (r).yt == GP_f64) ? fn<double, GP_ANY>(__VA_ARGS__)          \
+     : (r).xt == GP_f32 && (r).ot == GP_f32             ? fn<float, GP_f32>(__VA_ARGS__)           \
+                                                        : fn<float, GP_ANY>(__VA_ARGS__))
+
+/* part: NULL for losses of their own; *at: blocks launched. */
+template <class T, int D>
+static bool run_losses(const gp_call *c, const run &r, const gp_nest<4> &n, double *part,
+                       int64_t *at) {
+    auto kernel = losses<T, D>;
+    return gp_nest_run(n, [&](gp_loop<4> l, int64_t) {
+        double *to = part ? part + 2 * *at : NULL;
+        *at += blocks_of(&r, l.numel);
+        return GP_LAUNCH(c, kernel, blocks_of(&r, l.numel), GP_THREADS, 0, l, r, to);
+    });
+}
+
+template <class T, int D>
+static bool run_gradients(const gp_call *c, const run &r, const gp_nest<4> &n) {
+    auto kernel = gradients<T, D>;
+    return gp_nest_run(n, [&](gp_loop<4> l, int64_t) {
+        return GP_LAUNCH(c, kernel, blocks_of(&r, l.numel), GP_THREADS, 0, l, r);
+    });
+}
+
+static double *parts(const gp_call *c, int64_t blocks) {
+    return (double *)gp_cuda_scratch(c, (size_t)(2 * blocks + 64) * sizeof(double));
+}
+
+GP_C bool CUDA(cross_entropy)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0);
+    int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
+    run r = {};
+    gp_nest<4> n;
+    int64_t at = 0;
+    double *part = NULL;
+    if (!set_up(&r, &n, c, 0, out, gp_in(c, GP_LOSS_X), texts_cross_entropy)) return false;
+    if (reduction == GP_LOSS_EACH) return BY_LOGITS(r, run_losses, c, r, n, part, &at);
+    return (part = parts(c, blocks_of(&r, n.numel))) != NULL &&
+           BY_LOGITS(r, run_losses, c, r, n, part, &at) &&
+           GP_LAUNCH(c, gp_add_parts, 1, GP_THREADS, 0, part, at, out->data, (gp_dtype)out->dtype,
+                     reduction == GP_LOSS_MEAN);
+}
+
+/* 1 over what a mean is taken over, in scratch memory. */
+static bool find_factor(const gp_call *c, run *r, const gp_nest<4> &n) {
+    double *part = parts(c, gp_blocks(n.numel));
+    int64_t at = 0;
+    r->factor = part;
+    if (!part) return false;
+    if (r->soft) return GP_LAUNCH(c, one_over, 1, 1, 0, (double)n.numel, part);
+    return gp_nest_run(n,
+                       [&](gp_loop<4> l, int64_t) {
+                           double *to = part + 2 * at;
+                           at += gp_blocks(l.numel);
+                           return GP_LAUNCH(c, weigh, gp_blocks(l.numel), GP_THREADS, 0, l, *r, to);
+                       }) &&
+           GP_LAUNCH(c, gp_add_parts, 1, GP_THREADS, 0, part, at, (char *)NULL, GP_f64, true);
+}
+
+/* Arguments: g, then those of cross_entropy. */
+GP_C bool CUDA(cross_entropy_grad)(const gp_call *c) {
+    const gp_array *out = gp_out(c, 0);
+    run r = {};
+    gp_nest<4> n;
+    if (out->numel == 0) return true;
+    return set_up(&r, &n, c, 1, gp_in(c, 0), out, texts_cross_entropy_grad) &&
+           (c->arg[1 + GP_LOSS_REDUCTION].i != GP_LOSS_MEAN || find_factor(c, &r, n)) &&
+           BY_LOGITS(r, run_gradients, c, r, n);
+}

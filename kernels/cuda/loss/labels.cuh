@@ -1,0 +1,61 @@
+/* What losses over classes share: labels, and sums of losses and weights in one order. */
+#ifndef GP_CUDA_LABELS_CUH
+#define GP_CUDA_LABELS_CUH
+
+#include "kernels/cuda/runtime/rows.cuh"
+#include "tensor/ops/loss.h"
+
+/* Labels count from 1; one that is `ignore`, whatever that is, takes no part. */
+typedef struct gp_labels {
+    gp_dtype dtype;
+    int64_t classes, ignore;
+    gp_fault_at fault;
+} gp_labels;
+
+#define GP_LABEL_TEXTS(name)                                                                       \
+    static const char *const texts_##name[] = {                                                    \
+        #name ": label %lld in argument 'target' is no class (labels count from 1: expected 1 " \
+              "to %lld, or ignore_index, which is %lld)"};
+
+/* The label at p counted from 0; -1 where ignored, or bad. */
+__device__ static inline int64_t gp_label(const gp_labels &l, const char *p) {
+    int64_t v = gp_load_as<int64_t>(p, l.dtype);
+    if (v == l.ignore) return -1;
+    if ((uint64_t)v - 1 < (uint64_t)l.classes) return v - 1;
+    gp_fault_note(l.fault, 1, v, l.classes, l.ignore);
+    return -1;
+}
+
+/* The weight of each class: data NULL for 1 each. */
+typedef struct gp_class_weight {
+    const char *data;
+    int64_t step;
+    gp_dtype dtype;
+} gp_class_weight;
+template <class T> __device__ static inline T gp_weight_of(const gp_class_weight &w, int64_t i) {
+    return w.data ? gp_load_as<T>(w.data + i * w.step, w.dtype) : 1;
+}
+static inline gp_class_weight gp_class_weight_of(const gp_array *a) {
+    gp_class_weight w = {NULL, 0, GP_f32};
+    if (a) w.data = a->data, w.step = gp_step(a, 0), w.dtype = (gp_dtype)a->dtype;
+    return w;
+}
+
+/* The block's sums of two numbers into part[2 * blockIdx.x], by all of its GP_THREADS threads. */
+__device__ static inline void gp_add_block(double *part, double a, double b) {
+    a = gp_group_join(a, GP_THREADS, gp_add()), b = gp_group_join(b, GP_THREADS, gp_add());
+    if (threadIdx.x == 0) part[2 * blockIdx.x] = a, part[2 * blockIdx.x + 1] = b;
+}
+
+/* One block: the sums of all parts; the loss as reduction has it to out, or, with out NULL, 1 over
+ * the weight to part[0]. */
+static __global__ void gp_add_parts(double *part, int64_t n, char *out, gp_dtype dt, bool mean) {
+    double a = 0, b = 0;
+    for (int64_t i = threadIdx.x; i < n; i += GP_THREADS) a += part[2 * i], b += part[2 * i + 1];
+    a = gp_group_join(a, GP_THREADS, gp_add()), b = gp_group_join(b, GP_THREADS, gp_add());
+    if (threadIdx.x) return;
+    if (out) gp_store_as<double>(out, dt, mean ? a / b : a);
+    else part[0] = 1 / b;
+}
+
+#endif

@@ -1,0 +1,425 @@
+/* Matrix products by cuBLASLt. Its matrices lie column by column: what lies row by row is to it the
+ * transpose, so it is asked for out' = b' a'. Limits that this aims at: 2 m n k operations at the
+ * tensor cores' rate for f16 and bf16, at that of the cores for f32 (of TF32 where allowed) and
+ * f64. */
+#include "kernels/cuda/matmul/matmul.h"
+
+#include <cublasLt.h>
+#include <limits.h>
+
+#include "kernels/cuda/runtime/libs.h"
+#include "kernels/cuda/runtime/dense.h"
+
+enum { WORKSPACE = 32 << 20, PLANS = 1024, MOST_CALLS = 32, WORTH_PACKING = 1 << 18 };
+
+#define FUNCTIONS(F)                                                                               \
+    F(cublasLtCreate)                                                                              \
+    F(cublasLtMatmul)                                                                              \
+    F(cublasLtMatmulAlgoGetHeuristic)                                                              \
+    F(cublasLtMatmulDescCreate)                                                                    \
+    F(cublasLtMatmulDescDestroy)                                                                   \
+    F(cublasLtMatmulDescSetAttribute)                                                              \
+    F(cublasLtMatmulPreferenceCreate)                                                              \
+    F(cublasLtMatmulPreferenceDestroy)                                                             \
+    F(cublasLtMatmulPreferenceSetAttribute)                                                        \
+    F(cublasLtMatrixLayoutCreate)                                                                  \
+    F(cublasLtMatrixLayoutDestroy)                                                                 \
+    F(cublasLtMatrixLayoutSetAttribute)
+static struct { FUNCTIONS(GP_LIB_POINTER) } lt;
+static const char *const names[] = {FUNCTIONS(GP_LIB_NAME)};
+
+static bool tell(const gp_call *c, cublasStatus_t s) {
+    return s == CUBLAS_STATUS_SUCCESS ||
+           gp_fail("%s: cuBLASLt failed (status %d)", c->op->name, (int)s);
+}
+
+static bool create(const gp_call *c, cudaStream_t s, void **handle) {
+    enum { N = sizeof names / sizeof *names };
+    if (!lt.cublasLtCreate &&
+        !gp_lib_functions(GP_LIB_cublasLt, c->op->name, names, N, 0, (void **)&lt))
+        return lt.cublasLtCreate = NULL, false;
+    return tell(c, lt.cublasLtCreate((cublasLtHandle_t *)handle));
+}
+
+/* ---- plans ---- */
+
+/* What an algorithm is chosen by; compared byte by byte. */
+typedef struct shape {
+    int64_t m, n, k, batch, lda, ldb, ld, a_batch, b_batch, out_batch;
+    int32_t dtype, align_a, align_b, align_out, device;
+    bool ta, tb, bias, tf32;
+} shape;
+
+typedef struct plan {
+    shape of;
+    bool used, works; /* works: there is an algorithm */
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t a, b, out;
+    cublasLtMatmulAlgo_t algo;
+    size_t workspace;
+} plan;
+static plan plans[PLANS]; /* by hash; one that is in the way goes */
+
+static plan *slot_of(const shape *s) {
+    uint64_t h = 1469598103934665603u;
+    for (size_t i = 0; i < sizeof *s; i++) h = (h ^ ((const unsigned char *)s)[i]) * 1099511628211u;
+    return &plans[(h ^ h >> 32) % PLANS];
+}
+
+static int32_t alignment(const void *p) {
+    uintptr_t low = (uintptr_t)p & -(uintptr_t)p;
+    return low == 0 || low > 256 ? 256 : (int32_t)low;
+}
+
+static cudaDataType_t type_of(int dt) {
+    return dt == GP_f64   ? CUDA_R_64F
+           : dt == GP_f32 ? CUDA_R_32F
+           : dt == GP_f16 ? CUDA_R_16F
+                          : CUDA_R_16BF;
+}
+
+/* rows x cols as cuBLASLt counts, columns ld apart. */
+static bool layout(const gp_call *c, cublasLtMatrixLayout_t *to, const shape *s, int64_t rows,
+                   int64_t cols, int64_t ld, int64_t step) {
+    int32_t batch = (int32_t)s->batch;
+    if (!tell(c, lt.cublasLtMatrixLayoutCreate(to, type_of(s->dtype), (uint64_t)rows,
+                                               (uint64_t)cols, ld)))
+        return false;
+    return batch == 1 ||
+           (tell(c, lt.cublasLtMatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                        &batch, sizeof batch)) &&
+            tell(c, lt.cublasLtMatrixLayoutSetAttribute(
+                        *to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step)));
+}
+
+/* bias: its address says how it is aligned. */
+static bool describe(const gp_call *c, plan *p, const void *bias) {
+    const shape *s = &p->of;
+    cublasComputeType_t compute = s->dtype == GP_f64              ? CUBLAS_COMPUTE_64F
+                                  : s->dtype == GP_f32 && s->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                                  : CUBLAS_COMPUTE_32F;
+    cublasOperation_t ta = s->tb ? CUBLAS_OP_T : CUBLAS_OP_N,
+                      tb = s->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasLtEpilogue_t end = s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    if (!tell(c, lt.cublasLtMatmulDescCreate(&p->desc, compute,
+                                             s->dtype == GP_f64 ? CUDA_R_64F : CUDA_R_32F)))
+        return false;
+#define SET(what, v)                                                                               \
+    tell(c, lt.cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_##what, &v, sizeof v))
+    return SET(TRANSA, ta) && SET(TRANSB, tb) && SET(EPILOGUE, end) &&
+           (!bias || SET(BIAS_POINTER, bias)) &&
+           layout(c, &p->a, s, s->tb ? s->k : s->n, s->tb ? s->n : s->k, s->ldb, s->b_batch) &&
+           layout(c, &p->b, s, s->ta ? s->m : s->k, s->ta ? s->k : s->m, s->lda, s->a_batch) &&
+           layout(c, &p->out, s, s->n, s->m, s->ld, s->out_batch);
+}
+
+/* Parts of a sum that several blocks make are added in f32 and in one order: the result is the same
+ * each time. */
+static bool choose(const gp_call *c, cublasLtHandle_t h, plan *p) {
+    const shape *s = &p->of;
+    cublasLtMatmulPreference_t pref;
+    cublasLtMatmulHeuristicResult_t best;
+    uint64_t most = WORKSPACE;
+    uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    int found = 0;
+    if (!tell(c, lt.cublasLtMatmulPreferenceCreate(&pref))) return false;
+#undef SET
+#define SET(what, v)                                                                               \
+    tell(c,                                                                                        \
+         lt.cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_##what, &v, sizeof v))
+    uint32_t a = (uint32_t)s->align_b, b = (uint32_t)s->align_a, o = (uint32_t)s->align_out;
+    bool ok = SET(MAX_WORKSPACE_BYTES, most) && SET(REDUCTION_SCHEME_MASK, sums) &&
+              SET(MIN_ALIGNMENT_A_BYTES, a) && SET(MIN_ALIGNMENT_B_BYTES, b) &&
+              SET(MIN_ALIGNMENT_C_BYTES, o) && SET(MIN_ALIGNMENT_D_BYTES, o);
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    if (ok)
+        status = lt.cublasLtMatmulAlgoGetHeuristic(h, p->desc, p->a, p->b, p->out, p->out, pref, 1,
+                                                   &best, &found);
+    lt.cublasLtMatmulPreferenceDestroy(pref);
+    if (!ok) return false;
+    p->works = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
+    if (p->works) p->algo = best.algo, p->workspace = best.workspaceSize;
+    return p->works || status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_NOT_SUPPORTED ||
+           tell(c, status);
+}
+
+static void forget(plan *p) {
+    if (p->a) lt.cublasLtMatrixLayoutDestroy(p->a);
+    if (p->b) lt.cublasLtMatrixLayoutDestroy(p->b);
+    if (p->out) lt.cublasLtMatrixLayoutDestroy(p->out);
+    if (p->desc) lt.cublasLtMatmulDescDestroy(p->desc);
+    memset(p, 0, sizeof *p);
+}
+
+/* The plan for a shape; NULL with a message. */
+static plan *plan_of(const gp_call *c, cublasLtHandle_t h, const shape *s, const void *bias) {
+    plan *p = slot_of(s);
+    if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
+    forget(p);
+    memcpy(&p->of, s, sizeof *s);
+    p->used = describe(c, p, bias) && choose(c, h, p);
+    if (p->used) return p;
+    forget(p);
+    return NULL;
+}
+
+/* ---- one product ---- */
+
+bool gp_cuda_readable(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *trans,
+                      int64_t *ld) {
+    if ((cs == 1 || cols == 1) && (rs >= cols || rows == 1)) {
+        *trans = false;
+        *ld = rows == 1 || rs < cols ? cols : rs;
+    } else if ((rs == 1 || rows == 1) && (cs >= rows || cols == 1)) {
+        *trans = true;
+        *ld = cols == 1 || cs < rows ? rows : cs;
+    } else {
+        return false;
+    }
+    return *ld <= INT_MAX && rows <= INT_MAX && cols <= INT_MAX;
+}
+
+static double number(gp_scalar s) { return s.is_float ? s.f : (double)s.i; }
+
+/* `bytes` of working memory; what is queued on one stream may share it. */
+static void *workspace(const gp_call *c, gp_room *room, size_t bytes) {
+    if (!room) return gp_cuda_scratch(c, bytes);
+    if (room->bytes < bytes) {
+        room->data = gp_cuda_scratch(c, bytes);
+        room->bytes = room->data ? bytes : 0;
+    }
+    return room->data;
+}
+
+/* *works: cuBLASLt has an algorithm for it. */
+static bool by_library(const gp_call *c, const gp_product *q, const shape *s, bool *works) {
+    cublasLtHandle_t h = (cublasLtHandle_t)gp_lib_handle(c, GP_LIB_cublasLt, create);
+    if (!h) return false;
+    double alpha = number(q->alpha), beta = number(q->beta);
+    float alpha32 = (float)alpha, beta32 = (float)beta;
+    bool wide = q->dtype == GP_f64, ok = true;
+    gp_lib_lock();
+    plan *p = plan_of(c, h, s, q->bias);
+    *works = p && p->works;
+    void *room = *works && p->workspace ? workspace(c, q->room, p->workspace) : NULL;
+    ok = p && (!*works || !p->workspace || room);
+    if (ok && *works && q->bias)
+        ok = tell(c, lt.cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                       &q->bias, sizeof q->bias));
+    if (ok && *works)
+        ok = tell(c, lt.cublasLtMatmul(h, p->desc, wide ? (void *)&alpha : (void *)&alpha32, q->b,
+                                       p->a, q->a, p->b, wide ? (void *)&beta : (void *)&beta32,
+                                       q->out, p->out, q->out, p->out, &p->algo, room, p->workspace,
+                                       gp_cuda_stream(c)));
+    gp_lib_unlock();
+    return ok;
+}
+
+bool gp_cuda_product(const gp_call *c, const gp_product *q) {
+    shape s;
+    bool works = false;
+    if (!q->m || !q->n || !q->batch) return true;
+    memset(&s, 0, sizeof s);
+    if (gp_is_float(q->dtype) && q->k && q->batch <= INT_MAX &&
+        gp_cuda_readable(q->m, q->k, q->a_rs, q->a_cs, &s.ta, &s.lda) &&
+        gp_cuda_readable(q->k, q->n, q->b_rs, q->b_cs, &s.tb, &s.ldb)) {
+        s.m = q->m, s.n = q->n, s.k = q->k, s.batch = q->batch, s.ld = q->ld;
+        if (q->batch > 1)
+            s.a_batch = q->a_batch, s.b_batch = q->b_batch, s.out_batch = q->out_batch;
+        s.dtype = (int32_t)q->dtype, s.bias = q->bias != NULL, s.tf32 = gp_libs.tf32;
+        s.align_a = alignment(q->a), s.align_b = alignment(q->b), s.align_out = alignment(q->out);
+        cudaGetDevice(&s.device);
+        if (!by_library(c, q, &s, &works)) return false;
+    }
+    return works || gp_cuda_plain_product(c, q);
+}
+
+/* ---- the batch ---- */
+
+/* The op as products: the dims of the batch from the outermost, those of size 1 left out; strides
+ * in elements. */
+typedef struct batch {
+    gp_product p;
+    int ndim;
+    int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM];
+} batch;
+
+/* Vectors become a matrix of one row (a) or one column (b). */
+static void last_two(const gp_array *x, bool column, int64_t *rows, int64_t *cols, int64_t *rs,
+                     int64_t *cs) {
+    int n = x->ndim;
+    *rows = *cols = *rs = *cs = 1;
+    if (n == 1 && column) *rows = x->dim[0], *rs = x->stride[0];
+    else *cols = x->dim[n - 1], *cs = x->stride[n - 1];
+    if (n > 1) *rows = x->dim[n - 2], *rs = x->stride[n - 2];
+    else if (!column) *rs = *cols;
+}
+
+static int64_t batch_stride(const gp_array *x, int from_end) {
+    int d = x->ndim - 3 - from_end;
+    return d < 0 || x->dim[d] == 1 ? 0 : x->stride[d];
+}
+
+static void read_batch(batch *t, const gp_array *a, const gp_array *b, const gp_array *out) {
+    int n = out->ndim - (a->ndim > 1) - (b->ndim > 1);
+    int64_t k;
+    last_two(a, false, &t->p.m, &t->p.k, &t->p.a_rs, &t->p.a_cs);
+    last_two(b, true, &k, &t->p.n, &t->p.b_rs, &t->p.b_cs);
+    t->ndim = 0;
+    for (int d = 0; d < n; d++) {
+        if (out->dim[d] == 1) continue;
+        t->dim[t->ndim] = out->dim[d];
+        t->as[t->ndim] = batch_stride(a, n - 1 - d);
+        t->bs[t->ndim++] = batch_stride(b, n - 1 - d);
+    }
+}
+
+/* Batches of a over one b are more rows of a, where a's memory allows; other dims are joined where
+ * both allow. */
+static void fold(batch *t) {
+    gp_product *p = &t->p;
+    while (t->ndim) {
+        int d = t->ndim - 1;
+        int64_t rs = p->m == 1 ? t->as[d] : p->a_rs;
+        if (t->bs[d] || t->as[d] != p->m * rs || !rs) break;
+        p->a_rs = rs;
+        p->m *= t->dim[d];
+        t->ndim--;
+    }
+    for (int d = t->ndim - 2; d >= 0; d--) {
+        if (t->as[d] != t->as[d + 1] * t->dim[d + 1] || t->bs[d] != t->bs[d + 1] * t->dim[d + 1])
+            continue;
+        t->dim[d] *= t->dim[d + 1];
+        t->as[d] = t->as[d + 1], t->bs[d] = t->bs[d + 1];
+        for (int i = d + 1; i < t->ndim - 1; i++)
+            t->dim[i] = t->dim[i + 1], t->as[i] = t->as[i + 1], t->bs[i] = t->bs[i + 1];
+        t->ndim--;
+    }
+}
+
+/* The innermost dim of the batch in one call, the others one call each. */
+static bool every(const gp_call *c, const batch *t) {
+    gp_product p = t->p;
+    gp_room room = {NULL, 0};
+    int last = t->ndim - 1;
+    int64_t calls = 1, step = p.m * p.n;
+    if (last >= 0) p.batch = t->dim[last], p.a_batch = t->as[last], p.b_batch = t->bs[last];
+    p.ld = p.n, p.out_batch = step, p.room = &room;
+    for (int d = 0; d < last; d++) calls *= t->dim[d];
+    for (int64_t i = 0; i < calls; i++) {
+        int64_t rest = i, a = 0, b = 0;
+        for (int d = last - 1; d >= 0; d--) {
+            a += rest % t->dim[d] * t->as[d];
+            b += rest % t->dim[d] * t->bs[d];
+            rest /= t->dim[d];
+        }
+        p.a = t->p.a + a * p.size, p.b = t->p.b + b * p.size;
+        p.out = t->p.out + i * p.batch * step * p.size;
+        if (!gp_cuda_product(c, &p)) return false;
+    }
+    return true;
+}
+
+/* Does x need a dense copy: a library cannot read its matrices, or the batch would take too many
+ * calls. */
+static bool copy_if(const gp_call *c, const gp_array *x, bool needed, const gp_array *out, int own,
+                    gp_array *to) {
+    int64_t dim[GP_MAX_DIM];
+    int n = out->ndim - own, mine = x->ndim < 2 ? x->ndim : 2;
+    *to = *x;
+    if (!needed) return true;
+    for (int d = 0; d < n; d++) dim[d] = out->dim[d];
+    for (int d = 0; d < mine; d++) dim[n + d] = x->dim[x->ndim - mine + d];
+    if (x->ndim < 2) n = 0, dim[0] = x->dim[0];
+    *to = gp_dense_over(NULL, (gp_dtype)x->dtype, n + mine, dim);
+    to->data = (char *)gp_cuda_scratch(c, (size_t)to->numel * gp_dtype_size((gp_dtype)x->dtype));
+    return to->data && gp_cuda_copy_array(c, to, x);
+}
+
+static bool plan_batch(const gp_call *c, batch *t, const gp_array *a, const gp_array *b) {
+    const gp_array *out = gp_out(c, 0);
+    gp_array a2, b2;
+    bool trans;
+    int64_t ld, calls = 1;
+    int own = (a->ndim > 1) + (b->ndim > 1);
+    read_batch(t, a, b, out);
+    t->p.a = a->data, t->p.b = b->data;
+    fold(t);
+    for (int d = 0; d < t->ndim - 1; d++) calls *= t->dim[d];
+    bool worth = gp_is_float(t->p.dtype) && t->p.m * t->p.n * t->p.k >= WORTH_PACKING;
+    bool pack_a = calls > MOST_CALLS ||
+                  (worth && !gp_cuda_readable(t->p.m, t->p.k, t->p.a_rs, t->p.a_cs, &trans, &ld));
+    bool pack_b = calls > MOST_CALLS ||
+                  (worth && !gp_cuda_readable(t->p.k, t->p.n, t->p.b_rs, t->p.b_cs, &trans, &ld));
+    if (!pack_a && !pack_b) return true;
+    if (!copy_if(c, a, pack_a, out, own, &a2) || !copy_if(c, b, pack_b, out, own, &b2))
+        return false;
+    read_batch(t, &a2, &b2, out);
+    t->p.a = a2.data, t->p.b = b2.data;
+    fold(t);
+    return true;
+}
+
+/* ---- calls ---- */
+
+/* x, beta and alpha of beta x + alpha a b; x NULL: a b alone. */
+typedef struct sum {
+    const gp_array *x;
+    gp_scalar beta, alpha;
+} sum;
+
+/* Is x one row for all rows of the result, which can be added as a bias? */
+static bool is_bias(const gp_array *x, const gp_array *out, const batch *t) {
+    int last = x->ndim - 1;
+    if (!gp_is_float((gp_dtype)x->dtype) || x->ndim < 1 || out->ndim < 1) return false;
+    if (x->dim[last] != t->p.n || out->dim[out->ndim - 1] != t->p.n ||
+        (x->stride[last] != 1 && t->p.n > 1))
+        return false;
+    return x->numel == t->p.n && (uintptr_t)x->data % 16 == 0;
+}
+
+static bool run(const gp_call *c, const gp_array *a, const gp_array *b, sum s) {
+    const gp_array *out = gp_out(c, 0);
+    batch t;
+    memset(&t, 0, sizeof t);
+    if (out->numel == 0) return true;
+    t.p = gp_product_of((gp_dtype)a->dtype, 0, 0, 0);
+    t.p.out = out->data;
+    if (!plan_batch(c, &t, a, b)) return false;
+    if (s.x) {
+        t.p.alpha = s.alpha;
+        if (number(s.beta) == 1 && is_bias(s.x, out, &t)) {
+            t.p.bias = s.x->data;
+        } else if (number(s.beta) != 0) {
+            t.p.beta = s.beta;
+            if (!gp_cuda_copy_array(c, out, s.x)) return false;
+        }
+    }
+    return every(c, &t);
+}
+
+bool CUDA(matmul)(const gp_call *c) { return run(c, gp_in(c, 0), gp_in(c, 1), (sum){0}); }
+bool CUDA(mm)(const gp_call *c) { return CUDA(matmul)(c); }
+bool CUDA(bmm)(const gp_call *c) { return CUDA(matmul)(c); }
+bool CUDA(mv)(const gp_call *c) { return CUDA(matmul)(c); }
+bool CUDA(dot)(const gp_call *c) { return CUDA(matmul)(c); }
+
+bool CUDA(addmm)(const gp_call *c) {
+    sum s = {gp_in(c, 0), gp_value_scalar(&c->arg[3]), gp_value_scalar(&c->arg[4])};
+    return run(c, gp_in(c, 1), gp_in(c, 2), s);
+}
+bool CUDA(addmv)(const gp_call *c) { return CUDA(addmm)(c); }
+bool CUDA(baddbmm)(const gp_call *c) { return CUDA(addmm)(c); }
+
+/* x times the transposed weight, plus bias. */
+bool CUDA(linear)(const gp_call *c) {
+    sum s = {.x = gp_in(c, 2), .beta = {.i = 1}, .alpha = {.i = 1}};
+    gp_array w = *gp_in(c, 1);
+    if (w.ndim == 2) {
+        gp_array t = w;
+        w.dim[0] = t.dim[1], w.stride[0] = t.stride[1];
+        w.dim[1] = t.dim[0], w.stride[1] = t.stride[0];
+        w.contiguous = false;
+    }
+    return run(c, gp_in(c, 0), &w, s);
+}

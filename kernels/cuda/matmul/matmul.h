@@ -1,0 +1,54 @@
+/* One product of matrices on a CUDA device, for the ops that are made of them. */
+#ifndef GP_CUDA_MATMUL_H
+#define GP_CUDA_MATMUL_H
+
+#include "kernels/cuda/runtime/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Working memory that calls of one op share; {NULL, 0} at first. */
+typedef struct gp_room {
+    void *data;
+    size_t bytes;
+} gp_room;
+
+/* out (m x n, rows ld apart) = alpha a b + beta out + bias, in each of `batch` places; a is m x k,
+ * b is k x n, by strides in elements. dtype: of a, b, out and bias (n elements, or NULL); f16 and
+ * bf16 are accumulated in f32 and rounded once. With beta 0 out is not read. */
+typedef struct gp_product {
+    gp_dtype dtype;
+    int64_t m, n, k, batch;
+    const char *a, *b, *bias;
+    int64_t a_rs, a_cs, a_batch, b_rs, b_cs, b_batch;
+    char *out;
+    int64_t ld, out_batch, size; /* size: bytes of an element */
+    gp_scalar alpha, beta;
+    gp_room *room; /* where several products follow each other; else NULL */
+} gp_product;
+
+/* Queues it: by cuBLASLt where that can read the operands as they lie, else by a plain kernel. */
+bool gp_cuda_product(const gp_call *c, const gp_product *p);
+/* The plain kernel, for any dtype and strides: 16 x 16 tiles, 2 k m n operations at what the cores
+ * give without tensor cores. */
+bool gp_cuda_plain_product(const gp_call *c, const gp_product *p);
+/* Can a library read a rows x cols matrix with these strides? Then *trans: its columns are dense;
+ * *ld. */
+bool gp_cuda_readable(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *trans, int64_t *ld);
+
+/* A product of dense f32 or f64 matrices, alpha 1: to fill in. */
+static inline gp_product gp_product_of(gp_dtype dt, int64_t m, int64_t n, int64_t k) {
+    gp_product p;
+    memset(&p, 0, sizeof p);
+    p.dtype = dt, p.m = m, p.n = n, p.k = k, p.batch = 1, p.ld = n;
+    p.a_rs = k, p.a_cs = 1, p.b_rs = n, p.b_cs = 1;
+    p.size = (int64_t)gp_dtype_size(dt);
+    p.alpha.i = 1;
+    return p;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,289 @@
+/* layer_norm, rms_norm and group_norm, and their gradients: rows of neighbours, read once and kept
+ * in shared memory where they fit. Limit: a read and a write of each element forward; backward two
+ * reads and a write for x, and two reads for weight and bias. */
+#include "kernels/cuda/layout/copy.h"
+#include "kernels/cuda/runtime/rows.cuh"
+extern "C" {
+#include "tensor/ops/norm.h"
+}
+
+enum { COLUMNS = 32, LINES = 8, CHUNKS = 128 };
+
+typedef struct rows {
+    const char *x, *g, *weight, *bias; /* weight and bias: channels without gaps, or NULL */
+    char *out;
+    gp_norm k;
+    gp_dtype xt, gt, wt, bt, ot;
+    double *mean, *scale; /* of each row, for the gradients of weight and bias */
+} rows;
+
+/* Those of V elements of a weight that elements i … i + V - 1 have, `each` neighbours one of them: a vector where it
+ * lies as x does, two where it is f32 beside an x of 16 bits, one load where all have the same. i is a multiple of V. */
+template <class T, int D, int V>
+__device__ static void affine(T (&v)[V], const char *p, gp_dtype dt, int64_t i, int64_t each,
+                              T absent) {
+    int64_t size = gp_bytes_of(dt);
+    if (p && D != GP_ANY && dt == D && each == 1 && gp_aligned(p, 16)) {
+        gp_fetch<T, D, V>(v, p + i * size, dt);
+        return;
+    }
+    if constexpr (V == 8) {
+        if (p && dt == GP_f32 && each == 1 && gp_aligned(p, 16)) {
+            T half[2][4];
+            gp_fetch<T, GP_f32, 4>(half[0], p + i * 4, dt);
+            gp_fetch<T, GP_f32, 4>(half[1], p + i * 4 + 16, dt);
+#pragma unroll
+            for (int j = 0; j < 8; j++) v[j] = half[j / 4][j % 4];
+            return;
+        }
+    }
+    bool one = !p || each % V == 0;
+    T first = p && one ? gp_load_as<T>(p + gp_divided(i, each) * size, dt) : absent;
+#pragma unroll
+    for (int j = 0; j < V; j++)
+        v[j] = one ? first : gp_load_as<T>(p + gp_divided(i + j, each) * size, dt);
+}
+
+/* One row of a block's: what its group does to the elements. */
+template <class T, int D, int V> struct line {
+    const rows *r;
+    int64_t row, n, apart, first; /* first: the channel that the row begins with */
+    int group, lane;
+    bool kept;
+    const char *x;
+    gp_keep<T> keep;
+
+    __device__ void load(T (&v)[V], int64_t i, int64_t k) const {
+        if (kept)
+            for (int j = 0; j < V; j++) v[j] = keep.at(k, V, j);
+        else gp_fetch<T, D, V>(v, x + i * gp_bytes_of(r->xt), r->xt);
+    }
+    /* Mean and 1 / sqrt(variance + eps); leaves the row's elements kept. */
+    __device__ void moments(T *mean, T *scale) const {
+        T v[V], s = 0, q = 0;
+        gp_each<T, D, V>(x, gp_bytes_of(r->xt), r->xt, n, lane * V, apart,
+                         [&](const T (&u)[V], int64_t, int64_t k) {
+                             for (int j = 0; j < V; j++) {
+                                 s += u[j];
+                                 if (kept) keep.at(k, V, j) = u[j];
+                             }
+                         });
+        s = gp_group_join(s, group, gp_add());
+        *mean = r->k.centred ? s / (T)r->k.n : 0;
+        for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
+            load(v, i, k);
+            for (int j = 0; j < V; j++) q += (v[j] - *mean) * (v[j] - *mean);
+        }
+        q = gp_group_join(q, group, gp_add());
+        *scale = 1 / sqrt(q / (T)r->k.n + (T)r->k.eps);
+    }
+};
+
+template <class T, int D, int V>
+__device__ static line<T, D, V> line_of(const rows *r, int group, int64_t kept, int copies,
+                                        T *cache) {
+    line<T, D, V> l;
+    int mine = threadIdx.x / group;
+    l.r = r;
+    l.row = (int64_t)blockIdx.x * (blockDim.x / group) + mine;
+    l.n = l.row < r->k.rows ? r->k.n : 0;
+    l.apart = (int64_t)group * V;
+    l.first = l.row % r->k.groups * (r->k.n / r->k.each);
+    l.group = group, l.lane = threadIdx.x % group, l.kept = kept > 0;
+    l.x = r->x + l.row * r->k.n * gp_bytes_of(r->xt);
+    l.keep.p = cache + mine * copies * kept, l.keep.group = group, l.keep.lane = l.lane;
+    return l;
+}
+
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_GROUP_MOST) normalise(rows r, int group, int64_t kept) {
+    GP_DYNAMIC_SHARED(T, cache);
+    line<T, D, V> l = line_of<T, D, V>(&r, group, kept, 1, cache);
+    char *out = r.out + l.row * r.k.n * gp_bytes_of(r.ot);
+    T mean, scale, v[V], w[V], b[V];
+    l.moments(&mean, &scale);
+    for (int64_t i = l.lane * V, k = 0; i < l.n; i += l.apart, k++) {
+        l.load(v, i, k);
+        affine<T, D, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
+        affine<T, D, V>(b, r.bias, r.bt, l.first * r.k.each + i, r.k.each, 0);
+        for (int j = 0; j < V; j++) v[j] = (v[j] - mean) * scale * w[j] + b[j];
+        gp_put<T, D, V>(out + i * gp_bytes_of(r.ot), v, r.ot);
+    }
+}
+
+/* With h = (x - mean) * scale and v = g * weight: scale * (v - mean of v - h * mean of v h). */
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_GROUP_MOST) gradient(rows r, int group, int64_t kept) {
+    GP_DYNAMIC_SHARED(T, cache);
+    line<T, D, V> l = line_of<T, D, V>(&r, group, kept, 2, cache);
+    const char *gp = r.g + l.row * r.k.n * gp_bytes_of(r.gt);
+    char *out = r.out + l.row * r.k.n * gp_bytes_of(r.ot);
+    gp_keep<T> keep_g = l.keep;
+    keep_g.p += kept;
+    T mean, scale, x[V], g[V], w[V], sv = 0, svh = 0;
+    l.moments(&mean, &scale);
+    if (l.lane == 0 && l.n) r.mean[l.row] = mean, r.scale[l.row] = scale;
+    for (int64_t i = l.lane * V, k = 0; i < l.n; i += l.apart, k++) {
+        l.load(x, i, k);
+        gp_fetch<T, D, V>(g, gp + i * gp_bytes_of(r.gt), r.gt);
+        affine<T, D, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
+        for (int j = 0; j < V; j++) {
+            g[j] *= w[j];
+            sv += g[j];
+            svh += g[j] * (x[j] - mean) * scale;
+            if (kept) keep_g.at(k, V, j) = g[j];
+        }
+    }
+    sv = gp_group_join(sv, group, gp_add()), svh = gp_group_join(svh, group, gp_add());
+    sv = r.k.centred ? sv / (T)r.k.n : 0, svh /= (T)r.k.n;
+    for (int64_t i = l.lane * V, k = 0; i < l.n; i += l.apart, k++) {
+        l.load(x, i, k);
+        if (!kept) {
+            gp_fetch<T, D, V>(g, gp + i * gp_bytes_of(r.gt), r.gt);
+            affine<T, D, V>(w, r.weight, r.wt, l.first * r.k.each + i, r.k.each, 1);
+        }
+        for (int j = 0; j < V; j++) {
+            T v = kept ? keep_g.at(k, V, j) : g[j] * w[j];
+            x[j] = scale * (v - sv - (x[j] - mean) * scale * svh);
+        }
+        gp_put<T, D, V>(out + i * gp_bytes_of(r.ot), x, r.ot);
+    }
+}
+
+/* Sums of columns, a chunk of rows a block: into part, chunks x 2 x channels. */
+template <class T> static __global__ void column_sums(rows r, double *part) {
+    __shared__ T room[2][LINES][COLUMNS];
+    int64_t at = (int64_t)blockIdx.x * COLUMNS + threadIdx.x, n = r.k.n,
+            chunk = (r.k.rows + gridDim.y - 1) / gridDim.y, from = blockIdx.y * chunk,
+            end = from + chunk < r.k.rows ? from + chunk : r.k.rows;
+    T gw = 0, gb = 0;
+    for (int64_t row = from + threadIdx.y; at < n && row < end; row += LINES) {
+        T x = gp_load_as<T>(r.x + (row * n + at) * gp_bytes_of(r.xt), r.xt),
+          g = gp_load_as<T>(r.g + (row * n + at) * gp_bytes_of(r.gt), r.gt);
+        gw += g * (x - (T)r.mean[row]) * (T)r.scale[row];
+        gb += g;
+    }
+    room[0][threadIdx.y][threadIdx.x] = gw, room[1][threadIdx.y][threadIdx.x] = gb;
+    __syncthreads();
+    if (threadIdx.y > 1 || at >= n) return;
+    double s = 0;
+    for (int k = 0; k < LINES; k++) s += room[threadIdx.y][k][threadIdx.x];
+    part[(blockIdx.y * 2 + threadIdx.y) * n + at] = s;
+}
+static __global__ void join_columns(const double *part, int64_t chunks, int64_t n, char *gw,
+                                    char *gb, gp_dtype wt, gp_dtype bt) {
+    int64_t at = (int64_t)blockIdx.x * GP_THREADS + threadIdx.x;
+    double w = 0, b = 0;
+    if (at >= n) return;
+    for (int64_t k = 0; k < chunks; k++) w += part[2 * k * n + at], b += part[(2 * k + 1) * n + at];
+    gp_store_as<double>(gw + at * gp_bytes_of(wt), wt, w);
+    if (gb) gp_store_as<double>(gb + at * gp_bytes_of(bt), bt, b);
+}
+
+/* One channel a block, of `each` neighbours in the rows of its group. */
+template <class T>
+static __global__ void channel_sums(rows r, char *gw, char *gb, gp_dtype wt, gp_dtype bt) {
+    int64_t a_row = r.k.n / r.k.each, channel = blockIdx.x, each = r.k.each, row0 = channel / a_row,
+            many = (r.k.rows - row0 + r.k.groups - 1) / r.k.groups;
+    T w = 0, b = 0;
+    for (int64_t i = threadIdx.x; i < many * each; i += blockDim.x) {
+        int64_t row = row0 + i / each * r.k.groups,
+                at = row * r.k.n + channel % a_row * each + i % each;
+        T x = gp_load_as<T>(r.x + at * gp_bytes_of(r.xt), r.xt),
+          g = gp_load_as<T>(r.g + at * gp_bytes_of(r.gt), r.gt);
+        w += g * (x - (T)r.mean[row]) * (T)r.scale[row];
+        b += g;
+    }
+    w = gp_group_join(w, blockDim.x, gp_add()), b = gp_group_join(b, blockDim.x, gp_add());
+    if (threadIdx.x) return;
+    gp_store_as<T>(gw + channel * gp_bytes_of(wt), wt, w);
+    if (gb) gp_store_as<T>(gb + channel * gp_bytes_of(bt), bt, b);
+}
+
+/* ---- on the host ---- */
+
+/* a's elements without gaps; NULL into *p for an absent one. */
+static bool dense(const gp_call *c, const gp_array *a, const char **p, gp_dtype *dt) {
+    *p = a ? a->data : NULL, *dt = a ? (gp_dtype)a->dtype : GP_f32;
+    if (!a || a->contiguous) return true;
+    void *room = gp_cuda_scratch(c, (size_t)(a->numel * gp_dtype_sizes[*dt]));
+    gp_array to = gp_dense_over(a, *dt, room);
+    *p = to.data;
+    return room && gp_cuda_copy_array(c, &to, a);
+}
+
+template <class T, int D, int V> static bool forward(const gp_call *c, const rows *r) {
+    gp_group g = gp_group_of(r->k.n, V, 1, sizeof(T));
+    auto kernel = normalise<T, D, V>;
+    return GP_LAUNCH(c, kernel, gp_group_blocks(&g, r->k.rows), g.threads, g.shared, *r, g.group,
+                     g.kept);
+}
+
+template <class T, int D, int V> static bool backward(const gp_call *c, const rows *r) {
+    gp_group g = gp_group_of(r->k.n, V, 2, sizeof(T));
+    auto kernel = gradient<T, D, V>;
+    return GP_LAUNCH(c, kernel, gp_group_blocks(&g, r->k.rows), g.threads, g.shared, *r, g.group,
+                     g.kept);
+}
+
+static bool norm(const gp_call *c) {
+    const gp_array *x = gp_values(c, 0, 0), *out = gp_out(c, 0);
+    if (out->numel == 0) return true;
+    rows r = {};
+    gp_norm_read(c, x, 0, &r.k);
+    r.x = x->data, r.out = out->data, r.xt = (gp_dtype)x->dtype, r.ot = (gp_dtype)out->dtype;
+    if (!dense(c, gp_in(c, 2), &r.weight, &r.wt) ||
+        !dense(c, r.k.centred ? gp_in(c, 3) : NULL, &r.bias, &r.bt))
+        return false;
+    bool plain = gp_row_plain(r.x, r.k.n, r.xt) && gp_row_plain(r.out, r.k.n, r.ot);
+    return GP_BY_ROW(plain, r.xt, r.xt == GP_f64, forward, c, &r);
+}
+
+GP_C bool CUDA(layer_norm)(const gp_call *c) { return norm(c); }
+GP_C bool CUDA(rms_norm)(const gp_call *c) { return norm(c); }
+GP_C bool CUDA(group_norm)(const gp_call *c) { return norm(c); }
+
+static bool affine_gradients(const gp_call *c, const rows *r, bool wide) {
+    const gp_array *w = gp_out(c, 1), *b = r->k.centred ? gp_out(c, 2) : NULL;
+    gp_dtype wt = (gp_dtype)w->dtype, bt = b ? (gp_dtype)b->dtype : GP_f32;
+    char *bias = b ? b->data : NULL;
+    if (r->k.channels == 0) return true;
+    if (r->k.each != 1 || r->k.groups != 1) {
+        auto kernel = wide ? channel_sums<double> : channel_sums<float>;
+        return GP_LAUNCH(c, kernel, (uint32_t)r->k.channels, GP_THREADS, 0, *r, w->data, bias, wt,
+                         bt);
+    }
+    int64_t blocks = gp_blocks(r->k.n, COLUMNS), chunks = r->k.rows / (4 * LINES);
+    if (chunks > CHUNKS) chunks = CHUNKS;
+    if (chunks * blocks > 32 * gp_cuda_sms(c)) chunks = 32 * gp_cuda_sms(c) / blocks;
+    if (chunks < 1) chunks = 1;
+    double *part = (double *)gp_cuda_scratch(c, (size_t)(2 * chunks * r->k.n) * sizeof *part);
+    auto kernel = wide ? column_sums<double> : column_sums<float>;
+    return part &&
+           GP_LAUNCH(c, kernel, dim3((uint32_t)blocks, (uint32_t)chunks), dim3(COLUMNS, LINES), 0,
+                     *r, part) &&
+           GP_LAUNCH(c, join_columns, gp_blocks(r->k.n), GP_THREADS, 0, part, chunks, r->k.n,
+                     w->data, bias, wt, bt);
+}
+
+/* Arguments: g, x, what norm takes as its second, weight, eps. */
+static bool norm_gradient(const gp_call *c) {
+    const gp_array *x = gp_values(c, 1, 0), *g = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0),
+                   *out = gp_out(c, 0);
+    rows r = {};
+    gp_norm_read(c, x, 1, &r.k);
+    r.x = x->data, r.g = g->data, r.out = out->data;
+    r.xt = (gp_dtype)x->dtype, r.gt = (gp_dtype)g->dtype, r.ot = (gp_dtype)out->dtype;
+    r.mean = (double *)gp_cuda_scratch(c, (size_t)(2 * r.k.rows + 1) * sizeof *r.mean);
+    if (!r.mean || !dense(c, gp_in(c, 3), &r.weight, &r.wt)) return false;
+    r.scale = r.mean + r.k.rows;
+    bool wide = r.xt == GP_f64 || r.gt == GP_f64;
+    bool plain = r.xt == r.gt && r.xt == r.ot && gp_row_plain(r.x, r.k.n, r.xt) &&
+                 gp_row_plain(r.g, r.k.n, r.gt) && gp_row_plain(r.out, r.k.n, r.ot);
+    return (out->numel == 0 || GP_BY_ROW(plain, r.xt, wide, backward, c, &r)) &&
+           affine_gradients(c, &r, wide);
+}
+
+GP_C bool CUDA(layer_norm_grad)(const gp_call *c) { return norm_gradient(c); }
+GP_C bool CUDA(rms_norm_grad)(const gp_call *c) { return norm_gradient(c); }
+GP_C bool CUDA(group_norm_grad)(const gp_call *c) { return norm_gradient(c); }

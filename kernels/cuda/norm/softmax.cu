@@ -1,0 +1,121 @@
+/* softmax and log_softmax along any dim: rows of neighbours are read once and kept in shared
+ * memory; columns are read twice, the second time mostly from the L2 cache. Limit: a read and a
+ * write of each element at the speed of memory. */
+#include "kernels/cuda/runtime/rows.cuh"
+
+typedef struct places {
+    int64_t n, xs, os; /* elements along the dim; bytes between them in x and out */
+    gp_dtype xt, ot;
+    bool logs;
+} places;
+
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_GROUP_MOST)
+    softmax_rows(gp_loop<2> lines, places p, int group, int64_t kept) {
+    GP_DYNAMIC_SHARED(T, cache);
+    int lane = threadIdx.x % group, mine = threadIdx.x / group;
+    uint32_t row = blockIdx.x * (blockDim.x / group) + mine;
+    int64_t n = row < lines.numel ? p.n : 0, off[2], apart = (int64_t)group * V;
+    gp_offsets(lines, row < lines.numel ? row : 0, off);
+    const char *x = lines.data[1] + off[1];
+    char *out = lines.data[0] + off[0];
+    gp_keep<T> keep = {cache + mine * kept, group, lane};
+    T v[V], m = -INFINITY, s = 0;
+    gp_each<T, D, V>(x, p.xs, p.xt, n, lane * V, apart, [&](const T (&u)[V], int64_t, int64_t k) {
+        for (int j = 0; j < V; j++) {
+            m = u[j] > m ? u[j] : m;
+            if (kept) keep.at(k, V, j) = u[j];
+        }
+    });
+    m = gp_group_join(m, group, gp_most());
+    for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
+        if (!kept) gp_fetch<T, D, V>(v, x + i * p.xs, p.xt);
+        for (int j = 0; j < V; j++) {
+            T e = exp((kept ? keep.at(k, V, j) : v[j]) - m);
+            s += e;
+            if (kept && !p.logs) keep.at(k, V, j) = e;
+        }
+    }
+    s = gp_group_join(s, group, gp_add());
+    T scale = p.logs ? log(s) : 1 / s;
+    for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
+        if (!kept) gp_fetch<T, D, V>(v, x + i * p.xs, p.xt);
+        for (int j = 0; j < V; j++) {
+            T e = kept ? keep.at(k, V, j) : v[j];
+            v[j] = p.logs ? e - m - scale : (kept ? e : exp(e - m)) * scale;
+        }
+        gp_put<T, D, V>(out + i * p.os, v, p.ot);
+    }
+}
+
+/* The largest element so far and the sum of exp(x - m): NaN and infinities end as they do where m
+ * is known before. */
+template <class T> struct summed {
+    T m, s;
+    __device__ void add(T x) {
+        if (x > m) s = s * exp(m - x) + (1 + (x - x)), m = x;
+        else s += x == m ? 1 : exp(x - m);
+    }
+    __device__ void join(summed<T> b) {
+        T most = b.m > m ? b.m : m;
+        s = (m == most ? s : s * exp(m - most)) + (b.m == most ? b.s : b.s * exp(b.m - most));
+        m = most;
+    }
+};
+
+/* A thread a column, or, in threads of one x, a part of it. */
+template <class T> static __global__ void softmax_columns(gp_loop<2> lines, places p) {
+    __shared__ summed<T> room[GP_THREADS];
+    uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
+    bool live = line < lines.numel;
+    int64_t off[2], n = live ? p.n : 0;
+    gp_offsets(lines, live ? line : 0, off);
+    const char *x = lines.data[1] + off[1];
+    char *out = lines.data[0] + off[0];
+    summed<T> a = {-INFINITY, 0};
+    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) a.add(gp_load_as<T>(x + i * p.xs, p.xt));
+    room[threadIdx.y * blockDim.x + threadIdx.x] = a;
+    __syncthreads();
+    a = room[threadIdx.x];
+    for (unsigned k = 1; k < blockDim.y; k++) a.join(room[k * blockDim.x + threadIdx.x]);
+    T scale = p.logs ? log(a.s) : 1 / a.s;
+    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
+        T d = gp_load_as<T>(x + i * p.xs, p.xt) - a.m;
+        gp_store_as<T>(out + i * p.os, p.ot, p.logs ? d - scale : exp(d) * scale);
+    }
+}
+
+template <class T, int D, int V>
+static bool run_rows(const gp_call *c, gp_loop<2> lines, places p) {
+    gp_group g = gp_group_of(p.n, V, 1, sizeof(T));
+    auto kernel = softmax_rows<T, D, V>;
+    return GP_LAUNCH(c, kernel, gp_group_blocks(&g, lines.numel), g.threads, g.shared, lines, p,
+                     g.group, g.kept);
+}
+
+static bool run_columns(const gp_call *c, gp_loop<2> lines, places p) {
+    dim3 block(p.n > 8 ? 32 : GP_THREADS, p.n > 8 ? GP_THREADS / 32 : 1);
+    auto kernel =
+        p.xt == GP_f64 || p.ot == GP_f64 ? softmax_columns<double> : softmax_columns<float>;
+    return GP_LAUNCH(c, kernel, gp_blocks(lines.numel, block.x), block, 0, lines, p);
+}
+
+/* Arguments: x, dim (0-based). */
+static bool softmax(const gp_call *c, bool logs) {
+    const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
+    int d = (int)c->arg[1].i;
+    if (out->numel == 0) return true;
+    places p = {out->ndim ? out->dim[d] : 1, gp_step(x, d),        gp_step(out, d),
+                (gp_dtype)x->dtype,          (gp_dtype)out->dtype, logs};
+    gp_array o1 = gp_without(out, d), x1 = gp_without(x, d);
+    bool rows = p.os == gp_dtype_sizes[p.ot] || p.n == 1, wide = p.xt == GP_f64 || p.ot == GP_f64;
+    bool plain = rows && p.xt == p.ot && x->contiguous && gp_row_plain(x->data, p.n, p.xt) &&
+                 gp_row_plain(out->data, p.n, p.ot);
+    const gp_array *const arrays[2] = {&o1, &x1};
+    return gp_nest_run(gp_nest_of<2>(arrays), [&](gp_loop<2> l, int64_t) {
+        return rows ? GP_BY_ROW(plain, p.xt, wide, run_rows, c, l, p) : run_columns(c, l, p);
+    });
+}
+
+GP_C bool CUDA(softmax)(const gp_call *c) { return softmax(c, false); }
+GP_C bool CUDA(log_softmax)(const gp_call *c) { return softmax(c, true); }

@@ -1,0 +1,105 @@
+/* Gradients of softmax and log_softmax along any dim, from their results: y * (g - sum g y), or
+ * g - exp(y) * sum g. Limit: two reads and a write of each element; columns are read twice, the
+ * second time mostly from the L2 cache. */
+#include "kernels/cuda/runtime/rows.cuh"
+
+typedef struct places {
+    const char *g, *y; /* contiguous: outer x n x inner */
+    char *out;
+    int64_t lines, n, inner;
+    gp_dtype gt, yt, ot;
+    bool logs;
+} places;
+
+template <class T> __device__ static T slope(T g, T y, T sum, bool logs) {
+    return logs ? g - exp(y) * sum : y * (g - sum);
+}
+
+template <class T, int D, int V>
+static __global__ void __launch_bounds__(GP_GROUP_MOST) gradient_rows(places p, int group, int64_t kept) {
+    GP_DYNAMIC_SHARED(T, cache);
+    int lane = threadIdx.x % group, mine = threadIdx.x / group;
+    int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + mine, n = row < p.lines ? p.n : 0,
+            apart = (int64_t)group * V, gs = gp_bytes_of(p.gt), ys = gp_bytes_of(p.yt),
+            os = gp_bytes_of(p.ot);
+    const char *gp = p.g + row * p.n * gs, *yp = p.y + row * p.n * ys;
+    gp_keep<T> keep_g = {cache + mine * 2 * kept, group, lane}, keep_y = keep_g;
+    keep_y.p += kept;
+    T g[V], y[V], s = 0;
+    gp_each<T, D, V>(gp, gs, p.gt, n, lane * V, apart, [&](const T (&u)[V], int64_t i, int64_t k) {
+        gp_fetch<T, D, V>(y, yp + i * ys, p.yt);
+        for (int j = 0; j < V; j++) {
+            s += p.logs ? u[j] : u[j] * y[j];
+            if (kept) keep_g.at(k, V, j) = u[j], keep_y.at(k, V, j) = y[j];
+        }
+    });
+    s = gp_group_join(s, group, gp_add());
+    for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
+        if (!kept) gp_fetch<T, D, V>(g, gp + i * gs, p.gt), gp_fetch<T, D, V>(y, yp + i * ys, p.yt);
+        for (int j = 0; j < V; j++)
+            g[j] = slope(kept ? keep_g.at(k, V, j) : g[j], kept ? keep_y.at(k, V, j) : y[j], s,
+                         p.logs);
+        gp_put<T, D, V>(p.out + (row * p.n + i) * os, g, p.ot);
+    }
+}
+
+template <class T> static __global__ void gradient_columns(places p) {
+    __shared__ T room[GP_THREADS];
+    int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = line < p.lines ? p.n : 0,
+            at = line / p.inner * p.n * p.inner + line % p.inner, gs = gp_bytes_of(p.gt),
+            ys = gp_bytes_of(p.yt), os = gp_bytes_of(p.ot);
+    T s = 0;
+    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
+        T g = gp_load_as<T>(p.g + (at + i * p.inner) * gs, p.gt);
+        s += p.logs ? g : g * gp_load_as<T>(p.y + (at + i * p.inner) * ys, p.yt);
+    }
+    room[threadIdx.y * blockDim.x + threadIdx.x] = s;
+    __syncthreads();
+    s = room[threadIdx.x];
+    for (unsigned k = 1; k < blockDim.y; k++) s += room[k * blockDim.x + threadIdx.x];
+    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
+        T g = gp_load_as<T>(p.g + (at + i * p.inner) * gs, p.gt),
+          y = gp_load_as<T>(p.y + (at + i * p.inner) * ys, p.yt);
+        gp_store_as<T>(p.out + (at + i * p.inner) * os, p.ot, slope(g, y, s, p.logs));
+    }
+}
+
+template <class T, int D, int V> static bool run_rows(const gp_call *c, const places *p) {
+    gp_group g = gp_group_of(p->n, V, 2, sizeof(T));
+    auto kernel = gradient_rows<T, D, V>;
+    return GP_LAUNCH(c, kernel, gp_group_blocks(&g, p->lines), g.threads, g.shared, *p, g.group,
+                     g.kept);
+}
+
+static bool run_columns(const gp_call *c, const places *p, bool wide) {
+    dim3 block(p->n > 8 ? 32 : GP_THREADS, p->n > 8 ? GP_THREADS / 32 : 1);
+    auto kernel = wide ? gradient_columns<double> : gradient_columns<float>;
+    return GP_LAUNCH(c, kernel, gp_blocks(p->lines, block.x), block, 0, *p);
+}
+
+/* Arguments: g, y, dim; contiguous copies of y and g in c->tmp. */
+static bool softmax_gradient(const gp_call *c, bool logs) {
+    const gp_array *y = c->tmpa[0], *g = c->tmpa[1], *out = gp_out(c, 0);
+    int d = (int)c->arg[2].i;
+    if (out->numel == 0) return true;
+    places p = {g->data,
+                y->data,
+                out->data,
+                0,
+                out->ndim ? out->dim[d] : 1,
+                1,
+                (gp_dtype)g->dtype,
+                (gp_dtype)y->dtype,
+                (gp_dtype)out->dtype,
+                logs};
+    for (int k = d + 1; k < out->ndim; k++) p.inner *= out->dim[k];
+    p.lines = out->numel / p.n;
+    bool wide = p.gt == GP_f64 || p.yt == GP_f64 || p.ot == GP_f64;
+    if (p.inner > 1) return run_columns(c, &p, wide);
+    bool plain = p.gt == p.yt && p.yt == p.ot && gp_row_plain(p.g, p.n, p.gt) &&
+                 gp_row_plain(p.y, p.n, p.yt) && gp_row_plain(p.out, p.n, p.ot);
+    return GP_BY_ROW(plain, p.ot, wide, run_rows, c, &p);
+}
+
+GP_C bool CUDA(softmax_grad)(const gp_call *c) { return softmax_gradient(c, false); }
+GP_C bool CUDA(log_softmax_grad)(const gp_call *c) { return softmax_gradient(c, true); }

@@ -1,0 +1,199 @@
+/* Reductions that are no row of formulas: norms, nansum, nanmean, var and std, summed in f64;
+ * logsumexp, aminmax and count_nonzero. */
+#include "kernels/cuda/reduce/reduce.cuh"
+
+#define GP_FN __device__ static inline
+
+/* ---- sums in f64 of floats ---- */
+
+/* One accumulator; step and merge are formulas of acc, x and p. */
+#define NORM(nm, is_rare, first, step, merge, last)                                                \
+    template <class Type> struct nm {                                                              \
+        typedef Type T;                                                                            \
+        typedef double Acc;                                                                        \
+        enum { LEAN = is_rare };                                                                   \
+        GP_FN void start(double &a) { a = first; }                                                 \
+        GP_FN void fold(double &a, T v, double p, int64_t) {                                       \
+            const double acc = a, x = v;                                                           \
+            a = step;                                                                              \
+        }                                                                                          \
+        GP_FN void join(double &a, double x) {                                                     \
+            const double acc = a;                                                                  \
+            a = merge;                                                                             \
+        }                                                                                          \
+        GP_FN void finish(double acc, double, double p, int, char *to, gp_dtype dt) {              \
+            gp_store_as<double>(to, dt, last);                                                     \
+        }                                                                                          \
+    };
+NORM(ones, 1, 0, acc + (x != 0), acc + x, acc)
+NORM(sizes, 1, 0, acc + fabs(x), acc + x, acc)
+NORM(squares, 0, 0, acc + x * x, acc + x, sqrt(acc))
+NORM(powers, 1, 0, acc + pow(fabs(x), p), acc + x, pow(acc, 1 / p))
+NORM(most, 1, 0, fabs(x) > acc || x != x ? fabs(x) : acc, x > acc || x != x ? x : acc, acc)
+NORM(least, 1, INFINITY, fabs(x) < acc || x != x ? fabs(x) : acc, x < acc || x != x ? x : acc, acc)
+NORM(known, 1, 0, x != x ? acc : acc + x, acc + x, acc)
+
+template <template <class> class R> static bool floats(const gp_call *c, int dims, double p) {
+    return gp_in(c, 0)->dtype == GP_f64 ? gp_reduce<R<double>>(c, dims, p)
+                                        : gp_reduce<R<float>>(c, dims, p);
+}
+
+/* Arguments: x, ord, a mask of dims, keepdim, dtype. */
+GP_C bool CUDA(linalg_vector_norm)(const gp_call *c) {
+    double p = c->arg[1].f;
+    return p == 0           ? floats<ones>(c, 2, p)
+           : p == 1         ? floats<sizes>(c, 2, p)
+           : p == 2         ? floats<squares>(c, 2, p)
+           : p == INFINITY  ? floats<most>(c, 2, p)
+           : p == -INFINITY ? floats<least>(c, 2, p)
+                            : floats<powers>(c, 2, p);
+}
+
+/* Arguments: x, a mask of dims, keepdim, dtype. Integers have no NaN. */
+GP_C bool CUDA(sum)(const gp_call *c);
+GP_C bool CUDA(nansum)(const gp_call *c) {
+    return gp_is_float((gp_dtype)gp_in(c, 0)->dtype) ? floats<known>(c, 1, 0) : CUDA(sum)(c);
+}
+
+/* A sum, and how many elements it has. */
+template <class Type> struct known_mean {
+    typedef Type T;
+    enum { LEAN = 1 };
+    struct Acc {
+        double sum, count;
+    };
+    GP_FN void start(Acc &a) { a.sum = a.count = 0; }
+    GP_FN void fold(Acc &a, T x, double, int64_t) {
+        a.sum += x == x ? (double)x : 0;
+        a.count += x == x;
+    }
+    GP_FN void join(Acc &a, const Acc &b) { a.sum += b.sum, a.count += b.count; }
+    GP_FN void finish(const Acc &a, double, double, int, char *to, gp_dtype dt) {
+        gp_store_as<double>(to, dt, a.sum / a.count);
+    }
+};
+GP_C bool CUDA(nanmean)(const gp_call *c) { return floats<known_mean>(c, 1, 0); }
+
+/* ---- var and std ---- */
+
+/* Sums of the elements' distances from a shift, the first of them, and of these squared. Joined
+ * after Chan, Golub and LeVeque, 1979. p: the correction. */
+template <class Type, bool ROOT> struct moments {
+    typedef Type T;
+    enum { LEAN = 0 };
+    struct Acc {
+        double shift, sum, squares, count;
+    };
+    GP_FN void start(Acc &a) { a.shift = a.sum = a.squares = a.count = 0; }
+    GP_FN void fold(Acc &a, T v, double, int64_t) {
+        double x = v;
+        if (a.count == 0) a.shift = x;
+        double d = x - a.shift;
+        a.sum += d, a.squares += d * d, a.count += 1;
+    }
+    GP_FN void join(Acc &a, const Acc &b) {
+        if (b.count == 0) return;
+        if (a.count == 0) {
+            a = b;
+            return;
+        }
+        double all = a.count + b.count, ma = a.shift + a.sum / a.count;
+        double d = b.shift + b.sum / b.count - ma;
+        a.squares = a.squares - a.sum * (a.sum / a.count) + b.squares -
+                    b.sum * (b.sum / b.count) + d * d * (a.count * b.count / all);
+        a.shift = ma + d * (b.count / all), a.sum = 0, a.count = all;
+    }
+    /* Rounding must not leave a negative sum of squares; NaN stays. */
+    GP_FN void finish(const Acc &a, double count, double p, int, char *to, gp_dtype dt) {
+        double m2 = a.squares - a.sum * (a.sum / count);
+        double var = fmax(m2, m2 - m2) / fmax(0.0, count - p);
+        gp_store_as<double>(to, dt, ROOT ? sqrt(var) : var);
+    }
+};
+template <class T> using variance = moments<T, false>;
+template <class T> using deviation = moments<T, true>;
+
+/* Arguments: x, a mask of dims, correction, keepdim. */
+static double correction(const gp_call *c) {
+    return c->arg[2].is_float ? c->arg[2].f : (double)c->arg[2].i;
+}
+GP_C bool CUDA(var)(const gp_call *c) { return floats<variance>(c, 1, correction(c)); }
+GP_C bool CUDA(std)(const gp_call *c) { return floats<deviation>(c, 1, correction(c)); }
+
+/* ---- logsumexp: the largest element m, and the sum of exp(x - m) ---- */
+
+/* Equal values, infinite ones among them, are 0 apart. */
+template <class Type> struct log_sum {
+    typedef Type T;
+    enum { LEAN = 1 };
+    struct Acc {
+        T m, s;
+    };
+    GP_FN void start(Acc &a) { a.m = -INFINITY, a.s = 0; }
+    GP_FN void fold(Acc &a, T x, double, int64_t) {
+        Acc one = {x, 1};
+        join(a, one);
+    }
+    GP_FN void join(Acc &a, const Acc &b) {
+        T d = b.m == a.m ? (T)0 : b.m - a.m, e = exp(d <= 0 ? d : -d);
+        a.s = d <= 0 ? a.s + b.s * e : a.s * e + b.s;
+        a.m = d <= 0 ? a.m : b.m;
+    }
+    GP_FN void finish(const Acc &a, double, double, int, char *to, gp_dtype dt) {
+        gp_store_as<T>(to, dt, a.m + log(a.s));
+    }
+};
+GP_C bool CUDA(logsumexp)(const gp_call *c) { return floats<log_sum>(c, 1, 0); }
+
+/* ---- of any dtype ---- */
+
+template <class T> struct ends {
+    GP_FN T lowest() { return -INFINITY; }
+    GP_FN T highest() { return INFINITY; }
+};
+template <> struct ends<int32_t> {
+    GP_FN int32_t lowest() { return INT32_MIN; }
+    GP_FN int32_t highest() { return INT32_MAX; }
+};
+template <> struct ends<int64_t> {
+    GP_FN int64_t lowest() { return INT64_MIN; }
+    GP_FN int64_t highest() { return INT64_MAX; }
+};
+
+template <class Type> struct extremes {
+    typedef Type T;
+    enum { LEAN = 1 };
+    struct Acc {
+        T lo, hi;
+    };
+    GP_FN void take(Acc &a, T lo, T hi) {
+        a.lo = lo < a.lo || lo != lo ? lo : a.lo;
+        a.hi = hi > a.hi || hi != hi ? hi : a.hi;
+    }
+    GP_FN void start(Acc &a) { a.lo = ends<T>::highest(), a.hi = ends<T>::lowest(); }
+    GP_FN void fold(Acc &a, T x, double, int64_t) { take(a, x, x); }
+    GP_FN void join(Acc &a, const Acc &b) { take(a, b.lo, b.hi); }
+    GP_FN void finish(const Acc &a, double, double, int k, char *to, gp_dtype dt) {
+        gp_store_as<T>(to, dt, k ? a.hi : a.lo);
+    }
+};
+template <class T> static bool both(const gp_call *c) { return gp_reduce<extremes<T>>(c, 1, 0); }
+GP_C bool CUDA(aminmax)(const gp_call *c) {
+    return GP_BY_COMPUTE((gp_dtype)gp_in(c, 0)->dtype, both, c);
+}
+
+template <class Type> struct not_zero {
+    typedef Type T;
+    enum { LEAN = 1 };
+    typedef int64_t Acc;
+    GP_FN void start(int64_t &a) { a = 0; }
+    GP_FN void fold(int64_t &a, T x, double, int64_t) { a += x != 0; }
+    GP_FN void join(int64_t &a, int64_t b) { a += b; }
+    GP_FN void finish(int64_t a, double, double, int, char *to, gp_dtype dt) {
+        gp_store_as<int64_t>(to, dt, a);
+    }
+};
+template <class T> static bool tally(const gp_call *c) { return gp_reduce<not_zero<T>>(c, 1, 0); }
+GP_C bool CUDA(count_nonzero)(const gp_call *c) {
+    return GP_BY_COMPUTE((gp_dtype)gp_in(c, 0)->dtype, tally, c);
+}

@@ -1,0 +1,74 @@
+/* cuDNN: the functions that gpush uses, and its handle. Only where its header is; for conv.c, kernels/cuda/norm/cudnn.c, kernels/cuda/rnn/cudnn.c and cudnn_graph.c. */
+#ifndef GP_CUDA_DNN_H
+#define GP_CUDA_DNN_H
+
+#include <cudnn.h>
+
+#include "kernels/cuda/runtime/libs.h"
+
+#define GP_DNN_FUNCTIONS(F)                                                                        \
+    F(cudnnCreate)                                                                                 \
+    F(cudnnSetStream)                                                                              \
+    F(cudnnGetErrorString)                                                                         \
+    F(cudnnCreateTensorDescriptor)                                                                 \
+    F(cudnnSetTensorNdDescriptor)                                                                  \
+    F(cudnnDestroyTensorDescriptor)                                                                \
+    F(cudnnCreateFilterDescriptor)                                                                 \
+    F(cudnnSetFilterNdDescriptor)                                                                  \
+    F(cudnnDestroyFilterDescriptor)                                                                \
+    F(cudnnCreateConvolutionDescriptor)                                                            \
+    F(cudnnSetConvolutionNdDescriptor)                                                             \
+    F(cudnnSetConvolutionGroupCount)                                                               \
+    F(cudnnSetConvolutionMathType)                                                                 \
+    F(cudnnDestroyConvolutionDescriptor)                                                           \
+    F(cudnnGetConvolutionForwardAlgorithm_v7)                                                      \
+    F(cudnnGetConvolutionBackwardDataAlgorithm_v7)                                                 \
+    F(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                               \
+    F(cudnnFindConvolutionForwardAlgorithmEx)                                                      \
+    F(cudnnFindConvolutionBackwardDataAlgorithmEx)                                                 \
+    F(cudnnFindConvolutionBackwardFilterAlgorithmEx)                                               \
+    F(cudnnConvolutionForward)                                                                     \
+    F(cudnnConvolutionBackwardData)                                                                \
+    F(cudnnConvolutionBackwardFilter)                                                              \
+    F(cudnnBatchNormalizationForwardInference)                                                     \
+    F(cudnnBatchNormalizationForwardTraining)                                                      \
+    F(cudnnBatchNormalizationBackward)                                                             \
+    F(cudnnCreateDropoutDescriptor)                                                                \
+    F(cudnnSetDropoutDescriptor)                                                                   \
+    F(cudnnDestroyDropoutDescriptor)                                                               \
+    F(cudnnCreateRNNDescriptor)                                                                    \
+    F(cudnnSetRNNDescriptor_v8)                                                                    \
+    F(cudnnDestroyRNNDescriptor)                                                                   \
+    F(cudnnCreateRNNDataDescriptor)                                                                \
+    F(cudnnSetRNNDataDescriptor)                                                                   \
+    F(cudnnDestroyRNNDataDescriptor)                                                               \
+    F(cudnnGetRNNWeightSpaceSize)                                                                  \
+    F(cudnnGetRNNWeightParams)                                                                     \
+    F(cudnnGetRNNTempSpaceSizes)                                                                   \
+    F(cudnnRNNForward)                                                                             \
+    F(cudnnRNNBackwardData_v8)                                                                     \
+    F(cudnnRNNBackwardWeights_v8)                                                                  \
+    F(cudnnGetVersion)                                                                             \
+    F(cudnnBackendCreateDescriptor)                                                                \
+    F(cudnnBackendDestroyDescriptor)                                                               \
+    F(cudnnBackendSetAttribute)                                                                    \
+    F(cudnnBackendGetAttribute)                                                                    \
+    F(cudnnBackendFinalize)                                                                        \
+    F(cudnnBackendExecute)
+typedef struct gp_dnn_functions {
+    GP_DNN_FUNCTIONS(GP_LIB_POINTER)
+} gp_dnn_functions;
+extern gp_dnn_functions gp_dnn; /* filled when the first handle is made */
+
+/* The handle of this call's device and stream; NULL with a message. With gp_lib_lock held. */
+cudnnHandle_t gp_dnn_handle(const gp_call *c);
+/* False with a message where s is an error. */
+bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s);
+cudnnDataType_t gp_dnn_type(int dtype);
+/* After a failure on the way to cuDNN (it does not take the shape, its memory cannot be had, it is not there): forgets the
+ * message and lets the op go on with its own kernel, which the record says. False, with a message, on a dead device. */
+bool gp_dnn_refused(const gp_call *c);
+
+void gp_cuda_detail(const char *text); /* kernels/cuda/runtime/device.h: for the record */
+
+#endif

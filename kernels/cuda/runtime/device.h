@@ -1,0 +1,171 @@
+/* Inside the CUDA plug-in: what a device and its streams keep, and what the files share that drive them:
+ * kernels/cuda/runtime/device.c (the device's functions, and every call that may block), kernels/cuda/runtime/queue.c (what was
+ * queued and how far that is), kernels/cuda/runtime/event.c (places in a queue), kernels/cuda/runtime/launch.c (a call of a
+ * kernel), kernels/cuda/runtime/plugin_imports.c (the program).
+ * CUDA's handles are void * here, so that this header needs none of CUDA's. */
+#ifndef GP_DEVICE_CUDA_H
+#define GP_DEVICE_CUDA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "profile/cuda/cupti.h"
+#include "tensor/op.h"
+
+struct gp_core;
+struct gp_fault;
+
+/* Takes the program's table; false if it is of another build. */
+bool gp_core_take(const struct gp_core *table);
+
+/* A block of pinned host memory, of the device's pool. */
+typedef struct cuda_block {
+    struct cuda_block *next;
+    int klass; /* 2^klass bytes */
+    char *data;
+} cuda_block;
+
+/* An event whose time is known on both clocks. */
+typedef struct cuda_base {
+    atomic_int refs;
+    void *event; /* cudaEvent_t */
+    uint64_t ns; /* on gp_now_ns()'s clock */
+} cuda_base;
+
+enum { CUDA_EVENTS = 256, CUDA_CLASSES = 40, CUDA_MARKS = 80, CUDA_NOTES = 1024 };
+
+typedef struct cuda_device {
+    char model[64];
+    int sms, arch; /* multiprocessors; 90: compute capability 9.0 */
+    size_t bytes;  /* of memory */
+    void *clock;   /* cudaStream_t without work, for reading the device's clock */
+    _Atomic bool dead;
+    char why[256];        /* of dead; written before it is set */
+    pthread_mutex_t lock; /* of what follows */
+    cuda_base *base;
+    void *events[CUDA_EVENTS]; /* cudaEvent_t not in use */
+    int nevents;
+    cuda_block *blocks[CUDA_CLASSES]; /* not in use, by klass */
+    bool peer[64];                    /* copies from that device were prepared */
+    _Atomic bool used[GP_OPS];        /* ops that have run here */
+} cuda_device;
+
+/* To be done on the host when the queue has come to `ticket`, in this order. */
+typedef struct cuda_later {
+    struct cuda_later *next;
+    uint64_t ticket;
+    cuda_block *block; /* goes back to the pool */
+    void *to;          /* gets bytes of the block first; NULL: none */
+    size_t bytes;
+    gp_storage *host; /* one reference and, if `reads`, one of its readers */
+    bool reads;
+} cuda_later;
+
+/* A copy of memory that is not pinned, too large to be staged: made by the wait for it. */
+typedef struct cuda_put_off {
+    struct cuda_put_off *next;
+    pthread_t thread; /* that waits for it */
+    void *dst;
+    const void *src;
+    size_t bytes;
+    gp_copy_kind kind;
+    gp_storage *host; /* one reference */
+    uint64_t id;      /* for gp_hook.device */
+} cuda_put_off;
+
+/* What to say of a launch that notes a fault. */
+typedef struct cuda_note {
+    unsigned ticket; /* in gp_fault.first */
+    uint64_t issued; /* the command that it is */
+    const struct gp_op *op;
+    const char *file;
+    int line, n;
+    const char *const *texts;
+} cuda_note;
+
+typedef struct cuda_stream {
+    void *stream;         /* cudaStream_t */
+    _Atomic uint64_t items, items_done; /* what CUDA's own queue holds: kernels, of which a command may be several,
+                                           copies, events */
+    pthread_mutex_t lock; /* of what follows */
+    struct {
+        void *event; /* cudaEvent_t */
+        uint64_t ticket, items;
+    } marks[CUDA_MARKS]; /* a ring: places in the queue, oldest first */
+    unsigned head, tail;
+    cuda_later *later, **last;
+    _Atomic size_t staged; /* bytes of blocks in `later` */
+    cuda_put_off *put_off;
+    struct gp_fault *fault; /* pinned; NULL until a kernel wants it */
+    cuda_block *fault_block; /* where that is */
+    unsigned faults;        /* tickets given */
+    cuda_note *notes;       /* CUDA_NOTES, by ticket */
+} cuda_stream;
+
+/* What open_device and stream_open have put there. */
+static inline cuda_device *gp_cuda_of(const gp_device *dev) { return (cuda_device *)dev->impl; }
+static inline cuda_stream *gp_cuda_queue(const gp_stream *s) { return (cuda_stream *)s->impl; }
+
+/* ---- device.c ---- */
+
+/* Makes dev the calling thread's device. */
+void gp_cuda_enter(const gp_device *dev);
+/* False with a message once dev is dead. */
+bool gp_cuda_alive(const gp_device *dev, const char *what);
+/* err (a cudaError_t other than success) as this thread's message; false. An error that the device will not get
+ * over marks it dead. what: the op or call, NULL in a queue: then s is named as what it has queued last. */
+bool gp_cuda_failed(gp_stream *s, int err, const char *what);
+/* A block of the pool with at least bytes; NULL with a message. */
+cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes);
+void gp_cuda_block_give(gp_device *dev, cuda_block *b);
+/* Tells who watches of a call that may block (gp_hook.call), made since t0. */
+void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
+
+/* ---- kernels/cuda/runtime/queue.c ---- */
+
+/* One more command was queued on s. mark: its end is of interest soon. */
+void gp_cuda_queued(gp_stream *s, bool mark);
+/* The same, with what the host does after it; takes `what` over. */
+void gp_cuda_queued_then(gp_stream *s, cuda_later *what);
+/* Has s come to this ticket, as far as one can know without waiting? Does what was due. A dead device's queue is at
+ * its end. */
+bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
+/* What a launch that notes a fault is known by; its own call will be s's next command. 0 with a message. */
+unsigned gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts, int n,
+                            struct gp_fault **fault);
+
+/* ---- kernels/cuda/runtime/event.c ---- */
+
+/* An event of the pool (cudaEvent_t); NULL with a message. */
+void *gp_cuda_event_take(gp_device *dev);
+void gp_cuda_event_give(gp_device *dev, void *event);
+/* Waits for an event that measures how a library does something, which is told as a first use. False with a message. */
+bool gp_cuda_event_settle(gp_device *dev, void *event);
+/* Compares the device's clock with the host's, where that is due: for when the host has waited anyway. */
+void gp_cuda_keep_time(gp_device *dev);
+/* Those of gp_device_vt. */
+gp_event *gp_cuda_event_record(gp_stream *s);
+bool gp_cuda_event_done(gp_event *e);
+bool gp_cuda_event_wait(gp_stream *s, gp_event *e);
+double gp_cuda_event_time(gp_event *e);
+void gp_cuda_event_free(gp_event *e);
+
+/* ---- kernels/cuda/runtime/launch.c ---- */
+
+/* The kernel of c's row, queued on s; false with a message. The vtable's launch. */
+bool gp_cuda_launch(gp_stream *s, struct gp_call *c);
+/* When the plug-in is opened: first uses of libraries are told of. */
+void gp_cuda_launch_open(void);
+
+/* gp_device_vt.saves: layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
+int64_t gp_cuda_saves(const struct gp_call *c);
+
+/* When a recorded event (cudaEvent_t) was passed, ns on gp_now_ns()'s clock; 0 if it was not yet. kernels/cuda/runtime/event.c */
+uint64_t gp_cuda_event_ns(gp_device *dev, void *event);
+
+/* ---- kernels/cuda/runtime/cupti.c ---- */
+
+/* When the plug-in is opened: hands profile/cuda what it needs of the runtime. */
+void gp_cuda_watch_open(void);
+
+#endif

@@ -1,0 +1,173 @@
+/* CUDA's events: a pool of them, places in a queue, and their times on the host's clock. */
+#include <cuda_runtime.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "kernels/cuda/runtime/device.h"
+#include "tensor/error.h"
+
+/* ns: the clocks are compared again after that, as they drift apart */
+static const uint64_t clock_ns = 2000000000;
+
+void *gp_cuda_event_take(gp_device *dev) {
+    cuda_device *d = gp_cuda_of(dev);
+    pthread_mutex_lock(&d->lock);
+    void *event = d->nevents ? d->events[--d->nevents] : NULL;
+    pthread_mutex_unlock(&d->lock);
+    cudaEvent_t fresh = NULL;
+    if (event || cudaEventCreate(&fresh) == cudaSuccess) return event ? event : fresh;
+    cudaGetLastError();
+    return gp_fail_null("%s: no event can be made", dev->name);
+}
+
+void gp_cuda_event_give(gp_device *dev, void *event) {
+    cuda_device *d = gp_cuda_of(dev);
+    pthread_mutex_lock(&d->lock);
+    bool room = d->nevents < CUDA_EVENTS;
+    if (room) d->events[d->nevents++] = event;
+    pthread_mutex_unlock(&d->lock);
+    if (!room) cudaEventDestroy((cudaEvent_t)event);
+}
+
+/* ---- one clock ---- */
+
+static void base_unref(gp_device *dev, cuda_base *b) {
+    if (!b || atomic_fetch_sub(&b->refs, 1) != 1) return;
+    gp_cuda_event_give(dev, b->event);
+    free(b);
+}
+
+/* A time that both clocks know: that of an event on a stream without work. Of a few attempts the one counts in which
+ * the host looked most closely. */
+static cuda_base *read_clocks(gp_device *dev) {
+    cuda_device *d = gp_cuda_of(dev);
+    cuda_base *best = NULL;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        cuda_base *b = calloc(1, sizeof *b);
+        if (!b || !(b->event = gp_cuda_event_take(dev))) return free(b), best;
+        atomic_store(&b->refs, 1);
+        uint64_t t0 = gp_now_ns();
+        cudaError_t err = cudaEventRecord((cudaEvent_t)b->event, (cudaStream_t)d->clock);
+        while (err == cudaSuccess || err == cudaErrorNotReady) {
+            err = cudaEventQuery((cudaEvent_t)b->event);
+            if (err == cudaSuccess) break;
+        }
+        uint64_t t1 = gp_now_ns();
+        b->ns = t0 + (t1 - t0) / 2;
+        bool better = err == cudaSuccess && t1 - t0 < least;
+        if (better) least = t1 - t0;
+        cuda_base *worse = better ? best : b;
+        if (better) best = b;
+        base_unref(dev, worse);
+    }
+    cudaGetLastError();
+    return best;
+}
+
+/* Where the host has waited anyway the clocks are compared again. */
+void gp_cuda_keep_time(gp_device *dev) {
+    cuda_device *d = gp_cuda_of(dev);
+    pthread_mutex_lock(&d->lock);
+    bool due = !d->base || gp_now_ns() - d->base->ns >= clock_ns;
+    pthread_mutex_unlock(&d->lock);
+    if (!due) return;
+    gp_cuda_enter(dev); /* a wait that found all done has not */
+    cuda_base *fresh = read_clocks(dev);
+    if (!fresh) return;
+    pthread_mutex_lock(&d->lock);
+    cuda_base *old = d->base;
+    d->base = fresh;
+    pthread_mutex_unlock(&d->lock);
+    base_unref(dev, old);
+}
+
+/* ---- measuring ---- */
+
+bool gp_cuda_event_settle(gp_device *dev, void *event) {
+    uint64_t t0 = gp_now_ns();
+    cudaError_t err;
+    while ((err = cudaEventQuery((cudaEvent_t)event)) == cudaErrorNotReady && !gp_interrupted)
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    cudaGetLastError();
+    gp_cuda_called(dev, "cudaEventQuery", true, t0);
+    if (err == cudaErrorNotReady) return gp_fail("interrupted while waiting for %s", dev->name);
+    return err == cudaSuccess || gp_fail("%s: %s", dev->name, cudaGetErrorString(err));
+}
+
+/* ---- events ---- */
+
+typedef struct cuda_event {
+    gp_event e; /* e.impl: cudaEvent_t */
+    cuda_base *base;
+} cuda_event;
+
+gp_event *gp_cuda_event_record(gp_stream *s) {
+    if (!gp_cuda_alive(s->dev, "event")) return NULL;
+    cuda_device *d = gp_cuda_of(s->dev);
+    gp_cuda_enter(s->dev);
+    cuda_event *e = calloc(1, sizeof *e);
+    void *event = e ? gp_cuda_event_take(s->dev) : NULL;
+    if (!event) return free(e), e ? NULL : gp_fail_null("out of memory");
+    cudaError_t err = cudaEventRecord((cudaEvent_t)event, (cudaStream_t)gp_cuda_queue(s)->stream);
+    if (err != cudaSuccess) {
+        free(e);
+        gp_cuda_event_give(s->dev, event);
+        return gp_cuda_failed(s, (int)err, "event"), NULL;
+    }
+    gp_cuda_queued(s, false);
+    e->e = (gp_event){s, atomic_load(&s->issued), event};
+    pthread_mutex_lock(&d->lock);
+    e->base = d->base;
+    atomic_fetch_add(&e->base->refs, 1);
+    pthread_mutex_unlock(&d->lock);
+    return &e->e;
+}
+
+bool gp_cuda_event_done(gp_event *e) {
+    gp_stream *s = e->stream;
+    if (atomic_load_explicit(&s->completed, memory_order_acquire) >= e->ticket ||
+        atomic_load(&gp_cuda_of(s->dev)->dead))
+        return true;
+    cudaError_t err = cudaEventQuery((cudaEvent_t)e->impl);
+    cudaGetLastError();
+    return err == cudaSuccess || (err != cudaErrorNotReady && gp_cuda_reached(s, e->ticket));
+}
+
+bool gp_cuda_event_wait(gp_stream *s, gp_event *e) {
+    if (gp_cuda_event_done(e)) return true;
+    if (!gp_cuda_alive(s->dev, "wait")) return false;
+    gp_cuda_enter(s->dev);
+    cudaError_t err = cudaStreamWaitEvent((cudaStream_t)gp_cuda_queue(s)->stream,
+                                          (cudaEvent_t)e->impl, 0);
+    if (err != cudaSuccess) return gp_cuda_failed(s, (int)err, "wait");
+    gp_cuda_queued(s, false);
+    return true;
+}
+
+double gp_cuda_event_time(gp_event *e) {
+    cuda_base *base = ((cuda_event *)e)->base;
+    float ms;
+    cudaError_t err = cudaEventElapsedTime(&ms, (cudaEvent_t)base->event, (cudaEvent_t)e->impl);
+    if (err != cudaSuccess) return cudaGetLastError(), NAN;
+    return (double)base->ns * 1e-9 + (double)ms * 1e-3;
+}
+
+uint64_t gp_cuda_event_ns(gp_device *dev, void *event) {
+    cuda_device *d = gp_cuda_of(dev);
+    pthread_mutex_lock(&d->lock);
+    float ms;
+    cudaError_t err = cudaEventElapsedTime(&ms, (cudaEvent_t)d->base->event, (cudaEvent_t)event);
+    uint64_t ns = err == cudaSuccess ? d->base->ns + (uint64_t)(int64_t)((double)ms * 1e6) : 0;
+    pthread_mutex_unlock(&d->lock);
+    if (err != cudaSuccess) cudaGetLastError();
+    return ns;
+}
+
+void gp_cuda_event_free(gp_event *e) {
+    gp_cuda_event_give(e->stream->dev, e->impl);
+    base_unref(e->stream->dev, ((cuda_event *)e)->base);
+    free(e);
+}

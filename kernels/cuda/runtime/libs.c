@@ -1,0 +1,318 @@
+/* Finds and opens NVIDIA's libraries, and keeps their handles. */
+#include "kernels/cuda/runtime/libs.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tensor/error.h"
+
+void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_ns);
+gp_lib_settings gp_libs = {.deterministic = true};
+
+/* Sonames go with the CUDA version that the plug-in is built for. */
+#if CUDART_VERSION >= 13000
+#define SAME "13"   /* cuBLAS and CUPTI count with CUDA … */
+#define BEHIND "12" /* … cuSOLVER, cuFFT and cuSPARSE one behind */
+#define MATCHES "13"
+#else
+#define SAME "12"
+#define BEHIND "11"
+#define MATCHES "12"
+#endif
+
+/* `before`: what the library itself wants to find; opened first, so that it does wherever they lie.
+ */
+typedef struct library {
+    const char *name, *file, *before[3], *version; /* version: a function that gives it */
+    void *so;
+    bool looked;
+    char path[PATH_MAX], why[1024];
+} library;
+
+static library libraries[GP_LIBS] = {
+    [GP_LIB_cublas] = {"cuBLAS",
+                       "libcublas.so." SAME,
+                       {"libcublasLt.so." SAME},
+                       "cublasGetProperty"},
+    [GP_LIB_cublasLt] = {"cuBLASLt", "libcublasLt.so." SAME, {0}, "cublasLtGetVersion"},
+    [GP_LIB_cusolver] = {"cuSOLVER",
+                         "libcusolver.so." BEHIND,
+                         {"libnvJitLink.so." MATCHES, "libcusparse.so.12", "libcublas.so." SAME},
+                         "cusolverGetVersion"},
+    [GP_LIB_cufft] = {"cuFFT",
+                      "libcufft.so." BEHIND,
+                      {"libnvJitLink.so." MATCHES},
+                      "cufftGetVersion"},
+    [GP_LIB_cudnn] = {"cuDNN",
+                      "libcudnn.so.9",
+                      {"libcublasLt.so." SAME, "libcublas.so." SAME, "libnvrtc.so." MATCHES},
+                      "cudnnGetVersion"},
+    [GP_LIB_cupti] = {"CUPTI", "libcupti.so." SAME, {0}, "cuptiGetVersion"},
+};
+
+/* Opening; the table of handles, whose making opens; and the use of a handle, which may be within another's: for want of
+ * scratch memory the collector runs finalisers, and these may run ops. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, table = PTHREAD_MUTEX_INITIALIZER,
+                       in_use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+void gp_lib_lock(void) { pthread_mutex_lock(&in_use); }
+void gp_lib_unlock(void) { pthread_mutex_unlock(&in_use); }
+
+int64_t gp_lib_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* ---- where to look ---- */
+
+/* Tries folder/file; false where there is none. A file that is there but does not open is
+ * remembered in why. */
+static bool try_folder(library *l, const char *file, const char *folder, size_t length, void **so) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, file);
+    if (access(path, R_OK)) return false;
+    *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*so) {
+        if (file == l->file) snprintf(l->path, sizeof l->path, "%s", path);
+        return true;
+    }
+    const char *text = dlerror();
+    snprintf(l->why, sizeof l->why, "%.900s", text ? text : path);
+    return false;
+}
+
+static bool try_list(library *l, const char *file, const char *list, void **so) {
+    while (list && *list) {
+        size_t n = strcspn(list, ":");
+        if (n && try_folder(l, file, list, n, so)) return true;
+        list += n + (list[n] == ':');
+    }
+    return false;
+}
+
+static bool try_glob(library *l, const char *file, const char *pattern, void **so) {
+    glob_t g;
+    bool found = false;
+    if (glob(pattern, 0, NULL, &g)) return false;
+    for (size_t i = 0; i < g.gl_pathc && !found; i++)
+        found = try_folder(l, file, g.gl_pathv[i], strlen(g.gl_pathv[i]), so);
+    globfree(&g);
+    return found;
+}
+
+/* The packages nvidia-* below a Python's prefix. */
+static bool try_python(library *l, const char *file, const char *prefix, void **so) {
+    static const char *const packages[] = {
+        "lib/python3*/site-packages", "lib64/python3*/site-packages", "lib/python3*/dist-packages",
+        "lib/python3/dist-packages", "local/lib/python3*/dist-packages"};
+    char pattern[PATH_MAX];
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
+        snprintf(pattern, sizeof pattern, "%s/%s/nvidia/*/lib", prefix, packages[i]);
+        if (try_glob(l, file, pattern, so)) return true;
+    }
+    return false;
+}
+
+/* The folder two above `path`: a program's prefix. False where there is none. */
+static bool prefix_of(const char *path, char *prefix) {
+    snprintf(prefix, PATH_MAX, "%s", path);
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(prefix, '/');
+        if (!slash || slash == prefix) return false;
+        *slash = 0;
+    }
+    return true;
+}
+
+/* Below python3 on PATH, as it is named and where the name leads, and in the user's own packages.
+ */
+static bool try_pythons(library *l, const char *file, void **so) {
+    char path[PATH_MAX], real[PATH_MAX], prefix[PATH_MAX];
+    const char *list = getenv("PATH"), *home = getenv("HOME");
+    while (list && *list) {
+        size_t n = strcspn(list, ":");
+        snprintf(path, sizeof path, "%.*s/python3", (int)n, list);
+        list += n + (list[n] == ':');
+        if (access(path, X_OK)) continue;
+        if (prefix_of(path, prefix) && try_python(l, file, prefix, so)) return true;
+        if (realpath(path, real) && prefix_of(real, prefix) && try_python(l, file, prefix, so))
+            return true;
+        break;
+    }
+    if (!home) return false;
+    snprintf(prefix, sizeof prefix, "%s/.local", home);
+    return try_python(l, file, prefix, so);
+}
+
+static void *find(library *l, const char *file) {
+    char path[PATH_MAX];
+    const char *home = getenv("CUDA_HOME");
+    void *so = NULL;
+    if (try_list(l, file, getenv("GPUSH_CUDA_LIBRARIES"), &so)) return so;
+    for (int i = 0; home && *home && i < 2; i++) {
+        snprintf(path, sizeof path, "%s/lib%s", home, i ? "" : "64");
+        if (try_folder(l, file, path, strlen(path), &so)) return so;
+    }
+    if (try_pythons(l, file, &so)) return so;
+    if ((so = dlopen(file, RTLD_NOW | RTLD_LOCAL))) return so;
+    try_list(l, file, "/usr/local/cuda/lib64:/usr/local/cuda/lib", &so);
+    return so;
+}
+
+static const char *set_to(const char *name) {
+    const char *v = getenv(name);
+    return v && *v ? v : "not set";
+}
+
+static void open_library(library *l) {
+    Dl_info at;
+    l->looked = true;
+    /* cuDNN's recurrent layers use cuBLAS on streams of their own, which gives the same bits each time only with a
+     * workspace that is set here. Source: NVIDIA's documentation of cuBLAS, "Results reproducibility". 24 MiB. */
+    if (l == &libraries[GP_LIB_cudnn]) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+    for (int i = 0; i < 3 && l->before[i]; i++) find(l, l->before[i]);
+    l->why[0] = 0;
+    l->so = find(l, l->file);
+    if (!l->so) {
+        if (!l->why[0])
+            snprintf(l->why, sizeof l->why,
+                     "%s was not found (looked in GPUSH_CUDA_LIBRARIES (%.200s), CUDA_HOME "
+                     "(%.200s), the nvidia "
+                     "packages of Python, the system's library paths, /usr/local/cuda)",
+                     l->file, set_to("GPUSH_CUDA_LIBRARIES"), set_to("CUDA_HOME"));
+        return;
+    }
+    void *any = dlsym(l->so, l->version);
+    if (!l->path[0] && any && dladdr(any, &at) && at.dli_fname)
+        snprintf(l->path, sizeof l->path, "%s", at.dli_fname);
+}
+
+static library *opened(gp_lib lib) {
+    library *l = &libraries[lib];
+    pthread_mutex_lock(&mutex);
+    if (!l->looked) open_library(l);
+    pthread_mutex_unlock(&mutex);
+    return l;
+}
+
+bool gp_lib_there(gp_lib lib) { return opened(lib)->so != NULL; }
+
+bool gp_lib_functions(gp_lib lib, const char *op, const char *const *names, int n, int optional,
+                      void **table) {
+    library *l = opened(lib);
+    if (!l->so) return gp_fail("%s: needs %s: %s", op, l->name, l->why);
+    for (int i = 0; i < n; i++) {
+        table[i] = dlsym(l->so, names[i]);
+        if (!table[i] && i < n - optional)
+            return gp_fail("%s: needs %s: %s has no function %s", op, l->name, l->path, names[i]);
+    }
+    return true;
+}
+
+/* ---- versions ---- */
+
+/* Each library has a way of its own to tell. */
+static void version_of(gp_lib lib, void *fn, char *text, size_t size) {
+    int v = 0, part[3] = {0};
+    uint32_t u = 0;
+    switch (lib) {
+    case GP_LIB_cublas:
+        for (int i = 0; i < 3; i++) ((int (*)(int, int *))fn)(i, &part[i]);
+        snprintf(text, size, "%d.%d.%d", part[0], part[1], part[2]);
+        return;
+    case GP_LIB_cublasLt: v = (int)((size_t(*)(void))fn)(); break;
+    case GP_LIB_cudnn: v = (int)((size_t(*)(void))fn)(); break;
+    case GP_LIB_cupti: ((int (*)(uint32_t *))fn)(&u), v = (int)u; break;
+    default: ((int (*)(int *))fn)(&v);
+    }
+    if (lib == GP_LIB_cudnn || lib == GP_LIB_cublasLt)
+        snprintf(text, size, "%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
+    else if (lib == GP_LIB_cupti) snprintf(text, size, "%d", v);
+    else snprintf(text, size, "%d.%d.%d", v / 1000, v / 100 % 10, v % 100);
+}
+
+bool gp_lib_describe(gp_lib lib, const char **name, char *text, size_t size) {
+    library *l = opened(lib);
+    char version[40] = "?";
+    *name = l->name;
+    if (!l->so) {
+        snprintf(text, size, "%s", l->why);
+        return false;
+    }
+    void *fn = dlsym(l->so, l->version);
+    if (fn) version_of(lib, fn, version, sizeof version);
+    snprintf(text, size, "%s, %s", version, l->path[0] ? l->path : l->file);
+    return true;
+}
+
+/* For `gpush doctor` (tensor/device/plugin_api.h). */
+__attribute__((visibility("default"))) int gp_cuda_library(int i, const char **name, char *text,
+                                                           size_t size);
+int gp_cuda_library(int i, const char **name, char *text, size_t size) {
+    if (i < 0 || i > GP_LIBS) return -1;
+    if (i > 0) return gp_lib_describe((gp_lib)(i - 1), name, text, size);
+    *name = "CUDA runtime";
+    snprintf(text, size, "%d.%d, linked into the plug-in", CUDART_VERSION / 1000,
+             CUDART_VERSION % 1000 / 10);
+    return 1;
+}
+
+/* ---- handles ---- */
+
+typedef struct handle {
+    gp_lib lib;
+    int device;
+    cudaStream_t stream;
+    void *value;
+} handle;
+
+static struct {
+    handle *of;
+    int n, room;
+} handles;
+
+void gp_lib_book(gp_lib lib, int64_t begin) {
+    if (gp_lib_first_use) gp_lib_first_use(libraries[lib].name, begin, gp_lib_now());
+}
+
+static void *known(gp_lib lib, int device, cudaStream_t s) {
+    for (int i = 0; i < handles.n; i++) {
+        handle *h = &handles.of[i];
+        if (h->lib == lib && h->device == device && h->stream == s) return h->value;
+    }
+    return NULL;
+}
+
+static bool remember(handle h) {
+    if (handles.n == handles.room) {
+        int room = handles.room ? 2 * handles.room : 16;
+        handle *more = (handle *)realloc(handles.of, (size_t)room * sizeof *more);
+        if (!more) return gp_fail("%s: out of memory for a handle", libraries[h.lib].name);
+        handles.of = more, handles.room = room;
+    }
+    handles.of[handles.n++] = h;
+    return true;
+}
+
+cudaStream_t gp_cuda_stream(const gp_call *c);
+
+void *gp_lib_handle(const gp_call *c, gp_lib lib, gp_lib_create create) {
+    handle h = {.lib = lib, .stream = gp_cuda_stream(c)};
+    cudaGetDevice(&h.device);
+    pthread_mutex_lock(&table);
+    h.value = known(lib, h.device, h.stream);
+    if (!h.value) {
+        int64_t begin = gp_lib_now();
+        if (!create(c, h.stream, &h.value) || !remember(h)) h.value = NULL;
+        else gp_lib_book(lib, begin);
+    }
+    pthread_mutex_unlock(&table);
+    return h.value;
+}

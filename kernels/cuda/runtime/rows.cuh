@@ -1,0 +1,176 @@
+/* Rows that groups of threads work on together: vectors of 16 bytes, sums over a group, and a row's
+ * elements kept in shared memory while they are needed again. */
+#ifndef GP_CUDA_ROWS_CUH
+#define GP_CUDA_ROWS_CUH
+
+#include "kernels/cuda/runtime/loop.cuh"
+
+/* Kernels take the dtype of memory as a constant D where rows are vectors; GP_ANY: it is known when
+ * they run, and elements are taken one at a time. */
+enum { GP_ANY = GP_DTYPES, GP_WARP = 32 };
+/* Threads of the largest group. Its kernels say so by __launch_bounds__: else the compiler may give a thread more than
+ * the 64 registers there are for each of so many, and the launch fails. */
+enum { GP_GROUP_MOST = 1024 };
+
+template <int D> struct gp_memory { typedef uint16_t type; };
+template <> struct gp_memory<GP_f32> { typedef float type; };
+template <> struct gp_memory<GP_f64> { typedef double type; };
+
+/* V elements at p in compute type T; where V is 1 of dtype dt, else of D and 16 bytes in all. */
+template <class T, int D, int V>
+__device__ static inline void gp_fetch(T (&v)[V], const char *p, gp_dtype dt) {
+    if constexpr (D == GP_ANY) {
+        v[0] = gp_load_as<T>(p, dt);
+    } else {
+        typedef typename gp_memory<D>::type M;
+        gp_vector<M, V> raw = *(const gp_vector<M, V> *)p;
+#pragma unroll
+        for (int k = 0; k < V; k++) v[k] = gp_load_as<T>(&raw.v[k], (gp_dtype)D);
+    }
+}
+template <class T, int D, int V>
+__device__ static inline void gp_put(char *p, const T (&v)[V], gp_dtype dt) {
+    if constexpr (D == GP_ANY) {
+        gp_store_as<T>(p, dt, v[0]);
+    } else {
+        gp_vector<typename gp_memory<D>::type, V> raw;
+#pragma unroll
+        for (int k = 0; k < V; k++) gp_store_as<T>(&raw.v[k], (gp_dtype)D, v[k]);
+        *(gp_vector<typename gp_memory<D>::type, V> *)p = raw;
+    }
+}
+
+/* f(v, i, k) for the vectors that a thread has of a row of n elements, `step` bytes apart: those from element i = from
+ * on, then every `apart`; k counts them. Several are read before the first is used: where memory is the limit a thread
+ * has to have so many bytes on their way. */
+template <class T, int D, int V, class F>
+__device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, int64_t n,
+                                      int64_t from, int64_t apart, F f) {
+    enum { AHEAD = D == GP_ANY ? 1 : V > 4 ? 2 : 4 };
+    for (int64_t i = from, k = 0; i < n; i += AHEAD * apart, k += AHEAD) {
+        T v[V];
+        if constexpr (D == GP_ANY) {
+            gp_fetch<T, D, V>(v, x + i * step, dt);
+            f(v, i, k);
+        } else {
+            gp_vector<typename gp_memory<D>::type, V> raw[AHEAD];
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++)
+                if (i + a * apart < n)
+                    raw[a] = *(const gp_vector<typename gp_memory<D>::type, V> *)(x + (i + a * apart) * step);
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++) {
+                if (i + a * apart >= n) break;
+#pragma unroll
+                for (int j = 0; j < V; j++) v[j] = gp_load_as<T>(&raw[a].v[j], (gp_dtype)D);
+                f(v, i + a * apart, k + a);
+            }
+        }
+    }
+}
+
+/* Calls fn<T, D, V>(...) for dtype dt of a plain row, or fn<T, GP_ANY, 1>(...). */
+#define GP_BY_ROW(plain, dt, wide, fn, ...)                                                        \
+    ((plain) && (dt) == GP_f32    ? fn<float, GP_f32, 4>(__VA_ARGS__)                              \
+     : (plain) && (dt) == GP_f16  ? fn<float, GP_f16, 8>(__VA_ARGS__)                              \
+     : (plain) && (dt) == GP_bf16 ? fn<float, GP_bf16, 8>(__VA_ARGS__)                             \
+     : (plain) && (dt) == GP_f64  ? fn<double, GP_f64, 2>(__VA_ARGS__)                             \
+     : (wide)                     ? fn<double, GP_ANY, 1>(__VA_ARGS__)                             \
+                                  : fn<float, GP_ANY, 1>(__VA_ARGS__))
+
+/* Rows of n elements of dtype dt are vectors, if they lie one behind the other from p on. */
+static inline bool gp_row_plain(const void *p, int64_t n, gp_dtype dt) {
+    return gp_aligned(p, 16) && n * gp_dtype_sizes[dt] % 16 == 0;
+}
+
+/* How rows are shared out: `group` threads (a power of two from 32 on) a row, threads / group rows
+ * a block; kept: elements of a row's place in shared memory, 0 where a row does not fit. */
+typedef struct gp_group {
+    int group, threads;
+    int64_t kept;
+    size_t shared;
+} gp_group;
+
+/* n elements a row, V at once, of which `copies` are kept, of size bytes. */
+static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size) {
+    gp_group g = {GP_WARP, 0, 0, 0};
+    int64_t pieces = (n + V - 1) / V;
+    while (g.group < GP_GROUP_MOST && pieces > 4 * g.group) g.group *= 2;
+    g.threads = g.group > 256 ? g.group : 256;
+    g.kept = (pieces + g.group - 1) / g.group * g.group * V;
+    size_t row = (size_t)(g.kept * copies) * size;
+    while (g.threads > g.group && row * (size_t)(g.threads / g.group) > GP_SHARED_MOST)
+        g.threads /= 2;
+    g.shared = row * (size_t)(g.threads / g.group);
+    if (g.shared > GP_SHARED_MOST) g.kept = 0, g.shared = 0;
+    return g;
+}
+static inline uint32_t gp_group_blocks(const gp_group *g, int64_t rows) {
+    return gp_blocks(rows, g->threads / g->group);
+}
+
+/* Threads that hold neighbours keep them `group` apart, so that a warp meets no bank twice. */
+template <class T> struct gp_keep {
+    T *p;
+    int group, lane;
+    __device__ T &at(int64_t step, int V, int k) const { return p[(step * V + k) * group + lane]; }
+};
+
+struct gp_add {
+    template <class T> __device__ T operator()(T a, T b) const { return a + b; }
+};
+struct gp_most {
+    template <class T> __device__ T operator()(T a, T b) const { return b > a ? b : a; }
+};
+
+/* v of all threads of a group joined, the same in each of them, always in one order. Called by all
+ * threads of the block. */
+template <class T, class F> __device__ static T gp_group_join(T v, int group, F join) {
+    __shared__ T room[32];
+    for (int d = 16; d > 0; d /= 2) v = join(v, __shfl_xor_sync(0xffffffffu, v, d));
+    if (group == GP_WARP) return v;
+    int warp = threadIdx.x / GP_WARP, many = group / GP_WARP, first = warp / many * many;
+    __syncthreads(); /* the last call's results have been read */
+    if (threadIdx.x % GP_WARP == 0) room[warp] = v;
+    __syncthreads();
+    v = room[first];
+    for (int k = 1; k < many; k++) v = join(v, room[first + k]);
+    return v;
+}
+
+/* a without dim d. */
+static inline gp_array gp_without(const gp_array *a, int d) {
+    gp_array r = *a;
+    if (a->ndim == 0) return r;
+    r.ndim--;
+    if (a->dim[d]) r.numel /= a->dim[d];
+    for (int i = d; i < r.ndim; i++) r.dim[i] = a->dim[i + 1], r.stride[i] = a->stride[i + 1];
+    return r;
+}
+static inline int64_t gp_step(const gp_array *a, int d) { /* bytes between elements of dim d */
+    return a->ndim ? a->stride[d] * (int64_t)gp_dtype_sizes[a->dtype] : 0;
+}
+
+/* i / n, in 32 bits where they do. */
+__device__ static inline int64_t gp_divided(int64_t i, int64_t n) {
+    return (i | n) >> 32 ? i / n : (int64_t)((uint32_t)i / (uint32_t)n);
+}
+
+/* One element of size bytes. */
+__device__ static inline void gp_copy_element(char *to, const char *from, int size) {
+    if (size == 4) *(uint32_t *)to = *(const uint32_t *)from;
+    else if (size == 8) *(uint64_t *)to = *(const uint64_t *)from;
+    else if (size == 2) *(uint16_t *)to = *(const uint16_t *)from;
+    else *to = *from;
+}
+
+/* An array of a's dims without gaps, of dtype dt, at p. */
+static inline gp_array gp_dense_over(const gp_array *a, gp_dtype dt, void *p) {
+    gp_array r = *a;
+    r.data = (char *)p, r.dtype = (uint8_t)dt, r.contiguous = true;
+    int64_t step = 1;
+    for (int d = r.ndim - 1; d >= 0; d--) r.stride[d] = step, step *= r.dim[d];
+    return r;
+}
+
+#endif

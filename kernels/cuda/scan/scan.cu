@@ -1,0 +1,268 @@
+/* Running results along a dim: cumsum, cumprod, cummax, cummin, logcumsumexp. A line goes through a
+ * block 2048 elements at a time; a long one is cut into parts, which are read twice: first for what
+ * comes before each. That, and one write, is the limit. */
+#include "kernels/cuda/runtime/loop.cuh"
+
+#define GP_FN __device__ static inline
+
+/* ---- what is joined: acc holds what came before, more what follows ---- */
+
+/* T: compute type of elements. f32 and 16-bit floats are summed in f64. */
+template <class Type> struct sums {
+    typedef Type T;
+    typedef Type Acc;
+    GP_FN Acc start() { return 0; }
+    GP_FN Acc of(T x, int64_t) { return x; }
+    GP_FN Acc join(Acc a, Acc b) { return a + b; }
+    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) { gp_store_as<T>(to, dt, a); }
+};
+template <> __device__ inline int64_t sums<int64_t>::join(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+struct products {
+    typedef int64_t T, Acc;
+    GP_FN Acc start() { return 1; }
+    GP_FN Acc of(T x, int64_t) { return x; }
+    GP_FN Acc join(Acc a, Acc b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) { gp_store_as<T>(to, dt, a); }
+};
+/* m 2^e: the product of a piece may be beyond f64 where that of the whole is not. */
+struct scaled_products {
+    typedef double T;
+    struct Acc {
+        double m;
+        int64_t e;
+    };
+    GP_FN Acc of(double x, int64_t) {
+        int e = 0;
+        Acc a = {x - x == 0 ? frexp(x, &e) : x, 0};
+        a.e = e;
+        return a;
+    }
+    GP_FN Acc start() { return of(1, 0); }
+    GP_FN Acc join(Acc a, Acc b) {
+        Acc r = of(a.m * b.m, 0);
+        r.e += a.e + b.e;
+        return r;
+    }
+    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) {
+        int e = a.e > 5000 ? 5000 : a.e < -5000 ? -5000 : (int)a.e;
+        gp_store_as<double>(to, dt, ldexp(a.m, e));
+    }
+};
+
+/* Of equal elements the last one counts, and of NaNs, which beat everything. */
+template <class Type, bool MIN> struct bests {
+    typedef Type T;
+    struct Acc {
+        T best;
+        int64_t at; /* from 1; 0: of nothing */
+    };
+    GP_FN Acc start() { return of(0, 0); }
+    GP_FN Acc of(T x, int64_t at) {
+        Acc a = {x, at};
+        return a;
+    }
+    GP_FN Acc join(Acc a, Acc b) {
+        bool take = (MIN ? b.best <= a.best : b.best >= a.best) || b.best != b.best;
+        return b.at && (!a.at || take) ? b : a;
+    }
+    GP_FN void store(Acc a, char *to, gp_dtype dt, char *index) {
+        gp_store_as<T>(to, dt, a.best);
+        *(int64_t *)index = a.at;
+    }
+};
+
+/* The largest element m, and the sum of exp(x - m). */
+struct log_sums {
+    typedef double T;
+    struct Acc {
+        double m, s;
+    };
+    GP_FN Acc start() {
+        Acc a = {-INFINITY, 0};
+        return a;
+    }
+    GP_FN Acc of(double x, int64_t) {
+        Acc a = {x, 1};
+        return a;
+    }
+    GP_FN Acc join(Acc a, Acc b) {
+        double d = b.m == a.m ? 0 : b.m - a.m, e = exp(d <= 0 ? d : -d);
+        Acc r = {d <= 0 ? a.m : b.m, d <= 0 ? a.s + b.s * e : a.s * e + b.s};
+        return r;
+    }
+    GP_FN void store(Acc a, char *to, gp_dtype dt, char *) {
+        gp_store_as<double>(to, dt, a.m + log(a.s));
+    }
+};
+
+/* ---- kernels ---- */
+
+enum { EACH = 8, CHUNK = GP_THREADS * EACH, PARTS = 1024, BLOCKS = 1024, MANY_LINES = 2048 };
+
+/* Arrays: 0 the result, 1 x, 2 indices (the result again where there are none). */
+typedef struct scan {
+    gp_loop<3> lines; /* without the dim */
+    gp_dtype to, from;
+    int64_t n, step[3]; /* the dim's size; bytes between its elements */
+    int parts;
+    void *totals; /* of each line's parts; then what comes before each */
+} scan;
+
+/* The place of line `line`. */
+__device__ static inline void line_at(const scan &s, uint32_t line, char **p) {
+    int64_t off[3];
+    gp_offsets(s.lines, line, off);
+    for (int k = 0; k < 3; k++) p[k] = s.lines.data[k] + off[k];
+}
+
+/* All of the block: what precedes this thread's v in the chunk; *all becomes the chunk's. */
+template <class S>
+__device__ static inline typename S::Acc scan_block(typename S::Acc v, typename S::Acc *all) {
+    __shared__ typename S::Acc room[GP_THREADS];
+    int t = (int)threadIdx.x;
+    room[t] = v;
+    for (int d = 1; d < GP_THREADS; d *= 2) {
+        __syncthreads();
+        typename S::Acc before = room[t < d ? 0 : t - d];
+        __syncthreads();
+        if (t >= d) room[t] = S::join(before, room[t]);
+    }
+    __syncthreads();
+    typename S::Acc before = t ? room[t - 1] : S::start();
+    *all = room[GP_THREADS - 1];
+    __syncthreads();
+    return before;
+}
+
+/* A block a part of a line. first: only its total is wanted. */
+template <class S>
+__global__ static void __launch_bounds__(GP_THREADS) line_kernel(scan s, bool first) {
+    typedef typename S::Acc Acc;
+    uint32_t line = blockIdx.x / s.parts, part = blockIdx.x - line * s.parts;
+    int64_t at = s.n * part / s.parts, to = s.n * (part + 1) / s.parts;
+    Acc *total = (Acc *)s.totals + blockIdx.x, carry = S::start();
+    char *p[3];
+    line_at(s, line, p);
+    if (!first && s.parts > 1) carry = *total;
+    for (; at < to; at += CHUNK) {
+        Acc v[EACH], all;
+        int64_t i = at + (int64_t)threadIdx.x * EACH;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            v[k] = S::start();
+            if (i + k >= to) continue;
+            v[k] = S::of(gp_load_as<typename S::T>(p[1] + (i + k) * s.step[1], s.from), i + k + 1);
+        }
+#pragma unroll
+        for (int k = 1; k < EACH; k++) v[k] = S::join(v[k - 1], v[k]);
+        Acc before = S::join(carry, scan_block<S>(v[EACH - 1], &all));
+        carry = S::join(carry, all);
+        if (first) continue;
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (i + k < to)
+                S::store(S::join(before, v[k]), p[0] + (i + k) * s.step[0], s.to,
+                         p[2] + (i + k) * s.step[2]);
+    }
+    if (first && threadIdx.x == 0) *total = carry;
+}
+
+/* Totals become what comes before each part: a thread a line. */
+template <class S> __global__ static void before_kernel(scan s, uint32_t lines) {
+    uint32_t line = gp_element();
+    if (line >= lines) return;
+    typename S::Acc *total = (typename S::Acc *)s.totals + (int64_t)line * s.parts;
+    typename S::Acc acc = S::start();
+    for (int k = 0; k < s.parts; k++) {
+        typename S::Acc own = total[k];
+        total[k] = acc;
+        acc = S::join(acc, own);
+    }
+}
+
+/* Lines side by side: a thread a line. */
+template <class S>
+__global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s) {
+    uint32_t line = gp_element();
+    if (line >= s.lines.numel) return;
+    typename S::Acc acc = S::start();
+    char *p[3];
+    line_at(s, line, p);
+    for (int64_t i = 0; i < s.n; i++) {
+        acc = S::join(acc, S::of(gp_load_as<typename S::T>(p[1] + i * s.step[1], s.from), i + 1));
+        S::store(acc, p[0] + i * s.step[0], s.to, p[2] + i * s.step[2]);
+    }
+}
+
+/* ---- the driver ---- */
+
+template <class S> static bool run_lines(const gp_call *c, scan s) {
+    int64_t lines = s.lines.numel, parts = BLOCKS / lines;
+    if (parts > s.n / (4 * CHUNK)) parts = s.n / (4 * CHUNK);
+    s.parts = parts < 2 ? 1 : parts > PARTS ? PARTS : (int)parts;
+    uint32_t blocks = (uint32_t)(lines * s.parts);
+    auto *line = line_kernel<S>;
+    auto *before = before_kernel<S>;
+    if (s.parts > 1) {
+        s.totals = gp_cuda_scratch(c, blocks * sizeof(typename S::Acc));
+        if (!s.totals || !GP_LAUNCH(c, line, blocks, GP_THREADS, 0, s, true) ||
+            !GP_LAUNCH(c, before, gp_blocks(lines), GP_THREADS, 0, s, (uint32_t)lines))
+            return false;
+    }
+    return GP_LAUNCH(c, line, blocks, GP_THREADS, 0, s, false);
+}
+
+/* a without dim d. */
+static gp_array without(const gp_array *a, int d) {
+    gp_array r = *a;
+    if (a->ndim == 0) return r;
+    r.ndim--, r.numel = 1;
+    for (int i = d; i < r.ndim; i++) r.dim[i] = a->dim[i + 1], r.stride[i] = a->stride[i + 1];
+    for (int i = 0; i < r.ndim; i++) r.numel *= r.dim[i];
+    return r;
+}
+
+/* Arguments: x, a dim counted from 1. */
+template <class S> static bool run(const gp_call *c) {
+    const gp_array *x = gp_in(c, 0), *whole[3] = {gp_out(c, 0), x, gp_out(c, c->nout == 2)};
+    int d = (int)c->arg[1].i - 1;
+    gp_array kept[3];
+    const gp_array *const arrays[3] = {&kept[0], &kept[1], &kept[2]};
+    scan s = {};
+    if (x->numel == 0) return true;
+    s.to = (gp_dtype)whole[0]->dtype, s.from = (gp_dtype)x->dtype;
+    s.n = x->ndim ? x->dim[d] : 1;
+    for (int k = 0; k < 3; k++) {
+        kept[k] = without(whole[k], d);
+        s.step[k] = x->ndim ? whole[k]->stride[d] * gp_dtype_sizes[whole[k]->dtype] : 0;
+    }
+    return gp_nest_run(gp_nest_of(arrays), [&](const gp_loop<3> &l, int64_t first) {
+        int64_t apart = l.stride[0][1];
+        s.lines = l;
+        auto *kernel = column_kernel<S>;
+        if (l.numel >= MANY_LINES && apart && apart < s.step[1])
+            return GP_LAUNCH(c, kernel, gp_blocks(l.numel), GP_THREADS, 0, s);
+        return run_lines<S>(c, s);
+    });
+}
+
+GP_C bool CUDA(cumsum)(const gp_call *c) {
+    bool floats = gp_is_float((gp_dtype)gp_out(c, 0)->dtype);
+    return floats ? run<sums<double>>(c) : run<sums<int64_t>>(c);
+}
+GP_C bool CUDA(cumprod)(const gp_call *c) {
+    return gp_is_float((gp_dtype)gp_out(c, 0)->dtype) ? run<scaled_products>(c) : run<products>(c);
+}
+GP_C bool CUDA(logcumsumexp)(const gp_call *c) { return run<log_sums>(c); }
+
+template <class T> static bool most(const gp_call *c) { return run<bests<T, false>>(c); }
+template <class T> static bool least(const gp_call *c) { return run<bests<T, true>>(c); }
+GP_C bool CUDA(cummax)(const gp_call *c) {
+    return GP_BY_COMPUTE((gp_dtype)gp_in(c, 0)->dtype, most, c);
+}
+GP_C bool CUDA(cummin)(const gp_call *c) {
+    return GP_BY_COMPUTE((gp_dtype)gp_in(c, 0)->dtype, least, c);
+}

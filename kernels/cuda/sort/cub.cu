@@ -1,0 +1,45 @@
+/* Sorting and running sums through CUB; counts fit 32 bits, for which its kernels are faster.
+ * Limits: a sort reads and writes keys and places once for each 8 bits; a scan reads and writes
+ * once. */
+#include "kernels/cuda/sort/cub.h"
+
+#include <cub/cub.cuh>
+
+template <class K>
+static bool sort(const gp_call *c, K **keys, uint32_t **at, int64_t n, int bits) {
+    cudaStream_t stream = gp_cuda_stream(c);
+    size_t bytes = 0;
+    if (n < 2 || bits == 0) return true;
+    K *k2 = (K *)gp_cuda_scratch(c, (size_t)n * sizeof(K));
+    uint32_t *a2 = k2 ? (uint32_t *)gp_cuda_scratch(c, (size_t)n * sizeof *a2) : NULL;
+    if (!a2) return false;
+    cub::DoubleBuffer<K> k(*keys, k2);
+    cub::DoubleBuffer<uint32_t> a(*at, a2);
+    if (!gp_cuda_ok(
+            c, cub::DeviceRadixSort::SortPairs(NULL, bytes, k, a, (uint32_t)n, 0, bits, stream)))
+        return false;
+    void *room = gp_cuda_scratch(c, bytes);
+    if (!room || !gp_cuda_ok(c, cub::DeviceRadixSort::SortPairs(room, bytes, k, a, (uint32_t)n, 0,
+                                                                bits, stream)))
+        return false;
+    *keys = k.Current(), *at = a.Current();
+    return true;
+}
+
+bool gp_cuda_sort32(const gp_call *c, uint32_t **keys, uint32_t **at, int64_t n, int bits) {
+    return sort<uint32_t>(c, keys, at, n, bits);
+}
+bool gp_cuda_sort64(const gp_call *c, uint64_t **keys, uint32_t **at, int64_t n, int bits) {
+    return sort<uint64_t>(c, keys, at, n, bits);
+}
+
+bool gp_cuda_scan(const gp_call *c, int64_t *p, int64_t n) {
+    size_t bytes = 0;
+    cudaStream_t stream = gp_cuda_stream(c);
+    if (n == 0) return true;
+    if (!gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(NULL, bytes, p, p, (uint32_t)n, stream)))
+        return false;
+    void *room = gp_cuda_scratch(c, bytes);
+    return room &&
+           gp_cuda_ok(c, cub::DeviceScan::ExclusiveSum(room, bytes, p, p, (uint32_t)n, stream));
+}

@@ -1,0 +1,35 @@
+/* Order-preserving unsigned keys of every dtype: a < b as elements where key(a) < key(b). The zeros
+ * have one key; NaN has the largest. */
+#ifndef GP_CUDA_KEYS_CUH
+#define GP_CUDA_KEYS_CUH
+
+#include "kernels/cuda/runtime/loop.cuh"
+
+/* Bits of a key. */
+static inline int gp_key_bits(gp_dtype dt) { return dt == GP_bool ? 1 : 8 * gp_dtype_sizes[dt]; }
+
+/* Integers: the sign bit turned over. Floats: negative ones complemented, others above them. */
+template <class U> __device__ static inline uint64_t gp_float_key(U v, U inf, U sign) {
+    U magnitude = (U)(v & ~sign);
+    return magnitude > inf   ? (U) ~(U)0
+           : magnitude == 0  ? sign
+           : (v & sign) != 0 ? (U)~v
+                             : (U)(v | sign);
+}
+__device__ static inline uint64_t gp_key_at(const char *p, gp_dtype dt) {
+    switch (dt) {
+    case GP_f64:
+        return gp_float_key<uint64_t>(*(const uint64_t *)p, 0x7ff0000000000000u, (uint64_t)1 << 63);
+    case GP_f32: return gp_float_key<uint32_t>(*(const uint32_t *)p, 0x7f800000u, 0x80000000u);
+    case GP_f16: return gp_float_key<uint16_t>(*(const uint16_t *)p, 0x7c00, 0x8000);
+    case GP_bf16: return gp_float_key<uint16_t>(*(const uint16_t *)p, 0x7f80, 0x8000);
+    case GP_i64: return *(const uint64_t *)p ^ (uint64_t)1 << 63;
+    case GP_i32: return *(const uint32_t *)p ^ 0x80000000u;
+    case GP_i16: return *(const uint16_t *)p ^ 0x8000u;
+    case GP_i8: return *(const uint8_t *)p ^ 0x80u;
+    case GP_u8: return *(const uint8_t *)p;
+    default: return *(const uint8_t *)p != 0;
+    }
+}
+
+#endif

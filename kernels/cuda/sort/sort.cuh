@@ -1,0 +1,29 @@
+/* Lines along a dim in order: see sort.cu. */
+#ifndef GP_CUDA_SORT_CUH
+#define GP_CUDA_SORT_CUH
+
+#include "kernels/cuda/sort/keys.cuh"
+#include "kernels/cuda/runtime/rows.cuh"
+
+/* Elements are numbered line by line, lines in row-major order. */
+typedef struct gp_lines {
+    gp_loop<1> x;
+    gp_dtype dt;
+    uint32_t n;    /* elements of a line */
+    int bits;      /* of an element's key */
+    uint64_t flip; /* descending: keys are turned round */
+} gp_lines;
+
+/* The numbers of x's elements into *at (scratch memory), each line along dim d in order; x has
+ * elements. Stable. False with a message. */
+bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descending, gp_lines *s,
+                        uint32_t **at);
+
+/* The key of the element that stands at place i of all sorted lines. */
+__device__ static inline uint64_t gp_line_key(const gp_lines &s, const uint32_t *at, uint32_t i) {
+    int64_t off[1];
+    gp_offsets(s.x, at[i], off);
+    return gp_key_at(s.x.data[0] + off[0], s.dt);
+}
+
+#endif

@@ -1,0 +1,318 @@
+/* A profile as a Chrome trace: JSON that Perfetto and chrome://tracing open. */
+#include "profile/chrome_trace.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "profile/rows.h"
+#include "tensor/io/file.h"
+
+enum { HOST = 1, DEVICES = 10, DEPTH = 256 }; /* process ids: the host, and DEVICES + slot */
+enum { LUA = 1, HELD = 2 };                   /* the host's rows */
+
+typedef struct writer {
+    const gp_prof *p;
+    gzFile out;
+    bool ok, more;     /* more: a comma is due */
+    uint64_t seen[32]; /* by slot of the device: streams that have a row */
+    const gp_device *device[32];
+    int64_t bytes[32];
+    bool held; /* the host's second row is used */
+} writer;
+
+__attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (n > 0 &&
+        gzwrite(w->out, text, (unsigned)(n < (int)sizeof text ? n : (int)sizeof text - 1)) <= 0)
+        w->ok = false;
+}
+
+/* Bytes of the UTF-8 character at p, 0 if it is none. */
+static int utf8(const unsigned char *p) {
+    int n = *p < 0x80                 ? 1
+            : *p >= 0xc2 && *p < 0xe0 ? 2
+            : *p >= 0xe0 && *p < 0xf0 ? 3
+            : *p >= 0xf0 && *p < 0xf5 ? 4
+                                      : 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if ((n == 3 && *p == 0xe0 && p[1] < 0xa0) || (n == 3 && *p == 0xed && p[1] > 0x9f)) return 0;
+    if ((n == 4 && *p == 0xf0 && p[1] < 0x90) || (n == 4 && *p == 0xf4 && p[1] > 0x8f)) return 0;
+    return n;
+}
+
+/* s inside a JSON string; what is no UTF-8 becomes U+FFFD. At most 300 bytes of it. */
+static char *quoted(const char *s, char *buf, size_t n) {
+    size_t at = 0;
+    for (const unsigned char *p = (const unsigned char *)s; *p && at + 8 < n;) {
+        int len = utf8(p);
+        if (len == 0) at += (size_t)snprintf(buf + at, n - at, "\\ufffd"), len = 1;
+        else if (*p == '"' || *p == '\\') at += (size_t)snprintf(buf + at, n - at, "\\%c", *p);
+        else if (*p < 32 || *p == 127) at += (size_t)snprintf(buf + at, n - at, "\\u%04x", *p);
+        else memcpy(buf + at, p, (size_t)len), at += (size_t)len;
+        p += len;
+    }
+    buf[at] = 0;
+    return buf;
+}
+
+static double us(const writer *w, uint64_t ns) { return ((double)ns - (double)w->p->t0) / 1e3; }
+
+static void comma(writer *w) {
+    put(w, w->more ? ",\n" : "\n");
+    w->more = true;
+}
+
+static void name_row(writer *w, const char *what, int pid, int tid, const char *name) {
+    comma(w);
+    put(w, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%s\"}}", what,
+        pid, tid, name);
+}
+
+/* ---- the host ---- */
+
+/* Everything that a viewer shows of the slice that is selected; ends the event. */
+static void put_args(writer *w, const gp_rec *r) {
+    char text[300], esc[400];
+    put(w, ",\"args\":{");
+    if (r->file) put(w, "\"line\":\"%s:%d\"", quoted(r->file, esc, sizeof esc), r->line);
+    else put(w, "\"line\":\"?\"");
+    if (r->kind == GP_REC_WAIT)
+        put(w, ",\"why\":\"%s\",\"queued\":%lld,\"device\":\"%s\"", gp_why_name((gp_why)r->why),
+            (long long)r->bytes, ((gp_stream *)r->where)->dev->name);
+    if (r->kind == GP_REC_COPY) put(w, ",\"bytes\":%lld", (long long)r->bytes);
+    if (r->shapes)
+        put(w, ",\"shapes\":\"%s\"",
+            quoted(gp_rec_shapes(r->shapes, text, sizeof text), esc, sizeof esc));
+    if (r->stack)
+        put(w, ",\"stack\":\"%s\"",
+            quoted(gp_stack_text(r->stack, GP_STACK_DEPTH, text, sizeof text), esc, sizeof esc));
+    if (r->failed) put(w, ",\"failed\":true");
+    put(w, "}}");
+}
+
+/* "X" is a complete event. Times in microseconds from the profile's beginning. */
+static void put_slice(writer *w, const gp_rec *r, uint64_t t1) {
+    static const char *const cats[] = {"op", "region", "wait", "copy"};
+    char name[200], esc[400];
+    comma(w);
+    put(w,
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%."
+        "3f",
+        cats[r->kind], quoted(gp_rec_name(r, name, sizeof name), esc, sizeof esc), HOST,
+        us(w, r->t0), (double)(t1 - r->t0) / 1e3);
+    put_args(w, r);
+}
+
+/* A region that is not nested in what is round it (of a coroutine) would break the host's row: it
+ * gets one of its own. */
+static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
+    char esc[400];
+    quoted(r->name, esc, sizeof esc);
+    comma(w);
+    put(w,
+        "{\"ph\":\"b\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
+        "\"ts\":%.3f",
+        (const void *)r, esc, HOST, us(w, r->t0));
+    put_args(w, r);
+    comma(w);
+    put(w,
+        "{\"ph\":\"e\",\"cat\":\"region\",\"id\":\"%p\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,"
+        "\"ts\":%.3f}",
+        (const void *)r, esc, HOST, us(w, t1));
+}
+
+/* A counter's new value. */
+static void put_memory(writer *w, const gp_rec *r) {
+    const gp_device *dev = r->where;
+    w->bytes[dev->slot] += r->bytes;
+    comma(w);
+    put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%d,\"ts\":%.3f,\"args\":{\"bytes\":%lld}}",
+        dev->name, HOST, us(w, r->t0), (long long)w->bytes[dev->slot]);
+}
+
+/* Slices must be nested for a viewer: events that are not get rows of their own. */
+static void put_host(writer *w) {
+    uint64_t open[DEPTH]; /* ends of the slices that are open */
+    int depth = 0;
+    gp_at at = gp_first(w->p->host);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (r->kind == GP_REC_ALLOC) {
+            put_memory(w, r);
+            continue;
+        }
+        uint64_t t1 = r->t1 ? r->t1 : w->p->t1;
+        if (t1 < r->t0) t1 = r->t0;
+        while (depth && open[depth - 1] <= r->t0) depth--;
+        if (depth == DEPTH || (depth && open[depth - 1] < t1)) {
+            put_apart(w, r, t1);
+            continue;
+        }
+        open[depth++] = t1;
+        put_slice(w, r, t1);
+    }
+}
+
+/* ---- devices ---- */
+
+static void note_stream(writer *w, const gp_stream *s) {
+    w->seen[s->dev->slot] |= (uint64_t)1 << s->index;
+    w->device[s->dev->slot] = s->dev;
+}
+
+/* A kernel is called what its own name is, where that is known: the op's is in its arguments. */
+static void put_device(writer *w, const gp_rec *r) {
+    const gp_stream *s = r->where;
+    bool held = r->kind == GP_REC_HELD, named = r->kind != GP_REC_MOVED && r->kernel;
+    int pid = held ? HOST : DEVICES + s->dev->slot, tid = held ? HELD : s->index + 1;
+    char esc[400];
+    if (held) w->held = true;
+    else note_stream(w, s);
+    comma(w);
+    put(w,
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
+        "3f,\"args\":{\"id\":%llu",
+        held ? "held" : r->kind == GP_REC_KERNEL ? "kernel" : "copy",
+        quoted(named ? r->kernel : r->name, esc, sizeof esc), pid, tid, us(w, r->t0),
+        (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
+    if (named) put(w, ",\"op\":\"%s\"", r->name);
+    if (r->bytes) put(w, ",\"bytes\":%lld", (long long)r->bytes);
+    put(w, "}}");
+    if (!r->id || held) return;
+    comma(w);
+    put(w,
+        "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,"
+        "\"tid\":%d,\"ts\":%.3f}",
+        (unsigned long long)r->id, pid, tid, us(w, r->t0));
+}
+
+static int by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The ids that a device took up, sorted; *n of them. NULL when out of memory. */
+static uint64_t *taken_up(const gp_prof *p, size_t *n) {
+    size_t room = 1;
+    for (const gp_track *t = p->workers; t; t = t->next)
+        for (const gp_chunk *c = t->first; c; c = c->next) room += (size_t)c->n;
+    uint64_t *ids = malloc(room * sizeof *ids);
+    *n = 0;
+    for (const gp_track *t = ids ? p->workers : NULL; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (r->id && r->kind != GP_REC_HELD) ids[(*n)++] = r->id;
+    }
+    if (ids) qsort(ids, *n, sizeof *ids, by_number);
+    return ids;
+}
+
+/* Arrows start where something was queued that a device took up: one without an end would be drawn
+ * nowhere, but costs space. */
+static void put_arrows(writer *w) {
+    size_t n;
+    uint64_t *ids = taken_up(w->p, &n);
+    if (!ids) {
+        w->ok = gp_fail("trace: out of memory");
+        return;
+    }
+    gp_at at = gp_first(w->p->host);
+    for (gp_rec *r; (r = gp_next(&at));) {
+        if (!r->id || !bsearch(&r->id, ids, n, sizeof *ids, by_number)) continue;
+        comma(w);
+        put(w,
+            "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%llu,\"pid\":%d,\"tid\":1,"
+            "\"ts\":%.3f}",
+            (unsigned long long)r->id, HOST, us(w, r->t0));
+    }
+    free(ids);
+}
+
+static void put_devices(writer *w) {
+    for (const gp_track *t = w->p->workers; t; t = t->next) {
+        gp_at at = gp_first(t);
+        for (gp_rec *r; (r = gp_next(&at));)
+            if (r->kind != GP_REC_ALLOC) put_device(w, r);
+    }
+}
+
+/* Metadata: what processes and threads are called. */
+static void put_names(writer *w) {
+    name_row(w, "process_name", HOST, 0, "host");
+    name_row(w, "thread_name", HOST, LUA, "Lua");
+    if (w->held) name_row(w, "thread_name", HOST, HELD, "held up by the device's runtime");
+    for (int d = 0; d < 32; d++) {
+        if (!w->device[d]) continue;
+        char name[64];
+        bool sim = !strcmp(w->device[d]->vt->kind, "sim");
+        snprintf(name, sizeof name, "%s%s", w->device[d]->name, sim ? " (CPU-backed)" : "");
+        name_row(w, "process_name", DEVICES + d, 0, name);
+        for (int s = 0; s < 64; s++) {
+            if (!(w->seen[d] >> s & 1)) continue;
+            snprintf(name, sizeof name, "stream %d", s);
+            name_row(w, "thread_name", DEVICES + d, s + 1, name);
+        }
+    }
+}
+
+/* ---- the file ---- */
+
+/* False where writing failed; errno or gp_error() says why. */
+static bool put_all(writer *w) {
+    put(w,
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"lost\":%llu,\"wall_"
+        "us\":%.3f},\"traceEvents\":[",
+        (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
+    put_host(w);
+    put_arrows(w);
+    put_devices(w);
+    put_names(w);
+    put(w, "\n]}\n");
+    return w->ok;
+}
+
+static bool ends_in_gz(const char *path) {
+    size_t n = strlen(path);
+    return n > 3 && !strcmp(path + n - 3, ".gz");
+}
+
+/* Through zlib, which closes its own copy of the file. */
+static bool put_through_zlib(const gp_prof *p, gp_outfile *o) {
+    writer *w = calloc(1, sizeof *w);
+    int fd = w ? dup(fileno(o->f)) : -1;
+    gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
+    if (!out) {
+        if (fd >= 0) close(fd);
+        free(w);
+        return gp_fail("trace: out of memory");
+    }
+    gzbuffer(out, 1 << 17);
+    w->p = p;
+    w->out = out;
+    w->ok = true;
+    gp_error_clear();
+    errno = 0;
+    bool ok = put_all(w);
+    if (gzclose(out) != Z_OK) ok = false;
+    free(w);
+    if (!ok && !*gp_error())
+        gp_fail("trace: cannot write %s: %s", o->file, errno ? strerror(errno) : "the disk is full");
+    return ok;
+}
+
+bool gp_trace_write(const gp_prof *p, const char *path) {
+    gp_outfile o;
+    if (!gp_outfile_begin(&o, "trace", path)) return false;
+    if (put_through_zlib(p, &o)) return gp_outfile_commit(&o);
+    gp_outfile_cancel(&o);
+    return false;
+}

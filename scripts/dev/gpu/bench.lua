@@ -1,0 +1,91 @@
+-- gpush's side of the benchmark on a GPU: a line "item<TAB>seconds<TAB>bytes" for each; bytes, or 0, is what the item must move at least.
+-- gpush bench.lua DEVICE [small]; peers.py beside this file has the same items. `small` is for trying the program without a GPU.
+local device, small = arg[1], arg[2] == "small"
+local opt = { device = device }
+manual_seed(0)
+
+local function report(name, seconds, bytes)
+    io.write(("%s\t%.9g\t%d\n"):format(name, seconds, bytes or 0))
+    io.flush()
+end
+
+-- An item that cannot run is a line of its own: it must not end the others.
+local function guarded(name, fn)
+    local ok, err = pcall(fn)
+    if not ok then
+        io.write(("%s\tfailed\t%s\n"):format(name, tostring(err):gsub("%s+", " ")))
+        io.flush()
+    end
+    collectgarbage()
+end
+
+-- Seconds of a call, the wait for the device included, over as many calls as make that wait small.
+local function item(name, fn, bytes)
+    guarded(name, function() report(name, timeit(fn, { print = false, device = device }).time, bytes) end)
+end
+
+local big = small and 10000 or 100000000
+local x, y = randn(16, opt), randn(16, opt)
+-- What the host alone needs to launch: `host` leaves out the wait at a run's end.
+guarded("launch x + y, 16", function()
+    local function launches() for _ = 1, 100 do local z = x + y end end
+    report("launch x + y, 16", timeit(launches, { print = false, device = device }).host / 100)
+end)
+-- From the record to the row of the table: what a profiled run takes more than a plain one.
+guarded("profiling an op", function()
+    local N, best = 1000, math.huge
+    local once = { print = false, device = device, n = 1 }
+    local function plain() for _ = 1, N do local z = x + y end end
+    local function profiled() profile.run(plain):table { sort = "cpu_time_total", limit = 10 } end
+    for _ = 1, 5 do best = math.min(best, timeit(profiled, once).time - timeit(plain, once).time) end
+    report("profiling an op", best / N)
+end)
+
+local a, other = randn(big, opt), randn(big, opt) -- of one array alone x + y would read half of it from a cache
+item("copy 1e8", function() return a:clone() end, 8 * big)
+item("x * 2, 1e8", function() return a * 2 end, 8 * big)
+item("x + y, 1e8", function() return a + other end, 12 * big)
+item("exp 1e8", function() return a:exp() end, 8 * big)
+item("sum 1e8", function() return a:sum() end, 4 * big)
+local h = a:to "bf16"
+item("bf16 x * 2, 1e8", function() return h * 2 end, 4 * big)
+a, other, h = nil, nil, nil
+local rows, width = small and 64 or 32768, small and 64 or 4096
+local m = randn(rows, width, opt)
+local w, b = ones(width, opt), zeros(width, opt)
+item("softmax 32768x4096", function() return m:softmax(-1) end, 8 * rows * width)
+item("layer_norm 32768x4096", function() return layer_norm(m, { width }, w, b) end, 8 * rows * width)
+local v = randn(big // 10, opt)
+item("sort 1e7", function() return v:sort() end)
+m, v = nil, nil
+local n = small and 64 or 8192
+for _, dtype in ipairs { "bf16", "f32" } do
+    local p, q = randn(n, n, opt):to(dtype), randn(n, n, opt):to(dtype)
+    item("matmul " .. dtype .. " 8192", function() return p:matmul(q) end)
+end
+
+local side, batch = small and 16 or 256, small and 2 or 256
+do
+    local image, kernel = randn(batch // 2, 10, side, side, opt), randn(10, 10, 3, 3, opt)
+    item("conv2d 10 to 10, 128x256x256", function() return conv2d(image, kernel, nil, 1, 1) end)
+end
+for _, shape in ipairs { { 8, 128, 128 }, { 1000, 64, 64 }, { 2048, 2048 } } do
+    local matrices = randn(small and { 4, 8, 8 } or shape, opt)
+    item("svd " .. table.concat(shape, "x"), function() return linalg.svd(matrices, false) end)
+end
+do
+    local T, C = small and 3 or 50, small and 8 or 1024
+    guarded("lstm 50x50x1024", function()
+        local layer = nn.LSTM(C, C):to(device)
+        local input = randn(T, T, C, opt)
+        local _ <close> = no_grad()
+        item("lstm 50x50x1024", function() return (layer(input)) end)
+    end)
+end
+for _, stage in ipairs { "baseline", "ignore_index" } do
+    local name = "masked loss, batch 256, " .. stage
+    guarded(name, function()
+        local step = assert(loadfile((arg[0]:match ".*/" or "") .. "../../bench/masked.lua")) "step"
+        item(name, step(stage, { device = device, batch = batch, size = side }))
+    end)
+end

@@ -1,0 +1,449 @@
+--!plain
+-- help: what an op, a class, a function or a value is. Signatures and one-line texts are those of the op table and of
+-- define; longer texts and examples are in scripts/lua/topics.lua, read when first asked for.
+local gpush, dir, op_name, composites = ...
+
+local topics
+local function topic(name)
+    topics = topics or assert(loadfile(dir .. "/topics.lua", "t"))(dir)
+    return topics[name]
+end
+
+-- All of it is printed at once, in the end.
+local lines
+local function print(s) lines[#lines + 1] = s end
+local function put(fmt, ...) print((fmt:format(...))) end
+
+-- Without what could steer the terminal.
+local function plain(s) return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?")) end
+
+-- "conv2d(x, weight, [bias], [stride=1], …)" of a row's signature.
+local function call_text(name, sig)
+    local out = {}
+    for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
+        local optional, word = parameter:match "^%w+([!?]*) (.*)$"
+        optional, word = optional or "", word or parameter
+        out[#out + 1] = (optional:find("?", 1, true) or word:find "=") and "[" .. word .. "]" or word
+    end
+    return name .. "(" .. table.concat(out, ", ") .. ")"
+end
+
+local function types_text(sig)
+    local out = {}
+    for kind, name in (sig .. ","):gmatch "(%w+)[!?]* ([%w_]+)" do out[#out + 1] = name .. ": " .. kind end
+    return table.concat(out, ", ")
+end
+
+-- A line is as long as reads well, or as the terminal has room for.
+local function columns() return math.min(gpush.terminal and gpush.terminal() or 80, 80) - 2 end
+
+local function wrapped(text, indent)
+    local line, most = indent, columns()
+    for word in text:gmatch "%S+" do
+        if #line + #word > most and line ~= indent then
+            print((line:gsub("%s+$", "")))
+            line = indent
+        end
+        line = line .. word .. " "
+    end
+    print((line:gsub("%s+$", "")))
+end
+
+local function show_topic(t)
+    if t.text then wrapped(t.text, "    ") end
+    if t.options then wrapped("options: " .. t.options, "    ") end
+    if t.shapes then wrapped("shapes: " .. t.shapes, "    ") end
+    if t.example then
+        print "    example:"
+        for line in t.example:gmatch "[^\n]+" do put("        %s", line) end
+    end
+    if t.see then put("    see also: %s", t.see) end
+end
+
+-- linalg.svd for the row linalg_svd.
+local function public(name)
+    local group, short = name:match "^(%l+)_(.+)$"
+    local t = group and rawget(gpush, group)
+    return type(t) == "table" and rawget(t, short) and group .. "." .. short or name
+end
+
+-- ---- What a row says by its kind, where nobody has written more ----
+
+local each = "operands broadcast; the result has their common shape"
+local shapes = { unary = "x: any; the result has the same", param = "x: any; the result has the same", binary = each,
+    compare = each, ternary = each, reduce = "x: any; the result has the dims that are not reduced; keepdim keeps them as 1" }
+local calls = {
+    unary = { "tensor{0.25, 0.5, 0.75}:%s()", "tensor{1.5, 2.0, 3.0}:%s()", "tensor{1, 2, 3}:%s()" },
+    binary = { "tensor{1.0, 2.0, 3.0}:%s(2)", "tensor{1, 2, 3}:%s(2)", "tensor{0.25, 0.5, 0.75}:%s(0.5)" },
+    reduce = { "tensor({{1.0, 2.0}, {3.0, 4.0}}):%s(2)" },
+}
+calls.compare = calls.binary
+
+-- The first of the calls whose results are numbers, and what it gives.
+local function example(name, kind)
+    for _, call in ipairs(calls[kind] or {}) do
+        local code = call:format(name)
+        local f = load("local tensor = ... return (" .. code .. ")", "=example")
+        local ok, value = pcall(f, function(list) return gpush.tensor(list, { device = "cpu" }) end)
+        local text = ok and tostring(value)
+        if text and not text:find "nan" and not text:find "inf" then
+            return code .. "\n--> " .. text:gsub("\n", "\n--> ")
+        end
+    end
+end
+
+-- Rows of the same kind of whose names one begins with the other's.
+local function alike(name, rows)
+    local out = {}
+    for other, row in next, rows do
+        local short, long = name, other
+        if #short > #long then short, long = long, short end
+        if other ~= name and row.kind == rows[name].kind and #short > 2 and long:sub(1, #short) == short then
+            out[#out + 1] = public(other)
+        end
+    end
+    table.sort(out)
+    return out[1] and table.concat(out, ", ", 1, math.min(#out, 5))
+end
+
+local function by_kind(name, t)
+    local rows = gpush.ops(true)
+    local row = rows[name]
+    if not row or row.random then return t end
+    return { text = t.text, options = t.options, shapes = t.shapes or shapes[row.kind],
+        example = t.example or example(name, row.kind), see = t.see or alike(name, rows) }
+end
+
+local function show_op(name, sig, help)
+    local row, row_name = gpush.ops(true)[name], name
+    name = public(name)
+    print(call_text(name, sig))
+    wrapped(help, "    ")
+    if sig ~= "" then wrapped(types_text(sig), "    ") end
+    local also = debug.getregistry()["gpush.synonyms"][name]
+    if also then put("    also called %s", (also:gsub(" ", ", "))) end
+    if row and row.grad == "later" then print "    It has no derivative yet." end
+    show_topic(by_kind(row_name, topic(name) or {}))
+end
+
+-- ---- Source ----
+
+local function function_of(f)
+    if op_name(f) and type(f) == "function" and debug.getinfo(f, "S").what == "C" then
+        local _, inner = debug.getupvalue(f, 2)
+        return type(inner) == "function" and inner or nil
+    end
+    return f
+end
+
+-- The lines of a file, or of what was typed at the prompt (shell/editor/inputs.c).
+local function lines_of(info)
+    local f = info.source:sub(1, 1) == "@" and io.open(info.source:sub(2))
+    local typed = (debug.getregistry()["gpush.inputs"] or {})[info.source]
+    local text = {}
+    for line in f and f:lines() or (typed and typed .. "\n" or ""):gmatch "([^\n]*)\n" do text[#text + 1] = line end
+    if f then f:close() end
+    return text
+end
+
+-- Prints where a function is, and its text where that is known.
+local function show_source(f, name)
+    local inner = function_of(f)
+    local info = inner and debug.getinfo(inner, "S")
+    if not info or info.what == "C" then
+        local row = op_name(f)
+        put("%s is written in C%s", name,
+            row and (": %s's row is in tensor/ops/ops.def, its kernel in kernels/cpu"):format(row) or "")
+        return
+    end
+    put("%s:%d", info.short_src, info.linedefined)
+    local text = lines_of(info)
+    if not (text[info.linedefined] or ""):find "function" then text = {} end -- another chunk from a pipe
+    for i = info.linedefined, math.min(info.lastlinedefined, #text) do print(plain(text[i])) end
+    if #text == 0 then print "(its text is not known)" end
+end
+
+-- A class of gpush's own is a file, or stands in one with its family.
+local function show_class(t, name)
+    local file
+    for _, key in ipairs { "init", "forward" } do
+        local f = rawget(t, key)
+        local source = type(f) == "function" and debug.getinfo(f, "S").source
+        if source and source:sub(2, #dir + 1) == dir and not source:find "/init.lua$" then file = source end
+    end
+    if not file then return false end
+    put("%s: %s", name, file:sub(2))
+    for _, line in ipairs(lines_of { source = file }) do print(line) end
+    return true
+end
+
+-- The comment right above a function.
+local function comment(f)
+    local info = debug.getinfo(f, "S")
+    local text, first = lines_of(info), info.linedefined - 1
+    while first > 0 and (text[first] or ""):find "^%s*%-%-" do first = first - 1 end
+    for i = first + 1, info.linedefined - 1 do put("    %s", (text[i]:gsub("^%s*%-+%s?", ""))) end
+end
+
+-- ---- Values ----
+
+local function show_tensor(x)
+    local shape = table.concat(x.shape, "x")
+    put("a tensor: %s, %s, on %s", x.dtype, shape == "" and "0-d" or shape, x.device)
+    put("    %d elements, %d bytes, strides {%s}%s%s", x:numel(), x:numel() * x:element_size(),
+        table.concat(x:stride(), ", "), x:is_contiguous() and "" or ", not contiguous",
+        x.requires_grad and ", requires gradients" or "")
+    print "    its values were not read; x:<Tab> lists its methods, ?x.sum tells about one"
+end
+
+-- What topics say of v under that name, unless the user has put something of his own in its place.
+local function known_as(v, name)
+    local t, own = topic(name), gpush
+    local method = rawequal(v, debug.getregistry()["gpush.tensor.methods"][name:match "[^.]*$"])
+    if not t or method or (name:find "%." and type(v) == "userdata") then return t end
+    for key in name:gmatch "[^.]+" do own = type(own) == "table" and rawget(own, key) or nil end
+    if own == nil and type(v) == "table" then own = name == "arg" and v or package.loaded[name] end
+    if own ~= nil then return rawequal(v, own) and t or nil end
+    if type(v) ~= "function" then return t end
+    local info = debug.getinfo(v, "S")
+    return (info.what == "C" or info.source:sub(2, #dir + 1) == dir) and t or nil
+end
+
+-- The name under which topics speak of v, if they do.
+local function name_of(v)
+    for name, f in next, debug.getregistry()["gpush.tensor.methods"] do
+        if rawequal(f, v) then return topic("tensor." .. name) and "tensor." .. name or name end
+    end
+    topic ""
+    for name in next, topics do
+        local at = _G
+        for key in tostring(name):gmatch "[^.]+" do at = type(at) == "table" and rawget(at, key) or nil end
+        if at ~= nil and rawequal(at, v) then return name end
+    end
+end
+
+local function show_table(t, name)
+    local meta = debug.getmetatable(t)
+    local call = type(meta) == "table" and rawget(meta, "__call")
+    for i = 1, 4 do
+        local _, up = debug.getupvalue(call or print, i)
+        local op, sig, help = op_name(up)
+        if call and op then return show_op(op, sig, help) end
+    end
+    local known = known_as(t, name)
+    if not known then
+        local class = type(meta) == "table" and rawget(meta, "__name")
+        put("%s: a %s", name, type(class) == "string" and class:gsub("%c", "?") or "table")
+    end
+    local Module = rawget(gpush.nn, "Module")
+    if Module and type(meta) == "table" and rawget(meta, "__tostring") == Module.__tostring then return print(tostring(t)) end
+    local names = {}
+    for k in next, t do if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end end
+    table.sort(names)
+    if known then print(known.call or name) show_topic(known) end
+    if #names > 0 then wrapped("fields: " .. table.concat(names, ", "), "    ") end
+end
+
+local function show_value(v, name, how)
+    local op, sig, help = op_name(v)
+    if how.source and type(v) == "function" then return show_source(v, name) end
+    if how.source and type(v) == "table" and show_class(v, name) then return end
+    if op then return show_op(op, sig, help) end
+    if gpush.is_tensor(v) then return show_tensor(v) end
+    if type(v) == "table" then return show_table(v, name) end
+    local known = known_as(v, name)
+    if type(v) ~= "function" then
+        put("%s: a %s, %s", name, type(v), (tostring(v):gsub("%c", "?")))
+        return known and show_topic(known)
+    end
+    print(known and known.call or name)
+    if known then return show_topic(known) end
+    local info = debug.getinfo(v, "Su")
+    local arguments = info.nparams .. " argument" .. (info.nparams == 1 and "" or "s")
+    put("    a function of %s, %s", info.isvararg and "any number of arguments" or arguments,
+        info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
+    local n = #lines
+    if info.what ~= "C" then comment(v) end
+    local area = #lines == n and info.source:sub(2, #dir + 1) == dir and info.source:sub(#dir + 3):match "^%w+"
+    local member = area and topic(area .. ".any." .. name:match "[^.:]*$")
+    if member then show_topic(member) end
+end
+
+-- ---- Names and words ----
+
+local lazy = { nn = true, optim = true, data = true, checkpoint = true, cuda = true }
+
+-- The functions that a userdata has by name: its __index, or a table that this looks into.
+local function methods_of(v)
+    local meta = debug.getmetatable(v)
+    local index = type(meta) == "table" and rawget(meta, "__index")
+    if type(index) == "table" then return index, rawget(meta, "__name") end
+    local i, up = 1, nil
+    repeat
+        up, i = select(2, debug.getupvalue(type(index) == "function" and index or print, i)), i + 1
+    until up == nil or type(up) == "table"
+    return up or {}, type(meta) == "table" and rawget(meta, "__name")
+end
+
+-- What from[key] is, without metamethods of the user's; and the name that topics have for it, which is path where
+-- nothing else is known.
+local function step(from, key, path)
+    if gpush.is_tensor(from) then
+        local method = debug.getregistry()["gpush.tensor.methods"][key]
+        return method, method and not topic("tensor." .. key) and key or "tensor." .. key
+    end
+    if type(from) == "userdata" then
+        local index, name = methods_of(from)
+        return rawget(index, key), tostring(name):gsub("^gpush%.", "") .. "." .. key
+    end
+    if type(from) == "string" then return string[key], "string." .. key end
+    local v
+    if type(from) == "table" then v = rawget(from, key) end
+    for area in next, lazy do
+        if v == nil and from == rawget(gpush, area) then
+            local class = from[key:find "^%u" and key or "Nothing"] -- reads the area, or the class's file
+            v = class or rawget(from, key)
+        end
+    end
+    if from == _G or from == gpush then return v == nil and gpush[key] or v, key end
+    local class = type(from) == "table" and debug.getmetatable(from)
+    while v == nil and type(class) == "table" do -- a method of an object's class, or of what that is made of
+        class = rawget(class, "__index")
+        if type(class) ~= "table" then break end
+        v, class = rawget(class, key), debug.getmetatable(class)
+    end
+    return v, path
+end
+
+-- The value of a dotted name, and the name of it in topics.
+local function find(name)
+    if ("." .. name):gsub("[.:][%w_]+", "") ~= "" then return nil end
+    local v, path = _G, ""
+    for key in name:gmatch "[^.:]+" do
+        v, path = step(v, key, path == "" and key or path .. "." .. key)
+        if v == nil then break end
+    end
+    return v, path
+end
+
+-- The op that a name means though no such variable is there: "sum_", "linalg_svd", a method's name.
+local function find_op(name)
+    local plain = name:gsub("^linalg_", "linalg.")
+    if composites[plain] then return composites[plain] end
+    local v = debug.getregistry()["gpush.tensor.methods"][name] or find((name:gsub("_", ".", 1)))
+    for _, group in ipairs { "linalg", "fft" } do v = v or rawget(gpush[group], name) end
+    return v
+end
+
+-- All that mentions every word, or some of the longer ones, best first: in the name, then in the help, then in the longer text.
+local function search(words, some)
+    local found = {}
+    local function judge(name, help)
+        local score, text = 0, (help .. " " .. ((topic(name) or {}).text or "")):lower()
+        for word in words:lower():gmatch(some and "%w%w%w+" or "%w+") do
+            if name:lower():find(word, 1, true) then score = score + 3
+            elseif text:find(word, 1, true) then score = score + 1
+            elseif not some then return end
+        end
+        if score == 0 then return end
+        found[#found + 1] = { name, help, score }
+    end
+    for name, row in next, gpush.ops(true) do judge(name, row.help) end
+    topic ""
+    for name, t in next, topics do
+        if name ~= 1 and not gpush.ops(true)[name] and not name:find "%.any%." then judge(name, t.text or "") end
+    end
+    table.sort(found, function(a, b) return a[3] > b[3] or (a[3] == b[3] and a[1] < b[1]) end)
+    return found
+end
+
+local function way_in()
+    wrapped("?name or help \"name\" tells about an op, a class, a variable; ??name shows its source; help \"words\" searches.", "")
+    wrapped("Tab completes: x:su<Tab>, nn.<Tab>, zeros(3, {<Tab>. :help lists the prompt's commands, Ctrl-D ends.", "")
+    topic ""
+    for _, part in ipairs(topics[1]) do wrapped(part[1] .. ": " .. part[2], "    ") end
+    put("    and %d more ops: help \"words\" finds them, ops(true) is their table", 0 + (function()
+        local n = 0
+        for _ in next, gpush.ops(true) do n = n + 1 end
+        return n
+    end)())
+end
+
+-- What scripts/lua/data/Loader.lua says first, for "data.Loader"; false where there is no such file.
+local function file_help(name)
+    local folder, file = name:match "^(%w+)%.(%w+)$"
+    local f = folder and io.open(("%s/%s/%s.lua"):format(dir, folder, file))
+    for line in f and f:lines() or function() end do
+        if not line:find "^%-%-" then break end
+        if line ~= "--!plain" then print((line:gsub("^%-%-%s?", ""))) end
+    end
+    if f then f:close() end
+    return f ~= nil
+end
+
+-- Says what stands behind a name; false if nothing does.
+local function show_name(name, how)
+    local v, path = find(name)
+    local known = path and topic(path)
+    local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C" and not known_as(v, path)
+    if v == nil and not known or c then v = find_op(name) or v end -- Lua's own select hides the op's name
+    if not op_name(v) and not how.source and file_help(name) and not name:find "^nn" then return true end
+    if v ~= nil then
+        show_value(v, known and path or name, how)
+    elseif known then
+        print(known.call or name)
+        show_topic(known)
+    end
+    return v ~= nil or known ~= nil
+end
+
+-- "did you mean conv2d?" where a name that help knows is near.
+local function meant(name)
+    local names = {}
+    for op in next, gpush.ops(true) do names[#names + 1] = public(op) end
+    topic ""
+    for known in next, topics do names[#names + 1] = type(known) == "string" and known or nil end
+    local near = assert(loadfile(dir .. "/nearest.lua", "t"))()(name, names)
+    return near and ("did you mean %s?"):format(near) or "and nothing mentions it; help() shows the way in"
+end
+
+-- The first n, a line for each; what has no room ends with a word.
+local function put_found(found, n)
+    local wide, most = 18, gpush.terminal and gpush.terminal() or 80
+    for i = 1, n do wide = math.max(wide, #public(found[i][1])) end
+    for i = 1, n do
+        local name, text = public(found[i][1]), found[i][2]:gsub("%s+", " ")
+        local room = math.max(most - wide - 2, 20)
+        if #text > room then text = text:sub(1, room - 2):match "^(.*%w)%W+%w*$" .. " …" end
+        put("%-" .. wide .. "s %s", name, text)
+    end
+end
+
+local function help_name(name, how)
+    if show_name(name, how) then return end
+    local found = name:find "^[%a_][%w_]*[.:]" and {} or search(name) -- a dotted name is no words
+    if #found == 0 and name:find "%w%s+%w" then
+        found = search(name, true)
+        if #found > 0 then print "nothing mentions all of these words; some of them:" end
+    end
+    if #found == 0 then
+        error(("help: there is no op called '%s', %s"):format((name:gsub("%c", "?")), meant(name)), 0)
+    end
+    put_found(found, math.min(#found, 20))
+    if #found > 20 then put("and %d more", #found - 20) end
+end
+
+local function help(what, how)
+    if what == nil then return way_in() end
+    if type(what) == "string" then return help_name(what, how) end
+    if type(what) == "number" or type(what) == "boolean" then
+        error("help: expected the name of an op, its function or words to search for, got " .. type(what), 0)
+    end
+    return show_value(what, op_name(what) or name_of(what) or "it", how)
+end
+
+return function(what, how)
+    lines = {}
+    help(what, how or {})
+    _G.print(table.concat(lines, "\n"))
+end

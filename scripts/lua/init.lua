@@ -1,0 +1,116 @@
+--!plain
+-- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder of these files, the
+-- table of methods, what makes a function of a composite, the table of composites that help reads, what loads a file of
+-- these (as loadfile, but a loader's workers need not read it again), what loaders are made of, and save(op, file, text).
+local gpush, dir, methods, composite, composites, chunk, crew, save = ...
+
+-- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
+-- in a file of scripts/ops makes a composite, an op made of other ops. Arguments are read by the signature as those of the
+-- rows of tensor/ops/ops.def are (see tensor/sig.h): by position, or by name in a last table, checked, defaults filled in; fn
+-- gets them all, in order: lists of integers as tables, what was not given as nil, dtypes and devices as strings. A name
+-- like "linalg.norm" goes into that table. What takes a tensor first is a method too.
+-- A file is run when one of its composites is first called or asked about. Until then it is only text, in which a
+-- definition is found by its beginning: at the start of a line, as above, up to the first type of the signature.
+local function declare(name, first, read, rows)
+    local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
+    composites[name] = fn
+    if group then
+        gpush[group] = gpush[group] or {}
+        gpush[group][short] = fn
+        return
+    end
+    rows[name] = gpush[name] -- what the composite covers
+    gpush[name] = fn
+    if first == "tensor" or first == "operand" then methods[name] = fn end
+end
+
+-- fail(format, …): an error of a composite, at the script's line and with the layer's place, as an op's.
+local raise
+local function fail(text, ...)
+    raise = raise or chunk(dir .. "/raise.lua")(dir)
+    local place = debug.getregistry()["gpush.place"] -- see nn/init.lua
+    place = place and place()
+    if select("#", ...) > 0 then text = text:format(...) end
+    raise(place and place .. ": " .. text or text)
+end
+
+-- The file gets the module, define, the rows of the op table whose names it takes, and fail.
+local function declare_all(path)
+    local rows, defs = {}, nil
+    local function read(name)
+        if not defs then
+            local list = {}
+            chunk(path)(gpush, function(def)
+                def.name = def[1]
+                if not composites[def.name] then error(("%s: '%s' is not at the start of a line"):format(path, def.name)) end
+                list[def.name] = def
+            end, rows, fail)
+            defs = list
+        end
+        return assert(defs[name], path .. " does not define " .. name)
+    end
+    local file <close> = assert(io.open(path))
+    local text, at = file:read "a", 0
+    while true do
+        at = text:find('\ndefine { "', at + 1, true)
+        if not at then return end
+        local name, first = text:match('^\ndefine { "([%w_.]+)",%s*sig = "(%l+)', at)
+        declare(name, first, read, rows)
+    end
+end
+for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn", "einsum" } do
+    declare_all(dir .. "/ops/" .. area .. ".lua")
+end
+chunk(dir .. "/synonyms.lua")(gpush, methods)
+gpush.clone = methods.clone
+chunk(dir .. "/autograd.lua")(gpush)
+chunk(dir .. "/profile.lua")(gpush)
+
+-- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
+-- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
+-- the same and returns the value of that name. What makes a function of a composite, and what loaders are made of,
+-- come last. The metatable's `homes` says which file has a name that is not its own: Conv2d = "Conv"; such a file puts
+-- all of its names into the table.
+local function on_demand(area)
+    local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
+    function meta.__tostring() return ("%s: Tab behind %s. lists what it has, ?%s tells more"):format(area, area, area) end
+    local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, crew) end
+    local function find(_, name)
+        local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")
+        local file = home and io.open(folder .. "/" .. home .. ".lua")
+        if not file then return nil end
+        file:close()
+        local value = read(home)
+        if rawget(t, name) == nil then rawset(t, name, value) end
+        return rawget(t, name)
+    end
+    function meta.__index(_, name)
+        meta.__index = find
+        read "init"
+        return t[name]
+    end
+    gpush[area] = setmetatable(t, meta)
+end
+for _, area in ipairs { "nn", "optim", "data", "checkpoint", "cuda" } do on_demand(area) end
+
+-- Read when it is first called.
+local bar
+function gpush.progress(...)
+    bar = bar or chunk(dir .. "/progress.lua")(gpush)
+    return bar(...)
+end
+
+-- Functions of a file that is read when one of them is first called; it returns them in a table.
+local function when_called(into, file, ...)
+    local functions
+    for _, name in ipairs { ... } do
+        into[name] = function(...)
+            functions = functions or chunk(dir .. file)(gpush, fail, dir, save)
+            return functions[name](...)
+        end
+    end
+end
+when_called(gpush, "/plot/init.lua", "plot", "hist", "heatmap", "imshow")
+when_called(gpush, "/fork.lua", "fork", "wait")
+local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1) -- their methods
+when_called(of_profiles, "/report.lua", "diff", "report")

@@ -1,0 +1,230 @@
+--!plain
+-- nn: what all layers share, the classes that nn.module makes; a layer is a file of its own beside this one.
+local gpush, nn, folder, composite = ...
+
+local Module = {} -- the methods of all modules; tree.lua, state.lua and print.lua add theirs
+nn.Module = Module
+
+function nn.is_module(value)
+    local meta = type(value) == "table" and getmetatable(value)
+    return meta and rawget(meta, "__module") == true or false
+end
+local is_module, is_tensor = nn.is_module, gpush.is_tensor
+
+--- The name of a module's class.
+function nn.class_of(module) return getmetatable(module).__name end
+local class_of = nn.class_of
+
+--- A tensor of its own, of the same values, that requires gradients: what a layer learns.
+function nn.parameter(t)
+    return t:detach():requires_grad_()
+end
+
+-- ---- calls ----
+
+-- Keeps the caller's frame, which a tail call would drop: the path of an error is read from frames.
+local function pass(...) return ... end
+
+local function hooked(self, hooks, ...)
+    local args = table.pack(...)
+    for _, hook in ipairs(hooks.before) do
+        local new = hook(self, args)
+        if new ~= nil then args = type(new) == "table" and new or { new, n = 1 } end
+    end
+    local out = table.pack(self:forward(table.unpack(args, 1, args.n or #args)))
+    for _, hook in ipairs(hooks.after) do
+        local new = hook(self, args, table.unpack(out, 1, out.n))
+        if new ~= nil then out = { new, n = 1 } end
+    end
+    return table.unpack(out, 1, out.n)
+end
+
+local function call(self, ...)
+    if self._hooks then return pass(hooked(self, self._hooks, ...)) end
+    return pass(self:forward(...))
+end
+
+function Module:forward()
+    nn.fail("the class has no method forward")
+end
+
+-- A module's text inside the brackets of its line in a printed tree.
+function Module:extra_repr() return "" end
+
+-- A hook that was registered: handle:remove() takes it away, and so does handle(), as x:register_hook's do.
+local Handle = {}
+Handle.__index = Handle
+function Handle:remove()
+    for i = #self.list, 1, -1 do
+        if rawequal(self.list[i], self.fn) then return table.remove(self.list, i) end
+    end
+end
+function Handle:__call() self:remove() end
+
+local function register(self, list, fn)
+    if not rawget(self, "_hooks") then rawset(self, "_hooks", { before = {}, after = {} }) end
+    list = self._hooks[list]
+    list[#list + 1] = fn
+    return setmetatable({ list = list, fn = fn }, Handle)
+end
+
+--- fn(module, args) runs before forward; what it returns, one argument or a table of them, takes the arguments' place.
+--- Both give a handle, whose remove() takes the hook away.
+function Module:register_forward_pre_hook(fn) return register(self, "before", fn) end
+
+--- fn(module, args, result, …) runs after forward; a result that it returns takes the place of forward's.
+function Module:register_forward_hook(fn) return register(self, "after", fn) end
+
+-- ---- what errors say of the place in the model ----
+
+-- The path of a module below another, or nil.
+local function path_below(parent, module)
+    for path, m in parent:named_modules() do
+        if rawequal(m, module) then return path end
+    end
+end
+
+-- The modules that are being called, as "Net.hidden.3 (Linear)", nil if there are none. A call is known by its frame.
+local function place()
+    local calls = {} -- the innermost first
+    for level = 2, math.huge do
+        local info = debug.getinfo(level, "f")
+        if not info then break end
+        if rawequal(info.func, call) then
+            local _, module = debug.getlocal(level, 1)
+            calls[#calls + 1] = module
+        end
+    end
+    local n = #calls
+    if n == 0 then return nil end
+    local text = class_of(calls[n])
+    for i = n - 1, 1, -1 do
+        text = text .. "." .. (path_below(calls[i + 1], calls[i]) or class_of(calls[i]))
+    end
+    return n == 1 and text or ("%s (%s)"):format(text, class_of(calls[1]))
+end
+debug.getregistry()["gpush.place"] = place -- gp_lua_raise puts it before an op's message
+
+--- Raises a message at the script's line.
+nn.raise = assert(loadfile(folder:match "^(.*)/[^/]*$" .. "/raise.lua", "t"))(folder:match "^(.*)/[^/]*$")
+
+--- Raises a message that begins with the path of the module that is being called.
+function nn.fail(text, ...)
+    nn.raise("%s: %s", place() or "nn", text:format(...))
+end
+
+-- ---- classes ----
+
+local function kind_of(value)
+    if is_module(value) then return "module" end
+    if is_tensor(value) and value.is_leaf and value.requires_grad then return "parameter" end
+end
+
+-- A field that is set for the first time: modules and parameters are remembered, in this order (Lua assigns
+-- `self.a, self.b = …` from the right).
+local function assign(self, key, value)
+    rawset(self, key, value)
+    local kind = kind_of(value)
+    if kind and not self._kinds[key] then
+        self._keys[#self._keys + 1] = key
+        self._kinds[key] = kind
+    end
+end
+
+-- Fields that held something else before they held a module or a parameter have passed assign by.
+local function find_late(self)
+    local late = {}
+    for key, value in next, self do
+        if not self._kinds[key] and kind_of(value) then late[#late + 1] = key end
+    end
+    table.sort(late, function(a, b) return tostring(a) < tostring(b) end)
+    for _, key in ipairs(late) do
+        self._keys[#self._keys + 1] = key
+        self._kinds[key] = kind_of(self[key])
+    end
+end
+
+--- The module's own parameters, buffers and submodules, as they were assigned: for key, value, kind in nn.entries(m);
+--- kind: "parameter", "buffer", "passing" (a buffer that is not saved) or "module".
+function nn.entries(self)
+    find_late(self)
+    local i, keys, kinds = 0, self._keys, self._kinds
+    return function()
+        repeat
+            i = i + 1
+            local key = keys[i]
+            if key == nil then return nil end
+            local value = rawget(self, key)
+            if is_module(value) then return key, value, "module" end
+            if is_tensor(value) and kinds[key] ~= "module" then return key, value, kinds[key] end
+        until false
+    end
+end
+
+--- A tensor that belongs to the state but learns nothing; saved unless persistent is false. nil keeps the name free.
+function Module:register_buffer(key, value, persistent)
+    if value ~= nil and not is_tensor(value) then
+        error(("register_buffer: '%s': expected a tensor, got %s"):format(key, type(value)), 2)
+    end
+    if not self._kinds[key] then self._keys[#self._keys + 1] = key end
+    self._kinds[key] = persistent == false and "passing" or "buffer"
+    rawset(self, key, value)
+end
+
+--- The same as assigning nn.parameter(value).
+function Module:register_parameter(key, value)
+    self[key] = value and nn.parameter(value)
+end
+
+local function new(class, ...)
+    local self = setmetatable({ training = true, _hooks = false, _keys = {}, _kinds = {} }, class)
+    class.init(self, ...)
+    return self
+end
+function Module:init() end
+
+--- nn.module "Name" makes a class: give it the methods init(…) and forward(…), and Name(…) makes a module. With a
+--- signature, nn.module{"Name", sig = "int size, bool bias=true", help = …}, init gets its arguments checked and
+--- filled in (see define in scripts/lua/init.lua). base: the class whose methods it has too.
+function nn.module(def, base)
+    def = type(def) == "table" and def or { def }
+    if type(def[1]) ~= "string" then
+        error(("nn.module: expected a name, got %s"):format(type(def[1])), 2)
+    end
+    local class, make = { __name = def[1], __module = true, __call = call, __newindex = assign }, new
+    class.__index = class
+    class.__tostring = Module.__tostring
+    if def.sig then
+        local checked = composite {
+            name = "nn." .. def[1], sig = def.sig, help = def.help or "", fn = function(...) return new(class, ...) end }
+        class.__help = checked -- for help(nn.Linear)
+        make = function(_, ...) return checked(...) end
+    end
+    return setmetatable(class, { __index = base or Module, __call = make,
+        __tostring = function() return "class " .. def[1] end })
+end
+
+for _, part in ipairs { "tree", "state", "print", "start" } do
+    assert(loadfile(folder .. "/" .. part .. ".lua", "t"))(gpush, nn, folder)
+end
+
+-- ---- files of several layers ----
+
+local homes = getmetatable(nn).homes
+for file, names in pairs {
+    Conv = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    BatchNorm = "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+    Pool = "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d",
+    Recurrent = "RNN LSTM GRU",
+    Dropout = "Dropout Dropout1d Dropout2d Dropout3d",
+    Cell = "RNNCell LSTMCell GRUCell",
+    Transformer = "TransformerEncoderLayer TransformerEncoder",
+    Shape = "Identity Flatten Unflatten Upsample",
+    Activation = "ReLU ReLU6 LeakyReLU ELU CELU SELU GELU SiLU Mish Tanh Sigmoid LogSigmoid Softplus Softsign Softmin "
+        .. "Softmax LogSoftmax Tanhshrink Softshrink Hardshrink GLU Hardtanh Hardsigmoid Hardswish Threshold PReLU",
+    Loss = "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss "
+        .. "PoissonNLLLoss GaussianNLLLoss SoftMarginLoss HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss TripletMarginLoss",
+} do
+    for name in names:gmatch "%S+" do homes[name] = file end
+end
+homes.utils = "utils"

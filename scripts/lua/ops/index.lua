@@ -1,0 +1,35 @@
+--!plain
+-- Composites: indices and masks. See define in scripts/lua/init.lua.
+local gpush, define, rows = ...
+
+-- The columns of nonzero, one tensor for each dim; of a 0-d tensor, as of one element in one dim.
+local nonzero, where = rows.nonzero, rows.where
+local function as_tuple(x)
+    local rows, columns = nonzero(x.ndim == 0 and x:reshape(1) or x), {}
+    for d = 1, rows.shape[2] do columns[d] = rows:select(2, d) end
+    return table.unpack(columns)
+end
+
+define { "nonzero", sig = "tensor x, bool as_tuple=false",
+    help = "the indices of the elements that are not zero, a row each; as_tuple: a tensor for each dim. Waits for their number",
+    fn = function(x, tuple)
+        if tuple then return as_tuple(x) end
+        return nonzero(x)
+    end }
+
+define { "where", sig = "tensor cond, operand? a, operand? b",
+    help = "a where cond is true, b elsewhere; where(cond) alone: nonzero as a tensor for each dim",
+    fn = function(cond, a, b)
+        if a == nil and b == nil then return as_tuple(cond) end
+        return where(cond, a, b)
+    end }
+
+define { "isin", sig = "tensor x, tensor test_elements, bool invert=false",
+    help = "x is one of the elements of another tensor, elementwise; invert: is none of them",
+    fn = function(x, elements, invert)
+        local sorted = elements:reshape(-1):sort()
+        local n = sorted:numel()
+        if n == 0 then return gpush.full(x.shape, invert, { dtype = "bool", device = x.device }) end
+        local found = sorted:take(gpush.searchsorted(sorted, x:contiguous()):clamp(1, n)):eq(x)
+        return invert and ~found or found
+    end }

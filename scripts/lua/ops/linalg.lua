@@ -1,0 +1,310 @@
+--!plain
+-- Composites: linear algebra. See define in scripts/lua/init.lua. Sums of products are in einsum.lua.
+local gpush, define, _, fail = ...
+local linalg = gpush.linalg
+
+local EPS = { f32 = 2.0 ^ -23, f64 = 2.0 ^ -52 }
+local HALF = { f16 = true, bf16 = true }
+
+-- Raises at the line that called the composite, from its own function.
+
+local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end
+
+-- The first n dims of x's shape but the last `without` ones, and what else is given.
+local function batch(x, without, ...)
+    local shape = table.move(x.shape, 1, #x.shape - without, 1, {})
+    for _, d in ipairs { ... } do shape[#shape + 1] = d end
+    return shape
+end
+
+local function check_matrices(op, x)
+    if #x.shape < 2 then fail(op .. ": argument 'x' is " .. text(x) .. " (expected a matrix or a batch of matrices)") end
+end
+
+local function check_square(op, x)
+    check_matrices(op, x)
+    if x.shape[#x.shape] ~= x.shape[#x.shape - 1] then
+        fail(op .. ": argument 'x' is " .. text(x) .. " (expected square matrices)")
+    end
+end
+
+local function check_devices(op, a, b)
+    if a.device ~= b.device then
+        fail("%s: tensors are on different devices: %s and %s", op, a.device, b.device)
+    end
+end
+
+-- ---- products ----
+
+define { "outer", sig = "tensor a, tensor b", help = "products of every element of vector a with every one of vector b",
+    fn = function(a, b)
+        check_devices("outer", a, b)
+        if #a.shape ~= 1 or #b.shape ~= 1 then fail("outer: %s and %s (expected two vectors)", text(a), text(b)) end
+        return a:unsqueeze(2) * b
+    end }
+
+define { "inner", sig = "tensor a, tensor b", help = "sums of products over the last dims of a and b",
+    fn = function(a, b)
+        local n, m = #a.shape, #b.shape
+        if n == 0 or m == 0 then return a * b end
+        if a.shape[n] ~= b.shape[m] then
+            fail("inner: %s and %s (expected last dims of one size)", text(a), text(b))
+        end
+        if a.dtype ~= b.dtype then fail("inner: %s and %s (expected the same dtype)", text(a), text(b)) end
+        return gpush.tensordot(a, b, { { n }, { m } })
+    end }
+
+define { "kron", sig = "tensor a, tensor b",
+    help = "Kronecker product: each element of a times b, as blocks; dims of size 1 are put in front of the one with fewer",
+    fn = function(a, b)
+        local n = math.max(#a.shape, #b.shape)
+        local left, right, shape = {}, {}, {}
+        for d = 1, n do
+            local p, q = a.shape[d - n + #a.shape] or 1, b.shape[d - n + #b.shape] or 1
+            left[2 * d - 1], left[2 * d], right[2 * d - 1], right[2 * d] = p, 1, 1, q
+            shape[d] = p * q
+        end
+        return (a:reshape(left) * b:reshape(right)):reshape(shape)
+    end }
+
+define { "trace", sig = "tensor x", help = "sum of a matrix' diagonal; integers give i64",
+    fn = function(x)
+        if #x.shape ~= 2 then fail("trace: argument 'x' is %s (expected a matrix)", text(x)) end
+        if x.dtype == "bool" then fail("trace: dtype bool of argument 'x' is not supported") end
+        return x:diagonal():sum()
+    end }
+
+-- In f32 for 16-bit floats, rounded once.
+local function wide(x) return HALF[x.dtype] and x:to { dtype = "f32" } or x end
+local function back(y, dtype) return y.dtype ~= dtype and y:to { dtype = dtype } or y end
+
+define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1", help = "inner products of the vectors along dim",
+    fn = function(x, y, dim)
+        local sum = (wide(x) * wide(y)):sum(dim)
+        return x.dtype == y.dtype and HALF[x.dtype] and back(sum, x.dtype) or sum
+    end }
+
+local function cross(op, a, b, dim)
+    check_devices(op, a, b)
+    if a.shape[dim < 0 and #a.shape + dim + 1 or dim] ~= 3 or b.shape[dim < 0 and #b.shape + dim + 1 or dim] ~= 3 then
+        fail("%s: %s and %s (expected size 3 along dim %d)", op, text(a), text(b), dim)
+    end
+    if dim > 0 and #a.shape ~= #b.shape then
+        fail("%s: %s and %s (expected as many dims)", op, text(a), text(b))
+    end
+    local n, parts, half = math.max(#a.shape, #b.shape), {}, a.dtype == b.dtype and HALF[a.dtype] and a.dtype
+    if half then a, b = wide(a), wide(b) end
+    for i = 1, 3 do
+        local j, k = i % 3 + 1, (i + 1) % 3 + 1
+        parts[i] = a:select(dim, j) * b:select(dim, k) - a:select(dim, k) * b:select(dim, j)
+    end
+    local y = gpush.stack(parts, dim < 0 and n + dim + 1 or dim)
+    return half and back(y, half) or y
+end
+
+define { "linalg.cross", sig = "tensor a, tensor b, dim dim=-1", help = "cross products of the 3-vectors along dim",
+    fn = function(a, b, dim) return cross("linalg.cross", a, b, dim) end }
+
+define { "cross", sig = "tensor a, tensor b, dim? dim", help = "cross products of the 3-vectors along dim, or the first dim of size 3",
+    fn = function(a, b, dim)
+        for d = 1, dim and 0 or #a.shape do
+            if a.shape[d] == 3 then dim = d break end
+        end
+        return cross("cross", a, b, dim or -1)
+    end }
+
+-- The order of least work for a chain of matrices, m[i] x m[i + 1] each: cut[i][j] is after which
+-- one to part i … j. Source: the textbook's dynamic programme, in n^3 steps.
+local function chain(m, n)
+    local cost, cut = {}, {}
+    for i = 1, n do cost[i], cut[i] = { [i] = 0 }, {} end
+    for len = 1, n - 1 do
+        for i = 1, n - len do
+            local j = i + len
+            cost[i][j] = math.huge
+            for k = i, j - 1 do
+                local c = cost[i][k] + cost[k + 1][j] + m[i] * m[k + 1] * m[j + 1]
+                if c < cost[i][j] then cost[i][j], cut[i][j] = c, k end
+            end
+        end
+    end
+    return cut
+end
+
+define { "linalg.multi_dot", sig = "tensors xs", help = "product of two or more matrices in the order of least work; the first and last may be vectors",
+    fn = function(xs)
+        local n = #xs
+        if n < 2 then fail("linalg.multi_dot: %d tensors (expected two or more)", n) end
+        local m = {}
+        for i, x in ipairs(xs) do
+            local ends = i == 1 or i == n
+            if #x.shape ~= 2 and not (ends and #x.shape == 1) then
+                fail("linalg.multi_dot: tensor %d is %s (expected a matrix%s)", i, text(x), ends and " or a vector" or "")
+            end
+            m[i] = #x.shape == 1 and (i == 1 and 1 or x.shape[1]) or x.shape[1]
+            m[i + 1] = #x.shape == 1 and (i == 1 and x.shape[1] or 1) or x.shape[2]
+        end
+        local cut, same = chain(m, n), true
+        for _, x in ipairs(xs) do same = same and x.dtype == xs[1].dtype end
+        local function product(i, j)
+            if i == j then return same and wide(xs[i]) or xs[i] end
+            return product(i, cut[i][j]):matmul(product(cut[i][j] + 1, j))
+        end
+        local y = product(1, n)
+        return same and back(y, xs[1].dtype) or y
+    end }
+
+define { "linalg.matrix_power", sig = "tensor x, int n", help = "square matrices to the power n; negative n: of the inverse",
+    fn = function(x, n)
+        check_square("linalg.matrix_power", x)
+        if n == 0 then
+            return gpush.eye(x.shape[#x.shape], { dtype = x.dtype, device = x.device }):expand(x.shape):copy()
+        end
+        if n < 0 then x, n = linalg.inv(x), -n end
+        local dtype, y = x.dtype, nil
+        x = wide(x)
+        while true do
+            if n % 2 == 1 then y = y and y:matmul(x) or x end
+            n = n // 2
+            if n == 0 then break end
+            x = x:matmul(x)
+        end
+        return back(y, dtype)
+    end }
+
+-- ---- norms ----
+
+local function check_float(op, x)
+    if not (EPS[x.dtype] or HALF[x.dtype]) then
+        fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 f16 bf16)", op, x.dtype)
+    end
+end
+
+local function vector_norm(op, x, ord, dim, keepdim, dtype)
+    check_float(op, x)
+    return linalg.vector_norm(x, ord, dim, keepdim, dtype)
+end
+
+local ORDS = { fro = "fro", nuc = "nuc", inf = math.huge, ["-inf"] = -math.huge }
+
+local function matrix_norm(op, x, ord, dim, keepdim, dtype)
+    check_float(op, x)
+    local n = #x.shape
+    if dtype then x = x:to { dtype = dtype } end
+    if #dim ~= 2 then fail(op .. ": argument 'dim' has " .. #dim .. " dims (expected two)") end
+    local p, q = dim[1] < 0 and dim[1] + n + 1 or dim[1], dim[2] < 0 and dim[2] + n + 1 or dim[2]
+    if p < 1 or p > n or q < 1 or q > n or p == q then
+        fail("%s: dims %d and %d of %s (expected two of its dims)", op, dim[1], dim[2], text(x))
+    end
+    if ord == "fro" then return vector_norm(op, x, 2, { p, q }, keepdim) end
+    if ord == "nuc" or ord == 2 or ord == -2 then
+        local order = {}
+        for d = 1, n do if d ~= p and d ~= q then order[#order + 1] = d end end
+        local s = linalg.svdvals(x:permute(table.move({ p, q }, 1, 2, #order + 1, order)))
+        s = ord == "nuc" and s:sum(-1) or ord == 2 and s:amax(-1) or s:amin(-1)
+        if not keepdim then return s end
+        return s:unsqueeze(math.min(p, q)):unsqueeze(math.max(p, q))
+    end
+    local size = type(ord) == "number" and math.abs(ord)
+    if size ~= 1 and size ~= math.huge then
+        fail("%s: argument 'ord' is %s (expected 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2)", op, ord)
+    end
+    if size == math.huge then p, q = q, p end
+    local sums, half = wide(x):abs():sum(p, true), x.dtype
+    local y = ord > 0 and sums:amax(q, true) or sums:amin(q, true)
+    if not keepdim then y = y:squeeze(p, q) end
+    return back(y, half)
+end
+
+define { "linalg.matrix_norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
+    help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in two dims, the last ones if not given",
+    fn = function(x, ord, dim, keepdim, dtype)
+        check_matrices("linalg.matrix_norm", x)
+        return matrix_norm("linalg.matrix_norm", x, ORDS[ord] or ord or "fro", dim or { -2, -1 }, keepdim, dtype)
+    end }
+
+define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
+    help = "norm of a vector (one dim) or of matrices (two dims); without ord the square root of the sum of squares",
+    fn = function(x, ord, dim, keepdim, dtype)
+        ord = ORDS[ord] or ord
+        if ord == nil then return vector_norm("linalg.norm", x, 2, dim, keepdim, dtype) end
+        local n = #x.shape
+        if dim and #dim > 2 or not dim and n > 2 then
+            fail("linalg.norm: %d dims of %s (expected one or two where ord is given)", dim and #dim or n, text(x))
+        end
+        if (dim and #dim or n) < 2 then
+            if type(ord) ~= "number" then fail("linalg.norm: argument 'ord' is %s (expected a number for vectors)", ord) end
+            return vector_norm("linalg.norm", x, ord, dim, keepdim, dtype)
+        end
+        return matrix_norm("linalg.norm", x, ord, dim or { 1, 2 }, keepdim, dtype)
+    end }
+
+-- ---- what singular values tell ----
+
+-- Singular values at most this are taken for zero; PyTorch's rule. s: k values of each matrix, k > 0.
+local function cutoff(x, s, atol, rtol)
+    local rows, cols = x.shape[#x.shape - 1], x.shape[#x.shape]
+    rtol = rtol or (atol and atol > 0 and 0) or EPS[x.dtype] * math.max(rows, cols)
+    return (s:amax(-1, true) * rtol):clamp(atol or 0)
+end
+
+define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
+    help = "how many singular values of each matrix are above max(atol, rtol * the largest); hermitian: x is symmetric",
+    fn = function(x, atol, rtol, hermitian)
+        check_matrices("linalg.matrix_rank", x)
+        local s = hermitian and linalg.eigvalsh(x):abs() or linalg.svdvals(x)
+        if s.shape[#s.shape] == 0 then return s:ne(0):sum(-1) end
+        return s:gt(cutoff(x, s, atol, rtol)):sum(-1)
+    end }
+
+define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
+    help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as zero",
+    fn = function(x, atol, rtol, hermitian)
+        check_matrices("linalg.pinv", x)
+        local u, s, vh
+        if hermitian then
+            s, u = linalg.eigh(x)
+            vh = u:transpose(-1, -2)
+        else
+            u, s, vh = linalg.svd(x, false)
+        end
+        local rows, cols = x.shape[#x.shape - 1], x.shape[#x.shape]
+        if rows == 0 or cols == 0 then
+            return gpush.zeros(batch(x, 2, cols, rows), { dtype = x.dtype, device = x.device })
+        end
+        local size = hermitian and s:abs() or s
+        local inverse = gpush.where(size:gt(cutoff(x, size, atol, rtol)), s:reciprocal(), 0)
+        return vh:transpose(-1, -2):matmul(inverse:unsqueeze(-1) * u:transpose(-1, -2))
+    end }
+
+define { "linalg.cond", sig = "tensor x, any? p",
+    help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not given. Singular matrices: inf",
+    fn = function(x, p)
+        p = ORDS[p] or p
+        check_matrices("linalg.cond", x)
+        if x:numel() == 0 then return gpush.zeros(batch(x, 2), { dtype = x.dtype, device = x.device }) end
+        if p == nil or p == 2 or p == -2 then
+            local s = linalg.svdvals(x)
+            local most, least = s:amax(-1), s:amin(-1)
+            if p == -2 then return least / most end
+            return most / least
+        end
+        check_square("linalg.cond", x)
+        local inverse, info = linalg.inv_ex(x)
+        local c = matrix_norm("linalg.cond", x, p, { -2, -1 }) * matrix_norm("linalg.cond", inverse, p, { -2, -1 })
+        return gpush.where(info:ne(0), math.huge, c)
+    end }
+
+define { "logdet", sig = "tensor x", help = "logarithm of the determinant; NaN where that is negative",
+    fn = function(x)
+        local sign, log = linalg.slogdet(x)
+        return log:masked_fill(sign:lt(0), 0 / 0)
+    end }
+
+define { "cholesky_solve", sig = "tensor b, tensor l, bool upper=false",
+    help = "x with (l l') x = b; upper: (l' l) x = b",
+    fn = function(b, l, upper)
+        local lower, right = l, l:transpose(-1, -2)
+        if upper then lower, right = right, lower end
+        return linalg.solve_triangular(right, linalg.solve_triangular(lower, b, false), true)
+    end }

@@ -1,0 +1,71 @@
+--!plain
+-- What the prompt knows beside Lua, read when it is first needed: :commands, ?help, !system, and the showing of tables.
+-- Gets the module, what shell/session.c offers, and the folder of the scripts; returns the table that session.c calls.
+local gpush, native, dir = ...
+local shell = { native = native }
+
+-- scripts/shell/NAME.lua, read at the first use.
+local parts = {}
+function shell.part(name)
+    parts[name] = parts[name] or assert(loadfile(dir .. "/shell/" .. name .. ".lua", "t"))(gpush, shell, dir)
+    return parts[name]
+end
+local part = shell.part
+
+-- scripts/lua/nearest.lua
+local near
+function shell.nearest(...)
+    near = near or assert(loadfile(dir .. "/nearest.lua", "t"))()
+    return near(...)
+end
+
+function shell.show(v) return part "show" (v, native.columns()) end
+
+-- An error without the calls that led to it, which are the prompt's own.
+function shell.fail(message) error(setmetatable({}, { __tostring = function() return message end }), 0) end
+
+local function ask(text)
+    local source, name = text:match "^(%??)%s*(.-)%s*$"
+    if name == "" then return gpush.help() end
+    if name:find "^:" then return part "commands".run("help " .. name) end
+    local ok, message = pcall(gpush.help, name, { source = source == "?" })
+    if not ok then shell.fail(message) end
+end
+
+-- What others have for the end and for help, where it is nobody's variable: exit, quit(), help.
+local function plain_word(text)
+    local word, call = text:match "^%s*(%a+)%s*(%(?)"
+    local v = rawget(_G, word)
+    if v == nil then return part "commands".run "quit" end
+    if call ~= "" then return v() end
+    if v == gpush.help then return v() end
+    return v
+end
+
+function shell.command(text)
+    if text:find "^%s*%a+[%s();]*$" then return plain_word(text) end
+    local mark, rest = text:sub(1, 1), text:sub(2)
+    if mark == "?" then return ask(rest) end
+    if mark == ":" then return part "commands".run(rest) end
+    if mark == "!" then
+        local ok, how, code = os.execute(rest)
+        if not ok then io.stderr:write(("%s %d\n"):format(how, code)) end
+        return
+    end
+    return ask((text:gsub("%?%s*$", "")))
+end
+
+-- What may stand at the end of text: {from = first byte that is replaced, word, …, help = function(word) -> line}.
+function shell.complete(text) return part "complete".at_cursor(text) end
+
+-- What a message about a name that is not there may have meant; see hint.lua.
+function shell.hint(...) return part "hint" (...) end
+
+-- What is said in another language; see foreign.lua.
+function shell.foreign(...) return part "foreign".syntax(...) end
+function shell.constants(text) part "foreign".constants(text) end
+
+-- What the last line took: seconds until it returned, seconds that devices worked, and waits.
+function shell.status(host, device, waits) part "commands".status(host, device, waits) end
+
+return shell

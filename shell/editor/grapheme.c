@@ -1,0 +1,186 @@
+/* Characters of several code points, found by their widths as the C library knows them, and the single code points that stand
+ * for them in the line editor. The rules are those of Unicode's UAX 29 as far as widths tell. */
+#include "shell/editor/grapheme.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LONGEST = 40, /* code points of a character: nobody writes longer ones */
+    JOINER = 0x200d,
+    EMOJI_STYLE = 0xfe0f,
+    SYMBOLS = 0x2190, /* the first that may be an emoji */
+    TOKENS = 4096,
+    /* Stand for characters of one column and of two: both are printable, of that width, and in no text that is likely;
+     * where they are, they are represented as well. */
+    NARROW = 0xf0000,
+    WIDE = 0x30000
+};
+
+static struct {
+    char *text[TOKENS];
+    int n;
+} tokens[2]; /* by width - 1 */
+
+/* ---- Characters ---- */
+
+/* The code point at s, its bytes in *n; 0 for a byte that is part of none. */
+static wchar_t point(const char *s, size_t *n) {
+    wchar_t c = 0;
+    mbstate_t state = {0};
+    *n = 1;
+    if ((unsigned char)*s < 0x80) return *s;
+    *n = mbrtowc(&c, s, strnlen(s, MB_LEN_MAX), &state);
+    if (*n - 1 < MB_LEN_MAX) return c;
+    *n = 1;
+    return 0;
+}
+
+static bool flag_letter(wchar_t c) { return c >= 0x1f1e6 && c <= 0x1f1ff; }
+static bool skin_tone(wchar_t c) { return c >= 0x1f3fb && c <= 0x1f3ff; }
+static bool control(wchar_t c) { return c < ' ' || (c >= 0x7f && c < 0xa0); }
+
+/* Does c go on with a character whose first code point and whose last one so far are given? */
+static bool joins(wchar_t first, wchar_t last, int count, wchar_t c) {
+    if (control(first) || control(c) || count == LONGEST) return false;
+    if (wcwidth(c) == 0) return true;
+    if (flag_letter(c)) return flag_letter(first) && count == 1;
+    if (skin_tone(c)) return first >= SYMBOLS;
+    return last == JOINER && first >= SYMBOLS && c >= SYMBOLS;
+}
+
+size_t gp_cluster(const char *s, int *width) {
+    size_t n, len;
+    wchar_t first = point(s, &n), last = first;
+    int w = wcwidth(first);
+    if (w < 0) w = first >= 0x1f000 ? 2 : 1; /* newer than the C library */
+    if (w == 0 || control(first)) w = 1;
+    if (flag_letter(first)) w = 2;
+    for (int count = 1; s[n]; count++, n += len) {
+        wchar_t c = point(s + n, &len);
+        if (!joins(first, last, count, c)) break;
+        if (c == EMOJI_STYLE || skin_tone(c)) w = 2;
+        last = c;
+    }
+    *width = w;
+    return n;
+}
+
+/* Changes the direction of what follows. */
+static bool turns(wchar_t c) {
+    return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
+/* ---- What stands for them ---- */
+
+static bool stands_for_one(wchar_t c) {
+    return (c >= NARROW && c < NARROW + TOKENS) || (c >= WIDE && c < WIDE + TOKENS);
+}
+
+/* The code point that stands for the n bytes at s; 0 where there is none left. */
+static wchar_t token(const char *s, size_t n, int width) {
+    char **text = tokens[width - 1].text;
+    int i = 0, have = tokens[width - 1].n;
+    while (i < have && (strncmp(text[i], s, n) || text[i][n])) i++;
+    if (i == TOKENS) return 0;
+    if (i == have) {
+        if (!(text[i] = strndup(s, n))) return 0;
+        tokens[width - 1].n++;
+    }
+    return (width > 1 ? WIDE : NARROW) + i;
+}
+
+/* Is a single code point what the editor shows as wide as it is? */
+static bool plain(wchar_t c, int width) {
+    if (control(c)) return c == '\n' || c == '\t';
+    return wcwidth(c) == width && !flag_letter(c) && !stands_for_one(c);
+}
+
+wchar_t *gp_cluster_encode(const char *text) {
+    wchar_t *out = malloc((strlen(text) + 1) * sizeof *out), *to = out;
+    int width;
+    for (size_t n, len; out && *text; text += n) {
+        wchar_t c = point(text, &len), t = 0;
+        n = gp_cluster(text, &width);
+        if (n > len || !plain(c, width)) t = token(text, n, width);
+        if (!t) t = c ? c : L'?', n = len;
+        *to++ = t;
+    }
+    if (out) *to = 0;
+    return out;
+}
+
+static const char *text_of(wchar_t c) {
+    int w = c >= NARROW ? 0 : 1, i = (int)(c - (w ? WIDE : NARROW));
+    return stands_for_one(c) && i < tokens[w].n ? tokens[w].text[i] : NULL;
+}
+
+/* The bytes of c, with which none stands for another, to out; how many. */
+static size_t put_point(char *out, wchar_t c) {
+    mbstate_t state = {0};
+    if (c >= 0 && c < 0x80) return *out = (char)c, 1;
+    size_t n = wcrtomb(out, c, &state);
+    return n == (size_t)-1 ? 0 : n;
+}
+
+/* As gp_cluster_decode; text of what stands for another by the function, which may say that none does. */
+static char *decode(const wchar_t *line, size_t n, size_t *at, const char *(*as)(wchar_t)) {
+    size_t bytes = 1, done = 0, place = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *text = as(line[i]);
+        bytes += text ? strlen(text) : MB_LEN_MAX;
+    }
+    char *out = malloc(bytes);
+    for (size_t i = 0; out && i < n; i++) {
+        const char *text = as(line[i]);
+        size_t len = text ? strlen(text) : put_point(out + done, line[i]);
+        if (i == *at) place = done;
+        if (text) memcpy(out + done, text, len);
+        done += len;
+    }
+    if (*at >= n) place = done;
+    if (out) out[done] = 0;
+    *at = place;
+    return out;
+}
+
+static const char *itself(wchar_t c) { return (void)c, NULL; }
+
+char *gp_cluster_decode(const wchar_t *line, size_t n, size_t *at) {
+    return decode(line, n, at, text_of);
+}
+
+char *gp_cluster_cells(const wchar_t *line, size_t n, size_t *at) {
+    return decode(line, n, at, itself);
+}
+
+bool gp_cluster_any(const wchar_t *line, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (line[i] < 0x80 && !plain(line[i], 1)) return true;
+    return tokens[0].n || tokens[1].n;
+}
+
+void gp_cluster_forget(void) {
+    for (int w = 0; w < 2; w++)
+        while (tokens[w].n) free(tokens[w].text[--tokens[w].n]);
+}
+
+/* ---- Typing and showing ---- */
+
+bool gp_cluster_joins(const char *text, size_t at, wchar_t c) {
+    static const char joiner[] = "\xe2\x80\x8d";
+    if (c < 0x80) return false;
+    if (!plain(c, wcwidth(c) > 1 ? 2 : 1) || skin_tone(c)) return true;
+    return at >= 3 && !memcmp(text + at - 3, joiner, 3);
+}
+
+const char *gp_cluster_shown(wchar_t c) {
+    const char *text = text_of(c);
+    for (size_t i = 0, len; text && text[i]; i += len) {
+        wchar_t part = point(text + i, &len);
+        if (control(part) || turns(part)) return "?";
+    }
+    return text;
+}

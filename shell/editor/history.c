@@ -1,0 +1,178 @@
+/* The history: a line of the file for each chunk, in which \n stands for a line end and \\ for a
+ * backslash. Shells append under a lock, so that two of them lose nothing. */
+#include "shell/editor/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEPT = 5000 }; /* chunks; the file is cut back to them when it holds twice as many */
+
+static struct {
+    char **chunk;
+    int n, cap;
+    int fd;     /* -1: no file */
+    char *path; /* NULL: no place for one */
+    int error;  /* errno of what failed, or 0 */
+    bool told;  /* of the error, which is said once */
+} past = {.fd = -1};
+
+/* The file's path, malloc'ed; makes its folders, but not HOME. NULL where there is no place for one. */
+static char *find_file(void) {
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool own = state && *state == '/';
+    char *path = NULL;
+    if (!own && !(home && *home)) return NULL;
+    if (asprintf(&path, "%s%s/gpush/history", own ? state : home, own ? "" : "/.local/state") < 0)
+        return NULL;
+    for (char *p = strchr(path + 1 + (own ? 0 : strlen(home)), '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        if (*path && mkdir(path, 0700) && errno != EEXIST && !past.error) past.error = errno;
+        *p = '/';
+    }
+    return path;
+}
+
+/* Takes over chunk, which may be NULL. */
+static void keep(char *chunk) {
+    if (!chunk) return;
+    if (past.n == past.cap) {
+        int cap = past.cap ? 2 * past.cap : 256;
+        char **more = realloc(past.chunk, (size_t)cap * sizeof *more);
+        if (!more) {
+            free(chunk);
+            return;
+        }
+        past.chunk = more, past.cap = cap;
+    }
+    past.chunk[past.n++] = chunk;
+}
+
+/* n bytes of the file as a chunk, malloc'ed. */
+static char *decode(const char *s, size_t n) {
+    char *out = malloc(n + 1), *to = out;
+    for (size_t i = 0; out && i < n; i++) {
+        if (s[i] == '\\' && i + 1 < n) i++, *to++ = s[i] == 'n' ? '\n' : s[i];
+        else *to++ = s[i];
+    }
+    if (out) *to = 0;
+    return out;
+}
+
+/* A line of the file, its end included, malloc'ed; *n its length. */
+static char *encode(const char *chunk, size_t *n) {
+    char *out = malloc(2 * strlen(chunk) + 2), *to = out;
+    if (!out) return NULL;
+    for (; *chunk; chunk++) {
+        if (*chunk == '\n' || *chunk == '\\') *to++ = '\\';
+        *to++ = *chunk == '\n' ? 'n' : *chunk;
+    }
+    *to++ = '\n';
+    *n = (size_t)(to - out);
+    return out;
+}
+
+/* The whole file, malloc'ed; *n its length. */
+static char *read_all(size_t *n) {
+    struct stat st;
+    if (fstat(past.fd, &st) || st.st_size <= 0) return NULL;
+    char *text = malloc((size_t)st.st_size);
+    ssize_t got = text ? pread(past.fd, text, (size_t)st.st_size, 0) : -1;
+    *n = got > 0 ? (size_t)got : 0;
+    return text;
+}
+
+static void read_chunks(const char *text, size_t n) {
+    for (const char *end = text + n, *line = text, *stop; line < end; line = stop + 1) {
+        stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop) stop = end;
+        if (stop > line) keep(decode(line, (size_t)(stop - line)));
+    }
+}
+
+static void drop_oldest(int n) {
+    for (int i = 0; i < n; i++) free(past.chunk[i]);
+    memmove(past.chunk, past.chunk + n, (size_t)(past.n - n) * sizeof *past.chunk);
+    past.n -= n;
+}
+
+/* Under the lock. On a full disk nothing of the line stays there, and this session still knows it. */
+static void append(const char *chunk) {
+    size_t n;
+    char *line = encode(chunk, &n);
+    ssize_t done = line ? write(past.fd, line, n) : 0; /* at the file's end, where it leaves the position */
+    if (line && done < (ssize_t)n) past.error = done < 0 ? errno : ENOSPC;
+    if (done > 0 && done < (ssize_t)n &&
+        ftruncate(past.fd, lseek(past.fd, 0, SEEK_CUR) - done)) { /* half a line */
+    }
+    free(line);
+}
+
+/* The file is rewritten where it stands: other shells go on appending to it. */
+static void cut_back(void) {
+    drop_oldest(past.n - KEPT);
+    if (ftruncate(past.fd, 0)) return;
+    for (int i = 0; i < past.n; i++) append(past.chunk[i]);
+}
+
+void gp_history_open(void) {
+    past.path = find_file();
+    if (!past.path) return;
+    past.fd = open(past.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (past.fd < 0) {
+        if (!past.error) past.error = errno;
+        return;
+    }
+    past.error = 0; /* of a folder that is there */
+    size_t n = 0;
+    fchmod(past.fd, 0600);
+    flock(past.fd, LOCK_EX);
+    char *text = read_all(&n);
+    if (text) read_chunks(text, n);
+    free(text);
+    if (past.n > 2 * KEPT) cut_back();
+    flock(past.fd, LOCK_UN);
+}
+
+void gp_history_add(const char *chunk) {
+    if (!*chunk || *chunk == ' ' || !chunk[strspn(chunk, " \t\n")]) return;
+    if (past.n && !strcmp(past.chunk[past.n - 1], chunk)) return;
+    keep(strdup(chunk));
+    if (past.fd >= 0) {
+        flock(past.fd, LOCK_EX);
+        append(chunk);
+        flock(past.fd, LOCK_UN);
+    }
+    if (!past.error || past.told) return;
+    past.told = true;
+    fprintf(stderr, "the history is this session's only: %s: %s\n", past.path, strerror(past.error));
+}
+
+int gp_history_error(const char **path) { return *path = past.path, past.error; }
+
+int gp_history_count(void) { return past.n; }
+const char *gp_history_get(int i) { return past.chunk[i]; }
+
+int gp_history_find(int before, int step, const char *text, int n, bool anywhere,
+                    const char *not_this) {
+    for (int i = before + step; i >= 0 && i < past.n; i += step) {
+        const char *chunk = past.chunk[i];
+        bool fits = anywhere ? strstr(chunk, text) != NULL : !strncmp(chunk, text, (size_t)n);
+        if (fits && !(not_this && !strcmp(chunk, not_this))) return i;
+    }
+    return -1;
+}
+
+void gp_history_close(void) {
+    for (int i = 0; i < past.n; i++) free(past.chunk[i]);
+    free(past.chunk);
+    free(past.path);
+    if (past.fd >= 0) close(past.fd);
+    memset(&past, 0, sizeof past);
+    past.fd = -1;
+}

@@ -1,0 +1,10 @@
+/* The reader of lines for where there is no editor. */
+#ifndef GP_PLAIN_H
+#define GP_PLAIN_H
+
+#include "shell/editor/line.h"
+
+/* As gp_line_read, a single line. */
+gp_line gp_plain_read(const char *prompt, char **line);
+
+#endif

@@ -1,0 +1,318 @@
+/* What an error says beside its message: the source line, the tensors on it, and the calls that led
+ * there, without gpush's own. */
+#include "shell/shell.h"
+
+#include "bindings/bind.h"
+#include "bindings/paths.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE = 200 }; /* bytes of a source line that are shown */
+
+/* Chunks that gpush ships as its library; labs and benchmarks are a user's scripts. */
+static bool ours(const char *source) {
+    const char *dir = gp_scripts_dir();
+    size_t n = dir ? strlen(dir) : 0;
+    return n && source[0] == '@' && !strncmp(source + 1, dir, n) && source[1 + n] == '/';
+}
+
+/* ---- The source line ---- */
+
+static bool line_of_text(const char *text, int line, char out[LINE]) {
+    while (text && --line > 0)
+        if ((text = strchr(text, '\n'))) text++;
+    if (!text || line < 0) return false;
+    snprintf(out, LINE, "%.*s", (int)strcspn(text, "\r\n"), text);
+    return true;
+}
+
+static bool line_of_file(const char *name, int line, char out[LINE]) {
+    FILE *f = fopen(name, "r");
+    char *text = NULL;
+    size_t cap = 0;
+    bool found = false;
+    while (f && line > 0 && getline(&text, &cap, f) > 0)
+        if (--line == 0) found = line_of_text(text, 1, out);
+    free(text);
+    if (f) fclose(f);
+    return found;
+}
+
+/* From a pipe all chunks have one name: a function counts as the running one's if that has a function
+ * where it was defined. */
+static bool source_line(lua_State *L, const lua_Debug *ar, char out[LINE]) {
+    if (ar->source[0] == '@') return line_of_file(ar->source + 1, ar->currentline, out);
+    const char *text = gp_input_text(L, ar->source);
+    if (text && strcmp(ar->what, "main")) {
+        bool found = line_of_text(text, ar->linedefined, out) && strstr(out, "function");
+        if (!found) return false;
+    }
+    return text && line_of_text(text, ar->currentline, out);
+}
+
+/* The line that the message itself names, where no frame does: of text that does not compile. */
+static bool message_line(lua_State *L, const char *msg, int *line, char out[LINE]) {
+    const char *colon = strchr(msg, ':');
+    char name[1000];
+    if (!colon || sscanf(colon, ":%d: ", line) != 1) return false;
+    snprintf(name, sizeof name, "=%.*s", (int)(colon - msg), msg);
+    const char *text = gp_input_text(L, name);
+    return text ? line_of_text(text, *line, out) : line_of_file(name + 1, *line, out);
+}
+
+/* The frame whose line the message names, else the innermost that is the user's. */
+static bool find_frame(lua_State *L, const char *msg, lua_Debug *ar) {
+    lua_Debug at;
+    bool found = false;
+    for (int level = 1; lua_getstack(L, level, &at); level++) {
+        char place[LUA_IDSIZE + 16];
+        lua_getinfo(L, "Sl", &at);
+        if (at.currentline < 0 || ours(at.source)) continue;
+        if (!found) *ar = at, found = true;
+        int n = snprintf(place, sizeof place, "%s:%d: ", at.short_src, at.currentline);
+        if (strncmp(msg, place, (size_t)n)) continue;
+        *ar = at;
+        return true;
+    }
+    return found;
+}
+
+/* ---- The tensors on it ---- */
+
+/* Pushes the value that name has in the frame; a local variable, an upvalue, or a global. */
+static void push_named(lua_State *L, lua_Debug *ar, const char *name) {
+    const char *other;
+    int top = lua_gettop(L);
+    lua_pushnil(L);
+    for (int i = 1; (other = lua_getlocal(L, ar, i)); i++) {
+        if (!strcmp(other, name)) lua_replace(L, top + 1); /* the last one hides the others */
+        else lua_pop(L, 1);
+    }
+    if (!lua_isnil(L, top + 1)) return;
+    lua_getinfo(L, "f", ar);
+    for (int i = 1; (other = lua_getupvalue(L, top + 2, i)); i++) {
+        if (!strcmp(other, name)) lua_replace(L, top + 1);
+        else lua_pop(L, 1);
+    }
+    if (lua_isnil(L, top + 1)) {
+        lua_pushglobaltable(L);
+        lua_pushstring(L, name);
+        lua_rawget(L, -2);
+        lua_replace(L, top + 1);
+    }
+    lua_settop(L, top + 1);
+}
+
+static bool word(int c) { return isalnum(c) || c == '_'; }
+
+/* A line about the value on top of the stack, which it pops, if that is a tensor: its dtype, shape and
+ * device; nothing is waited for. */
+static void add_tensor(lua_State *L, luaL_Buffer *b, const char *name) {
+    char line[300], what[200];
+    gp_tensor *t = gp_lua_totensor(L, -1);
+    if (t)
+        snprintf(line, sizeof line, "\n        %s is %s %s", name,
+                 gp_tensor_text(t, what, sizeof what), gp_tensor_device(t)->name);
+    lua_pop(L, 1);
+    if (t) luaL_addstring(b, line);
+}
+
+/* Is what starts at s the name of a field or a method? */
+static bool member(const char *text, const char *s) {
+    if (s == text || (s[-1] != '.' && s[-1] != ':')) return false;
+    return s - 1 == text || s[-2] != s[-1]; /* not behind a .. or a label */
+}
+
+/* How long the string or the comment is that begins at s; 0: none does. */
+static size_t aside(const char *s) {
+    size_t n = 1;
+    if (s[0] == '-' && s[1] == '-') return strlen(s);
+    if (*s != '"' && *s != '\'') return 0;
+    while (s[n] && s[n] != *s) n += s[n] == '\\' && s[n + 1] ? 2 : 1;
+    return s[n] ? n + 1 : n;
+}
+
+/* For each name in text, into b; how many are tensors. */
+static int add_tensors(lua_State *L, luaL_Buffer *b, lua_Debug *ar, const char *text) {
+    int count = 0;
+    char seen[512] = " ", name[64], mark[70];
+    const char *s = text;
+    for (size_t n; *s; s += n ? n : 1) {
+        if ((n = aside(s))) continue;
+        while (word((unsigned char)s[n])) n++;
+        if (!n || n >= sizeof name || isdigit((unsigned char)*s) || member(text, s)) continue;
+        snprintf(name, sizeof name, "%.*s", (int)n, s);
+        snprintf(mark, sizeof mark, " %s ", name);
+        if (strstr(seen, mark) || strlen(seen) + n + 2 > sizeof seen) continue;
+        strcat(seen, mark + 1);
+        push_named(L, ar, name);
+        count += gp_lua_totensor(L, -1) != NULL;
+        if (b) add_tensor(L, b, name);
+        else lua_pop(L, 1);
+    }
+    return count;
+}
+
+/* Where the text is not known: for each local variable. */
+static void add_locals(lua_State *L, luaL_Buffer *b, lua_Debug *ar) {
+    const char *name;
+    for (int i = 1; i <= 50 && (name = lua_getlocal(L, ar, i)); i++) {
+        if (word((unsigned char)*name)) add_tensor(L, b, name);
+        else lua_pop(L, 1);
+    }
+}
+
+/* ---- The calls ---- */
+
+/* Is the level, whose line of the trace this is, one of our Lua or a helper of tensor syntax, of C, or the user's? */
+static char owner(lua_State *L, int level, const char *line) {
+    static const char helper[] = "\n\t[C]: in function '(";
+    lua_Debug ar;
+    if (!strncmp(line, helper, sizeof helper - 1)) return 'o';
+    if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "S", &ar)) return 'u';
+    return ours(ar.source) ? 'o' : *ar.what == 'C' ? 'c' : 'u';
+}
+
+/* Adds luaL_traceback's lines but for our own levels, the C functions that these called, and the tail
+ * calls that led to them. */
+static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
+    const char *held = NULL; /* lines of C functions, whose caller comes next */
+    bool hidden = false;     /* the level before was ours */
+    int level = 1;
+    for (const char *next; *trace; trace = next) {
+        size_t n = strcspn(trace + 1, "\n") + 1;
+        int skipped;
+        char who = 'u';
+        next = trace + n;
+        if (!strncmp(trace, "\n\t...\t(skipping", 16)) {
+            if (sscanf(trace + 16, "%d", &skipped) == 1) level += skipped;
+        } else if (!strncmp(trace, "\n\t(...tail", 10)) {
+            if (hidden) continue;
+        } else if (trace[0] == '\n' && trace[1] == '\t') {
+            who = owner(L, level++, trace);
+        }
+        hidden = who == 'o';
+        if (who == 'c' && !held) held = trace;
+        if (hidden) held = NULL;
+        if (who != 'u') continue;
+        if (held) luaL_addlstring(b, held, (size_t)(trace - held));
+        held = NULL;
+        luaL_addlstring(b, trace, n);
+    }
+    if (held) luaL_addstring(b, held);
+}
+
+/* How much of the calls a terminal gets: not the C functions at the end, which ran the program or the
+ * prompt; and nothing if there is but the line that has been shown, and what it called in C. */
+static size_t worth(const char *calls, bool shown) {
+    static const char head[] = "stack traceback:", last[] = "\n\t[C]: in ?", main[] = ": in main chunk";
+    size_t n = strlen(calls), m = sizeof last - 1, k = sizeof main - 1, h = sizeof head - 1;
+    while (n >= m && !strncmp(calls + n - m, last, m)) n -= m;
+    if (n <= h) return 0;
+    const char *line = calls + h;
+    while (line < calls + n && !strncmp(line, last, m - 1)) line += 1 + strcspn(line + 1, "\n");
+    bool one = line < calls + n && !memchr(line + 1, '\n', (size_t)(calls + n - line) - 1);
+    return shown && one && n > h + k && !strncmp(calls + n - k, main, k) ? 0 : n;
+}
+
+static void add_line(luaL_Buffer *b, int n, const char *text) {
+    char line[LINE + 32];
+    snprintf(line, sizeof line, "\n    %d | %s", n, text + strspn(text, " \t"));
+    luaL_addstring(b, line);
+}
+
+/* (message, line) -> how Lua says what was typed, or nil. */
+static int l_foreign(lua_State *L) { return gp_shell_ask(L, "foreign"); }
+
+void gp_shell_add_line(lua_State *L) {
+    char text[LINE];
+    int line;
+    const char *msg = lua_tostring(L, -1), *foreign = NULL;
+    if (!msg || !message_line(L, msg, &line, text)) return;
+    lua_pushcfunction(L, l_foreign);
+    lua_pushstring(L, msg);
+    lua_pushstring(L, text);
+    if (lua_pcall(L, 2, 1, 0) == LUA_OK) foreign = lua_tostring(L, -1);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, msg);
+    if (isatty(STDERR_FILENO)) add_line(&b, line, text);
+    if (foreign) luaL_addstring(&b, "\n        in Lua: "), luaL_addstring(&b, foreign);
+    luaL_pushresult(&b);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+}
+
+/* ---- What was meant ---- */
+
+/* value(name) of the frame that upvalue 1 is. */
+static int l_named(lua_State *L) {
+    push_named(L, lua_touserdata(L, lua_upvalueindex(1)), luaL_checkstring(L, 1));
+    return 1;
+}
+
+/* (message, lua_Debug, line or nil) -> the name that was meant, or nil. */
+static int l_hint(lua_State *L) {
+    lua_Debug *ar = lua_touserdata(L, 2);
+    gp_shell_push_module(L);
+    lua_getfield(L, -1, "hint");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 3);
+    lua_pushvalue(L, 2);
+    lua_pushcclosure(L, l_named, 1);
+    lua_pushboolean(L, gp_input_text(L, ar->source) != NULL);
+    lua_call(L, 4, 1);
+    return 1;
+}
+
+/* Pushes the hint, or what is none; only messages that quote a name, or miss a tensor, are looked into. */
+static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const char *text) {
+    lua_pushcfunction(L, l_hint);
+    lua_pushstring(L, msg);
+    lua_pushlightuserdata(L, ar);
+    lua_pushstring(L, text);
+    if (!strpbrk(msg, "'\"") && !strstr(msg, " tensor, got ")) lua_settop(L, -5), lua_pushnil(L);
+    else if (lua_pcall(L, 3, 1, 0) != LUA_OK) return NULL;
+    return lua_tostring(L, -1);
+}
+
+/* Where nobody looks at a terminal, an error without tensors reads as lua(1)'s. */
+int gp_shell_traceback(lua_State *L) {
+    const char *msg = lua_tostring(L, 1);
+    lua_Debug ar;
+    char text[LINE];
+    if (!msg) {
+        if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return 1;
+        msg = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+    }
+    luaL_checkstack(L, LUA_MINSTACK, NULL);
+    bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
+    const char *hint = user ? push_hint(L, msg, &ar, known ? text : NULL) : NULL;
+    bool terminal = isatty(STDERR_FILENO);
+    if (known && !terminal && !add_tensors(L, NULL, &ar, text)) known = user = false;
+    luaL_traceback(L, L, NULL, 1);
+    const char *trace = lua_tostring(L, -1);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    add_calls(L, &b, trace);
+    luaL_pushresult(&b);
+    const char *calls = lua_tostring(L, -1);
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, msg);
+    if (known) {
+        add_line(&b, ar.currentline, text);
+        add_tensors(L, &b, &ar, text);
+    } else if (user) {
+        add_locals(L, &b, &ar);
+    }
+    if (hint) luaL_addstring(&b, "\n        did you mean "), luaL_addstring(&b, hint), luaL_addchar(&b, '?');
+    size_t n = terminal ? worth(calls, known) : strlen(calls);
+    if (n) luaL_addchar(&b, '\n');
+    luaL_addlstring(&b, calls, n);
+    luaL_pushresult(&b);
+    return 1;
+}

@@ -1,0 +1,360 @@
+/* The backward walk: nodes in reverse order of their making, each run once when all gradients of its
+ * outputs have come. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/autograd/anomaly.h"
+#include "tensor/autograd/grad.h"
+
+_Thread_local bool gp_grads_apart;
+
+enum { NODES = 16, INPUTS = 8 }; /* for which no memory is asked */
+
+typedef struct walk {
+    const gp_backward_opts *opts;
+    gp_node **heap; /* the node with the largest seq first; each holds a reference */
+    int n, cap;
+    gp_node *nodes[NODES];
+    gp_tensor *tensors[2 * INPUTS];
+    bool need[INPUTS];
+    gp_leaf *leaves; /* with something pending */
+    const char *file; /* the forward line of the last step */
+    int line;
+    gp_vjp v;        /* tensors made between the steps */
+} walk;
+
+/* ---- the queue ---- */
+
+/* Queues n once, however many gradients reach it; w holds a reference until pop. */
+static bool push(walk *w, gp_node *n) {
+    if (n->queued) return true;
+    if (w->n == w->cap) {
+        int cap = 2 * w->cap;
+        gp_node **more = malloc((size_t)cap * sizeof *more);
+        if (!more) return gp_fail("backward: out of memory");
+        memcpy(more, w->heap, (size_t)w->n * sizeof *more);
+        if (w->heap != w->nodes) free(w->heap);
+        w->heap = more, w->cap = cap;
+    }
+    int i = w->n++;
+    for (; i && w->heap[(i - 1) / 2]->seq < n->seq; i = (i - 1) / 2) w->heap[i] = w->heap[(i - 1) / 2];
+    w->heap[i] = gp_node_ref(n);
+    n->queued = true;
+    return true;
+}
+
+/* The node that was made last; its reference is the caller's from here on. */
+static gp_node *pop(walk *w) {
+    gp_node *top = w->heap[0], *last = w->heap[--w->n];
+    int i = 0;
+    for (int k = 1; k < w->n; i = k, k = 2 * k + 1) {
+        if (k + 1 < w->n && w->heap[k + 1]->seq > w->heap[k]->seq) k++;
+        if (w->heap[k]->seq <= last->seq) break;
+        w->heap[i] = w->heap[k];
+    }
+    w->heap[i] = last;
+    top->queued = false;
+    return top;
+}
+
+/* ---- gradients ---- */
+
+/* *sum += g; own: nobody else holds *sum. */
+static bool add_to(gp_tensor **sum, bool *own, gp_tensor *g, bool create) {
+    if (!*sum) {
+        *sum = gp_tensor_ref(g);
+        *own = false;
+        return true;
+    }
+    gp_call c;
+    gp_call_begin(&c, GP_OP(add));
+    gp_call_tensor(&c, *sum);
+    gp_call_tensor(&c, g);
+    c.into = *own && !create ? *sum : NULL;
+    gp_tensor *t = gp_call_one(&c);
+    if (!t) return false;
+    gp_tensor_unref(*sum);
+    *sum = t;
+    *own = true;
+    return true;
+}
+
+/* g is part of the gradient of that output of n. Takes no reference of the caller's. */
+static bool give_node(walk *w, gp_node *n, int output, gp_tensor *g) {
+    gp_output *o = &n->out[output];
+    return add_to(&o->g, &o->own, g, w->opts->create) && push(w, n);
+}
+
+/* The same for a leaf, whose sum waits until the walk is over: a failed walk leaves every grad
+ * as it was. */
+static bool give_leaf(walk *w, gp_leaf *l, gp_tensor *g) {
+    bool own = false, first = !l->pending;
+    if (!add_to(&l->pending, &own, g, true)) return false;
+    if (first) l->refs++, l->next = w->leaves, w->leaves = l;
+    return true;
+}
+
+/* A gradient as the input wants it: its shape and dtype. */
+static gp_tensor *fitted(walk *w, const gp_input *in, gp_tensor *g) {
+    gp_vjp *v = &w->v;
+    if (g->a.dtype != in->dtype) g = DO(to, "t-d", g, (int)in->dtype);
+    return g ? gp_sum_to(v, g, &in->shape) : NULL;
+}
+
+/* What the hook makes of g: g itself, or another tensor of its shape and device. NULL with a
+ * message. */
+static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
+    gp_tensor *r = gp_keep(&w->v, h->fn(h->ctx, g));
+    if (!r || r == g) return r;
+    gp_shape want = gp_tensor_shape(g), have = gp_tensor_shape(r);
+    char a[160], b[160];
+    if (gp_shape_equal(&want, &have) && r->storage->dev == g->storage->dev) return r;
+    return gp_fail_null("backward: a hook returned a gradient of shape %s on %s (expected %s on %s)",
+        gp_shape_text(&have, a, sizeof a), r->storage->dev->name, gp_shape_text(&want, b, sizeof b),
+        g->storage->dev->name);
+}
+
+/* The hooks of one output, each on what the one before gave; NULL with a message. */
+static gp_tensor *run_hooks(walk *w, gp_grad_hook *h, int output, gp_tensor *g) {
+    if (h) gp_forward_line(NULL, 0); /* what hooks run has its own line */
+    for (; h && g; h = h->next)
+        if (h->output == output) g = run_hook(w, h, g);
+    return g;
+}
+
+/* What the step made is released at its end, also where it failed. */
+static void drop_pool(gp_vjp *v) {
+    for (int i = 0; i < v->npool; i++) gp_tensor_unref(v->pool[i]);
+    v->npool = 0;
+}
+
+/* ---- one node ---- */
+
+/* Whether nobody wrote to a saved tensor's storage since it was saved; `saved` NULL: nothing
+ * was. */
+static bool unchanged(const gp_node *n, const gp_tensor *saved, uint32_t version) {
+    const gp_storage *st = saved ? saved->storage : NULL;
+    if (!st || st->version == version) return true;
+    return gp_fail("backward: %s (%s:%d) needs a tensor that was written in place since (%s:%d); use "
+                   ":clone() before the write, or the form without _",
+        n->op->name, n->file ? n->file : "?", n->line, st->write_file ? st->write_file : "?",
+        st->write_line);
+}
+
+/* A saved tensor with its history, for gradients of gradients. */
+static gp_tensor *with_history(gp_vjp *v, gp_tensor *t, gp_node *node, gp_leaf *leaf, int output) {
+    gp_tensor *r = gp_keep(v, gp_tensor_alias(t));
+    if (!r || (!node && !leaf) || !gp_is_float((gp_dtype)t->a.dtype)) return r;
+    if (node) r->node = gp_node_ref(node);
+    else r->leaf = leaf, leaf->refs++;
+    r->output = (uint8_t)output;
+    r->requires_grad = true;
+    return r;
+}
+
+/* The saved inputs and outputs of n into v->x and v->y, and which gradients are wanted into
+ * v->need. create: with their history, since the gradients are recorded too. */
+static bool unpack(gp_vjp *v, gp_node *n, bool create) {
+    bool ok = true;
+    for (int i = 0; i < n->nin && ok; i++) {
+        const gp_input *in = &n->in[i];
+        ok = unchanged(n, in->saved, in->version);
+        v->need[i] = in->need && (in->node || in->leaf);
+        v->dx[i] = NULL;
+        v->x[i] = in->saved;
+        if (ok && in->saved && create)
+            ok = (v->x[i] = with_history(v, in->saved, in->node, in->leaf, in->output)) != NULL;
+    }
+    for (int i = 0; i < n->nout && ok; i++) {
+        const gp_output *o = &n->out[i];
+        ok = unchanged(n, o->saved, o->version);
+        v->y[i] = o->saved;
+        if (ok && o->saved && create)
+            ok = (v->y[i] = with_history(v, o->saved, n, NULL, i)) != NULL;
+    }
+    return ok;
+}
+
+/* With detect_anomaly: a NaN in a gradient is told of where it arises. Waits for the device. */
+static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
+    bool found;
+    if (!gp_anomaly) return true;
+    if (!gp_has_nan(g, &found)) return false;
+    return !found || gp_fail("backward: %s (%s:%d) gave NaN in the gradient of its input %d", n->op->name,
+        n->file ? n->file : "?", n->line, i + 1);
+}
+
+/* The gradients that n's rule left in dx go to who made the inputs. */
+static bool pass_on(walk *w, gp_node *n) {
+    for (int i = 0; i < n->nin; i++) {
+        const gp_input *in = &n->in[i];
+        if (!w->v.dx[i] || !w->v.need[i]) continue;
+        gp_tensor *g = fitted(w, in, w->v.dx[i]);
+        if (!g || !no_anomaly(w, n, i, g)) return false;
+        if (in->node ? !give_node(w, in->node, in->output, g) : !give_leaf(w, in->leaf, g))
+            return false;
+    }
+    return true;
+}
+
+/* Room for the inputs of n: in the walk itself, or malloc'ed for nodes with many (cat, stack); step
+ * frees it. */
+static bool prepare(walk *w, gp_node *n) {
+    gp_vjp *v = &w->v;
+    v->node = n;
+    v->arg = n->arg;
+    v->x = w->tensors;
+    v->need = w->need;
+    v->failed = false;
+    if (n->nin > INPUTS) {
+        char *room = malloc((size_t)n->nin * (2 * sizeof(gp_tensor *) + sizeof(bool)));
+        if (!room) return gp_fail("backward: out of memory");
+        v->x = (gp_tensor **)room;
+        v->need = (bool *)(v->x + 2 * n->nin);
+    }
+    v->dx = v->x + n->nin;
+    return true;
+}
+
+/* Where an input of grad() is an output of n, its gradient is complete now. */
+static void capture(walk *w, const gp_node *n) {
+    const gp_backward_opts *o = w->opts;
+    for (int i = 0; i < o->ninputs; i++)
+        if (gp_tensor_node(o->inputs[i]) == n) {
+            gp_tensor *g = n->out[o->inputs[i]->output].g;
+            if (g) o->out[i] = gp_tensor_ref(g);
+        }
+}
+
+/* One node: hooks, the rule's function, its gradients passed on; then what it had saved is freed
+ * unless the graph is retained. A second walk through it is refused by `freed`. */
+static bool step(walk *w, gp_node *n) {
+    gp_vjp *v = &w->v;
+    if (n->freed)
+        return gp_fail("backward: the graph through %s (%s:%d) was freed by an earlier backward; give "
+                       "that one retain_graph = true", n->op->name, n->file ? n->file : "?", n->line);
+    if (!prepare(w, n)) return false;
+    bool ok = unpack(v, n, w->opts->create);
+    for (int i = 0; i < n->nout; i++) {
+        gp_tensor *g = n->out[i].g;
+        v->g[i] = g ? gp_keep(v, g) : NULL; /* the pool's from here on */
+        if (ok && g && n->hooks) ok = (v->g[i] = run_hooks(w, n->hooks, i, g)) != NULL;
+        n->out[i].g = v->g[i]; /* for capture */
+    }
+    if (ok) capture(w, n);
+    for (int i = 0; i < n->nout; i++) n->out[i].g = NULL;
+    gp_forward_line(n->file, n->line);
+    ok = ok && n->rule->fn(v) && !v->failed && pass_on(w, n);
+    w->file = n->file, w->line = n->line;
+    drop_pool(v);
+    if (v->x != w->tensors) free(v->x);
+    if (ok && !w->opts->retain) gp_node_free_saved(n);
+    return ok;
+}
+
+/* ---- the walk ---- */
+
+/* Queues root with its gradient g (NULL: 1, for one element). */
+static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
+    gp_vjp *v = &w->v;
+    char text[200];
+    if (!gp_is_float((gp_dtype)root->a.dtype))
+        return gp_fail("backward: the tensor is %s; gradients go through floats only (convert with :float() "
+                       "before the ops that need them)", gp_dtype_name((gp_dtype)root->a.dtype));
+    if (!root->requires_grad && !gp_tensor_node(root))
+        return gp_fail("backward: the tensor does not require gradients: nothing that made it does "
+                       "(or it was made under no_grad)");
+    if (!g && root->a.numel != 1)
+        return gp_fail("backward: a tensor with %lld elements (%s) needs a gradient argument; only "
+                       "for one element it is 1", (long long)root->a.numel,
+            gp_tensor_text(root, text, sizeof text));
+    if (gp_anomaly && !gp_check_root(root)) return false;
+    gp_shape s = gp_tensor_shape(root), have = g ? gp_tensor_shape(g) : s;
+    char a[160], b[160];
+    if (!gp_shape_equal(&s, &have))
+        return gp_fail("backward: the gradient has shape %s, the tensor %s",
+            gp_shape_text(&have, a, sizeof a), gp_shape_text(&s, b, sizeof b));
+    if (!g) {
+        gp_call c;
+        gp_call_begin(&c, GP_OP(full));
+        gp_call_ints(&c, s.dim, s.ndim);
+        gp_call_number(&c, (gp_scalar){.i = 1});
+        c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = root->a.dtype};
+        c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = root->storage->dev};
+        g = gp_keep(v, gp_call_one(&c));
+    }
+    if (!g) return false;
+    gp_node *n = gp_tensor_node(root);
+    return n ? give_node(w, n, root->output, g) : give_leaf(w, root->leaf, g);
+}
+
+/* The gradient that a leaf keeps is its own: not an expanded view, nor one that others hold. */
+static gp_tensor *own_copy(walk *w, gp_tensor *g) {
+    if (w->opts->create || (g->a.contiguous && g->refs == 1 && g->storage->refs == 1))
+        return gp_tensor_ref(g);
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, g);
+    return gp_call_one(&c);
+}
+
+/* The sum of a leaf's gradients becomes its grad (is added to it), or is captured for grad(). */
+static bool settle_leaf(walk *w, gp_leaf *l) {
+    gp_tensor *g = run_hooks(w, l->hooks, 0, l->pending);
+    const gp_backward_opts *o = w->opts;
+    bool wanted = !o->inputs;
+    if (!g) return false;
+    for (int i = 0; i < o->ninputs; i++)
+        if (o->inputs[i]->leaf == l && !gp_tensor_node(o->inputs[i])) o->out[i] = gp_tensor_ref(g);
+    if (!wanted) return true;
+    bool own = true;
+    gp_forward_line(w->file, w->line);
+    if (l->grad) return add_to(&l->grad, &own, g, o->create);
+    return (l->grad = own_copy(w, g)) != NULL;
+}
+
+/* After the walk. ok false: what came is thrown away. */
+static bool settle_leaves(walk *w, bool ok) {
+    while (w->leaves) {
+        gp_leaf *l = w->leaves;
+        w->leaves = l->next;
+        if (ok) ok = settle_leaf(w, l);
+        gp_tensor_unref(l->pending);
+        l->pending = NULL;
+        gp_leaf_unref(l);
+    }
+    drop_pool(&w->v);
+    return ok;
+}
+
+bool gp_backward(
+    gp_tensor *const *roots, gp_tensor *const *grads, int n, const gp_backward_opts *opts) {
+    walk w;
+    bool ok = true;
+    w.opts = opts;
+    w.heap = w.nodes, w.n = 0, w.cap = NODES;
+    w.leaves = NULL, w.file = NULL, w.line = 0;
+    w.v.pool = w.v.first, w.v.npool = 0, w.v.cap = GP_POOL;
+    w.v.failed = false;
+    int off = gp_no_grad;
+    bool apart = gp_grads_apart;
+    gp_no_grad = opts->create ? 0 : 1;
+    gp_grads_apart = opts->inputs != NULL;
+    for (int i = 0; i < n && ok; i++) ok = start(&w, roots[i], grads ? grads[i] : NULL);
+    while (w.n) {
+        gp_node *top = pop(&w);
+        ok = ok && !gp_thread_stopped() && step(&w, top);
+        for (int i = 0; !ok && i < top->nout; i++)
+            gp_tensor_unref(top->out[i].g), top->out[i].g = NULL;
+        gp_node_unref(top);
+    }
+    if (gp_thread_stopped()) ok = gp_fail("interrupted!");
+    ok = settle_leaves(&w, ok);
+    gp_forward_line(NULL, 0);
+    gp_no_grad = off;
+    gp_grads_apart = apart;
+    if (w.heap != w.nodes) free(w.heap);
+    if (w.v.pool != w.v.first) free(w.v.pool);
+    return ok;
+}

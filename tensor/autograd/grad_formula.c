@@ -1,0 +1,253 @@
+/* Backward of elementwise rows and reductions: the derivative columns of ops.def, run as one fused
+ * op each; or, where the backward is recorded, composed of ops that have derivatives (formula.c).
+ */
+#include <ctype.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "tensor/autograd/formula.h"
+#include "tensor/infer.h"
+
+/* Is the letter c a variable of the formula? */
+static bool mentions(const char *formula, char c) {
+    for (const char *p = formula; (p = strchr(p, c)); p++) {
+        bool before =
+            p > formula && (isalnum((unsigned char)p[-1]) || p[-1] == '_' || p[-1] == '.');
+        if (!before && !isalnum((unsigned char)p[1]) && p[1] != '_') return true;
+    }
+    return false;
+}
+
+unsigned gp_formula_variables(const gp_op *d) {
+    static _Atomic unsigned char known[GP_OPS];
+    unsigned set = known[gp_op_id(d)];
+    if (set) return set;
+    set = 1u << 7; /* looked at */
+    for (int i = 0; d->sig[i]; i++)
+        if (mentions(d->help, d->sig[i])) set |= 1u << i;
+    return known[gp_op_id(d)] = (unsigned char)set;
+}
+
+/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result.
+ */
+static gp_value variable(gp_vjp *v, int i) {
+    const gp_node *n = v->node;
+    int operands = n->op->ntensors, in = 0;
+    if (i == 0) return (gp_value){.kind = GP_TENSOR, .t = v->g[0]};
+    if (i > operands) return (gp_value){.kind = GP_TENSOR, .t = v->y[0]};
+    for (int k = 0; k < i - 1; k++) in += n->arg[k].kind == GP_TENSOR;
+    if (n->arg[i - 1].kind != GP_TENSOR) return n->arg[i - 1];
+    return (gp_value){.kind = GP_TENSOR, .t = v->x[in]};
+}
+
+/* The fused op, with the row's parameters. Variables that the formula does not mention are g again.
+ */
+static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
+    const gp_node *n = v->node;
+    unsigned mentioned = gp_formula_variables(d);
+    gp_call c;
+    gp_call_begin(&c, d);
+    for (int i = 0; i < d->ntensors; i++)
+        c.arg[c.nargs++] = variable(v, mentioned >> i & 1 ? i : 0);
+    for (int i = n->op->ntensors; i < n->nargs; i++) c.arg[c.nargs++] = n->arg[i];
+    for (int i = 0; i < d->ntensors; i++)
+        if (c.arg[i].kind == GP_TENSOR && c.arg[i].t->a.dtype != v->g[0]->a.dtype &&
+            !(c.arg[i].t = DO(to, "t-d", c.arg[i].t, (int)v->g[0]->a.dtype)))
+            return NULL;
+    return gp_keep(v, gp_call_one(&c));
+}
+
+static void set(gp_formula_vars *vars, char name, gp_value value) {
+    if (value.kind != GP_TENSOR)
+        value =
+            (gp_value){.kind = GP_NUMBER,
+                       .is_float = true,
+                       .f = value.kind == GP_FLOAT || value.is_float ? value.f : (double)value.i};
+    vars->name[vars->n] = name;
+    vars->value[vars->n++] = value;
+}
+
+/* The same composed of ops. Parameters are called p, q and r; what is not given is no limit. */
+static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
+    const gp_node *n = v->node;
+    unsigned mentioned = gp_formula_variables(d);
+    gp_formula_vars vars = {.n = 0};
+    for (int i = 0; i < d->ntensors; i++)
+        if (!i || mentioned >> i & 1) set(&vars, d->sig[i], variable(v, i));
+    for (int i = n->op->ntensors, k = 0; k < 3; i++, k++) {
+        bool given = i < n->nargs && n->arg[i].kind != GP_NONE;
+        gp_value limit = {.kind = GP_FLOAT, .f = k ? INFINITY : -INFINITY};
+        set(&vars, "pqr"[k], given ? n->arg[i] : limit);
+    }
+    return gp_formula(v, d->help, &vars);
+}
+
+/* The gradient of an operand by formula d of its row. */
+static gp_tensor *derive(gp_vjp *v, const gp_op *d) {
+    if (!strcmp(d->help, "g")) return v->g[0];
+    return gp_no_grad || !gp_formula_composes(d->help) ? fused(v, d) : composed(v, d);
+}
+
+static bool elementwise(gp_vjp *v) {
+    const gp_node *n = v->node;
+    for (int k = 0, in = 0; k < n->op->ngrads; k++) {
+        if (n->arg[k].kind != GP_TENSOR) continue;
+        if (v->need[in] && !(v->dx[in] = derive(v, &gp_ops[n->op->grad + k]))) return false;
+        in++;
+    }
+    return true;
+}
+const gp_rule gp_rule_elementwise = {elementwise, NULL};
+
+/* ---- reductions ---- */
+
+/* t, which lacks the reduced dims, with them as size 1. */
+static gp_tensor *kept(gp_vjp *v, gp_tensor *t, uint64_t mask) {
+    gp_shape s = *gp_in_shape(v, 0);
+    for (int i = 0; i < s.ndim; i++)
+        if (mask >> i & 1) s.dim[i] = 1;
+    return gp_reshape(v, t, &s);
+}
+
+static double count_of(const gp_shape *s, uint64_t mask) {
+    double n = 1;
+    for (int i = 0; i < s->ndim; i++)
+        if (mask >> i & 1) n *= (double)s->dim[i];
+    return n;
+}
+
+/* How many elements over mask's dims equal y. */
+static gp_tensor *ties(gp_vjp *v, gp_tensor *y, uint64_t mask) {
+    int64_t dims[GP_MAX_DIM];
+    int n = 0;
+    for (int i = 0; i < gp_in_shape(v, 0)->ndim; i++)
+        if (mask >> i & 1) dims[n++] = i + 1;
+    gp_tensor *equal = DO(eq, "tt", v->x[0], y);
+    gp_tensor *m = n ? DO(sum, "tvb", equal, dims, n, 1) : equal;
+    return DO(to, "t-d", m, (int)v->g[0]->a.dtype);
+}
+
+/* ---- the product of the other elements ---- */
+
+/* For each element of x (n along dim, which counts from 1) the product of those before it. */
+static gp_tensor *before(gp_vjp *v, gp_tensor *x, int64_t dim, int64_t n) {
+    int64_t one[2 * GP_MAX_DIM] = {0};
+    int last = x ? 2 * (x->a.ndim - (int)dim) : 0;
+    one[last] = 1;
+    gp_tensor *t = DO(narrow, "tiii", x, dim, (int64_t)1, n - 1);
+    t = DO(pad, "tvsn", t, one, last + 2, "constant", 1.0);
+    return DO(cumprod, "ti", t, dim);
+}
+
+/* For each element the product of the others along dim, of size n. */
+static gp_tensor *others_along(gp_vjp *v, gp_tensor *x, int64_t dim, int64_t n) {
+    gp_tensor *after = DO(flip, "tv", before(v, DO(flip, "tv", x, &dim, 1), dim, n), &dim, 1);
+    return DO(mul, "tt", before(v, x, dim, n), after);
+}
+
+/* x with mask's dims moved to the end; *order: how. */
+static gp_tensor *dims_last(gp_vjp *v, gp_tensor *x, uint64_t mask, int64_t *order) {
+    int n = 0;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < x->a.ndim; i++)
+            if ((int)(mask >> i & 1) == last) order[n++] = i + 1;
+    return DO(permute, "tv", x, order, n);
+}
+
+/* For each element the product of the others over mask's dims: no division, so zeros are right. */
+static gp_tensor *others(gp_vjp *v, uint64_t mask) {
+    gp_tensor *x = v->x[0];
+    int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], n = (int64_t)count_of(gp_in_shape(v, 0), mask);
+    int d = 0;
+    while (mask && !(mask >> d & 1)) d++;
+    if (x && x->a.numel && mask == (uint64_t)1 << d) return others_along(v, x, d + 1, n);
+    gp_tensor *t = dims_last(v, x, mask, order);
+    if (!t || x->a.numel == 0) return x;
+    gp_shape s = gp_tensor_shape(t), rows = {.ndim = 2, .dim = {x->a.numel / n, n}};
+    t = gp_reshape(v, t, &rows);
+    t = gp_reshape(v, others_along(v, t, 2, n), &s);
+    for (int i = 0; i < s.ndim; i++) back[order[i] - 1] = i + 1;
+    return DO(permute, "tv", t, back, s.ndim);
+}
+
+static bool mask_of(gp_vjp *v, uint64_t *mask) {
+    gp_call c;
+    gp_call_begin(&c, v->node->op);
+    c.nargs = v->node->nargs;
+    memcpy(c.arg, v->node->arg, (size_t)c.nargs * sizeof *c.arg);
+    memcpy(c.ints, v->node->ints, (size_t)v->node->nints * sizeof *c.ints);
+    return gp_infer_dims(&c, 1, gp_in_shape(v, 0)->ndim, mask);
+}
+
+/* What the formula of a reduction mentions: g, x, y, m and o. */
+static gp_tensor *operand(gp_vjp *v, int i, gp_tensor *g, uint64_t mask) {
+    if (i == 0) return g;
+    if (i == 1) return v->x[0];
+    gp_tensor *y = i < 4 ? kept(v, v->y[0], mask) : NULL;
+    return i == 4 ? others(v, mask) : i == 3 ? ties(v, y, mask) : y;
+}
+
+/* g, of the result, expanded over mask's dims: what kept and gp_expand give, in one view. */
+static gp_tensor *expanded(gp_vjp *v, uint64_t mask) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    const gp_tensor *g = v->g[0];
+    bool keep = g->a.ndim == s->ndim;
+    int64_t stride[GP_MAX_DIM];
+    for (int i = 0, k = 0; i < s->ndim; i++) {
+        bool gone = mask >> i & 1;
+        stride[i] = gone ? 0 : g->a.stride[keep ? i : k];
+        k += !gone;
+    }
+    return gp_keep(v, gp_tensor_view(g, s, stride, 0));
+}
+
+/* Is every element of t, on the CPU, where looking is no wait, a number with all its digits? */
+static bool normal(gp_vjp *v, gp_tensor *t, double least, double most) {
+    gp_tensor *size = DO(abs, "t", t);
+    gp_tensor *end[2] = {DO(amin, "t", size), DO(amax, "t", size)};
+    gp_scalar low, high;
+    return !v->failed && gp_item(end[0], &low, GP_WHY_item, "prod") &&
+           gp_item(end[1], &high, GP_WHY_item, "prod") && low.f >= least && high.f <= most;
+}
+
+/* The gradient of a product as g y / x, in one pass, where neither zeros nor what is beyond the dtype's normal
+ * numbers (0 times an infinity …) stand in the way; NULL elsewhere: then it takes the products of the others. */
+static gp_tensor *by_quotient(gp_vjp *v, uint64_t mask) {
+    gp_tensor *x = v->x[0];
+    bool wide = x->a.dtype == GP_f64;
+    if (!gp_no_grad || x->storage->dev != gp_device_cpu() || x->a.numel == 0) return NULL;
+    if (!wide && x->a.dtype != GP_f32) return NULL;
+    int64_t dims[GP_MAX_DIM];
+    int n = 0;
+    for (int i = 0; i < x->a.ndim; i++)
+        if (mask >> i & 1) dims[n++] = i + 1;
+    if (!n) return NULL;
+    gp_tensor *y = DO(prod, "tvb", x, dims, n, 1), *gy = DO(mul, "tt", kept(v, v->g[0], mask), y);
+    double least = wide ? DBL_MIN : FLT_MIN, most = wide ? DBL_MAX : FLT_MAX;
+    return normal(v, y, least, most) && normal(v, gy, least, most) ? DO(div, "tt", gy, x) : NULL;
+}
+
+static bool reduce(gp_vjp *v) {
+    const gp_op *d = &gp_ops[v->node->op->grad];
+    unsigned mentioned = gp_formula_variables(d);
+    const gp_shape *s = gp_in_shape(v, 0);
+    uint64_t mask;
+    if (!mask_of(v, &mask)) return false;
+    if (gp_no_grad && !strcmp(d->help, "g")) return (v->dx[0] = expanded(v, mask)) != NULL;
+    if (v->node->op == GP_OP(prod) && (v->dx[0] = by_quotient(v, mask))) return true;
+    gp_tensor *g = kept(v, v->g[0], mask), *of[5];
+    gp_formula_vars vars = {.n = 0};
+    for (int i = 0; i < 5; i++) {
+        of[i] = operand(v, mentioned >> i & 1 ? i : 0, g, mask);
+        if (!of[i]) return false;
+        if (!i || mentioned >> i & 1) set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
+    }
+    double n = count_of(s, mask);
+    set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});
+    if (!gp_no_grad) g = gp_formula(v, d->help, &vars);
+    else g = gp_do(v, d, "tttttn", g, of[1], of[2], of[3], of[4], n);
+    v->dx[0] = g ? gp_expand(v, g, s) : NULL;
+    return v->dx[0] != NULL;
+}
+const gp_rule gp_rule_reduce = {reduce, NULL};

@@ -1,0 +1,398 @@
+/* The caching, stream-ordered allocator: freed blocks wait in lists by stream and size class, and
+ * are handed out again without asking the device. */
+#include "tensor/device/alloc.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/device/offload.h"
+#include "tensor/error.h"
+#include "tensor/device/lock.h"
+#include "tensor/device/magazine.h"
+
+enum {
+    STEPS = 8,            /* size classes per doubling: at most 1/8 of a block is waste */
+    CLASSES = STEPS * 48, /* up to 2^53 bytes */
+    SMALLEST = 64,
+    LARGE = 1 << 20, /* blocks from here on are listed with their source line */
+    LISTED = 8
+};
+static const int64_t cache_floor = 64
+                                   << 20; /* bytes that may stay cached however little is in use */
+
+typedef struct gp_alloc gp_alloc;
+struct gp_alloc {
+    gp_device *dev;
+    pthread_mutex_t lock;
+    gp_storage **free[64]; /* per stream: CLASSES lists */
+    gp_storage *pending;   /* freed, but another stream may still use them */
+    gp_storage live;       /* ring of live large blocks */
+    gp_mem_stats stats;
+};
+
+void (*gp_alloc_collect)(void);
+
+/* Size class of a request and the bytes of its blocks. Class k of a doubling [2^e, 2^(e+1)) has 2^e
+ * * (1 + k/8) bytes. */
+static int size_class(size_t bytes, size_t *block) {
+    if (bytes <= SMALLEST) return *block = SMALLEST, 0;
+    size_t n = (bytes - 1) >> 6; /* in units of SMALLEST, rounded up later */
+    int e = 63 - __builtin_clzll(n);
+    if (e < 3) return *block = (n + 1) << 6, (int)n;
+    size_t top = n >> (e - 3); /* 8 … 15 */
+    *block = (top + 1) << (e - 3) << 6;
+    return (e - 2) * STEPS + (int)(top - 8) + 0;
+}
+
+/* With the lock held: st is named, by its line, should memory run out. */
+static void live_insert(gp_alloc *al, gp_storage *st) {
+    gp_here(&st->file, &st->line);
+    st->prev = &al->live;
+    st->next = al->live.next;
+    st->next->prev = st->prev->next = st;
+}
+
+static void live_remove(gp_storage *st) {
+    st->prev->next = st->next;
+    st->next->prev = st->prev;
+}
+
+/* With the lock held: st waits in the list of its own stream, whose queued work orders whatever
+ * reuses it. */
+static void push_free(gp_alloc *al, gp_storage *st) {
+    gp_storage **list = &al->free[st->stream->index][st->klass];
+    st->next = *list;
+    *list = st;
+    al->stats.cached += (int64_t)st->bytes;
+}
+
+/* Has every other stream passed the point up to which it used st? The tickets are those of the time
+ * of release. */
+static bool settled(gp_storage *st) {
+    gp_event **events = st->owner;
+    for (int i = 0; events[i]; i++)
+        if (!st->dev->vt->event_done(events[i])) return false;
+    for (int i = 0; events[i]; i++) st->dev->vt->event_free(events[i]);
+    free(events);
+    st->owner = NULL;
+    return true;
+}
+
+/* With the lock held: pending blocks that every stream is done with go to their lists. */
+static void reap(gp_alloc *al) {
+    for (gp_storage **p = &al->pending; *p;) {
+        gp_storage *st = *p;
+        if (!settled(st)) {
+            p = &st->next;
+            continue;
+        }
+        *p = st->next;
+        push_free(al, st);
+    }
+}
+
+/* With the lock held: back to the device, and the struct with it. */
+static void release_block(gp_alloc *al, gp_storage *st) {
+    if (st->unlock) st->unlock(st->data);
+    al->dev->vt->mem_free(al->dev, st->data, st->bytes);
+    free(st);
+}
+
+/* Gives back cached blocks, largest classes first, until at most keep bytes are cached. */
+static void trim(gp_alloc *al, int64_t keep) {
+    for (int k = CLASSES - 1; k >= 0 && al->stats.cached > keep; k--)
+        for (int s = 0; s < al->dev->nstreams; s++) {
+            if (!al->free[s]) continue;
+            gp_storage *st;
+            while (al->stats.cached > keep && (st = al->free[s][k])) {
+                al->free[s][k] = st->next;
+                al->stats.cached -= (int64_t)st->bytes;
+                release_block(al, st);
+            }
+        }
+}
+
+/* A cached block may still be read by work queued on its own stream: memory goes back to the device
+ * only when nothing is queued. */
+static bool idle(gp_device *dev) {
+    for (int i = 0; i < dev->nstreams; i++)
+        if (dev->vt->busy(dev->streams[i])) return false;
+    return true;
+}
+
+void gp_alloc_flush(gp_device *dev) {
+    gp_alloc *al = dev->alloc;
+    gp_lock(&al->lock);
+    reap(al);
+    if (idle(dev)) {
+        trim(al, 0);
+        al->stats.flushes++;
+    }
+    gp_unlock(&al->lock);
+}
+
+/* With the lock held: a block of `block` bytes from the device. NULL, without a message, beyond
+ * the limit or when the device has none: who asks then climbs. */
+static gp_storage *fresh(gp_alloc *al, size_t block) {
+    int64_t limit = al->stats.limit;
+    if (limit && al->stats.in_use + al->stats.cached + (int64_t)block > limit) return NULL;
+    char *data = al->dev->vt->mem_alloc(al->dev, block);
+    if (!data) return NULL;
+    gp_storage *st = calloc(1, sizeof *st);
+    if (!st) return al->dev->vt->mem_free(al->dev, data, block), NULL;
+    st->dev = al->dev;
+    st->data = data;
+    st->bytes = block;
+    return st;
+}
+
+/* With the lock held: the block of this class that stream s freed last, still warm, or NULL.
+ * Blocks of other streams do not count: work of theirs that is queued may use them yet. */
+static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int klass) {
+    gp_storage **lists = al->free[s->index];
+    if (!lists || !lists[klass]) return NULL;
+    gp_storage *st = lists[klass];
+    lists[klass] = st->next;
+    al->stats.cached -= (int64_t)st->bytes;
+    al->stats.reused++;
+    return st;
+}
+
+/* The device's memory, or what the cache and the collector can free of it. Called without the lock
+ * held. */
+static gp_storage *climb(gp_alloc *al, gp_stream *s, int klass, size_t block) {
+    gp_device *dev = al->dev;
+    for (int step = 0; step < 2; step++) {
+        if (step == 1 && gp_alloc_collect) gp_alloc_collect();
+        if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
+        if (step == 1 && !dev->vt->async && !gp_apart_wait("allocation")) return NULL;
+        gp_alloc_flush(dev);
+        gp_lock(&al->lock);
+        gp_storage *st = take_cached(al, s, klass);
+        if (!st) st = fresh(al, block);
+        gp_unlock(&al->lock);
+        if (st) return st;
+    }
+    return NULL;
+}
+
+/* With the lock held: the largest live blocks as lines of text, those of one size in one line;
+ * returns the length. */
+static size_t largest(gp_alloc *al, char *text, size_t size) {
+    size_t at = 0;
+    int64_t below = INT64_MAX;
+    for (int shown = 0; shown < LISTED; shown++) {
+        gp_storage *best = NULL;
+        for (gp_storage *st = al->live.next; st != &al->live; st = st->next)
+            if ((int64_t)st->bytes < below && (!best || st->bytes > best->bytes)) best = st;
+        if (!best) break;
+        int same = 0;
+        for (gp_storage *st = al->live.next; st != &al->live; st = st->next)
+            if (st->bytes == best->bytes) same++;
+        below = (int64_t)best->bytes;
+        int n = snprintf(text + at, size - at, "\n    %d x %.1f MiB, last at %s:%d", same,
+                         (double)best->bytes / 1048576, best->file ? best->file : "?", best->line);
+        if (n < 0 || at + (size_t)n >= size) break;
+        at += (size_t)n;
+    }
+    return at;
+}
+
+/* The error that ends the ladder of DESIGN 6; returns NULL. */
+static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
+    char list[600] = "";
+    gp_lock(&al->lock);
+    largest(al, list, sizeof list);
+    gp_mem_stats m = al->stats;
+    gp_unlock(&al->lock);
+    return gp_fail_null("out of memory on %s: requested %.1f MiB, in use %.1f MiB, cached %.1f "
+                        "MiB; largest live tensors:%s",
+                        al->dev->name, (double)bytes / 1048576, (double)m.in_use / 1048576,
+                        (double)m.cached / 1048576, *list ? list : " none");
+}
+
+/* With the lock held: st is handed out. in_use is read without the lock by gp_alloc_in_use. */
+static void account(gp_alloc *al, gp_storage *st) {
+    al->stats.allocs++;
+    __atomic_store_n(&al->stats.in_use, al->stats.in_use + (int64_t)st->bytes, __ATOMIC_RELAXED);
+    if (al->stats.in_use > al->stats.peak) al->stats.peak = al->stats.in_use;
+    if (st->bytes >= LARGE) live_insert(al, st);
+}
+
+/* The profiler's counter of memory; bytes < 0 where some are given back. */
+static void tell(gp_device *dev, int64_t bytes) {
+    void (*hook)(gp_device *, int64_t) = GP_HOOK(memory);
+    if (hook) hook(dev, bytes);
+}
+
+/* What each life of a block begins with, new or cached; one reference, which is the caller's. */
+static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
+    atomic_store_explicit(&st->refs, 1, memory_order_relaxed);
+    st->stream = s;
+    st->klass = klass;
+    st->other = 0;
+    st->writer = NULL;
+    st->version = 0;
+    atomic_store_explicit(&st->charged, false, memory_order_relaxed);
+    tell(s->dev, (int64_t)st->bytes);
+    return st;
+}
+
+/* On a device that runs at once no queued work can touch a freed block: the thread's own small
+ * blocks need no lock. */
+static bool for_magazine(const gp_device *dev, int klass) {
+    return klass < GP_SMALL_CLASSES && !dev->vt->async;
+}
+
+gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
+    gp_device *dev = s->dev;
+    gp_alloc *al = dev->alloc;
+    size_t block;
+    if (bytes > (size_t)1 << 52) return out_of_memory(al, bytes);
+    int klass = size_class(bytes, &block);
+    gp_storage *small = for_magazine(dev, klass) ? gp_magazine_take(klass) : NULL;
+    if (small) return begin_life(small, s, klass);
+    gp_lock(&al->lock);
+    gp_storage *st = take_cached(al, s, klass);
+    if (!st && al->pending) reap(al), st = take_cached(al, s, klass);
+    if (!st) {
+        int64_t keep = al->stats.peak > cache_floor ? al->stats.peak : cache_floor;
+        if (al->stats.cached > keep && idle(dev)) trim(al, keep);
+        st = fresh(al, block);
+    }
+    if (!st) {
+        gp_unlock(&al->lock);
+        gp_error_clear();
+        st = climb(al, s, klass, block);
+        if (!st) return *gp_error() ? NULL : out_of_memory(al, bytes);
+        gp_lock(&al->lock);
+    }
+    account(al, st);
+    gp_unlock(&al->lock);
+    return begin_life(st, s, klass);
+}
+
+gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
+                               void (*release)(gp_storage *), void *owner) {
+    gp_storage *st = calloc(1, sizeof *st);
+    if (!st) return gp_fail_null("out of memory");
+    atomic_store(&st->refs, 1);
+    st->dev = dev;
+    st->stream = gp_stream_current(dev);
+    st->data = data;
+    st->bytes = bytes;
+    st->klass = -1;
+    st->release = release;
+    st->owner = owner;
+    return st;
+}
+
+/* Events on the streams that used st besides its own, in *out; NULL if none is needed. False when
+   there was no memory for them and the wait in their place was refused: nobody will know when the
+   block is free. */
+static bool other_uses(gp_storage *st, gp_event ***out) {
+    gp_device *dev = st->dev;
+    gp_event **events = NULL;
+    int n = 0;
+    bool known = true;
+    for (int i = 0; i < dev->nstreams; i++) {
+        gp_stream *s = dev->streams[i];
+        if (!(st->other >> i & 1) || !dev->vt->busy(s)) continue;
+        if (!events) events = calloc(65, sizeof *events);
+        if (events && (events[n] = dev->vt->event_record(s))) n++;
+        else if (!gp_wait(s, GP_WHY_alloc, "free")) known = false;
+    }
+    if (events && n == 0) free(events), events = NULL;
+    *out = events;
+    return known;
+}
+
+/* The last reference is gone: the block goes to the magazine, to its stream's list, or waits in
+ * `pending` until the streams that used it beside its own have passed. */
+static void storage_free(gp_storage *st) {
+    if (st->klass < 0) {
+        if (st->unlock) st->unlock(st->data);
+        if (st->release) st->release(st);
+        free(st);
+        return;
+    }
+    gp_alloc *al = st->dev->alloc;
+    tell(st->dev, -(int64_t)st->bytes);
+    if (for_magazine(st->dev, st->klass) && !st->pinned && gp_magazine_put(st)) return;
+    gp_event **events = NULL;
+    bool known = !st->other || other_uses(st, &events);
+    gp_lock(&al->lock);
+    if (st->bytes >= LARGE) live_remove(st);
+    __atomic_store_n(&al->stats.in_use, al->stats.in_use - (int64_t)st->bytes, __ATOMIC_RELAXED);
+    st->owner = events;
+    st->pinned = false;
+    if (!al->free[st->stream->index])
+        al->free[st->stream->index] = calloc(CLASSES, sizeof(gp_storage *));
+    if (!known || !al->free[st->stream->index]) {
+        if (known && !events && !st->dev->vt->async)
+            release_block(al, st); /* else lost: no memory even for a list head */
+    } else if (events) {
+        st->next = al->pending;
+        al->pending = st;
+    } else {
+        push_free(al, st);
+    }
+    gp_unlock(&al->lock);
+}
+
+void gp_storage_unref(gp_storage *st) {
+    /* The last holder needs no read-modify-write: nobody is left to count against. */
+    if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 ||
+        gp_storage_count(st, -1) == 1)
+        storage_free(st);
+}
+
+/* What a thread's magazine held when it ended becomes the cpu's. */
+static void take_over(gp_storage *list, const gp_mem_stats *counts) {
+    gp_alloc *al = gp_device_cpu()->alloc;
+    gp_lock(&al->lock);
+    __atomic_store_n(&al->stats.in_use, al->stats.in_use + counts->in_use, __ATOMIC_RELAXED);
+    al->stats.allocs += counts->allocs;
+    al->stats.reused += counts->reused;
+    while (list) {
+        gp_storage *st = list;
+        list = st->next;
+        if (al->free[st->stream->index]) push_free(al, st);
+        else release_block(al, st);
+    }
+    gp_unlock(&al->lock);
+}
+
+bool gp_alloc_open(gp_device *dev) {
+    gp_alloc *al = calloc(1, sizeof *al);
+    if (!al) return gp_fail("out of memory");
+    al->dev = dev;
+    al->stats.limit = (int64_t)dev->vt->capacity(dev);
+    al->live.next = al->live.prev = &al->live;
+    pthread_mutex_init(&al->lock, NULL);
+    gp_magazine_leave = take_over;
+    dev->alloc = al;
+    return true;
+}
+
+void gp_alloc_stats(gp_device *dev, gp_mem_stats *out) {
+    gp_alloc *al = dev->alloc;
+    gp_lock(&al->lock);
+    *out = al->stats;
+    gp_unlock(&al->lock);
+    if (!dev->vt->async) gp_magazine_stats(out);
+    if (out->in_use > out->peak) out->peak = out->in_use;
+}
+
+int64_t gp_alloc_in_use(gp_device *dev) {
+    return __atomic_load_n(&dev->alloc->stats.in_use, __ATOMIC_RELAXED);
+}
+
+void gp_alloc_reset_peak(gp_device *dev) {
+    gp_alloc *al = dev->alloc;
+    gp_lock(&al->lock);
+    al->stats.peak = al->stats.in_use;
+    gp_unlock(&al->lock);
+}

@@ -1,0 +1,88 @@
+/* Finds the CUDA plug-in and asks it for its device table, on first use. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/device/backends.h"
+#include "tensor/device/plugin_api.h"
+#include "tensor/error.h"
+
+static char reason[512];
+
+/* The plug-in beside the program or module, in GPUSH_CUDA_PLUGIN, or where the linker looks. */
+static void *open_plugin(void) {
+    const char *env = getenv("GPUSH_CUDA_PLUGIN");
+    if (env) return dlopen(env, RTLD_NOW | RTLD_LOCAL);
+    Dl_info here;
+    char path[PATH_MAX];
+    static const char *const places[] = {"libgpush_cuda.so", "lib/libgpush_cuda.so",
+                                         "../lib/gpush/libgpush_cuda.so",
+                                         "../../gpush/libgpush_cuda.so"};
+    if (dladdr((void *)&gp_cuda_vt, &here) && here.dli_fname && strrchr(here.dli_fname, '/')) {
+        int dir = (int)(strrchr(here.dli_fname, '/') - here.dli_fname);
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            snprintf(path, sizeof path, "%.*s/%s", dir, here.dli_fname, places[i]);
+            void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            if (so) return so;
+        }
+    }
+    return dlopen("libgpush_cuda.so", RTLD_NOW | RTLD_LOCAL);
+}
+
+void *gp_cuda_plugin(char *why, size_t size) {
+    static void *so; /* stays open: it is linked not to be unloaded */
+    if (!so && !(so = open_plugin())) snprintf(why, size, "cuda: the plug-in is not there: %s", dlerror());
+    return so;
+}
+
+int gp_cuda_devices(char *text, size_t size) {
+    void *so = gp_cuda_plugin(text, size);
+    gp_cuda_probe_fn *probe = so ? (gp_cuda_probe_fn *)dlsym(so, "gp_cuda_probe") : NULL;
+    if (so && !probe) snprintf(text, size, "cuda: the plug-in is of another version");
+    return probe ? probe(text, size) : 0;
+}
+
+int gp_cuda_setting(const char *name, int value) {
+    char why[300] = "";
+    void *so = gp_cuda_plugin(why, sizeof why);
+    gp_cuda_setting_fn *set = so ? (gp_cuda_setting_fn *)dlsym(so, "gp_cuda_setting") : NULL;
+    int now = set ? set(name, value) : -1;
+    if (now < 0) gp_fail("%s", so ? "cuda: no such setting" : why);
+    return now;
+}
+
+static _Atomic(gp_cuda_range_fn *) ranges; /* where a tool watches */
+
+bool gp_cuda_ranges(void) { return atomic_load(&ranges) != NULL; }
+
+uint64_t gp_cuda_range_begin(const char *name) {
+    gp_cuda_range_fn *f = atomic_load(&ranges);
+    return f ? f(name, 0) : 0;
+}
+
+void gp_cuda_range_end(uint64_t range) {
+    gp_cuda_range_fn *f = atomic_load(&ranges);
+    if (f) f(NULL, range);
+}
+
+static const gp_device_vt *load(void) {
+    void *so = gp_cuda_plugin(reason, sizeof reason);
+    if (!so) return NULL;
+    gp_cuda_open_fn *open = (gp_cuda_open_fn *)dlsym(so, "gp_cuda_open");
+    if (!open) snprintf(reason, sizeof reason, "cuda: the plug-in is of another version");
+    const gp_device_vt *vt = open ? open(gp_core_table(), reason, sizeof reason) : NULL;
+    if (vt && getenv("NVTX_INJECTION64_PATH")) /* as Nsight sets for what it starts */
+        atomic_store(&ranges, (gp_cuda_range_fn *)dlsym(so, "gp_cuda_range"));
+    return vt;
+}
+
+const gp_device_vt *gp_cuda_vt(void) {
+    static const gp_device_vt *vt;
+    static bool asked;
+    if (!asked) vt = load(), asked = true;
+    if (!vt) gp_fail("%s", reason);
+    return vt;
+}

@@ -1,0 +1,295 @@
+/* The registry of devices, streams, and gp_wait, the only place where the host blocks on a device.
+ */
+#include "tensor/device/device.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tensor/device/alloc.h"
+#include "tensor/device/backends.h"
+#include "tensor/error.h"
+#include "tensor/device/lock.h"
+
+enum { MOST_DEVICES = 32, MOST_STREAMS = 64 };
+
+gp_hooks gp_hook;
+bool (*gp_where)(const char **file, int *line);
+
+static _Thread_local const char *forward_file;
+static _Thread_local int forward_line;
+
+void gp_forward_line(const char *file, int line) { forward_file = file, forward_line = line; }
+
+bool gp_here(const char **file, int *line) {
+    if (!forward_file) return gp_where && gp_where(file, line);
+    *file = forward_file, *line = forward_line;
+    return true;
+}
+
+static gp_device *devices[MOST_DEVICES];
+static int ndevices;
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
+static _Thread_local bool worker, loader;
+static _Thread_local gp_flag stopped;
+static atomic_int threads;
+
+static const char *const why_names[] = {
+#define WHY(name) #name,
+#include "tensor/device/why.def"
+};
+
+const char *gp_why_name(gp_why why) { return why_names[why]; }
+
+uint64_t gp_now_ns(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t gp_next_id(void) {
+    static _Atomic uint64_t ids;
+    return atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
+}
+
+double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
+
+/* OMP_NUM_THREADS decides, as for every library in the process; without it all processors this
+ * process may run on. */
+int gp_threads(void) {
+    int n = atomic_load_explicit(&threads, memory_order_relaxed);
+    if (!n) {
+        const char *env = getenv("OMP_NUM_THREADS");
+        gp_set_threads(env ? atoi(env) : (int)sysconf(_SC_NPROCESSORS_ONLN));
+        n = atomic_load_explicit(&threads, memory_order_relaxed);
+    }
+    return worker || loader ? 1 : n;
+}
+
+void gp_set_threads(int n) {
+    atomic_store_explicit(&threads, n < 1 ? 1 : n > 256 ? 256 : n, memory_order_relaxed);
+}
+void gp_thread_is_worker(void) { worker = true; }
+bool gp_thread_worker(void) { return worker; }
+void gp_thread_stop(void) { stopped = 1; }
+bool gp_thread_stopped(void) { return !worker && (gp_interrupted || stopped); }
+void gp_thread_is_loader(void) { loader = true; }
+bool gp_thread_loader(void) { return loader; }
+
+static gp_stream *stream_new(gp_device *dev);
+
+/* With the registry's lock held. A device, once open, stays until the program ends. */
+static gp_device *device_open(const gp_device_vt *vt, int index) {
+    if (ndevices == MOST_DEVICES)
+        return gp_fail_null("no more than %d devices can be open", MOST_DEVICES);
+    gp_device *dev = calloc(1, sizeof *dev);
+    if (!dev) return gp_fail_null("out of memory");
+    dev->vt = vt;
+    dev->index = index;
+    dev->slot = ndevices;
+    if (!strcmp(vt->kind, "cpu")) snprintf(dev->name, sizeof dev->name, "cpu");
+    else snprintf(dev->name, sizeof dev->name, "%s:%d", vt->kind, index);
+    if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev)) return free(dev), NULL;
+    if (vt->observe && atomic_load(&gp_hook.calls)) vt->observe(dev, GP_LOOK_CALLS, NULL);
+    if (vt->observe && atomic_load(&gp_hook.device)) vt->observe(dev, GP_LOOK_BEGIN, NULL);
+    devices[ndevices++] = dev;
+    return dev;
+}
+
+/* With the registry's lock held. Streams are never closed before the program ends, only used
+ * again. */
+static gp_stream *stream_new(gp_device *dev) {
+    if (dev->nstreams == MOST_STREAMS)
+        return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
+    gp_stream *s = calloc(1, sizeof *s);
+    if (!s) return gp_fail_null("out of memory");
+    s->dev = dev;
+    s->index = dev->nstreams;
+    if (!dev->vt->stream_open(s)) return free(s), NULL;
+    dev->streams[dev->nstreams++] = s;
+    return s;
+}
+
+gp_stream *gp_stream_acquire(gp_device *dev) {
+    gp_lock(&registry);
+    gp_stream *s = NULL;
+    for (int i = 1; !s && i < dev->nstreams; i++)
+        if (atomic_load(&dev->streams[i]->refs) == 0) s = dev->streams[i];
+    if (!s) s = stream_new(dev);
+    if (s) atomic_fetch_add(&s->refs, 1);
+    gp_unlock(&registry);
+    return s;
+}
+
+gp_stream *gp_stream_retain(gp_stream *s) {
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+void gp_stream_release(gp_stream *s) { atomic_fetch_sub(&s->refs, 1); }
+
+gp_stream *gp_stream_current(gp_device *dev) {
+    gp_stream *s = current[dev->slot];
+    return s ? s : dev->streams[0];
+}
+
+void gp_stream_set_current(gp_stream *s) { current[s->dev->slot] = s; }
+
+/* With the registry's lock held. */
+static gp_device *find_or_open(const gp_device_vt *vt, int index) {
+    for (int i = 0; i < ndevices; i++)
+        if (devices[i]->vt == vt && devices[i]->index == index) return devices[i];
+    return device_open(vt, index);
+}
+
+gp_device *gp_device_cpu(void) {
+    static _Atomic(gp_device *) known;
+    gp_device *cpu = atomic_load_explicit(&known, memory_order_acquire);
+    if (!cpu) {
+        gp_lock(&registry);
+        cpu = find_or_open(&gp_cpu_vt, 0);
+        atomic_store_explicit(&known, cpu, memory_order_release);
+        gp_unlock(&registry);
+    }
+    return cpu;
+}
+
+/* Splits "sim:1" into its kind and index; a missing index is 0. */
+static bool split_name(const char *name, char *kind, size_t size, int *index) {
+    size_t n = strcspn(name, ":");
+    if (n == 0 || n >= size) return false;
+    memcpy(kind, name, n);
+    kind[n] = 0;
+    *index = 0;
+    if (!name[n]) return true;
+    char *end;
+    long i = strtol(name + n + 1, &end, 10);
+    if (end == name + n + 1 || *end || i < 0 || i > 99) return false;
+    return *index = (int)i, true;
+}
+
+/* With the registry's lock held. name: the whole, for messages. "gpu" falls back to sim, "cuda"
+ * does not. */
+static gp_device *lookup(const char *kind, int index, const char *name) {
+    if (!strcmp(kind, "gpu")) {
+        const gp_device_vt *vt = gp_cuda_vt();
+        return vt ? find_or_open(vt, index) : lookup("sim", index, name);
+    }
+    if (!strcmp(kind, "cpu") && index == 0) return find_or_open(&gp_cpu_vt, 0);
+    if (!strcmp(kind, "sim")) {
+        if (index >= gp_sim_count())
+            return gp_fail_null(
+                "device '%s': there is only sim:0 … sim:%d (GPUSH_SIM_DEVICES sets how many)", name,
+                gp_sim_count() - 1);
+        return find_or_open(&gp_sim_vt, index);
+    }
+    if (!strcmp(kind, "cuda")) {
+        const gp_device_vt *vt = gp_cuda_vt();
+        return vt ? find_or_open(vt, index) : NULL;
+    }
+    return gp_fail_null(
+        "unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)",
+        name);
+}
+
+gp_device *gp_device_get(const char *name) {
+    char kind[16];
+    int index;
+    if (!split_name(name, kind, sizeof kind, &index))
+        return gp_fail_null(
+            "unknown device '%.40s' (expected cpu, sim, cuda or gpu, with :N for one of several)",
+            name);
+    gp_lock(&registry);
+    gp_device *dev = lookup(kind, index, name);
+    gp_unlock(&registry);
+    return dev;
+}
+
+void gp_device_each(void (*fn)(gp_device *, void *), void *ctx) {
+    for (int i = 0; i < ndevices; i++) fn(devices[i], ctx);
+}
+
+void gp_device_drain(void) {
+    sig_atomic_t interrupted = gp_interrupted;
+    for (int i = 0; i < ndevices; i++)
+        for (int s = 0; s < devices[i]->nstreams; s++)
+            while (devices[i]->vt->busy(devices[i]->streams[s])) {
+                gp_interrupted = 0;
+                if (!devices[i]->vt->drain(devices[i]->streams[s]) && !gp_interrupted) break;
+            }
+    gp_interrupted = interrupted;
+}
+
+/* Streams may wait for one another, so all are drained before the first is closed. */
+void gp_device_shutdown(void) {
+    gp_device_drain();
+    for (int i = 0; i < ndevices; i++)
+        for (int s = 0; s < devices[i]->nstreams; s++)
+            devices[i]->vt->stream_close(devices[i]->streams[s]);
+}
+
+bool gp_stream_take_error(gp_stream *s) {
+    if (!atomic_load_explicit(&s->failed, memory_order_acquire)) return false;
+    char text[sizeof s->error];
+    memcpy(text, s->error, sizeof text);
+    if (!atomic_exchange(&s->failed, false)) return false; /* another thread was faster */
+    return gp_fail("%s", text), true;
+}
+
+bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) {
+    bool (*begin)(gp_stream *, gp_why, const char *) = GP_HOOK(wait_begin);
+    return !begin || begin(s, why, what);
+}
+
+static void report(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t queued) {
+    void (*end)(gp_stream *, gp_why, const char *, uint64_t, uint64_t, uint64_t) =
+        GP_HOOK(wait_end);
+    if (end) end(s, why, what, t0, gp_now_ns(), queued);
+}
+
+/* Waits, measures, reports: the body of every gp_wait. */
+static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
+    const gp_device_vt *vt = s->dev->vt;
+    uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
+    bool ok = e ? vt->event_drain(e) : vt->drain(s);
+    report(s, why, what, t0, queued);
+    return ok && !gp_stream_take_error(s);
+}
+
+bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) {
+    return wait_now(s, NULL, why, what);
+}
+
+bool gp_wait(gp_stream *s, gp_why why, const char *what) {
+    if (!s->dev->vt->busy(s)) return !gp_stream_take_error(s);
+    return gp_wait_allowed(s, why, what) && wait_now(s, NULL, why, what);
+}
+
+bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
+    if (e->stream->dev->vt->event_done(e)) return !gp_stream_take_error(e->stream);
+    return gp_wait_allowed(e->stream, why, what) && wait_now(e->stream, e, why, what);
+}
+
+bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
+    for (int i = 0; i < dev->nstreams; i++)
+        if (!gp_wait(dev->streams[i], why, what)) return false;
+    return true;
+}
+
+bool gp_wait_room(gp_stream *s) {
+    uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
+    bool ok = s->dev->vt->drain_room(s);
+    report(s, GP_WHY_queue, "launch", t0, queued);
+    return ok;
+}
+
+bool gp_stream_wait_event(gp_stream *s, gp_event *e) {
+    if (e->stream == s) return true;
+    if (e->stream->dev->vt == s->dev->vt) return s->dev->vt->event_wait(s, e);
+    return gp_wait_event(e, GP_WHY_explicit, "wait_event");
+}

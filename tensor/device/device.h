@@ -1,0 +1,236 @@
+/* Devices and streams: the table of functions a device is, the two calls that touch it (launch,
+ * wait), and the hooks that watch. */
+#ifndef GP_DEVICE_H
+#define GP_DEVICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensor/tensor.h"
+
+struct gp_call;
+struct gp_op;
+
+/* Why the host waits. */
+typedef enum gp_why {
+#define WHY(name) GP_WHY_##name,
+#include "tensor/device/why.def"
+    GP_WHYS
+} gp_why;
+const char *gp_why_name(gp_why why);
+
+/* A place in a stream's queue. On cuda a cudaEvent_t, on sim a ticket. Freed by gp_event_free. */
+typedef struct gp_event gp_event;
+
+/* A queue of work on a device; created by gp_stream_new, lives until the program ends (indices are
+ * reused). Owned by the device. */
+struct gp_stream {
+    gp_device *dev;
+    int index;       /* 0 is the device's default stream, which is never given back; at most 63 */
+    atomic_int refs; /* holders; at 0 the stream may be handed out again */
+    void *impl;      /* the device's own */
+    _Atomic uint64_t issued;    /* commands queued so far */
+    _Atomic uint64_t completed; /* of these, how many are done */
+    const char *_Atomic last_op; /* name and source line of what was queued last, for reports; file may be NULL */
+    const char *_Atomic last_file;
+    _Atomic int last_line;
+    uint64_t follows[64]; /* by index: how much of another stream's queue comes before what is
+                             queued here now */
+    _Atomic bool failed;  /* an asynchronous error waits in `error` */
+    char error[512];      /* text; written by the worker before `failed` is set */
+};
+
+typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
+
+/* For gp_device_vt.observe: begin, tell now, tell and end; or see what libraries wait for, from now on. */
+typedef enum gp_look { GP_LOOK_BEGIN, GP_LOOK_NOW, GP_LOOK_END, GP_LOOK_CALLS } gp_look;
+
+typedef struct gp_device_vt {
+    const char *kind;                              /* "cpu", "sim", "cuda" */
+    bool async;                                    /* launch returns before the work is done */
+    bool (*open)(gp_device *); /* fills dev->impl; false with a message. NULL: nothing to do */
+    void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
+    void (*mem_free)(gp_device *, void *, size_t bytes);
+    bool (*stream_open)(gp_stream *); /* fills impl */
+    void (*stream_close)(gp_stream *);
+    /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after returning.
+     */
+    bool (*launch)(gp_stream *, struct gp_call *c);
+    /* Queues a copy of bytes; host memory stays valid until the copy is done (the caller waits or
+     * pins). id: for gp_hook.device. */
+    bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                 gp_storage *pinned, uint64_t id);
+    /* Elements of the output in which c, a row of layers that will be differentiated, keeps what its backward needs,
+     * where the device's kernel has a form of its own for that; 0: it has the row's. c->stream is set, the outputs are
+     * not. NULL: always the row's. */
+    int64_t (*saves)(const struct gp_call *c);
+    size_t (*capacity)(gp_device *); /* bytes of memory it has; 0: unknown */
+    bool (*busy)(gp_stream *);       /* work queued and not done */
+    bool (*full)(gp_stream *);       /* the queue has no room: the next launch would block */
+    bool (*drain_room)(gp_stream *); /* waits until there is room again */
+    bool (*drain)(gp_stream *);      /* waits until done; false with a message when interrupted */
+    gp_event *(*event_record)(gp_stream *); /* after everything queued so far */
+    bool (*event_done)(gp_event *);
+    bool (*event_drain)(gp_event *);             /* as drain, for a place in the queue */
+    bool (*event_wait)(gp_stream *, gp_event *); /* the stream, not the host, waits */
+    double (*event_time)(
+        gp_event *); /* seconds on gp_now()'s clock when it was reached; NAN before */
+    void (*event_free)(gp_event *);
+    /* Whether gp_hook.device is to be called of what runs. NULL: it always is. From LOOK_BEGIN on the device
+     * keeps what its tools report; LOOK_NOW and LOOK_END, with queues drained, return when the hook has been
+     * called of all of it. *lost gains what the tools dropped. Returns NULL, or how times are taken if they are
+     * less exact than the device's own, and why; lives for ever. All looks are of all devices of the kind.
+     * LOOK_CALLS: gp_hook.call is also called of what blocks inside of libraries; NULL, or why it cannot be. */
+    const char *(*observe)(gp_device *, gp_look, uint64_t *lost);
+} gp_device_vt;
+
+struct gp_device {
+    const gp_device_vt *vt;
+    char name[16]; /* "cpu", "sim:0", "cuda:1" */
+    int index;     /* among devices of its kind */
+    int slot;      /* among all open devices */
+    gp_stream *streams[64];
+    int nstreams;
+    struct gp_alloc *alloc; /* caching allocator */
+    void *impl;
+};
+
+struct gp_event {
+    gp_stream *stream;
+    uint64_t ticket; /* sim: done when stream->completed >= ticket */
+    void *impl;      /* cuda: cudaEvent_t; sim: where the worker writes the time */
+};
+
+/* The device called name: "cpu", "sim", "sim:1", "cuda", "cuda:0", "gpu" (cuda where one works,
+ * else sim). NULL with a message. Opened on first use. */
+gp_device *gp_device_get(const char *name);
+gp_device *gp_device_cpu(void);
+/* Calls fn for every device that has been opened. */
+void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);
+/* Drains every queue, unrecorded; Ctrl-C does not cut that short. For the end of a program. */
+void gp_device_drain(void);
+/* Drains every queue and stops worker threads; for the end of the program or the unloading of the
+ * module. */
+void gp_device_shutdown(void);
+
+/* A stream that nobody else holds, with one reference: one given back earlier, or a new one. NULL
+ * with a message when a device's 64 are in use. */
+gp_stream *gp_stream_acquire(gp_device *dev);
+gp_stream *gp_stream_retain(gp_stream *s);
+void gp_stream_release(gp_stream *s);
+/* This thread's current stream on dev; the default stream until set. */
+gp_stream *gp_stream_current(gp_device *dev);
+void gp_stream_set_current(gp_stream *s);
+/* Commands queued and not done. */
+static inline uint64_t gp_stream_queued(gp_stream *s) {
+    return atomic_load_explicit(&s->issued, memory_order_relaxed) -
+           atomic_load_explicit(&s->completed, memory_order_acquire);
+}
+
+/* The only place where the host blocks on a device. `what` names the call that waits ("item",
+   "nonzero"). False with a message: refused by sync's error mode (nothing was waited for),
+   interrupted, or the stream's pending error. Nothing queued: no wait, no record. */
+bool gp_wait(gp_stream *s, gp_why why, const char *what);
+/* The two halves of a wait for work that is queued in between: the first asks (error mode refuses
+   here, before anything is queued), the second waits. For copies, which always wait for themselves.
+ */
+bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
+bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
+bool gp_wait_event(gp_event *e, gp_why why, const char *what);
+bool gp_wait_device(gp_device *dev, gp_why why, const char *what);
+
+/* Makes room in a full queue: a host stall of its own kind (why = queue), recorded and never
+ * refused. */
+bool gp_wait_room(gp_stream *s);
+/* Work queued on s from now on starts after e; only events of another kind of device make the host
+ * wait. */
+bool gp_stream_wait_event(gp_stream *s, gp_event *e);
+
+/* True once a launch failed asynchronously on s; takes the error, leaving its text in gp_error().
+ * Never blocks. */
+bool gp_stream_take_error(gp_stream *s);
+
+/* Seconds on a monotonic clock; one clock for host and worker times. */
+double gp_now(void);
+/* The same clock in nanoseconds, for records. */
+uint64_t gp_now_ns(void);
+
+/* Number of threads CPU kernels may use; settable (1 … 256). Workers, a device's or a loader's,
+ * always use 1. */
+int gp_threads(void);
+void gp_set_threads(int n);
+/* Marks the calling thread as a device's worker: its parallel regions run on it alone. */
+void gp_thread_is_worker(void);
+bool gp_thread_worker(void);
+/* From now on what the calling thread computes is to end: for the signal handler of a loader's threads. */
+void gp_thread_stop(void);
+/* Is it, or has Ctrl-C come? A device's worker heeds neither. */
+bool gp_thread_stopped(void);
+/* Marks the calling thread as one of a loader: its kernels run on it alone, and it queues nothing
+ * on devices. */
+void gp_thread_is_loader(void);
+bool gp_thread_loader(void);
+
+/* What an asynchronous device did between t0 and t1, or, `held`, what its runtime held the host up with. */
+typedef struct gp_ran {
+    gp_stream *s;
+    const struct gp_op *op; /* NULL: a copy, */
+    const char *kind;       /* of which this is the name; also what held the host up outside of all */
+    const char *kernel;     /* the kernel's own name, or what held the host up: for ever. NULL: unknown */
+    uint64_t id;            /* gp_call.id, what `copy` gave, or 0 */
+    uint64_t t0, t1;        /* ns */
+    size_t bytes;           /* of a copy */
+    bool held;
+} gp_ran;
+
+/* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching
+ * thread, `device` ones on the worker's. */
+typedef struct gp_hooks {
+    void (*_Atomic op_begin)(struct gp_call *c);
+    void (*_Atomic op_end)(struct gp_call *c, bool ok);
+    /* Something is about to be queued on s, a stream of an asynchronous device. */
+    void (*_Atomic launch)(gp_stream *s);
+    /* false refuses the wait (message set). */
+    bool (*_Atomic wait_begin)(gp_stream *s, gp_why why, const char *what);
+    void (*_Atomic wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns,
+                             uint64_t t1_ns, uint64_t queued);
+    /* An asynchronous device ran a kernel or copy. */
+    void (*_Atomic device)(const gp_ran *ran);
+    /* A copy is about to be queued; returns its correlation id, or 0. */
+    uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
+    /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps within
+     * a wait; `first`: something was set up on its first use. what: its name and more. */
+    void (*_Atomic call)(gp_device *dev, const char *what, bool first, uint64_t t0_ns,
+                         uint64_t t1_ns);
+    _Atomic bool calls; /* devices that are opened shall begin with LOOK_CALLS */
+    void (*_Atomic memory)(
+        gp_device *dev,
+        int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */
+} gp_hooks;
+#ifdef GP_PLUGIN /* the program's, reached through plugin_api.h's table */
+extern gp_hooks *gp_hook_at;
+#define gp_hook (*gp_hook_at)
+#else
+extern gp_hooks gp_hook;
+#endif
+/* The hook as it is now: another thread may unset it, so look once, then call what was found. */
+#define GP_HOOK_NOW(name) atomic_load_explicit(&gp_hook.name, memory_order_relaxed)
+#ifdef GPUSH_NO_HOOKS /* nothing can watch: only to measure what the question costs */
+#define GP_HOOK(name) ((__typeof__(GP_HOOK_NOW(name)))NULL)
+#else
+#define GP_HOOK(name) GP_HOOK_NOW(name)
+#endif
+/* The next correlation id; unique in the process, never 0. */
+uint64_t gp_next_id(void);
+
+/* The running source line, asked for when a record needs it: set by bindings/. *file is interned
+ * and lives for ever. False: no Lua line. */
+extern bool (*gp_where)(const char **file, int *line);
+/* The same, or the line that gp_forward_line set on this thread: a backward op counts as the line of
+ * its forward. False, with nothing set: unknown. */
+bool gp_here(const char **file, int *line);
+void gp_forward_line(const char *file, int line); /* NULL: none */
+
+#endif

@@ -1,0 +1,18 @@
+/* Order between streams: work that reads what another stream is still writing starts after it, and
+ * work that writes, after all readers. */
+#ifndef GP_ORDER_H
+#define GP_ORDER_H
+
+#include "tensor/device/device.h"
+
+/* Before work that reads (or writes) st is queued on s. The streams wait for one another, never the
+ * host. */
+bool gp_order_read(gp_storage *st, gp_stream *s);
+bool gp_order_write(gp_storage *st, gp_stream *s);
+/* After work that writes st was queued on s. */
+void gp_order_written(gp_storage *st, gp_stream *s);
+/* Before the host writes host memory: waits for who still reads it, queued copies of pinned memory
+ * and calls that were left behind (offload.h). */
+bool gp_order_host_write(gp_storage *st, const char *what);
+
+#endif

@@ -1,0 +1,171 @@
+/* Moving data: contiguous and converted copies, copies between devices, and reading elements into
+ * host memory. */
+#include <string.h>
+
+#include "tensor/device/alloc.h"
+#include "tensor/op.h"
+#include "tensor/device/hazard.h"
+
+static gp_tensor *copied(gp_tensor *x, gp_dtype dt) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, x);
+    c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = dt};
+    return gp_call_one(&c);
+}
+
+gp_tensor *gp_contiguous(gp_tensor *x) {
+    return x->a.contiguous ? gp_tensor_ref(x) : copied(x, (gp_dtype)x->a.dtype);
+}
+
+gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) {
+    return x->a.dtype == dt ? gp_tensor_ref(x) : copied(x, dt);
+}
+
+/* Queues the copy of src's bytes (contiguous) into dst and, unless the host side may go on, waits
+ * for it. */
+static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
+                     const char *what) {
+    gp_device *from = src->storage->dev, *to = dst->storage->dev;
+    gp_device *dev = to->vt->async ? to : from;
+    gp_stream *s = gp_stream_current(dev);
+    gp_copy_kind kind = !from->vt->async ? GP_COPY_H2D : !to->vt->async ? GP_COPY_D2H : GP_COPY_D2D;
+    size_t bytes = (size_t)src->a.numel * gp_dtype_size((gp_dtype)src->a.dtype);
+    gp_storage *host = kind == GP_COPY_H2D   ? src->storage
+                       : kind == GP_COPY_D2H ? dst->storage
+                                             : NULL;
+    bool pageable = host && !host->pinned;
+    if (gp_thread_loader())
+        return gp_fail("%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
+                       "a whole",
+                       what, dev->name);
+    bool returns = kind == GP_COPY_D2D ||
+                   (may_return && !pageable &&
+                    kind == GP_COPY_H2D); /* the host may read what came from the device at once */
+    uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
+    void (*launch)(gp_stream *) = GP_HOOK(launch);
+    if (dev->vt->full(s) && !gp_wait_room(s)) return false;
+    if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
+    gp_storage_use(src->storage, s);
+    gp_storage_use(dst->storage, s);
+    if (!returns) dev->vt->busy(s); /* brings the count of what is queued up to date */
+    if (!returns && !gp_wait_allowed(s, why, what))
+        return false; /* error mode refuses before anything is queued */
+    if (launch) launch(s);
+    uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
+    if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))
+        return false; /* keeps the host side alive, also past an interrupted wait */
+    gp_order_written(dst->storage, s);
+    return returns || gp_wait_granted(s, why, what);
+}
+
+/* Work queued on `later` from now on starts after what is queued on `first`. */
+static bool in_order(gp_stream *first, gp_stream *later) {
+    const gp_device_vt *vt = first->dev->vt;
+    gp_event *e = vt->event_record(first);
+    if (!e) return false;
+    bool ok = gp_stream_wait_event(later, e);
+    vt->event_free(e);
+    return ok;
+}
+
+/* Between two asynchronous devices the copy is queued on the destination, after what the source has
+   queued; and the source's stream, which may be given src's memory again, goes on after the copy.
+ */
+static bool across(gp_tensor *dst, gp_tensor *src) {
+    gp_stream *to = gp_stream_current(dst->storage->dev);
+    gp_stream *from =
+        src->storage->writer ? src->storage->writer : gp_stream_current(src->storage->dev);
+    return in_order(from, to) && transfer(dst, src, true, GP_WHY_copy, "to") &&
+           in_order(to, src->storage->stream);
+}
+
+gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
+                        const char *what) {
+    gp_device *from = x->storage->dev;
+    if (from == dev) return gp_tensor_ref(x);
+    if (from->vt->async && dev->vt->async && from->vt != dev->vt) { /* of two kinds: through the host */
+        gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
+        gp_tensor *there = host ? gp_to_device(host, dev, false, why, what) : NULL;
+        gp_tensor_unref(host);
+        return there;
+    }
+    gp_tensor *src = gp_contiguous(x);
+    if (!src) return NULL;
+    gp_shape shape = gp_tensor_shape(x);
+    gp_tensor *dst = gp_tensor_new(dev, (gp_dtype)x->a.dtype, &shape);
+    bool ok = dst != NULL;
+    if (ok && x->a.numel)
+        ok = from->vt->async && dev->vt->async ? across(dst, src)
+                                               : transfer(dst, src, non_blocking, why, what);
+    gp_tensor_unref(src);
+    if (!ok) gp_tensor_unref(dst), dst = NULL;
+    return dst;
+}
+
+static bool fits(const gp_tensor *src, const gp_tensor *dst, const char *what) {
+    int more = dst->a.ndim - src->a.ndim;
+    bool ok = more >= 0;
+    for (int d = 0; ok && d < src->a.ndim; d++)
+        ok = src->a.dim[d] == 1 || src->a.dim[d] == dst->a.dim[d + more];
+    char a[200], b[200];
+    return ok || gp_fail("%s: %s does not fit in %s (expected a shape that broadcasts to it)", what,
+                         gp_tensor_text(src, a, sizeof a), gp_tensor_text(dst, b, sizeof b));
+}
+
+/* src expanded to dst's shape; a new reference. */
+static gp_tensor *broadcast_to(gp_tensor *src, const gp_tensor *dst, const char *what) {
+    if (!fits(src, dst, what)) return NULL;
+    gp_call c;
+    gp_call_begin(&c, GP_OP(expand));
+    gp_call_tensor(&c, src);
+    gp_call_ints(&c, dst->a.dim, dst->a.ndim);
+    return gp_call_one(&c);
+}
+
+bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what) {
+    gp_tensor *here = gp_to_device(src, dst->storage->dev, false, why, what);
+    if (here && here->storage == dst->storage) { /* reading what is being written: through a copy */
+        gp_tensor *copy = copied(here, (gp_dtype)here->a.dtype);
+        gp_tensor_unref(here);
+        here = copy;
+    }
+    gp_tensor *full = here ? broadcast_to(here, dst, what) : NULL;
+    gp_tensor_unref(here);
+    if (!full) return false;
+    gp_call c;
+    gp_call_begin(&c, GP_OP(copy));
+    gp_call_tensor(&c, full);
+    c.into = dst;
+    gp_tensor *out = gp_call_one(&c);
+    gp_tensor_unref(full);
+    gp_tensor_unref(out);
+    return out != NULL;
+}
+
+bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what) {
+    size_t bytes = (size_t)x->a.numel * gp_dtype_size((gp_dtype)x->a.dtype);
+    gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
+    if (!host) return false;
+    gp_tensor *flat = gp_contiguous(host);
+    if (flat) memcpy(dst, flat->a.data, bytes);
+    gp_tensor_unref(host);
+    gp_tensor_unref(flat);
+    return flat != NULL;
+}
+
+bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what) {
+    char buf[8];
+    if (x->a.numel != 1) {
+        char text[200];
+        return gp_fail("%s: expected a tensor with one element, got %s", what,
+                       gp_tensor_text(x, text, sizeof text));
+    }
+    if (!x->storage->dev->vt->async) {
+        *out = gp_scalar_load((gp_dtype)x->a.dtype, x->a.data);
+        return true;
+    }
+    if (!gp_read(x, buf, why, what)) return false;
+    *out = gp_scalar_load((gp_dtype)x->a.dtype, buf);
+    return true;
+}

@@ -1,0 +1,384 @@
+/* Backward of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of
+ * matrix derivative results for forward and reverse mode algorithmic differentiation", 2008. */
+#include "tensor/autograd/grad.h"
+#include "tensor/infer.h"
+
+static gp_tensor *mm(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(matmul, "tt", a, b); }
+static gp_tensor *neg(gp_vjp *v, gp_tensor *t) { return DO(neg, "t", t); }
+static gp_tensor *add(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(add, "tt", a, b); }
+static gp_tensor *sub(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(sub, "tt", a, b); }
+static gp_tensor *mul(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(mul, "tt", a, b); }
+static gp_tensor *column(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-1); }
+static gp_tensor *row(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-2); }
+
+/* ---- products with a sum ---- */
+
+/* y = beta x + alpha a b */
+static bool addmm(gp_vjp *v) {
+    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
+    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
+    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
+    if (v->need[1]) v->dx[1] = mm(v, ga, gp_mT(v, v->x[2]));
+    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
+    return !v->failed;
+}
+const gp_rule vjp_addmm = {addmm, "|2|1"}, vjp_baddbmm = {addmm, "|2|1"};
+
+static bool addmv(gp_vjp *v) {
+    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
+    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
+    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
+    if (v->need[1]) v->dx[1] = mul(v, column(v, ga), row(v, v->x[2]));
+    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
+    return !v->failed;
+}
+const gp_rule vjp_addmv = {addmv, "|2|1"};
+
+/* t as `rows` rows of n elements. */
+static gp_tensor *matrix_of(gp_vjp *v, gp_tensor *t, int64_t rows, int64_t n) {
+    return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {rows, n}}) : NULL;
+}
+
+/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y lacks. */
+static bool linear(gp_vjp *v) {
+    const gp_shape *sw = gp_in_shape(v, 1);
+    bool vector = sw->ndim == 1;
+    int b = gp_input_of(v, 2);
+    gp_tensor *g = vector ? column(v, v->g[0]) : v->g[0];
+    int64_t outputs = vector ? 1 : sw->dim[0], inputs = sw->dim[sw->ndim - 1], rows = 1;
+    for (int d = 0; d < gp_in_shape(v, 0)->ndim - 1; d++) rows *= gp_in_shape(v, 0)->dim[d];
+    if (v->need[0]) v->dx[0] = mm(v, g, vector ? row(v, v->x[1]) : v->x[1]);
+    if (v->need[1]) {
+        gp_tensor *x = matrix_of(v, v->x[0], rows, inputs), *gs = matrix_of(v, g, rows, outputs);
+        v->dx[1] = gp_reshape(v, mm(v, gp_mT(v, gs), x), sw);
+    }
+    if (b >= 0 && v->need[b]) v->dx[b] = v->g[0];
+    return !v->failed;
+}
+const gp_rule vjp_linear = {linear, "1|0|"};
+
+/* ---- solving ---- */
+
+static bool inv(gp_vjp *v) {
+    gp_tensor *t = gp_mT(v, v->y[0]);
+    return (v->dx[0] = neg(v, mm(v, t, mm(v, v->g[0], t)))) != NULL;
+}
+const gp_rule vjp_linalg_inv = {inv, "y"}, vjp_linalg_inv_ex = {inv, "y"};
+
+static bool det(gp_vjp *v) {
+    gp_tensor *t = gp_mT(v, DO(linalg_inv, "t", v->x[0]));
+    return (v->dx[0] = mul(v, column(v, column(v, mul(v, v->g[0], v->y[0]))), t)) != NULL;
+}
+const gp_rule vjp_linalg_det = {det, "0y"};
+
+static bool slogdet(gp_vjp *v) {
+    gp_tensor *t = gp_mT(v, DO(linalg_inv, "t", v->x[0]));
+    return (v->dx[0] = mul(v, column(v, column(v, gp_g(v, 1))), t)) != NULL;
+}
+const gp_rule vjp_linalg_slogdet = {slogdet, "0"};
+
+/* a x = b: db = a' \\ g, da = -db x'; x a = b: da = -x' db. Vectors b are columns, or rows. */
+static bool solve(gp_vjp *v) {
+    const gp_shape *sb = gp_in_shape(v, 1);
+    bool left = !gp_has(v, 2) || gp_int_arg(v, 2);
+    bool vector = gp_infer_vector(gp_in_shape(v, 0), sb);
+    gp_tensor *g = v->g[0], *x = v->y[0];
+    if (vector) g = left ? column(v, g) : row(v, g), x = left ? column(v, x) : row(v, x);
+    gp_tensor *db = DO(linalg_solve, "ttb", gp_mT(v, v->x[0]), g, (int)left);
+    if (v->need[0]) v->dx[0] = neg(v, left ? mm(v, db, gp_mT(v, x)) : mm(v, gp_mT(v, x), db));
+    int64_t along = left ? -1 : -2;
+    if (v->need[1]) v->dx[1] = vector ? DO(select, "tii", db, along, (int64_t)1) : db;
+    return !v->failed;
+}
+const gp_rule vjp_linalg_solve = {solve, "0y"};
+
+/* t's upper or lower triangle, without its diagonal if that is not read. */
+static gp_tensor *triangle(gp_vjp *v, gp_tensor *t, bool upper, bool unit) {
+    return upper ? DO(triu, "ti", t, (int64_t)unit) : DO(tril, "ti", t, -(int64_t)unit);
+}
+
+/* The same with the triangle of a that is read. Arguments: a, b, upper, left, unitriangular. */
+static bool solve_triangular(gp_vjp *v) {
+    bool upper = gp_int_arg(v, 2), left = gp_int_arg(v, 3), unit = gp_int_arg(v, 4);
+    gp_tensor *xt = gp_mT(v, v->y[0]);
+    gp_tensor *db = DO(linalg_solve_triangular, "ttbbb", gp_mT(v, v->x[0]), v->g[0], (int)!upper,
+                       (int)left, (int)unit);
+    if (v->need[0])
+        v->dx[0] = neg(v, triangle(v, left ? mm(v, db, xt) : mm(v, xt, db), upper, unit));
+    if (v->need[1]) v->dx[1] = db;
+    return !v->failed;
+}
+const gp_rule vjp_linalg_solve_triangular = {solve_triangular, "0y"};
+
+static gp_tensor *least(gp_vjp *v, gp_tensor *a, gp_tensor *b) {
+    return DO(linalg_lstsq, "ttaa", a, b, 2, 3);
+}
+
+/* x = a+ b, for a of full rank. With w = a+' g: db = w; da = (b - a x) (a+ w)' - w x' for a with as
+ * many rows as columns or more, else da = (a+' x) (g - a' w)' - w x'. The residuals' squares: 2 r,
+ * -2 r x'. */
+static bool lstsq(gp_vjp *v) {
+    const gp_shape *sa = gp_in_shape(v, 0), *sb = gp_in_shape(v, 1);
+    bool vector = gp_infer_vector(sa, sb);
+    bool tall = sa->dim[sa->ndim - 2] >= sa->dim[sa->ndim - 1];
+    if (v->node->nout > 3 && v->g[3])
+        return gp_fail("backward: the singular values that linalg.lstsq gives have no derivative; "
+                       "linalg.svdvals' have");
+    gp_tensor *a = v->x[0], *at = gp_mT(v, a), *b = v->x[1], *x = v->y[0], *g = gp_g(v, 0),
+              *g1 = v->g[1];
+    if (vector)
+        b = column(v, b), x = column(v, x), g = column(v, g), g1 = g1 ? column(v, g1) : NULL;
+    gp_tensor *w = least(v, at, g), *r = sub(v, b, mm(v, a, x)), *xt = gp_mT(v, x);
+    gp_tensor *outer = tall ? mm(v, r, gp_mT(v, least(v, a, w)))
+                            : mm(v, least(v, at, x), gp_mT(v, sub(v, g, mm(v, at, w))));
+    if (g1 && g1->a.numel) w = add(v, w, mul(v, DO(mul, "tn", r, 2.0), row(v, g1)));
+    if (v->need[0]) v->dx[0] = sub(v, outer, mm(v, w, xt));
+    if (v->need[1]) v->dx[1] = vector ? DO(select, "tii", w, (int64_t)-1, (int64_t)1) : w;
+    return !v->failed;
+}
+const gp_rule vjp_linalg_lstsq = {lstsq, "01y"};
+
+/* ---- factorizations ---- */
+
+/* t with its diagonal halved. */
+static gp_tensor *half_diagonal(gp_vjp *v, gp_tensor *lower) {
+    return sub(v, lower, DO(mul, "tn", sub(v, lower, DO(tril, "ti", lower, (int64_t)-1)), 0.5));
+}
+
+static gp_tensor *symmetric(gp_vjp *v, gp_tensor *t) {
+    return DO(mul, "tn", add(v, t, gp_mT(v, t)), 0.5);
+}
+
+/* x = l l': dx = sym(l^-T phi(l' g) l^-1), phi: the lower triangle with half of the diagonal. */
+static bool cholesky(gp_vjp *v) {
+    gp_tensor *l = v->y[0], *g = v->g[0];
+    if (gp_has(v, 1) && gp_int_arg(v, 1)) l = gp_mT(v, l), g = gp_mT(v, g);
+    gp_tensor *p = half_diagonal(v, DO(tril, "ti", mm(v, gp_mT(v, l), g), (int64_t)0));
+    gp_tensor *i = DO(linalg_inv, "t", l);
+    return (v->dx[0] = symmetric(v, mm(v, gp_mT(v, i), mm(v, p, i)))) != NULL;
+}
+const gp_rule vjp_linalg_cholesky = {cholesky, "y"}, vjp_linalg_cholesky_ex = {cholesky, "y"};
+
+static gp_tensor *diagonal_matrix(gp_vjp *v, gp_tensor *t) {
+    return DO(diag_embed, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
+}
+
+/* ---- lu ---- */
+
+static gp_tensor *first_of(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n) {
+    return DO(narrow, "tiii", t, dim, (int64_t)1, n);
+}
+static gp_tensor *rest_of(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n) {
+    return DO(narrow, "tiii", t, dim, n + 1, t->a.dim[t->a.ndim + dim] - n);
+}
+
+/* x = p l u; gl, gu: gradients of l (m x k) and u (k x n). With both square: p l^-T (tril(l' gl,
+ * -1) + triu(gu u')) u^-T. What lies beside the square part of u (n > m) is l^-1 p' x there, what
+ * lies below that of l (m > n) is p' x u^-1: they take gu2 u2' from the first, l2' gl2 from the
+ * second term. */
+static gp_tensor *lu_back(gp_vjp *v, gp_tensor *p, gp_tensor *l, gp_tensor *u, gp_tensor *gl,
+                          gp_tensor *gu) {
+    if (v->failed) return NULL;
+    int64_t m = l->a.dim[l->a.ndim - 2], n = u->a.dim[u->a.ndim - 1], k = m < n ? m : n;
+    gp_tensor *l1 = first_of(v, l, -2, k), *u1 = first_of(v, u, -1, k);
+    gp_tensor *a = mm(v, gp_mT(v, l1), first_of(v, gl, -2, k));
+    gp_tensor *b = mm(v, first_of(v, gu, -1, k), gp_mT(v, u1)), *gu2 = NULL, *gl2 = NULL;
+    if (n > k)
+        gu2 = rest_of(v, gu, -1, k), a = sub(v, a, mm(v, gu2, gp_mT(v, rest_of(v, u, -1, k))));
+    if (m > k)
+        gl2 = rest_of(v, gl, -2, k), b = sub(v, b, mm(v, gp_mT(v, rest_of(v, l, -2, k)), gl2));
+    gp_tensor *s = add(v, DO(tril, "ti", a, (int64_t)-1), DO(triu, "ti", b, (int64_t)0));
+    gp_tensor *ut = gp_mT(v, u1), *lt = gp_mT(v, l1);
+    s = DO(linalg_solve_triangular, "ttbbb", ut, s, 0, 0, 0);
+    if (gu2) s = DO(cat, "li", (gp_tensor *[]){s, gu2}, 2, (int64_t)-1);
+    s = DO(linalg_solve_triangular, "ttbbb", lt, s, 1, 1, 1);
+    if (gl2)
+        s = DO(cat, "li",
+               (gp_tensor *[]){s, DO(linalg_solve_triangular, "ttbbb", ut, gl2, 0, 0, 0)}, 2,
+               (int64_t)-2);
+    return mm(v, p, s);
+}
+
+static bool lu(gp_vjp *v) {
+    return (v->dx[0] = lu_back(v, v->y[0], v->y[1], v->y[2], gp_g(v, 1), gp_g(v, 2))) != NULL;
+}
+const gp_rule vjp_linalg_lu = {lu, "y"};
+
+/* l and u, and their gradients, are parts of one matrix; the permutation is found again. */
+static bool lu_factor(gp_vjp *v) {
+    gp_tensor *out[GP_MAX_OUT], *g = v->g[0];
+    if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", v->x[0])) return false;
+    int64_t k = out[2]->a.dim[out[2]->a.ndim - 2];
+    gp_tensor *gl = first_of(v, DO(tril, "ti", g, (int64_t)-1), -1, k);
+    gp_tensor *gu = first_of(v, DO(triu, "ti", g, (int64_t)0), -2, k);
+    return (v->dx[0] = lu_back(v, out[0], out[1], out[2], gl, gu)) != NULL;
+}
+const gp_rule vjp_linalg_lu_factor = {lu_factor, "0"};
+
+/* ---- eigenvalues, singular values ---- */
+
+/* 1 / (w_j - w_i), 0 where they are equal. */
+static gp_tensor *gaps(gp_vjp *v, gp_tensor *w) {
+    gp_tensor *d = sub(v, row(v, w), column(v, w)), *equal = DO(eq, "tn", d, 0.0);
+    d = DO(reciprocal, "t", DO(masked_fill, "ttn", d, equal, 1.0));
+    return DO(masked_fill, "ttn", d, equal, 0.0);
+}
+
+/* x = u diag(w) u' */
+static bool eigh(gp_vjp *v) {
+    gp_tensor *w = v->y[0], *u = v->y[1], *ut = gp_mT(v, u);
+    gp_tensor *d = v->g[0] ? diagonal_matrix(v, v->g[0]) : NULL;
+    if (v->g[1]) {
+        gp_tensor *f = mul(v, mm(v, ut, v->g[1]), gaps(v, w));
+        d = d ? add(v, d, f) : f;
+    }
+    return (v->dx[0] = symmetric(v, mm(v, u, mm(v, d, ut)))) != NULL;
+}
+const gp_rule vjp_linalg_eigh = {eigh, "y"};
+
+static bool eigvalsh(gp_vjp *v) {
+    gp_tensor *out[GP_MAX_OUT];
+    if (!gp_do_all(v, out, GP_OP(linalg_eigh), "ta", v->x[0], 1)) return false;
+    gp_tensor *scaled = mul(v, out[1], row(v, v->g[0]));
+    return (v->dx[0] = mm(v, scaled, gp_mT(v, out[1]))) != NULL;
+}
+const gp_rule vjp_linalg_eigvalsh = {eigvalsh, "0"};
+
+/* ---- eigenvalues of matrices that are not symmetric: complex numbers as two tensors ---- */
+
+typedef struct pair {
+    gp_tensor *re, *im;
+} pair;
+
+static pair times(gp_vjp *v, pair a, pair b) {
+    return (pair){sub(v, mm(v, a.re, b.re), mm(v, a.im, b.im)),
+                  add(v, mm(v, a.re, b.im), mm(v, a.im, b.re))};
+}
+
+/* Its conjugate with rows and columns exchanged. */
+static pair adjoint(gp_vjp *v, pair a) { return (pair){gp_mT(v, a.re), neg(v, gp_mT(v, a.im))}; }
+
+static gp_tensor *beside(gp_vjp *v, gp_tensor *a, gp_tensor *b, int64_t dim) {
+    return DO(cat, "li", (gp_tensor *[]){a, b}, 2, dim);
+}
+
+/* x of a x = b, as real matrices of twice the size: {{re, -im}, {im, re}} {re; im} = {re; im}. */
+static pair divided(gp_vjp *v, pair a, pair b) {
+    if (v->failed) return (pair){0};
+    int64_t n = b.re->a.dim[b.re->a.ndim - 2];
+    gp_tensor *m = beside(v, beside(v, a.re, neg(v, a.im), -1), beside(v, a.im, a.re, -1), -2);
+    gp_tensor *x = DO(linalg_solve, "ttb", m, beside(v, b.re, b.im, -2), 1);
+    return (pair){DO(narrow, "tiii", x, (int64_t)-2, (int64_t)1, n),
+                  DO(narrow, "tiii", x, (int64_t)-2, n + 1, n)};
+}
+
+/* t / conj(w_j - w_i), 0 where eigenvalues are equal. */
+static pair over_gaps(gp_vjp *v, pair t, pair w) {
+    gp_tensor *re = sub(v, row(v, w.re), column(v, w.re));
+    gp_tensor *im = sub(v, row(v, w.im), column(v, w.im));
+    gp_tensor *size = add(v, mul(v, re, re), mul(v, im, im)), *equal = DO(eq, "tn", size, 0.0);
+    gp_tensor *f = DO(reciprocal, "t", DO(masked_fill, "ttn", size, equal, 1.0));
+    f = DO(masked_fill, "ttn", f, equal, 0.0);
+    return (pair){mul(v, f, sub(v, mul(v, t.re, re), mul(v, t.im, im))),
+                  mul(v, f, add(v, mul(v, t.re, im), mul(v, t.im, re)))};
+}
+
+/* x u = u diag(w), the columns of u of norm 1: dx = the real part of u^-H (diag(gw) + (u^H gu - u^H u
+ * diag(re(u^H gu))) / conj(w_j - w_i)) u^H. Source: the formula of PyTorch's linalg_eig_backward. gw,
+ * gu: parts that are NULL are zeros. */
+static gp_tensor *eig_back(gp_vjp *v, pair w, pair u, pair gw, const pair *gu) {
+    pair uh = adjoint(v, u), d = {diagonal_matrix(v, gw.re), diagonal_matrix(v, gw.im)};
+    if (gu) {
+        pair t = times(v, uh, *gu);
+        gp_tensor *along = row(v, DO(diagonal, "tiii", t.re, (int64_t)0, (int64_t)-2, (int64_t)-1));
+        pair norm = times(v, uh, (pair){mul(v, u.re, along), mul(v, u.im, along)});
+        t = over_gaps(v, (pair){sub(v, t.re, norm.re), sub(v, t.im, norm.im)}, w);
+        d = (pair){add(v, d.re, t.re), add(v, d.im, t.im)};
+    }
+    return divided(v, uh, times(v, d, uh)).re;
+}
+
+static bool eig(gp_vjp *v) {
+    pair gw = {gp_g(v, 0), gp_g(v, 1)}, gu = {gp_g(v, 2), gp_g(v, 3)};
+    v->dx[0] = eig_back(v, (pair){v->y[0], v->y[1]}, (pair){v->y[2], v->y[3]}, gw,
+                        v->g[2] || v->g[3] ? &gu : NULL);
+    return v->dx[0] != NULL;
+}
+const gp_rule vjp_linalg_eig = {eig, "y"};
+
+static bool eigvals(gp_vjp *v) {
+    gp_tensor *o[GP_MAX_OUT];
+    if (!gp_do_all(v, o, GP_OP(linalg_eig), "t", v->x[0])) return false;
+    pair gw = {gp_g(v, 0), gp_g(v, 1)};
+    v->dx[0] = eig_back(v, (pair){o[0], o[1]}, (pair){o[2], o[3]}, gw, NULL);
+    return v->dx[0] != NULL;
+}
+const gp_rule vjp_linalg_eigvals = {eigvals, "0"};
+
+/* x = q r with r square: dx = (gq + q copyltu(r gr' - gq' q)) r^-T, copyltu: the lower triangle
+ * mirrored. */
+static gp_tensor *square_qr(gp_vjp *v, gp_tensor *q, gp_tensor *r, gp_tensor *gq, gp_tensor *gr) {
+    gp_tensor *m = sub(v, mm(v, r, gp_mT(v, gr)), mm(v, gp_mT(v, gq), q));
+    gp_tensor *c = add(v, DO(tril, "ti", m, (int64_t)0), gp_mT(v, DO(tril, "ti", m, (int64_t)-1)));
+    gp_tensor *t = add(v, gq, mm(v, q, c));
+    return mm(v, t, gp_mT(v, DO(linalg_inv, "t", r)));
+}
+
+/* Columns first … first + n - 1 of matrices. */
+static gp_tensor *columns(gp_vjp *v, gp_tensor *t, int64_t first, int64_t n) {
+    return DO(narrow, "tiii", t, (int64_t)-1, first, n);
+}
+
+/* More columns than rows: with x = (a b) and r = (s t), a = q s and t = q' b, so that b takes q gt and
+ * q takes b gt' more than from a. */
+static bool qr(gp_vjp *v) {
+    gp_tensor *q = v->y[0], *r = v->y[1];
+    const gp_shape *s = gp_in_shape(v, 0);
+    int64_t m = s->dim[s->ndim - 2], n = s->dim[s->ndim - 1];
+    if (q->a.ndim != s->ndim || (m > n && q->a.dim[s->ndim - 1] != n))
+        return gp_fail("backward: linalg.qr has a derivative only in mode reduced (or complete, for "
+                       "matrices with no more rows than columns)");
+    gp_tensor *gq = gp_g(v, 0), *gr = gp_g(v, 1);
+    if (m >= n) return (v->dx[0] = square_qr(v, q, r, gq, gr)) != NULL;
+    gp_tensor *gt = columns(v, gr, m + 1, n - m);
+    gq = add(v, gq, mm(v, columns(v, v->x[0], m + 1, n - m), gp_mT(v, gt)));
+    gp_tensor *both[] = {square_qr(v, q, columns(v, r, 1, m), gq, columns(v, gr, 1, m)), mm(v, q, gt)};
+    if (v->failed) return false;
+    return (v->dx[0] = DO(cat, "li", both, 2, (int64_t)-1)) != NULL;
+}
+const gp_rule vjp_linalg_qr = {qr, "0y"};
+
+static bool svdvals(gp_vjp *v) {
+    gp_tensor *out[GP_MAX_OUT];
+    if (!gp_do_all(v, out, GP_OP(linalg_svd), "tb", v->x[0], 0)) return false;
+    return (v->dx[0] = mm(v, mul(v, out[0], row(v, v->g[0])), out[2])) != NULL;
+}
+const gp_rule vjp_linalg_svdvals = {svdvals, "0"};
+
+static gp_tensor *skew(gp_vjp *v, gp_tensor *t) { return sub(v, t, gp_mT(v, t)); }
+
+/* x = u diag(s) vh. Source: the formula of PyTorch's svd_backward, without its complex part. */
+static bool svd(gp_vjp *v) {
+    gp_tensor *u = v->y[0], *s = v->y[1], *vh = v->y[2];
+    int64_t m = u->a.dim[u->a.ndim - 2], n = vh->a.dim[vh->a.ndim - 1], k = s->a.dim[s->a.ndim - 1];
+    if (u->a.dim[u->a.ndim - 1] != k || vh->a.dim[vh->a.ndim - 2] != k)
+        return gp_fail("backward: linalg.svd of matrices that are not square has a derivative only "
+                       "with full_matrices = false");
+    gp_tensor *gu = gp_g(v, 0), *gvh = gp_g(v, 2), *e = gaps(v, mul(v, s, s)),
+              *si = DO(reciprocal, "t", s);
+    gp_tensor *gv = gp_mT(v, gvh), *ut = gp_mT(v, u);
+    gp_tensor *a = mul(v, mul(v, skew(v, mm(v, ut, gu)), e), row(v, s));
+    gp_tensor *b = mul(v, mul(v, skew(v, mm(v, vh, gv)), e), column(v, s));
+    gp_tensor *d = add(v, diagonal_matrix(v, gp_g(v, 1)), add(v, a, b));
+    gp_tensor *r = mm(v, u, mm(v, d, vh));
+    if (m > k) {
+        gp_tensor *t = mul(v, gu, row(v, si));
+        r = add(v, r, mm(v, sub(v, t, mm(v, u, mm(v, ut, t))), vh));
+    }
+    if (n > k) {
+        gp_tensor *t = mul(v, gvh, column(v, si));
+        r = add(v, r, mm(v, u, sub(v, t, mm(v, mm(v, t, gp_mT(v, vh)), vh))));
+    }
+    return (v->dx[0] = r) != NULL;
+}
+const gp_rule vjp_linalg_svd = {svd, "y"};

@@ -17,7 +17,7 @@ typedef struct reading {
 } reading;
 
 /* Raises at the script's line, with the place in the model that is being called. */
-#define raise(L, ...) (gp_fail(__VA_ARGS__), gp_lua_raise(L))
+#define raise(L, ...) (gp_fail(__VA_ARGS__), gp_lua_raise_argument(L))
 
 /* Raises: the argument or option that r reads is not what was expected. Never returns. */
 static int bad(const reading *r, const char *expected) {
@@ -33,7 +33,7 @@ static int bad(const reading *r, const char *expected) {
                 expected, got);
     else
         gp_fail("%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected, got);
-    return gp_lua_raise(L);
+    return gp_lua_raise_argument(L);
 }
 
 /* A number at i; a one-element tensor there gives its number, which is a recorded wait. */
@@ -217,7 +217,7 @@ static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int n
         if (!p->optional) {
             gp_fail("%s: argument '%s' (#%d): expected %s, got nothing", op->name, p->name, number,
                     wanted[p->type]);
-            gp_lua_raise(L);
+            gp_lua_raise_argument(L);
         }
         gp_call_none(c);
         return;

@@ -106,9 +106,10 @@ int gp_lua_raise(lua_State *L) {
 
 gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
     gp_tensor *t = gp_lua_totensor(L, arg);
-    if (!t)
-        luaL_error(L, "%s: argument #%d: expected a tensor, got %s", fn, arg,
-                   luaL_typename(L, arg));
+    if (!t) {
+        gp_fail("%s: argument #%d: expected a tensor, got %s", fn, arg, luaL_typename(L, arg));
+        gp_lua_raise_argument(L);
+    }
     return t;
 }
 

@@ -45,6 +45,16 @@ int gp_lua_push(lua_State *L, gp_tensor *t);
 /* Raises gp_error() with the position of the user's line that runs: where gp_where looks. */
 int gp_lua_raise(lua_State *L);
 
+/* The same for an error of an argument: a method that was called with a dot, as x.sum(), says so instead. */
+int gp_lua_raise_argument(lua_State *L);
+
+/* luaL_checkudata, whose error says the same. */
+void *gp_lua_checkudata(lua_State *L, int arg, const char *type);
+
+/* In a message handler, the message on top of the stack: if a method among the running calls was called with a dot, its
+ * place and a message that says so take its place. */
+bool gp_lua_replace_dotted(lua_State *L);
+
 /* The state that runs on this thread: source lines and collections come from it. Every C function
  * that runs ops or waits enters first. */
 extern _Thread_local lua_State *gp_lua_state;

@@ -107,6 +107,7 @@ static int run_file(lua_State *L, const char *name) {
 }
 
 static int run_string(lua_State *L, const char *s, const char *name) {
+    gp_input_name_text(L, name, s);
     return run_chunk(L, gp_syntax_load(L, s, strlen(s), name, "t"));
 }
 

@@ -37,6 +37,8 @@ void gp_shell_add_line(lua_State *L);
 const char *gp_input_name(bool next);
 /* Pops the text of the chunk that is about to run. The oldest of many are forgotten. */
 void gp_input_keep(lua_State *L);
+/* Keeps the text of a chunk that was not typed, as of -e. */
+void gp_input_name_text(lua_State *L, const char *name, const char *text);
 /* input(text) -> name: what the running chunk, a command, runs in its turn; its lines count. */
 int gp_input_replace(lua_State *L);
 /* The text of the chunk of that name, which the registry keeps, or NULL. */

@@ -269,13 +269,13 @@ static int l_hint(lua_State *L) {
     return 1;
 }
 
-/* Pushes the hint, or what is none; only messages that quote a name, or miss a tensor, are looked into. */
+/* Pushes the hint, or what is none; only messages that quote a name are looked into. */
 static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const char *text) {
     lua_pushcfunction(L, l_hint);
     lua_pushstring(L, msg);
     lua_pushlightuserdata(L, ar);
     lua_pushstring(L, text);
-    if (!strpbrk(msg, "'\"") && !strstr(msg, " tensor, got ")) lua_settop(L, -5), lua_pushnil(L);
+    if (!strpbrk(msg, "'\"")) lua_settop(L, -5), lua_pushnil(L);
     else if (lua_pcall(L, 3, 1, 0) != LUA_OK) return NULL;
     return lua_tostring(L, -1);
 }
@@ -290,6 +290,8 @@ int gp_shell_traceback(lua_State *L) {
         msg = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
     }
     luaL_checkstack(L, LUA_MINSTACK, NULL);
+    lua_settop(L, 1);
+    if (gp_lua_replace_dotted(L)) msg = lua_tostring(L, 1);
     bool user = find_frame(L, msg, &ar), known = user && source_line(L, &ar, text);
     const char *hint = user ? push_hint(L, msg, &ar, known ? text : NULL) : NULL;
     bool terminal = isatty(STDERR_FILENO);

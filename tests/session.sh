@@ -155,9 +155,14 @@ meant 'local u = ones(3, 3):svd()' 'linalg.svd(x)'
 meant 'Linear(2, 3)' nn.Linear
 meant 'local s = ones(3).shape()' 'x:size()'
 meant 'local u = ones(3):unsqueeze_(1)' 'x = x:unsqueeze(…)'
-holds 'did you mean x:sum?' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
-holds 'did you mean x:to?' "that takes arguments" <<<$'x = ones(3)\nx.to("cpu")'
-tap_is "$(session <<<$'x = ones(3)\nx:matmul(3)' | grep -c 'did you mean')" 0 "not where the colon is there"
+holds 'stdin:1: x.sum(): call a method with a colon: x:sum()' "a method with a dot" <<<$'x = ones(3)\nx.sum()'
+holds 'stdin:1: opt.step(): call a method with a colon: opt:step()' "of our classes, written in Lua" <<<$'opt = optim.SGD({ones(2)}, 0.1)\nopt.step()'
+tap_is "$(session <<<$'x = ones(3)\nx:matmul(3)' | grep -c 'with a colon')" 0 "not where the colon is there"
+printf '%s\n' 'local model = nn.Linear(2, 2)' 'for p in model.parameters() do print(p) end' >dotted.lua
+[[ $("$build/gpush" dotted.lua 2>&1) == *'dotted.lua:2: model.parameters(): call a method with a colon: model:parameters()'* ]]
+tap_ok $? "in a script, at its line"
+[[ $("$build/gpush" -e 'local x = ones(3) x.cuda()' 2>&1) == *'(command line):1: x.cuda(): call a method with a colon: x:cuda()'* ]]
+tap_ok $? "and in -e"
 holds 'did you mean #x?' "a function of Python's" <<<'len("x")'
 holds 'did you mean print?' "a function of Lua" <<<'prnt(3)'
 holds 'did you mean counter?' "a variable of the user's" <<<$'counter = {}\ncuonter.x = 1'

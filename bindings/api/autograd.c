@@ -182,7 +182,7 @@ typedef struct region {
 
 /* A region's __close; also run when an error leaves the block. */
 static int l_close(lua_State *L) {
-    region *r = luaL_checkudata(L, 1, REGION);
+    region *r = gp_lua_checkudata(L, 1, REGION);
     if (!r->open) return 0;
     r->open = false;
     if (r->anomaly) gp_anomaly = r->before;
@@ -323,7 +323,7 @@ static int add_hook(lua_State *L, gp_tensor *t, gp_tensor *(*fn)(void *, gp_tens
 
 /* handle:remove(), or handle(): the hook is not called any more. */
 static int l_hook_remove(lua_State *L) {
-    callback *c = *(callback **)luaL_checkudata(L, 1, HANDLE);
+    callback *c = *(callback **)gp_lua_checkudata(L, 1, HANDLE);
     luaL_unref(L, LUA_REGISTRYINDEX, c->ref);
     c->ref = LUA_NOREF;
     return 0;
@@ -331,7 +331,7 @@ static int l_hook_remove(lua_State *L) {
 
 /* The handle goes; the hook stays. */
 static int l_hook_gc(lua_State *L) {
-    callback **c = luaL_checkudata(L, 1, HANDLE);
+    callback **c = gp_lua_checkudata(L, 1, HANDLE);
     if (*c) drop_callback(*c);
     *c = NULL;
     return 0;

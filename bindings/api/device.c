@@ -97,7 +97,7 @@ static int l_default_dtype(lua_State *L) {
 /* ---- streams ---- */
 
 static gp_stream *check_stream(lua_State *L, int arg) {
-    return *(gp_stream **)luaL_checkudata(L, arg, STREAM);
+    return *(gp_stream **)gp_lua_checkudata(L, arg, STREAM);
 }
 
 static int push_stream(lua_State *L, gp_stream *s) {
@@ -183,7 +183,7 @@ static int l_stream_tostring(lua_State *L) {
 /* ---- events ---- */
 
 static gp_event **check_event(lua_State *L, int arg) {
-    gp_event **e = luaL_checkudata(L, arg, EVENT);
+    gp_event **e = gp_lua_checkudata(L, arg, EVENT);
     if (!*e) luaL_error(L, "event: not recorded");
     return e;
 }
@@ -228,7 +228,7 @@ static int l_event_elapsed(lua_State *L) {
 }
 
 static int l_event_gc(lua_State *L) {
-    gp_event **e = luaL_checkudata(L, 1, EVENT);
+    gp_event **e = gp_lua_checkudata(L, 1, EVENT);
     if (*e) (*e)->stream->dev->vt->event_free(*e);
     *e = NULL;
     return 0;

@@ -34,7 +34,7 @@ static int stack(struct gp_frame *frame, int max) {
 /* ---- regions ---- */
 
 static int l_region_close(lua_State *L) {
-    gp_region_end(luaL_checkudata(L, 1, REGION));
+    gp_region_end(gp_lua_checkudata(L, 1, REGION));
     return 0;
 }
 
@@ -126,7 +126,7 @@ static int l_stop(lua_State *L) {
 
 /* Guards profile.run: on an error, what was recorded is dropped. */
 static int l_run_close(lua_State *L) {
-    bool *recording = luaL_checkudata(L, 1, RUN);
+    bool *recording = gp_lua_checkudata(L, 1, RUN);
     if (*recording) gp_prof_free(gp_prof_stop());
     *recording = false;
     return 0;
@@ -168,13 +168,13 @@ static int l_run(lua_State *L) {
 /* ---- a profile ---- */
 
 static gp_prof *check_prof(lua_State *L) {
-    gp_prof *p = *(gp_prof **)luaL_checkudata(L, 1, PROF);
+    gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
     if (!p) luaL_error(L, "profile: it was freed");
     return p;
 }
 
 static int l_prof_free(lua_State *L) {
-    gp_prof **p = luaL_checkudata(L, 1, PROF);
+    gp_prof **p = gp_lua_checkudata(L, 1, PROF);
     gp_prof_free(*p);
     *p = NULL;
     return 0;
@@ -351,7 +351,7 @@ static uint64_t count(const gp_prof *p) {
 /* prof.wall (s), wall_ns, count (events), dropped, lost, how, others; else a method. */
 static int l_prof_index(lua_State *L) {
     const char *key = lua_tostring(L, 2);
-    const gp_prof *p = *(gp_prof **)luaL_checkudata(L, 1, PROF);
+    const gp_prof *p = *(gp_prof **)gp_lua_checkudata(L, 1, PROF);
     if (p && key && !strcmp(key, "wall"))
         return lua_pushnumber(L, (double)(p->t1 - p->t0) * 1e-9), 1;
     if (p && key && !strcmp(key, "wall_ns"))

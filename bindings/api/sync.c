@@ -195,7 +195,7 @@ static int over_budget(lua_State *L, const scope *sc) {
 
 /* An error that is on its way out of the scope matters more than the budget. */
 static int l_scope_close(lua_State *L) {
-    scope *sc = luaL_checkudata(L, 1, SCOPE);
+    scope *sc = gp_lua_checkudata(L, 1, SCOPE);
     bool was_open = sc->s.open;
     gp_scope_close(&sc->s);
     if (was_open && !sc->s.reason && sc->s.waits > sc->s.max && lua_isnoneornil(L, 2))
@@ -204,7 +204,7 @@ static int l_scope_close(lua_State *L) {
 }
 
 static int l_scope_gc(lua_State *L) {
-    gp_scope_close(&((scope *)luaL_checkudata(L, 1, SCOPE))->s);
+    gp_scope_close(&((scope *)gp_lua_checkudata(L, 1, SCOPE))->s);
     return 0;
 }
 
@@ -359,7 +359,7 @@ typedef struct aside {
 } aside;
 
 static int l_aside_close(lua_State *L) {
-    aside *a = luaL_checkudata(L, 1, ASIDE);
+    aside *a = gp_lua_checkudata(L, 1, ASIDE);
     if (a->held) gp_sync_restore(&a->state), gp_calls_put_back(a->calls, a->ncalls);
     if (a->held) free(a->calls);
     a->held = false;

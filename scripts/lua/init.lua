@@ -34,6 +34,13 @@ local function fail(text, ...)
     raise(place and place .. ": " .. text or text)
 end
 
+-- What the message of an error says where a method was called with a dot; see dotted.lua.
+local dotted
+debug.getregistry()["gpush.dotted"] = function(...)
+    dotted = dotted or chunk(dir .. "/dotted.lua")(dir)
+    return dotted(...)
+end
+
 -- The file gets the module, define, the rows of the op table whose names it takes, and fail.
 local function declare_all(path)
     local rows, defs = {}, nil

@@ -52,6 +52,13 @@ static void keep(lua_State *L, int n) {
 
 void gp_input_keep(lua_State *L) { keep(L, ++inputs.n); }
 
+void gp_input_name_text(lua_State *L, const char *name, const char *text) {
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GP_SHELL_INPUTS);
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
 int gp_input_replace(lua_State *L) {
     luaL_checkstring(L, 1);
     lua_settop(L, 1);

@@ -92,18 +92,8 @@ local function method(word)
     return nearest(word, names)
 end
 
--- x.sum() for x:sum(), which gives sum no tensor.
-local function with_colon(message, line, value)
-    local name = message:match "([%w_]+): argument [^:]*: expected a? ?tensor, got "
-    for path in (line or ""):gmatch("([%a_][%w_]*)%." .. (name or "%%") .. "%s*[({'\"]") do
-        if gpush.is_tensor(value(path)) then return path .. ":" .. name end
-    end
-end
-
 return function(message, line, value, prompt)
     message = message:match "^[^\n]*"
-    local called = with_colon(message, line, value)
-    if called then return called end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then return global(name, line, prompt) end
     if kind == nil and message:find "call a table value %(field 'shape'%)$" then return "x:size()" end

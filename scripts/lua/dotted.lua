@@ -1,0 +1,125 @@
+--!plain
+-- dotted(first, last): a method that was called with a dot, opt.step() for opt:step(), among the calls at stack levels first
+-- to last (1 is dotted itself): the message that says so, as the user wrote it, and its place, "train.lua:5: ". Returns
+-- the function, which runs only when an error is on its way: what stands at the call is read from its source line.
+local scripts = "@" .. ... .. "/"
+
+-- The text of the line that runs at info, or nil: of a file, of what was typed, or of a string that was loaded.
+local function line_of(info)
+    local kind = info.source:sub(1, 1)
+    if kind == "@" then
+        local file <close> = io.open(info.source:sub(2))
+        local n = 0
+        for line in file and file:lines() or function() end do
+            n = n + 1
+            if n == info.currentline then return line end
+        end
+        return nil
+    end
+    local text = kind == "=" and (debug.getregistry()["gpush.inputs"] or {})[info.source] or kind ~= "=" and info.source
+    local n = 0
+    for line in (text or ""):gmatch "([^\n]*)\n?" do
+        n = n + 1
+        if n == info.currentline then return line end
+    end
+end
+
+-- Where the brackets begin that end at byte `at` of the line, or nil.
+local function opening(line, at)
+    local depth = 0
+    for i = at, 1, -1 do
+        local c = line:sub(i, i)
+        if c:find "[%])}]" then depth = depth + 1 elseif c:find "[%[({]" then depth = depth - 1 end
+        if depth == 0 then return i end
+    end
+end
+
+-- The expression that ends at byte `at` of the line: names, fields, calls and indices.
+local function expression(line, at)
+    local from = at + 1
+    while from > 1 do
+        local c = line:sub(from - 1, from - 1)
+        local open = c:find "[%])]" and opening(line, from - 1)
+        if open then from = open
+        elseif c:find "[%w_:]" or c == "." and line:sub(from - 2, from - 2) ~= "." then from = from - 1
+        else break end
+    end
+    return (line:sub(from, at):gsub("^[.:]+", ""))
+end
+
+-- What a variable is in the function at the level: a local variable, an upvalue or a global.
+local function variable(level, name)
+    local value, found
+    for i = 1, math.huge do
+        local key, v = debug.getlocal(level + 1, i)
+        if not key then break end
+        if key == name then value, found = v, true end
+    end
+    if found then return value end
+    local fn = debug.getinfo(level + 1, "f").func
+    for i = 1, math.huge do
+        local key, v = debug.getupvalue(fn, i)
+        if not key then break end
+        if key == name then return v end
+    end
+    return rawget(_G, name)
+end
+
+-- What a path such as w.grad or layers[1] stands for at the level; nil where only running would tell.
+local function value_of(level, path)
+    local name, rest = path:match "^([%a_][%w_]*)(.*)$"
+    if not name then return nil end
+    local v = variable(level + 1, name)
+    while rest ~= "" and v ~= nil do
+        local key, after = rest:match "^%.([%a_][%w_]*)(.*)$"
+        if not key then key, after = rest:match "^%[([%d]+)%](.*)$" end
+        if not key then return nil end
+        local ok, part = pcall(function() return v[math.tointeger(key) or key] end)
+        v, rest = ok and part or nil, after
+    end
+    return v
+end
+
+-- Is fn (nil: any function) a method of v: found by its metatable, or in v itself under a definition that begins with self?
+local function is_method(v, name, fn)
+    if type(v) == "table" and rawget(v, name) ~= nil then
+        return rawequal(rawget(v, name), fn) and debug.getlocal(fn, 1) == "self" and rawget(v, "__index") == nil
+    end
+    local ok, found = pcall(function() return v[name] end)
+    return ok and (rawequal(found, fn) or fn == nil and type(found) == "function")
+end
+
+-- The arguments behind byte `at` of the line, as they are shown.
+local function arguments(line, at)
+    local text = line:match("^%s*(%b())", at) or line:match("^%s*(%b{})", at) or line:match([[^%s*(%b"")]], at) or line:match("^%s*(%b'')", at)
+    return text and #text <= 40 and text or "(…)"
+end
+
+-- The call at the level, whose function is fn, if it is name.method(…) and the object is not its first argument. name nil: any,
+-- as of a function that the method ended with and so took the place of.
+local function dotted_at(level, fn, name, caller)
+    local line = line_of(caller)
+    local _, first = debug.getlocal(level + 1, 1)
+    for at, name, after in (line or ""):gmatch("()%.(" .. (name or "[%a_][%w_]*") .. ")()%f[^%w_]%s*%f[({\"']") do
+        local object = expression(line, at - 1)
+        local v = object ~= "" and value_of(level + 2, object)
+        local computed = object:find "[%])]$" and v == nil and first == nil
+        if computed or v and not rawequal(v, first) and is_method(v, name, fn) then
+            local args = arguments(line, after)
+            return ("%s.%s%s: call a method with a colon: %s:%s%s"):format(object, name, args, object, name, args)
+        end
+    end
+end
+
+return function(first, last)
+    for level = first, last do
+        local info, caller = debug.getinfo(level, "nft"), debug.getinfo(level + 1, "Sl")
+        if not caller then return nil end
+        local first, self = debug.getlocal(level, 1)
+        local plain = info.namewhat == "field" or info.istailcall and first == "self" and self == nil
+        if plain and caller.currentline > 0 and caller.source:sub(1, #scripts) ~= scripts then
+            local message = dotted_at(level, not info.istailcall and info.func or nil, info.name, caller)
+            if message then return message, ("%s:%d: "):format(caller.short_src, caller.currentline) end
+        end
+    end
+end

@@ -19,21 +19,33 @@ typedef struct reading {
 /* Raises at the script's line, with the place in the model that is being called. */
 #define raise(L, ...) (gp_fail(__VA_ARGS__), gp_lua_raise_argument(L))
 
-/* Raises: the argument or option that r reads is not what was expected. Never returns. */
-static int bad(const reading *r, const char *expected) {
+/* The value at i for a message: a number or a string itself, of others the type. */
+static const char *shown(lua_State *L, int i) {
+    i = lua_absindex(L, i);
+    if (gp_lua_totensor(L, i)) return "tensor";
+    if (lua_type(L, i) == LUA_TSTRING) return lua_pushfstring(L, "'%s'", lua_tostring(L, i));
+    if (lua_type(L, i) == LUA_TNUMBER) return luaL_tolstring(L, i, NULL);
+    return luaL_typename(L, i);
+}
+
+/* Raises: the argument or option that r reads, or what stands at i of it, is not what was expected.
+ * Never returns. */
+static int bad_at(const reading *r, const char *expected, int i) {
     lua_State *L = r->L;
-    const char *got = luaL_typename(L, r->i);
-    if (gp_lua_totensor(L, r->i)) got = "tensor";
-    else if (lua_type(L, r->i) == LUA_TSTRING)
-        got = lua_pushfstring(L, "'%s'", lua_tostring(L, r->i));
-    else if (lua_type(L, r->i) == LUA_TNUMBER)
-        got = lua_pushfstring(L, "%s", luaL_tolstring(L, r->i, NULL));
+    const char *got = shown(L, i);
     if (r->number)
         gp_fail("%s: argument '%s' (#%d): expected %s, got %s", r->op->name, r->p->name, r->number,
                 expected, got);
     else
         gp_fail("%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected, got);
     return gp_lua_raise_argument(L);
+}
+static int bad(const reading *r, const char *expected) { return bad_at(r, expected, r->i); }
+
+/* What to say where `words`, integers, were expected and something else stands at i. */
+static const char *integers(lua_State *L, int i, const char *words) {
+    bool large = lua_type(L, i) == LUA_TNUMBER && fabs(lua_tonumber(L, i)) >= 0x1p62;
+    return large ? lua_pushfstring(L, "%s below 2^62", words) : words;
 }
 
 /* A number at i; a one-element tensor there gives its number, which is a recorded wait. */
@@ -83,9 +95,10 @@ static int read_ints(const reading *r, int last) {
                        (int)len, most);
         for (; n < len; n++) {
             lua_geti(L, r->i, n + 1);
-            if (!to_int(r, lua_gettop(L), &v[n]))
-                raise(L, "%s: entry %d of argument '%s': expected an integer, got %s",
-                           r->op->name, n + 1, r->p->name, luaL_typename(L, -1));
+            int entry = lua_gettop(L);
+            if (!to_int(r, entry, &v[n]))
+                raise(L, "%s: entry %d of argument '%s': expected %s, got %s", r->op->name, n + 1,
+                      r->p->name, integers(L, entry, "an integer"), shown(L, entry));
             lua_pop(L, 1);
         }
     } else {
@@ -94,7 +107,8 @@ static int read_ints(const reading *r, int last) {
                        (took == 0 || lua_type(L, r->i + took) == LUA_TNUMBER ||
                         gp_lua_totensor(L, r->i + took));
              took++, n++)
-            if (!to_int(r, r->i + took, &v[n])) bad(r, "integers");
+            if (!to_int(r, r->i + took, &v[n]))
+                bad_at(r, integers(L, r->i + took, "integers"), r->i + took);
     }
     gp_call_ints(r->c, v, n);
     return took;
@@ -178,7 +192,7 @@ static int read_arg(const reading *r, int last) {
         break;
     case GP_SIG_int:
     case GP_SIG_dim:
-        if (!to_int(r, r->i, &i)) bad(r, "an integer");
+        if (!to_int(r, r->i, &i)) bad(r, integers(r->L, r->i, "an integer"));
         gp_call_int(r->c, i);
         break;
     case GP_SIG_bool:
@@ -252,12 +266,15 @@ static bool has_options(lua_State *L, int top) {
     return named;
 }
 
-/* An empty table that comes last where p takes no list: options by name, and none of them. */
+/* May an argument of that type be a table? */
+static bool takes_table(const gp_param *p) {
+    return p->type == GP_SIG_tensors || p->type == GP_SIG_dims || p->type == GP_SIG_shape ||
+        p->type == GP_SIG_ints || p->type == GP_SIG_padding || p->type == GP_SIG_any;
+}
+
+/* An empty table that comes last where p takes no table: options by name, and none of them. */
 static bool is_no_options(lua_State *L, int i, const gp_param *p) {
-    bool scalar = p->type == GP_SIG_number || p->type == GP_SIG_int || p->type == GP_SIG_float ||
-        p->type == GP_SIG_bool || p->type == GP_SIG_dim || p->type == GP_SIG_str ||
-        p->type == GP_SIG_dtype || p->type == GP_SIG_device;
-    if (!scalar || !(p->optional || p->has_default) || i != lua_gettop(L)) return false;
+    if (takes_table(p) || !(p->optional || p->has_default) || i != lua_gettop(L)) return false;
     if (lua_type(L, i) != LUA_TTABLE) return false;
     if (lua_getmetatable(L, i)) return lua_pop(L, 1), false;
     lua_pushnil(L);

@@ -60,12 +60,20 @@ char *gp_shape_text(const gp_shape *s, char *buf, size_t n) {
     return buf;
 }
 
+char *gp_index_range(int64_t size, char *buf, size_t n) {
+    long long last = (long long)size;
+    if (size == 0) snprintf(buf, n, "it is empty: there is nothing to index");
+    else if (size == 1) snprintf(buf, n, "expected 1 or -1");
+    else snprintf(buf, n, "expected 1 to %lld, or -%lld to -1", last, last);
+    return buf;
+}
+
 bool gp_dim_wrap(const char *op, int64_t dim, int ndim, int *out) {
     int n = ndim ? ndim : 1;
+    char range[80];
     if (dim == 0 || dim > n || dim < -n)
-        return gp_fail(
-            "%s: dim %lld is out of range for a %d-d tensor (expected 1 to %d, or -%d to -1)", op,
-            (long long)dim, ndim, n, n);
+        return gp_fail("%s: dim %lld is out of range for a %d-d tensor (%s)", op, (long long)dim,
+                       ndim, gp_index_range(n, range, sizeof range));
     *out = (int)(dim > 0 ? dim - 1 : dim + n);
     return true;
 }

@@ -240,12 +240,13 @@ bool view_squeeze(gp_call *c) {
 bool view_unsqueeze(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int at;
+    char range[80];
     if (x->a.ndim == GP_MAX_DIM)
         return gp_fail("unsqueeze: a tensor has at most %d dims", GP_MAX_DIM);
     int places = x->a.ndim + 1; /* the new dim may also come behind the last one */
     if (c->arg[1].i == 0 || c->arg[1].i > places || c->arg[1].i < -places)
-        return gp_fail("unsqueeze: dim %lld is out of range for a %d-d tensor (expected 1 to %d, "
-                       "or -%d to -1)", (long long)c->arg[1].i, x->a.ndim, places, places);
+        return gp_fail("unsqueeze: dim %lld is out of range for a %d-d tensor (%s)",
+                       (long long)c->arg[1].i, x->a.ndim, gp_index_range(places, range, sizeof range));
     at = (int)(c->arg[1].i > 0 ? c->arg[1].i - 1 : c->arg[1].i + places);
     gp_shape s = {.ndim = x->a.ndim + 1};
     int64_t stride[GP_MAX_DIM];
@@ -271,9 +272,12 @@ static bool split_sizes(const gp_call *c, const gp_tensor *x, int d, gp_shape *s
     for (int i = 0; i < n; i++) {
         s->dim[d + i] = v[i];
         if (v[i] == -1 && unknown < 0) unknown = i;
-        else if (v[i] < 0 || __builtin_mul_overflow(known, v[i], &known))
+        else if (v[i] < 0)
             return gp_fail("unflatten: size %d is %lld (expected >= 0, or -1 once)", i + 1,
                            (long long)v[i]);
+        else if (__builtin_mul_overflow(known, v[i], &known))
+            return gp_fail("unflatten: the sizes multiply to more than 2^63, dim %d has size %lld",
+                           d + 1, (long long)have);
     }
     if (unknown >= 0 && known > 0 && have % known == 0)
         return s->dim[d + unknown] = have / known, true;
@@ -299,10 +303,10 @@ bool view_unflatten(gp_call *c) {
 
 /* An index counted from 1, or from the end if negative, as 0 … size-1. */
 static bool wrap_index(const char *op, const char *arg, int64_t i, int64_t size, int64_t *out) {
+    char range[80];
     if (i == 0 || i > size || i < -size)
-        return gp_fail("%s: %s %lld is out of range for a dim of size %lld (expected 1 to %lld, or "
-                       "-%lld to -1)",
-                       op, arg, (long long)i, (long long)size, (long long)size, (long long)size);
+        return gp_fail("%s: %s %lld is out of range for a dim of size %lld (%s)", op, arg,
+                       (long long)i, (long long)size, gp_index_range(size, range, sizeof range));
     *out = i > 0 ? i - 1 : i + size;
     return true;
 }

@@ -1,5 +1,6 @@
 /* Shape rules of ops that put elements together or elsewhere: cat, stack, flip, tril, triu,
  * repeat_interleave. */
+#include <math.h>
 #include <stdio.h>
 
 #include "tensor/infer.h"
@@ -136,13 +137,15 @@ static gp_tensor *total_of(gp_tensor *repeats) {
 /* The size of the repeated dim, which had n elements: a wait where repeats is a tensor and
  * output_size does not tell. */
 static bool repeated_size(gp_call *c, int64_t n, int64_t *size) {
-    const gp_value *r = &c->arg[1];
+    gp_value *r = &c->arg[1];
     gp_scalar s = {.i = 0};
     if (r->kind == GP_NUMBER) {
+        if (r->is_float && r->f == floor(r->f) && fabs(r->f) < 0x1p62)
+            *r = (gp_value){.kind = GP_NUMBER, .i = (int64_t)r->f};
         if (r->is_float || r->i < 0)
             return gp_fail("repeat_interleave: repeats is %g (expected an integer, not negative)",
                            r->is_float ? r->f : (double)r->i);
-        if (__builtin_mul_overflow(n, r->i, size))
+        if (__builtin_mul_overflow(n, r->i, size) || *size > (int64_t)1 << 58)
             return gp_fail("repeat_interleave: %lld times %lld elements are too many", (long long)n,
                            (long long)r->i);
         return true;

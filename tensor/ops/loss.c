@@ -46,9 +46,12 @@ static bool arguments(gp_call *c, int at, bool probabilities) {
     if (x->a.ndim < 1)
         return gp_fail("%s: argument 'x' is %s (expected classes, or classes in the second dim)",
                        c->op->name, gp_tensor_text(x, text, sizeof text));
+    int64_t classes = x->a.dim[x->a.ndim == 1 ? 0 : 1];
+    if (classes == 0 && target->a.numel)
+        return gp_fail("%s: argument 'x' is %s: it has no classes", c->op->name,
+                       gp_tensor_text(x, text, sizeof text));
     if (gp_given(c, at + GP_LOSS_WEIGHT)) {
         const gp_tensor *w = c->arg[at + GP_LOSS_WEIGHT].t;
-        int64_t classes = x->a.dim[x->a.ndim == 1 ? 0 : 1];
         if (w->a.ndim != 1 || w->a.dim[0] != classes)
             return gp_fail("%s: argument 'weight' is %s (expected %lld elements in one dim)",
                            c->op->name, gp_tensor_text(w, text, sizeof text), (long long)classes);

@@ -182,9 +182,12 @@ bool infer_embedding(gp_call *c, gp_meta *m) {
         return gp_fail("embedding: argument 'index' has %d dims, and a result one more",
                        GP_MAX_DIM);
     int64_t rows = w->a.dim[0], pad = gp_given(c, 2) ? c->arg[2].i : 1;
+    if (rows == 0 && (index->a.numel || gp_given(c, 2)))
+        return gp_fail("embedding: argument 'weight' is %s: it has no rows to look up",
+                       gp_tensor_text(w, text, sizeof text));
     if (gp_given(c, 2) && (pad == 0 || pad > rows || pad < -rows))
-        return gp_fail("embedding: argument 'padding_idx' is %lld (expected 1 to %lld)",
-                       (long long)pad, (long long)rows);
+        return gp_fail("embedding: argument 'padding_idx' is %lld (%s)", (long long)pad,
+                       gp_index_range(rows, text, sizeof text));
     gp_meta_like(m, 0, index, (gp_dtype)w->a.dtype);
     m->out[0].shape.dim[m->out[0].shape.ndim++] = w->a.dim[1];
     return dense(c, 0) && dense(c, 1);

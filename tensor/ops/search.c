@@ -14,6 +14,7 @@ static bool some_of(gp_call *c, gp_meta *m, int *d) {
     if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_INT | GP_SET_FLOAT)) return false;
     if (!gp_dim_wrap(name, c->arg[2].i, x->a.ndim, d)) return false;
     int64_t n = x->a.ndim ? x->a.dim[*d] : 1, k = c->arg[1].i, least = c->op == GP_OP(kthvalue);
+    if (n < least) return gp_fail("%s: dim %d is empty: it has no element to choose", name, *d + 1);
     if (k < least || k > n)
         return gp_fail("%s: k is %lld, dim %d has size %lld (expected %lld to %lld)", name,
                        (long long)k, *d + 1, (long long)n, (long long)least, (long long)n);

@@ -182,7 +182,21 @@ t.is({ init.constant_(w, 3)[1][1]:item(), init.zeros_(w):sum():item(), init.ones
 t.close(init.uniform_(w, 2, 4):mean():item(), 3, 0.01, "uniform_")
 t.close(init.normal_(w, 5, 2):mean():item(), 5, 0.02, "normal_")
 t.error(function() init.xavier_normal_(g.zeros(3)) end, "nn.init.xavier_normal_: the tensor has 1 dims %(expected at least 2", "of too few dims")
-t.error(function() init.kaiming_normal_(w, { mode = "in" }) end, "mode: expected 'fan_in' or 'fan_out', got 'in'", "of no mode")
+t.error(function() init.kaiming_normal_(w, { mode = "in" }) end, "option 'mode': expected 'fan_in' or 'fan_out', got 'in'", "of no mode")
+-- PyTorch's order and names.
+local f64 = g.zeros(200, 100, { dtype = "f64" })
+t.close(init.kaiming_normal_(f64, math.sqrt(5), "fan_out", "leaky_relu"):std():item(), math.sqrt(2 / 6 / 200), 0.02, "by position")
+t.close(init.uniform_(f64, { a = 2, b = 4 }):mean():item(), 3, 0.01, "uniform_ by name")
+t.close(init.normal_(f64, { mean = 5 }):mean():item(), 5, 0.02, "normal_ by name")
+t.is(init.constant_(f64, { val = 3 })[1][1]:item(), 3, "constant_ by name")
+t.is(init.trunc_normal_(f64, { a = 1, b = 1 })[1][1]:item(), 1, "trunc_normal_ by name")
+t.is(init.orthogonal_(g.zeros(0, 3)):numel(), 0, "nothing to fill")
+t.error(function() init.uniform_(3) end, "nn_layers.lua:%d+: nn.init.uniform_: argument 'tensor' %(#1%): expected a tensor, got 3", "no tensor")
+t.error(function() init.normal_(w, "1") end, "nn_layers.lua:%d+: nn.init.normal_: argument 'mean' %(#2%): expected a number, got '1'", "no number")
+t.error(function() init.normal_(w, { sd = 1 }) end, "nn_layers.lua:%d+: nn.init.normal_: unknown option 'sd' %(expected mean, std%)", "an unknown option")
+t.error(function() init.constant_(w) end, "nn.init.constant_: argument 'val' %(#2%): expected a number, got nothing", "without a value")
+t.error(function() init.zeros_(w, 1) end, "nn.init.zeros_: 2 arguments given, at most 1 expected", "one too many")
+t.error(function() init.trunc_normal_(w, 0, 0) end, "nn.init.trunc_normal_: option 'std' is 0", "no spread")
 t.error(function() init.calculate_gain "gelu" end, "no gain is known for 'gelu'", "of no gain")
 
 -- ---- options ----

@@ -59,6 +59,7 @@ static void wrap_rows(void *ctx, int64_t begin, int64_t end) {
 /* The first bad index in row-major order, whatever thread met one. */
 static bool tell_bad(const gp_call *c, const gp_array *index, int64_t size, int dim) {
     gp_load load = gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
+    char range[80];
     for (int64_t i = 0; i < index->numel; i++) {
         int64_t rest = i, v;
         const char *p = index->data;
@@ -67,12 +68,9 @@ static bool tell_bad(const gp_call *c, const gp_array *index, int64_t size, int 
                 rest /= index->dim[d];
         load(&v, p, 0, 1);
         if (v == 0 || v > size || v < -size)
-            return size ? gp_fail("%s: index %lld is out of range for dim %d of size %lld "
-                                  "(expected 1 to %lld, or -%lld to -1)",
-                                  c->op->name, (long long)v, dim, (long long)size, (long long)size,
-                                  (long long)size)
-                        : gp_fail("%s: index %lld is out of range for dim %d of size 0",
-                                  c->op->name, (long long)v, dim);
+            return gp_fail("%s: index %lld is out of range for dim %d of size %lld (%s)",
+                           c->op->name, (long long)v, dim, (long long)size,
+                           gp_index_range(size, range, sizeof range));
     }
     return gp_fail("%s: indices were changed while they were used", c->op->name);
 }

@@ -9,7 +9,8 @@ function Embedding:init(count, size, padding_idx, dtype, device)
     if padding_idx then
         if padding_idx < 0 then padding_idx = count + 1 + padding_idx end
         if padding_idx < 1 or padding_idx > count then
-            nn.raise("nn.Embedding: padding_idx: expected 1 to %d", count)
+            nn.raise(count > 0 and "nn.Embedding: padding_idx: expected 1 to %d" or
+                "nn.Embedding: padding_idx: there are no rows (num_embeddings is %d)", count)
         end
         weight[padding_idx] = 0
     end

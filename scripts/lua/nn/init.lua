@@ -205,7 +205,7 @@ function nn.module(def, base)
 end
 
 for _, part in ipairs { "tree", "state", "print", "start" } do
-    assert(loadfile(folder .. "/" .. part .. ".lua", "t"))(gpush, nn, folder)
+    assert(loadfile(folder .. "/" .. part .. ".lua", "t"))(gpush, nn, folder, composite)
 end
 
 -- ---- files of several layers ----

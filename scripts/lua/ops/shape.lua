@@ -7,7 +7,8 @@ local gpush, define, _, fail = ...
 local function wrap(op, dim, ndim)
     local n = math.max(ndim, 1)
     if dim == 0 or dim > n or dim < -n then
-        fail("%s: dim %d is out of range for a %d-d tensor (expected 1 to %d, or -%d to -1)", op, dim, ndim, n, n)
+        fail("%s: dim %d is out of range for a %d-d tensor (%s)", op, dim, ndim,
+            n == 1 and "expected 1 or -1" or ("expected 1 to %d, or -%d to -1"):format(n, n))
     end
     return dim > 0 and dim or dim + n + 1
 end
@@ -47,18 +48,21 @@ define { "split", sig = "tensor x, any size, dim dim=1",
     fn = function(x, size, dim)
         local n
         n, dim = sized("split", x, dim)
+        size = math.tointeger(size) or size
         if math.type(size) == "integer" then
             if size < 0 or (size == 0 and n > 0) then fail("split: argument 'size': expected an integer above 0, got %d", size) end
             return pieces(x, dim, size == 0 and { 0 } or even(size, n))
         end
         if type(size) ~= "table" then fail("split: argument 'size': expected an integer or a table of integers, got %s", type(size)) end
-        local sum = 0
+        local sum, sizes = 0, {}
         for i, s in ipairs(size) do
-            if math.type(s) ~= "integer" or s < 0 then fail("split: size %d is %s (expected an integer, not negative)", i, s) end
-            sum = sum + s
+            sizes[i] = math.tointeger(s)
+            if not sizes[i] or s < 0 then fail("split: size %d is %s (expected an integer, not negative)", i, s) end
+            if s > n then fail("split: size %d is %d, but dim %d has size %d", i, s, dim, n) end
+            sum = sum + sizes[i]
         end
         if sum ~= n then fail("split: the sizes add up to %d, but dim %d has size %d", sum, dim, n) end
-        return pieces(x, dim, size)
+        return pieces(x, dim, sizes)
     end }
 
 -- A table of more views than this is a slip.
@@ -91,7 +95,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
         if type(sections) == "table" then
             local list = {}
             for i, e in ipairs(sections) do
-                if math.type(e) ~= "integer" then fail("tensor_split: index %d is %s (expected an integer)", i, e) end
+                e = math.tointeger(e) or fail("tensor_split: index %d is %s (expected an integer)", i, e)
                 e = math.max(0, math.min(n, e < 0 and n + e or e))
                 list[i] = x:narrow(dim, at + 1, math.max(0, e - at))
                 at = e
@@ -99,6 +103,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
             list[#list + 1] = x:narrow(dim, at + 1, n - at)
             return list
         end
+        sections = math.tointeger(sections) or sections
         if math.type(sections) ~= "integer" or sections < 1 then
             fail("tensor_split: argument 'sections': expected an integer above 0 or a table, got %s", tostring(sections))
         end

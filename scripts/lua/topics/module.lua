@@ -1,5 +1,6 @@
 --!plain
 -- Help texts of what the module has beside ops, classes and the tables of topics.lua; their form: ../topics.lua.
+local init_options = "a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', 'leaky_relu', 'tanh' …"
 local topics = {
     gpush = { text = "The module: what is global in the shell. In other programs local gpush = require \"gpush\".", see = "help, ops" },
     help = { call = "help([name or words or value], [{source = true}])", text = "What an op, a class or a value is, or what the words are found in; at the prompt ?name, x?, ??name.",
@@ -121,18 +122,11 @@ y:sum():backward() return x.grad
     ["nn.any.modules"] = { text = "It and all modules below it." },
     ["nn.any.eval"] = { text = "For use: dropout does nothing, norms take the statistics that they have; returns the model." },
     ["nn.any.requires_grad_"] = { text = "All parameters learn, or with false none; returns the model.", see = "requires_grad_" },
-    ["nn.init.uniform_"] = { call = "nn.init.uniform_(t, [low=0], [high=1])", text = "Fills t with even numbers from low to high." },
-    ["nn.init.normal_"] = { call = "nn.init.normal_(t, [mean=0], [std=1])", text = "Fills t with normal numbers." },
-    ["nn.init.constant_"] = { call = "nn.init.constant_(t, value)", text = "Fills t with one number." },
-    ["nn.init.zeros_"] = { call = "nn.init.zeros_(t)", text = "Fills t with zeros." },
-    ["nn.init.ones_"] = { call = "nn.init.ones_(t)", text = "Fills t with ones." },
-    ["nn.init.xavier_uniform_"] = { call = "nn.init.xavier_uniform_(t, [gain=1])", text = "Even numbers whose spread keeps signals as large forward and backward. Glorot and Bengio 2010." },
-    ["nn.init.xavier_normal_"] = { call = "nn.init.xavier_normal_(t, [gain=1])", text = "Normal numbers whose spread keeps signals as large forward and backward. Glorot and Bengio 2010." },
-    ["nn.init.kaiming_uniform_"] = { call = "nn.init.kaiming_uniform_(t, [{a=0, mode=\"fan_in\", nonlinearity=\"leaky_relu\"}])",
-        text = "Even numbers whose spread suits a nonlinearity. He et al. 2015.", options = "a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', 'leaky_relu', 'tanh' …" },
-    ["nn.init.kaiming_normal_"] = { call = "nn.init.kaiming_normal_(t, [{a=0, mode=\"fan_in\", nonlinearity=\"leaky_relu\"}])",
-        text = "Normal numbers whose spread suits a nonlinearity. He et al. 2015.", options = "a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', 'leaky_relu', 'tanh' …" },
     ["nn.init"] = { text = "How parameters start: each function writes its tensor in place, records nothing and returns it.", see = "nn.init.kaiming_uniform_, nn.init.xavier_uniform_" },
+    ["nn.init.uniform_"] = { options = "a: the least; b: the most" },
+    ["nn.init.trunc_normal_"] = { options = "mean: the middle; std: how wide it spreads; a: the least; b: the most" },
+    ["nn.init.kaiming_uniform_"] = { options = init_options },
+    ["nn.init.kaiming_normal_"] = { options = init_options },
     ["nn.utils"] = { text = "Clipping of gradients by PyTorch's names; optim has the same.", see = "optim.clip_grad_norm_" },
     ["optim.any.add_param_group"] = { text = "Another group of parameters: opt:add_param_group {params = …, lr = …}." },
     ["optim.any.check"] = { text = "Raises where options do not fit; called for each group.", see = "optim.define" },

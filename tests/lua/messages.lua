@@ -1,0 +1,77 @@
+-- Messages that say what is so: ranges that are empty, numbers that are too large, an empty table of options.
+local t = require "tap"
+local g = require "gpush"
+local zeros, tensor = g.zeros, g.tensor
+
+-- ---- ranges ----
+
+for _, device in ipairs { "cpu", "sim" } do
+    local empty = zeros(0, { device = device })
+    local one = tensor({ 1 }, { device = device })
+    local nothing = "0 %(it is empty: there is nothing to index%)"
+    for name, fn in pairs {
+        ["x[1]"] = function() return empty[1] end,
+        ["x[-1]"] = function() return empty[-1] end,
+        ["x['1']"] = function() return empty["1"] end,
+        ["x[1] = 5"] = function() empty[1] = 5 end,
+        select = function() return zeros(3, 0, { device = device }):select(2, 1) end,
+        ["x[tensor]"] = function() return empty[one]:tolist() end,
+        index_select = function() return empty:index_select(1, one):tolist() end,
+        gather = function() return empty:gather(1, one):tolist() end,
+        scatter = function()
+            empty:scatter(1, one, 1.0)
+            g.synchronize(device)
+        end,
+        take = function() return empty:take(one):tolist() end,
+    } do
+        t.error(fn, nothing, device .. ": " .. name .. " of an empty dim")
+    end
+    t.error(function() return empty:kthvalue(1) end, "kthvalue: dim 1 is empty: it has no element to choose", device .. ": kthvalue")
+    t.error(function() return g.embedding(one, zeros(0, 3, { device = device })):tolist() end,
+        "embedding: argument 'weight' is f32 0x3: it has no rows to look up", device .. ": embedding")
+    for _, loss in ipairs { "cross_entropy", "nll_loss" } do
+        t.error(function() return g[loss](zeros(1, 0, { device = device }), one):item() end,
+            loss .. ": argument 'x' is f32 1x0: it has no classes", device .. ": " .. loss)
+    end
+    t.error(function() return tensor({ 5 }, { device = device }):index_select(1, one * 2):tolist() end,
+        "size 1 %(expected 1 or %-1%)", device .. ": of a dim of one element")
+end
+t.is(g.cross_entropy(zeros(0, 0), zeros(0, { dtype = "i64" }), { reduction = "none" }):numel(), 0, "no labels, no classes")
+t.is(g.embedding(zeros(0, { dtype = "i64" }), zeros(0, 3)):size(2), 3, "no index into no rows")
+for _, fn in ipairs { function(x) return x:sum(2) end, function(x) return x:transpose(1, 2) end,
+    function(x) return x:unsqueeze(5) end, function(x) return g.stack({ x }, 3) end, function(x) return x:rot90(1, { 3, 4 }) end } do
+    t.error(function() return fn(tensor(1)) end, "expected 1 or %-1%)", "a dim of a 0-d tensor")
+end
+t.error(function() return g.nn.Embedding(0, 3, 1) end, "padding_idx: there are no rows", "padding_idx of no rows")
+
+-- ---- numbers that are too large ----
+
+for name, fn in pairs {
+    zeros = function() return zeros(1e19) end,
+    expand = function() return zeros(1):expand(2 ^ 62) end,
+    arange = function() return g.linspace(0, 1, 1e300) end,
+    full = function() return g.full({ 1, 1e19 }, 1) end,
+    chunk = function() return zeros(2):chunk(-1e19) end,
+} do
+    t.error(fn, "expected a?n? ?integers? below 2%^62, got %-?%d", name .. " with more than an integer holds")
+end
+t.error(function() return zeros(2, 3.5) end, "zeros: argument 'shape' %(#1%): expected integers, got 3.5", "the number at fault is shown")
+t.error(function() return zeros { 2, "x" } end, "zeros: entry 2 of argument 'shape': expected an integer, got 'x'", "in a list, too")
+t.error(function() return zeros(2, 3):unflatten(1, { 2 ^ 40, 2 ^ 40 }) end,
+    "unflatten: the sizes multiply to more than 2%^63, dim 1 has size 2", "sizes whose product is too large")
+t.error(function() return zeros(2):repeat_interleave(1e18) end, "repeat_interleave: 2 times 1000000000000000000 elements are too many", "repeats")
+t.is(tensor({ 1, 2 }):repeat_interleave(2.0):tolist(), { 1, 1, 2, 2 }, "a whole number of any form is one")
+t.is(#zeros(5):split { 2.0, 3 }, 2, "in split's list, too")
+t.is(#zeros(5):split(2.0), 3, "and as its size")
+t.is(#zeros(5):tensor_split(2.0), 2, "and in tensor_split")
+t.error(function() return zeros(2):split { 1e18, 1e18 } end, "split: size 1 is 1000000000000000000, but dim 1 has size 2", "a size beyond the dim")
+
+-- ---- no options ----
+
+local x, y = zeros(2, 3), tensor { 1, 2 }
+t.close(g.cross_entropy(x, y, {}):item(), math.log(3), 1e-6, "cross_entropy(x, y, {})")
+t.close(g.nll_loss(x, y, {}):item(), 0, 1e-6, "nll_loss(x, y, {})")
+t.is(g.linear(x, g.ones(4, 3), {}):size(2), 4, "linear(x, w, {})")
+t.is(g.conv1d(g.ones(1, 1, 3), g.ones(1, 1, 3), {}):item(), 3, "conv1d(x, w, {})")
+t.error(function() return x:clamp({}, {}) end, "clamp: argument 'min' %(#2%): expected a tensor or a number, got table", "of two tables only the last one is")
+t.done()

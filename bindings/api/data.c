@@ -239,7 +239,7 @@ static int int_option(lua_State *L, int idx, const char *fn, const char *name, i
 }
 
 /* image.load(file, {dtype = "u8", channels = nil}): channels x height x width on the cpu; u8 0 to
- * 255, f32 0 to 1, i32 as stored. */
+ * 255, f32 0 to 1, i32 as stored, by the bits of the file. */
 static int l_image_load(lua_State *L) {
     static const char *const names[] = {"dtype", "channels", NULL};
     const char *file = check_file(L, "image.load");

@@ -14,43 +14,65 @@
 
 enum { PIECE = 1 << 20 }; /* bytes between looks at gp_interrupted */
 
-bool gp_file_no_pickle(const char *op, const char *file, const void *start) {
-    const unsigned char *p = start;
-    if (p[0] != 0x80 || p[1] < 2 || p[1] > 5) return true;
-    return gp_fail("%s: %s is a Python pickle, which holds code and is not read: " GP_CONVERT_PT, op,
-                   file);
-}
-
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size) {
-    FILE *f = fopen(file, "rbe");
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would be waited for */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
     struct stat st;
-    if (!f || fstat(fileno(f), &st)) {
+    if (!f || fstat(fd, &st)) {
         gp_fail("%s: cannot open %s: %s", op, file, strerror(errno));
         if (f) fclose(f);
+        else if (fd >= 0) close(fd);
         return NULL;
     }
     if (!S_ISREG(st.st_mode)) {
         fclose(f);
-        return gp_fail_null("%s: %s is not a regular file", op, file);
+        return gp_fail_null("%s: %s is %s (expected a file)", op, file,
+                            S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe");
     }
     *size = (uint64_t)st.st_size;
     return f;
 }
 
-static bool cannot_write(const char *op, const char *file) {
-    return gp_fail("%s: cannot write %s: %s", op, file, strerror(errno));
+FILE *gp_file_begin(const char *op, const char *file, const char *magic, const char *expected,
+                    uint64_t *size) {
+    char start[GP_FILE_START + 1] = {0};
+    FILE *f = gp_file_open(op, file, size);
+    if (!f) return NULL;
+    size_t n = fread(start, 1, GP_FILE_START, f), most = strlen(magic);
+    if (ferror(f)) gp_fail("%s: cannot read %s: %s", op, file, strerror(errno));
+    else if (!n || memcmp(start, magic, n < most ? n : most))
+        gp_file_other(op, file, start, n, expected);
+    else if (!fseeko(f, 0, SEEK_SET)) return f;
+    fclose(f);
+    return NULL;
+}
+
+/* Is the folder that file would be in not there? */
+static bool no_folder(const char *file) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    if (!slash || slash == file || slash - file >= PATH_MAX) return false;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - file), file);
+    return access(folder, F_OK) != 0;
+}
+
+bool gp_file_unwritable(const char *op, const char *file) {
+    const char *why = strerror(errno);
+    return gp_fail("%s: cannot write %s: %s%s", op, file, why,
+                   errno == ENOENT && no_folder(file) ? " (its folder does not exist)" : "");
 }
 
 bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int *mode) {
     struct stat st;
     *mode = -1;
-    if (strlen(file) >= PATH_MAX) return errno = ENAMETOOLONG, cannot_write(op, file);
+    if (!*file) return gp_fail("%s: '' is not a file name", op);
+    if (strlen(file) >= PATH_MAX) return errno = ENAMETOOLONG, gp_file_unwritable(op, file);
     if (stat(file, &st)) { /* a link to nothing is replaced */
         strcpy(target, file);
-        return errno == ENOENT || cannot_write(op, file);
+        return errno == ENOENT || gp_file_unwritable(op, file);
     }
-    if (S_ISDIR(st.st_mode)) return errno = EISDIR, cannot_write(op, file);
-    if (!realpath(file, target) || access(target, W_OK)) return cannot_write(op, file);
+    if (S_ISDIR(st.st_mode)) return errno = EISDIR, gp_file_unwritable(op, file);
+    if (!realpath(file, target) || access(target, W_OK)) return gp_file_unwritable(op, file);
     *mode = S_ISREG(st.st_mode) ? (int)(st.st_mode & 07777) : -2;
     return true;
 }
@@ -67,15 +89,15 @@ bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
     } else {
         int n = snprintf(o->temporary, PATH_MAX, "%s.%ld.%u.tmp", o->target, (long)getpid(),
                          atomic_fetch_add(&count, 1));
-        if (n >= PATH_MAX) return errno = ENAMETOOLONG, cannot_write(op, file);
+        if (n >= PATH_MAX) return errno = ENAMETOOLONG, gp_file_unwritable(op, file);
         fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                   mode >= 0 ? (mode_t)mode : 0666);
         if (fd >= 0 && mode >= 0 && fchmod(fd, (mode_t)mode))
             errno = 0; /* another's file: the umask's permissions stand */
     }
-    if (fd < 0) return cannot_write(op, file);
+    if (fd < 0) return gp_file_unwritable(op, file);
     if ((o->f = fdopen(fd, "wb"))) return true;
-    cannot_write(op, file);
+    gp_file_unwritable(op, file);
     close(fd);
     if (o->temporary[0]) unlink(o->temporary);
     return false;
@@ -111,9 +133,9 @@ void gp_outfile_cancel(gp_outfile *o) {
 
 bool gp_outfile_commit(gp_outfile *o) {
     bool ok = !ferror(o->f) && !fflush(o->f);
-    if (!ok) cannot_write(o->op, o->file);
-    if (fclose(o->f) && ok) ok = cannot_write(o->op, o->file);
-    if (o->temporary[0] && ok && rename(o->temporary, o->target)) ok = cannot_write(o->op, o->file);
+    if (!ok) gp_file_unwritable(o->op, o->file);
+    if (fclose(o->f) && ok) ok = gp_file_unwritable(o->op, o->file);
+    if (o->temporary[0] && ok && rename(o->temporary, o->target)) ok = gp_file_unwritable(o->op, o->file);
     if (o->temporary[0] && !ok) unlink(o->temporary);
     return ok;
 }

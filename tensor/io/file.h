@@ -12,13 +12,29 @@
     "convert it in Python: from safetensors.torch import save_file; "                              \
     "save_file(torch.load(\"FILE.pt\", map_location=\"cpu\"), \"FILE.safetensors\")"
 
-/* False, with a message that begins with op, if the first two bytes of a file are a Python pickle's
- * (protocols 2 to 5). */
-bool gp_file_no_pickle(const char *op, const char *file, const void *start);
+enum {
+    GP_FILE_START = 16,               /* bytes that tell formats apart */
+    GP_SAFETENSORS_HEADER = 100000000 /* bytes at most; what the format's own reader takes */
+};
+
+/* What a file is that begins with these n bytes, and what reads it, as "a PNG picture: image.load
+ * reads it"; NULL where they do not tell. */
+const char *gp_file_kind(const void *start, size_t n);
+/* Fails with what the file is instead of `expected`, such as "an npy file". start: its first bytes,
+ * n of them, GP_FILE_START where it has as many. */
+bool gp_file_other(const char *op, const char *file, const void *start, size_t n,
+                   const char *expected);
+/* Fails by errno: the file cannot be written. */
+bool gp_file_unwritable(const char *op, const char *file);
 
 /* Opens a regular file for reading; *size is its length in bytes. NULL with a message that begins
  * with op and names the file. */
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size);
+
+/* As gp_file_open, of a file that begins with magic, or as much of it as there is; else it fails by
+ * gp_file_other. */
+FILE *gp_file_begin(const char *op, const char *file, const char *magic, const char *expected,
+                    uint64_t *size);
 
 /* Has Ctrl-C come? Then with the message "OP: interrupted". For what takes long with a file. */
 bool gp_file_stopped(const char *op);

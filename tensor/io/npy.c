@@ -27,14 +27,20 @@ __attribute__((format(printf, 3, 4))) static bool bad(const gp_npy_source *s, ui
     return gp_fail("%s: %s, byte %llu: %s", s->op, s->file, (unsigned long long)at, text);
 }
 
+/* The source's read failed, of `what`. */
+static bool unreadable(const gp_npy_source *s, const char *what) {
+    if (errno == EINTR) return gp_fail("%s: interrupted", s->op);
+    return bad(s, s->at, "cannot read %s: %s", what, s->why(s->from));
+}
+
 /* All of the bytes, or a message that says what they were. */
 static bool need(gp_npy_source *s, void *to, uint64_t bytes, const char *what) {
     int64_t n = s->read(s->from, to, bytes);
-    if (n < 0 && errno == EINTR) return gp_fail("%s: interrupted", s->op);
-    if (n < 0) return bad(s, s->at, "cannot read %s: %s", what, strerror(errno));
+    if (n < 0) return unreadable(s, what);
     if ((uint64_t)n < bytes)
-        return bad(s, s->at, "the file ends after %llu of %llu bytes of %s", (unsigned long long)n,
-                   (unsigned long long)bytes, what);
+        return bad(s, s->at, "the %s ends after %llu of %llu bytes of %s",
+                   s->entry ? "entry" : "file", (unsigned long long)n, (unsigned long long)bytes,
+                   what);
     s->at += bytes;
     return true;
 }
@@ -208,7 +214,6 @@ static bool parse_header(parser *h, header *out) {
 static bool read_header(gp_npy_source *s, header *out) {
     unsigned char start[MAGIC + 2], count[4] = {0};
     if (!need(s, start, sizeof start, "the magic number and version")) return false;
-    if (!gp_file_no_pickle(s->op, s->file, start)) return false;
     if (memcmp(start, "\x93NUMPY", MAGIC))
         return bad(s, 0, "not an npy file (it begins with other bytes than \\x93NUMPY)");
     if (start[MAGIC] < 1 || start[MAGIC] > 3 || start[MAGIC + 1] != 0)
@@ -250,7 +255,7 @@ static gp_tensor *reversed(gp_tensor *t, const gp_shape *shape) {
     return v;
 }
 
-gp_tensor *gp_npy_read(gp_npy_source *s) {
+static gp_tensor *read_array(gp_npy_source *s) {
     header h = {0};
     int64_t numel, bytes;
     if (!read_header(s, &h)) return NULL;
@@ -277,6 +282,22 @@ gp_tensor *gp_npy_read(gp_npy_source *s) {
     return h.fortran && h.shape.ndim > 1 ? reversed(t, &h.shape) : t;
 }
 
+/* Nothing behind the data, whose last bytes an archive checks when it is read to its end. */
+static bool ends(gp_npy_source *s) {
+    char more;
+    int64_t n = s->read(s->from, &more, 1);
+    if (n < 0) return unreadable(s, "the end");
+    return n == 0 || bad(s, s->at, "more bytes follow the data (expected one array, and the end)");
+}
+
+gp_tensor *gp_npy_read(gp_npy_source *s) {
+    gp_tensor *t = read_array(s);
+    if (t && !ends(s)) gp_tensor_unref(t), t = NULL;
+    return t;
+}
+
+static const char *why_file(void *from) { return (void)from, strerror(errno); }
+
 static int64_t read_file(void *from, void *to, uint64_t bytes) {
     errno = 0;
     size_t n = gp_file_read(from, to, bytes);
@@ -284,12 +305,11 @@ static int64_t read_file(void *from, void *to, uint64_t bytes) {
 }
 
 gp_tensor *gp_npy_load(const char *file) {
-    gp_npy_source s = {.op = "npy.load", .file = file, .read = read_file};
-    FILE *f = gp_file_open(s.op, file, &s.size);
-    if (!f) return NULL;
-    s.from = f;
-    gp_tensor *t = gp_npy_read(&s);
-    fclose(f);
+    gp_npy_source s = {.op = "npy.load", .file = file, .read = read_file, .why = why_file};
+    gp_tensor *t = NULL;
+    FILE *f = s.from = gp_file_begin(s.op, file, "\x93NUMPY", "an npy file", &s.size);
+    if (f) t = gp_npy_read(&s);
+    if (f) fclose(f);
     return t;
 }
 

@@ -34,8 +34,10 @@ typedef struct gp_npy_source {
     uint64_t size, at;             /* bytes in all, and already read */
     int64_t (*read)(void *from, void *to,
                     uint64_t bytes); /* bytes read; less at the end, -1 on an error */
+    const char *(*why)(void *from);  /* that error in words */
     void *from;
 } gp_npy_source;
+/* The array, behind which the source must end. */
 gp_tensor *gp_npy_read(gp_npy_source *s);
 
 #define GP_NPY_HEADER 512 /* bytes that the header of any tensor fits in */

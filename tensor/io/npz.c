@@ -38,13 +38,12 @@ void gp_npz_free(gp_npz *z) {
     *z = (gp_npz){0};
 }
 
-/* libzip's own message: a zip error code and errno. */
-static bool zip_fail(const char *op, const char *file, int code) {
-    zip_error_t e;
-    zip_error_init_with_code(&e, code);
-    gp_fail("%s: %s: %s", op, file, zip_error_strerror(&e));
-    zip_error_fini(&e);
-    return false;
+/* What libzip says, and the system with it. */
+static bool zip_fail(const char *op, const char *file, zip_error_t *e) {
+    if (zip_error_code_zip(e) == ZIP_ER_NOZIP || zip_error_code_zip(e) == ZIP_ER_INCONS)
+        return gp_fail("%s: %s is cut off or damaged: the zip archive's list of entries, at its "
+                       "end, is not as it should be", op, file);
+    return gp_fail("%s: cannot read %s: %s", op, file, zip_error_strerror(e));
 }
 
 /* A gp_npy_source's read, from the entry that libzip has open. */
@@ -61,13 +60,10 @@ static int64_t read_entry(void *from, void *to, uint64_t bytes) {
     return (int64_t)done;
 }
 
-/* The rest of the entry, which makes libzip compare the checksum. */
-static bool read_rest(gp_npy_source *s) {
-    char skipped[4096];
-    zip_int64_t n;
-    while ((n = zip_fread(s->from, skipped, sizeof skipped)) > 0) continue;
-    return n == 0 || gp_fail("%s: %s, entry '%s': the data does not match its checksum", s->op,
-                             s->file, s->entry);
+static const char *why_entry(void *from) {
+    zip_error_t *e = zip_file_get_error(from);
+    if (zip_error_code_zip(e) == ZIP_ER_CRC) return "the data does not match its checksum";
+    return zip_error_strerror(e);
 }
 
 /* The entry st of za as npy. NULL with a message that names it. */
@@ -77,9 +73,21 @@ static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) 
         return gp_fail_null("%s: %s, entry '%s': %s", s->op, s->file, s->entry, zip_strerror(za));
     s->from = f;
     gp_tensor *t = gp_npy_read(s);
-    if (t && !read_rest(s)) gp_tensor_unref(t), t = NULL;
     zip_fclose(f);
+    if (t && s->at != s->size) {
+        gp_fail("%s: %s, entry '%s': it has %llu bytes, where the archive's list says %llu", s->op,
+                s->file, s->entry, (unsigned long long)s->at, (unsigned long long)s->size);
+        gp_tensor_unref(t), t = NULL;
+    }
     return t;
+}
+
+/* A second array of the same name would take the first one's place. */
+static bool only(const gp_npz *z, const char *file, const char *name) {
+    for (int i = 0; i < z->n; i++)
+        if (!strcmp(z->name[i], name))
+            return gp_fail("npz.load: %s has two entries '%s.npy' (expected one of each name)", file, name);
+    return true;
 }
 
 /* Entry i, under its name without .npy; entries of other kinds are an error. */
@@ -99,28 +107,35 @@ static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out)
     if (st.size / 1032 > st.comp_size + 1)
         return gp_fail("npz.load: %s, entry '%s': %llu bytes cannot come from %llu", file, st.name,
                        (unsigned long long)st.size, (unsigned long long)st.comp_size);
-    gp_npy_source s = {
-        .op = "npz.load", .file = file, .entry = st.name, .size = st.size, .read = read_entry};
+    gp_npy_source s = {.op = "npz.load", .file = file, .entry = st.name, .size = st.size,
+                       .read = read_entry, .why = why_entry};
     gp_tensor *t = read_array(za, &st, &s);
     if (!t) return false;
     char *name = strndup(st.name, n - 4);
     if (!name) return gp_tensor_unref(t), gp_fail("npz.load: out of memory");
-    bool ok = gp_npz_add(out, name, t);
+    bool ok = only(out, file, name) ? gp_npz_add(out, name, t) : (gp_tensor_unref(t), false);
     free(name);
     return ok;
 }
 
+/* The archive in f, which it takes over; NULL with a message. */
+static zip_t *open_archive(const char *file, FILE *f) {
+    zip_error_t e;
+    zip_error_init(&e);
+    zip_source_t *src = zip_source_filep_create(f, 0, -1, &e);
+    zip_t *za = src ? zip_open_from_source(src, ZIP_RDONLY, &e) : NULL;
+    if (!za) zip_fail("npz.load", file, &e);
+    if (!za && src) zip_source_free(src);
+    if (!src) fclose(f);
+    zip_error_fini(&e);
+    return za;
+}
+
 bool gp_npz_load(const char *file, gp_npz *out) {
-    int code;
     uint64_t size;
-    FILE *f = gp_file_open("npz.load", file, &size); /* for its messages */
-    if (!f) return false;
-    char start[2] = {0};
-    bool pickled = fread(start, 1, 2, f) == 2 && !gp_file_no_pickle("npz.load", file, start);
-    fclose(f);
-    if (pickled) return false;
-    zip_t *za = zip_open(file, ZIP_RDONLY, &code);
-    if (!za) return zip_fail("npz.load", file, code);
+    FILE *f = gp_file_begin("npz.load", file, "PK", "an npz file", &size);
+    zip_t *za = f ? open_archive(file, f) : NULL;
+    if (!za) return false;
     zip_int64_t n = zip_get_num_entries(za, 0);
     bool ok = true;
     for (zip_int64_t i = 0; ok && i < n; i++) ok = load_entry(za, (zip_uint64_t)i, file, out);
@@ -160,6 +175,13 @@ static int stopped(zip_t *za, void *unused) {
     return gp_file_stopped("npz.save");
 }
 
+/* By the system's error where libzip met one. */
+static bool unwritable(const char *file, zip_error_t *e) {
+    if (zip_error_system_type(e) == ZIP_ET_SYS && zip_error_code_system(e))
+        return errno = zip_error_code_system(e), gp_file_unwritable("npz.save", file);
+    return gp_fail("npz.save: cannot write %s: %s", file, zip_error_strerror(e));
+}
+
 /* Adds all arrays and writes the archive; libzip writes to a temporary beside file and renames. */
 static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)[GP_NPY_HEADER],
                       gp_tensor **flat, bool deflate) {
@@ -170,19 +192,24 @@ static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)
              add_entry(za, z->name[i], flat[i], head[i], n, deflate);
     }
     zip_register_cancel_callback_with_state(za, stopped, NULL, NULL);
-    if (ok && zip_close(za)) ok = !gp_file_stopped("npz.save") && gp_fail("npz.save: cannot write %s: %s", file, zip_strerror(za));
+    if (ok && zip_close(za)) ok = !gp_file_stopped("npz.save") && unwritable(file, zip_get_error(za));
     if (!ok) zip_discard(za);
     return ok;
 }
 
 bool gp_npz_save(const char *file, const gp_npz *z, bool deflate) {
     char target[PATH_MAX];
-    int mode, code;
+    int mode, code = 0;
     if (z->n == 0) return gp_fail("npz.save: no tensors to write to %s", file);
     if (!gp_file_target("npz.save", file, target, &mode)) return false;
     if (mode == -2) return gp_fail("npz.save: %s is not a regular file", file);
     zip_t *za = zip_open(target, ZIP_CREATE | ZIP_TRUNCATE, &code);
-    if (!za) return zip_fail("npz.save", file, code);
+    if (!za) {
+        zip_error_t e;
+        zip_error_init_with_code(&e, code);
+        unwritable(file, &e);
+        return zip_error_fini(&e), false;
+    }
     char(*head)[GP_NPY_HEADER] = malloc((size_t)z->n * sizeof *head);
     gp_tensor **flat = calloc((size_t)z->n, sizeof *flat);
     bool ok = false;

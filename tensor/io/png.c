@@ -24,9 +24,10 @@ typedef struct picture {
     size_t stride;
     uint32_t width, height;
     int channels, bits; /* bits: 8 or 16 */
+    int step;           /* between the values that samples have: 1 but for files of 1, 2 and 4 bits */
     uint64_t size;      /* bytes of the file */
-    FILE *out;          /* written to; NULL: reading */
-    bool stopped;       /* by Ctrl-C, with its message */
+    FILE *f;
+    bool stopped; /* by Ctrl-C, with its message */
 } picture;
 
 /* Has Ctrl-C come, now or before? Asked for each row. */
@@ -34,7 +35,11 @@ static bool stopped(picture *p) { return p->stopped = p->stopped || gp_file_stop
 
 static void on_error(png_structp png, png_const_charp text) {
     picture *p = png_get_error_ptr(png);
-    if (p->out && ferror(p->out)) gp_fail("%s: cannot write %s: %s", p->op, p->file, strerror(errno));
+    if (!p->size && ferror(p->f)) gp_file_unwritable(p->op, p->file);
+    else if (ferror(p->f)) gp_fail("%s: cannot read %s: %s", p->op, p->file, strerror(errno));
+    else if (feof(p->f))
+        gp_fail("%s: %s is cut off: it ends after %llu bytes, in the midst of the picture", p->op,
+                p->file, (unsigned long long)p->size);
     else gp_fail("%s: %s: %s", p->op, p->file, text);
     longjmp(png_jmpbuf(png), 1);
 }
@@ -68,6 +73,13 @@ static void transforms(picture *p, int channels, bool keep16) {
     if (bits == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) png_set_swap(png);
 }
 
+/* libpng stretches gray samples of few bits to 0 … 255, in steps of this. */
+static int step_of(picture *p) {
+    int bits = png_get_bit_depth(p->png, p->info);
+    bool gray = png_get_color_type(p->png, p->info) == PNG_COLOR_TYPE_GRAY;
+    return gray && bits < 8 ? 255 / ((1 << bits) - 1) : 1;
+}
+
 /* The least a file with these pixels can hold: deflate does not pack tighter than 1032 : 1. */
 static bool plausible(picture *p) {
     int color = png_get_color_type(p->png, p->info);
@@ -79,13 +91,14 @@ static bool plausible(picture *p) {
 }
 
 /* Everything that may jump out of libpng: this function holds nothing that must be released. */
-static bool read_picture(picture *p, FILE *f, int channels, bool keep16) {
+static bool read_picture(picture *p, int channels, bool keep16) {
     if (setjmp(png_jmpbuf(p->png))) return false;
-    png_init_io(p->png, f);
+    png_init_io(p->png, p->f);
     png_read_info(p->png, p->info);
     p->width = png_get_image_width(p->png, p->info);
     p->height = png_get_image_height(p->png, p->info);
     if (!plausible(p)) return false;
+    p->step = step_of(p);
     transforms(p, channels, keep16);
     int passes = png_set_interlace_handling(p->png);
     png_read_update_info(p->png, p->info);
@@ -121,7 +134,7 @@ static gp_tensor *planes(picture *p, gp_dtype dt) {
     if (!t) return NULL;
     float most = p->bits == 16 ? 65535 : 255;
     if (dt == GP_f32) SAMPLES(float, (float)v / most)
-    else if (dt == GP_i32) SAMPLES(int32_t, v)
+    else if (dt == GP_i32) SAMPLES(int32_t, v / p->step)
     else SAMPLES(uint8_t, v)
     return p->stopped ? gp_tensor_unref(t), NULL : t;
 }
@@ -132,17 +145,17 @@ gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt) {
         return gp_fail_null("image.load: channels = %d (expected 1 to 4)", channels);
     if (dt != GP_u8 && dt != GP_f32 && dt != GP_i32)
         return gp_fail_null("image.load: dtype %s (expected u8, f32 or i32)", gp_dtype_name(dt));
-    FILE *f = gp_file_open(p.op, file, &p.size);
-    if (!f) return NULL;
+    p.f = gp_file_begin(p.op, file, "\x89PNG\r\n\x1a\n", "a PNG picture", &p.size);
+    if (!p.f) return NULL;
     gp_tensor *t = NULL;
     p.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &p, on_error, on_warning);
     p.info = p.png ? png_create_info_struct(p.png) : NULL;
     if (!p.info) gp_fail("image.load: out of memory");
-    else if (read_picture(&p, f, channels, dt != GP_u8)) t = planes(&p, dt);
+    else if (read_picture(&p, channels, dt != GP_u8)) t = planes(&p, dt);
     png_destroy_read_struct(&p.png, &p.info, NULL);
     free(p.pixels);
     free(p.rows);
-    fclose(f);
+    fclose(p.f);
     return t;
 }
 
@@ -171,11 +184,11 @@ static void interleave(picture *p, const gp_tensor *t) {
 }
 
 /* As read_picture: what must be released is the caller's. */
-static bool write_picture(picture *p, FILE *f) {
+static bool write_picture(picture *p) {
     static const int colors[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                  PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
     if (setjmp(png_jmpbuf(p->png))) return false;
-    png_init_io(p->png, p->out = f);
+    png_init_io(p->png, p->f);
     png_set_IHDR(p->png, p->info, p->width, p->height, p->bits, colors[p->channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(p->png, p->info);
@@ -222,7 +235,8 @@ static bool save_rows(picture *p) {
     if (!gp_outfile_begin(&o, p->op, p->file)) return false;
     p->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, p, on_error, on_warning);
     p->info = p->png ? png_create_info_struct(p->png) : NULL;
-    bool ok = p->info ? write_picture(p, o.f) : gp_fail("image.save: out of memory");
+    p->f = o.f;
+    bool ok = p->info ? write_picture(p) : gp_fail("image.save: out of memory");
     png_destroy_write_struct(&p->png, &p->info);
     if (ok) return gp_outfile_commit(&o);
     gp_outfile_cancel(&o);

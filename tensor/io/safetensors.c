@@ -17,7 +17,6 @@
 #define LOAD "safetensors.load"
 #define SAVE "safetensors.save"
 #define METADATA "__metadata__"
-#define MOST_HEADER 100000000 /* bytes; what the format's own reader takes */
 
 static const struct {
     const char *name;
@@ -233,17 +232,16 @@ static bool read_header(source *s, gp_safetensors *out) {
     uint64_t n = 0;
     json_error_t err;
     for (int i = 0; i < 8; i++) n |= (uint64_t)(uint8_t)s->map->p[i] << 8 * i;
-    if (n > MOST_HEADER)
-        return bad(s, NULL, "not a safetensors file, or a broken one: its first 8 bytes announce a "
-                            "header of %llu bytes (expected at most %d)",
-                   (unsigned long long)n, MOST_HEADER);
+    if (n > GP_SAFETENSORS_HEADER || (s->map->size > 8 && s->map->p[8] != '{'))
+        return gp_file_other(LOAD, s->file, s->map->p,
+                             s->map->size < GP_FILE_START ? s->map->size : GP_FILE_START,
+                             "a safetensors file");
     if (n > s->map->size - 8)
         return bad(s, NULL, "the file ends after %llu of %llu bytes of the header",
                    (unsigned long long)(s->map->size - 8), (unsigned long long)n);
     s->data = s->map->p + 8 + n;
     s->bytes = s->map->size - 8 - n;
-    if (n == 0 || s->map->p[8] != '{')
-        return bad(s, NULL, "the header does not begin with '{': not a safetensors file");
+    if (n == 0) return bad(s, NULL, "the header is empty (expected '{')");
     json_t *root = json_loadb(s->map->p + 8, n, JSON_REJECT_DUPLICATES, &err);
     if (!root)
         return bad(s, NULL, "byte %d of the file: the header is not JSON: %s", 8 + err.position,
@@ -255,16 +253,6 @@ static bool read_header(source *s, gp_safetensors *out) {
     return ok;
 }
 
-/* Files that hold code, or another format; p has at least 8 bytes. */
-static bool other_format(const char *file, const char *p) {
-    if (!memcmp(p, "PK\3\4", 4))
-        return gp_fail(LOAD ": %s is a zip archive: npz.load reads NumPy's; one of PyTorch's (.pt) "
-                            "is not read, since it holds code: " GP_CONVERT_PT, file);
-    if (!gp_file_no_pickle(LOAD, file, p)) return false;
-    if (!memcmp(p, "\x93NUMPY", 6)) return gp_fail(LOAD ": %s is an npy file: npy.load", file);
-    return true;
-}
-
 /* The file, mapped privately: writes in place make copies of pages and never reach it. One
  * reference. */
 static mapping *map_file(const char *file) {
@@ -273,8 +261,9 @@ static mapping *map_file(const char *file) {
     if (!f) return NULL;
     mapping *m = NULL;
     void *p = MAP_FAILED;
-    if (size < 8) gp_fail(LOAD ": %s has %llu bytes: not a safetensors file", file,
-                          (unsigned long long)size);
+    if (size == 0) gp_file_other(LOAD, file, "", 0, "a safetensors file");
+    else if (size < 8) gp_fail(LOAD ": %s has %llu bytes (expected 8 for the length of a header, and the header)", file,
+                               (unsigned long long)size);
     else if (!(m = malloc(sizeof *m))) gp_fail(LOAD ": out of memory");
     else p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fileno(f), 0);
     if (m && p == MAP_FAILED) {
@@ -292,7 +281,7 @@ static mapping *map_file(const char *file) {
 bool gp_safetensors_load(const char *file, gp_safetensors *out) {
     source s = {.file = file, .map = map_file(file)};
     if (!s.map) return false;
-    bool ok = other_format(file, s.map->p) && read_header(&s, out);
+    bool ok = read_header(&s, out);
     unmap(s.map);
     return ok;
 }

@@ -85,7 +85,7 @@ y:sum():backward() return x.grad
     ["safetensors.load"] = { call = "safetensors.load(file)", text = "A table of the tensors by name, on the cpu, and one of the file's texts. The file is mapped: only what is used is read.", see = "safetensors.save" },
     ["safetensors.save"] = { call = "safetensors.save(file, {name = x, …}, [metadata])", text = "Writes tensors by name, and replaces the file once all is written.",
         options = "metadata: texts by name", see = "safetensors.load, checkpoint" },
-    ["image.load"] = { call = "image.load(file, [dtype=\"u8\"], [channels])", text = "A PNG file as channels x height x width on the cpu: u8 0 to 255, f32 0 to 1, i32 as stored.",
+    ["image.load"] = { call = "image.load(file, [dtype=\"u8\"], [channels])", text = "A PNG file as channels x height x width on the cpu: u8 0 to 255 (fewer bits are stretched, 16 rounded), f32 0 to 1, i32 as stored: 0 to 1, 3, 15, 255 or 65535 by the bits of the file.",
         options = "dtype: u8, f32 or i32; channels: 1, 2, 3 or 4, converted; those of the file if not given", see = "image.save, imshow" },
     ["image.save"] = { call = "image.save(file, x, [bits=8])", text = "Writes height x width or channels x height x width as a PNG file; u8 0 to 255, floats 0 to 1, bool.",
         options = "bits: 8 or 16 for each number", see = "image.load, imshow" },

@@ -81,6 +81,10 @@ bool gp_lua_truth(lua_State *L, int idx);
  * "gt" "ge" "eq" "ne". Pushes the bool tensor. */
 int gp_lua_compare(lua_State *L, const char *op, int a, int b);
 
+/* table.sort of the list at 1 by the comparator at 2, which may return tensors; false, and nothing is
+ * done, unless that is what is there (api/sort.c). Raises. */
+bool gp_lua_sort(lua_State *L);
+
 /* Pushes the number (or boolean) of the one-element tensor at idx; integers stay integers. A
  * recorded wait. */
 int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
@@ -88,7 +92,7 @@ int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
 int gp_lua_number(lua_State *L, int idx);
 
 /* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
- * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/index.c, bindings/api/numbers.c, bindings/api/tensor.c,
+ * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/index.c, bindings/api/stdlib.c, bindings/api/tensor.c,
  * bindings/api/print.c). */
 int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
@@ -153,7 +157,7 @@ void gp_lua_open_data(lua_State *L);
 void gp_lua_open_json(lua_State *L);
 /* For the shell: math.* and string.format of the state take one-element tensors where they want
  * numbers. */
-void gp_lua_open_numbers(lua_State *L);
+void gp_lua_open_stdlib(lua_State *L);
 void gp_lua_open_autograd(lua_State *L);
 void gp_lua_open_sync(lua_State *L);
 void gp_lua_open_profile(lua_State *L);

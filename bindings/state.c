@@ -35,7 +35,7 @@ void gp_lua_open_state(lua_State *L, gp_lua_kind kind) {
     luaL_requiref(L, "gpush", luaopen_gpush, kind != GP_LUA_STOCK);
     if (kind != GP_LUA_STOCK) {
         set_globals(L);
-        gp_lua_open_numbers(L);
+        gp_lua_open_stdlib(L);
     }
     lua_pop(L, 1);
 }

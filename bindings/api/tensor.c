@@ -35,12 +35,13 @@ int gp_lua_number(lua_State *L, int idx) {
 
 bool gp_lua_truth(lua_State *L, int idx) {
     gp_tensor *t = gp_lua_totensor(L, idx);
-    if (t->a.numel != 1)
-        return luaL_error(
-            L, "the truth value of a tensor with %I elements is ambiguous; use :any() or :all(), or ~= nil",
-            (LUAI_UACINT)t->a.numel);
     gp_scalar s;
     gp_lua_enter(L);
+    if (t->a.numel != 1) {
+        gp_fail("the truth value of a tensor with %lld elements is ambiguous; "
+                "use :any() or :all(), or ~= nil", (long long)t->a.numel);
+        return gp_lua_raise(L);
+    }
     if (!gp_item(t, &s, GP_WHY_branch, "branch")) return gp_lua_raise(L);
     return s.is_float ? s.f != 0 : s.i != 0;
 }

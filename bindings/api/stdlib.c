@@ -1,0 +1,187 @@
+/* Lua's own functions that ask a value for its number (math.*, string.rep, `..`), its truth (assert) or
+ * an order (table.sort): a one-element tensor answers with what it holds, a recorded wait. */
+#include <string.h>
+
+#include "bindings/bind.h"
+
+/* Puts the number of the tensor at argument i in its place; raises for more elements than one. */
+static void number(lua_State *L, int i) {
+    gp_tensor *t = gp_lua_totensor(L, i);
+    if (!t) return;
+    if (t->a.numel != 1) {
+        char text[200];
+        luaL_argerror(L, i,
+                      lua_pushfstring(L, "number expected, got tensor %s",
+                                      gp_tensor_text(t, text, sizeof text)));
+    }
+    gp_lua_number(L, i);
+    lua_replace(L, i);
+}
+
+/* Puts false in the place of a tensor that is: Lua takes every userdata for true. */
+static void truth(lua_State *L, int i) {
+    if (!gp_lua_totensor(L, i) || gp_lua_truth(L, i)) return;
+    lua_pushboolean(L, 0);
+    lua_replace(L, i);
+}
+
+/* For what takes either: a bool tensor becomes a boolean, any other a number. */
+static void item(lua_State *L, int i) {
+    gp_tensor *t = gp_lua_totensor(L, i);
+    if (t && t->a.dtype == GP_bool) lua_pushboolean(L, gp_lua_truth(L, i)), lua_replace(L, i);
+    else number(L, i);
+}
+
+/* Rows of a tensor are views: moving them one by one writes over what is read later. */
+static void no_list(lua_State *L, int i) {
+    if (gp_lua_totensor(L, i))
+        luaL_argerror(L, i, "table expected, got tensor (x:sort() and cat make a new tensor)");
+}
+
+/* The functions that stand before the library's own take its place without upvalues, as
+   debug.getinfo shows, and run it in their own frame: its error messages find the name it is called
+   by. Library, function, what becomes of a tensor, and the first and last argument that may be one. */
+enum { EVERY = 255 };
+/* clang-format off */
+#define ASKING(X)                                                                                  \
+    X(math, abs, number, 1, 1) X(math, acos, number, 1, 1) X(math, asin, number, 1, 1)             \
+    X(math, atan, number, 1, 2) X(math, ceil, number, 1, 1) X(math, cos, number, 1, 1)             \
+    X(math, deg, number, 1, 1) X(math, exp, number, 1, 1) X(math, floor, number, 1, 1)             \
+    X(math, fmod, number, 1, 2) X(math, log, number, 1, 2) X(math, max, number, 1, EVERY)          \
+    X(math, min, number, 1, EVERY) X(math, modf, number, 1, 1) X(math, rad, number, 1, 1)          \
+    X(math, sin, number, 1, 1) X(math, sqrt, number, 1, 1) X(math, tan, number, 1, 1)              \
+    X(math, tointeger, number, 1, 1) X(math, ult, number, 1, 2)                                    \
+    X(string, char, number, 1, EVERY) X(string, rep, number, 2, 2) X(string, sub, number, 2, 3)    \
+    X(string, find, truth, 4, 4) X(string, dump, truth, 2, 2)                                      \
+    X(utf8, char, number, 1, EVERY) X(utf8, codepoint, truth, 4, 4) X(utf8, codes, truth, 2, 2)    \
+    X(utf8, len, truth, 4, 4)                                                                      \
+    X(table, concat, number, 3, 4) X(table, unpack, number, 2, 3)                                  \
+    X(table, insert, no_list, 1, 1) X(table, remove, no_list, 1, 1)                                \
+    X(io, write, number, 1, EVERY) X(file, write, number, 2, EVERY)                                \
+    X(base, assert, truth, 1, 1) X(base, select, number, 1, 1) X(base, tonumber, number, 1, 1)
+/* clang-format on */
+
+static struct {
+#define FIELD(lib, name, becomes, first, last) lua_CFunction lib##_##name;
+    ASKING(FIELD)
+    lua_CFunction string_format, base_ipairs, table_sort, os_exit, os_time;
+} original; /* the same in every state */
+
+static inline void convert(lua_State *L, void (*becomes)(lua_State *, int), int first, int last) {
+    int n = lua_gettop(L);
+    for (int i = n < last ? n : last; i >= first; i--)
+        if (lua_type(L, i) == LUA_TUSERDATA) becomes(L, i);
+}
+
+#define DEFINE(lib, name, becomes, first, last)                                                    \
+    static int l_##lib##_##name(lua_State *L) {                                                    \
+        convert(L, becomes, first, last);                                                          \
+        return original.lib##_##name(L);                                                           \
+    }
+ASKING(DEFINE)
+
+static int l_table_sort(lua_State *L) {
+    no_list(L, 1);
+    return gp_lua_sort(L) ? 0 : original.table_sort(L);
+}
+
+static int l_os_exit(lua_State *L) {
+    convert(L, item, 1, 1);
+    convert(L, truth, 2, 2);
+    return original.os_exit(L);
+}
+
+static int l_os_time(lua_State *L) {
+    if (!lua_istable(L, 1)) return original.os_time(L);
+    lua_pushliteral(L, "isdst");
+    lua_rawget(L, 1);
+    if (gp_lua_totensor(L, -1))
+        return luaL_error(L, "field 'isdst' is a tensor (expected a boolean)");
+    lua_settop(L, 1);
+    return original.os_time(L);
+}
+
+/* The arguments of conversions that want numbers; %s, %q and %p take tensors as they are. */
+static void format_numbers(lua_State *L) {
+    const char *s = lua_tostring(L, 1);
+    int arg = 1;
+    while ((s = strchr(s, '%')) != NULL) {
+        s++;
+        if (*s == '%') {
+            s++;
+            continue;
+        }
+        arg++;
+        s += strspn(s, "-+ #0123456789.");
+        if (*s && strchr("diouxXcaAeEfFgG", *s) && lua_type(L, arg) == LUA_TUSERDATA)
+            number(L, arg);
+    }
+}
+
+static int l_string_format(lua_State *L) {
+    bool any = false;
+    for (int i = lua_gettop(L); i > 1; i--) any = any || lua_type(L, i) == LUA_TUSERDATA;
+    if (any && lua_type(L, 1) == LUA_TSTRING) format_numbers(L);
+    return original.string_format(L);
+}
+
+/* For a tensor, its parts along the first dim; x[n + 1] would be an error, not the end. */
+static int l_base_ipairs(lua_State *L) {
+    return gp_lua_totensor(L, 1) ? gp_lua_pairs(L) : original.base_ipairs(L);
+}
+
+/* t .. x: a one-element tensor is its number here, too. */
+int gp_lua_concat(lua_State *L) {
+    for (int i = 1; i <= 2; i++) {
+        gp_tensor *t = gp_lua_totensor(L, i);
+        char text[200];
+        if (t && t->a.numel != 1)
+            return luaL_error(L, "attempt to concatenate a tensor %s (tostring makes a text of it)",
+                              gp_tensor_text(t, text, sizeof text));
+        if (t || lua_isstring(L, i)) continue;
+        if (i == 1 || luaL_getmetafield(L, i, "__concat") == LUA_TNIL)
+            return luaL_error(L, "attempt to concatenate a %s value", luaL_typename(L, i));
+        lua_insert(L, 1); /* the other value knows how */
+        lua_call(L, 2, 1);
+        return 1;
+    }
+    convert(L, number, 1, 2);
+    lua_concat(L, 2);
+    return 1;
+}
+
+/* Pushes the table of a library's functions; "base": of the global ones, "file": of a file's methods. */
+static void push_library(lua_State *L, const char *lib) {
+    if (!strcmp(lib, "base")) lua_pushglobaltable(L);
+    else if (strcmp(lib, "file") != 0) lua_getglobal(L, lib);
+    else if (luaL_getmetatable(L, LUA_FILEHANDLE) == LUA_TTABLE) lua_getfield(L, -1, "__index");
+}
+
+/* Puts `by` into field `name` of a library and keeps what was there. A closure stays: run in a frame
+   that is not its own, it would miss its upvalues. */
+static void replace(lua_State *L, const char *lib, const char *name, lua_CFunction by,
+                    lua_CFunction *was) {
+    int top = lua_gettop(L);
+    push_library(L, lib);
+    if (lua_istable(L, -1)) {
+        lua_getfield(L, -1, name);
+        lua_CFunction f = lua_tocfunction(L, -1);
+        if (f && f != by && !lua_getupvalue(L, -1, 1)) {
+            if (*was != f) *was = f; /* a loader's workers find it set */
+            lua_pushcfunction(L, by);
+            lua_setfield(L, -3, name);
+        }
+    }
+    lua_settop(L, top);
+}
+
+void gp_lua_open_stdlib(lua_State *L) {
+#define REPLACE(lib, name, becomes, first, last)                                                   \
+    replace(L, #lib, #name, l_##lib##_##name, &original.lib##_##name);
+    ASKING(REPLACE)
+    REPLACE(string, format, , , )
+    REPLACE(base, ipairs, , , )
+    REPLACE(table, sort, , , )
+    REPLACE(os, exit, , , )
+    REPLACE(os, time, , , )
+}

@@ -118,7 +118,7 @@ bool gp_conv_transpose_read(const gp_call *c, const gp_shape *x, const gp_shape 
                            c->op->name, (long long)extra[d], (long long)k->stride[d],
                            (long long)k->dilation[d]);
         k->in[d] = (k->out[d] - 1) * k->stride[d] - 2 * k->before[d] + covered(k, d) + extra[d];
-        if (k->kernel[d] < 1 || k->in[d] < 1)
+        if (k->kernel[d] < 1 || k->out[d] < 1 || k->in[d] < 1)
             return gp_fail("%s: input %s with kernel %s leaves no output", c->op->name,
                            size_text(k->rank, k->out, a), size_text(k->rank, k->kernel, b));
     }

@@ -217,6 +217,7 @@ static bool gather_nd(gp_vjp *v) {
         gp_shape line = {.ndim = lead};
         for (int i = 0; i < lead; i++) line.dim[i] = i == n ? indices->a.dim[i] : 1;
         list[n] = gp_reshape(v, gp_count_to(v, line.dim[n], indices->storage->dev), &line);
+        list[n] = DO(expand, "tv", list[n], indices->a.dim, lead);
     }
     for (int64_t k = 0; k < indices->a.dim[lead]; k++)
         list[n++] = DO(select, "tii", indices, (int64_t)-1, k + 1);

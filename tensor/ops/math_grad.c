@@ -206,7 +206,7 @@ static gp_tensor *logs_behind(gp_vjp *v, gp_tensor *g, int64_t dim) {
 static bool logcumsumexp(gp_vjp *v) {
     int64_t dim = gp_int_arg(v, 1);
     gp_tensor *x = v->x[0], *g = v->g[0];
-    if (!x->a.ndim) return (v->dx[0] = g) != NULL;
+    if (!x->a.ndim || !x->a.numel) return (v->dx[0] = g) != NULL;
     if (gp_no_grad) {
         gp_tensor *down = logs_behind(v, DO(neg, "t", g), dim);
         return (v->dx[0] = DO(sub, "tt", logs_behind(v, g, dim), down)) != NULL;

@@ -19,7 +19,7 @@ void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k) {
         k->channels = k->n;
     }
     k->rows = k->n ? x->numel / k->n : 0;
-    if (!k->n) k->each = 1;
+    k->a_row = k->channels / k->groups;
 }
 
 /* A contiguous copy of argument i in c->tmp, at its end. */

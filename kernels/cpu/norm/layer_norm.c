@@ -53,7 +53,7 @@ typedef struct run {
         const gp_norm *k = &r->k;                                                                  \
         moments_##t(x, k, &m, &s);                                                                 \
         const T mean = (T)m, scale = (T)s, *w = r->weight, *b = r->bias;                           \
-        int64_t first = row % k->groups * (k->n / k->each);                                        \
+        int64_t first = row % k->groups * k->a_row;                                        \
         if (k->each == 1 && w && b) {                                                              \
             for (int64_t i = 0; i < k->n; i++)                                                     \
                 y[i] = (x[i] - mean) * scale * w[first + i] + b[first + i];                        \

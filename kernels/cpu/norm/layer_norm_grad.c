@@ -112,7 +112,7 @@ static void measure_f64(const double *x, const gp_norm *k, moments *m) {
     }                                                                                              \
     static void one_row_##t(run *r, int64_t row, const T *x, const T *g, T *out, double *gh) {     \
         const gp_norm *k = &r->k;                                                                  \
-        int64_t a_row = k->n / k->each;                                                            \
+        int64_t a_row = k->a_row;                                                                  \
         const double *w = r->weight + row % k->groups * a_row;                                     \
         moments m;                                                                                 \
         measure_##t(x, k, &m);                                                                     \
@@ -177,7 +177,7 @@ static void column_sums(const run *r, int64_t from, int64_t w, double *gw, doubl
 static void channel_sums(const run *r, int64_t channel, double *gw, double *gb) {
     double x[PIECE], g[PIECE];
     const gp_norm *k = &r->k;
-    int64_t a_row = k->n / k->each, xs = gp_dtype_sizes[r->x->dtype],
+    int64_t a_row = k->a_row, xs = gp_dtype_sizes[r->x->dtype],
             gs = gp_dtype_sizes[r->g->dtype], from = channel % a_row * k->each;
     for (int64_t row = channel / a_row; row < k->rows; row += k->groups) {
         r->load(x, gp_norm_row(r->x, k, row) + from * xs, xs, k->each);
@@ -195,7 +195,7 @@ static void put(const gp_array *a, int64_t i, const double *v, int64_t n) {
 /* Sums of columns [at, at + w), or of one channel, into gw and gb. */
 static void gather(const run *r, int64_t at, int64_t w, double *gw, double *gb) {
     const gp_norm *k = &r->k;
-    int64_t n = k->n, a_row = n / k->each;
+    int64_t n = k->n, a_row = k->a_row;
     if (r->how == BY_PART) {
         for (int64_t i = 0; i < r->parts; i++)
             for (int64_t j = 0; j < w; j++)
@@ -235,7 +235,7 @@ static int64_t choose(run *r) {
     r->parts = most < 1 ? 1 : most > PARTS ? PARTS : most;
     if (r->parts > k->rows) r->parts = k->rows;
     if (k->each == 1 && k->groups == 1 && k->n <= NARROW) return r->how = BY_PART, r->parts * 2 * k->n;
-    if (k->each >= PIECE) return r->how = BY_ROW, k->rows * 2 * (k->n / k->each);
+    if (k->each >= PIECE) return r->how = BY_ROW, k->rows * 2 * k->a_row;
     return r->how = APART, 2 * k->rows;
 }
 

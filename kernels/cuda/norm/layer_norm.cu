@@ -88,7 +88,7 @@ __device__ static line<T, D, V> line_of(const rows *r, int group, int64_t kept, 
     l.row = (int64_t)blockIdx.x * (blockDim.x / group) + mine;
     l.n = l.row < r->k.rows ? r->k.n : 0;
     l.apart = (int64_t)group * V;
-    l.first = l.row % r->k.groups * (r->k.n / r->k.each);
+    l.first = l.row % r->k.groups * r->k.a_row;
     l.group = group, l.lane = threadIdx.x % group, l.kept = kept > 0;
     l.x = r->x + l.row * r->k.n * gp_bytes_of(r->xt);
     l.keep.p = cache + mine * copies * kept, l.keep.group = group, l.keep.lane = l.lane;
@@ -183,7 +183,7 @@ static __global__ void join_columns(const double *part, int64_t chunks, int64_t 
 /* One channel a block, of `each` neighbours in the rows of its group. */
 template <class T>
 static __global__ void channel_sums(rows r, char *gw, char *gb, gp_dtype wt, gp_dtype bt) {
-    int64_t a_row = r.k.n / r.k.each, channel = blockIdx.x, each = r.k.each, row0 = channel / a_row,
+    int64_t a_row = r.k.a_row, channel = blockIdx.x, each = r.k.each, row0 = channel / a_row,
             many = (r.k.rows - row0 + r.k.groups - 1) / r.k.groups;
     T w = 0, b = 0;
     for (int64_t i = threadIdx.x; i < many * each; i += blockDim.x) {

@@ -218,6 +218,7 @@ typedef struct gp_divider {
 static inline gp_divider gp_divide_by(uint32_t d) {
     gp_divider v = {d, 0, 0};
     while (((uint64_t)1 << v.shift) < d) v.shift++;
+    if (d == 0) d = v.d = 1; /* of a dim of no elements, which nothing is divided by */
     v.magic = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << v.shift) - d)) / d + 1);
     return v;
 }

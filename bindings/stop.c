@@ -2,6 +2,9 @@
  * for Ctrl-C (shell/interrupt.c) and for the workers of a loader that is closed. */
 #include "bindings/stop.h"
 
+#include "bindings/bind.h"
+#include "profile/record.h"
+
 #include <lauxlib.h>
 #include <signal.h>
 
@@ -40,6 +43,13 @@ void gp_stop_now(void) {
 
 bool gp_stop_asked(void) { return asked; }
 
+int gp_stop_depth(const lua_State *co) {
+    int n = 0;
+    for (frame *f = running; f; f = f->outer, n++)
+        if (f->L == co) return n;
+    return -1;
+}
+
 void gp_stop_begin(lua_State *L) {
     asked = 0;
     outermost = (frame){L, NULL};
@@ -54,6 +64,12 @@ void gp_stop_end(lua_State *L) {
 
 /* ---- coroutine.resume and coroutine.wrap, as in lcorolib.c, which keep the list ---- */
 
+/* L runs from here on. */
+static void came_to(lua_State *L) {
+    gp_lua_enter(L);
+    if (gp_prof_running()) gp_record_switch();
+}
+
 /* As auxresume in lcorolib.c; co is listed while it runs. Number of results, or -1 with the
  * message on L. */
 static int resume(lua_State *L, lua_State *co, int narg) {
@@ -65,8 +81,10 @@ static int resume(lua_State *L, lua_State *co, int narg) {
     }
     lua_xmove(L, co, narg);
     running = &f;
+    came_to(co);
     int status = lua_resume(co, L, narg, &nres); /* returns also after an error */
     running = f.outer;
+    came_to(L);
     if (status != LUA_OK && status != LUA_YIELD) {
         lua_xmove(co, L, 1);
         return -1;

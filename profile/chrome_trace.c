@@ -19,9 +19,8 @@ typedef struct writer {
     const gp_prof *p;
     gzFile out;
     bool ok, more;     /* more: a comma is due */
-    uint64_t seen[32]; /* by slot of the device: streams that have a row */
-    const gp_device *device[32];
-    int64_t bytes[32];
+    uint64_t seen[GP_MAX_DEVICES]; /* by slot of the device: streams that have a row */
+    const gp_device *device[GP_MAX_DEVICES];
     bool held; /* the host's second row is used */
 } writer;
 
@@ -134,10 +133,9 @@ static void put_apart(writer *w, const gp_rec *r, uint64_t t1) {
 /* A counter's new value. */
 static void put_memory(writer *w, const gp_rec *r) {
     const gp_device *dev = r->where;
-    w->bytes[dev->slot] += r->bytes;
     comma(w);
     put(w, "{\"ph\":\"C\",\"name\":\"memory %s\",\"pid\":%d,\"ts\":%.3f,\"args\":{\"bytes\":%lld}}",
-        dev->name, HOST, us(w, r->t0), (long long)w->bytes[dev->slot]);
+        dev->name, HOST, us(w, r->t0), (long long)r->id);
 }
 
 /* Slices must be nested for a viewer: events that are not get rows of their own. */
@@ -150,8 +148,8 @@ static void put_host(writer *w) {
             put_memory(w, r);
             continue;
         }
-        uint64_t t1 = r->t1 ? r->t1 : w->p->t1;
-        if (t1 < r->t0) t1 = r->t0;
+        if (r->kind == GP_REC_SWITCH) continue;
+        uint64_t t1 = gp_rec_end(w->p, r);
         while (depth && open[depth - 1] <= r->t0) depth--;
         if (depth == DEPTH || (depth && open[depth - 1] < t1)) {
             put_apart(w, r, t1);
@@ -250,7 +248,7 @@ static void put_names(writer *w) {
     name_row(w, "process_name", HOST, 0, "host");
     name_row(w, "thread_name", HOST, LUA, "Lua");
     if (w->held) name_row(w, "thread_name", HOST, HELD, "held up by the device's runtime");
-    for (int d = 0; d < 32; d++) {
+    for (int d = 0; d < GP_MAX_DEVICES; d++) {
         if (!w->device[d]) continue;
         char name[64];
         bool sim = !strcmp(w->device[d]->vt->kind, "sim");

@@ -1,12 +1,13 @@
 /* The record: events into one track per thread, from the hooks that the core calls. */
 #include "profile/record.h"
 
+#include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/sync.h"
+#include "tensor/device/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/device/lock.h"
 
@@ -17,6 +18,7 @@ static gp_prof *prof; /* under lock, and read by its own thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t running; /* number of the profile, or 0 */
 static _Atomic uint64_t others;
+static _Atomic int64_t in_use[GP_MAX_DEVICES]; /* bytes, by the device's slot, while memory is recorded */
 static uint64_t numbers;
 static pthread_t owner;
 
@@ -88,6 +90,39 @@ static inline gp_rec *append(gp_track *t) {
     return &c->rec[c->n++];
 }
 
+/* The region that holds now: the last one of the innermost running coroutine that has any. */
+static gp_rec *region_now(const gp_track *t) {
+    gp_rec *now = NULL;
+    int least = INT_MAX;
+    for (int i = t->nregions - 1; i >= 0 && least > 0; i--) {
+        int depth = gp_scope_depth ? gp_scope_depth(t->region[i].coroutine) : 0;
+        if (depth >= 0 && depth < least) least = depth, now = t->region[i].rec;
+    }
+    return now;
+}
+
+/* Events after this are in the region that holds now. */
+static void note_switch(gp_track *t) {
+    gp_rec *now = region_now(t);
+    if (now == t->region_now) return;
+    t->region_now = now;
+    gp_rec *r = append(t);
+    if (!r) return;
+    *r = (gp_rec){.name = now ? now->name : "(no region)", .kind = GP_REC_SWITCH, .where = now};
+    r->t0 = r->t1 = gp_now_ns();
+}
+
+/* Room for an event of what runs on this thread, in the region that holds. */
+static gp_rec *append_here(gp_track *t) {
+    if (t->nregions || t->region_now) note_switch(t);
+    return append(t);
+}
+
+void gp_record_switch(void) {
+    gp_track *t = track();
+    if (t && !t->worker && t->nregions) note_switch(t);
+}
+
 /* Interned: a loop that comes back to a place adds nothing. */
 static const gp_stack *take_stack(gp_track *t) {
     struct {
@@ -118,7 +153,7 @@ static const char *take_shapes(gp_track *t, const gp_call *c) {
 static void op_begin(gp_call *c) {
     gp_track *t = track();
     if (!t) return;
-    gp_rec *r = append(t);
+    gp_rec *r = append_here(t);
     if (t->depth < (int)(sizeof t->open / sizeof *t->open)) t->open[t->depth] = r;
     t->depth++;
     if (!r) return;
@@ -166,17 +201,22 @@ static void device(const gp_ran *ran) {
 }
 
 static void memory(gp_device *dev, int64_t bytes) {
+    int64_t level = atomic_fetch_add(&in_use[dev->slot], bytes) + bytes;
     gp_track *t = track();
-    gp_rec *r = t ? append(t) : NULL;
+    gp_rec *r = !t ? NULL : t->worker ? append(t) : append_here(t);
     if (!r) return;
-    *r = (gp_rec){.name = "memory", .kind = GP_REC_ALLOC, .where = dev, .bytes = bytes};
+    *r = (gp_rec){.id = (uint64_t)level,
+                  .name = "memory",
+                  .kind = GP_REC_ALLOC,
+                  .where = dev,
+                  .bytes = bytes};
     r->t0 = r->t1 = gp_now_ns();
 }
 
 void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
                     uint64_t queued, const char *file, int line) {
     gp_track *t = track();
-    gp_rec *r = t ? append(t) : NULL;
+    gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return;
     *r = (gp_rec){.t0 = t0,
                   .t1 = t1,
@@ -193,7 +233,7 @@ void gp_record_wait(gp_stream *s, gp_why why, const char *what, uint64_t t0, uin
 uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
     static const char *const names[] = {"copy D2D", "copy H2D", "copy D2H"};
     gp_track *t = track();
-    gp_rec *r = t ? append(t) : NULL;
+    gp_rec *r = t ? append_here(t) : NULL;
     if (!r) return 0;
     *r = (gp_rec){.id = gp_next_id(),
                   .name = names[kind],
@@ -206,28 +246,62 @@ uint64_t gp_record_copy(gp_stream *s, gp_copy_kind kind, size_t bytes) {
     return r->id;
 }
 
+/* False: out of memory. */
+static bool push_region(gp_track *t, gp_rec *rec) {
+    if (t->nregions == t->room) {
+        int room = t->room ? t->room * 2 : 16;
+        struct gp_open *more = realloc(t->region, (size_t)room * sizeof *more);
+        if (!more) return false;
+        t->region = more;
+        t->room = room;
+    }
+    t->region[t->nregions++] =
+        (struct gp_open){rec, gp_scope_coroutine ? gp_scope_coroutine() : NULL};
+    t->region_now = rec;
+    return true;
+}
+
+/* Regions of coroutines end in any order, most of them in the reverse one. */
+static void pop_region(gp_track *t, gp_rec *rec) {
+    int i = t->nregions - 1;
+    while (i >= 0 && t->region[i].rec != rec) i--;
+    if (i < 0) return;
+    memmove(&t->region[i], &t->region[i + 1], (size_t)(--t->nregions - i) * sizeof *t->region);
+    while (t->region_now && t->region_now->t1) t->region_now = t->region_now->where;
+}
+
 gp_region gp_region_begin(const char *name, size_t len) {
     gp_region g = {NULL, 0, gp_cuda_range_begin(name)};
     gp_track *t = track();
-    if (!t || !(g.rec = append(t))) return g;
+    if (!t || !(g.rec = append_here(t))) return g;
     g.number = my.number;
     const char *kept = gp_intern_put(t->prof->names, name, len);
-    *g.rec = (gp_rec){.name = kept ? kept : "?", .kind = GP_REC_REGION};
+    *g.rec = (gp_rec){.name = kept ? kept : "?", .kind = GP_REC_REGION, .where = t->region_now};
     gp_here(&g.rec->file, &g.rec->line);
     if (t->prof->opts.stack) g.rec->stack = take_stack(t);
     g.rec->t0 = gp_now_ns();
+    if (!push_region(t, g.rec)) g.rec->t1 = g.rec->t0, g.rec = NULL;
     return g;
 }
 
 void gp_region_end(gp_region *r) {
     uint64_t t1 = gp_now_ns();
-    if (r->rec && r->number == atomic_load(&running) && my.number == r->number) r->rec->t1 = t1;
+    if (r->rec && r->number == atomic_load(&running) && my.number == r->number) {
+        r->rec->t1 = t1;
+        pop_region(my.track, r->rec);
+    }
     r->rec = NULL;
     if (r->range) gp_cuda_range_end(r->range);
     r->range = 0;
 }
 
 /* ---- start and stop ---- */
+
+static void note_in_use(gp_device *dev, void *unused) {
+    gp_mem_stats m;
+    gp_alloc_stats(dev, &m);
+    atomic_store(&in_use[dev->slot], m.in_use);
+}
 
 /* A hook may still be running on another thread; without a track it does nothing. */
 static void set_hooks(bool on, bool with_memory) {
@@ -327,6 +401,8 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     gp_unlock(&lock);
     if (!first) return gp_prof_free(p), gp_fail("profile: one is running already");
     calibrate(p);
+    for (int i = 0; i < GP_MAX_DEVICES; i++) atomic_store(&in_use[i], 0);
+    gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);
     look_all(GP_LOOK_BEGIN);
     p->t0 = gp_now_ns();
@@ -341,15 +417,18 @@ static void keep(gp_prof *p) {
 }
 
 gp_prof *gp_prof_stop(void) {
-    uint64_t t1 = gp_now_ns();
+    uint64_t done = gp_now_ns();
     if (!gp_prof_running()) return gp_fail_null("profile: none is running");
     if (!pthread_equal(owner, pthread_self()))
         return gp_fail_null("profile: the running one was started by another thread");
     gp_prof *p = prof;
-    p->t1 = t1;
+    p->done = p->t1 = done;
     atomic_store(&gp_hook.op_begin, NULL);
     atomic_store(&gp_hook.op_end, NULL);
-    bool ok = drain_all(), unfinished = false;
+    bool queued = false, unfinished = false;
+    gp_device_each(device_busy, &queued);
+    bool ok = drain_all();
+    if (queued) p->t1 = gp_now_ns();
     look seen = look_all(atomic_load(&busy_counted) ? GP_LOOK_NOW : GP_LOOK_END);
     p->lost = seen.lost;
     p->how = seen.how;
@@ -376,6 +455,7 @@ static void free_track(gp_track *t) {
         next = c->next;
         free(c);
     }
+    free(t->region);
     free(t);
 }
 
@@ -399,29 +479,4 @@ void gp_busy_on(bool on) {
 uint64_t gp_busy_ns(bool reset) {
     look_all(GP_LOOK_NOW);
     return reset ? atomic_exchange(&busy, 0) : atomic_load(&busy);
-}
-
-/* ---- names ---- */
-
-char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
-    size_t at = 0, size = shapes ? gp_intern_size(shapes) : 0;
-    const char *p = shapes, *end = shapes + size;
-    if (n) *buf = 0;
-    while (p < end && at < n) {
-        const char *dtype = gp_dtype_name((gp_dtype)p[0]);
-        gp_shape s = {.ndim = p[1]};
-        memcpy(s.dim, p + 2, (size_t)s.ndim * sizeof *s.dim);
-        char text[160];
-        at += (size_t)snprintf(buf + at, n - at, "%s%s %s", at ? ", " : "", dtype,
-                               gp_shape_text(&s, text, sizeof text));
-        p += 2 + (size_t)s.ndim * sizeof *s.dim;
-    }
-    return buf;
-}
-
-char *gp_rec_name(const gp_rec *r, char *buf, size_t n) {
-    if (r->kind == GP_REC_WAIT)
-        snprintf(buf, n, "wait: %s", r->why == GP_WHY_queue ? "full queue" : r->name);
-    else snprintf(buf, n, "%s%s", r->name, r->inplace ? "_" : "");
-    return buf;
 }

@@ -7,8 +7,8 @@
 #include "tensor/device/device.h"
 #include "tensor/op.h"
 
-/* OP, REGION, WAIT and COPY are on a host thread's track; KERNEL, MOVED and HELD are what a device's
- * own tools tell, on a worker's; ALLOC is on any. */
+/* OP, REGION, WAIT, COPY and SWITCH are on a host thread's track; KERNEL, MOVED and HELD are what a
+ * device's own tools tell, on a worker's; ALLOC is on any. */
 typedef enum gp_rec_kind {
     GP_REC_OP,
     GP_REC_REGION,
@@ -17,7 +17,8 @@ typedef enum gp_rec_kind {
     GP_REC_KERNEL,
     GP_REC_MOVED, /* the copy itself, on the device */
     GP_REC_ALLOC, /* memory was taken or given back: t0 == t1 */
-    GP_REC_HELD   /* the device's runtime held the host up: it synchronized, loaded code … (CUPTI) */
+    GP_REC_HELD,  /* the device's runtime held the host up: it synchronized, loaded code … (CUPTI) */
+    GP_REC_SWITCH /* another coroutine runs, and another region holds: where; t0 == t1 */
 } gp_rec_kind;
 
 /* Frames of the Lua stack, innermost first; interned in the profile. */
@@ -32,14 +33,16 @@ enum { GP_STACK_DEPTH = 32 };
 
 typedef struct gp_rec {
     uint64_t t0, t1;  /* ns; t1 = 0: never ended */
-    uint64_t id;      /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of what queued it, or 0 */
+    uint64_t id;      /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of what queued it, or 0;
+                         ALLOC: bytes that are in use on the device afterwards */
     const char *name; /* op's, region's, kernel's; WAIT: what waits */
     const char *file; /* source line that began it; NULL if unknown */
     int32_t line;
     uint8_t kind;          /* gp_rec_kind */
     uint8_t why;           /* WAIT: gp_why */
     bool inplace, failed;  /* OP */
-    void *where;           /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC */
+    void *where;           /* gp_stream * of WAIT, COPY, KERNEL, MOVED, HELD; gp_device * of ALLOC;
+                              gp_rec * of REGION, SWITCH: the region it is in, NULL: none */
     int64_t bytes;         /* COPY, MOVED; ALLOC: signed. WAIT: commands that were queued */
     const gp_stack *stack; /* with opts.stack; else NULL */
     union {
@@ -64,6 +67,12 @@ typedef struct gp_track {
     uint64_t dropped; /* events there was no room for */
     int depth;        /* ops begun and not ended */
     gp_rec *open[64];
+    struct gp_open { /* regions begun and not ended, in that order, each with its coroutine */
+        gp_rec *rec;
+        void *coroutine;
+    } *region;
+    int nregions, room;
+    gp_rec *region_now; /* the one that events are in, NULL: none */
 } gp_track;
 
 typedef struct gp_prof_opts {
@@ -74,7 +83,7 @@ typedef struct gp_prof_opts {
 typedef struct gp_prof {
     gp_prof_opts opts;
     uint64_t number;          /* counts profiles; never 0 */
-    uint64_t t0, t1;          /* wall time of the profiled code */
+    uint64_t t0, done, t1;    /* the profiled code ran from t0 to done; what it queued, until t1 */
     gp_track *host, *workers; /* one; a list */
     gp_intern *names;
     _Atomic uint64_t room; /* events that may still be given to chunks */
@@ -92,7 +101,7 @@ typedef struct gp_prof {
 /* Starts recording on this thread, after draining every device. False with a message when a profile
  * is running. */
 bool gp_prof_start(const gp_prof_opts *opts);
-/* Ends the wall time, drains the devices, and hands out the profile, which the caller frees. NULL
+/* Drains the devices, ends the wall time, and hands out the profile, which the caller frees. NULL
    with a message: none is running on this thread, a stream's pending error, or interrupted;
    recording has ended in the latter two as well. */
 gp_prof *gp_prof_stop(void);
@@ -100,13 +109,16 @@ void gp_prof_free(gp_prof *p); /* NULL is fine */
 bool gp_prof_running(void);
 
 /* Regions. begin gives rec = NULL when nothing is recorded; end may come late, out of order, or
- * from a finished profile's region. Where Nsight watches, a region is an NVTX range as well. */
+ * from a finished profile's region. A region holds while the coroutine that opened it, or what that
+ * resumed, runs. Where Nsight watches, a region is an NVTX range as well. */
 typedef struct gp_region {
     gp_rec *rec;
     uint64_t number, range;
 } gp_region;
 gp_region gp_region_begin(const char *name, size_t len);
 void gp_region_end(gp_region *r);
+/* Another coroutine of this thread runs from here on. */
+void gp_record_switch(void);
 
 /* For sync.c, which owns these hooks: a wait has ended, a copy is about to be queued (returns its
  * id, or 0 when nothing is recorded). */
@@ -129,6 +141,11 @@ typedef struct gp_at {
     int i;
 } gp_at;
 static inline gp_at gp_first(const gp_track *t) { return (gp_at){t ? t->first : NULL, 0}; }
+/* When r ended; what was open when the profiled code ended, ended with it. */
+static inline uint64_t gp_rec_end(const gp_prof *p, const gp_rec *r) {
+    uint64_t t1 = r->t1 ? r->t1 : p->done;
+    return t1 < r->t0 ? r->t0 : t1;
+}
 static inline gp_rec *gp_next(gp_at *at) {
     while (at->chunk && at->i >= at->chunk->n) at->chunk = at->chunk->next, at->i = 0;
     return at->chunk ? &at->chunk->rec[at->i++] : NULL;

@@ -11,32 +11,29 @@ typedef struct node {
     int parent; /* -1: none */
     int row;
     uint64_t t1;
-    int64_t self[2], dev_total, self_mem[2], mem[2];
+    bool over;
+    int64_t self[2], total[2], self_mem[2], mem[2];
 } node;
 
 enum { DEPTH = 256 };
 
 /* Walks the host's events in the order in which they began. The time between two boundaries (a
-   begin or an end) belongs to the innermost event that is open; recording's own cost, which lies at
-   boundaries outside of the events, to the profiler. */
+   begin, an end, a switch of coroutines) belongs to the event that is going on; recording's own cost,
+   which lies at boundaries outside of the events, to the profiler. */
 typedef struct sweep {
     const gp_prof *p;
     node *node;
-    int n, open[DEPTH], depth;
-    uint64_t last, cost; /* the last boundary; what recording it cost after it */
-    node loose;          /* what lies outside of every event */
+    int n, open[DEPTH], depth; /* open: begun and not ended, of every coroutine */
+    int now;                   /* the event that is going on, -1: none */
+    uint64_t last, cost;       /* the last boundary; what recording it cost after it */
+    node loose;                /* what lies outside of every event */
     int64_t profiler, elsewhere, copies;
     const char *kind;
 } sweep;
 
-static uint64_t end_of(const gp_prof *p, const gp_rec *r) {
-    uint64_t t1 = r->t1 && r->t1 < p->t1 ? r->t1 : p->t1;
-    return t1 < r->t0 ? r->t0 : t1;
-}
+static node *top(sweep *s) { return s->now >= 0 ? &s->node[s->now] : &s->loose; }
 
-static node *top(sweep *s) { return s->depth ? &s->node[s->open[s->depth - 1]] : &s->loose; }
-
-/* The time since the last boundary goes to who was innermost; what recording costs on either
+/* The time since the last boundary goes to what was going on; what recording costs on either
  * side of it to the profiler, at most all of it. */
 static void boundary(sweep *s, uint64_t t, uint64_t cost_before, uint64_t cost_after) {
     uint64_t dt = t > s->last ? t - s->last : 0, own = s->cost + cost_before;
@@ -48,28 +45,40 @@ static void boundary(sweep *s, uint64_t t, uint64_t cost_before, uint64_t cost_a
 }
 
 /* Ends the open events that are over at time t, the earliest first. Regions of coroutines need not
- * be nested, hence the search. */
+ * be nested, hence the search. What goes on then is the nearest one round it that is open. */
 static void close_until(sweep *s, uint64_t t) {
     while (s->depth) {
         int first = s->depth - 1;
         for (int i = first - 1; i >= 0; i--)
             if (s->node[s->open[i]].t1 < s->node[s->open[first]].t1) first = i;
-        uint64_t t1 = s->node[s->open[first]].t1;
-        if (t1 > t) return;
-        boundary(s, t1, 0, s->p->cost_end);
+        node *nd = &s->node[s->open[first]];
+        if (nd->t1 > t) return;
+        boundary(s, nd->t1, 0, s->p->cost_end);
+        nd->over = true;
         memmove(&s->open[first], &s->open[first + 1],
                 (size_t)(s->depth - first - 1) * sizeof *s->open);
         s->depth--;
+        while (s->now >= 0 && s->node[s->now].over) s->now = s->node[s->now].parent;
     }
+}
+
+/* A coroutine runs in whose region `in` what follows is; within an op that is open, in the op. */
+static void switch_to(sweep *s, const gp_rec *r) {
+    int i = s->depth - 1;
+    boundary(s, r->t0, 0, 0);
+    while (i >= 0 && s->node[s->open[i]].rec->kind == GP_REC_REGION &&
+           s->node[s->open[i]].rec != r->where)
+        i--;
+    s->now = i >= 0 ? s->open[i] : -1;
 }
 
 /* r opens at its beginning. Deeper than DEPTH, time counts for the event that is open. */
 static void enter(sweep *s, const gp_rec *r) {
     uint64_t before = r->kind == GP_REC_WAIT ? 0 : s->p->cost_begin;
     boundary(s, r->t0, before, 0);
-    node *nd = &s->node[s->n];
-    *nd = (node){.rec = r, .parent = s->depth ? s->open[s->depth - 1] : -1, .t1 = end_of(s->p, r)};
-    if (s->depth < DEPTH) s->open[s->depth++] = s->n;
+    uint64_t t1 = gp_rec_end(s->p, r);
+    s->node[s->n] = (node){.rec = r, .parent = s->now, .t1 = t1 < s->p->done ? t1 : s->p->done};
+    if (s->depth < DEPTH) s->now = s->open[s->depth++] = s->n;
     s->n++;
 }
 
@@ -82,14 +91,16 @@ static void note_memory(sweep *s, const gp_rec *r) {
 static void sweep_host(sweep *s) {
     gp_at at = gp_first(s->p->host);
     s->last = s->p->t0;
+    s->now = -1;
     for (gp_rec *r; (r = gp_next(&at));) {
-        if (r->t0 > s->p->t1) continue;
+        if (r->t0 > s->p->done) continue;
         close_until(s, r->t0);
         if (r->kind == GP_REC_ALLOC) note_memory(s, r);
+        else if (r->kind == GP_REC_SWITCH) switch_to(s, r);
         else enter(s, r);
     }
-    close_until(s, s->p->t1);
-    boundary(s, s->p->t1, 0, 0);
+    close_until(s, s->p->done);
+    boundary(s, s->p->done, 0, 0);
 }
 
 /* The node whose id is id, or NULL: ids of one thread's events grow with them. *from: where to look
@@ -141,12 +152,13 @@ static bool join(sweep *s) {
 static void add_totals(sweep *s) {
     for (int i = s->n - 1; i >= 0; i--) {
         node *nd = &s->node[i];
-        nd->dev_total += nd->self[GP_DEV];
-        for (int d = 0; d < 2; d++) nd->mem[d] += nd->self_mem[d];
-        if (nd->parent < 0) continue;
-        node *up = &s->node[nd->parent];
-        up->dev_total += nd->dev_total;
-        for (int d = 0; d < 2; d++) up->mem[d] += nd->mem[d];
+        node *up = nd->parent >= 0 ? &s->node[nd->parent] : &(node){0};
+        for (int d = 0; d < 2; d++) {
+            nd->total[d] += nd->self[d];
+            nd->mem[d] += nd->self_mem[d];
+            up->total[d] += nd->total[d];
+            up->mem[d] += nd->mem[d];
+        }
     }
 }
 
@@ -236,9 +248,7 @@ static void add_node(const sweep *s, const node *nd, gp_row *row, bool counts) {
     if (!counts) return;
     row->calls++;
     if (inside_itself(s, nd)) return;
-    row->total[GP_CPU] += (int64_t)(nd->t1 - nd->rec->t0);
-    row->total[GP_DEV] += nd->dev_total;
-    for (int d = 0; d < 2; d++) row->mem[d] += nd->mem[d];
+    for (int d = 0; d < 2; d++) row->total[d] += nd->total[d], row->mem[d] += nd->mem[d];
 }
 
 /* In the order in which rows first occur; the special ones follow. */
@@ -267,6 +277,8 @@ static void special(gp_rows *r, gp_special which, const node *nd) {
 
 /* The special rows and the sums that a table's foot shows. */
 static void finish(sweep *s, gp_rows *r) {
+    int64_t drained = (int64_t)(s->p->t1 - s->p->done);
+    if (drained) special(r, GP_ROW_DRAINED, &(node){.self = {drained, 0}});
     if (s->elsewhere) special(r, GP_ROW_ELSEWHERE, &(node){.self = {0, s->elsewhere}});
     special(r, GP_ROW_PROFILER, &(node){.self = {s->profiler, 0}});
     special(r, GP_ROW_UNATTRIBUTED, &s->loose);

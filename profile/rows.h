@@ -18,6 +18,7 @@ typedef enum gp_group {
 typedef enum gp_special {
     GP_ROW_EVENTS,
     GP_ROW_NO_REGION, /* by region: what ran outside of any */
+    GP_ROW_DRAINED,   /* the profiler's wait, at the end, for what the profiled code had queued */
     GP_ROW_ELSEWHERE, /* device work that nothing in the record queued */
     GP_ROW_PROFILER,  /* the profiler's own cost on the host: an estimate, measured at its start */
     GP_ROW_UNATTRIBUTED, /* host time outside of every event: the script itself */
@@ -27,7 +28,8 @@ typedef enum gp_special {
 enum { GP_CPU, GP_DEV }; /* host; devices together */
 
 /* Times in ns, memory in bytes: taken minus given back. Self excludes what ran within on the same
-   thread; for a device it is what the row's events themselves queued. Totals count a row once where
+   thread; for a device it is what the row's events themselves queued. A total is the self times of
+   the event and of all within it, so a region's has no time in which its coroutine did not run. Totals count a row once where
    it is inside itself, so no total exceeds the whole. */
 typedef struct gp_row {
     gp_special special;

@@ -10,7 +10,8 @@
 #include "profile/record.h"
 
 static _Atomic int mode;
-bool (*gp_scope_active)(void *coroutine);
+int (*gp_scope_depth)(void *coroutine);
+void *(*gp_scope_coroutine)(void);
 
 /* This thread's scopes, and what was queued when the wait that is going on began. */
 static _Thread_local struct {
@@ -70,7 +71,7 @@ void gp_scope_close(gp_scope *s) {
         }
 }
 
-static bool holds(const gp_scope *s) { return !gp_scope_active || gp_scope_active(s->coroutine); }
+static bool holds(const gp_scope *s) { return !gp_scope_depth || gp_scope_depth(s->coroutine) >= 0; }
 
 /* The reason for which waits are fine here, or NULL. */
 static const char *allowed(void) {

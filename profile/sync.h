@@ -81,7 +81,7 @@ enum { GP_SCOPE_LINES = 8 };
 typedef struct gp_scope {
     struct gp_scope *outer;
     bool open;
-    void *coroutine;         /* where it was opened; see gp_scope_active */
+    void *coroutine;         /* where it was opened; see gp_scope_depth */
     const char *reason;      /* allow(): why waits are fine here; NULL: a budget */
     uint64_t max;            /* budget: this many waits … */
     uint64_t stall_ns;       /* … longer than this */
@@ -98,9 +98,12 @@ void gp_scope_open(gp_scope *s);
 void gp_scope_close(gp_scope *s);
 /* Stays as long as the process. */
 const char *gp_sync_name(const char *text);
-/* Does a scope opened in this coroutine hold now? Set by bindings/: not while the coroutine is
- * suspended. */
-extern bool (*gp_scope_active)(void *coroutine);
+/* How many coroutines further in than this one run: 0 for the innermost. What was opened in a
+ * coroutine holds in it and in what it resumes: not where this is -1, as it is suspended or dead. Set
+ * by bindings/, as the next. */
+extern int (*gp_scope_depth)(void *coroutine);
+/* The running coroutine. */
+extern void *(*gp_scope_coroutine)(void);
 
 /* "12 ns" "1.3 ms" "52 us", three digits at most. */
 char *gp_time_text(double ns, char *buf, size_t n);

@@ -50,11 +50,13 @@ static int l_region(lua_State *L) {
         lua_pushvalue(L, lua_upvalueindex(1));
         return gp_lua_scoped(L, 2);
     }
-    gp_region *r = lua_newuserdatauv(L, sizeof *r, 0);
+    gp_region *r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (gp_region){NULL, 0, 0};
     luaL_setmetatable(L, REGION);
     size_t len;
     const char *name = lua_tolstring(L, 1, &len);
+    lua_pushthread(L); /* lives as long as its region */
+    lua_setiuservalue(L, -2, 1);
     gp_lua_enter(L);
     *r = gp_region_begin(name, len);
     return gp_lua_scoped(L, 2);
@@ -304,20 +306,20 @@ static int l_trace(lua_State *L) {
 
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     static const char *const kinds[] = {"op",     "region", "wait",  "copy",
-                                        "kernel", "copied", "memory", "held"};
+                                        "kernel", "copied", "memory", "held", "switch"};
     char name[200];
     lua_createtable(L, 0, 10);
     set_string(L, "kind", kinds[r->kind]);
     set_string(L, "name", gp_rec_name(r, name, sizeof name));
     set_int(L, "start", (int64_t)(r->t0 - p->t0));
-    set_int(L, "stop", (int64_t)((r->t1 ? r->t1 : p->t1) - p->t0));
+    set_int(L, "stop", (int64_t)(gp_rec_end(p, r) - p->t0));
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
     if ((r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD) && r->kernel) set_string(L, "kernel", r->kernel);
+    if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
     if (r->kind == GP_REC_WAIT)
         set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
-    else if (r->where) set_int(L, "bytes", r->bytes);
-    if (!r->where) return;
+    else set_int(L, "bytes", r->bytes);
     const gp_device *dev = r->kind == GP_REC_ALLOC ? r->where : ((gp_stream *)r->where)->dev;
     set_string(L, "device", dev->name);
     if (r->kind != GP_REC_ALLOC) set_int(L, "stream", ((gp_stream *)r->where)->index);

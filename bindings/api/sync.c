@@ -1,4 +1,5 @@
 /* The table `sync` in Lua: modes, scopes, the ledger. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "bindings/bind.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
+#include "bindings/stop.h"
 #include "profile/calls.h"
 #include "profile/report.h"
 #include "profile/sync.h"
@@ -59,8 +61,16 @@ typedef struct scope {
     int line;
 } scope;
 
-/* A scope holds for its coroutine and what that resumes, not while it is suspended. */
-static bool active(void *coroutine) { return lua_status(coroutine) != LUA_YIELD; }
+/* In a host that resumes coroutines itself nobody counts them. */
+static int depth(void *coroutine) {
+    lua_Debug ar;
+    int counted = gp_stop_depth(coroutine);
+    if (counted >= 0) return counted;
+    if (lua_status(coroutine) != LUA_OK || !lua_getstack(coroutine, 0, &ar)) return -1;
+    return coroutine == gp_lua_state ? 0 : INT_MAX - 1;
+}
+
+static void *running(void) { return gp_lua_state; }
 
 /* Pushes an open scope that belongs to the running coroutine, which it keeps alive. */
 static scope *push_scope(lua_State *L) {
@@ -394,7 +404,8 @@ void gp_lua_open_sync(lua_State *L) {
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
     gp_sync_open();
-    if (gp_scope_active != active) gp_scope_active = active;
+    if (gp_scope_depth != depth) gp_scope_depth = depth;
+    if (gp_scope_coroutine != running) gp_scope_coroutine = running;
     luaL_newmetatable(L, SCOPE);
     luaL_setfuncs(L, scopes, 0);
     luaL_newmetatable(L, ASIDE);

@@ -15,7 +15,7 @@
 #include "tensor/error.h"
 #include "tensor/device/lock.h"
 
-enum { MOST_DEVICES = 32, MOST_STREAMS = 64 };
+enum { MOST_DEVICES = GP_MAX_DEVICES, MOST_STREAMS = 64 };
 
 gp_hooks gp_hook;
 bool (*gp_where)(const char **file, int *line);

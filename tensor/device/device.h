@@ -86,6 +86,8 @@ typedef struct gp_device_vt {
     const char *(*observe)(gp_device *, gp_look, uint64_t *lost);
 } gp_device_vt;
 
+enum { GP_MAX_DEVICES = 32 }; /* open ones */
+
 struct gp_device {
     const gp_device_vt *vt;
     char name[16]; /* "cpu", "sim:0", "cuda:1" */

@@ -1,0 +1,28 @@
+/* What of a record is written as text: shapes and names. */
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/record.h"
+
+char *gp_rec_shapes(const char *shapes, char *buf, size_t n) {
+    size_t at = 0, size = shapes ? gp_intern_size(shapes) : 0;
+    const char *p = shapes, *end = shapes + size;
+    if (n) *buf = 0;
+    while (p < end && at < n) {
+        const char *dtype = gp_dtype_name((gp_dtype)p[0]);
+        gp_shape s = {.ndim = p[1]};
+        memcpy(s.dim, p + 2, (size_t)s.ndim * sizeof *s.dim);
+        char text[160];
+        at += (size_t)snprintf(buf + at, n - at, "%s%s %s", at ? ", " : "", dtype,
+                               gp_shape_text(&s, text, sizeof text));
+        p += 2 + (size_t)s.ndim * sizeof *s.dim;
+    }
+    return buf;
+}
+
+char *gp_rec_name(const gp_rec *r, char *buf, size_t n) {
+    if (r->kind == GP_REC_WAIT)
+        snprintf(buf, n, "wait: %s", r->why == GP_WHY_queue ? "full queue" : r->name);
+    else snprintf(buf, n, "%s%s", r->name, r->inplace ? "_" : "");
+    return buf;
+}

@@ -22,25 +22,35 @@
 
 static const char *progname = PROGNAME;
 
-enum { HAS_ERROR = 1, HAS_I = 2, HAS_V = 4, HAS_E = 8, HAS_NOENV = 16, HAS_PLAIN = 32 };
+enum { HAS_ERROR = 1, HAS_I = 2, HAS_V = 4, HAS_E = 8, HAS_NOENV = 16, HAS_PLAIN = 32, HAS_HELP = 64 };
 
-static void print_usage(const char *bad) {
+static const char usage[] =
+    "usage: %s [options] [script [args]]\n"
+    "Available options are:\n"
+    "  -e stat   execute string 'stat'\n"
+    "  -i        enter interactive mode after executing 'script'\n"
+    "  -l mod    require library 'mod' into global 'mod'\n"
+    "  -l g=mod  require library 'mod' into global 'g'\n"
+    "  -v        show version information\n"
+    "  -E        ignore environment variables\n"
+    "  -W        turn warnings on\n"
+    "  --plain   stock Lua: no tensor syntax\n"
+    "  --        stop handling options\n"
+    "  -         stop handling options and execute stdin\n"
+    "  --version is -v, --help or -h shows this text\n"
+    "gpush doctor says what works on this machine, what does not, and what to do about it\n";
+
+static void print_bad_option(const char *bad) {
     lua_writestringerror("%s: ", progname);
     if (bad[1] == 'e' || bad[1] == 'l') lua_writestringerror("'%s' needs argument\n", bad);
     else lua_writestringerror("unrecognized option '%s'\n", bad);
-    lua_writestringerror("usage: %s [options] [script [args]]\n"
-                         "Available options are:\n"
-                         "  -e stat   execute string 'stat'\n"
-                         "  -i        enter interactive mode after executing 'script'\n"
-                         "  -l mod    require library 'mod' into global 'mod'\n"
-                         "  -l g=mod  require library 'mod' into global 'g'\n"
-                         "  -v        show version information\n"
-                         "  -E        ignore environment variables\n"
-                         "  -W        turn warnings on\n"
-                         "  --plain   stock Lua: no tensor syntax\n"
-                         "  --        stop handling options\n"
-                         "  -         stop handling options and execute stdin\n",
-                         progname);
+    lua_writestringerror(usage, progname);
+}
+
+static void print_help(void) {
+    const char *slash = strrchr(progname, '/');
+    printf(usage, slash ? slash + 1 : progname);
+    fflush(stdout);
 }
 
 void gp_shell_put(FILE *out, const char *text) {
@@ -81,8 +91,9 @@ int gp_shell_call(lua_State *L, int narg, int nres) {
     return status;
 }
 
-static void print_version(void) {
-    lua_writestring(VERSION, strlen(VERSION));
+/* at_prompt: with the way in. */
+static void print_version(bool at_prompt) {
+    printf("%s%s", VERSION, at_prompt ? "  ? for help" : "");
     lua_writeline();
 }
 
@@ -137,8 +148,15 @@ static int run_script(lua_State *L, char **argv) {
     if (!strcmp(name, "-") && strcmp(argv[-1], "--")) name = NULL; /* standard input */
     int status = gp_syntax_loadfile(L, name, "t");
     if (status == LUA_OK) status = gp_shell_call(L, push_args(L), LUA_MULTRET);
-    else gp_shell_add_line(L);
+    else if (status != LUA_ERRSYNTAX || !name || !gp_shell_add_kind(L, name)) gp_shell_add_line(L);
     return gp_shell_report(L, status);
+}
+
+/* The flag of a long option, or 0. */
+static int long_option(const char *s) {
+    if (!strcmp(s, "--plain")) return HAS_PLAIN;
+    if (!strcmp(s, "--version")) return HAS_V;
+    return !strcmp(s, "--help") || !strcmp(s, "-h") ? HAS_HELP : 0;
 }
 
 /* The flag of the option at argv[*i], which it moves to the option's argument if that stands apart;
@@ -165,15 +183,12 @@ static int collect_args(char **argv, int *first) {
     for (i = 1; argv[i]; i++) {
         *first = i;
         if (argv[i][0] != '-' || argv[i][1] == '\0') return args;
-        if (!strcmp(argv[i], "--plain")) {
-            args |= HAS_PLAIN;
-            continue;
-        }
         if (!strcmp(argv[i], "--")) {
             *first = i + 1;
             return args;
         }
-        int flag = option(argv, &i);
+        int flag = long_option(argv[i]);
+        if (!flag) flag = option(argv, &i);
         if (flag == HAS_ERROR) return HAS_ERROR;
         args |= flag;
     }
@@ -236,10 +251,15 @@ static int l_main(lua_State *L) {
     luaL_checkversion(L);
     if (argv[0] && argv[0][0]) progname = argv[0];
     if (args == HAS_ERROR) {
-        print_usage(argv[script]);
+        print_bad_option(argv[script]);
         return 0;
     }
-    if (args & HAS_V) print_version();
+    if (args & HAS_HELP) {
+        print_help();
+        lua_pushboolean(L, 1);
+        return 1;
+    }
+    if (args & HAS_V) print_version(args & HAS_I);
     open_state(L, args);
     create_arg(L, argv, argc, script);
     if (asks_doctor(argc, argv)) {
@@ -259,7 +279,7 @@ static int l_main(lua_State *L) {
         start_repl(L);
     } else if (script == argc && !(args & (HAS_E | HAS_V))) {
         if (isatty(STDIN_FILENO)) {
-            print_version();
+            print_version(true);
             start_repl(L);
         } else {
             run_file(L, NULL);

@@ -30,6 +30,10 @@ int gp_shell_traceback(lua_State *L);
  * (on a terminal), and how Lua says it if the line is another language's. */
 void gp_shell_add_line(lua_State *L);
 
+/* Puts under the message on top of the stack, which says why the file does not compile, what it is if that is no Lua, as
+ * Python or a picture; false: nothing was added. */
+bool gp_shell_add_kind(lua_State *L, const char *file);
+
 /* Registry key of a table of what was typed: name of the chunk -> text. */
 #define GP_SHELL_INPUTS "gpush.inputs"
 /* The name of the chunk that runs, or of the next one, until the next call: "=stdin[3]" is the third

@@ -4,6 +4,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/paths.h"
+#include "tensor/io/file.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -245,6 +246,25 @@ void gp_shell_add_line(lua_State *L) {
     luaL_pushresult(&b);
     lua_replace(L, -3);
     lua_pop(L, 1);
+}
+
+/* (file, what its first bytes say) -> what the file is, or nil. */
+static int l_script(lua_State *L) { return gp_shell_ask(L, "script"); }
+
+bool gp_shell_add_kind(lua_State *L, const char *file) {
+    char start[GP_FILE_START];
+    FILE *f = fopen(file, "rb");
+    size_t n = f ? fread(start, 1, sizeof start, f) : 0;
+    if (f) fclose(f);
+    if (!n) return false;
+    lua_pushcfunction(L, l_script);
+    lua_pushstring(L, file);
+    lua_pushstring(L, gp_file_kind(start, n));
+    const char *what = lua_pcall(L, 2, 1, 0) == LUA_OK ? lua_tostring(L, -1) : NULL;
+    if (what) lua_pushfstring(L, "%s\n        %s", lua_tostring(L, -2), what);
+    if (what) lua_replace(L, -3);
+    lua_pop(L, 1);
+    return what != NULL;
 }
 
 /* ---- What was meant ---- */

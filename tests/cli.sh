@@ -25,7 +25,7 @@ both() {
     echo "status ${PIPESTATUS[1]}"
     sed "s|$program|PROG|g; s|^lua5.4:|PROG:|" out
     echo "--"
-    sed "s|$program|PROG|g; /^  --plain /d" err
+    sed "s|$program|PROG|g; /^  --plain /d; /^  --version /d; /^gpush doctor /d" err
 }
 
 same() { # NAME ARGUMENTS...
@@ -92,7 +92,8 @@ same "a script that reads" reads.lua
 input=$'1 + 1\nx = 5\nif x then\nprint "in"\nend\nerror "oh"\n= x, nil\n'
 
 session=$(printf '%s' "$input" | "$gpush" -i 2>err)
-tap_is "$session" "$("$gpush" -v)"$'\n> 2\n> > >> >> in\n> > 5\tnil\n> ' "-i with a pipe"
+banner="$("$gpush" -v)  ? for help"
+tap_is "$session" "$banner"$'\n> 2\n> > >> >> in\n> > 5\tnil\n> ' "-i with a pipe"
 tap_is "$(printf 'for i = 1, 2 do\n' | "$gpush" -i 2>&1 >out)" "stdin:1: 'end' expected near <eof>" "the input ends in a block: its message stands"
 tap_is "$(cat err)" $'stdin:1: oh\nstack traceback:\n\t[C]: in function '"'error'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?' "its errors carry no name"
 trace=$(printf '%s\n' 'f = ones(3)' 'function g(a) if a == a then return 1 end end' 'g(f)' 'm = nn.Linear(3, 2)' 'm(ones(7))' |
@@ -102,9 +103,37 @@ stack traceback:\n\tstdin:1: in function '"'g'"$'\n\tstdin:1: in main chunk\n\t[
 stdin:1: Linear: linear: x is f32 7, the weight f32 2x3 (expected outputs x inputs, as many inputs as x\'s last dim has elements)
 stack traceback:\n\tstdin:1: in main chunk\n\t[C]: in ?' "a line that is a call finds itself in errors; helpers of tensor syntax are left out"
 shown=$(printf 'setmetatable({}, {__echo = false})\n' | "$gpush" -i 2>&1)
-tap_is "$shown" "$("$gpush" -v)"$'\n> > ' "the prompt does not echo what has been shown"
+tap_is "$shown" "$banner"$'\n> > ' "the prompt does not echo what has been shown"
 "$gpush" -v | grep -Eq '^gpush [0-9.]+, Lua 5\.4\.[0-9]+ .*PUC-Rio$'
 tap_ok $? "-v says gpush's version and Lua's"
+for option in --help -h; do
+    help=$(exec -a /some/where/other "$gpush" "$option" 2>err)
+    tap_is "$? $(head -n 1 <<<"$help") $(cat err)" '0 usage: other [options] [script [args]] ' "$option: usage on stdout, by the name it was called by"
+    grep -q '^gpush doctor says' <<<"$help" && grep -q -- '  --plain ' <<<"$help" && grep -q -- '--version is -v' <<<"$help"
+    tap_ok $? "$option tells the options and doctor" "$help"
+done
+tap_is "$("$gpush" --version 2>&1; echo $?)" "$("$gpush" -v)"$'\n0' "--version is -v"
+tap_is "$("$gpush" -i --nosuch 2>&1 >out; echo "$? $(wc -c <out)")" "$("$gpush" --nosuch 2>&1)"$'\n1 0' "a wrong option: usage on stderr alone"
+
+# What is no Lua is told what it is.
+printf 'import torch\nx = torch.ones(3)\n' >train.py
+printf '\nx = 1\n\ndef f(x):\n    return x\n' >train
+printf '{"cells": [], "nbformat": 4}\n' >note.ipynb
+printf 'PK\3\4\24\0\0\0' >model.pt
+printf '\211PNG\r\n\032\n' >a.png
+printf 'x = 1\nclass = \n' >mine.lua
+no_lua() { # FILE TEXT: its message has TEXT, under the compiler's, and it fails
+    "$gpush" "$1" >out 2>err
+    tap_is "$? $(head -n 1 err | grep -c "$1:") $(grep -c "^        this is $2" err)" "1 1 1" "$1: $2"
+}
+no_lua train.py "Python, and gpush runs Lua: python3 runs it"
+no_lua train "Python, and gpush runs Lua"
+no_lua note.ipynb "a Jupyter notebook, .* jupyter nbconvert --to script note.ipynb"
+no_lua model.pt "a zip archive: .* PyTorch's (.pt) .* is not read: convert it in Python"
+no_lua a.png "a PNG picture: image.load reads it"
+tap_is "$("$gpush" mine.lua 2>&1)" "$gpush: mine.lua:3: unexpected symbol near <eof>" "but not Lua with an error"
+tap_is "$("$gpush" . 2>&1; echo $?)" "$gpush: cannot read .: Is a directory"$'\n1' "a folder"
+
 tap_is "$("$gpush" -v -e 'print(1)' | tail -n 1)" 1 "-v goes on with -e"
 tap_is "$("$gpush" --plain -e 'print(getmetatable(string), load, next(_G) ~= nil)' | cut -c1-13)" "nil	function:" "--plain leaves Lua alone"
 for k in '"(?)"' '"(==)"'; do tap_is "$("$gpush" --plain -e "print(_G[$k])")" nil "--plain: no helper $k"; done

@@ -20,7 +20,7 @@ _gpush() {
         esac
     done
     if [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-e -i -l -v -E -W --plain -- -' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W '-e -i -l -v -E -W --plain --help --version -- -' -- "$cur")
     else
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -- "$cur")

@@ -8,5 +8,7 @@ _arguments -S \
     '-E[ignore environment variables]' \
     '-W[turn warnings on]' \
     '--plain[stock Lua, no tensor syntax]' \
+    '(- *)'{-h,--help}'[show the options]' \
+    '--version[show version information]' \
     '1:script:_files -g "*.lua"' \
     '*::argument:_files'

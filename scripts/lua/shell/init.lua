@@ -65,6 +65,9 @@ function shell.hint(...) return part "hint" (...) end
 function shell.foreign(...) return part "foreign".syntax(...) end
 function shell.constants(text) part "foreign".constants(text) end
 
+-- What a file is that was to be run and is no Lua; see script.lua.
+function shell.script(...) return part "script" (...) end
+
 -- What the last line took: seconds until it returned, seconds that devices worked, and waits.
 function shell.status(host, device, waits) part "commands".status(host, device, waits) end
 

@@ -1,0 +1,26 @@
+--!plain
+-- What a file is that was to be run and is no Lua: script(name, kind) is a line about it, or nil. kind: what the file's first
+-- bytes say, or nil.
+local python = [[this is Python, and gpush runs Lua: python3 runs it; typed at gpush's prompt, a line of it is answered by Lua's]]
+local notebook = [[this is a Jupyter notebook, and gpush runs Lua: jupyter nbconvert --to script FILE makes a program of Python of it]]
+
+local marks = { "^import%s+[%a_]", "^from%s+[%w_.]+%s+import%s", "^%s*def%s+[%w_]+%s*%(.*:%s*$", "^%s*class%s+[%w_]+.*:%s*$",
+    "^#!.*python" }
+
+-- Has one of the first lines what only Python has?
+local function is_python(name)
+    local n = 0
+    for line in io.lines(name) do
+        for _, mark in ipairs(marks) do
+            if line:find(mark) then return true end
+        end
+        n = n + 1
+        if n == 200 then return false end
+    end
+end
+
+return function(name, kind)
+    if kind then return "this is " .. kind end
+    if name:find "%.ipynb$" then return (notebook:gsub("FILE", function() return name end)) end
+    if name:find "%.pyw?$" or is_python(name) then return python end
+end

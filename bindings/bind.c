@@ -1,5 +1,4 @@
-/* The edge between Lua and C: pushing and raising, the collector's charge, source lines, and
- * luaopen_gpush. */
+/* The edge between Lua and C: pushing and raising, the collector's charge, and source lines. */
 #include "bindings/bind.h"
 
 #include <pthread.h>
@@ -8,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/chunks.h"
 #include "bindings/paths.h"
 #include "tensor/device/alloc.h"
-#include "tensor/io/file.h"
 #include "tensor/device/lock.h"
 
 const char gp_box_tag = 0;
@@ -238,108 +235,21 @@ static bool where(const char **file, int *line) {
     return true;
 }
 
-/* ---- the module ---- */
-
-/* States that have gpush open. */
-static atomic_int states;
-
-static void flush(gp_device *dev, void *ctx) { gp_alloc_flush(dev); }
-
-/* Gives back what the process holds when the last state that opened gpush is closed. It was made
- * before any tensor, so its finalizer comes last. */
-static int l_close(lua_State *L) {
-    gp_lua_state = NULL;
-    if (atomic_fetch_sub(&states, 1) == 1) {
-        gp_device_drain();
-        gp_device_each(flush, NULL);
-    }
-    return 0;
-}
-
-/* chunk(path): the function of a file that ships. */
-static int l_chunk(lua_State *L) {
-    gp_chunk_push(L, luaL_checkstring(L, 1));
-    return 1;
-}
-
-/* save(op, file, text): writes a file as all ops do that write files. */
-static int l_save(lua_State *L) {
-    size_t n;
-    const char *op = luaL_checkstring(L, 1), *file = luaL_checkstring(L, 2);
-    const char *text = luaL_checklstring(L, 3, &n);
-    gp_outfile o;
-    if (!gp_outfile_begin(&o, op, file)) return gp_lua_raise(L);
-    fwrite(text, 1, n, o.f); /* commit looks for its errors */
-    return gp_outfile_commit(&o) ? 0 : gp_lua_raise(L);
-}
-
-/* Runs scripts/lua/init.lua with the module as its argument: what is written in Lua. */
-static void run_init(lua_State *L) {
-    const char *dir = gp_scripts_dir();
-    if (!dir)
-        luaL_error(L, "gpush: its Lua files were not found beside the program (share/gpush) or in "
-                      "the build tree");
-    gp_chunk_push(L, lua_pushfstring(L, "%s/init.lua", dir));
-    lua_pushvalue(L, -3);
-    lua_pushstring(L, dir);
-    lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    gp_lua_push_composite(L);
-    lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
-    lua_pushcfunction(L, l_chunk);
-    gp_lua_push_loader(L);
-    lua_pushcfunction(L, l_save);
-    lua_call(L, 8, 0);
-    lua_pop(L, 1);
-}
-
-/* The tensors' metatable, without its functions yet. A key that comes first, into a table that need
- * not grow, lies where its hash says: Lua looks these up for every tensor. */
-static void make_meta(lua_State *L) {
-    static const char *const first[] = {"__index", "__gc", "__add", "__mul", "__sub", "__div"};
-    lua_createtable(L, 0, 32);
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        lua_pushboolean(L, 0), lua_setfield(L, -2, first[i]);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_META);
-}
-
-static void make_tables(lua_State *L) {
-    make_meta(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &gp_box_tag);
-    lua_newtable(L);
-    lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    lua_newuserdatauv(L, 0, 0);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, l_close);
-    lua_setfield(L, -2, "__gc");
-    lua_setmetatable(L, -2);
-    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.close");
-    atomic_fetch_add(&states, 1);
-}
-
-int luaopen_gpush(lua_State *L) {
+void gp_lua_install_hooks(void) {
     if (gp_where != where) gp_where = where; /* a loader's worker opens a state beside others */
     if (gp_alloc_collect != collect) gp_alloc_collect = collect;
-    gp_lua_enter(L);
-    make_tables(L);
-    lua_newtable(L);
-    lua_pushliteral(L, "0.1.0");
-    lua_setfield(L, -2, "_VERSION");
-    gp_lua_open_ops(L);
-    gp_lua_open_tensor(L);
-    gp_lua_open_device(L);
-    gp_lua_open_help(L);
-    gp_lua_open_convert(L);
-    gp_lua_open_random(L);
-    gp_lua_open_print(L);
-    gp_lua_open_terminal(L);
-    gp_lua_open_data(L);
-    gp_lua_open_json(L);
-    gp_lua_open_autograd(L);
-    gp_lua_open_sync(L);
-    gp_lua_open_profile(L);
-    run_init(L);
-    return 1;
+}
+
+static const char kind_key = 0; /* its address: registry key of the gp_lua_kind */
+
+gp_lua_kind gp_lua_state_kind(lua_State *L) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &kind_key);
+    gp_lua_kind kind = (gp_lua_kind)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return kind;
+}
+
+void gp_lua_set_state_kind(lua_State *L, gp_lua_kind kind) {
+    lua_pushinteger(L, kind);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &kind_key);
 }

@@ -136,34 +136,21 @@ void gp_lua_push_composite(lua_State *L);
  * (which may raise); NULL for any other value. */
 const gp_op *gp_lua_composite(lua_State *L, int i);
 
-/* Pushes the table of functions that scripts/data builds loaders of (bindings/loader/api.c). */
-void gp_lua_push_loader(lua_State *L);
+/* How a state was opened. Stock: what another host opens gpush in. The shell's have the module's
+ * fields as globals, tensor syntax unless plain, and can be stopped. */
+typedef enum gp_lua_kind { GP_LUA_STOCK, GP_LUA_PLAIN, GP_LUA_SYNTAX } gp_lua_kind;
+gp_lua_kind gp_lua_state_kind(lua_State *L);
+void gp_lua_set_state_kind(lua_State *L, gp_lua_kind kind);
+
+/* Pushes the table of functions that scripts/lua/data builds loaders of; open opens the workers'
+ * states, which are of the kind of L (bindings/loader/api.c). */
+void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kind kind));
 
 /* The op that the function at index i runs: a row of the table or a composite; NULL for other
  * values. */
 const gp_op *gp_lua_op_of(lua_State *L, int i);
 
-/* Openers: each adds its functions to the module table on top of the stack, and methods to the
- * table of methods. */
-void gp_lua_open_ops(lua_State *L);
-void gp_lua_open_tensor(lua_State *L);
-void gp_lua_open_device(lua_State *L);
-void gp_lua_open_help(lua_State *L);
-void gp_lua_open_convert(lua_State *L);
-void gp_lua_open_random(lua_State *L);
-void gp_lua_open_print(lua_State *L);
-void gp_lua_open_terminal(lua_State *L);
-void gp_lua_open_data(lua_State *L);
-void gp_lua_open_json(lua_State *L);
-/* For the shell: math.* and string.format of the state take one-element tensors where they want
- * numbers. */
-void gp_lua_open_stdlib(lua_State *L);
-void gp_lua_open_autograd(lua_State *L);
-void gp_lua_open_sync(lua_State *L);
-void gp_lua_open_profile(lua_State *L);
-void gp_lua_open_time(lua_State *L); /* by gp_lua_open_profile */
-
-/* require "gpush": leaves the module table on the stack. */
-__attribute__((visibility("default"))) int luaopen_gpush(lua_State *L);
+/* Lets the core ask Lua for the user's source line and for a collection. Any number of times. */
+void gp_lua_install_hooks(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include "bindings/bind.h"
 #include "bindings/memory.h"
 #include "bindings/rewrite/truth.h"
-#include "bindings/state.h"
+#include "bindings/module.h"
 #include "tensor/device/offload.h"
 
 #include <lauxlib.h>

@@ -153,8 +153,9 @@ uint32_t gp_list_writes(const gp_op *op);
 /* A kernel: writes outputs, false with a message on bad data (an index out of range). Runs on any
  * thread; raises nothing; calls no ops. */
 typedef bool (*gp_kernel)(const gp_call *c);
-/* The CPU kernels for this processor, indexed by op id (kernels/cpu/runtime/table.c). */
-const gp_kernel *gp_cpu_kernels(void);
+/* The CPU kernels for this processor, indexed by op id: set by the kernels themselves before main
+ * (kernels/cpu/runtime/table.c). */
+extern const gp_kernel *gp_cpu_kernels;
 
 /* Runs c: infer, allocate, hook, launch. On success c->out[0 … c->nout-1] are new references. False
    with a message; nothing is left behind and inputs are unchanged. */

@@ -39,9 +39,32 @@ cuda_headers="$inc(cuda|cudnn|cublas|cusolver|cusparse|cufft|curand|cupti|cub/|t
 blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSymbol)?|cudaMemset|cudaMalloc(Host|Managed)?'
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
-rules=(includes lua cuda blocking exit editor openmp drain locks relative)
+rules=(includes calls lua cuda blocking exit editor openmp drain locks relative)
+# Prints the calls that the law does not allow, from the symbols of the objects below the folder $1 that it defines and
+# uses. What the plug-in is handed of the core (plugin_imports.c) is the core's.
+bad_calls() {
+    find "$1" -name '*.o' 2>/dev/null | grep -E '/(core|kernels_[a-z0-9]+|gpush|[a-z_]*gpush_cuda)\.dir/' | xargs -r nm -A -g 2>/dev/null | awk '
+        BEGIN { n = split("tensor profile kernels bindings shell", room, " "); for (i = 1; i <= n; i++) level[room[i]] = i }
+        {
+            file = $1; sub(/:.*/, "", file); sub(/^.*\.dir\/(__\/)*/, "", file); sub(/\.o$/, "", file)
+            r = file; sub(/\/.*/, "", r)
+            if (!(r in level)) next
+            if ($(NF - 1) == "U") use[$NF, ++k] = file
+            else if ($(NF - 1) ~ /^[TDBRV]$/ && (!($NF in home) || level[r] < home[$NF])) {
+                home[$NF] = file ~ /plugin_imports/ ? 1 : level[r]; at[$NF] = file
+            }
+        }
+        END {
+            for (u in use) {
+                split(u, part, SUBSEP); file = use[u]; r = file; sub(/\/.*/, "", r)
+                if (part[1] in home && home[part[1]] > level[r]) print file ": " part[1] " of " at[part[1]]
+            }
+        }' | sort -u
+}
+
 declare -A name=(
     [includes]="includes point only down: shell, bindings, kernels, profile, tensor"
+    [calls]="calls go only down, too"
     [lua]="lua.h is known in bindings/ and shell/ only"
     [cuda]="CUDA headers are known in kernels/cuda/ and profile/cuda/ only"
     [blocking]="CUDA calls that block are made in kernels/cuda/runtime/device.c only"
@@ -56,6 +79,7 @@ declare -A name=(
 check() {
     case $1 in
         includes) sources | bad_includes ;;
+        calls) bad_calls "${objects:-.}" ;;
         lua) sources | only "$inc(lua|lauxlib|lualib)" 'bindings/|shell/' ;;
         cuda) sources | only "$cuda_headers" "$cuda_places" ;;
         blocking) sources | only "$w($blocking)[ \t]*\(" 'kernels/cuda/runtime/device\.c' ;;
@@ -72,6 +96,8 @@ check() {
     esac
 }
 
+objects=${GPUSH_BUILD:-$root/build/default}
+tap_ok "$([ "$(find "$objects" -name 'op.c.o' | wc -l)" -gt 0 ]; echo $?)" "there are objects to look into"
 cd "$root" || exit 1
 for rule in "${rules[@]}"; do
     tap_empty "$(check "$rule")" "${name[$rule]}"
@@ -94,10 +120,28 @@ allowed() {
 TMPDIR=$(mktemp -d)
 trap 'rm -rf "$TMPDIR"' EXIT
 broken includes tensor/op.c '#include "profile/record.h"'
-broken includes kernels/cpu/matmul/matmul.c '#include "bindings/bind.h"'
 broken includes profile/sync.c '#include "kernels/cpu/runtime/kernel.h"'
+broken includes kernels/cpu/matmul/matmul.c '#include "bindings/bind.h"'
 broken includes tensor/op.c '#include "../profile/record.h"'
 allowed includes shell/main.c '#include "tensor/tensor.h"'
+# calling FILE: an object of FILE that calls gp_there, which tensor/a.c, kernels/b.c and shell/c.c define by their names.
+objects=$TMPDIR/objects/core.dir
+calling() {
+    rm -rf "$TMPDIR/objects"
+    mkdir -p "$objects/$(dirname "$1")" "$objects"/{tensor,kernels,shell}
+    echo "void gp_$2(void); void gp_caller(void) { gp_$2(); }" | ${CC:-cc} -xc -c - -o "$objects/$1.o"
+    for f in tensor/a kernels/b shell/c; do
+        echo "void gp_${f##*/}(void) {}" | ${CC:-cc} -xc -c - -o "$objects/$f.c.o"
+    done
+}
+calling tensor/op.c b
+tap_is "$(check calls)" "tensor/op.c: gp_b of kernels/b.c" "a call from tensor up into kernels is found"
+calling bindings/bind.c c
+tap_is "$(check calls)" "bindings/bind.c: gp_c of shell/c.c" "a call from bindings up into the shell is found"
+calling shell/main.c b
+tap_empty "$(check calls)" "a call from the shell down into kernels is allowed"
+calling kernels/x.c a
+tap_empty "$(check calls)" "a call from kernels down into tensor is allowed"
 broken lua profile/table.c '#include <lua.h>'
 broken lua tensor/op.c '#  include "lauxlib.h" /* why */'
 allowed lua tensor/op.c '/* #include <lua.h> */'

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "bindings/scope.h"
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/png.h"
 #include "tensor/io/safetensors.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "tensor/device/alloc.h"
 #include "tensor/device/backends.h"
 #include "tensor/infer.h"

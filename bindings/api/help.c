@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "bindings/paths.h"
 #include "tensor/autograd/tape.h"
 

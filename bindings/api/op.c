@@ -6,6 +6,7 @@
 
 #include "bindings/args.h"
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/sig.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 
 /* gpush.printoptions. */
 static struct {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "bindings/scope.h"
 #include "profile/record.h"
 #include "profile/table.h"
@@ -412,5 +413,4 @@ void gp_lua_open_profile(lua_State *L) {
     lua_pushcclosure(L, l_region, 1);
     lua_setfield(L, -2, "region");
     lua_setfield(L, -2, "profile");
-    gp_lua_open_time(L);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 
 /* Puts the number of the tensor at argument i in its place; raises for more elements than one. */
 static void number(lua_State *L, int i) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
 #include "bindings/stop.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "tensor/device/alloc.h"
 
 static int l_gc(lua_State *L) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 
 enum { PATIENCE = 300 }; /* ms that a terminal, which may be a network away, has for its answer */
 

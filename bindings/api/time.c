@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/module.h"
 #include "profile/record.h"
 #include "profile/sync.h"
 

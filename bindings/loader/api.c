@@ -52,6 +52,8 @@ static char *package_field(lua_State *L, const char *name) {
     return copy;
 }
 
+static void (*open_worker)(lua_State *worker, gp_lua_kind kind);
+
 /* start{workers =, prefetch =, pin =, stacked =, seed =, epoch =, program = {…}}: a crew. Without
  * workers the program runs in this state, prepared here. */
 static int l_start(lua_State *L) {
@@ -63,6 +65,7 @@ static int l_start(lua_State *L) {
                       .seed = (uint64_t)int_field(L, 1, "seed"),
                       .epoch = (uint64_t)int_field(L, 1, "epoch"),
                       .kind = gp_lua_state_kind(L),
+                      .open = open_worker,
                       .dtype = gp_default_dtype};
     box *b = lua_newuserdatauv(L, sizeof *b, 1);
     *b = (box){0};
@@ -228,7 +231,8 @@ static int l_list(lua_State *L) {
     return 1;
 }
 
-void gp_lua_push_loader(lua_State *L) {
+void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kind kind)) {
+    if (open_worker != open) open_worker = open; /* the same for every state */
     static const luaL_Reg functions[] = {
         {"start", l_start}, {"draw", l_draw}, {"seed", l_seed}, {"list", l_list}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"room", l_room},   {"add", l_add},     {"take", l_take},

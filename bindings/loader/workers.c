@@ -116,7 +116,7 @@ static int l_open(lua_State *L) {
     const worker *w = lua_touserdata(L, 1);
     const gp_crew_opts *o = &w->crew->opts;
     lua_gc(L, LUA_GCSTOP); /* nothing of this is garbage */
-    gp_lua_open_state(L, o->kind);
+    o->open(L, o->kind);
     lua_gc(L, LUA_GCINC, 140, 1000, 0);
     gp_default_dtype = o->dtype;
     set_path(L, "path", o->path);

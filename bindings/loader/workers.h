@@ -6,7 +6,7 @@
 #include <lua.h>
 
 #include "bindings/loader/batch.h"
-#include "bindings/state.h"
+#include "bindings/bind.h"
 #include "tensor/dtype.h"
 
 typedef struct gp_crew gp_crew;
@@ -16,6 +16,7 @@ typedef struct gp_crew_opts {
     bool stacked, pin;     /* stacked: no collate function */
     uint64_t seed, epoch;
     gp_lua_kind kind; /* of the workers' states */
+    void (*open)(lua_State *worker, gp_lua_kind kind); /* opens one; may raise */
     gp_dtype dtype;   /* their default */
     char *path, *cpath; /* package's; malloc'd, taken over */
 } gp_crew_opts;

@@ -70,7 +70,7 @@ static void run(runner *r) {
     gp_unlock(&lock);
     gp_error_clear();
     gp_running = &r->call;
-    bool ok = gp_cpu_kernels()[gp_op_id(r->call.op)](&r->call);
+    bool ok = gp_cpu_kernels[gp_op_id(r->call.op)](&r->call);
     gp_running = NULL;
     gp_lock(&lock);
     r->ok = ok;

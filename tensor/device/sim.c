@@ -114,7 +114,7 @@ static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     gp_running = &cmd->call;
-    if (!gp_cpu_kernels()[gp_op_id(cmd->call.op)](&cmd->call)) fail_stream(s, &cmd->call);
+    if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_stream(s, &cmd->call);
     gp_running = NULL;
     if (hook) hook(&(gp_ran){.s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
     free(cmd->more);

@@ -23,6 +23,7 @@ const gp_kernel GP_NAME(gp_kernels)[GP_OPS] = {
 extern const gp_kernel gp_kernels_v3[GP_OPS], gp_kernels_v4[GP_OPS];
 /* The best that was built and that the processor can do. GPUSH_ISA=base or v3 asks for less. */
 static const gp_kernel *choose(void) {
+    __builtin_cpu_init(); /* constructors may come before libgcc's own */
     const char *ask = getenv("GPUSH_ISA");
     if (ask && !strcmp(ask, "base")) return gp_kernels_base;
 #ifdef GP_HAS_v4
@@ -34,15 +35,12 @@ static const gp_kernel *choose(void) {
     return gp_kernels_base;
 }
 
-const gp_kernel *gp_cpu_kernels(void) {
-    static const gp_kernel *_Atomic chosen;
-    const gp_kernel *k = atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (!k) atomic_store_explicit(&chosen, k = choose(), memory_order_relaxed);
-    return k;
-}
 #else
-const gp_kernel *gp_cpu_kernels(void) { return gp_kernels_base; }
+static const gp_kernel *choose(void) { return gp_kernels_base; }
 #endif
+
+/* The core does not know its kernels: they register before main, which nothing runs an op before. */
+__attribute__((constructor)) static void register_kernels(void) { gp_cpu_kernels = choose(); }
 
 gp_ctype gp_compute_type(gp_dtype dt) {
     static const uint8_t ct[GP_DTYPES] = {

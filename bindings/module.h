@@ -1,0 +1,35 @@
+/* The module gpush and Lua states with it; the openers of its parts, which bindings/module.c alone calls. */
+#ifndef GP_MODULE_H
+#define GP_MODULE_H
+
+#include <lua.h>
+
+#include "bindings/bind.h"
+
+/* Openers: each adds its functions to the module table on top of the stack, and methods to the
+ * table of methods. */
+void gp_lua_open_ops(lua_State *L);
+void gp_lua_open_tensor(lua_State *L);
+void gp_lua_open_device(lua_State *L);
+void gp_lua_open_help(lua_State *L);
+void gp_lua_open_convert(lua_State *L);
+void gp_lua_open_random(lua_State *L);
+void gp_lua_open_print(lua_State *L);
+void gp_lua_open_terminal(lua_State *L);
+void gp_lua_open_data(lua_State *L);
+void gp_lua_open_json(lua_State *L);
+/* For the shell: math.* and string.format of the state take one-element tensors where they want
+ * numbers. */
+void gp_lua_open_stdlib(lua_State *L);
+void gp_lua_open_autograd(lua_State *L);
+void gp_lua_open_sync(lua_State *L);
+void gp_lua_open_profile(lua_State *L);
+void gp_lua_open_time(lua_State *L);
+
+/* Opens the standard libraries and gpush in a new L. May raise. */
+void gp_lua_open_state(lua_State *L, gp_lua_kind kind);
+
+/* require "gpush": leaves the module table on the stack. */
+__attribute__((visibility("default"))) int luaopen_gpush(lua_State *L);
+
+#endif

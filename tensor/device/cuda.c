@@ -12,6 +12,13 @@
 
 static char reason[512];
 
+/* Fails with why there is no CUDA device, and what to write instead. */
+static bool fail_without(const char *why) {
+    if (!strncmp(why, "cuda: ", 6)) why += 6;
+    return gp_fail("no CUDA device here (%s); device = \"gpu\" is cuda where there is one and the "
+                   "simulated device elsewhere", why);
+}
+
 /* The plug-in beside the program or module, in GPUSH_CUDA_PLUGIN, or where the linker looks. */
 static void *open_plugin(void) {
     const char *env = getenv("GPUSH_CUDA_PLUGIN");
@@ -50,7 +57,8 @@ int gp_cuda_setting(const char *name, int value) {
     void *so = gp_cuda_plugin(why, sizeof why);
     gp_cuda_setting_fn *set = so ? (gp_cuda_setting_fn *)dlsym(so, "gp_cuda_setting") : NULL;
     int now = set ? set(name, value) : -1;
-    if (now < 0) gp_fail("%s", so ? "cuda: no such setting" : why);
+    if (now < 0 && so) gp_fail("cuda: no such setting");
+    else if (now < 0) fail_without(why);
     return now;
 }
 
@@ -83,6 +91,6 @@ const gp_device_vt *gp_cuda_vt(void) {
     static const gp_device_vt *vt;
     static bool asked;
     if (!asked) vt = load(), asked = true;
-    if (!vt) gp_fail("%s", reason);
+    if (!vt) fail_without(reason);
     return vt;
 }

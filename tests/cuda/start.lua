@@ -21,9 +21,16 @@ end
 -- what there is
 prints("GPUSH_FAKE_DEVICES=0", "print(cuda.is_available()) print(ones(2, {device = 'gpu'}).device)", "^false\tcuda: no CUDA%-capable device[^\n]*\nsim:0\n$",
     "without a device gpu is sim, and the reason is told")
-prints("GPUSH_FAKE_DRIVER=12000", "print(pcall(ones, 2, {device = 'cuda'}))", "false\t[^\n]*ones: cuda: CUDA driver version is insufficient", "a driver that is too old")
+prints("GPUSH_FAKE_DRIVER=12000", "print(pcall(ones, 2, {device = 'cuda'}))", "false\t[^\n]*ones: no CUDA device here %(CUDA driver version is insufficient", "a driver that is too old")
 prints("GPUSH_FAKE_ARCH=70", "print(pcall(ones, 2, {device = 'cuda'}))", "compute capability 7%.0; 7%.5 or more is needed", "a GPU that is too old")
-prints("GPUSH_CUDA_PLUGIN=/nowhere.so", "print(pcall(ones, 2, {device = 'cuda'})) print(ones(2, {device = 'gpu'}).device)", "the plug%-in is not there.*\nsim:0", "no plug-in")
+prints("GPUSH_CUDA_PLUGIN=/nowhere.so", "print(pcall(ones, 2, {device = 'cuda'})) print(ones(2, {device = 'gpu'}).device)", "no CUDA device here %(the plug%-in is not there.*%); device = \"gpu\" is cuda where .*\nsim:0", "no plug-in")
+for _, use in ipairs { "ones(2):cuda()", "ones(2):to 'cuda'", "ones(2):to{device = 'cuda:1'}", "zeros(2, {device = 'cuda'})",
+    "nn.Linear(2, 2):cuda()", "stream 'cuda'", "cuda.synchronize()", "cuda.empty_cache()", "cuda.memory_summary()",
+    "cuda.get_device_name()", "cuda.current_stream()" } do
+    prints("GPUSH_FAKE_DEVICES=0", "print(pcall(load [[local y = " .. use .. "]]))",
+        "^false\t[^\n]*no CUDA device here %([^\n]*%); device = \"gpu\" is cuda where there is one and the simulated device elsewhere\n$",
+        use .. " without a device names gpu")
+end
 prints("", "print(ones(2, {device = 'gpu'}).device)", "^cuda:0\n$", "gpu is cuda where there is one")
 prints("CUDA_LAUNCH_BLOCKING=1", "ones(2, {device = 'cuda'}) ones(2, {device = 'cuda'})", "^gpush: CUDA_LAUNCH_BLOCKING=1: every launch waits until it is done\n$",
     "CUDA_LAUNCH_BLOCKING is said, once")

@@ -32,6 +32,7 @@ local function described(device, fn)
     for _, d in ipairs(list) do
         if d.name == name then return d end
     end
+    if why then why = select(2, pcall(gpush.memory, name)):match "memory: (.*)" end -- with what to write instead
     error(("%s: there is no device '%s'%s"):format(fn, name, why and ": " .. why or ""), 3)
 end
 function cuda.get_device_name(device) return described(device, "cuda.get_device_name").model end

@@ -43,6 +43,10 @@ static int set_grad(lua_State *L, gp_tensor *t) {
     if (!gp_shape_equal(&a, &b))
         return luaL_error(L, "grad: expected shape %s, got %s", gp_shape_text(&a, want, sizeof want),
             gp_shape_text(&b, have, sizeof have));
+    if (g && (g->a.dtype != t->a.dtype || g->storage->dev != t->storage->dev))
+        return luaL_error(L, "grad: expected %s on %s, as the tensor is, got %s on %s",
+            gp_dtype_name((gp_dtype)t->a.dtype), t->storage->dev->name, gp_dtype_name((gp_dtype)g->a.dtype),
+            g->storage->dev->name);
     if (!g && !t->leaf) return 0;
     if (!gp_tensor_leaf(t)) return gp_lua_raise(L);
     before = t->leaf->grad;

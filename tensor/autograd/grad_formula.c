@@ -29,16 +29,16 @@ unsigned gp_formula_variables(const gp_op *d) {
     return known[gp_op_id(d)] = (unsigned char)set;
 }
 
-/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result.
- */
+/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result. All are of
+ * g's dtype, in which the op was computed: a bool or an integer is a number there. A NULL tensor: failed. */
 static gp_value variable(gp_vjp *v, int i) {
     const gp_node *n = v->node;
-    int operands = n->op->ntensors, in = 0;
-    if (i == 0) return (gp_value){.kind = GP_TENSOR, .t = v->g[0]};
-    if (i > operands) return (gp_value){.kind = GP_TENSOR, .t = v->y[0]};
-    for (int k = 0; k < i - 1; k++) in += n->arg[k].kind == GP_TENSOR;
-    if (n->arg[i - 1].kind != GP_TENSOR) return n->arg[i - 1];
-    return (gp_value){.kind = GP_TENSOR, .t = v->x[in]};
+    int operands = n->op->ntensors, in = 0, dtype = v->g[0]->a.dtype;
+    for (int k = 0; k < i - 1 && i <= operands; k++) in += n->arg[k].kind == GP_TENSOR;
+    if (i > 0 && i <= operands && n->arg[i - 1].kind != GP_TENSOR) return n->arg[i - 1];
+    gp_tensor *t = i == 0 ? v->g[0] : i > operands ? v->y[0] : v->x[in];
+    if (t && t->a.dtype != dtype) t = DO(to, "t-d", t, dtype);
+    return (gp_value){.kind = GP_TENSOR, .t = t};
 }
 
 /* The fused op, with the row's parameters. Variables that the formula does not mention are g again.
@@ -51,11 +51,7 @@ static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
     for (int i = 0; i < d->ntensors; i++)
         c.arg[c.nargs++] = variable(v, mentioned >> i & 1 ? i : 0);
     for (int i = n->op->ntensors; i < n->nargs; i++) c.arg[c.nargs++] = n->arg[i];
-    for (int i = 0; i < d->ntensors; i++)
-        if (c.arg[i].kind == GP_TENSOR && c.arg[i].t->a.dtype != v->g[0]->a.dtype &&
-            !(c.arg[i].t = DO(to, "t-d", c.arg[i].t, (int)v->g[0]->a.dtype)))
-            return NULL;
-    return gp_keep(v, gp_call_one(&c));
+    return v->failed ? NULL : gp_keep(v, gp_call_one(&c));
 }
 
 static void set(gp_formula_vars *vars, char name, gp_value value) {
@@ -80,7 +76,7 @@ static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
         gp_value limit = {.kind = GP_FLOAT, .f = k ? INFINITY : -INFINITY};
         set(&vars, "pqr"[k], given ? n->arg[i] : limit);
     }
-    return gp_formula(v, d->help, &vars);
+    return v->failed ? NULL : gp_formula(v, d->help, &vars);
 }
 
 /* The gradient of an operand by formula d of its row. */

@@ -197,6 +197,7 @@ void gp_node_input(gp_node *n, int i, gp_tensor *t) {
     in->dtype = t->a.dtype;
     in->need = t->requires_grad;
     in->tensor = true;
+    in->contiguous = t->a.contiguous;
     in->shape.ndim = t->a.ndim;
     memcpy(in->shape.dim, t->a.dim, sizeof in->shape.dim); /* all of them: quicker than a loop */
     in->dev = t->storage->dev;

@@ -53,6 +53,7 @@ typedef struct gp_input {
     uint8_t dtype;
     bool need;
     bool tensor; /* false: a number operand */
+    bool contiguous;
     gp_shape shape;
     gp_device *dev;
     gp_tensor *saved; /* without history: a later write in place changes the tensor's; NULL: not needed */

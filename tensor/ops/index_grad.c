@@ -98,7 +98,8 @@ const gp_rule vjp_index_put = {index_put, "12345678"};
 static bool index_select(gp_vjp *v) {
     int64_t dim = gp_int_arg(v, 1);
     if (gp_in_shape(v, 0)->ndim == 0) return (v->dx[0] = DO(sum, "t", v->g[0])) != NULL;
-    v->dx[0] = put_back(v, &v->x[1], 1, &dim, 1);
+    gp_tensor *index = gp_reshape(v, v->x[1], &(gp_shape){.ndim = 1, .dim = {v->x[1]->a.numel}}); /* it may be 0-d */
+    v->dx[0] = put_back(v, &index, 1, &dim, 1);
     return !v->failed;
 }
 const gp_rule vjp_index_select = {index_select, "1"};
@@ -129,6 +130,7 @@ static gp_tensor *scatter_onto(gp_vjp *v, const gp_shape *s, gp_tensor *index, i
 /* The same, like input 0. */
 static gp_tensor *scatter_back(gp_vjp *v, gp_tensor *index, int dim, gp_tensor *g) {
     const gp_shape *s = gp_in_shape(v, 0);
+    if (s->ndim == 0 && g->a.numel == 0) return gp_zeros_shaped(v, s, 0); /* of topk, no element */
     return index->a.ndim == 0 ? gp_reshape(v, g, s) : scatter_onto(v, s, index, dim, g);
 }
 

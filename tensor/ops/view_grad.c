@@ -3,6 +3,7 @@
 
 #include "tensor/autograd/anomaly.h"
 #include "tensor/autograd/grad.h"
+#include "tensor/overlap.h"
 
 /* Same elements in the same order: the gradient in the input's shape. */
 static bool reshaped(gp_vjp *v) {
@@ -110,9 +111,24 @@ static gp_tensor *under_geometry(gp_vjp *v, gp_tensor *base) {
     return DO(as_strided, "tvvi", base, dim, n, stride, m, gp_int_arg(v, 3));
 }
 
+/* Zeros like input 0 with g added where its elements lie, of which several may lie at one place. */
+static gp_tensor *added(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    gp_shape line = {.ndim = 1, .dim = {1}};
+    for (int d = 0; d < s->ndim; d++) line.dim[0] *= s->dim[d];
+    gp_tensor *places = under_geometry(v, gp_count_to(v, line.dim[0], v->node->in[0].dev));
+    gp_tensor *sums = DO(index_put, "tltb-", gp_zeros_shaped(v, &line, 0), &places, 1, v->g[0], 1);
+    return gp_reshape(v, sums, s);
+}
+
 static bool as_strided(gp_vjp *v) {
-    v->dx[0] = gp_zeros_like_input(v, 0);
-    return gp_do_in(v, under_geometry(v, v->dx[0]), GP_OP(copy), "t", v->g[0]) != NULL;
+    if (!v->node->in[0].contiguous)
+        return gp_fail("backward: as_strided has a derivative only of a tensor without gaps whose dims are in order; use "
+                       ":contiguous() before it");
+    gp_tensor *x = gp_zeros_like_input(v, 0), *part = under_geometry(v, x);
+    if (part && gp_array_self_overlaps(&part->a)) return (v->dx[0] = added(v)) != NULL;
+    v->dx[0] = x;
+    return gp_do_in(v, part, GP_OP(copy), "t", v->g[0]) != NULL;
 }
 const gp_rule vjp_as_strided = {as_strided, NULL};
 

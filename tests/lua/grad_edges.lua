@@ -121,6 +121,31 @@ local function edges(dev)
     t.is(both(filled), { 0, 1 }, "gradients of index_fill of 0-d on " .. dev)
     t.error(function() return five:index_select(1, twice) end, "2 indices into a 0%-d tensor %(expected 1%)", "more than one")
 
+    -- an index without dims is one index; elements that lie at one place add up; no element has no gradient
+    is(gradient(function(a) return a:index_select(1, g.tensor(2):to(dev)) end, { { 1, 2 }, { 3, 4 } }, { { 5, 6 } }), { { 0, 0 }, { 5, 6 } }, "index_select by a 0-d index")
+    is(gradient(function(a) return a:as_strided({ 3, 3 }, { 1, 1 }) end, { 1, 2, 3, 4, 5 }), { 1, 2, 3, 2, 1 }, "as_strided with overlaps")
+    is(gradient(function(a) return a:as_strided({ 2, 2 }, { 2, 0 }, 2) end, { { 1, 2 }, { 3, 4 } }, { { 1, 2 }, { 3, 4 } }), { { 0, 3 }, { 0, 7 } }, "as_strided that repeats")
+    is(gradient(function(a) return (a:as_strided({ 2, 2 }, { 1, 1 }) ^ 2):sum() end, { 1, 2, 3 }), { 2, 8, 6 }, "as_strided, then squares")
+    t.error(function() leaf { { 1, 2 }, { 3, 4 } }.T:as_strided({ 2 }, { 1 }):sum():backward() end, "as_strided.*use :contiguous%(%)", "as_strided of a transposed tensor on " .. dev)
+    is(gradient(function(a) return (a:topk(0)) end, 3), 0, "topk of 0 elements of a scalar")
+    is(gradient(function(a) return (a:topk(1)) end, 3), 1, "and of 1")
+
+    -- targets of bool and of integers are numbers in the second derivative, too
+    local function second(f, v)
+        local a = leaf(v)
+        local d = g.grad(f(a), a, nil, { create_graph = true })
+        return g.grad(d:sum(), a):to "cpu"
+    end
+    local truth = g.tensor { true, false }:to(dev)
+    for _, target in ipairs { truth, truth:to "i64", truth:to "u8" } do
+        local what = " to " .. target.dtype .. " twice on " .. dev
+        t.close(second(function(a) return a:mse_loss(target) end, { 0.25, 3 }), { 1, 1 }, 1e-14, "mse_loss" .. what)
+        t.close(second(function(a) return a:huber_loss(target) end, { 0.25, 3 }), { 0.5, 0 }, 1e-14, "huber_loss" .. what)
+        t.close(second(function(a) return a:smooth_l1_loss(target) end, { 0.25, 3 }), { 0.5, 0 }, 1e-14, "smooth_l1_loss" .. what)
+        t.close(second(function(a) return a:binary_cross_entropy_with_logits(target) end, { 0, 0 }), { 0.125, 0.125 }, 1e-14, "binary_cross_entropy_with_logits" .. what)
+        t.close(second(function(a) return (a * target * a):sum() end, { 3, 4 }), { 2, 0 }, 1e-14, "a product" .. what)
+    end
+
     -- torch: q, r = linalg.qr(a); ((q ** 3 * w[:, :2]).sum() + (r ** 2 * w).sum()).backward()
     local wide = on { { 1, -2, 3, 0.5 }, { 2, 1, -1, 4 } }
     local function by_qr(a)
@@ -131,6 +156,17 @@ local function edges(dev)
 end
 edges "cpu"
 edges "sim"
+
+do -- grad is of the tensor's own dtype, shape and device
+    local p = g.randn(3):requires_grad_()
+    t.error(function() p.grad = g.tensor { 1, 2, 3 } end, "grad: expected f32 on cpu, as the tensor is, got i64 on cpu", "an integer gradient")
+    t.error(function() p.grad = g.randn(3, f64) end, "got f64 on cpu", "a gradient of another float type")
+    t.error(function() p.grad = g.randn(3, { device = "sim" }) end, "got f32 on sim:0", "a gradient on another device")
+    t.error(function() p.grad = g.randn(2) end, "expected shape 3, got 2", "a gradient of another shape")
+    t.ok(p.grad == nil, "none of them was taken")
+    p.grad = g.ones(3)
+    t.is(p.grad, { 1, 1, 1 }, "a good one is")
+end
 
 -- A gradient that an op does not have is an error, not nothing.
 local x, w = g.randn(3, 4, f64), g.rand(4, f64):requires_grad_()

@@ -104,7 +104,7 @@ static void charge(gp_scope *s, const gp_sync_event *e) {
 static void charge_budgets(const gp_sync_event *e) {
     if (e->reason || e->why == GP_WHY_echo || e->why == GP_WHY_queue) return;
     for (gp_scope *s = me.scopes; s; s = s->outer)
-        if (!s->reason && e->t1 - e->t0 > s->stall_ns && holds(s)) charge(s, e);
+        if (!s->reason && holds(s)) charge(s, e);
 }
 
 bool gp_sync_put_aside(gp_sync_aside *a) {

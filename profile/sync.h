@@ -83,9 +83,8 @@ typedef struct gp_scope {
     bool open;
     void *coroutine;         /* where it was opened; see gp_scope_depth */
     const char *reason;      /* allow(): why waits are fine here; NULL: a budget */
-    uint64_t max;            /* budget: this many waits … */
-    uint64_t stall_ns;       /* … longer than this */
-    uint64_t waits, wait_ns; /* seen so far of those */
+    uint64_t max, stall_ns;  /* budget: most waits, and most time in them; UINT64_MAX: no limit */
+    uint64_t waits, wait_ns; /* seen so far */
     int nlines;
     struct {
         const char *file, *what;

@@ -143,8 +143,9 @@ static void check_budget_fields(lua_State *L) {
     }
 }
 
-/* sync.budget({max = 0, stall = 0} [, fn, ...]): at most max waits that last longer than stall, or
-   an error at the scope's end. Waits that are allowed, and the prompt's echo, are free. */
+/* sync.budget({max = , stall = } [, fn, ...]): at most max waits, which take at most stall together,
+   or an error at the scope's end; without either, none. Waits that are allowed, the prompt's echo and
+   a full queue are free. */
 static int l_budget(lua_State *L) {
     if (!lua_istable(L, 1))
         return luaL_error(L,
@@ -152,9 +153,10 @@ static int l_budget(lua_State *L) {
                           luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "sync.budget");
     check_budget_fields(L);
-    uint64_t max = 0, stall = 0;
+    uint64_t max = UINT64_MAX, stall = UINT64_MAX;
     if (lua_getfield(L, 1, "max") != LUA_TNIL) max = check_count(L, -1);
     if (lua_getfield(L, 1, "stall") != LUA_TNIL) stall = check_time(L, -1, "sync.budget: stall");
+    else if (lua_isnil(L, -2)) max = 0;
     lua_pop(L, 2);
     scope *sc = push_scope(L);
     sc->s.max = max;
@@ -182,22 +184,23 @@ static void add_lines(luaL_Buffer *b, const gp_scope *s) {
     if (s->nlines == GP_SCOPE_LINES) luaL_addstring(b, ", ...");
 }
 
-/* Raises at the end of a scope whose waits were too many. */
+/* Raises at the end of a scope whose waits were too many or too long. */
 static int over_budget(lua_State *L, const scope *sc) {
-    char text[300], file[160], took[32], stall[48] = "";
+    char text[300], file[160], took[32], max[48] = "", stall[64] = "";
     luaL_Buffer b;
     luaL_buffinit(L, &b);
     if (sc->file)
         snprintf(text, sizeof text, "%s:%d: ", gp_plain_text(sc->file, file, sizeof file),
                  sc->line);
     luaL_addstring(&b, sc->file ? text : "");
-    if (sc->s.stall_ns)
-        strcpy(stall, " longer than "),
-            gp_time_text((double)sc->s.stall_ns, stall + strlen(stall), 32);
-    snprintf(text, sizeof text,
-             "sync.budget: the host waited %llu time%s%s, at most %llu allowed, %s in all",
-             (unsigned long long)sc->s.waits, sc->s.waits == 1 ? "" : "s", stall,
-             (unsigned long long)sc->s.max, gp_time_text((double)sc->s.wait_ns, took, sizeof took));
+    if (sc->s.max < UINT64_MAX)
+        snprintf(max, sizeof max, ", at most %llu allowed", (unsigned long long)sc->s.max);
+    if (sc->s.stall_ns < UINT64_MAX)
+        snprintf(stall, sizeof stall, ", at most %s allowed",
+                 gp_time_text((double)sc->s.stall_ns, took, sizeof took));
+    snprintf(text, sizeof text, "sync.budget: the host waited %llu time%s%s, %s in all%s",
+             (unsigned long long)sc->s.waits, sc->s.waits == 1 ? "" : "s", max,
+             gp_time_text((double)sc->s.wait_ns, took, sizeof took), stall);
     luaL_addstring(&b, text);
     add_lines(&b, &sc->s);
     luaL_pushresult(&b);
@@ -209,13 +212,23 @@ static int l_scope_close(lua_State *L) {
     scope *sc = gp_lua_checkudata(L, 1, SCOPE);
     bool was_open = sc->s.open;
     gp_scope_close(&sc->s);
-    if (was_open && !sc->s.reason && sc->s.waits > sc->s.max && lua_isnoneornil(L, 2))
+    bool over = sc->s.waits > sc->s.max || sc->s.wait_ns > sc->s.stall_ns;
+    if (was_open && !sc->s.reason && over && lua_isnoneornil(L, 2))
         return over_budget(L, sc);
     return 0;
 }
 
+/* A scope that nobody closed held for as long as the collector liked, and a budget was not checked. */
 static int l_scope_gc(lua_State *L) {
-    gp_scope_close(&((scope *)gp_lua_checkudata(L, 1, SCOPE))->s);
+    scope *sc = gp_lua_checkudata(L, 1, SCOPE);
+    char file[160];
+    if (!sc->s.open) return 0;
+    gp_scope_close(&sc->s);
+    const char *name = sc->s.reason ? "allow" : "budget";
+    lua_writestringerror("%s:", sc->file ? gp_plain_text(sc->file, file, sizeof file) : "?");
+    lua_writestringerror("%d: ", sc->line);
+    lua_writestringerror("sync.%s was not closed: ", name);
+    lua_writestringerror("write local _ <close> = sync.%s(...), or pass it a function\n", name);
     return 0;
 }
 

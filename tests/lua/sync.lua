@@ -106,8 +106,9 @@ sync.mode = "off"
 t.error(function() local _ <close> = sync.budget { max = 1 } ; local a, b = x:sum():item(), x:sum():item() end,
     "sync.lua:%d+: sync.budget: the host waited 2 times, at most 1 allowed, [^\n]*: [^\n]*sync.lua:%d+ item x2", "a budget raises at its end and names the lines")
 t.ok(pcall(function() local _ <close> = sync.budget { max = 2 } ; local a, b = x:sum():item(), x:sum():item() end), "a kept budget says nothing")
-t.ok(pcall(sync.budget, { stall = "10s" }, function() return x:sum():item() end), "waits shorter than stall are free")
-t.ok(not pcall(sync.budget, { stall = "1ns" }, function() return x:sum():item() end), "longer ones are not")
+t.ok(pcall(sync.budget, { stall = "100s" }, function() return x:sum():item(), x:sum():item() end), "stall alone leaves the number open")
+t.error(function() sync.budget({ stall = "1ns" }, function() return x:sum():item() end) end,
+    "sync.budget: the host waited 1 time, [%d.]+ [mun]?s in all, at most 1 ns allowed: ", "but not the time")
 t.ok(pcall(sync.budget, {}, function() local _ <close> = sync.allow "r" ; return x:sum():item() end), "allowed ones are free")
 t.is(select(2, pcall(sync.budget, {}, function() x:sum():item() ; error("mine", 0) end)), "mine", "an error on its way out is not replaced")
 t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2, "a budget's function form passes arguments and results")
@@ -115,6 +116,21 @@ t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2, "a budge
 co = coroutine.wrap(function() return sync.budget({ max = 1 }, function(a) return coroutine.yield(a) + x:sum():item() end, 1) end)
 t.is({ co(), co(5) }, { 1, 256 * 1024 * 9 + 5 }, "a budget's function may yield")
 t.is(#sync.lines() > 0 and sync.allow("r", function() return 1, nil, 3 end), 1, "allow passes several results")
+t.error(function()
+    sync.budget({ max = 0, stall = "100s" }, function() return x:sum():item() end)
+end, "the host waited 1 time, at most 0 allowed, [%d.]+ [mun]?s in all, at most 100 s allowed", "max counts waits of any length")
+t.error(function() -- each is shorter than stall, all together are longer
+    local first
+    sync.budget({ stall = 1000 }, function() first = clock() x:sum():item() first = clock() - first end)
+    sync.budget({ max = 1000, stall = 2 * first }, function() for _ = 1, 200 do busy():sum():item() end end)
+end, "the host waited %d+ times, at most 1000 allowed, [%d.]+ [mun]?s in all, at most [%d.]+ [mun]?s allowed", "stall is of all waits together")
+t.ok(not pcall(sync.budget, {}, function() return x:sum():item() end), "with neither there is to be no wait")
+t.ok(pcall(sync.budget, { max = math.huge }, function() return x:sum():item() end), "math.huge is no limit")
+local forgotten = stderr_of(head:gsub("sync.warn = true", "") .. "sync.budget { max = 0 }\nlocal v = x:sum():item()")
+t.is(forgotten, "CHILD:3: sync.budget was not closed: write local _ <close> = sync.budget(...), or pass it a function\n",
+    "a budget that nobody closes is not passed over in silence")
+t.ok(stderr_of(head .. "sync.allow 'log'"):find "CHILD:3: sync.allow was not closed", "nor is an allow")
+t.is(stderr_of(head .. "pcall(sync.allow, 'log', error) ; do local _ <close> = sync.budget { max = 1 } end"), "", "closed ones say nothing")
 -- Work that lasts, however busy the machine is with something else when the wait comes.
 local function long()
     local y = full({ 1024, 1024 }, 1, { device = dev, dtype = "f32" })
@@ -144,6 +160,34 @@ t.error(function()
     co()
     wait()
 end, "the host waited 1 time", "a coroutine's scope that ends takes no other with it")
+do -- Two coroutines that take turns: each one's scope is for itself.
+    local function turns(open)
+        return coroutine.wrap(function()
+            local _ <close> = open()
+            for _ = 1, 2 do
+                wait()
+                coroutine.yield()
+            end
+        end)
+    end
+    local allows = turns(function() return sync.allow "mine" end)
+    local counts = turns(function() return sync.budget { max = 2 } end)
+    for _ = 1, 2 do
+        allows()
+        counts()
+        sync.allow("outside", wait)
+    end
+    t.ok(pcall(counts) and pcall(allows), "scopes of coroutines that take turns count their own waits")
+    local dead = coroutine.create(function()
+        local scope = sync.allow "dead"
+        error(scope)
+    end)
+    local _, scope = coroutine.resume(dead)
+    sync.mode = "error"
+    t.error(function() return x:sum():item() end, "would wait", "the scope of a coroutine that failed holds no longer")
+    sync.mode = "off"
+    getmetatable(scope).__close(scope)
+end
 local function sum() return busy():sum() end
 local many = load("local sum = ... local _ <close> = sync.budget {}" .. ("\nlocal v = sum():item()"):rep(30), "=many")
 local _, message = pcall(many, sum)

@@ -110,6 +110,7 @@ static void create_arg(lua_State *L, char **argv, int argc, int script) {
 
 static int run_chunk(lua_State *L, int status) {
     if (status == LUA_OK) status = gp_shell_call(L, 0, 0);
+    else gp_shell_add_line(L);
     return gp_shell_report(L, status);
 }
 

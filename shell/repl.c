@@ -43,13 +43,28 @@ static int load(lua_State *L, const char *text) {
     return gp_syntax_load(L, text, strlen(text), gp_input_name(true), "t");
 }
 
-/* Whether the message on top says that the chunk goes on; then it is popped. */
-static bool incomplete(lua_State *L, int status) {
+static int l_block(lua_State *L) { return gp_shell_ask(L, "block"); }
+
+/* Has the text a line as Python's that opens a block, for i in range(3):, so that no further line makes it a chunk? Only a
+ * text with such a colon in it is looked into. */
+static bool foreign(lua_State *L, const char *text) {
+    const char *colon = text;
+    while ((colon = strchr(colon, ':')) && !strchr(" \n", colon[1])) colon++;
+    if (!colon) return false;
+    lua_pushcfunction(L, l_block);
+    lua_pushstring(L, text);
+    bool is = lua_pcall(L, 1, 1, 0) == LUA_OK && lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return is;
+}
+
+/* Whether the message on top, about text, says that the chunk goes on; then it is popped. */
+static bool incomplete(lua_State *L, int status, const char *text) {
     static const char mark[] = "<eof>";
     size_t len, n = sizeof mark - 1;
     if (status != LUA_ERRSYNTAX) return false;
     const char *msg = lua_tolstring(L, -1, &len);
-    if (len < n || strcmp(msg + len - n, mark)) return false;
+    if (len < n || strcmp(msg + len - n, mark) || foreign(L, text)) return false;
     lua_pop(L, 1);
     return true;
 }
@@ -117,7 +132,7 @@ static int load_block(lua_State *L) {
 static gp_line load_statements(lua_State *L, int *status) {
     for (;;) {
         *status = load(L, lua_tostring(L, 1));
-        if (!incomplete(L, *status)) return GP_LINE_TEXT;
+        if (!incomplete(L, *status, lua_tostring(L, 1))) return GP_LINE_TEXT;
         gp_line r = push_line(L, false);
         if (r == GP_LINE_CANCEL) return r;
         if (r == GP_LINE_END) { /* no more to come: the message stands */
@@ -163,7 +178,7 @@ static int l_state(lua_State *L) {
     if (gp_shell_is_command(lua_tostring(L, 1))) return 0;
     int status = load_block(L);
     if (status == LUA_OK) keep_whole(L);
-    else *state = incomplete(L, status) ? GP_WHOLE_NOT_YET : GP_WHOLE_NEVER;
+    else *state = incomplete(L, status, lua_tostring(L, 1)) ? GP_WHOLE_NOT_YET : GP_WHOLE_NEVER;
     return 0;
 }
 

@@ -55,16 +55,6 @@ static bool source_line(lua_State *L, const lua_Debug *ar, char out[LINE]) {
     return text && line_of_text(text, ar->currentline, out);
 }
 
-/* The line that the message itself names, where no frame does: of text that does not compile. */
-static bool message_line(lua_State *L, const char *msg, int *line, char out[LINE]) {
-    const char *colon = strchr(msg, ':');
-    char name[1000];
-    if (!colon || sscanf(colon, ":%d: ", line) != 1) return false;
-    snprintf(name, sizeof name, "=%.*s", (int)(colon - msg), msg);
-    const char *text = gp_input_text(L, name);
-    return text ? line_of_text(text, *line, out) : line_of_file(name + 1, *line, out);
-}
-
 /* The frame whose line the message names, else the innermost that is the user's. */
 static bool find_frame(lua_State *L, const char *msg, lua_Debug *ar) {
     lua_Debug at;
@@ -226,26 +216,16 @@ static void add_line(luaL_Buffer *b, int n, const char *text) {
     luaL_addstring(b, line);
 }
 
-/* (message, line) -> how Lua says what was typed, or nil. */
-static int l_foreign(lua_State *L) { return gp_shell_ask(L, "foreign"); }
+/* (message, terminal) -> message with what was meant. */
+static int l_syntax(lua_State *L) { return gp_shell_ask(L, "syntax"); }
 
 void gp_shell_add_line(lua_State *L) {
-    char text[LINE];
-    int line;
-    const char *msg = lua_tostring(L, -1), *foreign = NULL;
-    if (!msg || !message_line(L, msg, &line, text)) return;
-    lua_pushcfunction(L, l_foreign);
-    lua_pushstring(L, msg);
-    lua_pushstring(L, text);
-    if (lua_pcall(L, 2, 1, 0) == LUA_OK) foreign = lua_tostring(L, -1);
-    luaL_Buffer b;
-    luaL_buffinit(L, &b);
-    luaL_addstring(&b, msg);
-    if (isatty(STDERR_FILENO)) add_line(&b, line, text);
-    if (foreign) luaL_addstring(&b, "\n        in Lua: "), luaL_addstring(&b, foreign);
-    luaL_pushresult(&b);
-    lua_replace(L, -3);
-    lua_pop(L, 1);
+    if (lua_type(L, -1) != LUA_TSTRING) return;
+    lua_pushcfunction(L, l_syntax);
+    lua_pushvalue(L, -2);
+    lua_pushboolean(L, isatty(STDERR_FILENO));
+    if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_isstring(L, -1)) lua_replace(L, -2);
+    else lua_pop(L, 1);
 }
 
 /* (file, what its first bytes say) -> what the file is, or nil. */
@@ -275,7 +255,7 @@ static int l_named(lua_State *L) {
     return 1;
 }
 
-/* (message, lua_Debug, line or nil) -> the name that was meant, or nil. */
+/* (message, lua_Debug, line or nil) -> what was meant, or nil. */
 static int l_hint(lua_State *L) {
     lua_Debug *ar = lua_touserdata(L, 2);
     gp_shell_push_module(L);
@@ -289,15 +269,13 @@ static int l_hint(lua_State *L) {
     return 1;
 }
 
-/* Pushes the hint, or what is none; only messages that quote a name are looked into. */
+/* Pushes the hint, or what is none. */
 static const char *push_hint(lua_State *L, const char *msg, lua_Debug *ar, const char *text) {
     lua_pushcfunction(L, l_hint);
     lua_pushstring(L, msg);
     lua_pushlightuserdata(L, ar);
     lua_pushstring(L, text);
-    if (!strpbrk(msg, "'\"")) lua_settop(L, -5), lua_pushnil(L);
-    else if (lua_pcall(L, 3, 1, 0) != LUA_OK) return NULL;
-    return lua_tostring(L, -1);
+    return lua_pcall(L, 3, 1, 0) == LUA_OK ? lua_tostring(L, -1) : NULL;
 }
 
 /* Where nobody looks at a terminal, an error without tensors reads as lua(1)'s. */
@@ -308,6 +286,7 @@ int gp_shell_traceback(lua_State *L) {
     if (!msg) {
         if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return 1;
         msg = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+        lua_replace(L, 1);
     }
     luaL_checkstack(L, LUA_MINSTACK, NULL);
     lua_settop(L, 1);
@@ -331,7 +310,7 @@ int gp_shell_traceback(lua_State *L) {
     } else if (user) {
         add_locals(L, &b, &ar);
     }
-    if (hint) luaL_addstring(&b, "\n        did you mean "), luaL_addstring(&b, hint), luaL_addchar(&b, '?');
+    if (hint) luaL_addstring(&b, "\n        "), luaL_addstring(&b, hint);
     size_t n = terminal ? worth(calls, known) : strlen(calls);
     if (n) luaL_addchar(&b, '\n');
     luaL_addlstring(&b, calls, n);

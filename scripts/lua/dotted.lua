@@ -2,27 +2,8 @@
 -- dotted(first, last): a method that was called with a dot, opt.step() for opt:step(), among the calls at stack levels first
 -- to last (1 is dotted itself): the message that says so, as the user wrote it, and its place, "train.lua:5: ". Returns
 -- the function, which runs only when an error is on its way: what stands at the call is read from its source line.
-local scripts = "@" .. ... .. "/"
-
--- The text of the line that runs at info, or nil: of a file, of what was typed, or of a string that was loaded.
-local function line_of(info)
-    local kind = info.source:sub(1, 1)
-    if kind == "@" then
-        local file <close> = io.open(info.source:sub(2))
-        local n = 0
-        for line in file and file:lines() or function() end do
-            n = n + 1
-            if n == info.currentline then return line end
-        end
-        return nil
-    end
-    local text = kind == "=" and (debug.getregistry()["gpush.inputs"] or {})[info.source] or kind ~= "=" and info.source
-    local n = 0
-    for line in (text or ""):gmatch "([^\n]*)\n?" do
-        n = n + 1
-        if n == info.currentline then return line end
-    end
-end
+local dir = ...
+local scripts, source = "@" .. dir .. "/", assert(loadfile(dir .. "/source.lua", "t"))()
 
 -- Where the brackets begin that end at byte `at` of the line, or nil.
 local function opening(line, at)
@@ -98,7 +79,7 @@ end
 -- The call at the level, whose function is fn, if it is name.method(…) and the object is not its first argument. name nil: any,
 -- as of a function that the method ended with and so took the place of.
 local function dotted_at(level, fn, name, caller)
-    local line = line_of(caller)
+    local line = source.line(source.text(caller.source), caller.currentline)
     local _, first = debug.getlocal(level + 1, 1)
     for at, name, after in (line or ""):gmatch("()%.(" .. (name or "[%a_][%w_]*") .. ")()%f[^%w_]%s*%f[({\"']") do
         local object = expression(line, at - 1)

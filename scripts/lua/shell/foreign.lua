@@ -1,57 +1,210 @@
 --!plain
--- What somebody typed who speaks another language, Python above all.
+-- What somebody typed who speaks another language, Python above all, and how Lua says it, with the names that were typed.
+local gpush, shell, dir = ...
 local foreign = {}
+local python = shell.part "python"
+local source = assert(loadfile(dir .. "/source.lua", "t"))()
 
-local import = "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua"
+-- ---- a line that opens a block: for i in range(3): ----
+
+-- The line up to a colon in no brackets that ends it or comes before a space, and what follows; nil if there is none.
+local function at_colon(line)
+    local depth = 0
+    for i = 1, #line do
+        local c = line:sub(i, i)
+        if c:find "[%(%[{]" then depth = depth + 1 elseif c:find "[%)%]}]" then depth = depth - 1 end
+        if c == ":" and depth == 0 and line:find("^%s", i + 1) or c == ":" and depth == 0 and i == #line then
+            if line:sub(i - 1, i - 1) == ":" then return nil end
+            return line:sub(1, i - 1), (line:sub(i + 1):gsub("^%s*#.*$", ""):gsub("%s+#%s.*$", ""):match "^%s*(.-)%s*$")
+        end
+    end
+end
+
+local COUNT = "Lua counts from 1"
+
+local function expression(e, notes) return python.expression(e, notes) end
+
+-- The head of a loop.
+local function loop(names, over, notes)
+    local n = over:match "^range(%b())$"
+    if n then
+        local a, b, step = table.unpack(python.split(n:sub(2, -2), ","))
+        local last = b or a
+        local number = math.tointeger(tonumber(last))
+        if b then last = number and tostring(number - 1) or last .. " - 1" end
+        if not b then notes[#notes + 1] = COUNT end
+        return ("for %s = %s, %s%s do"):format(names, b and a or "1", expression(last, notes), step and ", " .. step or "")
+    end
+    local first, second = table.unpack(python.split(names:gsub("[()]", ""), ","))
+    local list = over:match "^enumerate(%b())$"
+    if list and second then return ("for %s, %s in ipairs(%s) do"):format(first, second, expression(list:sub(2, -2), notes)) end
+    list = over:match "^zip(%b())$"
+    if list and second then
+        local xs, ys = table.unpack(python.split(list:sub(2, -2), ","))
+        return ("for i, %s in ipairs(%s) do local %s = %s[i]"):format(first, xs, second, ys or "ys")
+    end
+    list = over:match "^(.*)%.items%(%)$"
+    if list and second then return ("for %s, %s in pairs(%s) do"):format(first, second, list) end
+    if over:find "loader$" then return ("for step, %s in %s() do"):format(names, over) end
+    over = expression(over, notes)
+    if over:find "[.:]named_[%w_]+%(%)$" then return ("for %s in %s do"):format(names, over) end
+    return ("for _, %s in ipairs(%s) do"):format(names, over)
+end
+
+local function parameters(list)
+    local names = {}
+    for _, p in ipairs(python.split(list, ",")) do names[#names + 1] = p:match "^[*]*([%a_][%w_]*)" end
+    local method = names[1] == "self" and table.remove(names, 1)
+    return table.concat(names, ", "), method ~= false and method ~= nil
+end
+
+-- How a block of each kind begins: pattern of its head, the beginning in Lua, what ends it, and what Lua misses there.
+local blocks = {
+    { "^for%s+(.-)%s+in%s+(.+)$", loop, " end", "'do' expected near ':'" },
+    { "^while%s+(.+)$", function(c, _, notes) return "while " .. expression(c, notes) .. " do" end, " end", "'do' expected near ':'" },
+    { "^if%s+(.+)$", function(c, _, notes) return "if " .. expression(c, notes) .. " then" end, " end", "'then' expected near ':'" },
+    { "^elif%s+(.+)$", function(c, _, notes) return "elseif " .. expression(c, notes) .. " then" end, "" },
+    { "^else$", function() return "else" end, "" },
+    { "^try$", function() return "local ok, message = pcall(function()" end, " end)" },
+    { "^except.*$", function() return "if not ok then" end, " end" },
+    { "^finally$", function() return "do" end, " end" },
+    { "^with%s+(.+)%s+as%s+([%w_]+)$", function(v, name, notes) return ("do local %s <close> = %s"):format(name, expression(v, notes)) end, " end" },
+    { "^with%s+(.+)$", function(v, _, notes) return "do local _ <close> = " .. expression(v, notes) end, " end" },
+    { "^def%s+([%w_]+)%s*%((.*)%)", function(name, list)
+        local names, method = parameters(list)
+        if method then name = "Name:" .. name:gsub("^__init__$", "init"):gsub("^__call__$", "forward") end
+        return ("function %s(%s)"):format(name, names)
+    end, " end" },
+    { "^class%s+([%w_]+)%s*%(([%w_.]*Module)%)$", function(name) return ('%s = nn.module "%s" function %s:forward(x)'):format(name, name, name) end, " end" },
+    { "^class%s+([%w_]+)", function(name) return ("%s = {} %s.__index = %s function %s.new()"):format(name, name, name, name) end,
+        (" return setmetatable({}, Name) end") },
+}
+
+local function opened(line)
+    local head, body = at_colon(line:match "^%s*(.-)%s*$")
+    if not head or head:find "%f[%w_]do%f[^%w_]" or head:find "%f[%w_]then%f[^%w_]" then return nil end
+    if body:find "%f[%w_]do%f[^%w_]" or body:find "%f[%w_]then%f[^%w_]" then return nil end
+    for _, block in ipairs(blocks) do
+        local a, b = head:match(block[1])
+        if a then return block, a, b, body end
+    end
+end
+
+-- ---- a line that is a statement ----
+
+-- Pattern of the masked line, and the statement; nil where it is none after all.
+local statements = {
+    { "^print%s+([^(=.].*)$", function(e, notes) return "print(" .. expression(e, notes) .. ")" end },
+    { "^del%s+([%w_., ]+)$", function(e) return e .. " = nil" end },
+    { "^raise%s+[%w_.]+(%b())$", function(e, notes) return "error" .. expression(e, notes) end },
+    { "^raise%s+([%w_.]+)$", function(e) return ('error("%s")'):format(e) end },
+    { "^raise$", function() return "error(message)" end },
+    { "^assert%s+(.+),%s*(f?[\"'].*[\"'])$", function(e, m, notes) return ("assert(%s, %s)"):format(expression(e, notes), expression(m, notes)) end },
+    { "^assert%s+(.+)$", function(e, notes) return "assert(" .. expression(e, notes) .. ")" end },
+    { "^yield%s+(.+)$", function(e, notes) return "coroutine.yield(" .. expression(e, notes) .. ")" end },
+    { "^print%((.*),%s*end%s*=%s*([\"'].-[\"'])%)$", function(e, last, notes) return ("io.write(%s, %s)"):format(expression(e, notes), last) end },
+    { "^let%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
+    { "^var%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
+    { "^const%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
+    { "^([%a_][%w_]*)%s*=%s*([%a_][%w_]*)%s*=%s*([^=].*)$", function(a, b, e, notes) return ("%s = %s; %s = %s"):format(b, expression(e, notes), a, b) end },
+    { "^([%w_]*)%s*=?%s*%[(.+)%s+for%s+([%w_, ]+)%s+in%s+([^%]]+)%]$", function(name, e, var, over, notes)
+        name = name == "" and "list" or name
+        local head = loop(var, over:match "^(.-)%s+if%s" or over, notes)
+        local cond = over:match "%sif%s+(.+)$"
+        local add = ("%s[#%s + 1] = %s"):format(name, name, expression(e, notes))
+        return ("%s = {} %s %s end"):format(name, head, cond and ("if %s then %s end"):format(expression(cond, notes), add) or add)
+    end },
+    { "^([%w_.%[%]\"'\2\3]+)%.append%((.*)%)$", function(t, e, notes) return ("%s[#%s + 1] = %s"):format(t, t, expression(e, notes)) end },
+    { "^([^=]-)%s*([-+*/%%^@|&]+)=%s*([^=].*)$", function(t, op, e, notes)
+        t, e = expression(t, notes), expression(e, notes)
+        if e:find "[^%w_.()%[%]]" and not e:find "^%b()$" then e = "(" .. e .. ")" end
+        if op == "@" then return ("%s = %s:matmul(%s)"):format(t, t, e) end
+        if op == "+" or op == "-" or op == "*" or op == "/" then
+            notes[#notes + 1] = ("of a tensor in place: %s:%s_(…)"):format(t, ({ ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div" })[op])
+        end
+        return ("%s = %s %s %s"):format(t, t, op == "**" and "^" or op, e)
+    end },
+    { "^([%w_.]+)%+%+$", function(t) return ("%s = %s + 1"):format(t, t) end },
+    { "^([%w_]+)%s*:=%s*(.+)$", function(t, e, notes) return t .. " = " .. expression(e, notes) end },
+    { "^([%w_]+)%s*:%s*[%a][%w_.]*%s*=%s*(.+)$", function(t, e, notes) return t .. " = " .. expression(e, notes) end },
+    { "^(return)%s+(.+)$", function(r, e, notes) return r .. " " .. expression(e, notes) end },
+    { "^(local%s+[%w_, ]+=)%s*([^=].*)$", function(t, e, notes) return t .. " " .. expression(e, notes) end },
+    { "^([%w_.]+%s*,[%w_., ]+=)%s*(%b[])$", function(t, list, notes) return t .. " " .. expression(list, notes):sub(2, -2) end },
+    { "^([%w_., ]+=)%s*([^=].*)$", function(t, e, notes) return t .. " " .. expression(e, notes) end },
+    { "^([%w_.]+)(%b[])%s*=%s*([^=].*)$", function(t, i, e, notes) return expression(t .. i, notes) .. " = " .. expression(e, notes) end },
+}
+
+local function statement(line, notes)
+    for _, s in ipairs(statements) do
+        local a, b, c, d = line:match(s[1])
+        if a then
+            local given = { a, b, c, d }
+            given[#given + 1] = notes
+            return s[2](table.unpack(given))
+        end
+    end
+    return expression(line, notes)
+end
+
+-- Comments of Python's, and texts that only document.
+local function comments(line)
+    if line:find "^#" then return "-- " .. line:gsub("^#+%s*", "") end
+    if line:find "^[\"']\2%d+\3[\"']$" then return "-- " .. line:sub(2, -2) end
+    return line:gsub("%s+#%s.*$", "")
+end
+
+local function compiles(text)
+    text = text:gsub("…", "")
+    return load(text, "=", "t") or load("return " .. text, "=", "t")
+end
+
+-- The line in Lua, and notes; nil where nothing in it is foreign, or what it became is no Lua either.
+function foreign.line(typed)
+    local rest = typed:match "^%s*(.-)%s*$"
+    local notes, fragment = {}, nil
+    local text = python.masked(rest, function(line)
+        local block, a, b, body = opened(line)
+        if not block then return (statement(comments(line), notes)) end
+        fragment = block[3] == ""
+        local inside = body ~= "" and " " .. statement(body, notes) or fragment and "" or " …"
+        return block[2](a, b or nil, notes) .. inside .. (block[3]:gsub("Name", a))
+    end)
+    local same = not text or text:gsub("%s", "") == rest:gsub("%s", "")
+    if same or not (fragment or compiles(text)) then return nil end
+    return text, notes
+end
+
+-- ---- what no translation of a line says ----
+
 local logic = "and, or, not where others write &&, ||, !"
-local index = "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included"
 
 -- What the line has, what the message ends with (a pattern; nil: anything), and how Lua says it.
 local phrases = {
-    { "!=", "'!'$", "~= where others write !=" },
-    { "^%s*import%f[%s]", nil, import },
-    { "^%s*from%s.-%simport%f[%s]", nil, import },
-    { "^%s*def%s+[%w_]+%s*%(", nil, "function name(a, b) … end" },
+    { "^%s*import%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
+    { "^%s*from%s.-%simport%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
+    { "^%s*@torch%.no_grad", nil, "no_grad(function() … end), or do local _ <close> = no_grad() … end" },
+    { "^%s*@", "'@'$", "f = decorator(f), after function f() … end" },
+    { "^%s*global%s", nil, "nothing to declare: variables are global unless they are local" },
+    { "^%s*nonlocal%s", nil, "nothing to declare: a function sees the local variables around it" },
+    { "^%s*%%%%?timeit%s+(.+)$", nil, ":timeit %1" },
+    { "^%s*%%%%?time%s+(.+)$", nil, ":time %1" },
+    { "^%s*%%%%?%a", "'%%'$", "no magics, but commands: :help lists them" },
     { "%f[%w_]lambda%f[^%w_]", nil, "function(x) return … end" },
-    { "^%s*with%s.*:", nil, "do local _ <close> = … end" },
-    { "^%s*for%s.*%sin%s.*:%s*", "':'$", "for i, v in ipairs(t) do … end, and for i = 1, n do … end" },
-    { "^%s*while%s.*:", "':'$", "while … do … end" },
-    { "^%s*try%s*:", nil, "local ok, message = pcall(function() … end)" },
-    { "^%s*class%s", nil, "local Name = nn.module \"Name\" makes a class of layers; else a table with a metatable" },
-    { "^%s*if%s.*:", "':'$", "if … then … elseif … else … end" },
     { "%f[%w_]elif%f[^%w_]", nil, "elseif" },
-    { "%f[%w_]is%s+not%s+None", nil, "x ~= nil" },
-    { "%f[%w_]is%s+None", nil, "x == nil" },
+    { "!=", "'!'$", "~= where others write !=" },
     { "&&", "'&'$", logic },
     { "||", "'|'$", logic },
     { "!", "'!'$", logic },
     { "%*%*", nil, "x ^ 2 where others write x ** 2" },
-    { "[%w_%]%)]%s*%+%+", nil, "x = x + 1" },
-    { "[-+*/]=", nil, "x = x + 1; of a tensor in place: x:add_(1)" },
-    { "@", "'@'$", "x:matmul(y)" },
-    { "%b()", "'='$", "options stand in a table at the end: sum(x, {dim = 1})" },
-    { "[%w_%]%)]%s*%b[]", "'[,:]'$", index },
-    { "[%w_%]%)]%s*%[%s*:", nil, index },
+    { "%f[%w_]not%s+in%f[^%w_]", nil, "t[key] == nil" },
+    { "[%w_]%s+in%s", "'in'$", "t[key] ~= nil" },
+    { "^%s*e?l?if%s.-%sin%s", nil, "if t[key] ~= nil then … end" },
+    { "[%w_%]%)]%s*%b[]", "'[,:]'$", "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
     { "%[.*%]", "'[%[%],]'$", "lists in braces: {1, 2, 3}" },
-    { "^%s*#", nil, "-- begins a comment" },
-    { "%s#%s", nil, "-- begins a comment" },
-    { "//", "'/'$", "-- begins a comment; // divides and rounds down" },
-    { "%?.*:", "'%?'$", "c and x or y" },
-    { "%f[%w_]f['\"]", nil, "(\"%d of %s\"):format(n, name), or \"n is \" .. n" },
-    { "^%s*%%%%?timeit%f[^%w]", nil, ":timeit expr" },
-    { "^%s*%%%%?time%f[^%w]", nil, ":time expr" },
-    { "^%s*%%%%?%a", "'%%'$", "no magics, but commands: :help lists them" },
+    { "%b()", "'='$", "options stand in a table at the end: sum(x, {dim = 1})" },
     { "[-=]>", "'>'$", "function(x) return … end" },
-    { "[%w_]%s*:=", nil, "x = 1" },
-    { "^%s*print%s+[%w_]", "near '[%w_]*'$", "print(x)" },
-    { "%f[%w_]let%s", nil, "local x = 1" },
-    { "%f[%w_]var%s", nil, "local x = 1" },
+    { "//", "'/'$", "-- begins a comment; // divides and rounds down" },
 }
-
--- The line without what its strings hold, where nothing is foreign.
-local function bare(line)
-    return (line:gsub("\\.", ""):gsub("(['\"])[^'\"]*%1", "%1%1"))
-end
 
 -- What a text for people has where a program has ASCII.
 local plain = { ["“"] = '"', ["”"] = '"', ["„"] = '"', ["‘"] = "'", ["’"] = "'", ["−"] = "-", ["–"] = "-", ["—"] = "-", ["×"] = "*",
@@ -70,24 +223,58 @@ local function beyond_ascii(line)
     return ("names have letters of ASCII, digits and _, and no %s; texts may hold any"):format(char)
 end
 
--- How Lua says what is in a line with a syntax error, or nil. message: the compiler's.
-function foreign.syntax(message, line)
-    line = bare(line)
-    if message:find "'<\\%d+>'$" then return beyond_ascii(line) end
+local function phrase(message, line)
     for _, p in ipairs(phrases) do
-        if line:find(p[1]) and (not p[2] or message:find(p[2])) then return p[3] end
+        local captured = line:match(p[1])
+        if captured and (not p[2] or message:find(p[2])) then return (p[3]:gsub("%%1", function() return captured end)) end
     end
 end
 
--- Functions of Python's, by what does the same.
-foreign.functions = { len = "#x", str = "tostring", int = "math.floor", float = "tonumber", list = "{…}", dict = "{…}",
-    enumerate = "ipairs", isinstance = "type", input = "io.read", open = "io.open", sys = "os", exit = ":quit", quit = ":quit" }
+-- How Lua says what a line says, or nil. message: the error about it.
+local function said(message, line)
+    if message:find "'<\\%d+>'$" then return beyond_ascii((python.mask(line):gsub("\2%d+\3", ""))) end
+    local text, notes = foreign.line(line)
+    if text then return table.concat({ text, table.unpack(notes, 1, 1) }, "; ") end
+    return python.masked(line, function(masked) return phrase(message, masked) end)
+end
+
+-- ---- for the prompt and for scripts ----
+
+-- The number of the first line of the text that opens a block of Python's, and what is wrong with it; nil if none does.
+local function first_block(text)
+    local n = 0
+    for line in (python.mask(text, true) .. "\n"):gmatch "([^\n]*)\n" do
+        n = n + 1
+        local block = opened(line)
+        if block then return n, block[4] or "syntax error near ':'" end
+    end
+end
+
+-- Does a text that is no whole chunk yet go on as Python would, and so never becomes one?
+function foreign.block(text) return first_block(text) ~= nil end
+
+-- The message of an error of syntax with what Lua says instead; terminal: and with the line.
+function foreign.syntax(message, terminal)
+    local name, n = message:match "^(.-):(%d+): "
+    local text = name and (source.text("=" .. name) or source.text("@" .. name))
+    if not text then return message end
+    local at, wrong = first_block(text)
+    if at and at <= tonumber(n) then n, message = at, ("%s:%d: %s"):format(name, at, wrong) end
+    local line = source.line(text, tonumber(n)) or ""
+    for above = tonumber(n) - 1, 1, -1 do -- the end of the text comes after its last line
+        if line:find "%S" then break end
+        line = source.line(text, above)
+    end
+    local hint = said(message, line)
+    if terminal then message = ("%s\n    %d | %s"):format(message, n, line:match("^%s*(.*)$"):sub(1, 200)) end
+    return hint and message .. "\n        in Lua: " .. hint or message
+end
 
 local constants = { True = "true", False = "false", None = "nil" }
 
 -- True, False and None are variables to Lua, and nil: a note for each in the text that nobody has set, once.
 function foreign.constants(text)
-    text = bare(text)
+    text = python.mask(text):gsub("\2%d+\3", "")
     for name in text:gmatch "%f[%w_.:]%u%l+%f[^%w_]" do
         local lua = constants[name]
         constants[name] = nil

@@ -1,6 +1,6 @@
 --!plain
--- What somebody meant whose error is about a name that is not there: hint(message, line, value, prompt) is the nearest name
--- that is, as "zeros", or nil. line: the source line or nil; value(name): what a name stands for there; prompt: was it typed at
+-- What somebody meant whose error is about a name that is not there, or another language's: hint(message, line, value, prompt)
+-- is "did you mean zeros?", of the nearest name that is, "in Lua: #x", or nil. line: the source line or nil; value(name): what a name stands for there; prompt: was it typed at
 -- the prompt? In scripts only gpush's own names are told, so that messages of plain Lua are as they are.
 local gpush, shell = ...
 local nearest = shell.nearest
@@ -28,20 +28,15 @@ local function in_group(word)
 end
 
 -- torch.nn.Linear is nn.Linear here.
-local packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true, plt = true }
-
 local function without_package(word, line)
-    local path = packages[word] and (line or ""):match("%f[%w_]" .. word .. "%.([%w_.]*[%w_])")
-    local last = path and path:match "[^.]*$"
-    local v = gpush
-    if last == "Tensor" then return "tensor" end
-    for key in (path or ""):gmatch "[^.]+" do v = type(v) == "table" and v[key] or nil end
-    return path and (v ~= nil and path or gpush[last] ~= nil and last or in_group(last)) or nil
+    local python = shell.part "python"
+    local path = python.packages[word] and (line or ""):match("%f[%w_]" .. word .. "%.([%w_.]*[%w_])")
+    return path and (python.without_package(path) or in_group(path:match "[^.]*$"))
 end
 
 -- gpush's names are globals of the shell; what came into _G otherwise is the user's or Lua's.
 local function global(word, line, prompt)
-    local same = without_package(word, line) or in_group(word) or (prompt and shell.part "foreign".functions[word])
+    local same = without_package(word, line) or in_group(word)
     if same then return same end
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
 end
@@ -92,8 +87,44 @@ local function method(word)
     return nearest(word, names)
 end
 
-return function(message, line, value, prompt)
-    message = message:match "^[^\n]*"
+-- ---- what other languages have ----
+
+-- Names of Python's, and what is told of them.
+local elsewhere = { self = "function Name:method(…), with a colon, has self", super = "nothing to call: a class has what its base has",
+    sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)", random = "math.random(), or rand(…)",
+    range = "for i = 1, n do … end" }
+
+local python_error = { "attempt to %a+ a 'string' with a '%a+'$", "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
+    "call a nil value %(field 'append'%)$", "call a %a+ value %(%a+ 'f'%)$", "index: expected .* got nil$", "length of a nil value",
+    "index a nil value %(field 'functional'%)$" }
+
+-- max(1, 2) is math.max(1, 2), and sum({1, 2}) tensor({1, 2}):sum(): the ops are for tensors.
+local function of_numbers(message, line)
+    local name, got = message:match "([%w_]+): argument '[%w_]+' %(#1%): expected a tensor, got ([-%w.]+)$"
+    local call = "%f[%w_.:]" .. (name or "%%") .. "(%b())"
+    if got == "table" then
+        return (line:gsub(call, function(list) return ("tensor%s:%s()"):format(list, name) end))
+    elseif name == "round" then
+        return (line:gsub(call, function(x) return ("math.floor(%s + 0.5)"):format(x:sub(2, -2)) end))
+    end
+    if message:find ": pow: expected a tensor$" then return (line:gsub("%f[%w_.:]pow%(([^(),]*),%s*([^(),]*)%)", "%1 ^ %2")) end
+    return tonumber(got) and math[name] and (line:gsub(call, "math." .. name .. "%1"))
+end
+
+-- How Lua says what the line says in another language's words.
+local function in_lua(message, line)
+    local name = message:match "%(global '([%a_][%w_]*)'%)$"
+    local python = shell.part "python"
+    local known = name and (python.functions[name] or python.packages[name])
+    for _, pattern in ipairs(python_error) do known = known or message:find(pattern) end
+    local text = known and shell.part "foreign".line(line) or of_numbers(message, line)
+    if text and text ~= line then return text end
+    local times = message:find "range: argument 'last' %(#2%): expected a number, got nothing$" and line:match "range(%b())"
+    if times then return ("for i = 1, %s do … end; Lua counts from 1"):format(times:sub(2, -2)) end
+    return name and not python.without_package(name) and elsewhere[name]
+end
+
+local function meant(message, line, value, prompt)
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then return global(name, line, prompt) end
     if kind == nil and message:find "call a table value %(field 'shape'%)$" then return "x:size()" end
@@ -104,4 +135,12 @@ return function(message, line, value, prompt)
     local _, word, rest = message:match "(['\"])([%w_]+)%1 %(expected (.*)%)$"
     if not word then _, word, rest = message:match "(['\"])([%w_]+)%1.-; %a+ %a+ (.*)$" end
     return word and nearest(word, words(rest), 1)
+end
+
+return function(message, line, value, prompt)
+    message = message:match "^[^\n]*"
+    local text = line and in_lua(message, line)
+    if text then return "in Lua: " .. text:match "^%s*(.*)$" end
+    local name = meant(message, line, value, prompt)
+    return name and ("did you mean %s?"):format(name)
 end

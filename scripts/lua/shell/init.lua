@@ -62,7 +62,8 @@ function shell.complete(text) return part "complete".at_cursor(text) end
 function shell.hint(...) return part "hint" (...) end
 
 -- What is said in another language; see foreign.lua.
-function shell.foreign(...) return part "foreign".syntax(...) end
+function shell.syntax(...) return part "foreign".syntax(...) end
+function shell.block(text) return part "foreign".block(text) end
 function shell.constants(text) part "foreign".constants(text) end
 
 -- What a file is that was to be run and is no Lua; see script.lua.

@@ -22,5 +22,5 @@ end
 return function(name, kind)
     if kind then return "this is " .. kind end
     if name:find "%.ipynb$" then return (notebook:gsub("FILE", function() return name end)) end
-    if name:find "%.pyw?$" or is_python(name) then return python end
+    if name:find "%.pyw?$" or not name:find "%.lua$" and is_python(name) then return python end -- in a .lua file a line is answered
 end

@@ -1,0 +1,352 @@
+--!plain
+-- An expression of Python's as Lua's: python.expression(text, notes) -> text, of what somebody typed by habit; notes gets what
+-- should be said beside it. Strings are marks in the text, so that nothing in them is translated: see python.masked.
+local gpush = ...
+local python = {}
+
+-- ---- strings and brackets ----
+
+-- Where the string ends whose quote is at byte `at`, and how many quotes it has, 1 or 3.
+local function string_end(text, at)
+    local quote = text:sub(at, at)
+    local triple = text:sub(at, at + 2) == quote:rep(3)
+    if triple then
+        local _, stop = text:find(quote:rep(3), at + 3, true)
+        return stop or #text, 3
+    end
+    local i = at + 1
+    while i <= #text and text:sub(i, i) ~= quote and text:sub(i, i) ~= "\n" do i = i + (text:sub(i, i) == "\\" and 2 or 1) end
+    return math.min(i, #text), 1
+end
+
+local function newlines(text) return (text:gsub("[^\n]", "")) end
+
+-- The text with a mark, "\2N\3", for what each of its strings holds, and without comments of Lua's; what they hold. long: long
+-- strings go, too.
+function python.mask(text, long)
+    local kept, out, at = {}, {}, 1
+    while true do
+        local s = text:find("[\"'%-%[]", at)
+        if not s then break end
+        local c, stop = text:sub(s, s), s
+        local comment = c == "-" and text:sub(s + 1, s + 1) == "-"
+        local level = (comment or long and c == "[") and text:match("^%[(=*)%[", comment and s + 2 or s)
+        out[#out + 1] = text:sub(at, s - 1)
+        if level then
+            stop = select(2, text:find("]" .. level .. "]", s, true)) or #text
+            out[#out + 1] = " " .. newlines(text:sub(s, stop))
+        elseif comment then stop = (text:find("\n", s, true) or #text + 1) - 1
+        elseif c == '"' or c == "'" then
+            local quotes
+            stop, quotes = string_end(text, s)
+            kept[#kept + 1] = text:sub(s + quotes, stop - quotes)
+            out[#out + 1] = c .. "\2" .. #kept .. "\3" .. c
+        else out[#out + 1] = c end
+        at = stop + 1
+    end
+    out[#out + 1] = text:sub(at)
+    return table.concat(out), kept
+end
+
+local kept -- what the marks stand for in the line that is being translated
+
+local function unmask(text) return (text:gsub("\2(%d+)\3", function(n) return kept[tonumber(n)] end)) end
+
+-- What f makes of the line with marks for its strings, with these in their places again; nil where f gives nil.
+function python.masked(line, f)
+    line, kept = python.mask(line)
+    local text, more = f(line)
+    return text and unmask(text), more
+end
+
+-- The parts of the text between marks that are in no brackets.
+function python.split(text, mark)
+    local parts, depth, from = {}, 0, 1
+    for i = 1, #text do
+        local c = text:sub(i, i)
+        if c:find "[%(%[{]" then depth = depth + 1 elseif c:find "[%)%]}]" then depth = depth - 1 end
+        if c == mark and depth == 0 then
+            parts[#parts + 1] = text:sub(from, i - 1):match "^%s*(.-)%s*$"
+            from = i + 1
+        end
+    end
+    parts[#parts + 1] = text:sub(from):match "^%s*(.-)%s*$"
+    return parts
+end
+local split = python.split
+
+local function each(parts, f, notes)
+    local out = {}
+    for i, part in ipairs(parts) do out[i] = f(part, notes) end
+    return table.concat(out, ", ")
+end
+
+-- ---- indices ----
+
+local COUNT = "indices count from 1, and a range includes its end"
+
+-- Bounds of a range, and an index among several, as Lua counts.
+local function first(s)
+    local n = math.tointeger(tonumber(s))
+    return n and tostring(n < 0 and n or n + 1) or s == "" and "" or s .. " + 1"
+end
+local function last(s)
+    local n = math.tointeger(tonumber(s))
+    return n and tostring(n < 0 and n - 1 or n) or s
+end
+
+-- One of the indices: in a text, and as a value.
+local function index_part(part)
+    if part == "..." then return part, '"..."' end
+    if part == "None" or part:find "newaxis$" then return "new" end
+    local bounds = split(part, ":")
+    if #bounds == 1 then
+        local one = tonumber(part) and first(part) or part
+        return one, one
+    end
+    local from, to = first(bounds[1]), last(bounds[2])
+    local step = (bounds[3] or "") ~= "" and ":" .. bounds[3] or ""
+    return from .. ":" .. to .. step, step == "" and (from .. to == "" and "{}" or from ~= "" and to ~= "" and ("{%s, %s}"):format(from, to)) or nil
+end
+
+-- What stands in x[…].
+local function index(inner, notes)
+    local parts = split(inner, ",")
+    if #parts == 1 and not inner:find ":" and not inner:find "^%.%.%.$" and not inner:find "^None$" then
+        return "[" .. python.expression(inner, notes) .. "]"
+    end
+    local texts, values, plain, ranges = {}, {}, true, false
+    for i, part in ipairs(parts) do
+        texts[i], values[i] = index_part(part)
+        plain = plain and texts[i]:find "^[%d:.%-new]*$" ~= nil
+        ranges = ranges or texts[i]:find "[:.n]" ~= nil
+    end
+    notes[#notes + 1] = COUNT
+    if plain and ranges then return '["' .. table.concat(texts, ", ") .. '"]' end
+    if #values < #parts then return "[" .. inner .. "]" end
+    return ranges and ("[{ %s }]"):format(table.concat(values, ", ")) or ("[{%s}]"):format(table.concat(values, ", "))
+end
+
+local before_list = { ["return"] = true, ["in"] = true, ["and"] = true, ["or"] = true, ["not"] = true, ["else"] = true }
+
+local function brackets(e, notes)
+    return (e:gsub("()(%b[])", function(at, group)
+        local head, inner = e:sub(1, at - 1), group:sub(2, -2)
+        local indexed = head:find "[%w_%]%)\"']%s*$" and not before_list[head:match "([%a_]+)%s*$"]
+        if indexed then return index(inner, notes) end
+        if inner:find "%f[%w_]for%f[^%w_]" then return group end
+        return "{" .. each(split(inner, ","), python.expression, notes) .. "}"
+    end))
+end
+
+-- {'a': 1} and {"two words": 2}.
+local function braces(e, notes)
+    return (e:gsub("%b{}", function(group)
+        local out = {}
+        for i, part in ipairs(split(group:sub(2, -2), ",")) do
+            local key, value = table.unpack(split(part, ":"))
+            if not value then return nil end
+            local word = unmask(key):match "^[\"']([%a_][%w_]*)[\"']$"
+            out[i] = ("%s = %s"):format(word or "[" .. key .. "]", python.expression(value, notes))
+        end
+        return "{" .. table.concat(out, ", ") .. "}"
+    end))
+end
+
+-- ---- names ----
+
+local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64", float16 = "f16", half = "f16", bfloat16 = "bf16",
+    int64 = "i64", long = "i64", int32 = "i32", int = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool" }
+local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module", ["Tensor"] = "tensor", ["array"] = "tensor", ["asarray"] = "tensor",
+    ["from_numpy"] = "tensor", ["random.seed"] = "manual_seed", ["expand_dims"] = "unsqueeze", ["mps.is_available"] = "cuda.is_available",
+    ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset", ["inf"] = "math.huge", ["pi"] = "math.pi" }
+python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true, plt = true }
+
+-- What the path is in the module: "nn.Linear"; nil if nothing is there.
+local function there(path)
+    local v = gpush
+    for key in path:gmatch "[^.]+" do v = type(v) == "table" and v[key] or nil end
+    return v ~= nil and path or nil
+end
+
+-- torch.nn.Linear is nn.Linear here, F.relu relu, and torch.float32 a text.
+function python.without_package(path)
+    return same[path] or there(path) or there(path:match "[^.]*$") or dtypes[path] and ('"%s"'):format(dtypes[path])
+end
+
+local function packages(e)
+    return (e:gsub("%f[%w_.]nn%.functional%.", "F."):gsub("%f[%w_.]([%a_][%w_]*)%.([%a_][%w_.]*)", function(package, path)
+        return python.packages[package] and rawget(_G, package) == nil and python.without_package(path) or nil
+    end))
+end
+
+-- ---- calls ----
+
+local kinds = { int = 'math.type(%s) == "integer"', float = 'math.type(%s) == "float"', str = 'type(%s) == "string"', bool = 'type(%s) == "boolean"',
+    list = 'type(%s) == "table"', dict = 'type(%s) == "table"', tuple = 'type(%s) == "table"', tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)" }
+
+local function kind(x, name) return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x) end
+
+-- A model's or a tensor's file, and what goes into it: model.state_dict().
+local function checkpoint(call)
+    return function(a, b)
+        local file, what = b, a
+        if call == "load" then file, what = a, "model" end
+        local name = what and what:match "^[%a_][%w_]*"
+        file = file and unmask(file):gsub("%.pth?([\"'])$", ".safetensors%1")
+        return file and name and ("checkpoint.%s(%s, {%s = %s})"):format(call, file, name, name)
+    end
+end
+
+-- Functions that have another name or form here, where nobody has set the name. They get the arguments, translated.
+python.functions = {
+    len = function(x) return x and (x:find "^[%w_.\"'\2\3]+$" and "#%s" or "#(%s)"):format(x) end,
+    isinstance = function(x, name) return name and kind(x, name) end,
+    str = function(x) return ("tostring(%s)"):format(x) end,
+    int = function(x) return ("math.floor(%s)"):format(x) end,
+    float = function(x) return ("tonumber(%s)"):format(x) end,
+    enumerate = function(x) return ("ipairs(%s)"):format(x) end,
+    input = function() return "io.read()" end,
+    open = function(...) return ("io.open(%s)"):format(table.concat({ ... }, ", ")) end,
+    dict = function(...) return ... and "{" .. (table.concat({ ... }, ", "):match "^{(.*)}$" or ...) .. "}" or "{}" end,
+    list = function(x) return x or "{}" end,
+    sorted = function(x) return ("table.sort(%s)"):format(x) end,
+    dir = function(x) return ("help(%s)"):format(x or "") end,
+    zip = function(x, y) return y and ("for i, a in ipairs(%s) do local b = %s[i] … end"):format(x, y) end,
+    hasattr = function(x, name) return name and ("%s[%s] ~= nil"):format(x, name) end,
+    getattr = function(x, name) return name and ("%s[%s]"):format(x, name) end,
+    id = function(x) return ("tostring(%s)"):format(x) end,
+    ["torch.save"] = checkpoint "save", ["torch.load"] = checkpoint "load",
+    ["torch.device"] = function(x) return x and unmask(x):gsub("cuda", "gpu") end,
+    ["torch.utils.data.DataLoader"] = function(set, options)
+        options = options and options:gsub("^{", ", "):gsub("}$", ""):gsub("num_workers", "workers"):gsub("pin_memory", "pin"):gsub("batch_size", "batch")
+        return ("data.Loader{%s%s}"):format(set, options or "")
+    end,
+    ["torch.arange"] = function(n, to) return n and not to and ("arange(0, %s)"):format(tonumber(n) and math.tointeger(tonumber(n)) - 1 or n .. " - 1") or nil end,
+}
+python.functions["np.arange"] = python.functions["torch.arange"]
+python.functions.DataLoader = python.functions["torch.utils.data.DataLoader"]
+
+local renamed = { axis = "dim", keepdims = "keepdim" }
+
+-- The arguments in brackets, those by name in a table at the end.
+local function arguments(inner, notes)
+    local list, named = {}, {}
+    local tuple = inner:match "^%s*(%b())%s*$"
+    if tuple and #split(tuple:sub(2, -2), ",") > 1 then inner = tuple:sub(2, -2) end
+    for _, part in ipairs(inner:find "%S" and split(inner, ",") or {}) do
+        local key, value = part:match "^([%a_][%w_]*)%s*=%s*([^=].*)$"
+        if key then named[#named + 1] = ("%s = %s"):format(renamed[key] or key, python.expression(value, notes))
+        else list[#list + 1] = python.expression(part, notes) end
+    end
+    if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
+    return list
+end
+
+local of_lists = { sum = true, max = true, min = true, mean = true, std = true, prod = true, any = true, all = true }
+local methods = {}
+for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval modules children"):gmatch "%S+" do methods[name] = true end
+
+-- x.sum( with a colon, where x is no module or library.
+local function colon(name)
+    local object, method = name:match "^(.*)%.([%a_][%w_]*)$"
+    local head = object and object:match "^[%a_][%w_]*"
+    if not head or head == "self" or python.packages[head] or gpush[head] ~= nil or string[head] then return name end
+    local library = rawget(_G, head)
+    if type(library) == "table" and getmetatable(library) == nil then return name end
+    local known = methods[method] or debug.getregistry()["gpush.tensor.methods"][method]
+    return known and object .. ":" .. method or name
+end
+
+local function calls(e, notes)
+    return (e:gsub("()([%a_][%w_.:]*)(%b())", function(at, name, group)
+        if name == "function" or before_list[name] or name == "if" then return name .. "(" .. python.expression(group:sub(2, -2), notes) .. ")" end
+        local list = arguments(group:sub(2, -2), notes)
+        local f = python.functions[name]
+        local free = rawget(_G, name:match "^[%a_]+") == nil or name == "open"
+        local member = e:sub(at - 1, at - 1):find "[.:\"']"
+        local made = f and free and not member and f(table.unpack(list))
+        if made then return made end
+        name = member and name or colon(name)
+        if of_lists[name] and list[1] and list[1]:find "^%b{}$" then return ("tensor%s:%s()"):format(list[1], name) end
+        if #list == 1 and list[1]:find "^%b{}$" then return name .. list[1] end
+        return name .. "(" .. table.concat(list, ", ") .. ")"
+    end))
+end
+
+-- (1, 2) that is no call's.
+local function tuples(e)
+    return (e:gsub("()(%b())", function(at, group)
+        if e:sub(1, at - 1):find "[%w_%]%)\"']$" or #split(group:sub(2, -2), ",") < 2 then return nil end
+        return "{" .. group:sub(2, -2) .. "}"
+    end))
+end
+
+-- ---- texts ----
+
+-- f"loss {x:.2f}".
+local function f_string(text)
+    local format, values, parts = {}, {}, {}
+    local rest, spec = text, false
+    while true do
+        local head, inner, after = rest:match "^([^{]*)(%b{})(.*)$"
+        if not head then break end
+        local value, form = inner:match "^{(.-)=?:([^:]*)}$"
+        value = python.expression(value or inner:sub(2, -2):gsub("=$", ""), {})
+        spec = spec or form ~= nil
+        format[#format + 1] = head .. "%" .. ((form or ""):gsub("[<>^,_]", ""):gsub("%d$", "%0d") .. ""):gsub("^$", "s")
+        if head ~= "" then parts[#parts + 1] = '"' .. head .. '"' end
+        parts[#parts + 1], values[#values + 1] = value, value
+        rest = after
+    end
+    if #values == 0 then return '"' .. text .. '"' end
+    if spec then return ('("%s"):format(%s)'):format(table.concat(format) .. rest, table.concat(values, ", ")) end
+    if rest ~= "" then parts[#parts + 1] = '"' .. rest .. '"' end
+    return table.concat(parts, " .. ")
+end
+
+local quoted = "([\"']\2%d+\3[\"'])"
+
+-- "a %s" % x, "{}".format(x), ", ".join(xs), "a" + b.
+local function texts(e)
+    e = e:gsub(quoted .. "%s*%%%s*(%b())", "(%1):format%2"):gsub(quoted .. "%s*%%%s*([%w_.]+)", "(%1):format(%2)")
+    e = e:gsub(quoted .. "%.join(%b())", function(mark, xs) return ("table.concat(%s, %s)"):format(xs:sub(2, -2), mark) end)
+    e = e:gsub(quoted .. "%.format(%b())", function(text, values)
+        text = unmask(text):gsub("{:?([%d.]*)(%a?)}", function(size, letter) return "%" .. size .. (letter == "" and "s" or letter) end)
+        return ("(%s):format%s"):format(text, values)
+    end)
+    return (e:gsub(quoted .. "%.([%a_][%w_]*)%(", "(%1):%2("):gsub(quoted .. "%s*%+%s*", "%1 .. "):gsub("%s*%+%s*" .. quoted, " .. %1"))
+end
+
+-- ---- the whole ----
+
+local words = {
+    { "%f[%w_]True%f[^%w_]", "true" }, { "%f[%w_]False%f[^%w_]", "false" }, { "%f[%w_]None%f[^%w_]", "nil" },
+    { "%f[%w_]is%s+not%f[^%w_]", "~=" }, { "%f[%w_]is%f[^%w_]", "==" }, { "!=", "~=" }, { "%s*&&%s*", " and " }, { "%s*||%s*", " or " },
+    { "!%f[%w_(]", "not " }, { "%*%*", "^" }, { "([%w_.%]]+)%s*@%s*([%w_.%[%]]+)", "%1:matmul(%2)" },
+    { "^(.-)%s+%?%s+(.-)%s+:%s+(.+)$", "%1 and %2 or %3" }, { "^%(?([%w_, ]-)%)?%s*[-=]>%s*([^{].*)$", "function(%1) return %2 end" },
+}
+
+local function lambda(e, notes)
+    local head, args, body = e:match "^(.-)%f[%w_]lambda%s*([%w_,%s]-):%s*(.+)$"
+    return body and head .. ("function(%s) return %s end"):format(args, python.expression(body, notes)) or nil
+end
+
+local function choice(e, notes)
+    local yes, cond, no = e:match "^(.-)%s+%f[%w_]if%s+(.-)%s+else%s+(.+)$"
+    if not yes or yes == "" then return nil end
+    return ("%s and %s or %s"):format(python.expression(cond, notes), python.expression(yes, notes), python.expression(no, notes))
+end
+
+function python.expression(e, notes)
+    local whole = lambda(e, notes) or choice(e, notes)
+    if whole then return whole end
+    e = e:gsub("%f[%w_]f([\"'])\2(%d+)\3%1", function(_, n) return f_string(kept[tonumber(n)]) end)
+    e = texts(e:gsub("%f[%w_][rbu](%f[\"'][\"'])", "%1"))
+    e = calls(braces(brackets(e, notes), notes), notes)
+    e = packages(tuples(e))
+    for _, w in ipairs(words) do e = e:gsub(w[1], w[2]) end
+    return (e:gsub("type(%b()) == (%a+)", function(x, name) return kinds[name] and kind(x:sub(2, -2), name) or nil end))
+end
+
+return python

@@ -1,0 +1,186 @@
+-- What somebody who comes from PyTorch, NumPy or IPython types in the first ten minutes: the error says how Lua says it, at the
+-- prompt and in a script, with the names that were typed; and what it says runs.
+local t = require "tap"
+local program, unused = arg[-1], os.tmpname()
+local file = unused .. ".lua"
+
+local function write(text)
+    local out <close> = assert(io.open(file, "w"))
+    out:write(text, "\n")
+end
+
+-- All that the program says about the text.
+local function output(options, text)
+    write(text)
+    local out <close> = assert(io.popen(("timeout 20 '%s' %s '%s' 2>&1"):format(program, options, file)))
+    return out:read "a"
+end
+
+-- What is there when a line is typed.
+local setup = [[
+x, y, z, a, b, c, n, e = ones(3, 4), ones(3, 4), 2, 1, 2, true, 3, 2.5
+v = ones(3) xs, ys, d = {1, 2, 3}, {4, 5, 6}, {k = 1} i = 1
+model = nn.Linear(4, 2) opt = optim.SGD(model:parameters(), {lr = 0.1}) ds = data.TensorDataset(ones(8, 4), ones(8))
+train_loader = data.Loader{ds, batch = 4} Name = nn.module "Name" loss = ones(1):sum();
+]]
+
+-- Typed, and the answer: all that follows "in Lua: " up to a semicolon and a note. An answer with a prompt's command, or of words
+-- alone, is not run.
+local habits = {
+    -- lists, shapes, options
+    { "tensor([[1, 2], [3, 4]])", "tensor{{1, 2}, {3, 4}}" },
+    { "torch.tensor([1, 2])", "tensor{1, 2}" },
+    { "q = np.array([1, 2])", "q = tensor{1, 2}" },
+    { "q = torch.tensor([1., 2.], dtype=torch.float32)", 'q = tensor({1., 2.}, {dtype = "f32"})' },
+    { "zeros((2, 3))", "zeros(2, 3)" },
+    { "q = np.zeros((2, 3))", "q = zeros(2, 3)" },
+    { "q = [1, 2, 3]", "q = {1, 2, 3}" },
+    { "p, q = [1, 2]", "p, q = 1, 2" },
+    { "q = {'a': 1, 'b c': 2}", "q = {a = 1, ['b c'] = 2}" },
+    { "dict(a=1)", "{a = 1}" },
+    { "sum(x, dim=1)", "sum(x, {dim = 1})" },
+    { "q = x.sum(axis=1, keepdims=True)", "q = x:sum{dim = 1, keepdim = true}" },
+    { "q = torch.randn(3, 4, requires_grad=True)", "q = randn(3, 4, {requires_grad = true})" },
+    { "[k*2 for k in range(3)]", "list = {} for k = 1, 3 do list[#list + 1] = k*2 end" },
+    { "q = [k for k in xs if k > 1]", "q = {} for _, k in ipairs(xs) do if k > 1 then q[#q + 1] = k end end" },
+    { "xs.append(3)", "xs[#xs + 1] = 3" },
+    -- indices
+    { "x[:, 1]", 'x[":, 2"]' },
+    { "x[1:3]", 'x["2:3"]' },
+    { "x[::2]", 'x["::2"]' },
+    { "x[:-1]", 'x[":-2"]' },
+    { "x[..., 0]", 'x["..., 1"]' },
+    { "q = x[None]", 'q = x["new"]' },
+    { "x[0, 1]", "x[{1, 2}]" },
+    { "q = x[i, :]", "q = x[{ i, {} }]" },
+    { "x[1:3] = 0", 'x["2:3"] = 0' },
+    { "x[:, 0] += 1", 'x[":, 1"] = x[":, 1"] + 1' },
+    { "q = x.reshape(2, -1)[:, ::2]", 'q = x:reshape(2, -1)[":, ::2"]' },
+    -- operators
+    { "z += 1", "z = z + 1" },
+    { "z **= 2", "z = z ^ 2" },
+    { "z != 2", "z ~= 2" },
+    { "a && b", "a and b" },
+    { "q = !c || b", "q = not c or b" },
+    { "z**2", "z^2" },
+    { "q = x @ y.T", "q = x:matmul(y.T)" },
+    { "z is None", "z == nil" },
+    { "q = z is not None", "q = z ~= nil" },
+    { "type(z) is int", 'math.type(z) == "integer"' },
+    { "a if c else b", "c and a or b" },
+    { 'device = "cuda" if torch.cuda.is_available() else "cpu"', 'device = cuda.is_available() and "cuda" or "cpu"' },
+    { "lambda q: q + 1", "function(q) return q + 1 end", run = "local f = function(q) return q + 1 end" },
+    { "p = q = 3", "q = 3; p = q" },
+    -- texts
+    { 'f"loss {z}"', '"loss " .. z' },
+    { 'print(f"{z:.2f}")', 'print(("%.2f"):format(z))' },
+    { 'print(f"epoch {n}: loss {loss.item():.4f}")', 'print(("epoch %s: loss %.4f"):format(n, loss:item()))' },
+    { '"a" + "b"', '"a" .. "b"' },
+    { 'print("loss: %.3f" % e)', 'print(("loss: %.3f"):format(e))' },
+    { 'print("{} of {:.2f}".format(n, e))', 'print(("%s of %.2f"):format(n, e))' },
+    { '", ".join(xs)', 'table.concat(xs, ", ")' },
+    { '"""doc"""', "-- doc", run = "" },
+    { "# comment", "-- comment", run = "" },
+    { "print n", "print(n)" },
+    { 'print(n, end="")', 'io.write(n, "")' },
+    -- statements
+    { "import numpy as np", "nothing to import" },
+    { "from torch import nn", "nothing to import" },
+    { "del z", "z = nil" },
+    { 'raise ValueError("bad")', 'error("bad")', run = "" },
+    { "assert n == 3", "assert(n == 3)" },
+    { 'assert x.shape == (3, 4), "bad shape"', 'assert(x.shape == {3, 4}, "bad shape")' },
+    { "@torch.no_grad()", "no_grad(function() … end), or do local _ <close> = no_grad() … end", run = "no_grad(function() end) do local _ <close> = no_grad() end" },
+    { "global counter", "nothing to declare" },
+    { "let q = 3", "local q = 3" },
+    { "%timeit z", ":timeit z", run = "" },
+    -- functions
+    { "max(1, 2)", "math.max(1, 2)" },
+    { "abs(-3)", "math.abs(-3)" },
+    { "round(2.5)", "math.floor(2.5 + 0.5)" },
+    { "pow(2, 3)", "2 ^ 3" },
+    { "sum([1, 2])", "tensor{1, 2}:sum()" },
+    { "sum({1, 2})", "tensor({1, 2}):sum()" },
+    { "len(xs)", "#xs" },
+    { "range(3)", "for i = 1, 3 do … end" },
+    { "dir(x)", "help(x)" },
+    { "isinstance(z, int)", 'math.type(z) == "integer"' },
+    { "isinstance(x, torch.Tensor)", "is_tensor(x)" },
+    { "enumerate(xs)", "ipairs(xs)" },
+    { "zip(xs, ys)", "for i, a in ipairs(xs) do local b = ys[i] … end" },
+    { "str(z)", "tostring(z)" },
+    { "int(e)", "math.floor(e)" },
+    { "q = input()", "q = io.read()" },
+    { "q = self.x", "function Name:method(…), with a colon, has self" },
+    -- packages
+    { "torch.save(model.state_dict(), \"m.pt\")", 'checkpoint.save("m.safetensors", {model = model})' },
+    { 'torch.load("m.pt")', 'checkpoint.load("m.safetensors", {model = model})', run = "assert(checkpoint.load)" },
+    { 'q = torch.device("cuda")', 'q = "gpu"' },
+    { "q = torch.utils.data.DataLoader(ds, batch_size=4, shuffle=True)", "q = data.Loader{ds, batch = 4, shuffle = true}" },
+    { "q = torch.optim.SGD(model.parameters(), lr=0.1)", "q = optim.SGD(model:parameters(), {lr = 0.1})" },
+    { "q = torch.nn.functional.relu(x)", "q = relu(x)" },
+    { "q = nn.functional.softmax(x, 1)", "q = softmax(x, 1)" },
+    { "torch.cuda.is_available()", "cuda.is_available()" },
+    { "torch.cuda.synchronize()", "cuda.synchronize()", run = "assert(cuda.synchronize)" },
+    { "torch.manual_seed(0)", "manual_seed(0)" },
+    { "torch.arange(10)", "arange(0, 9)" },
+    -- blocks
+    { "for i in range(3):", "for i = 1, 3 do … end" },
+    { "for i in range(3): print(i)", "for i = 1, 3 do print(i) end" },
+    { "for i in range(1, n):", "for i = 1, n - 1 do … end" },
+    { "for i, k in enumerate(xs):  # all", "for i, k in ipairs(xs) do … end" },
+    { "for k, w in d.items():", "for k, w in pairs(d) do … end" },
+    { "for p, q in zip(xs, ys):", "for i, p in ipairs(xs) do local q = ys[i] … end" },
+    { "for p, q in train_loader:", "for step, p, q in train_loader() do … end" },
+    { "for p in model.parameters():", "for _, p in ipairs(model:parameters()) do … end" },
+    { "for p, q in model.named_parameters():", "for p, q in model:named_parameters() do … end" },
+    { "while True:", "while true do … end", run = "while true do break end" },
+    { "while z is not None and z != 2:", "while z ~= nil and z ~= 2 do … end", run = "while z ~= nil and z ~= 2 do break end" },
+    { "if z > 0:", "if z > 0 then … end" },
+    { 'if z == "a:b":', 'if z == "a:b" then … end' },
+    { "elif z > 0:", "elseif z > 0 then", run = "" },
+    { "else:", "else", run = "" },
+    { "try:", "local ok, message = pcall(function() … end)" },
+    { "except ValueError as e:", "if not ok then … end" },
+    { "with torch.no_grad():", "do local _ <close> = no_grad() … end" },
+    { "with open('a.txt') as g:", "do local g <close> = io.open('a.txt') … end" },
+    { "def f(p, q=3):", "function f(p, q) … end" },
+    { "def f(p): return p", "function f(p) return p end" },
+    { "def forward(self, p):", "function Name:forward(p) … end" },
+    { "class Net(nn.Module):", 'Net = nn.module "Net" function Net:forward(x) … end' },
+    { "class Net:", "Net = {} Net.__index = Net function Net.new() … return setmetatable({}, Net) end" },
+}
+
+local function answered(text, answer)
+    local at = text:find("in Lua: " .. answer, 1, true)
+    return at and text:find("^[\n;]", at + #("in Lua: " .. answer)) ~= nil or at and answer:find "^[%l ]+$"
+end
+
+for _, h in ipairs(habits) do
+    local typed, answer = h[1], h[2]
+    local got = output("-e '_PROMPT = \"\"' -i <", setup .. typed)
+    if not t.ok(answered(got, answer), typed) then io.stderr:write("# ", got, "\n") end
+    got = output("", setup .. typed)
+    if not t.ok(answered(got, answer), "in a script: " .. typed) then io.stderr:write("# ", got, "\n") end
+    if not answer:find "^nothing" and not answer:find "has self" then
+        local code = h.run or answer:gsub("…", "")
+        local ran = output("", setup .. (code ~= "" and load("return " .. code) and "local _ = " or "") .. code)
+        if not t.ok(not ran:find(file .. ":%d"), answer .. " runs") then io.stderr:write("# ", ran, "\n") end
+    end
+end
+
+-- A block that is pasted, or lies in a script, is answered at its first line, and what is Lua is left alone.
+local block = "for i in range(3):\n    print(i)\n    print(x[i])\nprint(1)"
+t.ok(output("", setup .. block):find(":5: 'do' expected near ':'\n        in Lua: for i = 1, 3 do … end; Lua counts from 1", 1, true), "a block in a script")
+t.ok(output("-i <", "print(1)\nx:\nsum()"):find "global 'x'", "a name and a colon go on with the next line")
+for _, lua in ipairs { "goto done\n::done::\nprint(42)", "s = [[\nfor i in range(3):\n]]\nprint(42)", "--[[\nwhile True:\n]]\nprint(42)",
+    "s = 'if x:'\nprint(42)", "-- try:\nprint(42)", "if s == nil then -- else:\nprint(42)\nend", "for k in pairs{1} do local s = ':'\nprint(42) end",
+    "function f(o)\nif o: m() then\nend end print(42)" } do
+    t.ok(output("-e '_PROMPT, _PROMPT2 = \"\", \"\"' -i <", lua):find "42", (lua:gsub("\n", "; ")))
+end
+for _, lua in ipairs { "x = = 3", "nonsense 'a != b'x", "print((1)", "x:y:z()" } do
+    t.ok(not output("", lua):find "in Lua", lua .. " is a slip in Lua")
+end
+os.remove(file)
+os.remove(unused)
+t.done()

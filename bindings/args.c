@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bindings/arg_names.h"
 #include "bindings/bind.h"
 
 /* What the reader of one argument needs to know. `i` is a stack index. */
@@ -171,6 +172,41 @@ static void read_operand(const reading *r) {
     else bad(r, "a tensor or a number");
 }
 
+/* A function, or what is called like one; a tensor's metatable has no __call. */
+static bool is_callable(lua_State *L, int i) {
+    if (lua_isfunction(L, i)) return true;
+    if (luaL_getmetafield(L, i, "__call") == LUA_TNIL) return false;
+    return lua_pop(L, 1), true;
+}
+
+bool gp_lua_is_a(lua_State *L, int i, const char *class) {
+    if (gp_lua_totensor(L, i)) return !strcmp(class, "tensor");
+    int top = lua_gettop(L);
+    if (!lua_getmetatable(L, i)) return false;
+    lua_pushfstring(L, "gpush.%s", class);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    bool is = false;
+    for (int depth = 0; !is && depth < 100 && lua_istable(L, top + 1); depth++) {
+        is = lua_rawequal(L, top + 1, top + 2);
+        lua_pushliteral(L, "__index");
+        lua_rawget(L, top + 1);
+        is = is || lua_rawequal(L, -1, top + 2);
+        if (!lua_istable(L, -1) || !lua_getmetatable(L, -1)) break;
+        lua_replace(L, top + 1);
+        lua_settop(L, top + 2);
+    }
+    return lua_settop(L, top), is;
+}
+
+/* Raises: what stands in front of the method's colon is no object of its class. */
+static int no_self(const reading *r) {
+    const char *dot = strrchr(r->op->name, '.'), *method = dot ? dot + 1 : r->op->name;
+    const char *got = lua_isnone(r->L, r->i) ? "nothing" : shown(r->L, r->i);
+    raise(r->L, "%s: expected %s in front, got %s: call it with a colon, %s:%s()", r->op->name,
+          r->p->name, got, r->p->name, method);
+    return 0;
+}
+
 /* Reads one argument that is there; returns how many stack places it took. */
 static int read_arg(const reading *r, int last) {
     gp_scalar s;
@@ -203,7 +239,24 @@ static int read_arg(const reading *r, int last) {
     case GP_SIG_dims:
     case GP_SIG_shape:
     case GP_SIG_ints: return read_ints(r, last);
-    case GP_SIG_any: gp_call_none(r->c); break;
+    case GP_SIG_any:
+    case GP_SIG_value: gp_call_none(r->c); break;
+    case GP_SIG_text:
+        if (lua_type(r->L, r->i) != LUA_TSTRING) bad(r, "a string");
+        gp_call_none(r->c);
+        break;
+    case GP_SIG_table:
+        if (!is_list(r->L, r->i)) bad(r, "a table");
+        gp_call_none(r->c);
+        break;
+    case GP_SIG_function:
+        if (!is_callable(r->L, r->i)) bad(r, "a function");
+        gp_call_none(r->c);
+        break;
+    case GP_SIG_self:
+        if (!gp_lua_is_a(r->L, r->i, r->p->name)) no_self(r);
+        gp_call_none(r->c);
+        break;
     case GP_SIG_padding:
         if (lua_type(r->L, r->i) != LUA_TSTRING) return read_ints(r, last);
         read_name(r);
@@ -222,7 +275,10 @@ static const char *const wanted[GP_SIGS] = {
     [GP_SIG_dims] = "dims (integers)", [GP_SIG_shape] = "a shape (integers)",
     [GP_SIG_ints] = "integers",     [GP_SIG_padding] = "integers, 'same' or 'valid'",
     [GP_SIG_str] = "a string",      [GP_SIG_dtype] = "a dtype as a string",
-    [GP_SIG_any] = "a value",       [GP_SIG_device] = "a device as a string"};
+    [GP_SIG_any] = "a value",       [GP_SIG_device] = "a device as a string",
+    [GP_SIG_value] = "a value",     [GP_SIG_text] = "a string",
+    [GP_SIG_table] = "a table",     [GP_SIG_function] = "a function",
+    [GP_SIG_rest] = "values",       [GP_SIG_self] = "an object"};
 
 /* What the signature says where nothing was given; raises for arguments that must be. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
@@ -257,7 +313,8 @@ static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int n
 
 /* A last argument that is a table with names in it, and not a list that the signature asks for. */
 static bool has_options(lua_State *L, int top) {
-    if (top < 1 || lua_type(L, top) != LUA_TTABLE || lua_getmetatable(L, top)) return false;
+    if (top < 1 || lua_type(L, top) != LUA_TTABLE) return false;
+    if (lua_getmetatable(L, top)) return lua_pop(L, 1), false;
     if (lua_rawlen(L, top)) return false;
     lua_pushnil(L);
     if (!lua_next(L, top)) return false;
@@ -269,8 +326,12 @@ static bool has_options(lua_State *L, int top) {
 /* May an argument of that type be a table? */
 static bool takes_table(const gp_param *p) {
     return p->type == GP_SIG_tensors || p->type == GP_SIG_dims || p->type == GP_SIG_shape ||
-        p->type == GP_SIG_ints || p->type == GP_SIG_padding || p->type == GP_SIG_any;
+        p->type == GP_SIG_ints || p->type == GP_SIG_padding || p->type == GP_SIG_value ||
+        p->type == GP_SIG_table;
 }
+
+/* Is a last table this argument even if it has names in it? */
+static bool claims(const gp_param *p) { return p->type == GP_SIG_value || p->type == GP_SIG_table; }
 
 /* An empty table that comes last where p takes no table: options by name, and none of them. */
 static bool is_no_options(lua_State *L, int i, const gp_param *p) {
@@ -283,114 +344,14 @@ static bool is_no_options(lua_State *L, int i, const gp_param *p) {
     return false;
 }
 
-/* Does the op make a tensor on a device that may be named? Then requires_grad is an option too. */
-static bool makes(const gp_sig *sig) {
-    int k = sig->n - 1;
-    return k >= 0 && sig->p[k].type == GP_SIG_device;
-}
-
-/* Parameters that are called otherwise here than in PyTorch: they answer to its names, too. */
-static const struct {
-    const char *name, *second, *op; /* op NULL: of every op */
-} called[] = {{"slope", "negative_slope", "leaky_relu"},
-              {"min", "min_val", "hardtanh"},
-              {"max", "max_val", "hardtanh"},
-              {"first", "start_dim", "flatten"},
-              {"last", "end_dim", "flatten"},
-              {"first", "start", NULL},
-              {"last", "end", NULL},
-              {"offset", "storage_offset", "as_strided"},
-              {"value", "fill_value", "full"},
-              {"value", "fill_value", "full_like"},
-              {"value", "fill_value", "new_full"},
-              {"size", "split_size_or_sections", "split"},
-              {"sections", "indices_or_sections", "tensor_split"},
-              {"cond", "condition", "where"},
-              {"a", "x", "where"},
-              {"b", "y", "where"},
-              {"b", "exponent", "pow"},
-              {"b", "end", "lerp"},
-              {"c", "weight", "lerp"},
-              {"b", "tensor1", "addcmul"},
-              {"c", "tensor2", "addcmul"},
-              {"b", "tensor1", "addcdiv"},
-              {"c", "tensor2", "addcdiv"},
-              {"a", "mat1", "addmm"},
-              {"b", "mat2", "addmm"},
-              {"a", "mat", "addmv"},
-              {"b", "vec", "addmv"},
-              {"a", "batch1", "baddbmm"},
-              {"b", "batch2", "baddbmm"},
-              {"b", "mat2", "mm"},
-              {"b", "mat2", "bmm"},
-              {"b", "vec", "mv"},
-              {"b", "vec2", "outer"},
-              {"l", "input2", "cholesky_solve"},
-              {"x1", "input1", NULL},
-              {"x2", "input2", NULL},
-              {"x", "input", NULL},
-              {"a", "input", NULL},
-              {"x", "A", NULL},
-              {"a", "A", NULL},
-              {"b", "B", NULL},
-              {"b", "other", NULL},
-              {"uplo", "UPLO", NULL},
-              {"shape", "size", NULL}};
-
-/* Is key the other name of p? Lists of dims are `dim` in some of PyTorch's ops and `dims` in others. */
-static bool is_second_name(const gp_op *op, const gp_param *p, const char *key) {
-    if (p->type == GP_SIG_dims && !strcmp(p->name, "dims") && !strcmp(key, "dim")) return true;
-    if (p->type == GP_SIG_dims && !strcmp(p->name, "dim") && !strcmp(key, "dims")) return true;
-    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
-        if (!strcmp(p->name, called[i].name) && !strcmp(key, called[i].second) &&
-            (!called[i].op || !strcmp(op->name, called[i].op)))
-            return true;
-    return false;
-}
-
-/* The parameter that key names, -1 if none: its own name counts before another's second one. */
-static int named(const gp_op *op, const gp_sig *sig, const char *key) {
-    for (int k = 0; k < sig->n; k++)
-        if (!strcmp(sig->p[k].name, key)) return k;
-    for (int k = 0; k < sig->n; k++)
-        if (is_second_name(op, &sig->p[k], key)) return k;
-    return -1;
-}
-
 /* Pushes option p of the table; false (nil) if it is not there. */
 static bool push_option(lua_State *L, int table, const gp_op *op, const gp_sig *sig, int k) {
     if (lua_getfield(L, table, sig->p[k].name) != LUA_TNIL) return true;
     lua_pop(L, 1);
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1))
-        if (lua_type(L, -2) == LUA_TSTRING && named(op, sig, lua_tostring(L, -2)) == k)
+        if (lua_type(L, -2) == LUA_TSTRING && gp_option_named(op, sig, lua_tostring(L, -2)) == k)
             return lua_remove(L, -2), true;
     return lua_pushnil(L), false;
-}
-
-/* Every name in the table is a parameter behind the `given` first ones; requires_grad goes into
- * c itself. */
-static void check_options(
-    lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int table, int given) {
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-        int k = key ? named(op, sig, key) : -1;
-        if (k >= given) continue;
-        if (key && makes(sig) && !strcmp(key, "requires_grad")) {
-            c->requires_grad = lua_toboolean(L, -1);
-            continue;
-        }
-        if (k >= 0)
-            raise(L, "%s: '%s' is given twice, as argument #%d and as an option", op->name,
-                       key, k + 1);
-        luaL_Buffer b;
-        luaL_buffinit(L, &b);
-        for (int j = given; j < sig->n; j++)
-            luaL_addstring(&b, j > given ? ", " : ""), luaL_addstring(&b, sig->p[j].name);
-        if (makes(sig)) luaL_addstring(&b, ", requires_grad");
-        luaL_pushresult(&b);
-        raise(L, "%s: unknown option '%s' (expected %s)", op->name, key ? key : "?",
-                   lua_tostring(L, -1));
-    }
 }
 
 /* An argument that is there: its place in the stack is told to at. */
@@ -399,37 +360,68 @@ static int take(const reading *r, int last, int k, int8_t *at) {
     return read_arg(r, last);
 }
 
-void gp_lua_args(
-    lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int8_t at[GP_MAX_PARAMS]) {
-    int top = lua_gettop(L), options = has_options(L, top) ? top : 0,
-        last = options ? top - 1 : top, i = 1, k = 0;
-    luaL_checkstack(L, 2 * sig->n + 8, op->name);
-    if (at) memset(at, 0, GP_MAX_PARAMS);
-    for (; k < sig->n && i <= last; k++) {
+/* Raises: more was given than the signature has. */
+static void surplus(lua_State *L, const gp_op *op, const gp_sig *sig, int given) {
+    int self = sig->n && sig->p[0].type == GP_SIG_self;
+    const char *params = self && sig->n == 1 ? "" : self ? strchr(op->sig, ',') + 2 : op->sig;
+    raise(L, "%s: %d argument%s given, at most %d expected: %s(%s)", op->name, given - self,
+          given - self == 1 ? "" : "s", sig->n - self, op->name, params);
+}
+
+/* The arguments by position, from stack index 1 to *last, of which the last one may be a table of
+ * options: then *options is its place. Returns how many parameters were dealt with. */
+static int read_positions(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int8_t *at,
+                          int *options) {
+    int top = lua_gettop(L), last = *options ? top - 1 : top, i = 1, k = 0;
+    int self = sig->n && sig->p[0].type == GP_SIG_self;
+    for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
+        if (p->type == GP_SIG_rest) {
+            gp_call_none(c);
+            if (at && i <= top) at[k] = (int8_t)i;
+            *options = 0, i = top + 1, last = top;
+            continue;
+        }
+        if (i == *options && claims(p)) *options = 0, last = top;
+        if (i > last) break;
         if (is_no_options(L, i, p)) {
             last--;
             break;
         }
-        if (lua_isnil(L, i) && (p->optional || p->has_default)) {
-            read_default(L, op, p, k + 1, c);
-            i++;
+        bool absent = lua_isnil(L, i) && (p->optional || p->has_default);
+        if (absent || (p->type == GP_SIG_table && p->optional && !is_list(L, i))) {
+            read_default(L, op, p, k + 1 - self, c);
+            i += absent;
             continue;
         }
-        reading r = {.L = L, .op = op, .c = c, .p = p, .i = i, .number = i};
+        reading r = {.L = L, .op = op, .c = c, .p = p, .i = i, .number = i - self};
         i += take(&r, last, k, at);
     }
-    if (i <= last)
-        raise(L, "%s: %d arguments given, at most %d expected: %s(%s)", op->name, last, sig->n,
-                   op->name, op->sig);
-    if (options) check_options(L, op, sig, c, options, k);
+    if (i <= last) surplus(L, op, sig, last);
+    return k;
+}
+
+void gp_lua_args(
+    lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int8_t at[GP_MAX_PARAMS]) {
+    int top = lua_gettop(L), options = has_options(L, top) ? top : 0;
+    int self = sig->n && sig->p[0].type == GP_SIG_self;
+    luaL_checkstack(L, 2 * sig->n + 8, op->name);
+    if (at) memset(at, 0, GP_MAX_PARAMS);
+    int k = read_positions(L, op, sig, c, at, &options);
+    if (options) gp_check_options(L, op, sig, c, options, k);
     for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
-        if (!options || !push_option(L, options, op, sig, k)) {
-            read_default(L, op, p, k + 1, c);
+        reading r = {.L = L, .op = op, .c = c, .p = p, .i = 1};
+        if (p->type == GP_SIG_self) no_self(&r);
+        if (p->type == GP_SIG_rest) {
+            gp_call_none(c);
             continue;
         }
-        reading r = {.L = L, .op = op, .c = c, .p = p, .i = lua_gettop(L)};
+        if (!options || !push_option(L, options, op, sig, k)) {
+            read_default(L, op, p, k + 1 - self, c);
+            continue;
+        }
+        r.i = lua_gettop(L);
         take(&r, r.i, k, at); /* the value stays on the stack and so alive */
     }
 }

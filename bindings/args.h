@@ -3,6 +3,7 @@
 #define GP_ARGS_H
 
 #include <lua.h>
+#include <stdbool.h>
 
 #include "tensor/op.h"
 #include "tensor/sig.h"
@@ -14,5 +15,13 @@
  * default. */
 void gp_lua_args(
     lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int8_t at[GP_MAX_PARAMS]);
+
+/* Pushes the arguments that gp_lua_args read, one value a parameter and all that stands for `rest`,
+ * which are on the stack up to top; how many. */
+int gp_lua_push_args(lua_State *L, const gp_sig *sig, const gp_call *c, const int8_t *at, int top);
+
+/* Is the value at i an object of that class: is its metatable registry["gpush." .. class], or does
+ * that stand among the tables in which its fields are looked for? */
+bool gp_lua_is_a(lua_State *L, int i, const char *class);
 
 #endif

@@ -10,7 +10,11 @@
    Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the
    end; `dims` and `shape` are lists of integers (a table, or numbers one after the other), `ints` a
    table or one number; `padding` is ints or one of the strings 'same' and 'valid'; `tensors` is a
-   table of tensors; `any` is any Lua value (composites only). */
+   table of tensors; `any` is any Lua value.
+   Of functions that are no ops, and get what was given as it is: `value` is any Lua value, also a
+   table that could be options; `text` a string; `table` a table (`table?` steps aside for what is
+   none); `function` what can be called; `rest`, at the end, all that follows, and then there are no
+   options; `self`, in front, an object of the class that the parameter's name says. */
 typedef enum gp_sig_type {
 #define SIG(name) GP_SIG_##name,
 #include "tensor/sig.def"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "bindings/scope.h"
 #include "tensor/autograd/anomaly.h"
@@ -73,40 +74,18 @@ static int l_requires_grad_(lua_State *L) {
 
 /* ---- backward ---- */
 
-/* table 0: none was given. */
-static bool option(lua_State *L, int table, const char *name, bool otherwise) {
-    if (!table) return otherwise;
-    bool r = lua_getfield(L, table, name) == LUA_TNIL ? otherwise : lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return r;
-}
-
-/* Raises on a name that backward and grad do not know. */
-static void check_options(lua_State *L, int table, const char *fn) {
-    for (lua_pushnil(L); table && lua_next(L, table); lua_pop(L, 1)) {
-        const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        if (strcmp(k, "retain_graph") && strcmp(k, "create_graph") && strcmp(k, "allow_unused"))
-            luaL_error(L, "%s: unknown option '%s' (expected retain_graph, create_graph or "
-                          "allow_unused)", fn, k);
-    }
-}
-
-/* retain_graph is by default what create_graph is, as in PyTorch. */
-static gp_backward_opts read_options(lua_State *L, int table, const char *fn) {
-    check_options(L, table, fn);
-    gp_backward_opts o = {.create = option(L, table, "create_graph", false)};
-    o.retain = option(L, table, "retain_graph", o.create);
+/* retain_graph and create_graph, at i and i + 1; the first is by default what the second is, as in
+ * PyTorch. */
+static gp_backward_opts read_options(lua_State *L, int i) {
+    gp_backward_opts o = {.create = lua_toboolean(L, i + 1)};
+    o.retain = lua_isnoneornil(L, i) ? o.create : lua_toboolean(L, i);
     return o;
 }
 
 /* y:backward([gradient], {retain_graph =, create_graph =}) */
 static int l_backward(lua_State *L) {
-    gp_tensor *y = gp_lua_check(L, 1, "backward"), *g = gp_lua_totensor(L, 2);
-    int last = lua_gettop(L), table = last > 1 && lua_istable(L, last) ? last : 0;
-    if (!g && !lua_isnoneornil(L, 2) && table != 2)
-        return luaL_error(L, "backward: argument 'gradient': expected a tensor, got %s",
-            luaL_typename(L, 2));
-    gp_backward_opts o = read_options(L, table, "backward");
+    gp_tensor *y = gp_lua_totensor(L, 1), *g = gp_lua_totensor(L, 2);
+    gp_backward_opts o = read_options(L, 3);
     gp_lua_enter(L);
     if (!gp_backward(&y, &g, 1, &o)) return gp_lua_raise(L);
     return 0;
@@ -152,13 +131,12 @@ static int push_grads(lua_State *L, gp_tensor **out, int n, bool unused) {
 /* grad(outputs, inputs, [grad_outputs], {…}): the gradients of the inputs, one value each; no
  * tensor's grad changes. */
 static int l_grad(lua_State *L) {
-    int top = lua_gettop(L), nout, nin, ng = 0;
-    bool named = top > 2 && lua_istable(L, top) && !lua_rawlen(L, top);
-    gp_backward_opts o = read_options(L, named ? top : 0, "grad");
-    bool unused = option(L, named ? top : 0, "allow_unused", false);
+    int nout, nin, ng = 0;
+    gp_backward_opts o = read_options(L, 4);
+    bool unused = lua_toboolean(L, 6);
     gp_tensor **outputs = tensors(L, 1, "grad: argument 'outputs'", &nout);
     gp_tensor **inputs = tensors(L, 2, "grad: argument 'inputs'", &nin), **grads = NULL;
-    if (top > 2 && !(named && top == 3) && !lua_isnil(L, 3)) {
+    if (!lua_isnoneornil(L, 3)) {
         grads = tensors(L, 3, "grad: argument 'grad_outputs'", &ng);
         if (ng != nout)
             return luaL_error(L, "grad: %d gradients given for %d outputs", ng, nout);
@@ -205,9 +183,8 @@ static region *push_region(lua_State *L, bool anomaly, int before) {
 
 /* no_grad([fn, …]), enable_grad([fn, …]): the upvalue is what gp_no_grad becomes. */
 static int l_region(lua_State *L) {
-    gp_lua_check_fn(L, 1, "no_grad");
     push_region(L, false, gp_no_grad);
-    gp_no_grad = (int)lua_tointeger(L, lua_upvalueindex(1));
+    gp_no_grad = (int)lua_tointeger(L, gp_lua_upvalue(1));
     return gp_lua_scoped(L, 1);
 }
 
@@ -215,7 +192,6 @@ static int l_is_grad_enabled(lua_State *L) { return lua_pushboolean(L, !gp_no_gr
 
 /* autograd.detect_anomaly([fn, …]) */
 static int l_anomaly(lua_State *L) {
-    gp_lua_check_fn(L, 1, "detect_anomaly");
     push_region(L, true, gp_anomaly);
     gp_anomaly = true;
     return gp_lua_scoped(L, 1);
@@ -441,39 +417,50 @@ static const gp_lua_property properties[] = {
 };
 const gp_lua_property *gp_lua_autograd_properties(void) { return properties; }
 
-static void region_function(lua_State *L, const char *name, int value) {
+static void region_function(lua_State *L, const gp_lua_function *row, int value) {
     lua_pushinteger(L, value);
-    lua_pushcclosure(L, l_region, 1);
-    lua_setfield(L, -2, name);
+    gp_lua_push_function(L, row, 1);
+    lua_setfield(L, -2, row->name);
 }
 
 void gp_lua_open_autograd(lua_State *L) {
-    static const luaL_Reg methods[] = {{"requires_grad_", l_requires_grad_},
-                                       {"backward", l_backward},
-                                       {"register_hook", l_register_hook},
-                                       {"retain_grad", l_retain_grad},
-                                       {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"grad", l_grad}, {"is_grad_enabled", l_is_grad_enabled}, {NULL, NULL}};
-    static const luaL_Reg autograd[] = {{"node", l_node}, {"detect_anomaly", l_anomaly}, {"apart", l_apart},
-                                        {NULL, NULL}};
+    static const gp_lua_function methods[] = {
+        {"requires_grad_", "self tensor, bool? requires_grad", l_requires_grad_},
+        {"backward", "self tensor, tensor? gradient, bool? retain_graph, bool? create_graph", l_backward},
+        {"register_hook", "self tensor, function hook", l_register_hook},
+        {"retain_grad", "self tensor", l_retain_grad},
+        {NULL, NULL, NULL}};
+    static const gp_lua_function functions[] = {
+        {"grad", "any outputs, any inputs, any? grad_outputs, bool? retain_graph, "
+                 "bool create_graph=false, bool allow_unused=false", l_grad},
+        {"is_grad_enabled", "", l_is_grad_enabled}, {NULL, NULL, NULL}};
+    static const gp_lua_function regions[] = {{"no_grad", "function? fn, rest args", l_region},
+                                              {"inference", "function? fn, rest args", l_region},
+                                              {"enable_grad", "function? fn, rest args", l_region}};
+    static const gp_lua_function autograd[] = {
+        {"autograd.node", "any inputs, any outputs, function backward", l_node},
+        {"autograd.detect_anomaly", "function? fn, rest args", l_anomaly},
+        {"autograd.apart", "", l_apart}, {NULL, NULL, NULL}};
     static const luaL_Reg meta[] = {{"__close", l_close}, {"__gc", l_close}, {NULL, NULL}};
-    static const luaL_Reg handle[] = {{"remove", l_hook_remove}, {"__call", l_hook_remove},
-                                      {"__gc", l_hook_gc}, {NULL, NULL}};
+    static const luaL_Reg handle[] = {{"__gc", l_hook_gc}, {NULL, NULL}};
+    static const gp_lua_function handle_methods[] = {
+        {"remove", "self hook", l_hook_remove}, {"__call", "self hook", l_hook_remove}, {NULL, NULL, NULL}};
     luaL_newmetatable(L, REGION);
     luaL_setfuncs(L, meta, 0);
     luaL_newmetatable(L, HANDLE);
     luaL_setfuncs(L, handle, 0);
+    gp_lua_set_functions(L, handle_methods);
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 2);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    luaL_setfuncs(L, methods, 0);
+    gp_lua_set_functions(L, methods);
     lua_pop(L, 1);
-    luaL_setfuncs(L, functions, 0);
-    region_function(L, "no_grad", 1);
-    region_function(L, "inference", 1);
-    region_function(L, "enable_grad", 0);
-    luaL_newlib(L, autograd);
+    gp_lua_set_functions(L, functions);
+    region_function(L, &regions[0], 1);
+    region_function(L, &regions[1], 1);
+    region_function(L, &regions[2], 0);
+    lua_createtable(L, 0, 5);
+    gp_lua_set_functions(L, autograd);
     lua_setfield(L, -2, "autograd");
 }

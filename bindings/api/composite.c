@@ -9,42 +9,6 @@ typedef struct composite {
     gp_sig sig;
 } composite;
 
-static void push_ints(lua_State *L, const gp_call *c, int i) {
-    int n;
-    const int64_t *v = gp_ints(c, i, &n);
-    lua_createtable(L, n, 0);
-    for (int k = 0; k < n; k++) {
-        lua_pushinteger(L, v[k]);
-        lua_rawseti(L, -2, k + 1);
-    }
-}
-
-/* Argument i as the Lua function gets it: checked, or the default. at: the stack index of what was
- * given, 0 if nothing was. */
-static void push_arg(lua_State *L, const gp_call *c, int i, int at) {
-    const gp_value *v = &c->arg[i];
-    switch ((gp_arg_kind)v->kind) {
-    case GP_NONE:
-        if (at) lua_pushvalue(L, at);
-        else lua_pushnil(L);
-        break;
-    case GP_TENSOR:
-    case GP_LIST: lua_pushvalue(L, at); break;
-    case GP_NUMBER:
-        if (v->is_bool) lua_pushboolean(L, v->i != 0);
-        else if (v->is_float) lua_pushnumber(L, v->f);
-        else lua_pushinteger(L, v->i);
-        break;
-    case GP_FLOAT: lua_pushnumber(L, v->f); break;
-    case GP_INT: lua_pushinteger(L, v->i); break;
-    case GP_BOOL: lua_pushboolean(L, v->i != 0); break;
-    case GP_INTS: push_ints(L, c, i); break;
-    case GP_STR: lua_pushstring(L, v->s); break;
-    case GP_DTYPE: lua_pushstring(L, gp_dtype_name((gp_dtype)v->i)); break;
-    case GP_DEVICE: lua_pushstring(L, v->dev->name); break;
-    }
-}
-
 /* A string of the definition at index def, kept alive by the userdata on top of the stack. */
 static const char *field(lua_State *L, int def, const char *name, int keep) {
     const char *s = lua_getfield(L, def, name) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
@@ -76,6 +40,11 @@ static void define(lua_State *L) {
     lua_remove(L, -3);
 }
 
+/* What the function returned, also after it has yielded; before: values that stood below them. */
+static int results(lua_State *L, int status, lua_KContext before) {
+    return lua_gettop(L) - (int)before;
+}
+
 /* Upvalues: the composite, the Lua function; of one that was only declared the name and what reads
  * the definition. */
 static int l_composite(lua_State *L) {
@@ -88,16 +57,17 @@ static int l_composite(lua_State *L) {
     }
     const composite *f = lua_touserdata(L, lua_upvalueindex(1));
     int8_t at[GP_MAX_PARAMS];
+    int top = lua_gettop(L);
     gp_call c;
     gp_call_begin(&c, &f->op);
     gp_lua_enter(L);
     gp_lua_args(L, &f->op, &f->sig, &c, at);
     int before = lua_gettop(L);
-    luaL_checkstack(L, c.nargs + 2, f->op.name);
+    luaL_checkstack(L, 2, f->op.name);
     lua_pushvalue(L, lua_upvalueindex(2));
-    for (int i = 0; i < c.nargs; i++) push_arg(L, &c, i, at[i]);
-    lua_call(L, c.nargs, LUA_MULTRET);
-    return lua_gettop(L) - before;
+    int n = gp_lua_push_args(L, &f->sig, &c, at, top);
+    lua_callk(L, n, LUA_MULTRET, before, results);
+    return results(L, LUA_OK, before);
 }
 
 const gp_op *gp_lua_composite(lua_State *L, int i) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/infer.h"
@@ -159,34 +160,11 @@ typedef struct wanted {
     gp_device *dev; /* NULL: not given */
 } wanted;
 
-static const char *name_option(lua_State *L, const char *key) {
-    if (lua_type(L, -1) != LUA_TSTRING)
-        luaL_error(L, "tensor: option '%s': expected a string, got %s", key, luaL_typename(L, -1));
-    return lua_tostring(L, -1);
-}
-
-static wanted read_options(lua_State *L, int idx) {
-    wanted w = {.dtype = gp_default_dtype};
-    if (lua_isnoneornil(L, idx)) return w;
-    if (!lua_istable(L, idx))
-        luaL_error(L, "tensor: argument #%d: expected a table of options, got %s", idx,
-                   luaL_typename(L, idx));
-    for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        if (!strcmp(key, "dtype")) {
-            w.has_dtype = true;
-            if (!gp_dtype_parse(name_option(L, key), &w.dtype))
-                luaL_error(L, "tensor: %s", gp_error());
-        } else if (!strcmp(key, "device")) {
-            w.dev = gp_device_get(name_option(L, key));
-            if (!w.dev) luaL_error(L, "tensor: %s", gp_error());
-        } else if (!strcmp(key, "requires_grad")) {
-            w.requires_grad = lua_toboolean(L, -1);
-        } else {
-            luaL_error(L, "tensor: unknown option '%s' (expected dtype, device or requires_grad)",
-                       key);
-        }
-    }
+/* The arguments dtype, device and requires_grad, from 2 on; their names are good. */
+static wanted read_options(lua_State *L) {
+    wanted w = {.dtype = gp_default_dtype, .requires_grad = lua_toboolean(L, 4)};
+    if (!lua_isnoneornil(L, 2)) w.has_dtype = gp_dtype_parse(lua_tostring(L, 2), &w.dtype);
+    if (!lua_isnoneornil(L, 3)) w.dev = gp_device_get(lua_tostring(L, 3));
     return w;
 }
 
@@ -264,13 +242,7 @@ static void from_numbers(lua_State *L, survey *s, wanted *w) {
    else the default dtype. */
 static int l_tensor(lua_State *L) {
     survey s = {.L = L, .leaf = -1};
-    if (lua_isnone(L, 1))
-        return luaL_error(L, "tensor: argument 'value' (#1): expected a value, got nothing");
-    if (lua_gettop(L) > 2)
-        return luaL_error(L,
-                          "tensor: %d arguments given, at most 2 expected: tensor(value, options)",
-                          lua_gettop(L));
-    wanted w = read_options(L, 2);
+    wanted w = read_options(L);
     lua_settop(L, 1);
     luaL_checkstack(L, GP_MAX_DIM + 20, "tensor");
     gp_lua_enter(L);
@@ -335,10 +307,12 @@ static int l_tolist(lua_State *L) {
 }
 
 void gp_lua_open_convert(lua_State *L) {
-    lua_pushcfunction(L, l_tensor);
-    lua_setfield(L, -2, "tensor");
+    static const gp_lua_function functions[] = {
+        {"tensor", "value value, dtype? dtype, device? device, bool? requires_grad", l_tensor},
+        {NULL, NULL, NULL}};
+    static const gp_lua_function methods[] = {{"tolist", "self tensor", l_tolist}, {NULL, NULL, NULL}};
+    gp_lua_set_functions(L, functions);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    lua_pushcfunction(L, l_tolist);
-    lua_setfield(L, -2, "tolist");
+    gp_lua_set_functions(L, methods);
     lua_pop(L, 1);
 }

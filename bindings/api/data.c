@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/png.h"
@@ -21,25 +22,6 @@ static const char *check_file(lua_State *L, const char *fn) {
     if (n != strlen(file) || n == 0) luaL_error(L, "%s: '%s' is not a file name", fn, file);
     gp_lua_enter(L);
     return file;
-}
-
-/* Raises if the table of options at idx holds other names than those given (NULL at the end);
- * replaces nothing by an empty table. */
-static void check_options(lua_State *L, int idx, const char *fn, const char *const *names) {
-    lua_settop(L, idx);
-    if (lua_isnil(L, idx)) {
-        lua_newtable(L);
-        lua_replace(L, idx);
-    }
-    if (!lua_istable(L, idx))
-        luaL_error(L, "%s: argument #%d: expected a table of options, got %s", fn, idx,
-                   luaL_typename(L, idx));
-    for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        int i = 0;
-        while (names[i] && strcmp(names[i], key)) i++;
-        if (!names[i]) luaL_error(L, "%s: unknown option '%s' (expected %s)", fn, key, names[0]);
-    }
 }
 
 /* A userdata of that many zeroed bytes that owns what a file holds, so that an error on the way
@@ -61,15 +43,6 @@ static gp_tensor *on_cpu(lua_State *L, gp_tensor *x, const char *fn) {
     return host;
 }
 
-/* Borrowed: the argument keeps it alive. */
-static gp_tensor *check_tensor(lua_State *L, int arg, const char *fn) {
-    gp_tensor *x = gp_lua_totensor(L, arg);
-    if (!x)
-        luaL_error(L, "%s: argument 'x' (#%d): expected a tensor, got %s", fn, arg,
-                   luaL_typename(L, arg));
-    return x;
-}
-
 /* ---- npy ---- */
 
 /* npy.load(file): the array, on the cpu. */
@@ -80,7 +53,7 @@ static int l_npy_load(lua_State *L) {
 /* npy.save(file, x): replaces file once all is written. */
 static int l_npy_save(lua_State *L) {
     const char *file = check_file(L, "npy.save");
-    gp_tensor *x = on_cpu(L, check_tensor(L, 2, "npy.save"), "npy.save");
+    gp_tensor *x = on_cpu(L, gp_lua_totensor(L, 2), "npy.save");
     return gp_npy_save(file, x) ? 0 : gp_lua_raise(L);
 }
 
@@ -139,14 +112,8 @@ static void sort_names(gp_npz *z) {
 
 /* npz.save(file, {name = tensor, …}, {compressed = false}): replaces file once all is written. */
 static int l_npz_save(lua_State *L) {
-    static const char *const names[] = {"compressed", NULL};
     const char *file = check_file(L, "npz.save");
-    if (!lua_istable(L, 2))
-        return luaL_error(L, "npz.save: argument 'tensors' (#2): expected a table, got %s",
-                          luaL_typename(L, 2));
-    check_options(L, 3, "npz.save", names);
-    lua_getfield(L, 3, "compressed");
-    bool deflate = lua_toboolean(L, -1);
+    bool deflate = lua_toboolean(L, 3);
     gp_npz *z = new_npz(L);
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) add_pair(L, z, "npz.save");
     sort_names(z);
@@ -205,14 +172,10 @@ static void sort_texts(gp_safetensors *s) {
 /* safetensors.save(file, {name = tensor, …}, {metadata = {name = text, …}}): replaces file once all
  * is written. */
 static int l_safetensors_save(lua_State *L) {
-    static const char *const names[] = {"metadata", NULL};
     const char *fn = "safetensors.save", *file = check_file(L, fn);
-    if (!lua_istable(L, 2))
-        return luaL_error(L, "%s: argument 'tensors' (#2): expected a table, got %s", fn,
-                          luaL_typename(L, 2));
-    check_options(L, 3, fn, names);
     gp_safetensors *s = new_safetensors(L);
-    if (lua_getfield(L, 3, "metadata") != LUA_TNIL) {
+    lua_pushvalue(L, 3);
+    if (!lua_isnil(L, -1)) {
         if (!lua_istable(L, -1))
             return luaL_error(L, "%s: option 'metadata': expected a table of texts, got %s", fn,
                               luaL_typename(L, -1));
@@ -228,55 +191,45 @@ static int l_safetensors_save(lua_State *L) {
 /* ---- pictures ---- */
 
 /* 0 to 1000, enough for what pictures are asked. */
-static int int_option(lua_State *L, int idx, const char *fn, const char *name, int fallback) {
-    int is = 1;
-    lua_Integer v = fallback;
-    if (lua_getfield(L, idx, name) != LUA_TNIL) v = lua_tointegerx(L, -1, &is);
-    if (!is || v < 0 || v > 1000)
-        luaL_error(L, "%s: option '%s': expected a small integer, got %s", fn, name,
-                   luaL_tolstring(L, -1, NULL));
-    lua_pop(L, 1);
+static int small(lua_State *L, int idx, const char *fn, const char *name) {
+    lua_Integer v = luaL_optinteger(L, idx, 0);
+    if (v < 0 || v > 1000)
+        luaL_error(L, "%s: option '%s': expected a small integer, got %I", fn, name, (LUAI_UACINT)v);
     return (int)v;
 }
 
 /* image.load(file, {dtype = "u8", channels = nil}): channels x height x width on the cpu; u8 0 to
  * 255, f32 0 to 1, i32 as stored, by the bits of the file. */
 static int l_image_load(lua_State *L) {
-    static const char *const names[] = {"dtype", "channels", NULL};
     const char *file = check_file(L, "image.load");
     gp_dtype dt = GP_u8;
-    check_options(L, 2, "image.load", names);
-    int channels = int_option(L, 2, "image.load", "channels", 0);
-    if (lua_getfield(L, 2, "dtype") != LUA_TNIL &&
-        !gp_dtype_parse(luaL_tolstring(L, -1, NULL), &dt))
-        return luaL_error(L, "image.load: option 'dtype': %s", gp_error());
+    int channels = small(L, 3, "image.load", "channels");
+    if (!lua_isnoneornil(L, 2) && !gp_dtype_parse(lua_tostring(L, 2), &dt)) return gp_lua_raise(L);
     return gp_lua_push(L, gp_png_load(file, channels, dt));
 }
 
 /* image.save(file, x, {bits = 8}): height x width or channels x height x width; u8 0 to 255, floats
  * 0 to 1, bool. */
 static int l_image_save(lua_State *L) {
-    static const char *const names[] = {"bits", NULL};
     const char *file = check_file(L, "image.save");
-    gp_tensor *x = check_tensor(L, 2, "image.save");
-    check_options(L, 3, "image.save", names);
-    int bits = int_option(L, 3, "image.save", "bits", 8);
+    gp_tensor *x = gp_lua_totensor(L, 2);
+    int bits = small(L, 3, "image.save", "bits");
     return gp_png_save(file, on_cpu(L, x, "image.save"), bits) ? 0 : gp_lua_raise(L);
 }
 
-/* name.load and name.save in the table at the top. */
-static void add_table(lua_State *L, const char *name, lua_CFunction load, lua_CFunction save) {
-    lua_createtable(L, 0, 2);
-    lua_pushcfunction(L, load);
-    lua_setfield(L, -2, "load");
-    lua_pushcfunction(L, save);
-    lua_setfield(L, -2, "save");
-    lua_setfield(L, -2, name);
-}
-
 void gp_lua_open_data(lua_State *L) {
-    add_table(L, "npy", l_npy_load, l_npy_save);
-    add_table(L, "npz", l_npz_load, l_npz_save);
-    add_table(L, "safetensors", l_safetensors_load, l_safetensors_save);
-    add_table(L, "image", l_image_load, l_image_save);
+    static const gp_lua_function files[][3] = {
+        {{"npy.load", "text file", l_npy_load}, {"npy.save", "text file, tensor x", l_npy_save}},
+        {{"npz.load", "text file", l_npz_load},
+         {"npz.save", "text file, table tensors, bool compressed=false", l_npz_save}},
+        {{"safetensors.load", "text file", l_safetensors_load},
+         {"safetensors.save", "text file, table tensors, any? metadata", l_safetensors_save}},
+        {{"image.load", "text file, dtype? dtype, int? channels", l_image_load},
+         {"image.save", "text file, tensor x, int bits=8", l_image_save}}};
+    static const char *const names[] = {"npy", "npz", "safetensors", "image"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        lua_createtable(L, 0, 2);
+        gp_lua_set_functions(L, files[i]);
+        lua_setfield(L, -2, names[i]);
+    }
 }

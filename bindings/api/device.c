@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "tensor/device/alloc.h"
 #include "tensor/device/backends.h"
@@ -292,10 +293,10 @@ static int l_cuda_setting(lua_State *L) {
     return 1;
 }
 
-static void open_class(lua_State *L, const char *name, const luaL_Reg *fns, lua_CFunction gc,
+static void open_class(lua_State *L, const char *name, const gp_lua_function *fns, lua_CFunction gc,
                        lua_CFunction tostring) {
     luaL_newmetatable(L, name);
-    luaL_setfuncs(L, fns, 0);
+    gp_lua_set_functions(L, fns);
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, gc);
@@ -305,30 +306,32 @@ static void open_class(lua_State *L, const char *name, const luaL_Reg *fns, lua_
 }
 
 void gp_lua_open_device(lua_State *L) {
-    static const luaL_Reg fns[] = {{"synchronize", l_synchronize},
-                                   {"memory", l_memory},
-                                   {"empty_cache", l_empty_cache},
-                                   {"reset_peak", l_reset_peak},
-                                   {"threads", l_threads},
-                                   {"default_device", l_default_device},
-                                   {"default_dtype", l_default_dtype},
-                                   {"stream", l_stream},
-                                   {"current_stream", l_current_stream},
-                                   {"devices", l_devices},
-                                   {"cuda_setting", l_cuda_setting},
-                                   {NULL, NULL}};
-    static const luaL_Reg stream[] = {{"use", l_stream_use},
-                                      {"synchronize", l_stream_synchronize},
-                                      {"busy", l_stream_busy},
-                                      {"queued", l_stream_queued},
-                                      {"record", l_stream_record},
-                                      {"wait", l_stream_wait},
-                                      {NULL, NULL}};
-    static const luaL_Reg event[] = {{"done", l_event_done},
-                                     {"synchronize", l_event_synchronize},
-                                     {"elapsed", l_event_elapsed},
-                                     {NULL, NULL}};
-    luaL_setfuncs(L, fns, 0);
+    static const gp_lua_function fns[] = {{"synchronize", "device? device", l_synchronize},
+                                          {"memory", "device? device", l_memory},
+                                          {"empty_cache", "device? device", l_empty_cache},
+                                          {"reset_peak", "device? device", l_reset_peak},
+                                          {"threads", "int? n", l_threads},
+                                          {"default_device", "device? device", l_default_device},
+                                          {"default_dtype", "dtype? dtype", l_default_dtype},
+                                          {"stream", "device? device", l_stream},
+                                          {"current_stream", "device? device", l_current_stream},
+                                          {"devices", "text? kind", l_devices},
+                                          {"cuda_setting", "text name, value? on", l_cuda_setting},
+                                          {NULL, NULL, NULL}};
+    static const gp_lua_function stream[] = {
+        {"stream.use", "self stream, function? fn, rest args", l_stream_use},
+        {"stream.synchronize", "self stream", l_stream_synchronize},
+        {"stream.busy", "self stream", l_stream_busy},
+        {"stream.queued", "self stream", l_stream_queued},
+        {"stream.record", "self stream", l_stream_record},
+        {"stream.wait", "self stream, value event", l_stream_wait},
+        {NULL, NULL, NULL}};
+    static const gp_lua_function event[] = {
+        {"event.done", "self event", l_event_done},
+        {"event.synchronize", "self event", l_event_synchronize},
+        {"event.elapsed", "self event, value later", l_event_elapsed},
+        {NULL, NULL, NULL}};
+    gp_lua_set_functions(L, fns);
     open_class(L, STREAM, stream, l_stream_gc, l_stream_tostring);
     open_class(L, EVENT, event, l_event_gc, NULL);
 }

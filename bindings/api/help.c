@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "bindings/paths.h"
 #include "tensor/autograd/tape.h"
@@ -58,6 +59,8 @@ const gp_op *gp_lua_op_of(lua_State *L, int i) {
     if (push_told(L, i)) i = lua_gettop(L);
     const gp_op *composite = gp_lua_composite(L, i);
     if (composite) return composite;
+    const gp_op *function = gp_lua_function_of(L, i);
+    if (function) return function;
     if (!lua_iscfunction(L, i) || !lua_getupvalue(L, i, 1)) return NULL;
     const gp_op *op = lua_islightuserdata(L, -1) ? lua_touserdata(L, -1) : NULL;
     lua_pop(L, 1);
@@ -82,7 +85,7 @@ static int l_help(lua_State *L) {
         lua_settop(L, n);
         lua_pushfstring(L, "%s/help.lua", gp_scripts_dir());
         if (luaL_loadfilex(L, lua_tostring(L, -1), "t") != LUA_OK) return lua_error(L);
-        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_pushvalue(L, gp_lua_upvalue(1));
         lua_pushstring(L, gp_scripts_dir());
         lua_pushcfunction(L, l_op_name);
         lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
@@ -97,9 +100,10 @@ static int l_help(lua_State *L) {
 }
 
 void gp_lua_open_help(lua_State *L) {
-    static const luaL_Reg fns[] = {{"ops", l_ops}, {NULL, NULL}};
-    luaL_setfuncs(L, fns, 0);
+    static const gp_lua_function fns[] = {{"ops", "bool all=false", l_ops}, {NULL, NULL, NULL}};
+    static const gp_lua_function help = {"help", "value? what, bool source=false", l_help};
+    gp_lua_set_functions(L, fns);
     lua_pushvalue(L, -1);
-    lua_pushcclosure(L, l_help, 1);
+    gp_lua_push_function(L, &help, 1);
     lua_setfield(L, -2, "help");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "tensor/device/device.h"
 #include "tensor/error.h"
@@ -203,8 +204,11 @@ static int l_decode(lua_State *L) {
 }
 
 void gp_lua_open_json(lua_State *L) {
-    static const luaL_Reg functions[] = {{"encode", l_encode}, {"decode", l_decode}, {NULL, NULL}};
-    luaL_newlib(L, functions);
+    static const gp_lua_function functions[] = {{"json.encode", "value value", l_encode},
+                                                {"json.decode", "text text", l_decode},
+                                                {NULL, NULL, NULL}};
+    lua_createtable(L, 0, 3);
+    gp_lua_set_functions(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");
     lua_setfield(L, -2, "json");

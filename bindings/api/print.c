@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 
 /* gpush.printoptions. */
@@ -299,30 +300,25 @@ int gp_lua_tostring(lua_State *L) {
 
 /* ---- options ---- */
 
-static int64_t option(lua_State *L, const char *name, int64_t least, int64_t most) {
-    int is;
-    lua_Integer v = lua_tointegerx(L, -1, &is);
-    if (!is || v < least || v > most)
-        return luaL_error(L, "printoptions: option '%s': expected an integer from %I to %I, got %s",
-                          name, (LUAI_UACINT)least, (LUAI_UACINT)most, luaL_tolstring(L, -1, NULL));
+/* The integer at idx, `now` where none was given. */
+static int64_t option(lua_State *L, int idx, const char *name, int64_t now, int64_t least, int64_t most) {
+    lua_Integer v = luaL_optinteger(L, idx, now);
+    if (v < least || v > most)
+        return luaL_error(L, "printoptions: option '%s': expected an integer from %I to %I, got %I",
+                          name, (LUAI_UACINT)least, (LUAI_UACINT)most, (LUAI_UACINT)v);
     return v;
 }
 
 /* printoptions{precision=4, threshold=1000, edgeitems=3, linewidth=80} sets what is given; returns
  * the options. */
 static int l_printoptions(lua_State *L) {
-    lua_settop(L, 1);
-    if (!lua_isnil(L, 1)) luaL_checktype(L, 1, LUA_TTABLE);
-    for (lua_pushnil(L); lua_istable(L, 1) && lua_next(L, 1); lua_pop(L, 1)) {
-        const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        if (!strcmp(name, "precision")) opt.precision = (int)option(L, name, 0, 20);
-        else if (!strcmp(name, "threshold")) opt.threshold = option(L, name, 0, INT64_MAX);
-        else if (!strcmp(name, "edgeitems")) opt.edgeitems = option(L, name, 1, 1000000);
-        else if (!strcmp(name, "linewidth")) opt.linewidth = (int)option(L, name, 1, 1000000), chosen = true;
-        else
-            return luaL_error(L, "printoptions: no option '%s' (expected precision, threshold, "
-                                 "edgeitems or linewidth)", name);
-    }
+    int64_t precision = option(L, 1, "precision", opt.precision, 0, 20);
+    int64_t threshold = option(L, 2, "threshold", opt.threshold, 0, INT64_MAX);
+    int64_t edgeitems = option(L, 3, "edgeitems", opt.edgeitems, 1, 1000000);
+    int64_t linewidth = option(L, 4, "linewidth", opt.linewidth, 1, 1000000);
+    opt.precision = (int)precision, opt.threshold = threshold;
+    opt.edgeitems = edgeitems, opt.linewidth = (int)linewidth;
+    if (!lua_isnoneornil(L, 4)) chosen = true;
     lua_createtable(L, 0, 4);
     lua_pushinteger(L, opt.precision), lua_setfield(L, -2, "precision");
     lua_pushinteger(L, opt.threshold), lua_setfield(L, -2, "threshold");
@@ -332,6 +328,8 @@ static int l_printoptions(lua_State *L) {
 }
 
 void gp_lua_open_print(lua_State *L) {
-    lua_pushcfunction(L, l_printoptions);
-    lua_setfield(L, -2, "printoptions");
+    static const gp_lua_function functions[] = {
+        {"printoptions", "int? precision, int? threshold, int? edgeitems, int? linewidth", l_printoptions},
+        {NULL, NULL, NULL}};
+    gp_lua_set_functions(L, functions);
 }

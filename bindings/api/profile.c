@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "bindings/scope.h"
 #include "profile/record.h"
@@ -43,12 +44,8 @@ static int l_region_close(lua_State *L) {
    own. Costs next to nothing while nothing records: then one value, the upvalue, is handed out
    again and again. */
 static int l_region(lua_State *L) {
-    if (lua_type(L, 1) != LUA_TSTRING)
-        return luaL_error(L, "profile.region: argument #1: expected a name (text), got %s",
-                          luaL_typename(L, 1));
-    gp_lua_check_fn(L, 2, "profile.region");
     if (!gp_prof_running() && !gp_cuda_ranges()) {
-        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_pushvalue(L, gp_lua_upvalue(1));
         return gp_lua_scoped(L, 2);
     }
     gp_region *r = lua_newuserdatauv(L, sizeof *r, 1);
@@ -77,9 +74,6 @@ static bool flag(lua_State *L, int idx, const char *name) {
 static gp_prof_opts check_opts(lua_State *L, int idx) {
     gp_prof_opts o = {0};
     if (lua_isnoneornil(L, idx)) return o;
-    if (!lua_istable(L, idx))
-        luaL_error(L, "profile: argument #%d: expected a table of options, got %s", idx,
-                   luaL_typename(L, idx));
     static const char *const known[] = {"stack", "memory", "shapes", "limit"};
     for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
@@ -87,7 +81,7 @@ static gp_prof_opts check_opts(lua_State *L, int idx) {
         while (i < 4 && strcmp(key, known[i])) i++;
         if (i == 4)
             luaL_error(L,
-                       "profile: unknown option \"%s\"; there are stack, memory, shapes and limit",
+                       "profile.run: unknown option '%s' (expected stack, memory, shapes or limit)",
                        key);
     }
     o.stack = flag(L, idx, "stack");
@@ -112,9 +106,13 @@ static gp_prof **push_box(lua_State *L) {
     return box;
 }
 
-/* profile.start([opts]) */
+/* profile.start([opts]): stack, memory, shapes and limit. */
 static int l_start(lua_State *L) {
-    gp_prof_opts o = check_opts(L, 1);
+    lua_Integer limit = luaL_optinteger(L, 4, 0);
+    gp_prof_opts o = {.stack = lua_toboolean(L, 1), .memory = lua_toboolean(L, 2),
+                      .shapes = lua_toboolean(L, 3), .limit = (uint64_t)limit};
+    if (limit < 0 || (limit == 0 && !lua_isnoneornil(L, 4)))
+        return luaL_error(L, "profile.start: limit: expected a number of events, got %I", (LUAI_UACINT)limit);
     gp_lua_enter(L);
     return gp_prof_start(&o) ? 0 : gp_lua_raise(L);
 }
@@ -149,13 +147,7 @@ static int run_done(lua_State *L, int status, lua_KContext ctx) {
 
 /* profile.run([opts,] fn, ...) -> profile, fn's results. An error of fn passes through. */
 static int l_run(lua_State *L) {
-    if (lua_isfunction(L, 1)) {
-        lua_pushnil(L);
-        lua_insert(L, 1);
-    }
     gp_prof_opts o = check_opts(L, 1);
-    if (lua_isnoneornil(L, 2)) return luaL_error(L, "profile.run: expected a function");
-    gp_lua_check_fn(L, 2, "profile.run");
     bool *recording = lua_newuserdatauv(L, sizeof *recording, 0);
     *recording = false;
     luaL_setmetatable(L, RUN);
@@ -202,39 +194,26 @@ static gp_group check_group(lua_State *L, int idx) {
            GP_BY_OP;
 }
 
-/* Raises for an option of table and rows that there is not. */
-static void check_names(lua_State *L) {
-    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        if (strcmp(key, "group") && strcmp(key, "sort") && strcmp(key, "limit") && strcmp(key, "width"))
-            luaL_error(L, "profile: unknown option '%s' (expected group, sort, limit or width)", key);
-    }
+/* A count of 1 or more at idx; 0 where none was given. */
+static int check_count(lua_State *L, int idx, const char *what) {
+    lua_Integer n = luaL_optinteger(L, idx, 0);
+    if (n < 1 && !lua_isnoneornil(L, idx))
+        luaL_error(L, "profile: %s, got %I", what, (LUAI_UACINT)n);
+    return n > INT_MAX ? INT_MAX : (int)n;
 }
 
-/* Pushes the rows that the options at 2 ask for; Lua owns them. */
+/* Pushes the rows that the arguments group, sort and limit ask for; Lua owns them. */
 static gp_rows *push_rows(lua_State *L) {
     const gp_prof *p = check_prof(L);
-    gp_group group = GP_BY_OP;
-    const char *sort = "self_cpu_time_total";
-    lua_Integer limit = -1;
-    if (!lua_isnoneornil(L, 2)) {
-        luaL_checktype(L, 2, LUA_TTABLE);
-        check_names(L);
-        if (lua_getfield(L, 2, "group") != LUA_TNIL) group = check_group(L, -1);
-        if (lua_getfield(L, 2, "sort") != LUA_TNIL) sort = luaL_tolstring(L, -1, NULL);
-        if (lua_getfield(L, 2, "limit") != LUA_TNIL) {
-            limit = lua_tointeger(L, -1);
-            if (limit < 1)
-                luaL_error(L, "profile: limit: expected a number of rows, got %s",
-                           luaL_tolstring(L, -1, NULL));
-        }
-    }
+    gp_group group = lua_isnoneornil(L, 2) ? GP_BY_OP : check_group(L, 2);
+    const char *sort = luaL_optstring(L, 3, "self_cpu_time_total");
+    int limit = check_count(L, 4, "limit: expected a number of rows");
     gp_rows **box = lua_newuserdatauv(L, sizeof *box, 0);
     *box = NULL;
     luaL_setmetatable(L, "gpush.profile.rows");
     *box = gp_rows_new(p, group);
     if (!*box || !gp_rows_sort(*box, sort)) gp_lua_raise(L);
-    if (limit > 0) gp_rows_limit(*box, limit > INT_MAX ? INT_MAX : (int)limit);
+    if (limit > 0) gp_rows_limit(*box, limit);
     return *box;
 }
 
@@ -248,15 +227,10 @@ static int push_malloced(lua_State *L, char *text) {
 /* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its lines, for which columns
  * are left out */
 static int l_table(lua_State *L) {
+    lua_settop(L, 5);
+    int width = check_count(L, 5, "width: expected a number of columns");
     const gp_rows *r = push_rows(L);
-    lua_Integer width = 0;
-    if (lua_istable(L, 2) && lua_getfield(L, 2, "width") != LUA_TNIL) {
-        width = lua_tointeger(L, -1);
-        if (width < 1)
-            return luaL_error(L, "profile: width: expected a number of columns, got %s",
-                              luaL_tolstring(L, -1, NULL));
-    }
-    return push_malloced(L, gp_table_text(check_prof(L), r, width > INT_MAX ? INT_MAX : (int)width));
+    return push_malloced(L, gp_table_text(check_prof(L), r, width));
 }
 
 static void set_int(lua_State *L, const char *key, int64_t v) {
@@ -289,6 +263,7 @@ static void push_row(lua_State *L, const gp_rows *r, const gp_row *row) {
 
 /* prof:rows{as for table}: a table per row; times in integer ns, memory in bytes. */
 static int l_rows(lua_State *L) {
+    lua_settop(L, 5);
     const gp_rows *r = push_rows(L);
     lua_createtable(L, r->n, 0);
     for (int i = 0; i < r->n; i++) {
@@ -378,16 +353,21 @@ static int l_prof_tostring(lua_State *L) {
 }
 
 static void make_metatables(lua_State *L) {
-    static const luaL_Reg methods[] = {{"table", l_table},    {"rows", l_rows},
-                                       {"trace", l_trace},    {"events", l_events},
-                                       {"free", l_prof_free}, {NULL, NULL}};
+#define ROWS "self profile, text? group, text? sort, int? limit, int? width"
+    static const gp_lua_function methods[] = {{"profile.table", ROWS, l_table},
+                                              {"profile.rows", ROWS, l_rows},
+                                              {"profile.trace", "self profile, text file", l_trace},
+                                              {"profile.events", "self profile", l_events},
+                                              {"profile.free", "self profile", l_prof_free},
+                                              {NULL, NULL, NULL}};
     static const luaL_Reg prof[] = {
         {"__gc", l_prof_free}, {"__tostring", l_prof_tostring}, {NULL, NULL}};
     static const luaL_Reg region[] = {
         {"__close", l_region_close}, {"__gc", l_region_close}, {NULL, NULL}};
     luaL_newmetatable(L, PROF);
     luaL_setfuncs(L, prof, 0);
-    luaL_newlib(L, methods);
+    lua_newtable(L);
+    gp_lua_set_functions(L, methods);
     lua_pushcclosure(L, l_prof_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, REGION);
@@ -402,15 +382,20 @@ static void make_metatables(lua_State *L) {
 }
 
 void gp_lua_open_profile(lua_State *L) {
-    static const luaL_Reg functions[] = {
-        {"run", l_run}, {"start", l_start}, {"stop", l_stop}, {NULL, NULL}};
+    static const gp_lua_function functions[] = {
+        {"profile.run", "table? options, function fn, rest args", l_run},
+        {"profile.start", "bool? stack, bool? memory, bool? shapes, int? limit", l_start},
+        {"profile.stop", "", l_stop},
+        {NULL, NULL, NULL}};
+    static const gp_lua_function region = {"profile.region", "text name, function? fn, rest args", l_region};
     make_metatables(L);
     if (gp_record_stack != stack) gp_record_stack = stack;
-    luaL_newlib(L, functions);
+    lua_createtable(L, 0, 6);
+    gp_lua_set_functions(L, functions);
     gp_region *none = lua_newuserdatauv(L, sizeof *none, 0);
     *none = (gp_region){NULL, 0, 0};
     luaL_setmetatable(L, REGION);
-    lua_pushcclosure(L, l_region, 1);
+    gp_lua_push_function(L, &region, 1);
     lua_setfield(L, -2, "region");
     lua_setfield(L, -2, "profile");
 }

@@ -1,5 +1,6 @@
 /* The random generator in Lua: manual_seed, and its state read and set. */
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 
 static int l_manual_seed(lua_State *L) {
@@ -39,9 +40,9 @@ static int l_set_rng_state(lua_State *L) {
 }
 
 void gp_lua_open_random(lua_State *L) {
-    static const luaL_Reg functions[] = {{"manual_seed", l_manual_seed},
-                                         {"get_rng_state", l_get_rng_state},
-                                         {"set_rng_state", l_set_rng_state},
-                                         {NULL, NULL}};
-    luaL_setfuncs(L, functions, 0);
+    static const gp_lua_function functions[] = {{"manual_seed", "int seed", l_manual_seed},
+                                                {"get_rng_state", "", l_get_rng_state},
+                                                {"set_rng_state", "table state", l_set_rng_state},
+                                                {NULL, NULL, NULL}};
+    gp_lua_set_functions(L, functions);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
@@ -329,11 +330,7 @@ static int l_events(lua_State *L) {
 
 /* sync.report(): prints the ledger. sync.report{print = false}: returns it as text. */
 static int l_report(lua_State *L) {
-    bool print = true;
-    if (lua_istable(L, 1)) {
-        lua_getfield(L, 1, "print");
-        print = lua_isnil(L, -1) || lua_toboolean(L, -1);
-    }
+    bool print = lua_toboolean(L, 1);
     char *text = gp_sync_report(print ? gp_lua_columns : 0);
     if (!text) return luaL_error(L, "sync.report: out of memory");
     const char *kept = own(L, text, strlen(text) + 1);
@@ -404,16 +401,23 @@ static int l_selftest(lua_State *L) {
     if (!gp_sync_put_aside(&a->state)) return gp_lua_raise(L);
     a->calls = gp_calls_lines(&a->ncalls);
     a->held = true;
-    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, gp_lua_upvalue(1));
     lua_pushstring(L, device);
     lua_call(L, 2, 2);
     return 2;
 }
 
 void gp_lua_open_sync(lua_State *L) {
-    static const luaL_Reg functions[] = {
-        {"allow", l_allow},   {"budget", l_budget}, {"events", l_events}, {"lines", l_lines},
-        {"report", l_report}, {"reset", l_reset},   {"calls", l_calls},   {NULL, NULL}};
+    static const gp_lua_function functions[] = {
+        {"sync.allow", "text reason, function? fn, rest args", l_allow},
+        {"sync.budget", "table limits, function? fn, rest args", l_budget},
+        {"sync.events", "", l_events},
+        {"sync.lines", "", l_lines},
+        {"sync.report", "bool print=true", l_report},
+        {"sync.reset", "", l_reset},
+        {"sync.calls", "", l_calls},
+        {NULL, NULL, NULL}};
+    static const gp_lua_function selftest = {"sync.selftest", "text? device", l_selftest};
     static const luaL_Reg meta[] = {{"__index", l_index}, {"__newindex", l_newindex}, {NULL, NULL}};
     static const luaL_Reg scopes[] = {
         {"__close", l_scope_close}, {"__gc", l_scope_gc}, {NULL, NULL}};
@@ -426,9 +430,10 @@ void gp_lua_open_sync(lua_State *L) {
     lua_pushcfunction(L, l_aside_close);
     lua_setfield(L, -2, "__close");
     lua_pop(L, 2);
-    luaL_newlib(L, functions);
+    lua_createtable(L, 0, 12);
+    gp_lua_set_functions(L, functions);
     lua_pushvalue(L, -2);
-    lua_pushcclosure(L, l_selftest, 1);
+    gp_lua_push_function(L, &selftest, 1);
     lua_setfield(L, -2, "selftest");
     luaL_newlib(L, meta);
     lua_pushliteral(L, "sync");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "tensor/device/alloc.h"
 
@@ -285,51 +286,54 @@ static int l_is_tensor(lua_State *L) {
     return 1;
 }
 
-/* x:to(device), x:to(dtype), x:to(other tensor), x:to(device, dtype), with options non_blocking,
- * device, dtype. */
+/* What the argument of x:to at i, a device, a dtype or a tensor, says of either. */
+static void where_to(lua_State *L, int i, gp_device **dev, gp_dtype *dt) {
+    gp_tensor *like = gp_lua_totensor(L, i);
+    if (lua_isnoneornil(L, i)) return;
+    if (like) {
+        *dev = like->storage->dev;
+        *dt = (gp_dtype)like->a.dtype;
+    } else if (lua_type(L, i) == LUA_TSTRING) {
+        const char *s = lua_tostring(L, i);
+        if (!gp_dtype_parse(s, dt) && !(*dev = gp_device_get(s)))
+            luaL_error(L, "to: '%s' is neither a dtype nor a device that works here: %s", s, gp_error());
+    } else {
+        luaL_error(L, "to: argument #%d: expected a device, a dtype or a tensor, got %s", i - 1,
+                   luaL_typename(L, i));
+    }
+}
+
+/* x:to(device), x:to(dtype), x:to(other tensor), x:to(device, dtype), with option non_blocking; or
+ * all by name. */
 static int l_to(lua_State *L) {
-    gp_tensor *x = gp_lua_check(L, 1, "to"), *like;
+    gp_tensor *x = gp_lua_totensor(L, 1);
     gp_device *dev = NULL;
     gp_dtype dt = (gp_dtype)x->a.dtype;
-    bool non_blocking = false;
-    for (int i = 2; i <= lua_gettop(L); i++) {
-        if ((like = gp_lua_totensor(L, i))) {
-            dev = like->storage->dev;
-            dt = (gp_dtype)like->a.dtype;
-        } else if (lua_type(L, i) == LUA_TSTRING) {
-            const char *s = lua_tostring(L, i);
-            if (!gp_dtype_parse(s, &dt) && !(dev = gp_device_get(s)))
-                return luaL_error(L, "to: '%s' is neither a dtype nor a device that works here: %s",
-                                  s, gp_error());
-        } else if (lua_istable(L, i)) {
-            lua_getfield(L, i, "non_blocking");
-            non_blocking = lua_toboolean(L, -1);
-            if (lua_getfield(L, i, "device") == LUA_TSTRING &&
-                !(dev = gp_device_get(lua_tostring(L, -1))))
-                return luaL_error(L, "to: %s", gp_error());
-            if (lua_getfield(L, i, "dtype") == LUA_TSTRING &&
-                !gp_dtype_parse(lua_tostring(L, -1), &dt))
-                return luaL_error(L, "to: %s", gp_error());
-            lua_pop(L, 3);
-        } else {
-            return luaL_error(L, "to: argument #%d: expected a device, a dtype or a tensor, got %s",
-                              i - 1, luaL_typename(L, i));
-        }
-    }
+    where_to(L, 2, &dev, &dt);
+    where_to(L, 3, &dev, &dt);
     gp_call c;
     gp_lua_enter(L);
     gp_call_begin(&c, GP_OP(to));
     gp_call_tensor(&c, x);
     c.arg[c.nargs++] = (gp_value){.kind = dev ? GP_DEVICE : GP_NONE, .dev = dev};
     c.arg[c.nargs++] = (gp_value){.kind = GP_DTYPE, .i = dt};
-    c.arg[c.nargs++] = (gp_value){.kind = GP_BOOL, .i = non_blocking};
+    c.arg[c.nargs++] = (gp_value){.kind = GP_BOOL, .i = lua_toboolean(L, 4)};
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* x:cpu(), x:cuda(), x:double() …: `to` with the argument in the upvalue. */
+/* x:cpu(), x:double() …: `to` with the argument in the upvalue. */
 static int l_to_fixed(lua_State *L) {
     lua_settop(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, gp_lua_upvalue(1));
+    return l_to(L);
+}
+
+/* x:cuda([device], [non_blocking]), x:gpu(): the upvalue is the device where none is given. */
+static int l_to_device(lua_State *L) {
+    lua_settop(L, 3);
+    if (lua_isnil(L, 2)) lua_pushvalue(L, gp_lua_upvalue(1)), lua_replace(L, 2);
+    lua_pushnil(L);
+    lua_insert(L, 3);
     return l_to(L);
 }
 
@@ -341,12 +345,13 @@ static int l_clone(lua_State *L) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* x:copy_(y): y's elements into x, broadcast and converted; from another device through a copy that
- * waits. */
+/* x:copy_(y, [non_blocking]): y's elements into x, broadcast and converted; from another device through
+ * a copy, which waits unless non_blocking. */
 static int l_copy_(lua_State *L) {
-    gp_tensor *x = gp_lua_check(L, 1, "copy_"), *y = gp_lua_check(L, 2, "copy_");
+    gp_tensor *x = gp_lua_totensor(L, 1), *y = gp_lua_totensor(L, 2);
     gp_lua_enter(L);
-    if (!gp_copy_into(x, y, GP_WHY_copy, "copy_")) return gp_lua_raise(L);
+    gp_lua_push(L, gp_to_device(y, x->storage->dev, lua_toboolean(L, 3), GP_WHY_copy, "copy_"));
+    if (!gp_copy_into(x, gp_lua_totensor(L, -1), GP_WHY_copy, "copy_")) return gp_lua_raise(L);
     lua_settop(L, 1);
     return 1;
 }
@@ -369,32 +374,38 @@ static int l_is_pinned(lua_State *L) {
     return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"pin_memory", l_pin_memory},
-    {"is_pinned", l_is_pinned},
-    {"item", l_item},
-    {"size", l_size},
-    {"stride", l_stride},
-    {"dim", l_dim},
-    {"ndimension", l_dim},
-    {"numel", l_numel},
-    {"nelement", l_numel},
-    {"element_size", l_element_size},
-    {"is_floating_point", l_is_floating_point},
-    {"is_contiguous", l_is_contiguous},
-    {"shares_storage", l_shares_storage},
-    {"to", l_to},
-    {"clone", l_clone},
-    {"copy_", l_copy_},
-    {NULL, NULL},
+static const gp_lua_function methods[] = {
+    {"pin_memory", "self tensor", l_pin_memory},
+    {"is_pinned", "self tensor", l_is_pinned},
+    {"item", "self tensor", l_item},
+    {"size", "self tensor, int? dim", l_size},
+    {"stride", "self tensor, int? dim", l_stride},
+    {"dim", "self tensor", l_dim},
+    {"ndimension", "self tensor", l_dim},
+    {"numel", "self tensor", l_numel},
+    {"nelement", "self tensor", l_numel},
+    {"element_size", "self tensor", l_element_size},
+    {"is_floating_point", "self tensor", l_is_floating_point},
+    {"is_contiguous", "self tensor", l_is_contiguous},
+    {"shares_storage", "self tensor, tensor other", l_shares_storage},
+    {"to", "self tensor, any? device, any? dtype, bool? non_blocking", l_to},
+    {"clone", "self tensor", l_clone},
+    {"copy_", "self tensor, tensor src, bool? non_blocking", l_copy_},
+    {NULL, NULL, NULL},
 };
 
+#define ON_DEVICE "self tensor, device? device, bool? non_blocking"
 static const struct {
-    const char *name, *to;
+    gp_lua_function row;
+    const char *to;
 } conversions[] = {
-    {"cpu", "cpu"},  {"gpu", "gpu"},       {"cuda", "cuda"}, {"double", "f64"}, {"float", "f32"},
-    {"half", "f16"}, {"bfloat16", "bf16"}, {"long", "i64"},  {"int", "i32"},    {"short", "i16"},
-    {"char", "i8"},  {"byte", "u8"},       {"bool", "bool"},
+    {{"cpu", "self tensor", l_to_fixed}, "cpu"},       {{"gpu", ON_DEVICE, l_to_device}, "gpu"},
+    {{"cuda", ON_DEVICE, l_to_device}, "cuda"},        {{"double", "self tensor", l_to_fixed}, "f64"},
+    {{"float", "self tensor", l_to_fixed}, "f32"},     {{"half", "self tensor", l_to_fixed}, "f16"},
+    {{"bfloat16", "self tensor", l_to_fixed}, "bf16"}, {{"long", "self tensor", l_to_fixed}, "i64"},
+    {{"int", "self tensor", l_to_fixed}, "i32"},       {{"short", "self tensor", l_to_fixed}, "i16"},
+    {{"char", "self tensor", l_to_fixed}, "i8"},       {{"byte", "self tensor", l_to_fixed}, "u8"},
+    {{"bool", "self tensor", l_to_fixed}, "bool"},
 };
 
 static const struct {
@@ -463,16 +474,16 @@ static void open_meta(lua_State *L) {
 }
 
 void gp_lua_open_tensor(lua_State *L) {
-    lua_pushcfunction(L, l_is_tensor);
-    lua_setfield(L, -2, "is_tensor");
+    static const gp_lua_function functions[] = {{"is_tensor", "value value", l_is_tensor}, {NULL, NULL, NULL}};
+    gp_lua_set_functions(L, functions);
     open_dims(L);
     open_meta(L);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
-    luaL_setfuncs(L, methods, 0);
+    gp_lua_set_functions(L, methods);
     for (size_t i = 0; i < sizeof conversions / sizeof *conversions; i++) {
         lua_pushstring(L, conversions[i].to);
-        lua_pushcclosure(L, l_to_fixed, 1);
-        lua_setfield(L, -2, conversions[i].name);
+        gp_lua_push_function(L, &conversions[i].row, 1);
+        lua_setfield(L, -2, conversions[i].row.name);
     }
     lua_pop(L, 1);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 
 enum { PATIENCE = 300 }; /* ms that a terminal, which may be a network away, has for its answer */
@@ -61,6 +62,6 @@ static int l_terminal(lua_State *L) {
 }
 
 void gp_lua_open_terminal(lua_State *L) {
-    lua_pushcfunction(L, l_terminal);
-    lua_setfield(L, -2, "terminal");
+    static const gp_lua_function functions[] = {{"terminal", "text? query", l_terminal}, {NULL, NULL, NULL}};
+    gp_lua_set_functions(L, functions);
 }

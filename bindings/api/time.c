@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
+#include "bindings/function.h"
 #include "bindings/module.h"
 #include "profile/record.h"
 #include "profile/sync.h"
@@ -148,24 +149,16 @@ static void check_function(lua_State *L, int idx, const char *what) {
 }
 
 /* Reads {n = , device = , print = } at idx into t and *dev. */
+/* The arguments n, device and print, from idx on. */
 static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_device **dev) {
     *dev = NULL;
-    if (lua_isnoneornil(L, idx)) return;
-    luaL_checktype(L, idx, LUA_TTABLE);
-    if (lua_getfield(L, idx, "n") != LUA_TNIL) {
-        t->n = lua_tointeger(L, -1);
+    if (!lua_isnoneornil(L, idx)) {
+        t->n = lua_tointeger(L, idx);
         t->fixed = true;
-        if (t->n < 1)
-            luaL_error(L, "%s: n: expected a number of calls, got %s", what,
-                       luaL_tolstring(L, -1, NULL));
+        if (t->n < 1) luaL_error(L, "%s: n: expected a number of calls, got %I", what, (LUAI_UACINT)t->n);
     }
-    if (lua_getfield(L, idx, "print") != LUA_TNIL) t->quiet = !lua_toboolean(L, -1);
-    if (lua_getfield(L, idx, "device") != LUA_TNIL) {
-        *dev = gp_device_get(luaL_tolstring(L, -1, NULL));
-        if (!*dev) gp_lua_raise(L);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 3);
+    if (!lua_isnoneornil(L, idx + 1) && !(*dev = gp_device_get(lua_tostring(L, idx + 1)))) gp_lua_raise(L);
+    t->quiet = !lua_toboolean(L, idx + 2);
 }
 
 static void set_number(lua_State *L, const char *key, double v) {
@@ -226,7 +219,6 @@ static int l_timeit(lua_State *L) {
     timing t = {.name = "timeit", .fn = 1};
     gp_device *dev;
     char a[32], b[32], c[32], d[32];
-    lua_settop(L, 2);
     check_function(L, 1, "timeit");
     check_opts(L, 2, "timeit", &t, &dev);
     push_guard(L);
@@ -289,8 +281,6 @@ static int push_functions(lua_State *L) {
 static int l_compare(lua_State *L) {
     timing common = {.n = 0};
     gp_device *dev;
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 2);
     check_opts(L, 2, "compare", &common, &dev);
     int base = lua_gettop(L) + 1, n = push_functions(L);
     if (!n) return luaL_error(L, "compare: expected functions: compare{cpu = f, gpu = g}");
@@ -328,12 +318,15 @@ static int l_is_terminal(lua_State *L) {
 }
 
 void gp_lua_open_time(lua_State *L) {
-    static const luaL_Reg functions[] = {
-        {"timeit", l_timeit}, {"compare", l_compare}, {"clock", l_clock},
-        {"is_terminal", l_is_terminal}, {NULL, NULL}};
+    static const gp_lua_function functions[] = {
+        {"timeit", "value fn, int? n, device? device, bool print=true", l_timeit},
+        {"compare", "table functions, int? n, device? device, bool print=true", l_compare},
+        {"clock", "", l_clock},
+        {"is_terminal", "value file", l_is_terminal},
+        {NULL, NULL, NULL}};
     luaL_newmetatable(L, GUARD);
     lua_pushcfunction(L, l_guard_close);
     lua_setfield(L, -2, "__close");
     lua_pop(L, 1);
-    luaL_setfuncs(L, functions, 0);
+    gp_lua_set_functions(L, functions);
 }

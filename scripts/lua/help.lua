@@ -21,9 +21,10 @@ local function plain(s) return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\
 local function call_text(name, sig)
     local out = {}
     for parameter in (sig .. ","):gmatch "%s*([^,]+)," do
-        local optional, word = parameter:match "^%w+([!?]*) (.*)$"
+        local kind, optional, word = parameter:match "^(%w+)([!?]*) (.*)$"
         optional, word = optional or "", word or parameter
-        out[#out + 1] = (optional:find("?", 1, true) or word:find "=") and "[" .. word .. "]" or word
+        if kind == "rest" then word = "…" end
+        if kind ~= "self" then out[#out + 1] = (optional:find("?", 1, true) or word:find "=") and "[" .. word .. "]" or word end
     end
     return name .. "(" .. table.concat(out, ", ") .. ")"
 end
@@ -248,7 +249,7 @@ local function show_value(v, name, how)
     local op, sig, help = op_name(v)
     if how.source and type(v) == "function" then return show_source(v, name) end
     if how.source and type(v) == "table" and show_class(v, name) then return end
-    if op then return show_op(op, sig, help) end
+    if op and help ~= "" then return show_op(op, sig, help) end
     if gpush.is_tensor(v) then return show_tensor(v) end
     if type(v) == "table" then return show_table(v, name) end
     local known = known_as(v, name)
@@ -256,12 +257,15 @@ local function show_value(v, name, how)
         put("%s: a %s, %s", name, type(v), (tostring(v):gsub("%c", "?")))
         return known and show_topic(known)
     end
-    print(known and known.call or name)
+    print(known and known.call or sig and call_text(name, sig) or name)
     if known then return show_topic(known) end
+    v = function_of(v) or v
     local info = debug.getinfo(v, "Su")
     local arguments = info.nparams .. " argument" .. (info.nparams == 1 and "" or "s")
-    put("    a function of %s, %s", info.isvararg and "any number of arguments" or arguments,
-        info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
+    if not sig then
+        put("    a function of %s, %s", info.isvararg and "any number of arguments" or arguments,
+            info.what == "C" and "written in C" or info.short_src .. ":" .. info.linedefined)
+    end
     local n = #lines
     if info.what ~= "C" then comment(v) end
     local area = #lines == n and info.source:sub(2, #dir + 1) == dir and info.source:sub(#dir + 3):match "^%w+"
@@ -442,8 +446,8 @@ local function help(what, how)
     return show_value(what, op_name(what) or name_of(what) or "it", how)
 end
 
-return function(what, how)
+return function(what, source)
     lines = {}
-    help(what, how or {})
+    help(what, { source = source })
     _G.print(table.concat(lines, "\n"))
 end

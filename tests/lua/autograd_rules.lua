@@ -220,6 +220,6 @@ do -- hooks that are taken away
     local handle = (a * 1):register_hook(function() end)
     collectgarbage()
     handle:remove()
-    t.error(function() kept.remove(3) end, "gpush.hook", "remove of something else")
+    t.error(function() kept.remove(3) end, "kept:remove", "remove of something else")
 end
 t.done()

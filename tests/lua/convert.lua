@@ -49,7 +49,7 @@ fails(function() tensor { 1, nil, 3 } end, "element %[2%] is nil")
 fails(function() tensor(nil) end, "the value is nil")
 fails(function() tensor() end, "got nothing")
 fails(function() tensor("1") end, "the value is a string")
-fails(function() tensor(1, 2) end, "expected a table of options, got number")
+fails(function() tensor(1, 2) end, "tensor: argument 'dtype' %(#2%): expected a dtype as a string, got 2")
 fails(function() tensor({ 256 }, { dtype = "u8" }) end, "element %[1%], 256, does not fit in u8")
 fails(function() tensor({ { 1, -1 } }, { dtype = "u8" }) end,
     "element %[1%]%[2%], %-1, does not fit in u8")

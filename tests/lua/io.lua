@@ -141,7 +141,7 @@ t.error(function() npy.load(dir .. "/none.npy") end,
 t.error(function() npy.load(dir) end, "is a folder %(expected a file%)", "a directory")
 os.execute(("mkfifo '%s/pipe'"):format(dir))
 t.error(function() npy.load(dir .. "/pipe") end, "is a device or a pipe %(expected a file%)", "a pipe is not waited for")
-t.error(function() npy.load() end, "expected a file name, got no value", "no name")
+t.error(function() npy.load() end, "npy.load: argument 'file' %(#1%): expected a string, got nothing", "no name")
 t.error(function() npy.load "a\0b" end, "not a file name", "a zero byte in the name")
 
 -- Cut off at each byte: always an error. Each byte changed: an error or a tensor, and no crash.
@@ -183,7 +183,7 @@ npy.save(name, gpush.zeros(3, 0, 2))
 gives(read(name), "f32", { 3, 0, 2 }, { {}, {}, {} }, "empty and back")
 t.error(function() npy.save(name, tensor({ 1 }, { dtype = "bf16" })) end,
     "npy has no dtype bf16; save x:to%('f32'%)", "bf16 is refused")
-t.error(function() npy.save(name, 3) end, "argument 'x' %(#2%): expected a tensor, got number",
+t.error(function() npy.save(name, 3) end, "argument 'x' %(#2%): expected a tensor, got 3",
     "not a tensor")
 
 -- Writes that fail leave the old file and nothing else.

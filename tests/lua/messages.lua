@@ -74,4 +74,29 @@ t.close(g.nll_loss(x, y, {}):item(), 0, 1e-6, "nll_loss(x, y, {})")
 t.is(g.linear(x, g.ones(4, 3), {}):size(2), 4, "linear(x, w, {})")
 t.is(g.conv1d(g.ones(1, 1, 3), g.ones(1, 1, 3), {}):item(), 3, "conv1d(x, w, {})")
 t.error(function() return x:clamp({}, {}) end, "clamp: argument 'min' %(#2%): expected a tensor or a number, got table", "of two tables only the last one is")
+-- ---- functions in C ----
+
+for name, case in pairs {
+    ["tolist: 1 argument given, at most 0 expected: tolist%(%)"] = function() x:tolist(9) end,
+    ["cpu: unknown option 'foo' %(it takes none%)"] = function() x:cpu { foo = 1 } end,
+    ["copy_: unknown option 'foo' %(expected non_blocking%)"] = function() x:copy_(x, { foo = 1 }) end,
+    ["tensor: unknown option 'dtpe'; did you mean dtype%? %(expected dtype, device, requires_grad%)"] = function() tensor({ 1 }, { dtpe = "f32" }) end,
+    ["clock: 1 argument given, at most 0 expected"] = function() g.clock(1) end,
+    ["stream.busy: 1 argument given, at most 0 expected"] = function() g.stream("sim"):busy(1) end,
+    ["sync.report: unknown option 'prnt'; did you mean print%?"] = function() g.sync.report { prnt = false } end,
+    ["timeit: unknown option 'devise'; did you mean device%?"] = function() g.timeit(print, { devise = "cpu" }) end,
+    ["size: argument 'dim' %(#1%): expected an integer, got 'a'"] = function() x:size "a" end,
+    ["npz.save: unknown option 'compresed'; did you mean compressed%?"] = function() g.npz.save("/dev/null", { a = x }, { compresed = true }) end,
+    ["backward: unknown option 'retain' %(expected retain_graph, create_graph%)"] = function() x:backward(nil, { retain = true }) end,
+    ["no_grad: argument 'fn' %(#1%): expected a function, got 5"] = function() g.no_grad(5) end,
+    ["to: unknown option 'nonblocking'; did you mean non_blocking%?"] = function() x:to("sim", { nonblocking = true }) end,
+    ["item: .*call it with a colon"] = function() local f = x.item f(3) end,
+} do
+    t.error(case, name, (name:gsub(":.*", "")) .. " checks what it is given")
+end
+t.is(select("#", g.no_grad(function(...) return ... end, nil, { k = 1 }, nil)), 3, "what is handed on is no option")
+t.is(g.json.encode { k = 1 }, '{"k":1}', "nor is a value")
+t.is(x:to { dtype = "f64" }.dtype, "f64", "to by name")
+t.is(x:to({}).dtype, "f32", "to nothing")
+t.is(coroutine.wrap(function() return g.no_grad(coroutine.yield, 7) end)(), 7, "what is called may yield")
 t.done()

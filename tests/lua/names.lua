@@ -77,7 +77,7 @@ end
 
 -- Options, of every op and of every class.
 local types = { any = true, bool = true, device = true, dim = true, dims = true, dtype = true, float = true, int = true,
-    ints = true, number = true, operand = true, padding = true, shape = true, str = true, tensor = true, tensors = true }
+    ints = true, text = true, table = true, value = true, number = true, operand = true, padding = true, shape = true, str = true, tensor = true, tensors = true }
 local silent, n = {}, 0
 local function check_options(call)
     local out = shell.complete(call .. "{")
@@ -117,7 +117,7 @@ offers("sync.mode = 'e", "error", "whose values are others")
 local out = shell.complete "conv2d(x, x, {"
 t.is(out.help "stride = ", "elements from one place of the kernel to the next [1]", "with the topic's text and the default")
 out = shell.complete "image.load('a', {"
-t.is(out.help "channels = ", "1, 2, 3 or 4, converted; those of the file if not given", "a text may have a semicolon")
+t.is(out.help "channels = ", "1, 2, 3 or 4, converted", "of a text its first part")
 out = shell.complete "data.Loader{"
 t.is(out.help "shuffle = ", "another order in each pass, by Philox", "with the head of the file")
 

@@ -149,7 +149,7 @@ gpush.printoptions { precision = 12 }
 shows(tensor({ 1 / 3 }, { dtype = "f64" }), { "tensor({0.333333333333}, f64 1 cpu)" },
     "precision 12")
 gpush.printoptions(was)
-t.error(function() gpush.printoptions { precison = 3 } end, "no option 'precison'",
+t.error(function() gpush.printoptions { precison = 3 } end, "unknown option 'precison'; did you mean precision%?",
     "an unknown option")
 t.error(function() gpush.printoptions { precision = -1 } end,
     "'precision': expected an integer from 0 to 20, got %-1", "a bad value")

@@ -189,10 +189,10 @@ r = nil
 t.error(profile.stop, "profile: none is running", "stop without start")
 t.is(select(2, pcall(profile.run, {}, function() error("mine", 0) end)), "mine", "an error passes through run")
 t.is({ select(2, profile.run(function(...) return ... end, 1, nil, 3)) }, { 1, nil, 3 }, "run passes arguments and results")
-t.error(function() profile.run({ stak = true }, print) end, "unknown option \"stak\"", "an option that is none")
-t.error(function() profile.run({}, 3) end, "expected a function, got number", "run of no function")
-t.error(function() profile.region() end, "expected a name", "a region without a name")
-t.error(function() prof:table { limitt = 3 } end, "unknown option 'limitt' %(expected group, sort, limit or width%)", "an option")
+t.error(function() profile.run({ stak = true }, print) end, "unknown option 'stak'", "an option that is none")
+t.error(function() profile.run({}, 3) end, "expected a function, got 3", "run of no function")
+t.error(function() profile.region() end, "argument 'name' %(#1%): expected a string, got nothing", "a region without a name")
+t.error(function() prof:table { limitt = 3 } end, "unknown option 'limitt'; did you mean limit%?", "an option")
 t.error(function() prof:table { width = 0 } end, "width: expected a number of columns, got 0", "width")
 local whole, small = prof:table():match "\n([^\n]*)\n", prof:table { width = 100 }:match "\n([^\n]*)\n"
 t.ok(#whole > 130 and #small < #whole and small:find "Name +Self CPU +CPU total +Self SIM +SIM total +CPU Mem .*# of Calls$",
@@ -334,7 +334,7 @@ do
     t.is(negations(early.result), 5, "and rests afterwards")
 end
 t.error(function() profile.schedule { wait = -1 } end, "profile.schedule: wait: expected a whole number of at least 0, got %-1", "no such schedule")
-t.error(function() profile.schedule { stacks = true } end, 'unknown option "stacks"', "no such option")
+t.error(function() profile.schedule { stacks = true } end, "unknown option 'stacks'; did you mean stack%?", "no such option")
 
 -- ---- cost ----
 if os.getenv "GPUSH_SAN" ~= "" then

@@ -211,7 +211,7 @@ g.rand(3)
 g.set_rng_state(state)
 t.is(g.rand(5):tolist(), a, "the state brings the numbers back")
 t.error(function() g.set_rng_state {seed = 1} end, "set_rng_state: field 'counter'", "half a state")
-t.error(function() g.set_rng_state(3) end, "table expected", "no state")
+t.error(function() g.set_rng_state(3) end, "expected a table, got 3", "no state")
 
 t.error(function() g.rand(2, {dtype = "i32"}) end, "rand: dtype i32", "rand of integers")
 t.error(function() g.randint(3, 2, {1}) end, "randint: low is 3, high 2", "an empty range")

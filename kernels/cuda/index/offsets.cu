@@ -5,7 +5,7 @@
 static gp_pick pick_of(const gp_call *c, const gp_array *index, int64_t size, int64_t step, int dim,
                        const char *const *texts) {
     gp_pick k = {(gp_dtype)index->dtype, false, false, dim, size, step, 0, {}, NULL};
-    k.fault = gp_cuda_fault(c, texts, 2);
+    k.fault = gp_cuda_fault(c, texts, 3);
     return k;
 }
 

@@ -65,12 +65,18 @@ local function head(name)
     return text and text:match(class .. ".-: (.-)[;.]%s")
 end
 
+-- The Lua function that a declared one calls once its arguments are checked; of others itself.
+local function inner(v)
+    local _, f = debug.getupvalue(native.op(v) and type(v) == "function" and v or print, 2)
+    return type(f) == "function" and f or v
+end
+
 local function about(v, name)
-    local sig, help = native.op(v)
-    if help then return help end
+    local _, help = native.op(v)
+    if help and help ~= "" then return help end
     name = name and name:gsub("^gpush%.", "")
     local own = name and inside(gpush, name)
-    if native.op(own) and type(v) == "function" and debug.getinfo(v, "S").what == "C" then
+    if native.op(own) and not rawequal(v, own) and type(v) == "function" and debug.getinfo(v, "S").what == "C" then
         return select(2, native.op(own)) -- Lua's select, which hides the op's
     end
     local method = name and topic("tensor." .. name).text and rawequal(v, native.method(name))
@@ -81,7 +87,7 @@ local function about(v, name)
     end
     if type(v) == "string" then return #v < 30 and ("%q"):format(v):gsub("\n", "n") or "string" end
     if type(v) == "number" or type(v) == "boolean" then return tostring(v) end
-    local line = type(v) == "function" and (comment(v) or member(v, name or ""))
+    local line = type(v) == "function" and (comment(inner(v)) or member(inner(v), name or ""))
     return line or name and rawequal(v, own) and head(name) or type(v)
 end
 

@@ -143,7 +143,7 @@ local function call_before(list, k)
     if v == nil then return nil end
     if method and rawequal(v, native.method(name)) then return v, name, before + 1 end
     if type(v) == "function" and method then path = (path or name):gsub("^.*[.:]", "") end
-    return v, path or name, before
+    return v, path or name, before + (type(v) == "function" and method and 1 or 0)
 end
 
 -- {name, what it is} of each option of the call before bracket k that is not given yet, up to token i.
@@ -159,7 +159,7 @@ local function options(list, k, i)
     for parameter in ((sig or "") .. ","):gmatch "%s*([^,]+)," do
         local kind, name, default = parameter:match "^(%w+)[!?]* ([%w_]+)=?(.*)$"
         n, last = n + 1, kind
-        if n > skip and not names[name] then
+        if n > skip and not names[name] and kind ~= "self" and kind ~= "rest" then
             default = default ~= "" and (" [%s]"):format(default) or ""
             local text = option_text(path, name) or kind
             out[#out + 1] = { name, (text:match "^(.-[^%(]+);%s" or text):gsub(" %([^)]*$", "") .. default }

@@ -1,0 +1,18 @@
+/* Options of a call by name. */
+#ifndef GP_ARG_NAMES_H
+#define GP_ARG_NAMES_H
+
+#include <lua.h>
+
+#include "tensor/op.h"
+#include "tensor/sig.h"
+
+/* The parameter that key names, -1 if none: its own name counts before another's second one. */
+int gp_option_named(const gp_op *op, const gp_sig *sig, const char *key);
+
+/* Raises unless every name in the table at that index is a parameter behind the `given` first ones;
+ * requires_grad, which what makes a tensor on a device takes, goes into c. */
+void gp_check_options(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int table,
+                      int given);
+
+#endif

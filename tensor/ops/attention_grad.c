@@ -27,7 +27,10 @@ static gp_tensor *shares(gp_vjp *v) {
     gp_tensor *s = DO(mul, "tn", DO(matmul, "tt", v->x[0], gp_mT(v, v->x[1])), scale_of(v)), *m = mask_of(v);
     if (m) s = DO(add, "tt", s, m);
     if (gp_has(v, GP_ATTENTION_CAUSAL) && gp_int_arg(v, GP_ATTENTION_CAUSAL)) s = DO(add, "tt", s, hidden(v));
-    return DO(softmax, "ti", s, (int64_t)-1);
+    int64_t last = -1; /* a query that sees no key has shares of 0 */
+    gp_tensor *some = DO(gt, "tn", DO(amax, "tvb", DO(detach, "t", s), &last, 1, 1), -(double)INFINITY);
+    gp_tensor *blind = DO(logical_not, "t", some);
+    return DO(masked_fill, "ttn", DO(softmax, "ti", DO(masked_fill, "ttn", s, blind, 0.0), last), blind, 0.0);
 }
 
 static bool composed(gp_vjp *v) {

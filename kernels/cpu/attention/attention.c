@@ -80,7 +80,8 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
         int64_t head = u / k->l, i = u % k->l, seen = scores(r, head, i, q, row, s);
         double most = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < seen; j++) most = s[j] > most ? s[j] : most;
+        for (int64_t j = 0; j < seen; j++) most = s[j] > most || s[j] != s[j] ? s[j] : most;
+        if (most == -INFINITY) seen = 0; /* no key is: y is 0, and so is each share in backward */
         for (int64_t j = 0; j < seen; j++) sum += s[j] = exp(s[j] - most);
         memset(y, 0, (size_t)k->width * sizeof *y);
         for (int64_t j = 0; j < seen; j++) {
@@ -89,7 +90,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
         }
         put(r, gp_out(r->c, 0), head, i, k->width, y);
         if (r->c->nout < 2) continue;
-        double stat = most + log(sum);
+        double stat = seen ? most + log(sum) : INFINITY;
         const gp_array *stats = gp_out(r->c, 1);
         gp_store_fn(GP_CT_f64, (gp_dtype)stats->dtype)((char *)stats->data + u * (int64_t)gp_dtype_size((gp_dtype)stats->dtype),
                                                        0, &stat, 1);

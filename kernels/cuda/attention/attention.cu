@@ -51,10 +51,11 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) shares(T *scores, T *sta
     for (int64_t j = seen + lane; live && j < p.n; j += group) x[j] = 0;
     if (p.back) return; /* all threads do */
     m = gp_group_join(m, group, gp_most());
-    for (int64_t j = lane; j < seen; j += group) s += x[j] = exp(x[j] - m);
+    bool blind = m == -INFINITY; /* no key is seen: the shares are 0 */
+    for (int64_t j = lane; j < seen; j += group) s += x[j] = blind && x[j] == m ? 0 : exp(x[j] - m);
     s = gp_group_join(s, group, gp_add());
-    for (int64_t j = lane; j < seen; j += group) x[j] /= s;
-    if (stats && live && lane == 0) stats[row] = m + log(s);
+    for (int64_t j = lane; j < seen; j += group) x[j] /= blind && s == 0 ? 1 : s;
+    if (stats && live && lane == 0) stats[row] = blind && s == 0 ? INFINITY : m + log(s);
 }
 
 template <class T>

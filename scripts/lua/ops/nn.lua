@@ -242,10 +242,12 @@ define { "instance_norm",
         return x:group_norm(x.shape[2], weight, bias, eps)
     end }
 
--- Softmax of scores whose masked keys are -inf; a query that may see no key at all attends to nothing, not NaN.
-local function attend(scores, mask)
-    local share = scores:softmax(-1)
-    return mask and gpush.where(mask:any(-1, true), share, 0) or share
+-- A query that may see no key attends to nothing, not NaN, as in PyTorch: which queries see one, and the mask with all
+-- keys seen by the others, whose results and gradients are 0 then.
+local function sighted(mask)
+    local bool = mask.dtype == "bool"
+    local some = (bool and mask or mask:detach():ne(-math.huge)):any(-1, true)
+    return some, bool and mask | ~some or gpush.where(some, mask, 0)
 end
 
 -- Two products and a softmax between them.
@@ -261,7 +263,7 @@ local composed = once(function(query, key, value, attn_mask, dropout_p, is_causa
         scores = scores + attn_mask
     end
     if visible then scores = gpush.where(visible, scores, -math.huge) end
-    local share = attend(scores, visible)
+    local share = scores:softmax(-1)
     if dropout_p > 0 then share = share:dropout(dropout_p) end
     return share:matmul(value)
 end)
@@ -296,13 +298,16 @@ define { "scaled_dot_product_attention",
         end
         if is_causal and attn_mask then fail(op .. ": is_causal and attn_mask do not go together") end
         scale = scale or 1 / math.sqrt(size[#size])
+        local some, y
+        if attn_mask then some, attn_mask = sighted(attn_mask) end
         if dropout_p > 0 or not row_takes(query, key, value, attn_mask) then
-            return composed(query, key, value, attn_mask, dropout_p, is_causal, scale)
+            y = composed(query, key, value, attn_mask, dropout_p, is_causal, scale)
+        else
+            for _ = #size, 3 do query, key, value = query:unsqueeze(1), key:unsqueeze(1), value:unsqueeze(1) end
+            y = gpush.attention(query, key, value, attn_mask, is_causal, scale)
+            for _ = #size, 3 do y = y:squeeze(1) end
         end
-        for _ = #size, 3 do query, key, value = query:unsqueeze(1), key:unsqueeze(1), value:unsqueeze(1) end
-        local y = gpush.attention(query, key, value, attn_mask, is_causal, scale)
-        for _ = #size, 3 do y = y:squeeze(1) end
-        return y
+        return some and gpush.where(some, y, 0) or y
     end }
 
 -- ---- images ----

@@ -77,9 +77,9 @@ const char *gp_lua_intern(const char *s);
  * than one element. */
 bool gp_lua_truth(lua_State *L, int idx);
 
-/* Elementwise comparison of the values at a and b, at least one a tensor; op is one of "lt" "le"
- * "gt" "ge" "eq" "ne". Pushes the bool tensor. */
-int gp_lua_compare(lua_State *L, const char *op, int a, int b);
+/* Runs the op of that name ("lt", "eq", "matmul") on the values at a and b, at least one a tensor, and
+ * pushes its tensor. */
+int gp_lua_operate(lua_State *L, const char *op, int a, int b);
 
 /* table.sort of the list at 1 by the comparator at 2, which may return tensors; false, and nothing is
  * done, unless that is what is there (api/sort.c). Raises. */
@@ -149,6 +149,13 @@ void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kin
 /* The op that the function at index i runs: a row of the table or a composite; NULL for other
  * values. */
 const gp_op *gp_lua_op_of(lua_State *L, int i);
+
+/* Lists that gpush returns (api/list.c): pushes one of n dims; makes one of what is on top, if that is
+ * a plain table of tensors; whether the value at i is one. */
+int gp_lua_push_dims(lua_State *L, const int64_t *v, int n);
+void gp_lua_make_list(lua_State *L);
+bool gp_lua_is_list(lua_State *L, int i);
+void gp_lua_open_lists(lua_State *L);
 
 /* Lets the core ask Lua for the user's source line and for a collection. Any number of times. */
 void gp_lua_install_hooks(void);

@@ -42,7 +42,9 @@ static void define(lua_State *L) {
 
 /* What the function returned, also after it has yielded; before: values that stood below them. */
 static int results(lua_State *L, int status, lua_KContext before) {
-    return lua_gettop(L) - (int)before;
+    int n = lua_gettop(L) - (int)before;
+    if (n == 1) gp_lua_make_list(L);
+    return n;
 }
 
 /* Upvalues: the composite, the Lua function; of one that was only declared the name and what reads

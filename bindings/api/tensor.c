@@ -48,7 +48,7 @@ bool gp_lua_truth(lua_State *L, int idx) {
     return s.is_float ? s.f != 0 : s.i != 0;
 }
 
-int gp_lua_compare(lua_State *L, const char *op, int a, int b) {
+int gp_lua_operate(lua_State *L, const char *op, int a, int b) {
     a = lua_absindex(L, a), b = lua_absindex(L, b);
     gp_lua_push_op(L, gp_op_find(op), false);
     lua_pushvalue(L, a);
@@ -66,7 +66,7 @@ static int l_item(lua_State *L) {
  * ---- */
 
 static int truth_of(lua_State *L, const char *op) {
-    gp_lua_compare(L, op, 1, 2);
+    gp_lua_operate(L, op, 1, 2);
     lua_pushboolean(L, gp_lua_truth(L, -1));
     return 1;
 }
@@ -80,67 +80,9 @@ static int l_eq(lua_State *L) {
                          ":equal() for all of them, or rawequal()");
 }
 
-/* ---- lists of dims: tables that compare by what they hold, and print it ---- */
-
-static const char dims_key; /* of their metatable in the registry */
-
-/* Reached where one of the two is such a list; the other may be any table. */
-static int l_dims_eq(lua_State *L) {
-    bool same = lua_istable(L, 1) && lua_istable(L, 2) && lua_rawlen(L, 1) == lua_rawlen(L, 2);
-    for (lua_Unsigned i = 1; same && i <= lua_rawlen(L, 1); i++) {
-        lua_rawgeti(L, 1, (lua_Integer)i);
-        lua_rawgeti(L, 2, (lua_Integer)i);
-        same = lua_rawequal(L, -2, -1);
-        lua_pop(L, 2);
-    }
-    lua_pushboolean(L, same);
-    return 1;
-}
-
-static int l_dims_tostring(lua_State *L) {
-    luaL_Buffer b;
-    luaL_checktype(L, 1, LUA_TTABLE);
-    luaL_buffinit(L, &b);
-    luaL_addchar(&b, '{');
-    for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, 1); i++) {
-        if (i > 1) luaL_addstring(&b, ", ");
-        lua_rawgeti(L, 1, i);
-        luaL_tolstring(L, -1, NULL);
-        lua_remove(L, -2);
-        luaL_addvalue(&b);
-    }
-    luaL_addchar(&b, '}');
-    luaL_pushresult(&b);
-    return 1;
-}
-
-static int l_dims_concat(lua_State *L) {
-    luaL_tolstring(L, 1, NULL);
-    luaL_tolstring(L, 2, NULL);
-    lua_concat(L, 2);
-    return 1;
-}
-
-static void open_dims(lua_State *L) {
-    static const luaL_Reg meta[] = {{"__eq", l_dims_eq},
-                                    {"__tostring", l_dims_tostring},
-                                    {"__concat", l_dims_concat},
-                                    {NULL, NULL}};
-    luaL_newlib(L, meta);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &dims_key);
-}
-
-static int push_dims(lua_State *L, const int64_t *v, int n) {
-    lua_createtable(L, n, 0);
-    for (int i = 0; i < n; i++) lua_pushinteger(L, v[i]), lua_rawseti(L, -2, i + 1);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &dims_key);
-    lua_setmetatable(L, -2);
-    return 1;
-}
-
 /* ---- properties ---- */
 
-static int p_shape(lua_State *L, gp_tensor *t) { return push_dims(L, t->a.dim, t->a.ndim); }
+static int p_shape(lua_State *L, gp_tensor *t) { return gp_lua_push_dims(L, t->a.dim, t->a.ndim); }
 static int p_dtype(lua_State *L, gp_tensor *t) {
     return lua_pushstring(L, gp_dtype_name((gp_dtype)t->a.dtype)), 1;
 }
@@ -238,7 +180,7 @@ static int dims_of(lua_State *L, const char *fn, bool strides) {
     gp_tensor *t = gp_lua_check(L, 1, fn);
     const int64_t *v = strides ? t->a.stride : t->a.dim;
     int d;
-    if (lua_isnoneornil(L, 2)) return push_dims(L, v, t->a.ndim);
+    if (lua_isnoneornil(L, 2)) return gp_lua_push_dims(L, v, t->a.ndim);
     if (t->a.ndim == 0) return luaL_error(L, "%s: a 0-d tensor has no dims", fn);
     if (!gp_dim_wrap(fn, luaL_checkinteger(L, 2), t->a.ndim, &d)) return gp_lua_raise(L);
     lua_pushinteger(L, v[d]);
@@ -476,7 +418,7 @@ static void open_meta(lua_State *L) {
 void gp_lua_open_tensor(lua_State *L) {
     static const gp_lua_function functions[] = {{"is_tensor", "value value", l_is_tensor}, {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
-    open_dims(L);
+    gp_lua_open_lists(L);
     open_meta(L);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
     gp_lua_set_functions(L, methods);

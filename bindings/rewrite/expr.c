@@ -70,7 +70,7 @@ uint32_t gp_parse_node(parser *p, gp_node n) {
 }
 
 void gp_parse_root(parser *p, uint32_t n, gp_context ctx) {
-    PUSH(p->t, p->t->roots, (gp_root){n, ctx});
+    PUSH(p->t, p->t->roots, (gp_root){n, ctx, 0});
 }
 
 /* An expression that stands where a value is wanted. */
@@ -169,6 +169,13 @@ static bool suffix(parser *p, bool *call) {
     }
 }
 
+/* The field or method that a suffix which starts here names. */
+static void name_ahead(parser *p, gp_token *name) {
+    if (p->tok.kind != '.' && p->tok.kind != ':') return;
+    look_ahead(p);
+    *name = p->ahead;
+}
+
 /* A name or a parenthesised expression. *known: which of gp_known_calls the name is, or -1. */
 static uint32_t primary(parser *p, int *known) {
     gp_node n = {.kind = N_OTHER, .cls = C_ANY, .start = p->tok.start};
@@ -187,13 +194,23 @@ static uint32_t primary(parser *p, int *known) {
     return gp_parse_node(p, n);
 }
 
+/* Calls that give one list, which an assignment to several names takes apart, as Python does. */
+static bool gives_list(const parser *p, gp_token name) {
+    static const char *const names[] = {"size", "stride", "nonzero", "where", "split", "chunk",
+        "unbind", "tensor_split", "meshgrid", "broadcast_tensors"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (same_name(p, name, names[i], strlen(names[i]))) return true;
+    return false;
+}
+
 uint32_t gp_parse_suffixed(parser *p) {
     int known;
     bool call, was_call = false;
+    gp_token name = p->tok;
     uint32_t first = primary(p, &known), suffixes = 0;
     uint32_t start = p->t->bad ? 0 : gp_parse_at(p, first)->start;
     bool method = p->tok.kind == ':';
-    while (suffix(p, &call)) {
+    while (name_ahead(p, &name), suffix(p, &call)) {
         if (suffixes++ == 0 && !p->t->bad && gp_parse_at(p, first)->kind == N_PAR)
             gp_parse_root(p, gp_parse_at(p, first)->a, X_VALUE);
         was_call = call;
@@ -207,7 +224,8 @@ uint32_t gp_parse_suffixed(parser *p) {
                 .start = start,
                 .multi = true});
     return gp_parse_node(
-        p, (gp_node){.kind = N_OTHER, .cls = C_ANY, .start = start, .multi = was_call});
+        p, (gp_node){.kind = N_OTHER, .cls = C_ANY, .start = start, .multi = was_call,
+               .list = was_call && gives_list(p, name)});
 }
 
 /* Constants, …, constructors, functions, and what suffixes follow. */
@@ -262,6 +280,7 @@ static power priority(int op) {
     case TK_CONCAT: return (power){9, 8};
     case '+':
     case '-': return (power){10, 10};
+    case '@':
     case '*':
     case '/':
     case TK_IDIV:
@@ -289,6 +308,7 @@ static uint32_t subexpr(parser *p, int limit) {
     }
     for (power w; w = priority(op = p->tok.kind), w.left > limit;) {
         uint32_t opat = p->tok.start;
+        if (op == '@') PUSH(p->t, p->t->products, opat);
         next(p);
         uint32_t b = subexpr(p, w.right);
         e = gp_parse_node(

@@ -129,7 +129,7 @@ static gp_token operator(const gp_tree *t, uint32_t at) {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (c == pairs[i].text[0] && d == pairs[i].text[1])
             return (gp_token){pairs[i].kind, at, at + 2};
-    return (gp_token){strchr("+-*/%^#&~|<>=(){}[];:,.", c) && c ? c : TK_EOF, at, at + 1};
+    return (gp_token){strchr("+-*/%^#&~|<>=(){}[];:,.@", c) && c ? c : TK_EOF, at, at + 1};
 }
 
 gp_token gp_lex(gp_tree *t, uint32_t at) {

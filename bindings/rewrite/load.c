@@ -27,7 +27,9 @@ static bool is_binary(const char *text, size_t len) { return len && text[0] == L
  */
 static int syntax_error(
     lua_State *L, const char *text, size_t len, const char *name, const char *mode) {
-    int status = luaL_loadbufferx(L, text, len, name, mode);
+    char *stock = gp_rewrite_stock(text, len);
+    int status = luaL_loadbufferx(L, stock ? stock : text, len, name, mode);
+    free(stock);
     if (status == LUA_OK) {
         lua_pop(L, 1);
         lua_pushfstring(

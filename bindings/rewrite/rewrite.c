@@ -36,6 +36,7 @@ static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
     case '>':
     case TK_LE:
     case TK_GE: return (a | b) & C_ANY ? C_ANY : C_BOOL;
+    case '@': return C_ANY;
     case TK_CONCAT: return only(a | b, C_NUM | C_STR) ? C_STR : C_ANY;
     default: /* a table may have an __add that gives a tensor */
         return only(a | b, C_NUM | C_STR) ? C_NUM : C_ANY;
@@ -113,8 +114,8 @@ static void close_at(writer *w, uint32_t pos) { edit(w, pos, E_CLOSE, ")", 1, 0)
  * other globals. */
 #define HELPER(h) {"(_ENV[\"" h "\"]or(\"\")[\"" h "\"])(", "(\"\")[\"" h "\"]("}
 enum {
-    H_TRUTH, H_SAME, H_SAME1, H_TENSOR, H_TENSOR1, H_EQC, H_NUMBER, H_EQ, H_NE, H_LT, H_LE, H_GT,
-    H_GE
+    H_TRUTH, H_SAME, H_SAME1, H_TENSOR, H_TENSOR1, H_EQC, H_NUMBER, H_LINK, H_UNPACK, H_MATMUL,
+    H_EQ, H_NE, H_LT, H_LE, H_GT, H_GE, H_RETURN /* H_RETURN + H_LT - H_EQ: < behind a return */
 };
 static const char *const helpers[][2] = {
     [H_TRUTH] = HELPER(GP_H_TRUTH),
@@ -124,12 +125,21 @@ static const char *const helpers[][2] = {
     [H_TENSOR1] = HELPER(GP_H_TENSOR1),
     [H_EQC] = HELPER(GP_H_EQC),
     [H_NUMBER] = HELPER(GP_H_NUMBER),
+    [H_LINK] = HELPER(GP_H_LINK),
+    [H_UNPACK] = HELPER(GP_H_UNPACK),
+    [H_MATMUL] = HELPER(GP_H_MATMUL),
     [H_EQ] = HELPER(GP_H_EQ),
     [H_NE] = HELPER(GP_H_NE),
     [H_LT] = HELPER(GP_H_LT),
     [H_LE] = HELPER(GP_H_LE),
     [H_GT] = HELPER(GP_H_GT),
     [H_GE] = HELPER(GP_H_GE),
+    [H_RETURN] = HELPER(GP_H_EQ GP_H_RETURN),
+    HELPER(GP_H_NE GP_H_RETURN),
+    HELPER(GP_H_LT GP_H_RETURN),
+    HELPER(GP_H_LE GP_H_RETURN),
+    HELPER(GP_H_GT GP_H_RETURN),
+    HELPER(GP_H_GE GP_H_RETURN),
 };
 
 static void open_call(writer *w, uint32_t pos, int helper) {
@@ -188,18 +198,28 @@ static bool stays(const gp_node *a, const gp_node *b, const struct comparison *c
         only(b->cls, C_NIL | C_BOOL | C_STR);
 }
 
-/* The helper gets both operands, and its result stands for the comparison. */
-static void call_comparison(
-    writer *w, const gp_node *n, const gp_node *b, const struct comparison *c, gp_context ctx) {
-    if (ctx == X_RETURN) { /* a comparison is no tail call */
+/* The helper gets both operands of n, whose operator is len bytes long, and its result stands for n. */
+static void call_binary(writer *w, const gp_node *n, int helper, int len, gp_context ctx) {
+    const gp_node *b = &w->t->nodes.at[n->b];
+    if (ctx == X_RETURN) { /* an operator is no tail call */
         open_text(w, n->start, "(");
         close_at(w, n->end);
     }
-    if (ctx == X_COND && c->helper == H_NE) open_text(w, n->start, "not ");
-    open_call(w, n->start, ctx == X_COND ? H_EQC : c->helper);
-    edit(w, n->opat, E_REPLACE, ",", 1, c->len);
+    open_call(w, n->start, helper);
+    edit(w, n->opat, E_REPLACE, ",", 1, len);
     one_value(w, b);
     close_at(w, n->end);
+}
+
+static int comparison_helper(const struct comparison *c, gp_context ctx) {
+    if (ctx == X_COND) return H_EQC;
+    return ctx == X_RETURN ? H_RETURN + c->helper - H_EQ : c->helper;
+}
+
+static void call_comparison(
+    writer *w, const gp_node *n, const struct comparison *c, gp_context ctx) {
+    if (ctx == X_COND && c->helper == H_NE) open_text(w, n->start, "not ");
+    call_binary(w, n, comparison_helper(c, ctx), c->len, ctx);
 }
 
 /* a == b in a condition, one of them repeatable: "(=)"(b, a) == b or a == "(=)"(a, b). */
@@ -216,14 +236,14 @@ static void same_comparison(writer *w, const gp_node *a, const gp_node *b) {
 
 /* a < b as a value, both repeatable: ("(t)"(a, b) and "(<)"(a, b) or a < b). */
 static void tensor_comparison(writer *w, const gp_node *n, const gp_node *a, const gp_node *b,
-    const struct comparison *c) {
+    const struct comparison *c, gp_context ctx) {
     bool both = a->cls & b->cls & C_ANY;
     open_text(w, n->start, "(");
     open_call(w, n->start, both ? H_TENSOR : H_TENSOR1);
     if (both) open_copy(w, n->start, a), open_text(w, n->start, ",");
     open_copy(w, n->start, both || !(a->cls & C_ANY) ? b : a);
     open_text(w, n->start, ")and ");
-    open_call(w, n->start, c->helper);
+    open_call(w, n->start, comparison_helper(c, ctx));
     open_copy(w, n->start, a);
     open_text(w, n->start, ",");
     open_copy(w, n->start, b);
@@ -237,8 +257,52 @@ static void compare(writer *w, const gp_node *n, const struct comparison *c, gp_
     bool ra = repeatable(w->t, a), rb = repeatable(w->t, b);
     if (stays(a, b, c, ctx)) return;
     if (ctx == X_COND && (ra || rb)) same_comparison(w, a, b);
-    else if (ctx != X_COND && ra && rb) tensor_comparison(w, n, a, b, c);
-    else call_comparison(w, n, b, c, ctx);
+    else if (ctx != X_COND && ra && rb) tensor_comparison(w, n, a, b, c, ctx);
+    else call_comparison(w, n, c, ctx);
+}
+
+/* The source from byte start to end as a part of the text that opens at pos. */
+static void open_source(writer *w, uint32_t pos, uint32_t start, uint32_t end) {
+    edit(w, pos, E_OPEN, w->t->text + start, end - start, 0);
+}
+
+/* Can the text of n stand in a long string on its line? */
+static bool quotable(const gp_tree *t, const gp_node *n) {
+    const char *s = t->text + n->start;
+    uint32_t len = n->end - n->start;
+    if (len > 200 || memchr(s, '\n', len) || memchr(s, '\r', len)) return false;
+    for (uint32_t i = 1; i < len; i++)
+        if (s[i - 1] == ']' && s[i] == '=') return false;
+    return true;
+}
+
+/* n compares the comparison `inner` again: an operand that is a tensor raises, and the error shows what
+ * Python would have meant. */
+static void link(writer *w, const gp_node *n, const gp_node *inner, const gp_node *operand) {
+    uint32_t pos = operand->start;
+    if (!(operand->cls & C_ANY)) return;
+    open_call(w, pos, H_LINK);
+    open_text(w, pos, "[==[");
+    if (quotable(w->t, n)) {
+        open_text(w, pos, "(");
+        open_source(w, pos, inner->start, inner->end);
+        open_text(w, pos, ") & (");
+        open_source(w, pos, w->t->nodes.at[inner->b].start, n->end);
+        open_text(w, pos, ")");
+    } else {
+        open_text(w, pos, "(a < b) & (b < c)");
+    }
+    open_text(w, pos, "]==],");
+    one_value(w, operand);
+    close_at(w, operand->end);
+}
+
+/* a < b < c; (a < b) < c is another thing. */
+static void links(writer *w, const gp_node *n) {
+    const gp_node *inner = &w->t->nodes.at[n->a];
+    if (!find_comparison(inner)) return;
+    link(w, n, inner, inner);
+    link(w, n, inner, &w->t->nodes.at[n->b]);
 }
 
 /* ---- Expressions ---- */
@@ -253,12 +317,13 @@ static void emit(writer *w, uint32_t i, gp_context ctx) {
             c || n->kind == N_PAR || n->op == TK_NOT || n->op == TK_AND || n->op == TK_OR;
         if (ctx == X_COND && !transparent && (n->cls & C_ANY)) wrap(w, H_TRUTH, n);
         if (n->kind < N_PAR) return;
-        gp_context inner = ctx == X_COND ? X_COND : X_VALUE, left = X_VALUE;
+        gp_context inner = ctx, left = X_VALUE;
         if (n->kind == N_PAR || n->op == TK_NOT) {
             left = n->kind == N_PAR ? inner : X_COND;
         } else if (n->kind == N_BIN) {
             bool logic = n->op == TK_AND || n->op == TK_OR;
-            if (c) compare(w, n, c, ctx);
+            if (c) compare(w, n, c, ctx), links(w, n);
+            if (n->op == '@') call_binary(w, n, H_MATMUL, 1, ctx);
             emit(w, n->b, logic ? inner : X_VALUE);
             if (logic) left = X_COND;
         }
@@ -267,12 +332,22 @@ static void emit(writer *w, uint32_t i, gp_context ctx) {
     }
 }
 
+/* The helper gets how many parts are wanted, in digits, and n with all its values. */
+static void unpack(writer *w, const gp_node *n, uint32_t parts) {
+    open_call(w, n->start, H_UNPACK);
+    for (uint32_t d = 100; d; d /= 10)
+        if (parts >= d) edit(w, n->start, E_OPEN, &"0123456789"[parts / d % 10], 1, 0);
+    open_text(w, n->start, ",");
+    close_at(w, n->end);
+}
+
 /* Every expression that stands in a statement; nested ones are reached from there. */
 static void emit_roots(writer *w) {
     for (uint32_t i = 0; i < w->t->roots.n && !w->t->bad; i++) {
         gp_root r = w->t->roots.at[i];
         const gp_node *n = &w->t->nodes.at[r.node];
         if (r.ctx == X_FOR && (n->cls & C_ANY)) wrap(w, H_NUMBER, n);
+        if (r.parts && (n->cls & C_ANY)) unpack(w, n, r.parts);
         if (r.ctx == X_VERDICT && (n->cls & C_ANY)) { /* parentheses: no tail call */
             open_text(w, n->start, "(");
             close_at(w, n->end);
@@ -333,16 +408,32 @@ static gp_rewritten rewrite(writer *w, char **out, size_t *outlen) {
     return *out ? GP_REWRITE_DONE : GP_REWRITE_MEMORY;
 }
 
+static void free_tree(gp_tree *t) {
+    free(t->nodes.at);
+    free(t->vars.at);
+    free(t->roots.at);
+    free(t->assigns.at);
+    free(t->products.at);
+}
+
+char *gp_rewrite_stock(const char *text, size_t len) {
+    gp_tree t = {.text = text, .len = len};
+    if (len >= NONE / 2 || !memchr(text, '@', len)) return NULL;
+    gp_parse(&t);
+    char *out = t.products.n ? malloc(len + 1) : NULL;
+    if (out) memcpy(out, text, len), out[len] = 0;
+    for (uint32_t i = 0; out && i < t.products.n; i++) out[t.products.at[i]] = '*';
+    free_tree(&t);
+    return out;
+}
+
 gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, size_t *outlen) {
     gp_tree t = {.text = text, .len = len};
     writer w = {.t = &t, .own_env = own_env};
     if (plain_line(text, len)) return GP_REWRITE_SAME;
     if (len >= NONE / 2) return GP_REWRITE_MEMORY; /* positions are 32 bits */
     gp_rewritten r = rewrite(&w, out, outlen);
-    free(t.nodes.at);
-    free(t.vars.at);
-    free(t.roots.at);
-    free(t.assigns.at);
+    free_tree(&t);
     free(w.edits.at);
     return r;
 }

@@ -24,6 +24,11 @@
 #define GP_H_LE "(<=)"
 #define GP_H_GT "(>)"
 #define GP_H_GE "(>=)"
+/* The same behind a return: the truth where the function runs as a metamethod of Lua's comparisons. */
+#define GP_H_RETURN "return"
+#define GP_H_LINK "(<<)"  /* (text, x) -> x, which is no tensor: else raises with text, two comparisons */
+#define GP_H_UNPACK "(,)" /* (n, x) -> x, or the n parts of one of gpush's lists */
+#define GP_H_MATMUL "(@)" /* (a, b) -> their matrix product */
 #define GP_H_NUMBER "(n)" /* (x) -> x, or the number in a one-element tensor */
 
 typedef enum gp_rewritten {
@@ -40,5 +45,11 @@ typedef enum gp_rewritten {
  * alone.
  */
 gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, size_t *outlen);
+
+/*
+ * The text, malloc'ed and of the same length, with * for each operator @, which binds as * does: what Lua
+ * can say of a chunk with mistakes, it says of that. NULL where there is no such operator, or no memory.
+ */
+char *gp_rewrite_stock(const char *text, size_t len);
 
 #endif

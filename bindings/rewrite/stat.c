@@ -108,6 +108,8 @@ static void assigned_list(parser *p, const uint32_t *set, uint32_t n) {
         i++;
     } while (accept(p, ','));
     if (i >= n || p->t->bad) return;
+    if (!gp_parse_at(p, e)->multi || gp_parse_at(p, e)->list)
+        p->t->roots.at[p->t->roots.n - 1].parts = n - i + 1;
     uint32_t rest = constant(p, gp_parse_at(p, e)->multi ? C_ANY : C_NIL);
     for (; i < n; i++)
         if (set[i] != NONE) gp_parse_assign(p, set[i], rest);
@@ -176,7 +178,7 @@ static void return_statement(parser *p) {
     if (!block_end(p) && p->tok.kind != ';') {
         uint32_t e = gp_parse_list(p, &count);
         if (count == 1 && !p->t->bad)
-            p->t->roots.at[p->t->roots.n - 1] = (gp_root){e, p->verdict ? X_VERDICT : X_RETURN};
+            p->t->roots.at[p->t->roots.n - 1] = (gp_root){e, p->verdict ? X_VERDICT : X_RETURN, 0};
     }
     accept(p, ';');
     if (!block_end(p)) mistake(p);

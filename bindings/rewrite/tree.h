@@ -44,6 +44,7 @@ typedef enum gp_node_kind {
 typedef struct gp_node {
     uint8_t kind, cls;
     bool multi;          /* may give any number of values: a call or ... */
+    bool list;           /* may be one of gpush's lists where several values are meant */
     int16_t op;          /* token of the operator */
     uint32_t a, b;
     uint32_t start, end; /* bytes of the text */
@@ -65,6 +66,7 @@ extern const gp_known gp_known_calls[K_COUNT];
 typedef struct gp_root {
     uint32_t node;
     gp_context ctx;
+    uint32_t parts; /* of a list that it may be; 0: it stays one */
 } gp_root;
 
 typedef struct gp_assign {
@@ -89,6 +91,7 @@ typedef struct gp_tree {
     LIST(uint8_t) vars;      /* class of each local variable */
     LIST(gp_root) roots;
     LIST(gp_assign) assigns;
+    LIST(uint32_t) products; /* bytes with an operator @ */
 } gp_tree;
 
 /* Makes room for one more element and returns whether there is. */

@@ -30,7 +30,7 @@ static bool elementwise(lua_State *L) {
 /* Whether 1 and 2, one of them a tensor, are equal as a condition. */
 static bool tensors_equal(lua_State *L) {
     if (!elementwise(L)) return false;
-    gp_lua_compare(L, "eq", 1, 2);
+    gp_lua_operate(L, "eq", 1, 2);
     return gp_lua_truth(L, -1);
 }
 
@@ -114,8 +114,24 @@ static int l_equal_condition(lua_State *L) {
 static int equality(lua_State *L, const char *op, lua_KContext how) {
     int t1 = lua_type(L, 1), t2 = lua_type(L, 2);
     if (!tensors(L, t1, t2)) return plain_equal(L, t1, t2, how);
-    if (elementwise(L)) return gp_lua_compare(L, op, 1, 2);
+    if (elementwise(L)) return gp_lua_operate(L, op, 1, 2);
     lua_pushboolean(L, how == M_NEGATE);
+    return 1;
+}
+
+/* ---- What a function returns ---- */
+
+/* Does Lua's own comparison call the function that calls this? It takes every userdata for true. */
+static bool for_truth(lua_State *L) {
+    lua_Debug ar;
+    if (!lua_getstack(L, 1, &ar) || !lua_getinfo(L, "n", &ar)) return false;
+    return !strcmp(ar.namewhat, "metamethod") &&
+        (!strcmp(ar.name, "eq") || !strcmp(ar.name, "lt") || !strcmp(ar.name, "le"));
+}
+
+/* The comparison's result, which is on top, behind a return. */
+static int returned(lua_State *L) {
+    if (gp_lua_totensor(L, -1) && for_truth(L)) lua_pushboolean(L, gp_lua_truth(L, -1));
     return 1;
 }
 
@@ -142,7 +158,7 @@ static int order_error(lua_State *L, int a, int b) {
  * them. */
 static int order(lua_State *L, const char *op, int a, int b, int api, const char *event) {
     int t1 = lua_type(L, 1), t2 = lua_type(L, 2);
-    if (tensors(L, t1, t2)) return gp_lua_compare(L, op, 1, 2);
+    if (tensors(L, t1, t2)) return gp_lua_operate(L, op, 1, 2);
     if (t1 != t2 || (t1 != LUA_TNUMBER && t1 != LUA_TSTRING)) {
         if (find_metamethod(L, event, a, b)) return call_metamethod(L, a, b, 0);
         /* Where Lua is built to, it makes __le from __lt: that is left to it. */
@@ -156,6 +172,46 @@ static int l_lt(lua_State *L) { return order(L, "lt", 1, 2, LUA_OPLT, "__lt"); }
 static int l_le(lua_State *L) { return order(L, "le", 1, 2, LUA_OPLE, "__le"); }
 static int l_gt(lua_State *L) { return order(L, "gt", 2, 1, LUA_OPLT, "__lt"); }
 static int l_ge(lua_State *L) { return order(L, "ge", 2, 1, LUA_OPLE, "__le"); }
+
+#define RETURN(name)                                                                               \
+    static int l_##name##_return(lua_State *L) {                                                   \
+        l_##name(L);                                                                               \
+        return returned(L);                                                                        \
+    }
+RETURN(eq)
+RETURN(ne)
+RETURN(lt)
+RETURN(le)
+RETURN(gt)
+RETURN(ge)
+
+/* ---- Operators that are not Lua's ---- */
+
+/* An operand of a comparison that is a comparison itself, or the other operand of that. */
+static int l_link(lua_State *L) {
+    if (gp_lua_totensor(L, 2))
+        return luaL_error(L, "comparisons of tensors cannot be chained; write %s", lua_tostring(L, 1));
+    return 1;
+}
+
+static int l_matmul(lua_State *L) {
+    if (any_tensor(L)) return gp_lua_operate(L, "matmul", 1, 2);
+    return luaL_error(L, "@ is the matrix product of two tensors (got %s and %s)",
+                      luaL_typename(L, 1), luaL_typename(L, 2));
+}
+
+/* Several variables get one value: the parts of a list of gpush's, as many as there are variables. */
+static int l_unpack(lua_State *L) {
+    lua_Integer wanted = lua_tointeger(L, 1), n;
+    if (lua_gettop(L) != 2 || !gp_lua_is_list(L, 2)) return lua_gettop(L) - 1;
+    n = (lua_Integer)lua_rawlen(L, 2);
+    if (n != wanted)
+        return luaL_error(L, "a list of %I cannot be taken apart into %I variables", (LUAI_UACINT)n,
+                          (LUAI_UACINT)wanted);
+    luaL_checkstack(L, (int)n, "too many parts");
+    for (lua_Integer i = 1; i <= n; i++) lua_rawgeti(L, 2, i);
+    return (int)n;
+}
 
 static const luaL_Reg helpers[] = {
     {GP_H_TRUTH, l_truth},
@@ -171,6 +227,15 @@ static const luaL_Reg helpers[] = {
     {GP_H_LE, l_le},
     {GP_H_GT, l_gt},
     {GP_H_GE, l_ge},
+    {GP_H_EQ GP_H_RETURN, l_eq_return},
+    {GP_H_NE GP_H_RETURN, l_ne_return},
+    {GP_H_LT GP_H_RETURN, l_lt_return},
+    {GP_H_LE GP_H_RETURN, l_le_return},
+    {GP_H_GT GP_H_RETURN, l_gt_return},
+    {GP_H_GE GP_H_RETURN, l_ge_return},
+    {GP_H_LINK, l_link},
+    {GP_H_MATMUL, l_matmul},
+    {GP_H_UNPACK, l_unpack},
     {NULL, NULL},
 };
 

@@ -63,14 +63,14 @@ static void conditions(void) {
     becomes("if f() ~= g() then end", "if not [(==?) f() , (g())) then end");
     becomes("if a.b == c.d then end", "if [(==?) a.b , c.d) then end");
     becomes("if x == -1 then end", "if [(=1) -1,x) == -1 then end");
-    becomes(
-        "if a == b\n -- why\n == c then end", "if [(==?) [(==) a , b)\n -- why\n , c) then end");
+    becomes("if (a == b)\n -- why\n == c then end",
+        "if [(==?) ([(==) a , b))\n -- why\n , c) then end");
 }
 
 static void values(void) {
-    becomes("return x == y", "return ([(==) x , y))");
+    becomes("return x == y", "return ([(==)return x , y))");
     becomes("return x == y, 1", "return [(==) x , y), 1");
-    becomes("return (x == y)", "return ([(==) x , y))");
+    becomes("return (x == y)", "return (([(==)return x , y)))");
     becomes("m = x == 0", "m = [(==) x , 0)");
     becomes("local x = f() m = x < 2", "local x = f() m = ([(t1) x)and [(<) x,2)or x < 2)");
     becomes("local x = f() m = 2 <= x", "local x = f() m = ([(t1) x)and [(<=) 2,x)or 2 <= x)");
@@ -81,7 +81,6 @@ static void values(void) {
     becomes("t[x == y] = z ~= 1", "t[[(==) x , y)] = [(~=) z , 1)");
     becomes("t = {x == y, [a] = b < c, d = e > f}",
         "t = {[(==) x , y), [a] = [(<) b , c), d = [(>) e , f)}");
-    becomes("m = a < b < c", "m = [(<) [(<) a , b) , c)");
     becomes("y = x and 1 or 2", "y = [(?) x) and 1 or 2");
     becomes("y = x or z", "y = [(?) x) or z");
     becomes("y = a and b and c", "y = [(?) a) and [(?) b) and c");
@@ -92,6 +91,55 @@ static void values(void) {
     becomes("(a == b).c = 1", "([(==) a , b)).c = 1");
     becomes("for i = 1, n do end", "for i = 1, [(n) n) do end");
     becomes("for i = f(), #t, 2 do end", "for i = [(n) (f())), #t, 2 do end");
+}
+
+/* a < b < c, which Python has and Lua has not. */
+static void chains(void) {
+    becomes("m = a < 1 < c", "m = [(<) [(<<) [==[(a < 1) & (1 < c)]==],[(<) a , 1)) , [(<<) [==[(a < 1) & (1 < c)]==],c))");
+    becomes("m = (a < b) < c", "m = [(<) ([(<) a , b)) , c)");
+    becomes("m = 1 < 2 == a", "m = 1 < 2 == [(<<) [==[(1 < 2) & (2 == a)]==],a)");
+    becomes("if 0 < x < 1 then end", "if [(<<) [==[(0 < x) & (x < 1)]==],[(<) 0 , x)) < 1 then end");
+    becomes("if f\n() < 1 < 2 then end",
+        "if [(<<) [==[(a < b) & (b < c)]==],[(<) f\n() , 1)) < 2 then end");
+    becomes("if t[a[1]] < 1 < t[a[2]] then end",
+        "if [(<<) [==[(t[a[1]] < 1) & (1 < t[a[2]])]==],[(<) t[a[1]] , 1)) < "
+        "[(<<) [==[(t[a[1]] < 1) & (1 < t[a[2]])]==],t[a[2]]) then end");
+    becomes("if a[ [=[]=] ] < 1 < 2 then end",
+        "if [(<<) [==[(a < b) & (b < c)]==],[(<) a[ [=[]=] ] , 1)) < 2 then end");
+    becomes("if 1 < 2 == true then end", NULL);
+    becomes("m = 1 < 2 ~= (3 > 2)", NULL);
+}
+
+/* The matrix product, which Lua has not. */
+static void products(void) {
+    becomes("y = a @ b", "y = [(@) a , b)");
+    becomes("y = a @ b @ c", "y = [(@) [(@) a , b) , c)");
+    becomes("y = 1 + a @ b * c", "y = 1 + [(@) a , b) * c");
+    becomes("y = a * b @ c", "y = [(@) a * b , c)");
+    becomes("y = -a @ b ^ 2", "y = [(@) -a , b ^ 2)");
+    becomes("return a@f()", "return ([(@) a,(f())))");
+    becomes("y = a\n@ --[[ @ ]] '@'", "y = [(@) a\n, --[[ @ ]] '@')");
+    becomes("if a @ b == c then end", "if [(==?) [(@) a , b) , c) then end");
+    becomes("while a @ b do end", "while [(?) [(@) a , b)) do end");
+    char *stock = gp_rewrite_stock("y = a @ '@' @ -- @\n", 19);
+    tap_is_str(stock ? stock : "", "y = a * '@' * -- @\n", "what Lua is shown of a product");
+    free(stock);
+    tap_ok(!gp_rewrite_stock("y = '@'", 7), "nothing where there is none");
+    tap_ok(!gp_rewrite_stock("@f", 2), "nor where it stands by itself");
+}
+
+/* One value for several names. */
+static void parts(void) {
+    becomes("n, d = x.shape", "n, d = [(,) 2,x.shape)");
+    becomes("local n, d = x:size()", "local n, d = [(,) 2,x:size())");
+    becomes("local a, b, c = 1, f.where(m)", "local a, b, c = 1, [(,) 2,f.where(m))");
+    becomes("a, b = x.y[1]", "a, b = [(,) 2,x.y[1])");
+    becomes("local a, b = f()", NULL);
+    becomes("local a, b = ...", NULL);
+    becomes("local a, b = x.size().y()", NULL);
+    becomes("local a, b = x:chunk(2), 1", NULL);
+    becomes("local a, b = {}", NULL);
+    becomes("a = x.shape", NULL);
 }
 
 /* What is evidently plain costs nothing. */
@@ -136,7 +184,7 @@ static void verdicts(void) {
         "m = {__lt = function(a, b) return (a.x < b) end}");
     becomes(
         "m = {__eq = function(a) if a then return f(a) end return function() return a < b end end}",
-        "m = {__eq = function(a) if [(?) a) then return ([(?) (f(a)))) end return function() return ([(<) a , b)) end end}");
+        "m = {__eq = function(a) if [(?) a) then return ([(?) (f(a)))) end return function() return ([(<)return a , b)) end end}");
     becomes("function m.__le(a, b) return a == b end",
         "function m.__le(a, b) return ([(=) b,a) == b) end");
     becomes("m.__le = function(a) return a end", "m.__le = function(a) return ([(?) a)) end");
@@ -225,6 +273,9 @@ static void limits(void) {
 int main(void) {
     conditions();
     values();
+    chains();
+    products();
+    parts();
     plain();
     verdicts();
     text();

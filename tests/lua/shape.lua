@@ -63,10 +63,10 @@ for _, dev in ipairs {"cpu", "sim"} do
         t.is(put({1, 2}):unsqueeze(2):expand_as(put {{0, 0, 0}, {0, 0, 0}}), {{1, 1, 1}, {2, 2, 2}}, name .. "expand_as")
 
         local a, b = put {1, 2}, put {3, 4, 5}
-        local x, y = g.meshgrid {a, b}
+        local x, y = table.unpack(g.meshgrid {a, b})
         t.is(x, {{1, 1, 1}, {2, 2, 2}}, name .. "meshgrid, first")
         t.is(y, {{3, 4, 5}, {3, 4, 5}}, name .. "meshgrid, second")
-        x, y = g.meshgrid({a, b}, "xy")
+        x, y = table.unpack(g.meshgrid({a, b}, "xy"))
         t.is(x, {{1, 2}, {1, 2}, {1, 2}}, name .. "meshgrid xy, first")
         t.is(y, {{3, 3}, {4, 4}, {5, 5}}, name .. "meshgrid xy, second")
         t.is(g.cartesian_prod {a, b}, {{1, 3}, {1, 4}, {1, 5}, {2, 3}, {2, 4}, {2, 5}}, name .. "cartesian_prod")

@@ -129,6 +129,43 @@ local co = coroutine.wrap(function()
 end)
 t.is({ co(), co(1), co(false), co "x", co(nil) }, { "eq", "lt", "le", "eq", { true, false, true } }, "metamethods may yield")
 
+-- Comparisons do not chain ------------------------------------------------------------------------------------------------
+
+local range, ones2 = tensor { 0.5, 5, -3 }, ones(2, 2)
+t.error(function() return range[0 < range < 1] end, "write %(0 < range%) & %(range < 1%)$", "x[0 < x < 1]")
+t.is(range[(0 < range) & (range < 1)], { 0.5 }, "as the error says")
+t.error(function() if 0 <= box.one <= 1 then return 1 end end, "write %(0 <= box%.one%) & %(box%.one <= 1%)$", "in a condition")
+t.error(function() return 0 < x == one < 1 end, "write %(0 < x%) & %(x == one%)$", "a mix")
+t.error(function() return x ~= one ~= two end, "write %(x ~= one%) & %(one ~= two%)$", "~=")
+t.error(function() return 1 > x >= 0 end, "write %(1 > x%) & %(x >= 0%)$", "> and >=")
+t.error(function() local n = 2 return 1 < n == x end, "write %(1 < n%) & %(n == x%)$", "a tensor at the end")
+t.error(function() return 0 <
+    x < 1 end, "write %(a < b%) & %(b < c%)$", "over two lines")
+t.is((0 < range) < 1, { false, false, true }, "parentheses: a bool tensor is compared, as in PyTorch")
+t.is((0 < range):lt(1), { false, false, true }, "and by a method")
+t.is(1 < 2 == true, true, "plain values have no chains")
+t.error(function() return 1 < 2 < 3 end, "attempt to compare boolean with number", "and the error of Lua")
+
+-- @, the matrix product ------------------------------------------------------------------------------------------------------
+
+local m = tensor { { 1.0, 2 }, { 3, 4 } }
+t.is(m @ m, m:matmul(m), "a @ b")
+t.is(m @ m @ ones2, (m:matmul(m)):matmul(ones2), "from left to right")
+t.is(2 * m @ m + 1, (2 * m):matmul(m) + 1, "binds as * does")
+t.is(-m @ m.T ^ 2, (-m):matmul(m.T ^ 2), "less than ^")
+t.is(({ m @ m, n = m @ m }).n, m:matmul(m), "in a table")
+local function product(a, b) return a @ b end
+t.is(product(m, m), m:matmul(m), "returned")
+t.error(function() return 1 @ "x" end, "syntax%.lua:%d+: @ is the matrix product of two tensors %(got number and string%)", "no tensor")
+t.error(function() return m @ 2 end, "matmul: argument 'b' %(#2%): expected a tensor, got 2", "a number")
+t.error(function() return m @ ones(3, 3) end, "syntax%.lua:%d+: matmul: ", "shapes that do not go together")
+t.is(load "local a, b = ... return a @ b" (m, m), m:matmul(m), "in load")
+t.is(select(2, load("y = a @ b if then", "=c")), "c:1: unexpected symbol near 'then'", "an error behind it is Lua's")
+t.is(select(2, load("for i = 1, 2 do y = a @", "=c")), "c:1: unexpected symbol near <eof>", "a chunk that goes on")
+t.is(select(2, load("y = a @ b goto nowhere", "=c")), "c:1: no visible label 'nowhere' for <goto> at line 1", "what only Lua sees")
+t.is(select(2, load("--!plain\ny = a @ b", "=c")), "c:2: unexpected symbol near '@'", "--!plain: no Lua")
+t.is(select(2, load("@f", "=c")), "c:1: unexpected symbol near '@'", "alone: no Lua")
+
 -- Plain Lua must not notice: the same text with the rewrite and without it ------------------------------------------------
 
 local function outcome(head, text, ...)
@@ -162,6 +199,8 @@ local texts = {
     "local function f(n) if n == 0 then return 'deep' end return f(n - 1) end return f(100000)",
     "return debug.traceback('x', 1):match('x') == 'x', debug.getinfo(1, 'l').currentline", "\n\nlocal x = nil\nreturn x.y == 1",
     "local t = setmetatable({}, {__call = function(_, a) return a end}) return t(1) == 1, t 'x' == 'x', t{} == t",
+    "local a, b = ({ x = { 1, 2 } }).x return a[1], b", "local a, b, c = 1, ... return a, b, c",
+    "local o = { size = function(...) return ... end, where = function() return {} end } local a, b = o.size(...) local c, d = o.where() return a, b, #c, d",
     "return string.format('%s', ... == 1), #{... == 1, ... == 2}", "return math.type(3 // 1) == 'integer', 0/0 ~= 0/0, -0.0 == 0.0",
     "local up = 1 local function f() up = 2 return 2 end if up == f() then return 1 end return f() == up", "return next{} == nil and 'empty' or 'full'",
 }

@@ -49,6 +49,27 @@ t.error(function() return tostring(setmetatable({}, { __tostring = function() re
 t.error(function() return table.unpack(setmetatable({}, { __len = function() return tensor(1.5) end })) end,
     "object length is not an integer", "__len in a library")
 
+-- A metamethod of Lua's own comparisons, however it came to be one: what it compares is its truth.
+local function before(a, b) return a.v < b.v end
+local function same(a, b) return (a.v == b.v) end
+local meta = {}
+meta.__lt, meta["__le"] = before, function(a, b) return a.v ~= b.v and a.v <= b.v end
+rawset(meta, "__eq", same)
+local small, large = setmetatable({ v = tensor(1) }, meta), setmetatable({ v = tensor(2) }, meta)
+local function verdicts(a, b)
+    local r = {}
+    if a < b then r[1] = true end
+    if a <= b then r[2] = true end
+    while a == b do r[3] = true break end
+    return r
+end
+t.is(verdicts(small, large), { true, true }, "1 < 2, 1 <= 2")
+t.is(verdicts(large, small), {}, "not 2 < 1")
+t.is(verdicts(small, setmetatable({ v = tensor(1) }, meta)), { [3] = true }, "1 == 1")
+t.is(is_tensor(before(small, large)), true, "called by its name it gives the tensor")
+small.v = ones(2)
+t.error(function() if small < large then return 1 end end, "ambiguous", "of more elements: raises")
+
 -- Order ---------------------------------------------------------------------------------------------------------------------
 
 local function sorted(list, less)

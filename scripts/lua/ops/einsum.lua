@@ -335,7 +335,7 @@ define { "tensordot", sig = "tensor a, tensor b, any? dims", help = "sums of pro
         local left, right, out = {}, {}, {}
         for i = 1, #of_a do
             local p, q = of_a[i] < 0 and of_a[i] + n + 1 or of_a[i], of_b[i] < 0 and of_b[i] + m + 1 or of_b[i]
-            if not a.shape[p] or not b.shape[q] then bad("no dims %d of %s and %d of %s", of_a[i], text(a), of_b[i], text(b)) end
+            if not rawget(a.shape, p) or not rawget(b.shape, q) then bad("no dims %d of %s and %d of %s", of_a[i], text(a), of_b[i], text(b)) end
             if left[p] or right[q] then bad("dim %d of a or %d of b is given twice", of_a[i], of_b[i]) end
             if a.shape[p] ~= b.shape[q] then bad("dim %d of %s and %d of %s differ", p, text(a), q, text(b)) end
             left[p], right[q] = "s" .. i, "s" .. i

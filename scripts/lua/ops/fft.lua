@@ -95,7 +95,7 @@ local function shift(x, dim, back)
         for i = 1, #x.shape do dim[i] = i end
     end
     for _, d in ipairs(dim) do
-        local n = x.shape[d < 0 and #x.shape + 1 + d or d]
+        local n = rawget(x.shape, d < 0 and #x.shape + 1 + d or d)
         local half = n and (back and n // 2 or n - n // 2) -- how many come to the end
         if n and n > 1 then x = gpush.cat({ x:narrow(d, half + 1, n - half), x:narrow(d, 1, half) }, d) end
     end

@@ -2,23 +2,23 @@
 -- Composites: indices and masks. See define in scripts/lua/init.lua.
 local gpush, define, rows = ...
 
--- The columns of nonzero, one tensor for each dim; of a 0-d tensor, as of one element in one dim.
+-- The columns of nonzero, a list of one tensor for each dim, which is an index; of a 0-d tensor, as of one element in one dim.
 local nonzero, where = rows.nonzero, rows.where
 local function as_tuple(x)
     local rows, columns = nonzero(x.ndim == 0 and x:reshape(1) or x), {}
     for d = 1, rows.shape[2] do columns[d] = rows:select(2, d) end
-    return table.unpack(columns)
+    return columns
 end
 
 define { "nonzero", sig = "tensor x, bool as_tuple=false",
-    help = "the indices of the elements that are not zero, a row each; as_tuple: a tensor for each dim. Waits for their number",
+    help = "the indices of the elements that are not zero, a row each; as_tuple: a list of a tensor for each dim, as in t[nonzero(m, {as_tuple = true})]. Waits for their number",
     fn = function(x, tuple)
         if tuple then return as_tuple(x) end
         return nonzero(x)
     end }
 
 define { "where", sig = "tensor cond, operand? a, operand? b",
-    help = "a where cond is true, b elsewhere; where(cond) alone: nonzero as a tensor for each dim",
+    help = "a where cond is true, b elsewhere; where(cond) alone: nonzero(cond, {as_tuple = true})",
     fn = function(cond, a, b)
         if a == nil and b == nil then return as_tuple(cond) end
         return where(cond, a, b)

@@ -60,7 +60,7 @@ define { "kron", sig = "tensor a, tensor b",
         local n = math.max(#a.shape, #b.shape)
         local left, right, shape = {}, {}, {}
         for d = 1, n do
-            local p, q = a.shape[d - n + #a.shape] or 1, b.shape[d - n + #b.shape] or 1
+            local p, q = rawget(a.shape, d - n + #a.shape) or 1, rawget(b.shape, d - n + #b.shape) or 1
             left[2 * d - 1], left[2 * d], right[2 * d - 1], right[2 * d] = p, 1, 1, q
             shape[d] = p * q
         end
@@ -86,7 +86,7 @@ define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1", help = "inner 
 
 local function cross(op, a, b, dim)
     check_devices(op, a, b)
-    if a.shape[dim < 0 and #a.shape + dim + 1 or dim] ~= 3 or b.shape[dim < 0 and #b.shape + dim + 1 or dim] ~= 3 then
+    if rawget(a.shape, dim < 0 and #a.shape + dim + 1 or dim) ~= 3 or rawget(b.shape, dim < 0 and #b.shape + dim + 1 or dim) ~= 3 then
         fail("%s: %s and %s (expected size 3 along dim %d)", op, text(a), text(b), dim)
     end
     if dim > 0 and #a.shape ~= #b.shape then

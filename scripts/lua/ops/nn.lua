@@ -164,7 +164,7 @@ define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
 define { "cosine_similarity", sig = "tensor x1, tensor x2, dim dim=2, float eps=1e-8",
     help = "cosine of the angle between x1 and x2 along dim; norms below eps count as eps",
     fn = once(function(x1, x2, dim, eps)
-        if shape_text(x1) ~= shape_text(x2) then x1, x2 = gpush.broadcast_tensors { x1, x2 } end
+        if shape_text(x1) ~= shape_text(x2) then x1, x2 = table.unpack(gpush.broadcast_tensors { x1, x2 }) end
         local n1, n2 = p_norm(x1, 2, dim, true):clamp(eps), p_norm(x2, 2, dim, true):clamp(eps)
         return ((x1 / n1) * (x2 / n2)):sum(dim)
     end) }

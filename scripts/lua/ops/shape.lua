@@ -259,10 +259,10 @@ local function grid(op, xs, indexing)
 end
 
 define { "meshgrid", sig = "tensors xs, str indexing=\"ij\"",
-    help = "meshgrid{x, y, …}: for each vector a view of the grid of all, where its elements run along its own dim; several results. indexing 'xy' exchanges the first two dims",
+    help = "meshgrid{x, y, …}: for each vector a view of the grid of all, where its elements run along its own dim; a list. indexing 'xy' exchanges the first two dims",
     fn = function(xs, indexing)
         if indexing ~= "ij" and indexing ~= "xy" then fail("meshgrid: argument 'indexing': expected 'ij' or 'xy', got '%s'", indexing) end
-        return table.unpack(grid("meshgrid", xs, indexing))
+        return grid("meshgrid", xs, indexing)
     end }
 
 define { "cartesian_prod", sig = "tensors xs", help = "all combinations of the elements of vectors, a row each; of one vector, itself",
@@ -272,13 +272,13 @@ define { "cartesian_prod", sig = "tensors xs", help = "all combinations of the e
         return gpush.stack(views, #views + 1):reshape(-1, #views)
     end }
 
-define { "broadcast_tensors", sig = "tensors xs", help = "views of the tensors in the shape that they broadcast to; several results",
+define { "broadcast_tensors", sig = "tensors xs", help = "views of the tensors in the shape that they broadcast to; a list",
     fn = function(xs)
         local views, shape = {}, {}
         for _, x in ipairs(xs) do
             local s = x.shape
             for d = 0, math.max(#s, #shape) - 1 do
-                local a, b = s[#s - d] or 1, shape[d + 1] or 1
+                local a, b = rawget(s, #s - d) or 1, shape[d + 1] or 1
                 if a ~= b and a ~= 1 and b ~= 1 then fail("broadcast_tensors: sizes %d and %d of dim %d from the end do not go together", b, a, d + 1) end
                 shape[d + 1] = a == 1 and b or a
             end
@@ -286,5 +286,5 @@ define { "broadcast_tensors", sig = "tensors xs", help = "views of the tensors i
         local all = {}
         for d = 1, #shape do all[d] = shape[#shape + 1 - d] end
         for i, x in ipairs(xs) do views[i] = x:expand(all) end
-        return table.unpack(views)
+        return views
     end }

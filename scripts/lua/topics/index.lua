@@ -79,7 +79,7 @@ return {
         example = "tensor({1, 2, 3}):masked_scatter(tensor{true, false, true}, tensor{7, 8})\n--> tensor({7, 2, 8}, i64 3 cpu)", see = "masked_select, masked_fill" },
     nonzero = {
         text = "In the order of the rows, counted from 1. The host waits, since the shape depends on data: where(cond, a, b) does not.",
-        shapes = "x: any; the result: n x dims, or with as_tuple a tensor of n for each dim",
+        shapes = "x: any; the result: n x dims, or with as_tuple a list of a tensor of n for each dim",
         example = "tensor({{0, 1}, {2, 0}}):nonzero()\n--> tensor({{1, 2},\n-->         {2, 1}}, i64 2x2 cpu)", see = "where, masked_select, count_nonzero" },
 
     -- Order.

@@ -150,7 +150,7 @@ transpose.dim0: the first of the two
 uplo: which triangle counts: 'L' or 'U'
 accumulate: adds to what is there
 approximate: 'none' or 'tanh', which is faster
-as_tuple: a tensor for each dim
+as_tuple: a list of a tensor for each dim
 attn_mask: where to look: true, or numbers that are added
 batch_dims: so many first dims are walked together
 bins: how many parts

@@ -140,7 +140,7 @@ return {
         example = "ones(2, 3):tril()\n--> tensor({{1.0, 0.0, 0.0},\n-->         {1.0, 1.0, 0.0}}, f32 2x3 cpu)", see = "triu, diagonal" },
     triu = { text = "A copy; a diagonal above 0 keeps less, below 0 more.", shapes = "x: at least two dims, the last two are the matrices; the result has the same",
         example = "ones(2, 3):triu(1)\n--> tensor({{0.0, 1.0, 1.0},\n-->         {0.0, 0.0, 1.0}}, f32 2x3 cpu)", see = "tril, diagonal" },
-    meshgrid = { text = "The views repeat their elements without copying.", shapes = "vectors n and m: two results n x m, or m x n with 'xy'",
+    meshgrid = { text = "The views repeat their elements without copying.", shapes = "vectors n and m: a list of two n x m, or m x n with 'xy'",
         example = "local a, b = meshgrid{tensor{1, 2}, tensor{3, 4, 5}} return a * 10 + b\n--> tensor({{13, 14, 15},\n-->         {23, 24, 25}}, i64 2x3 cpu)", see = "cartesian_prod, linspace" },
     cartesian_prod = { text = "The last vector's elements change fastest.", shapes = "k vectors of n, m, … elements: n * m * … x k",
         example = "cartesian_prod{tensor{1, 2}, tensor{5, 6}}\n--> tensor({{1, 5},\n-->         {1, 6},\n-->         {2, 5},\n-->         {2, 6}}, i64 4x2 cpu)", see = "meshgrid" },

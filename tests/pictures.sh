@@ -18,8 +18,8 @@ holds table '# of Calls' "a table"
 holds plot '<rect x=' "braille is drawn"
 holds plot 'two waves' "the plot's title"
 for f in prompt warning table plot; do
-    [ -s "$root/pictures/$f.svg" ] && grep -q "pictures/$f.svg" "$root/README.md"
-    tap_ok $? "the README shows $f"
+    [ -s "$root/pictures/$f.svg" ] && grep -q "pictures/$f.svg" "$root"/README.md "$root"/docs/*.md
+    tap_ok $? "a document shows $f"
     tap_is "$(tail -c 7 "$scratch/$f.svg")" "</svg>" "$f is whole"
     # Viewers collapse spaces, so that none may matter.
     for svg in "$scratch/$f.svg" "$root/pictures/$f.svg"; do

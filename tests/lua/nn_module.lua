@@ -186,16 +186,6 @@ t.error(function() nn.BatchNorm2d(3)(g.ones(2, 3)) end, "BatchNorm2d: x is 2x3 %
 t.error(function() nn.BCELoss()(g.zeros(2, 3), g.zeros(2)) end,
     "nn_module.lua:%d+: BCELoss: binary_cross_entropy: argument 'target' has shape 2, x 2x3", "a composite's checks at the script's line, too")
 
--- ---- the README's example ----
-
-local file = assert(io.open(os.getenv "GPUSH_ROOT" .. "/README.md"))
-local section = file:read "a":match "\n## Models\n(.-)\n## "
-file:close()
-local code, printed = section:match "```lua\n(.-)```\n```\n(.-)```"
-local out = {}
-local env = setmetatable({ print = function(v) out[#out + 1] = tostring(v) .. "\n" end }, { __index = _G })
-assert(load(code, "=README", "t", env))()
-t.is(table.concat(out), printed, "the README's model prints what it says")
 local Odd = nn.module "Odd\27[31m"
 function Odd:init() self["l\27[31m"] = nn.Linear(2, 2) end
 t.ok(not tostring(Odd()):find "[^%g \n]", "a name does not steer the terminal")

@@ -7,6 +7,7 @@
 
 #include "bindings/arg_names.h"
 #include "bindings/bind.h"
+#include "bindings/entries.h"
 
 /* What the reader of one argument needs to know. `i` is a stack index. */
 typedef struct reading {
@@ -83,6 +84,11 @@ static bool add_bool(const reading *r) {
 
 static bool is_list(lua_State *L, int i) { return lua_type(L, i) == LUA_TTABLE; }
 
+/* Raises where the list that r reads holds more than its n entries. */
+static void only_entries(const reading *r, lua_Integer n) {
+    if (!gp_lua_only_entries(r->L, r->i, n, r->op->name, r->p->name)) gp_lua_raise(r->L);
+}
+
 /* A table of integers, one number, or for dims and shapes the run of numbers that begins here;
  * returns how many stack places it took. */
 static int read_ints(const reading *r, int last) {
@@ -102,6 +108,7 @@ static int read_ints(const reading *r, int last) {
                       r->p->name, integers(L, entry, "an integer"), shown(L, entry));
             lua_pop(L, 1);
         }
+        only_entries(r, len);
     } else {
         if (r->p->type == GP_SIG_ints || r->p->type == GP_SIG_padding) last = r->i;
         for (took = 0; r->i + took <= last && n < most &&
@@ -130,6 +137,7 @@ static void read_tensors(const reading *r) {
                        (int)k + 1, r->p->name, luaL_typename(L, -1));
         lua_pop(L, 1); /* the table keeps it alive */
     }
+    only_entries(r, n);
     r->c->arg[r->c->nargs++] = (gp_value){.kind = GP_LIST, .n = (int32_t)n, .list = list};
 }
 

@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/function.h"
+#include "bindings/entries.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/infer.h"
@@ -94,6 +95,7 @@ static void look(survey *s, int depth) {
         look(s, depth + 1);
         lua_pop(L, 1);
     }
+    if (!gp_lua_only_entries(L, -1, s->shape.dim[depth], "tensor", "value")) gp_lua_raise(L);
 }
 
 /* ---- numbers and booleans into memory ---- */

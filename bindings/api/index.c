@@ -5,6 +5,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/index_spec.h"
+#include "bindings/entries.h"
 
 /* An integer at i: a number, or a 0-d integer tensor, whose value is waited for. False with a
  * message. */
@@ -55,6 +56,7 @@ static bool add_range(lua_State *L, gp_index_spec *s, int i) {
         if (!ok) return false;
     }
     if (n == 1) v[1] = v[0];
+    if (!gp_lua_only_entries(L, i, (lua_Integer)n, "index", "range")) return false;
     return gp_index_add(
         s, (gp_index_item){
                .kind = n ? GP_ITEM_RANGE : GP_ITEM_ALL, .first = v[0], .last = v[1], .step = v[2]});
@@ -88,7 +90,7 @@ static bool read_key(lua_State *L, gp_index_spec *s, int i) {
         lua_pop(L, 1);
         if (!ok) return false;
     }
-    return true;
+    return gp_lua_only_entries(L, i, (lua_Integer)n, "index", "key");
 }
 
 /* A name that is no index was meant as a method. */

@@ -145,5 +145,6 @@ t.error(function() return g.tensordot(a, b, 2) end, "tensordot: dim 1 of f64 3x4
 t.error(function() return g.tensordot(a, b, 3) end, "tensordot: .* have no 3 dims", "too many dims")
 t.error(function() return g.tensordot(a, a, {{1, 1}, {1, 1}}) end, "tensordot: dim 1 of", "a dim twice")
 t.error(function() return g.tensordot(a, b, {{1}, {1, 2}}) end, "tensordot: 1 dims of a and 2 of b", "lists of two lengths")
+t.error(function() return g.einsum("ij->i", a, nil, b) end, "einsum: operand 2: expected a tensor, got nil", "an operand behind a gap")
 
 t.done()

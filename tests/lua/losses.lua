@@ -301,4 +301,35 @@ for _, dtype in ipairs {"f32", "f64"} do
         t.ok(good, ("%s logsumexp of %d with infinities and NaN"):format(dtype, n))
     end
 end
+
+-- ---- shapes that broadcast to more than the loss has elements, and labels that are bools ----
+
+do
+    local x, column, labels = g.rand(3), g.rand(3, 1), g.tensor { 1, -1, 1 }
+    for _, name in ipairs { "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss", "soft_margin_loss", "hinge_embedding_loss" } do
+        t.error(function() return g[name](x, column) end, name .. ": argument 'target' has shape 3x1, x 3", name .. " of 3 and 3x1")
+        t.error(function() return g[name](x, x[1]) end, name .. ": argument 'target' has shape ", name .. " of 3 and one number")
+    end
+    t.error(function() return g.nn.MSELoss()(x, column) end, "MSELoss: mse_loss: argument 'target'", "a layer's")
+    t.error(function() return g.margin_ranking_loss(x, column, labels) end, "margin_ranking_loss: argument 'x2' has shape 3x1", "x2 of another shape")
+    t.error(function() return g.margin_ranking_loss(x, x, labels[1]) end, "margin_ranking_loss: argument 'target'", "one label for all")
+    local rows = g.rand(3, 4)
+    t.error(function() return g.cosine_embedding_loss(rows, rows, labels["1:1"]) end, "argument 'target' has shape 1 %(expected 3", "one label for all rows")
+    t.error(function() return g.cosine_embedding_loss(rows, rows:unsqueeze(2), labels) end, "argument 'x2' has shape 3x1x4", "rows that broadcast")
+    t.error(function() return g.binary_cross_entropy(x, x, column) end, "binary_cross_entropy: argument 'weight' has shape 3x1", "weights of 3x1")
+    t.error(function() return g.binary_cross_entropy_with_logits(x, x, nil, { pos_weight = column }) end, "argument 'pos_weight' has shape 3x1", "other weights")
+    t.ok(g.binary_cross_entropy_with_logits(rows, rows, nil, { pos_weight = g.ones(4) }):item() > 0, "a weight for each class")
+    t.ok(g.binary_cross_entropy(x, x, g.ones(1)):item() > 0, "one for all")
+    for _, name in ipairs { "soft_margin_loss", "hinge_embedding_loss" } do
+        t.error(function() return g[name](x, labels:gt(0)) end, name .. ": argument 'target' is bool", name .. " of bools")
+    end
+    t.error(function() return g.margin_ranking_loss(x, x, labels:gt(0)) end, "margin_ranking_loss: argument 'target' is bool", "bools")
+    t.error(function() return g.cosine_embedding_loss(rows, rows, labels:gt(0)) end, "cosine_embedding_loss: argument 'target' is bool", "bools")
+    -- A variance for each row: log(var) / 2 where x is the target.
+    local three = g.ones(3, 3)
+    t.close(g.gaussian_nll_loss(three, three, g.tensor { 1.0, 4, 9 }, { reduction = "none" }):tolist(),
+        { { 0, 0, 0 }, { log(2), log(2), log(2) }, { log(3), log(3), log(3) } }, 1e-6, "a variance for each row")
+    t.error(function() return g.gaussian_nll_loss(three, three, g.ones(1, 3)) end, "argument 'var' has shape 1x3, x 3x3", "one for each column")
+    t.error(function() return g.cdist(rows, rows, -1) end, "cdist: argument 'p': expected a number >= 0, got %-1", "a norm that is none")
+end
 t.done()

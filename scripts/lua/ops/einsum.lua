@@ -295,6 +295,11 @@ local function is_tensor(x) return type(x) == "userdata" and x.shape ~= nil and 
 
 local function einsum(equation, ...)
     local xs = { ... }
+    local n = 0 -- operands before the first that is missing
+    while xs[n + 1] ~= nil do n = n + 1 end
+    for i = n + 2, select("#", ...) do
+        if xs[i] ~= nil then fail("operand %d: expected a tensor, got nil", n + 1) end
+    end
     if type(equation) ~= "string" then equation, xs = from_lists { equation, ... }
     elseif #xs == 1 and type(xs[1]) == "table" then xs = table.move(xs[1], 1, #xs[1], 1, {}) end
     if #xs == 0 then fail("expected at least one operand") end

@@ -52,9 +52,26 @@ local function check_floats(op, x, target)
 end
 
 local function shape_text(x) return table.concat(x.shape, "x") end
-local function same_shape(op, x, target)
+-- Shapes that only broadcast, as 3 and 3x1, would give a loss of 3x3 elements.
+local function same_shape(op, x, target, name)
     if shape_text(x) == shape_text(target) then return end
-    fail("%s: argument 'target' has shape %s, x %s (expected the same)", op, shape_text(target), shape_text(x))
+    fail("%s: argument '%s' has shape %s, x %s (expected the same)", op, name or "target", shape_text(target), shape_text(x))
+end
+
+-- Weights have x's shape or broadcast to it; they do not make it larger.
+local function fits(op, x, weight, name)
+    for d = 1, weight and weight.ndim or 0 do
+        local size = weight.shape[weight.ndim + 1 - d]
+        if d > x.ndim or size ~= 1 and size ~= x.shape[x.ndim + 1 - d] then
+            fail("%s: argument '%s' has shape %s, which does not broadcast to x's, %s", op, name, shape_text(weight), shape_text(x))
+        end
+    end
+end
+
+-- Labels of 1 and -1: as bools they would be 1 and 0.
+local function check_signs(op, target)
+    if target.dtype ~= "bool" then return end
+    fail("%s: argument 'target' is bool (expected 1 and -1: where(target, 1, -1))", op)
 end
 
 -- ---- losses of pairs of elements ----
@@ -63,17 +80,22 @@ define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "squared differences of x and target: their mean, sum, or each",
     fn = once(function(x, target, reduction)
         check_floats("mse_loss", x, target)
+        same_shape("mse_loss", x, target)
         return reduced("mse_loss", x:squared_error(target), reduction)
     end) }
 
 define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "absolute differences of x and target: their mean, sum, or each",
-    fn = once(function(x, target, reduction) return reduced("l1_loss", x:absolute_error(target), reduction) end) }
+    fn = once(function(x, target, reduction)
+        same_shape("l1_loss", x, target)
+        return reduced("l1_loss", x:absolute_error(target), reduction)
+    end) }
 
 define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
     help = "differences, squared and over 2 beta below beta, absolute less beta / 2 from there on",
     fn = once(function(x, target, reduction, beta)
         check_floats("smooth_l1_loss", x, target)
+        same_shape("smooth_l1_loss", x, target)
         if not (beta >= 0) then bad("smooth_l1_loss", "beta", "a number >= 0", beta) end
         return reduced("smooth_l1_loss", x:smooth_l1(target, beta), reduction)
     end) }
@@ -82,6 +104,7 @@ define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", f
     help = "differences, squared and halved up to delta, delta times (absolute less delta / 2) from there on",
     fn = once(function(x, target, reduction, delta)
         check_floats("huber_loss", x, target)
+        same_shape("huber_loss", x, target)
         if not (delta > 0) then bad("huber_loss", "delta", "a number > 0", delta) end
         return reduced("huber_loss", x:huber(target, delta), reduction)
     end) }
@@ -91,6 +114,7 @@ define { "binary_cross_entropy", sig = "tensor x, tensor target, tensor? weight,
     fn = once(function(x, target, weight, reduction)
         check_floats("binary_cross_entropy", x, target)
         same_shape("binary_cross_entropy", x, target)
+        fits("binary_cross_entropy", x, weight, "weight")
         local losses = x:bce(target)
         return reduced("binary_cross_entropy", weight and losses * weight or losses, reduction)
     end) }
@@ -101,6 +125,8 @@ define { "binary_cross_entropy_with_logits",
     fn = once(function(x, target, weight, reduction, pos_weight)
         check_floats("binary_cross_entropy_with_logits", x, target)
         same_shape("binary_cross_entropy_with_logits", x, target)
+        fits("binary_cross_entropy_with_logits", x, weight, "weight")
+        fits("binary_cross_entropy_with_logits", x, pos_weight, "pos_weight")
         local losses = x:bce_with_logits(target, pos_weight or 1)
         return reduced("binary_cross_entropy_with_logits", weight and losses * weight or losses, reduction)
     end) }
@@ -109,6 +135,7 @@ define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool 
     help = "divergence of the distribution target from the one whose logarithm is x; reduction 'batchmean' is over dim 1",
     fn = once(function(x, target, reduction, log_target)
         check_floats("kl_div", x, target)
+        same_shape("kl_div", x, target)
         local losses = log_target and x:kl_log_term(target) or x:kl_term(target)
         if reduction == "batchmean" then return losses:sum() / x.shape[1] end
         return reduced("kl_div", losses, reduction)
@@ -117,6 +144,7 @@ define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool 
 define { "poisson_nll_loss", sig = "tensor x, tensor target, bool log_input=true, bool full=false, float eps=1e-8, str reduction=\"mean\"",
     help = "minus the logarithm of a Poisson distribution's chance of target, whose mean is exp(x), or x",
     fn = once(function(x, target, log_input, full, eps, reduction)
+        same_shape("poisson_nll_loss", x, target)
         local losses
         if log_input then losses = x:exp() - target * x else losses = x - target * (x + eps):log() end
         if full then
@@ -126,21 +154,40 @@ define { "poisson_nll_loss", sig = "tensor x, tensor target, bool log_input=true
         return reduced("poisson_nll_loss", losses, reduction)
     end) }
 
+-- A variance for each element of x, or for each of its rows: their shape is x's, or that without the last dim or with 1 in
+-- its place.
+local function of_rows(x, var)
+    local rows = table.move(x.shape, 1, x.ndim - 1, 1, {})
+    local row_text = table.concat(rows, "x")
+    if shape_text(var) == shape_text(x) then return var end
+    if x.ndim > 0 and shape_text(var) == row_text then return var:unsqueeze(-1) end
+    rows[x.ndim] = 1
+    if x.ndim > 0 and shape_text(var) == table.concat(rows, "x") then return var end
+    fail("gaussian_nll_loss: argument 'var' has shape %s, x %s (expected the same, or one for each row)", shape_text(var), shape_text(x))
+end
+
 define { "gaussian_nll_loss", sig = "tensor x, tensor target, tensor var, bool full=false, float eps=1e-6, str reduction=\"mean\"",
     help = "minus the logarithm of a normal distribution's density at target, with mean x and variance var",
     fn = once(function(x, target, var, full, eps, reduction)
-        var = var:clamp(eps)
+        same_shape("gaussian_nll_loss", x, target)
+        var = of_rows(x, var):clamp(eps)
         local losses = (var:log() + (x - target):square() / var) * 0.5
         return reduced("gaussian_nll_loss", full and losses + 0.5 * math.log(2 * math.pi) or losses, reduction)
     end) }
 
 define { "soft_margin_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
     help = "log(1 + exp(-target * x)) for targets of 1 and -1",
-    fn = once(function(x, target, reduction) return reduced("soft_margin_loss", (-target * x):softplus(1, 40), reduction) end) }
+    fn = once(function(x, target, reduction)
+        same_shape("soft_margin_loss", x, target)
+        check_signs("soft_margin_loss", target)
+        return reduced("soft_margin_loss", (-target * x):softplus(1, 40), reduction)
+    end) }
 
 define { "hinge_embedding_loss", sig = "tensor x, tensor target, float margin=1, str reduction=\"mean\"",
     help = "x where target is 1, max(0, margin - x) where it is -1",
     fn = once(function(x, target, margin, reduction)
+        same_shape("hinge_embedding_loss", x, target)
+        check_signs("hinge_embedding_loss", target)
         return reduced("hinge_embedding_loss", gpush.where(target:ne(1), (margin - x):relu(), 0) + gpush.where(target:ne(-1), x, 0),
             reduction)
     end) }
@@ -148,6 +195,9 @@ define { "hinge_embedding_loss", sig = "tensor x, tensor target, float margin=1,
 define { "margin_ranking_loss", sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
     help = "max(0, margin - target * (x1 - x2)); target 1 asks for x1 above x2, -1 for the opposite",
     fn = once(function(x1, x2, target, margin, reduction)
+        same_shape("margin_ranking_loss", x1, x2, "x2")
+        same_shape("margin_ranking_loss", x1, target)
+        check_signs("margin_ranking_loss", target)
         return reduced("margin_ranking_loss", (margin - target * (x1 - x2)):relu(), reduction)
     end) }
 
@@ -193,6 +243,7 @@ end
 define { "cdist", sig = "tensor x1, tensor x2, float p=2",
     help = "p-norms of the differences between each row of x1 and each row of x2; for p = 2 of more than 25 rows in f32 or less right to 1e-8 of the rows' size",
     fn = once(function(x1, x2, p)
+        if not (p >= 0) then bad("cdist", "p", "a number >= 0", p) end
         local many = x1.ndim >= 2 and x2.ndim >= 2 and x1.shape[x1.ndim - 1] > 25 and x2.shape[x2.ndim - 1] > 25
         local narrow = x1.dtype == x2.dtype and x1.shape[x1.ndim] == x2.shape[x2.ndim] and (x1.dtype == "f32" or x1.dtype == "f16" or x1.dtype == "bf16")
         if p == 2 and many and narrow then return euclidean(x1, x2) end
@@ -202,7 +253,12 @@ define { "cdist", sig = "tensor x1, tensor x2, float p=2",
 define { "cosine_embedding_loss", sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
     help = "1 - cosine_similarity where target is 1, max(0, it - margin) where target is -1",
     fn = once(function(x1, x2, target, margin, reduction)
+        same_shape("cosine_embedding_loss", x1, x2, "x2")
+        check_signs("cosine_embedding_loss", target)
         local cosine = x1:cosine_similarity(x2, -1)
+        if shape_text(cosine) ~= shape_text(target) then
+            fail("cosine_embedding_loss: argument 'target' has shape %s (expected %s, one for each row)", shape_text(target), shape_text(cosine))
+        end
         return reduced("cosine_embedding_loss", gpush.where(target:eq(1), 1 - cosine, (cosine - margin):relu()), reduction)
     end) }
 

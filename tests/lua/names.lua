@@ -76,7 +76,7 @@ for c in ("abcdefghijklmnopqrstuvwxyz"):gmatch "." do
 end
 
 -- Options, of every op and of every class.
-local types = { any = true, bool = true, device = true, dim = true, dims = true, dtype = true, float = true, int = true,
+local types = { any = true, value = true, bool = true, device = true, dim = true, dims = true, dtype = true, float = true, int = true,
     ints = true, text = true, table = true, value = true, number = true, operand = true, padding = true, shape = true, str = true, tensor = true, tensors = true }
 local silent, n = {}, 0
 local function check_options(call)

@@ -28,12 +28,12 @@ local right = {
     int = function() return 1 end, float = function() return 0.5 end, bool = function() return true end, dim = function() return 1 end,
     dims = function() return {1} end, shape = function() return {2, 2} end, ints = function() return {1} end, str = function() return "x" end,
     dtype = function() return "f32" end, device = function() return "cpu" end, padding = function() return 0 end,
-    any = function() return 1 end,
+    any = function() return 1 end, value = function() return 1 end,
 }
 local wrong = {
     tensor = {"abc", 1, true, print}, operand = {"abc", {1}, print}, tensors = {1, "abc", {1, 2}}, number = {"abc", {1}, print}, int = {"abc", 1.5, true, print},
     float = {"abc", true, print}, bool = {"abc", 1}, dim = {"abc", 1.5, true}, dims = {"abc", {"a"}, {1.5}}, shape = {"abc", {"a"}, {1.5}}, ints = {"abc", {"a"}, {1.5}},
-    str = {true, print}, dtype = {"f8", true, 1}, device = {"tpu", true, 1}, padding = {true, {"a"}}, any = {},
+    str = {true, print}, dtype = {"f8", true, 1}, device = {"tpu", true, 1}, padding = {true, {"a"}}, any = {}, value = {},
 }
 
 local function message(fn, ...)

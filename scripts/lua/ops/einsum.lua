@@ -318,7 +318,7 @@ local function einsum(equation, ...)
 end
 
 define { "einsum",
-    sig = "any equation, any? a, any? b, any? c, any? d, any? e, any? f, any? g, any? h, any? i, any? j, any? k, any? l, any? m",
+    sig = "value equation, value? a, value? b, value? c, value? d, value? e, value? f, value? g, value? h, value? i, value? j, value? k, value? l, value? m",
     help = "sum of products in Einstein's notation: einsum('bij,bjk->bik', a, b). '...', repeated labels, no '->', a list of operands, and NumPy's form einsum(a, {1, 2}, b, {2, 3}, {1, 3})",
     fn = einsum }
 

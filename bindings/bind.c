@@ -87,6 +87,13 @@ static void push_message(lua_State *L, const char *file, int line) {
     lua_pushfstring(L, "%s%s", name, colon);
 }
 
+bool gp_lua_at_prompt;
+
+void gp_lua_note(lua_State *L, const char *text) {
+    if (gp_lua_at_prompt) lua_writestringerror("%s\n", text);
+    else lua_warning(L, text, 0);
+}
+
 int gp_lua_raise(lua_State *L) {
     const char *file = NULL;
     int line = 0;

@@ -150,6 +150,11 @@ void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kin
  * values. */
 const gp_op *gp_lua_op_of(lua_State *L, int i);
 
+/* Says what is probably a mistake, though Lua takes it: on stderr at the prompt, which sets the flag,
+ * elsewhere as a warning of Lua's (-W). */
+extern bool gp_lua_at_prompt;
+void gp_lua_note(lua_State *L, const char *text);
+
 /* Lists that gpush returns (api/list.c): pushes one of n dims; makes one of what is on top, if that is
  * a plain table of tensors; whether the value at i is one. */
 int gp_lua_push_dims(lua_State *L, const int64_t *v, int n);

@@ -3,6 +3,7 @@
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
+#include "bindings/rewrite/rewrite.h"
 #include "bindings/rewrite/truth.h"
 #include "profile/sync.h"
 #include "shell/editor/line.h"
@@ -205,6 +206,18 @@ static void mention_constants(lua_State *L) {
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
+/* A chunk that ends with a local variable, which nothing can read: says so, once. */
+static void mention_local(lua_State *L) {
+    static bool said;
+    size_t len, at, n;
+    const char *text = lua_tolstring(L, 1, &len);
+    if (said || !gp_rewrite_last_local(text, len, &at, &n)) return;
+    const char *name = lua_pushlstring(L, text + at, n);
+    gp_lua_note(L, lua_pushfstring(L, "local %s ends with this line: without 'local' it stays", name));
+    lua_pop(L, 2);
+    said = true;
+}
+
 /* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is read. */
 static gp_line push_text(lua_State *L) {
     if (!gp_pieces_next(L)) return push_line(L, true);
@@ -230,7 +243,7 @@ static gp_line load_chunk(lua_State *L, int *status) {
     if (r != GP_LINE_TEXT || (r = load_text(L, status)) != GP_LINE_TEXT) return r;
     if (typed) gp_line_save(lua_tostring(L, 1));
     if (gp_pieces_split(L, *status)) load_text(L, status);
-    if (*status == LUA_OK) mention_constants(L);
+    if (*status == LUA_OK) mention_constants(L), mention_local(L);
     lua_rotate(L, 1, -1);
     gp_input_keep(L);
     return r;
@@ -289,6 +302,7 @@ void gp_repl(lua_State *L) {
     gp_interrupt_idle();
     const gp_line_hooks hooks = {.ctx = L, .complete = whole, .suggest = gp_complete};
     gp_line_open(&hooks);
+    gp_lua_at_prompt = true;
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;
         if (status == LUA_OK) {

@@ -22,7 +22,15 @@ says "" "a semicolon mutes it" <<<'6 * 7;'
 says "" "also after a block, and with spaces behind" <<<$'do local x = 6 end; \n6 * 7;;  '
 says 43 "_ is the last value, muted or not" <<<$'6 * 7 ;\n_ + 1'
 says $'1\n2\n3\n3\t2\t1' "_1 _2 _3 are the last three" <<<$'1\n2\n3\n_1, _2, _3'
-says $'2\n2' "nil and nothing leave _ alone" <<<$'2\nnil;\nlocal x = 5\n_'
+says $'2\n2' "nil and nothing leave _ alone" <<<$'2\nnil;\ndo local x = 5 end\n_'
+says $'local y ends with this line: without \'local\' it stays\nnil' "a local variable that ends says so" <<<$'local y = 5\ny'
+says "local f ends with this line: without 'local' it stays" "once" <<<$'local function f() end;\nlocal g = 1'
+says $'5\n6' "not where it was used" <<<$'local y = 5; print(y)\ndo local y = 1 end\nf = function() local y = 6; return y end\nf()'
+says $'load compiles Lua, and \'a/x.npy\' is a file\'s name: npy.load "a/x.npy" reads that\nnil' "load of a file's name" \
+    <<<$'t = load "a/x.npy"\nt'
+says nil "and of any other text that is no Lua" <<<$'t = load "x.y"\nt'
+holds 'x = x @ y' "x @= y shows what to write" <<<'x @= y'
+says $'tensor({2.0, 2.0}, f32 2 cpu)' "x @ y is the matrix product" <<<$'x = ones(2, 2); y = ones(2)\nz = x @\ny\nz'
 says '{1, 2, 3, a = "x", ["two words"] = {}}' "a table is readable" <<<'{1, 2, 3, a = "x", ["two words"] = {}}'
 says '{t = (itself, above)}' "a table that holds itself" <<<'local t = {}; t.t = t; return t'
 says '{1, x = {7}, y = (shown above)}' "a table that is there twice" <<<'local t = {7}; return {1, x = t, y = t}'
@@ -183,7 +191,7 @@ if x == 3: print(x)|if x == 3 then print(x) end
 a && b|a and b
 2 ** 3|2 ^ 3
 x += 1|x = x + 1; of a tensor in place: x:add_(…)
-x @ y|x:matmul(y)
+x @= y|x = x @ y
 sum(x, dim=1)|sum(x, {dim = 1})
 x[1, 2]|x[{2, 3}]; indices count from 1
 x[1:3]|x["2:3"]; indices count from 1

@@ -188,6 +188,33 @@ static int l_read_pieces(lua_State *L) {
     return 1;
 }
 
+static bool ends_in(const char *text, size_t len, const char *end) {
+    size_t n = strlen(end);
+    return len > n && !memcmp(text + len - n, end, n);
+}
+
+/* The text at index 1 did not compile. If it is the name of a file, a note says what reads that: who
+ * takes only the first result of load sees nil, and no message. */
+static void note_file(lua_State *L) {
+    static const char *const reads[][2] = {{".npy", "npy.load"}, {".npz", "npz.load"},
+        {".safetensors", "safetensors.load"}, {".png", "image.load"}, {".lua", "dofile"},
+        {".pt", NULL}, {".pth", NULL}};
+    size_t len;
+    const char *text = lua_tolstring(L, 1, &len);
+    if (!text || strcspn(text, " \t\r\n\"()=") != len) return;
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+        if (!ends_in(text, len, reads[i][0])) continue;
+        const char *by = reads[i][1];
+        lua_pushfstring(L, "load compiles Lua, and '%s' is a file's name: ", text);
+        if (by) lua_pushfstring(L, "%s \"%s\" reads that", by, text);
+        else lua_pushliteral(L, "PyTorch's files are read once they are safetensors");
+        lua_concat(L, 2);
+        gp_lua_note(L, lua_tostring(L, -1));
+        lua_pop(L, 1);
+        return;
+    }
+}
+
 static int l_load(lua_State *L) {
     size_t len;
     const char *mode = luaL_optstring(L, 3, "bt"), *text = lua_tolstring(L, 1, &len), *name;
@@ -204,7 +231,9 @@ static int l_load(lua_State *L) {
         if (status != LUA_OK) return loaded(L, status, env);
         text = lua_tolstring(L, -1, &len); /* its place on the stack keeps it alive */
     }
-    return loaded(L, load_text(L, text, len, name, mode, own_env), env);
+    int status = load_text(L, text, len, name, mode, own_env);
+    if (status == LUA_ERRSYNTAX) note_file(L);
+    return loaded(L, status, env);
 }
 
 static int l_loadfile(lua_State *L) {

@@ -427,6 +427,15 @@ char *gp_rewrite_stock(const char *text, size_t len) {
     return out;
 }
 
+bool gp_rewrite_last_local(const char *text, size_t len, size_t *at, size_t *n) {
+    gp_tree t = {.text = text, .len = len};
+    if (len < NONE / 2) gp_parse(&t);
+    *at = t.last_local.start;
+    *n = t.last_local.end - t.last_local.start;
+    free_tree(&t);
+    return !t.bad && *n;
+}
+
 gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, size_t *outlen) {
     gp_tree t = {.text = text, .len = len};
     writer w = {.t = &t, .own_env = own_env};

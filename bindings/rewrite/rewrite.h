@@ -52,4 +52,8 @@ gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, 
  */
 char *gp_rewrite_stock(const char *text, size_t len);
 
+/* Is the chunk's last statement the declaration of a local variable or function, which nothing can use?
+ * Then its name has n bytes from *at on. */
+bool gp_rewrite_last_local(const char *text, size_t len, size_t *at, size_t *n);
+
 #endif

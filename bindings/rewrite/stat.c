@@ -118,7 +118,9 @@ static void assigned_list(parser *p, const uint32_t *set, uint32_t n) {
 static void local_statement(parser *p) {
     gp_token names[256];
     uint32_t vars[256], n = 0;
-    if (accept(p, TK_FUNCTION)) {
+    bool function = accept(p, TK_FUNCTION);
+    if (p->depth == 1) p->t->last_local = p->tok;
+    if (function) {
         gp_parse_declare(p, expect(p, TK_NAME), C_OBJ);
         gp_parse_body(p, false);
         return;
@@ -186,6 +188,7 @@ static void return_statement(parser *p) {
 
 static void statement(parser *p) {
     if (!enter(p)) return;
+    if (p->depth == 1 && p->tok.kind != ';') p->t->last_local = (gp_token){0};
     switch (p->tok.kind) {
     case ';':
     case TK_BREAK: next(p); break;

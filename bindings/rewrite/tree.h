@@ -87,6 +87,7 @@ typedef struct gp_tree {
     bool bad, nomem;
     bool env;                /* the name _ENV occurs */
     bool tainted[K_COUNT];   /* the chunk assigns this global */
+    gp_token last_local;     /* the name that the last statement declares, or of no length */
     LIST(gp_node) nodes;     /* children before parents */
     LIST(uint8_t) vars;      /* class of each local variable */
     LIST(gp_root) roots;

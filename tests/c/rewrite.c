@@ -142,6 +142,29 @@ static void parts(void) {
     becomes("a = x.shape", NULL);
 }
 
+/* want: the name that the chunk ends with, or "". */
+static void last_local(const char *text, const char *want) {
+    size_t at = 0, n = 0;
+    char got[64];
+    if (!gp_rewrite_last_local(text, strlen(text), &at, &n)) n = 0;
+    snprintf(got, sizeof got, "%.*s", (int)n, text + at);
+    tap_is_str(got, want, "ends with a local variable: %s", text);
+}
+
+static void last_locals(void) {
+    last_local("local x = 1", "x");
+    last_local("y = 1 local x, z;;", "x");
+    last_local("local x <const> = 1", "x");
+    last_local("local function f() return 1 end", "f");
+    last_local("local f = function() local g = 1 end", "f");
+    last_local("local x = 1 print(x)", "");
+    last_local("do local x = 1 end", "");
+    last_local("f = function() local x = 1 end", "");
+    last_local("x = 1", "");
+    last_local("", "");
+    last_local("local x =", "");
+}
+
 /* What is evidently plain costs nothing. */
 static void plain(void) {
     becomes("", NULL);
@@ -276,6 +299,7 @@ int main(void) {
     chains();
     products();
     parts();
+    last_locals();
     plain();
     verdicts();
     text();

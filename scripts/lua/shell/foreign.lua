@@ -118,7 +118,6 @@ local statements = {
     { "^([^=]-)%s*([-+*/%%^@|&]+)=%s*([^=].*)$", function(t, op, e, notes)
         t, e = expression(t, notes), expression(e, notes)
         if e:find "[^%w_.()%[%]]" and not e:find "^%b()$" then e = "(" .. e .. ")" end
-        if op == "@" then return ("%s = %s:matmul(%s)"):format(t, t, e) end
         if op == "+" or op == "-" or op == "*" or op == "/" then
             notes[#notes + 1] = ("of a tensor in place: %s:%s_(…)"):format(t, ({ ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div" })[op])
         end

@@ -35,6 +35,11 @@ local function loop(names, over, notes)
         if not b then notes[#notes + 1] = COUNT end
         return ("for %s = %s, %s%s do"):format(names, b and a or "1", expression(last, notes), step and ", " .. step or "")
     end
+    local steps = over:match "^tqdm(%b())$"
+    if steps then
+        local count = steps:match "^%(range%(([^,]*)%)%)$"
+        return ("for %s in progress(%s) do"):format(names, count or expression(steps:sub(2, -2), notes))
+    end
     local first, second = table.unpack(python.split(names:gsub("[()]", ""), ","))
     local list = over:match "^enumerate(%b())$"
     if list and second then return ("for %s, %s in ipairs(%s) do"):format(first, second, expression(list:sub(2, -2), notes)) end
@@ -45,6 +50,8 @@ local function loop(names, over, notes)
     end
     list = over:match "^(.*)%.items%(%)$"
     if list and second then return ("for %s, %s in pairs(%s) do"):format(first, second, list) end
+    local value = rawget(_G, over)
+    if type(value) == "table" and getmetatable(value) == nil and value[1] == nil then return ("for %s in pairs(%s) do"):format(names, over) end
     if over:find "loader$" then return ("for step, %s in %s() do"):format(names, over) end
     over = expression(over, notes)
     if over:find "[.:]named_[%w_]+%(%)$" then return ("for %s in %s do"):format(names, over) end
@@ -102,6 +109,8 @@ local statements = {
     { "^assert%s+(.+),%s*(f?[\"'].*[\"'])$", function(e, m, notes) return ("assert(%s, %s)"):format(expression(e, notes), expression(m, notes)) end },
     { "^assert%s+(.+)$", function(e, notes) return "assert(" .. expression(e, notes) .. ")" end },
     { "^yield%s+(.+)$", function(e, notes) return "coroutine.yield(" .. expression(e, notes) .. ")" end },
+    { "^print%((.*),%s*file%s*=%s*sys%.stderr%)$", function(e, notes) return ('io.stderr:write(tostring(%s), "\\n")'):format(expression(e, notes)) end },
+    { "^print%((.*),%s*sep%s*=%s*([\"'].-[\"'])%)$", function(e, mark, notes) return ("print(table.concat({%s}, %s))"):format(expression(e, notes), mark) end },
     { "^print%((.*),%s*end%s*=%s*([\"'].-[\"'])%)$", function(e, last, notes) return ("io.write(%s, %s)"):format(expression(e, notes), last) end },
     { "^let%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
     { "^var%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
@@ -128,8 +137,9 @@ local statements = {
     { "^([%w_]+)%s*:%s*[%a][%w_.]*%s*=%s*(.+)$", function(t, e, notes) return t .. " = " .. expression(e, notes) end },
     { "^(return)%s+(.+)$", function(r, e, notes) return r .. " " .. expression(e, notes) end },
     { "^(local%s+[%w_, ]+=)%s*([^=].*)$", function(t, e, notes) return t .. " " .. expression(e, notes) end },
+    { "^([%w_.]+%s*,[%w_., ]+=)%s*(%b())$", function(t, list, notes) return t .. " " .. expression(list:sub(2, -2), notes) end },
     { "^([%w_.]+%s*,[%w_., ]+=)%s*(%b[])$", function(t, list, notes) return t .. " " .. expression(list, notes):sub(2, -2) end },
-    { "^([%w_., ]+=)%s*([^=].*)$", function(t, e, notes) return t .. " " .. expression(e, notes) end },
+    { "^([%w_., ]+)=%s*([^=].*)$", function(t, e, notes) return expression(t, notes) .. "= " .. expression(e, notes) end },
     { "^([%w_.]+)(%b[])%s*=%s*([^=].*)$", function(t, i, e, notes) return expression(t .. i, notes) .. " = " .. expression(e, notes) end },
 }
 
@@ -152,8 +162,12 @@ local function comments(line)
     return line:gsub("%s+#%s.*$", "")
 end
 
+-- Is it Lua, and no longer in a package's words?
 local function compiles(text)
     text = text:gsub("…", "")
+    for package in text:gmatch "%f[%w_.]([%a_][%w_]*)%." do
+        if python.packages[package] and rawget(_G, package) == nil then return false end
+    end
     return load(text, "=", "t") or load("return " .. text, "=", "t")
 end
 
@@ -175,12 +189,13 @@ end
 
 -- ---- what no translation of a line says ----
 
+local import = "nothing to import: ones, nn, optim are here; require \"name\" reads a file"
 local logic = "and, or, not where others write &&, ||, !"
 
 -- What the line has, what the message ends with (a pattern; nil: anything), and how Lua says it.
 local phrases = {
-    { "^%s*import%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
-    { "^%s*from%s.-%simport%f[%s]", nil, "nothing to import: ones, nn, optim are here by name; require \"name\" reads a file of Lua" },
+    { "^%s*import%f[%s]", nil, import },
+    { "^%s*from%s.-%simport%f[%s]", nil, import },
     { "^%s*@torch%.no_grad", nil, "no_grad(function() … end), or do local _ <close> = no_grad() … end" },
     { "^%s*@", "'@'$", "f = decorator(f), after function f() … end" },
     { "^%s*global%s", nil, "nothing to declare: variables are global unless they are local" },

@@ -36,7 +36,8 @@ end
 
 -- gpush's names are globals of the shell; what came into _G otherwise is the user's or Lua's.
 local function global(word, line, prompt)
-    local same = without_package(word, line) or in_group(word)
+    if shell.part "python".packages[word] then return without_package(word, line) end
+    local same = in_group(word)
     if same then return same end
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
 end
@@ -92,11 +93,13 @@ end
 -- Names of Python's, and what is told of them.
 local elsewhere = { self = "function Name:method(…), with a colon, has self", super = "nothing to call: a class has what its base has",
     sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)", random = "math.random(), or rand(…)",
-    range = "for i = 1, n do … end" }
+    range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once", tqdm = "for i in progress(n) do … end" }
 
 local python_error = { "attempt to %a+ a 'string' with a '%a+'$", "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
-    "call a nil value %(field 'append'%)$", "call a %a+ value %(%a+ 'f'%)$", "index: expected .* got nil$", "length of a nil value",
+    "no method or property 'astype'", "call a %a+ value %(%a+ 'f'%)$", "index: expected .* got nil$", "length of a nil value",
     "index a nil value %(field 'functional'%)$" }
+
+local of_tables = { append = true, get = true, items = true, keys = true } -- methods of Python's
 
 -- max(1, 2) is math.max(1, 2), and sum({1, 2}) tensor({1, 2}):sum(): the ops are for tensors.
 local function of_numbers(message, line)
@@ -116,6 +119,7 @@ local function in_lua(message, line)
     local name = message:match "%(global '([%a_][%w_]*)'%)$"
     local python = shell.part "python"
     local known = name and (python.functions[name] or python.packages[name])
+    known = known or of_tables[message:match "call a nil value %(field '(%w+)'%)$"]
     for _, pattern in ipairs(python_error) do known = known or message:find(pattern) end
     local text = known and shell.part "foreign".line(line) or of_numbers(message, line)
     if text and text ~= line then return text end

@@ -75,6 +75,24 @@ function python.split(text, mark)
 end
 local split = python.split
 
+-- What pattern captures in the text, in which brackets and what is in them are one character: what it looks for is in none.
+local function match_outside(text, pattern)
+    local groups = {}
+    local function fold(group)
+        groups[#groups + 1] = group
+        return "\4" .. #groups .. "\5"
+    end
+    local flat = text:gsub("%b()", fold):gsub("%b[]", fold):gsub("%b{}", fold)
+    local captures = { flat:match(pattern) }
+    local function unfold(s)
+        local n
+        repeat s, n = s:gsub("\4(%d+)\5", function(i) return groups[tonumber(i)] end) until n == 0
+        return s
+    end
+    for i, s in ipairs(captures) do captures[i] = unfold(s) end
+    return table.unpack(captures)
+end
+
 local function each(parts, f, notes)
     local out = {}
     for i, part in ipairs(parts) do out[i] = f(part, notes) end
@@ -129,11 +147,19 @@ end
 
 local before_list = { ["return"] = true, ["in"] = true, ["and"] = true, ["or"] = true, ["not"] = true, ["else"] = true }
 
+-- Part of a text: s[1:3].
+local function part_of(name, inner)
+    local bounds = split(inner, ":")
+    if type(rawget(_G, name or "")) ~= "string" or #bounds ~= 2 then return nil end
+    local from, to = first(bounds[1]), last(bounds[2])
+    return (":sub(%s%s)"):format(from == "" and "1" or from, to == "" and "" or ", " .. to)
+end
+
 local function brackets(e, notes)
     return (e:gsub("()(%b[])", function(at, group)
         local head, inner = e:sub(1, at - 1), group:sub(2, -2)
         local indexed = head:find "[%w_%]%)\"']%s*$" and not before_list[head:match "([%a_]+)%s*$"]
-        if indexed then return index(inner, notes) end
+        if indexed then return part_of(head:match "([%a_][%w_]*)$", inner) or index(inner, notes) end
         if inner:find "%f[%w_]for%f[^%w_]" then return group end
         return "{" .. each(split(inner, ","), python.expression, notes) .. "}"
     end))
@@ -159,6 +185,7 @@ local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64"
     int64 = "i64", long = "i64", int32 = "i32", int = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool" }
 local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module", ["Tensor"] = "tensor", ["array"] = "tensor", ["asarray"] = "tensor",
     ["from_numpy"] = "tensor", ["random.seed"] = "manual_seed", ["expand_dims"] = "unsqueeze", ["mps.is_available"] = "cuda.is_available",
+    ["backends.cudnn.benchmark"] = "cuda.benchmark", ["backends.cudnn.deterministic"] = "cuda.deterministic",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset", ["inf"] = "math.huge", ["pi"] = "math.pi" }
 python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true, plt = true }
 
@@ -217,7 +244,7 @@ python.functions = {
     getattr = function(x, name) return name and ("%s[%s]"):format(x, name) end,
     id = function(x) return ("tostring(%s)"):format(x) end,
     ["torch.save"] = checkpoint "save", ["torch.load"] = checkpoint "load",
-    ["torch.device"] = function(x) return x and unmask(x):gsub("cuda", "gpu") end,
+    ["torch.device"] = function(x) return x and unmask(x):gsub("([\"'])cuda", "%1gpu") end,
     ["torch.utils.data.DataLoader"] = function(set, options)
         options = options and options:gsub("^{", ", "):gsub("}$", ""):gsub("num_workers", "workers"):gsub("pin_memory", "pin"):gsub("batch_size", "batch")
         return ("data.Loader{%s%s}"):format(set, options or "")
@@ -229,15 +256,35 @@ python.functions.DataLoader = python.functions["torch.utils.data.DataLoader"]
 
 local renamed = { axis = "dim", keepdims = "keepdim" }
 
--- The arguments in brackets, those by name in a table at the end.
-local function arguments(inner, notes)
+-- The types of the parameters of the op that Python calls by the name, x.sum or torch.sum; a method's but for the first.
+local function parameters(name)
+    local package, path = name:match "^([%w_]+)%.([%w_.]+)$"
+    local last = name:match "[%w_]*$"
+    local op = package and (gpush.ops(true)[path] or gpush.ops(true)[last])
+    local types = {}
+    for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do types[#types + 1] = parameter:find "^dim" and "dim" or kind end
+    if not python.packages[package] then table.remove(types, 1) end
+    return types
+end
+
+-- A dim as Lua counts.
+local function dim(value, notes)
+    local n = math.tointeger(tonumber(value))
+    if not n or n < 0 then return value end
+    notes[#notes + 1] = "dims count from 1"
+    return tostring(n + 1)
+end
+
+-- The arguments in brackets of a function of such parameters, those by name in a table at the end.
+local function arguments(inner, types, notes)
     local list, named = {}, {}
     local tuple = inner:match "^%s*(%b())%s*$"
-    if tuple and #split(tuple:sub(2, -2), ",") > 1 then inner = tuple:sub(2, -2) end
+    if tuple and types[1] ~= "tensors" and #split(tuple:sub(2, -2), ",") > 1 then inner = tuple:sub(2, -2) end
     for _, part in ipairs(inner:find "%S" and split(inner, ",") or {}) do
         local key, value = part:match "^([%a_][%w_]*)%s*=%s*([^=].*)$"
-        if key then named[#named + 1] = ("%s = %s"):format(renamed[key] or key, python.expression(value, notes))
-        else list[#list + 1] = python.expression(part, notes) end
+        key = key and (renamed[key] or key)
+        if key then named[#named + 1] = ("%s = %s"):format(key, python.expression(key == "dim" and dim(value, notes) or value, notes))
+        else list[#list + 1] = python.expression(types[#list + 1] == "dim" and dim(part, notes) or part, notes) end
     end
     if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
     return list
@@ -247,6 +294,8 @@ local of_lists = { sum = true, max = true, min = true, mean = true, std = true, 
 local methods = {}
 for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval modules children"):gmatch "%S+" do methods[name] = true end
 
+local function tensor_methods() return debug.getregistry()["gpush.tensor.methods"] end
+
 -- x.sum( with a colon, where x is no module or library.
 local function colon(name)
     local object, method = name:match "^(.*)%.([%a_][%w_]*)$"
@@ -254,14 +303,16 @@ local function colon(name)
     if not head or head == "self" or python.packages[head] or gpush[head] ~= nil or string[head] then return name end
     local library = rawget(_G, head)
     if type(library) == "table" and getmetatable(library) == nil then return name end
-    local known = methods[method] or debug.getregistry()["gpush.tensor.methods"][method]
+    local known = methods[method] or tensor_methods()[method]
     return known and object .. ":" .. method or name
 end
 
 local function calls(e, notes)
+    e = e:gsub("([%)%]])%.([%a_][%w_]*)(%f[(])", function(close, name, open) return tensor_methods()[name] and close .. ":" .. name .. open or nil end)
     return (e:gsub("()([%a_][%w_.:]*)(%b())", function(at, name, group)
         if name == "function" or before_list[name] or name == "if" then return name .. "(" .. python.expression(group:sub(2, -2), notes) .. ")" end
-        local list = arguments(group:sub(2, -2), notes)
+        local foreign = python.packages[name:match "^[%a_][%w_]*"] or colon(name) ~= name
+        local list = arguments(group:sub(2, -2), foreign and parameters(name) or {}, notes)
         local f = python.functions[name]
         local free = rawget(_G, name:match "^[%a_]+") == nil or name == "open"
         local member = e:sub(at - 1, at - 1):find "[.:\"']"
@@ -323,17 +374,19 @@ end
 local words = {
     { "%f[%w_]True%f[^%w_]", "true" }, { "%f[%w_]False%f[^%w_]", "false" }, { "%f[%w_]None%f[^%w_]", "nil" },
     { "%f[%w_]is%s+not%f[^%w_]", "~=" }, { "%f[%w_]is%f[^%w_]", "==" }, { "!=", "~=" }, { "%s*&&%s*", " and " }, { "%s*||%s*", " or " },
-    { "!%f[%w_(]", "not " }, { "%*%*", "^" }, { "([%w_.%]]+)%s*@%s*([%w_.%[%]]+)", "%1:matmul(%2)" },
+    { quoted .. "%s+not%s+in%s+([%w_.]+)", "%2[%1] == nil" }, { quoted .. "%s+in%s+([%w_.]+)", "%2[%1] ~= nil" },
+    { "([%w_.]+)%.items%(%)", "pairs(%1)" }, { "([%w_.]+)%.keys%(%)", "pairs(%1)" }, { "([%w_.]+)%.get%((" .. quoted:sub(2, -2) .. ")%)", "%1[%2]" },
+    { "%.astype%(", ":to(" }, { "!%f[%w_(]", "not " }, { "%*%*", "^" },
     { "^(.-)%s+%?%s+(.-)%s+:%s+(.+)$", "%1 and %2 or %3" }, { "^%(?([%w_, ]-)%)?%s*[-=]>%s*([^{].*)$", "function(%1) return %2 end" },
 }
 
 local function lambda(e, notes)
-    local head, args, body = e:match "^(.-)%f[%w_]lambda%s*([%w_,%s]-):%s*(.+)$"
+    local head, args, body = match_outside(e, "^(.-)%f[%w_]lambda%s*([%w_,%s]-):%s*(.+)$")
     return body and head .. ("function(%s) return %s end"):format(args, python.expression(body, notes)) or nil
 end
 
 local function choice(e, notes)
-    local yes, cond, no = e:match "^(.-)%s+%f[%w_]if%s+(.-)%s+else%s+(.+)$"
+    local yes, cond, no = match_outside(e, "^(.-)%s+%f[%w_]if%s+(.-)%s+else%s+(.+)$")
     if not yes or yes == "" then return nil end
     return ("%s and %s or %s"):format(python.expression(cond, notes), python.expression(yes, notes), python.expression(no, notes))
 end

@@ -121,7 +121,7 @@ static bool step(resolved *r, gp_tensor *v) {
  * are at hand. */
 static gp_tensor *beside(gp_tensor *t, const gp_tensor *x) {
     if (t->storage->dev != gp_device_cpu()) return gp_tensor_ref(t);
-    return gp_to_device(t, x->storage->dev, false, GP_WHY_index, "index");
+    return gp_to_device(t, x->storage->dev, false, GP_WHY_index, "cpu index");
 }
 
 /* Takes over t, which may be NULL where making it failed; d: the first dim that it runs over,

@@ -44,7 +44,7 @@ void gp_order_written(gp_storage *st, gp_stream *s) {
 
 static void wait_for_copies(gp_device *dev, void *ctx) {
     const char **what = ctx;
-    if (*what && dev->vt->async && !gp_wait_device(dev, GP_WHY_copy, *what)) *what = NULL;
+    if (*what && dev->vt->async && !gp_wait_device(dev, GP_WHY_reuse, *what)) *what = NULL;
 }
 
 bool gp_order_host_write(gp_storage *st, const char *what) {

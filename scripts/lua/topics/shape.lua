@@ -155,7 +155,7 @@ return {
         example = "local x = tensor{1, 2} x:clone():fill_(9) return x\n--> tensor({1, 2}, i64 2 cpu)", see = "copy, detach, copy_" },
     copy_ = { text = "x:copy_(y) writes the elements of y into x; y is converted to x's dtype, broadcast, and may be on another device, for which the host waits.",
         example = "zeros(2, 2):copy_(tensor{1, 2})\n--> tensor({{1.0, 2.0},\n-->         {1.0, 2.0}}, f32 2x2 cpu)", see = "copy, clone, fill, to" },
-    to = { text = "Names in any order, x:to(\"cuda\", \"f16\"), or another tensor for its dtype and device. Floats lose their fraction in integers. The host waits for copies between devices; from pinned memory non_blocking spares that.",
+    to = { text = "Names in any order, x:to(\"cuda\", \"f16\"), or another tensor for its dtype and device. Floats lose their fraction in integers. The host waits for a copy to or from a device; from pinned memory to the device non_blocking spares that.",
         example = "tensor({1.5, -1.5}):to \"i64\"\n--> tensor({ 1, -1}, i64 2 cpu)", see = "copy, contiguous, pin_memory, sync" },
     detach = { text = "A view of the same memory: writing into it changes x, gradients end at it.",
         example = "tensor({1.0}, {requires_grad = true}):detach().requires_grad\n--> false", see = "clone, no_grad, backward" },

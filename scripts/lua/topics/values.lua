@@ -54,7 +54,7 @@ local topics = {
     copy_ = { call = "x:copy_(y)", text = "Writes y's elements into x, broadcast and converted to x's dtype and device; between devices it waits.",
         example = "zeros(2):copy_(tensor{3, 4})\n--> tensor({3.0, 4.0}, f32 2 cpu)", see = "clone, fill_, to" },
     to = { call = "x:to([device], [dtype], [non_blocking=false])", text = "x on another device or of another dtype, or both; x:to(y) goes where y is and takes its dtype. x itself where nothing changes. A copy from a device, or to it from memory that is not pinned, waits.",
-        options = "device: where to: 'cpu', 'gpu', 'sim:0', 'cuda:1'; dtype: the new type; non_blocking: the host goes on if its memory is pinned",
+        options = "device: where to: 'cpu', 'gpu', 'sim:0', 'cuda:1'; dtype: the new type; non_blocking: the host goes on while its pinned memory is copied to a device; to the host a copy always waits",
         example = "tensor{1, 2}:to \"f16\"\n--> tensor({1.0, 2.0}, f16 2 cpu)", see = "cpu, gpu, float, pin_memory" },
     pin_memory = { call = "x:pin_memory()", text = "A copy in host memory that a device copies from while the host goes on (x:to(device, {non_blocking = true})); x itself if it is there already.",
         example = "zeros(2):pin_memory():is_pinned()\n--> true", see = "is_pinned, to, data" },

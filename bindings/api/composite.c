@@ -7,6 +7,7 @@
 typedef struct composite {
     gp_op op; /* only name, sig and help */
     gp_sig sig;
+    bool plain; /* it is no op: tables that it returns stay as they are */
 } composite;
 
 /* A string of the definition at index def, kept alive by the userdata on top of the stack. */
@@ -26,6 +27,8 @@ static void make(lua_State *L, int def) {
     f->op.sig = field(L, def, "sig", 2);
     f->op.help = field(L, def, "help", 3);
     if (!gp_sig_parse(f->op.sig, &f->sig)) gp_lua_raise(L);
+    f->plain = lua_getfield(L, def, "plain") == LUA_TBOOLEAN;
+    lua_pop(L, 1);
     if (lua_getfield(L, def, "fn") != LUA_TFUNCTION)
         luaL_error(L, "composite: '%s' has no function", f->op.name);
 }
@@ -43,7 +46,8 @@ static void define(lua_State *L) {
 /* What the function returned, also after it has yielded; before: values that stood below them. */
 static int results(lua_State *L, int status, lua_KContext before) {
     int n = lua_gettop(L) - (int)before;
-    if (n == 1) gp_lua_make_list(L);
+    const composite *f = lua_touserdata(L, lua_upvalueindex(1));
+    if (n == 1 && !f->plain) gp_lua_make_list(L);
     return n;
 }
 
@@ -89,7 +93,7 @@ const gp_op *gp_lua_composite(lua_State *L, int i) {
     return &f->op;
 }
 
-/* composite{name = …, sig = …, help = …, fn = …}: the function to call. composite(name, read): the same,
+/* composite{name = …, sig = …, help = …, fn = …}: the function to call; plain = true for what is no op. composite(name, read): the same,
  * of the definition that read(name) gives once it is needed. */
 static int l_new(lua_State *L) {
     if (lua_type(L, 1) == LUA_TSTRING) luaL_checktype(L, 2, LUA_TFUNCTION), lua_settop(L, 2);

@@ -103,6 +103,8 @@ void gp_lua_open_help(lua_State *L) {
     static const gp_lua_function fns[] = {{"ops", "bool all=false", l_ops}, {NULL, NULL, NULL}};
     static const gp_lua_function help = {"help", "value? what, bool source=false", l_help};
     gp_lua_set_functions(L, fns);
+    lua_pushcfunction(L, l_op_name); /* for tests */
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.signature");
     lua_pushvalue(L, -1);
     gp_lua_push_function(L, &help, 1);
     lua_setfield(L, -2, "help");

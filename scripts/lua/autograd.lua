@@ -1,6 +1,6 @@
 --!plain
 -- What of autograd is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by init.lua with the module table.
-local gpush = ...
+local gpush, declared, fail = ...
 local autograd = gpush.autograd
 
 -- What fn gives, as a list of tensors.
@@ -8,7 +8,7 @@ local function results(fn, inputs)
     local list = table.pack(fn(table.unpack(inputs, 1, inputs.n)))
     for i = 1, list.n do
         if not gpush.is_tensor(list[i]) then
-            error(("gradcheck: result %d is a %s (expected tensors)"):format(i, type(list[i])), 3)
+            fail("gradcheck: result %d is a %s (expected tensors)", i, type(list[i]))
         end
     end
     return list
@@ -60,9 +60,7 @@ end
 --- gradcheck(fn, {x, …}, {eps = 1e-6, atol = 1e-5, rtol = 1e-3}): whether backward of fn agrees with central differences
 -- for every input that requires gradients (f64, or the differences are noise). Raises with the first element that does
 -- not; true otherwise. Source: torch.autograd.gradcheck.
-function autograd.gradcheck(fn, list, opt)
-    opt = opt or {}
-    local eps, atol, rtol = opt.eps or 1e-6, opt.atol or 1e-5, opt.rtol or 1e-3
+function autograd.gradcheck(fn, list, eps, atol, rtol)
     list = gpush.is_tensor(list) and { list } or list
     list.n = list.n or #list
     local inputs, outs = prepare(list), results(fn, list)
@@ -77,8 +75,8 @@ function autograd.gradcheck(fn, list, opt)
                     local expected = numeric(fn, inputs, k, j, eps, o)
                     local at = worst(a:select(2, j), expected, atol, rtol)
                     if at then
-                        error(("gradcheck: d output%d[%d] / d input%d[%d] is %.9g, by differences %.9g"):format(o, at, k, j,
-                            a[at][j]:item(), expected[at]:item()), 2)
+                        fail("gradcheck: d output%d[%d] / d input%d[%d] is %.9g, by differences %.9g", o, at, k, j,
+                            a[at][j]:item(), expected[at]:item())
                     end
                 end
             end
@@ -96,7 +94,7 @@ end
 
 --- gradgradcheck(fn, {x, …}, {eps =, atol =, rtol =}): whether second derivatives (backward of a backward with
 -- create_graph) agree with differences of the first ones, as gradcheck says. Source: torch.autograd.gradgradcheck.
-function autograd.gradgradcheck(fn, list, opt)
+function autograd.gradgradcheck(fn, list, eps, atol, rtol)
     list = gpush.is_tensor(list) and { list } or list
     local n, all, which = list.n or #list, table.move(list, 1, list.n or #list, 1, {}), {}
     local outs = results(fn, { n = n, table.unpack(list, 1, n) })
@@ -126,7 +124,7 @@ function autograd.gradgradcheck(fn, list, opt)
         for k = 1, #xs do back[k] = back[k] or xs[k]:detach():clone():fill_(0) end
         return table.unpack(back, 1, #xs)
     end
-    return autograd.gradcheck(first, all, opt)
+    return autograd.gradcheck(first, all, eps, atol, rtol)
 end
 
 -- The gradients of ys for the leaves xs. In grad() the leaves that fn has from elsewhere keep their grad; else they get
@@ -177,3 +175,6 @@ function autograd.checkpoint(fn, ...)
     end)
     return table.unpack(outs, 1, outs.n)
 end
+
+local checks = "function fn, any inputs, float eps=1e-6, float atol=1e-5, float rtol=1e-3"
+declared(autograd, "autograd.", { gradcheck = checks, gradgradcheck = checks, checkpoint = "function fn, rest args" })

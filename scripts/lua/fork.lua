@@ -3,7 +3,7 @@
 -- at once, like any function, but with another stream as the current one of each asynchronous device in use, and gives a
 -- future; wait(f) gives what fn returned. Neither makes the host wait: ops follow those whose tensors they take, on
 -- whatever stream they are. On the cpu, which has no queue, fn is only called. Source: torch.jit.fork and wait.
-local gpush, fail = ...
+local gpush, fail, _, _, declared = ...
 local STREAMS = 8 -- of a device; more forks than that share them
 
 local pools = {} -- device name -> its streams and which of them is next
@@ -44,6 +44,9 @@ function Future:wait() return table.unpack(self.values, 1, self.values.n) end
 function Future:__tostring()
     return ("future: %d value%s, %s"):format(self.values.n, self.values.n == 1 and "" or "s", self:done() and "done" or "at work")
 end
+
+debug.getregistry()["gpush.future"] = Future
+declared(Future, "future.", { done = "self future", wait = "self future" })
 
 local function callable(fn)
     local meta = getmetatable(fn)

@@ -391,7 +391,8 @@ local function show_name(name, how)
     local known = path and topic(path)
     local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C" and not known_as(v, path)
     if v == nil and not known or c then v = find_op(name) or v end -- Lua's own select hides the op's name
-    if not op_name(v) and not how.source and file_help(name) and not name:find "^nn" then return true end
+    local _, _, text = op_name(v)
+    if (text or "") == "" and not how.source and file_help(name) and not name:find "^nn" then return true end
     if v ~= nil then
         show_value(v, known and path or name, how)
     elseif known then

@@ -24,6 +24,15 @@ local function declare(name, first, read, rows)
     if first == "tensor" or first == "operand" then methods[name] = fn end
 end
 
+-- declared(into, prefix, { name = signature, … }): the functions of those names in a table, which get their arguments checked
+-- and filled in as a composite does. What they are called in messages: prefix .. name. A class whose methods begin with
+-- "self CLASS" is debug.getregistry()["gpush.CLASS"].
+local function declared(into, prefix, signatures)
+    for name, sig in pairs(signatures) do
+        into[name] = composite { name = prefix .. name, sig = sig, help = "", fn = into[name], plain = true }
+    end
+end
+
 -- fail(format, …): an error of a composite, at the script's line and with the layer's place, as an op's.
 local raise
 local function fail(text, ...)
@@ -70,18 +79,18 @@ for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "li
 end
 chunk(dir .. "/synonyms.lua")(gpush, methods)
 gpush.clone = methods.clone
-chunk(dir .. "/autograd.lua")(gpush)
-chunk(dir .. "/profile.lua")(gpush)
+chunk(dir .. "/autograd.lua")(gpush, declared, fail)
+chunk(dir .. "/profile.lua")(gpush, declared, fail)
 
 -- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
 -- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
 -- the same and returns the value of that name. What makes a function of a composite, and what loaders are made of,
--- come last. The metatable's `homes` says which file has a name that is not its own: Conv2d = "Conv"; such a file puts
+-- and declared come last. The metatable's `homes` says which file has a name that is not its own: Conv2d = "Conv"; such a file puts
 -- all of its names into the table.
 local function on_demand(area)
     local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
     function meta.__tostring() return ("%s: Tab behind %s. lists what it has, ?%s tells more"):format(area, area, area) end
-    local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, crew) end
+    local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, crew, declared) end
     local function find(_, name)
         local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")
         local file = home and io.open(folder .. "/" .. home .. ".lua")
@@ -103,21 +112,26 @@ for _, area in ipairs { "nn", "optim", "data", "checkpoint", "cuda" } do on_dema
 -- Read when it is first called.
 local bar
 function gpush.progress(...)
-    bar = bar or chunk(dir .. "/progress.lua")(gpush)
+    bar = bar or chunk(dir .. "/progress.lua")(gpush, declared, fail)
     return bar(...)
 end
+declared(gpush, "", { progress = "value total, any? text" })
 
 -- Functions of a file that is read when one of them is first called; it returns them in a table.
 local function when_called(into, file, ...)
     local functions
     for _, name in ipairs { ... } do
         into[name] = function(...)
-            functions = functions or chunk(dir .. file)(gpush, fail, dir, save)
+            functions = functions or chunk(dir .. file)(gpush, fail, dir, save, declared)
             return functions[name](...)
         end
     end
 end
 when_called(gpush, "/plot/init.lua", "plot", "hist", "heatmap", "imshow")
+for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do declared(gpush, "", { [name] = "value data, table? options" }) end
 when_called(gpush, "/fork.lua", "fork", "wait")
+declared(gpush, "", { fork = "value fn, rest args", wait = "value future" })
 local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1) -- their methods
 when_called(of_profiles, "/report.lua", "diff", "report")
+declared(of_profiles, "profile.", { diff = "self profile, any before, text? group, int? limit",
+    report = "self profile, text file" })

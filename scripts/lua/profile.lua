@@ -1,6 +1,6 @@
 --!plain
 -- What of the profiler is written in Lua: recording by a schedule. Loaded by init.lua with the module table.
-local gpush = ...
+local gpush, declared, fail = ...
 local profile = gpush.profile
 
 local Schedule = {}
@@ -42,25 +42,24 @@ function Schedule:close()
 end
 Schedule.__close = Schedule.close
 
-local known = { wait = 0, warmup = 0, active = 1, repeats = 0 }
-
 --- profile.schedule{wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready = fn, stack =, memory =, shapes =,
 --- limit =}: call its step() after each step of a loop. It rests for `wait` steps, warms up, records `active` ones and
 --- gives their profile to on_trace_ready (and keeps it as .result); repeats times, without end if 0. Source: torch.profiler.
-function profile.schedule(opt)
-    opt = opt or {}
-    local self = setmetatable({ done = 0, phase = "wait", record = {}, on_trace_ready = opt.on_trace_ready }, Schedule)
-    for name, value in pairs(opt) do
-        if name ~= "on_trace_ready" and known[name] == nil then self.record[name] = value end
-    end
-    for name, least in pairs(known) do
-        local n = opt[name] or least
-        if math.type(n) ~= "integer" or n < least then
-            error(("profile.schedule: %s: expected a whole number of at least %d, got %s"):format(name, least, tostring(n)), 2)
+function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes, limit)
+    local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
+        record = { stack = stack, memory = memory, shapes = shapes, limit = limit } }, Schedule)
+    for _, it in ipairs { { "wait", wait, 0 }, { "warmup", warmup, 0 }, { "active", active, 1 }, { "repeats", repeats, 0 } } do
+        if it[2] < it[3] then
+            fail("profile.schedule: %s: expected a whole number of at least %d, got %d", it[1], it[3], it[2])
         end
-        self[name] = n
+        self[it[1]] = it[2]
     end
     self.cycle = self.wait + self.warmup + self.active
     enter(self)
     return self
 end
+
+debug.getregistry()["gpush.recording"] = Schedule
+declared(Schedule, "recording.", { step = "self recording", close = "self recording" })
+declared(profile, "profile.", { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
+    .. "bool? stack, bool? memory, bool? shapes, int? limit" })

@@ -2,7 +2,7 @@
 -- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do … end, for
 -- step, x, y in progress(loader) do … end, for i, v in progress(list) do … end, or bar = progress(n, text);
 -- bar:step(note), bar:clear(), bar:done().
-local gpush = ...
+local gpush, declared, fail = ...
 local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two pictures
 
 local Bar = {}
@@ -98,11 +98,14 @@ local function loop_of(what)
     if meta and meta.__call then return #what, what() end
     if type(what) == "table" then return #what, ipairs(what) end
     if math.type(what) == nil or what < 0 then
-        error(("progress: argument 'total' (#1): expected a number of steps, a loader or a list, got %s"):format(
-            tostring(what)), 3)
+        fail("progress: argument 'total' (#1): expected a number of steps, a loader or a list, got %s", tostring(what))
     end
     return what
 end
+
+debug.getregistry()["gpush.progress"] = Bar
+declared(Bar, "progress.", { step = "self progress, any? note", clear = "self progress", done = "self progress",
+    draw = "self progress, bool? force", line = "self progress, number now" })
 
 return function(what, text)
     local total, each, state, control, closing = loop_of(what)

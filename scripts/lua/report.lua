@@ -83,17 +83,13 @@ local function waits_of(prof)
 end
 
 -- prof:diff(before{, group = "op", limit = 20}) -> text: what changed most stands first.
-local function diff(prof, before, opt)
+local function diff(prof, before, group, limit)
     if not is_prof(before) then fail("profile.diff: before: expected a profile, got %s", type(before)) end
-    opt = opt or {}
-    for name in pairs(opt) do
-        if name ~= "group" and name ~= "limit" then fail("profile.diff: unknown option '%s' (expected group or limit)", name) end
-    end
-    local limit = opt.limit or SHOWN
-    if math.type(limit) ~= "integer" or limit < 1 then fail("profile.diff: limit: expected a number of rows, got %s", limit) end
+    limit = limit or SHOWN
+    if limit < 1 then fail("profile.diff: limit: expected a number of rows, got %s", limit) end
     local rows, device = {}, false
-    collect(before, opt.group, rows, "before")
-    collect(prof, opt.group, rows, "after")
+    collect(before, group, rows, "before")
+    collect(prof, group, rows, "after")
     for i, both in ipairs(rows) do
         both.order = i
         device = device or field(both.before, "self_device_time_total") + field(both.after, "self_device_time_total") > 0

@@ -97,8 +97,8 @@ fails(function() checkpoint.load(dir .. "/plain.safetensors") end, "is no checkp
 fails(function() checkpoint.load(dir .. "/none") end, "checkpoint.load: cannot open .*/none: No such file", "no file")
 fails(function() checkpoint.save(file, { f = print }) end, "checkpoint.save: 'f' is a function", "a function")
 fails(function() checkpoint.save(file, { a = { b = { [3] = 1 } } }) end, "checkpoint.save: 'a.b' has the key 3", "a list with holes")
-fails(function() checkpoint.save(file, {}, { rgn = true }) end, "unknown option 'rgn' %(expected rng%)", "another option")
-fails(function() checkpoint.save(5, {}) end, "argument 'file' %(#1%): expected a file name, got number", "no name")
+fails(function() checkpoint.save(file, {}, { rgn = true }) end, "unknown option 'rgn'; did you mean rng%?", "another option")
+fails(function() checkpoint.save(5, {}) end, "argument 'file' %(#1%): expected a string, got 5", "no name")
 fails(function() checkpoint.save(dir .. "/no/x", { a = 1 }) end, "checkpoint.save: cannot write .*/no/x: No such file", "no folder")
 t.ok(checkpoint.load(file).optimizer.state[1].exp_avg ~= nil, "after all this the file is the one before")
 

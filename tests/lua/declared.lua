@@ -2,7 +2,7 @@
 -- finds what the file says. No composite may be called here before the first of these tests.
 local t = require "tap"
 local gpush = require "gpush"
-local dir = debug.getinfo(gpush.progress, "S").source:match "^@(.*)/init%.lua$"
+local dir = debug.getinfo(select(2, debug.getupvalue(gpush.progress, 2)), "S").source:match "^@(.*)/init%.lua$"
 local composites = debug.getregistry()["gpush.composites"]
 local methods = debug.getregistry()["gpush.tensor.methods"]
 

@@ -117,7 +117,7 @@ offers("sync.mode = 'e", "error", "whose values are others")
 local out = shell.complete "conv2d(x, x, {"
 t.is(out.help "stride = ", "elements from one place of the kernel to the next [1]", "with the topic's text and the default")
 out = shell.complete "image.load('a', {"
-t.is(out.help "channels = ", "1, 2, 3 or 4, converted", "of a text its first part")
+t.is(out.help "channels = ", "1, 2, 3 or 4, converted; those of the file if not given", "a text may have a semicolon")
 out = shell.complete "data.Loader{"
 t.is(out.help "shuffle = ", "another order in each pass, by Philox", "with the head of the file")
 

@@ -240,7 +240,7 @@ for _, it in ipairs { { function() nn.Conv2d(3, 4, 3, { groups = 2 }) end, "nn.C
     { function() nn.Dropout2d()(g.ones(2, 3)) end, "Dropout2d: x has 2 dims %(expected 4, or 3 without samples%)" },
     { function() nn.MultiheadAttention(4, 3) end, "embed_dim 4 is no multiple of num_heads 3" },
     { function() nn.TransformerEncoderLayer(4, 2, { activation = "tanh" }) end, "activation: expected 'relu' or 'gelu', got 'tanh'" },
-    { function() nn.TransformerEncoder(3) end, "argument 'make' %(#1%): expected a function" },
+    { function() nn.TransformerEncoder(3, 1) end, "argument 'make' %(#1%): expected a function" },
     { function() nn.Embedding(4, 2, 5) end, "padding_idx: expected 1 to 4" },
     { function() nn.Sequential(3) end, "nn.Sequential: entry 1: expected a module, got number" },
     { function() nn.ModuleList { nn.Identity(), "x" } end, "nn.ModuleList: entry 2: expected a module, got string" },

@@ -1,7 +1,7 @@
 --!plain
 -- checkpoint: a model, its optimizer, the random generator and whatever else a training run needs to go on, in one
 -- safetensors file: tensors by name, everything else as JSON in the file's metadata.
-local gpush, checkpoint, folder = ...
+local gpush, checkpoint, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 local is_tensor, json, safetensors = gpush.is_tensor, gpush.json, gpush.safetensors
@@ -9,14 +9,6 @@ local FORMAT = "gpush checkpoint"
 
 local function has_state(value)
     return type(value) == "table" and type(value.state_dict) == "function"
-end
-
-local function check_arguments(fn, file, objects, options)
-    if type(file) ~= "string" then raise("%s: argument 'file' (#1): expected a file name, got %s", fn, type(file)) end
-    if type(objects) ~= "table" then raise("%s: argument #2: expected a table, got %s", fn, type(objects)) end
-    for k in pairs(options or {}) do
-        if k ~= "rng" then raise("%s: unknown option '%s' (expected rng)", fn, tostring(k)) end
-    end
 end
 
 -- ---- saving ----
@@ -52,12 +44,11 @@ end
 -- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): what has state_dict() is saved by it,
 -- tensors, numbers, texts, booleans and tables as they are; and the state of the random generator, which all devices
 -- share. file is replaced once all is written.
-function checkpoint.save(file, objects, options)
-    check_arguments("checkpoint.save", file, objects, options)
+function checkpoint.save(file, objects, rng)
     local tensors = {}
     local data = encode(objects, "", tensors)
     local metadata = { format = FORMAT, version = "1", data = json.encode(data) }
-    if not (options and options.rng == false) then metadata.rng = json.encode(gpush.get_rng_state()) end
+    if rng then metadata.rng = json.encode(gpush.get_rng_state()) end
     local ok, message = pcall(safetensors.save, file, tensors, { metadata = metadata })
     if not ok then raise("%s", (message:gsub("^.-safetensors%.save: ", "checkpoint.save: "))) end
 end
@@ -133,11 +124,13 @@ end
 -- checkpoint.load(file, {model = m, optimizer = o}, {rng = true}): the objects take over what was saved under their
 -- names, if all of it fits; the generator goes on where it was. Returns the table of everything that was saved: states,
 -- tensors (on the cpu), numbers, texts.
-function checkpoint.load(file, objects, options)
-    check_arguments("checkpoint.load", file, objects or {}, options)
-    local data, rng = read(file)
+function checkpoint.load(file, objects, rng)
+    local data, state = read(file)
     for name, object in pairs(objects or {}) do check(file, name, object, data[name]) end
     for name, object in pairs(objects or {}) do object:load_state_dict(data[name]) end
-    if rng and not (options and options.rng == false) then gpush.set_rng_state(rng) end
+    if rng and state then gpush.set_rng_state(state) end
     return data
 end
+
+declared(checkpoint, "checkpoint.", { save = "text file, table objects, bool rng=true",
+    load = "text file, table? objects, bool rng=true" })

@@ -1,7 +1,9 @@
 --!plain
 -- The table `cuda`: what GPUs there are, their memory, waiting for them; PyTorch's names. Read at its first use.
 -- `device` is "cuda" where it is left out; memory_summary and the others take any device, "sim" too.
-local gpush, cuda = ...
+local gpush, cuda, folder, _, _, declared = ...
+local scripts = folder:match "^(.*)/"
+local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 
 local function gib(bytes) return ("%.2f GiB"):format(bytes / 2 ^ 30) end
 local function mib(bytes) return bytes < 2 ^ 30 and ("%.1f MiB"):format(bytes / 2 ^ 20) or gib(bytes) end
@@ -33,7 +35,7 @@ local function described(device, fn)
         if d.name == name then return d end
     end
     if why then why = select(2, pcall(gpush.memory, name)):match "memory: (.*)" end -- with what to write instead
-    error(("%s: there is no device '%s'%s"):format(fn, name, why and ": " .. why or ""), 3)
+    raise("%s: there is no device '%s'%s", fn, name, why and ": " .. why or "")
 end
 function cuda.get_device_name(device) return described(device, "cuda.get_device_name").model end
 function cuda.get_device_capability(device)
@@ -64,7 +66,7 @@ local asked = { auto = 0, gesvd = 2, gesvdj = 3, gesvda = 5 }
 -- full_matrices). Sets it if a name is given; returns it, and the driver of the last singular value decomposition there was.
 function cuda.svd_driver(name)
     if name ~= nil and not asked[name] then
-        error(("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')"):format(tostring(name)), 2)
+        raise("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')", name)
     end
     local chosen = gpush.cuda_setting("svd_driver", asked[name] or -1)
     local used = gpush.cuda_setting("svd_used", -1)
@@ -95,4 +97,12 @@ function cuda.memory_summary(device)
         row("reused", m.reused, "of these from the cache, without asking the device"),
         row("flushes", m.flushes, "times the cache was given back"),
     }, "\n")
+end
+
+declared(cuda, "cuda.", { devices = "", device_count = "", is_available = "", tf32 = "bool? on", deterministic = "bool? on",
+    benchmark = "bool? on", svd_driver = "text? name" })
+for _, name in ipairs { "get_device_name", "get_device_capability", "synchronize", "empty_cache", "current_stream", "stream",
+    "memory_stats", "memory_allocated", "max_memory_allocated", "memory_reserved", "reset_peak_memory_stats",
+    "memory_summary" } do
+    declared(cuda, "cuda.", { [name] = "text? device" })
 end

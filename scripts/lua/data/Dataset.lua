@@ -4,7 +4,7 @@
 -- data.Dataset{file = "faces.lua", …}: a data set that a file makes. The file is run with the table as its argument and
 -- returns a table with size and get; each worker of a loader runs it for itself, so it may open what cannot be handed
 -- over.
-local gpush, data = ...
+local gpush, data, _, composite = ...
 
 local Dataset = {}
 
@@ -28,9 +28,9 @@ local function from_file(t)
     return made
 end
 
-return function(t)
+local function new(t)
     if type(t) ~= "table" then
-        error(("data.Dataset: expected a table with size and get, or file, got %s"):format(type(t)), 2)
+        data.raise("data.Dataset: expected a table with size and get, or file, got %s", type(t))
     end
     if t.file then
         local made = from_file(t)
@@ -38,9 +38,11 @@ return function(t)
         t = made
     end
     if type(t.get) ~= "function" then
-        error(("data.Dataset: field 'get' is %s (expected a function get(self, index))"):format(type(t.get)), 2)
+        data.raise("data.Dataset: field 'get' is %s (expected a function get(self, index))", type(t.get))
     end
     if getmetatable(t) == nil then setmetatable(t, Dataset) end
     data.size(t, "data.Dataset")
     return t
 end
+
+return composite { name = "data.Dataset", sig = "value spec", help = "", fn = new }

@@ -2,7 +2,7 @@
 -- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG files of a folder's folders, each of
 -- which is a class. Sample i is the picture, channels x height x width, through the transform, and the number of its
 -- class; classes and files are in the order of their names, in the fields `classes` and `files`.
-local gpush, data, _, _, crew = ...
+local gpush, data, _, composite, crew = ...
 
 local function get(self, i)
     local f = self.files[i]
@@ -18,16 +18,10 @@ local function names_in(folder)
     return names, message
 end
 
-return function(folder, options)
-    local o = options or {}
-    for name in pairs(o) do
-        if name ~= "transform" and name ~= "channels" and name ~= "dtype" then
-            error(("data.ImageFolder: unknown option '%s' (expected transform, channels, dtype)"):format(name), 2)
-        end
-    end
+local function new(folder, transform, channels, dtype)
     local classes, files = {}, {}
     local folders, message = names_in(folder)
-    if not folders then error("data.ImageFolder: " .. message, 2) end
+    if not folders then data.raise("%s", "data.ImageFolder: " .. message) end
     for _, class in ipairs(folders) do
         local names = names_in(folder .. "/" .. class)
         if names then
@@ -39,7 +33,10 @@ return function(folder, options)
             end
         end
     end
-    if #files == 0 then error(("data.ImageFolder: no PNG files in the folders of %s"):format(folder), 2) end
-    return data.Dataset { size = #files, get = get, files = files, classes = classes, transform = o.transform,
-        channels = o.channels or 3, dtype = o.dtype or "u8" }
+    if #files == 0 then data.raise("data.ImageFolder: no PNG files in the folders of %s", folder) end
+    return data.Dataset { size = #files, get = get, files = files, classes = classes, transform = transform,
+        channels = channels, dtype = dtype or "u8" }
 end
+
+return composite { name = "data.ImageFolder", sig = "text folder, function? transform, int channels=3, dtype? dtype", help = "",
+    fn = new }

@@ -20,7 +20,7 @@
 -- device     batches arrive there, copied without a wait; implies pin
 --
 -- loader.epoch counts the passes: set it to repeat one. loader:report() says who waits for whom.
-local gpush, data, folder, _, crew = ...
+local gpush, data, folder, composite, crew, declared = ...
 
 local Loader = {}
 Loader.__index = Loader
@@ -166,7 +166,10 @@ end
 
 Loader.report = assert(loadfile(folder .. "/report.lua", "t"))(gpush)
 
-return function(first, options)
+debug.getregistry()["gpush.loader"] = Loader
+declared(Loader, "data.Loader.", { report = "self loader, bool print=true" })
+
+local function new(first, options)
     local o = {}
     if type(first) == "table" and options == nil and (first[1] ~= nil or first.dataset ~= nil) and
         first.get == nil then
@@ -185,3 +188,5 @@ return function(first, options)
     o.epoch = 0
     return setmetatable(o, Loader)
 end
+
+return composite { name = "data.Loader", sig = "value dataset, table? options", help = "", fn = new }

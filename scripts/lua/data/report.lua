@@ -47,9 +47,8 @@ local function verdict(s)
     return "the step is what takes the time; the loader keeps up"
 end
 
-return function(self, options)
+return function(self, show)
     local s = self.team and self.team:stats()
-    local show = not options or options.print ~= false
     if not s or s.batches == 0 then
         if show then print "data.Loader: no batch has been taken yet" end
         return

@@ -3,7 +3,7 @@
 -- one: `local augment = transforms.Compose{ transforms.RandomCrop(32, {padding = 4}), transforms.ToFloat() }`. What is
 -- random draws from the generator that manual_seed sets; in a loader that is the sample's own, so a sample changes the
 -- same way whichever worker makes it.
-local gpush = ...
+local gpush, _, _, _, _, declared = ...
 local M = {}
 
 local function fail(name, ...) error("transforms." .. name .. ": " .. string.format(...), 0) end
@@ -73,7 +73,6 @@ end
 
 local function flip(name, dim)
     return function(p)
-        p = p or 0.5
         return function(x)
             check(name, x)
             if uniform(0, 1) < p then return x:flip(dim) end
@@ -87,12 +86,11 @@ M.RandomHorizontalFlip = flip("RandomHorizontalFlip", -1)
 M.RandomVerticalFlip = flip("RandomVerticalFlip", -2)
 
 -- Pad(n or {left, top, right, bottom}, {value = 0, mode = "constant"}): border around; modes as pad's.
-function M.Pad(n, options)
-    local o = options or {}
+function M.Pad(n, value, mode)
     local l, t, r, b = n, n, n, n
     if type(n) == "table" then l, t, r, b = n[1], n[2], n[3], n[4] end
     local border = { l, r, t, b }
-    return function(x) return check("Pad", x):pad(border, o.mode or "constant", o.value) end
+    return function(x) return check("Pad", x):pad(border, mode, value) end
 end
 
 -- CenterCrop(size)
@@ -106,9 +104,9 @@ function M.CenterCrop(size)
 end
 
 -- RandomCrop(size, {padding = 0}): a part of that size from anywhere, after padding with zeros.
-function M.RandomCrop(size, options)
+function M.RandomCrop(size, padding)
     local h, w = pair("RandomCrop", size)
-    local around = options and options.padding and M.Pad(options.padding)
+    local around = padding and M.Pad(padding)
     return function(x)
         check("RandomCrop", x)
         if around then x = around(x) end
@@ -145,8 +143,7 @@ end
 
 -- ColorJitter{brightness = 0, contrast = 0, saturation = 0}: each changed by a factor from 1 - v … 1 + v, in this order;
 -- floats 0 … 1, contrast and saturation of 3 channels.
-function M.ColorJitter(o)
-    local b, c, s = o.brightness or 0, o.contrast or 0, o.saturation or 0
+function M.ColorJitter(b, c, s)
     local function factor(v) return uniform(math.max(0, 1 - v), 1 + v) end
     return function(x)
         check("ColorJitter", x, 3)
@@ -169,4 +166,8 @@ function M.ColorJitter(o)
     end
 end
 
+declared(M, "data.transforms.", { Compose = "any list", ToFloat = "", Normalize = "any mean, any std",
+    RandomHorizontalFlip = "float p=0.5", RandomVerticalFlip = "float p=0.5",
+    Pad = 'any n, float? value, str mode="constant"', CenterCrop = "any size", RandomCrop = "any size, any? padding",
+    Resize = "any size", ColorJitter = "float brightness=0, float contrast=0, float saturation=0" })
 return M

@@ -1,7 +1,8 @@
 --!plain
 -- ModuleList: a list of modules whose parameters count, without a forward of its own; for i, m in ipairs(list) walks it.
-local gpush, nn = ...
-local ModuleList = nn.module "ModuleList"
+local gpush, nn, _, _, _, declared = ...
+local ModuleList = nn.module { "ModuleList", sig = "any? modules",
+    help = "a list of modules whose parameters count, without a forward of its own" }
 
 --- nn.ModuleList{a, b, …}
 function ModuleList:init(list)
@@ -15,4 +16,5 @@ function ModuleList:append(module)
     self[#self + 1] = module
     return self
 end
+declared(ModuleList, "nn.ModuleList.", { append = "self module, any module" })
 return ModuleList

@@ -1,6 +1,6 @@
 --!plain
 -- Sequential: modules one after the other, each on what the one before gave; model[2] is the second.
-local gpush, nn = ...
+local gpush, nn, _, _, _, declared = ...
 local Sequential = nn.module "Sequential"
 
 --- nn.Sequential(a, b, …) or nn.Sequential{a, b, …}
@@ -26,4 +26,5 @@ function Sequential:forward(x, ...)
     for i = 2, n - 1 do x = self[i](x) end
     return self[n](x)
 end
+declared(Sequential, "nn.Sequential.", { append = "self module, any module" })
 return Sequential

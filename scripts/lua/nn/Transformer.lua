@@ -45,9 +45,10 @@ function Layer:forward(...)
 end
 nn.TransformerEncoderLayer = Layer
 
-local Encoder = nn.module "TransformerEncoder"
+-- make() gives a layer; norm: a module after the last, or nothing.
+local Encoder = nn.module { "TransformerEncoder", sig = "any make, int num_layers, any? norm",
+    help = "so many layers one after the other, each what make() gives, and a module behind the last" }
 
---- nn.TransformerEncoder(make, num_layers, norm): make() gives a layer; norm: a module after the last, or nothing.
 function Encoder:init(make, num_layers, norm)
     if type(make) ~= "function" then
         nn.raise("nn.TransformerEncoder: argument 'make' (#1): expected a function that gives a layer, got %s", type(make))

@@ -1,6 +1,6 @@
 --!plain
 -- nn: what all layers share, the classes that nn.module makes; a layer is a file of its own beside this one.
-local gpush, nn, folder, composite = ...
+local gpush, nn, folder, composite, _, declared = ...
 
 local Module = {} -- the methods of all modules; tree.lua, state.lua and print.lua add theirs
 nn.Module = Module
@@ -39,12 +39,21 @@ local function hooked(self, hooks, ...)
     return table.unpack(out, 1, out.n)
 end
 
+-- How many arguments a forward takes, itself apart, if that is a number.
+local takes = setmetatable({}, { __mode = "k", __index = function(t, fn)
+    local info = debug.getinfo(fn, "u")
+    t[fn] = info.isvararg and math.huge or info.nparams - 1
+    return t[fn]
+end })
+
 local function call(self, ...)
+    local n, most = select("#", ...), takes[self.forward]
+    if n > most then nn.fail("%d argument%s given, at most %d expected", n, n == 1 and "" or "s", most) end
     if self._hooks then return pass(hooked(self, self._hooks, ...)) end
     return pass(self:forward(...))
 end
 
-function Module:forward()
+function Module:forward(...) -- luacheck: ignore
     nn.fail("the class has no method forward")
 end
 
@@ -60,6 +69,8 @@ function Handle:remove()
     end
 end
 function Handle:__call() self:remove() end
+debug.getregistry()["gpush.module_hook"] = Handle
+declared(Handle, "module_hook.", { remove = "self module_hook" })
 
 local function register(self, list, fn)
     if not rawget(self, "_hooks") then rawset(self, "_hooks", { before = {}, after = {} }) end
@@ -164,7 +175,7 @@ end
 --- A tensor that belongs to the state but learns nothing; saved unless persistent is false. nil keeps the name free.
 function Module:register_buffer(key, value, persistent)
     if value ~= nil and not is_tensor(value) then
-        error(("register_buffer: '%s': expected a tensor, got %s"):format(key, type(value)), 2)
+        nn.raise("register_buffer: '%s': expected a tensor, got %s", key, type(value))
     end
     if not self._kinds[key] then self._keys[#self._keys + 1] = key end
     self._kinds[key] = persistent == false and "passing" or "buffer"
@@ -189,7 +200,7 @@ function Module:init() end
 function nn.module(def, base)
     def = type(def) == "table" and def or { def }
     if type(def[1]) ~= "string" then
-        error(("nn.module: expected a name, got %s"):format(type(def[1])), 2)
+        nn.raise("nn.module: expected a name, got %s", type(def[1]))
     end
     local class, make = { __name = def[1], __module = true, __call = call, __newindex = assign }, new
     class.__index = class
@@ -207,6 +218,7 @@ end
 for _, part in ipairs { "tree", "state", "print", "start" } do
     assert(loadfile(folder .. "/" .. part .. ".lua", "t"))(gpush, nn, folder, composite)
 end
+assert(loadfile(folder .. "/declare.lua", "t"))(nn, declared)
 
 -- ---- files of several layers ----
 

@@ -114,7 +114,7 @@ end
 --- path and class, shape of the result, elements it learns itself; then the totals. The model's mode is kept.
 function nn.summary(model, ...)
     if not nn.is_module(model) then
-        error(("nn.summary: argument 'model' (#1): expected a module, got %s"):format(type(model)), 2)
+        nn.raise("nn.summary: argument 'model' (#1): expected a module, got %s", type(model))
     end
     local rows = trace_calls(model, ...)
     table.insert(rows, 1, { "layer", "output", "parameters" })

@@ -39,11 +39,10 @@ end
 --- Copies a state's tensors into the model's own, from any device and of any dtype. Names that are missing or
 --- unexpected are an error unless strict is false, other shapes always; the model is then as it was. Returns the
 --- lists of both kinds of names.
-function Module:load_state_dict(state, opt)
+function Module:load_state_dict(state, strict)
     if type(state) ~= "table" then
-        error(("load_state_dict: expected a table of tensors by name, got %s"):format(type(state)), 2)
+        nn.raise("load_state_dict: expected a table of tensors by name, got %s", type(state))
     end
-    local strict = not (opt == false or type(opt) == "table" and opt.strict == false)
     local own = self:state_dict()
     local missing, unexpected, shapes = differences(own, state)
     local faults = {}
@@ -56,7 +55,7 @@ function Module:load_state_dict(state, opt)
     end
     fault("of another shape", shapes)
     if #faults > 0 then
-        error(("load_state_dict: this is not a state of %s:%s"):format(nn.class_of(self), table.concat(faults)), 2)
+        nn.raise("load_state_dict: this is not a state of %s:%s", nn.class_of(self), table.concat(faults))
     end
     for name, t in pairs(own) do
         if state[name] ~= nil then t:copy_(state[name]) end

@@ -115,12 +115,11 @@ local dtypes = {}
 for name in ("f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool"):gmatch "%S+" do dtypes[name] = true end
 local function is_float(t) return t.dtype:find "^b?f%d" ~= nil end
 
--- Arguments of to as its options: a device, a dtype, a tensor like which, or a table of them.
-local function where_to(...)
-    local opt = {}
-    for _, v in ipairs { ... } do
+-- Arguments of to as its options: a device, a dtype, or a tensor like which, in any order.
+local function where_to(a, b, non_blocking)
+    local opt = { non_blocking = non_blocking }
+    for _, v in pairs { a, b } do
         if gpush.is_tensor(v) then opt.device, opt.dtype = v.device, v.dtype
-        elseif type(v) == "table" then for k, o in pairs(v) do opt[k] = o end
         elseif dtypes[v] then opt.dtype = v
         else opt.device = v end
     end
@@ -140,8 +139,8 @@ end
 --- model:to("gpu"), to("f16"), to(device, dtype), to(tensor), to{device =, dtype =, non_blocking =}: every parameter and
 --- buffer there, of floating types only as that dtype; returns the model. The tensors are new ones then: make the
 --- optimizer afterwards.
-function Module:to(...)
-    local opt, new, changes = where_to(...), {}, {}
+function Module:to(device, dtype, non_blocking)
+    local opt, new, changes = where_to(device, dtype, non_blocking), {}, {}
     for _, module in self:named_modules() do
         for key, value, kind in nn.entries(module) do
             if kind ~= "module" then

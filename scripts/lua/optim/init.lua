@@ -1,6 +1,6 @@
 --!plain
 -- optim: what all optimizers share; an optimizer is a file of its own beside this one.
-local gpush, optim, folder, composite = ...
+local gpush, optim, folder, composite, _, declared = ...
 local is_tensor = gpush.is_tensor
 
 local Optimizer = {}
@@ -170,7 +170,6 @@ end
 
 -- Clears the gradients; with set_to_none = false they become zeros.
 function Optimizer:zero_grad(set_to_none)
-    if type(set_to_none) == "table" then set_to_none = set_to_none.set_to_none end
     for _, group in ipairs(self.param_groups) do
         for _, p in ipairs(group.params) do
             if set_to_none ~= false then p.grad = nil
@@ -330,5 +329,13 @@ optim.clip_grad_value_ = composite {
         if grads then gpush.clip_grad_value(grads, clip_value) end
     end,
 }
+
+debug.getregistry()["gpush.optimizer"] = Optimizer
+local own = "self optimizer"
+declared(Optimizer, "optimizer.", { add_param_group = own .. ", table group", step = own .. ", function? closure",
+    zero_grad = own .. ", bool set_to_none=true", state_dict = own, check_state_dict = own .. ", value dict",
+    load_state_dict = own .. ", value dict" })
+declared(optim, "optim.", { define = "table class", check_betas = "any betas, function fail",
+    check_positive = "table group, function fail, rest names" })
 
 optim.lr_scheduler = optim.lr -- PyTorch's name

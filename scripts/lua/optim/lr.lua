@@ -1,7 +1,7 @@
 --!plain
 -- optim.lr: learning rates that change as training goes on. A schedule gives each group's lr as a function of its first
 -- lr and of how many steps were taken, so that what was saved resumes exactly; optim.lr_scheduler is the same table.
-local gpush, optim, _, composite = ...
+local gpush, optim, _, composite, _, declared = ...
 local lr, raise = {}, optim.raise
 
 local Schedule = {}
@@ -123,6 +123,10 @@ function Schedule:load_state_dict(dict)
     if self.rate then apply(self) end
 end
 
+debug.getregistry()["gpush.schedule"] = Schedule
+declared(Schedule, "schedule.", { step = "self schedule", get_last_lr = "self schedule", state_dict = "self schedule",
+    check_state_dict = "self schedule, value dict", load_state_dict = "self schedule, value dict" })
+
 -- ---- the schedules ----
 
 define("StepLR", "int step_size, float gamma=0.1",
@@ -216,6 +220,7 @@ function restarts:step(epoch)
     self.last_epoch = epoch or self.last_epoch + 1
     apply(self)
 end
+declared(restarts, "schedule.", { step = "self schedule, number? epoch" })
 define("CosineAnnealingWarmRestarts", "int T_0, int T_mult=1, float eta_min=0",
     "down to eta_min along half a cosine in T_0 steps, then anew, each time in T_mult times as many", restarts)
 
@@ -418,5 +423,7 @@ function Plateau:step(value)
         self._last_lr[i] = group.lr
     end
 end
+
+declared(Plateau, "schedule.", { step = "self schedule, any value" })
 
 return lr

@@ -150,16 +150,20 @@ end
 local function options(list, k, i)
     local v, path, skip = call_before(list, k)
     if v == nil then return nil end
-    local sig, out, last = native.op(v), {}, nil
+    local out, last = {}, nil
+    local sig, help = native.op(v)
     local _, names = given(list, k, i)
-    for _, option in ipairs(not sig and documented(path) or {}) do
+    local listed = (help or "") == "" and documented(path) or {}
+    for _, option in ipairs(listed) do
         if not names[option[1]] then out[#out + 1] = option end
     end
+    if #listed > 0 then sig = nil end
     local n = 0
     for parameter in ((sig or "") .. ","):gmatch "%s*([^,]+)," do
-        local kind, name, default = parameter:match "^(%w+)[!?]* ([%w_]+)=?(.*)$"
+        local kind, mark, name, default = parameter:match "^(%w+)([!?]*) ([%w_]+)=?(.*)$"
+        local needed = help == "" and mark == "" and default == ""
         n, last = n + 1, kind
-        if n > skip and not names[name] and kind ~= "self" and kind ~= "rest" then
+        if n > skip and not names[name] and not needed and kind ~= "self" and kind ~= "rest" then
             default = default ~= "" and (" [%s]"):format(default) or ""
             local text = option_text(path, name) or kind
             out[#out + 1] = { name, (text:match "^(.-[^%(]+);%s" or text):gsub(" %([^)]*$", "") .. default }

@@ -101,7 +101,7 @@ y:sum():backward() return x.grad
     -- Classes and what is for writing more of them.
     ["nn.Module"] = { text = "The methods of all modules: parameters, to, train, eval, state_dict … ; a class of your own is nn.module \"Name\".", see = "nn, nn.module" },
     ["nn.Identity"] = { call = "nn.Identity()", text = "Gives what it gets; a stand-in for any layer.", see = "nn.Sequential" },
-    ["nn.TransformerEncoder"] = { call = "nn.TransformerEncoder(make, num_layers, [norm])", text = "So many layers one after the other, each what make() gives, and a module behind the last.", see = "nn.TransformerEncoderLayer" },
+    ["nn.TransformerEncoder"] = { options = "make: a function that gives a layer; num_layers: how many; norm: a module behind the last", see = "nn.TransformerEncoderLayer" },
     ["nn.is_module"] = { call = "nn.is_module(value)", text = "Whether the value is a module, not a class of them.", see = "nn.module" },
     ["nn.shape_text"] = { call = "nn.shape_text(x)", text = "The shape as messages show it: \"2x3\", or \"scalar\".", example = "nn.shape_text(ones(2, 3))\n--> 2x3", see = "nn.fail" },
     ["nn.raise"] = { call = "nn.raise(format, …)", text = "An error at the line of the script that called, not inside the layer.", see = "nn.fail" },

@@ -6,6 +6,12 @@ dim: the dim it goes along, from 1, or from the end with -1
 dims: the dims it goes along, from 1, or from the end with -1
 dim1: the first of two dims
 dim2: the second of two dims
+modules: a list of modules
+twice: a tensor with two names comes under both
+what: what messages call it
+data.ImageFolder.transform: what each picture goes through
+data.ImageFolder.channels: of each picture
+data.ImageFolder.dtype: of the pictures: 'u8', 'f32' or 'i32'
 keepdim: dims that are reduced stay, with size 1
 dtype: the result's type
 device: where the result is

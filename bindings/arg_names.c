@@ -143,6 +143,11 @@ void gp_check_options(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call 
         if (k >= 0 && sig->p[k].type == GP_SIG_self) k = -1;
         if (k >= given) continue;
         if (key && makes(sig) && !strcmp(key, "requires_grad")) {
+            if (!lua_isboolean(L, -1)) {
+                gp_fail("%s: option 'requires_grad': expected true or false, got %s", op->name,
+                        luaL_typename(L, -1));
+                gp_lua_raise_argument(L);
+            }
             c->requires_grad = lua_toboolean(L, -1);
             continue;
         }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/overlap.h"
+
 /* ---- parsing ---- */
 
 bool gp_index_add(gp_index_spec *s, gp_index_item item) {
@@ -322,9 +324,24 @@ static bool fits(gp_dtype dt, gp_scalar *v) {
                    gp_dtype_name(dt));
 }
 
+/* What is written to one element must not appear in another. */
+static bool apart(const gp_tensor *x) {
+    return !gp_array_self_overlaps(&x->a) ||
+           gp_fail("index: several elements of the tensor share one place in memory (it was expanded or "
+                   "unfolded); assign to x:clone()");
+}
+
+/* Fractions are not cut off on the way. */
+static bool holds(const gp_tensor *x, const gp_tensor *value) {
+    gp_dtype to = (gp_dtype)x->a.dtype, from = (gp_dtype)value->a.dtype;
+    return gp_is_float(to) || !gp_is_float(from) ||
+           gp_fail("index: %s values do not fit in a %s tensor (convert them with :to)",
+                   gp_dtype_name(from), gp_dtype_name(to));
+}
+
 bool gp_index_fill(gp_tensor *x, const gp_index_spec *s, gp_scalar value) {
     resolved r;
-    if (!fits((gp_dtype)x->a.dtype, &value)) return false;
+    if (!apart(x) || !fits((gp_dtype)x->a.dtype, &value)) return false;
     bool ok = resolve(&r, x, s);
     if (ok && r.mask) {
         ok = fill_masked(&r, value);
@@ -424,6 +441,7 @@ bool gp_index_assign(gp_tensor *x, const gp_index_spec *s, gp_tensor *value) {
         x->storage->dev->vt->async) /* its number is at hand: nothing to copy */
         return gp_index_fill(x, s, gp_scalar_load((gp_dtype)value->a.dtype, value->a.data));
     resolved r;
+    if (!apart(x) || !holds(x, value)) return false;
     bool ok = resolve(&r, x, s);
     if (ok && !r.mask && !r.n) {
         gp_tensor *v = without_ones(value, r.view);

@@ -177,8 +177,13 @@ static bool limits_held(gp_call *c, gp_dtype dt) {
     return !least || gp_infer_number(c, 1, "min", dt);
 }
 
-/* Below 0 there is no u8: such a limit would wrap. */
+/* Limits in order; below 0 there is no u8: such a limit would wrap. */
 static bool limits_fit(const gp_call *c) {
+    double low = c->arg[1].is_float ? c->arg[1].f : (double)c->arg[1].i,
+           high = c->arg[2].is_float ? c->arg[2].f : (double)c->arg[2].i;
+    if (low > high)
+        return gp_fail("hardtanh: argument 'min' is %g and 'max' %g (expected min <= max)", low, high);
+    if (c->arg[0].t->a.dtype != GP_u8) return true;
     for (int i = 1; i < 3; i++) {
         double limit = c->arg[i].is_float ? c->arg[i].f : (double)c->arg[i].i;
         if (limit < 0)
@@ -192,7 +197,11 @@ bool infer_param(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     gp_dtype out, dt = (gp_dtype)x->a.dtype;
     if (c->op == GP_OP(clamp) && !settle_limits(c, &dt)) return false;
-    if (c->op == GP_OP(hardtanh) && dt == GP_u8 && !limits_fit(c)) return false;
+    if (c->op == GP_OP(hardtanh) && !limits_fit(c)) return false;
+    if (c->op == GP_OP(softshrink) && !(c->arg[1].f >= 0))
+        return gp_fail("softshrink: argument 'lambd': expected a number from 0, got %g", c->arg[1].f);
+    if (c->op == GP_OP(celu) && c->arg[1].f == 0)
+        return gp_fail("celu: argument 'alpha' is 0 (the function divides by it)");
     if (c->op == GP_OP(polygamma) && c->arg[1].i < 0)
         return gp_fail("polygamma: argument 'n': expected a whole number from 0, got %lld",
                        (long long)c->arg[1].i);
@@ -384,7 +393,11 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
 }
 
 bool infer_fill(gp_call *c, gp_meta *m) {
+    const gp_value *v = &c->arg[1];
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
+    if (v->is_float && v->f != floor(v->f) && gp_dtype_kind(m->out[0].dtype) == GP_KIND_INT)
+        return gp_fail("fill: argument 'value' is %g, which %s cannot hold", v->f,
+                       gp_dtype_name(m->out[0].dtype));
     return gp_infer_number(c, 1, "value", m->out[0].dtype);
 }
 

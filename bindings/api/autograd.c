@@ -59,6 +59,8 @@ static int set_grad(lua_State *L, gp_tensor *t) {
 bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key) {
     if (!strcmp(key, "grad")) return set_grad(L, t), true;
     if (strcmp(key, "requires_grad")) return false;
+    if (!lua_isboolean(L, 3))
+        luaL_error(L, "requires_grad: expected true or false, got %s", luaL_typename(L, 3));
     if (!gp_tensor_set_requires_grad(t, lua_toboolean(L, 3))) gp_lua_raise(L);
     return true;
 }

@@ -148,7 +148,9 @@ static bool repeated_size(gp_call *c, int64_t n, int64_t *size) {
         if (__builtin_mul_overflow(n, r->i, size) || *size > (int64_t)1 << 58)
             return gp_fail("repeat_interleave: %lld times %lld elements are too many", (long long)n,
                            (long long)r->i);
-        return true;
+        return !gp_given(c, 3) || c->arg[3].i == *size ||
+               gp_fail("repeat_interleave: argument 'output_size' is %lld, but the result has %lld",
+                       (long long)c->arg[3].i, (long long)*size);
     }
     if (!gp_infer_index(c, "repeats", r->t)) return false;
     if (r->t->a.ndim > 1 || (r->t->a.numel != n && r->t->a.numel != 1))

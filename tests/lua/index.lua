@@ -110,7 +110,7 @@ local function assigning(dev)
         check('x["..., 1"] = 0', dtype, function(x) x["..., 1"] = 0 end, function(i, j) return j == 1 and 0 or value(i, j) end)
         check("x[{ {}, {1,4,3} }] = tensor", dtype, function(x) x[{{}, {1, 4, 3}}] = on({1, 2}, "i32") end,
             function(i, j) return j == 1 and 1 or j == 4 and 2 or value(i, j) end)
-        check("x[2] = tensor", dtype, function(x) x[2] = on({5, 6, 7, 8}, "f64") end, function(i, j) return i == 2 and j + 4 or value(i, j) end)
+        check("x[2] = tensor", dtype, function(x) x[2] = on({5, 6, 7, 8}, dtype:find "f" and "f64" or "i32") end, function(i, j) return i == 2 and j + 4 or value(i, j) end)
         check("x[mask] = 1", dtype, function(x) x[mask] = 1 end, function(i, j) return masked(i, j) and 1 or value(i, j) end)
         check("x[mask] = tensor", dtype, function(x) x[mask] = g.arange(1, 4, {device = dev}) end,
             function(i, j) return masked(i, j) and rank[i * 1000 + j] or value(i, j) end)
@@ -266,5 +266,18 @@ for _, dev in ipairs {"cpu", "sim"} do
     assigning(dev)
     masked(dev)
     errors(dev)
+end
+-- Values that would be cut off, and writes that would be seen in other elements.
+do
+    local x = g.zeros(3, { dtype = "i64" })
+    t.error(function() x["1:2"] = g.tensor { 0.5, 1.5 } end, "index: f32 values do not fit in a i64 tensor", "floats into a slice of integers")
+    t.error(function() x[1] = g.tensor { 0.5 } end, "f32 values do not fit", "and into an element")
+    t.error(function() x:fill_(0.5) end, "fill: argument 'value' is 0.5, which i64 cannot hold", "fill_ with a fraction")
+    t.is(x:fill_(2.0), { 2, 2, 2 }, "but with a whole number")
+    local rows = g.ones(3):expand(2, 3)
+    t.error(function() rows[1] = 2 end, "index: several elements of the tensor share one place in memory", "a row of an expanded tensor")
+    t.error(function() rows[1] = g.zeros(3) end, "share one place in memory", "by a tensor")
+    t.error(function() x.requires_grad = 0 end, "requires_grad: expected true or false, got number", "requires_grad = 0")
+    t.error(function() return g.ones(2, { requires_grad = 1 }) end, "ones: option 'requires_grad': expected true or false, got number", "as an option")
 end
 t.done()

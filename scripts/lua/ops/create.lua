@@ -66,7 +66,13 @@ define { "new_full", sig = "tensor x, shape shape, number value, dtype? dtype, d
     help = "a tensor of one value of x's dtype, where x is",
     fn = function(x, shape, value, dtype, device) return gpush.full(shape, value, like(x, dtype, device)) end }
 define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device", help = "a tensor of nested tables of x's dtype, where x is",
-    fn = function(x, values, dtype, device) return gpush.tensor(values, like(x, dtype, device)) end }
+    fn = function(x, values, dtype, device)
+        local kind = type(values)
+        if kind ~= "table" and kind ~= "number" and kind ~= "boolean" and not gpush.is_tensor(values) then
+            fail("new_tensor: argument 'values': expected numbers or booleans in nested tables, got %s", kind)
+        end
+        return gpush.tensor(values, like(x, dtype, device))
+    end }
 define { "type_as", sig = "tensor x, tensor other", help = "x with other's dtype, where other is", fn = function(x, other) return x:to(other) end }
 
 define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",

@@ -16,10 +16,17 @@ define { "equal", sig = "tensor a, tensor b",
 -- What differences are taken in: those of unsigned integers would wrap, those of 16-bit floats be rounded.
 local WIDE = { f16 = "f32", bf16 = "f32", i64 = "f64", i32 = "f64", i16 = "f64", i8 = "f64", u8 = "f64", bool = "f64" }
 
+local function check_tolerance(op, name, value)
+    if not (value >= 0) then fail("%s: argument '%s': expected a number >= 0, got %s", op, name, value) end
+end
+
 -- Source: numpy.isclose. Infinities of one sign are close.
 define { "isclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether |a - b| <= atol + rtol * |b|, elementwise; NaNs are close only if equal_nan",
     fn = function(a, b, rtol, atol, equal_nan)
+        check_tolerance("isclose", "rtol", rtol)
+        check_tolerance("isclose", "atol", atol)
+        if type(b) == "boolean" then b = b and 1 or 0 end
         if type(b) == "number" then b = gpush.tensor(b, { dtype = a.dtype, device = a.device }) end
         local x, y, close = WIDE[a.dtype] and a:to(WIDE[a.dtype]) or a, WIDE[b.dtype] and b:to(WIDE[b.dtype]) or b, a:eq(b)
         close = (x - y):abs():le(y:abs() * rtol + atol) & y:abs():lt(math.huge) | close
@@ -30,6 +37,8 @@ define { "isclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8
 define { "allclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether isclose holds everywhere; true or false, so a wait for tensors on a device",
     fn = function(a, b, rtol, atol, equal_nan)
+        check_tolerance("allclose", "rtol", rtol)
+        check_tolerance("allclose", "atol", atol)
         return a:isclose(b, rtol, atol, equal_nan):all():item()
     end }
 
@@ -89,7 +98,9 @@ define { "logsigmoid", sig = "tensor x", help = "logarithm of the sigmoid, exact
 define { "tanhshrink", sig = "tensor x", help = "x - tanh(x)", fn = function(x) return x - x:tanh() end }
 define { "glu", sig = "tensor x, dim dim=-1", help = "the first half of dim times the sigmoid of the second",
     fn = function(x, dim)
-        if x.ndim == 0 or x:size(dim) % 2 == 1 then fail("glu: argument 'x' has shape %s (expected an even size in dim %d)", x.shape, dim) end
+        local size = rawget(x.shape, dim < 0 and dim + 1 + x.ndim or dim)
+        if not size and x.ndim > 0 then fail("glu: dim %d is out of range for a %d-d tensor (expected 1 to %d)", dim, x.ndim, x.ndim) end
+        if x.ndim == 0 or size % 2 == 1 then fail("glu: argument 'x' has shape %s (expected an even size in dim %d)", x.shape, dim) end
         local halves = x:chunk(2, dim)
         return halves[1] * halves[2]:sigmoid()
     end }

@@ -76,32 +76,34 @@ define { "fft.irfftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\
     fn = function(...) return irfft_over("fft.irfftn", nil, ...) end }
 
 -- The integers of FFT order over n d, as `dtype` on `device`.
-local function frequencies(count, low, n, d, dtype, device)
+local function frequencies(op, count, low, n, d, dtype, device)
+    if n < 1 then fail("%s: argument 'n': expected an integer above 0, got %d", op, n) end
     local o = { dtype = dtype or gpush.default_dtype(), device = device }
     local f = gpush.arange(0, count - 1, o)
     if low > 0 then f = gpush.cat({ f, gpush.arange(-low, -1, o) }, 1) end
     return f / (n * d)
 end
-define { "fft.fftfreq", sig = "int n, number d=1, dtype? dtype, device? device",
+define { "fft.fftfreq", sig = "int n, float d=1, dtype? dtype, device? device",
     help = "the frequencies of fft.fft's n results, for samples d apart: 0, 1 … then the negative ones, over n d",
-    fn = function(n, d, dtype, device) return frequencies((n + 1) // 2, n // 2, n, d, dtype, device) end }
-define { "fft.rfftfreq", sig = "int n, number d=1, dtype? dtype, device? device",
+    fn = function(n, d, dtype, device) return frequencies("fft.fftfreq", (n + 1) // 2, n // 2, n, d, dtype, device) end }
+define { "fft.rfftfreq", sig = "int n, float d=1, dtype? dtype, device? device",
     help = "the frequencies of fft.rfft's n // 2 + 1 results, for samples d apart",
-    fn = function(n, d, dtype, device) return frequencies(n // 2 + 1, 0, n, d, dtype, device) end }
+    fn = function(n, d, dtype, device) return frequencies("fft.rfftfreq", n // 2 + 1, 0, n, d, dtype, device) end }
 
-local function shift(x, dim, back)
+local function shift(op, x, dim, back)
     if not dim then
         dim = {}
         for i = 1, #x.shape do dim[i] = i end
     end
     for _, d in ipairs(dim) do
         local n = rawget(x.shape, d < 0 and #x.shape + 1 + d or d)
-        local half = n and (back and n // 2 or n - n // 2) -- how many come to the end
-        if n and n > 1 then x = gpush.cat({ x:narrow(d, half + 1, n - half), x:narrow(d, 1, half) }, d) end
+        if not n then fail("%s: dim %d is out of range for a %d-d tensor (expected 1 to %d)", op, d, x.ndim, x.ndim) end
+        local half = (back and n // 2 or n - n // 2) -- how many come to the end
+        if n > 1 then x = gpush.cat({ x:narrow(d, half + 1, n - half), x:narrow(d, 1, half) }, d) end
     end
     return x
 end
 define { "fft.fftshift", sig = "tensor x, dims? dim", help = "frequency 0 moved to the middle of dim, or of every dim (of pairs: say which)",
-    fn = function(x, dim) return shift(x, dim, false) end }
+    fn = function(x, dim) return shift("fft.fftshift", x, dim, false) end }
 define { "fft.ifftshift", sig = "tensor x, dims? dim", help = "undoes fft.fftshift",
-    fn = function(x, dim) return shift(x, dim, true) end }
+    fn = function(x, dim) return shift("fft.ifftshift", x, dim, true) end }

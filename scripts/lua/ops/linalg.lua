@@ -164,8 +164,8 @@ define { "linalg.matrix_power", sig = "tensor x, int n", help = "square matrices
         local dtype, y = x.dtype, nil
         x = wide(x)
         while true do
-            if n % 2 == 1 then y = y and y:matmul(x) or x end
-            n = n // 2
+            if n & 1 == 1 then y = y and y:matmul(x) or x end
+            n = n >> 1 -- of the least integer, too, which has no positive one
             if n == 0 then break end
             x = x:matmul(x)
         end

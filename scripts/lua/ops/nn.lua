@@ -211,9 +211,17 @@ define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
     help = "x over its p-norm along dim, or over eps where the norm is below",
     fn = once(function(x, p, dim, eps) return x / p_norm(x, p, dim, true):clamp(eps) end) }
 
+local function check_broadcast(op, x1, x2)
+    for d = 1, math.min(x1.ndim, x2.ndim) do
+        local a, b = x1.shape[x1.ndim + 1 - d], x2.shape[x2.ndim + 1 - d]
+        if a ~= b and a ~= 1 and b ~= 1 then fail("%s: shapes %s and %s do not broadcast", op, shape_text(x1), shape_text(x2)) end
+    end
+end
+
 define { "cosine_similarity", sig = "tensor x1, tensor x2, dim dim=2, float eps=1e-8",
     help = "cosine of the angle between x1 and x2 along dim; norms below eps count as eps",
     fn = once(function(x1, x2, dim, eps)
+        check_broadcast("cosine_similarity", x1, x2)
         if shape_text(x1) ~= shape_text(x2) then x1, x2 = table.unpack(gpush.broadcast_tensors { x1, x2 }) end
         local n1, n2 = p_norm(x1, 2, dim, true):clamp(eps), p_norm(x2, 2, dim, true):clamp(eps)
         return ((x1 / n1) * (x2 / n2)):sum(dim)
@@ -244,6 +252,8 @@ define { "cdist", sig = "tensor x1, tensor x2, float p=2",
     help = "p-norms of the differences between each row of x1 and each row of x2; for p = 2 of more than 25 rows in f32 or less right to 1e-8 of the rows' size",
     fn = once(function(x1, x2, p)
         if not (p >= 0) then bad("cdist", "p", "a number >= 0", p) end
+        if x1.ndim < 2 then bad("cdist", "x1", "rows of numbers", shape_text(x1)) end
+        if x2.ndim < 2 then bad("cdist", "x2", "rows of numbers", shape_text(x2)) end
         local many = x1.ndim >= 2 and x2.ndim >= 2 and x1.shape[x1.ndim - 1] > 25 and x2.shape[x2.ndim - 1] > 25
         local narrow = x1.dtype == x2.dtype and x1.shape[x1.ndim] == x2.shape[x2.ndim] and (x1.dtype == "f32" or x1.dtype == "f16" or x1.dtype == "bf16")
         if p == 2 and many and narrow then return euclidean(x1, x2) end
@@ -282,13 +292,21 @@ local function follow(running, own, momentum)
     running:copy_(wide * (1 - momentum) + own:mean(1):to(wide.dtype) * momentum)
 end
 
+-- The running statistics are both there, or neither: floats, one for each channel.
+local function check_running(x, running, name)
+    if running and FLOATS[running.dtype] and shape_text(running) == tostring(x.shape[2]) then return end
+    bad("instance_norm", name, ("%d floats"):format(x.shape[2]), running and running.dtype .. " " .. shape_text(running))
+end
+
 define { "instance_norm",
     sig = "tensor x, tensor? running_mean, tensor? running_var, tensor? weight, tensor? bias, bool use_input_stats=true, float momentum=0.1, float eps=1e-5",
     help = "each channel of each image to mean 0 and variance 1, times weight plus bias",
     fn = function(x, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
         if not use_input_stats then return x:batch_norm(running_mean, running_var, weight, bias, false, momentum, eps) end
         if x:dim() < 3 then bad("instance_norm", "x", "images x channels x at least one more dim", shape_text(x)) end
-        if running_mean then
+        if running_mean or running_var then
+            check_running(x, running_mean, "running_mean")
+            check_running(x, running_var, "running_var")
             local rest = {}
             for d = 3, x:dim() do rest[#rest + 1] = d end
             local seen = HALF[x.dtype] and x:detach():to "f32" or x:detach()

@@ -43,12 +43,15 @@ local function even(length, size)
     return sizes
 end
 
+-- A whole number as an integer, else nil.
+local function whole(v) return type(v) == "number" and math.tointeger(v) or nil end
+
 define { "split", sig = "tensor x, any size, dim dim=1",
     help = "a table of views of dim, each size long (the last one may be shorter); or of the sizes in a table",
     fn = function(x, size, dim)
         local n
         n, dim = sized("split", x, dim)
-        size = math.tointeger(size) or size
+        size = whole(size) or size
         if math.type(size) == "integer" then
             if size < 0 or (size == 0 and n > 0) then fail("split: argument 'size': expected an integer above 0, got %d", size) end
             return pieces(x, dim, size == 0 and { 0 } or even(size, n))
@@ -56,7 +59,7 @@ define { "split", sig = "tensor x, any size, dim dim=1",
         if type(size) ~= "table" then fail("split: argument 'size': expected an integer or a table of integers, got %s", type(size)) end
         local sum, sizes = 0, {}
         for i, s in ipairs(size) do
-            sizes[i] = math.tointeger(s)
+            sizes[i] = whole(s)
             if not sizes[i] or s < 0 then fail("split: size %d is %s (expected an integer, not negative)", i, s) end
             if s > n then fail("split: size %d is %d, but dim %d has size %d", i, s, dim, n) end
             sum = sum + sizes[i]
@@ -95,7 +98,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
         if type(sections) == "table" then
             local list = {}
             for i, e in ipairs(sections) do
-                e = math.tointeger(e) or fail("tensor_split: index %d is %s (expected an integer)", i, e)
+                e = whole(e) or fail("tensor_split: index %d is %s (expected an integer)", i, e)
                 e = math.max(0, math.min(n, e < 0 and n + e or e))
                 list[i] = x:narrow(dim, at + 1, math.max(0, e - at))
                 at = e
@@ -103,7 +106,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
             list[#list + 1] = x:narrow(dim, at + 1, n - at)
             return list
         end
-        sections = math.tointeger(sections) or sections
+        sections = whole(sections) or sections
         if math.type(sections) ~= "integer" or sections < 1 then
             fail("tensor_split: argument 'sections': expected an integer above 0 or a table, got %s", tostring(sections))
         end

@@ -191,6 +191,7 @@ if x == 3: print(x)|if x == 3 then print(x) end
 a && b|a and b
 2 ** 3|2 ^ 3
 x += 1|x = x + 1; of a tensor in place: x:add_(…)
+x @= y|x = x @ y
 sum(x, dim=1)|sum(x, {dim = 2}); dims count from 1
 x[1, 2]|x[{2, 3}]; indices count from 1
 x[1:3]|x["2:3"]; indices count from 1

@@ -196,9 +196,22 @@ for _, lua in ipairs { "goto done\n::done::\nprint(42)", "s = [[\nfor i in range
     "function f(o)\nif o: m() then\nend end print(42)" } do
     t.ok(output("-e '_PROMPT, _PROMPT2 = \"\", \"\"' -i <", lua):find "42", (lua:gsub("\n", "; ")))
 end
-for _, lua in ipairs { "x = = 3", "nonsense 'a != b'x", "print((1)", "x:y:z()" } do
+for _, lua in ipairs { "x = = 3", "nonsense 'a != b'x", "print((1)", "x:y:z()", "foo('a'\n'b')", "x = y -- a comment\n) + z",
+    "print 'a' 'b' + 1 )" } do
     t.ok(not output("", lua):find "in Lua", lua .. " is a slip in Lua")
 end
+-- No text of Lua's has a line that is taken for a block of Python's.
+local dir, parts, taken = os.getenv "GPUSH_ROOT" .. "/scripts/lua", {}, {}
+local shell = {}
+function shell.part(name)
+    parts[name] = parts[name] or assert(loadfile(dir .. "/shell/" .. name .. ".lua"))(gpush, shell, dir)
+    return parts[name]
+end
+for path in io.popen(("find '%s/..' -name '*.lua'"):format(dir)):lines() do
+    local text <close> = assert(io.open(path))
+    if shell.part "foreign".block(text:read "a") then taken[#taken + 1] = path end
+end
+t.is(table.concat(taken, " "), "", "no line of ours is taken for a block")
 os.remove(file)
 os.remove(unused)
 t.done()

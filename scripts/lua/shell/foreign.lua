@@ -101,7 +101,9 @@ end
 
 -- Pattern of the masked line, and the statement; nil where it is none after all.
 local statements = {
-    { "^print%s+([^(=.].*)$", function(e, notes) return "print(" .. expression(e, notes) .. ")" end },
+    { "^print%s+([^(=.].*)$", function(e, notes)
+        return not e:find "^[\"']\2%d+\3[\"']$" and "print(" .. expression(e, notes) .. ")" or nil
+    end },
     { "^del%s+([%w_., ]+)$", function(e) return e .. " = nil" end },
     { "^raise%s+[%w_.]+(%b())$", function(e, notes) return "error" .. expression(e, notes) end },
     { "^raise%s+([%w_.]+)$", function(e) return ('error("%s")'):format(e) end },
@@ -149,16 +151,17 @@ local function statement(line, notes)
         if a then
             local given = { a, b, c, d }
             given[#given + 1] = notes
-            return s[2](table.unpack(given))
+            local text = s[2](table.unpack(given))
+            if text then return text end
         end
     end
     return expression(line, notes)
 end
 
 -- Comments of Python's, and texts that only document.
-local function comments(line)
+local function comments(line, typed)
     if line:find "^#" then return "-- " .. line:gsub("^#+%s*", "") end
-    if line:find "^[\"']\2%d+\3[\"']$" then return "-- " .. line:sub(2, -2) end
+    if typed:find '^"""' or typed:find "^'''" then return "-- " .. line:sub(2, -2) end
     return line:gsub("%s+#%s.*$", "")
 end
 
@@ -177,12 +180,13 @@ function foreign.line(typed)
     local notes, fragment = {}, nil
     local text = python.masked(rest, function(line)
         local block, a, b, body = opened(line)
-        if not block then return (statement(comments(line), notes)) end
+        if not block then return (statement(comments(line, rest), notes)) end
         fragment = block[3] == ""
         local inside = body ~= "" and " " .. statement(body, notes) or fragment and "" or " …"
         return block[2](a, b or nil, notes) .. inside .. (block[3]:gsub("Name", a))
     end)
-    local same = not text or text:gsub("%s", "") == rest:gsub("%s", "")
+    local bare = python.masked(rest, function(line) return line end) -- without a comment of Lua's
+    local same = not text or text:gsub("%s", "") == bare:gsub("%s", "")
     if same or not (fragment or compiles(text)) then return nil end
     return text, notes
 end
@@ -215,6 +219,7 @@ local phrases = {
     { "^%s*e?l?if%s.-%sin%s", nil, "if t[key] ~= nil then … end" },
     { "[%w_%]%)]%s*%b[]", "'[,:]'$", "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
     { "%[.*%]", "'[%[%],]'$", "lists in braces: {1, 2, 3}" },
+    { "[=(,]%s*%[[^%]]*$", "'%['$", "lists in braces: {1, 2, 3}" },
     { "%b()", "'='$", "options stand in a table at the end: sum(x, {dim = 1})" },
     { "[-=]>", "'>'$", "function(x) return … end" },
     { "//", "'/'$", "-- begins a comment; // divides and rounds down" },

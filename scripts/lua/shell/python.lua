@@ -130,7 +130,8 @@ end
 -- What stands in x[…].
 local function index(inner, notes)
     local parts = split(inner, ",")
-    if #parts == 1 and not inner:find ":" and not inner:find "^%.%.%.$" and not inner:find "^None$" then
+    local method = inner:find ":[%a_][%w_]*%s*[(\"'{]" -- of Lua's
+    if method or #parts == 1 and not inner:find ":" and not inner:find "^%.%.%.$" and not inner:find "^None$" then
         return "[" .. python.expression(inner, notes) .. "]"
     end
     local texts, values, plain, ranges = {}, {}, true, false
@@ -171,7 +172,7 @@ local function braces(e, notes)
         local out = {}
         for i, part in ipairs(split(group:sub(2, -2), ",")) do
             local key, value = table.unpack(split(part, ":"))
-            if not value then return nil end
+            if not value or not (key:find "^[\"']" or tonumber(key) or part:find ":%s") then return nil end
             local word = unmask(key):match "^[\"']([%a_][%w_]*)[\"']$"
             out[i] = ("%s = %s"):format(word or "[" .. key .. "]", python.expression(value, notes))
         end
@@ -300,7 +301,7 @@ local function tensor_methods() return debug.getregistry()["gpush.tensor.methods
 local function colon(name)
     local object, method = name:match "^(.*)%.([%a_][%w_]*)$"
     local head = object and object:match "^[%a_][%w_]*"
-    if not head or head == "self" or python.packages[head] or gpush[head] ~= nil or string[head] then return name end
+    if not head or head == "self" or python.packages[head] or gpush[head] ~= nil or package.loaded[head] then return name end
     local library = rawget(_G, head)
     if type(library) == "table" and getmetatable(library) == nil then return name end
     local known = methods[method] or tensor_methods()[method]
@@ -319,7 +320,7 @@ local function calls(e, notes)
         local made = f and free and not member and f(table.unpack(list))
         if made then return made end
         name = member and name or colon(name)
-        if of_lists[name] and list[1] and list[1]:find "^%b{}$" then return ("tensor%s:%s()"):format(list[1], name) end
+        if of_lists[name] and not member and list[1] and list[1]:find "^%b{}$" then return ("tensor%s:%s()"):format(list[1], name) end
         if #list == 1 and list[1]:find "^%b{}$" then return name .. list[1] end
         return name .. "(" .. table.concat(list, ", ") .. ")"
     end))
@@ -328,7 +329,8 @@ end
 -- (1, 2) that is no call's.
 local function tuples(e)
     return (e:gsub("()(%b())", function(at, group)
-        if e:sub(1, at - 1):find "[%w_%]%)\"']$" or #split(group:sub(2, -2), ",") < 2 then return nil end
+        local head = e:sub(1, at - 1)
+        if head:find "[%w_]$" or head:find "[%]%)\"']%s*$" or #split(group:sub(2, -2), ",") < 2 then return nil end
         return "{" .. group:sub(2, -2) .. "}"
     end))
 end
@@ -366,7 +368,15 @@ local function texts(e)
         text = unmask(text):gsub("{:?([%d.]*)(%a?)}", function(size, letter) return "%" .. size .. (letter == "" and "s" or letter) end)
         return ("(%s):format%s"):format(text, values)
     end)
-    return (e:gsub(quoted .. "%.([%a_][%w_]*)%(", "(%1):%2("):gsub(quoted .. "%s*%+%s*", "%1 .. "):gsub("%s*%+%s*" .. quoted, " .. %1"))
+    -- not of f "text", a call
+    local function of_text(pattern, form)
+        e = e:gsub("()" .. quoted .. pattern, function(at, text, name)
+            return not e:sub(1, at - 1):find "[%w_]%s*$" and form:format(text, name) or nil
+        end)
+    end
+    of_text("%.([%a_][%w_]*)%(", "(%s):%s(")
+    of_text("%s*%+%s*", "%s .. ")
+    return (e:gsub("%s*%+%s*" .. quoted, " .. %1"))
 end
 
 -- ---- the whole ----

@@ -117,9 +117,6 @@ void gp_lua_push_op(lua_State *L, const gp_op *op, bool in_place);
  * that keeps them alive. Raises. */
 const gp_tensor *gp_lua_host(lua_State *L, gp_tensor *x, gp_why why, const char *what);
 
-/* Columns of the terminal that tensors are shown on, which are theirs if the user has not said how many;
- * 0: no terminal. */
-extern int gp_lua_columns;
 /* Pushes t as text, reading only what is shown, in one recorded wait. */
 void gp_lua_tensor_text(lua_State *L, gp_tensor *t, gp_why why, const char *what);
 

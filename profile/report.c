@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/calls.h"
+#include "profile/fit.h"
 #include "profile/sync.h"
 
 static int by_wait(const void *a, const void *b) {
@@ -29,40 +30,65 @@ static char *why_text(const gp_sync_line *l, char *buf, size_t n) {
     return buf;
 }
 
-enum { TEXT_LEAST = 30, TEXT_INDENT = 4 }; /* columns that the last column must have, else it stands below, so far in */
+enum {
+    NAMES_LEAST = 13,   /* columns that a line's and a reason's text keep where the terminal is narrow */
+    NUMBERS = 54,       /* columns of a line's numbers, and of the spaces before them */
+    NUMBERS_FEW = 33,   /* without those that a narrow terminal has no room for */
+    CALL_NUMBERS = 53,  /* the same of calls */
+    CALL_NUMBERS_FEW = 31
+};
 
-/* Ends the line, of which `at` columns are filled, with text; what does not fit in `columns` (0: any) goes on below. */
-static void fold(FILE *f, const char *text, int at, int columns) {
-    int indent = at;
-    if (columns && at && at + (int)strlen(text) > columns && columns - at < TEXT_LEAST) {
-        indent = at = TEXT_INDENT;
-        fprintf(f, "\n%*s", indent, "");
-    }
-    for (size_t n; *text; text += n) {
-        n = strcspn(text + 1, " ") + 1; /* a word with the space before it */
-        if (columns && at > indent && at + (int)n > columns) {
-            fprintf(f, "\n%*s", indent, "");
-            at = indent;
-            if (*text == ' ') text++, n--;
-        }
-        fwrite(text, 1, n, f);
-        at += (int)n;
-    }
-    putc('\n', f);
+/* The widths of a report's columns. */
+typedef struct layout {
+    int columns; /* of the terminal; 0: any */
+    int first, second;
+    bool few; /* some numbers are left out */
+} layout;
+
+/* Gives the two columns of names the room that the numbers after them leave. */
+static void share(layout *w, int numbers, int numbers_few) {
+    if (!w->columns || w->first + w->second + numbers <= w->columns) return;
+    w->few = numbers + 2 * NAMES_LEAST > w->columns;
+    int room = w->columns - (w->few ? numbers_few : numbers), *first = &w->first, *second = &w->second;
+    if (*first + *second <= room) return;
+    if (*second > NAMES_LEAST) *second = room - *first > NAMES_LEAST ? room - *first : NAMES_LEAST;
+    if (*first > NAMES_LEAST) *first = room - *second > NAMES_LEAST ? room - *second : NAMES_LEAST;
 }
 
-static void row(FILE *f, const gp_sync_line *l, int wide, int why_wide, int columns) {
-    char where[240], why[80], wait[32], most[32], idle[32], text[600], refused[48] = "";
-    int at = fprintf(f, "%-*s  %-*s  %7llu  %9s  %9s  %8llu  %9s  ", wide,
-            where_text(l, where, sizeof where), why_wide, why_text(l, why, sizeof why),
-            (unsigned long long)l->times, gp_time_text((double)l->wait_ns, wait, sizeof wait),
-            gp_time_text((double)l->max_ns, most, sizeof most), (unsigned long long)l->drained,
-            gp_time_text((double)l->idle_ns, idle, sizeof idle));
+/* text, cut to so many columns and filled up to them. */
+static int cell(FILE *f, char *text, int wide) {
+    gp_fit_shorten(text, wide);
+    int n = gp_fit_width(text);
+    fprintf(f, "%s%*s  ", text, wide > n ? wide - n : 0, "");
+    return (wide > n ? wide : n) + 2;
+}
+
+/* The numbers of a line, or their heads. */
+static int numbers(FILE *f, const layout *w, const char *times, const char *wait, const char *most,
+                   const char *drained, const char *idle) {
+    if (w->few) return fprintf(f, "%7s  %9s  %9s", times, wait, idle);
+    return fprintf(f, "%7s  %9s  %9s  %8s  %9s", times, wait, most, drained, idle);
+}
+
+static char *count_text(uint64_t n, char *buf, size_t size) {
+    snprintf(buf, size, "%llu", (unsigned long long)n);
+    return buf;
+}
+
+static void row(FILE *f, const gp_sync_line *l, const layout *w) {
+    char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], text[600], refused[48] = "";
+    int at = cell(f, where_text(l, where, sizeof where), w->first);
+    at += cell(f, why_text(l, why, sizeof why), w->second);
+    at += numbers(f, w, count_text(l->times, times, sizeof times),
+                  gp_time_text((double)l->wait_ns, wait, sizeof wait),
+                  gp_time_text((double)l->max_ns, most, sizeof most),
+                  count_text(l->drained, drained, sizeof drained),
+                  gp_time_text((double)l->idle_ns, idle, sizeof idle));
     if (l->refused)
         snprintf(refused, sizeof refused, "(refused %llu time%s) ", (unsigned long long)l->refused,
                  l->refused == 1 ? "" : "s");
-    snprintf(text, sizeof text, "%s%s%s", refused, l->reason ? "allowed: " : "", l->reason ? l->reason : l->advice);
-    fold(f, text, at, columns);
+    snprintf(text, sizeof text, "  %s%s%s", refused, l->reason ? "allowed: " : "", l->reason ? l->reason : l->advice);
+    gp_fit_fold(f, text, at, w->columns);
 }
 
 static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
@@ -79,16 +105,19 @@ static void widths(const gp_sync_line *lines, int n, int *wide, int *why_wide) {
 
 /* The longest waits first. lines is reordered. */
 static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
-    int wide, why_wide;
+    layout w = {.columns = columns};
+    char line[] = "line", why[] = "why";
     uint64_t times = 0, ns = 0, drained = 0, idle = 0;
     char wait[32], idled[32], sum[400];
     qsort(lines, (size_t)n, sizeof *lines, by_wait);
-    widths(lines, n, &wide, &why_wide);
-    int at = fprintf(f, "%-*s  %-*s  %7s  %9s  %9s  %8s  %9s  ", wide, "line", why_wide, "why", "times",
-                     "host wait", "longest", "drained", "idle");
-    fold(f, "what to write instead", at, columns);
+    widths(lines, n, &w.first, &w.second);
+    share(&w, NUMBERS, NUMBERS_FEW);
+    int at = cell(f, line, w.first);
+    at += cell(f, why, w.second);
+    at += numbers(f, &w, "times", "host wait", "longest", "drained", "idle");
+    gp_fit_fold(f, "  what to write instead", at, columns);
     for (int i = 0; i < n; i++) {
-        row(f, &lines[i], wide, why_wide, columns);
+        row(f, &lines[i], &w);
         times += lines[i].times;
         ns += lines[i].wait_ns;
         drained += lines[i].drained;
@@ -99,7 +128,7 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
              "when the waits began (%llu); idle: time the device then had nothing to do because of them (%s)",
              (unsigned long long)times, times == 1 ? "" : "s", gp_time_text((double)ns, wait, sizeof wait),
              (unsigned long long)drained, gp_time_text((double)idle, idled, sizeof idled));
-    fold(f, sum, 0, columns);
+    gp_fit_fold(f, sum, 0, columns);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -107,27 +136,46 @@ static int by_time(const void *a, const void *b) {
     return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
 }
 
+static char *call_text(const gp_call_line *l, char *buf, size_t n) {
+    snprintf(buf, n, "%s%s", l->first ? "first use: " : "", l->what);
+    return buf;
+}
+
+static void call_numbers(FILE *f, const layout *w, const char *times, const char *ns,
+                         const char *blocked, const char *blocked_ns, const char *most) {
+    if (w->few) fprintf(f, "%7s  %9s  %9s\n", times, ns, blocked_ns);
+    else fprintf(f, "%7s  %9s  %7s  %9s  %9s\n", times, ns, blocked, blocked_ns, most);
+}
+
+static void call_row(FILE *f, const gp_call_line *l, const layout *w) {
+    char where[240] = "?", what[120], file[200], times[32], ns[32], blocked[32], blocked_ns[32], most[32];
+    if (l->file)
+        snprintf(where, sizeof where, "%s:%d", gp_plain_text(l->file, file, sizeof file), l->line);
+    cell(f, where, w->first);
+    cell(f, call_text(l, what, sizeof what), w->second);
+    call_numbers(f, w, count_text(l->times, times, sizeof times), gp_time_text((double)l->ns, ns, sizeof ns),
+                 count_text(l->blocked, blocked, sizeof blocked),
+                 gp_time_text((double)l->blocked_ns, blocked_ns, sizeof blocked_ns),
+                 gp_time_text((double)l->max_ns, most, sizeof most));
+}
+
 /* The calls of a device's runtime that may block. A line for each, as the waits have one. */
-static void print_calls(FILE *f) {
+static void print_calls(FILE *f, int columns) {
     int n;
-    char where[240], file[200], ns[32], blocked[32], most[32];
+    char head[120], line[] = "line", call[] = "call";
+    layout w = {.columns = columns, .first = 32, .second = 30};
     gp_call_line *l = gp_calls_lines(&n);
+    share(&w, CALL_NUMBERS, CALL_NUMBERS_FEW);
     if (n) {
         qsort(l, (size_t)n, sizeof *l, by_time);
-        fprintf(f, "calls of the runtime that may block (longer than %d us: the host stood still)\n%-32s  %-30s  "
-                   "%7s  %9s  %7s  %9s  %9s\n",
-                GP_CALL_BLOCKED_NS / 1000, "line", "call", "times", "host time", "blocked", "blocked", "longest");
+        snprintf(head, sizeof head, "calls of the runtime that may block (longer than %d us: the host stood still)",
+                 GP_CALL_BLOCKED_NS / 1000);
+        gp_fit_fold(f, head, 0, columns);
+        cell(f, line, w.first);
+        cell(f, call, w.second);
+        call_numbers(f, &w, "times", "host time", "blocked", "blocked", "longest");
     }
-    for (int i = 0; i < n; i++) {
-        snprintf(where, sizeof where, "?");
-        if (l[i].file)
-            snprintf(where, sizeof where, "%s:%d", gp_plain_text(l[i].file, file, sizeof file), l[i].line);
-        fprintf(f, "%-32s  %s%-*s  %7llu  %9s  %7llu  %9s  %9s\n", where, l[i].first ? "first use: " : "",
-                l[i].first ? 19 : 30, l[i].what, (unsigned long long)l[i].times,
-                gp_time_text((double)l[i].ns, ns, sizeof ns), (unsigned long long)l[i].blocked,
-                gp_time_text((double)l[i].blocked_ns, blocked, sizeof blocked),
-                gp_time_text((double)l[i].max_ns, most, sizeof most));
-    }
+    for (int i = 0; i < n; i++) call_row(f, &l[i], &w);
     free(l);
 }
 
@@ -147,7 +195,7 @@ char *gp_sync_report(int columns) {
     if (n) print_lines(f, lines, n, columns);
     else fprintf(f, "the host has not waited for a device\n");
     free(lines);
-    print_calls(f);
+    print_calls(f, columns);
     if (atomic_load(&gp_hook.calls)) gp_device_each(print_blind, f);
     if (fclose(f)) return free(text), NULL;
     return text;

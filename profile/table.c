@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/fit.h"
 #include "profile/sync.h"
 
 char *gp_table_time(double ns, char *buf, size_t n) {
@@ -25,7 +26,7 @@ char *gp_bytes_text(int64_t bytes, char *buf, size_t n) {
     return buf;
 }
 
-enum { MOST = 20, CELL = 160 };
+enum { MOST = 20, CELL = 160, NAME = 55, NAME_LEAST = 14 }; /* bytes of a cell, characters of a name */
 
 /* A line of cells: a column is written by what its kind says. */
 typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS } shown;
@@ -34,7 +35,7 @@ typedef struct column {
     shown kind;
     int which; /* TEXT: 0 name, 1 shapes, 2 stack. Otherwise GP_CPU or GP_DEV */
     bool self;
-    int width;
+    int width, most; /* most: characters of a TEXT's cell */
 } column;
 
 typedef struct table {
@@ -50,6 +51,7 @@ static void add(table *t, shown kind, int which, bool self, const char *fmt, con
     c->kind = kind;
     c->which = which;
     c->self = self;
+    c->most = kind == TEXT && which == 0 ? NAME : CELL;
     snprintf(c->head, sizeof c->head, fmt, unit);
 }
 
@@ -83,23 +85,8 @@ static void add_columns(table *t) {
     if (r->group == GP_BY_STACK) add(t, TEXT, 2, false, "%s", "Source Location");
 }
 
-/* Characters of UTF-8 text, each taken for one column wide. */
-static int wide(const char *s) {
-    int n = 0;
-    for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
-}
-
-/* Cuts text to at most most characters, dots included. */
-static void shorten(char *s, int most) {
-    if (wide(s) <= most) return;
-    int n = 0;
-    for (; n <= most - 3; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
-    strcpy(s - 1, "...");
-}
-
 /* Empty for what is no event. buf: CELL bytes. */
-static void text_cell(const table *t, const gp_row *row, int which, char *buf) {
+static void text_cell(const table *t, const gp_row *row, int which, int most, char *buf) {
     char text[CELL];
     *buf = 0;
     if (which == 0) gp_row_name(t->r, row, text, sizeof text);
@@ -107,7 +94,7 @@ static void text_cell(const table *t, const gp_row *row, int which, char *buf) {
     else if (which == 1) gp_rec_shapes(row->rec->shapes, text, sizeof text);
     else gp_stack_text(row->rec->stack, 5, text, sizeof text);
     snprintf(buf, CELL, "%s", text);
-    if (which == 0) shorten(buf, 55);
+    gp_fit_shorten(buf, most);
 }
 
 /* The text of one cell in buf, of CELL bytes. Percentages are of the wall time, a device's of the
@@ -116,7 +103,7 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
     int64_t ns = c->self ? row->self[c->which] : row->total[c->which];
     int64_t all = c->which == GP_CPU ? t->r->wall : t->r->busy;
     switch (c->kind) {
-    case TEXT: text_cell(t, row, c->which, buf); break;
+    case TEXT: text_cell(t, row, c->which, c->most, buf); break;
     case PERCENT:
         snprintf(buf, CELL, "%.2f%%", all > 0 ? 100.0 * (double)ns / (double)all : 0.0);
         break;
@@ -137,9 +124,9 @@ static char *cell(const table *t, const gp_row *row, const column *c, char *buf)
 static void measure(table *t) {
     char buf[CELL];
     for (int c = 0; c < t->n; c++) {
-        t->col[c].width = wide(t->col[c].head);
+        t->col[c].width = gp_fit_width(t->col[c].head);
         for (int i = 0; i < t->r->n; i++) {
-            int w = wide(cell(t, &t->r->row[i], &t->col[c], buf));
+            int w = gp_fit_width(cell(t, &t->r->row[i], &t->col[c], buf));
             if (w > t->col[c].width) t->col[c].width = w;
         }
     }
@@ -151,7 +138,29 @@ static int line_width(const table *t) {
     return n;
 }
 
-/* Leaves out columns that the others tell as well, until a line has at most width characters. */
+static void cut(column *c, int most) {
+    if (c->width > most) c->most = c->width = most;
+}
+
+/* Cuts names, the last column's first, until a line has at most width characters. Where that is not enough, columns will
+ * follow below: then names have two fifths of a line, and other texts what these leave. */
+static void cut_texts(table *t, int width) {
+    int before[MOST];
+    for (int c = 0; c < t->n; c++) before[c] = t->col[c].width;
+    for (int c = t->n - 1; c >= 0; c--) {
+        int room = t->col[c].width - (line_width(t) - width), head = gp_fit_width(t->col[c].head);
+        int least = head > NAME_LEAST ? head : NAME_LEAST;
+        if (t->col[c].kind == TEXT) cut(&t->col[c], room > least ? room : least);
+    }
+    if (line_width(t) <= width) return;
+    for (int c = 0; c < t->n; c++) {
+        int room = c ? width - t->col[0].width - 2 : 2 * width / 5;
+        t->col[c].width = before[c];
+        if (t->col[c].kind == TEXT) cut(&t->col[c], room > NAME_LEAST ? room : NAME_LEAST);
+    }
+}
+
+/* Leaves out columns that the others tell as well, until a line has at most width characters; then texts are cut. */
 static void narrow(table *t, int width) {
     static const struct {
         shown kind;
@@ -162,6 +171,7 @@ static void narrow(table *t, int width) {
             if (t->col[c].kind != spare[i].kind || t->col[c].self != spare[i].self) continue;
             memmove(&t->col[c], &t->col[c + 1], (size_t)(--t->n - c) * sizeof t->col[c]);
         }
+    cut_texts(t, width);
 }
 
 static void rule(FILE *f, const table *t) {
@@ -178,7 +188,7 @@ static void line(FILE *f, const table *t, const gp_row *row) {
         const column *col = &t->col[c];
         const char *text = row ? cell(t, row, col, buf) : col->head;
         bool left = col->kind == TEXT && col->which, last = c + 1 == t->n;
-        int pad = col->width - wide(text);
+        int pad = col->width - gp_fit_width(text);
         if (!left) fprintf(f, "%*s", pad, "");
         fputs(text, f);
         if (left && !last) fprintf(f, "%*s", pad, "");
@@ -222,6 +232,34 @@ static void foot(FILE *f, const table *t) {
                 (unsigned long long)p->others);
 }
 
+/* The table's names beside its columns from that one on, as many as a line has room for; the column to go on with. */
+static int block(FILE *f, const table *t, int from, int width) {
+    table part = *t;
+    part.n = 1;
+    do part.col[part.n++] = t->col[from++];
+    while (from < t->n && (!width || line_width(&part) + 2 + t->col[from].width <= width));
+    rule(f, &part);
+    line(f, &part, NULL);
+    rule(f, &part);
+    for (int i = 0; i < t->r->n; i++) line(f, &part, &t->r->row[i]);
+    rule(f, &part);
+    return from;
+}
+
+/* What stands below the rows, folded. */
+static bool folded_foot(FILE *f, const table *t, int width) {
+    char *text = NULL, *rest = NULL;
+    size_t size;
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines) return false;
+    foot(lines, t);
+    bool ok = !fclose(lines);
+    for (char *line = ok ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+        gp_fit_fold(f, line, 0, width);
+    free(text);
+    return ok;
+}
+
 char *gp_table_text(const gp_prof *p, const gp_rows *r, int width) {
     char *text = NULL;
     size_t size;
@@ -231,12 +269,8 @@ char *gp_table_text(const gp_prof *p, const gp_rows *r, int width) {
     add_columns(&t);
     measure(&t);
     if (width) narrow(&t, width);
-    rule(f, &t);
-    line(f, &t, NULL);
-    rule(f, &t);
-    for (int i = 0; i < r->n; i++) line(f, &t, &r->row[i]);
-    rule(f, &t);
-    foot(f, &t);
-    if (fclose(f)) return free(text), gp_fail_null("out of memory");
+    for (int from = 1; from < t.n;) from = block(f, &t, from, width);
+    bool ok = folded_foot(f, &t, width);
+    if (fclose(f) || !ok) return free(text), gp_fail_null("out of memory");
     return text;
 }

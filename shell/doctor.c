@@ -4,6 +4,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/paths.h"
+#include "profile/fit.h"
 #include "shell/editor/history.h"
 #include "shell/editor/screen.h"
 #include "tensor/device/backends.h"
@@ -32,11 +33,12 @@ __attribute__((format(printf, 3, 4))) static void say(state s, const char *what,
     va_end(ap);
     for (char *p = text; *p; p++) /* variables and paths may hold anything */
         if ((unsigned char)*p < ' ' || *p == 127) *p = '?';
-    printf("%s  %-12s %s\n", marks[s], what, text);
+    int at = printf("%s  %-12s ", marks[s], what);
+    gp_fit_fold(stdout, text, at, gp_fit_columns());
     broken += s == BROKEN;
 }
 
-static void fix(const char *text) { printf("                 %s\n", text); }
+static void fix(const char *text) { gp_fit_fold(stdout, text, printf("                 "), gp_fit_columns()); }
 
 /* Runs Lua text that should give true; false prints why not. */
 static bool proves(lua_State *L, const char *what, const char *text) {
@@ -266,7 +268,9 @@ int gp_doctor(lua_State *L) {
     check_cuda();
     check_terminal();
     check_history();
-    puts(broken ? "\n!! must be mended: gpush does not work as it should."
-                : "\nEverything that gpush needs works. (-- is not here, and not needed.)");
+    putchar('\n');
+    gp_fit_fold(stdout, broken ? "!! must be mended: gpush does not work as it should."
+                               : "Everything that gpush needs works. (-- is not here, and not needed.)",
+                0, gp_fit_columns());
     return broken ? 1 : 0;
 }

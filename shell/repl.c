@@ -279,7 +279,6 @@ static void print_values(lua_State *L) {
 /* Runs the function on the stack, and shows what it gave unless its text says not to. */
 static void run(lua_State *L) {
     size_t n;
-    gp_lua_columns = isatty(STDOUT_FILENO) ? gp_screen_columns() : 0;
     gp_shell_started();
     int status = gp_shell_call(L, 0, LUA_MULTRET);
     if (status != LUA_OK) {

@@ -6,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/function.h"
 #include "bindings/module.h"
+#include "profile/fit.h"
 
 /* gpush.printoptions. */
 static struct {
@@ -15,11 +16,10 @@ static struct {
     int linewidth;     /* columns */
 } opt = {4, 1000, 3, 80};
 static bool chosen; /* linewidth, by the user */
-int gp_lua_columns;
 
 static int line_width(void) {
-    bool narrow = !chosen && gp_lua_columns > 0 && gp_lua_columns < opt.linewidth;
-    return narrow ? gp_lua_columns : opt.linewidth;
+    int columns = chosen ? 0 : gp_fit_columns();
+    return columns > 0 && columns < opt.linewidth ? columns : opt.linewidth;
 }
 
 enum { TEXT = 400 }; /* longest element: %.60f of the largest double */

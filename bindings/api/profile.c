@@ -8,6 +8,7 @@
 #include "bindings/function.h"
 #include "bindings/module.h"
 #include "bindings/scope.h"
+#include "profile/fit.h"
 #include "profile/record.h"
 #include "profile/table.h"
 #include "profile/chrome_trace.h"
@@ -224,13 +225,13 @@ static int push_malloced(lua_State *L, char *text) {
     return 1;
 }
 
-/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its lines, for which columns
- * are left out */
+/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its lines, the
+ * terminal's if not given, for which columns are left out */
 static int l_table(lua_State *L) {
     lua_settop(L, 5);
     int width = check_count(L, 5, "width: expected a number of columns");
     const gp_rows *r = push_rows(L);
-    return push_malloced(L, gp_table_text(check_prof(L), r, width));
+    return push_malloced(L, gp_table_text(check_prof(L), r, width ? width : gp_fit_columns()));
 }
 
 static void set_int(lua_State *L, const char *key, int64_t v) {

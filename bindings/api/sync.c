@@ -11,6 +11,7 @@
 #include "bindings/scope.h"
 #include "bindings/stop.h"
 #include "profile/calls.h"
+#include "profile/fit.h"
 #include "profile/report.h"
 #include "profile/sync.h"
 
@@ -331,7 +332,7 @@ static int l_events(lua_State *L) {
 /* sync.report(): prints the ledger. sync.report{print = false}: returns it as text. */
 static int l_report(lua_State *L) {
     bool print = lua_toboolean(L, 1);
-    char *text = gp_sync_report(print ? gp_lua_columns : 0);
+    char *text = gp_sync_report(gp_fit_columns());
     if (!text) return luaL_error(L, "sync.report: out of memory");
     const char *kept = own(L, text, strlen(text) + 1);
     if (!print) return lua_pushstring(L, kept), 1;

@@ -8,6 +8,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/function.h"
+#include "profile/fit.h"
 #include "bindings/module.h"
 
 enum { PATIENCE = 300 }; /* ms that a terminal, which may be a network away, has for its answer */
@@ -61,7 +62,16 @@ static int l_terminal(lua_State *L) {
     return 1;
 }
 
+/* How many columns a line may have, or nil: see gp_fit_columns. */
+static int l_columns(lua_State *L) {
+    int n = gp_fit_columns();
+    if (n) lua_pushinteger(L, n);
+    return n > 0;
+}
+
 void gp_lua_open_terminal(lua_State *L) {
     static const gp_lua_function functions[] = {{"terminal", "text? query", l_terminal}, {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
+    lua_pushcfunction(L, l_columns);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.columns");
 }

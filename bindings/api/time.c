@@ -8,6 +8,7 @@
 #include "bindings/bind.h"
 #include "bindings/function.h"
 #include "bindings/module.h"
+#include "profile/fit.h"
 #include "profile/record.h"
 #include "profile/sync.h"
 
@@ -195,12 +196,22 @@ static char *device_text(const timing *t, char *buf, size_t n) {
 
 static int l_text(lua_State *L) { return lua_pushvalue(L, lua_upvalueindex(1)), 1; }
 
+/* Line by line, each folded to the terminal. */
+static void print_folded(const char *text) {
+    char line[400];
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)n, text);
+        gp_fit_fold(stdout, line, 0, gp_fit_columns());
+    }
+    fflush(stdout);
+}
+
 /* On top of the stack the figures and their text: the figures print as this text. Unless quiet it is
  * printed now, and the prompt does not echo the figures. */
 static void tell(lua_State *L, bool quiet) {
     if (!quiet) {
-        puts(lua_tostring(L, -1));
-        fflush(stdout);
+        print_folded(lua_tostring(L, -1));
     }
     lua_createtable(L, 0, 2);
     lua_insert(L, -2);
@@ -239,11 +250,14 @@ static int by_time(const void *a, const void *b) {
 
 /* Pushes the table of the n timings as text. */
 static void push_comparison(lua_State *L, const timing *t, int n) {
-    int wide = 4;
-    char a[32], b[32], c[32], d[32], line[256];
+    enum { LEAST = 4, MOST = 200, NUMBERS = 51 }; /* of a name; columns of the others */
+    int wide = LEAST, columns = gp_fit_columns(), most = columns ? columns - NUMBERS : MOST;
+    char a[32], b[32], c[32], d[32], line[256], name[MOST + 1];
     luaL_Buffer text;
+    if (most < LEAST || most > MOST) most = most < LEAST ? LEAST : MOST;
     for (int i = 0; i < n; i++)
-        if ((int)strlen(t[i].name) > wide) wide = (int)strlen(t[i].name);
+        if (gp_fit_width(t[i].name) > wide) wide = gp_fit_width(t[i].name);
+    if (wide > most) wide = most;
     luaL_buffinit(L, &text);
     snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %7s", "time", "spread", "host", "device", "ratio");
     for (int k = 0; k < wide; k++) luaL_addchar(&text, ' ');
@@ -254,8 +268,10 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
                  gp_time_text(t[i].median.host * 1e9, c, sizeof c), device_text(&t[i], d, sizeof d),
                  t[i].median.time / t[0].median.time);
         luaL_addchar(&text, '\n');
-        luaL_addstring(&text, t[i].name);
-        for (int k = (int)strlen(t[i].name); k < wide; k++) luaL_addchar(&text, ' ');
+        snprintf(name, sizeof name, "%s", t[i].name);
+        gp_fit_shorten(name, wide);
+        luaL_addstring(&text, name);
+        for (int k = gp_fit_width(name); k < wide; k++) luaL_addchar(&text, ' ');
         luaL_addstring(&text, line);
     }
     luaL_pushresult(&text);

@@ -39,7 +39,7 @@ end
 -- Prints two ways beside each other. Each is a function that prepares and returns what is measured; each runs once
 -- before it counts, and then three times, in turn: the fastest is shown. Also prints where the first one waited.
 local function beside(bad_name, bad, good_name, good)
-    local row = "  %-48s %9.3f ms  %4d waits, %9.3f ms in them"
+    local row = "  %-42s %8.3f ms %4d waits, %.3f ms"
     local ways, best, lines = { bad, good }, {}, nil
     for round = 0, 3 do
         for k, way in ipairs(ways) do
@@ -85,6 +85,7 @@ local pictures = data.Dataset { size = BATCH * steps, get = function(self, i)
 end }
 
 print(("seven tips: %d steps of %d pictures of %dx%d on %s"):format(steps, BATCH, size, size, device))
+print "each way: its time, its waits, and how long these took"
 
 -- ---- 1. workers ----
 
@@ -122,7 +123,7 @@ local function copies(list, non_blocking)
     end
 end
 beside("x:to(device)", function() return copies(batches, false) end,
-    "pinned, and x:to(device, {non_blocking = true})", function()
+    "pinned, x:to(device, {non_blocking = true})", function()
         local pinned = {}
         for k = 1, steps do pinned[k] = batches[k]:pin_memory() end
         return copies(pinned, true)
@@ -141,7 +142,7 @@ beside("total = total + loss:item()", function()
         for _ = 1, steps do total = total + step(model, optimizer, x, y):item() end
         return tensor(total)
     end
-end, "total = total + loss:detach(), item() at the end", function()
+end, "total = total + loss:detach(), item() last", function()
     local model, optimizer = new_model()
     return function()
         local total = zeros({}, { device = device, dtype = "f64" })
@@ -175,14 +176,16 @@ local t = timeit(function() step(model, optimizer, x, y) end, { print = false })
 print(("  A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops."):format(
     t.time * 1e3, t.host * 1e3))
 print [[
-  That part is one script's, and a script is one thread: for N devices it queues N times as many ops, one after the
-  other. PyTorch's DataParallel has threads for it, of which Python lets one run at a time, and copies the model to every
-  device in every step; DistributedDataParallel has a process for each device, and only gradients travel. So here: workers
-  of a loader are threads, because each has a Lua state of its own and nothing to share; a model that is trained on several
-  devices is a process each.]]
+  That part is one script's, and a script is one thread: for N devices it
+  queues N times as many ops, one after the other. PyTorch's DataParallel has
+  threads for it, of which Python lets one run at a time, and copies the model
+  to every device in every step; DistributedDataParallel has a process for
+  each device, and only gradients travel. So here: workers of a loader are
+  threads, because each has a Lua state of its own and nothing to share; a
+  model that is trained on several devices is a process each.]]
 print "  devices    one process, host time a step    a process each"
 for _, n in ipairs { 1, 2, 4, 8 } do
-    print(("  %7d    %24.3f ms    %11.3f ms   (computed from the step above)"):format(n, n * t.host * 1e3, t.host * 1e3))
+    print(("  %7d    %24.3f ms    %11.3f ms   (computed)"):format(n, n * t.host * 1e3, t.host * 1e3))
 end
 
 -- ---- 6. 16 bits ----

@@ -2,6 +2,7 @@
 -- What a profile shows beside its table, in Lua: prof:diff(before), what changed since another one, and
 -- prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only read rows() and events().
 local gpush, fail, dir, save = ...
+local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
 local SHOWN, EVENTS = 20, 20000 -- rows of a diff; events on a page's timeline, the longest if there are more
 
 local function time(ns)
@@ -55,22 +56,40 @@ local function cells_of(both, device)
     return cells
 end
 
+local NAME = 14 -- characters that a name keeps
+
+-- Takes away the columns that the others tell as well, and cuts names, as far as lines have more than so many characters.
+local function narrow(lines, most)
+    local function width(c)
+        local w = 0
+        for _, cells in ipairs(lines) do w = math.max(w, utf8.len(cells[c]) or #cells[c]) end
+        return w
+    end
+    local all = -2
+    for c = 1, #lines[1] do all = all + width(c) + 2 end
+    for c = #lines[1], 1, -1 do -- what was before is what is now without the change
+        if all > most and lines[1][c]:find "before$" then
+            all = all - width(c) - 2
+            for _, cells in ipairs(lines) do table.remove(cells, c) end
+        end
+    end
+    local room = math.max(NAME, width(1) - math.max(all - most, 0))
+    for _, cells in ipairs(lines) do cells[1] = fit.shorten(cells[1], room) end
+end
+
 -- Lines of right-aligned cells under a head, each column as wide as its widest cell.
 local function aligned(lines)
-    local widths, out = {}, {}
-    for _, cells in ipairs(lines) do
-        for i, cell in ipairs(cells) do widths[i] = math.max(widths[i] or 0, utf8.len(cell) or #cell) end
+    narrow(lines, fit.width() or math.huge)
+    local right = {}
+    for c = 1, #lines[1] do right[c] = true end
+    local out = fit.columns(lines, right)
+    local rule = {}
+    for c = 1, #lines[1] do
+        rule[c] = 0
+        for _, cells in ipairs(lines) do rule[c] = math.max(rule[c], utf8.len(cells[c]) or #cells[c]) end
+        rule[c] = ("-"):rep(rule[c])
     end
-    for n, cells in ipairs(lines) do
-        local texts, rule = {}, {}
-        for i, cell in ipairs(cells) do
-            texts[i] = (" "):rep(widths[i] - (utf8.len(cell) or #cell)) .. cell
-            rule[i] = ("-"):rep(widths[i])
-        end
-        out[#out + 1] = table.concat(texts, "  ")
-        if n == 1 then out[#out + 1] = table.concat(rule, "  ") end
-    end
-    return table.concat(out, "\n")
+    return (out:gsub("\n", function() return "\n" .. table.concat(rule, "  ") .. "\n" end, 1))
 end
 
 -- How often the host waited and how long; the wait with which a profile ends is none of the program's.

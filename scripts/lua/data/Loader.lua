@@ -164,7 +164,7 @@ function Loader:__tostring()
         data.size(self.dataset, "data.Loader"), #self, self.batch, self.workers, self.shuffle and ", shuffled" or "")
 end
 
-Loader.report = assert(loadfile(folder .. "/report.lua", "t"))(gpush)
+Loader.report = assert(loadfile(folder .. "/report.lua", "t"))(gpush, folder)
 
 debug.getregistry()["gpush.loader"] = Loader
 declared(Loader, "data.Loader.", { report = "self loader, bool print=true" })

@@ -2,7 +2,7 @@
 -- loader:report(): who waits for whom in the pass that runs, or ran last. Prints it and returns nothing, or returns the
 -- figures with {print = false}.
 
-local gpush = ...
+local gpush, folder = ...
 
 -- What a batch's memory is.
 local function memory(self)
@@ -59,15 +59,16 @@ return function(self, show)
     s.suggested = suggest(s)
     s.verdict = verdict(s)
     if not show then return s end
-    print(("%d batches of %d in %s, %d worker%s, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers,
+    local fit = assert(loadfile(folder .. "/../fit.lua", "t"))()
+    fit.print(("%d batches of %d in %s, %d worker%s, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers,
         s.workers == 1 and "" or "s", memory(self)))
     print(("  first batch      %10s"):format(ms(s.first)))
-    print(("  the step waited  %10s  in %d of %d batches (%.0f %%)%s"):format(ms(s.wait), s.waits, s.batches,
-        100 * s.wait / s.elapsed, s.covered > 0 and (", for %s of it a device had work"):format(ms(s.covered)) or ""))
+    fit.print(("  the step waited  %10s  in %d of %d batches (%.0f %%)%s"):format(ms(s.wait), s.waits, s.batches,
+        100 * s.wait / s.elapsed, s.covered > 0 and (", for %s of it a device had work"):format(ms(s.covered)) or ""), 19)
     if s.workers > 0 then
-        print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(ms(s.busy), ms(s.idle),
-            ms(s.open / s.workers)))
+        fit.print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(ms(s.busy), ms(s.idle),
+            ms(s.open / s.workers)), 19)
     end
     print(("  making a sample  %10s"):format(ms(s.busy / s.samples)))
-    print("  " .. s.verdict)
+    fit.print("  " .. s.verdict, 2)
 end

@@ -1,6 +1,7 @@
 --!plain
 -- How models are printed: the tree with shapes and counts, and nn.summary.
-local gpush, nn = ...
+local gpush, nn, folder = ...
+local fit = assert(loadfile(folder .. "/../fit.lua", "t"))()
 local Module, shape_text = nn.Module, nn.shape_text
 
 -- 1234567 as 1,234,567
@@ -11,24 +12,6 @@ local function count_text(n)
         text, changed = text:gsub("^(%d+)(%d%d%d)", "%1,%2")
     until changed == 0
     return text
-end
-
--- Lines of cells, each column as wide as its widest cell; those in right are aligned there.
-local function columns(rows, right)
-    local width, out = {}, {}
-    for _, row in ipairs(rows) do
-        for c, cell in ipairs(row) do width[c] = math.max(width[c] or 0, utf8.len(cell) or #cell) end
-    end
-    for _, row in ipairs(rows) do
-        local cells = {}
-        for c, cell in ipairs(row) do
-            local space = (" "):rep(width[c] - (utf8.len(cell) or #cell))
-            cells[c] = right[c] and space .. cell or cell .. space
-        end
-        -- Names may come from a file: none of them steers the terminal.
-        out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""):gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?"))
-    end
-    return table.concat(out, "\n")
 end
 
 local function total(list)
@@ -66,7 +49,7 @@ end
 function Module:__tostring()
     local rows = {}
     add_tree(rows, self, "", nil)
-    return columns(rows, { [3] = true })
+    return fit.columns(rows, { [3] = true })
 end
 
 -- The shape of a result, or of the tensors in it.
@@ -123,6 +106,6 @@ function nn.summary(model, ...)
         if p.requires_grad then learning[#learning + 1] = p end
     end
     local n, bytes = total(list)
-    return ("%s\n\ntotal: %s parameters (%s), %s of them learn"):format(columns(rows, { [3] = true }), count_text(n),
+    return ("%s\n\ntotal: %s parameters (%s), %s of them learn"):format(fit.columns(rows, { [3] = true }), count_text(n),
         size_text(bytes), count_text((total(learning))))
 end

@@ -87,7 +87,7 @@ end)
 
 command("prof", "expr", "the profile of one run as a table", function(text)
     local prof = gpush.profile.run(compile(text, "prof"))
-    print(prof:table { limit = 15, sort = "cpu_time_total", width = native.terminal() and native.columns() or nil })
+    print(prof:table { limit = 15, sort = "cpu_time_total" })
 end)
 
 command("sync", "", "who waited for a device, and for how long, since last asked", function()

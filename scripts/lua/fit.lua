@@ -1,0 +1,83 @@
+--!plain
+-- Text that fits the terminal, for the reports that are written in Lua; nothing is folded in a file or a pipe. Returns
+-- width(), shorten(name, most), columns(rows, right) and print(text, indent).
+local fit = {}
+
+--- How many columns a line may have: the terminal's, or COLUMNS; nil: any.
+fit.width = debug.getregistry()["gpush.columns"]
+
+local function wide(text) return utf8.len(text) or #text end
+
+--- A name cut in its middle to so many characters; of its end, which tells names apart, more stays.
+function fit.shorten(name, most)
+    local n = wide(name)
+    if n <= most or not utf8.len(name) then return name end
+    local head = (most - 1) // 3
+    return name:sub(1, utf8.offset(name, head + 1) - 1) .. "…" .. name:sub(utf8.offset(name, head + 1 - most))
+end
+
+-- Lines of at most `most` columns, all but the first `indent` in; cut at spaces, so that a number is never in two parts.
+local function fold(text, most, indent)
+    local lines, line = {}, nil
+    for space, word in text:gmatch "(%s*)(%S+)" do
+        if line and wide(line .. space .. word) > most then
+            lines[#lines + 1], line = line, (" "):rep(indent) .. word
+        else
+            line = (line or "") .. space .. word
+        end
+    end
+    lines[#lines + 1] = line or ""
+    return lines
+end
+
+--- Prints text; what does not fit goes on below, so many columns in.
+function fit.print(text, indent)
+    print(table.concat(fold(text, fit.width() or math.huge, indent or 0), "\n"))
+end
+
+local LEAST = 20 -- columns that a cell of text keeps
+
+-- Widths of the columns: as wide as the widest cell, but for texts (not in right), of which the last gives way first.
+local function widths(rows, right)
+    local width, all = {}, -2
+    for _, row in ipairs(rows) do
+        for c, cell in ipairs(row) do width[c] = math.max(width[c] or 0, wide(cell)) end
+    end
+    for _, w in ipairs(width) do all = all + w + 2 end
+    for c = #width, 1, -1 do
+        local over = all - (fit.width() or math.huge)
+        if over > 0 and not right[c] and width[c] > LEAST then
+            local less = math.min(over, width[c] - LEAST)
+            width[c], all = width[c] - less, all - less
+        end
+    end
+    return width
+end
+
+-- The lines of one row, whose cells are folded to their widths.
+local function add_row(out, row, width, right)
+    local cells, most = {}, 1
+    for c, cell in ipairs(row) do
+        cells[c] = wide(cell) <= width[c] and { cell } or fold(cell, width[c], #cell:match "^ *" + (c == 1 and 4 or 0))
+        most = math.max(most, #cells[c])
+    end
+    for i = 1, most do
+        local line = {}
+        for c in ipairs(row) do
+            local text = cells[c][i] or ""
+            local space = (" "):rep(width[c] - wide(text))
+            line[c] = right[c] and space .. text or text .. space
+        end
+        -- Names may come from a file: none of them steers the terminal.
+        out[#out + 1] = (table.concat(line, "  "):gsub("%s+$", ""):gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?"))
+    end
+end
+
+--- Lines of cells, each column as wide as its widest cell or as there is room for; those in right are aligned there.
+function fit.columns(rows, right)
+    local out, width = {}, widths(rows, right)
+    for _, row in ipairs(rows) do add_row(out, row, width, right) end
+    return table.concat(out, "\n")
+end
+
+return fit

@@ -84,6 +84,8 @@ int gp_lua_operate(lua_State *L, const char *op, int a, int b);
 /* table.sort of the list at 1 by the comparator at 2, which may return tensors; false, and nothing is
  * done, unless that is what is there (api/sort.c). Raises. */
 bool gp_lua_sort(lua_State *L);
+/* Whether the value at i is the shell's table.sort. */
+bool gp_lua_is_sort(lua_State *L, int i);
 
 /* Pushes the number (or boolean) of the one-element tensor at idx; integers stay integers. A
  * recorded wait. */

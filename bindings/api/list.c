@@ -2,7 +2,6 @@
  * them. In tensor syntax `n, d = x.shape` takes one apart (rewrite/truth.c). */
 #include "bindings/bind.h"
 
-static const char list_key; /* in a metatable: true for such lists */
 static const char dims_key; /* of the metatables in the registry */
 static const char tensors_key;
 
@@ -74,8 +73,6 @@ static void open(lua_State *L, const luaL_Reg *more, const char *key) {
     luaL_setfuncs(L, more, 0);
     lua_pushcfunction(L, l_list_index);
     lua_setfield(L, -2, "__index");
-    lua_pushboolean(L, 1);
-    lua_rawsetp(L, -2, &list_key);
     lua_rawsetp(L, LUA_REGISTRYINDEX, key);
 }
 
@@ -111,8 +108,8 @@ void gp_lua_make_list(lua_State *L) {
 }
 
 bool gp_lua_is_list(lua_State *L, int i) {
-    if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
-    bool list = lua_rawgetp(L, -1, &list_key) == LUA_TBOOLEAN;
-    lua_pop(L, 2);
+    if (!lua_istable(L, i) || luaL_getmetafield(L, i, "__index") == LUA_TNIL) return false;
+    bool list = lua_tocfunction(L, -1) == l_list_index; /* also in a worker, whose metatables are copies */
+    lua_pop(L, 1);
     return list;
 }

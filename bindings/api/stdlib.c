@@ -86,6 +86,8 @@ static int l_table_sort(lua_State *L) {
     return gp_lua_sort(L) ? 0 : original.table_sort(L);
 }
 
+bool gp_lua_is_sort(lua_State *L, int i) { return lua_tocfunction(L, i) == l_table_sort; }
+
 static int l_os_exit(lua_State *L) {
     convert(L, item, 1, 1);
     convert(L, truth, 2, 2);

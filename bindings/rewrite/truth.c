@@ -121,12 +121,21 @@ static int equality(lua_State *L, const char *op, lua_KContext how) {
 
 /* ---- What a function returns ---- */
 
+/* Does table.sort, which compares without a comparator, call the function that calls this? */
+static bool sorting(lua_State *L) {
+    lua_Debug ar;
+    if (!lua_getstack(L, 2, &ar) || !lua_getinfo(L, "f", &ar)) return false;
+    bool sort = gp_lua_is_sort(L, -1);
+    lua_pop(L, 1);
+    return sort;
+}
+
 /* Does Lua's own comparison call the function that calls this? It takes every userdata for true. */
 static bool for_truth(lua_State *L) {
     lua_Debug ar;
     if (!lua_getstack(L, 1, &ar) || !lua_getinfo(L, "n", &ar)) return false;
-    return !strcmp(ar.namewhat, "metamethod") &&
-        (!strcmp(ar.name, "eq") || !strcmp(ar.name, "lt") || !strcmp(ar.name, "le"));
+    if (strcmp(ar.namewhat, "metamethod")) return sorting(L);
+    return !strcmp(ar.name, "eq") || !strcmp(ar.name, "lt") || !strcmp(ar.name, "le");
 }
 
 /* The comparison's result, which is on top, behind a return. */

@@ -75,4 +75,16 @@ t.is(x[{ r, c }], { 2, 4, 6 }, "a list of the program's own is an index, too")
 local down, across = meshgrid { tensor { 1, 2 }, tensor { 3, 4, 5 } }
 t.is({ down:tolist(), across:tolist() }, { { { 1, 1, 1 }, { 2, 2, 2 } }, { { 3, 4, 5 }, { 3, 4, 5 } } }, "a, b = meshgrid{…}")
 t.is(stack(meshgrid { tensor { 1, 2 }, tensor { 3, 4 } }, -1)[2][1], { 2, 3 }, "stack(meshgrid{…})")
+
+-- In a loader's workers, which get copies ------------------------------------------------------------------------------------
+
+local sizes, chunks = x.shape, x:chunk(2)
+local set = { size = 1, get = function()
+    local a, b = sizes
+    local c, e = chunks[1].shape
+    return tensor { a, b, sizes[-1], c, e, #chunks }, tensor((pcall(function() return chunks[3] end)))
+end }
+for _, v, ok in data.Loader { set, batch = 1, workers = 1 } () do
+    t.is({ v:tolist(), ok:tolist() }, { { { 2, 3, 3, 1, 3, 2 } }, { false } }, "lists are lists there, too")
+end
 t.done()

@@ -39,6 +39,10 @@ end
 t.is({ exit "tensor(true)", exit "tensor(false)", exit "tensor(3)" }, { 0, 1, 3 }, "os.exit of a tensor")
 t.is({ exit("true", "tensor(false)"), exit "true", exit "false", exit "5" }, { 0, 0, 1, 5 }, "and of plain values")
 
+t.error(function() many.requires_grad = no end, "requires_grad: expected true or false", "x.requires_grad = a tensor")
+t.error(function() many.requires_grad = 0 end, "expected true or false, got number", "or a number, which Lua takes for true")
+t.error(function() nn.Linear(1, 1):train(no) end, "expected true or false, got tensor", "model:train(a tensor)")
+
 -- A tensor from a callback -----------------------------------------------------------------------------------------------
 
 t.error(function() return ("a"):gsub("a", function() return no end) end, "invalid replacement value", "gsub's function")
@@ -67,6 +71,9 @@ t.is(verdicts(small, large), { true, true }, "1 < 2, 1 <= 2")
 t.is(verdicts(large, small), {}, "not 2 < 1")
 t.is(verdicts(small, setmetatable({ v = tensor(1) }, meta)), { [3] = true }, "1 == 1")
 t.is(is_tensor(before(small, large)), true, "called by its name it gives the tensor")
+local pair = { large, small }
+table.sort(pair)
+t.ok(rawequal(pair[1], small), "table.sort asks it without a comparator")
 small.v = ones(2)
 t.error(function() if small < large then return 1 end end, "ambiguous", "of more elements: raises")
 

@@ -4,7 +4,7 @@
 local text = [[
 arg: the script's name at 0, and its arguments
 _G: the table of the global variables
-assert(v, [message]): gives its arguments if v is true, else raises the message
+assert(v, [message]): gives its arguments if v is true, else raises the message; of a tensor that is a recorded wait
 collectgarbage([opt], [arg]): "collect" (a full cycle), "count" (KiB in use), "stop", "restart", "step", "incremental", "generational"
 dofile([file]): runs a file
 error(message, [level]): raises; level 2 blames who called

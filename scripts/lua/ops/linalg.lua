@@ -242,7 +242,9 @@ define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false
 -- ---- what singular values tell ----
 
 -- Singular values at most this are taken for zero; PyTorch's rule. s: k values of each matrix, k > 0.
-local function cutoff(x, s, atol, rtol)
+local function cutoff(op, x, s, atol, rtol)
+    if atol and not (atol >= 0) then fail("%s: argument 'atol': expected a number >= 0, got %s", op, atol) end
+    if rtol and not (rtol >= 0) then fail("%s: argument 'rtol': expected a number >= 0, got %s", op, rtol) end
     local rows, cols = x.shape[#x.shape - 1], x.shape[#x.shape]
     rtol = rtol or (atol and atol > 0 and 0) or EPS[x.dtype] * math.max(rows, cols)
     return (s:amax(-1, true) * rtol):clamp(atol or 0)
@@ -254,7 +256,7 @@ define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool h
         check_matrices("linalg.matrix_rank", x)
         local s = hermitian and linalg.eigvalsh(x):abs() or linalg.svdvals(x)
         if s.shape[#s.shape] == 0 then return s:ne(0):sum(-1) end
-        return s:gt(cutoff(x, s, atol, rtol)):sum(-1)
+        return s:gt(cutoff("linalg.matrix_rank", x, s, atol, rtol)):sum(-1)
     end }
 
 define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
@@ -273,7 +275,7 @@ define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitia
             return gpush.zeros(batch(x, 2, cols, rows), { dtype = x.dtype, device = x.device })
         end
         local size = hermitian and s:abs() or s
-        local inverse = gpush.where(size:gt(cutoff(x, size, atol, rtol)), s:reciprocal(), 0)
+        local inverse = gpush.where(size:gt(cutoff("linalg.pinv", x, size, atol, rtol)), s:reciprocal(), 0)
         return vh:transpose(-1, -2):matmul(inverse:unsqueeze(-1) * u:transpose(-1, -2))
     end }
 

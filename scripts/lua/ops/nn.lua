@@ -370,6 +370,7 @@ define { "scaled_dot_product_attention",
         if #size < 2 or #key.shape < 2 or #value.shape < 2 then
             fail("%s: query is %s, key %s, value %s (expected 2 dims or more)", op, shape_text(query), shape_text(key), shape_text(value))
         end
+        if not (dropout_p >= 0 and dropout_p <= 1) then bad(op, "dropout_p", "a number from 0 to 1", dropout_p) end
         if is_causal and attn_mask then fail(op .. ": is_causal and attn_mask do not go together") end
         scale = scale or 1 / math.sqrt(size[#size])
         local some, y

@@ -1,6 +1,8 @@
 /* Errors of a method's arguments, which may have been called with a dot: opt.step() for opt:step(). */
 #include "bindings/bind.h"
 
+#include <string.h>
+
 #include "tensor/error.h"
 
 /* Pushes what scripts/lua/dotted.lua says of the calls at levels first to last, message and place, and returns the message;
@@ -19,7 +21,7 @@ static const char *push_dotted(lua_State *L, int first, int last) {
 
 int gp_lua_raise_argument(lua_State *L) {
     lua_Debug ar;
-    if (lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && *ar.namewhat == 'f') {
+    if (lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && *ar.namewhat && strchr("fm", *ar.namewhat)) {
         const char *message = push_dotted(L, 2, 2);
         if (message) gp_fail("%s", message);
     }

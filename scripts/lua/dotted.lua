@@ -1,5 +1,5 @@
 --!plain
--- dotted(first, last): a method that was called with a dot, opt.step() for opt:step(), among the calls at stack levels first
+-- dotted(first, last): a method that was called with a dot, opt.step() for opt:step(), or the reverse, among the calls at stack levels first
 -- to last (1 is dotted itself): the message that says so, as the user wrote it, and its place, "train.lua:5: ". Returns
 -- the function, which runs only when an error is on its way: what stands at the call is read from its source line.
 local dir = ...
@@ -92,6 +92,25 @@ local function dotted_at(level, fn, name, caller)
     end
 end
 
+-- Is t a table of functions, one of Lua's libraries or of gpush's areas?
+local function is_library(t)
+    for _, libraries in ipairs { package.loaded, package.loaded.gpush or {} } do
+        for _, library in next, libraries do
+            if rawequal(library, t) then return true end
+        end
+    end
+end
+
+-- The other way round: linalg:norm(x) gives the function the library.
+local function with_colon(library, fn, name, caller)
+    if type(library) ~= "table" or rawget(library, name) ~= fn or not is_library(library) then return nil end
+    local line = source.line(source.text(caller.source), caller.currentline) or ""
+    local at, after = line:match("()%:%s*" .. name .. "()%f[^%w_]")
+    if not at then return nil end
+    local object, args = expression(line, at - 1), arguments(line, after)
+    return ("%s:%s%s: a function of a library takes a dot: %s.%s%s"):format(object, name, args, object, name, args)
+end
+
 return function(first, last)
     for level = first, last do
         local info, caller = debug.getinfo(level, "nft"), debug.getinfo(level + 1, "Sl")
@@ -100,6 +119,9 @@ return function(first, last)
         local plain = info.namewhat == "field" or info.istailcall and first == "self" and self == nil
         if plain and caller.currentline > 0 and caller.source:sub(1, #scripts) ~= scripts then
             local message = dotted_at(level, not info.istailcall and info.func or nil, info.name, caller)
+            if message then return message, ("%s:%d: "):format(caller.short_src, caller.currentline) end
+        elseif info.namewhat == "method" and caller.currentline > 0 then
+            local message = with_colon(self, info.func, info.name, caller)
             if message then return message, ("%s:%d: "):format(caller.short_src, caller.currentline) end
         end
     end

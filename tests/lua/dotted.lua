@@ -103,6 +103,13 @@ t.ok(said("counter.up()"):find(advice("counter.up()", "counter:up()"), 1, true),
 text = "abc"
 t.ok(said("text.upper()"):find(advice("text.upper()", "text:upper()"), 1, true), "a string")
 
+-- A colon where a function of a library is meant.
+for call, right in pairs { ["linalg:norm(x)"] = "linalg.norm(x)", ["optim:SGD({x}, 0.1)"] = "optim.SGD({x}, 0.1)", ["math:max(1, 2)"] = "math.max(1, 2)",
+    ["table:concat({})"] = "table.concat({})", ["linalg:svd(x)"] = "linalg.svd(x)" } do
+    t.ok(said(call):find((": %s: a function of a library takes a dot: %s"):format(call, right), 1, true), call)
+end
+t.ok(raised("linalg:norm(x)"):find("linalg.norm(x)", 1, true), "in the error itself, too")
+
 -- What is right with a dot, and other errors of it.
 t.is(raised("assert(torch_like.sum(x):item() == 3)"), "no error", "a function in a table")
 t.is(raised("assert(x.sum(x):item() == 3)"), "no error", "a method that is given its object")

@@ -39,6 +39,26 @@ bool gp_dtype_parse(const char *name, gp_dtype *dt);
 /* The smallest dtype that both fit in, as torch.promote_types. */
 gp_dtype gp_dtype_promote(gp_dtype a, gp_dtype b);
 
+/* The float beside d whose last bit is 1, where d is none itself. Rounded to a shorter type it gives what d does: rounded
+ * to the nearest float on the way, d would be rounded twice. Source: Boldo and Melquiond, "Emulation of FMA and correctly
+ * rounded sums", 2008. */
+static inline float gp_f64_to_odd_f32(double d) {
+    float f = (float)d;
+    double size = d < 0 ? -d : d;
+    uint32_t u, inexact = (double)f != d, away = (f < 0 ? -f : f) > size;
+    memcpy(&u, &f, 4);
+    u = (u - away) | inexact;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+/* The same of an integer, of which f64 may not have room for the last bits: those are joined in one. */
+static inline float gp_i64_to_odd_f32(int64_t i) {
+    bool small = i >= -((int64_t)1 << 53) && i <= (int64_t)1 << 53;
+    int64_t joined = (i >> 16) | ((i & 0xffff) != 0);
+    return gp_f64_to_odd_f32(small ? (double)i : (double)joined * 0x1p16);
+}
+
 /* IEEE half and bfloat16, rounded to nearest even; NaN stays NaN. */
 uint16_t gp_f32_to_f16(float f);
 float gp_f16_to_f32(uint16_t h);

@@ -130,8 +130,13 @@ static inline int64_t to_int(double v) {
 #define TO_i16(v) ((int16_t)INTEGER(v))
 #define TO_i32(v) ((int32_t)INTEGER(v))
 #define TO_i64(v) ((int64_t)INTEGER(v))
-#define TO_f16(v) gp_f32_to_f16((float)(v))
-#define TO_bf16(v) gp_f32_to_bf16((float)(v))
+/* Beside its neighbours, what a 16-bit float is rounded from, once. */
+static inline float same_f32(float v) { return v; }
+#define ODD(v)                                                                                     \
+    _Generic((v), float : same_f32, double : gp_f64_to_odd_f32, int32_t : gp_f64_to_odd_f32,       \
+             int64_t : gp_i64_to_odd_f32)(v)
+#define TO_f16(v) gp_f32_to_f16(ODD(v))
+#define TO_bf16(v) gp_f32_to_bf16(ODD(v))
 #define TO_f32(v) ((float)(v))
 #define TO_f64(v) ((double)(v))
 
@@ -190,6 +195,16 @@ static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
             _mm_storeu_si128((void *)(dst + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(s + i), 0));
     for (; i < n; i++) *(uint16_t *)(dst + i * step) = _cvtss_sh(s[i], 0);
 }
+/* From f64, by way of floats that round to the same. */
+static void store_doubles(char *dst, int64_t step, const void *src, int64_t n) {
+    const double *s = src;
+    float odd[64];
+    for (int64_t m; n > 0; n -= m, s += m, dst += m * step) {
+        m = n < 64 ? n : 64;
+        for (int64_t i = 0; i < m; i++) odd[i] = gp_f64_to_odd_f32(s[i]);
+        store_halves(dst, step, odd, m);
+    }
+}
 #define HALVES(fn, other) fn
 #else
 #define HALVES(fn, other) other
@@ -225,6 +240,7 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
         },
     };
     if (from == GP_CT_f32 && to == GP_f16) return HALVES(store_halves, store_f32_f16);
+    if (from == GP_CT_f64 && to == GP_f16) return HALVES(store_doubles, store_f64_f16);
     return fns[from][to];
 }
 

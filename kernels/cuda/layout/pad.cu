@@ -71,12 +71,11 @@ static uint64_t bits_of(gp_scalar s, gp_dtype dt) {
     uint64_t v = 0;
     float f = gp_number_as<float>(s);
     double g = gp_number_as<double>(s);
-    uint16_t h;
     switch (dt) {
     case GP_f64: memcpy(&v, &g, 8); break;
     case GP_f32: memcpy(&v, &f, 4); break;
-    case GP_f16: h = gp_f32_to_f16(f), memcpy(&v, &h, 2); break;
-    case GP_bf16: v = gp_f32_to_bf16(f); break;
+    case GP_f16:
+    case GP_bf16: gp_scalar_store(dt, &v, s); break;
     case GP_bool: v = g != 0; break;
     default: v = (uint64_t)gp_number_as<int64_t>(s);
     }

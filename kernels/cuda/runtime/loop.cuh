@@ -91,12 +91,27 @@ template <class T, class S> __device__ static inline T gp_cast(S v) {
     return gp_cast_to<T, S>::of(v);
 }
 
+/* What a 16-bit float is rounded from, once: see gp_f64_to_odd_f32. */
+template <class S> __device__ static inline float gp_as_odd_f32(S v) { return gp_cast<float>(v); }
+template <> __device__ inline float gp_as_odd_f32<double>(double d) {
+    float f = (float)d;
+    double size = d < 0 ? -d : d;
+    uint32_t away = (f < 0 ? -f : f) > size, inexact = (double)f != d;
+    return __uint_as_float((__float_as_uint(f) - away) | inexact);
+}
+template <> __device__ inline float gp_as_odd_f32<int32_t>(int32_t i) { return gp_as_odd_f32((double)i); }
+template <> __device__ inline float gp_as_odd_f32<int64_t>(int64_t i) {
+    bool small = i >= -((int64_t)1 << 53) && i <= (int64_t)1 << 53;
+    int64_t joined = (i >> 16) | ((i & 0xffff) != 0);
+    return gp_as_odd_f32(small ? (double)i : (double)joined * 0x1p16);
+}
+
 /* Dtypes, their types in memory, what m there is as a T, and what the T v is there. */
 #define GP_MEMORY_CASES(CASE)                                                                      \
     CASE(GP_f32, float, gp_cast<T>(m), gp_cast<float>(v))                                          \
     CASE(GP_f64, double, gp_cast<T>(m), gp_cast<double>(v))                                        \
-    CASE(GP_f16, uint16_t, gp_cast<T>(gp_f16_as_f32(m)), gp_f32_as_f16(gp_cast<float>(v)))         \
-    CASE(GP_bf16, uint16_t, gp_cast<T>(gp_bf16_as_f32(m)), gp_f32_as_bf16(gp_cast<float>(v)))      \
+    CASE(GP_f16, uint16_t, gp_cast<T>(gp_f16_as_f32(m)), gp_f32_as_f16(gp_as_odd_f32(v)))             \
+    CASE(GP_bf16, uint16_t, gp_cast<T>(gp_bf16_as_f32(m)), gp_f32_as_bf16(gp_as_odd_f32(v)))          \
     CASE(GP_i64, int64_t, (T)m, gp_cast<int64_t>(v))                                               \
     CASE(GP_i32, int32_t, (T)m, gp_cast<int32_t>(v))                                               \
     CASE(GP_i16, int16_t, (T)m, (int16_t)gp_cast<int64_t>(v))                                      \

@@ -13,7 +13,6 @@
 
 const char gp_box_tag = 0;
 static bool where(const char **file, int *line);
-static bool ours(const char *source);
 _Thread_local lua_State *gp_lua_state;
 
 /* A tensor whose box Lua had no memory for; released by the next push. Not by one in a finalizer, which may run while
@@ -56,7 +55,7 @@ static const gp_op *composite_called(lua_State *L) {
         const gp_op *op = ar.currentline < 0 ? gp_lua_composite(L, -1) : NULL;
         lua_pop(L, 1);
         if (op) found = op;
-        if (ar.currentline >= 0 && !ours(ar.source)) break;
+        if (ar.currentline >= 0 && !gp_lua_ours(ar.source)) break;
     }
     return found;
 }
@@ -207,7 +206,7 @@ static const char *shipped(const char *source) {
 }
 
 /* Chunks that gpush ships as its library are not where a user looks. */
-static bool ours(const char *source) { return shipped(source) != NULL; }
+bool gp_lua_ours(const char *source) { return shipped(source) != NULL; }
 
 /* What the prompt does by itself has no line. */
 static bool prompts(const char *source) {
@@ -232,7 +231,7 @@ static bool where(const char **file, int *line) {
     for (int level = 0; L && !users && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
         if (ar.currentline < 0 || prompts(ar.source)) continue;
-        users = !ours(ar.source);
+        users = !gp_lua_ours(ar.source);
         if (!found) first = ar;
         found = true;
     }

@@ -55,6 +55,9 @@ void *gp_lua_checkudata(lua_State *L, int arg, const char *type);
  * place and a message that says so take its place. */
 bool gp_lua_replace_dotted(lua_State *L);
 
+/* Is that a chunk which gpush ships? Such are not where a user looks. */
+bool gp_lua_ours(const char *source);
+
 /* The state that runs on this thread: source lines and collections come from it. Every C function
  * that runs ops or waits enters first. */
 extern _Thread_local lua_State *gp_lua_state;

@@ -201,7 +201,7 @@ static int collect_args(char **argv, int *first) {
 static bool run_args(lua_State *L, char **argv, int n) {
     for (int i = 1; i < n; i++) {
         int option = argv[i][1];
-        if (option == 'W') lua_warning(L, "@on", 0);
+        if (option == 'W') lua_warning(L, "@on", 0), gp_shell_watch_globals(L);
         if (option != 'e' && option != 'l') continue;
         char *extra = argv[i] + 2;
         if (!*extra) extra = argv[++i];

@@ -280,8 +280,10 @@ static void print_values(lua_State *L) {
 static void run(lua_State *L) {
     size_t n;
     gp_shell_started();
+    gp_shell_globals_begin(L);
     int status = gp_shell_call(L, 0, LUA_MULTRET);
     if (status != LUA_OK) {
+        gp_shell_globals_end(L, false);
         gp_shell_report(L, status);
         gp_pieces_drop(L);
     } else {
@@ -290,6 +292,7 @@ static void run(lua_State *L) {
         bool quiet = text && muted(text, &n);
         if (text && !gp_shell_is_command(text)) gp_shell_remember(L, text);
         if (!quiet) print_values(L);
+        gp_shell_globals_end(L, true);
     }
     lua_settop(L, 0);
     gp_shell_ended(L);
@@ -302,6 +305,7 @@ void gp_repl(lua_State *L) {
     const gp_line_hooks hooks = {.ctx = L, .complete = whole, .suggest = gp_complete};
     gp_line_open(&hooks);
     gp_lua_at_prompt = true;
+    gp_shell_watch_globals(L);
     while ((r = load_chunk(L, &status)) != GP_LINE_END) {
         if (r == GP_LINE_CANCEL) continue;
         if (status == LUA_OK) {

@@ -90,6 +90,12 @@ void gp_shell_ended(lua_State *L);
  * raise. */
 void gp_shell_watch_clock(lua_State *L);
 
+/* From here on a read of a global that is nil is said, once a place: as a warning, or, between begin and end, at the end, if
+ * that shows it. */
+void gp_shell_watch_globals(lua_State *L);
+void gp_shell_globals_begin(lua_State *L);
+void gp_shell_globals_end(lua_State *L, bool show);
+
 /* From here on a crash says in which thread, op and line it was before it ends the program. L: the main
  * thread's state. */
 void gp_crash_watch(lua_State *L);

@@ -16,6 +16,16 @@ holds() { # TEXT NAME: it prints TEXT somewhere
     tap_ok $? "$2" "expected to hold: $1"$'\n'"got: $got"
 }
 
+# Globals that are nil.
+says $'nil\nstdin:1: the global \'float16\' is nil; a dtype is a string: "f16"' "a global that is nil is said, with what it may be" <<<'float16'
+says $'stdin:1: the global \'zeross\' is nil; did you mean zeros?' "once, after the chunk" <<<'for i = 1, 2 do local _ = zeross end'
+says nil "rawget asks without a word" <<<'rawget(_G, "x")'
+printf '%s\n' 'local x = zeros(2, {dtype = float16})' 'for i = 1, 3 do if nosuch == nil then end end' >unset.lua
+tap_is "$("$build/gpush" -W unset.lua 2>&1)" $'Lua warning: unset.lua:1: the global \'float16\' is nil; a dtype is a string: "f16"
+Lua warning: unset.lua:2: the global \'nosuch\' is nil' "-W says so of scripts, once a place"
+tap_is "$("$build/gpush" unset.lua 2>&1)" '' "which are silent without it"
+tap_is "$("$build/gpush" -W -e 'warn "@off"' unset.lua 2>&1)" '' "and with warnings off"
+
 # Values.
 says 42 "an expression is printed" <<<'6 * 7'
 says "" "a semicolon mutes it" <<<'6 * 7;'
@@ -23,12 +33,12 @@ says "" "also after a block, and with spaces behind" <<<$'do local x = 6 end; \n
 says 43 "_ is the last value, muted or not" <<<$'6 * 7 ;\n_ + 1'
 says $'1\n2\n3\n3\t2\t1' "_1 _2 _3 are the last three" <<<$'1\n2\n3\n_1, _2, _3'
 says $'2\n2' "nil and nothing leave _ alone" <<<$'2\nnil;\ndo local x = 5 end\n_'
-says $'local y ends with this line: without \'local\' it stays\nnil' "a local variable that ends says so" <<<$'local y = 5\ny'
+says $'local y ends with this line: without \'local\' it stays\nnil\nstdin:1: the global \'y\' is nil' "a local variable that ends says so" <<<$'local y = 5\ny'
 says "local f ends with this line: without 'local' it stays" "once" <<<$'local function f() end;\nlocal g = 1'
 says $'5\n6' "not where it was used" <<<$'local y = 5; print(y)\ndo local y = 1 end\nf = function() local y = 6; return y end\nf()'
-says $'load compiles Lua, and \'a/x.npy\' is a file\'s name: npy.load "a/x.npy" reads that\nnil' "load of a file's name" \
+says $'load compiles Lua, and \'a/x.npy\' is a file\'s name: npy.load "a/x.npy" reads that\nnil\nstdin:1: the global \'t\' is nil' "load of a file's name" \
     <<<$'t = load "a/x.npy"\nt'
-says nil "and of any other text that is no Lua" <<<$'t = load "x.y"\nt'
+says $'nil\nstdin:1: the global \'t\' is nil' "and of any other text that is no Lua" <<<$'t = load "x.y"\nt'
 holds 'x = x @ y' "x @= y shows what to write" <<<'x @= y'
 says $'tensor({2.0, 2.0}, f32 2 cpu)' "x @ y is the matrix product" <<<$'x = ones(2, 2); y = ones(2)\nz = x @\ny\nz'
 says '{1, 2, 3, a = "x", ["two words"] = {}}' "a table is readable" <<<'{1, 2, 3, a = "x", ["two words"] = {}}'
@@ -86,7 +96,7 @@ printf '%s\n' 'x = 1' 'x + 1' 'error "no"' 'function f()' '    return 2' 'end' '
 tap_is "$(tail -n +2 saved.lua)" $'x = 1\n_ = x + 1\nfunction f()\n    return 2\nend' ":save keeps what went well"
 says $'2\t2' ":load brings it back" <<<$':load saved.lua\n_, f()'
 printf '%s\n' 'local y = 5; x = y' 'y' 'z = y == nil' ':save locals.lua' | session >/dev/null
-says $'5\tnil\ttrue' "locals end with their chunk there too" <<<$':load locals.lua\nx, y, z'
+says $'5\tnil\ttrue\nstdin:1: the global \'y\' is nil' "locals end with their chunk there too" <<<$':load locals.lua\nx, y, z'
 { for i in {1..250}; do echo "local v$i = $i"; done; echo ':save many.lua'; } | session >/dev/null
 says 7 "and may be many" <<<$':load many.lua\n7'
 echo 'return {value = 1}' >mod.lua

@@ -19,6 +19,16 @@ function shell.nearest(...)
     return near(...)
 end
 
+-- What a global that is nil may have been meant to be, or nil.
+function shell.unset(name)
+    local dtype = part "python".dtypes[name]
+    if dtype then return ('a dtype is a string: "%s"'):format(dtype) end
+    local names = {}
+    for k in next, _G do names[#names + 1] = type(k) == "string" and k or nil end
+    local meant = shell.nearest(name, names)
+    return meant and ("did you mean %s?"):format(meant)
+end
+
 function shell.show(v) return part "show" (v, native.columns()) end
 
 -- An error without the calls that led to it, which are the prompt's own.

@@ -188,6 +188,7 @@ local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.mo
     ["from_numpy"] = "tensor", ["random.seed"] = "manual_seed", ["expand_dims"] = "unsqueeze", ["mps.is_available"] = "cuda.is_available",
     ["backends.cudnn.benchmark"] = "cuda.benchmark", ["backends.cudnn.deterministic"] = "cuda.deterministic",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset", ["inf"] = "math.huge", ["pi"] = "math.pi" }
+python.dtypes = dtypes
 python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true, plt = true }
 
 -- What the path is in the module: "nn.Linear"; nil if nothing is there.

@@ -30,8 +30,8 @@ local loader = data.Loader { data.TensorDataset(ones(40, 2)), batch = 4, workers
 for _ in loader() do end
 loader:report()
 part "compare"
-compare { ["the way in which everybody who comes from elsewhere writes it first"] = function() return x + 1 end, b = function() return x * 2 end }
-timeit(function() return x + 1 end)
+print(compare { ["the way in which everybody who comes from elsewhere writes it first"] = function() return x + 1 end, b = function() return x * 2 end })
+print(timeit(function() return x + 1 end))
 END
 script="a folder with a long name/and another one in it/wide.lua"
 # over N: the lines of standard input with more than N characters.

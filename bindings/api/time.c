@@ -28,7 +28,7 @@ typedef struct timing {
     int key, fn;   /* stack indices */
     lua_Integer n; /* calls a run */
     bool fixed;    /* n was given */
-    bool quiet;    /* nothing is printed */
+    bool print;    /* at once; else the figures print as their text */
     int runs;
     figures run[RUNS];
     figures median;
@@ -149,7 +149,6 @@ static void check_function(lua_State *L, int idx, const char *what) {
     }
 }
 
-/* Reads {n = , device = , print = } at idx into t and *dev. */
 /* The arguments n, device and print, from idx on. */
 static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_device **dev) {
     *dev = NULL;
@@ -159,7 +158,7 @@ static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_de
         if (t->n < 1) luaL_error(L, "%s: n: expected a number of calls, got %I", what, (LUAI_UACINT)t->n);
     }
     if (!lua_isnoneornil(L, idx + 1) && !(*dev = gp_device_get(lua_tostring(L, idx + 1)))) gp_lua_raise(L);
-    t->quiet = !lua_toboolean(L, idx + 2);
+    t->print = lua_toboolean(L, idx + 2);
 }
 
 static void set_number(lua_State *L, const char *key, double v) {
@@ -194,37 +193,42 @@ static char *device_text(const timing *t, char *buf, size_t n) {
     return buf;
 }
 
-static int l_text(lua_State *L) { return lua_pushvalue(L, lua_upvalueindex(1)), 1; }
-
-/* Line by line, each folded to the terminal. */
-static void print_folded(const char *text) {
-    char line[400];
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
+/* The text, line by line, each folded to the terminal. */
+static int l_text(lua_State *L) {
+    const char *text = lua_tostring(L, lua_upvalueindex(1));
+    char *folded = NULL, line[400];
+    size_t size;
+    FILE *f = open_memstream(&folded, &size);
+    for (size_t n; f && *text; text += n + (text[n] == '\n')) {
         n = strcspn(text, "\n");
         snprintf(line, sizeof line, "%.*s", (int)n, text);
-        gp_fit_fold(stdout, line, 0, gp_fit_columns());
+        gp_fit_fold(f, line, 0, gp_fit_columns());
     }
-    fflush(stdout);
+    if (!f || fclose(f)) return free(folded), luaL_error(L, "out of memory");
+    lua_pushlstring(L, folded, size ? size - 1 : 0); /* without the last line's end */
+    free(folded);
+    return 1;
 }
 
-/* On top of the stack the figures and their text: the figures print as this text. Unless quiet it is
+/* On top of the stack the figures and their text: the figures print as this text. If asked for it is
  * printed now, and the prompt does not echo the figures. */
-static void tell(lua_State *L, bool quiet) {
-    if (!quiet) {
-        print_folded(lua_tostring(L, -1));
-    }
+static void tell(lua_State *L, bool now) {
     lua_createtable(L, 0, 2);
     lua_insert(L, -2);
     lua_pushcclosure(L, l_text, 1);
     lua_setfield(L, -2, "__tostring");
-    if (!quiet) {
+    if (now) {
         lua_pushboolean(L, false);
         lua_setfield(L, -2, "__echo");
     }
     lua_setmetatable(L, -2);
+    if (!now) return;
+    puts(luaL_tolstring(L, -1, NULL));
+    fflush(stdout);
+    lua_pop(L, 1);
 }
 
-/* timeit(fn or text [, {n = , device = , print = true}]): prints and returns what a call takes, the
+/* timeit(fn or text [, {n = , device = , print = false}]): what a call takes, the
  * wait for the devices included. */
 static int l_timeit(lua_State *L) {
     timing t = {.name = "timeit", .fn = 1};
@@ -239,7 +243,7 @@ static int l_timeit(lua_State *L) {
                     gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
                     gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs,
                     (lua_Integer)t.n);
-    tell(L, t.quiet);
+    tell(L, t.print);
     return 1;
 }
 
@@ -292,7 +296,7 @@ static int push_functions(lua_State *L) {
     return n;
 }
 
-/* compare({name = fn, ...} [, {n = , device = , print = true}]): prints and returns their figures,
+/* compare({name = fn, ...} [, {n = , device = , print = false}]): their figures,
  * and ratio: to the fastest. */
 static int l_compare(lua_State *L) {
     timing common = {.n = 0};
@@ -318,7 +322,7 @@ static int l_compare(lua_State *L) {
         lua_settable(L, -3);
     }
     push_comparison(L, t, n);
-    tell(L, common.quiet);
+    tell(L, common.print);
     return 1;
 }
 
@@ -335,8 +339,8 @@ static int l_is_terminal(lua_State *L) {
 
 void gp_lua_open_time(lua_State *L) {
     static const gp_lua_function functions[] = {
-        {"timeit", "value fn, int? n, device? device, bool print=true", l_timeit},
-        {"compare", "table functions, int? n, device? device, bool print=true", l_compare},
+        {"timeit", "value fn, int? n, device? device, bool print=false", l_timeit},
+        {"compare", "table functions, int? n, device? device, bool print=false", l_compare},
         {"clock", "", l_clock},
         {"is_terminal", "value file", l_is_terminal},
         {NULL, NULL, NULL}};

@@ -15,8 +15,8 @@
 --                    [--plot FILE.png]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options { data = false, epochs = 12, batch = 20, device = "gpu", workers = 2, accuracy = 90, count = 2000,
-    checkpoint = false, resume = {}, stop = 0, plot = false }
+local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", workers = 2, accuracy = 90, count = 2000,
+    checkpoint = false, resume = {}, stop = 0, plot = false }, { workers = 0, accuracy = 0, stop = 0 })
 manual_seed(1)
 
 -- ---- pictures ----
@@ -176,8 +176,9 @@ if #history > 0 then
     text_plot(10)
     if opt.plot then picture(opt.plot) end
     local share = 100 * history[#history][3] / kept
-    print(loader:report())
-    print(("accuracy %.1f %% on %d pictures kept back; %d %% wanted: %s"):format(share, kept, opt.accuracy,
+    local shown = math.floor(share * 10 + 1e-9) / 10 -- rounded down: 89.96 is not 90
+    loader:report()
+    print(("accuracy %.1f %% on %d pictures kept back; %d %% wanted: %s"):format(shown, kept, opt.accuracy,
         share >= opt.accuracy and "reached" or "not reached"))
     if share < opt.accuracy and #history == opt.epochs then os.exit(false, true) end
 end

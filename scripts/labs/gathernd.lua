@@ -48,8 +48,9 @@ local function study(name, f)
     print(prof:table { sort = "cpu_time_total", limit = 8 })
     print("sync report:")
     sync.report()
-    local time = timeit(function() f(data, indices) end).time
-    return result, time, waits
+    local figures = timeit(function() f(data, indices) end)
+    print(figures)
+    return result, figures.time, waits
 end
 
 local shape = table.concat(data.shape, "x")

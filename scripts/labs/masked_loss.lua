@@ -22,7 +22,7 @@
 --   gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--workers 2] [--trace PREFIX]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options { device = "gpu", batch = 8, size = 256, steps = 4, workers = 2, trace = false }
+local opt = options({ device = "gpu", batch = 8, size = 256, steps = 4, workers = 2, trace = false }, { workers = 0 })
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where nobody knows
 local size = opt.size
 

@@ -1,7 +1,8 @@
 -- Reads a lab's options: options{device = "gpu", rows = 500} takes --device cpu --rows 20 from the
 -- command line. The values given are the defaults and say by their type what is expected; false
 -- stands for a text that is not given, {} for an option without a value: true where it is given. --help lists them.
-return function(defaults)
+-- Whole numbers are at least 1, or what `least` says: options({workers = 2}, {workers = 0}).
+return function(defaults, least)
     local function usage(problem)
         local names = {}
         for name, value in pairs(defaults) do
@@ -23,7 +24,9 @@ return function(defaults)
         if default == nil then usage("no option " .. arg[i]) end
         if type(default) == "table" then i, value = i - 1, true end
         if math.type(default) == "integer" then
-            value = math.tointeger(tonumber(value)) or usage(arg[i] .. " wants a whole number")
+            local from = least and least[name] or 1
+            value = math.tointeger(tonumber(value))
+            if not value or value < from then usage(("%s wants a whole number of at least %d"):format(arg[i], from)) end
         end
         opt[name] = value or usage(arg[i] .. " wants a value")
         i = i + 2

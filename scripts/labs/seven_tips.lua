@@ -16,7 +16,8 @@
 --
 --   gpush seven_tips.lua [--device gpu|cpu|sim|cuda] [--size 64] [--steps 20]
 
-local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local here = arg[0]:match ".*/" or ""
+local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
 local opt = options { device = "gpu", size = 64, steps = 20 }
 local device, size, steps = zeros(1, { device = opt.device }).device, opt.size, opt.steps
 local BATCH, CLASSES = 8, 4
@@ -173,8 +174,12 @@ beside("rand(n, n):to(device)", sum_of(function() return rand(n, n):to(device) e
 tip(5, "several devices: a process each, not threads of one")
 local model, optimizer = new_model()
 local t = timeit(function() step(model, optimizer, x, y) end, { print = false })
-print(("  A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops."):format(
-    t.time * 1e3, t.host * 1e3))
+if device == "cpu" then
+    print(("  A step takes %.3f ms, all of it the host's, which computes on the cpu itself."):format(t.time * 1e3))
+else
+    print(("  A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops."):format(
+        t.time * 1e3, t.host * 1e3))
+end
 print [[
   That part is one script's, and a script is one thread: for N devices it
   queues N times as many ops, one after the other. PyTorch's DataParallel has
@@ -183,9 +188,11 @@ print [[
   each device, and only gradients travel. So here: workers of a loader are
   threads, because each has a Lua state of its own and nothing to share; a
   model that is trained on several devices is a process each.]]
-print "  devices    one process, host time a step    a process each"
-for _, n in ipairs { 1, 2, 4, 8 } do
-    print(("  %7d    %24.3f ms    %11.3f ms   (computed)"):format(n, n * t.host * 1e3, t.host * 1e3))
+if device ~= "cpu" then
+    print "  devices    one process, host time a step    a process each"
+    for _, n in ipairs { 1, 2, 4, 8 } do
+        print(("  %7d    %24.3f ms    %11.3f ms   (computed)"):format(n, n * t.host * 1e3, t.host * 1e3))
+    end
 end
 
 -- ---- 6. 16 bits ----
@@ -209,8 +216,10 @@ end
 line("f32", exact, both.f32)
 line("f16", rounded, both.f16)
 print(("  largest difference %.2g of %.3g"):format((exact - rounded:float()):abs():amax():item(), exact:abs():amax():item()))
+local how = verdict.of(both.f32, both.f16)
+print(how == "unclear" and "  time: no clear difference" or "  time: f16 is " .. how)
 if device == "cpu" or device:find "^sim" then
-    print("  (" .. device .. " computes f16 as f32 and rounds: what is gained here is memory and bytes to copy, not time)")
+    print("  (" .. device .. " computes f16 as f32 and rounds: what is to be gained here is memory and bytes to copy)")
 end
 
 -- ---- 7. profiling ----

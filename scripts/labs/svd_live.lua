@@ -5,18 +5,19 @@
 --   1. "copy in" and "copy out" beside "compute": for small matrices the way costs more than the
 --      work;
 --   2. a batch of small matrices against one: the device likes many at once;
---   3. "ratio", the CPU's time over the device's: above 1 the device wins, and the first such size
---      ends the lab;
+--   3. "ratio", the CPU's time over the device's, and what follows from it: a difference that is within
+--      the spread of the times is none. The last lines say from which size on the device is faster;
 --   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer is worth nothing
 --      if it is wrong.
 -- On a terminal the table is redrawn while it is measured, round by round; on a pipe each row is
 -- printed once. On `sim` the device is the CPU itself: the figures show the machinery, not a
 -- graphics card.
 --
---   gpush svd_live.lua [--device gpu|sim|cuda] [--sizes 16,32,64,128,256]
+--   gpush svd_live.lua [--device gpu|cpu|sim|cuda] [--sizes 16,32,64,128,256]
 --     [--batches 1,8] [--rounds 3]
 
-local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
+local here = arg[0]:match ".*/" or ""
+local options, verdict = dofile(here .. "options.lua"), dofile(here .. "verdict.lua")
 local opt = options { device = "gpu", sizes = "16,32,64,128,256", batches = "1,8", rounds = 3 }
 local live = os.execute "test -t 1"
 local device = zeros(1, { device = opt.device }).device
@@ -26,15 +27,19 @@ local function numbers(list)
     local out = {}
     for word in list:gmatch "[^,]+" do
         local n = math.tointeger(tonumber(word))
-        out[#out + 1] = n or error("not a list of whole numbers: " .. list)
+        if not n or n < 1 then error("svd_live: expected whole numbers of at least 1 with commas between, got " .. list, 0) end
+        out[#out + 1] = n
     end
+    if #out == 0 then error("svd_live: expected a list of numbers, got " .. list, 0) end
     return out
 end
 
 local function quiet(functions) return compare(functions, { print = false }) end
 
 -- Keeps the better of two measurements: what disturbs one only ever makes it slower.
-local function keep(row, name, seconds) row[name] = math.min(row[name] or math.huge, seconds) end
+local function keep(row, name, figures)
+    if not row[name] or figures.time < row[name].time then row[name] = figures end
+end
 
 local function measure(row)
     local x = randn(row.batch, row.size, row.size)
@@ -48,25 +53,29 @@ local function measure(row)
         copy_in = function() return x:to(device) end,
         copy_out = function() return u:to "cpu", s:to "cpu", vh:to "cpu" end,
     }
-    keep(row, "cpu", times.cpu.time)
-    keep(row, "compute", times.gpu.time)
-    keep(row, "copy_in", times.copy_in.time)
-    keep(row, "copy_out", times.copy_out.time)
-    row.total = row.copy_in + row.compute + row.copy_out
-    row.ratio = row.cpu / row.total
+    keep(row, "cpu", times.cpu)
+    keep(row, "compute", times.gpu)
+    keep(row, "copy_in", times.copy_in)
+    keep(row, "copy_out", times.copy_out)
+    row.total = { time = 0, spread = 0, min = 0 }
+    for _, part in ipairs { row.copy_in, row.compute, row.copy_out } do
+        for name, sum in pairs(row.total) do row.total[name] = sum + part[name] end
+    end
+    row.verdict, row.ratio = verdict.of(row.cpu, row.total)
 end
 
-local function ms(seconds) return seconds and ("%.3f"):format(seconds * 1e3) or "." end
+local function ms(figures) return figures and ("%.3f"):format(figures.time * 1e3) or "." end
 
-local layout = "%6s %6s %10s %10s %10s %10s %10s %7s %9s"
+local layout = "%4s %5s %8s %8s %8s %8s %8s %6s %8s%s"
 local head = layout:format("size", "batch", "cpu", "device", "copy in", "compute", "copy out",
-    "ratio", "residual")
+    "ratio", "residual", "")
 
 local function text(row)
     local ratio = row.ratio and ("%.2f"):format(row.ratio) or "."
     local residual = row.residual and ("%.1e"):format(row.residual) or "."
     return layout:format(row.size, row.batch, ms(row.cpu), ms(row.total), ms(row.copy_in),
-        ms(row.compute), ms(row.copy_out), ratio, residual)
+        ms(row.compute), ms(row.copy_out), ratio, residual,
+        row.verdict and "  " .. row.verdict or "")
 end
 
 local rows = {}
@@ -76,7 +85,7 @@ for _, batch in ipairs(numbers(opt.batches)) do
     end
 end
 
-print(("SVD on the CPU and on %s, milliseconds"):format(device))
+print(("SVD on the CPU and on %s, milliseconds"):format(device == "cpu" and "the CPU again" or device))
 print(head)
 if live then
     for _, row in ipairs(rows) do print(text(row)) end
@@ -94,13 +103,15 @@ for round = 1, opt.rounds do
     end
 end
 
-local first
-for _, row in ipairs(rows) do
-    if row.ratio > 1 and (not first or row.size < first.size) then first = row end
+if device == "cpu" then -- the same work twice
+    print "crossover: none; the cpu was compared with itself, and what differs is how far its times spread"
+    return
 end
-local found = "none; %s is not faster at any size here, copies included"
-if first then
-    found = "from size " .. first.size .. " on (batch " .. first.batch
-        .. ") %s is faster, copies included"
+for _, batch in ipairs(numbers(opt.batches)) do
+    local own = {}
+    for _, row in ipairs(rows) do
+        if row.batch == batch then own[#own + 1] = row end
+    end
+    print(("crossover: batch %d: %s, copies included"):format(batch, verdict.crossover(own, device)))
 end
-print("crossover: " .. found:format(device))
+if device:find "^sim" then print "(sim is the cpu itself: a graphics card's crossover is elsewhere)" end

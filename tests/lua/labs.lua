@@ -53,6 +53,10 @@ for _, device in ipairs { "cpu", "sim" } do
     t.is(waits, device == "cpu" and { 0, 0, 0, 0, 0, 0, 0, 0 } or { 0, 0, 3, 0, 3, 1, 3, 0 },
         "seven_tips: waits of each pair on " .. device)
     has(out, "making a sample .* making a sample ", "seven_tips: both loaders' reports")
+    local wide, narrow, how = out:match "\n  f32 +([%d.]+) ms.-\n  f16 +([%d.]+) ms.-\n  time: ([^\n]+)"
+    t.ok(how == "no clear difference" or how == (tonumber(narrow) < tonumber(wide) and "f16 is faster" or "f16 is slower"),
+        "seven_tips: what is said of 16 bits follows from the times")
+    t.is(out:find("one process, host time a step", 1, true) ~= nil, device ~= "cpu", "seven_tips: the host's share of a step is told of a device")
     has(out, "\n%s*loader: make a batch ", "seven_tips: the loader is in the profile's table")
 end
 
@@ -96,6 +100,47 @@ for size, batch, cpu, total, copy_in, compute, copy_out, ratio, residual in
 end
 t.is(rows, 4, "svd_live: a row for each size and batch count")
 t.ok(worst < 1e-5, "svd_live: small residuals")
+-- Does what the last lines say follow from the rows? The verdict of a row stands at its end.
+local function follows(out, device)
+    local verdicts, wrong = {}, nil
+    for size, batch, ratio, verdict in out:gmatch "\n +(%d+) +(%d+)[%d. ]- ([%d.]+) +%S+  (%l[%l ]+)" do
+        verdicts[batch] = verdicts[batch] or {}
+        table.insert(verdicts[batch], { tonumber(size), verdict })
+        if verdict == "faster" and tonumber(ratio) < 1.05 or verdict == "slower" and tonumber(ratio) > 0.96 then wrong = ratio .. " " .. verdict end
+    end
+    for batch, list in pairs(verdicts) do
+        local text = out:match("\ncrossover: batch " .. batch .. ": ([^\n]+), copies included")
+        local from = text and tonumber(text:match "from size (%d+) on")
+        for _, row in ipairs(list) do
+            local faster = row[2] == "faster"
+            if not text or from and faster ~= (row[1] >= from) or faster and text:find "at no size" then wrong = batch .. ": " .. tostring(text) end
+        end
+    end
+    t.ok(next(verdicts) and not wrong, "svd_live: the conclusion follows from the rows on " .. device .. (wrong and ": " .. wrong or ""))
+end
+follows(out, "sim")
+has(out, "\n%(sim is the cpu itself", "svd_live: and sim is no graphics card")
+has(lab("svd_live", "--device cpu --sizes 4,8 --batches 1,2"), "\ncrossover: none; the cpu was compared with itself",
+    "svd_live: the cpu does not beat itself")
+do -- what may be concluded, from figures made up
+    local verdict = dofile(root .. "/scripts/labs/verdict.lua")
+    local function fig(time, spread) return { time = time, spread = spread, min = time - spread } end
+    t.is({ verdict.of(fig(2, 0.1), fig(1, 0.1)) }, { "faster", 2 }, "verdict: apart")
+    t.is({ verdict.of(fig(1, 0.1), fig(2, 0.1)) }, { "slower", 0.5 }, "verdict: the other way")
+    t.is(verdict.of(fig(2, 0.6), fig(1, 0.6)), "unclear", "verdict: within the spread")
+    t.is(verdict.of(fig(1.02, 0), fig(1, 0)), "unclear", "verdict: a ratio of 1.02")
+    t.is(verdict.of(fig(0.98, 0), fig(1, 0)), "unclear", "verdict: a ratio of 0.98")
+    local function crossover(text)
+        local rows = {}
+        for letter in text:gmatch "." do
+            rows[#rows + 1] = { size = 2 << #rows, verdict = letter == "+" and "faster" or letter == "-" and "slower" or "unclear" }
+        end
+        return verdict.crossover(rows, "d")
+    end
+    t.is({ crossover "--=", crossover "-=++", crossover "++", crossover "+-+", crossover "+-" }, { "d is clearly faster at no size here",
+        "d is faster from size 8 on", "d is faster from size 2 on", "d is faster at 2, 8, but not at every size between or above",
+        "d is faster at 2, but not at every size between or above" }, "verdict: the crossover")
+end
 has(out, "\ncrossover: ", "svd_live: ends with the crossover")
 t.ok(not out:find "\27", "svd_live: plain rows on a pipe")
 
@@ -152,6 +197,7 @@ do
     t.ok(not ok and out:find "101 %% wanted: not reached", "digits: an accuracy that is not reached is a failure")
     out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 0")
     t.ok(ok and out:find "0 %% wanted: reached", "digits: and one that is, is not")
+    t.ok(not out:find "\n\n" and out:find "\n  [^\n]+\naccuracy", "digits: the loader's report, and no empty line after it")
     out, ok = lab("digits", "--resume")
     t.ok(not ok and out:find "%-%-resume wants %-%-checkpoint FILE", "digits: --resume without a file")
     out, ok = lab("digits", ("--count 300 --epochs 5 --checkpoint '%s-cpu.safetensors' --resume"):format(base))
@@ -178,7 +224,14 @@ out, ok = lab("svd", "--sise 3")
 t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)",
     "an unknown option is an error that lists them")
 out, ok = lab("gathernd", "--rows many")
-t.ok(not ok and out:find "%-%-rows wants a whole number", "so is a value of another kind")
+t.ok(not ok and out:find "%-%-rows wants a whole number of at least 1", "so is a value of another kind")
+for name, option in pairs { gathernd = "--rows 0", svd = "--size 0", fork_wait = "--models 0", masked_loss = "--steps 0", seven_tips = "--steps -1",
+    digits = "--epochs 0", svd_live = "--rounds 0" } do
+    out, ok = lab(name, option)
+    t.ok(not ok and out:find(option:match "%S+", 1, true) and out:find "wants a whole number of at least 1", name .. ": " .. option .. " is refused")
+end
+out, ok = lab("svd_live", "--sizes 8,0")
+t.ok(not ok and out:find "svd_live: expected whole numbers of at least 1 with commas between, got 8,0", "svd_live: a size of 0")
 out, ok = lab("svd", "--image")
 t.ok(not ok and out:find "%-%-image wants a value", "and a missing one")
 out, ok = lab("svd", "--help")

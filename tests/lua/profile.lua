@@ -356,17 +356,11 @@ else
 end
 
 -- ---- timeit and compare ----
-local function quiet(fn, ...) -- the lines they print are not TAP
-    local args, out = { ... }, nil
-    io.write "# "
-    out = fn(table.unpack(args))
-    return out
-end
-local fig = quiet(timeit, function() spin(0.002) end, { n = 2 })
+local fig = timeit(function() spin(0.002) end, { n = 2 })
 t.ok(fig.time >= 0.0019 and fig.host >= 0.0019 and fig.device == nil and fig.n == 2, "timeit of the host")
-fig = quiet(timeit, function() local z = x * 2 end)
+fig = timeit(function() local z = x * 2 end)
 t.ok(fig.device > 0 and fig.host > 0 and fig.time >= fig.device * 0.5 and fig.min <= fig.time and fig.time <= fig.max, "timeit of a device")
-fig = quiet(timeit, "return 1 + 1")
+fig = timeit "return 1 + 1"
 t.ok(fig.time < 1e-4 and fig.n > 100, "timeit of text")
 t.error(function() timeit("1 +") end, "timeit", "text that is no Lua")
 t.error(function() timeit(3) end, "expected a function or text, got number", "timeit of no function")
@@ -377,10 +371,16 @@ fig = compare({ slow = function() spin(0.003) end, fast = function() spin(0.0003
 t.is(#sync.lines(), 0, "their own waits are neither refused nor in the ledger")
 sync.mode = "off"
 t.ok(fig.slow.min > fig.fast.min and math.min(fig.slow.ratio, fig.fast.ratio, fig.gpu.ratio) == 1, "compare: ratios to the fastest")
-fig = compare({ function() spin(0.0003) end, "return 1" }, { n = 1, print = false })
-t.ok(fig[1].min > fig[2].min, "functions without names, and without printing")
+fig = compare({ function() spin(0.0003) end, "return 1" }, { n = 1 })
+t.ok(fig[1].min > fig[2].min, "functions without names")
 t.ok(tostring(fig):find "^ +time +spread +host +device +ratio\n2 .* 1%.00x\n1 [^\n]*x$", "compare's figures as text: the table")
-t.ok(tostring(timeit("return 1", { n = 3, print = false })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3%)$",
+t.ok(tostring(timeit("return 1", { n = 3 })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3%)$",
     "timeit's figures as text: the line")
+for text, lines in pairs { ["print(timeit('return 1', {n = 2}))"] = 1, ["timeit('return 1', {n = 2, print = true})"] = 1,
+    ["local f = timeit('return 1', {n = 2})"] = 0, ["print(compare({a = 'return 1'}, {n = 2}))"] = 2, ["local f = compare({a = 'return 1'}, {n = 2})"] = 0 } do
+    local p = io.popen(("%s -e %q"):format(arg[-1], text))
+    t.is(select(2, p:read "a":gsub("\n", "")), lines, text .. ": its lines")
+    p:close()
+end
 t.error(function() compare {} end, "expected functions", "compare of nothing")
 t.done()

@@ -64,7 +64,7 @@ end
 -- ---- Time ----
 
 command("timeit", "expr", "what a call takes: many runs, median, host and device apart", function(text)
-    gpush.timeit(compile(text, "timeit"))
+    print(gpush.timeit(compile(text, "timeit")))
 end)
 
 command("time", "expr", "what one run takes, and its value", function(text)

@@ -66,9 +66,9 @@ y:sum():backward() return x.grad
 
     -- Time.
     clock = { call = "clock()", text = "Seconds since some moment, that pass evenly; the difference of two. It does not wait for devices: timeit does.", see = "timeit, synchronize" },
-    compare = { call = "compare({name = fn, …}, [{n=, device=, print=true}])", text = "Times several functions turn by turn and prints their figures with ratios; waits for devices as timeit does.",
-        options = "n: calls; print: false for the result alone; device: which is waited for",
-        example = "compare({a = function() end}, {n = 1, print = false}).a.time >= 0\n--> true", see = "timeit, profile" },
+    compare = { call = "compare({name = fn, …}, [{n=, device=, print=false}])", text = "Times several functions turn by turn: their figures with ratios, which print as a table; waits for devices as timeit does.",
+        options = "n: calls; print: at once; device: which is waited for",
+        example = "compare({a = function() end}, {n = 1}).a.time >= 0\n--> true", see = "timeit, profile" },
 
     -- Groups and files.
     linalg = { text = "Linear algebra: linalg.svd, linalg.solve, linalg.eigh … by PyTorch's names.", see = "matmul, einsum, fft" },

@@ -76,7 +76,8 @@ local habits = {
     { "a if c else b", "c and a or b" },
     { 'device = "cuda" if torch.cuda.is_available() else "cpu"', 'device = cuda.is_available() and "cuda" or "cpu"' },
     { 'q = torch.device("cuda" if torch.cuda.is_available() else "cpu")', 'q = cuda.is_available() and "gpu" or "cpu"' },
-    { "print(list(map(lambda q: q + 1, xs)))", "print(map(function(q) return q + 1 end, xs))", run = "" },
+    { "print(list(map(lambda q: q + 1, xs)))", "function(x) return … end", run = "local f = function(x) return x end" },
+    { "q = sorted(xs)", "table.sort(t), in place", run = "local t = {2, 1} table.sort(t)" },
     { "lambda q: q + 1", "function(q) return q + 1 end", run = "local f = function(q) return q + 1 end" },
     { "p = q = 3", "q = 3; p = q" },
     -- texts
@@ -137,8 +138,8 @@ local habits = {
     { "torch.cuda.synchronize()", "cuda.synchronize()", run = "assert(cuda.synchronize)" },
     { "torch.manual_seed(0)", "manual_seed(0)" },
     { "q = x.astype(np.float32)", 'q = x:to("f32")' },
-    { "torch.backends.cudnn.benchmark = 1", "cuda.benchmark = 1", run = "" },
-    { "plt.show()", "plot, hist, heatmap and imshow draw at once", run = "" },
+    { "torch.backends.cudnn.benchmark = True", "cuda.benchmark = true" },
+    { "plt.show()", "plot, hist, heatmap and imshow draw at once", run = "assert(plot and hist and heatmap and imshow)" },
     { "torch.arange(10)", "arange(0, 9)" },
     -- blocks
     { "for i in range(3):", "for i = 1, 3 do … end" },

@@ -165,11 +165,17 @@ local function comments(line, typed)
     return line:gsub("%s+#%s.*$", "")
 end
 
--- Is it Lua, and no longer in a package's words?
+-- Functions of Python's that nothing here does in one word.
+local builtins = { map = true, filter = true, reversed = true, super = true, set = true, tuple = true, iter = true, vars = true, sorted = true }
+
+-- Is it Lua, and no longer in a package's words or Python's?
 local function compiles(text)
     text = text:gsub("…", "")
     for package in text:gmatch "%f[%w_.]([%a_][%w_]*)%." do
         if python.packages[package] and rawget(_G, package) == nil then return false end
+    end
+    for name in text:gmatch "%f[%w_.:]([%a_][%w_]*)%(" do
+        if builtins[name] and rawget(_G, name) == nil then return false end
     end
     return load(text, "=", "t") or load("return " .. text, "=", "t")
 end

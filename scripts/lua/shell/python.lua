@@ -239,7 +239,6 @@ python.functions = {
     open = function(...) return ("io.open(%s)"):format(table.concat({ ... }, ", ")) end,
     dict = function(...) return ... and "{" .. (table.concat({ ... }, ", "):match "^{(.*)}$" or ...) .. "}" or "{}" end,
     list = function(x) return x or "{}" end,
-    sorted = function(x) return ("table.sort(%s)"):format(x) end,
     dir = function(x) return ("help(%s)"):format(x or "") end,
     zip = function(x, y) return y and ("for i, a in ipairs(%s) do local b = %s[i] … end"):format(x, y) end,
     hasattr = function(x, name) return name and ("%s[%s] ~= nil"):format(x, name) end,

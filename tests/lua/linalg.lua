@@ -396,4 +396,26 @@ t.is(batch.mH, batch.mT:tolist(), "mH is mT: numbers are real")
 t.is(batch[1].H, { { 1, 3, 5 }, { 2, 4, 6 } }, "H of a matrix")
 t.error(function() return batch.H end, "H: the tensor has 3 dims %(expected a matrix%)", "H of a batch")
 t.error(function() return batch[1][1].mT end, "mT: the tensor has 1 dims %(expected a matrix or a batch of matrices%)", "mT of a vector")
+-- NaN: no matrix with one is positive definite, and no factor beside one looks clean
+do
+    local nan = 0 / 0
+    for _, dtype in ipairs { "f32", "f64" } do
+        for i, m in ipairs { { { nan, 1 }, { 1, 1 } }, { { 1, 2 }, { 2, nan } }, { { 1, nan, 0 }, { nan, 2, 0 }, { 0, 0, 1 } } } do
+            local a = g.tensor(m, { dtype = dtype })
+            for _, upper in ipairs { false, true } do
+                local _, info = g.linalg.cholesky_ex(a, upper)
+                t.is(info, i == 1 and 1 or 2, "cholesky_ex of NaN, " .. dtype .. (upper and ", upper" or ""))
+                t.error(function() g.linalg.cholesky(a, upper):sum():item() end, "not positive definite", "cholesky of NaN, " .. dtype)
+            end
+        end
+        local q, r = g.linalg.qr(g.tensor({ { 1, nan, 0 }, { 2, 1, 0 }, { 0, 0, 1 } }, { dtype = dtype }))
+        t.is(r:isnan(), { { false, true, false }, { false, true, true }, { false, false, true } }, "qr of NaN: R, " .. dtype)
+        t.is(q:isnan(), { { false, true, true }, { false, true, true }, { false, true, true } }, "Q, " .. dtype)
+        local big = g.eye(60, nil, dtype)
+        big[10][20] = nan
+        q = g.linalg.qr(big)
+        t.ok(q:narrow(2, 20, 40):isnan():all():item(), "of a larger one, " .. dtype)
+    end
+end
+
 t.done()

@@ -1,5 +1,6 @@
 /* QR, Cholesky and LU by LAPACK, but for larger matrices' QR. It stores by columns: where a transposed
  * problem has the same answer, matrices go there as they lie. */
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/linalg/batch.h"
@@ -31,6 +32,15 @@ enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
         for (int64_t i = 1; i < rows; i++)                                                         \
             memset(to + i * cols, 0, (size_t)(i < cols ? i : cols) * sizeof(T));                   \
     }                                                                                              \
+    /* The first reflection that NaN spoils, of which LAPACKs differ in what they leave beside it; low: none. Each of \
+     * those that follow is of its results: NaN, too. */                                           \
+    static int spoilt_##t(T *a, int64_t ld, int m, int n, int low) {                               \
+        int first = 0;                                                                             \
+        while (first < low && (first == m - 1 || a[first * (ld + 1)] == a[first * (ld + 1)])) first++; \
+        for (int64_t j = first; first < low && j < n; j++)                                         \
+            for (int64_t i = first; i < m && i <= j; i++) a[j * ld + i] = (T)NAN;                  \
+        return first;                                                                              \
+    }                                                                                              \
     static gp_verdict qr_##t(const gp_lapack *r, int64_t i, char *work) {                          \
         int m = r->m, n = r->n, low = m < n ? m : n, info = 0, wide = n > r->k ? n : r->k;         \
         int ld = (int)gp_lu_ld(m), lwork = GP_QR_BLOCK * wide;                                     \
@@ -40,10 +50,13 @@ enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
         if (low < QR_LEAST) geqrf(&m, &n, a, &ld, s, tmp, &lwork, &info);                          \
         else gp_qr_##t(m, n, a, ld, v, s, tmp);                                                    \
         if (info) return GP_REFUSED;                                                               \
+        int clean = spoilt_##t(a, ld, m, n, low);                                                  \
         triangle_##t((T *)gp_out(r->c, 1)->data + i * r->k * n, a, ld, r->k, n);                   \
         if (r->flag == 'r') return GP_FINE;                                                        \
         if (low < QR_LEAST) orgqr(&m, &r->k, &low, a, &ld, s, tmp, &lwork, &info);                 \
         else gp_qr_q_##t(m, r->k, low, a, ld, v, s, tmp);                                          \
+        for (int64_t j = clean; clean < low && j < r->k; j++)                                      \
+            for (int64_t row = 0; row < m; row++) a[j * ld + row] = (T)NAN;                        \
         gp_turn((T *)gp_out(r->c, 0)->data + i * m * r->k, a, ld, m, r->k, sizeof(T));             \
         return gp_verdict_of(info);                                                                \
     }
@@ -87,6 +100,8 @@ bool CPU(linalg_qr)(const gp_call *c) {
         if (upper) gp_gather(a = o, n, &r->a, i);                                                  \
         else gp_gather_columns(a, ld, &r->a, i);                                                   \
         if (n) potrf("L", &n, a, &ld, &info, 1);                                                   \
+        for (int j = 0; info == 0 && j < n; j++) /* OpenBLAS takes NaN for positive */             \
+            if (a[j * ((int64_t)ld + 1)] != a[j * ((int64_t)ld + 1)]) info = j + 1;                \
         if (!upper) gp_turn(o, a, ld, n, n, sizeof(T));                                            \
         for (int64_t j = 0; j < n; j++)                                                            \
             if (upper) memset(o + j * n, 0, (size_t)j * sizeof(T));                                \

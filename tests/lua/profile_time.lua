@@ -173,6 +173,54 @@ prof = profile.run(function() pcall(function()
 end) spin(0.004) end)
 t.ok(row(prof, "FAILS").cpu_time_total < 2e6 and ms(prof, "[unattributed]") >= 3.9, "an error ends the region")
 
+-- Coroutines, recursion, errors and regions that are never closed, at random: nothing exceeds the whole.
+math.randomseed(3)
+local acts = {
+    function(cos)
+        cos[#cos + 1] = coroutine.wrap(function()
+            local _ <close> = profile.region("R" .. math.random(3))
+            local y = x * 2
+            coroutine.yield()
+            local _ <close> = profile.region "N"
+            if math.random() < 0.3 then error "mine" end
+            coroutine.yield(x + 1)
+        end)
+    end,
+    function(cos)
+        local at = #cos > 0 and math.random(#cos)
+        if at and not pcall(cos[at]) then table.remove(cos, at) end
+    end,
+    function()
+        local _ = profile.region "OPEN"
+        return x:sum():item()
+    end,
+    function()
+        local function deep(n)
+            local _ <close> = profile.region "DEEP"
+            if n > 0 then deep(n - 1) end
+        end
+        deep(math.random(300))
+    end,
+    function() queue(1) end,
+}
+local wrong = {}
+for trial = 1, 20 do
+    local p = profile.run({ memory = true }, function()
+        local cos = {}
+        for _ = 1, 30 do acts[math.random(#acts)](cos) end
+    end)
+    for _, group in ipairs { "op", "region", "line" } do
+        if sum(p, "self_cpu_time_total", { group = group }) ~= p.wall_ns then wrong[#wrong + 1] = trial .. ": sum by " .. group end
+        for _, r in ipairs(p:rows { group = group }) do
+            if r.cpu_time_total > p.wall_ns or r.self_cpu_time_total < 0 then wrong[#wrong + 1] = trial .. ": " .. r.name end
+        end
+        for percent in p:table { group = group }:gmatch "([%d.]+)%%" do
+            if tonumber(percent) > 100 then wrong[#wrong + 1] = trial .. ": " .. percent .. " %" end
+        end
+    end
+end
+t.is(wrong, {}, "whatever is nested or not, rows make the wall time and no share exceeds 100 %")
+
 -- ---- the counter of memory ----
 local file = os.tmpname()
 local function counters(p)

@@ -282,6 +282,7 @@ static void run(lua_State *L) {
     gp_shell_started();
     gp_shell_globals_begin(L);
     int status = gp_shell_call(L, 0, LUA_MULTRET);
+    gp_line_fresh();
     if (status != LUA_OK) {
         gp_shell_globals_end(L, false);
         gp_shell_report(L, status);

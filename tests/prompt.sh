@@ -131,6 +131,27 @@ until_ has '>'
 enter '#s'
 sees $'> #s\n590\n>' "at the end of a line with more rows than the terminal much can be typed"
 
+# Whoever wrote last, the prompt, an error and a value begin a line, and no line is empty for it.
+session 60 16
+enter 'do io.write("1\t") error("x", 0) end'
+rows 1 $'> do io.write("1\\t") error("x", 0) end\n1\nx\n    1 | do io.write("1\\t") error("x", 0) end\n>' "an error begins a line"
+key C-l; until_ fresh
+enter 'do io.write "abc" end'
+rows 1 $'> do io.write "abc" end\nabc\n>' "the prompt begins one behind what has no end"
+enter 'do os.execute "printf def" end'
+rows 3 $'> do os.execute "printf def" end\ndef\n>' "also of another program"
+enter 'do io.stderr:write "ghi" end'
+rows 5 $'> do io.stderr:write "ghi" end\nghi\n>' "and of stderr"
+enter 'do io.write "value" end return 7'
+rows 7 $'> do io.write "value" end return 7\nvalue\n7\n>' "a value begins one"
+enter 'print "jkl"'
+rows 10 $'> print "jkl"\njkl\n>' "where the line has its end nothing is added"
+enter 'x = 1'
+rows 12 $'> x = 1\n>' "nor where nothing is printed"
+key C-l; until_ fresh
+enter 'do io.write(("m"):rep(60)) end'
+rows 1 $'> do io.write(("m"):rep(60)) end\n'"$(printf 'm%.0s' {1..60})"$'\n>' "a row that is just full is one"
+
 # Paste.
 session
 paste $'u = 5\nprint("ran", u)\n'

@@ -44,6 +44,19 @@ static inline bool pty_start_term(pty *p, char *const argv[], const char *term) 
 
 static inline bool pty_start(pty *p, char *const argv[]) { return pty_start_term(p, argv, "xterm"); }
 
+/* Takes out the row of spaces by which the prompt begins a line where the cursor is at a line's beginning: nothing is seen of it. */
+static inline void pty_drop_blanks(pty *p) {
+    static const char end[] = "\r\033[K";
+    for (char *to = strstr(p->text, end); to; to = strstr(to, end)) {
+        char *from = to, *rest = to + sizeof end - 1;
+        while (from > p->text && from[-1] == ' ') from--;
+        bool blanks = to - from >= 20 && (from == p->text || from[-1] == '\n');
+        if (blanks) memmove(from, rest, strlen(rest) + 1);
+        to = blanks ? from : rest;
+    }
+    p->n = strlen(p->text);
+}
+
 /* Reads what there is, waiting at most the given seconds for some; false at the end of the program's output. */
 static inline bool pty_read(pty *p, double seconds) {
     struct pollfd f = {p->fd, POLLIN, 0};
@@ -58,6 +71,7 @@ static inline bool pty_read(pty *p, double seconds) {
     for (ssize_t i = 0; i < got; i++)
         if (buf[i]) p->text[p->n++] = buf[i];
     p->text[p->n] = 0;
+    pty_drop_blanks(p);
     return true;
 }
 

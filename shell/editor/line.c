@@ -404,6 +404,13 @@ void gp_line_save(const char *chunk) {
     if (gp_picture.el) gp_history_add(chunk);
 }
 
+/* As many spaces as a row has: in the first column they fill it, in another they end on the next row. */
+void gp_line_fresh(void) {
+    if (!gp_picture.el) return;
+    printf("%*s\r\033[K", gp_screen_columns(), "");
+    fflush(stdout);
+}
+
 void gp_line_close(void) {
     if (gp_picture.el) el_end(gp_picture.el);
     if (gp_picture.nowhere) fclose(gp_picture.nowhere);

@@ -72,7 +72,7 @@ static gp_chunk *more(gp_track *t) {
     uint64_t room = atomic_load(&t->prof->room), take;
     do {
         if (!room) return NULL;
-        take = room < GP_CHUNK ? room : GP_CHUNK;
+        take = room < GP_RECORD_CHUNK ? room : GP_RECORD_CHUNK;
     } while (!atomic_compare_exchange_weak(&t->prof->room, &room, room - take));
     gp_chunk *c = malloc(sizeof *c);
     if (!c) return NULL;
@@ -184,7 +184,7 @@ static void op_end(gp_call *c, bool ok) {
 static _Atomic uint64_t busy;
 static _Atomic bool busy_counted;
 
-static void device(const gp_ran *ran) {
+static void device(const gp_activity *ran) {
     if (!ran->held && atomic_load_explicit(&busy_counted, memory_order_relaxed))
         atomic_fetch_add_explicit(&busy, ran->t1 - ran->t0, memory_order_relaxed);
     gp_track *t = track();
@@ -325,7 +325,7 @@ static bool drain_all(void) {
 
 /* Devices whose tools say later what they did (cuda) say it now. */
 typedef struct look {
-    gp_look at;
+    gp_trace_cmd at;
     uint64_t lost;
     const char *how;
 } look;
@@ -334,7 +334,7 @@ static void look_at(gp_device *dev, void *ctx) {
     const char *how = dev->vt->observe ? dev->vt->observe(dev, l->at, &l->lost) : NULL;
     if (how) l->how = how;
 }
-static look look_all(gp_look at) {
+static look look_all(gp_trace_cmd at) {
     look l = {.at = at};
     gp_device_each(look_at, &l);
     return l;
@@ -404,7 +404,7 @@ bool gp_prof_start(const gp_prof_opts *opts) {
     for (int i = 0; i < GP_MAX_DEVICES; i++) atomic_store(&in_use[i], 0);
     gp_device_each(note_in_use, NULL);
     set_hooks(true, opts->memory);
-    look_all(GP_LOOK_BEGIN);
+    look_all(GP_TRACE_BEGIN);
     p->t0 = gp_now_ns();
     return true;
 }
@@ -429,7 +429,7 @@ gp_prof *gp_prof_stop(void) {
     gp_device_each(device_busy, &queued);
     bool ok = drain_all();
     if (queued) p->t1 = gp_now_ns();
-    look seen = look_all(atomic_load(&busy_counted) ? GP_LOOK_NOW : GP_LOOK_END);
+    look seen = look_all(atomic_load(&busy_counted) ? GP_TRACE_NOW : GP_TRACE_END);
     p->lost = seen.lost;
     p->how = seen.how;
     set_hooks(false, false);
@@ -472,11 +472,11 @@ void gp_prof_free(gp_prof *p) {
 
 void gp_busy_on(bool on) {
     atomic_store(&busy_counted, on);
-    if (on) atomic_store(&gp_hook.device, device), look_all(GP_LOOK_BEGIN);
-    else if (!gp_prof_running()) look_all(GP_LOOK_END), atomic_store(&gp_hook.device, NULL);
+    if (on) atomic_store(&gp_hook.device, device), look_all(GP_TRACE_BEGIN);
+    else if (!gp_prof_running()) look_all(GP_TRACE_END), atomic_store(&gp_hook.device, NULL);
 }
 
 uint64_t gp_busy_ns(bool reset) {
-    look_all(GP_LOOK_NOW);
+    look_all(GP_TRACE_NOW);
     return reset ? atomic_exchange(&busy, 0) : atomic_load(&busy);
 }

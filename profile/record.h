@@ -51,11 +51,11 @@ typedef struct gp_rec {
     };
 } gp_rec;
 
-enum { GP_CHUNK = 4096 };
+enum { GP_RECORD_CHUNK = 4096 };
 typedef struct gp_chunk {
     struct gp_chunk *next;
-    int n, cap; /* used; usable: less than GP_CHUNK where the limit is near */
-    gp_rec rec[GP_CHUNK];
+    int n, cap; /* used; usable: less than GP_RECORD_CHUNK where the limit is near */
+    gp_rec rec[GP_RECORD_CHUNK];
 } gp_chunk;
 
 /* One thread's events in the order in which they began. Written by that thread only. */

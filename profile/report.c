@@ -181,7 +181,7 @@ static void print_calls(FILE *f, int columns) {
 
 /* What of a device's waits cannot be seen, where somebody wants to. */
 static void print_blind(gp_device *dev, void *f) {
-    const char *why = dev->vt->observe ? dev->vt->observe(dev, GP_LOOK_CALLS, NULL) : NULL;
+    const char *why = dev->vt->observe ? dev->vt->observe(dev, GP_TRACE_CALLS, NULL) : NULL;
     if (why) fprintf(f, "%s: %s\n", dev->name, why);
 }
 

@@ -31,7 +31,7 @@ gp_sync_mode gp_sync_get_mode(void) {
 
 /* Waits inside of libraries are seen through the device's tools. */
 static void look_inside(gp_device *dev, void *unused) {
-    if (dev->vt->observe) dev->vt->observe(dev, GP_LOOK_CALLS, NULL);
+    if (dev->vt->observe) dev->vt->observe(dev, GP_TRACE_CALLS, NULL);
 }
 
 /* Who wants to hear of waits wants to know of those inside of libraries; that stays on. */

@@ -294,7 +294,7 @@ static int l_main(lua_State *L) {
  * it waited for. */
 static void leave(int status, void *unused) {
     (void)unused;
-    if (atomic_load(&gp_apart_left) == 0) return;
+    if (atomic_load(&gp_offload_abandoned) == 0) return;
     fflush(NULL);
     _exit(status);
 }

@@ -171,20 +171,20 @@ static bool push_whole(lua_State *L) {
     return same;
 }
 
-/* How far the text at index 1 is a chunk, to light userdata's gp_whole. */
+/* How far the text at index 1 is a chunk, to light userdata's gp_chunk_state. */
 static int l_state(lua_State *L) {
-    gp_whole *state = lua_touserdata(L, 2);
+    gp_chunk_state *state = lua_touserdata(L, 2);
     lua_settop(L, 1);
-    *state = GP_WHOLE_YES;
+    *state = GP_CHUNK_COMPLETE;
     if (gp_shell_is_command(lua_tostring(L, 1))) return 0;
     int status = load_block(L);
     if (status == LUA_OK) keep_whole(L);
-    else *state = incomplete(L, status, lua_tostring(L, 1)) ? GP_WHOLE_NOT_YET : GP_WHOLE_NEVER;
+    else *state = incomplete(L, status, lua_tostring(L, 1)) ? GP_CHUNK_INCOMPLETE : GP_CHUNK_INVALID;
     return 0;
 }
 
-gp_whole gp_shell_whole(lua_State *L, const char *text) {
-    gp_whole state = GP_WHOLE_NEVER;
+gp_chunk_state gp_shell_chunk_state(lua_State *L, const char *text) {
+    gp_chunk_state state = GP_CHUNK_INVALID;
     lua_pushcfunction(L, l_state);
     lua_pushstring(L, text);
     lua_pushlightuserdata(L, &state);
@@ -193,7 +193,7 @@ gp_whole gp_shell_whole(lua_State *L, const char *text) {
 }
 
 /* Does the editor's text need no further line? */
-static bool whole(void *ctx, const char *text) { return gp_shell_whole(ctx, text) != GP_WHOLE_NOT_YET; }
+static bool whole(void *ctx, const char *text) { return gp_shell_chunk_state(ctx, text) != GP_CHUNK_INCOMPLETE; }
 
 static int l_constants(lua_State *L) { return gp_shell_ask(L, "constants"); }
 
@@ -220,7 +220,7 @@ static void mention_local(lua_State *L) {
 
 /* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is read. */
 static gp_line push_text(lua_State *L) {
-    if (!gp_pieces_next(L)) return push_line(L, true);
+    if (!gp_paste_next(L)) return push_line(L, true);
     fputs(push_prompt(L, true), stdout);
     gp_shell_put(stdout, lua_tostring(L, 1));
     lua_settop(L, 1);
@@ -238,11 +238,11 @@ static gp_line load_text(lua_State *L, int *status) {
 /* Reads and loads one chunk, leaving the function or the message alone on the stack. */
 static gp_line load_chunk(lua_State *L, int *status) {
     lua_settop(L, 0);
-    bool typed = !gp_pieces_left(L);
+    bool typed = !gp_paste_left(L);
     gp_line r = push_text(L);
     if (r != GP_LINE_TEXT || (r = load_text(L, status)) != GP_LINE_TEXT) return r;
     if (typed) gp_line_save(lua_tostring(L, 1));
-    if (gp_pieces_split(L, *status)) load_text(L, status);
+    if (gp_paste_split(L, *status)) load_text(L, status);
     if (*status == LUA_OK) mention_constants(L), mention_local(L);
     lua_rotate(L, 1, -1);
     gp_input_keep(L);
@@ -286,7 +286,7 @@ static void run(lua_State *L) {
     if (status != LUA_OK) {
         gp_shell_globals_end(L, false);
         gp_shell_report(L, status);
-        gp_pieces_drop(L);
+        gp_paste_drop(L);
     } else {
         luaL_checkstack(L, LUA_MINSTACK, "too many results");
         const char *text = gp_input_text(L, gp_input_name(false));

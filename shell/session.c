@@ -57,7 +57,7 @@ static int l_status(lua_State *L) {
 /* crashed(): workers that crashed, bytes of their Lua states. */
 static int l_crashed(lua_State *L) {
     int64_t bytes;
-    lua_pushinteger(L, gp_crew_crashed(&bytes));
+    lua_pushinteger(L, gp_worker_pool_crashed(&bytes));
     lua_pushinteger(L, bytes);
     return 2;
 }

@@ -52,16 +52,16 @@ const char *gp_input_text(lua_State *L, const char *name);
 void gp_repl(lua_State *L);
 
 /* How far a text is a chunk that the prompt can run: it needs further lines, it never will be one, it is one. */
-typedef enum gp_whole { GP_WHOLE_NOT_YET, GP_WHOLE_NEVER, GP_WHOLE_YES } gp_whole;
-gp_whole gp_shell_whole(lua_State *L, const char *text);
+typedef enum gp_chunk_state { GP_CHUNK_INCOMPLETE, GP_CHUNK_INVALID, GP_CHUNK_COMPLETE } gp_chunk_state;
+gp_chunk_state gp_shell_chunk_state(lua_State *L, const char *text);
 
 /* If the text at index 1, which compiled with that status, is several chunks, none of which is a `local` one, the first takes
- * its place, alone on the stack, and the others come from gp_pieces_next. */
-bool gp_pieces_split(lua_State *L, int status);
+ * its place, alone on the stack, and the others come from gp_paste_next. */
+bool gp_paste_split(lua_State *L, int status);
 /* Pushes the next of them; false pushes nothing. */
-bool gp_pieces_next(lua_State *L);
-bool gp_pieces_left(lua_State *L);
-void gp_pieces_drop(lua_State *L);
+bool gp_paste_next(lua_State *L);
+bool gp_paste_left(lua_State *L);
+void gp_paste_drop(lua_State *L);
 
 /* Is text for the prompt itself (:time, ?conv2d, x?, !ls) and not Lua? */
 bool gp_shell_is_command(const char *text);

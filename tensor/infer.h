@@ -60,7 +60,7 @@ bool gp_infer_along(gp_call *c, gp_meta *m, int *d);
  * depth), x's batch dims match, its next depth dims are indexed, the rest are kept. */
 bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s);
 /* How values are written at places; scatter's `reduce`. */
-typedef enum gp_how { GP_PUT, GP_ADD, GP_MUL, GP_LEAST, GP_MOST, GP_MEAN } gp_how;
+typedef enum gp_scatter_op { GP_PUT, GP_ADD, GP_MUL, GP_MIN, GP_MAX, GP_MEAN } gp_scatter_op;
 /* Among arguments first … first + n - 1, 0-d cpu tensors beside tensors of another device become
    numbers: their values are in host memory, so nothing waits. */
 void gp_infer_zero_dim(gp_call *c, int first, int n);

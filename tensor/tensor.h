@@ -21,7 +21,7 @@ typedef struct gp_storage {
     uint64_t written;
     char *data;         /* device address */
     size_t bytes;       /* capacity */
-    int klass;          /* size class; -1: foreign memory, released by `release` */
+    int size_class;          /* size class; -1: foreign memory, released by `release` */
     bool pinned;        /* host memory that a device copies from without staging */
     atomic_bool charged; /* to Lua's collector; once, whichever tensor of it comes to Lua first */
     atomic_int readers; /* queued copies that still read or write it (pinned host memory), and calls left

@@ -12,15 +12,15 @@
 #include "tensor/infer.h"
 #include "tensor/rng.h"
 
-#define CREW "gpush.crew"
+#define CREW "gpush.pool"
 
 typedef struct box {
-    gp_crew *crew;      /* NULL: stopped */
-    gp_crew_stats last; /* of a stopped one */
+    gp_worker_pool *pool;      /* NULL: stopped */
+    gp_worker_pool_stats last; /* of a stopped one */
 } box;
 
-static gp_crew *check_crew(lua_State *L) {
-    gp_crew *c = ((box *)luaL_checkudata(L, 1, CREW))->crew;
+static gp_worker_pool *check_crew(lua_State *L) {
+    gp_worker_pool *c = ((box *)luaL_checkudata(L, 1, CREW))->pool;
     if (!c) luaL_error(L, "data.Loader: this pass has ended");
     return c;
 }
@@ -54,11 +54,11 @@ static char *package_field(lua_State *L, const char *name) {
 
 static void (*open_worker)(lua_State *worker, gp_lua_kind kind);
 
-/* start{workers =, prefetch =, pin =, stacked =, seed =, epoch =, program = {…}}: a crew. Without
+/* start{workers =, prefetch =, pin =, stacked =, seed =, epoch =, program = {…}}: a pool. Without
  * workers the program runs in this state, prepared here. */
 static int l_start(lua_State *L) {
     lua_settop(L, 1);
-    gp_crew_opts o = {.workers = (int)int_field(L, 1, "workers"),
+    gp_worker_pool_opts o = {.workers = (int)int_field(L, 1, "workers"),
                       .prefetch = (int)int_field(L, 1, "prefetch"),
                       .stacked = flag_field(L, 1, "stacked"),
                       .pin = flag_field(L, 1, "pin"),
@@ -72,14 +72,14 @@ static int l_start(lua_State *L) {
     luaL_setmetatable(L, CREW);
     lua_getfield(L, 1, "program");
     gp_lua_enter(L);
-    gp_parcel *p = gp_parcel_push(L);
+    gp_serial *p = gp_serial_push(L);
     if (o.workers == 0) {
         lua_getfield(L, 3, "prepare");
         lua_pushvalue(L, 3);
         lua_call(L, 1, 1);
         lua_setiuservalue(L, 2, 1);
     } else {
-        if (!gp_pack(L, 3, 1, "", true, p)) {
+        if (!gp_serialize(L, 3, 1, "", true, p)) {
             gp_fail("data.Loader: %s", gp_error());
             return gp_lua_raise(L);
         }
@@ -87,20 +87,20 @@ static int l_start(lua_State *L) {
         o.path = package_field(L, "path");
         o.cpath = package_field(L, "cpath");
     }
-    if (!(b->crew = gp_crew_new(&o, p))) return gp_lua_raise(L);
+    if (!(b->pool = gp_worker_pool_new(&o, p))) return gp_lua_raise(L);
     lua_settop(L, 2);
     return 1;
 }
 
-/* crew:room(): may another batch be added? */
+/* pool:room(): may another batch be added? */
 static int l_room(lua_State *L) {
-    lua_pushboolean(L, gp_crew_room(check_crew(L)));
+    lua_pushboolean(L, gp_worker_pool_room(check_crew(L)));
     return 1;
 }
 
-/* crew:add{indices}: a batch to be made. */
+/* pool:add{indices}: a batch to be made. */
 static int l_add(lua_State *L) {
-    gp_crew *c = check_crew(L);
+    gp_worker_pool *c = check_crew(L);
     lua_Integer n = luaL_len(L, 2);
     int64_t *index = lua_newuserdatauv(L, (size_t)n * sizeof *index + 1, 0);
     for (lua_Integer i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ static int l_add(lua_State *L) {
         index[i] = lua_tointeger(L, -1);
         lua_pop(L, 1);
     }
-    return gp_crew_add(c, index, (int)n) ? 0 : gp_lua_raise(L);
+    return gp_worker_pool_add(c, index, (int)n) ? 0 : gp_lua_raise(L);
 }
 
 static int l_batch_gc(lua_State *L) {
@@ -118,9 +118,9 @@ static int l_batch_gc(lua_State *L) {
     return 0;
 }
 
-/* crew:take(): the next batch's values. */
+/* pool:take(): the next batch's values. */
 static int l_take(lua_State *L) {
-    gp_crew *c = check_crew(L);
+    gp_worker_pool *c = check_crew(L);
     lua_settop(L, 1);
     gp_batch **b = lua_newuserdatauv(L, sizeof *b, 0);
     *b = NULL;
@@ -130,20 +130,20 @@ static int l_take(lua_State *L) {
     }
     lua_setmetatable(L, 2);
     lua_getiuservalue(L, 1, 1);
-    if (!(*b = gp_crew_take(c, L, 3))) return gp_lua_raise(L);
+    if (!(*b = gp_worker_pool_take(c, L, 3))) return gp_lua_raise(L);
     int n = gp_batch_push(L, *b);
     gp_batch_free(*b);
     *b = NULL;
     return n;
 }
 
-/* crew:stop(), also when a crew is closed or collected: no thread of it is left. No Lua code, in
+/* pool:stop(), also when a pool is closed or collected: no thread of it is left. No Lua code, in
  * which a Ctrl-C that has just ended the loop would strike again. */
 static int l_stop(lua_State *L) {
     box *b = luaL_checkudata(L, 1, CREW);
-    if (b->crew) gp_crew_get_stats(b->crew, &b->last);
-    gp_crew_free(b->crew);
-    b->crew = NULL;
+    if (b->pool) gp_worker_pool_get_stats(b->pool, &b->last);
+    gp_worker_pool_free(b->pool);
+    b->pool = NULL;
     return 0;
 }
 
@@ -157,11 +157,11 @@ static void set_count(lua_State *L, const char *name, int64_t n) {
     lua_setfield(L, -2, name);
 }
 
-/* crew:stats(): a table; times in seconds. */
+/* pool:stats(): a table; times in seconds. */
 static int l_stats(lua_State *L) {
     const box *b = luaL_checkudata(L, 1, CREW);
-    gp_crew_stats s = b->last;
-    if (b->crew) gp_crew_get_stats(b->crew, &s);
+    gp_worker_pool_stats s = b->last;
+    if (b->pool) gp_worker_pool_get_stats(b->pool, &s);
     lua_createtable(L, 0, 10);
     set_seconds(L, "elapsed", s.elapsed);
     set_seconds(L, "first", s.first);

@@ -30,16 +30,16 @@ gp_batch *gp_batch_new(int64_t number, const int64_t *index, int n, bool stacked
     b->index = (int64_t *)(b + 1);
     memcpy(b->index, index, (size_t)n * sizeof *index);
     b->fault.slot = -1;
-    if (!stacked || (b->stack = gp_stack_new(n, pin))) return b;
+    if (!stacked || (b->stack = gp_collate_new(n, pin))) return b;
     free(b);
     return NULL;
 }
 
 void gp_batch_free(gp_batch *b) {
     if (!b) return;
-    gp_stack_free(b->stack);
-    gp_parcel_clear(&b->result);
-    gp_parcel_clear(&b->fault.value);
+    gp_collate_free(b->stack);
+    gp_serial_clear(&b->result);
+    gp_serial_clear(&b->fault.value);
     free(b->fault.text);
     free(b);
 }
@@ -62,9 +62,9 @@ static bool put_sample(lua_State *L, job *j, int first, int count) {
     gp_batch *b = j->b;
     int64_t index = b->index[j->slot];
     gp_lock(j->how->lock);
-    bool ok = gp_stack_shaped(b->stack) || gp_stack_shape(b->stack, L, first, count, index);
+    bool ok = gp_collate_shaped(b->stack) || gp_collate_shape(b->stack, L, first, count, index);
     gp_unlock(j->how->lock);
-    return ok && gp_stack_put(b->stack, j->slot, L, first, count, index);
+    return ok && gp_collate_put(b->stack, j->slot, L, first, count, index);
 }
 
 /* A sample of several values is a list in what collate gets. */
@@ -87,10 +87,10 @@ static void collate(lua_State *L, job *j) {
     lua_pushvalue(L, SAMPLES);
     lua_call(L, 1, LUA_MULTRET);
     int count = lua_gettop(L) - SAMPLES;
-    gp_parcel *p = gp_parcel_push(L);
-    if (!gp_pack(L, SAMPLES + 1, count, "collate's result", false, p)) gp_lua_raise(L);
+    gp_serial *p = gp_serial_push(L);
+    if (!gp_serialize(L, SAMPLES + 1, count, "collate's result", false, p)) gp_lua_raise(L);
     b->result = *p;
-    *p = (gp_parcel){0};
+    *p = (gp_serial){0};
 }
 
 /* Arguments: the program, the job. */
@@ -133,12 +133,12 @@ static int l_trace(lua_State *L) {
     return 1;
 }
 
-/* Text of the error value at argument 1, {value, traceback}; packs the value into the parcel at 2. */
+/* Text of the error value at argument 1, {value, traceback}; serializes the value into 2. */
 static int l_describe(lua_State *L) {
-    gp_parcel *p = lua_touserdata(L, 2);
+    gp_serial *p = lua_touserdata(L, 2);
     lua_rawgeti(L, 1, 1);
     int value = lua_gettop(L);
-    if (!gp_pack(L, value, 1, "the error", false, p)) gp_error_clear();
+    if (!gp_serialize(L, value, 1, "the error", false, p)) gp_error_clear();
     if (luaL_getmetafield(L, value, "__tostring") != LUA_TNIL) luaL_tolstring(L, value, NULL);
     else lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, value));
     lua_pushliteral(L, "\n");
@@ -149,7 +149,7 @@ static int l_describe(lua_State *L) {
 
 /* The error on top is the batch's, unless an earlier sample has one. */
 static void set_fault(lua_State *L, job *j) {
-    gp_fault f = {.slot = j->slot};
+    gp_sample_error f = {.slot = j->slot};
     if (lua_istable(L, -1)) {
         lua_pushcfunction(L, l_describe);
         lua_insert(L, -2);
@@ -159,15 +159,15 @@ static void set_fault(lua_State *L, job *j) {
     const char *text = lua_tostring(L, -1);
     f.text = strdup(text ? text : "not enough memory");
     gp_lock(j->how->lock);
-    gp_fault *b = &j->b->fault;
+    gp_sample_error *b = &j->b->fault;
     if (b->slot < 0 || f.slot < b->slot) {
-        gp_fault before = *b;
+        gp_sample_error before = *b;
         *b = f;
         f = before;
     }
     gp_unlock(j->how->lock);
     free(f.text);
-    gp_parcel_clear(&f.value);
+    gp_serial_clear(&f.value);
 }
 
 void gp_batch_make(lua_State *L, int program, gp_batch *b, int from, int to, const gp_making *how) {
@@ -191,7 +191,7 @@ static int l_fault_text(lua_State *L) {
 
 /* Raises the fault: its text, or for an error that is no text a table of value, message and index. */
 static int raise_fault(lua_State *L, const gp_batch *b) {
-    const gp_fault *f = &b->fault;
+    const gp_sample_error *f = &b->fault;
     const char *file;
     int line;
     gp_lua_enter(L);
@@ -205,7 +205,7 @@ static int raise_fault(lua_State *L, const gp_batch *b) {
     lua_createtable(L, 0, 3);
     lua_insert(L, -2);
     lua_setfield(L, -2, "message");
-    gp_unpack(L, &f->value);
+    gp_deserialize(L, &f->value);
     lua_setfield(L, -2, "value");
     if (f->slot < b->n) lua_pushinteger(L, b->index[f->slot]), lua_setfield(L, -2, "index");
     if (luaL_newmetatable(L, FAULT)) {
@@ -218,5 +218,5 @@ static int raise_fault(lua_State *L, const gp_batch *b) {
 
 int gp_batch_push(lua_State *L, gp_batch *b) {
     if (b->fault.slot >= 0) return raise_fault(L, b);
-    return b->stack ? gp_stack_push(b->stack, L) : gp_unpack(L, &b->result);
+    return b->stack ? gp_collate_push(b->stack, L) : gp_deserialize(L, &b->result);
 }

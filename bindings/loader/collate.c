@@ -30,15 +30,15 @@ typedef struct part {
     } *text; /* STRING: n of them */
 } part;
 
-struct gp_stack {
+struct gp_collate {
     int n, count; /* samples; values of each, 0: not known yet */
     bool pin;
     int64_t first; /* index of the sample that shaped it */
     part top;      /* its children are the values */
 };
 
-gp_stack *gp_stack_new(int n, bool pin) {
-    gp_stack *s = calloc(1, sizeof *s);
+gp_collate *gp_collate_new(int n, bool pin) {
+    gp_collate *s = calloc(1, sizeof *s);
     if (!s) return gp_fail_null("out of memory");
     s->n = n;
     s->pin = pin;
@@ -60,13 +60,13 @@ static void free_parts(part *p, int n) {
     }
 }
 
-void gp_stack_free(gp_stack *s) {
+void gp_collate_free(gp_collate *s) {
     if (!s) return;
     free_parts(s->top.child, s->n);
     free(s);
 }
 
-bool gp_stack_shaped(const gp_stack *s) { return s->count > 0; }
+bool gp_collate_shaped(const gp_collate *s) { return s->count > 0; }
 
 /* "value 2", "value 1.image" */
 static char *part_name(const part *p, char *buf, size_t size) {
@@ -82,7 +82,7 @@ static char *part_name(const part *p, char *buf, size_t size) {
 
 /* ---- the shape ---- */
 
-static bool shape_part(gp_stack *s, part *p, lua_State *L, int idx, int64_t index);
+static bool shape_part(gp_collate *s, part *p, lua_State *L, int idx, int64_t index);
 
 /* A field of `in`, which owns it. The newest comes first. */
 static part *add_part(part *in) {
@@ -96,7 +96,7 @@ static part *add_part(part *in) {
 }
 
 /* The first sample's tensor says what all samples have there; the batch's memory is taken now. */
-static bool shape_tensor(gp_stack *s, part *p, const gp_tensor *t, int64_t index) {
+static bool shape_tensor(gp_collate *s, part *p, const gp_tensor *t, int64_t index) {
     char name[160];
     if (gp_tensor_device(t) != gp_device_cpu())
         return gp_fail("%s of sample %lld is on %s; samples are made on the cpu, and the batch goes "
@@ -127,7 +127,7 @@ static bool set_key(part *p, lua_State *L, int key) {
 
 /* Tables within a sample become tables of stacked parts. Depth is limited, since this and what
  * follows it recurse. */
-static bool shape_table(gp_stack *s, part *p, lua_State *L, int idx, int64_t index) {
+static bool shape_table(gp_collate *s, part *p, lua_State *L, int idx, int64_t index) {
     p->kind = TABLE;
     int top = lua_gettop(L);
     bool ok = true;
@@ -141,7 +141,7 @@ static bool shape_table(gp_stack *s, part *p, lua_State *L, int idx, int64_t ind
 }
 
 /* What the first sample has at idx says what this part of the batch is, and takes its memory. */
-static bool shape_part(gp_stack *s, part *p, lua_State *L, int idx, int64_t index) {
+static bool shape_part(gp_collate *s, part *p, lua_State *L, int idx, int64_t index) {
     const gp_tensor *t = gp_lua_totensor(L, idx);
     char name[160];
     size_t n = (size_t)s->n;
@@ -163,7 +163,7 @@ static bool shape_part(gp_stack *s, part *p, lua_State *L, int idx, int64_t inde
     }
 }
 
-bool gp_stack_shape(gp_stack *s, lua_State *L, int first, int count, int64_t index) {
+bool gp_collate_shape(gp_collate *s, lua_State *L, int first, int count, int64_t index) {
     if (count == 0) return gp_fail("get gave nothing for sample %lld", (long long)index);
     bool ok = true;
     for (int i = count - 1; ok && i >= 0; i--) {
@@ -185,7 +185,7 @@ bool gp_stack_shape(gp_stack *s, lua_State *L, int first, int count, int64_t ind
 /* ---- putting ---- */
 
 typedef struct putting {
-    gp_stack *s;
+    gp_collate *s;
     lua_State *L;
     int slot;
     int64_t index;
@@ -295,7 +295,7 @@ static bool put_part(const putting *o, const part *p, int idx) {
     return differs(o, p, got, names[p->kind]);
 }
 
-bool gp_stack_put(gp_stack *s, int slot, lua_State *L, int first, int count, int64_t index) {
+bool gp_collate_put(gp_collate *s, int slot, lua_State *L, int first, int count, int64_t index) {
     if (count != s->count) {
         bool later = index > s->first;
         return gp_fail("sample %lld has %d values, sample %lld has %d",
@@ -311,7 +311,7 @@ bool gp_stack_put(gp_stack *s, int slot, lua_State *L, int first, int count, int
 /* ---- the batch ---- */
 
 /* A tensor of n: bool, i64 if all are whole, else the default float. */
-static void push_numbers(const gp_stack *s, const part *p, lua_State *L) {
+static void push_numbers(const gp_collate *s, const part *p, lua_State *L) {
     gp_dtype dt = p->kind == BOOLEAN ? GP_bool : GP_i64;
     for (int i = 0; i < s->n; i++)
         if (p->number[i].is_float) dt = gp_default_dtype;
@@ -324,7 +324,7 @@ static void push_numbers(const gp_stack *s, const part *p, lua_State *L) {
 }
 
 /* The part as the batch shows it; its tensor is handed over. */
-static void push_part(const gp_stack *s, part *p, lua_State *L) {
+static void push_part(const gp_collate *s, part *p, lua_State *L) {
     gp_tensor *t = p->out;
     luaL_checkstack(L, 6, "a batch");
     switch (p->kind) {
@@ -352,7 +352,7 @@ static void push_part(const gp_stack *s, part *p, lua_State *L) {
     }
 }
 
-int gp_stack_push(gp_stack *s, lua_State *L) {
+int gp_collate_push(gp_collate *s, lua_State *L) {
     luaL_checkstack(L, s->count + 6, "a batch");
     for (part *p = s->top.child; p; p = p->next) push_part(s, p, L);
     return s->count;

@@ -11,7 +11,7 @@
 
 typedef struct reader {
     lua_State *L;
-    const gp_parcel *p;
+    const gp_serial *p;
     size_t at;
     int tensor; /* the next */
     int seen;   /* stack index of a list: number -> table or function; upvalues: {function, i} */
@@ -32,7 +32,7 @@ static int64_t get_int(reader *r) {
     return v;
 }
 
-/* Points into the parcel, which outlives the reading. */
+/* Points into the bytes, which outlive the reading. */
 static const char *get_text(reader *r, size_t *n) {
     *n = (size_t)get_int(r);
     const char *s = r->p->bytes + r->at;
@@ -201,7 +201,7 @@ static void set_globals(reader *r) {
     }
 }
 
-int gp_unpack(lua_State *L, const gp_parcel *p) {
+int gp_deserialize(lua_State *L, const gp_serial *p) {
     lua_newtable(L);
     reader r = {.L = L, .p = p, .seen = lua_gettop(L)};
     for (gp_tag tag; (tag = get_tag(&r)) != GP_TAG_end;) push_value(&r, tag);
@@ -213,22 +213,22 @@ int gp_unpack(lua_State *L, const gp_parcel *p) {
 
 /* ---- owning ---- */
 
-void gp_parcel_clear(gp_parcel *p) {
+void gp_serial_clear(gp_serial *p) {
     for (int i = 0; i < p->ntensors; i++) gp_tensor_unref(p->tensor[i]);
     free(p->tensor);
     free(p->bytes);
-    *p = (gp_parcel){0};
+    *p = (gp_serial){0};
 }
 
 static int l_gc(lua_State *L) {
-    gp_parcel_clear(lua_touserdata(L, 1));
+    gp_serial_clear(lua_touserdata(L, 1));
     return 0;
 }
 
-gp_parcel *gp_parcel_push(lua_State *L) {
-    gp_parcel *p = lua_newuserdatauv(L, sizeof *p, 0);
-    *p = (gp_parcel){0};
-    if (luaL_newmetatable(L, "gpush.parcel")) {
+gp_serial *gp_serial_push(lua_State *L) {
+    gp_serial *p = lua_newuserdatauv(L, sizeof *p, 0);
+    *p = (gp_serial){0};
+    if (luaL_newmetatable(L, "gpush.serialized")) {
         lua_pushcfunction(L, l_gc);
         lua_setfield(L, -2, "__gc");
     }

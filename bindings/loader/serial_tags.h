@@ -1,6 +1,6 @@
-/* What a byte of a parcel says about those that follow (serialize.c, deserialize.c). */
-#ifndef GP_PARCEL_TAGS_H
-#define GP_PARCEL_TAGS_H
+/* What a byte of what is serialized says about those that follow (serialize.c, deserialize.c). */
+#ifndef GP_SERIAL_TAGS_H
+#define GP_SERIAL_TAGS_H
 
 typedef enum gp_tag {
     GP_TAG_nil,
@@ -9,7 +9,7 @@ typedef enum gp_tag {
     GP_TAG_int,        /* 8 bytes */
     GP_TAG_float,      /* 8 bytes */
     GP_TAG_string,     /* length in 8 bytes, text */
-    GP_TAG_tensor,     /* the next of the parcel's */
+    GP_TAG_tensor,     /* the next of those that came along */
     GP_TAG_table,      /* keys and values, end, metatable */
     GP_TAG_function,   /* length, bytecode, upvalues, end */
     GP_TAG_c_function, /* its address */

@@ -23,7 +23,7 @@ typedef struct step {
 
 typedef struct packer {
     lua_State *L;
-    gp_parcel *p;
+    gp_serial *p;
     int seen;  /* stack index of a table: object, or identity of an upvalue -> its number */
     int names; /* of a table: what goes by name -> the name */
     int code;  /* of a list: bytecode that was packed */
@@ -33,7 +33,7 @@ typedef struct packer {
 /* ---- bytes ---- */
 
 /* Room for that many bytes more; at least doubled, so that packing stays linear. */
-static bool room(gp_parcel *p, size_t more) {
+static bool room(gp_serial *p, size_t more) {
     if (p->n + more <= p->room) return true;
     size_t want = 2 * p->room > p->n + more ? 2 * p->room : p->n + more + 256;
     char *bytes = realloc(p->bytes, want);
@@ -43,24 +43,24 @@ static bool room(gp_parcel *p, size_t more) {
     return true;
 }
 
-static bool put(gp_parcel *p, const void *bytes, size_t n) {
+static bool put(gp_serial *p, const void *bytes, size_t n) {
     if (!room(p, n)) return false;
     if (n) memcpy(p->bytes + p->n, bytes, n);
     p->n += n;
     return true;
 }
 
-static bool put_tag(gp_parcel *p, gp_tag tag) {
+static bool put_tag(gp_serial *p, gp_tag tag) {
     uint8_t t = (uint8_t)tag;
     return put(p, &t, 1);
 }
 
-static bool put_int(gp_parcel *p, gp_tag tag, int64_t v) {
+static bool put_int(gp_serial *p, gp_tag tag, int64_t v) {
     return put_tag(p, tag) && put(p, &v, sizeof v);
 }
 
 /* tag, length, bytes */
-static bool put_text(gp_parcel *p, gp_tag tag, const char *s, size_t n) {
+static bool put_text(gp_serial *p, gp_tag tag, const char *s, size_t n) {
     return put_int(p, tag, (int64_t)n) && put(p, s, n);
 }
 
@@ -115,10 +115,10 @@ static bool number_of(packer *k, lua_Integer *id) {
     return false;
 }
 
-/* The parcel holds a view; tensors of a device stay where they are, since workers compute on the
+/* What is serialized is a view; tensors of a device stay where they are, since workers compute on the
  * cpu. */
 static bool put_tensor(packer *k, const gp_tensor *t, int idx, const step *s) {
-    gp_parcel *p = k->p;
+    gp_serial *p = k->p;
     if (gp_tensor_device(t) != gp_device_cpu())
         return refuse(k, idx, s, "on a device; a worker's tensors are on the cpu (x:cpu())");
     if (p->ntensors == p->tensor_room) {
@@ -237,7 +237,7 @@ static bool put_object(packer *k, int idx, const step *s) {
 
 static bool put_value(packer *k, int idx, const step *s) {
     lua_State *L = k->L;
-    gp_parcel *p = k->p;
+    gp_serial *p = k->p;
     if (s->depth > DEEPEST) return refuse(k, idx, s, "nested too deeply");
     luaL_checkstack(L, 12, "values for a worker");
     switch (lua_type(L, idx)) {
@@ -297,13 +297,13 @@ static bool packable(packer *k, int idx, const step *s) {
     packer trial = *k;
     int top = lua_gettop(L);
     luaL_checkstack(L, 8, "values for a worker");
-    trial.p = gp_parcel_push(L);
+    trial.p = gp_serial_push(L);
     lua_newtable(L);
     trial.seen = lua_gettop(L);
     lua_newtable(L);
     trial.code = lua_gettop(L);
     bool ok = put_value(&trial, idx, s);
-    gp_parcel_clear(trial.p);
+    gp_serial_clear(trial.p);
     lua_settop(L, top);
     return ok;
 }
@@ -349,7 +349,7 @@ static bool put_globals(packer *k) {
     return ok && put_tag(k->p, GP_TAG_end);
 }
 
-bool gp_pack(lua_State *L, int first, int n, const char *what, bool globals, gp_parcel *p) {
+bool gp_serialize(lua_State *L, int first, int n, const char *what, bool globals, gp_serial *p) {
     int top = lua_gettop(L);
     luaL_checkstack(L, 16, "values for a worker");
     lua_newtable(L);
@@ -365,6 +365,6 @@ bool gp_pack(lua_State *L, int first, int n, const char *what, bool globals, gp_
     }
     ok = ok && put_tag(p, GP_TAG_end) && (globals ? put_globals(&k) : put_tag(p, GP_TAG_end));
     lua_settop(L, top);
-    if (!ok) gp_parcel_clear(p);
+    if (!ok) gp_serial_clear(p);
     return ok;
 }

@@ -23,16 +23,16 @@
 enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };
 
 typedef struct worker {
-    gp_crew *crew;
+    gp_worker_pool *pool;
     pthread_t thread;
     lua_State *L; /* while it lives */
     bool ended, crashed; /* crashed: it sleeps for ever */
     uint64_t busy, idle, open;
 } worker;
 
-struct gp_crew {
-    gp_crew_opts opts;
-    gp_parcel program;
+struct gp_worker_pool {
+    gp_worker_pool_opts opts;
+    gp_serial program;
     pthread_mutex_t lock;
     pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is taken */
     pthread_cond_t work, ready; /* for the workers; for who takes */
@@ -44,17 +44,17 @@ struct gp_crew {
     int started; /* threads that are not joined */
     gp_batch **ring;
     int head, count;
-    gp_crew_stats stats;
+    gp_worker_pool_stats stats;
     uint64_t begun;
-    struct gp_crew *next; /* of those with threads */
+    struct gp_worker_pool *next; /* of those with threads */
 };
 
-/* ---- crews with threads, to be stopped when the program ends ---- */
+/* ---- pools with threads, to be stopped when the program ends ---- */
 
-static gp_crew *crews;
-static int signals; /* crews that have STOP_SIGNAL set */
+static gp_worker_pool *pools;
+static int signals; /* pools that have STOP_SIGNAL set */
 static struct sigaction before;
-static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void on_stop_signal(int sig) {
     gp_thread_stop();
@@ -63,42 +63,42 @@ static void on_stop_signal(int sig) {
 
 /* At exit: workers may be inside Lua code or waiting, and must be gone before the devices are. */
 static void stop_all(void) {
-    gp_lock(&crews_lock);
-    gp_crew *c = crews;
-    gp_unlock(&crews_lock);
-    for (gp_crew *next; c; c = next) {
+    gp_lock(&pools_lock);
+    gp_worker_pool *c = pools;
+    gp_unlock(&pools_lock);
+    for (gp_worker_pool *next; c; c = next) {
         next = c->next;
-        gp_crew_stop(c);
+        gp_worker_pool_stop(c);
     }
 }
 
 static void register_exit(void) { atexit(stop_all); }
 
-/* The first crew sets STOP_SIGNAL's handler, the last one restores what was there. */
-static void enlist(gp_crew *c) {
+/* The first pool sets STOP_SIGNAL's handler, the last one restores what was there. */
+static void enlist(gp_worker_pool *c) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_exit);
-    gp_lock(&crews_lock);
-    c->next = crews;
-    crews = c;
+    gp_lock(&pools_lock);
+    c->next = pools;
+    pools = c;
     if (signals++ == 0) {
         struct sigaction sa = {.sa_handler = on_stop_signal}; /* no SA_RESTART: reads return */
         sigemptyset(&sa.sa_mask);
         sigaction(STOP_SIGNAL, &sa, &before);
     }
-    gp_unlock(&crews_lock);
+    gp_unlock(&pools_lock);
 }
 
-/* Once more is harmless: a crew may be stopped by its own end and by stop_all. */
-static void discharge(gp_crew *c) {
-    gp_lock(&crews_lock);
-    gp_crew **p = &crews;
+/* Once more is harmless: a pool may be stopped by its own end and by stop_all. */
+static void discharge(gp_worker_pool *c) {
+    gp_lock(&pools_lock);
+    gp_worker_pool **p = &pools;
     while (*p && *p != c) p = &(*p)->next;
     if (*p) {
         *p = c->next;
         if (--signals == 0) sigaction(STOP_SIGNAL, &before, NULL);
     }
-    gp_unlock(&crews_lock);
+    gp_unlock(&pools_lock);
 }
 
 /* ---- a worker ---- */
@@ -114,7 +114,7 @@ static void set_path(lua_State *L, const char *name, const char *path) {
 /* Opens the libraries and returns the program, prepared. */
 static int l_open(lua_State *L) {
     const worker *w = lua_touserdata(L, 1);
-    const gp_crew_opts *o = &w->crew->opts;
+    const gp_worker_pool_opts *o = &w->pool->opts;
     lua_gc(L, LUA_GCSTOP); /* nothing of this is garbage */
     o->open(L, o->kind);
     lua_gc(L, LUA_GCINC, 140, 1000, 0);
@@ -122,7 +122,7 @@ static int l_open(lua_State *L) {
     set_path(L, "path", o->path);
     set_path(L, "cpath", o->cpath);
     lua_settop(L, 1);
-    gp_unpack(L, &w->crew->program);
+    gp_deserialize(L, &w->pool->program);
     lua_getfield(L, 2, "prepare");
     lua_pushvalue(L, 2);
     lua_call(L, 1, 1);
@@ -137,7 +137,7 @@ static int l_traceback(lua_State *L) {
 
 /* Leaves the prepared program on the stack; false: c->failed says why. */
 static bool open_program(worker *w, lua_State *L) {
-    gp_crew *c = w->crew;
+    gp_worker_pool *c = w->pool;
     lua_pushcfunction(L, l_traceback);
     lua_pushcfunction(L, l_open);
     lua_pushlightuserdata(L, w);
@@ -153,7 +153,7 @@ static bool open_program(worker *w, lua_State *L) {
 }
 
 /* The first batch that has samples nobody makes. */
-static gp_batch *open_batch(gp_crew *c) {
+static gp_batch *open_batch(gp_worker_pool *c) {
     for (int i = 0; i < c->count; i++) {
         gp_batch *b = c->ring[(c->head + i) % c->opts.prefetch];
         if (b->next < b->n) return b;
@@ -163,7 +163,7 @@ static gp_batch *open_batch(gp_crew *c) {
 
 /* Several workers share a batch, so that the first comes early; by smaller parts towards its end, so
  * that they end together. */
-static int chunk(const gp_crew *c, const gp_batch *b) {
+static int chunk(const gp_worker_pool *c, const gp_batch *b) {
     int workers = c->opts.workers, n = b->n / (CHUNKS * workers), rest = (b->n - b->next) / (2 * workers);
     if (rest < n) n = rest;
     return !c->opts.stacked ? b->n : n > 0 ? n : 1;
@@ -172,16 +172,16 @@ static int chunk(const gp_crew *c, const gp_batch *b) {
 /* With the lock held, which it leaves and takes again: who waits for a batch that is made runs first.
  * Where workers keep every processor busy, the scheduler would let it wait for its next tick, up to 4
  * ms, more than making a sample takes. */
-static void give_way(gp_crew *c) {
+static void give_way(gp_worker_pool *c) {
     if (!c->waiting || c->count == 0 || c->ring[c->head]->left > 0) return;
     gp_unlock(&c->lock);
     sched_yield();
     gp_lock(&c->lock);
 }
 
-/* Makes samples until the crew is stopped. The program is at index 2. */
+/* Makes samples until the pool is stopped. The program is at index 2. */
 static void serve(worker *w, lua_State *L) {
-    gp_crew *c = w->crew;
+    gp_worker_pool *c = w->pool;
     gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
                      .stop = &c->stop};
     gp_lock(&c->lock);
@@ -213,7 +213,7 @@ static struct {
     _Atomic int64_t bytes;
 } lost;
 
-int gp_crew_crashed(int64_t *bytes) {
+int gp_worker_pool_crashed(int64_t *bytes) {
     *bytes = atomic_load(&lost.bytes);
     return atomic_load(&lost.workers);
 }
@@ -221,7 +221,7 @@ int gp_crew_crashed(int64_t *bytes) {
 /* Nobody touches its Lua state, or what that held, again. The thread does not end: what it would release
  * then may be damaged, and others may hold what is on its stack. */
 static _Noreturn void abandon(worker *w, const char *text) {
-    gp_crew *c = w->crew;
+    gp_worker_pool *c = w->pool;
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);
@@ -244,7 +244,7 @@ static _Noreturn void abandon(worker *w, const char *text) {
 
 /* From opening its Lua state to closing it. */
 static void live(worker *w) {
-    gp_crew *c = w->crew;
+    gp_worker_pool *c = w->pool;
     uint64_t t0 = gp_now_ns();
     lua_State *L = w->L = gp_lua_newstate();
     if (L) {
@@ -265,12 +265,12 @@ static void live(worker *w) {
     gp_unlock(&c->lock);
 }
 
-/* A worker's thread; w is the crew's. */
+/* A worker's thread; w is the pool's. */
 static void *work(void *arg) {
     worker *w = arg;
     gp_rescue here;
     char name[20]; /* for a debugger, and shell/crash.c */
-    snprintf(name, sizeof name, "loader %d", (int)(w - w->crew->worker) + 1);
+    snprintf(name, sizeof name, "loader %d", (int)(w - w->pool->worker) + 1);
     pthread_setname_np(pthread_self(), name);
     gp_thread_is_loader();
     if (sigsetjmp(here.out, 0)) abandon(w, here.text);
@@ -280,10 +280,10 @@ static void *work(void *arg) {
     return NULL;
 }
 
-/* ---- the crew ---- */
+/* ---- the pool ---- */
 
 /* Signals are for the threads that were there before; the one that stops is for the workers. */
-static bool start(gp_crew *c) {
+static bool start(gp_worker_pool *c) {
     sigset_t all, old;
     int faults[] = {STOP_SIGNAL, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigfillset(&all);
@@ -291,7 +291,7 @@ static bool start(gp_crew *c) {
     pthread_sigmask(SIG_SETMASK, &all, &old);
     bool ok = true;
     for (int i = 0; ok && i < c->opts.workers; i++) {
-        c->worker[i].crew = c;
+        c->worker[i].pool = c;
         ok = pthread_create(&c->worker[i].thread, NULL, work, &c->worker[i]) == 0;
         if (ok) c->started++;
     }
@@ -299,8 +299,8 @@ static bool start(gp_crew *c) {
     return ok ? true : gp_fail("data.Loader: no thread for worker %d", c->started + 1);
 }
 
-gp_crew *gp_crew_new(const gp_crew_opts *opts, gp_parcel *program) {
-    gp_crew *c = calloc(1, sizeof *c);
+gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *program) {
+    gp_worker_pool *c = calloc(1, sizeof *c);
     worker *w = calloc((size_t)opts->workers + 1, sizeof *w);
     gp_batch **ring = calloc((size_t)opts->prefetch, sizeof *ring);
     if (!c || !w || !ring) return free(c), free(w), free(ring), gp_fail_null("out of memory");
@@ -308,7 +308,7 @@ gp_crew *gp_crew_new(const gp_crew_opts *opts, gp_parcel *program) {
     c->worker = w;
     c->ring = ring;
     c->program = *program;
-    *program = (gp_parcel){0};
+    *program = (gp_serial){0};
     c->begun = gp_now_ns();
     c->stats.workers = opts->workers;
     pthread_mutex_init(&c->lock, NULL);
@@ -318,13 +318,13 @@ gp_crew *gp_crew_new(const gp_crew_opts *opts, gp_parcel *program) {
     if (opts->workers == 0) return c;
     enlist(c);
     if (start(c)) return c;
-    gp_crew_free(c);
+    gp_worker_pool_free(c);
     return NULL;
 }
 
-bool gp_crew_room(gp_crew *c) { return c->count < c->opts.prefetch; }
+bool gp_worker_pool_room(gp_worker_pool *c) { return c->count < c->opts.prefetch; }
 
-bool gp_crew_add(gp_crew *c, const int64_t *index, int n) {
+bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n) {
     gp_batch *b = gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked,
                                c->opts.pin);
     if (!b) return false;
@@ -348,7 +348,7 @@ static void any_busy(gp_device *dev, void *busy) {
         *(bool *)busy |= dev->vt->busy(dev->streams[i]);
 }
 
-static void note_wait(gp_crew *c, uint64_t t0) {
+static void note_wait(gp_worker_pool *c, uint64_t t0) {
     uint64_t ns = gp_now_ns() - t0;
     bool busy = false;
     gp_device_each(any_busy, &busy);
@@ -358,7 +358,7 @@ static void note_wait(gp_crew *c, uint64_t t0) {
 }
 
 /* Waits, with the lock held, until the batch is made. */
-static bool wait_for(gp_crew *c, const gp_batch *b) {
+static bool wait_for(gp_worker_pool *c, const gp_batch *b) {
     static const char name[] = "loader: wait for a batch";
     if (b->left == 0) return true;
     uint64_t t0 = gp_now_ns();
@@ -395,7 +395,7 @@ static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b)
 }
 
 /* Makes the batch on this thread. Its own random numbers do not depend on what the samples draw. */
-static void make_here(gp_crew *c, gp_batch *b, lua_State *L, int program) {
+static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program) {
     static const char name[] = "loader: make a batch";
     lua_Integer one = random_bits(L, program), two = random_bits(L, program);
     gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
@@ -413,7 +413,7 @@ static void make_here(gp_crew *c, gp_batch *b, lua_State *L, int program) {
     c->stats.busy += gp_now_ns() - t0;
 }
 
-gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program) {
+gp_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program) {
     if (c->count == 0) return gp_fail_null("data.Loader: no batch was asked for");
     gp_batch *b = c->ring[c->head];
     gp_lua_enter(L);
@@ -432,7 +432,7 @@ gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program) {
     return ok ? b : NULL;
 }
 
-void gp_crew_get_stats(gp_crew *c, gp_crew_stats *out) {
+void gp_worker_pool_get_stats(gp_worker_pool *c, gp_worker_pool_stats *out) {
     gp_lock(&c->lock);
     *out = c->stats;
     for (int i = 0; i < c->opts.workers; i++) {
@@ -443,7 +443,7 @@ void gp_crew_get_stats(gp_crew *c, gp_crew_stats *out) {
     gp_unlock(&c->lock);
 }
 
-void gp_crew_stop(gp_crew *c) {
+void gp_worker_pool_stop(gp_worker_pool *c) {
     gp_lock(&c->lock);
     atomic_store(&c->stop, true);
     pthread_cond_broadcast(&c->work);
@@ -465,12 +465,12 @@ void gp_crew_stop(gp_crew *c) {
     discharge(c);
 }
 
-void gp_crew_free(gp_crew *c) {
+void gp_worker_pool_free(gp_worker_pool *c) {
     if (!c) return;
-    gp_crew_stop(c);
+    gp_worker_pool_stop(c);
     if (c->stats.crashed) return;
     for (int i = 0; i < c->count; i++) gp_batch_free(c->ring[(c->head + i) % c->opts.prefetch]);
-    gp_parcel_clear(&c->program);
+    gp_serial_clear(&c->program);
     pthread_mutex_destroy(&c->lock);
     pthread_mutex_destroy(&c->shaping);
     pthread_cond_destroy(&c->work);

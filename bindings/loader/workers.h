@@ -1,7 +1,7 @@
 /* A loader's workers: threads, each with a Lua state of its own, that make the batches of one epoch
  * in order. */
-#ifndef GP_CREW_H
-#define GP_CREW_H
+#ifndef GP_WORKER_POOL_H
+#define GP_WORKER_POOL_H
 
 #include <lua.h>
 
@@ -9,9 +9,9 @@
 #include "bindings/bind.h"
 #include "tensor/dtype.h"
 
-typedef struct gp_crew gp_crew;
+typedef struct gp_worker_pool gp_worker_pool;
 
-typedef struct gp_crew_opts {
+typedef struct gp_worker_pool_opts {
     int workers, prefetch; /* prefetch: batches under way or ready at most */
     bool stacked, pin;     /* stacked: no collate function */
     uint64_t seed, epoch;
@@ -19,10 +19,10 @@ typedef struct gp_crew_opts {
     void (*open)(lua_State *worker, gp_lua_kind kind); /* opens one; may raise */
     gp_dtype dtype;   /* their default */
     char *path, *cpath; /* package's; malloc'd, taken over */
-} gp_crew_opts;
+} gp_worker_pool_opts;
 
-/* What a crew has done so far; ns. */
-typedef struct gp_crew_stats {
+/* What a pool has done so far; ns. */
+typedef struct gp_worker_pool_stats {
     uint64_t elapsed;      /* since it was made, up to the last batch's handing out */
     uint64_t first;        /* until the first batch was handed out; 0: not yet */
     uint64_t wait;         /* the taker stood still */
@@ -31,30 +31,30 @@ typedef struct gp_crew_stats {
     uint64_t open;         /* workers' states were opened, summed */
     int64_t batches, samples, waits;
     int workers, crashed; /* crashed: of these */
-} gp_crew_stats;
+} gp_worker_pool_stats;
 
 /* Starts the threads (none: batches are made where they are taken). program: what each worker
    unpacks, a table with a function `prepare` that makes of it what gp_batch_make wants; taken over.
    NULL with a message. */
-gp_crew *gp_crew_new(const gp_crew_opts *opts, gp_parcel *program);
+gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *program);
 
 /* Is there room for another batch? */
-bool gp_crew_room(gp_crew *c);
+bool gp_worker_pool_room(gp_worker_pool *c);
 /* A batch of these samples is to be made. */
-bool gp_crew_add(gp_crew *c, const int64_t *index, int n);
+bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n);
 /* Waits for the next batch, which the caller frees; a region of the profile, no wait for a device.
    Without threads it is made in L by the program at the index. NULL with a message: there is none to
    come, a worker could not start or crashed, or interrupted. */
-gp_batch *gp_crew_take(gp_crew *c, lua_State *L, int program);
+gp_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program);
 
-void gp_crew_get_stats(gp_crew *c, gp_crew_stats *out);
+void gp_worker_pool_get_stats(gp_worker_pool *c, gp_worker_pool_stats *out);
 
-/* Workers of all crews that have crashed; their Lua states' bytes, which are lost. */
-int gp_crew_crashed(int64_t *bytes);
+/* Workers of all pools that have crashed; their Lua states' bytes, which are lost. */
+int gp_worker_pool_crashed(int64_t *bytes);
 
 /* Stops what the workers run and waits until the threads are gone; batches are dropped. */
-void gp_crew_stop(gp_crew *c);
+void gp_worker_pool_stop(gp_worker_pool *c);
 /* Stops it first; NULL is fine. Of one with a worker that crashed all memory stays as it is. */
-void gp_crew_free(gp_crew *c);
+void gp_worker_pool_free(gp_worker_pool *c);
 
 #endif

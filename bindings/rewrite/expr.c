@@ -63,7 +63,7 @@ void gp_parse_assign_name(parser *p, gp_token name, uint32_t node) {
 
 /* ---- expressions ---- */
 
-uint32_t gp_parse_node(parser *p, gp_node n) {
+uint32_t gp_parse_node(parser *p, gp_syntax_node n) {
     n.end = p->last;
     PUSH(p->t, p->t->nodes, n);
     return p->t->nodes.n - 1;
@@ -178,7 +178,7 @@ static void name_ahead(parser *p, gp_token *name) {
 
 /* A name or a parenthesised expression. *known: which of gp_known_calls the name is, or -1. */
 static uint32_t primary(parser *p, int *known) {
-    gp_node n = {.kind = N_OTHER, .cls = C_ANY, .start = p->tok.start};
+    gp_syntax_node n = {.kind = N_OTHER, .cls = C_ANY, .start = p->tok.start};
     *known = -1;
     if (accept(p, '(')) {
         n.kind = N_PAR;
@@ -218,19 +218,19 @@ uint32_t gp_parse_suffixed(parser *p) {
     if (!suffixes) return first;
     if (suffixes == 1 && was_call && known >= 0 && !method)
         return gp_parse_node(p,
-            (gp_node){.kind = N_KNOWN,
+            (gp_syntax_node){.kind = N_KNOWN,
                 .cls = gp_known_calls[known].cls,
                 .a = known,
                 .start = start,
                 .multi = true});
     return gp_parse_node(
-        p, (gp_node){.kind = N_OTHER, .cls = C_ANY, .start = start, .multi = was_call,
+        p, (gp_syntax_node){.kind = N_OTHER, .cls = C_ANY, .start = start, .multi = was_call,
                .list = was_call && gives_list(p, name)});
 }
 
 /* Constants, …, constructors, functions, and what suffixes follow. */
 static uint32_t simple(parser *p) {
-    gp_node n = {.kind = N_CONST, .start = p->tok.start};
+    gp_syntax_node n = {.kind = N_CONST, .start = p->tok.start};
     switch (p->tok.kind) {
     case TK_NUMBER: n.cls = C_NUM; break;
     case TK_STRING: n.cls = C_STR; break;
@@ -295,14 +295,14 @@ static power priority(int op) {
 /* Operators that bind tighter than limit; precedence climbing, as in Lua's lparser.c. */
 static uint32_t subexpr(parser *p, int limit) {
     uint32_t e = 0, start = p->tok.start;
-    if (!enter(p)) return gp_parse_node(p, (gp_node){.kind = N_CONST, .cls = C_NIL});
+    if (!enter(p)) return gp_parse_node(p, (gp_syntax_node){.kind = N_CONST, .cls = C_NIL});
     int op = p->tok.kind;
     if (op == TK_NOT || op == '-' || op == '#' || op == '~') {
         uint32_t opat = start;
         next(p);
         uint32_t a = subexpr(p, UNARY_PRIORITY);
         e = gp_parse_node(
-            p, (gp_node){.kind = N_UN, .op = op, .a = a, .start = start, .opat = opat});
+            p, (gp_syntax_node){.kind = N_UN, .op = op, .a = a, .start = start, .opat = opat});
     } else {
         e = simple(p);
     }
@@ -312,7 +312,7 @@ static uint32_t subexpr(parser *p, int limit) {
         next(p);
         uint32_t b = subexpr(p, w.right);
         e = gp_parse_node(
-            p, (gp_node){.kind = N_BIN, .op = op, .a = e, .b = b, .start = start, .opat = opat});
+            p, (gp_syntax_node){.kind = N_BIN, .op = op, .a = e, .b = b, .start = start, .opat = opat});
     }
     p->depth--;
     return e;

@@ -71,8 +71,8 @@ void gp_parse_assign_name(parser *p, gp_token name, uint32_t node);
 
 /* Expressions return their node; it ends where the last token ended. Roots are what the writer
  * starts from. */
-static inline gp_node *gp_parse_at(parser *p, uint32_t n) { return &p->t->nodes.at[n]; }
-uint32_t gp_parse_node(parser *p, gp_node n);
+static inline gp_syntax_node *gp_parse_at(parser *p, uint32_t n) { return &p->t->nodes.at[n]; }
+uint32_t gp_parse_node(parser *p, gp_syntax_node n);
 void gp_parse_root(parser *p, uint32_t n, gp_context ctx);
 uint32_t gp_parse_expr(parser *p);
 uint32_t gp_parse_suffixed(parser *p);

@@ -44,8 +44,8 @@ static uint8_t class_binary(int op, uint8_t a, uint8_t b) {
 }
 
 /* From the classes of the operands, which have smaller numbers: operands are noted first. */
-static uint8_t class_of(const gp_tree *t, const gp_node *n) {
-    const gp_node *nodes = t->nodes.at;
+static uint8_t class_of(const gp_tree *t, const gp_syntax_node *n) {
+    const gp_syntax_node *nodes = t->nodes.at;
     switch (n->kind) {
     case N_LOCAL: return t->vars.at[n->a];
     case N_KNOWN: return t->env || t->tainted[n->a] ? C_ANY : n->cls;
@@ -147,19 +147,19 @@ static void open_call(writer *w, uint32_t pos, int helper) {
 }
 
 /* Repeats the text of node n. */
-static void open_copy(writer *w, uint32_t pos, const gp_node *n) {
+static void open_copy(writer *w, uint32_t pos, const gp_syntax_node *n) {
     edit(w, pos, E_OPEN, w->t->text + n->start, n->end - n->start, 0);
 }
 
 /* A last argument that may give several values is cut to one. */
-static void one_value(writer *w, const gp_node *n) {
+static void one_value(writer *w, const gp_syntax_node *n) {
     if (!n->multi) return;
     open_text(w, n->start, "(");
     close_at(w, n->end);
 }
 
 /* helper(n) */
-static void wrap(writer *w, int helper, const gp_node *n) {
+static void wrap(writer *w, int helper, const gp_syntax_node *n) {
     open_call(w, n->start, helper);
     one_value(w, n);
     close_at(w, n->end);
@@ -174,16 +174,16 @@ static const struct comparison {
     {TK_GE, H_GE, 2},
 };
 
-static const struct comparison *find_comparison(const gp_node *n) {
+static const struct comparison *find_comparison(const gp_syntax_node *n) {
     for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
         if (n->kind == N_BIN && n->op == comparisons[i].op) return &comparisons[i];
     return NULL;
 }
 
 /* Text that may be evaluated twice: a local variable or a number, with a sign or not. */
-static bool repeatable(const gp_tree *t, const gp_node *n) {
+static bool repeatable(const gp_tree *t, const gp_syntax_node *n) {
     if (n->kind == N_UN && n->op == '-') {
-        const gp_node *a = &t->nodes.at[n->a];
+        const gp_syntax_node *a = &t->nodes.at[n->a];
         return a->kind == N_CONST && a->cls == C_NUM && a->start == n->start + 1;
     }
     return n->kind == N_LOCAL || (n->kind == N_CONST && n->cls == C_NUM);
@@ -191,7 +191,7 @@ static bool repeatable(const gp_tree *t, const gp_node *n) {
 
 /* Lua's operator is right here. An order of tensors in a condition is: its metamethod gives the
  * boolean that is wanted. */
-static bool stays(const gp_node *a, const gp_node *b, const struct comparison *c, gp_context ctx) {
+static bool stays(const gp_syntax_node *a, const gp_syntax_node *b, const struct comparison *c, gp_context ctx) {
     if (plain_equality(a->cls, b->cls) && (c->helper == H_EQ || c->helper == H_NE)) return true;
     if (c->helper == H_EQ || c->helper == H_NE) return false;
     return ctx == X_COND || !((a->cls | b->cls) & C_ANY) || only(a->cls, C_NIL | C_BOOL | C_STR) ||
@@ -199,8 +199,8 @@ static bool stays(const gp_node *a, const gp_node *b, const struct comparison *c
 }
 
 /* The helper gets both operands of n, whose operator is len bytes long, and its result stands for n. */
-static void call_binary(writer *w, const gp_node *n, int helper, int len, gp_context ctx) {
-    const gp_node *b = &w->t->nodes.at[n->b];
+static void call_binary(writer *w, const gp_syntax_node *n, int helper, int len, gp_context ctx) {
+    const gp_syntax_node *b = &w->t->nodes.at[n->b];
     if (ctx == X_RETURN) { /* an operator is no tail call */
         open_text(w, n->start, "(");
         close_at(w, n->end);
@@ -217,16 +217,16 @@ static int comparison_helper(const struct comparison *c, gp_context ctx) {
 }
 
 static void call_comparison(
-    writer *w, const gp_node *n, const struct comparison *c, gp_context ctx) {
+    writer *w, const gp_syntax_node *n, const struct comparison *c, gp_context ctx) {
     if (ctx == X_COND && c->helper == H_NE) open_text(w, n->start, "not ");
     call_binary(w, n, comparison_helper(c, ctx), c->len, ctx);
 }
 
 /* a == b in a condition, one of them repeatable: "(=)"(b, a) == b or a == "(=)"(a, b). */
-static void same_comparison(writer *w, const gp_node *a, const gp_node *b) {
+static void same_comparison(writer *w, const gp_syntax_node *a, const gp_syntax_node *b) {
     bool left =
         repeatable(w->t, b) && (!(b->cls & C_ANY) || !repeatable(w->t, a) || (a->cls & C_ANY));
-    const gp_node *kept = left ? b : a, *wrapped = left ? a : b;
+    const gp_syntax_node *kept = left ? b : a, *wrapped = left ? a : b;
     open_call(w, wrapped->start, kept->cls & C_ANY ? H_SAME : H_SAME1);
     open_copy(w, wrapped->start, kept);
     open_text(w, wrapped->start, ",");
@@ -235,7 +235,7 @@ static void same_comparison(writer *w, const gp_node *a, const gp_node *b) {
 }
 
 /* a < b as a value, both repeatable: ("(t)"(a, b) and "(<)"(a, b) or a < b). */
-static void tensor_comparison(writer *w, const gp_node *n, const gp_node *a, const gp_node *b,
+static void tensor_comparison(writer *w, const gp_syntax_node *n, const gp_syntax_node *a, const gp_syntax_node *b,
     const struct comparison *c, gp_context ctx) {
     bool both = a->cls & b->cls & C_ANY;
     open_text(w, n->start, "(");
@@ -252,8 +252,8 @@ static void tensor_comparison(writer *w, const gp_node *n, const gp_node *a, con
 }
 
 /* Decides among the three ways to write a comparison that an operator would get wrong. */
-static void compare(writer *w, const gp_node *n, const struct comparison *c, gp_context ctx) {
-    const gp_node *a = &w->t->nodes.at[n->a], *b = &w->t->nodes.at[n->b];
+static void compare(writer *w, const gp_syntax_node *n, const struct comparison *c, gp_context ctx) {
+    const gp_syntax_node *a = &w->t->nodes.at[n->a], *b = &w->t->nodes.at[n->b];
     bool ra = repeatable(w->t, a), rb = repeatable(w->t, b);
     if (stays(a, b, c, ctx)) return;
     if (ctx == X_COND && (ra || rb)) same_comparison(w, a, b);
@@ -267,7 +267,7 @@ static void open_source(writer *w, uint32_t pos, uint32_t start, uint32_t end) {
 }
 
 /* Can the text of n stand in a long string on its line? */
-static bool quotable(const gp_tree *t, const gp_node *n) {
+static bool quotable(const gp_tree *t, const gp_syntax_node *n) {
     const char *s = t->text + n->start;
     uint32_t len = n->end - n->start;
     if (len > 200 || memchr(s, '\n', len) || memchr(s, '\r', len)) return false;
@@ -278,7 +278,7 @@ static bool quotable(const gp_tree *t, const gp_node *n) {
 
 /* n compares the comparison `inner` again: an operand that is a tensor raises, and the error shows what
  * Python would have meant. */
-static void link(writer *w, const gp_node *n, const gp_node *inner, const gp_node *operand) {
+static void link(writer *w, const gp_syntax_node *n, const gp_syntax_node *inner, const gp_syntax_node *operand) {
     uint32_t pos = operand->start;
     if (!(operand->cls & C_ANY)) return;
     open_call(w, pos, H_LINK);
@@ -298,8 +298,8 @@ static void link(writer *w, const gp_node *n, const gp_node *inner, const gp_nod
 }
 
 /* a < b < c; (a < b) < c is another thing. */
-static void links(writer *w, const gp_node *n) {
-    const gp_node *inner = &w->t->nodes.at[n->a];
+static void links(writer *w, const gp_syntax_node *n) {
+    const gp_syntax_node *inner = &w->t->nodes.at[n->a];
     if (!find_comparison(inner)) return;
     link(w, n, inner, inner);
     link(w, n, inner, &w->t->nodes.at[n->b]);
@@ -311,7 +311,7 @@ static void links(writer *w, const gp_node *n) {
  */
 static void emit(writer *w, uint32_t i, gp_context ctx) {
     for (;;) {
-        const gp_node *n = &w->t->nodes.at[i];
+        const gp_syntax_node *n = &w->t->nodes.at[i];
         const struct comparison *c = find_comparison(n);
         bool transparent =
             c || n->kind == N_PAR || n->op == TK_NOT || n->op == TK_AND || n->op == TK_OR;
@@ -333,7 +333,7 @@ static void emit(writer *w, uint32_t i, gp_context ctx) {
 }
 
 /* The helper gets how many parts are wanted, in digits, and n with all its values. */
-static void unpack(writer *w, const gp_node *n, uint32_t parts) {
+static void unpack(writer *w, const gp_syntax_node *n, uint32_t parts) {
     open_call(w, n->start, H_UNPACK);
     for (uint32_t d = 100; d; d /= 10)
         if (parts >= d) edit(w, n->start, E_OPEN, &"0123456789"[parts / d % 10], 1, 0);
@@ -345,7 +345,7 @@ static void unpack(writer *w, const gp_node *n, uint32_t parts) {
 static void emit_roots(writer *w) {
     for (uint32_t i = 0; i < w->t->roots.n && !w->t->bad; i++) {
         gp_root r = w->t->roots.at[i];
-        const gp_node *n = &w->t->nodes.at[r.node];
+        const gp_syntax_node *n = &w->t->nodes.at[r.node];
         if (r.ctx == X_FOR && (n->cls & C_ANY)) wrap(w, H_NUMBER, n);
         if (r.parts && (n->cls & C_ANY)) unpack(w, n, r.parts);
         if (r.ctx == X_VERDICT && (n->cls & C_ANY)) { /* parentheses: no tail call */

@@ -49,7 +49,7 @@ static void generic_for(parser *p, gp_token name) {
     uint32_t e = gp_parse_list(p, &count);
     if (!p->t->bad && count == 1 && gp_parse_at(p, e)->kind == N_KNOWN &&
         gp_parse_at(p, e)->a == K_IPAIRS)
-        index = gp_parse_node(p, (gp_node){.kind = N_KNOWN, .cls = C_NUM, .a = K_IPAIRS});
+        index = gp_parse_node(p, (gp_syntax_node){.kind = N_KNOWN, .cls = C_NUM, .a = K_IPAIRS});
     uint32_t first = gp_parse_var(p, index == NONE ? C_ANY : 0);
     gp_parse_activate(p, name, first);
     if (index != NONE) gp_parse_assign(p, first, index);
@@ -80,7 +80,7 @@ static void function_statement(parser *p) {
     bool method = false;
     next(p);
     gp_token name = expect(p, TK_NAME);
-    uint32_t f = gp_parse_node(p, (gp_node){.kind = N_CONST, .cls = C_OBJ});
+    uint32_t f = gp_parse_node(p, (gp_syntax_node){.kind = N_CONST, .cls = C_OBJ});
     if (p->tok.kind == '(') gp_parse_assign_name(p, name, f);
     while (!method && (p->tok.kind == '.' || p->tok.kind == ':')) {
         method = p->tok.kind == ':';
@@ -92,7 +92,7 @@ static void function_statement(parser *p) {
 }
 
 static uint32_t constant(parser *p, uint8_t cls) {
-    return gp_parse_node(p, (gp_node){.kind = N_CONST, .cls = cls});
+    return gp_parse_node(p, (gp_syntax_node){.kind = N_CONST, .cls = cls});
 }
 
 /*
@@ -143,7 +143,7 @@ static void local_statement(parser *p) {
 /* The variable that assigning to expression e sets, or NONE. */
 static uint32_t target(parser *p, uint32_t e) {
     if (p->t->bad) return NONE;
-    const gp_node *n = gp_parse_at(p, e);
+    const gp_syntax_node *n = gp_parse_at(p, e);
     if (n->kind == N_LOCAL) return n->a;
     if (n->kind == N_OTHER) gp_parse_assign_name(p, (gp_token){TK_NAME, n->start, n->end}, NONE);
     return NONE;

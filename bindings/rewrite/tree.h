@@ -41,7 +41,7 @@ typedef enum gp_node_kind {
     N_BIN    /* a op b */
 } gp_node_kind;
 
-typedef struct gp_node {
+typedef struct gp_syntax_node {
     uint8_t kind, cls;
     bool multi;          /* may give any number of values: a call or ... */
     bool list;           /* may be one of gpush's lists where several values are meant */
@@ -49,7 +49,7 @@ typedef struct gp_node {
     uint32_t a, b;
     uint32_t start, end; /* bytes of the text */
     uint32_t opat;       /* where the operator stands */
-} gp_node;
+} gp_syntax_node;
 
 /* Where an expression stands. X_VERDICT: alone after the return of a comparison's metamethod. */
 typedef enum gp_context { X_VALUE, X_COND, X_RETURN, X_VERDICT, X_FOR } gp_context;
@@ -88,7 +88,7 @@ typedef struct gp_tree {
     bool env;                /* the name _ENV occurs */
     bool tainted[K_COUNT];   /* the chunk assigns this global */
     gp_token last_local;     /* the name that the last statement declares, or of no length */
-    LIST(gp_node) nodes;     /* children before parents */
+    LIST(gp_syntax_node) nodes;     /* children before parents */
     LIST(uint8_t) vars;      /* class of each local variable */
     LIST(gp_root) roots;
     LIST(gp_assign) assigns;

@@ -25,7 +25,7 @@
 #endif
 
 /* A span's work. Its number, 1 + its place here + `base`, is the external correlation id that CUPTI gets. */
-typedef struct piece {
+typedef struct span {
     gp_stream *s;
     const gp_op *op;
     const char *kind, *detail; /* of a copy; how an op does it, or NULL */
@@ -33,18 +33,18 @@ typedef struct piece {
     size_t bytes;
     void *from, *to;     /* events, where CUPTI is not used; NULL once their times were read: */
     uint64_t t0, t1;     /* 0: unknown */
-} piece;
+} span;
 
-typedef struct act { /* what ran on a device, or held the host up */
+typedef struct activity { /* what ran on a device, or held the host up */
     uint64_t t0, t1;
     const char *what; /* kernel's name …; NULL: of a copy */
     uint32_t correlation;
     bool held;
-} act;
-typedef struct tie { /* which span queued it */
+} activity;
+typedef struct correlation_id { /* which span queued it */
     uint32_t correlation;
     uint64_t number;
-} tie;
+} correlation_id;
 
 typedef struct stall { /* host time that CUPTI saw go elsewhere */
     const char *what;
@@ -59,12 +59,12 @@ typedef struct stall { /* host time that CUPTI saw go elsewhere */
         size_t n, room; \
     }
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST(piece) pieces;
-static LIST(act) acts;
-static LIST(tie) ties;
+static LIST(span) spans;
+static LIST(activity) activities;
+static LIST(correlation_id) correlations;
 static LIST(stall) stalls;
 static uint64_t base, lost;
-static size_t timed; /* pieces[0 … timed-1] have their times */
+static size_t timed; /* spans[0 … timed-1] have their times */
 static bool on, by_events, calls_seen;
 static char how[256], blind[256]; /* why times are from events; why calls inside of libraries are not seen */
 enum { MOST = 4 << 20, BUFFER = 1 << 20, TIME_EVERY = 128 };
@@ -128,14 +128,14 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most) {
 }
 
 static void ran(uint64_t t0, uint64_t t1, uint32_t correlation, const char *what) {
-    act *a = t1 ? GROW(acts) : NULL; /* a time of 0 is one that CUPTI could not take */
-    if (a) *a = (act){t0, t1, what, correlation, false};
+    activity *a = t1 ? GROW(activities) : NULL; /* a time of 0 is one that CUPTI could not take */
+    if (a) *a = (activity){t0, t1, what, correlation, false};
     else if (!t1) lost++;
 }
 
 static void held(uint64_t t0, uint64_t t1, uint32_t correlation, const char *what) {
-    act *a = GROW(acts);
-    if (a) *a = (act){t0, t1, what, correlation, true};
+    activity *a = GROW(activities);
+    if (a) *a = (activity){t0, t1, what, correlation, true};
 }
 
 static void took(const CUpti_ActivityOverhead3 *o) {
@@ -160,8 +160,8 @@ static void take_record(const CUpti_Activity *r) {
     switch (r->kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
         const CUpti_ActivityExternalCorrelation *e = (const void *)r;
-        tie *l = GROW(ties);
-        if (l) *l = (tie){e->correlationId, e->externalId};
+        correlation_id *l = GROW(correlations);
+        if (l) *l = (correlation_id){e->correlationId, e->externalId};
         break;
     }
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
@@ -293,8 +293,8 @@ static void *mark(gp_stream *s) {
 
 /* Reads the times of events that were passed and gives them back, oldest first. With the lock. */
 static void read_times(void) {
-    for (; timed < pieces.n; timed++) {
-        piece *p = &pieces.at[timed];
+    for (; timed < spans.n; timed++) {
+        span *p = &spans.at[timed];
         if (!p->from) continue;
         if (!p->to) return; /* its span is open */
         p->t0 = runtime->event_ns(p->s->dev, p->from);
@@ -314,11 +314,11 @@ void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const gp_op *op, const char
     if (!(watch & CUDA_WATCH_WORK)) return;
     void *event = by_events ? mark(s) : NULL;
     pthread_mutex_lock(&lock);
-    piece *p = on ? GROW(pieces) : NULL;
-    if (p) *p = (piece){s, op, kind, NULL, id, bytes, event, NULL, 0, 0};
-    sp->number = p ? base + pieces.n : 0;
+    span *p = on ? GROW(spans) : NULL;
+    if (p) *p = (span){s, op, kind, NULL, id, bytes, event, NULL, 0, 0};
+    sp->number = p ? base + spans.n : 0;
     if (by_events && !event) lost++;
-    if (by_events && pieces.n % TIME_EVERY == 0) read_times();
+    if (by_events && spans.n % TIME_EVERY == 0) read_times();
     pthread_mutex_unlock(&lock);
     if (!p && event) runtime->event_give(s->dev, event);
     if (sp->number && !by_events)
@@ -332,7 +332,7 @@ void gp_cuda_span_end(cuda_span *sp) {
     bool nothing = !sp->op && atomic_load(&sp->s->issued) == sp->issued; /* a copy that was put off */
     void *event = sp->number && by_events ? mark(sp->s) : NULL;
     pthread_mutex_lock(&lock);
-    piece *p = sp->number > base && sp->number <= base + pieces.n ? &pieces.at[sp->number - base - 1] : NULL;
+    span *p = sp->number > base && sp->number <= base + spans.n ? &spans.at[sp->number - base - 1] : NULL;
     if (p && p->from && event) {
         void *from = p->from;
         if (nothing) p->from = NULL;
@@ -349,44 +349,44 @@ void gp_cuda_span_end(cuda_span *sp) {
 void gp_cuda_detail(const char *text) {
     if (!inside || !inside->number) return;
     pthread_mutex_lock(&lock);
-    if (inside->number > base && inside->number <= base + pieces.n) pieces.at[inside->number - base - 1].detail = text;
+    if (inside->number > base && inside->number <= base + spans.n) spans.at[inside->number - base - 1].detail = text;
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- telling ---- */
 
-typedef struct story {
-    const piece *p; /* NULL: of no span */
+typedef struct attributed {
+    const span *p; /* NULL: of no span */
     uint64_t t0, t1;
     const char *what;
     bool held;
-} story;
+} attributed;
 
 static int by_correlation(const void *a, const void *b) {
-    uint32_t x = ((const tie *)a)->correlation, y = ((const tie *)b)->correlation;
+    uint32_t x = ((const correlation_id *)a)->correlation, y = ((const correlation_id *)b)->correlation;
     return x < y ? -1 : x > y;
 }
 static int by_time(const void *a, const void *b) {
-    uint64_t x = ((const story *)a)->t0, y = ((const story *)b)->t0;
+    uint64_t x = ((const attributed *)a)->t0, y = ((const attributed *)b)->t0;
     return x < y ? -1 : x > y;
 }
 
 /* What ran, with what queued it, in the order of time. Work that nothing of ours queued is left out. */
-static size_t gather(story *out) {
+static size_t gather(attributed *out) {
     size_t n = 0;
-    for (size_t i = 0; i < pieces.n; i++) {
-        const piece *p = &pieces.at[i];
-        if (p->t1) out[n++] = (story){p, p->t0, p->t1, NULL, false};
+    for (size_t i = 0; i < spans.n; i++) {
+        const span *p = &spans.at[i];
+        if (p->t1) out[n++] = (attributed){p, p->t0, p->t1, NULL, false};
         else if (p->from) lost++;
     }
-    if (ties.n) qsort(ties.at, ties.n, sizeof *ties.at, by_correlation);
-    for (size_t i = 0; i < acts.n; i++) {
-        const act *a = &acts.at[i];
-        tie key = {a->correlation, 0};
-        const tie *l = ties.n ? bsearch(&key, ties.at, ties.n, sizeof key, by_correlation) : NULL;
-        bool ours = l && l->number > base && l->number <= base + pieces.n;
+    if (correlations.n) qsort(correlations.at, correlations.n, sizeof *correlations.at, by_correlation);
+    for (size_t i = 0; i < activities.n; i++) {
+        const activity *a = &activities.at[i];
+        correlation_id key = {a->correlation, 0};
+        const correlation_id *l = correlations.n ? bsearch(&key, correlations.at, correlations.n, sizeof key, by_correlation) : NULL;
+        bool ours = l && l->number > base && l->number <= base + spans.n;
         if (ours || a->held)
-            out[n++] = (story){ours ? &pieces.at[l->number - base - 1] : NULL, a->t0, a->t1, a->what, a->held};
+            out[n++] = (attributed){ours ? &spans.at[l->number - base - 1] : NULL, a->t0, a->t1, a->what, a->held};
     }
     qsort(out, n, sizeof *out, by_time);
     return n;
@@ -394,17 +394,17 @@ static size_t gather(story *out) {
 
 /* A thread of its own: devices' events are on tracks of threads that are workers. With the lock held by its starter. */
 static void *teller(void *of) {
-    static const piece nobody = {.kind = "nothing of gpush's"};
+    static const span nobody = {.kind = "nothing of gpush's"};
     gp_device *dev = of;
     gp_thread_is_worker();
-    story *out = malloc((pieces.n + acts.n + 1) * sizeof *out);
+    attributed *out = malloc((spans.n + activities.n + 1) * sizeof *out);
     size_t n = out ? gather(out) : 0;
     for (size_t i = 0; i < n; i++) {
-        const story *y = &out[i];
-        const piece *p = y->p ? y->p : &nobody;
-        void (*hook)(const gp_ran *) = GP_HOOK(device);
+        const attributed *y = &out[i];
+        const span *p = y->p ? y->p : &nobody;
+        void (*hook)(const gp_activity *) = GP_HOOK(device);
         const char *what = p->detail && !y->held ? gp_cuda_call_text(p->detail, y->what ? y->what : "all of it") : y->what;
-        gp_ran ran = {y->p ? p->s : dev->streams[0], p->op, p->kind, what, p->id, y->t0, y->t1, p->bytes, y->held};
+        gp_activity ran = {y->p ? p->s : dev->streams[0], p->op, p->kind, what, p->id, y->t0, y->t1, p->bytes, y->held};
         if (hook && ran.s) hook(&ran);
     }
     free(out);
@@ -420,34 +420,34 @@ static void tell(gp_device *dev, uint64_t *told_lost) {
     pthread_mutex_lock(&lock);
     read_times();
     pthread_t t;
-    if ((pieces.n || stalls.n) && !pthread_create(&t, NULL, teller, dev)) pthread_join(t, NULL);
-    for (size_t i = timed; i < pieces.n; i++) {
-        piece *p = &pieces.at[i];
+    if ((spans.n || stalls.n) && !pthread_create(&t, NULL, teller, dev)) pthread_join(t, NULL);
+    for (size_t i = timed; i < spans.n; i++) {
+        span *p = &spans.at[i];
         if (p->from) runtime->event_give(p->s->dev, p->from);
         if (p->to) runtime->event_give(p->s->dev, p->to);
     }
-    base += pieces.n;
-    pieces.n = acts.n = ties.n = stalls.n = timed = 0;
+    base += spans.n;
+    spans.n = activities.n = correlations.n = stalls.n = timed = 0;
     if (told_lost) *told_lost += lost;
     lost = 0;
     pthread_mutex_unlock(&lock);
 }
 
-const char *gp_cuda_observe(gp_device *dev, gp_look look, uint64_t *told_lost) {
+const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd look, uint64_t *told_lost) {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one);
     runtime->enter(dev);
     const char *why = NULL;
-    if (look == GP_LOOK_CALLS) why = see_calls();
-    else if (look == GP_LOOK_BEGIN) begin();
+    if (look == GP_TRACE_CALLS) why = see_calls();
+    else if (look == GP_TRACE_BEGIN) begin();
     else if (on) {
-        if (look == GP_LOOK_END) atomic_fetch_and(&gp_cuda_watch, ~CUDA_WATCH_WORK);
+        if (look == GP_TRACE_END) atomic_fetch_and(&gp_cuda_watch, ~CUDA_WATCH_WORK);
         tell(dev, told_lost);
-        if (look == GP_LOOK_END && !by_events) cupti_end();
-        if (look == GP_LOOK_END) on = false;
+        if (look == GP_TRACE_END && !by_events) cupti_end();
+        if (look == GP_TRACE_END) on = false;
     }
     pthread_mutex_unlock(&one);
-    return look == GP_LOOK_CALLS ? why : how[0] ? how : NULL;
+    return look == GP_TRACE_CALLS ? why : how[0] ? how : NULL;
 }
 
 /* Nsight has its tools put this into the environment of what it starts. */

@@ -2,7 +2,7 @@
 -- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder of these files, the
 -- table of methods, what makes a function of a composite, the table of composites that help reads, what loads a file of
 -- these (as loadfile, but a loader's workers need not read it again), what loaders are made of, and save(op, file, text).
-local gpush, dir, methods, composite, composites, chunk, crew, save = ...
+local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 
 -- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
 -- in a file of scripts/ops makes a composite, an op made of other ops. Arguments are read by the signature as those of the
@@ -90,7 +90,7 @@ chunk(dir .. "/profile.lua")(gpush, declared, fail)
 local function on_demand(area)
     local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
     function meta.__tostring() return ("%s: Tab behind %s. lists what it has, ?%s tells more"):format(area, area, area) end
-    local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, crew, declared) end
+    local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, loader, declared) end
     local function find(_, name)
         local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")
         local file = home and io.open(folder .. "/" .. home .. ".lua")

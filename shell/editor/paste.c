@@ -20,11 +20,11 @@ static const char *push_piece(lua_State *L, const char *text, int *lines) {
     for (const char *end = text; *end && ++*lines <= LINES;) {
         end += strcspn(end, "\n");
         const char *piece = lua_pushlstring(L, text, (size_t)(end - text));
-        gp_whole state = gp_shell_whole(L, piece);
-        bool fit = state == GP_WHOLE_YES && !(*end && makes_locals(piece));
+        gp_chunk_state state = gp_shell_chunk_state(L, piece);
+        bool fit = state == GP_CHUNK_COMPLETE && !(*end && makes_locals(piece));
         if (fit) return end + (*end == '\n');
         lua_pop(L, 1);
-        if (state != GP_WHOLE_NOT_YET) return NULL;
+        if (state != GP_CHUNK_INCOMPLETE) return NULL;
         end += *end == '\n';
     }
     return NULL;
@@ -43,7 +43,7 @@ static int push_pieces(lua_State *L, const char *text) {
     return lua_gettop(L) - top;
 }
 
-bool gp_pieces_split(lua_State *L, int status) {
+bool gp_paste_split(lua_State *L, int status) {
     const char *text = lua_tostring(L, 1);
     bool wrong = status == LUA_ERRSYNTAX || (gp_shell_is_command(text) && *text != '!');
     if (!wrong || !strchr(text, '\n')) return false;
@@ -61,14 +61,14 @@ bool gp_pieces_split(lua_State *L, int status) {
     return true;
 }
 
-bool gp_pieces_left(lua_State *L) {
+bool gp_paste_left(lua_State *L) {
     bool left = lua_getfield(L, LUA_REGISTRYINDEX, PIECES) == LUA_TTABLE && lua_rawlen(L, -1) > 0;
     lua_pop(L, 1);
     return left;
 }
 
-bool gp_pieces_next(lua_State *L) {
-    if (!gp_pieces_left(L)) return false;
+bool gp_paste_next(lua_State *L) {
+    if (!gp_paste_left(L)) return false;
     lua_getfield(L, LUA_REGISTRYINDEX, PIECES);
     lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
     lua_rawgeti(L, -1, n);
@@ -78,7 +78,7 @@ bool gp_pieces_next(lua_State *L) {
     return true;
 }
 
-void gp_pieces_drop(lua_State *L) {
+void gp_paste_drop(lua_State *L) {
     lua_pushnil(L);
     lua_setfield(L, LUA_REGISTRYINDEX, PIECES);
 }

@@ -36,7 +36,7 @@ void (*gp_alloc_collect)(void);
 
 /* Size class of a request and the bytes of its blocks. Class k of a doubling [2^e, 2^(e+1)) has 2^e
  * * (1 + k/8) bytes. */
-static int size_class(size_t bytes, size_t *block) {
+static int class_of_size(size_t bytes, size_t *block) {
     if (bytes <= SMALLEST) return *block = SMALLEST, 0;
     size_t n = (bytes - 1) >> 6; /* in units of SMALLEST, rounded up later */
     int e = 63 - __builtin_clzll(n);
@@ -62,7 +62,7 @@ static void live_remove(gp_storage *st) {
 /* With the lock held: st waits in the list of its own stream, whose queued work orders whatever
  * reuses it. */
 static void push_free(gp_alloc *al, gp_storage *st) {
-    gp_storage **list = &al->free[st->stream->index][st->klass];
+    gp_storage **list = &al->free[st->stream->index][st->size_class];
     st->next = *list;
     *list = st;
     al->stats.cached += (int64_t)st->bytes;
@@ -150,11 +150,11 @@ static gp_storage *fresh(gp_alloc *al, size_t block) {
 
 /* With the lock held: the block of this class that stream s freed last, still warm, or NULL.
  * Blocks of other streams do not count: work of theirs that is queued may use them yet. */
-static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int klass) {
+static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int size_class) {
     gp_storage **lists = al->free[s->index];
-    if (!lists || !lists[klass]) return NULL;
-    gp_storage *st = lists[klass];
-    lists[klass] = st->next;
+    if (!lists || !lists[size_class]) return NULL;
+    gp_storage *st = lists[size_class];
+    lists[size_class] = st->next;
     al->stats.cached -= (int64_t)st->bytes;
     al->stats.reused++;
     return st;
@@ -162,15 +162,15 @@ static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int klass) {
 
 /* The device's memory, or what the cache and the collector can free of it. Called without the lock
  * held. */
-static gp_storage *climb(gp_alloc *al, gp_stream *s, int klass, size_t block) {
+static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t block) {
     gp_device *dev = al->dev;
     for (int step = 0; step < 2; step++) {
         if (step == 1 && gp_alloc_collect) gp_alloc_collect();
         if (!gp_wait_device(dev, GP_WHY_alloc, "allocation")) return NULL;
-        if (step == 1 && !dev->vt->async && !gp_apart_wait("allocation")) return NULL;
+        if (step == 1 && !dev->vt->async && !gp_offload_wait("allocation")) return NULL;
         gp_alloc_flush(dev);
         gp_lock(&al->lock);
-        gp_storage *st = take_cached(al, s, klass);
+        gp_storage *st = take_cached(al, s, size_class);
         if (!st) st = fresh(al, block);
         gp_unlock(&al->lock);
         if (st) return st;
@@ -228,10 +228,10 @@ static void tell(gp_device *dev, int64_t bytes) {
 }
 
 /* What each life of a block begins with, new or cached; one reference, which is the caller's. */
-static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
+static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class) {
     atomic_store_explicit(&st->refs, 1, memory_order_relaxed);
     st->stream = s;
-    st->klass = klass;
+    st->size_class = size_class;
     st->other = 0;
     st->writer = NULL;
     st->version = 0;
@@ -242,8 +242,8 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int klass) {
 
 /* On a device that runs at once no queued work can touch a freed block: the thread's own small
  * blocks need no lock. */
-static bool for_magazine(const gp_device *dev, int klass) {
-    return klass < GP_SMALL_CLASSES && !dev->vt->async;
+static bool for_magazine(const gp_device *dev, int size_class) {
+    return size_class < GP_SMALL_CLASSES && !dev->vt->async;
 }
 
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
@@ -251,12 +251,12 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     gp_alloc *al = dev->alloc;
     size_t block;
     if (bytes > (size_t)1 << 52) return out_of_memory(al, bytes);
-    int klass = size_class(bytes, &block);
-    gp_storage *small = for_magazine(dev, klass) ? gp_magazine_take(klass) : NULL;
-    if (small) return begin_life(small, s, klass);
+    int size_class = class_of_size(bytes, &block);
+    gp_storage *small = for_magazine(dev, size_class) ? gp_magazine_take(size_class) : NULL;
+    if (small) return begin_life(small, s, size_class);
     gp_lock(&al->lock);
-    gp_storage *st = take_cached(al, s, klass);
-    if (!st && al->pending) reap(al), st = take_cached(al, s, klass);
+    gp_storage *st = take_cached(al, s, size_class);
+    if (!st && al->pending) reap(al), st = take_cached(al, s, size_class);
     if (!st) {
         int64_t keep = al->stats.peak > cache_floor ? al->stats.peak : cache_floor;
         if (al->stats.cached > keep && idle(dev)) trim(al, keep);
@@ -265,13 +265,13 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     if (!st) {
         gp_unlock(&al->lock);
         gp_error_clear();
-        st = climb(al, s, klass, block);
+        st = climb(al, s, size_class, block);
         if (!st) return *gp_error() ? NULL : out_of_memory(al, bytes);
         gp_lock(&al->lock);
     }
     account(al, st);
     gp_unlock(&al->lock);
-    return begin_life(st, s, klass);
+    return begin_life(st, s, size_class);
 }
 
 gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
@@ -283,7 +283,7 @@ gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
     st->stream = gp_stream_current(dev);
     st->data = data;
     st->bytes = bytes;
-    st->klass = -1;
+    st->size_class = -1;
     st->release = release;
     st->owner = owner;
     return st;
@@ -312,7 +312,7 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
 /* The last reference is gone: the block goes to the magazine, to its stream's list, or waits in
  * `pending` until the streams that used it beside its own have passed. */
 static void storage_free(gp_storage *st) {
-    if (st->klass < 0) {
+    if (st->size_class < 0) {
         if (st->unlock) st->unlock(st->data);
         if (st->release) st->release(st);
         free(st);
@@ -320,7 +320,7 @@ static void storage_free(gp_storage *st) {
     }
     gp_alloc *al = st->dev->alloc;
     tell(st->dev, -(int64_t)st->bytes);
-    if (for_magazine(st->dev, st->klass) && !st->pinned && gp_magazine_put(st)) return;
+    if (for_magazine(st->dev, st->size_class) && !st->pinned && gp_magazine_put(st)) return;
     gp_event **events = NULL;
     bool known = !st->other || other_uses(st, &events);
     gp_lock(&al->lock);

@@ -45,7 +45,7 @@ struct gp_stream {
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
 
 /* For gp_device_vt.observe: begin, tell now, tell and end; or see what libraries wait for, from now on. */
-typedef enum gp_look { GP_LOOK_BEGIN, GP_LOOK_NOW, GP_LOOK_END, GP_LOOK_CALLS } gp_look;
+typedef enum gp_trace_cmd { GP_TRACE_BEGIN, GP_TRACE_NOW, GP_TRACE_END, GP_TRACE_CALLS } gp_trace_cmd;
 
 typedef struct gp_device_vt {
     const char *kind;                              /* "cpu", "sim", "cuda" */
@@ -83,7 +83,7 @@ typedef struct gp_device_vt {
      * called of all of it. *lost gains what the tools dropped. Returns NULL, or how times are taken if they are
      * less exact than the device's own, and why; lives for ever. All looks are of all devices of the kind.
      * LOOK_CALLS: gp_hook.call is also called of what blocks inside of libraries; NULL, or why it cannot be. */
-    const char *(*observe)(gp_device *, gp_look, uint64_t *lost);
+    const char *(*observe)(gp_device *, gp_trace_cmd, uint64_t *lost);
 } gp_device_vt;
 
 enum { GP_MAX_DEVICES = 32 }; /* open ones */
@@ -176,7 +176,7 @@ void gp_thread_is_loader(void);
 bool gp_thread_loader(void);
 
 /* What an asynchronous device did between t0 and t1, or, `held`, what its runtime held the host up with. */
-typedef struct gp_ran {
+typedef struct gp_activity {
     gp_stream *s;
     const struct gp_op *op; /* NULL: a copy, */
     const char *kind;       /* of which this is the name; also what held the host up outside of all */
@@ -185,7 +185,7 @@ typedef struct gp_ran {
     uint64_t t0, t1;        /* ns */
     size_t bytes;           /* of a copy */
     bool held;
-} gp_ran;
+} gp_activity;
 
 /* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching
  * thread, `device` ones on the worker's. */
@@ -199,7 +199,7 @@ typedef struct gp_hooks {
     void (*_Atomic wait_end)(gp_stream *s, gp_why why, const char *what, uint64_t t0_ns,
                              uint64_t t1_ns, uint64_t queued);
     /* An asynchronous device ran a kernel or copy. */
-    void (*_Atomic device)(const gp_ran *ran);
+    void (*_Atomic device)(const gp_activity *ran);
     /* A copy is about to be queued; returns its correlation id, or 0. */
     uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
     /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps within

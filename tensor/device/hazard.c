@@ -50,5 +50,5 @@ static void wait_for_copies(gp_device *dev, void *ctx) {
 bool gp_order_host_write(gp_storage *st, const char *what) {
     if (atomic_load_explicit(&st->readers, memory_order_acquire) == 0) return true;
     if (st->pinned) gp_device_each(wait_for_copies, &what);
-    return what && gp_apart_wait(what);
+    return what && gp_offload_wait(what);
 }

@@ -72,12 +72,12 @@ static magazine *open_magazine(void) {
     return mine = m;
 }
 
-gp_storage *gp_magazine_take(int klass) {
+gp_storage *gp_magazine_take(int size_class) {
     magazine *m = mine;
-    gp_storage *st = m ? m->block[klass] : NULL;
+    gp_storage *st = m ? m->block[size_class] : NULL;
     if (!st) return NULL;
-    m->block[klass] = st->next;
-    m->held[klass]--;
+    m->block[size_class] = st->next;
+    m->held[size_class]--;
     bump(&m->cached, -(int64_t)st->bytes);
     bump(&m->in_use, (int64_t)st->bytes);
     atomic_store_explicit(&m->allocs, atomic_load_explicit(&m->allocs, memory_order_relaxed) + 1,
@@ -87,11 +87,11 @@ gp_storage *gp_magazine_take(int klass) {
 
 bool gp_magazine_put(gp_storage *st) {
     magazine *m = mine ? mine : open_magazine();
-    if (!m || m->held[st->klass] >= ROOM || (size_t)m->held[st->klass] * st->bytes >= ROOM_BYTES)
+    if (!m || m->held[st->size_class] >= ROOM || (size_t)m->held[st->size_class] * st->bytes >= ROOM_BYTES)
         return false;
-    st->next = m->block[st->klass];
-    m->block[st->klass] = st;
-    m->held[st->klass]++;
+    st->next = m->block[st->size_class];
+    m->block[st->size_class] = st;
+    m->held[st->size_class]++;
     bump(&m->cached, (int64_t)st->bytes);
     bump(&m->in_use, -(int64_t)st->bytes);
     return true;

@@ -9,7 +9,7 @@ enum { GP_SMALL_CLASSES = 48 }; /* up to 15 KiB a block */
 
 /* A block of the class that this thread has put aside, or NULL. The caller counts it as in use
  * until gp_magazine_put. */
-gp_storage *gp_magazine_take(int klass);
+gp_storage *gp_magazine_take(int size_class);
 /* Puts st aside; false if this thread holds enough of its class. */
 bool gp_magazine_put(gp_storage *st);
 /* Adds what all threads' magazines have handed out and hold to s. */

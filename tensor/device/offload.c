@@ -36,7 +36,7 @@ typedef struct runner {
     char error[1024];
 } runner;
 
-atomic_int gp_apart_left;
+atomic_int gp_offload_abandoned;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all that follows, and the runners */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;  /* one of those that were left */
@@ -84,7 +84,7 @@ static void let_go(runner *r) {
     for (int i = 0; i < r->nheld; i++) gp_storage_unref(r->held[i]);
     gp_lock(&lock);
     unlist(&running, r);
-    atomic_fetch_sub(&gp_apart_left, 1);
+    atomic_fetch_sub(&gp_offload_abandoned, 1);
     pthread_cond_broadcast(&ended);
 }
 
@@ -127,7 +127,7 @@ static runner *start(bool loader) {
 
 /* With the lock held: at most `most` calls go on that were left. */
 static bool wait_left(int most, const char *name) {
-    while (atomic_load(&gp_apart_left) > most) {
+    while (atomic_load(&gp_offload_abandoned) > most) {
         if (gp_thread_stopped())
             return gp_fail("%s: interrupted while waiting for an interrupted op to end", name);
         sleep_at_most(&ended, POLL_MS);
@@ -135,7 +135,7 @@ static bool wait_left(int most, const char *name) {
     return true;
 }
 
-bool gp_apart_wait(const char *name) {
+bool gp_offload_wait(const char *name) {
     gp_lock(&lock);
     bool ok = wait_left(0, name);
     gp_unlock(&lock);
@@ -152,7 +152,7 @@ static void leave(runner *r, const gp_call *c) {
     for (int i = 0; i < r->nheld; i++) gp_storage_ref(r->held[i]);
     for (int i = 0; i < r->nread; i++) atomic_fetch_add(&r->held[i]->readers, 1);
     r->left = true;
-    atomic_fetch_add(&gp_apart_left, 1);
+    atomic_fetch_add(&gp_offload_abandoned, 1);
 }
 
 /* With the lock held: r runs c's copy. */
@@ -179,14 +179,14 @@ static runner *take(void) {
     return r;
 }
 
-bool gp_apart_wanted(const gp_call *c, double ops) {
+bool gp_offload_wanted(const gp_call *c, double ops) {
     if (ops < WORK || apart || gp_thread_worker() || c->into) return false;
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_LIST || c->arg[i].written) return false;
     return true;
 }
 
-bool gp_apart_run(const gp_call *c, const char *name) {
+bool gp_offload_run(const gp_call *c, const char *name) {
     bool ok = false;
     gp_array *arrays = malloc((size_t)gp_call_arrays(c) * sizeof *arrays);
     if (!arrays) return gp_fail("%s: out of memory", name);
@@ -206,8 +206,8 @@ bool gp_apart_run(const gp_call *c, const char *name) {
     return ok;
 }
 
-bool gp_apart_forsaken(void) {
-    if (atomic_load_explicit(&gp_apart_left, memory_order_relaxed) == 0 || !gp_running) return false;
+bool gp_offload_is_abandoned(void) {
+    if (atomic_load_explicit(&gp_offload_abandoned, memory_order_relaxed) == 0 || !gp_running) return false;
     gp_lock(&lock);
     bool mine = false;
     for (runner *r = running; r; r = r->next) mine |= &r->call == gp_running && r->left;

@@ -107,7 +107,7 @@ static void fail_stream(gp_stream *s, const gp_call *c) {
     atomic_store_explicit(&s->failed, true, memory_order_release);
 }
 
-typedef void (*device_hook)(const gp_ran *);
+typedef void (*device_hook)(const gp_activity *);
 
 /* On the worker: the cpu's kernel, on arrays whose addresses are the host's again. */
 static void run_kernel(gp_stream *s, command *cmd) {
@@ -116,7 +116,7 @@ static void run_kernel(gp_stream *s, command *cmd) {
     gp_running = &cmd->call;
     if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_stream(s, &cmd->call);
     gp_running = NULL;
-    if (hook) hook(&(gp_ran){.s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
+    if (hook) hook(&(gp_activity){.s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
     free(cmd->more);
 }
 
@@ -133,7 +133,7 @@ static void run_copy(gp_stream *s, command *cmd) {
     uint64_t t0 = hook ? gp_now_ns() : 0;
     memcpy(to_host(cmd->dst), to_host(cmd->src), cmd->bytes);
     if (hook)
-        hook(&(gp_ran){.s = s, .kind = names[cmd->direction], .id = cmd->id, .t0 = t0, .t1 = gp_now_ns(), .bytes = cmd->bytes});
+        hook(&(gp_activity){.s = s, .kind = names[cmd->direction], .id = cmd->id, .t0 = t0, .t1 = gp_now_ns(), .bytes = cmd->bytes});
     let_go(cmd);
 }
 

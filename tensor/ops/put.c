@@ -4,7 +4,7 @@
 
 #include "tensor/infer.h"
 
-/* Argument i, the name of a way to reduce, becomes a gp_how; absent: values are put. */
+/* Argument i, the name of a way to reduce, becomes a gp_scatter_op; absent: values are put. */
 static bool settle_how(gp_call *c, int i, const char *const *names, const uint8_t *hows,
                        const char *expected) {
     gp_value *v = &c->arg[i];
@@ -50,7 +50,7 @@ bool infer_scatter_add(gp_call *c, gp_meta *m) { return scatter(c, m); }
 
 bool infer_scatter_reduce(gp_call *c, gp_meta *m) {
     static const char *const names[] = {"sum", "prod", "mean", "amin", "amax", NULL};
-    static const uint8_t hows[] = {GP_ADD, GP_MUL, GP_MEAN, GP_LEAST, GP_MOST};
+    static const uint8_t hows[] = {GP_ADD, GP_MUL, GP_MEAN, GP_MIN, GP_MAX};
     if (!settle_how(c, 4, names, hows, "'sum', 'prod', 'mean', 'amin' or 'amax'")) return false;
     if (c->arg[4].i == GP_MEAN && c->arg[0].t->a.dtype == GP_bool)
         return gp_fail("scatter_reduce: dtype bool of argument 'x' has no mean");

@@ -182,15 +182,15 @@ static void left_behind(void) {
     alarm_in(0);
     gp_interrupted = 0;
     tap_ok(!ran && !strcmp(gp_error(), "linalg.eigvals: interrupted"), "a call of LAPACK is left behind: %s", gp_error());
-    tap_is_int(gp_apart_left, 1, "while it goes on");
+    tap_is_int(gp_offload_abandoned, 1, "while it goes on");
     gp_interrupted = 1;
-    tap_ok(!gp_apart_wait("fill") && strstr(gp_error(), "fill: interrupted while waiting"), "waiting for it can be interrupted");
+    tap_ok(!gp_offload_wait("fill") && strstr(gp_error(), "fill: interrupted while waiting"), "waiting for it can be interrupted");
     gp_interrupted = 0;
     comes_back("another call beside it");
     gp_call_begin(&c, GP_OP(neg));
     gp_call_tensor(&c, x);
     c.into = x;
-    tap_ok(gp_op_run(&c) && gp_apart_left == 0, "what it reads is written once it has ended");
+    tap_ok(gp_op_run(&c) && gp_offload_abandoned == 0, "what it reads is written once it has ended");
     gp_tensor_unref(c.out[0]);
     for (int ms = 0; ms < 10000 && in_use() != before; ms++) usleep(1000); /* its thread still tells what it freed */
     tap_is_int(in_use(), before, "and its memory is free");
@@ -217,7 +217,7 @@ static void other_thread(void) {
     gp_tensor *x = pattern(GP_f64, 2, (int64_t[]){700, 700});
     if (pthread_create(&thread, NULL, in_loader, x)) return tap_skip("no thread");
     pthread_join(thread, NULL);
-    tap_ok(gp_apart_wait("neg"), "what was left behind ends");
+    tap_ok(gp_offload_wait("neg"), "what was left behind ends");
     gp_call c;
     gp_call_begin(&c, GP_OP(neg));
     gp_call_tensor(&c, x);

@@ -242,7 +242,7 @@ static char *output_at(const run *r, int64_t image, int64_t f, int64_t z, int64_
 static void band(const run *r, int64_t unit, char *scratch) {
     gp_band in = r->in;
     gp_axis *cols = &in.axis[2];
-    int64_t from = unit % r->stretches * cols->n, width = gp_least(cols->n, r->columns - from);
+    int64_t from = unit % r->stretches * cols->n, width = gp_min(cols->n, r->columns - from);
     unit /= r->stretches;
     cols->base += from * cols->stride;
     int64_t planes = in.axis[0].n, y = unit % r->bands * r->rows, z = unit / r->bands % planes,
@@ -257,7 +257,7 @@ static void band(const run *r, int64_t unit, char *scratch) {
                   .start = r->start + f * r->in.size,
                   .out = output_at(r, image, f, z, y) + right,
                   .n = block_start(r, b + 1) - block_start(r, b),
-                  .rows = gp_least(r->rows, in.axis[1].n - y),
+                  .rows = gp_min(r->rows, in.axis[1].n - y),
                   .columns = width};
         p.fn = tiles[r->in.ct][p.n - 1];
         if (r->direct) in_place(r, &p);
@@ -295,8 +295,8 @@ static void choose_tiling(run *r) {
 static void share_padding(gp_band *b) {
     const gp_axis *a = &b->axis[2];
     int64_t before = -a->base, behind = a->base + b->line - a->in,
-            most = gp_least(VB / b->size, b->line - a->n);
-    if (a->stride == 1) b->line -= gp_most(0, gp_least(most, gp_least(before, behind)));
+            most = gp_min(VB / b->size, b->line - a->n);
+    if (a->stride == 1) b->line -= gp_max(0, gp_min(most, gp_min(before, behind)));
 }
 
 /* A band of rows so long that it would fill no cache is made of stretches of them. */
@@ -305,8 +305,8 @@ static void choose_stretches(run *r) {
     int64_t bytes = (int64_t)gp_band_bytes(&r->in, r->channels), fit = a->n;
     r->columns = a->n;
     if (bytes > LONG_BYTES)
-        fit = gp_most((int64_t)((double)a->n * BAND_BYTES / (double)bytes), 8 * a->reach + 64);
-    r->stretches = gp_ceil_div(a->n, gp_least(fit, a->n));
+        fit = gp_max((int64_t)((double)a->n * BAND_BYTES / (double)bytes), 8 * a->reach + 64);
+    r->stretches = gp_ceil_div(a->n, gp_min(fit, a->n));
     a->n = gp_ceil_div(a->n, r->stretches);
     r->stretches = gp_ceil_div(r->columns, a->n);
 }
@@ -321,7 +321,7 @@ static void plan(run *r) {
     int64_t fit = BAND_BYTES / (1 + row) - a[1].reach;
     int64_t share = gp_ceil_div(r->images * r->groups * a[0].n * a[1].n, 4 * gp_threads());
     if (gp_threads() > 1 && fit > share) fit = share;
-    r->rows = gp_least(fit < LEAST_ROWS ? LEAST_ROWS : fit, a[1].n);
+    r->rows = gp_min(fit < LEAST_ROWS ? LEAST_ROWS : fit, a[1].n);
     r->bands = gp_ceil_div(a[1].n, r->rows);
     r->rows = gp_ceil_div(a[1].n, r->bands);
     gp_band_rows(&r->in, r->rows);
@@ -383,7 +383,7 @@ static bool forward(const gp_call *c) {
     gp_shape xs = gp_array_shape(x), ws = gp_array_shape(w);
     gp_conv k;
     if (r.out->numel == 0) return true;
-    if (!gp_conv_read(c, &xs, &ws, &k) || !gp_touch_results(c)) return false;
+    if (!gp_conv_read(c, &xs, &ws, &k) || !gp_prefault_outputs(c)) return false;
     gp_band_source(&r.in, x, &k);
     r.images = k.images;
     r.groups = k.groups;
@@ -419,7 +419,7 @@ static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, 
     const gp_array *w = gp_in(c, 1);
     run r = {.bias = bias, .out = gp_out(c, 0)};
     if (r.out->numel == 0) return true;
-    if (!gp_touch_results(c)) return false;
+    if (!gp_prefault_outputs(c)) return false;
     gp_band_source(&r.in, x, k);
     r.images = k->images;
     r.groups = k->groups;

@@ -75,8 +75,8 @@ void gp_band_pack(const gp_band *b, int64_t image, int64_t channel, int64_t n, i
 void gp_band_offsets(const gp_band *b, int64_t n, int64_t *offset);
 
 /* Of sizes; gp_ceil_div rounds up, also where a is negative. b > 0. */
-static inline int64_t gp_least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t gp_most(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t gp_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t gp_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t gp_ceil_div(int64_t a, int64_t b) {
     return a >= 0 ? (a + b - 1) / b : -(-a / b);
 }

@@ -15,7 +15,7 @@ gp_axis gp_axis_forward(const gp_conv *k, int d) {
                      .taps = taps,
                      .tap_step = 1,
                      .offset_step = dilation,
-                     .phases = gp_least(taps, s / common_divisor(s, dilation)),
+                     .phases = gp_min(taps, s / common_divisor(s, dilation)),
                      .reach = (taps - 1) * dilation / s};
 }
 
@@ -30,7 +30,7 @@ gp_axis gp_axis_backward(const gp_conv *k, int d, int64_t phase) {
                  .step = s,
                  .in = k->out[d],
                  .stride = 1};
-    int64_t most = gp_least(k->kernel[d], every);
+    int64_t most = gp_min(k->kernel[d], every);
     while (i < most && (at - i * dilation) % s) i++;
     if (i == most) return a;
     a.tap = i;
@@ -91,8 +91,8 @@ typedef struct stretch {
 static stretch inside_of(const gp_band *b, int64_t first) {
     const gp_axis *a = &b->axis[2];
     stretch s = {.first = first,
-                 .from = gp_least(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
-                 .to = gp_least(gp_ceil_div(a->in - first, a->stride), b->line)};
+                 .from = gp_min(first < 0 ? gp_ceil_div(-first, a->stride) : 0, b->line),
+                 .to = gp_min(gp_ceil_div(a->in - first, a->stride), b->line)};
     if (s.to < s.from) s.to = s.from;
     s.plain = b->dtype == gp_ctype_dtype[b->ct] && b->step[2] * a->stride == b->size;
     return s;

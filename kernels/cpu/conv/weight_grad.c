@@ -180,7 +180,7 @@ static patch pack_image(const run *r, const unit *u, part *p) {
     }
     int64_t all = gp_ceil_div((p->rows - 1) * r->in.line + width, vector) * vector;
     p->pitch = finite ? r->in.line : gp_ceil_div(width, vector) * vector;
-    p->image_size = finite ? gp_most(all, p->rows * r->in.line) : p->rows * p->pitch;
+    p->image_size = finite ? gp_max(all, p->rows * r->in.line) : p->rows * p->pitch;
     return (patch){.x = u->x,
                    .g = u->g,
                    .line = r->in.line,
@@ -211,10 +211,10 @@ static void all_bands(const run *r, const unit *u) {
     const gp_axis *a = r->in.axis;
     part p;
     for (p.image = 0; p.image < r->images; p.image += p.images) {
-        p.images = gp_least(r->batch, r->images - p.image);
+        p.images = gp_min(r->batch, r->images - p.image);
         for (p.z = 0; p.z < a[0].n; p.z++)
             for (p.y = 0; p.y < a[1].n; p.y += p.rows) {
-                p.rows = gp_least(r->rows, a[1].n - p.y);
+                p.rows = gp_min(r->rows, a[1].n - p.y);
                 one_band(r, u, &p);
             }
     }
@@ -275,18 +275,18 @@ static void plan(run *r) {
     const gp_axis *a = r->in.axis;
     int64_t vector = VB / r->in.size, threads = gp_threads();
     r->taps = a[0].taps * a[1].taps * a[2].taps;
-    r->rows = gp_least(gp_most(BAND_OUTPUTS / gp_most(a[2].n, 1), 4), gp_most(a[1].n, 1));
-    r->batch = gp_most(gp_least(BAND_OUTPUTS / gp_most(r->rows * a[2].n, 1), r->images), 1);
+    r->rows = gp_min(gp_max(BAND_OUTPUTS / gp_max(a[2].n, 1), 4), gp_max(a[1].n, 1));
+    r->batch = gp_max(gp_min(BAND_OUTPUTS / gp_max(r->rows * a[2].n, 1), r->images), 1);
     gp_band_rows(&r->in, r->rows);
     r->grad_image = r->rows * (r->in.line + vector);
     int64_t fit = BAND_BYTES / (r->batch * image_bytes(r, 1));
-    r->channel_units = gp_ceil_div(r->channels, gp_least(gp_most(fit, 1), r->channels));
+    r->channel_units = gp_ceil_div(r->channels, gp_min(gp_max(fit, 1), r->channels));
     int64_t work = r->images * a[0].n * a[1].n * a[2].n * r->filters * r->channels * r->taps;
     r->filter_units = 1;
     if (threads == 1 || work < 1 << 18) return;
     while (r->groups * r->channel_units % threads && r->channel_units < r->channels)
         r->channel_units++;
-    if (r->groups * r->channel_units % threads) r->filter_units = gp_least(threads, r->filters);
+    if (r->groups * r->channel_units % threads) r->filter_units = gp_min(threads, r->filters);
 }
 
 /* Offsets of the taps in a packed image, in elements; false when out of memory. */
@@ -316,7 +316,7 @@ bool CPU(conv_weight_grad)(const gp_call *c) {
     plan(&r);
     if (!get_memory(&r)) return gp_fail("%s: out of memory", c->op->name);
     int64_t units = r.groups * r.channel_units * r.filter_units;
-    int64_t work = r.images * grad->numel / gp_most(r.images, 1) * r.channels * r.taps / units;
+    int64_t work = r.images * grad->numel / gp_max(r.images, 1) * r.channels * r.taps / units;
     return gp_parallel_op(c, units, 1 + (1 << 17) / (1 + work), run_units, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }

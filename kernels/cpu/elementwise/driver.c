@@ -11,7 +11,7 @@
 _Thread_local int cpu_fault;
 
 /* BESIDE: elements of a row from which it is worth a call. */
-enum { MOST_IN = GP_MOST_IN, GRAIN = 32768, BESIDE = 16 };
+enum { MOST_IN = GP_MAX_IN, GRAIN = 32768, BESIDE = 16 };
 
 typedef struct operand {
     gp_load load;   /* NULL: elements are of compute type already and lie side by side */
@@ -106,10 +106,10 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     int64_t width = r->loop.dim[r->loop.ndim - 1];
-    gp_rows g;
-    gp_rows_begin(&g, &r->loop, begin);
+    gp_row_iter g;
+    gp_row_iter_begin(&g, &r->loop, begin);
     cpu_fault = 0;
-    for (int64_t at = begin, i = begin % width, stop; at < end; i = 0, gp_rows_next(&g, &r->loop)) {
+    for (int64_t at = begin, i = begin % width, stop; at < end; i = 0, gp_row_iter_next(&g, &r->loop)) {
         stop = end - at < width - i ? i + end - at : width;
         at += stop - i;
         fill_constants(r, g.p, stop - i < r->block ? stop - i : r->block, buf);
@@ -126,10 +126,10 @@ static void run_beside(void *ctx, int64_t begin, int64_t end) {
     gp_loop groups = r->loop; /* of rows, which its last dim counts */
     const int last = --groups.ndim - 1;
     int64_t among = groups.dim[last], step[3];
-    gp_rows g;
+    gp_row_iter g;
     for (int k = 0; k < 3; k++) step[k] = groups.stride[k][last];
-    gp_rows_begin(&g, &groups, begin);
-    for (int64_t at = begin, i = begin % among, n; at < end; at += n, i = 0, gp_rows_next(&g, &groups)) {
+    gp_row_iter_begin(&g, &groups, begin);
+    for (int64_t at = begin, i = begin % among, n; at < end; at += n, i = 0, gp_row_iter_next(&g, &groups)) {
         char *p[3];
         n = among - i < end - at ? among - i : end - at;
         for (int k = 0; k < 3; k++) p[k] = g.p[k] + i * step[k];
@@ -214,18 +214,18 @@ static void short_block(const run *r, char *const *p, int64_t n, char (*buf)[GP_
 static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;
     gp_loop groups = r->loop; /* of rows, which its last dim counts */
-    gp_rows g;
+    gp_row_iter g;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     made m[MOST_IN] = {{NULL, 0}};
     int last = --groups.ndim - 1;
     /* 7 less: what spread writes behind its block would spoil the next one. */
     int64_t among = groups.dim[last], most = (r->block - 7) / groups.dim[last + 1];
-    gp_rows_begin(&g, &groups, begin);
+    gp_row_iter_begin(&g, &groups, begin);
     cpu_fault = 0;
     for (int64_t at = begin, n; at < end; at += n) {
         char *p[GP_LOOP_MAX];
         int64_t i = at % among;
-        if (i == 0 && at > begin) gp_rows_next(&g, &groups);
+        if (i == 0 && at > begin) gp_row_iter_next(&g, &groups);
         n = among - i < end - at ? among - i : end - at;
         if (n > most) n = most;
         for (int k = 0; k <= r->nin; k++) p[k] = g.p[k] + i * groups.stride[k][last];

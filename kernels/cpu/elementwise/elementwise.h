@@ -5,7 +5,7 @@
 #include "kernels/cpu/runtime/kernel.h"
 
 /* Operands of an elementwise op, at most: a gradient, three operands and a result. */
-enum { GP_MOST_IN = 5 };
+enum { GP_MAX_IN = 5 };
 
 /* A block of n elements in compute type: out, inputs, and the parameters p, q and r. */
 typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const gp_scalar *par);

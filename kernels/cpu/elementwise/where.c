@@ -86,9 +86,9 @@ static void choose_block(const choice *k, char *const *p, int64_t i, int64_t n) 
 static void choose_rows(void *ctx, int64_t begin, int64_t end) {
     const choice *k = ctx;
     int64_t width = k->loop.dim[k->loop.ndim - 1];
-    gp_rows r;
-    gp_rows_begin(&r, &k->loop, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&r, &k->loop)) {
+    gp_row_iter r;
+    gp_row_iter_begin(&r, &k->loop, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, &k->loop)) {
         int64_t first = at % width, stop = width - first < end - at ? width : first + end - at;
         int64_t most = k->a.load || k->b.load ? GP_BLOCK : stop - first;
         for (int64_t i = first; i < stop; i += most)

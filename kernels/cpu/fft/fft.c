@@ -332,11 +332,11 @@ static bool fourier(const gp_call *c, run *r) {
     r->scale = scale_of(c->arg[3].s, r->inverse, r->n);
     r->lines = 1;
     for (int d = 0; d < r->dims; d++) r->lines *= d == r->dim ? 1 : x->dim[d];
-    if (gp_apart_wanted(c, 10.0 * (double)r->n * log2((double)r->n)))
-        return gp_apart_run(c, c->op->name);
-    if (!gp_touch_results(c)) return false;
+    if (gp_offload_wanted(c, 10.0 * (double)r->n * log2((double)r->n)))
+        return gp_offload_run(c, c->op->name);
+    if (!gp_prefault_outputs(c)) return false;
     r->plan = gp_fft_plan_get(r->halved ? r->n / 2 : r->n, r->ct, r->halved);
-    if (!r->plan) return gp_went_on(c) && gp_fail("%s: out of memory", c->op->name);
+    if (!r->plan) return gp_check_interrupt(c) && gp_fail("%s: out of memory", c->op->name);
     r->lanes = lanes_of(r);
     trouble trouble = {0};
     r->trouble = &trouble;

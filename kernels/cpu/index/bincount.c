@@ -8,7 +8,7 @@
 enum { GRAIN = 32768 };
 
 static bool bad_label(const gp_call *c, int64_t v, int64_t most) {
-    if (!gp_went_on(c)) return false; /* each_block ended for that */
+    if (!gp_check_interrupt(c)) return false; /* each_block ended for that */
     return gp_fail("%s: value %lld is out of range (values count from 1: expected 1 to %lld; add 1 "
                    "to values that count from 0)",
                    c->op->name, (long long)v, (long long)most);
@@ -19,14 +19,14 @@ static bool bad_label(const gp_call *c, int64_t v, int64_t most) {
 typedef bool (*block_fn)(void *ctx, char *const *p, const int64_t *step, int64_t n);
 static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, void *ctx) {
     gp_loop l;
-    gp_rows r;
+    gp_row_iter r;
     const gp_array *arrays[2] = {x, other};
     if (x->numel == 0) return true;
     gp_loop_init(&l, other ? 2 : 1, arrays);
     int last = l.ndim - 1;
     int64_t width = l.dim[last], step[2] = {l.stride[0][last], other ? l.stride[1][last] : 0};
-    gp_rows_begin(&r, &l, 0);
-    for (int64_t at = 0; at < l.numel; at += width, gp_rows_next(&r, &l))
+    gp_row_iter_begin(&r, &l, 0);
+    for (int64_t at = 0; at < l.numel; at += width, gp_row_iter_next(&r, &l))
         for (int64_t i = 0; i < width; i += GP_BLOCK) {
             char *p[2] = {r.p[0] + i * step[0], other ? r.p[1] + i * step[1] : NULL};
             if (gp_stopped() || !fn(ctx, p, step, width - i < GP_BLOCK ? width - i : GP_BLOCK))
@@ -166,7 +166,7 @@ static bool settle_range(const gp_call *c, histogram *h) {
     const gp_array *x = gp_in(c, 0);
     if (h->lo == h->hi && x->numel) {
         h->lo = INFINITY, h->hi = -INFINITY;
-        if (!each_block(x, NULL, range_block, h)) return gp_went_on(c);
+        if (!each_block(x, NULL, range_block, h)) return gp_check_interrupt(c);
         if (h->nan || !isfinite(h->lo) || !isfinite(h->hi))
             return gp_fail("histc: the elements' range is not finite; give min and max");
     }
@@ -180,7 +180,7 @@ bool CPU(histc)(const gp_call *c) {
     if (!settle_range(c, &h)) return false;
     if (!(h.count = calloc((size_t)h.bins, sizeof *h.count)))
         return gp_fail("histc: out of memory");
-    bool ok = each_block(x, NULL, bin_block, &h) || gp_went_on(c);
+    bool ok = each_block(x, NULL, bin_block, &h) || gp_check_interrupt(c);
     gp_array counts = *out;
     counts.data = (char *)h.count;
     counts.dtype = GP_i64;

@@ -102,7 +102,7 @@ bool CPU(embedding_grad)(const gp_call *c) {
     r.skips = pad != 0;
     gp_labels_init(&r.labels, r.index, count, pad < 0 ? pad + count + 1 : pad);
     gp_parallel(r.width, 1 + GRAIN / (1 + r.index->numel), add_columns, &r);
-    if (!gp_went_on(c)) return false;
+    if (!gp_check_interrupt(c)) return false;
     if (!direct) gp_store_fn(r.ct, (gp_dtype)r.out->dtype)(r.out->data, os, r.sums, n);
     return tell(c, &r);
 }

@@ -56,9 +56,9 @@ static void move_rows(void *ctx, int64_t begin, int64_t end) {
     int last = l->ndim - 1;
     int64_t width = l->dim[last], fs = l->stride[1][last], xs = l->stride[2][last],
             ts = l->stride[3][last];
-    gp_rows r;
-    gp_rows_begin(&r, l, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&r, l)) {
+    gp_row_iter r;
+    gp_row_iter_begin(&r, l, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, l)) {
         int64_t i = at % width, n = width - i < end - at ? width - i : end - at;
         char *f = r.p[1] + i * fs, *x = r.p[2] + i * xs, *t = r.p[3] + i * ts;
         if (m->offsets) get_indices(m, f, fs, x, xs, t, ts, n);
@@ -114,7 +114,7 @@ static bool get_at(const gp_call *c, const gp_layout *l, const gp_array *x, cons
     gp_pick_moves(&a, l, out, x, o ? o->index : c->tmpa[0]);
     const gp_array *arrays[4] = {&a.order, &a.flat, &a.x, &a.table};
     if (a.order.numel == 0) return true;
-    if (!gp_touch_results(c)) return false;
+    if (!gp_prefault_outputs(c)) return false;
     gp_loop_init(&m.loop, 4, arrays);
     if (whole_rows(&m))
         return gp_parallel_op(c, m.loop.dim[0], 1 + GRAIN / m.loop.dim[1], move_whole_rows, &m);

@@ -23,9 +23,9 @@ static void each_piece(const gp_walk *w, int64_t begin, int64_t end, gp_walk_fn 
     int last = l->ndim - 1;
     int64_t width = l->dim[last];
     uint8_t truth[GP_BLOCK];
-    gp_rows r;
-    gp_rows_begin(&r, l, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&r, l)) {
+    gp_row_iter r;
+    gp_row_iter_begin(&r, l, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, l)) {
         int64_t first = at % width, stop = width - first < end - at ? width : first + end - at;
         for (int64_t i = first; i < stop; i += GP_BLOCK) {
             int64_t n = stop - i < GP_BLOCK ? stop - i : GP_BLOCK;
@@ -47,12 +47,12 @@ static void add_count(const gp_walk *w, char *const *p, const uint8_t *truth, in
 }
 
 static int64_t chunk_end(const gp_walk *w, int64_t chunk) {
-    return (chunk + 1) * GP_CHUNK < w->loop.numel ? (chunk + 1) * GP_CHUNK : w->loop.numel;
+    return (chunk + 1) * GP_MASK_CHUNK < w->loop.numel ? (chunk + 1) * GP_MASK_CHUNK : w->loop.numel;
 }
 
 void gp_walk_chunk(const gp_walk *w, int64_t chunk, gp_walk_fn fn, void *state) {
     if (w->before[chunk + 1] > w->before[chunk])
-        each_piece(w, chunk * GP_CHUNK, chunk_end(w, chunk), fn, state);
+        each_piece(w, chunk * GP_MASK_CHUNK, chunk_end(w, chunk), fn, state);
 }
 
 /* Elements that lie side by side are counted where they are; sign: the bit that makes a zero -0.0.
@@ -76,7 +76,7 @@ COUNT(uint64_t)
 
 /* True elements of a chunk. */
 static int64_t count_chunk(const gp_walk *w, int64_t chunk) {
-    int64_t n = 0, from = chunk * GP_CHUNK, end = chunk_end(w, chunk);
+    int64_t n = 0, from = chunk * GP_MASK_CHUNK, end = chunk_end(w, chunk);
     int64_t size = (int64_t)gp_dtype_size(w->tested), step = w->loop.stride[1][0];
     int64_t ahead = w->loop.numel * size < STREAM_BYTES ? 1024 : 8192; /* memory is further off */
     bool minus = gp_is_float(w->tested), plain = w->loop.ndim == 1 && step == size;
@@ -102,7 +102,7 @@ bool gp_walk_begin(gp_walk *w, const gp_array *shape, const gp_array *tested,
     gp_loop_init(&w->loop, moved ? 3 : 2, arrays);
     w->tested = (gp_dtype)tested->dtype;
     w->truth = gp_truth_fn(w->tested);
-    w->chunks = (shape->numel + GP_CHUNK - 1) / GP_CHUNK;
+    w->chunks = (shape->numel + GP_MASK_CHUNK - 1) / GP_MASK_CHUNK;
     w->before = calloc((size_t)w->chunks + 1, sizeof *w->before);
     if (!w->before) return gp_fail("out of memory");
     gp_parallel(w->chunks, 1, count_chunks, w);
@@ -157,7 +157,7 @@ bool CPU(count_nonzero)(const gp_call *c) {
     tally t = {.x = gp_in(c, 0), .out = (int64_t *)(void *)gp_out(c, 0)->data};
     tally_split(&t, (uint64_t)c->arg[1].i);
     if (t.kept.numel != 1) {
-        return gp_parallel_op(c, t.kept.numel, 1 + GP_CHUNK / (t.reduced.numel + 1), tally_outputs,
+        return gp_parallel_op(c, t.kept.numel, 1 + GP_MASK_CHUNK / (t.reduced.numel + 1), tally_outputs,
                               &t);
     }
     gp_walk w = {0};

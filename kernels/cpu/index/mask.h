@@ -10,7 +10,7 @@
 #include "kernels/cpu/sort/keys.h"
 
 /* Elements of a chunk. */
-enum { GP_CHUNK = 32768 };
+enum { GP_MASK_CHUNK = 32768 };
 
 typedef struct gp_walk {
     gp_loop loop; /* 0: nothing, in row-major order; 1: what is tested; 2: what is moved along, if

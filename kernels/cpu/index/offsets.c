@@ -43,9 +43,9 @@ static void wrap_rows(void *ctx, int64_t begin, int64_t end) {
     wrap_ctx *w = ctx;
     int last = w->loop.ndim - 1;
     int64_t width = w->loop.dim[last], buf[GP_BLOCK];
-    gp_rows r;
-    gp_rows_begin(&r, &w->loop, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&r, &w->loop)) {
+    gp_row_iter r;
+    gp_row_iter_begin(&r, &w->loop, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, &w->loop)) {
         int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
         at += stop - i;
         for (; i < stop; i += GP_BLOCK) {
@@ -88,7 +88,7 @@ bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_
     int64_t n = table->numel;
     for (int64_t at = 0; c->into && at < n && !gp_stopped(); at += LOOK)
         wrap_rows(&w, at, n - at < LOOK ? n : at + LOOK);
-    if (c->into ? !gp_went_on(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w)) return false;
+    if (c->into ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w)) return false;
     return !w.bad || tell_bad(c, index, size, dim);
 }
 

@@ -13,7 +13,7 @@ enum { GRAIN = 32768, SOME = 512, LONG = 1 << 18 };
 /* How a job writes: what is computed in, and where its pieces are. */
 typedef struct job {
     const gp_call *c;
-    gp_how how;
+    gp_scatter_op how;
     const gp_array *index; /* along a dim, d: there is no table */
     int d;
     bool few; /* see gp_put_few; else offsets are made of the index: */
@@ -59,14 +59,14 @@ static void write_row(const writes *w, gp_put_at p, int64_t n) {
 
 static void write_all(const writes *w, const gp_moves *m) {
     gp_loop l;
-    gp_rows r;
+    gp_row_iter r;
     const gp_array *arrays[4] = {&m->order, &m->flat, &m->x, &m->table};
     if (m->order.numel == 0) return;
     gp_loop_init(&l, 4, arrays);
     int last = l.ndim - 1;
     int64_t width = l.dim[last];
-    gp_rows_begin(&r, &l, 0);
-    for (int64_t at = 0; at < l.numel && !gp_stopped(); at += width, gp_rows_next(&r, &l)) {
+    gp_row_iter_begin(&r, &l, 0);
+    for (int64_t at = 0; at < l.numel && !gp_stopped(); at += width, gp_row_iter_next(&r, &l)) {
         gp_put_at p = {.x = r.p[2],
                        .xs = l.stride[2][last],
                        .t = (const int64_t *)(void *)r.p[3],
@@ -110,7 +110,7 @@ static int split_dim(const gp_layout *l, size_t size) {
 
 /* Writes values to target at the table's offsets, or at those of the job's index. */
 static void write_values(job *j, const gp_layout *l, const gp_array *target, const gp_array *values,
-                         gp_how how) {
+                         gp_scatter_op how) {
     writes w = {.row = gp_put_fn((gp_dtype)target->dtype, how),
                 .offsets = j->index ? &j->offsets : NULL};
     if (j->few) {
@@ -202,15 +202,15 @@ static gp_array constant(const job *j, gp_scalar s, uint64_t *room) {
 }
 
 /* What a reduction starts from where the target's own element does not count. */
-static gp_scalar nothing(gp_dtype dt, gp_how how) {
+static gp_scalar nothing(gp_dtype dt, gp_scatter_op how) {
     gp_scalar s = {.i = how == GP_MUL};
-    if (how != GP_LEAST && how != GP_MOST) return s;
+    if (how != GP_MIN && how != GP_MAX) return s;
     if (gp_is_float(dt))
-        return (gp_scalar){.is_float = true, .f = how == GP_LEAST ? INFINITY : -INFINITY};
+        return (gp_scalar){.is_float = true, .f = how == GP_MIN ? INFINITY : -INFINITY};
     bool is_signed = dt != GP_bool && dt != GP_u8;
     int bits = dt == GP_bool ? 1 : (int)gp_dtype_size(dt) * 8 - is_signed;
     int64_t most = (int64_t)(((uint64_t)1 << bits) - 1);
-    s.i = how == GP_LEAST ? most : is_signed ? -most - 1 : 0;
+    s.i = how == GP_MIN ? most : is_signed ? -most - 1 : 0;
     return s;
 }
 
@@ -225,7 +225,7 @@ static bool finish(job *j, const gp_layout *l) {
         write_values(j, l, &j->target, &v, GP_PUT);
     }
     write_values(j, l, &j->target, &j->values, j->how);
-    if (!gp_went_on(j->c)) return false;
+    if (!gp_check_interrupt(j->c)) return false;
     if (j->index && !gp_offsets_good(j->c, &j->offsets)) return false;
     if (j->mean) {
         gp_array one = constant(j, (gp_scalar){.i = 1}, &one_room),
@@ -235,17 +235,17 @@ static bool finish(job *j, const gp_layout *l) {
         average(j);
     }
     if (wide) gp_copy_array(out, &j->target);
-    return gp_went_on(j->c);
+    return gp_check_interrupt(j->c);
 }
 
 /* Values written as `how` says; the target's own elements count. */
-static job plain(const gp_call *c, gp_how how) {
+static job plain(const gp_call *c, gp_scatter_op how) {
     return (job){.c = c, .how = how, .include_self = true};
 }
 
 /* How argument i, a number that infer made of `reduce`, says that values are put. */
 static job reducing(const gp_call *c, int i) {
-    job j = plain(c, gp_given(c, i) ? (gp_how)c->arg[i].i : GP_PUT);
+    job j = plain(c, gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_PUT);
     if (j.how == GP_MEAN) j.how = GP_ADD, j.mean = true;
     return j;
 }

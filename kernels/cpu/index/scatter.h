@@ -17,7 +17,7 @@ typedef struct gp_put_at {
 /* Writes the elements 0 … n-1, in this order. */
 typedef void (*gp_put_row)(const gp_put_at *p, int64_t n);
 #define gp_put_fn GP_NAME(gp_put_fn)
-gp_put_row gp_put_fn(gp_dtype dt, gp_how how);
+gp_put_row gp_put_fn(gp_dtype dt, gp_scatter_op how);
 
 /* Sums of many values in few places: whether that is what adding values (one, or one for each of
  * the index) to the target at index along its dim d is; and the adding, which is false, with

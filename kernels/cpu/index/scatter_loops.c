@@ -72,7 +72,7 @@ ROW(and, uint8_t, a &b)
 
 #define FNS(name, put)                                                                             \
     { put, add_##name, mul_##name, least_##name, most_##name }
-gp_put_row gp_put_fn(gp_dtype dt, gp_how how) {
+gp_put_row gp_put_fn(gp_dtype dt, gp_scatter_op how) {
     static const gp_put_row fns[GP_DTYPES][GP_MEAN] = {
         [GP_bool] = {put_1, or, and, and, or },
         [GP_u8] = FNS(u8, put_1),

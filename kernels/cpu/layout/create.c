@@ -234,12 +234,12 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     int64_t width = k->loop.dim[k->loop.ndim - 1];
     int last = k->loop.ndim - 1;
-    gp_rows r;
-    gp_rows_begin(&r, &k->loop, begin);
+    gp_row_iter r;
+    gp_row_iter_begin(&r, &k->loop, begin);
     for (int64_t at = begin, i = begin % width, n; at < end; i = 0, at += n) {
         n = width - i < end - at ? width - i : end - at;
         copy_row(k, r.p[0] + i * k->loop.stride[0][last], r.p[1] + i * k->loop.stride[1][last], n);
-        gp_rows_next(&r, &k->loop);
+        gp_row_iter_next(&r, &k->loop);
     }
     if (k->stream) stream_end();
 }

@@ -74,7 +74,7 @@ void gp_gather_columns(void *to, int64_t ld, const gp_matrices *m, int64_t i) {
     move(to, ld, gp_matrix_at(m, i), m->cols, m->rows, m->cs, m->rs, m->size);
 }
 
-void gp_turn(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols, int64_t size) {
+void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols, int64_t size) {
     move(to, cols, from, rows, cols, size, ld * size, size);
 }
 
@@ -183,8 +183,8 @@ gp_lapack gp_lapack_equations(const gp_call *c, bool vectors) {
 bool gp_lapack_run(gp_lapack *r) {
     char name[40];
     if (r->count == 0) return true;
-    if (gp_apart_wanted(r->c, (double)r->flops))
-        return gp_apart_run(r->c, name_of(r->c, name, sizeof name));
+    if (gp_offload_wanted(r->c, (double)r->flops))
+        return gp_offload_run(r->c, name_of(r->c, name, sizeof name));
     if (r->count >= gp_threads() || r->flops < (r->alone ? r->alone : ALONE)) {
         gp_parallel(r->count, 1 + UNIT / (r->flops + 1), some_alone, r);
     } else {

@@ -25,8 +25,8 @@ void gp_gather(void *to, int64_t ld, const gp_matrices *m, int64_t i);
 #define gp_gather_columns GP_NAME(gp_gather_columns)
 void gp_gather_columns(void *to, int64_t ld, const gp_matrices *m, int64_t i);
 /* to (rows x cols, rows dense) = the transpose of from, whose rows are ld elements apart. */
-#define gp_turn GP_NAME(gp_turn)
-void gp_turn(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols, int64_t size);
+#define gp_transpose_copy GP_NAME(gp_transpose_copy)
+void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols, int64_t size);
 /* Address of matrix i's first element. */
 #define gp_matrix_at GP_NAME(gp_matrix_at)
 const char *gp_matrix_at(const gp_matrices *m, int64_t i);

@@ -78,7 +78,7 @@ static int symmetric_integers(const gp_lapack *r) { return r->flag == 'V' ? 3 + 
             info = large_##t(n, a, w, tmp, iwork, liwork, &z);                                     \
         else syevd(&r->flag, "U", &n, a, &n, w, tmp, &lwork, iwork, &liwork, &info, 1, 1);         \
         if (r->flag == 'V')                                                                        \
-            gp_turn((T *)gp_out(r->c, 1)->data + (int64_t)i * n * n, z, n, n, n, sizeof(T));       \
+            gp_transpose_copy((T *)gp_out(r->c, 1)->data + (int64_t)i * n * n, z, n, n, n, sizeof(T));       \
         return gp_verdict_of(info);                                                                \
     }
 SYMMETRIC(float, f32, ssyevd_, ssytrd_, sstedc_, 1e-30f)
@@ -111,7 +111,7 @@ bool CPU(linalg_eigvalsh)(const gp_call *c) { return CPU(linalg_eigh)(c); }
 #define GENERAL(T, t, geev)                                                                        \
     static void unpack_##t(const T *v, const T *wi, int64_t n, T *re, T *im) {                     \
         memset(im, 0, (size_t)(n * n) * sizeof(T));                                                \
-        gp_turn(re, v, n, n, n, sizeof(T));                                                        \
+        gp_transpose_copy(re, v, n, n, n, sizeof(T));                                                        \
         for (int64_t j = 0; j + 1 < n; j++) {                                                      \
             if (wi[j] == 0) continue;                                                              \
             for (int64_t i = 0; i < n; i++) {                                                      \

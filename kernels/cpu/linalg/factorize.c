@@ -28,7 +28,7 @@ enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
  * the reflections; their own. */
 #define QR(T, t, geqrf, orgqr)                                                                     \
     static void triangle_##t(T *to, const T *a, int64_t ld, int64_t rows, int64_t cols) {          \
-        gp_turn(to, a, ld, rows, cols, sizeof(T));                                                 \
+        gp_transpose_copy(to, a, ld, rows, cols, sizeof(T));                                                 \
         for (int64_t i = 1; i < rows; i++)                                                         \
             memset(to + i * cols, 0, (size_t)(i < cols ? i : cols) * sizeof(T));                   \
     }                                                                                              \
@@ -57,7 +57,7 @@ enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
         else gp_qr_q_##t(m, r->k, low, a, ld, v, s, tmp);                                          \
         for (int64_t j = clean; clean < low && j < r->k; j++)                                      \
             for (int64_t row = 0; row < m; row++) a[j * ld + row] = (T)NAN;                        \
-        gp_turn((T *)gp_out(r->c, 0)->data + i * m * r->k, a, ld, m, r->k, sizeof(T));             \
+        gp_transpose_copy((T *)gp_out(r->c, 0)->data + i * m * r->k, a, ld, m, r->k, sizeof(T));             \
         return gp_verdict_of(info);                                                                \
     }
 QR(float, f32, sgeqrf_, sorgqr_)
@@ -102,7 +102,7 @@ bool CPU(linalg_qr)(const gp_call *c) {
         if (n) potrf("L", &n, a, &ld, &info, 1);                                                   \
         for (int j = 0; info == 0 && j < n; j++) /* OpenBLAS takes NaN for positive */             \
             if (a[j * ((int64_t)ld + 1)] != a[j * ((int64_t)ld + 1)]) info = j + 1;                \
-        if (!upper) gp_turn(o, a, ld, n, n, sizeof(T));                                            \
+        if (!upper) gp_transpose_copy(o, a, ld, n, n, sizeof(T));                                            \
         for (int64_t j = 0; j < n; j++)                                                            \
             if (upper) memset(o + j * n, 0, (size_t)j * sizeof(T));                                \
             else memset(o + j * n + j + 1, 0, (size_t)(n - 1 - j) * sizeof(T));                    \
@@ -132,7 +132,7 @@ bool CPU(linalg_cholesky_ex)(const gp_call *c) { return CPU(linalg_cholesky)(c);
         T *a = (T *)work;                                                                          \
         gp_gather_columns(a, m, &r->a, i);                                                         \
         getrf(&m, &n, a, &m, (int *)gp_out(r->c, 1)->data + i * r->k, &info);                      \
-        gp_turn((T *)gp_out(r->c, 0)->data + i * m * n, a, m, m, n, sizeof(T));                    \
+        gp_transpose_copy((T *)gp_out(r->c, 0)->data + i * m * n, a, m, m, n, sizeof(T));                    \
         return info < 0 ? GP_REFUSED : GP_FINE;                                                    \
     }                                                                                              \
     /* Row j of L U is row order[j] of x, so P has a one at (order[j], j). */                      \
@@ -154,12 +154,12 @@ bool CPU(linalg_cholesky_ex)(const gp_call *c) { return CPU(linalg_cholesky)(c);
         gp_gather_columns(a, m, &r->a, i);                                                         \
         if (k) getrf(&m, &n, a, &m, ipiv, &info);                                                  \
         permutation_##t((T *)gp_out(r->c, 0)->data + (int64_t)i * m * m, ipiv, order, m, k);       \
-        gp_turn(l, a, m, m, k, sizeof(T));                                                         \
+        gp_transpose_copy(l, a, m, m, k, sizeof(T));                                                         \
         for (int64_t j = 0; j < k; j++) {                                                          \
             memset(l + j * k + j, 0, (size_t)(k - j) * sizeof(T));                                 \
             l[j * k + j] = 1;                                                                      \
         }                                                                                          \
-        gp_turn(u, a, m, k, n, sizeof(T));                                                         \
+        gp_transpose_copy(u, a, m, k, n, sizeof(T));                                                         \
         for (int64_t j = 1; j < k; j++) memset(u + j * n, 0, (size_t)j * sizeof(T));               \
         return info < 0 ? GP_REFUSED : GP_FINE;                                                    \
     }

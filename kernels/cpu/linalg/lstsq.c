@@ -81,7 +81,7 @@ typedef struct parts {
         if (!gp_finite(a, q.a, sizeof(T)) || !gp_finite(b, q.b, sizeof(T))) return GP_NOT_FINITE;  \
         int info = driver_##t(r, a, b, s, &rank, tmp, (int)q.work, iwork);                         \
         if (info) return gp_verdict_of(info);                                                      \
-        gp_turn(x, b, ldb, n, sides, sizeof(T));                                                   \
+        gp_transpose_copy(x, b, ldb, n, sides, sizeof(T));                                                   \
         if (r->flag != 's') ((int64_t *)gp_out(r->c, 2)->data)[i] = rank;                          \
         if (r->flag == 'd' || r->flag == 'S')                                                      \
             memcpy((T *)gp_out(r->c, 3)->data + (int64_t)i * r->k, s, (size_t)r->k * sizeof(T));   \

@@ -157,10 +157,10 @@ PANEL(double, f64, DBL_MIN)
         for (int first = 0; first < n; first += BLOCK) {                                           \
             int m = n - first, k = m < BLOCK ? m : BLOCK, *p = pivot + first;                      \
             T *at = a + first * (ld + 1), *below = rows + k * k;                                   \
-            gp_turn(columns, at, ld, k, m, sizeof(T));                                             \
+            gp_transpose_copy(columns, at, ld, k, m, sizeof(T));                                             \
             int bad = panel_##t(m, k, columns, m, p);                                              \
             if (bad && !info) info = first + bad;                                                  \
-            gp_turn(rows, columns, m, m, k, sizeof(T));                                            \
+            gp_transpose_copy(rows, columns, m, m, k, sizeof(T));                                            \
             for (int i = 0; i < m; i++) memcpy(at + i * ld, rows + i * k, (size_t)k * sizeof(T));  \
             for (int i = 0; i < k; i++) {                                                          \
                 p[i] += first;                                                                     \

@@ -192,7 +192,7 @@ static bool decompose(const gp_call *c, run *r, const char *name) {
     int64_t bytes = (int64_t)r->rows * r->ld * (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     r->quick =
         r->rows <= r->cols && (int64_t)r->cols * 6 < (int64_t)r->rows * 11 && bytes <= QUICK_BYTES;
-    if (gp_apart_wanted(c, 4.0 * r->rows * r->cols * r->k)) return gp_apart_run(c, name);
+    if (gp_offload_wanted(c, 4.0 * r->rows * r->cols * r->k)) return gp_offload_run(c, name);
     gp_parallel(r->count, 1 + UNIT_WORK / ((int64_t)r->rows * r->cols * r->k), some, r);
     return tell(name, (trouble)r->trouble);
 }

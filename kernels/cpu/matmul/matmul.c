@@ -441,7 +441,7 @@ static bool run(const gp_call *c, const gp_array *a, const gp_array *b, product 
     set_batch(&p, a, b);
     fold_rows(&p);
     int64_t work = p.a.rows * (p.a.cols + 1) * p.b.cols;
-    if (!gp_touch_results(c)) return false;
+    if (!gp_prefault_outputs(c)) return false;
     if (p.batch >= gp_threads() || work < ALONE) {
         if (!gp_parallel_op(c, p.batch, 1 + ALONE / work, products_alone, &p)) return false;
     } else {

@@ -85,7 +85,7 @@ static void one_tensor(const lists *l, int k, int64_t from, int64_t n) {
     }
     bool wide = r.dtype[0] == GP_f64 || !l->rule.f32, direct = true;
     gp_loop loop;
-    gp_rows rows;
+    gp_row_iter rows;
     gp_loop_init(&loop, r.given, arrays);
     int last = loop.ndim - 1;
     for (int j = 0; j < r.given; j++) {
@@ -94,7 +94,7 @@ static void one_tensor(const lists *l, int k, int64_t from, int64_t n) {
                  (r.stride[j] == (wide ? 8 : 4) || loop.dim[last] == 1);
     }
     int64_t at = from % loop.dim[last];
-    for (gp_rows_begin(&rows, &loop, from); n > 0; gp_rows_next(&rows, &loop)) {
+    for (gp_row_iter_begin(&rows, &loop, from); n > 0; gp_row_iter_next(&rows, &loop)) {
         int64_t w = loop.dim[last] - at < n ? loop.dim[last] - at : n;
         for (int j = 0; j < r.given; j++) r.p[j] = rows.p[j] + at * r.stride[j];
         if (direct) in_place(l, &r, wide, w);

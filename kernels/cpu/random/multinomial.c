@@ -179,12 +179,12 @@ bool CPU(multinomial)(const gp_call *c) {
     lots l = {.c = c, .x = gp_in(c, 0), .out = gp_out(c, 0)};
     l.k = l.x->dim[l.x->ndim - 1], l.n = c->arg[1].i;
     double each = c->arg[2].i ? 40 : 3000; /* the sort of a row cannot be stopped */
-    if (gp_apart_wanted(c, each * (double)l.k)) return gp_apart_run(c, c->name);
+    if (gp_offload_wanted(c, each * (double)l.k)) return gp_offload_run(c, c->name);
     if (!gp_parallel_op(c, l.out->numel / l.n, 1 + WEIGHTS_A_PART / l.k, draw_rows, &l)) return false;
     if (l.bad & NO_MEMORY) return gp_fail("multinomial: out of memory");
     if (l.bad & BAD_WEIGHT)
         return gp_fail("multinomial: a weight in 'x' is negative, infinite or NaN");
     if (l.bad & TOO_FEW)
         return gp_fail("multinomial: a row of 'x' has fewer weights above 0 than samples to draw");
-    return gp_went_on(c);
+    return gp_check_interrupt(c);
 }

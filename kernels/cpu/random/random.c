@@ -273,7 +273,7 @@ static void sort_keys(entry *a, entry *other, int64_t n, int bits, bool into_oth
 bool CPU(randperm)(const gp_call *c) {
     run r = {.c = c, .out = gp_out(c, 0)};
     int64_t n = r.out->numel, size = (int64_t)gp_dtype_size((gp_dtype)r.out->dtype);
-    if (gp_apart_wanted(c, 1000.0 * (double)n)) return gp_apart_run(c, c->name);
+    if (gp_offload_wanted(c, 1000.0 * (double)n)) return gp_offload_run(c, c->name);
     entry *a = malloc(2 * (size_t)(n ? n : 1) * sizeof *a), *b = a + n;
     if (!a) return gp_fail("randperm: out of memory");
     uint64_t w[GP_BLOCK];

@@ -107,9 +107,9 @@ static void search_lines(void *ctx, int64_t begin, int64_t end) {
     int last = s->outs.ndim - 1;
     int64_t width = s->outs.dim[last];
     const int64_t *step[3] = {s->outs.stride[0], s->outs.stride[1], s->outs.stride[2]};
-    gp_rows r;
-    gp_rows_begin(&r, &s->outs, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&r, &s->outs)) {
+    gp_row_iter r;
+    gp_row_iter_begin(&r, &s->outs, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, &s->outs)) {
         int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
         at += stop - i;
         for (; i < stop; i++) {
@@ -142,9 +142,9 @@ static void search_columns(void *ctx, int64_t begin, int64_t end) {
     int last = s->outs.ndim - 1;
     int64_t width = s->outs.dim[last], step[3];
     for (int k = 0; k < 3; k++) step[k] = s->outs.stride[k][last];
-    gp_rows r;
-    gp_rows_begin(&r, &s->outs, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&r, &s->outs)) {
+    gp_row_iter r;
+    gp_row_iter_begin(&r, &s->outs, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, &s->outs)) {
         int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
         at += stop - i;
         for (; i < stop; i += COLUMNS) {

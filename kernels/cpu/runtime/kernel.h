@@ -49,17 +49,17 @@ bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, vo
 
 /* For kernels whose first millisecond writes all over a large result: gives it its memory first, in order, and
  * Ctrl-C ends that. False then, with the message. */
-#define gp_touch_results GP_NAME(gp_touch_results)
-bool gp_touch_results(const gp_call *c);
+#define gp_prefault_outputs GP_NAME(gp_prefault_outputs)
+bool gp_prefault_outputs(const gp_call *c);
 
 /* Is the kernel to end, by Ctrl-C or because its loader is closed, or was it left behind? For loops that take
  * long themselves. */
 static inline bool gp_stopped(void) {
-    return gp_thread_stopped() || gp_apart_forsaken();
+    return gp_thread_stopped() || gp_offload_is_abandoned();
 }
 
 /* Behind loops that end when gp_stopped(): false, with the message, if they may have. */
-static inline bool gp_went_on(const gp_call *c) {
+static inline bool gp_check_interrupt(const gp_call *c) {
     return !gp_stopped() || gp_fail("%s: interrupted", c->name);
 }
 
@@ -97,16 +97,16 @@ void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
 #define gp_loop_at GP_NAME(gp_loop_at)
 void gp_loop_at(const gp_loop *l, int64_t i, char **p);
 
-/* Addresses of the loop's rows one after the other: gp_rows_begin at the row that holds element i,
- * then gp_rows_next. */
-typedef struct gp_rows {
+/* Addresses of the loop's rows one after the other: gp_row_iter_begin at the row that holds element i,
+ * then gp_row_iter_next. */
+typedef struct gp_row_iter {
     int64_t at[GP_MAX_DIM];
     char *p[GP_LOOP_MAX];
-} gp_rows;
-#define gp_rows_begin GP_NAME(gp_rows_begin)
-void gp_rows_begin(gp_rows *r, const gp_loop *l, int64_t i);
-#define gp_rows_next GP_NAME(gp_rows_next)
-void gp_rows_next(gp_rows *r, const gp_loop *l);
+} gp_row_iter;
+#define gp_row_iter_begin GP_NAME(gp_row_iter_begin)
+void gp_row_iter_begin(gp_row_iter *r, const gp_loop *l, int64_t i);
+#define gp_row_iter_next GP_NAME(gp_row_iter_next)
+void gp_row_iter_next(gp_row_iter *r, const gp_loop *l);
 
 /* Conversion of n elements between a dtype in memory (src, step bytes apart) and a contiguous
  * buffer of compute type. */

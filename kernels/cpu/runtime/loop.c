@@ -80,7 +80,7 @@ void gp_loop_at(const gp_loop *l, int64_t i, char **p) {
     }
 }
 
-void gp_rows_begin(gp_rows *r, const gp_loop *l, int64_t i) {
+void gp_row_iter_begin(gp_row_iter *r, const gp_loop *l, int64_t i) {
     i /= l->dim[l->ndim - 1];
     for (int k = 0; k < l->n; k++) r->p[k] = l->data[k];
     for (int d = l->ndim - 2; d >= 0; d--) {
@@ -90,7 +90,7 @@ void gp_rows_begin(gp_rows *r, const gp_loop *l, int64_t i) {
     }
 }
 
-void gp_rows_next(gp_rows *r, const gp_loop *l) {
+void gp_row_iter_next(gp_row_iter *r, const gp_loop *l) {
     for (int d = l->ndim - 2; d >= 0; d--) {
         if (++r->at[d] < l->dim[d]) {
             for (int k = 0; k < l->n; k++) r->p[k] += l->stride[k][d];

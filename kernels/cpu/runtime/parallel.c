@@ -24,7 +24,7 @@ void __tsan_release(void *);
 
 void gp_blas_threads(int n) {
     gp_blas_open();
-    int most = omp_in_parallel() || atomic_load(&gp_apart_left) ? 1 : gp_threads();
+    int most = omp_in_parallel() || atomic_load(&gp_offload_abandoned) ? 1 : gp_threads();
     omp_set_num_threads(n < most ? n : most);
 }
 
@@ -171,7 +171,7 @@ static void touch(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-bool gp_touch_results(const gp_call *c) {
+bool gp_prefault_outputs(const gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         const gp_array *o = c->outa[i];
         int64_t bytes = o ? o->numel * (int64_t)gp_dtype_size((gp_dtype)o->dtype) : 0;

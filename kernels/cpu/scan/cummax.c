@@ -98,9 +98,9 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     int last = l->ndim - 1;
     int64_t width = l->dim[last], apart[3];
     for (int a = 0; a < 3; a++) apart[a] = l->stride[a][last];
-    gp_rows rows;
-    gp_rows_begin(&rows, l, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&rows, l)) {
+    gp_row_iter rows;
+    gp_row_iter_begin(&rows, l, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&rows, l)) {
         int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
         at += stop - i;
         for (; i < stop; i += COLUMNS) {
@@ -124,14 +124,14 @@ static bool extreme(const gp_call *c, bool min) {
         r.step[a] =
             x->ndim ? whole[a]->stride[d] * (int64_t)gp_dtype_size((gp_dtype)whole[a]->dtype) : 0;
     }
-    if (gp_apart_wanted(c, 25.0 * (double)r.n)) return gp_apart_run(c, c->name);
+    if (gp_offload_wanted(c, 25.0 * (double)r.n)) return gp_offload_run(c, c->name);
     r.s = scanners[min][r.ct];
     r.load = gp_load_fn((gp_dtype)x->dtype, r.ct);
     r.store = gp_store_fn(r.ct, (gp_dtype)x->dtype);
     gp_loop_init(&r.lines, 3, arrays);
     int last = r.lines.ndim - 1;
     bool columns = r.lines.dim[last] >= 8 && r.lines.stride[1][last] < r.step[1];
-    if (!gp_touch_results(c)) return false;
+    if (!gp_prefault_outputs(c)) return false;
     return gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, columns ? scan_columns : scan_lines, &r);
 }
 bool CPU(cummax)(const gp_call *c) { return extreme(c, false); }
@@ -197,9 +197,9 @@ bool CPU(logcumsumexp)(const gp_call *c) {
         kept[a] = gp_without_dim(whole[a], d);
         r.step[a] = x->ndim ? whole[a]->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype) : 0;
     }
-    if (gp_apart_wanted(c, 130.0 * (double)r.n)) return gp_apart_run(c, c->name);
+    if (gp_offload_wanted(c, 130.0 * (double)r.n)) return gp_offload_run(c, c->name);
     r.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype);
     gp_loop_init(&r.lines, 2, arrays);
-    return gp_touch_results(c) && gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
+    return gp_prefault_outputs(c) && gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
 }

@@ -182,9 +182,9 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const gp_loop *l = &s->lines;
     int last = l->ndim - 1;
     int64_t width = l->dim[last], os = l->stride[0][last], xs = l->stride[1][last];
-    gp_rows r;
-    gp_rows_begin(&r, l, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&r, l)) {
+    gp_row_iter r;
+    gp_row_iter_begin(&r, l, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&r, l)) {
         int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
         at += stop - i;
         for (; i < stop; i += COLUMNS) {
@@ -284,7 +284,7 @@ static bool run_scan(const gp_call *c, bool product) {
                s.ostep == 4;
     s.stream = s.n * 4 >= STREAM_BYTES && out->data != x->data;
     if (s.n == out->numel && s.n > 2 * PART && !product) return scan_long(c, &s);
-    if (gp_apart_wanted(c, 15.0 * (double)s.n)) return gp_apart_run(c, c->name);
+    if (gp_offload_wanted(c, 15.0 * (double)s.n)) return gp_offload_run(c, c->name);
     gp_array o = gp_without_dim(out, d), in = gp_without_dim(x, d);
     const gp_array *arrays[2] = {&o, &in};
     gp_loop_init(&s.lines, 2, arrays);

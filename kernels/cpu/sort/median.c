@@ -107,9 +107,9 @@ static void choose_lines(void *ctx, int64_t begin, int64_t end) {
     }
     int last = r->outs.ndim - 1;
     int64_t width = r->outs.dim[last];
-    gp_rows rows;
-    gp_rows_begin(&rows, &r->outs, begin);
-    for (int64_t at = begin; at < end; gp_rows_next(&rows, &r->outs)) {
+    gp_row_iter rows;
+    gp_row_iter_begin(&rows, &r->outs, begin);
+    for (int64_t at = begin; at < end; gp_row_iter_next(&rows, &r->outs)) {
         int64_t i = at % width, stop = width - i < end - at ? width : i + end - at;
         at += stop - i;
         for (; i < stop; i++) {
@@ -140,8 +140,8 @@ static bool run_choice(const gp_call *c, kind kind) {
     r.n = whole ? x->numel : x->ndim ? x->dim[d] : 1;
     r.step = (int64_t)r.size * (whole || !x->ndim ? 1 : x->stride[d]);
     if (r.values->numel == 0) return true;
-    if (gp_apart_wanted(c, (kind == MODE ? 400.0 : 100.0) * (double)r.n))
-        return gp_apart_run(c, c->name);
+    if (gp_offload_wanted(c, (kind == MODE ? 400.0 : 100.0) * (double)r.n))
+        return gp_offload_run(c, c->name);
     if (r.n == 0) { /* the median of nothing: floats only */
         gp_scalar_store(dt, r.values->data, (gp_scalar){.is_float = true, .f = NAN});
         return true;

@@ -174,7 +174,7 @@ static bool run(choosing *s, const gp_call *c, int dim) {
     bool along = s->one ? false : values->ndim > 0; /* the outputs have the dim */
     s->n = x->ndim ? x->dim[dim] : 1;
     double chosen = s->one ? 0 : (double)s->k, from = s->one ? (double)s->n : 2 * chosen;
-    if (gp_apart_wanted(c, 400 * from + 1500 * chosen)) return gp_apart_run(c, c->op->name);
+    if (gp_offload_wanted(c, 400 * from + 1500 * chosen)) return gp_offload_run(c, c->op->name);
     s->xs = x->ndim ? x->stride[dim] * size : 0;
     s->vs = along ? values->stride[dim] * size : 0;
     s->is = along ? indices->stride[dim] * 8 : 0;

@@ -34,7 +34,7 @@ template <class T> struct masked {
 };
 
 template <class T>
-static __global__ void __launch_bounds__(GP_GROUP_MOST) shares(T *scores, T *stats, places p, int group) {
+static __global__ void __launch_bounds__(GP_GROUP_MAX) shares(T *scores, T *stats, places p, int group) {
     int lane = threadIdx.x % group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;
     bool live = row < p.rows;
@@ -50,7 +50,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) shares(T *scores, T *sta
     }
     for (int64_t j = seen + lane; live && j < p.n; j += group) x[j] = 0;
     if (p.back) return; /* all threads do */
-    m = gp_group_join(m, group, gp_most());
+    m = gp_group_join(m, group, gp_max());
     bool blind = m == -INFINITY; /* no key is seen: the shares are 0 */
     for (int64_t j = lane; j < seen; j += group) s += x[j] = blind && x[j] == m ? 0 : exp(x[j] - m);
     s = gp_group_join(s, group, gp_add());
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) shares(T *scores, T *sta
 }
 
 template <class T>
-static __global__ void __launch_bounds__(GP_GROUP_MOST)
+static __global__ void __launch_bounds__(GP_GROUP_MAX)
     slopes(T *d, const T *share, const T *g, const T *out, places p, int group) {
     int lane = threadIdx.x % group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + threadIdx.x / group;

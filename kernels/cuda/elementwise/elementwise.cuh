@@ -182,9 +182,9 @@ __global__ static void __launch_bounds__(GP_THREADS)
 
 /* ---- the driver ---- */
 
-enum { GP_MOST_VECTORS = 2 };
+enum { GP_MAX_VECTORS = 2 };
 /* Vectors of `size`-byte elements that a thread of a formula of n operands takes. */
-constexpr int gp_vectors_each(int n, int size) { return n <= 2 && size > 2 ? GP_MOST_VECTORS : 1; }
+constexpr int gp_vectors_each(int n, int size) { return n <= 2 && size > 2 ? GP_MAX_VECTORS : 1; }
 
 /* Can the loop go by vectors of 16 bytes of `size`-byte elements, `to` bytes each in the result?
  * Rows must begin at multiples of a vector; one row may end anywhere. */

@@ -13,7 +13,7 @@ typedef struct writes {
     const uint32_t *at;
     int64_t n;
     uint64_t none; /* the key of a write without a place */
-    gp_how how;
+    gp_scatter_op how;
     bool include_self;
     gp_dtype tt, vt;
     gp_loop<1> of;       /* values by the number of the write */
@@ -124,11 +124,11 @@ template <class E> static __global__ void put_last(writes s) {
 }
 
 /* NaN wins, as in amin and amax. */
-template <class T> __device__ static inline T join(gp_how how, T a, T b) {
+template <class T> __device__ static inline T join(gp_scatter_op how, T a, T b) {
     switch (how) {
     case GP_MUL: return a * b;
-    case GP_LEAST: return b < a || b != b ? b : a;
-    case GP_MOST: return b > a || b != b ? b : a;
+    case GP_MIN: return b < a || b != b ? b : a;
+    case GP_MAX: return b > a || b != b ? b : a;
     default: return a + b;
     }
 }

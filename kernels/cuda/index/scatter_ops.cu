@@ -13,7 +13,7 @@ static bool begin(const gp_call *c, int i, gp_putting *w) {
     return out->data == x->data || gp_cuda_copy_array(c, out, x);
 }
 
-static gp_putting plain(gp_how how) {
+static gp_putting plain(gp_scatter_op how) {
     gp_putting w = {};
     w.how = how, w.include_self = true;
     return w;
@@ -21,7 +21,7 @@ static gp_putting plain(gp_how how) {
 
 /* How argument i, a number that infer made of `reduce`, says that values are put. */
 static gp_putting reducing(const gp_call *c, int i) {
-    return plain(gp_given(c, i) ? (gp_how)c->arg[i].i : GP_PUT);
+    return plain(gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_PUT);
 }
 
 /* src (argument 3) may be larger than index: the part that index covers is taken. */

@@ -70,7 +70,7 @@ template <class T, int D> struct pixel {
     __device__ void read() {
         a.m = -INFINITY, a.s = p = q = 0;
         each([&](int64_t, T v) { a.add(v); });
-        T most = joined(a.m, r->group, gp_most());
+        T most = joined(a.m, r->group, gp_max());
         a.s = joined(scaled(a, most), r->group, gp_add());
         a.m = most;
         if (!r->soft && n && label >= 0) p = at(label) - a.m;

@@ -96,7 +96,7 @@ __device__ static line<T, D, V> line_of(const rows *r, int group, int64_t kept, 
 }
 
 template <class T, int D, int V>
-static __global__ void __launch_bounds__(GP_GROUP_MOST) normalise(rows r, int group, int64_t kept) {
+static __global__ void __launch_bounds__(GP_GROUP_MAX) normalise(rows r, int group, int64_t kept) {
     GP_DYNAMIC_SHARED(T, cache);
     line<T, D, V> l = line_of<T, D, V>(&r, group, kept, 1, cache);
     char *out = r.out + l.row * r.k.n * gp_bytes_of(r.ot);
@@ -113,7 +113,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST) normalise(rows r, int gr
 
 /* With h = (x - mean) * scale and v = g * weight: scale * (v - mean of v - h * mean of v h). */
 template <class T, int D, int V>
-static __global__ void __launch_bounds__(GP_GROUP_MOST) gradient(rows r, int group, int64_t kept) {
+static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient(rows r, int group, int64_t kept) {
     GP_DYNAMIC_SHARED(T, cache);
     line<T, D, V> l = line_of<T, D, V>(&r, group, kept, 2, cache);
     const char *gp = r.g + l.row * r.k.n * gp_bytes_of(r.gt);

@@ -10,7 +10,7 @@ typedef struct places {
 } places;
 
 template <class T, int D, int V>
-static __global__ void __launch_bounds__(GP_GROUP_MOST)
+static __global__ void __launch_bounds__(GP_GROUP_MAX)
     softmax_rows(gp_loop<2> lines, places p, int group, int64_t kept) {
     GP_DYNAMIC_SHARED(T, cache);
     int lane = threadIdx.x % group, mine = threadIdx.x / group;
@@ -27,7 +27,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MOST)
             if (kept) keep.at(k, V, j) = u[j];
         }
     });
-    m = gp_group_join(m, group, gp_most());
+    m = gp_group_join(m, group, gp_max());
     for (int64_t i = lane * V, k = 0; i < n; i += apart, k++) {
         if (!kept) gp_fetch<T, D, V>(v, x + i * p.xs, p.xt);
         for (int j = 0; j < V; j++) {

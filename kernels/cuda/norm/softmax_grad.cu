@@ -16,7 +16,7 @@ template <class T> __device__ static T slope(T g, T y, T sum, bool logs) {
 }
 
 template <class T, int D, int V>
-static __global__ void __launch_bounds__(GP_GROUP_MOST) gradient_rows(places p, int group, int64_t kept) {
+static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient_rows(places p, int group, int64_t kept) {
     GP_DYNAMIC_SHARED(T, cache);
     int lane = threadIdx.x % group, mine = threadIdx.x / group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + mine, n = row < p.lines ? p.n : 0,

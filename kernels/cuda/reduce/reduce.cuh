@@ -48,7 +48,7 @@ typedef struct gp_reduction {
 
 /* ---- loading: what memory has first, so that UNROLL loads are on their way together ---- */
 
-template <class Type> struct gp_whole { /* elements of compute type, 16 bytes of them */
+template <class Type> struct gp_chunk_state { /* elements of compute type, 16 bytes of them */
     typedef Type T;
     enum { MANY = 16 / sizeof(T), UNROLL = 4 };
     typedef gp_vector<T, MANY> Raw;
@@ -211,7 +211,7 @@ template <class R> static gp_reducer_kernels gp_kernels_of() {
     gp_reducer_kernels k = {};
     k.single[0] = gp_rows_kernel<R, gp_single<T>>, k.single[1] = gp_columns_kernel<R, gp_single<T>>;
     if constexpr (!R::LEAN)
-        k.whole[0] = gp_rows_kernel<R, gp_whole<T>>, k.whole[1] = gp_columns_kernel<R, gp_whole<T>>;
+        k.whole[0] = gp_rows_kernel<R, gp_chunk_state<T>>, k.whole[1] = gp_columns_kernel<R, gp_chunk_state<T>>;
     if constexpr (!R::LEAN && std::is_same<T, float>::value)
         k.halves[0] = gp_rows_kernel<R, gp_halves>, k.halves[1] = gp_columns_kernel<R, gp_halves>;
     k.parts = gp_parts_kernel<R>;

@@ -94,16 +94,16 @@ void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0) {
 
 cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes) {
     cuda_device *d = gp_cuda_of(dev);
-    int klass = 12;
-    while (klass < CUDA_CLASSES - 1 && (size_t)1 << klass < bytes) klass++;
+    int size_class = 12;
+    while (size_class < CUDA_CLASSES - 1 && (size_t)1 << size_class < bytes) size_class++;
     pthread_mutex_lock(&d->lock);
-    cuda_block *b = d->blocks[klass];
-    if (b) d->blocks[klass] = b->next;
+    cuda_block *b = d->blocks[size_class];
+    if (b) d->blocks[size_class] = b->next;
     pthread_mutex_unlock(&d->lock);
     if (b || !(b = calloc(1, sizeof *b))) return b ? b : gp_fail_null("out of memory");
     cudaError_t err;
-    b->klass = klass;
-    TIMED(dev, err, false, cudaHostAlloc, ((void **)&b->data, (size_t)1 << klass, cudaHostAllocPortable));
+    b->size_class = size_class;
+    TIMED(dev, err, false, cudaHostAlloc, ((void **)&b->data, (size_t)1 << size_class, cudaHostAllocPortable));
     if (err == cudaSuccess) return b;
     free(b);
     call_ok(dev, err, "pinned host memory");
@@ -113,8 +113,8 @@ cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes) {
 void gp_cuda_block_give(gp_device *dev, cuda_block *b) {
     cuda_device *d = gp_cuda_of(dev);
     pthread_mutex_lock(&d->lock);
-    b->next = d->blocks[b->klass];
-    d->blocks[b->klass] = b;
+    b->next = d->blocks[b->size_class];
+    d->blocks[b->size_class] = b;
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -314,7 +314,7 @@ static void unlock(void *data) {
 static bool locked(gp_device *dev, gp_storage *host) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    if (!host->unlock && host->klass >= 0) {
+    if (!host->unlock && host->size_class >= 0) {
         cudaError_t err;
         TIMED(dev, err, false, cudaHostRegister, (host->data, host->bytes, cudaHostRegisterPortable));
         if (err == cudaSuccess) locker = dev, host->unlock = unlock;

@@ -21,7 +21,7 @@ bool gp_core_take(const struct gp_core *table);
 /* A block of pinned host memory, of the device's pool. */
 typedef struct cuda_block {
     struct cuda_block *next;
-    int klass; /* 2^klass bytes */
+    int size_class; /* 2^size_class bytes */
     char *data;
 } cuda_block;
 
@@ -45,7 +45,7 @@ typedef struct cuda_device {
     cuda_base *base;
     void *events[CUDA_EVENTS]; /* cudaEvent_t not in use */
     int nevents;
-    cuda_block *blocks[CUDA_CLASSES]; /* not in use, by klass */
+    cuda_block *blocks[CUDA_CLASSES]; /* not in use, by size_class */
     bool peer[64];                    /* copies from that device were prepared */
     _Atomic bool used[GP_OPS];        /* ops that have run here */
 } cuda_device;

@@ -30,7 +30,7 @@ static void do_later(gp_stream *s, cuda_later *l, bool came) {
     cuda_stream *q = gp_cuda_queue(s);
     if (l->to && came) memcpy(l->to, l->block->data, l->bytes);
     if (l->block) {
-        q->staged -= (size_t)1 << l->block->klass;
+        q->staged -= (size_t)1 << l->block->size_class;
         gp_cuda_block_give(s->dev, l->block);
     }
     if (l->reads) atomic_fetch_sub(&l->host->readers, 1);
@@ -90,7 +90,7 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what) {
     what->next = NULL;
     *q->last = what;
     q->last = &what->next;
-    if (what->block) q->staged += (size_t)1 << what->block->klass;
+    if (what->block) q->staged += (size_t)1 << what->block->size_class;
     count(s, true);
     pthread_mutex_unlock(&q->lock);
 }

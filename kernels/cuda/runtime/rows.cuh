@@ -10,7 +10,7 @@
 enum { GP_ANY = GP_DTYPES, GP_WARP = 32 };
 /* Threads of the largest group. Its kernels say so by __launch_bounds__: else the compiler may give a thread more than
  * the 64 registers there are for each of so many, and the launch fails. */
-enum { GP_GROUP_MOST = 1024 };
+enum { GP_GROUP_MAX = 1024 };
 
 template <int D> struct gp_memory { typedef uint16_t type; };
 template <> struct gp_memory<GP_f32> { typedef float type; };
@@ -95,7 +95,7 @@ typedef struct gp_group {
 static inline gp_group gp_group_of(int64_t n, int V, int copies, size_t size) {
     gp_group g = {GP_WARP, 0, 0, 0};
     int64_t pieces = (n + V - 1) / V;
-    while (g.group < GP_GROUP_MOST && pieces > 4 * g.group) g.group *= 2;
+    while (g.group < GP_GROUP_MAX && pieces > 4 * g.group) g.group *= 2;
     g.threads = g.group > 256 ? g.group : 256;
     g.kept = (pieces + g.group - 1) / g.group * g.group * V;
     size_t row = (size_t)(g.kept * copies) * size;
@@ -119,7 +119,7 @@ template <class T> struct gp_keep {
 struct gp_add {
     template <class T> __device__ T operator()(T a, T b) const { return a + b; }
 };
-struct gp_most {
+struct gp_max {
     template <class T> __device__ T operator()(T a, T b) const { return b > a ? b : a; }
 };
 

@@ -2,7 +2,7 @@
 -- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG files of a folder's folders, each of
 -- which is a class. Sample i is the picture, channels x height x width, through the transform, and the number of its
 -- class; classes and files are in the order of their names, in the fields `classes` and `files`.
-local gpush, data, _, composite, crew = ...
+local gpush, data, _, composite, loader = ...
 
 local function get(self, i)
     local f = self.files[i]
@@ -13,7 +13,7 @@ end
 
 -- The names in a folder, sorted; nil and a message for what is none.
 local function names_in(folder)
-    local names, message = crew.list(folder)
+    local names, message = loader.list(folder)
     if names then table.sort(names) end
     return names, message
 end

@@ -20,7 +20,7 @@
 -- device     batches arrive there, copied without a wait; implies pin
 --
 -- loader.epoch counts the passes: set it to repeat one. loader:report() says who waits for whom.
-local gpush, data, folder, composite, crew, declared = ...
+local gpush, data, folder, composite, loader, declared = ...
 
 local Loader = {}
 Loader.__index = Loader
@@ -91,7 +91,7 @@ local function order(size, shuffle, seed, epoch)
         i = i + 1
         if i > size then return nil end
         if not shuffle then return i end
-        local j = crew.draw(seed, epoch, i, i, size)
+        local j = loader.draw(seed, epoch, i, i, size)
         local at_i, at_j = moved[i] or i, moved[j] or j
         moved[j], moved[i] = at_i, nil
         return at_j
@@ -111,12 +111,12 @@ local function all_to_device(device, n, v, ...)
     return to_device(device, v), all_to_device(device, n - 1, ...)
 end
 
--- A pass: hands its batches to the crew as there is room, takes them in order.
+-- A pass: hands its batches to the workers as there is room, takes them in order.
 local function start_pass(self)
     self.epoch = self.epoch + 1
     local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed, self.epoch)
     local source, make = data.source(self.dataset)
-    local team = crew.start { workers = self.workers, prefetch = self.prefetch, pin = self.pin,
+    local team = loader.start { workers = self.workers, prefetch = self.prefetch, pin = self.pin,
         stacked = not self.collate, seed = self.seed, epoch = self.epoch,
         program = { dataset = source, make = make, collate = self.collate, pin = self.pin, prepare = prepare } }
     local pending, over = 0, false
@@ -184,7 +184,7 @@ local function new(first, options)
     if o.prefetch == nil and math.type(o.workers) == "integer" then o.prefetch = math.max(o.workers + 1, 2) end
     check_options(o)
     if o.device then o.pin = o.pin or gpush.empty(0, { device = o.device }).device ~= "cpu" end
-    o.seed = o.seed or crew.seed()
+    o.seed = o.seed or loader.seed()
     o.epoch = 0
     return setmetatable(o, Loader)
 end

@@ -53,6 +53,14 @@ local function is_good(message, public, p, v)
     return names(message, public, p, v)
 end
 
+-- Errors of a part that an object is made of: A.parts says which {object, its words, why}.
+A.parts = {}
+local function is_part(public, message)
+    for _, p in ipairs(A.parts) do
+        if public:find(p[1]) and message:find("audit:1: ", 1, true) == 1 and message:find(p[2]) then return true end
+    end
+end
+
 local function describe(v)
     local ok, shape = pcall(function() return g.is_tensor(v) and v.dtype .. " " .. table.concat(v.shape, "x") end)
     return ok and shape or tostring(v):gsub("\n%s*", " "):sub(1, 60)
@@ -69,17 +77,18 @@ local function limited(fn, ...)
     return out
 end
 
--- Calls fn with arguments as text. judge(public, what, p, v, text) gives the reason why such a call is right, else nil.
-function A.try(public, fn, what, p, text, v, judge)
+-- Calls fn, or what fn says as text, with arguments as text; `then_called`: the result, which is called with it. judge(public, what, p, v, text) gives the reason why such a call is right, else nil.
+function A.try(public, fn, what, p, text, v, judge, then_called)
     local key = public .. "(" .. text .. ")"
     if A.seen[key] then return end
     A.seen[key] = true
-    local chunk = assert(load("local fn = ... local r = table.pack(fn(" .. text .. ")) return table.unpack(r, 1, r.n)", "=audit", "t", env))
+    local called = type(fn) == "string" and fn or "fn"
+    local chunk = assert(load("local fn = ... local r = table.pack(" .. called .. "(" .. text .. ")" .. (then_called or "") .. ") return table.unpack(r, 1, r.n)", "=audit", "t", env))
     A.calls = A.calls + 1
     local out = limited(chunk, fn)
     if not out[1] then
         local message = tostring(out[2])
-        if is_good(message, public, (what == "wrong" or what == "missing") and p or nil, v) then A.good = A.good + 1
+        if is_part(public, message) or is_good(message, public, (what == "wrong" or what == "missing") and p or nil, v) then A.good = A.good + 1
         else A.poor[#A.poor + 1] = ("%s: %s"):format(key, (message:gsub("\n%s*", " "))) end
         return
     end

@@ -21,6 +21,7 @@ M.wrong = {
     dtype = { "'nosuch'", "7", "true", "print", "''" },
     device = { "'nosuch'", "7", "true", "print", "''", "'cpu:9'" },
     any = { "print", "true" },
+    text = { "7", "true", "print", "{1}" }, table = { "7", "'abc'", "true", "print" }, ["function"] = { "7", "'abc'", "true" },
 }
 M.doubtful = {
     operand = { "true", "0/0", "math.huge" },
@@ -30,8 +31,8 @@ M.doubtful = {
     dim = { "2.0", "-1" },
     dims = { "{}", "2.0", "{2.0}" },
     shape = { "{}", "{0}", "-1" },
-    ints = { "{}", "0", "-1", "{0}", "{1, 1}", "{1, 1, 1}", "{1, 1, 1, 1}", "99", "math.maxinteger" },
-    padding = { "{}", "{1, 1, 1, 1}", "99", "'same'", "'valid'" },
+    ints = { "{}", "0", "-1", "{0}", "{1, 1}", "{1, 1, 1}", "{1, 1, 1, 1}", "9", "math.maxinteger" },
+    padding = { "{}", "{1, 1, 1, 1}", "9", "'same'", "'valid'" },
     any = { "0", "1.5", "-1", "{}", "{1.5}", "{0}", "'nosuch'", "f(2)", "0/0" },
     tensors = { "{}", "{f(2)}", "{f(2), f(3, 1)}" },
 }
@@ -43,7 +44,7 @@ M.tensors = { device = "(%s):to 'sim'", bool = "(%s):gt(0)", i64 = "(%s):to 'i64
 function M.parameters(sig)
     local list = {}
     for type, mark, name, default in sig:gmatch "(%a+)([?!]*) ([%w_]+)(=?)" do
-        list[#list + 1] = { type = type, mark = mark, name = name, optional = mark:find "?" ~= nil or default == "=" }
+        if type ~= "self" then list[#list + 1] = { type = type, mark = mark, name = name, optional = mark:find "?" ~= nil or default == "=" } end
     end
     return list
 end
@@ -76,7 +77,7 @@ function M.each(sig, args, try)
     local list = M.parameters(sig)
     for k, p in ipairs(list) do
         local before = table.concat(args, ", ", 1, math.min(k - 1, #args))
-        local named = k > 1 and k > #args and before .. ", {" .. p.name .. " = %s}" or nil
+        local named = (k > 1 or p.optional) and k > #args and before .. (before ~= "" and ", {" or "{") .. p.name .. " = %s}" or nil
         for _, kind in ipairs { "wrong", "doubtful" } do
             for _, v in ipairs(M[kind][p.type] or {}) do
                 try(kind, p, with(args, k, v), v)
@@ -94,7 +95,7 @@ function M.each(sig, args, try)
     local all = {}
     for k = 1, math.max(#list, #args) do all[k] = args[k] or "nil" end
     all[#all + 1] = "print"
-    try("surplus", nil, table.concat(all, ", "))
+    if (list[#list] or {}).type ~= "rest" then try("surplus", nil, table.concat(all, ", ")) end
     try("option", nil, table.concat(args, ", ") .. (#args > 0 and ", " or "") .. "{nosuch = 1}")
 end
 

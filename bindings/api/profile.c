@@ -113,7 +113,8 @@ static int l_start(lua_State *L) {
     gp_prof_opts o = {.stack = lua_toboolean(L, 1), .memory = lua_toboolean(L, 2),
                       .shapes = lua_toboolean(L, 3), .limit = (uint64_t)limit};
     if (limit < 0 || (limit == 0 && !lua_isnoneornil(L, 4)))
-        return luaL_error(L, "profile.start: limit: expected a number of events, got %I", (LUAI_UACINT)limit);
+        return gp_fail("profile.start: limit: expected a number of events, got %lld", (long long)limit),
+               gp_lua_raise(L);
     gp_lua_enter(L);
     return gp_prof_start(&o) ? 0 : gp_lua_raise(L);
 }

@@ -238,10 +238,14 @@ static void where_to(lua_State *L, int i, gp_device **dev, gp_dtype *dt) {
     } else if (lua_type(L, i) == LUA_TSTRING) {
         const char *s = lua_tostring(L, i);
         if (!gp_dtype_parse(s, dt) && !(*dev = gp_device_get(s)))
-            luaL_error(L, "to: '%s' is neither a dtype nor a device that works here: %s", s, gp_error());
+            lua_pushstring(L, gp_error()),
+                gp_fail("to: '%s' is neither a dtype nor a device that works here: %s", s,
+                        lua_tostring(L, -1)),
+                gp_lua_raise(L);
     } else {
-        luaL_error(L, "to: argument #%d: expected a device, a dtype or a tensor, got %s", i - 1,
-                   luaL_typename(L, i));
+        gp_fail("to: argument #%d: expected a device, a dtype or a tensor, got %s", i - 1,
+                luaL_typename(L, i));
+        gp_lua_raise(L);
     }
 }
 

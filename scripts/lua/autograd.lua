@@ -62,6 +62,7 @@ end
 -- not; true otherwise. Source: torch.autograd.gradcheck.
 function autograd.gradcheck(fn, list, eps, atol, rtol)
     list = gpush.is_tensor(list) and { list } or list
+    if type(list) ~= "table" then fail("gradcheck: argument 'inputs': expected a tensor or a list of them, got %s", type(list)) end
     list.n = list.n or #list
     local inputs, outs = prepare(list), results(fn, list)
     for k = 1, list.n do
@@ -96,6 +97,7 @@ end
 -- create_graph) agree with differences of the first ones, as gradcheck says. Source: torch.autograd.gradgradcheck.
 function autograd.gradgradcheck(fn, list, eps, atol, rtol)
     list = gpush.is_tensor(list) and { list } or list
+    if type(list) ~= "table" then fail("gradgradcheck: argument 'inputs': expected a tensor or a list of them, got %s", type(list)) end
     local n, all, which = list.n or #list, table.move(list, 1, list.n or #list, 1, {}), {}
     local outs = results(fn, { n = n, table.unpack(list, 1, n) })
     all.n = n

@@ -6,7 +6,7 @@
 local gpush, _, _, _, _, declared = ...
 local M = {}
 
-local function fail(name, ...) error("transforms." .. name .. ": " .. string.format(...), 0) end
+local function fail(name, ...) gpush.data.raise("data.transforms." .. name .. ": " .. string.format(...)) end
 
 local function check(name, x, least)
     if not gpush.is_tensor(x) or x.ndim < (least or 2) then
@@ -144,6 +144,9 @@ end
 -- ColorJitter{brightness = 0, contrast = 0, saturation = 0}: each changed by a factor from 1 - v … 1 + v, in this order;
 -- floats 0 … 1, contrast and saturation of 3 channels.
 function M.ColorJitter(b, c, s)
+    for name, v in pairs { brightness = b, contrast = c, saturation = s } do
+        if not (v >= 0) then fail("ColorJitter", "option '%s': expected a number from 0, got %s", name, v) end
+    end
     local function factor(v) return uniform(math.max(0, 1 - v), 1 + v) end
     return function(x)
         check("ColorJitter", x, 3)
@@ -166,7 +169,7 @@ function M.ColorJitter(b, c, s)
     end
 end
 
-declared(M, "data.transforms.", { Compose = "any list", ToFloat = "", Normalize = "any mean, any std",
+declared(M, "data.transforms.", { Compose = "table list", ToFloat = "", Normalize = "any mean, any std",
     RandomHorizontalFlip = "float p=0.5", RandomVerticalFlip = "float p=0.5",
     Pad = 'any n, float? value, str mode="constant"', CenterCrop = "any size", RandomCrop = "any size, any? padding",
     Resize = "any size", ColorJitter = "float brightness=0, float contrast=0, float saturation=0" })

@@ -22,7 +22,7 @@ end
 
 local function keep(self, fields)
     for name, value in pairs(fields) do self[name] = value end
-    if fields.in_channels % fields.groups ~= 0 or fields.out_channels % fields.groups ~= 0 then
+    if fields.groups < 1 or fields.in_channels % fields.groups ~= 0 or fields.out_channels % fields.groups ~= 0 then
         nn.raise("nn.%s: %d to %d channels cannot be split into %d groups", nn.class_of(self), fields.in_channels,
             fields.out_channels, fields.groups)
     end

@@ -6,7 +6,7 @@ local Attention = nn.module { "MultiheadAttention", help = "attention of query t
         .. "dtype? dtype, device? device" }
 
 function Attention:init(size, heads, dropout, bias, kdim, vdim, batch_first, dtype, device)
-    if size % heads ~= 0 then
+    if heads < 1 or size % heads ~= 0 then
         nn.raise("nn.MultiheadAttention: embed_dim %d is no multiple of num_heads %d", size, heads)
     end
     self.embed_dim, self.num_heads, self.dropout, self.batch_first = size, heads, dropout, batch_first

@@ -46,6 +46,9 @@ for name, kind in pairs(kinds) do
     function class:init(input_size, hidden_size, num_layers, ...)
         local rest = table.pack(...)
         if name == "RNN" then self.nonlinearity = table.remove(rest, 1) end
+        if num_layers < 1 or num_layers > 65536 then
+            nn.raise("nn.%s: argument 'num_layers': expected 1 to 65536, got %d", nn.class_of(self), num_layers)
+        end
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = rest[1], rest[2], rest[3], rest[4]
         start(self, gates, rest[5], rest[6])

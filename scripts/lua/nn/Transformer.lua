@@ -46,10 +46,13 @@ end
 nn.TransformerEncoderLayer = Layer
 
 -- make() gives a layer; norm: a module after the last, or nothing.
-local Encoder = nn.module { "TransformerEncoder", sig = "any make, int num_layers, any? norm",
+local Encoder = nn.module { "TransformerEncoder", sig = "function make, int num_layers, any? norm",
     help = "so many layers one after the other, each what make() gives, and a module behind the last" }
 
 function Encoder:init(make, num_layers, norm)
+    if num_layers < 1 or num_layers > 65536 then
+        nn.raise("nn.TransformerEncoder: argument 'num_layers': expected 1 to 65536, got %d", num_layers)
+    end
     if type(make) ~= "function" then
         nn.raise("nn.TransformerEncoder: argument 'make' (#1): expected a function that gives a layer, got %s", type(make))
     end

@@ -12,8 +12,8 @@ end
 declared(nn.Module, "", { apply = own .. ", function fn", train = own .. ", bool mode=true",
     requires_grad_ = own .. ", bool requires_grad=true", to = own .. ", any? device, any? dtype, bool? non_blocking",
     load_state_dict = own .. ", value state, bool strict=true",
-    register_buffer = own .. ", any name, any? value, bool persistent=true",
-    register_parameter = own .. ", any name, any? value", register_forward_hook = own .. ", function hook",
+    register_buffer = own .. ", text name, tensor? value, bool persistent=true",
+    register_parameter = own .. ", text name, tensor? value", register_forward_hook = own .. ", function hook",
     register_forward_pre_hook = own .. ", function hook" })
 declared(nn, "nn.", { is_module = "value value", class_of = "any module", parameter = "tensor t", entries = "any module",
     tensors = "any module, function visit, bool? twice", shape_text = "tensor x", summary = "value model, rest inputs",

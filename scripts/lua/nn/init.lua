@@ -202,6 +202,9 @@ function nn.module(def, base)
     if type(def[1]) ~= "string" then
         nn.raise("nn.module: expected a name, got %s", type(def[1]))
     end
+    if base ~= nil and not (type(base) == "table" and (base == Module or rawget(base, "__module"))) then
+        nn.raise("nn.module: argument 'base': expected a class, got %s", type(base))
+    end
     local class, make = { __name = def[1], __module = true, __call = call, __newindex = assign }, new
     class.__index = class
     class.__tostring = Module.__tostring

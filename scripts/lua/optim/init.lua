@@ -308,6 +308,7 @@ optim.clip_grad_norm_ = composite {
     help = "scales the gradients of params, a list or a model, down where their norm as one vector is above max_norm; "
         .. "gives that norm as a 0-d tensor. Waits only to look whether it is finite",
     fn = function(params, max_norm, norm_type, finite)
+        if not (max_norm >= 0) then raise("optim.clip_grad_norm_: argument 'max_norm': expected a number from 0, got %s", max_norm) end
         local grads = gradients(params, "clip_grad_norm_")
         if not grads then return gpush.zeros {} end
         local _ <close> = gpush.no_grad()
@@ -324,6 +325,7 @@ optim.clip_grad_value_ = composite {
     sig = "any params, float clip_value",
     help = "limits each element of the gradients of params, a list or a model, to -clip_value … clip_value",
     fn = function(params, clip_value)
+        if not (clip_value >= 0) then raise("optim.clip_grad_value_: argument 'clip_value': expected a number from 0, got %s", clip_value) end
         local grads = gradients(params, "clip_grad_value_")
         local _ <close> = gpush.no_grad()
         if grads then gpush.clip_grad_value(grads, clip_value) end

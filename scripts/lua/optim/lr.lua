@@ -135,7 +135,7 @@ define("StepLR", "int step_size, float gamma=0.1",
     rate = function(self, base, epoch) return base * self.gamma ^ (epoch // self.step_size) end,
 })
 
-define("MultiStepLR", "any milestones, float gamma=0.1",
+define("MultiStepLR", "table milestones, float gamma=0.1",
     "the rate times gamma at each of milestones, a list of steps", {
     rate = function(self, base, epoch)
         local passed = 0
@@ -149,14 +149,39 @@ define("ExponentialLR", "float gamma",
     rate = function(self, base, epoch) return base * self.gamma ^ epoch end,
 })
 
+-- PyTorch's bounds of factors of the rate.
+local function check_share(name, o, option, above)
+    local v = o[option]
+    if v <= 1 and (v > 0 or v == 0 and not above) then return end
+    raise("optim.lr.%s: option '%s': expected a number %s to 1, got %s", name, option, above and "above 0, up" or "from 0", v)
+end
+
+-- A rate, or a list of one for each group.
+local function check_rates(name, o, ...)
+    for _, option in ipairs { ... } do
+        for i in ipairs(o.optimizer.param_groups) do
+            local v = o[option]
+            if type(v) == "table" then v = v[i] end
+            if type(v) ~= "number" then
+                raise("optim.lr.%s: argument '%s': expected a number, or a list of one for each group, got %s", name, option, type(v))
+            end
+        end
+    end
+end
+
 define("ConstantLR", "float factor=0.3333333333333333, int total_iters=5",
     "factor times the rate for the first total_iters steps", {
+    check = function(o) check_share("ConstantLR", o, "factor") end,
     rate = function(self, base, epoch) return epoch < self.total_iters and base * self.factor or base end,
 })
 
 define("LinearLR", "float start_factor=0.3333333333333333, float end_factor=1, int total_iters=5",
     "warm-up: from start_factor to end_factor times the rate in total_iters steps", {
-    check = function(o) check_whole("LinearLR", o, "total_iters") end,
+    check = function(o)
+        check_whole("LinearLR", o, "total_iters")
+        check_share("LinearLR", o, "start_factor", true)
+        check_share("LinearLR", o, "end_factor")
+    end,
     rate = function(self, base, epoch)
         local at = math.min(epoch, self.total_iters) / self.total_iters
         return base * (self.start_factor + (self.end_factor - self.start_factor) * at)
@@ -179,20 +204,39 @@ define("CosineAnnealingLR", "int T_max, float eta_min=0",
     end,
 })
 
+-- What lr_lambda of group i gives for a number of steps.
+local function lambda(name, self, i, steps)
+    local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
+    local v = f(steps)
+    if type(v) == "number" then return v end
+    raise("optim.lr.%s: argument 'lr_lambda' gave a %s for %d steps (expected a number)", name, type(v), steps)
+end
+
+local function check_lambda(name, o)
+    local f = o.lr_lambda
+    if type(f) == "function" then return end
+    if type(f) ~= "table" then raise("optim.lr.%s: argument 'lr_lambda': expected a function, or a list of one for each group, got %s", name, type(f)) end
+    for i in ipairs(o.optimizer.param_groups) do
+        if type(f[i]) ~= "function" then
+            raise("optim.lr.%s: argument 'lr_lambda': entry %d: expected a function, got %s", name, i, type(f[i]))
+        end
+    end
+end
+
 define("LambdaLR", "any lr_lambda",
     "lr_lambda(number of steps) times the rate: a function, or a list of one for each group", {
     rate = function(self, base, epoch, i)
-        local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
-        return base * f(epoch)
+        return base * lambda("LambdaLR", self, i, epoch)
     end,
+    check = function(o) check_lambda("LambdaLR", o) end,
     chain = chain_anew,
 })
 
 define("MultiplicativeLR", "any lr_lambda",
     "the rate times lr_lambda(number of steps) at every step: a function, or a list of one for each group", {
+    check = function(o) check_lambda("MultiplicativeLR", o) end,
     rate = function(self, base, epoch, i)
-        local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
-        for n = 1, epoch do base = base * f(n) end
+        for n = 1, epoch do base = base * lambda("MultiplicativeLR", self, i, n) end
         return base
     end,
 })
@@ -252,6 +296,7 @@ define("CyclicLR", "any base_lr, any max_lr, int step_size_up=2000, int? step_si
     check = function(o)
         o.step_size_down = o.step_size_down or o.step_size_up
         check_whole("CyclicLR", o, "step_size_up", "step_size_down")
+        check_rates("CyclicLR", o, "base_lr", "max_lr")
         if not scales[o.mode] then
             raise("optim.lr.CyclicLR: option 'mode': expected 'triangular', 'triangular2' or 'exp_range', got '%s'", o.mode)
         end
@@ -285,6 +330,7 @@ end
 
 local cycle = {
     check = function(o)
+        check_rates("OneCycleLR", o, "max_lr")
         if not o.total_steps then
             if not (o.epochs and o.steps_per_epoch) then
                 raise "optim.lr.OneCycleLR: option 'total_steps' (or epochs and steps_per_epoch) is missing"
@@ -385,7 +431,7 @@ options("ReduceLROnPlateau", "str mode=\"min\", float factor=0.1, int patience=1
         raise("optim.lr.ReduceLROnPlateau: option 'threshold_mode': expected 'rel' or 'abs', got '%s'",
             self.threshold_mode)
     end
-    if not (self.factor < 1) then
+    if not (self.factor >= 0 and self.factor < 1) then
         raise("optim.lr.ReduceLROnPlateau: option 'factor' is %s (expected a number below 1)", self.factor)
     end
     self.last_epoch, self.num_bad_epochs, self.cooldown_counter = 0, 0, 0

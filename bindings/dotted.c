@@ -22,8 +22,9 @@ static const char *push_dotted(lua_State *L, int first, int last) {
 int gp_lua_raise_argument(lua_State *L) {
     lua_Debug ar;
     if (lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && *ar.namewhat && strchr("fm", *ar.namewhat)) {
-        const char *message = push_dotted(L, 2, 2);
-        if (message) gp_fail("%s", message);
+        /* What it looks at may be a tensor's, whose own errors take the place of the message. */
+        const char *own = lua_pushstring(L, gp_error()), *message = push_dotted(L, 2, 2);
+        gp_fail("%s", message ? message : own);
     }
     return gp_lua_raise(L);
 }

@@ -126,7 +126,7 @@ no_lua() { # FILE TEXT: its message has TEXT, under the compiler's, and it fails
     "$gpush" "$1" >out 2>err
     tap_is "$? $(head -n 1 err | grep -c "$1:") $(grep -c "^        this is $2" err)" "1 1 1" "$1: $2"
 }
-no_lua train.py "Python, and gpush runs Lua: python3 runs it"
+no_lua train.py "Python, and gpush runs Lua: run it with python3"
 no_lua train "Python, and gpush runs Lua"
 no_lua note.ipynb "a Jupyter notebook, .* jupyter nbconvert --to script note.ipynb"
 no_lua model.pt "a zip archive: .* PyTorch's (.pt) .* is not read: convert it in Python"

@@ -76,6 +76,12 @@ local function arguments(line, at)
     return text and #text <= 40 and text or "(…)"
 end
 
+-- Is fn the method of tensors called name? An object that only running would tell is taken for a tensor then.
+local function is_tensor_method(name, fn)
+    local methods = debug.getregistry()["gpush.tensor.methods"]
+    return fn ~= nil and methods ~= nil and rawequal(rawget(methods, name), fn)
+end
+
 -- The call at the level, whose function is fn, if it is name.method(…) and the object is not its first argument. name nil: any,
 -- as of a function that the method ended with and so took the place of.
 local function dotted_at(level, fn, name, caller)
@@ -84,7 +90,8 @@ local function dotted_at(level, fn, name, caller)
     for at, name, after in (line or ""):gmatch("()%.(" .. (name or "[%a_][%w_]*") .. ")()%f[^%w_]%s*%f[({\"']") do
         local object = expression(line, at - 1)
         local v = object ~= "" and value_of(level + 2, object)
-        local computed = object:find "[%])]$" and v == nil and first == nil
+        local other = type(first) ~= "userdata" and type(first) ~= "table" -- no object that the method could be meant for
+        local computed = object:find "[%])]$" and v == nil and (first == nil or other and is_tensor_method(name, fn))
         if computed or v and not rawequal(v, first) and is_method(v, name, fn) then
             local args = arguments(line, after)
             return ("%s.%s%s: call a method with a colon: %s:%s%s"):format(object, name, args, object, name, args)

@@ -83,6 +83,8 @@ for call, right in pairs {
     ["w.grad.zero_()"] = "w.grad:zero_()",
     ["x:relu().sum()"] = "x:relu():sum()",
     ["(x + y).sum()"] = "(x + y):sum()",
+    ["(x + y).pow(2)"] = "(x + y):pow(2)",
+    ["x:relu().clamp(0, 1)"] = "x:relu():clamp(0, 1)",
     ["obj.tensor.item()"] = "obj.tensor:item()",
     ["s.synchronize()"] = "s:synchronize()",
     ["s.wait(obj.event)"] = "s:wait(obj.event)",
@@ -92,6 +94,11 @@ end
 t.ok(raised("local z = x return z.mean()"):find(advice("z.mean()", "z:mean()"), 1, true), "a local variable")
 t.ok(raised("local z = x return (function() return z.mean() end)()"):find(advice("z.mean()", "z:mean()"), 1, true), "an upvalue")
 t.ok(raised("x.index_add(1, x, x, x, x, x, x, x, x, x, x, x, x, x, x)"):find("x:index_add(…)", 1, true), "of long arguments no more than a sign")
+
+-- What is looked at for it leaves the message as it is.
+holder = { power = pow, x = ones(2) }
+function held() return holder end
+t.ok(raised("held().power(2)"):find("pow: argument 'b' (#2)", 1, true), "a function in a table that a call gives")
 
 -- A class of the user's, and a plain table.
 local Net = nn.module "Net"

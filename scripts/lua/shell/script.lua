@@ -1,7 +1,7 @@
 --!plain
 -- What a file is that was to be run and is no Lua: script(name, kind) is a line about it, or nil. kind: what the file's first
 -- bytes say, or nil.
-local python = [[this is Python, and gpush runs Lua: python3 runs it; typed at gpush's prompt, a line of it is answered by Lua's]]
+local python = [[this is Python, and gpush runs Lua: run it with python3; at gpush's prompt each line is answered with what to write in Lua]]
 local notebook = [[this is a Jupyter notebook, and gpush runs Lua: jupyter nbconvert --to script FILE makes a program of Python of it]]
 
 local marks = { "^import%s+[%a_]", "^from%s+[%w_.]+%s+import%s", "^%s*def%s+[%w_]+%s*%(.*:%s*$", "^%s*class%s+[%w_]+.*:%s*$",

@@ -12,6 +12,7 @@
 #include "bindings/rewrite/truth.h"
 #include "bindings/stop.h"
 #include "tensor/device/alloc.h"
+#include "tensor/device/failure.h"
 #include "tensor/io/file.h"
 
 /* States that have gpush open. */
@@ -25,6 +26,8 @@ static int l_close(lua_State *L) {
     gp_lua_state = NULL;
     if (atomic_fetch_sub(&states, 1) == 1) {
         gp_device_drain();
+        if (gp_lua_state_kind(L) == GP_LUA_STOCK && gp_failure_take_all(NULL)) /* the shell says it later */
+            lua_writestringerror("gpush: %s\n", gp_error());
         gp_device_each(flush, NULL);
     }
     return 0;

@@ -311,14 +311,9 @@ static void set_hooks(bool on, bool with_memory) {
     atomic_store(&gp_hook.device, on || atomic_load(&busy_counted) ? device : NULL);
 }
 
-static void drain_device(gp_device *dev, void *ok) {
-    if (*(bool *)ok) *(bool *)ok = gp_wait_device(dev, GP_WHY_explicit, "profile");
-}
-
 static bool drain_all(void) {
-    bool ok = true;
     gp_sync_quiet(1);
-    gp_device_each(drain_device, &ok);
+    bool ok = gp_wait_device(NULL, GP_WHY_explicit, "profile");
     gp_sync_quiet(-1);
     return ok;
 }

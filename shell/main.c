@@ -6,6 +6,7 @@
 #include "bindings/memory.h"
 #include "bindings/rewrite/truth.h"
 #include "bindings/module.h"
+#include "tensor/device/failure.h"
 #include "tensor/device/offload.h"
 
 #include <lauxlib.h>
@@ -290,13 +291,22 @@ static int l_main(lua_State *L) {
     return 1;
 }
 
+/* Says what failed on a device and was never raised, for want of a wait. */
+static bool report_failures(void) {
+    gp_device_drain();
+    if (!gp_failure_take_all(NULL)) return false;
+    gp_shell_message(gp_error());
+    return true;
+}
+
 /* An op that was interrupted may still be in a library, which must not be taken down under it; nor is
- * it waited for. */
+ * it waited for. After os.exit there may be failures that nobody has heard of. */
 static void leave(int status, void *unused) {
     (void)unused;
-    if (atomic_load(&gp_offload_abandoned) == 0) return;
+    bool left = atomic_load(&gp_offload_abandoned) > 0;
+    if (!left && !report_failures()) return;
     fflush(NULL);
-    _exit(status);
+    _exit(left || status ? status : EXIT_FAILURE);
 }
 
 int main(int argc, char **argv) {
@@ -314,5 +324,6 @@ int main(int argc, char **argv) {
     bool ok = lua_toboolean(L, -1);
     gp_shell_report(L, status);
     gp_lua_closestate(L);
+    if (atomic_load(&gp_offload_abandoned) == 0 && report_failures()) ok = false;
     return ok && status == LUA_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

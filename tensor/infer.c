@@ -394,6 +394,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
 
 bool infer_fill(gp_call *c, gp_meta *m) {
     const gp_value *v = &c->arg[1];
+    c->arg[0].unread = true;
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
     if (v->is_float && v->f != floor(v->f) && gp_dtype_kind(m->out[0].dtype) == GP_KIND_INT)
         return gp_fail("fill: argument 'value' is %g, which %s cannot hold", v->f,

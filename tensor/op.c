@@ -7,6 +7,7 @@
 #include "tensor/device/alloc.h"
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
+#include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
 #include "tensor/overlap.h"
 
@@ -222,15 +223,42 @@ static bool order_call(gp_call *c) {
     return !c->into || order_tensor(c->into, s, true);
 }
 
+static void note_read(gp_tensor **t, int n) {
+    for (int i = 0; i < n; i++) gp_failure_log_read(t[i]->storage);
+}
+
 /* From here on readers on other streams wait for what was just queued. */
-static void note_written(gp_call *c) {
-    for (int i = 0; i < c->nout; i++) gp_order_written(c->out[i]->storage, c->stream);
-    for (int i = 0; i < c->nargs; i++) {
-        const gp_value *v = &c->arg[i];
-        if (v->kind == GP_TENSOR && v->written) gp_order_written(v->t->storage, c->stream);
-        for (int k = 0; v->kind == GP_LIST && v->written && k < v->n; k++)
-            gp_order_written(v->list[k]->storage, c->stream);
+static void note_written(gp_call *c, gp_tensor **t, int n, bool checked) {
+    for (int i = 0; i < n; i++) {
+        gp_storage *st = t[i]->storage;
+        size_t bytes = (size_t)t[i]->a.numel * gp_dtype_size((gp_dtype)t[i]->a.dtype);
+        gp_order_written(st, c->stream);
+        bool whole = t[i]->a.contiguous && bytes >= st->asked;
+        gp_failure_log_write(st, (whole ? GP_WRITE_WHOLE : 0) | (checked ? GP_WRITE_CHECKED : 0));
     }
+}
+
+/* Ops that write in place at indices, which are no formulas, check all of these first. */
+static bool checks_first(const gp_call *c) {
+    return c->into && c->op->kind == GP_CUSTOM && !c->op->random;
+}
+
+/* What was just queued, after `before` commands of its stream: what it reads, then what it writes. */
+static bool note_call(gp_call *c, uint64_t before) {
+    gp_failure_log(c->stream, before);
+    for (int i = 0; i < c->nargs; i++) {
+        gp_value *v = &c->arg[i];
+        if (v->kind == GP_TENSOR && !v->unread) note_read(&v->t, 1);
+        else if (v->kind == GP_LIST) note_read(v->list, v->n);
+    }
+    note_read(c->tmp, c->ntmp);
+    note_written(c, c->out, c->nout, checks_first(c));
+    for (int i = 0; i < c->nargs; i++) {
+        gp_value *v = &c->arg[i];
+        if (v->kind == GP_TENSOR && v->written) note_written(c, &v->t, 1, false);
+        else if (v->kind == GP_LIST && v->written) note_written(c, v->list, v->n, false);
+    }
+    return gp_failure_log_end();
 }
 
 /* Order first, launch then, note last: a reader on another stream must not find the note before
@@ -241,6 +269,9 @@ static bool launch_async(gp_call *c) {
         return gp_fail("%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
                        "a whole",
                        c->name, s->dev->name);
+    if (atomic_load_explicit(&gp_failures_unread, memory_order_relaxed) >= GP_FAILURES_UNREAD &&
+        gp_failure_take(s, UINT64_MAX))
+        return false;
     if (s->dev->vt->full(s) && !gp_wait_room(s)) return false;
     if (!c->file) gp_here(&c->file, &c->line);
     atomic_store_explicit(&s->last_op, c->name, memory_order_relaxed);
@@ -248,9 +279,9 @@ static bool launch_async(gp_call *c) {
     atomic_store_explicit(&s->last_line, c->line, memory_order_relaxed);
     void (*hook)(gp_stream *) = GP_HOOK(launch);
     if (hook) hook(s);
-    if (!order_call(c) || !s->dev->vt->launch(s, c)) return false;
-    note_written(c);
-    return true;
+    if (!order_call(c)) return false;
+    uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
+    return s->dev->vt->launch(s, c) && note_call(c, before);
 }
 
 static void op_end(gp_call *c, bool ok) {

@@ -31,8 +31,9 @@ typedef struct gp_value {
     uint8_t kind;
     bool is_float; /* GP_NUMBER: f holds it, else i does */
     bool is_bool;  /* GP_NUMBER: i is true or false, which promotes as a bool tensor does */
-    bool written;  /* GP_TENSOR, GP_LIST: the kernel updates it (running statistics, parameters);
-                      set by infer */
+    bool written : 1; /* GP_TENSOR, GP_LIST: the kernel updates it (running statistics, parameters);
+                         set by infer */
+    bool unread : 1;  /* GP_TENSOR: only its shape, dtype and place count; set by infer */
     int32_t n;     /* GP_LIST, GP_INTS: how many */
     union {
         gp_tensor *t;            /* GP_TENSOR; borrowed */

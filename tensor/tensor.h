@@ -21,7 +21,8 @@ typedef struct gp_storage {
     uint64_t written;
     char *data;         /* device address */
     size_t bytes;       /* capacity */
-    int size_class;          /* size class; -1: foreign memory, released by `release` */
+    size_t asked;       /* of these, what its life began with: the first tensor's */
+    int size_class;     /* size class; -1: foreign memory, released by `release` */
     bool pinned;        /* host memory that a device copies from without staging */
     atomic_bool charged; /* to Lua's collector; once, whichever tensor of it comes to Lua first */
     atomic_int readers; /* queued copies that still read or write it (pinned host memory), and calls left
@@ -33,6 +34,9 @@ typedef struct gp_storage {
     int line;
     const char *_Atomic write_file; /* the last write in place, while gradients are about; */
     atomic_int write_line;          /* workers may write parts of one storage at a time */
+    struct gp_failure *failure, *walk_failure; /* what its value comes from; failure.c's, as is */
+    uint64_t walk;                             /* in which walk_failure counts */
+    bool intact, walk_intact;
     struct gp_storage *next, *prev; /* free list; list of live large blocks */
 } gp_storage;
 

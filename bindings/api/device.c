@@ -20,17 +20,11 @@ static gp_device *check_device(lua_State *L, int arg, const char *fn) {
     return dev;
 }
 
-static void wait_all(gp_device *dev, void *failed) {
-    if (!gp_wait_device(dev, GP_WHY_explicit, "synchronize")) *(bool *)failed = true;
-}
-
 /* gpush.synchronize([device]): waits for a device, or for all. */
 static int l_synchronize(lua_State *L) {
-    bool failed = false;
     gp_lua_enter(L);
-    if (lua_isnoneornil(L, 1)) gp_device_each(wait_all, &failed);
-    else wait_all(check_device(L, 1, "synchronize"), &failed);
-    return failed ? gp_lua_raise(L) : 0;
+    gp_device *dev = lua_isnoneornil(L, 1) ? NULL : check_device(L, 1, "synchronize");
+    return gp_wait_device(dev, GP_WHY_explicit, "synchronize") ? 0 : gp_lua_raise(L);
 }
 
 static void set_field(lua_State *L, const char *name, lua_Integer v) {

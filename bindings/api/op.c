@@ -32,7 +32,7 @@ static bool quick_operand(lua_State *L, int i, gp_value *v) {
     gp_tensor *t = gp_lua_totensor(L, i);
     if (t) {
         v->kind = GP_TENSOR;
-        v->written = false;
+        v->written = v->unread = false;
         v->t = t;
         return true;
     }

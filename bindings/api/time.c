@@ -35,17 +35,11 @@ typedef struct timing {
     double low, high; /* quartiles of time */
 } timing;
 
-static void wait_device(gp_device *dev, void *ok) {
-    if (*(bool *)ok) *(bool *)ok = gp_wait_device(dev, GP_WHY_explicit, "timeit");
-}
-
 /* Waits for dev, or for every device. Raises. */
 static void wait_all(lua_State *L, gp_device *dev) {
-    bool ok = true;
     gp_lua_enter(L);
     gp_sync_quiet(1);
-    if (dev) wait_device(dev, &ok);
-    else gp_device_each(wait_device, &ok);
+    bool ok = gp_wait_device(dev, GP_WHY_explicit, "timeit");
     gp_sync_quiet(-1);
     if (!ok) gp_lua_raise(L);
 }

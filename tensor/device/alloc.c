@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tensor/device/offload.h"
+#include "tensor/device/failure.h"
 #include "tensor/error.h"
 #include "tensor/device/lock.h"
 #include "tensor/device/magazine.h"
@@ -97,7 +98,8 @@ static void reap(gp_alloc *al) {
 static void release_block(gp_alloc *al, gp_storage *st) {
     if (st->unlock) st->unlock(st->data);
     al->dev->vt->mem_free(al->dev, st->data, st->bytes);
-    free(st);
+    if (al->dev->vt->async) gp_failure_bury(st);
+    else free(st);
 }
 
 /* Gives back cached blocks, largest classes first, until at most keep bytes are cached. */
@@ -127,6 +129,7 @@ void gp_alloc_flush(gp_device *dev) {
     gp_lock(&al->lock);
     reap(al);
     if (idle(dev)) {
+        gp_failure_settle();
         trim(al, 0);
         al->stats.flushes++;
     }
@@ -228,10 +231,11 @@ static void tell(gp_device *dev, int64_t bytes) {
 }
 
 /* What each life of a block begins with, new or cached; one reference, which is the caller's. */
-static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class) {
+static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size_t bytes) {
     atomic_store_explicit(&st->refs, 1, memory_order_relaxed);
     st->stream = s;
     st->size_class = size_class;
+    st->asked = bytes;
     st->other = 0;
     st->writer = NULL;
     st->version = 0;
@@ -253,7 +257,7 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     if (bytes > (size_t)1 << 52) return out_of_memory(al, bytes);
     int size_class = class_of_size(bytes, &block);
     gp_storage *small = for_magazine(dev, size_class) ? gp_magazine_take(size_class) : NULL;
-    if (small) return begin_life(small, s, size_class);
+    if (small) return begin_life(small, s, size_class, bytes);
     gp_lock(&al->lock);
     gp_storage *st = take_cached(al, s, size_class);
     if (!st && al->pending) reap(al), st = take_cached(al, s, size_class);
@@ -271,7 +275,7 @@ gp_storage *gp_storage_new(gp_stream *s, size_t bytes) {
     }
     account(al, st);
     gp_unlock(&al->lock);
-    return begin_life(st, s, size_class);
+    return begin_life(st, s, size_class, bytes);
 }
 
 gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
@@ -321,6 +325,7 @@ static void storage_free(gp_storage *st) {
     gp_alloc *al = st->dev->alloc;
     tell(st->dev, -(int64_t)st->bytes);
     if (for_magazine(st->dev, st->size_class) && !st->pinned && gp_magazine_put(st)) return;
+    if (st->dev->vt->async) gp_failure_forget(st);
     gp_event **events = NULL;
     bool known = !st->other || other_uses(st, &events);
     gp_lock(&al->lock);

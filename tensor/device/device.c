@@ -12,6 +12,8 @@
 
 #include "tensor/device/alloc.h"
 #include "tensor/device/backends.h"
+#include "tensor/device/failure.h"
+#include "tensor/device/hazard.h"
 #include "tensor/error.h"
 #include "tensor/device/lock.h"
 
@@ -233,14 +235,6 @@ void gp_device_shutdown(void) {
             devices[i]->vt->stream_close(devices[i]->streams[s]);
 }
 
-bool gp_stream_take_error(gp_stream *s) {
-    if (!atomic_load_explicit(&s->failed, memory_order_acquire)) return false;
-    char text[sizeof s->error];
-    memcpy(text, s->error, sizeof text);
-    if (!atomic_exchange(&s->failed, false)) return false; /* another thread was faster */
-    return gp_fail("%s", text), true;
-}
-
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what) {
     bool (*begin)(gp_stream *, gp_why, const char *) = GP_HOOK(wait_begin);
     return !begin || begin(s, why, what);
@@ -258,27 +252,34 @@ static bool wait_now(gp_stream *s, gp_event *e, gp_why why, const char *what) {
     uint64_t queued = gp_stream_queued(s), t0 = gp_now_ns();
     bool ok = e ? vt->event_drain(e) : vt->drain(s);
     report(s, why, what, t0, queued);
-    return ok && !gp_stream_take_error(s);
+    return ok;
 }
 
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) {
-    return wait_now(s, NULL, why, what);
+    return wait_now(s, NULL, why, what) && !gp_failure_take(s, UINT64_MAX);
+}
+
+static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
+    return !s->dev->vt->busy(s) ||
+           (gp_wait_allowed(s, why, what) && wait_now(s, NULL, why, what));
 }
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
-    if (!s->dev->vt->busy(s)) return !gp_stream_take_error(s);
-    return gp_wait_allowed(s, why, what) && wait_now(s, NULL, why, what);
+    return wait_idle(s, why, what) && !gp_failure_take(s, UINT64_MAX);
 }
 
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
-    if (e->stream->dev->vt->event_done(e)) return !gp_stream_take_error(e->stream);
-    return gp_wait_allowed(e->stream, why, what) && wait_now(e->stream, e, why, what);
+    gp_stream *s = e->stream;
+    bool ok = s->dev->vt->event_done(e) ||
+              (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
+    return ok && !gp_failure_take(s, e->ticket);
 }
 
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what) {
-    for (int i = 0; i < dev->nstreams; i++)
-        if (!gp_wait(dev->streams[i], why, what)) return false;
-    return true;
+    for (int d = 0; d < ndevices; d++)
+        for (int i = 0; (!dev || dev == devices[d]) && i < devices[d]->nstreams; i++)
+            if (!wait_idle(devices[d]->streams[i], why, what)) return false;
+    return !gp_failure_take_all(dev);
 }
 
 bool gp_wait_room(gp_stream *s) {
@@ -290,6 +291,6 @@ bool gp_wait_room(gp_stream *s) {
 
 bool gp_stream_wait_event(gp_stream *s, gp_event *e) {
     if (e->stream == s) return true;
-    if (e->stream->dev->vt == s->dev->vt) return s->dev->vt->event_wait(s, e);
+    if (e->stream->dev->vt == s->dev->vt) return gp_order_event(s, e);
     return gp_wait_event(e, GP_WHY_explicit, "wait_event");
 }

@@ -36,10 +36,9 @@ struct gp_stream {
     const char *_Atomic last_op; /* name and source line of what was queued last, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
-    uint64_t follows[64]; /* by index: how much of another stream's queue comes before what is
-                             queued here now */
-    _Atomic bool failed;  /* an asynchronous error waits in `error` */
-    char error[512];      /* text; written by the worker before `failed` is set */
+    _Atomic uint64_t follows[64]; /* by index: how much of another stream's queue comes before what
+                                     is queued here now */
+    uint64_t logged;              /* up to which command failure.c knows what they read and write */
 };
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
@@ -133,7 +132,8 @@ static inline uint64_t gp_stream_queued(gp_stream *s) {
 
 /* The only place where the host blocks on a device. `what` names the call that waits ("item",
    "nonzero"). False with a message: refused by sync's error mode (nothing was waited for),
-   interrupted, or the stream's pending error. Nothing queued: no wait, no record. */
+   interrupted, or a failure of what was waited for (failure.h). Nothing queued: no wait, no
+   record. */
 bool gp_wait(gp_stream *s, gp_why why, const char *what);
 /* The two halves of a wait for work that is queued in between: the first asks (error mode refuses
    here, before anything is queued), the second waits. For copies, which always wait for themselves.
@@ -141,6 +141,7 @@ bool gp_wait(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);
+/* All streams of dev; NULL: of all devices. */
 bool gp_wait_device(gp_device *dev, gp_why why, const char *what);
 
 /* Makes room in a full queue: a host stall of its own kind (why = queue), recorded and never
@@ -149,10 +150,6 @@ bool gp_wait_room(gp_stream *s);
 /* Work queued on s from now on starts after e; only events of another kind of device make the host
  * wait. */
 bool gp_stream_wait_event(gp_stream *s, gp_event *e);
-
-/* True once a launch failed asynchronously on s; takes the error, leaving its text in gp_error().
- * Never blocks. */
-bool gp_stream_take_error(gp_stream *s);
 
 /* Seconds on a monotonic clock; one clock for host and worker times. */
 double gp_now(void);

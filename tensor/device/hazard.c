@@ -4,28 +4,58 @@
 
 #include "tensor/device/offload.h"
 
+static bool follows(gp_stream *s, const gp_stream *first, uint64_t upto) {
+    return atomic_load_explicit(&s->follows[first->index], memory_order_relaxed) >= upto;
+}
+
+static void note(gp_stream *s, int index, uint64_t upto) {
+    if (atomic_load_explicit(&s->follows[index], memory_order_relaxed) < upto)
+        atomic_store_explicit(&s->follows[index], upto, memory_order_relaxed);
+}
+
+/* s goes on after `upto` commands of `first`, and so after what those followed: with `all`, what
+ * first follows now; else only what is done of that. */
+static void note_all(gp_stream *s, gp_stream *first, uint64_t upto, bool all) {
+    gp_device *dev = s->dev;
+    note(s, first->index, upto);
+    for (int i = 0; i < dev->nstreams; i++) {
+        uint64_t n = atomic_load_explicit(&first->follows[i], memory_order_relaxed);
+        uint64_t done = atomic_load_explicit(&dev->streams[i]->completed, memory_order_acquire);
+        note(s, i, all || n < done ? n : done);
+    }
+}
+
+/* Has s's queue, or what is done, `first` at `upto` behind it? */
+static bool is_after(gp_stream *s, gp_stream *first, uint64_t upto) {
+    if (follows(s, first, upto)) return true;
+    if (atomic_load_explicit(&first->completed, memory_order_acquire) < upto) return false;
+    note_all(s, first, upto, false);
+    return true;
+}
+
 /* s goes on after what `first` has queued so far, unless it is known to do so already. */
 static bool after(gp_stream *s, gp_stream *first) {
     uint64_t queued = atomic_load_explicit(&first->issued, memory_order_relaxed);
-    if (first == s || atomic_load_explicit(&first->completed, memory_order_acquire) >= queued ||
-        s->follows[first->index] >= queued)
-        return true;
+    if (first == s || is_after(s, first, queued)) return true;
     const gp_device_vt *vt = first->dev->vt;
     gp_event *e = vt->event_record(first);
     if (!e) return false;
     bool ok = vt->event_wait(s, e);
     vt->event_free(e);
-    if (ok) s->follows[first->index] = queued;
+    if (ok) note_all(s, first, queued, true);
     return ok;
+}
+
+bool gp_order_event(gp_stream *s, gp_event *e) {
+    if (!s->dev->vt->event_wait(s, e)) return false;
+    if (e->stream->dev == s->dev) note(s, e->stream->index, e->ticket);
+    return true;
 }
 
 bool gp_order_read(gp_storage *st, gp_stream *s) {
     gp_stream *w = st->writer;
     if (!w || w == s || w->dev != s->dev) return true;
-    if (atomic_load_explicit(&w->completed, memory_order_acquire) >= st->written ||
-        s->follows[w->index] >= st->written)
-        return true;
-    return after(s, w);
+    return is_after(s, w, st->written) || after(s, w);
 }
 
 bool gp_order_write(gp_storage *st, gp_stream *s) {

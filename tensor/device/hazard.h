@@ -9,6 +9,8 @@
  * host. */
 bool gp_order_read(gp_storage *st, gp_stream *s);
 bool gp_order_write(gp_storage *st, gp_stream *s);
+/* Work queued on s from now on starts after e, of a device of the same kind. */
+bool gp_order_event(gp_stream *s, gp_event *e);
 /* After work that writes st was queued on s. */
 void gp_order_written(gp_storage *st, gp_stream *s);
 /* Before the host writes host memory: waits for who still reads it, queued copies of pinned memory

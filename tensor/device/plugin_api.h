@@ -4,6 +4,7 @@
 #define GP_CORE_H
 
 #include "tensor/device/alloc.h"
+#include "tensor/device/failure.h"
 #include "tensor/ops/nn.h"
 #include "tensor/ops/norm.h"
 #include "tensor/op.h"
@@ -22,6 +23,8 @@
     FN(void, gp_scalar_store, (gp_dtype dt, void *p, gp_scalar v), (dt, p, v)) \
     FN(gp_storage *, gp_storage_new, (gp_stream *s, size_t bytes), (s, bytes)) \
     FN(void, gp_storage_unref, (gp_storage *st), (st)) \
+    FN(void, gp_failure_add, (gp_stream *s, uint64_t from, uint64_t to, bool broke, const char *text), \
+       (s, from, to, broke, text)) \
     FN(void, gp_device_each, (void (*fn)(gp_device *, void *), void *ctx), (fn, ctx)) \
     FN(void, gp_thread_is_worker, (void), ()) \
     FN(int, gp_threads, (void), ()) \

@@ -8,6 +8,7 @@
 
 #include "tensor/device/alloc.h"
 #include "tensor/device/backends.h"
+#include "tensor/device/failure.h"
 #include "tensor/call.h"
 #include "tensor/device/hostmem.h"
 #include "tensor/device/lock.h"
@@ -97,14 +98,15 @@ static size_t capacity(gp_device *dev) {
 
 /* ---- the worker ---- */
 
-/* On the worker: the kernel's message is kept for the next wait of the host on s. */
-static void fail_stream(gp_stream *s, const gp_call *c) {
-    if (atomic_load(&s->failed)) return; /* the first error is the one to tell */
+/* On the worker: the command that it runs has failed, with gp_error(). */
+static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
+    char text[512];
+    uint64_t at = atomic_load_explicit(&s->completed, memory_order_relaxed) + 1;
     if (c->file)
-        snprintf(s->error, sizeof s->error, "%s (queued at %s:%d on %s)", gp_error(), c->file,
-                 c->line, s->dev->name);
-    else snprintf(s->error, sizeof s->error, "%s (on %s)", gp_error(), s->dev->name);
-    atomic_store_explicit(&s->failed, true, memory_order_release);
+        snprintf(text, sizeof text, "%s (queued at %s:%d on %s)", gp_error(), c->file, c->line,
+                 s->dev->name);
+    else snprintf(text, sizeof text, "%s (on %s)", gp_error(), s->dev->name);
+    gp_failure_add(s, at, at, broke, text);
 }
 
 typedef void (*device_hook)(const gp_activity *);
@@ -114,7 +116,7 @@ static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
     gp_running = &cmd->call;
-    if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_stream(s, &cmd->call);
+    if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_command(s, &cmd->call, false);
     gp_running = NULL;
     if (hook) hook(&(gp_activity){.s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
     free(cmd->more);
@@ -223,7 +225,7 @@ static void crashed(sim_stream *ss, const char *text) {
     gp_fail("the worker of %s %s; results are lost, and what else it damaged is not known: save your "
             "work and start anew",
             s->dev->name, text);
-    fail_stream(s, &(gp_call){.file = NULL});
+    fail_command(s, &(gp_call){.file = NULL}, true);
     complete(ss, at);
 }
 

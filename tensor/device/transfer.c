@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tensor/device/alloc.h"
+#include "tensor/device/failure.h"
 #include "tensor/op.h"
 #include "tensor/device/hazard.h"
 
@@ -53,10 +54,15 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
         return false; /* error mode refuses before anything is queued */
     if (launch) launch(s);
     uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
+    uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))
         return false; /* keeps the host side alive, also past an interrupted wait */
     gp_order_written(dst->storage, s);
-    return returns || gp_wait_granted(s, why, what);
+    if (kind == GP_COPY_D2H) return gp_wait_granted(s, why, what) && gp_failure_none(src->storage);
+    gp_failure_log(s, before);
+    gp_failure_log_read(src->storage);
+    gp_failure_log_write(dst->storage, GP_WRITE_WHOLE);
+    return gp_failure_log_end() && (returns || gp_wait_granted(s, why, what));
 }
 
 /* Work queued on `later` from now on starts after what is queued on `first`. */

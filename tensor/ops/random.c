@@ -13,19 +13,24 @@ static bool like(gp_call *c, gp_meta *m) {
     return gp_infer_check(c, "x", m->out[0].dtype, GP_SET_FLOAT);
 }
 
-bool infer_rand_like(gp_call *c, gp_meta *m) { return like(c, m); }
-bool infer_randn_like(gp_call *c, gp_meta *m) { return like(c, m); }
+static bool shaped_like(gp_call *c, gp_meta *m) {
+    c->arg[0].unread = true;
+    return like(c, m);
+}
+
+bool infer_rand_like(gp_call *c, gp_meta *m) { return shaped_like(c, m); }
+bool infer_randn_like(gp_call *c, gp_meta *m) { return shaped_like(c, m); }
 
 bool infer_uniform(gp_call *c, gp_meta *m) {
     double low = c->arg[1].f, high = c->arg[2].f;
     if (!(low <= high) || high - low > 1.79e308)
         return gp_fail("uniform: low is %g, high %g (expected low <= high, both finite)", low, high);
-    return like(c, m);
+    return shaped_like(c, m);
 }
 
 bool infer_normal(gp_call *c, gp_meta *m) {
     if (!(c->arg[2].f >= 0)) return gp_fail("normal: std is %g (expected >= 0)", c->arg[2].f);
-    return like(c, m);
+    return shaped_like(c, m);
 }
 
 /* Every integer from low to high must be one of dt's values. */
@@ -79,6 +84,7 @@ bool infer_bernoulli(gp_call *c, gp_meta *m) {
     const gp_value *p = &c->arg[1];
     double v = p->kind == GP_NUMBER && !p->is_float ? (double)p->i : p->f;
     if (!(v >= 0 && v <= 1)) return gp_fail("bernoulli: argument 'p' is %g (expected 0 to 1)", v);
+    c->arg[0].unread = true;
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
     return true;
 }

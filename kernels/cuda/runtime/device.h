@@ -75,9 +75,8 @@ typedef struct cuda_put_off {
 
 /* What to say of a launch that notes a fault. */
 typedef struct cuda_note {
-    unsigned ticket; /* in gp_fault.first */
     uint64_t issued; /* the command that it is */
-    const struct gp_op *op;
+    bool told;       /* its fault is known */
     const char *file;
     int line, n;
     const char *const *texts;
@@ -96,10 +95,10 @@ typedef struct cuda_stream {
     cuda_later *later, **last;
     _Atomic size_t staged; /* bytes of blocks in `later` */
     cuda_put_off *put_off;
-    struct gp_fault *fault; /* pinned; NULL until a kernel wants it */
-    cuda_block *fault_block; /* where that is */
-    unsigned faults;        /* tickets given */
-    cuda_note *notes;       /* CUDA_NOTES, by ticket */
+    struct gp_fault *faults; /* CUDA_NOTES, pinned; NULL until a kernel wants one */
+    cuda_block *fault_block; /* where they are */
+    cuda_note *notes;        /* of the same launches */
+    uint64_t noted, settled; /* launches that took a fault; those that are done, and known to be well or not */
 } cuda_stream;
 
 /* What open_device and stream_open have put there. */
@@ -130,9 +129,8 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what);
 /* Has s come to this ticket, as far as one can know without waiting? Does what was due. A dead device's queue is at
  * its end. */
 bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
-/* What a launch that notes a fault is known by; its own call will be s's next command. 0 with a message. */
-unsigned gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts, int n,
-                            struct gp_fault **fault);
+/* Where a launch notes its fault, for c, s's next command. NULL with a message. */
+struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts, int n);
 
 /* ---- kernels/cuda/runtime/event.c ---- */
 

@@ -60,17 +60,16 @@ bool gp_cuda_ok(const gp_call *c, cudaError_t err);
 int gp_cuda_sms(const gp_call *c);
 int gp_cuda_arch(const gp_call *c);
 
-/* A kernel that meets a bad index notes it in pinned memory that the host reads at the next wait of the stream:
- * the first one is raised there, with op and line, and the context lives on. texts: what to say by code 1 … n,
+/* A kernel that meets a bad index notes it in pinned memory, of which each launch has its own piece: the host reads it
+ * when it waits, the error names op and line, and the context lives on. texts: what to say by code 1 … n,
  * each with up to three %lld; static. The text begins with the op's name, as the CPU's ("gather: index %lld is …"). */
 typedef struct gp_fault {
-    unsigned first; /* ticket of the launch that failed first; 0: none */
-    int code;       /* into its texts, from 1 */
+    unsigned first; /* 1: a thread was the first to note a fault, */
+    int code;       /* and this, written last, is what: into the launch's texts, from 1 */
     long long v[3];
 } gp_fault;
 typedef struct gp_fault_at {
     gp_fault *fault; /* device address of pinned memory */
-    unsigned ticket;
 } gp_fault_at;
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n);
 
@@ -98,9 +97,10 @@ static inline bool gp_cuda_launched(const gp_call *c, F launch, dim3 grid, dim3 
 /* Notes a fault unless an earlier one is noted. Kernels go on with a harmless index. */
 __device__ static inline void gp_fault_note(gp_fault_at at, int code, long long a = 0,
                                             long long b = 0, long long d = 0) {
-    if (atomicCAS_system(&at.fault->first, 0u, at.ticket) != 0) return;
-    at.fault->code = code;
+    if (atomicCAS_system(&at.fault->first, 0u, 1u) != 0) return;
     at.fault->v[0] = a, at.fault->v[1] = b, at.fault->v[2] = d;
+    __threadfence_system();
+    *(volatile int *)&at.fault->code = code;
 }
 #endif
 

@@ -58,9 +58,7 @@ void *gp_cuda_table(const gp_call *c, size_t bytes) {
 }
 
 gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
-    gp_fault_at at = {NULL, 0};
-    at.ticket = gp_cuda_fault_open(c->stream, c, texts, n, &at.fault);
-    return at;
+    return (gp_fault_at){gp_cuda_fault_open(c->stream, c, texts, n)};
 }
 
 /* The call is queued: its tables are needed until it is done, its scratch memory only by what is queued before

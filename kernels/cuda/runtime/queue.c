@@ -1,10 +1,12 @@
 /* A stream's queue as the host knows it: marks tell how far the device has come; what the host owes then (a copy out of
- * staging memory, memory to give back) is done, and a fault that a kernel noted becomes the stream's error. */
+ * staging memory, memory to give back) is done, and a fault that a kernel noted becomes a
+ * failure of its command. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/cuda/runtime/kernel.h"
 #include "tensor/device/alloc.h"
+#include "tensor/device/failure.h"
 #include "kernels/cuda/runtime/device.h"
 
 enum { MARK_EVERY = 16 }; /* commands; CUDA_MARKS of them are more than a queue holds */
@@ -63,15 +65,74 @@ static uint64_t take_marks(gp_stream *s, bool all) {
     return done;
 }
 
+/* ---- faults ---- */
+
+static void tell_fault(gp_stream *s, const gp_fault *f, int code, const cuda_note *note) {
+    char what[380], text[512];
+    if (code > note->n) snprintf(what, sizeof what, "a kernel met a bad index");
+    else snprintf(what, sizeof what, note->texts[code - 1], f->v[0], f->v[1], f->v[2]);
+    if (note->file)
+        snprintf(text, sizeof text, "%s (queued at %.90s:%d on %s)", what, note->file, note->line, s->dev->name);
+    else snprintf(text, sizeof text, "%s (on %s)", what, s->dev->name);
+    gp_failure_add(s, note->issued, note->issued, false, text);
+}
+
+/* Tells of the faults that launches have noted, also where s is not known to be past them: what another stream has
+ * waited for is done. */
+static void take_faults(gp_stream *s, uint64_t done) {
+    cuda_stream *q = gp_cuda_queue(s);
+    for (uint64_t i = q->settled; i < q->noted; i++) {
+        gp_fault *f = &q->faults[i % CUDA_NOTES];
+        cuda_note *note = &q->notes[i % CUDA_NOTES];
+        bool over = note->issued <= done;
+        int code = __atomic_load_n(&f->code, __ATOMIC_ACQUIRE);
+        if (code > 0 && !note->told) tell_fault(s, f, code, note), note->told = true;
+        if (over && q->settled == i) q->settled++;
+    }
+}
+
+/* With the lock held: where faults are noted, made at the first use; they stay with the stream. */
+static bool have_notes(gp_stream *s) {
+    cuda_stream *q = gp_cuda_queue(s);
+    if (!q->notes && !(q->notes = calloc(CUDA_NOTES, sizeof *q->notes))) return gp_fail("out of memory");
+    if (!q->faults && (q->fault_block = gp_cuda_block_take(s->dev, CUDA_NOTES * sizeof *q->faults)))
+        q->faults = (gp_fault *)q->fault_block->data;
+    return q->faults;
+}
+
+gp_fault *gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *texts, int n) {
+    cuda_stream *q = gp_cuda_queue(s);
+    gp_fault *f = NULL;
+    if (q->noted - q->settled == CUDA_NOTES) gp_cuda_reached(s, atomic_load(&s->issued));
+    pthread_mutex_lock(&q->lock);
+    if (!have_notes(s)) gp_fail("%s: %s", c->op->name, gp_error());
+    else if (q->noted - q->settled == CUDA_NOTES) gp_fail("%s: too many calls are queued", c->op->name);
+    else {
+        unsigned at = (unsigned)(q->noted++ % CUDA_NOTES);
+        q->notes[at] = (cuda_note){atomic_load(&s->issued) + 1, false, c->file, c->line, n, texts};
+        f = memset(&q->faults[at], 0, sizeof *f);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return f;
+}
+
+/* ---- counting ---- */
+
+/* s is known to have come to `done`. `came`: and not because its device is dead. */
+static void advance(gp_stream *s, uint64_t done, bool came) {
+    catch_up(s, done, came);
+    if (came) take_faults(s, done);
+    if (done > atomic_load(&s->completed))
+        atomic_store_explicit(&s->completed, done, memory_order_release);
+}
+
 /* Counts a command; now and then looks how far the device is, so that what is done with does not pile up in a loop
  * that never waits. */
 static void count(gp_stream *s, bool mark) {
     uint64_t n = atomic_fetch_add(&s->issued, 1) + 1;
     atomic_fetch_add(&gp_cuda_queue(s)->items, 1);
     if (!mark && n % MARK_EVERY) return;
-    uint64_t done = take_marks(s, false);
-    catch_up(s, done, true);
-    if (done > atomic_load(&s->completed)) atomic_store(&s->completed, done);
+    advance(s, take_marks(s, false), true);
     put_mark(s);
     cudaGetLastError(); /* not ready; an error that matters is found again by who waits */
 }
@@ -95,61 +156,13 @@ void gp_cuda_queued_then(gp_stream *s, cuda_later *what) {
     pthread_mutex_unlock(&q->lock);
 }
 
-/* ---- faults ---- */
-
-unsigned gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *texts, int n,
-                            gp_fault **fault) {
-    cuda_stream *q = gp_cuda_queue(s);
-    pthread_mutex_lock(&q->lock);
-    cuda_block *b = q->fault ? NULL : gp_cuda_block_take(s->dev, sizeof *q->fault);
-    if (b) q->fault = memset(b->data, 0, sizeof *q->fault), q->fault_block = b; /* stays with the stream */
-    if (!q->notes) q->notes = calloc(CUDA_NOTES, sizeof *q->notes);
-    unsigned ticket = 0;
-    if (!q->notes) gp_fail("%s: out of memory", c->op->name);
-    else if (q->fault) {
-        ticket = ++q->faults ? q->faults : ++q->faults;
-        q->notes[ticket % CUDA_NOTES] = (cuda_note){
-            ticket, atomic_load(&s->issued) + 1, c->op, c->file, c->line, n, texts};
-        *fault = q->fault;
-    }
-    pthread_mutex_unlock(&q->lock);
-    return ticket;
-}
-
-static void fault_text(const gp_fault *f, const cuda_note *note, char *text, size_t size) {
-    if (note->ticket != f->first || f->code < 1 || f->code > note->n)
-        snprintf(text, size, "a kernel met a bad index");
-    else snprintf(text, size, note->texts[f->code - 1], f->v[0], f->v[1], f->v[2]);
-}
-
-/* A fault of a launch that is done by now becomes the stream's error. */
-static void take_fault(gp_stream *s, uint64_t done) {
-    cuda_stream *q = gp_cuda_queue(s);
-    unsigned first = q->fault ? __atomic_load_n(&q->fault->first, __ATOMIC_ACQUIRE) : 0;
-    if (!first) return;
-    const cuda_note *note = &q->notes[first % CUDA_NOTES];
-    if (note->ticket == first && note->issued > done) return; /* it may be writing still */
-    char text[380];
-    fault_text(q->fault, note, text, sizeof text);
-    bool known = note->ticket == first && note->file;
-    __atomic_store_n(&q->fault->first, 0u, __ATOMIC_RELEASE);
-    if (atomic_load(&s->failed)) return; /* the first error is the one to tell */
-    if (known)
-        snprintf(s->error, sizeof s->error, "%s (queued at %.90s:%d on %s)", text, note->file,
-                 note->line, s->dev->name);
-    else snprintf(s->error, sizeof s->error, "%s (on %s)", text, s->dev->name);
-    atomic_store_explicit(&s->failed, true, memory_order_release);
-}
-
 /* ---- how far it is ---- */
 
-/* An error found in the queue belongs to nobody's call: the next wait raises it. */
+/* An error found in the queue is that of one of the commands that are not known to be done. */
 static void queue_failed(gp_stream *s, cudaError_t err) {
     gp_cuda_failed(s, (int)err, NULL);
-    if (atomic_load(&s->failed)) return;
-    snprintf(s->error, sizeof s->error, "%s", gp_error());
+    gp_failure_add(s, atomic_load(&s->completed) + 1, atomic_load(&s->issued), true, gp_error());
     gp_error_clear();
-    atomic_store_explicit(&s->failed, true, memory_order_release);
 }
 
 /* How far s is, or an error in *err. */
@@ -175,10 +188,7 @@ bool gp_cuda_reached(gp_stream *s, uint64_t ticket) {
         queue_failed(s, err);
         if ((dead = atomic_load(&gp_cuda_of(s->dev)->dead))) done = atomic_load(&s->issued);
     }
-    catch_up(s, done, !dead);
-    if (!dead) take_fault(s, done);
-    if (done > atomic_load(&s->completed))
-        atomic_store_explicit(&s->completed, done, memory_order_release);
+    advance(s, done, !dead);
     pthread_mutex_unlock(&q->lock);
     return done >= ticket;
 }

@@ -1,0 +1,2 @@
+-- tests/lua/failures.lua on the stand-in for CUDA.
+require "on_cuda" "failures"

@@ -8,12 +8,21 @@
 
 enum { LEAST = 30, INDENT = 4 }; /* columns of text beside others, else it stands below, so far in */
 
-int gp_fit_columns(void) {
+/* What the terminal says of its width; 0: nothing. */
+static int said(int fd) {
     struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
+int gp_fit_terminal(int fd) {
+    int n = said(fd);
+    return n ? n : isatty(fd) ? 80 : 0;
+}
+
+int gp_fit_columns(void) {
     const char *given = getenv("COLUMNS");
-    if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col) return size.ws_col;
-    int n = given ? atoi(given) : 0;
-    return n > 0 ? n : isatty(STDOUT_FILENO) ? 80 : 0;
+    int asked = given ? atoi(given) : 0;
+    return !said(STDOUT_FILENO) && asked > 0 ? asked : gp_fit_terminal(STDOUT_FILENO);
 }
 
 static int begins(char c) { return ((unsigned char)c & 0xc0) != 0x80; }

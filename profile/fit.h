@@ -7,6 +7,9 @@
 /* Columns of the terminal that standard output is, or of the variable COLUMNS; 0: no limit, as in a file. */
 int gp_fit_columns(void);
 
+/* Columns of the terminal that the file descriptor is; 0: it is none. */
+int gp_fit_terminal(int fd);
+
 /* Characters of UTF-8 text, each taken for one column wide. */
 int gp_fit_width(const char *s);
 

@@ -3,9 +3,12 @@
 #include "profile/sync.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile/calls.h"
+#include "profile/fit.h"
 #include "profile/ledger.h"
 #include "profile/record.h"
 
@@ -157,6 +160,21 @@ static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
     else snprintf(buf + at, n - (size_t)at, " (last: %s)", e->last_op);
 }
 
+/* A line on stderr in one write, folded between words on a terminal; text has room for one more byte than n. */
+static void print_warning(char *text, size_t n) {
+    int columns = gp_fit_terminal(STDERR_FILENO);
+    char *folded = NULL;
+    size_t size = 0;
+    FILE *f = columns ? open_memstream(&folded, &size) : NULL;
+    if (f) {
+        gp_fit_fold(f, text, 0, columns);
+        fclose(f);
+    }
+    text[n] = '\n';
+    fwrite(folded ? folded : text, 1, folded ? size : n + 1, stderr);
+    free(folded);
+}
+
 /* The line that `times` waits came from is told of at its 1st, 10th, 100th … wait, so that a loop
  * does not drown everything else. */
 static void warn(const gp_sync_event *e, const gp_sync_line *l) {
@@ -174,8 +192,7 @@ static void warn(const gp_sync_event *e, const gp_sync_line *l) {
     int n = snprintf(text, sizeof text - 1, "%s: %s waited %s on %s for %s; %s%s", where, e->what,
                      took, e->device, queued, e->advice, again);
     if (n >= (int)sizeof text - 1) n = (int)sizeof text - 2;
-    text[n++] = '\n';
-    fwrite(text, 1, (size_t)n, stderr);
+    print_warning(text, (size_t)n);
 }
 
 static bool refuse(const gp_sync_event *e) {

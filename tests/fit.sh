@@ -60,4 +60,12 @@ for columns in 80 60; do
     until_ has 'the end'
     tap_empty "$(tm capture-pane -p -J -S - | sed 's/ *$//' | LC_ALL=C over $columns)" "nothing wraps in a terminal of $columns columns"
 done
+
+# A warning is one line in a file, and folded between words on a terminal.
+warning='sync.warn = true local x = ones(8, {device = "sim"}) if x:sum() > 9 then print "more" end'
+tap_is "$("$build/gpush" -e "$warning" 2>&1 | wc -l)" 1 "a warning in a file is one line"
+screen 60 40 "$build/gpush -e '$warning'; echo the end; sleep 600"
+until_ has 'the end'
+tap_empty "$(tm capture-pane -p -J | sed 's/ *$//' | LC_ALL=C over 60)" "a warning does not wrap in a terminal of 60 columns"
+tap_ok "$(tm capture-pane -p | tr -s ' \n' ' ' | grep -q 'every N steps only'; echo $?)" "and is whole" "$(tm capture-pane -p)"
 tap_done

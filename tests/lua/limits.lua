@@ -30,6 +30,7 @@ refused("cosine_similarity", x, g.rand(2, 2), "shapes 2x3 and 2x2 do not broadca
 refused("cdist", x, v, "argument 'x2': expected rows of numbers, got 4")
 refused("linalg.matrix_rank", x, 0 / 0, "argument 'atol': expected a number >= 0")
 refused("linalg.pinv", x, nil, -1, "argument 'rtol': expected a number >= 0, got %-1")
+refused("gather_nd", x, g.ones(2, 2, { dtype = "i64" }), math.mininteger, "argument 'batch_dims' is %-9223372036854775808 %(expected 0 to")
 local q = g.rand(1, 2, 3, 4)
 refused("scaled_dot_product_attention", q, q, q, nil, -1, "argument 'dropout_p': expected a number from 0 to 1, got %-1")
 refused("scaled_dot_product_attention", q, q, q, nil, 0 / 0, "argument 'dropout_p'")

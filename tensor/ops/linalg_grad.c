@@ -1,5 +1,7 @@
 /* Backward of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of
  * matrix derivative results for forward and reverse mode algorithmic differentiation", 2008. */
+#include <math.h>
+
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
 
@@ -10,6 +12,10 @@ static gp_tensor *sub(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(sub, "t
 static gp_tensor *mul(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(mul, "tt", a, b); }
 static gp_tensor *column(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-1); }
 static gp_tensor *row(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-2); }
+
+static gp_tensor *diagonal_matrix(gp_vjp *v, gp_tensor *t) {
+    return DO(diag_embed, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
+}
 
 /* ---- products with a sum ---- */
 
@@ -65,14 +71,42 @@ static bool inv(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_inv = {inv, "y"}, vjp_linalg_inv_ex = {inv, "y"};
 
-static bool det(gp_vjp *v) {
-    gp_tensor *t = gp_mT(v, DO(linalg_inv, "t", v->x[0]));
-    return (v->dx[0] = mul(v, column(v, column(v, mul(v, v->g[0], v->y[0]))), t)) != NULL;
+/* adj(u), u upper triangular, times y, for x = p l u, y = l^-1 p' and adj(x) = det(p) adj(u) y. With
+ * zeros on its diagonal u has no inverse: it is the limit of det(u) u^-1 y where they are d, d -> 0.
+ * Row i of that system over d^(the zeros from i on) keeps elements with no zero strictly between row
+ * and column, of y the rows after which no zero comes, and of the result those before all zeros. */
+static gp_tensor *adjugate_times(gp_vjp *v, gp_tensor *u, gp_tensor *y) {
+    const int64_t last = -1;
+    gp_tensor *d = DO(diagonal, "tiii", u, (int64_t)0, (int64_t)-2, (int64_t)-1);
+    gp_tensor *zero = DO(to, "t-d", DO(eq, "tn", d, 0.0), GP_i64);
+    gp_tensor *upto = DO(cumsum, "ti", zero, (int64_t)-1), *before = sub(v, upto, zero);
+    gp_tensor *all = DO(sum, "tvb", zero, &last, 1, 1);
+    u = DO(where, "ttn", DO(eq, "tt", column(v, upto), row(v, before)), u, 0.0);
+    u = add(v, u, diagonal_matrix(v, zero));
+    y = DO(where, "ttn", column(v, DO(eq, "tt", upto, all)), y, 0.0);
+    y = DO(linalg_solve_triangular, "ttbbb", u, y, 1, 1, 0);
+    y = DO(where, "ttn", column(v, DO(eq, "tn", before, 0.0)), y, 0.0);
+    gp_tensor *others = DO(prod, "tv", add(v, d, zero), &last, 1);
+    return mul(v, column(v, column(v, others)), y);
 }
-const gp_rule vjp_linalg_det = {det, "0y"};
 
+/* g times the transposed adjugate, which is finite for singular matrices as well. */
+static bool det(gp_vjp *v) {
+    gp_tensor *out[GP_MAX_OUT];
+    if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", v->x[0])) return false;
+    gp_tensor *p = DO(detach, "t", out[0]), *sign = DO(linalg_det, "t", p);
+    gp_tensor *y = DO(linalg_solve_triangular, "ttbbb", out[1], gp_mT(v, p), 0, 1, 1);
+    gp_tensor *t = gp_mT(v, adjugate_times(v, out[2], y));
+    return (v->dx[0] = mul(v, column(v, column(v, mul(v, v->g[0], sign))), t)) != NULL;
+}
+const gp_rule vjp_linalg_det = {det, "0"};
+
+/* g times the transposed inverse: infinite where there is none. */
 static bool slogdet(gp_vjp *v) {
-    gp_tensor *t = gp_mT(v, DO(linalg_inv, "t", v->x[0]));
+    gp_tensor *out[GP_MAX_OUT];
+    if (!gp_do_all(v, out, GP_OP(linalg_inv_ex), "t", v->x[0])) return false;
+    gp_tensor *none = column(v, column(v, DO(ne, "tn", out[1], 0.0)));
+    gp_tensor *t = gp_mT(v, DO(masked_fill, "ttn", out[0], none, (double)INFINITY));
     return (v->dx[0] = mul(v, column(v, column(v, gp_g(v, 1))), t)) != NULL;
 }
 const gp_rule vjp_linalg_slogdet = {slogdet, "0"};
@@ -158,10 +192,6 @@ static bool cholesky(gp_vjp *v) {
     return (v->dx[0] = symmetric(v, mm(v, gp_mT(v, i), mm(v, p, i)))) != NULL;
 }
 const gp_rule vjp_linalg_cholesky = {cholesky, "y"}, vjp_linalg_cholesky_ex = {cholesky, "y"};
-
-static gp_tensor *diagonal_matrix(gp_vjp *v, gp_tensor *t) {
-    return DO(diag_embed, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
-}
 
 /* ---- lu ---- */
 

@@ -8,7 +8,7 @@ root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 sources() {
     local files
     mapfile -t files < <(find tensor kernels profile bindings shell -type f \
-        \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' \) 2>/dev/null | LC_ALL=C sort)
+        \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.def' \) 2>/dev/null | LC_ALL=C sort)
     [ ${#files[@]} -eq 0 ] || awk -f "$root/tests/tools/strip.awk" "${files[@]}"
 }
 

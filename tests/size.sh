@@ -5,7 +5,10 @@ root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 max_file=500
 max_function=60
 
-c_files() { find tensor kernels profile bindings shell -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' 2>/dev/null; }
+c_files() {
+    find tensor kernels profile bindings shell -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \
+        -o -name '*.def' 2>/dev/null
+}
 all_files() {
     c_files
     find tests scripts -name '*.[ch]' -o -name '*.lua' -o -name '*.sh' 2>/dev/null

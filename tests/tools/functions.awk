@@ -3,6 +3,11 @@
 FNR == 1 { start = 0 }
 function report(lines) {
     name = head
+    # In code that is included once for each type FN(name) stands for a name with the type's suffix.
+    if (match(name, /FN\([A-Za-z_0-9]+\)[ \t]*\(/)) {
+        name = substr(name, RSTART + 3)
+        sub(/\).*/, "", name)
+    }
     sub(/[ \t]*\(.*/, "", name)
     sub(/.*[ \t*]/, "", name)
     print lines, (head ~ /(^|[ \t])static[ \t]/ ? "static" : "extern"), FILENAME ":" start, name

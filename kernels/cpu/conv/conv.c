@@ -142,23 +142,10 @@ static const tile_fn tiles[GP_CTYPES][MOST] = {
 
 static int64_t block_start(const run *r, int64_t b) { return r->filters * b / r->blocks; }
 
-/* n filters from `from` on, as [tap][filter]. */
-#define PACK(T)                                                                                    \
-    static void pack_##T(const run *r, int64_t group, int64_t from, int64_t n, T *to) {            \
-        const gp_axis *z = &r->in.axis[0], *y = &r->in.axis[1], *x = &r->in.axis[2];               \
-        const T *w = (const T *)r->w + group * r->w_group + from * r->w_filter +                   \
-                     z->tap * r->w_tap[0] + y->tap * r->w_tap[1] + x->tap * r->w_tap[2];           \
-        for (int64_t c = 0; c < r->channels; c++)                                                  \
-            for (int64_t i = 0; i < z->taps; i++)                                                  \
-                for (int64_t j = 0; j < y->taps; j++) {                                            \
-                    const T *p = w + c * r->w_channel + i * z->tap_step * r->w_tap[0] +            \
-                                 j * y->tap_step * r->w_tap[1];                                    \
-                    for (int64_t k = 0; k < x->taps; k++, p += x->tap_step * r->w_tap[2])          \
-                        for (int64_t o = 0; o < n; o++) *to++ = p[o * r->w_filter];                \
-                }                                                                                  \
-    }
-PACK(uint32_t)
-PACK(uint64_t)
+#define T uint32_t
+#include "kernels/cpu/conv/pack.inc"
+#define T uint64_t
+#include "kernels/cpu/conv/pack.inc"
 
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;

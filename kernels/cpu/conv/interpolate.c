@@ -69,27 +69,12 @@ static int rows_of(const run *r, int64_t z, int64_t y, int64_t row[4], double w[
 
 /* ---- rows ---- */
 
-#define ROWS(T, t)                                                                                 \
-    static void add_##t(T *restrict to, const T *restrict row, double w, int64_t n) {              \
-        for (int64_t i = 0; i < n; i++) to[i] += (T)w * row[i];                                    \
-    }                                                                                              \
-    static void columns_##t(T *restrict to, const T *restrict row, const run *r) {                 \
-        const place *p = r->table[2];                                                              \
-        if (r->s.linear)                                                                           \
-            for (int64_t o = 0; o < r->s.out[2]; o++)                                              \
-                to[o] = (T)p[o].w0 * row[p[o].i0] + (T)p[o].w1 * row[p[o].i1];                     \
-        else                                                                                       \
-            for (int64_t o = 0; o < r->s.out[2]; o++) to[o] = row[p[o].i0];                        \
-    }                                                                                              \
-    static void columns_grad_##t(T *restrict to, const T *restrict g, const run *r) {              \
-        const place *p = r->table[2];                                                              \
-        for (int64_t o = 0; o < r->s.out[2]; o++) {                                                \
-            to[p[o].i0] += (T)p[o].w0 * g[o];                                                      \
-            if (r->s.linear) to[p[o].i1] += (T)p[o].w1 * g[o];                                     \
-        }                                                                                          \
-    }
-ROWS(float, f32)
-ROWS(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/conv/interpolate.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/conv/interpolate.inc"
 
 static void add_row(const run *r, void *to, const void *row, double w, int64_t n) {
     if (r->ct == GP_CT_f32) add_f32(to, row, w, n);

@@ -33,81 +33,29 @@ typedef struct fold {
 
 /* One tap. NaN wins, then the first of equal elements. */
 #define INLINE static inline __attribute__((always_inline))
-#define TAPS(T, t, I)                                                                              \
-    INLINE void largest_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {          \
-        for (int64_t o = 0; o < n; o++) {                                                          \
-            T v = x[o * s];                                                                        \
-            acc[o] = v > acc[o] || v != v ? v : acc[o];                                            \
-        }                                                                                          \
-    }                                                                                              \
-    INLINE void places_##t(const T *restrict x, T *restrict acc, I *restrict at, int64_t n,        \
-                           int64_t s, I first) {                                                   \
-        for (I o = 0; o < (I)n; o++) {                                                             \
-            T v = x[o * s], a = acc[o];                                                            \
-            I was = at[o], is = first + o * (I)s;                                                  \
-            bool take = (v > a) | (v != v) | (was < 0);                                            \
-            acc[o] = take ? v : a;                                                                 \
-            at[o] = take ? is : was;                                                               \
-        }                                                                                          \
-    }                                                                                              \
-    INLINE void total_##t(const T *restrict x, T *restrict acc, int64_t n, int64_t s) {            \
-        for (int64_t o = 0; o < n; o++) acc[o] += x[o * s];                                        \
-    }                                                                                              \
-    INLINE void tap_##t(const run *r, const fold *f, gp_tap k, int64_t s) {                        \
-        const T *x = (const T *)f->row + k.lo * s + k.offset;                                      \
-        T *acc = (T *)f->acc + k.lo;                                                               \
-        int64_t n = k.hi - k.lo;                                                                   \
-        if (r->average) total_##t(x, acc, n, s);                                                   \
-        else if (!f->at) largest_##t(x, acc, n, s);                                                \
-        else places_##t(x, acc, (I *)f->at + k.lo, n, s, (I)(f->place + k.lo * s + k.offset));     \
-    }                                                                                              \
-    static void taps_##t(const run *r, const fold *f) {                                            \
-        for (int64_t i = 0; i < r->p.kernel[2]; i++) {                                             \
-            gp_tap k = gp_pool_tap(&r->p, i);                                                      \
-            if (r->p.stride[2] == 1) tap_##t(r, f, k, 1);                                          \
-            else if (r->p.stride[2] == 2) tap_##t(r, f, k, 2);                                     \
-            else tap_##t(r, f, k, r->p.stride[2]);                                                 \
-        }                                                                                          \
-    }
-TAPS(float, f32, int32_t)
-TAPS(double, f64, int64_t)
-TAPS(int64_t, i64, int64_t)
+#define T float
+#define t f32
+#define I int32_t
+#include "kernels/cpu/conv/pool_taps.inc"
+#define T double
+#define t f64
+#define I int64_t
+#include "kernels/cpu/conv/pool_taps.inc"
+#define T int64_t
+#define t i64
+#define I int64_t
+#include "kernels/cpu/conv/pool_taps.inc"
 
 /* ---- adaptive windows ---- */
 
-/* Wide windows are summed in lanes: an addition does not wait for the one before it. */
-#define WINDOWS(T, t, I)                                                                           \
-    static T sum_##t(const T *x, int64_t n) {                                                      \
-        T lane[LANES] = {0}, sum = 0;                                                              \
-        int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (int k = 0; k < LANES; k++) lane[k] += x[i + k];                                   \
-        for (int k = 0; k < LANES; k++) sum += lane[k];                                            \
-        for (; i < n; i++) sum += x[i];                                                            \
-        return sum;                                                                                \
-    }                                                                                              \
-    static void windows_##t(const run *r, const fold *f) {                                         \
-        const T *x = f->row;                                                                       \
-        T *acc = f->acc;                                                                           \
-        I *at = f->at;                                                                             \
-        for (int64_t o = 0; o < r->p.out[2]; o++) {                                                \
-            const gp_window w = f->columns[o];                                                     \
-            if (r->average) {                                                                      \
-                acc[o] += sum_##t(x + w.first, w.last - w.first);                                  \
-                continue;                                                                          \
-            }                                                                                      \
-            T v = acc[o];                                                                          \
-            I place = at ? at[o] : 0, first = (I)f->place, news = place < 0;                       \
-            for (int64_t i = w.first; i < w.last; i++) news |= !(x[i] <= v);                       \
-            if (!news) continue;                                                                   \
-            for (int64_t i = w.first; i < w.last; i++)                                             \
-                if (x[i] > v || x[i] != x[i] || place < 0) v = x[i], place = first + (I)i;         \
-            acc[o] = v;                                                                            \
-            if (at) at[o] = place;                                                                 \
-        }                                                                                          \
-    }
-WINDOWS(float, f32, int32_t)
-WINDOWS(double, f64, int64_t)
+#define T float
+#define t f32
+#define I int32_t
+#include "kernels/cpu/conv/pool_windows.inc"
+#define T double
+#define t f64
+#define I int64_t
+#include "kernels/cpu/conv/pool_windows.inc"
 
 /* ---- averages ---- */
 

@@ -19,25 +19,12 @@ typedef struct run {
 
 /* ---- one row of incoming gradients ---- */
 
-#define SPREAD(T, t)                                                                               \
-    static void put_##t(const T *g, const int64_t *at, int64_t n, T *plane) {                      \
-        for (int64_t o = 0; o < n; o++) plane[at[o] - 1] += g[o];                                  \
-    }                                                                                              \
-    static void divide_##t(T *g, const T *by, int64_t n) {                                         \
-        for (int64_t o = 0; o < n; o++) g[o] /= by[o];                                             \
-    }                                                                                              \
-    static void add_windows_##t(const gp_pool *p, const T *g, T *row) {                            \
-        for (int64_t o = 0; p->adaptive && o < p->out[2]; o++) {                                   \
-            gp_window w = gp_pool_window(p, 2, o);                                                 \
-            for (int64_t i = w.first; i < w.last; i++) row[i] += g[o];                             \
-        }                                                                                          \
-        for (int64_t i = 0; !p->adaptive && i < p->kernel[2]; i++) {                               \
-            gp_tap k = gp_pool_tap(p, i);                                                          \
-            for (int64_t o = k.lo; o < k.hi; o++) row[o * p->stride[2] + k.offset] += g[o];        \
-        }                                                                                          \
-    }
-SPREAD(float, f32)
-SPREAD(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/conv/pool_grad.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/conv/pool_grad.inc"
 
 /* False where a place is outside the plane. */
 static bool check(run *r, const int64_t *at, int64_t n) {

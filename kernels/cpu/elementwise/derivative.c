@@ -41,34 +41,16 @@
 #define GRAD_ROW(name, types, nin, vars, formula) LOOPS_##types(name, nin, vars, formula)
 #include "tensor/autograd/grad_rows.h"
 
-/* Of a power by its base. As in elementwise.c the vector forms get no negative number: they take these
- * one by one. */
-#define POWER(T, fabs, rint, copysign)                                                             \
-    static void square_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {    \
-        const T *g = in[0], *a = in[1];                                                            \
-        for (int64_t i = 0; i < n; i++) ((T *)out)[i] = 2 * g[i] * a[i];                           \
-    }                                                                                              \
-    static void cube_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {      \
-        const T *g = in[0], *a = in[1];                                                            \
-        for (int64_t i = 0; i < n; i++) ((T *)out)[i] = g[i] * (3 * (a[i] * a[i]));                  \
-    }                                                                                              \
-    static void power_##T(int64_t n, void *out, const void *const *in, const gp_scalar *par) {     \
-        const T *g = in[0], *a = in[1], *b = in[2];                                                \
-        T *to = out, whole[GP_BLOCK];                                                              \
-        for (int64_t at = 0, m; at < n; at += m, g += m, a += m, b += m, to += m) {                \
-            m = n - at < GP_BLOCK ? n - at : GP_BLOCK;                                             \
-            _Pragma("omp simd") for (int64_t i = 0; i < m; i++) whole[i] =                         \
-                pow(fabs(a[i]), b[i] - 1);                                                         \
-            _Pragma("omp simd") for (int64_t i = 0; i < m; i++) {                                  \
-                const T x = a[i], e = b[i] - 1, r = whole[i], half = e * (T)0.5;                   \
-                const T y = rint(half) == half ? r : r * copysign(1, x);                           \
-                const T d = rint(e) == e ? y : x < 0 && x > -(T)INFINITY ? (T)NAN : r;             \
-                to[i] = b[i] == 0 ? 0 : g[i] * b[i] * d;                                           \
-            }                                                                                      \
-        }                                                                                          \
-    }
-POWER(float, fabsf, (rintf), copysignf)
-POWER(double, (fabs), (rint), (copysign))
+#define T float
+#define FABS fabsf
+#define RINT (rintf)
+#define COPYSIGN copysignf
+#include "kernels/cpu/elementwise/power_grad.inc"
+#define T double
+#define FABS (fabs)
+#define RINT (rint)
+#define COPYSIGN (copysign)
+#include "kernels/cpu/elementwise/power_grad.inc"
 
 static void gelu_float(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
     const float *g = in[0], *u = in[1];

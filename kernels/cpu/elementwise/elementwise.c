@@ -114,85 +114,39 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
 
 /* ---- shorter ways ---- */
 
-/* The remainder of f32 by way of double, which is exact while the quotient fits into 28 bits; of a
- * block with a larger one each element is left to the library. */
-#define REMAINDER(name, after)                                                                     \
-    static void quick_##name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {  \
-        const float *u = in[0], *v = in[1];                                                        \
-        float *o = out;                                                                            \
-        int large = 0;                                                                             \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            double a = u[i], b = v[i], k = a / b;                                                  \
-            large |= fabs(k) >= 0x1p28 && fabs(k) <= (double)INFINITY && b != 0 &&                 \
-                     fabs(a) < (double)INFINITY;                                                   \
-        }                                                                                          \
-        if (large) {                                                                               \
-            loop_##name##_f32(n, out, in, par);                                                    \
-            return;                                                                                \
-        }                                                                                          \
-        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
-            double a = u[i], b = v[i], k = trunc(a / b), r = a - k * b;                            \
-            r = fabs(b) == (double)INFINITY && fabs(a) < (double)INFINITY ? a : r;                 \
-            float y = copysignf((float)r, u[i]);                                                   \
-            o[i] = after;                                                                          \
-        }                                                                                          \
-    }
-REMAINDER(fmod, y)
-REMAINDER(remainder, y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y)
+#define NAME fmod
+#define AFTER y
+#include "kernels/cpu/elementwise/remainder.inc"
+#define NAME remainder
+#define AFTER y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y
+#include "kernels/cpu/elementwise/remainder.inc"
 
 /* The same of f64 where one instruction multiplies and subtracts: what it leaves is exact while the
  * quotient is below 2^52, which may have been rounded up to the next whole number. */
 #ifdef __FMA__
-#define REMAINDER_64(name, after)                                                                  \
-    static void quick_##name##_64(int64_t n, void *out, const void *const *in,                     \
-                                  const gp_scalar *par) {                                          \
-        const double *u = in[0], *v = in[1];                                                       \
-        double *o = out;                                                                           \
-        int large = 0;                                                                             \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            double a = fabs(u[i]), b = fabs(v[i]);                                                 \
-            large |= a / b >= 0x1p52 && a < (double)INFINITY && b != 0;                            \
-        }                                                                                          \
-        if (large) {                                                                               \
-            loop_##name##_f64(n, out, in, par);                                                    \
-            return;                                                                                \
-        }                                                                                          \
-        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
-            double a = fabs(u[i]), b = fabs(v[i]), r = fma(-trunc(a / b), b, a);                   \
-            r = r < 0 ? r + b : r;                                                                 \
-            r = b == (double)INFINITY && a < (double)INFINITY ? a : r;                             \
-            double y = copysign(r, u[i]);                                                          \
-            o[i] = after;                                                                          \
-        }                                                                                          \
-    }
-REMAINDER_64(fmod, y)
-REMAINDER_64(remainder, y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y)
+#define NAME fmod
+#define AFTER y
+#include "kernels/cpu/elementwise/remainder_64.inc"
+#define NAME remainder
+#define AFTER y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y
+#include "kernels/cpu/elementwise/remainder_64.inc"
 #else
-#define quick_fmod_64 NULL
-#define quick_remainder_64 NULL
+#define quick_64_fmod NULL
+#define quick_64_remainder NULL
 #endif
 
-/* The vector forms take powers of negative numbers one by one, so they get none: the sign follows.
- */
-#define POW(T, t, fabs, rint, copysign)                                                            \
-    static void quick_pow_##t(int64_t n, void *out, const void *const *in, const gp_scalar *par) { \
-        const T *u = in[0], *v = in[1];                                                            \
-        T *o = out, size[GP_BLOCK], whole[GP_BLOCK];                                               \
-        for (int64_t at = 0; at < n;                                                               \
-             at += GP_BLOCK, u += GP_BLOCK, v += GP_BLOCK, o += GP_BLOCK) {                        \
-            int64_t m = n - at < GP_BLOCK ? n - at : GP_BLOCK;                                     \
-            for (int64_t i = 0; i < m; i++) size[i] = fabs(u[i]);                                  \
-            loop_pow_##t(m, whole, (const void *[]){size, v}, par);                                \
-            _Pragma("omp simd") for (int64_t i = 0; i < m; i++) {                                  \
-                const T a = u[i], b = v[i], r = whole[i], half = b * (T)0.5,                       \
-                        minus = copysign(1, a);                                                    \
-                const T y = rint(half) == half ? r : r * minus;                                    \
-                o[i] = rint(b) == b ? y : a < 0 && a > -(T)INFINITY ? (T)NAN : r;                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-POW(float, f32, fabsf, (rintf), copysignf)
-POW(double, f64, (fabs), (rint), (copysign))
+#define T float
+#define t f32
+#define FABS fabsf
+#define RINT (rintf)
+#define COPYSIGN copysignf
+#include "kernels/cpu/elementwise/pow.inc"
+#define T double
+#define t f64
+#define FABS (fabs)
+#define RINT (rint)
+#define COPYSIGN (copysign)
+#include "kernels/cpu/elementwise/pow.inc"
 
 #define CUBE(t) LOOP(cube_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = x * x * x;)
 CUBE(f32)
@@ -290,8 +244,8 @@ gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which) {
 
 /* The operands of c and its loops; those of a shorter way where there is one. */
 static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
-    static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod, quick_fmod_64},
-                             remainders[GP_CTYPES] = {quick_remainder, quick_remainder_64},
+    static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod, quick_64_fmod},
+                             remainders[GP_CTYPES] = {quick_remainder, quick_64_remainder},
                              gelus[GP_CTYPES] = {quick_gelu},
                              bces[GP_CTYPES] = {checked_bce_f32, checked_bce_f64},
                              lgammas[GP_CTYPES] = {quick_lgamma_f32, quick_lgamma_f64};

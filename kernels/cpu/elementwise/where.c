@@ -22,30 +22,14 @@ typedef struct choice {
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) * (T *)(o + i * (os)) =                    \
         m[i * (ms)] ? *(const T *)(a + i * (as)) : *(const T *)(b + i * (bs));
 
-/* Rows side by side are the common case, a number for an operand the next; out may be a or b. */
-#define CHOOSE(T)                                                                                  \
-    static void choose_##T(char *o, int64_t os, const char *m, int64_t ms, const char *a,          \
-                           int64_t as, const char *b, int64_t bs, int64_t n) {                     \
-        const int64_t size = sizeof(T);                                                            \
-        bool plain = os == size && ms == 1;                                                        \
-        if (plain && as == size && bs == size) {                                                   \
-            PICK(T, (int64_t)sizeof(T), 1, (int64_t)sizeof(T), (int64_t)sizeof(T))                 \
-        } else if (plain && as == 0 && bs == size) {                                               \
-            const T v = *(const T *)a;                                                             \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)((T *)o)[i] =                       \
-                m[i] ? v : ((const T *)b)[i];                                                      \
-        } else if (plain && as == size && bs == 0) {                                               \
-            const T v = *(const T *)b;                                                             \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++)((T *)o)[i] =                       \
-                m[i] ? ((const T *)a)[i] : v;                                                      \
-        } else {                                                                                   \
-            PICK(T, os, ms, as, bs)                                                                \
-        }                                                                                          \
-    }
-CHOOSE(uint8_t)
-CHOOSE(uint16_t)
-CHOOSE(uint32_t)
-CHOOSE(uint64_t)
+#define T uint8_t
+#include "kernels/cpu/elementwise/where.inc"
+#define T uint16_t
+#include "kernels/cpu/elementwise/where.inc"
+#define T uint32_t
+#include "kernels/cpu/elementwise/where.inc"
+#define T uint64_t
+#include "kernels/cpu/elementwise/where.inc"
 
 static source source_of(const gp_array *x, gp_dtype to, int64_t step) {
     source s = {.step = step};

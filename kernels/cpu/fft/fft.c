@@ -94,72 +94,12 @@ static void gather(const run *r, const char *p, char *re, char *im, char *tmp) {
 
 /* ---- real lines ---- */
 
-/* Spectrum of a real line from the transform z of its pairs: X_k = (z_k + conj z_-k - i w^k (z_k -
-   conj z_-k)) / 2, k <= h = n / 2. And backward, twice z_k = X_k + conj X_h-k + i w^-k (X_k - conj
-   X_h-k), from s: real parts, then imaginary ones, h + 1 of each. w = exp(-2 pi i / n). */
-#define REAL(T, t)                                                                                 \
-    static void unfold_##t(const run *r, const T *re, const T *im, T *out) {                       \
-        int64_t h = r->n / 2, l = r->lanes, o = r->ostep;                                          \
-        const T *wr = (const T *)r->plan->turn, *wi = wr + h + 1;                                  \
-        T scale = (T)(r->scale / 2), sign = r->inverse ? -scale : scale;                           \
-        out[0] = 2 * scale * (re[0] + im[0]), out[1] = 0;                                          \
-        out[h * o] = 2 * scale * (re[0] - im[0]), out[h * o + 1] = 0;                              \
-        _Pragma("GCC ivdep") for (int64_t k = 1; k < h; k++) {                                     \
-            int64_t a = k * l, b = (h - k) * l;                                                    \
-            T er = re[a] + re[b], ei = im[a] - im[b], dr = re[a] - re[b], di = im[a] + im[b];      \
-            out[k * o] = scale * (er + wr[k] * di + wi[k] * dr);                                   \
-            out[k * o + 1] = sign * (ei - wr[k] * dr + wi[k] * di);                                \
-        }                                                                                          \
-        if (r->half_out) return;                                                                   \
-        _Pragma("GCC ivdep") for (int64_t k = 1; k < h; k++) {                                     \
-            out[(r->n - k) * o] = out[k * o];                                                      \
-            out[(r->n - k) * o + 1] = -out[k * o + 1];                                             \
-        }                                                                                          \
-    }                                                                                              \
-    static void fold_##t(const run *r, T *s, T *re, T *im) {                                       \
-        int64_t h = r->n / 2, l = r->lanes;                                                        \
-        T *si = s + h + 1;                                                                         \
-        si[0] = 0;                                                                                 \
-        if (!r->halved) {                                                                          \
-            for (int64_t k = 0; k <= h; k++) re[k * l] = s[k], im[k * l] = si[k];                  \
-            for (int64_t k = 1; k <= h; k++)                                                       \
-                re[(r->n - k) * l] = s[k], im[(r->n - k) * l] = -si[k];                            \
-            return;                                                                                \
-        }                                                                                          \
-        const T *wr = (const T *)r->plan->turn, *wi = wr + h + 1;                                  \
-        si[h] = 0;                                                                                 \
-        for (int64_t k = 0; k < h; k++) {                                                          \
-            T er = s[k] + s[h - k], ei = si[k] - si[h - k], dr = s[k] - s[h - k],                  \
-              di = si[k] + si[h - k];                                                              \
-            re[k * l] = er - (wr[k] * di - wi[k] * dr);                                            \
-            im[k * l] = ei + (wr[k] * dr + wi[k] * di);                                            \
-        }                                                                                          \
-    }                                                                                              \
-    static void plain_##t(const run *r, const T *re, const T *im, T *out) {                        \
-        int64_t n = r->half_out ? r->n / 2 + 1 : r->n, l = r->lanes, o = r->ostep;                 \
-        T scale = (T)r->scale;                                                                     \
-        if (l == 1 && o == 2) {                                                                    \
-            _Pragma("GCC ivdep") for (int64_t k = 0; k < n; k++) {                                 \
-                out[2 * k] = scale * re[k];                                                        \
-                out[2 * k + 1] = scale * im[k];                                                    \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t k = 0; k < n; k++)                                                            \
-            out[k * o] = scale * re[k * l], out[k * o + 1] = scale * im[k * l];                    \
-    }                                                                                              \
-    static void line_##t(const run *r, const T *re, const T *im, T *out) {                         \
-        int64_t n = r->n, l = r->lanes, o = r->ostep;                                              \
-        T scale = (T)r->scale;                                                                     \
-        if (!r->halved)                                                                            \
-            for (int64_t k = 0; k < n; k++) out[k * o] = scale * re[k * l];                        \
-        else                                                                                       \
-            _Pragma("GCC ivdep") for (int64_t k = 0; k < n / 2; k++)                               \
-                out[2 * k * o] = scale * re[k * l],                                                \
-                            out[(2 * k + 1) * o] = scale * im[k * l];                              \
-    }
-REAL(float, f32)
-REAL(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/fft/lines.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/fft/lines.inc"
 
 /* irfft: half a spectrum becomes what the inverse transform takes. */
 static void gather_half(const run *r, const char *p, char *re, char *im, char *tmp) {
@@ -211,24 +151,6 @@ static bool transform(const run *r, int64_t lanes, gp_fft_buffers *b) {
     return ok;
 }
 
-/* Complex lines that lie side by side in x and in out: rows of `lanes` pairs are taken apart and
- * put together. */
-#define ROWS(T, t)                                                                                 \
-    static void rows_in_##t(const run *r, const char *p, T *re, T *im) {                           \
-        for (int64_t j = 0; j < r->count; j++)                                                     \
-            split_##t((const T *)(p + j * r->step), re + j * r->lanes, im + j * r->lanes,          \
-                      r->lanes);                                                                   \
-    }                                                                                              \
-    static void rows_out_##t(const run *r, const T *re, const T *im, T *out) {                     \
-        T scale = (T)r->scale;                                                                     \
-        for (int64_t k = 0; k < r->n; k++, out += r->ostep, re += r->lanes, im += r->lanes)        \
-            _Pragma("GCC ivdep") for (int64_t q = 0; q < r->lanes; q++) {                          \
-                out[2 * q] = scale * re[q];                                                        \
-                out[2 * q + 1] = scale * im[q];                                                    \
-            }                                                                                      \
-    }
-ROWS(float, f32)
-ROWS(double, f64)
 
 /* Whether the lines from `first` on are neighbours that are read and written as they are, in rows. */
 static bool side_by_side(const run *r, int64_t first) {

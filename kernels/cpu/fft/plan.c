@@ -248,30 +248,12 @@ static bool stages(const gp_fft_plan *p, int64_t lanes, gp_fft_buffers *b) {
     return true;
 }
 
-/* Elements times a table (re, then im, n long), each over `lanes` lines; conjugated: the product's
- * conjugate. */
-#define TIMES(T, t)                                                                                \
-    static void times_##t(char *to_r, char *to_i, const char *table, int64_t length, int64_t n,    \
-                          int64_t lanes) {                                                         \
-        T *re = (T *)to_r, *im = (T *)to_i;                                                        \
-        const T *wr = (const T *)table, *wi = wr + length;                                         \
-        if (lanes == 1) {                                                                          \
-            _Pragma("GCC ivdep") for (int64_t j = 0; j < n; j++) {                                 \
-                T a = re[j], b = im[j];                                                            \
-                re[j] = a * wr[j] - b * wi[j], im[j] = a * wi[j] + b * wr[j];                      \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t j = 0; j < n; j++, re += lanes, im += lanes) {                                \
-            T c = wr[j], d = wi[j];                                                                \
-            _Pragma("GCC ivdep") for (int64_t q = 0; q < lanes; q++) {                             \
-                T a = re[q], b = im[q];                                                            \
-                re[q] = a * c - b * d, im[q] = a * d + b * c;                                      \
-            }                                                                                      \
-        }                                                                                          \
-    }
-TIMES(float, f32)
-TIMES(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/fft/times.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/fft/times.inc"
 
 static void times(const gp_fft_plan *p, gp_fft_buffers *b, const char *table, int64_t length,
                   int64_t lanes) {

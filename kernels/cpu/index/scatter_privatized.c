@@ -27,52 +27,14 @@ typedef bool (*sum_fn)(const few *w, char *o, int64_t begin, int64_t end);
         k += (size) + 1;                                                                           \
         if (k < 0 || k >= (size) || (v) >= 0) return false;                                        \
     }
-#define SUM(T)                                                                                     \
-    static inline __attribute__((always_inline)) bool add_##T(                                     \
-        const few *w, char *to, int64_t begin, int64_t end, const int64_t step) {                  \
-        const int64_t *index = w->index, size = w->size;                                           \
-        const char *f = w->values;                                                                 \
-        T *o = (T *)(void *)to;                                                                    \
-        T *const lane[LANES] = {o, o + size, o + 2 * size, o + 3 * size};                          \
-        int64_t i = begin;                                                                         \
-        for (int64_t k = 0; k < LANES * size; k++) o[k] = (T)-0.0;                                 \
-        for (; i + LANES <= end; i += LANES) {                                                     \
-            int64_t at[LANES];                                                                     \
-            T sum[LANES];                                                                          \
-            _Pragma("GCC unroll 4") for (int q = 0; q < LANES; q++) {                              \
-                WRAP(k, index[i + q], size)                                                        \
-                at[q] = k;                                                                         \
-            }                                                                                      \
-            _Pragma("GCC unroll 4") for (int q = 0; q < LANES; q++) sum[q] = lane[q][at[q]];       \
-            _Pragma("GCC unroll 4") for (int q = 0; q < LANES; q++) lane[q][at[q]] =               \
-                (T)(sum[q] + *(const T *)(const void *)(f + (i + q) * step));                      \
-        }                                                                                          \
-        for (; i < end; i++) {                                                                     \
-            WRAP(k, index[i], size)                                                                \
-            o[k] = (T)(o[k] + *(const T *)(const void *)(f + i * step));                           \
-        }                                                                                          \
-        return true;                                                                               \
-    }                                                                                              \
-    static bool sum_##T(const few *w, char *o, int64_t begin, int64_t end) {                       \
-        if (w->step == (int64_t)sizeof(T)) return add_##T(w, o, begin, end, (int64_t)sizeof(T));   \
-        return add_##T(w, o, begin, end, w->step);                                                 \
-    }                                                                                              \
-    /* Lanes first, then parts, into places step bytes apart. */                                   \
-    static void join_##T(const few *w, char *to, int64_t step) {                                   \
-        const T *s = (const T *)(const void *)w->sums;                                             \
-        for (int64_t k = 0; k < w->size; k++) {                                                    \
-            T *o = (T *)(void *)(to + k * step), all = *o;                                         \
-            for (int p = 0; p < PARTS; p++) {                                                      \
-                const T *a = s + p * LANES * w->size + k;                                          \
-                all = (T)(all + ((a[0] + a[w->size]) + (a[2 * w->size] + a[3 * w->size])));        \
-            }                                                                                      \
-            *o = all;                                                                              \
-        }                                                                                          \
-    }
-SUM(float)
-SUM(double)
-SUM(int32_t)
-SUM(int64_t)
+#define T float
+#include "kernels/cpu/index/scatter_privatized.inc"
+#define T double
+#include "kernels/cpu/index/scatter_privatized.inc"
+#define T int32_t
+#include "kernels/cpu/index/scatter_privatized.inc"
+#define T int64_t
+#include "kernels/cpu/index/scatter_privatized.inc"
 
 typedef struct kind {
     sum_fn sum;

@@ -175,24 +175,14 @@ typedef struct copy_ctx {
     bool stream; /* long rows to long rows, too large for a cache */
 } copy_ctx;
 
-#define MOVE(T)                                                                                    \
-    static void move_##T(char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {              \
-        if (ds == sizeof(T) && ss == 0 && n) {                                                     \
-            const T v = *(const T *)s;                                                             \
-            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = v;                                       \
-        } else if (ds == sizeof(T) && ss == -(int64_t)sizeof(T)) {                                 \
-            const T *from = (const T *)s;                                                          \
-            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = from[-i];                                \
-        } else if (ds == sizeof(T)) {                                                              \
-            for (int64_t i = 0; i < n; i++) ((T *)d)[i] = *(const T *)(s + i * ss);                \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < n; i++) *(T *)(d + i * ds) = *(const T *)(s + i * ss);         \
-        }                                                                                          \
-    }
-MOVE(uint8_t)
-MOVE(uint16_t)
-MOVE(uint32_t)
-MOVE(uint64_t)
+#define T uint8_t
+#include "kernels/cpu/layout/move_row.inc"
+#define T uint16_t
+#include "kernels/cpu/layout/move_row.inc"
+#define T uint32_t
+#include "kernels/cpu/layout/move_row.inc"
+#define T uint64_t
+#include "kernels/cpu/layout/move_row.inc"
 
 void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size) {
     if (ds == (int64_t)size && ss == (int64_t)size) memcpy(d, s, (size_t)n * size);

@@ -93,27 +93,22 @@ SQUARE(square1) {
     STORE(16);
 }
 
-/* A tile, rows x cols of at most TILE x TILE, in whole squares: the last ones reach back over what has been
- * done. Smaller ones element by element. */
-#define TURN(T, N, square)                                                                         \
-    static void turn_##T(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows,             \
-                         int64_t cols) {                                                           \
-        for (int64_t c = 0; rows >= N && cols >= N && c < cols; c += N) {                          \
-            int64_t j = c < cols - N ? c : cols - N;                                               \
-            for (int64_t r = 0; r < rows; r += N) {                                                \
-                int64_t i = r < rows - N ? r : rows - N;                                           \
-                square(d + i * dp + j * (int64_t)sizeof(T), dp,                                    \
-                       s + i * (int64_t)sizeof(T) + j * sp, sp);                                   \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t r = 0; (rows < N || cols < N) && r < rows; r++)                               \
-            for (int64_t c = 0; c < cols; c++)                                                     \
-                ((T *)(d + r * dp))[c] = ((const T *)(s + c * sp))[r];                             \
-    }
-TURN(uint8_t, 16, square1)
-TURN(uint16_t, 8, square2)
-TURN(uint32_t, 8, square4)
-TURN(uint64_t, 4, square8)
+#define T uint8_t
+#define N 16
+#define SWAP_SQUARE square1
+#include "kernels/cpu/layout/transpose.inc"
+#define T uint16_t
+#define N 8
+#define SWAP_SQUARE square2
+#include "kernels/cpu/layout/transpose.inc"
+#define T uint32_t
+#define N 8
+#define SWAP_SQUARE square4
+#include "kernels/cpu/layout/transpose.inc"
+#define T uint64_t
+#define N 4
+#define SWAP_SQUARE square8
+#include "kernels/cpu/layout/transpose.inc"
 
 static void turn(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, int64_t cols,
                  size_t size) {

@@ -74,63 +74,12 @@ static const char *fetch(const run *r, gp_load load, char *buf, const char *p, i
     return buf;
 }
 
-#define STATS(T, t)                                                                                \
-    static void stats_##t##_tile(const run *r, tile *k) {                                          \
-        T *m = (T *)k->m, *s = (T *)k->s, *p = (T *)k->h, *q = (T *)k->q, *keep = (T *)k->keep;    \
-        const T *x = (const T *)k->x, *mix = r->mix, share = (T)(1 - r->smooth);                   \
-        if (r->soft)                                                                               \
-            soft_stats_##t(x, k->xs, (const T *)k->y, k->ys, r->n, k->w, r->weight, share,         \
-                           (T)r->smooth / (T)r->n, m, s, p, q, keep);                              \
-        else if (r->row) row_stats_##t(x, r->n, *k->label, mix, m, s, p, q, keep);                 \
-        else stats_##t(x, k->xs, r->n, k->w, k->label, mix, m, s, p, q, keep);                     \
-    }                                                                                              \
-    /* Losses into k->l, and what a mean counts them with into k->v. */                            \
-    static void losses_##t##_tile(const run *r, tile *k) {                                         \
-        T *s = (T *)k->s, *p = (T *)k->h, *q = (T *)k->q, *l = (T *)k->l, *v = (T *)k->v;          \
-        stats_##t##_tile(r, k);                                                                    \
-        logs_##t(s, k->w);                                                                         \
-        if (r->soft) {                                                                             \
-            for (int64_t j = 0; j < k->w; j++) l[j] = q[j] * s[j] - p[j], v[j] = 1;                \
-        } else {                                                                                   \
-            losses_##t(k->w, k->label, r->weight, (T)r->weight_sum, (T)r->smooth, r->n, s, p, q,   \
-                       l, v);                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    /* The factors of a gradient, from the stats and g in k->l: a into k->m, b into k->v, k into   \
-       k->h. */                                                                                    \
-    static void factors_##t(const run *r, tile *k) {                                               \
-        T *a = (T *)k->m, *b = (T *)k->v, *e = (T *)k->h, *s = (T *)k->s, *q = (T *)k->q,          \
-          *g = (T *)k->l;                                                                          \
-        const T *weight = r->weight, share = (T)(1 - r->smooth), each = (T)r->smooth / (T)r->n,    \
-                f = (T)r->factor, all = (T)r->weight_sum;                                          \
-        if (r->soft) {                                                                             \
-            for (int64_t j = 0; j < k->w; j++)                                                     \
-                a[j] = g[j] * f * q[j] / s[j], b[j] = g[j] * f, e[j] = 0;                          \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t j = 0; j < k->w; j++)                                                         \
-            b[j] = k->label[j] < 0 ? 0 : weight ? weight[k->label[j]] : 1;                         \
-        _Pragma("omp simd") for (int64_t j = 0; j < k->w; j++) {                                   \
-            T own = b[j] * share, to = g[j] * f;                                                   \
-            bool out = k->label[j] < 0;                                                            \
-            b[j] = out ? 0 : to * own;                                                             \
-            e[j] = out ? 0 : to * each;                                                            \
-            a[j] = out ? 0 : to * (own + each * all) / s[j];                                       \
-        }                                                                                          \
-    }                                                                                              \
-    /* The gradient into k->keep. */                                                               \
-    static void slope_##t(const run *r, tile *k) {                                                 \
-        T *a = (T *)k->m, *b = (T *)k->v, *e = (T *)k->h, *y = (T *)k->keep;                       \
-        T share = (T)(1 - r->smooth), each = (T)r->smooth / (T)r->n;                               \
-        factors_##t(r, k);                                                                         \
-        if (r->row) row_gradient_##t(r->n, *k->label, r->weight, *a, *b, *e, y);                   \
-        else if (r->soft)                                                                          \
-            soft_gradient_##t(r->n, k->w, (const T *)k->y, k->ys, r->weight, share, each, a, b,    \
-                              y);                                                                  \
-        else gradient_##t(r->n, k->w, k->label, r->weight, a, b, e, y);                            \
-    }
-STATS(float, f32)
-STATS(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/loss/cross_entropy.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/loss/cross_entropy.inc"
 
 /* Tile u: its logits, and its labels or probabilities. */
 static void open_tile(run *r, tile *k, int64_t u) {
@@ -150,8 +99,8 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
     if (!tile_new(r, &k, false)) return;
     for (int64_t u = begin; u < end; u++) {
         open_tile(r, &k, u);
-        if (r->ct == GP_CT_f32) losses_f32_tile(r, &k);
-        else losses_f64_tile(r, &k);
+        if (r->ct == GP_CT_f32) losses_tile_f32(r, &k);
+        else losses_tile_f64(r, &k);
         if (!r->part) {
             r->store(k.p[2], r->px.loop.stride[2][r->px.loop.ndim - 1], k.l, k.w);
             continue;
@@ -184,8 +133,8 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
     int last = r->px.loop.ndim - 1;
     for (int64_t u = begin; u < end; u++) {
         open_tile(r, &k, u);
-        if (r->ct == GP_CT_f32) stats_f32_tile(r, &k);
-        else stats_f64_tile(r, &k);
+        if (r->ct == GP_CT_f32) stats_tile_f32(r, &k);
+        else stats_tile_f64(r, &k);
         r->g_load(k.l, k.p[2], r->px.loop.stride[2][last], k.w);
         if (r->ct == GP_CT_f32) slope_f32(r, &k);
         else slope_f64(r, &k);

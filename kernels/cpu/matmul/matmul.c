@@ -41,30 +41,18 @@ typedef struct product {
 
 /* ---- plain loops ---- */
 
-/* c (m x n, rows ld apart) = a b. Blocks of b's rows stay in the cache; integers wrap. */
-#define PLAIN(T, t)                                                                                \
-    static void plain_##t(const matrix *a, const matrix *b, T *c, int64_t ld) {                              \
-        enum { KB = 64, JB = 1024 };                                                               \
-        const T *pa = (const T *)a->data, *pb = (const T *)b->data;                                \
-        int64_t m = a->rows, n = b->cols, k = a->cols, rs = a->rs, cs = a->cs, bs = b->cs;         \
-        for (int64_t i = 0; i < m; i++) memset(c + i * ld, 0, (size_t)n * sizeof(T));              \
-        for (int64_t k0 = 0; k0 < k; k0 += KB)                                                     \
-            for (int64_t j0 = 0; j0 < n; j0 += JB)                                                 \
-                for (int64_t i = 0; i < m; i++)                                                    \
-                    for (int64_t l = k0; l < k && l < k0 + KB; l++) {                              \
-                        T f = pa[i * rs + l * cs], *restrict o = c + i * ld + j0;                  \
-                        const T *q = pb + l * b->rs + j0 * bs;                                     \
-                        int64_t w = n - j0 < JB ? n - j0 : JB;                                     \
-                        if (bs == 1)                                                               \
-                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j];                      \
-                        else                                                                       \
-                            for (int64_t j = 0; j < w; j++) o[j] += f * q[j * bs];                 \
-                    }                                                                              \
-    }
-PLAIN(float, f32)
-PLAIN(double, f64)
-PLAIN(int32_t, i32)
-PLAIN(int64_t, i64)
+#define T float
+#define t f32
+#include "kernels/cpu/matmul/plain.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/matmul/plain.inc"
+#define T int32_t
+#define t i32
+#include "kernels/cpu/matmul/plain.inc"
+#define T int64_t
+#define t i64
+#include "kernels/cpu/matmul/plain.inc"
 
 static void plain(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t ld) {
     switch (ct) {
@@ -276,31 +264,24 @@ static const char *row_of_x(const product *p, int64_t row, int64_t *step) {
     return x->data + at * size;
 }
 
-/* With beta 0 x is not read, and with alpha 0 not the product: their NaNs do not count, as in BLAS. */
-#define ADD(T, t, value)                                                                           \
-    static void add_##t(const sum *s, int64_t begin, int64_t end) {                                \
-        const product *p = s->p;                                                                   \
-        T alpha = (T)value(p->alpha), beta = (T)value(p->beta), x[GP_BLOCK];                       \
-        int64_t width = width_of(p), step;                                                         \
-        gp_load load = gp_load_fn((gp_dtype)p->x->dtype, p->ct);                                   \
-        for (int64_t i = begin; i < end; i++) {                                                    \
-            const char *from = row_of_x(p, s->first + i, &step);                                   \
-            T *c = (T *)s->c + i * width;                                                          \
-            for (int64_t j = 0; j < width; j += GP_BLOCK) {                                        \
-                int64_t n = width - j < GP_BLOCK ? width - j : GP_BLOCK;                           \
-                if (beta != 0) load(x, from + j * step, step, n);                                  \
-                else memset(x, 0, (size_t)n * sizeof(T));                                          \
-                if (alpha == 0) memset(c + j, 0, (size_t)n * sizeof(T));                           \
-                for (int64_t k = 0; k < n; k++) c[j + k] = alpha * c[j + k] + beta * x[k];         \
-            }                                                                                      \
-        }                                                                                          \
-    }
 static double float_of(const gp_value *v) { return v->is_float ? v->f : (double)v->i; }
 static int64_t int_of(const gp_value *v) { return v->i; }
-ADD(float, f32, float_of)
-ADD(double, f64, float_of)
-ADD(int32_t, i32, int_of)
-ADD(int64_t, i64, int_of)
+#define T float
+#define t f32
+#define VALUE float_of
+#include "kernels/cpu/matmul/add.inc"
+#define T double
+#define t f64
+#define VALUE float_of
+#include "kernels/cpu/matmul/add.inc"
+#define T int32_t
+#define t i32
+#define VALUE int_of
+#include "kernels/cpu/matmul/add.inc"
+#define T int64_t
+#define t i64
+#define VALUE int_of
+#include "kernels/cpu/matmul/add.inc"
 
 static void add_rows(void *ctx, int64_t begin, int64_t end) {
     const sum *s = ctx;

@@ -32,50 +32,12 @@ typedef struct run {
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
 } run;
 
-/* Distances from the mean of a block's first eighth, summed in one pass. That eighth is part of the
- * block: however far its mean is from the block's, the squares are at most eight times those from
- * the block's own, so that three bits are lost at worst. Rounding must not leave less than nothing. */
-#define BLOCKS(T, t)                                                                               \
-    static stat block_##t(const T *x, int64_t n) {                                                 \
-        /* chains of their own, so that one sum does not wait for the other */                     \
-        enum { V = 64 / sizeof(T), STEP = 4 * V };                                                 \
-        typedef T vec __attribute__((vector_size(64)));                                            \
-        vec a[4] = {0}, b[4] = {0}, v[4];                                                          \
-        T base = 0, s = 0, m2 = 0;                                                                 \
-        int64_t whole = n / STEP * STEP, first = n < 8 * STEP ? n : n / 8 / STEP * STEP;           \
-        for (int64_t i = 0; i < first / STEP * STEP; i += STEP) {                                  \
-            memcpy(v, x + i, sizeof v);                                                            \
-            for (int k = 0; k < 4; k++) a[k] += v[k];                                              \
-        }                                                                                          \
-        a[0] = (a[0] + a[1]) + (a[2] + a[3]);                                                      \
-        for (int k = 0; k < V; k++) base += a[0][k];                                               \
-        for (int64_t i = first / STEP * STEP; i < first; i++) base += x[i];                        \
-        base /= (T)first;                                                                          \
-        memset(a, 0, sizeof a);                                                                    \
-        for (int64_t i = 0; i < whole; i += STEP) {                                                \
-            gp_fetch_ahead(x + i, sizeof v);                                                       \
-            memcpy(v, x + i, sizeof v);                                                            \
-            for (int k = 0; k < 4; k++) {                                                          \
-                vec d = v[k] - base;                                                               \
-                a[k] += d;                                                                         \
-                b[k] += d * d;                                                                     \
-            }                                                                                      \
-        }                                                                                          \
-        a[0] = (a[0] + a[1]) + (a[2] + a[3]), b[0] = (b[0] + b[1]) + (b[2] + b[3]);                \
-        for (int k = 0; k < V; k++) s += a[0][k], m2 += b[0][k];                                   \
-        for (int64_t i = whole; i < n; i++) {                                                      \
-            T d = x[i] - base;                                                                     \
-            s += d;                                                                                \
-            m2 += d * d;                                                                           \
-        }                                                                                          \
-        double off = (double)s / (double)n, left = (double)m2 - (double)s * off;                   \
-        return (stat){(double)n, (double)base + off, left < 0 ? 0 : left};                         \
-    }                                                                                              \
-    static void normalise_##t(const T *x, T *y, int64_t n, T mean, T scale, T shift) {             \
-        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * scale + shift;                      \
-    }
-BLOCKS(float, f32)
-BLOCKS(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/norm/batch_norm.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/norm/batch_norm.inc"
 
 /* Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
  * variances", 1979. */
@@ -179,23 +141,12 @@ static void gather_stripes(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-#define STRIPES(T, t)                                                                              \
-    static void normalise_stripe_##t(run *r, int64_t u) {                                          \
-        T m[STRIPE], k[STRIPE], b[STRIPE], x[STRIPE], y[STRIPE];                                   \
-        int64_t from, to, n, first = stripe_of(r, u, &from, &to, &n);                              \
-        for (int64_t j = 0; j < n; j++)                                                            \
-            m[j] = (T)r->mean[first + j], k[j] = (T)r->scale[first + j],                           \
-            b[j] = (T)r->shift[first + j];                                                         \
-        const char *p = r->loop.data[1] + first * r->xs;                                           \
-        char *out = r->loop.data[0] + first * r->os;                                               \
-        for (int64_t i = from; i < to; i++) {                                                      \
-            r->load(x, p + i * r->loop.stride[1][0], r->xs, n);                                    \
-            for (int64_t j = 0; j < n; j++) y[j] = (x[j] - m[j]) * k[j] + b[j];                   \
-            r->store(out + i * r->loop.stride[0][0], r->os, y, n);                                 \
-        }                                                                                          \
-    }
-STRIPES(float, f32)
-STRIPES(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/norm/batch_norm_stripe.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/norm/batch_norm_stripe.inc"
 
 static void normalise_stripes(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;

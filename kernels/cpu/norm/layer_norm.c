@@ -18,58 +18,12 @@ typedef struct run {
     _Atomic bool no_memory;
 } run;
 
-/* Mean and 1 / sqrt(variance + eps) of n elements: sums of blocks in compute type, of these in f64;
- * the second pass finds the row in the cache. */
-#define ROWS(T, t)                                                                                 \
-    static double sum_##t(const T *x, int64_t n) {                                                 \
-        double all = 0;                                                                            \
-        for (int64_t at = 0; at < n; at += GP_BLOCK) {                                             \
-            int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;                                   \
-            T s = 0;                                                                               \
-            _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s += x[i];       \
-            all += (double)s;                                                                      \
-        }                                                                                          \
-        return all;                                                                                \
-    }                                                                                              \
-    static double squares_##t(const T *x, int64_t n, T mean) {                                     \
-        double all = 0;                                                                            \
-        for (int64_t at = 0; at < n; at += GP_BLOCK) {                                             \
-            int64_t end = n - at < GP_BLOCK ? n : at + GP_BLOCK;                                   \
-            T s = 0;                                                                               \
-            _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s +=             \
-                (x[i] - mean) * (x[i] - mean);                                                     \
-            all += (double)s;                                                                      \
-        }                                                                                          \
-        return all;                                                                                \
-    }                                                                                              \
-    static void moments_##t(const T *x, const gp_norm *k, double *mean, double *scale) {           \
-        *mean = k->centred ? sum_##t(x, k->n) / (double)k->n : 0;                                  \
-        T near = (T)*mean;                                                                         \
-        double off = *mean - (double)near, m2 = squares_##t(x, k->n, near) / (double)k->n;         \
-        *scale = 1 / sqrt(fmax(m2 - off * off, m2 - m2) + k->eps);                                 \
-    }                                                                                              \
-    static void normalise_##t(const run *r, int64_t row, const T *x, T *y) {                       \
-        double m, s;                                                                               \
-        const gp_norm *k = &r->k;                                                                  \
-        moments_##t(x, k, &m, &s);                                                                 \
-        const T mean = (T)m, scale = (T)s, *w = r->weight, *b = r->bias;                           \
-        int64_t first = row % k->groups * k->a_row;                                        \
-        if (k->each == 1 && w && b) {                                                              \
-            for (int64_t i = 0; i < k->n; i++)                                                     \
-                y[i] = (x[i] - mean) * scale * w[first + i] + b[first + i];                        \
-        } else if (k->each == 1 && w) {                                                            \
-            for (int64_t i = 0; i < k->n; i++) y[i] = (x[i] - mean) * scale * w[first + i];        \
-        } else {                                                                                   \
-            const int64_t each = w || b ? k->each : k->n;                                          \
-            for (int64_t c = 0; c * each < k->n; c++) {                                            \
-                const T ws = w ? w[first + c] : 1, bs = b ? b[first + c] : 0;                      \
-                for (int64_t i = c * each; i < (c + 1) * each; i++)                                \
-                    y[i] = (x[i] - mean) * scale * ws + bs;                                        \
-            }                                                                                      \
-        }                                                                                          \
-    }
-ROWS(float, f32)
-ROWS(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/norm/layer_norm.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/norm/layer_norm.inc"
 
 /* Rows [begin, end). */
 static void forward(void *ctx, int64_t begin, int64_t end) {

@@ -31,99 +31,40 @@ typedef struct moments {
     double mean, scale, sv, svh; /* of the row; means of v = g * weight and of v h */
 } moments;
 
-#define SUM(...) _Pragma("omp simd reduction(+ : a, b)") __VA_ARGS__
-
 /* f32 in one sweep round the first element, which f64 has bits enough for; f64 in two. */
 static void measure_f32(const float *x, const gp_norm *k, moments *m) {
     double first = k->centred ? x[0] : 0, n = (double)k->n, a = 0, b = 0;
-    SUM(for (int64_t i = 0; i < k->n; i++) {
+#pragma omp simd reduction(+ : a, b)
+    for (int64_t i = 0; i < k->n; i++) {
         double d = x[i] - first;
         a += d, b += d * d;
-    })
+    }
     double var = k->centred ? (b - a * (a / n)) / n : b / n;
     m->mean = k->centred ? first + a / n : 0;
     m->scale = 1 / sqrt((var < 0 ? 0 : var) + k->eps);
 }
 static void measure_f64(const double *x, const gp_norm *k, moments *m) {
     double n = (double)k->n, a = 0, b = 0;
-    if (k->centred) SUM(for (int64_t i = 0; i < k->n; i++) a += x[i];)
+    if (k->centred)
+#pragma omp simd reduction(+ : a, b)
+        for (int64_t i = 0; i < k->n; i++) a += x[i];
     const double mean = m->mean = a / n;
     a = 0;
-    SUM(for (int64_t i = 0; i < k->n; i++) {
+#pragma omp simd reduction(+ : a, b)
+    for (int64_t i = 0; i < k->n; i++) {
         double d = x[i] - mean;
         a += d, b += d * d;
-    })
+    }
     double var = k->centred ? (b - a * (a / n)) / n : b / n;
     m->scale = 1 / sqrt((var < 0 ? 0 : var) + k->eps);
 }
 
-/* With h = (x - mean) * scale and v = g * weight: scale * (v - mean of v - h * mean of v h). */
-#define ROWS(T, t)                                                                                 \
-    /* A channel's sums of g h and g. */                                                           \
-    static void piece_##t(const T *x, const T *g, int64_t n, const moments *m, double *gh,         \
-                          double *sg) {                                                            \
-        const double mean = m->mean;                                                               \
-        double a = 0, b = 0;                                                                       \
-        SUM(for (int64_t i = 0; i < n; i++) a += (double)g[i] * (x[i] - mean), b += g[i];)         \
-        *gh = a * m->scale, *sg = b;                                                               \
-    }                                                                                              \
-    /* A channel is one element: gh and sg, NULL or those of all rows so far, go on. */            \
-    static void columns_##t(const T *x, const T *g, const double *w, int64_t n, moments *m,        \
-                            double *restrict gh, double *restrict sg) {                            \
-        const double mean = m->mean, scale = m->scale;                                             \
-        double a = 0, b = 0;                                                                       \
-        if (gh) {                                                                                  \
-            SUM(for (int64_t i = 0; i < n; i++) {                                                  \
-                double h = (x[i] - mean) * scale, u = g[i], v = u * w[i];                          \
-                a += v, b += v * h;                                                                \
-                gh[i] += u * h, sg[i] += u;                                                        \
-            })                                                                                     \
-        } else {                                                                                   \
-            SUM(for (int64_t i = 0; i < n; i++) {                                                  \
-                double h = (x[i] - mean) * scale, v = g[i] * w[i];                                 \
-                a += v, b += v * h;                                                                \
-            })                                                                                     \
-        }                                                                                          \
-        m->sv = a, m->svh = b;                                                                     \
-    }                                                                                              \
-    static void channels_##t(const T *x, const T *g, const double *w, const gp_norm *k,            \
-                             moments *m, double *sums) {                                           \
-        double gh, sg;                                                                             \
-        m->sv = m->svh = 0;                                                                        \
-        for (int64_t c = 0; c * k->each < k->n; c++) {                                             \
-            piece_##t(x + c * k->each, g + c * k->each, k->each, m, &gh, &sg);                     \
-            m->sv += w[c] * sg, m->svh += w[c] * gh;                                               \
-            if (sums) sums[2 * c] = gh, sums[2 * c + 1] = sg;                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void finish_##t(const T *x, const T *g, const double *w, T *restrict out,               \
-                           const gp_norm *k, const moments *m) {                                   \
-        const double mean = m->mean, s = m->scale, sv = m->sv, slope = m->svh * m->scale;          \
-        if (k->each == 1) {                                                                        \
-            for (int64_t i = 0; i < k->n; i++)                                                     \
-                out[i] = (T)(s * (g[i] * w[i] - sv - (x[i] - mean) * slope));                      \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t c = 0; c * k->each < k->n; c++) {                                             \
-            const double wc = w[c];                                                                \
-            for (int64_t i = c * k->each; i < (c + 1) * k->each; i++)                              \
-                out[i] = (T)(s * (g[i] * wc - sv - (x[i] - mean) * slope));                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void one_row_##t(run *r, int64_t row, const T *x, const T *g, T *out, double *gh) {     \
-        const gp_norm *k = &r->k;                                                                  \
-        int64_t a_row = k->a_row;                                                                  \
-        const double *w = r->weight + row % k->groups * a_row;                                     \
-        moments m;                                                                                 \
-        measure_##t(x, k, &m);                                                                     \
-        if (r->mean) r->mean[row] = m.mean, r->scale[row] = m.scale;                               \
-        if (k->each == 1) columns_##t(x, g, w, k->n, &m, gh, gh ? gh + k->n : NULL);               \
-        else channels_##t(x, g, w, k, &m, r->how == BY_ROW ? r->sums + 2 * row * a_row : NULL);    \
-        m.sv = k->centred ? m.sv / (double)k->n : 0, m.svh /= (double)k->n;                        \
-        finish_##t(x, g, w, out, k, &m);                                                           \
-    }
-ROWS(float, f32)
-ROWS(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/norm/layer_norm_grad.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/norm/layer_norm_grad.inc"
 
 /* ---- the gradient of x ---- */
 

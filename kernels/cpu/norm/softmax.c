@@ -26,84 +26,14 @@ typedef struct run {
     _Atomic bool no_memory;
 } run;
 
-/* exp(x - m) of a row, where y is given to there, and its sum: kept per block, so that a long row loses no digits.
- * The last elements, which fill no vector, take no longer than one. */
-#define EXP_SUM(T, t)                                                                              \
-    static double exp_sum_##t(const T *x, T *y, T m, int64_t n) {                                  \
-        int64_t whole = n / LANES * LANES, past = whole < n ? whole + LANES : n;                   \
-        double sum = 0;                                                                            \
-        T s = 0;                                                                                   \
-        for (int64_t at = 0; at < whole; at += GP_BLOCK, sum += (double)s, s = 0) {                \
-            int64_t end = whole - at < GP_BLOCK ? whole : at + GP_BLOCK;                           \
-            if (y) {                                                                               \
-                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) {            \
-                    T e = exp(x[i] - m);                                                           \
-                    y[i] = e;                                                                      \
-                    s += e;                                                                        \
-                }                                                                                  \
-            } else {                                                                               \
-                _Pragma("omp simd reduction(+:s)") for (int64_t i = at; i < end; i++) s +=         \
-                    exp(x[i] - m);                                                                 \
-            }                                                                                      \
-        }                                                                                          \
-        _Pragma("omp simd reduction(+:s)") for (int64_t i = whole; i < past; i++) {                \
-            if (i >= n) continue;                                                                  \
-            T e = exp(x[i] - m);                                                                   \
-            if (y) y[i] = e;                                                                       \
-            s += e;                                                                                \
-        }                                                                                          \
-        return sum + (double)s;                                                                    \
-    }
-EXP_SUM(float, f32)
-EXP_SUM(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/norm/softmax.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/norm/softmax.inc"
 
-/* A row, from `from` to `to`; to be multiplied by *factor yet, if that is given. */
-#define ROW(T, t)                                                                                  \
-    static T highest_##t(const T *x, int64_t n) {                                                  \
-        T m = x[0];                                                                                \
-        _Pragma("omp simd reduction(max:m)") for (int64_t i = 0; i < n; i++) m =                   \
-            x[i] > m ? x[i] : m;                                                                   \
-        return m;                                                                                  \
-    }                                                                                              \
-    static void row_##t(const void *from, void *to, int64_t n, bool take_log, T *factor) {         \
-        const T *x = from;                                                                         \
-        T *y = to, m = highest_##t(x, n);                                                          \
-        double sum = exp_sum_##t(x, take_log ? NULL : y, m, n);                                    \
-        T k = (T)(take_log ? (log)(sum) : 1 / sum);                                                \
-        if (take_log) {                                                                            \
-            for (int64_t i = 0; i < n; i++) y[i] = x[i] - m - k;                                   \
-        } else if (factor) {                                                                       \
-            *factor = k;                                                                           \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < n; i++) y[i] *= k;                                             \
-        }                                                                                          \
-    }
-ROW(float, f32)
-ROW(double, f64)
 
-/* Tiles: n rows of w columns, worked on in place. */
-#define COLUMNS(T, t)                                                                              \
-    static void columns_##t(void *tile, int64_t n, int64_t w, bool take_log) {                     \
-        T *x = tile, m[TILE], s[TILE] = {0};                                                       \
-        memcpy(m, x, (size_t)w * sizeof(T));                                                       \
-        for (int64_t i = 1; i < n; i++)                                                            \
-            for (int64_t j = 0; j < w; j++) m[j] = x[i * w + j] > m[j] ? x[i * w + j] : m[j];      \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T *r = x + i * w;                                                                      \
-            _Pragma("omp simd") for (int64_t j = 0; j < w; j++) {                                  \
-                T d = r[j] - m[j], e = exp(d);                                                     \
-                s[j] += e;                                                                         \
-                r[j] = take_log ? d : e;                                                           \
-            }                                                                                      \
-        }                                                                                          \
-        if (take_log) logs_##t(s, w);                                                              \
-        for (int64_t j = 0; j < w && !take_log; j++) s[j] = 1 / s[j];                              \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            for (int64_t j = 0; j < w; j++)                                                        \
-                x[i * w + j] = take_log ? x[i * w + j] - s[j] : x[i * w + j] * s[j];               \
-    }
-COLUMNS(float, f32)
-COLUMNS(double, f64)
 
 /* A line whose elements follow one another, or must be gathered; buf: n of compute type. */
 static void one_row(const run *r, const char *x, char *out, char *buf) {

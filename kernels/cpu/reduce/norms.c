@@ -134,32 +134,12 @@ static void finish_mean(void *acc, double count, int64_t n, double p) {
     double *a = acc;
     for (int64_t i = 0; i < n; i++) a[i] /= a[n + i];
 }
-#define NANMEAN(T, t)                                                                              \
-    static void fold_mean_##t(void *acc, const void *x_, int64_t n, double p) {                    \
-        const T *x = x_;                                                                           \
-        double *a = acc, sum[LANES] = {0}, count[LANES] = {0};                                     \
-        int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (int j = 0; j < LANES; j++) {                                                      \
-                sum[j] += x[i + j] == x[i + j] ? (double)x[i + j] : 0;                             \
-                count[j] += x[i + j] == x[i + j] ? 1 : 0;                                          \
-            }                                                                                      \
-        for (; i < n; i++)                                                                         \
-            if (x[i] == x[i]) a[0] += (double)x[i], a[1] += 1;                                     \
-        for (int j = 0; j < LANES; j++) a[0] += sum[j], a[1] += count[j];                          \
-    }                                                                                              \
-    static void each_mean_##t(void *acc, const void *const *rows, int m, int64_t n, double p) {    \
-        double *restrict sum = acc, *restrict count = sum + n;                                     \
-        for (int k = 0; k < m; k++) {                                                              \
-            const T *restrict x = rows[k];                                                         \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                sum[i] += x[i] == x[i] ? (double)x[i] : 0;                                         \
-                count[i] += x[i] == x[i] ? 1 : 0;                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-NANMEAN(float, f32)
-NANMEAN(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/reduce/nanmean.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/reduce/nanmean.inc"
 
 bool CPU(nanmean)(const gp_call *c) {
     static const gp_reducer reds[] = {{GP_CT_f32, GP_CT_f64, 2, start_zero2, fold_mean_f32,
@@ -171,69 +151,12 @@ bool CPU(nanmean)(const gp_call *c) {
 
 /* ---- logsumexp: the largest element m, and the sum of exp(x - m) ---- */
 
-/* Equal values, infinite ones among them, are 0 apart. */
-#define LOGSUM(T, t)                                                                               \
-    static void start_log_##t(void *acc, int64_t n) {                                              \
-        T *a = acc;                                                                                \
-        for (int64_t i = 0; i < n; i++) a[i] = -INFINITY, a[n + i] = 0;                            \
-    }                                                                                              \
-    static void join_log_##t(void *acc, const void *more, int64_t n) {                             \
-        T *restrict m = acc, *restrict s = m + n;                                                  \
-        const T *restrict m2 = more, *restrict s2 = m2 + n;                                        \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const T d = m2[i] == m[i] ? 0 : m2[i] - m[i], e = exp(d <= 0 ? d : -d);                \
-            s[i] = d <= 0 ? s[i] + s2[i] * e : s[i] * e + s2[i];                                   \
-            m[i] = d <= 0 ? m[i] : m2[i];                                                          \
-        }                                                                                          \
-    }                                                                                              \
-    static void each_log_##t(void *acc, const void *const *rows, int k, int64_t n, double p) {     \
-        T *restrict m = acc, *restrict s = m + n;                                                  \
-        for (int r = 0; r < k; r++) {                                                              \
-            const T *restrict x = rows[r];                                                         \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                  \
-                const T d = x[i] == m[i] ? 0 : x[i] - m[i], e = exp(d <= 0 ? d : -d);              \
-                s[i] = d <= 0 ? s[i] + e : s[i] * e + 1;                                           \
-                m[i] = d <= 0 ? m[i] : x[i];                                                       \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static inline void largest_##t(T *lane, const T *x) {                                          \
-        _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] = x[j] > lane[j] ? x[j]        \
-                                                                                     : lane[j];    \
-    }                                                                                              \
-    static inline void exps_##t(T *sum, const T *x, T m) {                                         \
-        _Pragma("omp simd") for (int j = 0; j < LANES; j++) sum[j] +=                              \
-            exp(x[j] == m ? 0 : x[j] - m);                                                         \
-    }                                                                                              \
-    /* The last elements take no longer than LANES do, and a NaN gets into the sum. */             \
-    static void fold_log_##t(void *acc, const void *x_, int64_t n, double p) {                     \
-        const T *x = x_;                                                                           \
-        T lane[LANES], rest[LANES], sum[LANES] = {0}, own[2] = {-INFINITY, 0};                     \
-        int64_t full = n / LANES * LANES;                                                          \
-        for (int j = 0; j < LANES; j++) lane[j] = rest[j] = -INFINITY;                             \
-        memcpy(rest, x + full, (size_t)(n - full) * sizeof(T));                                    \
-        for (int64_t i = 0; i < full; i += LANES) largest_##t(lane, x + i);                        \
-        largest_##t(lane, rest);                                                                   \
-        for (int j = 0; j < LANES / 2; j++)                                                        \
-            lane[j] = lane[j + LANES / 2] > lane[j] ? lane[j + LANES / 2] : lane[j];               \
-        for (int j = 0; j < LANES / 2; j++) own[0] = lane[j] > own[0] ? lane[j] : own[0];          \
-        for (int64_t i = 0; i < full; i += LANES) {                                                \
-            for (int j = 0; j < LANES; j += 64 / (int)sizeof(T)) __builtin_prefetch(x + n + i + j); \
-            exps_##t(sum, x + i, own[0]);                                                          \
-        }                                                                                          \
-        if (full < n) exps_##t(sum, rest, own[0]);                                                 \
-        for (int j = 0; j < LANES / 2; j++) sum[j] += sum[j + LANES / 2];                          \
-        for (int j = 0; j < LANES / 2; j++) own[1] += sum[j];                                      \
-        if (((T *)acc)[1] == 0) memcpy(acc, own, sizeof own);                                      \
-        else join_log_##t(acc, own, 1);                                                            \
-    }                                                                                              \
-    static void finish_log_##t(void *acc, double count, int64_t n, double p) {                     \
-        T *a = acc;                                                                                \
-        logs_##t(a + n, n);                                                                        \
-        for (int64_t i = 0; i < n; i++) a[i] += a[n + i];                                          \
-    }
-LOGSUM(float, f32)
-LOGSUM(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/reduce/logsumexp.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/reduce/logsumexp.inc"
 
 bool CPU(logsumexp)(const gp_call *c) {
     static const gp_reducer reds[] = {{GP_CT_f32, GP_CT_f32, 2, start_log_f32, fold_log_f32,
@@ -247,44 +170,26 @@ bool CPU(logsumexp)(const gp_call *c) {
 
 #define TAKE_MIN(v, a) ((v) < (a) || (v) != (v) ? (v) : (a))
 #define TAKE_MAX(v, a) ((v) > (a) || (v) != (v) ? (v) : (a))
-#define AMINMAX(T, t, lowest, highest)                                                             \
-    static void start_both_##t(void *acc, int64_t n) {                                             \
-        T *a = acc;                                                                                \
-        for (int64_t i = 0; i < n; i++) a[i] = highest, a[n + i] = lowest;                         \
-    }                                                                                              \
-    static void fold_both_##t(void *acc, const void *x_, int64_t n, double p) {                    \
-        const T *x = x_;                                                                           \
-        T *a = acc, lo[LANES], hi[LANES];                                                          \
-        int64_t i = 0;                                                                             \
-        for (int j = 0; j < LANES; j++) lo[j] = highest, hi[j] = lowest;                           \
-        for (; i + LANES <= n; i += LANES) _Pragma("omp simd") for (int j = 0; j < LANES; j++) {   \
-                lo[j] = TAKE_MIN(x[i + j], lo[j]);                                                 \
-                hi[j] = TAKE_MAX(x[i + j], hi[j]);                                                 \
-            }                                                                                      \
-        for (; i < n; i++) a[0] = TAKE_MIN(x[i], a[0]), a[1] = TAKE_MAX(x[i], a[1]);               \
-        for (int j = 0; j < LANES; j++)                                                            \
-            a[0] = TAKE_MIN(lo[j], a[0]), a[1] = TAKE_MAX(hi[j], a[1]);                            \
-    }                                                                                              \
-    static void each_both_##t(void *acc, const void *const *rows, int m, int64_t n, double p) {    \
-        T *restrict lo = acc, *restrict hi = lo + n;                                               \
-        for (int k = 0; k < m; k++) {                                                              \
-            const T *restrict x = rows[k];                                                         \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                  \
-                lo[i] = TAKE_MIN(x[i], lo[i]);                                                     \
-                hi[i] = TAKE_MAX(x[i], hi[i]);                                                     \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void join_both_##t(void *acc, const void *more, int64_t n) {                            \
-        T *restrict a = acc;                                                                       \
-        const T *restrict b = more;                                                                \
-        for (int64_t i = 0; i < n; i++) a[i] = TAKE_MIN(b[i], a[i]);                               \
-        for (int64_t i = n; i < 2 * n; i++) a[i] = TAKE_MAX(b[i], a[i]);                           \
-    }
-AMINMAX(float, f32, -INFINITY, INFINITY)
-AMINMAX(double, f64, -INFINITY, INFINITY)
-AMINMAX(int32_t, i32, INT32_MIN, INT32_MAX)
-AMINMAX(int64_t, i64, INT64_MIN, INT64_MAX)
+#define T float
+#define t f32
+#define LOWEST -INFINITY
+#define HIGHEST INFINITY
+#include "kernels/cpu/reduce/aminmax.inc"
+#define T double
+#define t f64
+#define LOWEST -INFINITY
+#define HIGHEST INFINITY
+#include "kernels/cpu/reduce/aminmax.inc"
+#define T int32_t
+#define t i32
+#define LOWEST INT32_MIN
+#define HIGHEST INT32_MAX
+#include "kernels/cpu/reduce/aminmax.inc"
+#define T int64_t
+#define t i64
+#define LOWEST INT64_MIN
+#define HIGHEST INT64_MAX
+#include "kernels/cpu/reduce/aminmax.inc"
 static void finish_both(void *acc, double count, int64_t n, double p) {}
 
 #define BOTH(t)                                                                                    \

@@ -34,52 +34,12 @@ static void join(void *acc, const void *more, int64_t n) {
     }
 }
 
-/* A block is in the first-level cache: its mean first, then the distances from that. */
-#define MOMENTS(T, t)                                                                              \
-    static double mean_##t(const T *x, int64_t n) {                                                \
-        double lane[LANES] = {0}, sum = 0, first = (double)x[0];                                   \
-        int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES) {                                                       \
-            gp_fetch_ahead(x + i, LANES * (int)sizeof *x);                                         \
-            for (int j = 0; j < LANES; j++) lane[j] += (double)x[i + j] - first;                   \
-        }                                                                                          \
-        for (; i < n; i++) sum += (double)x[i] - first;                                            \
-        for (int j = 0; j < LANES; j++) sum += lane[j];                                            \
-        return first + sum / (double)n;                                                            \
-    }                                                                                              \
-    static double squares_##t(const T *x, int64_t n, double mean) {                                \
-        double lane[LANES] = {0}, sum = 0;                                                         \
-        int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (int j = 0; j < LANES; j++) {                                                      \
-                double d = (double)x[i + j] - mean;                                                \
-                lane[j] += d * d;                                                                  \
-            }                                                                                      \
-        for (; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);                   \
-        for (int j = 0; j < LANES; j++) sum += lane[j];                                            \
-        return sum;                                                                                \
-    }                                                                                              \
-    static void fold_##t(void *acc, const void *x, int64_t n, double p) {                          \
-        double mean = mean_##t(x, n);                                                              \
-        join(acc, (double[FIELDS]){mean, 0, squares_##t(x, n, mean), (double)n}, 1);               \
-    }                                                                                              \
-    static void each_##t(void *acc, const void *const *rows, int m, int64_t n, double p) {         \
-        double *restrict shift = acc, *restrict s = shift + SUM * n,                               \
-                         *restrict q = shift + SQUARES * n, *restrict count = shift + COUNT * n;   \
-        for (int k = 0; k < m; k++) {                                                              \
-            const T *restrict x = rows[k];                                                         \
-            if (count[0] == 0)                                                                     \
-                for (int64_t i = 0; i < n; i++) shift[i] = (double)x[i];                           \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                double d = (double)x[i] - shift[i];                                                \
-                s[i] += d;                                                                         \
-                q[i] += d * d;                                                                     \
-            }                                                                                      \
-            for (int64_t i = 0; i < n; i++) count[i] += 1;                                         \
-        }                                                                                          \
-    }
-MOMENTS(float, f32)
-MOMENTS(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/reduce/var.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/reduce/var.inc"
 
 /* p: the correction. Rounding must not leave a negative sum of squares; NaN stays. */
 static void finish_var(void *acc, double count, int64_t n, double p) {

@@ -326,24 +326,12 @@ typedef struct dropping {
     int64_t offset;
 } dropping;
 
-/* Element e is kept with probability 1 - p by word e % 4 of the counter e / 4. */
-#define DROP(T, t)                                                                                 \
-    static void drop_##t(void *ctx, int64_t begin, int64_t end) {                                  \
-        const dropping *d = ctx;                                                                   \
-        const gp_call *c = d->n->c;                                                                \
-        double p = d->n->r.dropout;                                                                \
-        T keep = (T)(p < 1 ? 1 / (1 - p) : 0);                                                     \
-        uint32_t words[4];                                                                         \
-        for (int64_t i = begin; i < end; i++) {                                                    \
-            int64_t e = d->offset + i;                                                             \
-            if (i == begin || e % 4 == 0) gp_philox(c->seed, c->counter, (uint64_t)e / 4, words);  \
-            T m = gp_uniform_f32(words[e % 4], 24) >= p ? keep : 0;                                \
-            ((T *)d->n->drop)[i] = ((T *)d->n->y)[i] * m;                                          \
-            if (d->mask) ((T *)d->mask)[i] = m;                                                    \
-        }                                                                                          \
-    }
-DROP(float, f32)
-DROP(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/rnn/dropout.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/rnn/dropout.inc"
 
 static void drop_out(run *n, int layer) {
     int64_t plane = gp_rnn_plane(&n->r);

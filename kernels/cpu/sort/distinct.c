@@ -42,54 +42,32 @@ static uint64_t bits_of(const uint64_t *k, int64_t n) {
     return w;
 }
 
-#define FEW(name, T, v)                                                                            \
-    static void range_##name(const char *p, int64_t n, int64_t *low, int64_t *high) {              \
-        const T *x = (const T *)(const void *)p;                                                   \
-        T lo = v(x[0]), hi = lo;                                                                   \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T e = v(x[i]);                                                                         \
-            lo = e < lo ? e : lo;                                                                  \
-            hi = e > hi ? e : hi;                                                                  \
-        }                                                                                          \
-        *low = lo, *high = hi;                                                                     \
-    }                                                                                              \
-    /* A bit for each of low … low + 63 that is among n elements. */                             \
-    static uint64_t word_##name(const T *x, int64_t n, uint64_t low) {                             \
-        uint64_t b[GP_BLOCK], w = 0;                                                               \
-        for (int64_t i = 0; i < n; i += GP_BLOCK) {                                                \
-            int64_t m = n - i < GP_BLOCK ? n - i : GP_BLOCK;                                       \
-            for (int64_t k = 0; k < m; k++) b[k] = (uint64_t)(int64_t)v(x[i + k]) - low;           \
-            w |= bits_of(b, m);                                                                    \
-        }                                                                                          \
-        return w;                                                                                  \
-    }                                                                                              \
-    /* Which of low … low + range - 1 are among n elements. */                                   \
-    static void note_##name(const char *p, int64_t n, int64_t low, int64_t range, table *t) {      \
-        const T *x = (const T *)(const void *)p;                                                   \
-        int64_t i = 0;                                                                             \
-        if (!t->count && range <= WORD) {                                                          \
-            t->word = word_##name(x, n, (uint64_t)low);                                            \
-        } else if (!t->count) {                                                                    \
-            for (; i < n; i++) {                                                                   \
-                uint64_t k = (uint64_t)(int64_t)v(x[i]) - (uint64_t)low;                           \
-                if (k < (uint64_t)range) t->seen[k] = 1;                                           \
-            }                                                                                      \
-        } else {                                                                                   \
-            for (; i < n; i++) {                                                                   \
-                uint64_t k = (uint64_t)(int64_t)v(x[i]) - (uint64_t)low;                           \
-                if (k < (uint64_t)range) t->count[i % LANES * COUNTED + (int64_t)k]++;             \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void put_##name(char *o, int64_t i, int64_t e) { ((T *)(void *)o)[i] = (T)e; }
 #define ITSELF(v) (v)
 #define TRUTH(v) ((v) != 0)
-FEW(truth, uint8_t, TRUTH)
-FEW(u8, uint8_t, ITSELF)
-FEW(i8, int8_t, ITSELF)
-FEW(i16, int16_t, ITSELF)
-FEW(i32, int32_t, ITSELF)
-FEW(i64, int64_t, ITSELF)
+#define NAME truth
+#define T uint8_t
+#define VALUE TRUTH
+#include "kernels/cpu/sort/distinct.inc"
+#define NAME u8
+#define T uint8_t
+#define VALUE ITSELF
+#include "kernels/cpu/sort/distinct.inc"
+#define NAME i8
+#define T int8_t
+#define VALUE ITSELF
+#include "kernels/cpu/sort/distinct.inc"
+#define NAME i16
+#define T int16_t
+#define VALUE ITSELF
+#include "kernels/cpu/sort/distinct.inc"
+#define NAME i32
+#define T int32_t
+#define VALUE ITSELF
+#include "kernels/cpu/sort/distinct.inc"
+#define NAME i64
+#define T int64_t
+#define VALUE ITSELF
+#include "kernels/cpu/sort/distinct.inc"
 #define FNS(name)                                                                                  \
     { range_##name, note_##name, put_##name }
 static const few fews[GP_DTYPES] = {

@@ -10,50 +10,14 @@ void gp_sort_keys(const gp_sorting *s, const char *x, int64_t i, int64_t n, uint
         for (int64_t k = 0; k < n; k++) keys[k] = ~keys[k];
 }
 
-/* Two floats do not follow from their keys: zeros and NaNs share one each. give_float tells
- * whether there are any, fix_float fetches them. turn: what keys are turned round by. */
-#define VALUE(T)                                                                                   \
-    static void take_##T(char *o, int64_t os, const char *x, int64_t xs, const int64_t *at,        \
-                         int64_t n) {                                                              \
-        for (int64_t i = 0; i < n; i++) *(T *)(o + i * os) = *(const T *)(x + at[i] * xs);         \
-    }                                                                                              \
-    static void give_##T(char *o, int64_t os, const uint64_t *keys, uint64_t flip, int64_t n) {    \
-        if (os == (int64_t)sizeof(T))                                                              \
-            for (int64_t i = 0; i < n; i++) ((T *)o)[i] = (T)(keys[i] ^ flip);                     \
-        else                                                                                       \
-            for (int64_t i = 0; i < n; i++) *(T *)(o + i * os) = (T)(keys[i] ^ flip);              \
-    }                                                                                              \
-    static bool give_float_##T(char *o, int64_t os, const uint64_t *keys, uint64_t turn,           \
-                               int64_t n) {                                                        \
-        const T sign = (T)((T)1 << (8 * sizeof(T) - 1)), nan = (T)-1;                              \
-        bool any = false;                                                                          \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T k = (T)(keys[i] ^ turn);                                                             \
-            any |= k == sign || k == nan;                                                          \
-            *(T *)(o + i * os) = (T)(k & sign ? k ^ sign : ~k);                                    \
-        }                                                                                          \
-        return any;                                                                                \
-    }                                                                                              \
-    static void fix_float_##T(char *o, int64_t os, const uint64_t *keys, uint64_t turn,            \
-                              const char *x, int64_t xs, const int64_t *at, int64_t n) {           \
-        const T sign = (T)((T)1 << (8 * sizeof(T) - 1)), nan = (T)-1;                              \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T k = (T)(keys[i] ^ turn);                                                             \
-            if (k == sign || k == nan) *(T *)(o + i * os) = *(const T *)(x + at[i] * xs);          \
-        }                                                                                          \
-    }                                                                                              \
-    static void write_##T(const gp_sorting *s, char *o, const char *x, const int64_t *at,          \
-                          const uint64_t *keys, int64_t n) {                                       \
-        uint64_t turn = s->descending ? UINT64_MAX : 0;                                            \
-        if (!keys) take_##T(o, s->vs, x, s->xs, at, n);                                            \
-        else if (!s->is_float) give_##T(o, s->vs, keys, turn ^ s->flip, n);                        \
-        else if (give_float_##T(o, s->vs, keys, turn, n))                                          \
-            fix_float_##T(o, s->vs, keys, turn, x, s->xs, at, n);                                  \
-    }
-VALUE(uint8_t)
-VALUE(uint16_t)
-VALUE(uint32_t)
-VALUE(uint64_t)
+#define T uint8_t
+#include "kernels/cpu/sort/values.inc"
+#define T uint16_t
+#include "kernels/cpu/sort/values.inc"
+#define T uint32_t
+#include "kernels/cpu/sort/values.inc"
+#define T uint64_t
+#include "kernels/cpu/sort/values.inc"
 
 void gp_sort_write(const gp_sorting *s, char *const *p, int64_t i, const int64_t *at,
                    const uint64_t *keys, int64_t n) {

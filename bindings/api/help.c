@@ -12,8 +12,29 @@ static const char *const kinds[] = {
     [GP_COMPARE] = "compare", [GP_TERNARY] = "ternary", [GP_REDUCE] = "reduce",
     [GP_GRAD] = "grad",       [GP_VIEW] = "view",       [GP_CUSTOM] = "custom"};
 
+/* "f64 f32 f16 bf16; integers and bool give f32", of an elementwise row or a reduction;
+ * the dtypes of others are for their shape rules to tell. */
+static void set_dtypes(lua_State *L, const gp_op *op) {
+    luaL_Buffer b;
+    bool first = true;
+    if (op->kind == GP_CUSTOM || op->kind == GP_VIEW || !(op->types & ((1u << GP_DTYPES) - 1))) return;
+    luaL_buffinit(L, &b);
+    for (int dt = GP_DTYPES - 1; dt >= 0; dt--) {
+        if (!(op->types >> dt & 1)) continue;
+        if (!first) luaL_addchar(&b, ' ');
+        luaL_addstring(&b, gp_dtype_name((gp_dtype)dt));
+        first = false;
+    }
+    if (op->types & GP_T_TOFLOAT) luaL_addstring(&b, "; integers and bool give f32");
+    if (op->types & GP_T_WIDEN) luaL_addstring(&b, "; integers and bool give i64");
+    if (op->types & GP_T_BOOL) luaL_addstring(&b, "; the result is bool");
+    luaL_pushresult(&b);
+    lua_setfield(L, -2, "dtypes");
+}
+
 static void add_entry(lua_State *L, const gp_op *op, const char *kind) {
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 6);
+    set_dtypes(L, op);
     lua_pushstring(L, op->sig), lua_setfield(L, -2, "sig");
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
     lua_pushstring(L, kind), lua_setfield(L, -2, "kind");
@@ -30,7 +51,7 @@ static void cover(lua_State *L, const gp_op *op) {
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
 }
 
-/* ops(): name -> {sig =, help =, kind =, random =, grad = "yes", "no" or "later"} of every row;
+/* ops(): name -> {sig =, help =, kind =, dtypes =, random =, grad = "yes", "no" or "later"} of every row;
  * ops(true): and of every composite. */
 static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);

@@ -123,6 +123,11 @@ local function show_op(name, sig, help)
     if sig ~= "" then wrapped(types_text(sig), "    ") end
     local also = debug.getregistry()["gpush.synonyms"][name]
     if also then put("    also called %s", (also:gsub(" ", ", "))) end
+    if row and row.dtypes then wrapped("dtypes: " .. row.dtypes, "    ") end
+    local first, rest = sig:match "^%l+[?!]* (%w+)(.*)$"
+    if debug.getregistry()["gpush.tensor.methods"][name .. "_"] and first then
+        put("    in place: %s:%s_(%s)", first, name, rest:find "%l" and "…" or "")
+    end
     if row and row.grad == "later" then print "    It has no derivative yet." end
     show_topic(by_kind(row_name, topic(name) or {}))
 end

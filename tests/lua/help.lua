@@ -63,6 +63,16 @@ for name, row in pairs(ops()) do
         if not (text:find("example:", 1, true) and text:find("-->", 1, true)) then t.ok(false, "an example of " .. name) end
     end
 end
+says("dtypes: f64 f32 bf16 f16; integers and bool give f32", "the dtypes of an elementwise op", "exp")
+says("dtypes: i64 i32 i16 i8 u8 bool", "of one for integers", "bitwise_and")
+says("integers and bool give", "of a reduction", "sum")
+says("in place: x:exp_()", "the form in place", "exp")
+says("in place: a:add_(…)", "with arguments", "add")
+t.ok(not said("sum"):find "in place:", "which not all ops have")
+for name, row in pairs(ops()) do -- what is said holds: the first dtype is taken
+    local dtype = kinds[row.kind] and row.kind == "unary" and not name:find "^_" and row.dtypes:match "^%w+"
+    if dtype then gpush[name](ones(2, { dtype = dtype })) end
+end
 setmetatable(_ENV, { __index = function() error "no" end })
 says("error: help: there is no op", "no metamethod runs", "global_nothing")
 setmetatable(_ENV, nil)

@@ -34,7 +34,7 @@ bool gp_here(const char **file, int *line) {
 }
 
 static gp_device *devices[MOST_DEVICES];
-static int ndevices;
+static atomic_int ndevices; /* read on any thread: a device stands there before it counts */
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
 static _Thread_local bool worker, loader;
@@ -99,7 +99,8 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev)) return free(dev), NULL;
     if (vt->observe && atomic_load(&gp_hook.calls)) vt->observe(dev, GP_TRACE_CALLS, NULL);
     if (vt->observe && atomic_load(&gp_hook.device)) vt->observe(dev, GP_TRACE_BEGIN, NULL);
-    devices[ndevices++] = dev;
+    devices[dev->slot] = dev;
+    atomic_store(&ndevices, dev->slot + 1);
     return dev;
 }
 
@@ -113,7 +114,8 @@ static gp_stream *stream_new(gp_device *dev) {
     s->dev = dev;
     s->index = dev->nstreams;
     if (!dev->vt->stream_open(s)) return free(s), NULL;
-    dev->streams[dev->nstreams++] = s;
+    dev->streams[s->index] = s;
+    atomic_store(&dev->nstreams, s->index + 1);
     return s;
 }
 

@@ -93,7 +93,7 @@ struct gp_device {
     int index;     /* among devices of its kind */
     int slot;      /* among all open devices */
     gp_stream *streams[64];
-    int nstreams;
+    atomic_int nstreams; /* read on any thread: a stream stands there before it counts */
     struct gp_alloc *alloc; /* caching allocator */
     void *impl;
 };

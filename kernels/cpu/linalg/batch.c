@@ -92,7 +92,34 @@ bool gp_finite(const void *p, int64_t n, int64_t size) {
     return size == 4 ? finite_f32(p, n) : finite_f64(p, n);
 }
 
+/* Its rows lie `size` apart, or its columns do, or neither: then one by one. */
+static bool finite_at(const gp_matrices *m, int64_t i) {
+    const char *p = gp_matrix_at(m, i);
+    bool columns = m->cs != m->size;
+    int64_t lines = columns ? m->cols : m->rows, step = columns ? m->cs : m->rs;
+    int64_t n = columns ? m->rows : m->cols, apart = columns ? m->rs : m->cs;
+    for (int64_t l = 0; l < lines; l++, p += step) {
+        if (apart == m->size) {
+            if (!gp_finite(p, n, m->size)) return false;
+        } else {
+            for (int64_t k = 0; k < n; k++)
+                if (!gp_finite(p + k * apart, 1, m->size)) return false;
+        }
+    }
+    return true;
+}
+
 /* ---- the batch ---- */
+
+static void spoil(const gp_lapack *r, int64_t i) {
+    for (int o = 0; r->spoilt >> o; o++) {
+        const gp_array *out = gp_out(r->c, o);
+        gp_dtype dt = (gp_dtype)out->dtype;
+        int64_t n = r->spoilt >> o & 1 ? out->numel / r->count : 0, size = (int64_t)gp_dtype_size(dt);
+        const gp_scalar none = {.is_float = gp_is_float(dt), .f = gp_is_float(dt) ? NAN : 0};
+        for (int64_t k = i * n; k < (i + 1) * n; k++) gp_scalar_store(dt, out->data + k * size, none);
+    }
+}
 
 /* The first matrix with something wrong is kept. */
 static void note(gp_lapack *r, int64_t i, gp_verdict v) {
@@ -109,6 +136,7 @@ static void some(gp_lapack *r, int64_t begin, int64_t end) {
     }
     for (int64_t i = begin; i < end; i++) {
         gp_verdict v = gp_stopped() ? GP_INTERRUPTED : r->one(r, i, work);
+        if (v <= GP_TROUBLE && r->spoilt && !finite_at(&r->a, i)) spoil(r, i), v = GP_FINE;
         if (v == GP_FINE) continue;
         note(r, i, v);
         return;

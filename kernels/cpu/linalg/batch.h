@@ -60,6 +60,8 @@ struct gp_lapack {
     int64_t alone;      /* work from which one does; 0: that of most factorizations */
     int m, n, k;        /* sizes that `one` wants */
     char flag;          /* what else it wants: uplo, mode … */
+    unsigned spoilt;    /* outputs (bits) that are NaN, or 0 if integers, for an a with NaN or
+                           infinities: LAPACKs differ in what they make of these, and lose some */
     int64_t bytes;      /* working memory of one */
     /* Does matrix i. work: r->bytes, 64-byte aligned. */
     gp_verdict (*one)(const gp_lapack *r, int64_t i, char *work);

@@ -32,14 +32,16 @@ enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
         for (int64_t i = 1; i < rows; i++)                                                         \
             memset(to + i * cols, 0, (size_t)(i < cols ? i : cols) * sizeof(T));                   \
     }                                                                                              \
-    /* The first reflection that NaN spoils, of which LAPACKs differ in what they leave beside it; low: none. Each of \
-     * those that follow is of its results: NaN, too. */                                           \
-    static int spoilt_##t(T *a, int64_t ld, int m, int n, int low) {                               \
+    /* The first column with NaN or infinities, low if none has: LAPACKs differ in what follows. */\
+    static int clean_##t(const T *a, int64_t ld, int m, int low) {                                 \
         int first = 0;                                                                             \
-        while (first < low && (first == m - 1 || a[first * (ld + 1)] == a[first * (ld + 1)])) first++; \
+        while (first < low && (first == m - 1 || gp_finite(a + first * ld, m, sizeof(T)))) first++;\
+        return first;                                                                              \
+    }                                                                                              \
+    /* Its reflection and those that follow are of NaN. */                                         \
+    static void spoil_##t(T *a, int64_t ld, int m, int n, int first, int low) {                    \
         for (int64_t j = first; first < low && j < n; j++)                                         \
             for (int64_t i = first; i < m && i <= j; i++) a[j * ld + i] = (T)NAN;                  \
-        return first;                                                                              \
     }                                                                                              \
     static gp_verdict qr_##t(const gp_lapack *r, int64_t i, char *work) {                          \
         int m = r->m, n = r->n, low = m < n ? m : n, info = 0, wide = n > r->k ? n : r->k;         \
@@ -47,10 +49,11 @@ enum { QR_LEAST = 48, QR_ALONE = 1 << 22 };
         T *a = (T *)work, *v = a + (int64_t)ld * wide, *s = v + (int64_t)ld * low,                 \
           *tmp = s + low * GP_QR_BLOCK;                                                            \
         gp_gather_columns(a, ld, &r->a, i);                                                        \
+        const int clean = clean_##t(a, ld, m, low);                                                \
         if (low < QR_LEAST) geqrf(&m, &n, a, &ld, s, tmp, &lwork, &info);                          \
         else gp_qr_##t(m, n, a, ld, v, s, tmp);                                                    \
         if (info) return GP_REFUSED;                                                               \
-        int clean = spoilt_##t(a, ld, m, n, low);                                                  \
+        spoil_##t(a, ld, m, n, clean, low);                                                        \
         triangle_##t((T *)gp_out(r->c, 1)->data + i * r->k * n, a, ld, r->k, n);                   \
         if (r->flag == 'r') return GP_FINE;                                                        \
         if (low < QR_LEAST) orgqr(&m, &r->k, &low, a, &ld, s, tmp, &lwork, &info);                 \
@@ -171,6 +174,7 @@ bool CPU(linalg_lu_factor)(const gp_call *c) {
     if (r.k == 0) return true;
     r.bytes = (int64_t)r.m * r.n * r.a.size;
     r.alone = GP_LU_ALONE;
+    r.spoilt = 1;
     r.one = r.a.size == 4 ? lu_factor_f32 : lu_factor_f64;
     return gp_lapack_run(&r);
 }
@@ -179,6 +183,7 @@ bool CPU(linalg_lu)(const gp_call *c) {
     gp_lapack r = gp_lapack_begin(c);
     r.bytes = (int64_t)r.m * r.n * r.a.size + (r.m + r.k) * (int64_t)sizeof(int);
     r.alone = GP_LU_ALONE;
+    r.spoilt = 2 | 4;
     r.one = r.a.size == 4 ? lu_f32 : lu_f64;
     return gp_lapack_run(&r);
 }

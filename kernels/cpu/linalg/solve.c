@@ -105,6 +105,7 @@ bool CPU(linalg_inv)(const gp_call *c) {
     r.trouble = "is singular: it has no inverse";
     r.bytes = r.n < LARGE ? r.n * (PANEL * r.a.size + (int64_t)sizeof(int)) : lu_bytes(&r);
     r.alone = GP_LU_ALONE;
+    r.spoilt = c->nout == 2 ? 1 | 2 : 1;
     r.one = r.a.size == 4 ? inv_f32 : inv_f64;
     return gp_lapack_run(&r);
 }
@@ -181,6 +182,7 @@ bool CPU(linalg_solve)(const gp_call *c) {
     r.bytes = lu_bytes(&r);
     r.flops += (int64_t)r.n * r.b.rows * r.b.cols;
     r.alone = GP_LU_ALONE;
+    r.spoilt = 1;
     r.one = r.a.size == 4 ? solve_f32 : solve_f64;
     return gp_lapack_run(&r);
 }

@@ -34,7 +34,7 @@ t.error(function() ones(1, { device = "cuda:1" }) end, "device 'cuda:1': there i
 
 t.is({ cuda.tf32(), cuda.deterministic(), cuda.benchmark() }, { false, true, false }, "what libraries may do at first")
 t.is({ cuda.tf32(true), cuda.tf32(), cuda.tf32(false) }, { true, true, false }, "and is switched")
-t.error(function() cuda.tf32(1) end, "boolean expected", "by true and false")
+t.error(function() cuda.tf32(1) end, "expected true or false, got 1", "by true and false")
 
 -- a launch returns before it is done, and only the gate waits
 do

@@ -88,48 +88,17 @@ enum { FOLDS = false };
 
 #define EACH_O _Pragma("GCC unroll 12") for (int o = 0; o < O; o++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
-#define TILE(T, t, filters, vectors)                                                               \
-    static void tile_##t##_##filters(const int64_t *offset, int64_t taps, const void *from,        \
-                                     const void *weights, const void *start, void *to,             \
-                                     int64_t ystep, int64_t len, fold f) {                         \
-        enum { O = filters, V = vectors, L = VB / sizeof(T), STEP = V * L };                       \
-        for (int64_t at = 0; at < len; at += STEP) {                                               \
-            const T *x = (const T *)from + at, *w = weights;                                       \
-            T *y = (T *)to + at;                                                                   \
-            vec_##t acc[O][V], in[V];                                                              \
-            EACH_O EACH_V acc[o][v] = ((const T *)start)[o] - (vec_##t){0};                        \
-            for (int64_t i = 0; i < taps; i++, w += O) {                                           \
-                const T *p = x + offset[i];                                                        \
-                EACH_V in[v] = *(const vec_##t *)(p + v * L);                                      \
-                EACH_O EACH_V acc[o][v] += in[v] * w[o];                                           \
-            }                                                                                      \
-            if (FOLDS && f.line) {                                                                 \
-                FOLDED_##t                                                                         \
-            } else if (len - at >= STEP) {                                                         \
-                EACH_O EACH_V *(vec_##t *)(y + o * ystep + v * L) = acc[o][v];                     \
-            } else {                                                                               \
-                EACH_O {                                                                           \
-                    vec_##t rest[V];                                                               \
-                    EACH_V rest[v] = acc[o][v];                                                    \
-                    memcpy(y + o * ystep, rest, (size_t)(len - at) * sizeof(T));                   \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#define TILES(T, t)                                                                                \
-    TILE(T, t, 1, 4)                                                                               \
-    TILE(T, t, 2, 4) TILE(T, t, 3, 4) TILE(T, t, 4, 2) TILE(T, t, 5, 2) TILE(T, t, 6, 2)
-#define MORE_TILES(T, t)                                                                           \
-    TILE(T, t, 7, 2)                                                                               \
-    TILE(T, t, 8, 2) TILE(T, t, 9, 2) TILE(T, t, 10, 2) TILE(T, t, 11, 2) TILE(T, t, 12, 2)
-TILES(float, f32)
-TILES(double, f64)
-TILES(int64_t, i64)
+#define T float
+#define t f32
+#include "kernels/cpu/conv/tiles.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/conv/tiles.inc"
+#define T int64_t
+#define t i64
+#include "kernels/cpu/conv/tiles.inc"
 #define TABLE(t) tile_##t##_1, tile_##t##_2, tile_##t##_3, tile_##t##_4, tile_##t##_5, tile_##t##_6
 #ifdef __AVX512F__
-MORE_TILES(float, f32)
-MORE_TILES(double, f64)
-MORE_TILES(int64_t, i64)
 #define ALL_TABLE(t)                                                                               \
     TABLE(t), tile_##t##_7, tile_##t##_8, tile_##t##_9, tile_##t##_10, tile_##t##_11, tile_##t##_12
 #else

@@ -61,44 +61,18 @@ LANES(double, f64, i64)
 
 #define EACH_F _Pragma("GCC unroll 5") for (int f = 0; f < F; f++)
 #define EACH_T _Pragma("GCC unroll 5") for (int t = 0; t < TAPS; t++)
-/* What lies in x beyond the row is masked: 0 times infinity is not 0. */
-#define DOT(T, t_, I, i_, filters)                                                                 \
-    static void dot_##t_##_##filters(const patch *p, const int64_t *offset, double *sum,           \
-                                     int64_t step) {                                               \
-        enum { F = filters, L = VB / sizeof(T) };                                                  \
-        const int64_t rest = p->width % L, whole = p->width - rest;                                \
-        vec_##t_ acc[F][TAPS], in[F];                                                              \
-        vec_##i_ mask;                                                                             \
-        for (int l = 0; l < (int)L; l++) mask[l] = l < rest ? -1 : 0;                              \
-        EACH_F EACH_T acc[f][t] = (vec_##t_){0};                                                   \
-        const T *g = p->g;                                                                         \
-        for (int64_t i = 0; i < p->images * p->rows; i++, g += p->pitch) {                         \
-            const T *x = (const T *)p->x + i / p->rows * p->image + i % p->rows * p->line;         \
-            for (int64_t at = 0; at < whole; at += L) {                                            \
-                EACH_F in[f] = *(const vec_##t_ *)(g + f * p->plane + at);                         \
-                EACH_T {                                                                           \
-                    vec_##t_ v = *(const vec_##t_ *)(x + offset[t] + at);                          \
-                    EACH_F acc[f][t] += in[f] * v;                                                 \
-                }                                                                                  \
-            }                                                                                      \
-            if (!rest) continue;                                                                   \
-            EACH_F in[f] = *(const vec_##t_ *)(g + f * p->plane + whole);                          \
-            EACH_T {                                                                               \
-                vec_##t_ v = *(const vec_##t_ *)(x + offset[t] + whole);                           \
-                v = (vec_##t_)((vec_##i_)v & mask);                                                \
-                EACH_F acc[f][t] += in[f] * v;                                                     \
-            }                                                                                      \
-        }                                                                                          \
-        EACH_F EACH_T sum[f * step + t] += lanes_##t_(acc[f][t]);                                  \
-    }
-#define DOTS(T, t, I, i) DOT(T, t, I, i, 1) DOT(T, t, I, i, 2) DOT(T, t, I, i, 3)
-DOTS(float, f32, int32_t, i32)
-DOTS(double, f64, int64_t, i64)
+#define T float
+#define t_ f32
+#define I int32_t
+#define i_ i32
+#include "kernels/cpu/conv/dots.inc"
+#define T double
+#define t_ f64
+#define I int64_t
+#define i_ i64
+#include "kernels/cpu/conv/dots.inc"
 #define TABLE(t) dot_##t##_1, dot_##t##_2, dot_##t##_3
 #ifdef __AVX512F__
-#define MORE_DOTS(T, t, I, i) DOT(T, t, I, i, 4) DOT(T, t, I, i, 5)
-MORE_DOTS(float, f32, int32_t, i32)
-MORE_DOTS(double, f64, int64_t, i64)
 #define ALL_TABLE(t) TABLE(t), dot_##t##_4, dot_##t##_5
 #else
 #define ALL_TABLE(t) TABLE(t)

@@ -201,11 +201,8 @@ BCE(double, f64)
         const T *u = in[0];                                                                        \
         int other = 0;                                                                             \
         for (int64_t i = 0; i < n; i++) other |= !(u[i] > (T)-0.5 && u[i] < (T)INFINITY);          \
-        if (other) {                                                                               \
-            loop_lgamma_##t(n, out, in, par);                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        padded(right_lgamma_##t, sizeof(T), 1, n, out, in, par);                                   \
+        if (other) loop_lgamma_##t(n, out, in, par);                                               \
+        else padded(right_lgamma_##t, sizeof(T), 1, n, out, in, par);                              \
     }
 LGAMMA(float, f32)
 LGAMMA(double, f64)

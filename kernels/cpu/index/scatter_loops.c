@@ -6,32 +6,45 @@
 #include <emmintrin.h>
 #endif
 
-#define ROW(name, T, y)                                                                            \
-    static void name(const gp_put_at *p, int64_t n) {                                              \
-        const int64_t xs = p->xs, ts = p->ts, fs = p->fs, *t = p->t;                               \
-        char *x = p->x;                                                                            \
-        const char *f = p->f;                                                                      \
-        if (ts == 0 && xs == (int64_t)sizeof(T) && fs == xs) {                                     \
-            T *o = (T *)(void *)(x + *t);                                                          \
-            const T *v = (const T *)(const void *)f;                                               \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                  \
-                const T a = o[i], b = v[i];                                                        \
-                (void)a;                                                                           \
-                o[i] = (T)(y);                                                                     \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T *o = (T *)(void *)(x + i * xs + t[i * ts]);                                          \
-            const T a = *o, b = *(const T *)(const void *)(f + i * fs);                            \
-            (void)a;                                                                               \
-            *o = (T)(y);                                                                           \
-        }                                                                                          \
-    }
-ROW(put_1, uint8_t, b)
-ROW(put_2, uint16_t, b)
-ROW(put_4, uint32_t, b)
-ROW(put_8, uint64_t, b)
+#define T uint8_t
+#define NAME u8
+#include "kernels/cpu/index/scatter_row.inc"
+#define T uint16_t
+#define NAME u16
+#include "kernels/cpu/index/scatter_row.inc"
+#define T uint32_t
+#define NAME u32
+#include "kernels/cpu/index/scatter_row.inc"
+#define T uint64_t
+#define NAME u64
+#include "kernels/cpu/index/scatter_row.inc"
+#define T int8_t
+#define NAME i8
+#include "kernels/cpu/index/scatter_row.inc"
+#define T int16_t
+#define NAME i16
+#include "kernels/cpu/index/scatter_row.inc"
+#define T int32_t
+#define NAME i32
+#include "kernels/cpu/index/scatter_row.inc"
+#define T int64_t
+#define NAME i64
+#include "kernels/cpu/index/scatter_row.inc"
+#define T float
+#define NAME f32
+#include "kernels/cpu/index/scatter_row.inc"
+#define T double
+#define NAME f64
+#include "kernels/cpu/index/scatter_row.inc"
+
+/* y: what is written where a is, of a and the value b. */
+#define ROW(name, T, t, y)                                                                         \
+    static inline T formula_##name(T a, T b) { return (T)(y); }                                    \
+    static void name(const gp_put_at *p, int64_t n) { row_##t(p, n, formula_##name); }
+ROW(put_1, uint8_t, u8, b)
+ROW(put_2, uint16_t, u16, b)
+ROW(put_4, uint32_t, u32, b)
+ROW(put_8, uint64_t, u64, b)
 
 /* The smaller and the larger; a where they are equal, or a is NaN. Nobody can foretell which it is, and of
    floats compilers make a branch if they are let. */
@@ -56,10 +69,10 @@ CHOICE(more_f64, double, sd, d_f64, max_sd, >)
 /* NaN wins, as in amin and amax. */
 #define NAN_OR(b, y) __builtin_expect((b) != (b), 0) ? (b) : (y)
 #define ROWS(name, T)                                                                              \
-    ROW(add_##name, T, a + b)                                                                      \
-    ROW(mul_##name, T, a *b)                                                                       \
-    ROW(least_##name, T, NAN_OR(b, LESS(b, a)))                                                    \
-    ROW(most_##name, T, NAN_OR(b, MORE(b, a)))
+    ROW(add_##name, T, name, a + b)                                                                \
+    ROW(mul_##name, T, name, a *b)                                                                 \
+    ROW(least_##name, T, name, NAN_OR(b, LESS(b, a)))                                              \
+    ROW(most_##name, T, name, NAN_OR(b, MORE(b, a)))
 ROWS(u8, uint8_t)
 ROWS(i8, int8_t)
 ROWS(i16, int16_t)
@@ -67,8 +80,8 @@ ROWS(i32, int32_t)
 ROWS(i64, int64_t)
 ROWS(f32, float)
 ROWS(f64, double)
-ROW(or, uint8_t, a | b)
-ROW(and, uint8_t, a &b)
+ROW(or, uint8_t, u8, a | b)
+ROW(and, uint8_t, u8, a &b)
 
 #define FNS(name, put)                                                                             \
     { put, add_##name, mul_##name, least_##name, most_##name }

@@ -16,35 +16,14 @@ typedef void (*tile_fn)(const void *a, int64_t lda, const void *w, const void *s
 
 #define EACH_R _Pragma("GCC unroll 6") for (int r = 0; r < R; r++)
 #define EACH_V _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
-#define TILE(T, t, rows, vectors)                                                                  \
-    static void tile_##t##_##vectors##_##rows(const void *from, int64_t lda, const void *weights,  \
-                                              const void *start, int64_t k, void *to,              \
-                                              const char *ahead) {                                 \
-        enum { R = rows, V = vectors, L = GP_VB / sizeof(T) };                                     \
-        const T *a = from, *w = weights;                                                           \
-        vec_##t acc[R][V], in[V];                                                                  \
-        EACH_R EACH_V acc[r][v] = *(const vec_##t *)((const T *)start + v * L);                    \
-        for (int64_t i = 0; i < k; i++, w += V * L, ahead += GP_VB) {                              \
-            __builtin_prefetch(ahead, 0, 2);                                                       \
-            EACH_V in[v] = *(const vec_##t *)(w + v * L);                                          \
-            EACH_R EACH_V acc[r][v] += in[v] * a[r * lda + i];                                     \
-        }                                                                                          \
-        EACH_R EACH_V *(vec_##t *)((T *)to + (r * V + v) * L) = acc[r][v];                         \
-    }
-#define TILES(T, t)                                                                                \
-    TILE(T, t, 1, 3)                                                                               \
-    TILE(T, t, 2, 3)                                                                               \
-    TILE(T, t, 3, 3) TILE(T, t, 1, 4) TILE(T, t, 2, 4) TILE(T, t, 3, 4)
-#define MORE_TILES(T, t)                                                                           \
-    TILE(T, t, 4, 3)                                                                               \
-    TILE(T, t, 5, 3)                                                                               \
-    TILE(T, t, 6, 3) TILE(T, t, 4, 4) TILE(T, t, 5, 4) TILE(T, t, 6, 4)
-TILES(float, f32)
-TILES(double, f64)
+#define T float
+#define t f32
+#include "kernels/cpu/matmul/tiles.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/matmul/tiles.inc"
 #define TABLE(t, v) tile_##t##_##v##_1, tile_##t##_##v##_2, tile_##t##_##v##_3
 #ifdef __AVX512F__
-MORE_TILES(float, f32)
-MORE_TILES(double, f64)
 #define ALL(t, v) TABLE(t, v), tile_##t##_##v##_4, tile_##t##_##v##_5, tile_##t##_##v##_6
 #else
 #define ALL(t, v) TABLE(t, v)

@@ -28,52 +28,18 @@ typedef struct search {
     char *part_best;
 } search;
 
-/* Within a block the best value is found first, in lanes (NaN stays), and then its place: that is
- * rarely needed. */
-#define COMPARE(T, t, name, better)                                                                \
-    static T best_##name##_##t(const T *x, int64_t n) {                                            \
-        T lane[LANES], m = x[0];                                                                   \
-        int64_t i = 0;                                                                             \
-        if (n >= LANES) {                                                                          \
-            for (int j = 0; j < LANES; j++) lane[j] = x[j];                                        \
-            for (i = LANES; i + LANES <= n; i += LANES)                                            \
-                _Pragma("omp simd") for (int j = 0; j < LANES; j++) lane[j] =                      \
-                    x[i + j] better lane[j] || x[i + j] != x[i + j] ? x[i + j] : lane[j];          \
-            for (int j = 0; j < LANES; j++)                                                        \
-                m = lane[j] better m || lane[j] != lane[j] ? lane[j] : m;                          \
-        }                                                                                          \
-        for (; i < n; i++) m = x[i] better m || x[i] != x[i] ? x[i] : m;                           \
-        return m;                                                                                  \
-    }                                                                                              \
-    static void scan_##name##_##t(void *best_, int64_t *where, const void *x_, int64_t at,         \
-                                  int64_t n) {                                                     \
-        const T *x = x_;                                                                           \
-        T best = *(T *)best_;                                                                      \
-        if (best != best) return;                                                                  \
-        const T m = best_##name##_##t(x, n);                                                       \
-        if (!(m better best) && m == m) return;                                                    \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            if (m != m ? x[i] != x[i] : x[i] == m) {                                               \
-                *(T *)best_ = x[i];                                                                \
-                *where = at + i;                                                                   \
-                return;                                                                            \
-            }                                                                                      \
-    }                                                                                              \
-    static void column_##name##_##t(void *best_, int64_t *where, const void *x_, int64_t at,       \
-                                    int64_t n) {                                                   \
-        const T *restrict x = x_;                                                                  \
-        T *restrict best = best_;                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const int take = (x[i] better best[i]) | ((x[i] != x[i]) & (best[i] == best[i]));      \
-            best[i] = take ? x[i] : best[i];                                                       \
-            where[i] = take ? at : where[i];                                                       \
-        }                                                                                          \
-    }
-#define BOTH(T, t) COMPARE(T, t, max, >) COMPARE(T, t, min, <)
-BOTH(float, f32)
-BOTH(double, f64)
-BOTH(int32_t, i32)
-BOTH(int64_t, i64)
+#define T float
+#define t f32
+#include "kernels/cpu/reduce/argreduce_pair.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/reduce/argreduce_pair.inc"
+#define T int32_t
+#define t i32
+#include "kernels/cpu/reduce/argreduce_pair.inc"
+#define T int64_t
+#define t i64
+#include "kernels/cpu/reduce/argreduce_pair.inc"
 #define ROW(name, t)                                                                               \
     { scan_##name##_##t, column_##name##_##t }
 static const comparer comparers[2][GP_CTYPES] = {

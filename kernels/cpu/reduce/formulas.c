@@ -24,91 +24,44 @@ static inline int64_t cut_i64(double v) {
     return v == INFINITY ? INT64_MAX : v == -INFINITY ? INT64_MIN : (int64_t)v;
 }
 
+#define INLINE static inline __attribute__((always_inline))
+/* One half of the W lanes onto the other, where there are as many. */
+#define HALVE(half)                                                                                \
+    if ((half) < W)                                                                                \
+        _Pragma("omp simd") for (int j = 0; j < (half); j++) all[j] = step(all[j], all[j + (half)]);
+#define T float
+#define t f32
+#include "kernels/cpu/reduce/formulas.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/reduce/formulas.inc"
+#define T int32_t
+#define t i32
+#include "kernels/cpu/reduce/formulas.inc"
+#define T int64_t
+#define t i64
+#include "kernels/cpu/reduce/formulas.inc"
+
 /* clang-format off */
-#define HALVE(nm, t, W, half)                                                                    \
-    if ((half) < (W))                                                                            \
-        _Pragma("omp simd")                                                                      \
-        for (int j = 0; j < (half); j++) all[j] = merge_##nm##_##t(all[j], all[j + (half)]);
-/* n elements, `least` or more, in W lanes, which are put away every STEPS steps; what is left behind whole
- * steps is the end of the last W elements. Then the lanes into a; all elements are done. */
-#define FOLD_LANES(nm, t, start, W, least)                                                       \
-    if (n - i >= (least)) {                                                                      \
-        T_##t all[W];                                                                            \
-        for (int j = 0; j < (W); j++) all[j] = cut_##t(start);                                   \
-        while (n - i >= (W)) {                                                                   \
-            T_##t lane[W];                                                                       \
-            int64_t stop = n - i < STEPS * (W) ? n : i + STEPS * (W);                            \
-            for (int j = 0; j < (W); j++) lane[j] = cut_##t(start);                              \
-            for (; i + (W) <= stop; i += (W)) {                                                  \
-                if ((W) > FEW) gp_fetch_ahead(s + i, (W) * (int)sizeof *s);                      \
-                _Pragma("omp simd")                                                              \
-                for (int j = 0; j < (W); j++) lane[j] = step_##nm##_##t(lane[j], s[i + j]);      \
-            }                                                                                    \
-            _Pragma("omp simd")                                                                  \
-            for (int j = 0; j < (W); j++) all[j] = merge_##nm##_##t(all[j], lane[j]);            \
-        }                                                                                        \
-        if (i < n) {                                                                             \
-            const T_##t *last = s + n - (W);                                                     \
-            const int done = (W) - (int)(n - i);                                                 \
-            _Pragma("omp simd")                                                                  \
-            for (int j = 0; j < (W); j++)                                                        \
-                all[j] = j < done ? all[j] : step_##nm##_##t(all[j], last[j]);                   \
-            i = n;                                                                               \
-        }                                                                                        \
-        HALVE(nm, t, W, 32) HALVE(nm, t, W, 16) HALVE(nm, t, W, 8) HALVE(nm, t, W, 4)            \
-        HALVE(nm, t, W, 2) HALVE(nm, t, W, 1)                                                    \
-        a = merge_##nm##_##t(a, all[0]);                                                         \
-    }
-#define REDUCE1(nm, t, start, combine, finish)                                                   \
-    static inline T_##t step_##nm##_##t(T_##t acc, T_##t x) { return (T_##t)(combine); }         \
-    static inline T_##t merge_##nm##_##t(T_##t a, T_##t b) { return step_##nm##_##t(a, b); }     \
-    static void start_##nm##_##t(void *p, int64_t n) {                                           \
-        for (int64_t i = 0; i < n; i++) ((T_##t *)p)[i] = cut_##t(start);                        \
-    }                                                                                            \
-    static void fold_##nm##_##t(void *p, const void *src, int64_t n, double p_) {                \
-        const T_##t *s = src;                                                                    \
-        T_##t a = *(T_##t *)p;                                                                   \
-        int64_t i = 0;                                                                           \
-        FOLD_LANES(nm, t, start, LANES(T_##t), 2 * LANES(T_##t))                                 \
-        FOLD_LANES(nm, t, start, LANES(T_##t) / 2, LANES(T_##t) / 2)                             \
-        FOLD_LANES(nm, t, start, FEW, FEW)                                                       \
-        for (; i < n; i++) a = step_##nm##_##t(a, s[i]);                                         \
-        *(T_##t *)p = a;                                                                         \
-    }                                                                                            \
-    static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n,  \
-                                double p_) {                                                     \
-        for (int64_t k = 0; k < many; k++) fold_##nm##_##t((T_##t *)p + k, x + k * apart, n, p_); \
-    }                                                                                            \
-    static void join_##nm##_##t(void *p, const void *src, int64_t n) {                           \
-        const T_##t *restrict s = src;                                                           \
-        T_##t *restrict a = p;                                                                   \
-        _Pragma("omp simd")                                                                      \
-        for (int64_t i = 0; i < n; i++) a[i] = merge_##nm##_##t(a[i], s[i]);                     \
-    }                                                                                            \
-    static void each_##nm##_##t(void *p, const void *const *rows, int m, int64_t n, double p_) { \
-        T_##t *restrict a = p;                                                                   \
-        if (m == GP_REDUCE_ROWS) {                                                               \
-            const T_##t *restrict r0 = rows[0], *restrict r1 = rows[1];                          \
-            const T_##t *restrict r2 = rows[2], *restrict r3 = rows[3];                          \
-            _Pragma("omp simd")                                                                  \
-            for (int64_t i = 0; i < n; i++) {                                                    \
-                T_##t v = step_##nm##_##t(step_##nm##_##t(a[i], r0[i]), r1[i]);                  \
-                a[i] = step_##nm##_##t(step_##nm##_##t(v, r2[i]), r3[i]);                        \
-            }                                                                                    \
-            return;                                                                              \
-        }                                                                                        \
-        for (int k = 0; k < m; k++) {                                                            \
-            const T_##t *restrict s = rows[k];                                                   \
-            _Pragma("omp simd")                                                                  \
-            for (int64_t i = 0; i < n; i++) a[i] = step_##nm##_##t(a[i], s[i]);                  \
-        }                                                                                        \
-    }                                                                                            \
-    static void finish_##nm##_##t(void *p, double n, int64_t many, double p_) {                  \
-        (void)n;                                                                                 \
-        for (int64_t i = 0; i < many; i++) {                                                     \
-            const T_##t acc = ((T_##t *)p)[i];                                                   \
-            ((T_##t *)p)[i] = (T_##t)(finish);                                                   \
-        }                                                                                        \
+/* A row's formulas, and the reduction of one type by them. */
+#define REDUCE1(nm, t, start, combine, finish)                                                     \
+    static inline T_##t step_##nm##_##t(T_##t acc, T_##t x) { return (T_##t)(combine); }           \
+    static inline T_##t last_##nm##_##t(T_##t acc, double n) { return (T_##t)(finish); }           \
+    static void start_##nm##_##t(void *p, int64_t n) { start_##t(p, n, cut_##t(start)); }          \
+    static void fold_##nm##_##t(void *p, const void *x, int64_t n, double p_) {                    \
+        fold_##t(p, x, n, cut_##t(start), step_##nm##_##t);                                        \
+    }                                                                                              \
+    LOOPS1(nm, t)
+#define LOOPS1(nm, t)                                                                              \
+    static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n, double p_) { \
+        for (int64_t k = 0; k < many; k++) fold_##nm##_##t((T_##t *)p + k, x + k * apart, n, p_);  \
+    }                                                                                              \
+    static void join_##nm##_##t(void *p, const void *x, int64_t n) { join_##t(p, x, n, step_##nm##_##t); } \
+    static void each_##nm##_##t(void *p, const void *const *rows, int m, int64_t n, double p_) {   \
+        each_##t(p, rows, m, n, step_##nm##_##t);                                                  \
+    }                                                                                              \
+    static void finish_##nm##_##t(void *p, double n, int64_t many, double p_) {                    \
+        finish_##t(p, n, many, last_##nm##_##t);                                                   \
     }
 /* clang-format on */
 #define REDUCE(n, ty, start, combine, finish, ...)                                                 \

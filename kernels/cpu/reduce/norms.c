@@ -9,93 +9,55 @@ enum { LANES = 32, FEW = 8 };
 
 /* ---- sums in f64 of floats ---- */
 
-#define HALVE(W, half, merge)                                                                      \
-    _Pragma("omp simd") for (int j = 0; j < ((half) < (W) ? (half) : 0); j++) {                    \
-        const double acc = lane[j], x = lane[(j + (half)) % (W)];                                  \
-        lane[j] = merge;                                                                           \
+/* One half of the W lanes onto the other, where there are as many. */
+#define HALVE(half)                                                                                \
+    _Pragma("omp simd") for (int j = 0; j < ((half) < W ? (half) : 0); j++) {                      \
+        const double acc = lane[j], x = lane[(j + (half)) % W];                                    \
+        lane[j] = MERGE;                                                                           \
     }
-/* W elements or more in as many lanes; what is left behind whole steps is the end of the last W. */
-#define SUM_LANES(T, W, first, step, merge)                                                        \
-    if (n - i >= (W)) {                                                                            \
-        double lane[W];                                                                            \
-        for (int j = 0; j < (W); j++) lane[j] = first;                                             \
-        for (; i + (W) <= n; i += (W)) {                                                           \
-            if ((W) > FEW) gp_fetch_ahead(v + i, (W) * (int)sizeof *v);                            \
-            _Pragma("omp simd") for (int j = 0; j < (W); j++) {                                    \
-                const double acc = lane[j], x = (double)v[i + j];                                  \
-                lane[j] = step;                                                                    \
-            }                                                                                      \
-        }                                                                                          \
-        if (i < n) {                                                                               \
-            const T *last = v + n - (W);                                                           \
-            const int done = (W) - (int)(n - i);                                                   \
-            _Pragma("omp simd") for (int j = 0; j < (W); j++) {                                    \
-                const double acc = lane[j], x = (double)last[j], more = step;                      \
-                lane[j] = j < done ? acc : more;                                                   \
-            }                                                                                      \
-            i = n;                                                                                 \
-        }                                                                                          \
-        HALVE(W, 16, merge) HALVE(W, 8, merge) HALVE(W, 4, merge) HALVE(W, 2, merge)               \
-        HALVE(W, 1, merge)                                                                         \
-        const double x = lane[0];                                                                  \
-        acc = merge;                                                                               \
-    }
-/* step and merge are formulas of acc, x and p. */
-#define SUMS(T, t, nm, first, step, merge)                                                         \
-    static void fold_##nm##_##t(void *a, const void *x_, int64_t n, double p) {                    \
-        const T *restrict v = x_;                                                                  \
-        double acc = *(double *)a;                                                                 \
-        int64_t i = 0;                                                                             \
-        SUM_LANES(T, LANES, first, step, merge)                                                    \
-        SUM_LANES(T, FEW, first, step, merge)                                                      \
-        for (; i < n; i++) {                                                                       \
-            const double x = (double)v[i];                                                         \
-            acc = step;                                                                            \
-        }                                                                                          \
-        *(double *)a = acc;                                                                        \
-    }                                                                                              \
-    static void rows_##nm##_##t(void *a, const char *x, int64_t apart, int64_t many, int64_t n,    \
-                                double p) {                                                        \
-        for (int64_t k = 0; k < many; k++) fold_##nm##_##t((double *)a + k, x + k * apart, n, p);  \
-    }                                                                                              \
-    static void each_##nm##_##t(void *a_, const void *const *rows, int m, int64_t n, double p) {   \
-        double *restrict a = a_;                                                                   \
-        for (int k = 0; k < m; k++) {                                                              \
-            const T *restrict v = rows[k];                                                         \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                  \
-                const double acc = a[i], x = (double)v[i];                                         \
-                a[i] = step;                                                                       \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#define NORM(nm, first, step, merge, last)                                                         \
-    static void start_##nm(void *a, int64_t n) {                                                   \
-        for (int64_t i = 0; i < n; i++) ((double *)a)[i] = first;                                  \
-    }                                                                                              \
-    static void join_##nm(void *a_, const void *b_, int64_t n) {                                   \
-        double *restrict a = a_;                                                                   \
-        const double *restrict b = b_;                                                             \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const double acc = a[i], x = b[i];                                                     \
-            a[i] = merge;                                                                          \
-        }                                                                                          \
-    }                                                                                              \
-    static void finish_##nm(void *a, double count, int64_t n, double p) {                          \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const double acc = ((double *)a)[i];                                                   \
-            ((double *)a)[i] = last;                                                               \
-        }                                                                                          \
-    }                                                                                              \
-    SUMS(float, f32, nm, first, step, merge)                                                       \
-    SUMS(double, f64, nm, first, step, merge)
-NORM(ones, 0, acc + (x != 0), acc + x, acc)
-NORM(abs, 0, acc + fabs(x), acc + x, acc)
-NORM(squares, 0, acc + x * x, acc + x, sqrt(acc))
-NORM(powers, 0, acc + pow(fabs(x), p), acc + x, pow(acc, 1 / p))
-NORM(most, 0, fabs(x) > acc || x != x ? fabs(x) : acc, x > acc || x != x ? x : acc, acc)
-NORM(least, INFINITY, fabs(x) < acc || x != x ? fabs(x) : acc, x < acc || x != x ? x : acc, acc)
+#define NAME ones
+#define FIRST 0
+#define STEP acc + (x != 0)
+#define MERGE acc + x
+#define LAST acc
+#include "kernels/cpu/reduce/norm.inc"
+#define NAME abs
+#define FIRST 0
+#define STEP acc + fabs(x)
+#define MERGE acc + x
+#define LAST acc
+#include "kernels/cpu/reduce/norm.inc"
+#define NAME squares
+#define FIRST 0
+#define STEP acc + x * x
+#define MERGE acc + x
+#define LAST sqrt(acc)
+#include "kernels/cpu/reduce/norm.inc"
+#define NAME powers
+#define FIRST 0
+#define STEP acc + pow(fabs(x), p)
+#define MERGE acc + x
+#define LAST pow(acc, 1 / p)
+#include "kernels/cpu/reduce/norm.inc"
+#define NAME most
+#define FIRST 0
+#define STEP fabs(x) > acc || x != x ? fabs(x) : acc
+#define MERGE x > acc || x != x ? x : acc
+#define LAST acc
+#include "kernels/cpu/reduce/norm.inc"
+#define NAME least
+#define FIRST INFINITY
+#define STEP fabs(x) < acc || x != x ? fabs(x) : acc
+#define MERGE x < acc || x != x ? x : acc
+#define LAST acc
+#include "kernels/cpu/reduce/norm.inc"
 
-NORM(known, 0, x != x ? acc : acc + x, acc + x, acc)
+#define NAME known
+#define FIRST 0
+#define STEP x != x ? acc : acc + x
+#define MERGE acc + x
+#define LAST acc
+#include "kernels/cpu/reduce/norm.inc"
 
 #define SUMMING(nm)                                                                                \
     {                                                                                              \

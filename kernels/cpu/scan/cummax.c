@@ -20,37 +20,18 @@ typedef struct run {
     scanner s;
 } run;
 
-/* Of equal elements the last one counts, and of NaNs, which beat everything: as in PyTorch. */
-#define EXTREME(T, t, nm, better)                                                                  \
-    static void line_##nm##_##t(void *best_, int64_t *where_, void *x_, int64_t *index,            \
-                                int64_t at, int64_t n) {                                           \
-        T *x = x_, best = *(T *)best_;                                                             \
-        int64_t where = *where_;                                                                   \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const int take = (x[i] better best) | (x[i] != x[i]);                                  \
-            best = take ? x[i] : best;                                                             \
-            where = take ? at + i : where;                                                         \
-            x[i] = best;                                                                           \
-            index[i] = where;                                                                      \
-        }                                                                                          \
-        *(T *)best_ = best;                                                                        \
-        *where_ = where;                                                                           \
-    }                                                                                              \
-    static void row_##nm##_##t(void *best_, int64_t *restrict where, const void *x_, int64_t at,   \
-                               int64_t n) {                                                        \
-        const T *restrict x = x_;                                                                  \
-        T *restrict best = best_;                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const int take = (x[i] better best[i]) | (x[i] != x[i]);                               \
-            best[i] = take ? x[i] : best[i];                                                       \
-            where[i] = take ? at : where[i];                                                       \
-        }                                                                                          \
-    }
-#define BOTH(T, t) EXTREME(T, t, max, >=) EXTREME(T, t, min, <=)
-BOTH(float, f32)
-BOTH(double, f64)
-BOTH(int32_t, i32)
-BOTH(int64_t, i64)
+#define T float
+#define t f32
+#include "kernels/cpu/scan/cummax_pair.inc"
+#define T double
+#define t f64
+#include "kernels/cpu/scan/cummax_pair.inc"
+#define T int32_t
+#define t i32
+#include "kernels/cpu/scan/cummax_pair.inc"
+#define T int64_t
+#define t i64
+#include "kernels/cpu/scan/cummax_pair.inc"
 #define ONE(nm, t)                                                                                 \
     { line_##nm##_##t, row_##nm##_##t }
 static const scanner scanners[2][GP_CTYPES] = {

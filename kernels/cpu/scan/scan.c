@@ -50,33 +50,21 @@ VECTOR(float, f32)
 VECTOR(double, f64)
 VECTOR(int64_t, i64)
 
-/* base plus the running sums of n elements of type S, in T; returns their sum, begun with acc. to
- * may be from; NULL: the sum only. */
-#define RUNNING(name, S, s, T, t)                                                                  \
-    static T name(T acc, T base, const S *from, S *to, int64_t n) {                                \
-        vec_##t so_far = acc - (vec_##t){0};                                                       \
-        int64_t i = 0;                                                                             \
-        for (; i + 2 * LANES <= n; i += 2 * LANES) {                                               \
-            const vec_##s *p = (const vec_##s *)(from + i);                                        \
-            vec_##t a = WIDE_##s(p), b = WIDE_##s(p + 1), before = base + so_far;                  \
-            WITHIN(a), WITHIN(b);                                                                  \
-            b += LAST(a);                                                                          \
-            if (to) {                                                                              \
-                vec_##s *q = (vec_##s *)(to + i);                                                  \
-                q[0] = __builtin_convertvector(before + a, vec_##s);                               \
-                q[1] = __builtin_convertvector(before + b, vec_##s);                               \
-            }                                                                                      \
-            so_far += LAST(b);                                                                     \
-        }                                                                                          \
-        for (acc = so_far[0]; i < n; i++) {                                                        \
-            acc += from[i];                                                                        \
-            if (to) to[i] = (S)(base + acc);                                                       \
-        }                                                                                          \
-        return acc;                                                                                \
-    }
-RUNNING(running_f32, float, f32, double, f64)
-RUNNING(running_f64, double, f64, double, f64)
-RUNNING(running_i64, int64_t, i64, int64_t, i64)
+#define S float
+#define s f32
+#define T double
+#define t f64
+#include "kernels/cpu/scan/running.inc"
+#define S double
+#define s f64
+#define T double
+#define t f64
+#include "kernels/cpu/scan/running.inc"
+#define S int64_t
+#define s i64
+#define T int64_t
+#define t i64
+#include "kernels/cpu/scan/running.inc"
 
 #define SUMS(T, t)                                                                                 \
     static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                         \

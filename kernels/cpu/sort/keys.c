@@ -4,19 +4,16 @@
 #undef bool /* a row of dtype.def */
 
 /* Integers: the sign bit turned over. Floats: negative ones complemented, others above them. */
+#define KEY_LOOP(type, element, expr)                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        const type v = element;                                                                    \
+        o[i] = expr;                                                                               \
+    }
 #define KEYS(name, type, expr)                                                                     \
     static void key_##name(uint64_t *o, const char *p, int64_t step, int64_t n) {                  \
-        if (step == (int64_t)sizeof(type)) {                                                       \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type v = ((const type *)(const void *)p)[i];                                 \
-                o[i] = expr;                                                                       \
-            }                                                                                      \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type v = *(const type *)(const void *)(p + i * step);                        \
-                o[i] = expr;                                                                       \
-            }                                                                                      \
-        }                                                                                          \
+        if (step == (int64_t)sizeof(type))                                                         \
+            KEY_LOOP(type, ((const type *)(const void *)p)[i], expr)                               \
+        else KEY_LOOP(type, *(const type *)(const void *)(p + i * step), expr)                     \
     }
 #define FLOAT_KEY(U, inf, sign)                                                                    \
     ((U)(v << 1) > (U)((U)(inf) << 1) ? (uint64_t)(U)-1                                            \

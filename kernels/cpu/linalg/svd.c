@@ -40,25 +40,16 @@ typedef struct run {
     _Atomic int trouble;
 } run;
 
-/* The rows of a matrix, ld elements apart with zeros between. Returns the largest magnitude; -1 if
- * an element is not finite. */
-#define GATHER(T, t, most, magnitude)                                                    \
-    static T gather_##t(T *to, const char *from, const run *r, int64_t rs, int64_t cs) { \
-        T top = 0;                                                                       \
-        int bad = 0;                                                                     \
-        for (int64_t i = 0; i < r->rows; i++, to += r->ld) {                             \
-            gp_load_fn(GP_##t, GP_CT_##t)(to, from + i * rs, cs, r->cols);               \
-            for (int64_t j = 0; j < r->cols; j++) {                                      \
-                T m = magnitude(to[j]);                                                  \
-                bad |= !(m <= most);                                                     \
-                top = m > top ? m : top;                                                 \
-            }                                                                            \
-            for (int64_t j = r->cols; j < r->ld; j++) to[j] = 0;                         \
-        }                                                                                \
-        return bad ? -1 : top;                                                           \
-    }
-GATHER(float, f32, FLT_MAX, fabsf)
-GATHER(double, f64, DBL_MAX, fabs)
+#define T float
+#define t f32
+#define MOST FLT_MAX
+#define MAGNITUDE fabsf
+#include "kernels/cpu/linalg/svd_gather.inc"
+#define T double
+#define t f64
+#define MOST DBL_MAX
+#define MAGNITUDE fabs
+#include "kernels/cpu/linalg/svd_gather.inc"
 
 static const char *matrix_at(const run *r, int64_t i) {
     const gp_array *x = r->x;
@@ -74,74 +65,22 @@ static int64_t quick_work(const run *r) {
            (int64_t)BLOCK * (r->cols + BLOCK + 1) + 5 * padded(r->k);
 }
 
-/* LAPACK stores by columns: what it is given is the transpose V S U', so its U is our Vh and its V'
- * our U, both as they lie. */
-#define SVD(T, t, gesdd, bdsdc, ormbr, tiny, huge)                                                 \
-    static int whole_##t(const run *r, T *a, T *u, T *s, T *vh, T *work, int lwork, int *iwork) {  \
-        int info = 0, ldvt = r->ucols;                                                             \
-        gesdd(&r->jobz, &r->cols, &r->rows, a, &r->ld, s, vh, &r->cols, u, &ldvt, work, &lwork,    \
-              iwork, &info, 1);                                                                    \
-        return info;                                                                               \
-    }                                                                                              \
-    static int64_t whole_work_##t(const run *r) {                                                  \
-        int info = 0, ask = -1, ldvt = r->ucols, iwork;                                            \
-        T a, best = 0;                                                                             \
-        gesdd(&r->jobz, &r->cols, &r->rows, &a, &r->ld, &a, &a, &r->cols, &a, &ldvt, &best, &ask,  \
-              &iwork, &info, 1);                                                                   \
-        return info || best > 0x7ffffff0                                                           \
-                   ? -1                                                                            \
-                   : padded((int64_t)best +                                                        \
-                            (int64_t)(best / 8388608)); /* f32 may have rounded it down */         \
-    }                                                                                              \
-    /* gesdd's path for matrices that are about square (5), with our bidiagonalisation in place of \
-     * gebrd. */                                                                                   \
-    static int quick_##t(const run *r, T *a, T *u, T *s, T *vh, T *work, int *iwork) {             \
-        int k = r->k, n = r->cols, info = 0, lwork = BLOCK * (n + BLOCK + 1), unused;              \
-        T *e = work, *tauq = e + padded(k), *taup = tauq + padded(k), *tmp = taup + padded(k), q;  \
-        gp_bidiag_##t(k, n, r->ld, a, s, e, tauq, taup, tmp);                                      \
-        if (!u) {                                                                                  \
-            bdsdc("U", "N", &k, s, e, &q, &k, &q, &k, &q, &unused, tmp, iwork, &info, 1, 1);       \
-            return info;                                                                           \
-        }                                                                                          \
-        if (n > k) memset(vh, 0, (size_t)n *(size_t)r->vrows * sizeof(T));                         \
-        for (int64_t i = k; i < r->vrows; i++) vh[i * n + i] = 1;                                  \
-        bdsdc("U", "I", &k, s, e, vh, &n, u, &k, &q, &unused, tmp, iwork, &info, 1, 1);            \
-        if (info) return info;                                                                     \
-        ormbr("Q", "L", "N", &n, &r->vrows, &k, a, &r->ld, tauq, vh, &n, tmp, &lwork, &info, 1, 1, \
-              1);                                                                                  \
-        ormbr("P", "R", "T", &k, &k, &k, a, &r->ld, taup, u, &k, tmp, &lwork, &info, 1, 1, 1);     \
-        return info;                                                                               \
-    }                                                                                              \
-    static int one_##t(const run *r, int64_t i, T *a, T *work, int lwork, int *iwork) {            \
-        const gp_array *x = r->x;                                                                  \
-        int64_t rs = x->stride[x->ndim - 2] * (int64_t)sizeof(T),                                  \
-                cs = x->stride[x->ndim - 1] * (int64_t)sizeof(T);                                  \
-        T *u = r->u ? (T *)r->u + i * r->rows * r->ucols : NULL,                                   \
-          *vh = r->vh ? (T *)r->vh + i * r->vrows * r->cols : NULL;                                \
-        T *s = (T *)r->s + i * r->k, top = gather_##t(a, matrix_at(r, i), r, rs, cs);              \
-        if (top < 0) return -INT_MAX;                                                              \
-        if (r->quick && top > tiny && top < huge) return quick_##t(r, a, u, s, vh, work, iwork);   \
-        return whole_##t(r, a, u, s, vh, work, lwork, iwork);                                      \
-    }                                                                                              \
-    static trouble some_##t(run *r, int64_t begin, int64_t end) {                                  \
-        int64_t n = padded((int64_t)r->rows * r->ld), lwork = whole_work_##t(r), most = lwork;     \
-        int info = 0;                                                                              \
-        if (lwork < 0) return TOO_LARGE;                                                           \
-        if (r->quick && quick_work(r) > most) most = quick_work(r);                                \
-        T *a = gp_scratch(GP_SCRATCH_PART,                                                         \
-                          (size_t)(n + most) * sizeof(T) + 8 * (size_t)r->k * sizeof(int));        \
-        if (!a) return NO_MEMORY;                                                                  \
-        for (int64_t i = begin; i < end && !info; i++)                                             \
-            info = gp_stopped()                                           \
-                       ? INT_MIN                                                                   \
-                       : one_##t(r, i, a, a + n, (int)lwork, (int *)(a + n + most));               \
-        return info == 0          ? FINE                                                           \
-               : info == INT_MIN  ? INTERRUPTED                                                    \
-               : info == -INT_MAX ? NOT_FINITE                                                     \
-                                  : NOT_CONVERGED;                                                 \
-    }
-SVD(float, f32, sgesdd_, sbdsdc_, sormbr_, 1e-9f, 1e9f)
-SVD(double, f64, dgesdd_, dbdsdc_, dormbr_, 1e-90, 1e90)
+#define T float
+#define t f32
+#define GESDD sgesdd_
+#define BDSDC sbdsdc_
+#define ORMBR sormbr_
+#define TINY 1e-9f
+#define HUGE 1e9f
+#include "kernels/cpu/linalg/svd.inc"
+#define T double
+#define t f64
+#define GESDD dgesdd_
+#define BDSDC dbdsdc_
+#define ORMBR dormbr_
+#define TINY 1e-90
+#define HUGE 1e90
+#include "kernels/cpu/linalg/svd.inc"
 
 static void some(void *ctx, int64_t begin, int64_t end) {
     run *r = ctx;

@@ -145,6 +145,7 @@ static inline float same_f32(float v) { return v; }
 #define CTYPE_i32 int32_t
 #define CTYPE_i64 int64_t
 
+#define AT(type, p) (*(const type *)(p))
 #define LOAD(name, type, c)                                                                        \
     static void load_##name##_##c(void *dst, const char *src, int64_t step, int64_t n) {           \
         CTYPE_##c *d = dst;                                                                        \
@@ -152,12 +153,10 @@ static inline float same_f32(float v) { return v; }
             const type *s = (const type *)src;                                                     \
             for (int64_t i = 0; i < n; i++) d[i] = TO_##c(FROM_##name(s[i]));                      \
         } else if (step == 0 && n) {                                                               \
-            const CTYPE_##c v = TO_##c(FROM_##name(*(const type *)src));                           \
+            const CTYPE_##c v = TO_##c(FROM_##name(AT(type, src)));                                \
             for (int64_t i = 0; i < n; i++) d[i] = v;                                              \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                d[i] = TO_##c(FROM_##name(*(const type *)(src + i * step)));                       \
-        }                                                                                          \
+        } else                                                                                     \
+            for (int64_t i = 0; i < n; i++) d[i] = TO_##c(FROM_##name(AT(type, src + i * step)));  \
     }
 #define STORE(name, type, c)                                                                       \
     static void store_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {          \

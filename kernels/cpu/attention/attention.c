@@ -7,31 +7,34 @@
 #include "kernels/cpu/runtime/kernel.h"
 #include "tensor/ops/attention.h"
 
-typedef struct run {
+typedef struct attention_job {
     const gp_call *c;
     gp_attention k;
     int64_t ms[4]; /* the mask's strides */
     bool failed;
-} run;
+} attention_job;
 
-static void open_run(const gp_call *c, run *r) {
-    *r = (run){.c = c};
+static void open_run(const gp_call *c, attention_job *r) {
+    *r = (attention_job){.c = c};
     gp_attention_read(c, &r->k);
     if (r->k.mask) gp_attention_mask_strides(&r->k, r->ms);
 }
 
 /* Row `row` of head `head` (of all batches) of a, n elements, to p; or p there. */
-static char *row_at(const run *r, const gp_array *a, int64_t head, int64_t row, int64_t *step) {
+static char *row_at(const attention_job *r, const gp_array *a, int64_t head, int64_t row,
+                    int64_t *step) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     *step = a->stride[3] * size;
     return (char *)a->data + (head / r->k.heads * a->stride[0] + head % r->k.heads * a->stride[1] + row * a->stride[2]) * size;
 }
-static void get(const run *r, const gp_array *a, int64_t head, int64_t row, int64_t n, double *p) {
+static void get(const attention_job *r, const gp_array *a, int64_t head, int64_t row, int64_t n,
+                double *p) {
     int64_t step;
     char *at = row_at(r, a, head, row, &step);
     gp_load_fn((gp_dtype)a->dtype, GP_CT_f64)(p, at, step, n);
 }
-static void put(const run *r, const gp_array *a, int64_t head, int64_t row, int64_t n, const double *p) {
+static void store_row(const attention_job *r, const gp_array *a, int64_t head, int64_t row,
+                      int64_t n, const double *p) {
     int64_t step;
     char *at = row_at(r, a, head, row, &step);
     gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(at, step, p, n);
@@ -44,7 +47,8 @@ static double dot(const double *a, const double *b, int64_t n) {
 }
 
 /* Scores of query i, and how many keys it sees. q, row: room for its features and a key's. */
-static int64_t scores(const run *r, int64_t head, int64_t i, double *q, double *row, double *s) {
+static int64_t scores(const attention_job *r, int64_t head, int64_t i, double *q, double *row,
+                      double *s) {
     const gp_attention *k = &r->k;
     const gp_array *m = k->mask;
     int64_t seen = k->causal && i + 1 < k->s ? i + 1 : k->s;
@@ -63,7 +67,7 @@ static int64_t scores(const run *r, int64_t head, int64_t i, double *q, double *
     return seen;
 }
 
-static double *room(run *r, int64_t extra) {
+static double *room(attention_job *r, int64_t extra) {
     const gp_attention *k = &r->k;
     double *p = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * k->s + 3 * (k->size + k->width) + extra) * sizeof *p);
     if (!p) r->failed = true;
@@ -72,7 +76,7 @@ static double *room(run *r, int64_t extra) {
 
 /* Queries [begin, end) of all heads. */
 static void forward(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    attention_job *r = ctx;
     const gp_attention *k = &r->k;
     double *s = room(r, 0);
     if (!s) return;
@@ -88,7 +92,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
             get(r, k->v, head, j, k->width, row);
             for (int64_t e = 0; e < k->width; e++) y[e] += s[j] / sum * row[e];
         }
-        put(r, gp_out(r->c, 0), head, i, k->width, y);
+        store_row(r, gp_out(r->c, 0), head, i, k->width, y);
         if (r->c->nout < 2) continue;
         double stat = seen ? most + log(sum) : INFINITY;
         const gp_array *stats = gp_out(r->c, 1);
@@ -97,7 +101,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static double stat_of(const run *r, int64_t head, int64_t i) {
+static double stat_of(const attention_job *r, int64_t head, int64_t i) {
     const gp_array *a = gp_in(r->c, GP_ATTENTION_STATS);
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     double v;
@@ -108,7 +112,8 @@ static double stat_of(const run *r, int64_t head, int64_t i) {
 }
 
 /* Query i's share in the gradients dk and dv (s rows each), and its own, in dq. */
-static void back_query(run *r, int64_t head, int64_t i, double *s, double *dq, double *dk, double *dv) {
+static void back_query(attention_job *r, int64_t head, int64_t i, double *s, double *dq, double *dk,
+                       double *dv) {
     const gp_attention *k = &r->k;
     double *q = dq + k->size, *row = q + k->size, *g = row + k->size + k->width, stat = stat_of(r, head, i);
     int64_t seen = scores(r, head, i, q, row, s);
@@ -129,7 +134,7 @@ static void back_query(run *r, int64_t head, int64_t i, double *s, double *dq, d
 
 /* Heads [begin, end). */
 static void backward(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    attention_job *r = ctx;
     const gp_attention *k = &r->k;
     int64_t n = k->s * (k->size + k->width);
     double *s = room(r, n);
@@ -139,28 +144,28 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
         memset(dk, 0, (size_t)n * sizeof *dk);
         for (int64_t i = 0; i < k->l; i++) {
             back_query(r, head, i, s, dq, dk, dv);
-            put(r, gp_out(r->c, 0), head, i, k->size, dq);
+            store_row(r, gp_out(r->c, 0), head, i, k->size, dq);
         }
         for (int64_t j = 0; j < k->s; j++) {
-            put(r, gp_out(r->c, 1), head, j, k->size, dk + j * k->size);
-            put(r, gp_out(r->c, 2), head, j, k->width, dv + j * k->width);
+            store_row(r, gp_out(r->c, 1), head, j, k->size, dk + j * k->size);
+            store_row(r, gp_out(r->c, 2), head, j, k->width, dv + j * k->width);
         }
     }
 }
 
-static bool whole(run *r, int64_t n, gp_body body) {
+static bool whole(attention_job *r, int64_t n, gp_body body) {
     return gp_parallel_op(r->c, n, 1, body, r) && (!r->failed || gp_fail("%s: out of memory", r->c->name));
 }
 
 static bool attention(const gp_call *c) {
-    run r;
+    attention_job r;
     open_run(c, &r);
     return whole(&r, r.k.batch * r.k.heads * r.k.l, forward);
 }
 bool CPU(attention)(const gp_call *c) { return attention(c); }
 bool CPU(attention_forward)(const gp_call *c) { return attention(c); }
 bool CPU(attention_backward)(const gp_call *c) {
-    run r;
+    attention_job r;
     open_run(c, &r);
     return whole(&r, r.k.batch * r.k.heads, backward);
 }

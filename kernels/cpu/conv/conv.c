@@ -26,7 +26,7 @@ typedef struct fold {
 
 /* A correlation. For an input gradient the images are gradients of results: their channels are the
  * convolution's filters, and the filters here its channels. */
-typedef struct run {
+typedef struct conv_job {
     gp_band in;
     const gp_array *bias, *out;
     int64_t images, groups, channels, filters;               /* the last two of a group */
@@ -43,7 +43,7 @@ typedef struct run {
     fold fold;             /* flat and direct: how tiles leave out what is between rows */
     char *weights, *start; /* packed [group][block][tap][filter of the block]; bias or 0 */
     _Atomic bool no_memory;
-} run;
+} conv_job;
 
 /* ---- tiles ---- */
 
@@ -109,7 +109,7 @@ static const tile_fn tiles[GP_CTYPES][MOST] = {
 
 /* ---- weights ---- */
 
-static int64_t block_start(const run *r, int64_t b) { return r->filters * b / r->blocks; }
+static int64_t block_start(const conv_job *r, int64_t b) { return r->filters * b / r->blocks; }
 
 #define T uint32_t
 #include "kernels/cpu/conv/pack.inc"
@@ -117,7 +117,7 @@ static int64_t block_start(const run *r, int64_t b) { return r->filters * b / r-
 #include "kernels/cpu/conv/pack.inc"
 
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    conv_job *r = ctx;
     for (int64_t b = begin; b < end; b++) {
         int64_t group = b / r->blocks, from = block_start(r, b % r->blocks),
                 n = block_start(r, b % r->blocks + 1) - from;
@@ -127,7 +127,7 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static void pack_bias(run *r) {
+static void pack_bias(conv_job *r) {
     int64_t filters = r->groups * r->filters;
     if (!r->bias) {
         memset(r->start, 0, (size_t)(filters * r->in.size));
@@ -149,13 +149,14 @@ typedef struct part {
     int64_t n, rows, columns;
 } part;
 
-static void tile(const run *r, const part *p, int64_t row, char *y, int64_t ystep, int64_t len) {
+static void tile(const conv_job *r, const part *p, int64_t row, char *y, int64_t ystep,
+                 int64_t len) {
     p->fn(r->offset, r->taps, p->x + row * r->in.line * r->in.size, p->w, p->start, y, ystep, len,
           r->fold);
 }
 
 /* Outputs that are not written in place: computed into tmp, then stored row by row. */
-static void through_tmp(const run *r, const part *p, char *tmp) {
+static void through_tmp(const conv_job *r, const part *p, char *tmp) {
     const gp_axis *cols = &r->in.axis[2];
     gp_dtype dt = (gp_dtype)r->out->dtype;
     int64_t osize = (int64_t)gp_dtype_size(dt), size = r->in.size, width = p->columns,
@@ -172,7 +173,7 @@ static void through_tmp(const run *r, const part *p, char *tmp) {
     }
 }
 
-static void in_place(const run *r, const part *p) {
+static void in_place(const conv_job *r, const part *p) {
     int64_t width = r->size[2], plane = r->size[0] * r->size[1] * width;
     if (r->flat) {
         tile(r, p, 0, p->out, plane, (p->rows - 1) * r->in.line + width);
@@ -187,7 +188,7 @@ static void in_place(const run *r, const part *p) {
 }
 
 /* The first output of filter f in row y of plane z. */
-static char *output_at(const run *r, int64_t image, int64_t f, int64_t z, int64_t y) {
+static char *output_at(const conv_job *r, int64_t image, int64_t f, int64_t z, int64_t y) {
     const gp_axis *a = r->in.axis;
     int64_t plane = (image * r->groups * r->filters + f) * r->size[0] + a[0].first + z * a[0].step,
             row = plane * r->size[1] + a[1].first + y * a[1].step;
@@ -195,7 +196,7 @@ static char *output_at(const run *r, int64_t image, int64_t f, int64_t z, int64_
            (row * r->size[2] + a[2].first) * (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
 }
 
-static void band(const run *r, int64_t unit, char *scratch) {
+static void band(const conv_job *r, int64_t unit, char *scratch) {
     gp_band in = r->in;
     gp_axis *cols = &in.axis[2];
     int64_t from = unit % r->stretches * cols->n, width = gp_min(cols->n, r->columns - from);
@@ -222,7 +223,7 @@ static void band(const run *r, int64_t unit, char *scratch) {
 }
 
 static void run_bands(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    conv_job *r = ctx;
     size_t tmp = r->direct ? 0 : (size_t)(MOST * r->rows * r->in.line * r->in.size);
     /* Behind zeros that are shared four vectors may be read, too. */
     char *scratch = gp_scratch(GP_SCRATCH_PART, gp_band_bytes(&r->in, r->channels) + VB + tmp);
@@ -235,7 +236,7 @@ static void run_bands(void *ctx, int64_t begin, int64_t end) {
 
 /* Rows are computed one by one unless that wastes more of the vectors than the columns between
  * rows would. A vector of a fold has parts of two rows at most. */
-static void choose_tiling(run *r) {
+static void choose_tiling(conv_job *r) {
     int64_t width = r->in.axis[2].n, line = r->in.line, lanes = VB / r->in.size;
     int64_t step = lanes * (r->filters > 3 ? 2 : 4), alone = (width + step - 1) / step * step;
     bool plain = r->out->dtype == gp_ctype_dtype[r->in.ct] && r->in.axis[2].step == 1,
@@ -256,7 +257,7 @@ static void share_padding(gp_band *b) {
 }
 
 /* A band of rows so long that it would fill no cache is made of stretches of them. */
-static void choose_stretches(run *r) {
+static void choose_stretches(conv_job *r) {
     gp_axis *a = &r->in.axis[2];
     int64_t bytes = (int64_t)gp_band_bytes(&r->in, r->channels), fit = a->n;
     r->columns = a->n;
@@ -268,7 +269,7 @@ static void choose_stretches(run *r) {
 }
 
 /* Bands fill the second-level cache and are enough for the threads. */
-static void plan(run *r) {
+static void plan(conv_job *r) {
     const gp_axis *a = r->in.axis;
     r->taps = r->channels * a[0].taps * a[1].taps * a[2].taps;
     r->blocks = (r->filters + MOST - 1) / MOST;
@@ -288,7 +289,7 @@ static void plan(run *r) {
 }
 
 /* False when interrupted. */
-static bool correlate(const gp_call *c, run *r) {
+static bool correlate(const gp_call *c, conv_job *r) {
     const gp_axis *a = r->in.axis;
     if (a[0].n * a[1].n * a[2].n == 0) return true;
     plan(r);
@@ -302,7 +303,7 @@ static bool correlate(const gp_call *c, run *r) {
 /* ---- calls ---- */
 
 /* Offsets, packed weights, bias, and weights in compute type where they are not. */
-static bool get_memory(run *r, const gp_array *w, const gp_conv *k) {
+static bool get_memory(conv_job *r, const gp_array *w, const gp_conv *k) {
     int64_t taps = r->channels * k->kernel[0] * k->kernel[1] * k->kernel[2];
     size_t words = (size_t)taps * sizeof *r->offset, weights = (size_t)(w->numel * r->in.size),
            start = ((size_t)(r->groups * r->filters * r->in.size) + 63) / 64 * 64;
@@ -335,7 +336,7 @@ static bool get_memory(run *r, const gp_array *w, const gp_conv *k) {
 
 static bool forward(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *w = gp_in(c, 1);
-    run r = {.bias = gp_in(c, 2), .out = gp_out(c, 0)};
+    conv_job r = {.bias = gp_in(c, 2), .out = gp_out(c, 0)};
     gp_shape xs = gp_array_shape(x), ws = gp_array_shape(w);
     gp_conv k;
     if (r.out->numel == 0) return true;
@@ -357,7 +358,7 @@ static bool forward(const gp_call *c) {
 
 /* Each remainder of the positions by the strides is a correlation of its own, with the taps that
  * reach it. */
-static bool every_phase(const gp_call *c, run *r, const gp_conv *k) {
+static bool every_phase(const gp_call *c, conv_job *r, const gp_conv *k) {
     int64_t phases = k->stride[0] * k->stride[1] * k->stride[2];
     for (int64_t p = 0; p < phases; p++) {
         int64_t rest = p;
@@ -373,7 +374,7 @@ static bool every_phase(const gp_call *c, run *r, const gp_conv *k) {
 /* x is shaped like the convolution's results. */
 static bool backward(const gp_call *c, const gp_array *x, const gp_array *bias, const gp_conv *k) {
     const gp_array *w = gp_in(c, 1);
-    run r = {.bias = bias, .out = gp_out(c, 0)};
+    conv_job r = {.bias = bias, .out = gp_out(c, 0)};
     if (r.out->numel == 0) return true;
     if (!gp_prefault_outputs(c)) return false;
     gp_band_source(&r.in, x, k);

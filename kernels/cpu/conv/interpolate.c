@@ -14,14 +14,14 @@ typedef struct place {
     double w0, w1;
 } place;
 
-typedef struct run {
+typedef struct resize_job {
     gp_resize s;
     const gp_array *x, *out; /* out is dense */
     place *table[GP_SPATIAL];
     gp_ctype ct;
     int64_t size;
     _Atomic bool no_memory;
-} run;
+} resize_job;
 
 /* ---- tables ---- */
 
@@ -42,7 +42,7 @@ static place place_of(const gp_resize *s, int d, int64_t o, bool single) {
     return (place){(int32_t)i0, (int32_t)(i0 < last ? i0 + 1 : i0), 1 - w1, w1};
 }
 
-static bool set_tables(const gp_call *c, run *r) {
+static bool set_tables(const gp_call *c, resize_job *r) {
     const int64_t *n = r->s.out;
     place *p = gp_scratch(GP_SCRATCH_CALL, (size_t)(n[0] + n[1] + n[2]) * sizeof *p);
     if (!p) return gp_fail("%s: out of memory", c->op->name);
@@ -55,7 +55,7 @@ static bool set_tables(const gp_call *c, run *r) {
 
 /* The input rows (0 … in[0] in[1] - 1) that output row z, y blends, and their weights; returns how
  * many. */
-static int rows_of(const run *r, int64_t z, int64_t y, int64_t row[4], double w[4]) {
+static int rows_of(const resize_job *r, int64_t z, int64_t y, int64_t row[4], double w[4]) {
     const place *pz = &r->table[0][z], *py = &r->table[1][y];
     int n = 0;
     for (int i = 0; i < 4; i++) {
@@ -76,7 +76,7 @@ static int rows_of(const run *r, int64_t z, int64_t y, int64_t row[4], double w[
 #define t f64
 #include "kernels/cpu/conv/interpolate.inc"
 
-static void add_row(const run *r, void *to, const void *row, double w, int64_t n) {
+static void add_row(const resize_job *r, void *to, const void *row, double w, int64_t n) {
     if (r->ct == GP_CT_f32) add_f32(to, row, w, n);
     else add_f64(to, row, w, n);
 }
@@ -84,7 +84,8 @@ static void add_row(const run *r, void *to, const void *row, double w, int64_t n
 static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Where row (of depth x height) of plane begins in a: images x channels x up to 3 dims. */
-static const char *row_at(const run *r, const gp_array *a, int64_t plane, int64_t z, int64_t y) {
+static const char *row_at(const resize_job *r, const gp_array *a, int64_t plane, int64_t z,
+                          int64_t y) {
     int n = a->ndim;
     int64_t at = plane / a->dim[1] * a->stride[0] + plane % a->dim[1] * a->stride[1];
     if (r->s.rank > 1) at += y * a->stride[n - 2];
@@ -92,7 +93,7 @@ static const char *row_at(const run *r, const gp_array *a, int64_t plane, int64_
     return a->data + at * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
 }
 
-static void load_row(const run *r, void *to, const gp_array *a, int64_t plane, int64_t z,
+static void load_row(const resize_job *r, void *to, const gp_array *a, int64_t plane, int64_t z,
                      int64_t y) {
     int d = a->ndim - 1;
     gp_load_fn((gp_dtype)a->dtype, r->ct)(to, row_at(r, a, plane, z, y),
@@ -102,7 +103,7 @@ static void load_row(const run *r, void *to, const gp_array *a, int64_t plane, i
 
 /* ---- forward ---- */
 
-static void one_row(const run *r, int64_t i, char *scratch) {
+static void one_row(const resize_job *r, int64_t i, char *scratch) {
     const int64_t *in = r->s.in, *out = r->s.out;
     int64_t y = i % out[1], z = i / out[1] % out[0], plane = i / out[1] / out[0], row[4],
             osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype),
@@ -123,7 +124,7 @@ static void one_row(const run *r, int64_t i, char *scratch) {
 
 /* Output rows [begin, end). */
 static void rows(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    resize_job *r = ctx;
     char *scratch = gp_scratch(
         GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->s.in[2] * r->size) + r->s.out[2] * r->size));
     if (!scratch) r->no_memory = true;
@@ -132,13 +133,13 @@ static void rows(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Bytes are moved in f32, which holds them. */
-static void set_compute(run *r) {
+static void set_compute(resize_job *r) {
     r->ct = r->x->dtype == GP_f64 ? GP_CT_f64 : GP_CT_f32;
     r->size = gp_ctype_size[r->ct];
 }
 
 bool CPU(interpolate)(const gp_call *c) {
-    run r = {.x = gp_in(c, 0), .out = gp_out(c, 0)};
+    resize_job r = {.x = gp_in(c, 0), .out = gp_out(c, 0)};
     gp_shape x = gp_array_shape(r.x);
     if (r.out->numel == 0) return true;
     set_compute(&r);
@@ -150,7 +151,7 @@ bool CPU(interpolate)(const gp_call *c) {
 
 /* ---- backward: x is the incoming gradient, out the image's ---- */
 
-static void one_plane(const run *r, int64_t plane, char *scratch) {
+static void one_plane(const resize_job *r, int64_t plane, char *scratch) {
     const int64_t *in = r->s.in, *out = r->s.out;
     int64_t n = in[0] * in[1] * in[2], osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype),
             row[4], width = whole_lines(in[2] * r->size);
@@ -173,7 +174,7 @@ static void one_plane(const run *r, int64_t plane, char *scratch) {
 /* Planes [begin, end) of the gradient: rows of one plane may be written from several of the
  * output. */
 static void planes(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    resize_job *r = ctx;
     const int64_t *in = r->s.in;
     int64_t plane = in[0] * in[1] * in[2] * r->size;
     char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(whole_lines(in[2] * r->size) + plane +
@@ -184,7 +185,7 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
 }
 
 bool CPU(interpolate_grad)(const gp_call *c) {
-    run r = {.x = gp_in(c, 0), .out = gp_out(c, 0)};
+    resize_job r = {.x = gp_in(c, 0), .out = gp_out(c, 0)};
     gp_shape size = gp_ints_shape(c, 1);
     if (r.out->numel == 0) return true;
     set_compute(&r);

@@ -9,7 +9,7 @@
 /* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as one. */
 enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
 
-typedef struct run {
+typedef struct pool_job {
     gp_pool p;
     gp_planes in;
     const gp_array *x, *out, *indices; /* indices: NULL where not wanted */
@@ -17,7 +17,7 @@ typedef struct run {
     int64_t size; /* bytes of the compute type */
     bool average;
     _Atomic bool no_memory;
-} run;
+} pool_job;
 
 /* A row that is folded in: its elements (dense, in compute type), what is there so far, and the
    place in the plane of the row's first element. Places are kept in integers as wide as the
@@ -85,7 +85,7 @@ void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divis
 /* ---- rows ---- */
 
 /* Before the first tap: 0, or below every number; no place yet. */
-static void start(const run *r, const fold *f) {
+static void start(const pool_job *r, const fold *f) {
     int64_t n = r->p.out[2];
     for (int64_t o = 0; o < n; o++) {
         if (r->ct == GP_CT_f32) ((float *)f->acc)[o] = r->average ? 0 : -INFINITY;
@@ -95,7 +95,7 @@ static void start(const run *r, const fold *f) {
 }
 
 /* Places from 1, in the plane. */
-static void store_places(const run *r, const fold *f, int64_t row) {
+static void store_places(const pool_job *r, const fold *f, int64_t row) {
     int64_t n = r->p.out[2], *o = (int64_t *)(void *)r->indices->data + row * n;
     if (r->ct == GP_CT_f32)
         for (int64_t i = 0; i < n; i++) o[i] = ((const int32_t *)f->at)[i] + 1;
@@ -107,13 +107,13 @@ static void store_places(const run *r, const fold *f, int64_t row) {
 static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
 
 /* Is there one window for all of a row, and do rows lie behind one another? Several are then folded as one. */
-static bool whole_rows(const run *r) {
+static bool whole_rows(const pool_job *r) {
     return r->p.adaptive && r->p.out[2] == 1 && r->x->dtype == gp_ctype_dtype[r->ct] && r->in.col == r->size &&
            r->in.row == r->p.in[2] * r->size;
 }
 
 /* Output row `row` of all planes' rows. Windows that run over the edge are cut there. */
-static void one_row(const run *r, int64_t row, char *scratch) {
+static void one_row(const pool_job *r, int64_t row, char *scratch) {
     const gp_pool *p = &r->p;
     int64_t plane = row / p->out[1], in = row_bytes(p->in[2], r->size),
             out = row_bytes(p->out[2], r->size),
@@ -156,7 +156,7 @@ static void one_row(const run *r, int64_t row, char *scratch) {
 
 /* Output rows [begin, end). */
 static void rows(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    pool_job *r = ctx;
     const gp_pool *p = &r->p;
     int64_t windows = row_bytes(p->in[2], r->size) + 2 * row_bytes(p->out[2], r->size),
             many = p->adaptive ? p->out[2] : 0;
@@ -171,7 +171,7 @@ static void rows(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* x: planes of r->p; outputs are contiguous. */
-static bool pool(const gp_call *c, run *r) {
+static bool pool(const gp_call *c, pool_job *r) {
     const gp_pool *p = &r->p;
     r->out = gp_out(c, 0);
     if (r->out->numel == 0) return true;
@@ -189,7 +189,7 @@ static bool pool(const gp_call *c, run *r) {
 /* ---- calls ---- */
 
 static bool largest(const gp_call *c, int rank) {
-    run r = {.x = gp_in(c, 0)};
+    pool_job r = {.x = gp_in(c, 0)};
     gp_shape x = gp_array_shape(r.x);
     return gp_pool_read_max(c, &x, rank, &r.p) && pool(c, &r);
 }
@@ -197,7 +197,7 @@ bool CPU(max_pool1d)(const gp_call *c) { return largest(c, 1); }
 bool CPU(max_pool2d)(const gp_call *c) { return largest(c, 2); }
 
 static bool average(const gp_call *c, int rank) {
-    run r = {.x = gp_in(c, 0), .average = true};
+    pool_job r = {.x = gp_in(c, 0), .average = true};
     gp_shape x = gp_array_shape(r.x);
     return gp_pool_read_avg(c, &x, rank, 1, &r.p) && pool(c, &r);
 }
@@ -206,7 +206,7 @@ bool CPU(avg_pool2d)(const gp_call *c) { return average(c, 2); }
 
 /* Argument 1: the sizes of the output, one or two. */
 static bool adaptive(const gp_call *c, int rank, bool of_average) {
-    run r = {.x = gp_in(c, 0), .average = of_average};
+    pool_job r = {.x = gp_in(c, 0), .average = of_average};
     gp_shape x = gp_array_shape(r.x);
     int n;
     const int64_t *out = gp_ints(c, 1, &n);

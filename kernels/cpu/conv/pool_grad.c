@@ -7,7 +7,7 @@
 
 enum { GRAIN = 1 << 14 }; /* elements that are worth a thread */
 
-typedef struct run {
+typedef struct pool_grad_job {
     gp_pool p;
     gp_planes grad, at; /* at: the places of largest elements */
     const gp_array *g, *indices, *out;
@@ -15,7 +15,7 @@ typedef struct run {
     int64_t size;
     _Atomic int64_t bad; /* a place outside the plane, plus 1 */
     _Atomic bool outside, no_memory;
-} run;
+} pool_grad_job;
 
 /* ---- one row of incoming gradients ---- */
 
@@ -27,7 +27,7 @@ typedef struct run {
 #include "kernels/cpu/conv/pool_grad.inc"
 
 /* False where a place is outside the plane. */
-static bool check(run *r, const int64_t *at, int64_t n) {
+static bool check(pool_grad_job *r, const int64_t *at, int64_t n) {
     int64_t most = r->p.in[1] * r->p.in[2];
     for (int64_t o = 0; o < n; o++)
         if (at[o] < 1 || at[o] > most) {
@@ -40,17 +40,18 @@ static bool check(run *r, const int64_t *at, int64_t n) {
 
 /* Row y of g goes to the places that forward gave, once they have been checked: they are the
  * user's. */
-static void by_indices(run *r, int64_t plane, int64_t y, const void *g, int64_t *at, void *to) {
+static void by_indices(pool_grad_job *r, int64_t plane, int64_t y, const void *g, int64_t *at,
+                       void *to) {
     int64_t n = r->p.out[2];
     gp_load_fn((gp_dtype)r->indices->dtype,
                GP_CT_i64)(at, gp_plane_at(&r->at, plane) + y * r->at.row, r->at.col, n);
     if (!check(r, at, n)) return;
-    if (r->ct == GP_CT_f32) put_f32(g, at, n, to);
-    else put_f64(g, at, n, to);
+    if (r->ct == GP_CT_f32) scatter_f32(g, at, n, to);
+    else scatter_f64(g, at, n, to);
 }
 
 /* Row y of g is shared among the elements of its windows. */
-static void by_windows(const run *r, int64_t y, void *g, void *by, char *to) {
+static void by_windows(const pool_grad_job *r, int64_t y, void *g, void *by, char *to) {
     gp_window w = gp_pool_window(&r->p, 1, y);
     gp_pool_divisors(&r->p, w, r->ct, by);
     if (r->ct == GP_CT_f32) divide_f32(g, by, r->p.out[2]);
@@ -67,7 +68,7 @@ static void by_windows(const run *r, int64_t y, void *g, void *by, char *to) {
 static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Sums in compute type, in the order of g's rows: places are one thread's. */
-static void one_plane(run *r, int64_t plane, char *scratch) {
+static void one_plane(pool_grad_job *r, int64_t plane, char *scratch) {
     const gp_pool *p = &r->p;
     int64_t n = p->in[1] * p->in[2], row = whole_lines(p->out[2] * 8),
             osize = (int64_t)gp_dtype_size((gp_dtype)r->out->dtype);
@@ -86,7 +87,7 @@ static void one_plane(run *r, int64_t plane, char *scratch) {
 
 /* Planes [begin, end); all stop at a bad index. */
 static void planes(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    pool_grad_job *r = ctx;
     bool same = r->out->dtype == gp_ctype_dtype[r->ct];
     int64_t plane = same ? 0 : r->p.in[1] * r->p.in[2] * r->size;
     char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * whole_lines(r->p.out[2] * 8) + plane));
@@ -96,7 +97,7 @@ static void planes(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* g without elements: a gradient of zeros. */
-static bool spread(const gp_call *c, run *r) {
+static bool spread(const gp_call *c, pool_grad_job *r) {
     const gp_pool *p = &r->p;
     r->out = gp_out(c, 0);
     if (r->out->numel == 0) return true;
@@ -117,7 +118,7 @@ static bool spread(const gp_call *c, run *r) {
 
 /* ---- calls ---- */
 
-static bool adaptive(const gp_call *c, run *r, const gp_shape *size, int rank) {
+static bool adaptive(const gp_call *c, pool_grad_job *r, const gp_shape *size, int rank) {
     const gp_array *g = r->g;
     return gp_pool_read_adaptive(c, size, rank, g->dim + g->ndim - rank, rank, &r->p) &&
            spread(c, r);
@@ -125,7 +126,7 @@ static bool adaptive(const gp_call *c, run *r, const gp_shape *size, int rank) {
 
 /* Which windows the elements were taken from does not matter: the indices say it all. */
 static bool largest(const gp_call *c, int rank) {
-    run r = {.g = gp_in(c, 0), .indices = gp_in(c, 1)};
+    pool_grad_job r = {.g = gp_in(c, 0), .indices = gp_in(c, 1)};
     gp_shape size = gp_ints_shape(c, 2);
     if (gp_out(c, 0)->numel == 0) return true;
     return adaptive(c, &r, &size, rank);
@@ -134,7 +135,7 @@ bool CPU(max_pool1d_grad)(const gp_call *c) { return largest(c, 1); }
 bool CPU(max_pool2d_grad)(const gp_call *c) { return largest(c, 2); }
 
 static bool average(const gp_call *c, int rank) {
-    run r = {.g = gp_in(c, 0)};
+    pool_grad_job r = {.g = gp_in(c, 0)};
     gp_shape size = gp_ints_shape(c, 1);
     return gp_pool_read_avg(c, &size, rank, 2, &r.p) && spread(c, &r);
 }
@@ -142,7 +143,7 @@ bool CPU(avg_pool1d_grad)(const gp_call *c) { return average(c, 1); }
 bool CPU(avg_pool2d_grad)(const gp_call *c) { return average(c, 2); }
 
 static bool adaptive_average(const gp_call *c, int rank) {
-    run r = {.g = gp_in(c, 0)};
+    pool_grad_job r = {.g = gp_in(c, 0)};
     gp_shape size = gp_ints_shape(c, 1);
     return adaptive(c, &r, &size, rank);
 }

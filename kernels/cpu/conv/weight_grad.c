@@ -17,7 +17,7 @@ enum { TAPS = 4, MOST = 3 };
    cache, the image's the second. */
 enum { BAND_OUTPUTS = 2048, BAND_BYTES = 512 << 10 };
 
-typedef struct run {
+typedef struct weight_grad_job {
     gp_band in, grad; /* grad: one row after the other, no taps */
     const gp_array *out;
     int64_t images, groups, channels, filters; /* the last two of a group */
@@ -26,7 +26,7 @@ typedef struct run {
     int64_t grad_image;                        /* packed gradients: most elements of an image */
     int64_t channel_units, filter_units;       /* shares of a group */
     _Atomic bool no_memory;
-} run;
+} weight_grad_job;
 
 /* ---- tiles ---- */
 
@@ -99,13 +99,14 @@ typedef struct part {
 
 static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 /* Bytes of the packed rows of n channels of an image. */
-static int64_t image_bytes(const run *r, int64_t n) {
+static int64_t image_bytes(const weight_grad_job *r, int64_t n) {
     return whole_lines((int64_t)gp_band_bytes(&r->in, n));
 }
 
 /* Rows y … of planes z of n filters of the part's images: [filter][image][row][pitch], each image
    filled up with zeros to image elements. */
-static void pack_grad(const run *r, const unit *u, const part *p, int64_t filter, int64_t n) {
+static void pack_grad(const weight_grad_job *r, const unit *u, const part *p, int64_t filter,
+                      int64_t n) {
     const gp_band *b = &r->grad;
     int64_t width = r->in.axis[2].n, size = b->size, gap = (p->pitch - width) * size,
             rest = (p->image_size - p->rows * p->pitch) * size;
@@ -141,7 +142,7 @@ FINITE(double, f64)
 
 /* Packs the part's image. Where all of it is finite, a band is one long row: gradients are 0
    between its rows. */
-static patch pack_image(const run *r, const unit *u, part *p) {
+static patch pack_image(const weight_grad_job *r, const unit *u, part *p) {
     int64_t bytes = image_bytes(r, u->channels), vector = VB / r->in.size, width = r->in.axis[2].n,
             n = ((int64_t)gp_band_bytes(&r->in, u->channels)) / r->in.size;
     bool finite = true;
@@ -167,7 +168,7 @@ static patch pack_image(const run *r, const unit *u, part *p) {
 }
 
 /* The part's products, MOST filters at a time, added to the unit's sums. */
-static void one_band(const run *r, const unit *u, part *part) {
+static void one_band(const weight_grad_job *r, const unit *u, part *part) {
     int64_t blocks = gp_ceil_div(u->filters, MOST);
     patch p = pack_image(r, u, part);
     for (int64_t b = 0; b < blocks; b++) {
@@ -181,7 +182,7 @@ static void one_band(const run *r, const unit *u, part *part) {
 
 /* Images, planes and rows in their order: sums do not depend on threads, since a unit is one
  * thread's. */
-static void all_bands(const run *r, const unit *u) {
+static void all_bands(const weight_grad_job *r, const unit *u) {
     const gp_axis *a = r->in.axis;
     part p;
     for (p.image = 0; p.image < r->images; p.image += p.images) {
@@ -195,7 +196,7 @@ static void all_bands(const run *r, const unit *u) {
 }
 
 /* The unit's share of the gradient: filters x channels x taps of the weight's layout. */
-static void store_sums(const run *r, const unit *u) {
+static void store_sums(const weight_grad_job *r, const unit *u) {
     gp_dtype dt = (gp_dtype)r->out->dtype;
     int64_t size = (int64_t)gp_dtype_size(dt);
     gp_store store = gp_store_fn(GP_CT_f64, dt);
@@ -207,11 +208,13 @@ static void store_sums(const run *r, const unit *u) {
 
 /* Where share i of n things in `parts` begins. */
 static int64_t share(int64_t n, int64_t parts, int64_t i) { return n * i / parts; }
-static int64_t padded_taps(const run *r, int64_t channels) { return channels * r->taps + TAPS; }
+static int64_t padded_taps(const weight_grad_job *r, int64_t channels) {
+    return channels * r->taps + TAPS;
+}
 
 /* Units [begin, end). Scratch: sums in f64, packed gradients, packed images. */
 static void run_units(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    weight_grad_job *r = ctx;
     int64_t channels = gp_ceil_div(r->channels, r->channel_units),
             filters = gp_ceil_div(r->filters, r->filter_units);
     int64_t sums = whole_lines(filters * padded_taps(r, channels) * (int64_t)sizeof(double)),
@@ -245,7 +248,7 @@ static void run_units(void *ctx, int64_t begin, int64_t end) {
 
 /* Units' images fit the second-level cache, and there are enough for the threads; channels are
    shared out first, which packs nothing twice but gradients. */
-static void plan(run *r) {
+static void plan(weight_grad_job *r) {
     const gp_axis *a = r->in.axis;
     int64_t vector = VB / r->in.size, threads = gp_threads();
     r->taps = a[0].taps * a[1].taps * a[2].taps;
@@ -264,7 +267,7 @@ static void plan(run *r) {
 }
 
 /* Offsets of the taps in a packed image, in elements; false when out of memory. */
-static bool get_memory(run *r) {
+static bool get_memory(weight_grad_job *r) {
     int64_t channels = gp_ceil_div(r->channels, r->channel_units), taps = channels * r->taps;
     r->offset = gp_scratch(GP_SCRATCH_CALL, (size_t)(taps + TAPS) * sizeof *r->offset);
     if (!r->offset) return false;
@@ -275,7 +278,7 @@ static bool get_memory(run *r) {
 
 bool CPU(conv_weight_grad)(const gp_call *c) {
     const gp_array *grad = gp_in(c, 0), *x = gp_in(c, 1);
-    run r = {.out = gp_out(c, 0)};
+    weight_grad_job r = {.out = gp_out(c, 0)};
     gp_shape xs = gp_array_shape(x), ws = gp_ints_shape(c, 2);
     gp_conv k;
     if (r.out->numel == 0) return true;

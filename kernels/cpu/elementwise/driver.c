@@ -20,7 +20,7 @@ typedef struct operand {
     _Bool same;     /* elements are of compute type */
 } operand;
 
-typedef struct run {
+typedef struct elementwise_job {
     gp_loop loop;
     gp_block_fn fn;
     int nin;
@@ -35,10 +35,10 @@ typedef struct run {
     gp_scalar par[3];
     char numbers[MOST_IN][8]; /* number operands, in compute type */
     _Atomic int fault;
-} run;
+} elementwise_job;
 
 /* The operands that fn reads in place, at element i: their number. */
-static int in_place(const run *r, char *const *p, int64_t i, const char **at) {
+static int in_place(const elementwise_job *r, char *const *p, int64_t i, const char **at) {
     int n = 0;
     for (int k = 0; k < r->nin; k++)
         if (!r->in[k].constant && !r->in[k].load) at[n++] = p[k + 1] + i * r->in[k].step;
@@ -46,7 +46,7 @@ static int in_place(const run *r, char *const *p, int64_t i, const char **at) {
 }
 
 /* Elements i … i+n of a row whose operands begin at p. */
-static void run_block(const run *r, char *const *p, int64_t i, int64_t n,
+static void run_block(const elementwise_job *r, char *const *p, int64_t i, int64_t n,
                       char (*buf)[GP_BLOCK * 8]) {
     const void *in[MOST_IN];
     for (int k = 0; k < r->nin; k++) {
@@ -93,7 +93,8 @@ static void repeat(void *buf, int64_t size, int64_t n) {
 }
 
 /* Fills the blocks of operands that do not change along a row. */
-static void fill_constants(const run *r, char *const *p, int64_t n, char (*buf)[GP_BLOCK * 8]) {
+static void fill_constants(const elementwise_job *r, char *const *p, int64_t n,
+                           char (*buf)[GP_BLOCK * 8]) {
     for (int k = 0; k < r->nin; k++) {
         if (!r->in[k].constant) continue;
         if (r->in[k].load) r->in[k].load(buf[k], p[k + 1], 0, 1);
@@ -103,7 +104,7 @@ static void fill_constants(const run *r, char *const *p, int64_t n, char (*buf)[
 }
 
 static void run_rows(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    elementwise_job *r = ctx;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     int64_t width = r->loop.dim[r->loop.ndim - 1];
     gp_row_iter g;
@@ -122,7 +123,7 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
 
 /* Rows [begin, end) of one operand in place and one number each. */
 static void run_beside(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
+    const elementwise_job *r = ctx;
     gp_loop groups = r->loop; /* of rows, which its last dim counts */
     const int last = --groups.ndim - 1;
     int64_t among = groups.dim[last], step[3];
@@ -160,14 +161,15 @@ static void spread(void *to, const void *from, int64_t size, int64_t width, int6
     else spread_uint8_t(to, from, width, n);
 }
 
-static void load_row(const run *r, const operand *o, char *to, const char *p, int64_t n) {
+static void load_row(const elementwise_job *r, const operand *o, char *to, const char *p,
+                     int64_t n) {
     if (o->load) o->load(to, p, o->step, n);
     else memcpy(to, p, (size_t)(n * r->size));
 }
 
 /* Operand k in n rows, `skip` bytes apart, the first at p: in place, or made in `to`, for which `room` helps. */
-static const void *rows_of(const run *r, int k, const char *p, int64_t skip, int64_t n, char *to,
-                           char *room) {
+static const void *rows_of(const elementwise_job *r, int k, const char *p, int64_t skip, int64_t n,
+                           char *to, char *room) {
     const operand *o = &r->in[k];
     int64_t width = r->loop.dim[r->loop.ndim - 1], row = width * r->size;
     if (!o->constant && !o->load && skip == row) return p;
@@ -193,8 +195,8 @@ typedef struct made {
 } made;
 
 /* n rows that begin at p. */
-static void short_block(const run *r, char *const *p, int64_t n, char (*buf)[GP_BLOCK * 8],
-                        made *m) {
+static void short_block(const elementwise_job *r, char *const *p, int64_t n,
+                        char (*buf)[GP_BLOCK * 8], made *m) {
     const gp_loop *l = &r->loop;
     const int last = l->ndim - 1;
     const void *in[MOST_IN];
@@ -212,7 +214,7 @@ static void short_block(const run *r, char *const *p, int64_t n, char (*buf)[GP_
 
 /* Rows [begin, end). */
 static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    elementwise_job *r = ctx;
     gp_loop groups = r->loop; /* of rows, which its last dim counts */
     gp_row_iter g;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
@@ -239,14 +241,15 @@ static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
 enum { LINE = 64, ACROSS = 128 }; /* bytes of a tile down, its elements across: it fills a block */
 
 /* Operand k lies as columns, as the output does not. */
-static _Bool turned(const run *r, int k) {
+static _Bool turned(const elementwise_job *r, int k) {
     int inner = r->loop.ndim - 1;
     const int64_t *step = r->loop.stride[k + 1];
     return r->in[k].load && !r->in[k].constant && r->in[k].same && step[inner - 1] == r->size;
 }
 
 /* h rows of at most ACROSS elements, operands and output at p. */
-static void run_tile(const run *r, char *const *p, int64_t h, int64_t n, char (*buf)[GP_BLOCK * 8]) {
+static void run_tile(const elementwise_job *r, char *const *p, int64_t h, int64_t n,
+                     char (*buf)[GP_BLOCK * 8]) {
     const int outer = r->loop.ndim - 2;
     const void *in[MOST_IN];
     for (int k = 0; k < r->nin; k++)
@@ -266,14 +269,14 @@ static void run_tile(const run *r, char *const *p, int64_t h, int64_t n, char (*
     }
 }
 
-static int64_t bands(const run *r) {
+static int64_t bands(const elementwise_job *r) {
     int64_t rows = r->loop.dim[r->loop.ndim - 2], h = LINE / r->size;
     return (rows + h - 1) / h;
 }
 
 /* Units are bands of a tile's height of the last two dims. */
 static void run_tiles(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    elementwise_job *r = ctx;
     const gp_loop *l = &r->loop;
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     int inner = l->ndim - 1, outer = l->ndim - 2;
@@ -292,7 +295,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end) {
     if (cpu_fault) r->fault |= cpu_fault;
 }
 
-static _Bool tiles(const run *r) {
+static _Bool tiles(const elementwise_job *r) {
     const gp_loop *l = &r->loop;
     _Bool any = false;
     if (r->store || l->ndim < 2 || l->dim[l->ndim - 1] < 8 || l->dim[l->ndim - 2] < 8) return false;
@@ -309,7 +312,7 @@ static _Bool short_rows(const gp_loop *l) {
 }
 
 /* One of two operands does not move along a row, the other lies as the loop takes it. */
-static void settle_beside(run *r, const gp_op *op, gp_ctype ct) {
+static void settle_beside(elementwise_job *r, const gp_op *op, gp_ctype ct) {
     int which = r->in[0].constant ? 0 : 1;
     const operand *o = &r->in[which];
     if (r->nin != 2 || !o->constant || o->load || r->in[1 - which].constant || r->in[1 - which].load ||
@@ -346,14 +349,15 @@ static void fill_number(void *buf, gp_dtype type, int64_t size, const gp_value *
 }
 
 /* Number operands take part as arrays of one element that never moves. */
-static void number_operand(run *r, int k, const gp_value *v, gp_array *a) {
+static void number_operand(elementwise_job *r, int k, const gp_value *v, gp_array *a) {
     gp_scalar_store(r->type, r->numbers[k], number_of(v));
     *a = (gp_array){
         .data = r->numbers[k], .numel = 1, .dtype = (uint8_t)r->type, .contiguous = true};
 }
 
 /* All operands contiguous, of compute type and one shape, or numbers: one call, no set-up. */
-static _Bool run_plain(const run *r, const gp_call *c, const gp_array *out, gp_dtype result) {
+static _Bool run_plain(const elementwise_job *r, const gp_call *c, const gp_array *out,
+                       gp_dtype result) {
     _Alignas(64) char numbers[2][GP_BLOCK * 8];
     const void *in[MOST_IN];
     int filled = 0;
@@ -407,7 +411,8 @@ static gp_block_fn narrow_loop(const gp_call *c, int nin, const gp_array *out, _
     return fn;
 }
 
-static void set_up(run *r, const gp_call *c, const gp_array *out, gp_dtype result, gp_ctype ct) {
+static void set_up(elementwise_job *r, const gp_call *c, const gp_array *out, gp_dtype result,
+                   gp_ctype ct) {
     gp_array number[MOST_IN];
     const gp_array *arrays[1 + MOST_IN] = {out};
     for (int k = 0; k < r->nin; k++) {
@@ -451,7 +456,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     const gp_array *out = gp_out(c, 0);
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     if (out->numel == 0) return true;
-    run r = {.fn = narrow_loop(c, nin, out, compare), .nin = nin};
+    elementwise_job r = {.fn = narrow_loop(c, nin, out, compare), .nin = nin};
     _Bool narrow = r.fn != NULL;
     r.type = narrow ? (gp_dtype)c->compute : (gp_dtype)gp_ctype_dtype[ct];
     r.size = (int64_t)gp_dtype_size(r.type);

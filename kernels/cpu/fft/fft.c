@@ -18,7 +18,7 @@ typedef struct trouble {
     _Atomic bool no_memory, interrupted;
 } trouble;
 
-typedef struct run {
+typedef struct fft_job {
     const gp_array *x, *out;
     gp_ctype ct;
     int64_t size, n, count; /* bytes of the compute type; length; elements of a line that x has */
@@ -30,7 +30,7 @@ typedef struct run {
                                                 part; of out in elements */
     double scale;
     trouble *trouble;
-} run;
+} fft_job;
 
 /* ---- gathering ---- */
 
@@ -43,7 +43,7 @@ SPREAD(float, f32)
 SPREAD(double, f64)
 
 /* `have` numbers from p, then zeros up to n, to a lane of buf that begins at `to`. */
-static void fetch(const run *r, char *to, char *tmp, const char *p, int64_t step, int64_t have,
+static void fetch(const fft_job *r, char *to, char *tmp, const char *p, int64_t step, int64_t have,
                   int64_t n) {
     char *line = r->lanes == 1 ? to : tmp;
     if (have > 0) gp_load_fn((gp_dtype)r->x->dtype, r->ct)(line, p, step, have);
@@ -64,7 +64,7 @@ SPLIT(double, f64)
 
 /* Complex numbers, or neighbours of a real line, that lie so: one line at a time. False if they do
  * not. */
-static bool split(const run *r, const char *p, char *re, char *im) {
+static bool split(const fft_job *r, const char *p, char *re, char *im) {
     int64_t pairs = r->complex ? r->count : r->count / 2, all = r->halved ? r->n / 2 : r->n;
     bool dense = r->complex ? r->pair == r->size && r->step == 2 * r->size
                             : r->halved && r->step == r->size && r->count % 2 == 0;
@@ -77,7 +77,7 @@ static bool split(const run *r, const char *p, char *re, char *im) {
 }
 
 /* A line into re and im; tmp: n of compute type, used where several lines are taken at once. */
-static void gather(const run *r, const char *p, char *re, char *im, char *tmp) {
+static void gather(const fft_job *r, const char *p, char *re, char *im, char *tmp) {
     int64_t n = r->n, have = r->count, step = r->step;
     if (split(r, p, re, im)) return;
     if (r->complex) {
@@ -102,7 +102,7 @@ static void gather(const run *r, const char *p, char *re, char *im, char *tmp) {
 #include "kernels/cpu/fft/lines.inc"
 
 /* irfft: half a spectrum becomes what the inverse transform takes. */
-static void gather_half(const run *r, const char *p, char *re, char *im, char *tmp) {
+static void gather_half(const fft_job *r, const char *p, char *re, char *im, char *tmp) {
     int64_t h = r->n / 2 + 1, have = r->count;
     gp_load load = gp_load_fn((gp_dtype)r->x->dtype, r->ct);
     for (int part = 0; part < 2; part++) {
@@ -114,7 +114,7 @@ static void gather_half(const run *r, const char *p, char *re, char *im, char *t
     else fold_f64(r, (double *)tmp, (double *)re, (double *)im);
 }
 
-static void put(const run *r, const char *re, const char *im, char *out) {
+static void store_line(const fft_job *r, const char *re, const char *im, char *out) {
     if (r->size == 4) {
         const float *a = (const float *)re, *b = (const float *)im;
         if (r->real_out) line_f32(r, a, b, (float *)out);
@@ -131,7 +131,7 @@ static void put(const run *r, const char *re, const char *im, char *out) {
 /* ---- lines ---- */
 
 /* Where line i begins, in x (bytes) and in out (elements): the dims but `dim`, row-major. */
-static void line_at(const run *r, int64_t i, int64_t *from, int64_t *to) {
+static void line_at(const fft_job *r, int64_t i, int64_t *from, int64_t *to) {
     *from = *to = 0;
     for (int d = r->dims - 1; d >= 0; d--) {
         if (d == r->dim) continue;
@@ -143,7 +143,7 @@ static void line_at(const run *r, int64_t i, int64_t *from, int64_t *to) {
 
 /* The inverse is the transform with real and imaginary parts exchanged; that of a real line the
  * conjugate of the transform, which unfold gives. False, here and below, if stopped. */
-static bool transform(const run *r, int64_t lanes, gp_fft_buffers *b) {
+static bool transform(const fft_job *r, int64_t lanes, gp_fft_buffers *b) {
     if (!r->inverse || (r->halved && !r->real_out)) return gp_fft_run(r->plan, lanes, b);
     gp_fft_buffers back = {b->im, b->re, b->im2, b->re2};
     bool ok = gp_fft_run(r->plan, lanes, &back);
@@ -153,7 +153,7 @@ static bool transform(const run *r, int64_t lanes, gp_fft_buffers *b) {
 
 
 /* Whether the lines from `first` on are neighbours that are read and written as they are, in rows. */
-static bool side_by_side(const run *r, int64_t first) {
+static bool side_by_side(const fft_job *r, int64_t first) {
     int64_t from, to, last_from, last_to, d = r->dims - 1;
     if (!r->complex || r->lanes == 1 || d == r->dim ||
         first % r->x->dim[d] + r->lanes > r->x->dim[d])
@@ -164,7 +164,7 @@ static bool side_by_side(const run *r, int64_t first) {
            last_from - from == 2 * (r->lanes - 1) * r->size && last_to - to == 2 * (r->lanes - 1);
 }
 
-static bool rows(const run *r, int64_t first, gp_fft_buffers *b) {
+static bool rows(const fft_job *r, int64_t first, gp_fft_buffers *b) {
     int64_t from, to, used = r->count * r->lanes * r->size,
                       rest = (r->n - r->count) * r->lanes * r->size;
     line_at(r, first, &from, &to);
@@ -180,7 +180,7 @@ static bool rows(const run *r, int64_t first, gp_fft_buffers *b) {
 }
 
 /* Lines [first, first + lanes) of a group. */
-static bool group(const run *r, int64_t first, char *scratch) {
+static bool group(const fft_job *r, int64_t first, char *scratch) {
     int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64, from, to;
     gp_fft_buffers b = {scratch, scratch + room, scratch + 2 * room, scratch + 3 * room};
     char *tmp = scratch + 4 * room;
@@ -193,14 +193,14 @@ static bool group(const run *r, int64_t first, char *scratch) {
     if (!transform(r, r->lanes, &b)) return false;
     for (int64_t q = 0; q < r->lanes; q++) {
         line_at(r, first + q, &from, &to);
-        put(r, b.re + q * r->size, b.im + q * r->size, r->out->data + to * r->size);
+        store_line(r, b.re + q * r->size, b.im + q * r->size, r->out->data + to * r->size);
     }
     return true;
 }
 
 /* Groups [begin, end) of r->lanes lines each. */
 static void lines(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
+    const fft_job *r = ctx;
     int64_t room = (gp_fft_room(r->plan, r->lanes) * r->size + 63) / 64 * 64;
     char *scratch = gp_scratch(GP_SCRATCH_PART, (size_t)(4 * room + (2 * r->n + 4) * r->size));
     if (!scratch) {
@@ -208,7 +208,7 @@ static void lines(void *ctx, int64_t begin, int64_t end) {
         return;
     }
     for (int64_t i = begin; i < end; i += r->lanes) {
-        run g = *r;
+        fft_job g = *r;
         g.lanes = end - i < r->lanes ? end - i : r->lanes;
         if (!gp_stopped() && group(&g, i, scratch)) continue;
         r->trouble->interrupted = true;
@@ -225,7 +225,7 @@ static double scale_of(const char *norm, bool inverse, int64_t n) {
 
 /* Lines that are transformed together: as many as a vector takes where they are short or not
  * contiguous. */
-static int64_t lanes_of(const run *r) {
+static int64_t lanes_of(const fft_job *r) {
     int64_t lanes = 64 / r->size, room = gp_fft_room(r->plan, 1) * r->size * 4;
     bool apart = r->step != (int64_t)gp_dtype_size((gp_dtype)r->x->dtype) *
                                 (r->complex || r->real_out ? 2 : 1);
@@ -235,7 +235,7 @@ static int64_t lanes_of(const run *r) {
 }
 
 /* Arguments: x, n, dim (0-based), norm, complex. */
-static bool fourier(const gp_call *c, run *r) {
+static bool fourier(const gp_call *c, fft_job *r) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     if (out->numel == 0) return true;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
@@ -269,18 +269,18 @@ static bool fourier(const gp_call *c, run *r) {
 }
 
 bool CPU(fft_fft)(const gp_call *c) {
-    run r = {.complex = c->arg[4].i};
+    fft_job r = {.complex = c->arg[4].i};
     return fourier(c, &r);
 }
 bool CPU(fft_ifft)(const gp_call *c) {
-    run r = {.complex = c->arg[4].i, .inverse = true};
+    fft_job r = {.complex = c->arg[4].i, .inverse = true};
     return fourier(c, &r);
 }
 bool CPU(fft_rfft)(const gp_call *c) {
-    run r = {.half_out = true};
+    fft_job r = {.half_out = true};
     return fourier(c, &r);
 }
 bool CPU(fft_irfft)(const gp_call *c) {
-    run r = {.real_out = true, .inverse = true};
+    fft_job r = {.real_out = true, .inverse = true};
     return fourier(c, &r);
 }

@@ -33,7 +33,7 @@ static void root(int64_t j, int64_t n, double *re, double *im) {
     }
 }
 
-static void put(gp_ctype ct, char *p, int64_t i, double v) {
+static void store_number(gp_ctype ct, char *p, int64_t i, double v) {
     if (ct == GP_CT_f32) ((float *)p)[i] = (float)v;
     else ((double *)p)[i] = v;
 }
@@ -85,8 +85,8 @@ static bool stage_tables(gp_fft_plan *p, char *at) {
                 double re, im;
                 if (j % LOOK == 0 && gp_stopped()) return false;
                 root((k + 1) * j, n, &re, &im);
-                put(p->ct, at, k * m + j, re);
-                put(p->ct, at, (r + k) * m + j, im);
+                store_number(p->ct, at, k * m + j, re);
+                store_number(p->ct, at, (r + k) * m + j, im);
             }
         at += table_bytes(p, r * m);
         n = m;
@@ -118,10 +118,11 @@ static bool chirp_tables(gp_fft_plan *p, char *at) {
         double re, im;
         ok = j % LOOK || !gp_stopped();
         root((int64_t)((unsigned __int128)j * (uint64_t)j % (uint64_t)(2 * n)), 2 * n, &re, &im);
-        put(p->ct, p->chirp, j, re), put(p->ct, p->chirp, n + j, im);
+        store_number(p->ct, p->chirp, j, re), store_number(p->ct, p->chirp, n + j, im);
         for (int end = 0; end < 2; end++) {
             int64_t place = end ? (m - j) % m : j;
-            put(p->ct, b.re, place, re / (double)m), put(p->ct, b.im, place, -im / (double)m);
+            store_number(p->ct, b.re, place, re / (double)m),
+                store_number(p->ct, b.im, place, -im / (double)m);
         }
     }
     ok = ok && gp_fft_run(p->inner, 1, &b);
@@ -159,7 +160,7 @@ static gp_fft_plan *make(int64_t n, gp_ctype ct, bool real) {
         double re, im;
         if (k % LOOK == 0 && gp_stopped()) return drop(p), NULL;
         root(k, 2 * n, &re, &im);
-        put(ct, p->turn, k, re), put(ct, p->turn, n + 1 + k, im);
+        store_number(ct, p->turn, k, re), store_number(ct, p->turn, n + 1 + k, im);
     }
     if ((bluestein ? chirp_tables : stage_tables)(p, (char *)p->memory + turn)) return p;
     return drop(p), NULL;

@@ -8,7 +8,7 @@
 
 enum { GRAIN = 32768, BLOCK = 256 };
 
-typedef struct run {
+typedef struct embedding_job {
     const gp_array *index, *rows; /* contiguous; the table, or the gradients to be summed */
     const gp_array *out;
     int64_t width, size; /* elements of a row; bytes of an element */
@@ -16,9 +16,9 @@ typedef struct run {
     bool skips; /* labels.ignore is the row that takes no part; else each index must be one */
     char *sums; /* of compute type, num_embeddings x width */
     gp_ctype ct;
-} run;
+} embedding_job;
 
-static int64_t read_index(run *r, int64_t at, int64_t end, int32_t *index) {
+static int64_t read_index(embedding_job *r, int64_t at, int64_t end, int32_t *index) {
     int64_t step = gp_dtype_sizes[r->index->dtype], n = end - at < BLOCK ? end - at : BLOCK;
     gp_labels_read(&r->labels, r->index->data + at * step, step, n, index);
     int32_t least = 0;
@@ -29,7 +29,7 @@ static int64_t read_index(run *r, int64_t at, int64_t end, int32_t *index) {
 
 /* Rows [begin, end) of the result. */
 static void copy_rows(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    embedding_job *r = ctx;
     int32_t index[BLOCK];
     int64_t from[BLOCK], bytes = r->width * r->size;
     for (int64_t at = begin; at < end;) {
@@ -44,7 +44,7 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* After all rows: an index out of range fails the op. */
-static bool tell(const gp_call *c, const run *r) {
+static bool report(const gp_call *c, const embedding_job *r) {
     if (!r->labels.bad) return true;
     gp_load load = gp_load_fn((gp_dtype)r->index->dtype, GP_CT_i64);
     int64_t v = 0, step = gp_dtype_sizes[r->index->dtype];
@@ -57,16 +57,16 @@ static bool tell(const gp_call *c, const run *r) {
 }
 
 bool CPU(embedding)(const gp_call *c) {
-    run r = {.index = c->tmpa[0], .rows = c->tmpa[1], .out = gp_out(c, 0)};
+    embedding_job r = {.index = c->tmpa[0], .rows = c->tmpa[1], .out = gp_out(c, 0)};
     r.width = r.rows->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
     gp_labels_init(&r.labels, r.index, r.rows->dim[0], 0);
     return gp_parallel_op(c, r.index->numel, 1 + GRAIN / (1 + r.width), copy_rows, &r) &&
-           tell(c, &r);
+           report(c, &r);
 }
 
 /* Columns begin … end of all rows, so that each sum is one thread's and in order. */
 static void add_columns(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    embedding_job *r = ctx;
     int32_t index[BLOCK];
     char buf[BLOCK * 8];
     int64_t count = r->index->numel, size = r->size;
@@ -89,7 +89,7 @@ static void add_columns(void *ctx, int64_t begin, int64_t end) {
 
 /* Arguments: g, index, num_embeddings, padding_idx; contiguous copies of g and index in c->tmp. */
 bool CPU(embedding_grad)(const gp_call *c) {
-    run r = {.index = c->tmpa[1], .rows = c->tmpa[0], .out = gp_out(c, 0)};
+    embedding_job r = {.index = c->tmpa[1], .rows = c->tmpa[0], .out = gp_out(c, 0)};
     int64_t n = r.out->numel, os = gp_dtype_sizes[r.out->dtype], count = c->arg[2].i,
             pad = gp_given(c, 3) ? c->arg[3].i : 0;
     r.width = r.out->dim[1], r.size = gp_dtype_sizes[r.rows->dtype];
@@ -104,5 +104,5 @@ bool CPU(embedding_grad)(const gp_call *c) {
     gp_parallel(r.width, 1 + GRAIN / (1 + r.index->numel), add_columns, &r);
     if (!gp_check_interrupt(c)) return false;
     if (!direct) gp_store_fn(r.ct, (gp_dtype)r.out->dtype)(r.out->data, os, r.sums, n);
-    return tell(c, &r);
+    return report(c, &r);
 }

@@ -167,7 +167,7 @@ static const char *which(const gp_lapack *r, char *buf, size_t n) {
     return buf;
 }
 
-static bool tell(const gp_lapack *r) {
+static bool report(const gp_lapack *r) {
     char name[40], matrix[200];
     const char *op = name_of(r->c, name, sizeof name);
     if (r->no_memory) return gp_fail("%s: out of memory", op);
@@ -220,5 +220,5 @@ bool gp_lapack_run(gp_lapack *r) {
         some(r, 0, r->count);
         gp_blas_joined();
     }
-    return tell(r);
+    return report(r);
 }

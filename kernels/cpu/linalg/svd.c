@@ -28,7 +28,7 @@ LAPACK(double, dgesdd_, dbdsdc_, dormbr_)
 
 typedef enum trouble { FINE, NOT_FINITE, NOT_CONVERGED, NO_MEMORY, TOO_LARGE, INTERRUPTED } trouble;
 
-typedef struct run {
+typedef struct svd_job {
     const gp_array *x;
     int64_t count;     /* matrices */
     int rows, cols, k; /* of a matrix, and the smaller of the two */
@@ -38,7 +38,7 @@ typedef struct run {
     int ld;     /* row of the copy that LAPACK works on, padded */
     bool quick; /* bidiagonalised by gp_bidiag: about square, and fits the second-level cache */
     _Atomic int trouble;
-} run;
+} svd_job;
 
 #define T float
 #define t f32
@@ -51,7 +51,7 @@ typedef struct run {
 #define MAGNITUDE fabs
 #include "kernels/cpu/linalg/svd_gather.inc"
 
-static const char *matrix_at(const run *r, int64_t i) {
+static const char *matrix_at(const svd_job *r, int64_t i) {
     const gp_array *x = r->x;
     int64_t at = 0;
     for (int d = x->ndim - 3; d >= 0; d--) at += i % x->dim[d] * x->stride[d], i /= x->dim[d];
@@ -60,7 +60,7 @@ static const char *matrix_at(const run *r, int64_t i) {
 
 /* Working memory of one matrix, in elements: the copy, then what either way asks for. */
 static int64_t padded(int64_t n) { return (n + 15) / 16 * 16; }
-static int64_t quick_work(const run *r) {
+static int64_t quick_work(const svd_job *r) {
     return padded(3LL * r->k * r->k + 4 * r->k) + 4LL * r->ld +
            (int64_t)BLOCK * (r->cols + BLOCK + 1) + 5 * padded(r->k);
 }
@@ -83,13 +83,13 @@ static int64_t quick_work(const run *r) {
 #include "kernels/cpu/linalg/svd.inc"
 
 static void some(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    svd_job *r = ctx;
     gp_blas_threads(1);
     trouble t = r->x->dtype == GP_f32 ? some_f32(r, begin, end) : some_f64(r, begin, end);
     if (t) r->trouble = t;
 }
 
-static bool tell(const char *name, trouble t) {
+static bool report(const char *name, trouble t) {
     switch (t) {
     case FINE: return true;
     case NOT_FINITE: return gp_fail("%s: the input contains NaN or infinite elements", name);
@@ -110,7 +110,7 @@ static void identities(char *p, gp_dtype dt, int64_t count, int64_t n) {
             gp_scalar_store(dt, p + (i * n * n + j * (n + 1)) * size, (gp_scalar){.i = 1});
 }
 
-static bool decompose(const gp_call *c, run *r, const char *name) {
+static bool decompose(const gp_call *c, svd_job *r, const char *name) {
     const gp_array *x = gp_in(c, 0);
     r->x = x;
     r->rows = (int)x->dim[x->ndim - 2];
@@ -133,11 +133,11 @@ static bool decompose(const gp_call *c, run *r, const char *name) {
         r->rows <= r->cols && (int64_t)r->cols * 6 < (int64_t)r->rows * 11 && bytes <= QUICK_BYTES;
     if (gp_offload_wanted(c, 4.0 * r->rows * r->cols * r->k)) return gp_offload_run(c, name);
     gp_parallel(r->count, 1 + UNIT_WORK / ((int64_t)r->rows * r->cols * r->k), some, r);
-    return tell(name, (trouble)r->trouble);
+    return report(name, (trouble)r->trouble);
 }
 
 bool CPU(linalg_svd)(const gp_call *c) {
-    run r = {.jobz = c->arg[1].i ? 'A' : 'S',
+    svd_job r = {.jobz = c->arg[1].i ? 'A' : 'S',
              .u = gp_out(c, 0)->data,
              .s = gp_out(c, 1)->data,
              .vh = gp_out(c, 2)->data};
@@ -145,6 +145,6 @@ bool CPU(linalg_svd)(const gp_call *c) {
 }
 
 bool CPU(linalg_svdvals)(const gp_call *c) {
-    run r = {.jobz = 'N', .s = gp_out(c, 0)->data};
+    svd_job r = {.jobz = 'N', .s = gp_out(c, 0)->data};
     return decompose(c, &r, "linalg.svdvals");
 }

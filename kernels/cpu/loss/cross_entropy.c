@@ -19,7 +19,7 @@ enum { MOST = 512, LEAST = 16, TILE_BYTES = 20480, ROW_CLASSES = 48, GRAIN = 327
 #define t f64
 #include "kernels/cpu/loss/cross_entropy_tiles.h"
 
-typedef struct run {
+typedef struct loss_job {
     gp_pixels px; /* x, target, then g and the gradient, or the losses */
     int64_t n;    /* classes */
     gp_ctype ct;
@@ -36,7 +36,7 @@ typedef struct run {
     bool stream;
     gp_labels labels;
     _Atomic bool no_memory;
-} run;
+} loss_job;
 
 /* A thread's memory for one tile. */
 typedef struct tile {
@@ -50,7 +50,7 @@ typedef struct tile {
 } tile;
 
 /* Scratch for one tile's logits and probabilities; keep: for its gradient too. */
-static bool tile_new(run *r, tile *k, bool keep) {
+static bool tile_new(loss_job *r, tile *k, bool keep) {
     int64_t size = gp_ctype_size[r->ct], all = (r->n * r->px.width + 16) * size;
     char *memory = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * all));
     if (!memory) {
@@ -63,7 +63,7 @@ static bool tile_new(run *r, tile *k, bool keep) {
 }
 
 /* n rows of w elements, converted into buf; where they are, if load is NULL. */
-static const char *fetch(const run *r, gp_load load, char *buf, const char *p, int64_t step,
+static const char *fetch(const loss_job *r, gp_load load, char *buf, const char *p, int64_t step,
                          int64_t between, int64_t w, int64_t *stride) {
     int64_t size = gp_ctype_size[r->ct];
     *stride = load ? w : between / size;
@@ -82,7 +82,7 @@ static const char *fetch(const run *r, gp_load load, char *buf, const char *p, i
 #include "kernels/cpu/loss/cross_entropy.inc"
 
 /* Tile u: its logits, and its labels or probabilities. */
-static void open_tile(run *r, tile *k, int64_t u) {
+static void open_tile(loss_job *r, tile *k, int64_t u) {
     k->w = gp_pixels_tile(&r->px, u, k->p);
     int last = r->px.loop.ndim - 1;
     k->x = fetch(r, r->x_load, k->xbuf, k->p[0], r->px.loop.stride[0][last], r->xs, k->w, &k->xs);
@@ -94,7 +94,7 @@ static void open_tile(run *r, tile *k, int64_t u) {
 
 /* Tiles [begin, end): losses to the output, or their sums to r->part. */
 static void forward(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    loss_job *r = ctx;
     tile k;
     if (!tile_new(r, &k, false)) return;
     for (int64_t u = begin; u < end; u++) {
@@ -112,7 +112,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* A tile's gradient, from k->keep to where it belongs. */
-static void put_tile(const run *r, const tile *k) {
+static void put_tile(const loss_job *r, const tile *k) {
     int64_t step = r->row ? r->os : r->px.loop.stride[3][r->px.loop.ndim - 1],
             n = r->row ? r->n : k->w, size = gp_ctype_size[r->ct];
     bool stream = r->stream && r->direct && step == size;
@@ -127,7 +127,7 @@ static void put_tile(const run *r, const tile *k) {
 /* Tiles [begin, end): logits are read once, and their softmax kept, until the gradient is
  * written. */
 static void backward(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    loss_job *r = ctx;
     tile k;
     if (!tile_new(r, &k, true)) return;
     int last = r->px.loop.ndim - 1;
@@ -146,7 +146,7 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
 /* ---- set-up ---- */
 
 /* Weights of classes, what smoothing adds them up with, and their sum. */
-static bool weights(run *r, const gp_array *weight, char *memory) {
+static bool weights(loss_job *r, const gp_array *weight, char *memory) {
     r->weight_sum = (double)r->n;
     if (!weight && r->smooth == 0) return true;
     gp_array one = gp_number_array(&(gp_value){.i = 1}, GP_f64, memory);
@@ -160,7 +160,7 @@ static bool weights(run *r, const gp_array *weight, char *memory) {
 
 /* Whether rows of x can be read where they are: pixels (or, of a row tile, classes) side by side.
  */
-static gp_load loader(const run *r, const gp_array *a, int k, int64_t between) {
+static gp_load loader(const loss_job *r, const gp_array *a, int k, int64_t between) {
     int64_t size = gp_ctype_size[r->ct], step = r->px.loop.stride[k][r->px.loop.ndim - 1];
     bool plain = a->dtype == gp_ctype_dtype[r->ct] &&
                  (r->row ? between == size : step == size || r->px.width == 1) &&
@@ -170,7 +170,7 @@ static gp_load loader(const run *r, const gp_array *a, int k, int64_t between) {
 
 /* Arguments from `at` on as in tensor/ops/loss.h; last: the losses (or one number), or the gradient,
    before which comes g. False when out of memory. */
-static bool set_up(run *r, const gp_call *c, int at, const gp_array *out, char **memory) {
+static bool set_up(loss_job *r, const gp_call *c, int at, const gp_array *out, char **memory) {
     const gp_array *x = gp_in(c, at + GP_LOSS_X), *target = gp_in(c, at + GP_LOSS_TARGET);
     int d = x->ndim == 1 ? 0 : 1;
     int64_t xsize = gp_dtype_sizes[x->dtype], tsize = gp_dtype_sizes[target->dtype];
@@ -201,18 +201,18 @@ static bool set_up(run *r, const gp_call *c, int at, const gp_array *out, char *
 }
 
 /* After all tiles, on the calling thread: a label out of range fails the op. */
-static bool finished(const gp_call *c, const run *r, int at) {
+static bool finished(const gp_call *c, const loss_job *r, int at) {
     if (r->no_memory) return gp_fail("%s: out of memory", c->op->name);
     return r->soft || gp_labels_good(c, &r->labels, gp_in(c, at + GP_LOSS_TARGET));
 }
 
 /* Tiles worth a thread. */
-static int64_t grain(const run *r) { return 1 + GRAIN / (1 + r->n * r->px.width); }
+static int64_t grain(const loss_job *r) { return 1 + GRAIN / (1 + r->n * r->px.width); }
 
 bool CPU(cross_entropy)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
     int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
-    run r = {0};
+    loss_job r = {0};
     char *memory;
     if (!set_up(&r, c, 0, out, &memory)) return gp_fail("cross_entropy: out of memory");
     if (reduction != GP_LOSS_EACH) r.part = (double *)memory + 16 + r.n;
@@ -229,7 +229,7 @@ bool CPU(cross_entropy)(const gp_call *c) {
 
 /* The weight of the labels of each tile, for the gradient of a mean. */
 static void weigh(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    loss_job *r = ctx;
     int32_t label[MOST];
     char *p[GP_LOOP_MAX];
     for (int64_t u = begin; u < end; u++) {
@@ -254,7 +254,7 @@ static void weigh(void *ctx, int64_t begin, int64_t end) {
 /* Arguments: g, then those of cross_entropy. */
 bool CPU(cross_entropy_grad)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0);
-    run r = {0};
+    loss_job r = {0};
     char *memory;
     if (out->numel == 0) return true;
     if (!set_up(&r, c, 1, out, &memory)) return gp_fail("cross_entropy_grad: out of memory");

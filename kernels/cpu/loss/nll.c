@@ -9,7 +9,7 @@
 
 enum { MOST = 512, GRAIN = 32768 };
 
-typedef struct run {
+typedef struct nll_job {
     gp_pixels px;       /* target; x, or the gradient; the losses, or g */
     int64_t n, between; /* classes, and bytes between them */
     double *weight;     /* of each class, or NULL */
@@ -20,23 +20,24 @@ typedef struct run {
     gp_load load;
     gp_store store;
     gp_labels labels;
-} run;
+} nll_job;
 
-static int64_t step(const run *r, int k) { return r->px.loop.stride[k][r->px.loop.ndim - 1]; }
+static int64_t step(const nll_job *r, int k) { return r->px.loop.stride[k][r->px.loop.ndim - 1]; }
 
 /* v = x of each of w pixels at its label; without one, that of the first class (any number). */
-#define TAKE(T)                                                                                    \
-    static void take_##T(const run *r, const char *x, int64_t w, const int32_t *label, double *v) { \
+#define GATHER(T)                                                                                  \
+    static void gather_##T(const nll_job *r, const char *x, int64_t w, const int32_t *label,       \
+                         double *v) {                                                              \
         int64_t next = step(r, 1);                                                                 \
         for (int64_t j = 0; j < w; j++)                                                            \
             v[j] = *(const T *)(const void *)(x + j * next + (label[j] < 0 ? 0 : label[j]) * r->between); \
     }
-TAKE(float)
-TAKE(double)
+GATHER(float)
+GATHER(double)
 
-static void take(const run *r, const char *x, int64_t w, const int32_t *label, double *v) {
-    if (r->of == GP_f32) take_float(r, x, w, label, v);
-    else if (r->of == GP_f64) take_double(r, x, w, label, v);
+static void gather(const nll_job *r, const char *x, int64_t w, const int32_t *label, double *v) {
+    if (r->of == GP_f32) gather_float(r, x, w, label, v);
+    else if (r->of == GP_f64) gather_double(r, x, w, label, v);
     else
         for (int64_t j = 0; j < w; j++)
             if (label[j] >= 0) r->load(v + j, x + j * step(r, 1) + label[j] * r->between, 0, 1);
@@ -44,7 +45,7 @@ static void take(const run *r, const char *x, int64_t w, const int32_t *label, d
 
 /* Tiles [begin, end). */
 static void forward(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    nll_job *r = ctx;
     int32_t label[MOST];
     double v[MOST];
     char *p[GP_LOOP_MAX];
@@ -52,7 +53,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
         int64_t w = gp_pixels_tile(&r->px, u, p);
         double sum = 0, all = 0;
         gp_labels_read(&r->labels, p[0], step(r, 0), w, label);
-        if (!r->count && r->n) take(r, p[1], w, label, v);
+        if (!r->count && r->n) gather(r, p[1], w, label, v);
         for (int64_t j = 0; j < w; j++) {
             double wt = label[j] < 0 ? 0 : r->weight ? r->weight[label[j]] : 1;
             v[j] = r->count || label[j] < 0 ? 0 : -v[j] * wt;
@@ -65,7 +66,7 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
 
 /* Tiles [begin, end): one element of each pixel has a gradient. */
 static void backward(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    nll_job *r = ctx;
     int32_t label[MOST];
     double g[MOST];
     char *p[GP_LOOP_MAX];
@@ -85,7 +86,8 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
 
 /* Arguments from `at` on as in tensor/ops/loss.h; `logs` is x or its gradient, third the losses or g.
  */
-static bool set_up(run *r, const gp_call *c, int at, const gp_array *logs, const gp_array *third) {
+static bool set_up(nll_job *r, const gp_call *c, int at, const gp_array *logs,
+                   const gp_array *third) {
     const gp_array *target = gp_in(c, at + GP_LOSS_TARGET), *w = gp_in(c, at + GP_LOSS_WEIGHT);
     int d = logs->ndim == 1 ? 0 : 1;
     gp_array l1 = gp_without_dim(logs, d);
@@ -102,7 +104,7 @@ static bool set_up(run *r, const gp_call *c, int at, const gp_array *logs, const
 }
 
 /* Sums of the tiles' losses and weights. */
-static void add_up(const run *r, double *sum, double *weight) {
+static void add_up(const nll_job *r, double *sum, double *weight) {
     *sum = *weight = 0;
     for (int64_t u = 0; u < r->px.tiles; u++) *sum += r->part[2 * u], *weight += r->part[2 * u + 1];
 }
@@ -110,7 +112,7 @@ static void add_up(const run *r, double *sum, double *weight) {
 bool CPU(nll_loss)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, GP_LOSS_X);
     int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
-    run r = {.of = (gp_dtype)x->dtype,
+    nll_job r = {.of = (gp_dtype)x->dtype,
              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
              .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
     double sum, weight;
@@ -135,14 +137,14 @@ static void clear(void *ctx, int64_t begin, int64_t end) {
 /* Arguments: g, then those of nll_loss. */
 bool CPU(nll_loss_grad)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 1 + GP_LOSS_X), *g = gp_in(c, 0);
-    run r = {.factor = 1,
+    nll_job r = {.factor = 1,
              .of = (gp_dtype)x->dtype,
              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
              .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
     double sum, weight;
     if (!gp_parallel_op(c, out->numel, GRAIN, clear, (void *)out)) return false;
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
-        run count = r;
+        nll_job count = r;
         count.count = true;
         if (!set_up(&count, c, 1, x, &(gp_array){.dtype = GP_f64, .numel = 1})) return false;
         if (!gp_parallel_op(c, count.px.tiles, 1 + GRAIN / MOST, forward, &count)) return false;

@@ -104,14 +104,14 @@ void gp_panels_multiply(const gp_panels *p, int64_t i, int64_t rows, const char 
     }
 }
 
-#define PUT(T, t)                                                                                  \
-    static void put_##t(T *restrict to, const T *restrict from, int64_t n, bool add) {             \
+#define STORE(T, t)                                                                                \
+    static void store_##t(T *restrict to, const T *restrict from, int64_t n, bool add) {           \
         if (add)                                                                                   \
             for (int64_t j = 0; j < n; j++) to[j] += from[j];                                      \
         else memcpy(to, from, (size_t)n * sizeof(T));                                              \
     }
-PUT(float, f32)
-PUT(double, f64)
+STORE(float, f32)
+STORE(double, f64)
 
 void gp_panels_rows(const gp_panels *p, int64_t i, int64_t rows, const char *a, int64_t lda,
                     char *out, int64_t ldo, bool add) {
@@ -124,8 +124,8 @@ void gp_panels_rows(const gp_panels *p, int64_t i, int64_t rows, const char *a, 
         gp_panels_multiply(p, i, to - from, a + from * lda * size, lda, buf);
         for (int64_t r = from; r < to; r++) {
             char *o = out + (r * ldo + first) * size, *y = buf + (r - from) * p->width * size;
-            if (size == 4) put_f32((float *)o, (float *)y, n, add);
-            else put_f64((double *)o, (double *)y, n, add);
+            if (size == 4) store_f32((float *)o, (float *)y, n, add);
+            else store_f64((double *)o, (double *)y, n, add);
         }
     }
 }

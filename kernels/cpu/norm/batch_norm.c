@@ -15,7 +15,7 @@ typedef struct stat {
     double n, mean, m2;
 } stat;
 
-typedef struct run {
+typedef struct batch_norm_job {
     gp_loop loop;   /* out and x of one channel */
     int64_t xs, os; /* bytes from channel to channel */
     int64_t channels;
@@ -30,7 +30,7 @@ typedef struct run {
     bool x_direct, out_direct;    /* of compute type and without gaps along the rows of the loop */
     stat *part;                   /* channels x chunks */
     double *mean, *scale, *shift; /* per channel: y = (x - mean) * scale + shift */
-} run;
+} batch_norm_job;
 
 #define T float
 #define t f32
@@ -51,15 +51,18 @@ static void join(stat *a, stat b) {
 
 /* A block of at most GP_BLOCK elements of a row: where they are in x and out, and what is done with
  * them. */
-typedef void (*visit)(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s);
+typedef void (*visit)(batch_norm_job *r, int64_t channel, const char *x, char *out, int64_t n,
+                      stat *s);
 
-static void gather(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s) {
+static void gather(batch_norm_job *r, int64_t channel, const char *x, char *out, int64_t n,
+                   stat *s) {
     _Alignas(64) char buf[GP_BLOCK * 8];
     if (!r->x_direct) r->load(buf, x, r->loop.stride[1][r->loop.ndim - 1], n), x = buf;
     join(s, r->ct == GP_CT_f32 ? block_f32((const float *)x, n) : block_f64((const double *)x, n));
 }
 
-static void normalise(run *r, int64_t channel, const char *x, char *out, int64_t n, stat *s) {
+static void normalise(batch_norm_job *r, int64_t channel, const char *x, char *out, int64_t n,
+                      stat *s) {
     _Alignas(64) char buf[GP_BLOCK * 8];
     void *y = r->out_direct && !r->stream ? out : buf;
     const char *behind = x + n * gp_ctype_size[r->ct];
@@ -73,7 +76,7 @@ static void normalise(run *r, int64_t channel, const char *x, char *out, int64_t
         stream_out(out, buf, (size_t)(n * gp_ctype_size[r->ct]), &behind, r->x_direct);
 }
 
-static void chunk(run *r, int64_t unit, visit fn, stat *s) {
+static void chunk(batch_norm_job *r, int64_t unit, visit fn, stat *s) {
     int last = r->loop.ndim - 1;
     int64_t channel = unit / r->chunks, from = unit % r->chunks * CHUNK, to = from + CHUNK,
             width = r->loop.dim[last];
@@ -90,7 +93,7 @@ static void chunk(run *r, int64_t unit, visit fn, stat *s) {
 
 /* First pass: each channel's sums, by chunks that are joined in their order. */
 static void gather_chunks(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    batch_norm_job *r = ctx;
     for (int64_t u = begin; u < end; u++) {
         r->part[u] = (stat){0};
         chunk(r, u, gather, &r->part[u]);
@@ -98,7 +101,7 @@ static void gather_chunks(void *ctx, int64_t begin, int64_t end) {
 }
 
 static void normalise_chunks(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    batch_norm_job *r = ctx;
     for (int64_t u = begin; u < end; u++) chunk(r, u, normalise, NULL);
     if (r->stream) stream_end();
 }
@@ -108,7 +111,8 @@ static void normalise_chunks(void *ctx, int64_t begin, int64_t end) {
 enum { STRIPE = 256 };
 
 /* Unit u: channels first … first + n, rows from … to. */
-static int64_t stripe_of(const run *r, int64_t u, int64_t *from, int64_t *to, int64_t *n) {
+static int64_t stripe_of(const batch_norm_job *r, int64_t u, int64_t *from, int64_t *to,
+                         int64_t *n) {
     int64_t first = u / r->chunks * STRIPE;
     *from = u % r->chunks * CHUNK;
     *to = *from + CHUNK < r->loop.numel ? *from + CHUNK : r->loop.numel;
@@ -118,7 +122,7 @@ static int64_t stripe_of(const run *r, int64_t u, int64_t *from, int64_t *to, in
 
 /* In f64 round the first row. */
 static void gather_stripes(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    batch_norm_job *r = ctx;
     for (int64_t u = begin; u < end; u++) {
         double x[STRIPE], base[STRIPE], s[STRIPE] = {0}, q[STRIPE] = {0};
         int64_t from, to, n, first = stripe_of(r, u, &from, &to, &n), step = r->loop.stride[1][0];
@@ -149,7 +153,7 @@ static void gather_stripes(void *ctx, int64_t begin, int64_t end) {
 #include "kernels/cpu/norm/batch_norm_stripe.inc"
 
 static void normalise_stripes(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    batch_norm_job *r = ctx;
     for (int64_t u = begin; u < end; u++)
         (r->ct == GP_CT_f32 ? normalise_stripe_f32 : normalise_stripe_f64)(r, u);
 }
@@ -173,14 +177,15 @@ static void update(const gp_array *running, int64_t i, double value, double mome
                     (gp_scalar){.is_float = true, .f = (1 - momentum) * old + momentum * value});
 }
 
-static void set_channel(run *r, const gp_call *c, int64_t i, double mean, double var) {
+static void set_channel(batch_norm_job *r, const gp_call *c, int64_t i, double mean, double var) {
     r->mean[i] = mean;
     r->scale[i] = read_element(gp_in(c, 3), i, 1) / sqrt(var + c->arg[7].f);
     r->shift[i] = read_element(gp_in(c, 4), i, 0);
 }
 
 /* Chunks of all channels, by one of the two passes. */
-static bool pass(run *r, const gp_call *c, int64_t channels, gp_body body, gp_body beside) {
+static bool pass(batch_norm_job *r, const gp_call *c, int64_t channels, gp_body body,
+                 gp_body beside) {
     int64_t n = r->loop.numel < CHUNK ? r->loop.numel : CHUNK;
     if (r->beside)
         return gp_parallel_op(c, (channels + STRIPE - 1) / STRIPE * r->chunks, 1 + GRAIN / (n * STRIPE),
@@ -189,7 +194,7 @@ static bool pass(run *r, const gp_call *c, int64_t channels, gp_body body, gp_bo
 }
 
 /* The channels' statistics, each in its first part. */
-static bool train(run *r, const gp_call *c, int64_t channels) {
+static bool train(batch_norm_job *r, const gp_call *c, int64_t channels) {
     if (!pass(r, c, channels, gather_chunks, gather_stripes)) return false;
     for (int64_t i = 0; i < channels; i++) {
         stat *s = &r->part[i * r->chunks];
@@ -200,7 +205,7 @@ static bool train(run *r, const gp_call *c, int64_t channels) {
 }
 
 /* Last, so that an op that is interrupted leaves them as they were. */
-static void update_running(const run *r, const gp_call *c, int64_t channels) {
+static void update_running(const batch_norm_job *r, const gp_call *c, int64_t channels) {
     for (int64_t i = 0; i < channels; i++) {
         const stat *s = &r->part[i * r->chunks];
         update(gp_in(c, 1), i, s->mean, c->arg[6].f);
@@ -216,7 +221,7 @@ static gp_array one_channel(const gp_array *a) {
     return r;
 }
 
-static void set_up(run *r, const gp_array *x, const gp_array *out) {
+static void set_up(batch_norm_job *r, const gp_array *x, const gp_array *out) {
     int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x->dtype),
             osize = (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     gp_array x1 = one_channel(x), o1 = one_channel(out);
@@ -242,7 +247,7 @@ bool CPU(batch_norm)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *out = gp_out(c, 0);
     if (x->numel == 0) return true;
     int64_t channels = x->dim[1];
-    run r = {0};
+    batch_norm_job r = {0};
     set_up(&r, x, out);
     double *memory = gp_scratch(
         GP_SCRATCH_CALL, (size_t)channels * (3 * sizeof(double) + (size_t)r.chunks * sizeof(stat)));

@@ -6,13 +6,13 @@
 
 enum { GRAIN = 32768 };
 
-typedef struct run {
+typedef struct batch_norm_grad_job {
     const gp_call *c;
     const gp_array *g, *x, *out, *gw, *gb; /* g, x and out contiguous: images x channels x size */
     int64_t images, channels, size;
     gp_load g_load, x_load;
     gp_store store;
-} run;
+} batch_norm_grad_job;
 
 static double element(const gp_array *a, int64_t i, double absent) {
     if (!a) return absent;
@@ -27,7 +27,8 @@ typedef struct block {
     int64_t n, at, step; /* elements; the first one's index; from one to the next */
 } block;
 
-static bool next(const run *r, int64_t channel, int64_t *image, int64_t *from, block *b) {
+static bool next(const batch_norm_grad_job *r, int64_t channel, int64_t *image, int64_t *from,
+                 block *b) {
     if (*image >= r->images) return false;
     int64_t left = r->size == 1 ? r->images - *image : r->size - *from;
     b->n = left < GP_BLOCK ? left : GP_BLOCK;
@@ -38,14 +39,14 @@ static bool next(const run *r, int64_t channel, int64_t *image, int64_t *from, b
     return true;
 }
 
-static void load(const run *r, const block *b, double *x, double *g) {
+static void load(const batch_norm_grad_job *r, const block *b, double *x, double *g) {
     int64_t xs = gp_dtype_sizes[r->x->dtype], gs = gp_dtype_sizes[r->g->dtype];
     r->x_load(x, r->x->data + b->at * xs, b->step * xs, b->n);
     if (g) r->g_load(g, r->g->data + b->at * gs, b->step * gs, b->n);
 }
 
 /* Mean and variance of a channel, around its first element. */
-static void moments(const run *r, int64_t channel, double *mean, double *var) {
+static void moments(const batch_norm_grad_job *r, int64_t channel, double *mean, double *var) {
     double x[GP_BLOCK], first = 0, s = 0, q = 0, n = (double)(r->images * r->size);
     int64_t image = 0, from = 0;
     bool begun = false;
@@ -63,7 +64,7 @@ static void moments(const run *r, int64_t channel, double *mean, double *var) {
 
 /* With h = (x - mean) * scale: weight * scale * (g - mean of g - h * mean of g h) where the
  * statistics are the batch's own, weight * scale * g where they are given. */
-static void one_channel(const run *r, int64_t channel) {
+static void one_channel(const batch_norm_grad_job *r, int64_t channel) {
     double x[GP_BLOCK], g[GP_BLOCK], mean, var, sg = 0, sgh = 0;
     bool training = r->c->arg[5].i;
     int64_t image = 0, from = 0, os = gp_dtype_sizes[r->out->dtype];
@@ -98,7 +99,7 @@ static void one_channel(const run *r, int64_t channel) {
 enum { STRIPE = 256 };
 
 typedef struct stripe {
-    const run *r;
+    const batch_norm_grad_job *r;
     int64_t first, n; /* channels */
     double x[STRIPE], g[STRIPE], mean[STRIPE], scale[STRIPE];
     double s[STRIPE], q[STRIPE]; /* sums */
@@ -106,7 +107,7 @@ typedef struct stripe {
 
 /* The channels' x, and g if it is asked for, of one image. */
 static void load_image(stripe *t, int64_t image, bool g) {
-    const run *r = t->r;
+    const batch_norm_grad_job *r = t->r;
     block b = {.n = t->n, .at = image * r->channels + t->first, .step = 1};
     load(r, &b, t->x, g ? t->g : NULL);
 }
@@ -142,13 +143,13 @@ static void stripe_sums(stripe *t) {
     }
 }
 
-static void put(const gp_array *a, int64_t i, const double *v, int64_t n) {
+static void store_values(const gp_array *a, int64_t i, const double *v, int64_t n) {
     int64_t size = gp_dtype_sizes[a->dtype];
     gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
 }
 
 /* As one_channel. */
-static void one_stripe(const run *r, int64_t first) {
+static void one_stripe(const batch_norm_grad_job *r, int64_t first) {
     stripe t = {.r = r, .first = first};
     double k[STRIPE], off[STRIPE] = {0}, slope[STRIPE] = {0}, images = (double)r->images;
     bool training = r->c->arg[5].i;
@@ -158,7 +159,7 @@ static void one_stripe(const run *r, int64_t first) {
     for (int64_t j = 0; !training && j < n; j++)
         t.mean[j] = element(gp_in(r->c, 2), first + j, 0), t.scale[j] = element(gp_in(r->c, 3), first + j, 1);
     stripe_sums(&t);
-    put(r->gw, first, t.q, n), put(r->gb, first, t.s, n);
+    store_values(r->gw, first, t.q, n), store_values(r->gb, first, t.s, n);
     for (int64_t j = 0; j < n; j++) {
         k[j] = element(gp_in(r->c, 4), first + j, 1) * t.scale[j];
         if (training) off[j] = t.s[j] / images, slope[j] = t.q[j] / images * t.scale[j];
@@ -181,7 +182,8 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
 
 /* Arguments: g, x, running_mean, running_var, weight, training, eps. */
 bool CPU(batch_norm_grad)(const gp_call *c) {
-    run r = {.c = c, .x = c->tmpa[0], .g = c->tmpa[1], .out = gp_out(c, 0), .gw = gp_out(c, 1)};
+    batch_norm_grad_job r = {
+        .c = c, .x = c->tmpa[0], .g = c->tmpa[1], .out = gp_out(c, 0), .gw = gp_out(c, 1)};
     r.gb = gp_out(c, 2);
     r.images = r.x->dim[0], r.channels = r.x->dim[1], r.size = 1;
     for (int d = 2; d < r.x->ndim; d++) r.size *= r.x->dim[d];

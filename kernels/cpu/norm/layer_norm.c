@@ -8,7 +8,7 @@
 
 enum { GRAIN = 32768 };
 
-typedef struct run {
+typedef struct layer_norm_job {
     const gp_array *x, *out; /* contiguous: rows of n elements follow one another */
     gp_norm k;
     gp_ctype ct;
@@ -16,7 +16,7 @@ typedef struct run {
     gp_store store;
     void *weight, *bias; /* channels of compute type each, or NULL */
     _Atomic bool no_memory;
-} run;
+} layer_norm_job;
 
 #define T float
 #define t f32
@@ -27,7 +27,7 @@ typedef struct run {
 
 /* Rows [begin, end). */
 static void forward(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    layer_norm_job *r = ctx;
     int64_t n = r->k.n, xs = gp_dtype_sizes[r->x->dtype], os = gp_dtype_sizes[r->out->dtype];
     bool direct = r->x->dtype == gp_ctype_dtype[r->ct];
     char *buf = direct ? NULL : gp_scratch(GP_SCRATCH_PART, (size_t)(n * gp_ctype_size[r->ct]));
@@ -59,7 +59,7 @@ void *gp_norm_affine(const gp_array *a, gp_ctype ct, int64_t channels, char *mem
 
 /* Arguments as gp_norm_read has them; temporaries: x without gaps. */
 static bool norm(const gp_call *c) {
-    run r = {.x = gp_values(c, 0, 0), .out = gp_out(c, 0)};
+    layer_norm_job r = {.x = gp_values(c, 0, 0), .out = gp_out(c, 0)};
     if (r.out->numel == 0) return true;
     gp_norm_read(c, r.x, 0, &r.k);
     r.ct = gp_compute_type((gp_dtype)r.x->dtype);

@@ -12,7 +12,7 @@ enum { GRAIN = 32768, COLUMNS = 256, NARROW = 1024, PIECE = 8, PARTS = 16 };
 
 typedef enum way { BY_PART, BY_ROW, APART } way;
 
-typedef struct run {
+typedef struct layer_norm_grad_job {
     const gp_array *x, *g, *out; /* contiguous: rows of n elements follow one another */
     const gp_array *gw, *gb;     /* gradients of weight and bias; gb may be NULL */
     gp_norm k;
@@ -25,7 +25,7 @@ typedef struct run {
     int64_t parts; /* BY_PART: pieces that the rows are cut into, whatever the number of threads */
     double *sums;  /* BY_PART: g h and g, of each column; BY_ROW: of each channel in a row */
     _Atomic bool no_memory;
-} run;
+} layer_norm_grad_job;
 
 typedef struct moments {
     double mean, scale, sv, svh; /* of the row; means of v = g * weight and of v h */
@@ -69,7 +69,7 @@ static void measure_f64(const double *x, const gp_norm *k, moments *m) {
 /* ---- the gradient of x ---- */
 
 /* Rows [begin, end); gh: see columns. */
-static void some_rows(run *r, int64_t begin, int64_t end, double *gh) {
+static void some_rows(layer_norm_grad_job *r, int64_t begin, int64_t end, double *gh) {
     int64_t n = r->k.n;
     double *room = NULL;
     if (r->type == GP_DTYPES && !(room = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * n) * sizeof *room))) {
@@ -95,7 +95,7 @@ static void some_rows(run *r, int64_t begin, int64_t end, double *gh) {
 static void rows(void *ctx, int64_t begin, int64_t end) { some_rows(ctx, begin, end, NULL); }
 
 static void parts(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    layer_norm_grad_job *r = ctx;
     for (int64_t i = begin; i < end; i++)
         some_rows(r, r->k.rows * i / r->parts, r->k.rows * (i + 1) / r->parts, r->sums + 2 * i * r->k.n);
 }
@@ -103,7 +103,8 @@ static void parts(void *ctx, int64_t begin, int64_t end) {
 /* ---- the gradients of weight and bias ---- */
 
 /* Elements from..from+w of each row, summed over rows into columns of weight and bias. */
-static void column_sums(const run *r, int64_t from, int64_t w, double *gw, double *gb) {
+static void column_sums(const layer_norm_grad_job *r, int64_t from, int64_t w, double *gw,
+                        double *gb) {
     double x[COLUMNS], g[COLUMNS];
     int64_t xs = gp_dtype_sizes[r->x->dtype], gs = gp_dtype_sizes[r->g->dtype];
     for (int64_t row = 0; row < r->k.rows; row++) {
@@ -115,7 +116,7 @@ static void column_sums(const run *r, int64_t from, int64_t w, double *gw, doubl
 }
 
 /* One channel of `each` neighbours in the rows of its group. */
-static void channel_sums(const run *r, int64_t channel, double *gw, double *gb) {
+static void channel_sums(const layer_norm_grad_job *r, int64_t channel, double *gw, double *gb) {
     double x[PIECE], g[PIECE];
     const gp_norm *k = &r->k;
     int64_t a_row = k->a_row, xs = gp_dtype_sizes[r->x->dtype],
@@ -128,13 +129,13 @@ static void channel_sums(const run *r, int64_t channel, double *gw, double *gb) 
     }
 }
 
-static void put(const gp_array *a, int64_t i, const double *v, int64_t n) {
+static void store_values(const gp_array *a, int64_t i, const double *v, int64_t n) {
     int64_t size = gp_dtype_sizes[a->dtype];
     gp_store_fn(GP_CT_f64, (gp_dtype)a->dtype)(a->data + i * size, size, v, n);
 }
 
 /* Sums of columns [at, at + w), or of one channel, into gw and gb. */
-static void gather(const run *r, int64_t at, int64_t w, double *gw, double *gb) {
+static void gather(const layer_norm_grad_job *r, int64_t at, int64_t w, double *gw, double *gb) {
     const gp_norm *k = &r->k;
     int64_t n = k->n, a_row = k->a_row;
     if (r->how == BY_PART) {
@@ -155,14 +156,14 @@ static void gather(const run *r, int64_t at, int64_t w, double *gw, double *gb) 
 
 /* Channels [begin, end), summed over all rows in their order. */
 static void affine_gradients(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    layer_norm_grad_job *r = ctx;
     bool columns = r->k.each == 1 && r->k.groups == 1;
     for (int64_t at = begin; at < end;) {
         double gw[COLUMNS] = {0}, gb[COLUMNS] = {0};
         int64_t w = !columns ? 1 : end - at < COLUMNS ? end - at : COLUMNS;
         gather(r, at, w, gw, gb);
-        put(r->gw, at, gw, w);
-        if (r->gb) put(r->gb, at, gb, w);
+        store_values(r->gw, at, gw, w);
+        if (r->gb) store_values(r->gb, at, gb, w);
         at += w;
     }
 }
@@ -170,7 +171,7 @@ static void affine_gradients(void *ctx, int64_t begin, int64_t end) {
 /* ---- calls ---- */
 
 /* How the sums are taken, and how many numbers that needs. */
-static int64_t choose(run *r) {
+static int64_t choose(layer_norm_grad_job *r) {
     const gp_norm *k = &r->k;
     int64_t most = r->out->numel / GRAIN;
     r->parts = most < 1 ? 1 : most > PARTS ? PARTS : most;
@@ -181,7 +182,7 @@ static int64_t choose(run *r) {
 }
 
 /* x, g and out of one type are read and written in place. */
-static gp_dtype common(const run *r) {
+static gp_dtype common(const layer_norm_grad_job *r) {
     gp_dtype dt = (gp_dtype)r->x->dtype;
     bool same = dt == r->g->dtype && dt == r->out->dtype && (dt == GP_f32 || dt == GP_f64);
     return same ? dt : GP_DTYPES;
@@ -189,7 +190,7 @@ static gp_dtype common(const run *r) {
 
 /* Arguments: g, x, what norm takes as its second, weight, eps. */
 static bool norm_gradient(const gp_call *c) {
-    run r = {.x = gp_values(c, 1, 0), .g = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0)};
+    layer_norm_grad_job r = {.x = gp_values(c, 1, 0), .g = c->ntmp > 1 ? c->tmpa[1] : gp_in(c, 0)};
     r.out = gp_out(c, 0), r.gw = gp_out(c, 1);
     gp_norm_read(c, r.x, 1, &r.k);
     r.gb = r.k.centred ? gp_out(c, 2) : NULL;

@@ -11,7 +11,7 @@
 
 enum { SHORT = 64, TILE = 64, TILE_BYTES = 1 << 15, GRAIN = 32768, LANES = 16 };
 
-typedef struct run {
+typedef struct softmax_job {
     gp_loop loop;   /* out and x without the dim that is summed over */
     int64_t n;      /* its size */
     int64_t xs, os; /* its strides in bytes */
@@ -24,7 +24,7 @@ typedef struct run {
     int64_t width;  /* columns of a tile */
     bool turned;    /* … which are rows in memory */
     _Atomic bool no_memory;
-} run;
+} softmax_job;
 
 #define T float
 #define t f32
@@ -36,7 +36,7 @@ typedef struct run {
 
 
 /* A line whose elements follow one another, or must be gathered; buf: n of compute type. */
-static void one_row(const run *r, const char *x, char *out, char *buf) {
+static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     const void *from = x;
     void *to = r->out_direct && !r->stream ? out : buf;
     size_t bytes = (size_t)r->n * gp_ctype_size[r->ct];
@@ -51,7 +51,7 @@ static void one_row(const run *r, const char *x, char *out, char *buf) {
 }
 
 /* w neighbouring lines along another dim than the last; buf: n x w of compute type. */
-static void one_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
+static void one_tile(const softmax_job *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
     int64_t line = w * gp_ctype_size[r->ct];
     for (int64_t i = 0; i < r->n; i++)
@@ -63,7 +63,7 @@ static void one_tile(const run *r, const char *x, char *out, int64_t w, char *bu
 }
 
 /* w neighbouring lines without gaps that are short: such a tile once they are transposed. */
-static void turned_tile(const run *r, const char *x, char *out, int64_t w, char *buf) {
+static void turned_tile(const softmax_job *r, const char *x, char *out, int64_t w, char *buf) {
     int last = r->loop.ndim - 1;
     int64_t size = gp_ctype_size[r->ct], line = w * size;
     gp_transpose(buf, line, x, r->loop.stride[1][last], r->n, w, (size_t)size, false);
@@ -74,7 +74,7 @@ static void turned_tile(const run *r, const char *x, char *out, int64_t w, char 
 
 /* Lines [begin, end), rows or tiles of them. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    softmax_job *r = ctx;
     int last = r->loop.ndim - 1;
     int64_t length = r->loop.dim[last];
     char *buf = gp_scratch(GP_SCRATCH_PART, (size_t)(r->n * r->width) * gp_ctype_size[r->ct]);
@@ -113,7 +113,7 @@ static bool softmax(const gp_call *c, bool take_log) {
         out.ndim = x.ndim = 1, out.dim[0] = x.dim[0] = out.stride[0] = x.stride[0] = 1;
     int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x.dtype),
             osize = (int64_t)gp_dtype_size((gp_dtype)out.dtype);
-    run r = {.n = out.dim[d],
+    softmax_job r = {.n = out.dim[d],
              .xs = x.stride[d] * xsize,
              .os = out.stride[d] * osize,
              .take_log = take_log};

@@ -5,14 +5,14 @@
 
 enum { TILE = 64, GRAIN = 32768 };
 
-typedef struct run {
+typedef struct softmax_grad_job {
     const gp_array *g, *y, *out; /* contiguous: outer x n x inner */
     int64_t n, inner, tiles;     /* tiles of at most TILE columns that inner is cut into */
     gp_load g_load, y_load;
     gp_store store;
     bool logs;
     _Atomic bool no_memory;
-} run;
+} softmax_grad_job;
 
 /* n rows of w columns, in f64: y * (g - sum g y), or g - exp(y) * sum g, into g. */
 static void tile(double *g, const double *y, int64_t n, int64_t w, bool logs) {
@@ -46,7 +46,7 @@ static void row(double *g, const double *y, int64_t n, bool logs) {
 
 /* Tiles [begin, end). The thread's scratch holds two of n x w, g and y, in f64. */
 static void run_part(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    softmax_grad_job *r = ctx;
     int64_t most = r->inner < TILE ? r->inner : TILE, gs = gp_dtype_sizes[r->g->dtype],
             ys = gp_dtype_sizes[r->y->dtype], os = gp_dtype_sizes[r->out->dtype];
     double *g = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * r->n * most) * sizeof *g);
@@ -73,7 +73,8 @@ static void run_part(void *ctx, int64_t begin, int64_t end) {
 
 /* Arguments: g, y, dim; contiguous copies of y and g in c->tmp. */
 static bool softmax_gradient(const gp_call *c, bool logs) {
-    run r = {.g = c->tmpa[1], .y = c->tmpa[0], .out = gp_out(c, 0), .n = 1, .inner = 1};
+    softmax_grad_job r = {
+        .g = c->tmpa[1], .y = c->tmpa[0], .out = gp_out(c, 0), .n = 1, .inner = 1};
     int d = (int)c->arg[2].i;
     if (r.out->numel == 0) return true;
     if (r.out->ndim) r.n = r.out->dim[d];

@@ -5,19 +5,19 @@
 
 enum { BLOCKS_A_PART = 16 };
 
-typedef struct run {
+typedef struct dropout_job {
     const gp_array *x, *out; /* contiguous */
     uint64_t seed, counter;
     double p;
     gp_ctype ct;
     gp_load load;
     gp_store store;
-} run;
+} dropout_job;
 
 /* Blocks [begin, end): an element's fate depends on (seed, counter, its place) alone, so that
  * backward finds it again. */
 static void run_blocks(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
+    const dropout_job *r = ctx;
     int64_t xs = gp_dtype_sizes[r->x->dtype], os = gp_dtype_sizes[r->out->dtype];
     float p = (float)r->p;
     double x[GP_BLOCK], scale = 1 / (1 - r->p);
@@ -39,7 +39,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
 }
 
 static bool drop(const gp_call *c, bool training, uint64_t seed, uint64_t counter) {
-    run r = {.x = c->tmpa[0], .out = gp_out(c, 0), .seed = seed, .counter = counter};
+    dropout_job r = {.x = c->tmpa[0], .out = gp_out(c, 0), .seed = seed, .counter = counter};
     r.p = training ? c->arg[1].f : 0;
     r.ct = gp_compute_type((gp_dtype)r.x->dtype);
     r.load = gp_load_fn((gp_dtype)r.x->dtype, r.ct);

@@ -10,10 +10,10 @@
 enum { BLOCKS_A_PART = 16 };
 
 /* n (at most GP_BLOCK) values of compute type for elements from `at`, a multiple of GP_BLOCK. */
-typedef struct run run;
-typedef void (*generator)(const run *r, int64_t at, int64_t n, void *values);
+typedef struct random_job random_job;
+typedef void (*generator)(const random_job *r, int64_t at, int64_t n, void *values);
 
-struct run {
+struct random_job {
     const gp_call *c;
     const gp_array *out;
     gp_ctype ct;
@@ -26,12 +26,12 @@ struct run {
 };
 
 /* Counters from `at` on, four words each. */
-static void words(const run *r, int64_t at, uint32_t *w) {
+static void words(const random_job *r, int64_t at, uint32_t *w) {
     philox_block(r->c->seed, r->c->counter, (uint64_t)at, GP_BLOCK / 4, w);
 }
 
 /* Two words for each element from `at` on. */
-static void wide_words(const run *r, int64_t at, uint64_t *w) {
+static void wide_words(const random_job *r, int64_t at, uint64_t *w) {
     uint32_t half[GP_BLOCK];
     for (int k = 0; k < 2; k++) {
         words(r, at / 2 + k * (GP_BLOCK / 4), half);
@@ -41,7 +41,7 @@ static void wide_words(const run *r, int64_t at, uint64_t *w) {
 }
 
 /* A word for each element; what lies beyond n is made and not used. */
-static void uniform_f32(const run *r, int64_t at, int64_t n, void *values) {
+static void uniform_f32(const random_job *r, int64_t at, int64_t n, void *values) {
     float *v = values, low = (float)r->a, width = (float)r->b;
     uint32_t w[GP_BLOCK];
     int bits = r->bits;
@@ -49,7 +49,7 @@ static void uniform_f32(const run *r, int64_t at, int64_t n, void *values) {
     for (int64_t i = 0; i < GP_BLOCK; i++) v[i] = gp_uniform_f32(w[i], bits) * width + low;
 }
 
-static void uniform_f64(const run *r, int64_t at, int64_t n, void *values) {
+static void uniform_f64(const random_job *r, int64_t at, int64_t n, void *values) {
     double *v = values;
     uint64_t w[GP_BLOCK];
     wide_words(r, at, w);
@@ -58,7 +58,7 @@ static void uniform_f64(const run *r, int64_t at, int64_t n, void *values) {
 
 /* Two words make two numbers: gp_normal_f32 step by step. All of it in one loop, a chain of a
  * hundred instructions, leaves the processor waiting half of the time. */
-static void normal_f32(const run *r, int64_t at, int64_t n, void *values) {
+static void normal_f32(const random_job *r, int64_t at, int64_t n, void *values) {
     enum { PAIRS = GP_BLOCK / 2 };
     float *v = values, mean = (float)r->a, std = (float)r->b;
     float x[PAIRS], k[PAIRS], p[PAIRS], sine[PAIRS], cosine[PAIRS];
@@ -78,7 +78,7 @@ static void normal_f32(const run *r, int64_t at, int64_t n, void *values) {
 }
 
 /* Four words make two numbers. */
-static void normal_f64(const run *r, int64_t at, int64_t n, void *values) {
+static void normal_f64(const random_job *r, int64_t at, int64_t n, void *values) {
     double *v = values;
     uint64_t w[GP_BLOCK];
     wide_words(r, at, w);
@@ -91,7 +91,7 @@ static void normal_f64(const run *r, int64_t at, int64_t n, void *values) {
 }
 
 /* Arguments: the least and the largest, both possible. */
-static void integers(const run *r, int64_t at, int64_t n, void *values) {
+static void integers(const random_job *r, int64_t at, int64_t n, void *values) {
     int64_t *v = values, low = r->c->arg[0].i;
     uint64_t w[GP_BLOCK], range = (uint64_t)r->c->arg[1].i - (uint64_t)low + 1;
     wide_words(r, at, w);
@@ -140,7 +140,7 @@ static void fetch(void *ctx, char *p, int64_t step, int64_t n, int64_t done) {
 
 /* Blocks of GP_BLOCK elements: what each is made from depends on its number alone. */
 static void run_blocks(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    random_job *r = ctx;
     _Alignas(64) char values[GP_BLOCK * 8];
     laying l = {.store = r->store, .values = values, .size = gp_ctype_size[r->ct]};
     for (int64_t b = begin; b < end; b++) {
@@ -155,7 +155,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* In parts of several blocks; false when interrupted. */
-static bool generate(run *r) {
+static bool generate(random_job *r) {
     r->store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
     r->stream = r->out->contiguous && r->out->dtype == gp_ctype_dtype[r->ct] &&
                 r->out->numel * gp_ctype_size[r->ct] >= STREAM_BYTES;
@@ -163,9 +163,9 @@ static bool generate(run *r) {
                           r);
 }
 
-/* a, b: what the generators take from the run. */
+/* a, b: what the generators take from the job. */
 static bool floats(const gp_call *c, generator f32, generator f64, double a, double b) {
-    run r = {.c = c, .out = gp_out(c, 0), .a = a, .b = b};
+    random_job r = {.c = c, .out = gp_out(c, 0), .a = a, .b = b};
     r.ct = gp_compute_type((gp_dtype)r.out->dtype);
     r.fn = r.ct == GP_CT_f64 ? f64 : f32;
     r.bits = r.out->dtype == GP_f16 ? 11 : r.out->dtype == GP_bf16 ? 8 : 24;
@@ -184,14 +184,14 @@ bool CPU(normal)(const gp_call *c) {
 }
 
 bool CPU(randint)(const gp_call *c) {
-    run r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = integers};
+    random_job r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = integers};
     return generate(&r);
 }
 
 /* ---- bernoulli ---- */
 
 /* 1 where a uniform number is below the probability: argument p, or the element of x itself. */
-static void chances(const run *r, int64_t at, int64_t n, void *values) {
+static void chances(const random_job *r, int64_t at, int64_t n, void *values) {
     int64_t *v = values;
     uint64_t w[GP_BLOCK];
     double p[GP_BLOCK];
@@ -209,11 +209,11 @@ static void chances(const run *r, int64_t at, int64_t n, void *values) {
         bad |= !(p[i] >= 0 && p[i] <= 1);
         v[i] = gp_uniform_f64(w[i]) < p[i];
     }
-    if (bad) ((run *)r)->bad = true;
+    if (bad) ((random_job *)r)->bad = true;
 }
 
 bool CPU(bernoulli)(const gp_call *c) {
-    run r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = chances};
+    random_job r = {.c = c, .out = gp_out(c, 0), .ct = GP_CT_i64, .fn = chances};
     if (gp_given(c, 1))
         r.a =
             c->arg[1].kind == GP_NUMBER && !c->arg[1].is_float ? (double)c->arg[1].i : c->arg[1].f;
@@ -271,7 +271,7 @@ static void sort_keys(entry *a, entry *other, int64_t n, int bits, bool into_oth
 
 /* The order of 64 random bits per element, ties as they stand. */
 bool CPU(randperm)(const gp_call *c) {
-    run r = {.c = c, .out = gp_out(c, 0)};
+    random_job r = {.c = c, .out = gp_out(c, 0)};
     int64_t n = r.out->numel, size = (int64_t)gp_dtype_size((gp_dtype)r.out->dtype);
     if (gp_offload_wanted(c, 1000.0 * (double)n)) return gp_offload_run(c, c->name);
     entry *a = malloc(2 * (size_t)(n ? n : 1) * sizeof *a), *b = a + n;

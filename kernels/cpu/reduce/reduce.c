@@ -26,7 +26,7 @@ enum {
     FIELDS = 4 /* at most */
 };
 
-typedef struct run {
+typedef struct reduce_plan {
     const gp_array *x;
     const gp_array *const *out;
     const gp_reducer *red;
@@ -46,12 +46,12 @@ typedef struct run {
                                     at a time); blocks of outputs in all */
     int64_t parts; /* pieces of the reduced elements, where the outputs are too few to share out */
     char *partial; /* parts x outputs accumulators */
-} run;
+} reduce_plan;
 
 /* ---- one output ---- */
 
 /* n elements, step bytes apart, into acc. */
-static void fold_row(const run *r, void *acc, const char *row, int64_t n) {
+static void fold_row(const reduce_plan *r, void *acc, const char *row, int64_t n) {
     _Alignas(64) char buf[GP_BLOCK * 8];
     int64_t step = r->red_stride[r->nred - 1];
     bool direct = r->direct && step == gp_ctype_size[r->red->load];
@@ -64,14 +64,14 @@ static void fold_row(const run *r, void *acc, const char *row, int64_t n) {
 }
 
 /* Where element `at` of the reduced part that begins at p is. */
-static const char *reduced_at(const run *r, const char *p, int64_t at) {
+static const char *reduced_at(const reduce_plan *r, const char *p, int64_t at) {
     for (int d = r->nred - 1; d > 0; d--)
         p += at % r->red_dim[d] * r->red_stride[d], at /= r->red_dim[d];
     return p + at * r->red_stride[0];
 }
 
 /* Folds elements [from, to) of the reduced part at p into acc, a cascade at a time. */
-static void fold_range(const run *r, void *acc, const char *p, int64_t from, int64_t to) {
+static void fold_range(const reduce_plan *r, void *acc, const char *p, int64_t from, int64_t to) {
     int64_t width = r->red_dim[r->nred - 1], part[FIELDS], done = 0, col = width ? from % width : 0;
     if (to - from <= CASCADE && col + to - from <= width) {
         if (from < to) fold_row(r, acc, reduced_at(r, p, from), to - from);
@@ -96,8 +96,8 @@ static void fold_range(const run *r, void *acc, const char *p, int64_t from, int
 
 /* Rows [at, at + m) of n reduced parts that begin at p and lie side by side; buf holds m rows, and
  * *first is which one it has at its beginning. Rows that are the same one (stride 0) are loaded once. */
-static void each_rows(const run *r, void *acc, char *buf, const char **first, const char *p, int64_t n,
-                      int64_t at, int m) {
+static void each_rows(const reduce_plan *r, void *acc, char *buf, const char **first, const char *p,
+                      int64_t n, int64_t at, int m) {
     const void *rows[GP_REDUCE_ROWS];
     int64_t step = r->kept_stride[r->nkept - 1], size = gp_ctype_size[r->red->load];
     bool direct = r->direct && step == size;
@@ -113,7 +113,7 @@ static void each_rows(const run *r, void *acc, char *buf, const char **first, co
 }
 
 /* Folds elements [from, to) of n reduced parts, each into its accumulator. */
-static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int64_t from,
+static void fold_columns(const reduce_plan *r, void *acc, const char *p, int64_t n, int64_t from,
                          int64_t to) {
     _Alignas(64) char part[SIDE], more[SIDE], buf[GP_REDUCE_ROWS * SIDE];
     const char *first = NULL;
@@ -134,9 +134,9 @@ static void fold_columns(const run *r, void *acc, const char *p, int64_t n, int6
 }
 
 /* Folds n rows that begin at p, each into its accumulator: side by side once they are transposed. */
-static void fold_turned(const run *r, void *acc, const char *p, int64_t n) {
+static void fold_turned(const reduce_plan *r, void *acc, const char *p, int64_t n) {
     _Alignas(64) char tile[TILE];
-    run t = *r;
+    reduce_plan t = *r;
     int64_t size = gp_dtype_sizes[r->x->dtype];
     gp_transpose(tile, n * size, p, r->kept_stride[r->nkept - 1], r->count, n, (size_t)size, false);
     t.kept_stride[r->nkept - 1] = size, t.red_stride[0] = n * size;
@@ -146,7 +146,7 @@ static void fold_turned(const run *r, void *acc, const char *p, int64_t n) {
 /* ---- blocks of outputs, parts of the reduced elements ---- */
 
 /* The first element that is reduced into output i. */
-static const char *kept_at(const run *r, int64_t i) {
+static const char *kept_at(const reduce_plan *r, int64_t i) {
     const char *p = r->x->data;
     for (int d = r->nkept - 1; d >= 0; d--)
         p += i % r->kept_dim[d] * r->kept_stride[d], i /= r->kept_dim[d];
@@ -154,7 +154,7 @@ static const char *kept_at(const run *r, int64_t i) {
 }
 
 /* First output of a block, and how many it has. */
-static int64_t block_at(const run *r, int64_t block, int64_t *n) {
+static int64_t block_at(const reduce_plan *r, int64_t block, int64_t *n) {
     if (!r->columns) return *n = 1, block;
     int64_t per_row = (r->width + r->side - 1) / r->side, first = block % per_row * r->side;
     *n = r->width - first < r->side ? r->width - first : r->side;
@@ -163,7 +163,7 @@ static int64_t block_at(const run *r, int64_t block, int64_t *n) {
 
 /* Finishes n accumulators, fields behind one another, into outputs from `first` on; outputs have
  * no gaps. */
-static void store_outputs(const run *r, int64_t first, char *acc, int64_t n) {
+static void store_outputs(const reduce_plan *r, int64_t first, char *acc, int64_t n) {
     r->red->finish(acc, (double)r->count, n, r->p);
     for (int i = 0; i < r->nout; i++) {
         gp_dtype dt = (gp_dtype)r->out[i]->dtype;
@@ -174,7 +174,7 @@ static void store_outputs(const run *r, int64_t first, char *acc, int64_t n) {
 }
 
 /* n outputs from `at` on, of a whole row each. */
-static void fold_rows(const run *r, char *acc, int64_t at, int64_t n) {
+static void fold_rows(const reduce_plan *r, char *acc, int64_t at, int64_t n) {
     for (int64_t m; n; n -= m, at += m, acc += m * r->each) {
         m = r->width - at % r->width < n ? r->width - at % r->width : n;
         r->red->rows(acc, kept_at(r, at), r->kept_stride[r->nkept - 1], m, r->count, r->p);
@@ -183,7 +183,7 @@ static void fold_rows(const run *r, char *acc, int64_t at, int64_t n) {
 
 /* Many outputs of a row each: their accumulators stand side by side, to be finished and stored
  * together. */
-static void reduce_rows(const run *r, int64_t begin, int64_t end) {
+static void reduce_rows(const reduce_plan *r, int64_t begin, int64_t end) {
     _Alignas(64) char acc[TOGETHER * 8];
     for (int64_t at = begin; at < end; at += TOGETHER) {
         int64_t n = end - at < TOGETHER ? end - at : TOGETHER;
@@ -197,7 +197,7 @@ static void reduce_rows(const run *r, int64_t begin, int64_t end) {
 
 /* Units [begin, end): a block of outputs, or a part of the reduced elements of one. */
 static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
+    const reduce_plan *r = ctx;
     _Alignas(64) char acc[SIDE];
     if (!r->columns && r->parts == 1 && r->red->fields == 1) {
         reduce_rows(r, begin, end);
@@ -219,7 +219,7 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
 
 /* On one thread, in the order of the parts: the sum does not depend on who was first. In pairs, and
  * pairs of these: of parts of one size, sums lose the fewest digits so. */
-static void join_parts(const run *r) {
+static void join_parts(const reduce_plan *r) {
     int64_t n, stride = r->out[0]->numel * r->each;
     for (int64_t block = 0; block < r->blocks; block++) {
         int64_t first = block_at(r, block, &n);
@@ -232,7 +232,7 @@ static void join_parts(const run *r) {
 }
 
 /* Splits x's dims into kept and reduced ones, each joined where their memory allows. */
-static void split(run *r, uint64_t mask) {
+static void split(reduce_plan *r, uint64_t mask) {
     const gp_array *x = r->x;
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
     r->count = 1;
@@ -256,7 +256,7 @@ static void split(run *r, uint64_t mask) {
 
 /* The reduced dims in the order of their memory: a transposed tensor is folded as fast as it lies.
  */
-static void sort_reduced(run *r) {
+static void sort_reduced(reduce_plan *r) {
     for (int i = 1; i < r->nred; i++)
         for (int j = i; j > 0 && r->red_stride[j - 1] < r->red_stride[j]; j--) {
             int64_t dim = r->red_dim[j], stride = r->red_stride[j];
@@ -273,20 +273,20 @@ static void sort_reduced(run *r) {
 }
 
 /* Rows without gaps, many of them, that are short. */
-static bool short_rows(const run *r) {
+static bool short_rows(const reduce_plan *r) {
     return r->nred == 1 && r->count > 1 && r->count <= (r->whole ? FOLDED : SHORT) && r->width >= 8 &&
            r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
 }
 
 /* As many as a tile holds. */
-static int64_t most_rows(const run *r) {
+static int64_t most_rows(const reduce_plan *r) {
     int64_t n = TILE / (r->count * gp_dtype_sizes[r->x->dtype]) & ~(int64_t)15;
     return n < r->side ? n : r->side;
 }
 
 /* picks: a row's last few elements are compared one by one, in branches. How the work is shared out: by outputs, or where these are few and long, by parts of the reduced
  * elements too. */
-static void plan(run *r, bool picks) {
+static void plan(reduce_plan *r, bool picks) {
     int64_t numel = r->out[0]->numel, together = 1;
     r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
     r->side = SIDE / r->each;
@@ -305,7 +305,7 @@ static void plan(run *r, bool picks) {
 }
 
 bool gp_reduce(const gp_call *c, const gp_reducer *red, int dims, double p) {
-    run r = {.x = gp_in(c, 0), .out = c->outa, .red = red, .nout = c->nout, .p = p};
+    reduce_plan r = {.x = gp_in(c, 0), .out = c->outa, .red = red, .nout = c->nout, .p = p};
     int64_t numel = r.out[0]->numel;
     char room[PARTS * FIELDS * 8];
     r.each = red->fields * gp_ctype_size[red->acc];

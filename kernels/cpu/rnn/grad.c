@@ -20,7 +20,7 @@ typedef struct side {
     char *kept, *cells; /* in saved */
 } side;
 
-typedef struct run {
+typedef struct rnn_grad_job {
     gp_rnn r;
     gp_ctype ct;
     int64_t size, step, groups;
@@ -35,14 +35,16 @@ typedef struct run {
     char *dw;               /* gradients of all weights */
     int dir;                /* of the product with w_ih */
     side s[2];
-} run;
+} rnn_grad_job;
 
-static int64_t rows_of(const run *n) { return n->r.steps * n->r.batch; }
-static int64_t time_of(const run *n, int dir) { return dir ? n->r.steps - 1 - n->step : n->step; }
+static int64_t rows_of(const rnn_grad_job *n) { return n->r.steps * n->r.batch; }
+static int64_t time_of(const rnn_grad_job *n, int dir) {
+    return dir ? n->r.steps - 1 - n->step : n->step;
+}
 
 /* ---- through time ---- */
 
-static void cell_rows(const run *n, int dir, int64_t from, int64_t rows) {
+static void cell_rows(const rnn_grad_job *n, int dir, int64_t from, int64_t rows) {
     const side *s = &n->s[dir];
     int64_t h = n->r.hidden, ld = n->r.dirs * h, batch = n->r.batch, size = n->size,
             row = time_of(n, dir) * batch + from, back = dir ? row + batch : row - batch,
@@ -69,7 +71,7 @@ static void cell_rows(const run *n, int dir, int64_t from, int64_t rows) {
 
 /* Rows [begin, end) of a step, of one direction after the other: gradients of its gates. */
 static void step_cells(void *ctx, int64_t begin, int64_t end) {
-    const run *n = ctx;
+    const rnn_grad_job *n = ctx;
     int64_t batch = n->r.batch;
     for (int64_t u = begin; u < end;) {
         int64_t from = u % batch, rows = end - u < batch - from ? end - u : batch - from;
@@ -80,7 +82,7 @@ static void step_cells(void *ctx, int64_t begin, int64_t end) {
 
 /* dh += the step's gradient of w_hh h + b_hh times w_hh. */
 static void step_products(void *ctx, int64_t begin, int64_t end) {
-    const run *n = ctx;
+    const rnn_grad_job *n = ctx;
     int64_t gates = n->r.gates * n->r.hidden, panels = n->s[0].hh.count, batch = n->r.batch;
     for (int64_t u = begin; u < end; u++) {
         int64_t group = u % n->groups, from = batch * group / n->groups,
@@ -94,7 +96,7 @@ static void step_products(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Steps from the last one back: gradients of gates, and of the state before. */
-static bool through_time(run *n) {
+static bool through_time(rnn_grad_job *n) {
     int64_t units = n->r.dirs * n->s[0].hh.count * n->groups,
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
     for (n->step = n->r.steps - 1; n->step >= 0; n->step--) {
@@ -127,14 +129,14 @@ typedef struct sums {
 SUMS(float, f32)
 SUMS(double, f64)
 
-static void bias(const run *n, const char *from, char *to) {
+static void bias(const rnn_grad_job *n, const char *from, char *to) {
     sums s = {from, to, rows_of(n), n->r.gates * n->r.hidden};
     gp_parallel(s.cols, 64 + STEP_WORK / (1 + s.rows), n->ct == GP_CT_f32 ? sums_f32 : sums_f64,
                 &s);
 }
 
 /* The step's h before it: of all steps but the first, the output of another row; then h0. */
-static bool weights_hh(const run *n, int dir, char *to) {
+static bool weights_hh(const rnn_grad_job *n, int dir, char *to) {
     const side *s = &n->s[dir];
     int64_t h = n->r.hidden, ld = n->r.dirs * h, batch = n->r.batch, rest = rows_of(n) - batch,
             gates = n->r.gates * h, size = n->size;
@@ -146,7 +148,7 @@ static bool weights_hh(const run *n, int dir, char *to) {
 }
 
 /* Gradients of a layer's weights: products over all steps at once, after the walk. */
-static bool weights(const run *n, int layer, int dir) {
+static bool weights(const rnn_grad_job *n, int layer, int dir) {
     int first = gp_rnn_weight(&n->r, layer, dir);
     const side *s = &n->s[dir];
     int64_t at = 0, gates = n->r.gates * n->r.hidden;
@@ -163,7 +165,7 @@ static bool weights(const run *n, int layer, int dir) {
 
 /* dx (+)= gradients of w_ih x + b_ih times w_ih; the second direction adds. */
 static void input_products(void *ctx, int64_t begin, int64_t end) {
-    const run *n = ctx;
+    const rnn_grad_job *n = ctx;
     const side *s = &n->s[n->dir];
     int64_t gates = n->r.gates * n->r.hidden, panels = s->ih.count, all = rows_of(n);
     for (int64_t u = begin; u < end; u++) {
@@ -174,7 +176,7 @@ static void input_products(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static void input(run *n) {
+static void input(rnn_grad_job *n) {
     for (n->dir = 0; n->dir < n->r.dirs; n->dir++)
         gp_parallel(n->s[n->dir].ih.count * n->groups, 1, input_products, n);
 }
@@ -200,7 +202,7 @@ static gp_panel_source columns(const gp_array *w) {
 }
 
 /* A gradient of states into p; zeros if it was not given. */
-static void state_gradient(const run *n, int arg, int64_t i, char *p) {
+static void state_gradient(const rnn_grad_job *n, int arg, int64_t i, char *p) {
     const gp_array *a = gp_in(n->c, arg);
     memset(p, 0, (size_t)(n->r.batch * n->r.hidden * n->size));
     if (!a) return;
@@ -209,7 +211,7 @@ static void state_gradient(const run *n, int arg, int64_t i, char *p) {
     gp_copy_array(&to, &from);
 }
 
-static void open_side(run *n, int layer, int dir) {
+static void open_side(rnn_grad_job *n, int layer, int dir) {
     side *s = &n->s[dir];
     const gp_array *const *w = n->w + gp_rnn_weight(&n->r, layer, dir);
     int64_t i = (int64_t)layer * n->r.dirs + dir, gates = n->r.gates * n->r.hidden;
@@ -236,12 +238,12 @@ static void open_side(run *n, int layer, int dir) {
 TIMES(float, f32)
 TIMES(double, f64)
 
-static void times(const run *n, char *to, const char *a, const char *b) {
+static void times(const rnn_grad_job *n, char *to, const char *a, const char *b) {
     (n->ct == GP_CT_f32 ? times_f32 : times_f64)(to, a, b, gp_rnn_plane(&n->r));
 }
 
 /* What the layer got: x, or the output of the layer below (with dropout). */
-static void layer_input(run *n, int layer) {
+static void layer_input(rnn_grad_job *n, int layer) {
     const gp_rnn *r = &n->r;
     n->in = layer ? r->dirs * r->hidden : r->input;
     if (layer == 0) {
@@ -255,13 +257,13 @@ static void layer_input(run *n, int layer) {
     n->x = n->input;
 }
 
-static void put_state(const run *n, int out, int64_t i, char *p) {
+static void put_state(const rnn_grad_job *n, int out, int64_t i, char *p) {
     gp_array to = gp_rnn_state(&n->r, gp_out(n->c, out), i),
              from = gp_rnn_dense(p, n->ct, 1, n->r.batch, n->r.hidden);
     gp_copy_array(&to, &from);
 }
 
-static bool run_layer(run *n, int layer) {
+static bool run_layer(rnn_grad_job *n, int layer) {
     layer_input(n, layer);
     n->y = gp_rnn_output_at(&n->r, n->size, n->saved, layer);
     for (int d = 0; d < n->r.dirs; d++) open_side(n, layer, d);
@@ -280,7 +282,7 @@ static bool run_layer(run *n, int layer) {
 
 /* ---- the whole ---- */
 
-static void lay_out(run *n, gp_carve *v) {
+static void lay_out(rnn_grad_job *n, gp_carve *v) {
     const gp_rnn *r = &n->r;
     int64_t wide = r->dirs * r->hidden > r->input ? r->dirs * r->hidden : r->input,
             state = r->batch * r->hidden * n->size, gates = r->gates * r->hidden;
@@ -304,7 +306,7 @@ static void lay_out(run *n, gp_carve *v) {
 }
 
 /* The gradient of the last layer's output. */
-static void output_gradient(run *n) {
+static void output_gradient(rnn_grad_job *n) {
     const gp_array *a = gp_in(n->c, n->r.backward + 1);
     memset(n->dy, 0, (size_t)(gp_rnn_plane(&n->r) * n->size));
     if (!a) return;
@@ -313,7 +315,7 @@ static void output_gradient(run *n) {
     gp_copy_array(&to, &from);
 }
 
-static bool run_layers(run *n) {
+static bool run_layers(rnn_grad_job *n) {
     const gp_array *dx = gp_out(n->c, 0), *dw = gp_out(n->c, 1 + n->r.states);
     n->dy = n->plane[0];
     n->dx = n->plane[1];
@@ -334,7 +336,8 @@ static bool run_layers(run *n) {
 
 static bool backward(const gp_call *c) {
     const gp_array *x = gp_in(c, GP_RNN_X);
-    run n = {.c = c, .ct = gp_compute_type((gp_dtype)x->dtype), .w = c->arg[GP_RNN_WEIGHTS].arrays};
+    rnn_grad_job n = {
+        .c = c, .ct = gp_compute_type((gp_dtype)x->dtype), .w = c->arg[GP_RNN_WEIGHTS].arrays};
     gp_rnn_read(c, x, n.w[1], &n.r);
     const gp_array *dw = gp_out(c, 1 + n.r.states), *saved = gp_in(c, n.r.backward);
     if (n.r.batch == 0) {

@@ -27,7 +27,7 @@ typedef struct side {
     char *kept, *cells; /* in saved, or NULL */
 } side;
 
-typedef struct run {
+typedef struct rnn_job {
     gp_rnn r;
     gp_ctype ct;
     int64_t size; /* bytes of the compute type */
@@ -42,7 +42,7 @@ typedef struct run {
     int64_t groups;               /* in which the rows of a step are shared out beside panels */
     int64_t first, chunk, step;   /* first step and number of steps of the chunk; the step */
     char *copy, *plane[2], *drop; /* of x; of outputs; of an output with dropout */
-} run;
+} rnn_job;
 
 /* ---- shared with backward ---- */
 
@@ -100,7 +100,7 @@ typedef struct unit {
 } unit;
 
 /* Units are numbered by direction, panel, group of rows. */
-static unit unit_of(const run *n, int64_t u, int64_t rows) {
+static unit unit_of(const rnn_job *n, int64_t u, int64_t rows) {
     int64_t group = u % n->groups, panels = n->s[0].hh.count;
     return (unit){.dir = (int)(u / n->groups / panels),
                   .panel = u / n->groups % panels,
@@ -109,18 +109,18 @@ static unit unit_of(const run *n, int64_t u, int64_t rows) {
 }
 
 /* The second direction begins at the end. */
-static int64_t time_of(const run *n, int dir, int64_t step) {
+static int64_t time_of(const rnn_job *n, int dir, int64_t step) {
     return dir ? n->r.steps - 1 - step : step;
 }
 
 /* First row of the chunk, in time x batch. */
-static int64_t chunk_row(const run *n, int dir) {
+static int64_t chunk_row(const rnn_job *n, int dir) {
     return (dir ? n->r.steps - n->first - n->chunk : n->first) * n->r.batch;
 }
 
 /* Units [begin, end) of a chunk: w_ih x + b_ih of many steps at once. */
 static void project(void *ctx, int64_t begin, int64_t end) {
-    const run *n = ctx;
+    const rnn_job *n = ctx;
     int64_t rows = n->chunk * n->r.batch;
     for (int64_t u = begin; u < end; u++) {
         unit t = unit_of(n, u, rows);
@@ -132,7 +132,8 @@ static void project(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* What the gates need of rows [from, from + rows) of the batch and the units from `first`. */
-static gp_cell_rows cell_rows(const run *n, int dir, int64_t from, int64_t rows, int64_t first) {
+static gp_cell_rows cell_rows(const rnn_job *n, int dir, int64_t from, int64_t rows,
+                              int64_t first) {
     const side *s = &n->s[dir];
     int64_t h = n->r.hidden, ld = n->r.dirs * h, batch = n->r.batch,
             row = time_of(n, dir, n->step) * batch + from, at = from * h + first;
@@ -152,7 +153,7 @@ static gp_cell_rows cell_rows(const run *n, int dir, int64_t from, int64_t rows,
 }
 
 /* Rows [from, to) of the batch, few enough for buf, in one panel's units. */
-static void step_rows(const run *n, const unit *t, int64_t from, int64_t to) {
+static void step_rows(const rnn_job *n, const unit *t, int64_t from, int64_t to) {
     _Alignas(64) char buf[GP_PANEL_BUFFER * 4 * GP_VB];
     const side *s = &n->s[t->dir];
     const gp_panels *p = &s->hh;
@@ -171,7 +172,7 @@ static void step_rows(const run *n, const unit *t, int64_t from, int64_t to) {
 
 /* Units [begin, end) of one time step, in blocks of rows that fit the panel's buffer. */
 static void step_units(void *ctx, int64_t begin, int64_t end) {
-    const run *n = ctx;
+    const rnn_job *n = ctx;
     for (int64_t u = begin; u < end; u++) {
         unit t = unit_of(n, u, n->r.batch);
         int64_t blocks = (t.to - t.from + GP_PANEL_BUFFER - 1) / GP_PANEL_BUFFER;
@@ -184,8 +185,8 @@ static void step_units(void *ctx, int64_t begin, int64_t end) {
 /* ---- few rows: weights are read where they lie ---- */
 
 /* out[rows][gates * hidden] = a w' + bias */
-static bool product(const run *n, const gp_panel_source *w, int64_t k, int64_t rows, const char *a,
-                    int64_t lda, char *out) {
+static bool product(const rnn_job *n, const gp_panel_source *w, int64_t k, int64_t rows,
+                    const char *a, int64_t lda, char *out) {
     int64_t units = n->r.gates * n->r.hidden;
     gp_load load = gp_load_fn(w->dtype, n->ct);
     for (int64_t i = 0; w->bias && i < rows; i++)
@@ -205,7 +206,7 @@ static bool product(const run *n, const gp_panel_source *w, int64_t k, int64_t r
 
 /* Rows of one step whose products are there: gates and states. */
 static void step_cells(void *ctx, int64_t begin, int64_t end) {
-    const run *n = ctx;
+    const rnn_job *n = ctx;
     int64_t batch = n->r.batch, row = n->r.gates * n->r.hidden;
     for (int64_t u = begin; u < end;) {
         int dir = (int)(u / batch);
@@ -221,7 +222,7 @@ static void step_cells(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* One step of both directions by library products. */
-static bool few_step(run *n) {
+static bool few_step(rnn_job *n) {
     bool ok = true;
     for (int d = 0; d < n->r.dirs; d++) {
         gp_cell_rows g = cell_rows(n, d, 0, n->r.batch, 0);
@@ -235,7 +236,7 @@ static bool few_step(run *n) {
 /* ---- a layer ---- */
 
 static void pack(void *ctx, int64_t begin, int64_t end) {
-    run *n = ctx;
+    rnn_job *n = ctx;
     int64_t count = n->s[0].hh.count;
     for (int64_t u = begin; u < end; u++) {
         side *s = &n->s[u / count];
@@ -254,7 +255,7 @@ static gp_panel_source source(const gp_array *w, const gp_array *bias) {
     return s;
 }
 
-static void open_layer(run *n, int layer) {
+static void open_layer(rnn_job *n, int layer) {
     for (int d = 0; d < n->r.dirs; d++) {
         side *s = &n->s[d];
         const gp_array *const *w = n->w + gp_rnn_weight(&n->r, layer, d);
@@ -269,7 +270,7 @@ static void open_layer(run *n, int layer) {
     }
 }
 
-static bool steps_of_chunk(run *n) {
+static bool steps_of_chunk(rnn_job *n) {
     int64_t units = n->r.dirs * n->s[0].hh.count * n->groups,
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
     if (!n->few) gp_parallel(units, 1 + STEP_WORK / (1 + work * n->chunk), project, n);
@@ -282,7 +283,7 @@ static bool steps_of_chunk(run *n) {
     return true;
 }
 
-static bool run_layer(run *n, int layer) {
+static bool run_layer(rnn_job *n, int layer) {
     int64_t most = (CHUNK_ROWS + n->r.batch - 1) / n->r.batch, steps = n->r.steps;
     open_layer(n, layer);
     if (n->few) {
@@ -302,7 +303,7 @@ static bool run_layer(run *n, int layer) {
 }
 
 /* h_n and c_n of the layer. */
-static void put_states(run *n, int layer) {
+static void put_states(rnn_job *n, int layer) {
     int64_t h = n->r.hidden, ld = n->r.dirs * h;
     for (int d = 0; d < n->r.dirs; d++) {
         int64_t row = (d ? 0 : n->r.steps - 1) * n->r.batch, i = (int64_t)layer * n->r.dirs + d;
@@ -321,7 +322,7 @@ static void put_states(run *n, int layer) {
 /* ---- between layers ---- */
 
 typedef struct dropping {
-    const run *n;
+    const rnn_job *n;
     char *mask; /* or NULL */
     int64_t offset;
 } dropping;
@@ -333,7 +334,7 @@ typedef struct dropping {
 #define t f64
 #include "kernels/cpu/rnn/dropout.inc"
 
-static void drop_out(run *n, int layer) {
+static void drop_out(rnn_job *n, int layer) {
     int64_t plane = gp_rnn_plane(&n->r);
     dropping d = {n, n->saved ? gp_rnn_mask_at(&n->r, n->size, n->saved, layer) : NULL,
                   layer * plane};
@@ -343,7 +344,7 @@ static void drop_out(run *n, int layer) {
 
 /* ---- the whole ---- */
 
-static void lay_out_side(run *n, side *s, gp_carve *v) {
+static void lay_out_side(rnn_job *n, side *s, gp_carve *v) {
     const gp_rnn *r = &n->r;
     int64_t state = r->batch * r->hidden * n->size, gates = r->gates * r->hidden * n->size,
             wide = r->layers > 1 && r->dirs * r->hidden > r->input ? r->dirs * r->hidden : r->input,
@@ -365,7 +366,7 @@ static void lay_out_side(run *n, side *s, gp_carve *v) {
     s->hh.start = gp_carve_take(v, gp_panels_start_bytes(&s->hh));
 }
 
-static void lay_out(run *n, gp_carve *v) {
+static void lay_out(rnn_job *n, gp_carve *v) {
     const gp_rnn *r = &n->r;
     int64_t plane = gp_rnn_plane(r) * n->size, ld;
     gp_rnn_rows(r, n->ct, gp_in(n->c, GP_RNN_X), NULL, &ld);
@@ -376,7 +377,7 @@ static void lay_out(run *n, gp_carve *v) {
 }
 
 /* Weights that a library may read where they lie. */
-static bool weights_dense(const run *n) {
+static bool weights_dense(const rnn_job *n) {
     int count = n->r.layers * n->r.dirs, each = n->r.biases ? 4 : 2;
     for (int i = 0; i < count * each; i++)
         if (n->w[i]->dtype != gp_ctype_dtype[n->ct] || (i % each < 2 && !n->w[i]->contiguous))
@@ -384,7 +385,7 @@ static bool weights_dense(const run *n) {
     return true;
 }
 
-static void put_output(run *n) {
+static void put_output(rnn_job *n) {
     const gp_array *out = gp_out(n->c, 0);
     if (n->y == out->data) return;
     gp_array to = gp_rnn_time_major(&n->r, out),
@@ -392,7 +393,7 @@ static void put_output(run *n) {
     gp_copy_array(&to, &from);
 }
 
-static bool run_layers(run *n) {
+static bool run_layers(rnn_job *n) {
     const gp_array *x = gp_in(n->c, GP_RNN_X), *out = gp_out(n->c, 0);
     bool direct = !n->saved && !n->r.batch_first && out->dtype == gp_ctype_dtype[n->ct];
     n->in = n->r.input;
@@ -414,7 +415,8 @@ static bool run_layers(run *n) {
 
 static bool forward(const gp_call *c, bool save) {
     const gp_array *x = gp_in(c, GP_RNN_X);
-    run n = {.c = c, .ct = gp_compute_type((gp_dtype)x->dtype), .w = c->arg[GP_RNN_WEIGHTS].arrays};
+    rnn_job n = {
+        .c = c, .ct = gp_compute_type((gp_dtype)x->dtype), .w = c->arg[GP_RNN_WEIGHTS].arrays};
     gp_rnn_read(c, x, n.w[1], &n.r);
     if (n.r.batch == 0) return true;
     n.size = gp_ctype_size[n.ct];

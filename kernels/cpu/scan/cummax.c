@@ -11,14 +11,14 @@ typedef struct scanner {
     void (*row)(void *best, int64_t *where, const void *x, int64_t at, int64_t n);
 } scanner;
 
-typedef struct run {
+typedef struct scan_job {
     gp_loop lines;      /* 0: values, 1: x, 2: indices; all without the dim */
     int64_t n, step[3]; /* the dim's size; bytes between its elements in each */
     gp_ctype ct;
     gp_load load;
     gp_store store;
     scanner s;
-} run;
+} scan_job;
 
 #define T float
 #define t f32
@@ -41,7 +41,7 @@ static const scanner scanners[2][GP_CTYPES] = {
 
 /* Lines [begin, end), a block of elements at a time. */
 static void scan_lines(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
+    const scan_job *r = ctx;
     _Alignas(64) char buf[GP_BLOCK * 8];
     int64_t index[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) {
@@ -60,7 +60,7 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Up to COLUMNS lines side by side, xs (os, is) bytes apart. */
-static void scan_block(const run *r, char *const *p, const int64_t *apart, int64_t n) {
+static void scan_block(const scan_job *r, char *const *p, const int64_t *apart, int64_t n) {
     _Alignas(64) char best[COLUMNS * 8], buf[COLUMNS * 8];
     int64_t where[COLUMNS];
     r->load(best, p[1], apart[1], n);
@@ -74,7 +74,7 @@ static void scan_block(const run *r, char *const *p, const int64_t *apart, int64
 
 /* Lines [begin, end) that lie side by side. */
 static void scan_columns(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
+    const scan_job *r = ctx;
     const gp_loop *l = &r->lines;
     int last = l->ndim - 1;
     int64_t width = l->dim[last], apart[3];
@@ -97,7 +97,7 @@ static bool extreme(const gp_call *c, bool min) {
     const gp_array *x = gp_in(c, 0), *whole[3] = {gp_out(c, 0), x, gp_out(c, 1)};
     int d = (int)c->arg[1].i - 1;
     if (x->numel == 0) return true;
-    run r = {.n = x->ndim ? x->dim[d] : 1, .ct = gp_compute_type((gp_dtype)x->dtype)};
+    scan_job r = {.n = x->ndim ? x->dim[d] : 1, .ct = gp_compute_type((gp_dtype)x->dtype)};
     gp_array kept[3];
     const gp_array *arrays[3] = {&kept[0], &kept[1], &kept[2]};
     for (int a = 0; a < 3; a++) {
@@ -152,7 +152,7 @@ static void log_block(logsum *a, double *x, int64_t n) {
 
 /* Lines [begin, end) in f64; the largest element so far and the sum go on from block to block. */
 static void log_lines(void *ctx, int64_t begin, int64_t end) {
-    const run *r = ctx;
+    const scan_job *r = ctx;
     double buf[GP_BLOCK];
     for (int64_t k = begin; k < end; k++) {
         char *p[GP_LOOP_MAX];
@@ -171,7 +171,7 @@ bool CPU(logcumsumexp)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *whole[2] = {gp_out(c, 0), x};
     int d = (int)c->arg[1].i - 1;
     if (x->numel == 0) return true;
-    run r = {.n = x->ndim ? x->dim[d] : 1};
+    scan_job r = {.n = x->ndim ? x->dim[d] : 1};
     gp_array kept[2];
     const gp_array *arrays[2] = {&kept[0], &kept[1]};
     for (int a = 0; a < 2; a++) {

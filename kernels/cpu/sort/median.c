@@ -8,7 +8,7 @@ enum { GRAIN = 8192, SHORT = 32 };
 
 typedef enum kind { MEDIAN, NANMEDIAN, MODE } kind;
 
-typedef struct run {
+typedef struct median_job {
     kind kind;
     const gp_array *x;
     const gp_array *values, *indices; /* indices may be NULL */
@@ -19,7 +19,7 @@ typedef struct run {
     uint64_t nan; /* the key of NaN, in floats */
     size_t size;
     _Atomic bool failed; /* out of memory */
-} run;
+} median_job;
 
 /* The k-th smallest (from 0) of n keys of `bits` bits, which are moved about: those that share the
    digits found so far are counted by their next digit, the most significant first. */
@@ -68,7 +68,7 @@ static uint64_t *sorted(uint64_t *a, uint64_t *b, int64_t n, int bits) {
 }
 
 /* The most frequent of sorted keys, the smallest of several; no NaN equals another. */
-static uint64_t most_frequent(const run *r, const uint64_t *a) {
+static uint64_t most_frequent(const median_job *r, const uint64_t *a) {
     uint64_t best = a[0];
     for (int64_t i = 0, j, most = 0; i < r->n; i = j) {
         bool nan = r->floats && a[i] == r->nan;
@@ -79,7 +79,7 @@ static uint64_t most_frequent(const run *r, const uint64_t *a) {
 }
 
 /* The 0-based place of the chosen element among n keys; room for 2 n more behind them. */
-static int64_t choose(const run *r, const uint64_t *keys, uint64_t *room) {
+static int64_t choose(const median_job *r, const uint64_t *keys, uint64_t *room) {
     int64_t n = r->n, nans = 0, bits = r->x->dtype == GP_bool ? 8 : 8 * (int64_t)r->size;
     uint64_t want;
     memcpy(room, keys, (size_t)n * sizeof *keys);
@@ -99,7 +99,7 @@ static int64_t choose(const run *r, const uint64_t *keys, uint64_t *room) {
 }
 
 static void choose_lines(void *ctx, int64_t begin, int64_t end) {
-    run *r = ctx;
+    median_job *r = ctx;
     uint64_t *keys = gp_scratch(GP_SCRATCH_PART, 3 * (size_t)r->n * sizeof *keys);
     if (!keys) {
         r->failed = true;
@@ -132,7 +132,7 @@ static bool run_choice(const gp_call *c, kind kind) {
     bool whole = d < 0;
     const gp_array *x = whole ? c->tmpa[0] : gp_in(c, 0);
     gp_dtype dt = (gp_dtype)x->dtype;
-    run r = {.kind = kind, .x = x, .values = gp_out(c, 0), .key = gp_key_fn(dt)};
+    median_job r = {.kind = kind, .x = x, .values = gp_out(c, 0), .key = gp_key_fn(dt)};
     r.size = gp_dtype_size(dt);
     r.indices = whole ? NULL : gp_out(c, 1);
     r.floats = gp_is_float(dt);

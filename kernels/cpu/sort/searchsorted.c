@@ -17,7 +17,7 @@ typedef struct search {
 } search;
 
 /* How many of the n elements of the line at p (or of its keys) come before v. */
-static int64_t place(const search *s, const char *p, const uint64_t *keys, uint64_t v) {
+static int64_t position(const search *s, const char *p, const uint64_t *keys, uint64_t v) {
     int64_t lo = 0;
     for (int64_t n = s->n; n > 0;) {
         int64_t half = n / 2;
@@ -39,7 +39,7 @@ static void search_values(void *ctx, int64_t begin, int64_t end) {
         s->key(v, s->values + i * s->size, s->size, n);
         for (int64_t k = 0; k < n; k++) {
             int64_t line = s->one ? 0 : (i + k) / s->m;
-            int64_t at = 1 + place(s, s->lines + line * s->n * s->size,
+            int64_t at = 1 + position(s, s->lines + line * s->n * s->size,
                                    s->keys ? s->keys + line * s->n : NULL, v[k]);
             if (s->narrow) ((int32_t *)(void *)s->out)[i + k] = (int32_t)at;
             else ((int64_t *)(void *)s->out)[i + k] = at;

@@ -103,7 +103,7 @@ static int64_t collect(choosing *s, const char *p, int64_t from, int64_t to, ent
     return have;
 }
 
-static void put(const choosing *s, char *const *p, int64_t to, int64_t at) {
+static void store_element(const choosing *s, char *const *p, int64_t to, int64_t at) {
     memcpy(p[2] + to * s->vs, p[1] + at * s->xs, gp_dtype_sizes[s->x->dtype]);
     *(int64_t *)(void *)(p[3] + to * s->is) = at + 1;
 }
@@ -114,11 +114,11 @@ static void choose_line(const choosing *s, int64_t i, entry *e, int64_t have) {
     gp_loop_at(&s->lines, i, p);
     select_first(e, have, s->k);
     if (s->one) {
-        put(s, p, 0, e[s->k - 1].at);
+        store_element(s, p, 0, e[s->k - 1].at);
         return;
     }
     qsort(e, (size_t)s->k, sizeof *e, compare);
-    for (int64_t j = 0; j < s->k; j++) put(s, p, j, e[j].at);
+    for (int64_t j = 0; j < s->k; j++) store_element(s, p, j, e[j].at);
 }
 
 /* What e needs room for; n where more than the k first of a line may be left in it, or where many are chosen

@@ -119,8 +119,7 @@ t.is(profile.run({}, step).how, nil, "afterwards CUPTI is used again")
 -- timeit counts the device's time.
 do
     fake.fault "slow=1+:3"
-    io.write "# " -- it prints a line
-    local r = timeit(function() return x + 1 end, { runs = 3 })
+    local r = timeit(function() return x + 1 end, { n = 3 })
     fake.fault "slow=0"
     t.ok(r.device and r.device >= 0.003 and r.device < 1, "timeit sees the device's time")
 end

@@ -52,11 +52,17 @@ static inline float gp_f64_to_odd_f32(double d) {
     return f;
 }
 
-/* The same of an integer, of which f64 may not have room for the last bits: those are joined in one. */
+/* The same of an integer, of which f64 may not have room for the last bits: those are joined in one. The halves become the
+ * last bits of 2^84 + 2^63 and 2^52, from which the sum takes them exactly: a loop of it is vectors without AVX-512. */
 static inline float gp_i64_to_odd_f32(int64_t i) {
-    bool small = i >= -((int64_t)1 << 53) && i <= (int64_t)1 << 53;
-    int64_t joined = (i >> 16) | ((i & 0xffff) != 0);
-    return gp_f64_to_odd_f32(small ? (double)i : (double)joined * 0x1p16);
+    uint64_t u = (uint64_t)i, joined = (u & ~(uint64_t)0xffff) | (((u & 0xffff) + 0xffff) & 0x10000);
+    uint64_t large = -(uint64_t)(i < -((int64_t)1 << 53) || i > (int64_t)1 << 53);
+    u = (joined & large) | (u & ~large);
+    uint64_t high = (u >> 32) ^ 0x4530000080000000, low = (u & 0xffffffff) | 0x4330000000000000;
+    double h, l;
+    memcpy(&h, &high, 8);
+    memcpy(&l, &low, 8);
+    return gp_f64_to_odd_f32(h - 0x1.00000801p84 + l);
 }
 
 /* IEEE half and bfloat16, rounded to nearest even; NaN stays NaN. */

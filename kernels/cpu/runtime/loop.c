@@ -194,20 +194,25 @@ static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
             _mm_storeu_si128((void *)(dst + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(s + i), 0));
     for (; i < n; i++) *(uint16_t *)(dst + i * step) = _cvtss_sh(s[i], 0);
 }
-/* From f64, by way of floats that round to the same. */
-static void store_doubles(char *dst, int64_t step, const void *src, int64_t n) {
-    const double *s = src;
-    float odd[64];
-    for (int64_t m; n > 0; n -= m, s += m, dst += m * step) {
-        m = n < 64 ? n : 64;
-        for (int64_t i = 0; i < m; i++) odd[i] = gp_f64_to_odd_f32(s[i]);
-        store_halves(dst, step, odd, m);
-    }
-}
 #define HALVES(fn, other) fn
 #else
 #define HALVES(fn, other) other
 #endif
+
+/* To 16 bits by way of floats that round to the same: two short loops, each of whole vectors. */
+#define ONCE(c, name, store)                                                                       \
+    static void once_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {           \
+        const CTYPE_##c *s = src;                                                                  \
+        float odd[64];                                                                             \
+        for (int64_t m; n > 0; n -= m, s += m, dst += m * step) {                                  \
+            m = n < 64 ? n : 64;                                                                   \
+            for (int64_t i = 0; i < m; i++) odd[i] = ODD(s[i]);                                    \
+            store(dst, step, odd, m);                                                              \
+        }                                                                                          \
+    }
+#define ONCE_EACH(name, store) ONCE(f64, name, store) ONCE(i32, name, store) ONCE(i64, name, store)
+ONCE_EACH(f16, HALVES(store_halves, store_f32_f16))
+ONCE_EACH(bf16, store_f32_bf16)
 
 gp_load gp_load_fn(gp_dtype from, gp_ctype to) {
     static const gp_load fns[GP_DTYPES][GP_CTYPES] = {
@@ -238,9 +243,11 @@ gp_store gp_store_fn(gp_ctype from, gp_dtype to) {
 #include "tensor/dtype.def"
         },
     };
-    if (from == GP_CT_f32 && to == GP_f16) return HALVES(store_halves, store_f32_f16);
-    if (from == GP_CT_f64 && to == GP_f16) return HALVES(store_doubles, store_f64_f16);
-    return fns[from][to];
+    static const gp_store halves[GP_CTYPES] = {HALVES(store_halves, store_f32_f16), once_f64_f16,
+                                               once_i32_f16, once_i64_f16},
+                          brains[GP_CTYPES] = {store_f32_bf16, once_f64_bf16, once_i32_bf16,
+                                               once_i64_bf16};
+    return to == GP_f16 ? halves[from] : to == GP_bf16 ? brains[from] : fns[from][to];
 }
 
 /* ---- truth ---- */

@@ -5,10 +5,10 @@ cd "$GPUSH_ROOT/kernels/cuda" || exit 1
 
 # Kernels that take a group's size and set no bounds.
 groups() {
-    awk '/__global__/ { held = /__launch_bounds__\(GP_GROUP_MOST\)/ ? "" : FILENAME ": " $0; line = FNR }
+    awk '/__global__/ { held = /__launch_bounds__\(GP_GROUP_MAX\)/ ? "" : FILENAME ": " $0; line = FNR }
          held && FNR <= line + 1 && /int group/ { print held; held = "" }' $(grep -l "gp_group_of" -- */*.cu)
 }
-wide() { grep -nE "GP_LAUNCH\(.*(1024|GP_GROUP_MOST)" -- */*.cu; }
+wide() { grep -nE "GP_LAUNCH\(.*(1024|GP_GROUP_MAX)" -- */*.cu; }
 
 echo 1..3
 n=$(grep -l "gp_group_of" -- */*.cu | wc -l)

@@ -100,7 +100,7 @@ __device__ static inline void gp_fault_note(gp_fault_at at, int code, long long 
     if (atomicCAS_system(&at.fault->first, 0u, 1u) != 0) return;
     at.fault->v[0] = a, at.fault->v[1] = b, at.fault->v[2] = d;
     __threadfence_system();
-    *(volatile int *)&at.fault->code = code;
+    atomicExch_system(&at.fault->code, code); /* the host reads it while the kernel runs */
 }
 #endif
 

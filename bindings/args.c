@@ -419,16 +419,16 @@ void gp_lua_args(
     if (options) gp_check_options(L, op, sig, c, options, k);
     for (; k < sig->n; k++) {
         const gp_param *p = &sig->p[k];
-        reading r = {.L = L, .op = op, .c = c, .p = p, .i = 1};
-        if (p->type == GP_SIG_self) no_self(&r);
         if (p->type == GP_SIG_rest) {
             gp_call_none(c);
             continue;
         }
-        if (!options || !push_option(L, options, op, sig, k)) {
+        if (p->type != GP_SIG_self && (!options || !push_option(L, options, op, sig, k))) {
             read_default(L, op, p, k + 1 - self, c);
             continue;
         }
+        reading r = {.L = L, .op = op, .c = c, .p = p, .i = 1};
+        if (p->type == GP_SIG_self) no_self(&r);
         r.i = lua_gettop(L);
         take(&r, r.i, k, at); /* the value stays on the stack and so alive */
     }

@@ -49,9 +49,11 @@ static inline int __syncthreads_or(int p) { return fake::barrier(fake::VOTE_OR, 
 static inline int __syncthreads_and(int p) { return fake::barrier(fake::VOTE_AND, p); }
 static inline int __syncthreads_count(int p) { return fake::barrier(fake::VOTE_COUNT, p); }
 namespace fake {
-#ifdef __SANITIZE_THREAD__ /* TSan knows no fences: what is read by other threads is written by an atomic operation */
+#ifdef __SANITIZE_THREAD__ /* TSan knows no fences: its atomic operations do what theirs do beside one */
+enum { ORDER = __ATOMIC_SEQ_CST };
 static inline void fence() {}
 #else
+enum { ORDER = __ATOMIC_RELAXED };
 static inline void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #endif
 } // namespace fake
@@ -122,9 +124,9 @@ FAKE_REDUCE(xor, a ^ b)
 namespace fake {
 template <class T, class F> static inline T update(T *p, F f) {
     T old, next;
-    __atomic_load(p, &old, __ATOMIC_RELAXED);
+    __atomic_load(p, &old, ORDER);
     do next = f(old);
-    while (!__atomic_compare_exchange(p, &old, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    while (!__atomic_compare_exchange(p, &old, &next, false, ORDER, ORDER));
     return old;
 }
 template <class T> struct same { typedef T type; };

@@ -100,10 +100,14 @@ static void text_cell(const table *t, const gp_row *row, int which, int most, ch
 /* The text of one cell in buf, of CELL bytes. Percentages are of the wall time, a device's of the
  * time it was busy. */
 static char *cell(const table *t, const gp_row *row, const column *c, char *buf) {
+    if (c->kind == TEXT) {
+        text_cell(t, row, c->which, c->most, buf);
+        return buf;
+    }
     int64_t ns = c->self ? row->self[c->which] : row->total[c->which];
     int64_t all = c->which == GP_CPU ? t->r->wall : t->r->busy;
     switch (c->kind) {
-    case TEXT: text_cell(t, row, c->which, c->most, buf); break;
+    case TEXT: break;
     case PERCENT:
         snprintf(buf, CELL, "%.2f%%", all > 0 ? 100.0 * (double)ns / (double)all : 0.0);
         break;

@@ -38,8 +38,7 @@ static int bad_at(const reading *r, const char *expected, int i) {
     if (r->number)
         gp_fail("%s: argument '%s' (#%d): expected %s, got %s", r->op->name, r->p->name, r->number,
                 expected, got);
-    else
-        gp_fail("%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected, got);
+    else gp_fail("%s: option '%s': expected %s, got %s", r->op->name, r->p->name, expected, got);
     return gp_lua_raise_argument(L);
 }
 static int bad(const reading *r, const char *expected) { return bad_at(r, expected, r->i); }
@@ -99,7 +98,7 @@ static int read_ints(const reading *r, int last) {
         lua_Integer len = luaL_len(L, r->i);
         if (len > most)
             raise(L, "%s: argument '%s' has %d entries, more than %d", r->op->name, r->p->name,
-                       (int)len, most);
+                  (int)len, most);
         for (; n < len; n++) {
             lua_geti(L, r->i, n + 1);
             int entry = lua_gettop(L);
@@ -134,7 +133,7 @@ static void read_tensors(const reading *r) {
         list[k] = gp_lua_totensor(L, -1);
         if (!list[k])
             raise(L, "%s: entry %d of argument '%s': expected a tensor, got %s", r->op->name,
-                       (int)k + 1, r->p->name, luaL_typename(L, -1));
+                  (int)k + 1, r->p->name, luaL_typename(L, -1));
         lua_pop(L, 1); /* the table keeps it alive */
     }
     only_entries(r, n);
@@ -276,17 +275,17 @@ static int read_arg(const reading *r, int last) {
 
 /* What a type of parameter wants, in words. */
 static const char *const wanted[GP_SIGS] = {
-    [GP_SIG_tensor] = "a tensor",   [GP_SIG_operand] = "a tensor or a number",
-    [GP_SIG_number] = "a number",   [GP_SIG_tensors] = "a table of tensors",
-    [GP_SIG_float] = "a number",    [GP_SIG_bool] = "true or false",
-    [GP_SIG_int] = "an integer",    [GP_SIG_dim] = "a dim (an integer)",
+    [GP_SIG_tensor] = "a tensor",      [GP_SIG_operand] = "a tensor or a number",
+    [GP_SIG_number] = "a number",      [GP_SIG_tensors] = "a table of tensors",
+    [GP_SIG_float] = "a number",       [GP_SIG_bool] = "true or false",
+    [GP_SIG_int] = "an integer",       [GP_SIG_dim] = "a dim (an integer)",
     [GP_SIG_dims] = "dims (integers)", [GP_SIG_shape] = "a shape (integers)",
-    [GP_SIG_ints] = "integers",     [GP_SIG_padding] = "integers, 'same' or 'valid'",
-    [GP_SIG_str] = "a string",      [GP_SIG_dtype] = "a dtype as a string",
-    [GP_SIG_any] = "a value",       [GP_SIG_device] = "a device as a string",
-    [GP_SIG_value] = "a value",     [GP_SIG_text] = "a string",
-    [GP_SIG_table] = "a table",     [GP_SIG_function] = "a function",
-    [GP_SIG_rest] = "values",       [GP_SIG_self] = "an object"};
+    [GP_SIG_ints] = "integers",        [GP_SIG_padding] = "integers, 'same' or 'valid'",
+    [GP_SIG_str] = "a string",         [GP_SIG_dtype] = "a dtype as a string",
+    [GP_SIG_any] = "a value",          [GP_SIG_device] = "a device as a string",
+    [GP_SIG_value] = "a value",        [GP_SIG_text] = "a string",
+    [GP_SIG_table] = "a table",        [GP_SIG_function] = "a function",
+    [GP_SIG_rest] = "values",          [GP_SIG_self] = "an object"};
 
 /* What the signature says where nothing was given; raises for arguments that must be. */
 static void read_default(lua_State *L, const gp_op *op, const gp_param *p, int number, gp_call *c) {
@@ -334,8 +333,8 @@ static bool has_options(lua_State *L, int top) {
 /* May an argument of that type be a table? */
 static bool takes_table(const gp_param *p) {
     return p->type == GP_SIG_tensors || p->type == GP_SIG_dims || p->type == GP_SIG_shape ||
-        p->type == GP_SIG_ints || p->type == GP_SIG_padding || p->type == GP_SIG_value ||
-        p->type == GP_SIG_table;
+           p->type == GP_SIG_ints || p->type == GP_SIG_padding || p->type == GP_SIG_value ||
+           p->type == GP_SIG_table;
 }
 
 /* Is a last table this argument even if it has names in it? */
@@ -409,8 +408,8 @@ static int read_positions(lua_State *L, const gp_op *op, const gp_sig *sig, gp_c
     return k;
 }
 
-void gp_lua_args(
-    lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int8_t at[GP_MAX_PARAMS]) {
+void gp_lua_args(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c,
+                 int8_t at[GP_MAX_PARAMS]) {
     int top = lua_gettop(L), options = has_options(L, top) ? top : 0;
     int self = sig->n && sig->p[0].type == GP_SIG_self;
     luaL_checkstack(L, 2 * sig->n + 8, op->name);

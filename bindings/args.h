@@ -13,8 +13,8 @@
  * name; of op only the name and the text of the signature are used. Tensors are borrowed from the
  * stack. at, where given, gets for each parameter the stack index of its (first) value, 0 for a
  * default. */
-void gp_lua_args(
-    lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int8_t at[GP_MAX_PARAMS]);
+void gp_lua_args(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c,
+                 int8_t at[GP_MAX_PARAMS]);
 
 /* Pushes the arguments that gp_lua_args read, one value a parameter and all that stands for `rest`,
  * which are on the stack up to top; how many. */

@@ -15,8 +15,8 @@ const char gp_box_tag = 0;
 static bool where(const char **file, int *line);
 _Thread_local lua_State *gp_lua_state;
 
-/* A tensor whose box Lua had no memory for; released by the next push. Not by one in a finalizer, which may run while
- * this one's box is made. */
+/* A tensor whose box Lua had no memory for; released by the next push. Not by one in a finalizer,
+ * which may run while this one's box is made. */
 static _Thread_local gp_tensor *stranded;
 
 int gp_lua_push(lua_State *L, gp_tensor *t) {
@@ -68,8 +68,8 @@ static bool from_elsewhere(const char *text, const char *file, int line) {
     return queued && strncmp(queued, here, strlen(here));
 }
 
-/* Pushes the message under the name that the script called at file:line: where a row's failed inside a
- * composite, the composite's; of linalg_inv linalg.inv. */
+/* Pushes the message under the name that the script called at file:line: where a row's failed
+ * inside a composite, the composite's; of linalg_inv linalg.inv. */
 static void push_message(lua_State *L, const char *file, int line) {
     const char *text = gp_error(), *colon = strstr(text, ": ");
     char name[64];
@@ -80,7 +80,8 @@ static void push_message(lua_State *L, const char *file, int line) {
     if (!gp_op_find(name)) return (void)lua_pushstring(L, text);
     const gp_op *op = from_elsewhere(text, file, line) ? NULL : composite_called(L);
     if (op) return (void)lua_pushfstring(L, "%s%s", op->name, colon);
-    char *dot = !strncmp(name, "linalg_", 7) || !strncmp(name, "fft_", 4) ? strchr(name, '_') : NULL;
+    char *dot =
+        !strncmp(name, "linalg_", 7) || !strncmp(name, "fft_", 4) ? strchr(name, '_') : NULL;
     if (!dot) return (void)lua_pushstring(L, text);
     *dot = '.';
     lua_pushfstring(L, "%s%s", name, colon);
@@ -117,7 +118,8 @@ gp_tensor *gp_lua_check(lua_State *L, int arg, const char *fn) {
 }
 
 /* What this thread's tensors owe the collector: since its last step, and since the last full
- * collection; what may be in use on `dev`, that of the last tensor worth a look, until the next one. */
+ * collection; what may be in use on `dev`, that of the last tensor worth a look, until the next
+ * one. */
 static _Thread_local struct {
     size_t debt, owed;
     int64_t allowed;
@@ -197,11 +199,13 @@ const char *gp_lua_intern(const char *s) {
 
 /* ---- source lines ---- */
 
-/* What follows the folder of the chunks that gpush ships in a chunk's source; NULL for the user's. */
+/* What follows the folder of the chunks that gpush ships in a chunk's source; NULL for the user's.
+ */
 static const char *shipped(const char *source) {
     const char *dir = gp_scripts_dir();
     size_t n = dir ? strlen(dir) : 0;
-    if (!dir || source[0] != '@' || strncmp(source + 1, dir, n) || source[1 + n] != '/') return NULL;
+    if (!dir || source[0] != '@' || strncmp(source + 1, dir, n) || source[1 + n] != '/')
+        return NULL;
     return source + 1 + n;
 }
 
@@ -223,7 +227,8 @@ static const char *file_of(const lua_Debug *ar) {
     return last_file;
 }
 
-/* The first Lua line up the stack that is the user's; else the first Lua line but of the prompt's. */
+/* The first Lua line up the stack that is the user's; else the first Lua line but of the prompt's.
+ */
 static bool where(const char **file, int *line) {
     lua_State *L = gp_lua_state;
     lua_Debug ar, first;

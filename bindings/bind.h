@@ -24,8 +24,8 @@ static inline gp_tensor *gp_lua_totensor(lua_State *L, int idx) {
     return b->t;
 }
 
-/* Pushes an empty box, with the tensors' metatable from that stack or upvalue index. It comes before
- * the op runs, so that Lua running out of memory loses no tensor. */
+/* Pushes an empty box, with the tensors' metatable from that stack or upvalue index. It comes
+ * before the op runs, so that Lua running out of memory loses no tensor. */
 static inline gp_box *gp_lua_new_box(lua_State *L, int metatable) {
     gp_box *b = (gp_box *)lua_newuserdatauv(L, sizeof *b, 0);
     b->tag = &gp_box_tag;
@@ -45,14 +45,15 @@ int gp_lua_push(lua_State *L, gp_tensor *t);
 /* Raises gp_error() with the position of the user's line that runs: where gp_where looks. */
 int gp_lua_raise(lua_State *L);
 
-/* The same for an error of an argument: a method that was called with a dot, as x.sum(), says so instead. */
+/* The same for an error of an argument: a method that was called with a dot, as x.sum(), says so
+ * instead. */
 int gp_lua_raise_argument(lua_State *L);
 
 /* luaL_checkudata, whose error says the same. */
 void *gp_lua_checkudata(lua_State *L, int arg, const char *type);
 
-/* In a message handler, the message on top of the stack: if a method among the running calls was called with a dot, its
- * place and a message that says so take its place. */
+/* In a message handler, the message on top of the stack: if a method among the running calls was
+ * called with a dot, its place and a message that says so take its place. */
 bool gp_lua_replace_dotted(lua_State *L);
 
 /* Is that a chunk which gpush ships? Such are not where a user looks. */
@@ -80,12 +81,12 @@ const char *gp_lua_intern(const char *s);
  * than one element. */
 bool gp_lua_truth(lua_State *L, int idx);
 
-/* Runs the op of that name ("lt", "eq", "matmul") on the values at a and b, at least one a tensor, and
- * pushes its tensor. */
+/* Runs the op of that name ("lt", "eq", "matmul") on the values at a and b, at least one a tensor,
+ * and pushes its tensor. */
 int gp_lua_operate(lua_State *L, const char *op, int a, int b);
 
-/* table.sort of the list at 1 by the comparator at 2, which may return tensors; false, and nothing is
- * done, unless that is what is there (api/sort.c). Raises. */
+/* table.sort of the list at 1 by the comparator at 2, which may return tensors; false, and nothing
+ * is done, unless that is what is there (api/sort.c). Raises. */
 bool gp_lua_sort(lua_State *L);
 /* Whether the value at i is the shell's table.sort. */
 bool gp_lua_is_sort(lua_State *L, int i);
@@ -97,8 +98,8 @@ int gp_lua_item(lua_State *L, int idx, gp_why why, const char *what);
 int gp_lua_number(lua_State *L, int idx);
 
 /* Metamethods (gp_lua_index runs in __index, whose upvalue 3 is the tensors' metatable): x[key],
- * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/index.c, bindings/api/stdlib.c, bindings/api/tensor.c,
- * bindings/api/print.c). */
+ * x[key] = value, x .. y, pairs(x), tostring(x) (bindings/api/index.c, bindings/api/stdlib.c,
+ * bindings/api/tensor.c, bindings/api/print.c). */
 int gp_lua_index(lua_State *L);
 int gp_lua_newindex(lua_State *L);
 int gp_lua_concat(lua_State *L);
@@ -110,8 +111,8 @@ typedef struct gp_lua_property {
     const char *name;
     int (*get)(lua_State *, gp_tensor *);
 } gp_lua_property;
-/* Those of autograd, up to one without a name; and setting one: x.key = the value at index 3. False:
- * key is none that can be set. */
+/* Those of autograd, up to one without a name; and setting one: x.key = the value at index 3.
+ * False: key is none that can be set. */
 const gp_lua_property *gp_lua_autograd_properties(void);
 bool gp_lua_set_property(lua_State *L, gp_tensor *t, const char *key);
 
@@ -152,13 +153,13 @@ void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kin
  * values. */
 const gp_op *gp_lua_op_of(lua_State *L, int i);
 
-/* Says what is probably a mistake, though Lua takes it: on stderr at the prompt, which sets the flag,
- * elsewhere as a warning of Lua's (-W). */
+/* Says what is probably a mistake, though Lua takes it: on stderr at the prompt, which sets the
+ * flag, elsewhere as a warning of Lua's (-W). */
 extern bool gp_lua_at_prompt;
 void gp_lua_note(lua_State *L, const char *text);
 
-/* Lists that gpush returns (api/list.c): pushes one of n dims; makes one of what is on top, if that is
- * a plain table of tensors; whether the value at i is one. */
+/* Lists that gpush returns (api/list.c): pushes one of n dims; makes one of what is on top, if that
+ * is a plain table of tensors; whether the value at i is one. */
 int gp_lua_push_dims(lua_State *L, const int64_t *v, int n);
 void gp_lua_make_list(lua_State *L);
 bool gp_lua_is_list(lua_State *L, int i);

@@ -1,12 +1,13 @@
-/* Errors of a method's arguments, which may have been called with a dot: opt.step() for opt:step(). */
+/* Errors of a method's arguments, which may have been called with a dot: opt.step() for opt:step().
+ */
 #include "bindings/bind.h"
 
 #include <string.h>
 
 #include "tensor/error.h"
 
-/* Pushes what scripts/lua/dotted.lua says of the calls at levels first to last, message and place, and returns the message;
- * NULL pushes nothing. What fails on the way has no word. */
+/* Pushes what scripts/lua/dotted.lua says of the calls at levels first to last, message and place,
+ * and returns the message; NULL pushes nothing. What fails on the way has no word. */
 static const char *push_dotted(lua_State *L, int first, int last) {
     int top = lua_gettop(L);
     if (!lua_checkstack(L, LUA_MINSTACK)) return NULL;
@@ -21,7 +22,8 @@ static const char *push_dotted(lua_State *L, int first, int last) {
 
 int gp_lua_raise_argument(lua_State *L) {
     lua_Debug ar;
-    if (lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && *ar.namewhat && strchr("fm", *ar.namewhat)) {
+    if (lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && *ar.namewhat &&
+        strchr("fm", *ar.namewhat)) {
         /* What it looks at may be a tensor's, whose own errors take the place of the message. */
         const char *own = lua_pushstring(L, gp_error()), *message = push_dotted(L, 2, 2);
         gp_fail("%s", message ? message : own);

@@ -8,9 +8,10 @@
 /* Fails: the key at the top of the stack is no entry of a list of n. */
 static bool stray(lua_State *L, lua_Integer n, const char *fn, const char *argument) {
     if (lua_type(L, -1) == LUA_TSTRING)
-        return gp_fail("%s: argument '%s': '%s' stands in the list (options go into a table of their "
-                       "own: {…}, {%s = …})",
-                       fn, argument, lua_tostring(L, -1), lua_tostring(L, -1));
+        return gp_fail(
+            "%s: argument '%s': '%s' stands in the list (options go into a table of their "
+            "own: {…}, {%s = …})",
+            fn, argument, lua_tostring(L, -1), lua_tostring(L, -1));
     if (lua_isinteger(L, -1))
         return gp_fail("%s: argument '%s': entry [%lld] of a list of %lld (lists count from 1 and "
                        "have no gaps)",
@@ -27,8 +28,8 @@ static bool is_count(lua_State *L, int i, lua_Integer n) {
     return lua_pop(L, 1), is;
 }
 
-/* Of a longer list only what comes after its last entry is looked at: Lua walks the array part first, where
- * the entries of such a list are. */
+/* Of a longer list only what comes after its last entry is looked at: Lua walks the array part
+ * first, where the entries of such a list are. */
 enum { LONG = 64 };
 
 bool gp_lua_only_entries(lua_State *L, int i, lua_Integer n, const char *fn, const char *argument) {
@@ -38,7 +39,8 @@ bool gp_lua_only_entries(lua_State *L, int i, lua_Integer n, const char *fn, con
     else lua_pushnil(L);
     while (lua_next(L, i)) {
         lua_pop(L, 1);
-        if (lua_isinteger(L, -1) && lua_tointeger(L, -1) >= 1 && lua_tointeger(L, -1) <= n) continue;
+        if (lua_isinteger(L, -1) && lua_tointeger(L, -1) >= 1 && lua_tointeger(L, -1) <= n)
+            continue;
         if (is_count(L, i, n)) continue;
         bool ok = stray(L, n, fn, argument);
         return lua_pop(L, 1), ok;

@@ -1,5 +1,6 @@
-/* Functions in C that scripts call: registered with a signature, which checks their arguments and puts
- * them in order before the function runs; and the arguments that a signature has read as Lua values. */
+/* Functions in C that scripts call: registered with a signature, which checks their arguments and
+ * puts them in order before the function runs; and the arguments that a signature has read as Lua
+ * values. */
 #include "bindings/function.h"
 
 #include <string.h>
@@ -88,7 +89,8 @@ static const checked *signature(lua_State *L) {
 static bool fits(lua_State *L, int i, const gp_param *p) {
     switch ((gp_sig_type)p->type) {
     case GP_SIG_self: /* what is no tensor the function looks at itself */
-        return (gp_lua_totensor(L, i) != NULL) == !strcmp(p->name, "tensor") && lua_isuserdata(L, i);
+        return (gp_lua_totensor(L, i) != NULL) == !strcmp(p->name, "tensor") &&
+               lua_isuserdata(L, i);
     case GP_SIG_tensor: return gp_lua_totensor(L, i) != NULL;
     case GP_SIG_int: return lua_isinteger(L, i);
     case GP_SIG_bool: return lua_type(L, i) == LUA_TBOOLEAN;

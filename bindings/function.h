@@ -6,8 +6,9 @@
 
 #include "tensor/op.h"
 
-/* fn finds one value a parameter on the stack, in order: checked, or the default, or nil; what stands for `rest` comes last. It may yield. The name is that of messages and,
- * from its last dot on, that of the field: "sync.lines". */
+/* fn finds one value a parameter on the stack, in order: checked, or the default, or nil; what
+ * stands for `rest` comes last. It may yield. The name is that of messages and, from its last dot
+ * on, that of the field: "sync.lines". */
 typedef struct gp_lua_function {
     const char *name, *sig;
     lua_CFunction fn;
@@ -21,7 +22,8 @@ void gp_lua_push_function(lua_State *L, const gp_lua_function *row, int nup);
 /* Sets the functions of rows, up to one without a name, as fields of the table on top. */
 void gp_lua_set_functions(lua_State *L, const gp_lua_function *rows);
 
-/* Name and signature of the function at i, as of a composite without help; NULL for any other value. */
+/* Name and signature of the function at i, as of a composite without help; NULL for any other
+ * value. */
 const gp_op *gp_lua_function_of(lua_State *L, int i);
 
 #endif

@@ -72,9 +72,8 @@ typedef struct resolved {
     int n;
     gp_tensor *t[GP_MAX_DIM]; /* owned */
     int64_t dim[GP_MAX_DIM];  /* from 1 */
-    gp_tensor
-        *mask;    /* owned; the only tensor item, if that is a mask: nothing has been counted yet */
-    int mask_dim; /* 0-based; its dims follow */
+    gp_tensor *mask;          /* owned; the only tensor item, if that is a mask: not counted yet */
+    int mask_dim;             /* 0-based; its dims follow */
 } resolved;
 
 /* What step, add_index and take_mask gave r. */
@@ -155,8 +154,9 @@ static bool mask_fits(const gp_tensor *v, const gp_tensor *mask, int d) {
     for (int i = 0; fits && i < mask->a.ndim; i++) fits = mask->a.dim[i] == v->a.dim[d + i];
     char a[200], b[200];
     return fits ||
-           gp_fail("index: the mask %s does not fit %s at dim %d (expected the same sizes from there)",
-                   gp_tensor_text(mask, a, sizeof a), gp_tensor_text(v, b, sizeof b), d + 1);
+           gp_fail(
+               "index: the mask %s does not fit %s at dim %d (expected the same sizes from there)",
+               gp_tensor_text(mask, a, sizeof a), gp_tensor_text(v, b, sizeof b), d + 1);
 }
 
 /* alone: the mask is the only tensor among the items, so that its true elements need not be
@@ -271,8 +271,7 @@ gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
     resolved r;
     gp_tensor *out = NULL;
     if (resolve(&r, x, s)) {
-        if (r.mask && r.mask_dim == 0 && part_size(&r) > 0)
-            out = masked_parts(&r);
+        if (r.mask && r.mask_dim == 0 && part_size(&r) > 0) out = masked_parts(&r);
         else if (!r.mask || add_mask(&r, r.mask, r.mask_dim))
             out = r.n ? index_op(&r, GP_OP(index), NULL, NULL) : gp_tensor_ref(r.view);
     }
@@ -326,9 +325,9 @@ static bool fits(gp_dtype dt, gp_scalar *v) {
 
 /* What is written to one element must not appear in another. */
 static bool apart(const gp_tensor *x) {
-    return !gp_array_self_overlaps(&x->a) ||
-           gp_fail("index: several elements of the tensor share one place in memory (it was expanded or "
-                   "unfolded); assign to x:clone()");
+    return !gp_array_self_overlaps(&x->a) || gp_fail("index: several elements of the tensor share "
+                                                     "one place in memory (it was expanded or "
+                                                     "unfolded); assign to x:clone()");
 }
 
 /* Fractions are not cut off on the way. */

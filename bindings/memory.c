@@ -1,5 +1,6 @@
 /* Lua's memory: small blocks from lists by size, one arena a state, so that a box for a result
- * costs a few instructions; very large ones in huge pages, with Ctrl-C heeded; the rest from malloc. */
+ * costs a few instructions; very large ones in huge pages, with Ctrl-C heeded; the rest from
+ * malloc. */
 #include "bindings/memory.h"
 
 #include "tensor/device/device.h"
@@ -14,10 +15,10 @@
 #include <sys/mman.h>
 
 enum { UNIT = 16, LARGEST = 256, LISTS = LARGEST / UNIT + 1 };
-enum { LARGE = 8 << 20, PAGE = 4096, SLICE = 1 << 20 }; /* bytes; a large block is one of the host's own */
-static const size_t arena_bytes =
-    (size_t)4
-    << 30; /* address space only; pages come as they are touched. Beyond it malloc takes over */
+/* Bytes; a large block is one of the host's own. */
+enum { LARGE = 8 << 20, PAGE = 4096, SLICE = 1 << 20 };
+/* Address space only: pages come as they are touched. Beyond it malloc takes over. */
+static const size_t arena_bytes = (size_t)4 << 30;
 
 typedef struct cell {
     struct cell *next;
@@ -54,7 +55,8 @@ static void give(arena *a, void *p, size_t bytes) {
     a->list[list_of(bytes)] = c;
 }
 
-/* Touches bytes from p on, which may take a second where the system has to find the memory; false: Ctrl-C came. */
+/* Touches bytes from p on, which may take a second where the system has to find the memory; false:
+ * Ctrl-C came. */
 static bool touch(char *p, size_t bytes) {
     for (size_t i = 0; i < bytes; i += PAGE) {
         if (i % SLICE == 0 && gp_thread_stopped()) return false;
@@ -63,7 +65,8 @@ static bool touch(char *p, size_t bytes) {
     return true;
 }
 
-/* A large block whose bytes from `from` on are touched. NULL: no memory, or Ctrl-C, which Lua hears of in no other way. */
+/* A large block whose bytes from `from` on are touched. NULL: no memory, or Ctrl-C, which Lua hears
+ * of in no other way. */
 static void *map(size_t bytes, size_t from) {
     char *p = gp_host_alloc(bytes);
     if (!p || from >= bytes || touch(p + from, bytes - from)) return p;
@@ -98,7 +101,8 @@ static void *allocate(void *ud, void *p, size_t osize, size_t nsize) {
     }
     if (!p) return fresh(a, nsize);
     if (osize >= LARGE && nsize >= LARGE) return remap(p, osize, nsize);
-    if (osize > LARGEST && nsize > LARGEST && osize < LARGE && nsize < LARGE) return realloc(p, nsize);
+    if (osize > LARGEST && nsize > LARGEST && osize < LARGE && nsize < LARGE)
+        return realloc(p, nsize);
     if (osize <= LARGEST && nsize <= LARGEST && list_of(osize) == list_of(nsize) &&
         (uintptr_t)p - (uintptr_t)a->base < arena_bytes)
         return p;

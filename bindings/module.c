@@ -1,5 +1,6 @@
-/* Opens the module gpush, part by part, and Lua states with it: the shell's, and those of a loader's workers, which are
- * like the one they work for. Gives back what the process holds when the last state is closed. */
+/* Opens the module gpush, part by part, and Lua states with it: the shell's, and those of a
+ * loader's workers, which are like the one they work for. Gives back what the process holds when
+ * the last state is closed. */
 #include "bindings/module.h"
 
 #include <lualib.h>
@@ -26,7 +27,8 @@ static int l_close(lua_State *L) {
     gp_lua_state = NULL;
     if (atomic_fetch_sub(&states, 1) == 1) {
         gp_device_drain();
-        if (gp_lua_state_kind(L) == GP_LUA_STOCK && gp_failure_take_all(NULL)) /* the shell says it later */
+        if (gp_lua_state_kind(L) == GP_LUA_STOCK &&
+            gp_failure_take_all(NULL)) /* the shell says it later */
             lua_writestringerror("gpush: %s\n", gp_error());
         gp_device_each(flush, NULL);
     }

@@ -1,4 +1,5 @@
-/* The module gpush and Lua states with it; the openers of its parts, which bindings/module.c alone calls. */
+/* The module gpush and Lua states with it; the openers of its parts, which bindings/module.c alone
+ * calls. */
 #ifndef GP_MODULE_H
 #define GP_MODULE_H
 

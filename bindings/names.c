@@ -1,5 +1,5 @@
-/* Names of values that every Lua state has: see names.h. A name is a module and the fields that lead
- * to the value, with a zero byte's stand-in between. */
+/* Names of values that every Lua state has: see names.h. A name is a module and the fields that
+ * lead to the value, with a zero byte's stand-in between. */
 #include "bindings/names.h"
 
 #include <string.h>
@@ -42,8 +42,8 @@ static bool is_one_of(const char *name, const char *const *list) {
 }
 
 void gp_lua_push_names(lua_State *L) {
-    static const char *const libraries[] = {"string", "table", "math", "io", "os", "coroutine",
-                                            "utf8", "debug", "package", NULL};
+    static const char *const libraries[] = {"string",    "table", "math",  "io",      "os",
+                                            "coroutine", "utf8",  "debug", "package", NULL};
     lua_newtable(L);
     int names = lua_gettop(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);

@@ -1,5 +1,5 @@
-/* Stopping the Lua code that runs on this thread, in whatever coroutine it is, from a signal handler:
- * for Ctrl-C (shell/interrupt.c) and for the workers of a loader that is closed. */
+/* Stopping the Lua code that runs on this thread, in whatever coroutine it is, from a signal
+ * handler: for Ctrl-C (shell/interrupt.c) and for the workers of a loader that is closed. */
 #include "bindings/stop.h"
 
 #include "bindings/bind.h"
@@ -8,7 +8,8 @@
 #include <lauxlib.h>
 #include <signal.h>
 
-/* The states that are running now on this thread: the innermost coroutine first, the main one last. */
+/* The states that are running now on this thread: the innermost coroutine first, the main one last.
+ */
 typedef struct frame {
     lua_State *L;
     struct frame *outer;

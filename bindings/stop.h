@@ -12,8 +12,8 @@ void gp_stop_begin(lua_State *L);
 void gp_stop_end(lua_State *L);
 /* Raises "interrupted!" in what this thread runs. For signal handlers. */
 void gp_stop_now(void);
-/* How many coroutines that co resumed, one the other, run on this thread: 0 for the running one; -1: co
- * does not run. */
+/* How many coroutines that co resumed, one the other, run on this thread: 0 for the running one;
+ * -1: co does not run. */
 int gp_stop_depth(const lua_State *co);
 /* Was it called since gp_stop_begin? For waits, which no hook ends. */
 bool gp_stop_asked(void);

@@ -18,7 +18,7 @@ enum { LUA = 1, HELD = 2 };                   /* the host's rows */
 typedef struct writer {
     const gp_prof *p;
     gzFile out;
-    bool ok, more;     /* more: a comma is due */
+    bool ok, more;                 /* more: a comma is due */
     uint64_t seen[GP_MAX_DEVICES]; /* by slot of the device: streams that have a row */
     const gp_device *device[GP_MAX_DEVICES];
     bool held; /* the host's second row is used */
@@ -179,7 +179,9 @@ static void put_device(writer *w, const gp_rec *r) {
     put(w,
         "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%."
         "3f,\"args\":{\"id\":%llu",
-        held ? "held" : r->kind == GP_REC_KERNEL ? "kernel" : "copy",
+        held                       ? "held"
+        : r->kind == GP_REC_KERNEL ? "kernel"
+                                   : "copy",
         quoted(named ? r->kernel : r->name, esc, sizeof esc), pid, tid, us(w, r->t0),
         (double)(r->t1 - r->t0) / 1e3, (unsigned long long)r->id);
     if (named) put(w, ",\"op\":\"%s\"", r->name);
@@ -267,7 +269,8 @@ static void put_names(writer *w) {
 /* False where writing failed; errno or gp_error() says why. */
 static bool put_all(writer *w) {
     put(w,
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,\"lost\":%llu,\"wall_"
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"gpush\",\"dropped\":%llu,"
+        "\"lost\":%llu,\"wall_"
         "us\":%.3f},\"traceEvents\":[",
         (unsigned long long)w->p->dropped, (unsigned long long)w->p->lost, us(w, w->p->t1));
     put_host(w);
@@ -303,7 +306,8 @@ static bool put_through_zlib(const gp_prof *p, gp_outfile *o) {
     if (gzclose(out) != Z_OK) ok = false;
     free(w);
     if (!ok && !*gp_error())
-        gp_fail("trace: cannot write %s: %s", o->file, errno ? strerror(errno) : "the disk is full");
+        gp_fail("trace: cannot write %s: %s", o->file,
+                errno ? strerror(errno) : "the disk is full");
     return ok;
 }
 

@@ -6,7 +6,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LEAST = 30, INDENT = 4 }; /* columns of text beside others, else it stands below, so far in */
+enum {
+    LEAST = 30,
+    INDENT = 4
+}; /* columns of text beside others, else it stands below, so far in */
 
 /* What the terminal says of its width; 0: nothing. */
 static int said(int fd) {
@@ -45,7 +48,8 @@ void gp_fit_shorten(char *s, int most) {
     int n = gp_fit_width(s), head = (most - 1) / 3;
     if (n <= most || most < 2) return;
     char *from = character(s, n - (most - 1 - head)), *to = character(s, head);
-    while (from - to < (int)sizeof dots - 1) from = character(from, 1); /* the dots have three bytes */
+    while (from - to < (int)sizeof dots - 1)
+        from = character(from, 1); /* the dots have three bytes */
     memmove(to + sizeof dots - 1, from, strlen(from) + 1);
     memcpy(to, dots, sizeof dots - 1);
 }

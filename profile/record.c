@@ -18,7 +18,8 @@ static gp_prof *prof; /* under lock, and read by its own thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t running; /* number of the profile, or 0 */
 static _Atomic uint64_t others;
-static _Atomic int64_t in_use[GP_MAX_DEVICES]; /* bytes, by the device's slot, while memory is recorded */
+static _Atomic int64_t
+    in_use[GP_MAX_DEVICES]; /* bytes, by the device's slot, while memory is recorded */
 static uint64_t numbers;
 static pthread_t owner;
 
@@ -194,7 +195,9 @@ static void device(const gp_activity *ran) {
                   .t1 = ran->t1,
                   .id = ran->id,
                   .name = ran->op ? ran->op->name : ran->kind,
-                  .kind = ran->held ? GP_REC_HELD : ran->op ? GP_REC_KERNEL : GP_REC_MOVED,
+                  .kind = ran->held ? GP_REC_HELD
+                          : ran->op ? GP_REC_KERNEL
+                                    : GP_REC_MOVED,
                   .where = ran->s,
                   .bytes = (int64_t)ran->bytes,
                   .kernel = ran->kernel};

@@ -17,7 +17,7 @@ typedef enum gp_rec_kind {
     GP_REC_KERNEL,
     GP_REC_MOVED, /* the copy itself, on the device */
     GP_REC_ALLOC, /* memory was taken or given back: t0 == t1 */
-    GP_REC_HELD,  /* the device's runtime held the host up: it synchronized, loaded code … (CUPTI) */
+    GP_REC_HELD, /* the device's runtime held the host up: it synchronized, loaded code … (CUPTI) */
     GP_REC_SWITCH /* another coroutine runs, and another region holds: where; t0 == t1 */
 } gp_rec_kind;
 
@@ -32,9 +32,9 @@ typedef struct gp_stack {
 enum { GP_STACK_DEPTH = 32 };
 
 typedef struct gp_rec {
-    uint64_t t0, t1;  /* ns; t1 = 0: never ended */
-    uint64_t id;      /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of what queued it, or 0;
-                         ALLOC: bytes that are in use on the device afterwards */
+    uint64_t t0, t1; /* ns; t1 = 0: never ended */
+    uint64_t id;     /* OP, COPY: correlation id. KERNEL, MOVED, HELD: that of what queued it, or 0;
+                        ALLOC: bytes that are in use on the device afterwards */
     const char *name; /* op's, region's, kernel's; WAIT: what waits */
     const char *file; /* source line that began it; NULL if unknown */
     int32_t line;
@@ -70,7 +70,7 @@ typedef struct gp_track {
     struct gp_open { /* regions begun and not ended, in that order, each with its coroutine */
         gp_rec *rec;
         void *coroutine;
-    } *region;
+    } * region;
     int nregions, room;
     gp_rec *region_now; /* the one that events are in, NULL: none */
 } gp_track;
@@ -89,8 +89,8 @@ typedef struct gp_prof {
     _Atomic uint64_t room; /* events that may still be given to chunks */
     uint64_t dropped;      /* by the limit or for want of memory */
     uint64_t lost;         /* events of devices that their own tools dropped (CUPTI) */
-    const char *how;       /* how devices' times were taken, where not by their own tools; or NULL */
-    uint64_t others;       /* ops of threads that are neither the profiling one nor a device's */
+    const char *how; /* how devices' times were taken, where not by their own tools; or NULL */
+    uint64_t others; /* ops of threads that are neither the profiling one nor a device's */
     uint64_t cost_begin, cost_end; /* ns that recording an op's begin and end takes outside of its
                                       [t0, t1]; measured at the start */
     const char *file;              /* where it was started, or NULL */

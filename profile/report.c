@@ -31,10 +31,11 @@ static char *why_text(const gp_sync_line *l, char *buf, size_t n) {
 }
 
 enum {
-    NAMES_LEAST = 13,   /* columns that a line's and a reason's text keep where the terminal is narrow */
-    NUMBERS = 54,       /* columns of a line's numbers, and of the spaces before them */
-    NUMBERS_FEW = 33,   /* without those that a narrow terminal has no room for */
-    CALL_NUMBERS = 53,  /* the same of calls */
+    NAMES_LEAST =
+        13,       /* columns that a line's and a reason's text keep where the terminal is narrow */
+    NUMBERS = 54, /* columns of a line's numbers, and of the spaces before them */
+    NUMBERS_FEW = 33,  /* without those that a narrow terminal has no room for */
+    CALL_NUMBERS = 53, /* the same of calls */
     CALL_NUMBERS_FEW = 31
 };
 
@@ -49,7 +50,8 @@ typedef struct layout {
 static void share(layout *w, int numbers, int numbers_few) {
     if (!w->columns || w->first + w->second + numbers <= w->columns) return;
     w->few = numbers + 2 * NAMES_LEAST > w->columns;
-    int room = w->columns - (w->few ? numbers_few : numbers), *first = &w->first, *second = &w->second;
+    int room = w->columns - (w->few ? numbers_few : numbers), *first = &w->first,
+        *second = &w->second;
     if (*first + *second <= room) return;
     if (*second > NAMES_LEAST) *second = room - *first > NAMES_LEAST ? room - *first : NAMES_LEAST;
     if (*first > NAMES_LEAST) *first = room - *second > NAMES_LEAST ? room - *second : NAMES_LEAST;
@@ -76,7 +78,8 @@ static char *count_text(uint64_t n, char *buf, size_t size) {
 }
 
 static void row(FILE *f, const gp_sync_line *l, const layout *w) {
-    char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], text[600], refused[48] = "";
+    char where[240], why[80], times[32], wait[32], most[32], drained[32], idle[32], text[600],
+        refused[48] = "";
     int at = cell(f, where_text(l, where, sizeof where), w->first);
     at += cell(f, why_text(l, why, sizeof why), w->second);
     at += numbers(f, w, count_text(l->times, times, sizeof times),
@@ -87,7 +90,8 @@ static void row(FILE *f, const gp_sync_line *l, const layout *w) {
     if (l->refused)
         snprintf(refused, sizeof refused, "(refused %llu time%s) ", (unsigned long long)l->refused,
                  l->refused == 1 ? "" : "s");
-    snprintf(text, sizeof text, "  %s%s%s", refused, l->reason ? "allowed: " : "", l->reason ? l->reason : l->advice);
+    snprintf(text, sizeof text, "  %s%s%s", refused, l->reason ? "allowed: " : "",
+             l->reason ? l->reason : l->advice);
     gp_fit_fold(f, text, at, w->columns);
 }
 
@@ -125,9 +129,11 @@ static void print_lines(FILE *f, gp_sync_line *lines, int n, int columns) {
     }
     snprintf(sum, sizeof sum,
              "%llu wait%s, %s; drained: ops that were queued, and that the device had to finish, "
-             "when the waits began (%llu); idle: time the device then had nothing to do because of them (%s)",
-             (unsigned long long)times, times == 1 ? "" : "s", gp_time_text((double)ns, wait, sizeof wait),
-             (unsigned long long)drained, gp_time_text((double)idle, idled, sizeof idled));
+             "when the waits began (%llu); idle: time the device then had nothing to do because of "
+             "them (%s)",
+             (unsigned long long)times, times == 1 ? "" : "s",
+             gp_time_text((double)ns, wait, sizeof wait), (unsigned long long)drained,
+             gp_time_text((double)idle, idled, sizeof idled));
     gp_fit_fold(f, sum, 0, columns);
 }
 
@@ -148,12 +154,14 @@ static void call_numbers(FILE *f, const layout *w, const char *times, const char
 }
 
 static void call_row(FILE *f, const gp_call_line *l, const layout *w) {
-    char where[240] = "?", what[120], file[200], times[32], ns[32], blocked[32], blocked_ns[32], most[32];
+    char where[240] = "?", what[120], file[200], times[32], ns[32], blocked[32], blocked_ns[32],
+         most[32];
     if (l->file)
         snprintf(where, sizeof where, "%s:%d", gp_plain_text(l->file, file, sizeof file), l->line);
     cell(f, where, w->first);
     cell(f, call_text(l, what, sizeof what), w->second);
-    call_numbers(f, w, count_text(l->times, times, sizeof times), gp_time_text((double)l->ns, ns, sizeof ns),
+    call_numbers(f, w, count_text(l->times, times, sizeof times),
+                 gp_time_text((double)l->ns, ns, sizeof ns),
                  count_text(l->blocked, blocked, sizeof blocked),
                  gp_time_text((double)l->blocked_ns, blocked_ns, sizeof blocked_ns),
                  gp_time_text((double)l->max_ns, most, sizeof most));
@@ -168,7 +176,8 @@ static void print_calls(FILE *f, int columns) {
     share(&w, CALL_NUMBERS, CALL_NUMBERS_FEW);
     if (n) {
         qsort(l, (size_t)n, sizeof *l, by_time);
-        snprintf(head, sizeof head, "calls of the runtime that may block (longer than %d us: the host stood still)",
+        snprintf(head, sizeof head,
+                 "calls of the runtime that may block (longer than %d us: the host stood still)",
                  GP_CALL_BLOCKED_NS / 1000);
         gp_fit_fold(f, head, 0, columns);
         cell(f, line, w.first);

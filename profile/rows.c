@@ -18,8 +18,8 @@ typedef struct node {
 enum { DEPTH = 256 };
 
 /* Walks the host's events in the order in which they began. The time between two boundaries (a
-   begin, an end, a switch of coroutines) belongs to the event that is going on; recording's own cost,
-   which lies at boundaries outside of the events, to the profiler. */
+   begin, an end, a switch of coroutines) belongs to the event that is going on; recording's own
+   cost, which lies at boundaries outside of the events, to the profiler. */
 typedef struct sweep {
     const gp_prof *p;
     node *node;

@@ -29,8 +29,8 @@ enum { GP_CPU, GP_DEV }; /* host; devices together */
 
 /* Times in ns, memory in bytes: taken minus given back. Self excludes what ran within on the same
    thread; for a device it is what the row's events themselves queued. A total is the self times of
-   the event and of all within it, so a region's has no time in which its coroutine did not run. Totals count a row once where
-   it is inside itself, so no total exceeds the whole. */
+   the event and of all within it, so a region's has no time in which its coroutine did not run.
+   Totals count a row once where it is inside itself, so no total exceeds the whole. */
 typedef struct gp_row {
     gp_special special;
     const gp_rec *rec; /* one of the row's events, for its name; NULL when special */

@@ -103,9 +103,13 @@ char *gp_stack_text(const gp_stack *s, int depth, char *buf, size_t n) {
 }
 
 char *gp_row_name(const gp_rows *r, const gp_row *row, char *buf, size_t n) {
-    static const char *const names[] = {
-        "",           "(no region)",     "[wait for the devices at the end]", "[device work of other threads]",
-        "[profiler]", "[unattributed]", "[other rows]"};
+    static const char *const names[] = {"",
+                                        "(no region)",
+                                        "[wait for the devices at the end]",
+                                        "[device work of other threads]",
+                                        "[profiler]",
+                                        "[unattributed]",
+                                        "[other rows]"};
     char text[200];
     if (row->special) snprintf(buf, n, "%s", names[row->special]);
     else if (r->group != GP_BY_LINE)

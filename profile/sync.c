@@ -40,7 +40,8 @@ static void look_inside(gp_device *dev, void *unused) {
 /* Who wants to hear of waits wants to know of those inside of libraries; that stays on. */
 void gp_sync_set_mode(gp_sync_mode m) {
     atomic_store(&mode, (int)m);
-    if (m != GP_SYNC_OFF && !atomic_exchange(&gp_hook.calls, true)) gp_device_each(look_inside, NULL);
+    if (m != GP_SYNC_OFF && !atomic_exchange(&gp_hook.calls, true))
+        gp_device_each(look_inside, NULL);
 }
 void gp_sync_quiet(int by) { me.quiet += by; }
 void gp_sync_echo(int by) { me.echo += by; }
@@ -74,7 +75,9 @@ void gp_scope_close(gp_scope *s) {
         }
 }
 
-static bool holds(const gp_scope *s) { return !gp_scope_depth || gp_scope_depth(s->coroutine) >= 0; }
+static bool holds(const gp_scope *s) {
+    return !gp_scope_depth || gp_scope_depth(s->coroutine) >= 0;
+}
 
 /* The reason for which waits are fine here, or NULL. */
 static const char *allowed(void) {
@@ -160,7 +163,8 @@ static void queued_text(const gp_sync_event *e, char *buf, size_t n) {
     else snprintf(buf + at, n - (size_t)at, " (last: %s)", e->last_op);
 }
 
-/* A line on stderr in one write, folded between words on a terminal; text has room for one more byte than n. */
+/* A line on stderr in one write, folded between words on a terminal; text has room for one more
+ * byte than n. */
 static void print_warning(char *text, size_t n) {
     int columns = gp_fit_terminal(STDERR_FILENO);
     char *folded = NULL;

@@ -98,8 +98,8 @@ void gp_scope_close(gp_scope *s);
 /* Stays as long as the process. */
 const char *gp_sync_name(const char *text);
 /* How many coroutines further in than this one run: 0 for the innermost. What was opened in a
- * coroutine holds in it and in what it resumes: not where this is -1, as it is suspended or dead. Set
- * by bindings/, as the next. */
+ * coroutine holds in it and in what it resumes: not where this is -1, as it is suspended or dead.
+ * Set by bindings/, as the next. */
 extern int (*gp_scope_depth)(void *coroutine);
 /* The running coroutine. */
 extern void *(*gp_scope_coroutine)(void);

@@ -26,7 +26,12 @@ char *gp_bytes_text(int64_t bytes, char *buf, size_t n) {
     return buf;
 }
 
-enum { MOST = 20, CELL = 160, NAME = 55, NAME_LEAST = 14 }; /* bytes of a cell, characters of a name */
+enum {
+    MOST = 20,
+    CELL = 160,
+    NAME = 55,
+    NAME_LEAST = 14
+}; /* bytes of a cell, characters of a name */
 
 /* A line of cells: a column is written by what its kind says. */
 typedef enum shown { TEXT, PERCENT, TIME, AVG, BYTES, CALLS } shown;
@@ -146,8 +151,9 @@ static void cut(column *c, int most) {
     if (c->width > most) c->most = c->width = most;
 }
 
-/* Cuts names, the last column's first, until a line has at most width characters. Where that is not enough, columns will
- * follow below: then names have two fifths of a line, and other texts what these leave. */
+/* Cuts names, the last column's first, until a line has at most width characters. Where that is not
+ * enough, columns will follow below: then names have two fifths of a line, and other texts what
+ * these leave. */
 static void cut_texts(table *t, int width) {
     int before[MOST];
     for (int c = 0; c < t->n; c++) before[c] = t->col[c].width;
@@ -164,7 +170,8 @@ static void cut_texts(table *t, int width) {
     }
 }
 
-/* Leaves out columns that the others tell as well, until a line has at most width characters; then texts are cut. */
+/* Leaves out columns that the others tell as well, until a line has at most width characters; then
+ * texts are cut. */
 static void narrow(table *t, int width) {
     static const struct {
         shown kind;
@@ -228,7 +235,9 @@ static void foot(FILE *f, const table *t) {
         fprintf(f, "%llu events were dropped at the limit: their time is in what was round them\n",
                 (unsigned long long)p->dropped);
     if (p->lost)
-        fprintf(f, "%llu events of the device were dropped by its tools (CUPTI): their time is in no row\n",
+        fprintf(f,
+                "%llu events of the device were dropped by its tools (CUPTI): their time is in no "
+                "row\n",
                 (unsigned long long)p->lost);
     if (p->how) fprintf(f, "%s\n", p->how);
     if (p->others)
@@ -236,7 +245,8 @@ static void foot(FILE *f, const table *t) {
                 (unsigned long long)p->others);
 }
 
-/* The table's names beside its columns from that one on, as many as a line has room for; the column to go on with. */
+/* The table's names beside its columns from that one on, as many as a line has room for; the column
+ * to go on with. */
 static int block(FILE *f, const table *t, int from, int width) {
     table part = *t;
     part.n = 1;
@@ -258,7 +268,8 @@ static bool folded_foot(FILE *f, const table *t, int width) {
     if (!lines) return false;
     foot(lines, t);
     bool ok = !fclose(lines);
-    for (char *line = ok ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+    for (char *line = ok ? strtok_r(text, "\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\n", &rest))
         gp_fit_fold(f, line, 0, width);
     free(text);
     return ok;

@@ -5,9 +5,9 @@
 #include "profile/rows.h"
 
 /* malloc'd text that ends in a newline; NULL when out of memory. The rows' self times and
- * [unattributed] add up to the wall time. Averages and percentages are left out as far as a line would
- * have more than width characters, then names are cut, and columns that are
- * still too many follow below, beside the names again; 0: all columns. */
+ * [unattributed] add up to the wall time. Averages and percentages are left out as far as a line
+ * would have more than width characters, then names are cut, and columns that are still too many
+ * follow below, beside the names again; 0: all columns. */
 char *gp_table_text(const gp_prof *p, const gp_rows *r, int width);
 
 /* "12.000us", "1.234ms", "3.210s" as torch writes times. */

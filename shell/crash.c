@@ -1,6 +1,6 @@
-/* What is said of a crash: which thread, in which op, at which line. In a worker it is an error where
- * crash_policy.c says that it may be left. Else it ends the program, since what a fault left behind in memory is
- * not known; but the terminal is as it was. */
+/* What is said of a crash: which thread, in which op, at which line. In a worker it is an error
+ * where crash_policy.c says that it may be left. Else it ends the program, since what a fault left
+ * behind in memory is not known; but the terminal is as it was. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -78,8 +78,8 @@ static void put_place(text *t, const char *file, int line) {
     put_number(t, line);
 }
 
-/* The first line up the stack that is not of gpush's own Lua. Only reads; a pool's thread works for the
- * main one, which waits for it. */
+/* The first line up the stack that is not of gpush's own Lua. Only reads; a pool's thread works for
+ * the main one, which waits for it. */
 static void put_line(text *t, const gp_call *c) {
     const char *dir = gp_scripts_dir();
     lua_State *L = gp_lua_state ? gp_lua_state : session;
@@ -113,7 +113,8 @@ static void describe(int i) {
     put(&t, ".\n");
     put_hint(&t, i);
     if (faults[i].hint) put(&t, "\n");
-    if (gp_keys_used()) put(&t, "Variables and tensors are lost; what was typed is in the history.\n");
+    if (gp_keys_used())
+        put(&t, "Variables and tensors are lost; what was typed is in the history.\n");
     say(&t);
 }
 
@@ -134,8 +135,9 @@ static void describe_to(gp_rescue *r, int i) {
     r->text[t.n < sizeof r->text ? t.n : sizeof r->text - 1] = '\0';
 }
 
-/* After it the fault strikes again, or is raised again, and ends the program as it would have. A fault
- * while another one's place is looked at is told in its stead; one while that is told ends the program. */
+/* After it the fault strikes again, or is raised again, and ends the program as it would have. A
+ * fault while another one's place is looked at is told in its stead; one while that is told ends
+ * the program. */
 static void on_fault(int sig, siginfo_t *info, void *ctx) {
     static atomic_flag entered = ATOMIC_FLAG_INIT;
     static _Thread_local volatile enum { CALM, LEAVING, TELLING } doing;
@@ -160,7 +162,9 @@ static void on_fault(int sig, siginfo_t *info, void *ctx) {
 
 void gp_crash_watch(lua_State *L) {
     static char stack[1 << 16]; /* for a fault because there is no more stack */
-    struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER}, old;
+    struct sigaction sa = {.sa_sigaction = on_fault,
+                           .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER},
+                     old;
     session = L;
     main_thread = pthread_self();
     sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);

@@ -1,19 +1,21 @@
 /* May a thread that has crashed leave the code it was in and go on at its top, its state abandoned?
  *
- * What others do: the JVM makes exceptions of faults at instructions that it knows (a null check, a read
- * of a mapped file that was cut), Julia of those in its guard pages, and both end the process for any
- * other, as Erlang's does for a native function. They keep on using the thread's heap. Here nothing of it
- * is used again: a worker has a Lua state of its own, its thread sleeps for ever (no destructor runs),
- * and its blocks stay allocated. What is left to fear is what others share with it:
+ * What others do: the JVM makes exceptions of faults at instructions that it knows (a null check, a
+ * read of a mapped file that was cut), Julia of those in its guard pages, and both end the process
+ * for any other, as Erlang's does for a native function. They keep on using the thread's heap. Here
+ * nothing of it is used again: a worker has a Lua state of its own, its thread sleeps for ever (no
+ * destructor runs), and its blocks stay allocated. What is left to fear is what others share with
+ * it:
  *
- * - a lock that it holds: ours are counted (tensor/device/lock.h). Those of others are held inside of their
- *   libraries, so no call that is open may be one of theirs: malloc, stdio, the loader, OpenMP, BLAS;
- *   nor one that such a library has called back.
+ * - a lock that it holds: ours are counted (tensor/device/lock.h). Those of others are held inside
+ * of their libraries, so no call that is open may be one of theirs: malloc, stdio, the loader,
+ * OpenMP, BLAS; nor one that such a library has called back.
  * - what it wrote before it crashed. Reading a mapped file that is cut, dividing by zero or calling
- *   abort write nothing; of a wild pointer nobody can tell, so the error says to save and start anew.
+ *   abort write nothing; of a wild pointer nobody can tell, so the error says to save and start
+ * anew.
  *
- * The calls are walked by the unwinder. That is safe in a handler, since glibc 2.35 and GCC 12, whose
- * _dl_find_object takes no lock; with older ones every crash ends the program.
+ * The calls are walked by the unwinder. That is safe in a handler, since glibc 2.35 and GCC 12,
+ * whose _dl_find_object takes no lock; with older ones every crash ends the program.
  */
 #include "shell/crash_policy.h"
 
@@ -25,7 +27,7 @@
 #include "tensor/device/lock.h"
 #include "tensor/device/recovery.h"
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && __GNUC__ >= 12 && \
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && __GNUC__ >= 12 &&                               \
     (defined(__x86_64__) || defined(__aarch64__))
 #include <dlfcn.h>
 #include <link.h>
@@ -33,10 +35,10 @@
 
 /* Libraries that hold locks of their own; a module that a script loads is none of them. */
 static const char *const holders[] = {
-    "libc.so",      "ld-linux",  "libgcc_s.so", "libgomp.so", "libstdc++.so", "libopenblas", "libblas",
-    "liblapack",    "libdnnl",   "libedit.so",  "libz.so",    "libzip.so",    "libpng",      "libjansson",
-    "linux-vdso.so", "libpthread", "libcu",     "libnv",       "libasan",      "libtsan",     "libgfortran",
-    "libjemalloc",   "libtcmalloc", "libmimalloc",
+    "libc.so", "ld-linux",   "libgcc_s.so",   "libgomp.so",  "libstdc++.so", "libopenblas",
+    "libblas", "liblapack",  "libdnnl",       "libedit.so",  "libz.so",      "libzip.so",
+    "libpng",  "libjansson", "linux-vdso.so", "libpthread",  "libcu",        "libnv",
+    "libasan", "libtsan",    "libgfortran",   "libjemalloc", "libtcmalloc",  "libmimalloc",
 };
 
 /* What assert calls, which is not declared where it does nothing. */
@@ -71,8 +73,8 @@ static bool plain_function(uintptr_t f) {
            f == (uintptr_t)strcmp || f == (uintptr_t)strncmp || f == (uintptr_t)strchr;
 }
 
-/* raise's calls, abort, and for an assertion a call inside and __assert_fail. malloc calls abort too,
- * when it finds its lists damaged, from deeper within. */
+/* raise's calls, abort, and for an assertion a call inside and __assert_fail. malloc calls abort
+ * too, when it finds its lists damaged, from deeper within. */
 static bool step_of_abort(walk *w, uintptr_t f) {
     if (w->part == BELOW) w->part = f == (uintptr_t)abort ? ABORT : BELOW;
     else if (w->part < ASSERT && f == (uintptr_t)__assert_fail) w->part = ASSERT;

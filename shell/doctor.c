@@ -1,5 +1,5 @@
-/* gpush doctor: what works on this machine and what does not, why, and what to do about it. Libraries
- * of CUDA are only looked up, by name, so that none is needed. */
+/* gpush doctor: what works on this machine and what does not, why, and what to do about it.
+ * Libraries of CUDA are only looked up, by name, so that none is needed. */
 #include "shell/shell.h"
 
 #include "bindings/bind.h"
@@ -24,7 +24,8 @@ static int broken; /* how much does not work that gpush cannot do without */
 /* WORKS; ABSENT: does not work here, and nothing else suffers; BROKEN: must be mended. */
 typedef enum state { WORKS, ABSENT, BROKEN } state;
 
-__attribute__((format(printf, 3, 4))) static void say(state s, const char *what, const char *fmt, ...) {
+__attribute__((format(printf, 3, 4))) static void say(state s, const char *what, const char *fmt,
+                                                      ...) {
     static const char *const marks[] = {"ok", "--", "!!"};
     char text[4000];
     va_list ap;
@@ -38,7 +39,9 @@ __attribute__((format(printf, 3, 4))) static void say(state s, const char *what,
     broken += s == BROKEN;
 }
 
-static void fix(const char *text) { gp_fit_fold(stdout, text, printf("                 "), gp_fit_columns()); }
+static void fix(const char *text) {
+    gp_fit_fold(stdout, text, printf("                 "), gp_fit_columns());
+}
 
 /* Runs Lua text that should give true; false prints why not. */
 static bool proves(lua_State *L, const char *what, const char *text) {
@@ -77,7 +80,9 @@ static const char *processor(void) {
 static void check_blas(lua_State *L) {
     const char *(*config)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "openblas_get_config");
     const char *(*core)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "openblas_get_corename");
-    if (!proves(L, "BLAS", "local g = require 'gpush' return g.ones(64, 64):matmul(g.ones(64, 64)):sum():item() == 64^3"))
+    if (!proves(L, "BLAS",
+                "local g = require 'gpush' return g.ones(64, 64):matmul(g.ones(64, "
+                "64)):sum():item() == 64^3"))
         return;
     if (config && core) say(WORKS, "BLAS", "core %s; %s", core(), config());
     else say(WORKS, "BLAS", "not OpenBLAS, but it multiplies");
@@ -93,8 +98,9 @@ static void check_dnnl(lua_State *L) {
     };
     const struct version *(*version)(void) =
         (const struct version *(*)(void))dlsym(RTLD_DEFAULT, "dnnl_version");
-    if (!proves(L, "oneDNN", "local g = require 'gpush' return g.conv2d(g.ones(1, 4, 8, 8), "
-                             "g.ones(8, 4, 3, 3)):sum():item() == 8 * 36 * 36"))
+    if (!proves(L, "oneDNN",
+                "local g = require 'gpush' return g.conv2d(g.ones(1, 4, 8, 8), "
+                "g.ones(8, 4, 3, 3)):sum():item() == 8 * 36 * 36"))
         return;
     const struct version *v = version ? version() : NULL;
     if (v) say(WORKS, "oneDNN", "%d.%d.%d", v->major, v->minor, v->patch);
@@ -114,13 +120,17 @@ static void check_threads(lua_State *L) {
 
 static void check_memory(void) {
     double page = (double)sysconf(_SC_PAGESIZE) / (1 << 30);
-    double all = page * (double)sysconf(_SC_PHYS_PAGES), left = page * (double)sysconf(_SC_AVPHYS_PAGES);
+    double all = page * (double)sysconf(_SC_PHYS_PAGES),
+           left = page * (double)sysconf(_SC_AVPHYS_PAGES);
     say(WORKS, "memory", "%.1f GiB, %.1f GiB unused", all, left);
 }
 
 static void check_sim(lua_State *L) {
-    if (proves(L, "sim", "local g = require 'gpush' return (g.ones(10, {device = 'sim'}) * 2):sum():item() == 20"))
-        say(WORKS, "sim", "the simulated device computes (with the processor) and waits as a GPU does");
+    if (proves(L, "sim",
+               "local g = require 'gpush' return (g.ones(10, {device = 'sim'}) * 2):sum():item() "
+               "== 20"))
+        say(WORKS, "sim",
+            "the simulated device computes (with the processor) and waits as a GPU does");
 }
 
 /* ---- CUDA's side ---- */
@@ -157,7 +167,8 @@ static void *check_plugin(void) {
     if (!so) {
         say(ABSENT, "plug-in", "%s", why);
         fix("install the CUDA toolkit and build again: cmake --build, or scripts/gpush");
-        say(ABSENT, "libraries", "cuBLAS, cuDNN, cuSOLVER, cuFFT and CUPTI are looked for by the plug-in");
+        say(ABSENT, "libraries",
+            "cuBLAS, cuDNN, cuSOLVER, cuFFT and CUPTI are looked for by the plug-in");
         return NULL;
     }
     int n = gp_cuda_devices(text, sizeof text);
@@ -170,21 +181,26 @@ static void *check_plugin(void) {
     return so;
 }
 
-/* NVIDIA's libraries as the plug-in looks for them: in GPUSH_CUDA_LIBRARIES, CUDA_HOME, Python's wheels, the system. */
+/* NVIDIA's libraries as the plug-in looks for them: in GPUSH_CUDA_LIBRARIES, CUDA_HOME, Python's
+ * wheels, the system. */
 static void check_libraries(void *plugin) {
     static const struct {
         const char *name, *text;
-    } fixes[] = {{"cuBLAS", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
-                 {"cuBLASLt", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
-                 {"cuDNN", "convolutions on a GPU are slow without it, batch_norm and recurrent layers slower: NVIDIA's cuDNN 9, or pip install nvidia-cudnn-cu13 (-cu12)"},
-                 {"cuSOLVER", "linalg on a GPU needs it: the CUDA toolkit, or pip install nvidia-cusolver"},
-                 {"cuFFT", "fft on a GPU needs it: the CUDA toolkit, or pip install nvidia-cufft"},
-                 {"CUPTI", "device times in profiles need it: the CUDA toolkit, or pip install nvidia-cuda-cupti"}};
+    } fixes[] = {
+        {"cuBLAS", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
+        {"cuBLASLt", "matmul on a GPU needs it: the CUDA toolkit, or pip install nvidia-cublas"},
+        {"cuDNN", "convolutions on a GPU are slow without it, batch_norm and recurrent layers "
+                  "slower: NVIDIA's cuDNN 9, or pip install nvidia-cudnn-cu13 (-cu12)"},
+        {"cuSOLVER", "linalg on a GPU needs it: the CUDA toolkit, or pip install nvidia-cusolver"},
+        {"cuFFT", "fft on a GPU needs it: the CUDA toolkit, or pip install nvidia-cufft"},
+        {"CUPTI",
+         "device times in profiles need it: the CUDA toolkit, or pip install nvidia-cuda-cupti"}};
     gp_cuda_library_fn *library =
         plugin ? (gp_cuda_library_fn *)dlsym(plugin, "gp_cuda_library") : NULL;
     const char *name;
     char text[1000];
-    if (plugin && !library) say(ABSENT, "plug-in", "it is of another version"), fix("cmake --build");
+    if (plugin && !library)
+        say(ABSENT, "plug-in", "it is of another version"), fix("cmake --build");
     for (int i = 0, ok; library && (ok = library(i, &name, text, sizeof text)) >= 0; i++) {
         say(ok ? WORKS : ABSENT, name, "%s", text);
         for (size_t f = 0; !ok && f < sizeof fixes / sizeof *fixes; f++)
@@ -214,11 +230,14 @@ static void check_cuda(void) {
     check_libraries(check_plugin());
     if (driver) check_counters();
     if (getenv("CUDA_LAUNCH_BLOCKING")) {
-        say(ABSENT, "launches", "CUDA_LAUNCH_BLOCKING=%s: they wait until they are done, and nothing overlaps",
+        say(ABSENT, "launches",
+            "CUDA_LAUNCH_BLOCKING=%s: they wait until they are done, and nothing overlaps",
             getenv("CUDA_LAUNCH_BLOCKING"));
         fix("unset CUDA_LAUNCH_BLOCKING");
     }
-    say(ABSENT, "cuda", "this version has not been run on a GPU: it was tested on a stand-in made of the processor");
+    say(ABSENT, "cuda",
+        "this version has not been run on a GPU: it was tested on a stand-in made of the "
+        "processor");
 }
 
 /* ---- The terminal ---- */
@@ -231,7 +250,8 @@ static void check_terminal(void) {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         say(ABSENT, "terminal", "input or output is none: lines are read plainly");
     else if (!term || !*term || !strcmp(term, "dumb"))
-        say(ABSENT, "terminal", "TERM=%s cannot move its cursor: lines are read plainly", term ? term : "");
+        say(ABSENT, "terminal", "TERM=%s cannot move its cursor: lines are read plainly",
+            term ? term : "");
     else
         say(WORKS, "terminal", "%s, %d columns, %s", term, gp_screen_columns(),
             no && *no ? "no colours (NO_COLOR)" : "colours");
@@ -269,8 +289,9 @@ int gp_doctor(lua_State *L) {
     check_terminal();
     check_history();
     putchar('\n');
-    gp_fit_fold(stdout, broken ? "!! must be mended: gpush does not work as it should."
-                               : "Everything that gpush needs works. (-- is not here, and not needed.)",
+    gp_fit_fold(stdout,
+                broken ? "!! must be mended: gpush does not work as it should."
+                       : "Everything that gpush needs works. (-- is not here, and not needed.)",
                 0, gp_fit_columns());
     return broken ? 1 : 0;
 }

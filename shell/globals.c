@@ -1,5 +1,5 @@
-/* Globals that are read and are nil: said once for each name and place, after a chunk of the prompt that went well, and with
- * -W as a warning at once. rawget asks without a word. */
+/* Globals that are read and are nil: said once for each name and place, after a chunk of the prompt
+ * that went well, and with -W as a warning at once. rawget asks without a word. */
 #include "shell/shell.h"
 
 #include <lauxlib.h>
@@ -7,10 +7,12 @@
 
 #include "bindings/bind.h"
 
-#define SEEN "gpush.unset"     /* registry: place and name -> true */
-#define PENDING "gpush.unset_pending" /* messages since the chunk of the prompt began; nil: warn at once */
+#define SEEN "gpush.unset" /* registry: place and name -> true */
+#define PENDING                                                                                    \
+    "gpush.unset_pending" /* messages since the chunk of the prompt began; nil: warn at once */
 
-/* Pushes "FILE:LINE: the global 'name' is nil", with what may have been meant. name is at index 2. */
+/* Pushes "FILE:LINE: the global 'name' is nil", with what may have been meant. name is at index 2.
+ */
 static void push_message(lua_State *L, const lua_Debug *ar) {
     int top = lua_gettop(L);
     const char *name = lua_tostring(L, 2);
@@ -41,8 +43,8 @@ static bool is_new(lua_State *L) {
 static int l_unset(lua_State *L) {
     lua_Debug ar;
     lua_settop(L, 2);
-    bool users = lua_type(L, 2) == LUA_TSTRING && lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sl", &ar) &&
-                 ar.currentline > 0 && !gp_lua_ours(ar.source);
+    bool users = lua_type(L, 2) == LUA_TSTRING && lua_getstack(L, 1, &ar) &&
+                 lua_getinfo(L, "Sl", &ar) && ar.currentline > 0 && !gp_lua_ours(ar.source);
     if (!users) return lua_pushnil(L), 1;
     luaL_checkstack(L, 10, "globals");
     push_message(L, &ar);

@@ -23,7 +23,15 @@
 
 static const char *progname = PROGNAME;
 
-enum { HAS_ERROR = 1, HAS_I = 2, HAS_V = 4, HAS_E = 8, HAS_NOENV = 16, HAS_PLAIN = 32, HAS_HELP = 64 };
+enum {
+    HAS_ERROR = 1,
+    HAS_I = 2,
+    HAS_V = 4,
+    HAS_E = 8,
+    HAS_NOENV = 16,
+    HAS_PLAIN = 32,
+    HAS_HELP = 64
+};
 
 static const char usage[] =
     "usage: %s [options] [script [args]]\n"
@@ -83,7 +91,8 @@ int gp_shell_call(lua_State *L, int narg, int nres) {
     lua_insert(L, base);
     gp_interrupt_begin(L, progname == NULL);
     int status = lua_pcall(L, narg, nres, base);
-    if (status == LUA_ERRMEM && gp_interrupted) { /* Lua asked for more than could be had at once (bindings/memory.c) */
+    if (status == LUA_ERRMEM &&
+        gp_interrupted) { /* Lua asked for more than could be had at once (bindings/memory.c) */
         lua_pushliteral(L, "interrupted!");
         lua_replace(L, -2);
     }
@@ -299,8 +308,8 @@ static bool report_failures(void) {
     return true;
 }
 
-/* An op that was interrupted may still be in a library, which must not be taken down under it; nor is
- * it waited for. After os.exit there may be failures that nobody has heard of. */
+/* An op that was interrupted may still be in a library, which must not be taken down under it; nor
+ * is it waited for. After os.exit there may be failures that nobody has heard of. */
 static void leave(int status, void *unused) {
     (void)unused;
     bool left = atomic_load(&gp_offload_abandoned) > 0;

@@ -46,8 +46,8 @@ static int load(lua_State *L, const char *text) {
 
 static int l_block(lua_State *L) { return gp_shell_ask(L, "block"); }
 
-/* Has the text a line as Python's that opens a block, for i in range(3):, so that no further line makes it a chunk? Only a
- * text with such a colon in it is looked into. */
+/* Has the text a line as Python's that opens a block, for i in range(3):, so that no further line
+ * makes it a chunk? Only a text with such a colon in it is looked into. */
 static bool foreign(lua_State *L, const char *text) {
     const char *colon = text;
     while ((colon = strchr(colon, ':')) && !strchr(" \n", colon[1])) colon++;
@@ -79,9 +79,9 @@ static bool muted(const char *text, size_t *n) {
     return true;
 }
 
-/* Loads the text at index 1 with a "return" before its byte `at`, where a line begins, and without the semicolon that mutes
- * it; false pushes nothing. A variable that is to be closed keeps the return from being a tail call, so that errors and waits
- * in what is called find this line. */
+/* Loads the text at index 1 with a "return" before its byte `at`, where a line begins, and without
+ * the semicolon that mutes it; false pushes nothing. A variable that is to be closed keeps the
+ * return from being a tail call, so that errors and waits in what is called find this line. */
 static bool load_returning(lua_State *L, size_t at) {
     size_t n;
     muted(lua_tostring(L, 1), &n);
@@ -101,8 +101,9 @@ static bool load_expression(lua_State *L) { return load_returning(L, 0); }
 
 enum { LAST_LINES = 20 }; /* that the expression at the end of a block may have */
 
-/* Loads the block at index 1 if it is statements and then an expression, such as people paste; false pushes nothing.
- * named: the expression begins with a name, and so cannot go on with the statement before it, as "(f)(x)" could. */
+/* Loads the block at index 1 if it is statements and then an expression, such as people paste;
+ * false pushes nothing. named: the expression begins with a name, and so cannot go on with the
+ * statement before it, as "(f)(x)" could. */
 static bool load_last_expression(lua_State *L, bool named) {
     const char *text = lua_tostring(L, 1);
     size_t at;
@@ -117,7 +118,8 @@ static bool load_last_expression(lua_State *L, bool named) {
     return false;
 }
 
-/* Loads the text at index 1, pushing the function or the message: an expression, or statements of which the last may be one. */
+/* Loads the text at index 1, pushing the function or the message: an expression, or statements of
+ * which the last may be one. */
 static int load_block(lua_State *L) {
     if (load_expression(L)) return LUA_OK;
     int status = load(L, lua_tostring(L, 1));
@@ -146,8 +148,8 @@ static gp_line load_statements(lua_State *L, int *status) {
     }
 }
 
-/* What the editor had compiled to see whether the chunk is whole is what runs: its text and the function, in the
- * registry. */
+/* What the editor had compiled to see whether the chunk is whole is what runs: its text and the
+ * function, in the registry. */
 #define WHOLE_TEXT "gpush.whole_text"
 #define WHOLE "gpush.whole"
 
@@ -179,7 +181,8 @@ static int l_state(lua_State *L) {
     if (gp_shell_is_command(lua_tostring(L, 1))) return 0;
     int status = load_block(L);
     if (status == LUA_OK) keep_whole(L);
-    else *state = incomplete(L, status, lua_tostring(L, 1)) ? GP_CHUNK_INCOMPLETE : GP_CHUNK_INVALID;
+    else
+        *state = incomplete(L, status, lua_tostring(L, 1)) ? GP_CHUNK_INCOMPLETE : GP_CHUNK_INVALID;
     return 0;
 }
 
@@ -193,7 +196,9 @@ gp_chunk_state gp_shell_chunk_state(lua_State *L, const char *text) {
 }
 
 /* Does the editor's text need no further line? */
-static bool whole(void *ctx, const char *text) { return gp_shell_chunk_state(ctx, text) != GP_CHUNK_INCOMPLETE; }
+static bool whole(void *ctx, const char *text) {
+    return gp_shell_chunk_state(ctx, text) != GP_CHUNK_INCOMPLETE;
+}
 
 static int l_constants(lua_State *L) { return gp_shell_ask(L, "constants"); }
 
@@ -213,12 +218,14 @@ static void mention_local(lua_State *L) {
     const char *text = lua_tolstring(L, 1, &len);
     if (said || !gp_rewrite_last_local(text, len, &at, &n)) return;
     const char *name = lua_pushlstring(L, text + at, n);
-    gp_lua_note(L, lua_pushfstring(L, "local %s ends with this line: without 'local' it stays", name));
+    gp_lua_note(L,
+                lua_pushfstring(L, "local %s ends with this line: without 'local' it stays", name));
     lua_pop(L, 2);
     said = true;
 }
 
-/* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is read. */
+/* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is read.
+ */
 static gp_line push_text(lua_State *L) {
     if (!gp_paste_next(L)) return push_line(L, true);
     fputs(push_prompt(L, true), stdout);

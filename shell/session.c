@@ -29,7 +29,8 @@ static int l_now(lua_State *L) {
     return 1;
 }
 
-/* busy(on): device time is counted from here; busy(): seconds of it so far, and no more counting. */
+/* busy(on): device time is counted from here; busy(): seconds of it so far, and no more counting.
+ */
 static int l_busy(lua_State *L) {
     bool on = lua_toboolean(L, 1);
     lua_pushnumber(L, (double)gp_busy_ns(true) * 1e-9);
@@ -75,11 +76,16 @@ static int l_session(lua_State *L) {
 }
 
 void gp_shell_push_module(lua_State *L) {
-    static const luaL_Reg native[] = {{"now", l_now},           {"busy", l_busy},
-                                      {"columns", l_columns},   {"terminal", l_terminal},
-                                      {"status", l_status},     {"session", l_session},
-                                      {"input", gp_input_replace}, {"history", l_history},
-                                      {"crashed", l_crashed},   {NULL, NULL}};
+    static const luaL_Reg native[] = {{"now", l_now},
+                                      {"busy", l_busy},
+                                      {"columns", l_columns},
+                                      {"terminal", l_terminal},
+                                      {"status", l_status},
+                                      {"session", l_session},
+                                      {"input", gp_input_replace},
+                                      {"history", l_history},
+                                      {"crashed", l_crashed},
+                                      {NULL, NULL}};
     if (lua_getfield(L, LUA_REGISTRYINDEX, MODULE) == LUA_TTABLE) return;
     lua_pop(L, 1);
     lua_pushfstring(L, "%s/shell/init.lua", gp_scripts_dir());
@@ -158,8 +164,8 @@ static bool unsafe(const char *s, size_t n) {
     return false;
 }
 
-/* Is the value at i shown by scripts/lua/shell/show.lua: a table without a text of its own, a string
- * that would steer the terminal? */
+/* Is the value at i shown by scripts/lua/shell/show.lua: a table without a text of its own, a
+ * string that would steer the terminal? */
 static bool wants_show(lua_State *L, int i) {
     size_t n;
     if (lua_type(L, i) == LUA_TSTRING) {
@@ -245,7 +251,8 @@ void gp_shell_ended(lua_State *L) {
 
 static void add_queued(gp_device *dev, void *sum) {
     for (int i = 0; i < dev->nstreams; i++)
-        if (dev->vt->async && dev->streams[i]) *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
+        if (dev->vt->async && dev->streams[i])
+            *(uint64_t *)sum += gp_stream_queued(dev->streams[i]);
 }
 
 /* os.clock or os.time, upvalue 1, named by upvalue 2. What was queued before the first call is not

@@ -26,18 +26,18 @@ int gp_shell_call(lua_State *L, int narg, int nres);
 
 /* A message handler: error value -> text with the source line, its tensors and the calls. */
 int gp_shell_traceback(lua_State *L);
-/* Puts under the message on top of the stack, which says why a chunk does not compile, the source line
- * (on a terminal), and how Lua says it if the line is another language's. */
+/* Puts under the message on top of the stack, which says why a chunk does not compile, the source
+ * line (on a terminal), and how Lua says it if the line is another language's. */
 void gp_shell_add_line(lua_State *L);
 
-/* Puts under the message on top of the stack, which says why the file does not compile, what it is if that is no Lua, as
- * Python or a picture; false: nothing was added. */
+/* Puts under the message on top of the stack, which says why the file does not compile, what it is
+ * if that is no Lua, as Python or a picture; false: nothing was added. */
 bool gp_shell_add_kind(lua_State *L, const char *file);
 
 /* Registry key of a table of what was typed: name of the chunk -> text. */
 #define GP_SHELL_INPUTS "gpush.inputs"
-/* The name of the chunk that runs, or of the next one, until the next call: "=stdin[3]" is the third
- * that was typed. */
+/* The name of the chunk that runs, or of the next one, until the next call: "=stdin[3]" is the
+ * third that was typed. */
 const char *gp_input_name(bool next);
 /* Pops the text of the chunk that is about to run. The oldest of many are forgotten. */
 void gp_input_keep(lua_State *L);
@@ -51,12 +51,18 @@ const char *gp_input_text(lua_State *L, const char *name);
 /* Reads, runs and prints until the end of the input. */
 void gp_repl(lua_State *L);
 
-/* How far a text is a chunk that the prompt can run: it needs further lines, it never will be one, it is one. */
-typedef enum gp_chunk_state { GP_CHUNK_INCOMPLETE, GP_CHUNK_INVALID, GP_CHUNK_COMPLETE } gp_chunk_state;
+/* How far a text is a chunk that the prompt can run: it needs further lines, it never will be one,
+ * it is one. */
+typedef enum gp_chunk_state {
+    GP_CHUNK_INCOMPLETE,
+    GP_CHUNK_INVALID,
+    GP_CHUNK_COMPLETE
+} gp_chunk_state;
 gp_chunk_state gp_shell_chunk_state(lua_State *L, const char *text);
 
-/* If the text at index 1, which compiled with that status, is several chunks, none of which is a `local` one, the first takes
- * its place, alone on the stack, and the others come from gp_paste_next. */
+/* If the text at index 1, which compiled with that status, is several chunks, none of which is a
+ * `local` one, the first takes its place, alone on the stack, and the others come from
+ * gp_paste_next. */
 bool gp_paste_split(lua_State *L, int status);
 /* Pushes the next of them; false pushes nothing. */
 bool gp_paste_next(lua_State *L);
@@ -71,7 +77,8 @@ void gp_shell_push_command(lua_State *L, const char *text);
 int gp_shell_echo(lua_State *L);
 /* Pushes the table that scripts/lua/shell/init.lua returns, which is read at the first use. */
 void gp_shell_push_module(lua_State *L);
-/* Ends a C function by what that table's function `name` gives, which may be nil, for the same arguments; raises. */
+/* Ends a C function by what that table's function `name` gives, which may be nil, for the same
+ * arguments; raises. */
 int gp_shell_ask(lua_State *L, const char *name);
 
 /* Completion, for gp_line_hooks; ctx is the Lua state. */
@@ -90,14 +97,14 @@ void gp_shell_ended(lua_State *L);
  * raise. */
 void gp_shell_watch_clock(lua_State *L);
 
-/* From here on a read of a global that is nil is said, once a place: as a warning, or, between begin and end, at the end, if
- * that shows it. */
+/* From here on a read of a global that is nil is said, once a place: as a warning, or, between
+ * begin and end, at the end, if that shows it. */
 void gp_shell_watch_globals(lua_State *L);
 void gp_shell_globals_begin(lua_State *L);
 void gp_shell_globals_end(lua_State *L, bool show);
 
-/* From here on a crash says in which thread, op and line it was before it ends the program. L: the main
- * thread's state. */
+/* From here on a crash says in which thread, op and line it was before it ends the program. L: the
+ * main thread's state. */
 void gp_crash_watch(lua_State *L);
 
 /* gpush doctor: says what works here; the exit status. */

@@ -43,8 +43,8 @@ static bool line_of_file(const char *name, int line, char out[LINE]) {
     return found;
 }
 
-/* From a pipe all chunks have one name: a function counts as the running one's if that has a function
- * where it was defined. */
+/* From a pipe all chunks have one name: a function counts as the running one's if that has a
+ * function where it was defined. */
 static bool source_line(lua_State *L, const lua_Debug *ar, char out[LINE]) {
     if (ar->source[0] == '@') return line_of_file(ar->source + 1, ar->currentline, out);
     const char *text = gp_input_text(L, ar->source);
@@ -100,8 +100,8 @@ static void push_named(lua_State *L, lua_Debug *ar, const char *name) {
 
 static bool word(int c) { return isalnum(c) || c == '_'; }
 
-/* A line about the value on top of the stack, which it pops, if that is a tensor: its dtype, shape and
- * device; nothing is waited for. */
+/* A line about the value on top of the stack, which it pops, if that is a tensor: its dtype, shape
+ * and device; nothing is waited for. */
 static void add_tensor(lua_State *L, luaL_Buffer *b, const char *name) {
     char line[300], what[200];
     gp_tensor *t = gp_lua_totensor(L, -1);
@@ -159,7 +159,8 @@ static void add_locals(lua_State *L, luaL_Buffer *b, lua_Debug *ar) {
 
 /* ---- The calls ---- */
 
-/* Is the level, whose line of the trace this is, one of our Lua or a helper of tensor syntax, of C, or the user's? */
+/* Is the level, whose line of the trace this is, one of our Lua or a helper of tensor syntax, of C,
+ * or the user's? */
 static char owner(lua_State *L, int level, const char *line) {
     static const char helper[] = "\n\t[C]: in function '(";
     lua_Debug ar;
@@ -168,8 +169,8 @@ static char owner(lua_State *L, int level, const char *line) {
     return ours(ar.source) ? 'o' : *ar.what == 'C' ? 'c' : 'u';
 }
 
-/* Adds luaL_traceback's lines but for our own levels, the C functions that these called, and the tail
- * calls that led to them. */
+/* Adds luaL_traceback's lines but for our own levels, the C functions that these called, and the
+ * tail calls that led to them. */
 static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
     const char *held = NULL; /* lines of C functions, whose caller comes next */
     bool hidden = false;     /* the level before was ours */
@@ -197,10 +198,11 @@ static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
     if (held) luaL_addstring(b, held);
 }
 
-/* How much of the calls a terminal gets: not the C functions at the end, which ran the program or the
- * prompt; and nothing if there is but the line that has been shown, and what it called in C. */
+/* How much of the calls a terminal gets: not the C functions at the end, which ran the program or
+ * the prompt; and nothing if there is but the line that has been shown, and what it called in C. */
 static size_t worth(const char *calls, bool shown) {
-    static const char head[] = "stack traceback:", last[] = "\n\t[C]: in ?", main[] = ": in main chunk";
+    static const char head[] = "stack traceback:", last[] = "\n\t[C]: in ?",
+                      main[] = ": in main chunk";
     size_t n = strlen(calls), m = sizeof last - 1, k = sizeof main - 1, h = sizeof head - 1;
     while (n >= m && !strncmp(calls + n - m, last, m)) n -= m;
     if (n <= h) return 0;

@@ -39,9 +39,9 @@ bool gp_dtype_parse(const char *name, gp_dtype *dt);
 /* The smallest dtype that both fit in, as torch.promote_types. */
 gp_dtype gp_dtype_promote(gp_dtype a, gp_dtype b);
 
-/* The float beside d whose last bit is 1, where d is none itself. Rounded to a shorter type it gives what d does: rounded
- * to the nearest float on the way, d would be rounded twice. Source: Boldo and Melquiond, "Emulation of FMA and correctly
- * rounded sums", 2008. */
+/* The float beside d whose last bit is 1, where d is none itself. Rounded to a shorter type it
+ * gives what d does: rounded to the nearest float on the way, d would be rounded twice. Source:
+ * Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008. */
 static inline float gp_f64_to_odd_f32(double d) {
     float f = (float)d;
     double size = d < 0 ? -d : d;
@@ -52,10 +52,12 @@ static inline float gp_f64_to_odd_f32(double d) {
     return f;
 }
 
-/* The same of an integer, of which f64 may not have room for the last bits: those are joined in one. The halves become the
- * last bits of 2^84 + 2^63 and 2^52, from which the sum takes them exactly: a loop of it is vectors without AVX-512. */
+/* The same of an integer, of which f64 may not have room for the last bits: those are joined in
+ * one. The halves become the last bits of 2^84 + 2^63 and 2^52, from which the sum takes them
+ * exactly: a loop of it is vectors without AVX-512. */
 static inline float gp_i64_to_odd_f32(int64_t i) {
-    uint64_t u = (uint64_t)i, joined = (u & ~(uint64_t)0xffff) | (((u & 0xffff) + 0xffff) & 0x10000);
+    uint64_t u = (uint64_t)i,
+             joined = (u & ~(uint64_t)0xffff) | (((u & 0xffff) + 0xffff) & 0x10000);
     uint64_t large = -(uint64_t)(i < -((int64_t)1 << 53) || i > (int64_t)1 << 53);
     u = (joined & large) | (u & ~large);
     uint64_t high = (u >> 32) ^ 0x4530000080000000, low = (u & 0xffffffff) | 0x4330000000000000;

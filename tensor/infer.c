@@ -118,9 +118,11 @@ bool gp_infer_number(const gp_call *c, int i, const char *arg, gp_dtype dt) {
     char stored[8];
     gp_scalar_store(dt, stored, (gp_scalar){.i = n});
     if (whole && gp_scalar_load(dt, stored).i == n) return true;
-    if (v->is_float) return gp_fail("%s: argument '%s' is %g, which %s cannot hold", c->op->name, arg, v->f, gp_dtype_name(dt));
-    return gp_fail("%s: argument '%s' is %lld, which %s cannot hold", c->op->name, arg, (long long)v->i,
-                   gp_dtype_name(dt));
+    if (v->is_float)
+        return gp_fail("%s: argument '%s' is %g, which %s cannot hold", c->op->name, arg, v->f,
+                       gp_dtype_name(dt));
+    return gp_fail("%s: argument '%s' is %lld, which %s cannot hold", c->op->name, arg,
+                   (long long)v->i, gp_dtype_name(dt));
 }
 
 /* Checks the promoted dtype against the row; sets c->compute and the result's dtype. */
@@ -168,7 +170,8 @@ static bool settle_limits(gp_call *c, gp_dtype *dt) {
     return true;
 }
 
-/* A limit that an integer dtype cannot hold limits nothing (0 … 300 of u8), or every element would become it. */
+/* A limit that an integer dtype cannot hold limits nothing (0 … 300 of u8), or every element would
+ * become it. */
 static bool limits_held(gp_call *c, gp_dtype dt) {
     const gp_value *low = &c->arg[1], *high = &c->arg[2];
     if (gp_is_float(dt)) return true;
@@ -182,13 +185,15 @@ static bool limits_fit(const gp_call *c) {
     double low = c->arg[1].is_float ? c->arg[1].f : (double)c->arg[1].i,
            high = c->arg[2].is_float ? c->arg[2].f : (double)c->arg[2].i;
     if (low > high)
-        return gp_fail("hardtanh: argument 'min' is %g and 'max' %g (expected min <= max)", low, high);
+        return gp_fail("hardtanh: argument 'min' is %g and 'max' %g (expected min <= max)", low,
+                       high);
     if (c->arg[0].t->a.dtype != GP_u8) return true;
     for (int i = 1; i < 3; i++) {
         double limit = c->arg[i].is_float ? c->arg[i].f : (double)c->arg[i].i;
         if (limit < 0)
-            return gp_fail("hardtanh: argument '%s' is %g (expected a number from 0 for a u8 tensor)",
-                           i == 1 ? "min" : "max", limit);
+            return gp_fail(
+                "hardtanh: argument '%s' is %g (expected a number from 0 for a u8 tensor)",
+                i == 1 ? "min" : "max", limit);
     }
     return true;
 }
@@ -199,7 +204,8 @@ bool infer_param(gp_call *c, gp_meta *m) {
     if (c->op == GP_OP(clamp) && !settle_limits(c, &dt)) return false;
     if (c->op == GP_OP(hardtanh) && !limits_fit(c)) return false;
     if (c->op == GP_OP(softshrink) && !(c->arg[1].f >= 0))
-        return gp_fail("softshrink: argument 'lambd': expected a number from 0, got %g", c->arg[1].f);
+        return gp_fail("softshrink: argument 'lambd': expected a number from 0, got %g",
+                       c->arg[1].f);
     if (c->op == GP_OP(celu) && c->arg[1].f == 0)
         return gp_fail("celu: argument 'alpha' is 0 (the function divides by it)");
     if (c->op == GP_OP(polygamma) && c->arg[1].i < 0)
@@ -292,7 +298,8 @@ static bool no_truths(const gp_call *c) {
         const gp_value *v = &c->arg[i];
         if (v->kind == GP_TENSOR ? v->t->a.dtype == GP_bool : v->is_bool)
             return gp_fail("%s: dtype bool of argument '%s' is not supported (use logical_not, "
-                           "logical_xor or another dtype)", c->op->name, i ? "b" : "a");
+                           "logical_xor or another dtype)",
+                           c->op->name, i ? "b" : "a");
     }
     return true;
 }
@@ -302,8 +309,9 @@ static bool number_defined(const gp_call *c) {
     const gp_value *b = &c->arg[1];
     if (b->kind != GP_NUMBER || b->is_float || gp_is_float((gp_dtype)c->compute)) return true;
     if (c->op == GP_OP(pow) && b->i < 0)
-        return gp_fail("pow: an integer raised to a negative integer, %lld; convert to a float dtype first",
-                       (long long)b->i);
+        return gp_fail(
+            "pow: an integer raised to a negative integer, %lld; convert to a float dtype first",
+            (long long)b->i);
     bool divides = c->op == GP_OP(floor_divide) || c->op == GP_OP(remainder) ||
                    c->op == GP_OP(trunc_divide) || c->op == GP_OP(fmod);
     bool empty = c->arg[0].kind == GP_TENSOR && c->arg[0].t->a.numel == 0;

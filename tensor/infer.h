@@ -44,8 +44,8 @@ bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set
 bool gp_infer_mask(const gp_call *c, int i, const char *arg);
 /* False with a message naming the op, unless tensor t holds integers (indices). */
 bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t);
-/* Whether dt has the number in argument i, whose fraction integers cut off; infinities and NaN are no
- * integers, and bool takes any. False with a message naming the op. */
+/* Whether dt has the number in argument i, whose fraction integers cut off; infinities and NaN are
+ * no integers, and bool takes any. False with a message naming the op. */
 bool gp_infer_number(const gp_call *c, int i, const char *arg, gp_dtype dt);
 /* Values to be written into a tensor of dtype dt: tensor argument i, converted into c->tmp[at]
    (which becomes the last one) where it is of another dtype. False with a message when they are of

@@ -243,7 +243,8 @@ static bool checks_first(const gp_call *c) {
     return c->into && c->op->kind == GP_CUSTOM && !c->op->random;
 }
 
-/* What was just queued, after `before` commands of its stream: what it reads, then what it writes. */
+/* What was just queued, after `before` commands of its stream: what it reads, then what it writes.
+ */
 static bool note_call(gp_call *c, uint64_t before) {
     gp_failure_log(c->stream, before);
     for (int i = 0; i < c->nargs; i++) {
@@ -266,9 +267,10 @@ static bool note_call(gp_call *c, uint64_t before) {
 static bool launch_async(gp_call *c) {
     gp_stream *s = c->stream;
     if (gp_thread_loader())
-        return gp_fail("%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
-                       "a whole",
-                       c->name, s->dev->name);
+        return gp_fail(
+            "%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
+            "a whole",
+            c->name, s->dev->name);
     if (atomic_load_explicit(&gp_failures_unread, memory_order_relaxed) >= GP_FAILURES_UNREAD &&
         gp_failure_take(s, UINT64_MAX))
         return false;
@@ -351,9 +353,7 @@ static bool run_recorded(gp_call *c) {
     return false;
 }
 
-bool gp_op_run(gp_call *c) {
-    return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c);
-}
+bool gp_op_run(gp_call *c) { return gp_grad_live && !gp_no_grad ? run_recorded(c) : run(c); }
 
 void gp_call_begin(gp_call *c, const gp_op *op) {
     c->op = op;

@@ -29,12 +29,12 @@ typedef enum gp_arg_kind {
 /* One argument. GP_NONE: an optional one that was not given. */
 typedef struct gp_value {
     uint8_t kind;
-    bool is_float; /* GP_NUMBER: f holds it, else i does */
-    bool is_bool;  /* GP_NUMBER: i is true or false, which promotes as a bool tensor does */
+    bool is_float;    /* GP_NUMBER: f holds it, else i does */
+    bool is_bool;     /* GP_NUMBER: i is true or false, which promotes as a bool tensor does */
     bool written : 1; /* GP_TENSOR, GP_LIST: the kernel updates it (running statistics, parameters);
                          set by infer */
     bool unread : 1;  /* GP_TENSOR: only its shape, dtype and place count; set by infer */
-    int32_t n;     /* GP_LIST, GP_INTS: how many */
+    int32_t n;        /* GP_LIST, GP_INTS: how many */
     union {
         gp_tensor *t;            /* GP_TENSOR; borrowed */
         const gp_array *a;       /* the same, as kernels see it (on a queue: a copy) */
@@ -53,9 +53,8 @@ typedef struct gp_call {
     const struct gp_op *op;
     const char *name;  /* in messages and records: op's, or of the row in whose place op runs */
     gp_stream *stream; /* set by gp_op_run */
-    gp_tensor
-        *into; /* in place: the tensor that is written (same as out[0]); NULL: new ones are made */
-    uint64_t id;      /* correlation id, unique in the process */
+    gp_tensor *into; /* in place: the tensor written, the same as out[0]; NULL: new ones are made */
+    uint64_t id;     /* correlation id, unique in the process */
     const char *file; /* source line that launched it (asynchronous devices, or while recording);
                          NULL if unknown */
     int line;
@@ -75,7 +74,8 @@ typedef struct gp_call {
     int64_t ints[GP_MAX_INTS];
 } gp_call;
 
-/* The call whose kernel runs on this thread, or for which a thread of the pool works; NULL: none. */
+/* The call whose kernel runs on this thread, or for which a thread of the pool works; NULL: none.
+ */
 #ifndef __cplusplus /* no kernel of CUDA's wants it */
 extern _Thread_local const gp_call *gp_running;
 #endif
@@ -125,8 +125,8 @@ typedef struct gp_op {
     uint16_t grad, ngrads;
 } gp_op;
 
-/* Ids: OP_add … in the order of ops.def; then those of the derivatives that formulas give, OP_exp_dx,
- * OP_mul_da, OP_mul_db …, which only autograd runs. */
+/* Ids: OP_add … in the order of ops.def; then those of the derivatives that formulas give,
+ * OP_exp_dx, OP_mul_da, OP_mul_db …, which only autograd runs. */
 enum {
 #define ROW(name) OP_##name,
 #include "tensor/ops/ops_rows.h"
@@ -136,7 +136,8 @@ enum {
 #include "tensor/autograd/grad_rows.h"
     GP_OPS
 };
-#ifdef GP_PLUGIN /* the program's table, given to the plug-in when it is opened (tensor/device/plugin_api.h) */
+#ifdef GP_PLUGIN /* the program's table, given to the plug-in when it is opened                    \
+                    (tensor/device/plugin_api.h) */
 extern const gp_op *gp_ops;
 #else
 extern const gp_op gp_ops[GP_OPS];

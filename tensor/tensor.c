@@ -179,8 +179,12 @@ void gp_scalar_store(gp_dtype dt, void *p, gp_scalar s) {
     switch (dt) {
     case GP_f64: *(double *)p = f; break;
     case GP_f32: *(float *)p = s.is_float ? (float)s.f : (float)s.i; break;
-    case GP_f16: *(uint16_t *)p = gp_f32_to_f16(s.is_float ? gp_f64_to_odd_f32(f) : gp_i64_to_odd_f32(s.i)); break;
-    case GP_bf16: *(uint16_t *)p = gp_f32_to_bf16(s.is_float ? gp_f64_to_odd_f32(f) : gp_i64_to_odd_f32(s.i)); break;
+    case GP_f16:
+        *(uint16_t *)p = gp_f32_to_f16(s.is_float ? gp_f64_to_odd_f32(f) : gp_i64_to_odd_f32(s.i));
+        break;
+    case GP_bf16:
+        *(uint16_t *)p = gp_f32_to_bf16(s.is_float ? gp_f64_to_odd_f32(f) : gp_i64_to_odd_f32(s.i));
+        break;
     case GP_i64: *(int64_t *)p = to_int(s); break;
     case GP_i32: *(int32_t *)p = (int32_t)to_int(s); break;
     case GP_i16: *(int16_t *)p = (int16_t)to_int(s); break;

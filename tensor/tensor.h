@@ -19,17 +19,18 @@ typedef struct gp_storage {
     gp_stream *writer; /* the stream that wrote it last, and that stream's count of commands then;
                           NULL: nobody */
     uint64_t written;
-    char *data;         /* device address */
-    size_t bytes;       /* capacity */
-    size_t asked;       /* of these, what its life began with: the first tensor's */
-    int size_class;     /* size class; -1: foreign memory, released by `release` */
-    bool pinned;        /* host memory that a device copies from without staging */
+    char *data;          /* device address */
+    size_t bytes;        /* capacity */
+    size_t asked;        /* of these, what its life began with: the first tensor's */
+    int size_class;      /* size class; -1: foreign memory, released by `release` */
+    bool pinned;         /* host memory that a device copies from without staging */
     atomic_bool charged; /* to Lua's collector; once, whichever tensor of it comes to Lua first */
-    atomic_int readers; /* queued copies that still read or write it (pinned host memory), and calls left
-                           behind that read it (tensor/device/offload.h) */
+    atomic_int readers; /* queued copies that still read or write it (pinned host memory), and calls
+                           left behind that read it (tensor/device/offload.h) */
     void (*release)(struct gp_storage *);
-    void *owner;      /* for release */
-    void (*unlock)(void *data); /* host memory that a device has page-locked: before it goes back to the system */
+    void *owner;                /* for release */
+    void (*unlock)(void *data); /* host memory that a device has page-locked: before it goes back to
+                                   the system */
     const char *file; /* where it was made, for the out-of-memory list; interned, or NULL */
     int line;
     const char *_Atomic write_file; /* the last write in place, while gradients are about; */
@@ -46,12 +47,13 @@ struct gp_tensor {
                */
     bool requires_grad;
     gp_storage *storage;
-    uint8_t output;          /* of node */
-    uint32_t writes;         /* autograd: recorded writes in place; of a view: its base's when node was made */
-    struct gp_node *node;    /* autograd: what made it; NULL for leaves */
-    struct gp_leaf *leaf;    /* where its gradient gathers */
-    struct gp_tensor *base;  /* a view's: the tensor that it is a view of, itself no view */
-    struct gp_tensor *next;  /* free list */
+    uint8_t output; /* of node */
+    uint32_t
+        writes; /* autograd: recorded writes in place; of a view: its base's when node was made */
+    struct gp_node *node;   /* autograd: what made it; NULL for leaves */
+    struct gp_leaf *leaf;   /* where its gradient gathers */
+    struct gp_tensor *base; /* a view's: the tensor that it is a view of, itself no view */
+    struct gp_tensor *next; /* free list */
 };
 
 /* New uninitialised tensor on dev's current stream; NULL with a message. The caller owns one

@@ -121,7 +121,9 @@ bool view_permute(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     int n, dim;
     const int64_t *v = gp_ints(c, 1, &n);
-    if (n != x->a.ndim) return gp_fail("permute: %d dims given for a %d-d tensor (expected each of its dims once)", n, x->a.ndim);
+    if (n != x->a.ndim)
+        return gp_fail("permute: %d dims given for a %d-d tensor (expected each of its dims once)",
+                       n, x->a.ndim);
     gp_shape s = {.ndim = n};
     int64_t stride[GP_MAX_DIM];
     unsigned seen = 0;
@@ -207,7 +209,8 @@ bool view_expand(gp_call *c) {
     if (n > GP_MAX_DIM)
         return gp_fail("%s: %d dims are more than the %d a tensor may have", name, n, GP_MAX_DIM);
     if (n < x->a.ndim)
-        return gp_fail("%s: %d dims given for a %d-d tensor (expected at least %d)", name, n, x->a.ndim, x->a.ndim);
+        return gp_fail("%s: %d dims given for a %d-d tensor (expected at least %d)", name, n,
+                       x->a.ndim, x->a.ndim);
     gp_shape s = {.ndim = n};
     int64_t stride[GP_MAX_DIM];
     for (int i = 0; i < n; i++) {
@@ -246,7 +249,8 @@ bool view_unsqueeze(gp_call *c) {
     int places = x->a.ndim + 1; /* the new dim may also come behind the last one */
     if (c->arg[1].i == 0 || c->arg[1].i > places || c->arg[1].i < -places)
         return gp_fail("unsqueeze: dim %lld is out of range for a %d-d tensor (%s)",
-                       (long long)c->arg[1].i, x->a.ndim, gp_index_range(places, range, sizeof range));
+                       (long long)c->arg[1].i, x->a.ndim,
+                       gp_index_range(places, range, sizeof range));
     at = (int)(c->arg[1].i > 0 ? c->arg[1].i - 1 : c->arg[1].i + places);
     gp_shape s = {.ndim = x->a.ndim + 1};
     int64_t stride[GP_MAX_DIM];
@@ -443,7 +447,7 @@ static bool strided_fits(const gp_call *c, const gp_tensor *x, const gp_tensor *
     gp_array_extent(x->base ? &x->base->a : &x->a, &first, &end);
     if (lo == hi || (lo >= first && hi <= end)) return true;
     return gp_fail("as_strided: shape, strides and offset %lld reach beyond the tensor's memory",
-        (long long)c->arg[3].i);
+                   (long long)c->arg[3].i);
 }
 
 /* Whether every element's place can be counted in bytes. */
@@ -470,7 +474,8 @@ bool view_as_strided(gp_call *c) {
         if (stride[i] < 0)
             return gp_fail("as_strided: stride %lld is negative", (long long)stride[i]);
     if (c->arg[3].i == INT64_MIN || !strided_counts(&s, stride, c->arg[3].i - 1))
-        return gp_fail("as_strided: shape, strides and offset %lld reach beyond the tensor's memory",
+        return gp_fail(
+            "as_strided: shape, strides and offset %lld reach beyond the tensor's memory",
             (long long)c->arg[3].i);
     gp_tensor *t = gp_tensor_view(x, &s, stride, c->arg[3].i - 1);
     if (t && !strided_fits(c, x, t)) return gp_tensor_unref(t), false;

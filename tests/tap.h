@@ -1,4 +1,5 @@
-/* TAP for tests in C: each test program reports its assertions through these and ends with `return tap_done();`. */
+/* TAP for tests in C: each test program reports its assertions through these and ends with `return
+ * tap_done();`. */
 #ifndef GP_TAP_H
 #define GP_TAP_H
 
@@ -10,7 +11,8 @@
 
 static int tap_count, tap_failed;
 
-/* Prints s, a test's name or a reason, with what TAP would read as a directive escaped and kept on one line. */
+/* Prints s, a test's name or a reason, with what TAP would read as a directive escaped and kept on
+ * one line. */
 static inline void tap_put(const char *s) {
     for (; *s; s++) {
         if (*s == '#' || *s == '\\') putchar('\\');
@@ -49,8 +51,8 @@ __attribute__((format(printf, 3, 4))) static inline bool tap_is_int(long long go
 }
 
 /* NULL is equal to NULL only. */
-__attribute__((format(printf, 3, 4))) static inline bool tap_is_str(const char *got, const char *want,
-                                                                    const char *fmt, ...) {
+__attribute__((format(printf, 3, 4))) static inline bool
+tap_is_str(const char *got, const char *want, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     bool ok = tap_vok(got && want ? !strcmp(got, want) : got == want, fmt, ap);
@@ -62,8 +64,8 @@ __attribute__((format(printf, 3, 4))) static inline bool tap_is_str(const char *
 }
 
 /* |got - want| <= tol; equal infinities are close, and a NaN is close to a NaN. */
-__attribute__((format(printf, 4, 5))) static inline bool tap_close(double got, double want, double tol,
-                                                                   const char *fmt, ...) {
+__attribute__((format(printf, 4, 5))) static inline bool
+tap_close(double got, double want, double tol, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     bool same = got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= tol;

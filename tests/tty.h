@@ -1,4 +1,5 @@
-/* A program on a pseudo-terminal, for tests of the prompt: start it, type, wait for what it should show, end it. */
+/* A program on a pseudo-terminal, for tests of the prompt: start it, type, wait for what it should
+ * show, end it. */
 #ifndef GP_TTY_H
 #define GP_TTY_H
 
@@ -18,7 +19,8 @@
 typedef struct pty {
     int fd;
     pid_t pid;
-    char text[1 << 16]; /* what was shown and not yet expected, with escape sequences, without NULs; the newest is kept */
+    char text[1 << 16]; /* what was shown and not yet expected, with escape sequences, without NULs;
+                           the newest is kept */
     size_t n;
 } pty;
 
@@ -28,8 +30,8 @@ static inline double pty_now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Starts argv (argv[0] is the path) on a terminal of 24 x 80 that calls itself term; false where there are no
-   pseudo-terminals. */
+/* Starts argv (argv[0] is the path) on a terminal of 24 x 80 that calls itself term; false where
+   there are no pseudo-terminals. */
 static inline bool pty_start_term(pty *p, char *const argv[], const char *term) {
     struct winsize size = {24, 80, 0, 0};
     memset(p, 0, sizeof *p);
@@ -42,9 +44,12 @@ static inline bool pty_start_term(pty *p, char *const argv[], const char *term) 
     return p->pid > 0;
 }
 
-static inline bool pty_start(pty *p, char *const argv[]) { return pty_start_term(p, argv, "xterm"); }
+static inline bool pty_start(pty *p, char *const argv[]) {
+    return pty_start_term(p, argv, "xterm");
+}
 
-/* Takes out the row of spaces by which the prompt begins a line where the cursor is at a line's beginning: nothing is seen of it. */
+/* Takes out the row of spaces by which the prompt begins a line where the cursor is at a line's
+ * beginning: nothing is seen of it. */
 static inline void pty_drop_blanks(pty *p) {
     static const char end[] = "\r\033[K";
     for (char *to = strstr(p->text, end); to; to = strstr(to, end)) {
@@ -57,7 +62,8 @@ static inline void pty_drop_blanks(pty *p) {
     p->n = strlen(p->text);
 }
 
-/* Reads what there is, waiting at most the given seconds for some; false at the end of the program's output. */
+/* Reads what there is, waiting at most the given seconds for some; false at the end of the
+ * program's output. */
 static inline bool pty_read(pty *p, double seconds) {
     struct pollfd f = {p->fd, POLLIN, 0};
     if (poll(&f, 1, seconds > 0 ? (int)(seconds * 1000) + 1 : 0) <= 0) return true;
@@ -75,7 +81,8 @@ static inline bool pty_read(pty *p, double seconds) {
     return true;
 }
 
-/* Waits until text is shown, at most the given seconds, and forgets everything up to and with it. */
+/* Waits until text is shown, at most the given seconds, and forgets everything up to and with it.
+ */
 static inline bool pty_expect(pty *p, const char *text, double seconds) {
     double end = pty_now() + seconds;
     for (bool open = true;;) {
@@ -106,7 +113,8 @@ static inline bool pty_edits(pty *p) {
     return !tcgetattr(p->fd, &mode) && !(mode.c_lflag & ICANON);
 }
 
-/* Waits for the program to end by itself, at most the given seconds, or kills it. Its exit status, 128 + the signal, or -1 when killed. */
+/* Waits for the program to end by itself, at most the given seconds, or kills it. Its exit status,
+ * 128 + the signal, or -1 when killed. */
 static inline int pty_end(pty *p, double seconds) {
     int status = -1;
     double end = pty_now() + seconds;

@@ -42,12 +42,13 @@ static int set_grad(lua_State *L, gp_tensor *t) {
     gp_shape a = gp_tensor_shape(t), b = g ? gp_tensor_shape(g) : a;
     char have[160], want[160];
     if (!gp_shape_equal(&a, &b))
-        return luaL_error(L, "grad: expected shape %s, got %s", gp_shape_text(&a, want, sizeof want),
-            gp_shape_text(&b, have, sizeof have));
+        return luaL_error(L, "grad: expected shape %s, got %s",
+                          gp_shape_text(&a, want, sizeof want),
+                          gp_shape_text(&b, have, sizeof have));
     if (g && (g->a.dtype != t->a.dtype || g->storage->dev != t->storage->dev))
         return luaL_error(L, "grad: expected %s on %s, as the tensor is, got %s on %s",
-            gp_dtype_name((gp_dtype)t->a.dtype), t->storage->dev->name, gp_dtype_name((gp_dtype)g->a.dtype),
-            g->storage->dev->name);
+                          gp_dtype_name((gp_dtype)t->a.dtype), t->storage->dev->name,
+                          gp_dtype_name((gp_dtype)g->a.dtype), g->storage->dev->name);
     if (!g && !t->leaf) return 0;
     if (!gp_tensor_leaf(t)) return gp_lua_raise(L);
     before = t->leaf->grad;
@@ -98,7 +99,7 @@ static gp_tensor **tensors(lua_State *L, int i, const char *what, int *n) {
     bool one = gp_lua_totensor(L, i) != NULL;
     if (!one && !lua_istable(L, i))
         luaL_error(L, "%s: expected a tensor or a table of tensors, got %s", what,
-            luaL_typename(L, i));
+                   luaL_typename(L, i));
     *n = one ? 1 : (int)luaL_len(L, i);
     gp_tensor **list = lua_newuserdatauv(L, (size_t)(*n + 1) * sizeof *list, 0);
     for (int k = 0; k < *n; k++) {
@@ -107,7 +108,7 @@ static gp_tensor **tensors(lua_State *L, int i, const char *what, int *n) {
         list[k] = gp_lua_totensor(L, -1);
         if (!list[k])
             luaL_error(L, "%s: entry %d: expected a tensor, got %s", what, k + 1,
-                luaL_typename(L, -1));
+                       luaL_typename(L, -1));
         lua_pop(L, 1);
     }
     return list;
@@ -123,8 +124,10 @@ static int push_grads(lua_State *L, gp_tensor **out, int n, bool unused) {
         else if (unused) lua_pushnil(L);
         else {
             for (int k = i + 1; k < n; k++) gp_tensor_unref(out[k]);
-            return luaL_error(L, "grad: input %d was not used to compute the outputs; with "
-                                 "allow_unused = true its gradient is nil", i + 1);
+            return luaL_error(L,
+                              "grad: input %d was not used to compute the outputs; with "
+                              "allow_unused = true its gradient is nil",
+                              i + 1);
         }
     }
     return n;
@@ -140,8 +143,7 @@ static int l_grad(lua_State *L) {
     gp_tensor **inputs = tensors(L, 2, "grad: argument 'inputs'", &nin), **grads = NULL;
     if (!lua_isnoneornil(L, 3)) {
         grads = tensors(L, 3, "grad: argument 'grad_outputs'", &ng);
-        if (ng != nout)
-            return luaL_error(L, "grad: %d gradients given for %d outputs", ng, nout);
+        if (ng != nout) return luaL_error(L, "grad: %d gradients given for %d outputs", ng, nout);
     }
     for (int i = 0; i < nin; i++)
         if (!gp_tensor_node(inputs[i]) && !inputs[i]->requires_grad)
@@ -292,10 +294,11 @@ static void sweep(gp_grad_hook **list) {
 
 /* At the end: hooks run in the order of their making. Takes over ctx, also where it raises. */
 static int add_hook(lua_State *L, gp_tensor *t, gp_tensor *(*fn)(void *, gp_tensor *),
-    void (*drop)(void *), void *ctx) {
+                    void (*drop)(void *), void *ctx) {
     gp_grad_hook **list = hooks_of(t), *h = list ? malloc(sizeof *h) : NULL;
     if (!h) return drop(ctx), luaL_error(L, "out of memory");
-    *h = (gp_grad_hook){.output = gp_tensor_node(t) ? t->output : 0, .fn = fn, .drop = drop, .ctx = ctx};
+    *h = (gp_grad_hook){
+        .output = gp_tensor_node(t) ? t->output : 0, .fn = fn, .drop = drop, .ctx = ctx};
     sweep(list);
     while (*list) list = &(*list)->next;
     *list = h;
@@ -372,15 +375,15 @@ static bool run_lua(gp_vjp *v) {
         gp_tensor *t = gp_lua_totensor(L, top + 1 + i);
         if (!t && !lua_isnil(L, top + 1 + i))
             ok = gp_fail("backward of %s: result %d: expected a tensor or nil, got %s", n->op->name,
-                i + 1, luaL_typename(L, top + 1 + i));
+                         i + 1, luaL_typename(L, top + 1 + i));
         if (t && v->need[i]) v->dx[i] = gp_keep(v, gp_tensor_ref(t));
     }
     lua_settop(L, top);
     return ok;
 }
 
-/* autograd.node(inputs, outputs, backward): outputs, tensors that were made without recording, become
- * results of inputs; backward(g1, g2, …) gives a gradient (or nil) for each input. */
+/* autograd.node(inputs, outputs, backward): outputs, tensors that were made without recording,
+ * become results of inputs; backward(g1, g2, …) gives a gradient (or nil) for each input. */
 static int l_node(lua_State *L) {
     static const gp_op op = {.name = "autograd.node"};
     static const gp_rule rule = {run_lua, NULL};
@@ -428,25 +431,31 @@ static void region_function(lua_State *L, const gp_lua_function *row, int value)
 void gp_lua_open_autograd(lua_State *L) {
     static const gp_lua_function methods[] = {
         {"requires_grad_", "self tensor, bool? requires_grad", l_requires_grad_},
-        {"backward", "self tensor, tensor? gradient, bool? retain_graph, bool? create_graph", l_backward},
+        {"backward", "self tensor, tensor? gradient, bool? retain_graph, bool? create_graph",
+         l_backward},
         {"register_hook", "self tensor, function hook", l_register_hook},
         {"retain_grad", "self tensor", l_retain_grad},
         {NULL, NULL, NULL}};
     static const gp_lua_function functions[] = {
-        {"grad", "any outputs, any inputs, any? grad_outputs, bool? retain_graph, "
-                 "bool create_graph=false, bool allow_unused=false", l_grad},
-        {"is_grad_enabled", "", l_is_grad_enabled}, {NULL, NULL, NULL}};
+        {"grad",
+         "any outputs, any inputs, any? grad_outputs, bool? retain_graph, "
+         "bool create_graph=false, bool allow_unused=false",
+         l_grad},
+        {"is_grad_enabled", "", l_is_grad_enabled},
+        {NULL, NULL, NULL}};
     static const gp_lua_function regions[] = {{"no_grad", "function? fn, rest args", l_region},
                                               {"inference", "function? fn, rest args", l_region},
                                               {"enable_grad", "function? fn, rest args", l_region}};
     static const gp_lua_function autograd[] = {
         {"autograd.node", "any inputs, any outputs, function backward", l_node},
         {"autograd.detect_anomaly", "function? fn, rest args", l_anomaly},
-        {"autograd.apart", "", l_apart}, {NULL, NULL, NULL}};
+        {"autograd.apart", "", l_apart},
+        {NULL, NULL, NULL}};
     static const luaL_Reg meta[] = {{"__close", l_close}, {"__gc", l_close}, {NULL, NULL}};
     static const luaL_Reg handle[] = {{"__gc", l_hook_gc}, {NULL, NULL}};
-    static const gp_lua_function handle_methods[] = {
-        {"remove", "self hook", l_hook_remove}, {"__call", "self hook", l_hook_remove}, {NULL, NULL, NULL}};
+    static const gp_lua_function handle_methods[] = {{"remove", "self hook", l_hook_remove},
+                                                     {"__call", "self hook", l_hook_remove},
+                                                     {NULL, NULL, NULL}};
     luaL_newmetatable(L, REGION);
     luaL_setfuncs(L, meta, 0);
     luaL_newmetatable(L, HANDLE);

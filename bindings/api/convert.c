@@ -312,7 +312,8 @@ void gp_lua_open_convert(lua_State *L) {
     static const gp_lua_function functions[] = {
         {"tensor", "value value, dtype? dtype, device? device, bool? requires_grad", l_tensor},
         {NULL, NULL, NULL}};
-    static const gp_lua_function methods[] = {{"tolist", "self tensor", l_tolist}, {NULL, NULL, NULL}};
+    static const gp_lua_function methods[] = {{"tolist", "self tensor", l_tolist},
+                                              {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
     lua_getfield(L, LUA_REGISTRYINDEX, GP_LUA_METHODS);
     gp_lua_set_functions(L, methods);

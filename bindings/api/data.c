@@ -153,7 +153,8 @@ static void add_text(lua_State *L, gp_safetensors *s) {
     const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tolstring(L, -2, &n) : NULL;
     const char *value = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &m) : NULL;
     if (!key || !value || n != strlen(key) || m != strlen(value))
-        luaL_error(L, "safetensors.save: option 'metadata': expected texts by name, got %s for '%s'",
+        luaL_error(L,
+                   "safetensors.save: option 'metadata': expected texts by name, got %s for '%s'",
                    luaL_typename(L, -1), key ? key : luaL_typename(L, -2));
     if (!gp_safetensors_add_text(s, key, value)) gp_lua_raise(L);
 }
@@ -194,7 +195,8 @@ static int l_safetensors_save(lua_State *L) {
 static int small(lua_State *L, int idx, const char *fn, const char *name) {
     lua_Integer v = luaL_optinteger(L, idx, 0);
     if (v < 0 || v > 1000)
-        luaL_error(L, "%s: option '%s': expected a small integer, got %I", fn, name, (LUAI_UACINT)v);
+        luaL_error(L, "%s: option '%s': expected a small integer, got %I", fn, name,
+                   (LUAI_UACINT)v);
     return (int)v;
 }
 

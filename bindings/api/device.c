@@ -273,8 +273,8 @@ static int l_devices(lua_State *L) {
     return 1;
 }
 
-/* gpush.cuda_setting(name [, on]): what CUDA's libraries may do; scripts/lua/cuda/init.lua says what. on: a boolean; of
- * svd_driver and svd_used a number, and -1 reads it. */
+/* gpush.cuda_setting(name [, on]): what CUDA's libraries may do; scripts/lua/cuda/init.lua says
+ * what. on: a boolean; of svd_driver and svd_used a number, and -1 reads it. */
 static int l_cuda_setting(lua_State *L) {
     const char *name = luaL_checkstring(L, 1);
     bool number = !strncmp(name, "svd_", 4);

@@ -17,7 +17,8 @@ static const char *const kinds[] = {
 static void set_dtypes(lua_State *L, const gp_op *op) {
     luaL_Buffer b;
     bool first = true;
-    if (op->kind == GP_CUSTOM || op->kind == GP_VIEW || !(op->types & ((1u << GP_DTYPES) - 1))) return;
+    if (op->kind == GP_CUSTOM || op->kind == GP_VIEW || !(op->types & ((1u << GP_DTYPES) - 1)))
+        return;
     luaL_buffinit(L, &b);
     for (int dt = GP_DTYPES - 1; dt >= 0; dt--) {
         if (!(op->types >> dt & 1)) continue;
@@ -51,8 +52,8 @@ static void cover(lua_State *L, const gp_op *op) {
     lua_pushstring(L, op->help), lua_setfield(L, -2, "help");
 }
 
-/* ops(): name -> {sig =, help =, kind =, dtypes =, random =, grad = "yes", "no" or "later"} of every row;
- * ops(true): and of every composite. */
+/* ops(): name -> {sig =, help =, kind =, dtypes =, random =, grad = "yes", "no" or "later"} of
+ * every row; ops(true): and of every composite. */
 static int l_ops(lua_State *L) {
     bool all = lua_toboolean(L, 1);
     lua_createtable(L, 0, GP_ROWS);
@@ -99,7 +100,8 @@ static int l_op_name(lua_State *L) {
     return 3;
 }
 
-/* help(…): scripts/lua/help.lua, read at the first call, with what it asks of C. Upvalue: the module. */
+/* help(…): scripts/lua/help.lua, read at the first call, with what it asks of C. Upvalue: the
+ * module. */
 static int l_help(lua_State *L) {
     int n = lua_gettop(L);
     if (lua_getfield(L, LUA_REGISTRYINDEX, "gpush.help") != LUA_TFUNCTION) {

@@ -138,8 +138,9 @@ static int l_encode(lua_State *L) {
     *root = begin(L, 0);
     fill(L, *root, 0);
     text t = {0};
-    if (json_dump_callback(*root, append, &t, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
-                                                  JSON_REAL_PRECISION(17))) {
+    if (json_dump_callback(*root, append, &t,
+                           JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
+                               JSON_REAL_PRECISION(17))) {
         free(t.s);
         return luaL_error(L, "json.encode: %s", stopped() ? "interrupted" : "out of memory");
     }

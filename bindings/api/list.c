@@ -1,5 +1,6 @@
-/* The lists that gpush returns, of dims and of tensors: plain tables that count from the end, too, and raise for what is not in
- * them. In tensor syntax `n, d = x.shape` takes one apart (rewrite/truth.c). */
+/* The lists that gpush returns, of dims and of tensors: plain tables that count from the end, too,
+ * and raise for what is not in them. In tensor syntax `n, d = x.shape` takes one apart
+ * (rewrite/truth.c). */
 #include "bindings/bind.h"
 
 static const char dims_key; /* of the metatables in the registry */
@@ -12,10 +13,12 @@ static bool asked_by_c(lua_State *L) {
 }
 
 static int out_of_range(lua_State *L, lua_Integer i, lua_Integer n) {
-    if (i == 0) return luaL_error(L, "a list has no index 0: it counts from 1, so [1] is the first");
+    if (i == 0)
+        return luaL_error(L, "a list has no index 0: it counts from 1, so [1] is the first");
     if (n == 0) return luaL_error(L, "index %I is out of range for an empty list", (LUAI_UACINT)i);
-    return luaL_error(L, "index %I is out of range for a list of %I (expected 1 to %I, or -%I to -1)",
-                      (LUAI_UACINT)i, (LUAI_UACINT)n, (LUAI_UACINT)n, (LUAI_UACINT)n, (LUAI_UACINT)n);
+    return luaL_error(
+        L, "index %I is out of range for a list of %I (expected 1 to %I, or -%I to -1)",
+        (LUAI_UACINT)i, (LUAI_UACINT)n, (LUAI_UACINT)n, (LUAI_UACINT)n, (LUAI_UACINT)n);
 }
 
 /* __index: the key at 2 is not in the list at 1. */
@@ -109,7 +112,8 @@ void gp_lua_make_list(lua_State *L) {
 
 bool gp_lua_is_list(lua_State *L, int i) {
     if (!lua_istable(L, i) || luaL_getmetafield(L, i, "__index") == LUA_TNIL) return false;
-    bool list = lua_tocfunction(L, -1) == l_list_index; /* also in a worker, whose metatables are copies */
+    bool list =
+        lua_tocfunction(L, -1) == l_list_index; /* also in a worker, whose metatables are copies */
     lua_pop(L, 1);
     return list;
 }

@@ -84,7 +84,8 @@ static int fields(lua_State *L, int t) {
     return n;
 }
 
-/* Operand k of add or sub by one of its names in the table on top, put below that. False: it is not there. */
+/* Operand k of add or sub by one of its names in the table on top, put below that. False: it is not
+ * there. */
 static bool named_operand(lua_State *L, int k) {
     static const char *const names[2][2] = {{"a", "input"}, {"b", "other"}};
     if (lua_getfield(L, -1, names[k][0]) == LUA_TNIL)
@@ -93,13 +94,14 @@ static bool named_operand(lua_State *L, int k) {
     return !lua_isnil(L, -2);
 }
 
-/* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: as addcmul with 1 for
- * the third factor, so that every other sum multiplies nothing. Leaves the stack as addcmul's. A sum
- * of two bools is one whatever alpha is (but 0); a difference refuses them itself. */
+/* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: as addcmul with 1
+ * for the third factor, so that every other sum multiplies nothing. Leaves the stack as addcmul's.
+ * A sum of two bools is one whatever alpha is (but 0); a difference refuses them itself. */
 static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
     bool less = op == GP_OP(sub);
     int top = lua_gettop(L);
-    if ((op != GP_OP(add) && !less) || top < 1 || top > 3 || lua_type(L, top) != LUA_TTABLE) return op;
+    if ((op != GP_OP(add) && !less) || top < 1 || top > 3 || lua_type(L, top) != LUA_TTABLE)
+        return op;
     bool scaled = lua_getfield(L, top, "alpha") == LUA_TNUMBER;
     lua_pop(L, 1);
     if (!scaled || fields(L, top) != 4 - top) return op;
@@ -136,8 +138,9 @@ static int l_op(lua_State *L) {
     return n;
 }
 
-/* x:clamp_(min, max) with a tensor among the limits is another op, as clamp's composite has it. Leaves the
- * stack as that op's; an option of another name to clamp's own row, which says that it is unknown. */
+/* x:clamp_(min, max) with a tensor among the limits is another op, as clamp's composite has it.
+ * Leaves the stack as that op's; an option of another name to clamp's own row, which says that it
+ * is unknown. */
 static const gp_op *with_limits(lua_State *L, const gp_op *op) {
     if (op != GP_OP(clamp)) return op;
     int top = lua_gettop(L);
@@ -154,7 +157,8 @@ static const gp_op *with_limits(lua_State *L, const gp_op *op) {
     return GP_OP(clamp_between);
 }
 
-/* PyTorch's x:div_(b, rounding_mode) is another op, as div's composite has it. Leaves the stack as that op's. */
+/* PyTorch's x:div_(b, rounding_mode) is another op, as div's composite has it. Leaves the stack as
+ * that op's. */
 static const gp_op *with_rounding(lua_State *L, const gp_op *op) {
     if (op != GP_OP(div) || lua_gettop(L) != 3) return op;
     bool named = lua_istable(L, 3) && fields(L, 3) == 1;

@@ -301,7 +301,8 @@ int gp_lua_tostring(lua_State *L) {
 /* ---- options ---- */
 
 /* The integer at idx, `now` where none was given. */
-static int64_t option(lua_State *L, int idx, const char *name, int64_t now, int64_t least, int64_t most) {
+static int64_t option(lua_State *L, int idx, const char *name, int64_t now, int64_t least,
+                      int64_t most) {
     lua_Integer v = luaL_optinteger(L, idx, now);
     if (v < least || v > most)
         return luaL_error(L, "printoptions: option '%s': expected an integer from %I to %I, got %I",
@@ -329,7 +330,8 @@ static int l_printoptions(lua_State *L) {
 
 void gp_lua_open_print(lua_State *L) {
     static const gp_lua_function functions[] = {
-        {"printoptions", "int? precision, int? threshold, int? edgeitems, int? linewidth", l_printoptions},
+        {"printoptions", "int? precision, int? threshold, int? edgeitems, int? linewidth",
+         l_printoptions},
         {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
 }

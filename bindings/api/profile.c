@@ -110,10 +110,13 @@ static gp_prof **push_box(lua_State *L) {
 /* profile.start([opts]): stack, memory, shapes and limit. */
 static int l_start(lua_State *L) {
     lua_Integer limit = luaL_optinteger(L, 4, 0);
-    gp_prof_opts o = {.stack = lua_toboolean(L, 1), .memory = lua_toboolean(L, 2),
-                      .shapes = lua_toboolean(L, 3), .limit = (uint64_t)limit};
+    gp_prof_opts o = {.stack = lua_toboolean(L, 1),
+                      .memory = lua_toboolean(L, 2),
+                      .shapes = lua_toboolean(L, 3),
+                      .limit = (uint64_t)limit};
     if (limit < 0 || (limit == 0 && !lua_isnoneornil(L, 4)))
-        return gp_fail("profile.start: limit: expected a number of events, got %lld", (long long)limit),
+        return gp_fail("profile.start: limit: expected a number of events, got %lld",
+                       (long long)limit),
                gp_lua_raise(L);
     gp_lua_enter(L);
     return gp_prof_start(&o) ? 0 : gp_lua_raise(L);
@@ -226,8 +229,8 @@ static int push_malloced(lua_State *L, char *text) {
     return 1;
 }
 
-/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its lines, the
- * terminal's if not given, for which columns are left out */
+/* prof:table{sort = "self_cpu_time_total", limit = , group = "op", width = } -> text; width: of its
+ * lines, the terminal's if not given, for which columns are left out */
 static int l_table(lua_State *L) {
     lua_settop(L, 5);
     int width = check_count(L, 5, "width: expected a number of columns");
@@ -283,8 +286,8 @@ static int l_trace(lua_State *L) {
 }
 
 static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
-    static const char *const kinds[] = {"op",     "region", "wait",  "copy",
-                                        "kernel", "copied", "memory", "held", "switch"};
+    static const char *const kinds[] = {"op",     "region", "wait", "copy",  "kernel",
+                                        "copied", "memory", "held", "switch"};
     char name[200];
     lua_createtable(L, 0, 10);
     set_string(L, "kind", kinds[r->kind]);
@@ -293,7 +296,8 @@ static void push_event(lua_State *L, const gp_prof *p, const gp_rec *r) {
     set_int(L, "stop", (int64_t)(gp_rec_end(p, r) - p->t0));
     if (r->id) set_int(L, "id", (int64_t)r->id);
     if (r->file) set_string(L, "file", r->file), set_int(L, "line", r->line);
-    if ((r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD) && r->kernel) set_string(L, "kernel", r->kernel);
+    if ((r->kind == GP_REC_KERNEL || r->kind == GP_REC_HELD) && r->kernel)
+        set_string(L, "kernel", r->kernel);
     if (r->kind == GP_REC_REGION || r->kind == GP_REC_SWITCH || !r->where) return;
     if (r->kind == GP_REC_WAIT)
         set_string(L, "why", gp_why_name((gp_why)r->why)), set_int(L, "queued", r->bytes);
@@ -389,7 +393,8 @@ void gp_lua_open_profile(lua_State *L) {
         {"profile.start", "bool? stack, bool? memory, bool? shapes, int? limit", l_start},
         {"profile.stop", "", l_stop},
         {NULL, NULL, NULL}};
-    static const gp_lua_function region = {"profile.region", "text name, function? fn, rest args", l_region};
+    static const gp_lua_function region = {"profile.region", "text name, function? fn, rest args",
+                                           l_region};
     make_metatables(L);
     if (gp_record_stack != stack) gp_record_stack = stack;
     lua_createtable(L, 0, 6);

@@ -1,6 +1,7 @@
-/* table.sort with a comparator that may return a tensor, whose truth counts. The algorithm is that of
- * Lua's ltablib.c (R. Sedgewick's quicksort), step for step: same calls, same order of equals, same
- * errors. Wrapping the comparator would do, too, but makes sorting of plain values half as slow again. */
+/* table.sort with a comparator that may return a tensor, whose truth counts. The algorithm is that
+ * of Lua's ltablib.c (R. Sedgewick's quicksort), step for step: same calls, same order of equals,
+ * same errors. Wrapping the comparator would do, too, but makes sorting of plain values half as
+ * slow again. */
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -41,8 +42,8 @@ static void order_two(lua_State *L, position i, position j) {
     else lua_pop(L, 2);
 }
 
-/* The pivot P is list[up - 1] and on top of the stack; list[lo] <= P <= list[up]. Moves it to where the
- * parts meet, and returns that place. */
+/* The pivot P is list[up - 1] and on top of the stack; list[lo] <= P <= list[up]. Moves it to where
+ * the parts meet, and returns that place. */
 static position partition(lua_State *L, position lo, position up) {
     position i = lo, j = up - 1;
     for (;;) {

@@ -1,5 +1,6 @@
-/* Lua's own functions that ask a value for its number (math.*, string.rep, `..`), its truth (assert) or
- * an order (table.sort): a one-element tensor answers with what it holds, a recorded wait. */
+/* Lua's own functions that ask a value for its number (math.*, string.rep, `..`), its truth
+ * (assert) or an order (table.sort): a one-element tensor answers with what it holds, a recorded
+ * wait. */
 #include <string.h>
 
 #include "bindings/bind.h"
@@ -41,7 +42,8 @@ static void no_list(lua_State *L, int i) {
 
 /* The functions that stand before the library's own take its place without upvalues, as
    debug.getinfo shows, and run it in their own frame: its error messages find the name it is called
-   by. Library, function, what becomes of a tensor, and the first and last argument that may be one. */
+   by. Library, function, what becomes of a tensor, and the first and last argument that may be one.
+ */
 enum { EVERY = 255 };
 /* clang-format off */
 #define ASKING(X)                                                                                  \
@@ -153,15 +155,16 @@ int gp_lua_concat(lua_State *L) {
     return 1;
 }
 
-/* Pushes the table of a library's functions; "base": of the global ones, "file": of a file's methods. */
+/* Pushes the table of a library's functions; "base": of the global ones, "file": of a file's
+ * methods. */
 static void push_library(lua_State *L, const char *lib) {
     if (!strcmp(lib, "base")) lua_pushglobaltable(L);
     else if (strcmp(lib, "file") != 0) lua_getglobal(L, lib);
     else if (luaL_getmetatable(L, LUA_FILEHANDLE) == LUA_TTABLE) lua_getfield(L, -1, "__index");
 }
 
-/* Puts `by` into field `name` of a library and keeps what was there. A closure stays: run in a frame
-   that is not its own, it would miss its upvalues. */
+/* Puts `by` into field `name` of a library and keeps what was there. A closure stays: run in a
+   frame that is not its own, it would miss its upvalues. */
 static void replace(lua_State *L, const char *lib, const char *name, lua_CFunction by,
                     lua_CFunction *was) {
     int top = lua_gettop(L);

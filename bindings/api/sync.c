@@ -145,9 +145,9 @@ static void check_budget_fields(lua_State *L) {
     }
 }
 
-/* sync.budget({max = , stall = } [, fn, ...]): at most max waits, which take at most stall together,
-   or an error at the scope's end; without either, none. Waits that are allowed, the prompt's echo and
-   a full queue are free. */
+/* sync.budget({max = , stall = } [, fn, ...]): at most max waits, which take at most stall
+   together, or an error at the scope's end; without either, none. Waits that are allowed, the
+   prompt's echo and a full queue are free. */
 static int l_budget(lua_State *L) {
     if (!lua_istable(L, 1))
         return luaL_error(L,
@@ -215,12 +215,12 @@ static int l_scope_close(lua_State *L) {
     bool was_open = sc->s.open;
     gp_scope_close(&sc->s);
     bool over = sc->s.waits > sc->s.max || sc->s.wait_ns > sc->s.stall_ns;
-    if (was_open && !sc->s.reason && over && lua_isnoneornil(L, 2))
-        return over_budget(L, sc);
+    if (was_open && !sc->s.reason && over && lua_isnoneornil(L, 2)) return over_budget(L, sc);
     return 0;
 }
 
-/* A scope that nobody closed held for as long as the collector liked, and a budget was not checked. */
+/* A scope that nobody closed held for as long as the collector liked, and a budget was not checked.
+ */
 static int l_scope_gc(lua_State *L) {
     scope *sc = gp_lua_checkudata(L, 1, SCOPE);
     char file[160];
@@ -341,8 +341,8 @@ static int l_report(lua_State *L) {
     return 0;
 }
 
-/* sync.calls(): the calls of a device's runtime that may block, a table per source line and function:
- * how often, how often the host stood still (blocked), and the times in seconds. */
+/* sync.calls(): the calls of a device's runtime that may block, a table per source line and
+ * function: how often, how often the host stood still (blocked), and the times in seconds. */
 static int l_calls(lua_State *L) {
     int n;
     gp_call_line *lines = gp_calls_lines(&n);

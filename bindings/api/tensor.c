@@ -41,7 +41,8 @@ bool gp_lua_truth(lua_State *L, int idx) {
     gp_lua_enter(L);
     if (t->a.numel != 1) {
         gp_fail("the truth value of a tensor with %lld elements is ambiguous; "
-                "use :any() or :all(), or ~= nil", (long long)t->a.numel);
+                "use :any() or :all(), or ~= nil",
+                (long long)t->a.numel);
         return gp_lua_raise(L);
     }
     if (!gp_item(t, &s, GP_WHY_branch, "branch")) return gp_lua_raise(L);
@@ -103,8 +104,8 @@ static int p_T(lua_State *L, gp_tensor *t) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* Matrices transposed, whatever is before their dims; H is for one matrix alone. Of real numbers, so
- * mH is mT. */
+/* Matrices transposed, whatever is before their dims; H is for one matrix alone. Of real numbers,
+ * so mH is mT. */
 static int transposed(lua_State *L, gp_tensor *t, const char *name, bool one) {
     if (t->a.ndim < 2 || (one && t->a.ndim > 2))
         return luaL_error(L, "%s: the tensor has %d dims (expected %s)", name, t->a.ndim,
@@ -122,15 +123,8 @@ static int p_mH(lua_State *L, gp_tensor *t) { return transposed(L, t, "mH", fals
 static int p_H(lua_State *L, gp_tensor *t) { return transposed(L, t, "H", true); }
 
 static const gp_lua_property properties[] = {
-    {"shape", p_shape},
-    {"dtype", p_dtype},
-    {"device", p_device},
-    {"ndim", p_ndim},
-    {"T", p_T},
-    {"mT", p_mT},
-    {"mH", p_mH},
-    {"H", p_H},
-    {NULL, NULL},
+    {"shape", p_shape}, {"dtype", p_dtype}, {"device", p_device}, {"ndim", p_ndim}, {"T", p_T},
+    {"mT", p_mT},       {"mH", p_mH},       {"H", p_H},           {NULL, NULL},
 };
 
 /* __index. Upvalues: methods, properties (name -> light userdata), metatable (for gp_lua_index). */
@@ -291,8 +285,8 @@ static int l_clone(lua_State *L) {
     return gp_lua_push(L, gp_call_one(&c));
 }
 
-/* x:copy_(y, [non_blocking]): y's elements into x, broadcast and converted; from another device through
- * a copy, which waits unless non_blocking. */
+/* x:copy_(y, [non_blocking]): y's elements into x, broadcast and converted; from another device
+ * through a copy, which waits unless non_blocking. */
 static int l_copy_(lua_State *L) {
     gp_tensor *x = gp_lua_totensor(L, 1), *y = gp_lua_totensor(L, 2);
     gp_lua_enter(L);
@@ -345,12 +339,18 @@ static const struct {
     gp_lua_function row;
     const char *to;
 } conversions[] = {
-    {{"cpu", "self tensor", l_to_fixed}, "cpu"},       {{"gpu", ON_DEVICE, l_to_device}, "gpu"},
-    {{"cuda", ON_DEVICE, l_to_device}, "cuda"},        {{"double", "self tensor", l_to_fixed}, "f64"},
-    {{"float", "self tensor", l_to_fixed}, "f32"},     {{"half", "self tensor", l_to_fixed}, "f16"},
-    {{"bfloat16", "self tensor", l_to_fixed}, "bf16"}, {{"long", "self tensor", l_to_fixed}, "i64"},
-    {{"int", "self tensor", l_to_fixed}, "i32"},       {{"short", "self tensor", l_to_fixed}, "i16"},
-    {{"char", "self tensor", l_to_fixed}, "i8"},       {{"byte", "self tensor", l_to_fixed}, "u8"},
+    {{"cpu", "self tensor", l_to_fixed}, "cpu"},
+    {{"gpu", ON_DEVICE, l_to_device}, "gpu"},
+    {{"cuda", ON_DEVICE, l_to_device}, "cuda"},
+    {{"double", "self tensor", l_to_fixed}, "f64"},
+    {{"float", "self tensor", l_to_fixed}, "f32"},
+    {{"half", "self tensor", l_to_fixed}, "f16"},
+    {{"bfloat16", "self tensor", l_to_fixed}, "bf16"},
+    {{"long", "self tensor", l_to_fixed}, "i64"},
+    {{"int", "self tensor", l_to_fixed}, "i32"},
+    {{"short", "self tensor", l_to_fixed}, "i16"},
+    {{"char", "self tensor", l_to_fixed}, "i8"},
+    {{"byte", "self tensor", l_to_fixed}, "u8"},
     {{"bool", "self tensor", l_to_fixed}, "bool"},
 };
 
@@ -358,10 +358,17 @@ static const struct {
     const char *meta;
     int op;
 } operators[] = {
-    {"__add", OP_add},          {"__sub", OP_sub},           {"__mul", OP_mul},
-    {"__div", OP_div},          {"__idiv", OP_floor_divide}, {"__mod", OP_remainder},
-    {"__pow", OP_pow},          {"__band", OP_bitwise_and},  {"__bor", OP_bitwise_or},
-    {"__bxor", OP_bitwise_xor}, {"__shl", OP_bitwise_left_shift},
+    {"__add", OP_add},
+    {"__sub", OP_sub},
+    {"__mul", OP_mul},
+    {"__div", OP_div},
+    {"__idiv", OP_floor_divide},
+    {"__mod", OP_remainder},
+    {"__pow", OP_pow},
+    {"__band", OP_bitwise_and},
+    {"__bor", OP_bitwise_or},
+    {"__bxor", OP_bitwise_xor},
+    {"__shl", OP_bitwise_left_shift},
     {"__shr", OP_bitwise_right_shift},
 };
 
@@ -420,7 +427,8 @@ static void open_meta(lua_State *L) {
 }
 
 void gp_lua_open_tensor(lua_State *L) {
-    static const gp_lua_function functions[] = {{"is_tensor", "value value", l_is_tensor}, {NULL, NULL, NULL}};
+    static const gp_lua_function functions[] = {{"is_tensor", "value value", l_is_tensor},
+                                                {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
     gp_lua_open_lists(L);
     open_meta(L);

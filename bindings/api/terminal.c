@@ -28,10 +28,9 @@ static size_t ask(const char *query, size_t n, char *answer, size_t room) {
     return got;
 }
 
-/* terminal(): how many columns the terminal has that standard output is, its rows, and its width and
- * height in pixels, 0 where they are not known; nil where it is none.
- * terminal(query): what it answers, without showing that; nil where it is not read from, or the user
- * has typed ahead. */
+/* terminal(): how many columns the terminal has that standard output is, its rows, and its width
+ * and height in pixels, 0 where they are not known; nil where it is none. terminal(query): what it
+ * answers, without showing that; nil where it is not read from, or the user has typed ahead. */
 static int l_terminal(lua_State *L) {
     size_t n;
     const char *query = luaL_optlstring(L, 1, NULL, &n);
@@ -70,7 +69,8 @@ static int l_columns(lua_State *L) {
 }
 
 void gp_lua_open_terminal(lua_State *L) {
-    static const gp_lua_function functions[] = {{"terminal", "text? query", l_terminal}, {NULL, NULL, NULL}};
+    static const gp_lua_function functions[] = {{"terminal", "text? query", l_terminal},
+                                                {NULL, NULL, NULL}};
     gp_lua_set_functions(L, functions);
     lua_pushcfunction(L, l_columns);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.columns");

@@ -149,9 +149,11 @@ static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_de
     if (!lua_isnoneornil(L, idx)) {
         t->n = lua_tointeger(L, idx);
         t->fixed = true;
-        if (t->n < 1) luaL_error(L, "%s: n: expected a number of calls, got %I", what, (LUAI_UACINT)t->n);
+        if (t->n < 1)
+            luaL_error(L, "%s: n: expected a number of calls, got %I", what, (LUAI_UACINT)t->n);
     }
-    if (!lua_isnoneornil(L, idx + 1) && !(*dev = gp_device_get(lua_tostring(L, idx + 1)))) gp_lua_raise(L);
+    if (!lua_isnoneornil(L, idx + 1) && !(*dev = gp_device_get(lua_tostring(L, idx + 1))))
+        gp_lua_raise(L);
     t->print = lua_toboolean(L, idx + 2);
 }
 
@@ -204,8 +206,8 @@ static int l_text(lua_State *L) {
     return 1;
 }
 
-/* On top of the stack the figures and their text: the figures print as this text. If asked for it is
- * printed now, and the prompt does not echo the figures. */
+/* On top of the stack the figures and their text: the figures print as this text. If asked for it
+ * is printed now, and the prompt does not echo the figures. */
 static void tell(lua_State *L, bool now) {
     lua_createtable(L, 0, 2);
     lua_insert(L, -2);
@@ -235,8 +237,8 @@ static int l_timeit(lua_State *L) {
     push_figures(L, &t);
     lua_pushfstring(L, "%s a call, spread %s; host %s, device %s (median of %d runs of %I)",
                     gp_time_text(t.median.time * 1e9, a, sizeof a), spread_text(&t, b, sizeof b),
-                    gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d), t.runs,
-                    (lua_Integer)t.n);
+                    gp_time_text(t.median.host * 1e9, c, sizeof c), device_text(&t, d, sizeof d),
+                    t.runs, (lua_Integer)t.n);
     tell(L, t.print);
     return 1;
 }
@@ -257,7 +259,8 @@ static void push_comparison(lua_State *L, const timing *t, int n) {
         if (gp_fit_width(t[i].name) > wide) wide = gp_fit_width(t[i].name);
     if (wide > most) wide = most;
     luaL_buffinit(L, &text);
-    snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %7s", "time", "spread", "host", "device", "ratio");
+    snprintf(line, sizeof line, "  %9s  %7s  %9s  %9s  %7s", "time", "spread", "host", "device",
+             "ratio");
     for (int k = 0; k < wide; k++) luaL_addchar(&text, ' ');
     luaL_addstring(&text, line);
     for (int i = 0; i < n; i++) {
@@ -323,7 +326,8 @@ static int l_compare(lua_State *L) {
 /* clock(): seconds since some moment, that pass evenly whatever the host does. */
 static int l_clock(lua_State *L) { return lua_pushnumber(L, gp_now()), 1; }
 
-/* is_terminal(file): whether a file of Lua's io library is a terminal that can do more than print. */
+/* is_terminal(file): whether a file of Lua's io library is a terminal that can do more than print.
+ */
 static int l_is_terminal(lua_State *L) {
     luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
     const char *term = getenv("TERM");

@@ -1,5 +1,5 @@
-/* Crews of workers in Lua, for scripts/lua/data/Loader.lua: starting one, giving it batches to make,
- * taking them. Arguments are checked there. */
+/* Crews of workers in Lua, for scripts/lua/data/Loader.lua: starting one, giving it batches to
+ * make, taking them. Arguments are checked there. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -59,14 +59,14 @@ static void (*open_worker)(lua_State *worker, gp_lua_kind kind);
 static int l_start(lua_State *L) {
     lua_settop(L, 1);
     gp_worker_pool_opts o = {.workers = (int)int_field(L, 1, "workers"),
-                      .prefetch = (int)int_field(L, 1, "prefetch"),
-                      .stacked = flag_field(L, 1, "stacked"),
-                      .pin = flag_field(L, 1, "pin"),
-                      .seed = (uint64_t)int_field(L, 1, "seed"),
-                      .epoch = (uint64_t)int_field(L, 1, "epoch"),
-                      .kind = gp_lua_state_kind(L),
-                      .open = open_worker,
-                      .dtype = gp_default_dtype};
+                             .prefetch = (int)int_field(L, 1, "prefetch"),
+                             .stacked = flag_field(L, 1, "stacked"),
+                             .pin = flag_field(L, 1, "pin"),
+                             .seed = (uint64_t)int_field(L, 1, "seed"),
+                             .epoch = (uint64_t)int_field(L, 1, "epoch"),
+                             .kind = gp_lua_state_kind(L),
+                             .open = open_worker,
+                             .dtype = gp_default_dtype};
     box *b = lua_newuserdatauv(L, sizeof *b, 1);
     *b = (box){0};
     luaL_setmetatable(L, CREW);
@@ -184,8 +184,8 @@ static int l_draw(lua_State *L) {
     lua_Integer low = luaL_checkinteger(L, 4), high = luaL_checkinteger(L, 5);
     gp_philox((uint64_t)luaL_checkinteger(L, 1), ~(uint64_t)luaL_checkinteger(L, 2),
               (uint64_t)luaL_checkinteger(L, 3), w);
-    lua_pushinteger(L, gp_integer(w[0] | (uint64_t)w[1] << 32, low,
-                                  (uint64_t)high - (uint64_t)low + 1));
+    lua_pushinteger(
+        L, gp_integer(w[0] | (uint64_t)w[1] << 32, low, (uint64_t)high - (uint64_t)low + 1));
     return 1;
 }
 
@@ -204,8 +204,8 @@ static int l_dir_gc(lua_State *L) {
     return 0;
 }
 
-/* list(folder): the names in it, in no order, without those that begin with a dot; nil and a message
- * if it cannot be read. */
+/* list(folder): the names in it, in no order, without those that begin with a dot; nil and a
+ * message if it cannot be read. */
 static int l_list(lua_State *L) {
     const char *folder = luaL_checkstring(L, 1);
     DIR **dir = lua_newuserdatauv(L, sizeof *dir, 0);
@@ -235,8 +235,8 @@ void gp_lua_push_loader(lua_State *L, void (*open)(lua_State *worker, gp_lua_kin
     if (open_worker != open) open_worker = open; /* the same for every state */
     static const luaL_Reg functions[] = {
         {"start", l_start}, {"draw", l_draw}, {"seed", l_seed}, {"list", l_list}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"room", l_room},   {"add", l_add},     {"take", l_take},
-                                       {"stop", l_stop},   {"stats", l_stats}, {"__gc", l_stop},
+    static const luaL_Reg methods[] = {{"room", l_room},    {"add", l_add},     {"take", l_take},
+                                       {"stop", l_stop},    {"stats", l_stats}, {"__gc", l_stop},
                                        {"__close", l_stop}, {NULL, NULL}};
     luaL_newmetatable(L, CREW);
     luaL_setfuncs(L, methods, 0);

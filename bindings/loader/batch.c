@@ -189,7 +189,8 @@ static int l_fault_text(lua_State *L) {
     return 1;
 }
 
-/* Raises the fault: its text, or for an error that is no text a table of value, message and index. */
+/* Raises the fault: its text, or for an error that is no text a table of value, message and index.
+ */
 static int raise_fault(lua_State *L, const gp_batch *b) {
     const gp_sample_error *f = &b->fault;
     const char *file;
@@ -197,7 +198,8 @@ static int raise_fault(lua_State *L, const gp_batch *b) {
     gp_lua_enter(L);
     if (gp_here(&file, &line)) lua_pushfstring(L, "%s:%d: ", file, line);
     else lua_pushliteral(L, "");
-    if (f->slot == b->n) lua_pushfstring(L, "data.Loader: collate of batch %I: ", (LUAI_UACINT)b->number);
+    if (f->slot == b->n)
+        lua_pushfstring(L, "data.Loader: collate of batch %I: ", (LUAI_UACINT)b->number);
     else lua_pushfstring(L, "data.Loader: sample %I: ", (LUAI_UACINT)b->index[f->slot]);
     lua_pushstring(L, f->text ? f->text : "out of memory");
     lua_concat(L, 3);

@@ -12,19 +12,19 @@
 
 /* An error of the user's functions. */
 typedef struct gp_sample_error {
-    int slot;       /* of the sample; the batch's n: in collate; -1: there is none */
-    char *text;     /* message and traceback, malloc'd */
+    int slot;        /* of the sample; the batch's n: in collate; -1: there is none */
+    char *text;      /* message and traceback, malloc'd */
     gp_serial value; /* of an error that is no text and could be packed; else empty */
 } gp_sample_error;
 
 typedef struct gp_batch {
     int64_t number; /* in its epoch, from 1 */
     int n;
-    int64_t *index; /* of its samples in the dataset; follows in the same block */
-    int next, left; /* the first sample that nobody makes; how many are not made */
-    gp_collate *stack;  /* without a collate function */
-    gp_serial result; /* with one: what it gave */
-    gp_sample_error fault;   /* the one of the smallest slot */
+    int64_t *index;        /* of its samples in the dataset; follows in the same block */
+    int next, left;        /* the first sample that nobody makes; how many are not made */
+    gp_collate *stack;     /* without a collate function */
+    gp_serial result;      /* with one: what it gave */
+    gp_sample_error fault; /* the one of the smallest slot */
 } gp_batch;
 
 /* What all batches of a loader's epoch share. */

@@ -22,12 +22,12 @@ typedef struct part {
     struct part *child, *next; /* TABLE: its fields; siblings */
     const struct part *in;     /* the table it is a field of */
     int fields;
-    gp_tensor *out;           /* TENSOR: n x the sample's */
-    gp_scalar *number;        /* NUMBER, BOOLEAN: n of them */
+    gp_tensor *out;    /* TENSOR: n x the sample's */
+    gp_scalar *number; /* NUMBER, BOOLEAN: n of them */
     struct text {
         char *s;
         size_t n;
-    } *text; /* STRING: n of them */
+    } * text; /* STRING: n of them */
 } part;
 
 struct gp_collate {
@@ -99,10 +99,11 @@ static part *add_part(part *in) {
 static bool shape_tensor(gp_collate *s, part *p, const gp_tensor *t, int64_t index) {
     char name[160];
     if (gp_tensor_device(t) != gp_device_cpu())
-        return gp_fail("%s of sample %lld is on %s; samples are made on the cpu, and the batch goes "
-                       "to a device as a whole (device = \"%s\")",
-                       part_name(p, name, sizeof name), (long long)index,
-                       gp_tensor_device(t)->name, gp_tensor_device(t)->name);
+        return gp_fail(
+            "%s of sample %lld is on %s; samples are made on the cpu, and the batch goes "
+            "to a device as a whole (device = \"%s\")",
+            part_name(p, name, sizeof name), (long long)index, gp_tensor_device(t)->name,
+            gp_tensor_device(t)->name);
     gp_shape shape = {.ndim = t->a.ndim + 1, .dim = {s->n}};
     if (shape.ndim > GP_MAX_DIM)
         return gp_fail("%s of sample %lld has %d dims; a batch has room for %d",
@@ -131,7 +132,8 @@ static bool shape_table(gp_collate *s, part *p, lua_State *L, int idx, int64_t i
     p->kind = TABLE;
     int top = lua_gettop(L);
     bool ok = true;
-    if (top > 200 || !lua_checkstack(L, 6)) return gp_fail("a sample's tables are nested too deeply");
+    if (top > 200 || !lua_checkstack(L, 6))
+        return gp_fail("a sample's tables are nested too deeply");
     for (lua_pushnil(L); ok && lua_next(L, idx); lua_settop(L, top + 1)) {
         part *field = add_part(p);
         ok = field && set_key(field, L, top + 1) && shape_part(s, field, L, top + 2, index);
@@ -193,15 +195,16 @@ typedef struct putting {
 
 static bool put_part(const putting *o, const part *p, int idx);
 
-/* Workers race for which sample is the first; the message names the one of the lower index first. */
+/* Workers race for which sample is the first; the message names the one of the lower index first.
+ */
 static bool differs(const putting *o, const part *p, const char *got, const char *want) {
     char name[160];
     bool later = o->index > o->s->first;
-    return gp_fail("%s of sample %lld is %s, that of sample %lld %s; a batch needs them alike (or a "
-                   "collate function)",
-                   part_name(p, name, sizeof name), (long long)(later ? o->s->first : o->index),
-                   later ? want : got, (long long)(later ? o->index : o->s->first),
-                   later ? got : want);
+    return gp_fail(
+        "%s of sample %lld is %s, that of sample %lld %s; a batch needs them alike (or a "
+        "collate function)",
+        part_name(p, name, sizeof name), (long long)(later ? o->s->first : o->index),
+        later ? want : got, (long long)(later ? o->index : o->s->first), later ? got : want);
 }
 
 /* x is as the sample that shaped out, which has one dim more in front. */
@@ -291,7 +294,8 @@ static bool put_part(const putting *o, const part *p, int idx) {
     if (p->kind == STRING && type == LUA_TSTRING) return put_text(o, p, idx);
     if (p->kind == TABLE && type == LUA_TTABLE) return put_table(o, p, idx);
     char got[40];
-    snprintf(got, sizeof got, type == LUA_TNIL ? "%s" : "a %s", x ? "tensor" : luaL_typename(L, idx));
+    snprintf(got, sizeof got, type == LUA_TNIL ? "%s" : "a %s",
+             x ? "tensor" : luaL_typename(L, idx));
     return differs(o, p, got, names[p->kind]);
 }
 

@@ -12,8 +12,9 @@ typedef struct gp_collate gp_collate;
 gp_collate *gp_collate_new(int n, bool pin);
 void gp_collate_free(gp_collate *s); /* NULL is fine */
 
-/* The first sample says what there is in each: the count values from index first on, tables by their
-   keys. index: of the sample, for messages. Nobody else uses s meanwhile. False with a message. */
+/* The first sample says what there is in each: the count values from index first on, tables by
+   their keys. index: of the sample, for messages. Nobody else uses s meanwhile. False with a
+   message. */
 bool gp_collate_shape(gp_collate *s, lua_State *L, int first, int count, int64_t index);
 bool gp_collate_shaped(const gp_collate *s);
 

@@ -1,5 +1,5 @@
-/* Unpacking what another Lua state has packed: see serial.h. The bytes come from serialize.c of the same
- * process, so they are not doubted. */
+/* Unpacking what another Lua state has packed: see serial.h. The bytes come from serialize.c of the
+ * same process, so they are not doubted. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>

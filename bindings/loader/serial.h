@@ -19,8 +19,8 @@ typedef struct gp_serial {
 
 /* Packs the n values from index first on. Tables and functions that appear several times stay one.
    Functions go as bytecode with their upvalues, and if so wished with the globals that they name;
-   what the other state has as well (libraries, gpush, what require loads) goes by name. False with a
-   message, which tells the way to what cannot go over: a coroutine, a file, a tensor of a device;
+   what the other state has as well (libraries, gpush, what require loads) goes by name. False with
+   a message, which tells the way to what cannot go over: a coroutine, a file, a tensor of a device;
    what: the name of the values in it. Raises only when Lua is out of memory. */
 bool gp_serialize(lua_State *L, int first, int n, const char *what, bool globals, gp_serial *p);
 

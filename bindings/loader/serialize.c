@@ -95,7 +95,8 @@ static bool refuse(packer *k, int idx, const step *s, const char *why) {
     const char *type = luaL_typename(L, idx);
     if (luaL_getmetafield(L, idx, "__name") == LUA_TSTRING) type = lua_tostring(L, -1);
     describe(L, s, way, sizeof way);
-    return gp_fail("%s is a %s: %s", way + (*way == '.'), type, why); /* a field of what has no name */
+    return gp_fail("%s is a %s: %s", way + (*way == '.'), type,
+                   why); /* a field of what has no name */
 }
 
 /* ---- values ---- */
@@ -115,8 +116,8 @@ static bool number_of(packer *k, lua_Integer *id) {
     return false;
 }
 
-/* What is serialized is a view; tensors of a device stay where they are, since workers compute on the
- * cpu. */
+/* What is serialized is a view; tensors of a device stay where they are, since workers compute on
+ * the cpu. */
 static bool put_tensor(packer *k, const gp_tensor *t, int idx, const step *s) {
     gp_serial *p = k->p;
     if (gp_tensor_device(t) != gp_device_cpu())
@@ -308,7 +309,8 @@ static bool packable(packer *k, int idx, const step *s) {
     return ok;
 }
 
-/* The pair on top is a global that packed code names: its name, then its value, or why it has none. */
+/* The pair on top is a global that packed code names: its name, then its value, or why it has none.
+ */
 static bool put_global(packer *k) {
     lua_State *L = k->L;
     int value = lua_gettop(L);

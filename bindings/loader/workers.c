@@ -19,13 +19,14 @@
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
 
-/* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do nothing. */
+/* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do nothing.
+ */
 enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };
 
 typedef struct worker {
     gp_worker_pool *pool;
     pthread_t thread;
-    lua_State *L; /* while it lives */
+    lua_State *L;        /* while it lives */
     bool ended, crashed; /* crashed: it sleeps for ever */
     uint64_t busy, idle, open;
 } worker;
@@ -37,8 +38,8 @@ struct gp_worker_pool {
     pthread_mutex_t shaping;    /* for gp_making: held while a batch's memory is taken */
     pthread_cond_t work, ready; /* for the workers; for who takes */
     atomic_bool stop;
-    bool waiting; /* somebody takes, and its batch was not made when it came */
-    char *failed; /* why a worker could not start */
+    bool waiting;    /* somebody takes, and its batch was not made when it came */
+    char *failed;    /* why a worker could not start */
     char crash[700]; /* how the first one that did crashed */
     worker *worker;
     int started; /* threads that are not joined */
@@ -161,17 +162,18 @@ static gp_batch *open_batch(gp_worker_pool *c) {
     return NULL;
 }
 
-/* Several workers share a batch, so that the first comes early; by smaller parts towards its end, so
- * that they end together. */
+/* Several workers share a batch, so that the first comes early; by smaller parts towards its end,
+ * so that they end together. */
 static int chunk(const gp_worker_pool *c, const gp_batch *b) {
-    int workers = c->opts.workers, n = b->n / (CHUNKS * workers), rest = (b->n - b->next) / (2 * workers);
+    int workers = c->opts.workers, n = b->n / (CHUNKS * workers),
+        rest = (b->n - b->next) / (2 * workers);
     if (rest < n) n = rest;
     return !c->opts.stacked ? b->n : n > 0 ? n : 1;
 }
 
-/* With the lock held, which it leaves and takes again: who waits for a batch that is made runs first.
- * Where workers keep every processor busy, the scheduler would let it wait for its next tick, up to 4
- * ms, more than making a sample takes. */
+/* With the lock held, which it leaves and takes again: who waits for a batch that is made runs
+ * first. Where workers keep every processor busy, the scheduler would let it wait for its next
+ * tick, up to 4 ms, more than making a sample takes. */
 static void give_way(gp_worker_pool *c) {
     if (!c->waiting || c->count == 0 || c->ring[c->head]->left > 0) return;
     gp_unlock(&c->lock);
@@ -182,8 +184,8 @@ static void give_way(gp_worker_pool *c) {
 /* Makes samples until the pool is stopped. The program is at index 2. */
 static void serve(worker *w, lua_State *L) {
     gp_worker_pool *c = w->pool;
-    gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
-                     .stop = &c->stop};
+    gp_making how = {
+        .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
     gp_lock(&c->lock);
     while (!atomic_load(&c->stop)) {
         gp_batch *b = open_batch(c);
@@ -218,8 +220,8 @@ int gp_worker_pool_crashed(int64_t *bytes) {
     return atomic_load(&lost.workers);
 }
 
-/* Nobody touches its Lua state, or what that held, again. The thread does not end: what it would release
- * then may be damaged, and others may hold what is on its stack. */
+/* Nobody touches its Lua state, or what that held, again. The thread does not end: what it would
+ * release then may be damaged, and others may hold what is on its stack. */
 static _Noreturn void abandon(worker *w, const char *text) {
     gp_worker_pool *c = w->pool;
     sigset_t all;
@@ -232,7 +234,8 @@ static _Noreturn void abandon(worker *w, const char *text) {
     gp_lock(&c->lock);
     if (c->stats.crashed++ == 0) {
         snprintf(c->crash, sizeof c->crash,
-                 "worker %d %s; its memory is lost, and what else it damaged is not known: save your work "
+                 "worker %d %s; its memory is lost, and what else it damaged is not known: save "
+                 "your work "
                  "and start anew",
                  (int)(w - c->worker) + 1, text);
     }
@@ -325,8 +328,8 @@ gp_worker_pool *gp_worker_pool_new(const gp_worker_pool_opts *opts, gp_serial *p
 bool gp_worker_pool_room(gp_worker_pool *c) { return c->count < c->opts.prefetch; }
 
 bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n) {
-    gp_batch *b = gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked,
-                               c->opts.pin);
+    gp_batch *b =
+        gp_batch_new(c->stats.batches + c->count + 1, index, n, c->opts.stacked, c->opts.pin);
     if (!b) return false;
     gp_lock(&c->lock);
     c->ring[(c->head + c->count++) % c->opts.prefetch] = b;
@@ -398,8 +401,8 @@ static void seed_random(lua_State *L, int program, lua_Integer a, lua_Integer b)
 static void make_here(gp_worker_pool *c, gp_batch *b, lua_State *L, int program) {
     static const char name[] = "loader: make a batch";
     lua_Integer one = random_bits(L, program), two = random_bits(L, program);
-    gp_making how = {.seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping,
-                     .stop = &c->stop};
+    gp_making how = {
+        .seed = c->opts.seed, .epoch = c->opts.epoch, .lock = &c->shaping, .stop = &c->stop};
     uint64_t t0 = gp_now_ns();
     gp_rng kept = gp_generator;
     gp_region r = gp_region_begin(name, sizeof name - 1);
@@ -450,9 +453,10 @@ void gp_worker_pool_stop(gp_worker_pool *c) {
     for (int i = 0; i < c->started; i++) {
         worker *w = &c->worker[i];
         bool self = pthread_equal(w->thread, pthread_self()); /* os.exit in a dataset */
-        /* Again, since one may come just before a read; but later and later, since the handler walks
-         * all the calls that are open, and a deep recursion must get on in between. */
-        for (long pause = POLL_NS / 4; !w->ended && !self; pause += pause < POLL_NS * 20 ? pause : 0) {
+        /* Again, since one may come just before a read; but later and later, since the handler
+         * walks all the calls that are open, and a deep recursion must get on in between. */
+        for (long pause = POLL_NS / 4; !w->ended && !self;
+             pause += pause < POLL_NS * 20 ? pause : 0) {
             pthread_kill(w->thread, STOP_SIGNAL);
             sleep_a_little(&c->ready, &c->lock, pause);
         }

@@ -15,20 +15,21 @@ typedef struct gp_worker_pool_opts {
     int workers, prefetch; /* prefetch: batches under way or ready at most */
     bool stacked, pin;     /* stacked: no collate function */
     uint64_t seed, epoch;
-    gp_lua_kind kind; /* of the workers' states */
+    gp_lua_kind kind;                                  /* of the workers' states */
     void (*open)(lua_State *worker, gp_lua_kind kind); /* opens one; may raise */
-    gp_dtype dtype;   /* their default */
-    char *path, *cpath; /* package's; malloc'd, taken over */
+    gp_dtype dtype;                                    /* their default */
+    char *path, *cpath;                                /* package's; malloc'd, taken over */
 } gp_worker_pool_opts;
 
 /* What a pool has done so far; ns. */
 typedef struct gp_worker_pool_stats {
-    uint64_t elapsed;      /* since it was made, up to the last batch's handing out */
-    uint64_t first;        /* until the first batch was handed out; 0: not yet */
-    uint64_t wait;         /* the taker stood still */
-    uint64_t covered;      /* of this, waits at whose end a device still had work: they cost it nothing */
-    uint64_t busy, idle;   /* workers, summed */
-    uint64_t open;         /* workers' states were opened, summed */
+    uint64_t elapsed; /* since it was made, up to the last batch's handing out */
+    uint64_t first;   /* until the first batch was handed out; 0: not yet */
+    uint64_t wait;    /* the taker stood still */
+    uint64_t
+        covered; /* of this, waits at whose end a device still had work: they cost it nothing */
+    uint64_t busy, idle; /* workers, summed */
+    uint64_t open;       /* workers' states were opened, summed */
     int64_t batches, samples, waits;
     int workers, crashed; /* crashed: of these */
 } gp_worker_pool_stats;
@@ -43,8 +44,8 @@ bool gp_worker_pool_room(gp_worker_pool *c);
 /* A batch of these samples is to be made. */
 bool gp_worker_pool_add(gp_worker_pool *c, const int64_t *index, int n);
 /* Waits for the next batch, which the caller frees; a region of the profile, no wait for a device.
-   Without threads it is made in L by the program at the index. NULL with a message: there is none to
-   come, a worker could not start or crashed, or interrupted. */
+   Without threads it is made in L by the program at the index. NULL with a message: there is none
+   to come, a worker could not start or crashed, or interrupted. */
 gp_batch *gp_worker_pool_take(gp_worker_pool *c, lua_State *L, int program);
 
 void gp_worker_pool_get_stats(gp_worker_pool *c, gp_worker_pool_stats *out);

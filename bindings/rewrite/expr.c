@@ -5,10 +5,8 @@
 #include <string.h>
 
 const gp_known gp_known_calls[K_COUNT] = {
-    [K_TYPE] = {"type", C_STR},
-    [K_TOSTRING] = {"tostring", C_STR},
-    [K_RAWLEN] = {"rawlen", C_NUM},
-    [K_RAWEQUAL] = {"rawequal", C_BOOL},
+    [K_TYPE] = {"type", C_STR},     [K_TOSTRING] = {"tostring", C_STR},
+    [K_RAWLEN] = {"rawlen", C_NUM}, [K_RAWEQUAL] = {"rawequal", C_BOOL},
     [K_IPAIRS] = {"ipairs", C_ANY},
 };
 
@@ -196,8 +194,9 @@ static uint32_t primary(parser *p, int *known) {
 
 /* Calls that give one list, which an assignment to several names takes apart, as Python does. */
 static bool gives_list(const parser *p, gp_token name) {
-    static const char *const names[] = {"size", "stride", "nonzero", "where", "split", "chunk",
-        "unbind", "tensor_split", "meshgrid", "broadcast_tensors"};
+    static const char *const names[] = {
+        "size",  "stride", "nonzero",      "where",    "split",
+        "chunk", "unbind", "tensor_split", "meshgrid", "broadcast_tensors"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (same_name(p, name, names[i], strlen(names[i]))) return true;
     return false;
@@ -217,15 +216,16 @@ uint32_t gp_parse_suffixed(parser *p) {
     }
     if (!suffixes) return first;
     if (suffixes == 1 && was_call && known >= 0 && !method)
-        return gp_parse_node(p,
-            (gp_syntax_node){.kind = N_KNOWN,
-                .cls = gp_known_calls[known].cls,
-                .a = known,
-                .start = start,
-                .multi = true});
-    return gp_parse_node(
-        p, (gp_syntax_node){.kind = N_OTHER, .cls = C_ANY, .start = start, .multi = was_call,
-               .list = was_call && gives_list(p, name)});
+        return gp_parse_node(p, (gp_syntax_node){.kind = N_KNOWN,
+                                                 .cls = gp_known_calls[known].cls,
+                                                 .a = known,
+                                                 .start = start,
+                                                 .multi = true});
+    return gp_parse_node(p, (gp_syntax_node){.kind = N_OTHER,
+                                             .cls = C_ANY,
+                                             .start = start,
+                                             .multi = was_call,
+                                             .list = was_call && gives_list(p, name)});
 }
 
 /* Constants, …, constructors, functions, and what suffixes follow. */
@@ -312,7 +312,8 @@ static uint32_t subexpr(parser *p, int limit) {
         next(p);
         uint32_t b = subexpr(p, w.right);
         e = gp_parse_node(
-            p, (gp_syntax_node){.kind = N_BIN, .op = op, .a = e, .b = b, .start = start, .opat = opat});
+            p, (gp_syntax_node){
+                   .kind = N_BIN, .op = op, .a = e, .b = b, .start = start, .opat = opat});
     }
     p->depth--;
     return e;

@@ -98,9 +98,10 @@ static uint32_t number_end(const gp_tree *t, uint32_t at) {
     return is_alpha(peek(t, at)) ? NONE : at;
 }
 
-static const char keywords[][9] = {"and", "break", "do", "else", "elseif", "end", "false", "for",
-    "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then", "true",
-    "until", "while"};
+static const char keywords[][9] = {"and",   "break", "do",       "else", "elseif", "end",
+                                   "false", "for",   "function", "goto", "if",     "in",
+                                   "local", "nil",   "not",      "or",   "repeat", "return",
+                                   "then",  "true",  "until",    "while"};
 
 static int keyword(const char *s, size_t len) {
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
@@ -122,8 +123,9 @@ static gp_token operator(const gp_tree *t, uint32_t at) {
     static const struct {
         char text[3];
         int kind;
-    } pairs[] = {{"..", TK_CONCAT}, {"//", TK_IDIV}, {"<<", TK_SHL}, {">>", TK_SHR}, {"==", TK_EQ},
-        {"~=", TK_NE}, {"<=", TK_LE}, {">=", TK_GE}, {"::", TK_DBCOLON}};
+    } pairs[] = {{"..", TK_CONCAT}, {"//", TK_IDIV}, {"<<", TK_SHL},
+                 {">>", TK_SHR},    {"==", TK_EQ},   {"~=", TK_NE},
+                 {"<=", TK_LE},     {">=", TK_GE},   {"::", TK_DBCOLON}};
     int c = peek(t, at), d = peek(t, at + 1);
     if (c == '.' && d == '.' && peek(t, at + 2) == '.') return (gp_token){TK_DOTS, at, at + 3};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)

@@ -25,8 +25,8 @@ static bool is_binary(const char *text, size_t len) { return len && text[0] == L
  * where Lua takes that, the fault is the rewrite's, and running the text unchanged could be
  * silently wrong.
  */
-static int syntax_error(
-    lua_State *L, const char *text, size_t len, const char *name, const char *mode) {
+static int syntax_error(lua_State *L, const char *text, size_t len, const char *name,
+                        const char *mode) {
     char *stock = gp_rewrite_stock(text, len);
     int status = luaL_loadbufferx(L, stock ? stock : text, len, name, mode);
     free(stock);
@@ -39,8 +39,8 @@ static int syntax_error(
     return status;
 }
 
-static int load_text(
-    lua_State *L, const char *text, size_t len, const char *name, const char *mode, bool own_env) {
+static int load_text(lua_State *L, const char *text, size_t len, const char *name, const char *mode,
+                     bool own_env) {
     char *out = NULL;
     size_t outlen = 0;
     if (is_binary(text, len) || is_plain(L)) return luaL_loadbufferx(L, text, len, name, mode);
@@ -58,8 +58,8 @@ static int load_text(
     return syntax_error(L, text, len, name, mode);
 }
 
-int gp_syntax_load(
-    lua_State *L, const char *text, size_t len, const char *chunkname, const char *mode) {
+int gp_syntax_load(lua_State *L, const char *text, size_t len, const char *chunkname,
+                   const char *mode) {
     return load_text(L, text, len, chunkname, mode, false);
 }
 
@@ -193,12 +193,13 @@ static bool ends_in(const char *text, size_t len, const char *end) {
     return len > n && !memcmp(text + len - n, end, n);
 }
 
-/* The text at index 1 did not compile. If it is the name of a file, a note says what reads that: who
- * takes only the first result of load sees nil, and no message. */
+/* The text at index 1 did not compile. If it is the name of a file, a note says what reads that:
+ * who takes only the first result of load sees nil, and no message. */
 static void note_file(lua_State *L) {
-    static const char *const reads[][2] = {{".npy", "npy.load"}, {".npz", "npz.load"},
-        {".safetensors", "safetensors.load"}, {".png", "image.load"}, {".lua", "dofile"},
-        {".pt", NULL}, {".pth", NULL}};
+    static const char *const reads[][2] = {
+        {".npy", "npy.load"},   {".npz", "npz.load"}, {".safetensors", "safetensors.load"},
+        {".png", "image.load"}, {".lua", "dofile"},   {".pt", NULL},
+        {".pth", NULL}};
     size_t len;
     const char *text = lua_tolstring(L, 1, &len);
     if (!text || strcspn(text, " \t\r\n\"()=") != len) return;
@@ -268,8 +269,8 @@ static int l_searcher(lua_State *L) {
         lua_insert(L, -2);
         return 2;
     }
-    return luaL_error(
-        L, "error loading module '%s' from file '%s':\n\t%s", name, filename, lua_tostring(L, -1));
+    return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s", name, filename,
+                      lua_tostring(L, -1));
 }
 
 static void install_searcher(lua_State *L) {

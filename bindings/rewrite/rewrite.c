@@ -112,11 +112,14 @@ static void close_at(writer *w, uint32_t pos) { edit(w, pos, E_CLOSE, ")", 1, 0)
 
 /* A global is found in 4 ns, a field of a string in 11; the string is there for chunks that see
  * other globals. */
-#define HELPER(h) {"(_ENV[\"" h "\"]or(\"\")[\"" h "\"])(", "(\"\")[\"" h "\"]("}
+#define HELPER(h)                                                                                  \
+    { "(_ENV[\"" h "\"]or(\"\")[\"" h "\"])(", "(\"\")[\"" h "\"](" }
+/* clang-format off */
 enum {
     H_TRUTH, H_SAME, H_SAME1, H_TENSOR, H_TENSOR1, H_EQC, H_NUMBER, H_LINK, H_UNPACK, H_MATMUL,
     H_EQ, H_NE, H_LT, H_LE, H_GT, H_GE, H_RETURN /* H_RETURN + H_LT - H_EQ: < behind a return */
 };
+/* clang-format on */
 static const char *const helpers[][2] = {
     [H_TRUTH] = HELPER(GP_H_TRUTH),
     [H_SAME] = HELPER(GP_H_SAME),
@@ -170,8 +173,8 @@ static void wrap(writer *w, int helper, const gp_syntax_node *n) {
 static const struct comparison {
     int16_t op, helper, len;
 } comparisons[] = {
-    {TK_EQ, H_EQ, 2}, {TK_NE, H_NE, 2}, {'<', H_LT, 1}, {TK_LE, H_LE, 2}, {'>', H_GT, 1},
-    {TK_GE, H_GE, 2},
+    {TK_EQ, H_EQ, 2}, {TK_NE, H_NE, 2}, {'<', H_LT, 1},
+    {TK_LE, H_LE, 2}, {'>', H_GT, 1},   {TK_GE, H_GE, 2},
 };
 
 static const struct comparison *find_comparison(const gp_syntax_node *n) {
@@ -191,14 +194,16 @@ static bool repeatable(const gp_tree *t, const gp_syntax_node *n) {
 
 /* Lua's operator is right here. An order of tensors in a condition is: its metamethod gives the
  * boolean that is wanted. */
-static bool stays(const gp_syntax_node *a, const gp_syntax_node *b, const struct comparison *c, gp_context ctx) {
+static bool stays(const gp_syntax_node *a, const gp_syntax_node *b, const struct comparison *c,
+                  gp_context ctx) {
     if (plain_equality(a->cls, b->cls) && (c->helper == H_EQ || c->helper == H_NE)) return true;
     if (c->helper == H_EQ || c->helper == H_NE) return false;
     return ctx == X_COND || !((a->cls | b->cls) & C_ANY) || only(a->cls, C_NIL | C_BOOL | C_STR) ||
-        only(b->cls, C_NIL | C_BOOL | C_STR);
+           only(b->cls, C_NIL | C_BOOL | C_STR);
 }
 
-/* The helper gets both operands of n, whose operator is len bytes long, and its result stands for n. */
+/* The helper gets both operands of n, whose operator is len bytes long, and its result stands for
+ * n. */
 static void call_binary(writer *w, const gp_syntax_node *n, int helper, int len, gp_context ctx) {
     const gp_syntax_node *b = &w->t->nodes.at[n->b];
     if (ctx == X_RETURN) { /* an operator is no tail call */
@@ -216,8 +221,8 @@ static int comparison_helper(const struct comparison *c, gp_context ctx) {
     return ctx == X_RETURN ? H_RETURN + c->helper - H_EQ : c->helper;
 }
 
-static void call_comparison(
-    writer *w, const gp_syntax_node *n, const struct comparison *c, gp_context ctx) {
+static void call_comparison(writer *w, const gp_syntax_node *n, const struct comparison *c,
+                            gp_context ctx) {
     if (ctx == X_COND && c->helper == H_NE) open_text(w, n->start, "not ");
     call_binary(w, n, comparison_helper(c, ctx), c->len, ctx);
 }
@@ -235,8 +240,8 @@ static void same_comparison(writer *w, const gp_syntax_node *a, const gp_syntax_
 }
 
 /* a < b as a value, both repeatable: ("(t)"(a, b) and "(<)"(a, b) or a < b). */
-static void tensor_comparison(writer *w, const gp_syntax_node *n, const gp_syntax_node *a, const gp_syntax_node *b,
-    const struct comparison *c, gp_context ctx) {
+static void tensor_comparison(writer *w, const gp_syntax_node *n, const gp_syntax_node *a,
+                              const gp_syntax_node *b, const struct comparison *c, gp_context ctx) {
     bool both = a->cls & b->cls & C_ANY;
     open_text(w, n->start, "(");
     open_call(w, n->start, both ? H_TENSOR : H_TENSOR1);
@@ -252,7 +257,8 @@ static void tensor_comparison(writer *w, const gp_syntax_node *n, const gp_synta
 }
 
 /* Decides among the three ways to write a comparison that an operator would get wrong. */
-static void compare(writer *w, const gp_syntax_node *n, const struct comparison *c, gp_context ctx) {
+static void compare(writer *w, const gp_syntax_node *n, const struct comparison *c,
+                    gp_context ctx) {
     const gp_syntax_node *a = &w->t->nodes.at[n->a], *b = &w->t->nodes.at[n->b];
     bool ra = repeatable(w->t, a), rb = repeatable(w->t, b);
     if (stays(a, b, c, ctx)) return;
@@ -276,9 +282,10 @@ static bool quotable(const gp_tree *t, const gp_syntax_node *n) {
     return true;
 }
 
-/* n compares the comparison `inner` again: an operand that is a tensor raises, and the error shows what
- * Python would have meant. */
-static void link(writer *w, const gp_syntax_node *n, const gp_syntax_node *inner, const gp_syntax_node *operand) {
+/* n compares the comparison `inner` again: an operand that is a tensor raises, and the error shows
+ * what Python would have meant. */
+static void link(writer *w, const gp_syntax_node *n, const gp_syntax_node *inner,
+                 const gp_syntax_node *operand) {
     uint32_t pos = operand->start;
     if (!(operand->cls & C_ANY)) return;
     open_call(w, pos, H_LINK);

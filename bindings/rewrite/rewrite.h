@@ -14,7 +14,7 @@
 #define GP_H_TRUTH "(?)" /* (x) -> x, or false for a false tensor */
 /* (x, y) -> y; where a tensor takes part: x if the two are equal, else what x does not equal */
 #define GP_H_SAME "(=)"
-#define GP_H_SAME1 "(=1)" /* the same where x cannot be a tensor */
+#define GP_H_SAME1 "(=1)"   /* the same where x cannot be a tensor */
 #define GP_H_TENSOR "(t)"   /* (a, b) -> true if one is a tensor, else nothing */
 #define GP_H_TENSOR1 "(t1)" /* (x) -> the same for one */
 #define GP_H_EQC "(==?)"    /* (a, b) -> boolean */
@@ -24,16 +24,18 @@
 #define GP_H_LE "(<=)"
 #define GP_H_GT "(>)"
 #define GP_H_GE "(>=)"
-/* The same behind a return: the truth where the function runs as a metamethod of Lua's comparisons. */
+/* The same behind a return: the truth where the function runs as a metamethod of Lua's comparisons.
+ */
 #define GP_H_RETURN "return"
-#define GP_H_LINK "(<<)"  /* (text, x) -> x, which is no tensor: else raises with text, two comparisons */
+#define GP_H_LINK                                                                                  \
+    "(<<)" /* (text, x) -> x, which is no tensor: else raises with text, two comparisons */
 #define GP_H_UNPACK "(,)" /* (n, x) -> x, or the n parts of one of gpush's lists */
 #define GP_H_MATMUL "(@)" /* (a, b) -> their matrix product */
 #define GP_H_NUMBER "(n)" /* (x) -> x, or the number in a one-element tensor */
 
 typedef enum gp_rewritten {
-    GP_REWRITE_SAME, /* nothing to change: use the text as it is */
-    GP_REWRITE_DONE, /* *out holds the new text */
+    GP_REWRITE_SAME,   /* nothing to change: use the text as it is */
+    GP_REWRITE_DONE,   /* *out holds the new text */
     GP_REWRITE_SYNTAX, /* not Lua: let Lua say why */
     GP_REWRITE_MEMORY
 } gp_rewritten;
@@ -47,13 +49,14 @@ typedef enum gp_rewritten {
 gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, size_t *outlen);
 
 /*
- * The text, malloc'ed and of the same length, with * for each operator @, which binds as * does: what Lua
- * can say of a chunk with mistakes, it says of that. NULL where there is no such operator, or no memory.
+ * The text, malloc'ed and of the same length, with * for each operator @, which binds as * does:
+ * what Lua can say of a chunk with mistakes, it says of that. NULL where there is no such operator,
+ * or no memory.
  */
 char *gp_rewrite_stock(const char *text, size_t len);
 
-/* Is the chunk's last statement the declaration of a local variable or function, which nothing can use?
- * Then its name has n bytes from *at on. */
+/* Is the chunk's last statement the declaration of a local variable or function, which nothing can
+ * use? Then its name has n bytes from *at on. */
 bool gp_rewrite_last_local(const char *text, size_t len, size_t *at, size_t *n);
 
 #endif

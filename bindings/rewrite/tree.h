@@ -7,12 +7,14 @@
 #include <stdint.h>
 
 /* Tokens of one character are that character. */
+/* clang-format off */
 enum {
     TK_EOF = 256, TK_NAME, TK_STRING, TK_NUMBER, TK_DOTS, TK_CONCAT, TK_IDIV, TK_SHL, TK_SHR,
     TK_EQ, TK_NE, TK_LE, TK_GE, TK_DBCOLON, TK_AND, TK_BREAK, TK_DO, TK_ELSE, TK_ELSEIF, TK_END,
     TK_FALSE, TK_FOR, TK_FUNCTION, TK_GOTO, TK_IF, TK_IN, TK_LOCAL, TK_NIL, TK_NOT, TK_OR,
     TK_REPEAT, TK_RETURN, TK_THEN, TK_TRUE, TK_UNTIL, TK_WHILE
 };
+/* clang-format on */
 
 typedef struct gp_token {
     int kind;
@@ -43,9 +45,9 @@ typedef enum gp_node_kind {
 
 typedef struct gp_syntax_node {
     uint8_t kind, cls;
-    bool multi;          /* may give any number of values: a call or ... */
-    bool list;           /* may be one of gpush's lists where several values are meant */
-    int16_t op;          /* token of the operator */
+    bool multi; /* may give any number of values: a call or ... */
+    bool list;  /* may be one of gpush's lists where several values are meant */
+    int16_t op; /* token of the operator */
     uint32_t a, b;
     uint32_t start, end; /* bytes of the text */
     uint32_t opat;       /* where the operator stands */
@@ -85,11 +87,11 @@ typedef struct gp_tree {
     const char *text;
     uint32_t len;
     bool bad, nomem;
-    bool env;                /* the name _ENV occurs */
-    bool tainted[K_COUNT];   /* the chunk assigns this global */
-    gp_token last_local;     /* the name that the last statement declares, or of no length */
-    LIST(gp_syntax_node) nodes;     /* children before parents */
-    LIST(uint8_t) vars;      /* class of each local variable */
+    bool env;                   /* the name _ENV occurs */
+    bool tainted[K_COUNT];      /* the chunk assigns this global */
+    gp_token last_local;        /* the name that the last statement declares, or of no length */
+    LIST(gp_syntax_node) nodes; /* children before parents */
+    LIST(uint8_t) vars;         /* class of each local variable */
     LIST(gp_root) roots;
     LIST(gp_assign) assigns;
     LIST(uint32_t) products; /* bytes with an operator @ */
@@ -99,8 +101,8 @@ typedef struct gp_tree {
 bool gp_tree_grow(gp_tree *t, void **at, uint32_t n, uint32_t *cap, size_t size);
 #define PUSH(t, list, ...)                                                                         \
     (gp_tree_grow(t, (void **)&(list).at, (list).n, &(list).cap, sizeof *(list).at)                \
-            ? (void)((list).at[(list).n++] = (__VA_ARGS__))                                        \
-            : (void)0)
+         ? (void)((list).at[(list).n++] = (__VA_ARGS__))                                           \
+         : (void)0)
 
 /* Reads the token at or after byte at; a token that is none sets t->bad and reads as the end. */
 gp_token gp_lex(gp_tree *t, uint32_t at);

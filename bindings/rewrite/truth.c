@@ -24,7 +24,7 @@ static int l_number(lua_State *L) {
 /* A tensor equals elementwise what is a tensor or a number; anything else is just another value. */
 static bool elementwise(lua_State *L) {
     return (gp_lua_totensor(L, 1) || lua_type(L, 1) == LUA_TNUMBER) &&
-        (gp_lua_totensor(L, 2) || lua_type(L, 2) == LUA_TNUMBER);
+           (gp_lua_totensor(L, 2) || lua_type(L, 2) == LUA_TNUMBER);
 }
 
 /* Whether 1 and 2, one of them a tensor, are equal as a condition. */
@@ -88,13 +88,13 @@ static bool has_metatable(lua_State *L, int i) {
 /* Whether one of 1 and 2, whose types are given, is a tensor. */
 static bool tensors(lua_State *L, int t1, int t2) {
     return (t1 == LUA_TUSERDATA && gp_lua_totensor(L, 1)) ||
-        (t2 == LUA_TUSERDATA && gp_lua_totensor(L, 2));
+           (t2 == LUA_TUSERDATA && gp_lua_totensor(L, 2));
 }
 
 /* Both are of this type. */
 static bool may_have_eq(lua_State *L, int type) {
     return (type == LUA_TTABLE || type == LUA_TUSERDATA) &&
-        (has_metatable(L, 1) || has_metatable(L, 2)) && find_metamethod(L, "__eq", 1, 2);
+           (has_metatable(L, 1) || has_metatable(L, 2)) && find_metamethod(L, "__eq", 1, 2);
 }
 
 static int plain_equal(lua_State *L, int t1, int t2, lua_KContext how) {
@@ -199,7 +199,8 @@ RETURN(ge)
 /* An operand of a comparison that is a comparison itself, or the other operand of that. */
 static int l_link(lua_State *L) {
     if (gp_lua_totensor(L, 2))
-        return luaL_error(L, "comparisons of tensors cannot be chained; write %s", lua_tostring(L, 1));
+        return luaL_error(L, "comparisons of tensors cannot be chained; write %s",
+                          lua_tostring(L, 1));
     return 1;
 }
 
@@ -209,7 +210,8 @@ static int l_matmul(lua_State *L) {
                       luaL_typename(L, 1), luaL_typename(L, 2));
 }
 
-/* Several variables get one value: the parts of a list of gpush's, as many as there are variables. */
+/* Several variables get one value: the parts of a list of gpush's, as many as there are variables.
+ */
 static int l_unpack(lua_State *L) {
     lua_Integer wanted = lua_tointeger(L, 1), n;
     if (lua_gettop(L) != 2 || !gp_lua_is_list(L, 2)) return lua_gettop(L) - 1;

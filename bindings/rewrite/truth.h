@@ -18,8 +18,8 @@ void gp_syntax_plain(lua_State *L);
 
 /* As luaL_loadbufferx, for text that is rewritten first; a binary chunk is loaded as mode allows.
  * Returns Lua's status. */
-int gp_syntax_load(
-    lua_State *L, const char *text, size_t len, const char *chunkname, const char *mode);
+int gp_syntax_load(lua_State *L, const char *text, size_t len, const char *chunkname,
+                   const char *mode);
 
 /* As luaL_loadfilex (NULL is standard input), rewriting. */
 int gp_syntax_loadfile(lua_State *L, const char *filename, const char *mode);

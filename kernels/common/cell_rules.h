@@ -1,5 +1,5 @@
-/* The formulas of recurrent cells, for the CPU's kernels and CUDA's: as in PyTorch's documentation of
- * nn.LSTM and nn.GRU, and their derivatives. Arguments are numbers of one type. */
+/* The formulas of recurrent cells, for the CPU's kernels and CUDA's: as in PyTorch's documentation
+ * of nn.LSTM and nn.GRU, and their derivatives. Arguments are numbers of one type. */
 #ifndef GP_CELL_RULES_H
 #define GP_CELL_RULES_H
 
@@ -7,7 +7,7 @@
 
 /* LSTM: c and h after the step; gates i f g o. */
 #define GP_LSTM_C(i, f, g, c) ((f) * (c) + (i) * (g))
-#define GP_LSTM_H(o, c) ((o) * tanh(c))
+#define GP_LSTM_H(o, c) ((o)*tanh(c))
 /* d: the gradient of h; tc: tanh(c); e: the gradient of c, then those of the gates before their
  * nonlinearity. */
 #define GP_LSTM_E(dc, d, o, tc) ((dc) + (d) * (o) * (1 - (tc) * (tc)))

@@ -1,5 +1,5 @@
-/* Special functions that no libm has in vector form, for the CPU and CUDA. Without branches, so that
- * loops over them become vector code; included where log, sin and tan are right for both float
+/* Special functions that no libm has in vector form, for the CPU and CUDA. Without branches, so
+ * that loops over them become vector code; included where log, sin and tan are right for both float
  * types. Errors are a few ulp of the result, near the zeros on the negative axis of its parts. */
 #ifndef GP_SPECIAL_H
 #define GP_SPECIAL_H
@@ -18,14 +18,14 @@
 
 GP_FN float erfinv_middle_f32(float t) {
     float p = 2.81022636e-08f;
-    H(3.43273939e-07f) H(-3.5233877e-06f) H(-4.39150654e-06f) H(0.00021858087f)
-    H(-0.00125372503f) H(-0.00417768164f) H(0.246640727f) H(1.50140941f)
+    H(3.43273939e-07f) H(-3.5233877e-06f) H(-4.39150654e-06f) H(0.00021858087f) H(-0.00125372503f)
+    H(-0.00417768164f) H(0.246640727f) H(1.50140941f)
     return p;
 }
 GP_FN float erfinv_tail_f32(float t) {
     float p = -0.000200214257f;
-    H(0.000100950558f) H(0.00134934322f) H(-0.00367342844f) H(0.00573950773f)
-    H(-0.0076224613f) H(0.00943887047f) H(1.00167406f) H(2.83297682f)
+    H(0.000100950558f) H(0.00134934322f) H(-0.00367342844f) H(0.00573950773f) H(-0.0076224613f)
+    H(0.00943887047f) H(1.00167406f) H(2.83297682f)
     return p;
 }
 GP_FN double erfinv_middle_f64(double t) {
@@ -78,11 +78,13 @@ GP_FN double erfinv_f64(double x) {
 /* log(gamma(2 + t)) / t for |t| <= 1/2; a Chebyshev fit, off by 1e-20. */
 GP_FN double lgamma_near_2(double t) {
     double p = -3.0859854783905771e-8;
-    H(6.4725698400647237e-8) H(-9.558178101635195e-8) H(2.0193835401136914e-7) H(-4.5081682254468383e-7)
-    H(9.5842070485949861e-7) H(-2.0389077825677105e-6) H(4.3742234810820478e-6) H(-9.4395262020588179e-6)
-    H(2.0507291996563825e-5) H(-4.4926233820610825e-5) H(9.9457506687881399e-5) H(-0.00022315475858818616)
-    H(0.00050966952502419548) H(-0.0011927539116998527) H(0.0028905103307344046) H(-0.0073855510286740248)
-    H(0.02058080842778463) H(-0.067352301053198095) H(0.32246703342411322) H(0.42278433509846714)
+    H(6.4725698400647237e-8) H(-9.558178101635195e-8) H(2.0193835401136914e-7)
+    H(-4.5081682254468383e-7) H(9.5842070485949861e-7) H(-2.0389077825677105e-6)
+    H(4.3742234810820478e-6) H(-9.4395262020588179e-6) H(2.0507291996563825e-5)
+    H(-4.4926233820610825e-5) H(9.9457506687881399e-5) H(-0.00022315475858818616)
+    H(0.00050966952502419548) H(-0.0011927539116998527) H(0.0028905103307344046)
+    H(-0.0073855510286740248) H(0.02058080842778463) H(-0.067352301053198095) H(0.32246703342411322)
+    H(0.42278433509846714)
     return p;
 }
 
@@ -95,8 +97,9 @@ GP_FN double lgamma_large(double u, double l) {
     return (u - 0.5) * (l - 1) + (0.41893853320467274 + i * p);
 }
 
-/* log |gamma(x)| for x > -1/2: to 7.5 by the recurrence from the nearest integer's distance to 2, above by
- * Stirling's series. As fabs and not as a choice, which compilers take apart into two logarithms. */
+/* log |gamma(x)| for x > -1/2: to 7.5 by the recurrence from the nearest integer's distance to 2,
+ * above by Stirling's series. As fabs and not as a choice, which compilers take apart into two
+ * logarithms. */
 GP_FN double lgamma_product(double u, double m, double t) {
     double product = 1;
     product *= m > 2 ? t + 2 : 1;
@@ -116,9 +119,8 @@ GP_FN float lgamma_right_f32(float x) {
     double p = 0.0001207336724, i = 1 / u, s = i * i;
     H(-0.0002537877209) H(0.0005024317006) H(-0.00118587469) H(0.002891561644) H(-0.007386171873)
     H(0.02058074623) H(-0.06735228159) H(0.3224670345) H(0.422784335)
-    double large = (u - 0.5) * (l - 1) +
-                   (0.41893853320467274 + i * ((0.0007936507936507937 * s - 0.002777777777777778) * s +
-                                               0.08333333333333333));
+    double series = (0.0007936507936507937 * s - 0.002777777777777778) * s + 0.08333333333333333;
+    double large = (u - 0.5) * (l - 1) + (0.41893853320467274 + i * series);
     return (float)(u < 7.5 ? t * p + (m < 2 ? -l : l) : large);
 }
 
@@ -136,21 +138,22 @@ GP_FN double lgamma_f64(double x) {
  * 6e-19. */
 GP_FN double digamma_near_zero(double t) {
     double p = -8.153978973309418e-5;
-    H(0.00012230983055406747) H(-6.115542617507509e-5) H(9.1733832891747916e-5) H(-0.00021786821455014508)
-    H(0.00032680680441417642) H(-0.00045996251446125765) H(0.00068997178011668403) H(-0.001042261556504223)
-    H(0.0015635679757533886) H(-0.0023446500823513208) H(0.0035180800751066694) H(-0.00528001782089874)
-    H(0.0079270240679612363) H(-0.011908215172584003) H(0.017907248195969129) H(-0.026975796844275361)
-    H(0.040760833944626564) H(-0.061922133271657065) H(0.094988724452830011) H(-0.14840492305391762)
-    H(0.24054248424078736) H(-0.4236274212814605) H(0.95105587603183288)
+    H(0.00012230983055406747) H(-6.115542617507509e-5) H(9.1733832891747916e-5)
+    H(-0.00021786821455014508) H(0.00032680680441417642) H(-0.00045996251446125765)
+    H(0.00068997178011668403) H(-0.001042261556504223) H(0.0015635679757533886)
+    H(-0.0023446500823513208) H(0.0035180800751066694) H(-0.00528001782089874)
+    H(0.0079270240679612363) H(-0.011908215172584003) H(0.017907248195969129)
+    H(-0.026975796844275361) H(0.040760833944626564) H(-0.061922133271657065)
+    H(0.094988724452830011) H(-0.14840492305391762) H(0.24054248424078736) H(-0.4236274212814605)
+    H(0.95105587603183288)
     return p;
 }
 
 /* The asymptotic series less log(u), for u >= 8. */
 GP_FN double digamma_large(double u) {
     double i = 1 / u, t = i * i, p = 3.0539543302701198;
-    H(-0.4432598039215686) H(0.08333333333333333) H(-0.021092796092796094)
-    H(0.007575757575757576) H(-0.004166666666666667) H(0.003968253968253968)
-    H(-0.008333333333333333) H(0.08333333333333333)
+    H(-0.4432598039215686) H(0.08333333333333333) H(-0.021092796092796094) H(0.007575757575757576)
+    H(-0.004166666666666667) H(0.003968253968253968) H(-0.008333333333333333) H(0.08333333333333333)
     return -0.5 * i - t * p;
 }
 
@@ -185,9 +188,9 @@ GP_FN double whole_power(double r, int n) {
 /* The sum of (x + k)^-s for k = 0, 1, 2 …, x > 0 and whole s > 1: ten terms, then Euler and
  * Maclaurin's series, whose coefficients are Bernoulli's numbers B(2j) / (2j)!. */
 GP_FN double hurwitz_zeta(int s, double x) {
-    const double bernoulli[] = {0.08333333333333333,   -0.001388888888888889, 3.3068783068783071e-05,
-                                -8.267195767195768e-07, 2.08767569878681e-08,  -5.284190138687493e-10,
-                                1.3382536530684679e-11, -3.3896802963225832e-13};
+    const double bernoulli[] = {
+        0.08333333333333333,  -0.001388888888888889,  3.3068783068783071e-05, -8.267195767195768e-07,
+        2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225832e-13};
     double sum = 0, i = 1 / (x + 10);
     for (int k = 0; k < 10; k++) sum += whole_power(1 / (x + k), s);
     double tail = whole_power(i, s - 1) / (s - 1), t = whole_power(i, s);
@@ -201,7 +204,8 @@ GP_FN double hurwitz_zeta(int s, double x) {
 }
 
 /* The n-th derivative of digamma, (-1)^(n + 1) n! times the sum of (x + k)^-(n + 1) for k = 0, 1 …;
- * below 0 the sum over all integers k less those that are too many. At poles the limit from above. */
+ * below 0 the sum over all integers k less those that are too many. At poles the limit from
+ * above. */
 GP_FN double polygamma_f64(double x, double order) {
     int n = order < 1e6 ? (int)floor(order) : 1000000, s = n + 1;
     double e = x - rint(x), sign = n & 1 ? 1 : -1, y;

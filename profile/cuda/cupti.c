@@ -1,6 +1,7 @@
-/* What CUDA devices did and when, for the record: from CUPTI's activity records, or, where another profiler has CUPTI or it
- * is not there or not allowed, from a pair of events round each op. Also the calls inside NVIDIA's libraries that
- * make the host wait, and NVTX ranges by which Nsight shows ops under the same names. */
+/* What CUDA devices did and when, for the record: from CUPTI's activity records, or, where another
+ * profiler has CUPTI or it is not there or not allowed, from a pair of events round each op. Also
+ * the calls inside NVIDIA's libraries that make the host wait, and NVTX ranges by which Nsight
+ * shows ops under the same names. */
 #include <cuda_runtime.h>
 #include <cupti.h>
 
@@ -24,15 +25,16 @@
 #define RANGE_END(range) ((void)(range))
 #endif
 
-/* A span's work. Its number, 1 + its place here + `base`, is the external correlation id that CUPTI gets. */
+/* A span's work. Its number, 1 + its place here + `base`, is the external correlation id that CUPTI
+ * gets. */
 typedef struct span {
     gp_stream *s;
     const gp_op *op;
     const char *kind, *detail; /* of a copy; how an op does it, or NULL */
     uint64_t id;
     size_t bytes;
-    void *from, *to;     /* events, where CUPTI is not used; NULL once their times were read: */
-    uint64_t t0, t1;     /* 0: unknown */
+    void *from, *to; /* events, where CUPTI is not used; NULL once their times were read: */
+    uint64_t t0, t1; /* 0: unknown */
 } span;
 
 typedef struct activity { /* what ran on a device, or held the host up */
@@ -53,10 +55,10 @@ typedef struct stall { /* host time that CUPTI saw go elsewhere */
 } stall;
 
 /* A list that grows; under lock. */
-#define LIST(T)  \
-    struct {     \
-        T *at;   \
-        size_t n, room; \
+#define LIST(T)                                                                                    \
+    struct {                                                                                       \
+        T *at;                                                                                     \
+        size_t n, room;                                                                            \
     }
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST(span) spans;
@@ -66,7 +68,8 @@ static LIST(stall) stalls;
 static uint64_t base, lost;
 static size_t timed; /* spans[0 … timed-1] have their times */
 static bool on, by_events, calls_seen;
-static char how[256], blind[256]; /* why times are from events; why calls inside of libraries are not seen */
+static char how[256],
+    blind[256]; /* why times are from events; why calls inside of libraries are not seen */
 enum { MOST = 4 << 20, BUFFER = 1 << 20, TIME_EVERY = 128 };
 
 static const gp_cuda_runtime *runtime; /* the plug-in's, once it is open */
@@ -75,7 +78,9 @@ _Thread_local int gp_cuda_own_calls;
 static _Thread_local cuda_span *inside;
 
 /* Room for one more, or NULL. */
-#define GROW(list) (grow((void **)&(list).at, (list).n, &(list).room, sizeof *(list).at) ? &(list).at[(list).n++] : NULL)
+#define GROW(list)                                                                                 \
+    (grow((void **)&(list).at, (list).n, &(list).room, sizeof *(list).at) ? &(list).at[(list).n++] \
+                                                                          : NULL)
 static bool grow(void **at, size_t n, size_t *room, size_t size) {
     if (n < *room) return true;
     size_t more = *room ? *room * 2 : 1024;
@@ -87,37 +92,57 @@ static bool grow(void **at, size_t n, size_t *room, size_t size) {
 
 /* ---- CUPTI ---- */
 
+/* clang-format off */
 #define FUNCTIONS(F)                                                                               \
     F(cuptiSubscribe) F(cuptiUnsubscribe) F(cuptiEnableCallback) F(cuptiActivityRegisterCallbacks) \
     F(cuptiActivityRegisterTimestampCallback) F(cuptiActivityEnable) F(cuptiActivityDisable)       \
     F(cuptiActivityFlushAll) F(cuptiActivityGetNextRecord) F(cuptiActivityGetNumDroppedRecords)    \
-    F(cuptiActivityPushExternalCorrelationId) F(cuptiActivityPopExternalCorrelationId) F(cuptiGetResultString)
+    F(cuptiActivityPushExternalCorrelationId) F(cuptiActivityPopExternalCorrelationId)             \
+    F(cuptiGetResultString)
+/* clang-format on */
 #define POINTER(name) __typeof__(&name) name;
 #define NAME(name) #name,
-static struct {
-    FUNCTIONS(POINTER)
-} cupti;
+static struct { FUNCTIONS(POINTER) } cupti;
 static const char *const names[] = {FUNCTIONS(NAME)};
 static CUpti_SubscriberHandle subscriber;
 
-/* Calls' own records (RUNTIME, DRIVER) are not read, but an external id is told only in front of one. */
-static const CUpti_ActivityKind kinds[] = {
-    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-    CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD,
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
+/* Calls' own records (RUNTIME, DRIVER) are not read, but an external id is told only in front of
+ * one. */
+static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                           CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                           CUPTI_ACTIVITY_KIND_MEMSET,
+                                           CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                                           CUPTI_ACTIVITY_KIND_RUNTIME,
+                                           CUPTI_ACTIVITY_KIND_DRIVER};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Calls that block or may, which libraries make; ours are timed where they are made. */
-#define RUNTIME(name) {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##name}
-#define DRIVER(name) {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##name}
+#define RUNTIME(name)                                                                              \
+    { CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_##name }
+#define DRIVER(name)                                                                               \
+    { CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##name }
 static const struct {
     CUpti_CallbackDomain domain;
     CUpti_CallbackId id;
-} calls[] = {RUNTIME(cudaMalloc_v3020), RUNTIME(cudaFree_v3020), RUNTIME(cudaHostAlloc_v3020), RUNTIME(cudaFreeHost_v3020),
-             RUNTIME(cudaMemcpy_v3020), RUNTIME(cudaMemcpy2D_v3020), RUNTIME(cudaStreamSynchronize_v3020),
-             RUNTIME(cudaEventSynchronize_v3020), RUNTIME(cudaDeviceSynchronize_v3020), DRIVER(cuCtxSynchronize),
-             DRIVER(cuEventSynchronize), DRIVER(cuStreamSynchronize), DRIVER(cuMemAlloc_v2), DRIVER(cuMemFree_v2),
-             DRIVER(cuMemcpyHtoD_v2), DRIVER(cuMemcpyDtoH_v2)};
+} calls[] = {RUNTIME(cudaMalloc_v3020),
+             RUNTIME(cudaFree_v3020),
+             RUNTIME(cudaHostAlloc_v3020),
+             RUNTIME(cudaFreeHost_v3020),
+             RUNTIME(cudaMemcpy_v3020),
+             RUNTIME(cudaMemcpy2D_v3020),
+             RUNTIME(cudaStreamSynchronize_v3020),
+             RUNTIME(cudaEventSynchronize_v3020),
+             RUNTIME(cudaDeviceSynchronize_v3020),
+             DRIVER(cuCtxSynchronize),
+             DRIVER(cuEventSynchronize),
+             DRIVER(cuStreamSynchronize),
+             DRIVER(cuMemAlloc_v2),
+             DRIVER(cuMemFree_v2),
+             DRIVER(cuMemcpyHtoD_v2),
+             DRIVER(cuMemcpyDtoH_v2)};
 
 static uint64_t CUPTIAPI clock_now(void) { return gp_now_ns(); }
 
@@ -140,18 +165,24 @@ static void held(uint64_t t0, uint64_t t1, uint32_t correlation, const char *wha
 
 static void took(const CUpti_ActivityOverhead3 *o) {
     stall s = {"CUPTI's own work", false, o->start, o->end}, *kept = GROW(stalls);
-    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL) s.what = "full launch queue";
-    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER) s.what = "compiling of kernels", s.first = true;
-    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING) s.what = "loading of kernels", s.first = true;
+    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL)
+        s.what = "full launch queue";
+    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER)
+        s.what = "compiling of kernels", s.first = true;
+    if (o->overheadKind == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING)
+        s.what = "loading of kernels", s.first = true;
     if (kept) *kept = s;
     held(o->start, o->end, o->correlationId, s.what);
 }
 
-/* Waits inside of libraries, in the main: gpush's own poll. Both versions of the record begin alike. */
+/* Waits inside of libraries, in the main: gpush's own poll. Both versions of the record begin
+ * alike. */
 static void synchronized(const CUpti_ActivitySynchronization *y) {
     static const char *const what[] = {"synchronization", "synchronization with an event", NULL,
-                                       "synchronization with a stream", "synchronization with the device"};
-    if (y->type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT) return; /* holds up no host */
+                                       "synchronization with a stream",
+                                       "synchronization with the device"};
+    if (y->type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT)
+        return; /* holds up no host */
     bool known = y->type > 0 && (size_t)y->type < sizeof what / sizeof *what;
     held(y->start, y->end, y->correlationId, what[known ? y->type : 0]);
 }
@@ -191,18 +222,23 @@ static void take_record(const CUpti_Activity *r) {
 }
 
 /* On any thread. */
-static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                 size_t valid) {
     size_t dropped = 0;
     CUpti_Activity *r = NULL;
     pthread_mutex_lock(&lock);
-    while (valid && cupti.cuptiActivityGetNextRecord(buffer, valid, &r) == CUPTI_SUCCESS) take_record(r);
-    if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS) lost += dropped;
+    while (valid && cupti.cuptiActivityGetNextRecord(buffer, valid, &r) == CUPTI_SUCCESS)
+        take_record(r);
+    if (cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
+        lost += dropped;
     pthread_mutex_unlock(&lock);
     free(buffer);
 }
 
-/* A call that an op's library made on this thread; the runtime's call of the driver's is not told twice. */
-static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
+/* A call that an op's library made on this thread; the runtime's call of the driver's is not told
+ * twice. */
+static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                             const void *data) {
     static _Thread_local int depth;
     static _Thread_local uint64_t since;
     const CUpti_CallbackData *d = data;
@@ -264,7 +300,9 @@ static void begin(void) {
     how[0] = 0;
     const char *why = with_cupti(cupti_begin);
     by_events = why != NULL;
-    if (why) snprintf(how, sizeof how, "times are of whole ops, from CUDA events, because of CUPTI: %s", why);
+    if (why)
+        snprintf(how, sizeof how, "times are of whole ops, from CUDA events, because of CUPTI: %s",
+                 why);
     if (why && cupti.cuptiUnsubscribe) cupti_end();
     gp_error_clear();
     atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_WORK);
@@ -273,7 +311,9 @@ static void begin(void) {
 static const char *see_calls(void) {
     if (calls_seen) return NULL;
     const char *why = with_cupti(subscribe);
-    if (why) snprintf(blind, sizeof blind, "waits inside of NVIDIA's libraries are not seen, because of CUPTI: %s", why);
+    if (why)
+        snprintf(blind, sizeof blind,
+                 "waits inside of NVIDIA's libraries are not seen, because of CUPTI: %s", why);
     gp_error_clear();
     calls_seen = !why;
     if (calls_seen) atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_CALLS);
@@ -284,7 +324,9 @@ static const char *see_calls(void) {
 
 static void *mark(gp_stream *s) {
     void *event = runtime->event_take(s->dev);
-    if (event && cudaEventRecord((cudaEvent_t)event, (cudaStream_t)runtime->stream(s)) == cudaSuccess) return event;
+    if (event &&
+        cudaEventRecord((cudaEvent_t)event, (cudaStream_t)runtime->stream(s)) == cudaSuccess)
+        return event;
     if (event) runtime->event_give(s->dev, event);
     gp_error_clear();
     cudaGetLastError();
@@ -306,7 +348,8 @@ static void read_times(void) {
     }
 }
 
-void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const gp_op *op, const char *kind, uint64_t id, size_t bytes) {
+void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const gp_op *op, const char *kind, uint64_t id,
+                        size_t bytes) {
     int watch = atomic_load(&gp_cuda_watch);
     *sp = (cuda_span){.outer = inside, .s = s, .op = op, .issued = atomic_load(&s->issued)};
     inside = sp;
@@ -322,17 +365,20 @@ void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const gp_op *op, const char
     pthread_mutex_unlock(&lock);
     if (!p && event) runtime->event_give(s->dev, event);
     if (sp->number && !by_events)
-        cupti.cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, sp->number);
+        cupti.cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+                                                     sp->number);
 }
 
 void gp_cuda_span_end(cuda_span *sp) {
     uint64_t last;
     if (sp->number && !by_events)
         cupti.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last);
-    bool nothing = !sp->op && atomic_load(&sp->s->issued) == sp->issued; /* a copy that was put off */
+    bool nothing =
+        !sp->op && atomic_load(&sp->s->issued) == sp->issued; /* a copy that was put off */
     void *event = sp->number && by_events ? mark(sp->s) : NULL;
     pthread_mutex_lock(&lock);
-    span *p = sp->number > base && sp->number <= base + spans.n ? &spans.at[sp->number - base - 1] : NULL;
+    span *p =
+        sp->number > base && sp->number <= base + spans.n ? &spans.at[sp->number - base - 1] : NULL;
     if (p && p->from && event) {
         void *from = p->from;
         if (nothing) p->from = NULL;
@@ -349,7 +395,8 @@ void gp_cuda_span_end(cuda_span *sp) {
 void gp_cuda_detail(const char *text) {
     if (!inside || !inside->number) return;
     pthread_mutex_lock(&lock);
-    if (inside->number > base && inside->number <= base + spans.n) spans.at[inside->number - base - 1].detail = text;
+    if (inside->number > base && inside->number <= base + spans.n)
+        spans.at[inside->number - base - 1].detail = text;
     pthread_mutex_unlock(&lock);
 }
 
@@ -363,7 +410,8 @@ typedef struct attributed {
 } attributed;
 
 static int by_correlation(const void *a, const void *b) {
-    uint32_t x = ((const correlation_id *)a)->correlation, y = ((const correlation_id *)b)->correlation;
+    uint32_t x = ((const correlation_id *)a)->correlation,
+             y = ((const correlation_id *)b)->correlation;
     return x < y ? -1 : x > y;
 }
 static int by_time(const void *a, const void *b) {
@@ -371,7 +419,8 @@ static int by_time(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* What ran, with what queued it, in the order of time. Work that nothing of ours queued is left out. */
+/* What ran, with what queued it, in the order of time. Work that nothing of ours queued is left
+ * out. */
 static size_t gather(attributed *out) {
     size_t n = 0;
     for (size_t i = 0; i < spans.n; i++) {
@@ -379,20 +428,25 @@ static size_t gather(attributed *out) {
         if (p->t1) out[n++] = (attributed){p, p->t0, p->t1, NULL, false};
         else if (p->from) lost++;
     }
-    if (correlations.n) qsort(correlations.at, correlations.n, sizeof *correlations.at, by_correlation);
+    if (correlations.n)
+        qsort(correlations.at, correlations.n, sizeof *correlations.at, by_correlation);
     for (size_t i = 0; i < activities.n; i++) {
         const activity *a = &activities.at[i];
         correlation_id key = {a->correlation, 0};
-        const correlation_id *l = correlations.n ? bsearch(&key, correlations.at, correlations.n, sizeof key, by_correlation) : NULL;
+        const correlation_id *l = correlations.n ? bsearch(&key, correlations.at, correlations.n,
+                                                           sizeof key, by_correlation)
+                                                 : NULL;
         bool ours = l && l->number > base && l->number <= base + spans.n;
         if (ours || a->held)
-            out[n++] = (attributed){ours ? &spans.at[l->number - base - 1] : NULL, a->t0, a->t1, a->what, a->held};
+            out[n++] = (attributed){ours ? &spans.at[l->number - base - 1] : NULL, a->t0, a->t1,
+                                    a->what, a->held};
     }
     qsort(out, n, sizeof *out, by_time);
     return n;
 }
 
-/* A thread of its own: devices' events are on tracks of threads that are workers. With the lock held by its starter. */
+/* A thread of its own: devices' events are on tracks of threads that are workers. With the lock
+ * held by its starter. */
 static void *teller(void *of) {
     static const span nobody = {.kind = "nothing of gpush's"};
     gp_device *dev = of;
@@ -403,8 +457,18 @@ static void *teller(void *of) {
         const attributed *y = &out[i];
         const span *p = y->p ? y->p : &nobody;
         void (*hook)(const gp_activity *) = GP_HOOK(device);
-        const char *what = p->detail && !y->held ? gp_cuda_call_text(p->detail, y->what ? y->what : "all of it") : y->what;
-        gp_activity ran = {y->p ? p->s : dev->streams[0], p->op, p->kind, what, p->id, y->t0, y->t1, p->bytes, y->held};
+        const char *what = p->detail && !y->held
+                               ? gp_cuda_call_text(p->detail, y->what ? y->what : "all of it")
+                               : y->what;
+        gp_activity ran = {y->p ? p->s : dev->streams[0],
+                           p->op,
+                           p->kind,
+                           what,
+                           p->id,
+                           y->t0,
+                           y->t1,
+                           p->bytes,
+                           y->held};
         if (hook && ran.s) hook(&ran);
     }
     free(out);
@@ -456,7 +520,8 @@ void gp_cuda_cupti_open(const gp_cuda_runtime *of) {
     if (getenv("NVTX_INJECTION64_PATH")) atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_NVTX);
 }
 
-/* Regions, which may end in any order and on any thread: not on the stack that ops' ranges are on. */
+/* Regions, which may end in any order and on any thread: not on the stack that ops' ranges are on.
+ */
 __attribute__((visibility("default"))) uint64_t gp_cuda_range(const char *name, uint64_t range) {
     if (name) return RANGE_START(name);
     RANGE_END(range);

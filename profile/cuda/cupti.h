@@ -1,5 +1,6 @@
-/* Watching CUDA devices for the record: what is queued, what ran and when, and the calls inside NVIDIA's libraries that
- * block. Part of the plug-in, below its runtime: what it needs of that it is handed when the plug-in is opened. */
+/* Watching CUDA devices for the record: what is queued, what ran and when, and the calls inside
+ * NVIDIA's libraries that block. Part of the plug-in, below its runtime: what it needs of that it
+ * is handed when the plug-in is opened. */
 #ifndef GP_CUDA_CUPTI_H
 #define GP_CUDA_CUPTI_H
 
@@ -29,7 +30,8 @@ typedef struct gp_cuda_runtime {
     void (*called)(gp_device *dev, const char *what, bool first, uint64_t t0);
 } gp_cuda_runtime;
 
-/* Keeps the runtime, which lasts as long as the plug-in, and sees whether a tool wants NVTX ranges. Once, before the rest. */
+/* Keeps the runtime, which lasts as long as the plug-in, and sees whether a tool wants NVTX ranges.
+ * Once, before the rest. */
 void gp_cuda_cupti_open(const gp_cuda_runtime *runtime);
 
 /* Work that is being queued on this thread: what the device does for it is told under its id. */
@@ -45,10 +47,11 @@ typedef struct cuda_span {
 enum { CUDA_WATCH_WORK = 1, CUDA_WATCH_NVTX = 2, CUDA_WATCH_CALLS = 4 };
 extern atomic_int gp_cuda_watch;
 /* kind, bytes: of a copy, as gp_hook.device has them. sp stays where it is until its end. */
-void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const struct gp_op *op, const char *kind, uint64_t id,
-                        size_t bytes);
+void gp_cuda_span_begin(cuda_span *sp, gp_stream *s, const struct gp_op *op, const char *kind,
+                        uint64_t id, size_t bytes);
 void gp_cuda_span_end(cuda_span *sp);
-/* How the op that is being queued does it ("gesvdj"), for who watches. text: lasts as long as the process. */
+/* How the op that is being queued does it ("gesvdj"), for who watches. text: lasts as long as the
+ * process. */
 void gp_cuda_detail(const char *text);
 /* gp_device_vt.observe */
 const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd look, uint64_t *lost);

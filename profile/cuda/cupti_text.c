@@ -1,5 +1,5 @@
-/* Texts for the record that last as long as the process: kernels' names as people read them, and the calls that ops'
- * libraries make. */
+/* Texts for the record that last as long as the process: kernels' names as people read them, and
+ * the calls that ops' libraries make. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,14 +9,13 @@
 #include "profile/cuda/cupti.h"
 
 /* The C++ library's, where the plug-in is linked to it. */
-__attribute__((weak)) char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *status);
+__attribute__((weak)) char *__cxa_demangle(const char *mangled, char *buffer, size_t *size,
+                                           int *status);
 
 enum { TEXTS = 4096, MOST = 200 }; /* a power of 2: half of it is used; bytes of a text */
 
 /* By what was asked for; under lock. */
-static struct text {
-    char *key, *text;
-} texts[TEXTS];
+static struct text { char *key, *text; } texts[TEXTS];
 static int used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -28,7 +27,8 @@ static struct text *place(const char *key) {
     return &texts[i];
 }
 
-/* Where the arguments begin in "name<…>(int, void (*)(int))": the bracket that the last one closes. */
+/* Where the arguments begin in "name<…>(int, void (*)(int))": the bracket that the last one closes.
+ */
 static char *arguments(char *name) {
     size_t n = strlen(name);
     int depth = 0;
@@ -42,7 +42,9 @@ static char *arguments(char *name) {
 /* "void softmax<float>(float *, int)" becomes "softmax<float>". */
 static void readable(const char *name, char *out) {
     int status = -1;
-    char *plain = !strncmp(name, "_Z", 2) && __cxa_demangle ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
+    char *plain = !strncmp(name, "_Z", 2) && __cxa_demangle
+                      ? __cxa_demangle(name, NULL, NULL, &status)
+                      : NULL;
     if (status == 0 && plain) {
         char *end = arguments(plain), *from = strncmp(plain, "void ", 5) ? plain : plain + 5;
         if (end > from) *end = 0;

@@ -53,8 +53,8 @@ static int l_list(lua_State *L) {
         struct stat st;
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        bool is_folder = e->d_type == DT_DIR ||
-                         (e->d_type != DT_REG && !stat(path, &st) && S_ISDIR(st.st_mode));
+        bool is_folder =
+            e->d_type == DT_DIR || (e->d_type != DT_REG && !stat(path, &st) && S_ISDIR(st.st_mode));
         lua_pushfstring(L, is_folder ? "%s/" : "%s", e->d_name);
         lua_rawseti(L, -2, ++n);
     }
@@ -63,8 +63,8 @@ static int l_list(lua_State *L) {
 }
 
 void gp_complete_open(lua_State *L) {
-    static const luaL_Reg fns[] = {{"op", l_op},       {"methods", l_methods},
-                                   {"list", l_list},   {"properties", l_properties},
+    static const luaL_Reg fns[] = {{"op", l_op},         {"methods", l_methods},
+                                   {"list", l_list},     {"properties", l_properties},
                                    {"method", l_method}, {NULL, NULL}};
     luaL_setfuncs(L, fns, 0);
 }

@@ -14,9 +14,7 @@ size_t gp_edit_line_start(const char *text, size_t at) {
     return at;
 }
 
-size_t gp_edit_line_end(const char *text, size_t at) {
-    return at + strcspn(text + at, "\n");
-}
+size_t gp_edit_line_end(const char *text, size_t at) { return at + strcspn(text + at, "\n"); }
 
 static size_t spaces_at(const char *s, const char *end) {
     size_t n = 0;
@@ -104,7 +102,7 @@ void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), voi
     without_controls(pasted);
     if (!prompt_at(pasted)) return;
     char *to = pasted, *chunk = pasted; /* the text so far, whose last chunk begins here */
-    bool open = true;                   /* that chunk goes on; else what follows is what it printed */
+    bool open = true; /* that chunk goes on; else what follows is what it printed */
     for (const char *s = pasted; *s;) {
         size_t prompt = prompt_at(s), n = strcspn(s, "\n");
         if (prompt || open) {

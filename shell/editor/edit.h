@@ -14,8 +14,8 @@ typedef struct gp_edit {
     size_t cursor; /* bytes */
 } gp_edit;
 
-/* text with a line end at the cursor: the line that ends is brought out where it closes a block, the
- * new one is indented. */
+/* text with a line end at the cursor: the line that ends is brought out where it closes a block,
+ * the new one is indented. */
 gp_edit gp_edit_newline(const char *text, size_t cursor);
 
 /* The last line of a finished block, brought out where it closes one; text is NULL where nothing
@@ -26,8 +26,8 @@ gp_edit gp_edit_finish(const char *text);
 gp_edit gp_edit_insert(const char *text, size_t cursor, wchar_t key);
 
 /* Pasted bytes as they go into the text, changed in place: line ends are \n, none at the end; no
- * control characters; and when the first line starts with a prompt, no prompts, and nothing of what was
- * printed: lines without a prompt after a chunk that is complete. */
+ * control characters; and when the first line starts with a prompt, no prompts, and nothing of what
+ * was printed: lines without a prompt after a chunk that is complete. */
 void gp_edit_clean(char *pasted, bool complete(void *ctx, const char *text), void *ctx);
 
 /* Where the line that holds byte `at` starts, and where it ends (its \n or the text's end). */

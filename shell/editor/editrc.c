@@ -44,17 +44,27 @@ void gp_editrc_again(EditLine *el) {
 }
 
 void gp_editrc_mode(EditLine *el, bool vi) {
-    /* Those of libedit's own history, which has none; what it reads a line for crashes when that is no command. */
-    static const char *const command[][2] = {{"u", "gpush-undo"}, {"U", "ed-unassigned"},
-        {"k", "gpush-up"}, {"\\055", "gpush-up"}, {"K", "gpush-up"}, {"\\034", "gpush-up"},
-        {"j", "gpush-down"}, {"+", "gpush-down"}, {"J", "gpush-down"}, {"\\035", "gpush-down"},
-        {"/", "gpush-search"}, {"?", "gpush-search"}, {"n", "ed-unassigned"}, {"N", "ed-unassigned"},
-        {"_", "ed-unassigned"}, {"G", "ed-unassigned"}, {"v", "ed-unassigned"}, {"#", "ed-unassigned"},
-        {":", "ed-unassigned"}, {"@", "ed-unassigned"}};
-    static const char *const emacs[][2] = {{"\\033x", "ed-unassigned"}, {"\\033X", "ed-unassigned"},
-        {"\\033p", "gpush-up"}, {"\\033P", "gpush-up"}, {"\\033n", "gpush-down"}, {"\\033N", "gpush-down"},
-        {"\\033[3~", "ed-delete-next-char"}, {"\\033[1;5C", "em-next-word"},
-        {"\\033[1;5D", "ed-prev-word"}, {"\\033[1;3C", "em-next-word"}, {"\\033[1;3D", "ed-prev-word"}};
+    /* Those of libedit's own history, which has none; what it reads a line for crashes when that is
+     * no command. */
+    static const char *const command[][2] = {
+        {"u", "gpush-undo"},     {"U", "ed-unassigned"}, {"k", "gpush-up"},
+        {"\\055", "gpush-up"},   {"K", "gpush-up"},      {"\\034", "gpush-up"},
+        {"j", "gpush-down"},     {"+", "gpush-down"},    {"J", "gpush-down"},
+        {"\\035", "gpush-down"}, {"/", "gpush-search"},  {"?", "gpush-search"},
+        {"n", "ed-unassigned"},  {"N", "ed-unassigned"}, {"_", "ed-unassigned"},
+        {"G", "ed-unassigned"},  {"v", "ed-unassigned"}, {"#", "ed-unassigned"},
+        {":", "ed-unassigned"},  {"@", "ed-unassigned"}};
+    static const char *const emacs[][2] = {{"\\033x", "ed-unassigned"},
+                                           {"\\033X", "ed-unassigned"},
+                                           {"\\033p", "gpush-up"},
+                                           {"\\033P", "gpush-up"},
+                                           {"\\033n", "gpush-down"},
+                                           {"\\033N", "gpush-down"},
+                                           {"\\033[3~", "ed-delete-next-char"},
+                                           {"\\033[1;5C", "em-next-word"},
+                                           {"\\033[1;5D", "ed-prev-word"},
+                                           {"\\033[1;3C", "em-next-word"},
+                                           {"\\033[1;3D", "ed-prev-word"}};
     for (size_t i = 0; vi && i < sizeof command / sizeof *command; i++)
         el_set(el, EL_BIND, "-a", command[i][0], command[i][1], NULL);
     for (size_t i = 0; !vi && i < sizeof emacs / sizeof *emacs; i++) {

@@ -1,5 +1,6 @@
-/* Characters of several code points, found by their widths as the C library knows them, and the single code points that stand
- * for them in the line editor. The rules are those of Unicode's UAX 29 as far as widths tell. */
+/* Characters of several code points, found by their widths as the C library knows them, and the
+ * single code points that stand for them in the line editor. The rules are those of Unicode's UAX
+ * 29 as far as widths tell. */
 #include "shell/editor/grapheme.h"
 
 #include <limits.h>
@@ -12,8 +13,8 @@ enum {
     EMOJI_STYLE = 0xfe0f,
     SYMBOLS = 0x2190, /* the first that may be an emoji */
     TOKENS = 4096,
-    /* Stand for characters of one column and of two: both are printable, of that width, and in no text that is likely;
-     * where they are, they are represented as well. */
+    /* Stand for characters of one column and of two: both are printable, of that width, and in no
+     * text that is likely; where they are, they are represented as well. */
     NARROW = 0xf0000,
     WIDE = 0x30000
 };
@@ -125,7 +126,8 @@ static size_t put_point(char *out, wchar_t c) {
     return n == (size_t)-1 ? 0 : n;
 }
 
-/* As gp_cluster_decode; text of what stands for another by the function, which may say that none does. */
+/* As gp_cluster_decode; text of what stands for another by the function, which may say that none
+ * does. */
 static char *decode(const wchar_t *line, size_t n, size_t *at, const char *(*as)(wchar_t)) {
     size_t bytes = 1, done = 0, place = 0;
     for (size_t i = 0; i < n; i++) {

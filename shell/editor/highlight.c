@@ -52,8 +52,8 @@ static size_t number(const char *s, size_t n) {
 
 static size_t word(const char *s, size_t n, gp_style *style) {
     static const char *const keywords[] = {
-        "and",   "break", "do",     "else",   "elseif", "end",   "for", "function", "goto", "if",
-        "in",    "local", "not",    "or",     "repeat", "return", "then", "until", "while", NULL};
+        "and", "break", "do",  "else", "elseif", "end",    "for",  "function", "goto",  "if",
+        "in",  "local", "not", "or",   "repeat", "return", "then", "until",    "while", NULL};
     static const char *const constants[] = {"nil", "true", "false", NULL};
     size_t i = 0;
     while (i < n && word_char(s[i])) i++;

@@ -22,7 +22,8 @@ static struct {
     bool told;  /* of the error, which is said once */
 } past = {.fd = -1};
 
-/* The file's path, malloc'ed; makes its folders, but not HOME. NULL where there is no place for one. */
+/* The file's path, malloc'ed; makes its folders, but not HOME. NULL where there is no place for
+ * one. */
 static char *find_file(void) {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     bool own = state && *state == '/';
@@ -101,11 +102,13 @@ static void drop_oldest(int n) {
     past.n -= n;
 }
 
-/* Under the lock. On a full disk nothing of the line stays there, and this session still knows it. */
+/* Under the lock. On a full disk nothing of the line stays there, and this session still knows it.
+ */
 static void append(const char *chunk) {
     size_t n;
     char *line = encode(chunk, &n);
-    ssize_t done = line ? write(past.fd, line, n) : 0; /* at the file's end, where it leaves the position */
+    ssize_t done =
+        line ? write(past.fd, line, n) : 0; /* at the file's end, where it leaves the position */
     if (line && done < (ssize_t)n) past.error = done < 0 ? errno : ENOSPC;
     if (done > 0 && done < (ssize_t)n &&
         ftruncate(past.fd, lseek(past.fd, 0, SEEK_CUR) - done)) { /* half a line */
@@ -150,7 +153,8 @@ void gp_history_add(const char *chunk) {
     }
     if (!past.error || past.told) return;
     past.told = true;
-    fprintf(stderr, "the history is this session's only: %s: %s\n", past.path, strerror(past.error));
+    fprintf(stderr, "the history is this session's only: %s: %s\n", past.path,
+            strerror(past.error));
 }
 
 int gp_history_error(const char **path) { return *path = past.path, past.error; }

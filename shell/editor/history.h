@@ -12,7 +12,8 @@ void gp_history_open(void);
  * or one equal to the last. The first time that the file cannot be written stderr says why. */
 void gp_history_add(const char *chunk);
 
-/* Why the file is not written, an errno, or 0; *path: the file's, NULL where neither variable names a place for it. */
+/* Why the file is not written, an errno, or 0; *path: the file's, NULL where neither variable names
+ * a place for it. */
 int gp_history_error(const char **path);
 
 /* How many there are, and the i-th, 0 being the oldest. */

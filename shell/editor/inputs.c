@@ -1,5 +1,5 @@
-/* The texts that were typed at the prompt, under the names that their chunks have for Lua, so that an
- * error in a function, a warning and ??name find the line of an input long gone. */
+/* The texts that were typed at the prompt, under the names that their chunks have for Lua, so that
+ * an error in a function, a warning and ??name find the line of an input long gone. */
 #include "shell/shell.h"
 
 #include <lauxlib.h>

@@ -18,7 +18,8 @@ static char back[256]; /* bytes that were looked at, still to be read */
 static int nback;
 
 enum { MOST_BOUND = 64, LONGEST = 24 };
-static char bound[MOST_BOUND][LONGEST]; /* what of sequences means something to the editor, without their escape */
+static char bound[MOST_BOUND][LONGEST]; /* what of sequences means something to the editor, without
+                                           their escape */
 static int nbound;
 static bool whole;
 
@@ -91,7 +92,8 @@ static bool wait_for_key(void (*resized)(void)) {
 /* The byte i after those that were taken, which stays to be read; -1 where none comes at once. */
 static int peek(int i) {
     char c;
-    if (i >= nback && i < (int)sizeof back && pending(20) && read(STDIN_FILENO, &c, 1) == 1) back[nback++] = c;
+    if (i >= nback && i < (int)sizeof back && pending(20) && read(STDIN_FILENO, &c, 1) == 1)
+        back[nback++] = c;
     return i < nback ? (unsigned char)back[i] : -1;
 }
 
@@ -144,8 +146,8 @@ void gp_key_bind(const char *key) {
     }
 }
 
-/* How many bytes behind an escape are a sequence of a terminal's, which come at once: a key's, or an answer that came late.
- * 0: it is Escape, or Alt with a letter. */
+/* How many bytes behind an escape are a sequence of a terminal's, which come at once: a key's, or
+ * an answer that came late. 0: it is Escape, or Alt with a letter. */
 static int sequence(void) {
     int i = 1, c = peek(0);
     if (c == 'O') return peek(1) < 0 ? 0 : 2;
@@ -181,18 +183,24 @@ static wchar_t own_key(char c) {
     }
 }
 
-/* What an escape that was just read begins, or itself; 0: a key that means nothing here, and was taken. */
+/* What an escape that was just read begins, or itself; 0: a key that means nothing here, and was
+ * taken. */
 static wchar_t escape(void) {
-    static const char paste[] = "[200~", arrows[] = "ABCDFH", keys[] = "13478" /* Home, Delete, End by their numbers */;
+    static const char paste[] = "[200~", arrows[] = "ABCDFH",
+                      keys[] = "13478" /* Home, Delete, End by their numbers */;
     int n = sequence(), last = n ? back[n - 1] : 0;
     if (n == 0) return 033;
-    if (n > 4 && !is_bound(n) && !memcmp(back, "[1;", 3) && strchr(arrows, last)) { /* with Shift or the like */
+    if (n > 4 && !is_bound(n) && !memcmp(back, "[1;", 3) &&
+        strchr(arrows, last)) { /* with Shift or the like */
         take(n - 2);
         back[0] = '[', n = 2;
     }
-    if (n == 2 && (last == 'A' || last == 'B')) return take(2), last == 'A' ? GP_KEY_UP : GP_KEY_DOWN;
-    if (n == sizeof paste - 1 && !memcmp(back, paste, sizeof paste - 1)) return take(n), GP_KEY_PASTE;
-    bool known = n == 2 ? strchr(arrows, last) != NULL : n == 3 && last == '~' && strchr(keys, back[1]);
+    if (n == 2 && (last == 'A' || last == 'B'))
+        return take(2), last == 'A' ? GP_KEY_UP : GP_KEY_DOWN;
+    if (n == sizeof paste - 1 && !memcmp(back, paste, sizeof paste - 1))
+        return take(n), GP_KEY_PASTE;
+    bool known =
+        n == 2 ? strchr(arrows, last) != NULL : n == 3 && last == '~' && strchr(keys, back[1]);
     if (is_bound(n) || (known && !whole)) return 033;
     wchar_t key = known ? own_key(back[1]) : 0;
     take(n);

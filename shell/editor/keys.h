@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <wchar.h>
 
-/* What the up and down arrows are, and a paste, whose text gp_key_pasted reads; behind it what gp_key_whole is about. */
+/* What the up and down arrows are, and a paste, whose text gp_key_pasted reads; behind it what
+ * gp_key_whole is about. */
 enum {
     GP_KEY_UP = 034,
     GP_KEY_DOWN = 035,
@@ -36,11 +37,13 @@ bool gp_keys_used(void);
  * of the input. Decodes by the current locale. */
 bool gp_key_read(wchar_t *key, void (*resized)(void));
 
-/* key, in libedit's notation ("^[[1;5C"), is bound. Other sequences of the terminal's but the usual ones (arrows, Home, End,
- * Delete) are taken and mean nothing; with Shift and the like the usual ones are what they are alone. */
+/* key, in libedit's notation ("^[[1;5C"), is bound. Other sequences of the terminal's but the usual
+ * ones (arrows, Home, End, Delete) are taken and mean nothing; with Shift and the like the usual
+ * ones are what they are alone. */
 void gp_key_bind(const char *key);
 
-/* Whether Left, Right, Home, End and Delete are keys of their own, or come as what the terminal sends. */
+/* Whether Left, Right, Home, End and Delete are keys of their own, or come as what the terminal
+ * sends. */
 void gp_key_whole(bool are);
 
 /* Is there a key already? */

@@ -1,5 +1,5 @@
-/* Reading chunks with libedit on a terminal, plainly elsewhere; this file, render.c and editrc.c alone
- * know the line editor. A block is one text with line ends in it. */
+/* Reading chunks with libedit on a terminal, plainly elsewhere; this file, render.c and editrc.c
+ * alone know the line editor. A block is one text with line ends in it. */
 #include "shell/editor/line.h"
 
 #include "shell/editor/grapheme.h"
@@ -28,8 +28,8 @@ static struct {
     int recalled;         /* index of the chunk of the history that is shown */
     char *prefix, *typed; /* what those shown start with; what stood there before */
     char *shown;
-    bool fresh;           /* the prompt was just drawn */
-    bool searching;       /* keys are the query's */
+    bool fresh;     /* the prompt was just drawn */
+    bool searching; /* keys are the query's */
 } editor;
 
 static unsigned char replace(const char *text, size_t cursor) {
@@ -60,7 +60,8 @@ static void paste(void) {
     free(text);
 }
 
-/* A key that moves within the text, or deletes, where libedit has no sequences for it: vi's Escape is a key by itself. */
+/* A key that moves within the text, or deletes, where libedit has no sequences for it: vi's Escape
+ * is a key by itself. */
 static bool move(wchar_t key) {
     if (key <= GP_KEY_PASTE || editor.searching) return false;
     size_t cursor;
@@ -85,7 +86,8 @@ static bool join(wchar_t key) {
     return true;
 }
 
-/* What a deletion brought together may be one character now, and a control character has come as it is. */
+/* What a deletion brought together may be one character now, and a control character has come as it
+ * is. */
 static void settle(void) {
     size_t cursor;
     const LineInfoW *line = el_wline(gp_picture.el);
@@ -289,7 +291,8 @@ static unsigned char on_search(EditLine *el, int ch) {
         bool step = key == OLDER || key == NEWER;
         if (!step && !gp_edit_query(query, key)) break;
         int from = step ? at : gp_history_count();
-        int found = *query ? gp_history_find(from, key == NEWER ? 1 : -1, query, 0, true, NULL) : -1;
+        int found =
+            *query ? gp_history_find(from, key == NEWER ? 1 : -1, query, 0, true, NULL) : -1;
         if (found >= 0) at = found;
     }
     gp_picture_erase();
@@ -326,8 +329,8 @@ static void bind_key(const char *key, const char *name) {
     el_set(gp_picture.el, EL_BIND, key, name, NULL);
 }
 
-/* The keys of both of libedit's modes; in vi's, escape is the way to its commands. The terminal gives
- * Ctrl-C and Ctrl-Z to the editor as keys; while a chunk runs they are signals again. */
+/* The keys of both of libedit's modes; in vi's, escape is the way to its commands. The terminal
+ * gives Ctrl-C and Ctrl-Z to the editor as keys; while a chunk runs they are signals again. */
 static void bind_keys(void) {
     const char *mode = NULL;
     el_set(gp_picture.el, EL_EDITOR, "emacs");
@@ -404,7 +407,8 @@ void gp_line_save(const char *chunk) {
     if (gp_picture.el) gp_history_add(chunk);
 }
 
-/* As many spaces as a row has: in the first column they fill it, in another they end on the next row. */
+/* As many spaces as a row has: in the first column they fill it, in another they end on the next
+ * row. */
 void gp_line_fresh(void) {
     if (!gp_picture.el) return;
     printf("%*s\r\033[K", gp_screen_columns(), "");

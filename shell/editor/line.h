@@ -27,8 +27,8 @@ gp_line gp_line_read(const char *prompt, char **line);
 /* Adds a chunk of one or more lines to the history. */
 void gp_line_save(const char *chunk);
 
-/* What is printed next begins a line, whoever wrote last; where that is so already, nothing is seen of it. Does nothing
- * without a terminal that lines are edited on. */
+/* What is printed next begins a line, whoever wrote last; where that is so already, nothing is seen
+ * of it. Does nothing without a terminal that lines are edited on. */
 void gp_line_fresh(void);
 
 /* Leaves the terminal as it was. */

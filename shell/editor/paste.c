@@ -1,5 +1,5 @@
-/* A text that is several chunks, such as a session that was copied and pasted: they run one after the other, as if each had
- * been typed, up to the first that fails. */
+/* A text that is several chunks, such as a session that was copied and pasted: they run one after
+ * the other, as if each had been typed, up to the first that fails. */
 #include "shell/shell.h"
 
 #include <lauxlib.h>
@@ -15,7 +15,8 @@ static bool makes_locals(const char *text) {
     return !strncmp(text, "local", 5) && (text[5] == ' ' || text[5] == '\t' || text[5] == '\n');
 }
 
-/* Pushes the lines from text on that are the shortest chunk, and returns what follows them; NULL pushes nothing. */
+/* Pushes the lines from text on that are the shortest chunk, and returns what follows them; NULL
+ * pushes nothing. */
 static const char *push_piece(lua_State *L, const char *text, int *lines) {
     for (const char *end = text; *end && ++*lines <= LINES;) {
         end += strcspn(end, "\n");

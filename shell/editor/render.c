@@ -16,7 +16,8 @@ struct gp_picture gp_picture;
 
 /* ---- The text ---- */
 
-/* The line editor's text by one of grapheme.h's readers into *text, and the cursor's place in it, in bytes. */
+/* The line editor's text by one of grapheme.h's readers into *text, and the cursor's place in it,
+ * in bytes. */
 static const char *get(char **text, size_t *cursor,
                        char *read(const wchar_t *line, size_t n, size_t *at)) {
     const LineInfoW *line = el_wline(gp_picture.el);
@@ -33,7 +34,8 @@ const char *gp_text_get(size_t *cursor) {
     return get(&text, cursor, gp_cluster_decode);
 }
 
-/* The same as the line editor has it, a code point for each character: what is where on the screen. */
+/* The same as the line editor has it, a code point for each character: what is where on the screen.
+ */
 static const char *get_cells(size_t *cursor) {
     static char *text;
     return get(&text, cursor, gp_cluster_cells);
@@ -96,9 +98,11 @@ static void paint_window(const char *text, const unsigned char *style, size_t cu
     gp_spot at = gp_screen_at(gp_picture.prompt, text, cursor, gp_picture.columns);
     int end = row_at(text, strlen(text));
     if (gp_picture.top > end - gp_picture.rows + 1) gp_picture.top = end - gp_picture.rows + 1;
-    if (gp_picture.top < at.row - gp_picture.rows + 1) gp_picture.top = at.row - gp_picture.rows + 1;
+    if (gp_picture.top < at.row - gp_picture.rows + 1)
+        gp_picture.top = at.row - gp_picture.rows + 1;
     if (gp_picture.top > at.row) gp_picture.top = at.row;
-    gp_screen_window(stdout, gp_picture.prompt, text, style, at, gp_picture.top, gp_picture.rows, gp_picture.columns);
+    gp_screen_window(stdout, gp_picture.prompt, text, style, at, gp_picture.top, gp_picture.rows,
+                     gp_picture.columns);
 }
 
 /* Draws anew on a terminal that was filled by us, once the text has fewer rows again. */
@@ -110,8 +114,8 @@ static void settle_height(const char *text) {
     el_set(gp_picture.el, EL_REFRESH);
 }
 
-/* Where a letter takes the place of the last one of a full row, libedit goes on to the row after the text's end, which is
- * below, without a look at how many it has: it gets more of them. */
+/* Where a letter takes the place of the last one of a full row, libedit goes on to the row after
+ * the text's end, which is below, without a look at how many it has: it gets more of them. */
 static void make_room(int end) {
     char rows[16];
     gp_picture_erase();
@@ -121,8 +125,9 @@ static void make_room(int end) {
     gp_picture_redraw();
 }
 
-/* Before libedit sees a key. It does not follow its cursor beyond the terminal's rows, and a letter typed there would be put
- * outside of its memory of the screen: of a tall text it works everything out anew. */
+/* Before libedit sees a key. It does not follow its cursor beyond the terminal's rows, and a letter
+ * typed there would be put outside of its memory of the screen: of a tall text it works everything
+ * out anew. */
 void gp_picture_settle(void) {
     size_t cursor;
     const char *text = get_cells(&cursor);
@@ -134,7 +139,8 @@ void gp_picture_settle(void) {
     if (gp_picture.tall) el_set(gp_picture.el, EL_REFRESH);
 }
 
-/* After it. Such a letter made it count a row too many, and vi's $ in an empty text left the cursor in front of it. */
+/* After it. Such a letter made it count a row too many, and vi's $ in an empty text left the cursor
+ * in front of it. */
 void gp_picture_check(void) {
     const LineInfoW *line = el_wline(gp_picture.el);
     if (line->cursor < line->buffer) el_cursor(gp_picture.el, 1);
@@ -155,7 +161,9 @@ void gp_picture_paint(bool pair_too) {
     gp_picture.painted = !(pair_too && gp_highlight_pair(text, n, style, cursor, pair));
     if (!gp_picture.painted) style[pair[0]] = style[pair[1]] = GP_STYLE_BRACKET;
     if (gp_picture.tall) paint_window(text, style, cursor);
-    else gp_screen_paint(stdout, gp_picture.prompt, text, style, cell_of(text, cursor), gp_picture.columns);
+    else
+        gp_screen_paint(stdout, gp_picture.prompt, text, style, cell_of(text, cursor),
+                        gp_picture.columns);
     free(style);
     fflush(stdout);
 }

@@ -1,5 +1,6 @@
-/* The text that is edited and its picture on the terminal. Colours are painted over what libedit draws;
- * of a text with more rows than the terminal has those round the cursor are drawn here, without it. */
+/* The text that is edited and its picture on the terminal. Colours are painted over what libedit
+ * draws; of a text with more rows than the terminal has those round the cursor are drawn here,
+ * without it. */
 #ifndef GP_PICTURE_H
 #define GP_PICTURE_H
 
@@ -12,7 +13,8 @@ extern struct gp_picture {
     const char *prompt;
     int rows, columns; /* of the terminal */
     int told;          /* rows that libedit has */
-    bool overhangs;    /* the cursor was on the last character, below whose row the text ends, when libedit got a key */
+    bool overhangs;    /* the cursor was on the last character, below whose row the text ends, when
+                          libedit got a key */
     bool painted;      /* in its colours, with no bracket marked */
     bool tall;         /* more rows than the terminal, which is filled with those from `top` on */
     bool hold;         /* not before the next key */

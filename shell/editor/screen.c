@@ -100,7 +100,8 @@ void gp_screen_move(FILE *out, gp_spot from, gp_spot to) {
     if (to.col) fprintf(out, "\033[%dC", to.col);
 }
 
-/* The width of the character at s, which stands at `at`, and what the terminal gets for it in *as, NULL for itself. */
+/* The width of the character at s, which stands at `at`, and what the terminal gets for it in *as,
+ * NULL for itself. */
 static int look(const char *s, const char **as) {
     wchar_t c = 0;
     mbstate_t state = {0};
@@ -113,18 +114,19 @@ static int look(const char *s, const char **as) {
     return w;
 }
 
-/* Terminals disagree about the width of what is more than one code point: it gets w empty cells, and the cursor is moved
- * behind them, wherever it was left. At the edge the terminal must not go on on the next row. */
+/* Terminals disagree about the width of what is more than one code point: it gets w empty cells,
+ * and the cursor is moved behind them, wherever it was left. At the edge the terminal must not go
+ * on on the next row. */
 static void put_odd(FILE *out, const char *text, gp_spot at, int w) {
     fprintf(out, "\033[?7l%*s", w, "");
     gp_screen_move(out, at, at);
     fprintf(out, "%s\033[?7h", text);
 }
 
-/* Paints the cells of text in the rows from..to, of which the first is `at`, where the pen is unless
- * that is above `from`: then it is in from's first cell. Where the pen is afterwards. */
-static gp_spot paint_rows(FILE *out, const char *text, const unsigned char *style, gp_spot at, int from,
-                          int to, int columns) {
+/* Paints the cells of text in the rows from..to, of which the first is `at`, where the pen is
+ * unless that is above `from`: then it is in from's first cell. Where the pen is afterwards. */
+static gp_spot paint_rows(FILE *out, const char *text, const unsigned char *style, gp_spot at,
+                          int from, int to, int columns) {
     gp_spot pen = at.row < from ? (gp_spot){from, 0} : at;
     int now = GP_STYLE_PLAIN;
     bool odd = false;

@@ -1,5 +1,5 @@
-/* Where an edited text stands on the terminal, and painting it there in colour. Widths of characters
- * are those of the current locale. */
+/* Where an edited text stands on the terminal, and painting it there in colour. Widths of
+ * characters are those of the current locale. */
 #ifndef GP_SCREEN_H
 #define GP_SCREEN_H
 
@@ -31,8 +31,8 @@ void gp_screen_move(FILE *out, gp_spot from, gp_spot to);
  */
 void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsigned char *style,
                      gp_spot cursor, int columns);
-/* Fills the terminal with the rows of prompt and text from `top` on, and puts the cursor at `cursor`,
- * one of them. */
+/* Fills the terminal with the rows of prompt and text from `top` on, and puts the cursor at
+ * `cursor`, one of them. */
 void gp_screen_window(FILE *out, const char *prompt, const char *text, const unsigned char *style,
                       gp_spot cursor, int top, int rows, int columns);
 

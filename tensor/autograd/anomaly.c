@@ -47,6 +47,7 @@ bool gp_check_root(gp_tensor *root) {
         return gp_fail("backward: the tensor is NaN already; compute it under "
                        "autograd.detect_anomaly too, and the op that made it NaN is named");
     while ((before = input_with_nan(n))) n = before;
-    return gp_fail("backward: the tensor is NaN already; the first op whose result was NaN is %s (%s:%d)",
-                   n->op->name, n->file ? n->file : "?", n->line);
+    return gp_fail(
+        "backward: the tensor is NaN already; the first op whose result was NaN is %s (%s:%d)",
+        n->op->name, n->file ? n->file : "?", n->line);
 }

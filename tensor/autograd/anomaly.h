@@ -6,8 +6,8 @@
 
 extern bool gp_anomaly;
 
-/* Whether t holds a NaN, a wait; false with a message where the wait was refused. NULL and what is no
- * float holds none. */
+/* Whether t holds a NaN, a wait; false with a message where the wait was refused. NULL and what is
+ * no float holds none. */
 bool gp_has_nan(gp_tensor *t, bool *found);
 /* Notes whether a result of n is NaN. */
 bool gp_note_nan(gp_node *n, gp_tensor *const *out, int nout);

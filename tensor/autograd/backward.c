@@ -1,5 +1,5 @@
-/* The backward walk: nodes in reverse order of their making, each run once when all gradients of its
- * outputs have come. */
+/* The backward walk: nodes in reverse order of their making, each run once when all gradients of
+ * its outputs have come. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,10 @@ typedef struct walk {
     gp_node *nodes[NODES];
     gp_tensor *tensors[2 * INPUTS];
     bool need[INPUTS];
-    gp_leaf *leaves; /* with something pending */
+    gp_leaf *leaves;  /* with something pending */
     const char *file; /* the forward line of the last step */
     int line;
-    gp_vjp v;        /* tensors made between the steps */
+    gp_vjp v; /* tensors made between the steps */
 } walk;
 
 /* ---- the queue ---- */
@@ -38,7 +38,8 @@ static bool push(walk *w, gp_node *n) {
         w->heap = more, w->cap = cap;
     }
     int i = w->n++;
-    for (; i && w->heap[(i - 1) / 2]->seq < n->seq; i = (i - 1) / 2) w->heap[i] = w->heap[(i - 1) / 2];
+    for (; i && w->heap[(i - 1) / 2]->seq < n->seq; i = (i - 1) / 2)
+        w->heap[i] = w->heap[(i - 1) / 2];
     w->heap[i] = gp_node_ref(n);
     n->queued = true;
     return true;
@@ -110,7 +111,8 @@ static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
     gp_shape want = gp_tensor_shape(g), have = gp_tensor_shape(r);
     char a[160], b[160];
     if (gp_shape_equal(&want, &have) && r->storage->dev == g->storage->dev) return r;
-    return gp_fail_null("backward: a hook returned a gradient of shape %s on %s (expected %s on %s)",
+    return gp_fail_null(
+        "backward: a hook returned a gradient of shape %s on %s (expected %s on %s)",
         gp_shape_text(&have, a, sizeof a), r->storage->dev->name, gp_shape_text(&want, b, sizeof b),
         g->storage->dev->name);
 }
@@ -136,8 +138,9 @@ static void drop_pool(gp_vjp *v) {
 static bool unchanged(const gp_node *n, const gp_tensor *saved, uint32_t version) {
     const gp_storage *st = saved ? saved->storage : NULL;
     if (!st || st->version == version) return true;
-    return gp_fail("backward: %s (%s:%d) needs a tensor that was written in place since (%s:%d); use "
-                   ":clone() before the write, or the form without _",
+    return gp_fail(
+        "backward: %s (%s:%d) needs a tensor that was written in place since (%s:%d); use "
+        ":clone() before the write, or the form without _",
         n->op->name, n->file ? n->file : "?", n->line, st->write_file ? st->write_file : "?",
         st->write_line);
 }
@@ -181,8 +184,8 @@ static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
     bool found;
     if (!gp_anomaly) return true;
     if (!gp_has_nan(g, &found)) return false;
-    return !found || gp_fail("backward: %s (%s:%d) gave NaN in the gradient of its input %d", n->op->name,
-        n->file ? n->file : "?", n->line, i + 1);
+    return !found || gp_fail("backward: %s (%s:%d) gave NaN in the gradient of its input %d",
+                             n->op->name, n->file ? n->file : "?", n->line, i + 1);
 }
 
 /* The gradients that n's rule left in dx go to who made the inputs. */
@@ -232,8 +235,10 @@ static void capture(walk *w, const gp_node *n) {
 static bool step(walk *w, gp_node *n) {
     gp_vjp *v = &w->v;
     if (n->freed)
-        return gp_fail("backward: the graph through %s (%s:%d) was freed by an earlier backward; give "
-                       "that one retain_graph = true", n->op->name, n->file ? n->file : "?", n->line);
+        return gp_fail(
+            "backward: the graph through %s (%s:%d) was freed by an earlier backward; give "
+            "that one retain_graph = true",
+            n->op->name, n->file ? n->file : "?", n->line);
     if (!prepare(w, n)) return false;
     bool ok = unpack(v, n, w->opts->create);
     for (int i = 0; i < n->nout; i++) {
@@ -260,21 +265,23 @@ static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
     gp_vjp *v = &w->v;
     char text[200];
     if (!gp_is_float((gp_dtype)root->a.dtype))
-        return gp_fail("backward: the tensor is %s; gradients go through floats only (convert with :float() "
-                       "before the ops that need them)", gp_dtype_name((gp_dtype)root->a.dtype));
+        return gp_fail(
+            "backward: the tensor is %s; gradients go through floats only (convert with :float() "
+            "before the ops that need them)",
+            gp_dtype_name((gp_dtype)root->a.dtype));
     if (!root->requires_grad && !gp_tensor_node(root))
         return gp_fail("backward: the tensor does not require gradients: nothing that made it does "
                        "(or it was made under no_grad)");
     if (!g && root->a.numel != 1)
         return gp_fail("backward: a tensor with %lld elements (%s) needs a gradient argument; only "
-                       "for one element it is 1", (long long)root->a.numel,
-            gp_tensor_text(root, text, sizeof text));
+                       "for one element it is 1",
+                       (long long)root->a.numel, gp_tensor_text(root, text, sizeof text));
     if (gp_anomaly && !gp_check_root(root)) return false;
     gp_shape s = gp_tensor_shape(root), have = g ? gp_tensor_shape(g) : s;
     char a[160], b[160];
     if (!gp_shape_equal(&s, &have))
         return gp_fail("backward: the gradient has shape %s, the tensor %s",
-            gp_shape_text(&have, a, sizeof a), gp_shape_text(&s, b, sizeof b));
+                       gp_shape_text(&have, a, sizeof a), gp_shape_text(&s, b, sizeof b));
     if (!g) {
         gp_call c;
         gp_call_begin(&c, GP_OP(full));
@@ -328,8 +335,8 @@ static bool settle_leaves(walk *w, bool ok) {
     return ok;
 }
 
-bool gp_backward(
-    gp_tensor *const *roots, gp_tensor *const *grads, int n, const gp_backward_opts *opts) {
+bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
+                 const gp_backward_opts *opts) {
     walk w;
     bool ok = true;
     w.opts = opts;

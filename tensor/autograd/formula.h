@@ -4,8 +4,8 @@
 
 #include "tensor/autograd/grad.h"
 
-/* What the letters of a formula stand for: tensors or numbers (their .f). The first is the gradient, a
- * tensor. */
+/* What the letters of a formula stand for: tensors or numbers (their .f). The first is the
+ * gradient, a tensor. */
 typedef struct gp_formula_vars {
     int n;
     char name[GP_MAX_ARGS];

@@ -22,7 +22,8 @@ gp_tensor *gp_keep(gp_vjp *v, gp_tensor *t) {
 
 static void add_number(gp_call *c, double x) {
     bool integer = x == floor(x) && fabs(x) < 0x1p53;
-    gp_call_number(c, integer ? (gp_scalar){.i = (int64_t)x} : (gp_scalar){.is_float = true, .f = x});
+    gp_call_number(c,
+                   integer ? (gp_scalar){.i = (int64_t)x} : (gp_scalar){.is_float = true, .f = x});
 }
 
 /* Argument a of the forward call once more. */

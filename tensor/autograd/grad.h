@@ -25,10 +25,10 @@ struct gp_vjp {
     gp_tensor *first[GP_POOL];
 };
 
-/* Runs an op. fmt has a letter for each argument: t tensor, l list (gp_tensor **, int), i int64_t, n
- * double (a number operand), f double (a float), b int (bool), v ints (const int64_t *, int), d
- * dtype (int), s string, o tensor or NULL for none, a the forward's argument of that number (int; no
- * list of tensors), - not given. */
+/* Runs an op. fmt has a letter for each argument: t tensor, l list (gp_tensor **, int), i int64_t,
+ * n double (a number operand), f double (a float), b int (bool), v ints (const int64_t *, int), d
+ * dtype (int), s string, o tensor or NULL for none, a the forward's argument of that number (int;
+ * no list of tensors), - not given. */
 gp_tensor *gp_do(gp_vjp *v, const gp_op *op, const char *fmt, ...);
 /* The same in place: writes into. */
 gp_tensor *gp_do_in(gp_vjp *v, gp_tensor *into, const gp_op *op, const char *fmt, ...);
@@ -93,9 +93,9 @@ extern const gp_rule gp_rule_slice_write;
 /* ---- backward.c ---- */
 
 typedef struct gp_backward_opts {
-    bool retain, create;           /* keep the tape; record the backward as well */
-    gp_tensor *const *inputs;      /* the tensors whose gradients are wanted, or NULL: all leaves */
-    gp_tensor **out;               /* their gradients: new references, NULL where none came */
+    bool retain, create;      /* keep the tape; record the backward as well */
+    gp_tensor *const *inputs; /* the tensors whose gradients are wanted, or NULL: all leaves */
+    gp_tensor **out;          /* their gradients: new references, NULL where none came */
     int ninputs;
 } gp_backward_opts;
 /* Gradients of roots (each times grads[i], or 1 for a NULL of a one-element root) into the leaves'

@@ -29,8 +29,9 @@ unsigned gp_formula_variables(const gp_op *d) {
     return known[gp_op_id(d)] = (unsigned char)set;
 }
 
-/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result. All are of
- * g's dtype, in which the op was computed: a bool or an integer is a number there. A NULL tensor: failed. */
+/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result.
+ * All are of g's dtype, in which the op was computed: a bool or an integer is a number there. A
+ * NULL tensor: failed. */
 static gp_value variable(gp_vjp *v, int i) {
     const gp_node *n = v->node;
     int operands = n->op->ntensors, in = 0, dtype = v->g[0]->a.dtype;
@@ -207,8 +208,9 @@ static bool normal(gp_vjp *v, gp_tensor *t, double least, double most) {
            gp_item(end[1], &high, GP_WHY_item, "prod") && low.f >= least && high.f <= most;
 }
 
-/* The gradient of a product as g y / x, in one pass, where neither zeros nor what is beyond the dtype's normal
- * numbers (0 times an infinity …) stand in the way; NULL elsewhere: then it takes the products of the others. */
+/* The gradient of a product as g y / x, in one pass, where neither zeros nor what is beyond the
+ * dtype's normal numbers (0 times an infinity …) stand in the way; NULL elsewhere: then it takes
+ * the products of the others. */
 static gp_tensor *by_quotient(gp_vjp *v, uint64_t mask) {
     gp_tensor *x = v->x[0];
     bool wide = x->a.dtype == GP_f64;
@@ -237,7 +239,8 @@ static bool reduce(gp_vjp *v) {
     for (int i = 0; i < 5; i++) {
         of[i] = operand(v, mentioned >> i & 1 ? i : 0, g, mask);
         if (!of[i]) return false;
-        if (!i || mentioned >> i & 1) set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
+        if (!i || mentioned >> i & 1)
+            set(&vars, d->sig[i], (gp_value){.kind = GP_TENSOR, .t = of[i]});
     }
     double n = count_of(s, mask);
     set(&vars, 'n', (gp_value){.kind = GP_FLOAT, .f = n});

@@ -1,35 +1,47 @@
 /* Rows whose results have no gradient, because they are integers, bools or new tensors; and those
- * that only backward runs and that have no derivative of their own, which say so. Every VIEW, RANDOM and CUSTOM row needs a
- * `const gp_rule vjp_NAME`: here, or in one of the grad_*.c (grad.h says how one is written), with a
- * case in tests/lua/autograd.lua. */
+ * that only backward runs and that have no derivative of their own, which say so. Every VIEW,
+ * RANDOM and CUSTOM row needs a `const gp_rule vjp_NAME`: here, or in one of the grad_*.c (grad.h
+ * says how one is written), with a case in tests/lua/autograd.lua. */
 #include "tensor/autograd/grad.h"
 
 /* Results that need no gradient, whatever went in. */
 #define NONE(n) const gp_rule vjp_##n = {NULL, NULL};
-NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty)
-NONE(eye) NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin)
-NONE(distinct) NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
+/* clang-format off */
+NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
+NONE(nonzero) NONE(count_nonzero) NONE(argsort) NONE(argmax) NONE(argmin) NONE(distinct)
+NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searchsorted)
 NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
 NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
-/* What only writes: refused for tensors that require gradients while ops are recorded. */
+    /* clang-format on */
+    /* What only writes: refused for tensors that require gradients while ops are recorded. */
+    /* clang-format off */
 NONE(sgd_step) NONE(adam_step) NONE(rmsprop_step) NONE(adagrad_step) NONE(clip_grad_norm)
 NONE(clip_grad_value)
+    /* clang-format on */
 
-/* Rows that only backward runs, and whose rules compose what a second derivative needs instead of them. */
-static bool once(gp_vjp *v) {
-    return gp_fail("backward: %s has no derivative of its own: there are no second derivatives through it",
+    /* Rows that only backward runs, and whose rules compose what a second derivative needs instead
+       of them. */
+    static bool once(gp_vjp *v) {
+    return gp_fail(
+        "backward: %s has no derivative of its own: there are no second derivatives through it",
         v->node->op->name);
 }
 #define ONCE(n) const gp_rule vjp_##n = {once, NULL};
-ONCE(attention_backward) ONCE(batch_norm_grad) ONCE(cross_entropy_grad) ONCE(group_norm_grad) ONCE(gru_backward)
-ONCE(layer_norm_grad) ONCE(log_softmax_grad) ONCE(lstm_backward) ONCE(rms_norm_grad)
-ONCE(rnn_backward) ONCE(softmax_grad)
+/* clang-format off */
+ONCE(attention_backward) ONCE(batch_norm_grad) ONCE(cross_entropy_grad) ONCE(group_norm_grad)
+ONCE(gru_backward) ONCE(layer_norm_grad) ONCE(log_softmax_grad) ONCE(lstm_backward)
+ONCE(rms_norm_grad) ONCE(rnn_backward) ONCE(softmax_grad)
+    /* clang-format on */
 
-bool gp_rule_later(const gp_rule *rule) { return rule->fn == once; }
+    bool gp_rule_later(const gp_rule *rule) {
+    return rule->fn == once;
+}
 
 /* Derivative columns with a function that is no op, where the backward is recorded. */
 static bool formula(gp_vjp *v) {
-    return gp_fail("backward: %s, the derivative of a row of the op table, has no derivative of its own: there "
-                   "are no second derivatives through it", v->node->op->name);
+    return gp_fail("backward: %s, the derivative of a row of the op table, has no derivative of "
+                   "its own: there "
+                   "are no second derivatives through it",
+                   v->node->op->name);
 }
 const gp_rule gp_rule_formula = {formula, NULL};

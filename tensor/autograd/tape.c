@@ -84,8 +84,8 @@ void gp_node_free_saved(gp_node *n) {
 
 /* ---- spare nodes ---- */
 
-/* Dead nodes of this thread that had room for SMALL bytes: the tape of small ops would ask malloc for sizes
- * that it does not keep at hand. */
+/* Dead nodes of this thread that had room for SMALL bytes: the tape of small ops would ask malloc
+ * for sizes that it does not keep at hand. */
 enum { SMALL = 1024, MOST_SPARE = 1024 };
 static _Thread_local struct spare_nodes {
     gp_node *first;
@@ -227,7 +227,7 @@ void gp_node_output(gp_node *n, int i, gp_tensor *t) {
 
 /* A node for view t of base: base's gradient is t's, put where t lies. Its inputs: base. */
 static gp_node *geometry(const gp_op *op, const gp_rule *rule, gp_tensor *base, const gp_tensor *t,
-    int nin) {
+                         int nin) {
     int nd = t->a.ndim;
     gp_node *n = gp_node_new(op, rule, 4, 2 * nd, nin);
     if (!n) return NULL;
@@ -259,7 +259,8 @@ static bool write_through(gp_tensor *t, gp_node *n) {
     gp_tensor *base = t->base;
     if (!base->a.contiguous)
         return gp_fail("%s_: a view of a tensor with gaps cannot be written under autograd; use "
-                       ":clone() first", n->op->name);
+                       ":clone() first",
+                       n->op->name);
     gp_node *w = geometry(n->op, &gp_rule_slice_write, base, t, 2);
     if (!w) return false;
     gp_node_input(w, 1, t);
@@ -277,7 +278,7 @@ static bool may_write(const gp_call *c) {
     if (root->requires_grad && !gp_tensor_node(root))
         return gp_fail("%s_: %s that requires gradients is written in place; do it under no_grad, "
                        "or on a copy",
-            c->op->name, root == t ? "a tensor" : "a view of a tensor");
+                       c->op->name, root == t ? "a tensor" : "a view of a tensor");
     return true;
 }
 
@@ -289,7 +290,8 @@ static bool may_write_lists(const gp_call *c) {
             gp_tensor *t = c->arg[i].list[k];
             if (t->requires_grad || (t->base && t->base->requires_grad))
                 return gp_fail("%s: tensor %d of argument %d requires gradients and is written in "
-                               "place; do it under no_grad", c->op->name, k + 1, i + 1);
+                               "place; do it under no_grad",
+                               c->op->name, k + 1, i + 1);
         }
     return true;
 }
@@ -363,9 +365,9 @@ static gp_tensor *copied(gp_tensor *t) {
     return y;
 }
 
-/* Not t itself: a later write gives t the history of that write, which may lead back to this node. Its
- * history of now is in->node or in->leaf. written: by the op itself, so that its derivative is of
- * what was there before. */
+/* Not t itself: a later write gives t the history of that write, which may lead back to this node.
+ * Its history of now is in->node or in->leaf. written: by the op itself, so that its derivative is
+ * of what was there before. */
 static bool save(gp_input *in, gp_tensor *t, bool written) {
     in->saved = written ? copied(t) : gp_tensor_alias(t);
     if (in->saved) in->version = in->saved->storage->version;

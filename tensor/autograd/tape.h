@@ -1,4 +1,5 @@
-/* The tape of autograd: what each op that ran on tensors with gradients remembers for its backward. */
+/* The tape of autograd: what each op that ran on tensors with gradients remembers for its backward.
+ */
 #ifndef GP_TAPE_H
 #define GP_TAPE_H
 
@@ -19,18 +20,20 @@ typedef struct gp_rule {
     /* What fn reads: digits are inputs (tensor arguments counted from 0, lists expanded: `*` is all
      * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need.
      * `+`: where the op is recorded the row below runs in its place (lstm_forward for lstm), which
-     * takes the same arguments and gives one more output; that one is kept, and by the node only (`y` beside it: all are). */
+     * takes the same arguments and gives one more output; that one is kept, and by the node only
+     * (`y` beside it: all are). */
     const char *saves;
 } gp_rule;
 
-/* Is the rule one of those of rows that only backward runs, which have no derivative (grad_none.c)? */
+/* Is the rule one of those of rows that only backward runs, which have no derivative (grad_none.c)?
+ */
 bool gp_rule_later(const gp_rule *rule);
 
 /* A function that sees, and may replace, a gradient. */
 typedef struct gp_grad_hook {
     struct gp_grad_hook *next;
-    int output;                                     /* of the node; 0 at a leaf */
-    gp_tensor *(*fn)(void *ctx, gp_tensor *g);      /* a new reference, or NULL with a message */
+    int output;                                /* of the node; 0 at a leaf */
+    gp_tensor *(*fn)(void *ctx, gp_tensor *g); /* a new reference, or NULL with a message */
     void (*drop)(void *ctx);
     void *ctx;
 } gp_grad_hook;
@@ -56,7 +59,7 @@ typedef struct gp_input {
     bool contiguous;
     gp_shape shape;
     gp_device *dev;
-    gp_tensor *saved; /* without history: a later write in place changes the tensor's; NULL: not needed */
+    gp_tensor *saved; /* without history: a write in place changes the tensor's; NULL: not needed */
     uint32_t version; /* of the storage when it was saved */
 } gp_input;
 
@@ -73,22 +76,22 @@ typedef struct gp_output {
 struct gp_node {
     int refs;
     bool queued, freed;
-    bool small; /* of the size that tape.c keeps spare */
-    bool nan; /* a result was, when it was recorded under detect_anomaly */
+    bool small;   /* of the size that tape.c keeps spare */
+    bool nan;     /* a result was, when it was recorded under detect_anomaly */
     uint64_t seq; /* of this thread: a node comes after those of its inputs */
     const gp_op *op;
     const gp_rule *rule;
     const char *file; /* the forward line */
     int line;
     int nargs, nints, nin, nout;
-    gp_value *arg;   /* tensors: .i is the number of the (first) input */
+    gp_value *arg; /* tensors: .i is the number of the (first) input */
     int64_t *ints;
     gp_input *in;
     gp_output out[GP_MAX_OUT];
     gp_grad_hook *hooks;
-    gp_node *next; /* when being freed */
+    gp_node *next;          /* when being freed */
     uint64_t seed, counter; /* of a random op */
-    void *ctx;     /* of a node that Lua made: its backward function */
+    void *ctx;              /* of a node that Lua made: its backward function */
     void (*drop)(void *ctx);
 };
 
@@ -111,7 +114,8 @@ static inline bool gp_node_extra(const gp_node *n) {
     return s && *s;
 }
 
-/* A bit for each variable of d->sig that the formula of d (an op of GP_GRAD) mentions; found once. */
+/* A bit for each variable of d->sig that the formula of d (an op of GP_GRAD) mentions; found once.
+ */
 unsigned gp_formula_variables(const gp_op *d);
 
 /* Nodes are one thread's: counts are not atomic. */

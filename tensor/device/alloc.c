@@ -349,8 +349,7 @@ static void storage_free(gp_storage *st) {
 
 void gp_storage_unref(gp_storage *st) {
     /* The last holder needs no read-modify-write: nobody is left to count against. */
-    if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 ||
-        gp_storage_count(st, -1) == 1)
+    if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 || gp_storage_count(st, -1) == 1)
         storage_free(st);
 }
 

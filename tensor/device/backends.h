@@ -18,7 +18,8 @@ const gp_device_vt *gp_cuda_vt(void);
 int gp_cuda_devices(char *text, size_t size);
 /* A setting of the plug-in's libraries, as gp_cuda_setting_fn (plugin_api.h); -1 with a message. */
 int gp_cuda_setting(const char *name, int value);
-/* Ranges that NVIDIA's tools show, in any order and on any thread. Are they watched? begin gives 0 where they are not. */
+/* Ranges that NVIDIA's tools show, in any order and on any thread. Are they watched? begin gives 0
+ * where they are not. */
 bool gp_cuda_ranges(void);
 uint64_t gp_cuda_range_begin(const char *name);
 void gp_cuda_range_end(uint64_t range); /* not 0 */

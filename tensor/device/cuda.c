@@ -16,7 +16,8 @@ static char reason[512];
 static bool fail_without(const char *why) {
     if (!strncmp(why, "cuda: ", 6)) why += 6;
     return gp_fail("no CUDA device here (%s); device = \"gpu\" is cuda where there is one and the "
-                   "simulated device elsewhere", why);
+                   "simulated device elsewhere",
+                   why);
 }
 
 /* The plug-in beside the program or module, in GPUSH_CUDA_PLUGIN, or where the linker looks. */
@@ -41,7 +42,8 @@ static void *open_plugin(void) {
 
 void *gp_cuda_plugin(char *why, size_t size) {
     static void *so; /* stays open: it is linked not to be unloaded */
-    if (!so && !(so = open_plugin())) snprintf(why, size, "cuda: the plug-in is not there: %s", dlerror());
+    if (!so && !(so = open_plugin()))
+        snprintf(why, size, "cuda: the plug-in is not there: %s", dlerror());
     return so;
 }
 

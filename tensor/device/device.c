@@ -96,7 +96,8 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     dev->slot = ndevices;
     if (!strcmp(vt->kind, "cpu")) snprintf(dev->name, sizeof dev->name, "cpu");
     else snprintf(dev->name, sizeof dev->name, "%s:%d", vt->kind, index);
-    if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev)) return free(dev), NULL;
+    if ((vt->open && !vt->open(dev)) || !gp_alloc_open(dev) || !stream_new(dev))
+        return free(dev), NULL;
     if (vt->observe && atomic_load(&gp_hook.calls)) vt->observe(dev, GP_TRACE_CALLS, NULL);
     if (vt->observe && atomic_load(&gp_hook.device)) vt->observe(dev, GP_TRACE_BEGIN, NULL);
     devices[dev->slot] = dev;
@@ -262,8 +263,7 @@ bool gp_wait_granted(gp_stream *s, gp_why why, const char *what) {
 }
 
 static bool wait_idle(gp_stream *s, gp_why why, const char *what) {
-    return !s->dev->vt->busy(s) ||
-           (gp_wait_allowed(s, why, what) && wait_now(s, NULL, why, what));
+    return !s->dev->vt->busy(s) || (gp_wait_allowed(s, why, what) && wait_now(s, NULL, why, what));
 }
 
 bool gp_wait(gp_stream *s, gp_why why, const char *what) {
@@ -272,8 +272,8 @@ bool gp_wait(gp_stream *s, gp_why why, const char *what) {
 
 bool gp_wait_event(gp_event *e, gp_why why, const char *what) {
     gp_stream *s = e->stream;
-    bool ok = s->dev->vt->event_done(e) ||
-              (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
+    bool ok =
+        s->dev->vt->event_done(e) || (gp_wait_allowed(s, why, what) && wait_now(s, e, why, what));
     return ok && !gp_failure_take(s, e->ticket);
 }
 

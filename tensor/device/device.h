@@ -33,7 +33,8 @@ struct gp_stream {
     void *impl;      /* the device's own */
     _Atomic uint64_t issued;    /* commands queued so far */
     _Atomic uint64_t completed; /* of these, how many are done */
-    const char *_Atomic last_op; /* name and source line of what was queued last, for reports; file may be NULL */
+    const char *_Atomic
+        last_op; /* name and source line of what was queued last, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
     _Atomic uint64_t follows[64]; /* by index: how much of another stream's queue comes before what
@@ -43,12 +44,18 @@ struct gp_stream {
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
 
-/* For gp_device_vt.observe: begin, tell now, tell and end; or see what libraries wait for, from now on. */
-typedef enum gp_trace_cmd { GP_TRACE_BEGIN, GP_TRACE_NOW, GP_TRACE_END, GP_TRACE_CALLS } gp_trace_cmd;
+/* For gp_device_vt.observe: begin, tell now, tell and end; or see what libraries wait for, from now
+ * on. */
+typedef enum gp_trace_cmd {
+    GP_TRACE_BEGIN,
+    GP_TRACE_NOW,
+    GP_TRACE_END,
+    GP_TRACE_CALLS
+} gp_trace_cmd;
 
 typedef struct gp_device_vt {
-    const char *kind;                              /* "cpu", "sim", "cuda" */
-    bool async;                                    /* launch returns before the work is done */
+    const char *kind;          /* "cpu", "sim", "cuda" */
+    bool async;                /* launch returns before the work is done */
     bool (*open)(gp_device *); /* fills dev->impl; false with a message. NULL: nothing to do */
     void *(*mem_alloc)(gp_device *, size_t bytes); /* 64-byte aligned; NULL when out of memory */
     void (*mem_free)(gp_device *, void *, size_t bytes);
@@ -61,9 +68,9 @@ typedef struct gp_device_vt {
      * pins). id: for gp_hook.device. */
     bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                  gp_storage *pinned, uint64_t id);
-    /* Elements of the output in which c, a row of layers that will be differentiated, keeps what its backward needs,
-     * where the device's kernel has a form of its own for that; 0: it has the row's. c->stream is set, the outputs are
-     * not. NULL: always the row's. */
+    /* Elements of the output in which c, a row of layers that will be differentiated, keeps what
+     * its backward needs, where the device's kernel has a form of its own for that; 0: it has the
+     * row's. c->stream is set, the outputs are not. NULL: always the row's. */
     int64_t (*saves)(const struct gp_call *c);
     size_t (*capacity)(gp_device *); /* bytes of memory it has; 0: unknown */
     bool (*busy)(gp_stream *);       /* work queued and not done */
@@ -77,11 +84,12 @@ typedef struct gp_device_vt {
     double (*event_time)(
         gp_event *); /* seconds on gp_now()'s clock when it was reached; NAN before */
     void (*event_free)(gp_event *);
-    /* Whether gp_hook.device is to be called of what runs. NULL: it always is. From LOOK_BEGIN on the device
-     * keeps what its tools report; LOOK_NOW and LOOK_END, with queues drained, return when the hook has been
-     * called of all of it. *lost gains what the tools dropped. Returns NULL, or how times are taken if they are
-     * less exact than the device's own, and why; lives for ever. All looks are of all devices of the kind.
-     * LOOK_CALLS: gp_hook.call is also called of what blocks inside of libraries; NULL, or why it cannot be. */
+    /* Whether gp_hook.device is to be called of what runs. NULL: it always is. From LOOK_BEGIN on
+     * the device keeps what its tools report; LOOK_NOW and LOOK_END, with queues drained, return
+     * when the hook has been called of all of it. *lost gains what the tools dropped. Returns NULL,
+     * or how times are taken if they are less exact than the device's own, and why; lives for ever.
+     * All looks are of all devices of the kind. LOOK_CALLS: gp_hook.call is also called of what
+     * blocks inside of libraries; NULL, or why it cannot be. */
     const char *(*observe)(gp_device *, gp_trace_cmd, uint64_t *lost);
 } gp_device_vt;
 
@@ -93,7 +101,7 @@ struct gp_device {
     int index;     /* among devices of its kind */
     int slot;      /* among all open devices */
     gp_stream *streams[64];
-    atomic_int nstreams; /* read on any thread: a stream stands there before it counts */
+    atomic_int nstreams;    /* read on any thread: a stream stands there before it counts */
     struct gp_alloc *alloc; /* caching allocator */
     void *impl;
 };
@@ -163,7 +171,8 @@ void gp_set_threads(int n);
 /* Marks the calling thread as a device's worker: its parallel regions run on it alone. */
 void gp_thread_is_worker(void);
 bool gp_thread_worker(void);
-/* From now on what the calling thread computes is to end: for the signal handler of a loader's threads. */
+/* From now on what the calling thread computes is to end: for the signal handler of a loader's
+ * threads. */
 void gp_thread_stop(void);
 /* Is it, or has Ctrl-C come? A device's worker heeds neither. */
 bool gp_thread_stopped(void);
@@ -172,15 +181,16 @@ bool gp_thread_stopped(void);
 void gp_thread_is_loader(void);
 bool gp_thread_loader(void);
 
-/* What an asynchronous device did between t0 and t1, or, `held`, what its runtime held the host up with. */
+/* What an asynchronous device did between t0 and t1, or, `held`, what its runtime held the host up
+ * with. */
 typedef struct gp_activity {
     gp_stream *s;
     const struct gp_op *op; /* NULL: a copy, */
-    const char *kind;       /* of which this is the name; also what held the host up outside of all */
-    const char *kernel;     /* the kernel's own name, or what held the host up: for ever. NULL: unknown */
-    uint64_t id;            /* gp_call.id, what `copy` gave, or 0 */
-    uint64_t t0, t1;        /* ns */
-    size_t bytes;           /* of a copy */
+    const char *kind;   /* of which this is the name; also what held the host up outside of all */
+    const char *kernel; /* the kernel's own name, or what held the host up; NULL: unknown */
+    uint64_t id;        /* gp_call.id, what `copy` gave, or 0 */
+    uint64_t t0, t1;    /* ns */
+    size_t bytes;       /* of a copy */
     bool held;
 } gp_activity;
 
@@ -199,8 +209,8 @@ typedef struct gp_hooks {
     void (*_Atomic device)(const gp_activity *ran);
     /* A copy is about to be queued; returns its correlation id, or 0. */
     uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
-    /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps within
-     * a wait; `first`: something was set up on its first use. what: its name and more. */
+    /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps
+     * within a wait; `first`: something was set up on its first use. what: its name and more. */
     void (*_Atomic call)(gp_device *dev, const char *what, bool first, uint64_t t0_ns,
                          uint64_t t1_ns);
     _Atomic bool calls; /* devices that are opened shall begin with LOOK_CALLS */
@@ -227,8 +237,8 @@ uint64_t gp_next_id(void);
 /* The running source line, asked for when a record needs it: set by bindings/. *file is interned
  * and lives for ever. False: no Lua line. */
 extern bool (*gp_where)(const char **file, int *line);
-/* The same, or the line that gp_forward_line set on this thread: a backward op counts as the line of
- * its forward. False, with nothing set: unknown. */
+/* The same, or the line that gp_forward_line set on this thread: a backward op counts as the line
+ * of its forward. False, with nothing set: unknown. */
 bool gp_here(const char **file, int *line);
 void gp_forward_line(const char *file, int line); /* NULL: none */
 

@@ -27,9 +27,17 @@ typedef struct entry {
     uint32_t reads, writes;
     uintptr_t storage[]; /* of those that are written, with bits: */
 } entry;
-enum { WHOLE = GP_WRITE_WHOLE, CHECKED = GP_WRITE_CHECKED, LAST = 4 /* it is freed then */, BITS = 7 };
+enum {
+    WHOLE = GP_WRITE_WHOLE,
+    CHECKED = GP_WRITE_CHECKED,
+    LAST = 4 /* it is freed then */,
+    BITS = 7
+};
 
-enum { HEAD = sizeof(entry) / sizeof(uintptr_t), LOOK = 2048 /* words between looks at what is done */ };
+enum {
+    HEAD = sizeof(entry) / sizeof(uintptr_t),
+    LOOK = 2048 /* words between looks at what is done */
+};
 
 /* Locks are taken in this order: log_lock, a stream's own, list_lock. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER, log_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,10 +48,10 @@ _Atomic int gp_failures_unread;
 
 static uintptr_t *words; /* the log: entries from `first` to `end`, oldest first */
 static size_t room, first, end, next_look = LOOK;
-static size_t begun;   /* where the entry is that is being written */
-static bool no_memory; /* for that entry */
-static uint64_t walk;  /* number of the last walk that left the storages as they are */
-static uint64_t first_number;       /* of the entry at `first` */
+static size_t begun;          /* where the entry is that is being written */
+static bool no_memory;        /* for that entry */
+static uint64_t walk;         /* number of the last walk that left the storages as they are */
+static uint64_t first_number; /* of the entry at `first` */
 static _Atomic uint64_t next_number; /* entries that were made */
 
 /* ---- the list ---- */

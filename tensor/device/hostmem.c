@@ -42,7 +42,8 @@ void gp_host_shrink(void *p, size_t bytes, size_t to) {
 }
 
 void gp_host_move(void *p, size_t bytes, void *to) {
-    if (mremap(p, rounded(bytes), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return;
+    if (mremap(p, rounded(bytes), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
+        return;
     memcpy(to, p, bytes);
     gp_host_free(p, bytes);
 }

@@ -1,4 +1,5 @@
-/* Host memory for tensors and for Lua's largest tables: 64-byte aligned, huge pages for large blocks. */
+/* Host memory for tensors and for Lua's largest tables: 64-byte aligned, huge pages for large
+ * blocks. */
 #ifndef GP_HOSTMEM_H
 #define GP_HOSTMEM_H
 
@@ -11,7 +12,8 @@ void *gp_host_alloc(size_t bytes);
 void gp_host_free(void *p, size_t bytes);
 
 /* For blocks of 2 MiB and more: */
-/* Gives back what lies behind the first `to` bytes (2 MiB or more, and no more than bytes), the block's new size. */
+/* Gives back what lies behind the first `to` bytes (2 MiB or more, and no more than bytes), the
+ * block's new size. */
 void gp_host_shrink(void *p, size_t bytes, size_t to);
 /* The contents, by their pages, become the first of the larger block `to`; p is gone. */
 void gp_host_move(void *p, size_t bytes, void *to);

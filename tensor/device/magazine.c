@@ -87,7 +87,8 @@ gp_storage *gp_magazine_take(int size_class) {
 
 bool gp_magazine_put(gp_storage *st) {
     magazine *m = mine ? mine : open_magazine();
-    if (!m || m->held[st->size_class] >= ROOM || (size_t)m->held[st->size_class] * st->bytes >= ROOM_BYTES)
+    if (!m || m->held[st->size_class] >= ROOM ||
+        (size_t)m->held[st->size_class] * st->bytes >= ROOM_BYTES)
         return false;
     st->next = m->block[st->size_class];
     m->block[st->size_class] = st;

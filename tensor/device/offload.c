@@ -15,9 +15,9 @@
 #include "tensor/device/thread.h"
 
 enum {
-    WORK = 550000000,   /* operations, about 70 ms where they are slow as in eig */
-    MOST_LEFT = 2,      /* a further call waits for one of them */
-    POLL_MS = 10,       /* between looks at gp_interrupted */
+    WORK = 550000000, /* operations, about 70 ms where they are slow as in eig */
+    MOST_LEFT = 2,    /* a further call waits for one of them */
+    POLL_MS = 10,     /* between looks at gp_interrupted */
     IDLE_MS = 1000,
     HELD = GP_MAX_ARGS + GP_MAX_OUT + 2
 };
@@ -207,7 +207,8 @@ bool gp_offload_run(const gp_call *c, const char *name) {
 }
 
 bool gp_offload_is_abandoned(void) {
-    if (atomic_load_explicit(&gp_offload_abandoned, memory_order_relaxed) == 0 || !gp_running) return false;
+    if (atomic_load_explicit(&gp_offload_abandoned, memory_order_relaxed) == 0 || !gp_running)
+        return false;
     gp_lock(&lock);
     bool mine = false;
     for (runner *r = running; r; r = r->next) mine |= &r->call == gp_running && r->left;

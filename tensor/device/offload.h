@@ -9,12 +9,13 @@
 #include "tensor/op.h"
 
 /* Calls left behind that have not ended. While there are some, OpenBLAS runs on one thread for each
- * caller (gp_blas_threads): its own threads serve one caller at a time, and the others would wait. */
+ * caller (gp_blas_threads): its own threads serve one caller at a time, and the others would wait.
+ */
 extern atomic_int gp_offload_abandoned;
 
 /* Should a kernel that does not look whether it is stopped for `work` operations, eight of which
- * take a nanosecond, run apart? Then it does nothing but return gp_offload_run(c, name). Not on a thread that is apart
- * already, or a device's; nor where results of earlier calls are written. */
+ * take a nanosecond, run apart? Then it does nothing but return gp_offload_run(c, name). Not on a
+ * thread that is apart already, or a device's; nor where results of earlier calls are written. */
 bool gp_offload_wanted(const gp_call *c, double work);
 
 /* Runs c's kernel apart and waits. False with the kernel's message, or "NAME: interrupted". */

@@ -118,7 +118,9 @@ static void run_kernel(gp_stream *s, command *cmd) {
     gp_running = &cmd->call;
     if (!gp_cpu_kernels[gp_op_id(cmd->call.op)](&cmd->call)) fail_command(s, &cmd->call, false);
     gp_running = NULL;
-    if (hook) hook(&(gp_activity){.s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
+    if (hook)
+        hook(&(gp_activity){
+            .s = s, .op = cmd->call.op, .id = cmd->call.id, .t0 = t0, .t1 = gp_now_ns()});
     free(cmd->more);
 }
 
@@ -135,7 +137,12 @@ static void run_copy(gp_stream *s, command *cmd) {
     uint64_t t0 = hook ? gp_now_ns() : 0;
     memcpy(to_host(cmd->dst), to_host(cmd->src), cmd->bytes);
     if (hook)
-        hook(&(gp_activity){.s = s, .kind = names[cmd->direction], .id = cmd->id, .t0 = t0, .t1 = gp_now_ns(), .bytes = cmd->bytes});
+        hook(&(gp_activity){.s = s,
+                            .kind = names[cmd->direction],
+                            .id = cmd->id,
+                            .t0 = t0,
+                            .t1 = gp_now_ns(),
+                            .bytes = cmd->bytes});
     let_go(cmd);
 }
 
@@ -203,8 +210,8 @@ static command *next_command(sim_stream *ss, uint64_t at) {
     return &ss->queue[at % QUEUE];
 }
 
-/* completed moves only after a command has had all its effects, so that who sees the number sees them
- * too. */
+/* completed moves only after a command has had all its effects, so that who sees the number sees
+ * them too. */
 static void complete(sim_stream *ss, uint64_t at) {
     atomic_store(&ss->stream->completed, at + 1);
     if (!atomic_load(&ss->waiters)) return;
@@ -222,9 +229,10 @@ static void crashed(sim_stream *ss, const char *text) {
     gp_running = NULL;
     if (cmd->kind == COPY) let_go(cmd);
     if (cmd->kind == KERNEL) free(cmd->more);
-    gp_fail("the worker of %s %s; results are lost, and what else it damaged is not known: save your "
-            "work and start anew",
-            s->dev->name, text);
+    gp_fail(
+        "the worker of %s %s; results are lost, and what else it damaged is not known: save your "
+        "work and start anew",
+        s->dev->name, text);
     fail_command(s, &(gp_call){.file = NULL}, true);
     complete(ss, at);
 }

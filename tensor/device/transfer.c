@@ -37,9 +37,10 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
                                              : NULL;
     bool pageable = host && !host->pinned;
     if (gp_thread_loader())
-        return gp_fail("%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
-                       "a whole",
-                       what, dev->name);
+        return gp_fail(
+            "%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
+            "a whole",
+            what, dev->name);
     bool returns = kind == GP_COPY_D2D ||
                    (may_return && !pageable &&
                     kind == GP_COPY_H2D); /* the host may read what came from the device at once */
@@ -90,7 +91,8 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
                         const char *what) {
     gp_device *from = x->storage->dev;
     if (from == dev) return gp_tensor_ref(x);
-    if (from->vt->async && dev->vt->async && from->vt != dev->vt) { /* of two kinds: through the host */
+    if (from->vt->async && dev->vt->async &&
+        from->vt != dev->vt) { /* of two kinds: through the host */
         gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
         gp_tensor *there = host ? gp_to_device(host, dev, false, why, what) : NULL;
         gp_tensor_unref(host);

@@ -135,7 +135,8 @@ bool gp_outfile_commit(gp_outfile *o) {
     bool ok = !ferror(o->f) && !fflush(o->f);
     if (!ok) gp_file_unwritable(o->op, o->file);
     if (fclose(o->f) && ok) ok = gp_file_unwritable(o->op, o->file);
-    if (o->temporary[0] && ok && rename(o->temporary, o->target)) ok = gp_file_unwritable(o->op, o->file);
+    if (o->temporary[0] && ok && rename(o->temporary, o->target))
+        ok = gp_file_unwritable(o->op, o->file);
     if (o->temporary[0] && !ok) unlink(o->temporary);
     return ok;
 }

@@ -51,8 +51,8 @@ typedef struct gp_outfile {
 
 /* Makes the temporary beside file. False with a message. */
 bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file);
-/* Writes to o->f, a little at a time. False with a message when stopped; what the file refuses is told
- * by gp_outfile_commit. */
+/* Writes to o->f, a little at a time. False with a message when stopped; what the file refuses is
+ * told by gp_outfile_commit. */
 bool gp_outfile_put(gp_outfile *o, const void *p, size_t bytes);
 /* Flushes, and puts the temporary in the place of the old file. False with a message: the old file
  * is as it was and the temporary gone. */

@@ -15,7 +15,9 @@ static const struct {
 } kinds[] = {
     {"\x89PNG\r\n\x1a\n", 8, "a PNG picture: image.load reads it"},
     {"\x93NUMPY", 6, "an npy file: npy.load reads it"},
-    {"PK\3\4", 4, "a zip archive: npz.load reads NumPy's; PyTorch's (.pt) holds code and is not read: " GP_CONVERT_PT},
+    {"PK\3\4", 4,
+     "a zip archive: npz.load reads NumPy's; PyTorch's (.pt) holds code and is not "
+     "read: " GP_CONVERT_PT},
     {"PK\5\6", 4, "a zip archive with nothing in it"},
     {"\xff\xd8\xff", 3, "a JPEG picture: " NO_PICTURE},
     {"GIF8", 4, "a GIF picture: " NO_PICTURE},
@@ -24,12 +26,16 @@ static const struct {
     {"MM\0*", 4, "a TIFF picture: " NO_PICTURE},
     {"\x1f\x8b", 2, "packed by gzip: " PACKED},
     {"BZh", 3, "packed by bzip2: " PACKED},
-    {"\xfd" "7zXZ", 5, "packed by xz: " PACKED},
+    {"\xfd"
+     "7zXZ",
+     5, "packed by xz: " PACKED},
     {"\x28\xb5\x2f\xfd", 4, "packed by zstd: " PACKED},
     {"\x89HDF\r\n", 6, "an HDF5 file: save its data sets by numpy.savez, which npz.load reads"},
     {"MATLAB 5", 8, "a MATLAB file: save its arrays by numpy.savez, which npz.load reads"},
     {"%PDF", 4, "a PDF document"},
-    {"\x7f" "ELF", 4, "a program"},
+    {"\x7f"
+     "ELF",
+     4, "a program"},
 };
 
 /* Protocols 2 to 5. */

@@ -260,8 +260,7 @@ static gp_tensor *read_array(gp_npy_source *s) {
     int64_t numel, bytes;
     if (!read_header(s, &h)) return NULL;
     size_t size = gp_dtype_size(h.dtype);
-    if (!gp_shape_numel(&h.shape, &numel) ||
-        __builtin_mul_overflow(numel, (int64_t)size, &bytes)) {
+    if (!gp_shape_numel(&h.shape, &numel) || __builtin_mul_overflow(numel, (int64_t)size, &bytes)) {
         char text[200];
         gp_shape_text(&h.shape, text, sizeof text);
         return bad(s, s->at, "shape %s has too many elements", text), NULL;

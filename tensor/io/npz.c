@@ -42,7 +42,8 @@ void gp_npz_free(gp_npz *z) {
 static bool zip_fail(const char *op, const char *file, zip_error_t *e) {
     if (zip_error_code_zip(e) == ZIP_ER_NOZIP || zip_error_code_zip(e) == ZIP_ER_INCONS)
         return gp_fail("%s: %s is cut off or damaged: the zip archive's list of entries, at its "
-                       "end, is not as it should be", op, file);
+                       "end, is not as it should be",
+                       op, file);
     return gp_fail("%s: cannot read %s: %s", op, file, zip_error_strerror(e));
 }
 
@@ -86,7 +87,8 @@ static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) 
 static bool only(const gp_npz *z, const char *file, const char *name) {
     for (int i = 0; i < z->n; i++)
         if (!strcmp(z->name[i], name))
-            return gp_fail("npz.load: %s has two entries '%s.npy' (expected one of each name)", file, name);
+            return gp_fail("npz.load: %s has two entries '%s.npy' (expected one of each name)",
+                           file, name);
     return true;
 }
 
@@ -99,7 +101,9 @@ static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out)
                        zip_strerror(za));
     size_t n = strlen(st.name);
     if (n >= 8 && !strcmp(st.name + n - 8, "data.pkl"))
-        return gp_fail("npz.load: %s is PyTorch's (.pt), which holds code and is not read: " GP_CONVERT_PT, file);
+        return gp_fail(
+            "npz.load: %s is PyTorch's (.pt), which holds code and is not read: " GP_CONVERT_PT,
+            file);
     if (n < 4 || strcmp(st.name + n - 4, ".npy"))
         return gp_fail("npz.load: %s: entry '%s' is not an npy file", file, st.name);
     /* Deflate does not pack tighter than 1032 : 1; an entry that says so is refused before memory
@@ -107,8 +111,12 @@ static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out)
     if (st.size / 1032 > st.comp_size + 1)
         return gp_fail("npz.load: %s, entry '%s': %llu bytes cannot come from %llu", file, st.name,
                        (unsigned long long)st.size, (unsigned long long)st.comp_size);
-    gp_npy_source s = {.op = "npz.load", .file = file, .entry = st.name, .size = st.size,
-                       .read = read_entry, .why = why_entry};
+    gp_npy_source s = {.op = "npz.load",
+                       .file = file,
+                       .entry = st.name,
+                       .size = st.size,
+                       .read = read_entry,
+                       .why = why_entry};
     gp_tensor *t = read_array(za, &st, &s);
     if (!t) return false;
     char *name = strndup(st.name, n - 4);
@@ -192,7 +200,8 @@ static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)
              add_entry(za, z->name[i], flat[i], head[i], n, deflate);
     }
     zip_register_cancel_callback_with_state(za, stopped, NULL, NULL);
-    if (ok && zip_close(za)) ok = !gp_file_stopped("npz.save") && unwritable(file, zip_get_error(za));
+    if (ok && zip_close(za))
+        ok = !gp_file_stopped("npz.save") && unwritable(file, zip_get_error(za));
     if (!ok) zip_discard(za);
     return ok;
 }

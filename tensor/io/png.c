@@ -24,8 +24,8 @@ typedef struct picture {
     size_t stride;
     uint32_t width, height;
     int channels, bits; /* bits: 8 or 16 */
-    int step;           /* between the values that samples have: 1 but for files of 1, 2 and 4 bits */
-    uint64_t size;      /* bytes of the file */
+    int step;      /* between the values that samples have: 1 but for files of 1, 2 and 4 bits */
+    uint64_t size; /* bytes of the file */
     FILE *f;
     bool stopped; /* by Ctrl-C, with its message */
 } picture;

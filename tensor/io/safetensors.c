@@ -21,8 +21,8 @@
 static const struct {
     const char *name;
     gp_dtype dtype;
-} dtypes[] = {{"F64", GP_f64}, {"F32", GP_f32}, {"F16", GP_f16}, {"BF16", GP_bf16},
-              {"I64", GP_i64}, {"I32", GP_i32}, {"I16", GP_i16}, {"I8", GP_i8},
+} dtypes[] = {{"F64", GP_f64}, {"F32", GP_f32},  {"F16", GP_f16}, {"BF16", GP_bf16},
+              {"I64", GP_i64}, {"I32", GP_i32},  {"I16", GP_i16}, {"I8", GP_i8},
               {"U8", GP_u8},   {"BOOL", GP_bool}};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
@@ -94,8 +94,10 @@ static bool read_dtype(const source *s, const json_t *info, entry *e) {
     if (!text) return bad(s, e->name, "expected a dtype such as \"F32\" in the header");
     for (int i = 0; i < DTYPES; i++)
         if (!strcmp(dtypes[i].name, text)) return e->dtype = dtypes[i].dtype, true;
-    return bad(s, e->name, "%.20s is not a dtype here (expected F64 F32 F16 BF16 I64 I32 I16 I8 U8 "
-                           "or BOOL)", text);
+    return bad(s, e->name,
+               "%.20s is not a dtype here (expected F64 F32 F16 BF16 I64 I32 I16 I8 U8 "
+               "or BOOL)",
+               text);
 }
 
 /* Sizes of 0 or more; their product is checked by read_entry. */
@@ -122,8 +124,10 @@ static bool read_offsets(const source *s, const json_t *info, entry *e) {
         return bad(s, e->name, "expected two numbers as data_offsets in the header");
     long long b = json_integer_value(begin), z = json_integer_value(end);
     if (b < 0 || z < b || (uint64_t)z > s->bytes)
-        return bad(s, e->name, "data_offsets %lld to %lld are out of range: %llu bytes of data "
-                               "follow the header", b, z, (unsigned long long)s->bytes);
+        return bad(s, e->name,
+                   "data_offsets %lld to %lld are out of range: %llu bytes of data "
+                   "follow the header",
+                   b, z, (unsigned long long)s->bytes);
     e->begin = (uint64_t)b, e->end = (uint64_t)z;
     return true;
 }
@@ -200,8 +204,7 @@ static bool read_metadata(const source *s, const json_t *texts, gp_safetensors *
     json_t *value;
     if (!json_is_object(texts)) return bad(s, NULL, METADATA " is no table of texts");
     json_object_foreach((json_t *)texts, key, value) {
-        if (!json_is_string(value))
-            return bad(s, NULL, "'%.80s' in " METADATA " is no text", key);
+        if (!json_is_string(value)) return bad(s, NULL, "'%.80s' in " METADATA " is no text", key);
         if (!gp_safetensors_add_text(out, key, json_string_value(value))) return false;
     }
     return true;
@@ -262,8 +265,9 @@ static mapping *map_file(const char *file) {
     mapping *m = NULL;
     void *p = MAP_FAILED;
     if (size == 0) gp_file_other(LOAD, file, "", 0, "a safetensors file");
-    else if (size < 8) gp_fail(LOAD ": %s has %llu bytes (expected 8 for the length of a header, and the header)", file,
-                               (unsigned long long)size);
+    else if (size < 8)
+        gp_fail(LOAD ": %s has %llu bytes (expected 8 for the length of a header, and the header)",
+                file, (unsigned long long)size);
     else if (!(m = malloc(sizeof *m))) gp_fail(LOAD ": out of memory");
     else p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fileno(f), 0);
     if (m && p == MAP_FAILED) {

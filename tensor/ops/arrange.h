@@ -1,5 +1,5 @@
-/* The views that ops which only move elements are made of, for every device's kernels: parts, reversed
- * dims, diagonals. */
+/* The views that ops which only move elements are made of, for every device's kernels: parts,
+ * reversed dims, diagonals. */
 #ifndef GP_ARRANGE_H
 #define GP_ARRANGE_H
 

@@ -6,17 +6,20 @@ static bool four(const gp_call *c, int i, const char *name) {
     const gp_tensor *t = c->arg[i].t;
     char text[160];
     return (t->a.ndim == 4 && t->a.numel > 0) ||
-           gp_fail("%s: argument '%s' is %s (expected batch x heads x rows x features, none of them 0)", c->name, name,
-                   gp_tensor_text(t, text, sizeof text));
+           gp_fail(
+               "%s: argument '%s' is %s (expected batch x heads x rows x features, none of them 0)",
+               c->name, name, gp_tensor_text(t, text, sizeof text));
 }
 
 /* t must be of query's dtype and of shape s. */
-static bool like(const gp_call *c, const gp_tensor *t, const char *name, gp_dtype dt, const gp_shape *s) {
+static bool like(const gp_call *c, const gp_tensor *t, const char *name, gp_dtype dt,
+                 const gp_shape *s) {
     gp_shape have = gp_tensor_shape(t);
     char a[160], b[160];
     if ((gp_dtype)t->a.dtype == dt && gp_shape_equal(&have, s)) return true;
-    return gp_fail("%s: argument '%s' is %s (expected %s %s)", c->name, name, gp_tensor_text(t, a, sizeof a),
-                   gp_dtype_name(dt), gp_shape_text(s, b, sizeof b));
+    return gp_fail("%s: argument '%s' is %s (expected %s %s)", c->name, name,
+                   gp_tensor_text(t, a, sizeof a), gp_dtype_name(dt),
+                   gp_shape_text(s, b, sizeof b));
 }
 
 static gp_shape shape(const gp_attention *k, int64_t rows, int64_t width) {
@@ -32,20 +35,22 @@ static bool check_mask(const gp_call *c, const gp_attention *k) {
     bool fits = m->a.ndim <= 4 && m->a.dtype == k->q->dtype;
     for (int d = 0; fits && d < m->a.ndim; d++)
         fits = m->a.dim[d] == 1 || m->a.dim[d] == want.dim[4 - m->a.ndim + d];
-    return fits || gp_fail("%s: argument 'attn_mask' is %s (expected %s that broadcasts to %s)", c->name,
-                           gp_tensor_text(m, a, sizeof a), gp_dtype_name((gp_dtype)k->q->dtype),
-                           gp_shape_text(&want, b, sizeof b));
+    return fits || gp_fail("%s: argument 'attn_mask' is %s (expected %s that broadcasts to %s)",
+                           c->name, gp_tensor_text(m, a, sizeof a),
+                           gp_dtype_name((gp_dtype)k->q->dtype), gp_shape_text(&want, b, sizeof b));
 }
 
 static bool read_call(const gp_call *c, gp_meta *m, gp_attention *k) {
     static const char *const names[] = {"query", "key", "value"};
     gp_dtype dt = (gp_dtype)c->arg[0].t->a.dtype;
-    if (!gp_infer_check(c, names[0], dt, GP_SET_FLOAT) || !(m->dev = gp_infer_device(c))) return false;
+    if (!gp_infer_check(c, names[0], dt, GP_SET_FLOAT) || !(m->dev = gp_infer_device(c)))
+        return false;
     for (int i = 0; i < 3; i++)
         if (!four(c, i, names[i])) return false;
     gp_attention_sizes(c, &c->arg[0].t->a, &c->arg[1].t->a, &c->arg[2].t->a, k);
     gp_shape key = shape(k, k->s, k->size), value = shape(k, k->s, k->width);
-    return like(c, c->arg[1].t, names[1], dt, &key) && like(c, c->arg[2].t, names[2], dt, &value) && check_mask(c, k);
+    return like(c, c->arg[1].t, names[1], dt, &key) && like(c, c->arg[2].t, names[2], dt, &value) &&
+           check_mask(c, k);
 }
 
 static gp_dtype wide(const gp_attention *k) { return k->q->dtype == GP_f64 ? GP_f64 : GP_f32; }
@@ -54,7 +59,8 @@ static bool infer(gp_call *c, gp_meta *m, int n) {
     gp_attention k;
     if (!read_call(c, m, &k)) return false;
     m->out[0].shape = shape(&k, k.l, k.width), m->out[0].dtype = (gp_dtype)k.q->dtype;
-    m->out[1].shape = (gp_shape){.ndim = 3, .dim = {k.batch, k.heads, k.l}}, m->out[1].dtype = wide(&k);
+    m->out[1].shape = (gp_shape){.ndim = 3, .dim = {k.batch, k.heads, k.l}},
+    m->out[1].dtype = wide(&k);
     m->n = n;
     return true;
 }
@@ -71,7 +77,8 @@ bool infer_attention_backward(gp_call *c, gp_meta *m) {
         !like(c, c->arg[GP_ATTENTION_STATS].t, "stats", wide(&k), &stats) ||
         !like(c, c->arg[GP_ATTENTION_GRAD].t, "grad", dt, &out))
         return false;
-    for (int i = 0; i < 3; i++) m->out[i].shape = gp_tensor_shape(c->arg[i].t), m->out[i].dtype = dt;
+    for (int i = 0; i < 3; i++)
+        m->out[i].shape = gp_tensor_shape(c->arg[i].t), m->out[i].dtype = dt;
     m->n = 3;
     return true;
 }

@@ -87,8 +87,8 @@ bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s) {
     if (!gp_infer_index(c, "indices", idx) || !(m->dev = gp_infer_device(c))) return false;
     int64_t depth = idx->a.ndim ? idx->a.dim[idx->a.ndim - 1] : 0;
     if (batch < 0 || batch > GP_MAX_DIM)
-        return gp_fail("%s: argument 'batch_dims' is %lld (expected 0 to %d)", name, (long long)batch,
-                       GP_MAX_DIM);
+        return gp_fail("%s: argument 'batch_dims' is %lld (expected 0 to %d)", name,
+                       (long long)batch, GP_MAX_DIM);
     if (idx->a.ndim == 0 || batch >= idx->a.ndim || batch + depth > x->a.ndim)
         return gp_fail("%s: indices %s with %lld batch dims do not index x %s (expected "
                        "tuples of at most %lld in the last dim)",

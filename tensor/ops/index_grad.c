@@ -35,7 +35,8 @@ static bool masked_select(gp_vjp *v) {
 }
 const gp_rule vjp_masked_select = {masked_select, "1"};
 
-/* The mask covers the first dims; values are (true elements, the other dims), or broadcast to that. */
+/* The mask covers the first dims; values are (true elements, the other dims), or broadcast to that.
+ */
 static bool masked_put(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     gp_shape under = gp_tensor_shape(v->x[1]), parts = {.ndim = 1, .dim = {-1}};
@@ -98,7 +99,8 @@ const gp_rule vjp_index_put = {index_put, "12345678"};
 static bool index_select(gp_vjp *v) {
     int64_t dim = gp_int_arg(v, 1);
     if (gp_in_shape(v, 0)->ndim == 0) return (v->dx[0] = DO(sum, "t", v->g[0])) != NULL;
-    gp_tensor *index = gp_reshape(v, v->x[1], &(gp_shape){.ndim = 1, .dim = {v->x[1]->a.numel}}); /* it may be 0-d */
+    gp_tensor *index = gp_reshape(
+        v, v->x[1], &(gp_shape){.ndim = 1, .dim = {v->x[1]->a.numel}}); /* it may be 0-d */
     v->dx[0] = put_back(v, &index, 1, &dim, 1);
     return !v->failed;
 }
@@ -119,7 +121,8 @@ static int grid(gp_vjp *v, gp_tensor *index, int dim, gp_tensor **list) {
 }
 
 /* Zeros of shape s with g added at index along dim. */
-static gp_tensor *scatter_onto(gp_vjp *v, const gp_shape *s, gp_tensor *index, int dim, gp_tensor *g) {
+static gp_tensor *scatter_onto(gp_vjp *v, const gp_shape *s, gp_tensor *index, int dim,
+                               gp_tensor *g) {
     gp_tensor *list[GP_MAX_DIM], *z = gp_zeros_shaped(v, s, 0);
     if (gp_no_grad)
         return gp_do_in(v, z, GP_OP(scatter_add), "titt", z, (int64_t)dim + 1, index, g);
@@ -184,7 +187,8 @@ static bool take(gp_vjp *v) {
 }
 const gp_rule vjp_take = {take, "1"};
 
-/* Without dim as take. With it, x and indices were broadcast in the other dims: so is the gradient. */
+/* Without dim as take. With it, x and indices were broadcast in the other dims: so is the gradient.
+ */
 static bool take_along_dim(gp_vjp *v) {
     if (!gp_has(v, 2)) return take(v);
     gp_shape s = gp_tensor_shape(v->g[0]), all = s;
@@ -210,8 +214,8 @@ static bool masked_scatter(gp_vjp *v) {
 }
 const gp_rule vjp_masked_scatter = {masked_scatter, "1"};
 
-/* The columns of indices are index tensors of x's dims after the first batch_dims, which are indexed by
- * where they are. */
+/* The columns of indices are index tensors of x's dims after the first batch_dims, which are
+ * indexed by where they are. */
 static bool gather_nd(gp_vjp *v) {
     gp_tensor *list[GP_MAX_DIM], *indices = v->x[1];
     int lead = indices->a.ndim - 1, batch = gp_has(v, 2) ? (int)gp_int_arg(v, 2) : 0, n = 0;
@@ -247,8 +251,8 @@ static bool msort(gp_vjp *v) {
 }
 const gp_rule vjp_msort = {msort, "0"};
 
-/* g, the gradient of y, one element of all or (dim >= 0) along a dim, shared among those that equal y:
- * of a NaN, among the NaNs. */
+/* g, the gradient of y, one element of all or (dim >= 0) along a dim, shared among those that equal
+ * y: of a NaN, among the NaNs. */
 static gp_tensor *among_equals(gp_vjp *v, gp_tensor *y, gp_tensor *g, int64_t dim) {
     gp_tensor *nans = DO(logical_and, "tt", DO(isnan, "t", v->x[0]), DO(isnan, "t", y));
     gp_tensor *equal = DO(logical_or, "tt", DO(eq, "tt", v->x[0], y), nans);
@@ -257,9 +261,7 @@ static gp_tensor *among_equals(gp_vjp *v, gp_tensor *y, gp_tensor *g, int64_t di
     return DO(mul, "tt", equal, DO(div, "tt", g, n));
 }
 
-static bool shared(gp_vjp *v) {
-    return (v->dx[0] = among_equals(v, v->y[0], v->g[0], -1)) != NULL;
-}
+static bool shared(gp_vjp *v) { return (v->dx[0] = among_equals(v, v->y[0], v->g[0], -1)) != NULL; }
 
 /* Arguments: x, dim, keepdim. Results: the smallest, the largest. */
 static bool aminmax(gp_vjp *v) {
@@ -357,8 +359,7 @@ static bool cat(gp_vjp *v) {
     for (int i = 0; i < v->node->nin; i++) {
         const gp_shape *s = gp_in_shape(v, i);
         int64_t n = s->ndim == v->node->out[0].shape.ndim ? s->dim[dim] : 0;
-        if (v->need[i] && n)
-            v->dx[i] = DO(narrow, "tiii", v->g[0], (int64_t)dim + 1, at, n);
+        if (v->need[i] && n) v->dx[i] = DO(narrow, "tiii", v->g[0], (int64_t)dim + 1, at, n);
         at += n;
     }
     return !v->failed;

@@ -1,11 +1,13 @@
-/* Where the dims of index tensors stand in x[indices]: for the shape rule and every device's kernels. */
+/* Where the dims of index tensors stand in x[indices]: for the shape rule and every device's
+ * kernels. */
 #ifndef GP_INDEX_PLACE_H
 #define GP_INDEX_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As NumPy has it: in place of the indexed dims (bits of mask) where these are neighbours, else in front. */
+/* As NumPy has it: in place of the indexed dims (bits of mask) where these are neighbours, else in
+ * front. */
 static inline int gp_index_place(int ndim, uint64_t mask) {
     int first = 0, runs = 0;
     for (int d = ndim - 1; d >= 0; d--) {

@@ -64,9 +64,12 @@ static bool svd_driver(const gp_call *c) {
     const gp_device *dev = c->arg[0].t->storage->dev;
     if (v->kind == GP_NONE) return true;
     if (strcmp(v->s, "gesvd") && strcmp(v->s, "gesvdj") && strcmp(v->s, "gesvda"))
-        return gp_fail("linalg.svd: argument 'driver' is '%.40s' (expected 'gesvd', 'gesvdj' or 'gesvda')", v->s);
+        return gp_fail(
+            "linalg.svd: argument 'driver' is '%.40s' (expected 'gesvd', 'gesvdj' or 'gesvda')",
+            v->s);
     return !strcmp(dev->vt->kind, "cuda") ||
-           gp_fail("linalg.svd: argument 'driver' is for CUDA only (x is on %s, which has one way)", dev->name);
+           gp_fail("linalg.svd: argument 'driver' is for CUDA only (x is on %s, which has one way)",
+                   dev->name);
 }
 
 /* Arguments: x, full_matrices, driver. Outputs: U, S, Vh. */
@@ -127,7 +130,8 @@ bool infer_linalg_inv_ex(gp_call *c, gp_meta *m) { return infer_linalg_cholesky_
 /* As PyTorch on the CPU. */
 static bool pivots(const gp_call *c) {
     return !gp_given(c, 1) || c->arg[1].i ||
-           gp_fail("%s: argument 'pivot' is false (expected true: rows are always exchanged)", c->op->name);
+           gp_fail("%s: argument 'pivot' is false (expected true: rows are always exchanged)",
+                   c->op->name);
 }
 
 bool infer_linalg_lu_factor(gp_call *c, gp_meta *m) {

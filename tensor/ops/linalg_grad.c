@@ -45,7 +45,8 @@ static gp_tensor *matrix_of(gp_vjp *v, gp_tensor *t, int64_t rows, int64_t n) {
     return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {rows, n}}) : NULL;
 }
 
-/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y lacks. */
+/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y lacks.
+ */
 static bool linear(gp_vjp *v) {
     const gp_shape *sw = gp_in_shape(v, 1);
     bool vector = sw->ndim == 1;
@@ -71,10 +72,11 @@ static bool inv(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_inv = {inv, "y"}, vjp_linalg_inv_ex = {inv, "y"};
 
-/* adj(u), u upper triangular, times y, for x = p l u, y = l^-1 p' and adj(x) = det(p) adj(u) y. With
- * zeros on its diagonal u has no inverse: it is the limit of det(u) u^-1 y where they are d, d -> 0.
- * Row i of that system over d^(the zeros from i on) keeps elements with no zero strictly between row
- * and column, of y the rows after which no zero comes, and of the result those before all zeros. */
+/* adj(u), u upper triangular, times y, for x = p l u, y = l^-1 p' and adj(x) = det(p) adj(u) y.
+ * With zeros on its diagonal u has no inverse: it is the limit of det(u) u^-1 y where they are d, d
+ * -> 0. Row i of that system over d^(the zeros from i on) keeps elements with no zero strictly
+ * between row and column, of y the rows after which no zero comes, and of the result those before
+ * all zeros. */
 static gp_tensor *adjugate_times(gp_vjp *v, gp_tensor *u, gp_tensor *y) {
     const int64_t last = -1;
     gp_tensor *d = DO(diagonal, "tiii", u, (int64_t)0, (int64_t)-2, (int64_t)-1);
@@ -313,9 +315,9 @@ static pair over_gaps(gp_vjp *v, pair t, pair w) {
                   mul(v, f, add(v, mul(v, t.re, im), mul(v, t.im, re)))};
 }
 
-/* x u = u diag(w), the columns of u of norm 1: dx = the real part of u^-H (diag(gw) + (u^H gu - u^H u
- * diag(re(u^H gu))) / conj(w_j - w_i)) u^H. Source: the formula of PyTorch's linalg_eig_backward. gw,
- * gu: parts that are NULL are zeros. */
+/* x u = u diag(w), the columns of u of norm 1: dx = the real part of u^-H (diag(gw) + (u^H gu - u^H
+ * u diag(re(u^H gu))) / conj(w_j - w_i)) u^H. Source: the formula of PyTorch's linalg_eig_backward.
+ * gw, gu: parts that are NULL are zeros. */
 static gp_tensor *eig_back(gp_vjp *v, pair w, pair u, pair gw, const pair *gu) {
     pair uh = adjoint(v, u), d = {diagonal_matrix(v, gw.re), diagonal_matrix(v, gw.im)};
     if (gu) {
@@ -359,20 +361,22 @@ static gp_tensor *columns(gp_vjp *v, gp_tensor *t, int64_t first, int64_t n) {
     return DO(narrow, "tiii", t, (int64_t)-1, first, n);
 }
 
-/* More columns than rows: with x = (a b) and r = (s t), a = q s and t = q' b, so that b takes q gt and
- * q takes b gt' more than from a. */
+/* More columns than rows: with x = (a b) and r = (s t), a = q s and t = q' b, so that b takes q gt
+ * and q takes b gt' more than from a. */
 static bool qr(gp_vjp *v) {
     gp_tensor *q = v->y[0], *r = v->y[1];
     const gp_shape *s = gp_in_shape(v, 0);
     int64_t m = s->dim[s->ndim - 2], n = s->dim[s->ndim - 1];
     if (q->a.ndim != s->ndim || (m > n && q->a.dim[s->ndim - 1] != n))
-        return gp_fail("backward: linalg.qr has a derivative only in mode reduced (or complete, for "
-                       "matrices with no more rows than columns)");
+        return gp_fail(
+            "backward: linalg.qr has a derivative only in mode reduced (or complete, for "
+            "matrices with no more rows than columns)");
     gp_tensor *gq = gp_g(v, 0), *gr = gp_g(v, 1);
     if (m >= n) return (v->dx[0] = square_qr(v, q, r, gq, gr)) != NULL;
     gp_tensor *gt = columns(v, gr, m + 1, n - m);
     gq = add(v, gq, mm(v, columns(v, v->x[0], m + 1, n - m), gp_mT(v, gt)));
-    gp_tensor *both[] = {square_qr(v, q, columns(v, r, 1, m), gq, columns(v, gr, 1, m)), mm(v, q, gt)};
+    gp_tensor *both[] = {square_qr(v, q, columns(v, r, 1, m), gq, columns(v, gr, 1, m)),
+                         mm(v, q, gt)};
     if (v->failed) return false;
     return (v->dx[0] = DO(cat, "li", both, 2, (int64_t)-1)) != NULL;
 }

@@ -89,8 +89,8 @@ static bool std(gp_vjp *v) {
 const gp_rule vjp_std = {std, "0y"};
 
 /* d |x|_p = sign(x) (|x| / y)^(p - 1), 0 where the norm is; of the largest (smallest): shared among
- * those that are. For p = 2 that is x / y, whose own derivative is not 0 where x is; below 2 the power of
- * |x| = 0, or its derivative, is infinite, of which sign(x) = 0 would make NaN. */
+ * those that are. For p = 2 that is x / y, whose own derivative is not 0 where x is; below 2 the
+ * power of |x| = 0, or its derivative, is infinite, of which sign(x) = 0 would make NaN. */
 static bool vector_norm(gp_vjp *v) {
     double n, p = gp_float_arg(v, 1);
     gp_tensor *x = v->x[0], *y = kept(v, v->y[0], 2, &n), *g = kept(v, v->g[0], 2, &n);

@@ -115,9 +115,10 @@ bool infer_linear(gp_call *c, gp_meta *m) {
     if (!m->dev) return false;
     int inputs = w->a.ndim - 1; /* the weight's last dim */
     if (inputs < 0 || inputs > 1 || !x->a.ndim || x->a.dim[x->a.ndim - 1] != w->a.dim[inputs])
-        return gp_fail("linear: x is %s, the weight %s (expected outputs x inputs, as many inputs as "
-                       "x's last dim has elements)",
-                       gp_tensor_text(x, s, sizeof s), gp_tensor_text(w, t, sizeof t));
+        return gp_fail(
+            "linear: x is %s, the weight %s (expected outputs x inputs, as many inputs as "
+            "x's last dim has elements)",
+            gp_tensor_text(x, s, sizeof s), gp_tensor_text(w, t, sizeof t));
     if (!same_dtype(c, 1, "weight", x, "x") || !same_dtype(c, 2, "bias", x, "x") ||
         !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, NUMBERS))
         return false;

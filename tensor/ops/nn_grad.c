@@ -1,5 +1,6 @@
-/* Backward of convolutions, dropout, embedding and pooling: most have an op of their own, which these give
- * what the forward had. They are linear: what takes a gradient back is differentiated by the forward row. */
+/* Backward of convolutions, dropout, embedding and pooling: most have an op of their own, which
+ * these give what the forward had. They are linear: what takes a gradient back is differentiated by
+ * the forward row. */
 #include "tensor/autograd/grad.h"
 
 /* Sets the gradient of argument a, if it is an input that needs one. */
@@ -43,8 +44,8 @@ static bool conv(gp_vjp *v) {
 const gp_rule vjp_conv1d = {conv, "1|0|"}, vjp_conv2d = {conv, "1|0|"}, vjp_conv3d = {conv, "1|0|"};
 
 /* An output_padding of a whole stride or more (less than the dilation) makes an output whose
- * convolution has more elements than the input had. t, which has the input's sizes, becomes as large
- * with zeros behind (sign 1), or t is cut to them (sign -1). */
+ * convolution has more elements than the input had. t, which has the input's sizes, becomes as
+ * large with zeros behind (sign 1), or t is cut to them (sign -1). */
 static gp_tensor *fitted(gp_vjp *v, gp_tensor *t, int rank, int sign) {
     int64_t pads[2 * GP_MAX_DIM] = {0};
     int ns = 0, no = 0;
@@ -59,8 +60,8 @@ static gp_tensor *fitted(gp_vjp *v, gp_tensor *t, int rank, int sign) {
     return any ? DO(pad, "tv", t, pads, 2 * rank) : t;
 }
 
-/* What conv does to gradients, so its own gradient is conv again. Arguments: x, weight, bias, stride,
- * padding, output_padding, groups, dilation. */
+/* What conv does to gradients, so its own gradient is conv again. Arguments: x, weight, bias,
+ * stride, padding, output_padding, groups, dilation. */
 static bool conv_transpose(gp_vjp *v) {
     const gp_shape *sw = gp_in_shape(v, 1);
     int rank = sw->ndim - 2;
@@ -68,8 +69,8 @@ static bool conv_transpose(gp_vjp *v) {
     if (v->need[0])
         v->dx[0] = fitted(v, gp_do(v, conv_of(rank), "tt-aaaa", g, v->x[1], 3, 4, 7, 6), rank, -1);
     if (v->need[1])
-        v->dx[1] = DO(conv_weight_grad, "ttvaaaa", fitted(v, v->x[0], rank, 1), g, sw->dim, sw->ndim,
-                      3, 4, 7, 6);
+        v->dx[1] = DO(conv_weight_grad, "ttvaaaa", fitted(v, v->x[0], rank, 1), g, sw->dim,
+                      sw->ndim, 3, 4, 7, 6);
     if (needs(v, 2)) give(v, 2, bias_grad(v, rank));
     return !v->failed;
 }
@@ -92,8 +93,7 @@ const gp_rule vjp_conv_input_grad = {conv_input_grad, "1|0"};
 static bool conv_weight_grad(gp_vjp *v) {
     const gp_shape *sx = gp_in_shape(v, 1);
     int rank = v->node->out[0].shape.ndim - 2;
-    if (v->need[0])
-        v->dx[0] = gp_do(v, conv_of(rank), "tt-aaaa", v->x[1], v->g[0], 3, 4, 5, 6);
+    if (v->need[0]) v->dx[0] = gp_do(v, conv_of(rank), "tt-aaaa", v->x[1], v->g[0], 3, 4, 5, 6);
     if (v->need[1])
         v->dx[1] = DO(conv_input_grad, "ttvaaaa", v->x[0], v->g[0], sx->dim, sx->ndim, 3, 4, 5, 6);
     return !v->failed;
@@ -103,7 +103,9 @@ const gp_rule vjp_conv_weight_grad = {conv_weight_grad, "1|0"};
 /* ---- dropout, embedding ---- */
 
 static bool dropout(gp_vjp *v) {
-    give(v, 0, DO(dropout_grad, "taaii", v->g[0], 1, 2, (int64_t)v->node->seed, (int64_t)v->node->counter));
+    give(v, 0,
+         DO(dropout_grad, "taaii", v->g[0], 1, 2, (int64_t)v->node->seed,
+            (int64_t)v->node->counter));
     return !v->failed;
 }
 const gp_rule vjp_dropout = {dropout, NULL};
@@ -133,8 +135,9 @@ const gp_rule vjp_embedding_grad = {embedding_grad, "1"};
 
 /* ---- pooling ---- */
 
-/* The indices of the largest elements: those that the forward gave, or gives when asked again. rank: of
- * the spatial dims. Arguments: x, kernel_size, stride, padding, dilation, ceil_mode, return_indices. */
+/* The indices of the largest elements: those that the forward gave, or gives when asked again.
+ * rank: of the spatial dims. Arguments: x, kernel_size, stride, padding, dilation, ceil_mode,
+ * return_indices. */
 static bool max_pool(gp_vjp *v, const gp_op *again, const gp_op *grad) {
     gp_tensor *out[GP_MAX_OUT] = {NULL};
     const gp_shape *s = gp_in_shape(v, 0);
@@ -165,7 +168,7 @@ static bool max_pool_grad(gp_vjp *v, int rank) {
     gp_tensor *index = v->x[1];
     int64_t first = -rank, last = -1;
     gp_tensor *flat = DO(gather, "tit", DO(flatten, "tii", v->g[0], first, last), last,
-        DO(flatten, "tii", index, first, last));
+                         DO(flatten, "tii", index, first, last));
     return (v->dx[0] = gp_reshape(v, flat, gp_in_shape(v, 0))) != NULL;
 }
 static bool max_pool1d_grad(gp_vjp *v) { return max_pool_grad(v, 1); }

@@ -6,7 +6,8 @@
 #include "tensor/op.h"
 
 /* x as rows of n neighbours; row r belongs to group r % groups, which has `a_row` of the channels,
- * with each neighbours (0 of them where x has no elements) to a channel. A channel has a weight and a bias. */
+ * with each neighbours (0 of them where x has no elements) to a channel. A channel has a weight and
+ * a bias. */
 typedef struct gp_norm {
     int64_t rows, n, groups, each, channels, a_row;
     bool centred; /* the mean is taken off (all but rms_norm) */

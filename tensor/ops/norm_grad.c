@@ -229,8 +229,9 @@ static bool cross_entropy_composed(gp_vjp *v) {
 static bool no_weight(gp_vjp *v) {
     int w = gp_input_of(v, GP_LOSS_WEIGHT);
     if (w >= 0 && v->need[w])
-        v->failed = true, gp_fail("backward: %s has no derivative by its weight (use weight:detach())",
-                                  v->node->op->name);
+        v->failed = true,
+        gp_fail("backward: %s has no derivative by its weight (use weight:detach())",
+                v->node->op->name);
     return !v->failed;
 }
 

@@ -62,8 +62,9 @@ static int by_address(const void *a, const void *b) {
 static bool shared(const gp_call *c, const piece *a, const piece *b) {
     gp_sig sig;
     return gp_fail("%s: tensor %d of argument '%s' and tensor %d of argument '%s' share memory; "
-                   "one of them is written", c->op->name, a->at + 1, name_of(c, a->list, &sig),
-                   b->at + 1, name_of(c, b->list, &(gp_sig){0}));
+                   "one of them is written",
+                   c->op->name, a->at + 1, name_of(c, a->list, &sig), b->at + 1,
+                   name_of(c, b->list, &(gp_sig){0}));
 }
 
 /* What is written shares no element with anything else: sorted by address, only neighbours need to
@@ -108,7 +109,8 @@ static bool first_step(const gp_call *c, int i) {
 static bool has_buffers(const gp_call *c, int buffers, int momentum) {
     if (c->arg[momentum].f == 0 || gp_given(c, buffers)) return true;
     return gp_fail("%s: argument 'momentum_buffers': expected a list of tensors where momentum is "
-                   "not 0", c->op->name);
+                   "not 0",
+                   c->op->name);
 }
 
 bool infer_sgd_step(gp_call *c, gp_meta *m) { return has_buffers(c, 2, 4) && check_lists(c, m); }
@@ -124,7 +126,8 @@ bool infer_clip_grad_norm(gp_call *c, gp_meta *m) {
     if (!check_lists(c, m)) return false;
     if (!(c->arg[2].f > 0))
         return gp_fail("clip_grad_norm: argument 'norm_type' is %g (expected a number above 0, or "
-                       "math.huge for the largest element)", c->arg[2].f);
+                       "math.huge for the largest element)",
+                       c->arg[2].f);
     m->n = 1;
     m->out[0].dtype = GP_f32;
     m->out[0].shape.ndim = 0;

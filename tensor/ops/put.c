@@ -93,7 +93,8 @@ static bool one_index(gp_call *c, gp_meta *m, int *d) {
     return gp_infer_offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
 }
 
-/* source has x's shape, but in dim d as many as there are indices. A 0-d x takes one of 0 dims or 1. */
+/* source has x's shape, but in dim d as many as there are indices. A 0-d x takes one of 0 dims
+ * or 1. */
 static bool check_source(const gp_call *c, int d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t, *source = c->arg[3].t;
     gp_shape want = gp_tensor_shape(x), have = gp_tensor_shape(source);

@@ -24,7 +24,8 @@ bool infer_randn_like(gp_call *c, gp_meta *m) { return shaped_like(c, m); }
 bool infer_uniform(gp_call *c, gp_meta *m) {
     double low = c->arg[1].f, high = c->arg[2].f;
     if (!(low <= high) || high - low > 1.79e308)
-        return gp_fail("uniform: low is %g, high %g (expected low <= high, both finite)", low, high);
+        return gp_fail("uniform: low is %g, high %g (expected low <= high, both finite)", low,
+                       high);
     return shaped_like(c, m);
 }
 

@@ -116,8 +116,8 @@ static bool read_call(const gp_call *c, gp_meta *m, gp_rnn *r) {
         return false;
     if (x->a.ndim != 2 && x->a.ndim != 3)
         return gp_fail(
-            "%s: argument 'x' is %s (expected time x batch x features, or without batch)",
-            c->name, gp_tensor_text(x, text, sizeof text));
+            "%s: argument 'x' is %s (expected time x batch x features, or without batch)", c->name,
+            gp_tensor_text(x, text, sizeof text));
     int64_t each = c->arg[GP_RNN_BIASES].i ? 4 : 2, dirs = c->arg[GP_RNN_BIDIRECTIONAL].i ? 2 : 1,
             all = each * dirs * c->arg[GP_RNN_LAYERS].i;
     if (w->n != all)
@@ -177,13 +177,13 @@ static bool infer_backward(gp_call *c, gp_meta *m) {
     if (!read_call(c, m, &r)) return false;
     const gp_tensor *x = c->arg[GP_RNN_X].t, *saved = c->arg[r.backward].t;
     const gp_value *w = &c->arg[GP_RNN_WEIGHTS];
-    gp_shape all = {.ndim = 1, .dim = {gp_rnn_saved_elements(&r)}},
-             have = gp_tensor_shape(saved), out = output_shape(&r, x), state = state_shape(&r);
+    gp_shape all = {.ndim = 1, .dim = {gp_rnn_saved_elements(&r)}}, have = gp_tensor_shape(saved),
+             out = output_shape(&r, x), state = state_shape(&r);
     char text[160];
     if (m->dev->vt->saves && have.ndim == 1) all = have; /* the kernel checks how many */
     if (!gp_shape_equal(&have, &all) || (gp_dtype)saved->a.dtype != compute_dtype(x))
-        return gp_fail("%s: argument 'saved' is %s (expected what the forward op gave)",
-                       c->name, gp_tensor_text(saved, text, sizeof text));
+        return gp_fail("%s: argument 'saved' is %s (expected what the forward op gave)", c->name,
+                       gp_tensor_text(saved, text, sizeof text));
     for (int i = 0; i <= r.states; i++) {
         if (!check_gradient(c, r.backward + 1 + i, names[i], i ? &state : &out)) return false;
         m->out[i].dtype = (gp_dtype)x->a.dtype;

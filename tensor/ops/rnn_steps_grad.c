@@ -1,17 +1,19 @@
-/* The backward of recurrent layers composed of ops, time step by time step: what runs where it is recorded itself, so
- * that there are second derivatives. The layers are computed again from their inputs, with their history. */
+/* The backward of recurrent layers composed of ops, time step by time step: what runs where it is
+ * recorded itself, so that there are second derivatives. The layers are computed again from their
+ * inputs, with their history. */
 #include <stdlib.h>
 
 #include "tensor/autograd/grad.h"
 #include "tensor/ops/rnn.h"
 
-/* A time step of one side: the state before it, the gates i f g o, or r z n and what r multiplies, and the new h, or
- * of an LSTM tanh of the new c. All are batch x hidden. */
+/* A time step of one side: the state before it, the gates i f g o, or r z n and what r multiplies,
+ * and the new h, or of an LSTM tanh of the new c. All are batch x hidden. */
 typedef struct step {
     gp_tensor *h, *c, *gate[4], *out;
 } step;
 
-/* One direction of a layer. Gradients: of the sums of gates that come from the input and from h, a list of T each. */
+/* One direction of a layer. Gradients: of the sums of gates that come from the input and from h, a
+ * list of T each. */
 typedef struct side {
     gp_tensor *in, *w_ih, *w_hh, *b_ih, *b_hh; /* in: time x batch x features */
     step *steps;
@@ -22,7 +24,7 @@ typedef struct side {
 typedef struct net {
     gp_vjp *v;
     gp_rnn r;
-    int first; /* input of v that is the first weight */
+    int first;  /* input of v that is the first weight */
     side *side; /* layers x dirs */
 } net;
 
@@ -33,9 +35,7 @@ static gp_tensor *mul(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(mul, "t
 static gp_tensor *tanh_slope(gp_vjp *v, gp_tensor *t) {
     return DO(add, "tn", DO(neg, "t", mul(v, t, t)), 1.0);
 }
-static gp_tensor *sigmoid_slope(gp_vjp *v, gp_tensor *t) {
-    return DO(sub, "tt", t, mul(v, t, t));
-}
+static gp_tensor *sigmoid_slope(gp_vjp *v, gp_tensor *t) { return DO(sub, "tt", t, mul(v, t, t)); }
 
 static gp_tensor *block(gp_vjp *v, gp_tensor *t, int k, int64_t hidden) {
     return DO(narrow, "tiii", t, (int64_t)-1, 1 + k * hidden, hidden);
@@ -98,8 +98,10 @@ static gp_tensor *run_side(const net *n, side *s, int dir, gp_tensor *h, gp_tens
 
 /* ---- backward ---- */
 
-/* From gradients dh and dc of a step's new state to those of the gates' sums and of the state before. */
-static void cell_back(const net *n, side *s, const step *e, gp_tensor **from_in, gp_tensor **from_h) {
+/* From gradients dh and dc of a step's new state to those of the gates' sums and of the state
+ * before. */
+static void cell_back(const net *n, side *s, const step *e, gp_tensor **from_in,
+                      gp_tensor **from_h) {
     gp_vjp *v = n->v;
     gp_tensor *const *g = e->gate, *dh = s->dh, *d[4], *rest = NULL;
     if (n->r.cell == GP_CELL_LSTM) {
@@ -129,14 +131,16 @@ static void cell_back(const net *n, side *s, const step *e, gp_tensor **from_in,
 
 /* t, time x batch x n, as rows of n. */
 static gp_tensor *rows(gp_vjp *v, gp_tensor *t) {
-    return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {t->a.dim[0] * t->a.dim[1], t->a.dim[2]}})
+    return t ? gp_reshape(v, t,
+                          &(gp_shape){.ndim = 2, .dim = {t->a.dim[0] * t->a.dim[1], t->a.dim[2]}})
              : NULL;
 }
 
 /* The gradients of a side's weights, from number `w` of v's inputs on. */
 static void weights_back(const net *n, side *s, int w, gp_tensor *from_in, gp_tensor *from_h) {
     gp_vjp *v = n->v;
-    gp_tensor *gi = rows(v, from_in), *gh = rows(v, from_h), *before = rows(v, stacked(n, s->before));
+    gp_tensor *gi = rows(v, from_in), *gh = rows(v, from_h),
+              *before = rows(v, stacked(n, s->before));
     if (v->need[w]) v->dx[w] = DO(matmul, "tt", gp_mT(v, gi), rows(v, s->in));
     if (v->need[w + 1]) v->dx[w + 1] = DO(matmul, "tt", gp_mT(v, gh), before);
     if (!n->r.biases) return;
@@ -171,10 +175,13 @@ static gp_tensor *mask_behind(const net *n, int layer) {
     gp_vjp *v = n->v;
     const gp_rnn *r = &n->r;
     if (!r->dropped || layer == r->layers - 1) return NULL;
-    int64_t from = layer * gp_rnn_layer_elements(r) + r->dirs * gp_rnn_side_elements(r) + gp_rnn_plane(r);
+    int64_t from =
+        layer * gp_rnn_layer_elements(r) + r->dirs * gp_rnn_side_elements(r) + gp_rnn_plane(r);
     gp_tensor *m = DO(narrow, "tiii", v->y[r->states + 1], (int64_t)1, from + 1, gp_rnn_plane(r));
-    m = DO(detach, "t", DO(to, "t-d", m, (int)v->node->in[0].dtype)); /* a number to multiply with: no history */
-    return gp_reshape(v, m, &(gp_shape){.ndim = 3, .dim = {r->steps, r->batch, r->dirs * r->hidden}});
+    m = DO(detach, "t",
+           DO(to, "t-d", m, (int)v->node->in[0].dtype)); /* a number to multiply with: no history */
+    return gp_reshape(v, m,
+                      &(gp_shape){.ndim = 3, .dim = {r->steps, r->batch, r->dirs * r->hidden}});
 }
 
 /* State k (h, c) of side i: of t, sides x batch x hidden, or zeros. */
@@ -185,7 +192,8 @@ static gp_tensor *state_of(const net *n, gp_tensor *t, int i) {
              : gp_zeros_shaped(v, &s, 0);
 }
 
-/* time x batch x features of what the user has in x's form, and back; the same in both directions. */
+/* time x batch x features of what the user has in x's form, and back; the same in both directions.
+ */
 static gp_tensor *turned(const net *n, gp_tensor *t) {
     gp_vjp *v = n->v;
     return n->r.batch_first ? DO(transpose, "tii", t, (int64_t)1, (int64_t)2) : t;
@@ -208,7 +216,8 @@ static void walk(net *n) {
             if (r->biases) s->b_ih = w[2], s->b_hh = w[3];
             s->dh = state_of(n, gp_g(v, 1), i);
             if (r->states > 1) s->dc = state_of(n, gp_g(v, 2), i);
-            out[dir] = run_side(n, s, dir, state_of(n, h, i), r->states > 1 ? state_of(n, c, i) : NULL);
+            out[dir] =
+                run_side(n, s, dir, state_of(n, h, i), r->states > 1 ? state_of(n, c, i) : NULL);
         }
         x = r->dirs == 1 ? out[0] : joined(v, out, 2, -1);
         if ((mask = mask_behind(n, l))) x = mul(v, x, mask);

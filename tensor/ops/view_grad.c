@@ -69,8 +69,9 @@ static gp_tensor *replay(gp_vjp *v, gp_tensor *x) {
     return x ? gp_keep(v, gp_call_one(&c)) : NULL;
 }
 
-/* The sum so far of the input's gradients, if nobody else holds it and it is not to be differentiated,
- * so that a part can be added where it lies: the parts of one tensor then share one. */
+/* The sum so far of the input's gradients, if nobody else holds it and it is not to be
+ * differentiated, so that a part can be added where it lies: the parts of one tensor then share
+ * one. */
 static gp_tensor *own_sum(gp_vjp *v) {
     const gp_input *in = &v->node->in[0];
     gp_tensor *sum = in->node ? in->node->out[in->output].g : in->leaf ? in->leaf->pending : NULL;
@@ -88,8 +89,8 @@ static bool part(gp_vjp *v) {
 const gp_rule vjp_narrow = {part, NULL}, vjp_select = {part, NULL}, vjp_slice = {part, NULL},
               vjp_diagonal = {part, NULL};
 
-/* Arguments: x, dim, size, step. Windows that overlap: the elements of each are added at the indices that
- * the same windows of 1, 2 … hold. */
+/* Arguments: x, dim, size, step. Windows that overlap: the elements of each are added at the
+ * indices that the same windows of 1, 2 … hold. */
 static bool unfold(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     int64_t size = gp_int_arg(v, 2), step = gp_int_arg(v, 3), all = -1;
@@ -123,7 +124,8 @@ static gp_tensor *added(gp_vjp *v) {
 
 static bool as_strided(gp_vjp *v) {
     if (!v->node->in[0].contiguous)
-        return gp_fail("backward: as_strided has a derivative only of a tensor without gaps whose dims are in order; use "
+        return gp_fail("backward: as_strided has a derivative only of a tensor without gaps whose "
+                       "dims are in order; use "
                        ":contiguous() before it");
     gp_tensor *x = gp_zeros_like_input(v, 0), *part = under_geometry(v, x);
     if (part && gp_array_self_overlaps(&part->a)) return (v->dx[0] = added(v)) != NULL;

@@ -1,4 +1,5 @@
-/* The allocator: constant memory in loops, blocks that other streams and devices still use, and running out of memory. */
+/* The allocator: constant memory in loops, blocks that other streams and devices still use, and
+ * running out of memory. */
 #include "ops.h"
 
 #include <pthread.h>
@@ -43,7 +44,9 @@ static bool all_are(gp_tensor *x, float want) {
     float *p = download(x);
     bool same = true;
     for (int64_t k = 0; k < x->a.numel && same; k++)
-        if (p[k] != want) same = complain("element %lld is %g, expected %g", (long long)k, (double)p[k], (double)want);
+        if (p[k] != want)
+            same = complain("element %lld is %g, expected %g", (long long)k, (double)p[k],
+                            (double)want);
     free(p);
     return same;
 }
@@ -78,10 +81,15 @@ static void constant_memory(gp_device *dev) {
     all_are(y, 300);
     gp_tensor_unref(y);
     gp_mem_stats m = stats(dev);
-    tap_ok(m.allocs - before.allocs >= 300 && m.allocs - before.allocs - (m.reused - before.reused) <= 5, "y = x + i reuses its blocks on %s", dev->name);
-    tap_ok(m.peak - before.in_use <= 16 * MIB && m.in_use == before.in_use, "and needs two at a time (peak %.1f MiB)", (double)(m.peak - before.in_use) / MIB);
+    tap_ok(m.allocs - before.allocs >= 300 &&
+               m.allocs - before.allocs - (m.reused - before.reused) <= 5,
+           "y = x + i reuses its blocks on %s", dev->name);
+    tap_ok(m.peak - before.in_use <= 16 * MIB && m.in_use == before.in_use,
+           "and needs two at a time (peak %.1f MiB)", (double)(m.peak - before.in_use) / MIB);
     if (getenv("GPUSH_SAN") && *getenv("GPUSH_SAN")) tap_skip("a sanitizer keeps freed memory");
-    else tap_ok(resident() - rss < 64 * MIB, "the process grows by %.1f MiB", (double)(resident() - rss) / MIB);
+    else
+        tap_ok(resident() - rss < 64 * MIB, "the process grows by %.1f MiB",
+               (double)(resident() - rss) / MIB);
     gp_tensor_unref(x);
     tap_quiet("values of the last round on %s", dev->name);
 }
@@ -96,7 +104,8 @@ static void changing_sizes(gp_device *dev) {
         gp_mem_stats m = stats(dev);
         if (m.cached + m.in_use > most) most = m.cached + m.in_use;
     }
-    tap_ok(most <= limit, "changing sizes hold at most %.0f MiB of %.0f on %s", (double)most / MIB, (double)limit / MIB, dev->name);
+    tap_ok(most <= limit, "changing sizes hold at most %.0f MiB of %.0f on %s", (double)most / MIB,
+           (double)limit / MIB, dev->name);
     gp_wait_device(dev, GP_WHY_explicit, "synchronize");
     gp_alloc_flush(dev);
     tap_is_int(stats(dev).cached, 0, "a flush gives all of it back on %s", dev->name);
@@ -104,7 +113,8 @@ static void changing_sizes(gp_device *dev) {
 
 /* ---- other streams, other devices ---- */
 
-/* x was made on the default stream and is read by work that waits in another stream's queue: its block is nobody else's till then. */
+/* x was made on the default stream and is read by work that waits in another stream's queue: its
+ * block is nobody else's till then. */
 static void other_streams(void) {
     gp_stream *a = sim->streams[0], *b = need(gp_stream_acquire(sim));
     gp_tensor *big = need(full(sim, MIB, 1)), *x = need(full(sim, 50000, 3));
@@ -130,7 +140,8 @@ static void other_streams(void) {
     gp_stream_set_current(a);
     bool again = false;
     gp_tensor *keep[8];
-    for (int k = 0; k < 8; k++) keep[k] = need(full(sim, 50000, 0)), again |= keep[k]->storage->data == address;
+    for (int k = 0; k < 8; k++)
+        keep[k] = need(full(sim, 50000, 0)), again |= keep[k]->storage->data == address;
     for (int k = 0; k < 8; k++) gp_tensor_unref(keep[k]);
     tap_ok(again, "afterwards the block is used again");
     gp_tensor_unref(y), gp_tensor_unref(big);
@@ -159,7 +170,8 @@ static void other_device_at_work(void) {
     gp_device *sim1 = need(gp_device_get("sim:1"));
     gp_tensor *big = need(full(sim, MIB, 1)), *x = need(full(sim, 50000, 3));
     heavy(big, 100);
-    gp_tensor *made = need(plus(x, 1)), *y = need(gp_to_device(made, sim1, false, GP_WHY_copy, "to"));
+    gp_tensor *made = need(plus(x, 1)),
+              *y = need(gp_to_device(made, sim1, false, GP_WHY_copy, "to"));
     tap_ok(sim->vt->busy(sim->streams[0]), "a copy does not wait for who makes its source");
     all_are(y, 4);
     tap_quiet("but happens when that is made");
@@ -184,17 +196,22 @@ static void magazines(void) {
     gp_storage *last = need(gp_storage_new(s, SMALL));
     gp_storage_unref(last);
     gp_storage *first = gp_magazine_take(CLASS);
-    tap_ok(first == last, "a thread keeps the small block that it freed last, however many there were before");
+    tap_ok(first == last,
+           "a thread keeps the small block that it freed last, however many there were before");
     if (first) gp_magazine_put(first);
-    /* What another thread leaves is the shared allocator's, also when that thread has made it all. */
+    /* What another thread leaves is the shared allocator's, also when that thread has made it all.
+     */
     pthread_t t;
     gp_mem_stats before = stats(cpu);
     pthread_create(&t, NULL, use_and_end, NULL), pthread_join(t, NULL);
     gp_mem_stats after = stats(cpu);
-    tap_ok(after.in_use == before.in_use && after.cached >= before.cached + 90 * SMALL, "a thread that ends leaves its blocks: %lld bytes more are cached", (long long)(after.cached - before.cached));
+    tap_ok(after.in_use == before.in_use && after.cached >= before.cached + 90 * SMALL,
+           "a thread that ends leaves its blocks: %lld bytes more are cached",
+           (long long)(after.cached - before.cached));
 }
 
-/* A freed block may still be read by what is queued on its own stream: a flush must not give it away. */
+/* A freed block may still be read by what is queued on its own stream: a flush must not give it
+ * away. */
 static void flush_while_busy(void) {
     gp_tensor *big = need(full(sim, MIB, 1)), *x = need(full(sim, 50000, 3));
     gp_wait_device(sim, GP_WHY_explicit, "synchronize");
@@ -205,14 +222,16 @@ static void flush_while_busy(void) {
     gp_mem_stats before = stats(sim);
     gp_alloc_flush(sim);
     tap_ok(sim->vt->busy(sim->streams[0]), "work is queued");
-    tap_ok(stats(sim).cached >= before.cached && stats(sim).cached > 0, "a flush leaves what it may read");
+    tap_ok(stats(sim).cached >= before.cached && stats(sim).cached > 0,
+           "a flush leaves what it may read");
     all_are(y, 4);
     gp_tensor_unref(y), gp_tensor_unref(big);
     gp_alloc_flush(sim);
     tap_is_int(stats(sim).cached, 0, "and gives it back when nothing is");
 }
 
-/* In place on one stream while a queued reader sits on another: the reader's event orders them when asked to. */
+/* In place on one stream while a queued reader sits on another: the reader's event orders them when
+ * asked to. */
 static void freed_in_order(void) {
     gp_stream *a = sim->streams[0];
     gp_tensor *big = need(full(sim, MIB, 1));
@@ -221,7 +240,8 @@ static void freed_in_order(void) {
     char *address = x->storage->data;
     gp_tensor_unref(x);
     gp_tensor *z = need(full(sim, 4000, 9));
-    tap_ok(z->storage->data == address && sim->vt->busy(a), "on its own stream a freed block is used again at once");
+    tap_ok(z->storage->data == address && sim->vt->busy(a),
+           "on its own stream a freed block is used again at once");
     all_are(y, 2), all_are(z, 9);
     tap_quiet("in the order of the queue");
     gp_tensor_unref(y), gp_tensor_unref(z), gp_tensor_unref(big);
@@ -231,7 +251,9 @@ static void freed_in_order(void) {
 
 static bool where(const char **file, int *line) { return *file = "model.lua", *line = 12, true; }
 
-static bool mentions(const char *text) { return strstr(gp_error(), text) || complain("no '%s' in: %s", text, gp_error()); }
+static bool mentions(const char *text) {
+    return strstr(gp_error(), text) || complain("no '%s' in: %s", text, gp_error());
+}
 
 static gp_tensor *hoard[8];
 static int collections;
@@ -247,7 +269,8 @@ static void out_of_memory(gp_device *dev) {
     gp_error_clear();
     gp_tensor *x = full(dev, 5 * MIB, 0);
     tap_ok(!x, "20 MiB do not fit beside 50 of 64");
-    mentions("out of memory on sim:0"), mentions("requested 20.0 MiB"), mentions("in use 50.0 MiB"), mentions("cached 0.0 MiB"), mentions("5 x 10.0 MiB"), mentions("model.lua:12");
+    mentions("out of memory on sim:0"), mentions("requested 20.0 MiB"), mentions("in use 50.0 MiB"),
+        mentions("cached 0.0 MiB"), mentions("5 x 10.0 MiB"), mentions("model.lua:12");
     tap_quiet("the error tells what is where");
     for (int k = 0; k < 5; k++) all_are(hoard[k], (float)k);
     tap_quiet("what was there is as it was");
@@ -285,7 +308,9 @@ static void absurd_sizes(gp_device *dev) {
             c.arg[c.nargs++] = (gp_value){.kind = GP_DEVICE, .dev = dev};
             gp_error_clear();
             gp_tensor *x = gp_call_one(&c);
-            if (x) complain("%g elements of %s", sizes[k], gp_dtype_name((gp_dtype)dt)), gp_tensor_unref(x);
+            if (x)
+                complain("%g elements of %s", sizes[k], gp_dtype_name((gp_dtype)dt)),
+                    gp_tensor_unref(x);
             else if (!*gp_error()) complain("no message");
         }
     }

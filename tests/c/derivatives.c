@@ -57,7 +57,9 @@ static const entry table[] = {
 
 enum { POINTS = 300 };
 
-static double at_random(const entry *e) { return e->lo + (e->hi - e->lo) * (rand() / (RAND_MAX + 1.0)); }
+static double at_random(const entry *e) {
+    return e->lo + (e->hi - e->lo) * (rand() / (RAND_MAX + 1.0));
+}
 
 /* A point where the formula has a value: some have none for all numbers from lo to hi. */
 static void draw(const entry *e, double v[3]) {

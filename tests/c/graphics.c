@@ -11,7 +11,8 @@ static void shows(const char *call, const char *answer, const char *want, const 
     pty_start(&p, argv);
     tap_ok(pty_expect(&p, "\n> ", 10), "%s: a prompt", name);
     pty_send(&p, call);
-    tap_ok(pty_expect(&p, "\033_Gi=31", 10) && pty_expect(&p, "\033[c", 10), "%s: it is asked", name);
+    tap_ok(pty_expect(&p, "\033_Gi=31", 10) && pty_expect(&p, "\033[c", 10), "%s: it is asked",
+           name);
     if (answer) pty_send(&p, answer);
     tap_ok(pty_expect(&p, want, 10), "%s", name);
     tap_ok(pty_expect(&p, "> ", 10), "%s: and the prompt", name);
@@ -25,7 +26,8 @@ static void shows(const char *call, const char *answer, const char *want, const 
 int main(void) {
     const char *build = getenv("GPUSH_BUILD");
     snprintf(program, sizeof program, "%s/gpush", build ? build : "build/default");
-    static const char *const say[] = {"GPUSH_GRAPHICS", "TMUX", "TERM_PROGRAM", "KITTY_WINDOW_ID", "NO_COLOR"};
+    static const char *const say[] = {"GPUSH_GRAPHICS", "TMUX", "TERM_PROGRAM", "KITTY_WINDOW_ID",
+                                      "NO_COLOR"};
     for (size_t i = 0; i < sizeof say / sizeof *say; i++) unsetenv(say[i]);
     static pty p;
     char *const cat[] = {"/bin/cat", NULL};

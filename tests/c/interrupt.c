@@ -1,4 +1,5 @@
-/* Ctrl-C on a pseudo-terminal while ops run or the host waits for a device: what runs stops, the session is kept. */
+/* Ctrl-C on a pseudo-terminal while ops run or the host waits for a device: what runs stops, the
+ * session is kept. */
 #include "tty.h"
 
 #include "tap.h"
@@ -8,7 +9,8 @@ enum { TSAN = 1 };
 #else
 enum { TSAN = 0 };
 #endif
-static const char deferred[] = "TSan holds a signal back until the next system call, which an endless loop in Lua has none of";
+static const char deferred[] =
+    "TSan holds a signal back until the next system call, which an endless loop in Lua has none of";
 
 static pty p;
 
@@ -19,7 +21,8 @@ static void says(const char *line, const char *want, const char *name) {
     tap_ok(pty_expect(&p, want, 60), "%s", name);
 }
 
-/* Types a line that goes on, lets it run, and stops it with Ctrl-C; the session must know what it knew before. */
+/* Types a line that goes on, lets it run, and stops it with Ctrl-C; the session must know what it
+ * knew before. */
 static void stops(const char *line, const char *name) {
     char ask[64], want[64];
     static int n = 100;
@@ -36,7 +39,8 @@ static void stops(const char *line, const char *name) {
     says("kept * 3", want, name);
 }
 
-/* As stops; the op itself must say so, since what comes to its end is an error of the next line of Lua. */
+/* As stops; the op itself must say so, since what comes to its end is an error of the next line of
+ * Lua. */
 static void stops_op(const char *line, const char *op) {
     char want[64];
     snprintf(want, sizeof want, "%s: interrupted", op);
@@ -52,33 +56,50 @@ static void stops_op(const char *line, const char *op) {
 /* As stops, for what makes no system call. */
 static void stops_loop(const char *line, const char *name) {
     if (!TSAN) stops(line, name);
-    else for (int i = 0; i < 3; i++) tap_skip(deferred);
+    else
+        for (int i = 0; i < 3; i++) tap_skip(deferred);
 }
 
 static void interrupts(void) {
-    stops_loop("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end", "ops on the processor");
-    /* 900 ops that keep the device busy for about three seconds, however fast it is; the first ones clear fresh pages. */
-    says("z = ones(1000000, {device = 'sim'}) for i = 1, 60 do z = z * 1 end z:sum():item() t = os.clock() for i = 1, 20 do z = z * 1 end z:sum():item()", "> ", "a device is timed");
-    says("z = ones(math.ceil(3 / 900 / (os.clock() - t) * 20 * 1000000), {device = 'sim'})", "> ", "and given work for three seconds");
-    stops("for i = 1, 900 do z = z * 1 end print('run' .. 'ning') z:sum():item()", "a wait for a device");
+    stops_loop("print('run' .. 'ning') y = ones(3000, 3000) while true do y = y * 1 end",
+               "ops on the processor");
+    /* 900 ops that keep the device busy for about three seconds, however fast it is; the first ones
+     * clear fresh pages. */
+    says("z = ones(1000000, {device = 'sim'}) for i = 1, 60 do z = z * 1 end z:sum():item() t = "
+         "os.clock() for i = 1, 20 do z = z * 1 end z:sum():item()",
+         "> ", "a device is timed");
+    says("z = ones(math.ceil(3 / 900 / (os.clock() - t) * 20 * 1000000), {device = 'sim'})", "> ",
+         "and given work for three seconds");
+    stops("for i = 1, 900 do z = z * 1 end print('run' .. 'ning') z:sum():item()",
+          "a wait for a device");
     says("ones(4, {device = 'sim'}):sum():item()", "\r\n4.0\r\n", "the device goes on working");
     /* A loader whose worker takes its time; the threads are gone afterwards. */
-    says("function threads() local p, n = io.popen 'ls /proc/$PPID/task', 0 for _ in p:lines() do n = n + 1 end return n end", "> ", "threads are counted");
+    says("function threads() local p, n = io.popen 'ls /proc/$PPID/task', 0 for _ in p:lines() do "
+         "n = n + 1 end return n end",
+         "> ", "threads are counted");
     says("before = threads()", "> ", "before");
-    stops_loop("slow = {size = 9, get = function(_, i) if i == 2 then local t = os.clock() while os.clock() - t < 20 do end end return i end} "
-          "for step in data.Loader{slow, workers = 2}() do if step == 1 then print('run' .. 'ning') end end", "a wait for a loader");
-    stops_loop("for step in data.Loader{{size = 9, get = function(_, i) while i == 2 do end return i end}, workers = 2}() do print('run' .. 'ning') end",
-        "a loader with an endless loop");
+    stops_loop("slow = {size = 9, get = function(_, i) if i == 2 then local t = os.clock() while "
+               "os.clock() - t < 20 do end end return i end} "
+               "for step in data.Loader{slow, workers = 2}() do if step == 1 then print('run' .. "
+               "'ning') end end",
+               "a wait for a loader");
+    stops_loop("for step in data.Loader{{size = 9, get = function(_, i) while i == 2 do end return "
+               "i end}, workers = 2}() do print('run' .. 'ning') end",
+               "a loader with an endless loop");
     says("threads() - before", "\r\n0\r\n", "no worker is left");
-    /* Ten seconds and more; nobody waits for them, neither the prompt nor the end of the program. */
+    /* Ten seconds and more; nobody waits for them, neither the prompt nor the end of the program.
+     */
     stops_op("x = randn(1 << 25, {dtype = 'f64'}) print('run' .. 'ning') fft.fft(x)", "fft.fft");
-    stops_loop("x = zeros(2000000, {dtype = 'f32'}) print('run' .. 'ning') while true do x:tolist() end", "large tables");
+    stops_loop(
+        "x = zeros(2000000, {dtype = 'f32'}) print('run' .. 'ning') while true do x:tolist() end",
+        "large tables");
     stops_op("x = randn(2500, 2500) print('run' .. 'ning') linalg.eig(x)", "linalg.eig");
 }
 
 int main(void) {
     char program[4096];
-    snprintf(program, sizeof program, "%s/gpush", getenv("GPUSH_BUILD") ? getenv("GPUSH_BUILD") : "build/default");
+    snprintf(program, sizeof program, "%s/gpush",
+             getenv("GPUSH_BUILD") ? getenv("GPUSH_BUILD") : "build/default");
     char *const shell[] = {program, NULL};
     if (!pty_start(&p, shell)) return tap_skip_all("no pseudo-terminals here");
     tap_ok(pty_expect(&p, "> ", 60), "a prompt");

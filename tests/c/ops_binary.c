@@ -1,112 +1,7 @@
-/* Every BINARY, COMPARE, TERNARY and PARAM3 row of the op table on cpu and sim: dtypes and their promotion, layouts, broadcasting, numbers, in place. */
-#include <float.h>
-
+/* Every BINARY, COMPARE, TERNARY and PARAM3 row of the op table on cpu and sim: dtypes and their
+ * promotion, layouts, broadcasting, numbers, in place. */
+#include "binary_references.h"
 #include "promotion.h"
-
-/* ---- references ---- */
-
-static bool wide; /* the result is f64: quotients are rounded to f64, else to f32, before they are rounded down */
-static ld quotient(ld a, ld b) { return wide ? (ld)((double)a / (double)b) : (ld)((float)a / (float)b); }
-
-static ld f_add(ld a, ld b, ld c) { return a + b; }
-static ld f_sub(ld a, ld b, ld c) { return a - b; }
-static ld f_mul(ld a, ld b, ld c) { return a * b; }
-static ld f_div(ld a, ld b, ld c) { return a / b; }
-static ld f_floor_divide(ld a, ld b, ld c) { return floorl(quotient(a, b)); }
-static ld f_remainder(ld a, ld b, ld c) {
-    ld r = fmodl(a, b);
-    return r * b < 0 ? r + b : r; /* the Lua manual's a - floor(a/b)*b */
-}
-static ld f_trunc_divide(ld a, ld b, ld c) { return truncl(quotient(a, b)); }
-static ld f_fmod(ld a, ld b, ld c) { return fmodl(a, b); }
-static ld f_hypot(ld a, ld b, ld c) { return hypotl(a, b); }
-static ld f_addcmul(ld a, ld b, ld c) { return a + b * c; }
-static ld f_addcmul_3(ld a, ld b, ld c) { return a - 3 * b * c; }
-static ld f_addcdiv(ld a, ld b, ld c) { return a + b / c; }
-static ld f_addcdiv_half(ld a, ld b, ld c) { return a + b / 2 / c; }
-static ld f_pow(ld a, ld b, ld c) { return powl(a, b); }
-static ld f_maximum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
-static ld f_minimum(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
-static ld f_clamp_min(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a < b ? b : a; }
-static ld f_clamp_max(ld a, ld b, ld c) { return isnan(a) || isnan(b) ? NAN : a > b ? b : a; }
-static ld f_atan2(ld a, ld b, ld c) { return atan2l(a, b); }
-static ld log_or_less(ld x) { return x < -100 ? -100 : x; }
-static ld f_xlogy(ld a, ld b, ld c) { return isnan(b) ? b : a == 0 ? 0 : a * logl(b); }
-static ld f_bce(ld a, ld b, ld c) {
-    return -(b * log_or_less(logl(a)) + (1 - b) * log_or_less(log1pl(-a)));
-}
-/* The size of what it adds, which may cancel where the target is not from 0 to 1. */
-static ld s_bce(ld a, ld b, ld c) {
-    return fabsl(b * log_or_less(logl(a))) + fabsl((1 - b) * log_or_less(log1pl(-a)));
-}
-static ld f_squared_error(ld a, ld b, ld c) { return powl(fabsl(a - b), 2); }
-static ld f_absolute_error(ld a, ld b, ld c) { return fabsl(a - b); }
-static ld f_kl_term(ld a, ld b, ld c) { return b == 0 ? -b * a : b * (logl(b) - a); }
-static ld s_kl_term(ld a, ld b, ld c) { return (b == 0 ? 0 : fabsl(b * logl(b))) + fabsl(a * b); }
-/* Where exp(b) is subnormal or infinite in the type that is computed in, or b - a infinite, it is that: the product may be NaN. */
-static ld f_kl_log_term(ld a, ld b, ld c) {
-    ld e = wide ? (ld)exp((double)b) : (ld)expf((float)b), d = wide ? (ld)(double)(b - a) : (ld)(float)(b - a);
-    return (e < (wide ? DBL_MIN : FLT_MIN) || isinf(e) ? e : expl(b)) * (isinf(d) ? d : b - a);
-}
-static ld f_smooth_l1(ld a, ld b, ld c) { return fabsl(a - b) < c ? (a - b) * (a - b) * 0.5L / c : fabsl(a - b) - 0.5L * c; }
-static ld f_huber(ld a, ld b, ld c) { return fabsl(a - b) <= c ? (a - b) * (a - b) * 0.5L : c * (fabsl(a - b) - 0.5L * c); }
-static ld s_differences(ld a, ld b, ld c) { return 1 + (fabsl(a) + fabsl(b) + fabsl(c)) * (fabsl(a) + fabsl(b) + fabsl(c)); }
-/* -c b log(sigmoid(a)) - (1 - b) log(1 - sigmoid(a)) */
-static ld softplus(ld a) { return fmaxl(a, 0) + log1pl(expl(-fabsl(a))); }
-static ld f_bce_with_logits(ld a, ld b, ld c) { return isinf(c) && isinf(a) ? NAN : c * b * softplus(-a) + (1 - b) * softplus(a); } /* infinitely often 0 */
-static ld s_bce_with_logits(ld a, ld b, ld c) { return fabsl(c * b * softplus(-a)) + (1 + fabsl(b)) * softplus(a) + fabsl(b * softplus(-a)); }
-static ld f_lerp(ld a, ld b, ld c) { return fabsl(c) < 0.5L ? a + c * (b - a) : b - (b - a) * (1 - c); } /* from the nearer end: matters where one is infinite */
-static ld s_lerp(ld a, ld b, ld c) { return (fabsl(a) + fabsl(b)) * (1 + fabsl(c)); } /* the largest of what is added and multiplied */
-static ld f_between(ld a, ld b, ld c) { return isnan(a) || isnan(b) || isnan(c) ? NAN : fminl(fmaxl(a, b), c); }
-static ld f_eq(ld a, ld b, ld c) { return a == b; }
-static ld f_ne(ld a, ld b, ld c) { return a != b; }
-static ld f_lt(ld a, ld b, ld c) { return a < b; }
-static ld f_le(ld a, ld b, ld c) { return a <= b; }
-static ld f_gt(ld a, ld b, ld c) { return a > b; }
-static ld f_ge(ld a, ld b, ld c) { return a >= b; }
-static ld f_land(ld a, ld b, ld c) { return a != 0 && b != 0; }
-static ld f_lor(ld a, ld b, ld c) { return a != 0 || b != 0; }
-static ld f_lxor(ld a, ld b, ld c) { return (a != 0) ^ (b != 0); }
-
-typedef uint64_t u64;
-static int64_t i_add(int64_t a, int64_t b) { return (int64_t)((u64)a + (u64)b); }
-static int64_t i_sub(int64_t a, int64_t b) { return (int64_t)((u64)a - (u64)b); }
-static int64_t i_mul(int64_t a, int64_t b) { return (int64_t)((u64)a * (u64)b); }
-static int64_t i_floor_divide(int64_t a, int64_t b) { return b == -1 ? i_sub(0, a) : (int64_t)floorl((ld)a / b); }
-static int64_t i_remainder(int64_t a, int64_t b) { return i_sub(a, i_mul(i_floor_divide(a, b), b)); }
-static int64_t i_trunc_divide(int64_t a, int64_t b) { return b == -1 ? i_sub(0, a) : (int64_t)truncl((ld)a / b); }
-static int64_t i_fmod(int64_t a, int64_t b) { return i_sub(a, i_mul(i_trunc_divide(a, b), b)); }
-static int64_t i_left(int64_t a, int64_t b) {
-    for (int k = 0; k < 64 && (b < 0 || k < b); k++) a = i_add(a, a);
-    return a;
-}
-static int64_t i_right(int64_t a, int64_t b) {
-    for (int k = 0; k < 64 && (b < 0 || k < b); k++) a = a < 0 ? -1 - (-1 - a) / 2 : a / 2;
-    return a;
-}
-static int64_t i_addcmul(int64_t a, int64_t b, int64_t c) { return i_add(a, i_mul(b, c)); }
-static int64_t i_addcmul_3(int64_t a, int64_t b, int64_t c) { return i_sub(a, i_mul(3, i_mul(b, c))); }
-static int64_t i_pow(int64_t a, int64_t b) {
-    int64_t r = 1;
-    for (int64_t k = 0; k < b; k++) r = i_mul(r, a);
-    return b < 0 ? (b % 2 ? a : 1) : r; /* only of 1 and -1 */
-}
-static int64_t i_maximum(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t i_absolute_error(int64_t a, int64_t b) { return a > b ? i_sub(a, b) : i_sub(b, a); }
-static int64_t i_between(int64_t a, int64_t b, int64_t c) { return a < b ? (b < c ? b : c) : a < c ? a : c; }
-static int64_t i_minimum(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t i_and(int64_t a, int64_t b) { return a & b; }
-static int64_t i_or(int64_t a, int64_t b) { return a | b; }
-static int64_t i_xor(int64_t a, int64_t b) { return (a | b) - (a & b); }
-static int64_t i_eq(int64_t a, int64_t b) { return a == b; }
-static int64_t i_ne(int64_t a, int64_t b) { return a != b; }
-static int64_t i_lt(int64_t a, int64_t b) { return a < b; }
-static int64_t i_le(int64_t a, int64_t b) { return a <= b; }
-static int64_t i_gt(int64_t a, int64_t b) { return a > b; }
-static int64_t i_ge(int64_t a, int64_t b) { return a >= b; }
-static int64_t i_land(int64_t a, int64_t b) { return a && b; }
-static int64_t i_lor(int64_t a, int64_t b) { return a || b; }
-static int64_t i_lxor(int64_t a, int64_t b) { return !a != !b; }
 
 /* ---- the table ---- */
 
@@ -123,7 +18,7 @@ typedef struct entry {
     int64_t (*i3)(int64_t, int64_t, int64_t); /* of three operands */
     void (*params)(gp_call *);
     ld (*scale)(ld, ld, ld); /* the magnitude at which errors are judged, if not the result's */
-    bool no_truth; /* a bool operand is refused, also beside another dtype */
+    bool no_truth;           /* a bool operand is refused, also beside another dtype */
 } entry;
 
 static void p_minus_3(gp_call *c) { gp_call_number(c, (gp_scalar){.i = -3}); }
@@ -172,7 +67,8 @@ static const entry table[] = {
     {"clamp_between", 3, T_REAL, PROMOTED, f_between, NULL, 0, true, i_between},
     {"smooth_l1", 3, T_FLOAT, PROMOTED, f_smooth_l1, NULL, 4, true, NULL, NULL, s_differences},
     {"huber", 3, T_FLOAT, PROMOTED, f_huber, NULL, 4, true, NULL, NULL, s_differences},
-    {"bce_with_logits", 3, T_FLOAT, PROMOTED, f_bce_with_logits, NULL, 8, true, NULL, NULL, s_bce_with_logits},
+    {"bce_with_logits", 3, T_FLOAT, PROMOTED, f_bce_with_logits, NULL, 8, true, NULL, NULL,
+     s_bce_with_logits},
     {"addcmul", 3, T_REAL, PROMOTED, f_addcmul, NULL, 2, true, i_addcmul, p_one},
     {"addcmul", 3, T_REAL, PROMOTED, f_addcmul_3, NULL, 3, true, i_addcmul_3, p_minus_3},
     {"addcdiv", 3, T_FLOAT, PROMOTED, f_addcdiv, NULL, 2, true, NULL, p_one},
@@ -190,7 +86,9 @@ typedef struct operand {
     fixture x;
 } operand;
 
-static bool divides(const entry *e) { return strstr("floor_divide remainder trunc_divide fmod", e->name) != NULL; }
+static bool divides(const entry *e) {
+    return strstr("floor_divide remainder trunc_divide fmod", e->name) != NULL;
+}
 static bool chances(const entry *e) { return !strcmp(e->name, "bce"); }
 static bool powers(const entry *e) { return !strcmp(e->name, "pow"); }
 
@@ -201,7 +99,8 @@ typedef struct source {
     bool awkward, quarters;
 } source;
 
-/* What the op refuses (a zero divisor, a negative exponent, a probability above 1) has tests of its own. */
+/* What the op refuses (a zero divisor, a negative exponent, a probability above 1) has tests of its
+ * own. */
 static int64_t mild(const source *s, int64_t i) {
     if (s->which == 0 && chances(s->e)) return i & 1;
     if (s->which == 1 && divides(s->e)) return i == 0 ? 1 : i;
@@ -216,7 +115,8 @@ static val draw_operand(int64_t k, void *arg) {
         v = special(s->dt, (int)(k / s->spread % SPECIALS));
         if (s->e->n == 3 && isfinite(v.f) && fabsl(v.f) > 100) v.f = 7; /* b - a would overflow */
     } else {
-        v = powers(s->e) ? (s->which ? sample(s->dt, -2, 2) : sample(s->dt, 0.1, 3)) : sample(s->dt, -3, 3);
+        v = powers(s->e) ? (s->which ? sample(s->dt, -2, 2) : sample(s->dt, 0.1, 3))
+                         : sample(s->dt, -3, 3);
     }
     if (s->quarters && dt_float(s->dt)) v.f = rintl(v.f * 4) / 4;
     if (powers(s->e) && s->which == 0 && s->quarters && v.f == 0) v.f = 1;
@@ -295,8 +195,11 @@ typedef struct expectation {
 
 static val apply(const entry *e, const expectation *x, const val *in) {
     ld f[3];
-    if (!dt_float(x->compute) && e->i3) return (val){.i = wrap_to(x->out, e->i3(in[0].i, in[1].i, in[2].i))};
-    if (!dt_float(x->compute)) return (val){.i = wrap_to(x->out == GP_bool && x->compute != GP_bool ? GP_i64 : x->out, e->i(in[0].i, in[1].i))};
+    if (!dt_float(x->compute) && e->i3)
+        return (val){.i = wrap_to(x->out, e->i3(in[0].i, in[1].i, in[2].i))};
+    if (!dt_float(x->compute))
+        return (val){.i = wrap_to(x->out == GP_bool && x->compute != GP_bool ? GP_i64 : x->out,
+                                  e->i(in[0].i, in[1].i))};
     wide = x->compute == GP_f64;
     for (int k = 0; k < 3; k++) f[k] = wide ? (ld)(double)in[k].f : (ld)(float)in[k].f;
     ld y = e->f(f[0], f[1], f[2]);
@@ -320,7 +223,9 @@ static expectation expect(const entry *e, const operand *o) {
         val in[3] = {{0, 0}, {0, 0}, {0, 0}};
         for (int j = 0; j < e->n; j++) in[j] = at(&o[j], &x.shape, k);
         x.want[k] = x.refused < 0 ? apply(e, &x, in) : (val){0, 0};
-        x.scale[k] = e->n == 3 ? fmaxl(fabsl(in[0].f), fmaxl(1, fabsl(in[2].f)) * (fabsl(in[1].f) + fabsl(in[0].f))) : 0;
+        x.scale[k] = e->n == 3 ? fmaxl(fabsl(in[0].f),
+                                       fmaxl(1, fabsl(in[2].f)) * (fabsl(in[1].f) + fabsl(in[0].f)))
+                               : 0;
         if (e->scale) x.scale[k] = e->scale(in[0].f, in[1].f, in[2].f);
     }
     return x;
@@ -330,7 +235,10 @@ static void begin(const entry *e, gp_call *c, const operand *o) {
     gp_call_begin(c, gp_op_find(e->name));
     for (int k = 0; k < e->n; k++) {
         if (o[k].kind == TENSOR) gp_call_tensor(c, o[k].x.t);
-        else gp_call_number(c, o[k].kind == INTEGER ? (gp_scalar){.i = o[k].number.i} : (gp_scalar){.is_float = true, .f = (double)o[k].number.f});
+        else
+            gp_call_number(c, o[k].kind == INTEGER
+                                  ? (gp_scalar){.i = o[k].number.i}
+                                  : (gp_scalar){.is_float = true, .f = (double)o[k].number.f});
     }
     if (e->params) e->params(c);
 }
@@ -344,7 +252,9 @@ static const char *text_of(const operand *o, int n) {
     static char text[160];
     size_t used = 0;
     for (int k = 0; k < n; k++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", k ? ", " : "", gp_dtype_name(o[k].dt), o[k].kind == TENSOR ? layout_names[o[k].l] : "number");
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", k ? ", " : "",
+                                 gp_dtype_name(o[k].dt),
+                                 o[k].kind == TENSOR ? layout_names[o[k].l] : "number");
     return text;
 }
 
@@ -355,30 +265,38 @@ static void run_new(const entry *e, gp_device *dev, operand *o, const expectatio
     begin(e, &c, o);
     gp_tensor *y = gp_call_one(&c);
     if (x->refused >= 0) {
-        if (y) complain("%s: taken, but %s is not among its dtypes", where, gp_dtype_name((gp_dtype)x->refused));
-        else if (!strstr(gp_error(), e->name) || !strstr(gp_error(), gp_dtype_name((gp_dtype)x->refused))) complain("%s: the message names not op and dtype: %s", where, gp_error());
+        if (y)
+            complain("%s: taken, but %s is not among its dtypes", where,
+                     gp_dtype_name((gp_dtype)x->refused));
+        else if (!strstr(gp_error(), e->name) ||
+                 !strstr(gp_error(), gp_dtype_name((gp_dtype)x->refused)))
+            complain("%s: the message names not op and dtype: %s", where, gp_error());
     } else if (!y) {
         complain("%s: %s", where, gp_error());
-    } else if (check_result(where, y, x->out, &x->shape, x->want, NULL, &(judge){e->ulps, 0, e->anyzero, x->scale})) {
+    } else if (check_result(where, y, x->out, &x->shape, x->want, NULL,
+                            &(judge){e->ulps, 0, e->anyzero, x->scale})) {
         check_slack(where, y, primed);
     }
     gp_tensor_unref(y);
     inputs_unchanged(e, o, 0);
 }
 
-/* a takes the result if it has the result's shape, shares no element with itself and its dtype is of the result's category. */
+/* a takes the result if it has the result's shape, shares no element with itself and its dtype is
+ * of the result's category. */
 static void run_in_place(const entry *e, operand *o, const expectation *x) {
     if (o[0].kind != TENSOR) return;
     const char *where = text_of(o, e->n);
     gp_tensor *a = o[0].x.t;
     gp_shape s = gp_tensor_shape(a);
-    bool fits = x->refused < 0 && gp_shape_equal(&s, &x->shape) && category(x->out) <= category(o[0].dt) && o[0].l != EXPANDED;
+    bool fits = x->refused < 0 && gp_shape_equal(&s, &x->shape) &&
+                category(x->out) <= category(o[0].dt) && o[0].l != EXPANDED;
     uint32_t version = a->storage->version;
     val *want = malloc((size_t)(x->n + 1) * sizeof *want);
     for (int64_t k = 0; k < x->n; k++) {
         want[k] = x->want[k];
         if (!dt_float(x->out) && dt_float(o[0].dt)) want[k].f = want[k].i;
-        if (dt_float(o[0].dt) && o[0].dt != x->out) want[k].f = round_to(o[0].dt, round_to(x->out, want[k].f));
+        if (dt_float(o[0].dt) && o[0].dt != x->out)
+            want[k].f = round_to(o[0].dt, round_to(x->out, want[k].f));
     }
     gp_call c;
     begin(e, &c, o);
@@ -386,9 +304,11 @@ static void run_in_place(const entry *e, operand *o, const expectation *x) {
     bool ok = gp_op_run(&c);
     if (ok != fits) complain("%s in place: %s", where, ok ? "taken" : gp_error());
     if (ok) gp_tensor_unref(c.out[0]);
-    if ((a->storage->version != version) != ok) complain("%s in place: version %u -> %u", where, version, a->storage->version);
+    if ((a->storage->version != version) != ok)
+        complain("%s in place: version %u -> %u", where, version, a->storage->version);
     bool loose = e->n == 3 || e->scale;
-    check_written(where, &o[0].x, ok ? want : o[0].x.v, &(judge){ok ? e->ulps : 0, loose ? 40 : 0, e->anyzero, NULL});
+    check_written(where, &o[0].x, ok ? want : o[0].x.v,
+                  &(judge){ok ? e->ulps : 0, loose ? 40 : 0, e->anyzero, NULL});
     inputs_unchanged(e, o, 1);
     free(want);
 }
@@ -403,44 +323,74 @@ static void one_case(const entry *e, gp_device *dev, operand *o, bool quarters) 
         if (o[k].kind == TENSOR) fixture_free(&o[k].x);
 }
 
-static operand tensor_of(gp_dtype dt, layout l) { return (operand){.kind = TENSOR, .l = l, .dt = dt}; }
-static operand integer_of(int64_t i) { return (operand){.kind = INTEGER, .dt = GP_i64, .number = {.f = i, .i = i}}; }
-static operand float_of(double f) { return (operand){.kind = FLOATING, .dt = GP_f32, .number = {.f = f}}; }
+static operand tensor_of(gp_dtype dt, layout l) {
+    return (operand){.kind = TENSOR, .l = l, .dt = dt};
+}
+static operand integer_of(int64_t i) {
+    return (operand){.kind = INTEGER, .dt = GP_i64, .number = {.f = i, .i = i}};
+}
+static operand float_of(double f) {
+    return (operand){.kind = FLOATING, .dt = GP_f32, .number = {.f = f}};
+}
 
 /* ---- all cases of an op ---- */
 
 static const layout pairs[][2] = {
-    {CONTIGUOUS, CONTIGUOUS}, {STEP2, TRANSPOSED}, {TRANSPOSED, CONTIGUOUS}, {MISALIGNED, CONTIGUOUS}, {EXPANDED, STEP2}, {STEP2, EXPANDED}, {COLUMN, EXPANDED},
-    {CONTIGUOUS, COLUMN}, {ZERO_D, CONTIGUOUS}, {MISALIGNED, ZERO_D}, {ZERO_D, ZERO_D}, {EMPTY, EMPTY}, {EMPTY, ZERO_D}, {PERMUTED, PERMUTED},
-    {LONG_ROWS, LONG_ROWS}, {AWKWARD, AWKWARD},
+    {CONTIGUOUS, CONTIGUOUS}, {STEP2, TRANSPOSED},  {TRANSPOSED, CONTIGUOUS},
+    {MISALIGNED, CONTIGUOUS}, {EXPANDED, STEP2},    {STEP2, EXPANDED},
+    {COLUMN, EXPANDED},       {CONTIGUOUS, COLUMN}, {ZERO_D, CONTIGUOUS},
+    {MISALIGNED, ZERO_D},     {ZERO_D, ZERO_D},     {EMPTY, EMPTY},
+    {EMPTY, ZERO_D},          {PERMUTED, PERMUTED}, {LONG_ROWS, LONG_ROWS},
+    {AWKWARD, AWKWARD},
 };
 
 static void layouts_and_numbers(const entry *e, gp_device *dev, gp_dtype dt) {
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
-        one_case(e, dev, (operand[]){tensor_of(dt, pairs[k][0]), tensor_of(dt, pairs[k][1]), tensor_of(dt, pairs[k][1])}, false);
-    if (dt == GP_f32 || dt == GP_i8) one_case(e, dev, (operand[]){tensor_of(dt, BIG), tensor_of(dt, BIG), tensor_of(dt, BIG)}, false);
+        one_case(e, dev,
+                 (operand[]){tensor_of(dt, pairs[k][0]), tensor_of(dt, pairs[k][1]),
+                             tensor_of(dt, pairs[k][1])},
+                 false);
+    if (dt == GP_f32 || dt == GP_i8)
+        one_case(e, dev, (operand[]){tensor_of(dt, BIG), tensor_of(dt, BIG), tensor_of(dt, BIG)},
+                 false);
     one_case(e, dev, (operand[]){tensor_of(dt, CONTIGUOUS), integer_of(3), integer_of(2)}, false);
     one_case(e, dev, (operand[]){tensor_of(dt, LONG_ROWS), integer_of(2), float_of(0.5)}, false);
-    one_case(e, dev, (operand[]){tensor_of(dt, TRANSPOSED), float_of(1.5), tensor_of(dt, TRANSPOSED)}, true);
+    one_case(e, dev,
+             (operand[]){tensor_of(dt, TRANSPOSED), float_of(1.5), tensor_of(dt, TRANSPOSED)},
+             true);
     one_case(e, dev, (operand[]){tensor_of(dt, ZERO_D), float_of(0.25), float_of(0.75)}, true);
     if (chances(e)) return; /* these numbers are none */
     one_case(e, dev, (operand[]){integer_of(2), tensor_of(dt, STEP2), float_of(0.25)}, true);
-    one_case(e, dev, (operand[]){float_of(2.25), tensor_of(dt, MISALIGNED), tensor_of(dt, MISALIGNED)}, true);
+    one_case(e, dev,
+             (operand[]){float_of(2.25), tensor_of(dt, MISALIGNED), tensor_of(dt, MISALIGNED)},
+             true);
 }
 
 static void all_entries(gp_device *dev) {
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
         const entry *e = &table[k];
-        if (!tap_ok(gp_op_find(e->name) && gp_op_find(e->name)->ntensors == e->n, "%s is a row of %d operands", e->name, e->n)) continue;
+        if (!tap_ok(gp_op_find(e->name) && gp_op_find(e->name)->ntensors == e->n,
+                    "%s is a row of %d operands", e->name, e->n))
+            continue;
         for (int dt = 0; dt < GP_DTYPES; dt++) {
             layouts_and_numbers(e, dev, (gp_dtype)dt);
             tap_quiet("%s %s on %s", e->name, gp_dtype_name((gp_dtype)dt), dev->name);
         }
         for (int a = 0; a < GP_DTYPES; a++)
             for (int b = 0; b < GP_DTYPES; b++) {
-                one_case(e, dev, (operand[]){tensor_of((gp_dtype)a, CONTIGUOUS), tensor_of((gp_dtype)b, TRANSPOSED), tensor_of((gp_dtype)a, STEP2)}, true);
-                one_case(e, dev, (operand[]){tensor_of((gp_dtype)a, STEP2), tensor_of((gp_dtype)b, ZERO_D), tensor_of((gp_dtype)b, ZERO_D)}, true);
-                one_case(e, dev, (operand[]){tensor_of((gp_dtype)a, ZERO_D), tensor_of((gp_dtype)b, STEP2), float_of(0.5)}, true);
+                one_case(e, dev,
+                         (operand[]){tensor_of((gp_dtype)a, CONTIGUOUS),
+                                     tensor_of((gp_dtype)b, TRANSPOSED),
+                                     tensor_of((gp_dtype)a, STEP2)},
+                         true);
+                one_case(e, dev,
+                         (operand[]){tensor_of((gp_dtype)a, STEP2), tensor_of((gp_dtype)b, ZERO_D),
+                                     tensor_of((gp_dtype)b, ZERO_D)},
+                         true);
+                one_case(e, dev,
+                         (operand[]){tensor_of((gp_dtype)a, ZERO_D), tensor_of((gp_dtype)b, STEP2),
+                                     float_of(0.5)},
+                         true);
             }
         tap_quiet("%s of mixed dtypes on %s", e->name, dev->name);
     }
@@ -454,7 +404,8 @@ static bool has_entry(const gp_op *op) {
 
 int main(void) {
     for (int k = 0; k < GP_ROWS; k++)
-        if (gp_ops[k].kind == GP_BINARY || gp_ops[k].kind == GP_COMPARE || gp_ops[k].kind == GP_TERNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 3))
+        if (gp_ops[k].kind == GP_BINARY || gp_ops[k].kind == GP_COMPARE ||
+            gp_ops[k].kind == GP_TERNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 3))
             tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
     on_devices(all_entries);
     gp_device_shutdown();

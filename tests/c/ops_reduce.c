@@ -1,7 +1,13 @@
-/* Every REDUCE row of the op table on cpu and sim: any subset of dims, keepdim, dtypes, layouts, empties, NaN, and sums of many elements. */
+/* Every REDUCE row of the op table on cpu and sim: any subset of dims, keepdim, dtypes, layouts,
+ * empties, NaN, and sums of many elements. */
 #include "ops.h"
 
-typedef enum result { SAME, WIDENED, FLOATING, TRUTH } result; /* FLOATING: floats only; WIDENED: integers and bool give i64 */
+typedef enum result {
+    SAME,
+    WIDENED,
+    FLOATING,
+    TRUTH
+} result; /* FLOATING: floats only; WIDENED: integers and bool give i64 */
 
 typedef struct entry {
     const char *name;
@@ -74,7 +80,8 @@ static void finish(const entry *e, expectation *x, gp_dtype dt) {
     }
 }
 
-static expectation expect(const entry *e, const fixture *x, const gp_shape *in, unsigned mask, bool keep, gp_dtype compute) {
+static expectation expect(const entry *e, const fixture *x, const gp_shape *in, unsigned mask,
+                          bool keep, gp_dtype compute) {
     expectation r = {.out = out_dtype(e, compute), .n = 1, .count = 1};
     for (int d = 0; d < in->ndim; d++) {
         bool gone = mask >> d & 1;
@@ -85,7 +92,8 @@ static expectation expect(const entry *e, const fixture *x, const gp_shape *in, 
     r.nothing = r.count == 0 && r.n > 0;
     r.want = calloc((size_t)r.n + 1, sizeof *r.want);
     r.scale = calloc((size_t)r.n + 1, sizeof *r.scale);
-    int64_t first = e->extreme ? (e->start < 0 ? int_least(compute) : int_most(compute)) : (int64_t)e->start;
+    int64_t first =
+        e->extreme ? (e->start < 0 ? int_least(compute) : int_most(compute)) : (int64_t)e->start;
     for (int64_t k = 0; k < r.n; k++) r.want[k] = (val){e->start, first};
     for (int64_t k = 0; k < x->n; k++) {
         int64_t t = target_of(in, mask, k);
@@ -99,8 +107,10 @@ static expectation expect(const entry *e, const fixture *x, const gp_shape *in, 
 
 /* ---- one case ---- */
 
-/* Arguments: x, dims (all when the mask has them all and `none` asks for that), keepdim, dtype (-1: not given). */
-static void begin(const entry *e, gp_call *c, gp_tensor *x, unsigned mask, bool none, bool keep, int dtype) {
+/* Arguments: x, dims (all when the mask has them all and `none` asks for that), keepdim, dtype (-1:
+ * not given). */
+static void begin(const entry *e, gp_call *c, gp_tensor *x, unsigned mask, bool none, bool keep,
+                  int dtype) {
     int64_t dims[3];
     int n = 0;
     for (int d = 0; d < x->a.ndim; d++)
@@ -114,7 +124,8 @@ static void begin(const entry *e, gp_call *c, gp_tensor *x, unsigned mask, bool 
     else c->arg[c->nargs++] = (gp_value){.kind = GP_DTYPE, .i = dtype};
 }
 
-static void one_case(const entry *e, gp_device *dev, fixture *x, const char *where, unsigned mask, bool none, bool keep) {
+static void one_case(const entry *e, gp_device *dev, fixture *x, const char *where, unsigned mask,
+                     bool none, bool keep) {
     gp_shape in = gp_tensor_shape(x->t);
     expectation r = expect(e, x, &in, mask, keep, x->dt);
     char *primed = prime(dev, (size_t)r.n * dt_size(r.out));
@@ -126,7 +137,9 @@ static void one_case(const entry *e, gp_device *dev, fixture *x, const char *whe
     bool error = e->extreme && r.nothing;
     double ulps = e->extreme ? 0 : 2 + sqrt((double)r.count);
     if (!y != error) complain("%s: %s", what, y ? "a result of nothing" : gp_error());
-    else if (y && check_result(what, y, r.out, &r.shape, r.want, NULL, &(judge){ulps, 0, true, r.scale})) check_slack(what, y, primed);
+    else if (y &&
+             check_result(what, y, r.out, &r.shape, r.want, NULL, &(judge){ulps, 0, true, r.scale}))
+        check_slack(what, y, primed);
     gp_tensor_unref(y);
     free(r.want), free(r.scale);
 }
@@ -151,12 +164,15 @@ static void special_places(const entry *e, gp_device *dev, gp_dtype dt) {
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         int64_t n = lengths[l];
         gp_shape s = {2, {n, n}};
-        fixture x = fixture_new(dev, dt, &s, (int64_t[]){n, 1}, 0, draw, &(span_of){dt, 1, 2, false, 1});
+        fixture x =
+            fixture_new(dev, dt, &s, (int64_t[]){n, 1}, 0, draw, &(span_of){dt, 1, 2, false, 1});
         size_t size = dt_size(dt);
         char *bytes = malloc((size_t)(n * n) * size);
         for (int64_t k = 0; k < n * n; k++) {
             bool odd = k / n == k % n;
-            if (odd) x.v[k] = dt_float(dt) ? (val){.f = e->f == f_all || e->f == f_prod ? 0 : NAN} : (val){.f = 0, .i = 0};
+            if (odd)
+                x.v[k] = dt_float(dt) ? (val){.f = e->f == f_all || e->f == f_prod ? 0 : NAN}
+                                      : (val){.f = 0, .i = 0};
             put_value(dt, bytes + (size_t)k * size, x.v[k]);
         }
         gp_tensor_unref(x.t), gp_tensor_unref(x.base);
@@ -177,12 +193,14 @@ static void refused(const entry *e, gp_device *dev, gp_dtype dt) {
     begin(e, &c, x.t, 1, false, false, -1);
     gp_tensor *y = gp_call_one(&c);
     if (y) complain("it took %s", gp_dtype_name(dt));
-    else if (!strstr(gp_error(), e->name) || !strstr(gp_error(), gp_dtype_name(dt))) complain("the message names not op and dtype: %s", gp_error());
+    else if (!strstr(gp_error(), e->name) || !strstr(gp_error(), gp_dtype_name(dt)))
+        complain("the message names not op and dtype: %s", gp_error());
     gp_tensor_unref(y);
     fixture_free(&x);
 }
 
-static const layout layouts[] = {CONTIGUOUS, STEP2, TRANSPOSED, PERMUTED, ZERO_D, EMPTY, EXPANDED, COLUMN, MISALIGNED, LONG_ROWS, AWKWARD, BIG};
+static const layout layouts[] = {CONTIGUOUS, STEP2,  TRANSPOSED, PERMUTED,  ZERO_D,  EMPTY,
+                                 EXPANDED,   COLUMN, MISALIGNED, LONG_ROWS, AWKWARD, BIG};
 
 static void one_entry(gp_device *dev, const entry *e) {
     for (int dt = 0; dt < GP_DTYPES; dt++) {
@@ -191,7 +209,8 @@ static void one_entry(gp_device *dev, const entry *e) {
             tap_quiet("%s %s on %s is refused", e->name, gp_dtype_name((gp_dtype)dt), dev->name);
             continue;
         }
-        for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) one_layout(e, dev, (gp_dtype)dt, layouts[k]);
+        for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++)
+            one_layout(e, dev, (gp_dtype)dt, layouts[k]);
         special_places(e, dev, (gp_dtype)dt);
         tap_quiet("%s %s on %s", e->name, gp_dtype_name((gp_dtype)dt), dev->name);
     }
@@ -201,7 +220,8 @@ static void one_entry(gp_device *dev, const entry *e) {
 static void with_dtype(gp_device *dev, const entry *e) {
     static const struct {
         gp_dtype from, as;
-    } cases[] = {{GP_f32, GP_f64}, {GP_i32, GP_f32}, {GP_i8, GP_f64}, {GP_f16, GP_f32}, {GP_i32, GP_i32}, {GP_u8, GP_i16}};
+    } cases[] = {{GP_f32, GP_f64}, {GP_i32, GP_f32}, {GP_i8, GP_f64},
+                 {GP_f16, GP_f32}, {GP_i32, GP_i32}, {GP_u8, GP_i16}};
     if (e->result == TRUTH || e->extreme) return;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         if (!(e->types >> cases[k].as & 1)) continue;
@@ -213,7 +233,9 @@ static void with_dtype(gp_device *dev, const entry *e) {
         begin(e, &c, x.t, 2, false, false, cases[k].as);
         gp_tensor *y = gp_call_one(&c);
         if (!y) complain("%s", gp_error());
-        else check_result(gp_dtype_name(cases[k].from), y, r.out, &r.shape, r.want, NULL, &(judge){4, 0, true, r.scale});
+        else
+            check_result(gp_dtype_name(cases[k].from), y, r.out, &r.shape, r.want, NULL,
+                         &(judge){4, 0, true, r.scale});
         gp_tensor_unref(y);
         free(r.want), free(r.scale);
         fixture_free(&x);
@@ -231,14 +253,16 @@ static void bad_dims(gp_device *dev, const entry *e) {
         gp_call_ints(&c, bad[k], 2);
         gp_tensor *y = gp_call_one(&c);
         if (y) complain("dims %lld, %lld taken", (long long)bad[k][0], (long long)bad[k][1]);
-        else if (strncmp(gp_error(), e->name, strlen(e->name)) || !strstr(gp_error(), "dim")) complain("%s", gp_error());
+        else if (strncmp(gp_error(), e->name, strlen(e->name)) || !strstr(gp_error(), "dim"))
+            complain("%s", gp_error());
         gp_tensor_unref(y);
     }
     fixture_free(&x);
     tap_quiet("%s refuses bad dims on %s", e->name, dev->name);
 }
 
-/* Sums of many f32 stay accurate, whatever the layout of the sum: all into one, long rows, down columns. */
+/* Sums of many f32 stay accurate, whatever the layout of the sum: all into one, long rows, down
+ * columns. */
 static void many(gp_device *dev) {
     enum { N = 1 << 21 };
     static const struct {
@@ -259,7 +283,8 @@ static void many(gp_device *dev) {
         gp_tensor *y = need(gp_call_one(&c));
         float *p = download(y);
         double want = (double)N / (double)y->a.numel * (double)0.1f;
-        tap_close((double)p[0], want, want * 1e-5, "sum of 0.1 over dim %lld of case %d on %s", (long long)cases[k].dim, k, dev->name);
+        tap_close((double)p[0], want, want * 1e-5, "sum of 0.1 over dim %lld of case %d on %s",
+                  (long long)cases[k].dim, k, dev->name);
         free(p);
         gp_tensor_unref(x), gp_tensor_unref(y), gp_tensor_unref(flat);
     }
@@ -280,7 +305,8 @@ int main(void) {
     for (int k = 0; k < GP_ROWS; k++) {
         if (gp_ops[k].kind != GP_REDUCE) continue;
         bool found = false;
-        for (size_t j = 0; j < sizeof table / sizeof *table; j++) found |= !strcmp(table[j].name, gp_ops[k].name);
+        for (size_t j = 0; j < sizeof table / sizeof *table; j++)
+            found |= !strcmp(table[j].name, gp_ops[k].name);
         tap_ok(found, "%s has a reference here", gp_ops[k].name);
     }
     on_devices(all_entries);

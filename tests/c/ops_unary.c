@@ -1,4 +1,5 @@
-/* Every UNARY and PARAM row of the op table on cpu and sim: dtypes, layouts, values against libm in long double, in place, errors. */
+/* Every UNARY and PARAM row of the op table on cpu and sim: dtypes, layouts, values against libm in
+ * long double, in place, errors. */
 #include "ops.h"
 
 /* ---- references ---- */
@@ -23,9 +24,15 @@ static ld f_hardshrink_two(ld x) { return fabsl(x) <= 2 ? 0 : x; }
 static ld f_softshrink(ld x) { return fabsl(x) <= 0.5L ? 0 : x - copysignl(0.5L, x); }
 static ld f_softshrink_two(ld x) { return fabsl(x) <= 2 ? 0 : x - copysignl(2, x); }
 static ld f_celu_two(ld x) { return x > 0 ? x : 2 * expm1l(x / 2); }
-static ld f_selu(ld x) { return 1.0507009873554804934193349852946L * (x > 0 ? x : 1.6732632423543772848170429916717L * expm1l(x)); }
+static ld f_selu(ld x) {
+    return 1.0507009873554804934193349852946L *
+           (x > 0 ? x : 1.6732632423543772848170429916717L * expm1l(x));
+}
 static ld f_gelu(ld x) { return x * erfcl(-x * 0.70710678118654752440084436210485L) / 2; }
-static ld f_gelu_tanh(ld x) { return x * 0.5L * (1 + tanhl(0.79788456080286535587989211986876L * (x + 0.044715L * x * x * x))); }
+static ld f_gelu_tanh(ld x) {
+    return x * 0.5L *
+           (1 + tanhl(0.79788456080286535587989211986876L * (x + 0.044715L * x * x * x)));
+}
 static ld f_mish(ld x) { return x * tanhl(log1pl(expl(x))); }
 static ld f_softsign(ld x) { return x / (1 + fabsl(x)); }
 static ld f_hardsigmoid(ld x) { return f_relu6(x + 3) / 6; }
@@ -53,16 +60,20 @@ static ld f_digamma(ld x) {
     ld s = 0;
     for (; x < 40; x += 1) s -= 1 / x;
     ld i = 1 / (x * x);
-    return s + logl(x) - 0.5L / x - i * (1.L / 12 - i * (1.L / 120 - i * (1.L / 252 - i * (1.L / 240 - i / 132))));
+    return s + logl(x) - 0.5L / x -
+           i * (1.L / 12 - i * (1.L / 120 - i * (1.L / 252 - i * (1.L / 240 - i / 132))));
 }
-/* The n-th derivative of digamma as a sum of powers from x up to 60, then an integral and its first corrections. */
+/* The n-th derivative of digamma as a sum of powers from x up to 60, then an integral and its first
+ * corrections. */
 static ld f_polygamma(ld x, int n) {
     ld s = 0, sign = n & 1 ? 1 : -1, f = n == 1 ? 1 : 2;
     if (isinf(x)) return x > 0 ? sign * 0 : NAN;
     if (x <= 0 && x == rintl(x)) return sign * INFINITY;
     for (; x < 60; x += 1) s += powl(x, -n - 1);
     s += powl(x, -n) / n + powl(x, -n - 1) / 2 + (n + 1) * powl(x, -n - 2) / 12;
-    return sign * f * (s - (n + 1) * (n + 2) * (n + 3) * powl(x, -n - 4) / 720 + (n == 1 ? 720 : 2520) * powl(x, -n - 6) / 30240);
+    return sign * f *
+           (s - (n + 1) * (n + 2) * (n + 3) * powl(x, -n - 4) / 720 +
+            (n == 1 ? 720 : 2520) * powl(x, -n - 6) / 30240);
 }
 static ld f_trigamma(ld x) { return f_polygamma(x, 1); }
 static ld f_tetragamma(ld x) { return f_polygamma(x, 2); }
@@ -77,10 +88,13 @@ static ld f_erfinv(ld x) {
         if (x < 0.5L ? erfl(m) < x : erfcl(m) > 1 - x) lo = m;
         else hi = m;
     }
-    for (int i = 0; i < 3; i++) lo -= (x < 0.5L ? erfl(lo) - x : 1 - x - erfcl(lo)) / (expl(-lo * lo) * 2 / sqrtl(PI_L));
+    for (int i = 0; i < 3; i++)
+        lo -= (x < 0.5L ? erfl(lo) - x : 1 - x - erfcl(lo)) / (expl(-lo * lo) * 2 / sqrtl(PI_L));
     return lo;
 }
-static ld f_logit(ld x) { return fabsl(x - 0.5L) < 0.25L ? log1pl((2 * x - 1) / (1 - x)) : logl(x / (1 - x)); }
+static ld f_logit(ld x) {
+    return fabsl(x - 0.5L) < 0.25L ? log1pl((2 * x - 1) / (1 - x)) : logl(x / (1 - x));
+}
 static ld f_logit_eighth(ld x) { return f_logit(x < 0.125L ? 0.125L : x > 0.875L ? 0.875L : x); }
 static ld f_clamp(ld x) { return x < -1 ? -1 : x > 2 ? 2 : x; }
 static ld f_clamp_low(ld x) { return x < 1 ? 1 : x; }
@@ -110,7 +124,9 @@ static int64_t i_clamp_crossed(int64_t x) { return 3; }
 
 /* ---- parameters of PARAM rows ---- */
 
-static void p_float(gp_call *c, double f) { c->arg[c->nargs++] = (gp_value){.kind = GP_FLOAT, .f = f}; }
+static void p_float(gp_call *c, double f) {
+    c->arg[c->nargs++] = (gp_value){.kind = GP_FLOAT, .f = f};
+}
 static void p_leaky(gp_call *c) { p_float(c, 0.01); }
 static void p_leaky_half(gp_call *c) { p_float(c, 0.5); }
 static void p_one(gp_call *c) { p_float(c, 1); }
@@ -139,17 +155,17 @@ static void p_clamp_nan_high(gp_call *c) { p_int(c, 1), p_nan_number(c); }
 
 typedef struct entry {
     const char *name;
-    unsigned types;      /* dtypes taken */
-    bool tofloat;        /* integers and bool give f32 */
+    unsigned types; /* dtypes taken */
+    bool tofloat;   /* integers and bool give f32 */
     ld (*f)(ld);
     int64_t (*i)(int64_t);
     double ulps;
-    bool anyzero;        /* the sign of a zero result is not told */
+    bool anyzero; /* the sign of a zero result is not told */
     void (*params)(gp_call *);
-    bool tobool;         /* the result is bool */
-    ld scale;            /* a result's error is judged at this magnitude at least */
-    bool widen;          /* bool gives i64, as beside an integer */
-    unsigned only;       /* other dtypes are not looked at, if not 0 */
+    bool tobool;   /* the result is bool */
+    ld scale;      /* a result's error is judged at this magnitude at least */
+    bool widen;    /* bool gives i64, as beside an integer */
+    unsigned only; /* other dtypes are not looked at, if not 0 */
 } entry;
 
 /* Fields left out are 0. */
@@ -185,14 +201,16 @@ static const entry table[] = {
     {"erf", T_ALL, true, erfl, NULL, 4, false, NULL},
     {"erfc", T_ALL, true, erfcl, NULL, 4, false, NULL},
     {"erfinv", T_ALL, true, f_erfinv, NULL, 6, false, NULL},
-    {"lgamma", T_ALL, true, lgammal, NULL, 9, false, NULL, .scale = 0.25L}, /* below 0 parts cancel */
+    {"lgamma", T_ALL, true, lgammal, NULL, 9, false, NULL,
+     .scale = 0.25L}, /* below 0 parts cancel */
     {"digamma", T_ALL, true, f_digamma, NULL, 8, false, NULL, .scale = 1},
     {"polygamma", T_ALL, true, f_trigamma, NULL, 8, false, p_first},
     {"polygamma", T_ALL, true, f_tetragamma, NULL, 8, false, p_second, .scale = 16}, /* as above */
     {"relu6", T_REAL, false, f_relu6, i_relu6, 0, false, NULL},
     {"frac", T_FLOAT, false, f_frac, NULL, 0, false, NULL},
     {"selu", T_FLOAT, false, f_selu, NULL, 6, false, NULL},
-    {"gelu", T_FLOAT, false, f_gelu, NULL, 16, false, NULL}, /* erfc magnifies its argument's rounding */
+    {"gelu", T_FLOAT, false, f_gelu, NULL, 16, false,
+     NULL}, /* erfc magnifies its argument's rounding */
     {"gelu_tanh", T_FLOAT, false, f_gelu_tanh, NULL, 12, false, NULL},
     {"mish", T_FLOAT, false, f_mish, NULL, 8, false, NULL},
     {"softsign", T_REAL, true, f_softsign, NULL, 2, false, NULL},
@@ -222,22 +240,30 @@ static const entry table[] = {
     {"softplus", T_FLOAT, false, f_softplus_two, NULL, 8, false, p_softplus_two},
     {"logit", T_ALL, true, f_logit, NULL, 6, false, p_none},
     {"logit", T_ALL, true, f_logit_eighth, NULL, 6, false, p_eighth},
-    {"hardtanh", T_REAL & ~(1u << GP_u8), false, f_hardtanh, i_hardtanh, 0, false, p_hardtanh}, /* u8 has no -1 */
-    {"hardtanh", T_REAL, false, f_hardtanh_above, i_hardtanh_above, 0, false, p_hardtanh_above, .only = (1u << GP_u8)},
+    {"hardtanh", T_REAL & ~(1u << GP_u8), false, f_hardtanh, i_hardtanh, 0, false,
+     p_hardtanh}, /* u8 has no -1 */
+    {"hardtanh", T_REAL, false, f_hardtanh_above, i_hardtanh_above, 0, false, p_hardtanh_above,
+     .only = (1u << GP_u8)},
     {"threshold", T_REAL, false, f_threshold, i_threshold, 0, false, p_threshold},
     {"nan_to_num", T_ALL, false, f_nan_to_num, i_same, 0, false, p_nan},
     {"nan_to_num", T_ALL, false, f_nan_to_given, i_same, 0, false, p_nan_given},
     {"clamp", T_ALL, false, f_clamp, i_clamp, 0, false, p_clamp, .widen = true},
     {"clamp", T_ALL, false, f_clamp_low, i_clamp_low, 0, false, p_clamp_low, .widen = true},
     {"clamp", T_ALL, false, f_clamp_high, i_clamp_high, 0, false, p_clamp_high, .widen = true},
-    {"clamp", T_ALL, false, f_clamp_crossed, i_clamp_crossed, 0, false, p_clamp_crossed, .widen = true},
+    {"clamp", T_ALL, false, f_clamp_crossed, i_clamp_crossed, 0, false, p_clamp_crossed,
+     .widen = true},
     {"clamp", T_FLOAT, false, f_nothing, NULL, 0, false, p_clamp_nan, .only = T_FLOAT},
     {"clamp", T_FLOAT, false, f_nothing, NULL, 0, false, p_clamp_nan_high, .only = T_FLOAT},
 };
 
 /* ---- one case ---- */
 
-static gp_dtype result_of(const entry *e, gp_dtype dt) { return e->tobool ? GP_bool : e->widen && dt == GP_bool ? GP_i64 : e->tofloat && !dt_float(dt) ? GP_f32 : dt; }
+static gp_dtype result_of(const entry *e, gp_dtype dt) {
+    return e->tobool                     ? GP_bool
+           : e->widen && dt == GP_bool   ? GP_i64
+           : e->tofloat && !dt_float(dt) ? GP_f32
+                                         : dt;
+}
 
 static val expected(const entry *e, gp_dtype dt, val x) {
     gp_dtype out = result_of(e, dt);
@@ -275,7 +301,9 @@ static void one_layout(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
     begin(e, &c, x.t);
     gp_tensor *y = gp_call_one(&c);
     if (!y) complain("%s: %s", where, gp_error());
-    else if (check_result(where, y, out, &s, want, x.v, &(judge){.ulps = e->ulps, .scale = e->scale, .anyzero = e->anyzero})) check_slack(where, y, primed);
+    else if (check_result(where, y, out, &s, want, x.v,
+                          &(judge){.ulps = e->ulps, .scale = e->scale, .anyzero = e->anyzero}))
+        check_slack(where, y, primed);
     gp_tensor_unref(y);
     check_written(where, &x, x.v, &(judge){0}); /* the input is as it was */
     free(want);
@@ -286,7 +314,8 @@ static void one_layout(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
 static void one_in_place(const entry *e, gp_device *dev, gp_dtype dt, layout l) {
     fixture x = make(e, dev, dt, l);
     val *want = malloc((size_t)(x.n + 1) * sizeof *want);
-    bool fits = e->tobool || (dt_float(result_of(e, dt)) == dt_float(dt) && (result_of(e, dt) == GP_bool) == (dt == GP_bool));
+    bool fits = e->tobool || (dt_float(result_of(e, dt)) == dt_float(dt) &&
+                              (result_of(e, dt) == GP_bool) == (dt == GP_bool));
     for (int64_t k = 0; k < x.n; k++) want[k] = fits ? expected(e, dt, x.v[k]) : x.v[k];
     uint32_t version = x.t->storage->version;
     gp_call c;
@@ -294,11 +323,16 @@ static void one_in_place(const entry *e, gp_device *dev, gp_dtype dt, layout l) 
     c.into = x.t;
     bool ok = gp_op_run(&c);
     const char *where = layout_names[l];
-    if (ok != fits) complain("%s in place: %s", where, ok ? "an integer tensor took a float result" : gp_error());
+    if (ok != fits)
+        complain("%s in place: %s", where,
+                 ok ? "an integer tensor took a float result" : gp_error());
     if (ok && c.out[0] != x.t) complain("%s in place: the result is another tensor", where);
     if (ok) gp_tensor_unref(c.out[0]);
-    if ((x.t->storage->version != version) != fits) complain("%s in place: version %u -> %u", where, version, x.t->storage->version);
-    check_written(where, &x, want, &(judge){.ulps = fits ? e->ulps : 0, .scale = fits ? e->scale : 0, .anyzero = e->anyzero});
+    if ((x.t->storage->version != version) != fits)
+        complain("%s in place: version %u -> %u", where, version, x.t->storage->version);
+    check_written(
+        where, &x, want,
+        &(judge){.ulps = fits ? e->ulps : 0, .scale = fits ? e->scale : 0, .anyzero = e->anyzero});
     free(want);
     fixture_free(&x);
 }
@@ -311,14 +345,17 @@ static void expect_refusal(const entry *e, gp_device *dev, gp_dtype dt) {
         if (in_place) c.into = x.t;
         gp_error_clear();
         if (gp_op_run(&c)) complain("it took %s", gp_dtype_name(dt)), gp_tensor_unref(c.out[0]);
-        else if (!strstr(gp_error(), e->name) || !strstr(gp_error(), gp_dtype_name(dt))) complain("the message names not op and dtype: %s", gp_error());
+        else if (!strstr(gp_error(), e->name) || !strstr(gp_error(), gp_dtype_name(dt)))
+            complain("the message names not op and dtype: %s", gp_error());
     }
     check_written("after the refusal", &x, x.v, &(judge){0});
     fixture_free(&x);
 }
 
-static const layout read_layouts[] = {CONTIGUOUS, STEP2, TRANSPOSED, PERMUTED, ZERO_D, EMPTY, EXPANDED, COLUMN, MISALIGNED, LONG_ROWS, AWKWARD};
-static const layout write_layouts[] = {CONTIGUOUS, STEP2, TRANSPOSED, PERMUTED, ZERO_D, EMPTY, MISALIGNED, LONG_ROWS, AWKWARD};
+static const layout read_layouts[] = {CONTIGUOUS, STEP2,  TRANSPOSED, PERMUTED,  ZERO_D, EMPTY,
+                                      EXPANDED,   COLUMN, MISALIGNED, LONG_ROWS, AWKWARD};
+static const layout write_layouts[] = {CONTIGUOUS, STEP2,      TRANSPOSED, PERMUTED, ZERO_D,
+                                       EMPTY,      MISALIGNED, LONG_ROWS,  AWKWARD};
 
 static void one_entry(gp_device *dev, const entry *e) {
     for (int dt = 0; dt < GP_DTYPES; dt++) {
@@ -328,9 +365,11 @@ static void one_entry(gp_device *dev, const entry *e) {
             tap_quiet("%s %s on %s is refused", e->name, gp_dtype_name((gp_dtype)dt), dev->name);
             continue;
         }
-        for (size_t k = 0; k < sizeof read_layouts / sizeof *read_layouts; k++) one_layout(e, dev, (gp_dtype)dt, read_layouts[k]);
+        for (size_t k = 0; k < sizeof read_layouts / sizeof *read_layouts; k++)
+            one_layout(e, dev, (gp_dtype)dt, read_layouts[k]);
         if (dt == GP_f32 || dt == GP_i16) one_layout(e, dev, (gp_dtype)dt, BIG);
-        for (size_t k = 0; k < sizeof write_layouts / sizeof *write_layouts; k++) one_in_place(e, dev, (gp_dtype)dt, write_layouts[k]);
+        for (size_t k = 0; k < sizeof write_layouts / sizeof *write_layouts; k++)
+            one_in_place(e, dev, (gp_dtype)dt, write_layouts[k]);
         tap_quiet("%s %s on %s", e->name, gp_dtype_name((gp_dtype)dt), dev->name);
     }
 }
@@ -338,13 +377,16 @@ static void one_entry(gp_device *dev, const entry *e) {
 static void all_entries(gp_device *dev) {
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
         const gp_op *op = gp_op_find(table[k].name);
-        if (tap_ok(op && (op->kind == GP_UNARY || op->kind == GP_PARAM), "%s is an elementwise row", table[k].name)) one_entry(dev, &table[k]);
+        if (tap_ok(op && (op->kind == GP_UNARY || op->kind == GP_PARAM), "%s is an elementwise row",
+                   table[k].name))
+            one_entry(dev, &table[k]);
     }
 }
 
 /* An expanded tensor cannot be written, nor one of which windows overlap. */
 static void overlapping_targets(gp_device *dev) {
-    fixture x = fixture_of(dev, GP_f32, EXPANDED, 0, 1), y = fixture_of(dev, GP_f32, CONTIGUOUS, 0, 1);
+    fixture x = fixture_of(dev, GP_f32, EXPANDED, 0, 1),
+            y = fixture_of(dev, GP_f32, CONTIGUOUS, 0, 1);
     gp_tensor *windows = gp_tensor_view(y.t, &(gp_shape){2, {4, 3}}, (int64_t[]){1, 1}, 0);
     gp_tensor *targets[] = {x.t, windows};
     for (int k = 0; k < 2; k++) {
@@ -353,7 +395,8 @@ static void overlapping_targets(gp_device *dev) {
         gp_call_tensor(&c, targets[k]);
         c.into = targets[k];
         if (gp_op_run(&c)) complain("target %d was written", k), gp_tensor_unref(c.out[0]);
-        else if (strncmp(gp_error(), "exp_: ", 6)) complain("the message does not begin with the op: %s", gp_error());
+        else if (strncmp(gp_error(), "exp_: ", 6))
+            complain("the message does not begin with the op: %s", gp_error());
     }
     check_written("after the refusal", &x, x.v, &(judge){0});
     check_written("after the refusal", &y, y.v, &(judge){0});
@@ -366,18 +409,23 @@ static void overlapping_targets(gp_device *dev) {
 
 enum { MANTISSAS = 24 };
 
-/* The k-th number of the test: of every exponent and either sign, then those round the ends of the range. */
+/* The k-th number of the test: of every exponent and either sign, then those round the ends of the
+ * range. */
 static val wide(int64_t k, void *arg) {
     const fmt *f = arg;
-    const ld ends[] = {88.7228317L, 88.7228394L, 89, 89.5L, -87.3365402L, -87.4L, -103.278931L, -103.972076L, -103.972084L, -104, -105,
-                       709.782712893384L, 709.7827128933841L, 710, 711, -708.396L, -708.5L, -745.1332L, -745.1333L, -746, -747, NAN, INFINITY, -INFINITY};
+    const ld ends[] = {
+        88.7228317L,        88.7228394L,  89,           89.5L,     -87.3365402L, -87.4L,
+        -103.278931L,       -103.972076L, -103.972084L, -104,      -105,         709.782712893384L,
+        709.7827128933841L, 710,          711,          -708.396L, -708.5L,      -745.1332L,
+        -745.1333L,         -746,         -747,         NAN,       INFINITY,     -INFINITY};
     int64_t all = 2 * MANTISSAS * (f->emax - f->emin + f->mant + 1);
     if (k >= all) return (val){.f = ends[(k - all) % (int64_t)(sizeof ends / sizeof *ends)]};
     ld x = ldexpl(1 + rand_unit(), f->emin - f->mant + (int)(k / 2 / MANTISSAS));
     return (val){.f = k & 1 ? -x : x};
 }
 
-/* At most 1.25 neighbours off, also where results are not normal; what overflows or underflows does so where it must. */
+/* At most 1.25 neighbours off, also where results are not normal; what overflows or underflows does
+ * so where it must. */
 static void exp_of_all(gp_device *dev) {
     for (int i = 0; i < 2; i++) {
         gp_dtype dt = i ? GP_f64 : GP_f32;
@@ -392,7 +440,9 @@ static void exp_of_all(gp_device *dev) {
         for (int64_t k = 0; k < x.n; k++) {
             ld got = get_value(dt, p + (size_t)k * dt_size(dt)).f, want = expl(x.v[k].f);
             ld most = ldexpl(2 - ldexpl(1, -f.mant - 1), f.emax);
-            bool good = isnan(want) ? isnan(got) : want >= most ? got == INFINITY : fabsl(got - want) <= 1.25L * ulp_at(dt, want);
+            bool good = isnan(want)    ? isnan(got)
+                        : want >= most ? got == INFINITY
+                                       : fabsl(got - want) <= 1.25L * ulp_at(dt, want);
             if (!good) complain("exp(%.17Lg): got %.17Lg, expected %.17Lg", x.v[k].f, got, want);
         }
         free(p);
@@ -410,7 +460,8 @@ static bool has_entry(const gp_op *op) {
 
 int main(void) {
     for (int k = 0; k < GP_ROWS; k++)
-        if (gp_ops[k].kind == GP_UNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 1)) tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
+        if (gp_ops[k].kind == GP_UNARY || (gp_ops[k].kind == GP_PARAM && gp_ops[k].ntensors == 1))
+            tap_ok(has_entry(&gp_ops[k]), "%s has a reference here", gp_ops[k].name);
     on_devices(all_entries);
     on_devices(overlapping_targets);
     on_devices(exp_of_all);

@@ -79,12 +79,12 @@ static void cancels(bool editor) {
 static void interrupts(void) {
     interrupted("print 'started' while true do end", "a loop");
     interrupted("print 'started' coroutine.wrap(function() while true do end end)()",
-        "a loop in a coroutine");
+                "a loop in a coroutine");
     interrupted("print 'started' while true do pcall(function() while true do end end) end",
-        "a loop that catches errors");
+                "a loop that catches errors");
     interrupted("print 'started' while true do coroutine.resume(coroutine.create(function() while "
                 "true do end end)) end",
-        "a loop that resumes coroutines that fail");
+                "a loop that resumes coroutines that fail");
     interrupted(
         "print 'started' setmetatable({}, {__index = function() while true do end end}).x()",
         "a metamethod");
@@ -92,7 +92,8 @@ static void interrupts(void) {
 
 /* Ctrl-D as soon as the prompt is there. */
 static void end(bool editor, const char *name) {
-    if (editor) tap_ok(pty_edits(&p), "%s: the keys are the program's when the prompt is shown", name);
+    if (editor)
+        tap_ok(pty_edits(&p), "%s: the keys are the program's when the prompt is shown", name);
     pty_send(&p, "\4");
     tap_is_int(pty_end(&p, 30), 0, "%s", name);
 }
@@ -150,8 +151,9 @@ static void suspends(void) {
     pty_end(&p, 10);
 }
 
-/* Ctrl-C until text is shown, or, of NULL, until the program has ended: on a busy machine two that come before the
-   first is delivered count as one. Never the first time: one alone is not enough. */
+/* Ctrl-C until text is shown, or, of NULL, until the program has ended: on a busy machine two that
+   come before the first is delivered count as one. Never the first time: one alone is not enough.
+ */
 static bool interrupts_until(const char *text) {
     int sent = 0;
     for (bool open = true; sent < 50 && open && !(text && strstr(p.text, text)); sent++) {
@@ -162,11 +164,13 @@ static bool interrupts_until(const char *text) {
     return sent > 1 && (!text || pty_expect(&p, text, 0));
 }
 
-/* A second Ctrl-C offers to quit while the first has not stopped what runs; a third and a fourth do. */
+/* A second Ctrl-C offers to quit while the first has not stopped what runs; a third and a fourth
+ * do. */
 static void insists(void) {
     if (!start("xterm", "")) return;
     /* One call into C that takes long. */
-    pty_send(&p, "print 'started' s = string.rep('a', 60) .. 'b' s:find(string.rep('a*', 40) .. 'c')\r");
+    pty_send(
+        &p, "print 'started' s = string.rep('a', 60) .. 'b' s:find(string.rep('a*', 40) .. 'c')\r");
     tap_ok(pty_expect(&p, "\nstarted", 10), "what cannot be stopped");
     usleep(100000); /* it is in C by then */
     tap_ok(interrupts_until("Ctrl-C twice more ends gpush"), "a second Ctrl-C offers to quit");
@@ -177,7 +181,8 @@ static void insists(void) {
 int main(void) {
     snprintf(program, sizeof program, "%s/gpush", getenv("GPUSH_BUILD"));
 #if defined(__SANITIZE_THREAD__)
-    return tap_skip_all("TSan holds a signal back until the next system call, which an endless loop in Lua has none of");
+    return tap_skip_all("TSan holds a signal back until the next system call, which an endless "
+                        "loop in Lua has none of");
 #endif
     char *const probe[] = {"/bin/true", NULL};
     if (!pty_start(&p, probe)) return tap_skip_all("no pseudo-terminals here");

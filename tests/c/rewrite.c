@@ -64,7 +64,7 @@ static void conditions(void) {
     becomes("if a.b == c.d then end", "if [(==?) a.b , c.d) then end");
     becomes("if x == -1 then end", "if [(=1) -1,x) == -1 then end");
     becomes("if (a == b)\n -- why\n == c then end",
-        "if [(==?) ([(==) a , b))\n -- why\n , c) then end");
+            "if [(==?) ([(==) a , b))\n -- why\n , c) then end");
 }
 
 static void values(void) {
@@ -74,13 +74,14 @@ static void values(void) {
     becomes("m = x == 0", "m = [(==) x , 0)");
     becomes("local x = f() m = x < 2", "local x = f() m = ([(t1) x)and [(<) x,2)or x < 2)");
     becomes("local x = f() m = 2 <= x", "local x = f() m = ([(t1) x)and [(<=) 2,x)or 2 <= x)");
-    becomes("local x, y = f() m = x ~= y", "local x, y = f() m = ([(t) x,y)and [(~=) x,y)or x ~= y)");
+    becomes("local x, y = f() m = x ~= y",
+            "local x, y = f() m = ([(t) x,y)and [(~=) x,y)or x ~= y)");
     becomes("f(a.b > c, ...)", "f([(>) a.b , c), ...)");
     becomes("m = f() >= g()", "m = [(>=) f() , (g()))");
     becomes("m = x < ...", "m = [(<) x , (...))");
     becomes("t[x == y] = z ~= 1", "t[[(==) x , y)] = [(~=) z , 1)");
     becomes("t = {x == y, [a] = b < c, d = e > f}",
-        "t = {[(==) x , y), [a] = [(<) b , c), d = [(>) e , f)}");
+            "t = {[(==) x , y), [a] = [(<) b , c), d = [(>) e , f)}");
     becomes("y = x and 1 or 2", "y = [(?) x) and 1 or 2");
     becomes("y = x or z", "y = [(?) x) or z");
     becomes("y = a and b and c", "y = [(?) a) and [(?) b) and c");
@@ -95,17 +96,19 @@ static void values(void) {
 
 /* a < b < c, which Python has and Lua has not. */
 static void chains(void) {
-    becomes("m = a < 1 < c", "m = [(<) [(<<) [==[(a < 1) & (1 < c)]==],[(<) a , 1)) , [(<<) [==[(a < 1) & (1 < c)]==],c))");
+    becomes("m = a < 1 < c", "m = [(<) [(<<) [==[(a < 1) & (1 < c)]==],[(<) a , 1)) , [(<<) [==[(a "
+                             "< 1) & (1 < c)]==],c))");
     becomes("m = (a < b) < c", "m = [(<) ([(<) a , b)) , c)");
     becomes("m = 1 < 2 == a", "m = 1 < 2 == [(<<) [==[(1 < 2) & (2 == a)]==],a)");
-    becomes("if 0 < x < 1 then end", "if [(<<) [==[(0 < x) & (x < 1)]==],[(<) 0 , x)) < 1 then end");
+    becomes("if 0 < x < 1 then end",
+            "if [(<<) [==[(0 < x) & (x < 1)]==],[(<) 0 , x)) < 1 then end");
     becomes("if f\n() < 1 < 2 then end",
-        "if [(<<) [==[(a < b) & (b < c)]==],[(<) f\n() , 1)) < 2 then end");
+            "if [(<<) [==[(a < b) & (b < c)]==],[(<) f\n() , 1)) < 2 then end");
     becomes("if t[a[1]] < 1 < t[a[2]] then end",
-        "if [(<<) [==[(t[a[1]] < 1) & (1 < t[a[2]])]==],[(<) t[a[1]] , 1)) < "
-        "[(<<) [==[(t[a[1]] < 1) & (1 < t[a[2]])]==],t[a[2]]) then end");
+            "if [(<<) [==[(t[a[1]] < 1) & (1 < t[a[2]])]==],[(<) t[a[1]] , 1)) < "
+            "[(<<) [==[(t[a[1]] < 1) & (1 < t[a[2]])]==],t[a[2]]) then end");
     becomes("if a[ [=[]=] ] < 1 < 2 then end",
-        "if [(<<) [==[(a < b) & (b < c)]==],[(<) a[ [=[]=] ] , 1)) < 2 then end");
+            "if [(<<) [==[(a < b) & (b < c)]==],[(<) a[ [=[]=] ] , 1)) < 2 then end");
     becomes("if 1 < 2 == true then end", NULL);
     becomes("m = 1 < 2 ~= (3 > 2)", NULL);
 }
@@ -173,43 +176,44 @@ static void plain(void) {
     becomes("for i = 1, 10 do if i % 2 == 0 and i ~= 5 then end end", NULL);
     becomes("local n = 0 while n ~= 10 do n = n + 1 end", NULL);
     becomes("local n = 0 local function f() n = g() end if n == 1 then end",
-        "local n = 0 local function f() n = g() end if [(=1) 1,n) == 1 then end");
-    becomes(
-        "local n = 0 if n == 1 then end n = x", "local n = 0 if [(=1) 1,n) == 1 then end n = x");
+            "local n = 0 local function f() n = g() end if [(=1) 1,n) == 1 then end");
+    becomes("local n = 0 if n == 1 then end n = x",
+            "local n = 0 if [(=1) 1,n) == 1 then end n = x");
     becomes("local a, b = 1 if a == b then end", NULL);
     becomes("local a, b = 1, f() if b == a then end",
-        "local a, b = 1, f() if [(=1) a,b) == a then end");
+            "local a, b = 1, f() if [(=1) a,b) == a then end");
     becomes("local a, b = f() if b then end", "local a, b = f() if [(?) b) then end");
     becomes("local s = 'a' .. 1 if s then end", NULL);
     becomes("if #x == 0 or type(x) == y or type(x) == type(y) then end", NULL);
     becomes("local type = g if type(x) == type(y) then end",
-        "local type = g if [(==?) type(x) , (type(y))) then end");
+            "local type = g if [(==?) type(x) , (type(y))) then end");
     becomes("function type() end if type(x) == y then end",
-        "function type() end if [(==?) type(x) , y) then end");
+            "function type() end if [(==?) type(x) , y) then end");
     becomes("if type(x).y == 1 then end", "if [(=1) 1,type(x).y) == 1 then end");
     becomes("for i, v in ipairs(t) do if i == 1 and v == 1 then end end",
-        "for i, v in ipairs(t) do if i == 1 and [(=1) 1,v) == 1 then end end");
+            "for i, v in ipairs(t) do if i == 1 and [(=1) 1,v) == 1 then end end");
     becomes("for k in pairs(t) do if k == 1 then end end",
-        "for k in pairs(t) do if [(=1) 1,k) == 1 then end end");
+            "for k in pairs(t) do if [(=1) 1,k) == 1 then end end");
     becomes("local a = {} if a + 1 == 2 then end", "local a = {} if [(=1) 2,a + 1) == 2 then end");
     becomes("local ok = x == nil if ok then end", NULL);
     becomes("local function f(a) return a end if f then end", NULL);
     becomes("local x = x and 1 or 0 if x == 1 then end",
-        "local x = [(?) x) and 1 or 0 if x == 1 then end");
+            "local x = [(?) x) and 1 or 0 if x == 1 then end");
     becomes("local a = b do local b = 1 if b == 2 then end end", NULL);
     becomes("for i = 1, 3 do i = f() if i == 1 then end end",
-        "for i = 1, 3 do i = f() if [(=1) 1,i) == 1 then end end");
+            "for i = 1, 3 do i = f() if [(=1) 1,i) == 1 then end end");
 }
 
 /* What a comparison's metamethod returns, Lua takes for a boolean. */
 static void verdicts(void) {
     becomes("m = {__lt = function(a, b) return a.x < b end}",
-        "m = {__lt = function(a, b) return (a.x < b) end}");
+            "m = {__lt = function(a, b) return (a.x < b) end}");
     becomes(
         "m = {__eq = function(a) if a then return f(a) end return function() return a < b end end}",
-        "m = {__eq = function(a) if [(?) a) then return ([(?) (f(a)))) end return function() return ([(<)return a , b)) end end}");
+        "m = {__eq = function(a) if [(?) a) then return ([(?) (f(a)))) end return function() "
+        "return ([(<)return a , b)) end end}");
     becomes("function m.__le(a, b) return a == b end",
-        "function m.__le(a, b) return ([(=) b,a) == b) end");
+            "function m.__le(a, b) return ([(=) b,a) == b) end");
     becomes("m.__le = function(a) return a end", "m.__le = function(a) return ([(?) a)) end");
     becomes("m.le = function(a) return a end m.__le = f return x", NULL);
     becomes("m = {__le = f, g = function(a) return a end}", NULL);
@@ -220,8 +224,8 @@ static void text(void) {
     becomes("\n--!plain \r\nif x then end", NULL);
     becomes("--!plainly\nif x then end", "--!plainly\nif [(?) x) then end");
     becomes("s = 'if x then' --[[ if x then ]] -- if x\nt = [==[ if ]] x ]==]", NULL);
-    becomes(
-        "s = 'a\\'b\\\nc\\z  \n d' if x then end", "s = 'a\\'b\\\nc\\z  \n d' if [(?) x) then end");
+    becomes("s = 'a\\'b\\\nc\\z  \n d' if x then end",
+            "s = 'a\\'b\\\nc\\z  \n d' if [(?) x) then end");
     becomes("if(x)then end", "if([(?) x))then end");
     becomes("if x--c\nthen end", "if [(?) x)--c\nthen end");
     becomes("if not(x)and-y then end", "if not([(?) x))and[(?) -y) then end");
@@ -233,34 +237,37 @@ static void text(void) {
     int own = 0;
     char got[256];
     tap_is_int(gp_rewrite("if x then end", 13, true, &out, &len), GP_REWRITE_DONE,
-        "in another environment");
+               "in another environment");
     shorten(out, got, sizeof got, &own);
     tap_ok(own == 1 && !strstr(out, "_ENV"), "helpers are reached through a string there");
     free(out);
 }
 
 static void no_lua(void) {
+    /* clang-format off */
     static const char *const bad[] = {"if x", "if x then", "x", "x +", "f(", "local 1",
         "for i = 1 do end", "'a\nb'", "[[", "--[[", "x = = 1", "end", "goto 1", "return 1 2",
         "x = 3x", "x = @", "\xff", "a.1 = 2", "function f(a b) end", "local function f.g() end",
         "x = {1 2}", "\"", "'\\", "for", "::a"};
+    /* clang-format on */
     char *out;
     size_t len;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         tap_is_int(gp_rewrite(bad[i], strlen(bad[i]), false, &out, &len), GP_REWRITE_SYNTAX,
-            "no Lua: %s", bad[i]);
-    tap_is_int(
-        gp_rewrite("x = 1\0", 6, false, &out, &len), GP_REWRITE_SYNTAX, "a zero byte is no Lua");
-    tap_is_int(
-        gp_rewrite("x = '\0'", 7, false, &out, &len), GP_REWRITE_SAME, "but may stand in a string");
+                   "no Lua: %s", bad[i]);
+    tap_is_int(gp_rewrite("x = 1\0", 6, false, &out, &len), GP_REWRITE_SYNTAX,
+               "a zero byte is no Lua");
+    tap_is_int(gp_rewrite("x = '\0'", 7, false, &out, &len), GP_REWRITE_SAME,
+               "but may stand in a string");
 }
 
 /* Every prefix and every single changed byte of some text: no crash, and the sanitisers are
  * content. */
 static void mangled(void) {
-    static const char s[] =
-        "local a <const>, b = f(), 'x\\z\n' for i = a, #b do if i == a.b[1] then return a ~= 0x1p4, "
-        "[=[y]=] end end --[[c]] repeat local x = {b == 1; [a] = function(...) end} until not x:y'z' // 2";
+    static const char s[] = "local a <const>, b = f(), 'x\\z\n' for i = a, #b do if i == a.b[1] "
+                            "then return a ~= 0x1p4, "
+                            "[=[y]=] end end --[[c]] repeat local x = {b == 1; [a] = function(...) "
+                            "end} until not x:y'z' // 2";
     char copy[sizeof s], *out;
     size_t len, n = sizeof s - 1, done = 0;
     for (size_t i = 0; i < n; i++) {

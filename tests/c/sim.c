@@ -1,4 +1,5 @@
-/* The sim device as an asynchronous device: launches that return, streams that overlap, events, errors, interrupts, full queues, threads. */
+/* The sim device as an asynchronous device: launches that return, streams that overlap, events,
+ * errors, interrupts, full queues, threads. */
 #include "ops.h"
 
 #include <pthread.h>
@@ -7,7 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define F32(n) &(gp_shape){1, {n}}
+#define F32(n)                                                                                     \
+    &(gp_shape) {                                                                                  \
+        1, { n }                                                                                   \
+    }
 
 static gp_device *sim;
 static int line; /* what stands for the running line of Lua */
@@ -75,7 +79,8 @@ static void launches_return(void) {
     double launched = gp_now() - t0;
     tap_ok(sim->vt->busy(s) && gp_stream_queued(s) > 0, "launches return before the work is done");
     gp_event *e = sim->vt->event_record(s);
-    tap_ok(!sim->vt->event_done(e) && isnan(sim->vt->event_time(e)), "an event behind the work is not reached yet");
+    tap_ok(!sim->vt->event_done(e) && isnan(sim->vt->event_time(e)),
+           "an event behind the work is not reached yet");
     tap_ok(gp_wait_event(e, GP_WHY_explicit, "synchronize"), "waiting for the event");
     double all = gp_now() - t0;
     tap_ok(sim->vt->event_done(e), "then it is reached");
@@ -99,7 +104,8 @@ static void *spin(void *arg) {
     return NULL;
 }
 
-/* What two plain threads take, of the sum of each: how much of a second processor this process gets just now. */
+/* What two plain threads take, of the sum of each: how much of a second processor this process gets
+ * just now. */
 static double plain_threads(void) {
     pthread_t t;
     double t0 = gp_now();
@@ -138,7 +144,8 @@ static void streams_overlap(void) {
     for (int k = 0; k < 10 && shared < 0.5; k++) shared = fmax(shared, shared_time(s));
     tap_ok(shared >= 0.5, "two streams work at the same time (%.0f %% of it)", shared * 100);
     for (int k = 0; k < 10 && best > 0.75; k++) {
-        double one = seconds_on(s, 1, 10) + seconds_on(s + 1, 1, 10), two = seconds_on(s, 2, 10), p = plain_threads();
+        double one = seconds_on(s, 1, 10) + seconds_on(s + 1, 1, 10), two = seconds_on(s, 2, 10),
+               p = plain_threads();
         if (two / one < best) best = two / one;
         if (p < plain) plain = p;
     }
@@ -178,14 +185,17 @@ static void kernel_errors(void) {
     gp_tensor *z = run1(GP_OP(neg), x, NULL, NULL);
     gp_error_clear();
     tap_ok(!wait_for(s), "the next wait fails");
-    tap_ok(strstr(gp_error(), "floor_divide: integer division by zero") && strstr(gp_error(), "script.lua:17"), "with op and line: %s", gp_error());
+    tap_ok(strstr(gp_error(), "floor_divide: integer division by zero") &&
+               strstr(gp_error(), "script.lua:17"),
+           "with op and line: %s", gp_error());
     tap_ok(wait_for(s), "only once");
     tap_ok(first(z) == -5, "ops behind it have run");
     line = 21;
     gp_tensor_unref(run1(GP_OP(remainder), x, zero, NULL));
     line = 22;
     gp_tensor_unref(run1(GP_OP(floor_divide), x, zero, NULL));
-    tap_ok(!wait_for(s) && strstr(gp_error(), "remainder") && strstr(gp_error(), "script.lua:21"), "of two errors the first is told");
+    tap_ok(!wait_for(s) && strstr(gp_error(), "remainder") && strstr(gp_error(), "script.lua:21"),
+           "of two errors the first is told");
     tap_ok(wait_for(s), "and then none");
     gp_tensor_unref(run1(GP_OP(floor_divide), x, zero, NULL));
     while (sim->vt->busy(s)) usleep(100);
@@ -205,7 +215,8 @@ static void memory_is_out_of_reach(void) {
     }
     int status = 0;
     waitpid(pid, &status, 0);
-    tap_ok(WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS), "the host cannot read device memory");
+    tap_ok(WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS),
+           "the host cannot read device memory");
     gp_tensor_unref(x);
 }
 
@@ -232,8 +243,13 @@ static void interrupts(void) {
 }
 
 static int queue_waits;
-static void count_waits(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1, uint64_t queued) { queue_waits += why == GP_WHY_queue; }
-static bool refuse(gp_stream *s, gp_why why, const char *what) { return gp_fail("%s: refused", what); }
+static void count_waits(gp_stream *s, gp_why why, const char *what, uint64_t t0, uint64_t t1,
+                        uint64_t queued) {
+    queue_waits += why == GP_WHY_queue;
+}
+static bool refuse(gp_stream *s, gp_why why, const char *what) {
+    return gp_fail("%s: refused", what);
+}
 
 static void full_queue(void) {
     gp_tensor *x = full(sim, 64, GP_i64, 0);
@@ -249,7 +265,8 @@ static void full_queue(void) {
     tap_close(first(x), 5000, 0, "and every one took place");
     gp_hook.wait_begin = refuse;
     heavy(30);
-    tap_ok(!wait_for(gp_stream_current(sim)) && strstr(gp_error(), "refused"), "error mode refuses a wait before it blocks");
+    tap_ok(!wait_for(gp_stream_current(sim)) && strstr(gp_error(), "refused"),
+           "error mode refuses a wait before it blocks");
     gp_hook.wait_begin = NULL;
     tap_ok(wait_for(gp_stream_current(sim)), "nothing is lost by that");
     gp_tensor_unref(x);
@@ -284,7 +301,8 @@ static void *launch_many(void *arg) {
 static void threads(bool shared) {
     job jobs[6];
     for (int k = 0; k < 6; k++) {
-        jobs[k] = (job){.stream = shared ? sim->streams[0] : need(gp_stream_acquire(sim)), .base = 1000 * k};
+        jobs[k] = (job){.stream = shared ? sim->streams[0] : need(gp_stream_acquire(sim)),
+                        .base = 1000 * k};
         pthread_create(&jobs[k].thread, NULL, launch_many, &jobs[k]);
     }
     bool ok = true;
@@ -305,7 +323,8 @@ static void shutdown_with_work(void) {
     gp_tensor_unref(heavy_x);
     gp_interrupted = 1;
     gp_device_shutdown();
-    tap_ok(gp_stream_queued(a) == 0 && gp_stream_queued(b) == 0 && gp_interrupted == 1, "shutting down drains the queues, Ctrl-C or not");
+    tap_ok(gp_stream_queued(a) == 0 && gp_stream_queued(b) == 0 && gp_interrupted == 1,
+           "shutting down drains the queues, Ctrl-C or not");
 }
 
 int main(void) {

@@ -1,4 +1,5 @@
-/* Ctrl-C while a kernel runs on the cpu: it ends within a fraction of its time, as an error, and the inputs are as they were. */
+/* Ctrl-C while a kernel runs on the cpu: it ends within a fraction of its time, as an error, and
+ * the inputs are as they were. */
 #include "ops.h"
 
 #include "tensor/device/alloc.h"
@@ -53,7 +54,8 @@ static void stops(const char *op, gp_tensor *x, int operands, void (*more)(gp_ca
     gp_interrupted = 0;
     char want[64];
     snprintf(want, sizeof want, "%s: interrupted", op);
-    if (!tap_ok(!y, "%s of %s ends early (%.0f ms)", op, gp_dtype_name((gp_dtype)x->a.dtype), ms)) gp_tensor_unref(y);
+    if (!tap_ok(!y, "%s of %s ends early (%.0f ms)", op, gp_dtype_name((gp_dtype)x->a.dtype), ms))
+        gp_tensor_unref(y);
     else tap_is_str(gp_error(), want, "and says so");
     tap_ok(checksum(x) == before, "its input is what it was");
     gp_tensor_unref(x);
@@ -61,16 +63,16 @@ static void stops(const char *op, gp_tensor *x, int operands, void (*more)(gp_ca
 
 static void over_dim_2(gp_call *c) { gp_call_int(c, 2); }
 
-/* With the flag up from the start the first look at it ends the op: nothing depends on how long it takes. A single value
-   that such an op takes is a number, a dim or a list of dims. */
+/* With the flag up from the start the first look at it ends the op: nothing depends on how long it
+   takes. A single value that such an op takes is a number, a dim or a list of dims. */
 static void sees_the_flag(gp_tensor *x) {
     static const struct {
         const char *op;
         int tensors, ints[2]; /* ints end with 0 */
         bool list;
-    } cases[] = {{"copy", 1, {0}, false},         {"exp", 1, {0}, false},  {"cumsum", 1, {1}, false},
-                 {"flip", 1, {1}, true},          {"tril", 1, {0}, false}, {"where", 3, {0}, false},
-                 {"masked_fill", 2, {0}, false},  {"sum", 1, {0}, false},  {"sort", 1, {0}, false}};
+    } cases[] = {{"copy", 1, {0}, false},        {"exp", 1, {0}, false},  {"cumsum", 1, {1}, false},
+                 {"flip", 1, {1}, true},         {"tril", 1, {0}, false}, {"where", 3, {0}, false},
+                 {"masked_fill", 2, {0}, false}, {"sum", 1, {0}, false},  {"sort", 1, {0}, false}};
     gp_shape s = {.ndim = 2, .dim = {x->a.dim[0], x->a.dim[1]}};
     gp_tensor *mask = need(gp_tensor_new(gp_device_cpu(), GP_bool, &s));
     memset(mask->a.data, 1, (size_t)mask->a.numel);
@@ -86,21 +88,25 @@ static void sees_the_flag(gp_tensor *x) {
         gp_interrupted = 1;
         bool ran = gp_op_run(&c);
         gp_interrupted = 0;
-        tap_ok(!ran && strstr(gp_error(), "interrupted"), "%s looks whether it was interrupted", cases[i].op);
+        tap_ok(!ran && strstr(gp_error(), "interrupted"), "%s looks whether it was interrupted",
+               cases[i].op);
         for (int k = 0; ran && k < c.nout; k++) gp_tensor_unref(c.out[k]);
     }
     gp_tensor_unref(mask), gp_tensor_unref(x);
 }
 
-/* The same for ops whose tensors are of several kinds: x floats, i whole numbers from 1 on, m a mask, v one dim of floats. */
+/* The same for ops whose tensors are of several kinds: x floats, i whole numbers from 1 on, m a
+ * mask, v one dim of floats. */
 static void sees_the_flag_too(void) {
     static const struct {
         const char *op, *takes;
         int ints[2]; /* end with 0 */
-    } cases[] = {{"argmax", "x", {0}},         {"argmax", "x", {2}},      {"nonzero", "m", {0}},  {"count_nonzero", "m", {0}},
-                 {"masked_select", "xm", {0}}, {"one_hot", "i", {98}},    {"embedding", "ix", {0}},
-                 {"searchsorted", "vx", {0}},  {"multinomial", "v", {9}}};
-    gp_tensor *x = pattern(GP_f32, 2, (int64_t[]){2000, 2000}), *i = pattern(GP_i64, 1, (int64_t[]){200000}),
+    } cases[] = {
+        {"argmax", "x", {0}},        {"argmax", "x", {2}},         {"nonzero", "m", {0}},
+        {"count_nonzero", "m", {0}}, {"masked_select", "xm", {0}}, {"one_hot", "i", {98}},
+        {"embedding", "ix", {0}},    {"searchsorted", "vx", {0}},  {"multinomial", "v", {9}}};
+    gp_tensor *x = pattern(GP_f32, 2, (int64_t[]){2000, 2000}),
+              *i = pattern(GP_i64, 1, (int64_t[]){200000}),
               *v = pattern(GP_f32, 1, (int64_t[]){200000});
     gp_shape s = {.ndim = 2, .dim = {2000, 2000}};
     gp_tensor *m = need(gp_tensor_new(gp_device_cpu(), GP_bool, &s));
@@ -109,13 +115,14 @@ static void sees_the_flag_too(void) {
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         gp_call c;
         gp_call_begin(&c, gp_op_find(cases[k].op));
-        for (const char *t = cases[k].takes; *t; t++) gp_call_tensor(&c, *t == 'x' ? x : *t == 'i' ? i : *t == 'm' ? m : v);
+        for (const char *t = cases[k].takes; *t; t++)
+            gp_call_tensor(&c, *t == 'x' ? x : *t == 'i' ? i : *t == 'm' ? m : v);
         if (*cases[k].ints) gp_call_int(&c, *cases[k].ints);
         gp_interrupted = 1;
         bool ran = gp_op_run(&c);
         gp_interrupted = 0;
-        tap_ok(!ran && strstr(gp_error(), "interrupted"), "%s(%s) looks, too%s%s", cases[k].op, cases[k].takes, ran ? "" : ": ",
-               ran ? "" : gp_error());
+        tap_ok(!ran && strstr(gp_error(), "interrupted"), "%s(%s) looks, too%s%s", cases[k].op,
+               cases[k].takes, ran ? "" : ": ", ran ? "" : gp_error());
         for (int n = 0; ran && n < c.nout; n++) gp_tensor_unref(c.out[n]);
     }
     gp_tensor_unref(x), gp_tensor_unref(i), gp_tensor_unref(m), gp_tensor_unref(v);
@@ -150,7 +157,8 @@ static gp_tensor *twice(int64_t n) {
     return x;
 }
 
-/* Singular values of 2 times the identity, on the thread of its own that a matrix of this size gets. */
+/* Singular values of 2 times the identity, on the thread of its own that a matrix of this size
+ * gets. */
 static void comes_back(const char *name) {
     gp_tensor *x = twice(600), *s = NULL;
     gp_call c;
@@ -181,23 +189,28 @@ static void left_behind(void) {
     bool ran = gp_op_run(&c);
     alarm_in(0);
     gp_interrupted = 0;
-    tap_ok(!ran && !strcmp(gp_error(), "linalg.eigvals: interrupted"), "a call of LAPACK is left behind: %s", gp_error());
+    tap_ok(!ran && !strcmp(gp_error(), "linalg.eigvals: interrupted"),
+           "a call of LAPACK is left behind: %s", gp_error());
     tap_is_int(gp_offload_abandoned, 1, "while it goes on");
     gp_interrupted = 1;
-    tap_ok(!gp_offload_wait("fill") && strstr(gp_error(), "fill: interrupted while waiting"), "waiting for it can be interrupted");
+    tap_ok(!gp_offload_wait("fill") && strstr(gp_error(), "fill: interrupted while waiting"),
+           "waiting for it can be interrupted");
     gp_interrupted = 0;
     comes_back("another call beside it");
     gp_call_begin(&c, GP_OP(neg));
     gp_call_tensor(&c, x);
     c.into = x;
-    tap_ok(gp_op_run(&c) && gp_offload_abandoned == 0, "what it reads is written once it has ended");
+    tap_ok(gp_op_run(&c) && gp_offload_abandoned == 0,
+           "what it reads is written once it has ended");
     gp_tensor_unref(c.out[0]);
-    for (int ms = 0; ms < 10000 && in_use() != before; ms++) usleep(1000); /* its thread still tells what it freed */
+    for (int ms = 0; ms < 10000 && in_use() != before; ms++)
+        usleep(1000); /* its thread still tells what it freed */
     tap_is_int(in_use(), before, "and its memory is free");
     gp_tensor_unref(x);
 }
 
-/* A loader's thread that is told to stop, by a signal: its op ends, and so does what it began apart from itself. */
+/* A loader's thread that is told to stop, by a signal: its op ends, and so does what it began apart
+ * from itself. */
 static void *in_loader(void *ctx) {
     gp_tensor *x = ctx;
     gp_call c;
@@ -207,7 +220,8 @@ static void *in_loader(void *ctx) {
     for (int i = 0; i < 2; i++) {
         gp_call_begin(&c, gp_op_find(ops[i]));
         gp_call_tensor(&c, x);
-        tap_ok(!gp_op_run(&c) && strstr(gp_error(), ": interrupted"), "a loader's thread stops in %s: %s", ops[i], gp_error());
+        tap_ok(!gp_op_run(&c) && strstr(gp_error(), ": interrupted"),
+               "a loader's thread stops in %s: %s", ops[i], gp_error());
     }
     return NULL;
 }
@@ -229,8 +243,10 @@ static void other_thread(void) {
 static gp_tensor *load_png(const char *file) { return gp_png_load(file, 0, GP_f32); }
 static bool save_png(const char *file, gp_tensor *x) { return gp_png_save(file, x, 8); }
 
-/* A file's functions look whether they were stopped: the old file is as it was, and nothing is left beside it. */
-static void file(const char *name, bool (*save)(const char *, gp_tensor *), gp_tensor *(*load)(const char *), gp_tensor *x) {
+/* A file's functions look whether they were stopped: the old file is as it was, and nothing is left
+ * beside it. */
+static void file(const char *name, bool (*save)(const char *, gp_tensor *),
+                 gp_tensor *(*load)(const char *), gp_tensor *x) {
     char folder[] = "/tmp/gpush-stopped-XXXXXX", path[80];
     if (!mkdtemp(folder)) return tap_skip("no temporary folder");
     snprintf(path, sizeof path, "%s/x", folder);
@@ -240,9 +256,11 @@ static void file(const char *name, bool (*save)(const char *, gp_tensor *), gp_t
     gp_tensor *zeros = need(gp_call_one(&c));
     bool ok = save(path, zeros);
     gp_interrupted = 1;
-    tap_ok(ok && !save(path, x) && strstr(gp_error(), "save: interrupted"), "%s.save is stopped: %s", name, gp_error());
+    tap_ok(ok && !save(path, x) && strstr(gp_error(), "save: interrupted"),
+           "%s.save is stopped: %s", name, gp_error());
     gp_tensor *y = load(path);
-    tap_ok(!y && strstr(gp_error(), "load: interrupted"), "%s.load is stopped: %s", name, gp_error());
+    tap_ok(!y && strstr(gp_error(), "load: interrupted"), "%s.load is stopped: %s", name,
+           gp_error());
     gp_interrupted = 0;
     y = need(load(path));
     tap_ok(checksum(y) == 0, "the old file is as it was");

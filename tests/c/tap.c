@@ -48,10 +48,12 @@ int main(void) {
     char out[1024];
     int status = run(failing, out, sizeof out);
     tap_is_int(status, 1, "failures make the status 1");
-    tap_is_str(out, "not ok 1 - x\nnot ok 2 - x\nnot ok 3 - x\nnot ok 4 - x\n1..4\n", "each failure is reported");
+    tap_is_str(out, "not ok 1 - x\nnot ok 2 - x\nnot ok 3 - x\nnot ok 4 - x\n1..4\n",
+               "each failure is reported");
     status = run(passing, out, sizeof out);
     tap_is_int(status, 0, "what holds passes");
-    tap_is_str(out, "ok 1 - a \\# SKIP 1\nok 2 - nulls\nok 3 - inf\nok 4 # SKIP no device\n1..4\n", "names are escaped");
+    tap_is_str(out, "ok 1 - a \\# SKIP 1\nok 2 - nulls\nok 3 - inf\nok 4 # SKIP no device\n1..4\n",
+               "names are escaped");
     status = run(empty, out, sizeof out);
     tap_is_int(status, 1, "no assertion at all is a failure");
     return tap_done();

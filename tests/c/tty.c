@@ -13,7 +13,9 @@ int main(void) {
     pty_send(&p, "\4");
     tap_is_int(pty_end(&p, 5), 0, "Ctrl-D ends it");
 
-    char *const wait[] = {"/bin/sh", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.1; done", NULL};
+    char *const wait[] = {"/bin/sh", "-c",
+                          "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.1; done",
+                          NULL};
     pty_start(&p, wait);
     tap_ok(pty_expect(&p, "ready", 5), "a program with a handler");
     pty_send(&p, "\3");

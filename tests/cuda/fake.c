@@ -1,4 +1,5 @@
-/* A Lua module for tests: faults of the stand-in for CUDA on order, and its counts (tests/fake_cuda/include/fake_cuda.h). */
+/* A Lua module for tests: faults of the stand-in for CUDA on order, and its counts
+ * (tests/fake_cuda/include/fake_cuda.h). */
 #include <lauxlib.h>
 #include <lua.h>
 
@@ -6,7 +7,8 @@
 
 /* fake.fault "oom=1 late=2:50" */
 static int l_fault(lua_State *L) {
-    if (fakeFault(luaL_checkstring(L, 1))) return luaL_error(L, "fake.fault: %s", lua_tostring(L, 1));
+    if (fakeFault(luaL_checkstring(L, 1)))
+        return luaL_error(L, "fake.fault: %s", lua_tostring(L, 1));
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* Tests of the stand-in for CUDA itself: a block's threads, memory, streams and events, faults on order. */
+/* Tests of the stand-in for CUDA itself: a block's threads, memory, streams and events, faults on
+ * order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -35,7 +36,8 @@ static void sleep_ms(int ms) {
     nanosleep(&t, NULL);
 }
 
-/* Sums of blocks by a tree over shared memory, static and of the launch's size; grids of three dimensions. */
+/* Sums of blocks by a tree over shared memory, static and of the launch's size; grids of three
+ * dimensions. */
 __global__ void tree(const int *x, int *sums, int n) {
     __shared__ int part[256];
     GP_DYNAMIC_SHARED(int, copy);
@@ -58,7 +60,8 @@ static void barriers(void) {
     int *d = device<int>((size_t)n), *sums = device<int>(24);
     cudaMemcpy(d, x.data(), (size_t)n * 4, cudaMemcpyHostToDevice);
     call c = {NULL, cudaSuccess};
-    tap_ok(GP_LAUNCH(&c, tree, dim3(2, 3, 4), dim3(64, 4), 1024, d, sums, n), "a launch of a grid of 2x3x4 blocks");
+    tap_ok(GP_LAUNCH(&c, tree, dim3(2, 3, 4), dim3(64, 4), 1024, d, sums, n),
+           "a launch of a grid of 2x3x4 blocks");
     std::vector<int> got = host(sums, 24);
     int wrong = 0;
     for (int b = 0; b < 24; b++) {
@@ -72,7 +75,8 @@ static void barriers(void) {
 
 __global__ void votes(int *out) {
     int t = (int)threadIdx.x;
-    int any = __syncthreads_or(t == 77), none = __syncthreads_or(0), all = __syncthreads_and(t >= 0);
+    int any = __syncthreads_or(t == 77), none = __syncthreads_or(0),
+        all = __syncthreads_and(t >= 0);
     int not_all = __syncthreads_and(t != 3), count = __syncthreads_count(t % 3 == 0);
     if (t == 0) out[0] = any, out[1] = none, out[2] = all, out[3] = not_all, out[4] = count;
 }
@@ -90,8 +94,8 @@ __global__ void warps(int *out) {
     if (l < 16) o[6] = __shfl_sync(0x0000ffffu, l, 15 - l);
     else o[6] = __shfl_sync(0xffff0000u, l, 16);
     __syncwarp();
-    o[7] = __popc(__match_any_sync(0xffffffffu, l / 10)) * 100 + __any_sync(0xffffffffu, l == 9) * 10 +
-           __all_sync(0xffffffffu, l < 31);
+    o[7] = __popc(__match_any_sync(0xffffffffu, l / 10)) * 100 +
+           __any_sync(0xffffffffu, l == 9) * 10 + __all_sync(0xffffffffu, l < 31);
 }
 
 static void warp_functions(void) {
@@ -99,7 +103,8 @@ static void warp_functions(void) {
     int *d = device<int>(64 * 8);
     GP_LAUNCH(&c, votes, 1, 96, 0, d);
     std::vector<int> v = host(d, 5);
-    tap_ok(v[0] == 1 && v[1] == 0 && v[2] == 1 && v[3] == 0 && v[4] == 32, "__syncthreads_or, _and and _count");
+    tap_ok(v[0] == 1 && v[1] == 0 && v[2] == 1 && v[3] == 0 && v[4] == 32,
+           "__syncthreads_or, _and and _count");
     GP_LAUNCH(&c, warps, 1, 64, 0, d);
     v = host(d, 64 * 8);
     int wrong[8] = {0};
@@ -114,8 +119,9 @@ static void warp_functions(void) {
         wrong[6] += o[6] != (l < 16 ? 15 - l : 16);
         wrong[7] += o[7] != (l < 30 ? 10 : 2) * 100 + 10;
     }
-    static const char *const names[] = {"shfl", "shfl_up", "shfl_down of width 8", "shfl_xor", "ballot", "reduce_add",
-                                        "shfl of two halves apart", "match_any, any and all"};
+    static const char *const names[] = {
+        "shfl",   "shfl_up",    "shfl_down of width 8",     "shfl_xor",
+        "ballot", "reduce_add", "shfl of two halves apart", "match_any, any and all"};
     for (int i = 0; i < 8; i++) tap_is_int(wrong[i], 0, "%s", names[i]);
     cudaFree(d);
 }
@@ -138,7 +144,8 @@ static void atomics(void) {
     for (int i = 0; i < 2; i++) {
         cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking);
         c.stream = s[i];
-        GP_LAUNCH(&c, count, 50, 128, 0, sum, (int *)(d + 16), (float *)(d + 20), (unsigned *)(d + 24));
+        GP_LAUNCH(&c, count, 50, 128, 0, sum, (int *)(d + 16), (float *)(d + 20),
+                  (unsigned *)(d + 24));
     }
     cudaDeviceSynchronize();
     std::vector<char> v = host(d, 64);
@@ -165,10 +172,12 @@ static void conversions(void) {
         if (!isnan((float)b)) wrong += __bfloat16_as_ushort(__float2bfloat16((float)b)) != i;
     }
     tap_is_int(wrong, 0, "every half and bfloat16 there and back");
-    tap_ok((float)half(2049.0f) == 2048 && (float)half(2051.0f) == 2052 && (float)half(65519.0f) == 65504 &&
-               isinf((float)half(65520.0f)) && (float)half(0x1.8p-24f) == 0x1p-23f && (float)half(0x1p-25f) == 0,
+    tap_ok((float)half(2049.0f) == 2048 && (float)half(2051.0f) == 2052 &&
+               (float)half(65519.0f) == 65504 && isinf((float)half(65520.0f)) &&
+               (float)half(0x1.8p-24f) == 0x1p-23f && (float)half(0x1p-25f) == 0,
            "half: ties to even, overflow, subnormal ones");
-    tap_ok((float)nv_bfloat16(257.0f) == 256 && (float)nv_bfloat16(259.0f) == 260 && isnan((float)nv_bfloat16(NAN)),
+    tap_ok((float)nv_bfloat16(257.0f) == 256 && (float)nv_bfloat16(259.0f) == 260 &&
+               isnan((float)nv_bfloat16(NAN)),
            "bfloat16: ties to even, NaN");
     tap_ok((float)half(1 + 0x1p-11 + 0x1p-40) == 1 + 0x1p-10f, "a double is rounded once");
 }
@@ -188,20 +197,27 @@ static void divergence(void) {
     call c = {NULL, cudaSuccess};
     int *d = device<int>(64);
     GP_LAUNCH(&c, stuck, 1, 64, 0, d);
-    tap_is_int(cudaDeviceSynchronize(), cudaErrorLaunchFailure, "threads that do not all reach a barrier fail the launch");
+    tap_is_int(cudaDeviceSynchronize(), cudaErrorLaunchFailure,
+               "threads that do not all reach a barrier fail the launch");
     tap_is_int(cudaGetLastError(), cudaErrorLaunchFailure, "the error stays");
-    tap_ok(!GP_LAUNCH(&c, fine, 1, 64, 0, d) && c.err == cudaErrorLaunchFailure, "for launches, too");
+    tap_ok(!GP_LAUNCH(&c, fine, 1, 64, 0, d) && c.err == cudaErrorLaunchFailure,
+           "for launches, too");
     cudaDeviceReset();
     GP_LAUNCH(&c, lost, 1, 32, 0, d);
-    tap_is_int(cudaDeviceSynchronize(), cudaErrorLaunchFailure, "lanes that wait for others which wait at a barrier");
+    tap_is_int(cudaDeviceSynchronize(), cudaErrorLaunchFailure,
+               "lanes that wait for others which wait at a barrier");
     cudaDeviceReset();
     GP_LAUNCH(&c, fine, 1, 64, 0, d);
-    tap_ok(cudaDeviceSynchronize() == cudaSuccess && host(d, 64)[63] == 63, "the next kernel runs as ever");
-    tap_ok(!GP_LAUNCH(&c, fine, 1, 1025, 0, d) && c.err == cudaErrorInvalidConfiguration, "1025 threads are refused");
-    tap_ok(!GP_LAUNCH(&c, fine, 1, 1, 60000, d) && c.err == cudaErrorInvalidValue, "60000 bytes of shared memory are refused");
+    tap_ok(cudaDeviceSynchronize() == cudaSuccess && host(d, 64)[63] == 63,
+           "the next kernel runs as ever");
+    tap_ok(!GP_LAUNCH(&c, fine, 1, 1025, 0, d) && c.err == cudaErrorInvalidConfiguration,
+           "1025 threads are refused");
+    tap_ok(!GP_LAUNCH(&c, fine, 1, 1, 60000, d) && c.err == cudaErrorInvalidValue,
+           "60000 bytes of shared memory are refused");
     cudaFuncSetAttribute(fine, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000);
     tap_ok(GP_LAUNCH(&c, fine, 1, 1, 60000, d), "unless the function has been told");
-    tap_ok(GP_LAUNCH(&c, fine, 0, 64, 0, d) && cudaGetLastError() == cudaSuccess, "a grid of no blocks does nothing");
+    tap_ok(GP_LAUNCH(&c, fine, 0, 64, 0, d) && cudaGetLastError() == cudaSuccess,
+           "a grid of no blocks does nothing");
     cudaFree(d);
 }
 
@@ -218,7 +234,8 @@ __global__ void twice(int *p) { *p *= 2; }
 
 static void streams(void) {
     cudaStream_t a, b;
-    cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking), cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking),
+        cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);
     call ca = {a, cudaSuccess}, cb = {b, cudaSuccess};
     int *d = device<int>(4), *pinned;
     cudaMallocHost(&pinned, 64);
@@ -227,35 +244,42 @@ static void streams(void) {
     GP_LAUNCH(&ca, store, 1, 1, 0, d, 3);
     cudaMemcpyAsync(pinned, d, 4, cudaMemcpyDeviceToHost, a);
     pinned[0] = -1;
-    tap_ok(cudaStreamQuery(a) == cudaErrorNotReady && pinned[0] == -1, "launches and copies to pinned memory return at once");
+    tap_ok(cudaStreamQuery(a) == cudaErrorNotReady && pinned[0] == -1,
+           "launches and copies to pinned memory return at once");
     cudaEvent_t e;
     cudaEventCreate(&e);
     cudaEventRecord(e, a);
     cudaStreamWaitEvent(b, e, 0);
     GP_LAUNCH(&cb, twice, 1, 1, 0, d);
-    tap_ok(cudaEventQuery(e) == cudaErrorNotReady && cudaStreamQuery(b) == cudaErrorNotReady, "a stream waits for another's event");
+    tap_ok(cudaEventQuery(e) == cudaErrorNotReady && cudaStreamQuery(b) == cudaErrorNotReady,
+           "a stream waits for another's event");
     gate = true;
     cudaStreamSynchronize(b);
     tap_ok(host(d, 1)[0] == 6 && pinned[0] == 3, "and goes on after it");
 
-    /* Pageable memory: small copies to the device are staged, larger ones and those from it wait. */
+    /* Pageable memory: small copies to the device are staged, larger ones and those from it wait.
+     */
     gate = false;
     int small = 5;
     cudaLaunchHostFunc(a, wait_gate, NULL);
     cudaMemcpyAsync(d, &small, 4, cudaMemcpyHostToDevice, a);
     small = 7;
-    tap_is_int(cudaStreamQuery(a), cudaErrorNotReady, "a small copy from pageable memory does not wait");
+    tap_is_int(cudaStreamQuery(a), cudaErrorNotReady,
+               "a small copy from pageable memory does not wait");
     cudaMemcpyAsync(d + 1, pinned, 4, cudaMemcpyHostToDevice, a);
     pinned[0] = 8;
     gate = true;
     int out = 0;
     cudaMemcpyAsync(&out, d, 4, cudaMemcpyDeviceToHost, a);
     tap_is_int(out, 5, "it took what was there; a copy to pageable memory waits");
-    tap_is_int(host(d + 1, 1)[0], 8, "a copy from pinned memory takes what is there when its turn comes");
-    cudaEventDestroy(e), cudaStreamDestroy(a), cudaStreamDestroy(b), cudaFreeHost(pinned), cudaFree(d);
+    tap_is_int(host(d + 1, 1)[0], 8,
+               "a copy from pinned memory takes what is there when its turn comes");
+    cudaEventDestroy(e), cudaStreamDestroy(a), cudaStreamDestroy(b), cudaFreeHost(pinned),
+        cudaFree(d);
 }
 
-/* The legacy default stream and the blocking streams wait for each other; a non-blocking one does not. */
+/* The legacy default stream and the blocking streams wait for each other; a non-blocking one does
+ * not. */
 static void legacy(void) {
     cudaStream_t blocking, free_;
     cudaStreamCreate(&blocking), cudaStreamCreateWithFlags(&free_, cudaStreamNonBlocking);
@@ -269,7 +293,8 @@ static void legacy(void) {
     static int one = 1;
     cudaLaunchHostFunc(free_, see, &one);
     cudaStreamSynchronize(free_);
-    tap_ok(seen == 1 && cudaStreamQuery(NULL) == cudaErrorNotReady, "a non-blocking stream passes by");
+    tap_ok(seen == 1 && cudaStreamQuery(NULL) == cudaErrorNotReady,
+           "a non-blocking stream passes by");
     gate = true;
     cudaStreamSynchronize(blocking);
     tap_is_int(host(d, 1)[0], 11, "blocking, default, blocking: in this order");
@@ -287,16 +312,22 @@ static void memory(void) {
     tap_ok(a.type != cudaMemoryTypeDevice || a.devicePointer != d, "one behind it is not");
     cudaPointerGetAttributes(&a, &stack);
     tap_is_int(a.type, cudaMemoryTypeUnregistered, "pageable memory");
-    tap_is_int(cudaMemcpy(d + 90, v.data(), 44, cudaMemcpyHostToDevice), cudaErrorInvalidValue, "a copy beyond the end is refused");
-    tap_is_int(cudaMemcpy(v.data(), v.data(), 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue, "and one in the wrong direction");
+    tap_is_int(cudaMemcpy(d + 90, v.data(), 44, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
+               "a copy beyond the end is refused");
+    tap_is_int(cudaMemcpy(v.data(), v.data(), 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue,
+               "and one in the wrong direction");
     tap_is_int(cudaGetLastError(), cudaErrorInvalidValue, "the last error is kept");
     tap_is_int(cudaGetLastError(), cudaSuccess, "once");
     static char mine[8192];
-    tap_is_int(cudaHostRegister(mine, sizeof mine, 0), cudaSuccess, "registering the caller's memory");
+    tap_is_int(cudaHostRegister(mine, sizeof mine, 0), cudaSuccess,
+               "registering the caller's memory");
     cudaPointerGetAttributes(&a, mine + 100);
     tap_is_int(a.type, cudaMemoryTypeHost, "pins it");
-    tap_is_int(cudaHostRegister(mine + 10, 10, 0), cudaErrorHostMemoryAlreadyRegistered, "once only");
-    tap_ok(cudaHostUnregister(mine) == cudaSuccess && cudaHostUnregister(mine) == cudaErrorHostMemoryNotRegistered, "and back");
+    tap_is_int(cudaHostRegister(mine + 10, 10, 0), cudaErrorHostMemoryAlreadyRegistered,
+               "once only");
+    tap_ok(cudaHostUnregister(mine) == cudaSuccess &&
+               cudaHostUnregister(mine) == cudaErrorHostMemoryNotRegistered,
+           "and back");
     size_t before, after, total;
     cudaMemGetInfo(&before, &total);
     void *p, *q;
@@ -304,7 +335,8 @@ static void memory(void) {
     cudaGetLastError();
     cudaMallocAsync(&p, 1 << 20, NULL), cudaMallocAsync(&q, 1 << 20, NULL);
     cudaMemGetInfo(&after, &total);
-    tap_is_int((long long)(before - after), 2 << 20, "what a pool took is gone from the free memory");
+    tap_is_int((long long)(before - after), 2 << 20,
+               "what a pool took is gone from the free memory");
     cudaFreeAsync(p, NULL), cudaFreeAsync(q, NULL);
     cudaDeviceSynchronize();
     cudaMemPool_t pool;
@@ -319,16 +351,19 @@ static void times(void) {
     cudaEvent_t from, to;
     cudaEventCreate(&from), cudaEventCreate(&to);
     float ms = 0;
-    tap_is_int(cudaEventElapsedTime(&ms, from, to), cudaErrorInvalidResourceHandle, "events that were not recorded have no time");
+    tap_is_int(cudaEventElapsedTime(&ms, from, to), cudaErrorInvalidResourceHandle,
+               "events that were not recorded have no time");
     call c = {NULL, cudaSuccess};
     int *d = device<int>(64);
     fakeFault("slow=1:30");
     cudaEventRecord(from, NULL);
     GP_LAUNCH(&c, fine, 1, 64, 0, d);
     cudaEventRecord(to, NULL);
-    tap_is_int(cudaEventElapsedTime(&ms, from, to), cudaErrorNotReady, "nor those that are to come");
+    tap_is_int(cudaEventElapsedTime(&ms, from, to), cudaErrorNotReady,
+               "nor those that are to come");
     cudaEventSynchronize(to);
-    tap_ok(cudaEventElapsedTime(&ms, from, to) == cudaSuccess && ms >= 30 && ms < 5000, "a slow kernel takes its time");
+    tap_ok(cudaEventElapsedTime(&ms, from, to) == cudaSuccess && ms >= 30 && ms < 5000,
+           "a slow kernel takes its time");
     cudaEventDestroy(from), cudaEventDestroy(to), cudaFree(d);
     cudaGetLastError();
 }
@@ -345,7 +380,8 @@ static void faults(void) {
     cudaFree(p);
     e2 = cudaMalloc(&p, 8), e3 = cudaMallocAsync(&p, 8, NULL), e4 = cudaMalloc(&p, 8);
     cudaFree(p);
-    tap_ok(!e1 && e2 == cudaErrorMemoryAllocation && e3 == e2 && !e4, "out of memory at allocations 2 and 3");
+    tap_ok(!e1 && e2 == cudaErrorMemoryAllocation && e3 == e2 && !e4,
+           "out of memory at allocations 2 and 3");
     cudaGetLastError();
     fakeFault("launch=2:98");
     bool l1 = GP_LAUNCH(&c, fine, 1, 64, 0, d), l2 = GP_LAUNCH(&c, fine, 1, 64, 0, d);
@@ -365,8 +401,10 @@ static void faults(void) {
     fakeFault("sticky=1");
     GP_LAUNCH(&c, fine, 1, 64, 0, d);
     tap_is_int(cudaStreamSynchronize(NULL), cudaErrorIllegalAddress, "a kernel that goes wrong");
-    tap_ok(cudaMalloc(&p, 8) == cudaErrorIllegalAddress && cudaGetLastError() == cudaErrorIllegalAddress &&
-               cudaGetLastError() == cudaErrorIllegalAddress, "takes the device with it");
+    tap_ok(cudaMalloc(&p, 8) == cudaErrorIllegalAddress &&
+               cudaGetLastError() == cudaErrorIllegalAddress &&
+               cudaGetLastError() == cudaErrorIllegalAddress,
+           "takes the device with it");
     fakeFault("sticky=0");
     cudaDeviceReset();
     cudaEventDestroy(e), cudaFree(d);
@@ -414,7 +452,8 @@ static void two_devices(void) {
     cudaSetDevice(0);
     call c = {s, cudaSuccess};
     int *d = device<int>(1);
-    tap_ok(!GP_LAUNCH(&c, fine, 1, 1, 0, d) && c.err == cudaErrorInvalidResourceHandle, "a launch into another device's stream is refused");
+    tap_ok(!GP_LAUNCH(&c, fine, 1, 1, 0, d) && c.err == cudaErrorInvalidResourceHandle,
+           "a launch into another device's stream is refused");
     cudaSetDevice(1);
     cudaStreamDestroy(s);
     cudaSetDevice(0);

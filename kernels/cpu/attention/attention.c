@@ -1,5 +1,6 @@
-/* attention and its gradients, a query at a time, in double: exact, for comparison with devices that have it as one
- * kernel; scaled_dot_product_attention is two products and a softmax here, which is faster. */
+/* attention and its gradients, a query at a time, in double: exact, for comparison with devices
+ * that have it as one kernel; scaled_dot_product_attention is two products and a softmax here,
+ * which is faster. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +26,9 @@ static char *row_at(const attention_job *r, const gp_array *a, int64_t head, int
                     int64_t *step) {
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     *step = a->stride[3] * size;
-    return (char *)a->data + (head / r->k.heads * a->stride[0] + head % r->k.heads * a->stride[1] + row * a->stride[2]) * size;
+    return (char *)a->data + (head / r->k.heads * a->stride[0] + head % r->k.heads * a->stride[1] +
+                              row * a->stride[2]) *
+                                 size;
 }
 static void get(const attention_job *r, const gp_array *a, int64_t head, int64_t row, int64_t n,
                 double *p) {
@@ -56,7 +59,8 @@ static int64_t scores(const attention_job *r, int64_t head, int64_t i, double *q
     if (m) {
         int64_t size = (int64_t)gp_dtype_size((gp_dtype)m->dtype),
                 at = head / k->heads * r->ms[0] + head % k->heads * r->ms[1] + i * r->ms[2];
-        gp_load_fn((gp_dtype)m->dtype, GP_CT_f64)(s, (char *)m->data + at * size, r->ms[3] * size, seen);
+        gp_load_fn((gp_dtype)m->dtype, GP_CT_f64)(s, (char *)m->data + at * size, r->ms[3] * size,
+                                                  seen);
     } else {
         memset(s, 0, (size_t)seen * sizeof *s);
     }
@@ -69,7 +73,8 @@ static int64_t scores(const attention_job *r, int64_t head, int64_t i, double *q
 
 static double *room(attention_job *r, int64_t extra) {
     const gp_attention *k = &r->k;
-    double *p = gp_scratch(GP_SCRATCH_PART, (size_t)(2 * k->s + 3 * (k->size + k->width) + extra) * sizeof *p);
+    double *p = gp_scratch(GP_SCRATCH_PART,
+                           (size_t)(2 * k->s + 3 * (k->size + k->width) + extra) * sizeof *p);
     if (!p) r->failed = true;
     return p;
 }
@@ -96,8 +101,8 @@ static void forward(void *ctx, int64_t begin, int64_t end) {
         if (r->c->nout < 2) continue;
         double stat = seen ? most + log(sum) : INFINITY;
         const gp_array *stats = gp_out(r->c, 1);
-        gp_store_fn(GP_CT_f64, (gp_dtype)stats->dtype)((char *)stats->data + u * (int64_t)gp_dtype_size((gp_dtype)stats->dtype),
-                                                       0, &stat, 1);
+        gp_store_fn(GP_CT_f64, (gp_dtype)stats->dtype)(
+            (char *)stats->data + u * (int64_t)gp_dtype_size((gp_dtype)stats->dtype), 0, &stat, 1);
     }
 }
 
@@ -105,9 +110,12 @@ static double stat_of(const attention_job *r, int64_t head, int64_t i) {
     const gp_array *a = gp_in(r->c, GP_ATTENTION_STATS);
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)a->dtype);
     double v;
-    gp_load_fn((gp_dtype)a->dtype, GP_CT_f64)(
-        &v, (char *)a->data + (head / r->k.heads * a->stride[0] + head % r->k.heads * a->stride[1] + i * a->stride[2]) * size,
-        0, 1);
+    gp_load_fn((gp_dtype)a->dtype,
+               GP_CT_f64)(&v,
+                          (char *)a->data + (head / r->k.heads * a->stride[0] +
+                                             head % r->k.heads * a->stride[1] + i * a->stride[2]) *
+                                                size,
+                          0, 1);
     return v;
 }
 
@@ -115,7 +123,8 @@ static double stat_of(const attention_job *r, int64_t head, int64_t i) {
 static void back_query(attention_job *r, int64_t head, int64_t i, double *s, double *dq, double *dk,
                        double *dv) {
     const gp_attention *k = &r->k;
-    double *q = dq + k->size, *row = q + k->size, *g = row + k->size + k->width, stat = stat_of(r, head, i);
+    double *q = dq + k->size, *row = q + k->size, *g = row + k->size + k->width,
+           stat = stat_of(r, head, i);
     int64_t seen = scores(r, head, i, q, row, s);
     get(r, gp_in(r->c, GP_ATTENTION_GRAD), head, i, k->width, g);
     get(r, gp_in(r->c, GP_ATTENTION_OUT), head, i, k->width, row);
@@ -154,7 +163,8 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
 }
 
 static bool whole(attention_job *r, int64_t n, gp_body body) {
-    return gp_parallel_op(r->c, n, 1, body, r) && (!r->failed || gp_fail("%s: out of memory", r->c->name));
+    return gp_parallel_op(r->c, n, 1, body, r) &&
+           (!r->failed || gp_fail("%s: out of memory", r->c->name));
 }
 
 static bool attention(const gp_call *c) {

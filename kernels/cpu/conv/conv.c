@@ -1,7 +1,8 @@
 /* Convolutions and their input gradients, which transposed convolutions are: one correlation, run
    on bands of output rows. A band's input is packed with its padding (pack.c), so that every
    tap of the kernel is a shift; a register tile of several filters by several vectors of outputs
-   then runs over the taps. Integers are computed in i64, cut to their width at the end: they wrap. */
+   then runs over the taps. Integers are computed in i64, cut to their width at the end: they wrap.
+ */
 #include <string.h>
 
 #if defined(__AVX512F__)
@@ -36,7 +37,7 @@ typedef struct conv_job {
     int64_t taps, *offset; /* where tap i finds its input, in elements from an output's place */
     int64_t blocks;        /* of filters in a group */
     int64_t rows, bands;   /* output rows of a band; bands of a plane */
-    int64_t stretches;     /* of in.axis[2].n output columns, or fewer at the end, where rows are long */
+    int64_t stretches;     /* of in.axis[2].n output columns; fewer at the end of long rows */
     int64_t columns;       /* output columns of all of them */
     bool flat;             /* a band is computed as one long row, columns between rows included */
     bool direct;           /* tiles write the output themselves */

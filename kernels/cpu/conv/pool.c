@@ -6,7 +6,8 @@
 
 #include "kernels/cpu/runtime/scratch.h"
 
-/* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as one. */
+/* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as one.
+ */
 enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
 
 typedef struct pool_job {
@@ -106,10 +107,11 @@ static void store_places(const pool_job *r, const fold *f, int64_t row) {
 /* Scratch of a thread: an input row, the results, their places or divisors, adaptive windows. */
 static int64_t row_bytes(int64_t n, int64_t size) { return (n * size + 63) / 64 * 64; }
 
-/* Is there one window for all of a row, and do rows lie behind one another? Several are then folded as one. */
+/* Is there one window for all of a row, and do rows lie behind one another? Several are then folded
+ * as one. */
 static bool whole_rows(const pool_job *r) {
-    return r->p.adaptive && r->p.out[2] == 1 && r->x->dtype == gp_ctype_dtype[r->ct] && r->in.col == r->size &&
-           r->in.row == r->p.in[2] * r->size;
+    return r->p.adaptive && r->p.out[2] == 1 && r->x->dtype == gp_ctype_dtype[r->ct] &&
+           r->in.col == r->size && r->in.row == r->p.in[2] * r->size;
 }
 
 /* Output row `row` of all planes' rows. Windows that run over the edge are cut there. */

@@ -109,7 +109,8 @@ static bool spread(const gp_call *c, pool_grad_job *r) {
     if (r->indices) r->at = gp_pool_planes(r->indices, p);
     r->ct = gp_compute_type((gp_dtype)r->g->dtype);
     r->size = gp_ctype_size[r->ct];
-    if (!gp_parallel_op(c, p->planes, 1 + GRAIN / (1 + p->in[1] * p->in[2]), planes, r)) return false;
+    if (!gp_parallel_op(c, p->planes, 1 + GRAIN / (1 + p->in[1] * p->in[2]), planes, r))
+        return false;
     if (r->outside)
         return gp_fail("%s: index %lld is outside the image's plane of %lld elements", c->op->name,
                        (long long)r->bad, (long long)(p->in[1] * p->in[2]));

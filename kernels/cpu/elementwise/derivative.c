@@ -16,8 +16,8 @@
 
 #define LOOP(name, T, nin, vars, formula)                                                          \
     CONSTANTS(T)                                                                                   \
-    static void loop_##name##_##T(                                                                 \
-        int64_t count, void *out, const void *const *in, const gp_scalar *par) {                   \
+    static void loop_##name##_##T(int64_t count, void *out, const void *const *in,                 \
+                                  const gp_scalar *par) {                                          \
         T *restrict to = out;                                                                      \
         const T p = limit_##T(par[0]), q = limit_##T(par[1]), r = limit_##T(par[2]);               \
         (void)p, (void)q, (void)r;                                                                 \
@@ -90,6 +90,6 @@ static const gp_block_fn *shorter(const gp_call *c, const gp_block_fn *fns) {
     _Bool CPU(name)(const gp_call *c);                                                             \
     _Bool CPU(name)(const gp_call *c) {                                                            \
         static const gp_block_fn fns[GP_CTYPES] = TABLE_##types(name);                             \
-        return gp_run_elementwise(c, shorter(c, fns), nin, 0);                                                 \
+        return gp_run_elementwise(c, shorter(c, fns), nin, 0);                                     \
     }
 #include "tensor/autograd/grad_rows.h"

@@ -28,9 +28,9 @@ typedef struct elementwise_job {
     int64_t size;  /* of one, in bytes */
     int64_t block; /* elements of a block */
     gp_beside_fn beside; /* of rows with one operand in place and one number each; or NULL */
-    _Bool stream;   /* the output is too large to stay in a cache */
-    _Bool ahead;    /* … or the operands are, and the output is not streamed */
-    gp_store store; /* NULL: fn writes the output itself */
+    _Bool stream;        /* the output is too large to stay in a cache */
+    _Bool ahead;         /* … or the operands are, and the output is not streamed */
+    gp_store store;      /* NULL: fn writes the output itself */
     operand in[MOST_IN];
     gp_scalar par[3];
     char numbers[MOST_IN][8]; /* number operands, in compute type */
@@ -110,7 +110,8 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
     gp_row_iter g;
     gp_row_iter_begin(&g, &r->loop, begin);
     cpu_fault = 0;
-    for (int64_t at = begin, i = begin % width, stop; at < end; i = 0, gp_row_iter_next(&g, &r->loop)) {
+    for (int64_t at = begin, i = begin % width, stop; at < end;
+         i = 0, gp_row_iter_next(&g, &r->loop)) {
         stop = end - at < width - i ? i + end - at : width;
         at += stop - i;
         fill_constants(r, g.p, stop - i < r->block ? stop - i : r->block, buf);
@@ -130,7 +131,8 @@ static void run_beside(void *ctx, int64_t begin, int64_t end) {
     gp_row_iter g;
     for (int k = 0; k < 3; k++) step[k] = groups.stride[k][last];
     gp_row_iter_begin(&g, &groups, begin);
-    for (int64_t at = begin, i = begin % among, n; at < end; at += n, i = 0, gp_row_iter_next(&g, &groups)) {
+    for (int64_t at = begin, i = begin % among, n; at < end;
+         at += n, i = 0, gp_row_iter_next(&g, &groups)) {
         char *p[3];
         n = among - i < end - at ? among - i : end - at;
         for (int k = 0; k < 3; k++) p[k] = g.p[k] + i * step[k];
@@ -167,7 +169,8 @@ static void load_row(const elementwise_job *r, const operand *o, char *to, const
     else memcpy(to, p, (size_t)(n * r->size));
 }
 
-/* Operand k in n rows, `skip` bytes apart, the first at p: in place, or made in `to`, for which `room` helps. */
+/* Operand k in n rows, `skip` bytes apart, the first at p: in place, or made in `to`, for which
+ * `room` helps. */
 static const void *rows_of(const elementwise_job *r, int k, const char *p, int64_t skip, int64_t n,
                            char *to, char *room) {
     const operand *o = &r->in[k];
@@ -254,7 +257,8 @@ static void run_tile(const elementwise_job *r, char *const *p, int64_t h, int64_
     const void *in[MOST_IN];
     for (int k = 0; k < r->nin; k++)
         if (turned(r, k))
-            gp_transpose(buf[k], n * r->size, p[k + 1], r->in[k].step, h, n, (size_t)r->size, false);
+            gp_transpose(buf[k], n * r->size, p[k + 1], r->in[k].step, h, n, (size_t)r->size,
+                         false);
     for (int64_t i = 0; i < h; i++) {
         for (int k = 0; k < r->nin; k++) {
             const operand *o = &r->in[k];
@@ -315,8 +319,8 @@ static _Bool short_rows(const gp_loop *l) {
 static void settle_beside(elementwise_job *r, const gp_op *op, gp_ctype ct) {
     int which = r->in[0].constant ? 0 : 1;
     const operand *o = &r->in[which];
-    if (r->nin != 2 || !o->constant || o->load || r->in[1 - which].constant || r->in[1 - which].load ||
-        r->store || r->loop.ndim == 1)
+    if (r->nin != 2 || !o->constant || o->load || r->in[1 - which].constant ||
+        r->in[1 - which].load || r->store || r->loop.ndim == 1)
         return;
     r->beside = gp_beside_loop(op, ct, which);
 }
@@ -371,8 +375,7 @@ static _Bool run_plain(const elementwise_job *r, const gp_call *c, const gp_arra
         }
         if (v->kind != GP_TENSOR) return false;
         const gp_array *a = v->a;
-        if (a->dtype != r->type || !a->contiguous || a->numel != out->numel)
-            return false;
+        if (a->dtype != r->type || !a->contiguous || a->numel != out->numel) return false;
         in[k] = a->data;
     }
     cpu_fault = 0;
@@ -405,7 +408,10 @@ static gp_block_fn narrow_loop(const gp_call *c, int nin, const gp_array *out, _
         if (v->kind == GP_TENSOR) continue;
         if (v->kind != GP_NUMBER || v->is_float) return NULL;
         int64_t low = dt == GP_i8 ? INT8_MIN : dt == GP_i16 ? INT16_MIN : 0;
-        int64_t high = dt == GP_bool ? 1 : dt == GP_u8 ? UINT8_MAX : dt == GP_i8 ? INT8_MAX : INT16_MAX;
+        int64_t high = dt == GP_bool ? 1
+                       : dt == GP_u8 ? UINT8_MAX
+                       : dt == GP_i8 ? INT8_MAX
+                                     : INT16_MAX;
         if (v->i < low || v->i > high) return NULL;
     }
     return fn;

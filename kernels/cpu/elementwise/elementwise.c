@@ -59,11 +59,12 @@ static inline int32_t limit_int32_t(gp_scalar s) {
     LOOP(loop_##n##_##t, T_##t, T_##t, INP3, const T_##t a = u[i], b = v[i], c = w[i];             \
          o[i] = (T_##t)(y);)
 
-/* The compiler's vector functions (exp, cos …) and the library's for one number differ in the last bit: what is left behind
- * whole vectors goes through a vector of its own, so that equal elements stay equal wherever they stand. */
+/* The compiler's vector functions (exp, cos …) and the library's for one number differ in the last
+ * bit: what is left behind whole vectors goes through a vector of its own, so that equal elements
+ * stay equal wherever they stand. */
 enum { LANES = 16 };
-static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out, const void *const *in,
-                   const gp_scalar *par) {
+static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
+                   const void *const *in, const gp_scalar *par) {
     size_t whole = (size_t)n / LANES * LANES, rest = (size_t)n - whole;
     double room[4][LANES];
     const void *at[3];
@@ -79,13 +80,16 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
     memcpy(out + whole * size, room[3], rest * size);
 }
 #define PADDED(n, t, nin)                                                                          \
-    static void loop_##n##_##t(int64_t m, void *out, const void *const *in, const gp_scalar *par) { \
+    static void loop_##n##_##t(int64_t m, void *out, const void *const *in,                        \
+                               const gp_scalar *par) {                                             \
         padded(full_##n##_##t, sizeof(T_##t), nin, m, out, in, par);                               \
     }
 #define UNARY1_PADDED(n, t, y)                                                                     \
-    LOOP(full_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);) PADDED(n, t, 1)
+    LOOP(full_##n##_##t, T_##t, T_##t, IN1, const T_##t x = u[i]; o[i] = (T_##t)(y);)              \
+    PADDED(n, t, 1)
 #define PARAM1_PADDED(n, t, y)                                                                     \
-    LOOP(full_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);) PADDED(n, t, 1)
+    LOOP(full_##n##_##t, T_##t, T_##t, INP, const T_##t x = u[i]; o[i] = (T_##t)(y);)              \
+    PADDED(n, t, 1)
 #define BINARY1_PADDED(n, t, y)                                                                    \
     LOOP(full_##n##_##t, T_##t, T_##t, IN2, const T_##t a = u[i], b = v[i]; o[i] = (T_##t)(y);)    \
     PADDED(n, t, 2)
@@ -180,7 +184,8 @@ static void quick_gelu(int64_t n, void *out, const void *const *in, const gp_sca
     }
 }
 
-/* Elements that are no probabilities are looked for apart: a loop with a place for faults is no vector loop. */
+/* Elements that are no probabilities are looked for apart: a loop with a place for faults is no
+ * vector loop. */
 #define BCE(T, t)                                                                                  \
     static void checked_bce_##t(int64_t n, void *out, const void *const *in,                       \
                                 const gp_scalar *par) {                                            \
@@ -219,17 +224,21 @@ LGAMMA(double, f64)
         }                                                                                          \
     }
 #define BESIDES(n, y, z)                                                                           \
-    BESIDE(right_##n##_f32, float, y) BESIDE(right_##n##_f64, double, y)                           \
+    BESIDE(right_##n##_f32, float, y)                                                              \
+    BESIDE(right_##n##_f64, double, y)                                                             \
     BESIDE(left_##n##_f32, float, z) BESIDE(left_##n##_f64, double, z)
 BESIDES(add, u[i] + b, a + v[i])
 BESIDES(sub, u[i] - b, a - v[i])
-BESIDES(mul, u[i] * b, a * v[i])
+BESIDES(mul, u[i] * b, (a * v[i]))
 BESIDES(div, u[i] / b, a / v[i])
 
 gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which) {
-#define LOOPS(n) {{left_##n##_f32, right_##n##_f32}, {left_##n##_f64, right_##n##_f64}}
-    static const gp_beside_fn add[2][2] = LOOPS(add), sub[2][2] = LOOPS(sub), mul[2][2] = LOOPS(mul),
-                             div[2][2] = LOOPS(div);
+#define LOOPS(n)                                                                                   \
+    {                                                                                              \
+        {left_##n##_f32, right_##n##_f32}, { left_##n##_f64, right_##n##_f64 }                     \
+    }
+    static const gp_beside_fn add[2][2] = LOOPS(add), sub[2][2] = LOOPS(sub),
+                              mul[2][2] = LOOPS(mul), div[2][2] = LOOPS(div);
     if (ct != GP_CT_f32 && ct != GP_CT_f64) return NULL;
     int wide = ct == GP_CT_f64;
     return op == GP_OP(add)   ? add[wide][which]

@@ -20,11 +20,12 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
 #define gp_narrow_loop GP_NAME(gp_narrow_loop)
 gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt);
 
-/* `rows` rows of n elements, one operand of which is a number for each: out, a and b begin at p, and the next row
- * is step bytes on. */
+/* `rows` rows of n elements, one operand of which is a number for each: out, a and b begin at p,
+ * and the next row is step bytes on. */
 typedef void (*gp_beside_fn)(int64_t rows, int64_t n, char *const *p, const int64_t *step);
 
-/* The loop of op's row where operand `which` of two is such a number; NULL where that fills a block instead. */
+/* The loop of op's row where operand `which` of two is such a number; NULL where that fills a block
+ * instead. */
 #define gp_beside_loop GP_NAME(gp_beside_loop)
 gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which);
 

@@ -17,14 +17,14 @@
 #define SIMD2(fn)                                                                                  \
     __attribute__((simd("notinbranch"))) double fn(double, double);                                \
     __attribute__((simd("notinbranch"))) float fn##f(float, float);
-SIMD1(log)
-SIMD1(sin)
-SIMD1(cos) SIMD2(pow)
+/* clang-format off */
+SIMD1(log) SIMD1(sin) SIMD1(cos) SIMD2(pow)
 #if __GLIBC_PREREQ(2, 35)
-    SIMD1(exp2) SIMD1(expm1) SIMD1(log2) SIMD1(log10) SIMD1(log1p) SIMD1(tan) SIMD1(tanh)
-        SIMD1(sinh) SIMD1(cosh) SIMD1(asin) SIMD1(acos) SIMD1(atan) SIMD1(asinh) SIMD1(acosh)
-            SIMD1(atanh) SIMD1(erf) SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
+SIMD1(exp2) SIMD1(expm1) SIMD1(log2) SIMD1(log10) SIMD1(log1p) SIMD1(tan) SIMD1(tanh) SIMD1(sinh)
+SIMD1(cosh) SIMD1(asin) SIMD1(acos) SIMD1(atan) SIMD1(asinh) SIMD1(acosh) SIMD1(atanh) SIMD1(erf)
+SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
 #endif
+/* clang-format on */
 #endif
 
 /* One name for both float types. Integers are converted to double only where a formula asks for it.
@@ -57,8 +57,8 @@ SIMD1(cos) SIMD2(pow)
 #define hypot(a, b) FN2(hypot, a, b)
 #define sigmoid(x) (1 / (1 + exp(-(x))))
 
-/* Logarithms of n numbers in place. The vector form and that for one number differ in the last bit: what fills no
- * vector goes through one, too, so that equal numbers stay equal. */
+/* Logarithms of n numbers in place. The vector form and that for one number differ in the last bit:
+ * what fills no vector goes through one, too, so that equal numbers stay equal. */
 #define LOGS(T, t)                                                                                 \
     static inline void logs_##t(T *x, int64_t n) {                                                 \
         _Alignas(64) T v[16];                                                                      \
@@ -70,11 +70,13 @@ SIMD1(cos) SIMD2(pow)
             memcpy(x, v, (size_t)m * sizeof(T));                                                   \
         }                                                                                          \
     }
+/* clang-format off */
 LOGS(float, f32)
 LOGS(double, f64)
 
 /* Rounding leaves integers as they are. */
 static inline int32_t same_i32(int32_t x) { return x; }
+/* clang-format on */
 static inline int64_t same_i64(int64_t x) { return x; }
 #define ROUND(fn, x)                                                                               \
     _Generic((x), float : fn##f, double : fn, int32_t : same_i32, int64_t : same_i64)(x)
@@ -83,7 +85,8 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define rint(x) ROUND(rint, x)
 #define trunc(x) ROUND(trunc, x)
 
-/* Round a function: in f32 the constants of its formula are floats, where C would compute in double. */
+/* Round a function: in f32 the constants of its formula are floats, where C would compute in
+ * double. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define CONSTANTS_float                                                                            \
     _Pragma("GCC push_options") _Pragma("GCC optimize(\"single-precision-constant\")")

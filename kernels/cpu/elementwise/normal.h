@@ -1,13 +1,14 @@
-/* The normal distribution in f32, for gelu: what libmvec's erfc takes for it is several times as much. */
+/* The normal distribution in f32, for gelu: what libmvec's erfc takes for it is several times as
+ * much. */
 #ifndef GP_CPU_NORMAL_H
 #define GP_CPU_NORMAL_H
 
 #include "kernels/cpu/elementwise/exp.h"
 
 /* x's density, and the probability below it, off by a few ulp in both tails. With a = |x| and
- * e = exp(-a * a / 2) the tail beyond a is e * p(t) / (a + 4), t = (a - 4) / (a + 4), whose polynomial is a
- * Chebyshev fit for a to 14.6, where e is 0 in f32. To be right where a * a is large its first half is made of
- * a's upper 12 bits, which it holds exactly. */
+ * e = exp(-a * a / 2) the tail beyond a is e * p(t) / (a + 4), t = (a - 4) / (a + 4), whose
+ * polynomial is a Chebyshev fit for a to 14.6, where e is 0 in f32. To be right where a * a is
+ * large its first half is made of a's upper 12 bits, which it holds exactly. */
 static inline float normal_f32(float x, float *below) {
     float a = (fabsf)(x), h, p, q;
     a = a > 14.6f ? 14.6f : a;

@@ -1,5 +1,5 @@
-/* Elementwise loops of bools and of integers of 8 and 16 bits in their own type, of which a vector holds
- * several times as many as of what they are widened to. */
+/* Elementwise loops of bools and of integers of 8 and 16 bits in their own type, of which a vector
+ * holds several times as many as of what they are widened to. */
 #include <string.h>
 
 #include "kernels/cpu/elementwise/elementwise.h"
@@ -54,12 +54,12 @@
 #define TRUE(v) ((v) != 0)
 #define ANY(n, vars, y)                                                                            \
     LOOP(u8_##n, uint8_t, uint8_t, int32_t, SAME, SAME, vars, y)                                   \
-    LOOP(i8_##n, int8_t, int8_t, int32_t, SAME, SAME, vars, y)                                      \
+    LOOP(i8_##n, int8_t, int8_t, int32_t, SAME, SAME, vars, y)                                     \
     LOOP(i16_##n, int16_t, int16_t, int32_t, SAME, SAME, vars, y)                                  \
     LOOP(bool_##n, uint8_t, uint8_t, int32_t, TRUE, TRUE, vars, y)
 #define TEST(n, vars, y)                                                                           \
     LOOP(u8_##n, uint8_t, uint8_t, int32_t, SAME, SAME, vars, y)                                   \
-    LOOP(i8_##n, uint8_t, int8_t, int32_t, SAME, SAME, vars, y)                                     \
+    LOOP(i8_##n, uint8_t, int8_t, int32_t, SAME, SAME, vars, y)                                    \
     LOOP(i16_##n, uint8_t, int16_t, int32_t, SAME, SAME, vars, y)                                  \
     LOOP(bool_##n, uint8_t, uint8_t, int32_t, TRUE, SAME, vars, y)
 
@@ -83,9 +83,9 @@ gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt) {
     };
     const row *r = &rows[op - gp_ops];
     if (dt == GP_bool && op == GP_OP(bitwise_not)) return bool_logical_not; /* ~1 would be true */
-    return dt == GP_bool ? r->of_bool
-           : dt == GP_u8 ? r->of_u8
-           : dt == GP_i8 ? r->of_i8
+    return dt == GP_bool  ? r->of_bool
+           : dt == GP_u8  ? r->of_u8
+           : dt == GP_i8  ? r->of_i8
            : dt == GP_i16 ? r->of_i16
                           : NULL;
 }

@@ -81,8 +81,7 @@ static void choose_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a,
-                   const gp_value *b) {
+static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a, const gp_value *b) {
     const gp_array *out = gp_out(c, 0);
     gp_array number[2];
     uint64_t room[2];
@@ -102,9 +101,5 @@ static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a,
     return gp_parallel_op(c, out->numel, GRAIN, choose_rows, &k);
 }
 
-bool CPU(where)(const gp_call *c) {
-    return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]);
-}
-bool CPU(masked_fill)(const gp_call *c) {
-    return choose(c, gp_in(c, 1), &c->arg[2], &c->arg[0]);
-}
+bool CPU(where)(const gp_call *c) { return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]); }
+bool CPU(masked_fill)(const gp_call *c) { return choose(c, gp_in(c, 1), &c->arg[2], &c->arg[0]); }

@@ -111,9 +111,8 @@ static bool count_side_by_side(const gp_array *x, const gp_array *out) {
 
 bool CPU(bincount)(const gp_call *c) {
     const gp_array *x = gp_in(c, 0), *weights = gp_in(c, 1), *out = gp_out(c, 0);
-    bins b = {.out = out,
-              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64),
-              .plain = x->dtype == GP_i64};
+    bins b = {
+        .out = out, .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64), .plain = x->dtype == GP_i64};
     if (weights) b.weigh = gp_load_fn((gp_dtype)weights->dtype, GP_CT_f64);
     memset(out->data, 0, (size_t)out->numel * gp_dtype_size((gp_dtype)out->dtype));
     if (b.plain && x->contiguous && !weights && out->numel <= NARROW && count_side_by_side(x, out))
@@ -216,6 +215,6 @@ bool CPU(one_hot)(const gp_call *c) {
     hot h = {.to = (int64_t *)(void *)out->data,
              .classes = out->dim[out->ndim - 1],
              .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_i64)};
-    return gp_parallel_op(c, out->numel, GRAIN, clear, h.to) && 
+    return gp_parallel_op(c, out->numel, GRAIN, clear, h.to) &&
            (each_block(x, NULL, hot_block, &h) || bad_label(c, h.bad, h.classes));
 }

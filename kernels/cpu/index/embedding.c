@@ -38,7 +38,8 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
             good += index[i] >= 0;
             from[i] = index[i] * bytes;
         }
-        if (good == n) gp_pick_rows(r->out->data + at * bytes, r->rows->data, from, n, (size_t)bytes);
+        if (good == n)
+            gp_pick_rows(r->out->data + at * bytes, r->rows->data, from, n, (size_t)bytes);
         at += n;
     }
 }

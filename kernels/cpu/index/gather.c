@@ -68,8 +68,8 @@ static void move_rows(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Of random rows no cache foretells the next. */
-static inline __attribute__((always_inline)) void copy_rows(char *to, const char *x, const int64_t *from,
-                                                            int64_t n, const size_t bytes) {
+static inline __attribute__((always_inline)) void
+copy_rows(char *to, const char *x, const int64_t *from, int64_t n, const size_t bytes) {
     for (int64_t i = 0; i < n; i++) {
         const char *next = x + from[i + AHEAD < n ? i + AHEAD : n - 1];
         for (size_t k = 0; k < bytes && k < FETCH; k += 64) __builtin_prefetch(next + k);

@@ -47,7 +47,8 @@ static void add_count(const gp_walk *w, char *const *p, const uint8_t *truth, in
 }
 
 static int64_t chunk_end(const gp_walk *w, int64_t chunk) {
-    return (chunk + 1) * GP_MASK_CHUNK < w->loop.numel ? (chunk + 1) * GP_MASK_CHUNK : w->loop.numel;
+    return (chunk + 1) * GP_MASK_CHUNK < w->loop.numel ? (chunk + 1) * GP_MASK_CHUNK
+                                                       : w->loop.numel;
 }
 
 void gp_walk_chunk(const gp_walk *w, int64_t chunk, gp_walk_fn fn, void *state) {
@@ -157,8 +158,8 @@ bool CPU(count_nonzero)(const gp_call *c) {
     tally t = {.x = gp_in(c, 0), .out = (int64_t *)(void *)gp_out(c, 0)->data};
     tally_split(&t, (uint64_t)c->arg[1].i);
     if (t.kept.numel != 1) {
-        return gp_parallel_op(c, t.kept.numel, 1 + GP_MASK_CHUNK / (t.reduced.numel + 1), tally_outputs,
-                              &t);
+        return gp_parallel_op(c, t.kept.numel, 1 + GP_MASK_CHUNK / (t.reduced.numel + 1),
+                              tally_outputs, &t);
     }
     gp_walk w = {0};
     if (!gp_walk_begin(&w, t.x, t.x, NULL)) return false;

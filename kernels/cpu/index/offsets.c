@@ -88,7 +88,8 @@ bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_
     int64_t n = table->numel;
     for (int64_t at = 0; c->into && at < n && !gp_stopped(); at += LOOK)
         wrap_rows(&w, at, n - at < LOOK ? n : at + LOOK);
-    if (c->into ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w)) return false;
+    if (c->into ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w))
+        return false;
     return !w.bad || tell_bad(c, index, size, dim);
 }
 

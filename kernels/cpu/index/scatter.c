@@ -1,7 +1,8 @@
 /* Writing at random places: scatter, index_put, index_add and their kin. Of several writes to one
-   place the last one in row-major order stays, and sums run in that order (but see scatter_privatized.c), for
-   any number of threads: a thread has places of its own where a dim is not indexed. Else there is
-   one thread: to find out which writes are its own takes as long as to write them all. */
+   place the last one in row-major order stays, and sums run in that order (but see
+   scatter_privatized.c), for any number of threads: a thread has places of its own where a dim is
+   not indexed. Else there is one thread: to find out which writes are its own takes as long as to
+   write them all. */
 #include <math.h>
 
 #include "kernels/cpu/index/gather.h"

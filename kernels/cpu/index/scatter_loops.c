@@ -46,13 +46,11 @@ ROW(put_2, uint16_t, u16, b)
 ROW(put_4, uint32_t, u32, b)
 ROW(put_8, uint64_t, u64, b)
 
-/* The smaller and the larger; a where they are equal, or a is NaN. Nobody can foretell which it is, and of
-   floats compilers make a branch if they are let. */
+/* The smaller and the larger; a where they are equal, or a is NaN. Nobody can foretell which it is,
+   and of floats compilers make a branch if they are let. */
 #if defined(__SSE2__)
 #define CHOICE(name, T, V, s, fn, sign)                                                            \
-    static inline T name(T b, T a) {                                                               \
-        return _mm_cvts##s(_mm_##fn(_mm_set_##V(b), _mm_set_##V(a)));                              \
-    }
+    static inline T name(T b, T a) { return _mm_cvts##s(_mm_##fn(_mm_set_##V(b), _mm_set_##V(a))); }
 #else
 #define CHOICE(name, T, V, s, fn, sign)                                                            \
     static inline T name(T b, T a) { return b sign a ? b : a; }

@@ -234,8 +234,8 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     if (k->stream) stream_end();
 }
 
-/* Rows so short that columns are the longer way: column by column, as few planes of a picture become
- * the elements of its pixels. Units are bands of GP_BLOCK rows of the last two dims. */
+/* Rows so short that columns are the longer way: column by column, as few planes of a picture
+ * become the elements of its pixels. Units are bands of GP_BLOCK rows of the last two dims. */
 static void copy_planes(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     gp_loop *l = &k->loop;

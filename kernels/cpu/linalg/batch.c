@@ -74,7 +74,8 @@ void gp_gather_columns(void *to, int64_t ld, const gp_matrices *m, int64_t i) {
     move(to, ld, gp_matrix_at(m, i), m->cols, m->rows, m->cs, m->rs, m->size);
 }
 
-void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols, int64_t size) {
+void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols,
+                       int64_t size) {
     move(to, cols, from, rows, cols, size, ld * size, size);
 }
 
@@ -115,9 +116,11 @@ static void spoil(const gp_lapack *r, int64_t i) {
     for (int o = 0; r->spoilt >> o; o++) {
         const gp_array *out = gp_out(r->c, o);
         gp_dtype dt = (gp_dtype)out->dtype;
-        int64_t n = r->spoilt >> o & 1 ? out->numel / r->count : 0, size = (int64_t)gp_dtype_size(dt);
+        int64_t n = r->spoilt >> o & 1 ? out->numel / r->count : 0,
+                size = (int64_t)gp_dtype_size(dt);
         const gp_scalar none = {.is_float = gp_is_float(dt), .f = gp_is_float(dt) ? NAN : 0};
-        for (int64_t k = i * n; k < (i + 1) * n; k++) gp_scalar_store(dt, out->data + k * size, none);
+        for (int64_t k = i * n; k < (i + 1) * n; k++)
+            gp_scalar_store(dt, out->data + k * size, none);
     }
 }
 

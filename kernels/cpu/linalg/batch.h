@@ -26,13 +26,15 @@ void gp_gather(void *to, int64_t ld, const gp_matrices *m, int64_t i);
 void gp_gather_columns(void *to, int64_t ld, const gp_matrices *m, int64_t i);
 /* to (rows x cols, rows dense) = the transpose of from, whose rows are ld elements apart. */
 #define gp_transpose_copy GP_NAME(gp_transpose_copy)
-void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols, int64_t size);
+void gp_transpose_copy(void *to, const void *from, int64_t ld, int64_t rows, int64_t cols,
+                       int64_t size);
 /* Address of matrix i's first element. */
 #define gp_matrix_at GP_NAME(gp_matrix_at)
 const char *gp_matrix_at(const gp_matrices *m, int64_t i);
 
 /* Work from which LU, and what is made of it, gains by more threads: OpenBLAS's own loop cuts it in
- * parts that wait for each other rarely. At 384 two threads lose a quarter, at 448 they gain a third. */
+ * parts that wait for each other rarely. At 384 two threads lose a quarter, at 448 they gain a
+ * third. */
 enum { GP_LU_ALONE = 85000000 };
 
 /* What one matrix of a batch may come to. GP_TROUBLE: what the op's `trouble` says. */

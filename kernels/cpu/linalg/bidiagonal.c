@@ -13,13 +13,13 @@ VECTOR(double, f64)
 
 /* Reflector that takes (alpha, x) to (beta, 0), with |x|^2 = square: tau, and what x is scaled by.
  * Source: LAPACK's larfg. */
-#define REFLECT(T, t, root, sign)                               \
-    static T reflect_##t(T alpha, T square, T *tau, T *scale) { \
-        if (square == 0) return *tau = *scale = 0, alpha;       \
-        T beta = -sign(root(alpha * alpha + square), alpha);    \
-        *tau = (beta - alpha) / beta;                           \
-        *scale = 1 / (alpha - beta);                            \
-        return beta;                                            \
+#define REFLECT(T, t, root, sign)                                                                  \
+    static T reflect_##t(T alpha, T square, T *tau, T *scale) {                                    \
+        if (square == 0) return *tau = *scale = 0, alpha;                                          \
+        T beta = -sign(root(alpha * alpha + square), alpha);                                       \
+        *tau = (beta - alpha) / beta;                                                              \
+        *scale = 1 / (alpha - beta);                                                               \
+        return beta;                                                                               \
     }
 REFLECT(float, f32, sqrtf, copysignf)
 REFLECT(double, f64, sqrt, copysign)
@@ -30,4 +30,3 @@ REFLECT(double, f64, sqrt, copysign)
 #define T double
 #define t f64
 #include "kernels/cpu/linalg/bidiagonal.inc"
-

@@ -1,5 +1,5 @@
-/* QR, Cholesky and LU by LAPACK, but for larger matrices' QR. It stores by columns: where a transposed
- * problem has the same answer, matrices go there as they lie. */
+/* QR, Cholesky and LU by LAPACK, but for larger matrices' QR. It stores by columns: where a
+ * transposed problem has the same answer, matrices go there as they lie. */
 #include <math.h>
 #include <string.h>
 

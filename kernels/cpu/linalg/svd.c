@@ -13,15 +13,15 @@ enum { UNIT_WORK = 1 << 15, QUICK_BYTES = 512 << 10, BLOCK = 64 };
 
 /* LAPACK: the divide and conquer SVD as a whole, its step from a bidiagonal matrix, and the product
    with gebrd's reflectors. The last arguments are the lengths of the strings. */
-#define LAPACK(T, gesdd, bdsdc, ormbr)                                                            \
-    void gesdd(const char *jobz, const int *m, const int *n, T *a, const int *lda, T *s, T *u,    \
-               const int *ldu, T *vt, const int *ldvt, T *work, const int *lwork, int *iwork,     \
-               int *info, size_t);                                                                \
-    void bdsdc(const char *uplo, const char *compq, const int *n, T *d, T *e, T *u,               \
-               const int *ldu, T *vt, const int *ldvt, T *q, int *iq, T *work, int *iwork,        \
-               int *info, size_t, size_t);                                                        \
-    void ormbr(const char *vect, const char *side, const char *trans, const int *m, const int *n, \
-               const int *k, T *a, const int *lda, const T *tau, T *c, const int *ldc, T *work,   \
+#define LAPACK(T, gesdd, bdsdc, ormbr)                                                             \
+    void gesdd(const char *jobz, const int *m, const int *n, T *a, const int *lda, T *s, T *u,     \
+               const int *ldu, T *vt, const int *ldvt, T *work, const int *lwork, int *iwork,      \
+               int *info, size_t);                                                                 \
+    void bdsdc(const char *uplo, const char *compq, const int *n, T *d, T *e, T *u,                \
+               const int *ldu, T *vt, const int *ldvt, T *q, int *iq, T *work, int *iwork,         \
+               int *info, size_t, size_t);                                                         \
+    void ormbr(const char *vect, const char *side, const char *trans, const int *m, const int *n,  \
+               const int *k, T *a, const int *lda, const T *tau, T *c, const int *ldc, T *work,    \
                const int *lwork, int *info, size_t, size_t, size_t);
 LAPACK(float, sgesdd_, sbdsdc_, sormbr_)
 LAPACK(double, dgesdd_, dbdsdc_, dormbr_)
@@ -138,9 +138,9 @@ static bool decompose(const gp_call *c, svd_job *r, const char *name) {
 
 bool CPU(linalg_svd)(const gp_call *c) {
     svd_job r = {.jobz = c->arg[1].i ? 'A' : 'S',
-             .u = gp_out(c, 0)->data,
-             .s = gp_out(c, 1)->data,
-             .vh = gp_out(c, 2)->data};
+                 .u = gp_out(c, 0)->data,
+                 .s = gp_out(c, 1)->data,
+                 .vh = gp_out(c, 2)->data};
     return decompose(c, &r, "linalg.svd");
 }
 

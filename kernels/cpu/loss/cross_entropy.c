@@ -168,8 +168,8 @@ static gp_load loader(const loss_job *r, const gp_array *a, int k, int64_t betwe
     return plain ? NULL : gp_load_fn((gp_dtype)a->dtype, r->ct);
 }
 
-/* Arguments from `at` on as in tensor/ops/loss.h; last: the losses (or one number), or the gradient,
-   before which comes g. False when out of memory. */
+/* Arguments from `at` on as in tensor/ops/loss.h; last: the losses (or one number), or the
+   gradient, before which comes g. False when out of memory. */
 static bool set_up(loss_job *r, const gp_call *c, int at, const gp_array *out, char **memory) {
     const gp_array *x = gp_in(c, at + GP_LOSS_X), *target = gp_in(c, at + GP_LOSS_TARGET);
     int d = x->ndim == 1 ? 0 : 1;

@@ -27,10 +27,11 @@ static int64_t step(const nll_job *r, int k) { return r->px.loop.stride[k][r->px
 /* v = x of each of w pixels at its label; without one, that of the first class (any number). */
 #define GATHER(T)                                                                                  \
     static void gather_##T(const nll_job *r, const char *x, int64_t w, const int32_t *label,       \
-                         double *v) {                                                              \
+                           double *v) {                                                            \
         int64_t next = step(r, 1);                                                                 \
         for (int64_t j = 0; j < w; j++)                                                            \
-            v[j] = *(const T *)(const void *)(x + j * next + (label[j] < 0 ? 0 : label[j]) * r->between); \
+            v[j] = *(const T *)(const void *)(x + j * next +                                       \
+                                              (label[j] < 0 ? 0 : label[j]) * r->between);         \
     }
 GATHER(float)
 GATHER(double)
@@ -84,7 +85,8 @@ static void backward(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Arguments from `at` on as in tensor/ops/loss.h; `logs` is x or its gradient, third the losses or g.
+/* Arguments from `at` on as in tensor/ops/loss.h; `logs` is x or its gradient, third the losses or
+ * g.
  */
 static bool set_up(nll_job *r, const gp_call *c, int at, const gp_array *logs,
                    const gp_array *third) {
@@ -113,8 +115,8 @@ bool CPU(nll_loss)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, GP_LOSS_X);
     int reduction = (int)c->arg[GP_LOSS_REDUCTION].i;
     nll_job r = {.of = (gp_dtype)x->dtype,
-             .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
-             .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
+                 .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
+                 .store = gp_store_fn(GP_CT_f64, (gp_dtype)out->dtype)};
     double sum, weight;
     if (!set_up(&r, c, 0, x, out)) return false;
     if (reduction == GP_LOSS_EACH) r.part = NULL;
@@ -138,9 +140,9 @@ static void clear(void *ctx, int64_t begin, int64_t end) {
 bool CPU(nll_loss_grad)(const gp_call *c) {
     const gp_array *out = gp_out(c, 0), *x = gp_in(c, 1 + GP_LOSS_X), *g = gp_in(c, 0);
     nll_job r = {.factor = 1,
-             .of = (gp_dtype)x->dtype,
-             .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
-             .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
+                 .of = (gp_dtype)x->dtype,
+                 .load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64),
+                 .store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype)};
     double sum, weight;
     if (!gp_parallel_op(c, out->numel, GRAIN, clear, (void *)out)) return false;
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {

@@ -11,11 +11,12 @@
 
 enum {
     TINY = 2048,
-    ALONE = 1 << 18, /* multiplications below which plain loops, and below which one thread, is faster */
+    ALONE = 1 << 18, /* multiplications: below, one thread is faster than several */
     PACK = 1 << 15   /* elements that are worth a thread when they are copied */
 };
 
-/* Ctrl-C is looked for after so many multiplications, half as many in f64: about 50 ms of them on a core. */
+/* Ctrl-C is looked for after so many multiplications, half as many in f64: about 50 ms of them on a
+ * core. */
 #define SLICE (INT64_C(1) << 31)
 #define PLAIN_SLICE (INT64_C(1) << 27)
 
@@ -35,7 +36,7 @@ typedef struct product {
     int64_t dim[GP_MAX_DIM], as[GP_MAX_DIM], bs[GP_MAX_DIM]; /* strides in bytes */
     const gp_array *x; /* beta x + alpha a b is asked for; NULL: a b */
     const gp_value *beta, *alpha;
-    const gp_call *call; /* whose threads all work for one product at a time; NULL: a product a thread */
+    const gp_call *call; /* its threads share one product at a time; NULL: a product a thread */
     _Atomic bool no_memory, interrupted;
 } product;
 
@@ -138,8 +139,8 @@ static bool gemm(gp_ctype ct, const matrix *a, const matrix *b, void *c, int64_t
     if (!readable(a, &ta, &lda) || !readable(b, &tb, &ldb)) return false;
     int64_t m = a->rows, n = b->cols, k = a->cols;
     if (ct == GP_CT_f32)
-        return gp_sgemm(ta, tb, m, n, k, (const float *)a->data, lda, (const float *)b->data, ldb, 0,
-                        c, ldc);
+        return gp_sgemm(ta, tb, m, n, k, (const float *)a->data, lda, (const float *)b->data, ldb,
+                        0, c, ldc);
     cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
                 (int)m, (int)n, (int)k, 1, (const double *)a->data, (int)lda,
                 (const double *)b->data, (int)ldb, 0, c, (int)ldc);
@@ -185,8 +186,13 @@ static bool pack(const product *p, matrix *x, char *dst) {
     int64_t size = (int64_t)gp_dtype_size(x->dtype);
     bool columns = x->rs < x->cs && ct <= GP_CT_f64;
     int64_t n = columns ? x->cols : x->rows, width = columns ? x->rows : x->cols;
-    lines l = {gp_load_fn(x->dtype, ct), dst, x->data, width, gp_ctype_size[ct],
-               (columns ? x->cs : x->rs) * size, (columns ? x->rs : x->cs) * size};
+    lines l = {gp_load_fn(x->dtype, ct),
+               dst,
+               x->data,
+               width,
+               gp_ctype_size[ct],
+               (columns ? x->cs : x->rs) * size,
+               (columns ? x->rs : x->cs) * size};
     *x = (matrix){dst,     (gp_dtype)gp_ctype_dtype[ct], x->rows,
                   x->cols, columns ? 1 : x->cols,        columns ? x->rows : 1};
     return share(p, n, width, load_lines, &l);
@@ -217,8 +223,8 @@ static bool multiply_slices(gp_ctype ct, const matrix *a, const matrix *b, char 
     return true;
 }
 
-/* Whole rows where that makes slices of some height; else squares, since the libraries bring a slice's part of a and of b
- * into order anew: small or thin ones cost them their speed. */
+/* Whole rows where that makes slices of some height; else squares, since the libraries bring a
+ * slice's part of a and of b into order anew: small or thin ones cost them their speed. */
 static bool multiply(gp_ctype ct, const matrix *a, const matrix *b, void *c) {
     enum { LEAST = 256 };
     bool integers = ct == GP_CT_i32 || ct == GP_CT_i64;
@@ -314,7 +320,8 @@ static void store_part(void *ctx, int64_t begin, int64_t end) {
 
 static bool store(const product *p, char *out, const char *c, int64_t n) {
     gp_dtype dtype = (gp_dtype)p->out->dtype;
-    storing s = {gp_store_fn(p->ct, dtype), out, c, (int64_t)gp_dtype_size(dtype), gp_ctype_size[p->ct]};
+    storing s = {gp_store_fn(p->ct, dtype), out, c, (int64_t)gp_dtype_size(dtype),
+                 gp_ctype_size[p->ct]};
     return share(p, n, 1, store_part, &s);
 }
 

@@ -1,5 +1,5 @@
-/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double, or of channels
- * side by side; then one pass that normalises. */
+/* batch_norm: statistics per channel in blocks that stay in the cache, joined in double, or of
+ * channels side by side; then one pass that normalises. */
 #include <math.h>
 #include <string.h>
 
@@ -188,8 +188,8 @@ static bool pass(batch_norm_job *r, const gp_call *c, int64_t channels, gp_body 
                  gp_body beside) {
     int64_t n = r->loop.numel < CHUNK ? r->loop.numel : CHUNK;
     if (r->beside)
-        return gp_parallel_op(c, (channels + STRIPE - 1) / STRIPE * r->chunks, 1 + GRAIN / (n * STRIPE),
-                              beside, r);
+        return gp_parallel_op(c, (channels + STRIPE - 1) / STRIPE * r->chunks,
+                              1 + GRAIN / (n * STRIPE), beside, r);
     return gp_parallel_op(c, channels * r->chunks, 1 + GRAIN / n, body, r);
 }
 
@@ -235,7 +235,8 @@ static void set_up(batch_norm_job *r, const gp_array *x, const gp_array *out) {
     r->load = gp_load_fn((gp_dtype)x->dtype, r->ct);
     r->store = gp_store_fn(r->ct, (gp_dtype)out->dtype);
     r->wide = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64);
-    r->beside = r->xs == xsize && r->os == osize && r->channels >= 8 && last == 0 && r->loop.dim[0] > 1;
+    r->beside =
+        r->xs == xsize && r->os == osize && r->channels >= 8 && last == 0 && r->loop.dim[0] > 1;
     r->x_direct = x->dtype == gp_ctype_dtype[r->ct] &&
                   (r->loop.stride[1][last] == xsize || r->loop.dim[last] == 1);
     r->out_direct = out->dtype == gp_ctype_dtype[r->ct] &&

@@ -21,8 +21,8 @@ static double element(const gp_array *a, int64_t i, double absent) {
         .f;
 }
 
-/* A channel in blocks of at most GP_BLOCK: neighbours of one image, or, where a few channels have one
- * element an image, that of many images. */
+/* A channel in blocks of at most GP_BLOCK: neighbours of one image, or, where a few channels have
+ * one element an image, that of many images. */
 typedef struct block {
     int64_t n, at, step; /* elements; the first one's index; from one to the next */
 } block;
@@ -157,7 +157,8 @@ static void one_stripe(const batch_norm_grad_job *r, int64_t first) {
                   n = t.n = left < STRIPE ? left : STRIPE;
     if (training) stripe_moments(&t);
     for (int64_t j = 0; !training && j < n; j++)
-        t.mean[j] = element(gp_in(r->c, 2), first + j, 0), t.scale[j] = element(gp_in(r->c, 3), first + j, 1);
+        t.mean[j] = element(gp_in(r->c, 2), first + j, 0),
+        t.scale[j] = element(gp_in(r->c, 3), first + j, 1);
     stripe_sums(&t);
     store_values(r->gw, first, t.q, n), store_values(r->gb, first, t.s, n);
     for (int64_t j = 0; j < n; j++) {
@@ -192,7 +193,7 @@ bool CPU(batch_norm_grad)(const gp_call *c) {
     r.g_load = gp_load_fn((gp_dtype)r.g->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)r.out->dtype);
     if (r.size == 1 && r.images && r.channels >= 8)
-        return gp_parallel_op(c, (r.channels + STRIPE - 1) / STRIPE, 1 + GRAIN / (STRIPE * r.images),
-                              run_stripes, &r);
+        return gp_parallel_op(c, (r.channels + STRIPE - 1) / STRIPE,
+                              1 + GRAIN / (STRIPE * r.images), run_stripes, &r);
     return gp_parallel_op(c, r.channels, 1 + GRAIN / (1 + r.images * r.size), run_part, &r);
 }

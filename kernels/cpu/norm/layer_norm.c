@@ -1,5 +1,5 @@
-/* layer_norm, rms_norm and group_norm: rows of contiguous elements, read from memory once while they
- * fit the cache. */
+/* layer_norm, rms_norm and group_norm: rows of contiguous elements, read from memory once while
+ * they fit the cache. */
 #include "kernels/cpu/norm/layer_norm.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Gradients of layer_norm, rms_norm and group_norm, in f64 whatever the elements are: f32 is widened
- * in registers. Sums for weight and bias are taken on the way where there is room for them. */
+/* Gradients of layer_norm, rms_norm and group_norm, in f64 whatever the elements are: f32 is
+ * widened in registers. Sums for weight and bias are taken on the way where there is room for them.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ typedef struct layer_norm_grad_job {
     gp_norm k;
     gp_load load, g_load;
     gp_store store;
-    gp_dtype type; /* of rows that are read and written in place; GP_DTYPES: none are */
+    gp_dtype type;        /* of rows that are read and written in place; GP_DTYPES: none are */
     double *weight;       /* of each channel */
     double *mean, *scale; /* of each row, for sums that are taken apart */
     way how;
@@ -72,7 +73,8 @@ static void measure_f64(const double *x, const gp_norm *k, moments *m) {
 static void some_rows(layer_norm_grad_job *r, int64_t begin, int64_t end, double *gh) {
     int64_t n = r->k.n;
     double *room = NULL;
-    if (r->type == GP_DTYPES && !(room = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * n) * sizeof *room))) {
+    if (r->type == GP_DTYPES &&
+        !(room = gp_scratch(GP_SCRATCH_PART, (size_t)(3 * n) * sizeof *room))) {
         r->no_memory = true;
         return;
     }
@@ -97,7 +99,8 @@ static void rows(void *ctx, int64_t begin, int64_t end) { some_rows(ctx, begin, 
 static void parts(void *ctx, int64_t begin, int64_t end) {
     layer_norm_grad_job *r = ctx;
     for (int64_t i = begin; i < end; i++)
-        some_rows(r, r->k.rows * i / r->parts, r->k.rows * (i + 1) / r->parts, r->sums + 2 * i * r->k.n);
+        some_rows(r, r->k.rows * i / r->parts, r->k.rows * (i + 1) / r->parts,
+                  r->sums + 2 * i * r->k.n);
 }
 
 /* ---- the gradients of weight and bias ---- */
@@ -119,8 +122,8 @@ static void column_sums(const layer_norm_grad_job *r, int64_t from, int64_t w, d
 static void channel_sums(const layer_norm_grad_job *r, int64_t channel, double *gw, double *gb) {
     double x[PIECE], g[PIECE];
     const gp_norm *k = &r->k;
-    int64_t a_row = k->a_row, xs = gp_dtype_sizes[r->x->dtype],
-            gs = gp_dtype_sizes[r->g->dtype], from = channel % a_row * k->each;
+    int64_t a_row = k->a_row, xs = gp_dtype_sizes[r->x->dtype], gs = gp_dtype_sizes[r->g->dtype],
+            from = channel % a_row * k->each;
     for (int64_t row = channel / a_row; row < k->rows; row += k->groups) {
         r->load(x, gp_norm_row(r->x, k, row) + from * xs, xs, k->each);
         r->g_load(g, gp_norm_row(r->g, k, row) + from * gs, gs, k->each);
@@ -176,7 +179,8 @@ static int64_t choose(layer_norm_grad_job *r) {
     int64_t most = r->out->numel / GRAIN;
     r->parts = most < 1 ? 1 : most > PARTS ? PARTS : most;
     if (r->parts > k->rows) r->parts = k->rows;
-    if (k->each == 1 && k->groups == 1 && k->n <= NARROW) return r->how = BY_PART, r->parts * 2 * k->n;
+    if (k->each == 1 && k->groups == 1 && k->n <= NARROW)
+        return r->how = BY_PART, r->parts * 2 * k->n;
     if (k->each >= PIECE) return r->how = BY_ROW, k->rows * 2 * k->a_row;
     return r->how = APART, 2 * k->rows;
 }
@@ -211,8 +215,9 @@ static bool norm_gradient(const gp_call *c) {
     }
     int64_t each = r.k.n + 1;
     bool ok = r.out->numel == 0 ||
-              (r.how == BY_PART ? gp_parallel_op(c, r.parts, 1 + GRAIN / (r.out->numel / r.parts + 1), parts, &r)
-                                : gp_parallel_op(c, r.k.rows, 1 + GRAIN / each, rows, &r));
+              (r.how == BY_PART
+                   ? gp_parallel_op(c, r.parts, 1 + GRAIN / (r.out->numel / r.parts + 1), parts, &r)
+                   : gp_parallel_op(c, r.k.rows, 1 + GRAIN / each, rows, &r));
     return ok &&
            gp_parallel_op(c, r.k.channels, 1 + GRAIN / (1 + r.out->numel / (1 + r.k.channels)),
                           affine_gradients, &r) &&

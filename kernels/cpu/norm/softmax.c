@@ -33,8 +33,6 @@ typedef struct softmax_job {
 #define t f64
 #include "kernels/cpu/norm/softmax.inc"
 
-
-
 /* A line whose elements follow one another, or must be gathered; buf: n of compute type. */
 static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     const void *from = x;
@@ -46,7 +44,8 @@ static void one_row(const softmax_job *r, const char *x, char *out, char *buf) {
     if (r->ct == GP_CT_f32) row_f32(from, to, r->n, r->take_log, later ? &factor : NULL);
     else row_f64(from, to, r->n, r->take_log, NULL);
     if (!r->out_direct) r->store(out, r->os, buf, r->n);
-    else if (later) stream_times((float *)out, (float *)buf, factor, r->n, r->x_direct ? x + bytes : buf);
+    else if (later)
+        stream_times((float *)out, (float *)buf, factor, r->n, r->x_direct ? x + bytes : buf);
     else if (r->stream) stream_out(out, buf, bytes, &(const char *){x + bytes}, r->x_direct);
 }
 
@@ -114,9 +113,9 @@ static bool softmax(const gp_call *c, bool take_log) {
     int64_t xsize = (int64_t)gp_dtype_size((gp_dtype)x.dtype),
             osize = (int64_t)gp_dtype_size((gp_dtype)out.dtype);
     softmax_job r = {.n = out.dim[d],
-             .xs = x.stride[d] * xsize,
-             .os = out.stride[d] * osize,
-             .take_log = take_log};
+                     .xs = x.stride[d] * xsize,
+                     .os = out.stride[d] * osize,
+                     .take_log = take_log};
     r.ct = x.dtype == GP_f64 || out.dtype == GP_f64 ? GP_CT_f64 : GP_CT_f32;
     r.load = gp_load_fn((gp_dtype)x.dtype, r.ct);
     r.store = gp_store_fn(r.ct, (gp_dtype)out.dtype);
@@ -126,8 +125,12 @@ static bool softmax(const gp_call *c, bool take_log) {
     gp_loop_init(&r.loop, 2, (const gp_array *[]){&o1, &x1});
     /* Columns side by side make a tile: 16, 32 … of them, however long they are. */
     int64_t most = TILE_BYTES / (r.n * gp_ctype_size[r.ct]) / 16 * 16;
-    r.turned = r.x_direct && r.out_direct && r.n > 1 && r.n <= SHORT && r.loop.dim[r.loop.ndim - 1] >= 16;
-    r.width = !r.turned && (r.os == osize || r.n == 1) ? 1 : most > TILE ? TILE : most < 16 ? 16 : most;
+    r.turned =
+        r.x_direct && r.out_direct && r.n > 1 && r.n <= SHORT && r.loop.dim[r.loop.ndim - 1] >= 16;
+    r.width = !r.turned && (r.os == osize || r.n == 1) ? 1
+              : most > TILE                            ? TILE
+              : most < 16                              ? 16
+                                                       : most;
     r.stream = r.width == 1 && r.out_direct && out.numel * osize >= STREAM_BYTES;
     return gp_parallel_op(c, o1.numel, 1 + GRAIN / r.n, run_part, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));

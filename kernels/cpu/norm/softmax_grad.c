@@ -85,8 +85,8 @@ static bool softmax_gradient(const gp_call *c, bool logs) {
     r.y_load = gp_load_fn((gp_dtype)r.y->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)r.out->dtype);
     int64_t outer = r.out->numel / (r.n * r.inner);
-    return gp_parallel_op(c, outer * r.tiles, 1 + GRAIN / (r.n * (r.inner < TILE ? r.inner : TILE)), run_part,
-                &r) &&
+    return gp_parallel_op(c, outer * r.tiles, 1 + GRAIN / (r.n * (r.inner < TILE ? r.inner : TILE)),
+                          run_part, &r) &&
            (!r.no_memory || gp_fail("%s: out of memory", c->op->name));
 }
 

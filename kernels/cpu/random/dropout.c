@@ -44,7 +44,8 @@ static bool drop(const gp_call *c, bool training, uint64_t seed, uint64_t counte
     r.ct = gp_compute_type((gp_dtype)r.x->dtype);
     r.load = gp_load_fn((gp_dtype)r.x->dtype, r.ct);
     r.store = gp_store_fn(r.ct, (gp_dtype)r.out->dtype);
-    return gp_parallel_op(c, (r.out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART, run_blocks, &r);
+    return gp_parallel_op(c, (r.out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART, run_blocks,
+                          &r);
 }
 
 bool CPU(dropout)(const gp_call *c) { return drop(c, c->arg[2].i, c->seed, c->counter); }

@@ -5,8 +5,8 @@
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/runtime/kernel.h"
 
-/* SOME: elements for which words are made at once. SLACK: lots that are kept beyond twice the samples
-   before the late ones are thrown away. */
+/* SOME: elements for which words are made at once. SLACK: lots that are kept beyond twice the
+   samples before the late ones are thrown away. */
 enum { WEIGHTS_A_PART = 4096, SOME = 512, SLACK = 1024, DIGIT = 11, BINS = 1 << DIGIT };
 
 typedef struct lots {
@@ -62,7 +62,7 @@ static void with_replacement(const lots *l, int64_t row, double *p, int64_t *o) 
             const double *at = p;
             for (int64_t left = last; left > 0;) { /* the sample is one of at[0 … left] */
                 int64_t half = (left + 1) / 2;
-                at += half & -(int64_t)!(at[half - 1] > part);
+                at += half & -(int64_t) !(at[half - 1] > part);
                 left -= half;
             }
             o[s + i] = at - p + 1;
@@ -89,7 +89,8 @@ static uint64_t select_time(uint64_t *t, int64_t n, int64_t k) {
     return t[k];
 }
 
-/* Keeps the n first of m lots, in their order, the earlier of equal ones; returns the last one's time. */
+/* Keeps the n first of m lots, in their order, the earlier of equal ones; returns the last one's
+ * time. */
 static uint64_t keep_first(lot *t, int64_t m, int64_t n, uint64_t *times) {
     int64_t same = n, k = 0;
     for (int64_t i = 0; i < m; i++) times[i] = t[i].time;
@@ -103,8 +104,9 @@ static uint64_t keep_first(lot *t, int64_t m, int64_t n, uint64_t *times) {
     return last;
 }
 
-/* Sorts n lots; u is room for as many. Digits of a time's upper 33 bits, the least first, leave little to
- * the insertion that ends it; equal lots stay in order. Returns where they are: t or u. */
+/* Sorts n lots; u is room for as many. Digits of a time's upper 33 bits, the least first, leave
+ * little to the insertion that ends it; equal lots stay in order. Returns where they are: t or u.
+ */
 static lot *sort_lots(lot *t, lot *u, int64_t n) {
     for (int shift = 31; shift < 64 && n > 64; shift += DIGIT) {
         int64_t at[BINS] = {0}, sum = 0;
@@ -162,8 +164,8 @@ static void draw_rows(void *ctx, int64_t begin, int64_t end) {
     lots *l = ctx;
     bool replace = l->c->arg[2].i;
     int64_t room = replace ? 0 : room_for(l);
-    double *p = gp_scratch(GP_SCRATCH_PART,
-                           (size_t)l->k * sizeof *p + 2 * (size_t)room * sizeof(lot));
+    double *p =
+        gp_scratch(GP_SCRATCH_PART, (size_t)l->k * sizeof *p + 2 * (size_t)room * sizeof(lot));
     if (!p) l->bad |= NO_MEMORY;
     for (int64_t row = begin; p && row < end; row++) {
         int64_t *o = (int64_t *)l->out->data + row * l->n, positive = weights(l, row, p);
@@ -180,7 +182,8 @@ bool CPU(multinomial)(const gp_call *c) {
     l.k = l.x->dim[l.x->ndim - 1], l.n = c->arg[1].i;
     double each = c->arg[2].i ? 40 : 3000; /* the sort of a row cannot be stopped */
     if (gp_offload_wanted(c, each * (double)l.k)) return gp_offload_run(c, c->name);
-    if (!gp_parallel_op(c, l.out->numel / l.n, 1 + WEIGHTS_A_PART / l.k, draw_rows, &l)) return false;
+    if (!gp_parallel_op(c, l.out->numel / l.n, 1 + WEIGHTS_A_PART / l.k, draw_rows, &l))
+        return false;
     if (l.bad & NO_MEMORY) return gp_fail("multinomial: out of memory");
     if (l.bad & BAD_WEIGHT)
         return gp_fail("multinomial: a weight in 'x' is negative, infinite or NaN");

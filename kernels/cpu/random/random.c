@@ -159,8 +159,8 @@ static bool generate(random_job *r) {
     r->store = gp_store_fn(r->ct, (gp_dtype)r->out->dtype);
     r->stream = r->out->contiguous && r->out->dtype == gp_ctype_dtype[r->ct] &&
                 r->out->numel * gp_ctype_size[r->ct] >= STREAM_BYTES;
-    return gp_parallel_op(r->c, (r->out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART, run_blocks,
-                          r);
+    return gp_parallel_op(r->c, (r->out->numel + GP_BLOCK - 1) / GP_BLOCK, BLOCKS_A_PART,
+                          run_blocks, r);
 }
 
 /* a, b: what the generators take from the job. */

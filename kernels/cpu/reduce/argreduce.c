@@ -135,7 +135,8 @@ static void search_turned(void *ctx, int64_t begin, int64_t end) {
     search t = *s;
     _Alignas(64) char tile[TILE];
     int last = s->outs.ndim - 1;
-    int64_t width = s->outs.dim[last], most = most_lines(s), size = gp_dtype_sizes[s->x->dtype], step[3];
+    int64_t width = s->outs.dim[last], most = most_lines(s), size = gp_dtype_sizes[s->x->dtype],
+            step[3];
     for (int k = 0; k < 3; k++) step[k] = s->outs.stride[k][last];
     for (int64_t at = begin, n; at < end; at += n) {
         char *p[GP_LOOP_MAX];
@@ -177,8 +178,8 @@ static bool search_long(const gp_call *c, search *s) {
 }
 
 /* values and indices of x along dim d; d < 0: of all of x, which is contiguous. */
-static bool run_search(const gp_call *c, const gp_array *x, int d, bool min,
-                       const gp_array *values, const gp_array *indices) {
+static bool run_search(const gp_call *c, const gp_array *x, int d, bool min, const gp_array *values,
+                       const gp_array *indices) {
     search s = {
         .x = x, .values = values, .indices = indices, .ct = gp_compute_type((gp_dtype)x->dtype)};
     int64_t size = (int64_t)gp_dtype_size((gp_dtype)x->dtype);
@@ -207,7 +208,10 @@ static bool run_search(const gp_call *c, const gp_array *x, int d, bool min,
     bool several = s.outs.dim[s.outs.ndim - 1] >= 8, columns = several && inner < s.step;
     bool turned = several && !columns && s.n > 1 && s.n <= SHORT && s.step == size;
     return gp_parallel_op(c, indices->numel, 1 + GRAIN / s.n,
-                          columns ? search_columns : turned ? search_turned : search_lines, &s);
+                          columns  ? search_columns
+                          : turned ? search_turned
+                                   : search_lines,
+                          &s);
 }
 
 /* Without a dim: of all elements, of which infer has left a contiguous copy. */

@@ -51,12 +51,15 @@ static inline int64_t cut_i64(double v) {
     static void fold_##nm##_##t(void *p, const void *x, int64_t n, double p_) {                    \
         fold_##t(p, x, n, cut_##t(start), step_##nm##_##t);                                        \
     }                                                                                              \
+    static void join_##nm##_##t(void *p, const void *x, int64_t n) {                               \
+        join_##t(p, x, n, step_##nm##_##t);                                                        \
+    }                                                                                              \
     LOOPS1(nm, t)
 #define LOOPS1(nm, t)                                                                              \
-    static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n, double p_) { \
+    static void rows_##nm##_##t(void *p, const char *x, int64_t apart, int64_t many, int64_t n,    \
+                                double p_) {                                                       \
         for (int64_t k = 0; k < many; k++) fold_##nm##_##t((T_##t *)p + k, x + k * apart, n, p_);  \
     }                                                                                              \
-    static void join_##nm##_##t(void *p, const void *x, int64_t n) { join_##t(p, x, n, step_##nm##_##t); } \
     static void each_##nm##_##t(void *p, const void *const *rows, int m, int64_t n, double p_) {   \
         each_##t(p, rows, m, n, step_##nm##_##t);                                                  \
     }                                                                                              \

@@ -29,7 +29,7 @@ enum { LANES = 32, FEW = 8 };
 #include "kernels/cpu/reduce/norm.inc"
 #define NAME squares
 #define FIRST 0
-#define STEP acc + x * x
+#define STEP acc + (x * x)
 #define MERGE acc + x
 #define LAST sqrt(acc)
 #include "kernels/cpu/reduce/norm.inc"
@@ -61,10 +61,10 @@ enum { LANES = 32, FEW = 8 };
 
 #define SUMMING(nm)                                                                                \
     {                                                                                              \
-        {GP_CT_f32,       GP_CT_f64,       1,         start_##nm,                                  \
-         fold_##nm##_f32, each_##nm##_f32, join_##nm, finish_##nm, rows_##nm##_f32},               \
-            {GP_CT_f64,       GP_CT_f64,       1,         start_##nm,                              \
-             fold_##nm##_f64, each_##nm##_f64, join_##nm, finish_##nm, rows_##nm##_f64},           \
+        {GP_CT_f32,       GP_CT_f64, 1,           start_##nm,     fold_##nm##_f32,                 \
+         each_##nm##_f32, join_##nm, finish_##nm, rows_##nm##_f32},                                \
+            {GP_CT_f64,       GP_CT_f64, 1,           start_##nm,     fold_##nm##_f64,             \
+             each_##nm##_f64, join_##nm, finish_##nm, rows_##nm##_f64},                            \
     }
 
 /* Arguments: x, ord, a mask of dims, keepdim, dtype. */

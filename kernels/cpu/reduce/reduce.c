@@ -20,10 +20,10 @@ enum {
     FEW = 16,
     PARTS = 64,
     TOGETHER = 64,
-    SHORT = 128, /* elements of a row below which its fold is too much of it */
-    FOLDED = 36, /* the same of rows that the reducer takes many of */
+    SHORT = 128,  /* elements of a row below which its fold is too much of it */
+    FOLDED = 36,  /* the same of rows that the reducer takes many of */
     TILE = 32768, /* bytes of short rows that are turned round together */
-    FIELDS = 4 /* at most */
+    FIELDS = 4    /* at most */
 };
 
 typedef struct reduce_plan {
@@ -37,11 +37,11 @@ typedef struct reduce_plan {
     bool direct;  /* elements are of the type that the reducer takes */
     int nkept, nred;
     int64_t kept_dim[GP_MAX_DIM], kept_stride[GP_MAX_DIM], red_dim[GP_MAX_DIM],
-        red_stride[GP_MAX_DIM];  /* strides in bytes */
-    int64_t count;               /* elements reduced into one */
-    bool columns;                /* outputs of the last kept dim lie closer than reduced elements */
-    bool whole;                  /* rows without gaps, as the reducer takes many */
-    bool turned;                 /* … or do so once their rows, which are short, are turned round */
+        red_stride[GP_MAX_DIM]; /* strides in bytes */
+    int64_t count;              /* elements reduced into one */
+    bool columns;               /* outputs of the last kept dim lie closer than reduced elements */
+    bool whole;                 /* rows without gaps, as the reducer takes many */
+    bool turned; /* … or do so once their rows, which are short, are turned round */
     int64_t side, width, blocks; /* outputs computed together at most; of the last kept dim (1: one
                                     at a time); blocks of outputs in all */
     int64_t parts; /* pieces of the reduced elements, where the outputs are too few to share out */
@@ -95,7 +95,8 @@ static void fold_range(const reduce_plan *r, void *acc, const char *p, int64_t f
 /* ---- outputs side by side ---- */
 
 /* Rows [at, at + m) of n reduced parts that begin at p and lie side by side; buf holds m rows, and
- * *first is which one it has at its beginning. Rows that are the same one (stride 0) are loaded once. */
+ * *first is which one it has at its beginning. Rows that are the same one (stride 0) are loaded
+ * once. */
 static void each_rows(const reduce_plan *r, void *acc, char *buf, const char **first, const char *p,
                       int64_t n, int64_t at, int m) {
     const void *rows[GP_REDUCE_ROWS];
@@ -133,7 +134,8 @@ static void fold_columns(const reduce_plan *r, void *acc, const char *p, int64_t
     }
 }
 
-/* Folds n rows that begin at p, each into its accumulator: side by side once they are transposed. */
+/* Folds n rows that begin at p, each into its accumulator: side by side once they are transposed.
+ */
 static void fold_turned(const reduce_plan *r, void *acc, const char *p, int64_t n) {
     _Alignas(64) char tile[TILE];
     reduce_plan t = *r;
@@ -274,8 +276,8 @@ static void sort_reduced(reduce_plan *r) {
 
 /* Rows without gaps, many of them, that are short. */
 static bool short_rows(const reduce_plan *r) {
-    return r->nred == 1 && r->count > 1 && r->count <= (r->whole ? FOLDED : SHORT) && r->width >= 8 &&
-           r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
+    return r->nred == 1 && r->count > 1 && r->count <= (r->whole ? FOLDED : SHORT) &&
+           r->width >= 8 && r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
 }
 
 /* As many as a tile holds. */
@@ -284,13 +286,14 @@ static int64_t most_rows(const reduce_plan *r) {
     return n < r->side ? n : r->side;
 }
 
-/* picks: a row's last few elements are compared one by one, in branches. How the work is shared out: by outputs, or where these are few and long, by parts of the reduced
- * elements too. */
+/* picks: a row's last few elements are compared one by one, in branches. How the work is shared
+ * out: by outputs, or where these are few and long, by parts of the reduced elements too. */
 static void plan(reduce_plan *r, bool picks) {
     int64_t numel = r->out[0]->numel, together = 1;
     r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
     r->side = SIDE / r->each;
-    int64_t across = r->nkept ? r->kept_stride[r->nkept - 1] : 0, along = r->red_stride[r->nred - 1];
+    int64_t across = r->nkept ? r->kept_stride[r->nkept - 1] : 0,
+            along = r->red_stride[r->nred - 1];
     /* Of an expanded tensor neither may move: then as the shorter rows are avoided. */
     r->columns = r->width >= 8 && (across < along || (across == along && r->count < r->width));
     r->whole = !r->columns && !picks && r->red->rows && r->direct && r->nred == 1 && r->nkept &&

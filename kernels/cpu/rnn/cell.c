@@ -23,9 +23,6 @@ enum { VB = 16 };
 #define t f64
 #include "kernels/cpu/rnn/cell_forward.inc"
 
-
-
-
 void gp_cell_forward(gp_cell cell, gp_ctype ct, const gp_cell_rows *r) {
     typedef void (*cell_fn)(const gp_cell_rows *, int64_t, int64_t, int64_t);
     static const cell_fn fns[2][4] = {{lstm_f32, gru_f32, tanh_f32, relu_f32},
@@ -53,8 +50,6 @@ void gp_cell_forward(gp_cell cell, gp_ctype ct, const gp_cell_rows *r) {
 #define T double
 #define t f64
 #include "kernels/cpu/rnn/cell_backward.inc"
-
-
 
 void gp_cell_backward(gp_cell cell, gp_ctype ct, const gp_cell_grads *g) {
     typedef void (*back_fn)(const gp_cell_grads *, int64_t);

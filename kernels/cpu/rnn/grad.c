@@ -15,8 +15,7 @@ typedef struct side {
         hh; /* w_ih and w_hh, packed for products with their rows: units are their columns */
     gp_panel_source wi, wh;
     char *h0, *c0, *dh, *dc; /* [batch][hidden] */
-    char *gx,
-        *gh; /* gradients of w_ih x + b_ih and w_hh h + b_hh, [steps][batch][gates * hidden] */
+    char *gx, *gh;      /* of w_ih x + b_ih and of w_hh h + b_hh: [steps][batch][gates * hidden] */
     char *kept, *cells; /* in saved */
 } side;
 
@@ -100,8 +99,7 @@ static bool through_time(rnn_grad_job *n) {
     int64_t units = n->r.dirs * n->s[0].hh.count * n->groups,
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
     for (n->step = n->r.steps - 1; n->step >= 0; n->step--) {
-        if (gp_stopped())
-            return gp_fail("%s: interrupted", n->c->name);
+        if (gp_stopped()) return gp_fail("%s: interrupted", n->c->name);
         gp_parallel(n->r.dirs * n->r.batch, 1 + STEP_WORK / 64 / n->r.hidden, step_cells, n);
         gp_parallel(units, 1 + STEP_WORK / (1 + work), step_products, n);
     }

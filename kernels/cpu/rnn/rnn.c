@@ -275,8 +275,7 @@ static bool steps_of_chunk(rnn_job *n) {
             work = n->r.batch * n->r.gates * n->r.hidden * n->r.hidden * n->r.dirs / units;
     if (!n->few) gp_parallel(units, 1 + STEP_WORK / (1 + work * n->chunk), project, n);
     for (n->step = n->first; n->step < n->first + n->chunk; n->step++) {
-        if (gp_stopped())
-            return gp_fail("%s: interrupted", n->c->name);
+        if (gp_stopped()) return gp_fail("%s: interrupted", n->c->name);
         if (!n->few) gp_parallel(units, 1 + STEP_WORK / (1 + work), step_units, n);
         else if (!few_step(n)) return gp_fail("%s: out of memory", n->c->name);
     }

@@ -41,22 +41,20 @@ typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
 #define gp_parallel GP_NAME(gp_parallel)
 void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* The same for what may take long: each thread takes its share in slices of about a millisecond, and Ctrl-C
-   ends it between two. False then, with the message: what the bodies should have written is not
-   there, so the kernel goes no further. Not inside a body. */
+/* The same for what may take long: each thread takes its share in slices of about a millisecond,
+   and Ctrl-C ends it between two. False then, with the message: what the bodies should have written
+   is not there, so the kernel goes no further. Not inside a body. */
 #define gp_parallel_op GP_NAME(gp_parallel_op)
 bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* For kernels whose first millisecond writes all over a large result: gives it its memory first, in order, and
- * Ctrl-C ends that. False then, with the message. */
+/* For kernels whose first millisecond writes all over a large result: gives it its memory first, in
+ * order, and Ctrl-C ends that. False then, with the message. */
 #define gp_prefault_outputs GP_NAME(gp_prefault_outputs)
 bool gp_prefault_outputs(const gp_call *c);
 
-/* Is the kernel to end, by Ctrl-C or because its loader is closed, or was it left behind? For loops that take
- * long themselves. */
-static inline bool gp_stopped(void) {
-    return gp_thread_stopped() || gp_offload_is_abandoned();
-}
+/* Is the kernel to end, by Ctrl-C or because its loader is closed, or was it left behind? For loops
+ * that take long themselves. */
+static inline bool gp_stopped(void) { return gp_thread_stopped() || gp_offload_is_abandoned(); }
 
 /* Behind loops that end when gp_stopped(): false, with the message, if they may have. */
 static inline bool gp_check_interrupt(const gp_call *c) {
@@ -67,7 +65,8 @@ static inline bool gp_check_interrupt(const gp_call *c) {
  * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
-/* Behind such calls, where what they wrote is handed on: tells TSan that their threads are joined. */
+/* Behind such calls, where what they wrote is handed on: tells TSan that their threads are joined.
+ */
 #define gp_blas_joined GP_NAME(gp_blas_joined)
 void gp_blas_joined(void);
 
@@ -97,8 +96,8 @@ void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
 #define gp_loop_at GP_NAME(gp_loop_at)
 void gp_loop_at(const gp_loop *l, int64_t i, char **p);
 
-/* Addresses of the loop's rows one after the other: gp_row_iter_begin at the row that holds element i,
- * then gp_row_iter_next. */
+/* Addresses of the loop's rows one after the other: gp_row_iter_begin at the row that holds element
+ * i, then gp_row_iter_next. */
 typedef struct gp_row_iter {
     int64_t at[GP_MAX_DIM];
     char *p[GP_LOOP_MAX];

@@ -133,8 +133,11 @@ static inline int64_t to_int(double v) {
 /* Beside its neighbours, what a 16-bit float is rounded from, once. */
 static inline float same_f32(float v) { return v; }
 #define ODD(v)                                                                                     \
-    _Generic((v), float : same_f32, double : gp_f64_to_odd_f32, int32_t : gp_f64_to_odd_f32,       \
-             int64_t : gp_i64_to_odd_f32)(v)
+    _Generic((v), float                                                                            \
+             : same_f32, double                                                                    \
+             : gp_f64_to_odd_f32, int32_t                                                          \
+             : gp_f64_to_odd_f32, int64_t                                                          \
+             : gp_i64_to_odd_f32)(v)
 #define TO_f16(v) gp_f32_to_f16(ODD(v))
 #define TO_bf16(v) gp_f32_to_bf16(ODD(v))
 #define TO_f32(v) ((float)(v))
@@ -171,8 +174,9 @@ static inline float same_f32(float v) { return v; }
 #define DTYPE(name, type, kind)                                                                    \
     LOAD(name, type, f32)                                                                          \
     LOAD(name, type, f64)                                                                          \
-    LOAD(name, type, i32) LOAD(name, type, i64) STORE(name, type, f32) STORE(name, type, f64)      \
-        STORE(name, type, i32) STORE(name, type, i64)
+    LOAD(name, type, i32)                                                                          \
+    LOAD(name, type, i64)                                                                          \
+    STORE(name, type, f32) STORE(name, type, f64) STORE(name, type, i32) STORE(name, type, i64)
 #include "tensor/dtype.def"
 
 #if defined(__F16C__)

@@ -42,7 +42,8 @@ static inline void stream_out(char *dst, const char *src, size_t bytes, const ch
 }
 
 /* n numbers times k to dst, while those at next come to the cache. */
-static inline void stream_times(float *dst, const float *src, float k, int64_t n, const char *next) {
+static inline void stream_times(float *dst, const float *src, float k, int64_t n,
+                                const char *next) {
     int64_t i = 0;
 #if defined(__AVX__)
     for (; i < n && ((uintptr_t)(dst + i) & 31); i++) dst[i] = src[i] * k;

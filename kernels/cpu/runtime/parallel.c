@@ -29,7 +29,8 @@ void gp_blas_threads(int n) {
 }
 
 #if defined(__SANITIZE_THREAD__)
-/* What their threads wrote (TSan sees their memset and memcpy) is before what follows: they are this pool's. */
+/* What their threads wrote (TSan sees their memset and memcpy) is before what follows: they are
+ * this pool's. */
 UNCHECKED void gp_blas_joined(void) {
     char sync = 0;
     if (omp_in_parallel()) return;
@@ -116,10 +117,10 @@ typedef struct slices {
     _Atomic bool stopped;
 } slices;
 
-/* A 64th of the share first: how long that took says how long the next slice may be; the last may be
- * twice as long. It may mislead: on a virtual machine the first touch of a page costs up to thirty
- * times what it costs where the host has given the page before. So a slice is short, and touches no more
- * than SLICE_BYTES of the result. */
+/* A 64th of the share first: how long that took says how long the next slice may be; the last may
+ * be twice as long. It may mislead: on a virtual machine the first touch of a page costs up to
+ * thirty times what it costs where the host has given the page before. So a slice is short, and
+ * touches no more than SLICE_BYTES of the result. */
 static void in_slices(void *ctx, int64_t begin, int64_t end) {
     enum { SLICE_NS = 1000000 };
     slices *s = ctx;
@@ -160,10 +161,13 @@ bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, vo
 
 /* ---- first touch ---- */
 
-enum { PAGE = 2 << 20, LARGE = 16 * PAGE }; /* large blocks lie in pages of this size where the system has them */
+enum {
+    PAGE = 2 << 20,
+    LARGE = 16 * PAGE
+}; /* large blocks lie in pages of this size where the system has them */
 
-/* The host may take milliseconds for each page that it has not given before; one that is there costs
- * nothing to speak of. */
+/* The host may take milliseconds for each page that it has not given before; one that is there
+ * costs nothing to speak of. */
 static void touch(void *ctx, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; k++) {
         volatile char *p = (volatile char *)ctx + k * PAGE;

@@ -113,7 +113,8 @@ static bool extreme(const gp_call *c, bool min) {
     int last = r.lines.ndim - 1;
     bool columns = r.lines.dim[last] >= 8 && r.lines.stride[1][last] < r.step[1];
     if (!gp_prefault_outputs(c)) return false;
-    return gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, columns ? scan_columns : scan_lines, &r);
+    return gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, columns ? scan_columns : scan_lines,
+                          &r);
 }
 bool CPU(cummax)(const gp_call *c) { return extreme(c, false); }
 bool CPU(cummin)(const gp_call *c) { return extreme(c, true); }
@@ -182,5 +183,6 @@ bool CPU(logcumsumexp)(const gp_call *c) {
     r.load = gp_load_fn((gp_dtype)x->dtype, GP_CT_f64);
     r.store = gp_store_fn(GP_CT_f64, (gp_dtype)x->dtype);
     gp_loop_init(&r.lines, 2, arrays);
-    return gp_prefault_outputs(c) && gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
+    return gp_prefault_outputs(c) &&
+           gp_parallel_op(c, kept[0].numel, 1 + GRAIN / r.n, log_lines, &r);
 }

@@ -116,8 +116,7 @@ static number scan_range(const scan *s, char *out, const char *x, int64_t from, 
         int64_t i[GP_BLOCK];
     } buf;
     number acc = unit(s);
-    if (s->floats)
-        return sum_floats(s, out ? out + from * 4 : NULL, x + from * 4, to - from, base);
+    if (s->floats) return sum_floats(s, out ? out + from * 4 : NULL, x + from * 4, to - from, base);
     for (int64_t i = from; i < to; i += GP_BLOCK) {
         int64_t n = to - i < GP_BLOCK ? to - i : GP_BLOCK;
         s->load(&buf, x + i * s->xstep, s->xstep, n);
@@ -184,8 +183,8 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Lines [begin, end) without gaps: side by side once they are transposed, SHORT elements of each at a
- * time, so that none waits for its last product. */
+/* Lines [begin, end) without gaps: side by side once they are transposed, SHORT elements of each at
+ * a time, so that none waits for its last product. */
 static void scan_turned(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     const gp_loop *l = &s->lines;
@@ -203,9 +202,11 @@ static void scan_turned(void *ctx, int64_t begin, int64_t end) {
         begin_block(s, &acc);
         for (int64_t k = 0; k < s->n; k += SHORT) {
             int64_t steps = s->n - k < SHORT ? s->n - k : SHORT;
-            gp_transpose(from, n * xs, p[1] + k * xs, l->stride[1][last], steps, n, (size_t)xs, false);
+            gp_transpose(from, n * xs, p[1] + k * xs, l->stride[1][last], steps, n, (size_t)xs,
+                         false);
             scan_block(&t, &acc, (char *[]){to, from}, os, xs, n, steps);
-            gp_transpose(p[0] + k * os, l->stride[0][last], to, n * os, n, steps, (size_t)os, false);
+            gp_transpose(p[0] + k * os, l->stride[0][last], to, n * os, n, steps, (size_t)os,
+                         false);
         }
     }
 }
@@ -268,8 +269,8 @@ static bool run_scan(const gp_call *c, bool product) {
     s.xstep = x->ndim ? x->stride[d] * (int64_t)gp_dtype_size((gp_dtype)x->dtype) : 0;
     s.load = gp_load_fn((gp_dtype)x->dtype, s.ct);
     s.store = gp_store_fn(s.ct, (gp_dtype)out->dtype);
-    s.floats = !product && x->dtype == GP_f32 && out->dtype == GP_f32 && s.xstep == 4 &&
-               s.ostep == 4;
+    s.floats =
+        !product && x->dtype == GP_f32 && out->dtype == GP_f32 && s.xstep == 4 && s.ostep == 4;
     s.stream = s.n * 4 >= STREAM_BYTES && out->data != x->data;
     if (s.n == out->numel && s.n > 2 * PART && !product) return scan_long(c, &s);
     if (gp_offload_wanted(c, 15.0 * (double)s.n)) return gp_offload_run(c, c->name);
@@ -282,7 +283,10 @@ static bool run_scan(const gp_call *c, bool product) {
                   s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
                   s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n,
-                          columns ? scan_columns : turned ? scan_turned : scan_lines, &s);
+                          columns  ? scan_columns
+                          : turned ? scan_turned
+                                   : scan_lines,
+                          &s);
 }
 
 bool CPU(cumsum)(const gp_call *c) { return run_scan(c, false); }

@@ -23,10 +23,11 @@ typedef struct few {
     void (*put)(char *o, int64_t i, int64_t v);
 } few;
 
-/* Elements are read twice, first for the range: whoever writes them meanwhile (on another stream) gets
- * nonsense, but nothing is written outside of the tables. */
+/* Elements are read twice, first for the range: whoever writes them meanwhile (on another stream)
+ * gets nonsense, but nothing is written outside of the tables. */
 
-/* Bit k for each k among n numbers below 64. Lanes, because the compiler makes none of this loop. */
+/* Bit k for each k among n numbers below 64. Lanes, because the compiler makes none of this loop.
+ */
 static uint64_t bits_of(const uint64_t *k, int64_t n) {
     typedef uint64_t lanes __attribute__((vector_size(64)));
     const lanes one = {1, 1, 1, 1, 1, 1, 1, 1}, six = one * 63;

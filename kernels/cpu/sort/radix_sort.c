@@ -71,8 +71,8 @@ static void find_range(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- words ---- */
 
-/* Writes to every page of b, too: where the host has to give them, the first scatter would ask for all at once, and
- * Ctrl-C be heard a second late. */
+/* Writes to every page of b, too: where the host has to give them, the first scatter would ask for
+ * all at once, and Ctrl-C be heard a second late. */
 static void make_words(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
     uint64_t keys[GP_BLOCK];
@@ -244,9 +244,8 @@ static void lane_keys(const line *l, const int64_t *at, int lanes, int64_t n,
 
 /* All lanes' places are read before one is written: a store whose address is not known yet would
  * hold up the reads behind it. */
-static inline __attribute__((always_inline)) void deal(const line *l, uint32_t *start,
-                                                       uint32_t *to, const int64_t *at,
-                                                       const int lanes, int64_t n) {
+static inline __attribute__((always_inline)) void
+deal(const line *l, uint32_t *start, uint32_t *to, const int64_t *at, const int lanes, int64_t n) {
     uint64_t keys[LANES][GP_BLOCK];
     const uint64_t low = l->low;
     lane_keys(l, at, lanes, n, keys);

@@ -40,7 +40,7 @@ static void search_values(void *ctx, int64_t begin, int64_t end) {
         for (int64_t k = 0; k < n; k++) {
             int64_t line = s->one ? 0 : (i + k) / s->m;
             int64_t at = 1 + position(s, s->lines + line * s->n * s->size,
-                                   s->keys ? s->keys + line * s->n : NULL, v[k]);
+                                      s->keys ? s->keys + line * s->n : NULL, v[k]);
             if (s->narrow) ((int32_t *)(void *)s->out)[i + k] = (int32_t)at;
             else ((int64_t *)(void *)s->out)[i + k] = at;
         }

@@ -58,7 +58,7 @@ typedef struct choosing {
     gp_key key;
     int64_t n, k, xs, vs, is; /* elements of a line; steps in bytes along it */
     bool largest, one;        /* one: only the k-th is wanted */
-    entry *entries;     /* of a long line's parts, room_for each, and how many those hold */
+    entry *entries;           /* of a long line's parts, room_for each, and how many those hold */
     int64_t parts, have[MOST_PARTS];
     _Atomic bool no_memory, interrupted;
 } choosing;
@@ -121,8 +121,8 @@ static void choose_line(const choosing *s, int64_t i, entry *e, int64_t have) {
     for (int64_t j = 0; j < s->k; j++) store_element(s, p, j, e[j].at);
 }
 
-/* What e needs room for; n where more than the k first of a line may be left in it, or where many are chosen
- * for the last of them alone. */
+/* What e needs room for; n where more than the k first of a line may be left in it, or where many
+ * are chosen for the last of them alone. */
 static int64_t room_for(const choosing *s) {
     int64_t few = s->one ? s->n / 16 : (s->n - SPARE) / 2;
     return s->k > few ? s->n : 2 * s->k + SPARE;

@@ -165,7 +165,8 @@ static bool take_distinct(const gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         const gp_array *out = gp_out(c, i);
         bytes b = {out->data, c->tmpa[i]->data};
-        if (!gp_parallel_op(c, out->numel * (int64_t)gp_dtype_size((gp_dtype)out->dtype), 1 << 16, copy_bytes, &b))
+        if (!gp_parallel_op(c, out->numel * (int64_t)gp_dtype_size((gp_dtype)out->dtype), 1 << 16,
+                            copy_bytes, &b))
             return false;
     }
     return true;
@@ -173,14 +174,16 @@ static bool take_distinct(const gp_call *c) {
 
 bool CPU(unique)(const gp_call *c) {
     const gp_array *order = c->ntmp > 1 ? c->tmpa[1] : NULL;
-    if (gp_offload_wanted(c, 60.0 * (double)gp_in(c, 0)->numel)) return gp_offload_run(c, c->op->name);
+    if (gp_offload_wanted(c, 60.0 * (double)gp_in(c, 0)->numel))
+        return gp_offload_run(c, c->op->name);
     if (gp_given(c, 4)) return unique_slices(c, order, 2, (int)c->arg[4].i - 1);
     if (!gp_given(c, 2) || !c->arg[2].i) return take_distinct(c);
     return unique_of(c, order, 2);
 }
 
 bool CPU(unique_consecutive)(const gp_call *c) {
-    if (gp_offload_wanted(c, 60.0 * (double)gp_in(c, 0)->numel)) return gp_offload_run(c, c->op->name);
+    if (gp_offload_wanted(c, 60.0 * (double)gp_in(c, 0)->numel))
+        return gp_offload_run(c, c->op->name);
     if (gp_given(c, 3)) return unique_slices(c, NULL, 1, (int)c->arg[3].i - 1);
     return unique_of(c, NULL, 1);
 }

@@ -1,6 +1,7 @@
-/* attention and its gradients: cuDNN where it has them (cudnn.c), else products (cuBLASLt) in compute type and
- * kernels for the scores (attention.cu), which are in memory then. Limit: 4 (backward 10) operations a query, key and
- * feature at the products' rate, and the scores' reads and writes. */
+/* attention and its gradients: cuDNN where it has them (cudnn.c), else products (cuBLASLt) in
+ * compute type and kernels for the scores (attention.cu), which are in memory then. Limit: 4
+ * (backward 10) operations a query, key and feature at the products' rate, and the scores' reads
+ * and writes. */
 #include "kernels/cuda/attention/attention.h"
 
 #include "kernels/cuda/runtime/dense.h"
@@ -45,9 +46,10 @@ static bool put(const run *r, const gp_array *out, char *p) {
     return p == out->data || gp_cuda_copy_array(r->c, out, &from);
 }
 
-/* out (m x n) = a (m x k) b (k x n) times scale, head by head; at, bt: stored with rows for columns. */
-static bool product(run *r, bool at, bool bt, int64_t m, int64_t n, int64_t k, const char *a, const char *b, double scale,
-                    char *out) {
+/* out (m x n) = a (m x k) b (k x n) times scale, head by head; at, bt: stored with rows for
+ * columns. */
+static bool product(run *r, bool at, bool bt, int64_t m, int64_t n, int64_t k, const char *a,
+                    const char *b, double scale, char *out) {
     if (!a || !b || !out) return false;
     gp_product p = gp_product_of(r->dtype, m, n, k);
     p.batch = r->k.batch * r->k.heads;
@@ -67,10 +69,13 @@ static bool forward(const gp_call *c) {
     if (!gp_attention_by_cudnn(c, k, &done)) return false;
     if (done) return true;
     const gp_array *out = gp_out(c, 0);
-    char *scores = new_scores(&r), *to = place(&r, out), *stats = c->nout > 1 ? gp_out(c, 1)->data : NULL;
-    return product(&r, false, true, k->l, k->s, k->size, dense(&r, k->q), dense(&r, k->k), k->scale, scores) &&
+    char *scores = new_scores(&r), *to = place(&r, out),
+         *stats = c->nout > 1 ? gp_out(c, 1)->data : NULL;
+    return product(&r, false, true, k->l, k->s, k->size, dense(&r, k->q), dense(&r, k->k), k->scale,
+                   scores) &&
            gp_attention_shares(c, k, r.wide, scores, stats, false) &&
-           product(&r, false, false, k->l, k->width, k->s, scores, dense(&r, k->v), 1, to) && put(&r, out, to);
+           product(&r, false, false, k->l, k->width, k->s, scores, dense(&r, k->v), 1, to) &&
+           put(&r, out, to);
 }
 
 bool CUDA(attention)(const gp_call *c) { return forward(c); }
@@ -83,17 +88,21 @@ bool CUDA(attention_backward)(const gp_call *c) {
     const gp_attention *k = &r.k;
     if (!gp_attention_back_by_cudnn(c, k, &done)) return false;
     if (done) return true;
-    const char *q = dense(&r, k->q), *key = dense(&r, k->k), *v = dense(&r, k->v), *g = dense(&r, gp_in(c, GP_ATTENTION_GRAD)),
-               *out = dense(&r, gp_in(c, GP_ATTENTION_OUT)), *stats = dense(&r, gp_in(c, GP_ATTENTION_STATS));
+    const char *q = dense(&r, k->q), *key = dense(&r, k->k), *v = dense(&r, k->v),
+               *g = dense(&r, gp_in(c, GP_ATTENTION_GRAD)),
+               *out = dense(&r, gp_in(c, GP_ATTENTION_OUT)),
+               *stats = dense(&r, gp_in(c, GP_ATTENTION_STATS));
     char *share = new_scores(&r), *d = new_scores(&r), *to[3];
     for (int i = 0; i < 3; i++)
         if (!(to[i] = place(&r, gp_out(c, i)))) return false;
-    return g && out && stats && product(&r, false, true, k->l, k->s, k->size, q, key, k->scale, share) &&
+    return g && out && stats &&
+           product(&r, false, true, k->l, k->s, k->size, q, key, k->scale, share) &&
            gp_attention_shares(c, k, r.wide, share, (void *)stats, true) &&
            product(&r, true, false, k->s, k->width, k->l, share, g, 1, to[2]) &&
            product(&r, false, true, k->l, k->s, k->width, g, v, 1, d) &&
            gp_attention_slopes(c, k, r.wide, d, share, g, out) &&
            product(&r, false, false, k->l, k->size, k->s, d, key, 1, to[0]) &&
-           product(&r, true, false, k->s, k->size, k->l, d, q, 1, to[1]) && put(&r, gp_out(c, 0), to[0]) &&
-           put(&r, gp_out(c, 1), to[1]) && put(&r, gp_out(c, 2), to[2]);
+           product(&r, true, false, k->s, k->size, k->l, d, q, 1, to[1]) &&
+           put(&r, gp_out(c, 0), to[0]) && put(&r, gp_out(c, 1), to[1]) &&
+           put(&r, gp_out(c, 2), to[2]);
 }

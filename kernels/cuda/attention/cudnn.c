@@ -1,7 +1,7 @@
-/* Attention by cuDNN, in f16 and bf16: one graph forward, one backward, for which it has kernels that keep no scores in
- * memory. The graphs are those that its engines know: "Attention" in NVIDIA's documentation of cuDNN's graph interface.
- * What it refuses is attention.c's. Limit that this aims at: 4 (backward 10) operations a query, key and feature at the
- * tensor cores' rate. */
+/* Attention by cuDNN, in f16 and bf16: one graph forward, one backward, for which it has kernels
+ * that keep no scores in memory. The graphs are those that its engines know: "Attention" in
+ * NVIDIA's documentation of cuDNN's graph interface. What it refuses is attention.c's. Limit that
+ * this aims at: 4 (backward 10) operations a query, key and feature at the tensor cores' rate. */
 #include "kernels/cuda/attention/attention.h"
 #if __has_include(<cudnn.h>)
 #include <float.h>
@@ -12,9 +12,13 @@
 
 enum { PLANS = 64 };
 
-/* What is in memory, or a number. SUM and ACC are working memory of backward: f32, a number for each query, and the
- * gradient of query. */
-typedef enum slot { Q, K, V, MASK, OUT, STATS, G, DQ, DK, DV, SUM, ACC, SCALE, LEAST, ONE, SLOTS } slot;
+/* What is in memory, or a number. SUM and ACC are working memory of backward: f32, a number for
+ * each query, and the gradient of query. */
+/* clang-format off */
+typedef enum slot {
+    Q, K, V, MASK, OUT, STATS, G, DQ, DK, DV, SUM, ACC, SCALE, LEAST, ONE, SLOTS
+} slot;
+/* clang-format on */
 
 typedef enum part { SHOW, TRAIN, BACK } part; /* without stats, with them, gradients */
 
@@ -53,7 +57,8 @@ static gp_node_tensor *number(plan *p, slot at) {
 /* batch x heads x rows x width in memory, in the call's dtype; turned: as its rows were columns. */
 static gp_node_tensor *rows(plan *p, slot at, int64_t rows, int64_t width, bool turned) {
     const shape *s = &p->of;
-    const int64_t *have = s->stride[at], dim[4] = {s->batch, s->heads, turned ? width : rows, turned ? rows : width},
+    const int64_t *have = s->stride[at],
+                  dim[4] = {s->batch, s->heads, turned ? width : rows, turned ? rows : width},
                   stride[4] = {have[0], have[1], have[turned ? 3 : 2], have[turned ? 2 : 3]};
     gp_node_tensor *t = gp_graph_tensor(&p->graph, gp_dnn_type(s->dtype), dim, stride);
     if (t) p->number[at] = t->number;
@@ -70,13 +75,16 @@ static gp_node_tensor *column(plan *p, slot at) {
 }
 
 /* query key' * scale + mask */
-static gp_node_tensor *scores(plan *p, gp_node_tensor *q, gp_node_tensor *kt, gp_node_tensor *scale) {
+static gp_node_tensor *scores(plan *p, gp_node_tensor *q, gp_node_tensor *kt,
+                              gp_node_tensor *scale) {
     const shape *s = &p->of;
     gp_graph *g = &p->graph;
-    gp_node_tensor *x = gp_graph_point(g, CUDNN_POINTWISE_MUL, gp_graph_product(g, q, kt, NULL), scale, NULL);
+    gp_node_tensor *x =
+        gp_graph_point(g, CUDNN_POINTWISE_MUL, gp_graph_product(g, q, kt, NULL), scale, NULL);
     if (!s->mask[0]) return x;
     const int64_t dim[4] = {s->mask[0], s->mask[1], s->l, s->s};
-    return gp_graph_point(g, CUDNN_POINTWISE_ADD, x, bound(p, MASK, gp_dnn_type(s->dtype), dim), NULL);
+    return gp_graph_point(g, CUDNN_POINTWISE_ADD, x, bound(p, MASK, gp_dnn_type(s->dtype), dim),
+                          NULL);
 }
 
 static gp_node_tensor *hidden(plan *p, gp_node_tensor *x) {
@@ -88,14 +96,16 @@ static void build_forward(plan *p) {
     gp_graph *g = &p->graph;
     const int64_t dim[4] = {s->batch, s->heads, s->l, s->s};
     gp_node_tensor *q = rows(p, Q, s->l, s->size, false), *kt = rows(p, K, s->s, s->size, true),
-                   *v = rows(p, V, s->s, s->width, false), *out = rows(p, OUT, s->l, s->width, false);
+                   *v = rows(p, V, s->s, s->width, false),
+                   *out = rows(p, OUT, s->l, s->width, false);
     gp_node_tensor *x = hidden(p, scores(p, q, kt, number(p, SCALE)));
     gp_node_tensor *most = gp_graph_rows(g, CUDNN_REDUCE_TENSOR_MAX, x, NULL);
     gp_node_tensor *less = gp_graph_point(g, CUDNN_POINTWISE_SUB, x, most, NULL),
                    *e = gp_graph_point(g, CUDNN_POINTWISE_EXP, less, NULL, NULL);
     gp_node_tensor *sum = gp_graph_rows(g, CUDNN_REDUCE_TENSOR_ADD, e, NULL);
-    gp_graph_point(g, CUDNN_POINTWISE_ADD, most, gp_graph_point(g, CUDNN_POINTWISE_LOG, sum, NULL, NULL),
-                   s->part == TRAIN ? column(p, STATS) : NULL); /* engines know the pattern only with it */
+    gp_graph_point(
+        g, CUDNN_POINTWISE_ADD, most, gp_graph_point(g, CUDNN_POINTWISE_LOG, sum, NULL, NULL),
+        s->part == TRAIN ? column(p, STATS) : NULL); /* engines know the pattern only with it */
     gp_node_tensor *share = gp_graph_inner(g, gp_dnn_type(s->dtype), dim, NULL);
     gp_graph_product(g, gp_graph_point(g, CUDNN_POINTWISE_DIV, e, sum, share), v, out);
 }
@@ -108,11 +118,13 @@ static gp_node_tensor *row_sums(plan *p, gp_node_tensor *grad, gp_node_tensor *o
     return gp_graph_point(g, CUDNN_POINTWISE_MUL, sum, number(p, ONE), column(p, SUM));
 }
 
-/* dq = ds key * scale. Summed in f32 as the blocks come where bits may vary, else from the scores' slopes in memory. */
+/* dq = ds key * scale. Summed in f32 as the blocks come where bits may vary, else from the scores'
+ * slopes in memory. */
 static void build_dq(plan *p, gp_node_tensor *ds, gp_node_tensor *kt) {
     const shape *s = &p->of;
     gp_graph *g = &p->graph;
-    gp_node_tensor *k = gp_graph_turned(g, kt, gp_dnn_type(s->dtype)), *dq = rows(p, DQ, s->l, s->size, false);
+    gp_node_tensor *k = gp_graph_turned(g, kt, gp_dnn_type(s->dtype)),
+                   *dq = rows(p, DQ, s->l, s->size, false);
     if (s->deterministic) {
         gp_graph_product(g, ds, k, dq);
         return;
@@ -127,13 +139,17 @@ static void build_backward(plan *p) {
     gp_graph *g = &p->graph;
     cudnnDataType_t type = gp_dnn_type(s->dtype);
     gp_node_tensor *q = rows(p, Q, s->l, s->size, false), *kt = rows(p, K, s->s, s->size, true),
-                   *vt = rows(p, V, s->s, s->width, true), *out = rows(p, OUT, s->l, s->width, false),
-                   *grad = rows(p, G, s->l, s->width, false), *stats = column(p, STATS), *scale = number(p, SCALE);
+                   *vt = rows(p, V, s->s, s->width, true),
+                   *out = rows(p, OUT, s->l, s->width, false),
+                   *grad = rows(p, G, s->l, s->width, false), *stats = column(p, STATS),
+                   *scale = number(p, SCALE);
     gp_node_tensor *sum = row_sums(p, grad, out);
-    gp_node_tensor *x = gp_graph_point(g, CUDNN_POINTWISE_SUB, scores(p, q, kt, scale), stats, NULL);
+    gp_node_tensor *x =
+        gp_graph_point(g, CUDNN_POINTWISE_SUB, scores(p, q, kt, scale), stats, NULL);
     gp_node_tensor *share = gp_graph_point(g, CUDNN_POINTWISE_EXP, hidden(p, x), NULL, NULL);
     gp_graph_product(g, gp_graph_turned(g, share, type), grad, rows(p, DV, s->s, s->width, false));
-    gp_node_tensor *d = gp_graph_point(g, CUDNN_POINTWISE_SUB, gp_graph_product(g, grad, vt, NULL), sum, NULL);
+    gp_node_tensor *d =
+        gp_graph_point(g, CUDNN_POINTWISE_SUB, gp_graph_product(g, grad, vt, NULL), sum, NULL);
     gp_node_tensor *part = gp_graph_point(g, CUDNN_POINTWISE_MUL, d, share, NULL),
                    *ds = gp_graph_point(g, CUDNN_POINTWISE_MUL, part, scale, NULL);
     gp_graph_product(g, gp_graph_turned(g, ds, type), q, rows(p, DK, s->s, s->size, false));
@@ -142,7 +158,8 @@ static void build_backward(plan *p) {
 
 /* ---- plans ---- */
 
-/* A call: memory has an address for each slot that is in the graph; that of working memory is taken when it runs. */
+/* A call: memory has an address for each slot that is in the graph; that of working memory is taken
+ * when it runs. */
 typedef struct run {
     const gp_call *c;
     plan *p;
@@ -155,8 +172,10 @@ typedef struct run {
 static bool take_room(run *r) {
     const shape *s = &r->p->of;
     size_t queries = (size_t)(s->batch * s->heads * s->l) * sizeof(float);
-    if (r->p->number[SUM] && !r->memory[SUM] && !(r->memory[SUM] = gp_cuda_scratch(r->c, queries))) return false;
-    if (r->p->number[ACC] && !r->memory[ACC] && !(r->memory[ACC] = gp_cuda_scratch(r->c, queries * (size_t)s->size)))
+    if (r->p->number[SUM] && !r->memory[SUM] && !(r->memory[SUM] = gp_cuda_scratch(r->c, queries)))
+        return false;
+    if (r->p->number[ACC] && !r->memory[ACC] &&
+        !(r->memory[ACC] = gp_cuda_scratch(r->c, queries * (size_t)s->size)))
         return false;
     if (r->p->graph.memory <= r->bytes) return true;
     r->room = gp_cuda_scratch(r->c, (size_t)r->p->graph.memory);
@@ -177,7 +196,8 @@ static bool queue(run *r) {
         if (r->p->number[i]) numbers[n] = r->p->number[i], bind[n++] = r->memory[i];
     if (r->p->number[ACC]) { /* cuDNN before 9.6 does not begin it with zeros */
         size_t bytes = (size_t)(s->batch * s->heads * s->l * s->size) * sizeof(float);
-        if (!gp_cuda_ok(r->c, cudaMemsetAsync(r->memory[ACC], 0, bytes, gp_cuda_stream(r->c)))) return false;
+        if (!gp_cuda_ok(r->c, cudaMemsetAsync(r->memory[ACC], 0, bytes, gp_cuda_stream(r->c))))
+            return false;
     }
     return gp_dnn_ok(r->c, gp_graph_run(&r->p->graph, n, numbers, bind, r->room));
 }
@@ -189,8 +209,9 @@ static float cost(gp_graph *g, void *ctx) {
     gp_device *dev = r->c->stream->dev;
     void *at[2] = {gp_cuda_event_take(dev), gp_cuda_event_take(dev)};
     float ms = -1;
-    bool ok = at[0] && at[1] && queue(r) && !cudaEventRecord((cudaEvent_t)at[0], stream) && queue(r) &&
-              !cudaEventRecord((cudaEvent_t)at[1], stream) && gp_cuda_event_settle(dev, at[1]);
+    bool ok = at[0] && at[1] && queue(r) && !cudaEventRecord((cudaEvent_t)at[0], stream) &&
+              queue(r) && !cudaEventRecord((cudaEvent_t)at[1], stream) &&
+              gp_cuda_event_settle(dev, at[1]);
     if (ok && cudaEventElapsedTime(&ms, (cudaEvent_t)at[0], (cudaEvent_t)at[1])) ms = -1;
     cudaGetLastError();
     for (int i = 0; i < 2; i++)
@@ -219,14 +240,15 @@ static plan *plan_of(cudnnHandle_t h, const shape *s, run *r) {
 
 static _Atomic bool refused; /* a cuDNN that cannot be used here */
 
-/* Sizes that cuDNN's engines take (it refuses others itself, but versions with known errors do not):
- * heads a multiple of 16 bytes and no larger than 256, from compute capability 8.0 on. Sources: cuDNN's
- * release notes, and what PyTorch and cuDNN's own front end keep from it. */
+/* Sizes that cuDNN's engines take (it refuses others itself, but versions with known errors do
+ * not): heads a multiple of 16 bytes and no larger than 256, from compute capability 8.0 on.
+ * Sources: cuDNN's release notes, and what PyTorch and cuDNN's own front end keep from it. */
 static bool usable(const gp_call *c, const gp_attention *k) {
     size_t version;
-    if ((k->q->dtype != GP_f16 && k->q->dtype != GP_bf16) || gp_cuda_arch(c) < 80 || k->size % 8 || k->width % 8 ||
-        k->size > 256 || k->width > 256 || k->s < 2 || k->batch > 65535 || k->heads > 65535 || k->l >= 1 << 30 ||
-        k->s >= 1 << 30 || refused || !gp_lib_there(GP_LIB_cudnn))
+    if ((k->q->dtype != GP_f16 && k->q->dtype != GP_bf16) || gp_cuda_arch(c) < 80 || k->size % 8 ||
+        k->width % 8 || k->size > 256 || k->width > 256 || k->s < 2 || k->batch > 65535 ||
+        k->heads > 65535 || k->l >= 1 << 30 || k->s >= 1 << 30 || refused ||
+        !gp_lib_there(GP_LIB_cudnn))
         return false;
     gp_lib_lock();
     version = gp_dnn_handle(c) ? gp_dnn.cudnnGetVersion() : 0;
@@ -235,7 +257,8 @@ static bool usable(const gp_call *c, const gp_attention *k) {
         refused = true;
         gp_error_clear();
     }
-    return version >= 90000 && version != 91000 && version != 91001 && (k->l > 1 || (!k->causal && version > 90900));
+    return version >= 90000 && version != 91000 && version != 91001 &&
+           (k->l > 1 || (!k->causal && version > 90900));
 }
 
 /* What cuDNN reads as it lies: rows dense, at multiples of 16 bytes; else a dense copy. */
@@ -246,7 +269,9 @@ static bool put(const gp_call *c, shape *s, slot at, const gp_array *x, void **m
     lies.contiguous = false; /* dense or not, it is copied */
     if (!even && !gp_cuda_dense(c, &lies, (gp_dtype)x->dtype, &a)) return false;
     for (int d = 3; d >= 0; d--) /* where there is one of a dim its stride says nothing */
-        s->stride[at][d] = d == 3 ? 1 : a.dim[d] == 1 ? s->stride[at][d + 1] * a.dim[d + 1] : a.stride[d];
+        s->stride[at][d] = d == 3          ? 1
+                           : a.dim[d] == 1 ? s->stride[at][d + 1] * a.dim[d + 1]
+                                           : a.stride[d];
     memory[at] = a.data;
     return true;
 }
@@ -272,16 +297,19 @@ static bool put_mask(const gp_call *c, const gp_attention *k, shape *s, void **m
 static bool shape_of(const gp_call *c, const gp_attention *k, part what, shape *s, void **memory) {
     memset(s, 0, sizeof *s);
     memset(memory, 0, SLOTS * sizeof *memory);
-    s->part = what, s->dtype = k->q->dtype, s->causal = k->causal, s->deterministic = gp_libs.deterministic;
+    s->part = what, s->dtype = k->q->dtype, s->causal = k->causal,
+    s->deterministic = gp_libs.deterministic;
     s->benchmark = gp_libs.benchmark;
-    s->batch = k->batch, s->heads = k->heads, s->l = k->l, s->s = k->s, s->size = k->size, s->width = k->width;
+    s->batch = k->batch, s->heads = k->heads, s->l = k->l, s->s = k->s, s->size = k->size,
+    s->width = k->width;
     cudaGetDevice(&s->device);
     return put(c, s, Q, k->q, memory) && put(c, s, K, k->k, memory) && put(c, s, V, k->v, memory) &&
            (!k->mask || put_mask(c, k, s, memory));
 }
 
 /* With what is put: plans, and runs where there is a plan. */
-static bool planned(const gp_call *c, const gp_attention *k, const shape *s, void **memory, bool *done) {
+static bool planned(const gp_call *c, const gp_attention *k, const shape *s, void **memory,
+                    bool *done) {
     run r = {.c = c, .memory = memory, .scale = (float)k->scale};
     gp_lib_lock();
     cudnnHandle_t h = gp_dnn_handle(c);
@@ -301,7 +329,9 @@ bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) 
     shape s;
     *done = false;
     if (!usable(c, k) || !well(gp_out(c, 0)) || (c->nout > 1 && !well(gp_out(c, 1)))) return true;
-    if (!shape_of(c, k, c->nout > 1 ? TRAIN : SHOW, &s, memory) || !put(c, &s, OUT, gp_out(c, 0), memory)) return false;
+    if (!shape_of(c, k, c->nout > 1 ? TRAIN : SHOW, &s, memory) ||
+        !put(c, &s, OUT, gp_out(c, 0), memory))
+        return false;
     memory[STATS] = c->nout > 1 ? gp_out(c, 1)->data : NULL;
     return planned(c, k, &s, memory, done);
 }
@@ -323,6 +353,10 @@ bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *d
     return planned(c, k, &s, memory, done);
 }
 #else
-bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) { return *done = false, true; }
-bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) { return *done = false, true; }
+bool gp_attention_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) {
+    return *done = false, true;
+}
+bool gp_attention_back_by_cudnn(const gp_call *c, const gp_attention *k, bool *done) {
+    return *done = false, true;
+}
 #endif

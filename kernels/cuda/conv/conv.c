@@ -48,7 +48,8 @@ static bool describe_images(const gp_call *c, cudnnTensorDescriptor_t *to, const
     int dim[5], stride[5], step = 1;
     for (int d = s->n - 1; d >= 0; d--) dim[d] = size[d], stride[d] = step, step *= dim[d];
     return gp_dnn_ok(c, gp_dnn.cudnnCreateTensorDescriptor(to)) &&
-           gp_dnn_ok(c, gp_dnn.cudnnSetTensorNdDescriptor(*to, gp_dnn_type(s->dtype), s->n, dim, stride));
+           gp_dnn_ok(
+               c, gp_dnn.cudnnSetTensorNdDescriptor(*to, gp_dnn_type(s->dtype), s->n, dim, stride));
 }
 
 static cudnnMathType_t math_of(const shape *s) {
@@ -62,12 +63,12 @@ static bool describe(const gp_call *c, plan *p) {
     cudnnDataType_t compute = s->dtype == GP_f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     return describe_images(c, &p->x, s, s->x) && describe_images(c, &p->y, s, s->y) &&
            gp_dnn_ok(c, gp_dnn.cudnnCreateFilterDescriptor(&p->w)) &&
-           gp_dnn_ok(c, gp_dnn.cudnnSetFilterNdDescriptor(p->w, gp_dnn_type(s->dtype), CUDNN_TENSOR_NCHW, s->n,
-                                                  s->w)) &&
+           gp_dnn_ok(c, gp_dnn.cudnnSetFilterNdDescriptor(p->w, gp_dnn_type(s->dtype),
+                                                          CUDNN_TENSOR_NCHW, s->n, s->w)) &&
            gp_dnn_ok(c, gp_dnn.cudnnCreateConvolutionDescriptor(&p->conv)) &&
            gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionNdDescriptor(p->conv, s->n - 2, s->pad, s->stride,
-                                                       s->dilation, CUDNN_CROSS_CORRELATION,
-                                                       compute)) &&
+                                                               s->dilation, CUDNN_CROSS_CORRELATION,
+                                                               compute)) &&
            gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionGroupCount(p->conv, s->groups)) &&
            gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, math_of(s)));
 }
@@ -89,7 +90,7 @@ static void forget(plan *p) {
             if (s->deterministic && answers[i].determinism != CUDNN_DETERMINISTIC) continue;       \
             if (!pass && answers[i].memory > most_memory) continue;                                \
             p->algo = (int)answers[i].algo, p->memory = answers[i].memory;                         \
-            return gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, answers[i].mathType));         \
+            return gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, answers[i].mathType)); \
         }                                                                                          \
     return gp_fail("%s: cuDNN has no %salgorithm for this convolution", c->op->name,               \
                    s->deterministic ? "deterministic " : "")
@@ -101,12 +102,11 @@ static void forget(plan *p) {
         const shape *s = &p->of;                                                                   \
         perf answers[CHOICES];                                                                     \
         int n = 0;                                                                                 \
-        cudnnStatus_t status = room                                                                \
-                                   ? gp_dnn.tried(h, xd, xp, yd, yp, p->conv, od, op, CHOICES, &n,    \
-                                               answers, room, most_memory)                         \
-                                   : gp_dnn.known(h, xd, yd, p->conv, od, CHOICES, &n, answers);      \
+        cudnnStatus_t status = room ? gp_dnn.tried(h, xd, xp, yd, yp, p->conv, od, op, CHOICES,    \
+                                                   &n, answers, room, most_memory)                 \
+                                    : gp_dnn.known(h, xd, yd, p->conv, od, CHOICES, &n, answers);  \
         (void)x, (void)w, (void)y;                                                                 \
-        if (!gp_dnn_ok(c, status)) return false;                                                        \
+        if (!gp_dnn_ok(c, status)) return false;                                                   \
         PICK(answers, n);                                                                          \
     }
 CHOOSE(result, cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7,
@@ -129,7 +129,8 @@ static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s, const op
     if (p->used && !memcmp(&p->of, s, sizeof *s)) return p;
     forget(p);
     memcpy(&p->of, s, sizeof *s);
-    void *room = s->benchmark ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
+    void *room =
+        s->benchmark ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
     if (!room) gp_error_clear();
     p->used = true;
     p->none = !describe(c, p) ||
@@ -151,16 +152,18 @@ static bool run(const gp_call *c, cudnnHandle_t h, const shape *s, const operand
     switch (s->kind) {
     case RESULT:
         return gp_dnn_ok(c, gp_dnn.cudnnConvolutionForward(h, a, p->x, o->x, p->w, o->w, p->conv,
-                                                   (cudnnConvolutionFwdAlgo_t)p->algo, room,
-                                                   p->memory, b, p->y, o->y));
+                                                           (cudnnConvolutionFwdAlgo_t)p->algo, room,
+                                                           p->memory, b, p->y, o->y));
     case IMAGE:
-        return gp_dnn_ok(c, gp_dnn.cudnnConvolutionBackwardData(h, a, p->w, o->w, p->y, o->y, p->conv,
-                                                        (cudnnConvolutionBwdDataAlgo_t)p->algo,
-                                                        room, p->memory, b, p->x, o->x));
+        return gp_dnn_ok(c,
+                         gp_dnn.cudnnConvolutionBackwardData(h, a, p->w, o->w, p->y, o->y, p->conv,
+                                                             (cudnnConvolutionBwdDataAlgo_t)p->algo,
+                                                             room, p->memory, b, p->x, o->x));
     default:
-        return gp_dnn_ok(c, gp_dnn.cudnnConvolutionBackwardFilter(h, a, p->x, o->x, p->y, o->y, p->conv,
-                                                          (cudnnConvolutionBwdFilterAlgo_t)p->algo,
-                                                          room, p->memory, b, p->w, o->w));
+        return gp_dnn_ok(
+            c, gp_dnn.cudnnConvolutionBackwardFilter(h, a, p->x, o->x, p->y, o->y, p->conv,
+                                                     (cudnnConvolutionBwdFilterAlgo_t)p->algo, room,
+                                                     p->memory, b, p->w, o->w));
     }
 }
 
@@ -311,7 +314,8 @@ static bool forward_there(const gp_call *c, const gp_conv *k) {
 }
 
 /* x is shaped like the convolution's results; out is its image. */
-static bool image_there(const gp_call *c, const gp_array *x, const gp_array *bias, const gp_conv *k) {
+static bool image_there(const gp_call *c, const gp_array *x, const gp_array *bias,
+                        const gp_conv *k) {
     const gp_array *w = gp_in(c, 1), *out = gp_out(c, 0);
     gp_dtype dt = work_dtype(c, (gp_dtype)x->dtype);
     gp_array to, padded;

@@ -1,6 +1,7 @@
-/* Convolutions, transposed ones and their gradients by plain sums: a thread for each output, a block for each weight.
- * Integers are computed in i64 and cut to their width, so that sums wrap; f16 and bf16 in f32. Taken for integers, where
- * there is no cuDNN and for what that refuses: correct on any layout comes before speed. */
+/* Convolutions, transposed ones and their gradients by plain sums: a thread for each output, a
+ * block for each weight. Integers are computed in i64 and cut to their width, so that sums wrap;
+ * f16 and bf16 in f32. Taken for integers, where there is no cuDNN and for what that refuses:
+ * correct on any layout comes before speed. */
 #include "kernels/cuda/conv/plain.h"
 #include "kernels/cuda/runtime/loop.cuh"
 #include "kernels/cuda/runtime/rows.cuh"
@@ -33,8 +34,8 @@ __device__ static int64_t added(int64_t s, int64_t a, int64_t b) {
     return (int64_t)((uint64_t)s + (uint64_t)a * (uint64_t)b);
 }
 
-/* Where tap t of dim d lies for output o: within the input (true) at *at. A transposed convolution's
- * output gets the tap of those inputs that k, the convolution, makes from it. */
+/* Where tap t of dim d lies for output o: within the input (true) at *at. A transposed
+ * convolution's output gets the tap of those inputs that k, the convolution, makes from it. */
 __device__ static bool reaches(const gp_conv &k, bool transposed, int d, int64_t o, int64_t t,
                                int64_t *at) {
     if (!transposed) {
@@ -53,13 +54,15 @@ template <class T, bool transposed> __global__ static void convolve(plain p) {
     const int64_t *size = transposed ? k.in : k.out;
     int64_t to[3], rest = i;
     for (int d = 2; d >= 0; d--) to[d] = rest % size[d], rest /= size[d];
-    int64_t outputs = transposed ? k.channels : k.filters, inputs = transposed ? k.filters : k.channels;
+    int64_t outputs = transposed ? k.channels : k.filters,
+            inputs = transposed ? k.filters : k.channels;
     int64_t o = rest % outputs, group = o / (outputs / k.groups), many = inputs / k.groups;
     int64_t x[5] = {rest / outputs}, w[5];
     const gp_array &bias = p.bias;
     T sum = 0;
     if (bias.data)
-        sum = gp_load_as<T>(bias.data + o * bias.stride[0] * gp_bytes_of((gp_dtype)bias.dtype), (gp_dtype)bias.dtype);
+        sum = gp_load_as<T>(bias.data + o * bias.stride[0] * gp_bytes_of((gp_dtype)bias.dtype),
+                            (gp_dtype)bias.dtype);
     for (int64_t c = 0; c < many; c++) {
         x[1] = group * many + c;
         w[0] = transposed ? x[1] : o;
@@ -76,11 +79,12 @@ template <class T, bool transposed> __global__ static void convolve(plain p) {
     gp_store_as<T>(p.out + i * p.size, p.dtype, sum);
 }
 
-/* The weight that the block has: over all images and outputs, the gradient (p.x) there times the element of the image
- * (p.w) that its tap reaches. */
+/* The weight that the block has: over all images and outputs, the gradient (p.x) there times the
+ * element of the image (p.w) that its tap reaches. */
 template <class T> __global__ static void weigh(plain p) {
     const gp_conv &k = p.k;
-    int64_t tap[3], rest = blockIdx.x, per = k.channels / k.groups, places = k.out[0] * k.out[1] * k.out[2];
+    int64_t tap[3], rest = blockIdx.x, per = k.channels / k.groups,
+                    places = k.out[0] * k.out[1] * k.out[2];
     for (int d = 2; d >= 0; d--) tap[d] = rest % k.kernel[d], rest /= k.kernel[d];
     int64_t filter = rest / per, channel = filter / (k.filters / k.groups) * per + rest % per;
     T sum = 0;

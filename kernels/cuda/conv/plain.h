@@ -1,4 +1,5 @@
-/* Convolutions without a library: what cuDNN has not or refuses, and all of them where there is none. */
+/* Convolutions without a library: what cuDNN has not or refuses, and all of them where there is
+ * none. */
 #ifndef GP_CUDA_CONV_PLAIN_H
 #define GP_CUDA_CONV_PLAIN_H
 
@@ -10,8 +11,8 @@ extern "C" {
 #include "tensor/ops/nn.h"
 /* conv1d to conv3d: the call's arguments are theirs. Integers wrap. */
 bool gp_conv_plain(const gp_call *c, const gp_conv *k);
-/* The image of argument 0 (shaped like k's results) and the weight, argument 1: transposed convolutions, with a bias or
- * NULL, and the image's gradients. */
+/* The image of argument 0 (shaped like k's results) and the weight, argument 1: transposed
+ * convolutions, with a bias or NULL, and the image's gradients. */
 bool gp_conv_plain_image(const gp_call *c, const gp_array *bias, const gp_conv *k);
 /* The weight's gradients, from those of the results (argument 0) and the image (1), of floats. */
 bool gp_conv_plain_weight(const gp_call *c, const gp_conv *k);

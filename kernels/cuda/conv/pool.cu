@@ -1,6 +1,6 @@
 /* Pooling: a thread for each output looks through its window. Limit: the bytes of input and output
- * at the memory's speed, where windows overlap the caches'. Not cuDNN's pooling: it gives no indices,
- * and has no dilation, ceil_mode or divisor. */
+ * at the memory's speed, where windows overlap the caches'. Not cuDNN's pooling: it gives no
+ * indices, and has no dilation, ceil_mode or divisor. */
 #include "kernels/cuda/conv/pool.cuh"
 
 template <class T> struct pooling {

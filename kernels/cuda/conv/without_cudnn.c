@@ -23,7 +23,8 @@ bool CUDA(conv_transpose3d)(const gp_call *c) { return transposed(c); }
 bool CUDA(conv_input_grad)(const gp_call *c) {
     gp_shape x = gp_ints_shape(c, 2), w = gp_array_shape(gp_in(c, 1));
     gp_conv k;
-    return gp_out(c, 0)->numel == 0 || (gp_conv_read(c, &x, &w, &k) && gp_conv_plain_image(c, NULL, &k));
+    return gp_out(c, 0)->numel == 0 ||
+           (gp_conv_read(c, &x, &w, &k) && gp_conv_plain_image(c, NULL, &k));
 }
 bool CUDA(conv_weight_grad)(const gp_call *c) {
     gp_shape x = gp_array_shape(gp_in(c, 1)), w = gp_ints_shape(c, 2);

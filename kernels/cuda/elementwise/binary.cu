@@ -39,6 +39,7 @@ static kernel_of *power_as(const gp_call *c) {
                                  : CUDA(reciprocal);
 }
 
+/* clang-format off */
 #define KERNEL(n, ty, text)                                                                        \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
         if (kernel_of *as = power_as(c)) return as(c);                                             \
@@ -52,6 +53,7 @@ static kernel_of *power_as(const gp_call *c) {
         default: return gp_fail("%s: no such dtype on CUDA", #n);                                  \
         }                                                                                          \
     }
+/* clang-format on */
 #define TEXT(...) TEXT_(__VA_ARGS__)
 #define TEXT_(...) #__VA_ARGS__
 #define BINARY(n, ty, y, ...) KERNEL(n, ty, TEXT(y))

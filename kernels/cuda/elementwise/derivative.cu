@@ -26,6 +26,7 @@
 #define GRAD_ROW(name, ty, nin, vars, formula) GRAD_##ty(FORMULA, name, nin, vars, formula)
 #include "tensor/autograd/grad_rows.h"
 
+/* clang-format off */
 #define GRAD_ROW(name, ty, nin, vars, formula)                                                     \
     GP_C bool CUDA(name)(const gp_call *c) {                                                       \
         switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
@@ -33,4 +34,5 @@
         default: return gp_fail("%s: no such dtype on CUDA", #name);                               \
         }                                                                                          \
     }
+/* clang-format on */
 #include "tensor/autograd/grad_rows.h"

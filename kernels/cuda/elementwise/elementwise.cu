@@ -2,7 +2,9 @@
 #include "kernels/cuda/elementwise/elementwise.cuh"
 
 #define VARS const gp_num<T> x = u[0];
-#define VARS_PAR VARS const gp_num<T> p = par[0], q = par[1], r = par[2]; (void)p, (void)q, (void)r;
+#define VARS_PAR                                                                                   \
+    VARS const gp_num<T> p = par[0], q = par[1], r = par[2];                                       \
+    (void)p, (void)q, (void)r;
 #define UNARY1(t, T, n, y) GP_FORMULA(formula_##n##_##t, T, T, 1, VARS, y)
 #define PARAM1(t, T, n, y) GP_FORMULA(formula_##n##_##t, T, T, 1, VARS_PAR, y)
 #define PREDICATE1(t, T, n, y) GP_FORMULA(formula_##n##_##t, T, uint8_t, 1, VARS, y)
@@ -11,6 +13,7 @@
 #define PREDICATE(n, ty, y, ...) EACH_##ty(PREDICATE1, n, y)
 #include "tensor/ops/ops.def"
 
+/* clang-format off */
 #define KERNEL(n, ty)                                                                              \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
         switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
@@ -18,6 +21,7 @@
         default: return gp_fail("%s: no such dtype on CUDA", #n);                                  \
         }                                                                                          \
     }
+/* clang-format on */
 #define UNARY(n, ty, ...) KERNEL(n, ty)
 #define PARAM(n, ty, ...) KERNEL(n, ty)
 #define PREDICATE(n, ty, ...) KERNEL(n, ty)

@@ -12,8 +12,8 @@
 
 /* Where an operand's elements come from. */
 typedef enum gp_source {
-    GP_EACH,  /* its own for each element */
-    GP_ONE,   /* one for a whole row of the loop's fastest dim */
+    GP_EACH,          /* its own for each element */
+    GP_ONE,           /* one for a whole row of the loop's fastest dim */
     GP_NUMBER_OPERAND /* a number argument */
 } gp_source;
 
@@ -78,8 +78,9 @@ template <class T> struct gp_in_memory<T, uint8_t> { /* a truth, as a result */
     __device__ static inline uint8_t put(uint8_t v, int dt) { return v; }
 };
 
-/* What memory has of V elements of an operand, or of the one for a whole row. Nothing is done with it yet, not even
- * put into the same register, so that all loads of a thread are on their way together. */
+/* What memory has of V elements of an operand, or of the one for a whole row. Nothing is done with
+ * it yet, not even put into the same register, so that all loads of a thread are on their way
+ * together. */
 template <class M, int V> struct gp_loaded {
     gp_vector<M, V> each;
     M one;
@@ -92,8 +93,8 @@ __device__ static inline void gp_get_vector(const gp_args_of<F> &a, int k, const
 }
 /* Those in compute type. */
 template <class F, class M, int V>
-__device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k, const gp_loaded<M, V> &m,
-                                             typename F::T (*u)[F::N]) {
+__device__ static inline void gp_take_vector(const gp_args_of<F> &a, int k,
+                                             const gp_loaded<M, V> &m, typename F::T (*u)[F::N]) {
     typedef gp_in_memory<typename F::T, M> memory;
     if (a.source[k] == GP_EACH) {
 #pragma unroll
@@ -163,7 +164,7 @@ __global__ static void __launch_bounds__(GP_THREADS)
 #pragma unroll
     for (int k = 0; k < F::N; k++) {
         const char *p = l.data[1 + k] + off[1 + k];
-        u[k] = a.source[k] == GP_NUMBER_OPERAND                ? a.number[k]
+        u[k] = a.source[k] == GP_NUMBER_OPERAND           ? a.number[k]
                : a.dtype[1 + k] == gp_memory_of<T>::dtype ? *(const T *)p
                                                           : gp_load_any<T>(p, a.dtype[1 + k]);
     }
@@ -273,8 +274,8 @@ static int gp_operands(const gp_call *c, bool truth, const gp_array **arrays,
     return same && arrays[0]->dtype == (truth ? (int)GP_bool : dt) ? dt : -1;
 }
 
-/* Runs c by a formula's kernels. texts: what to say of the faults of integers, and of bce; nullptr: it
- * has none. */
+/* Runs c by a formula's kernels. texts: what to say of the faults of integers, and of bce; nullptr:
+ * it has none. */
 template <int N, class T>
 static bool gp_run_formula(const gp_call *c, const gp_formula_kernels<N, T> &f,
                            const char *const *texts) {
@@ -316,7 +317,9 @@ template <class F> static bool gp_run(const gp_call *c, const char *const *texts
 #define EACH_ALL EACH_REAL
 
 /* A case of the choice by compute type. */
+/* clang-format off */
 #define GP_CASE(t, T, name, texts)                                                                 \
     case GP_##t: return gp_run<formula_##name##_##t>(c, texts);
+/* clang-format on */
 
 #endif

@@ -1,8 +1,11 @@
-/* The functions that formulas in ops.def may use, on a CUDA device: kernels/cpu/elementwise/math.h's of the
- * same names. A formula's variables are gp_num, so that 0.5 in it is a float where they are: in
- * f64, as C would have it, it would run at a small part of the speed. */
+/* The functions that formulas in ops.def may use, on a CUDA device: of the same names as those of
+ * kernels/cpu/elementwise/math.h. A formula's variables are gp_num, so that 0.5 in it is a float
+ * where they are: in f64, as C would have it, it would run at a small part of the speed. */
 #ifndef GP_CUDA_MATH_CUH
 #define GP_CUDA_MATH_CUH
+
+/* Lists of macros that stand for declarations are more than clang-format understands. */
+/* clang-format off */
 
 #include <type_traits>
 
@@ -127,7 +130,8 @@ template <class T> struct gp_num {
     }
 };
 
-/* What integers may fail at, and what is no probability, goes to the int `fault` of the formula's surroundings. */
+/* What integers may fail at, and what is no probability, goes to the int `fault` of the formula's
+ * surroundings. */
 #define floor_divide(a, b) floor_divide_to(a, b, fault)
 #define trunc_divide(a, b) trunc_divide_to(a, b, fault)
 #define remainder(a, b) remainder_to(a, b, fault)

@@ -106,9 +106,7 @@ static bool choose(const gp_call *c, const gp_array *mask, const gp_value *a, co
     return GP_BY_SIZE(gp_dtype_sizes[out->dtype], run, c, n, k);
 }
 
-GP_C bool CUDA(where)(const gp_call *c) {
-    return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]);
-}
+GP_C bool CUDA(where)(const gp_call *c) { return choose(c, gp_in(c, 0), &c->arg[1], &c->arg[2]); }
 GP_C bool CUDA(masked_fill)(const gp_call *c) {
     return choose(c, gp_in(c, 1), &c->arg[2], &c->arg[0]);
 }

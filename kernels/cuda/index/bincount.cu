@@ -1,6 +1,6 @@
 /* Counting by value: bincount, histc, one_hot. Labels count from 1. Integers are counted by atomic
- * sums, weights added up in one order (scatter.cu). Limit: a read of each element; bins that fit are
- * counted in shared memory first. */
+ * sums, weights added up in one order (scatter.cu). Limit: a read of each element; bins that fit
+ * are counted in shared memory first. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/index/scatter.cuh"
 #include "kernels/cuda/runtime/rows.cuh"

@@ -44,7 +44,8 @@ GP_C bool CUDA(embedding)(const gp_call *c) {
     if (index->numel == 0) return true;
     gp_picking p = rows_of(c, index, table, texts_embedding);
     if (table->dim[1] == 0) /* rows of nothing, which have numbers all the same */
-        return GP_LAUNCH(c, look_at, gp_blocks(index->numel), GP_THREADS, 0, p.pick, index->data, index->numel);
+        return GP_LAUNCH(c, look_at, gp_blocks(index->numel), GP_THREADS, 0, p.pick, index->data,
+                         index->numel);
     gp_array out = matrix(gp_out(c, 0), index->numel, table->dim[1]);
     return gp_pick_get(c, &p, table, &out);
 }

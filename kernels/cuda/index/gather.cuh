@@ -14,7 +14,7 @@ enum { GP_OUT_OF_RANGE = 1, GP_OUT_OF_NOTHING = 2, GP_OUT_OF_ONE = 3 };
     static const char *const texts_##name[] = {                                                    \
         #name ": index %1$lld is out of range for dim %2$lld of size %3$lld (expected 1 to "       \
               "%3$lld, or -%3$lld to -1)",                                                         \
-        #name ": index %1$lld is out of range for dim %2$lld of size 0 (it is empty: there is "     \
+        #name ": index %1$lld is out of range for dim %2$lld of size 0 (it is empty: there is "    \
               "nothing to index)",                                                                 \
         #name ": index %1$lld is out of range for dim %2$lld of size 1 (expected 1 or -1)"};
 
@@ -40,9 +40,11 @@ __device__ static inline bool gp_picked(const gp_pick &k, const char *p, int64_t
     int64_t i = v < 0 && !k.counted ? v + k.size : (int64_t)((uint64_t)v - 1);
     if (k.counted && k.skipped && v == k.skipped) return false;
     if ((uint64_t)i >= (uint64_t)k.size) {
-        gp_fault_note(k.fault, k.counted || k.size > 1 ? GP_OUT_OF_RANGE
-                                        : k.size ? GP_OUT_OF_ONE : GP_OUT_OF_NOTHING, v,
-                      k.counted ? k.size : k.dim, k.size);
+        gp_fault_note(k.fault,
+                      k.counted || k.size > 1 ? GP_OUT_OF_RANGE
+                      : k.size                ? GP_OUT_OF_ONE
+                                              : GP_OUT_OF_NOTHING,
+                      v, k.counted ? k.size : k.dim, k.size);
         if (k.bad) *k.bad = 1;
         return false;
     }

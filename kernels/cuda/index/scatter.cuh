@@ -7,7 +7,7 @@
 
 /* What is written: values laid over p's dims (or `number`) into target at p's places. */
 typedef struct gp_putting {
-    gp_scatter_op how;        /* of GP_MEAN: the mean of what is added up */
+    gp_scatter_op how; /* of GP_MEAN: the mean of what is added up */
     bool include_self; /* the target's own element counts */
     gp_array target, values;
     bool is_number;

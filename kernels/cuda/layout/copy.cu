@@ -7,8 +7,7 @@
 
 enum { EACH = 4 }; /* units a thread: their loads are on their way together */
 
-template <class M>
-__global__ static void __launch_bounds__(GP_THREADS) move_kernel(gp_loop<2> l) {
+template <class M> __global__ static void __launch_bounds__(GP_THREADS) move_kernel(gp_loop<2> l) {
     M v[EACH];
     int64_t off[EACH][2];
     uint32_t first = blockIdx.x * (GP_THREADS * EACH) + threadIdx.x;
@@ -50,8 +49,7 @@ static bool move(const gp_call *c, gp_nest<2> n, int64_t size) {
         n.numel = n.numel * size / unit, n.dim[0] = n.dim[0] * size / unit;
         n.stride[0][0] = n.stride[0][1] = unit;
     }
-    return unit == 16 ? run_move<gp_vector<uint64_t, 2>>(c, n)
-                      : GP_BY_SIZE(unit, run_move, c, n);
+    return unit == 16 ? run_move<gp_vector<uint64_t, 2>>(c, n) : GP_BY_SIZE(unit, run_move, c, n);
 }
 
 /* ---- of one dtype, turned round: tiles through shared memory ---- */

@@ -239,8 +239,9 @@ __device__ static void store(const jacobi<T> &j, int64_t which, const T *w, cons
     }
 }
 
-/* SHARED: W and V are in shared memory, which the compiler is to know: its loads are then of that memory and not of
- * either. One block of 1024 threads a multiprocessor is enough: else a thread has 32 registers, and they spill. */
+/* SHARED: W and V are in shared memory, which the compiler is to know: its loads are then of that
+ * memory and not of either. One block of 1024 threads a multiprocessor is enough: else a thread has
+ * 32 registers, and they spill. */
 template <class T, bool SHARED>
 __global__ static void __launch_bounds__(1024, 1) decompose(jacobi<T> j) {
     GP_DYNAMIC_SHARED(T, room);
@@ -251,7 +252,8 @@ __global__ static void __launch_bounds__(1024, 1) decompose(jacobi<T> j) {
     int *place = (int *)(dots + j.all), *list = place + j.all;
     T *rest = (T *)(list + j.all);
     T *w = SHARED || !j.w ? rest : j.w + which * j.all * j.len;
-    T *v = SHARED || !j.v ? (!SHARED && j.w ? rest : rest + j.all * j.len) : j.v + which * j.n * j.n;
+    T *v =
+        SHARED || !j.v ? (!SHARED && j.w ? rest : rest + j.all * j.len) : j.v + which * j.n * j.n;
     bool bad;
     int e = load(j, j.a + which * j.rows * j.cols, w, parts, &bad);
     for (int i = threadIdx.x; j.vectors && i < j.n * j.n; i += blockDim.x)

@@ -20,37 +20,36 @@ typedef struct large {
         const gp_solver *r = l->r;                                                                 \
         int m = l->m, n = l->n, need = 0, econ = !l->d->full;                                      \
         T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s;                                           \
-        if (!gp_cusolver_ok(                                                                       \
-                r->c,                                                                              \
-                gp_solve.cusolverDn##P##gesvdj_bufferSize(l->h, VECTORS, econ, m, n, a, m, s, u,   \
-                                                          m, v, n, &need, l->params),              \
-                "gesvdj"))                                                                         \
+        if (!gp_cusolver_ok(r->c,                                                                  \
+                            gp_solve.cusolverDn##P##gesvdj_bufferSize(                             \
+                                l->h, VECTORS, econ, m, n, a, m, s, u, m, v, n, &need, l->params), \
+                            "gesvdj"))                                                             \
             return false;                                                                          \
         T *work = (T *)gp_solver_scratch(r, need);                                                 \
         bool ok = work != NULL;                                                                    \
         for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.cusolverDn##P##gesvdj(                                    \
-                                    l->h, VECTORS, econ, m, n, a + i * m * n, m, s + i * n,        \
-                                    u + i * m * l->ucols, m, v + i * n * n, n, work, need,         \
-                                    r->info + i, l->params),                                       \
-                                "gesvdj");                                                         \
+            ok = gp_cusolver_ok(                                                                   \
+                r->c,                                                                              \
+                gp_solve.cusolverDn##P##gesvdj(l->h, VECTORS, econ, m, n, a + i * m * n, m,        \
+                                               s + i * n, u + i * m * l->ucols, m, v + i * n * n,  \
+                                               n, work, need, r->info + i, l->params),             \
+                "gesvdj");                                                                         \
         return ok;                                                                                 \
     }                                                                                              \
     static bool batched_##t(const large *l) {                                                      \
         const gp_solver *r = l->r;                                                                 \
         int m = l->m, n = l->n, need = 0, count = (int)r->count;                                   \
         T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s, *work;                                    \
-        return gp_cusolver_ok(r->c,                                                                \
-                              gp_solve.cusolverDn##P##gesvdjBatched_bufferSize(                    \
-                                  l->h, VECTORS, m, n, a, m, s, u, m, v, n, &need, l->params,      \
-                                  count),                                                          \
-                              "gesvdjBatched") &&                                                  \
+        return gp_cusolver_ok(                                                                     \
+                   r->c,                                                                           \
+                   gp_solve.cusolverDn##P##gesvdjBatched_bufferSize(                               \
+                       l->h, VECTORS, m, n, a, m, s, u, m, v, n, &need, l->params, count),         \
+                   "gesvdjBatched") &&                                                             \
                (work = (T *)gp_solver_scratch(r, need)) &&                                         \
                gp_cusolver_ok(r->c,                                                                \
-                              gp_solve.cusolverDn##P##gesvdjBatched(                               \
-                                  l->h, VECTORS, m, n, a, m, s, u, m, v, n, work, need, r->info,   \
-                                  l->params, count),                                               \
+                              gp_solve.cusolverDn##P##gesvdjBatched(l->h, VECTORS, m, n, a, m, s,  \
+                                                                    u, m, v, n, work, need,        \
+                                                                    r->info, l->params, count),    \
                               "gesvdjBatched");                                                    \
     }                                                                                              \
     /* Without its residuals, for which it would wait. */                                          \
@@ -59,11 +58,11 @@ typedef struct large {
         int m = l->m, n = l->n, need = 0, count = (int)r->count;                                   \
         long long mn = (long long)m * n, nn = (long long)n * n;                                    \
         T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s, *work;                                    \
-        return gp_cusolver_ok(r->c,                                                                \
-                              gp_solve.cusolverDn##P##gesvdaStridedBatched_bufferSize(             \
-                                  l->h, VECTORS, n, m, n, a, m, mn, s, n, u, m, mn, v, n, nn,      \
-                                  &need, count),                                                   \
-                              "gesvdaStridedBatched") &&                                           \
+        return gp_cusolver_ok(                                                                     \
+                   r->c,                                                                           \
+                   gp_solve.cusolverDn##P##gesvdaStridedBatched_bufferSize(                        \
+                       l->h, VECTORS, n, m, n, a, m, mn, s, n, u, m, mn, v, n, nn, &need, count),  \
+                   "gesvdaStridedBatched") &&                                                      \
                (work = (T *)gp_solver_scratch(r, need)) &&                                         \
                gp_cusolver_ok(r->c,                                                                \
                               gp_solve.cusolverDn##P##gesvdaStridedBatched(                        \
@@ -77,19 +76,18 @@ typedef struct large {
         int m = l->m, n = l->n, need = 0;                                                          \
         signed char job = !l->u ? 'N' : l->d->full ? 'A' : 'S';                                    \
         T *a = l->a, *s = l->d->s, *u = l->u, *v = l->v;                                           \
-        if (!gp_cusolver_ok(                                                                       \
-                r->c, gp_solve.cusolverDn##P##gesvd_bufferSize(l->h, m, n, &need), "gesvd"))       \
+        if (!gp_cusolver_ok(r->c, gp_solve.cusolverDn##P##gesvd_bufferSize(l->h, m, n, &need),     \
+                            "gesvd"))                                                              \
             return false;                                                                          \
         T *work = (T *)gp_solver_scratch(r, need), *rwork = (T *)gp_solver_scratch(r, n);          \
         bool ok = work && rwork;                                                                   \
         for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(                                                                   \
-                r->c,                                                                              \
-                gp_solve.cusolverDn##P##gesvd(                                                     \
-                    l->h, job, job, m, n, a + i * m * n, m, s + i * n,                             \
-                    u ? u + i * m * l->ucols : NULL, m, u ? v + i * n * n : NULL, n, work, need,   \
-                    rwork, r->info + i),                                                           \
-                "gesvd");                                                                          \
+            ok = gp_cusolver_ok(r->c,                                                              \
+                                gp_solve.cusolverDn##P##gesvd(                                     \
+                                    l->h, job, job, m, n, a + i * m * n, m, s + i * n,             \
+                                    u ? u + i * m * l->ucols : NULL, m, u ? v + i * n * n : NULL,  \
+                                    n, work, need, rwork, r->info + i),                            \
+                                "gesvd");                                                          \
         return ok;                                                                                 \
     }
 SVD(float, f32, S)
@@ -146,9 +144,9 @@ static bool by_library(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
     return ok && gp_solver_flag(r, d->texts);
 }
 
-/* Our own kernel where it is the faster, and else, or where gesvdj is asked for, Jacobi rotations by
- * cuSOLVER, whose form for many at once takes matrices of up to 32 x 32 and gives all of U. Values
- * alone are gesvd's. */
+/* Our own kernel where it is the faster, and else, or where gesvdj is asked for, Jacobi rotations
+ * by cuSOLVER, whose form for many at once takes matrices of up to 32 x 32 and gives all of U.
+ * Values alone are gesvd's. */
 static gp_svd_driver driver_of(const gp_solver *r, const gp_svd *d) {
     int most = d->rows > d->cols ? d->rows : d->cols;
     if (!d->driver &&
@@ -165,7 +163,8 @@ bool gp_cuda_svd(gp_solver *r, const gp_svd *d) {
     if (driver == GP_GESVDA && (r->count > INT32_MAX || (d->full && d->rows != d->cols)))
         return gp_fail("%s: driver gesvda gives no full matrices; use linalg.svd(x, false)",
                        "linalg.svd");
-    static const char *const names[] = {"", "jacobi", "gesvd", "gesvdj", "gesvdjBatched", "gesvdaStridedBatched"};
+    static const char *const names[] = {"",       "jacobi",        "gesvd",
+                                        "gesvdj", "gesvdjBatched", "gesvdaStridedBatched"};
     gp_libs.svd_used = driver;
     gp_cuda_detail(names[driver]);
     return driver == GP_JACOBI ? gp_cuda_jacobi(r, d) : by_library(r, d, driver);

@@ -1,6 +1,7 @@
-/* batch_norm and its gradients, where cuDNN does not do them (cudnn.c): sums of each channel in chunks that many blocks take, joined in one
- * order; then one pass that normalises. Limit: two reads and a write of each element forward (one
- * read where the statistics are given), four reads and a write backward. */
+/* batch_norm and its gradients, where cuDNN does not do them (cudnn.c): sums of each channel in
+ * chunks that many blocks take, joined in one order; then one pass that normalises. Limit: two
+ * reads and a write of each element forward (one read where the statistics are given), four reads
+ * and a write backward. */
 #include "kernels/cuda/norm/batch_norm.h"
 #include "kernels/cuda/runtime/rows.cuh"
 

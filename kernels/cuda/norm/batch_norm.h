@@ -1,4 +1,5 @@
-/* batch_norm by cuDNN, for batch_norm.cu: *done is false where it cannot or may not; false with a message (cudnn.c). */
+/* batch_norm by cuDNN, for batch_norm.cu: *done is false where it cannot or may not; false with a
+ * message (cudnn.c). */
 #ifndef GP_CUDA_NORM_H
 #define GP_CUDA_NORM_H
 

@@ -17,8 +17,9 @@ typedef struct rows {
     double *mean, *scale; /* of each row, for the gradients of weight and bias */
 } rows;
 
-/* Those of V elements of a weight that elements i … i + V - 1 have, `each` neighbours one of them: a vector where it
- * lies as x does, two where it is f32 beside an x of 16 bits, one load where all have the same. i is a multiple of V. */
+/* Those of V elements of a weight that elements i … i + V - 1 have, `each` neighbours one of them:
+ * a vector where it lies as x does, two where it is f32 beside an x of 16 bits, one load where all
+ * have the same. i is a multiple of V. */
 template <class T, int D, int V>
 __device__ static void affine(T (&v)[V], const char *p, gp_dtype dt, int64_t i, int64_t each,
                               T absent) {
@@ -62,7 +63,7 @@ template <class T, int D, int V> struct line {
     __device__ void moments(T *mean, T *scale) const {
         T v[V], s = 0, q = 0;
         gp_each<T, D, V>(x, gp_bytes_of(r->xt), r->xt, n, lane * V, apart,
-                         [&](const T (&u)[V], int64_t, int64_t k) {
+                         [&](const T(&u)[V], int64_t, int64_t k) {
                              for (int j = 0; j < V; j++) {
                                  s += u[j];
                                  if (kept) keep.at(k, V, j) = u[j];

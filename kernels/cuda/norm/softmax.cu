@@ -21,7 +21,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX)
     char *out = lines.data[0] + off[0];
     gp_keep<T> keep = {cache + mine * kept, group, lane};
     T v[V], m = -INFINITY, s = 0;
-    gp_each<T, D, V>(x, p.xs, p.xt, n, lane * V, apart, [&](const T (&u)[V], int64_t, int64_t k) {
+    gp_each<T, D, V>(x, p.xs, p.xt, n, lane * V, apart, [&](const T(&u)[V], int64_t, int64_t k) {
         for (int j = 0; j < V; j++) {
             m = u[j] > m ? u[j] : m;
             if (kept) keep.at(k, V, j) = u[j];

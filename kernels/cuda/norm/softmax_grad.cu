@@ -16,7 +16,8 @@ template <class T> __device__ static T slope(T g, T y, T sum, bool logs) {
 }
 
 template <class T, int D, int V>
-static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient_rows(places p, int group, int64_t kept) {
+static __global__ void __launch_bounds__(GP_GROUP_MAX)
+    gradient_rows(places p, int group, int64_t kept) {
     GP_DYNAMIC_SHARED(T, cache);
     int lane = threadIdx.x % group, mine = threadIdx.x / group;
     int64_t row = (int64_t)blockIdx.x * (blockDim.x / group) + mine, n = row < p.lines ? p.n : 0,
@@ -26,7 +27,7 @@ static __global__ void __launch_bounds__(GP_GROUP_MAX) gradient_rows(places p, i
     gp_keep<T> keep_g = {cache + mine * 2 * kept, group, lane}, keep_y = keep_g;
     keep_y.p += kept;
     T g[V], y[V], s = 0;
-    gp_each<T, D, V>(gp, gs, p.gt, n, lane * V, apart, [&](const T (&u)[V], int64_t i, int64_t k) {
+    gp_each<T, D, V>(gp, gs, p.gt, n, lane * V, apart, [&](const T(&u)[V], int64_t i, int64_t k) {
         gp_fetch<T, D, V>(y, yp + i * ys, p.yt);
         for (int j = 0; j < V; j++) {
             s += p.logs ? u[j] : u[j] * y[j];

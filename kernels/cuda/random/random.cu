@@ -190,7 +190,8 @@ __global__ static void __launch_bounds__(GP_THREADS)
     if (whole) gp_store_some<T, 4>(out + at * size, dt, v);
     else {
 #pragma unroll
-        for (int k = 0; k < 4; k++) /* not to n: v by a number that is not known would be in memory */
+        for (int k = 0; k < 4;
+             k++) /* not to n: v by a number that is not known would be in memory */
             if (k < n) gp_store_as<T>(out + (at + k) * size, dt, v[k]);
     }
 }

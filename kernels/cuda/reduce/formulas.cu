@@ -43,12 +43,12 @@ template <> __device__ inline int64_t cut<int64_t>(double v) {
 #include "tensor/ops/ops.def"
 
 #define CASE(t, T, name)                                                                           \
-    case GP_##t: return gp_reduce<reduce_##name##_##t>(c, 1, 0);
+    case GP_##t:                                                                                   \
+        return gp_reduce<reduce_##name##_##t>(c, 1, 0);
 #define REDUCE(n, ty, ...)                                                                         \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
         switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \
-            EACH_##ty(CASE, n)                                                                     \
-        default: return gp_fail("%s: no such dtype on CUDA", #n);                                  \
+            EACH_##ty(CASE, n) default : return gp_fail("%s: no such dtype on CUDA", #n);          \
         }                                                                                          \
     }
 #include "tensor/ops/ops.def"

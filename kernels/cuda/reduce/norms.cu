@@ -99,8 +99,8 @@ template <class Type, bool ROOT> struct moments {
         }
         double all = a.count + b.count, ma = a.shift + a.sum / a.count;
         double d = b.shift + b.sum / b.count - ma;
-        a.squares = a.squares - a.sum * (a.sum / a.count) + b.squares -
-                    b.sum * (b.sum / b.count) + d * d * (a.count * b.count / all);
+        a.squares = a.squares - a.sum * (a.sum / a.count) + b.squares - b.sum * (b.sum / b.count) +
+                    d * d * (a.count * b.count / all);
         a.shift = ma + d * (b.count / all), a.sum = 0, a.count = all;
     }
     /* Rounding must not leave a negative sum of squares; NaN stays. */

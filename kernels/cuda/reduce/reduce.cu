@@ -91,8 +91,8 @@ static bool along_rows(const gp_call *c, const gp_reducer_kernels *k, gp_reducti
     bool native = a.dtype == k->dtype, half = a.dtype == GP_f16 || a.dtype == GP_bf16;
     int many = (native && k->whole[0]) || (half && k->halves[0]) ? (int)(16 / size) : 1;
     gp_places red = a.red;
-    if (many > 1 && !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) &&
-                      by_vectors(&red, many, size)))
+    if (many > 1 &&
+        !(gp_aligned(a.x, 16) && in_vectors(&a.kept, 0) && by_vectors(&red, many, size)))
         many = 1;
     auto *kernel = many == 1 ? k->single[0] : native ? k->whole[0] : k->halves[0];
     if (many > 1) a.red = red;
@@ -126,8 +126,8 @@ static bool down_columns(const gp_call *c, const gp_reducer_kernels *k, gp_reduc
     int64_t blocks = a.outputs / a.width * ((a.width + across - 1) / across);
     if (!take_parts(c, k, &a, blocks, AHEAD * rows)) return false;
     close_places(&a.red, a.pieces), close_places(&a.kept, a.outputs / a.width);
-    if (!GP_LAUNCH(c, kernel, (uint32_t)(blocks * a.parts), GP_THREADS,
-                   (size_t)k->acc * GP_THREADS, a))
+    if (!GP_LAUNCH(c, kernel, (uint32_t)(blocks * a.parts), GP_THREADS, (size_t)k->acc * GP_THREADS,
+                   a))
         return false;
     return a.parts == 1 || run_parts(c, k, a);
 }

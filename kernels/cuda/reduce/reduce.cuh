@@ -68,7 +68,9 @@ template <class Type> struct gp_single { /* one element of any dtype */
     typedef Type T;
     enum { MANY = 1, UNROLL = 4 };
     typedef T Raw;
-    __device__ static inline Raw load(const char *p, int dt) { return gp_load_as<T>(p, (gp_dtype)dt); }
+    __device__ static inline Raw load(const char *p, int dt) {
+        return gp_load_as<T>(p, (gp_dtype)dt);
+    }
     __device__ static inline T number(const Raw &m, int, int) { return m; }
 };
 
@@ -122,7 +124,8 @@ __global__ static void __launch_bounds__(GP_THREADS) gp_rows_kernel(gp_reduction
             if (i + u * a.group >= to) break;
 #pragma unroll
             for (int j = 0; j < L::MANY; j++)
-                R::fold(acc[j % LANES], L::number(v[u], j, a.dtype), a.p, (i + u * a.group) * L::MANY + j);
+                R::fold(acc[j % LANES], L::number(v[u], j, a.dtype), a.p,
+                        (i + u * a.group) * L::MANY + j);
         }
     }
 #pragma unroll
@@ -211,7 +214,8 @@ template <class R> static gp_reducer_kernels gp_kernels_of() {
     gp_reducer_kernels k = {};
     k.single[0] = gp_rows_kernel<R, gp_single<T>>, k.single[1] = gp_columns_kernel<R, gp_single<T>>;
     if constexpr (!R::LEAN)
-        k.whole[0] = gp_rows_kernel<R, gp_chunk_state<T>>, k.whole[1] = gp_columns_kernel<R, gp_chunk_state<T>>;
+        k.whole[0] = gp_rows_kernel<R, gp_chunk_state<T>>,
+        k.whole[1] = gp_columns_kernel<R, gp_chunk_state<T>>;
     if constexpr (!R::LEAN && std::is_same<T, float>::value)
         k.halves[0] = gp_rows_kernel<R, gp_halves>, k.halves[1] = gp_columns_kernel<R, gp_halves>;
     k.parts = gp_parts_kernel<R>;

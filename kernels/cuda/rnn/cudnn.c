@@ -1,6 +1,6 @@
-/* Recurrent layers by cuDNN, trained or not. Dropout takes our own kernels (rnn.c, grad.c): its random numbers are
- * the same on every device. In compute type, as those. Limit that this aims at: w_hh's bytes once a step, or 2
- * operations a weight and row. */
+/* Recurrent layers by cuDNN, trained or not. Dropout takes our own kernels (rnn.c, grad.c): its
+ * random numbers are the same on every device. In compute type, as those. Limit that this aims at:
+ * w_hh's bytes once a step, or 2 operations a weight and row. */
 #include "kernels/cuda/rnn/rnn.h"
 #include "kernels/cuda/runtime/device.h"
 
@@ -10,8 +10,8 @@ static bool own_saved(const gp_rnn_run *n, const gp_array *saved) {
 }
 
 static bool wrong_saved(const gp_rnn_run *n, const gp_array *saved) {
-    return gp_fail("%s: argument 'saved' has %lld elements (expected what the forward op gave)", n->c->name,
-                   (long long)saved->numel);
+    return gp_fail("%s: argument 'saved' has %lld elements (expected what the forward op gave)",
+                   n->c->name, (long long)saved->numel);
 }
 
 #if __has_include(<cudnn.h>)
@@ -30,7 +30,8 @@ typedef struct shape {
 
 typedef struct plan {
     shape of;
-    bool used, refused; /* refused: by cuDNN, when it was described or run in training; our own kernels do it */
+    bool used, refused; /* refused: by cuDNN, when it was described or run in training; our own
+                           kernels do it */
     cudnnDropoutDescriptor_t none; /* no dropout */
     cudnnRNNDescriptor_t rnn;
     cudnnRNNDataDescriptor_t x, y;
@@ -50,20 +51,22 @@ static void forget(plan *p) {
 }
 
 /* steps x batch x width, dense; every sequence is as long as the others. */
-static bool describe_data(const gp_call *c, const shape *s, int width, cudnnRNNDataDescriptor_t *to) {
+static bool describe_data(const gp_call *c, const shape *s, int width,
+                          cudnnRNNDataDescriptor_t *to) {
     int *lengths = (int *)malloc((size_t)s->batch * sizeof *lengths);
     if (!lengths) return gp_fail("%s: out of memory", c->op->name);
     for (int i = 0; i < s->batch; i++) lengths[i] = s->steps;
     bool ok = gp_dnn_ok(c, gp_dnn.cudnnCreateRNNDataDescriptor(to)) &&
-              gp_dnn_ok(c, gp_dnn.cudnnSetRNNDataDescriptor(*to, gp_dnn_type(s->dtype),
-                                                            CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, s->steps,
-                                                            s->batch, width, lengths, NULL));
+              gp_dnn_ok(c, gp_dnn.cudnnSetRNNDataDescriptor(
+                               *to, gp_dnn_type(s->dtype), CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
+                               s->steps, s->batch, width, lengths, NULL));
     free(lengths);
     return ok;
 }
 
 static bool describe_rnn(const gp_call *c, cudnnHandle_t h, plan *p) {
-    static const cudnnRNNMode_t modes[] = {CUDNN_LSTM, CUDNN_GRU, CUDNN_RNN_TANH, CUDNN_RNN_RELU}; /* by gp_cell */
+    static const cudnnRNNMode_t modes[] = {CUDNN_LSTM, CUDNN_GRU, CUDNN_RNN_TANH,
+                                           CUDNN_RNN_RELU}; /* by gp_cell */
     const shape *s = &p->of;
     cudnnDataType_t type = gp_dnn_type(s->dtype);
     return gp_dnn_ok(c, gp_dnn.cudnnCreateDropoutDescriptor(&p->none)) &&
@@ -72,9 +75,10 @@ static bool describe_rnn(const gp_call *c, cudnnHandle_t h, plan *p) {
            gp_dnn_ok(c, gp_dnn.cudnnSetRNNDescriptor_v8(
                             p->rnn, CUDNN_RNN_ALGO_STANDARD, modes[s->cell],
                             s->biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
-                            s->dirs == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, type, type,
-                            s->tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, s->input, s->hidden, s->hidden, s->layers,
-                            p->none, CUDNN_RNN_PADDED_IO_ENABLED));
+                            s->dirs == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
+                            CUDNN_LINEAR_INPUT, type, type,
+                            s->tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, s->input, s->hidden,
+                            s->hidden, s->layers, p->none, CUDNN_RNN_PADDED_IO_ENABLED));
 }
 
 static cudnnForwardMode_t mode_of(const shape *s) {
@@ -83,11 +87,13 @@ static cudnnForwardMode_t mode_of(const shape *s) {
 
 static bool describe(const gp_call *c, cudnnHandle_t h, plan *p) {
     const shape *s = &p->of;
-    int dim[3] = {s->layers * s->dirs, s->batch, s->hidden}, stride[3] = {s->batch * s->hidden, s->hidden, 1};
+    int dim[3] = {s->layers * s->dirs, s->batch, s->hidden},
+        stride[3] = {s->batch * s->hidden, s->hidden, 1};
     return describe_rnn(c, h, p) && describe_data(c, s, s->input, &p->x) &&
            describe_data(c, s, s->dirs * s->hidden, &p->y) &&
            gp_dnn_ok(c, gp_dnn.cudnnCreateTensorDescriptor(&p->state)) &&
-           gp_dnn_ok(c, gp_dnn.cudnnSetTensorNdDescriptor(p->state, gp_dnn_type(s->dtype), 3, dim, stride)) &&
+           gp_dnn_ok(c, gp_dnn.cudnnSetTensorNdDescriptor(p->state, gp_dnn_type(s->dtype), 3, dim,
+                                                          stride)) &&
            gp_dnn_ok(c, gp_dnn.cudnnGetRNNWeightSpaceSize(h, p->rnn, &p->weights)) &&
            gp_dnn_ok(c, gp_dnn.cudnnGetRNNTempSpaceSizes(h, p->rnn, mode_of(s), p->x, &p->work,
                                                          s->train ? &p->reserve : NULL));
@@ -124,8 +130,9 @@ static int64_t saved_elements(const gp_rnn_run *n, const plan *p) {
     return e + (e == gp_rnn_saved_elements(&n->r));
 }
 
-/* The plan by which `saved` is laid out; TF32 may have been switched since, and where either of the two was refused it is
- * not known whether that was before or after it was saved: then the refused one. NULL with a message. */
+/* The plan by which `saved` is laid out; TF32 may have been switched since, and where either of the
+ * two was refused it is not known whether that was before or after it was saved: then the refused
+ * one. NULL with a message. */
 static plan *plan_of_saved(const gp_rnn_run *n, cudnnHandle_t h, shape *s, const gp_array *saved) {
     for (int i = 0; i < 2; i++, s->tf32 = !s->tf32) {
         plan *p = plan_of(n->c, h, s);
@@ -146,15 +153,19 @@ typedef struct gates {
     char *matrix[4], *bias[4];
 } gates;
 
-/* kind: of the input, of h. Gates are in cuDNN's order (i f g o; r z n), w_ih's before w_hh's, two biases a gate. */
-static bool find_gates(const gp_rnn_run *n, cudnnHandle_t h, const plan *p, int side, int kind, char *space, gates *at) {
+/* kind: of the input, of h. Gates are in cuDNN's order (i f g o; r z n), w_ih's before w_hh's, two
+ * biases a gate. */
+static bool find_gates(const gp_rnn_run *n, cudnnHandle_t h, const plan *p, int side, int kind,
+                       char *space, gates *at) {
     cudnnTensorDescriptor_t any[2] = {NULL, NULL}; /* shapes, which are known */
     bool ok = true;
-    for (int i = 0; i < 2; i++) ok = ok && gp_dnn_ok(n->c, gp_dnn.cudnnCreateTensorDescriptor(&any[i]));
+    for (int i = 0; i < 2; i++)
+        ok = ok && gp_dnn_ok(n->c, gp_dnn.cudnnCreateTensorDescriptor(&any[i]));
     for (int g = 0; ok && g < n->r.gates; g++) {
         void *matrix, *bias;
-        ok = gp_dnn_ok(n->c, gp_dnn.cudnnGetRNNWeightParams(h, p->rnn, side, p->weights, space, kind * n->r.gates + g,
-                                                            any[0], &matrix, any[1], &bias));
+        ok = gp_dnn_ok(n->c, gp_dnn.cudnnGetRNNWeightParams(h, p->rnn, side, p->weights, space,
+                                                            kind * n->r.gates + g, any[0], &matrix,
+                                                            any[1], &bias));
         at->matrix[g] = (char *)matrix, at->bias[g] = (char *)bias;
     }
     for (int i = 0; i < 2; i++)
@@ -162,13 +173,15 @@ static bool find_gates(const gp_rnn_run *n, cudnnHandle_t h, const plan *p, int 
     return ok;
 }
 
-/* The gates of one of our weights or biases to where cuDNN has each, or from there; what lies together in one copy. */
+/* The gates of one of our weights or biases to where cuDNN has each, or from there; what lies
+ * together in one copy. */
 static bool copy_gates(const gp_rnn_run *n, char *ours, char *const *at, size_t bytes, bool back) {
     for (int g = 0, last; g < n->r.gates; g = last) {
         for (last = g + 1; last < n->r.gates && at[last] == at[last - 1] + bytes;) last++;
         char *own = ours + (size_t)g * bytes;
-        if (!gp_cuda_ok(n->c, cudaMemcpyAsync(back ? own : at[g], back ? at[g] : own, (size_t)(last - g) * bytes,
-                                              cudaMemcpyDeviceToDevice, gp_cuda_stream(n->c))))
+        if (!gp_cuda_ok(n->c, cudaMemcpyAsync(back ? own : at[g], back ? at[g] : own,
+                                              (size_t)(last - g) * bytes, cudaMemcpyDeviceToDevice,
+                                              gp_cuda_stream(n->c))))
             return false;
     }
     return true;
@@ -186,7 +199,8 @@ static bool put_weights(gp_rnn_run *n, cudnnHandle_t h, const plan *p, char *spa
     for (int i = 0; ok && i < 2 * r->layers * r->dirs; i++) {
         int side = i / 2, kind = i % 2, first = side * (r->biases ? 4 : 2);
         gates at;
-        const char *w = gp_rnn_weights(n, first, kind), *b = r->biases ? gp_rnn_weights(n, first, 2 + kind) : NULL;
+        const char *w = gp_rnn_weights(n, first, kind),
+                   *b = r->biases ? gp_rnn_weights(n, first, 2 + kind) : NULL;
         ok = w && (b || !r->biases) && find_gates(n, h, p, side, kind, space, &at) &&
              copy_gates(n, (char *)w, at.matrix, gate_bytes(r, n->size, side, kind), false) &&
              (!b || copy_gates(n, (char *)b, at.bias, (size_t)(r->hidden * n->size), false));
@@ -202,7 +216,8 @@ static bool take_weights(gp_rnn_run *n, cudnnHandle_t h, const plan *p, char *sp
         gates at[2];
         for (int kind = 0; kind < 2; kind++) {
             size_t bytes = gate_bytes(r, n->size, side, kind);
-            if (!find_gates(n, h, p, side, kind, space, &at[kind]) || !copy_gates(n, to, at[kind].matrix, bytes, true))
+            if (!find_gates(n, h, p, side, kind, space, &at[kind]) ||
+                !copy_gates(n, to, at[kind].matrix, bytes, true))
                 return false;
             to += all * bytes;
         }
@@ -214,22 +229,28 @@ static bool take_weights(gp_rnn_run *n, cudnnHandle_t h, const plan *p, char *sp
 
 /* ---- forward ---- */
 
-/* Scratch memory: x and y, the states before and after, weights, work; in `saved`, the reserve space and y. */
+/* Scratch memory: x and y, the states before and after, weights, work; in `saved`, the reserve
+ * space and y. */
 typedef struct places {
     char *x, *y, *before[2], *after[2], *weights, *work, *reserve;
 } places;
 
-static int64_t state_elements(const gp_rnn *r) { return r->layers * r->dirs * r->batch * r->hidden; }
+static int64_t state_elements(const gp_rnn *r) {
+    return r->layers * r->dirs * r->batch * r->hidden;
+}
 
 static bool find_places(const gp_rnn_run *n, const plan *p, places *k) {
     const gp_rnn *r = &n->r;
     for (int i = 0; i < r->states; i++)
-        if (!(k->before[i] = gp_rnn_scratch(n, state_elements(r))) || !(k->after[i] = gp_rnn_scratch(n, state_elements(r))))
+        if (!(k->before[i] = gp_rnn_scratch(n, state_elements(r))) ||
+            !(k->after[i] = gp_rnn_scratch(n, state_elements(r))))
             return false;
     k->work = p->work ? (char *)gp_cuda_scratch(n->c, p->work) : NULL;
     k->reserve = n->saved;
-    k->y = n->saved ? n->saved + reserve_elements(n, p) * n->size : (char *)gp_rnn_scratch(n, gp_rnn_plane(r));
-    return (k->work || !p->work) && k->y && (k->x = gp_rnn_scratch(n, r->steps * r->batch * r->input)) &&
+    k->y = n->saved ? n->saved + reserve_elements(n, p) * n->size
+                    : (char *)gp_rnn_scratch(n, gp_rnn_plane(r));
+    return (k->work || !p->work) && k->y &&
+           (k->x = gp_rnn_scratch(n, r->steps * r->batch * r->input)) &&
            (k->weights = (char *)gp_cuda_scratch(n->c, p->weights));
 }
 
@@ -239,7 +260,8 @@ static bool fill_places(gp_rnn_run *n, cudnnHandle_t h, const plan *p, places *k
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
     bool ok = gp_rnn_get(n, gp_in(n->c, GP_RNN_X), k->x) && put_weights(n, h, p, k->weights);
     for (int s = 0; s < r->states; s++)
-        for (int64_t i = 0; ok && i < sides; i++) ok = gp_rnn_initial(n, s, i, k->before[s] + i * each);
+        for (int64_t i = 0; ok && i < sides; i++)
+            ok = gp_rnn_initial(n, s, i, k->before[s] + i * each);
     return ok;
 }
 
@@ -249,22 +271,25 @@ static bool put_states(const gp_rnn_run *n, char *const *from) {
     int64_t sides = r->layers * r->dirs, each = r->batch * r->hidden * n->size;
     for (int s = 0; s < r->states; s++)
         for (int64_t i = 0; i < sides; i++)
-            if (!gp_rnn_put_state(n, gp_out(n->c, 1 + s), i, from[s] + i * each, r->hidden)) return false;
+            if (!gp_rnn_put_state(n, gp_out(n->c, 1 + s), i, from[s] + i * each, r->hidden))
+                return false;
     return true;
 }
 
 static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     places k = {0};
     return find_places(n, p, &k) && fill_places(n, h, p, &k) &&
-           gp_dnn_ok(n->c, gp_dnn.cudnnRNNForward(h, p->rnn, mode_of(&p->of), NULL, p->x, k.x, p->y, k.y, p->state,
-                                                  k.before[0], k.after[0], p->state, k.before[1], k.after[1], p->weights,
-                                                  k.weights, p->work, k.work, p->reserve, k.reserve)) &&
+           gp_dnn_ok(n->c, gp_dnn.cudnnRNNForward(h, p->rnn, mode_of(&p->of), NULL, p->x, k.x, p->y,
+                                                  k.y, p->state, k.before[0], k.after[0], p->state,
+                                                  k.before[1], k.after[1], p->weights, k.weights,
+                                                  p->work, k.work, p->reserve, k.reserve)) &&
            gp_rnn_put(n, gp_out(n->c, 0), k.y) && put_states(n, k.after);
 }
 
 /* ---- backward ---- */
 
-/* Beside `places`, whose states after are the gradients of the last states here: other gradients. */
+/* Beside `places`, whose states after are the gradients of the last states here: other gradients.
+ */
 typedef struct back {
     char *dx, *dy, *before[2], *weights, *dw;
 } back;
@@ -277,10 +302,11 @@ static bool find_back(const gp_rnn_run *n, const plan *p, places *k, back *b) {
         if (!(b->before[i] = gp_rnn_scratch(n, state_elements(r)))) return false;
     b->dw = dw->dtype == n->dtype ? dw->data : (char *)gp_rnn_scratch(n, dw->numel);
     return b->dw && (b->dx = gp_rnn_scratch(n, r->steps * r->batch * r->input)) &&
-           (b->dy = gp_rnn_scratch(n, gp_rnn_plane(r))) && (b->weights = (char *)gp_cuda_scratch(n->c, p->weights)) &&
+           (b->dy = gp_rnn_scratch(n, gp_rnn_plane(r))) &&
+           (b->weights = (char *)gp_cuda_scratch(n->c, p->weights)) &&
            (k->reserve = (char *)gp_cuda_scratch(n->c, p->reserve)) &&
-           gp_cuda_ok(n->c, cudaMemcpyAsync(k->reserve, n->saved, p->reserve, cudaMemcpyDeviceToDevice,
-                                            gp_cuda_stream(n->c)));
+           gp_cuda_ok(n->c, cudaMemcpyAsync(k->reserve, n->saved, p->reserve,
+                                            cudaMemcpyDeviceToDevice, gp_cuda_stream(n->c)));
 }
 
 /* Gradients of the results; what was not given is 0. cuDNN adds to the weights' gradients. */
@@ -300,15 +326,19 @@ static bool run_back(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
     const gp_array *dw = gp_out(n->c, 1 + n->r.states);
     places k = {0};
     back b = {0};
-    bool ok = find_places(n, p, &k) && fill_places(n, h, p, &k) && find_back(n, p, &k, &b) && fill_back(n, p, &k, &b) &&
-              gp_dnn_ok(n->c, gp_dnn.cudnnRNNBackwardData_v8(
-                                  h, p->rnn, NULL, p->y, k.y, b.dy, p->x, b.dx, p->state, k.before[0], k.after[0],
-                                  b.before[0], p->state, k.before[1], k.after[1], b.before[1], p->weights, k.weights,
-                                  p->work, k.work, p->reserve, k.reserve)) &&
-              gp_dnn_ok(n->c, gp_dnn.cudnnRNNBackwardWeights_v8(h, p->rnn, CUDNN_WGRAD_MODE_ADD, NULL, p->x, k.x, p->state,
-                                                                k.before[0], p->y, k.y, p->weights, b.weights, p->work,
-                                                                k.work, p->reserve, k.reserve)) &&
-              gp_rnn_put(n, gp_out(n->c, 0), b.dx) && put_states(n, b.before) && take_weights(n, h, p, b.weights, b.dw);
+    bool ok =
+        find_places(n, p, &k) && fill_places(n, h, p, &k) && find_back(n, p, &k, &b) &&
+        fill_back(n, p, &k, &b) &&
+        gp_dnn_ok(n->c, gp_dnn.cudnnRNNBackwardData_v8(
+                            h, p->rnn, NULL, p->y, k.y, b.dy, p->x, b.dx, p->state, k.before[0],
+                            k.after[0], b.before[0], p->state, k.before[1], k.after[1], b.before[1],
+                            p->weights, k.weights, p->work, k.work, p->reserve, k.reserve)) &&
+        gp_dnn_ok(n->c, gp_dnn.cudnnRNNBackwardWeights_v8(h, p->rnn, CUDNN_WGRAD_MODE_ADD, NULL,
+                                                          p->x, k.x, p->state, k.before[0], p->y,
+                                                          k.y, p->weights, b.weights, p->work,
+                                                          k.work, p->reserve, k.reserve)) &&
+        gp_rnn_put(n, gp_out(n->c, 0), b.dx) && put_states(n, b.before) &&
+        take_weights(n, h, p, b.weights, b.dw);
     if (!ok || b.dw == dw->data) return ok;
     gp_array from = gp_dense_over(b.dw, n->dtype, dw->ndim, dw->dim);
     return gp_cuda_copy_array(n->c, dw, &from);
@@ -322,13 +352,14 @@ static _Atomic bool refused; /* a cuDNN that cannot be used here: our own kernel
 static bool usable(const gp_rnn_run *n, bool train, shape *s) {
     const gp_rnn *r = &n->r;
     memset(s, 0, sizeof *s);
-    s->cell = r->cell, s->dtype = n->dtype, s->biases = r->biases, s->dirs = r->dirs, s->layers = r->layers;
+    s->cell = r->cell, s->dtype = n->dtype, s->biases = r->biases, s->dirs = r->dirs,
+    s->layers = r->layers;
     s->input = (int32_t)r->input, s->hidden = (int32_t)r->hidden, s->steps = (int32_t)r->steps;
     s->batch = (int32_t)r->batch, s->tf32 = gp_libs.tf32, s->train = train;
     cudaGetDevice(&s->device);
     return !r->dropped && r->batch > 0 && r->steps > 0 && r->input > 0 && r->hidden > 0 &&
-           r->steps * r->batch * r->input < INT_MAX && gp_rnn_plane(r) < INT_MAX && state_elements(r) < INT_MAX &&
-           !refused && gp_lib_there(GP_LIB_cudnn);
+           r->steps * r->batch * r->input < INT_MAX && gp_rnn_plane(r) < INT_MAX &&
+           state_elements(r) < INT_MAX && !refused && gp_lib_there(GP_LIB_cudnn);
 }
 
 static cudnnHandle_t handle(const gp_call *c) {

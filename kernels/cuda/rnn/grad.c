@@ -123,7 +123,8 @@ static const char *layer_input(const gp_rnn_run *n, const work *k, int layer) {
     const char *y = gp_rnn_output_at(&n->r, n->size, n->saved, layer - 1);
     if (!n->r.dropped) return y;
     const char *mask = gp_rnn_mask_at(&n->r, n->size, n->saved, layer - 1);
-    return gp_cuda_rnn_times(n->c, n->wide, k->input, y, mask, gp_rnn_plane(&n->r)) ? k->input : NULL;
+    return gp_cuda_rnn_times(n->c, n->wide, k->input, y, mask, gp_rnn_plane(&n->r)) ? k->input
+                                                                                    : NULL;
 }
 
 static bool run_layer(gp_rnn_run *n, work *k, int layer) {
@@ -167,7 +168,8 @@ static bool backward(const gp_call *c) {
     if (!saved->contiguous) return gp_fail("%s: argument 'saved' has gaps", c->op->name);
     n.saved = saved->data;
     bool done;
-    return gp_rnn_back_by_cudnn(&n, &done) && (done || ((n.saved || gp_rnn_save_again(&n)) && run_layers(&n)));
+    return gp_rnn_back_by_cudnn(&n, &done) &&
+           (done || ((n.saved || gp_rnn_save_again(&n)) && run_layers(&n)));
 }
 
 bool CUDA(lstm_backward)(const gp_call *c) { return backward(c); }

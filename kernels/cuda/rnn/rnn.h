@@ -88,9 +88,9 @@ bool gp_rnn_product(gp_rnn_run *n, bool at, bool bt, int64_t m, int64_t cols, in
 /* For backward: forward once more by our own kernels, for what it saves (n->saved, in scratch). */
 bool gp_rnn_save_again(gp_rnn_run *n);
 
-/* The whole run by cuDNN, forward and backward, where it can and may, and for backward did it forward; else *done is
- * false. Where cuDNN refused n->saved is NULL then: what it has or would have saved is not ours to read. False with a
- * message. (cudnn.c) */
+/* The whole run by cuDNN, forward and backward, where it can and may, and for backward did it
+ * forward; else *done is false. Where cuDNN refused n->saved is NULL then: what it has or would
+ * have saved is not ours to read. False with a message. (cudnn.c) */
 bool gp_rnn_by_cudnn(gp_rnn_run *n, bool *done);
 bool gp_rnn_back_by_cudnn(gp_rnn_run *n, bool *done);
 

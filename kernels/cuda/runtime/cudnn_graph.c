@@ -1,5 +1,6 @@
-/* cuDNN's graph interface: tensors, operations on them, and the plan that runs them all. Source of attributes and of
- * what belongs to each descriptor: NVIDIA's cuDNN 9 documentation, "Backend API". */
+/* cuDNN's graph interface: tensors, operations on them, and the plan that runs them all. Source of
+ * attributes and of what belongs to each descriptor: NVIDIA's cuDNN 9 documentation, "Backend API".
+ */
 #if __has_include(<cudnn.h>)
 #include "kernels/cuda/runtime/cudnn_graph.h"
 
@@ -17,8 +18,8 @@ static made create(gp_graph *g, cudnnBackendDescriptorType_t type) {
     return good(g, gp_dnn.cudnnBackendCreateDescriptor(type, &d)) ? d : NULL;
 }
 
-static void set(gp_graph *g, made d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
-                const void *v) {
+static void set(gp_graph *g, made d, cudnnBackendAttributeName_t name,
+                cudnnBackendAttributeType_t type, int64_t n, const void *v) {
     if (!g->failed) good(g, gp_dnn.cudnnBackendSetAttribute(d, name, type, n, v));
 }
 
@@ -26,7 +27,9 @@ static void set_made(gp_graph *g, made d, cudnnBackendAttributeName_t name, made
     set(g, d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &v);
 }
 
-static bool finish(gp_graph *g, made d) { return !g->failed && good(g, gp_dnn.cudnnBackendFinalize(d)); }
+static bool finish(gp_graph *g, made d) {
+    return !g->failed && good(g, gp_dnn.cudnnBackendFinalize(d));
+}
 
 static void drop(made *d) {
     if (*d) gp_dnn.cudnnBackendDestroyDescriptor(*d);
@@ -48,7 +51,8 @@ static made new_op(gp_graph *g, cudnnBackendDescriptorType_t type) {
 
 typedef enum kind { MEMORY, INNER, NUMBER } kind;
 
-static gp_node_tensor *tensor(gp_graph *g, kind k, cudnnDataType_t type, const int64_t *dim, const int64_t *stride) {
+static gp_node_tensor *tensor(gp_graph *g, kind k, cudnnDataType_t type, const int64_t *dim,
+                              const int64_t *stride) {
     int64_t align = 16;
     bool yes = true;
     if (g->failed || g->tensors == GP_GRAPH_TENSORS) return g->failed = true, NULL;
@@ -67,10 +71,12 @@ static gp_node_tensor *tensor(gp_graph *g, kind k, cudnnDataType_t type, const i
     return finish(g, t->made) ? t : NULL;
 }
 
-gp_node_tensor *gp_graph_tensor(gp_graph *g, cudnnDataType_t type, const int64_t *dim, const int64_t *stride) {
+gp_node_tensor *gp_graph_tensor(gp_graph *g, cudnnDataType_t type, const int64_t *dim,
+                                const int64_t *stride) {
     return tensor(g, MEMORY, type, dim, stride);
 }
-gp_node_tensor *gp_graph_inner(gp_graph *g, cudnnDataType_t type, const int64_t *dim, const int64_t *stride) {
+gp_node_tensor *gp_graph_inner(gp_graph *g, cudnnDataType_t type, const int64_t *dim,
+                               const int64_t *stride) {
     return tensor(g, INNER, type, dim, stride);
 }
 gp_node_tensor *gp_graph_number(gp_graph *g) {
@@ -81,12 +87,14 @@ gp_node_tensor *gp_graph_number(gp_graph *g) {
 /* ---- operations ---- */
 
 /* y = op(x, b, t), of which b and t may be NULL; axis: GEN_INDEX's. */
-static gp_node_tensor *point(gp_graph *g, cudnnPointwiseMode_t op, cudnnDataType_t compute, gp_node_tensor *x,
-                             gp_node_tensor *b, gp_node_tensor *t, gp_node_tensor *y, int64_t axis) {
+static gp_node_tensor *point(gp_graph *g, cudnnPointwiseMode_t op, cudnnDataType_t compute,
+                             gp_node_tensor *x, gp_node_tensor *b, gp_node_tensor *t,
+                             gp_node_tensor *y, int64_t axis) {
     made what = new_detail(g, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     set(g, what, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &op);
     set(g, what, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    if (op == CUDNN_POINTWISE_GEN_INDEX) set(g, what, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, &axis);
+    if (op == CUDNN_POINTWISE_GEN_INDEX)
+        set(g, what, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, &axis);
     finish(g, what);
     made d = new_op(g, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     if (g->failed) return NULL;
@@ -98,8 +106,8 @@ static gp_node_tensor *point(gp_graph *g, cudnnPointwiseMode_t op, cudnnDataType
     return finish(g, d) ? y : NULL;
 }
 
-gp_node_tensor *gp_graph_point(gp_graph *g, cudnnPointwiseMode_t op, gp_node_tensor *x, gp_node_tensor *b,
-                               gp_node_tensor *y) {
+gp_node_tensor *gp_graph_point(gp_graph *g, cudnnPointwiseMode_t op, gp_node_tensor *x,
+                               gp_node_tensor *b, gp_node_tensor *y) {
     if (!g->failed && !y) y = gp_graph_inner(g, CUDNN_DATA_FLOAT, x->dim, NULL);
     return g->failed ? NULL : point(g, op, CUDNN_DATA_FLOAT, x, b, NULL, y, 0);
 }
@@ -108,7 +116,8 @@ gp_node_tensor *gp_graph_lower(gp_graph *g, gp_node_tensor *x, gp_node_tensor *o
     gp_node_tensor *at[2], *mask, *y;
     for (int i = 0; i < 2 && !g->failed; i++) {
         at[i] = gp_graph_inner(g, CUDNN_DATA_INT32, x->dim, NULL);
-        if (at[i]) point(g, CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_INT32, x, NULL, NULL, at[i], 2 + i);
+        if (at[i])
+            point(g, CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_INT32, x, NULL, NULL, at[i], 2 + i);
     }
     if (g->failed || !(mask = gp_graph_inner(g, CUDNN_DATA_BOOLEAN, x->dim, NULL))) return NULL;
     point(g, CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, at[0], at[1], NULL, mask, 0);
@@ -116,7 +125,8 @@ gp_node_tensor *gp_graph_lower(gp_graph *g, gp_node_tensor *x, gp_node_tensor *o
     return point(g, CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, x, other, mask, y, 0);
 }
 
-gp_node_tensor *gp_graph_rows(gp_graph *g, cudnnReduceTensorOp_t op, gp_node_tensor *x, gp_node_tensor *y) {
+gp_node_tensor *gp_graph_rows(gp_graph *g, cudnnReduceTensorOp_t op, gp_node_tensor *x,
+                              gp_node_tensor *y) {
     cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     if (!g->failed && !y) {
         int64_t dim[4] = {x->dim[0], x->dim[1], x->dim[2], 1};
@@ -134,7 +144,8 @@ gp_node_tensor *gp_graph_rows(gp_graph *g, cudnnReduceTensorOp_t op, gp_node_ten
     return finish(g, d) ? y : NULL;
 }
 
-gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor *b, gp_node_tensor *y) {
+gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor *b,
+                                 gp_node_tensor *y) {
     cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     if (!g->failed && !y) {
         int64_t dim[4] = {a->dim[0], a->dim[1], a->dim[2], b->dim[3]};
@@ -178,39 +189,46 @@ static int64_t ask(gp_graph *g) {
     set_made(g, known, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, g->all);
     set(g, known, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     finish(g, known);
-    for (int i = 0; i < GP_GRAPH_PLANS && !g->failed; i++) g->config[i] = create(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    for (int i = 0; i < GP_GRAPH_PLANS && !g->failed; i++)
+        g->config[i] = create(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     if (!g->failed)
-        good(g, gp_dnn.cudnnBackendGetAttribute(known, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                                GP_GRAPH_PLANS, &n, g->config));
+        good(g, gp_dnn.cudnnBackendGetAttribute(known, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                                CUDNN_TYPE_BACKEND_DESCRIPTOR, GP_GRAPH_PLANS, &n,
+                                                g->config));
     drop(&known);
     return g->failed ? 0 : n < GP_GRAPH_PLANS ? n : GP_GRAPH_PLANS;
 }
 
-/* Does the configuration's engine give other bits from call to call? One that cannot be asked does. */
+/* Does the configuration's engine give other bits from call to call? One that cannot be asked does.
+ */
 static bool varies(gp_graph *g, made config) {
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t n = 0;
     made engine = create(g, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     bool known = engine &&
-                 !gp_dnn.cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                                                  &n, &engine) &&
-                 !gp_dnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                 !gp_dnn.cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine) &&
+                 !gp_dnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                  CUDNN_TYPE_NUMERICAL_NOTE,
                                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, notes);
     bool found = !known;
-    for (int64_t i = 0; known && i < n; i++) found |= notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+    for (int64_t i = 0; known && i < n; i++)
+        found |= notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
     drop(&engine);
     return found;
 }
 
-/* The plan of a configuration in g->plan; false, and nothing failed for good, where cuDNN cannot make it. */
+/* The plan of a configuration in g->plan; false, and nothing failed for good, where cuDNN cannot
+ * make it. */
 static bool make(gp_graph *g, made config) {
     int64_t n = 0;
     g->plan = create(g, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     set_made(g, g->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
     set(g, g->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &g->handle);
-    bool ok = finish(g, g->plan) &&
-              good(g, gp_dnn.cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
-                                                      1, &n, &g->memory));
+    bool ok =
+        finish(g, g->plan) &&
+        good(g, gp_dnn.cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                                CUDNN_TYPE_INT64, 1, &n, &g->memory));
     g->failed = false;
     if (!ok) drop(&g->plan);
     return ok;
@@ -230,9 +248,11 @@ bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx)
     return best >= 0 && make(g, g->config[best]);
 }
 
-cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory, void *room) {
+cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory,
+                           void *room) {
     made pack = NULL;
-    cudnnStatus_t s = gp_dnn.cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+    cudnnStatus_t s =
+        gp_dnn.cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
     const struct {
         cudnnBackendAttributeName_t name;
         cudnnBackendAttributeType_t type;

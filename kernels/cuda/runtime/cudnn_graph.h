@@ -1,5 +1,5 @@
-/* cuDNN's graph interface: a few operations on tensors of four dims that cuDNN runs as one kernel, if it has one. For
- * kernels/cuda/attention/cudnn.c. Only where its header is. */
+/* cuDNN's graph interface: a few operations on tensors of four dims that cuDNN runs as one kernel,
+ * if it has one. For kernels/cuda/attention/cudnn.c. Only where its header is. */
 #ifndef GP_CUDA_GRAPH_H
 #define GP_CUDA_GRAPH_H
 
@@ -14,40 +14,50 @@ typedef struct gp_node_tensor {
     int64_t number, dim[4], stride[4];
 } gp_node_tensor;
 
-/* While it is built functions below return NULL once one failed, and take NULL for what failed: look at the end. */
+/* While it is built functions below return NULL once one failed, and take NULL for what failed:
+ * look at the end. */
 typedef struct gp_graph {
     cudnnHandle_t handle;
     gp_node_tensor tensor[GP_GRAPH_TENSORS];
-    cudnnBackendDescriptor_t op[GP_GRAPH_OPS], detail[GP_GRAPH_OPS], all; /* detail: what an op is told to do */
+    cudnnBackendDescriptor_t op[GP_GRAPH_OPS], detail[GP_GRAPH_OPS],
+        all; /* detail: what an op is told to do */
     int tensors, ops, details;
-    cudnnBackendDescriptor_t config[GP_GRAPH_PLANS], plan; /* the plan is of one of the configurations */
-    int64_t memory;                                        /* that the plan works in, bytes */
+    cudnnBackendDescriptor_t config[GP_GRAPH_PLANS],
+        plan;       /* the plan is of one of the configurations */
+    int64_t memory; /* that the plan works in, bytes */
     bool failed;
 } gp_graph;
 
-/* A tensor in memory, one within the graph (row-major unless stride is given), and a number of f32. */
-gp_node_tensor *gp_graph_tensor(gp_graph *g, cudnnDataType_t type, const int64_t *dim, const int64_t *stride);
-gp_node_tensor *gp_graph_inner(gp_graph *g, cudnnDataType_t type, const int64_t *dim, const int64_t *stride);
+/* A tensor in memory, one within the graph (row-major unless stride is given), and a number of f32.
+ */
+gp_node_tensor *gp_graph_tensor(gp_graph *g, cudnnDataType_t type, const int64_t *dim,
+                                const int64_t *stride);
+gp_node_tensor *gp_graph_inner(gp_graph *g, cudnnDataType_t type, const int64_t *dim,
+                               const int64_t *stride);
 gp_node_tensor *gp_graph_number(gp_graph *g);
 
 /* y = x op b, computed in f32 (NULL y: a new inner tensor of x's shape); b NULL: of x alone. */
-gp_node_tensor *gp_graph_point(gp_graph *g, cudnnPointwiseMode_t op, gp_node_tensor *x, gp_node_tensor *b,
-                               gp_node_tensor *y);
+gp_node_tensor *gp_graph_point(gp_graph *g, cudnnPointwiseMode_t op, gp_node_tensor *x,
+                               gp_node_tensor *b, gp_node_tensor *y);
 /* Where row number >= column number x, else other. */
 gp_node_tensor *gp_graph_lower(gp_graph *g, gp_node_tensor *x, gp_node_tensor *other);
 /* The largest element, or the sum, of each row of x, to y or a new inner tensor. */
-gp_node_tensor *gp_graph_rows(gp_graph *g, cudnnReduceTensorOp_t op, gp_node_tensor *x, gp_node_tensor *y);
+gp_node_tensor *gp_graph_rows(gp_graph *g, cudnnReduceTensorOp_t op, gp_node_tensor *x,
+                              gp_node_tensor *y);
 /* y = a b, of matrices in the last two dims. */
-gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor *b, gp_node_tensor *y);
+gp_node_tensor *gp_graph_product(gp_graph *g, gp_node_tensor *a, gp_node_tensor *b,
+                                 gp_node_tensor *y);
 /* x with its last two dims exchanged, as an inner tensor of another type. */
 gp_node_tensor *gp_graph_turned(gp_graph *g, gp_node_tensor *x, cudnnDataType_t type);
 
-/* Asks for plans, best first, and makes the first that can be made, in g->plan; `same`: of those that give the same bits
- * each time. Where `cost` is given a few are made, and the one that costs least is kept; below 0: it cannot run. False
- * where there is none. */
+/* Asks for plans, best first, and makes the first that can be made, in g->plan; `same`: of those
+ * that give the same bits each time. Where `cost` is given a few are made, and the one that costs
+ * least is kept; below 0: it cannot run. False where there is none. */
 bool gp_graph_plan(gp_graph *g, bool same, float (*cost)(gp_graph *g, void *ctx), void *ctx);
-/* Queues it on the handle's stream; memory[i], of a number its address on the host, goes with tensor number[i]. */
-cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory, void *room);
+/* Queues it on the handle's stream; memory[i], of a number its address on the host, goes with
+ * tensor number[i]. */
+cudnnStatus_t gp_graph_run(const gp_graph *g, int n, const int64_t *number, void *const *memory,
+                           void *room);
 void gp_graph_forget(gp_graph *g);
 
 #endif

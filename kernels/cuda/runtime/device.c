@@ -1,4 +1,5 @@
-/* The CUDA device: its functions, and every call of the CUDA runtime that blocks or may block, timed. */
+/* The CUDA device: its functions, and every call of the CUDA runtime that blocks or may block,
+ * timed. */
 #include <cuda_runtime.h>
 
 #include <stdio.h>
@@ -14,12 +15,13 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-    QUEUE = 950,            /* items: CUDA blocks a launch at about 1024, and an op may be several */
-    OWN_PAGES = 2 << 20,    /* host blocks from here on are mapped on their own (hostmem.c) and can be page-locked; */
-                            /* smaller copies are staged in pinned memory */
-    STAGED = 64 << 20,      /* bytes of staging memory that a stream may have in its queue */
-    SPIN_NS = 100000,       /* a wait polls as fast as it can, */
-    NAP_NS = 50000          /* then sleeps between looks */
+    QUEUE = 950,         /* items: CUDA blocks a launch at about 1024, and an op may be several */
+    OWN_PAGES = 2 << 20, /* host blocks from here on are mapped on their own (hostmem.c) and can be
+                            page-locked; */
+                         /* smaller copies are staged in pinned memory */
+    STAGED = 64 << 20,   /* bytes of staging memory that a stream may have in its queue */
+    SPIN_NS = 100000,    /* a wait polls as fast as it can, */
+    NAP_NS = 50000       /* then sleeps between looks */
 };
 
 /* ---- errors ---- */
@@ -62,8 +64,9 @@ bool gp_cuda_failed(gp_stream *s, int error, const char *what) {
                        dev->name, last);
     snprintf(d->why, sizeof d->why, "%s, %s", cudaGetErrorName(err), cudaGetErrorString(err));
     atomic_store_explicit(&d->dead, true, memory_order_release);
-    return gp_fail("%s: %s (%s)%s. %s is dead: its tensors are lost, cpu tensors and the shell go on", what,
-                   cudaGetErrorString(err), cudaGetErrorName(err), last, dev->name);
+    return gp_fail(
+        "%s: %s (%s)%s. %s is dead: its tensors are lost, cpu tensors and the shell go on", what,
+        cudaGetErrorString(err), cudaGetErrorName(err), last, dev->name);
 }
 
 /* err of a call that belongs to no stream. */
@@ -72,7 +75,8 @@ static bool call_ok(gp_device *dev, cudaError_t err, const char *what) {
     gp_stream *s = dev->nstreams ? dev->streams[0] : NULL;
     if (s) return gp_cuda_failed(s, (int)err, what);
     cudaGetLastError();
-    return gp_fail("%s: %s: %s (%s)", dev->name, what, cudaGetErrorString(err), cudaGetErrorName(err));
+    return gp_fail("%s: %s: %s (%s)", dev->name, what, cudaGetErrorString(err),
+                   cudaGetErrorName(err));
 }
 
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0) {
@@ -103,7 +107,8 @@ cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes) {
     if (b || !(b = calloc(1, sizeof *b))) return b ? b : gp_fail_null("out of memory");
     cudaError_t err;
     b->size_class = size_class;
-    TIMED(dev, err, false, cudaHostAlloc, ((void **)&b->data, (size_t)1 << size_class, cudaHostAllocPortable));
+    TIMED(dev, err, false, cudaHostAlloc,
+          ((void **)&b->data, (size_t)1 << size_class, cudaHostAllocPortable));
     if (err == cudaSuccess) return b;
     free(b);
     call_ok(dev, err, "pinned host memory");
@@ -140,8 +145,8 @@ static bool describe(gp_device *dev) {
     d->arch = p.major * 10 + p.minor;
     d->bytes = p.totalGlobalMem;
     if (d->arch >= 75) return true;
-    return gp_fail("%s: %s has compute capability %d.%d; 7.5 or more is needed", dev->name, d->model,
-                   p.major, p.minor);
+    return gp_fail("%s: %s has compute capability %d.%d; 7.5 or more is needed", dev->name,
+                   d->model, p.major, p.minor);
 }
 
 /* Makes the device's context, which takes a good part of a second. */
@@ -165,7 +170,8 @@ static void tell_of_settings(void) {
     static atomic_bool told;
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
     if (blocking && *blocking && strcmp(blocking, "0") && !atomic_exchange(&told, true))
-        fprintf(stderr, "gpush: CUDA_LAUNCH_BLOCKING=%s: every launch waits until it is done\n", blocking);
+        fprintf(stderr, "gpush: CUDA_LAUNCH_BLOCKING=%s: every launch waits until it is done\n",
+                blocking);
 }
 
 static bool open_device(gp_device *dev) {
@@ -283,7 +289,8 @@ static bool queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, g
     return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
 }
 
-/* Through a block of pinned memory, so that neither the call nor the host's memory waits for the device. */
+/* Through a block of pinned memory, so that neither the call nor the host's memory waits for the
+ * device. */
 static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                         gp_storage *host) {
     cuda_later *l = calloc(1, sizeof *l);
@@ -310,13 +317,15 @@ static void unlock(void *data) {
     if (err != cudaSuccess) cudaGetLastError();
 }
 
-/* Is this host memory page-locked? Locks it, at the first copy from it. It stays so in the cpu's cache. */
+/* Is this host memory page-locked? Locks it, at the first copy from it. It stays so in the cpu's
+ * cache. */
 static bool locked(gp_device *dev, gp_storage *host) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     if (!host->unlock && host->size_class >= 0) {
         cudaError_t err;
-        TIMED(dev, err, false, cudaHostRegister, (host->data, host->bytes, cudaHostRegisterPortable));
+        TIMED(dev, err, false, cudaHostRegister,
+              (host->data, host->bytes, cudaHostRegisterPortable));
         if (err == cudaSuccess) locker = dev, host->unlock = unlock;
         else cudaGetLastError();
     }
@@ -356,8 +365,9 @@ static bool copy_across(gp_stream *s, void *dst, const void *src, size_t bytes) 
     return true;
 }
 
-/* Memory that is not pinned, and much of it: the runtime would wait for the stream within its call, where nobody sees
- * it and Ctrl-C does not reach. So the wait for this copy, which follows at once, makes it when the stream is idle. */
+/* Memory that is not pinned, and much of it: the runtime would wait for the stream within its call,
+ * where nobody sees it and Ctrl-C does not reach. So the wait for this copy, which follows at once,
+ * makes it when the stream is idle. */
 static bool put_off(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                     gp_storage *host, uint64_t id) {
     cuda_put_off *p = calloc(1, sizeof *p);
@@ -379,8 +389,8 @@ static bool copy_now(gp_stream *s, void *dst, const void *src, size_t bytes, gp_
     return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
 }
 
-/* Pinned memory that could not be locked is copied at once, which may block: nobody need wait for such a copy, so it
- * cannot be put off. */
+/* Pinned memory that could not be locked is copied at once, which may block: nobody need wait for
+ * such a copy, so it cannot be put off. */
 static bool copy_some_way(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                           gp_storage *host, uint64_t id) {
     if (!host) return copy_across(s, dst, src, bytes);
@@ -439,7 +449,8 @@ static bool drain(gp_stream *s) {
 
 static bool event_drain(gp_event *e) {
     for (uint64_t t0 = gp_now_ns(); !gp_cuda_event_done(e); nap(t0))
-        if (gp_interrupted) return gp_fail("interrupted while waiting for %s", e->stream->dev->name);
+        if (gp_interrupted)
+            return gp_fail("interrupted while waiting for %s", e->stream->dev->name);
     gp_cuda_reached(e->stream, e->ticket); /* what was due, and a fault */
     return true;
 }
@@ -477,9 +488,9 @@ EXPORT int gp_cuda_probe(char *text, size_t size) {
     for (int i = 0; i < n && at < size; i++) {
         struct cudaDeviceProp p;
         if (cudaGetDeviceProperties(&p, i) != cudaSuccess) continue;
-        at += (size_t)snprintf(text + at, size - at, "%scuda:%d, %s, compute capability %d.%d, %.1f GiB",
-                               i ? "\n" : "", i, p.name, p.major, p.minor,
-                               (double)p.totalGlobalMem / 1073741824);
+        at += (size_t)snprintf(text + at, size - at,
+                               "%scuda:%d, %s, compute capability %d.%d, %.1f GiB", i ? "\n" : "",
+                               i, p.name, p.major, p.minor, (double)p.totalGlobalMem / 1073741824);
     }
     return n;
 }

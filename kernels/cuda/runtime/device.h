@@ -1,8 +1,9 @@
-/* Inside the CUDA plug-in: what a device and its streams keep, and what the files share that drive them:
- * kernels/cuda/runtime/device.c (the device's functions, and every call that may block), kernels/cuda/runtime/queue.c (what was
- * queued and how far that is), kernels/cuda/runtime/event.c (places in a queue), kernels/cuda/runtime/launch.c (a call of a
- * kernel), kernels/cuda/runtime/plugin_imports.c (the program).
- * CUDA's handles are void * here, so that this header needs none of CUDA's. */
+/* Inside the CUDA plug-in: what a device and its streams keep, and what the files share that drive
+ * them: kernels/cuda/runtime/device.c (the device's functions, and every call that may block),
+ * kernels/cuda/runtime/queue.c (what was queued and how far that is), kernels/cuda/runtime/event.c
+ * (places in a queue), kernels/cuda/runtime/launch.c (a call of a kernel),
+ * kernels/cuda/runtime/plugin_imports.c (the program). CUDA's handles are void * here, so that this
+ * header needs none of CUDA's. */
 #ifndef GP_DEVICE_CUDA_H
 #define GP_DEVICE_CUDA_H
 
@@ -83,10 +84,10 @@ typedef struct cuda_note {
 } cuda_note;
 
 typedef struct cuda_stream {
-    void *stream;         /* cudaStream_t */
-    _Atomic uint64_t items, items_done; /* what CUDA's own queue holds: kernels, of which a command may be several,
-                                           copies, events */
-    pthread_mutex_t lock; /* of what follows */
+    void *stream;                       /* cudaStream_t */
+    _Atomic uint64_t items, items_done; /* what CUDA's own queue holds: kernels, of which a command
+                                           may be several, copies, events */
+    pthread_mutex_t lock;               /* of what follows */
     struct {
         void *event; /* cudaEvent_t */
         uint64_t ticket, items;
@@ -98,7 +99,8 @@ typedef struct cuda_stream {
     struct gp_fault *faults; /* CUDA_NOTES, pinned; NULL until a kernel wants one */
     cuda_block *fault_block; /* where they are */
     cuda_note *notes;        /* of the same launches */
-    uint64_t noted, settled; /* launches that took a fault; those that are done, and known to be well or not */
+    uint64_t noted,
+        settled; /* launches that took a fault; those that are done, and known to be well or not */
 } cuda_stream;
 
 /* What open_device and stream_open have put there. */
@@ -111,8 +113,9 @@ static inline cuda_stream *gp_cuda_queue(const gp_stream *s) { return (cuda_stre
 void gp_cuda_enter(const gp_device *dev);
 /* False with a message once dev is dead. */
 bool gp_cuda_alive(const gp_device *dev, const char *what);
-/* err (a cudaError_t other than success) as this thread's message; false. An error that the device will not get
- * over marks it dead. what: the op or call, NULL in a queue: then s is named as what it has queued last. */
+/* err (a cudaError_t other than success) as this thread's message; false. An error that the device
+ * will not get over marks it dead. what: the op or call, NULL in a queue: then s is named as what
+ * it has queued last. */
 bool gp_cuda_failed(gp_stream *s, int err, const char *what);
 /* A block of the pool with at least bytes; NULL with a message. */
 cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes);
@@ -126,20 +129,23 @@ void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
 void gp_cuda_queued(gp_stream *s, bool mark);
 /* The same, with what the host does after it; takes `what` over. */
 void gp_cuda_queued_then(gp_stream *s, cuda_later *what);
-/* Has s come to this ticket, as far as one can know without waiting? Does what was due. A dead device's queue is at
- * its end. */
+/* Has s come to this ticket, as far as one can know without waiting? Does what was due. A dead
+ * device's queue is at its end. */
 bool gp_cuda_reached(gp_stream *s, uint64_t ticket);
 /* Where a launch notes its fault, for c, s's next command. NULL with a message. */
-struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts, int n);
+struct gp_fault *gp_cuda_fault_open(gp_stream *s, const struct gp_call *c, const char *const *texts,
+                                    int n);
 
 /* ---- kernels/cuda/runtime/event.c ---- */
 
 /* An event of the pool (cudaEvent_t); NULL with a message. */
 void *gp_cuda_event_take(gp_device *dev);
 void gp_cuda_event_give(gp_device *dev, void *event);
-/* Waits for an event that measures how a library does something, which is told as a first use. False with a message. */
+/* Waits for an event that measures how a library does something, which is told as a first use.
+ * False with a message. */
 bool gp_cuda_event_settle(gp_device *dev, void *event);
-/* Compares the device's clock with the host's, where that is due: for when the host has waited anyway. */
+/* Compares the device's clock with the host's, where that is due: for when the host has waited
+ * anyway. */
 void gp_cuda_keep_time(gp_device *dev);
 /* Those of gp_device_vt. */
 gp_event *gp_cuda_event_record(gp_stream *s);
@@ -158,7 +164,8 @@ void gp_cuda_launch_open(void);
 /* gp_device_vt.saves: layers that cuDNN trains. kernels/cuda/rnn/cudnn.c */
 int64_t gp_cuda_saves(const struct gp_call *c);
 
-/* When a recorded event (cudaEvent_t) was passed, ns on gp_now_ns()'s clock; 0 if it was not yet. kernels/cuda/runtime/event.c */
+/* When a recorded event (cudaEvent_t) was passed, ns on gp_now_ns()'s clock; 0 if it was not yet.
+ * kernels/cuda/runtime/event.c */
 uint64_t gp_cuda_event_ns(gp_device *dev, void *event);
 
 /* ---- kernels/cuda/runtime/cupti.c ---- */

@@ -39,8 +39,8 @@ static void base_unref(gp_device *dev, cuda_base *b) {
     free(b);
 }
 
-/* A time that both clocks know: that of an event on a stream without work. Of a few attempts the one counts in which
- * the host looked most closely. */
+/* A time that both clocks know: that of an event on a stream without work. Of a few attempts the
+ * one counts in which the host looked most closely. */
 static cuda_base *read_clocks(gp_device *dev) {
     cuda_device *d = gp_cuda_of(dev);
     cuda_base *best = NULL;
@@ -140,8 +140,8 @@ bool gp_cuda_event_wait(gp_stream *s, gp_event *e) {
     if (gp_cuda_event_done(e)) return true;
     if (!gp_cuda_alive(s->dev, "wait")) return false;
     gp_cuda_enter(s->dev);
-    cudaError_t err = cudaStreamWaitEvent((cudaStream_t)gp_cuda_queue(s)->stream,
-                                          (cudaEvent_t)e->impl, 0);
+    cudaError_t err =
+        cudaStreamWaitEvent((cudaStream_t)gp_cuda_queue(s)->stream, (cudaEvent_t)e->impl, 0);
     if (err != cudaSuccess) return gp_cuda_failed(s, (int)err, "wait");
     gp_cuda_queued(s, false);
     return true;

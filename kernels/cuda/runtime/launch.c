@@ -1,5 +1,5 @@
-/* A call of a CUDA kernel: what kernels ask for while they queue their work (stream, scratch memory, tables), and what
- * is given back afterwards. */
+/* A call of a CUDA kernel: what kernels ask for while they queue their work (stream, scratch
+ * memory, tables), and what is given back afterwards. */
 #include <stdlib.h>
 
 #include "kernels/cuda/runtime/kernel.h"
@@ -19,8 +19,8 @@ static void first_use(const char *what, int64_t begin_ns, int64_t end_ns) {
 
 void gp_cuda_launch_open(void) { gp_lib_first_use = first_use; }
 
-/* Of the calls that this thread is making; an inner one (the collector, run for memory, ran a finaliser that runs an
- * op) has what is above its own beginning. */
+/* Of the calls that this thread is making; an inner one (the collector, run for memory, ran a
+ * finaliser that runs an op) has what is above its own beginning. */
 static _Thread_local gp_storage *scratch[HELD];
 static _Thread_local cuda_block *tables[HELD];
 static _Thread_local int nscratch, ntables, launched;
@@ -32,7 +32,8 @@ int gp_cuda_sms(const gp_call *c) { return gp_cuda_of(c->stream->dev)->sms; }
 int gp_cuda_arch(const gp_call *c) { return gp_cuda_of(c->stream->dev)->arch; }
 
 bool gp_cuda_ok(const gp_call *c, cudaError_t err) {
-    if (err == cudaSuccess) { /* a call is one item of the queue, and one more for every further kernel */
+    if (err ==
+        cudaSuccess) { /* a call is one item of the queue, and one more for every further kernel */
         if (launched++) atomic_fetch_add(&gp_cuda_queue(c->stream)->items, 1);
         return true;
     }
@@ -43,7 +44,8 @@ bool gp_cuda_ok(const gp_call *c, cudaError_t err) {
 void *gp_cuda_scratch(const gp_call *c, size_t bytes) {
     if (nscratch == HELD) return gp_fail_null("%s: too many pieces of scratch memory", c->op->name);
     gp_storage *st = gp_storage_new(c->stream, bytes ? bytes : 1);
-    gp_cuda_enter(c->stream->dev); /* for want of memory the collector may have run ops on another device */
+    gp_cuda_enter(
+        c->stream->dev); /* for want of memory the collector may have run ops on another device */
     if (!st) return NULL;
     scratch[nscratch++] = st;
     return st->data;
@@ -61,8 +63,8 @@ gp_fault_at gp_cuda_fault(const gp_call *c, const char *const *texts, int n) {
     return (gp_fault_at){gp_cuda_fault_open(c->stream, c, texts, n)};
 }
 
-/* The call is queued: its tables are needed until it is done, its scratch memory only by what is queued before
- * whatever gets it next. */
+/* The call is queued: its tables are needed until it is done, its scratch memory only by what is
+ * queued before whatever gets it next. */
 static void settle(gp_stream *s, int nscratch0, int ntables0) {
     bool counted = false;
     while (ntables > ntables0) {

@@ -57,8 +57,8 @@ static library libraries[GP_LIBS] = {
     [GP_LIB_cupti] = {"CUPTI", "libcupti.so." SAME, {0}, "cuptiGetVersion"},
 };
 
-/* Opening; the table of handles, whose making opens; and the use of a handle, which may be within another's: for want of
- * scratch memory the collector runs finalisers, and these may run ops. */
+/* Opening; the table of handles, whose making opens; and the use of a handle, which may be within
+ * another's: for want of scratch memory the collector runs finalisers, and these may run ops. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, table = PTHREAD_MUTEX_INITIALIZER,
                        in_use = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 void gp_lib_lock(void) { pthread_mutex_lock(&in_use); }
@@ -174,8 +174,9 @@ static const char *set_to(const char *name) {
 static void open_library(library *l) {
     Dl_info at;
     l->looked = true;
-    /* cuDNN's recurrent layers use cuBLAS on streams of their own, which gives the same bits each time only with a
-     * workspace that is set here. Source: NVIDIA's documentation of cuBLAS, "Results reproducibility". 24 MiB. */
+    /* cuDNN's recurrent layers use cuBLAS on streams of their own, which gives the same bits each
+     * time only with a workspace that is set here. Source: NVIDIA's documentation of cuBLAS,
+     * "Results reproducibility". 24 MiB. */
     if (l == &libraries[GP_LIB_cudnn]) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
     for (int i = 0; i < 3 && l->before[i]; i++) find(l, l->before[i]);
     l->why[0] = 0;

@@ -57,14 +57,14 @@ bool gp_lib_there(gp_lib lib);
 int64_t gp_lib_now(void);
 void gp_lib_book(gp_lib lib, int64_t begin);
 
-/* Called when a library was opened and a handle made, with the time that took: the device reports it
- * as a first use. NULL at first. */
+/* Called when a library was opened and a handle made, with the time that took: the device reports
+ * it as a first use. NULL at first. */
 extern void (*gp_lib_first_use)(const char *what, int64_t begin_ns, int64_t end_ns);
 
 /* What the libraries may do. f32 products in TF32 (10 bits of mantissa); only algorithms whose
- * result is the same each time; convolutions and attention choose by measuring on first use of a shape (which
- * waits for the device). svd_driver is linalg.svd's, svd_used what did the last one: gp_svd_driver
- * (kernels/cuda/linalg/batch.h). */
+ * result is the same each time; convolutions and attention choose by measuring on first use of a
+ * shape (which waits for the device). svd_driver is linalg.svd's, svd_used what did the last one:
+ * gp_svd_driver (kernels/cuda/linalg/batch.h). */
 typedef struct gp_lib_settings {
     bool tf32, deterministic, benchmark;
     int svd_driver, svd_used;

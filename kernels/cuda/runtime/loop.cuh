@@ -9,13 +9,16 @@
 #include "kernels/cuda/runtime/kernel.h"
 
 enum { GP_THREADS = 256 }; /* of a block, where nothing asks for another number */
-/* Dynamic shared memory that a launch may have without asking: of 48 KB in all a little is the kernel's own. */
+/* Dynamic shared memory that a launch may have without asking: of 48 KB in all a little is the
+ * kernel's own. */
 enum { GP_SHARED_MOST = 46 << 10 };
 
 /* The dtype of the compute type in which dt is computed. */
 static inline gp_dtype gp_compute_dtype(gp_dtype dt) {
     switch (dt) {
-    case GP_f16: case GP_bf16: case GP_f32: return GP_f32;
+    case GP_f16:
+    case GP_bf16:
+    case GP_f32: return GP_f32;
     case GP_f64: return GP_f64;
     case GP_i64: return GP_i64;
     default: return GP_i32;
@@ -99,7 +102,9 @@ template <> __device__ inline float gp_as_odd_f32<double>(double d) {
     uint32_t away = (f < 0 ? -f : f) > size, inexact = (double)f != d;
     return __uint_as_float((__float_as_uint(f) - away) | inexact);
 }
-template <> __device__ inline float gp_as_odd_f32<int32_t>(int32_t i) { return gp_as_odd_f32((double)i); }
+template <> __device__ inline float gp_as_odd_f32<int32_t>(int32_t i) {
+    return gp_as_odd_f32((double)i);
+}
 template <> __device__ inline float gp_as_odd_f32<int64_t>(int64_t i) {
     bool small = i >= -((int64_t)1 << 53) && i <= (int64_t)1 << 53;
     int64_t joined = (i >> 16) | ((i & 0xffff) != 0);
@@ -110,8 +115,8 @@ template <> __device__ inline float gp_as_odd_f32<int64_t>(int64_t i) {
 #define GP_MEMORY_CASES(CASE)                                                                      \
     CASE(GP_f32, float, gp_cast<T>(m), gp_cast<float>(v))                                          \
     CASE(GP_f64, double, gp_cast<T>(m), gp_cast<double>(v))                                        \
-    CASE(GP_f16, uint16_t, gp_cast<T>(gp_f16_as_f32(m)), gp_f32_as_f16(gp_as_odd_f32(v)))             \
-    CASE(GP_bf16, uint16_t, gp_cast<T>(gp_bf16_as_f32(m)), gp_f32_as_bf16(gp_as_odd_f32(v)))          \
+    CASE(GP_f16, uint16_t, gp_cast<T>(gp_f16_as_f32(m)), gp_f32_as_f16(gp_as_odd_f32(v)))          \
+    CASE(GP_bf16, uint16_t, gp_cast<T>(gp_bf16_as_f32(m)), gp_f32_as_bf16(gp_as_odd_f32(v)))       \
     CASE(GP_i64, int64_t, (T)m, gp_cast<int64_t>(v))                                               \
     CASE(GP_i32, int32_t, (T)m, gp_cast<int32_t>(v))                                               \
     CASE(GP_i16, int16_t, (T)m, (int16_t)gp_cast<int64_t>(v))                                      \
@@ -145,7 +150,8 @@ __device__ static inline bool gp_truth_at(const void *p, gp_dtype dt) {
     switch (dt) {
     case GP_f32: return *(const float *)p != 0;
     case GP_f64: return *(const double *)p != 0;
-    case GP_f16: case GP_bf16: return (*(const uint16_t *)p & 0x7fff) != 0;
+    case GP_f16:
+    case GP_bf16: return (*(const uint16_t *)p & 0x7fff) != 0;
     case GP_i64: return *(const int64_t *)p != 0;
     case GP_i32: return *(const int32_t *)p != 0;
     case GP_i16: return *(const int16_t *)p != 0;
@@ -173,19 +179,17 @@ template <> inline double gp_number_as<double>(gp_scalar s) {
 
 /* ---- 16 bytes at once ---- */
 
-template <class M, int V> struct alignas(sizeof(M) * V) gp_vector {
-    M v[V];
-};
+template <class M, int V> struct alignas(sizeof(M) * V) gp_vector { M v[V]; };
 __host__ __device__ static inline bool gp_aligned(const void *p, size_t bytes) {
     return ((uintptr_t)p & (bytes - 1)) == 0;
 }
 
 /* gp_dtype_sizes, for kernels. */
 __host__ __device__ static inline int gp_bytes_of(gp_dtype dt) {
-    return dt == GP_f64 || dt == GP_i64                       ? 8
-           : dt == GP_f32 || dt == GP_i32                     ? 4
+    return dt == GP_f64 || dt == GP_i64                    ? 8
+           : dt == GP_f32 || dt == GP_i32                  ? 4
            : dt == GP_f16 || dt == GP_bf16 || dt == GP_i16 ? 2
-                                                              : 1;
+                                                           : 1;
 }
 
 /* N elements of dtype dt side by side at p, which is aligned to their size: in compute type T. */

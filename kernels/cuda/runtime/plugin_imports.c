@@ -1,5 +1,5 @@
-/* The program's functions under their own names, for the plug-in's sources: each goes through the table that the
- * program handed over. */
+/* The program's functions under their own names, for the plug-in's sources: each goes through the
+ * table that the program handed over. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -29,6 +29,6 @@ bool gp_fail(const char *fmt, ...) {
     return core->fail(text);
 }
 
-#define FORWARD(type, name, params, args) \
+#define FORWARD(type, name, params, args)                                                          \
     type name params { return core->name args; }
 GP_CORE_FUNCTIONS(FORWARD)

@@ -1,6 +1,6 @@
-/* A stream's queue as the host knows it: marks tell how far the device has come; what the host owes then (a copy out of
- * staging memory, memory to give back) is done, and a fault that a kernel noted becomes a
- * failure of its command. */
+/* A stream's queue as the host knows it: marks tell how far the device has come; what the host owes
+ * then (a copy out of staging memory, memory to give back) is done, and a fault that a kernel noted
+ * becomes a failure of its command. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,13 +72,14 @@ static void tell_fault(gp_stream *s, const gp_fault *f, int code, const cuda_not
     if (code > note->n) snprintf(what, sizeof what, "a kernel met a bad index");
     else snprintf(what, sizeof what, note->texts[code - 1], f->v[0], f->v[1], f->v[2]);
     if (note->file)
-        snprintf(text, sizeof text, "%s (queued at %.90s:%d on %s)", what, note->file, note->line, s->dev->name);
+        snprintf(text, sizeof text, "%s (queued at %.90s:%d on %s)", what, note->file, note->line,
+                 s->dev->name);
     else snprintf(text, sizeof text, "%s (on %s)", what, s->dev->name);
     gp_failure_add(s, note->issued, note->issued, false, text);
 }
 
-/* Tells of the faults that launches have noted, also where s is not known to be past them: what another stream has
- * waited for is done. */
+/* Tells of the faults that launches have noted, also where s is not known to be past them: what
+ * another stream has waited for is done. */
 static void take_faults(gp_stream *s, uint64_t done) {
     cuda_stream *q = gp_cuda_queue(s);
     for (uint64_t i = q->settled; i < q->noted; i++) {
@@ -94,7 +95,8 @@ static void take_faults(gp_stream *s, uint64_t done) {
 /* With the lock held: where faults are noted, made at the first use; they stay with the stream. */
 static bool have_notes(gp_stream *s) {
     cuda_stream *q = gp_cuda_queue(s);
-    if (!q->notes && !(q->notes = calloc(CUDA_NOTES, sizeof *q->notes))) return gp_fail("out of memory");
+    if (!q->notes && !(q->notes = calloc(CUDA_NOTES, sizeof *q->notes)))
+        return gp_fail("out of memory");
     if (!q->faults && (q->fault_block = gp_cuda_block_take(s->dev, CUDA_NOTES * sizeof *q->faults)))
         q->faults = (gp_fault *)q->fault_block->data;
     return q->faults;
@@ -106,7 +108,8 @@ gp_fault *gp_cuda_fault_open(gp_stream *s, const gp_call *c, const char *const *
     if (q->noted - q->settled == CUDA_NOTES) gp_cuda_reached(s, atomic_load(&s->issued));
     pthread_mutex_lock(&q->lock);
     if (!have_notes(s)) gp_fail("%s: %s", c->op->name, gp_error());
-    else if (q->noted - q->settled == CUDA_NOTES) gp_fail("%s: too many calls are queued", c->op->name);
+    else if (q->noted - q->settled == CUDA_NOTES)
+        gp_fail("%s: too many calls are queued", c->op->name);
     else {
         unsigned at = (unsigned)(q->noted++ % CUDA_NOTES);
         q->notes[at] = (cuda_note){atomic_load(&s->issued) + 1, false, c->file, c->line, n, texts};
@@ -126,8 +129,8 @@ static void advance(gp_stream *s, uint64_t done, bool came) {
         atomic_store_explicit(&s->completed, done, memory_order_release);
 }
 
-/* Counts a command; now and then looks how far the device is, so that what is done with does not pile up in a loop
- * that never waits. */
+/* Counts a command; now and then looks how far the device is, so that what is done with does not
+ * pile up in a loop that never waits. */
 static void count(gp_stream *s, bool mark) {
     uint64_t n = atomic_fetch_add(&s->issued, 1) + 1;
     atomic_fetch_add(&gp_cuda_queue(s)->items, 1);

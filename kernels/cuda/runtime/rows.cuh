@@ -8,8 +8,8 @@
 /* Kernels take the dtype of memory as a constant D where rows are vectors; GP_ANY: it is known when
  * they run, and elements are taken one at a time. */
 enum { GP_ANY = GP_DTYPES, GP_WARP = 32 };
-/* Threads of the largest group. Its kernels say so by __launch_bounds__: else the compiler may give a thread more than
- * the 64 registers there are for each of so many, and the launch fails. */
+/* Threads of the largest group. Its kernels say so by __launch_bounds__: else the compiler may give
+ * a thread more than the 64 registers there are for each of so many, and the launch fails. */
 enum { GP_GROUP_MAX = 1024 };
 
 template <int D> struct gp_memory { typedef uint16_t type; };
@@ -40,9 +40,9 @@ __device__ static inline void gp_put(char *p, const T (&v)[V], gp_dtype dt) {
     }
 }
 
-/* f(v, i, k) for the vectors that a thread has of a row of n elements, `step` bytes apart: those from element i = from
- * on, then every `apart`; k counts them. Several are read before the first is used: where memory is the limit a thread
- * has to have so many bytes on their way. */
+/* f(v, i, k) for the vectors that a thread has of a row of n elements, `step` bytes apart: those
+ * from element i = from on, then every `apart`; k counts them. Several are read before the first is
+ * used: where memory is the limit a thread has to have so many bytes on their way. */
 template <class T, int D, int V, class F>
 __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, int64_t n,
                                       int64_t from, int64_t apart, F f) {
@@ -57,7 +57,9 @@ __device__ static inline void gp_each(const char *x, int64_t step, gp_dtype dt, 
 #pragma unroll
             for (int a = 0; a < AHEAD; a++)
                 if (i + a * apart < n)
-                    raw[a] = *(const gp_vector<typename gp_memory<D>::type, V> *)(x + (i + a * apart) * step);
+                    raw[a] =
+                        *(const gp_vector<typename gp_memory<D>::type, V> *)(x + (i + a * apart) *
+                                                                                     step);
 #pragma unroll
             for (int a = 0; a < AHEAD; a++) {
                 if (i + a * apart >= n) break;

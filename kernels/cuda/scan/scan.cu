@@ -184,8 +184,7 @@ template <class S> __global__ static void before_kernel(scan s, uint32_t lines) 
 }
 
 /* Lines side by side: a thread a line. */
-template <class S>
-__global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s) {
+template <class S> __global__ static void __launch_bounds__(GP_THREADS) column_kernel(scan s) {
     uint32_t line = gp_element();
     if (line >= s.lines.numel) return;
     typename S::Acc acc = S::start();

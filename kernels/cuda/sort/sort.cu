@@ -111,8 +111,8 @@ bool gp_cuda_sort_lines(const gp_call *c, const gp_array *x, int d, bool descend
 
 /* ---- few of many ---- */
 
-/* A block a line: the numbers of its k first elements in order of the keys, to `to`, in their own order (of
- * equal ones the first in the line); `last`: of the k-th alone. */
+/* A block a line: the numbers of its k first elements in order of the keys, to `to`, in their own
+ * order (of equal ones the first in the line); `last`: of the k-th alone. */
 static __global__ void select_lines(gp_lines s, uint32_t k, bool last, uint32_t *to) {
     __shared__ uint32_t digits[256], left;
     __shared__ uint64_t kth;
@@ -146,25 +146,31 @@ static __global__ void select_lines(gp_lines s, uint32_t k, bool last, uint32_t 
         uint64_t key = i < s.n ? key_of(i) : UINT64_MAX;
         bool less = i < s.n && key < kth, same = i < s.n && key == kth;
         int all_less, all_same;
-        uint32_t l = below + (uint32_t)gp_rank(less, &all_less), e = equal + (uint32_t)gp_rank(same, &all_same);
-        if (!last && (less || (same && e < left))) to[blockIdx.x * k + l + (e < left ? e : left)] = from + i;
+        uint32_t l = below + (uint32_t)gp_rank(less, &all_less),
+                 e = equal + (uint32_t)gp_rank(same, &all_same);
+        if (!last && (less || (same && e < left)))
+            to[blockIdx.x * k + l + (e < left ? e : left)] = from + i;
         if (last && same && e == left - 1) to[blockIdx.x] = from + i;
         below += (uint32_t)all_less, equal += (uint32_t)all_same;
     }
 }
 
-/* A line is a block's work, so not where lines are few and long; and sorting what was found must pay. */
+/* A line is a block's work, so not where lines are few and long; and sorting what was found must
+ * pay. */
 static bool few_of_many(const gp_lines *s, int64_t count, bool last) {
     uint32_t lines = s->x.numel / s->n;
     return s->n >= 512 && (last || count * 4 <= s->n) && (s->n <= 16384 || lines >= 64);
 }
 
 /* In place of all sorted lines, the first `count` of each, or the one at `first`. */
-static bool select_part(const gp_call *c, const gp_lines *s, int64_t first, int64_t count, uint32_t **at) {
+static bool select_part(const gp_call *c, const gp_lines *s, int64_t first, int64_t count,
+                        uint32_t **at) {
     uint32_t lines = s->x.numel / s->n;
     bool last = count == 1;
     *at = (uint32_t *)gp_cuda_scratch(c, (size_t)(lines * count) * 4);
-    if (!*at || !GP_LAUNCH(c, select_lines, lines, GP_THREADS, 0, *s, (uint32_t)(first + count), last, *at)) return false;
+    if (!*at ||
+        !GP_LAUNCH(c, select_lines, lines, GP_THREADS, 0, *s, (uint32_t)(first + count), last, *at))
+        return false;
     return last || sort_part(c, s, part{(uint32_t)count, (uint32_t)(lines * count), true}, at);
 }
 
@@ -183,7 +189,9 @@ static bool run(const gp_call *c, int d, bool descending, int64_t first, int64_t
     const gp_array *const two[2] = {&v, &ix};
     if (!open_lines(c, x, d, descending, &s)) return false;
     bool few = few_of_many(&s, count, count == 1) && (first == 0 || count == 1);
-    if (few ? !select_part(c, &s, first, count, &at) : !gp_cuda_sort_lines(c, x, d, descending, &s, &at)) return false;
+    if (few ? !select_part(c, &s, first, count, &at)
+            : !gp_cuda_sort_lines(c, x, d, descending, &s, &at))
+        return false;
     gp_loop<2> out = gp_loop_of(gp_nest_of<2>(two, true));
     wanted w = {at, few ? (uint32_t)count : s.n, (uint32_t)count, few ? 0 : (uint32_t)first};
     return GP_LAUNCH(c, write_lines, gp_blocks(out.numel), GP_THREADS, 0, s, out, w, values != NULL,

@@ -1,5 +1,6 @@
-/* distinct, unique and unique_consecutive: one of each run of equal elements (or slices), where each
- * one went, and how long the runs are. Limit: two reads of the elements, a scan of 8 bytes for each. */
+/* distinct, unique and unique_consecutive: one of each run of equal elements (or slices), where
+ * each one went, and how long the runs are. Limit: two reads of the elements, a scan of 8 bytes for
+ * each. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/sort/cub.h"
 #include "kernels/cuda/runtime/rows.cuh"

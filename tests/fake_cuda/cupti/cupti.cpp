@@ -1,4 +1,5 @@
-/* CUPTI on the stand-in's runtime: activity records in the caller's buffers, callbacks of calls, one subscriber. */
+/* CUPTI on the stand-in's runtime: activity records in the caller's buffers, callbacks of calls,
+ * one subscriber. */
 #include "cupti.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ namespace {
 struct state {
     std::mutex lock;
     CUpti_Subscriber_st *subscriber = NULL;
-    std::vector<CUpti_Subscriber_st *> all; /* none is freed: a call may be telling one of a former time */
+    std::vector<CUpti_Subscriber_st *>
+        all;                      /* none is freed: a call may be telling one of a former time */
     std::set<unsigned> callbacks; /* of the runtime domain */
     std::set<int> kinds;
     CUpti_BuffersCallbackRequestFunc request = NULL;
@@ -93,7 +95,9 @@ void record_copy(const fake_activity *a) {
     CUpti_ActivityMemcpy6 r = {};
     r.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
     bool to = a->to >= cudaMemoryTypeDevice, from = a->from >= cudaMemoryTypeDevice;
-    r.copyKind = to && from ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOD : to ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD : CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+    r.copyKind = to && from ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOD
+                 : to       ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD
+                            : CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
     r.srcKind = memory_kind(a->from), r.dstKind = memory_kind(a->to);
     r.deviceId = (uint32_t)a->dev, r.streamId = a->stream, r.correlationId = a->correlation;
     r.bytes = a->bytes, r.start = translate(a->start), r.end = translate(a->end);
@@ -122,7 +126,8 @@ void record_kernel(const fake_activity *a) {
     r.start = translate(a->start), r.end = translate(a->end), r.queued = translate(a->queued);
     r.name = a->name;
     r.gridX = (int32_t)a->grid[0], r.gridY = (int32_t)a->grid[1], r.gridZ = (int32_t)a->grid[2];
-    r.blockX = (int32_t)a->block[0], r.blockY = (int32_t)a->block[1], r.blockZ = (int32_t)a->block[2];
+    r.blockX = (int32_t)a->block[0], r.blockY = (int32_t)a->block[1],
+    r.blockZ = (int32_t)a->block[2];
     r.dynamicSharedMemory = (int32_t)a->shared;
     put(&r, sizeof r, r.kind);
 }
@@ -139,7 +144,8 @@ void record(const fake_activity *a) {
     } else if (a->kind == FAKE_SYNC) {
         CUpti_ActivitySynchronization r = {};
         r.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
-        r.type = (CUpti_ActivitySynchronizationType)a->sync, r.streamId = a->stream, r.correlationId = a->correlation;
+        r.type = (CUpti_ActivitySynchronizationType)a->sync, r.streamId = a->stream,
+        r.correlationId = a->correlation;
         r.start = translate(a->start), r.end = translate(a->end);
         put(&r, sizeof r, r.kind);
     }
@@ -168,7 +174,8 @@ bool wanted(int kind) {
 
 void enter(fake_call *c) { tell(c, CUPTI_API_ENTER); }
 
-/* The record of a call, and in front of it, but of nothing else, the external id that its thread has pushed. */
+/* The record of a call, and in front of it, but of nothing else, the external id that its thread
+ * has pushed. */
 void leave(fake_call *c) {
     tell(c, CUPTI_API_EXIT);
     if (!wanted(CUPTI_ACTIVITY_KIND_RUNTIME)) return;
@@ -197,8 +204,9 @@ CUptiResult cuptiGetVersion(uint32_t *version) {
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text) {
     *text = result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
-            : result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-                                                                      : "CUPTI_ERROR";
+            : result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+                ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+                : "CUPTI_ERROR";
     return CUPTI_SUCCESS;
 }
 
@@ -227,11 +235,13 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle h) {
     return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle h, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle h, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id) {
     state &s = st();
     std::unique_lock<std::mutex> l(s.lock);
     if (!h || h != s.subscriber) return CUPTI_ERROR_INVALID_PARAMETER;
-    if (domain != CUPTI_CB_DOMAIN_RUNTIME_API) return CUPTI_SUCCESS; /* there is no driver API here */
+    if (domain != CUPTI_CB_DOMAIN_RUNTIME_API)
+        return CUPTI_SUCCESS; /* there is no driver API here */
     if (on) s.callbacks.insert(id);
     else s.callbacks.erase(id);
     return CUPTI_SUCCESS;

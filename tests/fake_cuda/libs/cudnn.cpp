@@ -103,7 +103,8 @@ static cudnnStatus_t answers_of(const work &v, int most, int *n, P *answers, boo
 
 static cudnnStatus_t queue(cudnnHandle_t h, const work &v, const void *room, size_t bytes) {
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
-    if (!fits(v) || !room || bytes < WORKSPACE || !aligned(v.px, v.pw, v.py, v.out)) return CUDNN_STATUS_BAD_PARAM;
+    if (!fits(v) || !room || bytes < WORKSPACE || !aligned(v.px, v.pw, v.py, v.out))
+        return CUDNN_STATUS_BAD_PARAM;
     return fake::enqueue(h->stream, "fake_convolution", v) == cudaSuccess
                ? CUDNN_STATUS_SUCCESS
                : CUDNN_STATUS_NOT_SUPPORTED;

@@ -1,6 +1,7 @@
-// A stand-in for cuDNN's graph interface, from its documentation: descriptors are bags of attributes; a graph that is
-// attention or its gradients, as the real library's engines know them, has two plans, the first of which gives other bits
-// from call to call; others have none. Plans run op by op, in stream order, rounding what is not f32 to its type.
+// A stand-in for cuDNN's graph interface, from its documentation: descriptors are bags of
+// attributes; a graph that is attention or its gradients, as the real library's engines know them,
+// has two plans, the first of which gives other bits from call to call; others have none. Plans run
+// op by op, in stream order, rounding what is not f32 to its type.
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -74,10 +75,13 @@ size_t size_of(int type) {
 
 bool finish_tensor(bag *b) {
     node_tensor &t = b->tensor;
-    std::vector<int64_t> dim = b->all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS), stride = b->all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-    t.id = b->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID, 0), t.align = b->one<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 0);
+    std::vector<int64_t> dim = b->all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS),
+                         stride = b->all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+    t.id = b->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID, 0),
+    t.align = b->one<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 0);
     t.type = b->one(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_DOUBLE);
-    t.inner = b->one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0), t.number = b->one<char>(CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0);
+    t.inner = b->one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0),
+    t.number = b->one<char>(CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0);
     if (dim.size() != 4 || stride.size() != 4 || !t.id || t.align < 1) return false;
     for (int d = 0; d < 4; d++) {
         t.dim[d] = dim[d], t.stride[d] = stride[d];
@@ -94,13 +98,17 @@ bool take_tensor(const bag *b, int name, op *o) {
     return true;
 }
 
-bool finish_op(bag *b, int detail, const std::vector<int> &needed, int optional, int selects, int out) {
+bool finish_op(bag *b, int detail, const std::vector<int> &needed, int optional, int selects,
+               int out) {
     op &o = b->what;
     o.kind = b->type;
     if (detail) {
         bag *w = b->one<bag *>(detail, nullptr);
         if (!w || !w->done) return false;
-        o.mode = w->one<int>(w->type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR ? CUDNN_ATTR_REDUCTION_OPERATOR : CUDNN_ATTR_POINTWISE_MODE, 0);
+        o.mode = w->one<int>(w->type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR
+                                 ? CUDNN_ATTR_REDUCTION_OPERATOR
+                                 : CUDNN_ATTR_POINTWISE_MODE,
+                             0);
         o.axis = (int)w->one<int64_t>(CUDNN_ATTR_POINTWISE_AXIS, 0);
     }
     for (int name : needed)
@@ -123,25 +131,34 @@ bool known(const graph &g) {
         const node_tensor &a = o.in[0], &b = o.in[1];
         for (int i = 0; i < 2; i++) {
             const node_tensor &t = o.in[i];
-            if (!t.inner && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16) return false;
+            if (!t.inner && t.type != CUDNN_DATA_HALF && t.type != CUDNN_DATA_BFLOAT16)
+                return false;
             if (!t.inner && t.stride[2] != 1 && t.stride[3] != 1) return false;
         }
-        if (a.dim[3] != b.dim[2] || o.out.dim[2] != a.dim[2] || o.out.dim[3] != b.dim[3]) return false;
+        if (a.dim[3] != b.dim[2] || o.out.dim[2] != a.dim[2] || o.out.dim[3] != b.dim[3])
+            return false;
         const node_tensor &feature = a.inner ? b : a; // the dim of features
         int64_t size = a.inner ? feature.dim[3] : feature.dim[3];
         if (!feature.inner && (size % 8 || size > 256)) return false;
     }
-    int products = n[CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR], turned = n[CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR];
-    int indices = n[10000 + CUDNN_POINTWISE_GEN_INDEX], select = n[10000 + CUDNN_POINTWISE_BINARY_SELECT];
-    if (n[10000 + CUDNN_POINTWISE_EXP] != 1 || indices != 2 * select || n[10000 + CUDNN_POINTWISE_CMP_GE] != select) return false;
+    int products = n[CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR],
+        turned = n[CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR];
+    int indices = n[10000 + CUDNN_POINTWISE_GEN_INDEX],
+        select = n[10000 + CUDNN_POINTWISE_BINARY_SELECT];
+    if (n[10000 + CUDNN_POINTWISE_EXP] != 1 || indices != 2 * select ||
+        n[10000 + CUDNN_POINTWISE_CMP_GE] != select)
+        return false;
     int sums = n[CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR];
-    if (products == 2) return turned == 0 && sums == 2 && n[10000 + CUDNN_POINTWISE_LOG] == 1 && n[10000 + CUDNN_POINTWISE_DIV] == 1;
+    if (products == 2)
+        return turned == 0 && sums == 2 && n[10000 + CUDNN_POINTWISE_LOG] == 1 &&
+               n[10000 + CUDNN_POINTWISE_DIV] == 1;
     return products == 5 && turned == 3 && sums == 1;
 }
 
 cudnnStatus_t finish_plan(bag *b) {
     bag *config = b->one<bag *>(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, nullptr);
-    if (!config || !config->whole || !b->attr.count(CUDNN_ATTR_EXECUTION_PLAN_HANDLE)) return CUDNN_STATUS_BAD_PARAM;
+    if (!config || !config->whole || !b->attr.count(CUDNN_ATTR_EXECUTION_PLAN_HANDLE))
+        return CUDNN_STATUS_BAD_PARAM;
     if (fakeFaulty("plan")) return CUDNN_STATUS_NOT_SUPPORTED;
     b->whole = config->whole, b->varies = config->varies;
     return CUDNN_STATUS_SUCCESS;
@@ -159,14 +176,17 @@ bool finish_graph(bag *b) {
 // ---- running ----
 
 float rounded(cudnnDataType_t t, float v) {
-    return t == CUDNN_DATA_HALF ? from_f16(to_f16(v)) : t == CUDNN_DATA_BFLOAT16 ? from_bf16(to_bf16(v)) : v;
+    return t == CUDNN_DATA_HALF       ? from_f16(to_f16(v))
+           : t == CUDNN_DATA_BFLOAT16 ? from_bf16(to_bf16(v))
+                                      : v;
 }
 
 struct run {
     std::shared_ptr<graph> g;
     std::map<int64_t, void *> memory;
     std::map<int64_t, float> numbers;
-    bool slow = false; // what gives other bits takes longer here, so that measuring prefers the other
+    bool slow =
+        false; // what gives other bits takes longer here, so that measuring prefers the other
     mutable std::map<int64_t, std::vector<float>> values; // by places of the tensor's strides
 
     template <class F> static void each(const node_tensor &t, F f) {
@@ -182,7 +202,10 @@ struct run {
         std::vector<float> &v = values[t.id];
         v.assign((size_t)t.span(), NAN);
         if (t.number) v[0] = numbers.at(t.id);
-        else if (!t.inner) each(t, [&](const int64_t *i) { v[(size_t)t.at(i)] = (float)load(memory.at(t.id), t.at(i), t.type); });
+        else if (!t.inner)
+            each(t, [&](const int64_t *i) {
+                v[(size_t)t.at(i)] = (float)load(memory.at(t.id), t.at(i), t.type);
+            });
         return v;
     }
     static float point(const op &o, const float *x, const int64_t *i) {
@@ -224,12 +247,17 @@ struct run {
         for (const op &o : g->ops) {
             std::vector<float> *in[3], out((size_t)o.out.span(), NAN);
             for (int n = 0; n < o.inputs; n++) in[n] = &value(o.in[n]);
-            if (o.kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) // the same places, counted otherwise
+            if (o.kind ==
+                CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) // the same places, counted otherwise
                 for (size_t p = 0; p < out.size(); p++) out[p] = rounded(o.out.type, (*in[0])[p]);
             else
-                each(o.out, [&](const int64_t *i) { out[(size_t)o.out.at(i)] = rounded(o.out.type, element(o, in, i)); });
+                each(o.out, [&](const int64_t *i) {
+                    out[(size_t)o.out.at(i)] = rounded(o.out.type, element(o, in, i));
+                });
             if (!o.out.inner)
-                each(o.out, [&](const int64_t *i) { store(memory.at(o.out.id), o.out.at(i), o.out.type, out[(size_t)o.out.at(i)]); });
+                each(o.out, [&](const int64_t *i) {
+                    store(memory.at(o.out.id), o.out.at(i), o.out.type, out[(size_t)o.out.at(i)]);
+                });
             values[o.out.id] = out;
         }
     }
@@ -238,7 +266,8 @@ struct run {
 bool bind_one(run *r, const node_tensor &t, const std::map<int64_t, void *> &given) {
     if (t.inner) return true;
     auto p = given.find(t.id);
-    if (p == given.end() || !p->second || (!t.number && (uintptr_t)p->second % (uintptr_t)t.align)) return false;
+    if (p == given.end() || !p->second || (!t.number && (uintptr_t)p->second % (uintptr_t)t.align))
+        return false;
     if (t.number) memcpy(&r->numbers[t.id], p->second, 4);
     else r->memory[t.id] = p->second;
     return true;
@@ -250,7 +279,8 @@ cudnnStatus_t results(const bag *heur, int64_t room, int64_t *n, void **to) {
     if (fakeFaulty("engine") || !known(*g->whole)) return CUDNN_STATUS_SUCCESS;
     for (*n = 0; *n < 2 && *n < room; ++*n) {
         bag *config = (bag *)to[*n];
-        if (!config || config->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
+        if (!config || config->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)
+            return CUDNN_STATUS_BAD_PARAM;
         config->whole = g->whole, config->varies = *n == 0, config->done = true;
     }
     return CUDNN_STATUS_SUCCESS;
@@ -258,7 +288,8 @@ cudnnStatus_t results(const bag *heur, int64_t room, int64_t *n, void **to) {
 } // namespace
 
 extern "C" {
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *d) {
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *d) {
     bag *b = new bag;
     b->type = type;
     *d = b;
@@ -282,12 +313,13 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
     switch (b->type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR: ok = finish_tensor(b); break;
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-        ok = finish_op(b, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC},
-                       CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_TDESC,
-                       CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+        ok = finish_op(b, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                       {CUDNN_ATTR_OPERATION_POINTWISE_XDESC}, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                       CUDNN_ATTR_OPERATION_POINTWISE_TDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
         break;
     case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
-        ok = finish_op(b, CUDNN_ATTR_OPERATION_REDUCTION_DESC, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC}, 0, 0,
+        ok = finish_op(b, CUDNN_ATTR_OPERATION_REDUCTION_DESC,
+                       {CUDNN_ATTR_OPERATION_REDUCTION_XDESC}, 0, 0,
                        CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
         break;
     case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
@@ -296,11 +328,13 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
                        CUDNN_ATTR_OPERATION_MATMUL_CDESC);
         break;
     case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
-        ok = finish_op(b, 0, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC}, 0, 0, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+        ok = finish_op(b, 0, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC}, 0, 0,
+                       CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
         break;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: ok = finish_graph(b); break;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-        ok = b->attr.count(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH) && b->attr.count(CUDNN_ATTR_ENGINEHEUR_MODE);
+        ok = b->attr.count(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH) &&
+             b->attr.count(CUDNN_ATTR_ENGINEHEUR_MODE);
         break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
         cudnnStatus_t s = finish_plan(b);
@@ -313,7 +347,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
     return ok ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t, int64_t room, int64_t *n, void *v) {
+                                       cudnnBackendAttributeType_t, int64_t room, int64_t *n,
+                                       void *v) {
     bag *b = (bag *)d;
     if (!b || !b->done) return CUDNN_STATUS_BAD_PARAM;
     *n = 1;
@@ -328,17 +363,21 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
         *(int *)v = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
         if (b->varies && room > 1) ((int *)v)[1] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, *n = 2;
         return CUDNN_STATUS_SUCCESS;
-    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: *(int64_t *)v = b->varies ? 256 : 1 << 20; return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+        *(int64_t *)v = b->varies ? 256 : 1 << 20;
+        return CUDNN_STATUS_SUCCESS;
     default: return CUDNN_STATUS_BAD_PARAM;
     }
 }
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack) {
     bag *p = (bag *)plan, *with = (bag *)pack;
     if (!h || !p || !p->done || !with || !with->done) return CUDNN_STATUS_BAD_PARAM;
     std::vector<int64_t> id = with->all<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     std::vector<void *> at = with->all<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     std::map<int64_t, void *> given;
-    if (id.size() != at.size() || !with->one<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr)) return CUDNN_STATUS_BAD_PARAM;
+    if (id.size() != at.size() || !with->one<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr))
+        return CUDNN_STATUS_BAD_PARAM;
     for (size_t i = 0; i < id.size(); i++) given[id[i]] = at[i];
     run r;
     r.g = p->whole, r.slow = p->varies;
@@ -347,7 +386,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
             if (!bind_one(&r, o.in[i], given)) return CUDNN_STATUS_BAD_PARAM;
         if (!bind_one(&r, o.out, given)) return CUDNN_STATUS_BAD_PARAM;
     }
-    cudaError_t err = fake::enqueue(h->stream, p->varies ? "fake_attention_varying" : "fake_attention", r);
+    cudaError_t err =
+        fake::enqueue(h->stream, p->varies ? "fake_attention_varying" : "fake_attention", r);
     return err == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
 }

@@ -1,6 +1,7 @@
-// A stand-in for cuDNN's recurrent layers, from its documentation: plain loops in double, in stream order. Each gate's
-// matrix and bias is where cudnnGetRNNWeightParams says, with gaps that nobody may assume away. Training fills the reserve
-// space, which the gradients of the data overwrite: those of the weights want it so, and nobody can have them twice.
+// A stand-in for cuDNN's recurrent layers, from its documentation: plain loops in double, in stream
+// order. Each gate's matrix and bias is where cudnnGetRNNWeightParams says, with gaps that nobody
+// may assume away. Training fills the reserve space, which the gradients of the data overwrite:
+// those of the weights want it so, and nobody can have them twice.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -27,10 +28,11 @@ struct fake_rnn_data {
 
 static const size_t GAP = 48, WORK = 256;
 
-// Where a gate's matrix (or bias) begins, in bytes: of a side the input's matrices, each with a gap behind it, h's,
-// then the biases side by side.
+// Where a gate's matrix (or bias) begins, in bytes: of a side the input's matrices, each with a gap
+// behind it, h's, then the biases side by side.
 static size_t place(const fake_rnn &r, int side, int linear, bool bias) {
-    size_t at = 0, g = (size_t)r.gates(), h = (size_t)r.hidden, e = r.size(), l = (size_t)linear, hh = h * h * e + GAP;
+    size_t at = 0, g = (size_t)r.gates(), h = (size_t)r.hidden, e = r.size(), l = (size_t)linear,
+           hh = h * h * e + GAP;
     auto ih = [&](int s) { return h * (size_t)r.width(s) * e + GAP; };
     for (int s = 0; s < side; s++) at += g * (ih(s) + hh) + 2 * g * h * e;
     if (bias) return at + g * (ih(side) + hh) + l * h * e;
@@ -39,8 +41,8 @@ static size_t place(const fake_rnn &r, int side, int linear, bool bias) {
 
 static double sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 
-// What the reserve space has of a unit at a time: its gates (of a GRU also what r multiplies), later their gradients
-// before the nonlinearity; c; h.
+// What the reserve space has of a unit at a time: its gates (of a GRU also what r multiplies),
+// later their gradients before the nonlinearity; c; h.
 struct cell_values {
     double gate[4], c, h;
 };
@@ -49,7 +51,9 @@ struct trained {
     int steps, batch;
     cell_values *reserve; // of each side, time and row; NULL: not trained
     cell_values &at(int side, int t, int b, int j) const {
-        return reserve[(((size_t)side * (size_t)steps + (size_t)t) * (size_t)batch + (size_t)b) * (size_t)r.hidden + (size_t)j];
+        return reserve[(((size_t)side * (size_t)steps + (size_t)t) * (size_t)batch + (size_t)b) *
+                           (size_t)r.hidden +
+                       (size_t)j];
     }
 };
 static size_t reserve_bytes_of(const fake_rnn &r, int steps, int batch) {
@@ -68,19 +72,21 @@ struct forward : trained {
         for (int i = 0; i < n; i++) s += load(m, (int64_t)j * n + i, r.type) * v[i];
         return s;
     }
-    void cell(int side, const double *in, const std::vector<double> &h, std::vector<double> &next, double *c,
-              std::vector<cell_values> &kept) const {
+    void cell(int side, const double *in, const std::vector<double> &h, std::vector<double> &next,
+              double *c, std::vector<cell_values> &kept) const {
         int n = r.width(side), H = r.hidden, G = r.gates();
         for (int j = 0; j < H; j++) {
             auto a = [&](int g) { return sum(side, g, j, in, n); };
             auto b = [&](int g) { return sum(side, G + g, j, h.data(), H); };
             if (r.cell == CUDNN_LSTM) { // i f c' o
-                double i = sigmoid(a(0) + b(0)), f = sigmoid(a(1) + b(1)), g = std::tanh(a(2) + b(2)), o = sigmoid(a(3) + b(3));
+                double i = sigmoid(a(0) + b(0)), f = sigmoid(a(1) + b(1)),
+                       g = std::tanh(a(2) + b(2)), o = sigmoid(a(3) + b(3));
                 c[j] = f * c[j] + i * g;
                 next[(size_t)j] = o * std::tanh(c[j]);
                 kept[(size_t)j] = {{i, f, g, o}, c[j], 0};
             } else if (r.cell == CUDNN_GRU) { // r i h'
-                double q = sigmoid(a(0) + b(0)), i = sigmoid(a(1) + b(1)), g = std::tanh(a(2) + q * b(2));
+                double q = sigmoid(a(0) + b(0)), i = sigmoid(a(1) + b(1)),
+                       g = std::tanh(a(2) + q * b(2));
                 next[(size_t)j] = (1 - i) * g + i * h[(size_t)j];
                 kept[(size_t)j] = {{q, i, g, b(2)}, 0, 0};
             } else {
@@ -107,11 +113,14 @@ struct forward : trained {
                     }
                     for (int s = 0; s < steps; s++) {
                         int t = side % D ? steps - 1 - s : s;
-                        cell(side, in.data() + ((size_t)t * (size_t)batch + (size_t)b) * (size_t)n, h, next, c.data(), kept);
+                        cell(side, in.data() + ((size_t)t * (size_t)batch + (size_t)b) * (size_t)n,
+                             h, next, c.data(), kept);
                         h = next;
-                        for (int j = 0; j < H && reserve; j++) at(side, t, b, j) = kept[(size_t)j], at(side, t, b, j).h = h[(size_t)j];
+                        for (int j = 0; j < H && reserve; j++)
+                            at(side, t, b, j) = kept[(size_t)j], at(side, t, b, j).h = h[(size_t)j];
                         for (int j = 0; j < H; j++)
-                            out[((size_t)t * (size_t)batch + (size_t)b) * (size_t)(D * H) + (size_t)(side % D * H + j)] = h[(size_t)j];
+                            out[((size_t)t * (size_t)batch + (size_t)b) * (size_t)(D * H) +
+                                (size_t)(side % D * H + j)] = h[(size_t)j];
                     }
                     for (int j = 0; j < H; j++) {
                         if (hy) store(hy, state + j, r.type, h[(size_t)j]);
@@ -124,7 +133,8 @@ struct forward : trained {
     }
 };
 
-// Back through the layers and time: of x, and of the states before. Gates' gradients take the gates' place.
+// Back through the layers and time: of x, and of the states before. Gates' gradients take the
+// gates' place.
 struct backward_data : trained {
     const char *w;
     const void *dy, *hx, *dhy, *cx, *dcy;
@@ -133,45 +143,57 @@ struct backward_data : trained {
     double weight(int side, int linear, int j, int i, int n) const {
         return load(w + place(r, side, linear, false), (int64_t)j * n + i, r.type);
     }
-    double before(const void *states, int64_t at) const { return states ? load(states, at, r.type) : 0; }
-    // Gradients of unit j's sums, given that of its h; c's is changed to that of the step before. Returns what goes to h directly.
+    double before(const void *states, int64_t at) const {
+        return states ? load(states, at, r.type) : 0;
+    }
+    // Gradients of unit j's sums, given that of its h; c's is changed to that of the step before.
+    // Returns what goes to h directly.
     double cell(cell_values &v, double d, double h_before, double c_before, double *dc) const {
         double *g = v.gate, a = g[0], b = g[1], u = g[2], o = g[3];
         if (r.cell == CUDNN_LSTM) {
             double tc = std::tanh(v.c), e = *dc + d * o * (1 - tc * tc);
-            g[0] = e * u * a * (1 - a), g[1] = e * c_before * b * (1 - b), g[2] = e * a * (1 - u * u), g[3] = d * tc * o * (1 - o);
+            g[0] = e * u * a * (1 - a), g[1] = e * c_before * b * (1 - b),
+            g[2] = e * a * (1 - u * u), g[3] = d * tc * o * (1 - o);
             return *dc = e * b, 0;
         }
         if (r.cell == CUDNN_GRU) { // o: what r multiplied; in its place comes the gradient of that
             double du = d * (1 - b) * (1 - u * u);
-            g[0] = du * o * a * (1 - a), g[1] = d * (h_before - u) * b * (1 - b), g[2] = du, g[3] = du * a;
+            g[0] = du * o * a * (1 - a), g[1] = d * (h_before - u) * b * (1 - b), g[2] = du,
+            g[3] = du * a;
             return d * b;
         }
         g[0] = r.cell == CUDNN_RNN_TANH ? d * (1 - v.h * v.h) : v.h > 0 ? d : 0;
         return 0;
     }
     // Gradient of gate g's sum that has h in it.
-    double of_h(const cell_values &v, int g) const { return r.cell == CUDNN_GRU && g == 2 ? v.gate[3] : v.gate[g]; }
+    double of_h(const cell_values &v, int g) const {
+        return r.cell == CUDNN_GRU && g == 2 ? v.gate[3] : v.gate[g];
+    }
 
     void row(int side, int b, const std::vector<double> &dout, std::vector<double> &din) const {
         int H = r.hidden, D = r.dirs, n = r.width(side), G = r.gates();
         int64_t state = ((int64_t)side * batch + b) * H;
         std::vector<double> dh((size_t)H), dc((size_t)H), next;
-        for (int j = 0; j < H; j++) dh[(size_t)j] = before(dhy, state + j), dc[(size_t)j] = before(dcy, state + j);
+        for (int j = 0; j < H; j++)
+            dh[(size_t)j] = before(dhy, state + j), dc[(size_t)j] = before(dcy, state + j);
         for (int s = steps - 1; s >= 0; s--) {
             int t = side % D ? steps - 1 - s : s, back = side % D ? t + 1 : t - 1;
-            size_t at_out = ((size_t)t * (size_t)batch + (size_t)b) * (size_t)(D * H) + (size_t)(side % D * H);
+            size_t at_out =
+                ((size_t)t * (size_t)batch + (size_t)b) * (size_t)(D * H) + (size_t)(side % D * H);
             double *in = din.data() + ((size_t)t * (size_t)batch + (size_t)b) * (size_t)n;
             next.assign((size_t)H, 0);
             for (int j = 0; j < H; j++) {
-                double h0 = s ? at(side, back, b, j).h : before(hx, state + j), c0 = s ? at(side, back, b, j).c : before(cx, state + j);
-                next[(size_t)j] += cell(at(side, t, b, j), dout[at_out + (size_t)j] + dh[(size_t)j], h0, c0, &dc[(size_t)j]);
+                double h0 = s ? at(side, back, b, j).h : before(hx, state + j),
+                       c0 = s ? at(side, back, b, j).c : before(cx, state + j);
+                next[(size_t)j] += cell(at(side, t, b, j), dout[at_out + (size_t)j] + dh[(size_t)j],
+                                        h0, c0, &dc[(size_t)j]);
             }
             for (int j = 0; j < H; j++)
                 for (int g = 0; g < G; g++) {
                     const cell_values &v = at(side, t, b, j);
                     for (int i = 0; i < n; i++) in[i] += v.gate[g] * weight(side, g, j, i, n);
-                    for (int i = 0; i < H; i++) next[(size_t)i] += of_h(v, g) * weight(side, G + g, j, i, H);
+                    for (int i = 0; i < H; i++)
+                        next[(size_t)i] += of_h(v, g) * weight(side, G + g, j, i, H);
                 }
             dh = next;
         }
@@ -217,7 +239,9 @@ struct backward_weights : backward_data {
                 bi += v.gate[g], bh += of_h(v, g);
                 for (int i = 0; i < n; i++) ih[(size_t)i] += v.gate[g] * input(side, t, b, i);
                 for (int i = 0; i < H; i++)
-                    hh[(size_t)i] += of_h(v, g) * (s ? at(side, back, b, i).h : before(hx, ((int64_t)side * batch + b) * H + i));
+                    hh[(size_t)i] +=
+                        of_h(v, g) * (s ? at(side, back, b, i).h
+                                        : before(hx, ((int64_t)side * batch + b) * H + i));
             }
         for (int i = 0; i < n; i++) add(side, g, false, (int64_t)j * n + i, ih[(size_t)i]);
         for (int i = 0; i < H; i++) add(side, G + g, false, (int64_t)j * H + i, hh[(size_t)i]);
@@ -232,28 +256,45 @@ struct backward_weights : backward_data {
 };
 
 extern "C" {
-cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *d) { return *d = new fake_dropout, CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t, float p, void *states, size_t, unsigned long long) {
+cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *d) {
+    return *d = new fake_dropout, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t, float p,
+                                        void *states, size_t, unsigned long long) {
     if (p > 0 && !states) return CUDNN_STATUS_BAD_PARAM;
     return d->p = p, CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t d) { return delete d, CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t *d) { return *d = new fake_rnn, CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t d) { return delete d, CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t, cudnnRNNMode_t cell, cudnnRNNBiasMode_t bias,
-                                       cudnnDirectionMode_t dir, cudnnRNNInputMode_t, cudnnDataType_t type,
-                                       cudnnDataType_t math_type, cudnnMathType_t, int32_t inputs, int32_t hidden,
-                                       int32_t projected, int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags) {
-    bool ok = (type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE) && math_type == type && projected == hidden &&
-              dropout && dropout->p == 0 && flags == CUDNN_RNN_PADDED_IO_ENABLED && layers > 0 && inputs > 0 && hidden > 0;
+cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t d) {
+    return delete d, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t *d) {
+    return *d = new fake_rnn, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t d) {
+    return delete d, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t, cudnnRNNMode_t cell,
+                                       cudnnRNNBiasMode_t bias, cudnnDirectionMode_t dir,
+                                       cudnnRNNInputMode_t, cudnnDataType_t type,
+                                       cudnnDataType_t math_type, cudnnMathType_t, int32_t inputs,
+                                       int32_t hidden, int32_t projected, int32_t layers,
+                                       cudnnDropoutDescriptor_t dropout, uint32_t flags) {
+    bool ok = (type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE) && math_type == type &&
+              projected == hidden && dropout && dropout->p == 0 &&
+              flags == CUDNN_RNN_PADDED_IO_ENABLED && layers > 0 && inputs > 0 && hidden > 0;
     if (!ok || fakeFaulty("choice")) return CUDNN_STATUS_NOT_SUPPORTED;
     *d = {cell, bias, type, inputs, hidden, layers, dir == CUDNN_BIDIRECTIONAL ? 2 : 1};
     return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *d) { return *d = new fake_rnn_data, CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t d) { return delete d, CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type, cudnnRNNDataLayout_t, int steps,
-                                        int batch, int width, const int lengths[], void *) {
+cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *d) {
+    return *d = new fake_rnn_data, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t d) {
+    return delete d, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type,
+                                        cudnnRNNDataLayout_t, int steps, int batch, int width,
+                                        const int lengths[], void *) {
     for (int i = 0; i < batch; i++)
         if (lengths[i] != steps) return CUDNN_STATUS_NOT_SUPPORTED;
     return *d = {type, steps, batch, width}, CUDNN_STATUS_SUCCESS;
@@ -261,54 +302,71 @@ cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataTyp
 cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t, cudnnRNNDescriptor_t d, size_t *bytes) {
     return *bytes = place(*d, d->layers * d->dirs, 0, false), CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t d, int32_t layer, size_t bytes, const void *space,
-                                      int32_t linear, cudnnTensorDescriptor_t md, void **matrix,
+cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t d, int32_t layer,
+                                      size_t bytes, const void *space, int32_t linear,
+                                      cudnnTensorDescriptor_t md, void **matrix,
                                       cudnnTensorDescriptor_t bd, void **bias) {
-    if (!md || !bd || layer >= d->layers * d->dirs || linear >= 2 * d->gates() || bytes != place(*d, d->layers * d->dirs, 0, false))
+    if (!md || !bd || layer >= d->layers * d->dirs || linear >= 2 * d->gates() ||
+        bytes != place(*d, d->layers * d->dirs, 0, false))
         return CUDNN_STATUS_BAD_PARAM;
     *matrix = (char *)space + place(*d, layer, linear, false);
     *bias = d->bias == CUDNN_RNN_NO_BIAS ? nullptr : (char *)space + place(*d, layer, linear, true);
     return CUDNN_STATUS_SUCCESS;
 }
 // More work for training, so that the one's is not taken for the other's.
-static size_t work_of(cudnnForwardMode_t mode) { return mode == CUDNN_FWD_MODE_TRAINING ? 2 * WORK : WORK; }
+static size_t work_of(cudnnForwardMode_t mode) {
+    return mode == CUDNN_FWD_MODE_TRAINING ? 2 * WORK : WORK;
+}
 
-cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDescriptor_t d, cudnnForwardMode_t mode,
-                                        cudnnRNNDataDescriptor_t xd, size_t *work, size_t *reserve) {
+cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDescriptor_t d,
+                                        cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t xd,
+                                        size_t *work, size_t *reserve) {
     if (mode == CUDNN_FWD_MODE_TRAINING && !reserve) return CUDNN_STATUS_BAD_PARAM;
-    if (reserve) *reserve = mode == CUDNN_FWD_MODE_TRAINING ? reserve_bytes_of(*d, xd->steps, xd->batch) : 0;
+    if (reserve)
+        *reserve = mode == CUDNN_FWD_MODE_TRAINING ? reserve_bytes_of(*d, xd->steps, xd->batch) : 0;
     return *work = work_of(mode), CUDNN_STATUS_SUCCESS;
 }
 
-static bool fits(cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t xd, cudnnRNNDataDescriptor_t yd, cudnnTensorDescriptor_t hd,
-                 size_t weight_bytes, size_t work_bytes, void *work, cudnnForwardMode_t mode) {
-    return xd->steps == yd->steps && xd->batch == yd->batch && xd->width == d->input && yd->width == d->dirs * d->hidden &&
-           hd->dim[0] == d->layers * d->dirs && hd->dim[1] == xd->batch && hd->dim[2] == d->hidden &&
-           weight_bytes == place(*d, d->layers * d->dirs, 0, false) && work_bytes >= work_of(mode) && work;
+static bool fits(cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t xd, cudnnRNNDataDescriptor_t yd,
+                 cudnnTensorDescriptor_t hd, size_t weight_bytes, size_t work_bytes, void *work,
+                 cudnnForwardMode_t mode) {
+    return xd->steps == yd->steps && xd->batch == yd->batch && xd->width == d->input &&
+           yd->width == d->dirs * d->hidden && hd->dim[0] == d->layers * d->dirs &&
+           hd->dim[1] == xd->batch && hd->dim[2] == d->hidden &&
+           weight_bytes == place(*d, d->layers * d->dirs, 0, false) &&
+           work_bytes >= work_of(mode) && work;
 }
-static bool reserved(cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t xd, size_t bytes, void *reserve) {
-    return reserve && (uintptr_t)reserve % 64 == 0 && bytes >= reserve_bytes_of(*d, xd->steps, xd->batch);
+static bool reserved(cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t xd, size_t bytes,
+                     void *reserve) {
+    return reserve && (uintptr_t)reserve % 64 == 0 &&
+           bytes >= reserve_bytes_of(*d, xd->steps, xd->batch);
 }
-static cudnnStatus_t queued(cudaError_t err) { return err == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED; }
+static cudnnStatus_t queued(cudaError_t err) {
+    return err == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+}
 
-cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnForwardMode_t mode, const int32_t *,
-                              cudnnRNNDataDescriptor_t xd, const void *x, cudnnRNNDataDescriptor_t yd, void *y,
-                              cudnnTensorDescriptor_t hd, const void *hx, void *hy, cudnnTensorDescriptor_t, const void *cx,
-                              void *cy, size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
-                              size_t reserve_bytes, void *reserve) {
+cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnForwardMode_t mode,
+                              const int32_t *, cudnnRNNDataDescriptor_t xd, const void *x,
+                              cudnnRNNDataDescriptor_t yd, void *y, cudnnTensorDescriptor_t hd,
+                              const void *hx, void *hy, cudnnTensorDescriptor_t, const void *cx,
+                              void *cy, size_t weight_bytes, const void *weights, size_t work_bytes,
+                              void *work, size_t reserve_bytes, void *reserve) {
     bool train = mode == CUDNN_FWD_MODE_TRAINING, lstm = d->cell == CUDNN_LSTM;
-    if (!fits(d, xd, yd, hd, weight_bytes, work_bytes, work, mode) || (train && !reserved(d, xd, reserve_bytes, reserve)))
+    if (!fits(d, xd, yd, hd, weight_bytes, work_bytes, work, mode) ||
+        (train && !reserved(d, xd, reserve_bytes, reserve)))
         return CUDNN_STATUS_BAD_PARAM;
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     trained t = {*d, xd->steps, xd->batch, train ? (cell_values *)reserve : nullptr};
     forward f = {t, x, hx, lstm ? cx : nullptr, (const char *)weights, y, hy, lstm ? cy : nullptr};
     return queued(fake::enqueue(h->stream, "fake_rnn", f));
 }
-cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, const int32_t *, cudnnRNNDataDescriptor_t yd,
-                                      const void *y, const void *dy, cudnnRNNDataDescriptor_t xd, void *dx,
-                                      cudnnTensorDescriptor_t hd, const void *hx, const void *dhy, void *dhx,
-                                      cudnnTensorDescriptor_t, const void *cx, const void *dcy, void *dcx,
-                                      size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
+cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, const int32_t *,
+                                      cudnnRNNDataDescriptor_t yd, const void *y, const void *dy,
+                                      cudnnRNNDataDescriptor_t xd, void *dx,
+                                      cudnnTensorDescriptor_t hd, const void *hx, const void *dhy,
+                                      void *dhx, cudnnTensorDescriptor_t, const void *cx,
+                                      const void *dcy, void *dcx, size_t weight_bytes,
+                                      const void *weights, size_t work_bytes, void *work,
                                       size_t reserve_bytes, void *reserve) {
     if (!fits(d, xd, yd, hd, weight_bytes, work_bytes, work, CUDNN_FWD_MODE_TRAINING) ||
         !reserved(d, xd, reserve_bytes, reserve) || !y || !dy || !dx)
@@ -316,20 +374,27 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, c
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     bool lstm = d->cell == CUDNN_LSTM;
     trained t = {*d, xd->steps, xd->batch, (cell_values *)reserve};
-    backward_data f = {t, (const char *)weights, dy, hx, dhy, lstm ? cx : nullptr, lstm ? dcy : nullptr, dx, dhx,
-                       lstm ? dcx : nullptr};
+    backward_data f = {
+        t,   (const char *)weights, dy, hx, dhy, lstm ? cx : nullptr, lstm ? dcy : nullptr, dx,
+        dhx, lstm ? dcx : nullptr};
     return queued(fake::enqueue(h->stream, "fake_rnn_back", f));
 }
-cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d, cudnnWgradMode_t mode, const int32_t *,
-                                         cudnnRNNDataDescriptor_t xd, const void *x, cudnnTensorDescriptor_t hd,
-                                         const void *hx, cudnnRNNDataDescriptor_t yd, const void *y, size_t weight_bytes,
-                                         void *dweights, size_t work_bytes, void *work, size_t reserve_bytes, void *reserve) {
+cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t h, cudnnRNNDescriptor_t d,
+                                         cudnnWgradMode_t mode, const int32_t *,
+                                         cudnnRNNDataDescriptor_t xd, const void *x,
+                                         cudnnTensorDescriptor_t hd, const void *hx,
+                                         cudnnRNNDataDescriptor_t yd, const void *y,
+                                         size_t weight_bytes, void *dweights, size_t work_bytes,
+                                         void *work, size_t reserve_bytes, void *reserve) {
     if (!fits(d, xd, yd, hd, weight_bytes, work_bytes, work, CUDNN_FWD_MODE_TRAINING) ||
         !reserved(d, xd, reserve_bytes, reserve) || !x || !y || mode != CUDNN_WGRAD_MODE_ADD)
         return CUDNN_STATUS_BAD_PARAM;
     if (fakeFaulty("refuse")) return CUDNN_STATUS_NOT_SUPPORTED;
     trained t = {*d, xd->steps, xd->batch, (cell_values *)reserve};
-    backward_weights f = {{t, nullptr, nullptr, hx, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}, x, (char *)dweights};
+    backward_weights f = {
+        {t, nullptr, nullptr, hx, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
+        x,
+        (char *)dweights};
     return queued(fake::enqueue(h->stream, "fake_rnn_weights", f));
 }
 }

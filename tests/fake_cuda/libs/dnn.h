@@ -16,7 +16,9 @@ struct fake_tensor {
 };
 
 // Are these where cuDNN's kernels, which read 16 bytes at once, can read and write?
-template <class... P> static inline bool aligned(const P *...p) { return (((uintptr_t)p % 16 == 0) && ...); }
+template <class... P> static inline bool aligned(const P *...p) {
+    return (((uintptr_t)p % 16 == 0) && ...);
+}
 
 static inline double load(const void *p, int64_t i, cudnnDataType_t t) {
     switch (t) {

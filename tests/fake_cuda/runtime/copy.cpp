@@ -4,7 +4,8 @@
 #include "state.h"
 
 namespace fake {
-static const size_t STAGED = 64 << 10; /* pageable bytes that go by way of a buffer, without a wait */
+static const size_t STAGED =
+    64 << 10; /* pageable bytes that go by way of a buffer, without a wait */
 
 struct shape2 { /* rows of width bytes; a plain copy is one row */
     size_t width, height, dpitch, spitch;
@@ -21,7 +22,9 @@ static bool look(const void *p, size_t n, cudaMemoryType *type) {
     return !b || (uintptr_t)p + n <= (uintptr_t)b->base + b->bytes;
 }
 
-static bool on_device(cudaMemoryType t) { return t == cudaMemoryTypeDevice || t == cudaMemoryTypeManaged; }
+static bool on_device(cudaMemoryType t) {
+    return t == cudaMemoryTypeDevice || t == cudaMemoryTypeManaged;
+}
 
 static cudaError_t direction(cudaMemcpyKind kind, cudaMemoryType to, cudaMemoryType from) {
     bool d = to == cudaMemoryTypeDevice, s = from == cudaMemoryTypeDevice;
@@ -30,22 +33,28 @@ static cudaError_t direction(cudaMemcpyKind kind, cudaMemoryType to, cudaMemoryT
     case cudaMemcpyHostToDevice: return !on_device(to) || s ? cudaErrorInvalidValue : cudaSuccess;
     case cudaMemcpyDeviceToHost: return d || !on_device(from) ? cudaErrorInvalidValue : cudaSuccess;
     case cudaMemcpyDeviceToDevice: /* mapped host memory has a device address */
-        return to == cudaMemoryTypeUnregistered || from == cudaMemoryTypeUnregistered ? cudaErrorInvalidValue : cudaSuccess;
+        return to == cudaMemoryTypeUnregistered || from == cudaMemoryTypeUnregistered
+                   ? cudaErrorInvalidValue
+                   : cudaSuccess;
     case cudaMemcpyDefault: return cudaSuccess;
     }
     return cudaErrorInvalidMemcpyDirection;
 }
 
 /* Whether the host waits for the copy, and whether src is taken now. */
-static void manner(bool async, size_t bytes, cudaMemoryType to, cudaMemoryType from, bool *wait, bool *stage) {
+static void manner(bool async, size_t bytes, cudaMemoryType to, cudaMemoryType from, bool *wait,
+                   bool *stage) {
     bool d = on_device(to), s = on_device(from);
     *stage = async && d && from == cudaMemoryTypeUnregistered && bytes <= STAGED;
     if (d && s) *wait = false;
     else if (!async) *wait = true;
-    else *wait = !*stage && (to == cudaMemoryTypeUnregistered || from == cudaMemoryTypeUnregistered || (!d && !s));
+    else
+        *wait = !*stage && (to == cudaMemoryTypeUnregistered ||
+                            from == cudaMemoryTypeUnregistered || (!d && !s));
 }
 
-static cudaError_t copy(void *dst, const void *src, shape2 n, cudaMemcpyKind kind, bool async, cudaStream_t h) {
+static cudaError_t copy(void *dst, const void *src, shape2 n, cudaMemcpyKind kind, bool async,
+                        cudaStream_t h) {
     cudaError_t err = forbidden();
     if (err) return err;
     size_t bytes = n.width * n.height;
@@ -54,7 +63,8 @@ static cudaError_t copy(void *dst, const void *src, shape2 n, cudaMemcpyKind kin
     CUstream_st *s = stream_of(h);
     if (!s) return cudaErrorInvalidResourceHandle;
     cudaMemoryType to, from;
-    if (!look(dst, (n.height - 1) * n.dpitch + n.width, &to) || !look(src, (n.height - 1) * n.spitch + n.width, &from))
+    if (!look(dst, (n.height - 1) * n.dpitch + n.width, &to) ||
+        !look(src, (n.height - 1) * n.spitch + n.width, &from))
         return cudaErrorInvalidValue;
     if ((err = direction(kind, to, from))) return err;
     bool wait, stage;
@@ -70,7 +80,9 @@ static cudaError_t copy(void *dst, const void *src, shape2 n, cudaMemcpyKind kin
         move(staged->data(), (const char *)src, shape2{n.width, n.height, n.width, n.spitch});
         n.spitch = n.width;
     }
-    t.run = [dst, src, n, staged] { move((char *)dst, staged ? staged->data() : (const char *)src, n); };
+    t.run = [dst, src, n, staged] {
+        move((char *)dst, staged ? staged->data() : (const char *)src, n);
+    };
     int d = s->dev;
     moment m = submit(l, s, std::move(t));
     if (wait) wait_for(l, m);
@@ -103,23 +115,26 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, enum cudaMemcpy
     API(cudaMemcpy);
     return api_(copy(dst, src, shape2{bytes, 1, bytes, bytes}, kind, false, NULL));
 }
-cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s) {
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t s) {
     API(cudaMemcpyAsync, s);
     return api_(copy(dst, src, shape2{bytes, 1, bytes, bytes}, kind, true, s));
 }
-cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-                         enum cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                         size_t height, enum cudaMemcpyKind kind) {
     API(cudaMemcpy2D);
     if (width > dpitch || width > spitch) return api_(cudaErrorInvalidPitchValue);
     return api_(copy(dst, src, shape2{width, height, dpitch, spitch}, kind, false, NULL));
 }
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-                              enum cudaMemcpyKind kind, cudaStream_t s) {
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t s) {
     API(cudaMemcpy2DAsync, s);
     if (width > dpitch || width > spitch) return api_(cudaErrorInvalidPitchValue);
     return api_(copy(dst, src, shape2{width, height, dpitch, spitch}, kind, true, s));
 }
-cudaError_t cudaMemcpyPeerAsync(void *dst, int, const void *src, int, size_t bytes, cudaStream_t s) {
+cudaError_t cudaMemcpyPeerAsync(void *dst, int, const void *src, int, size_t bytes,
+                                cudaStream_t s) {
     API(cudaMemcpyPeerAsync, s);
     return api_(copy(dst, src, shape2{bytes, 1, bytes, bytes}, cudaMemcpyDeviceToDevice, true, s));
 }
@@ -131,7 +146,8 @@ cudaError_t cudaMemcpyPeer(void *dst, int, const void *src, int src_dev, size_t 
         locked l(rt().lock);
         drain(l, src_dev);
     }
-    return api_(copy(dst, src, shape2{bytes, 1, bytes, bytes}, cudaMemcpyDeviceToDevice, false, NULL));
+    return api_(
+        copy(dst, src, shape2{bytes, 1, bytes, bytes}, cudaMemcpyDeviceToDevice, false, NULL));
 }
 cudaError_t cudaMemset(void *p, int value, size_t bytes) {
     API(cudaMemset);

@@ -1,4 +1,5 @@
-/* The stand-in's devices: how many, what they are, errors that stay, and the way in of every call. */
+/* The stand-in's devices: how many, what they are, errors that stay, and the way in of every call.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static runtime *make() {
         d->pool.dev = i;
         d->current_pool = &d->pool;
         d->legacy = new CUstream_st();
-        d->legacy->dev = i, d->legacy->flags = 0, d->legacy->priority = 0, d->legacy->id = r->next_stream++;
+        d->legacy->dev = i, d->legacy->flags = 0, d->legacy->priority = 0,
+        d->legacy->id = r->next_stream++;
         d->legacy->legacy = true;
         d->streams.push_back(d->legacy);
         r->devices.push_back(d);
@@ -138,7 +140,7 @@ cudaError_t cudaGetLastError(void) {
 
 const char *cudaGetErrorName(cudaError_t err) {
     switch (err) {
-#define FAKE_X(name, value, text) \
+#define FAKE_X(name, value, text)                                                                  \
     case name: return #name;
         FAKE_ERRORS(FAKE_X)
 #undef FAKE_X
@@ -148,7 +150,7 @@ const char *cudaGetErrorName(cudaError_t err) {
 
 const char *cudaGetErrorString(cudaError_t err) {
     switch (err) {
-#define FAKE_X(name, value, text) \
+#define FAKE_X(name, value, text)                                                                  \
     case name: return text;
         FAKE_ERRORS(FAKE_X)
 #undef FAKE_X
@@ -199,20 +201,31 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int d) 
     if (rt().broken) return done(rt().broken);
     if (!known(d)) return done(cudaErrorInvalidDevice);
     switch (attr) {
-    case cudaDevAttrMaxThreadsPerBlock: case cudaDevAttrMaxBlockDimX: case cudaDevAttrMaxBlockDimY: *value = 1024; break;
+    case cudaDevAttrMaxThreadsPerBlock:
+    case cudaDevAttrMaxBlockDimX:
+    case cudaDevAttrMaxBlockDimY: *value = 1024; break;
     case cudaDevAttrMaxBlockDimZ: *value = 64; break;
     case cudaDevAttrMaxGridDimX: *value = INT32_MAX; break;
-    case cudaDevAttrMaxGridDimY: case cudaDevAttrMaxGridDimZ: *value = 65535; break;
+    case cudaDevAttrMaxGridDimY:
+    case cudaDevAttrMaxGridDimZ: *value = 65535; break;
     case cudaDevAttrMaxSharedMemoryPerBlock: *value = 48 << 10; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = rt().arch >= 90 ? 227 << 10 : rt().arch >= 80 ? 163 << 10 : 64 << 10; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = rt().arch >= 90 ? 227 << 10 : rt().arch >= 80 ? 163 << 10 : 64 << 10;
+        break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 << 10; break;
     case cudaDevAttrWarpSize: *value = 32; break;
     case cudaDevAttrMaxRegistersPerBlock: *value = 65536; break;
-    case cudaDevAttrClockRate: case cudaDevAttrMemoryClockRate: *value = 1000000; break;
+    case cudaDevAttrClockRate:
+    case cudaDevAttrMemoryClockRate: *value = 1000000; break;
     case cudaDevAttrMultiProcessorCount: *value = 4; break;
-    case cudaDevAttrIntegrated: case cudaDevAttrEccEnabled: case cudaDevAttrPageableMemoryAccess: *value = 0; break;
-    case cudaDevAttrCanMapHostMemory: case cudaDevAttrConcurrentKernels: case cudaDevAttrUnifiedAddressing: *value = 1; break;
-    case cudaDevAttrHostRegisterSupported: case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
+    case cudaDevAttrIntegrated:
+    case cudaDevAttrEccEnabled:
+    case cudaDevAttrPageableMemoryAccess: *value = 0; break;
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrUnifiedAddressing: *value = 1; break;
+    case cudaDevAttrHostRegisterSupported:
+    case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
     case cudaDevAttrPciBusId: *value = d + 1; break;
     case cudaDevAttrGlobalMemoryBusWidth: *value = 4096; break;
     case cudaDevAttrL2CacheSize: *value = 1 << 20; break;
@@ -250,7 +263,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int d) {
     p->multiProcessorCount = attribute(cudaDevAttrMultiProcessorCount, d);
     p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = p->managedMemory = 1;
     p->hostRegisterSupported = p->memoryPoolsSupported = 1;
-    p->pciBusID = d + 1, p->asyncEngineCount = 2, p->memoryBusWidth = 4096, p->l2CacheSize = 1 << 20;
+    p->pciBusID = d + 1, p->asyncEngineCount = 2, p->memoryBusWidth = 4096,
+    p->l2CacheSize = 1 << 20;
     p->maxThreadsPerMultiProcessor = 2048, p->maxBlocksPerMultiProcessor = 32;
     return cudaSuccess;
 }
@@ -289,7 +303,8 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     locked l(rt().lock);
-    return done(rt().peers.erase({current_device, peer}) ? cudaSuccess : cudaErrorPeerAccessNotEnabled);
+    return done(rt().peers.erase({current_device, peer}) ? cudaSuccess
+                                                         : cudaErrorPeerAccessNotEnabled);
 }
 
 cudaError_t cudaProfilerStart(void) { return done(forbidden()); }

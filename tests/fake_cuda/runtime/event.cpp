@@ -72,7 +72,8 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
     locked l(rt().lock);
     std::shared_ptr<event_record> r = e->last;
     int d = e->dev;
-    return api_(!r || asked(l, r->when) ? rt().devices[(size_t)d]->sticky.load() : cudaErrorNotReady);
+    return api_(!r || asked(l, r->when) ? rt().devices[(size_t)d]->sticky.load()
+                                        : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
@@ -98,8 +99,8 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to) {
     cudaError_t err = forbidden();
     if (err) return done(err);
     locked l(rt().lock);
-    if (!from || !to || !from->last || !to->last || (from->flags | to->flags) & cudaEventDisableTiming ||
-        from->dev != to->dev)
+    if (!from || !to || !from->last || !to->last ||
+        (from->flags | to->flags) & cudaEventDisableTiming || from->dev != to->dev)
         return done(cudaErrorInvalidResourceHandle);
     if (!from->last->when.passed() || !to->last->when.passed()) return done(cudaErrorNotReady);
     *ms = (float)((double)((int64_t)to->last->ns - (int64_t)from->last->ns) / 1e6);

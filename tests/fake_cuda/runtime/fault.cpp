@@ -14,10 +14,10 @@ static struct order {
     const char *name;
     unsigned long long seen, from, to;
     int arg;
-} orders[FAULTS] = {{"oom", 0, 0, 0, 0},  {"pinned_oom", 0, 0, 0, 0}, {"launch", 0, 0, 0, 0}, {"sticky", 0, 0, 0, 0},
-                    {"slow", 0, 0, 0, 0}, {"late", 0, 0, 0, 0},       {"cupti_drop", 0, 0, 0, 0}, {"wait", 0, 0, 0, 0},
-                    {"engine", 0, 0, 0, 0}, {"plan", 0, 0, 0, 0},
-                    {"choice", 0, 0, 0, 0}, {"refuse", 0, 0, 0, 0}};
+} orders[FAULTS] = {{"oom", 0, 0, 0, 0},        {"pinned_oom", 0, 0, 0, 0}, {"launch", 0, 0, 0, 0},
+                    {"sticky", 0, 0, 0, 0},     {"slow", 0, 0, 0, 0},       {"late", 0, 0, 0, 0},
+                    {"cupti_drop", 0, 0, 0, 0}, {"wait", 0, 0, 0, 0},       {"engine", 0, 0, 0, 0},
+                    {"plan", 0, 0, 0, 0},       {"choice", 0, 0, 0, 0},     {"refuse", 0, 0, 0, 0}};
 static char mode[32];
 static std::atomic<bool> backward;
 
@@ -26,7 +26,8 @@ static bool set(const char *name, size_t n, const char *value) {
         snprintf(mode, sizeof mode, "%.*s", (int)strcspn(value, " "), value);
         return true;
     }
-    if (n == 5 && !strncmp(name, "order", n)) return backward = !strncmp(value, "backward", 8), true;
+    if (n == 5 && !strncmp(name, "order", n))
+        return backward = !strncmp(value, "backward", 8), true;
     for (order &o : orders) {
         if (strlen(o.name) != n || strncmp(o.name, name, n)) continue;
         char *end;
@@ -42,9 +43,9 @@ static bool set(const char *name, size_t n, const char *value) {
 
 void faults_read() {
     static const char *const names[FAULTS] = {
-        "GPUSH_FAKE_OOM",  "GPUSH_FAKE_PINNED_OOM", "GPUSH_FAKE_LAUNCH",    "GPUSH_FAKE_STICKY",
-        "GPUSH_FAKE_SLOW", "GPUSH_FAKE_LATE",       "GPUSH_FAKE_CUPTI_DROP", "GPUSH_FAKE_WAIT",
-        "GPUSH_FAKE_ENGINE", "GPUSH_FAKE_PLAN",       "GPUSH_FAKE_CHOICE",    "GPUSH_FAKE_REFUSE"};
+        "GPUSH_FAKE_OOM",    "GPUSH_FAKE_PINNED_OOM", "GPUSH_FAKE_LAUNCH",     "GPUSH_FAKE_STICKY",
+        "GPUSH_FAKE_SLOW",   "GPUSH_FAKE_LATE",       "GPUSH_FAKE_CUPTI_DROP", "GPUSH_FAKE_WAIT",
+        "GPUSH_FAKE_ENGINE", "GPUSH_FAKE_PLAN",       "GPUSH_FAKE_CHOICE",     "GPUSH_FAKE_REFUSE"};
     for (int i = 0; i < FAULTS; i++) {
         const char *v = getenv(names[i]);
         if (v && *v && !set(orders[i].name, strlen(orders[i].name), v))

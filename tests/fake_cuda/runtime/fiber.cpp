@@ -1,6 +1,7 @@
-/* Runs the blocks of a grid: each thread of a block on a fiber, whose stack the next thread takes over when one ends
- * without having waited; a kernel without barriers is so a loop of calls. A thread that waits switches straight to one
- * that need not. The fibers of an OS thread stay for its next grid. */
+/* Runs the blocks of a grid: each thread of a block on a fiber, whose stack the next thread takes
+ * over when one ends without having waited; a kernel without barriers is so a loop of calls. A
+ * thread that waits switches straight to one that need not. The fibers of an OS thread stay for its
+ * next grid. */
 #include "fiber.h"
 
 #include <stdarg.h>
@@ -24,7 +25,8 @@
 VISIBLE __thread uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace fake {
-static const size_t STACK = 256 << 10; /* of which a page is a guard; only touched pages take memory */
+static const size_t STACK =
+    256 << 10; /* of which a page is a guard; only touched pages take memory */
 
 enum state { IDLE, RUNNING, AT_BARRIER, AT_WARP, YIELDED };
 
@@ -35,14 +37,14 @@ struct fiber {
     size_t size;
     runner *run;
     state st;
-    size_t index;    /* in the runner's fibers */
-    int thread;      /* linear index in the block */
-    uint3 at;        /* threadIdx */
-    unsigned mask;   /* AT_WARP: who meets */
-    uint64_t value;  /* … what it brings */
-    uint64_t *all;   /* … and gets: from all 32, or */
-    int from;        /* from one lane, into value */
-    unsigned met;    /* who came */
+    size_t index;   /* in the runner's fibers */
+    int thread;     /* linear index in the block */
+    uint3 at;       /* threadIdx */
+    unsigned mask;  /* AT_WARP: who meets */
+    uint64_t value; /* … what it brings */
+    uint64_t *all;  /* … and gets: from all 32, or */
+    int from;       /* from one lane, into value */
+    unsigned met;   /* who came */
     void *asan, *tsan;
 };
 
@@ -88,7 +90,8 @@ static void before_switch(runner *r, void **asan, fiber *to) {
     r->current = to, r->entered = asan == &r->asan;
     if (to) to->st = RUNNING, threadIdx = to->at;
 #if defined(FAKE_ASAN)
-    __sanitizer_start_switch_fiber(asan, to ? to->stack : r->main_bottom, to ? to->size : r->main_size);
+    __sanitizer_start_switch_fiber(asan, to ? to->stack : r->main_bottom,
+                                   to ? to->size : r->main_size);
 #elif defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(to ? to->tsan : r->tsan, 0);
 #endif
@@ -171,7 +174,8 @@ static void prepare(fiber *f) {
 
 static fiber *fiber_new(runner *r) {
     fiber *f = new fiber();
-    char *p = (char *)mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = (char *)mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
         perror("fake_cuda: a fiber's stack");
         abort();
@@ -204,7 +208,8 @@ __attribute__((format(printf, 2, 3))) static void fail(runner *r, const char *fm
     r->failed = true;
 }
 
-/* A fiber for the next thread that has not run yet; else the next that can go on, all looked at from number `from` on. */
+/* A fiber for the next thread that has not run yet; else the next that can go on, all looked at
+ * from number `from` on. */
 static fiber *pick(runner *r, size_t from) {
     if (r->next < r->n) {
         if (r->used == r->fibers.size()) fiber_new(r);
@@ -233,7 +238,9 @@ static bool run_block(runner *r) {
     while (r->live && !r->failed) {
         fiber *f = pick(r, 0);
         if (f) enter(r, f);
-        else fail(r, "%d threads of a block wait for each other for ever, %d have ended", r->live, r->n - r->live);
+        else
+            fail(r, "%d threads of a block wait for each other for ever, %d have ended", r->live,
+                 r->n - r->live);
     }
     reset(r);
     return !r->failed;
@@ -251,7 +258,8 @@ const char *run_grid(dim3 grid, dim3 block, size_t shared, const std::function<v
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
-                blockIdx = r->backward ? uint3{grid.x - 1 - x, grid.y - 1 - y, grid.z - 1 - z} : uint3{x, y, z};
+                blockIdx = r->backward ? uint3{grid.x - 1 - x, grid.y - 1 - y, grid.z - 1 - z}
+                                       : uint3{x, y, z};
                 if (shared) memset(r->shared.data(), 0xfd, r->shared.size());
                 if (!run_block(r)) return r->text;
             }
@@ -320,8 +328,12 @@ static fiber *meet(unsigned mask, uint64_t value, uint64_t *all, int from) {
     return f;
 }
 
-unsigned exchange(unsigned mask, uint64_t value, uint64_t all[32]) { return meet(mask, value, all, 0)->met; }
-uint64_t shuffle(unsigned mask, uint64_t value, int from) { return meet(mask, value, NULL, from)->value; }
+unsigned exchange(unsigned mask, uint64_t value, uint64_t all[32]) {
+    return meet(mask, value, all, 0)->met;
+}
+uint64_t shuffle(unsigned mask, uint64_t value, int from) {
+    return meet(mask, value, NULL, from)->value;
+}
 int lane() { return me()->current->thread & 31; }
 void yield() { leave(me()->current, YIELDED); }
 

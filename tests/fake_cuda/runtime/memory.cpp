@@ -22,7 +22,8 @@ block *find(const void *p) {
     return (uintptr_t)p < (uintptr_t)b->base + std::max<size_t>(b->bytes, 1) ? b : NULL;
 }
 
-static void *add(size_t bytes, size_t align, cudaMemoryType type, int d, unsigned flags, CUmemPoolHandle_st *pool) {
+static void *add(size_t bytes, size_t align, cudaMemoryType type, int d, unsigned flags,
+                 CUmemPoolHandle_st *pool) {
     char *p = (char *)aligned_alloc(align, (bytes + align - 1) / align * align);
     if (!p) return NULL;
     if (type == cudaMemoryTypeDevice) garbage(p, bytes, 0xff);
@@ -49,8 +50,10 @@ static cudaError_t device_alloc(void **p, size_t bytes, CUmemPoolHandle_st *pool
     if (faulty(F_OOM, NULL)) return cudaErrorMemoryAllocation;
     if (bytes == 0) return cudaSuccess;
     device &d = dev();
-    size_t cached = pool ? pool->reserved - pool->used : 0, more = bytes > cached ? bytes - cached : 0;
-    if (more > rt().memory || taken(current_device) > rt().memory - more) return cudaErrorMemoryAllocation;
+    size_t cached = pool ? pool->reserved - pool->used : 0,
+           more = bytes > cached ? bytes - cached : 0;
+    if (more > rt().memory || taken(current_device) > rt().memory - more)
+        return cudaErrorMemoryAllocation;
     *p = add(bytes, 512, cudaMemoryTypeDevice, pool ? pool->dev : current_device, 0, pool);
     if (!*p) return cudaErrorMemoryAllocation;
     if (!pool) d.used += bytes;
@@ -76,7 +79,8 @@ static cudaError_t host_alloc(void **p, size_t bytes, unsigned flags) {
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-/* cudaFree and its like wait for the device before anything else; p must be where such a block starts. */
+/* cudaFree and its like wait for the device before anything else; p must be where such a block
+ * starts. */
 template <class Ok> static cudaError_t release(void *p, Ok ok) {
     cudaError_t err = forbidden();
     if (err || !p) return err;
@@ -108,7 +112,9 @@ cudaError_t cudaMalloc(void **p, size_t bytes) {
 
 cudaError_t cudaFree(void *p) {
     API(cudaFree);
-    return api_(release(p, [](block *b) { return b->type == cudaMemoryTypeDevice || b->type == cudaMemoryTypeManaged; }));
+    return api_(release(p, [](block *b) {
+        return b->type == cudaMemoryTypeDevice || b->type == cudaMemoryTypeManaged;
+    }));
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t h) {
@@ -132,14 +138,16 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t h) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(h);
     block *b = find(p);
-    if (!s || !b || b->base != p || b->type != cudaMemoryTypeDevice) return api_(cudaErrorInvalidValue);
+    if (!s || !b || b->base != p || b->type != cudaMemoryTypeDevice)
+        return api_(cudaErrorInvalidValue);
     task t;
     t.what = activity(0, NULL, s);
     t.run = [p] {
         locked inner(rt().lock);
         block *gone = find(p);
         if (!gone) return;
-        if (gone->pool) gone->pool->used -= gone->bytes; /* reserved goes down when the pool is trimmed */
+        if (gone->pool)
+            gone->pool->used -= gone->bytes; /* reserved goes down when the pool is trimmed */
         else rt().devices[(size_t)gone->dev]->used -= gone->bytes;
         drop(gone);
     };
@@ -160,7 +168,8 @@ cudaError_t cudaMallocHost(void **p, size_t bytes) {
 }
 cudaError_t cudaFreeHost(void *p) {
     API(cudaFreeHost);
-    return api_(release(p, [](block *b) { return b->type == cudaMemoryTypeHost && !b->registered; }));
+    return api_(
+        release(p, [](block *b) { return b->type == cudaMemoryTypeHost && !b->registered; }));
 }
 
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned flags) {
@@ -181,7 +190,8 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags) {
     if (find(p) || (next != rt().blocks.end() && next->first < (uintptr_t)p + bytes))
         return api_(cudaErrorHostMemoryAlreadyRegistered);
     if (faulty(F_PINNED_OOM, NULL)) return api_(cudaErrorMemoryAllocation);
-    rt().blocks[(uintptr_t)p] = block{(char *)p, bytes, cudaMemoryTypeHost, current_device, flags, NULL, true};
+    rt().blocks[(uintptr_t)p] =
+        block{(char *)p, bytes, cudaMemoryTypeHost, current_device, flags, NULL, true};
     return api_(cudaSuccess);
 }
 
@@ -227,7 +237,8 @@ cudaError_t cudaMemGetInfo(size_t *free_, size_t *total) {
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int d) {
-    if (rt().broken || d < 0 || (size_t)d >= rt().devices.size()) return done(cudaErrorInvalidDevice);
+    if (rt().broken || d < 0 || (size_t)d >= rt().devices.size())
+        return done(cudaErrorInvalidDevice);
     *pool = &rt().devices[(size_t)d]->pool;
     return cudaSuccess;
 }
@@ -237,7 +248,8 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int d) {
     return err;
 }
 cudaError_t cudaDeviceSetMemPool(int d, cudaMemPool_t pool) {
-    if (rt().broken || d < 0 || (size_t)d >= rt().devices.size()) return done(cudaErrorInvalidDevice);
+    if (rt().broken || d < 0 || (size_t)d >= rt().devices.size())
+        return done(cudaErrorInvalidDevice);
     rt().devices[(size_t)d]->current_pool = pool;
     return cudaSuccess;
 }
@@ -281,5 +293,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     }
     return cudaSuccess;
 }
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const struct cudaMemAccessDesc *, size_t) { return done(forbidden()); }
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const struct cudaMemAccessDesc *, size_t) {
+    return done(forbidden());
+}
 }

@@ -1,4 +1,5 @@
-/* What the stand-in's runtime knows: devices, streams and their queues, memory, faults. One lock for all of it. */
+/* What the stand-in's runtime knows: devices, streams and their queues, memory, faults. One lock
+ * for all of it. */
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
 
@@ -47,7 +48,12 @@ struct moment { /* a point of a timeline */
     bool passed() const { return !line || line->done >= at; }
 };
 
-enum fault { F_OOM, F_PINNED_OOM, F_LAUNCH, F_STICKY, F_SLOW, F_LATE, F_CUPTI_DROP, F_WAIT, F_ENGINE, F_PLAN, F_CHOICE, F_REFUSE, FAULTS };
+/* clang-format off */
+enum fault {
+    F_OOM, F_PINNED_OOM, F_LAUNCH, F_STICKY, F_SLOW, F_LATE, F_CUPTI_DROP, F_WAIT, F_ENGINE,
+    F_PLAN, F_CHOICE, F_REFUSE, FAULTS
+};
+/* clang-format on */
 
 /* A piece of work in a queue. */
 struct task {
@@ -121,7 +127,7 @@ struct runtime {
     std::vector<waiter *> waiting;
     std::vector<CUstream_st *> held; /* their threads sleep until other streams' tasks are done */
     std::vector<device *> devices;
-    std::map<uintptr_t, block> blocks; /* by base */
+    std::map<uintptr_t, block> blocks;          /* by base */
     std::map<const void *, int> dynamic_shared; /* what cudaFuncSetAttribute allowed */
     std::map<std::pair<int, int>, bool> peers;
     size_t memory;
@@ -143,11 +149,12 @@ extern thread_local bool in_callback;
 
 /* The stream that a handle means; NULL for one that is not alive. With the lock. */
 CUstream_st *stream_of(cudaStream_t s);
-/* Appends t to s with what streams' semantics ask for; waits while the queue is full. With the lock. */
+/* Appends t to s with what streams' semantics ask for; waits while the queue is full. With the
+ * lock. */
 moment submit(locked &l, CUstream_st *s, task t);
 void wait_for(locked &l, const moment &m);
-/* What a query does: false if m has not passed. A thread that asks again and again, to wait, sleeps a little each time
- * and leaves the core to the stream that it waits for. With the lock. */
+/* What a query does: false if m has not passed. A thread that asks again and again, to wait, sleeps
+ * a little each time and leaves the core to the stream that it waits for. With the lock. */
 bool asked(locked &l, const moment &m);
 /* Everything queued on the device is done. With the lock. */
 void drain(locked &l, int d);
@@ -156,7 +163,8 @@ cudaError_t error_of(const CUstream_st *s);
 /* The allocation that p lies in, or NULL. With the lock. */
 block *find(const void *p);
 
-/* Counts one more of f and says whether it is to go wrong; arg: what stands behind the colon, or its default. With the lock. */
+/* Counts one more of f and says whether it is to go wrong; arg: what stands behind the colon, or
+ * its default. With the lock. */
 bool faulty(fault f, int *arg);
 void faults_read();
 const char *cupti_mode();

@@ -12,7 +12,8 @@
 #include "state.h"
 
 namespace fake {
-static const size_t QUEUE = 1024; /* tasks that may wait before a launch blocks, about as on a card */
+static const size_t QUEUE =
+    1024; /* tasks that may wait before a launch blocks, about as on a card */
 
 void record(const fake_activity &a);
 
@@ -37,9 +38,12 @@ static void run(CUstream_st *s, task &t, bool dead) {
     record(t.what);
 }
 
-static bool can_go_on(const CUstream_st *s) { return s->queue.empty() ? s->quit : ready(s->queue.front()); }
+static bool can_go_on(const CUstream_st *s) {
+    return s->queue.empty() ? s->quit : ready(s->queue.front());
+}
 
-/* Wakes the stream's thread if it sleeps and has something to do that need not wait for other streams. */
+/* Wakes the stream's thread if it sleeps and has something to do that need not wait for other
+ * streams. */
 static void rouse(locked &l, CUstream_st *s) {
     auto &held = rt().held;
     if (!s->asleep) return;
@@ -96,8 +100,9 @@ moment submit(locked &l, CUstream_st *s, task t) {
             if (o->blocking()) t.after.push_back({o->line, o->line->submitted});
         }
     else if (s->blocking()) t.after.push_back({d.legacy->line, d.legacy->line->submitted});
-    t.after.erase(std::remove_if(t.after.begin(), t.after.end(), [](const moment &m) { return m.passed(); }),
-                  t.after.end());
+    t.after.erase(
+        std::remove_if(t.after.begin(), t.after.end(), [](const moment &m) { return m.passed(); }),
+        t.after.end());
     s->queue.push_back(std::move(t));
     if (!s->started) {
         s->started = true;
@@ -133,7 +138,8 @@ bool asked(locked &l, const moment &m) {
 
 void drain(locked &l, int d) {
     std::vector<moment> all;
-    for (CUstream_st *s : rt().devices[(size_t)d]->streams) all.push_back({s->line, s->line->submitted});
+    for (CUstream_st *s : rt().devices[(size_t)d]->streams)
+        all.push_back({s->line, s->line->submitted});
     for (const moment &m : all) wait_for(l, m);
 }
 
@@ -152,12 +158,11 @@ static cudaError_t launch_faults(int *sticky, int *slow) {
     return no ? (cudaError_t)refused : cudaSuccess;
 }
 
-static void set_sticky(int d, cudaError_t err) {
-    rt().devices[(size_t)d]->sticky = err;
-}
+static void set_sticky(int d, cudaError_t err) { rt().devices[(size_t)d]->sticky = err; }
 
 /* Queues run, a kernel's work, which returns NULL or what went wrong. */
-static cudaError_t launch_work(cudaStream_t handle, fake_activity what, std::function<const char *()> run) {
+static cudaError_t launch_work(cudaStream_t handle, fake_activity what,
+                               std::function<const char *()> run) {
     locked l(rt().lock);
     CUstream_st *s = stream_of(handle);
     if (!s) return cudaErrorInvalidResourceHandle;
@@ -182,19 +187,22 @@ static cudaError_t launch_work(cudaStream_t handle, fake_activity what, std::fun
 }
 
 static cudaError_t check_shape(const void *func, dim3 grid, dim3 block, size_t shared) {
-    if ((uint64_t)block.x * block.y * block.z > 1024 || !block.x || !block.y || !block.z || block.z > 64)
+    if ((uint64_t)block.x * block.y * block.z > 1024 || !block.x || !block.y || !block.z ||
+        block.z > 64)
         return cudaErrorInvalidConfiguration;
     if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
         return cudaErrorInvalidConfiguration;
     locked l(rt().lock);
     auto allowed = rt().dynamic_shared.find(func);
-    /* A card counts the kernel's own shared variables, too, which are not known here: so much is left to them. */
-    size_t own = 1 << 10, most = allowed == rt().dynamic_shared.end() ? (48 << 10) - own : (size_t)allowed->second;
+    /* A card counts the kernel's own shared variables, too, which are not known here: so much is
+     * left to them. */
+    size_t own = 1 << 10,
+           most = allowed == rt().dynamic_shared.end() ? (48 << 10) - own : (size_t)allowed->second;
     return shared > most ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-cudaError_t launch(const void *func, const char *name, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
-                   std::function<void()> body) {
+cudaError_t launch(const void *func, const char *name, dim3 grid, dim3 block, size_t shared,
+                   cudaStream_t s, std::function<void()> body) {
     API(cudaLaunchKernel, s);
     cudaError_t err = forbidden();
     if (!err) err = check_shape(func, grid, block, shared);
@@ -238,7 +246,8 @@ template <class F> static cudaError_t look(cudaStream_t h, F f) {
 
 extern "C" {
 
-cudaError_t fakeEnqueue(cudaStream_t s, const char *kernel, fakeWork fn, const void *args, size_t bytes) {
+cudaError_t fakeEnqueue(cudaStream_t s, const char *kernel, fakeWork fn, const void *args,
+                        size_t bytes) {
     std::vector<max_align_t> copy((bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t) + 1);
     if (bytes) memcpy(copy.data(), args, bytes);
     return enqueue(s, kernel, [fn, copy]() mutable { fn(copy.data()); });
@@ -251,7 +260,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int pr
     if (err) return api_(err);
     locked l(rt().lock);
     CUstream_st *made = new CUstream_st();
-    made->dev = current_device, made->flags = flags, made->priority = priority, made->legacy = false;
+    made->dev = current_device, made->flags = flags, made->priority = priority,
+    made->legacy = false;
     made->id = rt().next_stream++;
     dev().streams.push_back(made);
     *s = made;
@@ -385,7 +395,8 @@ cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, 
     return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *, int block, size_t shared) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *, int block,
+                                                          size_t shared) {
     if (block <= 0 || block > 1024) return done(cudaErrorInvalidValue);
     int by_shared = shared ? (int)((228u << 10) / (shared + 1024)) : 32;
     *n = std::min({32, 2048 / block, by_shared});

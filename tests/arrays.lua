@@ -1,5 +1,6 @@
 --!plain
--- Arrays in plain Lua for tests of ops: {shape = {…}, v = {…}} row-major, and tensors of every layout made from them.
+-- Arrays in plain Lua for tests of ops: {shape = {…}, v = {…}} row-major, and tensors of every
+-- layout made from them.
 local t = require "tap"
 local g = require "gpush"
 local A = {}
@@ -14,7 +15,8 @@ local function numel(shape)
 end
 A.numel = numel
 
--- Calls f with each index tuple of shape (1-based, one table that is used again), in row-major order.
+-- Calls f with each index tuple of shape (1-based, one table that is used again), in row-major
+-- order.
 local function each(shape, f)
     local n, idx = #shape, {}
     if numel(shape) == 0 then return end
@@ -118,9 +120,11 @@ A.layouts = {
 
 function A.text(list) return "{" .. table.concat(list, ", ") .. "}" end
 
--- A context for one run of an op's test: what a case needs to make arguments and to judge results. Nothing is reported before done().
+-- A context for one run of an op's test: what a case needs to make arguments and to judge results.
+-- Nothing is reported before done().
 function A.context(op, dtype, dev, layout)
-    local c = {dtype = dtype, dev = dev, layout = layout, float = A.floats[dtype], name = ("%s %s on %s, %s"):format(op, dtype, dev, layout)}
+    local c = {dtype = dtype, dev = dev, layout = layout, float = A.floats[dtype],
+        name = ("%s %s on %s, %s"):format(op, dtype, dev, layout)}
     local problems = {}
     function c.problem(fmt, ...) problems[#problems + 1] = fmt:format(...) end
     -- A tensor of shape, and its array; f(idx) gives the values (default: random).
@@ -130,22 +134,34 @@ function A.context(op, dtype, dev, layout)
     end
     function c.put(a, as) return A.layouts[layout](a, as or dtype, dev) end
     -- 1-based positions, i64
-    function c.index(shape, most) return c.x(shape, function() return math.random(1, most) end, "i64") end
-    -- y must have a's shape and values (within tol, relative and absolute; default exact) and dtype `as` (default the context's).
+    function c.index(shape, most)
+        return c.x(shape, function() return math.random(1, most) end, "i64")
+    end
+    -- y must have a's shape and values (within tol, relative and absolute; default exact) and dtype
+    -- `as` (default the context's).
     function c.check(y, a, as, tol, what)
         what = what or "result"
-        if y.dtype ~= (as or dtype) then c.problem("%s: dtype %s, expected %s", what, y.dtype, as or dtype) end
-        if y.device ~= g.zeros(1, {device = dev}).device then c.problem("%s: on %s", what, tostring(y.device)) end
-        if A.text(y.shape) ~= A.text(a.shape) then return c.problem("%s: shape %s, expected %s", what, A.text(y.shape), A.text(a.shape)) end
+        if y.dtype ~= (as or dtype) then
+            c.problem("%s: dtype %s, expected %s", what, y.dtype, as or dtype)
+        end
+        if y.device ~= g.zeros(1, {device = dev}).device then
+            c.problem("%s: on %s", what, tostring(y.device))
+        end
+        if A.text(y.shape) ~= A.text(a.shape) then
+            return c.problem("%s: shape %s, expected %s", what, A.text(y.shape), A.text(a.shape))
+        end
         local got = A.values(y)
         for i = 1, #a.v do
             local p, q = got[i], a.v[i]
-            if not (p == q or (p ~= p and q ~= q) or (tol and math.abs(p - q) <= tol * (1 + math.abs(q)))) then
-                return c.problem("%s: element %d is %s, expected %s", what, i, tostring(p), tostring(q))
+            if not (p == q or (p ~= p and q ~= q)
+                or (tol and math.abs(p - q) <= tol * (1 + math.abs(q)))) then
+                return c.problem("%s: element %d is %s, expected %s", what, i, tostring(p),
+                    tostring(q))
             end
         end
     end
-    -- f() must raise a message that begins with the op's name (as the user calls it) and contains each of the patterns.
+    -- f() must raise a message that begins with the op's name (as the user calls it) and contains
+    -- each of the patterns.
     function c.refuses(f, ...)
         local ok, msg = pcall(f)
         if ok then return c.problem("no error; expected one with %s", table.concat({...}, ", ")) end
@@ -161,8 +177,9 @@ end
 -- tests/cuda/ has the stand-in for CUDA tested instead of the other two.
 local devices = os.getenv "GPUSH_TEST_DEVICE" and {os.getenv "GPUSH_TEST_DEVICE"} or {"cpu", "sim"}
 
--- Runs cases[op](context) for every op of the kinds, on all devices, in every dtype and layout; an op without a case fails.
--- A case is a function, or {types = {dtype = true, …}, run = function}; in other dtypes its run must raise a message that names the dtype.
+-- Runs cases[op](context) for every op of the kinds, on all devices, in every dtype and layout; an
+-- op without a case fails. A case is a function, or {types = {dtype = true, …}, run = function}; in
+-- other dtypes its run must raise a message that names the dtype.
 function A.run(cases, wanted)
     local names = {}
     for name, op in pairs(g.ops()) do if wanted(op) then names[#names + 1] = name end end
@@ -170,7 +187,8 @@ function A.run(cases, wanted)
     local layouts = {} -- in order, so that a seed says which values there are
     for layout in pairs(A.layouts) do layouts[#layouts + 1] = layout end
     table.sort(layouts)
-    -- TSan's own memory grows with the calls, to 4.3 GiB for all four, and layouts are nothing that threads share.
+    -- TSan's own memory grows with the calls, to 4.3 GiB for all four, and layouts are nothing that
+    -- threads share.
     if (os.getenv "GPUSH_SAN" or ""):find "thread" then
         layouts = { "contiguous", "step 2", "transposed" }
         t.skip(1, "the misaligned layout of each row: TSan's memory grows with the calls")
@@ -187,17 +205,22 @@ function A.run(cases, wanted)
                     local ok, msg = pcall(run, c)
                     if types and not types[dtype] then
                         if ok then c.problem("dtype %s was taken", dtype)
-                        elseif not tostring(msg):find(dtype, 1, true) then c.problem("the message does not name %s: %s", dtype, msg) end
+                        elseif not tostring(msg):find(dtype, 1,
+                            true) then c.problem("the message does not name %s: %s", dtype, msg) end
                     elseif not ok then
                         c.problem("%s", msg)
                     end
-                    for _, p in ipairs(c.done()) do problems[#problems + 1] = c.name .. ": " .. p end
+                    for _, p in ipairs(c.done()) do
+                        problems[#problems + 1] = c.name .. ": " .. p
+                    end
                 end
                 for _, dtype in ipairs(A.dtypes) do
                     for _, layout in ipairs(layouts) do one(dtype, layout) end
                 end
                 if not t.ok(#problems == 0, name .. " on " .. dev) then
-                    for i = 1, math.min(#problems, 5) do io.stderr:write("#   ", problems[i], "\n") end
+                    for i = 1, math.min(#problems, 5) do
+                        io.stderr:write("#   ", problems[i], "\n")
+                    end
                 end
             end
         end

@@ -1,11 +1,13 @@
 --!plain
--- Cases for tests/lua/composites.lua: for each composite arguments, after what its results are. Values with a fraction
--- come from PyTorch 1.13, called by the same name with the same arguments in f64 (dims there from 0): torch.NAME,
--- torch.linalg.NAME, torch.fft.NAME (complex results by view_as_real) or torch.nn.functional.NAME; attention, which that
--- version has not, from its formula. The others can be seen by hand.
+-- Cases for tests/lua/composites.lua: for each composite arguments, after what its results are.
+-- Values with a fraction come from PyTorch 1.13, called by the same name with the same arguments in
+-- f64 (dims there from 0): torch.NAME, torch.linalg.NAME, torch.fft.NAME (complex results by
+-- view_as_real) or torch.nn.functional.NAME; attention, which that version has not, from its
+-- formula. The others can be seen by hand.
 local g = require "gpush"
 
--- put makes an f64 tensor on the device in question from nested tables, put(v, dtype) one of another dtype.
+-- put makes an f64 tensor on the device in question from nested tables, put(v, dtype) one of
+-- another dtype.
 return function(put, device)
     local n3, n23 = put { 1, 2, 4 }, put { { 1, 2, 3 }, { 4, 5, 6 } }
     local p = put { { 0.1, 0.2, 0.7 }, { 0.3, 0.3, 0.4 } }
@@ -36,11 +38,14 @@ return function(put, device)
     case("type_as", { 1, 2, 4 }, n3, w3)
     case("tril_indices", { { 1, 2, 2, 3, 3, 3 }, { 1, 1, 2, 1, 2, 3 } }, 3, 3, { device = device })
     case("triu_indices", { { 1, 1, 2 }, { 2, 3, 3 } }, 3, 3, 1, { device = device })
-    case("broadcast_tensors", { { { 1, 2, 4 }, { 1, 2, 4 } }, { { 1, 2, 3 }, { 4, 5, 6 } } }, { n3, n23 })
+    case("broadcast_tensors", { { { 1, 2, 4 }, { 1, 2, 4 } }, { { 1, 2, 3 }, { 4, 5, 6 } } },
+        { n3, n23 })
     case("atleast_1d", { 3 }, put(3))
     case("atleast_2d", { { 1, 2, 4 } }, n3)
     case("atleast_3d", { { { 1 }, { 2 }, { 4 } } }, n3)
-    case("cartesian_prod", { { 1, 2 }, { 1, -1 }, { 1, 0.5 }, { 2, 2 }, { 2, -1 }, { 2, 0.5 }, { 4, 2 }, { 4, -1 }, { 4, 0.5 } }, { n3, w3 })
+    case("cartesian_prod",
+        { { 1, 2 }, { 1, -1 }, { 1, 0.5 }, { 2, 2 }, { 2, -1 }, { 2, 0.5 }, { 4, 2 }, { 4, -1 },
+            { 4, 0.5 } }, { n3, w3 })
     case("chunk", { { 1, 2 }, { 4 } }, n3, 2)
     case("split", { { 1, 2 }, { 4 } }, n3, 2)
     case("tensor_split", { { 0.5, -1 }, { 2 }, { 3 } }, a, 3)
@@ -53,11 +58,14 @@ return function(put, device)
     case("diagflat", { { 1, 0, 0 }, { 0, 2, 0 }, { 0, 0, 4 } }, n3)
     case("expand_as", { { 1, 2, 4 }, { 1, 2, 4 } }, n3, n23)
     case("view_as", { { 1, 2 }, { 3, 4 }, { 5, 6 } }, n23, g.zeros(3, 2, { device = device }))
-    case("reshape_as", { { 1, 4 }, { 2, 5 }, { 3, 6 } }, n23:t():contiguous():view(2, 3), g.zeros(3, 2, { device = device }))
+    case("reshape_as", { { 1, 4 }, { 2, 5 }, { 3, 6 } }, n23:t():contiguous():view(2, 3),
+        g.zeros(3, 2, { device = device }))
     case("fliplr", { { 3, 2, 1 }, { 6, 5, 4 } }, n23)
     case("flipud", { { 4, 5, 6 }, { 1, 2, 3 } }, n23)
     case("rot90", { { 3, 6 }, { 2, 5 }, { 1, 4 } }, n23)
-    case("meshgrid", { { { 1, 1, 1 }, { 2, 2, 2 }, { 4, 4, 4 } }, { { 2, -1, 0.5 }, { 2, -1, 0.5 }, { 2, -1, 0.5 } } }, { n3, w3 })
+    case("meshgrid",
+        { { { 1, 1, 1 }, { 2, 2, 2 }, { 4, 4, 4 } },
+            { { 2, -1, 0.5 }, { 2, -1, 0.5 }, { 2, -1, 0.5 } } }, { n3, w3 })
     case("ravel", { 1, 4, 2, 5, 3, 6 }, n23:t())
     case("repeat", { 1, 2, 4, 1, 2, 4 }, n3, 2)
     case("tile", { { 1, 2, 3, 1, 2, 3 }, { 4, 5, 6, 4, 5, 6 } }, n23, 2)
@@ -94,20 +102,25 @@ return function(put, device)
     case("linalg.matrix_norm", 9.53939201, n23)
     case("linalg.norm", 9.53939201, n23)
     case("linalg.matrix_rank", 1, put { { 1, 2 }, { 2, 4 } })
-    case("linalg.pinv", { { -0.944444444, 0.444444444 }, { -0.111111111, 0.111111111 }, { 0.722222222, -0.222222222 } }, n23)
+    case("linalg.pinv",
+        { { -0.944444444, 0.444444444 }, { -0.111111111, 0.111111111 },
+            { 0.722222222, -0.222222222 } }, n23)
     case("logdet", 1.60943791, s)
 
     -- ---- transforms ----
     local half = 0.288675135
-    local spectrum = { { { 21, 0 }, { -3, 6 * half }, { -3, -6 * half } }, { { -9, 0 }, { 0, 0 }, { 0, 0 } } }
-    local inverse = { { { 3.5, 0 }, { -0.5, -half }, { -0.5, half } }, { { -1.5, 0 }, { 0, 0 }, { 0, 0 } } }
+    local spectrum = { { { 21, 0 }, { -3, 6 * half }, { -3, -6 * half } },
+        { { -9, 0 }, { 0, 0 }, { 0, 0 } } }
+    local inverse = { { { 3.5, 0 }, { -0.5, -half }, { -0.5, half } },
+        { { -1.5, 0 }, { 0, 0 }, { 0, 0 } } }
     local front = { { { 21, 0 }, { -3, 6 * half } }, { { -9, 0 }, { 0, 0 } } }
     local complex = g.stack({ n23, n23 * 0 }, 3)
     for _, n in ipairs { "2", "n" } do
         case("fft.fft" .. n, spectrum, n23)
         case("fft.ifft" .. n, inverse, complex)
         case("fft.rfft" .. n, front, n23)
-        case("fft.irfft" .. n, { { 3.16666667, -1 / 3, -1 / 3 }, { -1.5, 0, 0 } }, complex, { 2, 3 })
+        case("fft.irfft" .. n, { { 3.16666667, -1 / 3, -1 / 3 }, { -1.5, 0, 0 } }, complex,
+            { 2, 3 })
     end
     case("fft.fftfreq", { 0, 0.2, 0.4, -0.4, -0.2 }, 5, { dtype = "f64", device = device })
     case("fft.rfftfreq", { 0, 0.2, 0.4 }, 5, { dtype = "f64", device = device })
@@ -127,7 +140,9 @@ return function(put, device)
     case("l1_loss", 1.25, a, b)
     case("margin_ranking_loss", 0.175, a, b, signs, 0.1)
     case("mse_loss", 2.875, a, b)
-    case("normalize", { { 0.267261242, 0.534522484, 0.801783726 }, { 0.455842306, 0.569802882, 0.683763459 } }, n23)
+    case("normalize",
+        { { 0.267261242, 0.534522484, 0.801783726 }, { 0.455842306, 0.569802882, 0.683763459 } },
+            n23)
     case("pairwise_distance", { 1.000001, 8.7749661 }, n23, near)
     case("poisson_nll_loss", 3.99779843, a, put { 1, 0, 2, 3 })
     case("smooth_l1_loss", 0.65625, a, b, { beta = 2 })
@@ -151,14 +166,22 @@ return function(put, device)
 
     -- ---- layers ----
     local third = 0.462909554
-    case("instance_norm", { { { -2 * third, -third, 3 * third }, { -2 * third, -third, 3 * third } } }, put { { { 1, 2, 6 }, { 0, 1, 5 } } })
+    case("instance_norm",
+        { { { -2 * third, -third, 3 * third }, { -2 * third, -third, 3 * third } } },
+            put { { { 1, 2, 6 }, { 0, 1, 5 } } })
     case("softmin", { 0.705384513, 0.25949646, 0.035119027 }, n3, 1)
-    case("scaled_dot_product_attention", { { { 3.11166521, 4.11166521 }, { 3.06219162, 4.06219162 } } }, put { { { 0.1, 0.5 }, { -0.3, 0.2 } } },
-        put { { { 0.4, -0.2 }, { 0.6, 0.1 }, { 0.3, 0.3 } } }, put { { { 1, 2 }, { 3, 4 }, { 5, 6 } } })
+    case("scaled_dot_product_attention",
+        { { { 3.11166521, 4.11166521 }, { 3.06219162, 4.06219162 } } },
+            put { { { 0.1, 0.5 }, { -0.3, 0.2 } } },
+        put { { { 0.4, -0.2 }, { 0.6, 0.1 }, { 0.3, 0.3 } } },
+            put { { { 1, 2 }, { 3, 4 }, { 5, 6 } } })
     local input, state, wide = column(0.7), column(-0.2), put { { 0.5, -0.3 }, { 0.8, 0.2 } }
-    case("gru_cell", { { 0.153024407 } }, input, state, column(0.5, -0.3, 0.8), column(0.2, 0.4, -0.6), put { 0.1, 0, -0.1 }, put { 0, 0.3, 0.05 })
-    case("lstm_cell", { { { 0.284035293 } }, { { 0.536438414 } } }, input, { state, column(0.4) }, column(0.5, -0.3, 0.8, 0.2),
+    case("gru_cell", { { 0.153024407 } }, input, state, column(0.5, -0.3, 0.8),
+        column(0.2, 0.4, -0.6), put { 0.1, 0, -0.1 }, put { 0, 0.3, 0.05 })
+    case("lstm_cell", { { { 0.284035293 } }, { { 0.536438414 } } }, input, { state, column(0.4) },
+        column(0.5, -0.3, 0.8, 0.2),
         column(0.2, 0.4, -0.6, 0.1), put { 0.1, 0, -0.1, 0.2 }, put { 0, 0.3, 0.05, 0 })
-    case("rnn_cell", { { 0.405321309, 0.362707468 } }, put { { 0.7, 0.1 } }, put { { -0.2, 0.3 } }, wide, wide, put { 0.1, 0 }, put { 0.2, -0.1 })
+    case("rnn_cell", { { 0.405321309, 0.362707468 } }, put { { 0.7, 0.1 } }, put { { -0.2, 0.3 } },
+        wide, wide, put { 0.1, 0 }, put { 0.2, -0.1 })
     return C
 end

@@ -1,22 +1,29 @@
 --!plain
--- Cases for tests/lua/ops_custom.lua: pooling, interpolation and their gradients, against loops over windows.
+-- Cases for tests/lua/ops_custom.lua: pooling, interpolation and their gradients, against loops
+-- over windows.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, set = A.build, A.get, A.set
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
-local OR_I64 = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true} -- what PyTorch's averages take on the CPU
-local function tolerance(c) return c.dtype == "bf16" and 2e-2 or c.dtype == "f16" and 2e-3 or c.dtype == "f32" and 2e-6 or 1e-12 end
+-- what PyTorch's averages take on the CPU
+local OR_I64 = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true}
+local function tolerance(c)
+    return c.dtype == "bf16" and 2e-2 or c.dtype == "f16" and 2e-3 or c.dtype == "f32" and 2e-6
+        or 1e-12
+end
 local function head(list, rank) return {table.unpack(list, 1, rank)} end
 local function zeros(shape) return build(shape, function() return 0 end) end
 local function add(a, idx, v) set(a, idx, get(a, idx) + v) end
 
--- Regular windows, given for two dims of size 6 and 7; expected sizes follow PyTorch's rule, worked out by hand.
+-- Regular windows, given for two dims of size 6 and 7; expected sizes follow PyTorch's rule, worked
+-- out by hand.
 local REGULAR = {
     {kernel = {2, 3}, out = {3, 2}},
     {kernel = {3, 2}, stride = {2, 1}, pad = {1, 1}, out = {3, 8}},
-    {kernel = {2, 2}, stride = {3, 3}, ceil = true, out = {2, 3}}, -- the last begins within the image in the second dim only
+    -- the last begins within the image in the second dim only
+    {kernel = {2, 2}, stride = {3, 3}, ceil = true, out = {2, 3}},
     {kernel = {3, 3}, stride = {2, 2}, pad = {1, 1}, ceil = true, out = {4, 4}},
     {kernel = {2, 2}, stride = {1, 2}, dilation = {2, 3}, pad = {1, 1}, out = {6, 3}},
 }
@@ -28,13 +35,14 @@ local function range(k, d, o, size)
         local n = k.out[d]
         return (o - 1) * size // n + 1, (o * size + n - 1) // n, 1
     end
-    local s, p, step = (k.stride or k.kernel)[d], k.pad and k.pad[d] or 0, k.dilation and k.dilation[d] or 1
+    local s, p, step = (k.stride or k.kernel)[d], k.pad and k.pad[d] or 0, k.dilation
+        and k.dilation[d] or 1
     local first = (o - 1) * s - p + 1
     return first, first + step * (k.kernel[d] - 1), step
 end
 
--- Calls f(output index, input index, extent) for every element of every window, row-major; extent is the window's size with
--- the padding (count_include_pad) and `inside` its size without.
+-- Calls f(output index, input index, extent) for every element of every window, row-major; extent
+-- is the window's size with the padding (count_include_pad) and `inside` its size without.
 local function visit(k, rank, f)
     local shape = {2, 3, table.unpack(k.out, 1, rank)}
     A.each(shape, function(o)
@@ -71,7 +79,8 @@ local function largest(k, rank, a)
             best[key], at[key] = v, flat + 1
         end
     end)
-    return build(shape, function(i) return best[table.concat(i, " ")] end), build(shape, function(i) return at[table.concat(i, " ")] end)
+    return build(shape, function(i) return best[table.concat(i, " ")] end),
+        build(shape, function(i) return at[table.concat(i, " ")] end)
 end
 
 local function argument(list, rank) return list and head(list, rank) end
@@ -83,7 +92,9 @@ for rank = 1, 2 do
         for _, k in ipairs(REGULAR) do
             local want, at = largest(k, rank, a)
             local function call(indices)
-                return g[name](x, head(k.kernel, rank), argument(k.stride, rank), argument(k.pad, rank) or 0, argument(k.dilation, rank) or 1, k.ceil or false, indices)
+                return g[name](x, head(k.kernel, rank), argument(k.stride, rank),
+                    argument(k.pad, rank) or 0, argument(k.dilation, rank) or 1, k.ceil or false,
+                        indices)
             end
             local y, i = call(true)
             c.check(y, want)
@@ -101,7 +112,8 @@ for rank = 1, 2 do
         local y, i = g[max](x, head(adaptive.out, rank), true)
         c.check(y, want)
         c.check(i, at, "i64", nil, "indices")
-        c.refuses(function() return g[max](x, {1, 2, 3}) end, "^" .. max .. ": argument 'output_size' has 3")
+        c.refuses(function() return g[max](x, {1, 2, 3}) end,
+            "^" .. max .. ": argument 'output_size' has 3")
     end}
     C[name .. "_grad"] = {types = FLOATS, run = function(c)
         local _, a = c.x(xs)
@@ -116,18 +128,23 @@ for rank = 1, 2 do
         end)
         c.check(g[name .. "_grad"](dy, c.put(at, "i64"), xs), want, nil, tolerance(c))
         local outside = build(at.shape, function() return 99 end)
-        c.refuses(function() return g[name .. "_grad"](dy, c.put(outside, "i64"), xs):tolist() end, name .. "_grad: index 99")
+        c.refuses(function() return g[name .. "_grad"](dy, c.put(outside, "i64"), xs):tolist() end,
+            name .. "_grad: index 99")
     end}
 
     -- What the mean divides by.
-    local function divisor(k, extent, inside) return k.divisor or k.count_inside and inside or k.adaptive and inside or extent end
+    local function divisor(k, extent, inside)
+        return k.divisor or k.count_inside and inside or k.adaptive and inside or extent
+    end
     local AVERAGES = {}
     for i, k in ipairs(REGULAR) do if not k.dilation then AVERAGES[#AVERAGES + 1] = k end end
-    AVERAGES[#AVERAGES + 1] = {kernel = {3, 3}, stride = {2, 2}, pad = {1, 1}, out = {3, 4}, count_inside = true}
+    AVERAGES[#AVERAGES + 1] = {kernel = {3, 3}, stride = {2, 2}, pad = {1, 1}, out = {3, 4},
+        count_inside = true}
     if rank == 2 then AVERAGES[#AVERAGES + 1] = {kernel = {2, 2}, out = {3, 3}, divisor = 3} end
     local avg = "avg_pool" .. rank .. "d"
     local function options(k)
-        return {stride = argument(k.stride, rank), padding = argument(k.pad, rank) or 0, ceil_mode = k.ceil or false,
+        return {stride = argument(k.stride, rank), padding = argument(k.pad, rank) or 0,
+            ceil_mode = k.ceil or false,
             count_include_pad = not k.count_inside, divisor_override = k.divisor}
     end
     -- whole: quotients of integers, towards 0.
@@ -145,37 +162,48 @@ for rank = 1, 2 do
     end
     local function mean_grad(k, b)
         local want = zeros(xs)
-        visit(k, rank, function(o, pos, extent, inside) add(want, pos, get(b, o) / divisor(k, extent, inside)) end)
+        visit(k, rank,
+            function(o, pos, extent, inside)
+                add(want, pos, get(b, o) / divisor(k, extent, inside))
+            end)
         return want
     end
     C[avg] = {types = OR_I64, run = function(c)
         local x, a = c.x(xs)
-        for _, k in ipairs(AVERAGES) do c.check(g[avg](x, head(k.kernel, rank), options(k)), mean(k, a, c.dtype == "i64"), nil, tolerance(c)) end
+        for _, k in ipairs(AVERAGES) do
+            c.check(g[avg](x, head(k.kernel, rank), options(k)), mean(k, a, c.dtype == "i64"), nil,
+                tolerance(c))
+        end
         c.refuses(function() return g[avg](x, 9) end, "^" .. avg .. ": a window of 9")
     end}
     C[avg .. "_grad"] = {types = FLOATS, run = function(c)
         for _, k in ipairs(AVERAGES) do
             local dy, b = c.x {2, 3, table.unpack(k.out, 1, rank)}
-            c.check(g[avg .. "_grad"](dy, xs, head(k.kernel, rank), options(k)), mean_grad(k, b), nil, tolerance(c))
+            c.check(g[avg .. "_grad"](dy, xs, head(k.kernel, rank), options(k)), mean_grad(k, b),
+                nil, tolerance(c))
         end
-        c.refuses(function() return g[avg .. "_grad"]((c.x(xs)), xs, 2) end, "^" .. avg .. "_grad: argument 'grad'")
+        c.refuses(function() return g[avg .. "_grad"]((c.x(xs)), xs, 2) end,
+            "^" .. avg .. "_grad: argument 'grad'")
     end}
     local share = "adaptive_avg_pool" .. rank .. "d"
     C[share] = {types = FLOATS, run = function(c)
         local x, a = c.x(xs)
         c.check(g[share](x, head(adaptive.out, rank)), mean(adaptive, a), nil, tolerance(c))
-        c.refuses(function() return g[share](x, -1) end, "^" .. share .. ": argument 'output_size' is %-1")
+        c.refuses(function() return g[share](x, -1) end,
+            "^" .. share .. ": argument 'output_size' is %-1")
     end}
     C[share .. "_grad"] = {types = FLOATS, run = function(c)
         local dy, b = c.x {2, 3, table.unpack(adaptive.out, 1, rank)}
         c.check(g[share .. "_grad"](dy, xs), mean_grad(adaptive, b), nil, tolerance(c))
-        c.refuses(function() return g[share .. "_grad"](dy, {9, table.unpack(xs, 2)}) end, "^" .. share .. "_grad: argument 'grad'")
+        c.refuses(function() return g[share .. "_grad"](dy, {9, table.unpack(xs, 2)}) end,
+            "^" .. share .. "_grad: argument 'grad'")
     end}
 end
 
 -- ---- interpolation ----
 
--- Calls f(output index, input index, weight) for everything that an output takes; sizes are powers of two or align, so positions are exact.
+-- Calls f(output index, input index, weight) for everything that an output takes; sizes are powers
+-- of two or align, so positions are exact.
 local function blends(k, f)
     local rank = #k.size
     A.each({2, 3, table.unpack(k.out)}, function(o)
@@ -215,11 +243,13 @@ C.interpolate = {types = MOVED, run = function(c)
             local x, a = c.x {2, 3, table.unpack(k.size)}
             local want = zeros {2, 3, table.unpack(k.out)}
             blends(k, function(o, pos, w) add(want, o, get(a, pos) * (k.linear and w or 1)) end)
-            c.check(g.interpolate(x, k.out, {mode = k.mode, align_corners = k.align or false}), want, nil, k.linear and tolerance(c) or nil)
+            c.check(g.interpolate(x, k.out, {mode = k.mode, align_corners = k.align or false}),
+                want, nil, k.linear and tolerance(c) or nil)
         end
     end
     local x, a = c.x {1, 1, 3}
-    c.check(g.interpolate(x, {scale_factor = 2.5}), build({1, 1, 7}, function(i) return get(a, {1, 1, math.floor((i[3] - 1) / 2.5) + 1}) end))
+    c.check(g.interpolate(x, {scale_factor = 2.5}),
+        build({1, 1, 7}, function(i) return get(a, {1, 1, math.floor((i[3] - 1) / 2.5) + 1}) end))
     -- a scale for each dim: element i is at (i - 0.5) / scale + 0.5 along its own
     local p = c.dtype == "u8" and "nearest" or "bilinear"
     local q, b = c.x {1, 2, 3, 4}
@@ -231,11 +261,17 @@ C.interpolate = {types = MOVED, run = function(c)
     c.check(g.interpolate(q, {scale_factor = {2, 1.5}, mode = p}), build({1, 2, 6, 6}, function(i)
         local y, v = at(3, i[3], 2)
         local z, w = at(4, i[4], 1.5)
-        local function row(k) return get(b, {1, i[2], k, z}) * (1 - w) + (w > 0 and get(b, {1, i[2], k, math.min(z + 1, 4)}) * w or 0) end
-        return p == "nearest" and get(b, {1, i[2], y, z}) or row(y) * (1 - v) + (v > 0 and row(math.min(y + 1, 3)) * v or 0)
+        local function row(k)
+            return get(b, {1, i[2], k, z}) * (1 - w) +
+                (w > 0 and get(b, {1, i[2], k, math.min(z + 1, 4)}) * w or 0)
+        end
+        return p == "nearest" and get(b, {1, i[2], y, z})
+            or row(y) * (1 - v) + (v > 0 and row(math.min(y + 1, 3)) * v or 0)
     end), nil, p == "bilinear" and tolerance(c) or nil)
-    c.refuses(function() return g.interpolate(q, {scale_factor = {2}}) end, "^interpolate: argument 'scale_factor' has 1")
-    c.refuses(function() return g.interpolate(x, {mode = "bilinear", size = 4}) end, "^interpolate: ")
+    c.refuses(function() return g.interpolate(q, {scale_factor = {2}}) end,
+        "^interpolate: argument 'scale_factor' has 1")
+    c.refuses(function() return g.interpolate(x, {mode = "bilinear", size = 4}) end,
+        "^interpolate: ")
 end}
 C.interpolate_grad = {types = FLOATS, run = function(c)
     for _, k in ipairs(RESIZES) do
@@ -243,9 +279,11 @@ C.interpolate_grad = {types = FLOATS, run = function(c)
         local xs = {2, 3, table.unpack(k.size)}
         local want = zeros(xs)
         blends(k, function(o, pos, w) add(want, pos, get(b, o) * (k.linear and w or 1)) end)
-        c.check(g.interpolate_grad(dy, xs, {mode = k.mode, align_corners = k.align or false}), want, nil, tolerance(c))
+        c.check(g.interpolate_grad(dy, xs, {mode = k.mode, align_corners = k.align or false}), want,
+            nil, tolerance(c))
     end
-    c.refuses(function() return g.interpolate_grad((c.x {2, 3, 4}), {2, 2, 4}) end, "^interpolate_grad: argument 'grad'")
+    c.refuses(function() return g.interpolate_grad((c.x {2, 3, 4}), {2, 2, 4}) end,
+        "^interpolate_grad: argument 'grad'")
 end}
 
 return C

@@ -1,5 +1,6 @@
 --!plain
--- Cases for tests/lua/ops_custom.lua: reductions and scans that are no row of formulas, and padding.
+-- Cases for tests/lua/ops_custom.lua: reductions and scans that are no row of formulas, and
+-- padding.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, with, as = A.build, A.get, A.with, A.as
@@ -7,8 +8,12 @@ local nan, inf = 0 / 0, math.huge
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
-local NUMBERS = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true, i32 = true, i16 = true, i8 = true, u8 = true}
-local function tolerance(c) return c.dtype == "bf16" and 2e-2 or c.dtype == "f16" and 2e-3 or c.dtype == "f32" and 2e-6 or 1e-12 end
+local NUMBERS = {f64 = true, f32 = true, f16 = true, bf16 = true, i64 = true, i32 = true,
+    i16 = true, i8 = true, u8 = true}
+local function tolerance(c)
+    return c.dtype == "bf16" and 2e-2 or c.dtype == "f16" and 2e-3 or c.dtype == "f32" and 2e-6
+        or 1e-12
+end
 
 -- f of the list of elements along dim d, for each line; keep: the dim stays with size 1.
 local function along(a, d, f, keep)
@@ -59,13 +64,18 @@ function C.logsumexp(c)
     c.check(x:logsumexp(1, 2), all_of(a, log_sum), to, tol)
     local y, b = c.x {40, 9}
     c.check(y:logsumexp(1), along(b, 1, log_sum), to, tol)
-    c.check(g.zeros(2, 0, {dtype = c.dtype, device = c.dev}):logsumexp(2), {shape = {2}, v = {-inf, -inf}}, to)
+    c.check(g.zeros(2, 0, {dtype = c.dtype, device = c.dev}):logsumexp(2),
+        {shape = {2}, v = {-inf, -inf}}, to)
     if c.float then
         local odd = {shape = {9, 3}, v = {}}
         for i = 1, 27 do odd.v[i] = ({inf, -inf, 500})[(i - 1) % 3 + 1] end
         odd.v[7], odd.v[10] = 1, -inf
-        for _, d in ipairs {1, 2} do c.check(c.put(odd):logsumexp(d), along(odd, d, log_sum), to, tol) end
-        c.check(c.put {shape = {8, 2}, v = {1, 2, nan, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2}}:logsumexp(1), {shape = {2}, v = {nan, 2 + math.log(8)}}, to, tol)
+        for _, d in ipairs {1, 2} do
+            c.check(c.put(odd):logsumexp(d), along(odd, d, log_sum), to, tol)
+        end
+        c.check(c.put {shape = {8, 2},
+            v = {1, 2, nan, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2}}:logsumexp(1),
+                {shape = {2}, v = {nan, 2 + math.log(8)}}, to, tol)
     end
     c.refuses(function() return x:logsumexp(3) end, "^logsumexp: dim 3")
 end
@@ -167,7 +177,8 @@ function C.aminmax(c)
     local lo, hi = x:aminmax()
     c.check(lo, all_of(a, least))
     c.check(hi, all_of(a, most))
-    c.refuses(function() return g.zeros(0, 2, {dtype = c.dtype, device = c.dev}):aminmax(1) end, "^aminmax: no elements")
+    c.refuses(function() return g.zeros(0, 2, {dtype = c.dtype, device = c.dev}):aminmax(1) end,
+        "^aminmax: no elements")
     c.refuses(function() return x:aminmax(3) end, "^aminmax: dim 3")
 end
 
@@ -187,15 +198,18 @@ local function place_of(v, e)
 end
 local function median(name, without)
     return {types = NUMBERS, run = function(c)
-        local x, a = spoiled(c, {7, 40}, function(i) return i[1] == 3 and i[2] % 3 == 1 or i[1] == 5 end)
+        local x, a = spoiled(c, {7, 40},
+            function(i) return i[1] == 3 and i[2] % 3 == 1 or i[1] == 5 end)
         local function value(v) return (median_of(v, without)) end
         for d = 1, 2 do
             local y, p = x[name](x, d)
             c.check(y, along(a, d, value))
-            c.check(p, along(a, d, function(v) return place_of(v, value(v)) end), "i64", nil, "indices")
+            c.check(p, along(a, d, function(v) return place_of(v, value(v)) end), "i64", nil,
+                "indices")
             y, p = x[name](x, d, true)
             c.check(y, along(a, d, value, true))
-            c.check(p, along(a, d, function(v) return place_of(v, value(v)) end, true), "i64", nil, "indices")
+            c.check(p, along(a, d, function(v) return place_of(v, value(v)) end, true), "i64", nil,
+                "indices")
         end
         c.check(x[name](x), all_of(a, value))
         local none = g.zeros(0, 3, {dtype = c.dtype, device = c.dev})
@@ -221,7 +235,8 @@ function C.mode(c)
     local function last(v)
         for i = #v, 1, -1 do if v[i] == often(v) then return i end end
     end
-    local x, a = c.x({5, 40}, function(i) return as(c.dtype, i[1] == 2 and i[2] or math.random(0, 6)) end)
+    local x, a = c.x({5, 40},
+        function(i) return as(c.dtype, i[1] == 2 and i[2] or math.random(0, 6)) end)
     for d = 1, 2 do
         local y, p = x:mode(d)
         c.check(y, along(a, d, often))
@@ -230,15 +245,19 @@ function C.mode(c)
     local y, p = x:mode(-1, true)
     c.check(y, along(a, 2, often, true))
     c.check(p, along(a, 2, last, true), "i64", nil, "indices")
-    if c.float then c.check(c.put {shape = {5}, v = {nan, 3, nan, 2, 3}}:mode(), {shape = {}, v = {3}}) end
-    c.refuses(function() return g.zeros(2, 0, {dtype = c.dtype, device = c.dev}):mode() end, "^mode: no elements")
+    if c.float then
+        c.check(c.put {shape = {5}, v = {nan, 3, nan, 2, 3}}:mode(), {shape = {}, v = {3}})
+    end
+    c.refuses(function() return g.zeros(2, 0, {dtype = c.dtype, device = c.dev}):mode() end,
+        "^mode: no elements")
 end
 
 -- ---- scans ----
 
 function C.cumprod(c)
     local to = c.float and c.dtype or "i64"
-    local x, a = c.x({3, 12}, function() return as(c.dtype, math.random(0, 9) == 0 and 0 or math.random(1, 2)) end)
+    local x, a = c.x({3, 12},
+        function() return as(c.dtype, math.random(0, 9) == 0 and 0 or math.random(1, 2)) end)
     local function product(v) local p = 1; for _, e in ipairs(v) do p = p * e end; return p end
     for d = 1, 2 do c.check(x:cumprod(d), running(a, d, product), to) end
     c.check(x:cumprod(2, "f64"), running(a, 2, product), "f64")
@@ -257,7 +276,8 @@ end}
 
 local function so_far(name, better)
     return function(c)
-        local x, a = spoiled(c, {9, 30}, function(i) return i[1] == 4 and (i[2] == 5 or i[2] == 9) end)
+        local x, a = spoiled(c, {9, 30},
+            function(i) return i[1] == 4 and (i[2] == 5 or i[2] == 9) end)
         local function best(v)
             local k = 1
             for i = 2, #v do
@@ -301,13 +321,16 @@ function C.pad(c)
             return get(a, at)
         end)
     end
-    for _, pad in ipairs {{1, 2}, {0, 3, 2, 0}, {1, 1, 0, 1, 2, 1}, {-1, 2, 1, -1}, {-1, -2}, {}, {-5, 4}} do
+    for _, pad in ipairs {{1, 2}, {0, 3, 2, 0}, {1, 1, 0, 1, 2, 1}, {-1, 2, 1, -1}, {-1, -2}, {},
+        {-5, 4}}
+    do
         c.check(x:pad(pad), padded(pad, nil, 0), nil, nil, A.text(pad))
         c.check(x:pad(pad, "constant", 1), padded(pad, nil, 1), nil, nil, A.text(pad) .. " with 1")
     end
     local function reflect(k, n) return k < 1 and 2 - k or 2 * n - k end
     local function replicate(k, n) return k < 1 and 1 or n end
-    -- As PyTorch has it, what is left out is no part of what goes round: of 1 2 3 4, {-1, 1} makes 2 3 4 2.
+    -- As PyTorch has it, what is left out is no part of what goes round: of 1 2 3 4, {-1, 1} makes
+    -- 2 3 4 2.
     local function going_round(pad)
         return function(k, n, before, d)
             local after = pad[2 * (#a.shape - d) + 2] or 0
@@ -317,16 +340,22 @@ function C.pad(c)
     end
     for _, pad in ipairs {{1, 2}, {3, 1, 2, 0}, {1, 1, 0, 1, 1, 1}, {-1, 2, 1, -1}} do
         c.check(x:pad(pad, "reflect"), padded(pad, reflect), nil, nil, "reflect " .. A.text(pad))
-        c.check(x:pad(pad, "replicate"), padded(pad, replicate), nil, nil, "replicate " .. A.text(pad))
-        c.check(x:pad(pad, "circular"), padded(pad, going_round(pad)), nil, nil, "circular " .. A.text(pad))
+        c.check(x:pad(pad, "replicate"), padded(pad, replicate), nil, nil,
+            "replicate " .. A.text(pad))
+        c.check(x:pad(pad, "circular"), padded(pad, going_round(pad)), nil, nil,
+            "circular " .. A.text(pad))
     end
-    c.check(x:pad({2, -1, -1, 1}, "circular"), padded({2, -1, -1, 1}, going_round {2, -1, -1, 1}), nil, nil, "circular {2, -1, -1, 1}")
-    c.refuses(function() return x:pad({-3, 2}, "circular") end, "^pad: 2 elements beside dim 3 of size 1")
+    c.check(x:pad({2, -1, -1, 1}, "circular"), padded({2, -1, -1, 1}, going_round {2, -1, -1, 1}),
+        nil, nil, "circular {2, -1, -1, 1}")
+    c.refuses(function() return x:pad({-3, 2}, "circular") end,
+        "^pad: 2 elements beside dim 3 of size 1")
     c.check(x:pad({9, 0}, "replicate"), padded({9, 0}, replicate))
-    c.refuses(function() return x:pad({4, 0}, "reflect") end, "^pad: 4 elements beside dim 3 of size 4 are too many for reflect")
+    c.refuses(function() return x:pad({4, 0}, "reflect") end,
+        "^pad: 4 elements beside dim 3 of size 4 are too many for reflect")
     c.refuses(function() return x:pad({5, 0}, "circular") end, "^pad: 5 elements")
     c.refuses(function() return x:pad({1, 0}, "mirror") end, "^pad: mode 'mirror'")
-    c.refuses(function() return x:pad({1, 0}, "reflect", 2) end, "^pad: mode reflect takes no value")
+    c.refuses(function() return x:pad({1, 0}, "reflect", 2) end,
+        "^pad: mode reflect takes no value")
     c.refuses(function() return x:pad {1} end, "^pad: 1 numbers")
     c.refuses(function() return x:pad {1, 1, 1, 1, 1, 1, 1, 1} end, "^pad: 8 numbers")
     c.refuses(function() return x:pad {-3, -2} end, "^pad: %-3 and %-2 elements")
@@ -345,7 +374,9 @@ function C.roll(c)
     c.check(x:roll({1, -3}, {1, 3}), rolled {1, 0, -3})
     c.check(x:roll({1, 1, 1}, {3, 3, 2}), rolled {0, 1, 2})
     c.check(x:roll(-17, -1), rolled {0, 0, -1})
-    c.check(x:roll(5), build(a.shape, function(i) return a.v[((i[1] - 1) * 12 + (i[2] - 1) * 4 + i[3] - 1 - 5) % 24 + 1] end))
+    c.check(x:roll(5),
+        build(a.shape,
+            function(i) return a.v[((i[1] - 1) * 12 + (i[2] - 1) * 4 + i[3] - 1 - 5) % 24 + 1] end))
     c.refuses(function() return x:roll({1, 2}) end, "^roll: 2 shifts and 0 dims")
     c.refuses(function() return x:roll(1, {1, 2}) end, "^roll: 1 shifts and 2 dims")
     c.refuses(function() return x:roll(1, 4) end, "^roll: dim 4")
@@ -353,9 +384,12 @@ end
 
 function C.diag_embed(c)
     local x, a = c.x {2, 3}
-    c.check(x:diag_embed(), build({2, 3, 3}, function(i) return i[2] == i[3] and get(a, {i[1], i[2]}) or 0 end))
-    c.check(x:diag_embed(1), build({2, 4, 4}, function(i) return i[3] == i[2] + 1 and get(a, {i[1], i[2]}) or 0 end))
-    c.check(x:diag_embed(-2, 1, 3), build({5, 2, 5}, function(i) return i[1] == i[3] + 2 and get(a, {i[2], i[3]}) or 0 end))
+    c.check(x:diag_embed(),
+        build({2, 3, 3}, function(i) return i[2] == i[3] and get(a, {i[1], i[2]}) or 0 end))
+    c.check(x:diag_embed(1),
+        build({2, 4, 4}, function(i) return i[3] == i[2] + 1 and get(a, {i[1], i[2]}) or 0 end))
+    c.check(x:diag_embed(-2, 1, 3),
+        build({5, 2, 5}, function(i) return i[1] == i[3] + 2 and get(a, {i[2], i[3]}) or 0 end))
     c.refuses(function() return x:diag_embed(0, 1, 1) end, "^diag_embed: dim1 and dim2 are both 1")
     c.refuses(function() return x[1][1]:diag_embed() end, "^diag_embed: expected 1 to")
 end

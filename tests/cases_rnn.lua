@@ -6,9 +6,13 @@ local R = require "recurrent"
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
-local function tolerance(c) return c.dtype == "bf16" and 8e-3 or c.dtype == "f16" and 1e-3 or c.dtype == "f32" and 1e-6 or 1e-12 end
+local function tolerance(c)
+    return c.dtype == "bf16" and 8e-3 or c.dtype == "f16" and 1e-3 or c.dtype == "f32" and 1e-6
+        or 1e-12
+end
 
--- The arrays of a call with two layers in both directions: new ones for each layout, which all dtypes hold exactly.
+-- The arrays of a call with two layers in both directions: new ones for each layout, which all
+-- dtypes hold exactly.
 local drawn = {}
 local function draw(layout, kind)
     local key = layout .. " " .. kind
@@ -18,7 +22,8 @@ local function draw(layout, kind)
     -- relu's values grow and its kink is no place for differences: keep away from 0
     local function value() return kind == "relu" and math.random(1, 4) / 8 or A.value "f64" / 4 end
     local function any() return A.value "f64" end
-    a.x, a.h, a.c, a.w = A.build({T, B, I}, value), A.build({4, B, n}, value), A.build({4, B, n}, value), {}
+    a.x, a.h, a.c, a.w = A.build({T, B, I}, value), A.build({4, B, n}, value),
+        A.build({4, B, n}, value), {}
     for i, shape in ipairs(R.weight_shapes(kind, I, n, o)) do a.w[i] = A.build(shape, value) end
     a.gy, a.gh, a.gc = A.build({T, B, 2 * n}, any), A.build({4, B, n}, any), A.build({4, B, n}, any)
     a.o = o
@@ -80,17 +85,20 @@ local function backward(name, kinds)
             if kind == "lstm" then a.o.grad_c = c.put(a.from.gc) end
             local d = {g[name .. "_backward"](a.x, a.hx, a.w, a.o)}
             local want = gradients(kind, a.from)
-            local tol = c.dtype == "f64" and 1e-8 or c.dtype == "f32" and 1e-5 or c.dtype == "f16" and 1e-2 or 8e-2
+            local tol = c.dtype == "f64" and 1e-8 or c.dtype == "f32" and 1e-5 or c.dtype == "f16"
+                and 1e-2 or 8e-2
             c.check(d[1], want[1], nil, tol, "gradient of x")
             c.check(d[2], want[2], nil, tol, "gradient of h")
             if kind == "lstm" then c.check(d[3], want[3], nil, tol, "gradient of c") end
-            c.check(d[#d], concatenated {table.unpack(want, 4)}, nil, tol, "gradient of the weights")
+            c.check(d[#d], concatenated {table.unpack(want, 4)}, nil, tol,
+                "gradient of the weights")
         end
     end}
 end
 
 for name, kinds in pairs {lstm = {"lstm"}, gru = {"gru"}, rnn = {"tanh", "relu"}} do
-    C[name], C[name .. "_forward"], C[name .. "_backward"] = forward(name, kinds), forward(name, kinds), backward(name, kinds)
+    C[name], C[name .. "_forward"], C[name .. "_backward"] = forward(name, kinds),
+        forward(name, kinds), backward(name, kinds)
 end
 
 return C

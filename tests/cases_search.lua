@@ -1,5 +1,6 @@
 --!plain
--- Cases for tests/lua/ops_custom.lua: ops that find the first few of a line, the place of values in it, and how often they occur.
+-- Cases for tests/lua/ops_custom.lua: ops that find the first few of a line, the place of values in
+-- it, and how often they occur.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, copy, as = A.build, A.get, A.copy, A.as
@@ -34,7 +35,8 @@ C.topk = {types = REAL, run = function(c)
             for _, k in ipairs {0, 1, 5} do
                 local y, p = x:topk(k, 2, largest)
                 c.check(y, build({5, k}, function(i) return get(a, {i[1], ix[i[1]][i[2]]}) end))
-                c.check(p, build({5, k}, function(i) return ix[i[1]][i[2]] end), "i64", nil, "indices")
+                c.check(p, build({5, k}, function(i) return ix[i[1]][i[2]] end), "i64", nil,
+                    "indices")
             end
             local y, p = x:transpose(1, 2):topk(3, {dim = 1, largest = largest})
             c.check(y, build({3, 5}, function(i) return get(a, {i[2], ix[i[2]][i[1]]}) end))
@@ -53,7 +55,8 @@ C.kthvalue = {types = REAL, run = function(c)
     end
     local y = x:transpose(1, 2):kthvalue(2, 1, true)
     c.check(y, build({1, 5}, function(i) return get(a, {i[2], ix[i[2]][2]}) end))
-    c.refuses(function() return x:kthvalue(0) end, "^kthvalue: k is 0, dim 2 has size 9 %(expected 1 to 9%)")
+    c.refuses(function() return x:kthvalue(0) end,
+        "^kthvalue: k is 0, dim 2 has size 9 %(expected 1 to 9%)")
 end}
 
 -- Where v belongs in the sorted list: by looking at every element.
@@ -67,7 +70,8 @@ end
 C.searchsorted = {types = REAL, run = function(c)
     local _, a = c.x {3, 7}
     if c.float then a.v[5], a.v[9], a.v[20] = inf, nan, nan end
-    local sorted, sorter = build({3, 7}, function() return 0 end), build({3, 7}, function() return 0 end)
+    local sorted, sorter = build({3, 7}, function() return 0 end),
+        build({3, 7}, function() return 0 end)
     local lines = {}
     for r = 1, 3 do
         local row = {table.unpack(a.v, 7 * r - 6, 7 * r)}
@@ -83,25 +87,41 @@ C.searchsorted = {types = REAL, run = function(c)
     for _, right in ipairs {false, true} do
         local want = build({3, 4}, function(i) return place(lines[i[1]], get(b, i), right) end)
         c.check(g.searchsorted(x, v, {right = right}), want, "i64")
-        c.check(g.searchsorted(c.put(a), v, {side = right and "right" or "left", sorter = c.put(sorter, "i64"), out_int32 = true}), want, "i32", nil, "sorter")
-        c.check(x[2]:searchsorted(v, {right = right}), build({3, 4}, function(i) return place(lines[2], get(b, i), right) end), "i64", nil, "one line")
-        c.check(x[1]:searchsorted(1, {right = right}), {shape = {}, v = {place(lines[1], 1, right)}}, "i64", nil, "a number")
-        c.check(x[1]:searchsorted(2.5, {right = right}), {shape = {}, v = {place(lines[1], 2.5, right)}}, "i64", nil, "a fraction")
-        c.check(v:bucketize(x[3], {right = right}), build({3, 4}, function(i) return place(lines[3], get(b, i), right) end), "i64", nil, "bucketize")
+        c.check(g.searchsorted(c.put(a), v,
+            {side = right and "right" or "left", sorter = c.put(sorter, "i64"), out_int32 = true}),
+                want, "i32", nil, "sorter")
+        c.check(x[2]:searchsorted(v, {right = right}),
+            build({3, 4}, function(i) return place(lines[2], get(b, i), right) end), "i64", nil,
+                "one line")
+        c.check(x[1]:searchsorted(1, {right = right}),
+            {shape = {}, v = {place(lines[1], 1, right)}}, "i64", nil, "a number")
+        c.check(x[1]:searchsorted(2.5, {right = right}),
+            {shape = {}, v = {place(lines[1], 2.5, right)}}, "i64", nil, "a fraction")
+        c.check(v:bucketize(x[3], {right = right}),
+            build({3, 4}, function(i) return place(lines[3], get(b, i), right) end), "i64", nil,
+                "bucketize")
     end
-    c.refuses(function() return x:searchsorted((c.x {2, 4})) end, "^searchsorted: the sequence .* 3x7 has more than 1 dim")
-    c.refuses(function() return x:searchsorted(v, {side = "middle"}) end, "^searchsorted: argument 'side': expected 'left' or 'right', got 'middle'")
-    c.refuses(function() return x:searchsorted(v, {sorter = g.ones(7, {dtype = "i64", device = c.dev})}) end, "^searchsorted: sorter")
-    c.refuses(function() return x:searchsorted(v, {sorter = c.put(sorter, "i64") + 1}):sum():item() end, "index 8 is out of range")
+    c.refuses(function() return x:searchsorted((c.x {2, 4})) end,
+        "^searchsorted: the sequence .* 3x7 has more than 1 dim")
+    c.refuses(function() return x:searchsorted(v, {side = "middle"}) end,
+        "^searchsorted: argument 'side': expected 'left' or 'right', got 'middle'")
+    c.refuses(function()
+        return x:searchsorted(v, {sorter = g.ones(7, {dtype = "i64", device = c.dev})})
+    end, "^searchsorted: sorter")
+    c.refuses(function()
+        return x:searchsorted(v, {sorter = c.put(sorter, "i64") + 1}):sum():item()
+    end, "index 8 is out of range")
 end}
 C.bucketize = {types = REAL, run = function(c)
     local v, b = c.x {3, 5}
     local edges = {shape = {3}, v = {1, 3, 5}}
     local x = c.put(edges)
-    c.check(v:bucketize(x), build({3, 5}, function(i) return place(edges.v, get(b, i), false) end), "i64")
+    c.check(v:bucketize(x), build({3, 5}, function(i) return place(edges.v, get(b, i), false) end),
+        "i64")
     c.check(g.bucketize(3, x), {shape = {}, v = {2}}, "i64")
     c.check(g.bucketize(3, x, {right = true}), {shape = {}, v = {3}}, "i64")
-    c.refuses(function() return v:bucketize(v) end, "^bucketize: expected boundaries of 1 dim, got 2")
+    c.refuses(function() return v:bucketize(v) end,
+        "^bucketize: expected boundaries of 1 dim, got 2")
 end}
 
 C.bincount = {types = INTS, run = function(c)
@@ -120,7 +140,8 @@ C.bincount = {types = INTS, run = function(c)
         c.check(x:bincount(y), count(most, b), out, nil, w .. " weights")
     end
     c.check(x:narrow(1, 1, 0):bincount(nil, 2), {shape = {2}, v = {0, 0}}, "i64")
-    c.refuses(function() return (x * 0):bincount():sum():item() end, "bincount: value 0 is out of range %(values count from 1")
+    c.refuses(function() return (x * 0):bincount():sum():item() end,
+        "bincount: value 0 is out of range %(values count from 1")
     c.refuses(function() return x:bincount((c.x {3})) end, "^bincount: weights .* do not fit")
     c.refuses(function() return x:view(4, 5):bincount() end, "^bincount: expected x of 1 dim")
 end}
@@ -142,17 +163,21 @@ C.histc = {types = FLOATS, run = function(c)
     c.check(x:fill(3):histc(2), {shape = {2}, v = {0, 40}})
     c.check(x:narrow(1, 1, 0):histc(3), {shape = {3}, v = {0, 0, 0}})
     c.check(x:fill(nan):histc(2, 0, 1), {shape = {2}, v = {0, 0}})
-    c.refuses(function() return x:fill(nan):histc(2):sum():item() end, "histc: the elements' range is not finite")
+    c.refuses(function() return x:fill(nan):histc(2):sum():item() end,
+        "histc: the elements' range is not finite")
     c.refuses(function() return x:histc(2, 3, 1) end, "^histc: min is 3 and max is 1")
     c.refuses(function() return x:histc(0) end, "^histc: bins is 0")
 end}
 C.one_hot = {types = INTS, run = function(c)
     local x, a = c.x({3, 4}, function() return math.random(1, 5) end)
-    local function want(n) return build({3, 4, n}, function(i) return get(a, {i[1], i[2]}) == i[3] and 1 or 0 end) end
+    local function want(n)
+        return build({3, 4, n}, function(i) return get(a, {i[1], i[2]}) == i[3] and 1 or 0 end)
+    end
     c.check(x:one_hot(), want(math.max(table.unpack(a.v))), "i64")
     c.check(x:one_hot(7), want(7), "i64")
     c.check(x:narrow(1, 1, 0):one_hot(2), {shape = {0, 4, 2}, v = {}}, "i64")
-    c.refuses(function() return (x * 0):one_hot(7):sum():item() end, "one_hot: value 0 is out of range %(values count from 1: expected 1 to 7")
+    c.refuses(function() return (x * 0):one_hot(7):sum():item() end,
+        "one_hot: value 0 is out of range %(values count from 1: expected 1 to 7")
     c.refuses(function() return x:narrow(1, 1, 0):one_hot() end, "^one_hot: num_classes is %-1")
 end}
 
@@ -210,7 +235,9 @@ end
 local function distinct(list, ix)
     local out, inverse, counts = {}, {}, {}
     for k, i in ipairs(ix) do
-        if k == 1 or row_before(list[ix[k - 1]], list[i]) ~= nil then out[#out + 1], counts[#out + 1] = list[i], 0 end
+        if k == 1 or row_before(list[ix[k - 1]], list[i]) ~= nil then
+            out[#out + 1], counts[#out + 1] = list[i], 0
+        end
         inverse[i], counts[#out] = #out, counts[#out] + 1
     end
     return out, inverse, counts
@@ -222,15 +249,21 @@ function C.slices(c, name, sorted)
     for i = 1, #list do ix[i] = i end
     local out, inverse, counts = distinct(list, sorted and row_order(list) or ix)
     for d = 1, 2 do
-        local y, p, n = (d == 1 and x or x:transpose(1, 2))[name](d == 1 and x or x:transpose(1, 2), {return_inverse = true, return_counts = true, dim = d})
-        c.check(y, build(d == 1 and {#out, 3} or {3, #out}, function(i) return out[i[d]][i[3 - d]] end))
+        local y, p,
+            n = (d == 1 and x or x:transpose(1, 2))[name](
+                d == 1 and x or x:transpose(1, 2),
+                    {return_inverse = true, return_counts = true, dim = d})
+        c.check(y,
+            build(d == 1 and {#out, 3} or {3, #out}, function(i) return out[i[d]][i[3 - d]] end))
         c.check(p, {shape = {13}, v = inverse}, "i64", nil, "inverse")
         c.check(n, {shape = {#counts}, v = counts}, "i64", nil, "counts")
     end
     local cube = x:view(13, 3, 1):expand(13, 3, 2)
-    c.check(cube[name](cube, {dim = 1}), build({#out, 3, 2}, function(i) return out[i[1]][i[2]] end), nil, nil, "three dims")
+    c.check(cube[name](cube, {dim = 1}),
+        build({#out, 3, 2}, function(i) return out[i[1]][i[2]] end), nil, nil, "three dims")
     c.refuses(function() return x[name](x, {dim = 3}) end, "^" .. name .. ": dim 3")
-    c.refuses(function() local e = x:narrow(2, 1, 0); return e[name](e, {dim = 1}) end, "^" .. name .. ": slices along dim 1 have no elements")
+    c.refuses(function() local e = x:narrow(2, 1, 0); return e[name](e, {dim = 1}) end,
+        "^" .. name .. ": slices along dim 1 have no elements")
 end
 
 return C

@@ -1,5 +1,6 @@
 --!plain
--- Fourier transforms of arrays (tests/arrays.lua) by their definition, for tests. Complex numbers are a last dim of 2.
+-- Fourier transforms of arrays (tests/arrays.lua) by their definition, for tests. Complex numbers
+-- are a last dim of 2.
 local A = require "arrays"
 local get = A.get
 local F = {}
@@ -10,7 +11,13 @@ local function root(j, n, sign)
     local quarter = (8 * j // n + 1) // 2
     local a = (4 * j - quarter * n) / n * (math.pi / 2)
     local c, s = math.cos(a), math.sin(a)
-    if quarter % 4 == 1 then c, s = -s, c elseif quarter % 4 == 2 then c, s = -c, -s elseif quarter % 4 == 3 then c, s = s, -c end
+    if quarter % 4 == 1 then
+        c, s = -s, c
+    elseif quarter % 4 == 2 then
+        c, s = -c, -s
+    elseif quarter % 4 == 3 then
+        c, s = s, -c
+    end
     return c, sign * s
 end
 function F.roots(n, sign)
@@ -23,10 +30,12 @@ end
 function F.pairs(a)
     local shape = A.copy(a.shape)
     shape[#shape + 1] = 2
-    return A.build(shape, function(i) return i[#shape] == 1 and get(a, {table.unpack(i, 1, #shape - 1)}) or 0 end)
+    return A.build(shape,
+        function(i) return i[#shape] == 1 and get(a, {table.unpack(i, 1, #shape - 1)}) or 0 end)
 end
 
--- scale * sum over j of a[j] exp(sign 2 pi i j k / n) along dim, of the first n elements (zeros beyond the last).
+-- scale * sum over j of a[j] exp(sign 2 pi i j k / n) along dim, of the first n elements (zeros
+-- beyond the last).
 function F.transform(a, dim, n, sign, scale, half)
     n = n or a.shape[dim]
     local shape, have, last = A.copy(a.shape), math.min(n, a.shape[dim]), #a.shape

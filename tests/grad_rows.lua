@@ -1,10 +1,12 @@
 --!plain
--- The cases by which gradients of every differentiable row are checked, in tests/lua/autograd.lua and autograd_twice.lua:
--- those here, those of cases_grad.lua, and for elementwise rows some from their domain.
+-- The cases by which gradients of every differentiable row are checked, in tests/lua/autograd.lua
+-- and autograd_twice.lua: those here, those of cases_grad.lua, and for elementwise rows some from
+-- their domain.
 local g = require "gpush"
 
 local f64 = { dtype = "f64" }
--- Reproducible numbers in [low, high], away from each other: kinks and ties have cases of their own.
+-- Reproducible numbers in [low, high], away from each other: kinks and ties have cases of their
+-- own.
 local function spread(low, high, ...)
     local shape, n = { ... }, 1
     for _, d in ipairs(shape) do n = n * d end
@@ -25,33 +27,65 @@ local function first(fn) return function(...) return (fn(...)) end end
 
 -- ---- every row ----
 
--- op -> list of {inputs, options…}: inputs are arguments, the tensors with gradients among them are checked.
-local domain = { asin = { -0.9, 0.9 }, acos = { -0.9, 0.9 }, atanh = { -0.9, 0.9 }, erfinv = { -0.9, 0.9 }, acosh = { 1.1, 3 },
-    logit = { 0.1, 0.9 }, log = { 0.2, 3 }, log2 = { 0.2, 3 }, log10 = { 0.2, 3 }, log1p = { -0.8, 2 }, sqrt = { 0.2, 3 }, rsqrt = { 0.2, 3 },
-    reciprocal = { 0.2, 3 }, lgamma = { 0.3, 3 }, digamma = { 0.3, 3 }, pow = { 0.3, 2 }, div = { 0.3, 2 }, hypot = { 0.3, 2 }, atan2 = { 0.3, 2 },
-    bce = { 0.1, 0.9 }, xlogy = { 0.2, 3 }, kl_term = { 0.1, 2 }, remainder = { 0.3, 2 }, fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 } }
+-- op -> list of {inputs, options…}: inputs are arguments, the tensors with gradients among them are
+-- checked.
+local domain = { asin = { -0.9, 0.9 }, acos = { -0.9, 0.9 }, atanh = { -0.9, 0.9 },
+    erfinv = { -0.9, 0.9 }, acosh = { 1.1, 3 },
+    logit = { 0.1, 0.9 }, log = { 0.2, 3 }, log2 = { 0.2, 3 }, log10 = { 0.2, 3 },
+        log1p = { -0.8, 2 }, sqrt = { 0.2, 3 }, rsqrt = { 0.2, 3 },
+    reciprocal = { 0.2, 3 }, lgamma = { 0.3, 3 }, digamma = { 0.3, 3 }, pow = { 0.3, 2 },
+        div = { 0.3, 2 }, hypot = { 0.3, 2 }, atan2 = { 0.3, 2 },
+    bce = { 0.1, 0.9 }, xlogy = { 0.2, 3 }, kl_term = { 0.1, 2 }, remainder = { 0.3, 2 },
+        fmod = { 0.3, 2 }, addcdiv = { 0.3, 2 } }
 local mask = g.tensor { { true, false, true }, { false, true, true } }
 local cases = {
-    threshold = { { x(6), 0.5, 2 } }, logit = { { spread(0.1, 0.9, 6), 1e-3 } }, polygamma = { { pos(6), 1 }, { spread(-2.7, -2.3, 6), 2 } }, clamp = { { x(6), -1, 0.5 }, { x(6), nil, 0.3 } },
+    threshold = { { x(6), 0.5, 2 } }, logit = { { spread(0.1, 0.9, 6), 1e-3 } },
+        polygamma = { { pos(6), 1 }, { spread(-2.7, -2.3, 6), 2 } },
+            clamp = { { x(6), -1, 0.5 }, { x(6), nil, 0.3 } },
     leaky_relu = { { x(6), 0.2 } }, softplus = { { x(6), 2, 1 } }, elu = { { x(6), 1.5 } },
-    sum = { { x(2, 3) }, { x(2, 3), 1 }, { x(2, 3, 2), { 1, 3 }, true }, { x() } }, mean = { { x(2, 3) }, { x(2, 3), -1, true } },
-    prod = { { pos(2, 3) }, { pos(2, 3), 2 }, { zeros(2, 4), 2 }, { zeros(2, 3, 2), { 1, 3 }, true }, { zeros(4) } }, amax = { { x(2, 3) }, { x(2, 3), 1 } }, amin = { { x(2, 3), 2, true } },
-    view = { { x(2, 3), 3, 2 } }, reshape = { { x(2, 3).T:detach():requires_grad_(), 6 } }, permute = { { x(2, 3, 4), 3, 1, 2 } }, transpose = { { x(2, 3), 1, 2 } }, t = { { x(2, 3) } },
-    movedim = { { x(2, 3, 4), 1, 3 } }, expand = { { x(2, 1), 2, 3 } }, broadcast_to = { { x(3), { 2, 3 } } }, squeeze = { { x(2, 1, 3) } }, unsqueeze = { { x(3), 2 } },
-    narrow = { { x(4, 2), 1, 2, 2 } }, select = { { x(3, 2), 2, 1 } }, slice = { { x(5), 1, 1, 5, 2 } }, flatten = { { x(2, 3, 2), 2, 3 } }, unflatten = { { x(6), 1, { 2, 3 } } },
-    diagonal = { { x(3, 4), 1 } }, unfold = { { x(7), 1, 3, 2 }, { x(6), 1, 2, 2 } }, to = { { x(3), "cpu" } }, contiguous = { { x(2, 3).T:detach():requires_grad_() } },
+    sum = { { x(2, 3) }, { x(2, 3), 1 }, { x(2, 3, 2), { 1, 3 }, true }, { x() } },
+        mean = { { x(2, 3) }, { x(2, 3), -1, true } },
+    prod = { { pos(2, 3) }, { pos(2, 3), 2 }, { zeros(2, 4), 2 },
+        { zeros(2, 3, 2), { 1, 3 }, true }, { zeros(4) } }, amax = { { x(2, 3) }, { x(2, 3), 1 } },
+            amin = { { x(2, 3), 2, true } },
+    view = { { x(2, 3), 3, 2 } }, reshape = { { x(2, 3).T:detach():requires_grad_(), 6 } },
+        permute = { { x(2, 3, 4), 3, 1, 2 } }, transpose = { { x(2, 3), 1, 2 } },
+            t = { { x(2, 3) } },
+    movedim = { { x(2, 3, 4), 1, 3 } }, expand = { { x(2, 1), 2, 3 } },
+        broadcast_to = { { x(3), { 2, 3 } } }, squeeze = { { x(2, 1, 3) } },
+            unsqueeze = { { x(3), 2 } },
+    narrow = { { x(4, 2), 1, 2, 2 } }, select = { { x(3, 2), 2, 1 } },
+        slice = { { x(5), 1, 1, 5, 2 } }, flatten = { { x(2, 3, 2), 2, 3 } },
+            unflatten = { { x(6), 1, { 2, 3 } } },
+    diagonal = { { x(3, 4), 1 } }, unfold = { { x(7), 1, 3, 2 }, { x(6), 1, 2, 2 } },
+        to = { { x(3), "cpu" } }, contiguous = { { x(2, 3).T:detach():requires_grad_() } },
     as_strided = { { x(6), { 2, 2 }, { 3, 1 }, 2 } }, copy = { { x(3) } }, fill = {},
-    matmul = { { x(2, 3), x(3, 2) }, { x(3), x(3) }, { x(3), x(2, 3, 2) }, { x(2, 2, 3), x(3) }, { x(2, 1, 2, 3), x(3, 3, 2) } }, mm = { { x(2, 3), x(3, 2) } },
+    matmul = { { x(2, 3), x(3, 2) }, { x(3), x(3) }, { x(3), x(2, 3, 2) }, { x(2, 2, 3), x(3) },
+        { x(2, 1, 2, 3), x(3, 3, 2) } }, mm = { { x(2, 3), x(3, 2) } },
     bmm = { { x(2, 2, 3), x(2, 3, 2) } }, mv = { { x(2, 3), x(3) } }, dot = { { x(3), x(3) } },
-    var = { { x(2, 3) }, { x(2, 4), { 2 } }, { x(2, 3), nil, 1, false, false } }, std = { { x(2, 3) }, { x(2, 4), { 1 } }, { x(2, 3), 2, 1, true, false } }, softmax = { { x(2, 3), 2 } }, log_softmax = { { x(2, 3), 1 } },
-    cumsum = { { x(2, 3), 2 } }, flip = { { x(2, 3), { 1, 2 } } }, tril = { { x(3, 3), -1 } }, triu = { { x(3, 3), 1 } },
-    where = { { mask, x(2, 3), x(3) }, { mask, x(2, 3), 0 } }, masked_fill = { { x(2, 3), mask, 2 }, { x(2, 3), mask, x() } }, masked_select = { { x(2, 3), mask }, { x(3), mask } },
-    masked_put = { { x(2, 3), mask, x(4) } }, gather = { { x(3, 2), 1, ints(1, 3):view(1, 2) }, { x(3, 2), 2, ints(1, 1, 2, 2):view(2, 2) } },
-    scatter = { { x(3, 2), 1, ints(1, 3):view(1, 2), x(1, 2) }, { x(3, 2), 1, ints(2, 3):view(1, 2), 4 } }, index_select = { { x(3, 2), 1, ints(1, 1, 3) } },
-    index = { { x(3, 2), { ints(1, 1, 3) } }, { x(3, 2), { ints(1, 2), ints(2, 2) } }, { x(2, 3, 2), { ints(3, 1) }, { 2 } } },
-    index_put = { { x(3, 2), { ints(1, 3) }, x(2, 2) }, { x(3, 2), { ints(1, 1) }, x(2, 2), true }, { x(3, 2), { ints(2) }, 5 } },
-    cat = { { { x(2, 3), x(1, 3) }, list = true }, { { x(2, 3), x(2, 1) }, 2, list = true } }, stack = { { { x(2), x(2) }, 2, list = true } },
-    sort = { { x(2, 4), 2, first = true } }, msort = { { x(4, 2) } }, max = { { x(2, 3) }, { x(2, 3), 2, first = true }, { x(2, 3), pos(2, 3) } }, min = { { x(2, 3) }, { x(2, 3), 1, true, first = true } },
+    var = { { x(2, 3) }, { x(2, 4), { 2 } }, { x(2, 3), nil, 1, false, false } },
+        std = { { x(2, 3) }, { x(2, 4), { 1 } }, { x(2, 3), 2, 1, true, false } },
+            softmax = { { x(2, 3), 2 } }, log_softmax = { { x(2, 3), 1 } },
+    cumsum = { { x(2, 3), 2 } }, flip = { { x(2, 3), { 1, 2 } } }, tril = { { x(3, 3), -1 } },
+        triu = { { x(3, 3), 1 } },
+    where = { { mask, x(2, 3), x(3) }, { mask, x(2, 3), 0 } },
+        masked_fill = { { x(2, 3), mask, 2 }, { x(2, 3), mask, x() } },
+            masked_select = { { x(2, 3), mask }, { x(3), mask } },
+    masked_put = { { x(2, 3), mask, x(4) } },
+        gather = { { x(3, 2), 1, ints(1, 3):view(1, 2) },
+            { x(3, 2), 2, ints(1, 1, 2, 2):view(2, 2) } },
+    scatter = { { x(3, 2), 1, ints(1, 3):view(1, 2), x(1, 2) },
+        { x(3, 2), 1, ints(2, 3):view(1, 2), 4 } },
+            index_select = { { x(3, 2), 1, ints(1, 1, 3) } },
+    index = { { x(3, 2), { ints(1, 1, 3) } }, { x(3, 2), { ints(1, 2), ints(2, 2) } },
+        { x(2, 3, 2), { ints(3, 1) }, { 2 } } },
+    index_put = { { x(3, 2), { ints(1, 3) }, x(2, 2) }, { x(3, 2), { ints(1, 1) }, x(2, 2), true },
+        { x(3, 2), { ints(2) }, 5 } },
+    cat = { { { x(2, 3), x(1, 3) }, list = true }, { { x(2, 3), x(2, 1) }, 2, list = true } },
+        stack = { { { x(2), x(2) }, 2, list = true } },
+    sort = { { x(2, 4), 2, first = true } }, msort = { { x(4, 2) } },
+        max = { { x(2, 3) }, { x(2, 3), 2, first = true }, { x(2, 3), pos(2, 3) } },
+            min = { { x(2, 3) }, { x(2, 3), 1, true, first = true } },
     uniform = {}, normal = {}, bernoulli = {},
 }
 -- Further files may add cases for their rows.
@@ -74,13 +108,15 @@ local function call(name, case)
         end
     end
     if case.make or case.post then
-        local plain, make, post = fn, case.make or function(a) return a end, case.post or function(...) return ... end
+        local plain, make, post = fn, case.make or function(a) return a end, case.post
+            or function(...) return ... end
         fn = function(a, ...) return post(plain(make(a), ...)) end
     end
     args.n = case.n or args.n
     if not case.list then return fn, args end
     local list, rest = case[1], { table.unpack(case, 2) }
-    return function(...) return fn({ ... }, table.unpack(rest)) end, { n = #list, table.unpack(list) }
+    return function(...) return fn({ ... }, table.unpack(rest)) end,
+        { n = #list, table.unpack(list) }
 end
 
 local function on_device(args, device)

@@ -1,9 +1,10 @@
 --!plain
--- What several tests compute their references with, in plain Lua: numbers that are the same in each run, orders, files,
--- and whether threads change a result.
+-- What several tests compute their references with, in plain Lua: numbers that are the same in each
+-- run, orders, files, and whether threads change a result.
 local M = {}
 
--- A function (n, low, high): a table of n whole numbers in between, the same each run, going on from call to call.
+-- A function (n, low, high): a table of n whole numbers in between, the same each run, going on
+-- from call to call.
 function M.numbers(seed)
     return function(n, low, high)
         local v = {}

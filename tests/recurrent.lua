@@ -4,9 +4,12 @@ local A = require "arrays"
 local R = {}
 
 local function sigmoid(v) return 1 / (1 + math.exp(-v)) end
-local function tanh(v) local e = math.exp(-2 * math.abs(v)) local t = (1 - e) / (1 + e) return v < 0 and -t or t end
+local function tanh(v)
+    local e = math.exp(-2 * math.abs(v)) local t = (1 - e) / (1 + e) return v < 0 and -t or t
+end
 
--- Pre-activation of row `k` of weight w and bias b for input vector v. Places are reckoned here and not by A.get: gradients run this often.
+-- Pre-activation of row `k` of weight w and bias b for input vector v. Places are reckoned here and
+-- not by A.get: gradients run this often.
 local function line(w, b, v, k)
     local s, at, weights = b and b.v[k] or 0, (k - 1) * #v, w.v
     for j = 1, #v do s = s + weights[at + j] * v[j] end
@@ -31,7 +34,9 @@ function cells.lstm(v, h, c, wi, wh, bi, bh, n)
     local h2, c2 = {}, {}
     for j = 1, n do
         local p = {}
-        for gate = 0, 3 do p[gate] = line(wi, bi, v, gate * n + j) + line(wh, bh, h, gate * n + j) end
+        for gate = 0, 3 do
+            p[gate] = line(wi, bi, v, gate * n + j) + line(wh, bh, h, gate * n + j)
+        end
         c2[j] = sigmoid(p[1]) * c[j] + sigmoid(p[0]) * tanh(p[2])
         h2[j] = sigmoid(p[3]) * tanh(c2[j])
     end
@@ -56,8 +61,8 @@ local function plain(f)
 end
 cells.tanh, cells.relu = plain(tanh), plain(function(v) return v < 0 and 0 or v end)
 
--- kind: lstm, gru, tanh or relu; x, h0, c0 (nil: zeros), weights: arrays; o: num_layers, bidirectional, has_biases.
--- Returns the arrays output [time][batch][features], h_n, c_n.
+-- kind: lstm, gru, tanh or relu; x, h0, c0 (nil: zeros), weights: arrays; o: num_layers,
+-- bidirectional, has_biases. Returns the arrays output [time][batch][features], h_n, c_n.
 function R.run(kind, x, h0, c0, w, o)
     local T, B, n = x.shape[1], x.shape[2], w[2].shape[2]
     local dirs, each = o.bidirectional and 2 or 1, o.has_biases == false and 2 or 4
@@ -73,7 +78,8 @@ function R.run(kind, x, h0, c0, w, o)
                 local h, c = row(h0, state, b), row(c0, state, b)
                 for s = 1, T do
                     local time = dir == 1 and s or T + 1 - s
-                    h, c = cells[kind](row(input, time, b), h, c, w[at + 1], w[at + 2], each == 4 and w[at + 3], each == 4 and w[at + 4], n)
+                    h, c = cells[kind](row(input, time, b), h, c, w[at + 1], w[at + 2],
+                        each == 4 and w[at + 3], each == 4 and w[at + 4], n)
                     put(y, time, b, (dir - 1) * n + 1, h)
                 end
                 put(hn, state, b, 1, h)
@@ -102,8 +108,9 @@ function R.weight_shapes(kind, features, n, o)
     return shapes
 end
 
--- d(sum of the results times their weights) / d(each element of the arrays), by differences of fourth order: their error
--- grows with the fifth derivative times eps^4, below 1e-9 here (of second order it was 1e-8 now and then); f returns the sum.
+-- d(sum of the results times their weights) / d(each element of the arrays), by differences of
+-- fourth order: their error grows with the fifth derivative times eps^4, below 1e-9 here (of second
+-- order it was 1e-8 now and then); f returns the sum.
 function R.gradients(list, f)
     local out, eps = {}, 3e-4
     for k, a in ipairs(list) do

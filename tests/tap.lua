@@ -37,13 +37,17 @@ local function values(v)
 end
 
 local function show(v)
-    if type(v) == "number" then return string.format(math.type(v) == "integer" and "%d" or "%.17g", v) end
+    if type(v) == "number" then
+        return string.format(math.type(v) == "integer" and "%d" or "%.17g", v)
+    end
     if type(v) == "string" then return string.format("%q", v) end
     if type(v) ~= "table" then return tostring(v) end
     local out = {}
     for i = 1, math.min(#v, 20) do out[i] = show(v[i]) end
     for k, x in pairs(v) do
-        if math.type(k) ~= "integer" or k < 1 or k > #v then out[#out + 1] = tostring(k) .. "=" .. show(x) end
+        if math.type(k) ~= "integer" or k < 1 or k > #v then
+            out[#out + 1] = tostring(k) .. "=" .. show(x)
+        end
     end
     return "{" .. table.concat(out, ", ") .. (#v > 20 and ", ..." or "") .. "}"
 end
@@ -76,14 +80,17 @@ function t.ok(cond, name)
     return report(cond and not is_tensor(cond), name)
 end
 
--- Equal values: numbers by ==, with NaN equal to NaN; tables and tensors element by element; other objects by identity.
+-- Equal values: numbers by ==, with NaN equal to NaN; tables and tensors element by element; other
+-- objects by identity.
 function t.is(got, want, name)
     return compare(values(got), values(want), function(a, b)
-        return rawequal(a, b) or (type(a) == "number" and type(b) == "number" and (a == b or (a ~= a and b ~= b)))
+        return rawequal(a, b)
+            or (type(a) == "number" and type(b) == "number" and (a == b or (a ~= a and b ~= b)))
     end, name)
 end
 
--- |got - want| <= tol + tol * |want|, element by element; default tol 1e-6. Equal infinities are close, NaN to NaN.
+-- |got - want| <= tol + tol * |want|, element by element; default tol 1e-6. Equal infinities are
+-- close, NaN to NaN.
 function t.close(got, want, tol, name)
     if type(tol) == "string" then tol, name = nil, tol end
     tol = tol or 1e-6

@@ -13,8 +13,9 @@ end
 local bench = root .. "/scripts/bench/"
 local gpush, nohooks = root .. "/build/default/gpush", root .. "/build/nohooks/gpush"
 
--- name, threads, peer, target (gpush's time over the peer's, at most; false: none set). Ops and layers have the lower of what was
--- asked for and of the aim that measuring the peers and the limits of a core gave, with two threads the aim.
+-- name, threads, peer, target (gpush's time over the peer's, at most; false: none set). Ops and
+-- layers have the lower of what was asked for and of the aim that measuring the peers and the
+-- limits of a core gave, with two threads the aim.
 local items = {
     { "gpush -e ''", 1, "lua5.4", 10 },
     { "x + y, 16", 1, "torch", 0.2 },
@@ -53,14 +54,17 @@ for _, row in ipairs {
     for threads = 1, 2 do items[#items + 1] = { row[1], threads, "torch", row[1 + threads] } end
 end
 for threads = 1, 2 do items[#items + 1] = { "Adam, 1e6 in 100", threads, "torch", 0.5 } end
-for threads = 1, 2 do items[#items + 1] = { "matmul f32 512", threads, "torch", threads == 1 and 1.02 or 1.0 } end
+for threads = 1, 2 do
+    items[#items + 1] = { "matmul f32 512", threads, "torch", threads == 1 and 1.02 or 1.0 }
+end
 for threads = 1, 2 do items[#items + 1] = { "matmul f64 512", threads, "torch", false } end
 
 items[#items + 1] = { "loader, an image", 2, "torch", 0.25 }
 items[#items + 1] = { "loader, first batch", 2, "torch", 0.05 }
 
 -- A copy moves as many bytes: 80 % of its bandwidth is 1.25 of its time.
-for _, it in ipairs { { "exp 1e7", 0.13, 0.11 }, { "x * 2, 1e7", 0.2 }, { "x * 2 beside a copy", 1.25 }, { "tanh 1e7", 0.3 },
+for _, it in ipairs { { "exp 1e7", 0.13, 0.11 }, { "x * 2, 1e7", 0.2 },
+    { "x * 2 beside a copy", 1.25 }, { "tanh 1e7", 0.3 },
     { "x > 0.5, 1e7", 0.5 }, { "rand 1e7", 0.3 }, { "randn 1e7", 0.2, 0.1 },
     -- Reductions, scans and copies; nothing is to be slower than the peer.
     { "sum 1e7", 0.9 }, { "var 1e7", 1 }, { "norm 1e7", 1 },
@@ -70,17 +74,26 @@ for _, it in ipairs { { "exp 1e7", 0.13, 0.11 }, { "x * 2, 1e7", 0.2 }, { "x * 2
     { "median 1e4x1e3 over dim 2", 1 }, { "transposed copy 1e4x1e3", 0.4 },
     { "roll 1e4x1e3", 1 }, { "pad 8x10x256x256, reflect", 1 },
     -- 524288 labels of 11 values, random i64 and f32, and scores 8x10x256x256.
-    { "sort labels", 0.1 }, { "sort random i64", 0.3 }, { "sort f32", 0.15 }, { "unique labels", 0.17 },
-    { "unique random i64", 0.3 }, { "nonzero(labels == 9)", 0.15 }, { "where(labels == 9, -1, labels)", 0.15 },
-    { "count_nonzero labels", 0.15 }, { "labels[mask]", 0.06 }, { "scores[mask]", 1 }, { "scores[mask] as in MaskedLoss", 0.05 },
-    { "index_put labels", 1 }, { "masked fill labels", 1 }, { "bincount labels", 1 }, { "topk(10) f32", 1 },
+    { "sort labels", 0.1 }, { "sort random i64", 0.3 }, { "sort f32", 0.15 },
+        { "unique labels", 0.17 },
+    { "unique random i64", 0.3 }, { "nonzero(labels == 9)", 0.15 },
+        { "where(labels == 9, -1, labels)", 0.15 },
+    { "count_nonzero labels", 0.15 }, { "labels[mask]", 0.06 }, { "scores[mask]", 1 },
+        { "scores[mask] as in MaskedLoss", 0.05 },
+    { "index_put labels", 1 }, { "masked fill labels", 1 }, { "bincount labels", 1 },
+        { "topk(10) f32", 1 },
     { "scatter_add 1e6 into 1e3", 1 } } do
-    for threads = 1, 2 do items[#items + 1] = { it[1], threads, "torch", threads == 2 and it[3] or it[2] } end
+    for threads = 1, 2 do
+        items[#items + 1] = { it[1], threads, "torch", threads == 2 and it[3] or it[2] }
+    end
 end
 
 -- A training step, and the peak memory of two, at most half the peer's.
 for _, stage in ipairs { "baseline", "ignore_index" } do
-    for threads = 1, 2 do items[#items + 1] = { "masked loss, " .. stage, threads, "torch", threads == 1 and 0.3 or 0.25 } end
+    for threads = 1, 2 do
+        items[#items + 1] = { "masked loss, " .. stage, threads, "torch",
+            threads == 1 and 0.3 or 0.25 }
+    end
     items[#items + 1] = { "masked loss, " .. stage .. ", peak", 1, "torch", 0.5 }
 end
 
@@ -99,8 +112,10 @@ local function median(v)
 end
 
 -- Linear algebra: items of its own, and targets of those above.
-local linear = { { "matmul f32 1024", 1.02, 1.03 }, { "bmm 64x64x64", 0.9 }, { "eigh 512", 1.0 }, { "qr 512", 1.0 },
-    { "inv 512", 1.0 }, { "solve 512, 16 sides", 1.0 }, { "cholesky 512", 1.0 }, { "inv 1000x8x8", false } }
+local linear = { { "matmul f32 1024", 1.02, 1.03 }, { "bmm 64x64x64", 0.9 }, { "eigh 512", 1.0 },
+    { "qr 512", 1.0 },
+    { "inv 512", 1.0 }, { "solve 512, 16 sides", 1.0 }, { "cholesky 512", 1.0 },
+        { "inv 1000x8x8", false } }
 for _, it in ipairs(linear) do
     local found
     for _, have in ipairs(items) do
@@ -130,7 +145,8 @@ for path in sorted(set(re.findall(r'/\S*blas\S*', open('/proc/self/maps').read()
 
 local function find_python()
     for _, python in ipairs { os.getenv "GPUSH_BENCH_PYTHON" or "python3", "/usr/bin/python3" } do
-        local versions = output(quote(python) .. " -c 'import torch, numpy; print(torch.__version__, numpy.__version__)' 2>/dev/null")
+        local versions = output(quote(python) ..
+            " -c 'import torch, numpy; print(torch.__version__, numpy.__version__)' 2>/dev/null")
         if versions then return python, versions:gsub("\n", "") end
     end
 end
@@ -138,7 +154,9 @@ end
 local python, versions = find_python()
 local missing = { ["lua5.4"] = not output "lua5.4 -v" and "lua5.4 is not installed",
     ["no hooks"] = not io.open(nohooks) and "build/nohooks is not built" }
-if not python then missing.torch = "no python3 with torch and numpy here (package python3-torch)" end
+if not python then
+    missing.torch = "no python3 with torch and numpy here (package python3-torch)"
+end
 missing.numpy = missing.torch
 
 local blas = ""
@@ -148,7 +166,8 @@ if python then
     local old = { Prescott = true, Core2 = true, Penryn = true, Nehalem = true }
     local better = flags:find " avx512f" and "SkylakeX" or flags:find " avx2" and "Haswell"
     if old[core] and better then blas = "OPENBLAS_CORETYPE=" .. better .. " " end
-    print("peers: PyTorch and NumPy " .. versions .. ", OpenBLAS kernels " .. core .. (blas ~= "" and " (they would be slow: " .. better .. " instead)" or ""))
+    print("peers: PyTorch and NumPy " .. versions .. ", OpenBLAS kernels " .. core ..
+        (blas ~= "" and " (they would be slow: " .. better .. " instead)" or ""))
 end
 
 -- ---- the rounds ----
@@ -174,9 +193,11 @@ local text = only and " " .. quote(only) or ""
 local function starts()
     if not wanted "gpush -e ''" then return end
     local count = 20
-    add("gpush", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " " .. quote(gpush) .. " -e ''") or nil))
+    add("gpush", 1, "gpush -e ''",
+        tonumber(output(bench .. "starts " .. count .. " " .. quote(gpush) .. " -e ''") or nil))
     if not missing["lua5.4"] then
-        add("peer", 1, "gpush -e ''", tonumber(output(bench .. "starts " .. count .. " lua5.4 -e ''") or nil))
+        add("peer", 1, "gpush -e ''",
+            tonumber(output(bench .. "starts " .. count .. " lua5.4 -e ''") or nil))
     end
 end
 
@@ -185,7 +206,8 @@ local function hooks()
     if missing["no hooks"] or not wanted "x + y, 16, hooks" then return end
     for _ = 1, 5 do
         for side, program in pairs { gpush = gpush, peer = nohooks } do
-            local text = output("OMP_NUM_THREADS=1 " .. quote(program) .. " " .. quote(bench .. "ops.lua") .. " 1 'x + y, 16'") or ""
+            local text = output("OMP_NUM_THREADS=1 " .. quote(program) .. " " ..
+                quote(bench .. "ops.lua") .. " 1 'x + y, 16'") or ""
             add(side, 1, "x + y, 16, hooks", tonumber(text:match "\t(%S+)"))
         end
     end
@@ -196,7 +218,9 @@ local function peaks()
     for _, stage in ipairs { "baseline", "ignore_index" } do
         if wanted("masked loss, " .. stage .. ", peak") then
             run("gpush", 1, quote(gpush) .. " " .. quote(bench .. "masked.lua") .. " " .. stage)
-            if python then run("peer", 1, quote(python) .. " " .. quote(bench .. "masked.py") .. " " .. stage) end
+            if python then
+                run("peer", 1, quote(python) .. " " .. quote(bench .. "masked.py") .. " " .. stage)
+            end
         end
     end
 end
@@ -205,7 +229,8 @@ for round = 1, rounds do
     io.stderr:write("round ", round, " of ", rounds, "\n")
     starts()
     for threads = 1, 2 do
-        run("gpush", threads, quote(gpush) .. " " .. quote(bench .. "ops.lua") .. " " .. threads .. text)
+        run("gpush", threads, quote(gpush) .. " " .. quote(bench .. "ops.lua") .. " " .. threads ..
+            text)
         if python then
             local program = blas .. quote(python) .. " " .. quote(bench .. "peers.py")
             run("peer", threads, program .. " " .. threads .. text .. " 2>/dev/null")
@@ -236,7 +261,8 @@ for _, it in ipairs(items) do
     local pick = peer == "no hooks" and least or median
     local ours, theirs = pick(seen.gpush[key]), pick(seen.peer[key])
     local ratio = ours and theirs and ours / theirs
-    local verdict = not target and "" or missing[peer] or (not ratio and "not measured") or (ratio <= target and "yes" or "no")
+    local verdict = not target and "" or missing[peer] or (not ratio and "not measured")
+        or (ratio <= target and "yes" or "no")
     if target and ratio then known, met = known + 1, met + (ratio <= target and 1 or 0) end
     if wanted(name) then
         print(string.format(format, name, threads, time(ours, name), time(theirs, name), peer,

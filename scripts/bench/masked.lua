@@ -1,5 +1,6 @@
--- The training step of labs/masked_loss.lua, at batch 8 and 256 x 256 on the cpu unless asked otherwise, for the benchmark:
--- returns a function of the stage and options that gives the step. As a program, gpush masked.lua STAGE: the peak memory of two steps, in bytes.
+-- The training step of labs/masked_loss.lua, at batch 8 and 256 x 256 on the cpu unless asked
+-- otherwise, for the benchmark: returns a function of the stage and options that gives the step. As
+-- a program, gpush masked.lua STAGE: the peak memory of two steps, in bytes.
 local CLASSES, IGNORE = 10, 0
 
 local Net = nn.module "Net"
@@ -19,7 +20,8 @@ function losses.baseline(pred, target)
     target:index_put_((target == CLASSES):nonzero():unbind(2), IGNORE)
     local few = unique(target):numel() < 2
     local mask = target ~= IGNORE
-    local scores = pred:permute(1, 3, 4, 2)[mask:unsqueeze(-1):expand(-1, -1, -1, CLASSES)]:reshape(-1, CLASSES)
+    local scores = pred:permute(1, 3, 4, 2)[mask:unsqueeze(-1):expand(-1, -1, -1, CLASSES)]:reshape(
+        -1, CLASSES)
     local loss = cross_entropy(scores, target[mask])
     return few and 0 * loss or loss
 end
@@ -37,7 +39,8 @@ local function step(stage, options)
     local opt, batch, size = { device = o.device or "cpu" }, o.batch or 8, o.size or 256
     local model = Net():to(opt.device)
     local optimizer = optim.SGD(model, { lr = 0.001, momentum = 0.9 })
-    local inputs, labels = randn(batch, 3, size, size, opt), randint(0, CLASSES, { batch, size, size }, opt)
+    local inputs, labels = randn(batch, 3, size, size, opt),
+        randint(0, CLASSES, { batch, size, size }, opt)
     return function()
         local loss = losses[stage](model(inputs), labels:clone())
         optimizer:zero_grad()

@@ -1,6 +1,6 @@
 -- gpush's side of the benchmark: prints a line "item seconds" for each item of this thread count.
--- gpush ops.lua THREADS [TEXT]: only items with TEXT in their names; one thread is measured in processor time, which other programs
--- disturb less, two in wall time.
+-- gpush ops.lua THREADS [TEXT]: only items with TEXT in their names; one thread is measured in
+-- processor time, which other programs disturb less, two in wall time.
 local count, only = tonumber(arg[1]) or 1, arg[2]
 threads(count)
 manual_seed(0)
@@ -70,7 +70,9 @@ if count == 1 then
     local layer = nn.Linear(16, 16)
     item("nn.Linear(16, 16)(x)", function() for _ = 1, 1000 do local z = layer(x) end end, 1000)
     item("t[3]", function() for _ = 1, 1000 do local z = x[3] end end, 1000)
-    if not only or ("profiling an op"):find(only, 1, true) then io.write(string.format("profiling an op\t%.9g\n",
+    if not only
+        or ("profiling an op"):find(only, 1, true) then io.write(
+            string.format("profiling an op\t%.9g\n",
         profiled())) end
 end
 if only == "x + y, 16" then return end
@@ -90,14 +92,17 @@ item("svdvals 8x128x128", function() local s = linalg.svdvals(matrices) end)
 for _, units in ipairs { 256, 1024 } do
     local k, sequence = 1 / math.sqrt(units), rand(50, 50, units)
     local weights = {}
-    for i, shape in ipairs { { 4 * units, units }, { 4 * units, units }, { 4 * units }, { 4 * units } } do
+    for i, shape in ipairs { { 4 * units, units }, { 4 * units, units }, { 4 * units },
+        { 4 * units } }
+    do
         weights[i] = rand(shape):mul(2 * k):sub(k)
     end
     item("lstm 50x50x" .. units, function() local y = lstm(sequence, nil, weights) end)
 end
 for _, shape in ipairs { { 1, 1 << 16 }, { 1, 1 << 20 }, { 1000, 1000 }, { 100, 997 } } do
     local signal = randn(shape[1], shape[2], 2)
-    item(("fft %dx%d"):format(shape[1], shape[2]), function() local y = fft.fft(signal, { complex = true }) end)
+    item(("fft %dx%d"):format(shape[1], shape[2]),
+        function() local y = fft.fft(signal, { complex = true }) end)
 end
 local signal = randn(1000, 1024)
 item("rfft 1000x1024", function() local y = fft.rfft(signal) end)
@@ -137,7 +142,8 @@ local labels, one = randint(1, 10, { 8, 256, 256 }), ones({})
 labels[labels:eq(9)] = -1
 item("cross_entropy 8x10x256x256", function() local p = cross_entropy(images, labels, nil, -1) end)
 item("cross_entropy and gradient", function()
-    local p, d = cross_entropy(images, labels, nil, -1), cross_entropy_grad(one, images, labels, nil, -1)
+    local p, d = cross_entropy(images, labels, nil, -1),
+        cross_entropy_grad(one, images, labels, nil, -1)
 end)
 local rows = randn(10000, 1000)
 item("softmax 1e4x1e3", function() local p = rows:softmax(2) end)
@@ -168,7 +174,8 @@ if count == 2 and (not only or only:find "^loader") then
     end
     table.sort(firsts)
     table.sort(each)
-    io.write(string.format("loader, an image\t%.9g\nloader, first batch\t%.9g\n", each[3], firsts[3]))
+    io.write(string.format("loader, an image\t%.9g\nloader, first batch\t%.9g\n", each[3],
+        firsts[3]))
     io.flush()
 end
 
@@ -223,15 +230,20 @@ local counts = classes:flatten() + 2
 item("bincount labels", function() local p = counts:bincount() end)
 item("topk(10) f32", function() local p = numbers:topk(10) end)
 local values, places = randn(1000000), randint(1, 1000, { 1000000 }, { dtype = "i64" })
-item("scatter_add 1e6 into 1e3", function() local p = zeros(1000):scatter_add(1, places, values) end)
+item("scatter_add 1e6 into 1e3",
+    function() local p = zeros(1000):scatter_add(1, places, values) end)
 
 -- Late, since from the first tensor that requires gradients on every op looks for them.
 if count == 1 then
     local a, b = randn(16, { requires_grad = true }), randn(16, { requires_grad = true })
-    item("(x*y):sum():backward(), 16", function() for _ = 1, 100 do (a * b):sum():backward() end end, 100)
-    item("chain of ten and backward, 16", function() for _ = 1, 100 do ten(a, b):sum():backward() end end, 100)
+    item("(x*y):sum():backward(), 16",
+        function() for _ = 1, 100 do (a * b):sum():backward() end end, 100)
+    item("chain of ten and backward, 16",
+        function() for _ = 1, 100 do ten(a, b):sum():backward() end end, 100)
 end
 
 -- Training.
 local step = assert(loadfile((arg[0]:match ".*/" or "") .. "masked.lua"))("step")
-for _, stage in ipairs { "baseline", "ignore_index" } do item("masked loss, " .. stage, step(stage)) end
+for _, stage in ipairs { "baseline", "ignore_index" } do
+    item("masked loss, " .. stage, step(stage))
+end

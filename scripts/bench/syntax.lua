@@ -1,9 +1,10 @@
--- What tensor syntax costs plain Lua: the same loops in lua5.4 and in gpush, run in turn; nanoseconds per test.
--- usage: gpush scripts/bench/syntax.lua
+-- What tensor syntax costs plain Lua: the same loops in lua5.4 and in gpush, run in turn;
+-- nanoseconds per test. usage: gpush scripts/bench/syntax.lua
 local rounds, count = 9, 1000000
 
--- Each case is the body of a loop over i = 1, n; x y are unknown numbers, b is a boolean, t a table of them, f() gives 1.
--- limit: the most that gpush may take longer. What is not rewritten has none but noise.
+-- Each case is the body of a loop over i = 1, n; x y are unknown numbers, b is a boolean, t a table
+-- of them, f() gives 1. limit: the most that gpush may take longer. What is not rewritten has none
+-- but noise.
 local cases = {
     { "if x < y", "if x < y then c = i end", 0 },
     { "if t.x >= t.y", "if t.x >= t.y then c = i end", 0 },
@@ -37,7 +38,8 @@ local cases = {
 }
 
 local function measure()
-    local head = "local n, x, y, b, s, t, f = ... local c, clock = 0, os.clock local start = clock() for i = 1, n do "
+    local head = "local n, x, y, b, s, t, f = ... local c, clock = 0, os.clock local start = \z
+        clock() for i = 1, n do "
     local t = { x = 1, y = 2, b = true, s = "abc", r = "abd", t = {}, u = {} }
     local function f() return 1 end
     local empty = load(head .. "end return clock() - start")
@@ -66,7 +68,8 @@ local function compare()
     local stock, ours = {}, {}
     for i = 1, #cases + 1 do stock[i], ours[i] = {}, {} end
     for _ = 1, rounds do
-        local a, b = numbers("lua5.4 " .. quoted(arg[0]) .. " --measure"), numbers(quoted(own) .. " " .. quoted(arg[0]) .. " --measure")
+        local a, b = numbers("lua5.4 " .. quoted(arg[0]) .. " --measure"),
+            numbers(quoted(own) .. " " .. quoted(arg[0]) .. " --measure")
         for i = 1, #a do
             stock[i][#stock[i] + 1] = a[i]
             ours[i][#ours[i] + 1] = b[i]
@@ -81,7 +84,8 @@ local function compare()
         if b - a > limit + slack then over = over + 1 end
         print(string.format("%-26s %9.1f %9.1f %9.1f %7d%s", case[1], a, b, b - a, limit, mark))
     end
-    print(string.format("empty loop: %.1f and %.1f; %d over their limit", least(stock[1]), least(ours[1]), over))
+    print(string.format("empty loop: %.1f and %.1f; %d over their limit", least(stock[1]),
+        least(ours[1]), over))
     os.exit(over == 0)
 end
 

@@ -1,7 +1,8 @@
 --!plain
--- Writes the documents that are made of the help texts: gpush docs.lua FOLDER makes there gpush.1 (the man page, from
--- scripts/man/gpush.1), reference.md (what help says of every op, class and command) and gpush.lua (declarations for
--- editors that read LuaLS's annotations). The build runs it; nothing here is written twice.
+-- Writes the documents that are made of the help texts: gpush docs.lua FOLDER makes there gpush.1
+-- (the man page, from scripts/man/gpush.1), reference.md (what help says of every op, class and
+-- command) and gpush.lua (declarations for editors that read LuaLS's annotations). The build runs
+-- it; nothing here is written twice.
 local gpush = require "gpush"
 local scripts = (arg[0]:match "^(.*)/[^/]*$" or ".") .. "/.."
 local to = arg[1] or error("usage: gpush docs.lua FOLDER", 0)
@@ -55,7 +56,9 @@ for _, area in ipairs { "nn", "optim", "data" } do
     local files <close> = assert(io.popen(("ls '%s/lua/%s'"):format(scripts, area)))
     for file in files:lines() do
         local name = file:match "^(%u%w*)%.lua$"
-        if name and not families[name] and not homes[name] then classes[#classes + 1] = area .. "." .. name end
+        if name and not families[name] and not homes[name] then
+            classes[#classes + 1] = area .. "." .. name
+        end
     end
 end
 for name in pairs(gpush.optim.lr) do classes[#classes + 1] = "optim.lr." .. name end
@@ -74,8 +77,11 @@ end
 -- ---- The reference ----
 
 local function reference()
-    local out = { "# gpush: reference", "", "Made of the texts that `help` shows at the prompt. Arguments in brackets may be left out; the",
-        "last argument may be a table of options by name. What takes a tensor first is a method too.", "" }
+    local out = { "# gpush: reference", "",
+        "Made of the texts that `help` shows at the prompt. Arguments in brackets may be left \z
+            out; the",
+        "last argument may be a table of options by name. What takes a tensor first is a method \z
+            too.", "" }
     local function chapter(title, names)
         out[#out + 1] = "## " .. title .. "\n"
         for _, name in ipairs(names) do
@@ -98,7 +104,9 @@ end
 
 -- ---- The man page ----
 
-local function roff(s) return (s:gsub("\\", "\\e"):gsub("%-", "\\-"):gsub("^([.'])", "\\&%1"):gsub("…", "...")) end
+local function roff(s)
+    return (s:gsub("\\", "\\e"):gsub("%-", "\\-"):gsub("^([.'])", "\\&%1"):gsub("…", "..."))
+end
 
 local function man()
     local out = {}
@@ -122,8 +130,10 @@ end
 
 -- ---- Declarations ----
 
-local kinds = { tensor = "gpush.Tensor", operand = "gpush.Tensor|number", tensors = "gpush.Tensor[]", int = "integer",
-    ints = "integer|integer[]", shape = "integer|integer[]", padding = "integer|integer[]|string", float = "number",
+local kinds = { tensor = "gpush.Tensor", operand = "gpush.Tensor|number",
+    tensors = "gpush.Tensor[]", int = "integer",
+    ints = "integer|integer[]", shape = "integer|integer[]", padding = "integer|integer[]|string",
+        float = "number",
     number = "number", bool = "boolean", str = "string", dtype = "gpush.dtype", device = "string" }
 
 -- The parameters of a signature: {name, type, optional}.
@@ -133,7 +143,8 @@ local function parameters(sig)
         local kind, mark, name = parameter:match "^(%w+)([!?]*) ([%w_]+)"
         if name then
             if not load("local " .. name) then name = name .. "_" end
-            out[#out + 1] = { name, kinds[kind] or "any", mark:find("?", 1, true) ~= nil or parameter:find("=", 1, true) ~= nil }
+            out[#out + 1] = { name, kinds[kind] or "any",
+                mark:find("?", 1, true) ~= nil or parameter:find("=", 1, true) ~= nil }
         end
     end
     return out
@@ -144,7 +155,8 @@ local function declare(out, start, help, list, result)
     out[#out + 1] = "---" .. help
     for i, p in ipairs(list) do
         names[i] = p[1]
-        out[#out + 1] = ("---@param %s%s %s"):format(p[1], p[3] and "?" or "", p[3] and p[2] .. "|table" or p[2])
+        out[#out + 1] = ("---@param %s%s %s"):format(
+            p[1], p[3] and "?" or "", p[3] and p[2] .. "|table" or p[2])
     end
     out[#out + 1] = "---@return " .. result
     out[#out + 1] = ("%s(%s) end\n"):format(start, table.concat(names, ", "))
@@ -152,17 +164,23 @@ end
 
 -- "function gpush.sum", or what stands for it where the name is a word of Lua's.
 local function head(where, separator, name)
-    if load("local " .. name:match "[%w_]+$") then return "function " .. where .. separator .. name end
+    if load("local " .. name:match "[%w_]+$") then
+        return "function " .. where .. separator .. name
+    end
     return ("%s[%q] = function"):format(where, name)
 end
 
 local function stubs()
-    local out = { "---@meta gpush", "-- Declarations of gpush for editors: made of the help texts, never run.", "",
+    local out = { "---@meta gpush",
+        "-- Declarations of gpush for editors: made of the help texts, never run.", "",
         '---@alias gpush.dtype "f64"|"f32"|"f16"|"bf16"|"i64"|"i32"|"i16"|"i8"|"u8"|"bool"', "",
-        "---@class gpush.Tensor", "---@field shape integer[]", "---@field dtype gpush.dtype", "---@field device string",
+        "---@class gpush.Tensor", "---@field shape integer[]", "---@field dtype gpush.dtype",
+            "---@field device string",
         "---@field ndim integer", "---@field requires_grad boolean", "---@field grad gpush.Tensor?",
-        "---@operator add(any): gpush.Tensor", "---@operator sub(any): gpush.Tensor", "---@operator mul(any): gpush.Tensor",
-        "---@operator div(any): gpush.Tensor", "---@operator pow(any): gpush.Tensor", "---@operator unm: gpush.Tensor",
+        "---@operator add(any): gpush.Tensor", "---@operator sub(any): gpush.Tensor",
+            "---@operator mul(any): gpush.Tensor",
+        "---@operator div(any): gpush.Tensor", "---@operator pow(any): gpush.Tensor",
+            "---@operator unm: gpush.Tensor",
         "local Tensor = {}", "", "---@class gpush", "local gpush = {}" }
     for _, name in ipairs(sorted(gpush)) do
         if type(gpush[name]) == "table" then out[#out + 1] = "gpush." .. name .. " = {}" end
@@ -175,7 +193,8 @@ local function stubs()
         local first = ops[name].sig:match "^%w+"
         if methods[name] and (first == "tensor" or first == "operand") then
             local own = load("local " .. name)
-            declare(out, head("Tensor", ":", name), help, own and table.move(list, 2, #list, 1, {}) or list, one)
+            declare(out, head("Tensor", ":", name), help,
+                own and table.move(list, 2, #list, 1, {}) or list, one)
         end
     end
     for _, name in ipairs(sorted(methods)) do
@@ -190,7 +209,9 @@ local function stubs()
     end
     out[#out + 1] = "-- In the shell these are globals."
     for _, name in ipairs(sorted(gpush)) do
-        if rawget(_G, name) == gpush[name] and load("local " .. name) then out[#out + 1] = name .. " = gpush." .. name end
+        if rawget(_G, name) == gpush[name] and load("local " .. name) then
+            out[#out + 1] = name .. " = gpush." .. name
+        end
     end
     out[#out + 1] = "\nreturn gpush"
     write("gpush.lua", out)

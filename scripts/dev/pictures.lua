@@ -1,28 +1,41 @@
 --!plain
--- Draws the README's pictures: gpush pictures.lua [FOLDER]. Each is what a real session of the prompt showed on a terminal
--- of tmux's, as an SVG of text; braille and half blocks are drawn as shapes, so that they look alike with every font.
+-- Draws the README's pictures: gpush pictures.lua [FOLDER]. Each is what a real session of the
+-- prompt showed on a terminal of tmux's, as an SVG of text; braille and half blocks are drawn as
+-- shapes, so that they look alike with every font.
 local to = arg[1] or arg[0]:gsub("[^/]*$", "") .. "../../pictures"
 local gpush = arg[-1]
 local W, H, SIZE, PAD = 8.4, 18, 14, 12 -- of a cell, of the letters, of the border; pixels
 local BACK, FORE = "#1e1e2e", "#cdd6f4"
-local palette = { [0] = "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#cba6f7", "#94e2d5", "#bac2de",
+local palette = { [0] = "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#cba6f7", "#94e2d5",
+    "#bac2de",
     "#7f849c", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#cba6f7", "#94e2d5", "#ffffff" }
 
--- ---- Sessions: columns, rows, what is typed; a string ends with Enter, {text, key} presses another key ----
+-- ---- Sessions: columns, rows, what is typed; a string ends with Enter, {text, key} presses
+-- another key ----
 
 local sessions = {
-    prompt = { 96, 30, { 'x = randn(2, 3, {device = "gpu"})', "x", "for i, row in ipairs{x[1], x[2]} do",
-        'print(("row %d sums to %.2f"):format(i, row:sum():item()))', "end", "?softmax", { "x:cum", "Tab" } } },
-    warning = { 112, 13, { "sync.warn = true", "x = randn(512, 512, {device = \"gpu\"})", "for step = 1, 3 do",
-        "x = (x:matmul(x) / 512):tanh()", 'if x:abs():max() > 1 then print "diverged" end', "end", "sync.lines()[1].times" } },
-    table = { 112, 18, { "x = randn(256, 256)", ":prof for i = 1, 10 do x = (x:matmul(x) / 256):tanh() end return x:sum():item()" } },
-    plot = { 112, 20, { "t = linspace(0, 12, 200)", 'plot{t, t:sin(), (t * 0.7):cos() * (-t / 8):exp(), title = "two waves", legend = {"sine", "fading"}}' } },
+    prompt = { 96, 30,
+        { 'x = randn(2, 3, {device = "gpu"})', "x", "for i, row in ipairs{x[1], x[2]} do",
+        'print(("row %d sums to %.2f"):format(i, row:sum():item()))', "end", "?softmax",
+            { "x:cum", "Tab" } } },
+    warning = { 112, 13,
+        { "sync.warn = true", "x = randn(512, 512, {device = \"gpu\"})", "for step = 1, 3 do",
+        "x = (x:matmul(x) / 512):tanh()", 'if x:abs():max() > 1 then print "diverged" end', "end",
+            "sync.lines()[1].times" } },
+    table = { 112, 18,
+        { "x = randn(256, 256)",
+            ":prof for i = 1, 10 do x = (x:matmul(x) / 256):tanh() end return x:sum():item()" } },
+    plot = { 112, 20,
+        { "t = linspace(0, 12, 200)",
+            'plot{t, t:sin(), (t * 0.7):cos() * (-t / 8):exp(), title = "two waves", legend = \z
+                {"sine", "fading"}}' } },
 }
 
 -- ---- tmux ----
 
 local home = os.tmpname()
-os.execute("rm " .. home .. " && mkdir -m 700 " .. home) -- without one there is no history, which the prompt says
+-- without one there is no history, which the prompt says
+os.execute("rm " .. home .. " && mkdir -m 700 " .. home)
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 local function sh(command, ...)
     local words = { command }
@@ -44,7 +57,9 @@ local function wait(holds)
     error("pictures: the session does not go on; it shows\n" .. screen())
 end
 
-local function cursor() return tm("display-message", "-p", "#{cursor_x} #{cursor_y}"):match "(%d+) (%d+)" end
+local function cursor()
+    return tm("display-message", "-p", "#{cursor_x} #{cursor_y}"):match "(%d+) (%d+)"
+end
 
 -- Is the cursor behind an empty prompt?
 local function ready()
@@ -62,7 +77,8 @@ local function is_open(chunk)
     return message and message:find "<eof>$"
 end
 
--- Types text, then presses keys; returns when the screen shows what came of it. chunk: the lines before it, or "".
+-- Types text, then presses keys; returns when the screen shows what came of it. chunk: the lines
+-- before it, or "".
 local function enter(chunk, text, key)
     local _, y = cursor()
     tm("send-keys", "-l", "--", text)
@@ -82,11 +98,16 @@ end
 local function run(name, columns, rows, typed)
     server = ("gpush-%s-%s"):format(name, home:match "[^/_]*$")
     tm("new-session", "-d", "-x", tostring(columns), "-y", tostring(rows),
-        ("env -u NO_COLOR HOME=%s COLORTERM=truecolor GPUSH_GRAPHICS=blocks %s"):format(home, quoted(gpush)), ";", "set", "-g", "status", "off")
+        ("env -u NO_COLOR HOME=%s COLORTERM=truecolor GPUSH_GRAPHICS=blocks %s"):format(
+            home, quoted(gpush)), ";", "set", "-g", "status", "off")
     wait(ready)
     local chunk = ""
     for _, line in ipairs(typed) do
-        if type(line) == "table" then enter("", table.unpack(line)) else chunk = enter(chunk, line, "Enter") end
+        if type(line) == "table" then
+            enter("", table.unpack(line))
+        else
+            chunk = enter(chunk, line, "Enter")
+        end
     end
     local text
     repeat -- the editor paints its colours last
@@ -103,7 +124,10 @@ local function colour_of(p, i) -- of 38 or 48 at p[i], and the last part that it
     if p[i + 1] == 2 then return ("#%02x%02x%02x"):format(p[i + 2], p[i + 3], p[i + 4]), i + 4 end
     local n = p[i + 2]
     if n < 16 then return palette[n], i + 2 end
-    if n >= 232 then return ("#%02x%02x%02x"):format(8 + 10 * (n - 232), 8 + 10 * (n - 232), 8 + 10 * (n - 232)), i + 2 end
+    if n >= 232 then
+        return ("#%02x%02x%02x"):format(8 + 10 * (n - 232), 8 + 10 * (n - 232), 8 + 10 * (n - 232)),
+            i + 2
+    end
     local function part(k) return k == 0 and 0 or 55 + 40 * k end
     n = n - 16
     return ("#%02x%02x%02x"):format(part(n // 36), part(n // 6 % 6), part(n % 6)), i + 2
@@ -129,7 +153,8 @@ local function apply(style, sequence)
 end
 
 local function rect(out, x, y, w, h, fill)
-    out[#out + 1] = ('<rect x="%.4g" y="%.4g" width="%.4g" height="%.4g" fill="%s"/>'):format(x, y, w, h, fill)
+    out[#out + 1] = ('<rect x="%.4g" y="%.4g" width="%.4g" height="%.4g" fill="%s"/>'):format(
+        x, y, w, h, fill)
 end
 
 -- A character that is drawn and not written; false for others.
@@ -139,9 +164,12 @@ local function draw(out, code, x, y, style)
         if style.back then rect(out, x, y, W, H, style.back) end
         rect(out, x, y, W, H / 2, fore)
     elseif code > 0x2800 and code <= 0x28ff then
-        for i, at in ipairs { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 0 }, { 1, 1 }, { 1, 2 }, { 0, 3 }, { 1, 3 } } do
+        for i, at in ipairs { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 0 }, { 1, 1 }, { 1, 2 }, { 0, 3 },
+            { 1, 3 } }
+        do
             if code - 0x2800 >> i - 1 & 1 == 1 then
-                rect(out, x + (at[1] + 0.25) * W / 2, y + (at[2] + 0.25) * H / 4, W / 3.2, W / 3.2, fore)
+                rect(out, x + (at[1] + 0.25) * W / 2, y + (at[2] + 0.25) * H / 4, W / 3.2, W / 3.2,
+                    fore)
             end
         end
     else
@@ -150,14 +178,18 @@ local function draw(out, code, x, y, style)
     return true
 end
 
--- Words with single spaces between them are an element each, placed by its column: viewers collapse other spaces, and
--- textLength makes the columns line up with any font.
+-- Words with single spaces between them are an element each, placed by its column: viewers collapse
+-- other spaces, and textLength makes the columns line up with any font.
 local function write_run(out, text, x, y, style)
     for at, words in (text .. "  "):gmatch "()(%S.-)  +" do
         local escaped = words:gsub("[&<>]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;" })
-        out[#out + 1] = ('<text x="%.5g" y="%.5g" textLength="%.5g" lengthAdjust="spacingAndGlyphs"%s%s>%s</text>'):format(
+        out[#out +
+            1] =
+                ('<text x="%.5g" y="%.5g" textLength="%.5g" \z
+                    lengthAdjust="spacingAndGlyphs"%s%s>%s</text>'):format(
             x + utf8.len(text, 1, at - 1) * W, y + H * 0.75, utf8.len(words) * W,
-            style.fore and ' fill="' .. style.fore .. '"' or "", style.bold and ' font-weight="bold"' or "", escaped)
+            style.fore and ' fill="' .. style.fore .. '"' or "",
+                style.bold and ' font-weight="bold"' or "", escaped)
     end
 end
 
@@ -195,8 +227,12 @@ local function svg(screen, columns, title)
     for line in screen:gsub("%s+$", ""):gmatch "([^\n]*)\n?" do lines[#lines + 1] = line end
     if lines[#lines] == "" then lines[#lines] = nil end
     local w, h = columns * W + 2 * PAD, #lines * H + 2 * PAD
-    local out = { ('<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" '
-        .. 'aria-label="%s" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="%d" fill="%s">')
+    local out = {
+        ('<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f \z
+            %.0f" role="img" '
+        ..
+            'aria-label="%s" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" \z
+                font-size="%d" fill="%s">')
         :format(w, h, w, h, title, SIZE, FORE),
         ('<rect width="100%%" height="100%%" rx="8" fill="%s"/>'):format(BACK) }
     local style = {}

@@ -1,22 +1,31 @@
--- Lab: a training run as one has them: a small convolutional net learns what is on small pictures until it knows a
--- stated share of pictures that it has never seen. Without --data the pictures are digits, drawn here; --data takes
---   FILE.npy  pictures (n x height x width, 0 to 1), the first half of one kind, the rest of another, or
---   FILE.npz  arrays x (n x height x width, or n x channels x height x width; u8 counts to 255) and y (n labels).
+-- Lab: a training run as one has them: a small convolutional net learns what is on small pictures
+-- until it knows a stated share of pictures that it has never seen. Without --data the pictures are
+-- digits, drawn here; --data takes
+-- FILE.npy  pictures (n x height x width, 0 to 1), the first half of one kind, the rest of another,
+-- or
+-- FILE.npz  arrays x (n x height x width, or n x channels x height x width; u8 counts to 255) and y
+-- (n labels).
 --
 -- What to look at
---   1. a step waits for nothing: losses stay on the device, and one item() an epoch brings their mean;
---   2. the rate rises and falls (OneCycleLR); the loss of pictures kept back stops falling before that of the others;
---   3. a checkpoint after each epoch: stop with Ctrl-C, and --resume goes on bit for bit as if nothing had been;
+-- 1. a step waits for nothing: losses stay on the device, and one item() an epoch brings their
+-- mean;
+-- 2. the rate rises and falls (OneCycleLR); the loss of pictures kept back stops falling before
+-- that of the others;
+-- 3. a checkpoint after each epoch: stop with Ctrl-C, and --resume goes on bit for bit as if
+-- nothing had been;
 --   4. loader:report() says whether the step waits for its batches.
 -- Exits with 1 when all epochs are done and the share that was wanted is not reached.
 --
---   gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--workers 2]
---                    [--accuracy 90] [--count 2000] [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH]
+-- gpush digits.lua [--data FILE] [--epochs 12] [--batch 20] [--device gpu|cpu|sim|cuda] [--workers
+-- 2]
+-- [--accuracy 90] [--count 2000] [--checkpoint FILE.safetensors] [--resume] [--stop EPOCH]
 --                    [--plot FILE.png]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", workers = 2, accuracy = 90, count = 2000,
-    checkpoint = false, resume = {}, stop = 0, plot = false }, { workers = 0, accuracy = 0, stop = 0 })
+local opt = options({ data = false, epochs = 12, batch = 20, device = "gpu", workers = 2,
+    accuracy = 90, count = 2000,
+    checkpoint = false, resume = {}, stop = 0, plot = false },
+        { workers = 0, accuracy = 0, stop = 0 })
 manual_seed(1)
 
 -- ---- pictures ----
@@ -41,9 +50,11 @@ local function draw_digits(n)
         stamps[i] = tensor(rows, { dtype = "f32" })
     end
     local x, y = randn(n, 1, 12, 12) * 0.15, randint(1, 10, { n })
-    local labels, top, left = y:tolist(), randint(1, 6, { n }):tolist(), randint(1, 8, { n }):tolist()
+    local labels, top, left = y:tolist(), randint(1, 6, { n }):tolist(),
+        randint(1, 8, { n }):tolist()
     for i = 1, n do
-        x[i][1]:narrow(1, top[i], 7):narrow(2, left[i], 5):add_(stamps[labels[i]] * (0.5 + 0.5 * (i % 7) / 6))
+        x[i][1]:narrow(1, top[i], 7):narrow(2, left[i], 5):add_(
+            stamps[labels[i]] * (0.5 + 0.5 * (i % 7) / 6))
     end
     return x, y
 end
@@ -58,7 +69,9 @@ local function read_pictures(file)
     if arrays.x == nil or arrays.y == nil then error(file .. ": expected arrays x and y", 0) end
     local x, y = arrays.x, arrays.y:to "i64"
     if x.ndim < 3 or x.ndim > 4 or y.ndim ~= 1 or #x ~= #y then
-        error(("%s: x is %s, y %s (expected n x height x width or n x channels x height x width, and n labels)"):format(file,
+        error(
+            ("%s: x is %s, y %s (expected n x height x width or n x channels x height x width, \z
+                and n labels)"):format(file,
             table.concat(x.shape, "x"), table.concat(y.shape, "x")), 0)
     end
     if x.dtype == "u8" then x = x:to "f32" / 255 end
@@ -72,23 +85,28 @@ local classes = y:max():item()
 x = (x - x:mean()) / x:std()
 local order = randperm(x.shape[1])
 local kept = math.max(1, x.shape[1] // 5) -- pictures that are not learnt from
-local test_x, test_y = x[order:narrow(1, 1, kept)]:to(opt.device), y[order:narrow(1, 1, kept)]:to(opt.device)
+local test_x, test_y = x[order:narrow(1, 1, kept)]:to(opt.device),
+    y[order:narrow(1, 1, kept)]:to(opt.device)
 local rest = order:narrow(1, kept + 1, x.shape[1] - kept)
 
-local loader = data.Loader { dataset = data.TensorDataset(x[rest], y[rest]), batch = opt.batch, shuffle = true,
+local loader = data.Loader { dataset = data.TensorDataset(x[rest], y[rest]), batch = opt.batch,
+    shuffle = true,
     workers = opt.workers, seed = 7, device = opt.device, drop_last = true }
 
 -- ---- the net ----
 
 local function block(from, to)
-    return nn.Sequential(nn.Conv2d(from, to, 3, { padding = "same" }), nn.BatchNorm2d(to), nn.ReLU(), nn.MaxPool2d(2))
+    return nn.Sequential(nn.Conv2d(from, to, 3, { padding = "same" }), nn.BatchNorm2d(to),
+        nn.ReLU(), nn.MaxPool2d(2))
 end
 
-local model = nn.Sequential(block(x.shape[2], 16), block(16, 32), nn.AdaptiveAvgPool2d(3), nn.Flatten(),
+local model = nn.Sequential(block(x.shape[2], 16), block(16, 32), nn.AdaptiveAvgPool2d(3),
+    nn.Flatten(),
     nn.Dropout(0.3), nn.Linear(32 * 3 * 3, classes)):to(opt.device)
 local optimizer = optim.AdamW(model, { lr = 1e-3, weight_decay = 1e-2 })
 local steps = #rest // opt.batch
-local schedule = optim.lr.OneCycleLR(optimizer, 1e-2, { epochs = opt.epochs, steps_per_epoch = steps })
+local schedule = optim.lr.OneCycleLR(optimizer, 1e-2,
+    { epochs = opt.epochs, steps_per_epoch = steps })
 
 -- Loss and share of right answers on the pictures that were kept back.
 local function judge()
@@ -121,16 +139,19 @@ end
 local history, first = {}, 1
 if opt.resume then
     if not opt.checkpoint then error("digits: --resume wants --checkpoint FILE", 0) end
-    local saved = checkpoint.load(opt.checkpoint, { model = model, optimizer = optimizer, schedule = schedule })
+    local saved = checkpoint.load(opt.checkpoint,
+        { model = model, optimizer = optimizer, schedule = schedule })
     if saved.epochs ~= opt.epochs then
-        error(("digits: the rate was planned for %d epochs: --epochs %d"):format(saved.epochs, saved.epochs), 0)
+        error(("digits: the rate was planned for %d epochs: --epochs %d"):format(
+            saved.epochs, saved.epochs), 0)
     end
     history, first, loader.epoch = saved.history, saved.epoch + 1, saved.passes
     print(("resumed after epoch %d"):format(saved.epoch))
 end
 local numbers = 0
 for _, p in ipairs(model:parameters()) do numbers = numbers + p:numel() end
-print(("%d pictures of %d kinds, %d kept back; %d parameters on %s"):format(x.shape[1], classes, kept,
+print(("%d pictures of %d kinds, %d kept back; %d parameters on %s"):format(
+    x.shape[1], classes, kept,
     numbers, opt.device))
 local bar <close> = progress(math.max(0, opt.epochs - first + 1) * steps, "training")
 for epoch = first, opt.epochs do
@@ -138,10 +159,12 @@ for epoch = first, opt.epochs do
     local test_loss, right = judge()
     history[epoch] = { loss, test_loss, right }
     bar:clear()
-    print(("epoch %2d  loss %.4f  kept back: loss %.4f, %5.1f %% right"):format(epoch, loss, test_loss,
+    print(("epoch %2d  loss %.4f  kept back: loss %.4f, %5.1f %% right"):format(
+        epoch, loss, test_loss,
         100 * right / kept))
     if opt.checkpoint then
-        checkpoint.save(opt.checkpoint, { model = model, optimizer = optimizer, schedule = schedule, epoch = epoch,
+        checkpoint.save(opt.checkpoint,
+            { model = model, optimizer = optimizer, schedule = schedule, epoch = epoch,
             passes = loader.epoch, epochs = opt.epochs, history = history })
     end
     if epoch == opt.stop then break end
@@ -169,7 +192,8 @@ end
 local function picture(file)
     local learning, others, epochs = {}, {}, {}
     for i, h in ipairs(history) do epochs[i], learning[i], others[i] = i, h[1], h[2] end
-    plot{epochs, learning, others, title = "loss", xlabel = "epoch", legend = { "learning", "kept back" }, png = file}
+    plot{epochs, learning, others, title = "loss", xlabel = "epoch",
+        legend = { "learning", "kept back" }, png = file}
 end
 
 if #history > 0 then
@@ -178,7 +202,8 @@ if #history > 0 then
     local share = 100 * history[#history][3] / kept
     local shown = math.floor(share * 10 + 1e-9) / 10 -- rounded down: 89.96 is not 90
     loader:report()
-    print(("accuracy %.1f %% on %d pictures kept back; %d %% wanted: %s"):format(shown, kept, opt.accuracy,
+    print(("accuracy %.1f %% on %d pictures kept back; %d %% wanted: %s"):format(
+        shown, kept, opt.accuracy,
         share >= opt.accuracy and "reached" or "not reached"))
     if share < opt.accuracy and #history == opt.epochs then os.exit(false, true) end
 end

@@ -1,20 +1,25 @@
--- Lab: fork and wait. The tutorial "Dynamic Parallelism in TorchScript": an ensemble of bidirectional LSTMs, first one
--- layer after the other, then with the two directions of each beside one another, then with all of the models so.
+-- Lab: fork and wait. The tutorial "Dynamic Parallelism in TorchScript": an ensemble of
+-- bidirectional LSTMs, first one layer after the other, then with the two directions of each beside
+-- one another, then with all of the models so.
 --
 -- What to look at
 --   1. the three times, and that all three give the same numbers
---   2. streams: on how many queues the work was. One queue works on one op at a time, however many ops there are
+-- 2. streams: on how many queues the work was. One queue works on one op at a time, however many
+-- ops there are
 --   3. waits: none. fork and wait order the device's work; the host goes on
---   4. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the lstm of a model stands
+-- 4. with --trace the rows of the streams: in parallel.json (Perfetto, or chrome://tracing) the
+-- lstm of a model stands
 --      above that of another
--- Overlap needs something that would rest otherwise: on `sim`, where a queue is a thread of this machine, processors; on a
--- GPU parts of it that one op leaves free, so try --channels 1024 there. With --device cpu there are no queues, and fork
--- only calls the function.
+-- Overlap needs something that would rest otherwise: on `sim`, where a queue is a thread of this
+-- machine, processors; on a GPU parts of it that one op leaves free, so try --channels 1024 there.
+-- With --device cpu there are no queues, and fork only calls the function.
 --
---   gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--models 4] [--time 50] [--batch 50] [--channels 256] [--trace FILE]
+-- gpush fork_wait.lua [--device gpu|cpu|sim|cuda] [--models 4] [--time 50] [--batch 50] [--channels
+-- 256] [--trace FILE]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options { device = "gpu", models = 4, time = 50, batch = 50, channels = 256, trace = false }
+local opt = options { device = "gpu", models = 4, time = 50, batch = 50, channels = 256,
+    trace = false }
 local T, B, C = opt.time, opt.batch, opt.channels
 
 -- ---- the model ----
@@ -31,7 +36,8 @@ end
 function Bidirectional:forward(x)
     local forwards
     if self.forked then
-        local f = fork(self.cell_f, x) -- on a stream of its own, while the other direction goes on here
+        -- on a stream of its own, while the other direction goes on here
+        local f = fork(self.cell_f, x)
         local backwards = self:backwards(x)
         forwards = wait(f)
         return cat({ forwards, backwards }, 3)
@@ -69,10 +75,12 @@ local function run()
     return ensemble(x)
 end
 
-local ways = { { "one after the other", false, false }, { "directions forked", true, false }, { "models forked", false, true },
+local ways = { { "one after the other", false, false }, { "directions forked", true, false },
+    { "models forked", false, true },
     { "both", true, true } }
 
-print(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s"):format(opt.models, T, B, C, x.device))
+print(("%d bidirectional LSTMs, %d steps, batch %d, %d channels, on %s"):format(
+    opt.models, T, B, C, x.device))
 -- Milliseconds that run takes with the device's work: the median of five.
 local function time()
     local clock, all = current_stream "cpu", {}
@@ -91,7 +99,9 @@ end
 local function streams_of(prof)
     local seen, count = {}, 0
     for _, e in ipairs(prof:events()) do
-        if e.kind == "kernel" and not seen[e.stream] then seen[e.stream], count = true, count + 1 end
+        if e.kind == "kernel" and not seen[e.stream] then
+            seen[e.stream], count = true, count + 1
+        end
     end
     return count
 end
@@ -113,6 +123,7 @@ for i, way in ipairs(ways) do
     if opt.trace then prof:trace(opt.trace) end
     local ms = time()
     if i == 1 then slowest, expected = ms, result end
-    print(("%-20s %9.3f ms %9.2f %8d %6d   equal %s"):format(way[1], ms, slowest / ms, streams_of(prof), waits, equal(result, expected)))
+    print(("%-20s %9.3f ms %9.2f %8d %6d   equal %s"):format(
+        way[1], ms, slowest / ms, streams_of(prof), waits, equal(result, expected)))
 end
 if opt.trace then print("trace of the last written to " .. opt.trace) end

@@ -1,28 +1,35 @@
--- Lab: a loss function that makes the host wait. A small segmentation net is trained on pictures whose labels are
--- partly to be ignored: those of the value `ignore`, and those of the last class, the background. A batch with less
--- than two different labels left is not learnt from. The first way to write that looks harmless and waits for the
--- device four times a step; three changes, one at a time, take all of the waits away:
+-- Lab: a loss function that makes the host wait. A small segmentation net is trained on pictures
+-- whose labels are partly to be ignored: those of the value `ignore`, and those of the last class,
+-- the background. A batch with less than two different labels left is not learnt from. The first
+-- way to write that looks harmless and waits for the device four times a step; three changes, one
+-- at a time, take all of the waits away:
 --   baseline      nonzero + index assignment, unique, boolean masks
 --   where         where() instead of nonzero
 --   sort          sort, differences and their count instead of unique
 --   ignore_index  cross_entropy's own option instead of masks
 --
 -- What to look at
---   1. the waits of each stage: ops whose result's size depends on the values (nonzero, unique, a mask) must ask the
+-- 1. the waits of each stage: ops whose result's size depends on the values (nonzero, unique, a
+-- mask) must ask the
 --      device how large it is; an op of a fixed size need not;
---   2. the first wait of a step is the long one, whichever op it is: it waits for all that is queued. Taking it away
+-- 2. the first wait of a step is the long one, whichever op it is: it waits for all that is queued.
+-- Taking it away
 --      moves the time to the next one, until there is none;
---   3. "host lost": time in which the host could have prepared the next step, queued its ops or read a batch;
+-- 3. "host lost": time in which the host could have prepared the next step, queued its ops or read
+-- a batch;
 --   4. all four give the same loss and the same gradients;
---   5. with --trace PREFIX, one trace a stage of three steps after one that is left out and four that warm up: open
+-- 5. with --trace PREFIX, one trace a stage of three steps after one that is left out and four that
+-- warm up: open
 --      PREFIX-baseline.json and PREFIX-ignore_index.json beside each other in Perfetto.
--- On `cpu` nothing waits, and the time that remains is what the ops cost. On `sim` the device is the CPU itself:
--- the waits are real, but what they cost a graphics card is much more.
+-- On `cpu` nothing waits, and the time that remains is what the ops cost. On `sim` the device is
+-- the CPU itself: the waits are real, but what they cost a graphics card is much more.
 --
---   gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--workers 2] [--trace PREFIX]
+-- gpush masked_loss.lua [--batch 8] [--size 256] [--steps 4] [--device gpu|cpu|sim|cuda] [--workers
+-- 2] [--trace PREFIX]
 
 local options = dofile((arg[0]:match ".*/" or "") .. "options.lua")
-local opt = options({ device = "gpu", batch = 8, size = 256, steps = 4, workers = 2, trace = false }, { workers = 0 })
+local opt = options({ device = "gpu", batch = 8, size = 256, steps = 4, workers = 2,
+    trace = false }, { workers = 0 })
 local CLASSES, IGNORE, BACKGROUND = 10, 0, 10 -- labels are 1 … 10, or 0 where nobody knows
 local size = opt.size
 
@@ -117,7 +124,8 @@ local pictures = data.Dataset { size = 1000000, get = function(self, i)
 end }
 
 local function new_loader()
-    return data.Loader { pictures, batch = opt.batch, shuffle = true, workers = opt.workers, pin = true, seed = 1 }
+    return data.Loader { pictures, batch = opt.batch, shuffle = true, workers = opt.workers,
+        pin = true, seed = 1 }
 end
 
 local function new_model()
@@ -128,7 +136,8 @@ end
 
 local function step(stage, model, optimizer, inputs, labels)
     local outputs, loss
-    inputs, labels = inputs:to(opt.device, { non_blocking = true }), labels:to(opt.device, { non_blocking = true })
+    inputs, labels = inputs:to(opt.device, { non_blocking = true }),
+        labels:to(opt.device, { non_blocking = true })
     do local _ <close> = region "forward"; outputs = model(inputs) end
     do local _ <close> = region "loss"; loss = masked_loss(stage, outputs, labels) end
     model:zero_grad()
@@ -162,7 +171,8 @@ local function measure(stage)
         number = number + 1
     end
     local lines = sync.lines()
-    do local _ <close> = region "synchronize"; synchronize() end -- the device's work belongs to the steps
+    -- the device's work belongs to the steps
+    do local _ <close> = region "synchronize"; synchronize() end
     prof = profile.stop()
     return prof.wall / opt.steps, lines, prof
 end
@@ -177,7 +187,8 @@ end
 local function write_trace(stage)
     local model, optimizer = new_model()
     local file = ("%s-%s.json"):format(opt.trace, stage[1])
-    local prof <close> = profile.schedule { wait = 1, warmup = 4, active = 3, repeats = 1, memory = true, shapes = true, stack = true,
+    local prof <close> = profile.schedule {
+        wait = 1, warmup = 4, active = 3, repeats = 1, memory = true, shapes = true, stack = true,
         on_trace_ready = function(prof) prof:trace(file) end }
     for number, inputs, labels in new_loader()() do
         step(stage, model, optimizer, inputs, labels)
@@ -205,20 +216,24 @@ print "\n== waits of a step =="
 print(("%-13s %-24s %-8s %8s %12s"):format("stage", "line", "why", "times", "host lost ms"))
 for i, stage in ipairs(stages) do
     for _, line in ipairs(rows[i][2]) do
-        print(("%-13s %-24s %-8s %8.2f %12.3f"):format(stage[1], (line.file:match "[^/]*$") .. ":" .. line.line, line.why,
+        print(("%-13s %-24s %-8s %8.2f %12.3f"):format(
+            stage[1], (line.file:match "[^/]*$") .. ":" .. line.line, line.why,
             line.times / opt.steps, line.wait / opt.steps * 1e3))
     end
 end
 
 print "\n== result =="
-print(("%-13s %10s %8s %12s %12s %12s"):format("stage", "step ms", "waits", "host lost ms", "loss", "gradients"))
+print(("%-13s %10s %8s %12s %12s %12s"):format("stage", "step ms", "waits", "host lost ms", "loss",
+    "gradients"))
 for i, stage in ipairs(stages) do
     local waits, lost = total(rows[i][2])
-    local worst = 0 -- the largest difference from the baseline's gradients, over the largest of these
+    -- the largest difference from the baseline's gradients, over the largest of these
+    local worst = 0
     for k, p in ipairs(gradients[i]) do
         local a, b = p.grad, gradients[1][k].grad
         worst = math.max(worst, (a - b):abs():amax():item() / b:abs():amax():item())
     end
-    print(("%-13s %10.2f %8.2f %12.3f %12.6f %12s"):format(stage[1], rows[i][1] * 1e3, waits, lost * 1e3, losses[i]:item(),
+    print(("%-13s %10.2f %8.2f %12.3f %12.6f %12s"):format(
+        stage[1], rows[i][1] * 1e3, waits, lost * 1e3, losses[i]:item(),
         worst < 1e-4 and "the same" or ("off %.1g"):format(worst)))
 end

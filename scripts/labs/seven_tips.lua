@@ -1,18 +1,24 @@
--- Lab: seven tips. William Falcon's "7 tips for squeezing maximum performance from PyTorch", each written badly and
--- well, measured side by side. Both ways give the same numbers; the lab checks that.
+-- Lab: seven tips. William Falcon's "7 tips for squeezing maximum performance from PyTorch", each
+-- written badly and well, measured side by side. Both ways give the same numbers; the lab checks
+-- that.
 --
 -- What to look at
---   1. workers            the bad loop makes a batch, then runs a step, then makes a batch …: its time is the sum. With
---                         workers it is the longer of the two, and loader:report() says which that is
---   2. pinned memory      a copy from ordinary memory makes the host wait until it is done; from pinned memory it is
+-- 1. workers            the bad loop makes a batch, then runs a step, then makes a batch …: its
+-- time is the sum. With
+-- workers it is the longer of the two, and loader:report() says which that is
+-- 2. pinned memory      a copy from ordinary memory makes the host wait until it is done; from
+-- pinned memory it is
 --                         queued like an op. Waits: one a step against none
---   3. transfers          item() once a step empties the device's queue once a step; a detached sum stays there
+-- 3. transfers          item() once a step empties the device's queue once a step; a detached sum
+-- stays there
 --   4. on the device      rand(…):to(device) makes numbers here and waits for their way there
 --   5. several devices    why one process each: the host's share of a step does not shrink
---   6. 16 bits            half the memory and half the bytes to copy; time only where the device computes in 16 bits
+-- 6. 16 bits            half the memory and half the bytes to copy; time only where the device
+-- computes in 16 bits
 --   7. profiling          the table that says which of the other six is worth your time
--- Then run it with --device cpu: nothing waits there, so tips 2 to 4 make no difference. On `sim` the device is the
--- CPU itself: waits are real, but device and host share the processors, and what a wait costs a graphics card is more.
+-- Then run it with --device cpu: nothing waits there, so tips 2 to 4 make no difference. On `sim`
+-- the device is the CPU itself: waits are real, but device and host share the processors, and what
+-- a wait costs a graphics card is more.
 --
 --   gpush seven_tips.lua [--device gpu|cpu|sim|cuda] [--size 64] [--steps 20]
 
@@ -24,7 +30,8 @@ local BATCH, CLASSES = 8, 4
 
 -- ---- measuring ----
 
--- Seconds that f takes with the device's work, the host's waits in it, the time of these, and its result.
+-- Seconds that f takes with the device's work, the host's waits in it, the time of these, and its
+-- result.
 local function measure(f)
     synchronize()
     sync.reset()
@@ -37,8 +44,9 @@ local function measure(f)
     return begun:elapsed(clock:record()), waits, lost, result
 end
 
--- Prints two ways beside each other. Each is a function that prepares and returns what is measured; each runs once
--- before it counts, and then three times, in turn: the fastest is shown. Also prints where the first one waited.
+-- Prints two ways beside each other. Each is a function that prepares and returns what is measured;
+-- each runs once before it counts, and then three times, in turn: the fastest is shown. Also prints
+-- where the first one waited.
 local function beside(bad_name, bad, good_name, good)
     local row = "  %-42s %8.3f ms %4d waits, %.3f ms"
     local ways, best, lines = { bad, good }, {}, nil
@@ -51,7 +59,9 @@ local function beside(bad_name, bad, good_name, good)
     end
     print(row:format(bad_name, best[1][1] * 1e3, best[1][2], best[1][3] * 1e3))
     for _, l in ipairs(lines) do
-        if l.times >= steps then print(("    line %d waits: %s; %s"):format(l.line, l.what, l.advice)) end
+        if l.times >= steps then
+            print(("    line %d waits: %s; %s"):format(l.line, l.what, l.advice))
+        end
     end
     print(row:format(good_name, best[2][1] * 1e3, best[2][2], best[2][3] * 1e3))
     print("  equal " .. tostring(best[1][4]:to "cpu":equal(best[2][4]:to "cpu")))
@@ -63,7 +73,8 @@ local function tip(number, title) print(("\n== %d. %s =="):format(number, title)
 
 local function new_model()
     manual_seed(1)
-    local model = nn.Sequential(nn.Conv2d(3, 8, 3, { padding = 1 }), nn.ReLU(), nn.Conv2d(8, 8, 3, { padding = 1 }),
+    local model = nn.Sequential(nn.Conv2d(3, 8, 3, { padding = 1 }), nn.ReLU(),
+        nn.Conv2d(8, 8, 3, { padding = 1 }),
         nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, CLASSES)):to(device)
     return model, optim.SGD(model, { lr = 0.01, momentum = 0.9 })
 end
@@ -80,12 +91,14 @@ end
 
 -- Pictures that take a while to make: noise, enlarged, cut and turned, as an augmentation does.
 local T = data.transforms
-local augment = T.Compose { T.Resize(size + 8), T.RandomCrop(size), T.RandomHorizontalFlip(), T.Normalize(0, 1) }
+local augment = T.Compose { T.Resize(size + 8), T.RandomCrop(size), T.RandomHorizontalFlip(),
+    T.Normalize(0, 1) }
 local pictures = data.Dataset { size = BATCH * steps, get = function(self, i)
     return augment(randn(3, size, size)), 1 + i % CLASSES
 end }
 
-print(("seven tips: %d steps of %d pictures of %dx%d on %s"):format(steps, BATCH, size, size, device))
+print(("seven tips: %d steps of %d pictures of %dx%d on %s"):format(
+    steps, BATCH, size, size, device))
 print "each way: its time, its waits, and how long these took"
 
 -- ---- 1. workers ----
@@ -95,7 +108,8 @@ local reports = {}
 local function train(workers)
     return function()
         local model, optimizer = new_model()
-        local loader = data.Loader { pictures, batch = BATCH, workers = workers, device = device, seed = 1 }
+        local loader = data.Loader { pictures, batch = BATCH, workers = workers, device = device,
+            seed = 1 }
         reports[workers] = loader
         return function()
             local last
@@ -104,7 +118,8 @@ local function train(workers)
         end
     end
 end
-beside("batches made in the loop: workers = 0", train(0), "while the step runs: workers = 2", train(2))
+beside("batches made in the loop: workers = 0", train(0), "while the step runs: workers = 2",
+    train(2))
 for _, workers in ipairs { 0, 2 } do reports[workers]:report() end
 
 -- ---- 2. pinned memory ----
@@ -175,9 +190,11 @@ tip(5, "several devices: a process each, not threads of one")
 local model, optimizer = new_model()
 local t = timeit(function() step(model, optimizer, x, y) end, { print = false })
 if device == "cpu" then
-    print(("  A step takes %.3f ms, all of it the host's, which computes on the cpu itself."):format(t.time * 1e3))
+    print(("  A step takes %.3f ms, all of it the host's, which computes on the cpu itself.")
+        :format(t.time * 1e3))
 else
-    print(("  A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops."):format(
+    print(("  A step takes %.3f ms; for %.3f ms of it the host is busy giving the device its ops.")
+        :format(
         t.time * 1e3, t.host * 1e3))
 end
 print [[
@@ -191,7 +208,8 @@ print [[
 if device ~= "cpu" then
     print "  devices    one process, host time a step    a process each"
     for _, n in ipairs { 1, 2, 4, 8 } do
-        print(("  %7d    %24.3f ms    %11.3f ms   (computed)"):format(n, n * t.host * 1e3, t.host * 1e3))
+        print(("  %7d    %24.3f ms    %11.3f ms   (computed)"):format(
+            n, n * t.host * 1e3, t.host * 1e3))
     end
 end
 
@@ -211,15 +229,18 @@ local wide, narrow = chain "f32", chain "f16"
 local both = compare({ f32 = wide, f16 = narrow }, { print = false })
 local exact, rounded = wide(), narrow()
 local function line(name, p, figures)
-    print(("  %s  %9.3f ms  %8.1f KiB a tensor"):format(name, figures.time * 1e3, p:numel() * p:element_size() / 1024))
+    print(("  %s  %9.3f ms  %8.1f KiB a tensor"):format(
+        name, figures.time * 1e3, p:numel() * p:element_size() / 1024))
 end
 line("f32", exact, both.f32)
 line("f16", rounded, both.f16)
-print(("  largest difference %.2g of %.3g"):format((exact - rounded:float()):abs():amax():item(), exact:abs():amax():item()))
+print(("  largest difference %.2g of %.3g"):format(
+    (exact - rounded:float()):abs():amax():item(), exact:abs():amax():item()))
 local how = verdict.of(both.f32, both.f16)
 print(how == "unclear" and "  time: no clear difference" or "  time: f16 is " .. how)
 if device == "cpu" or device:find "^sim" then
-    print("  (" .. device .. " computes f16 as f32 and rounds: what is to be gained here is memory and bytes to copy)")
+    print("  (" .. device ..
+        " computes f16 as f32 and rounds: what is to be gained here is memory and bytes to copy)")
 end
 
 -- ---- 7. profiling ----
@@ -234,4 +255,5 @@ local prof = profile.run(function()
     synchronize()
 end)
 print(prof:table { group = "region", sort = "cpu_time_total", limit = 8 })
-print "  `loader: make a batch` is tip 1's; waits are tips 2 to 4's; what is left is the model's own."
+print "  `loader: make a batch` is tip 1's; waits are tips 2 to 4's; what is left is the model's \z
+    own."

@@ -5,7 +5,8 @@
 --   1. "copy in" and "copy out" beside "compute": for small matrices the way costs more than the
 --      work;
 --   2. a batch of small matrices against one: the device likes many at once;
---   3. "ratio", the CPU's time over the device's, and what follows from it: a difference that is within
+-- 3. "ratio", the CPU's time over the device's, and what follows from it: a difference that is
+-- within
 --      the spread of the times is none. The last lines say from which size on the device is faster;
 --   4. "residual", the largest |x - U S Vh| over the largest |x|: a quick answer is worth nothing
 --      if it is wrong.
@@ -27,7 +28,10 @@ local function numbers(list)
     local out = {}
     for word in list:gmatch "[^,]+" do
         local n = math.tointeger(tonumber(word))
-        if not n or n < 1 then error("svd_live: expected whole numbers of at least 1 with commas between, got " .. list, 0) end
+        if not n or n < 1 then
+            error("svd_live: expected whole numbers of at least 1 with commas between, got " ..
+                list, 0)
+        end
         out[#out + 1] = n
     end
     if #out == 0 then error("svd_live: expected a list of numbers, got " .. list, 0) end
@@ -85,7 +89,8 @@ for _, batch in ipairs(numbers(opt.batches)) do
     end
 end
 
-print(("SVD on the CPU and on %s, milliseconds"):format(device == "cpu" and "the CPU again" or device))
+print(("SVD on the CPU and on %s, milliseconds"):format(
+    device == "cpu" and "the CPU again" or device))
 print(head)
 if live then
     for _, row in ipairs(rows) do print(text(row)) end
@@ -104,7 +109,8 @@ for round = 1, opt.rounds do
 end
 
 if device == "cpu" then -- the same work twice
-    print "crossover: none; the cpu was compared with itself, and what differs is how far its times spread"
+    print "crossover: none; the cpu was compared with itself, and what differs is how far its \z
+        times spread"
     return
 end
 for _, batch in ipairs(numbers(opt.batches)) do
@@ -112,6 +118,9 @@ for _, batch in ipairs(numbers(opt.batches)) do
     for _, row in ipairs(rows) do
         if row.batch == batch then own[#own + 1] = row end
     end
-    print(("crossover: batch %d: %s, copies included"):format(batch, verdict.crossover(own, device)))
+    print(("crossover: batch %d: %s, copies included"):format(
+        batch, verdict.crossover(own, device)))
 end
-if device:find "^sim" then print "(sim is the cpu itself: a graphics card's crossover is elsewhere)" end
+if device:find "^sim" then
+    print "(sim is the cpu itself: a graphics card's crossover is elsewhere)"
+end

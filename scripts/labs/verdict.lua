@@ -7,7 +7,8 @@ local LEAST = 1.05 -- a smaller ratio is none, however still the machine was
 local function low(f) return math.max(f.min, f.time - f.spread) end
 local function high(f) return f.time + f.spread end
 
---- How b compares with a, each {time =, spread =, min =} in seconds as timeit returns them: "faster", "slower", or
+--- How b compares with a, each {time =, spread =, min =} in seconds as timeit returns them:
+--- "faster", "slower", or
 --- "unclear" where their ranges meet; and the ratio of the times, a over b.
 function verdict.of(a, b)
     local ratio = a.time / b.time
@@ -22,7 +23,8 @@ local function sizes(rows)
     return table.concat(list, ", ")
 end
 
---- From which size on rows of one batch count {size =, verdict =} are faster, as text that names the device.
+--- From which size on rows of one batch count {size =, verdict =} are faster, as text that names
+--- the device.
 function verdict.crossover(rows, device)
     local all = table.move(rows, 1, #rows, 1, {})
     table.sort(all, function(a, b) return a.size < b.size end)
@@ -33,7 +35,8 @@ function verdict.crossover(rows, device)
     end
     if #faster == 0 then return device .. " is clearly faster at no size here" end
     if #faster > last then
-        return ("%s is faster at %s, but not at every size between or above"):format(device, sizes(faster))
+        return ("%s is faster at %s, but not at every size between or above"):format(
+            device, sizes(faster))
     end
     return ("%s is faster from size %d on"):format(device, all[#all - last + 1].size)
 end

@@ -1,5 +1,6 @@
--- Attention by cuDNN on the stand-in for CUDA, whose graphs run op by op (tests/fake_cuda/libs/cudnn_graph.cpp): the cpu's
--- composed results, forward and backward; what cuDNN does not take or cannot do goes to products and kernels of our own.
+-- Attention by cuDNN on the stand-in for CUDA, whose graphs run op by op
+-- (tests/fake_cuda/libs/cudnn_graph.cpp): the cpu's composed results, forward and backward; what
+-- cuDNN does not take or cannot do goes to products and kernels of our own.
 local t = require "tap"
 local fake = require "fake"
 
@@ -17,7 +18,9 @@ end
 -- Result and gradients as f64 lists, all computed on device in dtype.
 local function pass(q, k, v, g, mask, causal, device, dtype)
     local x = {}
-    for i, a in ipairs { q, k, v } do x[i] = a:detach():to(device):to(dtype):detach():requires_grad_() end
+    for i, a in ipairs { q, k, v } do
+        x[i] = a:detach():to(device):to(dtype):detach():requires_grad_()
+    end
     if is_tensor(mask) then mask = mask:to(device):to(dtype) end
     local y = scaled_dot_product_attention(x[1], x[2], x[3], mask, 0, causal)
     y:backward(g:to(device):to(dtype))
@@ -28,7 +31,8 @@ local function pass(q, k, v, g, mask, causal, device, dtype)
 end
 
 manual_seed(11)
-local names, eps = { "result", "query's gradient", "key's gradient", "value's gradient" }, { f16 = 4e-3, bf16 = 4e-2, f32 = 1e-5 }
+local names, eps = { "result", "query's gradient", "key's gradient", "value's gradient" },
+    { f16 = 4e-3, bf16 = 4e-2, f32 = 1e-5 }
 local function compare(what, shapes, dtype, mask, causal, want_by)
     local x = {}
     for i, s in ipairs(shapes) do x[i] = randn(s, { dtype = "f32" }):to "f16":to "f32" end
@@ -36,7 +40,8 @@ local function compare(what, shapes, dtype, mask, causal, want_by)
     like[#like] = shapes[3][#like]
     local g = randn(like, { dtype = "f32" })
     local want = pass(x[1], x[2], x[3], g, mask, causal, "cpu", "f64")
-    local got, by = watched(function() return pass(x[1], x[2], x[3], g, mask, causal, "cuda", dtype) end)
+    local got,
+        by = watched(function() return pass(x[1], x[2], x[3], g, mask, causal, "cuda", dtype) end)
     t.is({ by.forward, by.backward }, want_by, what .. ": who does it")
     for i, name in ipairs(names) do t.close(got[i], want[i], eps[dtype], what .. ": " .. name) end
 end
@@ -53,21 +58,29 @@ compare("three dims", { { 2, 3, 16 }, { 2, 7, 16 }, { 2, 7, 24 } }, "f16", nil, 
 compare("two dims", { { 3, 8 }, { 4, 8 }, { 4, 8 } }, "bf16", nil, true, same)
 compare("f32", four, "f32", nil, false, own)
 compare("heads of 4", { { 2, 2, 5, 4 }, { 2, 2, 6, 4 }, { 2, 2, 6, 8 } }, "f16", nil, true, own)
-compare("heads of 264", { { 1, 1, 2, 264 }, { 1, 1, 3, 264 }, { 1, 1, 3, 8 } }, "f16", nil, false, own)
+compare("heads of 264", { { 1, 1, 2, 264 }, { 1, 1, 3, 264 }, { 1, 1, 3, 8 } }, "f16", nil, false,
+    own)
 compare("one key", { { 1, 2, 3, 8 }, { 1, 2, 1, 8 }, { 1, 2, 1, 8 } }, "f16", nil, false, own)
-compare("one query, with gradients", { { 1, 2, 1, 8 }, { 1, 2, 3, 8 }, { 1, 2, 3, 8 } }, "f16", nil, false, { "fake_attention", false })
+compare("one query, with gradients", { { 1, 2, 1, 8 }, { 1, 2, 3, 8 }, { 1, 2, 3, 8 } }, "f16", nil,
+    false, { "fake_attention", false })
 
 -- What lies as heads of one row each, as nn.MultiheadAttention has it, is read there.
-local function heads() return randn(2, 6, 3 * 16, { device = "cuda", dtype = "f32" }):to "f16":unflatten(3, { 3, 16 }):transpose(2, 3) end
+local function heads()
+    return randn(2, 6, 3 * 16, { device = "cuda", dtype = "f32" }):to "f16":unflatten(
+        3, { 3, 16 }):transpose(2, 3)
+end
 local q, k, v = heads(), heads(), heads()
 local before = fake.count "launch"
 local y = attention(q, k, v)
 t.is(fake.count "launch" - before, 1, "rows of heads are read where they lie")
-t.close(y:to "cpu":to "f32":tolist(), scaled_dot_product_attention(q:to "cpu", k:to "cpu", v:to "cpu"):to "f32":tolist(), 4e-3, "and are right")
+t.close(y:to "cpu":to "f32":tolist(),
+    scaled_dot_product_attention(q:to "cpu", k:to "cpu", v:to "cpu"):to "f32":tolist(), 4e-3,
+        "and are right")
 
 -- The stand-in's first plan gives other bits from call to call: taken where that is allowed.
 cuda.deterministic(false)
-compare("not deterministic", four, "f16", nil, true, { "fake_attention_varying", "fake_attention_varying" })
+compare("not deterministic", four, "f16", nil, true,
+    { "fake_attention_varying", "fake_attention_varying" })
 -- By measuring them: the stand-in's first is slower than its second for once.
 cuda.benchmark(true)
 compare("measured", four, "f16", nil, false, { "fake_attention", "fake_attention" })
@@ -95,11 +108,17 @@ local mask = ones(6, 6, { dtype = "bool", device = "cuda" }):tril()
 for what, fn in pairs {
     ["a mask of bools"] = function() return scaled_dot_product_attention(q, k, v, mask) end,
     dropout = function() return scaled_dot_product_attention(q, k, v, nil, 0.5) end,
-    ["a mask with a gradient"] = function() return scaled_dot_product_attention(q, k, v, zeros(6, 6, { dtype = "f16", device = "cuda" }):requires_grad_()) end } do
+    ["a mask with a gradient"] = function()
+        return scaled_dot_product_attention(q, k, v,
+            zeros(6, 6, { dtype = "f16", device = "cuda" }):requires_grad_())
+    end }
+    do
     local _, by = watched(fn)
     t.is(by, {}, what .. " is composed")
 end
-t.close(scaled_dot_product_attention(q, k, v, mask):to "cpu":to "f32":tolist(), scaled_dot_product_attention(q, k, v, nil, 0, true):to "cpu":to "f32":tolist(), 4e-3, "a triangle is causal")
+t.close(scaled_dot_product_attention(q, k, v, mask):to "cpu":to "f32":tolist(),
+    scaled_dot_product_attention(q, k, v, nil, 0, true):to "cpu":to "f32":tolist(), 4e-3,
+        "a triangle is causal")
 
 -- Layers come here without weights asked for.
 local layer = nn.MultiheadAttention(16, 2, { batch_first = true }):to "cuda":to "f16"
@@ -107,5 +126,6 @@ local x = randn(2, 3, 16, { device = "cuda", dtype = "f32" }):to "f16"
 local bare, by = watched(function() return layer(x, x, x, { need_weights = false }):detach() end)
 t.is(by.forward, "fake_attention", "nn.MultiheadAttention without weights")
 local full = layer(x, x, x)
-t.close(bare:to "cpu":to "f32":tolist(), full:detach():to "cpu":to "f32":tolist(), 4e-3, "and with them")
+t.close(bare:to "cpu":to "f32":tolist(), full:detach():to "cpu":to "f32":tolist(), 4e-3,
+    "and with them")
 t.done()

@@ -1,4 +1,5 @@
--- The CUDA device on the stand-in: what it does about waits, memory and streams, and about faults made on order.
+-- The CUDA device on the stand-in: what it does about waits, memory and streams, and about faults
+-- made on order.
 local t = require "tap"
 local fake = require "fake"
 local dev = "cuda"
@@ -28,11 +29,14 @@ t.ok(cuda.is_available(), "there is a device")
 t.is(#cuda.devices(), 1, "one")
 t.is(cuda.devices()[1].name, "cuda:0", "with a name")
 t.is({ cuda.get_device_capability() }, { 9, 0 }, "and a capability")
-t.ok(cuda.memory_allocated() >= 4000 and cuda.max_memory_allocated() >= cuda.memory_allocated(), "memory in use and its peak")
+t.ok(cuda.memory_allocated() >= 4000 and cuda.max_memory_allocated() >= cuda.memory_allocated(),
+    "memory in use and its peak")
 t.ok(cuda.memory_summary():find "in use" and cuda.memory_summary():find "peak", "a summary")
-t.error(function() ones(1, { device = "cuda:1" }) end, "device 'cuda:1': there is only cuda:0", "a device that is not there")
+t.error(function() ones(1, { device = "cuda:1" }) end, "device 'cuda:1': there is only cuda:0",
+    "a device that is not there")
 
-t.is({ cuda.tf32(), cuda.deterministic(), cuda.benchmark() }, { false, true, false }, "what libraries may do at first")
+t.is({ cuda.tf32(), cuda.deterministic(), cuda.benchmark() }, { false, true, false },
+    "what libraries may do at first")
 t.is({ cuda.tf32(true), cuda.tf32(), cuda.tf32(false) }, { true, true, false }, "and is switched")
 t.error(function() cuda.tf32(1) end, "expected true or false, got 1", "by true and false")
 
@@ -49,7 +53,8 @@ do
     t.ok(took < 0.14, "within less than it takes")
     t.is(y[7]:item(), 2, "item waits")
     local e = last(sync.events())
-    t.is({ e.why, e.what, e.device, e.last_op }, { "item", "item", "cuda:0", "add" }, "and is in the ledger, with the op that it waited for")
+    t.is({ e.why, e.what, e.device, e.last_op }, { "item", "item", "cuda:0", "add" },
+        "and is in the ledger, with the op that it waited for")
     t.ok(e.wait > 0.05, "and the time that it took")
 end
 
@@ -84,7 +89,8 @@ do
     local other = filled(300000, 9)
     local third = b:use(function() return filled(300000, 8) end)
     t.is(y[300000]:item(), 4, "freed memory that another stream reads is kept until it has")
-    t.is({ other[1]:item(), third[1]:item() }, { 9, 8 }, "and other memory was handed out meanwhile")
+    t.is({ other[1]:item(), third[1]:item() }, { 9, 8 },
+        "and other memory was handed out meanwhile")
     other, third, y = nil, nil, nil
     collectgarbage()
     synchronize(dev)
@@ -105,7 +111,8 @@ do
     t.ok(current_stream(dev):busy(), "although the stream is at work")
     host:fill_(5)
     t.ok(#sync.events() >= 1, "writing to its source does")
-    t.is({ there[1]:item(), there[1 << 20]:item(), y[1]:item() }, { 1, 1, 2 }, "so that the copy has what it had")
+    t.is({ there[1]:item(), there[1 << 20]:item(), y[1]:item() }, { 1, 1, 2 },
+        "so that the copy has what it had")
     slow(60)
     y = x + 1
     local large = full({ 1 << 20 }, 2, { dtype = "f32" }):to(dev)
@@ -115,13 +122,17 @@ do
     t.is((large + 1):to("cpu")[5]:item(), 3, "and back")
     local names = {}
     for _, c in ipairs(sync.calls()) do names[c.what] = (names[c.what] or 0) + c.times end
-    t.ok(names.cudaMalloc and names.cudaHostRegister and names.cudaMemcpyAsync, "calls that may block are booked")
+    t.ok(names.cudaMalloc and names.cudaHostRegister and names.cudaMemcpyAsync,
+        "calls that may block are booked")
     local text = sync.report { print = false }
-    t.ok(text:find("calls of the runtime that may block", 1, true) and text:find("cudaMemcpyAsync", 1, true), "and in the report")
+    t.ok(text:find("calls of the runtime that may block", 1, true)
+        and text:find("cudaMemcpyAsync", 1, true), "and in the report")
     fake.fault "pinned_oom=1+"
-    t.is(full({ 1 << 20 }, 3, { dtype = "f32" }):pin_memory():to(dev, { non_blocking = true })[1 << 20]:item(), 3,
+    t.is(full({ 1 << 20 }, 3, { dtype = "f32" }):pin_memory():to(
+        dev, { non_blocking = true })[1 << 20]:item(), 3,
         "pinned memory that cannot be locked is copied all the same")
-    t.error(function() return full({ 100000 }, 1, { dtype = "f64" }):to(dev) end, "copy: no pinned host memory", "no pinned memory is an error")
+    t.error(function() return full({ 100000 }, 1, { dtype = "f64" }):to(dev) end,
+        "copy: no pinned host memory", "no pinned memory is an error")
     fake.fault "pinned_oom=0"
 end
 
@@ -156,7 +167,8 @@ do
     t.is(y[1]:item(), 6, "one failed allocation is tried again after the cache was given back")
     fake.fault "oom=1+"
     local ok, msg = pcall(filled, 700000, 1)
-    t.ok(not ok and msg:find "out of memory on cuda:0: requested 2%.%d MiB, in use" and msg:find "device%.lua:%d+",
+    t.ok(not ok and msg:find "out of memory on cuda:0: requested 2%.%d MiB, in use"
+        and msg:find "device%.lua:%d+",
         "else it is an error that names the largest tensors by line")
     fake.fault "oom=0"
     t.is({ filled(700000, 4)[1]:item(), y[500000]:item() }, { 4, 6 }, "and the device goes on")
@@ -165,7 +177,8 @@ end
 -- a launch that is refused
 do
     fake.fault "launch=1"
-    t.error(function() return x + 1 end, "add: .*cudaErrorLaunchOutOfResources.* on cuda:0", "a refused launch names the op")
+    t.error(function() return x + 1 end, "add: .*cudaErrorLaunchOutOfResources.* on cuda:0",
+        "a refused launch names the op")
     t.is((x + 2)[1]:item(), 3, "and the next one goes well")
 end
 
@@ -174,9 +187,12 @@ do
     fake.fault "sticky=1 slow=1:100"
     local y = x + 1
     local ok, msg = pcall(function() return y[1]:item() end)
-    t.ok(not ok and msg:find "cudaErrorIllegalAddress" and msg:find "cuda:0 is dead", "the wait says that the device is dead, and why")
+    t.ok(not ok and msg:find "cudaErrorIllegalAddress" and msg:find "cuda:0 is dead",
+        "the wait says that the device is dead, and why")
     t.ok(msg:find "add %(.*device%.lua:%d+%)" or msg:find "last queued", "and what was queued last")
-    t.error(function() return x + 1 end, "cuda:0 is dead since an earlier error %(cudaErrorIllegalAddress", "what comes later says so too")
+    t.error(function() return x + 1 end,
+        "cuda:0 is dead since an earlier error %(cudaErrorIllegalAddress",
+            "what comes later says so too")
     t.error(function() return x:to "cpu" end, "cuda:0 is dead", "copies as well")
     t.error(function() return filled(2000000, 1) end, "cuda:0 is dead", "and allocations")
     t.is((ones(3) + 1):tolist(), { 2, 2, 2 }, "the cpu lives on")

@@ -1,7 +1,7 @@
 --!plain
--- CUDA kernels at sizes that take other ways than the op tests' small ones: rows of several warps and rows that do not
--- fit in shared memory, many blocks, places that many writes share, lists of many tensors. The CPU's kernels, which
--- share no code with these, are the reference.
+-- CUDA kernels at sizes that take other ways than the op tests' small ones: rows of several warps
+-- and rows that do not fit in shared memory, many blocks, places that many writes share, lists of
+-- many tensors. The CPU's kernels, which share no code with these, are the reference.
 local t = require "tap"
 local g = require "gpush"
 local dev = os.getenv "GPUSH_TEST_DEVICE" or "sim"
@@ -10,11 +10,14 @@ math.randomseed(11)
 
 local function flat(x)
     x = x:to("cpu")
-    if x.dtype ~= "bool" and x.dtype:sub(1, 1) ~= "i" and x.dtype ~= "u8" then x = x:to({dtype = "f64"}) end
+    if x.dtype ~= "bool" and x.dtype:sub(1, 1) ~= "i" and x.dtype ~= "u8" then
+        x = x:to({dtype = "f64"})
+    end
     return x:contiguous():view({-1}):tolist()
 end
 
--- Largest difference of two tensors, relative to their size; NaN equals NaN. nil with a reason if they cannot be compared.
+-- Largest difference of two tensors, relative to their size; NaN equals NaN. nil with a reason if
+-- they cannot be compared.
 local function differs(a, b, tol)
     if a.dtype ~= b.dtype then return ("dtype %s, expected %s"):format(a.dtype, b.dtype) end
     local sa, sb = table.concat(a.shape, "x"), table.concat(b.shape, "x")
@@ -22,7 +25,9 @@ local function differs(a, b, tol)
     local p, q = flat(a), flat(b)
     for i = 1, #q do
         local same = p[i] == q[i] or (p[i] ~= p[i] and q[i] ~= q[i])
-        if not same and (type(q[i]) == "boolean" or not (math.abs(p[i] - q[i]) <= tol * (1 + math.abs(q[i])))) then
+        if not same
+            and (type(q[i]) == "boolean"
+                or not (math.abs(p[i] - q[i]) <= tol * (1 + math.abs(q[i])))) then
             return ("element %d is %s, expected %s"):format(i, p[i], q[i])
         end
     end
@@ -37,7 +42,8 @@ local function moved(v, to)
     return type(v) == "userdata" and v:to(to) or v
 end
 
--- f(...) with its tensors on the CPU and on the device; the results, or with `written` those arguments, agree.
+-- f(...) with its tensors on the CPU and on the device; the results, or with `written` those
+-- arguments, agree.
 local function same(name, tol, f, ...)
     local args = table.pack(...)
     local here, there = {}, {}
@@ -45,7 +51,9 @@ local function same(name, tol, f, ...)
     for i = 1, args.n do -- what is written must not be one tensor
         if type(args[i]) == "userdata" then here[i] = here[i]:clone()
         elseif type(args[i]) == "table" then
-            for k, v in pairs(here[i]) do if type(v) == "userdata" then here[i][k] = v:clone() end end
+            for k, v in pairs(here[i]) do
+                if type(v) == "userdata" then here[i][k] = v:clone() end
+            end
         end
     end
     local a = table.pack(f(table.unpack(there, 1, args.n)))
@@ -72,7 +80,8 @@ local function with_dtypes(shape, f)
 end
 for _, n in ipairs {7, 128, 1024, 5000, 13000} do
     with_dtypes({3, n}, function(dt, x, tol)
-        same(("softmax %s of %d"):format(dt, n), tol, function(v) return v:softmax(-1), v:log_softmax(-1) end, x)
+        same(("softmax %s of %d"):format(dt, n), tol,
+            function(v) return v:softmax(-1), v:log_softmax(-1) end, x)
     end)
     with_dtypes({2, n}, function(dt, x, tol)
         local w, b = randn(n):to({dtype = dt}), randn(n):to({dtype = dt})
@@ -81,10 +90,14 @@ for _, n in ipairs {7, 128, 1024, 5000, 13000} do
         end, x, w, b)
     end)
 end
-same("softmax down columns", 2e-6, function(x) return x:softmax(1), x:softmax(2), x:log_softmax(1) end, randn(70, 45, 3))
-same("softmax of a transposed one", 2e-6, function(x) return x:transpose(1, 2):softmax(-1) end, randn(300, 40))
-same("softmax of infinities", 1e-6, function(x) return x:softmax(-1), x:softmax(1), x:log_softmax(1) end,
-    g.tensor({{1, -math.huge, 0 / 0, math.huge}, {-math.huge, -math.huge, 2, 3}, {0, -math.huge, 1, 5}}))
+same("softmax down columns", 2e-6,
+    function(x) return x:softmax(1), x:softmax(2), x:log_softmax(1) end, randn(70, 45, 3))
+same("softmax of a transposed one", 2e-6, function(x) return x:transpose(1, 2):softmax(-1) end,
+    randn(300, 40))
+same("softmax of infinities", 1e-6,
+    function(x) return x:softmax(-1), x:softmax(1), x:log_softmax(1) end,
+    g.tensor({{1, -math.huge, 0 / 0, math.huge}, {-math.huge, -math.huge, 2, 3},
+        {0, -math.huge, 1, 5}}))
 for _, n in ipairs {64, 1000, 7000} do
     local x, gr = randn(5, n), randn(5, n)
     same("softmax_grad of " .. n, 1e-5, function(a, b)
@@ -94,10 +107,14 @@ for _, n in ipairs {64, 1000, 7000} do
         return table.unpack({g.layer_norm_grad(b, a, {n}, w)})
     end, x, gr, randn(n))
 end
-same("layer_norm_grad of many rows", 1e-3, function(a, b) return g.layer_norm_grad(b, a, {40}) end, randn(3000, 40), randn(3000, 40))
-same("softmax_grad down columns", 1e-5, function(a, b) return g.softmax_grad(b, a:softmax(1), 1) end, randn(60, 37), randn(60, 37))
-same("group_norm", 2e-5, function(x, w, b) return g.group_norm(x, 3, w, b) end, randn(2, 12, 9, 11), randn(12), randn(12))
-same("group_norm_grad", 2e-3, function(gr, x, w) return g.group_norm_grad(gr, x, 3, w) end, randn(2, 12, 30, 31), randn(2, 12, 30, 31), randn(12))
+same("layer_norm_grad of many rows", 1e-3, function(a, b) return g.layer_norm_grad(b, a, {40}) end,
+    randn(3000, 40), randn(3000, 40))
+same("softmax_grad down columns", 1e-5,
+    function(a, b) return g.softmax_grad(b, a:softmax(1), 1) end, randn(60, 37), randn(60, 37))
+same("group_norm", 2e-5, function(x, w, b) return g.group_norm(x, 3, w, b) end, randn(2, 12, 9, 11),
+    randn(12), randn(12))
+same("group_norm_grad", 2e-3, function(gr, x, w) return g.group_norm_grad(gr, x, 3, w) end,
+    randn(2, 12, 30, 31), randn(2, 12, 30, 31), randn(12))
 same("batch_norm in chunks", 1e-5, function(x, m, v, w, b)
     return g.batch_norm(x, m, v, w, b, true), m, v, g.batch_norm(x, m, v, w, b, false)
 end, randn(40, 3, 21, 25) + 5, g.zeros(3), g.ones(3), randn(3), randn(3))
@@ -114,24 +131,30 @@ for _, case in ipairs {{{300, 10}, {300}}, {{9, 500}, {9}}, {{3, 7, 20, 21}, {3,
     local x, y, w = g.randn(shape), labels(n, target), randn(n):abs() + 0.1
     y:view({-1}):slice(1, 1, 3):fill_(-100)
     for _, reduction in ipairs {"mean", "sum", "none"} do
-        same(("cross_entropy %s of %s"):format(reduction, table.concat(shape, "x")), 2e-5, function(a, b, v)
+        same(("cross_entropy %s of %s"):format(reduction, table.concat(shape, "x")), 2e-5,
+            function(a, b, v)
             local o = {reduction = reduction}
             local s = {reduction = reduction, label_smoothing = 0.1, weight = v}
-            return g.cross_entropy(a, b, o), g.cross_entropy(a, b, s), g.nll_loss(a, b, {reduction = reduction, weight = v})
+            return g.cross_entropy(a, b, o), g.cross_entropy(a, b, s),
+                g.nll_loss(a, b, {reduction = reduction, weight = v})
         end, x, y, w)
         local grad = reduction == "none" and g.randn(target) or g.tensor(1.5)
-        same(("cross_entropy_grad %s of %s"):format(reduction, table.concat(shape, "x")), 2e-5, function(a, b, v, gr)
-            return g.cross_entropy_grad(gr, a, b, v, -100, reduction, 0.2), g.nll_loss_grad(gr, a, b, v, -100, reduction)
+        same(("cross_entropy_grad %s of %s"):format(reduction, table.concat(shape, "x")), 2e-5,
+            function(a, b, v, gr)
+            return g.cross_entropy_grad(gr, a, b, v, -100, reduction, 0.2),
+                g.nll_loss_grad(gr, a, b, v, -100, reduction)
         end, x, y, w, grad)
     end
     same("cross_entropy of probabilities", 2e-5, function(a, p, v)
-        return g.cross_entropy(a, p, v, -100, "mean", 0.1), g.cross_entropy_grad(g.tensor(2.0):to(a.device), a, p, v, -100, "mean", 0.1)
+        return g.cross_entropy(a, p, v, -100, "mean", 0.1),
+            g.cross_entropy_grad(g.tensor(2.0):to(a.device), a, p, v, -100, "mean", 0.1)
     end, x, g.randn(shape):softmax(2), w)
 end
 
 -- ---- places ----
 local many = labels(3, {5000})
-same("scatter_add into few", 1e-4, function(x, i, v) return x:scatter_add(1, i, v) end, g.zeros(3), many, randn(5000))
+same("scatter_add into few", 1e-4, function(x, i, v) return x:scatter_add(1, i, v) end, g.zeros(3),
+    many, randn(5000))
 same("scatter_reduce into few", 1e-4, function(x, i, v)
     local out = {}
     for _, how in ipairs {"sum", "mean", "amin", "amax"} do
@@ -141,32 +164,51 @@ same("scatter_reduce into few", 1e-4, function(x, i, v)
     return table.unpack(out)
 end, randn(3), many, randn(5000))
 same("scatter_reduce of integers", 0, function(x, i, v)
-    return x:scatter_reduce(1, i, v, "mean"), x:scatter_reduce(1, i, v, "sum"), x:scatter_reduce(1, i, v, "amax", false)
+    return x:scatter_reduce(1, i, v, "mean"), x:scatter_reduce(1, i, v, "sum"),
+        x:scatter_reduce(1, i, v, "amax", false)
 end, g.tensor({5, -7, 3}), many, g.randint(-50, 50, {5000}))
 do -- a bad index among good ones
     local z = g.zeros(4, {device = dev})
     local bad = g.tensor({1, 9, 2}):to(dev)
     for name, write in pairs {index_put = function() return z:index_put_({bad}, 5) end,
             scatter = function() return z:scatter_(1, bad, g.ones(3, {device = dev})) end} do
-        t.error(function() return write():cpu() end, name .. ": index 9 is out of range", name .. " beyond the end")
+        t.error(function() return write():cpu() end, name .. ": index 9 is out of range",
+            name .. " beyond the end")
         t.is(z:sum():item(), 0, name .. " … has written nothing")
     end
 end
-same("the last of many writes stays", 0, function(x, i, v) return x:scatter(1, i, v), x:index_put({i}, v) end, g.zeros(3), many, randn(5000))
-same("index_add of rows", 1e-4, function(x, i, v) return x:index_add(1, i, v), x:index_copy(1, i, v) end, g.zeros(3, 70), many, randn(5000, 70))
-same("index_add of f16 rows", 4e-2, function(x, i, v) return x:index_add(1, i, v) end, g.zeros(3, 5):to({dtype = "f16"}), many, (randn(5000, 5) / 16):to({dtype = "f16"}))
-same("embedding", 0, function(i, w) return g.embedding(i, w) end, labels(50, {30, 20}), randn(50, 64))
-same("embedding_grad", 1e-4, function(gr, i) return g.embedding_grad(gr, i, 50, 7) end, randn(30, 20, 33), labels(50, {30, 20}))
-same("index_select of columns and rows", 0, function(x, i) return x:index_select(2, i), x:index_select(1, i) end, randn(60, 60), labels(60, {200}))
-same("indices of two dims", 0, function(x, i, j) return g.index(x, {i, j}), g.index_put(x, {i, j}, 3, true) end, randn(40, 30, 3), labels(40, {500}), labels(30, {500}))
-same("bincount", 1e-9, function(x, w) return x:bincount(), x:bincount(w), x:bincount(nil, 9000) end, labels(40, {6000}), g.rand(6000):to({dtype = "f64"}))
-same("histc", 0, function(x) return x:histc(20), x:histc(20, -1, 1), x:histc(5000, -3, 3) end, randn(9000))
-same("repeat_interleave", 0, function(x, r) return x:repeat_interleave(r, 1), x:repeat_interleave(3, 2) end, randn(700, 3), g.randint(0, 4, {700}))
+same("the last of many writes stays", 0,
+    function(x, i, v) return x:scatter(1, i, v), x:index_put({i}, v) end, g.zeros(3), many,
+        randn(5000))
+same("index_add of rows", 1e-4,
+    function(x, i, v) return x:index_add(1, i, v), x:index_copy(1, i, v) end, g.zeros(3, 70), many,
+        randn(5000, 70))
+same("index_add of f16 rows", 4e-2, function(x, i, v) return x:index_add(1, i, v) end,
+    g.zeros(3, 5):to({dtype = "f16"}), many, (randn(5000, 5) / 16):to({dtype = "f16"}))
+same("embedding", 0, function(i, w) return g.embedding(i, w) end, labels(50, {30, 20}),
+    randn(50, 64))
+same("embedding_grad", 1e-4, function(gr, i) return g.embedding_grad(gr, i, 50, 7) end,
+    randn(30, 20, 33), labels(50, {30, 20}))
+same("index_select of columns and rows", 0,
+    function(x, i) return x:index_select(2, i), x:index_select(1, i) end, randn(60, 60),
+        labels(60, {200}))
+same("indices of two dims", 0,
+    function(x, i, j) return g.index(x, {i, j}), g.index_put(x, {i, j}, 3, true) end,
+        randn(40, 30, 3), labels(40, {500}), labels(30, {500}))
+same("bincount", 1e-9, function(x, w) return x:bincount(), x:bincount(w), x:bincount(nil, 9000) end,
+    labels(40, {6000}), g.rand(6000):to({dtype = "f64"}))
+same("histc", 0, function(x) return x:histc(20), x:histc(20, -1, 1), x:histc(5000, -3, 3) end,
+    randn(9000))
+same("repeat_interleave", 0,
+    function(x, r) return x:repeat_interleave(r, 1), x:repeat_interleave(3, 2) end, randn(700, 3),
+        g.randint(0, 4, {700}))
 
 -- ---- masks ----
 local x, mask = randn(90, 80), randn(90, 80):gt(0)
 same("nonzero", 0, function(m) return m:nonzero() end, mask)
-same("masked_select", 0, function(a, m) return a:masked_select(m), a.T:masked_select(m.T), a:masked_select(m[{1}]) end, x, mask)
+same("masked_select", 0,
+    function(a, m) return a:masked_select(m), a.T:masked_select(m.T), a:masked_select(m[{1}]) end,
+        x, mask)
 same("masked_scatter", 0, function(a, m, s) return a:masked_scatter(m, s) end, x, mask, randn(7200))
 same("x[mask] = values", 0, function(a, m, v)
     a[m] = v
@@ -179,7 +221,8 @@ end, x, x:select(2, 1):gt(0), randn(1, 80))
 
 -- ---- order ----
 for _, dt in ipairs {"f32", "f64", "f16", "i64", "i32", "u8"} do
-    local v = dt:sub(1, 1) == "f" and (randn(50, 90) * 3):to({dtype = dt}) or g.randint(0, 60, {50, 90}):to({dtype = dt})
+    local v = dt:sub(1, 1) == "f" and (randn(50, 90) * 3):to({dtype = dt})
+        or g.randint(0, 60, {50, 90}):to({dtype = dt})
     same("sort " .. dt, 0, function(a)
         local v1, i1 = a:sort(-1)
         local v2, i2 = a:sort(1, true)
@@ -204,12 +247,15 @@ same("median, nanmedian, mode", 0, function(a, b)
     local v3, i3 = b:mode(1)
     local v4, i4 = b:mode(2)
     return v1, i1, v2, i2, v3, i3, v4, i4, a:median(), b:view({-1}):median()
-end, g.tensor({{1, 0 / 0, 3, 2, 2}, {0 / 0, 0 / 0, 0 / 0, 0 / 0, 0 / 0}, {-1, 4, 4, 0 / 0, 0}}), g.randint(1, 40, {700, 30}))
+end, g.tensor({{1, 0 / 0, 3, 2, 2}, {0 / 0, 0 / 0, 0 / 0, 0 / 0, 0 / 0}, {-1, 4, 4, 0 / 0, 0}}),
+    g.randint(1, 40, {700, 30}))
 same("unique rows", 0, function(a)
     local u, inverse, counts = a:unique(true, true, true, 1)
     return u, inverse, counts, a:argsort_rows()
 end, g.randint(1, 3, {600, 4}))
-same("searchsorted", 0, function(a, v) return g.searchsorted(a, v), g.bucketize(v, a, false, true) end, randn(3000):sort(1), randn(4000))
+same("searchsorted", 0,
+    function(a, v) return g.searchsorted(a, v), g.bucketize(v, a, false, true) end,
+        randn(3000):sort(1), randn(4000))
 
 -- ---- pieces ----
 local list = {}
@@ -223,14 +269,18 @@ same("stack of many", 0, function(l) return g.stack(l, 1), g.stack(l, 2), g.stac
 for _, mode in ipairs {"constant", "reflect", "replicate", "circular"} do
     same("pad " .. mode, 0, function(a) return a:pad({3, 2, 1, 4}, mode) end, randn(40, 50))
 end
-same("roll, flip, diag_embed", 0, function(a) return a:roll({5, -3}, {1, 2}), a:roll({7}), a:flip({1, 2}), a:diag_embed(-2) end, randn(40, 50))
+same("roll, flip, diag_embed", 0,
+    function(a) return a:roll({5, -3}, {1, 2}), a:roll({7}), a:flip({1, 2}), a:diag_embed(-2) end,
+        randn(40, 50))
 for _, align in ipairs {false, true} do
     same("interpolate", 1e-5, function(a, b)
-        return g.interpolate(a, {41, 23}, nil, "bilinear", align), g.interpolate_grad(b, {2, 3, 30, 31}, nil, "bilinear", align)
+        return g.interpolate(a, {41, 23}, nil, "bilinear", align),
+            g.interpolate_grad(b, {2, 3, 30, 31}, nil, "bilinear", align)
     end, randn(2, 3, 30, 31), randn(2, 3, 41, 23))
 end
 same("interpolate nearest", 1e-5, function(a, b)
-    return g.interpolate(a, {41, 23}), g.interpolate_grad(b, {2, 3, 30, 31}), g.interpolate(a, {77, 9}, nil, "nearest-exact")
+    return g.interpolate(a, {41, 23}), g.interpolate_grad(b, {2, 3, 30, 31}),
+        g.interpolate(a, {77, 9}, nil, "nearest-exact")
 end, randn(2, 3, 30, 31), randn(2, 3, 41, 23))
 
 -- ---- optimizers ----

@@ -1,19 +1,23 @@
--- The labs on the stand-in for CUDA, smaller still than in tests/lua/labs.lua: they run, wait as often as they say, and give
--- what they give on the cpu.
+-- The labs on the stand-in for CUDA, smaller still than in tests/lua/labs.lua: they run, wait as
+-- often as they say, and give what they give on the cpu.
 local t = require "tap"
 local root, build = os.getenv "GPUSH_ROOT", os.getenv "GPUSH_BUILD"
 
 local function lab(name, options)
-    local p = io.popen(("'%s/gpush' '%s/scripts/labs/%s.lua' %s 2>&1"):format(build, root, name, options))
+    local p = io.popen(("'%s/gpush' '%s/scripts/labs/%s.lua' %s 2>&1"):format(
+        build, root, name, options))
     local out = p:read "a"
-    if not t.ok(p:close(), name .. " runs: " .. options) then io.stderr:write((out:gsub("[^\n]+", "# %0"))) end
+    if not t.ok(p:close(), name .. " runs: " .. options) then
+        io.stderr:write((out:gsub("[^\n]+", "# %0")))
+    end
     return out
 end
 
 local out = lab("gathernd", "--device cuda --rows 6 --size 8")
 t.ok(out:find "equal       true", "gathernd: both ways give the same")
 t.is(tonumber(out:match "loop%s+[%d.]+ ms%s+(%d+) waits"), 12, "gathernd: two waits a row")
-t.is(tonumber(out:match "vectorised%s+[%d.]+ ms%s+(%d+) waits"), 0, "gathernd: none in the vectorised form")
+t.is(tonumber(out:match "vectorised%s+[%d.]+ ms%s+(%d+) waits"), 0,
+    "gathernd: none in the vectorised form")
 
 out = lab("svd", "--device cuda --size 12")
 local difference, largest = out:match "largest difference%s+(%S+) of (%S+)"
@@ -25,7 +29,8 @@ local rows, worst = 0, 0
 for residual in out:gmatch "\n%s+%d+%s+%d+%s+[%d.]+%s+[%d.]+%s+[%d.]+%s+[%d.]+%s+[%d.]+%s+[%d.]+%s+(%S+)" do
     rows, worst = rows + 1, math.max(worst, tonumber(residual))
 end
-t.ok(rows == 4 and worst < 1e-5, "svd_live: a row for each size and batch count, with small residuals")
+t.ok(rows == 4 and worst < 1e-5,
+    "svd_live: a row for each size and batch count, with small residuals")
 
 out = lab("seven_tips", "--device cuda --size 8 --steps 3")
 local _, equal = out:gsub("\n  equal true", "")
@@ -35,8 +40,12 @@ for n in out:gmatch " ms%s+(%d+) waits," do waits[#waits + 1] = tonumber(n) end
 t.is(waits, { 0, 0, 3, 0, 3, 1, 3, 0 }, "seven_tips: waits of each pair")
 
 local function losses(device)
-    local text, by = lab("masked_loss", ("--device %s --batch 1 --size 8 --steps 1 --workers 0"):format(device)), {}
-    for stage, count, loss in text:gmatch "\n(%a[%w_]+)%s+[%d.]+%s+([%d.]+)%s+[%d.]+%s+([%d.]+)%s+the same" do
+    local text,
+        by = lab("masked_loss",
+            ("--device %s --batch 1 --size 8 --steps 1 --workers 0"):format(device)), {}
+    for stage, count,
+        loss in text:gmatch "\n(%a[%w_]+)%s+[%d.]+%s+([%d.]+)%s+[%d.]+%s+([%d.]+)%s+the same"
+    do
         by[#by + 1] = { stage, device == "cuda" and tonumber(count) or 0, loss }
     end
     return by
@@ -49,7 +58,9 @@ for i, row in ipairs(on_cuda) do
 end
 
 local function digits(device)
-    return tonumber(lab("digits", ("--count 40 --epochs 1 --workers 0 --accuracy 0 --device %s"):format(device)):match "loss ([%d.]+)")
+    return tonumber(lab("digits",
+        ("--count 40 --epochs 1 --workers 0 --accuracy 0 --device %s"):format(
+            device)):match "loss ([%d.]+)")
 end
 t.close(digits "cuda", digits "cpu", 1e-3, "digits: an epoch ends with the cpu's loss")
 t.done()

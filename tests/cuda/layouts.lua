@@ -1,6 +1,7 @@
 --!plain
--- Ops on the stand-in for CUDA against the CPU's, on shapes that reach what small ones do not: vectors and what is left
--- behind them, rows and columns in parts, tiles of transposed copies, lines cut into parts, faults of integers.
+-- Ops on the stand-in for CUDA against the CPU's, on shapes that reach what small ones do not:
+-- vectors and what is left behind them, rows and columns in parts, tiles of transposed copies,
+-- lines cut into parts, faults of integers.
 local t = require "tap"
 local g = gpush
 local tolerance = {f32 = 3e-5, f16 = 3e-3}
@@ -15,9 +16,11 @@ end
 
 for _, dt in ipairs {"f32", "f16"} do
     local tol = tolerance[dt]
-    local x, row, col = g.randn(37, 64, {dtype = dt}), g.randn(64, {dtype = dt}), g.randn(37, 1, {dtype = dt})
+    local x, row, col = g.randn(37, 64, {dtype = dt}), g.randn(64, {dtype = dt}),
+        g.randn(37, 1, {dtype = dt})
     local X, big = x:to "cuda", g.randn(100003, {dtype = dt})
-    local views = {contiguous = {x, X}, transposed = {x:t(), X:t()}, every_second = {x:slice(2, 1, 64, 2), X:slice(2, 1, 64, 2)},
+    local views = {contiguous = {x, X}, transposed = {x:t(), X:t()},
+        every_second = {x:slice(2, 1, 64, 2), X:slice(2, 1, 64, 2)},
         inner = {x:narrow(1, 3, 29):narrow(2, 5, 50), X:narrow(1, 3, 29):narrow(2, 5, 50)}}
     for name, v in pairs(views) do
         for _, op in ipairs {"exp", "gelu", "erfinv", "isfinite", "lgamma"} do
@@ -26,45 +29,56 @@ for _, dt in ipairs {"f32", "f16"} do
     end
     close(big:tanh(), big:to "cuda":tanh(), tol, "tanh of 100003 " .. dt)
     close(big:narrow(1, 2, 100001):add(big:narrow(1, 1, 100001)),
-        big:to "cuda":narrow(1, 2, 100001):add(big:to "cuda":narrow(1, 1, 100001)), tol, "sums of what no vector begins with, " .. dt)
-    for name, o in pairs {row = row, column = col, one = row:select(1, 1), turned = x:t():contiguous():t()} do
+        big:to "cuda":narrow(1, 2, 100001):add(big:to "cuda":narrow(1, 1, 100001)), tol,
+            "sums of what no vector begins with, " .. dt)
+    for name, o in pairs {row = row, column = col, one = row:select(1, 1),
+        turned = x:t():contiguous():t()}
+    do
         close(x:mul(o), X:mul(o:to "cuda"), tol, "mul by a " .. name .. ", " .. dt)
         close(x:lt(o), X:lt(o:to "cuda"), tol, "lt of a " .. name .. ", " .. dt)
-        close(g.where(x:gt(0), o, 3), g.where(X:gt(0), o:to "cuda", 3), 0, "where with a " .. name .. ", " .. dt)
+        close(g.where(x:gt(0), o, 3), g.where(X:gt(0), o:to "cuda", 3), 0,
+            "where with a " .. name .. ", " .. dt)
     end
 
     local z = g.randn(7, 33, 64, {dtype = dt})
     local Z = z:to "cuda"
     for _, op in ipairs {"sum", "amax", "var", "logsumexp"} do
         for _, dims in ipairs {1, 2, 3, {1, 2}, {2, 3}, {1, 3}, {1, 2, 3}} do
-            local what = op .. " of " .. dt .. " over " .. (type(dims) == "table" and table.concat(dims, ", ") or dims)
+            local what = op .. " of " .. dt .. " over " ..
+                (type(dims) == "table" and table.concat(dims, ", ") or dims)
             close(z[op](z, dims), Z[op](Z, dims), 10 * tol, what)
-            close(z:permute(3, 1, 2)[op](z:permute(3, 1, 2), dims), Z:permute(3, 1, 2)[op](Z:permute(3, 1, 2), dims), 10 * tol,
+            close(z:permute(3, 1, 2)[op](z:permute(3, 1, 2), dims),
+                Z:permute(3, 1, 2)[op](Z:permute(3, 1, 2), dims), 10 * tol,
                 what .. ", permuted")
         end
     end
     for _, p in ipairs {{1, 3, 2}, {3, 2, 1}, {2, 1, 3}, {3, 1, 2}, {2, 3, 1}} do
         local what = "a copy of dims " .. table.concat(p, ", ") .. ", " .. dt
         close(z:permute(p):contiguous(), Z:permute(p):contiguous(), 0, what)
-        close(z:permute(p):to {dtype = "i16"}:contiguous(), Z:permute(p):to {dtype = "i16"}:contiguous(), 0, what .. ", as i16")
+        close(z:permute(p):to {dtype = "i16"}:contiguous(),
+            Z:permute(p):to {dtype = "i16"}:contiguous(), 0, what .. ", as i16")
     end
     local line, Line = big:mul(0.01), big:mul(0.01):to "cuda"
     close(line:cumsum(1), Line:cumsum(1), 10 * tol, "cumsum of a long line, " .. dt)
-    close(line:add(1):cumprod(1), Line:add(1):cumprod(1), 300 * tol, "cumprod of a long line, " .. dt)
+    close(line:add(1):cumprod(1), Line:add(1):cumprod(1), 300 * tol,
+        "cumprod of a long line, " .. dt)
     local _, at = line:cummax(1)
     local _, At = Line:cummax(1)
     close(at, At, 0, "cummax of a long line, " .. dt)
 end
 
--- Views that begin beside a multiple of 16 bytes, where the libraries' kernels would read 16 at once.
+-- Views that begin beside a multiple of 16 bytes, where the libraries' kernels would read 16 at
+-- once.
 for _, dt in ipairs {"f32", "f16"} do
     local a, b = g.randn(1 + 2 * 3 * 8 * 8, {dtype = dt}), g.randn(1 + 4 * 3 * 3 * 3, {dtype = dt})
     local function operands(device)
-        return a:to(device):narrow(1, 2, 384):view(2, 3, 8, 8), b:to(device):narrow(1, 2, 108):view(4, 3, 3, 3)
+        return a:to(device):narrow(1, 2, 384):view(2, 3, 8, 8),
+            b:to(device):narrow(1, 2, 108):view(4, 3, 3, 3)
     end
     local x, w = operands "cpu"
     local X, W = operands "cuda"
-    close(g.conv2d(x, w), g.conv2d(X, W), 10 * tolerance[dt], "conv2d of views that begin anywhere, " .. dt)
+    close(g.conv2d(x, w), g.conv2d(X, W), 10 * tolerance[dt],
+        "conv2d of views that begin anywhere, " .. dt)
     local function gradients(u, v)
         u, v = u:detach():requires_grad_(), v:detach():requires_grad_()
         g.conv2d(u, v):sum():backward()
@@ -75,9 +89,11 @@ for _, dt in ipairs {"f32", "f16"} do
     close(gx, GX, 10 * tolerance[dt], "the image's gradient, " .. dt)
     close(gw, GW, 30 * tolerance[dt], "the weight's gradient, " .. dt)
     for _, op in ipairs {"softmax", "log_softmax"} do
-        close(x[op](x, -1), X[op](X, -1), tolerance[dt], op .. " of rows that begin anywhere, " .. dt)
+        close(x[op](x, -1), X[op](X, -1), tolerance[dt],
+            op .. " of rows that begin anywhere, " .. dt)
     end
-    close(g.layer_norm(x, {8}), g.layer_norm(X, {8}), 10 * tolerance[dt], "layer_norm of rows that begin anywhere, " .. dt)
+    close(g.layer_norm(x, {8}), g.layer_norm(X, {8}), 10 * tolerance[dt],
+        "layer_norm of rows that begin anywhere, " .. dt)
     -- Weights: in vectors, beside them, one for several neighbours.
     local rows, groups = g.randn(5, 64, {dtype = dt}), g.randn(2, 6, 4, 4, {dtype = dt})
     for from = 1, 4 do -- in x's dtype, and in f32
@@ -86,25 +102,34 @@ for _, dt in ipairs {"f32", "f16"} do
         local w1, b1 = ws:narrow(1, from, 64), bs:narrow(1, from, 64)
         local W1, B1 = ws:to "cuda":narrow(1, from, 64), bs:to "cuda":narrow(1, from, 64)
         local what = (" of %s, %s weights from %d"):format(dt, ws.dtype, from)
-        close(g.layer_norm(rows, {64}, w1, b1), g.layer_norm(rows:to "cuda", {64}, W1, B1), 10 * tolerance[dt], "layer_norm" .. what)
+        close(g.layer_norm(rows, {64}, w1, b1), g.layer_norm(rows:to "cuda", {64}, W1, B1),
+            10 * tolerance[dt], "layer_norm" .. what)
         close(g.group_norm(groups, 3, w1:narrow(1, 1, 6), b1:narrow(1, 1, 6)),
-            g.group_norm(groups:to "cuda", 3, W1:narrow(1, 1, 6), B1:narrow(1, 1, 6)), 10 * tolerance[dt], "group_norm" .. what)
+            g.group_norm(groups:to "cuda", 3, W1:narrow(1, 1, 6), B1:narrow(1, 1, 6)),
+                10 * tolerance[dt], "group_norm" .. what)
     end
     local line, Line = g.randn(1025, {dtype = dt}), nil
     Line = line:to "cuda"
     local mask, at = line:narrow(1, 2, 1024):gt(0), g.randint(1, 32, {40})
-    local function some(v, m, i) -- all of what goes by vectors, of rows that begin at the second element
+    -- all of what goes by vectors, of rows that begin at the second element
+    local function some(v, m, i)
         local u, w = v:narrow(1, 2, 1024), v:narrow(1, 1, 1024)
         local r = u:view(32, 32)
         local into = g.zeros(1025, {dtype = dt, device = v.device})
         into:narrow(1, 2, 1024):fill_(3)
         into:narrow(1, 4, 512):copy_(u:narrow(1, 1, 512))
-        return {u:clone(), u:to {dtype = "f64"}, u:to {dtype = "i8"}, g.where(m, u, w), g.where(m, u, 2), g.cat {u, w, u}, g.stack {u, w},
-            r:index_select(1, i), g.embedding(i, r), r:sum(1), r:sum(2), r:cumsum(2), r:t():contiguous(), r:sort(2), into,
-            r:index_add(1, i, v:narrow(1, 1, 1024):view(32, 32):index_select(1, i)), r:var(2), g.cross_entropy(r, i:narrow(1, 1, 32))}
+        return {u:clone(), u:to {dtype = "f64"}, u:to {dtype = "i8"}, g.where(m, u, w),
+            g.where(m, u, 2), g.cat {u, w, u}, g.stack {u, w},
+            r:index_select(1, i), g.embedding(i, r), r:sum(1), r:sum(2), r:cumsum(2),
+                r:t():contiguous(), r:sort(2), into,
+            r:index_add(1, i, v:narrow(1, 1, 1024):view(32, 32):index_select(1, i)), r:var(2),
+                g.cross_entropy(r, i:narrow(1, 1, 32))}
     end
     local want, got = some(line, mask, at), some(Line, mask:to "cuda", at:to "cuda")
-    for k, v in ipairs(want) do close(v, got[k], 30 * tolerance[dt], ("number %d of what begins at the second element, %s"):format(k, dt)) end
+    for k, v in ipairs(want) do
+        close(v, got[k], 30 * tolerance[dt],
+            ("number %d of what begins at the second element, %s"):format(k, dt))
+    end
     local function stepped(device) -- parameters, gradients and moments that begin so
         local list = {}
         for k = 1, 4 do list[k] = line:mul(k):abs():to(device):narrow(1, 2, 1024) end
@@ -117,25 +142,34 @@ for _, dt in ipairs {"f32", "f16"} do
     local p2, q2 = stepped "cuda"
     close(p1, p2, tolerance[dt], "softmax's gradient, " .. dt)
     close(q1, q2, 10 * tolerance[dt], "layer_norm, " .. dt)
-    for _, n in ipairs {40, 1000, 1001, 9000, 40000} do -- a warp a row, groups, scalars, a block, more than shared memory keeps
+    -- a warp a row, groups, scalars, a block, more than shared memory keeps
+    for _, n in ipairs {40, 1000, 1001, 9000, 40000} do
         local r = g.randn(3, n, {dtype = dt})
-        close(r:softmax(2), r:to "cuda":softmax(2), tolerance[dt], "softmax of rows of " .. n .. ", " .. dt)
-        close(r:log_softmax(2), r:to "cuda":log_softmax(2), 10 * tolerance[dt], "log_softmax of rows of " .. n .. ", " .. dt)
-        close(g.layer_norm(r, {n}), g.layer_norm(r:to "cuda", {n}), 10 * tolerance[dt], "layer_norm of rows of " .. n .. ", " .. dt)
+        close(r:softmax(2), r:to "cuda":softmax(2), tolerance[dt],
+            "softmax of rows of " .. n .. ", " .. dt)
+        close(r:log_softmax(2), r:to "cuda":log_softmax(2), 10 * tolerance[dt],
+            "log_softmax of rows of " .. n .. ", " .. dt)
+        close(g.layer_norm(r, {n}), g.layer_norm(r:to "cuda", {n}), 10 * tolerance[dt],
+            "layer_norm of rows of " .. n .. ", " .. dt)
     end
 end
 
 -- A part's product may be beyond f64 where the whole is not.
-local both = g.stack({g.full({15000}, 1e-200, {dtype = "f64"}), g.full({15000}, 1e200, {dtype = "f64"})}, 2):flatten()
-t.close(both:to "cuda":cumprod(1):select(1, 30000):item(), 1, 1e-6, "cumprod of factors that cancel")
+local both = g.stack({g.full({15000}, 1e-200, {dtype = "f64"}),
+    g.full({15000}, 1e200, {dtype = "f64"})}, 2):flatten()
+t.close(both:to "cuda":cumprod(1):select(1, 30000):item(), 1, 1e-6,
+    "cumprod of factors that cancel")
 
 for text, call in pairs {
     ["floor_divide: integer division by zero"] = function(x) return x:floor_divide(x:sub(x)) end,
     ["fmod: integer division by zero"] = function(x) return x:fmod(0) end,
     ["pow: an integer raised to a negative integer"] = function(x) return x:pow(x:neg()) end,
-    ["bernoulli: a probability in 'x' is not between 0 and 1"] = function(x) return x:to {dtype = "f32"}:bernoulli() end,
-    ["bce: a probability is not between 0 and 1"] = function(x) return x:to {dtype = "f32"}:bce(x) end,
-    ["multinomial: a weight in 'x' is negative"] = function(x) return x:to {dtype = "f32"}:neg():multinomial(1) end,
+    ["bernoulli: a probability in 'x' is not between 0 and 1"] =
+        function(x) return x:to {dtype = "f32"}:bernoulli() end,
+    ["bce: a probability is not between 0 and 1"] =
+        function(x) return x:to {dtype = "f32"}:bce(x) end,
+    ["multinomial: a weight in 'x' is negative"] =
+        function(x) return x:to {dtype = "f32"}:neg():multinomial(1) end,
 } do
     local x = g.range(2, 40, {device = "cuda"})
     local ok, message = pcall(function() return call(x):sum():item() end)

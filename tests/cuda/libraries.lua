@@ -1,4 +1,5 @@
--- NVIDIA's libraries on the stand-in for CUDA: found, opened on first use, booked as such, steered, and missed.
+-- NVIDIA's libraries on the stand-in for CUDA: found, opened on first use, booked as such, steered,
+-- and missed.
 local t = require "tap"
 local gpush = gpush or require "gpush"
 local build, root = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
@@ -8,7 +9,8 @@ local fine = full({16, 16}, 1 + 2 ^ -12, {device = "cuda"})
 local image = fine:view(1, 1, 16, 16)
 local exact, coarse = 16 * (1 + 2 ^ -12) ^ 2, 16
 local function products()
-    return fine:mm(fine):to("cpu")[3][4]:item(), conv2d(image, fine:view(1, 1, 16, 16)):to("cpu"):item() / 16
+    return fine:mm(fine):to("cpu")[3][4]:item(),
+        conv2d(image, fine:view(1, 1, 16, 16)):to("cpu"):item() / 16
 end
 t.is(cuda.tf32(), false, "TF32 is off at first")
 local mm, conv = products()
@@ -24,7 +26,8 @@ t.is(cuda.deterministic(), true, "deterministic at first")
 for _, on in ipairs {true, false} do
     cuda.deterministic(on)
     cuda.benchmark(true)
-    t.close(conv2d(image, image):to("cpu"):item() / 16, exact, 1e-5, "benchmark, deterministic " .. tostring(on))
+    t.close(conv2d(image, image):to("cpu"):item() / 16, exact, 1e-5,
+        "benchmark, deterministic " .. tostring(on))
     cuda.benchmark(false)
 end
 cuda.deterministic(true)
@@ -34,8 +37,10 @@ for _, c in ipairs(sync.calls()) do if c.first_use then first[c.what] = c.times 
 t.ok(first.cuBLASLt == 1 and first.cuDNN == 1, "a library's first use is booked once")
 t.ok(not first.cuFFT, "one that was not needed was not opened")
 
--- A cuFFT without its functions, which comes first in GPUSH_CUDA_LIBRARIES: the op that needs it says so, others run.
-os.execute(("mkdir -p %s/libs && ln -sf $(realpath %s/fake/libcublas.so.13) %s/libs/libcufft.so.12"):format(root, build, root))
+-- A cuFFT without its functions, which comes first in GPUSH_CUDA_LIBRARIES: the op that needs it
+-- says so, others run.
+os.execute(("mkdir -p %s/libs && ln -sf $(realpath %s/fake/libcublas.so.13) %s/libs/libcufft.so.12")
+    :format(root, build, root))
 local script = root .. "/script.lua"
 local file = assert(io.open(script, "w"))
 file:write [[
@@ -44,9 +49,11 @@ print(select(2, pcall(fft.fft, x)))
 print(x:mm(x):to("cpu")[1][1]:item(), linalg.det(eye(3, {device = "cuda"})):item())
 ]]
 file:close()
-local run = assert(io.popen(("GPUSH_CUDA_LIBRARIES=%s/libs:%s/fake %s/gpush %s 2>&1"):format(root, build, build, script)))
+local run = assert(io.popen(("GPUSH_CUDA_LIBRARIES=%s/libs:%s/fake %s/gpush %s 2>&1"):format(
+    root, build, build, script)))
 local text = run:read "a"
 run:close()
-t.ok(text:find "fft.fft: needs cuFFT: .*has no function cufft", "what is missing is named by the op that needs it")
+t.ok(text:find "fft.fft: needs cuFFT: .*has no function cufft",
+    "what is missing is named by the op that needs it")
 t.ok(text:find "4.0\t1.0", "what does not need it runs")
 t.done()

@@ -1,5 +1,5 @@
--- What the record knows of the CUDA device, on the stand-in: times from CUPTI, from events where CUPTI is not to be had,
--- what was dropped, waits inside of libraries, NVTX ranges.
+-- What the record knows of the CUDA device, on the stand-in: times from CUPTI, from events where
+-- CUPTI is not to be had, what was dropped, waits inside of libraries, NVTX ranges.
 local t = require "tap"
 local fake = require "fake"
 local build = os.getenv "GPUSH_BUILD"
@@ -15,7 +15,8 @@ local function row(text, name)
         for word in (rest or ""):gmatch "%S+" do cell[#cell + 1] = word end
         if what == name then
             local n, unit = cell[9]:match "^([%d.]+)(%a+)$"
-            return tonumber(n) * ({ us = 1e-3, ms = 1, s = 1e3 })[unit], math.tointeger(tonumber(cell[11]))
+            return tonumber(n) * ({ us = 1e-3, ms = 1, s = 1e3 })[unit],
+                math.tointeger(tonumber(cell[11]))
         end
     end
 end
@@ -74,7 +75,8 @@ do
     for _, l in ipairs(sync.calls()) do
         if l.what == "loading of kernels" then first = l end
     end
-    t.ok(first and first.first_use and first.times >= 1, "the loading of a kernel's code is a first use")
+    t.ok(first and first.first_use and first.times >= 1,
+        "the loading of a kernel's code is a first use")
 end
 
 -- A region on another stream has a row of its own in the trace.
@@ -83,7 +85,8 @@ do
     local prof = profile.run({}, function() s:use(adds, 2) end)
     prof:trace(scratch .. "/stream.json")
     local f = assert(io.open(scratch .. "/stream.json"))
-    t.ok(f:read "a":find '"cat":"kernel","name":"[^"]+","pid":%d+,"tid":[2-9]', "a stream is a row of the trace")
+    t.ok(f:read "a":find '"cat":"kernel","name":"[^"]+","pid":%d+,"tid":[2-9]',
+        "a stream is a row of the trace")
     f:close()
 end
 
@@ -94,10 +97,13 @@ do
     local prof = profile.run({}, step)
     fake.fault "cupti_drop=0"
     for _, e in ipairs(prof:events()) do
-        if e.kind == "kernel" then t.ok(e.kernel and e.kernel ~= "add", "an event has its kernel's name") break end
+        if e.kind == "kernel" then
+            t.ok(e.kernel and e.kernel ~= "add", "an event has its kernel's name") break
+        end
     end
     t.is(prof.lost, 3, "dropped records are counted")
-    t.ok(prof:table {}:find("3 events of the device were dropped by its tools (CUPTI)", 1, true), "and said")
+    t.ok(prof:table {}:find("3 events of the device were dropped by its tools (CUPTI)", 1, true),
+        "and said")
 end
 
 -- Where CUPTI is not to be had, the reason, and times from events.
@@ -139,17 +145,22 @@ do
     local found, held, second
     for _, e in ipairs(prof:events()) do
         if e.kind == "op" then second = e end
-        if e.kind == "held" and e.name == "add" and e.kernel:find "^synchronization" then held = e end
+        if e.kind == "held" and e.name == "add" and e.kernel:find "^synchronization" then
+            held = e
+        end
     end
     t.is(held and held.kernel, "synchronization with a stream", "CUPTI's record of it is an event")
-    t.ok(held and held.id == second.id and held.start >= second.start and held.stop <= second.stop + 1000 and
+    t.ok(held and held.id == second.id and held.start >= second.start
+        and held.stop <= second.stop + 1000 and
         held.stop - held.start >= 2e7, "of the op that waited, within its time")
     prof:trace(scratch .. "/held.json")
     local f = assert(io.open(scratch .. "/held.json"))
     local trace = f:read "a"
     f:close()
-    t.ok(trace:find('"cat":"held","name":"synchronization with a stream","pid":1,"tid":2', 1, true) and
-        trace:find('"tid":2,"args":{"name":"held up by the device\'s runtime"}', 1, true), "and a row of the trace has it")
+    t.ok(trace:find('"cat":"held","name":"synchronization with a stream","pid":1,"tid":2', 1, true)
+        and
+        trace:find('"tid":2,"args":{"name":"held up by the device\'s runtime"}', 1, true),
+            "and a row of the trace has it")
     t.ok(prof:table{group = "region"}:find "held up", "beside the region")
     t.is(select(2, row(prof:table {}, "add")), 2, "it is no call of the op")
     for _, l in ipairs(sync.calls()) do
@@ -185,7 +196,8 @@ local function run(settings, text)
     local f = assert(io.open(path, "w"))
     f:write(text)
     f:close()
-    local p = assert(io.popen(("env %s timeout -k 1 60 %s/gpush %s 2>&1"):format(settings, build, path)))
+    local p = assert(io.popen(("env %s timeout -k 1 60 %s/gpush %s 2>&1"):format(
+        settings, build, path)))
     local out = p:read "a"
     p:close()
     return out
@@ -193,12 +205,15 @@ end
 local out = run("GPUSH_CUDA_LIBRARIES=/nowhere", [[
     local x = ones(10, {device = "cuda"})
     print(profile.run({}, function() return x + 1 end).how)]])
-t.ok(out:find("times are of whole ops", 1, true) or out:find("nil", 1, true), "CUPTI that is not in the named folder")
+t.ok(out:find("times are of whole ops", 1, true) or out:find("nil", 1, true),
+    "CUPTI that is not in the named folder")
 out = run("GPUSH_FAKE_CUPTI=busy", [[
     sync.mode = "warn"
     local x = ones(10, {device = "cuda"})
     print(sync.report())]])
-t.ok(out:find("cuda:0: waits inside of NVIDIA's libraries are not seen, because of CUPTI: another profiler is attached", 1, true),
+t.ok(
+    out:find("cuda:0: waits inside of NVIDIA's libraries are not seen, because of CUPTI: another \z
+        profiler is attached", 1, true),
     "the report says what it cannot see")
 out = run("", [[
     local kernels = 0
@@ -229,5 +244,6 @@ out = run("NVTX_INJECTION64_PATH=/somewhere", [[
     getmetatable(first).__close(first)
     getmetatable(first).__close(first)
     print(fake.count "open ranges", fake.count "range an end of none")]])
-t.ok(out:find "^1%s+2%s+1%s+true%s+0%s+0%s", "and regions' names, while nothing records, too; each ends once: " .. out)
+t.ok(out:find "^1%s+2%s+1%s+true%s+0%s+0%s",
+    "and regions' names, while nothing records, too; each ends once: " .. out)
 t.done()

@@ -1,32 +1,43 @@
--- What cuDNN refuses is done by our own kernels on the stand-in for CUDA, with the cpu's results: every kind of convolution,
--- batch_norm and recurrent layers, forward and backward, where cuDNN refuses everything, one call, or is not there at all.
+-- What cuDNN refuses is done by our own kernels on the stand-in for CUDA, with the cpu's results:
+-- every kind of convolution, batch_norm and recurrent layers, forward and backward, where cuDNN
+-- refuses everything, one call, or is not there at all.
 local t = require "tap"
 local fake, refused = require "fake", require "refused"
 local build, scratch = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
 
 -- A size of its own for each: what cuDNN has no plan for is not asked for again.
-for size, order in ipairs { "refuse=1+", "refuse=2", "choice=1+ refuse=1+", "choice=2", "choice=0" } do
+for size, order in ipairs { "refuse=1+", "refuse=2", "choice=1+ refuse=1+", "choice=2", "choice=0" }
+do
     fake.fault "choice=0 refuse=0"
     fake.fault(order)
     local by = refused(t, order, size)
-    if order:find "refuse=1%+" then t.is(by.cudnn, 0, order .. ": none of it is cuDNN's") else t.ok(by.cudnn > 0, order .. ": cuDNN does the rest") end
+    if order:find "refuse=1%+" then
+        t.is(by.cudnn, 0, order .. ": none of it is cuDNN's")
+    else
+        t.ok(by.cudnn > 0, order .. ": cuDNN does the rest")
+    end
     t.is(by.own > 0, order ~= "choice=0", order .. ": the record says what cuDNN refused")
 end
 fake.fault "choice=0 refuse=0"
--- What was saved by cuDNN is not read once it refused that size: backward of the first waits while a second is refused.
+-- What was saved by cuDNN is not read once it refused that size: backward of the first waits while
+-- a second is refused.
 do
     local layer, list = nn.LSTM(3, 4):double(), {}
     local x = randn(5, 2, 3, { dtype = "f64" })
     for _, device in ipairs { "cpu", "cuda" } do
         layer:to(device)
-        local a, b = x:detach():to(device):requires_grad_(), (x * 2):detach():to(device):requires_grad_()
+        local a, b = x:detach():to(device):requires_grad_(),
+            (x * 2):detach():to(device):requires_grad_()
         local first = (layer(a)):sum()
         fake.fault "refuse=1"
         local second = (layer(b)):sum()
         list[device] = { grad(first, { a })[1]:to "cpu", grad(second, { b })[1]:to "cpu" }
         fake.fault "refuse=0"
     end
-    for i = 1, 2 do t.close(list.cuda[i]:tolist(), list.cpu[i]:tolist(), 1e-12, "two runs, the second refused: gradient " .. i) end
+    for i = 1, 2 do
+        t.close(list.cuda[i]:tolist(), list.cpu[i]:tolist(), 1e-12,
+            "two runs, the second refused: gradient " .. i)
+    end
 end
 -- No memory for cuDNN to work in: a convolution needs none of its own.
 do
@@ -41,7 +52,9 @@ do
 end
 
 -- Without cuDNN: the plug-in and the other libraries in a folder of their own.
-os.execute(("mkdir -p %s/libs && ln -s $(realpath %s/fake)/lib*.so* %s/libs/ && cd %s/libs && rm libcudnn* libgpush_cuda.so && cp $(realpath %s/fake)/libgpush_cuda.so ."):format(
+os.execute(
+    ("mkdir -p %s/libs && ln -s $(realpath %s/fake)/lib*.so* %s/libs/ && cd %s/libs && rm \z
+        libcudnn* libgpush_cuda.so && cp $(realpath %s/fake)/libgpush_cuda.so ."):format(
     scratch, build, scratch, scratch, build))
 local file = assert(io.open(scratch .. "/script.lua", "w"))
 file:write [[
@@ -53,7 +66,9 @@ local by = require "refused"(t, "without cuDNN", 1)
 print("failed", failed, "cuDNN's", by.cudnn)
 ]]
 file:close()
-local run = assert(io.popen(("GPUSH_CUDA_PLUGIN=%s/libs/libgpush_cuda.so GPUSH_CUDA_LIBRARIES=%s/libs %s/gpush %s 2>&1"):format(
+local run = assert(io.popen(
+    ("GPUSH_CUDA_PLUGIN=%s/libs/libgpush_cuda.so GPUSH_CUDA_LIBRARIES=%s/libs %s/gpush %s 2>&1")
+        :format(
     scratch, scratch, build, scratch .. "/script.lua")))
 t.is(run:read "a", "failed\t0\tcuDNN's\t0\n", "all of it without cuDNN")
 run:close()

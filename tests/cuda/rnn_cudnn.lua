@@ -1,5 +1,6 @@
--- Recurrent layers by cuDNN on the stand-in for CUDA, which has an implementation of its own (tests/fake_cuda/libs/cudnn_rnn.cpp):
--- the cpu's results and gradients, of every kind of layer; dropout goes to our own kernels, and so does all where there is no cuDNN.
+-- Recurrent layers by cuDNN on the stand-in for CUDA, which has an implementation of its own
+-- (tests/fake_cuda/libs/cudnn_rnn.cpp): the cpu's results and gradients, of every kind of layer;
+-- dropout goes to our own kernels, and so does all where there is no cuDNN.
 local t = require "tap"
 local build, scratch = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
 
@@ -15,7 +16,8 @@ end
 
 manual_seed(7)
 local kinds = {
-    { "LSTM", {} }, { "LSTM", { num_layers = 2, bidirectional = true } }, { "LSTM", { bias = false, batch_first = true } },
+    { "LSTM", {} }, { "LSTM", { num_layers = 2, bidirectional = true } },
+        { "LSTM", { bias = false, batch_first = true } },
     { "GRU", {} }, { "GRU", { num_layers = 3 } }, { "GRU", { bidirectional = true, bias = false } },
     { "RNN", {} }, { "RNN", { nonlinearity = "relu", num_layers = 2, bidirectional = true } },
 }
@@ -43,7 +45,8 @@ for _, kind in ipairs(kinds) do
             for i = 1, want.n do
                 local a, b = got[i], want[i]
                 if type(b) == "table" then a, b = cat { a[1], a[2] }, cat { b[1], b[2] } end
-                t.close(a:to "cpu":tolist(), b:tolist(), eps[dtype], ("%s: result %d, %s"):format(what, i, given and "from a state" or "from zeros"))
+                t.close(a:to "cpu":tolist(), b:tolist(), eps[dtype],
+                    ("%s: result %d, %s"):format(what, i, given and "from a state" or "from zeros"))
             end
         end
     end
@@ -64,7 +67,8 @@ local function gradients(layer, x, hx, dy, twice)
 end
 local function same(got, want, eps, what)
     for i = 1, #want do
-        t.close(got[i]:to "cpu":tolist(), want[i]:tolist(), eps, ("%s: gradient %d"):format(what, i))
+        t.close(got[i]:to "cpu":tolist(), want[i]:tolist(), eps,
+            ("%s: gradient %d"):format(what, i))
     end
 end
 local function there(x, device) return x:detach():to(device):requires_grad_() end
@@ -75,24 +79,29 @@ for _, kind in ipairs(kinds) do
         local layer = nn[name](3, 5, options):to(dtype)
         local states = (options.num_layers or 1) * (options.bidirectional and 2 or 1)
         local what = ("%s %s, %d states, trained"):format(name, dtype, states)
-        local x, h = randn(4, 2, 3, { dtype = dtype }), randn(states, options.batch_first and 4 or 2, 5, { dtype = dtype })
+        local x, h = randn(4, 2, 3, { dtype = dtype }),
+            randn(states, options.batch_first and 4 or 2, 5, { dtype = dtype })
         local dy = randn(200, { dtype = dtype })
         local function states_on(device)
-            return name == "LSTM" and { there(h, device), there(h * 0.5, device) } or there(h, device)
+            return name == "LSTM" and { there(h, device), there(h * 0.5, device) }
+                or there(h, device)
         end
         local want = gradients(layer, there(x, "cpu"), states_on "cpu", dy)
         layer:to "cuda"
         local got, by = watched(function()
-            return table.unpack(gradients(layer, there(x, "cuda"), states_on "cuda", dy:to "cuda", true))
+            return table.unpack(gradients(layer, there(x, "cuda"), states_on "cuda", dy:to "cuda",
+                true))
         end)
         t.ok(by, what .. " goes to cuDNN")
         same(got, want, eps[dtype], what .. ", a second time")
     end
 end
 
-t.is(os.getenv "CUBLAS_WORKSPACE_CONFIG", ":4096:8", "cuBLAS within cuDNN is told to give the same bits each time")
+t.is(os.getenv "CUBLAS_WORKSPACE_CONFIG", ":4096:8",
+    "cuBLAS within cuDNN is told to give the same bits each time")
 
--- Only some of the results, no states, no batch; TF32 that is switched between forward and backward.
+-- Only some of the results, no states, no batch; TF32 that is switched between forward and
+-- backward.
 do
     local layer, x = nn.GRU(3, 5, { num_layers = 2 }):double(), randn(4, 3, { dtype = "f64" })
     local function run(device)
@@ -113,8 +122,12 @@ do
     local w = { randn(20, 3, { device = "cuda" }), randn(20, 5, { device = "cuda" }) }
     local x, o = randn(4, 2, 3, { device = "cuda" }), { has_biases = false }
     local _, _, _, saved = lstm_forward(x, nil, w, o)
-    t.error(function() lstm_backward(x, nil, w, false, 1, 0, false, false, false, saved:narrow(1, 1, 100):contiguous(), randn(4, 2, 5, { device = "cuda" })) end,
-        "lstm_backward: argument 'saved' has 100 elements %(expected what the forward op gave%)", "less than was saved")
+    t.error(function()
+        lstm_backward(x, nil, w, false, 1, 0, false, false, false,
+            saved:narrow(1, 1, 100):contiguous(), randn(4, 2, 5, { device = "cuda" }))
+    end,
+        "lstm_backward: argument 'saved' has 100 elements %(expected what the forward op gave%)",
+            "less than was saved")
 end
 
 local layer = nn.LSTM(3, 5, { num_layers = 2, dropout = 0.5 }):to "cuda"
@@ -122,12 +135,14 @@ local x = randn(4, 2, 3, { device = "cuda" })
 t.ok(not select(2, watched(function() return layer(x) end)), "dropout has our own kernels")
 do
     local _ <close> = no_grad()
-    t.ok(not select(2, watched(function() return layer(x) end)), "also where nothing will be differentiated")
+    t.ok(not select(2, watched(function() return layer(x) end)),
+        "also where nothing will be differentiated")
     layer:eval()
     t.ok(select(2, watched(function() return layer(x) end)), "evaluation has none")
 end
 
--- For want of scratch memory the collector runs a finaliser that runs a layer itself, while cuDNN is in use.
+-- For want of scratch memory the collector runs a finaliser that runs a layer itself, while cuDNN
+-- is in use.
 do
     local fake = require "fake"
     local wide = nn.LSTM(30, 40):to "cuda"
@@ -148,7 +163,9 @@ do
 end
 
 -- Without the stand-in's cuDNN: the plug-in and the other libraries in a folder of their own.
-os.execute(("mkdir -p %s/libs && ln -s $(realpath %s/fake)/lib*.so* %s/libs/ && cd %s/libs && rm libcudnn* libgpush_cuda.so && cp $(realpath %s/fake)/libgpush_cuda.so ."):format(
+os.execute(
+    ("mkdir -p %s/libs && ln -s $(realpath %s/fake)/lib*.so* %s/libs/ && cd %s/libs && rm \z
+        libcudnn* libgpush_cuda.so && cp $(realpath %s/fake)/libgpush_cuda.so ."):format(
     scratch, build, scratch, scratch, build))
 local file = assert(io.open(scratch .. "/script.lua", "w"))
 file:write [[
@@ -171,8 +188,11 @@ end
 print(right)
 ]]
 file:close()
-local run = assert(io.popen(("env PATH=/usr/bin:/bin CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=%s/libs/libgpush_cuda.so GPUSH_CUDA_LIBRARIES=%s/libs %s/gpush %s/script.lua 2>&1"):format(scratch, scratch, build, scratch)))
+local run = assert(io.popen(
+    ("env PATH=/usr/bin:/bin CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=%s/libs/libgpush_cuda.so \z
+        GPUSH_CUDA_LIBRARIES=%s/libs %s/gpush %s/script.lua 2>&1"):format(scratch, scratch, build, scratch)))
 local text = run:read "a"
 run:close()
-t.ok(text:find "^true\n", "without cuDNN, or with one that does not know the stand-in, our own kernels do it: " .. text)
+t.ok(text:find "^true\n",
+    "without cuDNN, or with one that does not know the stand-in, our own kernels do it: " .. text)
 t.done()

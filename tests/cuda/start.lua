@@ -1,4 +1,5 @@
--- The CUDA device in processes of their own on the stand-in: opening it, several devices, what is missing, Ctrl-C.
+-- The CUDA device in processes of their own on the stand-in: opening it, several devices, what is
+-- missing, Ctrl-C.
 local t = require "tap"
 local build = os.getenv "GPUSH_BUILD"
 
@@ -8,33 +9,50 @@ local function run(settings, text, how)
     local f = assert(io.open(path, "w"))
     f:write(text)
     f:close()
-    local p = assert(io.popen(("env %s timeout -k 1 60 %s/gpush %s %s 2>&1"):format(settings, build, how or "", path)))
+    local p = assert(io.popen(("env %s timeout -k 1 60 %s/gpush %s %s 2>&1"):format(
+        settings, build, how or "", path)))
     local out = p:read "a"
     p:close()
     return out
 end
 local function prints(settings, text, want, name)
     local out = run(settings, text)
-    if not t.ok(out:find(want) ~= nil, name) then io.stderr:write("#   ", out, "#   expected ", want, "\n") end
+    if not t.ok(out:find(want) ~= nil, name) then
+        io.stderr:write("#   ", out, "#   expected ", want, "\n")
+    end
 end
 
 -- what there is
-prints("GPUSH_FAKE_DEVICES=0", "print(cuda.is_available()) print(ones(2, {device = 'gpu'}).device)", "^false\tcuda: no CUDA%-capable device[^\n]*\nsim:0\n$",
+prints("GPUSH_FAKE_DEVICES=0", "print(cuda.is_available()) print(ones(2, {device = 'gpu'}).device)",
+    "^false\tcuda: no CUDA%-capable device[^\n]*\nsim:0\n$",
     "without a device gpu is sim, and the reason is told")
-prints("GPUSH_FAKE_DRIVER=12000", "print(pcall(ones, 2, {device = 'cuda'}))", "false\t[^\n]*ones: no CUDA device here %(CUDA driver version is insufficient", "a driver that is too old")
-prints("GPUSH_FAKE_ARCH=70", "print(pcall(ones, 2, {device = 'cuda'}))", "compute capability 7%.0; 7%.5 or more is needed", "a GPU that is too old")
-prints("GPUSH_CUDA_PLUGIN=/nowhere.so", "print(pcall(ones, 2, {device = 'cuda'})) print(ones(2, {device = 'gpu'}).device)", "no CUDA device here %(the plug%-in is not there.*%); device = \"gpu\" is cuda where .*\nsim:0", "no plug-in")
-for _, use in ipairs { "ones(2):cuda()", "ones(2):to 'cuda'", "ones(2):to{device = 'cuda:1'}", "zeros(2, {device = 'cuda'})",
-    "nn.Linear(2, 2):cuda()", "stream 'cuda'", "cuda.synchronize()", "cuda.empty_cache()", "cuda.memory_summary()",
+prints("GPUSH_FAKE_DRIVER=12000", "print(pcall(ones, 2, {device = 'cuda'}))",
+    "false\t[^\n]*ones: no CUDA device here %(CUDA driver version is insufficient",
+        "a driver that is too old")
+prints("GPUSH_FAKE_ARCH=70", "print(pcall(ones, 2, {device = 'cuda'}))",
+    "compute capability 7%.0; 7%.5 or more is needed", "a GPU that is too old")
+prints("GPUSH_CUDA_PLUGIN=/nowhere.so",
+    "print(pcall(ones, 2, {device = 'cuda'})) print(ones(2, {device = 'gpu'}).device)",
+        "no CUDA device here %(the plug%-in is not there.*%); device = \"gpu\" is cuda where \z
+            .*\nsim:0", "no plug-in")
+for _, use in ipairs { "ones(2):cuda()", "ones(2):to 'cuda'", "ones(2):to{device = 'cuda:1'}",
+    "zeros(2, {device = 'cuda'})",
+    "nn.Linear(2, 2):cuda()", "stream 'cuda'", "cuda.synchronize()", "cuda.empty_cache()",
+        "cuda.memory_summary()",
     "cuda.get_device_name()", "cuda.current_stream()" } do
     prints("GPUSH_FAKE_DEVICES=0", "print(pcall(load [[local y = " .. use .. "]]))",
-        "^false\t[^\n]*no CUDA device here %([^\n]*%); device = \"gpu\" is cuda where there is one and the simulated device elsewhere\n$",
+        "^false\t[^\n]*no CUDA device here %([^\n]*%); device = \"gpu\" is cuda where there is \z
+            one and the simulated device elsewhere\n$",
         use .. " without a device names gpu")
 end
-prints("", "print(ones(2, {device = 'gpu'}).device)", "^cuda:0\n$", "gpu is cuda where there is one")
-prints("CUDA_LAUNCH_BLOCKING=1", "ones(2, {device = 'cuda'}) ones(2, {device = 'cuda'})", "^gpush: CUDA_LAUNCH_BLOCKING=1: every launch waits until it is done\n$",
+prints("", "print(ones(2, {device = 'gpu'}).device)", "^cuda:0\n$",
+    "gpu is cuda where there is one")
+prints("CUDA_LAUNCH_BLOCKING=1", "ones(2, {device = 'cuda'}) ones(2, {device = 'cuda'})",
+    "^gpush: CUDA_LAUNCH_BLOCKING=1: every launch waits until it is done\n$",
     "CUDA_LAUNCH_BLOCKING is said, once")
-prints("", "local f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda') ones(2, {device = 'cuda'}) f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda' ~= nil)",
+prints("",
+    "local f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda') ones(2, {device \z
+        = 'cuda'}) f = io.open '/proc/self/maps' print((f:read 'a'):find 'libgpush_cuda' ~= nil)",
     "^nil\ntrue\n$", "the plug-in is opened when a CUDA device is first asked for, not before")
 
 -- the doctor names each library, where it was found, and what is missing
@@ -46,13 +64,20 @@ local function doctor(settings)
 end
 local all = doctor ""
 local found = all:find "ok  CUDA runtime" and all:find "has not been run on a GPU"
-for _, name in ipairs { "cuBLAS", "cuSOLVER", "cuFFT", "cuDNN", "CUPTI" } do found = found and all:find("ok  " .. name .. " ") end
+for _, name in ipairs { "cuBLAS", "cuSOLVER", "cuFFT", "cuDNN", "CUPTI" } do
+    found = found and all:find("ok  " .. name .. " ")
+end
 t.ok(found, "the doctor finds the stand-ins of NVIDIA's libraries")
--- The plug-in away from them: what is not on this machine is missing, and has a line that says what to do.
+-- The plug-in away from them: what is not on this machine is missing, and has a line that says what
+-- to do.
 local alone = os.getenv "TMPDIR" .. "/alone"
-os.execute(("mkdir %s && cp %s/fake/libgpush_cuda.so %s/fake/libfakecudart.so %s"):format(alone, build, build, alone))
-all = doctor("GPUSH_CUDA_LIBRARIES=/nowhere CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=" .. alone .. "/libgpush_cuda.so")
-t.ok(all:find "ok  cuDNN " or all:find "%-%-  cuDNN [^\n]*libcudnn[^\n]*\n +convolutions on a GPU are slow without it[^\n]*pip install", "what is missing comes with what to do")
+os.execute(("mkdir %s && cp %s/fake/libgpush_cuda.so %s/fake/libfakecudart.so %s"):format(
+    alone, build, build, alone))
+all = doctor("GPUSH_CUDA_LIBRARIES=/nowhere CUDA_HOME=/nowhere GPUSH_CUDA_PLUGIN=" .. alone ..
+    "/libgpush_cuda.so")
+t.ok(all:find "ok  cuDNN "
+    or all:find "%-%-  cuDNN [^\n]*libcudnn[^\n]*\n +convolutions on a GPU are slow without \z
+        it[^\n]*pip install", "what is missing comes with what to do")
 
 -- two devices
 local two = [[
@@ -81,11 +106,13 @@ assert((b + 1)[1]:item() == 5, "the other device lives on")
 print "done"
 ]]
 local out = run("GPUSH_FAKE_DEVICES=2", two)
-t.ok(out:find "cuda:0" and out:find "cuda:0 is dead" and out:find "\ndone\n$", "two devices: copies, order, memory of their own, one dies alone")
+t.ok(out:find "cuda:0" and out:find "cuda:0 is dead" and out:find "\ndone\n$",
+    "two devices: copies, order, memory of their own, one dies alone")
 if not out:find "\ndone\n$" then io.stderr:write("#   ", out) end
 
--- Ops that need handles, plans, scratch memory and events of their device, in turn on one and the other: a launch into a stream of
--- another device than the thread's is an error. The same results on both, and those of the cpu.
+-- Ops that need handles, plans, scratch memory and events of their device, in turn on one and the
+-- other: a launch into a stream of another device than the thread's is an error. The same results
+-- on both, and those of the cpu.
 local turns = [[
 manual_seed(3)
 local x, w = randn(4, 3, 8, 8), randn(5, 3, 3, 3)
@@ -124,9 +151,12 @@ assert(((z:to "cpu" - want[1] * 2):abs() - 1):abs():amax():item() < 1e-6)
 print "done"
 ]]
 out = run("GPUSH_FAKE_DEVICES=2", turns)
-if not t.ok(out == "done\n", "libraries, sorts, backward and copies on two devices in turn") then io.stderr:write("#   ", out) end
+if not t.ok(out == "done\n", "libraries, sorts, backward and copies on two devices in turn") then
+    io.stderr:write("#   ", out)
+end
 
--- Ctrl-C: the wait ends long before the kernel, the session goes on, and memory in use is not handed out again
+-- Ctrl-C: the wait ends long before the kernel, the session goes on, and memory in use is not
+-- handed out again
 local ctrl_c = [[
 fake, x = require "fake", full({300000}, 1, {device = "cuda", dtype = "f32"})
 synchronize "cuda"
@@ -140,9 +170,14 @@ x = nil collectgarbage()
 z = full({300000}, 7, {device = "cuda", dtype = "f32"})
 print(y[1]:item(), z[300000]:item(), os.time() - started >= 2)
 ]]
-for what, wait in pairs { ["of one element"] = "y[5]:item()", ["of a large copy"] = 'w = zeros(1 << 20):to "cuda"', ["of the device"] = 'synchronize "cuda"' } do
+for what, wait in pairs { ["of one element"] = "y[5]:item()",
+    ["of a large copy"] = 'w = zeros(1 << 20):to "cuda"', ["of the device"] = 'synchronize "cuda"' }
+do
     local found = run("", ctrl_c:format(wait), "-i <")
-    if not t.ok(found:find "interrupted.*\nback\ttrue\n.*2%.0\t7%.0\ttrue\n", "Ctrl-C ends a wait " .. what) then io.stderr:write("#   ", found) end
+    if not t.ok(found:find "interrupted.*\nback\ttrue\n.*2%.0\t7%.0\ttrue\n",
+        "Ctrl-C ends a wait " .. what) then
+        io.stderr:write("#   ", found)
+    end
 end
 
 -- a bad index
@@ -155,7 +190,8 @@ print(select(2, pcall(synchronize, "cuda")))
 print((x + 1)[5]:item())
 ]]
 out = run("", bad)
-if not t.ok(out:find "^true\ttrue\n[^\n]*index_select: [^\n]*6[^\n]*child%.lua:3[^\n]*\n3%.0\n$", "a bad index is raised by the next wait, with op and line, and the device lives on") then
+if not t.ok(out:find "^true\ttrue\n[^\n]*index_select: [^\n]*6[^\n]*child%.lua:3[^\n]*\n3%.0\n$",
+    "a bad index is raised by the next wait, with op and line, and the device lives on") then
     io.stderr:write("#   ", out)
 end
 t.done()

@@ -1,5 +1,5 @@
--- cuda.svd_driver on the stand-in for CUDA: which driver a shape goes to, and that each gives a decomposition. Its results
--- are multiplied together again here, in plain Lua.
+-- cuda.svd_driver on the stand-in for CUDA: which driver a shape goes to, and that each gives a
+-- decomposition. Its results are multiplied together again here, in plain Lua.
 local t = require "tap"
 
 local function product(a, b)
@@ -50,9 +50,11 @@ local rows = { -- driver, shape, full_matrices, what does it
     {"gesvdj", {3, 6, 4}, true, "gesvdjBatched"}, {"gesvdj", {3, 4, 6}, true, "gesvdjBatched"},
     {"gesvdj", {3, 5, 5}, false, "gesvdjBatched"}, {"gesvdj", {3, 6, 4}, false, "gesvdj"},
     {"gesvdj", {2, 33, 3}, true, "gesvdj"}, {"gesvdj", {6, 4}, true, "gesvdj"},
-    {"gesvd", {2, 6, 4}, true, "gesvd"}, {"gesvd", {2, 4, 6}, true, "gesvd"}, {"gesvd", {2, 6, 4}, false, "gesvd"},
+    {"gesvd", {2, 6, 4}, true, "gesvd"}, {"gesvd", {2, 4, 6}, true, "gesvd"},
+        {"gesvd", {2, 6, 4}, false, "gesvd"},
     {"gesvd", {2, 4, 6}, false, "gesvd"}, {"gesvda", {3, 9, 4}, false, "gesvdaStridedBatched"},
-    {"gesvda", {3, 4, 9}, false, "gesvdaStridedBatched"}, {"gesvda", {3, 4, 4}, true, "gesvdaStridedBatched"},
+    {"gesvda", {3, 4, 9}, false, "gesvdaStridedBatched"},
+        {"gesvda", {3, 4, 4}, true, "gesvdaStridedBatched"},
 }
 for _, dtype in ipairs {"f32", "f64"} do
     for _, row in ipairs(rows) do
@@ -60,14 +62,18 @@ for _, dtype in ipairs {"f32", "f64"} do
         local x = randn(shape, {dtype = dtype, device = "cuda"})
         t.is(cuda.svd_driver(driver), driver, "set to " .. driver)
         local u, s, vh = linalg.svd(x, full)
-        local name = ("%s of %s %s, full %s"):format(driver, dtype, table.concat(shape, " x "), full)
+        local name = ("%s of %s %s, full %s"):format(
+            driver, dtype, table.concat(shape, " x "), full)
         t.is({cuda.svd_driver()}, {driver, used}, name .. " goes to " .. used)
         x, u, s, vh = x:tolist(), u:tolist(), s:tolist(), vh:tolist()
         if #shape == 2 then x, u, s, vh = {x}, {u}, {s}, {vh} end
-        for i = 1, #x do decomposes(x[i], u[i], s[i], vh[i], dtype == "f64" and 1e-12 or 1e-4, name) end
+        for i = 1, #x do
+            decomposes(x[i], u[i], s[i], vh[i], dtype == "f64" and 1e-12 or 1e-4, name)
+        end
     end
 end
-t.error(function() linalg.svd(randn(3, 9, 4, {device = "cuda"})) end, "linalg.svd: driver gesvda gives no full matrices", "what gesvda cannot")
+t.error(function() linalg.svd(randn(3, 9, 4, {device = "cuda"})) end,
+    "linalg.svd: driver gesvda gives no full matrices", "what gesvda cannot")
 cuda.svd_driver "auto"
 do
     local x = randn(3, 6, 4, {device = "cuda"})
@@ -82,8 +88,11 @@ do
     t.error(function() linalg.svd(x:cpu(), {driver = "gesvdj"}) end,
         "linalg.svd: argument 'driver' is for CUDA only", "the CPU has no choice")
     local seen = 0
-    for _, e in ipairs(profile.run({}, function() linalg.svd(x, {driver = "gesvdj"}) end):events()) do
-        if e.kind == "kernel" and e.name == "linalg_svd" and e.kernel:find "^gesvdjBatched: " then seen = seen + 1 end
+    for _, e in ipairs(profile.run({}, function() linalg.svd(x, {driver = "gesvdj"}) end):events())
+    do
+        if e.kind == "kernel" and e.name == "linalg_svd" and e.kernel:find "^gesvdjBatched: " then
+            seen = seen + 1
+        end
     end
     t.ok(seen >= 1, "a profile says which")
 end

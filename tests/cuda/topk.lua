@@ -1,6 +1,7 @@
--- topk and kthvalue of long lines on the stand-in for CUDA, which go by a digit at a time (kernels/cuda/sort/sort.cu): what sorting the same
--- numbers in Lua gives, of equal ones the first. A second time from the last line to the first, where a line that wrote into the
--- next one's place would show.
+-- topk and kthvalue of long lines on the stand-in for CUDA, which go by a digit at a time
+-- (kernels/cuda/sort/sort.cu): what sorting the same numbers in Lua gives, of equal ones the first.
+-- A second time from the last line to the first, where a line that wrote into the next one's place
+-- would show.
 local t = require "tap"
 local on_stand_in, fake = pcall(require, "fake") -- else a GPU, whose order is its own
 
@@ -28,7 +29,8 @@ for _, from in ipairs(on_stand_in and { "forward", "backward" } or { "own" }) do
             for r = 1, shape[1] do
                 rows[r] = {}
                 for i = 1, shape[2] do
-                    local v = math.random(0, r == 2 and 3 or 200) -- the second line: many equal ones
+                    -- the second line: many equal ones
+                    local v = math.random(0, r == 2 and 3 or 200)
                     if dtype:find "f" then v = v / 4 - 20 end
                     if dtype == "i32" or dtype == "i64" then v = v - 100 end
                     rows[r][i] = v
@@ -45,7 +47,8 @@ for _, from in ipairs(on_stand_in and { "forward", "backward" } or { "own" }) do
                     want[r], at[r] = {}, {}
                     for j = 1, k do want[r][j], at[r][j] = rows[r][o[j]], o[j] end
                 end
-                local what = ("%s %dx%d, %s"):format(dtype, shape[1], shape[2], largest and "largest" or "smallest")
+                local what = ("%s %dx%d, %s"):format(
+                    dtype, shape[1], shape[2], largest and "largest" or "smallest")
                 t.is(places:tolist(), at, what .. ": places")
                 t.close(values:tolist(), want, 0, what .. ": values")
             end
@@ -65,6 +68,8 @@ for _, from in ipairs(on_stand_in and { "forward", "backward" } or { "own" }) do
 end
 if on_stand_in then fake.fault "order=forward" end
 local y = randn(600, 5, { device = "cuda" })
-t.is(select(2, y:topk(4, 1)):tolist(), select(2, y:transpose(1, 2):contiguous():topk(4, 2)):transpose(1, 2):contiguous():tolist(), "along another dim")
+t.is(select(2, y:topk(4, 1)):tolist(),
+    select(2, y:transpose(1, 2):contiguous():topk(4, 2)):transpose(1, 2):contiguous():tolist(),
+        "along another dim")
 t.is(#y:topk(500, 1), 500, "many of many are sorted")
 t.done()

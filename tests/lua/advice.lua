@@ -1,5 +1,5 @@
--- What the sync debugger advises: each advice is given for a wait that is provoked here, and what it says to write
--- instead does not wait. Every row of profile/advice.def has its case.
+-- What the sync debugger advises: each advice is given for a wait that is provoked here, and what
+-- it says to write instead does not wait. Every row of profile/advice.def has its case.
 local t = require "tap"
 local gpush, sync = require "gpush", sync
 local dev = "sim"
@@ -8,58 +8,90 @@ local dev = "sim"
 local y = full({ 700, 700 }, 1, { device = dev, dtype = "f32" })
 local s = current_stream(dev)
 local function env()
-    local e = { x = arange(1, 64, { device = dev, dtype = "f32" }), c = arange(1, 64, { dtype = "f32" }), d = dev, y = y, s = s,
-        t = full({}, 3, { device = dev, dtype = "i64" }), idx = arange(1, 4, { device = dev, dtype = "i64" }),
+    local e = { x = arange(1, 64, { device = dev, dtype = "f32" }),
+        c = arange(1, 64, { dtype = "f32" }), d = dev, y = y, s = s,
+        t = full({}, 3, { device = dev, dtype = "i64" }),
+            idx = arange(1, 4, { device = dev, dtype = "i64" }),
         cidx = arange(1, 4, { dtype = "i64" }), p = arange(1, 64, { dtype = "f32" }):pin_memory(),
-        q = arange(1, 64, { dtype = "f32" }):pin_memory(), labels = (arange(1, 64, { device = dev, dtype = "i64" }) % 5) + 1 }
+        q = arange(1, 64, { dtype = "f32" }):pin_memory(),
+            labels = (arange(1, 64, { device = dev, dtype = "i64" }) % 5) + 1 }
     e.m, e.here = e.x > 32, e.idx:to(dev)
     return setmetatable(e, { __index = _G })
 end
 
--- why, what: the row of advice.def. waits: what provokes the wait. instead: what the text says to write, each alone;
--- after: what waits, once, when the loop is over. lasting: fails or prints, so only its refusal is looked at.
+-- why, what: the row of advice.def. waits: what provokes the wait. instead: what the text says to
+-- write, each alone; after: what waits, once, when the loop is over. lasting: fails or prints, so
+-- only its refusal is looked at.
 local cases = {
-    { "item", "item", "local v = x:sum():item()", { "local v = x:sum()", "local v = x:eq(x):all()" }, after = "local v = x:sum():item()" },
+    { "item", "item", "local v = x:sum():item()",
+        { "local v = x:sum()", "local v = x:eq(x):all()" }, after = "local v = x:sum():item()" },
     { "item", "item", "local v = equal(x, x)", { "local v = x:eq(x):all()" } },
     { "item", "number", "local v = math.floor(t)", { "local v = t:floor()" } },
-    { "item", "number", "local v = math.max(1, t)", { "local v = t:clamp(1)", "local v = t:clamp(1, 9)" } },
+    { "item", "number", "local v = math.max(1, t)",
+        { "local v = t:clamp(1)", "local v = t:clamp(1, 9)" } },
     { "item", "number", "for i = 1, t do end", {}, after = "local n = t:item()" },
-    { "item", "", "local v = x:narrow(1, t, 2)", { "local v = x:narrow(1, 3, 2)", "local v = x:index_select(1, idx)", "local v = x:gather(1, idx)",
+    { "item", "", "local v = x:narrow(1, t, 2)",
+        { "local v = x:narrow(1, 3, 2)", "local v = x:index_select(1, idx)",
+            "local v = x:gather(1, idx)",
         "local v = x[idx]" } },
-    { "print", "", "local v = tostring(x)", { "for i = 1, 5 do if i % 10 == 0 then print(x) end end" }, after = "local v = tostring(x)" },
+    { "print", "", "local v = tostring(x)",
+        { "for i = 1, 5 do if i % 10 == 0 then print(x) end end" },
+            after = "local v = tostring(x)" },
     { "print", "", "local v = ('%s'):format(x)", {}, after = "local v = tostring(x)" },
-    { "tolist", "", "local v = x:tolist()", { "local v = x * 2 + 1" }, after = "local v = x:tolist()" },
-    { "branch", "", "if x:sum() > 0 then x = x * 2 end", { "x = where(x:sum() > 0, x * 2, x)", "x = x * (x > 0)", "x = x:clamp(0)" } },
-    { "branch", "", "while t < 0 do end", { "for i = 1, 5 do if i % 10 == 0 and t < 0 then break end end" } },
-    { "index", "cpu index", "local v = x[cidx]", { "local v = x[here]" }, after = "here = cidx:to(x.device)" },
+    { "tolist", "", "local v = x:tolist()", { "local v = x * 2 + 1" },
+        after = "local v = x:tolist()" },
+    { "branch", "", "if x:sum() > 0 then x = x * 2 end",
+        { "x = where(x:sum() > 0, x * 2, x)", "x = x * (x > 0)", "x = x:clamp(0)" } },
+    { "branch", "", "while t < 0 do end",
+        { "for i = 1, 5 do if i % 10 == 0 and t < 0 then break end end" } },
+    { "index", "cpu index", "local v = x[cidx]", { "local v = x[here]" },
+        after = "here = cidx:to(x.device)" },
     { "index", "cpu index", "x[cidx] = 0", { "x[here] = 0" }, after = "here = cidx:to(x.device)" },
-    { "index", "", "local v = x[t]", { "local v = x[3]", "local v = x[t:reshape(1)]", "local v = x:gather(1, t:reshape(1))",
+    { "index", "", "local v = x[t]",
+        { "local v = x[3]", "local v = x[t:reshape(1)]", "local v = x:gather(1, t:reshape(1))",
         "local v = x:gather_nd(t:reshape(1, 1))" } },
     { "index", "", "local v = x[{ {1, t} }]", { "local v = x[{ {1, 3} }]", "local v = x[idx]" } },
-    { "copy", "copy H2D", "local v = c:to(d)", { "local v = p:to(d, {non_blocking = true})", "local v = ones(64, {device = d})" }, after = "p = c:pin_memory()" },
+    { "copy", "copy H2D", "local v = c:to(d)",
+        { "local v = p:to(d, {non_blocking = true})", "local v = ones(64, {device = d})" },
+            after = "p = c:pin_memory()" },
     { "copy", "copy H2D", "local v = p:to(d)", { "local v = p:to(d, {non_blocking = true})" } },
     { "copy", "copy H2D", "x:copy_(c)", { "x:copy_(p:to(d, {non_blocking = true}))" } },
     { "copy", "copy H2D", "x['1:64'] = c", { "x['1:64'] = p:to(d, {non_blocking = true})" } },
-    { "copy", "copy H2D", "local v = tensor({1, 2, 3}, {device = d})", { "local v = p:to(d, {non_blocking = true})", "local v = zeros(3, {device = d})" } },
-    { "copy", "copy D2H", "local v = x:to 'cpu'", { "local v = x * 2" }, after = "local v = x:to 'cpu'" },
-    { "copy", "copy D2H", "local v = x:to('cpu', {non_blocking = true})", { "local v = x * 2" }, after = "local v = x:cpu()" },
+    { "copy", "copy H2D", "local v = tensor({1, 2, 3}, {device = d})",
+        { "local v = p:to(d, {non_blocking = true})", "local v = zeros(3, {device = d})" } },
+    { "copy", "copy D2H", "local v = x:to 'cpu'", { "local v = x * 2" },
+        after = "local v = x:to 'cpu'" },
+    { "copy", "copy D2H", "local v = x:to('cpu', {non_blocking = true})", { "local v = x * 2" },
+        after = "local v = x:cpu()" },
     { "copy", "copy D2H", "c:copy_(x)", { "x:copy_(x * 2)" }, after = "c:copy_(x)" },
     { "copy", "copy D2H", "npy.save(file, x)", {}, after = "npy.save(file, x)" },
-    { "reuse", "", "local v = p:to(d, {non_blocking = true}) p:add_(1)", { "local v = p:to(d, {non_blocking = true}) q:add_(1)" } },
-    { "shape", "repeat_interleave", "local v = x['1:4']:repeat_interleave(idx)", { "local v = x['1:4']:repeat_interleave(idx, {output_size = 10})" } },
-    { "shape", "one_hot", "local v = labels:one_hot()", { "local v = labels:one_hot(5)", "local v = labels:one_hot({num_classes = 5})" } },
+    { "reuse", "", "local v = p:to(d, {non_blocking = true}) p:add_(1)",
+        { "local v = p:to(d, {non_blocking = true}) q:add_(1)" } },
+    { "shape", "repeat_interleave", "local v = x['1:4']:repeat_interleave(idx)",
+        { "local v = x['1:4']:repeat_interleave(idx, {output_size = 10})" } },
+    { "shape", "one_hot", "local v = labels:one_hot()",
+        { "local v = labels:one_hot(5)", "local v = labels:one_hot({num_classes = 5})" } },
     { "shape", "bincount", "local v = labels:bincount({minlength = 9})",
         { "local v = zeros(5, {device = d}):index_add(1, labels, ones(64, {device = d}))" } },
     { "shape", "unique", "local v = labels:unique()", { "local v = labels:sort()" } },
-    { "shape", "unique", "local v, i = labels:unique({return_inverse = true})", { "local v, i = labels:sort()" } },
-    { "shape", "unique_consecutive", "local v = labels:unique_consecutive()", { "local v = labels['2:']:ne(labels[':-2'])" } },
-    { "shape", "nonzero", "local v = m:nonzero()", { "local v = where(m, x, 0)", "local v = x * m" } },
-    { "shape", "masked_select", "local v = x:masked_select(m)", { "local v = where(m, x, 0)", "local v = x * m", "x[m] = 0" } },
-    { "shape", "masked_select", "local v = x[m]", { "local v = where(m, x, 0)", "local v = x * m", "x[m] = 0" } },
-    { "alloc", "empty_cache", "do local z = y + 1 end collectgarbage() empty_cache(d)", { "do local z = y + 1 end collectgarbage()" } },
-    { "alloc", "", "local v = empty({memory(d).limit // 4 + 1}, {device = d})", { "local v = empty({1000}, {device = d})", "x = nil local v = y + 1", "x:add_(1)" },
+    { "shape", "unique", "local v, i = labels:unique({return_inverse = true})",
+        { "local v, i = labels:sort()" } },
+    { "shape", "unique_consecutive", "local v = labels:unique_consecutive()",
+        { "local v = labels['2:']:ne(labels[':-2'])" } },
+    { "shape", "nonzero", "local v = m:nonzero()",
+        { "local v = where(m, x, 0)", "local v = x * m" } },
+    { "shape", "masked_select", "local v = x:masked_select(m)",
+        { "local v = where(m, x, 0)", "local v = x * m", "x[m] = 0" } },
+    { "shape", "masked_select", "local v = x[m]",
+        { "local v = where(m, x, 0)", "local v = x * m", "x[m] = 0" } },
+    { "alloc", "empty_cache", "do local z = y + 1 end collectgarbage() empty_cache(d)",
+        { "do local z = y + 1 end collectgarbage()" } },
+    { "alloc", "", "local v = empty({memory(d).limit // 4 + 1}, {device = d})",
+        { "local v = empty({1000}, {device = d})", "x = nil local v = y + 1", "x:add_(1)" },
         fails = "out of memory" },
-    { "validate", "detect_anomaly", "autograd.detect_anomaly(function() local w = x:detach() w.requires_grad = true w:exp():sum():backward() end)",
+    { "validate", "detect_anomaly",
+        "autograd.detect_anomaly(function() local w = x:detach() w.requires_grad = true \z
+            w:exp():sum():backward() end)",
         { "local w = x:detach() w.requires_grad = true w:exp():sum():backward()" } },
     { "validate", "", [[local w = x:detach() w.requires_grad = true
         local z = ones(5, {device = d}):scatter_reduce(1, labels, w, 'prod'):sum() local g = grad(z, w, {create_graph = true})]],
@@ -105,12 +137,17 @@ for _, case in ipairs(cases) do
     ok, err = run(waits, "error")
     t.is(ok, case.asked or false, waits .. ": is refused")
     local refused = why == "copy" and texts["copy/"] or text
-    if not case.asked then t.ok(err:find(refused, 1, true), ("%s: the refusal says '%s': %s"):format(waits, refused, err)) end
+    if not case.asked then
+        t.ok(err:find(refused, 1, true),
+            ("%s: the refusal says '%s': %s"):format(waits, refused, err))
+    end
     for _, line in ipairs(instead) do
         ok, err, events = run(line, "error")
         local kinds = {}
         for _, e in ipairs(events) do kinds[#kinds + 1] = e.why end
-        t.ok(ok and #events == 0, ("%s: does not wait%s %s"):format(line, ok and "" or ": " .. err, table.concat(kinds, " ")))
+        t.ok(ok and #events == 0,
+            ("%s: does not wait%s %s"):format(line, ok and "" or ": " .. err,
+                table.concat(kinds, " ")))
     end
     if case.after then
         ok, err = run(case.after, "off")

@@ -13,7 +13,9 @@ local function check(name, case, i)
     local fn, args = rows.call(name, case)
     for _, device in ipairs { "cpu", "sim" } do
         local ok, msg = pcall(g.autograd.gradcheck, fn, rows.on_device(args, device))
-        if not t.ok(ok, ("%s, case %d on %s"):format(name, i, device)) then io.stderr:write("#   ", tostring(msg), "\n") end
+        if not t.ok(ok, ("%s, case %d on %s"):format(name, i, device)) then
+            io.stderr:write("#   ", tostring(msg), "\n")
+        end
     end
 end
 
@@ -33,13 +35,16 @@ local function list(y) return y:tolist() end
 local function fails(fn, what, name)
     local ok, msg = pcall(fn)
     t.ok(not ok and tostring(msg):find(what, 1, true), name)
-    if ok or not tostring(msg):find(what, 1, true) then io.stderr:write("#   ", tostring(msg), "\n") end
+    if ok or not tostring(msg):find(what, 1, true) then
+        io.stderr:write("#   ", tostring(msg), "\n")
+    end
 end
 
 do
     local a = leaf(1, 2, 3)
     local y = (a * a):sum()
-    t.ok(y.requires_grad and not y.is_leaf and a.is_leaf and y.grad_fn == "sum", "what is known of results and leaves")
+    t.ok(y.requires_grad and not y.is_leaf and a.is_leaf and y.grad_fn == "sum",
+        "what is known of results and leaves")
     t.ok(a.grad == nil, "no gradient before backward")
     y:backward()
     t.is(list(a.grad), { 2, 4, 6 }, "a gradient")
@@ -52,9 +57,12 @@ do
     z:backward { retain_graph = true }
     z:backward()
     t.is(list(a.grad), { 4, 8, 12 }, "retain_graph")
-    fails(function() (a * 2):backward() end, "needs a gradient argument", "backward of many elements")
-    fails(function() g.ones(3):sum():backward() end, "does not require gradients", "backward of what needs none")
-    fails(function() g.ones(3, { dtype = "i64" }):requires_grad_() end, "expected a float", "integers have no gradient")
+    fails(function() (a * 2):backward() end, "needs a gradient argument",
+        "backward of many elements")
+    fails(function() g.ones(3):sum():backward() end, "does not require gradients",
+        "backward of what needs none")
+    fails(function() g.ones(3, { dtype = "i64" }):requires_grad_() end, "expected a float",
+        "integers have no gradient")
     fails(function() (a * 2):backward(g.ones(2, f64)) end, "shape", "a gradient of another shape")
     a.grad = nil
     ;(a * 2):backward(g.tensor({ 1, 0, 2 }, f64))
@@ -77,7 +85,8 @@ do -- in place, views
     local c, w = g.zeros(3, f64), leaf(3)
     local early = c:narrow(1, 2, 2)
     c[2] = w[1] * 2
-    t.ok(c.requires_grad and early.requires_grad, "writing what has gradients gives them to base and views")
+    t.ok(c.requires_grad and early.requires_grad,
+        "writing what has gradients gives them to base and views")
     ;(c * c):sum():backward()
     t.is(list(w.grad), { 24 }, "and they come back")
     w.grad = nil
@@ -90,7 +99,8 @@ do -- in place, views
     t.is(list(a.grad), { 1, 10, 1 }, "an op in place on a view")
     local e = a:exp()
     e:mul_(2)
-    fails(function() e:sum():backward() end, "written in place", "what backward needs was overwritten")
+    fails(function() e:sum():backward() end, "written in place",
+        "what backward needs was overwritten")
     local ok, msg = pcall(function() local f = a:exp() f:mul_(2) f:sum():backward() end)
     t.ok(select(2, tostring(msg):gsub("autograd.lua:%d+", "")) >= 2, "both lines are named")
     a.grad = nil
@@ -129,7 +139,8 @@ do -- grad, hooks, regions
     pcall(g.no_grad, function() error "x" end)
     t.ok(g.is_grad_enabled(), "an error ends no_grad")
     t.ok(not (b * 2):detach().requires_grad, "detach")
-    t.ok(not (b:gt(1)).requires_grad and not b:argmax().requires_grad, "bools and indices have none")
+    t.ok(not (b:gt(1)).requires_grad and not b:argmax().requires_grad,
+        "bools and indices have none")
 end
 
 do -- functions of one's own
@@ -151,7 +162,8 @@ do -- functions of one's own
     local y = g.autograd.checkpoint(noise, a)
     y:sum():backward()
     t.ok((a.grad * a):allclose(y), "from the same random numbers")
-    fails(function() g.autograd.detect_anomaly(function() leaf(-1):sqrt():sum():backward() end) end, "sqrt", "detect_anomaly names the op")
+    fails(function() g.autograd.detect_anomaly(function() leaf(-1):sqrt():sum():backward() end) end,
+        "sqrt", "detect_anomaly names the op")
 end
 
 do -- length and memory
@@ -176,15 +188,19 @@ do -- ties and edges, as PyTorch has them
     end
     t.is(gradient(g.amax, 2, 2, 0), { 0.5, 0.5, 0 }, "amax shares its gradient among the largest")
     t.is(gradient(g.amin, 2, 0, 0), { 0, 0.5, 0.5 }, "amin likewise")
-    t.is(gradient(function(a) return a:prod() end, 0, 3, 2), { 6, 0, 0 }, "prod with a zero: the product of the others")
+    t.is(gradient(function(a) return a:prod() end, 0, 3, 2), { 6, 0, 0 },
+        "prod with a zero: the product of the others")
     t.is(gradient(function(a) return a:prod() end, 0, 3, 0), { 0, 0, 0 }, "prod with two zeros")
     t.is(gradient(function(a) return a ^ 0 end, 0, 2), { 0, 0 }, "x ^ 0 at 0")
     t.is(gradient(g.nanmean, 1, 0 / 0, 3), { 0.5, 0, 0.5 }, "nanmean: NaN takes no part")
     t.is(gradient(g.nansum, 1, 0 / 0, 3), { 1, 0, 1 }, "nor in nansum")
     local function norm(p) return function(a) return g.linalg.vector_norm(a, p) end end
-    t.is(gradient(norm(math.huge), -2, 2, 1), { -0.5, 0.5, 0 }, "the largest norm shares its gradient")
+    t.is(gradient(norm(math.huge), -2, 2, 1), { -0.5, 0.5, 0 },
+        "the largest norm shares its gradient")
     t.is(gradient(norm(-math.huge), -1, 1, 3), { -0.5, 0.5, 0 }, "and the smallest")
-    for _, p in ipairs { 1, 2, 3 } do t.is(gradient(norm(p), 0, 0), { 0, 0 }, "norm " .. p .. " at 0") end
+    for _, p in ipairs { 1, 2, 3 } do
+        t.is(gradient(norm(p), 0, 0), { 0, 0 }, "norm " .. p .. " at 0")
+    end
     t.is(gradient(function(a) return g.pow(0, a) end, 1, 0), { 0, 0 }, "0 ^ x")
     t.is(gradient(function(a) return a:atan2(a) end, 0), { 0 / 0 }, "atan2 at 0, 0 has no gradient")
 end

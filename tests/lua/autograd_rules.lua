@@ -1,5 +1,6 @@
 --!plain
--- Autograd's rules beside gradients: anomalies, whose line a backward op has, when memory is freed, checkpoints, regions.
+-- Autograd's rules beside gradients: anomalies, whose line a backward op has, when memory is freed,
+-- checkpoints, regions.
 local t = require "tap"
 local g = require "gpush"
 
@@ -7,7 +8,9 @@ local f64 = { dtype = "f64" }
 local function leaf(...) return g.tensor({ ... }, f64):requires_grad_() end
 local function fails(fn, what, name)
     local ok, msg = pcall(fn)
-    if not t.ok(not ok and tostring(msg):find(what), name) then io.stderr:write("#   ", tostring(msg), "\n") end
+    if not t.ok(not ok and tostring(msg):find(what), name) then
+        io.stderr:write("#   ", tostring(msg), "\n")
+    end
 end
 local function line() return debug.getinfo(2, "l").currentline end
 local detect = g.autograd.detect_anomaly
@@ -18,8 +21,9 @@ do -- NaN
     fails(function() detect(function()
         local y = a:log() at = line()
         ;(y * 2 + 1):sum():backward()
-    end) end, "is log %(.*autograd_rules.lua:" .. line() - 2 .. "%)", "NaN in a loss: the op and line that made it")
-    t.is(at, line() - 3, "and that line it was")
+    end) end, "is log %(.*autograd_rules.lua:" .. line() - 2 .. "%)",
+        "NaN in a loss: the op and line that made it")
+    t.is(at, line() - 4, "and that line it was")
     fails(function()
         local y = a:log():sum()
         detect(function() y:backward() end)
@@ -27,7 +31,8 @@ do -- NaN
     fails(function() detect(function()
         local b = leaf(0):sqrt()
         ;(b * 0):sum():backward()
-    end) end, "sqrt %(.*autograd_rules.lua:" .. line() - 2 .. "%) gave NaN in the gradient of its input 1", "NaN that backward makes")
+    end) end, "sqrt %(.*autograd_rules.lua:" .. line() - 2 ..
+        "%) gave NaN in the gradient of its input 1", "NaN that backward makes")
     t.ok(pcall(detect, function()
         local b = leaf(0, 2)
         g.where(b:eq(0), b * 2, 3):sum():backward()
@@ -44,18 +49,24 @@ do -- NaN
 end
 
 do -- what cannot be
-    fails(function() g.arange(1, 3):sum():backward() end, "i64.*:float%(%)", "backward on an integer tensor")
+    fails(function() g.arange(1, 3):sum():backward() end, "i64.*:float%(%)",
+        "backward on an integer tensor")
     fails(function() g.arange(1, 3):requires_grad_() end, "i64.*:float%(%)", "requires_grad on one")
     local a = leaf(2)
     local y = a:exp()
     local z = (y * y):sum()
     z:backward()
-    fails(function() z:backward() end, "autograd_rules.lua:%d+.*freed by an earlier backward.*retain_graph = true", "backward twice")
-    fails(function() (y * 2):sum():backward() end, "exp %(.*autograd_rules.lua:" .. line() - 4 .. "%) was freed", "through what was freed")
+    fails(function() z:backward() end,
+        "autograd_rules.lua:%d+.*freed by an earlier backward.*retain_graph = true",
+            "backward twice")
+    fails(function() (y * 2):sum():backward() end,
+        "exp %(.*autograd_rules.lua:" .. line() - 7 .. "%) was freed", "through what was freed")
     local b, w = leaf(1), leaf(1)
     local p = b * w
     g.no_grad(function() w:add_(1) end)
-    local what = ("mul %%(.*autograd_rules.lua:%d%%).*written in place.*autograd_rules.lua:%d%%).*:clone%%(%%)"):format(line() - 2, line() - 1)
+    local made, wrote = line() - 2, line() - 1
+    local what = ("mul %%(.*autograd_rules.lua:%d%%).*written in place.*autograd_rules.lua:%d%%)"
+        .. ".*:clone%%(%%)"):format(made, wrote)
     fails(function() p:sum():backward() end, what, "a version error names both lines")
 end
 
@@ -112,11 +123,14 @@ do -- checkpoints
     a.grad, w.grad = nil, nil
     local function block(v) return (v * w):tanh() end
     local ga = g.grad(g.autograd.checkpoint(block, a):sum(), a)
-    t.ok(ga:equal(g.grad(block(a):sum(), a)) and w.grad == nil and a.grad == nil, "grad() through a checkpoint changes no grad")
-    fails(function() g.grad(g.autograd.checkpoint(block, a):sum(), a, { create_graph = true }) end, "no second derivatives", "second derivatives are refused")
+    t.ok(ga:equal(g.grad(block(a):sum(), a)) and w.grad == nil and a.grad == nil,
+        "grad() through a checkpoint changes no grad")
+    fails(function() g.grad(g.autograd.checkpoint(block, a):sum(), a, { create_graph = true }) end,
+        "no second derivatives", "second derivatives are refused")
     local data = g.tensor({ 1, 2 }, f64)
     g.autograd.checkpoint(block, data):sum():backward()
-    t.ok(w.grad:equal(g.grad(block(data):sum(), w)), "only what fn has from elsewhere requires gradients")
+    t.ok(w.grad:equal(g.grad(block(data):sum(), w)),
+        "only what fn has from elsewhere requires gradients")
     local p, q = g.autograd.checkpoint(function(v) return v * 2, v * v end, a)
     a.grad = nil;
     (p + q):sum():backward()
@@ -134,12 +148,14 @@ do -- views made before a write
         of_view:sum():backward()
         return w.grad:tolist()
     end
-    t.is(gradient(function(c) c:add_(w * 2) end), { 4 }, "an op in place on the base reaches a view of a view made before")
+    t.is(gradient(function(c) c:add_(w * 2) end), { 4 },
+        "an op in place on the base reaches a view of a view made before")
     t.is(gradient(function(c) c[3] = w[1] * 5 end), { 5 }, "a write through another view too")
     t.is(gradient(function(_, v) v:mul_(0):add_(w) end), { 2 }, "and one through the view between")
     local p = leaf(1, 2)
     local part = g.no_grad(function() return p:narrow(1, 1, 1) end)
-    fails(function() g.sgd_step({ part }, { leaf(5) }, nil, 0.1) end, "tensor 1 of argument 1 requires gradients.*no_grad",
+    fails(function() g.sgd_step({ part }, { leaf(5) }, nil, 0.1) end,
+        "tensor 1 of argument 1 requires gradients.*no_grad",
         "a step of a view made under no_grad, by gradients that are recorded")
     t.is(p:tolist(), { 1, 2 }, "which then is as it was")
 end
@@ -154,10 +170,12 @@ do -- gradients that add up are nobody else's
     local w = y * 10
     local v = y:clone()
     ;(u + v + w):sum():backward()
-    t.is(a.grad:tolist(), { 12, 12 }, "three ways to one result, two of which begin with the same gradient")
+    t.is(a.grad:tolist(), { 12, 12 },
+        "three ways to one result, two of which begin with the same gradient")
     local b = leaf(3, 4)
     for _ = 1, 2 do b:clone():backward(seed) end
-    t.is({ b.grad:tolist(), seed:tolist() }, { { 2, 2 }, { 1, 1 } }, "a leaf's grad is no other's tensor")
+    t.is({ b.grad:tolist(), seed:tolist() }, { { 2, 2 }, { 1, 1 } },
+        "a leaf's grad is no other's tensor")
     local least, most = b:aminmax()
     most:register_hook(function(gr) return gr * 10 end)
     b.grad = nil;
@@ -179,7 +197,8 @@ do -- regions
             error "x"
         end)
         t.ok(g.is_grad_enabled(), "an error ends it")
-        t.is({ region(function(...) return ... end, 1, 2) }, { 1, 2 }, "arguments and results go through")
+        t.is({ region(function(...) return ... end, 1, 2) }, { 1, 2 },
+            "arguments and results go through")
     end
 end
 
@@ -190,11 +209,13 @@ do -- hooks
     y:register_hook(function(gr) return gr * 2 end)
     y:register_hook(function(gr) order[#order + 1] = gr:tolist()[1] end)
     ;(y * y):sum():backward()
-    t.is(order, { 12, 24 }, "hooks run in the order of their making, each on what the one before returned")
+    t.is(order, { 12, 24 },
+        "hooks run in the order of their making, each on what the one before returned")
     t.is(a.grad:tolist(), { 72 }, "and the last gradient goes on")
     local b = leaf(1)
     b:register_hook(function(gr) return gr:sum() end)
-    fails(function() (b * 2):backward(g.ones(1, f64)) end, "hook.*shape", "a hook's gradient of another shape")
+    fails(function() (b * 2):backward(g.ones(1, f64)) end, "hook.*shape",
+        "a hook's gradient of another shape")
 end
 do -- hooks that are taken away
     local a, calls = leaf(1), 0
@@ -208,10 +229,12 @@ do -- hooks that are taken away
         return gr
     end)
     ;(a * 3):sum():backward()
-    t.is(a.grad:tolist(), { 8 }, "what is left runs, and what a hook registers runs in the same walk")
+    t.is(a.grad:tolist(), { 8 },
+        "what is left runs, and what a hook registers runs in the same walk")
     a.grad = nil
     ;(a * 3):sum():backward()
-    t.is({ a.grad:tolist()[1], calls }, { 8, 1 }, "a hook that took itself away is not called again")
+    t.is({ a.grad:tolist()[1], calls }, { 8, 1 },
+        "a hook that took itself away is not called again")
     kept()
     kept:remove()
     a.grad = nil

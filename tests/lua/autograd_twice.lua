@@ -1,6 +1,6 @@
 --!plain
--- Second derivatives of every differentiable row, against differences of the first ones; and the first ones composed
--- of recorded ops against those of the fused ops.
+-- Second derivatives of every differentiable row, against differences of the first ones; and the
+-- first ones composed of recorded ops against those of the fused ops.
 local t = require "tap"
 local g = require "gpush"
 local rows = require "grad_rows"
@@ -8,13 +8,20 @@ local rows = require "grad_rows"
 -- The gradients of all inputs of a case, recorded or not, as a list; NaN where one is missing.
 local function gradients(fn, args, recorded)
     local xs, ys = {}, {}
-    for k = 1, args.n or #args do if g.is_tensor(args[k]) and args[k].requires_grad then xs[#xs + 1] = args[k] end end
-    for _, y in ipairs { fn(table.unpack(args, 1, args.n or #args)) } do
-        if y.requires_grad then ys[#ys + 1] = (y * g.arange(1, y:numel(), { dtype = "f64" }):reshape(y.shape)):sum() end
+    for k = 1, args.n or #args do
+        if g.is_tensor(args[k]) and args[k].requires_grad then xs[#xs + 1] = args[k] end
     end
-    local got, flat = table.pack(g.grad(ys, xs, { create_graph = recorded, allow_unused = true })), {}
+    for _, y in ipairs { fn(table.unpack(args, 1, args.n or #args)) } do
+        if y.requires_grad then
+            ys[#ys + 1] = (y * g.arange(1, y:numel(), { dtype = "f64" }):reshape(y.shape)):sum()
+        end
+    end
+    local got, flat = table.pack(g.grad(ys, xs, { create_graph = recorded, allow_unused = true })),
+        {}
     for k = 1, #xs do
-        for _, v in ipairs(got[k] and got[k]:reshape(-1):tolist() or { 0 / 0 }) do flat[#flat + 1] = v end
+        for _, v in ipairs(got[k] and got[k]:reshape(-1):tolist() or { 0 / 0 }) do
+            flat[#flat + 1] = v
+        end
     end
     return flat
 end
@@ -24,7 +31,8 @@ local function check(name, case, i)
     local what = ("%s, case %d"):format(name, i)
     local ok, msg = pcall(g.autograd.gradgradcheck, fn, args)
     if not t.ok(ok, what) then io.stderr:write("#   ", tostring(msg), "\n") end
-    t.close(gradients(fn, args, true), gradients(fn, args, false), 1e-9, what .. ": the same first derivative")
+    t.close(gradients(fn, args, true), gradients(fn, args, false), 1e-9,
+        what .. ": the same first derivative")
 end
 
 rows.each(function(name, op, list)
@@ -56,7 +64,8 @@ do -- more than two
     local dd = g.grad(d:sum(), x, { create_graph = true })
     local ddd = g.grad(dd:sum(), x)
     local c, s = math.cos(0.5), math.sin(0.5)
-    t.close(ddd:tolist()[1], math.exp(s) * (c ^ 3 - 3 * s * c - c), 1e-12, "the third derivative of exp(sin(x))")
+    t.close(ddd:tolist()[1], math.exp(s) * (c ^ 3 - 3 * s * c - c), 1e-12,
+        "the third derivative of exp(sin(x))")
     -- A penalty on a gradient's norm, as some losses have: |grad f|^2 for f = sum(x^3) is 9 x^4.
     x.grad = nil
     g.grad((x ^ 3):sum(), x, { create_graph = true }):square():sum():backward()

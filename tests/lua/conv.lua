@@ -153,7 +153,8 @@ t.error(function() g.conv2d(x, w, nil, {1, 2, 3}) end, "conv2d: argument 'stride
 t.error(function() g.conv2d(x, w, nil, 1, 0, 1, 2) end, "conv2d: 2 groups",
     "groups that do not divide")
 t.error(function() g.conv2d(x:to {dtype = "bool"}, w) end, "conv2d: dtype bool", "bools")
-t.error(function() g.conv2d(x:to {dtype = "i32"}, w) end, "conv2d: .*i32.*f32", "integers and floats")
+t.error(function() g.conv2d(x:to {dtype = "i32"}, w) end, "conv2d: .*i32.*f32",
+    "integers and floats")
 t.error(function() g.conv2d(x, w:to {dtype = "f64"}) end, "conv2d: .*f32.*f64", "mixed dtypes")
 t.error(function() g.conv2d(x[1][1], w) end, "conv2d: argument 'x'", "an image of two dims")
 t.error(function() g.conv2d(x, w[1]) end, "conv2d: argument 'weight'", "a weight of three dims")

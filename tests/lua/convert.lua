@@ -49,7 +49,8 @@ fails(function() tensor { 1, nil, 3 } end, "element %[2%] is nil")
 fails(function() tensor(nil) end, "the value is nil")
 fails(function() tensor() end, "got nothing")
 fails(function() tensor("1") end, "the value is a string")
-fails(function() tensor(1, 2) end, "tensor: argument 'dtype' %(#2%): expected a dtype as a string, got 2")
+fails(function() tensor(1, 2) end,
+    "tensor: argument 'dtype' %(#2%): expected a dtype as a string, got 2")
 fails(function() tensor({ 256 }, { dtype = "u8" }) end, "element %[1%], 256, does not fit in u8")
 fails(function() tensor({ { 1, -1 } }, { dtype = "u8" }) end,
     "element %[1%]%[2%], %-1, does not fit in u8")
@@ -117,14 +118,16 @@ if pcall(math.sqrt, tensor(4.0)) then
     t.is(tonumber("z", 36), 35, "tonumber with a base")
     t.is(tonumber {}, nil, "tonumber of what is none")
     t.error(function() return tonumber(tensor { 1, 2 }) end,
-        "bad argument #1 to 'tonumber' %(number expected, got tensor i64 2", "tonumber of two elements")
+        "bad argument #1 to 'tonumber' %(number expected, got tensor i64 2",
+            "tonumber of two elements")
     local three = tensor { 3 }
     t.is(("ab"):rep(three, "-"), "ab-ab-ab", "string.rep")
     t.is(("abcdef"):sub(three, tensor(4)), "cd", "string.sub")
     t.is(string.char(three + 62, 66) .. utf8.char(three + 64), "ABC", "string.char, utf8.char")
     t.is(table.concat({ "a", "b", "c", "d" }, "", three), "cd", "table.concat")
     t.is(select("#", table.unpack({ 1, 2, 3, 4 }, three)), 2, "table.unpack")
-    t.is(select(three, 7, 8, tensor(9)):item(), 9, "select counts by a tensor, and gives one as it is")
+    t.is(select(three, 7, 8, tensor(9)):item(), 9,
+        "select counts by a tensor, and gives one as it is")
     local file = assert(io.tmpfile())
     file:write(three, " ", tensor(0.5))
     file:seek "set"
@@ -141,30 +144,37 @@ if pcall(math.sqrt, tensor(4.0)) then
 else
     t.skip(1, "math.* is not taught tensors in this program")
 end
-t.is("x is " .. tensor(2.5, { device = "sim" }) .. "!", "x is 2.5!", "a text with a tensor's number")
+t.is("x is " .. tensor(2.5, { device = "sim" }) .. "!", "x is 2.5!",
+    "a text with a tensor's number")
 t.is(tensor { 4 } .. tensor(2), "42", "of two tensors")
-t.error(function() return "x" .. tensor { 1, 2 } end, "attempt to concatenate a tensor i64 2 %(tostring",
+t.error(function() return "x" .. tensor { 1, 2 } end,
+    "attempt to concatenate a tensor i64 2 %(tostring",
     "a text with two elements")
-t.error(function() return tensor(1) .. {} end, "attempt to concatenate a table value", "with a table")
+t.error(function() return tensor(1) .. {} end, "attempt to concatenate a table value",
+    "with a table")
 
 -- Lists of dims compare by what they hold, and show it; the parts of a tensor.
 local x = gpush.arange(1, 6):reshape(2, 3)
-t.ok(x.shape == gpush.zeros(2, 3).shape and x.shape == { 2, 3 } and { 2, 3 } == x:size(), "a shape equals another")
-t.ok(x.shape ~= { 2, 4 } and x.shape ~= { 2 } and x.shape ~= { 2, 3, 1 } and x.shape ~= "2x3", "or does not")
+t.ok(x.shape == gpush.zeros(2, 3).shape and x.shape == { 2, 3 } and { 2, 3 } == x:size(),
+    "a shape equals another")
+t.ok(x.shape ~= { 2, 4 } and x.shape ~= { 2 } and x.shape ~= { 2, 3, 1 } and x.shape ~= "2x3",
+    "or does not")
 t.ok(x:stride() == { 3, 1 }, "strides likewise")
 t.is(tostring(x.shape) .. " " .. x.shape .. x.T.shape, "{2, 3} {2, 3}{3, 2}", "their text")
 t.is(tostring(gpush.zeros({}).shape), "{}", "of a 0-d tensor's")
 t.is(tensor(1) .. x.shape, "tensor(1, i64 scalar cpu){2, 3}", "behind a tensor, too")
 t.ok(gpush.zeros(x.shape).shape == x.shape, "a shape is an argument")
 local walk = { [pairs] = "pairs" }
-if pcall(math.sqrt, tensor(4.0)) then walk[ipairs] = "ipairs" end -- in stock Lua it runs into the end
+-- in stock Lua it runs into the end
+if pcall(math.sqrt, tensor(4.0)) then walk[ipairs] = "ipairs" end
 for each, name in pairs(walk) do
     local sums = {}
     for i, row in each(x) do sums[i] = row:sum():item() end
     t.is(sums, { 6, 15 }, name .. " walks the rows")
     for _ in each(gpush.zeros(0, 2)) do sums = nil end
     t.is(sums, { 6, 15 }, name .. " of none")
-    t.error(function() each(tensor(1)) end, "pairs: a 0%-d tensor has no parts", name .. " of a number")
+    t.error(function() each(tensor(1)) end, "pairs: a 0%-d tensor has no parts",
+        name .. " of a number")
 end
 for i, v in ipairs { 7 } do t.ok(i == 1 and v == 7, "ipairs of a table") end
 
@@ -177,5 +187,6 @@ for i = #many, 11, -1 do many[i] = nil end
 for i = 1, 40 do many["key" .. i] = i end
 t.is(many[10] + many.key40, 50, "and when it shrinks")
 local text = ("0123456789abcdef"):rep(1 << 20)
-t.ok((text .. text):sub(#text - 1, #text + 2) == "ef01" and #table.concat { text, text, text } == 3 << 24, "long strings")
+t.ok((text .. text):sub(#text - 1, #text + 2) == "ef01"
+    and #table.concat { text, text, text } == 3 << 24, "long strings")
 t.done()

@@ -1,8 +1,10 @@
--- Composites before their files are run: every name is there, as a function that stays the same one, and what asks about it
--- finds what the file says. No composite may be called here before the first of these tests.
+-- Composites before their files are run: every name is there, as a function that stays the same
+-- one, and what asks about it finds what the file says. No composite may be called here before the
+-- first of these tests.
 local t = require "tap"
 local gpush = require "gpush"
-local dir = debug.getinfo(select(2, debug.getupvalue(gpush.progress, 2)), "S").source:match "^@(.*)/init%.lua$"
+local dir = debug.getinfo(select(2, debug.getupvalue(gpush.progress, 2)),
+    "S").source:match "^@(.*)/init%.lua$"
 local composites = debug.getregistry()["gpush.composites"]
 local methods = debug.getregistry()["gpush.tensor.methods"]
 
@@ -11,7 +13,9 @@ local function waits(fn) return type(select(2, debug.getupvalue(fn, 1))) == "str
 
 -- What the files define, by running each of them here: the reference.
 local defined, count = {}, 0
-for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn", "einsum" } do
+for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn",
+    "nn", "einsum" }
+do
     local function define(def)
         defined[def[1]] = def
         count = count + 1
@@ -49,18 +53,22 @@ local hstack, einsum = gpush.hstack, gpush.einsum
 t.is(#hstack({ gpush.ones(2), gpush.ones(3) }):tolist(), 5, "a first call")
 t.ok(not waits(hstack) and hstack == gpush.hstack, "is read then, and stays the same function")
 t.is(gpush.vstack({ gpush.ones(2), gpush.ones(2) }).ndim, 2, "another of the same file")
-t.is(coroutine.wrap(function() return einsum("i,i->", gpush.ones(3), gpush.ones(3)):item() end)(), 3, "in a coroutine")
+t.is(coroutine.wrap(function() return einsum("i,i->", gpush.ones(3), gpush.ones(3)):item() end)(),
+    3, "in a coroutine")
 t.is(gpush.tensor({ 1, 2 }):allclose(gpush.tensor { 1, 2 }), true, "as a method")
 t.is(gpush.div(7, gpush.tensor { 2 }, "floor"):item(), 3, "one that covers a row of the op table")
 t.is(gpush.div(7, gpush.tensor { 2 }):item(), 3.5, "which it still finds")
 local ok, message = pcall(gpush.fft.fft2, 3)
-t.ok(not ok and message:find("fft.fft2: argument 'x' (#1): expected a tensor, got 3", 1, true), "a bad first argument: " .. tostring(message))
+t.ok(not ok and message:find("fft.fft2: argument 'x' (#1): expected a tensor, got 3", 1, true),
+    "a bad first argument: " .. tostring(message))
 
 -- Signature and help of all.
 local ops = gpush.ops(true)
 wrong = {}
 for name, def in pairs(defined) do
-    if not ops[name] or ops[name].sig ~= def.sig or ops[name].help ~= def.help then wrong[#wrong + 1] = name end
+    if not ops[name] or ops[name].sig ~= def.sig or ops[name].help ~= def.help then
+        wrong[#wrong + 1] = name
+    end
 end
 t.is(table.concat(wrong, " "), "", "ops(true) knows every signature and text")
 unread = {}

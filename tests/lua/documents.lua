@@ -1,8 +1,9 @@
 -- The examples of README.md and docs/*.md run, and print what stands below them.
 --
--- The Lua blocks of a page run in order, in one program with one set of globals; the name behind "lua" is the file's.
--- A plain block right below one is what it prints. A plain block that begins with a prompt is a session: what is typed
--- in it is given to `gpush -i`. Times differ from run to run: of a number with a unit only the unit counts.
+-- The Lua blocks of a page run in order, in one program with one set of globals; the name behind
+-- "lua" is the file's. A plain block right below one is what it prints. A plain block that begins
+-- with a prompt is a session: what is typed in it is given to `gpush -i`. Times differ from run to
+-- run: of a number with a unit only the unit counts.
 local t = require "tap"
 local root, build = os.getenv "GPUSH_ROOT", os.getenv "GPUSH_BUILD"
 local scratch = os.getenv "TMPDIR"
@@ -46,7 +47,8 @@ end
 
 -- Times, counts of processor time and the like are not the same twice.
 local function steady(text)
-    text = text:gsub("%d+%.?%d*%s?([mun]?s)%f[%W]", "N %1"):gsub("%d+%.?%d*%%", "N%%"):gsub("[ -]*\n", "\n")
+    text = text:gsub("%d+%.?%d*%s?([mun]?s)%f[%W]", "N %1"):gsub("%d+%.?%d*%%",
+        "N%%"):gsub("[ -]*\n", "\n")
     return (text:gsub("%s+$", ""))
 end
 
@@ -58,7 +60,10 @@ local function run_page(page, blocks)
         if b.language == "lua" then
             local name = b.name or page
             local pad = b.name and "" or ("\n"):rep(b.line)
-            parts[#parts + 1] = ("do local f, message = load(%q, %q)\nif f then f() else error(message, 0) end end"):format(pad .. b.text, "=" .. name)
+            parts[#parts +
+                1] =
+                    ("do local f, message = load(%q, %q)\nif f then f() else error(message, 0) \z
+                        end end"):format(pad .. b.text, "=" .. name)
             parts[#parts + 1] = ("io.stdout:write(%q)"):format(mark:format(i) .. "\n")
         end
     end
@@ -80,7 +85,8 @@ local function check_page(page, path)
             end
             output = output:sub(at + #ending)
             if b.below and b.below.language == "" and not b.below.text:find "^%$? ?>" then
-                t.is(steady(printed), steady(b.below.text), ("%s:%d prints what stands below it"):format(page, b.line))
+                t.is(steady(printed), steady(b.below.text),
+                    ("%s:%d prints what stands below it"):format(page, b.line))
             end
         end
     end
@@ -89,17 +95,22 @@ local function check_page(page, path)
             local typed = {}
             for line in b.text:gmatch "[^\n]+" do typed[#typed + 1] = line:match "^>>? ?(.*)" end
             write(scratch .. "/typed", table.concat(typed, "\n") .. "\n")
-            local got = run(("TERM=dumb '%s/gpush' -i <typed"):format(build)):gsub("^gpush [^\n]*\n", "")
+            local got = run(("TERM=dumb '%s/gpush' -i <typed"):format(
+                build)):gsub("^gpush [^\n]*\n", "")
             got = ("\n" .. got):gsub("\n[> ]*> ", "\n"):gsub("^\n", "")
             local expected = b.text:gsub("^gpush [^\n]*\n", "")
-            expected = ("\n" .. expected .. "\n"):gsub("\n>[^\n]*", ""):gsub("\n>[^\n]*", ""):gsub("^\n", "")
-            t.is(steady(got), steady(expected), ("%s:%d is what the session shows"):format(page, b.line))
+            expected = ("\n" .. expected .. "\n"):gsub("\n>[^\n]*", ""):gsub("\n>[^\n]*",
+                ""):gsub("^\n", "")
+            t.is(steady(got), steady(expected),
+                ("%s:%d is what the session shows"):format(page, b.line))
         end
     end
 end
 
 check_page("README.md", root .. "/README.md")
-for page in run(("ls '%s/docs'"):format(root)):gmatch "[^\n]+%.md" do check_page(page, root .. "/docs/" .. page) end
+for page in run(("ls '%s/docs'"):format(root)):gmatch "[^\n]+%.md" do
+    check_page(page, root .. "/docs/" .. page)
+end
 
 -- It can fail.
 local sample = blocks_of "```lua\nprint(1)\n```\n```\n2\n```\n\ntext\n```\n> 1\n```\n"

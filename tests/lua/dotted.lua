@@ -1,5 +1,5 @@
--- A method that is called with a dot, opt.step() for opt:step(), is told so, by the user's own names: every method of every
--- class, and what must not be taken for one.
+-- A method that is called with a dot, opt.step() for opt:step(), is told so, by the user's own
+-- names: every method of every class, and what must not be taken for one.
 local t = require "tap"
 local dotted = debug.getregistry()["gpush.dotted"]
 
@@ -18,11 +18,14 @@ local function raised(text)
     return ok and "no error" or tostring(message)
 end
 
-local function advice(call, right) return (": %s: call a method with a colon: %s"):format(call, right) end
+local function advice(call, right)
+    return (": %s: call a method with a colon: %s"):format(call, right)
+end
 
 obj = {
     tensor = ones(3),
-    linear = nn.Linear(2, 3), list = nn.ModuleList { nn.ReLU() }, recurrent = nn.LSTM(1, 2), norm = nn.BatchNorm1d(2),
+    linear = nn.Linear(2, 3), list = nn.ModuleList { nn.ReLU() }, recurrent = nn.LSTM(1, 2),
+        norm = nn.BatchNorm1d(2),
     optimizer = optim.AdamW { ones(2):requires_grad_() },
     set = data.TensorDataset(ones(4)),
     stream = stream "sim",
@@ -43,7 +46,10 @@ local function methods_of(v)
     if is_tensor(v) then index = debug.getregistry()["gpush.tensor.methods"] end
     while type(index) == "table" do
         for name, f in next, index do
-            if type(name) == "string" and type(f) == "function" and not name:find "^_" and name ~= "repeat" then names[#names + 1] = name end
+            if type(name) == "string" and type(f) == "function" and not name:find "^_"
+                and name ~= "repeat" then
+                names[#names + 1] = name
+            end
         end
         index = (getmetatable(index) or {}).__index
     end
@@ -58,7 +64,8 @@ for kind, v in pairs(obj) do
         local call = ("obj.%s.%s()"):format(kind, name)
         local got = said(call)
         calls = calls + 1
-        if not got:find(advice(call, ("obj.%s:%s()"):format(kind, name)), 1, true) and not selfless[name] then
+        if not got:find(advice(call, ("obj.%s:%s()"):format(kind, name)), 1, true)
+            and not selfless[name] then
             silent[#silent + 1] = call .. "  " .. got
         end
     end
@@ -91,29 +98,37 @@ for call, right in pairs {
 } do
     t.ok(raised(call):find(advice(call, right), 1, true), call)
 end
-t.ok(raised("local z = x return z.mean()"):find(advice("z.mean()", "z:mean()"), 1, true), "a local variable")
-t.ok(raised("local z = x return (function() return z.mean() end)()"):find(advice("z.mean()", "z:mean()"), 1, true), "an upvalue")
-t.ok(raised("x.index_add(1, x, x, x, x, x, x, x, x, x, x, x, x, x, x)"):find("x:index_add(…)", 1, true), "of long arguments no more than a sign")
+t.ok(raised("local z = x return z.mean()"):find(advice("z.mean()", "z:mean()"), 1, true),
+    "a local variable")
+t.ok(raised("local z = x return (function() return z.mean() end)()"):find(
+    advice("z.mean()", "z:mean()"), 1, true), "an upvalue")
+t.ok(raised("x.index_add(1, x, x, x, x, x, x, x, x, x, x, x, x, x, x)"):find("x:index_add(…)", 1,
+    true), "of long arguments no more than a sign")
 
 -- What is looked at for it leaves the message as it is.
 holder = { power = pow, x = ones(2) }
 function held() return holder end
-t.ok(raised("held().power(2)"):find("pow: argument 'b' (#2)", 1, true), "a function in a table that a call gives")
+t.ok(raised("held().power(2)"):find("pow: argument 'b' (#2)", 1, true),
+    "a function in a table that a call gives")
 
 -- A class of the user's, and a plain table.
 local Net = nn.module "Net"
 function Net:init() self.l = nn.Linear(3, 2) end
 function Net:forward(v) return self.l(v) end
 net, counter = Net(), { n = 0, up = function(self) self.n = self.n + 1 end }
-t.ok(said("net.forward(x)"):find(advice("net.forward(x)", "net:forward(x)"), 1, true), "a class of the user's")
-t.ok(said("counter.up()"):find(advice("counter.up()", "counter:up()"), 1, true), "a table with a method")
+t.ok(said("net.forward(x)"):find(advice("net.forward(x)", "net:forward(x)"), 1, true),
+    "a class of the user's")
+t.ok(said("counter.up()"):find(advice("counter.up()", "counter:up()"), 1, true),
+    "a table with a method")
 text = "abc"
 t.ok(said("text.upper()"):find(advice("text.upper()", "text:upper()"), 1, true), "a string")
 
 -- A colon where a function of a library is meant.
-for call, right in pairs { ["linalg:norm(x)"] = "linalg.norm(x)", ["optim:SGD({x}, 0.1)"] = "optim.SGD({x}, 0.1)", ["math:max(1, 2)"] = "math.max(1, 2)",
+for call, right in pairs { ["linalg:norm(x)"] = "linalg.norm(x)",
+    ["optim:SGD({x}, 0.1)"] = "optim.SGD({x}, 0.1)", ["math:max(1, 2)"] = "math.max(1, 2)",
     ["table:concat({})"] = "table.concat({})", ["linalg:svd(x)"] = "linalg.svd(x)" } do
-    t.ok(said(call):find((": %s: a function of a library takes a dot: %s"):format(call, right), 1, true), call)
+    t.ok(said(call):find((": %s: a function of a library takes a dot: %s"):format(call, right), 1,
+        true), call)
 end
 t.ok(raised("linalg:norm(x)"):find("linalg.norm(x)", 1, true), "in the error itself, too")
 
@@ -122,7 +137,8 @@ t.is(raised("assert(torch_like.sum(x):item() == 3)"), "no error", "a function in
 t.is(raised("assert(x.sum(x):item() == 3)"), "no error", "a method that is given its object")
 t.is(raised("net.forward(net, x)"), "no error", "of a class, too")
 t.is(raised("optim.SGD({x}, 0.1)"), "no error", "a function of a module")
-for _, call in ipairs { "linalg.norm()", "x.sum(x, {})", "x.matmul(x, 3)", "net.forward(net, 3)", "string.rep()", "x:matmul(3)", "torch_like.sum()",
+for _, call in ipairs { "linalg.norm()", "x.sum(x, {})", "x.matmul(x, 3)", "net.forward(net, 3)",
+    "string.rep()", "x:matmul(3)", "torch_like.sum()",
     "nn.Linear()", "sum()", "counter.up(counter, error 'no')" } do
     t.ok(not said(call):find "with a colon", call .. " is another error")
 end

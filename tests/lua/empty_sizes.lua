@@ -1,6 +1,7 @@
 --!plain
--- Every row with a gradient on shapes with each size 0: what the op takes goes back, to gradients of the inputs' shapes,
--- and once more; nothing is divided by a size. Values where there are some: closed forms, and PyTorch's answers.
+-- Every row with a gradient on shapes with each size 0: what the op takes goes back, to gradients
+-- of the inputs' shapes, and once more; nothing is divided by a size. Values where there are some:
+-- closed forms, and PyTorch's answers.
 local t = require "tap"
 local g = require "gpush"
 local rows = require "grad_rows"
@@ -50,17 +51,24 @@ end
 
 -- What is wrong with the gradients of args, or nil.
 local function wrong(fn, args)
-    local ok, ys = pcall(function() local ys = { fn(table.unpack(args, 1, args.n)) } settle() return ys end)
+    local ok, ys = pcall(function()
+        local ys = { fn(table.unpack(args, 1, args.n)) } settle() return ys
+    end)
     local losses, xs = sums(ok and ys or {}), leaves(args)
     if not ok then pcall(settle) end
     if #losses == 0 then return end
     local message
     ok, message = pcall(function()
-        local once = table.pack(g.grad(losses, xs, nil, { allow_unused = true, retain_graph = true }))
+        local once = table.pack(g.grad(losses, xs, nil,
+            { allow_unused = true, retain_graph = true }))
         for k, x in ipairs(xs) do
-            if once[k] then assert(table.concat(once[k].shape, "x") == table.concat(x.shape, "x"), "a gradient of another shape") end
+            if once[k] then
+                assert(table.concat(once[k].shape, "x") == table.concat(x.shape, "x"),
+                    "a gradient of another shape")
+            end
         end
-        local recorded = sums(table.pack(g.grad(losses, xs, nil, { create_graph = true, allow_unused = true })), #xs)
+        local recorded = sums(table.pack(g.grad(
+            losses, xs, nil, { create_graph = true, allow_unused = true })), #xs)
         if #recorded > 0 then g.grad(recorded, xs, nil, { allow_unused = true }) end
         settle()
     end)
@@ -84,12 +92,21 @@ local function variants(args, visit)
         return hit and s or nil
     end
     for size in pairs(sizes) do
-        visit(resized(args, function(_, shape) return emptied(shape, function(_, n) return n == size end) end), "size " .. size)
+        visit(resized(args,
+            function(_, shape) return emptied(shape, function(_, n) return n == size end) end),
+                "size " .. size)
     end
-    for d = 1, 4 do visit(resized(args, function(_, shape) return emptied(shape, function(at) return at == d end) end), "dim " .. d) end
+    for d = 1, 4 do
+        visit(resized(args,
+            function(_, shape) return emptied(shape, function(at) return at == d end) end),
+                "dim " .. d)
+    end
     for k = 1, args.n do
         for d = 1, g.is_tensor(args[k]) and #args[k].shape or 0 do
-            visit(resized(args, function(j, shape) return j == k and emptied(shape, function(at) return at == d end) or nil end),
+            visit(resized(args,
+                function(j, shape)
+                    return j == k and emptied(shape, function(at) return at == d end) or nil
+                end),
                 "dim " .. d .. " of argument " .. k)
         end
     end
@@ -114,14 +131,17 @@ end
 local function values(dev)
     for _, shape in ipairs { { 1, 2, 0 }, { 0, 4, 3 }, { 2, 4, 0, 5 } } do
         local x = g.zeros(shape, { device = dev }):requires_grad_()
-        local w, b = g.ones(shape[2], { device = dev }):requires_grad_(), g.ones(shape[2], { device = dev }):requires_grad_()
+        local w, b = g.ones(shape[2], { device = dev }):requires_grad_(),
+            g.ones(shape[2], { device = dev }):requires_grad_()
         x:group_norm(2, w, b):sum():backward()
         local none = g.zeros(shape[2]):tolist()
-        t.is({ x.grad.shape, w.grad:tolist(), b.grad:tolist() }, { shape, none, none }, "group_norm of nothing on " .. dev)
+        t.is({ x.grad.shape, w.grad:tolist(), b.grad:tolist() }, { shape, none, none },
+            "group_norm of nothing on " .. dev)
     end
     local x = g.zeros({ 1, 2, 0, 3 }, { device = dev })
     t.error(function() return x:conv_transpose2d(g.zeros({ 2, 1, 2, 2 }, { device = dev })) end,
-        "input 0x3 with kernel 2x2 leaves no output", "a transposed convolution of no rows on " .. dev)
+        "input 0x3 with kernel 2x2 leaves no output",
+            "a transposed convolution of no rows on " .. dev)
 end
 
 for _, dev in ipairs { "cpu", "sim" } do

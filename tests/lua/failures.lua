@@ -1,4 +1,5 @@
--- Failures of queued work: they reach whoever uses what was computed from it, on any stream, and nobody else for long.
+-- Failures of queued work: they reach whoever uses what was computed from it, on any stream, and
+-- nobody else for long.
 local t = require "tap"
 local dev = "sim"
 local on = { device = dev }
@@ -11,7 +12,8 @@ local function slow(y)
     for _ = 1, 20 do y = y + 1 end
     return y
 end
--- One element that does not exist, after enough work to be queued still when the next line is reached.
+-- One element that does not exist, after enough work to be queued still when the next line is
+-- reached.
 local line = 0
 local function bad()
     slow(big)
@@ -24,7 +26,8 @@ local function message(f, ...)
 end
 local function fails(what, f, ...)
     local text = message(f, ...)
-    t.ok(text:find("index_select: index 9 is out of range", 1, true) and text:find(("failures.lua:%d on"):format(line), 1, true), what .. ": " .. text)
+    t.ok(text:find("index_select: index 9 is out of range", 1, true)
+        and text:find(("failures.lua:%d on"):format(line), 1, true), what .. ": " .. text)
 end
 local function fine(what, f, ...) t.is(message(f, ...), "no error", what) end
 
@@ -111,7 +114,8 @@ do
     local a, b = stream(dev), stream(dev)
     local y, z = a:use(bad), b:use(bad)
     local text = message(synchronize, dev)
-    t.ok(text:find "index_select.*; and index_select", "a wait for the device raises those of all its streams: " .. text)
+    t.ok(text:find "index_select.*; and index_select",
+        "a wait for the device raises those of all its streams: " .. text)
     fine("once", synchronize, dev)
     fails("one value", y.item, y)
     fails("the other value", z.item, z)
@@ -120,7 +124,8 @@ do
     fails("leaves the other stream's", b.synchronize, b)
     for _ = 1, 20 do a:use(bad) end
     text = message(a.synchronize, a)
-    t.ok(text:find "; and 19 more, the last one: index_select", "many are told in one message: " .. text)
+    t.ok(text:find "; and 19 more, the last one: index_select",
+        "many are told in one message: " .. text)
     local n = 0
     text = message(function()
         for i = 1, 1e5 do
@@ -128,7 +133,8 @@ do
             x:index_select(1, nine)
         end
     end)
-    t.ok(text:find "index_select: index 9 is out of range.*more" and n < 5000, "a loop that fails and never waits ends after " .. n)
+    t.ok(text:find "index_select: index 9 is out of range.*more" and n < 5000,
+        "a loop that fails and never waits ends after " .. n)
     message(synchronize)
 end
 
@@ -141,7 +147,8 @@ do
     t.error(function() return p.grad:tolist() end, "out of range", "a gradient")
     local opt = optim.SGD({ p }, { lr = 1 })
     opt:step()
-    t.error(function() return p:tolist() end, "out of range", "a parameter that was stepped with it")
+    t.error(function() return p:tolist() end, "out of range",
+        "a parameter that was stepped with it")
     no_grad(function() p:copy_(x) end)
     t.is(p:tolist(), { 1, 1, 1 }, "and is good again once it is overwritten")
     p.grad = nil
@@ -159,17 +166,22 @@ do
     t.error(synchronize, "index_fill: index 9", "a failed write")
     t.is(y:tolist(), { 0, 0, 0 }, "leaves what it would have written")
     t.is((y + 1):tolist(), { 1, 1, 1 }, "and that can be used")
-    t.error(function() return before:tolist() end, "index_fill: index 9", "what counted on the write cannot")
+    t.error(function() return before:tolist() end, "index_fill: index 9",
+        "what counted on the write cannot")
     local n = tensor({ 4, 5, 6 }, { device = dev, dtype = "i64" })
     n:floor_divide_(tensor({ 2, 0, 3 }, { device = dev, dtype = "i64" }))
-    for _ = 1, 2 do t.error(function() return n:tolist() end, "division by zero", "formulas write as they go") end
+    for _ = 1, 2 do
+        t.error(function() return n:tolist() end, "division by zero", "formulas write as they go")
+    end
     n["1:2"] = 0
-    t.error(function() return n:tolist() end, "division by zero", "a part of it that is overwritten is not enough")
+    t.error(function() return n:tolist() end, "division by zero",
+        "a part of it that is overwritten is not enough")
     n:fill_(0)
     t.is(n:tolist(), { 0, 0, 0 }, "the whole of it is")
     local y = x:index_select(1, nine)
     message(synchronize)
-    t.ok(rand_like(y):item() < 1 and y:uniform_():item() < 1, "what has only its shape does not come from it")
+    t.ok(rand_like(y):item() < 1 and y:uniform_():item() < 1,
+        "what has only its shape does not come from it")
 end
 
 -- streams that were given back, forks within forks, errors of Lua's own

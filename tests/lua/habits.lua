@@ -1,5 +1,6 @@
--- What somebody who comes from PyTorch, NumPy or IPython types in the first ten minutes: the error says how Lua says it, at the
--- prompt and in a script, with the names that were typed; and what it says runs.
+-- What somebody who comes from PyTorch, NumPy or IPython types in the first ten minutes: the error
+-- says how Lua says it, at the prompt and in a script, with the names that were typed; and what it
+-- says runs.
 local t = require "tap"
 local program, unused = arg[-1], os.tmpname()
 local file = unused .. ".lua"
@@ -12,7 +13,8 @@ end
 -- All that the program says about the text.
 local function output(options, text)
     write(text)
-    local out <close> = assert(io.popen(("timeout 20 '%s' %s '%s' 2>&1"):format(program, options, file)))
+    local out <close> = assert(io.popen(("timeout 20 '%s' %s '%s' 2>&1"):format(
+        program, options, file)))
     return out:read "a"
 end
 
@@ -24,8 +26,8 @@ model = nn.Linear(4, 2) opt = optim.SGD(model:parameters(), {lr = 0.1}) ds = dat
 train_loader = data.Loader{ds, batch = 4} Name = nn.module "Name" loss = ones(1):sum();
 ]]
 
--- Typed, and the answer: all that follows "in Lua: " up to a semicolon and a note. An answer with a prompt's command, or of words
--- alone, is not run.
+-- Typed, and the answer: all that follows "in Lua: " up to a semicolon and a note. An answer with a
+-- prompt's command, or of words alone, is not run.
 local habits = {
     -- lists, shapes, options
     { "tensor([[1, 2], [3, 4]])", "tensor{{1, 2}, {3, 4}}" },
@@ -48,7 +50,8 @@ local habits = {
     { "q = x.sum(axis=-1, keepdims=True)", "q = x:sum{dim = -1, keepdim = true}" },
     { "q = torch.randn(3, 4, requires_grad=True)", "q = randn(3, 4, {requires_grad = true})" },
     { "[k*2 for k in range(3)]", "list = {} for k = 1, 3 do list[#list + 1] = k*2 end" },
-    { "q = [k for k in xs if k > 1]", "q = {} for _, k in ipairs(xs) do if k > 1 then q[#q + 1] = k end end" },
+    { "q = [k for k in xs if k > 1]",
+        "q = {} for _, k in ipairs(xs) do if k > 1 then q[#q + 1] = k end end" },
     { "xs.append(3)", "xs[#xs + 1] = 3" },
     -- indices
     { "x[:, 1]", 'x[":, 2"]' },
@@ -74,16 +77,21 @@ local habits = {
     { "q = z is not None", "q = z ~= nil" },
     { "type(z) is int", 'math.type(z) == "integer"' },
     { "a if c else b", "c and a or b" },
-    { 'device = "cuda" if torch.cuda.is_available() else "cpu"', 'device = cuda.is_available() and "cuda" or "cpu"' },
-    { 'q = torch.device("cuda" if torch.cuda.is_available() else "cpu")', 'q = cuda.is_available() and "gpu" or "cpu"' },
-    { "print(list(map(lambda q: q + 1, xs)))", "function(x) return … end", run = "local f = function(x) return x end" },
+    { 'device = "cuda" if torch.cuda.is_available() else "cpu"',
+        'device = cuda.is_available() and "cuda" or "cpu"' },
+    { 'q = torch.device("cuda" if torch.cuda.is_available() else "cpu")',
+        'q = cuda.is_available() and "gpu" or "cpu"' },
+    { "print(list(map(lambda q: q + 1, xs)))", "function(x) return … end",
+        run = "local f = function(x) return x end" },
     { "q = sorted(xs)", "table.sort(t), in place", run = "local t = {2, 1} table.sort(t)" },
-    { "lambda q: q + 1", "function(q) return q + 1 end", run = "local f = function(q) return q + 1 end" },
+    { "lambda q: q + 1", "function(q) return q + 1 end",
+        run = "local f = function(q) return q + 1 end" },
     { "p = q = 3", "q = 3; p = q" },
     -- texts
     { 'f"loss {z}"', '"loss " .. z' },
     { 'print(f"{z:.2f}")', 'print(("%.2f"):format(z))' },
-    { 'print(f"epoch {n}: loss {loss.item():.4f}")', 'print(("epoch %s: loss %.4f"):format(n, loss:item()))' },
+    { 'print(f"epoch {n}: loss {loss.item():.4f}")',
+        'print(("epoch %s: loss %.4f"):format(n, loss:item()))' },
     { '"a" + "b"', '"a" .. "b"' },
     { 'print("loss: %.3f" % e)', 'print(("loss: %.3f"):format(e))' },
     { 'print("{} of {:.2f}".format(n, e))', 'print(("%s of %.2f"):format(n, e))' },
@@ -99,7 +107,8 @@ local habits = {
     { 'raise ValueError("bad")', 'error("bad")', run = "" },
     { "assert n == 3", "assert(n == 3)" },
     { 'assert x.shape == (3, 4), "bad shape"', 'assert(x.shape == {3, 4}, "bad shape")' },
-    { "@torch.no_grad()", "no_grad(function() … end), or do local _ <close> = no_grad() … end", run = "no_grad(function() end) do local _ <close> = no_grad() end" },
+    { "@torch.no_grad()", "no_grad(function() … end), or do local _ <close> = no_grad() … end",
+        run = "no_grad(function() end) do local _ <close> = no_grad() end" },
     { "global counter", "nothing to declare" },
     { "let q = 3", "local q = 3" },
     { "%timeit z", ":timeit z", run = "" },
@@ -127,11 +136,15 @@ local habits = {
     { "q = input()", "q = io.read()" },
     { "q = self.x", "function Name:method(…), with a colon, has self" },
     -- packages
-    { "torch.save(model.state_dict(), \"m.pt\")", 'checkpoint.save("m.safetensors", {model = model})' },
-    { 'torch.load("m.pt")', 'checkpoint.load("m.safetensors", {model = model})', run = "assert(checkpoint.load)" },
+    { "torch.save(model.state_dict(), \"m.pt\")",
+        'checkpoint.save("m.safetensors", {model = model})' },
+    { 'torch.load("m.pt")', 'checkpoint.load("m.safetensors", {model = model})',
+        run = "assert(checkpoint.load)" },
     { 'q = torch.device("cuda")', 'q = "gpu"' },
-    { "q = torch.utils.data.DataLoader(ds, batch_size=4, shuffle=True)", "q = data.Loader{ds, batch = 4, shuffle = true}" },
-    { "q = torch.optim.SGD(model.parameters(), lr=0.1)", "q = optim.SGD(model:parameters(), {lr = 0.1})" },
+    { "q = torch.utils.data.DataLoader(ds, batch_size=4, shuffle=True)",
+        "q = data.Loader{ds, batch = 4, shuffle = true}" },
+    { "q = torch.optim.SGD(model.parameters(), lr=0.1)",
+        "q = optim.SGD(model:parameters(), {lr = 0.1})" },
     { "q = torch.nn.functional.relu(x)", "q = relu(x)" },
     { "q = nn.functional.softmax(x, 1)", "q = softmax(x, 1)" },
     { "torch.cuda.is_available()", "cuda.is_available()" },
@@ -139,7 +152,8 @@ local habits = {
     { "torch.manual_seed(0)", "manual_seed(0)" },
     { "q = x.astype(np.float32)", 'q = x:to("f32")' },
     { "torch.backends.cudnn.benchmark = True", "cuda.benchmark = true" },
-    { "plt.show()", "plot, hist, heatmap and imshow draw at once", run = "assert(plot and hist and heatmap and imshow)" },
+    { "plt.show()", "plot, hist, heatmap and imshow draw at once",
+        run = "assert(plot and hist and heatmap and imshow)" },
     { "torch.arange(10)", "arange(0, 9)" },
     -- blocks
     { "for i in range(3):", "for i = 1, 3 do … end" },
@@ -154,7 +168,8 @@ local habits = {
     { "for row in x:", "for _, row in ipairs(x) do … end" },
     { "for i in tqdm(range(n)):", "for i in progress(n) do … end" },
     { "while True:", "while true do … end", run = "while true do break end" },
-    { "while z is not None and z != 2:", "while z ~= nil and z ~= 2 do … end", run = "while z ~= nil and z ~= 2 do break end" },
+    { "while z is not None and z != 2:", "while z ~= nil and z ~= 2 do … end",
+        run = "while z ~= nil and z ~= 2 do break end" },
     { "if z > 0:", "if z > 0 then … end" },
     { 'if z == "a:b":', 'if z == "a:b" then … end' },
     { "elif z > 0:", "elseif z > 0 then", run = "" },
@@ -167,12 +182,14 @@ local habits = {
     { "def f(p): return p", "function f(p) return p end" },
     { "def forward(self, p):", "function Name:forward(p) … end" },
     { "class Net(nn.Module):", 'Net = nn.module "Net" function Net:forward(x) … end' },
-    { "class Net:", "Net = {} Net.__index = Net function Net.new() … return setmetatable({}, Net) end" },
+    { "class Net:",
+        "Net = {} Net.__index = Net function Net.new() … return setmetatable({}, Net) end" },
 }
 
 local function answered(text, answer)
     local at = text:find("in Lua: " .. answer, 1, true)
-    return at and text:find("^[\n;]", at + #("in Lua: " .. answer)) ~= nil or at and answer:find "^[%l ]+$"
+    return at and text:find("^[\n;]", at + #("in Lua: " .. answer)) ~= nil or at
+        and answer:find "^[%l ]+$"
 end
 
 for _, h in ipairs(habits) do
@@ -180,24 +197,37 @@ for _, h in ipairs(habits) do
     local got = output("-e '_PROMPT = \"\"' -i <", setup .. typed)
     if not t.ok(answered(got, answer), typed) then io.stderr:write("# ", got, "\n") end
     got = output("", setup .. typed)
-    if not t.ok(answered(got, answer), "in a script: " .. typed) then io.stderr:write("# ", got, "\n") end
+    if not t.ok(answered(got, answer), "in a script: " .. typed) then
+        io.stderr:write("# ", got, "\n")
+    end
     if not answer:find "^nothing" and not answer:find "has self" then
         local code = h.run or answer:gsub("…", "")
-        local ran = output("", setup .. (code ~= "" and load("return " .. code) and "local _ = " or "") .. code)
-        if not t.ok(not ran:find(file .. ":%d"), answer .. " runs") then io.stderr:write("# ", ran, "\n") end
+        local ran = output("",
+            setup .. (code ~= "" and load("return " .. code) and "local _ = " or "") .. code)
+        if not t.ok(not ran:find(file .. ":%d"), answer .. " runs") then
+            io.stderr:write("# ", ran, "\n")
+        end
     end
 end
 
--- A block that is pasted, or lies in a script, is answered at its first line, and what is Lua is left alone.
+-- A block that is pasted, or lies in a script, is answered at its first line, and what is Lua is
+-- left alone.
 local block = "for i in range(3):\n    print(i)\n    print(x[i])\nprint(1)"
-t.ok(output("", setup .. block):find(":5: 'do' expected near ':'\n        in Lua: for i = 1, 3 do … end; Lua counts from 1", 1, true), "a block in a script")
-t.ok(output("-i <", "print(1)\nx:\nsum()"):find "global 'x'", "a name and a colon go on with the next line")
-for _, lua in ipairs { "goto done\n::done::\nprint(42)", "s = [[\nfor i in range(3):\n]]\nprint(42)", "--[[\nwhile True:\n]]\nprint(42)",
-    "s = 'if x:'\nprint(42)", "-- try:\nprint(42)", "if s == nil then -- else:\nprint(42)\nend", "for k in pairs{1} do local s = ':'\nprint(42) end",
+t.ok(output("",
+    setup .. block)
+        :find(":5: 'do' expected near ':'\n        in Lua: for i = 1, 3 do … end; Lua counts from \z
+            1", 1, true), "a block in a script")
+t.ok(output("-i <", "print(1)\nx:\nsum()"):find "global 'x'",
+    "a name and a colon go on with the next line")
+for _, lua in ipairs { "goto done\n::done::\nprint(42)",
+    "s = [[\nfor i in range(3):\n]]\nprint(42)", "--[[\nwhile True:\n]]\nprint(42)",
+    "s = 'if x:'\nprint(42)", "-- try:\nprint(42)", "if s == nil then -- else:\nprint(42)\nend",
+        "for k in pairs{1} do local s = ':'\nprint(42) end",
     "function f(o)\nif o: m() then\nend end print(42)" } do
     t.ok(output("-e '_PROMPT, _PROMPT2 = \"\", \"\"' -i <", lua):find "42", (lua:gsub("\n", "; ")))
 end
-for _, lua in ipairs { "x = = 3", "nonsense 'a != b'x", "print((1)", "x:y:z()", "foo('a'\n'b')", "x = y -- a comment\n) + z",
+for _, lua in ipairs { "x = = 3", "nonsense 'a != b'x", "print((1)", "x:y:z()", "foo('a'\n'b')",
+    "x = y -- a comment\n) + z",
     "print 'a' 'b' + 1 )" } do
     t.ok(not output("", lua):find "in Lua", lua .. " is a slip in Lua")
 end
@@ -205,7 +235,8 @@ end
 local dir, parts, taken = os.getenv "GPUSH_ROOT" .. "/scripts/lua", {}, {}
 local shell = {}
 function shell.part(name)
-    parts[name] = parts[name] or assert(loadfile(dir .. "/shell/" .. name .. ".lua"))(gpush, shell, dir)
+    parts[name] = parts[name]
+        or assert(loadfile(dir .. "/shell/" .. name .. ".lua"))(gpush, shell, dir)
     return parts[name]
 end
 for path in io.popen(("find '%s/..' -name '*.lua'"):format(dir)):lines() do

@@ -1,15 +1,18 @@
 --!plain
--- f16 and bf16 are computed in f32 and rounded once, also by ops that are made of several: results against plain loops in
--- double precision over the same 16-bit inputs, which a second rounding would miss by more than half a unit in the last place.
+-- f16 and bf16 are computed in f32 and rounded once, also by ops that are made of several: results
+-- against plain loops in double precision over the same 16-bit inputs, which a second rounding
+-- would miss by more than half a unit in the last place.
 local t = require "tap"
 local g = require "gpush"
 local exp, log, abs, max, min = math.exp, math.log, math.abs, math.max, math.min
 
 math.randomseed(20261122)
-local devices = os.getenv "GPUSH_TEST_DEVICE" and { os.getenv "GPUSH_TEST_DEVICE" } or { "cpu", "sim" }
+local devices = os.getenv "GPUSH_TEST_DEVICE" and { os.getenv "GPUSH_TEST_DEVICE" }
+    or { "cpu", "sim" }
 local bits, least = { f16 = 10, bf16 = 7 }, { f16 = -14, bf16 = -126 }
 
--- Half the distance between neighbours of dtype at x, and a little for the f32 that it was rounded from.
+-- Half the distance between neighbours of dtype at x, and a little for the f32 that it was rounded
+-- from.
 local function half_unit(dtype, x)
     local e = x == 0 and least[dtype] or max(math.floor(log(abs(x), 2)), least[dtype])
     return 2.0 ^ (e - bits[dtype]) * 0.502
@@ -17,7 +20,9 @@ end
 
 local function flat(x)
     local out = {}
-    local function walk(v) if type(v) == "table" then for i = 1, #v do walk(v[i]) end else out[#out + 1] = v end end
+    local function walk(v)
+        if type(v) == "table" then for i = 1, #v do walk(v[i]) end else out[#out + 1] = v end
+    end
     walk(x:to "f64":tolist())
     return out
 end
@@ -29,14 +34,18 @@ local function same(y, want, dtype, what)
             worst = worst or ("element %d is %s, expected %s"):format(i, got[i], want[i])
         end
     end
-    if not t.ok(y.dtype == dtype and not worst, what) then io.stderr:write("#   ", y.dtype, " ", worst or "", "\n") end
+    if not t.ok(y.dtype == dtype and not worst, what) then
+        io.stderr:write("#   ", y.dtype, " ", worst or "", "\n")
+    end
 end
 
 -- A tensor of dtype, and the numbers that it holds.
 local function random(dtype, dev, shape, f)
     local n, v = 1, {}
     for _, d in ipairs(shape) do n = n * d end
-    for i = 1, n do v[i] = f and f() or (math.random() + math.random() + math.random() - 1.5) * 3 end
+    for i = 1, n do
+        v[i] = f and f() or (math.random() + math.random() + math.random() - 1.5) * 3
+    end
     local x = g.tensor(v, { dtype = dtype }):view(shape)
     return x:to(dev), flat(x)
 end
@@ -47,10 +56,16 @@ local function softplus(x) return max(x, 0) + log(1 + exp(-abs(x))) end
 local losses = {
     { "mse_loss", nil, nil, function(a, b) return (a - b) ^ 2 end },
     { "l1_loss", nil, nil, function(a, b) return abs(a - b) end },
-    { "smooth_l1_loss", nil, nil, function(a, b) local d = abs(a - b); return d < 0.5 and d * d or d - 0.25 end, { beta = 0.5 } },
-    { "huber_loss", nil, nil, function(a, b) local d = abs(a - b); return d <= 0.5 and d * d / 2 or 0.5 * (d - 0.25) end, { delta = 0.5 } },
-    { "binary_cross_entropy", chance, chance, function(a, b) return -b * log(a) - (1 - b) * log(1 - a) end },
-    { "binary_cross_entropy_with_logits", nil, chance, function(a, b) return b * softplus(-a) + (1 - b) * softplus(a) end },
+    { "smooth_l1_loss", nil, nil,
+        function(a, b) local d = abs(a - b); return d < 0.5 and d * d or d - 0.25 end,
+            { beta = 0.5 } },
+    { "huber_loss", nil, nil,
+        function(a, b) local d = abs(a - b); return d <= 0.5 and d * d / 2 or 0.5 * (d - 0.25) end,
+            { delta = 0.5 } },
+    { "binary_cross_entropy", chance, chance,
+        function(a, b) return -b * log(a) - (1 - b) * log(1 - a) end },
+    { "binary_cross_entropy_with_logits", nil, chance,
+        function(a, b) return b * softplus(-a) + (1 - b) * softplus(a) end },
     { "kl_div", nil, chance, function(a, b) return b * (log(b) - a) end },
     { "kl_div", nil, nil, function(a, b) return exp(b) * (b - a) end, { log_target = true } },
     { "soft_margin_loss", nil, nil, function(a, b) return softplus(-a * b) end },
@@ -71,8 +86,10 @@ local function one_loss(dtype, dev, row)
     for _, reduction in ipairs { "none", "sum", "mean" } do
         local o = { reduction = reduction }
         for k, v in pairs(options or {}) do o[k] = v end
-        local want = reduction == "none" and each or { sum(each) / (reduction == "mean" and #each or 1) }
-        same(g[name](x, target, o), want, dtype, ("%s %s %s on %s"):format(name, reduction, dtype, dev))
+        local want = reduction == "none" and each
+            or { sum(each) / (reduction == "mean" and #each or 1) }
+        same(g[name](x, target, o), want, dtype,
+            ("%s %s %s on %s"):format(name, reduction, dtype, dev))
     end
 end
 
@@ -82,9 +99,13 @@ local function weighted(dtype, dev)
     local weight, w = random(dtype, dev, { 40 }, chance)
     local want = {}
     for i = 1, 40 do want[i] = -w[i] * (b[i] * log(a[i]) + (1 - b[i]) * log(1 - a[i])) end
-    same(g.binary_cross_entropy(x, target, weight, "none"), want, dtype, "bce with weights " .. dtype .. " on " .. dev)
-    for i = 1, 40 do want[i] = a[i] * (w[i] * b[i] * softplus(-a[i]) + (1 - b[i]) * softplus(a[i])) end
-    same(g.binary_cross_entropy_with_logits(x, target, x, "none", weight), want, dtype, "bce of logits with weights " .. dtype .. " on " .. dev)
+    same(g.binary_cross_entropy(x, target, weight, "none"), want, dtype,
+        "bce with weights " .. dtype .. " on " .. dev)
+    for i = 1, 40 do
+        want[i] = a[i] * (w[i] * b[i] * softplus(-a[i]) + (1 - b[i]) * softplus(a[i]))
+    end
+    same(g.binary_cross_entropy_with_logits(x, target, x, "none", weight), want, dtype,
+        "bce of logits with weights " .. dtype .. " on " .. dev)
 end
 
 -- The 2-norm of rows r of a and r' of b, of `n` elements: sqrt(sum of f(x, y)).
@@ -139,7 +160,8 @@ local function products(dtype, dev)
     local y, b = random(dtype, dev, { 3, 3 })
     same(g.linalg.matrix_power(x, 3), product(product(a, a, 3), a, 3), dtype, "matrix_power" .. on)
     same(g.linalg.multi_dot { x, y, x }, product(product(a, b, 3), a, 3), dtype, "multi_dot" .. on)
-    same(g.einsum("ij,jk,kl->il", x, y, x), product(product(a, b, 3), a, 3), dtype, "einsum of three" .. on)
+    same(g.einsum("ij,jk,kl->il", x, y, x), product(product(a, b, 3), a, 3), dtype,
+        "einsum of three" .. on)
     local sums = {}
     for i = 1, 3 do sums[i] = sum(rows(a, i, 3)) * sum(b) end
     same(g.einsum("ij,kl->i", x, y), sums, dtype, "einsum with sums before the product" .. on)
@@ -210,8 +232,10 @@ for _, dev in ipairs(devices) do
         instance_norm(dtype, dev)
         local x = g.ones(2, { dtype = dtype, device = dev }):requires_grad_()
         g.mse_loss(x, x:detach() * 3):backward()
-        t.is({ x.grad.dtype, x.grad:tolist() }, { dtype, { -2.0, -2.0 } }, "the gradient is " .. dtype .. " on " .. dev)
-        t.is(g.mse_loss(x, g.ones(2, { device = dev })).dtype, "f32", "beside f32 the result is f32 on " .. dev)
+        t.is({ x.grad.dtype, x.grad:tolist() }, { dtype, { -2.0, -2.0 } },
+            "the gradient is " .. dtype .. " on " .. dev)
+        t.is(g.mse_loss(x, g.ones(2, { device = dev })).dtype, "f32",
+            "beside f32 the result is f32 on " .. dev)
     end
 end
 t.done()

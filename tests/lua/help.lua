@@ -15,7 +15,9 @@ local function said(...)
 end
 local function says(text, name, ...)
     local got = said(...)
-    if not t.ok(got:find(text, 1, true) ~= nil, name) then io.stderr:write("#   got ", got, "\n") end
+    if not t.ok(got:find(text, 1, true) ~= nil, name) then
+        io.stderr:write("#   got ", got, "\n")
+    end
 end
 
 says("sum(x, [dim], [keepdim=false], [dtype])", "a signature", "sum")
@@ -29,9 +31,11 @@ says("also called inverse", "second names", "linalg.inv")
 says("clamp(x, [min], [max])", "asked for by one", "clip")
 says("matmul", "words that are no name are searched for", "matrix product")
 says("matmul", "all words must fit", "matrix product")
-says("nothing mentions all of these words; some of them:", "or some of them are looked for", "matrix xyzzy")
+says("nothing mentions all of these words; some of them:", "or some of them are looked for",
+    "matrix xyzzy")
 says("linalg.matrix_norm", "which are found", "matrix xyzzy")
-says("error: help: there is no op called 'xyzzy of it'", "words that nothing mentions", "xyzzy of it")
+says("error: help: there is no op called 'xyzzy of it'", "words that nothing mentions",
+    "xyzzy of it")
 says("error: help: there is no op called 'xyzzy'", "what nothing mentions", "xyzzy")
 says("expected the name", "no name at all", 5)
 says(":help lists", "the way in")
@@ -47,7 +51,8 @@ function global_f(a, b) return a, b end
 says("What stands above a function", "a function's comment", "global_f")
 says("2 arguments", "and its arguments", "global_f")
 says("function global_f(a, b) return a, b end", "its source", "global_f", { source = true })
-says("local function einsum(equation, ...)", "the source of a composite", "einsum", { source = true })
+says("local function einsum(equation, ...)", "the source of a composite", "einsum",
+    { source = true })
 says("written in C", "that of a row", "exp", { source = true })
 says("linalg_svd's row", "of a group's op by its own name", "svd", { source = true })
 says("function Linear:forward", "of a class", "nn.Linear", { source = true })
@@ -60,17 +65,21 @@ local kinds = { unary = true, binary = true, compare = true, reduce = true }
 for name, row in pairs(ops()) do
     if kinds[row.kind] and not row.random and not name:find "^_" then
         local text = said(name)
-        if not (text:find("example:", 1, true) and text:find("-->", 1, true)) then t.ok(false, "an example of " .. name) end
+        if not (text:find("example:", 1, true) and text:find("-->", 1, true)) then
+            t.ok(false, "an example of " .. name)
+        end
     end
 end
-says("dtypes: f64 f32 bf16 f16; integers and bool give f32", "the dtypes of an elementwise op", "exp")
+says("dtypes: f64 f32 bf16 f16; integers and bool give f32", "the dtypes of an elementwise op",
+    "exp")
 says("dtypes: i64 i32 i16 i8 u8 bool", "of one for integers", "bitwise_and")
 says("integers and bool give", "of a reduction", "sum")
 says("in place: x:exp_()", "the form in place", "exp")
 says("in place: a:add_(…)", "with arguments", "add")
 t.ok(not said("sum"):find "in place:", "which not all ops have")
 for name, row in pairs(ops()) do -- what is said holds: the first dtype is taken
-    local dtype = kinds[row.kind] and row.kind == "unary" and not name:find "^_" and row.dtypes:match "^%w+"
+    local dtype = kinds[row.kind] and row.kind == "unary" and not name:find "^_"
+        and row.dtypes:match "^%w+"
     if dtype then gpush[name](ones(2, { dtype = dtype })) end
 end
 setmetatable(_ENV, { __index = function() error "no" end })

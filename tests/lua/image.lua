@@ -79,18 +79,25 @@ gives(png(2, 1, 16, GRAY, { "\x12\x34\xff\xff" }), { dtype = "i32" }, "i32",
     { { { 0x1234, 0xffff } } }, "16-bit gray, all bits")
 gives(png(2, 1, 16, GRAY, { "\x80\x80\xff\xff" }), nil, "u8", { { { 128, 255 } } },
     "16-bit gray as u8")
--- As stored: i32 has what the samples are, opaque alpha is the largest of them; u8 and f32 are stretched.
-gives(png(9, 1, 1, GRAY, { "\x55\x80" }), { dtype = "i32" }, "i32", { { { 0, 1, 0, 1, 0, 1, 0, 1, 1 } } }, "1-bit gray as stored")
-gives(png(4, 1, 2, GRAY, { "\x1b" }), { dtype = "i32" }, "i32", { { { 0, 1, 2, 3 } } }, "2-bit gray as stored")
-gives(png(3, 1, 4, GRAY, { "\x1f\x80" }), { dtype = "i32" }, "i32", { { { 1, 15, 8 } } }, "4-bit gray as stored")
-gives(png(2, 1, 8, GRAY, { "\1\x80" }), { dtype = "i32" }, "i32", { { { 1, 128 } } }, "8-bit gray as stored")
+-- As stored: i32 has what the samples are, opaque alpha is the largest of them; u8 and f32 are
+-- stretched.
+gives(png(9, 1, 1, GRAY, { "\x55\x80" }), { dtype = "i32" }, "i32",
+    { { { 0, 1, 0, 1, 0, 1, 0, 1, 1 } } }, "1-bit gray as stored")
+gives(png(4, 1, 2, GRAY, { "\x1b" }), { dtype = "i32" }, "i32", { { { 0, 1, 2, 3 } } },
+    "2-bit gray as stored")
+gives(png(3, 1, 4, GRAY, { "\x1f\x80" }), { dtype = "i32" }, "i32", { { { 1, 15, 8 } } },
+    "4-bit gray as stored")
+gives(png(2, 1, 8, GRAY, { "\1\x80" }), { dtype = "i32" }, "i32", { { { 1, 128 } } },
+    "8-bit gray as stored")
 gives(png(4, 1, 2, GRAY, { "\x1b" }, chunk("tRNS", "\0\2")), { dtype = "i32" }, "i32",
     { { { 0, 1, 2, 3 } }, { { 3, 3, 0, 3 } } }, "2-bit gray with a transparent one as stored")
 gives(png(4, 1, 2, GRAY, { "\x1b" }), { dtype = "i32", channels = 4 }, "i32",
-    { { { 0, 1, 2, 3 } }, { { 0, 1, 2, 3 } }, { { 0, 1, 2, 3 } }, { { 3, 3, 3, 3 } } }, "2-bit gray as RGBA")
+    { { { 0, 1, 2, 3 } }, { { 0, 1, 2, 3 } }, { { 0, 1, 2, 3 } }, { { 3, 3, 3, 3 } } },
+        "2-bit gray as RGBA")
 gives(png(3, 1, 2, PALETTE, { "\x84" }, palette), { dtype = "i32" }, "i32",
     { { { 70, 10, 40 } }, { { 80, 20, 50 } }, { { 90, 30, 60 } } }, "a palette's colours as stored")
-t.close(image.load(write(name, png(4, 1, 2, GRAY, { "\x1b" })), { dtype = "f32" }), { { { 0, 1 / 3, 2 / 3, 1 } } }, 1e-7, "2 bits as 0 to 1")
+t.close(image.load(write(name, png(4, 1, 2, GRAY, { "\x1b" })), { dtype = "f32" }),
+    { { { 0, 1 / 3, 2 / 3, 1 } } }, 1e-7, "2 bits as 0 to 1")
 gives(png(1, 1, 16, RGBA, { "\0\1\0\2\0\3\0\4" }), { dtype = "i32" }, "i32",
     { { { 1 } }, { { 2 } }, { { 3 } }, { { 4 } } }, "16-bit RGBA")
 
@@ -136,12 +143,18 @@ for n = 0, #good - 1 do
     if ok or not tostring(message):find(name, 1, true) then survived = survived or n end
 end
 t.is(survived, nil, "cut off anywhere is an error that names the file")
--- The last four bytes are the checksum of the chunk that ends the file and holds nothing: libpng skips it from 1.6.48 on.
--- The file that is loaded has its release in its name, as libpng16.so.16.39.0.
+-- The last four bytes are the checksum of the chunk that ends the file and holds nothing: libpng
+-- skips it from 1.6.48 on. The file that is loaded has its release in its name, as
+-- libpng16.so.16.39.0.
 local release
-for line in io.lines "/proc/self/maps" do release = release or tonumber(line:match "libpng16%.so%.16%.(%d+)") end
+for line in io.lines "/proc/self/maps" do
+    release = release or tonumber(line:match "libpng16%.so%.16%.(%d+)")
+end
 local checked = release and release < 48 and #good or #good - 4
-if checked < #good then t.skip(1, "the last checksum: libpng of release " .. tostring(release) .. " does not look at it") end
+if checked < #good then
+    t.skip(1, "the last checksum: libpng of release " .. tostring(release) ..
+        " does not look at it")
+end
 for i = 1, #good do
     for _, flip in ipairs { 0x01, 0x80, 0xff } do
         local ok = pcall(image.load, write(name,
@@ -163,7 +176,8 @@ local function refuse(bytes, pattern, what, options)
     t.error(function() return image.load(write(name, bytes), options) end, pattern, what)
 end
 refuse("", "image.load: .*x.png is empty %(expected a PNG picture%)", "an empty file")
-refuse("GIF89a..........", "x.png is a GIF picture: convert it to PNG, which image.load reads", "another kind of file")
+refuse("GIF89a..........", "x.png is a GIF picture: convert it to PNG, which image.load reads",
+    "another kind of file")
 refuse("\x93NUMPY\1\0", "x.png is an npy file: npy.load reads it", "an npy file")
 for i = 1, 19 do
     local n = #good * i // 20

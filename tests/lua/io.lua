@@ -80,7 +80,8 @@ gives(pack("{'shape':(2L,),\"descr\" : \"|u1\",'fortran_order':False}   ", "\1\2
 local function refuse(bytes, pattern, what)
     t.error(function() return load_bytes(bytes) end, pattern, what or pattern)
 end
-refuse(pack(header("|u1", "(2,)"), "\1\2\3\4"), "byte %d+: more bytes follow the data %(expected one array",
+refuse(pack(header("|u1", "(2,)"), "\1\2\3\4"),
+    "byte %d+: more bytes follow the data %(expected one array",
     "a second array behind the first")
 refuse("", "x.npy is empty %(expected an npy file%)")
 refuse("\x93NUMPY", "byte 0: the file ends after 6 of 8 bytes of the magic number")
@@ -88,7 +89,8 @@ refuse("PK\3\4aaaaaaaa", "x.npy is a zip archive: npz.load reads NumPy's")
 refuse("\x89PNG\r\n\x1a\n", "x.npy is a PNG picture: image.load reads it")
 refuse("1 2 3\n", "x.npy is text, '1 2 3' %(expected an npy file%)")
 refuse("\1\2\3\4\5", "x.npy is not an npy file: it begins with the bytes 01 02 03 04")
-refuse("\x80\2}q\0.aaaaaa", "is a Python pickle, which holds code and is not read: convert it in Python")
+refuse("\x80\2}q\0.aaaaaa",
+    "is a Python pickle, which holds code and is not read: convert it in Python")
 refuse("\x93NUMPY\4\0" .. string.pack("<s4", "{}"),
     "byte 6: format version 4.0 %(expected 1.0, 2.0 or 3.0%)")
 refuse("\x93NUMPY\1\1" .. string.pack("<s2", "{}"), "format version 1.1")
@@ -140,8 +142,10 @@ t.error(function() npy.load(dir .. "/none.npy") end,
     "npy.load: cannot open .*none.npy: No such file", "no such file")
 t.error(function() npy.load(dir) end, "is a folder %(expected a file%)", "a directory")
 os.execute(("mkfifo '%s/pipe'"):format(dir))
-t.error(function() npy.load(dir .. "/pipe") end, "is a device or a pipe %(expected a file%)", "a pipe is not waited for")
-t.error(function() npy.load() end, "npy.load: argument 'file' %(#1%): expected a string, got nothing", "no name")
+t.error(function() npy.load(dir .. "/pipe") end, "is a device or a pipe %(expected a file%)",
+    "a pipe is not waited for")
+t.error(function() npy.load() end,
+    "npy.load: argument 'file' %(#1%): expected a string, got nothing", "no name")
 t.error(function() npy.load "a\0b" end, "not a file name", "a zero byte in the name")
 
 -- Cut off at each byte: always an error. Each byte changed: an error or a tensor, and no crash.
@@ -194,7 +198,8 @@ local function listing()
     return names
 end
 t.error(function() npy.save(dir .. "/no/x.npy", tensor(1)) end,
-    "cannot write .*/no/x.npy: No such file or directory %(its folder does not exist%)", "no such folder")
+    "cannot write .*/no/x.npy: No such file or directory %(its folder does not exist%)",
+        "no such folder")
 t.error(function() npy.save(dir, tensor(1)) end, "cannot write .*: Is a directory",
     "a folder in the way")
 npy.save(name, tensor { 1, 2, 3 })
@@ -210,7 +215,8 @@ for _, save in ipairs {function(x) gpush.npy.save(name, x) end,
     io.write(ok and "written" or message:match("cannot write .*File too large") and "refused" or message, "\n")
 end
 ]])
-local p = io.popen(("trap '' XFSZ; ulimit -f 8; '%s/gpush' '%s' '%s' 2>&1"):format(os.getenv "GPUSH_BUILD", script, name))
+local p = io.popen(("trap '' XFSZ; ulimit -f 8; '%s/gpush' '%s' '%s' 2>&1"):format(
+    os.getenv "GPUSH_BUILD", script, name))
 for _, what in ipairs { "npy", "npz", "image", "trace" } do
     t.is(p:read "l", "refused", what .. ": a full disk is an error")
 end
@@ -246,12 +252,15 @@ local function crc32(s)
     for i = 1, #s do c = crc_table[(c ~ s:byte(i)) & 255] ~ (c >> 8) end
     return c ~ 0xffffffff
 end
--- entries: {name, bytes}; size: what to claim for the length of the data; deflated: as one stored block.
+-- entries: {name, bytes}; size: what to claim for the length of the data; deflated: as one stored
+-- block.
 local function zip(entries)
     local out, directory, at = {}, {}, 0
     for _, e in ipairs(entries) do
-        local bytes = e.deflated and "\1" .. string.pack("<I2I2", #e[2], ~#e[2] & 0xffff) .. e[2] or e[2]
-        local common = string.pack("<I2I2I2I2I2I4I4I4I2I2", 20, 0, (e.size or e.deflated) and 8 or 0, 0, 33,
+        local bytes = e.deflated and "\1" .. string.pack("<I2I2", #e[2], ~#e[2] & 0xffff) .. e[2]
+            or e[2]
+        local common = string.pack("<I2I2I2I2I2I4I4I4I2I2", 20, 0,
+            (e.size or e.deflated) and 8 or 0, 0, 33,
             crc32(e[2]), #bytes, e.size or #e[2], #e[1], 0)
         directory[#directory + 1] = "PK\1\2\20\0" .. common .. string.pack("<I2I2I2I4I4", 0, 0, 0,
             0, at) .. e[1]
@@ -270,8 +279,11 @@ mangle(npz.load, archive, zip { { "a.npy", a } }, "an npz file")
 local function refuse_zip(bytes, pattern, what)
     t.error(function() return npz.load(write(archive, bytes)) end, pattern, what)
 end
-refuse_zip(zip { { "m/data.pkl", "\x80\2." } }, "is PyTorch's %(%.pt%), which holds code .*save_file", "PyTorch's file")
-refuse_zip("\x80\2}q\0.aaaaaa", "npz.load: .* is a Python pickle, which holds code and is not read: convert it in Python", "a bare pickle")
+refuse_zip(zip { { "m/data.pkl", "\x80\2." } },
+    "is PyTorch's %(%.pt%), which holds code .*save_file", "PyTorch's file")
+refuse_zip("\x80\2}q\0.aaaaaa",
+    "npz.load: .* is a Python pickle, which holds code and is not read: convert it in Python",
+        "a bare pickle")
 refuse_zip(zip { { "a.txt", "text" } }, "entry 'a.txt' is not an npy file", "another kind of entry")
 refuse_zip(zip { { "a.npy", "text" } }, "entry 'a.npy', byte 0: the entry ends",
     "an entry that is no npy file")
@@ -279,27 +291,37 @@ refuse_zip(zip { { "a.npy", a, size = 1 << 31 } }, "2147483648 bytes cannot come
     "a size that cannot be")
 refuse_zip("", "npz.load: .*x.npz is empty %(expected an npz file%)", "an empty file")
 refuse_zip(zip { { "a.npy", a } }:gsub("\1\2PK", "\1\3PK", 1),
-    "entry 'a.npy', byte %d+: cannot read the end: the data does not match its checksum", "a changed byte")
-t.is(npz.load(write(archive, zip { { "a.npy", a, deflated = true } })).a:tolist(), { 1, 2 }, "a deflated entry")
+    "entry 'a.npy', byte %d+: cannot read the end: the data does not match its checksum",
+        "a changed byte")
+t.is(npz.load(write(archive, zip { { "a.npy", a, deflated = true } })).a:tolist(), { 1, 2 },
+    "a deflated entry")
 local f64 = pack(header("<f8", "(4,)"), ("\0"):rep(32))
 for _, more in ipairs { 8, 4000 } do
     refuse_zip(zip { { "a.npy", f64 .. ("\7"):rep(more), deflated = true, size = #f64 } },
-        "entry 'a.npy', byte %d+: more bytes follow the data", "a stream that is longer than promised by " .. more)
+        "entry 'a.npy', byte %d+: more bytes follow the data",
+            "a stream that is longer than promised by " .. more)
     refuse_zip(zip { { "a.npy", f64 .. ("\7"):rep(more), deflated = true } },
         "entry 'a.npy', byte %d+: more bytes follow the data", "bytes behind the array: " .. more)
 end
 refuse_zip(zip { { "a.npy", f64, deflated = true, size = #f64 + 8 } },
-    "entry 'a.npy': it has 1%d%d bytes, where the archive's list says 1%d%d", "a list that promises more than there is")
+    "entry 'a.npy': it has 1%d%d bytes, where the archive's list says 1%d%d",
+        "a list that promises more than there is")
 refuse_zip(zip { { "a.npy", f64:sub(1, -9), deflated = true, size = #f64 } },
-    "entry 'a.npy', byte %d+: the entry ends after 24 of 32 bytes of the data", "a stream that is shorter")
+    "entry 'a.npy', byte %d+: the entry ends after 24 of 32 bytes of the data",
+        "a stream that is shorter")
 refuse_zip(zip { { "a.npy", f64:sub(1, -9), deflated = true } },
-    "entry 'a.npy', byte %d+: 24 bytes of data follow, but f64 4 needs 32", "a header that promises more")
-refuse_zip(zip { { "a.npy", f64, deflated = true } }:gsub("\1" .. string.pack("<I2", #f64), "\1\0\0", 1),
+    "entry 'a.npy', byte %d+: 24 bytes of data follow, but f64 4 needs 32",
+        "a header that promises more")
+refuse_zip(zip { { "a.npy", f64, deflated = true } }:gsub("\1" .. string.pack("<I2", #f64),
+    "\1\0\0", 1),
     "entry 'a.npy', byte %d+: cannot read .*: Zlib error", "a stream that is damaged")
-refuse_zip(zip { { "a.npy", a }, { "a.npy", b } }, "has two entries 'a.npy' %(expected one of each name%)", "the same name twice")
+refuse_zip(zip { { "a.npy", a }, { "a.npy", b } },
+    "has two entries 'a.npy' %(expected one of each name%)", "the same name twice")
 z = npz.load(write(archive, zip { { "../a.npy", a }, { "/b.npy", b } }))
-t.is({ z["../a"]:tolist(), z["/b"]:item() }, { { 1, 2 }, 2.5 }, "names are keys of a table, and lead to no file")
-refuse_zip(zip { { "a.npy", a } }:sub(1, 100), "x.npz is cut off or damaged: the zip archive's list of entries", "an archive that is cut off")
+t.is({ z["../a"]:tolist(), z["/b"]:item() }, { { 1, 2 }, 2.5 },
+    "names are keys of a table, and lead to no file")
+refuse_zip(zip { { "a.npy", a } }:sub(1, 100),
+    "x.npz is cut off or damaged: the zip archive's list of entries", "an archive that is cut off")
 refuse_zip(a, "x.npz is an npy file: npy.load reads it", "an npy file")
 
 npz.save(archive, { b = tensor { 1.5, 2.5 }, a = tensor { { 1, 2 } }:to("sim") })
@@ -323,7 +345,8 @@ for _, case in ipairs {
     { function() npz.save(archive, { a = tensor(1) }, { compress = true }) end,
         "unknown option 'compress'" },
     { function() npz.save(dir .. "/no/x.npz", { a = tensor(1) }) end,
-        "npz.save: cannot write .*/no/x.npz: No such file or directory %(its folder does not exist%)" },
+        "npz.save: cannot write .*/no/x.npz: No such file or directory %(its folder does not \z
+            exist%)" },
 } do
     t.error(case[1], case[2], case[2])
 end

@@ -43,29 +43,44 @@ end
 
 for _, device in ipairs { "cpu", "sim" } do
     local out, ok = lab("seven_tips", "--device " .. device .. " --size 12 --steps 3")
-    if not t.ok(ok, "seven_tips runs on " .. device) then io.stderr:write((out:gsub("[^\n]+", "# %0"))) end
+    if not t.ok(ok, "seven_tips runs on " .. device) then
+        io.stderr:write((out:gsub("[^\n]+", "# %0")))
+    end
     local titles, equal = 0, 0
-    for number in out:gmatch "\n== (%d)%. " do titles = titles + (tonumber(number) == titles + 1 and 1 or 10) end
+    for number in out:gmatch "\n== (%d)%. " do
+        titles = titles + (tonumber(number) == titles + 1 and 1 or 10)
+    end
     for _ in out:gmatch "\n  equal true" do equal = equal + 1 end
-    t.is({ titles, equal }, { 7, 4 }, "seven_tips: seven parts, four pairs that give the same on " .. device)
+    t.is({ titles, equal }, { 7, 4 }, "seven_tips: seven parts, four pairs that give the same on "
+        .. device)
     local waits = {}
     for n in out:gmatch " ms%s+(%d+) waits," do waits[#waits + 1] = tonumber(n) end
     t.is(waits, device == "cpu" and { 0, 0, 0, 0, 0, 0, 0, 0 } or { 0, 0, 3, 0, 3, 1, 3, 0 },
         "seven_tips: waits of each pair on " .. device)
     has(out, "making a sample .* making a sample ", "seven_tips: both loaders' reports")
-    local wide, narrow, how = out:match "\n  f32 +([%d.]+) ms.-\n  f16 +([%d.]+) ms.-\n  time: ([^\n]+)"
-    t.ok(how == "no clear difference" or how == (tonumber(narrow) < tonumber(wide) and "f16 is faster" or "f16 is slower"),
+    local wide, narrow,
+        how = out:match "\n  f32 +([%d.]+) ms.-\n  f16 +([%d.]+) ms.-\n  time: ([^\n]+)"
+    t.ok(how == "no clear difference" or how ==
+        (tonumber(narrow) < tonumber(wide) and "f16 is faster" or "f16 is slower"),
         "seven_tips: what is said of 16 bits follows from the times")
-    t.is(out:find("one process, host time a step", 1, true) ~= nil, device ~= "cpu", "seven_tips: the host's share of a step is told of a device")
+    t.is(out:find("one process, host time a step", 1, true) ~= nil, device ~= "cpu",
+        "seven_tips: the host's share of a step is told of a device")
     has(out, "\n%s*loader: make a batch ", "seven_tips: the loader is in the profile's table")
 end
 
 for _, device in ipairs { "cpu", "sim" } do
-    local out, ok = lab("fork_wait", "--device " .. device .. " --models 3 --time 4 --batch 2 --channels 8")
-    if not t.ok(ok, "fork_wait runs on " .. device) then io.stderr:write((out:gsub("[^\n]+", "# %0"))) end
+    local out,
+        ok = lab("fork_wait", "--device " .. device ..
+            " --models 3 --time 4 --batch 2 --channels 8")
+    if not t.ok(ok, "fork_wait runs on " .. device) then
+        io.stderr:write((out:gsub("[^\n]+", "# %0")))
+    end
     local streams = {}
-    for n, waits in out:gmatch " (%d+) +(%d+)   equal true" do streams[#streams + 1] = waits == "0" and math.min(tonumber(n), 2) end
-    t.is(streams, device == "cpu" and { 0, 0, 0, 0 } or { 1, 2, 2, 2 }, "fork_wait: all ways give the same, forked ones on several streams of " .. device)
+    for n, waits in out:gmatch " (%d+) +(%d+)   equal true" do
+        streams[#streams + 1] = waits == "0" and math.min(tonumber(n), 2)
+    end
+    t.is(streams, device == "cpu" and { 0, 0, 0, 0 } or { 1, 2, 2, 2 },
+        "fork_wait: all ways give the same, forked ones on several streams of " .. device)
 end
 
 -- A picture: 3 channels of a PNG made here; the values have a row per feature map.
@@ -103,28 +118,40 @@ t.ok(worst < 1e-5, "svd_live: small residuals")
 -- Does what the last lines say follow from the rows? The verdict of a row stands at its end.
 local function follows(out, device)
     local verdicts, wrong = {}, nil
-    for size, batch, ratio, verdict in out:gmatch "\n +(%d+) +(%d+)[%d. ]- ([%d.]+) +%S+  (%l[%l ]+)" do
+    for size, batch, ratio,
+        verdict in out:gmatch "\n +(%d+) +(%d+)[%d. ]- ([%d.]+) +%S+  (%l[%l ]+)"
+    do
         verdicts[batch] = verdicts[batch] or {}
         table.insert(verdicts[batch], { tonumber(size), verdict })
-        if verdict == "faster" and tonumber(ratio) < 1.05 or verdict == "slower" and tonumber(ratio) > 0.96 then wrong = ratio .. " " .. verdict end
+        if verdict == "faster" and tonumber(ratio) < 1.05 or verdict == "slower"
+            and tonumber(ratio) > 0.96 then
+            wrong = ratio .. " " .. verdict
+        end
     end
     for batch, list in pairs(verdicts) do
         local text = out:match("\ncrossover: batch " .. batch .. ": ([^\n]+), copies included")
         local from = text and tonumber(text:match "from size (%d+) on")
         for _, row in ipairs(list) do
             local faster = row[2] == "faster"
-            if not text or from and faster ~= (row[1] >= from) or faster and text:find "at no size" then wrong = batch .. ": " .. tostring(text) end
+            if not text or from and faster ~= (row[1] >= from) or faster
+                and text:find "at no size" then
+                wrong = batch .. ": " .. tostring(text)
+            end
         end
     end
-    t.ok(next(verdicts) and not wrong, "svd_live: the conclusion follows from the rows on " .. device .. (wrong and ": " .. wrong or ""))
+    t.ok(next(verdicts) and not wrong, "svd_live: the conclusion follows from the rows on " ..
+        device .. (wrong and ": " .. wrong or ""))
 end
 follows(out, "sim")
 has(out, "\n%(sim is the cpu itself", "svd_live: and sim is no graphics card")
-has(lab("svd_live", "--device cpu --sizes 4,8 --batches 1,2"), "\ncrossover: none; the cpu was compared with itself",
+has(lab("svd_live", "--device cpu --sizes 4,8 --batches 1,2"),
+    "\ncrossover: none; the cpu was compared with itself",
     "svd_live: the cpu does not beat itself")
 do -- what may be concluded, from figures made up
     local verdict = dofile(root .. "/scripts/labs/verdict.lua")
-    local function fig(time, spread) return { time = time, spread = spread, min = time - spread } end
+    local function fig(time, spread)
+        return { time = time, spread = spread, min = time - spread }
+    end
     t.is({ verdict.of(fig(2, 0.1), fig(1, 0.1)) }, { "faster", 2 }, "verdict: apart")
     t.is({ verdict.of(fig(1, 0.1), fig(2, 0.1)) }, { "slower", 0.5 }, "verdict: the other way")
     t.is(verdict.of(fig(2, 0.6), fig(1, 0.6)), "unclear", "verdict: within the spread")
@@ -133,12 +160,15 @@ do -- what may be concluded, from figures made up
     local function crossover(text)
         local rows = {}
         for letter in text:gmatch "." do
-            rows[#rows + 1] = { size = 2 << #rows, verdict = letter == "+" and "faster" or letter == "-" and "slower" or "unclear" }
+            rows[#rows + 1] = { size = 2 << #rows,
+                verdict = letter == "+" and "faster" or letter == "-" and "slower" or "unclear" }
         end
         return verdict.crossover(rows, "d")
     end
-    t.is({ crossover "--=", crossover "-=++", crossover "++", crossover "+-+", crossover "+-" }, { "d is clearly faster at no size here",
-        "d is faster from size 8 on", "d is faster from size 2 on", "d is faster at 2, 8, but not at every size between or above",
+    t.is({ crossover "--=", crossover "-=++", crossover "++", crossover "+-+", crossover "+-" },
+        { "d is clearly faster at no size here",
+        "d is faster from size 8 on", "d is faster from size 2 on",
+            "d is faster at 2, 8, but not at every size between or above",
         "d is faster at 2, but not at every size between or above" }, "verdict: the crossover")
 end
 has(out, "\ncrossover: ", "svd_live: ends with the crossover")
@@ -147,12 +177,18 @@ t.ok(not out:find "\27", "svd_live: plain rows on a pipe")
 -- The masked loss: four ways to write it, the same loss and gradients, and fewer waits in each.
 for _, device in ipairs { "cpu", "sim" } do
     local prefix = (os.getenv "TMPDIR" or "/tmp") .. "/masked-" .. device
-    out, ok = lab("masked_loss", ("--device %s --batch 2 --size 12 --steps 2 --workers 1 --trace '%s'"):format(device, prefix))
-    if not t.ok(ok, "masked_loss runs on " .. device) then io.stderr:write((out:gsub("[^\n]+", "# %0"))) end
+    out, ok = lab("masked_loss",
+        ("--device %s --batch 2 --size 12 --steps 2 --workers 1 --trace '%s'"):format(
+            device, prefix))
+    if not t.ok(ok, "masked_loss runs on " .. device) then
+        io.stderr:write((out:gsub("[^\n]+", "# %0")))
+    end
     local waits = device == "cpu" and { 0, 0, 0, 0 } or { 4, 3, 2, 0 }
     local first
     for i, stage in ipairs { "baseline", "where", "sort", "ignore_index" } do
-        local ms, count, lost, loss, same = out:match("\n" .. stage .. "%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+(the same)\n")
+        local ms, count, lost, loss,
+            same = out:match("\n" .. stage ..
+                "%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+(the same)\n")
         t.ok(same, "masked_loss: gradients of " .. stage .. " are the baseline's on " .. device)
         first = first or loss
         t.is(loss, first, "masked_loss: and so is the loss")
@@ -161,13 +197,20 @@ for _, device in ipairs { "cpu", "sim" } do
         local trace = f and f:read "a" or ""
         if f then f:close() end
         local _, steps = trace:gsub('"name": ?"calc loss"', "")
-        t.ok(steps >= 3 and trace:find '"optimizer"', "masked_loss: a trace of three steps of " .. stage)
+        t.ok(steps >= 3 and trace:find '"optimizer"',
+            "masked_loss: a trace of three steps of " .. stage)
     end
-    for _, region in ipairs { "create mask", "permute", "mask", "calc loss", "non_zero", "index assignment", "unique", "numel",
-        "update background", "sort", "deriv", "count_nonzero", "where", "forward", "backward", "optimizer" } do
+    for _, region in ipairs { "create mask", "permute", "mask", "calc loss", "non_zero",
+        "index assignment", "unique", "numel",
+        "update background", "sort", "deriv", "count_nonzero", "where", "forward", "backward",
+            "optimizer" }
+        do
         has(out, "\n%s*" .. region .. "%s+[%d.]+%%", "masked_loss: the region " .. region)
     end
-    if device == "sim" then has(out, "baseline%s+masked_loss.lua:%d+%s+shape%s+1.00", "masked_loss: waits by line and reason") end
+    if device == "sim" then
+        has(out, "baseline%s+masked_loss.lua:%d+%s+shape%s+1.00",
+            "masked_loss: waits by line and reason")
+    end
 end
 
 -- Digits: a training run that resumes exactly, and reaches its accuracy on what it has not seen.
@@ -194,26 +237,35 @@ do
         t.is(gpush.image.load(base .. ".png").shape, { 3, 400, 640 }, "digits: and as a picture")
     end
     out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 101")
-    t.ok(not ok and out:find "101 %% wanted: not reached", "digits: an accuracy that is not reached is a failure")
+    t.ok(not ok and out:find "101 %% wanted: not reached",
+        "digits: an accuracy that is not reached is a failure")
     out, ok = lab("digits", "--count 100 --epochs 1 --workers 1 --accuracy 0")
     t.ok(ok and out:find "0 %% wanted: reached", "digits: and one that is, is not")
-    t.ok(not out:find "\n\n" and out:find "\n  [^\n]+\naccuracy", "digits: the loader's report, and no empty line after it")
+    t.ok(not out:find "\n\n" and out:find "\n  [^\n]+\naccuracy",
+        "digits: the loader's report, and no empty line after it")
     out, ok = lab("digits", "--resume")
-    t.ok(not ok and out:find "%-%-resume wants %-%-checkpoint FILE", "digits: --resume without a file")
-    out, ok = lab("digits", ("--count 300 --epochs 5 --checkpoint '%s-cpu.safetensors' --resume"):format(base))
-    t.ok(not ok and out:find "planned for 4 epochs: %-%-epochs 4", "digits: resumed for another number of epochs")
+    t.ok(not ok and out:find "%-%-resume wants %-%-checkpoint FILE",
+        "digits: --resume without a file")
+    out, ok = lab("digits",
+        ("--count 300 --epochs 5 --checkpoint '%s-cpu.safetensors' --resume"):format(base))
+    t.ok(not ok and out:find "planned for 4 epochs: %-%-epochs 4",
+        "digits: resumed for another number of epochs")
     out, ok = lab("digits", "--device cpu --epochs 12")
-    local share = tonumber(out:match "accuracy ([%d.]+) %% on 400 pictures kept back; 90 %% wanted: reached")
+    local share = tonumber(
+        out:match "accuracy ([%d.]+) %% on 400 pictures kept back; 90 %% wanted: reached")
     t.ok(ok and share and share >= 90, "digits: 90 % of the pictures kept back")
-    gpush.npz.save(base .. ".npz", { x = gpush.randint(0, 255, { 40, 8, 8 }):to "u8", y = gpush.arange(0, 39) % 4 })
-    out, ok = lab("digits", ("--device cpu --epochs 1 --workers 0 --accuracy 0 --data '%s.npz'"):format(base))
+    gpush.npz.save(base .. ".npz",
+        { x = gpush.randint(0, 255, { 40, 8, 8 }):to "u8", y = gpush.arange(0, 39) % 4 })
+    out, ok = lab("digits",
+        ("--device cpu --epochs 1 --workers 0 --accuracy 0 --data '%s.npz'"):format(base))
     t.ok(ok and out:find "40 pictures of 4 kinds, 8 kept back", "digits: the user's npz")
     local faces = root .. "/../shared/data/lfw_subset.npy"
     local f = io.open(faces)
     if f then
         f:close()
         out, ok = lab("digits", ("--device cpu --data '%s'"):format(faces))
-        t.ok(ok and out:find "accuracy [%d.]+ %% on 40 pictures kept back; 90 %% wanted: reached", "digits: faces")
+        t.ok(ok and out:find "accuracy [%d.]+ %% on 40 pictures kept back; 90 %% wanted: reached",
+            "digits: faces")
     else
         t.skip(1, "no faces beside the project")
     end
@@ -224,23 +276,30 @@ out, ok = lab("svd", "--sise 3")
 t.ok(not ok and out:find "svd.lua: no option %-%-sise\noptions:\n  %-%-device %(default gpu%)",
     "an unknown option is an error that lists them")
 out, ok = lab("gathernd", "--rows many")
-t.ok(not ok and out:find "%-%-rows wants a whole number of at least 1", "so is a value of another kind")
-for name, option in pairs { gathernd = "--rows 0", svd = "--size 0", fork_wait = "--models 0", masked_loss = "--steps 0", seven_tips = "--steps -1",
+t.ok(not ok and out:find "%-%-rows wants a whole number of at least 1",
+    "so is a value of another kind")
+for name, option in pairs { gathernd = "--rows 0", svd = "--size 0", fork_wait = "--models 0",
+    masked_loss = "--steps 0", seven_tips = "--steps -1",
     digits = "--epochs 0", svd_live = "--rounds 0" } do
     out, ok = lab(name, option)
-    t.ok(not ok and out:find(option:match "%S+", 1, true) and out:find "wants a whole number of at least 1", name .. ": " .. option .. " is refused")
+    t.ok(not ok and out:find(option:match "%S+", 1, true)
+        and out:find "wants a whole number of at least 1", name .. ": " .. option .. " is refused")
 end
 out, ok = lab("svd_live", "--sizes 8,0")
-t.ok(not ok and out:find "svd_live: expected whole numbers of at least 1 with commas between, got 8,0", "svd_live: a size of 0")
+t.ok(not ok
+    and out:find "svd_live: expected whole numbers of at least 1 with commas between, got 8,0",
+        "svd_live: a size of 0")
 out, ok = lab("svd", "--image")
 t.ok(not ok and out:find "%-%-image wants a value", "and a missing one")
 out, ok = lab("svd", "--help")
 t.ok(ok and out:find "options:\n  %-%-device", "--help lists the options and is no error")
 do -- arrays that do not go together
     local file = os.tmpname()
-    require "gpush".npz.save(file, { x = require "gpush".zeros(6, 4, 4), y = require "gpush".zeros(5) })
+    require "gpush".npz.save(file,
+        { x = require "gpush".zeros(6, 4, 4), y = require "gpush".zeros(5) })
     out, ok = lab("digits", "--data " .. file)
     os.remove(file)
-    t.ok(not ok and out:find "x is 6x4x4, y 5 %(expected n x height x width", "digits: pictures and labels of different number")
+    t.ok(not ok and out:find "x is 6x4x4, y 5 %(expected n x height x width",
+        "digits: pictures and labels of different number")
 end
 t.done()

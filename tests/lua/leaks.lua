@@ -1,5 +1,6 @@
 --!plain
--- Nothing stays behind: after an op, its gradients or its failure no more memory is in use than before, on cpu and sim.
+-- Nothing stays behind: after an op, its gradients or its failure no more memory is in use than
+-- before, on cpu and sim.
 local t = require "tap"
 local g = require "gpush"
 local rows = require "grad_rows"
@@ -27,7 +28,8 @@ local function none_left(dev, names, run, what)
         local bytes = fn and left(dev, fn) or 0
         if bytes ~= 0 then problems[#problems + 1] = ("%s leaves %d bytes"):format(name, bytes) end
     end
-    t.is(table.concat(problems, "\n"), "", ("%s: %d of them leave nothing on %s"):format(what, #names, dev))
+    t.is(table.concat(problems, "\n"), "",
+        ("%s: %d of them leave nothing on %s"):format(what, #names, dev))
 end
 
 -- ---- gradients: every differentiable row, walked once, twice, and not at all ----
@@ -66,7 +68,9 @@ local ops = g.ops(true)
 local every = {}
 for name, op in pairs(ops) do
     -- What draws, prints or asks for other things than tensors is no op on memory.
-    if not name:find "^optim" and not name:find "seed" and op.sig:find "tensor" then every[#every + 1] = name end
+    if not name:find "^optim" and not name:find "seed" and op.sig:find "tensor" then
+        every[#every + 1] = name
+    end
 end
 table.sort(every)
 
@@ -75,12 +79,15 @@ local function fn_of(name)
     return group and type(g[group]) == "table" and g[group][rest] or g[name]
 end
 
--- Arguments of the types in sig: matrices of 3 x 3, i64 where only those are taken, the optional ones left out.
+-- Arguments of the types in sig: matrices of 3 x 3, i64 where only those are taken, the optional
+-- ones left out.
 local function arguments(sig, dtype, dev)
     local x = g.arange(1, 9, { dtype = dtype, device = dev }):view(3, 3)
     if dtype ~= "i64" and dtype ~= "bool" then x:requires_grad_() end
-    local value = { tensor = x, operand = x, tensors = { x, x }, number = 1, int = 1, float = 0.5, bool = true, dim = 1, dims = { 1 },
-        shape = { 3, 3 }, ints = { 1 }, str = "x", dtype = dtype, device = dev, padding = 0, any = x }
+    local value = { tensor = x, operand = x, tensors = { x, x }, number = 1, int = 1, float = 0.5,
+        bool = true, dim = 1, dims = { 1 },
+        shape = { 3, 3 }, ints = { 1 }, str = "x", dtype = dtype, device = dev, padding = 0,
+            any = x }
     local args, n = {}, 0
     for kind, mark, default in sig:gmatch "(%a+)([?!]*) [%w_]+(=?)" do
         n = n + 1
@@ -96,7 +103,9 @@ local function calls(name, dtype, dev)
         local y = table.pack(pcall(fn, table.unpack(args, 1, n)))
         if y[1] then went = went + 1 else failed = failed + 1 end
         for k = 2, y.n do
-            if y[1] and g.is_tensor(y[k]) and y[k].requires_grad and y[k].grad_fn then pcall(y[k].backward, y[k]:sum()) end
+            if y[1] and g.is_tensor(y[k]) and y[k].requires_grad and y[k].grad_fn then
+                pcall(y[k].backward, y[k]:sum())
+            end
         end
         for _, x in ipairs(args) do
             if g.is_tensor(x) then x.grad = nil end
@@ -107,7 +116,8 @@ end
 for _, dev in ipairs { "cpu", "sim" } do
     none_left(dev, names, function(name) return gradients(name, dev) end, "gradients")
     for _, dtype in ipairs { "f32", "i64", "bool" } do
-        none_left(dev, every, function(name) return calls(name, dtype, dev) end, "calls with " .. dtype)
+        none_left(dev, every, function(name) return calls(name, dtype, dev) end,
+            "calls with " .. dtype)
     end
 end
 
@@ -120,7 +130,8 @@ local function tape(dev)
     local a, b = g.ones({ 4, 4 }, f64):requires_grad_(), g.ones({ 4, 4 }, f64):requires_grad_()
     local c = g.ones({ 3, 4 }, f64)
     local function clear() a.grad, b.grad = nil, nil end
-    -- A tensor that takes what was made from it: what the ops saved must not hold the history that it has from then on.
+    -- A tensor that takes what was made from it: what the ops saved must not hold the history that
+    -- it has from then on.
     local function takes(what, fn)
         return { what .. " written into what it was made of", function()
             local y = a * 2
@@ -134,9 +145,13 @@ local function tape(dev)
         takes("exp", function(y) return y:exp() end),
         takes("pow", function(y) return y ^ 3 end),
         takes("matmul", function(y) return y:matmul(y) end),
-        takes("cat", function(y) return (g.cat({ y, y }) * b:repeat_interleave(2, 1)):narrow(1, 2, 4) * y end),
+        takes("cat",
+            function(y)
+                return (g.cat({ y, y }) * b:repeat_interleave(2, 1)):narrow(1, 2, 4) * y
+            end),
         takes("softmax", function(y) return y:softmax(1) * y:t() end),
-        takes("a checkpoint", function(y) return g.autograd.checkpoint(function(v) return v:sin() * v end, y) end),
+        takes("a checkpoint",
+            function(y) return g.autograd.checkpoint(function(v) return v:sin() * v end, y) end),
         { "a part written with its product", function()
             local y = a * 2
             y[1] = y[1] * y[2]
@@ -203,7 +218,10 @@ local function tape(dev)
             for i = 1, 60 do all[i] = a * i end
             g.stack(all):sum():backward()
         end },
-        { "a checkpoint", function() g.autograd.checkpoint(function(v) return (v * b):tanh() end, a):sum():backward() end },
+        { "a checkpoint",
+            function()
+                g.autograd.checkpoint(function(v) return (v * b):tanh() end, a):sum():backward()
+            end },
         { "a function of one's own", function()
             local y = g.no_grad(function() return a * 5 end)
             g.autograd.node({ a }, { y }, function(v) return v * 5 end)
@@ -218,10 +236,14 @@ local function tape(dev)
             local d = g.grad((a * a * b):sum(), a, { create_graph = true })
             d:sum():backward()
         end },
-        { "NaN found", function() pcall(g.autograd.detect_anomaly, function() (a - 2):log():sum():backward() end) end },
+        { "NaN found",
+            function()
+                pcall(g.autograd.detect_anomaly, function() (a - 2):log():sum():backward() end)
+            end },
     }
     for _, case in ipairs(cases) do
-        t.is(left(dev, function() case[2]() clear() end), 0, case[1] .. " leaves nothing on " .. dev)
+        t.is(left(dev, function() case[2]() clear() end), 0,
+            case[1] .. " leaves nothing on " .. dev)
     end
 end
 for _, dev in ipairs { "cpu", "sim" } do tape(dev) end
@@ -238,7 +260,9 @@ for what, fn in pairs {
     end,
     ["a copy into a tensor"] = function() there:copy_(host) host:copy_(there) end,
 } do
-    for _, dev in ipairs { "cpu", "sim" } do t.is(left(dev, fn), 0, what .. " leaves nothing on " .. dev) end
+    for _, dev in ipairs { "cpu", "sim" } do
+        t.is(left(dev, fn), 0, what .. " leaves nothing on " .. dev)
+    end
 end
 -- ---- garbage ----
 
@@ -250,7 +274,8 @@ do
         ring[i % 128] = g.empty(16384)
         most = math.max(most, g.memory("cpu").in_use - before)
     end
-    t.ok(most < 48 << 20, ("150 MiB of tensors, each kept for 128 turns: %d KiB in use at once"):format(most >> 10))
+    t.ok(most < 48 << 20,
+        ("150 MiB of tensors, each kept for 128 turns: %d KiB in use at once"):format(most >> 10))
     t.is(large.shape, { 16 << 20 }, "beside 64 MiB")
 end
 
@@ -264,7 +289,9 @@ local square = g.tensor {{3.0, 1.0}, {2.0, 5.0}}
 for _ = 1, 20000 do
     setmetatable({}, {__gc = finalized})
     local v, places = square:sort(1)
-    if v:tolist()[1][1] ~= 2 or places:tolist()[1][1] ~= 2 or places:tolist()[2][2] ~= 2 then wrong = wrong + 1 end
+    if v:tolist()[1][1] ~= 2 or places:tolist()[1][1] ~= 2 or places:tolist()[2][2] ~= 2 then
+        wrong = wrong + 1
+    end
 end
 collectgarbage()
 t.ok(made > 1000 and wrong == 0, "tensors made in finalizers leave those alone that are being made")

@@ -1,6 +1,6 @@
 --!plain
--- Linear algebra at its borders: gradients of singular matrices, whose references are cofactors of small integers, and
--- matrices with NaN and infinities, which must never come to look like numbers.
+-- Linear algebra at its borders: gradients of singular matrices, whose references are cofactors of
+-- small integers, and matrices with NaN and infinities, which must never come to look like numbers.
 local t = require "tap"
 local g = require "gpush"
 local linalg = g.linalg
@@ -11,7 +11,9 @@ local nan, inf = 0 / 0, math.huge
 local function without(m, i, j)
     local rest = {}
     for r = 1, #m do
-        if r ~= i then rest[#rest + 1] = table.move(m[r], j + 1, #m, j, table.move(m[r], 1, j - 1, 1, {})) end
+        if r ~= i then
+            rest[#rest + 1] = table.move(m[r], j + 1, #m, j, table.move(m[r], 1, j - 1, 1, {}))
+        end
     end
     return rest
 end
@@ -41,13 +43,18 @@ local function shifted(n) -- nilpotent: each pivot is zero, the cofactor in one 
     return m
 end
 local matrices = {
-    { { 0 } }, { { 3 } }, { { 1, 2 }, { 2, 4 } }, { { 0, 1 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 } }, { { 1, 2 }, { 3, 4 } },
-    { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } }, { { 0, 0, 0 }, { 0, 2, 1 }, { 0, 3, 4 } }, { { 1, 0, 2 }, { 2, 0, 4 }, { 5, 0, 1 } },
-    { { 1, 2, 3 }, { 2, 4, 6 }, { -1, -2, -3 } }, { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } }, { { 2, 1, 0 }, { 1, 3, 1 }, { 0, 1, 4 } },
-    { { 1, 2, 0, 1 }, { 2, 4, 0, 2 }, { 1, 1, 1, 1 }, { 0, 3, 5, 2 } }, { { 1, 2, 3, 4 }, { 0, 1, 0, 1 }, { 1, 3, 3, 5 }, { 2, 5, 6, 9 } },
+    { { 0 } }, { { 3 } }, { { 1, 2 }, { 2, 4 } }, { { 0, 1 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 } },
+        { { 1, 2 }, { 3, 4 } },
+    { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } }, { { 0, 0, 0 }, { 0, 2, 1 }, { 0, 3, 4 } },
+        { { 1, 0, 2 }, { 2, 0, 4 }, { 5, 0, 1 } },
+    { { 1, 2, 3 }, { 2, 4, 6 }, { -1, -2, -3 } }, { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
+        { { 2, 1, 0 }, { 1, 3, 1 }, { 0, 1, 4 } },
+    { { 1, 2, 0, 1 }, { 2, 4, 0, 2 }, { 1, 1, 1, 1 }, { 0, 3, 5, 2 } },
+        { { 1, 2, 3, 4 }, { 0, 1, 0, 1 }, { 1, 3, 3, 5 }, { 2, 5, 6, 9 } },
     { { 0, 1, 2, 0 }, { 0, 0, 3, 0 }, { 0, 0, 0, 0 }, { 0, 4, 0, 5 } }, shifted(4), shifted(7),
 }
-local batch = { { { 1, 2 }, { 2, 4 } }, { { 1, 2 }, { 3, 4 } }, { { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 5, 0 } } }
+local batch = { { { 1, 2 }, { 2, 4 } }, { { 1, 2 }, { 3, 4 } }, { { 0, 0 }, { 0, 0 } },
+    { { 0, 0 }, { 5, 0 } } }
 
 local function determinants(dev, dtype)
     local where = " " .. dtype .. " on " .. dev
@@ -55,25 +62,32 @@ local function determinants(dev, dtype)
     local function leaf(v) return g.tensor(v, { dtype = dtype }):to(dev):requires_grad_() end
     for k, m in ipairs(matrices) do
         local a = leaf(m)
-        t.close((g.grad(linalg.det(a) * 1, a):to "cpu"), cofactors(m), tol, "det's gradient of matrix " .. k .. where)
+        t.close((g.grad(linalg.det(a) * 1, a):to "cpu"), cofactors(m), tol,
+            "det's gradient of matrix " .. k .. where)
     end
     local a, w = leaf(batch), g.tensor({ 1, 2, 3, -4 }, { dtype = dtype }):to(dev)
     local want = {}
-    for i, m in ipairs(batch) do want[i] = (g.tensor(cofactors(m), { dtype = dtype }) * ({ 1, 2, 3, -4 })[i]):tolist() end
+    for i, m in ipairs(batch) do
+        want[i] = (g.tensor(cofactors(m), { dtype = dtype }) * ({ 1, 2, 3, -4 })[i]):tolist()
+    end
     t.close((g.grad((linalg.det(a) * w):sum(), a):to "cpu"), want, tol, "of a batch" .. where)
 
     -- log |det| has a pole there
     a = leaf { { { 1, 2 }, { 2, 4 } }, { { 1, 2 }, { 3, 4 } } }
     local _, log = linalg.slogdet(a)
-    t.is((g.grad(log:sum(), a):to "cpu":mul(2):round()), { { { inf, inf }, { inf, inf } }, { { -4, 3 }, { 2, -1 } } }, "slogdet's" .. where)
+    t.is((g.grad(log:sum(), a):to "cpu":mul(2):round()),
+        { { { inf, inf }, { inf, inf } }, { { -4, 3 }, { 2, -1 } } }, "slogdet's" .. where)
 end
 for _, dev in ipairs { "cpu", "sim" } do
     for _, dtype in ipairs { "f64", "f32" } do determinants(dev, dtype) end
     local none = g.zeros(3, 0, 0):to(dev):requires_grad_()
-    t.is(g.grad(linalg.det(none):sum(), none).shape, { 3, 0, 0 }, "det's gradient of 0x0 on " .. dev)
+    t.is(g.grad(linalg.det(none):sum(), none).shape, { 3, 0, 0 },
+        "det's gradient of 0x0 on " .. dev)
 end
 
-do -- the second derivative: that of two rows is linear; where a pivot is zero it is NaN, never another number
+-- the second derivative: that of two rows is linear; where a pivot is zero it is NaN, never another
+-- number
+do
     local function second(m)
         local a = g.tensor(m, { dtype = "f64" }):requires_grad_()
         local d = g.grad(linalg.det(a), a, nil, { create_graph = true })
@@ -101,7 +115,10 @@ local function spoilt(a, i, j, bad)
     local x, info = linalg.inv_ex(a)
     check(all_nan(x), "inv_ex")
     check(info:item() == 0, "info")
-    for name, f in pairs { solve = linalg.solve, left = function(m, r) return linalg.solve(m, r:t(), false) end, vector = function(m, r) return linalg.solve(m, r:select(2, 1)) end } do
+    for name, f in pairs { solve = linalg.solve,
+        left = function(m, r) return linalg.solve(m, r:t(), false) end,
+            vector = function(m, r) return linalg.solve(m, r:select(2, 1)) end }
+    do
         local ok, y = pcall(f, a, b)
         check(ok and all_nan(y), name)
     end
@@ -112,10 +129,17 @@ local function spoilt(a, i, j, bad)
     check(some_not_finite(select(2, linalg.slogdet(a))), "slogdet")
     local q, r = linalg.qr(a)
     check(n == 1 or some_not_finite(r), "qr")
-    if j < n then check(all_nan(q:narrow(2, j, n - j + 1)) and some_not_finite(r:narrow(2, j, 1)) and all_nan(r:select(2, n):narrow(1, j, n - j + 1)), "qr from the column on") end
-    if j <= i then check(select(2, linalg.cholesky_ex(a)):item() > 0 or bad == inf, "cholesky_ex") end
+    if j < n then
+        check(all_nan(q:narrow(2, j, n - j + 1)) and some_not_finite(r:narrow(2, j, 1))
+            and all_nan(r:select(2, n):narrow(1, j, n - j + 1)), "qr from the column on")
+    end
+    if j <= i then
+        check(select(2, linalg.cholesky_ex(a)):item() > 0 or bad == inf, "cholesky_ex")
+    end
     if n < 100 then
-        for _, name in ipairs { "svd", "svdvals", "eig", "eigvals", "pinv", "matrix_rank" } do check(refused(linalg[name], a), name) end
+        for _, name in ipairs { "svd", "svdvals", "eig", "eigvals", "pinv", "matrix_rank" } do
+            check(refused(linalg[name], a), name)
+        end
         check(refused(linalg.lstsq, a, b), "lstsq")
         if j <= i then check(refused(linalg.eigh, a) and refused(linalg.eigvalsh, a), "eigh") end
     end
@@ -128,7 +152,8 @@ for _, dtype in ipairs { "f64", "f32" } do
             local wrong, step = "", n > 5 and n // 2 - 1 or 1
             for i = 1, n, step do
                 for j = 1, n, step do
-                    local a = g.eye(n, { dtype = dtype }) * 4 + g.arange(1, n * n, { dtype = dtype }):view(n, n):sin()
+                    local a = g.eye(n, { dtype = dtype }) * 4 +
+                        g.arange(1, n * n, { dtype = dtype }):view(n, n):sin()
                     a[i][j] = bad
                     if (i + j) % 3 == 0 then a = a:t():contiguous():t() end
                     local e = spoilt(a, i, j, bad)
@@ -147,12 +172,15 @@ for _, dtype in ipairs { "f64", "f32" } do
         view:copy_(a)
         view[2][1][n] = nan
         local x, want = linalg.inv(view), linalg.inv(a)
-        t.ok(all_nan(x[2]) and x[1]:equal(want[1]) and x[3]:equal(want[3]), ("one of a batch, %d, %s"):format(n, dtype))
+        t.ok(all_nan(x[2]) and x[1]:equal(want[1]) and x[3]:equal(want[3]),
+            ("one of a batch, %d, %s"):format(n, dtype))
         local b = g.randn(n, 3, { dtype = dtype })
         local clean = linalg.solve(a[1], b)
         b[2][2] = nan
         local y = linalg.solve(a[1], b)
-        t.ok(all_nan(y:select(2, 2)) and (y:select(2, 1) - clean:select(2, 1)):abs():max():item() < 1e-5, ("one right side, %d, %s"):format(n, dtype))
+        t.ok(all_nan(y:select(2, 2))
+            and (y:select(2, 1) - clean:select(2, 1)):abs():max():item() < 1e-5,
+                ("one right side, %d, %s"):format(n, dtype))
     end
 end
 local of_nan, info = linalg.inv_ex(g.tensor { { 1, nan, 0 }, { 2, 1, 0 }, { 0, 0, 1 } })

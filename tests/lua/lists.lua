@@ -1,20 +1,28 @@
--- The lists that gpush returns, of dims and of tensors: what reads them, what raises, and what several names get of one.
+-- The lists that gpush returns, of dims and of tensors: what reads them, what raises, and what
+-- several names get of one.
 local t = require "tap"
 local x = arange(1, 6):reshape(2, 3)
 local mask = tensor { { false, true, false }, { true, false, true } }
 
--- Lists of dims ----------------------------------------------------------------------------------------------------------
+-- Lists of dims
+-- ------------------------------------------------------------------------------------------------
 
 for name, list in pairs { shape = x.shape, ["size()"] = x:size(), ["stride()"] = x:stride() } do
-    t.error(function() return list[0] end, "counts from 1, so %[1%] is the first", "x." .. name .. "[0]")
-    t.error(function() return list[3] end, "index 3 is out of range for a list of 2 %(expected 1 to 2, or %-2 to %-1%)", name .. " past its end")
-    t.error(function() return list[-3] end, "index %-3 is out of range", name .. " before its beginning")
-    t.error(function() return list.rows end, "a list of 2 has no field 'rows'", name .. " by a name")
+    t.error(function() return list[0] end, "counts from 1, so %[1%] is the first",
+        "x." .. name .. "[0]")
+    t.error(function() return list[3] end,
+        "index 3 is out of range for a list of 2 %(expected 1 to 2, or %-2 to %-1%)",
+            name .. " past its end")
+    t.error(function() return list[-3] end, "index %-3 is out of range",
+        name .. " before its beginning")
+    t.error(function() return list.rows end, "a list of 2 has no field 'rows'",
+        name .. " by a name")
     t.error(function() return list[1.5] end, "has no field '1.5'", name .. " between two")
     t.error(function() return list["1"] end, "has no field '1'", name .. " by a digit as text")
     t.is({ list[-1], list[-2] }, { list[2], list[1] }, name .. " from its end")
 end
-t.error(function() return tensor(1).shape[1] end, "index 1 is out of range for an empty list", "of a tensor without dims")
+t.error(function() return tensor(1).shape[1] end, "index 1 is out of range for an empty list",
+    "of a tensor without dims")
 
 local seen = {}
 for i, size in ipairs(x.shape) do seen[i] = size end
@@ -24,16 +32,20 @@ for i, size in pairs(x.shape) do seen[i] = size end
 t.is(seen, { 2, 3 }, "pairs")
 t.is({ table.unpack(x.shape) }, { 2, 3 }, "table.unpack")
 t.is({ table.unpack(x.shape, 1, 3) }, { 2, 3 }, "table.unpack past the end")
-t.is({ #x.shape, next(x.shape), tostring(x.shape), "" .. x.shape, table.concat(x.shape, "x"), json.encode(x.shape) },
+t.is({ #x.shape, next(x.shape), tostring(x.shape), "" .. x.shape, table.concat(x.shape, "x"),
+    json.encode(x.shape) },
     { 2, 1, "{2, 3}", "{2, 3}", "2x3", "[2,3]" }, "length, next, as text, as JSON")
-t.is({ x.shape == { 2, 3 }, x.shape ~= { 2, 3 }, x.shape == { 2, 4 }, x.shape == x:size() }, { true, false, false, true }, "comparison")
-t.is({ x.shape[1.0], rawget(x.shape, 5), select("#", table.unpack(x.shape)) }, { 2, nil, 2 }, "a float that is an integer; rawget")
+t.is({ x.shape == { 2, 3 }, x.shape ~= { 2, 3 }, x.shape == { 2, 4 }, x.shape == x:size() },
+    { true, false, false, true }, "comparison")
+t.is({ x.shape[1.0], rawget(x.shape, 5), select("#", table.unpack(x.shape)) }, { 2, nil, 2 },
+    "a float that is an integer; rawget")
 local longer = x.shape
 table.insert(longer, 4)
 t.is({ longer, table.remove(longer), #longer }, { { 2, 3 }, 4, 2 }, "table.insert and remove")
 t.is(zeros(x.shape).shape, { 2, 3 }, "as an argument")
 
--- Several names for one list ---------------------------------------------------------------------------------------------
+-- Several names for one list
+-- ------------------------------------------------------------------------------------------------
 
 local n, d = x.shape
 t.is({ n, d }, { 2, 3 }, "n, d = x.shape")
@@ -41,12 +53,15 @@ n, d = x:size()
 t.is({ n, d }, { 2, 3 }, "n, d = x:size()")
 local first, rows, columns = "first", (x + 1).shape
 t.is({ first, rows, columns }, { "first", 2, 3 }, "behind another value")
-t.error(function() local a, b, c = x.shape return c end, "a list of 2 cannot be taken apart into 3 variables", "too many names")
-t.error(function() local a, b = zeros(1, 2, 3).shape return b end, "a list of 3 cannot be taken apart into 2", "too few")
+t.error(function() local a, b, c = x.shape return c end,
+    "a list of 2 cannot be taken apart into 3 variables", "too many names")
+t.error(function() local a, b = zeros(1, 2, 3).shape return b end,
+    "a list of 3 cannot be taken apart into 2", "too few")
 local left, right = x:chunk(2)
 t.is({ left:tolist(), right:tolist() }, { { { 1, 2, 3 } }, { { 4, 5, 6 } } }, "a, b = x:chunk(2)")
 local q, k, v = x:unbind(2)
-t.is({ q:tolist(), k:tolist(), v:tolist() }, { { 1, 4 }, { 2, 5 }, { 3, 6 } }, "q, k, v = x:unbind(2)")
+t.is({ q:tolist(), k:tolist(), v:tolist() }, { { 1, 4 }, { 2, 5 }, { 3, 6 } },
+    "q, k, v = x:unbind(2)")
 local parts = { shape = { 7, 8 } }
 local plain, rest = parts.shape
 t.is({ plain, rest }, { { 7, 8 }, nil }, "a table of the program's own stays one value")
@@ -55,15 +70,19 @@ t.is({ one, two }, { 1, 2 }, "a call gives all its values")
 local same, none = x
 t.is({ rawequal(same, x), none }, { true, nil }, "and a tensor is one value")
 
--- Indices of what is true --------------------------------------------------------------------------------------------------
+-- Indices of what is true
+-- ------------------------------------------------------------------------------------------------
 
-for name, indices in pairs { nonzero = nonzero(mask, { as_tuple = true }), method = mask:nonzero { as_tuple = true }, where = where(mask) } do
+for name, indices in pairs { nonzero = nonzero(mask, { as_tuple = true }),
+    method = mask:nonzero { as_tuple = true }, where = where(mask) }
+do
     local copy = x:clone()
     t.is(#indices, 2, name .. ": one tensor a dim")
     t.is(x[indices], { 2, 4, 6 }, name .. ": reads the elements that are true")
     copy[indices] = -1
     t.is(copy, { { 1, -1, 3 }, { -1, 5, -1 } }, name .. ": writes these and no rows")
-    t.error(function() return indices:sum() end, "a list of 2 has no field 'sum'", name .. ": is no tensor")
+    t.error(function() return indices:sum() end, "a list of 2 has no field 'sum'",
+        name .. ": is no tensor")
     t.error(function() return indices[0] end, "counts from 1", name .. ": counts from 1")
 end
 local r, c = nonzero(mask, { as_tuple = true })
@@ -73,18 +92,22 @@ t.is({ r:tolist(), c:tolist() }, { { 1, 2, 2 }, { 2, 1, 3 } }, "r, c = where(…
 t.is(where(tensor { 0, 3, 4 })[1], { 2, 3 }, "where(…)[1] is the first dim's")
 t.is(x[{ r, c }], { 2, 4, 6 }, "a list of the program's own is an index, too")
 local down, across = meshgrid { tensor { 1, 2 }, tensor { 3, 4, 5 } }
-t.is({ down:tolist(), across:tolist() }, { { { 1, 1, 1 }, { 2, 2, 2 } }, { { 3, 4, 5 }, { 3, 4, 5 } } }, "a, b = meshgrid{…}")
+t.is({ down:tolist(), across:tolist() },
+    { { { 1, 1, 1 }, { 2, 2, 2 } }, { { 3, 4, 5 }, { 3, 4, 5 } } }, "a, b = meshgrid{…}")
 t.is(stack(meshgrid { tensor { 1, 2 }, tensor { 3, 4 } }, -1)[2][1], { 2, 3 }, "stack(meshgrid{…})")
 
--- In a loader's workers, which get copies ------------------------------------------------------------------------------------
+-- In a loader's workers, which get copies
+-- ------------------------------------------------------------------------------------
 
 local sizes, chunks = x.shape, x:chunk(2)
 local set = { size = 1, get = function()
     local a, b = sizes
     local c, e = chunks[1].shape
-    return tensor { a, b, sizes[-1], c, e, #chunks }, tensor((pcall(function() return chunks[3] end)))
+    return tensor { a, b, sizes[-1], c, e, #chunks },
+        tensor((pcall(function() return chunks[3] end)))
 end }
 for _, v, ok in data.Loader { set, batch = 1, workers = 1 } () do
-    t.is({ v:tolist(), ok:tolist() }, { { { 2, 3, 3, 1, 3, 2 } }, { false } }, "lists are lists there, too")
+    t.is({ v:tolist(), ok:tolist() }, { { { 2, 3, 3, 1, 3, 2 } }, { false } },
+        "lists are lists there, too")
 end
 t.done()

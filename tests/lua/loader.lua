@@ -1,5 +1,5 @@
--- data.Loader: order, equal batches for any number of workers, what goes over to a worker, errors, and that no thread
--- is left behind.
+-- data.Loader: order, equal batches for any number of workers, what goes over to a worker, errors,
+-- and that no thread is left behind.
 local t = require "tap"
 
 -- Threads of this process.
@@ -20,7 +20,8 @@ local function batches(loader)
 end
 
 local numbers = data.Dataset { size = 10, get = function(self, i) return full({ 2 }, i), i end }
-if os.getenv "GPUSH_SAN" == "thread" then batches(data.Loader { numbers, workers = 1 }) end -- TSan has a thread of its own
+-- TSan has a thread of its own
+if os.getenv "GPUSH_SAN" == "thread" then batches(data.Loader { numbers, workers = 1 }) end
 local threads_before = tasks()
 
 -- ---- order and sizes ----
@@ -31,14 +32,18 @@ for _, workers in ipairs { 0, 1, 2, 5 } do
     t.is(got, {
         { { { 1, 1 }, { 2, 2 }, { 3, 3 }, { 4, 4 } }, { 1, 2, 3, 4 } },
         { { { 5, 5 }, { 6, 6 }, { 7, 7 }, { 8, 8 } }, { 5, 6, 7, 8 } },
-        { { { 9, 9 }, { 10, 10 } }, { 9, 10 } } }, "batches come in order, the last one short" .. name)
-    local loader = data.Loader { numbers, batch = 4, workers = workers, drop_last = true, prefetch = 1 }
+        { { { 9, 9 }, { 10, 10 } }, { 9, 10 } } },
+            "batches come in order, the last one short" .. name)
+    local loader = data.Loader { numbers, batch = 4, workers = workers, drop_last = true,
+        prefetch = 1 }
     t.is(#batches(loader), 2, "drop_last" .. name)
     t.is(#loader, 2, "#loader" .. name)
     local seven = { size = 7, get = function(_, i) return i end }
-    t.is(batches(data.Loader { seven, batch = 4, workers = workers, drop_last = true }), { { { 1, 2, 3, 4 } } },
+    t.is(batches(data.Loader { seven, batch = 4, workers = workers, drop_last = true }),
+        { { { 1, 2, 3, 4 } } },
         "drop_last where one sample is missing" .. name)
-    t.is(batches(data.Loader { { size = 0, get = function() error "never" end }, workers = workers }), {},
+    t.is(batches(data.Loader { { size = 0, get = function() error "never" end },
+        workers = workers }), {},
         "a data set of no samples" .. name)
     t.is(tasks(), threads_before, "no thread is left" .. name)
 end
@@ -63,7 +68,8 @@ end
 
 local reference = draws { workers = 0 }
 for _, workers in ipairs { 1, 2, 5 } do
-    t.is(draws { workers = workers }, reference, ("the same batches from %d workers as from none"):format(workers))
+    t.is(draws { workers = workers }, reference,
+        ("the same batches from %d workers as from none"):format(workers))
 end
 t.is(draws { workers = 2, prefetch = 7 }, reference, "and with more batches ahead")
 local function indices(list, from, to)
@@ -76,13 +82,17 @@ end
 local first, second = indices(reference, 1, 5), indices(reference, 6, 10)
 t.ok(table.concat(first, " ") ~= table.concat(second, " "), "each pass has an order of its own")
 table.sort(second)
-for i, v in ipairs(second) do if i ~= v then t.is(second, "1 … 23", "a shuffle has every sample once") break end end
+for i, v in ipairs(second) do
+    if i ~= v then t.is(second, "1 … 23", "a shuffle has every sample once") break end
+end
 t.is(#second, 23, "a shuffle has every sample once")
-t.ok(table.concat(indices(draws { seed = 8 }, 1, 5), " ") ~= table.concat(first, " "), "another seed, another order")
+t.ok(table.concat(indices(draws { seed = 8 }, 1, 5), " ") ~= table.concat(first, " "),
+    "another seed, another order")
 
 -- All orders of three samples come, about equally often.
 local counts, total = {}, 1200
-local three = data.Loader { { size = 3, get = function(_, i) return i end }, batch = 3, shuffle = true, seed = 1 }
+local three = data.Loader { { size = 3, get = function(_, i) return i end }, batch = 3,
+    shuffle = true, seed = 1 }
 for _ = 1, total do
     for _, i in three() do
         local key = table.concat(i:tolist())
@@ -90,7 +100,8 @@ for _ = 1, total do
     end
 end
 local orders, fair = 0, true
-for _, n in pairs(counts) do orders, fair = orders + 1, fair and math.abs(n - total / 6) < 60 end -- 4.6 sigma
+-- 4.6 sigma
+for _, n in pairs(counts) do orders, fair = orders + 1, fair and math.abs(n - total / 6) < 60 end
 t.ok(orders == 6 and fair, "the six orders of three samples, each about 200 times of 1200")
 
 manual_seed(3)
@@ -116,21 +127,27 @@ t.is(batches(loader), one, "epoch set back repeats a pass")
 for _, workers in ipairs { 0, 2 } do
     local name = (" (%d workers)"):format(workers)
     local mixed = { size = 4, get = function(_, i)
-        return { image = full({ 2 }, i, { dtype = "u8" }), name = "n" .. i, box = { i, i / 2 } }, i > 2
+        return { image = full({ 2 }, i, { dtype = "u8" }), name = "n" .. i, box = { i, i / 2 } },
+            i > 2
     end }
     for _, v, flag in data.Loader { mixed, batch = 4, workers = workers } () do
-        t.is(v.image:tolist(), { { 1, 1 }, { 2, 2 }, { 3, 3 }, { 4, 4 } }, "a table's tensors are stacked" .. name)
+        t.is(v.image:tolist(), { { 1, 1 }, { 2, 2 }, { 3, 3 }, { 4, 4 } },
+            "a table's tensors are stacked" .. name)
         t.is(v.image.dtype, "u8", "and keep their dtype" .. name)
         t.is(v.name, { "n1", "n2", "n3", "n4" }, "strings become a list" .. name)
-        t.is(v.box[1].dtype .. " " .. v.box[2].dtype, "i64 f32", "whole numbers i64, others f32" .. name)
+        t.is(v.box[1].dtype .. " " .. v.box[2].dtype, "i64 f32",
+            "whole numbers i64, others f32" .. name)
         t.is(v.box[2]:tolist(), { 0.5, 1, 1.5, 2 }, "a table in a table" .. name)
         t.is(flag.dtype, "bool", "booleans" .. name)
         t.is(flag:tolist(), { false, false, true, true }, "their values" .. name)
     end
-    local views = { size = 3, x = arange(1, 12):reshape(3, 4), get = function(self, i) return self.x["..., ::2"] end }
-    local strided = { size = 3, x = arange(1, 12):reshape(4, 3), get = function(self, i) return self.x:t()[i] end }
+    local views = { size = 3, x = arange(1, 12):reshape(3, 4),
+        get = function(self, i) return self.x["..., ::2"] end }
+    local strided = { size = 3, x = arange(1, 12):reshape(4, 3),
+        get = function(self, i) return self.x:t()[i] end }
     for _, x in data.Loader { strided, batch = 3, workers = workers } () do
-        t.is(x:tolist(), { { 1, 4, 7, 10 }, { 2, 5, 8, 11 }, { 3, 6, 9, 12 } }, "samples that are views" .. name)
+        t.is(x:tolist(), { { 1, 4, 7, 10 }, { 2, 5, 8, 11 }, { 3, 6, 9, 12 } },
+            "samples that are views" .. name)
     end
     local pairs_of = function(samples)
         local out = {}
@@ -138,12 +155,19 @@ for _, workers in ipairs { 0, 2 } do
         return { list = out, first = samples[1][1] }, #samples, rand(2)
     end
     local seen = {}
-    for step, v, n, r in data.Loader { numbers, batch = 4, workers = workers, collate = pairs_of, seed = 2 } () do
+    for step, v, n,
+        r in data.Loader { numbers, batch = 4, workers = workers, collate = pairs_of, seed = 2 } ()
+    do
         seen[step] = { v.list, v.first:tolist(), n, r:tolist() }
     end
-    t.is({ seen[1][1], seen[1][2], seen[3][1], seen[3][3] }, { { 1, 2, 3, 4 }, { 1, 1 }, { 9, 10 }, 2 },
+    t.is({ seen[1][1], seen[1][2], seen[3][1], seen[3][3] },
+        { { 1, 2, 3, 4 }, { 1, 1 }, { 9, 10 }, 2 },
         "a collate function gets the samples as a list" .. name)
-    if workers == 0 then reference = seen else t.is(seen, reference, "its random numbers too are the batch's own") end
+    if workers == 0 then
+        reference = seen
+    else
+        t.is(seen, reference, "its random numbers too are the batch's own")
+    end
 end
 
 -- ---- what goes over to a worker ----
@@ -155,7 +179,8 @@ global_number = 100
 local calls = 0
 local function counted() calls = calls + 1 return calls end
 local twice = { size = 2, get = function(self, i)
-    return scale * i, helper(i), global_helper(i), math.floor(2.5), linalg.norm(scale * 0), counted() + calls
+    return scale * i, helper(i), global_helper(i), math.floor(2.5), linalg.norm(scale * 0),
+        counted() + calls
 end }
 for _, s, h, g, f, n, c in data.Loader { twice, batch = 2, workers = 1 } () do
     t.is(s:tolist(), { { 2, 3 }, { 4, 6 } }, "a tensor that is an upvalue")
@@ -167,7 +192,10 @@ for _, s, h, g, f, n, c in data.Loader { twice, batch = 2, workers = 1 } () do
 end
 t.is(calls, 0, "a worker changes its own copies")
 local shared = zeros(4)
-for _ in data.Loader { { size = 4, get = function(_, i) shared[i] = i return i end }, workers = 2 } () do end
+for _ in data.Loader { { size = 4, get = function(_, i) shared[i] = i return i end },
+    workers = 2 } ()
+do
+end
 t.is(shared:tolist(), { 1, 2, 3, 4 }, "tensors share their memory")
 
 local Class = {}
@@ -203,16 +231,22 @@ end
 
 local open_file = io.open(path)
 t.error(function()
-    local _ = data.Loader { { size = 1, get = function() return open_file:read() end }, workers = 1 } ()
-end, "data%.Loader: dataset%.get, upvalue 'open_file' is a FILE%*: .*workers = 0", "what cannot go over is named")
+    local _ = data.Loader { { size = 1, get = function() return open_file:read() end },
+        workers = 1 } ()
+end, "data%.Loader: dataset%.get, upvalue 'open_file' is a FILE%*: .*workers = 0",
+    "what cannot go over is named")
 t.error(function()
     local co = coroutine.create(print)
     data.Loader { { size = 1, list = { { co } }, get = function() end }, workers = 1 } ()
 end, "dataset%.list%[1%]%[1%] is a thread", "wherever it is")
 global_file = open_file
 t.error(function()
-    for _ in data.Loader { { size = 1, get = function() return global_file:read() end }, workers = 1 } () do end
-end, "the global 'global_file' did not come into the worker: .*FILE", "a global that cannot go over is missed where it is used")
+    for _ in data.Loader { { size = 1, get = function() return global_file:read() end },
+        workers = 1 } ()
+    do
+    end
+end, "the global 'global_file' did not come into the worker: .*FILE",
+    "a global that cannot go over is missed where it is used")
 t.error(function()
     local dev = ones(2, { device = "sim" })
     data.Loader { { size = 1, get = function() return dev end }, workers = 1 } ()
@@ -221,9 +255,11 @@ threads_before = tasks() -- the device's own thread has come
 
 -- ---- errors ----
 
--- Sample 3 fails while sample 1, which fails too, still waits for it: whoever is first in the batch is told of.
+-- Sample 3 fails while sample 1, which fails too, still waits for it: whoever is first in the batch
+-- is told of.
 do
-    local mark = (os.getenv "TMPDIR" or "/tmp") .. "/sample-3-failed" -- a file: what workers share they must not write and read at once
+    -- a file: what workers share they must not write and read at once
+    local mark = (os.getenv "TMPDIR" or "/tmp") .. "/sample-3-failed"
     local function get(_, i)
         local stop = os.clock() + 20
         while i == 1 and os.clock() < stop do
@@ -237,8 +273,11 @@ do
         if i ~= 2 then error("sample " .. i .. " is bad") end
         return i
     end
-    local ok, message = pcall(function() for _ in data.Loader { { size = 3, get = get }, batch = 3, workers = 2 } () do end end)
-    t.ok(not ok and message:find "data.Loader: sample 1: .*sample 1 is bad", "of several errors in a batch the first sample's is raised")
+    local ok, message = pcall(function()
+        for _ in data.Loader { { size = 3, get = get }, batch = 3, workers = 2 } () do end
+    end)
+    t.ok(not ok and message:find "data.Loader: sample 1: .*sample 1 is bad",
+        "of several errors in a batch the first sample's is raised")
 end
 
 for _, workers in ipairs { 0, 1, 3 } do
@@ -249,39 +288,61 @@ for _, workers in ipairs { 0, 1, 3 } do
     end
     local steps = 0
     local ok, message = pcall(function()
-        for step in data.Loader { { size = 20, get = bad }, batch = 2, workers = workers } () do steps = step end
+        for step in data.Loader { { size = 20, get = bad }, batch = 2, workers = workers } () do
+            steps = step
+        end
     end)
-    t.ok(not ok and message:find "data.Loader: sample 7: .*loader.lua:%d+: boom", "an error names the sample" .. name)
+    t.ok(not ok and message:find "data.Loader: sample 7: .*loader.lua:%d+: boom",
+        "an error names the sample" .. name)
     t.ok(message:find "^[^\n]*loader.lua:%d+: data.Loader", "and the line of the loop" .. name)
-    t.ok(message:find "stack traceback:.*loader.lua:%d+: in ", "with the worker's traceback" .. name)
+    t.ok(message:find "stack traceback:.*loader.lua:%d+: in ",
+        "with the worker's traceback" .. name)
     t.is(steps, 3, "batches before it arrive" .. name)
     ok, message = pcall(function()
-        for _ in data.Loader { { size = 8, get = function() error { code = 42 } end }, batch = 8, workers = workers } () do end
+        for _ in data.Loader { { size = 8, get = function() error { code = 42 } end }, batch = 8,
+            workers = workers } ()
+        do
+        end
     end)
     t.ok(not ok and type(message) == "table" and message.value.code == 42 and message.index == 1,
         "an error that is a table comes back as its value, with the index" .. name)
-    t.ok(tostring(message):find "sample 1: %(error object is a table value%)\nstack traceback:", "and has a text" .. name)
+    t.ok(tostring(message):find "sample 1: %(error object is a table value%)\nstack traceback:",
+        "and has a text" .. name)
     t.error(function()
-        for _ in data.Loader { { size = 2, get = function(_, i) return zeros(i) end }, batch = 2, workers = workers } () do end
-    end, "value 1 of sample 1 is f32 1, that of sample 2 f32 2; a batch needs them alike", "samples that differ" .. name)
+        for _ in data.Loader { { size = 2, get = function(_, i) return zeros(i) end }, batch = 2,
+            workers = workers } ()
+        do
+        end
+    end, "value 1 of sample 1 is f32 1, that of sample 2 f32 2; a batch needs them alike",
+        "samples that differ" .. name)
     t.error(function()
-        for _ in data.Loader { { size = 2, get = function(_, i) return { i, i > 1 and 3 or nil } end }, batch = 2,
+        for _ in data.Loader { { size = 2,
+            get = function(_, i) return { i, i > 1 and 3 or nil } end }, batch = 2,
             workers = workers } () do end
-    end, "value 1 of sample 1 is a table of 1, that of sample 2 a table of 2; a batch needs them alike",
+    end,
+        "value 1 of sample 1 is a table of 1, that of sample 2 a table of 2; a batch needs them \z
+            alike",
         "tables that differ" .. name)
     t.error(function()
         for _ in data.Loader { { size = 1, get = function() end }, workers = workers } () do end
     end, "get gave nothing for sample 1", "nothing" .. name)
     t.error(function()
-        for _ in data.Loader { { size = 1, get = function() return print end }, workers = workers } () do end
+        for _ in data.Loader { { size = 1, get = function() return print end },
+            workers = workers } ()
+        do
+        end
     end, "value 1 of sample 1 is a function; a batch is made of", "a function in a sample" .. name)
     t.error(function()
-        for _ in data.Loader { numbers, batch = 3, workers = workers, collate = function() error "glue" end } () do end
+        for _ in data.Loader { numbers, batch = 3, workers = workers,
+            collate = function() error "glue" end } ()
+        do
+        end
     end, "data.Loader: collate of batch 1: .*glue", "an error in collate" .. name)
     t.is(tasks(), threads_before, "no thread is left after errors" .. name)
 end
 
-local two = data.Loader { { size = 64, get = function(_, i) if i % 2 == 0 then error "even" end return i end },
+local two = data.Loader { { size = 64,
+    get = function(_, i) if i % 2 == 0 then error "even" end return i end },
     batch = 64, workers = 4 }
 local least = true
 for _ = 1, 5 do
@@ -291,7 +352,8 @@ end
 t.ok(least, "of several errors in a batch, the first sample's is told")
 
 for name, make in pairs {
-    ["loader.lua:%d+: data.Loader: unknown option 'batchsize' .*batch, collate, dataset"] = function() data.Loader { numbers, batchsize = 3 } end,
+    ["loader.lua:%d+: data.Loader: unknown option 'batchsize' .*batch, collate, dataset"] =
+        function() data.Loader { numbers, batchsize = 3 } end,
     ["option 'workers' is %-1"] = function() data.Loader { numbers, workers = -1 } end,
     ["option 'collate' is a table"] = function() data.Loader { numbers, collate = {} } end,
     ["the data set is a table without get"] = function() data.Loader { {} } end,
@@ -312,7 +374,8 @@ do
     help "data.Loader"
     print = kept
 end
-t.ok(text:find "^data%.Loader{dataset, batch = 1" and text:find "\nshuffle    another order" and not text:find "!plain",
+t.ok(text:find "^data%.Loader{dataset, batch = 1" and text:find "\nshuffle    another order"
+    and not text:find "!plain",
     "help shows what the file says first")
 t.error(function() help "data.nothing" end, "no op called 'data.nothing'")
 t.error(function() help "data...init" end, "no op called 'data...init'", "help reads no other file")
@@ -322,12 +385,17 @@ t.error(function() help "data...init" end, "no op called 'data...init'", "help r
 -- A program that ends while its workers run: its status comes at once.
 local function ends(how)
     local set = "size = 9, get = function(_, i) if i > 3 then while true do end end return i end"
-    local script = ("for s in data.Loader{{%s}, workers = 2}() do if s == 2 then %s end end"):format(set, how)
-    local _, _, status = os.execute(("timeout 60 '%s/gpush' -e '%s' 2>/dev/null"):format(os.getenv "GPUSH_BUILD", script))
+    local script = ("for s in data.Loader{{%s}, workers = 2}() do if s == 2 then %s end end")
+        :format(set, how)
+    local _, _,
+        status = os.execute(("timeout 60 '%s/gpush' -e '%s' 2>/dev/null"):format(
+            os.getenv "GPUSH_BUILD", script))
     return status
 end
 if os.getenv "GPUSH_SAN" == "thread" then
-    t.skip(3, "TSan holds a signal back until the next system call, which an endless loop in Lua has none of")
+    t.skip(3,
+        "TSan holds a signal back until the next system call, which an endless loop in Lua has \z
+            none of")
 else
     t.is(ends "os.exit(3)", 3, "os.exit in the loop")
     t.is(ends "os.exit(3, true)", 3, "os.exit that closes the state")
@@ -347,22 +415,29 @@ end
 collectgarbage()
 collectgarbage()
 t.is(tasks(), threads_before, "so does the collector, where nobody closes")
-do -- a worker that would never end by itself, also in a coroutine; TSan cannot deliver the signal to it
+-- a worker that would never end by itself, also in a coroutine; TSan cannot deliver the signal to
+-- it
+do
     if os.getenv "GPUSH_SAN" == "thread" then
-        t.skip(1, "TSan holds a signal back until the next system call, which an endless loop in Lua has none of")
+        t.skip(1,
+            "TSan holds a signal back until the next system call, which an endless loop in Lua \z
+                has none of")
     else
         local endless = function(_, i)
             if i == 2 then while true do end end
             if i == 3 then coroutine.wrap(function() while true do pcall(error) end end)() end
             return i
         end
-        for step in data.Loader { { size = 9, get = endless }, workers = 2, prefetch = 4 } () do break end
+        for step in data.Loader { { size = 9, get = endless }, workers = 2, prefetch = 4 } () do
+            break
+        end
         t.is(tasks(), threads_before, "an endless loop in a worker is stopped")
     end
 end
 
 -- Two at once, and one inside another's worker.
-local left, right = data.Loader { numbers, workers = 2, batch = 5 } (), data.Loader { numbers, workers = 1, batch = 5 } ()
+local left, right = data.Loader { numbers, workers = 2, batch = 5 } (),
+    data.Loader { numbers, workers = 1, batch = 5 } ()
 local _, p = left()
 local _, q = right()
 t.is(p:tolist(), q:tolist(), "two loaders at once")
@@ -370,7 +445,9 @@ while left() do end
 while right() do end
 local nested = { size = 2, get = function(self, i)
     local sum = 0
-    for _, x in data.Loader { { size = 3, get = function(_, k) return 10 * i + k end }, workers = 2, batch = 3 } () do
+    for _, x in data.Loader { { size = 3, get = function(_, k) return 10 * i + k end }, workers = 2,
+        batch = 3 } ()
+    do
         sum = sum + x:sum():item()
     end
     return sum
@@ -388,8 +465,11 @@ for _, v, i in data.Loader { numbers, batch = 5, workers = 2, pin = true } () do
 end
 for _, workers in ipairs { 0, 2 } do
     local function glue(samples) return ones(#samples), { a = ones(2), n = "text" } end
-    for _, v, extra in data.Loader { numbers, batch = 5, workers = workers, pin = true, collate = glue } () do
-        t.ok(v:is_pinned() and extra.a:is_pinned() and extra.n == "text", "pin: what collate gives too")
+    for _, v, extra in data.Loader { numbers, batch = 5, workers = workers, pin = true,
+        collate = glue } ()
+    do
+        t.ok(v:is_pinned() and extra.a:is_pinned() and extra.n == "text",
+            "pin: what collate gives too")
         break
     end
 end
@@ -401,9 +481,13 @@ for step, v, i in data.Loader { numbers, batch = 5, workers = 2, device = "sim" 
     sums[step] = { v.device, v:sum(), i:sum() }
 end
 sync.mode = "off"
-t.is({ sums[1][1], sums[1][2]:item(), sums[2][3]:item() }, { "sim:0", 30, 40 }, "batches on a device, without a wait")
+t.is({ sums[1][1], sums[1][2]:item(), sums[2][3]:item() }, { "sim:0", 30, 40 },
+    "batches on a device, without a wait")
 t.error(function()
-    for _ in data.Loader { { size = 1, get = function() return ones(2, { device = "sim" }) end }, workers = 1 } () do end
+    for _ in data.Loader { { size = 1, get = function() return ones(2, { device = "sim" }) end },
+        workers = 1 } ()
+    do
+    end
 end, "a loader's workers compute on the cpu, not on sim:0", "a worker queues nothing on a device")
 
 -- ---- the report, and the profile ----
@@ -417,10 +501,13 @@ local waiting = data.Loader { slow, batch = 4, workers = 1 }
 local prof = profile.run(function() for _ in waiting() do end end)
 local figures = waiting:report { print = false }
 t.ok(figures.batches == 3 and figures.samples == 12 and figures.workers == 1, "the report's counts")
-t.ok(figures.wait > 0.5 * figures.elapsed and figures.verdict:find "what everybody waits for", "a slow get: " .. figures.verdict)
+t.ok(figures.wait > 0.5 * figures.elapsed and figures.verdict:find "what everybody waits for",
+    "a slow get: " .. figures.verdict)
 t.ok(figures.busy > 0.045, "the worker was busy for the time its samples take")
-t.ok(prof:table { group = "region" }:find "loader: wait for a batch", "the wait is a region of the profile")
-local quick = data.Loader { { size = 10, get = function(_, i) return i end }, batch = 1, workers = 1 }
+t.ok(prof:table { group = "region" }:find "loader: wait for a batch",
+    "the wait is a region of the profile")
+local quick = data.Loader { { size = 10, get = function(_, i) return i end }, batch = 1,
+    workers = 1 }
 for _ in quick() do
     local t0 = os.clock()
     while os.clock() - t0 < 0.01 do end

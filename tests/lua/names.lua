@@ -1,5 +1,6 @@
--- Every name that Tab offers has a text: of tensors, modules, optimizers, loaders and what else the prompt holds, of the
--- module's tables and of Lua's own; and so has every option. Runs at a prompt, since that is where Tab is.
+-- Every name that Tab offers has a text: of tensors, modules, optimizers, loaders and what else the
+-- prompt holds, of the module's tables and of Lua's own; and so has every option. Runs at a prompt,
+-- since that is where Tab is.
 local shell = debug.getregistry()["gpush.shell"]
 if not shell then
     local file = os.tmpname()
@@ -19,7 +20,8 @@ x = randn(3, 4)
 opt = optim.AdamW { ones(2):requires_grad_() }
 schedule = optim.lr.StepLR(opt, 2)
 plateau = optim.lr.ReduceLROnPlateau(opt)
-linear, list, recurrent, norm = nn.Linear(2, 3), nn.Sequential(nn.ReLU()), nn.LSTM(1, 2), nn.BatchNorm1d(2)
+linear, list, recurrent, norm = nn.Linear(2, 3), nn.Sequential(nn.ReLU()), nn.LSTM(1, 2),
+    nn.BatchNorm1d(2)
 prof = profile.run(function() end)
 recording = profile.schedule {}
 st = stream "sim"
@@ -27,9 +29,11 @@ event = st:record()
 set = data.TensorDataset(ones(4))
 loader = data.Loader { set }
 text = "text"
-local own = { print = 1, x = 1, opt = 1, schedule = 1, plateau = 1, linear = 1, list = 1, recurrent = 1, norm = 1, prof = 1, recording = 1,
+local own = { print = 1, x = 1, opt = 1, schedule = 1, plateau = 1, linear = 1, list = 1,
+    recurrent = 1, norm = 1, prof = 1, recording = 1,
     st = 1, event = 1, set = 1, loader = 1, text = 1, own = 1 }
-local fields = { "dataset", "defaults", "help", "param_groups", "place", "sig", "state" } -- of objects: what they hold
+-- of objects: what they hold
+local fields = { "dataset", "defaults", "help", "param_groups", "place", "sig", "state" }
 for _, name in ipairs(fields) do fields[name] = true end
 
 local function said(name)
@@ -44,7 +48,8 @@ end
 local function told(name)
     local first, rest = (said(name) .. "\n"):match "^([^\n]*)\n(.*)$"
     rest = rest:gsub("    a function of [^\n]*\n", ""):gsub("    fields: .*", "")
-    return not first:find "^error: " and (rest:find "%S" or first:find ": %u?%l+ %l+ %l+" or first:find ": [^,]+, ") ~= nil
+    return not first:find "^error: "
+        and (rest:find "%S" or first:find ": %u?%l+ %l+ %l+" or first:find ": [^,]+, ") ~= nil
 end
 
 local kinds = { ["function"] = true, table = true, userdata = true, string = true }
@@ -63,10 +68,14 @@ local function check(before, from)
     t.is(table.concat(unknown, " "), "", before .. (from or "") .. ": each with a help text")
 end
 
-for _, before in ipairs { "x:", "x.", "opt:", "opt.", "schedule:", "plateau:", "linear:", "list:", "recurrent:", "norm:", "prof:",
-    "recording:", "st:", "event:", "set:", "loader:", "loader.", "text:", "sync.", "profile.", "cuda.", "data.", "data.transforms.",
-    "optim.", "optim.lr.", "nn.", "nn.init.", "nn.utils.", "nn.Module.", "linalg.", "fft.", "autograd.", "gpush.", "json.",
-    "npz.", "npy.", "image.", "safetensors.", "checkpoint.", "string.", "math.", "table.", "os.", "io.", "debug.",
+for _, before in ipairs { "x:", "x.", "opt:", "opt.", "schedule:", "plateau:", "linear:", "list:",
+    "recurrent:", "norm:", "prof:",
+    "recording:", "st:", "event:", "set:", "loader:", "loader.", "text:", "sync.", "profile.",
+        "cuda.", "data.", "data.transforms.",
+    "optim.", "optim.lr.", "nn.", "nn.init.", "nn.utils.", "nn.Module.", "linalg.", "fft.",
+        "autograd.", "gpush.", "json.",
+    "npz.", "npy.", "image.", "safetensors.", "checkpoint.", "string.", "math.", "table.", "os.",
+        "io.", "debug.",
     "coroutine.", "utf8.", "package." } do
     check(before)
 end
@@ -76,19 +85,24 @@ for c in ("abcdefghijklmnopqrstuvwxyz"):gmatch "." do
 end
 
 -- Options, of every op and of every class.
-local types = { any = true, value = true, bool = true, device = true, dim = true, dims = true, dtype = true, float = true, int = true,
-    ints = true, text = true, table = true, value = true, number = true, operand = true, padding = true, shape = true, str = true, tensor = true, tensors = true }
+local types = { any = true, value = true, bool = true, device = true, dim = true, dims = true,
+    dtype = true, float = true, int = true,
+    ints = true, text = true, table = true, value = true, number = true, operand = true,
+        padding = true, shape = true, str = true, tensor = true, tensors = true }
 local silent, n = {}, 0
 local function check_options(call)
     local out = shell.complete(call .. "{")
     for _, name in ipairs(out and out[1] and out[1]:find " = $" and out or {}) do
         local line = out.help(name)
         n = n + 1
-        if not line or types[line:gsub(" %[.*", "")] then silent[#silent + 1] = call .. "{" .. name end
+        if not line or types[line:gsub(" %[.*", "")] then
+            silent[#silent + 1] = call .. "{" .. name
+        end
     end
 end
 for name in pairs(ops(true)) do
-    if not name:find "_grad$" and not name:find "_backward$" and not name:find "_step$" and name ~= "einsum" then
+    if not name:find "_grad$" and not name:find "_backward$" and not name:find "_step$"
+        and name ~= "einsum" then
         check_options(name)
         check_options((name:gsub("_", ".", 1)))
     end
@@ -106,18 +120,23 @@ local function offers(call, want, name)
     table.sort(list)
     t.is(table.concat(list, " "), want, name)
 end
-offers("conv2d(x, x, {", "bias dilation groups padding stride", "options that were not given by place, tensors among them")
+offers("conv2d(x, x, {", "bias dilation groups padding stride",
+    "options that were not given by place, tensors among them")
 offers("zeros(3, {device = 'cpu', ", "dtype requires_grad", "nor by name")
-offers("zeros(3, {device = ('a'):rep(3, ','), ", "dtype requires_grad", "whatever stands in the value")
+offers("zeros(3, {device = ('a'):rep(3, ','), ", "dtype requires_grad",
+    "whatever stands in the value")
 offers("x:sum{", "dim dtype keepdim", "a method's tensor is given")
-offers("optim.SGD(linear, {lr = 1, ", "dampening maximize momentum nesterov weight_decay", "an optimizer's parameters are")
+offers("optim.SGD(linear, {lr = 1, ", "dampening maximize momentum nesterov weight_decay",
+    "an optimizer's parameters are")
 offers("cross_entropy(x, x, {reduction = '", "mean none sum", "what a string option may be")
 offers("interpolate(x, {mode = 'b", "bilinear", "also where the name is another's, too")
 offers("sync.mode = 'e", "error", "whose values are others")
 local out = shell.complete "conv2d(x, x, {"
-t.is(out.help "stride = ", "elements from one place of the kernel to the next [1]", "with the topic's text and the default")
+t.is(out.help "stride = ", "elements from one place of the kernel to the next [1]",
+    "with the topic's text and the default")
 out = shell.complete "image.load('a', {"
-t.is(out.help "channels = ", "1, 2, 3 or 4, converted; those of the file if not given", "a text may have a semicolon")
+t.is(out.help "channels = ", "1, 2, 3 or 4, converted; those of the file if not given",
+    "a text may have a semicolon")
 out = shell.complete "data.Loader{"
 t.is(out.help "shuffle = ", "another order in each pass, by Philox", "with the head of the file")
 
@@ -125,7 +144,10 @@ t.is(out.help "shuffle = ", "another order in each pass, by Philox", "with the h
 function stream() end
 t.ok(not said("stream"):find "A queue of its own", "a function of the user's is not gpush's")
 t.ok(said("help"):find("words are found in", 1, true), "a function in C by its name")
-t.ok((function() local s = "" local p = print print = function(v) s = v end help(x.item) print = p return s end)():find "x:item", -- luacheck: ignore
+-- luacheck: ignore
+t.ok((function()
+    local s = "" local p = print print = function(v) s = v end help(x.item) print = p return s
+end)():find "x:item",
     "and by its value")
 local before = clock()
 shell.complete "x:"

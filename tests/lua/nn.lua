@@ -224,10 +224,13 @@ end
 local far = g.tensor({10000.0, 10001.0, 10002.0, 10003.0}):view(4, 1)
 t.close(far:batch_norm(nil, nil, nil, nil, true), {{-1.3416}, {-0.4472}, {0.4472}, {1.3416}}, 1e-4,
     "a mean far from 0 costs no digits")
--- Long rows, whose squares are counted from what a block begins with: far from the rest of it, and the same all through.
+-- Long rows, whose squares are counted from what a block begins with: far from the rest of it, and
+-- the same all through.
 for dtype, eps in pairs {f32 = 1e-6, f64 = 1e-12} do
     for what, number in pairs {
-        ["blocks that begin far off"] = function(j) return j % 1024 < 128 and 1000 or j * 37 % 101 / 101 end,
+        ["blocks that begin far off"] = function(j)
+            return j % 1024 < 128 and 1000 or j * 37 % 101 / 101
+        end,
         ["steps"] = function(j) return j // 300 * 50 + j * 37 % 101 / 101 end,
         ["a narrow row far from 0"] = function(j) return 4096 + j * 37 % 101 / 1024 end,
     } do
@@ -237,11 +240,13 @@ for dtype, eps in pairs {f32 = 1e-6, f64 = 1e-12} do
         local x = g.tensor(v, {dtype = dtype}):view(2, 2, 3001)
         local _, means, vars = batch_norm(x:reshape(12004):tolist(), 2, 2, 3001, nil, nil, 1e-5)
         x:batch_norm(rm, rv, nil, nil, true, 1)
-        local off = math.max(math.abs(rm[1]:item() / means[1] - 1), math.abs(rv[2]:item() / vars[2] - 1))
+        local off = math.max(math.abs(rm[1]:item() / means[1] - 1),
+            math.abs(rv[2]:item() / vars[2] - 1))
         t.ok(off < eps, ("batch_norm %s, %s: off by %.2g"):format(dtype, what, off))
     end
 end
-t.is(g.full({2, 1, 2000}, 0.1):batch_norm(nil, nil, nil, nil, true, 0.1, 1e-30):isfinite():all():item(), true,
+t.is(g.full({2, 1, 2000}, 0.1):batch_norm(
+    nil, nil, nil, nil, true, 0.1, 1e-30):isfinite():all():item(), true,
     "equal elements have no variance below 0")
 local rm, rv = g.full({2}, 1.0), g.full({2}, 4.0)
 t.close(g.full({1, 2}, 5.0):batch_norm(rm, rv, nil, nil, false, 0.1, 0), {{2, 2}},

@@ -1,4 +1,5 @@
--- Modules: what registers, the tree, modes, moving, the state by name, hooks, printing, and where errors say they are.
+-- Modules: what registers, the tree, modes, moving, the state by name, hooks, printing, and where
+-- errors say they are.
 local t = require "tap"
 local g = require "gpush"
 local nn = g.nn
@@ -6,7 +7,8 @@ local nn = g.nn
 local Net = nn.module "Net"
 function Net:init(hidden)
     self.first = nn.Linear(3, hidden)
-    self.blocks = nn.ModuleList { nn.Linear(hidden, hidden), nn.Sequential(nn.ReLU(), nn.Linear(hidden, 2)) }
+    self.blocks = nn.ModuleList { nn.Linear(hidden, hidden),
+        nn.Sequential(nn.ReLU(), nn.Linear(hidden, 2)) }
     self.scale = nn.parameter(g.ones(2))
     self.note = "no tensor"
     self.seen = g.zeros(2) -- a plain tensor is no parameter
@@ -28,18 +30,22 @@ end
 -- ---- the tree ----
 
 local net = Net(4)
-local learned = { "first.weight", "first.bias", "scale", "blocks.1.weight", "blocks.1.bias", "blocks.2.2.weight", "blocks.2.2.bias" }
+local learned = { "first.weight", "first.bias", "scale", "blocks.1.weight", "blocks.1.bias",
+    "blocks.2.2.weight", "blocks.2.2.bias" }
 local function sorted(list) table.sort(list) return list end
 t.is(sorted(names(net:named_parameters())), sorted(learned), "parameters by name")
 t.is(#net:parameters(), 7, "parameters is a list of the tensors")
 t.is(names(net:named_buffers()), { "count", "scratch" }, "buffers")
 t.is(#net:buffers(), 2, "and as a list")
-t.is(names(net:named_modules()), { "", "first", "blocks", "blocks.1", "blocks.2", "blocks.2.1", "blocks.2.2" },
+t.is(names(net:named_modules()),
+    { "", "first", "blocks", "blocks.1", "blocks.2", "blocks.2.1", "blocks.2.2" },
     "modules, the model first")
 t.is(names(net:named_children()), { "first", "blocks" }, "children")
-t.ok(rawequal(net:children()[1], net.first) and nn.is_module(net) and not nn.is_module {}, "they are the fields")
+t.ok(rawequal(net:children()[1], net.first) and nn.is_module(net) and not nn.is_module {},
+    "they are the fields")
 t.is(net(g.ones(5, 3)).shape, { 5, 2 }, "a call runs forward")
-t.ok(net.first.weight.requires_grad and net.first.weight.is_leaf, "parameters are leaves that require gradients")
+t.ok(net.first.weight.requires_grad and net.first.weight.is_leaf,
+    "parameters are leaves that require gradients")
 
 net.first.bias = nil
 t.is(#net:parameters(), 6, "a field set to nil is no parameter any more")
@@ -53,7 +59,8 @@ tied[2].weight = tied[1].weight
 t.is(#tied:parameters(), 3, "a tensor with two names counts once")
 local order = {}
 net:apply(function(m) order[#order + 1] = nn.class_of(m) end)
-t.is(order, { "Linear", "Linear", "ReLU", "Linear", "Sequential", "ModuleList", "Net" }, "apply goes from the leaves to the root")
+t.is(order, { "Linear", "Linear", "ReLU", "Linear", "Sequential", "ModuleList", "Net" },
+    "apply goes from the leaves to the root")
 
 -- ---- modes and gradients ----
 
@@ -65,20 +72,23 @@ t.ok(net.scale.grad ~= nil, "gradients arrive")
 net:zero_grad()
 t.ok(net.scale.grad == nil, "zero_grad forgets them")
 net:requires_grad_(false)
-t.ok(not net(g.ones(1, 3)).requires_grad and #net:parameters() == 7, "frozen parameters stay parameters")
+t.ok(not net(g.ones(1, 3)).requires_grad and #net:parameters() == 7,
+    "frozen parameters stay parameters")
 net:requires_grad_()
 
 -- ---- to ----
 
 local before = net.first.weight
-t.ok(rawequal(net:to("cpu"), net) and rawequal(net.first.weight, before), "to where it is changes nothing")
+t.ok(rawequal(net:to("cpu"), net) and rawequal(net.first.weight, before),
+    "to where it is changes nothing")
 net:to("f64")
 t.is(net.first.weight.dtype, "f64", "to a dtype")
 t.is(net.count.dtype, "i64", "which integers do not take")
 t.ok(net.first.weight.is_leaf and net.first.weight.requires_grad, "what moved is a leaf")
 net(g.ones(1, 3, { dtype = "f64" })):sum():backward()
 net:to("sim", "f32")
-t.is({ net.scale.device, net.scale.dtype, net.count.device }, { "sim:0", "f32", "sim:0" }, "to a device and a dtype")
+t.is({ net.scale.device, net.scale.dtype, net.count.device }, { "sim:0", "f32", "sim:0" },
+    "to a device and a dtype")
 t.is(net.scale.grad.device, "sim:0", "gradients move along")
 t.is(net(g.ones(1, 3, { device = "sim" })).device, "sim:0", "and it runs there")
 t.is(net:cpu().scale.device, "cpu", "cpu()")
@@ -93,8 +103,10 @@ t.is(net.scale.dtype, "f32", "leaves the model as it was")
 
 local a, b = Net(4), Net(4)
 local state = a:state_dict()
-t.is(sorted(names(pairs(state))), sorted { "count", table.unpack(learned) }, "the state: parameters and buffers that are saved")
-t.ok(state.scale:shares_storage(a.scale) and not state.scale.requires_grad, "shares memory, without gradients")
+t.is(sorted(names(pairs(state))), sorted { "count", table.unpack(learned) },
+    "the state: parameters and buffers that are saved")
+t.ok(state.scale:shares_storage(a.scale) and not state.scale.requires_grad,
+    "shares memory, without gradients")
 b:load_state_dict(state)
 local x = g.randn(2, 3)
 t.is(a(x), b(x), "a state makes the models equal")
@@ -113,14 +125,18 @@ for name, v in pairs(state) do
 end
 wrong.count = g.ones({}, { dtype = "i64" })
 local ok, message = pcall(b.load_state_dict, b, wrong)
-t.ok(not ok and message:find "load_state_dict: this is not a state of Net:", "a state of another model")
+t.ok(not ok and message:find "load_state_dict: this is not a state of Net:",
+    "a state of another model")
 t.ok(message:find "missing: blocks.1.bias\n", "says what is missing")
 t.ok(message:find "unexpected: extra\n", "what is unexpected")
-t.ok(message:find "of another shape: first.weight is 4x5 %(expected 4x3%), scale is a number %(expected a tensor%)", "and which shapes differ")
+t.ok(
+    message:find "of another shape: first.weight is 4x5 %(expected 4x3%), scale is a number \z
+        %(expected a tensor%)", "and which shapes differ")
 t.is(b.count:item(), 0, "and the model is as it was")
 wrong["first.weight"], wrong.scale = nil, nil
 local missing, unexpected = b:load_state_dict(wrong, { strict = false })
-t.is({ missing, unexpected }, { { "blocks.1.bias", "first.weight", "scale" }, { "extra" } }, "not strict: the names are returned")
+t.is({ missing, unexpected }, { { "blocks.1.bias", "first.weight", "scale" }, { "extra" } },
+    "not strict: the names are returned")
 t.is(b.count:item(), 1, "and the rest is loaded")
 t.error(function() b:load_state_dict(3) end, "load_state_dict: expected a table", "no table")
 
@@ -131,9 +147,12 @@ function Twice:init(size, factor) Net.init(self, size) self.factor = factor end
 function Twice:forward(x) return Net.forward(self, x) * self.factor end
 t.is(Twice(4).factor, 2, "a signature fills in defaults")
 t.is(Twice(4, { factor = 3 })(x).shape, { 2, 2 }, "a class with a base has its methods")
-t.error(function() Twice() end, "nn.Twice: argument 'size' %(#1%): expected an integer, got nothing", "and its arguments are checked")
+t.error(function() Twice() end,
+    "nn.Twice: argument 'size' %(#1%): expected an integer, got nothing",
+        "and its arguments are checked")
 t.error(function() nn.Linear(3) end, "nn.Linear: argument 'out_features' %(#2%)", "as a layer's")
-t.error(function() nn.module "Empty"()(x) end, "Empty: the class has no method forward", "no forward")
+t.error(function() nn.module "Empty"()(x) end, "Empty: the class has no method forward",
+    "no forward")
 t.error(function() nn.module(3) end, "nn.module: expected a name", "no name")
 t.ok(nn.NoSuchLayer == nil and nn.tree == nil, "there is no such layer")
 
@@ -147,7 +166,8 @@ t.is(m(g.ones(1)):item(), 10, "a hook that was taken away is gone")
 
 -- ---- text ----
 
-local tree = nn.Sequential(nn.Linear(300, 400), nn.ReLU(), nn.Sequential(nn.Linear(400, 2, { bias = false })))
+local tree = nn.Sequential(nn.Linear(300, 400), nn.ReLU(),
+    nn.Sequential(nn.Linear(400, 2, { bias = false })))
 t.is(tostring(tree), [[
 Sequential                                                     121,200
   1: Linear(300, 400)                weight 400x300, bias 400  120,400
@@ -155,8 +175,10 @@ Sequential                                                     121,200
   3: Sequential                                                    800
     1: Linear(400, 2, bias = false)  weight 2x400                  800]], "a printed tree")
 local summary = nn.summary(Net(4), g.ones(5, 3))
-for _, line in ipairs { "\nNet%s+5x2%s+2\n", "\n  first: Linear%s+5x4%s+16\n", "\n  blocks.2: Sequential%s+5x2\n",
-    "\n    blocks.2.2: Linear%s+5x2%s+10\n", "total: 48 parameters %(192 B%), 48 of them learn$" } do
+for _, line in ipairs { "\nNet%s+5x2%s+2\n", "\n  first: Linear%s+5x4%s+16\n",
+    "\n  blocks.2: Sequential%s+5x2\n",
+    "\n    blocks.2.2: Linear%s+5x2%s+10\n", "total: 48 parameters %(192 B%), 48 of them learn$" }
+    do
     t.ok(summary:find(line), "a summary has " .. line:gsub("\n", ""))
 end
 t.error(function() nn.summary(3) end, "nn.summary: argument 'model'", "of a module only")
@@ -167,24 +189,33 @@ g.help(nn.Linear)
 g.help(nn.Linear(1, 1))
 g.help(nn.Sequential)
 print = show
-t.ok(told[1]:find "^nn.Linear%(in_features, out_features, %[bias=true%]" and told[1] == told[2], "help tells a layer's arguments")
+t.ok(told[1]:find "^nn.Linear%(in_features, out_features, %[bias=true%]" and told[1] == told[2],
+    "help tells a layer's arguments")
 t.ok(told[3]:find "fields:.*forward", "of one that says none, what it has")
 
 -- ---- errors name the layer ----
 
 local s = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.ReLU(), nn.Linear(5, 2)))
-t.error(function() s(g.ones(1, 3)) end, "Sequential%.2%.2 %(Linear%): linear: x is f32 1x4, the weight f32 2x5 ", "the path of a layer, and both shapes")
-t.error(function() s[1](g.ones(1, 2)) end, "nn_module.lua:%d+: Linear: linear: x is f32 1x2", "a layer on its own")
-t.error(function() s(nil) end, "nn_module.lua:%d+: Sequential%.1 %(Linear%): linear: argument 'x' %(#1%): expected a tensor, got nil",
+t.error(function() s(g.ones(1, 3)) end,
+    "Sequential%.2%.2 %(Linear%): linear: x is f32 1x4, the weight f32 2x5 ",
+        "the path of a layer, and both shapes")
+t.error(function() s[1](g.ones(1, 2)) end, "nn_module.lua:%d+: Linear: linear: x is f32 1x2",
+    "a layer on its own")
+t.error(function() s(nil) end,
+    "nn_module.lua:%d+: Sequential%.1 %(Linear%): linear: argument 'x' %(#1%): expected a tensor, \z
+        got nil",
     "what is no tensor, at the script's line")
 local deep = Net(4)
 deep.blocks[2] = nn.Linear(7, 1)
 t.error(function() deep(g.ones(1, 3)) end, "Net%.blocks%.2 %(Linear%): ", "through a list")
-t.error(function() return x:matmul(x) end, "lua:%d+: matmul: ", "outside of modules there is no path")
-t.error(function() nn.BatchNorm2d(3)(g.ones(2, 3)) end, "BatchNorm2d: x is 2x3 %(expected 4 dims%)", "a layer's own checks too")
+t.error(function() return x:matmul(x) end, "lua:%d+: matmul: ",
+    "outside of modules there is no path")
+t.error(function() nn.BatchNorm2d(3)(g.ones(2, 3)) end, "BatchNorm2d: x is 2x3 %(expected 4 dims%)",
+    "a layer's own checks too")
 
 t.error(function() nn.BCELoss()(g.zeros(2, 3), g.zeros(2)) end,
-    "nn_module.lua:%d+: BCELoss: binary_cross_entropy: argument 'target' has shape 2, x 2x3", "a composite's checks at the script's line, too")
+    "nn_module.lua:%d+: BCELoss: binary_cross_entropy: argument 'target' has shape 2, x 2x3",
+        "a composite's checks at the script's line, too")
 
 local Odd = nn.module "Odd\27[31m"
 function Odd:init() self["l\27[31m"] = nn.Linear(2, 2) end

@@ -1,5 +1,6 @@
 --!plain
--- Every VIEW row on cpu and sim, in every dtype and layout: against index arithmetic in plain Lua, sharing memory where it must, and bad arguments.
+-- Every VIEW row on cpu and sim, in every dtype and layout: against index arithmetic in plain Lua,
+-- sharing memory where it must, and bad arguments.
 local t = require "tap"
 local g = require "gpush"
 local A = require "arrays"
@@ -13,7 +14,9 @@ local function shares(c, x, y, share, what)
     y:fill_(c.dtype == "bool" and 1 - A.values(y)[1] or 11)
     local after, same = A.values(x), true
     for i = 1, #before do same = same and before[i] == after[i] end
-    if same == share then c.problem("%s %s memory with x", what, share and "does not share" or "shares") end
+    if same == share then
+        c.problem("%s %s memory with x", what, share and "does not share" or "shares")
+    end
 end
 
 function V.permute(c)
@@ -42,12 +45,16 @@ function V.view(c)
     c.check(plain:view(2, 1, 3, 2), {shape = {2, 1, 3, 2}, v = a.v})
     c.check(x:view(2, 1, 6), {shape = {2, 1, 6}, v = a.v})
     shares(c, x, x:view(1, 2, 6), true, "view")
-    if c.layout == "transposed" then c.refuses(function() return x:view(12) end, "^view: .*reshape") end
-    c.refuses(function() return plain:view(5, -1) end, "^view: 12 elements of shape 2x6 do not fill shape 5x%-1")
+    if c.layout == "transposed" then
+        c.refuses(function() return x:view(12) end, "^view: .*reshape")
+    end
+    c.refuses(function() return plain:view(5, -1) end,
+        "^view: 12 elements of shape 2x6 do not fill shape 5x%-1")
     c.refuses(function() return plain:view(-1, -1) end, "^view: dim 2 has size %-1")
     c.refuses(function() return plain:view(13) end, "^view: 12 elements")
     c.refuses(function() return plain:view(1 << 40, 1 << 40) end, "^view: ")
-    c.refuses(function() return g.zeros(0, {dtype = c.dtype, device = c.dev}):view(0, -1) end, "^view: ")
+    c.refuses(function() return g.zeros(0, {dtype = c.dtype, device = c.dev}):view(0, -1) end,
+        "^view: ")
 end
 
 function V.reshape(c)
@@ -56,7 +63,8 @@ function V.reshape(c)
     c.check(x:reshape(-1), {shape = {12}, v = a.v})
     c.check(x:reshape {4, -1, 1}, {shape = {4, 3, 1}, v = a.v})
     shares(c, x, x:reshape(12), c.layout ~= "transposed", "reshape")
-    c.refuses(function() return x:reshape(7) end, "^reshape: 12 elements of shape 2x6 do not fill shape 7")
+    c.refuses(function() return x:reshape(7) end,
+        "^reshape: 12 elements of shape 2x6 do not fill shape 7")
 end
 
 function V.flatten(c)
@@ -78,7 +86,8 @@ function V.expand(c)
     c.refuses(function() return x:expand(4, 4) end, "^expand: dim 1 has size 3 and cannot become 4")
     c.refuses(function() return x:expand(3) end, "^expand: 1 dims given for a 2%-d tensor")
     c.refuses(function() return x:expand(-1, 3, 4) end, "^expand: ")
-    c.refuses(function() return x:expand(1 << 40, 3, 1 << 40) end, "^expand: ", "more than 2%^%d+ elements")
+    c.refuses(function() return x:expand(1 << 40, 3, 1 << 40) end, "^expand: ",
+        "more than 2%^%d+ elements")
 end
 
 function V.squeeze(c)
@@ -108,7 +117,8 @@ function V.narrow(c)
     c.check(x:narrow(1, -2, 2), build({2, 5}, function(i) return get(a, {i[1] + 2, i[2]}) end))
     c.check(x:narrow(1, 4, 0), {shape = {0, 5}, v = {}})
     shares(c, x, y, true, "narrow")
-    c.refuses(function() return x:narrow(1, 3, 3) end, "^narrow: start 3 and length 3 do not lie in dim 1 of size 4")
+    c.refuses(function() return x:narrow(1, 3, 3) end,
+        "^narrow: start 3 and length 3 do not lie in dim 1 of size 4")
     c.refuses(function() return x:narrow(1, 2, math.maxinteger) end, "^narrow: ")
     c.refuses(function() return x:narrow(1, math.mininteger, 1) end, "^narrow: ")
     c.refuses(function() return x:narrow(1, 0, 1) end, "^narrow: ")
@@ -121,7 +131,8 @@ function V.select(c)
     c.check(y, build({4}, function(i) return get(a, {i[1], 5}) end))
     c.check(y:select(1, 3), {shape = {}, v = {get(a, {3, 5})}})
     shares(c, x, y, true, "select")
-    c.refuses(function() return x:select(1, 5) end, "^select: index 5 is out of range for a dim of size 4")
+    c.refuses(function() return x:select(1, 5) end,
+        "^select: index 5 is out of range for a dim of size 4")
     c.refuses(function() return x:select(1, 0) end, "^select: index 0 is out of range")
     c.refuses(function() return x:select(1, -5) end, "^select: index %-5 is out of range")
     c.refuses(function() return y[1]:select(1, 1) end, "^select: a 0%-d tensor")
@@ -135,7 +146,8 @@ function V.slice(c)
     c.check(x:slice(1, 3, 2), {shape = {0, 5}, v = {}})
     c.check(x:slice(1, 9, 12), {shape = {0, 5}, v = {}})
     c.check(x:slice(1, -99, 1), build({1, 5}, function(i) return get(a, i) end))
-    c.check(x:slice(1, 2, 4, math.maxinteger), build({1, 5}, function(i) return get(a, {2, i[2]}) end))
+    c.check(x:slice(1, 2, 4, math.maxinteger),
+        build({1, 5}, function(i) return get(a, {2, i[2]}) end))
     c.check(x:slice(1, math.mininteger, math.maxinteger), a)
     shares(c, x, y, true, "slice")
     c.refuses(function() return x:slice(1, 1, 2, 0) end, "^slice: step 0")
@@ -146,35 +158,48 @@ function V.diagonal(c)
     local x, a = c.x {3, 4, 2}
     c.check(x:diagonal(), build({2, 3}, function(i) return get(a, {i[2], i[2], i[1]}) end))
     c.check(x:diagonal(1), build({2, 3}, function(i) return get(a, {i[2], i[2] + 1, i[1]}) end))
-    c.check(x:diagonal(-1, 2, 3), build({3, 2}, function(i) return get(a, {i[1], i[2] + 1, i[2]}) end))
+    c.check(x:diagonal(-1, 2, 3),
+        build({3, 2}, function(i) return get(a, {i[1], i[2] + 1, i[2]}) end))
     c.check(x:diagonal(9), {shape = {2, 0}, v = {}})
     c.check(x:diagonal(math.mininteger), {shape = {2, 0}, v = {}})
     shares(c, x, x:diagonal(), true, "diagonal")
     c.refuses(function() return x:diagonal(0, 1, 1) end, "^diagonal: dim1 and dim2 are both 1")
-    c.refuses(function() return x[1][1]:diagonal() end, "^diagonal: expected at least 2 dims, got 1")
+    c.refuses(function() return x[1][1]:diagonal() end,
+        "^diagonal: expected at least 2 dims, got 1")
 end
 
 function V.as_strided(c)
     local x, a = c.x {3, 4}
     local plain = x:contiguous():clone()
-    c.check(plain:as_strided({2, 2}, {4, 1}, 2), build({2, 2}, function(i) return get(a, {i[1], i[2] + 1}) end))
+    c.check(plain:as_strided({2, 2}, {4, 1}, 2),
+        build({2, 2}, function(i) return get(a, {i[1], i[2] + 1}) end))
     c.check(plain:as_strided({3}, {5}), build({3}, function(i) return get(a, {i[1], i[1]}) end))
-    c.check(plain:as_strided({2, 4}, {0, 1}, 9), build({2, 4}, function(i) return get(a, {3, i[2]}) end))
-    c.check(plain[2]:as_strided({2, 4}, {4, 1}), build({2, 4}, function(i) return get(a, {i[1] + 1, i[2]}) end))
+    c.check(plain:as_strided({2, 4}, {0, 1}, 9),
+        build({2, 4}, function(i) return get(a, {3, i[2]}) end))
+    c.check(plain[2]:as_strided({2, 4}, {4, 1}),
+        build({2, 4}, function(i) return get(a, {i[1] + 1, i[2]}) end))
     shares(c, plain, plain:as_strided({2}, {4}), true, "as_strided")
-    c.refuses(function() return plain[2]:as_strided({3, 4}, {4, 1}) end, "^as_strided: .* beyond the tensor's memory")
-    c.refuses(function() return plain:as_strided({4, 4}, {4, 1}) end, "^as_strided: .* beyond the tensor's memory")
-    c.refuses(function() return plain:as_strided({1}, {1}, 0) end, "^as_strided: .* beyond the tensor's memory")
-    c.refuses(function() return plain:as_strided({2}, {4, 1}) end, "^as_strided: 2 strides for 1 dims")
-    c.refuses(function() return plain:as_strided({2}, {-1}) end, "^as_strided: stride %-1 is negative")
+    c.refuses(function() return plain[2]:as_strided({3, 4}, {4, 1}) end,
+        "^as_strided: .* beyond the tensor's memory")
+    c.refuses(function() return plain:as_strided({4, 4}, {4, 1}) end,
+        "^as_strided: .* beyond the tensor's memory")
+    c.refuses(function() return plain:as_strided({1}, {1}, 0) end,
+        "^as_strided: .* beyond the tensor's memory")
+    c.refuses(function() return plain:as_strided({2}, {4, 1}) end,
+        "^as_strided: 2 strides for 1 dims")
+    c.refuses(function() return plain:as_strided({2}, {-1}) end,
+        "^as_strided: stride %-1 is negative")
 end
 
 function V.unfold(c)
     local x, a = c.x {2, 7}
-    c.check(x:unfold(2, 3, 2), build({2, 3, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 2 + i[3]}) end))
-    c.check(x:unfold(2, 3, 3), build({2, 2, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 3 + i[3]}) end))
+    c.check(x:unfold(2, 3, 2),
+        build({2, 3, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 2 + i[3]}) end))
+    c.check(x:unfold(2, 3, 3),
+        build({2, 2, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 3 + i[3]}) end))
     c.check(x:unfold(1, 2, 1), build({1, 7, 2}, function(i) return get(a, {i[3], i[2]}) end))
-    c.check(x:unfold(2, 7, math.maxinteger), build({2, 1, 7}, function(i) return get(a, {i[1], i[3]}) end))
+    c.check(x:unfold(2, 7, math.maxinteger),
+        build({2, 1, 7}, function(i) return get(a, {i[1], i[3]}) end))
     c.refuses(function() return x:unfold(2, 8, 1) end, "^unfold: windows of 8")
     c.refuses(function() return x:unfold(2, 2, 0) end, "^unfold: windows of 2, 0 apart")
     c.refuses(function() return x:unfold(2, 3, 1):fill_(0) end, "^fill_: .*unfolded")
@@ -196,7 +221,8 @@ function V.movedim(c)
     c.check(y, build({3, 4, 2}, function(i) return get(a, {i[3], i[1], i[2]}) end))
     shares(c, x, y, true, "movedim")
     x, a = c.x {2, 3, 4}
-    c.check(x:movedim({1, 3}, {2, 1}), build({4, 2, 3}, function(i) return get(a, {i[2], i[3], i[1]}) end))
+    c.check(x:movedim({1, 3}, {2, 1}),
+        build({4, 2, 3}, function(i) return get(a, {i[2], i[3], i[1]}) end))
     c.check(x:movedim({}, {}), a)
     c.check(g.movedim(x[1][1][1], 1, -1), {shape = {}, v = {a.v[1]}})
     c.refuses(function() return x:movedim({1, 2}, 1) end, "^movedim: 2 dims of source, but 1")
@@ -209,18 +235,23 @@ function V.broadcast_to(c)
     c.check(x:broadcast_to(2, 3, 4), build({2, 3, 4}, function(i) return get(a, {i[2], 1}) end))
     c.check(x:broadcast_to {3, 1}, a)
     shares(c, x, x:broadcast_to(3, 1), true, "broadcast_to")
-    c.refuses(function() return x:broadcast_to(4, 4) end, "^broadcast_to: dim 1 has size 3 and cannot become 4")
+    c.refuses(function() return x:broadcast_to(4, 4) end,
+        "^broadcast_to: dim 1 has size 3 and cannot become 4")
 end
 
 function V.unflatten(c)
     local x, a = c.x {2, 12, 3}
-    local function want() return build({2, 3, 4, 3}, function(i) return get(a, {i[1], (i[2] - 1) * 4 + i[3], i[4]}) end) end
+    local function want()
+        return build({2, 3, 4, 3},
+            function(i) return get(a, {i[1], (i[2] - 1) * 4 + i[3], i[4]}) end)
+    end
     c.check(x:unflatten(2, 3, -1), want())
     c.check(x:unflatten(-2, {3, 4}), want())
     c.check(x:unflatten(3, 1, 3, 1), {shape = {2, 12, 1, 3, 1}, v = a.v})
     c.check(c.put({shape = {0, 2}, v = {}}):unflatten(1, 4, 0), {shape = {4, 0, 2}, v = {}})
     shares(c, x, x:unflatten(2, 3, 4), true, "unflatten")
-    c.refuses(function() return x:unflatten(2, 5, -1) end, "^unflatten: the sizes do not multiply to 12")
+    c.refuses(function() return x:unflatten(2, 5, -1) end,
+        "^unflatten: the sizes do not multiply to 12")
     c.refuses(function() return x:unflatten(2, -1, -1) end, "^unflatten: size 2 is %-1")
     c.refuses(function() return x:unflatten(4, 3) end, "^unflatten: dim 4 is out of range")
     c.refuses(function() return x:unflatten(1, {}) end, "^unflatten: 0 sizes")
@@ -262,11 +293,14 @@ function V.detach(c)
 end
 
 A.run(V, function(op) return op.kind == "view" end)
--- Transposed copies of every size of element: squares of 4 to 16 turn in registers, edges one by one, from 16 MB
--- on past the caches; lines that lie a power of two apart go through a tile. Element (i, j) of the transposed is j * width + i.
+-- Transposed copies of every size of element: squares of 4 to 16 turn in registers, edges one by
+-- one, from 16 MB on past the caches; lines that lie a power of two apart go through a tile.
+-- Element (i, j) of the transposed is j * width + i.
 for _, dtype in ipairs { "u8", "i16", "f32", "f64" } do
     local wrong
-    for _, size in ipairs { { 8, 8 }, { 9, 17 }, { 64, 15 }, { 130, 67 }, { 129, 260 }, { 3, 33, 21 }, { 1024, 37 }, { 256, 150 } } do
+    for _, size in ipairs { { 8, 8 }, { 9, 17 }, { 64, 15 }, { 130, 67 }, { 129, 260 },
+        { 3, 33, 21 }, { 1024, 37 }, { 256, 150 } }
+    do
         local n, width = 1, size[#size]
         for _, s in ipairs(size) do n = n * s end
         local x = gpush.arange(0, n - 1, { dtype = "i64" }):remainder(251):to(dtype):view(size)
@@ -287,7 +321,8 @@ for _, dtype in ipairs { "u8", "i16", "f32", "f64" } do
     local height, width = 4103, dtype == "u8" and 4203 or 2107
     local rows = gpush.arange(0, height - 1, { dtype = "i64" })
     local cols = gpush.arange(0, width - 1, { dtype = "i64" }):view(-1, 1)
-    local x = gpush.arange(0, height * width - 1, { dtype = "i64" }):remainder(251):to(dtype):view(height, width)
+    local x = gpush.arange(0, height * width - 1, { dtype = "i64" }):remainder(251):to(dtype):view(
+        height, width)
     local want = (rows * width + cols):remainder(251):to(dtype)
     t.ok(x:t():contiguous():eq(want):all():item(), "a large transposed copy, " .. dtype)
 end

@@ -1,49 +1,68 @@
 --!plain
--- Optimizers against numbers from PyTorch on cpu and sim in every float dtype; groups, states, clipping, errors.
+-- Optimizers against numbers from PyTorch on cpu and sim in every float dtype; groups, states,
+-- clipping, errors.
 local t = require "tap"
 local g = require "gpush"
 local optim, nn = g.optim, g.nn
 
 -- Three steps of torch.optim.NAME(p, **options) in f64. With v(i) = (i * 7 % 11 - 5) / 4, p is
 --   [tensor([v(i) for i in range(6)]).reshape(2, 3), tensor([v(i) for i in range(6, 10)])]
--- and the gradient of element i in step k = 0, 1, 2 is ((i * 5 + k * 3) % 7 - 3) / 2. Printed with %.12g.
+-- and the gradient of element i in step k = 0, 1, 2 is ((i * 5 + k * 3) % 7 - 3) / 2. Printed with
+-- %.12g.
 local cases = {
     { "SGD", { lr = 0.1 },
         { -1.25, 0.45, -0.6, 1.45, 0.05, -0.65, 1.05, 1.38777878078e-17, -1.05, 0.65 } },
     { "SGD", { lr = 0.1, weight_decay = 0.01 },
-        { -1.24655359875, 0.4486013995, -0.5983514995, 1.44610384875, 0.04950059975, -0.64780229925, 1.047003049, -0.00029985, -1.046903099, 0.64790224925 } },
+        { -1.24655359875, 0.4486013995, -0.5983514995, 1.44610384875, 0.04950059975, -0.64780229925,
+            1.047003049, -0.00029985, -1.046903099, 0.64790224925 } },
     { "SGD", { lr = 0.1, momentum = 0.9 },
         { -0.9935, 0.369, -0.735, 1.576, -0.1615, -0.6005, 1.0455, 0.2565, -1.131, 0.515 } },
     { "SGD", { lr = 0.1, momentum = 0.9, dampening = 0.5, weight_decay = 0.1 },
-        { -0.8696146875, 0.279954875, -0.596432375, 1.4949959375, -0.1666250625, -0.7113873125, 1.048416, 0.32865375, -1.15796725, 0.6018360625 } },
+        { -0.8696146875, 0.279954875, -0.596432375, 1.4949959375, -0.1666250625, -0.7113873125,
+            1.048416, 0.32865375, -1.15796725, 0.6018360625 } },
     { "SGD", { lr = 0.1, momentum = 0.9, nesterov = true, weight_decay = 0.1 },
-        { -0.93561154125, 0.2991663805, -0.7665319705, 1.63609301625, -0.32658739975, -0.45642075075, 1.010339236, 0.215505885, -1.082174531, 0.38458545575 } },
+        { -0.93561154125, 0.2991663805, -0.7665319705, 1.63609301625, -0.32658739975,
+            -0.45642075075, 1.010339236, 0.215505885, -1.082174531, 0.38458545575 } },
     { "SGD", { lr = 0.1, momentum = 0.5, maximize = true },
         { -1.3625, 0.575, -0.325, 1, 0.5375, -0.8875, 0.9625, -0.1125, -0.925, 0.925 } },
     { "Adam", { lr = 0.1 },
-        { -1.09158094726, 0.387790605625, -0.608770947093, 1.44016572038, 0.0496694952435, -0.762379998185, 1.08490354132, 0.15841905274, -1.11220939438, 0.641229052907 } },
+        { -1.09158094726, 0.387790605625, -0.608770947093, 1.44016572038, 0.0496694952435,
+            -0.762379998185, 1.08490354132, 0.15841905274, -1.11220939438, 0.641229052907 } },
     { "Adam", { lr = 0.1, betas = { 0.5, 0.75 }, eps = 0.01, weight_decay = 0.1 },
-        { -1.13635477172, 0.407608533644, -0.512908342749, 1.39918121489, 0.0708399654549, -0.727397627603, 1.05750086024, 0.0967718652428, -1.06086784364, 0.550672711628 } },
+        { -1.13635477172, 0.407608533644, -0.512908342749, 1.39918121489, 0.0708399654549,
+            -0.727397627603, 1.05750086024, 0.0967718652428, -1.06086784364, 0.550672711628 } },
     { "Adam", { lr = 0.1, betas = { 0.9, 0.5 }, amsgrad = true },
-        { -1.10028138035, 0.388921807934, -0.592121862192, 1.43182408752, 0.0560340103783, -0.776148329333, 1.08629555461, 0.149718619647, -1.11107819207, 0.657878137808 } },
+        { -1.10028138035, 0.388921807934, -0.592121862192, 1.43182408752, 0.0560340103783,
+            -0.776148329333, 1.08629555461, 0.149718619647, -1.11107819207, 0.657878137808 } },
     { "Adam", { lr = 0.1, maximize = true },
-        { -1.40841905274, 0.612209394375, -0.391229052907, 1.05983427962, 0.450330504756, -0.737620001815, 0.915096458677, -0.15841905274, -0.887790605625, 0.858770947093 } },
+        { -1.40841905274, 0.612209394375, -0.391229052907, 1.05983427962, 0.450330504756,
+            -0.737620001815, 0.915096458677, -0.15841905274, -0.887790605625, 0.858770947093 } },
     { "AdamW", { lr = 0.1 },
-        { -1.08810160183, 0.386486741965, -0.607198032912, 1.43619293542, 0.049160166849, -0.759981766422, 1.08174325068, 0.158152146917, -1.10901775654, 0.639055715838 } },
+        { -1.08810160183, 0.386486741965, -0.607198032912, 1.43619293542, 0.049160166849,
+            -0.759981766422, 1.08174325068, 0.158152146917, -1.10901775654, 0.639055715838 } },
     { "AdamW", { lr = 0.1, weight_decay = 0.5, amsgrad = true, betas = { 0.9, 0.5 } },
-        { -0.934650841802, 0.327096149944, -0.517586349399, 1.2425036325, 0.0319541342295, -0.661625514734, 0.935591831881, 0.137067908198, -0.958966350056, 0.554132400601 } },
+        { -0.934650841802, 0.327096149944, -0.517586349399, 1.2425036325, 0.0319541342295,
+            -0.661625514734, 0.935591831881, 0.137067908198, -0.958966350056, 0.554132400601 } },
     { "RMSprop", { lr = 0.1 },
-        { -0.960651142009, -0.12668919252, -1.18233948452, 2.60534845723, -0.97050886165, -0.800841864308, 1.77357319442, 0.289348857991, -1.62668919252, 0.0676605154799 } },
+        { -0.960651142009, -0.12668919252, -1.18233948452, 2.60534845723, -0.97050886165,
+            -0.800841864308, 1.77357319442, 0.289348857991, -1.62668919252, 0.0676605154799 } },
     { "RMSprop", { lr = 0.1, alpha = 0.5, eps = 0.01, weight_decay = 0.1 },
-        { -1.21726351805, 0.396361360642, -0.463856746712, 1.41651910609, 0.0595838308082, -0.739981085171, 1.10494635363, 0.0125895982091, -1.07382356449, 0.543709572802 } },
+        { -1.21726351805, 0.396361360642, -0.463856746712, 1.41651910609, 0.0595838308082,
+            -0.739981085171, 1.10494635363, 0.0125895982091, -1.07382356449, 0.543709572802 } },
     { "RMSprop", { lr = 0.1, momentum = 0.9, alpha = 0.75 },
-        { -0.86800000552, 0.165253007264, -0.808157875155, 1.77520507172, -0.283193865079, -0.926907792321, 1.33874261258, 0.38199999448, -1.33474699274, 0.441842124845 } },
+        { -0.86800000552, 0.165253007264, -0.808157875155, 1.77520507172, -0.283193865079,
+            -0.926907792321, 1.33874261258, 0.38199999448, -1.33474699274, 0.441842124845 } },
     { "RMSprop", { lr = 0.1, centered = true, momentum = 0.9, alpha = 0.75, eps = 0.01 },
-        { -0.794407798093, 0.0931542506585, -0.859480225552, 1.86974307058, -0.370828019267, -0.96214233997, 1.3871409982, 0.455592201907, -1.40684574934, 0.390519774448 } },
+        { -0.794407798093, 0.0931542506585, -0.859480225552, 1.86974307058, -0.370828019267,
+            -0.96214233997, 1.3871409982, 0.455592201907, -1.40684574934, 0.390519774448 } },
     { "Adagrad", { lr = 0.1 },
-        { -1.22071067812, 0.437377344793, -0.568377223394, 1.38545701301, 0.128170528227, -0.755131670181, 1.07722394755, 0.029289321878, -1.06262265521, 0.681622776606 } },
-    { "Adagrad", { lr = 0.1, lr_decay = 0.1, weight_decay = 0.1, initial_accumulator_value = 0.5, eps = 0.01 },
-        { -1.20393454308, 0.445235207741, -0.547184984441, 1.34324106684, 0.143101822485, -0.717413718217, 1.02145741556, 0.0335865118177, -1.03522366103, 0.677436557075 } },
+        { -1.22071067812, 0.437377344793, -0.568377223394, 1.38545701301, 0.128170528227,
+            -0.755131670181, 1.07722394755, 0.029289321878, -1.06262265521, 0.681622776606 } },
+    { "Adagrad",
+        { lr = 0.1, lr_decay = 0.1, weight_decay = 0.1, initial_accumulator_value = 0.5,
+            eps = 0.01 },
+        { -1.20393454308, 0.445235207741, -0.547184984441, 1.34324106684, 0.143101822485,
+            -0.717413718217, 1.02145741556, 0.0335865118177, -1.03522366103, 0.677436557075 } },
 }
 
 local dtypes = { f64 = 1e-11, f32 = 1e-6, f16 = 4e-3, bf16 = 3e-2 }
@@ -56,7 +75,8 @@ end
 local function start(i) return (i * 7 % 11 - 5) / 4 end
 local function slope(k) return function(i) return ((i * 5 + k * 3) % 7 - 3) / 2 end end
 
--- The parameters, and a function that sets their gradients; transposed: the same values in another layout.
+-- The parameters, and a function that sets their gradients; transposed: the same values in another
+-- layout.
 local function problem(dtype, device, transposed)
     local o = { dtype = dtype }
     local a = values(0, 5, start, { 2, 3 }, o):to(device)
@@ -92,12 +112,15 @@ for number, case in ipairs(cases) do
                 gradients(k)
                 o:step()
             end
-            t.close(flat(p), want, tol, ("%s, case %d, %s on %s"):format(name, number, dtype, device))
+            t.close(flat(p), want, tol,
+                ("%s, case %d, %s on %s"):format(name, number, dtype, device))
         end
     end
 end
 
-do -- torch.optim.SGD([p], lr=.1, weight_decay=.5, maximize=True), p = 1, grad = 2: 1.15; clip_grad_value_ of NaN: NaN
+-- torch.optim.SGD([p], lr=.1, weight_decay=.5, maximize=True), p = 1, grad = 2: 1.15;
+-- clip_grad_value_ of NaN: NaN
+do
     local p = g.ones(1, { dtype = "f64" }):requires_grad_()
     p.grad = g.full({ 1 }, 2.0, { dtype = "f64" })
     optim.SGD({ p }, { lr = 0.1, weight_decay = 0.5, maximize = true }):step()
@@ -111,7 +134,8 @@ do -- torch.optim.SGD([p], lr=.1, weight_decay=.5, maximize=True), p = 1, grad =
     local dict = one:state_dict()
     other:load_state_dict(dict)
     dict.state[1].momentum_buffer:fill_(100)
-    t.is(other:state_dict().state[1].momentum_buffer:tolist(), { 1 }, "a state that was loaded is a copy")
+    t.is(other:state_dict().state[1].momentum_buffer:tolist(), { 1 },
+        "a state that was loaded is a copy")
 end
 
 -- ---- what a step does to versions, launches and waits ----
@@ -121,8 +145,10 @@ local o = optim.Adam(p)
 local y = p[1] * p[1]
 gradients(0)
 o:step()
-t.error(function() y:sum():backward() end, "written in place", "a step counts as a write of what backward needs")
-t.error(function() g.sgd_step(p, { p[1].grad, p[2].grad }) end, "sgd_step: tensor 1 of argument 1 requires gradients",
+t.error(function() y:sum():backward() end, "written in place",
+    "a step counts as a write of what backward needs")
+t.error(function() g.sgd_step(p, { p[1].grad, p[2].grad }) end,
+    "sgd_step: tensor 1 of argument 1 requires gradients",
     "the op itself refuses what requires gradients, outside of no_grad")
 local launches = 0
 do
@@ -170,10 +196,13 @@ local loss = o:step(function()
     l:backward()
     return l
 end)
-t.close(flat { p[2] }, (function() local v = {} for i = 7, 10 do v[#v + 1] = before[i] * 0.5 end return v end)(), 1e-15,
+t.close(flat { p[2] },
+    (function() local v = {} for i = 7, 10 do v[#v + 1] = before[i] * 0.5 end return v end)(),
+        1e-15,
     "step(closure): the gradients are the closure's; without one a parameter stays")
 t.ok(loss.requires_grad, "the closure's value comes back")
-t.close(flat { p[1] }, { table.unpack(before, 1, 6) }, 0, "a parameter without a gradient is left alone")
+t.close(flat { p[1] }, { table.unpack(before, 1, 6) }, 0,
+    "a parameter without a gradient is left alone")
 local model = { parameters = function() return p end }
 t.is(#optim.SGD(model, { lr = 1 }).param_groups[1].params, 2, "a model's parameters")
 local x = g.zeros(3):requires_grad_()
@@ -183,10 +212,12 @@ t.is(o.param_groups[2].lr, 2, "a group that comes later")
 -- ---- states ----
 
 for _, name in ipairs { "SGD", "Adam", "RMSprop", "Adagrad" } do
-    local options = ({ SGD = { lr = 0.1, momentum = 0.9 }, RMSprop = { centered = true, momentum = 0.5 } })[name] or { lr = 0.01 }
+    local options = ({ SGD = { lr = 0.1, momentum = 0.9 },
+        RMSprop = { centered = true, momentum = 0.5 } })[name] or { lr = 0.01 }
     local a, grad_a = problem("f32", "cpu")
     local b, grad_b = problem("f32", "sim")
-    local one, other = optim[name](a, copy(options)), optim[name](b, { lr = 7, momentum = options.momentum, centered = options.centered })
+    local one, other = optim[name](a, copy(options)),
+        optim[name](b, { lr = 7, momentum = options.momentum, centered = options.centered })
     for k = 0, 1 do grad_a(k) one:step() end
     g.no_grad(function() for i = 1, 2 do b[i]:copy_(a[i]) end end)
     other:load_state_dict(one:state_dict())
@@ -200,15 +231,18 @@ for _, name in ipairs { "SGD", "Adam", "RMSprop", "Adagrad" } do
 end
 
 local adam = optim.Adam(p)
-t.error(function() adam:load_state_dict(optim.SGD(p):state_dict()) end, "Adam: load_state_dict: group 1 has no option",
+t.error(function() adam:load_state_dict(optim.SGD(p):state_dict()) end,
+    "Adam: load_state_dict: group 1 has no option",
     "the state of another optimizer")
-t.error(function() adam:load_state_dict(optim.Adam { p[1] }:state_dict()) end, "group 1 had 1 parameters, here it has 2",
+t.error(function() adam:load_state_dict(optim.Adam { p[1] }:state_dict()) end,
+    "group 1 had 1 parameters, here it has 2",
     "of fewer parameters")
 local q = g.zeros(7):requires_grad_()
 q.grad = g.ones(7)
 local seven = optim.Adam { q }
 seven:step()
-t.error(function() optim.Adam({ x }):load_state_dict(seven:state_dict()) end, "'exp_avg' of parameter 1 has shape 7, the parameter 3",
+t.error(function() optim.Adam({ x }):load_state_dict(seven:state_dict()) end,
+    "'exp_avg' of parameter 1 has shape 7, the parameter 3",
     "of other shapes")
 t.error(function() adam:load_state_dict(5) end, "expected a table of state_dict", "of nothing")
 
@@ -222,7 +256,8 @@ for norm_type, case in pairs {
 } do
     for device in pairs { cpu = 1, sim = 1 } do
         for dtype, tol in pairs { f64 = 1e-6, f32 = 1e-6, f16 = 2e-3, bf16 = 8e-3 } do
-            local a, b = g.zeros(2, { dtype = dtype }):to(device), g.zeros(1, 2, { dtype = dtype }):to(device)
+            local a, b = g.zeros(2, { dtype = dtype }):to(device),
+                g.zeros(1, 2, { dtype = dtype }):to(device)
             a.grad = g.tensor({ 3, -4 }, { dtype = dtype }):to(device)
             b.grad = g.tensor({ { 12, 0.5 } }, { dtype = dtype }):to(device)
             local n = optim.clip_grad_norm_({ a, b }, 5, norm_type)
@@ -243,7 +278,8 @@ do
         "clip_grad_norm_: the norm of the gradients is nan", "NaN is an error if it is wanted")
     t.is(a.grad[1]:item(), 0.5, "that leaves the gradients")
     t.is(optim.clip_grad_norm_({ a }, 1):item(), 0 / 0, "else it shows in the norm")
-    t.error(function() optim.clip_grad_norm_({ a }) end, "clip_grad_norm_: argument 'max_norm' %(#2%)", "no limit given")
+    t.error(function() optim.clip_grad_norm_({ a }) end,
+        "clip_grad_norm_: argument 'max_norm' %(#2%)", "no limit given")
     t.is(nn.utils.clip_grad_norm_, optim.clip_grad_norm_, "PyTorch's place")
     t.is(optim.clip_grad_norm_({ g.zeros(2) }, 1):item(), 0.0, "no gradients: 0")
 end
@@ -251,27 +287,44 @@ end
 -- ---- errors ----
 
 local function fails(f, pattern, name) t.error(f, pattern, name) end
-fails(function() optim.SGD({ p[1] }, { lrr = 1 }) end, "optim.lua:%d+: optim.SGD: unknown option 'lrr'", "an unknown option, at the user's line")
-fails(function() optim.Adam({ p[1] }, { lr = "1" }) end, "optim.Adam: option 'lr': expected a number, got '1'", "an option of another kind")
-fails(function() optim.Adam({ p[1] }, { lr = -1 }) end, "Adam: option 'lr' is %-1", "a negative rate")
-fails(function() optim.Adam({ p[1] }, { betas = { 0.9, 1 } }) end, "Adam: option 'betas': entry 2 is 1", "betas out of range")
-fails(function() optim.SGD({ p[1] }, { nesterov = true }) end, "SGD: nesterov wants a momentum", "nesterov without momentum")
-fails(function() optim.SGD({ p[1] * 2 }) end, "parameter 1 of group 1 is the result of mul", "what is no leaf")
-fails(function() optim.SGD({ g.zeros(2, { dtype = "i64" }) }) end, "parameter 1 of group 1 has dtype i64", "integers")
-fails(function() optim.SGD({ p[1], p[1] }) end, "parameter 2 of group 1 is there already, as parameter 1 of group 1", "a parameter twice")
-fails(function() optim.SGD({ { params = { p[1] } }, { params = { p[1] } } }) end, "parameter 1 of group 2 is there already", "in two groups")
+fails(function() optim.SGD({ p[1] }, { lrr = 1 }) end,
+    "optim.lua:%d+: optim.SGD: unknown option 'lrr'", "an unknown option, at the user's line")
+fails(function() optim.Adam({ p[1] }, { lr = "1" }) end,
+    "optim.Adam: option 'lr': expected a number, got '1'", "an option of another kind")
+fails(function() optim.Adam({ p[1] }, { lr = -1 }) end, "Adam: option 'lr' is %-1",
+    "a negative rate")
+fails(function() optim.Adam({ p[1] }, { betas = { 0.9, 1 } }) end,
+    "Adam: option 'betas': entry 2 is 1", "betas out of range")
+fails(function() optim.SGD({ p[1] }, { nesterov = true }) end, "SGD: nesterov wants a momentum",
+    "nesterov without momentum")
+fails(function() optim.SGD({ p[1] * 2 }) end, "parameter 1 of group 1 is the result of mul",
+    "what is no leaf")
+fails(function() optim.SGD({ g.zeros(2, { dtype = "i64" }) }) end,
+    "parameter 1 of group 1 has dtype i64", "integers")
+fails(function() optim.SGD({ p[1], p[1] }) end,
+    "parameter 2 of group 1 is there already, as parameter 1 of group 1", "a parameter twice")
+fails(function() optim.SGD({ { params = { p[1] } }, { params = { p[1] } } }) end,
+    "parameter 1 of group 2 is there already", "in two groups")
 fails(function() optim.SGD {} end, "has no parameters", "no parameters")
-fails(function() optim.SGD(5) end, "expected a list of tensors, a list of groups or a model, got number", "no list")
+fails(function() optim.SGD(5) end,
+    "expected a list of tensors, a list of groups or a model, got number", "no list")
 local a, b = g.zeros(4), g.zeros(4)
-fails(function() g.sgd_step({ a }, { b, b }) end, "sgd_step: argument 'grads' has 2 tensors, the first list 1", "lists of two lengths")
-fails(function() g.sgd_step({ a }, { g.zeros(5) }) end, "sgd_step: tensor 1 of argument 'grads' is f32 5, the first list's is f32 4", "two shapes")
+fails(function() g.sgd_step({ a }, { b, b }) end,
+    "sgd_step: argument 'grads' has 2 tensors, the first list 1", "lists of two lengths")
+fails(function() g.sgd_step({ a }, { g.zeros(5) }) end,
+    "sgd_step: tensor 1 of argument 'grads' is f32 5, the first list's is f32 4", "two shapes")
 fails(function() g.sgd_step({ a, a:narrow(1, 2, 2) }, { b, b:narrow(1, 1, 2) }) end,
-    "tensor 1 of argument 'params' and tensor 2 of argument 'params' share memory", "parameters that overlap")
+    "tensor 1 of argument 'params' and tensor 2 of argument 'params' share memory",
+        "parameters that overlap")
 fails(function() g.sgd_step({ a }, { a }) end, "share memory", "a parameter that is its gradient")
-fails(function() g.sgd_step({ a[1]:expand(4) }, { b }) end, "share one place in memory", "an expanded parameter")
-fails(function() g.adam_step({ a }, { b }, { g.zeros(4) }, { g.zeros(4) }, nil, 0) end, "adam_step: argument 'step' is 0", "step 0")
-fails(function() g.sgd_step({ a }, { b }, { momentum = 0.9 }) end, "argument 'momentum_buffers': expected a list", "momentum without buffers")
-fails(function() g.clip_grad_norm({ a }, 1, -1) end, "clip_grad_norm: argument 'norm_type' is %-1", "a norm that is none")
+fails(function() g.sgd_step({ a[1]:expand(4) }, { b }) end, "share one place in memory",
+    "an expanded parameter")
+fails(function() g.adam_step({ a }, { b }, { g.zeros(4) }, { g.zeros(4) }, nil, 0) end,
+    "adam_step: argument 'step' is 0", "step 0")
+fails(function() g.sgd_step({ a }, { b }, { momentum = 0.9 }) end,
+    "argument 'momentum_buffers': expected a list", "momentum without buffers")
+fails(function() g.clip_grad_norm({ a }, 1, -1) end, "clip_grad_norm: argument 'norm_type' is %-1",
+    "a norm that is none")
 t.is(a:tolist(), { 0.0, 0.0, 0.0, 0.0 }, "a refused step writes nothing")
 t.is(g.ones(4):sub(b):tolist(), { 1.0, 1.0, 1.0, 1.0 }, "nor reads more")
 g.sgd_step({ a:slice(1, 1, -1, 2), a:slice(1, 2, -1, 2) }, { g.ones(2), g.ones(2) * 2 }, { lr = 1 })

@@ -1,5 +1,6 @@
 --!plain
--- sort, unique, argmax, max, cumsum, flip, tril, repeat_interleave and nonzero on cpu and sim, against plain Lua.
+-- sort, unique, argmax, max, cumsum, flip, tril, repeat_interleave and nonzero on cpu and sim,
+-- against plain Lua.
 local t = require "tap"
 local g = require "gpush"
 
@@ -33,16 +34,25 @@ local function sorting(dev)
     for _, dtype in ipairs {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"} do
         for _, n in ipairs {1, 2, 7, 40, 41, 300, 1500} do
             local v = line(n, dtype)
-            if floats[dtype] and n > 6 then v[2], v[3], v[4], v[5], v[6] = nan, -inf, inf, 0.0, -0.0 end
+            if floats[dtype] and n > 6 then
+                v[2], v[3], v[4], v[5], v[6] = nan, -inf, inf, 0.0, -0.0
+            end
             local x = g.tensor(v, {dtype = dtype}):to(dev)
             local num = map(v, function(a) return a == true and 1 or a == false and 0 or a end)
             for _, descending in ipairs {false, true} do
                 local y, ix = x:sort(1, descending)
                 local want = sorted_indices(num, descending)
-                t.is(ix, want, ("%s: indices of %d %s%s"):format(dev, n, dtype, descending and ", descending" or ""))
-                t.is(y, map(want, function(i) return v[i] end), ("%s: %d %s%s sorted"):format(dev, n, dtype, descending and ", descending" or ""))
+                t.is(ix, want,
+                    ("%s: indices of %d %s%s"):format(
+                        dev, n, dtype, descending and ", descending" or ""))
+                t.is(y, map(want, function(i) return v[i] end),
+                    ("%s: %d %s%s sorted"):format(dev, n, dtype,
+                        descending and ", descending" or ""))
                 t.is(x:argsort{descending = descending}, want, dev .. ": argsort")
-                if not descending then t.is(x:msort(), map(want, function(i) return v[i] end), ("%s: msort of %d %s"):format(dev, n, dtype)) end
+                if not descending then
+                    t.is(x:msort(), map(want, function(i) return v[i] end),
+                        ("%s: msort of %d %s"):format(dev, n, dtype))
+                end
             end
         end
     end
@@ -59,22 +69,27 @@ local function sorting(dev)
     t.error(function() x:sort(3) end, "sort: dim 3", dev .. ": a dim that is not there")
 end
 
--- Many integers, of ranges that are looked out for in different ways and of some that are sorted: the
--- distinct ones and how often each occurs, against a count in a table.
+-- Many integers, of ranges that are looked out for in different ways and of some that are sorted:
+-- the distinct ones and how often each occurs, against a count in a table.
 local function many_distinct(dev, k)
     g.threads(k)
     local n = 70001
     local ranges = {
-        bool = {{0, 1}}, u8 = {{0, 255}, {3, 40}}, i8 = {{-128, 127}, {-5, 5}}, i16 = {{-32768, 32767}, {-300, 600}},
-        i32 = {{-30, 33}, {-30, 34}, {7, 7}, {1000, 66535}, {1000, 66536}, {-2147483648, 2147483647}},
-        i64 = {{-1, 9}, {(1 << 62) - 40, 1 << 62}, {-500, 523}, {-500, 524}, {-(1 << 40), 1 << 40}, {math.mininteger, math.maxinteger}},
+        bool = {{0, 1}}, u8 = {{0, 255}, {3, 40}}, i8 = {{-128, 127}, {-5, 5}},
+            i16 = {{-32768, 32767}, {-300, 600}},
+        i32 = {{-30, 33}, {-30, 34}, {7, 7}, {1000, 66535}, {1000, 66536},
+            {-2147483648, 2147483647}},
+        i64 = {{-1, 9}, {(1 << 62) - 40, 1 << 62}, {-500, 523}, {-500, 524}, {-(1 << 40), 1 << 40},
+            {math.mininteger, math.maxinteger}},
     }
     for dtype, list in pairs(ranges) do
         for _, r in ipairs(list) do
             local seen, v, values, counts = {}, {}, {}, {}
             for i = 1, n do
                 -- both ends occur, once each; in between only some values do
-                local e = i == 1000 and r[1] or i == n and r[2] or r[1] + (r[2] - r[1] <= 1 and i % 2 or math.abs(math.random(0) % 5000) * 3 % math.max(r[2] - r[1], 1))
+                local e = i == 1000 and r[1] or i == n and r[2]
+                    or r[1] + (r[2] - r[1] <= 1 and i % 2
+                        or math.abs(math.random(0) % 5000) * 3 % math.max(r[2] - r[1], 1))
                 if r[2] == r[1] then e = r[1] end
                 v[i] = e
                 if not seen[e] then values[#values + 1] = e end
@@ -82,7 +97,8 @@ local function many_distinct(dev, k)
             end
             table.sort(values)
             for i, e in ipairs(values) do counts[i] = seen[e] end
-            local x, name = g.tensor(v, {dtype = dtype == "bool" and "u8" or dtype}), ("%s %s %d to %d, %d threads: "):format(dev, dtype, r[1], r[2], k)
+            local x, name = g.tensor(v, {dtype = dtype == "bool" and "u8" or dtype}),
+                ("%s %s %d to %d, %d threads: "):format(dev, dtype, r[1], r[2], k)
             x = (dtype == "bool" and x:to("bool") or x):to(dev)
             if dtype == "bool" then values = {false, true} end
             t.is(x:unique(), values, name .. "unique")
@@ -90,9 +106,14 @@ local function many_distinct(dev, k)
             t.is(u, values, name .. "unique beside counts")
             t.is(c, counts, name .. "its counts")
             local runs = {}
-            for i = 1, n do if i == 1 or v[i] ~= v[i - 1] then runs[#runs + 1] = dtype == "bool" and v[i] ~= 0 or dtype ~= "bool" and v[i] end end
+            for i = 1, n do
+                if i == 1 or v[i] ~= v[i - 1] then
+                    runs[#runs + 1] = dtype == "bool" and v[i] ~= 0 or dtype ~= "bool" and v[i]
+                end
+            end
             t.is(x:unique_consecutive(), runs, name .. "unique_consecutive")
-            t.is(x:view(-1, 1):expand(-1, 2):unique(), values, name .. "unique of an expanded tensor")
+            t.is(x:view(-1, 1):expand(-1, 2):unique(), values,
+                name .. "unique of an expanded tensor")
         end
     end
 end
@@ -102,14 +123,19 @@ local function long_sorting(k)
     g.threads(k)
     local n = 150001
     g.manual_seed(3)
-    local lines = {f32 = g.randn(n), f64 = g.randn(n, {dtype = "f64"}), ["few i64"] = g.randint(-3, 7, {n}), ["random i64"] = g.randint(-(1 << 60), 1 << 60, {n}),
-        ["equal upper halves"] = g.randint(0, 3, {n}) * (1 << 40) + g.randint(0, 1 << 20, {n}), ["nearly equal"] = g.randint(0, 60000, {n}) // 59999 * (1 << 50) + g.randint(0, 99, {n}),
-        f16 = g.randn(n):half(), u8 = g.randint(0, 255, {n}):to("u8"), zeros = g.zeros(n) * g.randn(n)}
+    local lines = {f32 = g.randn(n), f64 = g.randn(n, {dtype = "f64"}),
+        ["few i64"] = g.randint(-3, 7, {n}), ["random i64"] = g.randint(-(1 << 60), 1 << 60, {n}),
+        ["equal upper halves"] = g.randint(0, 3, {n}) * (1 << 40) + g.randint(0, 1 << 20, {n}),
+            ["nearly equal"] = g.randint(0, 60000, {n}) // 59999 * (1 << 50) +
+                g.randint(0, 99, {n}),
+        f16 = g.randn(n):half(), u8 = g.randint(0, 255, {n}):to("u8"),
+            zeros = g.zeros(n) * g.randn(n)}
     lines.f32["1:20"], lines.f32[n], lines.f32[77777] = 0, nan, -inf
     for name, x in pairs(lines) do
         for _, descending in ipairs {false, true} do
             local y, ix = x:sort(1, descending)
-            local a, b, i, j = y:narrow(1, 1, n - 1), y:narrow(1, 2, n - 1), ix:narrow(1, 1, n - 1), ix:narrow(1, 2, n - 1)
+            local a, b, i, j = y:narrow(1, 1, n - 1), y:narrow(1, 2, n - 1), ix:narrow(1, 1, n - 1),
+                ix:narrow(1, 2, n - 1)
             if descending then a, b = b, a end
             local ordered = (a:lt(b) | b:ne(b)) | (a:eq(b) & i:lt(j))
             name = ("%s%s on %d threads"):format(name, descending and ", descending" or "", k)
@@ -143,8 +169,11 @@ local function distinct(dev)
     t.is(inv2.shape, {30, 100}, dev .. ": the inverse has x's shape")
     local _, only_counts = x:unique{return_counts = true}
     t.is(only_counts, count, dev .. ": counts without inverse")
-    t.is(g.tensor({1.5, nan, 1.5, nan, -0.0, 0.0}):to(dev):unique(), {0, 1.5, nan, nan}, dev .. ": each NaN is one of its own")
-    local c, inv, n = g.tensor({1, 1, 2, 2, 2, 1}):to(dev):unique_consecutive{return_inverse = true, return_counts = true}
+    t.is(g.tensor({1.5, nan, 1.5, nan, -0.0, 0.0}):to(dev):unique(), {0, 1.5, nan, nan},
+        dev .. ": each NaN is one of its own")
+    local c, inv,
+        n = g.tensor({1, 1, 2, 2, 2, 1}):to(dev):unique_consecutive{
+            return_inverse = true, return_counts = true}
     t.is(c, {1, 2, 1}, dev .. ": unique_consecutive")
     t.is(inv, {1, 1, 2, 2, 2, 3}, dev .. ": … its inverse")
     t.is(n, {2, 3, 1}, dev .. ": … its counts")
@@ -168,7 +197,8 @@ local function extremes(dev)
     t.is(x:max():item(), 5, dev .. ": max of all")
     t.is(x:min():item(), 1, dev .. ": min of all")
     t.is(x:max(x:neg() + 4), {{3, 3, 2}, {3, 5, 5}}, dev .. ": max of two tensors")
-    t.is(g.tensor({1, nan, 7, nan}):to(dev):argmax():item(), 2, dev .. ": the first NaN is the largest")
+    t.is(g.tensor({1, nan, 7, nan}):to(dev):argmax():item(), 2,
+        dev .. ": the first NaN is the largest")
     t.is(g.tensor({1, nan, -7}):to(dev):argmin():item(), 2, dev .. ": … and the smallest")
     for _, dtype in ipairs {"f32", "bf16", "i16", "u8", "i64"} do
         local n = 40
@@ -192,8 +222,10 @@ local function extremes(dev)
     t.is(long:argmax():item(), 123457, dev .. ": a long line: the first of equals")
     long[200001] = nan
     t.is(long:argmax():item(), 200001, dev .. ": a long line: NaN")
-    t.error(function() g.zeros(0, {device = dev}):argmax() end, "argmax: no elements", dev .. ": argmax of nothing")
-    t.error(function() g.zeros(2, 0, {device = dev}):max(2) end, "max: no elements", dev .. ": max of nothing")
+    t.error(function() g.zeros(0, {device = dev}):argmax() end, "argmax: no elements",
+        dev .. ": argmax of nothing")
+    t.error(function() g.zeros(2, 0, {device = dev}):max(2) end, "max: no elements",
+        dev .. ": max of nothing")
 end
 
 local function scans(dev)
@@ -208,26 +240,38 @@ local function scans(dev)
     t.is(long[200000]:item(), 200000, dev .. ": a long line")
     t.is(long[65537]:item(), 65537, dev .. ": … inside")
     long = g.ones(4200003, {device = dev})["2:-1"]:cumsum(1)
-    t.is(long:eq(g.range(1, 4200002, {device = dev})):all():item(), true, dev .. ": … longer than the caches")
+    t.is(long:eq(g.range(1, 4200002, {device = dev})):all():item(), true,
+        dev .. ": … longer than the caches")
     local i = g.range(0, 4204199, {device = dev})
     local rolled = i:reshape(4200, 1001):roll(3, 2):reshape(-1)
-    t.is(rolled:eq(i - i % 1001 + (i % 1001 - 3) % 1001):all():item(), true, dev .. ": roll of rows, longer than the caches")
+    t.is(rolled:eq(i - i % 1001 + (i % 1001 - 3) % 1001):all():item(), true,
+        dev .. ": roll of rows, longer than the caches")
     i = g.range(1, 1000, {device = dev})
-    t.is(i:to("f32"):cumsum(1):eq(i * (i + 1) / 2):all():item(), true, dev .. ": 1 to n add up to n (n + 1) / 2")
-    t.is(g.full({3}, 0.1, {device = dev, dtype = "f64"}):cumsum(1), {0.1, 0.1 + 0.1, 0.1 + 0.1 + 0.1}, dev .. ": f64")
+    t.is(i:to("f32"):cumsum(1):eq(i * (i + 1) / 2):all():item(), true,
+        dev .. ": 1 to n add up to n (n + 1) / 2")
+    t.is(g.full({3}, 0.1, {device = dev, dtype = "f64"}):cumsum(1),
+        {0.1, 0.1 + 0.1, 0.1 + 0.1 + 0.1}, dev .. ": f64")
     t.is(x:flip(2), {{2, 1, 3}, {5, 5, 1}}, dev .. ": flip")
     t.is(x:flip{1, 2}, {{5, 5, 1}, {2, 1, 3}}, dev .. ": flip of two dims")
-    t.is(g.ones(3, 4, {device = dev}):tril(), {{1, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 0}}, dev .. ": tril")
-    t.is(g.ones(3, 4, {device = dev}):triu(1), {{0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}}, dev .. ": triu")
+    t.is(g.ones(3, 4, {device = dev}):tril(), {{1, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 0}},
+        dev .. ": tril")
+    t.is(g.ones(3, 4, {device = dev}):triu(1), {{0, 1, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 1}},
+        dev .. ": triu")
     local m = g.ones(2, 2, 2, {device = dev})
     m:triu_(-5):tril_()
     t.is(m, {{{1, 0}, {1, 1}}, {{1, 0}, {1, 1}}}, dev .. ": in place, of a batch")
-    t.is(x:repeat_interleave(2, 2), {{3, 3, 1, 1, 2, 2}, {1, 1, 5, 5, 5, 5}}, dev .. ": repeat_interleave")
+    t.is(x:repeat_interleave(2, 2), {{3, 3, 1, 1, 2, 2}, {1, 1, 5, 5, 5, 5}},
+        dev .. ": repeat_interleave")
     t.is(x:repeat_interleave(2), {3, 3, 1, 1, 2, 2, 1, 1, 5, 5, 5, 5}, dev .. ": … of all")
-    t.is(x:repeat_interleave(g.tensor({2, 0, 1}, {dtype = "i64"}):to(dev), 2), {{3, 3, 2}, {1, 1, 5}}, dev .. ": … by a tensor")
-    t.is(x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1, {output_size = 3}), {{3, 1, 2}, {1, 5, 5}, {1, 5, 5}}, dev .. ": … of known size")
+    t.is(x:repeat_interleave(g.tensor({2, 0, 1}, {dtype = "i64"}):to(dev), 2),
+        {{3, 3, 2}, {1, 1, 5}}, dev .. ": … by a tensor")
+    t.is(x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1, {output_size = 3}),
+        {{3, 1, 2}, {1, 5, 5}, {1, 5, 5}}, dev .. ": … of known size")
     t.error(function() x:repeat_interleave(-1) end, "repeats is %-1", dev .. ": negative repeats")
-    t.error(function() x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1, {output_size = 4}):tolist() end, "do not add up", dev .. ": a wrong size")
+    t.error(function()
+        x:repeat_interleave(g.tensor({1, 2}, {dtype = "i64"}):to(dev), 1,
+            {output_size = 4}):tolist()
+    end, "do not add up", dev .. ": a wrong size")
     t.is(g.tensor({{0, 1}, {2, 0}}):to(dev):nonzero(), {{1, 2}, {2, 1}}, dev .. ": nonzero")
     for _, shape in ipairs {{24}, {4, 6}, {2, 3, 4}, {2, 2, 2, 3}, {2, 1, 3, 2, 2}} do
         local want, n = {}, 1
@@ -246,17 +290,22 @@ local function scans(dev)
         t.is(labels:bincount(), want, dev .. ": bincount of " .. most .. " values")
         t.is(labels:to("i32"):bincount(), want, dev .. ": … of i32")
         labels[4097] = 0
-        t.error(function() labels:bincount(nil, most):tolist() end, "value 0 is out of range", dev .. ": … and a bad one")
+        t.error(function() labels:bincount(nil, most):tolist() end, "value 0 is out of range",
+            dev .. ": … and a bad one")
     end
     local i, j = table.unpack(g.nonzero(g.tensor({{0, 1}, {2, 0}}):to(dev), {as_tuple = true}))
     t.is(i, {1, 2}, dev .. ": nonzero as a tuple: rows")
     t.is(j, {2, 1}, dev .. ": … columns")
-    t.is(g.where(g.tensor({false, true, true}):to(dev))[1], {2, 3}, dev .. ": where with one argument")
-    t.is(g.nonzero(g.tensor(5):to(dev), {as_tuple = true})[1], {1}, dev .. ": … of what has no dim: as of one element")
+    t.is(g.where(g.tensor({false, true, true}):to(dev))[1], {2, 3},
+        dev .. ": where with one argument")
+    t.is(g.nonzero(g.tensor(5):to(dev), {as_tuple = true})[1], {1},
+        dev .. ": … of what has no dim: as of one element")
     t.is(g.where(g.tensor(false):to(dev))[1], {}, dev .. ": … that is zero")
     t.is(g.clone(g.tensor({1, 2}):to(dev)), {1, 2}, dev .. ": clone as a function")
-    t.is(g.where(g.tensor({false, true}):to(dev), g.tensor({1, 2}):to(dev), 0.5), {0.5, 2}, dev .. ": where with three")
-    t.is(g.tensor({0.25, 0, -0.0, nan}, {dtype = "f16"}):to(dev):count_nonzero():item(), 2, dev .. ": count_nonzero of f16")
+    t.is(g.where(g.tensor({false, true}):to(dev), g.tensor({1, 2}):to(dev), 0.5), {0.5, 2},
+        dev .. ": where with three")
+    t.is(g.tensor({0.25, 0, -0.0, nan}, {dtype = "f16"}):to(dev):count_nonzero():item(), 2,
+        dev .. ": count_nonzero of f16")
 end
 
 -- The first k of a list by a plain loop: {value, place}, of equal values the first place.
@@ -276,11 +325,13 @@ end
 -- One long line, of which few are wanted, and labels, counted by each thread on its own.
 local function long_lines(k)
     g.threads(k)
-    for name, x in pairs {random = g.randn(150001), ties = g.randint(1, 40, {150001}, {dtype = "i64"}),
+    for name, x in pairs {random = g.randn(150001),
+        ties = g.randint(1, 40, {150001}, {dtype = "i64"}),
         ["every other"] = g.randn(140001, 2):select(2, 1)} do
         local list = x:tolist()
         for _, largest in ipairs {true, false} do
-            local best = first_of(list, 20, function(a, b) if largest then return a > b end return a < b end)
+            local best = first_of(list, 20,
+                function(a, b) if largest then return a > b end return a < b end)
             local want, places = {}, {}
             for i, b in ipairs(best) do want[i], places[i] = b[1], b[2] end
             local v, i = x:topk(20, {largest = largest})
@@ -289,7 +340,8 @@ local function long_lines(k)
             if not largest then
                 for _, at in ipairs {1, 20} do
                     local one, place = x:kthvalue(at)
-                    t.is({one:item(), place:item()}, {want[at], places[at]}, ("kthvalue %d of a long line, %s on %d threads"):format(at, name, k))
+                    t.is({one:item(), place:item()}, {want[at], places[at]},
+                        ("kthvalue %d of a long line, %s on %d threads"):format(at, name, k))
                 end
             end
         end
@@ -299,7 +351,8 @@ local function long_lines(k)
     for v = 1, 7 do want[v] = 300001 // 7 + (v <= 300001 % 7 and 1 or 0) end
     t.is(labels:bincount(), want, "bincount of many labels on " .. k .. " threads")
     labels[299000], labels[200001] = 0, -3
-    t.error(function() labels:bincount(nil, 7):tolist() end, "value %-3 is out of range", "… the first bad one is named")
+    t.error(function() labels:bincount(nil, 7):tolist() end, "value %-3 is out of range",
+        "… the first bad one is named")
 end
 
 for k = 1, 2 do long_sorting(k) end

@@ -9,18 +9,22 @@ local function rows(text)
     return out
 end
 
--- A braille character's dots are numbered by the Unicode standard: 1 2 3 7 down the left side, 4 5 6 8 down the right.
+-- A braille character's dots are numbered by the Unicode standard: 1 2 3 7 down the left side, 4 5
+-- 6 8 down the right.
 local r = rows(plot({ 1, 2 }, { width = 1, height = 1, text = true }))
-t.is(r[1], "2│" .. utf8.char(0x2800 + 0x40 + 0x04 + 0x10 + 0x08), "a rising line goes from the lower left to the upper right")
+t.is(r[1], "2│" .. utf8.char(0x2800 + 0x40 + 0x04 + 0x10 + 0x08),
+    "a rising line goes from the lower left to the upper right")
 t.is(r[2], " └─", "with an axis")
 t.is(r[3], "  1 2", "and its ends")
-r = rows(plot({ { 0, 1 }, { 0, 0 }, { 3, 3 } }, { width = 2, height = 1, text = true, title = "two\27" }))
+r = rows(plot({ { 0, 1 }, { 0, 0 }, { 3, 3 } },
+    { width = 2, height = 1, text = true, title = "two\27" }))
 t.is(r[1], "  two?", "a title, without control characters")
 t.is(r[2], "3│" .. utf8.char(0x2800 + 0x40 + 0x80 + 0x01 + 0x08):rep(2), "two lines")
 r = rows(plot({ 1, 0 / 0, 1 }, { width = 3, height = 1, text = true }))
 t.is(utf8.len(r[1]), 3 + 4, "NaN leaves a gap")
 t.is(utf8.codepoint(r[1], utf8.offset(r[1], 6)), 32, "in the middle")
-t.is(plot(gpush.tensor { 1.0, 2.0 }, { width = 1, height = 1, text = true }), plot({ 1, 2 }, { width = 1, height = 1, text = true }),
+t.is(plot(gpush.tensor { 1.0, 2.0 }, { width = 1, height = 1, text = true }),
+    plot({ 1, 2 }, { width = 1, height = 1, text = true }),
     "a tensor as a list")
 t.is(plot(gpush.tensor({ 1.0, 2.0 }, { device = "sim" }), { width = 1, height = 1, text = true }),
     plot({ 1, 2 }, { width = 1, height = 1, text = true }), "on a device")
@@ -38,27 +42,37 @@ r = rows(heatmap(gpush.tensor { { 0.0, 1.0 }, { 0.0, 1.0 } }, { text = true }))
 t.is(r[1], "░░░░▓▓▓▓", "dark and bright, in cells that can be seen")
 t.is(#r, 5, "which are square: two rows of pixels are one of characters")
 t.is(r[5], "0 ░░░▒▒▒▒▓ 1, 2x2", "the range, with its colours, and the shape")
-r = rows(heatmap(gpush.arange(1, 300 * 500):reshape(300, 500), { text = true, width = 50, height = 5 }))
+r = rows(heatmap(gpush.arange(1, 300 * 500):reshape(300, 500),
+    { text = true, width = 50, height = 5 }))
 t.ok(#r == 6 and utf8.len(r[1]) <= 50, "a large matrix is shrunk to what fits")
 t.error(function() heatmap(gpush.zeros(3)) end, "two dims")
 t.is(imshow(gpush.tensor { { 0.0, 1.0 }, { 0.0, 1.0 } }, { text = true }), " █", "black and white")
-t.error(function() imshow(gpush.zeros(5, 2, 2)) end, "expected h x w, 3 x h x w or h x w x 3, got 5x2x2")
+t.error(function() imshow(gpush.zeros(5, 2, 2)) end,
+    "expected h x w, 3 x h x w or h x w x 3, got 5x2x2")
 
 local list, given = { gpush.tensor(1.0), 2 }, { text = true, width = 1, height = 1 }
 plot({ list, { 0, 1 }, title = "t" }, given)
 t.ok(gpush.is_tensor(list[1]) and given.title == nil, "what was given stays as it is")
-t.error(function() plot({ 1, 2 }, { wdith = 3 }) end, "plot.lua:%d+: plot: unknown option 'wdith' %(expected title, xlabel, .*png, text%)")
+t.error(function() plot({ 1, 2 }, { wdith = 3 }) end,
+    "plot.lua:%d+: plot: unknown option 'wdith' %(expected title, xlabel, .*png, text%)")
 t.error(function() plot { { 1, 2 }, { 3, 4 }, titel = "t" } end, "unknown option 'titel'")
 t.error(function() hist({ 1, 2 }, { bin = 3 }) end, "hist: unknown option 'bin' %(expected bins")
-t.error(function() hist({ 1, 2 }, { bins = 0 }) end, "hist: option 'bins': expected a whole number from 1 on, got 0")
-t.error(function() heatmap(gpush.zeros(2, 2), { title = 1 }) end, "heatmap: option 'title': expected a string, got 1")
-t.error(function() heatmap(gpush.zeros(2, 2), { legend = "x" }) end, "heatmap: unknown option 'legend'")
-t.error(function() plot({ 1, 2 }, { style = "dots" }) end, "plot: option 'style': expected 'lines' or 'points', got 'dots'")
-t.error(function() plot({ 1, 2 }, { xlim = { 2, 1 } }) end, "option 'xlim': expected {least, largest}")
-t.error(function() plot({ 1, 2 }, { legend = { "a", "b" } }) end, "option 'legend': expected a name for each of 1 lines")
+t.error(function() hist({ 1, 2 }, { bins = 0 }) end,
+    "hist: option 'bins': expected a whole number from 1 on, got 0")
+t.error(function() heatmap(gpush.zeros(2, 2), { title = 1 }) end,
+    "heatmap: option 'title': expected a string, got 1")
+t.error(function() heatmap(gpush.zeros(2, 2), { legend = "x" }) end,
+    "heatmap: unknown option 'legend'")
+t.error(function() plot({ 1, 2 }, { style = "dots" }) end,
+    "plot: option 'style': expected 'lines' or 'points', got 'dots'")
+t.error(function() plot({ 1, 2 }, { xlim = { 2, 1 } }) end,
+    "option 'xlim': expected {least, largest}")
+t.error(function() plot({ 1, 2 }, { legend = { "a", "b" } }) end,
+    "option 'legend': expected a name for each of 1 lines")
 t.error(function() plot({ 1, 2 }, { ylog = true, ylim = { 0, 1 } }) end, "expected numbers above 0")
 t.error(function() plot({ -1, 0 }, { ylog = true }) end, "no finite number above 0")
-t.error(function() plot({ 1, 2 }, { png = "x.png", width = 3 }) end, "a PNG of 3 x 400: expected at least 160 x 120")
+t.error(function() plot({ 1, 2 }, { png = "x.png", width = 3 }) end,
+    "a PNG of 3 x 400: expected at least 160 x 120")
 t.error(function() imshow(gpush.zeros(2, 2), { "x" }) end, "imshow: unknown option '1'")
 
 local name = os.tmpname()
@@ -70,10 +84,12 @@ os.remove(name)
 
 -- ---- Axes in the terminal ----
 
--- A rising line of 12 rows and 30 columns: 48 dots for 0 to 10, 47 down to 0; a row has four of them.
+-- A rising line of 12 rows and 30 columns: 48 dots for 0 to 10, 47 down to 0; a row has four of
+-- them.
 local line_0_10 = {}
 for i = 0, 100 do line_0_10[i + 1] = i / 10 end
-r = rows(plot({ line_0_10, line_0_10 }, { width = 30, height = 12, text = true, xlabel = "x", ylabel = "speed", legend = "up" }))
+r = rows(plot({ line_0_10, line_0_10 },
+    { width = 30, height = 12, text = true, xlabel = "x", ylabel = "speed", legend = "up" }))
 t.is(r[1], "speed", "what the y axis is")
 local function row_of(v) return 2 + ((1 - v / 10) * 47 + 0.5) // 1 // 4 | 0 end
 local function column_of(v) return (v * 59 / 10 + 0.5) // 1 // 2 | 0 end -- from 0
@@ -83,20 +99,24 @@ t.ok(marked >= 3 and marked <= 6, "some ticks")
 for _, v in ipairs { 0, 5, 10 } do t.ok(r[row_of(v)]:find("^ *" .. v .. "┤"), "a tick at " .. v) end
 local _, at = utf8.len(r[14]), {}
 for i = 0, utf8.len(r[14]) - 1 do
-    if utf8.codepoint(r[14], utf8.offset(r[14], i + 1)) == 0x252c then at[i - 3] = true end -- ┬, behind two columns and └
+    -- ┬, behind two columns and └
+    if utf8.codepoint(r[14], utf8.offset(r[14], i + 1)) == 0x252c then at[i - 3] = true end
 end
 for _, v in ipairs { 0, 5, 10 } do t.ok(at[column_of(v)], "a tick below " .. v) end
 t.ok(r[15]:find "^ +0 +5 +10$", "their labels")
 t.ok(r[16]:find "^ +x$", "what the x axis is")
 t.ok(r[17]:find "^   [^ ]+ up$", "the line's name")
 
-local function dots(text, columns, height) -- set dots by row and column, both from 0; rows of a plot without texts
+-- set dots by row and column, both from 0; rows of a plot without texts
+local function dots(text, columns, height)
     local set, lines = {}, rows(text)
     for row = 1, height do
         local first = select(2, lines[row]:find "│") or select(2, lines[row]:find "┤")
         local col = 0
         for _, code in utf8.codes(lines[row]:sub(first + 1)) do
-            for k, p in ipairs { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 0 }, { 1, 1 }, { 1, 2 }, { 0, 3 }, { 1, 3 } } do
+            for k, p in ipairs { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 0 }, { 1, 1 }, { 1, 2 },
+                { 0, 3 }, { 1, 3 } }
+            do
                 if code >= 0x2800 and code - 0x2800 >> k - 1 & 1 == 1 then
                     set[((row - 1) * 4 + p[2]) * columns * 2 + col * 2 + p[1]] = true
                 end
@@ -117,18 +137,22 @@ for i, y in ipairs(many) do
     local dot = ((1 - (y - lo) / (hi - lo)) * 47 + 0.5) // 1 | 0
     low[col], high[col] = math.max(low[col] or 0, dot), math.min(high[col] or 99, dot)
 end
-local set, missing, extra = dots(plot(gpush.tensor(many), { width = 30, height = 12, text = true }), 30, 12), 0, 0
+local set, missing,
+    extra = dots(plot(gpush.tensor(many), { width = 30, height = 12, text = true }), 30, 12), 0, 0
 for col = 0, 59 do
     for dot = 0, 47 do
         local inside = dot >= high[col] and dot <= low[col]
         if inside and not set[dot * 60 + col] then missing = missing + 1 end
-        if set[dot * 60 + col] and (dot < high[col] - 3 or dot > low[col] + 3) then extra = extra + 1 end
+        if set[dot * 60 + col] and (dot < high[col] - 3 or dot > low[col] + 3) then
+            extra = extra + 1
+        end
     end
 end
 t.ok(missing <= 8, ("60000 points: what they cover is drawn (%d dots are not)"):format(missing))
 t.is(extra, 0, "60000 points: and nothing else")
 
-local grid = { xlim = { 0, 1 }, ylim = { 0, 1 }, width = 4, height = 4, text = true, style = "points" }
+local grid = { xlim = { 0, 1 }, ylim = { 0, 1 }, width = 4, height = 4, text = true,
+    style = "points" }
 set = dots(plot({ { 0, 1, 0.5, 7 }, { 0, 1, 2, 0.5 } }, grid), 4, 4)
 local count = 0
 for _ in pairs(set) do count = count + 1 end
@@ -141,16 +165,20 @@ for _ in pairs(set) do count = count + 1 end
 t.is(count, 128, "5000 points on each of 8 x 16 dots")
 local small = { width = 10, height = 3, text = true }
 local log = plot({ { 1, 10, 100, 1000 }, { 1, 1000, 10, 0 }, xlog = true, ylog = true }, small)
-t.is(dots(log, 10, 3), dots(plot({ { 0, 1, 2, 3 }, { 0, 3, 1, 0 / 0 } }, small), 10, 3), "logarithms on both axes; 0 has none")
+t.is(dots(log, 10, 3), dots(plot({ { 0, 1, 2, 3 }, { 0, 3, 1, 0 / 0 } }, small), 10, 3),
+    "logarithms on both axes; 0 has none")
 local l = rows(log)
-t.ok(l[1]:find "^1000│" and l[3]:find "^   1│" and l[5]:find "^     1 +1000$", "labels of the numbers themselves")
+t.ok(l[1]:find "^1000│" and l[3]:find "^   1│" and l[5]:find "^     1 +1000$",
+    "labels of the numbers themselves")
 local both = rows(plot({ line_0_10, line_0_10, line_0_10 },
     { width = 20, height = 4, text = true, legend = { "a", "b" } }))
 local first, second = both[#both]:match "^ *(%S+) +a +(.-) +b$"
 t.ok(first and first ~= second, "without colours lines are told apart by dashes")
 
--- Ticks of any range: a few, each a whole multiple of 1, 2 or 5 times a power of ten, with labels that say which.
-local scale = assert(loadfile(os.getenv "GPUSH_ROOT" .. "/scripts/lua/plot/scale.lua", "t"))(gpush, error)
+-- Ticks of any range: a few, each a whole multiple of 1, 2 or 5 times a power of ten, with labels
+-- that say which.
+local scale = assert(loadfile(os.getenv "GPUSH_ROOT" .. "/scripts/lua/plot/scale.lua", "t"))(
+    gpush, error)
 local odd = 0
 for i = 1, 300 do
     local lo = math.sin(i * 17) * 10.0 ^ (i % 25 - 12)
@@ -161,14 +189,17 @@ for i = 1, 300 do
     local right = #values >= 2 and #values <= 9 and (first == 1 or first == 2 or first == 5)
     for k, v in ipairs(values) do
         local n = v / tonumber(("%.0e"):format(step))
-        right = right and v >= lo - step / 1e6 and v <= hi + step / 1e6 and math.abs(n - math.floor(n + 0.5)) < 1e-3
+        right = right and v >= lo - step / 1e6 and v <= hi + step / 1e6
+            and math.abs(n - math.floor(n + 0.5)) < 1e-3
             and math.abs(tonumber(labels[k]) - v) < step / 100 and not said[labels[k]]
         said[labels[k]] = true
     end
     odd = odd + (right and 0 or 1)
 end
 t.is(odd, 0, "ticks are round numbers, and their labels right")
-for _, y in ipairs { { -1e308, 1e308 }, { 1, 1 + 2.3e-16 }, { 5 }, { 1e-320, 1e-319 }, { 1 / 0, 1, -1 / 0 } } do
+for _, y in ipairs { { -1e308, 1e308 }, { 1, 1 + 2.3e-16 }, { 5 }, { 1e-320, 1e-319 },
+    { 1 / 0, 1, -1 / 0 } }
+do
     t.is(#rows(plot(y, { text = true, height = 5 })), 7, "a range like " .. y[1])
 end
 local on_device = gpush.randn(4, 4, { device = "sim" })
@@ -181,12 +212,15 @@ t.ok(waits <= 2, "a tensor on a device is copied once")
 
 -- ---- Charts as PNG ----
 
--- The frame is found as the first and last row, and the first column, with a long run of the axes' colour.
+-- The frame is found as the first and last row, and the first column, with a long run of the axes'
+-- colour.
 local FORE, LINE = 0x333333, 0x3a76d8
 local function chart_of(file)
     local img = gpush.image.load(file):tolist()
     local c = { h = #img[1], w = #img[1][1] }
-    function c.at(x, y) return img[1][y + 1][x + 1] << 16 | img[2][y + 1][x + 1] << 8 | img[3][y + 1][x + 1] end
+    function c.at(x, y)
+        return img[1][y + 1][x + 1] << 16 | img[2][y + 1][x + 1] << 8 | img[3][y + 1][x + 1]
+    end
     for y = 0, c.h - 1 do
         local run = 0
         for x = 0, c.w - 1 do
@@ -211,21 +245,28 @@ local function near(a, b)
     for shift = 0, 16, 8 do d = d + math.abs((a >> shift & 255) - (b >> shift & 255)) end
     return d < 24
 end
-plot({ { 0, 10 }, { 0, 5 }, { 5, 5 } }, { png = name, xlim = { 0, 10 }, ylim = { 0, 10 }, width = 320, height = 240, title = "L" })
+plot({ { 0, 10 }, { 0, 5 }, { 5, 5 } },
+    { png = name, xlim = { 0, 10 }, ylim = { 0, 10 }, width = 320, height = 240, title = "L" })
 local c = chart_of(name)
 t.is({ c.w, c.h }, { 320, 240 }, "PNG: as large as said")
-local left, right, top, bottom = c.x0 + 1, c.x1 - 1, c.y0 + 1, c.y1 - 1 -- of the box in the frame: 0 to 10 are its ends
+-- of the box in the frame: 0 to 10 are its ends
+local left, right, top, bottom = c.x0 + 1, c.x1 - 1, c.y0 + 1, c.y1 - 1
 local function px(v) return math.floor(left + v / 10 * (right - left) + 0.5) end
 local function py(v) return math.floor(bottom - v / 10 * (bottom - top) + 0.5) end
-for _, v in ipairs { 1, 4.4, 9 } do t.ok(near(c.at(px(v), py(v / 2)), LINE), "PNG: the line at " .. v) end
+for _, v in ipairs { 1, 4.4, 9 } do
+    t.ok(near(c.at(px(v), py(v / 2)), LINE), "PNG: the line at " .. v)
+end
 t.ok(near(c.at(px(2), py(5)), 0xe8862a), "PNG: the second line has another colour")
 t.ok(c.at(px(3), py(9)) == 0xffffff, "PNG: nothing where there is no line")
 for _, v in ipairs { 0, 2, 4, 6, 8, 10 } do
-    t.ok(c.at(px(v), c.y1 + 2) == FORE and c.at(px(v) + 1, c.y1 + 2) == 0xffffff, "PNG: a tick of x at " .. v)
-    t.ok(c.at(c.x0 - 2, py(v)) == FORE and c.at(c.x0 - 2, py(v) - 1) == 0xffffff, "PNG: a tick of y at " .. v)
+    t.ok(c.at(px(v), c.y1 + 2) == FORE and c.at(px(v) + 1, c.y1 + 2) == 0xffffff,
+        "PNG: a tick of x at " .. v)
+    t.ok(c.at(c.x0 - 2, py(v)) == FORE and c.at(c.x0 - 2, py(v) - 1) == 0xffffff,
+        "PNG: a tick of y at " .. v)
 end
 local grid_colour = c.at(px(4), py(9))
-t.ok(grid_colour ~= 0xffffff and grid_colour == c.at(px(1), py(8)) and (grid_colour & 255) > 200, "PNG: a light grid")
+t.ok(grid_colour ~= 0xffffff and grid_colour == c.at(px(1), py(8)) and (grid_colour & 255) > 200,
+    "PNG: a light grid")
 local letter, text_x, text_y = {}, math.huge, math.huge
 for y = 0, c.y0 - 1 do
     for x = c.x0, c.w - 1 do
@@ -238,10 +279,12 @@ local seen = {}
 for i, p in ipairs(letter) do seen[i] = (p[2] - text_y) .. "," .. (p[1] - text_x) end
 t.is(table.concat(seen, " "), "0,0 1,0 2,0 3,0 4,0 5,0 6,0 6,1 6,2 6,3 6,4", "PNG: the title's L")
 t.ok(math.abs(text_x + 2 - (c.x0 + c.x1) / 2) <= 3, "PNG: in the middle")
-plot({ { 2, 7, 12 }, { 2, 7, 5 } }, { png = name, xlim = { 0, 10 }, ylim = { 0, 10 }, style = "points" })
+plot({ { 2, 7, 12 }, { 2, 7, 5 } },
+    { png = name, xlim = { 0, 10 }, ylim = { 0, 10 }, style = "points" })
 c = chart_of(name)
 left, right, top, bottom = c.x0 + 1, c.x1 - 1, c.y0 + 1, c.y1 - 1
-t.ok(c.at(px(2), py(2)) == LINE and c.at(px(7), py(7)) == LINE and c.at(px(5), py(5)) == 0xffffff, "PNG: points and no line")
+t.ok(c.at(px(2), py(2)) == LINE and c.at(px(7), py(7)) == LINE and c.at(px(5), py(5)) == 0xffffff,
+    "PNG: points and no line")
 plot({ { 0, 10 }, { 0, 10 }, { 10, 0 } }, { png = name, legend = { "one", "two" } })
 c = chart_of(name)
 local swatches = { 0, 0 }
@@ -265,7 +308,8 @@ for y = c.y0 + 1, c.y1 - 1 do
         if c.at(x, y) == LINE then tall[k] = tall[k] + 1 end
     end
 end
-t.ok(tall[1] > 300 and math.abs(tall[1] - tall[2]) <= 1, "PNG: bars as high as their counts, which are alike")
+t.ok(tall[1] > 300 and math.abs(tall[1] - tall[2]) <= 1,
+    "PNG: bars as high as their counts, which are alike")
 hist({ 0, 0.1, 0.2, 2 }, { png = name, bins = 2 })
 c = chart_of(name)
 tall = { 0, 0 }
@@ -276,13 +320,17 @@ for y = c.y0 + 1, c.y1 - 1 do
 end
 t.ok(math.abs(tall[1] - 3 * tall[2]) <= 3, "PNG: or three times as high")
 
--- Cells of a heatmap: the least number is viridis's dark end, the largest its bright one, NaN grey; a bar says so.
+-- Cells of a heatmap: the least number is viridis's dark end, the largest its bright one, NaN grey;
+-- a bar says so.
 heatmap(gpush.tensor { { 0.0, 1.0 }, { 0 / 0, 2.0 } }, { png = name })
 c = chart_of(name)
-t.is({ c.at(c.x0 + 90, c.y0 + 90), c.at(c.x0 + 270, c.y0 + 270), c.at(c.x0 + 90, c.y0 + 270) }, { 0x440154, 0xfde725, 0x808080 },
+t.is({ c.at(c.x0 + 90, c.y0 + 90), c.at(c.x0 + 270, c.y0 + 270), c.at(c.x0 + 90, c.y0 + 270) },
+    { 0x440154, 0xfde725, 0x808080 },
     "PNG: cells of a heatmap")
-t.is({ c.at(c.x0 + 1, c.y0 + 1), c.at(c.x0 + 180, c.y0 + 180) }, { 0x440154, 0x440154 }, "PNG: each of 180 x 180 pixels")
-t.ok(c.at(c.x0 + 181, c.y0 + 1) ~= 0x440154 and c.at(c.x0 + 1, c.y0 + 181) == 0x808080, "PNG: and no more")
+t.is({ c.at(c.x0 + 1, c.y0 + 1), c.at(c.x0 + 180, c.y0 + 180) }, { 0x440154, 0x440154 },
+    "PNG: each of 180 x 180 pixels")
+t.ok(c.at(c.x0 + 181, c.y0 + 1) ~= 0x440154 and c.at(c.x0 + 1, c.y0 + 181) == 0x808080,
+    "PNG: and no more")
 local bright, dark
 for x = c.x1 + 1, c.w - 1 do
     if c.at(x, c.y0 + 1) == 0xfde725 then bright = x end
@@ -298,18 +346,20 @@ local function drawn(how, script)
     local f <close> = assert(io.open(file, "w"))
     f:write(script)
     f:flush()
-    local pipe <close> = assert(io.popen(("GPUSH_GRAPHICS=%s '%s' '%s' 2>&1"):format(how, arg[-1], file)))
+    local pipe <close> = assert(io.popen(("GPUSH_GRAPHICS=%s '%s' '%s' 2>&1"):format(
+        how, arg[-1], file)))
     local text = pipe:read "a"
     os.remove(file)
     return text
 end
 
--- Kitty: ESC _ G keys ; base64 ESC \, in pieces of at most 4096 letters, all but the last of a multiple of 4, with
--- m=1. The first keys, and the bytes.
+-- Kitty: ESC _ G keys ; base64 ESC \, in pieces of at most 4096 letters, all but the last of a
+-- multiple of 4, with m=1. The first keys, and the bytes.
 local function unkitty(text)
     local data, sound, last, head = "", true, false, nil
     local rest = text:gsub("\27_G([^;]*);([^\27]*)\27\\", function(keys, piece)
-        sound = sound and not last and #piece <= 4096 and (keys:find("^a=T,") ~= nil) == (head == nil)
+        sound = sound and not last and #piece <= 4096
+            and (keys:find("^a=T,") ~= nil) == (head == nil)
         head, last = head or keys, keys:find "m=0$" ~= nil
         sound = sound and (last or (keys:find "m=1$" and #piece % 4 == 0))
         data = data .. piece
@@ -319,7 +369,8 @@ local function unkitty(text)
     t.is(rest, "\n", "and nothing else")
     local bytes, bits, have = {}, 0, 0
     for letter in data:gmatch "[%w+/]" do
-        local k = ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"):find(letter, 1, true) - 1
+        local k = ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"):find(
+            letter, 1, true) - 1
         bits, have = bits << 6 | k, have + 6
         if have >= 8 then
             have = have - 8
@@ -329,9 +380,9 @@ local function unkitty(text)
     return head, table.concat(bytes)
 end
 
--- Sixel: ESC P q "1;1;WIDTH;HEIGHT, then #k;2;r;g;b sets a colour in percent, #k takes it, a letter is six pixels
--- below each other (!n: n times), $ goes back to the left, - to the next six rows; ESC \ ends it. Colours by row
--- and column.
+-- Sixel: ESC P q "1;1;WIDTH;HEIGHT, then #k;2;r;g;b sets a colour in percent, #k takes it, a letter
+-- is six pixels below each other (!n: n times), $ goes back to the left, - to the next six rows;
+-- ESC \ ends it. Colours by row and column.
 local function unsixel(text)
     local w, h, body = text:match '^\27Pq"1;1;(%d+);(%d+)(.*)\27\\\n$'
     t.ok(body, "sixel: its frame")
@@ -365,8 +416,8 @@ local function unsixel(text)
     return seen, math.tointeger(w), math.tointeger(h)
 end
 
--- 45 x 129 pixels of six levels a channel, so that sixel's 216 colours hold them all and its last band is not full;
--- noise, so that kitty's pieces are several.
+-- 45 x 129 pixels of six levels a channel, so that sixel's 216 colours hold them all and its last
+-- band is not full; noise, so that kitty's pieces are several.
 local H, W = 45, 129
 local noise = ([[
 local rows = {}
@@ -383,7 +434,10 @@ local function wrong(pixel)
     for y = 1, H do
         for x = 1, W do
             for c = 1, 3 do
-                if pixel(y, x, c) ~= ((y * 7919 ~ x * 104729 * (c + 1)) * 2654435761 >> 16) % 6 * 51 then n = n + 1 end
+                if pixel(y, x, c) ~=
+                    ((y * 7919 ~ x * 104729 * (c + 1)) * 2654435761 >> 16) % 6 * 51 then
+                    n = n + 1
+                end
             end
         end
     end
@@ -398,18 +452,22 @@ local picture = gpush.image.load(name):tolist()
 os.remove(name)
 t.is({ #picture[1], #picture[1][1] }, { H, W }, "the picture's size")
 t.is(wrong(function(y, x, c) return picture[c][y][x] end), 0, "its pixels")
-head, bytes = unkitty(drawn("kitty", "os.tmpname = function() error 'a disk that is full' end\n" .. noise))
+head, bytes = unkitty(drawn("kitty", "os.tmpname = function() error 'a disk that is full' end\n" ..
+    noise))
 t.is(head, ("a=T,f=24,s=%d,v=%d,m=1"):format(W, H), "kitty: without a temporary file, plain bytes")
-t.is(wrong(function(y, x, c) return bytes:byte(((y - 1) * W + x - 1) * 3 + c) end), 0, "which are its pixels")
+t.is(wrong(function(y, x, c) return bytes:byte(((y - 1) * W + x - 1) * 3 + c) end), 0,
+    "which are its pixels")
 
 local seen, w, h = unsixel(drawn("sixel", noise))
 t.is({ w, h, #seen, #seen[1] }, { W, H, H, W }, "the picture's size")
 t.is(wrong(function(y, x, c) return seen[y][x][c] end), 0, "its pixels")
 seen, w, h = unsixel(drawn("sixel", "imshow(tensor{{0.0, 1.0, 0.2}, {0.4, 0.0, 1.0}})"))
 t.is({ w, h }, { 255, 170 }, "a small picture is enlarged by a whole factor, to 256 pixels at most")
-t.is({ seen[85][85][1], seen[85][86][1], seen[86][85][1], seen[170][255][1] }, { 0, 255, 102, 255 }, "85 times")
+t.is({ seen[85][85][1], seen[85][86][1], seen[86][85][1], seen[170][255][1] }, { 0, 255, 102, 255 },
+    "85 times")
 
--- More colours than sixel has: 400 squares of 16 x 16, on each of which the mean of what is shown is its colour.
+-- More colours than sixel has: 400 squares of 16 x 16, on each of which the mean of what is shown
+-- is its colour.
 seen = unsixel(drawn("sixel", [[
 local k = arange(0, 399):reshape(20, 20):repeat_interleave(16, 1):repeat_interleave(16, 2)
 imshow(stack({k // 20 * 13, k % 20 * 13, k * 7 % 256}, 1):to "u8")]]))
@@ -430,13 +488,15 @@ t.ok(far <= 51 / 64, ("dithered squares are their colours on average: %.2f off")
 
 -- A chart is such a picture, too, and as a text it is not.
 seen, w, h = unsixel(drawn("sixel", "plot({1, 3, 2}, {width = 50, height = 12, title = 't'})"))
-t.is({ w, h }, { 400, 192 }, "a chart of so many cells, of 8 x 16 pixels where nothing else is known")
+t.is({ w, h }, { 400, 192 },
+    "a chart of so many cells, of 8 x 16 pixels where nothing else is known")
 local blue = 0
 for y = 1, h do
     for x = 1, w do blue = blue + (seen[y][x][3] - seen[y][x][1] > 100 and 1 or 0) end
 end
 t.ok(blue > 500, "with its line")
-t.ok(drawn("kitty", "io.write(plot({1, 3, 2}, {text = true}), '\\n')"):find "⡠", "text is text on any terminal")
+t.ok(drawn("kitty", "io.write(plot({1, 3, 2}, {text = true}), '\\n')"):find "⡠",
+    "text is text on any terminal")
 t.ok(drawn("anything", "plot{1, 3, 2}"):find "⡠", "and what nobody knows is characters")
 
 t.done()

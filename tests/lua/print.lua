@@ -39,7 +39,9 @@ do
     for i = 1, 2000 do
         local v = (i * 7919 % 20011) / 16 + i * 0.00005
         local got = tostring(tensor({ v, 0.12345 }, { dtype = "f64" })):match("{%s*([%d.]+)")
-        if got ~= string.format("%.4f", v) then wrong = wrong or got .. " for " .. string.format("%.17g", v) end
+        if got ~= string.format("%.4f", v) then
+            wrong = wrong or got .. " for " .. string.format("%.17g", v)
+        end
     end
     t.is(wrong, nil, "digits are printf's")
 end
@@ -149,7 +151,8 @@ gpush.printoptions { precision = 12 }
 shows(tensor({ 1 / 3 }, { dtype = "f64" }), { "tensor({0.333333333333}, f64 1 cpu)" },
     "precision 12")
 gpush.printoptions(was)
-t.error(function() gpush.printoptions { precison = 3 } end, "unknown option 'precison'; did you mean precision%?",
+t.error(function() gpush.printoptions { precison = 3 } end,
+    "unknown option 'precison'; did you mean precision%?",
     "an unknown option")
 t.error(function() gpush.printoptions { precision = -1 } end,
     "'precision': expected an integer from 0 to 20, got %-1", "a bad value")

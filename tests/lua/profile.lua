@@ -1,4 +1,5 @@
--- The profiler: the sum rule, columns, grouping, regions, waits, device times, memory, traces' file, timeit and compare.
+-- The profiler: the sum rule, columns, grouping, regions, waits, device times, memory, traces'
+-- file, timeit and compare.
 local t = require "tap"
 local dev = "gpu"
 local groups = { "op", "region", "line", "shape", "stack" }
@@ -50,14 +51,19 @@ local function mixed()
 end
 local prof = profile.run(all, mixed)
 for _, g in ipairs(groups) do
-    t.is(sum(prof, "self_cpu_time_total", { group = g }), prof.wall_ns, "group " .. g .. ": rows and unattributed make the wall time, to the ns")
-    t.is(sum(prof, "self_cpu_time_total", { group = g, limit = 1 }), prof.wall_ns, "also with a limit")
+    t.is(sum(prof, "self_cpu_time_total", { group = g }), prof.wall_ns,
+        "group " .. g .. ": rows and unattributed make the wall time, to the ns")
+    t.is(sum(prof, "self_cpu_time_total", { group = g, limit = 1 }), prof.wall_ns,
+        "also with a limit")
 end
-t.ok(row(prof, "[unattributed]").self_cpu_time_total >= 2e6, "the script's own time is unattributed")
+t.ok(row(prof, "[unattributed]").self_cpu_time_total >= 2e6,
+    "the script's own time is unattributed")
 t.ok(row(prof, "[profiler]"), "the profiler's own cost has a row")
 for _, g in ipairs(groups) do
     local most = 0
-    for _, r in ipairs(prof:rows { group = g }) do most = math.max(most, r.cpu_time_total, r.self_cpu_time_total) end
+    for _, r in ipairs(prof:rows { group = g }) do
+        most = math.max(most, r.cpu_time_total, r.self_cpu_time_total)
+    end
     t.ok(most <= prof.wall_ns, "group " .. g .. ": no row exceeds the whole")
 end
 local function deep(n)
@@ -68,7 +74,8 @@ end
 local recursive = profile.run(function() deep(300) end)
 t.is(row(recursive, "DEEP").count, 301, "recursion: every call is counted")
 t.ok(row(recursive, "DEEP").cpu_time_total <= recursive.wall_ns, "but its time once")
-t.is(sum(recursive, "self_cpu_time_total"), recursive.wall_ns, "and the sum rule holds for deep nesting")
+t.is(sum(recursive, "self_cpu_time_total"), recursive.wall_ns,
+    "and the sum rule holds for deep nesting")
 
 -- The printed table, read back.
 local text = prof:table()
@@ -81,9 +88,11 @@ for line in text:gmatch "[^\n]+" do
     if n then wall = tonumber(n) * seconds[unit] end
 end
 t.close(total, wall, 1e-5, "the Self CPU column adds up to the wall time")
-for _, head in ipairs { "Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "Self SIM %", "Self SIM", "SIM total %", "SIM total",
+for _, head in ipairs { "Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total",
+    "CPU time avg", "Self SIM %", "Self SIM", "SIM total %", "SIM total",
     "SIM time avg", "CPU Mem", "Self CPU Mem", "SIM Mem", "Self SIM Mem", "# of Calls" } do
-    t.ok(text:find("  " .. head .. "  ", 1, true) or text:find(head .. "\n", 1, true), "column " .. head)
+    t.ok(text:find("  " .. head .. "  ", 1, true) or text:find(head .. "\n", 1, true),
+        "column " .. head)
 end
 do -- the device's own column adds up too
     local sum = 0
@@ -96,51 +105,68 @@ do -- the device's own column adds up too
 end
 t.ok(text:find("sim is CPU-backed", 1, true), "a table from sim says what it is")
 local host_only = profile.run(function() local y = c + 1 end)
-t.ok(not host_only:table():find("SIM", 1, true) and not host_only:table():find("Mem", 1, true), "no columns for what was not there")
+t.ok(not host_only:table():find("SIM", 1, true) and not host_only:table():find("Mem", 1, true),
+    "no columns for what was not there")
 
 -- ---- rows ----
 local p = profile.run(function() step(c, 5) ; step(c, 2) end)
-t.is({ row(p, "mul").count, row(p, "add").count, row(p, "sum").count, row(p, "STEP").count }, { 7, 7, 2, 2 }, "calls are counted")
-local ops = row(p, "mul").cpu_time_total + row(p, "add").cpu_time_total + row(p, "sum").cpu_time_total
-t.ok(row(p, "STEP").cpu_time_total >= ops + row(p, "STEP").self_cpu_time_total, "a region holds its ops")
+t.is({ row(p, "mul").count, row(p, "add").count, row(p, "sum").count, row(p, "STEP").count },
+    { 7, 7, 2, 2 }, "calls are counted")
+local ops = row(p, "mul").cpu_time_total + row(p, "add").cpu_time_total +
+    row(p, "sum").cpu_time_total
+t.ok(row(p, "STEP").cpu_time_total >= ops + row(p, "STEP").self_cpu_time_total,
+    "a region holds its ops")
 local by_region = row(p, "STEP", { group = "region" })
 t.ok(by_region.self_cpu_time_total >= ops, "by region, the ops' time is the region's own")
 t.is(row(p, "STEP", { group = "region" }).count, 2, "and its calls are its own")
 local spun = profile.run(function() profile.region("SPIN", spin, 0.005) end)
 local ns = row(spun, "SPIN").self_cpu_time_total
 t.ok(ns >= 4.9e6 and ns <= spun.wall_ns, "a region in function form; its time is right")
-t.is({ profile.region("R", function(...) return select("#", ...), ... end, 1, nil, 3) }, { 3, 1, nil, 3 }, "it passes arguments and results, also when nothing records")
+t.is({ profile.region("R", function(...) return select("#", ...), ... end, 1, nil, 3) },
+    { 3, 1, nil, 3 }, "it passes arguments and results, also when nothing records")
 local co = coroutine.wrap(function()
     return profile.region("YIELDS", function(a)
         local b = coroutine.yield(a)
         return b + 1
     end, 1)
 end)
-local yielded = profile.run(function() t.is({ co(), co(10) }, { 1, 11 }, "a region's function may yield") end)
+local yielded = profile.run(function()
+    t.is({ co(), co(10) }, { 1, 11 }, "a region's function may yield")
+end)
 t.is(row(yielded, "YIELDS").count, 1, "and the region spans it")
-t.error(function() profile.region("R", error, "mine") end, "mine", "an error passes through a region")
+t.error(function() profile.region("R", error, "mine") end, "mine",
+    "an error passes through a region")
 local inplace = profile.run(function() local y = c + 0 ; y:add_(1) end)
-t.is({ row(inplace, "add").count, row(inplace, "add_").count }, { 1, 1 }, "an op in place is another row")
+t.is({ row(inplace, "add").count, row(inplace, "add_").count }, { 1, 1 },
+    "an op in place is another row")
 
 local line = debug.getinfo(1, "l").currentline + 1
 local by_line = profile.run(function() local y = c + 1 ; y = y * 2 end)
 local found
-for _, r in ipairs(by_line:rows { group = "line" }) do found = found or r.name:find("profile.lua:" .. line .. "$") and r end
+for _, r in ipairs(by_line:rows { group = "line" }) do
+    found = found or r.name:find("profile.lua:" .. line .. "$") and r
+end
 t.is(found and found.count, 2, "by line")
 local by_shape = prof:rows { group = "shape" }
 found = nil
 for _, r in ipairs(by_shape) do found = found or r.name == "mul" and r.shapes end
 t.is(found, "f32 64x64", "by shape")
 found = nil
-for _, r in ipairs(prof:rows { group = "stack" }) do found = found or r.name == "sum" and r.stack end
+for _, r in ipairs(prof:rows { group = "stack" }) do
+    found = found or r.name == "sum" and r.stack
+end
 t.ok(found and found:find("profile.lua:%d+ < ") , "by stack: the innermost line first")
 
 -- ---- sort and limit ----
-for _, key in ipairs { "cpu_time_total", "self_cpu_time_total", "cuda_time_total", "device_time_total", "self_cuda_time_total", "count", "cpu_memory_usage" } do
+for _, key in ipairs { "cpu_time_total", "self_cpu_time_total", "cuda_time_total",
+    "device_time_total", "self_cuda_time_total", "count", "cpu_memory_usage" }
+do
     local rows, ordered = prof:rows { sort = key }, true
     local field = key:gsub("cuda", "device")
     for i = 2, #rows do
-        if rows[i].name:sub(1, 1) ~= "[" and rows[i - 1][field] < rows[i][field] then ordered = false end
+        if rows[i].name:sub(1, 1) ~= "[" and rows[i - 1][field] < rows[i][field] then
+            ordered = false
+        end
     end
     t.ok(ordered, "sorted by " .. key)
 end
@@ -152,7 +178,8 @@ local g = profile.run(function() step(x, 3) end)
 t.is(row(g, "wait: item").count, 1, "a wait is a row")
 t.is(row(g, "copy D2H").count, 1, "so is a copy")
 t.ok(row(g, "mul").self_device_time_total > 0, "device time is joined with the op that queued it")
-t.is(row(g, "STEP").device_time_total, sum(g, "self_device_time_total"), "and with the region it was queued in")
+t.is(row(g, "STEP").device_time_total, sum(g, "self_device_time_total"),
+    "and with the region it was queued in")
 local large = full({ 512, 512 }, 1, { device = dev, dtype = "f32" })
 local full_queue = profile.run(function() for _ = 1, 1500 do large:add_(1) end end)
 t.ok(row(full_queue, "wait: full queue"), "launching into a full queue is a wait of its own")
@@ -175,7 +202,8 @@ local m = profile.run({ memory = true }, function()
     local a = zeros({ 1024, 1024 }, { dtype = "f32" })
     local b = zeros({ 1024, 256 }, { dtype = "f32", device = dev })
 end)
-t.is({ row(m, "ALLOC").cpu_memory_usage, row(m, "ALLOC").device_memory_usage }, { 4 << 20, 1 << 20 }, "memory of host and device, by region")
+t.is({ row(m, "ALLOC").cpu_memory_usage, row(m, "ALLOC").device_memory_usage },
+    { 4 << 20, 1 << 20 }, "memory of host and device, by region")
 t.ok(m:table():find("4.00 MiB", 1, true), "and in the table")
 
 -- ---- start, stop, errors ----
@@ -184,25 +212,38 @@ t.error(function() profile.start() end, "profile: one is running already", "one 
 local r = profile.region "OPEN"
 local y = c + 1
 local stopped = profile.stop()
-t.is({ row(stopped, "add").count, row(stopped, "OPEN").count }, { 1, 1 }, "start and stop; a region left open counts to the end")
+t.is({ row(stopped, "add").count, row(stopped, "OPEN").count }, { 1, 1 },
+    "start and stop; a region left open counts to the end")
 r = nil
 t.error(profile.stop, "profile: none is running", "stop without start")
-t.is(select(2, pcall(profile.run, {}, function() error("mine", 0) end)), "mine", "an error passes through run")
-t.is({ select(2, profile.run(function(...) return ... end, 1, nil, 3)) }, { 1, nil, 3 }, "run passes arguments and results")
-t.error(function() profile.run({ stak = true }, print) end, "unknown option 'stak'", "an option that is none")
+t.is(select(2, pcall(profile.run, {}, function() error("mine", 0) end)), "mine",
+    "an error passes through run")
+t.is({ select(2, profile.run(function(...) return ... end, 1, nil, 3)) }, { 1, nil, 3 },
+    "run passes arguments and results")
+t.error(function() profile.run({ stak = true }, print) end, "unknown option 'stak'",
+    "an option that is none")
 t.error(function() profile.run({}, 3) end, "expected a function, got 3", "run of no function")
-t.error(function() profile.region() end, "argument 'name' %(#1%): expected a string, got nothing", "a region without a name")
-t.error(function() prof:table { limitt = 3 } end, "unknown option 'limitt'; did you mean limit%?", "an option")
-t.error(function() prof:table { width = 0 } end, "width: expected a number of columns, got 0", "width")
-local whole, small = prof:table():match "\n([^\n]*)\n", prof:table { width = 100 }:match "\n([^\n]*)\n"
-t.ok(#whole > 130 and #small < #whole and small:find "Name +Self CPU +CPU total +Self SIM +SIM total +CPU Mem ",
+t.error(function() profile.region() end, "argument 'name' %(#1%): expected a string, got nothing",
+    "a region without a name")
+t.error(function() prof:table { limitt = 3 } end, "unknown option 'limitt'; did you mean limit%?",
+    "an option")
+t.error(function() prof:table { width = 0 } end, "width: expected a number of columns, got 0",
+    "width")
+local whole, small = prof:table():match "\n([^\n]*)\n",
+    prof:table { width = 100 }:match "\n([^\n]*)\n"
+t.ok(#whole > 130 and #small < #whole
+    and small:find "Name +Self CPU +CPU total +Self SIM +SIM total +CPU Mem ",
     "a narrow table leaves out averages and percentages: " .. small)
-t.ok(prof:table { width = 100 }:find "\n +Name [^\n]*# of Calls\n", "what does not fit stands below, beside the names again")
-t.ok(not prof:table { width = 20 }:find "avg" and prof:table { width = 20 }:find "SIM total", "but no more than these")
+t.ok(prof:table { width = 100 }:find "\n +Name [^\n]*# of Calls\n",
+    "what does not fit stands below, beside the names again")
+t.ok(not prof:table { width = 20 }:find "avg" and prof:table { width = 20 }:find "SIM total",
+    "but no more than these")
 t.error(function() prof:table { sort = "speed" } end, "no column \"speed\"", "sort")
 t.error(function() prof:table { group = "mood" } end, "group: expected \"op\"", "group")
-t.error(function() host_only:table { group = "stack" } end, "needs a profile with stack = true", "group by what was not recorded")
-t.error(function() prof:trace("/nowhere/x.json") end, "trace: cannot write /nowhere/x.json: No such file", "a trace that cannot be written")
+t.error(function() host_only:table { group = "stack" } end, "needs a profile with stack = true",
+    "group by what was not recorded")
+t.error(function() prof:trace("/nowhere/x.json") end,
+    "trace: cannot write /nowhere/x.json: No such file", "a trace that cannot be written")
 local few = profile.run({ limit = 10 }, function() for _ = 1, 20 do y = c + 1 end end)
 t.is({ few.count, few.dropped }, { 10, 10 }, "what is dropped is counted")
 t.ok(few:table():find("10 events were dropped", 1, true), "and said")
@@ -220,7 +261,9 @@ do
     end)
     local rows = turns:rows {}
     local known = 0
-    for _, name in ipairs { "mul", "add", "sub" } do known = known + row(turns, name).self_device_time_total end
+    for _, name in ipairs { "mul", "add", "sub" } do
+        known = known + row(turns, name).self_device_time_total
+    end
     local all = 0
     for _, r in ipairs(rows) do all = all + r.self_device_time_total end
     t.ok(known == all and known > 0, "device time of three streams in turns is all of known ops")
@@ -232,10 +275,13 @@ prof:trace(name)
 local f = io.open(name)
 local json = f:read "a"
 f:close()
-t.ok(json:find('^{"displayTimeUnit"') and json:find('"name":"wait: item"', 1, true) and json:find '%]}\n$', "a trace in plain JSON; tests/c/trace.c reads it")
+t.ok(json:find('^{"displayTimeUnit"') and json:find('"name":"wait: item"', 1, true)
+    and json:find '%]}\n$', "a trace in plain JSON; tests/c/trace.c reads it")
 local starts, ends = select(2, json:gsub('"ph":"s"', "")), select(2, json:gsub('"ph":"f"', ""))
 t.ok(starts == ends and ends > 0, ("%d arrows begin, %d end"):format(starts, ends))
-profile.run(function() profile.region("a\xc3(b\xe2\x82\xac", function() return c + 1 end) end):trace(name)
+profile.run(function()
+    profile.region("a\xc3(b\xe2\x82\xac", function() return c + 1 end)
+end):trace(name)
 f = io.open(name)
 t.ok(f:read "a":find("a\\ufffd(b€", 1, true), "half a character in a name is none")
 f:close()
@@ -258,17 +304,26 @@ do
     local function count(name) return out:match("\n *" .. name .. " +(%S+) +(%S+) ") end
     t.is({ count "sum" }, { "5", "2" }, "a diff has the calls of both")
     t.is({ count "exp" }, { "1", "1" }, "also of what did not change")
-    t.ok(out:find "\nWaits: 5 before %([%d.]+%a+%), 2 now %([%d.]+%a+%)\n$" and out:find "\nWall time: [%d.]+%a+ before, [%d.]+%a+ now %([%d.]+ times%)\n", "waits and wall times of both")
+    t.ok(out:find "\nWaits: 5 before %([%d.]+%a+%), 2 now %([%d.]+%a+%)\n$"
+        and out:find "\nWall time: [%d.]+%a+ before, [%d.]+%a+ now %([%d.]+ times%)\n",
+            "waits and wall times of both")
     local rows = {}
     for _, r in ipairs(after:rows()) do rows[r.name] = r.self_cpu_time_total end
-    for _, r in ipairs(before:rows()) do rows[r.name] = (rows[r.name] or 0) - r.self_cpu_time_total end
+    for _, r in ipairs(before:rows()) do
+        rows[r.name] = (rows[r.name] or 0) - r.self_cpu_time_total
+    end
     local ms, unit = out:match "\n *wait: item +5 +2 +%S+ +%S+ +([+-][%d.]+)([mu])s"
-    t.close(tonumber(ms) * (unit == "m" and 1e6 or 1e3), rows["wait: item"], unit == "m" and 1e3 or 1, "the change is that of self CPU time")
+    t.close(tonumber(ms) * (unit == "m" and 1e6 or 1e3), rows["wait: item"],
+        unit == "m" and 1e3 or 1, "the change is that of self CPU time")
     local other = profile.run(function() return c:log() end):diff(before, { limit = 3 })
-    t.ok(other:find "%(%d+ rows that changed less are left out%)", "limit leaves rows out and says so")
-    t.ok(profile.run(function() return c:log() end):diff(before):find "\n *log +%- +1 +%- ", "an op of one of them alone")
-    t.error(function() after:diff(3) end, "profile.diff: before: expected a profile, got number", "diff with a number")
-    t.error(function() after:diff(before, { grup = "op" }) end, "unknown option 'grup'", "an option that is none")
+    t.ok(other:find "%(%d+ rows that changed less are left out%)",
+        "limit leaves rows out and says so")
+    t.ok(profile.run(function() return c:log() end):diff(before):find "\n *log +%- +1 +%- ",
+        "an op of one of them alone")
+    t.error(function() after:diff(3) end, "profile.diff: before: expected a profile, got number",
+        "diff with a number")
+    t.error(function() after:diff(before, { grup = "op" }) end, "unknown option 'grup'",
+        "an option that is none")
 
     local page = os.tmpname()
     profile.run(function() profile.region("</script>\xc3(", waits, 3) end):report(page)
@@ -276,21 +331,28 @@ do
     local html = f:read "a"
     f:close()
     os.remove(page)
-    local data = _G.json.decode(html:match '<script type="application/json" id="data">(.-)</script>')
-    t.is({ #data.waits, data.waits[1].times, data.waits[1].why }, { 1, 3, "item" }, "a page has the waits by line")
+    local data = _G.json.decode(
+        html:match '<script type="application/json" id="data">(.-)</script>')
+    t.is({ #data.waits, data.waits[1].times, data.waits[1].why }, { 1, 3, "item" },
+        "a page has the waits by line")
     t.is(data.tracks[1].name, "host", "its timeline begins with the host")
     local depth = {}
     for _, e in ipairs(data.tracks[1].events) do depth[e[4]] = e[3] end
-    t.is({ depth["</script>?("], depth.sum, depth["wait: item"] }, { 0, 1, 1 }, "where what a region holds lies below it, and no name ends the page's data")
+    t.is({ depth["</script>?("], depth.sum, depth["wait: item"] }, { 0, 1, 1 },
+        "where what a region holds lies below it, and no name ends the page's data")
     local kernels = 0
     for _, e in ipairs(data.tracks[2].events) do kernels = kernels + (e[4] == "sum" and 1 or 0) end
-    t.is({ data.tracks[2].name, kernels }, { ones(1, { device = dev }).device .. ", stream 0", 3 }, "and goes on with the streams")
-    t.error(function() prof:report("/nowhere/x.html") end, "profile.report: cannot write /nowhere/x.html: No such file or directory", "a page that cannot be written")
+    t.is({ data.tracks[2].name, kernels }, { ones(1, { device = dev }).device .. ", stream 0", 3 },
+        "and goes on with the streams")
+    t.error(function() prof:report("/nowhere/x.html") end,
+        "profile.report: cannot write /nowhere/x.html: No such file or directory",
+            "a page that cannot be written")
     local full = io.open("/dev/full", "w")
     if full then -- a device is written to, not replaced
         full:close()
         for _, way in ipairs { "trace", "report" } do
-            t.error(function() after[way](after, "/dev/full") end, "cannot write /dev/full: No space left on device", way .. ": the disk is full")
+            t.error(function() after[way](after, "/dev/full") end,
+                "cannot write /dev/full: No space left on device", way .. ": the disk is full")
         end
         full = io.open("/dev/full", "r")
         t.is(#full:read(4), 4, "and what was there is there")
@@ -315,9 +377,11 @@ local function negations(prof)
     return 0
 end
 local function keep(prof) seen[#seen + 1] = negations(prof) end
-local schedule = profile.schedule { wait = 1, warmup = 2, active = 3, repeats = 2, on_trace_ready = keep }
+local schedule = profile.schedule { wait = 1, warmup = 2, active = 3, repeats = 2,
+    on_trace_ready = keep }
 steps(schedule, 20)
-t.is(seen, { 4 + 5 + 6, 10 + 11 + 12 }, "a schedule records its active steps, as often as it repeats")
+t.is(seen, { 4 + 5 + 6, 10 + 11 + 12 },
+    "a schedule records its active steps, as often as it repeats")
 t.is(negations(schedule.result), 33, "and keeps the last profile")
 seen = {}
 do
@@ -334,8 +398,10 @@ do
     steps(early, 2)
     t.is(negations(early.result), 5, "and rests afterwards")
 end
-t.error(function() profile.schedule { wait = -1 } end, "profile.schedule: wait: expected a whole number of at least 0, got %-1", "no such schedule")
-t.error(function() profile.schedule { stacks = true } end, "unknown option 'stacks'; did you mean stack%?", "no such option")
+t.error(function() profile.schedule { wait = -1 } end,
+    "profile.schedule: wait: expected a whole number of at least 0, got %-1", "no such schedule")
+t.error(function() profile.schedule { stacks = true } end,
+    "unknown option 'stacks'; did you mean stack%?", "no such option")
 
 -- ---- cost ----
 if os.getenv "GPUSH_SAN" ~= "" then
@@ -352,32 +418,44 @@ else
         profile.run(loop):table()
         best = math.min(best, (os.clock() - t1 - (t1 - t0)) / n)
     end
-    t.ok(best < 1.5e-6, string.format("an op costs %.0f ns from recording to its row (PyTorch: 15900)", best * 1e9))
+    t.ok(best < 1.5e-6,
+        string.format("an op costs %.0f ns from recording to its row (PyTorch: 15900)", best * 1e9))
 end
 
 -- ---- timeit and compare ----
 local fig = timeit(function() spin(0.002) end, { n = 2 })
-t.ok(fig.time >= 0.0019 and fig.host >= 0.0019 and fig.device == nil and fig.n == 2, "timeit of the host")
+t.ok(fig.time >= 0.0019 and fig.host >= 0.0019 and fig.device == nil and fig.n == 2,
+    "timeit of the host")
 fig = timeit(function() local z = x * 2 end)
-t.ok(fig.device > 0 and fig.host > 0 and fig.time >= fig.device * 0.5 and fig.min <= fig.time and fig.time <= fig.max, "timeit of a device")
+t.ok(fig.device > 0 and fig.host > 0 and fig.time >= fig.device * 0.5 and fig.min <= fig.time
+    and fig.time <= fig.max, "timeit of a device")
 fig = timeit "return 1 + 1"
 t.ok(fig.time < 1e-4 and fig.n > 100, "timeit of text")
 t.error(function() timeit("1 +") end, "timeit", "text that is no Lua")
-t.error(function() timeit(3) end, "expected a function or text, got number", "timeit of no function")
+t.error(function() timeit(3) end, "expected a function or text, got number",
+    "timeit of no function")
 t.error(function() timeit(function() error "mine" end) end, "mine", "an error of what is timed")
 sync.mode = "error"
 sync.reset()
-fig = compare({ slow = function() spin(0.003) end, fast = function() spin(0.0003) end, gpu = function() local z = x * 2 end }, { n = 1 })
+fig = compare({ slow = function() spin(0.003) end, fast = function() spin(0.0003) end,
+    gpu = function() local z = x * 2 end }, { n = 1 })
 t.is(#sync.lines(), 0, "their own waits are neither refused nor in the ledger")
 sync.mode = "off"
-t.ok(fig.slow.min > fig.fast.min and math.min(fig.slow.ratio, fig.fast.ratio, fig.gpu.ratio) == 1, "compare: ratios to the fastest")
+t.ok(fig.slow.min > fig.fast.min and math.min(fig.slow.ratio, fig.fast.ratio, fig.gpu.ratio) == 1,
+    "compare: ratios to the fastest")
 fig = compare({ function() spin(0.0003) end, "return 1" }, { n = 1 })
 t.ok(fig[1].min > fig[2].min, "functions without names")
-t.ok(tostring(fig):find "^ +time +spread +host +device +ratio\n2 .* 1%.00x\n1 [^\n]*x$", "compare's figures as text: the table")
-t.ok(tostring(timeit("return 1", { n = 3 })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3%)$",
+t.ok(tostring(fig):find "^ +time +spread +host +device +ratio\n2 .* 1%.00x\n1 [^\n]*x$",
+    "compare's figures as text: the table")
+t.ok(tostring(timeit("return 1",
+    { n = 3 })):find "^%S+ %ws a call, spread .* device %- %(median of %d+ runs of 3%)$",
     "timeit's figures as text: the line")
-for text, lines in pairs { ["print(timeit('return 1', {n = 2}))"] = 1, ["timeit('return 1', {n = 2, print = true})"] = 1,
-    ["local f = timeit('return 1', {n = 2})"] = 0, ["print(compare({a = 'return 1'}, {n = 2}))"] = 2, ["local f = compare({a = 'return 1'}, {n = 2})"] = 0 } do
+for text, lines in pairs { ["print(timeit('return 1', {n = 2}))"] = 1,
+    ["timeit('return 1', {n = 2, print = true})"] = 1,
+    ["local f = timeit('return 1', {n = 2})"] = 0,
+        ["print(compare({a = 'return 1'}, {n = 2}))"] = 2,
+            ["local f = compare({a = 'return 1'}, {n = 2})"] = 0 }
+    do
     local p = io.popen(("%s -e %q"):format(arg[-1], text))
     t.is(select(2, p:read "a":gsub("\n", "")), lines, text .. ": its lines")
     p:close()

@@ -1,5 +1,5 @@
--- A profile's clock: the wall time holds the device's work, regions are of the coroutine that opened them, and a
--- trace's counter of memory is what is in use.
+-- A profile's clock: the wall time holds the device's work, regions are of the coroutine that
+-- opened them, and a trace's counter of memory is what is in use.
 local t = require "tap"
 local dev = "sim"
 
@@ -26,26 +26,34 @@ synchronize()
 local LAST = "[wait for the devices at the end]"
 local function check(prof, streams, name)
     local device = sum(prof, "self_device_time_total")
-    t.ok(device > 0 and device <= prof.wall_ns * streams, ("%s: device %d ns, at most %d x wall %d ns"):format(name, device, streams, prof.wall_ns))
+    t.ok(device > 0 and device <= prof.wall_ns * streams,
+        ("%s: device %d ns, at most %d x wall %d ns"):format(name, device, streams, prof.wall_ns))
     for _, group in ipairs { "op", "region", "line" } do
-        t.is(sum(prof, "self_cpu_time_total", { group = group }), prof.wall_ns, name .. ": the rows make the wall time, by " .. group)
+        t.is(sum(prof, "self_cpu_time_total", { group = group }), prof.wall_ns,
+            name .. ": the rows make the wall time, by " .. group)
     end
     for _, e in ipairs(prof:events()) do
-        if e.kind == "kernel" and e.stop > prof.wall_ns then t.ok(false, name .. ": a kernel ends after the profile") end
+        if e.kind == "kernel" and e.stop > prof.wall_ns then
+            t.ok(false, name .. ": a kernel ends after the profile")
+        end
     end
     return prof
 end
 local prof = check(profile.run(queue, 20), 1, "run")
-t.ok(row(prof, LAST).self_cpu_time_total > prof.wall_ns / 2, "the wait at the end has a row of its own")
-t.ok(not row(prof, LAST, { group = "line" }).name:find "profile_time", "and is no line's of the script")
+t.ok(row(prof, LAST).self_cpu_time_total > prof.wall_ns / 2,
+    "the wait at the end has a row of its own")
+t.ok(not row(prof, LAST, { group = "line" }).name:find "profile_time",
+    "and is no line's of the script")
 t.ok(prof:table():find(LAST, 1, true), "and the table shows it")
 profile.start()
 local open = profile.region "OPEN"
 queue(20)
 prof = check(profile.stop(), 1, "start and stop")
-t.ok(row(prof, "OPEN").cpu_time_total < prof.wall_ns / 2, "a region that is open at the end does not wait")
+t.ok(row(prof, "OPEN").cpu_time_total < prof.wall_ns / 2,
+    "a region that is open at the end does not wait")
 local recorded
-local schedule = profile.schedule { active = 2, repeats = 1, on_trace_ready = function(p) recorded = p end }
+local schedule = profile.schedule { active = 2, repeats = 1,
+    on_trace_ready = function(p) recorded = p end }
 for _ = 1, 2 do
     queue(10)
     schedule:step()
@@ -57,16 +65,21 @@ check(profile.run(function()
     b:use(queue, 10)
 end), 2, "two streams")
 t.ok(not row(profile.run(function() spin(0.001) end), LAST), "no such row where nothing was queued")
-t.ok(not row(profile.run(function() queue(2) synchronize() end), LAST), "or where the script waited itself")
+t.ok(not row(profile.run(function() queue(2) synchronize() end), LAST),
+    "or where the script waited itself")
 do
     local small, large = profile.run(queue, 5), profile.run(queue, 50)
     local times = tonumber(large:diff(small):match "%(([%d.]+) times%)")
-    local ratio = large.wall_ns / small.wall_ns -- which holds the device's work, as `check` has seen
-    t.ok(math.abs(times - ratio) <= 0.006, ("diff says %.2f times for a ratio of %.3f"):format(times, ratio))
+    -- which holds the device's work, as `check` has seen
+    local ratio = large.wall_ns / small.wall_ns
+    t.ok(math.abs(times - ratio) <= 0.006,
+        ("diff says %.2f times for a ratio of %.3f"):format(times, ratio))
 end
 
 -- ---- regions of coroutines ----
-local function ms(prof, name, group) return row(prof, name, { group = group }).self_cpu_time_total / 1e6 end
+local function ms(prof, name, group)
+    return row(prof, name, { group = group }).self_cpu_time_total / 1e6
+end
 local took = {} -- milliseconds by the test's own clock, however busy the machine is
 local function work(name, seconds)
     local begun = clock()
@@ -95,13 +108,16 @@ prof = profile.run(interleaved)
 for _, group in ipairs { "op", "region" } do
     for _, name in ipairs { "SLOW", "FAST", "[unattributed]" } do
         local own = ms(prof, name, group)
-        t.ok(own > took[name] * 0.99 and own < took[name] + 15, ("by %s, %s has its own time: %.1f of %.1f ms"):format(group, name, own, took[name]))
+        t.ok(own > took[name] * 0.99 and own < took[name] + 15,
+            ("by %s, %s has its own time: %.1f of %.1f ms"):format(group, name, own, took[name]))
     end
     t.is(sum(prof, "self_cpu_time_total", { group = group }), prof.wall_ns, "and they add up")
 end
-t.ok(row(prof, "SLOW").cpu_time_total + row(prof, "FAST").cpu_time_total <= prof.wall_ns, "totals have no time of the others either")
+t.ok(row(prof, "SLOW").cpu_time_total + row(prof, "FAST").cpu_time_total <= prof.wall_ns,
+    "totals have no time of the others either")
 
--- Ops, by the region they are in: work is done where a region is open, not where one was opened last.
+-- Ops, by the region they are in: work is done where a region is open, not where one was opened
+-- last.
 prof = profile.run(function()
     local inner = coroutine.create(function()
         local _ <close> = profile.region "INNER"
@@ -121,7 +137,8 @@ for _, e in ipairs(prof:events()) do
     if e.kind == "switch" or e.kind == "region" then within.now = e.name end
     if e.kind == "op" then within[e.name] = within.now end
 end
-t.is({ within.neg, within.exp, within.sqrt }, { "(no region)", "INNER", "OUTER" }, "each op is in its coroutine's region")
+t.is({ within.neg, within.exp, within.sqrt }, { "(no region)", "INNER", "OUTER" },
+    "each op is in its coroutine's region")
 
 -- What a coroutine resumes is in its region; one that died with an open region leaves it to nobody.
 prof = profile.run(function()
@@ -156,7 +173,8 @@ t.ok(ms(prof, "MAKE") < ms(prof, "USE"), "a generator's region is suspended with
 t.is({ row(prof, "MAKE").count, row(prof, "USE").count }, { 3, 3 }, "and both are counted")
 
 -- ---- runs within runs, in coroutines, and with errors ----
-t.error(function() profile.run(function() profile.run(print) end) end, "one is running already", "a profile within a profile")
+t.error(function() profile.run(function() profile.run(print) end) end, "one is running already",
+    "a profile within a profile")
 t.error(profile.stop, "none is running", "ends both")
 prof = coroutine.wrap(function()
     return profile.run(function(n)
@@ -167,14 +185,17 @@ end)
 prof()
 local y = ones(2):neg()
 prof = prof()
-t.is({ row(prof, "matmul").count, row(prof, "neg").count }, { 2, 1 }, "a run in a coroutine records until its function ends")
+t.is({ row(prof, "matmul").count, row(prof, "neg").count }, { 2, 1 },
+    "a run in a coroutine records until its function ends")
 prof = profile.run(function() pcall(function()
     local _ <close> = profile.region "FAILS"
     ones(2):add(ones(3))
 end) spin(0.004) end)
-t.ok(row(prof, "FAILS").cpu_time_total < 2e6 and ms(prof, "[unattributed]") >= 3.9, "an error ends the region")
+t.ok(row(prof, "FAILS").cpu_time_total < 2e6 and ms(prof, "[unattributed]") >= 3.9,
+    "an error ends the region")
 
--- Coroutines, recursion, errors and regions that are never closed, at random: nothing exceeds the whole.
+-- Coroutines, recursion, errors and regions that are never closed, at random: nothing exceeds the
+-- whole.
 math.randomseed(3)
 local acts = {
     function(cos)
@@ -211,9 +232,13 @@ for trial = 1, 20 do
         for _ = 1, 30 do acts[math.random(#acts)](cos) end
     end)
     for _, group in ipairs { "op", "region", "line" } do
-        if sum(p, "self_cpu_time_total", { group = group }) ~= p.wall_ns then wrong[#wrong + 1] = trial .. ": sum by " .. group end
+        if sum(p, "self_cpu_time_total", { group = group }) ~= p.wall_ns then
+            wrong[#wrong + 1] = trial .. ": sum by " .. group
+        end
         for _, r in ipairs(p:rows { group = group }) do
-            if r.cpu_time_total > p.wall_ns or r.self_cpu_time_total < 0 then wrong[#wrong + 1] = trial .. ": " .. r.name end
+            if r.cpu_time_total > p.wall_ns or r.self_cpu_time_total < 0 then
+                wrong[#wrong + 1] = trial .. ": " .. r.name
+            end
         end
         for percent in p:table { group = group }:gmatch "([%d.]+)%%" do
             if tonumber(percent) > 100 then wrong[#wrong + 1] = trial .. ": " .. percent .. " %" end
@@ -248,7 +273,8 @@ for _, d in ipairs { "cpu", dev } do
         collectgarbage()
         collectgarbage()
     end))[name]
-    t.is({ values[1], values[#values] < used - (2 << 20) }, { used + (1 << 20), true }, "the counter goes on from what is in use on " .. name)
+    t.is({ values[1], values[#values] < used - (2 << 20) }, { used + (1 << 20), true },
+        "the counter goes on from what is in use on " .. name)
     t.ok(math.min(table.unpack(values)) >= 0, "and is never negative")
 end
 os.remove(file)

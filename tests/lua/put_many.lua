@@ -1,6 +1,6 @@
 --!plain
--- scatter_add, scatter_reduce and gather of many elements (offsets made block by block, sums in lanes),
--- on one and two threads, against plain loops and numbers that are exact in any order.
+-- scatter_add, scatter_reduce and gather of many elements (offsets made block by block, sums in
+-- lanes), on one and two threads, against plain loops and numbers that are exact in any order.
 local g = require "gpush"
 local t = require "tap"
 
@@ -31,56 +31,80 @@ for k = 1, 2 do
         local ix = g.tensor(index, {dtype = "i64"}):to(dev)
         for _, dt in ipairs(dtypes) do
             local name = ("%s %s %d threads: "):format(dev, dt, k)
-            local src, x = g.tensor(values, {dtype = dt}):to(dev), g.full({K}, 3, {dtype = dt, device = dev})
+            local src, x = g.tensor(values, {dtype = dt}):to(dev),
+                g.full({K}, 3, {dtype = dt, device = dev})
             local want, count = sums(3)
             if dt == "u8" then for i = 1, K do want[i] = want[i] % 256 end end
             local function check(y, list, what, near)
                 local good = true
                 near = near or dt == "f16" and 1 / 1024 or 0
-                for i, v in ipairs(y:tolist()) do good = good and math.abs(v - list[i]) <= list[i] * near end
+                for i, v in ipairs(y:tolist()) do
+                    good = good and math.abs(v - list[i]) <= list[i] * near
+                end
                 t.ok(good, name .. what)
             end
             check(x:scatter_add(1, ix, src), want, "scatter_add")
             check(x:scatter_add(1, ix:to("i32"), src), want, "scatter_add with an i32 index")
-            check(x:view({K, 1}):scatter_add(1, ix:view({N, 1}), src:view({N, 1})):view({-1}), want, "scatter_add of a column")
+            check(x:view({K, 1}):scatter_add(1, ix:view({N, 1}), src:view({N, 1})):view({-1}), want,
+                "scatter_add of a column")
             local wide = g.zeros(K, 3, {dtype = dt, device = dev})
             local column = wide:select(2, 2)
             column:copy_(x)
             column:scatter_add_(1, ix, src)
             check(column, want, "scatter_add_ into a strided column")
-            t.is(wide:select(2, 1):sum():item() + wide:select(2, 3):sum():item(), 0, name .. "its neighbours stay")
-            t.is(x:scatter_add(1, ix, g.zeros(N, {dtype = dt, device = dev})):tolist(), x:tolist(), name .. "nothing added")
+            t.is(wide:select(2, 1):sum():item() + wide:select(2, 3):sum():item(), 0,
+                name .. "its neighbours stay")
+            t.is(x:scatter_add(1, ix, g.zeros(N, {dtype = dt, device = dev})):tolist(), x:tolist(),
+                name .. "nothing added")
             if dt ~= "u8" then
                 check(x:scatter_reduce(1, ix, src, "mean"), (function()
                     local mean = {}
-                    for i = 1, K do mean[i] = dt:find "^i" and want[i] // (count[i] + 1) or want[i] / (count[i] + 1) end
+                    for i = 1, K do
+                        mean[i] = dt:find "^i" and want[i] // (count[i] + 1)
+                            or want[i] / (count[i] + 1)
+                    end
                     return mean
-                end)(), "scatter_reduce by mean", dt:find "^f" and (dt == "f16" and 1 / 1024 or 1e-7))
+                end)(), "scatter_reduce by mean", dt:find "^f"
+                    and (dt == "f16" and 1 / 1024 or 1e-7))
             end
             local most = {3, 3, 3, 3, 3, 3, 3}
-            for i = 1, N do most[place(index[i])] = math.max(most[place(index[i])], values[i] * (i % 11)) end
-            check(x:scatter_reduce(1, ix, g.tensor(values):mul(g.arange(1, N):remainder(11)):to(dt):to(dev), "amax"), most, "scatter_reduce by amax")
+            for i = 1, N do
+                most[place(index[i])] = math.max(most[place(index[i])], values[i] * (i % 11))
+            end
+            check(x:scatter_reduce(1, ix,
+                g.tensor(values):mul(g.arange(1, N):remainder(11)):to(dt):to(dev), "amax"), most,
+                    "scatter_reduce by amax")
             local picked = {}
             for i = 1, N do picked[i] = place(index[i]) end
             t.is(g.arange(1, K):to(dt):to(dev):gather(1, ix):tolist(), picked, name .. "gather")
         end
         -- An index out of range, also in the last part: an error, and in place nothing is changed.
-        for _, bad in ipairs {{5, 0}, {N, K + 1}, {N - 1, -K - 1}, {10007, math.mininteger}, {10008, math.maxinteger}} do
+        for _, bad in ipairs {{5, 0}, {N, K + 1}, {N - 1, -K - 1}, {10007, math.mininteger},
+            {10008, math.maxinteger}}
+        do
             local list = {table.unpack(index, 1, N)}
             list[bad[1]] = bad[2]
-            local broken, src, x = g.tensor(list, {dtype = "i64"}):to(dev), g.ones(N, {device = dev}), g.zeros(K, {device = dev})
-            local text = (("index %d is out of range for dim 1 of size 7"):format(bad[2]):gsub("%-", "%%-"))
-            t.error(function() return x:scatter_add(1, broken, src):sum():item() end, text, dev .. ": scatter_add refuses " .. bad[2])
-            t.error(function() return x:gather(1, broken):sum():item() end, text, dev .. ": gather refuses " .. bad[2])
-            t.error(function() return x:scatter_add_(1, broken, src):sum():item() end, text, dev .. ": so does scatter_add_")
-            t.error(function() return x:scatter_reduce(1, broken, src, "prod"):sum():item() end, text, dev .. ": and scatter_reduce")
+            local broken, src, x = g.tensor(list, {dtype = "i64"}):to(dev),
+                g.ones(N, {device = dev}), g.zeros(K, {device = dev})
+            local text = (("index %d is out of range for dim 1 of size 7"):format(
+                bad[2]):gsub("%-", "%%-"))
+            t.error(function() return x:scatter_add(1, broken, src):sum():item() end, text,
+                dev .. ": scatter_add refuses " .. bad[2])
+            t.error(function() return x:gather(1, broken):sum():item() end, text,
+                dev .. ": gather refuses " .. bad[2])
+            t.error(function() return x:scatter_add_(1, broken, src):sum():item() end, text,
+                dev .. ": so does scatter_add_")
+            t.error(function() return x:scatter_reduce(1, broken, src, "prod"):sum():item() end,
+                text, dev .. ": and scatter_reduce")
             t.is(x, {0, 0, 0, 0, 0, 0, 0}, dev .. ": x is as it was")
         end
-        local minus = g.full({K}, -0.0, {device = dev}):scatter_add(1, ix, g.full({N}, -0.0, {device = dev}))
+        local minus = g.full({K}, -0.0, {device = dev}):scatter_add(
+            1, ix, g.full({N}, -0.0, {device = dev}))
         t.is(1 / minus[1]:item(), -math.huge, dev .. ": sums of -0.0 are -0.0")
         -- An index that stands still along the last dim, and one that is written itself.
         local rows = g.arange(1, 3000):view({1000, 3}):to(dev)
-        t.is(rows:gather(1, g.tensor({{7}, {-1}}):to("i64"):to(dev):expand(2, 3)), {{19, 20, 21}, {2998, 2999, 3000}}, dev .. ": an expanded index")
+        t.is(rows:gather(1, g.tensor({{7}, {-1}}):to("i64"):to(dev):expand(2, 3)),
+            {{19, 20, 21}, {2998, 2999, 3000}}, dev .. ": an expanded index")
         local own = g.tensor({3, 1, 2, 2}, {dtype = "i64"}):to(dev)
         own:scatter_add_(1, own, own)
         t.is(own, {4, 5, 5, 2}, dev .. ": an index that is written itself")

@@ -1,5 +1,6 @@
 --!plain
--- Composites over dims: quantile, nanquantile, diff, norm, var_mean; against plain Lua, on cpu and sim.
+-- Composites over dims: quantile, nanquantile, diff, norm, var_mean; against plain Lua, on cpu and
+-- sim.
 local t = require "tap"
 local g = require "gpush"
 local nan, inf = 0 / 0, math.huge
@@ -34,10 +35,12 @@ for _, dev in ipairs {"cpu", "sim"} do
             local got, worst = y:to("f64"):reshape(-1):tolist(), 0
             if #got ~= #want then return t.is(#got, #want, name) end
             for i = 1, #want do
-                local d = (got[i] == want[i] or (got[i] ~= got[i] and want[i] ~= want[i])) and 0 or math.abs(got[i] - want[i]) / (1 + math.abs(want[i]))
+                local d = (got[i] == want[i] or (got[i] ~= got[i] and want[i] ~= want[i])) and 0
+                    or math.abs(got[i] - want[i]) / (1 + math.abs(want[i]))
                 worst = d == d and math.max(worst, d) or inf
             end
-            t.ok(worst <= tol and y.dtype == dtype, ("%s %s: %s (off by %g, %s)"):format(dev, dtype, name, worst, y.dtype))
+            t.ok(worst <= tol and y.dtype == dtype,
+                ("%s %s: %s (off by %g, %s)"):format(dev, dtype, name, worst, y.dtype))
         end
         local x = g.tensor(rows, {dtype = dtype}):to(dev)
         for _, way in ipairs {"linear", "lower", "higher", "midpoint", "nearest"} do
@@ -54,21 +57,26 @@ for _, dev in ipairs {"cpu", "sim"} do
                 close(x:quantile(at, 1, false, way), down, name .. ", with another")
             end
         end
-        t.is(x:quantile({0.1, 0.2}, 2, true).shape, {2, 4, 1}, dev .. " " .. dtype .. ": several quantiles are the first dim")
+        t.is(x:quantile({0.1, 0.2}, 2, true).shape, {2, 4, 1},
+            dev .. " " .. dtype .. ": several quantiles are the first dim")
         t.is(x:quantile(0.5, nil, true).shape, {1, 1}, dev .. " " .. dtype .. ": keepdim of all")
-        local y = g.tensor({{1, nan, 3, inf}, {nan, nan, nan, nan}, {-inf, 1, 2, 4}}, {dtype = dtype}):to(dev)
+        local y = g.tensor({{1, nan, 3, inf}, {nan, nan, nan, nan}, {-inf, 1, 2, 4}},
+            {dtype = dtype}):to(dev)
         close(y:quantile(0.5, 2), {nan, nan, 1.5}, "NaN wins in quantile")
         close(y:nanquantile(0.5, 2), {3, nan, 1.5}, "nanquantile leaves NaN out")
         close(y:nanquantile(1, 2), {inf, nan, 4}, "the largest may be infinite")
-        local ends = g.tensor({{-inf, 2}, {1, inf}}, {dtype = dtype}):to(dev) -- halfway is above - (above - below) / 2, as in lerp
+        -- halfway is above - (above - below) / 2, as in lerp
+        local ends = g.tensor({{-inf, 2}, {1, inf}}, {dtype = dtype}):to(dev)
         close(ends:quantile(0.5, 2), {-inf, nan}, "half of an infinite step")
         close(ends:quantile({0.5, 0.25}, 2), {-inf, nan, nan, inf}, "… and of several")
 
         close(x:diff(), {-4, 5, -3, -6, -7, 4, -11, 8, 3, -17, 16, 2, -1, 1, 5, -4}, "diff")
         close(x:diff(2, 1)[1], {-10, 3, -17, 18, -2}, "second diff down")
-        close(x[1]:diff(1, 1, x[2]["1:2"], x[2]["5:5"]), {-7, 1, -4, 5, -3, -6, 8}, "diff with prepend and append")
+        close(x[1]:diff(1, 1, x[2]["1:2"], x[2]["5:5"]), {-7, 1, -4, 5, -3, -6, 8},
+            "diff with prepend and append")
         t.is(x:diff(9).shape, {4, 0}, dev .. " " .. dtype .. ": diffs until nothing is left")
-        close(x:norm("fro", 2), {math.sqrt(52), math.sqrt(155), math.sqrt(300), math.sqrt(102)}, "norm")
+        close(x:norm("fro", 2), {math.sqrt(52), math.sqrt(155), math.sqrt(300), math.sqrt(102)},
+            "norm")
         close(x:norm(1, 2), {14, 25, 38, 20}, "norm 1")
         close(x:norm(inf), {9}, "norm inf")
         local v, m = x:var_mean(2, {correction = 0})
@@ -78,11 +86,18 @@ for _, dev in ipairs {"cpu", "sim"} do
     local b = g.tensor({true, true, false, true}):to(dev)
     t.is(b:diff():tolist(), {false, true, true}, dev .. ": diff of bool")
     local x = g.zeros(3, {device = dev})
-    refuses(function() return x:quantile(1.5) end, "quantile.lua:%d+: quantile: argument 'q': expected 0 to 1, got 1.5", dev .. ": quantile of 1.5")
-    refuses(function() return x:quantile(0.5, 1, false, "cubic") end, "quantile.lua:%d+: quantile: argument 'interpolation'", dev .. ": a way that is none")
-    refuses(function() return x:to("i32"):nanquantile(0.5) end, "quantile.lua:%d+: nanquantile: dtype i32", dev .. ": quantile of integers")
-    refuses(function() return g.zeros(0, {device = dev}):quantile(0.5) end, "quantile.lua:%d+: quantile: no elements", dev .. ": quantile of nothing")
-    refuses(function() return x:diff(-1) end, "quantile.lua:%d+: diff: argument 'n'", dev .. ": diff -1 times")
-    refuses(function() return x:norm("max") end, "quantile.lua:%d+: norm: argument 'p'", dev .. ": a norm that is none")
+    refuses(function() return x:quantile(1.5) end,
+        "quantile.lua:%d+: quantile: argument 'q': expected 0 to 1, got 1.5",
+            dev .. ": quantile of 1.5")
+    refuses(function() return x:quantile(0.5, 1, false, "cubic") end,
+        "quantile.lua:%d+: quantile: argument 'interpolation'", dev .. ": a way that is none")
+    refuses(function() return x:to("i32"):nanquantile(0.5) end,
+        "quantile.lua:%d+: nanquantile: dtype i32", dev .. ": quantile of integers")
+    refuses(function() return g.zeros(0, {device = dev}):quantile(0.5) end,
+        "quantile.lua:%d+: quantile: no elements", dev .. ": quantile of nothing")
+    refuses(function() return x:diff(-1) end, "quantile.lua:%d+: diff: argument 'n'",
+        dev .. ": diff -1 times")
+    refuses(function() return x:norm("max") end, "quantile.lua:%d+: norm: argument 'p'",
+        dev .. ": a norm that is none")
 end
 t.done()

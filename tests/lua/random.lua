@@ -29,7 +29,8 @@ g.manual_seed(1)
 t.is(g.randn(777):tolist(), long:narrow(1, 1, 777):tolist(),
     "an element depends on its index, not on how many there are")
 
--- Element i of f64 has words 2i and 2i + 1, of which f32's elements have one each: across blocks too.
+-- Element i of f64 has words 2i and 2i + 1, of which f32's elements have one each: across blocks
+-- too.
 g.manual_seed(5)
 local narrow = g.rand(6002, {dtype = "f32"}):to("f64"):tolist()
 g.manual_seed(5)
@@ -47,16 +48,21 @@ t.is(first:tolist(), {0xe169c58d, 0x9b00dbd8}, "Philox's words reach the tensor"
 t.is(g.rand(4):tolist(), {0x6627e8 / (1 << 24), 0xe169c5 / (1 << 24), 0xbc57ac / (1 << 24),
     0x9b00db / (1 << 24)}, "and are the upper bits of uniform numbers")
 
--- randn is Box and Muller's formula of two words each, in every block: f32's uniform numbers have the upper 24 bits of
--- the first word, f64's have the whole second.
+-- randn is Box and Muller's formula of two words each, in every block: f32's uniform numbers have
+-- the upper 24 bits of the first word, f64's have the whole second.
 do
     local n, worst = 5002, 0
-    local function same(make, dtype) g.manual_seed(9) return make(dtype == "f64" and n // 2 or n, {dtype = dtype}):tolist() end
+    local function same(make, dtype)
+        g.manual_seed(9) return make(dtype == "f64" and n // 2 or n, {dtype = dtype}):tolist()
+    end
     local u, v, z = same(g.rand, "f32"), same(g.rand, "f64"), same(g.randn, "f32")
     for i = 1, n, 2 do
-        local first, second = math.tointeger(u[i] * (1 << 24)) >> 1, math.tointeger(v[i // 2 + 1] * 2 ^ 53) >> 21
-        local r, turn = (-2 * math.log((first + 0.5) / (1 << 23))) ^ 0.5, 2 * math.pi * (second / 2 ^ 32)
-        worst = math.max(worst, math.abs(z[i] - r * math.cos(turn)), math.abs(z[i + 1] - r * math.sin(turn)))
+        local first, second = math.tointeger(u[i] * (1 << 24)) >> 1,
+            math.tointeger(v[i // 2 + 1] * 2 ^ 53) >> 21
+        local r, turn = (-2 * math.log((first + 0.5) / (1 << 23))) ^ 0.5,
+            2 * math.pi * (second / 2 ^ 32)
+        worst = math.max(worst, math.abs(z[i] - r * math.cos(turn)),
+            math.abs(z[i + 1] - r * math.sin(turn)))
     end
     t.ok(worst < 2e-6, "randn: two numbers from two words, off by at most " .. worst)
 end
@@ -97,7 +103,8 @@ local whole = true
 for i, v in ipairs(perm) do whole = whole and v == i end
 t.ok(whole and #perm == 1000 and moved > 900, "randperm holds each of 1 … n once, moved")
 t.is(g.randperm(0).shape, {0}, "randperm(0)")
-for _, n in ipairs {2, 8, 9, 17, 700, 5000, 60000} do -- rand's f64 numbers are the upper 53 of the 64 bits that it goes by
+-- rand's f64 numbers are the upper 53 of the 64 bits that it goes by
+for _, n in ipairs {2, 8, 9, 17, 700, 5000, 60000} do
     g.manual_seed(n)
     local order = g.rand(n, {dtype = "f64"}):argsort()
     g.manual_seed(n)
@@ -128,9 +135,12 @@ do
     local function draw(dev)
         g.manual_seed(11)
         local o, all = {device = dev}, {}
-        for i, x in ipairs {g.rand(200001, o), g.randn(200001, o), g.randint(1, 9, {100001}, o), g.randperm(5000, o),
-            g.randn(70001, {device = dev, dtype = "f64"}), g.rand(70001, {device = dev, dtype = "bf16"}),
-            g.full({50001}, 0.5, o):bernoulli(), g.ones(300, 40, o):multinomial(7), g.ones(300, 40, o):multinomial(70, true),
+        for i, x in ipairs {g.rand(200001, o), g.randn(200001, o), g.randint(1, 9, {100001}, o),
+            g.randperm(5000, o),
+            g.randn(70001, {device = dev, dtype = "f64"}),
+                g.rand(70001, {device = dev, dtype = "bf16"}),
+            g.full({50001}, 0.5, o):bernoulli(), g.ones(300, 40, o):multinomial(7),
+                g.ones(300, 40, o):multinomial(70, true),
             g.rand(5000000, o)} do all[i] = x:to "cpu" end
         return all
     end
@@ -141,7 +151,8 @@ do
             local got = draw(dev)
             want = want or got
             for i, x in ipairs(got) do
-                t.ok(x:equal(want[i]), ("draw %d is the same with %d threads on %s"):format(i, n, dev))
+                t.ok(x:equal(want[i]),
+                    ("draw %d is the same with %d threads on %s"):format(i, n, dev))
             end
         end
     end
@@ -154,34 +165,55 @@ do
     local n = 80000
     local counts = {0, 0, 0, 0}
     for _, k in ipairs(w:multinomial(n, true):tolist()) do counts[k] = counts[k] + 1 end
-    for k, share in ipairs {1 / 8, 0, 3 / 8, 4 / 8} do t.ok(math.abs(counts[k] / n - share) < 0.01, "share of weight " .. k) end
+    for k, share in ipairs {1 / 8, 0, 3 / 8, 4 / 8} do
+        t.ok(math.abs(counts[k] / n - share) < 0.01, "share of weight " .. k)
+    end
     local first = {0, 0, 0, 0}
     for _, row in ipairs(w:expand({20000, 4}):multinomial(3):tolist()) do
         first[row[1]] = first[row[1]] + 1
         if row[1] + row[2] + row[3] ~= 8 then first[2] = 1e9 end
     end
-    for k, share in ipairs {1 / 8, 0, 3 / 8, 4 / 8} do t.ok(math.abs(first[k] / 20000 - share) < 0.015, "weight " .. k .. " comes first") end
+    for k, share in ipairs {1 / 8, 0, 3 / 8, 4 / 8} do
+        t.ok(math.abs(first[k] / 20000 - share) < 0.015, "weight " .. k .. " comes first")
+    end
     -- of many: weights 1, 2, 3, 0, 1, 2, 3, 0 … ; the sum of k distinct ones among n
     for _, case in ipairs {{20001, 3}, {20001, 500}, {6000, 4000}, {65, 48}} do
         local many, samples = case[1], case[2]
         local list = g.arange(1, many):remainder(4):to("f32"):multinomial(samples):tolist()
         local seen, good = {}, true
-        for _, k in ipairs(list) do good, seen[k] = good and not seen[k] and k % 4 ~= 0 and k >= 1 and k <= many, true end
-        t.ok(good and #list == samples, ("%d of %d, each once, none of weight 0"):format(samples, many))
+        for _, k in ipairs(list) do
+            good, seen[k] = good and not seen[k] and k % 4 ~= 0 and k >= 1 and k <= many, true
+        end
+        t.ok(good and #list == samples,
+            ("%d of %d, each once, none of weight 0"):format(samples, many))
     end
     local heavy = {0, 0, 0}
-    for _, k in ipairs(g.arange(1, 20000):remainder(4):to("f32"):multinomial(3000):tolist()) do heavy[k % 4] = heavy[k % 4] + 1 end
-    for k = 1, 3 do t.ok(math.abs(heavy[k] / 3000 - k / 6) < 0.05, "without replacement, weight " .. k .. " of many") end
+    for _, k in ipairs(g.arange(1, 20000):remainder(4):to("f32"):multinomial(3000):tolist()) do
+        heavy[k % 4] = heavy[k % 4] + 1
+    end
+    for k = 1, 3 do
+        t.ok(math.abs(heavy[k] / 3000 - k / 6) < 0.05,
+            "without replacement, weight " .. k .. " of many")
+    end
     for k, share in ipairs {1 / 6, 2 / 6, 3 / 6} do
         local drawn = g.arange(1, 20000):remainder(4):to("f32"):multinomial(n, true)
-        t.ok(math.abs(drawn:remainder(4):eq(k):sum():item() / n - share) < 0.01, "with replacement, weight " .. k .. " of many")
+        t.ok(math.abs(drawn:remainder(4):eq(k):sum():item() / n - share) < 0.01,
+            "with replacement, weight " .. k .. " of many")
     end
     for _, dev in ipairs {"cpu", "sim"} do
-        local function fails(v, replace) return function() return g.tensor(v, {device = dev}):multinomial(2, replace):tolist() end end
-        t.error(fails({1.0, -1.0, 2.0}), "multinomial: a weight in 'x' is negative", "a negative weight on " .. dev)
-        t.error(fails({1.0, 0 / 0, 2.0}, true), "multinomial: a weight in 'x' is negative, infinite or NaN", "NaN on " .. dev)
-        t.error(fails {1.0, 0.0, 0.0}, "multinomial: a row of 'x' has fewer weights", "too few on " .. dev)
-        t.error(fails({0.0, 0.0}, true), "multinomial: a row of 'x' has fewer weights", "none on " .. dev)
+        local function fails(v, replace)
+            return function()
+                return g.tensor(v, {device = dev}):multinomial(2, replace):tolist()
+            end
+        end
+        t.error(fails({1.0, -1.0, 2.0}), "multinomial: a weight in 'x' is negative",
+            "a negative weight on " .. dev)
+        t.error(fails({1.0, 0 / 0, 2.0}, true),
+            "multinomial: a weight in 'x' is negative, infinite or NaN", "NaN on " .. dev)
+        t.error(fails {1.0, 0.0, 0.0}, "multinomial: a row of 'x' has fewer weights",
+            "too few on " .. dev)
+        t.error(fails({0.0, 0.0}, true), "multinomial: a row of 'x' has fewer weights",
+            "none on " .. dev)
     end
 end
 
@@ -196,12 +228,17 @@ do
     t.close(g.normal(g.zeros(40000), 3):std():item(), 3, 0.05, "a tensor and a number")
     t.close(g.normal(2, g.ones(40000)):mean():item(), 2, 0.02, "a number and a tensor")
     t.error(function() g.normal(0, 1) end, "normal: argument 'shape'", "numbers without a shape")
-    t.error(function() g.normal(g.zeros(2), 1, {2}) end, "normal: shape, dtype and device", "tensors with a shape")
+    t.error(function() g.normal(g.zeros(2), 1, {2}) end, "normal: shape, dtype and device",
+        "tensors with a shape")
     local b = g.zeros(2, 3, {dtype = "f16"})
-    t.is({g.randint_like(b, 1, 6).dtype, g.randint_like(b, 1, 6, {dtype = "i8"}).dtype}, {"f16", "i8"}, "randint_like")
-    t.is({g.full_like(b, 3.5, {dtype = "i32"}):tolist(), g.full_like(b, 7).dtype}, {{{3, 3, 3}, {3, 3, 3}}, "f16"}, "full_like")
-    t.is({g.empty_like(b, {dtype = "u8"}).shape, g.empty_like(b, {dtype = "u8"}).dtype}, {{2, 3}, "u8"}, "empty_like")
-    t.is({g.rand_like(b, {dtype = "f64"}).dtype, g.randn_like(b).dtype}, {"f64", "f16"}, "rand_like and randn_like")
+    t.is({g.randint_like(b, 1, 6).dtype, g.randint_like(b, 1, 6, {dtype = "i8"}).dtype},
+        {"f16", "i8"}, "randint_like")
+    t.is({g.full_like(b, 3.5, {dtype = "i32"}):tolist(), g.full_like(b, 7).dtype},
+        {{{3, 3, 3}, {3, 3, 3}}, "f16"}, "full_like")
+    t.is({g.empty_like(b, {dtype = "u8"}).shape, g.empty_like(b, {dtype = "u8"}).dtype},
+        {{2, 3}, "u8"}, "empty_like")
+    t.is({g.rand_like(b, {dtype = "f64"}).dtype, g.randn_like(b).dtype}, {"f64", "f16"},
+        "rand_like and randn_like")
     t.is(g.arange(1, 7, 2):tolist(), g.range(1, 7, 2):tolist(), "arange is range")
 end
 

@@ -1,12 +1,14 @@
 --!plain
--- Reductions: shapes that take each way through the driver against sums in plain Lua, accuracy of long f32 sums, and independence of the threads.
+-- Reductions: shapes that take each way through the driver against sums in plain Lua, accuracy of
+-- long f32 sums, and independence of the threads.
 local t = require "tap"
 local g = require "gpush"
 
 -- Values are small integers, so every sum is exact in every dtype and any order.
 local function value(i) return (i * 7919) % 13 - 6 end
 
--- The sum, the largest and the count of zeros over the dims in `over` of a tensor of shape dims, keyed by the kept indices.
+-- The sum, the largest and the count of zeros over the dims in `over` of a tensor of shape dims,
+-- keyed by the kept indices.
 local function reference(dims, over)
     local sum, most, all, n = {}, {}, {}, 1
     for _, d in ipairs(dims) do n = n * d end
@@ -34,7 +36,8 @@ local function check(dev, dims, ...)
     local sum, most, all = reference(dims, over)
     local n = 1
     for _, d in ipairs(dims) do n = n * d end
-    local name = dev .. ": " .. table.concat(dims, "x") .. " over " .. table.concat(list, ",") .. " "
+    local name = dev .. ": " .. table.concat(dims, "x") .. " over " .. table.concat(list, ",") ..
+        " "
     local base = (g.arange(0, n - 1) * 7919) % 13 - 6
     local short = n < 70000 and {"f32", "i64", "i8", "f16"} or {"f32"}
     for _, dtype in ipairs(short) do
@@ -63,34 +66,44 @@ for _, dev in ipairs {"cpu", "sim"} do
     local x = g.full({3000000}, 0.1, {device = dev})
     local tenth = g.full({1}, 0.1):item()
     t.close(x:sum():item(), 3000000 * tenth, 2e-7, dev .. ": a long f32 sum")
-    t.close(x:reshape(300000, 10):sum(1)[3]:item(), 300000 * tenth, 5e-7, dev .. ": a long f32 sum of columns")
-    t.close(x:reshape(2, 1500000):mean(2)[2]:item(), tenth, 2e-7, dev .. ": a long f32 mean of rows")
-    -- 16 sums of their own, each longer than what is folded before it is put away: row i is i, and 1 more at 3 places.
-    local long = g.arange(1, 16, {device = dev, dtype = "f32"}):reshape(16, 1):expand(16, 140000):contiguous()
+    t.close(x:reshape(300000, 10):sum(1)[3]:item(), 300000 * tenth, 5e-7,
+        dev .. ": a long f32 sum of columns")
+    t.close(x:reshape(2, 1500000):mean(2)[2]:item(), tenth, 2e-7,
+        dev .. ": a long f32 mean of rows")
+    -- 16 sums of their own, each longer than what is folded before it is put away: row i is i, and
+    -- 1 more at 3 places.
+    local long = g.arange(1, 16, {device = dev, dtype = "f32"}):reshape(16, 1):expand(
+        16, 140000):contiguous()
     for _, at in ipairs {1, 65537, 140000} do long:select(2, at):add_(1) end
-    t.is(long:sum(2):sub(g.arange(1, 16, {device = dev}) * 140000), g.full({16}, 3.0), dev .. ": 16 rows of 140000")
-    -- A line as long as is searched in parts: the best in the first, in the last, at the seams, and twice.
+    t.is(long:sum(2):sub(g.arange(1, 16, {device = dev}) * 140000), g.full({16}, 3.0),
+        dev .. ": 16 rows of 140000")
+    -- A line as long as is searched in parts: the best in the first, in the last, at the seams, and
+    -- twice.
     local line = g.zeros(200001, {device = dev})
-    for _, at in ipairs {200001, 3126, 3125, 2, 1} do -- ever nearer the front: the first of equals is found
+    -- ever nearer the front: the first of equals is found
+    for _, at in ipairs {200001, 3126, 3125, 2, 1} do
         line[at] = 1
         t.is(line:argmax():item(), at, dev .. ": argmax of a long line is " .. at)
         t.is(line:neg():argmin():item(), at, dev .. ": argmin of a long line is " .. at)
     end
     line[150000] = 0 / 0
     t.is(line:argmax():item(), 150000, dev .. ": argmax of a long line with NaN")
-    t.is(g.full({5, 40}, -math.huge, {device = dev}):amax(1):eq(-math.huge):all():item(), true, dev .. ": nothing but -inf")
+    t.is(g.full({5, 40}, -math.huge, {device = dev}):amax(1):eq(-math.huge):all():item(), true,
+        dev .. ": nothing but -inf")
     local y = g.ones(70, 40, {device = dev})
     y[33][7] = 0 / 0
     t.is(y:amax(1):ne(y:amax(1)):sum():item(), 1, dev .. ": NaN wins in columns")
     t.is(y:reshape(-1):amin():ne(0):item(), true, dev .. ": NaN wins in a line")
     t.is(y:reshape(-1):amin():eq(1):item(), false, dev .. ": … and is not 1")
-    -- Lines of every length about those of the lanes that they are folded in, beginning anywhere: each element counts once.
+    -- Lines of every length about those of the lanes that they are folded in, beginning anywhere:
+    -- each element counts once.
     local numbers, wrong = g.arange(1, 300, {dtype = "f32", device = dev}), {}
     for n = 1, 290 do
         local from = n % 7 + 1
         local x = numbers[from .. ":" .. from + n - 1]
         for _, line in ipairs {x, x:to "i64", x:to "f64"} do
-            local good = line:sum():item() == n * (2 * from + n - 1) // 2 and line:amax():item() == from + n - 1
+            local good = line:sum():item() == n * (2 * from + n - 1) // 2
+                and line:amax():item() == from + n - 1
             if not good then wrong[#wrong + 1] = n .. " " .. line.dtype end
         end
         local at = n - (n * 5) % (n // 2 + 1) -- somewhere in its second half
@@ -119,7 +132,8 @@ for _, dev in ipairs {"cpu", "sim"} do
     end
 end
 
--- Rows with a gap behind them that are longer than what is summed at once: what stands in the gap must not count.
+-- Rows with a gap behind them that are longer than what is summed at once: what stands in the gap
+-- must not count.
 for _, dev in ipairs {"cpu", "sim"} do
     local x = g.ones({16, 2, 100003}, {dtype = "u8", device = dev})
     x["..., 100001:100003"] = 100
@@ -134,7 +148,8 @@ do
     local results = {}
     for n = 1, 4 do
         g.threads(n)
-        results[n] = {x:sum():item(), x["1:1000000"]:reshape(1000, 1000):sum(1):tolist(), x["1:1000000"]:reshape(250000, 4):sum(1):tolist(), x:cumsum(1)[-1]:item(),
+        results[n] = {x:sum():item(), x["1:1000000"]:reshape(1000, 1000):sum(1):tolist(),
+            x["1:1000000"]:reshape(250000, 4):sum(1):tolist(), x:cumsum(1)[-1]:item(),
             x["1:210000"]:reshape(300, 700):softmax(1):tolist()}
     end
     for n = 2, 4 do t.is(results[n], results[1], n .. " threads give what one gives") end
@@ -146,7 +161,8 @@ do
         if a ~= a or b ~= b then return a ~= a and b ~= b end
         return a == b or math.abs(a - b) <= tolerance * (1 + math.abs(b))
     end
-    local function row_of(list, r, k) -- what the row's sum, largest, its place, norm and softmax are
+    -- what the row's sum, largest, its place, norm and softmax are
+    local function row_of(list, r, k)
         local sum, top, at, squares, exps = 0, -inf, 1, 0, 0
         for j = 1, k do
             local v = list[(r - 1) * k + j]
@@ -168,7 +184,8 @@ do
                 local best, arg = y:amax(2):tolist(), y:argmax(2):tolist()
                 tops, places = tops:tolist(), places:tolist()
                 local norms = float and y:norm(2, 2):tolist()
-                local soft, logs = float and y:softmax(2):tolist(), float and y:log_softmax(2):tolist()
+                local soft, logs = float and y:softmax(2):tolist(), float
+                    and y:log_softmax(2):tolist()
                 local good, running = true, y:cumsum(2):tolist()
                 for r = 1, n do
                     local so_far = 0
@@ -177,12 +194,14 @@ do
                         good = good and same(running[r][j], so_far, tolerance * 4)
                     end
                     local sum, top, at, norm, exps = row_of(list, r, k)
-                    good = good and same(sums[r], sum, tolerance * 2) and same(tops[r], top, 0) and same(best[r], top, 0) and
+                    good = good and same(sums[r], sum, tolerance * 2) and same(tops[r], top, 0)
+                        and same(best[r], top, 0) and
                         places[r] == at and arg[r] == at
                     for j = 1, float and k or 0 do
                         local v = list[(r - 1) * k + j]
                         good = good and same(soft[r][j], math.exp(v - top) / exps, tolerance) and
-                            same(logs[r][j], v - top - math.log(exps), tolerance) and same(norms[r], norm, tolerance * 2)
+                            same(logs[r][j], v - top - math.log(exps), tolerance)
+                                and same(norms[r], norm, tolerance * 2)
                     end
                     if not good then print("# row " .. r) break end
                 end

@@ -1,12 +1,15 @@
 --!plain
--- f64, i64 and numbers become f16 and bf16 by one rounding, on every way into a tensor: against exact arithmetic in f64,
--- at and beside the middles between neighbours, where a rounding to f32 on the way goes wrong.
+-- f64, i64 and numbers become f16 and bf16 by one rounding, on every way into a tensor: against
+-- exact arithmetic in f64, at and beside the middles between neighbours, where a rounding to f32 on
+-- the way goes wrong.
 local t = require "tap"
 local g = require "gpush"
 
-local bits, least, most = { f16 = 10, bf16 = 7 }, { f16 = -14, bf16 = -126 }, { f16 = 65504, bf16 = 0x1.fep127 }
+local bits, least, most = { f16 = 10, bf16 = 7 }, { f16 = -14, bf16 = -126 },
+    { f16 = 65504, bf16 = 0x1.fep127 }
 
--- x rounded to dtype, half to even. Scaling by powers of two is exact, and so is what it leaves below 2^53.
+-- x rounded to dtype, half to even. Scaling by powers of two is exact, and so is what it leaves
+-- below 2^53.
 local function rounded(dtype, x)
     if x == 0 or x ~= x or x == math.huge or x == -math.huge then return x end
     local _, e = 0, math.floor(math.log(math.abs(x), 2))
@@ -23,7 +26,9 @@ end
 
 local function middles(dtype)
     local list = {}
-    for _, e in ipairs { 0, 1, 9, 15, 100, -3, -14, -20, -24, -126, -130, least[dtype] - bits[dtype] } do
+    for _, e in ipairs { 0, 1, 9, 15, 100, -3, -14, -20, -24, -126, -130,
+        least[dtype] - bits[dtype] }
+    do
         local unit = 2.0 ^ (math.max(e, least[dtype]) - bits[dtype])
         for _, k in ipairs { 2.0 ^ bits[dtype], 2.0 ^ bits[dtype] + 1, 1, 2 } do
             for _, off in ipairs { 0, 2.0 ^ -30, -2.0 ^ -30, 2.0 ^ -40, -2.0 ^ -40, 0.25 } do
@@ -33,7 +38,11 @@ local function middles(dtype)
             end
         end
     end
-    for _, x in ipairs { most[dtype], 65519.999999999, 65520, 1e300, -1e300, 1e-310, -1e-310, 0, -0.0, math.huge, -math.huge, 0 / 0, 0.1, 1 / 3 } do list[#list + 1] = x end
+    for _, x in ipairs { most[dtype], 65519.999999999, 65520, 1e300, -1e300, 1e-310, -1e-310, 0,
+        -0.0, math.huge, -math.huge, 0 / 0, 0.1, 1 / 3 }
+    do
+        list[#list + 1] = x
+    end
     return list
 end
 
@@ -41,12 +50,16 @@ local function each(dtype, dev)
     local list, want = middles(dtype), {}
     for i, x in ipairs(list) do want[i] = rounded(dtype, x) end
     local x = g.tensor(list, { dtype = "f64", device = dev })
-    local function is(y, what) t.is(y:to "cpu":to "f64":view(-1):tolist(), want, ("%s to %s on %s"):format(what, dtype, dev)) end
+    local function is(y, what)
+        t.is(y:to "cpu":to "f64":view(-1):tolist(), want,
+            ("%s to %s on %s"):format(what, dtype, dev))
+    end
     is(x:to(dtype), "f64")
     is(g.stack({ x, x }, 2):select(2, 1):to(dtype), "strided f64")
     is(g.zeros(#list, { dtype = dtype, device = dev }):copy_(x), "copy_ of f64")
     is(g.tensor(list, { dtype = dtype, device = dev }), "a table")
-    local filled, set, where, one = {}, g.zeros(#list, { dtype = dtype, device = dev }), {}, g.zeros(1, { dtype = dtype, device = dev })
+    local filled, set, where, one = {}, g.zeros(#list, { dtype = dtype, device = dev }), {},
+        g.zeros(1, { dtype = dtype, device = dev })
     for i, v in ipairs(list) do
         filled[i] = g.full({ 1 }, v, dtype, dev)
         set[i] = v
@@ -59,8 +72,11 @@ end
 
 local function whole(dtype, dev)
     local list, want = {}, {}
-    for _, i in ipairs { 1 + (1 << 8) + (1 << 16), (1 << 24) + (1 << 16) + 1, (1 << 40) + (1 << 32) + 1, (1 << 40) + (1 << 32), (1 << 62) + (1 << 54) + 1,
-        (1 << 62) + (1 << 54), (1 << 62) + (3 << 54), (1 << 62) + (3 << 54) - 1, math.maxinteger, 65519, 65520, 2049, 2051, 0 } do
+    for _, i in ipairs { 1 + (1 << 8) + (1 << 16), (1 << 24) + (1 << 16) + 1,
+        (1 << 40) + (1 << 32) + 1, (1 << 40) + (1 << 32), (1 << 62) + (1 << 54) + 1,
+        (1 << 62) + (1 << 54), (1 << 62) + (3 << 54), (1 << 62) + (3 << 54) - 1, math.maxinteger,
+            65519, 65520, 2049, 2051, 0 }
+        do
         list[#list + 1], list[#list + 2] = i, -i
     end
     -- by integers alone: the last bits kept, those behind them compared with half a unit
@@ -76,11 +92,15 @@ local function whole(dtype, dev)
     end
     for k, i in ipairs(list) do want[k] = exact(i) end
     local x = g.tensor(list, { dtype = "i64", device = dev })
-    local function is(y, what) t.is(y:to "cpu":to "f64":tolist(), want, ("%s to %s on %s"):format(what, dtype, dev)) end
+    local function is(y, what)
+        t.is(y:to "cpu":to "f64":tolist(), want, ("%s to %s on %s"):format(what, dtype, dev))
+    end
     is(x:to(dtype), "i64")
     is(g.tensor(list, { dtype = dtype, device = dev }), "a table of integers")
-    local small = g.tensor({ (1 << 24) + (1 << 16) + 1, -(1 << 24) - (1 << 16) - 1 }, { dtype = "i32", device = dev })
-    t.is(small:to(dtype):to "cpu":to "f64", { exact(small[1]:item()), exact(small[2]:item()) }, "i32 to " .. dtype .. " on " .. dev)
+    local small = g.tensor({ (1 << 24) + (1 << 16) + 1, -(1 << 24) - (1 << 16) - 1 },
+        { dtype = "i32", device = dev })
+    t.is(small:to(dtype):to "cpu":to "f64", { exact(small[1]:item()), exact(small[2]:item()) },
+        "i32 to " .. dtype .. " on " .. dev)
 end
 
 for _, dev in ipairs { "cpu", "sim" } do

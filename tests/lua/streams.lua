@@ -1,4 +1,5 @@
--- Streams: they overlap, order themselves where they share tensors, and pinned copies leave the host free.
+-- Streams: they overlap, order themselves where they share tensors, and pinned copies leave the
+-- host free.
 local t = require "tap"
 local dev = "sim"
 
@@ -18,7 +19,8 @@ for _ = 1, 5 do
     local y = a:use(slow, big, 30)
     t.ok(a:busy(), "the writer is still at work when the reader is queued")
     local z = b:use(function() return y:sum() end)
-    t.is(z:item(), 31 * (1 << 20), "a stream reads what another one writes only after it is written")
+    t.is(z:item(), 31 * (1 << 20),
+        "a stream reads what another one writes only after it is written")
 end
 
 -- what another stream is still reading
@@ -68,7 +70,8 @@ end
 -- and so are the parameters of an optimizer's step, in one list
 do
     local a = stream(dev)
-    local p, q = zeros(1 << 16, { device = dev, requires_grad = true }), zeros(4, { device = dev, requires_grad = true })
+    local p, q = zeros(1 << 16, { device = dev, requires_grad = true }),
+        zeros(4, { device = dev, requires_grad = true })
     p.grad, q.grad = ones(1 << 16, { device = dev }), ones(4, { device = dev })
     local opt = optim.SGD({ p, q }, { lr = 1 })
     synchronize(dev)
@@ -76,7 +79,8 @@ do
         slow(big, 20)
         opt:step()
     end)
-    t.is({ q:sum():item(), p:sum():item() }, { -4, -65536 }, "parameters are read after another stream has stepped them")
+    t.is({ q:sum():item(), p:sum():item() }, { -4, -65536 },
+        "parameters are read after another stream has stepped them")
 end
 
 -- a tensor of this stream, which this stream still reads, is written by another one
@@ -87,7 +91,8 @@ for _ = 1, 3 do
     slow(big, 60)
     local sum = x:sum()
     a:use(function() x:fill_(7) end)
-    t.is({ sum:item(), x:sum():item() }, { 1 << 20, 7 << 20 }, "another stream's write waits for this one's reads")
+    t.is({ sum:item(), x:sum():item() }, { 1 << 20, 7 << 20 },
+        "another stream's write waits for this one's reads")
 end
 
 -- synchronize() means all streams, and an event's wait tells of what failed before it
@@ -101,10 +106,12 @@ do
     local bad = ones(3, { device = dev }):index_select(1, tensor({ 9 }, { device = dev }))
     local e = s:record()
     while s:busy() do end
-    t.error(function() e:synchronize() end, "out of range", "an event that is reached already tells of the error before it")
+    t.error(function() e:synchronize() end, "out of range",
+        "an event that is reached already tells of the error before it")
 end
 
--- fork gives a function streams of its own; wait hands out what it returned, and the host waits for nothing
+-- fork gives a function streams of its own; wait hands out what it returned, and the host waits for
+-- nothing
 do
     sync.reset()
     local here = current_stream(dev)
@@ -114,8 +121,10 @@ do
         seen = current_stream(dev)
         return slow(x, n):sum(), n, nil
     end, big, 30)
-    t.ok(tostring(seen) ~= tostring(here) and tostring(current_stream(dev)) == tostring(here), "fork's ops have another stream")
-    t.ok(not f:done() and tostring(f):find("3 values, at work", 1, true), "a future knows that it is not done")
+    t.ok(tostring(seen) ~= tostring(here) and tostring(current_stream(dev)) == tostring(here),
+        "fork's ops have another stream")
+    t.ok(not f:done() and tostring(f):find("3 values, at work", 1, true),
+        "a future knows that it is not done")
     local r = table.pack(wait(f))
     t.is({ r.n, r[2], #sync.events() }, { 3, 30, 0 }, "wait gives all values, and nothing waited")
     t.is(r[1]:item(), 31 * (1 << 20), "what uses them follows what makes them")
@@ -126,8 +135,10 @@ do
     t.is(wait(fork(nn.Identity(), list)), list, "a module can be forked")
     t.error(function() fork(function() error "no" end) end, "no", "an error comes out of fork")
     t.is(tostring(current_stream(dev)), tostring(here), "and the stream is the old one")
-    t.error(function() fork(big) end, "fork: fn: expected a function or a module, got a tensor", "fork of a tensor")
-    t.error(function() wait { f, 3 } end, "number 2 of the list: expected a future, got number", "wait for a number")
+    t.error(function() fork(big) end, "fork: fn: expected a function or a module, got a tensor",
+        "fork of a tensor")
+    t.error(function() wait { f, 3 } end, "number 2 of the list: expected a future, got number",
+        "wait for a number")
 end
 
 -- once the copies are made, a pinned source is written without a wait

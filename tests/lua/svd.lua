@@ -59,7 +59,9 @@ for dtype, eps in pairs(precision) do
                     u, s, vh, a = u:to("cpu"), s:to("cpu"), vh:to("cpu"), a:to("cpu")
                     local name = string.format("%s %s %s %s %s: ", table.concat(shape, "x"), dtype,
                         layout, full and "full" or "economy", device)
-                    t.ok(u.shape[#shape] == (full and m or k) and vh.shape[#shape - 1] == (full and n or k) and s.shape[#shape - 1] == k, name .. "shapes")
+                    t.ok(u.shape[#shape] == (full and m or k)
+                        and vh.shape[#shape - 1] == (full and n or k) and s.shape[#shape - 1] == k,
+                            name .. "shapes")
                     local uk, vk = u:narrow(-1, 1, k), vh:narrow(-2, 1, k)
                     local size = a:abs():amax():item() * math.sqrt(m * n)
                     t.ok(far((uk * s:unsqueeze(-2)):matmul(vk), a) <= eps * size * 4,

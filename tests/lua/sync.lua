@@ -39,30 +39,45 @@ for i = 1, 5 do x = x + 1 end
 local s = x:sum()
 local v = s:item()
 ]])
-local pattern = "^CHILD:5: item waited [%d.]+ [mun]?s on sim:0 for (%d+) queued ops? %(last: sum, CHILD:4%); [^\n]+\n$"
-t.ok(out:find(pattern), "a warning is one line: where, what, how long, for what, and what to write instead")
+local pattern = "^CHILD:5: item waited [%d.]+ [mun]?s on sim:0 for (%d+) queued ops? %(last: sum, \z
+    CHILD:4%); [^\n]+\n$"
+t.ok(out:find(pattern),
+    "a warning is one line: where, what, how long, for what, and what to write instead")
 if not out:find(pattern) then io.stderr:write("# ", out) end
-t.is(stderr_of(head .. "x = x + 1; local y = x:sum(); local z = x['1:4']; local n = #x"), "", "what does not wait is not warned about")
-t.is(stderr_of(head:gsub("sync.warn = true", "") .. "local v = x:sum():item()"), "", "nothing is said unless asked")
-t.is(stderr_of(head .. "local v = x:to('cpu'):sum():item()"):match("^CHILD:3: (%w+) waited"), "to", "a blocking copy is told of")
-t.is(select(2, stderr_of(head .. "for i = 1, 120 do local v = x[1][1]:item() end"):gsub("\n", "\n")), 3,
+t.is(stderr_of(head .. "x = x + 1; local y = x:sum(); local z = x['1:4']; local n = #x"), "",
+    "what does not wait is not warned about")
+t.is(stderr_of(head:gsub("sync.warn = true", "") .. "local v = x:sum():item()"), "",
+    "nothing is said unless asked")
+t.is(stderr_of(head .. "local v = x:to('cpu'):sum():item()"):match("^CHILD:3: (%w+) waited"), "to",
+    "a blocking copy is told of")
+t.is(select(2,
+    stderr_of(head .. "for i = 1, 120 do local v = x[1][1]:item() end"):gsub("\n", "\n")), 3,
     "a line in a loop is told of at its 1st, 10th and 100th wait")
-t.ok(stderr_of(head .. "for i = 1, 10 do local v = x[1][1]:item() end"):find("%[10 times, [%d.]+ [mun]?s in all%]\n$"), "with how often and how long")
-t.is(stderr_of(head .. "do local _ <close> = sync.allow 'log' ; local v = x:sum():item() end"), "", "allowed waits are not warned about")
+t.ok(stderr_of(head ..
+    "for i = 1, 10 do local v = x[1][1]:item() end"):find("%[10 times, [%d.]+ [mun]?s in all%]\n$"),
+        "with how often and how long")
+t.is(stderr_of(head .. "do local _ <close> = sync.allow 'log' ; local v = x:sum():item() end"), "",
+    "allowed waits are not warned about")
 t.is(stderr_of(head .. "synchronize()"), "", "nor what was asked for")
-t.ok(stderr_of(head .. "if x:sum() > 0 then end"):find("CHILD:3: branch waited"), "a condition is told of")
+t.ok(stderr_of(head .. "if x:sum() > 0 then end"):find("CHILD:3: branch waited"),
+    "a condition is told of")
 
 -- The prompt's echo of a result is no line of the script.
-local p = io.popen(string.format("printf 'x = full({3}, 1, {device = \"gpu\"})\nsync.mode = \"error\"\nx\nfor _, l in ipairs(sync.lines()) do print(l.why, l.times) end\n' | %s -i 2>&1",
+local p = io.popen(
+    string.format("printf 'x = full({3}, 1, {device = \"gpu\"})\nsync.mode = \"error\"\nx\nfor _, \z
+        l in ipairs(sync.lines()) do print(l.why, l.times) end\n' | %s -i 2>&1",
     arg[-1]))
 local echoed = p:read "a"
 p:close()
-t.ok(echoed:find("tensor({1", 1, true) and echoed:find("echo\t1", 1, true), "the prompt's echo is recorded as such and never refused")
+t.ok(echoed:find("tensor({1", 1, true) and echoed:find("echo\t1", 1, true),
+    "the prompt's echo is recorded as such and never refused")
 
 -- ---- error mode ----
 local x = busy()
 sync.mode = "error"
-t.error(function() return x:sum():item() end, "^[^\n]*sync%.lua:%d+: item would wait on sim:0 for %d+ queued ops? %(last: sum, [^\n]*sync%.lua:%d+%); .+",
+t.error(function() return x:sum():item() end,
+    "^[^\n]*sync%.lua:%d+: item would wait on sim:0 for %d+ queued ops? %(last: sum, \z
+        [^\n]*sync%.lua:%d+%); .+",
     "error mode refuses, in the same form")
 t.error(function() return x:to("cpu") end, "to would wait", "a copy")
 t.error(function() return tostring(x) end, "would wait", "tostring")
@@ -76,7 +91,8 @@ t.is(x:sum():item(), 256 * 1024 * 9, "and the tensors are as they were")
 
 -- ---- scopes ----
 sync.mode = "error"
-t.is(sync.allow("test", function(a) return a + x:sum():item() end, 1), 256 * 1024 * 9 + 1, "allow as a function passes arguments and results")
+t.is(sync.allow("test", function(a) return a + x:sum():item() end, 1), 256 * 1024 * 9 + 1,
+    "allow as a function passes arguments and results")
 do
     local _ <close> = sync.allow "test"
     t.ok(pcall(function() return x:sum():item() end), "allow as a scope")
@@ -98,39 +114,67 @@ t.ok(not pcall(function() return x:sum():item() end), "not outside while it is s
 t.is(co(), 256 * 1024 * 9, "and again when it runs on")
 do
     local _ <close> = sync.allow "outer"
-    t.ok(coroutine.wrap(function() return pcall(function() return x:sum():item() end) end)(), "a scope holds in the coroutines it resumes")
+    t.ok(coroutine.wrap(function() return pcall(function() return x:sum():item() end) end)(),
+        "a scope holds in the coroutines it resumes")
 end
 t.is(sync.mode, "error", "scopes leave the mode alone")
 sync.mode = "off"
 
-t.error(function() local _ <close> = sync.budget { max = 1 } ; local a, b = x:sum():item(), x:sum():item() end,
-    "sync.lua:%d+: sync.budget: the host waited 2 times, at most 1 allowed, [^\n]*: [^\n]*sync.lua:%d+ item x2", "a budget raises at its end and names the lines")
-t.ok(pcall(function() local _ <close> = sync.budget { max = 2 } ; local a, b = x:sum():item(), x:sum():item() end), "a kept budget says nothing")
-t.ok(pcall(sync.budget, { stall = "100s" }, function() return x:sum():item(), x:sum():item() end), "stall alone leaves the number open")
+t.error(function()
+    local _ <close> = sync.budget { max = 1 } ; local a, b = x:sum():item(), x:sum():item()
+end,
+    "sync.lua:%d+: sync.budget: the host waited 2 times, at most 1 allowed, [^\n]*: \z
+        [^\n]*sync.lua:%d+ item x2", "a budget raises at its end and names the lines")
+t.ok(pcall(function()
+    local _ <close> = sync.budget { max = 2 } ; local a, b = x:sum():item(), x:sum():item()
+end), "a kept budget says nothing")
+t.ok(pcall(sync.budget, { stall = "100s" }, function() return x:sum():item(), x:sum():item() end),
+    "stall alone leaves the number open")
 t.error(function() sync.budget({ stall = "1ns" }, function() return x:sum():item() end) end,
-    "sync.budget: the host waited 1 time, [%d.]+ [mun]?s in all, at most 1 ns allowed: ", "but not the time")
-t.ok(pcall(sync.budget, {}, function() local _ <close> = sync.allow "r" ; return x:sum():item() end), "allowed ones are free")
-t.is(select(2, pcall(sync.budget, {}, function() x:sum():item() ; error("mine", 0) end)), "mine", "an error on its way out is not replaced")
-t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2, "a budget's function form passes arguments and results")
+    "sync.budget: the host waited 1 time, [%d.]+ [mun]?s in all, at most 1 ns allowed: ",
+        "but not the time")
+t.ok(pcall(sync.budget, {},
+    function() local _ <close> = sync.allow "r" ; return x:sum():item() end),
+        "allowed ones are free")
+t.is(select(2, pcall(sync.budget, {}, function() x:sum():item() ; error("mine", 0) end)), "mine",
+    "an error on its way out is not replaced")
+t.is(sync.budget({ max = 1 }, function(a, b) return b, a end, 1, 2), 2,
+    "a budget's function form passes arguments and results")
 
-co = coroutine.wrap(function() return sync.budget({ max = 1 }, function(a) return coroutine.yield(a) + x:sum():item() end, 1) end)
+co = coroutine.wrap(function()
+    return sync.budget({ max = 1 }, function(a) return coroutine.yield(a) + x:sum():item() end, 1)
+end)
 t.is({ co(), co(5) }, { 1, 256 * 1024 * 9 + 5 }, "a budget's function may yield")
-t.is(#sync.lines() > 0 and sync.allow("r", function() return 1, nil, 3 end), 1, "allow passes several results")
+t.is(#sync.lines() > 0 and sync.allow("r", function() return 1, nil, 3 end), 1,
+    "allow passes several results")
 t.error(function()
     sync.budget({ max = 0, stall = "100s" }, function() return x:sum():item() end)
-end, "the host waited 1 time, at most 0 allowed, [%d.]+ [mun]?s in all, at most 100 s allowed", "max counts waits of any length")
+end, "the host waited 1 time, at most 0 allowed, [%d.]+ [mun]?s in all, at most 100 s allowed",
+    "max counts waits of any length")
 t.error(function() -- each is shorter than stall, all together are longer
     local first
-    sync.budget({ stall = 1000 }, function() first = clock() x:sum():item() first = clock() - first end)
-    sync.budget({ max = 1000, stall = 2 * first }, function() for _ = 1, 200 do busy():sum():item() end end)
-end, "the host waited %d+ times, at most 1000 allowed, [%d.]+ [mun]?s in all, at most [%d.]+ [mun]?s allowed", "stall is of all waits together")
-t.ok(not pcall(sync.budget, {}, function() return x:sum():item() end), "with neither there is to be no wait")
-t.ok(pcall(sync.budget, { max = math.huge }, function() return x:sum():item() end), "math.huge is no limit")
-local forgotten = stderr_of(head:gsub("sync.warn = true", "") .. "sync.budget { max = 0 }\nlocal v = x:sum():item()")
-t.is(forgotten, "CHILD:3: sync.budget was not closed: write local _ <close> = sync.budget(...), or pass it a function\n",
+    sync.budget({ stall = 1000 },
+        function() first = clock() x:sum():item() first = clock() - first end)
+    sync.budget({ max = 1000, stall = 2 * first },
+        function() for _ = 1, 200 do busy():sum():item() end end)
+end,
+    "the host waited %d+ times, at most 1000 allowed, [%d.]+ [mun]?s in all, at most [%d.]+ \z
+        [mun]?s allowed", "stall is of all waits together")
+t.ok(not pcall(sync.budget, {}, function() return x:sum():item() end),
+    "with neither there is to be no wait")
+t.ok(pcall(sync.budget, { max = math.huge }, function() return x:sum():item() end),
+    "math.huge is no limit")
+local forgotten = stderr_of(head:gsub("sync.warn = true", "") ..
+    "sync.budget { max = 0 }\nlocal v = x:sum():item()")
+t.is(forgotten,
+    "CHILD:3: sync.budget was not closed: write local _ <close> = sync.budget(...), or pass it a \z
+        function\n",
     "a budget that nobody closes is not passed over in silence")
-t.ok(stderr_of(head .. "sync.allow 'log'"):find "CHILD:3: sync.allow was not closed", "nor is an allow")
-t.is(stderr_of(head .. "pcall(sync.allow, 'log', error) ; do local _ <close> = sync.budget { max = 1 } end"), "", "closed ones say nothing")
+t.ok(stderr_of(head .. "sync.allow 'log'"):find "CHILD:3: sync.allow was not closed",
+    "nor is an allow")
+t.is(stderr_of(head ..
+    "pcall(sync.allow, 'log', error) ; do local _ <close> = sync.budget { max = 1 } end"), "",
+        "closed ones say nothing")
 -- Work that lasts, however busy the machine is with something else when the wait comes.
 local function long()
     local y = full({ 1024, 1024 }, 1, { device = dev, dtype = "f32" })
@@ -177,29 +221,35 @@ do -- Two coroutines that take turns: each one's scope is for itself.
         counts()
         sync.allow("outside", wait)
     end
-    t.ok(pcall(counts) and pcall(allows), "scopes of coroutines that take turns count their own waits")
+    t.ok(pcall(counts) and pcall(allows),
+        "scopes of coroutines that take turns count their own waits")
     local dead = coroutine.create(function()
         local scope = sync.allow "dead"
         error(scope)
     end)
     local _, scope = coroutine.resume(dead)
     sync.mode = "error"
-    t.error(function() return x:sum():item() end, "would wait", "the scope of a coroutine that failed holds no longer")
+    t.error(function() return x:sum():item() end, "would wait",
+        "the scope of a coroutine that failed holds no longer")
     sync.mode = "off"
     getmetatable(scope).__close(scope)
 end
 local function sum() return busy():sum() end
-local many = load("local sum = ... local _ <close> = sync.budget {}" .. ("\nlocal v = sum():item()"):rep(30), "=many")
+local many = load("local sum = ... local _ <close> = sync.budget {}" ..
+    ("\nlocal v = sum():item()"):rep(30), "=many")
 local _, message = pcall(many, sum)
-t.ok(tonumber(message:match "waited (%d+) times") > 8 and select(2, message:gsub("many:%d+ item", "")) == 8
+t.ok(tonumber(message:match "waited (%d+) times") > 8
+    and select(2, message:gsub("many:%d+ item", "")) == 8
     and message:find ", %.%.%.$", "a budget counts the waits of many lines and names eight")
 sync.reset()
 many = load("local sum = ..." .. ("\nlocal v = sum():item()"):rep(150), "=many")
-local few = full({ 256, 256 }, 1, { device = dev, dtype = "f32" }) -- less to wait for than busy(): there are 300 of them
+-- less to wait for than busy(): there are 300 of them
+local few = full({ 256, 256 }, 1, { device = dev, dtype = "f32" })
 sum = function() return (few + 1):exp():sum() end
 many(sum)
 many(sum)
-local known, again = {}, 0 -- not every line had something to wait for each time, if the machine was busy
+-- not every line had something to wait for each time, if the machine was busy
+local known, again = {}, 0
 for _, l in ipairs(sync.lines()) do
     again = again + (known[l.line] and 1 or l.times > 2 and 1 or 0)
     known[l.line] = true
@@ -220,13 +270,16 @@ local stop = os.clock() + 0.05
 while os.clock() < stop do end
 ones({ 1 }, { device = dev })
 local l = sync.lines()[1]
-t.ok(l.idle <= l.wait, "what the script does for itself after a wait is not idle time that the wait caused")
+t.ok(l.idle <= l.wait,
+    "what the script does for itself after a wait is not idle time that the wait caused")
 sync.reset()
 local copies = {}
 long():to "cpu"
 local there = long()
 ones(1 << 20):to(dev)
-for _, e in ipairs(sync.events()) do if e.why == "copy" then copies[#copies + 1] = e.advice:match "^%w+ %w+" end end
+for _, e in ipairs(sync.events()) do
+    if e.why == "copy" then copies[#copies + 1] = e.advice:match "^%w+ %w+" end
+end
 t.is(copies, { "leave it", "pin the" }, "advice is for the direction of the copy")
 sync.reset()
 wait()
@@ -236,7 +289,8 @@ t.ok(not pcall(wait), "refused")
 sync.mode = "off"
 local found = {}
 for _, l in ipairs(sync.lines()) do found[l.reason or "none"] = l.times .. " " .. l.refused end
-t.is(found, { none = "1 1", r = "1 0" }, "one line, allowed and not: two entries; what was refused is no wait")
+t.is(found, { none = "1 1", r = "1 0" },
+    "one line, allowed and not: two entries; what was refused is no wait")
 
 -- ---- the ledger ----
 sync.reset()
@@ -245,15 +299,19 @@ for _ = 1, 3 do x = x + 1 ; local v = x:sum():item() end
 do local _ <close> = sync.allow "reason" ; local v = x:sum():item() end
 local lines = sync.lines()
 t.is(#lines, 2, "one entry per line and reason")
-t.is({ lines[1].times, lines[1].why, lines[1].what, lines[1].device }, { 3, "item", "item", "sim:0" }, "times, why, what and where")
-t.ok(lines[1].wait > 0 and lines[1].longest <= lines[1].wait and lines[1].idle > 0 and lines[1].idle <= lines[1].wait, "host wait, longest, idle")
+t.is({ lines[1].times, lines[1].why, lines[1].what, lines[1].device },
+    { 3, "item", "item", "sim:0" }, "times, why, what and where")
+t.ok(lines[1].wait > 0 and lines[1].longest <= lines[1].wait and lines[1].idle > 0
+    and lines[1].idle <= lines[1].wait, "host wait, longest, idle")
 t.ok(lines[1].drained >= 1, "device work drained")
 t.is(lines[2].reason, "reason", "allowed waits are kept with their reason")
 local e = sync.events()
 t.is(#e, 4, "each wait is an event")
-t.is({ e[1].why, e[1].last_op, e[1].line == lines[1].line, e[1].refused }, { "item", "sum", true, false }, "with what was queued")
+t.is({ e[1].why, e[1].last_op, e[1].line == lines[1].line, e[1].refused },
+    { "item", "sum", true, false }, "with what was queued")
 local text = sync.report { print = false }
-t.ok(text:find("sync%.lua:" .. lines[1].line .. "%s+item%s+3%s") and text:find("allowed: reason", 1, true) and text:find("0%-d tensor"),
+t.ok(text:find("sync%.lua:" .. lines[1].line .. "%s+item%s+3%s")
+    and text:find("allowed: reason", 1, true) and text:find("0%-d tensor"),
     "the report has a row per line with what to write instead")
 sync.reset()
 synchronize() ; busy() ; synchronize()
@@ -269,14 +327,18 @@ t.ok(true, "and never refused")
 sync.mode = "off"
 
 -- ---- bad input ----
-t.error(function() sync.mode = "loud" end, "sync.mode: expected \"off\", \"warn\" or \"error\", got loud", "a mode that is none")
+t.error(function() sync.mode = "loud" end,
+    "sync.mode: expected \"off\", \"warn\" or \"error\", got loud", "a mode that is none")
 t.error(function() sync.warn = 1 end, "sync.warn: expected true or false, got number", "warn")
 t.error(function() sync.wran = true end, "no field \"wran\"", "a field that is none")
-t.error(function() sync.allow() end, "argument 'reason' %(#1%): expected a string", "allow without a reason")
+t.error(function() sync.allow() end, "argument 'reason' %(#1%): expected a string",
+    "allow without a reason")
 t.error(function() sync.allow("x", 3) end, "expected a function, got 3", "allow of no function")
 t.error(function() sync.budget { most = 1 } end, "unknown field \"most\"", "a budget's field")
-t.error(function() sync.budget { max = -1 } end, "max: expected a number of waits, got %-1", "a budget's max")
-t.error(function() sync.budget { stall = "soon" } end, "expected seconds or a time such as \"50us\", got soon", "a budget's stall")
+t.error(function() sync.budget { max = -1 } end, "max: expected a number of waits, got %-1",
+    "a budget's max")
+t.error(function() sync.budget { stall = "soon" } end,
+    "expected seconds or a time such as \"50us\", got soon", "a budget's stall")
 t.is({ sync.mode, sync.warn }, { "off", false }, "and the mode is as it was")
 sync.warn = true
 t.is(sync.mode, "warn", "warn = true is the mode warn")
@@ -287,7 +349,9 @@ t.is(sync.mode, "off", "and false is off")
 sync.mode = "warn"
 sync.reset()
 local calls = sync.calls()
-local function first_call() return calls[1] and { calls[1].what, calls[1].line, calls[1].times, #calls } end
+local function first_call()
+    return calls[1] and { calls[1].what, calls[1].line, calls[1].times, #calls }
+end
 ones(3, { device = dev }):add(1):tolist()
 local large = zeros(3000017, { device = dev }) -- on CUDA that asks for memory, which may block
 calls = sync.calls()

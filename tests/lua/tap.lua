@@ -31,7 +31,8 @@ fails("t.error(function() error 'a' end, 'not this one')", "another message")
 local out, status = run "t.is(0/0, 0/0, 'n') t.close({1, {2}}, {1 + 1e-9, {2}}, 'c') t.done()"
 t.ok(status == 0 and out == "ok 1 - n\nok 2 - c\n1..2\n", "what holds passes")
 out, status = run "t.skip(2, 'no device') t.done()"
-t.is(out, "ok 1 # SKIP no device\nok 2 # SKIP no device\n1..2\n", "skipped assertions are counted, with the reason")
+t.is(out, "ok 1 # SKIP no device\nok 2 # SKIP no device\n1..2\n",
+    "skipped assertions are counted, with the reason")
 out, status = run "t.done()"
 t.is(status, 1, "no assertion at all is a failure")
 out = run "t.ok(true, 'a # SKIP b') t.done()"

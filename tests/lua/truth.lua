@@ -1,15 +1,19 @@
--- Functions of Lua's libraries that ask a value for its truth or its order: a tensor answers with what it holds,
--- or the call raises; plain values notice nothing.
+-- Functions of Lua's libraries that ask a value for its truth or its order: a tensor answers with
+-- what it holds, or the call raises; plain values notice nothing.
 local t = require "tap"
 local yes, no, many = tensor(true), tensor(false), tensor { true, false }
 
--- Truth ---------------------------------------------------------------------------------------------------------------
+-- Truth
+-- ------------------------------------------------------------------------------------------------
 
-t.error(function() assert((tensor { 1, 2 } == tensor { 1, 3 }):all()) end, "assertion failed!", "assert of a false tensor")
+t.error(function() assert((tensor { 1, 2 } == tensor { 1, 3 }):all()) end, "assertion failed!",
+    "assert of a false tensor")
 t.error(function() assert(no, "they differ") end, ": they differ$", "with its message")
-t.error(function() assert(many) end, "with 2 elements is ambiguous", "assert of a tensor of more elements")
+t.error(function() assert(many) end, "with 2 elements is ambiguous",
+    "assert of a tensor of more elements")
 local seven = tensor(7)
-t.is({ assert(seven, "kept", 3) }, { seven, "kept", 3 }, "assert gives back what holds, the tensor itself")
+t.is({ assert(seven, "kept", 3) }, { seven, "kept", 3 },
+    "assert gives back what holds, the tensor itself")
 t.is(pcall(assert), false, "assert of nothing")
 t.is(select(2, pcall(assert)), "bad argument #1 to 'assert' (value expected)", "with Lua's message")
 t.is(select(2, pcall(assert, false, { 1 })), { 1 }, "messages of any type")
@@ -22,35 +26,53 @@ t.error(function() return ("a.c"):find(".", 1, many) end, "ambiguous", "and neit
 t.is(utf8.len("\u{7FFFFFFF}", 1, -1, yes), 1, "utf8.len: lax, true")
 t.is({ utf8.len("\u{7FFFFFFF}", 1, -1, no) }, { nil, 1 }, "and false")
 t.is(utf8.codepoint("\u{7FFFFFFF}", 1, 1, yes), 0x7FFFFFFF, "utf8.codepoint: lax, true")
-t.error(function() return utf8.codepoint("\u{7FFFFFFF}", 1, 1, no) end, "invalid UTF%-8 code", "and false")
-t.error(function() for _ in utf8.codes("\u{7FFFFFFF}", no) do end end, "invalid UTF%-8 code", "utf8.codes: lax, false")
+t.error(function() return utf8.codepoint("\u{7FFFFFFF}", 1, 1, no) end, "invalid UTF%-8 code",
+    "and false")
+t.error(function() for _ in utf8.codes("\u{7FFFFFFF}", no) do end end, "invalid UTF%-8 code",
+    "utf8.codes: lax, false")
 local function nothing() local unused = 1 return unused end
 t.is(string.dump(nothing, no), string.dump(nothing), "string.dump: strip, false")
 t.is(string.dump(nothing, yes), string.dump(nothing, true), "and true")
-t.error(function() return os.time { year = 2020, month = 1, day = 1, isdst = no } end, "field 'isdst' is a tensor",
+t.error(function() return os.time { year = 2020, month = 1, day = 1, isdst = no } end,
+    "field 'isdst' is a tensor",
     "os.time: isdst is no tensor")
-t.is(os.time { year = 2020, month = 1, day = 2, hour = 3 } - os.time { year = 2020, month = 1, day = 1, hour = 3 }, 86400,
+t.is(os.time { year = 2020, month = 1, day = 2, hour = 3 } -
+    os.time { year = 2020, month = 1, day = 1, hour = 3 }, 86400,
     "os.time of a plain table")
 
 local function exit(code, close)
-    local _, how, n = os.execute(('"%s" -e "os.exit(%s, %s)" 2>/dev/null'):format(arg[-1], code, close or "false"))
+    local _, how,
+        n = os.execute(('"%s" -e "os.exit(%s, %s)" 2>/dev/null'):format(
+            arg[-1], code, close or "false"))
     return how == "exit" and n
 end
-t.is({ exit "tensor(true)", exit "tensor(false)", exit "tensor(3)" }, { 0, 1, 3 }, "os.exit of a tensor")
-t.is({ exit("true", "tensor(false)"), exit "true", exit "false", exit "5" }, { 0, 0, 1, 5 }, "and of plain values")
+t.is({ exit "tensor(true)", exit "tensor(false)", exit "tensor(3)" }, { 0, 1, 3 },
+    "os.exit of a tensor")
+t.is({ exit("true", "tensor(false)"), exit "true", exit "false", exit "5" }, { 0, 0, 1, 5 },
+    "and of plain values")
 
-t.error(function() many.requires_grad = no end, "requires_grad: expected true or false", "x.requires_grad = a tensor")
-t.error(function() many.requires_grad = 0 end, "expected true or false, got number", "or a number, which Lua takes for true")
-t.error(function() nn.Linear(1, 1):train(no) end, "expected true or false, got tensor", "model:train(a tensor)")
+t.error(function() many.requires_grad = no end, "requires_grad: expected true or false",
+    "x.requires_grad = a tensor")
+t.error(function() many.requires_grad = 0 end, "expected true or false, got number",
+    "or a number, which Lua takes for true")
+t.error(function() nn.Linear(1, 1):train(no) end, "expected true or false, got tensor",
+    "model:train(a tensor)")
 
--- A tensor from a callback -----------------------------------------------------------------------------------------------
+-- A tensor from a callback
+-- ------------------------------------------------------------------------------------------------
 
-t.error(function() return ("a"):gsub("a", function() return no end) end, "invalid replacement value", "gsub's function")
-t.error(function() return ("a"):gsub("a", { a = no }) end, "invalid replacement value", "gsub's table")
-t.is(select(2, load(function() return no end)), "reader function must return a string", "load's reader")
-t.error(function() return tostring(setmetatable({}, { __tostring = function() return no end })) end, "must return a string",
+t.error(function() return ("a"):gsub("a", function() return no end) end,
+    "invalid replacement value", "gsub's function")
+t.error(function() return ("a"):gsub("a", { a = no }) end, "invalid replacement value",
+    "gsub's table")
+t.is(select(2, load(function() return no end)), "reader function must return a string",
+    "load's reader")
+t.error(function() return tostring(setmetatable({}, { __tostring = function() return no end })) end,
+    "must return a string",
     "__tostring")
-t.error(function() return table.unpack(setmetatable({}, { __len = function() return tensor(1.5) end })) end,
+t.error(function()
+    return table.unpack(setmetatable({}, { __len = function() return tensor(1.5) end }))
+end,
     "object length is not an integer", "__len in a library")
 
 -- A metamethod of Lua's own comparisons, however it came to be one: what it compares is its truth.
@@ -77,7 +99,8 @@ t.ok(rawequal(pair[1], small), "table.sort asks it without a comparator")
 small.v = ones(2)
 t.error(function() if small < large then return 1 end end, "ambiguous", "of more elements: raises")
 
--- Order ---------------------------------------------------------------------------------------------------------------------
+-- Order
+-- ------------------------------------------------------------------------------------------------
 
 local function sorted(list, less)
     table.sort(list, less)
@@ -85,27 +108,35 @@ local function sorted(list, less)
     return list
 end
 local function some() return { tensor(3), tensor(1), tensor(2), tensor(5), tensor(4) } end
-t.is(sorted(some(), function(a, b) return a < b end), { 1, 2, 3, 4, 5 }, "table.sort of tensors with a comparator")
+t.is(sorted(some(), function(a, b) return a < b end), { 1, 2, 3, 4, 5 },
+    "table.sort of tensors with a comparator")
 t.is(sorted(some(), function(a, b) return a > b end), { 5, 4, 3, 2, 1 }, "downwards")
-t.is(sorted(some(), function(a, b) local r = a < b; return r end), { 1, 2, 3, 4, 5 }, "whose truth is not taken in it")
+t.is(sorted(some(), function(a, b) local r = a < b; return r end), { 1, 2, 3, 4, 5 },
+    "whose truth is not taken in it")
 t.is(sorted(some(), lt), { 1, 2, 3, 4, 5 }, "an op as the comparator")
 t.is(sorted(some()), { 1, 2, 3, 4, 5 }, "without one")
 t.is(sorted { tensor(3), 1, tensor(2) }, { 1, 2, 3 }, "beside numbers")
 local models = {}
 for i, loss in ipairs { 0.5, 0.25, 0.75 } do models[i] = { loss = tensor(loss) } end
 table.sort(models, function(a, b) return a.loss < b.loss end)
-t.is({ models[1].loss:item(), models[2].loss:item(), models[3].loss:item() }, { 0.25, 0.5, 0.75 }, "records by a tensor in them")
-t.error(function() table.sort({ ones(2), ones(2) }, function(a, b) return a < b end) end, "truth%.lua:%d+: .*ambiguous",
+t.is({ models[1].loss:item(), models[2].loss:item(), models[3].loss:item() }, { 0.25, 0.5, 0.75 },
+    "records by a tensor in them")
+t.error(function() table.sort({ ones(2), ones(2) }, function(a, b) return a < b end) end,
+    "truth%.lua:%d+: .*ambiguous",
     "what has no order raises, at the line that sorts")
 t.error(function() table.sort { ones(2), ones(2) } end, "ambiguous", "also without a comparator")
 local column = tensor { 3, 1, 2 }
-for name, call in pairs { sort = table.sort, remove = table.remove, insert = function(x) table.insert(x, 1, 0) end } do
-    t.error(function() call(column) end, "table expected, got tensor", "table." .. name .. " of a tensor")
+for name, call in pairs { sort = table.sort, remove = table.remove,
+    insert = function(x) table.insert(x, 1, 0) end }
+do
+    t.error(function() call(column) end, "table expected, got tensor",
+        "table." .. name .. " of a tensor")
 end
 t.is(column, { 3, 1, 2 }, "which is as it was")
 t.is({ math.max(tensor(2), 3), math.min(tensor(2), 3) }, { 3, 2 }, "math.max and math.min")
 
--- table.sort with a comparator of plain values asks what Lua's own asks of a metamethod, in the same order.
+-- table.sort with a comparator of plain values asks what Lua's own asks of a metamethod, in the
+-- same order.
 local function list(n, log, less)
     local meta = { __lt = function(a, b)
         log[#log + 1] = a.n .. " " .. b.n
@@ -122,7 +153,9 @@ local function outcome(sort_by, n, less)
     for i, v in ipairs(values) do values[i] = v.n end
     return { ok, message, values, log }
 end
-for name, less in pairs { order = function(a, b) return a < b end, none = function() return true end } do
+for name, less in pairs { order = function(a, b) return a < b end,
+    none = function() return true end }
+do
     local bad = {}
     for _, n in ipairs { 0, 1, 2, 3, 4, 5, 10, 99, 100, 101, 500 } do
         local mine, lua = outcome(true, n, less), outcome(false, n, less)
@@ -138,8 +171,11 @@ table.sort(big, function(a, b) return a > b end)
 local wrong = 0
 for i = 2, #big do wrong = wrong + (big[i - 1] < big[i] and 1 or 0) end
 t.is(wrong, 0, "a long list, whose pivots are chosen at random")
-t.is(select(2, pcall(table.sort, { 3, 1 }, 5)), "bad argument #2 to 'table.sort' (function expected, got number)", "errors are Lua's")
-t.is(select(2, pcall(table.sort, 5, print)), "bad argument #1 to 'table.sort' (table expected, got number)", "also for the list")
+t.is(select(2, pcall(table.sort, { 3, 1 }, 5)),
+    "bad argument #2 to 'table.sort' (function expected, got number)", "errors are Lua's")
+t.is(select(2, pcall(table.sort, 5, print)),
+    "bad argument #1 to 'table.sort' (table expected, got number)", "also for the list")
 t.is(select(2, pcall(table.sort, { 3, 1 })), nil, "no comparator")
-t.is(select(2, pcall(table.sort, { 3, "x" })), "attempt to compare string with number", "plain values without an order")
+t.is(select(2, pcall(table.sort, { 3, "x" })), "attempt to compare string with number",
+    "plain values without an order")
 t.done()

@@ -1,4 +1,5 @@
--- The module in a stock Lua: require "gpush" works, and what cannot be right without the rewrite raises.
+-- The module in a stock Lua: require "gpush" works, and what cannot be right without the rewrite
+-- raises.
 local t = require "tap"
 local g = require "gpush"
 local x = g.tensor { 1, 2, 3 }
@@ -10,8 +11,10 @@ t.error(function() return x < x end, "ambiguous", "a < b of many elements raises
 t.ok(g.tensor(1) < g.tensor(2), "a < b of one element is its truth")
 t.is(x["1:2"]:sum():item(), 3, "indexing works")
 t.is(select("#", 1, 2), 2, "Lua's own select is untouched")
-t.ok(assert(g.tensor(false)) ~= nil, "Lua's own assert is untouched: a tensor is true, as the README says")
-t.error(function() assert(g.tensor(false):item()) end, "assertion failed", "its number is what can be asserted")
+t.ok(assert(g.tensor(false)) ~= nil,
+    "Lua's own assert is untouched: a tensor is true, as the README says")
+t.error(function() assert(g.tensor(false):item()) end, "assertion failed",
+    "its number is what can be asserted")
 local list = { g.tensor(2), g.tensor(3), g.tensor(1) }
 table.sort(list, function(a, b) return a:lt(b):item() end)
 t.is({ list[1]:item(), list[2]:item(), list[3]:item() }, { 1, 2, 3 }, "and a comparator can give")
@@ -23,5 +26,6 @@ local sums = {}
 for step, v, n in g.data.Loader { set, batch = 2, workers = 2 } () do
     sums[step] = { v:tolist(), n:tolist() }
 end
-t.is(sums, { { { 3, 6 }, { 2, 2 } }, { { 9, 12 }, { 2, 2 } }, { { 15 }, { 2 } } }, "a loader's workers have stock states too")
+t.is(sums, { { { 3, 6 }, { 2, 2 } }, { { 9, 12 }, { 2, 2 } }, { { 15 }, { 2 } } },
+    "a loader's workers have stock states too")
 t.done()

@@ -1,5 +1,6 @@
--- gpush's side of the benchmark on a GPU: a line "item<TAB>seconds<TAB>bytes" for each; bytes, or 0, is what the item must move at least.
--- gpush bench.lua DEVICE [small]; peers.py beside this file has the same items. `small` is for trying the program without a GPU.
+-- gpush's side of the benchmark on a GPU: a line "item<TAB>seconds<TAB>bytes" for each; bytes, or
+-- 0, is what the item must move at least. gpush bench.lua DEVICE [small]; peers.py beside this file
+-- has the same items. `small` is for trying the program without a GPU.
 local device, small = arg[1], arg[2] == "small"
 local opt = { device = device }
 manual_seed(0)
@@ -21,7 +22,8 @@ end
 
 -- Seconds of a call, the wait for the device included, over as many calls as make that wait small.
 local function item(name, fn, bytes)
-    guarded(name, function() report(name, timeit(fn, { print = false, device = device }).time, bytes) end)
+    guarded(name,
+        function() report(name, timeit(fn, { print = false, device = device }).time, bytes) end)
 end
 
 local big = small and 10000 or 100000000
@@ -37,11 +39,14 @@ guarded("profiling an op", function()
     local once = { print = false, device = device, n = 1 }
     local function plain() for _ = 1, N do local z = x + y end end
     local function profiled() profile.run(plain):table { sort = "cpu_time_total", limit = 10 } end
-    for _ = 1, 5 do best = math.min(best, timeit(profiled, once).time - timeit(plain, once).time) end
+    for _ = 1, 5 do
+        best = math.min(best, timeit(profiled, once).time - timeit(plain, once).time)
+    end
     report("profiling an op", best / N)
 end)
 
-local a, other = randn(big, opt), randn(big, opt) -- of one array alone x + y would read half of it from a cache
+-- of one array alone x + y would read half of it from a cache
+local a, other = randn(big, opt), randn(big, opt)
 item("copy 1e8", function() return a:clone() end, 8 * big)
 item("x * 2, 1e8", function() return a * 2 end, 8 * big)
 item("x + y, 1e8", function() return a + other end, 12 * big)
@@ -54,7 +59,8 @@ local rows, width = small and 64 or 32768, small and 64 or 4096
 local m = randn(rows, width, opt)
 local w, b = ones(width, opt), zeros(width, opt)
 item("softmax 32768x4096", function() return m:softmax(-1) end, 8 * rows * width)
-item("layer_norm 32768x4096", function() return layer_norm(m, { width }, w, b) end, 8 * rows * width)
+item("layer_norm 32768x4096", function() return layer_norm(m, { width }, w, b) end,
+    8 * rows * width)
 local v = randn(big // 10, opt)
 item("sort 1e7", function() return v:sort() end)
 m, v = nil, nil

@@ -1,6 +1,7 @@
--- What scripts/dev/gpu-check does on the machine with the GPU: doctor, the op tests, sync.selftest(), the labs, compute-sanitizer and the
--- benchmark, each within its own time; then report.json and REPORT.md, and exit status 1 where something failed.
--- gpush check.lua ROOT OUT [DEVICE]; DEVICE is cuda, or sim to try the program itself. ROOT has scripts/ and tests/.
+-- What scripts/dev/gpu-check does on the machine with the GPU: doctor, the op tests,
+-- sync.selftest(), the labs, compute-sanitizer and the benchmark, each within its own time; then
+-- report.json and REPORT.md, and exit status 1 where something failed. gpush check.lua ROOT OUT
+-- [DEVICE]; DEVICE is cuda, or sim to try the program itself. ROOT has scripts/ and tests/.
 local root, out, device = arg[1], arg[2], arg[3] or "cuda"
 local gpush = os.getenv "GPUSH_PROGRAM" or root .. "/build/default/gpush"
 local started = os.time()
@@ -15,7 +16,8 @@ local function read(path)
     return text
 end
 
--- What a command prints, or nil if it fails or takes longer than a minute (a driver that hangs, an import from a slow disk).
+-- What a command prints, or nil if it fails or takes longer than a minute (a driver that hangs, an
+-- import from a slow disk).
 local function output(command)
     local p = io.popen("timeout -k 5 60 sh -c " .. quote(command) .. " 2>/dev/null </dev/null")
     local text = p:read "a"
@@ -25,28 +27,33 @@ end
 -- Programs that are not gpush must not see the libraries that the bundle brings.
 local clean = "env -u LD_LIBRARY_PATH "
 
-local parts, absent = {}, nil -- in order: name, ok, seconds, what, log; why there is no device, if there is none
+-- in order: name, ok, seconds, what, log; why there is no device, if there is none
+local parts, absent = {}, nil
 local function part(name, limit, command, judge)
     if absent then
-        parts[#parts + 1] = { name = name, ok = false, seconds = 0, what = "not run: there is no CUDA device", text = "" }
+        parts[#parts + 1] = { name = name, ok = false, seconds = 0,
+            what = "not run: there is no CUDA device", text = "" }
         return parts[#parts]
     end
     io.stderr:write("gpu-check: ", name, "\n")
     limit = math.min(limit, most - (os.time() - started))
     if limit < 1 then
-        parts[#parts + 1] = { name = name, ok = false, seconds = 0, what = "not run: no time was left", text = "" }
+        parts[#parts + 1] = { name = name, ok = false, seconds = 0,
+            what = "not run: no time was left", text = "" }
         return parts[#parts]
     end
     local log = out .. "/" .. name:gsub("[^%w]+", "-") .. ".log"
     local t0 = os.time()
-    local shell = ("cd %s && timeout -k 5 %d %s >%s 2>&1 </dev/null"):format(quote(root), limit, command, quote(log))
+    local shell = ("cd %s && timeout -k 5 %d %s >%s 2>&1 </dev/null"):format(
+        quote(root), limit, command, quote(log))
     local ok, _, code = os.execute(shell)
     local text = read(log)
     local what
     if code == 124 or code == 137 then ok, what = false, "stopped after " .. limit .. " s"
     elseif judge then ok, what = judge(text, ok, code)
     else what = ok and "ran" or "exit status " .. tostring(code) end
-    parts[#parts + 1] = { name = name, ok = ok and true or false, seconds = os.time() - t0, what = what, log = log, text = text }
+    parts[#parts + 1] = { name = name, ok = ok and true or false, seconds = os.time() - t0,
+        what = what, log = log, text = text }
     return parts[#parts]
 end
 
@@ -77,14 +84,19 @@ part("sync.selftest", 60, program .. " -e " .. quote(("sync.selftest(%q)"):forma
         return ok and missed == "0" and alarms == "0", what or "no result"
     end)
 
-for _, lab in ipairs { "gathernd --rows 200", "svd", "masked_loss --batch 8 --steps 2 --workers 0", "seven_tips" } do
+for _, lab in ipairs { "gathernd --rows 200", "svd", "masked_loss --batch 8 --steps 2 --workers 0",
+    "seven_tips" }
+do
     local file, options = lab:match "^(%S+)(.*)$"
-    part("lab " .. file, 90, ("%s scripts/labs/%s.lua%s --device %s"):format(program, file, options, device))
+    part("lab " .. file, 90,
+        ("%s scripts/labs/%s.lua%s --device %s"):format(program, file, options, device))
 end
 
 local facts = {
     date = os.date "!%Y-%m-%d %H:%M UTC",
-    card = output "nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap --format=csv,noheader" or "nvidia-smi is not here",
+    card =
+        output "nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap \z
+            --format=csv,noheader" or "nvidia-smi is not here",
     device = device, system = output "uname -srm" or "", python = "no PyTorch that sees the GPU",
 }
 
@@ -95,42 +107,67 @@ local function python_with(what)
         if said then return p, said end
     end
 end
-local python, torch = python_with 'import torch; assert torch.cuda.is_available(); print("PyTorch", torch.__version__, "CUDA", torch.version.cuda)'
+local python,
+    torch =
+        python_with 'import torch; assert torch.cuda.is_available(); print("PyTorch", \z
+            torch.__version__, "CUDA", torch.version.cuda)'
 facts.python = torch or facts.python
-local small = (device ~= "cuda" or os.getenv "GPUSH_CHECK_SMALL") and " small" or "" -- a trial on the stand-in for CUDA, too
+-- a trial on the stand-in for CUDA, too
+local small = (device ~= "cuda" or os.getenv "GPUSH_CHECK_SMALL") and " small" or ""
 local ours = part("benchmark", 120, program .. " scripts/dev/gpu/bench.lua " .. device .. small)
-local with_cupy = python_with "import cupy; assert cupy.cuda.runtime.getDeviceCount() > 0; print(cupy.__version__)"
-local theirs = python and part("benchmark, PyTorch", 120, clean .. quote(python) .. " scripts/dev/gpu/peers.py")
-local cupys = with_cupy and part("benchmark, CuPy", 60, clean .. quote(with_cupy) .. " scripts/dev/gpu/peers_cupy.py")
+local with_cupy =
+    python_with "import cupy; assert cupy.cuda.runtime.getDeviceCount() > 0; \z
+        print(cupy.__version__)"
+local theirs = python
+    and part("benchmark, PyTorch", 120, clean .. quote(python) .. " scripts/dev/gpu/peers.py")
+local cupys = with_cupy
+    and part("benchmark, CuPy", 60, clean .. quote(with_cupy) .. " scripts/dev/gpu/peers_cupy.py")
 
--- The tests start the program as $GPUSH_BUILD/gpush and write to $TMPDIR. Those that give orders to the stand-in for CUDA (tests/fake_cuda)
--- are not for a GPU.
+-- The tests start the program as $GPUSH_BUILD/gpush and write to $TMPDIR. Those that give orders to
+-- the stand-in for CUDA (tests/fake_cuda) are not for a GPU.
 local scratch = out .. "/scratch"
-os.execute(("rm -rf %s && mkdir -p %s && ln -s %s %s/gpush"):format(quote(scratch), quote(scratch), program, quote(scratch)))
-local environment = ("env GPUSH_ROOT=%s GPUSH_BUILD=%s TMPDIR=%s GPUSH_TEST_DEVICE=%s LUA_PATH=%s "):format(quote(root), quote(scratch),
+os.execute(("rm -rf %s && mkdir -p %s && ln -s %s %s/gpush"):format(
+    quote(scratch), quote(scratch), program, quote(scratch)))
+local environment = ("env GPUSH_ROOT=%s GPUSH_BUILD=%s TMPDIR=%s GPUSH_TEST_DEVICE=%s LUA_PATH=%s ")
+    :format(quote(root), quote(scratch),
     quote(scratch), device, quote(root .. "/tests/?.lua;;"))
-local tests = output("cd " .. quote(root) .. " && grep -L 'require \"fake\"\\|/fake/' tests/cuda/*.lua") or ""
-for file in tests:gmatch "[^\n]+" do part("test " .. file:match "([%w_]+)%.lua$", 60, environment .. program .. " " .. quote(file), tap) end
+local tests = output("cd " .. quote(root) ..
+    " && grep -L 'require \"fake\"\\|/fake/' tests/cuda/*.lua") or ""
+for file in tests:gmatch "[^\n]+" do
+    part("test " .. file:match "([%w_]+)%.lua$", 60, environment .. program .. " " .. quote(file),
+        tap)
+end
 
-local sanitizer = output "command -v compute-sanitizer" or output "ls /usr/local/cuda/bin/compute-sanitizer"
+local sanitizer = output "command -v compute-sanitizer"
+    or output "ls /usr/local/cuda/bin/compute-sanitizer"
 if sanitizer and device == "cuda" then
-    part("compute-sanitizer", 90, ("%s --error-exitcode 9 --leak-check no %s scripts/dev/gpu/touch.lua %s"):format(quote(sanitizer), program, device))
+    part("compute-sanitizer", 90,
+        ("%s --error-exitcode 9 --leak-check no %s scripts/dev/gpu/touch.lua %s"):format(
+            quote(sanitizer), program, device))
 end
 
 -- ---- the benchmark's table ----
 
 -- Time over PyTorch's, at most; of the copy's bandwidth, at least.
-local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03, ["matmul f32 8192"] = 1.03, ["conv2d 10 to 10, 128x256x256"] = 1.0,
-    ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9, ["svd 8x128x128"] = 0.25,
-    ["svd 1000x64x64"] = 0.25, ["svd 2048x2048"] = 1.0, ["lstm 50x50x1024"] = 1.0, ["profiling an op"] = 0.2 }
-local shares = { ["x * 2, 1e8"] = 0.9, ["x + y, 1e8"] = 0.9, ["exp 1e8"] = 0.9, ["sum 1e8"] = 0.9, ["bf16 x * 2, 1e8"] = 0.9,
+local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03,
+    ["matmul f32 8192"] = 1.03, ["conv2d 10 to 10, 128x256x256"] = 1.0,
+    ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9,
+        ["svd 8x128x128"] = 0.25,
+    ["svd 1000x64x64"] = 0.25, ["svd 2048x2048"] = 1.0, ["lstm 50x50x1024"] = 1.0,
+        ["profiling an op"] = 0.2 }
+local shares = { ["x * 2, 1e8"] = 0.9, ["x + y, 1e8"] = 0.9, ["exp 1e8"] = 0.9, ["sum 1e8"] = 0.9,
+    ["bf16 x * 2, 1e8"] = 0.9,
     ["softmax 32768x4096"] = 0.85, ["layer_norm 32768x4096"] = 0.85 }
 
 local function figures(p)
     local by = {}
     for line in (p and p.text or ""):gmatch "[^\n]+" do
         local name, seconds, rest = line:match "^([^\t]+)\t([^\t]+)\t?(.*)$"
-        if name then by[#by + 1], by[name] = name, { seconds = tonumber(seconds), bytes = tonumber(rest) or 0, failed = not tonumber(seconds) and rest } end
+        if name then
+            by[#by + 1], by[name] = name,
+                { seconds = tonumber(seconds), bytes = tonumber(rest) or 0,
+                    failed = not tonumber(seconds) and rest }
+        end
     end
     return by
 end
@@ -140,7 +177,9 @@ local copy = a["copy 1e8"] and a["copy 1e8"].seconds and a["copy 1e8"].bytes / a
 local rows = {}
 for _, name in ipairs(a) do
     local x, y = a[name], b[name]
-    local row = { name = name, seconds = x.seconds, failed = x.failed, peer = y and y.seconds, cupy = cupy[name] and cupy[name].seconds, target = targets[name], share_target = shares[name] }
+    local row = { name = name, seconds = x.seconds, failed = x.failed, peer = y and y.seconds,
+        cupy = cupy[name] and cupy[name].seconds, target = targets[name],
+            share_target = shares[name] }
     row.ratio = x.seconds and y and y.seconds and x.seconds / y.seconds
     row.share = x.seconds and x.bytes > 0 and copy and x.bytes / x.seconds / copy or nil
     if row.target and row.ratio then row.met = row.ratio <= row.target end
@@ -153,31 +192,45 @@ end
 facts.version = output(program .. " -v") or ""
 facts.sanitizer = sanitizer or "not here"
 
-local function time(s) return not s and "-" or s < 1e-3 and ("%.2f us"):format(s * 1e6) or ("%.3f ms"):format(s * 1e3) end
+local function time(s)
+    return not s and "-" or s < 1e-3 and ("%.2f us"):format(s * 1e6) or ("%.3f ms"):format(s * 1e3)
+end
 
 local text = { "# gpush on a GPU\n\n", "Made by `scripts/dev/gpu-check`; do not edit.\n\n" }
 local function add(...) text[#text + 1] = (...):format(select(2, ...)) end
-for _, key in ipairs { "date", "card", "version", "system", "python", "sanitizer" } do add("- %s: %s\n", key, facts[key]) end
-if absent then add("\n**There is no CUDA device here (%s): nothing in this report ran on a GPU.**\n", absent) end
-if device ~= "cuda" then add "\n**This is a trial on the simulated device: nothing here ran on a GPU.**\n" end
+for _, key in ipairs { "date", "card", "version", "system", "python", "sanitizer" } do
+    add("- %s: %s\n", key, facts[key])
+end
+if absent then
+    add("\n**There is no CUDA device here (%s): nothing in this report ran on a GPU.**\n", absent)
+end
+if device ~= "cuda" then
+    add "\n**This is a trial on the simulated device: nothing here ran on a GPU.**\n"
+end
 add "\n| part | | seconds | |\n|---|---|---|---|\n"
 local failed = 0
 for _, p in ipairs(parts) do
     if not p.ok then failed = failed + 1 end
     add("| %s | %s | %d | %s |\n", p.name, p.ok and "ok" or "**failed**", p.seconds, p.what)
 end
-add "\n| benchmark | gpush | PyTorch | CuPy | ratio to PyTorch | target | of copy | target | met |\n|---|---|---|---|---|---|---|---|---|\n"
+add "\n| benchmark | gpush | PyTorch | CuPy | ratio to PyTorch | target | of copy | target | met \z
+    |\n|---|---|---|---|---|---|---|---|---|\n"
 for _, r in ipairs(rows) do
     local function number(v, f) return v and f:format(v) or "" end
-    add("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.failed and "failed" or time(r.seconds), time(r.peer), time(r.cupy), number(r.ratio, "%.3f"), number(r.target, "%g"),
-        number(r.share, "%.2f"), number(r.share_target, "%g"), r.met == nil and "" or r.met and "yes" or "no")
+    add("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name,
+        r.failed and "failed" or time(r.seconds), time(r.peer), time(r.cupy),
+            number(r.ratio, "%.3f"), number(r.target, "%g"),
+        number(r.share, "%.2f"), number(r.share_target, "%g"),
+            r.met == nil and "" or r.met and "yes" or "no")
 end
 add("\n```\n%s\n```\n", (parts[1].text:gsub("%s+$", "")))
 for _, p in ipairs(parts) do
     if not p.ok and p.text ~= "" then
         local bad = {}
         for line in p.text:gmatch "[^\n]+" do
-            if line:find "^not ok" or line:find "^#" or line:find "rror" then bad[#bad + 1] = line end
+            if line:find "^not ok" or line:find "^#" or line:find "rror" then
+                bad[#bad + 1] = line
+            end
             if #bad == 60 then break end
         end
         add("\n## %s\n\n```\n%s\n%s\n```\n", p.name, table.concat(bad, "\n"), p.text:sub(-1500))
@@ -191,7 +244,10 @@ local function write(name, s)
 end
 write("REPORT.md", table.concat(text))
 for _, p in ipairs(parts) do p.text = nil end
-write("report.json", require "gpush".json.encode { facts = facts, parts = parts, benchmark = rows, failed = failed, seconds = os.time() - started })
+write("report.json",
+    require "gpush".json.encode { facts = facts, parts = parts, benchmark = rows, failed = failed,
+        seconds = os.time() - started })
 io.write(table.concat(text))
-io.stderr:write(("gpu-check: %d of %d parts failed; %d s; the report is %s/REPORT.md\n"):format(failed, #parts, os.time() - started, out))
+io.stderr:write(("gpu-check: %d of %d parts failed; %d s; the report is %s/REPORT.md\n"):format(
+    failed, #parts, os.time() - started, out))
 os.exit(failed == 0 and 0 or 1)

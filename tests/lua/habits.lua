@@ -13,7 +13,7 @@ end
 -- All that the program says about the text.
 local function output(options, text)
     write(text)
-    local out <close> = assert(io.popen(("timeout 20 '%s' %s '%s' 2>&1"):format(
+    local out <close> = assert(io.popen(("cd \"$TMPDIR\" && timeout 20 '%s' %s '%s' 2>&1"):format(
         program, options, file)))
     return out:read "a"
 end

@@ -1,7 +1,8 @@
 # Where things go on `cmake --install`, and the Debian package made of them by `cpack`.
 include(GNUInstallDirs)
 install(TARGETS gpush DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS module DESTINATION lib/lua/5.4) # where stock lua5.4 looks, in /usr and in /usr/local
+# where stock lua5.4 looks, in /usr and in /usr/local
+install(TARGETS module DESTINATION lib/lua/5.4)
 if(TARGET gpush_cuda)
     install(TARGETS gpush_cuda DESTINATION lib/gpush)
 endif()
@@ -11,7 +12,8 @@ install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.1 DESTINATION ${CMAKE_INSTALL_MANDI
 install(FILES scripts/completion/gpush.bash DESTINATION share/bash-completion/completions RENAME gpush)
 install(FILES scripts/completion/gpush.zsh DESTINATION share/zsh/site-functions RENAME _gpush)
 install(FILES ${CMAKE_BINARY_DIR}/docs/reference.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.lua DESTINATION share/gpush/library) # for editors: LuaLS's workspace.library
+# for editors: LuaLS's workspace.library
+install(FILES ${CMAKE_BINARY_DIR}/docs/gpush.lua DESTINATION share/gpush/library)
 install(DIRECTORY pictures DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

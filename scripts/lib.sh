@@ -1,5 +1,6 @@
-# What scripts/gpush and scripts/test share: install what is missing, configure, build. Sourced by sh; needs $root.
-# Says nothing on stdout, which belongs to the program; what goes on is told on stderr and logged under build/.
+# What scripts/gpush and scripts/test share: install what is missing, configure, build. Sourced by
+# sh; needs $root. Says nothing on stdout, which belongs to the program; what goes on is told on
+# stderr and logged under build/.
 unset CDPATH
 root=$(cd -P "$root" && pwd)
 build_tools="cmake ninja pkg-config gcc"
@@ -89,14 +90,16 @@ step() {
     if [ -t 2 ]; then
         "$@" >&2
     elif ! "$@" >"$root/build/build.log" 2>&1; then
-        grep -E -A3 'error|Error|FAILED|warning:' "$root/build/build.log" >&2 || tail -n 40 "$root/build/build.log" >&2
+        grep -E -A3 'error|Error|FAILED|warning:' "$root/build/build.log" >&2 ||
+            tail -n 40 "$root/build/build.log" >&2
         return 1
     fi
 }
 
 # One build at a time in a tree: whoever comes second waits.
 lock() {
-    mkdir -p "$root/build" 2>/dev/null && (: >>"$root/build/.lock") 2>/dev/null && [ -w "$root/build" ] ||
+    mkdir -p "$root/build" 2>/dev/null && (: >>"$root/build/.lock") 2>/dev/null &&
+        [ -w "$root/build" ] ||
         die "cannot write to $root/build; does it belong to another user?"
     exec 9>>"$root/build/.lock"
     flock -n 9 && return

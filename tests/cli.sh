@@ -1,5 +1,6 @@
 #!/bin/bash
-# The command line: what gpush prints, and its exit status, is what lua5.4 prints and returns, its name apart.
+# The command line: what gpush prints, and its exit status, is what lua5.4 prints and returns, its
+# name apart.
 . "$GPUSH_ROOT/tests/tools/tap.sh"
 gpush=$GPUSH_BUILD/gpush
 cd "$TMPDIR" || exit 1

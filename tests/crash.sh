@@ -1,7 +1,7 @@
 #!/bin/bash
-# Faults in workers: what can be an error is one and the session goes on, also after a crash where that may be left; any
-# other says where it was, gives the terminal back and keeps the history. A file that is cut while a tensor is mapped from
-# it is a crash that needs no bug.
+# Faults in workers: what can be an error is one and the session goes on, also after a crash where
+# that may be left; any other says where it was, gives the terminal back and keeps the history. A
+# file that is cut while a tensor is mapped from it is a crash that needs no bug.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/tools/tap.sh"

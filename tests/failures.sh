@@ -7,7 +7,8 @@ cd "$TMPDIR" || exit 1
 bad='local function bad(d) local on = {device = d or "sim"} return ones(3, on):index_select(1, (ones(1, on) * 9):to "i64") end '
 says='index_select: index 9 is out of range .*(command line):1 on sim:0'
 
-# ends STATUS PATTERN NAME CODE: CODE, after bad, ends with STATUS and says PATTERN (once) on stderr.
+# ends STATUS PATTERN NAME CODE: CODE, after bad, ends with STATUS and says PATTERN (once) on
+# stderr.
 ends() {
     local out status
     out=$("$gpush" -e "$bad$4" 2>&1 >/dev/null) && status=0 || status=$?

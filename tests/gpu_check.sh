@@ -1,5 +1,6 @@
 #!/bin/bash
-# scripts/dev/gpu-check on the simulated device: its parts run, and the report says what failed and that nothing ran on a GPU.
+# scripts/dev/gpu-check on the simulated device: its parts run, and the report says what failed and
+# that nothing ran on a GPU.
 . "$GPUSH_ROOT/tests/tools/tap.sh"
 if [ -n "$GPUSH_SAN" ]; then
     echo "1..0 # SKIP a sanitised build is not what goes to a machine with a GPU"

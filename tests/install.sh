@@ -1,5 +1,6 @@
 #!/bin/bash
-# What `cmake --install` and the Debian package put where, and that it runs there without the source tree.
+# What `cmake --install` and the Debian package put where, and that it runs there without the source
+# tree.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/tools/tap.sh"
@@ -21,8 +22,8 @@ files_in() {
     tap_empty "$gone" "$2: every file is there"
 }
 
-# runs_in PREFIX NAME: program and module run, with the Lua files beside them, from any directory and through a link.
-# A mark at the head of the installed init.lua tells which one was read.
+# runs_in PREFIX NAME: program and module run, with the Lua files beside them, from any directory
+# and through a link. A mark at the head of the installed init.lua tells which one was read.
 runs_in() {
     sed -i '1i io.write("[own]")' "$1/share/gpush/lua/init.lua"
     tap_is "$(cd / && "$1/bin/gpush" -e 'print(zeros(2, 3):sum():item())' 2>&1)" "[own]0.0" "$2: the program runs"
@@ -45,7 +46,8 @@ stock() {
     LD_PRELOAD=$lib lua5.4 "$@"
 }
 
-# undeclared DEPENDS: the packages of the libraries that the program itself needs and DEPENDS does not name.
+# undeclared DEPENDS: the packages of the libraries that the program itself needs and DEPENDS does
+# not name.
 undeclared() {
     local lib path package
     for lib in $(readelf -d "$build/gpush" | sed -n 's/.*(NEEDED).*\[\(lib.*\)\]/\1/p'); do
@@ -63,7 +65,8 @@ files_in "$scratch/usr" installed
 runs_in "$scratch/usr" installed
 out=$(man --warnings=all -l "$scratch/usr/share/man/man1/gpush.1" 2>&1 >/dev/null) || out=
 tap_empty "$out" "the man page has no warnings"
-# One text: what help says of an op, in the man page, the reference and the declarations for editors.
+# One text: what help says of an op, in the man page, the reference and the declarations for
+# editors.
 help=$("$build/gpush" -e 'io.write(ops(true).matmul.help)')
 for f in man/man1/gpush.1 doc/gpush/reference.md gpush/library/gpush.lua; do
     grep -qF -- "$help" "$scratch/usr/share/$f"

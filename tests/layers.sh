@@ -1,10 +1,12 @@
 #!/bin/bash
-# The law of who may use what: shell > bindings > kernels > profile > tensor, and the few files that alone
-# know Lua, CUDA, the line editor and OpenMP. Ends by breaking each rule in a scratch tree, to see it fail.
+# The law of who may use what: shell > bindings > kernels > profile > tensor, and the few files that
+# alone know Lua, CUDA, the line editor and OpenMP. Ends by breaking each rule in a scratch tree, to
+# see it fail.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 . "$root/tests/tools/tap.sh"
 
-# Prints the C of the tree below the current directory as "FILE:LINE: text", without comments and strings.
+# Prints the C of the tree below the current directory as "FILE:LINE: text", without comments and
+# strings.
 sources() {
     local files
     mapfile -t files < <(find tensor kernels profile bindings shell -type f \
@@ -29,7 +31,8 @@ bad_includes() {
         }'
 }
 
-# only PATTERN PLACES: the lines that match the extended regular expression outside the places (a regex on the path).
+# only PATTERN PLACES: the lines that match the extended regular expression outside the places (a
+# regex on the path).
 only() { grep -E "^[^:]*:[0-9]*:.*($1)" | grep -Ev "^($2)[^:]*:"; }
 
 inc='#[ \t]*include[ \t]*[<"]'
@@ -40,8 +43,8 @@ blocking='cuda(Device|Stream|Event)Synchronize|cudaMemcpy(2D|3D|ToSymbol|FromSym
 blocking="$blocking|cudaFree(Host)?|cudaHostAlloc|cu(Ctx|Stream|Event)Synchronize|cuMemcpy[A-Za-z0-9]*[^c(]|cuMemFree"
 
 rules=(includes calls lua cuda blocking exit editor openmp drain locks relative)
-# Prints the calls that the law does not allow, from the symbols of the objects below the folder $1 that it defines and
-# uses. What the plug-in is handed of the core (plugin_imports.c) is the core's.
+# Prints the calls that the law does not allow, from the symbols of the objects below the folder $1
+# that it defines and uses. What the plug-in is handed of the core (plugin_imports.c) is the core's.
 bad_calls() {
     find "$1" -name '*.o' 2>/dev/null | grep -E '/(core|kernels_[a-z0-9]+|gpush|[a-z_]*gpush_cuda)\.dir/' | xargs -r nm -A -g 2>/dev/null | awk '
         BEGIN { n = split("tensor profile kernels bindings shell", room, " "); for (i = 1; i <= n; i++) level[room[i]] = i }
@@ -103,7 +106,8 @@ for rule in "${rules[@]}"; do
     tap_empty "$(check "$rule")" "${name[$rule]}"
 done
 
-# broken RULE FILE LINE: RULE must object to LINE in FILE, and no other rule to a line that only looks like it.
+# broken RULE FILE LINE: RULE must object to LINE in FILE, and no other rule to a line that only
+# looks like it.
 broken() {
     rm -rf "$TMPDIR/tree"
     mkdir -p "$TMPDIR/tree/$(dirname "$2")"
@@ -124,7 +128,8 @@ broken includes profile/sync.c '#include "kernels/cpu/runtime/kernel.h"'
 broken includes kernels/cpu/matmul/matmul.c '#include "bindings/bind.h"'
 broken includes tensor/op.c '#include "../profile/record.h"'
 allowed includes shell/main.c '#include "tensor/tensor.h"'
-# calling FILE: an object of FILE that calls gp_there, which tensor/a.c, kernels/b.c and shell/c.c define by their names.
+# calling FILE: an object of FILE that calls gp_there, which tensor/a.c, kernels/b.c and shell/c.c
+# define by their names.
 objects=$TMPDIR/objects/core.dir
 calling() {
     rm -rf "$TMPDIR/objects"

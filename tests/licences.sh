@@ -1,6 +1,7 @@
 #!/bin/bash
-# No GPL library in the process, for CUDA's could not be shipped beside one; and none of CUDA's in the program itself.
-# Every library that the program or the module loads must be on the list below, with the licence its package states.
+# No GPL library in the process, for CUDA's could not be shipped beside one; and none of CUDA's in
+# the program itself. Every library that the program or the module loads must be on the list below,
+# with the licence its package states.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/tools/tap.sh"
@@ -53,7 +54,8 @@ licence_of() {
     done <<<"$list"
 }
 
-# Prints what a library's Debian package says against the list; nothing when it agrees or there is no package to ask.
+# Prints what a library's Debian package says against the list; nothing when it agrees or there is
+# no package to ask.
 disagrees() {
     local package copyright
     [ "$2" != - ] && command -v dpkg-query >/dev/null || return 0

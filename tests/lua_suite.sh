@@ -1,7 +1,8 @@
 #!/bin/bash
-# Lua 5.4.4's own test suite through lua5.4 (to know where it passes here), gpush --plain and gpush. The suite comes
-# at test time from PyPI: lupa's source distribution carries Lua's whole tree. Nothing of it is kept in ours.
-# Each file runs by itself and in full (neither _soft nor _port), as in a fresh directory, standard input a pipe.
+# Lua 5.4.4's own test suite through lua5.4 (to know where it passes here), gpush --plain and gpush.
+# The suite comes at test time from PyPI: lupa's source distribution carries Lua's whole tree.
+# Nothing of it is kept in ours. Each file runs by itself and in full (neither _soft nor _port), as
+# in a fresh directory, standard input a pipe.
 . "$GPUSH_ROOT/tests/tools/tap.sh"
 package=lupa==2.0
 sha256=ad3fef486be7adddd349fe9a9c393789061312cf98ebc533b489be34f484cb79
@@ -28,7 +29,8 @@ fetch() {
     mkdir -p "$cache" && rm -rf "$suite" && mv "$tree/testes" "$suite"
 }
 
-# Empties the lines that tests/lua_suite.skip lists, in the directory $1; prints those that are not there.
+# Empties the lines that tests/lua_suite.skip lists, in the directory $1; prints those that are not
+# there.
 apply_skips() {
     local file line reason number
     while IFS=$'\t' read -r file line reason; do

@@ -1,5 +1,6 @@
 #!/bin/bash
-# scripts/dev/pictures.lua: what a session shows becomes an SVG with its texts, colours and drawn characters.
+# scripts/dev/pictures.lua: what a session shows becomes an SVG with its texts, colours and drawn
+# characters.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/tools/tap.sh"
@@ -27,8 +28,8 @@ for f in prompt warning table plot; do
     done
 done
 
-# In a browser every text has as many characters as its textLength has columns (of 8.4 pixels), which fit into it by
-# themselves, and it stands where the picture says.
+# In a browser every text has as many characters as its textLength has columns (of 8.4 pixels),
+# which fit into it by themselves, and it stands where the picture says.
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 # measured SVG: what is wrong with its texts, a line each, and "measured N".
 measured() {

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The prompt on a screen: blocks edited as one text, wrapping, wide characters, resize, paste, search, undo, colours.
+# The prompt on a screen: blocks edited as one text, wrapping, wide characters, resize, paste,
+# search, undo, colours.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/tools/tap.sh"

@@ -1,12 +1,14 @@
 #!/bin/bash
-# What the prompt does with what it reads from a pipe: values, muting, what it remembers, commands, errors.
+# What the prompt does with what it reads from a pipe: values, muting, what it remembers, commands,
+# errors.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${GPUSH_BUILD:-$root/build/default}
 . "$root/tests/tools/tap.sh"
 build=$(cd "$build" && pwd)
 cd "$HOME" || exit 1
 
-# says TEXT NAME: the session on standard input prints just TEXT (prompts and the first line left out).
+# says TEXT NAME: the session on standard input prints just TEXT (prompts and the first line left
+# out).
 session() { { echo '_PROMPT, _PROMPT2 = "", ""'; cat; } | "$build/gpush" -i 2>&1 | sed '1d;s/^> //' | sed '${/^$/d}'; }
 says() { tap_is "$(session)" "$1" "$2"; }
 holds() { # TEXT NAME: it prints TEXT somewhere

@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/gpush in a scratch tree, with stand-ins for apt-get, sudo and cmake on the PATH: what it installs, says,
-# rebuilds and leaves alone. The commands that it calls besides are the system's.
+# scripts/gpush in a scratch tree, with stand-ins for apt-get, sudo and cmake on the PATH: what it
+# installs, says, rebuilds and leaves alone. The commands that it calls besides are the system's.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 . "$root/tests/tools/tap.sh"
 scratch=$(mktemp -d)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Files of at most 500 lines, functions of at most 60 and macros of at most 12; prints the figures by which the house is compared with its models.
+# Files of at most 500 lines, functions of at most 60 and macros of at most 12; prints the figures
+# by which the house is compared with its models.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 . "$root/tests/tools/tap.sh"
 max_file=500
@@ -22,7 +23,8 @@ functions() {
 long_files() { all_files | xargs -r wc -l | awk -v max=$max_file '$2 != "total" && $1 > max { print $2 ": " $1 " lines" }'; }
 long_functions() { functions | awk -v max=$max_function '$1 > max { print $3 " " $4 ": " $1 " lines" }'; }
 macros() { c_files | xargs -r awk -f "$root/tests/tools/macros.awk"; }
-# The files with longer macros, and how many each has: none is added, and what has gone is taken off.
+# The files with longer macros, and how many each has: none is added, and what has gone is taken
+# off.
 old_macros() {
     cat <<'EOF'
 bindings/api/stdlib.c 1

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Characters of several code points in the prompt's editor: each is one, is as wide as it looks, and the cursor keeps step.
-# What stands in a row shows where the text goes on behind them; what tmux makes of the emoji themselves is its own affair.
+# Characters of several code points in the prompt's editor: each is one, is as wide as it looks, and
+# the cursor keeps step. What stands in a row shows where the text goes on behind them; what tmux
+# makes of the emoji themselves is its own affair.
 root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/.." && pwd)}
 build=$(cd "${GPUSH_BUILD:-$root/build/default}" && pwd)
 . "$root/tests/tools/tap.sh"

@@ -1,4 +1,5 @@
-# masked.lua in PyTorch: step(stage, device, batch) gives the training step; as a program, the peak memory of two steps, in bytes.
+# masked.lua in PyTorch: step(stage, device, batch) gives the training step; as a program, the peak
+# memory of two steps, in bytes.
 import resource, sys
 import torch
 from torch import nn

@@ -177,7 +177,8 @@ if count == 2:
     torch.set_num_threads(count)
     print(f"loader, an image\t{best:.9g}\nloader, first batch\t{sorted(firsts)[1]:.9g}", flush=True)
 
-# Adam's two ways, a loop over the parameters and a loop over the operations: the quicker one counts.
+# Adam's two ways, a loop over the parameters and a loop over the operations: the quicker one
+# counts.
 if only in "Adam, 1e6 in 100":
     parameters = [torch.randn(10000).requires_grad_() for _ in range(100)]
     for p in parameters:

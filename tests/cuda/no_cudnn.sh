@@ -1,5 +1,6 @@
 #!/bin/bash
-# The plug-in compiles where there is no cudnn.h: without_cudnn.c then has the convolutions that conv.c has elsewhere, no more, no fewer.
+# The plug-in compiles where there is no cudnn.h: without_cudnn.c then has the convolutions that
+# conv.c has elsewhere, no more, no fewer.
 cd "$GPUSH_ROOT" || exit 1
 for family in attention conv norm rnn runtime; do mkdir -p "$TMPDIR/with/$family" "$TMPDIR/without/$family"; done
 mkdir -p "$TMPDIR/include"

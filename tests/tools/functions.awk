@@ -1,5 +1,6 @@
-# Prints "LINES static|extern FILE:LINE NAME" for every C function whose body's braces stand as K&R has them:
-# the signature starts in the first column, the body ends with a brace in the first column or on the same line.
+# Prints "LINES static|extern FILE:LINE NAME" for every C function whose body's braces stand as K&R
+# has them: the signature starts in the first column, the body ends with a brace in the first column
+# or on the same line.
 FNR == 1 { start = 0 }
 function report(lines) {
     name = head

@@ -6,7 +6,8 @@ screens=0
 tm() { tmux -u -L "$server" -f /dev/null "$@"; }
 trap 'tm kill-server 2>/dev/null' EXIT
 
-# screen COLUMNS ROWS COMMAND: a new terminal that runs it, and a new server: the old one may take its time to end.
+# screen COLUMNS ROWS COMMAND: a new terminal that runs it, and a new server: the old one may take
+# its time to end.
 screen() {
     tm kill-server 2>/dev/null
     server=gpush-$$-$((++screens))
@@ -25,7 +26,8 @@ paste() {
 }
 
 enter() { type_ "$1"; key Enter; }
-# What is typed before the prompt is back is shown by the terminal too, as in any shell: run TEXT waits for that.
+# What is typed before the prompt is back is shown by the terminal too, as in any shell: run TEXT
+# waits for that.
 prompt_is_back() { [[ $(cursor) == 2,* && $(shown | sed -n "$(($(tm display-message -p '#{cursor_y}') + 1))p") == '>' ]]; }
 ready() { until_ prompt_is_back; }
 run() { enter "$1"; ready; }
@@ -51,7 +53,8 @@ painted() { [[ $(shown -e) == *"$1"* ]]; }
 rows_are() { [ "$(shown | tail -n "+$1")" = "$2" ]; }
 at() { [ "$(cursor)" = "$1" ]; }
 
-# sees TEXT NAME, gone TEXT NAME, rows N TEXT NAME, cursor_at X,Y NAME: one assertion, once it holds.
+# sees TEXT NAME, gone TEXT NAME, rows N TEXT NAME, cursor_at X,Y NAME: one assertion, once it
+# holds.
 sees() { until_ has "$1"; tap_ok $? "$2" "waited for: $1"$'\n'"$(shown)"; }
 gone() { until_ has_not "$1"; tap_ok $? "$2" "still there: $1"$'\n'"$(shown)"; }
 colours() { until_ painted "$1"; tap_ok $? "$2" "waited for: ${1//$'\e'/ESC}"$'\n'"$(shown -e | cat -v)"; }

@@ -1,4 +1,5 @@
-# Prints C sources as "FILE:LINE: text" without comments and without the inside of strings (an #include keeps its name).
+# Prints C sources as "FILE:LINE: text" without comments and without the inside of strings (an
+# #include keeps its name).
 FNR == 1 { in_comment = 0 }
 {
     line = $0

@@ -1,5 +1,5 @@
 /* The locks of the core, counted: a thread that crashes while it holds one cannot be left behind
- * (recovery.h), since others would wait for it for ever. tests/layers.sh sees that no lock is taken
+ * (recovery.h), since others would wait for it for ever. tests/house/layers.sh sees that no lock is taken
  * otherwise. */
 #ifndef GP_LOCK_H
 #define GP_LOCK_H

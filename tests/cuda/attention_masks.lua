@@ -1,2 +1,2 @@
--- tests/lua/attention_masks.lua on the stand-in for CUDA.
-require "on_cuda" "attention_masks"
+-- tests/kernels/attention_masks.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/attention_masks"

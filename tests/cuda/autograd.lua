@@ -1,2 +1,2 @@
--- tests/lua/autograd.lua on the stand-in for CUDA.
-require "on_cuda" "autograd"
+-- tests/tensor/autograd/autograd.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/autograd/autograd"

@@ -1,2 +1,2 @@
--- tests/lua/autograd_rules.lua on the stand-in for CUDA.
-require "on_cuda" "autograd_rules"
+-- tests/tensor/autograd/autograd_rules.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/autograd/autograd_rules"

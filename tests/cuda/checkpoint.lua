@@ -1,2 +1,2 @@
--- tests/lua/checkpoint.lua on the stand-in for CUDA.
-require "on_cuda" "checkpoint"
+-- tests/scripts/checkpoint.lua on the stand-in for CUDA.
+require "on_cuda" "scripts/checkpoint"

@@ -1,2 +1,2 @@
--- tests/lua/composites.lua on the stand-in for CUDA.
-require "on_cuda" "composites"
+-- tests/scripts/composites.lua on the stand-in for CUDA.
+require "on_cuda" "scripts/composites"

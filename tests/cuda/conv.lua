@@ -1,2 +1,2 @@
--- tests/lua/conv.lua on the stand-in for CUDA.
-require "on_cuda" "conv"
+-- tests/kernels/conv.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/conv"

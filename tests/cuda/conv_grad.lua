@@ -1,2 +1,2 @@
--- tests/lua/conv_grad.lua on the stand-in for CUDA.
-require "on_cuda" "conv_grad"
+-- tests/kernels/conv_grad.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/conv_grad"

@@ -1,2 +1,2 @@
--- tests/lua/convert.lua on the stand-in for CUDA.
-require "on_cuda" "convert"
+-- tests/bindings/convert.lua on the stand-in for CUDA.
+require "on_cuda" "bindings/convert"

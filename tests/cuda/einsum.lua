@@ -1,2 +1,2 @@
--- tests/lua/einsum.lua on the stand-in for CUDA.
-require "on_cuda" "einsum"
+-- tests/kernels/einsum.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/einsum"

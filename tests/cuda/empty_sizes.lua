@@ -1,2 +1,2 @@
--- tests/lua/empty_sizes.lua on the stand-in for CUDA.
-require "on_cuda" "empty_sizes"
+-- tests/tensor/ops/empty_sizes.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/ops/empty_sizes"

@@ -1,2 +1,2 @@
--- tests/lua/extremes.lua on the stand-in for CUDA.
-require "on_cuda" "extremes"
+-- tests/tensor/autograd/extremes.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/autograd/extremes"

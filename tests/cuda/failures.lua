@@ -1,2 +1,2 @@
--- tests/lua/failures.lua on the stand-in for CUDA.
-require "on_cuda" "failures"
+-- tests/tensor/device/failures.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/device/failures"

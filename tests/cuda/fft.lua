@@ -1,2 +1,2 @@
--- tests/lua/fft.lua on the stand-in for CUDA.
-require "on_cuda" "fft"
+-- tests/kernels/fft.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/fft"

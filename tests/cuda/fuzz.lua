@@ -1,2 +1,2 @@
--- tests/lua/fuzz.lua on the stand-in for CUDA.
-require "on_cuda" "fuzz"
+-- tests/tensor/ops/fuzz.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/ops/fuzz"

@@ -1,2 +1,2 @@
--- tests/lua/image.lua on the stand-in for CUDA.
-require "on_cuda" "image"
+-- tests/tensor/io/image.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/io/image"

@@ -1,2 +1,2 @@
--- tests/lua/index.lua on the stand-in for CUDA.
-require "on_cuda" "index"
+-- tests/bindings/index.lua on the stand-in for CUDA.
+require "on_cuda" "bindings/index"

@@ -1,2 +1,2 @@
--- tests/lua/linalg.lua on the stand-in for CUDA.
-require "on_cuda" "linalg"
+-- tests/kernels/linalg.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/linalg"

@@ -1,2 +1,2 @@
--- tests/lua/linalg_edges.lua on the stand-in for CUDA.
-require "on_cuda" "linalg_edges"
+-- tests/kernels/linalg_edges.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/linalg_edges"

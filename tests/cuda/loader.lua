@@ -1,2 +1,2 @@
--- tests/lua/loader.lua on the stand-in for CUDA.
-require "on_cuda" "loader"
+-- tests/bindings/loader.lua on the stand-in for CUDA.
+require "on_cuda" "bindings/loader"

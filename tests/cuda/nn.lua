@@ -1,2 +1,2 @@
--- tests/lua/nn.lua on the stand-in for CUDA.
-require "on_cuda" "nn"
+-- tests/kernels/nn.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/nn"

@@ -1,2 +1,2 @@
--- tests/lua/nn_layers.lua on the stand-in for CUDA.
-require "on_cuda" "nn_layers"
+-- tests/scripts/nn_layers.lua on the stand-in for CUDA.
+require "on_cuda" "scripts/nn_layers"

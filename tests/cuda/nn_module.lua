@@ -1,2 +1,2 @@
--- tests/lua/nn_module.lua on the stand-in for CUDA.
-require "on_cuda" "nn_module"
+-- tests/scripts/nn_module.lua on the stand-in for CUDA.
+require "on_cuda" "scripts/nn_module"

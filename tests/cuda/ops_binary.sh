@@ -1,3 +1,3 @@
 #!/bin/bash
-# tests/c/ops_binary.c on the stand-in for CUDA.
+# tests/kernels/ops_binary.c on the stand-in for CUDA.
 exec "$GPUSH_BUILD/tests/ops_binary"

@@ -1,2 +1,2 @@
--- tests/lua/ops_custom.lua on the stand-in for CUDA.
-require "on_cuda" "ops_custom"
+-- tests/tensor/ops/ops_custom.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/ops/ops_custom"

@@ -1,2 +1,2 @@
--- tests/lua/ops_errors.lua on the stand-in for CUDA.
-require "on_cuda" "ops_errors"
+-- tests/tensor/ops/ops_errors.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/ops/ops_errors"

@@ -1,2 +1,2 @@
--- tests/lua/ops_view.lua on the stand-in for CUDA.
-require "on_cuda" "ops_view"
+-- tests/tensor/ops/ops_view.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/ops/ops_view"

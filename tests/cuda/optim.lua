@@ -1,2 +1,2 @@
--- tests/lua/optim.lua on the stand-in for CUDA.
-require "on_cuda" "optim"
+-- tests/scripts/optim.lua on the stand-in for CUDA.
+require "on_cuda" "scripts/optim"

@@ -1,2 +1,2 @@
--- tests/lua/pick.lua on the stand-in for CUDA.
-require "on_cuda" "pick"
+-- tests/kernels/pick.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/pick"

@@ -1,2 +1,2 @@
--- tests/lua/pool.lua on the stand-in for CUDA.
-require "on_cuda" "pool"
+-- tests/kernels/pool.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/pool"

@@ -1,2 +1,2 @@
--- tests/lua/print.lua on the stand-in for CUDA.
-require "on_cuda" "print"
+-- tests/bindings/print.lua on the stand-in for CUDA.
+require "on_cuda" "bindings/print"

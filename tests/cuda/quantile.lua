@@ -1,2 +1,2 @@
--- tests/lua/quantile.lua on the stand-in for CUDA.
-require "on_cuda" "quantile"
+-- tests/scripts/quantile.lua on the stand-in for CUDA.
+require "on_cuda" "scripts/quantile"

@@ -1,2 +1,2 @@
--- tests/lua/random.lua on the stand-in for CUDA.
-require "on_cuda" "random"
+-- tests/kernels/random.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/random"

@@ -1,2 +1,2 @@
--- tests/lua/reduce.lua on the stand-in for CUDA.
-require "on_cuda" "reduce"
+-- tests/kernels/reduce.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/reduce"

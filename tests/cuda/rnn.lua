@@ -1,2 +1,2 @@
--- tests/lua/rnn.lua on the stand-in for CUDA.
-require "on_cuda" "rnn"
+-- tests/kernels/rnn.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/rnn"

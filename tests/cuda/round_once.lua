@@ -1,2 +1,2 @@
--- tests/lua/round_once.lua on the stand-in for CUDA.
-require "on_cuda" "round_once"
+-- tests/tensor/ops/round_once.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/ops/round_once"

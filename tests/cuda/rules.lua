@@ -1,2 +1,2 @@
--- tests/lua/rules.lua on the stand-in for CUDA.
-require "on_cuda" "rules"
+-- tests/tensor/ops/rules.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/ops/rules"

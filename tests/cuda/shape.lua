@@ -1,2 +1,2 @@
--- tests/lua/shape.lua on the stand-in for CUDA.
-require "on_cuda" "shape"
+-- tests/scripts/shape.lua on the stand-in for CUDA.
+require "on_cuda" "scripts/shape"

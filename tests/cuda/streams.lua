@@ -1,2 +1,2 @@
--- tests/lua/streams.lua on the stand-in for CUDA.
-require "on_cuda" "streams"
+-- tests/tensor/device/streams.lua on the stand-in for CUDA.
+require "on_cuda" "tensor/device/streams"

@@ -1,2 +1,2 @@
--- tests/lua/svd.lua on the stand-in for CUDA.
-require "on_cuda" "svd"
+-- tests/kernels/svd.lua on the stand-in for CUDA.
+require "on_cuda" "kernels/svd"

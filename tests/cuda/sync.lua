@@ -1,2 +1,2 @@
--- tests/lua/sync.lua on the stand-in for CUDA.
-require "on_cuda" "sync"
+-- tests/profile/sync.lua on the stand-in for CUDA.
+require "on_cuda" "profile/sync"

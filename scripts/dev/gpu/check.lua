@@ -130,7 +130,7 @@ os.execute(("rm -rf %s && mkdir -p %s && ln -s %s %s/gpush"):format(
     quote(scratch), quote(scratch), program, quote(scratch)))
 local environment = ("env GPUSH_ROOT=%s GPUSH_BUILD=%s TMPDIR=%s GPUSH_TEST_DEVICE=%s LUA_PATH=%s ")
     :format(quote(root), quote(scratch),
-    quote(scratch), device, quote(root .. "/tests/?.lua;;"))
+    quote(scratch), device, quote(root .. "/tests/support/?.lua;;"))
 local tests = output("cd " .. quote(root) ..
     " && grep -L 'require \"fake\"\\|/fake/' tests/cuda/*.lua") or ""
 for file in tests:gmatch "[^\n]+" do

@@ -1,0 +1,43 @@
+--!plain
+-- Every op, called with every plausible mistake: it is refused with an error that helps, or tests/support/audit_rules.lua says why
+-- the answer is right. A new op needs a valid call in tests/support/audit_samples.lua.
+local t = require "tap"
+local g = require "gpush"
+local A, M, S, rules = require "audit", require "audit_mutants", require "audit_samples", require "audit_rules"
+local judge = A.judge(rules)
+g.manual_seed(1)
+
+local function is_internal(name)
+    for _, pattern in ipairs(S.internal) do
+        if name:find(pattern) then return true end
+    end
+end
+
+local function function_of(name)
+    local group, short = name:match "^(%a+)[._](.+)$"
+    if group == "linalg" or group == "fft" then return g[group][short], group .. "." .. short end
+    return g[name], name
+end
+
+local rows, names, missing = g.ops(true), {}, {}
+for name in pairs(rows) do names[#names + 1] = name end
+table.sort(names)
+for _, name in ipairs(names) do
+    local row = rows[name]
+    local text = S.calls[name] or S.kinds[row.kind]
+    if not is_internal(name) then
+        local fn, public = function_of(name)
+        local chunk = text and load("local fn = ... return fn(" .. text .. ")", "=audit", "t", A.env)
+        local ok, message = pcall(chunk or error, fn)
+        if not ok then missing[#missing + 1] = name .. ": " .. tostring(message)
+        else
+            M.each(row.sig, M.split(text), function(what, p, args, v) A.try(public, fn, what, p, args, v, judge) end)
+        end
+    end
+end
+t.is(missing, {}, "each op has a valid call")
+for name in pairs(S.calls) do
+    if not rows[name] then t.ok(false, "there is no op " .. name) end
+end
+A.report(t, rules, "ops")
+t.done()

@@ -1,0 +1,96 @@
+#!/bin/bash
+# No GPL library in the process, for CUDA's could not be shipped beside one; and none of CUDA's in
+# the program itself. Every library that the program or the module loads must be on the list below,
+# with the licence its package states.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${GPUSH_BUILD:-$root/build/default}
+. "$root/tests/support/tap.sh"
+
+# soname (a glob), licence, a line that the package's copyright file must have
+list='
+libc.so.*           LGPL-2.1+            Lesser General Public License
+libm.so.*           LGPL-2.1+            Lesser General Public License
+libmvec.so.*        LGPL-2.1+            Lesser General Public License
+ld-linux*           LGPL-2.1+            Lesser General Public License
+linux-vdso.so.*     -                    -
+libgcc_s.so.*       GPL-3+exception      GCC RUNTIME LIBRARY EXCEPTION
+libgomp.so.*        GPL-3+exception      GCC RUNTIME LIBRARY EXCEPTION
+libstdc++.so.*      GPL-3+exception      GCC RUNTIME LIBRARY EXCEPTION
+libquadmath.so.*    GPL-3+exception      GCC RUNTIME LIBRARY EXCEPTION
+libgfortran.so.*    GPL-3+exception      GCC RUNTIME LIBRARY EXCEPTION
+libasan.so.*        NCSA/MIT             University of Illinois
+libubsan.so.*       NCSA/MIT             University of Illinois
+libtsan.so.*        NCSA/MIT             University of Illinois
+liblua5.4.so.*      MIT                  Permission is hereby granted
+libopenblas.so.*    BSD-3-clause         BSD-3-clause
+liblapack.so.*      BSD-3-clause         BSD-3-clause
+libblas.so.*        BSD-3-clause         BSD-3-clause
+liblapacke.so.*     BSD-3-clause         BSD
+libdnnl.so.*        Apache-2.0           Apache
+libedit.so.*        BSD-3-clause         Regents of the University of California
+libtinfo.so.*       MIT/X11              Permission is hereby granted
+libncurses*.so.*    MIT/X11              Permission is hereby granted
+libbsd.so.*         BSD-3-clause         BSD-3-clause
+libmd.so.*          BSD-3-clause         BSD-3-clause
+libpng16.so.*       libpng               libpng
+libjansson.so.*     MIT                  Permission is hereby granted
+libz.so.*           Zlib                 Jean-loup Gailly
+libzip.so.*         BSD-3-clause         Redistribution and use
+libbz2.so.*         BSD-4-like           Redistribution and use
+liblzma.so.*        public-domain        public domain
+libzstd.so.*        BSD-3-clause         BSD-3-clause
+libcrypto.so.*      Apache-2.0           Apache
+libssl.so.*         Apache-2.0           Apache
+libtmglib.so.*      BSD-3-clause         BSD
+libOpenCL.so.*      BSD-2-clause         Redistribution and use
+'
+
+# licence_of SONAME: its line of the list, or nothing.
+licence_of() {
+    local name rest
+    while read -r name rest; do
+        # shellcheck disable=SC2254
+        [ -n "$name" ] && case $1 in $name) echo "$rest" && return ;; esac
+    done <<<"$list"
+}
+
+# Prints what a library's Debian package says against the list; nothing when it agrees or there is
+# no package to ask.
+disagrees() {
+    local package copyright
+    [ "$2" != - ] && command -v dpkg-query >/dev/null || return 0
+    package=$(dpkg-query -S "$(readlink -f "$1")" 2>/dev/null || dpkg-query -S "$1" 2>/dev/null) || return 0
+    copyright=/usr/share/doc/${package%%:*}/copyright
+    [ -r "$copyright" ] || return 0
+    tr -s ' \n' ' ' <"$copyright" | grep -qiF "$2" || echo "$package: its copyright file does not say '$2'"
+}
+
+# check FILE: one line for each library that is unknown, or that its package describes otherwise.
+check() {
+    local name arrow path rest entry
+    while read -r name arrow path rest; do
+        [ "$path" = not ] && echo "$name: not found" && continue
+        entry=$(licence_of "${name##*/}")
+        [ -n "$entry" ] || { echo "$name ($path): not on the list of libraries whose licences are known" && continue; }
+        read -r _ rest <<<"$entry"
+        disagrees "$path" "$rest"
+    done < <(ldd "$1")
+}
+
+for file in "$build/gpush" "$build/lib/gpush.so"; do
+    tap_empty "$(check "$file")" "${file##*/}: every library is known and none is GPL"
+    tap_empty "$(ldd "$file" | grep -E 'libcu|libnv')" "${file##*/} does not link to CUDA"
+    tap_empty "$(ldd "$file" | grep 'libopenblas' | grep -v openblas-openmp)" "${file##*/} has the OpenMP flavour of OpenBLAS"
+done
+
+# The check can fail: libraries that are GPL, unknown, or missing, as ldd prints them.
+ldd() { printf '\t%s => %s (0x1)\n' "$1" "${2-/nowhere/$1}"; }
+for lib in libreadline.so.8 libfftw3.so.3 libgsl.so.27 libunheardof.so.1; do
+    [ -n "$(check $lib)" ]
+    tap_ok $? "$lib is objected to"
+done
+ldd() { printf '\tlibzip.so.4 => not found\n'; }
+tap_is "$(check x)" "libzip.so.4: not found" "a missing library is objected to"
+tap_is "$(disagrees /lib/x86_64-linux-gnu/libc.so.6 'no such words' | sed 's/.*: //')" \
+    "its copyright file does not say 'no such words'" "a package that says otherwise is objected to"
+tap_done

@@ -1,0 +1,132 @@
+#!/bin/bash
+# scripts/gpush in a scratch tree, with stand-ins for apt-get, sudo and cmake on the PATH: what it
+# installs, says, rebuilds and leaves alone. The commands that it calls besides are the system's.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
+. "$root/tests/support/tap.sh"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+bin=$scratch/bin
+tree="$scratch/a tree"
+log=$scratch/log
+export log
+
+mkdir -p "$bin" "$tree/scripts" "$tree/shell" "$tree/tensor"
+cp "$root/scripts/gpush" "$root/scripts/lib.sh" "$tree/scripts/"
+echo 'int main(void) {}' >"$tree/shell/main.c"
+for tool in sh bash cat mkdir rm mv sed tr tail grep readlink flock touch sleep id env chmod pwd ninja pkg-config gcc; do
+    ln -s "$(command -v $tool || echo /bin/true)" "$bin/$tool"
+done
+
+stand_in() { cat >"$bin/$1" && chmod +x "$bin/$1"; }
+# Makes a "program" that prints its arguments; told on the log.
+cat >"$scratch/cmake" <<'X'
+#!/bin/sh
+echo "cmake $*" >>"$log"
+case $* in
+    *--preset*) mkdir -p build/default; : >build/default/CMakeCache.txt; exit ;;
+    --build*)
+        sleep 0.3
+        [ ! -e broken ] || { echo "main.c:1: error: broken"; exit 1; }
+        mkdir -p "$2"
+        : >"$2/build.ninja"
+        rm -f "$2/gpush"
+        printf '#!/bin/sh\nprintf "<%%s>" "$@"\n' >"$2/gpush"
+        chmod +x "$2/gpush" ;;
+esac
+X
+chmod +x "$scratch/cmake"
+
+# start ARGS...: runs the script; leaves out, err and status.
+start() {
+    : >"$log"
+    out=$(cd "$tree" && PATH=$bin "$tree/scripts/gpush" "$@" 2>"$scratch/err")
+    status=$?
+    err=$(cat "$scratch/err")
+}
+says() { [[ $err == *"$1"* ]]; tap_ok $? "$2" "said: $err"; }
+wants_others=$(PATH=$bin; cd "$tree"; . scripts/lib.sh; missing | grep -v '^cmake$')
+[ -z "$wants_others" ] || tap_skip_all "the build's own packages are not all here"
+
+stand_in id <<<$'#!/bin/sh\necho 1000'
+stand_in apt-get <<<$'#!/bin/sh\necho "apt-get $*" >>"$log"'
+start
+tap_is "$status" 1 "not root and no sudo: fails"
+says "missing: cmake" "it names the package"
+says "no sudo. As root: apt-get update && apt-get install cmake" "and the way out"
+tap_is "$out$(cat "$log")" "" "nothing was run, stdout is empty"
+
+stand_in sudo <<<$'#!/bin/sh\n[ "$1" = -v ] || { echo "sudo $1" >>"$log"; "$@"; }'
+stand_in apt-get <<<$'#!/bin/sh\necho "apt-get $*" >>"$log"; echo "E: cannot reach the archive"; exit 100'
+start
+tap_is "$status" 1 "apt-get fails: so does the script"
+says "E: cannot reach the archive" "it shows what apt-get said"
+says "Is this machine online" "and what may be wrong"
+grep -q '^sudo env' "$log"
+tap_ok $? "apt-get is run through sudo"
+
+mv "$bin/apt-get" "$scratch/apt-get"
+start
+says "This system has no apt-get" "no apt-get: says so"
+tap_is "$status" 1 "and fails"
+
+stand_in id <<<$'#!/bin/sh\necho 0'
+stand_in apt-get <<<$'#!/bin/sh\necho "apt-get $*" >>"$log"; case $* in *install*) cp "'"$scratch"$'/cmake" "'"$bin"$'/cmake" ;; esac'
+ln -s "$(command -v cp)" "$bin/cp"
+start -e 'print(1)' "two words"
+tap_is "$out" "<-e><print(1)><two words>" "installs, builds, starts, and passes its arguments on"
+tap_is "$(grep -c '^apt-get.*install -y --no-install-recommends cmake$' "$log")" 1 "only what was missing is installed"
+grep -q sudo "$log"
+tap_is $? 1 "root needs no sudo"
+
+start x
+tap_is "$out|$err|$(cat "$log")" "<x>||" "built: starts at once, quietly, and runs nothing else"
+sleep 0.01
+touch "$tree/shell/main.c"
+start x
+tap_is "$out|$(grep -c -- --build "$log")|$(grep -c install "$log")" "<x>|1|0" "a newer source: built again"
+tap_is "$(grep -c -- --preset "$log")" 0 "as it was configured"
+sleep 0.01
+touch "$tree/shell/main.c"
+rm "$bin/cmake"
+start x
+tap_is "$out|$(grep -c -- --preset "$log")" "<x>|1" "something was installed: configured again, to find it"
+sleep 0.01
+echo 'int x;' >"$tree/tensor/new.c"
+start x
+tap_is "$(grep -c -- --build "$log")" 1 "a new file: built again"
+sleep 0.01
+rm "$tree/tensor/new.c"
+start x
+tap_is "$(grep -c -- --build "$log")" 1 "a file gone: built again"
+start x
+tap_is "$(cat "$log")" "" "and then not again"
+
+sleep 0.01
+touch "$tree/shell/main.c" "$tree/broken"
+start x
+tap_is "$status|$out" "1|" "a build that fails: the old program is not started"
+says "error: broken" "the compiler's message is shown"
+rm "$tree/broken"
+start x
+tap_is "$out" "<x>" "mended: starts"
+
+ln -s "$tree/scripts/gpush" "$scratch/link"
+out=$(cd / && PATH=$bin "$scratch/link" y)
+tap_is "$out" "<y>" "through a symbolic link, from another directory"
+out=$(cd "$tree/scripts" && PATH=$bin:. gpush z)
+tap_is "$out" "<z>" "through the PATH"
+
+sleep 0.01
+touch "$tree/shell/main.c"
+: >"$log"
+(cd "$tree" && PATH=$bin scripts/gpush a >"$scratch/a" 2>/dev/null) &
+(cd "$tree" && PATH=$bin scripts/gpush b >"$scratch/b" 2>/dev/null) &
+wait
+tap_is "$(cat "$scratch/a" "$scratch/b")|$(grep -c -- --build "$log")" "<a><b>|1" "from two shells at once: built once, both start"
+
+sleep 0.01
+mv "$tree" "$scratch/moved"
+tree=$scratch/moved
+start x
+tap_is "$out|$(grep -c -- --build "$log")" "<x>|1" "a tree that was moved is built again"
+tap_done

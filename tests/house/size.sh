@@ -1,0 +1,102 @@
+#!/bin/bash
+# Files of at most 500 lines, functions of at most 60 and macros of at most 12; prints the figures
+# by which the house is compared with its models.
+root=${GPUSH_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
+. "$root/tests/support/tap.sh"
+max_file=500
+max_function=60
+max_macro=12
+
+c_files() {
+    find tensor kernels profile bindings shell -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \
+        -o -name '*.def' 2>/dev/null
+}
+all_files() {
+    c_files
+    find tests scripts -name '*.[ch]' -o -name '*.lua' -o -name '*.sh' 2>/dev/null
+}
+functions() {
+    local files
+    mapfile -t files < <({ c_files; find tests -name '*.[ch]'; } 2>/dev/null)
+    [ ${#files[@]} -eq 0 ] || awk -f "$root/tests/support/functions.awk" "${files[@]}"
+}
+long_files() { all_files | xargs -r wc -l | awk -v max=$max_file '$2 != "total" && $1 > max { print $2 ": " $1 " lines" }'; }
+long_functions() { functions | awk -v max=$max_function '$1 > max { print $3 " " $4 ": " $1 " lines" }'; }
+macros() { c_files | xargs -r awk -f "$root/tests/support/macros.awk"; }
+# The files with longer macros, and how many each has: none is added, and what has gone is taken
+# off.
+old_macros() {
+    cat <<'EOF'
+bindings/api/stdlib.c 1
+kernels/cuda/conv/conv.c 1
+kernels/cuda/elementwise/binary.cu 1
+kernels/cuda/fft/fft.c 1
+kernels/cuda/linalg/cusolver.h 1
+kernels/cuda/linalg/eigen.c 1
+kernels/cuda/linalg/factorize.c 3
+kernels/cuda/linalg/solve.c 3
+kernels/cuda/linalg/svd.c 1
+kernels/cuda/matmul/matmul.c 1
+kernels/cuda/reduce/formulas.cu 1
+kernels/cuda/reduce/norms.cu 1
+kernels/cuda/runtime/cudnn.h 1
+tensor/device/plugin_api.h 1
+EOF
+}
+long_macros() {
+    macros | awk -v max=$max_macro '$1 > max { sub(/:.*/, "", $2); n[$2]++ } END { for (f in n) print f, n[f] }' | LC_ALL=C sort
+}
+no_opening() {
+    local f
+    for f in $(all_files); do
+        # The first line says what the file is for; #! and --!plain may stand above it.
+        sed -n '1,2{/^#!/d;/^--!plain/d;p;q}' "$f" | grep -Eq '^(/\*|//|--|#) ?.{15}' || echo "$f"
+    done
+}
+
+cd "$root" || exit 1
+tap_empty "$(long_files)" "no file is longer than $max_file lines"
+tap_empty "$(long_functions)" "no function is longer than $max_function lines"
+tap_is "$(long_macros)" "$(old_macros)" "no macro is longer than $max_macro lines, but for those listed"
+tap_empty "$(no_opening)" "every file opens with a sentence that says what it is for"
+
+functions | sort -n | awk '
+    $3 !~ /^tests/ { n[++k] = $1; if ($2 == "static") s++; if ($1 > 40) long++ }
+    END { if (k) printf "# functions: %d, median %d lines, 90%% <= %d, longest %d, %.1f%% over 40, %.0f%% static\n",
+        k, n[int((k + 1) / 2)], n[int(k * 0.9 + 0.5)], n[k], 100 * long / k, 100 * s / k }'
+c_files | xargs -r wc -l | awk '$2 != "total" { print $1 }' | sort -n | awk '
+    { n[NR] = $1; sum += $1 }
+    END { if (NR) printf "# C files: %d, median %d lines, longest %d, %d lines in all\n", NR, n[int((NR + 1) / 2)], n[NR], sum }'
+c_files | xargs -r cat | awk '
+    { text = $0; sub(/^[ \t]*/, "", text); all++ }
+    text == "" { all--; next }
+    open || text ~ /^(\/\*|\/\/)/ { c++; open = (open || text ~ /^\/\*/) && text !~ /\*\/[ \t]*$/ }
+    END { if (all) printf "# comments: %.0f%% of the lines that are not empty\n", 100 * c / all }'
+macros | awk -v max=$max_macro '
+    { sum += $1; if ($1 > max) { k++; long += $1 } }
+    END { printf "# macros of several lines: %d with %d lines; longer than %d: %d with %d\n", NR, sum, max, k, long }'
+all_files | xargs -r awk 'length($0) > 100 { n++ } END { printf "# lines over 100 columns: %d of %d\n", n, NR }'
+
+# The rules can fail: a scratch tree that breaks each.
+TMPDIR=$(mktemp -d)
+trap 'rm -rf "$TMPDIR"' EXIT
+cd "$TMPDIR" && mkdir -p tensor tests/profile || exit 1
+{ echo '/* A file that is too long by one line. */'; yes '' | head -n $max_file; } >tensor/long.c
+lines() { for ((i = 0; i < $1; i++)); do echo '    x++;'; done; }
+{
+    printf '/* Functions at the limit and one beyond. */\nstatic const int table[] = {\n'; lines 70; printf '};\n'
+    printf 'struct big {\n'; lines 70; printf '};\n'
+    printf 'static int fits(int x)\n{\n#if 1\n'; lines 55; printf '#endif\n}\n'
+    printf 'int one(int x) { return x; }\nint declared(int x);\n'
+    printf 'static int *over(int a,\n           int x) {\n'; lines 58; printf '}\n'
+} >tensor/functions.c
+printf 'local x = 1\n' >tests/profile/x.lua
+macro() { printf '#define %s \\\n' "$1"; for ((i = 2; i < $2; i++)); do printf '    x++; \\\n'; done; printf '    x++;\n'; }
+{ printf '/* Macros at the limit and one beyond, and a function with the suffix of a type. */\n'; macro FITS $max_macro
+    macro OVER $((max_macro + 1)); printf 'static int FN(typed)(int x) { return x; }\n'; } >tensor/macros.inc
+tap_is "$(long_files)" "tensor/long.c: 501 lines" "a file of 501 lines is found"
+tap_is "$(long_functions)" "tensor/functions.c:208 over: 61 lines" "a function of 61 lines is found, tables are not"
+tap_is "$(functions | awk '{ print $2, $4 }' | tr '\n' ' ')" "static fits extern one static over static typed " "functions are told from the rest"
+tap_is "$(long_macros)" "tensor/macros.inc 1" "a macro of 13 lines is found"
+tap_is "$(no_opening)" "tests/profile/x.lua" "a file without its sentence is found"
+tap_done

@@ -1,0 +1,107 @@
+--!plain
+-- Cases for tests/tensor/ops/ops_custom.lua: optimizer steps and clipping, against plain loops.
+local g = require "gpush"
+local A = require "arrays"
+local C = {}
+
+local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}
+local function tolerance(c)
+    return c.dtype == "bf16" and 1e-2 or c.dtype == "f16" and 1e-3 or c.dtype == "f32" and 2e-6
+        or 1e-12
+end
+local shapes = {{3, 5}, {}, {0, 2}, {700}, {2, 3, 4}}
+
+-- A list of tensors and one of their arrays, an entry for each shape; what is written is a tensor
+-- of its own.
+local function list(c, f)
+    local x, a = {}, {}
+    for i, shape in ipairs(shapes) do x[i], a[i] = c.x(shape, f) end
+    return x, a
+end
+local function positive() return math.random(0, 8) / 4 end
+-- its square plus 1 is exact in every dtype
+local function small() return math.random(-4, 4) / 4 end
+
+-- Checks that update(p, g, s…), given numbers and giving them, is what the op did to each element.
+-- names: the lists.
+local function step(names, run, update)
+    return {types = FLOATS, run = function(c)
+        local x, a = {}, {}
+        for k, name in ipairs(names) do
+            x[k], a[k] = list(c, name:find "sq" and positive or name == "averages" and small or nil)
+        end
+        run(x)
+        for i, first in ipairs(a[1]) do
+            for e = 1, #first.v do
+                local v = {}
+                for k = 1, #names do v[k] = a[k][i].v[e] end
+                v = {update(table.unpack(v))}
+                for k = 1, #names do a[k][i].v[e] = v[k] end
+            end
+            for k, name in ipairs(names) do
+                c.check(x[k][i], a[k][i], nil, tolerance(c), name .. " " .. i)
+            end
+        end
+    end}
+end
+
+C.sgd_step = step({"params", "grads", "buffers"}, function(x)
+    g.sgd_step(x[1], x[2], x[3],
+        {lr = 0.5, momentum = 0.75, dampening = 0.25, weight_decay = 0.125, nesterov = true})
+end, function(p, d, b)
+    local s = d + 0.125 * p
+    b = 0.75 * b + 0.75 * s
+    return p - 0.5 * (s + 0.75 * b), d, b
+end)
+
+C.adam_step = step({"params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"}, function(x)
+    g.adam_step(x[1], x[2], x[3], x[4], x[5], 3,
+        {lr = 0.25, beta1 = 0.5, beta2 = 0.75, eps = 0.5, weight_decay = 0.5, decoupled = true})
+end, function(p, d, m, v, most)
+    m, v = 0.5 * m + 0.5 * d, 0.75 * v + 0.25 * d * d
+    most = math.max(most, v)
+    local rate = 0.25 / (1 - 0.5 ^ 3)
+    return p * (1 - 0.25 * 0.5) - rate * m / (math.sqrt(most) / math.sqrt(1 - 0.75 ^ 3) + 0.5), d,
+        m, v, most
+end)
+
+C.rmsprop_step = step({"params", "grads", "square_avgs", "averages", "buffers"}, function(x)
+    -- the average of squares is at least the square of the average
+    g.no_grad(function() for i = 1, #x[3] do x[3][i]:copy_(x[4][i] * x[4][i] + 1) end end)
+    g.rmsprop_step(x[1], x[2], x[3], x[4], x[5],
+        {lr = 0.25, alpha = 0.75, eps = 0.5, weight_decay = 0.125, momentum = 0.5, maximize = true})
+end, function(p, d, v, m, b)
+    local s = -d + 0.125 * p
+    v, m = 0.75 * (m * m + 1) + 0.25 * s * s, 0.75 * m + 0.25 * s
+    b = 0.5 * b + s / (math.sqrt(v - m * m) + 0.5)
+    return p - 0.25 * b, d, v, m, b
+end)
+
+C.adagrad_step = step({"params", "grads", "sqs"}, function(x)
+    g.adagrad_step(x[1], x[2], x[3], 5,
+        {lr = 0.5, lr_decay = 0.25, eps = 0.5, weight_decay = 0.125})
+end, function(p, d, s)
+    local k = d + 0.125 * p
+    s = s + k * k
+    return p - 0.25 * k / (math.sqrt(s) + 0.5), d, s
+end)
+
+C.clip_grad_value = step({"grads"}, function(x) g.clip_grad_value(x[1], 1.5) end,
+    function(d) return math.max(-1.5, math.min(1.5, d)) end)
+
+C.clip_grad_norm = {types = FLOATS, run = function(c)
+    local x, a = list(c)
+    local n = 0
+    for _, y in ipairs(a) do
+        for _, v in ipairs(y.v) do n = n + v * v end
+    end
+    n = math.sqrt(n)
+    local got = g.clip_grad_norm(x, 2)
+    c.check(got, {shape = {}, v = {n}}, c.dtype == "f64" and "f64" or "f32", 1e-6, "norm")
+    for i, y in ipairs(a) do
+        for e = 1, #y.v do y.v[e] = y.v[e] * (2 / (n + 1e-6)) end
+        c.check(x[i], y, nil, tolerance(c), "grads " .. i)
+    end
+end}
+
+return C

@@ -54,7 +54,7 @@ void gp_cuda_span_end(cuda_span *sp);
  * process. */
 void gp_cuda_detail(const char *text);
 /* gp_device_vt.observe */
-const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd look, uint64_t *lost);
+const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd cmd, uint64_t *lost);
 /* Above 0 while the runtime makes a call that it times itself. */
 extern _Thread_local int gp_cuda_own_calls;
 

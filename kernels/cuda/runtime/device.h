@@ -1,9 +1,9 @@
 /* Inside the CUDA plug-in: what a device and its streams keep, and what the files share that drive
- * them: kernels/cuda/runtime/device.c (the device's functions, and every call that may block),
- * kernels/cuda/runtime/queue.c (what was queued and how far that is), kernels/cuda/runtime/event.c
- * (places in a queue), kernels/cuda/runtime/launch.c (a call of a kernel),
- * kernels/cuda/runtime/plugin_imports.c (the program). CUDA's handles are void * here, so that this
- * header needs none of CUDA's. */
+ * them: kernels/cuda/runtime/device.c (the device's functions), kernels/cuda/runtime/copy.c
+ * (copies), kernels/cuda/runtime/queue.c (what was queued and how far that is),
+ * kernels/cuda/runtime/event.c (places in a queue), kernels/cuda/runtime/launch.c (a call of a
+ * kernel), kernels/cuda/runtime/plugin_imports.c (the program). CUDA's handles are void * here, so
+ * that this header needs none of CUDA's. */
 #ifndef GP_DEVICE_CUDA_H
 #define GP_DEVICE_CUDA_H
 
@@ -62,9 +62,9 @@ typedef struct cuda_later {
     bool reads;
 } cuda_later;
 
-/* A copy of memory that is not pinned, too large to be staged: made by the wait for it. */
-typedef struct cuda_put_off {
-    struct cuda_put_off *next;
+/* A copy of pageable memory that is too large to be staged: the wait for it makes it. */
+typedef struct cuda_deferred_copy {
+    struct cuda_deferred_copy *next;
     pthread_t thread; /* that waits for it */
     void *dst;
     const void *src;
@@ -72,7 +72,7 @@ typedef struct cuda_put_off {
     gp_copy_kind kind;
     gp_storage *host; /* one reference */
     uint64_t id;      /* for gp_hook.device */
-} cuda_put_off;
+} cuda_deferred_copy;
 
 /* What to say of a launch that notes a fault. */
 typedef struct cuda_note {
@@ -95,7 +95,7 @@ typedef struct cuda_stream {
     unsigned head, tail;
     cuda_later *later, **last;
     _Atomic size_t staged; /* bytes of blocks in `later` */
-    cuda_put_off *put_off;
+    cuda_deferred_copy *deferred;
     struct gp_fault *faults; /* CUDA_NOTES, pinned; NULL until a kernel wants one */
     cuda_block *fault_block; /* where they are */
     cuda_note *notes;        /* of the same launches */
@@ -122,6 +122,19 @@ cuda_block *gp_cuda_block_take(gp_device *dev, size_t bytes);
 void gp_cuda_block_give(gp_device *dev, cuda_block *b);
 /* Tells who watches of a call that may block (gp_hook.call), made since t0. */
 void gp_cuda_called(gp_device *dev, const char *what, bool first, uint64_t t0);
+
+/* Polls until s has reached ticket; false with a message when the user interrupts. The calling
+ * thread waits. */
+bool gp_cuda_wait_for(gp_stream *s, uint64_t ticket);
+
+/* ---- kernels/cuda/runtime/copy.c ---- */
+
+/* gp_device_vt.copy. */
+bool gp_cuda_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                  gp_storage *host, uint64_t id);
+/* Makes the copies that this thread deferred on s, and waits for each; make = false, after an
+ * interrupt, drops them instead. False if one was dropped or failed (message set). */
+bool gp_cuda_deferred_copies(gp_stream *s, bool make);
 
 /* ---- kernels/cuda/runtime/queue.c ---- */
 

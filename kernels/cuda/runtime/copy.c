@@ -1,0 +1,185 @@
+/* Copies between host and CUDA device and between CUDA devices: staged in pinned memory, direct
+ * from page-locked memory, or deferred to the wait for them. */
+#include <cuda_runtime.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/device/alloc.h"
+#include "kernels/cuda/runtime/device.h"
+#include "kernels/cuda/runtime/timed.h"
+
+/* Host blocks of at least this size are mapped on their own (hostmem.c) and can be page-locked;
+ * smaller copies are staged in pinned memory. */
+enum { PINNABLE = 2 << 20 };
+
+static const char *const copy_names[] = {"copy D2D", "copy H2D", "copy D2H"}; /* by gp_copy_kind */
+
+static enum cudaMemcpyKind direction(gp_copy_kind kind) {
+    return kind == GP_COPY_H2D   ? cudaMemcpyHostToDevice
+           : kind == GP_COPY_D2H ? cudaMemcpyDeviceToHost
+                                 : cudaMemcpyDeviceToDevice;
+}
+
+static bool queue_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind) {
+    cudaError_t err =
+        cudaMemcpyAsync(dst, src, bytes, direction(kind), (cudaStream_t)gp_cuda_queue(s)->stream);
+    return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
+}
+
+/* Stages the copy in a block of pinned memory: neither the call nor the host's memory then waits
+ * for the device. */
+static bool copy_staged(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                        gp_storage *host) {
+    cuda_later *l = calloc(1, sizeof *l);
+    cuda_block *b = l ? gp_cuda_block_take(s->dev, bytes) : NULL;
+    if (!b) return free(l), gp_fail("copy: no pinned host memory: %s", gp_error());
+    bool down = kind == GP_COPY_D2H;
+    if (!down) memcpy(b->data, src, bytes);
+    if (!queue_copy(s, down ? b->data : dst, down ? src : b->data, bytes, kind))
+        return gp_cuda_block_give(s->dev, b), free(l), false;
+    *l = (cuda_later){.block = b,
+                      .to = down ? dst : NULL,
+                      .bytes = bytes,
+                      .host = down ? gp_storage_ref(host) : NULL};
+    gp_cuda_queued_then(s, l);
+    return true;
+}
+
+/* The device that locked memory last: unlocking is reported as its call. */
+static gp_device *locker;
+
+/* gp_storage.unlock: ends page-locking before the memory goes back to the system. */
+static void unlock(void *data) {
+    cudaError_t err;
+    GP_CUDA_TIMED(locker, err, false, cudaHostUnregister, (data));
+    if (err != cudaSuccess) cudaGetLastError();
+}
+
+/* Page-locks host's memory at the first copy from it; it stays locked in the cpu's cache. False if
+ * it cannot be locked. */
+static bool page_lock(gp_device *dev, gp_storage *host) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!host->unlock && host->size_class >= 0) {
+        cudaError_t err;
+        GP_CUDA_TIMED(dev, err, false, cudaHostRegister,
+                      (host->data, host->bytes, cudaHostRegisterPortable));
+        if (err == cudaSuccess) locker = dev, host->unlock = unlock;
+        else cudaGetLastError();
+    }
+    bool locked = host->unlock != NULL;
+    pthread_mutex_unlock(&lock);
+    return locked;
+}
+
+static bool copy_pinned(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                        gp_storage *host) {
+    cuda_later *l = calloc(1, sizeof *l);
+    if (!l) return gp_fail("out of memory");
+    if (!queue_copy(s, dst, src, bytes, kind)) return free(l), false;
+    *l = (cuda_later){.host = gp_storage_ref(host), .reads = true};
+    atomic_fetch_add(&host->readers, 1);
+    gp_cuda_queued_then(s, l);
+    return true;
+}
+
+/* From another device, directly where the two devices can; otherwise CUDA goes through the host. */
+static bool copy_across(gp_stream *s, void *dst, const void *src, size_t bytes) {
+    struct cudaPointerAttributes at;
+    cudaError_t err = cudaPointerGetAttributes(&at, src);
+    if (err != cudaSuccess) return gp_cuda_failed(s, (int)err, "copy");
+    cuda_device *d = gp_cuda_of(s->dev);
+    int can = 0;
+    if (at.device != s->dev->index && at.device < 64 && !d->peer[at.device]) {
+        d->peer[at.device] = true;
+        if (cudaDeviceCanAccessPeer(&can, s->dev->index, at.device) == cudaSuccess && can)
+            GP_CUDA_TIMED(s->dev, err, true, cudaDeviceEnablePeerAccess, (at.device, 0));
+        cudaGetLastError();
+    }
+    err = cudaMemcpyPeerAsync(dst, s->dev->index, src, at.device, bytes,
+                              (cudaStream_t)gp_cuda_queue(s)->stream);
+    if (err != cudaSuccess) return gp_cuda_failed(s, (int)err, "copy");
+    gp_cuda_queued(s, false);
+    return true;
+}
+
+/* For a large copy of pageable memory: CUDA would wait for the stream within its call, unseen by
+ * the profiler and deaf to Ctrl-C. So the wait for this copy, which follows at once, makes the copy
+ * when the stream is idle. */
+static bool defer(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                  gp_storage *host, uint64_t id) {
+    cuda_deferred_copy *p = calloc(1, sizeof *p);
+    if (!p) return gp_fail("out of memory");
+    *p =
+        (cuda_deferred_copy){NULL, pthread_self(), dst, src, bytes, kind, gp_storage_ref(host), id};
+    cuda_stream *q = gp_cuda_queue(s);
+    pthread_mutex_lock(&q->lock);
+    p->next = q->deferred;
+    q->deferred = p;
+    pthread_mutex_unlock(&q->lock);
+    return true;
+}
+
+static bool copy_now(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind) {
+    cudaStream_t stream = (cudaStream_t)gp_cuda_queue(s)->stream;
+    cudaError_t err;
+    GP_CUDA_TIMED(s->dev, err, false, cudaMemcpyAsync, (dst, src, bytes, direction(kind), stream));
+    gp_cuda_queued(s, false);
+    return err == cudaSuccess || gp_cuda_failed(s, (int)err, "copy");
+}
+
+/* Pinned memory that could not be locked is copied at once, which may block: its copy cannot be
+ * deferred because no wait need follow it. */
+static bool copy_by_kind(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                         gp_storage *host, uint64_t id) {
+    if (!host) return copy_across(s, dst, src, bytes);
+    bool own_pages = host->bytes >= PINNABLE;
+    if (own_pages && host->pinned && page_lock(s->dev, host))
+        return copy_pinned(s, dst, src, bytes, kind, host);
+    if (bytes < PINNABLE) return copy_staged(s, dst, src, bytes, kind, host);
+    if (!host->pinned) return defer(s, dst, src, bytes, kind, host, id);
+    return copy_now(s, dst, src, bytes, kind);
+}
+
+bool gp_cuda_copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
+                  gp_storage *host, uint64_t id) {
+    if (!gp_cuda_alive(s->dev, "copy")) return false;
+    gp_cuda_enter(s->dev);
+    cuda_span span = {0};
+    bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
+    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[kind], id, bytes);
+    bool ok = copy_by_kind(s, dst, src, bytes, kind, host, id);
+    if (watched) gp_cuda_span_end(&span);
+    return ok;
+}
+
+/* Takes one of this thread's deferred copies from the list; NULL: there is none. */
+static cuda_deferred_copy *take_deferred(gp_stream *s) {
+    cuda_stream *q = gp_cuda_queue(s);
+    pthread_mutex_lock(&q->lock);
+    cuda_deferred_copy **p = &q->deferred, *mine;
+    while (*p && !pthread_equal((*p)->thread, pthread_self())) p = &(*p)->next;
+    if ((mine = *p)) *p = mine->next;
+    pthread_mutex_unlock(&q->lock);
+    return mine;
+}
+
+static bool copy_deferred(gp_stream *s, const cuda_deferred_copy *p) {
+    if (!gp_cuda_alive(s->dev, "copy")) return false;
+    gp_cuda_enter(s->dev);
+    cuda_span span = {0};
+    bool watched = atomic_load_explicit(&gp_cuda_watch, memory_order_relaxed);
+    if (watched) gp_cuda_span_begin(&span, s, NULL, copy_names[p->kind], p->id, p->bytes);
+    bool ok = copy_now(s, p->dst, p->src, p->bytes, p->kind);
+    if (watched) gp_cuda_span_end(&span);
+    return ok && gp_cuda_wait_for(s, atomic_load(&s->issued));
+}
+
+bool gp_cuda_deferred_copies(gp_stream *s, bool make) {
+    for (cuda_deferred_copy *p; (p = take_deferred(s)); free(p)) {
+        if (make) make = copy_deferred(s, p);
+        gp_storage_unref(p->host);
+    }
+    return make;
+}

@@ -1,0 +1,162 @@
+/* Reports to the record what CUDA devices did: activities attributed to the spans that queued them,
+ * and the calls and waits that CUPTI saw. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "profile/cuda/trace.h"
+#include "tensor/op.h"
+
+static struct gp_cuda_trace *const trace = &gp_cuda_trace;
+/* Why times are from events; why calls inside of libraries are not seen. */
+static char by_events_why[256], no_calls_why[256];
+
+typedef struct attributed {
+    const span_record *p; /* NULL: of no span */
+    uint64_t t0, t1;
+    const char *what;
+    bool held;
+} attributed;
+
+static int by_correlation(const void *a, const void *b) {
+    uint32_t x = ((const correlation_record *)a)->correlation,
+             y = ((const correlation_record *)b)->correlation;
+    return x < y ? -1 : x > y;
+}
+static int by_time(const void *a, const void *b) {
+    uint64_t x = ((const attributed *)a)->t0, y = ((const attributed *)b)->t0;
+    return x < y ? -1 : x > y;
+}
+
+static const correlation_record *correlation_of(uint32_t id) {
+    correlation_record key = {id, 0};
+    if (!trace->correlations.n) return NULL;
+    return bsearch(&key, trace->correlations.at, trace->correlations.n, sizeof key, by_correlation);
+}
+
+/* What ran, with the span that queued it, in order of time. Work that no span of ours queued is
+ * left out. */
+static size_t attribute(attributed *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < trace->spans.n; i++) {
+        const span_record *p = &trace->spans.at[i];
+        if (p->t1) out[n++] = (attributed){p, p->t0, p->t1, NULL, false};
+        else if (p->from) trace->lost++;
+    }
+    if (trace->correlations.n)
+        qsort(trace->correlations.at, trace->correlations.n, sizeof *trace->correlations.at,
+              by_correlation);
+    for (size_t i = 0; i < trace->activities.n; i++) {
+        const activity_record *a = &trace->activities.at[i];
+        const correlation_record *c = correlation_of(a->correlation);
+        const span_record *p = c ? gp_cuda_span_of(c->number) : NULL;
+        if (p || a->held) out[n++] = (attributed){p, a->t0, a->t1, a->what, a->held};
+    }
+    qsort(out, n, sizeof *out, by_time);
+    return n;
+}
+
+static void report_activity(gp_device *dev, const attributed *y) {
+    static const span_record no_span = {.kind = "nothing of gpush's"};
+    const span_record *p = y->p ? y->p : &no_span;
+    void (*hook)(const gp_activity *) = GP_HOOK(device);
+    const char *what = p->detail && !y->held
+                           ? gp_cuda_call_text(p->detail, y->what ? y->what : "all of it")
+                           : y->what;
+    gp_activity ran = {.s = y->p ? p->s : dev->streams[0],
+                       .op = p->op,
+                       .kind = p->kind,
+                       .kernel = what,
+                       .id = p->id,
+                       .t0 = y->t0,
+                       .t1 = y->t1,
+                       .bytes = p->bytes,
+                       .held = y->held};
+    if (hook && ran.s) hook(&ran);
+}
+
+/* A thread, because the record puts devices' activities on the tracks of worker threads. Its
+ * starter holds the lock. */
+static void *report_thread(void *of) {
+    gp_device *dev = of;
+    gp_thread_is_worker();
+    attributed *out = malloc((trace->spans.n + trace->activities.n + 1) * sizeof *out);
+    size_t n = out ? attribute(out) : 0;
+    for (size_t i = 0; i < n; i++) report_activity(dev, &out[i]);
+    free(out);
+    void (*call)(gp_device *, const char *, bool, uint64_t, uint64_t) = GP_HOOK(call);
+    for (size_t i = 0; call && i < trace->stalls.n; i++) {
+        const stall_record *st = &trace->stalls.at[i];
+        call(dev, st->what, st->first, st->t0, st->t1);
+    }
+    return NULL;
+}
+
+/* Reports everything that is known, and forgets it. */
+static void report(gp_device *dev, uint64_t *lost) {
+    if (!trace->by_events) gp_cupti_flush();
+    pthread_mutex_lock(&trace->lock);
+    gp_cuda_read_times();
+    pthread_t t;
+    if ((trace->spans.n || trace->stalls.n) && !pthread_create(&t, NULL, report_thread, dev))
+        pthread_join(t, NULL);
+    for (size_t i = trace->timed; i < trace->spans.n; i++) {
+        span_record *p = &trace->spans.at[i];
+        if (p->from) gp_cuda_rt->event_give(p->s->dev, p->from);
+        if (p->to) gp_cuda_rt->event_give(p->s->dev, p->to);
+    }
+    trace->reported += trace->spans.n;
+    trace->spans.n = trace->activities.n = trace->correlations.n = trace->stalls.n = 0;
+    trace->timed = 0;
+    if (lost) *lost += trace->lost;
+    trace->lost = 0;
+    pthread_mutex_unlock(&trace->lock);
+}
+
+static void begin(void) {
+    if (trace->on) return;
+    trace->on = true;
+    by_events_why[0] = 0;
+    const char *why = gp_cupti_begin();
+    trace->by_events = why != NULL;
+    if (why)
+        snprintf(by_events_why, sizeof by_events_why,
+                 "times are of whole ops, from CUDA events, because of CUPTI: %s", why);
+    gp_error_clear();
+    atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_WORK);
+}
+
+static void end(void) {
+    if (!trace->by_events) gp_cupti_end();
+    trace->on = false;
+}
+
+static const char *watch_calls(void) {
+    const char *why = gp_cupti_watch_calls();
+    if (!why) return atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_CALLS), NULL;
+    snprintf(no_calls_why, sizeof no_calls_why,
+             "waits inside of NVIDIA's libraries are not seen, because of CUPTI: %s", why);
+    gp_error_clear();
+    return no_calls_why;
+}
+
+const char *gp_cuda_observe(gp_device *dev, gp_trace_cmd cmd, uint64_t *lost) {
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&one);
+    gp_cuda_rt->enter(dev);
+    const char *no_calls = NULL;
+    if (cmd == GP_TRACE_CALLS) no_calls = watch_calls();
+    else if (cmd == GP_TRACE_BEGIN) begin();
+    else if (trace->on) {
+        if (cmd == GP_TRACE_END) atomic_fetch_and(&gp_cuda_watch, ~CUDA_WATCH_WORK);
+        report(dev, lost);
+        if (cmd == GP_TRACE_END) end();
+    }
+    pthread_mutex_unlock(&one);
+    return cmd == GP_TRACE_CALLS ? no_calls : by_events_why[0] ? by_events_why : NULL;
+}
+
+void gp_cuda_cupti_open(const gp_cuda_runtime *runtime) {
+    gp_cuda_rt = runtime;
+    /* Nsight puts this into the environment of the programs that it starts. */
+    if (getenv("NVTX_INJECTION64_PATH")) atomic_fetch_or(&gp_cuda_watch, CUDA_WATCH_NVTX);
+}

@@ -103,7 +103,7 @@ int luaopen_gpush(lua_State *L) {
     gp_lua_enter(L);
     make_tables(L);
     lua_newtable(L);
-    lua_pushliteral(L, "0.1.0");
+    lua_pushliteral(L, GPUSH_VERSION);
     lua_setfield(L, -2, "_VERSION");
     gp_lua_open_ops(L);
     gp_lua_open_tensor(L);

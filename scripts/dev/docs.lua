@@ -125,6 +125,7 @@ local function man()
             out[#out + 1] = line
         end
     end
+    out[1] = out[1]:gsub("VERSION", gpush._VERSION)
     write("gpush.1", out)
 end
 

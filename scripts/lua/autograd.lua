@@ -1,5 +1,6 @@
 --!plain
--- What of autograd is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by init.lua with the module table.
+-- What of autograd is written in Lua: gradcheck, gradgradcheck and checkpoint. Loaded by init.lua
+-- with the module table.
 local gpush, declared, fail = ...
 local autograd = gpush.autograd
 
@@ -14,12 +15,15 @@ local function results(fn, inputs)
     return list
 end
 
--- Column j of the Jacobian of output out by input k, by central differences: a flat f64 tensor on the cpu.
+-- Column j of the Jacobian of output out by input k, by central differences: a flat f64 tensor on
+-- the cpu.
 local function numeric(fn, inputs, k, j, eps, out)
     local x = inputs[k].flat[j]
     local function at(value)
         inputs[k].flat[j] = value
-        return gpush.no_grad(function() return results(fn, inputs.values)[out]:detach():clone():to("cpu", "f64") end)
+        return gpush.no_grad(function()
+            return results(fn, inputs.values)[out]:detach():clone():to("cpu", "f64")
+        end)
     end
     local x0 = x:item()
     local high, low = at(x0 + eps), at(x0 - eps)
@@ -57,12 +61,16 @@ local function worst(a, n, atol, rtol)
     if over[at]:item() > 0 then return at end
 end
 
---- gradcheck(fn, {x, …}, {eps = 1e-6, atol = 1e-5, rtol = 1e-3}): whether backward of fn agrees with central differences
--- for every input that requires gradients (f64, or the differences are noise). Raises with the first element that does
--- not; true otherwise. Source: torch.autograd.gradcheck.
+--- gradcheck(fn, {x, …}, {eps = 1e-6, atol = 1e-5, rtol = 1e-3}): whether backward of fn agrees
+--- with central differences
+-- for every input that requires gradients (f64, or the differences are noise). Raises with the
+-- first element that does not; true otherwise. Source: torch.autograd.gradcheck.
 function autograd.gradcheck(fn, list, eps, atol, rtol)
     list = gpush.is_tensor(list) and { list } or list
-    if type(list) ~= "table" then fail("gradcheck: argument 'inputs': expected a tensor or a list of them, got %s", type(list)) end
+    if type(list) ~= "table" then
+        fail("gradcheck: argument 'inputs': expected a tensor or a list of them, got %s",
+            type(list))
+    end
     list.n = list.n or #list
     local inputs, outs = prepare(list), results(fn, list)
     for k = 1, list.n do
@@ -76,7 +84,8 @@ function autograd.gradcheck(fn, list, eps, atol, rtol)
                     local expected = numeric(fn, inputs, k, j, eps, o)
                     local at = worst(a:select(2, j), expected, atol, rtol)
                     if at then
-                        fail("gradcheck: d output%d[%d] / d input%d[%d] is %.9g, by differences %.9g", o, at, k, j,
+                        fail("gradcheck: d output%d[%d] / d input%d[%d] is %.9g, by differences \z
+                            %.9g", o, at, k, j,
                             a[at][j]:item(), expected[at]:item())
                     end
                 end
@@ -93,11 +102,16 @@ local function seed_like(y)
     return ((v - v:floor()) * 2 - 1):reshape(y.shape):to(y.device, y.dtype):requires_grad_()
 end
 
---- gradgradcheck(fn, {x, …}, {eps =, atol =, rtol =}): whether second derivatives (backward of a backward with
--- create_graph) agree with differences of the first ones, as gradcheck says. Source: torch.autograd.gradgradcheck.
+--- gradgradcheck(fn, {x, …}, {eps =, atol =, rtol =}): whether second derivatives (backward of a
+--- backward with
+-- create_graph) agree with differences of the first ones, as gradcheck says. Source:
+-- torch.autograd.gradgradcheck.
 function autograd.gradgradcheck(fn, list, eps, atol, rtol)
     list = gpush.is_tensor(list) and { list } or list
-    if type(list) ~= "table" then fail("gradgradcheck: argument 'inputs': expected a tensor or a list of them, got %s", type(list)) end
+    if type(list) ~= "table" then
+        fail("gradgradcheck: argument 'inputs': expected a tensor or a list of them, got %s",
+            type(list))
+    end
     local n, all, which = list.n or #list, table.move(list, 1, list.n or #list, 1, {}), {}
     local outs = results(fn, { n = n, table.unpack(list, 1, n) })
     all.n = n
@@ -121,7 +135,8 @@ function autograd.gradgradcheck(fn, list, eps, atol, rtol)
             local r = results(fn, { n = n, table.unpack(given, 1, n) })
             for k, o in ipairs(which) do ys[k] = r[o] end
             local seeds = { table.unpack(given, n + 1, n + #which) }
-            return table.pack(gpush.grad(ys, xs, seeds, { create_graph = recorded, allow_unused = true }))
+            return table.pack(gpush.grad(ys, xs, seeds,
+                { create_graph = recorded, allow_unused = true }))
         end)
         for k = 1, #xs do back[k] = back[k] or xs[k]:detach():clone():fill_(0) end
         return table.unpack(back, 1, #xs)
@@ -129,8 +144,8 @@ function autograd.gradgradcheck(fn, list, eps, atol, rtol)
     return autograd.gradcheck(first, all, eps, atol, rtol)
 end
 
--- The gradients of ys for the leaves xs. In grad() the leaves that fn has from elsewhere keep their grad; else they get
--- their share too.
+-- The gradients of ys for the leaves xs. In grad() the leaves that fn has from elsewhere keep their
+-- grad; else they get their share too.
 local function gradients(ys, xs, gs)
     if autograd.apart() then
         if #xs == 0 or #ys == 0 then return {} end
@@ -142,7 +157,8 @@ local function gradients(ys, xs, gs)
     return grads
 end
 
---- checkpoint(fn, x, …): fn(x, …) whose intermediate results are not kept: backward computes them again, from the same
+--- checkpoint(fn, x, …): fn(x, …) whose intermediate results are not kept: backward computes them
+--- again, from the same
 -- random numbers.
 function autograd.checkpoint(fn, ...)
     local args = table.pack(...)
@@ -153,22 +169,29 @@ function autograd.checkpoint(fn, ...)
         local x = args[i]
         if gpush.is_tensor(x) then
             if x.requires_grad then inputs[#inputs + 1], places[#places + 1] = x, i end
-            args[i] = x:detach() -- a later write may give x a history that leads back to the function below
+            -- a later write may give x a history that leads back to the function below
+            args[i] = x:detach()
         end
     end
-    if #inputs == 0 and outs.n > 0 then -- what fn has from elsewhere may require gradients all the same
+    -- what fn has from elsewhere may require gradients all the same
+    if #inputs == 0 and outs.n > 0 then
         inputs[1] = gpush.zeros({}, { device = outs[1].device }):requires_grad_()
     end
     autograd.node(inputs, outs, function(...)
-        if gpush.is_grad_enabled() then error("checkpoint: there are no second derivatives through it", 0) end
-        local given, again, now = table.pack(...), table.move(args, 1, args.n, 1, {}), gpush.get_rng_state()
+        if gpush.is_grad_enabled() then
+            error("checkpoint: there are no second derivatives through it", 0)
+        end
+        local given, again, now = table.pack(...), table.move(args, 1, args.n, 1, {}),
+            gpush.get_rng_state()
         local xs, ys, gs = {}, {}, {}
         for k, i in ipairs(places) do
             again[i] = args[i]:detach():requires_grad_()
             xs[k] = again[i]
         end
         gpush.set_rng_state(state)
-        local y = gpush.enable_grad(function() return table.pack(fn(table.unpack(again, 1, args.n))) end)
+        local y = gpush.enable_grad(function()
+            return table.pack(fn(table.unpack(again, 1, args.n)))
+        end)
         gpush.set_rng_state(now)
         for k = 1, y.n do
             if y[k].requires_grad then ys[#ys + 1], gs[#gs + 1] = y[k], given[k] end
@@ -179,4 +202,5 @@ function autograd.checkpoint(fn, ...)
 end
 
 local checks = "function fn, any inputs, float eps=1e-6, float atol=1e-5, float rtol=1e-3"
-declared(autograd, "autograd.", { gradcheck = checks, gradgradcheck = checks, checkpoint = "function fn, rest args" })
+declared(autograd, "autograd.",
+    { gradcheck = checks, gradgradcheck = checks, checkpoint = "function fn, rest args" })

@@ -1,7 +1,8 @@
 --!plain
--- dotted(first, last): a method that was called with a dot, opt.step() for opt:step(), or the reverse, among the calls at stack levels first
--- to last (1 is dotted itself): the message that says so, as the user wrote it, and its place, "train.lua:5: ". Returns
--- the function, which runs only when an error is on its way: what stands at the call is read from its source line.
+-- dotted(first, last): a method that was called with a dot, opt.step() for opt:step(), or the
+-- reverse, among the calls at stack levels first to last (1 is dotted itself): the message that
+-- says so, as the user wrote it, and its place, "train.lua:5: ". Returns the function, which runs
+-- only when an error is on its way: what stands at the call is read from its source line.
 local dir = ...
 local scripts, source = "@" .. dir .. "/", assert(loadfile(dir .. "/source.lua", "t"))()
 
@@ -22,7 +23,8 @@ local function expression(line, at)
         local c = line:sub(from - 1, from - 1)
         local open = c:find "[%])]" and opening(line, from - 1)
         if open then from = open
-        elseif c:find "[%w_:]" or c == "." and line:sub(from - 2, from - 2) ~= "." then from = from - 1
+        elseif c:find "[%w_:]" or c == "." and line:sub(from - 2, from - 2) ~=
+            "." then from = from - 1
         else break end
     end
     return (line:sub(from, at):gsub("^[.:]+", ""))
@@ -46,7 +48,8 @@ local function variable(level, name)
     return rawget(_G, name)
 end
 
--- What a path such as w.grad or layers[1] stands for at the level; nil where only running would tell.
+-- What a path such as w.grad or layers[1] stands for at the level; nil where only running would
+-- tell.
 local function value_of(level, path)
     local name, rest = path:match "^([%a_][%w_]*)(.*)$"
     if not name then return nil end
@@ -61,10 +64,12 @@ local function value_of(level, path)
     return v
 end
 
--- Is fn (nil: any function) a method of v: found by its metatable, or in v itself under a definition that begins with self?
+-- Is fn (nil: any function) a method of v: found by its metatable, or in v itself under a
+-- definition that begins with self?
 local function is_method(v, name, fn)
     if type(v) == "table" and rawget(v, name) ~= nil then
-        return rawequal(rawget(v, name), fn) and debug.getlocal(fn, 1) == "self" and rawget(v, "__index") == nil
+        return rawequal(rawget(v, name), fn) and debug.getlocal(fn, 1) == "self"
+            and rawget(v, "__index") == nil
     end
     local ok, found = pcall(function() return v[name] end)
     return ok and (rawequal(found, fn) or fn == nil and type(found) == "function")
@@ -72,29 +77,38 @@ end
 
 -- The arguments behind byte `at` of the line, as they are shown.
 local function arguments(line, at)
-    local text = line:match("^%s*(%b())", at) or line:match("^%s*(%b{})", at) or line:match([[^%s*(%b"")]], at) or line:match("^%s*(%b'')", at)
+    local text = line:match("^%s*(%b())", at) or line:match("^%s*(%b{})", at)
+        or line:match([[^%s*(%b"")]], at) or line:match("^%s*(%b'')", at)
     return text and #text <= 40 and text or "(…)"
 end
 
--- Is fn the method of tensors called name? An object that only running would tell is taken for a tensor then.
+-- Is fn the method of tensors called name? An object that only running would tell is taken for a
+-- tensor then.
 local function is_tensor_method(name, fn)
     local methods = debug.getregistry()["gpush.tensor.methods"]
     return fn ~= nil and methods ~= nil and rawequal(rawget(methods, name), fn)
 end
 
--- The call at the level, whose function is fn, if it is name.method(…) and the object is not its first argument. name nil: any,
--- as of a function that the method ended with and so took the place of.
+-- The call at the level, whose function is fn, if it is name.method(…) and the object is not its
+-- first argument. name nil: any, as of a function that the method ended with and so took the place
+-- of.
 local function dotted_at(level, fn, name, caller)
     local line = source.line(source.text(caller.source), caller.currentline)
     local _, first = debug.getlocal(level + 1, 1)
-    for at, name, after in (line or ""):gmatch("()%.(" .. (name or "[%a_][%w_]*") .. ")()%f[^%w_]%s*%f[({\"']") do
+    for at, name,
+        after in (line or ""):gmatch("()%.(" .. (name or "[%a_][%w_]*") ..
+            ")()%f[^%w_]%s*%f[({\"']")
+    do
         local object = expression(line, at - 1)
         local v = object ~= "" and value_of(level + 2, object)
-        local other = type(first) ~= "userdata" and type(first) ~= "table" -- no object that the method could be meant for
-        local computed = object:find "[%])]$" and v == nil and (first == nil or other and is_tensor_method(name, fn))
+        -- no object that the method could be meant for
+        local other = type(first) ~= "userdata" and type(first) ~= "table"
+        local computed = object:find "[%])]$" and v == nil
+            and (first == nil or other and is_tensor_method(name, fn))
         if computed or v and not rawequal(v, first) and is_method(v, name, fn) then
             local args = arguments(line, after)
-            return ("%s.%s%s: call a method with a colon: %s:%s%s"):format(object, name, args, object, name, args)
+            return ("%s.%s%s: call a method with a colon: %s:%s%s"):format(
+                object, name, args, object, name, args)
         end
     end
 end
@@ -110,12 +124,15 @@ end
 
 -- The other way round: linalg:norm(x) gives the function the library.
 local function with_colon(library, fn, name, caller)
-    if type(library) ~= "table" or rawget(library, name) ~= fn or not is_library(library) then return nil end
+    if type(library) ~= "table" or rawget(library, name) ~= fn or not is_library(library) then
+        return nil
+    end
     local line = source.line(source.text(caller.source), caller.currentline) or ""
     local at, after = line:match("()%:%s*" .. name .. "()%f[^%w_]")
     if not at then return nil end
     local object, args = expression(line, at - 1), arguments(line, after)
-    return ("%s:%s%s: a function of a library takes a dot: %s.%s%s"):format(object, name, args, object, name, args)
+    return ("%s:%s%s: a function of a library takes a dot: %s.%s%s"):format(
+        object, name, args, object, name, args)
 end
 
 return function(first, last)
@@ -123,13 +140,19 @@ return function(first, last)
         local info, caller = debug.getinfo(level, "nft"), debug.getinfo(level + 1, "Sl")
         if not caller then return nil end
         local first, self = debug.getlocal(level, 1)
-        local plain = info.namewhat == "field" or info.istailcall and first == "self" and self == nil
+        local plain = info.namewhat == "field" or info.istailcall and first == "self"
+            and self == nil
         if plain and caller.currentline > 0 and caller.source:sub(1, #scripts) ~= scripts then
-            local message = dotted_at(level, not info.istailcall and info.func or nil, info.name, caller)
-            if message then return message, ("%s:%d: "):format(caller.short_src, caller.currentline) end
+            local message = dotted_at(level, not info.istailcall and info.func or nil, info.name,
+                caller)
+            if message then
+                return message, ("%s:%d: "):format(caller.short_src, caller.currentline)
+            end
         elseif info.namewhat == "method" and caller.currentline > 0 then
             local message = with_colon(self, info.func, info.name, caller)
-            if message then return message, ("%s:%d: "):format(caller.short_src, caller.currentline) end
+            if message then
+                return message, ("%s:%d: "):format(caller.short_src, caller.currentline)
+            end
         end
     end
 end

@@ -1,5 +1,6 @@
 --!plain
--- Text that fits the terminal, for the reports that are written in Lua; nothing is folded in a file or a pipe. Returns
+-- Text that fits the terminal, for the reports that are written in Lua; nothing is folded in a file
+-- or a pipe. Returns
 -- width(), shorten(name, most), columns(rows, right) and print(text, indent).
 local fit = {}
 
@@ -13,10 +14,12 @@ function fit.shorten(name, most)
     local n = wide(name)
     if n <= most or not utf8.len(name) then return name end
     local head = (most - 1) // 3
-    return name:sub(1, utf8.offset(name, head + 1) - 1) .. "…" .. name:sub(utf8.offset(name, head + 1 - most))
+    return name:sub(1, utf8.offset(name, head + 1) - 1) .. "…" ..
+        name:sub(utf8.offset(name, head + 1 - most))
 end
 
--- Lines of at most `most` columns, all but the first `indent` in; cut at spaces, so that a number is never in two parts.
+-- Lines of at most `most` columns, all but the first `indent` in; cut at spaces, so that a number
+-- is never in two parts.
 local function fold(text, most, indent)
     local lines, line = {}, nil
     for space, word in text:gmatch "(%s*)(%S+)" do
@@ -37,7 +40,8 @@ end
 
 local LEAST = 20 -- columns that a cell of text keeps
 
--- Widths of the columns: as wide as the widest cell, but for texts (not in right), of which the last gives way first.
+-- Widths of the columns: as wide as the widest cell, but for texts (not in right), of which the
+-- last gives way first.
 local function widths(rows, right)
     local width, all = {}, -2
     for _, row in ipairs(rows) do
@@ -58,7 +62,8 @@ end
 local function add_row(out, row, width, right)
     local cells, most = {}, 1
     for c, cell in ipairs(row) do
-        cells[c] = wide(cell) <= width[c] and { cell } or fold(cell, width[c], #cell:match "^ *" + (c == 1 and 4 or 0))
+        cells[c] = wide(cell) <= width[c] and { cell }
+            or fold(cell, width[c], #cell:match "^ *" + (c == 1 and 4 or 0))
         most = math.max(most, #cells[c])
     end
     for i = 1, most do
@@ -69,11 +74,14 @@ local function add_row(out, row, width, right)
             line[c] = right[c] and space .. text or text .. space
         end
         -- Names may come from a file: none of them steers the terminal.
-        out[#out + 1] = (table.concat(line, "  "):gsub("%s+$", ""):gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?"))
+        out[#out +
+            1] = (table.concat(line, "  "):gsub("%s+$", ""):gsub("\xc2[\x80-\x9f]", "?"):gsub("%c",
+                "?"))
     end
 end
 
---- Lines of cells, each column as wide as its widest cell or as there is room for; those in right are aligned there.
+--- Lines of cells, each column as wide as its widest cell or as there is room for; those in right
+--- are aligned there.
 function fit.columns(rows, right)
     local out, width = {}, widths(rows, right)
     for _, row in ipairs(rows) do add_row(out, row, width, right) end

@@ -1,8 +1,9 @@
 --!plain
--- fork and wait: a function's ops go to streams of their own, beside what is queued meanwhile. f = fork(fn, …) calls fn
--- at once, like any function, but with another stream as the current one of each asynchronous device in use, and gives a
--- future; wait(f) gives what fn returned. Neither makes the host wait: ops follow those whose tensors they take, on
--- whatever stream they are. On the cpu, which has no queue, fn is only called. Source: torch.jit.fork and wait.
+-- fork and wait: a function's ops go to streams of their own, beside what is queued meanwhile. f =
+-- fork(fn, …) calls fn at once, like any function, but with another stream as the current one of
+-- each asynchronous device in use, and gives a future; wait(f) gives what fn returned. Neither
+-- makes the host wait: ops follow those whose tensors they take, on whatever stream they are. On
+-- the cpu, which has no queue, fn is only called. Source: torch.jit.fork and wait.
 local gpush, fail, _, _, declared = ...
 local STREAMS = 8 -- of a device; more forks than that share them
 
@@ -42,7 +43,8 @@ end
 function Future:wait() return table.unpack(self.values, 1, self.values.n) end
 
 function Future:__tostring()
-    return ("future: %d value%s, %s"):format(self.values.n, self.values.n == 1 and "" or "s", self:done() and "done" or "at work")
+    return ("future: %d value%s, %s"):format(
+        self.values.n, self.values.n == 1 and "" or "s", self:done() and "done" or "at work")
 end
 
 debug.getregistry()["gpush.future"] = Future
@@ -53,7 +55,8 @@ local function callable(fn)
     return type(fn) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
--- fn(…) with the streams, from the i-th on, as the current ones of their devices; also when fn raises, they are that no more.
+-- fn(…) with the streams, from the i-th on, as the current ones of their devices; also when fn
+-- raises, they are that no more.
 local function on(streams, i, fn, ...)
     if i > #streams then return table.pack(fn(...)) end
     local _ <close> = streams[i]:use()
@@ -61,7 +64,10 @@ local function on(streams, i, fn, ...)
 end
 
 local function fork(fn, ...)
-    if not callable(fn) then fail("fork: fn: expected a function or a module, got %s", gpush.is_tensor(fn) and "a tensor" or type(fn)) end
+    if not callable(fn) then
+        fail("fork: fn: expected a function or a module, got %s",
+            gpush.is_tensor(fn) and "a tensor" or type(fn))
+    end
     local streams, events = {}, {}
     for _, device in ipairs(gpush.devices()) do
         if device ~= "cpu" then streams[#streams + 1] = pick(device) end
@@ -74,10 +80,15 @@ end
 -- wait(f): what the function returned. wait{f, g, …}: a list of the first value of each.
 local function wait(f)
     if getmetatable(f) == Future then return f:wait() end
-    if type(f) ~= "table" then fail("wait: expected a future, or a list of futures, got %s", gpush.is_tensor(f) and "a tensor" or type(f)) end
+    if type(f) ~= "table" then
+        fail("wait: expected a future, or a list of futures, got %s",
+            gpush.is_tensor(f) and "a tensor" or type(f))
+    end
     local values = {}
     for i = 1, #f do
-        if getmetatable(f[i]) ~= Future then fail("wait: number %d of the list: expected a future, got %s", i, type(f[i])) end
+        if getmetatable(f[i]) ~= Future then
+            fail("wait: number %d of the list: expected a future, got %s", i, type(f[i]))
+        end
         values[i] = f[i]:wait()
     end
     return values

@@ -1,16 +1,19 @@
 --!plain
--- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder of these files, the
--- table of methods, what makes a function of a composite, the table of composites that help reads, what loads a file of
--- these (as loadfile, but a loader's workers need not read it again), what loaders are made of, and save(op, file, text).
+-- What of the module is written in Lua: loaded by luaopen_gpush with the module table, the folder
+-- of these files, the table of methods, what makes a function of a composite, the table of
+-- composites that help reads, what loads a file of these (as loadfile, but a loader's workers need
+-- not read it again), what loaders are made of, and save(op, file, text).
 local gpush, dir, methods, composite, composites, chunk, loader, save = ...
 
--- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn = function(x, k, keepdim) … end }
--- in a file of scripts/ops makes a composite, an op made of other ops. Arguments are read by the signature as those of the
--- rows of tensor/ops/ops.def are (see tensor/sig.h): by position, or by name in a last table, checked, defaults filled in; fn
--- gets them all, in order: lists of integers as tables, what was not given as nil, dtypes and devices as strings. A name
--- like "linalg.norm" goes into that table. What takes a tensor first is a method too.
--- A file is run when one of its composites is first called or asked about. Until then it is only text, in which a
--- definition is found by its beginning: at the start of a line, as above, up to the first type of the signature.
+-- define { "name", sig = "tensor x, int k=1, bool keepdim=false", help = "one line", fn =
+-- function(x, k, keepdim) … end } in a file of scripts/ops makes a composite, an op made of other
+-- ops. Arguments are read by the signature as those of the rows of tensor/ops/ops.def are (see
+-- tensor/sig.h): by position, or by name in a last table, checked, defaults filled in; fn gets them
+-- all, in order: lists of integers as tables, what was not given as nil, dtypes and devices as
+-- strings. A name like "linalg.norm" goes into that table. What takes a tensor first is a method
+-- too. A file is run when one of its composites is first called or asked about. Until then it is
+-- only text, in which a definition is found by its beginning: at the start of a line, as above, up
+-- to the first type of the signature.
 local function declare(name, first, read, rows)
     local fn, group, short = composite(name, read), name:match "^(%w+)%.(.+)$"
     composites[name] = fn
@@ -24,16 +27,19 @@ local function declare(name, first, read, rows)
     if first == "tensor" or first == "operand" then methods[name] = fn end
 end
 
--- declared(into, prefix, { name = signature, … }): the functions of those names in a table, which get their arguments checked
--- and filled in as a composite does. What they are called in messages: prefix .. name. A class whose methods begin with
--- "self CLASS" is debug.getregistry()["gpush.CLASS"].
+-- declared(into, prefix, { name = signature, … }): the functions of those names in a table, which
+-- get their arguments checked and filled in as a composite does. What they are called in messages:
+-- prefix .. name. A class whose methods begin with "self CLASS" is
+-- debug.getregistry()["gpush.CLASS"].
 local function declared(into, prefix, signatures)
     for name, sig in pairs(signatures) do
-        into[name] = composite { name = prefix .. name, sig = sig, help = "", fn = into[name], plain = true }
+        into[name] = composite { name = prefix .. name, sig = sig, help = "", fn = into[name],
+            plain = true }
     end
 end
 
--- fail(format, …): an error of a composite, at the script's line and with the layer's place, as an op's.
+-- fail(format, …): an error of a composite, at the script's line and with the layer's place, as an
+-- op's.
 local raise
 local function fail(text, ...)
     raise = raise or chunk(dir .. "/raise.lua")(dir)
@@ -50,7 +56,10 @@ debug.getregistry()["gpush.dotted"] = function(...)
     return dotted(...)
 end
 
--- The file gets the module, define, the rows of the op table whose names it takes, and fail.
+-- What scripts/lua/NAME.lua returns for the module: for files of composites that share something.
+local function part(name) return chunk(("%s/%s.lua"):format(dir, name))(gpush) end
+
+-- The file gets the module, define, the rows of the op table whose names it takes, fail and part.
 local function declare_all(path)
     local rows, defs = {}, nil
     local function read(name)
@@ -58,9 +67,11 @@ local function declare_all(path)
             local list = {}
             chunk(path)(gpush, function(def)
                 def.name = def[1]
-                if not composites[def.name] then error(("%s: '%s' is not at the start of a line"):format(path, def.name)) end
+                if not composites[def.name] then
+                    error(("%s: '%s' is not at the start of a line"):format(path, def.name))
+                end
                 list[def.name] = def
-            end, rows, fail)
+            end, rows, fail, part)
             defs = list
         end
         return assert(defs[name], path .. " does not define " .. name)
@@ -74,7 +85,9 @@ local function declare_all(path)
         declare(name, first, read, rows)
     end
 end
-for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn", "nn", "einsum" } do
+for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn",
+    "loss", "nn", "einsum" }
+do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
 chunk(dir .. "/synonyms.lua")(gpush, methods)
@@ -82,15 +95,20 @@ gpush.clone = methods.clone
 chunk(dir .. "/autograd.lua")(gpush, declared, fail)
 chunk(dir .. "/profile.lua")(gpush, declared, fail)
 
--- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the first use, gets the
--- module, the table and its folder, and puts into the table what it has; nn.Linear then reads nn/Linear.lua, which gets
--- the same and returns the value of that name. What makes a function of a composite, and what loaders are made of,
--- and declared come last. The metatable's `homes` says which file has a name that is not its own: Conv2d = "Conv"; such a file puts
--- all of its names into the table.
+-- A table of the module that costs nothing before it is used. scripts/NAME/init.lua, read at the
+-- first use, gets the module, the table and its folder, and puts into the table what it has;
+-- nn.Linear then reads nn/Linear.lua, which gets the same and returns the value of that name. What
+-- makes a function of a composite, and what loaders are made of, and declared come last. The
+-- metatable's `homes` says which file has a name that is not its own: Conv2d = "Conv"; such a file
+-- puts all of its names into the table.
 local function on_demand(area)
     local t, folder, meta = {}, dir .. "/" .. area, { homes = {} }
-    function meta.__tostring() return ("%s: Tab behind %s. lists what it has, ?%s tells more"):format(area, area, area) end
-    local function read(name) return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, loader, declared) end
+    function meta.__tostring()
+        return ("%s: Tab behind %s. lists what it has, ?%s tells more"):format(area, area, area)
+    end
+    local function read(name)
+        return chunk(folder .. "/" .. name .. ".lua")(gpush, t, folder, composite, loader, declared)
+    end
     local function find(_, name)
         local home = type(name) == "string" and (meta.homes[name] or name:match "^%u%w*$")
         local file = home and io.open(folder .. "/" .. home .. ".lua")
@@ -128,10 +146,13 @@ local function when_called(into, file, ...)
     end
 end
 when_called(gpush, "/plot/init.lua", "plot", "hist", "heatmap", "imshow")
-for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do declared(gpush, "", { [name] = "value data, table? options" }) end
+for _, name in ipairs { "plot", "hist", "heatmap", "imshow" } do
+    declared(gpush, "", { [name] = "value data, table? options" })
+end
 when_called(gpush, "/fork.lua", "fork", "wait")
 declared(gpush, "", { fork = "value fn, rest args", wait = "value future" })
-local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1) -- their methods
+-- their methods
+local _, of_profiles = debug.getupvalue(debug.getregistry()["gpush.profile"].__index, 1)
 when_called(of_profiles, "/report.lua", "diff", "report")
 declared(of_profiles, "profile.", { diff = "self profile, any before, text? group, int? limit",
     report = "self profile, text file" })

@@ -1,10 +1,11 @@
 --!plain
--- nearest(word, names, slips): those of the names that a slip of the fingers makes of the word, as text ("zeros", "sum or
--- sub"), or nil. names: a list; slips: how many there may be at least, also in a short word.
+-- nearest(word, names, slips): those of the names that a slip of the fingers makes of the word, as
+-- text ("zeros", "sum or sub"), or nil. names: a list; slips: how many there may be at least, also
+-- in a short word.
 local NAMES = 3 -- no more of them
 
--- How many letters must be put in, left out, changed or swapped with their neighbour to make b of a (the optimal string
--- alignment distance).
+-- How many letters must be put in, left out, changed or swapped with their neighbour to make b of a
+-- (the optimal string alignment distance).
 local function distance(a, b)
     local before, last = nil, {}
     for j = 0, #b do last[j] = j end
@@ -35,7 +36,11 @@ return function(word, names, slips)
     for _, name in ipairs(names) do
         local d = seen[name] and math.huge or far(word, name)
         seen[name] = true
-        if d < best then best, found = d, { name } elseif d == best then found[#found + 1] = name end
+        if d < best then
+            best, found = d, { name }
+        elseif d == best then
+            found[#found + 1] = name
+        end
     end
     if #found == 0 or #found > NAMES then return nil end
     table.sort(found)

@@ -1,17 +1,19 @@
 --!plain
--- What of the profiler is written in Lua: recording by a schedule. Loaded by init.lua with the module table.
+-- What of the profiler is written in Lua: recording by a schedule. Loaded by init.lua with the
+-- module table.
 local gpush, declared, fail = ...
 local profile = gpush.profile
 
 local Schedule = {}
 Schedule.__index = Schedule
 
--- Begins the phase of the step that comes now: "wait" records nothing, "warmup" records and drops it, so that the first
--- costs of recording are not in "active", which is kept.
+-- Begins the phase of the step that comes now: "wait" records nothing, "warmup" records and drops
+-- it, so that the first costs of recording are not in "active", which is kept.
 local function enter(self)
     local at = self.done % self.cycle
     local over = self.repeats > 0 and self.done >= self.cycle * self.repeats
-    local phase = (over or at < self.wait) and "wait" or at < self.wait + self.warmup and "warmup" or "active"
+    local phase = (over or at < self.wait) and "wait" or at < self.wait + self.warmup and "warmup"
+        or "active"
     if phase ~= self.phase and phase ~= "wait" then profile.start(self.record) end
     self.phase = phase
 end
@@ -35,22 +37,30 @@ function Schedule:step()
     enter(self)
 end
 
---- Ends it early: an active phase that is not complete is kept like a complete one. local s <close> does so too.
+--- Ends it early: an active phase that is not complete is kept like a complete one. local s <close>
+--- does so too.
 function Schedule:close()
     leave(self)
     self.phase, self.repeats, self.done = "wait", 1, self.cycle
 end
 Schedule.__close = Schedule.close
 
---- profile.schedule{wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready = fn, stack =, memory =, shapes =,
---- limit =}: call its step() after each step of a loop. It rests for `wait` steps, warms up, records `active` ones and
---- gives their profile to on_trace_ready (and keeps it as .result); repeats times, without end if 0. Source: torch.profiler.
-function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes, limit)
+--- profile.schedule{wait = 1, warmup = 4, active = 3, repeats = 1, on_trace_ready = fn, stack =,
+--- memory =, shapes =,
+--- limit =}: call its step() after each step of a loop. It rests for `wait` steps, warms up,
+--- records `active` ones and
+--- gives their profile to on_trace_ready (and keeps it as .result); repeats times, without end if
+--- 0. Source: torch.profiler.
+function profile.schedule(wait, warmup, active, repeats, on_trace_ready, stack, memory, shapes,
+    limit)
     local self = setmetatable({ done = 0, phase = "wait", on_trace_ready = on_trace_ready,
         record = { stack = stack, memory = memory, shapes = shapes, limit = limit } }, Schedule)
-    for _, it in ipairs { { "wait", wait, 0 }, { "warmup", warmup, 0 }, { "active", active, 1 }, { "repeats", repeats, 0 } } do
+    for _, it in ipairs { { "wait", wait, 0 }, { "warmup", warmup, 0 }, { "active", active, 1 },
+        { "repeats", repeats, 0 } }
+    do
         if it[2] < it[3] then
-            fail("profile.schedule: %s: expected a whole number of at least %d, got %d", it[1], it[3], it[2])
+            fail("profile.schedule: %s: expected a whole number of at least %d, got %d", it[1],
+                it[3], it[2])
         end
         self[it[1]] = it[2]
     end
@@ -61,5 +71,6 @@ end
 
 debug.getregistry()["gpush.recording"] = Schedule
 declared(Schedule, "recording.", { step = "self recording", close = "self recording" })
-declared(profile, "profile.", { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
+declared(profile, "profile.",
+    { schedule = "int wait=0, int warmup=0, int active=1, int repeats=0, function? on_trace_ready, "
     .. "bool? stack, bool? memory, bool? shapes, int? limit" })

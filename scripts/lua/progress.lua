@@ -1,6 +1,7 @@
 --!plain
--- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do … end, for
--- step, x, y in progress(loader) do … end, for i, v in progress(list) do … end, or bar = progress(n, text);
+-- progress: a bar on stderr for loops, drawn on a terminal only. for i in progress(n, text) do …
+-- end, for step, x, y in progress(loader) do … end, for i, v in progress(list) do … end, or bar =
+-- progress(n, text);
 -- bar:step(note), bar:clear(), bar:done().
 local gpush, declared, fail = ...
 local WIDTH, EVERY = 30, 0.1 -- cells; seconds between two pictures
@@ -10,11 +11,14 @@ Bar.__index = Bar
 
 local function clock(seconds)
     seconds = math.floor(seconds + 0.5)
-    if seconds >= 3600 then return ("%d:%02d:%02d"):format(seconds // 3600, seconds // 60 % 60, seconds % 60) end
+    if seconds >= 3600 then
+        return ("%d:%02d:%02d"):format(seconds // 3600, seconds // 60 % 60, seconds % 60)
+    end
     return ("%d:%02d"):format(seconds // 60, seconds % 60)
 end
 
--- Columns that a text takes, and its bytes that fit into so many: where a letter may be wide it counts as two.
+-- Columns that a text takes, and its bytes that fit into so many: where a letter may be wide it
+-- counts as two.
 local function width(s, most)
     local n = 0
     for at, code in utf8.codes(utf8.len(s) and s or s:gsub("[\x80-\xff]", "?")) do
@@ -31,9 +35,12 @@ local function plain(s) return (s:gsub("\xc2[\x80-\x9f]", "?"):gsub("%c", "?")) 
 function Bar:line(now)
     local gone, room = now - self.began, (gpush.terminal() or 80) - 1
     local left = self.at > 0 and self.at < self.total and gone / self.at * (self.total - self.at)
-    local count = ("] %d/%d %s%s"):format(self.at, self.total, clock(gone), left and ", " .. clock(left) .. " left" or "")
-    local text, note = self.text and plain(self.text) .. " " or "", self.note and "  " .. plain(self.note) or ""
-    local cells = math.max(math.min(WIDTH, room - width(text .. "[" .. count .. note)), math.min(WIDTH, 8))
+    local count = ("] %d/%d %s%s"):format(self.at, self.total, clock(gone),
+        left and ", " .. clock(left) .. " left" or "")
+    local text, note = self.text and plain(self.text) .. " " or "", self.note and "  " ..
+        plain(self.note) or ""
+    local cells = math.max(math.min(WIDTH, room - width(text .. "[" .. count .. note)),
+        math.min(WIDTH, 8))
     local full = math.floor((self.total > 0 and math.min(self.at / self.total, 1) or 1) * cells)
     text = text:sub(1, (select(2, width(text, math.max(room - cells - #count - 1, 0)))))
     local line = text .. "[" .. ("#"):rep(full) .. ("."):rep(cells - full) .. count .. note
@@ -92,25 +99,29 @@ function Bar:__close()
     self:done()
 end
 
--- What there is to go along: a loader, or another table that is called for a loop and has a length; a list.
+-- What there is to go along: a loader, or another table that is called for a loop and has a length;
+-- a list.
 local function loop_of(what)
     local meta = type(what) == "table" and getmetatable(what)
     if meta and meta.__call then return #what, what() end
     if type(what) == "table" then return #what, ipairs(what) end
     if math.type(what) == nil or what < 0 then
-        fail("progress: argument 'total' (#1): expected a number of steps, a loader or a list, got %s", tostring(what))
+        fail("progress: argument 'total' (#1): expected a number of steps, a loader or a list, \z
+            got %s", tostring(what))
     end
     return what
 end
 
 debug.getregistry()["gpush.progress"] = Bar
-declared(Bar, "progress.", { step = "self progress, any? note", clear = "self progress", done = "self progress",
+declared(Bar, "progress.",
+    { step = "self progress, any? note", clear = "self progress", done = "self progress",
     draw = "self progress, bool? force", line = "self progress, number now" })
 
 return function(what, text)
     local total, each, state, control, closing = loop_of(what)
     local now = gpush.clock()
-    local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1, out = io.stderr,
+    local bar = setmetatable({ total = total, text = text, at = 0, began = now, drawn = -1,
+        out = io.stderr,
         each = each, state = state, closing = closing, shown = gpush.is_terminal(io.stderr) }, Bar)
     bar:draw(true)
     return bar, nil, control, bar

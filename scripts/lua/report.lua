@@ -1,9 +1,12 @@
 --!plain
--- What a profile shows beside its table, in Lua: prof:diff(before), what changed since another one, and
--- prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only read rows() and events().
+-- What a profile shows beside its table, in Lua: prof:diff(before), what changed since another one,
+-- and
+-- prof:report(file), a page for a browser with the waits, the rows and a timeline. Both only read
+-- rows() and events().
 local gpush, fail, dir, save = ...
 local fit = assert(loadfile(dir .. "/fit.lua", "t"))()
-local SHOWN, EVENTS = 20, 20000 -- rows of a diff; events on a page's timeline, the longest if there are more
+-- rows of a diff; events on a page's timeline, the longest if there are more
+local SHOWN, EVENTS = 20, 20000
 
 local function time(ns)
     if math.abs(ns) >= 1e9 then return ("%.3fs"):format(ns / 1e9) end
@@ -15,7 +18,8 @@ local function is_prof(p) return debug.getmetatable(p) == debug.getregistry()["g
 
 -- ---- diff ----
 
--- Adds a profile's rows to `into`, a list and by name; where the group tells apart shapes or stacks, they are of the name.
+-- Adds a profile's rows to `into`, a list and by name; where the group tells apart shapes or
+-- stacks, they are of the name.
 local function collect(prof, group, into, side)
     for _, row in ipairs(prof:rows { group = group }) do
         local more = group == "shape" and row.shapes or group == "stack" and row.stack
@@ -34,7 +38,8 @@ local function field(row, name) return row and row[name] or 0 end
 
 local function change(both)
     local cpu = field(both.after, "self_cpu_time_total") - field(both.before, "self_cpu_time_total")
-    local device = field(both.after, "self_device_time_total") - field(both.before, "self_device_time_total")
+    local device = field(both.after, "self_device_time_total") -
+        field(both.before, "self_device_time_total")
     return cpu, device, math.abs(cpu) + math.abs(device)
 end
 
@@ -43,7 +48,8 @@ local function signed(ns) return (ns > 0 and "+" or "") .. time(ns) end
 local function cells_of(both, device)
     local cpu, dev = change(both)
     local function pair(name, text)
-        return both.before and text(both.before[name]) or "-", both.after and text(both.after[name]) or "-"
+        return both.before and text(both.before[name]) or "-", both.after and text(both.after[name])
+            or "-"
     end
     local cells = { both.name }
     cells[2], cells[3] = pair("count", function(n) return ("%d"):format(n) end)
@@ -58,7 +64,8 @@ end
 
 local NAME = 14 -- characters that a name keeps
 
--- Takes away the columns that the others tell as well, and cuts names, as far as lines have more than so many characters.
+-- Takes away the columns that the others tell as well, and cuts names, as far as lines have more
+-- than so many characters.
 local function narrow(lines, most)
     local function width(c)
         local w = 0
@@ -86,24 +93,31 @@ local function aligned(lines)
     local rule = {}
     for c = 1, #lines[1] do
         rule[c] = 0
-        for _, cells in ipairs(lines) do rule[c] = math.max(rule[c], utf8.len(cells[c]) or #cells[c]) end
+        for _, cells in ipairs(lines) do
+            rule[c] = math.max(rule[c], utf8.len(cells[c]) or #cells[c])
+        end
         rule[c] = ("-"):rep(rule[c])
     end
     return (out:gsub("\n", function() return "\n" .. table.concat(rule, "  ") .. "\n" end, 1))
 end
 
--- How often the host waited and how long; the wait with which a profile ends is none of the program's.
+-- How often the host waited and how long; the wait with which a profile ends is none of the
+-- program's.
 local function waits_of(prof)
     local n, ns = 0, 0
     for _, e in ipairs(prof:events()) do
-        if e.kind == "wait" and e.name ~= "wait: profile" then n, ns = n + 1, ns + e.stop - e.start end
+        if e.kind == "wait" and e.name ~= "wait: profile" then
+            n, ns = n + 1, ns + e.stop - e.start
+        end
     end
     return n, ns
 end
 
 -- prof:diff(before{, group = "op", limit = 20}) -> text: what changed most stands first.
 local function diff(prof, before, group, limit)
-    if not is_prof(before) then fail("profile.diff: before: expected a profile, got %s", type(before)) end
+    if not is_prof(before) then
+        fail("profile.diff: before: expected a profile, got %s", type(before))
+    end
     limit = limit or SHOWN
     if limit < 1 then fail("profile.diff: limit: expected a number of rows, got %s", limit) end
     local rows, device = {}, false
@@ -111,7 +125,8 @@ local function diff(prof, before, group, limit)
     collect(prof, group, rows, "after")
     for i, both in ipairs(rows) do
         both.order = i
-        device = device or field(both.before, "self_device_time_total") + field(both.after, "self_device_time_total") > 0
+        device = device or field(both.before, "self_device_time_total") +
+            field(both.after, "self_device_time_total") > 0
     end
     table.sort(rows, function(a, b)
         local _, _, x = change(a)
@@ -120,18 +135,23 @@ local function diff(prof, before, group, limit)
         return a.order < b.order
     end)
     local lines = { { "Name", "# before", "#", "Self CPU before", "Self CPU", "change" } }
-    if device then table.move({ "Self device before", "Self device", "change" }, 1, 3, 7, lines[1]) end
+    if device then
+        table.move({ "Self device before", "Self device", "change" }, 1, 3, 7, lines[1])
+    end
     for i = 1, math.min(#rows, limit) do lines[i + 1] = cells_of(rows[i], device) end
     local n0, t0 = waits_of(before)
     local n1, t1 = waits_of(prof)
-    return ("%s\n%sWall time: %s before, %s now (%.2f times)\nWaits: %d before (%s), %d now (%s)\n"):format(aligned(lines),
-        #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit) or "", time(before.wall_ns),
+    return ("%s\n%sWall time: %s before, %s now (%.2f times)\nWaits: %d before (%s), %d now (%s)\n")
+        :format(aligned(lines),
+        #rows > limit and ("(%d rows that changed less are left out)\n"):format(#rows - limit)
+            or "", time(before.wall_ns),
         time(prof.wall_ns), prof.wall_ns / before.wall_ns, n0, time(t0), n1, time(t1))
 end
 
 -- ---- report ----
 
--- Nested events of the host lie below one another: how deep each is, given that they come in the order of their starts.
+-- Nested events of the host lie below one another: how deep each is, given that they come in the
+-- order of their starts.
 local function depths(events)
     local open = {}
     for _, e in ipairs(events) do
@@ -157,9 +177,11 @@ local function tracks_of(prof)
     track "host"
     for _, e in ipairs(prof:events()) do
         local device = e.kind == "kernel" or e.kind == "copied"
-        local known = e.kind == "op" or e.kind == "region" or e.kind == "wait" or e.kind == "held" or device
+        local known = e.kind == "op" or e.kind == "region" or e.kind == "wait" or e.kind == "held"
+            or device
         if known then
-            all[#all + 1] = { start = e.start, stop = e.stop, name = e.kernel or e.name, kind = e.kind, line = e.line, file = e.file,
+            all[#all + 1] = { start = e.start, stop = e.stop, name = e.kernel or e.name,
+                kind = e.kind, line = e.line, file = e.file,
                 track = track(device and ("%s, stream %d"):format(e.device, e.stream) or "host") }
         end
     end
@@ -176,7 +198,8 @@ local function tracks_of(prof)
         end)
         depths(t.events)
         for i, e in ipairs(t.events) do
-            t.events[i] = { e.start, e.stop, e.depth, text(e.name), e.kind, e.file and text(("%s:%d"):format(e.file, e.line)) or "" }
+            t.events[i] = { e.start, e.stop, e.depth, text(e.name), e.kind,
+                e.file and text(("%s:%d"):format(e.file, e.line)) or "" }
         end
     end
     return tracks, least
@@ -190,7 +213,8 @@ local function waits_by_line(prof)
             local key = ("%s:%s %s"):format(e.file or "?", e.line or 0, e.why)
             local l = known[key]
             if not l then
-                l = { line = text(("%s:%s"):format(e.file or "?", e.line or 0)), why = e.why, device = e.device or "", times = 0, ns = 0 }
+                l = { line = text(("%s:%s"):format(e.file or "?", e.line or 0)), why = e.why,
+                    device = e.device or "", times = 0, ns = 0 }
                 known[key] = l
                 lines[#lines + 1] = l
             end
@@ -203,11 +227,15 @@ end
 
 -- prof:report(file): one page, which needs nothing else.
 local function report(prof, file)
-    if type(file) ~= "string" then fail("profile.report: file: expected a name, got %s", type(file)) end
+    if type(file) ~= "string" then
+        fail("profile.report: file: expected a name, got %s", type(file))
+    end
     local page <close> = assert(io.open(dir .. "/report.html"))
     local tracks, left_out = tracks_of(prof)
-    local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null, date = os.date "%Y-%m-%d %H:%M",
-        devices = table.concat(gpush.devices(), ", "), rows = prof:rows(), waits = waits_by_line(prof), tracks = {}, left_out = left_out }
+    local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null,
+        date = os.date "%Y-%m-%d %H:%M",
+        devices = table.concat(gpush.devices(), ", "), rows = prof:rows(),
+            waits = waits_by_line(prof), tracks = {}, left_out = left_out }
     for i, t in ipairs(tracks) do data.tracks[i] = { name = t.name, events = t.events } end
     for _, row in ipairs(data.rows) do row.name, row.stack = text(row.name), nil end
     -- Inside of a script element only "<" could end it.

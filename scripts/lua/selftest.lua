@@ -1,14 +1,16 @@
 --!plain
--- sync.selftest(): provokes every kind of wait on a device and tells which were caught, and that nothing else is reported. Returns whether all is well, and the lines of what is not.
+-- sync.selftest(): provokes every kind of wait on a device and tells which were caught, and that
+-- nothing else is reported. Returns whether all is well, and the lines of what is not.
 local gpush, device = ...
 local sync = gpush.sync
 
 local current = gpush.current_stream(device)
 local asynchronous = device:match "^[^:]+" ~= "cpu"
 
--- The first square matrices whose product with themselves keeps the device at work for 20 ms, so that there is something to wait for even
--- if the host is kept from running, and for 0.2 s: a thousand small ops are queued behind that before it is done. In steps of about
--- twice the work, so that a slow device is not given eight times what is needed.
+-- The first square matrices whose product with themselves keeps the device at work for 20 ms, so
+-- that there is something to wait for even if the host is kept from running, and for 0.2 s: a
+-- thousand small ops are queued behind that before it is done. In steps of about twice the work, so
+-- that a slow device is not given eight times what is needed.
 local function seconds(y)
     local from = current:record()
     local product = y:matmul(y)
@@ -16,7 +18,8 @@ local function seconds(y)
     to:synchronize()
     return asynchronous and from:elapsed(to) or 1
 end
--- Does the product take longer than that each time? Once may be the first time, or another program's turn on the processor.
+-- Does the product take longer than that each time? Once may be the first time, or another
+-- program's turn on the processor.
 local function longer(y, than)
     return seconds(y) > than and seconds(y) > than and seconds(y) > than
 end
@@ -32,7 +35,9 @@ local function lengthy()
 end
 local short, long = lengthy()
 
--- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c a vector on the host; g the module; s the current stream; y a matrix whose product takes some time.
+-- What the snippets use: x a vector, t a 0-d integer, m a mask, idx indices, all on the device d; c
+-- a vector on the host; g the module; s the current stream; y a matrix whose product takes some
+-- time.
 local function prepare()
     local x = gpush.arange(1, 64, { device = device, dtype = "f32" })
     return {
@@ -46,7 +51,8 @@ end
 -- Does this state's load give text tensor syntax? Only then do `if t` and a == b ask the tensor.
 local syntax = load("local t = ...; if t then return false end; return true")(gpush.full({}, 0))
 
--- kind, why the wait is, the Lua text that must wait. `syntax`: only where tensor syntax is; `quiet`: not run for real, as it would print.
+-- kind, why the wait is, the Lua text that must wait. `syntax`: only where tensor syntax is;
+-- `quiet`: not run for real, as it would print.
 local waits = {
     { "item",        "item",   "x:sum():item()" },
     { "tolist",      "tolist", "x:tolist()" },
@@ -86,21 +92,28 @@ local waits = {
     { "copy: copy_ out", "copy", "c:copy_(x)" },
     { "index: x[t]",     "index", "local v = x[t]" },
     { "index: bound",    "index", "local v = x[{ {1, t} }]" },
-    { "allocator: empty_cache", "alloc", "do local z = y:matmul(y) end collectgarbage() g.empty_cache(d)" },
-    { "allocator: out of memory", "alloc", "do local z = y:matmul(y) end collectgarbage() g.empty({g.memory(d).limit // 4 + 1}, {device = d, dtype = 'f32'})", fails = "out of memory" },
+    { "allocator: empty_cache", "alloc",
+        "do local z = y:matmul(y) end collectgarbage() g.empty_cache(d)" },
+    { "allocator: out of memory", "alloc",
+        "do local z = y:matmul(y) end collectgarbage() g.empty({g.memory(d).limit // 4 + 1}, \z
+            {device = d, dtype = 'f32'})", fails = "out of memory" },
 }
 
 -- Waits that were asked for, and a full queue: recorded, never refused.
 local recorded = {
     { "explicit: synchronize", "explicit", "g.synchronize(d)" },
     { "explicit: an event",   "explicit", "local y = x * 2; s:record():synchronize()" },
-    { "full queue",           "queue",    "for i = 1, 5 do local z = y:matmul(y) end for i = 1, 1500 do local z = x + 1 end" },
+    { "full queue",           "queue",
+        "for i = 1, 5 do local z = y:matmul(y) end for i = 1, 1500 do local z = x + 1 end" },
 }
 
 -- Calls of CUDA's runtime that may block, and what has them made.
 local calls = {
-    { "call: cudaMalloc",      "cudaMalloc",      "g.empty_cache(d); local y = g.empty({3000001}, {device = d})" },
-    { "call: cudaFree",        "cudaFree",        "do local y = g.empty({3000001}, {device = d}) end collectgarbage() collectgarbage() g.empty_cache(d)" },
+    { "call: cudaMalloc",      "cudaMalloc",
+        "g.empty_cache(d); local y = g.empty({3000001}, {device = d})" },
+    { "call: cudaFree",        "cudaFree",
+        "do local y = g.empty({3000001}, {device = d}) end collectgarbage() collectgarbage() \z
+            g.empty_cache(d)" },
     { "call: pageable copy",   "cudaMemcpyAsync", "local y = g.ones({1 << 20}):to(d)" },
 }
 
@@ -158,7 +171,9 @@ local function missed(case)
     if ok then return "error mode let it wait" end
     if not err:find("would wait on", 1, true) then return err end
     if not err:find("selftest:1:", 1, true) then return "its line is not named: " .. err end
-    if #events == 0 or not events[#events].refused or events[#events].why ~= case[2] then return "the refusal is not in the ledger" end
+    if #events == 0 or not events[#events].refused or events[#events].why ~= case[2] then
+        return "the refusal is not in the ledger"
+    end
     if case.quiet then return nil end
     ok, err, events = try(case[3], "off")
     if not ok and not (case.fails and err:find(case.fails, 1, true)) then return err end
@@ -198,7 +213,8 @@ end
 local problems, counts = {}, { caught = 0, missed = 0, quiet = 0, ["false alarm"] = 0, skipped = 0 }
 local function tell(verdict, name, text, why)
     counts[verdict] = counts[verdict] + 1
-    local line = string.format("%-11s  %-25s  %s%s", verdict, name, text, why and "  -- " .. why or "")
+    local line = string.format("%-11s  %-25s  %s%s", verdict, name, text,
+        why and "  -- " .. why or "")
     if verdict == "missed" or verdict == "false alarm" then problems[#problems + 1] = line end
     print(line)
 end
@@ -224,5 +240,6 @@ for _, case in ipairs(free) do
     tell(why and "false alarm" or "quiet", case[1], case[2], why)
 end
 gpush.synchronize()
-print(string.format("%d caught, %d missed, %d false alarms on %s", counts.caught, counts.missed, counts["false alarm"], device))
+print(string.format("%d caught, %d missed, %d false alarms on %s", counts.caught, counts.missed,
+    counts["false alarm"], device))
 return #problems == 0, problems

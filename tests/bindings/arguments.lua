@@ -1,6 +1,6 @@
--- Every public function and method, called with an argument too many and with an option that there is not: an error, never
--- silence. What there is comes from the module, the op table, the classes and the methods of objects, so what is added
--- later is called, too.
+-- Every public function and method, called with an argument too many and with an option that there
+-- is not: an error, never silence. What there is comes from the module, the op table, the classes
+-- and the methods of objects, so what is added later is called, too.
 local t = require "tap"
 local g = require "gpush"
 local registry = debug.getregistry()
@@ -9,16 +9,23 @@ local methods = registry["gpush.tensor.methods"]
 -- Functions that take any number of arguments, or any table, each for a reason.
 local free = {}
 for name, reason in pairs {
-    ["autograd.checkpoint"] = "hands its arguments on", fork = "hands its arguments on", no_grad = "hands its arguments on",
-    inference = "hands its arguments on", enable_grad = "hands its arguments on", ["profile.run"] = "hands its arguments on",
+    ["autograd.checkpoint"] = "hands its arguments on", fork = "hands its arguments on",
+        no_grad = "hands its arguments on",
+    inference = "hands its arguments on", enable_grad = "hands its arguments on",
+        ["profile.run"] = "hands its arguments on",
     ["profile.region"] = "hands its arguments on", ["sync.allow"] = "hands its arguments on",
-    ["sync.budget"] = "hands its arguments on", ["autograd.detect_anomaly"] = "hands its arguments on",
+    ["sync.budget"] = "hands its arguments on",
+        ["autograd.detect_anomaly"] = "hands its arguments on",
     ["nn.summary"] = "hands its arguments on", ["optim.check_positive"] = "a list of names",
-    ["nn.raise"] = "a format", ["nn.fail"] = "a format", ["optim.raise"] = "a format", ["data.raise"] = "a format",
-    einsum = "a list of tensors", ["nn.Identity"] = "stands in for any layer", ["nn.Sequential"] = "a list of modules, each checked",
+    ["nn.raise"] = "a format", ["nn.fail"] = "a format", ["optim.raise"] = "a format",
+        ["data.raise"] = "a format",
+    einsum = "a list of tensors", ["nn.Identity"] = "stands in for any layer",
+        ["nn.Sequential"] = "a list of modules, each checked",
     ["data.TensorDataset"] = "a list of tensors, each checked",
-    ["stream:use"] = "hands its arguments on", ["schedule:chain"] = "what a schedule overrides", ["schedule:rate"] = "what a schedule overrides",
-    ["sequential:forward"] = "hands its arguments on", ["sequential:init"] = "a list of modules, each checked",
+    ["stream:use"] = "hands its arguments on", ["schedule:chain"] = "what a schedule overrides",
+        ["schedule:rate"] = "what a schedule overrides",
+    ["sequential:forward"] = "hands its arguments on",
+        ["sequential:init"] = "a list of modules, each checked",
     ["list:init"] = "called by the class", ["progress:pass"] = "hands on what an iterator gives",
     ["module:forward"] = "what a class overrides", ["module:init"] = "what a class overrides",
 } do free[name] = reason end
@@ -36,13 +43,16 @@ local function sample(kind, name)
     if kind == "tensors" then return { x, x } end
     if kind == "int" or kind == "dim" or kind == "number" or kind == "float" then return 1 end
     if kind == "bool" then return true end
-    if kind == "ints" or kind == "dims" or kind == "shape" or kind == "padding" then return { 1 } end
+    if kind == "ints" or kind == "dims" or kind == "shape" or kind == "padding" then
+        return { 1 }
+    end
     if kind == "dtype" then return "f32" end
     if kind == "device" then return "cpu" end
     if kind == "str" or kind == "text" then return dir end
     if kind == "function" then return function() end end
     if kind == "table" then return { k = x } end
-    return ({ optimizer = opt, params = { x }, schedulers = { schedule }, milestones = {} })[name] or { 1 }
+    return ({ optimizer = opt, params = { x }, schedulers = { schedule }, milestones = {} })[name]
+        or { 1 }
 end
 
 -- Arguments for all parameters of a signature.
@@ -72,7 +82,8 @@ local function surplus(fn, sig, self)
     return not quietly(fn, table.unpack(list, 1, n + 8))
 end
 
--- fn with {nonsuch_option = 1} behind so many of the arguments that it wants, from the last one on that may be any table.
+-- fn with {nonsuch_option = 1} behind so many of the arguments that it wants, from the last one on
+-- that may be any table.
 local function option(fn, sig, self)
     local list, n = arguments(sig)
     local first, at = 0, 0
@@ -84,7 +95,9 @@ local function option(fn, sig, self)
         local args = table.move(list, 1, given, 1, {})
         args[given + 1] = { nonsuch_option = 1 }
         if self ~= nil then table.insert(args, 1, self) end
-        if quietly(fn, table.unpack(args, 1, given + (self ~= nil and 2 or 1))) then return false, given end
+        if quietly(fn, table.unpack(args, 1, given + (self ~= nil and 2 or 1))) then
+            return false, given
+        end
     end
     return true
 end
@@ -108,7 +121,8 @@ end
 for name, fn in pairs(g) do
     if type(fn) == "function" then check(name, fn) end
 end
-for _, area in ipairs { "linalg", "fft", "autograd", "profile", "sync", "json", "npy", "npz", "safetensors", "image", "nn", "optim",
+for _, area in ipairs { "linalg", "fft", "autograd", "profile", "sync", "json", "npy", "npz",
+    "safetensors", "image", "nn", "optim",
     "data", "checkpoint", "cuda" } do
     local _ = g[area].Nothing
     for name, fn in pairs(g[area]) do check(area .. "." .. name, fn) end
@@ -117,17 +131,25 @@ for name, fn in pairs(g.nn.init) do check("nn.init." .. name, fn) end
 for name, fn in pairs(g.nn.utils) do check("nn.utils." .. name, fn) end
 for name, fn in pairs(g.optim.lr) do check("optim.lr." .. name, fn) end
 for name, fn in pairs(g.data.transforms) do check("data.transforms." .. name, fn) end
-for _, name in ipairs { "Adam", "AdamW", "SGD", "RMSprop", "Adagrad" } do check("optim." .. name, g.optim[name]) end
-for _, name in ipairs { "Loader", "Dataset", "ImageFolder" } do check("data." .. name, g.data[name]) end
+for _, name in ipairs { "Adam", "AdamW", "SGD", "RMSprop", "Adagrad" } do
+    check("optim." .. name, g.optim[name])
+end
+for _, name in ipairs { "Loader", "Dataset", "ImageFolder" } do
+    check("data." .. name, g.data[name])
+end
 for name, fn in pairs(methods) do check("tensor:" .. name, fn, x) end
 
 local loader = g.data.Loader(g.data.TensorDataset(x))
 local prof = g.profile.run(function() end)
 for class, it in pairs {
-    stream = { g.stream "sim" }, event = { g.stream("sim"):record() }, module = { model, g.nn.Module },
-    optimizer = { opt, getmetatable(getmetatable(opt)) }, schedule = { schedule, getmetatable(getmetatable(schedule)) },
-    loader = { loader, getmetatable(loader) }, profile = { prof, select(2, debug.getupvalue(registry["gpush.profile"].__index, 1)) },
-    recording = { g.profile.schedule {}, registry["gpush.recording"] }, future = { g.fork(function() end) },
+    stream = { g.stream "sim" }, event = { g.stream("sim"):record() },
+        module = { model, g.nn.Module },
+    optimizer = { opt, getmetatable(getmetatable(opt)) },
+        schedule = { schedule, getmetatable(getmetatable(schedule)) },
+    loader = { loader, getmetatable(loader) },
+        profile = { prof, select(2, debug.getupvalue(registry["gpush.profile"].__index, 1)) },
+    recording = { g.profile.schedule {}, registry["gpush.recording"] },
+        future = { g.fork(function() end) },
     hook = { g.tensor({ 1.0 }, { requires_grad = true }):register_hook(function() end) },
     module_hook = { model:register_forward_hook(function() end) },
     progress = { (g.progress(1)) }, list = { g.nn.ModuleList { model }, g.nn.ModuleList },
@@ -135,7 +157,9 @@ for class, it in pairs {
 } do
     local object = it[1]
     for name, fn in pairs(it[2] or getmetatable(object)) do
-        if type(name) == "string" and not name:find "^_" then check(class .. ":" .. name, fn, object) end
+        if type(name) == "string" and not name:find "^_" then
+            check(class .. ":" .. name, fn, object)
+        end
     end
 end
 
@@ -143,7 +167,9 @@ end
 local folder = debug.getinfo(registry["gpush.place"], "S").source:match "^@(.*)/init%.lua$"
 local names, made = {}, 0
 for name in pairs(getmetatable(g.nn).homes) do names[name] = true end
-for file in assert(io.popen(("ls '%s'"):format(folder))):lines() do names[file:match "^(%u%w*)%.lua$" or ""] = true end
+for file in assert(io.popen(("ls '%s'"):format(folder))):lines() do
+    names[file:match "^(%u%w*)%.lua$" or ""] = true
+end
 for name in pairs(names) do
     local class = name:find "^%u" and g.nn[name]
     local help = type(class) == "table" and rawget(class, "__help")
@@ -158,7 +184,8 @@ end
 t.is(table.concat(silent, "\n"), "", "none takes more than it knows in silence")
 t.is(table.concat(plain, " "), "", "each public function has a signature")
 t.ok(made > 70, ("%d layers"):format(made))
-t.error(function() model(x, 1) end, "Linear: 2 arguments given, at most 1 expected", "a layer that is called with too much")
+t.error(function() model(x, 1) end, "Linear: 2 arguments given, at most 1 expected",
+    "a layer that is called with too much")
 t.ok(calls > 3000, ("%d calls"):format(calls))
 os.remove(dir)
 t.done()

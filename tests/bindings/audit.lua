@@ -1,9 +1,11 @@
 --!plain
--- Every op, called with every plausible mistake: it is refused with an error that helps, or tests/support/audit_rules.lua says why
--- the answer is right. A new op needs a valid call in tests/support/audit_samples.lua.
+-- Every op, called with every plausible mistake: it is refused with an error that helps, or
+-- tests/support/audit_rules.lua says why the answer is right. A new op needs a valid call in
+-- tests/support/audit_samples.lua.
 local t = require "tap"
 local g = require "gpush"
-local A, M, S, rules = require "audit", require "audit_mutants", require "audit_samples", require "audit_rules"
+local A, M, S, rules = require "audit", require "audit_mutants", require "audit_samples",
+    require "audit_rules"
 local judge = A.judge(rules)
 g.manual_seed(1)
 
@@ -27,11 +29,13 @@ for _, name in ipairs(names) do
     local text = S.calls[name] or S.kinds[row.kind]
     if not is_internal(name) then
         local fn, public = function_of(name)
-        local chunk = text and load("local fn = ... return fn(" .. text .. ")", "=audit", "t", A.env)
+        local chunk = text
+            and load("local fn = ... return fn(" .. text .. ")", "=audit", "t", A.env)
         local ok, message = pcall(chunk or error, fn)
         if not ok then missing[#missing + 1] = name .. ": " .. tostring(message)
         else
-            M.each(row.sig, M.split(text), function(what, p, args, v) A.try(public, fn, what, p, args, v, judge) end)
+            M.each(row.sig, M.split(text),
+                function(what, p, args, v) A.try(public, fn, what, p, args, v, judge) end)
         end
     end
 end

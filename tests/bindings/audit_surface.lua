@@ -1,9 +1,11 @@
 --!plain
--- Functions, classes and methods that are no ops, called with every plausible mistake, as tests/bindings/audit.lua does with
--- ops: what is new needs a signature, and a valid call in tests/support/audit_surface.lua.
+-- Functions, classes and methods that are no ops, called with every plausible mistake, as
+-- tests/bindings/audit.lua does with ops: what is new needs a signature, and a valid call in
+-- tests/support/audit_surface.lua.
 local t = require "tap"
 local g = require "gpush"
-local A, M, S, rules = require "audit", require "audit_mutants", require "audit_surface", require "audit_surface_rules"
+local A, M, S, rules = require "audit", require "audit_mutants", require "audit_surface",
+    require "audit_surface_rules"
 A.parts = rules.parts
 local judge, env = A.judge(rules), A.env
 local scratch = os.tmpname()
@@ -23,7 +25,8 @@ function env.two_schedules()
     return o, { g.optim.lr.StepLR(o, 2), g.optim.lr.StepLR(o, 3) }
 end
 function env.later() return g.stream("sim"):record() end
-env.folder, env.out, env.npy_file, env.npz_file = scratch, scratch .. "/out", scratch .. "/x.npy", scratch .. "/x.npz"
+env.folder, env.out, env.npy_file, env.npz_file = scratch, scratch .. "/out", scratch ..
+    "/x.npy", scratch .. "/x.npz"
 env.png_file, env.safe_file = scratch .. "/red/x.png", scratch .. "/x.safetensors"
 g.npy.save(env.npy_file, env.f(2))
 g.npz.save(env.npz_file, { x = env.f(2) })
@@ -47,8 +50,13 @@ end
 local dir = debug.getinfo(g.progress, "S").source:match "^@(.*)/init%.lua$"
 local names, function_at, unsigned = {}, {}, {}
 local function add(public, v, called)
-    if type(v) ~= "function" and not (type(v) == "table" and getmetatable(v) and rawget(getmetatable(v), "__call")) then return end
-    if (" " .. S.internal .. " "):find(" " .. public .. " ", 1, true) or S.apart[public] then return end
+    if type(v) ~= "function"
+        and not (type(v) == "table" and getmetatable(v) and rawget(getmetatable(v), "__call")) then
+        return
+    end
+    if (" " .. S.internal .. " "):find(" " .. public .. " ", 1, true) or S.apart[public] then
+        return
+    end
     local sig = signature(v)
     if not sig then unsigned[#unsigned + 1] = public return end
     names[#names + 1] = public
@@ -57,7 +65,10 @@ end
 
 local rows, methods = g.ops(true), debug.getregistry()["gpush.tensor.methods"]
 local of_ops = {}
-for name in pairs(rows) do of_ops[g[name] or false], of_ops[methods[name] or false], of_ops[methods[name .. "_"] or false] = true, true, true end
+for name in pairs(rows) do
+    of_ops[g[name] or false], of_ops[methods[name] or false],
+        of_ops[methods[name .. "_"] or false] = true, true, true
+end
 for _, area in ipairs { "linalg", "fft" } do for _, v in pairs(g[area]) do of_ops[v] = true end end
 for name, v in next, g do
     if not of_ops[v] then add("g." .. name, v, "(require 'gpush')." .. name) end
@@ -73,7 +84,9 @@ for _, area in ipairs(S.areas) do
     end
     for key in pairs(all) do
         local ok, v = pcall(function() return at[key] end)
-        if ok and type(key) == "string" and key:find "^%a" then add(area .. "." .. key, v, area .. "." .. key) end
+        if ok and type(key) == "string" and key:find "^%a" then
+            add(area .. "." .. key, v, area .. "." .. key)
+        end
     end
 end
 -- The methods of an object: those of its metatable and of what that is made of.
@@ -82,9 +95,13 @@ local function methods_of(v)
     local meta = debug.getmetatable(v)
     while type(meta) == "table" do
         local index = rawget(meta, "__index")
-        if type(index) == "function" then _, index = debug.getupvalue(index, type(v) == "userdata" and 1 or 2) end
+        if type(index) == "function" then
+            _, index = debug.getupvalue(index, type(v) == "userdata" and 1 or 2)
+        end
         for key, m in next, type(index) == "table" and index or {} do
-            if type(m) == "function" and not key:find "^_" and not found[key] then found[key] = m end
+            if type(m) == "function" and not key:find "^_" and not found[key] then
+                found[key] = m
+            end
         end
         meta = type(index) == "table" and debug.getmetatable(index)
     end
@@ -108,7 +125,10 @@ local function arguments(public)
 end
 -- What the result is called with, as text.
 local function input(public)
-    if (" " .. S.without_input .. " "):find(" " .. public .. " ", 1, true) or not public:find "^nn%.%u" and not public:find "transforms" then return nil end
+    if (" " .. S.without_input .. " "):find(" " .. public .. " ", 1, true)
+        or not public:find "^nn%.%u" and not public:find "transforms" then
+        return nil
+    end
     for _, p in ipairs(S.inputs) do
         if public:find(p[1]) then return "(" .. p[2] .. ")" end
     end
@@ -116,7 +136,8 @@ end
 for _, public in ipairs(names) do
     local at = function_at[public]
     local args = arguments(public)
-    local ok, message = pcall(load("return " .. at.called .. "(" .. args .. ")" .. (input(public) or ""), "=audit", "t", env))
+    local ok, message = pcall(load("return " .. at.called .. "(" .. args .. ")" ..
+        (input(public) or ""), "=audit", "t", env))
     if not ok then missing[#missing + 1] = public .. ": " .. tostring(message)
     else
         M.each(at.sig, M.split(args), function(what, p, text, v) 

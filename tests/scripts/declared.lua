@@ -14,14 +14,15 @@ local function waits(fn) return type(select(2, debug.getupvalue(fn, 1))) == "str
 -- What the files define, by running each of them here: the reference.
 local defined, count = {}, 0
 for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "linalg", "fft", "rnn",
-    "nn", "einsum" }
+    "loss", "nn", "einsum" }
 do
     local function define(def)
         defined[def[1]] = def
         count = count + 1
     end
     local rows = setmetatable({}, { __index = function(_, name) return gpush[name] end })
-    assert(loadfile(("%s/ops/%s.lua"):format(dir, area), "t"))(gpush, define, rows)
+    assert(loadfile(("%s/ops/%s.lua"):format(dir, area), "t"))(gpush, define, rows, nil,
+        function(name) return assert(loadfile(("%s/%s.lua"):format(dir, name), "t"))(gpush) end)
 end
 t.ok(count > 90, "the files were found: " .. count .. " composites")
 

@@ -200,4 +200,16 @@ fails(function() c:step() end, "OneCycleLR: step 5 of 3 steps in all", "a step t
 fails(function() c:load_state_dict(s:state_dict()) end,
     "OneCycleLR: load_state_dict: the state is of ReduceLROnPlateau", "another schedule's state")
 t.is(g.optim.lr_scheduler, lr, "PyTorch's name")
+-- A cycle in a chain sets the rate anew, whatever came before it: PyTorch's lrs of steps 2 to 4.
+do
+    local o, got = optimizer(), {}
+    local chained = lr.ChainedScheduler { lr.ExponentialLR(o, 0.5),
+        lr.CyclicLR(o, 0.1, 1, { step_size_up = 2 }) }
+    for _ = 1, 3 do
+        o:step()
+        chained:step()
+        for _, group in ipairs(o.param_groups) do got[#got + 1] = group.lr end
+    end
+    t.close(got, { 0.55, 0.55, 1, 1, 0.55, 0.55 }, 1e-12, "a cycle in a chain")
+end
 t.done()

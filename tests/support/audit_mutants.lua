@@ -1,27 +1,34 @@
--- For tests/bindings/audit.lua: the mistakes that are made in a valid call. A call is a list of texts, one for each argument;
--- each mistake is a whole call again, with what was done to it.
+-- For tests/bindings/audit.lua: the mistakes that are made in a valid call. A call is a list of
+-- texts, one for each argument; each mistake is a whole call again, with what was done to it.
 local M = {}
 
--- Values that are wrong for a type of parameter, as text: the first list must be refused wherever a parameter has the
--- type; the second depends on the op.
+-- Values that are wrong for a type of parameter, as text: the first list must be refused wherever a
+-- parameter has the type; the second depends on the op.
 M.wrong = {
     tensor = { "'abc'", "7", "true", "print", "{1, 2}", "{}", "{f(2)}" },
     operand = { "'abc'", "{1, 2}", "print", "{f(2)}" },
-    tensors = { "7", "'abc'", "true", "{7}", "{'abc'}", "{f(2), nil, f(2)}", "f(2)", "{f(2), {f(2)}}", "{[0] = f(2), f(2)}", "{f(2), f(2), nosuch = 1}" },
+    tensors = { "7", "'abc'", "true", "{7}", "{'abc'}", "{f(2), nil, f(2)}", "f(2)",
+        "{f(2), {f(2)}}", "{[0] = f(2), f(2)}", "{f(2), f(2), nosuch = 1}" },
     number = { "'1'", "{1}", "print", "{}" },
     float = { "'1'", "true", "print", "{1}" },
     int = { "'1'", "1.5", "true", "print", "{1}", "0/0", "math.huge" },
     bool = { "0", "1", "'true'", "print", "f(1)", "{true}" },
     dim = { "'1'", "1.5", "true", "print", "0/0", "{1, 2}", "0", "99", "-99" },
-    dims = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "0", "{0}", "99", "{-99}", "{nil, 1}", "{1, 1}", "{[0] = 1, 2}", "{1, nosuch = 1}", "{{1}}" },
-    shape = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "{2, -3}", "{math.maxinteger, 2}", "{[0] = 2, 3}", "{2, 3, dtype = 'f64'}", "{{2, 3}}", "{2, nil, 3}" },
-    ints = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "{nil, 1}", "{[0] = 1, 2}", "{1, nosuch = 1}", "{{1}}" },
-    padding = { "1.5", "{1.5}", "{'1'}", "true", "print", "'nosuch'", "-1", "{[0] = 1, 2}", "{1, nosuch = 1}" },
+    dims = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "0", "{0}", "99", "{-99}",
+        "{nil, 1}", "{1, 1}", "{[0] = 1, 2}", "{1, nosuch = 1}", "{{1}}" },
+    shape = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "{2, -3}",
+        "{math.maxinteger, 2}", "{[0] = 2, 3}", "{2, 3, dtype = 'f64'}", "{{2, 3}}",
+            "{2, nil, 3}" },
+    ints = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "{nil, 1}", "{[0] = 1, 2}",
+        "{1, nosuch = 1}", "{{1}}" },
+    padding = { "1.5", "{1.5}", "{'1'}", "true", "print", "'nosuch'", "-1", "{[0] = 1, 2}",
+        "{1, nosuch = 1}" },
     str = { "'nosuch'", "7", "true", "print", "{}", "''" },
     dtype = { "'nosuch'", "7", "true", "print", "''" },
     device = { "'nosuch'", "7", "true", "print", "''", "'cpu:9'" },
     any = { "print", "true" },
-    text = { "7", "true", "print", "{1}" }, table = { "7", "'abc'", "true", "print" }, ["function"] = { "7", "'abc'", "true" },
+    text = { "7", "true", "print", "{1}" }, table = { "7", "'abc'", "true", "print" },
+        ["function"] = { "7", "'abc'", "true" },
 }
 M.doubtful = {
     operand = { "true", "0/0", "math.huge" },
@@ -31,20 +38,26 @@ M.doubtful = {
     dim = { "2.0", "-1" },
     dims = { "{}", "2.0", "{2.0}" },
     shape = { "{}", "{0}", "-1" },
-    ints = { "{}", "0", "-1", "{0}", "{1, 1}", "{1, 1, 1}", "{1, 1, 1, 1}", "9", "math.maxinteger" },
+    ints = { "{}", "0", "-1", "{0}", "{1, 1}", "{1, 1, 1}", "{1, 1, 1, 1}", "9",
+        "math.maxinteger" },
     padding = { "{}", "{1, 1, 1, 1}", "9", "'same'", "'valid'" },
     any = { "0", "1.5", "-1", "{}", "{1.5}", "{0}", "'nosuch'", "f(2)", "0/0" },
     tensors = { "{}", "{f(2)}", "{f(2), f(3, 1)}" },
 }
 -- What is done to a tensor that is not the first one: where it is, of what type and shape it is.
-M.tensors = { device = "(%s):to 'sim'", bool = "(%s):gt(0)", i64 = "(%s):to 'i64'", f64 = "(%s):to 'f64'", column = "(%s):unsqueeze(-1)",
-    row = "(%s):unsqueeze(1)", short = "(%s):narrow(-1, 1, 1)", scalar = "(%s):reshape(-1)[1]", empty = "(%s):narrow(1, 1, 0)" }
+M.tensors = { device = "(%s):to 'sim'", bool = "(%s):gt(0)", i64 = "(%s):to 'i64'",
+    f64 = "(%s):to 'f64'", column = "(%s):unsqueeze(-1)",
+    row = "(%s):unsqueeze(1)", short = "(%s):narrow(-1, 1, 1)", scalar = "(%s):reshape(-1)[1]",
+        empty = "(%s):narrow(1, 1, 0)" }
 
 -- "tensor! x, int dim=1" as a list of {type, name, optional, mark}.
 function M.parameters(sig)
     local list = {}
     for type, mark, name, default in sig:gmatch "(%a+)([?!]*) ([%w_]+)(=?)" do
-        if type ~= "self" then list[#list + 1] = { type = type, mark = mark, name = name, optional = mark:find "?" ~= nil or default == "=" } end
+        if type ~= "self" then
+            list[#list + 1] = { type = type, mark = mark, name = name,
+                optional = mark:find "?" ~= nil or default == "=" }
+        end
     end
     return list
 end
@@ -72,12 +85,14 @@ local function with(args, k, text, last)
     return table.concat(out, ", ")
 end
 
--- try(what, parameter, arguments, value) for every mistake in a call of the signature with these arguments.
+-- try(what, parameter, arguments, value) for every mistake in a call of the signature with these
+-- arguments.
 function M.each(sig, args, try)
     local list = M.parameters(sig)
     for k, p in ipairs(list) do
         local before = table.concat(args, ", ", 1, math.min(k - 1, #args))
-        local named = (k > 1 or p.optional) and k > #args and before .. (before ~= "" and ", {" or "{") .. p.name .. " = %s}" or nil
+        local named = (k > 1 or p.optional) and k > #args and before ..
+            (before ~= "" and ", {" or "{") .. p.name .. " = %s}" or nil
         for _, kind in ipairs { "wrong", "doubtful" } do
             for _, v in ipairs(M[kind][p.type] or {}) do
                 try(kind, p, with(args, k, v), v)
@@ -88,8 +103,11 @@ function M.each(sig, args, try)
             try("missing", p, before)
             if k < #args then try("nil", p, with(args, k, "nil")) end
         end
-        if k > 1 and (p.type == "tensor" or p.type == "operand") and (args[k] or "nil"):find "^[fisb]" then
-            for what, form in pairs(M.tensors) do try(what, p, with(args, k, form:format(args[k]))) end
+        if k > 1 and (p.type == "tensor" or p.type == "operand")
+            and (args[k] or "nil"):find "^[fisb]" then
+            for what, form in pairs(M.tensors) do
+                try(what, p, with(args, k, form:format(args[k])))
+            end
         end
     end
     local all = {}

@@ -1,10 +1,12 @@
--- For tests/bindings/audit.lua: what ops take although it looks like a mistake, and why that is right. See A.judge in audit.lua.
+-- For tests/bindings/audit.lua: what ops take although it looks like a mistake, and why that is
+-- right. See A.judge in audit.lua.
 local function set(...)
     local s = {}
     for _, v in ipairs { ... } do s[v] = true end
     return s
 end
-local infinite, low, high = set("0/0", "math.huge", "-math.huge"), set("0", "-1", "-99", "math.mininteger"), set("99", "math.maxinteger")
+local infinite, low, high = set("0/0", "math.huge", "-math.huge"),
+    set("0", "-1", "-99", "math.mininteger"), set("99", "math.maxinteger")
 local function all(...)
     local s = {}
     for _, part in ipairs { ... } do for v in pairs(part) do s[v] = true end end
@@ -13,84 +15,131 @@ end
 local numbers = all(infinite, set("0", "-1", "2"))
 
 -- Ops whose tensors broadcast and promote, elementwise.
-local pairwise = "add sub mul div pow atan2 eq ne lt le gt ge fmod remainder maximum minimum floor_divide trunc_divide logical_%w+ "
-    .. "bitwise_[%w_]+ hypot xlogy clamp clamp_m%w+ addcmul addcdiv lerp isclose allclose fmax fmin logaddexp where max min"
+local pairwise = "add sub mul div pow atan2 eq ne lt le gt ge fmod remainder maximum minimum \z
+    floor_divide trunc_divide logical_%w+ "
+    ..
+        "bitwise_[%w_]+ hypot xlogy clamp clamp_m%w+ addcmul addcdiv lerp isclose allclose fmax \z
+            fmin logaddexp where max min"
 local distances = "cdist cosine_similarity pairwise_distance triplet_margin_loss dist linalg.vecdot"
 local losses = "[%w_]+_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div"
-local writes = "scatter scatter_add scatter_nd scatter_reduce index_add index_copy index_put masked_scatter"
+local writes = "scatter scatter_add scatter_nd scatter_reduce index_add index_copy index_put \z
+    masked_scatter"
 local shapes_alone = "expand_as reshape_as view_as type_as"
 
 return {
     -- ---- options, numbers ----
-    { nil, what = "wrong", value = set "{}", why = "an empty table that comes last is one of options, without any" },
+    { nil, what = "wrong", value = set "{}",
+        why = "an empty table that comes last is one of options, without any" },
     { "linalg.[%w_]+ interpolate", type = "any", value = set "{}", why = "the same" },
     { nil, type = "int dim dims float", value = set("2.0", "{2.0}"), why = "2.0 is an integer" },
-    { nil, type = "number operand", value = set "true", why = "true is the number 1, as in PyTorch" },
-    { nil, what = "wrong", type = "bool", param = "keepdim", value = set "1", why = "a number that follows a dim is one more dim" },
-    { nil, type = "operand", value = infinite, why = "an operand is any number, and the result shows it" },
-    { nil, type = "float number", param = "value alpha beta negative_slope slope lambd threshold margin scale nan posinf neginf min max", value = numbers,
+    { nil, type = "number operand", value = set "true",
+        why = "true is the number 1, as in PyTorch" },
+    { nil, what = "wrong", type = "bool", param = "keepdim", value = set "1",
+        why = "a number that follows a dim is one more dim" },
+    { nil, type = "operand", value = infinite,
+        why = "an operand is any number, and the result shows it" },
+    { nil, type = "float number",
+        param = "value alpha beta negative_slope slope lambd threshold margin scale nan posinf \z
+            neginf min max", value = numbers,
         why = "the formula holds for any number, and the result shows NaN" },
-    { nil, type = "float", param = "eps", value = numbers, why = "it is added as it stands, as in PyTorch" },
-    { nil, type = "float number any", param = "p ord", value = all(numbers, set "1.5"), why = "norms have any order; NaN gives NaN" },
-    { nil, type = "float", param = "rtol atol rcond", value = numbers, why = "a tolerance may be 0, or infinite" },
-    { "batch_norm instance_norm", param = "momentum", value = numbers, why = "a weight of the new statistics, any as in PyTorch" },
-    { "arange range linspace logspace", type = "number float", value = numbers, why = "ends and steps are any numbers; a range the other way is empty" },
-    { "histc uniform bernoulli dropout gru lstm rnn cross_entropy huber_loss smooth_l1_loss scaled_dot_product_attention", type = "float number",
+    { nil, type = "float", param = "eps", value = numbers,
+        why = "it is added as it stands, as in PyTorch" },
+    { nil, type = "float number any", param = "p ord", value = all(numbers, set "1.5"),
+        why = "norms have any order; NaN gives NaN" },
+    { nil, type = "float", param = "rtol atol rcond", value = numbers,
+        why = "a tolerance may be 0, or infinite" },
+    { "batch_norm instance_norm", param = "momentum", value = numbers,
+        why = "a weight of the new statistics, any as in PyTorch" },
+    { "arange range linspace logspace", type = "number float", value = numbers,
+        why = "ends and steps are any numbers; a range the other way is empty" },
+    { "histc uniform bernoulli dropout gru lstm rnn cross_entropy huber_loss smooth_l1_loss \z
+        scaled_dot_product_attention", type = "float number",
         value = set("0", "2", "-1"), why = "within what is asked for: what is outside raises" },
-    { "huber_loss", param = "delta", value = set "math.huge", why = "a loss that is squared everywhere" },
-    { "fft.r?fftfreq", param = "d", value = numbers, why = "a distance is any number, and the result shows it" },
-    { "std var std_mean var_mean", param = "correction", value = numbers, why = "NaN or infinite where nothing is left to divide by" },
+    { "huber_loss", param = "delta", value = set "math.huge",
+        why = "a loss that is squared everywhere" },
+    { "fft.r?fftfreq", param = "d", value = numbers,
+        why = "a distance is any number, and the result shows it" },
+    { "std var std_mean var_mean", param = "correction", value = numbers,
+        why = "NaN or infinite where nothing is left to divide by" },
 
     -- ---- integers ----
-    { "tri[lu] tri[lu]_indices diag diag_embed diagflat diagonal", type = "int", param = "offset diagonal", why = "a diagonal outside of the matrix is empty" },
-    { nil, type = "int", param = "ignore_index", why = "a label that is left out need not be there" },
+    { "tri[lu] tri[lu]_indices diag diag_embed diagflat diagonal", type = "int",
+        param = "offset diagonal", why = "a diagonal outside of the matrix is empty" },
+    { nil, type = "int", param = "ignore_index",
+        why = "a label that is left out need not be there" },
     { nil, type = "int", param = "decimals", why = "places before and behind the point" },
-    { nil, type = "int ints", param = "n m steps row col num_samples num_classes minlength bins chunks output_size length size", value = all(set("0", "2.0", "{0}"), high),
+    { nil, type = "int ints",
+        param = "n m steps row col num_samples num_classes minlength bins chunks output_size \z
+            length size", value = all(set("0", "2.0", "{0}"), high),
         why = "a count" },
     { "rot90", param = "k", why = "turns go round" },
-    { "roll", type = "ints", param = "shifts dims", why = "shifts go round; negative dims count from the end" },
+    { "roll", type = "ints", param = "shifts dims",
+        why = "shifts go round; negative dims count from the end" },
     { "linalg.matrix_power", param = "n", why = "negative powers are those of the inverse" },
     { "topk kthvalue", param = "k", value = set("0", "2.0"), why = "a count" },
-    { "avg_pool2d", param = "divisor_override", why = "a divisor is any number but 0, as in PyTorch" },
-    { "select narrow", type = "int", value = set("-1", "2.0"), why = "negative indices count from the end" },
+    { "avg_pool2d", param = "divisor_override",
+        why = "a divisor is any number but 0, as in PyTorch" },
+    { "select narrow", type = "int", value = set("-1", "2.0"),
+        why = "negative indices count from the end" },
     { "slice", type = "int", why = "bounds are cut to the dim, as those of a range" },
-    { "unfold", param = "step", value = all(high, set "2.0"), why = "a step past the end leaves one window" },
-    { "embedding", param = "padding_idx", value = set("-1", "2.0"), why = "negative indices count from the end" },
+    { "unfold", param = "step", value = all(high, set "2.0"),
+        why = "a step past the end leaves one window" },
+    { "embedding", param = "padding_idx", value = set("-1", "2.0"),
+        why = "negative indices count from the end" },
     { "randint randint_like", param = "low high", why = "from low to high, wherever these are" },
     { "one_hot", param = "num_classes", value = set "-1", why = "-1: as many as the largest says" },
-    { "stack unsqueeze", param = "dim", value = set("-1", "2.0"), why = "negative dims count from the end" },
+    { "stack unsqueeze", param = "dim", value = set("-1", "2.0"),
+        why = "negative dims count from the end" },
     { "gather_nd", param = "batch_dims", value = set("0", "2.0"), why = "a count of dims" },
-    { "max_pool%w+ avg_pool%w+ conv%w+ conv_transpose%w+ adaptive_[%w_]+ interpolate fft.%w+ pad as_strided index [%w_]+norm movedim unflatten", type = "ints padding",
-        why = "sizes of windows, steps and edges: one for all dims or one each; what does not fit raises" },
+    { "max_pool%w+ avg_pool%w+ conv%w+ conv_transpose%w+ adaptive_[%w_]+ interpolate fft.%w+ pad \z
+        as_strided index [%w_]+norm movedim unflatten", type = "ints padding",
+        why = "sizes of windows, steps and edges: one for all dims or one each; what does not fit \z
+            raises" },
     { nil, type = "dim", value = set "-1", why = "negative dims count from the end" },
     { nil, type = "dims", value = set "{}", why = "no dims: all of them, or none to change" },
-    { nil, type = "shape", value = set("{}", "{0}", "-1"), why = "a tensor of one number, of none; -1: the rest" },
-    { nil, type = "tensors", value = set("{f(2)}", "{}", "{f(2), f(3, 1)}"), why = "lists of one, of none, of shapes that broadcast" },
-    { "fft.i?fftshift", what = "wrong", param = "dim", value = set "{1, 1}", why = "a dim is shifted as often as it is named" },
+    { nil, type = "shape", value = set("{}", "{0}", "-1"),
+        why = "a tensor of one number, of none; -1: the rest" },
+    { nil, type = "tensors", value = set("{f(2)}", "{}", "{f(2), f(3, 1)}"),
+        why = "lists of one, of none, of shapes that broadcast" },
+    { "fft.i?fftshift", what = "wrong", param = "dim", value = set "{1, 1}",
+        why = "a dim is shifted as often as it is named" },
 
     -- ---- values that are read in Lua ----
     { "n?a?n?quantile", param = "q", why = "a number from 0 to 1, a list or a tensor of them" },
     { "new_tensor", param = "values", why = "values for a tensor" },
-    { "tensor_split split", param = "sections size", why = "a number, or a list of places, cut to the dim" },
+    { "tensor_split split", param = "sections size",
+        why = "a number, or a list of places, cut to the dim" },
     { "tensordot", param = "dims", value = set "0", why = "no dims: all products" },
 
     -- ---- tensors that are not the first ----
-    { pairwise, what = "bool i64 f64 column row short scalar empty", why = "elementwise: operands broadcast and promote" },
-    { distances, what = "bool i64 f64 column row short scalar empty", why = "rows broadcast and promote, as in PyTorch" },
+    { pairwise, what = "bool i64 f64 column row short scalar empty",
+        why = "elementwise: operands broadcast and promote" },
+    { distances, what = "bool i64 f64 column row short scalar empty",
+        why = "rows broadcast and promote, as in PyTorch" },
     { losses, what = "bool i64 f64", why = "a target is promoted" },
-    { "cross linalg.cross kron outer inner polygamma isin searchsorted bucketize", what = "bool i64 f64 column row short scalar empty",
+    { "cross linalg.cross kron outer inner polygamma isin searchsorted bucketize",
+        what = "bool i64 f64 column row short scalar empty",
         why = "they promote, and take other shapes" },
-    { "equal", what = "bool i64 f64 column row short scalar empty", why = "other shapes and values are not equal" },
-    { shapes_alone, what = "bool i64 f64 device column row short scalar empty", why = "its shape, dtype or device is asked for" },
+    { "equal", what = "bool i64 f64 column row short scalar empty",
+        why = "other shapes and values are not equal" },
+    { shapes_alone, what = "bool i64 f64 device column row short scalar empty",
+        why = "its shape, dtype or device is asked for" },
     { "polygamma", what = "device", why = "it is the only tensor" },
-    { writes, what = "bool i64 f64", why = "values are converted to a dtype that holds them; others raise" },
-    { "index_put scatter_nd masked_scatter", what = "column row short scalar empty", why = "values broadcast, or there are more than are written" },
-    { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding cross_entropy nll_loss cosine_embedding_loss", what = "i64", why = "it is i64 already" },
-    { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding", what = "column row short scalar empty", why = "indices of another shape, of other values" },
+    { writes, what = "bool i64 f64",
+        why = "values are converted to a dtype that holds them; others raise" },
+    { "index_put scatter_nd masked_scatter", what = "column row short scalar empty",
+        why = "values broadcast, or there are more than are written" },
+    { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding cross_entropy \z
+        nll_loss cosine_embedding_loss", what = "i64", why = "it is i64 already" },
+    { "gather gather_nd index_%w+ scatter[%w_]* take take_along_dim embedding",
+        what = "column row short scalar empty", why = "indices of another shape, of other values" },
     { "masked_%w+", param = "mask", why = "a mask broadcasts with the tensor, as in PyTorch" },
     { "embedding", param = "weight", what = "bool f64", why = "rows of any dtype" },
-    { "batch_norm instance_norm", what = "f64", why = "statistics may be wider than what they are of" },
-    { "bmm matmul mm linalg.solve linalg.solve_triangular linalg.lstsq cholesky_solve tensordot linear conv%w+ conv_transpose%w+ scaled_dot_product_attention",
-        what = "column row short scalar empty", why = "a matrix, kernel, bias or batch of another size" },
+    { "batch_norm instance_norm", what = "f64",
+        why = "statistics may be wider than what they are of" },
+    { "bmm matmul mm linalg.solve linalg.solve_triangular linalg.lstsq cholesky_solve tensordot \z
+        linear conv%w+ conv_transpose%w+ scaled_dot_product_attention",
+        what = "column row short scalar empty",
+            why = "a matrix, kernel, bias or batch of another size" },
     { "gaussian_nll_loss", param = "var", what = "short", why = "a variance for each row" },
 }

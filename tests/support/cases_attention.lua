@@ -1,6 +1,6 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: attention and its gradients, by the definition, a query at a
--- time.
+-- Cases for tests/tensor/ops/ops_custom.lua: attention and its gradients, by the definition, a
+-- query at a time.
 local g = require "gpush"
 local A = require "arrays"
 local C = {}

@@ -1,6 +1,6 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: losses over classes and their gradients, against plain loops
--- and finite differences.
+-- Cases for tests/tensor/ops/ops_custom.lua: losses over classes and their gradients, against plain
+-- loops and finite differences.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, with = A.build, A.get, A.with

@@ -1,6 +1,6 @@
 --!plain
--- Cases for tests/tensor/ops/ops_custom.lua: pooling, interpolation and their gradients, against loops
--- over windows.
+-- Cases for tests/tensor/ops/ops_custom.lua: pooling, interpolation and their gradients, against
+-- loops over windows.
 local g = require "gpush"
 local A = require "arrays"
 local build, get, set = A.build, A.get, A.set

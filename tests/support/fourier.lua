@@ -1,6 +1,6 @@
 --!plain
--- Fourier transforms of arrays (tests/support/arrays.lua) by their definition, for tests. Complex numbers
--- are a last dim of 2.
+-- Fourier transforms of arrays (tests/support/arrays.lua) by their definition, for tests. Complex
+-- numbers are a last dim of 2.
 local A = require "arrays"
 local get = A.get
 local F = {}

@@ -1,6 +1,7 @@
 --!plain
--- checkpoint: a model, its optimizer, the random generator and whatever else a training run needs to go on, in one
--- safetensors file: tensors by name, everything else as JSON in the file's metadata.
+-- checkpoint: a model, its optimizer, the random generator and whatever else a training run needs
+-- to go on, in one safetensors file: tensors by name, everything else as JSON in the file's
+-- metadata.
 local gpush, checkpoint, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
@@ -13,7 +14,8 @@ end
 
 -- ---- saving ----
 
--- value as JSON can hold it: tensors go to `tensors` and leave their name, numbers that JSON has not become texts.
+-- value as JSON can hold it: tensors go to `tensors` and leave their name, numbers that JSON has
+-- not become texts.
 local function encode(value, path, tensors)
     if has_state(value) then value = value:state_dict() end
     if is_tensor(value) then
@@ -21,7 +23,8 @@ local function encode(value, path, tensors)
         while tensors[name] do name, n = path .. "#" .. n, n + 1 end
         tensors[name] = value:detach()
         return { ["$tensor"] = name }
-    elseif type(value) == "number" and (value ~= value or value == math.huge or value == -math.huge) then
+    elseif type(value) == "number"
+        and (value ~= value or value == math.huge or value == -math.huge) then
         return { ["$number"] = value ~= value and "nan" or value > 0 and "inf" or "-inf" }
     elseif type(value) == "table" then
         local out, array = {}, #value > 0
@@ -29,7 +32,8 @@ local function encode(value, path, tensors)
             local wrong = type(k) ~= "string" or k:sub(1, 1) == "$"
             if array then wrong = math.type(k) ~= "integer" or k > #value end
             if wrong then
-                raise("checkpoint.save: '%s' has the key %s (expected names without $, or 1 to n)", path, tostring(k))
+                raise("checkpoint.save: '%s' has the key %s (expected names without $, or 1 to n)",
+                    path, tostring(k))
             end
             out[k] = encode(v, path == "" and k or path .. "." .. k, tensors)
         end
@@ -37,13 +41,14 @@ local function encode(value, path, tensors)
     elseif type(value) == "number" or type(value) == "string" or type(value) == "boolean" then
         return value
     end
-    raise("checkpoint.save: '%s' is a %s (expected what has state_dict(), tensors, tables, numbers, texts and booleans)",
+    raise("checkpoint.save: '%s' is a %s (expected what has state_dict(), tensors, tables, \z
+        numbers, texts and booleans)",
         path, type(value))
 end
 
--- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): what has state_dict() is saved by it,
--- tensors, numbers, texts, booleans and tables as they are; and the state of the random generator, which all devices
--- share. file is replaced once all is written.
+-- checkpoint.save(file, {model = m, optimizer = o, step = n, …}, {rng = true}): what has
+-- state_dict() is saved by it, tensors, numbers, texts, booleans and tables as they are; and the
+-- state of the random generator, which all devices share. file is replaced once all is written.
 function checkpoint.save(file, objects, rng)
     local tensors = {}
     local data = encode(objects, "", tensors)
@@ -58,7 +63,9 @@ end
 local function decode(value, tensors)
     if type(value) ~= "table" then return value end
     if value["$tensor"] then return tensors[value["$tensor"]] end
-    if value["$number"] then return ({ nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge })[value["$number"]] end
+    if value["$number"] then
+        return ({ nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge })[value["$number"]]
+    end
     local out = {}
     for k, v in pairs(value) do out[k] = decode(v, tensors) end
     return out
@@ -68,7 +75,8 @@ local function read(file)
     local ok, tensors, texts = pcall(safetensors.load, file)
     if not ok then raise("%s", (tensors:gsub("^.-safetensors%.load: ", "checkpoint.load: "))) end
     if texts.format ~= FORMAT or texts.version ~= "1" then
-        raise("checkpoint.load: %s is no checkpoint of this version (safetensors.load reads its tensors)", file)
+        raise("checkpoint.load: %s is no checkpoint of this version (safetensors.load reads its \z
+            tensors)", file)
     end
     local parsed, data = pcall(json.decode, texts.data)
     if not parsed then raise("checkpoint.load: %s: %s", file, data) end
@@ -108,22 +116,27 @@ end
 local function check(file, name, object, saved)
     if saved == nil then raise("checkpoint.load: %s has no '%s'", file, name) end
     if not has_state(object) or type(object.load_state_dict) ~= "function" then
-        raise("checkpoint.load: '%s': expected what has load_state_dict, got %s", name, type(object))
+        raise("checkpoint.load: '%s': expected what has load_state_dict, got %s", name,
+            type(object))
     end
     local ok, problem
     if object.check_state_dict then
         ok, problem = pcall(object.check_state_dict, object, saved)
     else
         local here = object:state_dict()
-        if type(saved) == "table" and flat(here) and flat(saved) then problem = difference(here, saved) end
+        if type(saved) == "table" and flat(here) and flat(saved) then
+            problem = difference(here, saved)
+        end
         ok = not problem
     end
-    if not ok then raise("checkpoint.load: %s: '%s' is the state of another one: %s", file, name, problem) end
+    if not ok then
+        raise("checkpoint.load: %s: '%s' is the state of another one: %s", file, name, problem)
+    end
 end
 
--- checkpoint.load(file, {model = m, optimizer = o}, {rng = true}): the objects take over what was saved under their
--- names, if all of it fits; the generator goes on where it was. Returns the table of everything that was saved: states,
--- tensors (on the cpu), numbers, texts.
+-- checkpoint.load(file, {model = m, optimizer = o}, {rng = true}): the objects take over what was
+-- saved under their names, if all of it fits; the generator goes on where it was. Returns the table
+-- of everything that was saved: states, tensors (on the cpu), numbers, texts.
 function checkpoint.load(file, objects, rng)
     local data, state = read(file)
     for name, object in pairs(objects or {}) do check(file, name, object, data[name]) end

@@ -1,19 +1,23 @@
 --!plain
--- The table `cuda`: what GPUs there are, their memory, waiting for them; PyTorch's names. Read at its first use.
--- `device` is "cuda" where it is left out; memory_summary and the others take any device, "sim" too.
+-- The table `cuda`: what GPUs there are, their memory, waiting for them; PyTorch's names. Read at
+-- its first use. `device` is "cuda" where it is left out; memory_summary and the others take any
+-- device, "sim" too.
 local gpush, cuda, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/"
 local raise = assert(loadfile(scripts .. "/raise.lua", "t"))(scripts)
 
 local function gib(bytes) return ("%.2f GiB"):format(bytes / 2 ^ 30) end
-local function mib(bytes) return bytes < 2 ^ 30 and ("%.1f MiB"):format(bytes / 2 ^ 20) or gib(bytes) end
+local function mib(bytes)
+    return bytes < 2 ^ 30 and ("%.1f MiB"):format(bytes / 2 ^ 20) or gib(bytes)
+end
 
--- The GPUs that there are, a table each: name ("cuda:0"), model, capability ("9.0"), memory (text); and, where there is
--- none, why.
+-- The GPUs that there are, a table each: name ("cuda:0"), model, capability ("9.0"), memory (text);
+-- and, where there is none, why.
 function cuda.devices()
     local list, why = gpush.devices "cuda"
     for i, text in ipairs(list) do
-        local name, model, capability, memory = text:match "^([^,]+), (.*), compute capability ([%d.]+), (.*)$"
+        local name, model, capability,
+            memory = text:match "^([^,]+), (.*), compute capability ([%d.]+), (.*)$"
         list[i] = { name = name, model = model, capability = capability, memory = memory }
     end
     return list, why
@@ -34,12 +38,14 @@ local function described(device, fn)
     for _, d in ipairs(list) do
         if d.name == name then return d end
     end
-    if why then why = select(2, pcall(gpush.memory, name)):match "memory: (.*)" end -- with what to write instead
+    -- with what to write instead
+    if why then why = select(2, pcall(gpush.memory, name)):match "memory: (.*)" end
     raise("%s: there is no device '%s'%s", fn, name, why and ": " .. why or "")
 end
 function cuda.get_device_name(device) return described(device, "cuda.get_device_name").model end
 function cuda.get_device_capability(device)
-    local major, minor = described(device, "cuda.get_device_capability").capability:match "(%d+)%.(%d+)"
+    local major,
+        minor = described(device, "cuda.get_device_capability").capability:match "(%d+)%.(%d+)"
     return math.tointeger(major), math.tointeger(minor)
 end
 
@@ -55,18 +61,22 @@ function cuda.stream(device) return gpush.stream(device or "cuda") end
 function cuda.tf32(on) return gpush.cuda_setting("tf32", on) end
 -- Only algorithms that give the same bits each time. On at first.
 function cuda.deterministic(on) return gpush.cuda_setting("deterministic", on) end
--- Convolutions choose their algorithm by measuring at the first use of a shape, which waits for the device. Off at first.
+-- Convolutions choose their algorithm by measuring at the first use of a shape, which waits for the
+-- device. Off at first.
 function cuda.benchmark(on) return gpush.cuda_setting("benchmark", on) end
 
-local drivers = { [0] = "auto", "jacobi", "gesvd", "gesvdj", "gesvdjBatched", "gesvdaStridedBatched" }
+local drivers = { [0] = "auto", "jacobi", "gesvd", "gesvdj", "gesvdjBatched",
+    "gesvdaStridedBatched" }
 local asked = { auto = 0, gesvd = 2, gesvdj = 3, gesvda = 5 }
 
--- Which driver linalg.svd goes by: "auto" at first (by the shape: our own Jacobi kernel for many or small matrices, else gesvdj),
--- or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or "gesvda" (approximate, for tall matrices, and without
--- full_matrices). Sets it if a name is given; returns it, and the driver of the last singular value decomposition there was.
+-- Which driver linalg.svd goes by: "auto" at first (by the shape: our own Jacobi kernel for many or
+-- small matrices, else gesvdj), or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or
+-- "gesvda" (approximate, for tall matrices, and without full_matrices). Sets it if a name is given;
+-- returns it, and the driver of the last singular value decomposition there was.
 function cuda.svd_driver(name)
     if name ~= nil and not asked[name] then
-        raise("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')", name)
+        raise("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')",
+            name)
     end
     local chosen = gpush.cuda_setting("svd_driver", asked[name] or -1)
     local used = gpush.cuda_setting("svd_used", -1)
@@ -84,7 +94,8 @@ function cuda.memory_reserved(device)
 end
 function cuda.reset_peak_memory_stats(device) return gpush.reset_peak(device or "cuda") end
 
--- What the device's allocator holds, as text: bytes in use, their peak, what is cached, the limit, and counts.
+-- What the device's allocator holds, as text: bytes in use, their peak, what is cached, the limit,
+-- and counts.
 function cuda.memory_summary(device)
     local m = gpush.memory(device or "cuda")
     local function row(name, value, what) return ("%-12s %12s   %s"):format(name, value, what) end
@@ -99,10 +110,14 @@ function cuda.memory_summary(device)
     }, "\n")
 end
 
-declared(cuda, "cuda.", { devices = "", device_count = "", is_available = "", tf32 = "bool? on", deterministic = "bool? on",
+declared(cuda, "cuda.",
+    { devices = "", device_count = "", is_available = "", tf32 = "bool? on",
+        deterministic = "bool? on",
     benchmark = "bool? on", svd_driver = "text? name" })
-for _, name in ipairs { "get_device_name", "get_device_capability", "synchronize", "empty_cache", "current_stream", "stream",
-    "memory_stats", "memory_allocated", "max_memory_allocated", "memory_reserved", "reset_peak_memory_stats",
+for _, name in ipairs { "get_device_name", "get_device_capability", "synchronize", "empty_cache",
+    "current_stream", "stream",
+    "memory_stats", "memory_allocated", "max_memory_allocated", "memory_reserved",
+        "reset_peak_memory_stats",
     "memory_summary" } do
     declared(cuda, "cuda.", { [name] = "text? device" })
 end

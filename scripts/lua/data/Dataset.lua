@@ -1,9 +1,9 @@
 --!plain
--- data.Dataset{size = n, get = function(self, i) … end, …}: a data set of a function; other fields are its own, and
--- get finds them in self. ds[i] is the first value of a sample, #ds the size.
--- data.Dataset{file = "faces.lua", …}: a data set that a file makes. The file is run with the table as its argument and
--- returns a table with size and get; each worker of a loader runs it for itself, so it may open what cannot be handed
--- over.
+-- data.Dataset{size = n, get = function(self, i) … end, …}: a data set of a function; other fields
+-- are its own, and get finds them in self. ds[i] is the first value of a sample, #ds the size.
+-- data.Dataset{file = "faces.lua", …}: a data set that a file makes. The file is run with the table
+-- as its argument and returns a table with size and get; each worker of a loader runs it for
+-- itself, so it may open what cannot be handed over.
 local gpush, data, _, composite = ...
 
 local Dataset = {}
@@ -23,7 +23,8 @@ local function from_file(t)
     if not chunk then error("data.Dataset: " .. message, 0) end
     local made = chunk(t)
     if type(made) ~= "table" or not made.get then
-        error(("data.Dataset: %s gave a %s (expected a table with size and get)"):format(t.file, type(made)), 0)
+        error(("data.Dataset: %s gave a %s (expected a table with size and get)"):format(
+            t.file, type(made)), 0)
     end
     return made
 end
@@ -38,7 +39,8 @@ local function new(t)
         t = made
     end
     if type(t.get) ~= "function" then
-        data.raise("data.Dataset: field 'get' is %s (expected a function get(self, index))", type(t.get))
+        data.raise("data.Dataset: field 'get' is %s (expected a function get(self, index))",
+            type(t.get))
     end
     if getmetatable(t) == nil then setmetatable(t, Dataset) end
     data.size(t, "data.Dataset")

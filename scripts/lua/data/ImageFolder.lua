@@ -1,7 +1,8 @@
 --!plain
--- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG files of a folder's folders, each of
--- which is a class. Sample i is the picture, channels x height x width, through the transform, and the number of its
--- class; classes and files are in the order of their names, in the fields `classes` and `files`.
+-- data.ImageFolder(folder, {transform = f, channels = 3, dtype = "u8"}): the PNG files of a
+-- folder's folders, each of which is a class. Sample i is the picture, channels x height x width,
+-- through the transform, and the number of its class; classes and files are in the order of their
+-- names, in the fields `classes` and `files`.
 local gpush, data, _, composite, loader = ...
 
 local function get(self, i)
@@ -28,15 +29,20 @@ local function new(folder, transform, channels, dtype)
             classes[#classes + 1] = class
             for _, name in ipairs(names) do
                 if name:lower():find "%.png$" then
-                    files[#files + 1] = { path = folder .. "/" .. class .. "/" .. name, class = #classes }
+                    files[#files + 1] = { path = folder .. "/" .. class .. "/" .. name,
+                        class = #classes }
                 end
             end
         end
     end
-    if #files == 0 then data.raise("data.ImageFolder: no PNG files in the folders of %s", folder) end
-    return data.Dataset { size = #files, get = get, files = files, classes = classes, transform = transform,
+    if #files == 0 then
+        data.raise("data.ImageFolder: no PNG files in the folders of %s", folder)
+    end
+    return data.Dataset { size = #files, get = get, files = files, classes = classes,
+        transform = transform,
         channels = channels, dtype = dtype or "u8" }
 end
 
-return composite { name = "data.ImageFolder", sig = "text folder, function? transform, int channels=3, dtype? dtype", help = "",
+return composite { name = "data.ImageFolder",
+    sig = "text folder, function? transform, int channels=3, dtype? dtype", help = "",
     fn = new }

@@ -1,21 +1,27 @@
 --!plain
--- data.Loader{dataset, batch = 1, shuffle = false, workers = 0, …}: batches of a data set, made by threads while the
--- step runs.
+-- data.Loader{dataset, batch = 1, shuffle = false, workers = 0, …}: batches of a data set, made by
+-- threads while the step runs.
 --
---     for step, x, y in loader() do … end        -- one pass; as many values as dataset:get gives, with a dim in front
+-- for step, x, y in loader() do … end        -- one pass; as many values as dataset:get gives, with
+-- a dim in front
 --
 -- dataset    a table with get(self, i) and size (data.Dataset, data.TensorDataset, or your own)
 -- batch      samples of a batch
 -- shuffle    another order in each pass, by Philox
--- workers    threads, each with a Lua state of its own: get, collate, their upvalues and the globals that they name are
+-- workers    threads, each with a Lua state of its own: get, collate, their upvalues and the
+--            globals that they name are
 --            copied into it, tensors share their memory. 0: get runs here, when the batch is wanted
--- prefetch   batches that are under way or ready at most; by default one more than workers, at least 2
+-- prefetch   batches that are under way or ready at most; by default one more than workers, at
+--            least 2
 -- drop_last  leaves out a last batch that is not full
--- collate    function(samples): what makes a batch of a list of samples; by default tensors are stacked, numbers and
+-- collate    function(samples): what makes a batch of a list of samples; by default tensors are
+--            stacked, numbers and
 --            booleans become tensors, strings lists, tables tables of these
--- seed       decides the order and every sample's random numbers (with the pass and the sample's index, whoever makes
+-- seed       decides the order and every sample's random numbers (with the pass and the sample's
+--            index, whoever makes
 --            it); by default drawn from the generator that manual_seed sets
--- pin        batches are built in host memory that a device copies from while the host goes on; where there is only the
+-- pin        batches are built in host memory that a device copies from while the host goes on;
+--            where there is only the
 --            cpu, that is plain memory
 -- device     batches arrive there, copied without a wait; implies pin
 --
@@ -33,7 +39,8 @@ local function fail(...) data.raise("data.Loader: " .. string.format(...)) end
 
 local function check(name, value, low, high)
     if math.type(value) ~= "integer" or value < low or value > high then
-        fail("option '%s' is %s (expected a whole number, %d to %d)", name, tostring(value), low, high)
+        fail("option '%s' is %s (expected a whole number, %d to %d)", name, tostring(value), low,
+            high)
     end
 end
 
@@ -70,8 +77,8 @@ local function pinned(v)
     return out
 end
 
--- Runs where batches are made, in a worker's state: completes the table {dataset, make, collate, pin}, where make, if it
--- is there, makes the data set of what stands in its place.
+-- Runs where batches are made, in a worker's state: completes the table {dataset, make, collate,
+-- pin}, where make, if it is there, makes the data set of what stands in its place.
 local function prepare(p)
     if p.make then p.dataset = p.make(p.dataset) end
     p.get = p.dataset.get
@@ -83,8 +90,8 @@ local function prepare(p)
     return p
 end
 
--- Gives the indices of the samples in the order of a pass, one a call, then nil: a shuffle (Fisher and Yates) that is
--- carried as far as it is asked for. What it moved is all that it remembers.
+-- Gives the indices of the samples in the order of a pass, one a call, then nil: a shuffle (Fisher
+-- and Yates) that is carried as far as it is asked for. What it moved is all that it remembers.
 local function order(size, shuffle, seed, epoch)
     local i, moved = 0, {}
     return function()
@@ -114,11 +121,13 @@ end
 -- A pass: hands its batches to the workers as there is room, takes them in order.
 local function start_pass(self)
     self.epoch = self.epoch + 1
-    local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed, self.epoch)
+    local next_index = order(data.size(self.dataset, "data.Loader"), self.shuffle, self.seed,
+        self.epoch)
     local source, make = data.source(self.dataset)
     local team = loader.start { workers = self.workers, prefetch = self.prefetch, pin = self.pin,
         stacked = not self.collate, seed = self.seed, epoch = self.epoch,
-        program = { dataset = source, make = make, collate = self.collate, pin = self.pin, prepare = prepare } }
+        program = { dataset = source, make = make, collate = self.collate, pin = self.pin,
+            prepare = prepare } }
     local pending, over = 0, false
 
     local function fill()
@@ -161,7 +170,8 @@ end
 
 function Loader:__tostring()
     return ("data.Loader: %d samples in %d batches of %d, %d workers%s"):format(
-        data.size(self.dataset, "data.Loader"), #self, self.batch, self.workers, self.shuffle and ", shuffled" or "")
+        data.size(self.dataset, "data.Loader"), #self, self.batch, self.workers,
+            self.shuffle and ", shuffled" or "")
 end
 
 Loader.report = assert(loadfile(folder .. "/report.lua", "t"))(gpush, folder)
@@ -181,7 +191,9 @@ local function new(first, options)
     for name, value in pairs(defaults) do o[name] = value end
     for name, value in pairs(options or {}) do o[name] = value end
     o[1] = nil
-    if o.prefetch == nil and math.type(o.workers) == "integer" then o.prefetch = math.max(o.workers + 1, 2) end
+    if o.prefetch == nil and math.type(o.workers) == "integer" then
+        o.prefetch = math.max(o.workers + 1, 2)
+    end
     check_options(o)
     if o.device then o.pin = o.pin or gpush.empty(0, { device = o.device }).device ~= "cpu" end
     o.seed = o.seed or loader.seed()
@@ -189,4 +201,5 @@ local function new(first, options)
     return setmetatable(o, Loader)
 end
 
-return composite { name = "data.Loader", sig = "value dataset, table? options", help = "", fn = new }
+return composite { name = "data.Loader", sig = "value dataset, table? options", help = "",
+    fn = new }

@@ -1,6 +1,6 @@
 --!plain
--- data: what data sets and loaders share. A data set is a table with a function get(self, index), which gives one or
--- several values, and its size: a number, a function size(self), or #dataset.
+-- data: what data sets and loaders share. A data set is a table with a function get(self, index),
+-- which gives one or several values, and its size: a number, a function size(self), or #dataset.
 local gpush, data, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/[^/]*$"
 
@@ -15,13 +15,15 @@ function data.size(dataset, what)
     if type(size) == "function" then size = size(dataset)
     elseif size == nil then size = #dataset end
     if math.type(size) ~= "integer" or size < 0 then
-        data.raise("%s: its size is %s (expected a whole number, a function that gives one, or #dataset)",
+        data.raise("%s: its size is %s (expected a whole number, a function that gives one, or \z
+            #dataset)",
             what or "dataset", tostring(size))
     end
     return size
 end
 
--- What the workers of a loader make the data set of, and by which function; nil: it is the data set itself.
+-- What the workers of a loader make the data set of, and by which function; nil: it is the data set
+-- itself.
 function data.source(dataset)
     local origin = rawget(dataset, "origin")
     if origin then return origin.spec, origin.make end

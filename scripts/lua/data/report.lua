@@ -1,6 +1,6 @@
 --!plain
--- loader:report(): who waits for whom in the pass that runs, or ran last. Prints it and returns nothing, or returns the
--- figures with {print = false}.
+-- loader:report(): who waits for whom in the pass that runs, or ran last. Prints it and returns
+-- nothing, or returns the figures with {print = false}.
 
 local gpush, folder = ...
 
@@ -18,28 +18,34 @@ local function ms(seconds)
     return ("%.3g ms"):format(seconds * 1e3)
 end
 
--- Workers that make batches as fast as the step takes them: the work of a batch over the time that a step takes when it
--- does not wait; the first batch, which waits for the workers to start, is left out. At most one for each processor,
--- and none where the work is nothing beside the step.
+-- Workers that make batches as fast as the step takes them: the work of a batch over the time that
+-- a step takes when it does not wait; the first batch, which waits for the workers to start, is
+-- left out. At most one for each processor, and none where the work is nothing beside the step.
 local function suggest(s)
-    local work, step = s.busy / s.batches, (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
+    local work, step = s.busy / s.batches,
+        (s.elapsed - s.first - s.wait_after) / math.max(s.batches - 1, 1)
     if work < 0.02 * step then return 0 end
     return math.max(1, math.min(s.processors, math.ceil(work / math.max(step, 1e-9) - 0.1)))
 end
 
 local function verdict(s)
     if s.share <= 0.1 and s.first > 0.2 * s.elapsed and s.workers > 0 then
-        return ("the loader keeps up once it runs; the first batch was %.0f %% of this short pass"):format(
+        return ("the loader keeps up once it runs; the first batch was %.0f %% of this short pass")
+            :format(
             100 * s.first / s.elapsed)
     end
     if s.share > 0.1 and s.workers > 0 and s.idle > s.busy then
-        return "the workers had nothing to do most of the time either: batches so small that handing them over takes longer " ..
+        return
+            "the workers had nothing to do most of the time either: batches so small that handing \z
+                them over takes longer " ..
             "(larger ones, or workers = 0), or processors that others use"
     end
     if s.share > 0.1 then
         local more = s.suggested > s.workers and ("; try workers = %d"):format(s.suggested) or
-            "; more workers than processors do not help: make get cheaper, or do part of it on the device"
-        return ("the loader is what everybody waits for: %.0f %% of the time%s"):format(100 * s.share, more)
+            "; more workers than processors do not help: make get cheaper, or do part of it on \z
+                the device"
+        return ("the loader is what everybody waits for: %.0f %% of the time%s"):format(
+            100 * s.share, more)
     end
     if s.suggested < s.workers then
         return ("the step is what takes the time; workers = %d would do"):format(s.suggested)
@@ -54,19 +60,24 @@ return function(self, show)
         return
     end
     s.wait_after = math.max(s.wait - s.first, 0)
-    local lost = math.max(s.wait_after - s.covered, 0) -- neither the host nor a device had anything to do
+    -- neither the host nor a device had anything to do
+    local lost = math.max(s.wait_after - s.covered, 0)
     s.share = s.batches > 1 and lost / (s.elapsed - s.first) or s.wait / s.elapsed
     s.suggested = suggest(s)
     s.verdict = verdict(s)
     if not show then return s end
     local fit = assert(loadfile(folder .. "/../fit.lua", "t"))()
-    fit.print(("%d batches of %d in %s, %d worker%s, %s"):format(s.batches, self.batch, ms(s.elapsed), s.workers,
+    fit.print(("%d batches of %d in %s, %d worker%s, %s"):format(
+        s.batches, self.batch, ms(s.elapsed), s.workers,
         s.workers == 1 and "" or "s", memory(self)))
     print(("  first batch      %10s"):format(ms(s.first)))
-    fit.print(("  the step waited  %10s  in %d of %d batches (%.0f %%)%s"):format(ms(s.wait), s.waits, s.batches,
-        100 * s.wait / s.elapsed, s.covered > 0 and (", for %s of it a device had work"):format(ms(s.covered)) or ""), 19)
+    fit.print(("  the step waited  %10s  in %d of %d batches (%.0f %%)%s"):format(
+        ms(s.wait), s.waits, s.batches,
+        100 * s.wait / s.elapsed, s.covered > 0
+            and (", for %s of it a device had work"):format(ms(s.covered)) or ""), 19)
     if s.workers > 0 then
-        fit.print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(ms(s.busy), ms(s.idle),
+        fit.print(("  workers busy     %10s  idle %s, their states opened in %s each"):format(
+            ms(s.busy), ms(s.idle),
             ms(s.open / s.workers)), 19)
     end
     print(("  making a sample  %10s"):format(ms(s.busy / s.samples)))

@@ -1,12 +1,14 @@
 --!plain
--- data.transforms: functions of an image, channels x height x width (more dims may stand in front). Each call here makes
--- one: `local augment = transforms.Compose{ transforms.RandomCrop(32, {padding = 4}), transforms.ToFloat() }`. What is
--- random draws from the generator that manual_seed sets; in a loader that is the sample's own, so a sample changes the
--- same way whichever worker makes it.
+-- data.transforms: functions of an image, channels x height x width (more dims may stand in front).
+-- Each call here makes one: `local augment = transforms.Compose{ transforms.RandomCrop(32, {padding
+-- = 4}), transforms.ToFloat() }`. What is random draws from the generator that manual_seed sets; in
+-- a loader that is the sample's own, so a sample changes the same way whichever worker makes it.
 local gpush, _, _, _, _, declared = ...
 local M = {}
 
-local function fail(name, ...) gpush.data.raise("data.transforms." .. name .. ": " .. string.format(...)) end
+local function fail(name, ...)
+    gpush.data.raise("data.transforms." .. name .. ": " .. string.format(...))
+end
 
 local function check(name, x, least)
     if not gpush.is_tensor(x) or x.ndim < (least or 2) then
@@ -21,7 +23,9 @@ local function uniform(low, high)
 end
 
 -- A whole number, low … high, each as likely.
-local function whole(low, high) return gpush.randint(low, high, { 1 }, { device = "cpu" }):item() end
+local function whole(low, high)
+    return gpush.randint(low, high, { 1 }, { device = "cpu" }):item()
+end
 
 -- size or {height, width} as two numbers.
 local function pair(name, size)
@@ -38,7 +42,9 @@ local function crop(x, top, left, h, w) return x:narrow(-2, top, h):narrow(-1, l
 -- Compose{f, g, …}: g after f.
 function M.Compose(list)
     for i, f in ipairs(list) do
-        if type(f) ~= "function" then fail("Compose", "entry %d is a %s (expected a function)", i, type(f)) end
+        if type(f) ~= "function" then
+            fail("Compose", "entry %d is a %s (expected a function)", i, type(f))
+        end
     end
     return function(x)
         for i = 1, #list do x = list[i](x) end
@@ -51,14 +57,18 @@ function M.ToFloat()
     return function(x)
         check("ToFloat", x, 0)
         if x.dtype == "u8" then return x:float() / 255 end
-        if x.dtype:find "^[iu]" then fail("ToFloat", "an image of %s has no known range (expected u8 or floats)", x.dtype) end
+        if x.dtype:find "^[iu]" then
+            fail("ToFloat", "an image of %s has no known range (expected u8 or floats)", x.dtype)
+        end
         return x:float()
     end
 end
 
 -- Normalize(mean, std): (x - mean) / std, a number each or a list of one for each channel.
 function M.Normalize(mean, std)
-    local function column(v) return type(v) == "table" and gpush.tensor(v):reshape(#v, 1, 1) or v end
+    local function column(v)
+        return type(v) == "table" and gpush.tensor(v):reshape(#v, 1, 1) or v
+    end
     local m, s = column(mean), column(std)
     return function(x)
         check("Normalize", x, 3)
@@ -81,11 +91,13 @@ local function flip(name, dim)
     end
 end
 
--- RandomHorizontalFlip(p), RandomVerticalFlip(p): mirrored with probability p, 0.5 if it is not given.
+-- RandomHorizontalFlip(p), RandomVerticalFlip(p): mirrored with probability p, 0.5 if it is not
+-- given.
 M.RandomHorizontalFlip = flip("RandomHorizontalFlip", -1)
 M.RandomVerticalFlip = flip("RandomVerticalFlip", -2)
 
--- Pad(n or {left, top, right, bottom}, {value = 0, mode = "constant"}): border around; modes as pad's.
+-- Pad(n or {left, top, right, bottom}, {value = 0, mode = "constant"}): border around; modes as
+-- pad's.
 function M.Pad(n, value, mode)
     local l, t, r, b = n, n, n, n
     if type(n) == "table" then l, t, r, b = n[1], n[2], n[3], n[4] end
@@ -141,11 +153,13 @@ local function gray(x)
     return x:narrow(-3, 1, 1) * 0.2989 + x:narrow(-3, 2, 1) * 0.587 + x:narrow(-3, 3, 1) * 0.114
 end
 
--- ColorJitter{brightness = 0, contrast = 0, saturation = 0}: each changed by a factor from 1 - v … 1 + v, in this order;
--- floats 0 … 1, contrast and saturation of 3 channels.
+-- ColorJitter{brightness = 0, contrast = 0, saturation = 0}: each changed by a factor from 1 - v …
+-- 1 + v, in this order; floats 0 … 1, contrast and saturation of 3 channels.
 function M.ColorJitter(b, c, s)
     for name, v in pairs { brightness = b, contrast = c, saturation = s } do
-        if not (v >= 0) then fail("ColorJitter", "option '%s': expected a number from 0, got %s", name, v) end
+        if not (v >= 0) then
+            fail("ColorJitter", "option '%s': expected a number from 0, got %s", name, v)
+        end
     end
     local function factor(v) return uniform(math.max(0, 1 - v), 1 + v) end
     return function(x)
@@ -169,8 +183,10 @@ function M.ColorJitter(b, c, s)
     end
 end
 
-declared(M, "data.transforms.", { Compose = "table list", ToFloat = "", Normalize = "any mean, any std",
+declared(M, "data.transforms.",
+    { Compose = "table list", ToFloat = "", Normalize = "any mean, any std",
     RandomHorizontalFlip = "float p=0.5", RandomVerticalFlip = "float p=0.5",
-    Pad = 'any n, float? value, str mode="constant"', CenterCrop = "any size", RandomCrop = "any size, any? padding",
+    Pad = 'any n, float? value, str mode="constant"', CenterCrop = "any size",
+        RandomCrop = "any size, any? padding",
     Resize = "any size", ColorJitter = "float brightness=0, float contrast=0, float saturation=0" })
 return M

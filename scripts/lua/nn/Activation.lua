@@ -6,20 +6,24 @@ local inplace = "bool inplace=false"
 
 -- name -> the op; the constructor's parameters. With inplace last, the op writes over its input.
 local activations = {
-    ReLU = { "relu", inplace }, ReLU6 = { "relu6", inplace }, SELU = { "selu", inplace }, SiLU = { "silu", inplace },
-    Mish = { "mish", inplace }, Hardsigmoid = { "hardsigmoid", inplace }, Hardswish = { "hardswish", inplace },
+    ReLU = { "relu", inplace }, ReLU6 = { "relu6", inplace }, SELU = { "selu", inplace },
+        SiLU = { "silu", inplace },
+    Mish = { "mish", inplace }, Hardsigmoid = { "hardsigmoid", inplace },
+        Hardswish = { "hardswish", inplace },
     LeakyReLU = { "leaky_relu", "float negative_slope=0.01, " .. inplace },
     ELU = { "elu", "float alpha=1, " .. inplace }, CELU = { "celu", "float alpha=1, " .. inplace },
     Hardtanh = { "hardtanh", "number min_val=-1, number max_val=1, " .. inplace },
     Threshold = { "threshold", "number threshold, number value, " .. inplace },
     Tanh = { "tanh", "" }, Sigmoid = { "sigmoid", "" }, Softsign = { "softsign", "" },
     LogSigmoid = { "logsigmoid", "" },
-    GELU = { "gelu", "str approximate=\"none\"" }, Softplus = { "softplus", "float beta=1, float threshold=20" },
+    GELU = { "gelu", "str approximate=\"none\"" },
+        Softplus = { "softplus", "float beta=1, float threshold=20" },
     Tanhshrink = { "tanhshrink", "" },
     Hardshrink = { "hardshrink", "float lambd=0.5" },
     Softshrink = { "softshrink", "float lambd=0.5" },
     GLU = { "glu", "int dim=-1" },
-    Softmax = { "softmax", "int dim" }, LogSoftmax = { "log_softmax", "int dim" }, Softmin = { "softmin", "int dim" },
+    Softmax = { "softmax", "int dim" }, LogSoftmax = { "log_softmax", "int dim" },
+        Softmin = { "softmin", "int dim" },
 }
 
 for name, row in pairs(activations) do
@@ -43,13 +47,15 @@ for name, row in pairs(activations) do
     end
 
     function class:extra_repr()
-        return self.n == 0 and "" or self.n == 1 and tostring(self.p) or ("%s, %s"):format(self.p, self.q)
+        return self.n == 0 and "" or self.n == 1 and tostring(self.p)
+            or ("%s, %s"):format(self.p, self.q)
     end
     nn[name] = class
 end
 
 -- x, or below 0 weight * x: weight is learnt, one for all or one a channel (dim 2).
-local PReLU = nn.module { "PReLU", sig = "int num_parameters=1, float init=0.25, dtype? dtype, device? device",
+local PReLU = nn.module { "PReLU",
+    sig = "int num_parameters=1, float init=0.25, dtype? dtype, device? device",
     help = "leaky_relu with a learnt slope" }
 function PReLU:init(count, value, dtype, device)
     self.weight = nn.parameter(gpush.full({ count }, value, dtype, device))

@@ -1,6 +1,6 @@
 --!plain
--- BatchNorm1d, 2d, 3d: each channel to mean 0 and variance 1, over the batch while training, by running statistics after.
--- InstanceNorm1d, 2d, 3d: each channel of each image on its own.
+-- BatchNorm1d, 2d, 3d: each channel to mean 0 and variance 1, over the batch while training, by
+-- running statistics after. InstanceNorm1d, 2d, 3d: each channel of each image on its own.
 local gpush, nn = ...
 
 local function check(self, x)
@@ -14,12 +14,16 @@ local function check(self, x)
     end
 end
 
--- op: batch_norm or instance_norm; least, most: dims of x; on: the default of affine and of track_running_stats.
+-- op: batch_norm or instance_norm; least, most: dims of x; on: the default of affine and of
+-- track_running_stats.
 local function norm(name, op, least, most, on)
     local run, counts = gpush[op], op == "batch_norm"
     local Norm = nn.module { name,
-        help = "each channel (dim 2)" .. (counts and "" or " of each image") .. " to mean 0 and variance 1",
-        sig = ("int num_features, float eps=1e-5, float momentum=0.1, bool affine=%s, bool track_running_stats=%s, "
+        help = "each channel (dim 2)" .. (counts and "" or " of each image") ..
+            " to mean 0 and variance 1",
+        sig =
+            ("int num_features, float eps=1e-5, float momentum=0.1, bool affine=%s, bool \z
+                track_running_stats=%s, "
             .. "dtype? dtype, device? device"):format(on, on) }
 
     function Norm:init(features, eps, momentum, affine, track, dtype, device)
@@ -40,7 +44,8 @@ local function norm(name, op, least, most, on)
         check(self, x)
         local mean, var = self.running_mean, self.running_var
         if mean and self.training and counts then self.num_batches_tracked:add_(1) end
-        return run(x, mean, var, self.weight, self.bias, self.training or not mean, self.momentum, self.eps)
+        return run(x, mean, var, self.weight, self.bias, self.training or not mean, self.momentum,
+            self.eps)
     end
 
     function Norm:extra_repr() return tostring(self.num_features) end

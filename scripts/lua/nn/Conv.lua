@@ -1,5 +1,6 @@
 --!plain
--- Conv1d, Conv2d, Conv3d and ConvTranspose1d, 2d, 3d: the classes are made in a loop over the number of dims.
+-- Conv1d, Conv2d, Conv3d and ConvTranspose1d, 2d, 3d: the classes are made in a loop over the
+-- number of dims.
 local gpush, nn = ...
 
 -- One number, or a list of dims of them, as a list.
@@ -17,13 +18,17 @@ local function start(self, shape, outputs, bias, dtype, device)
     for d = 2, #shape do window = window * shape[d] end
     local bound = window > 0 and 1 / math.sqrt(window) or 0
     self.weight = nn.parameter(gpush.empty(shape, dtype, device):uniform_(-bound, bound))
-    if bias then self.bias = nn.parameter(gpush.empty({ outputs }, dtype, device):uniform_(-bound, bound)) end
+    if bias then
+        self.bias = nn.parameter(gpush.empty({ outputs }, dtype, device):uniform_(-bound, bound))
+    end
 end
 
 local function keep(self, fields)
     for name, value in pairs(fields) do self[name] = value end
-    if fields.groups < 1 or fields.in_channels % fields.groups ~= 0 or fields.out_channels % fields.groups ~= 0 then
-        nn.raise("nn.%s: %d to %d channels cannot be split into %d groups", nn.class_of(self), fields.in_channels,
+    if fields.groups < 1 or fields.in_channels % fields.groups ~= 0
+        or fields.out_channels % fields.groups ~= 0 then
+        nn.raise("nn.%s: %d to %d channels cannot be split into %d groups", nn.class_of(self),
+            fields.in_channels,
             fields.out_channels, fields.groups)
     end
 end
@@ -32,17 +37,23 @@ local function text(v) return type(v) == "table" and table.concat(v, "x") or tos
 
 -- What differs from the defaults.
 local function extra(self)
-    local parts = { tostring(self.in_channels), tostring(self.out_channels), "kernel " .. text(self.kernel_size) }
-    for _, it in ipairs { { "stride", "1" }, { "padding", "0" }, { "output_padding", "0" }, { "dilation", "1" }, { "groups", "1" } } do
+    local parts = { tostring(self.in_channels), tostring(self.out_channels),
+        "kernel " .. text(self.kernel_size) }
+    for _, it in ipairs { { "stride", "1" }, { "padding", "0" }, { "output_padding", "0" },
+        { "dilation", "1" }, { "groups", "1" } }
+    do
         local value = self[it[1]] and text(self[it[1]])
         if value and value ~= it[2] then parts[#parts + 1] = it[1] .. " " .. value end
     end
-    if self.padding_mode and self.padding_mode ~= "zeros" then parts[#parts + 1] = self.padding_mode end
+    if self.padding_mode and self.padding_mode ~= "zeros" then
+        parts[#parts + 1] = self.padding_mode
+    end
     if not self.bias then parts[#parts + 1] = "bias = false" end
     return table.concat(parts, ", ")
 end
 
--- What pad wants for a padding (a list, or 'same') of the last dims: before and after, the last dim first.
+-- What pad wants for a padding (a list, or 'same') of the last dims: before and after, the last dim
+-- first.
 local function pad_list(self, dims)
     local pads = {}
     local dilation, own = list_of(self.dilation, dims), self.padding
@@ -55,18 +66,21 @@ local function pad_list(self, dims)
     return pads
 end
 
-local modes = { zeros = "constant", reflect = "reflect", replicate = "replicate", circular = "circular" }
+local modes = { zeros = "constant", reflect = "reflect", replicate = "replicate",
+    circular = "circular" }
 
 local function check_mode(self, dims)
     if modes[self.padding_mode] then return end
-    nn.raise("nn.Conv%dd: padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got '%s'", dims,
+    nn.raise("nn.Conv%dd: padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', \z
+        got '%s'", dims,
         self.padding_mode)
 end
 
--- A class whose arguments, but for the last ones, become fields of these names. weight(self): the first two dims of the
--- weight's shape; begin(self), if given, goes on with the start.
+-- A class whose arguments, but for the last ones, become fields of these names. weight(self): the
+-- first two dims of the weight's shape; begin(self), if given, goes on with the start.
 local function define(name, dims, help, sig, weight, begin)
-    sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, " .. sig .. ", dtype? dtype, device? device"
+    sig = "int in_channels, int out_channels, ints kernel_size, ints stride=1, " .. sig ..
+        ", dtype? dtype, device? device"
     local class, names = nn.module { name .. dims .. "d", help = help, sig = sig }, {}
     for n in sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = n end
 
@@ -78,7 +92,8 @@ local function define(name, dims, help, sig, weight, begin)
         keep(self, o)
         if begin then begin(self) end
         local rows, columns = weight(self)
-        start(self, { rows, columns, table.unpack(o.kernel_size) }, o.out_channels, bias, dtype, device)
+        start(self, { rows, columns, table.unpack(o.kernel_size) }, o.out_channels, bias, dtype,
+            device)
     end
 
     class.extra_repr = extra
@@ -89,7 +104,8 @@ end
 for dims = 1, 3 do
     local conv, transposed = gpush["conv" .. dims .. "d"], gpush["conv_transpose" .. dims .. "d"]
     local Conv = define("Conv", dims, "convolution over the last " .. dims .. " dims",
-        "padding padding=0, ints dilation=1, int groups=1, bool bias=true, str padding_mode=\"zeros\"",
+        "padding padding=0, ints dilation=1, int groups=1, bool bias=true, str \z
+            padding_mode=\"zeros\"",
         function(self) return self.out_channels, self.in_channels // self.groups end,
         function(self)
             check_mode(self, dims)
@@ -101,7 +117,8 @@ for dims = 1, 3 do
             x = x:pad(self.pads, modes[self.padding_mode])
             return conv(x, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
         end
-        return conv(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        return conv(x, self.weight, self.bias, self.stride, self.padding, self.dilation,
+            self.groups)
     end
 
     local Transpose = define("ConvTranspose", dims, "what Conv" .. dims .. "d does to gradients",
@@ -109,6 +126,7 @@ for dims = 1, 3 do
         function(self) return self.in_channels, self.out_channels // self.groups end)
 
     function Transpose:forward(x)
-        return transposed(x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return transposed(x, self.weight, self.bias, self.stride, self.padding, self.output_padding,
+            self.groups, self.dilation)
     end
 end

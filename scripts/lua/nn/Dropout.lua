@@ -1,13 +1,17 @@
 --!plain
--- Dropout: while training, each element (Dropout1d to 3d: each channel) 0 with probability p and the others larger for it.
+-- Dropout: while training, each element (Dropout1d to 3d: each channel) 0 with probability p and
+-- the others larger for it.
 local gpush, nn = ...
 
--- dims: those of x in a batch, of which the first two, samples and channels, draw; nil: every element does.
+-- dims: those of x in a batch, of which the first two, samples and channels, draw; nil: every
+-- element does.
 local function family(name, dims, help)
     local class = nn.module { name, sig = "float p=0.5", help = help }
 
     function class:init(p)
-        if not (p >= 0 and p <= 1) then nn.raise("nn." .. name .. ": p: expected 0 to 1, got %g", p) end
+        if not (p >= 0 and p <= 1) then
+            nn.raise("nn." .. name .. ": p: expected 0 to 1, got %g", p)
+        end
         self.p = p
     end
 

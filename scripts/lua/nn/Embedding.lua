@@ -1,7 +1,8 @@
 --!plain
 -- Embedding: a row of weight for each index, which counts from 1.
 local gpush, nn = ...
-local Embedding = nn.module { "Embedding", help = "a row of weight for each index, as a new last dim",
+local Embedding = nn.module { "Embedding",
+    help = "a row of weight for each index, as a new last dim",
     sig = "int num_embeddings, int embedding_dim, int? padding_idx, dtype? dtype, device? device" }
 
 function Embedding:init(count, size, padding_idx, dtype, device)
@@ -22,5 +23,7 @@ function Embedding:forward(index)
     return index:embedding(self.weight, self.padding_idx)
 end
 
-function Embedding:extra_repr() return ("%d, %d"):format(self.num_embeddings, self.embedding_dim) end
+function Embedding:extra_repr()
+    return ("%d, %d"):format(self.num_embeddings, self.embedding_dim)
+end
 return Embedding

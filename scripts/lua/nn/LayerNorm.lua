@@ -1,8 +1,10 @@
 --!plain
 -- LayerNorm: the elements of the last dims to mean 0 and variance 1, times weight plus bias.
 local gpush, nn = ...
-local LayerNorm = nn.module { "LayerNorm", help = "the elements of the last dims to mean 0 and variance 1",
-    sig = "ints normalized_shape, float eps=1e-5, bool elementwise_affine=true, bool bias=true, dtype? dtype, device? device" }
+local LayerNorm = nn.module { "LayerNorm",
+    help = "the elements of the last dims to mean 0 and variance 1",
+    sig = "ints normalized_shape, float eps=1e-5, bool elementwise_affine=true, bool bias=true, \z
+        dtype? dtype, device? device" }
 
 function LayerNorm:init(shape, eps, affine, bias, dtype, device)
     self.normalized_shape, self.eps = shape, eps

@@ -10,8 +10,12 @@ local Linear = nn.module { "Linear",
 function Linear:init(in_features, out_features, bias, dtype, device)
     local bound = in_features > 0 and 1 / math.sqrt(in_features) or 0
     self.in_features, self.out_features = in_features, out_features
-    self.weight = nn.parameter(gpush.empty({ out_features, in_features }, dtype, device):uniform_(-bound, bound))
-    if bias then self.bias = nn.parameter(gpush.empty({ out_features }, dtype, device):uniform_(-bound, bound)) end
+    self.weight = nn.parameter(gpush.empty({ out_features, in_features }, dtype, device):uniform_(
+        -bound, bound))
+    if bias then
+        self.bias = nn.parameter(gpush.empty({ out_features }, dtype, device):uniform_(
+            -bound, bound))
+    end
 end
 
 function Linear:forward(x)
@@ -19,6 +23,7 @@ function Linear:forward(x)
 end
 
 function Linear:extra_repr()
-    return ("%d, %d%s"):format(self.in_features, self.out_features, self.bias and "" or ", bias = false")
+    return ("%d, %d%s"):format(self.in_features, self.out_features,
+        self.bias and "" or ", bias = false")
 end
 return Linear

@@ -1,18 +1,22 @@
 --!plain
--- Losses: a table of names, the ops they call and these ops' options; each becomes a class, whose tensors are buffers.
+-- Losses: a table of names, the ops they call and these ops' options; each becomes a class, whose
+-- tensors are buffers.
 local gpush, nn = ...
 
 local reduction = "str reduction=\"mean\""
 local losses = {
-    CrossEntropyLoss = { "cross_entropy", "tensor? weight, int ignore_index=-100, " .. reduction .. ", float label_smoothing=0" },
+    CrossEntropyLoss = { "cross_entropy", "tensor? weight, int ignore_index=-100, " .. reduction ..
+        ", float label_smoothing=0" },
     NLLLoss = { "nll_loss", "tensor? weight, int ignore_index=-100, " .. reduction },
     MSELoss = { "mse_loss", reduction }, L1Loss = { "l1_loss", reduction },
     SmoothL1Loss = { "smooth_l1_loss", reduction .. ", float beta=1" },
     HuberLoss = { "huber_loss", reduction .. ", float delta=1" },
     BCELoss = { "binary_cross_entropy", "tensor? weight, " .. reduction },
-    BCEWithLogitsLoss = { "binary_cross_entropy_with_logits", "tensor? weight, " .. reduction .. ", tensor? pos_weight" },
+    BCEWithLogitsLoss = { "binary_cross_entropy_with_logits",
+        "tensor? weight, " .. reduction .. ", tensor? pos_weight" },
     KLDivLoss = { "kl_div", reduction .. ", bool log_target=false" },
-    PoissonNLLLoss = { "poisson_nll_loss", "bool log_input=true, bool full=false, float eps=1e-8, " .. reduction },
+    PoissonNLLLoss = { "poisson_nll_loss", "bool log_input=true, bool full=false, float eps=1e-8, "
+        .. reduction },
     GaussianNLLLoss = { "gaussian_nll_loss", "bool full=false, float eps=1e-6, " .. reduction, 3 },
     SoftMarginLoss = { "soft_margin_loss", reduction },
     HingeEmbeddingLoss = { "hinge_embedding_loss", "float margin=1, " .. reduction },
@@ -36,7 +40,11 @@ for name, row in pairs(losses) do
     function class:init(...)
         for i, option in ipairs(names) do
             local value = select(i, ...)
-            if gpush.is_tensor(value) then self:register_buffer(option, value) else self[option] = value end
+            if gpush.is_tensor(value) then
+                self:register_buffer(option, value)
+            else
+                self[option] = value
+            end
         end
     end
 

@@ -1,15 +1,19 @@
 --!plain
--- MultiheadAttention: several attentions side by side, each over its share of the features. Vaswani et al. 2017.
+-- MultiheadAttention: several attentions side by side, each over its share of the features. Vaswani
+-- et al. 2017.
 local gpush, nn, _, composite = ...
-local Attention = nn.module { "MultiheadAttention", help = "attention of query to key and value, in num_heads parts",
-    sig = "int embed_dim, int num_heads, float dropout=0, bool bias=true, int? kdim, int? vdim, bool batch_first=false, "
+local Attention = nn.module { "MultiheadAttention",
+    help = "attention of query to key and value, in num_heads parts",
+    sig = "int embed_dim, int num_heads, float dropout=0, bool bias=true, int? kdim, int? vdim, \z
+        bool batch_first=false, "
         .. "dtype? dtype, device? device" }
 
 function Attention:init(size, heads, dropout, bias, kdim, vdim, batch_first, dtype, device)
     if heads < 1 or size % heads ~= 0 then
         nn.raise("nn.MultiheadAttention: embed_dim %d is no multiple of num_heads %d", size, heads)
     end
-    self.embed_dim, self.num_heads, self.dropout, self.batch_first = size, heads, dropout, batch_first
+    self.embed_dim, self.num_heads, self.dropout, self.batch_first = size, heads, dropout,
+        batch_first
     local function weight(rows, columns)
         return nn.parameter(nn.init.xavier_uniform_(gpush.empty({ rows, columns }, dtype, device)))
     end
@@ -41,8 +45,8 @@ local function split(self, x)
     return x:unflatten(3, { self.num_heads, -1 }):transpose(2, 3)
 end
 
--- What is added to the scores, or nil. Of a bool mask, true may not be seen (as in PyTorch); masks are L x S or
--- batch * heads x L x S, those of keys batch x S.
+-- What is added to the scores, or nil. Of a bool mask, true may not be seen (as in PyTorch); masks
+-- are L x S or batch * heads x L x S, those of keys batch x S.
 local function mask_of(self, attn_mask, key_padding_mask, like, batch)
     local function added(mask)
         if mask.dtype ~= "bool" then return mask end
@@ -58,11 +62,14 @@ local function mask_of(self, attn_mask, key_padding_mask, like, batch)
 end
 
 local arguments = composite { name = "forward", help = "its arguments, read by name or place",
-    sig = "tensor query, tensor key, tensor value, tensor? key_padding_mask, bool need_weights=true, "
+    sig = "tensor query, tensor key, tensor value, tensor? key_padding_mask, bool \z
+        need_weights=true, "
         .. "tensor? attn_mask, bool average_attn_weights=true", fn = function(...) return ... end }
 
---- output, weights = attention(query, key, value, {key_padding_mask =, need_weights = true, attn_mask =,
---- average_attn_weights = true}) of length x batch x features (batch_first: batch x length; or without a batch).
+--- output, weights = attention(query, key, value, {key_padding_mask =, need_weights = true,
+--- attn_mask =,
+--- average_attn_weights = true}) of length x batch x features (batch_first: batch x length; or
+--- without a batch).
 function Attention:forward(...)
     local query, key, value, keys, need_weights, attn_mask, average = arguments(...)
     local single = query:dim() == 2

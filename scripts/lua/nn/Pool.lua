@@ -1,5 +1,6 @@
 --!plain
--- MaxPool, AvgPool, AdaptiveAvgPool and AdaptiveMaxPool of 1 and 2 dims, over the ops of these names.
+-- MaxPool, AvgPool, AdaptiveAvgPool and AdaptiveMaxPool of 1 and 2 dims, over the ops of these
+-- names.
 local gpush, nn = ...
 
 local function text(v) return type(v) == "table" and table.concat(v, "x") or tostring(v) end
@@ -18,10 +19,14 @@ local function pool(name, op, sig)
 end
 
 for d = 1, 2 do
-    pool("MaxPool" .. d .. "d", "max_pool" .. d .. "d", "ints kernel_size, ints? stride, ints padding=0, ints dilation=1, "
+    pool("MaxPool" .. d .. "d", "max_pool" .. d .. "d",
+        "ints kernel_size, ints? stride, ints padding=0, ints dilation=1, "
         .. "bool ceil_mode=false, bool return_indices=false")
-    pool("AvgPool" .. d .. "d", "avg_pool" .. d .. "d", "ints kernel_size, ints? stride, ints padding=0, "
-        .. "bool ceil_mode=false, bool count_include_pad=true" .. (d == 2 and ", int? divisor_override" or ""))
+    pool("AvgPool" .. d .. "d", "avg_pool" .. d .. "d",
+        "ints kernel_size, ints? stride, ints padding=0, "
+        .. "bool ceil_mode=false, bool count_include_pad=true" ..
+            (d == 2 and ", int? divisor_override" or ""))
     pool("AdaptiveAvgPool" .. d .. "d", "adaptive_avg_pool" .. d .. "d", "ints output_size")
-    pool("AdaptiveMaxPool" .. d .. "d", "adaptive_max_pool" .. d .. "d", "ints output_size, bool return_indices=false")
+    pool("AdaptiveMaxPool" .. d .. "d", "adaptive_max_pool" .. d .. "d",
+        "ints output_size, bool return_indices=false")
 end

@@ -1,8 +1,10 @@
 --!plain
 -- RMSNorm: the elements of the last dims over the root of their mean square, times weight.
 local gpush, nn = ...
-local RMSNorm = nn.module { "RMSNorm", help = "the elements of the last dims over the root of their mean square",
-    sig = "ints normalized_shape, float? eps, bool elementwise_affine=true, dtype? dtype, device? device" }
+local RMSNorm = nn.module { "RMSNorm",
+    help = "the elements of the last dims over the root of their mean square",
+    sig = "ints normalized_shape, float? eps, bool elementwise_affine=true, dtype? dtype, device? \z
+        device" }
 
 function RMSNorm:init(shape, eps, affine, dtype, device)
     self.normalized_shape, self.eps = shape, eps

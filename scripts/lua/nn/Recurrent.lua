@@ -1,9 +1,10 @@
 --!plain
--- RNN, LSTM and GRU: layers over time, on the ops rnn, lstm and gru. Parameters are named as PyTorch's: weight_ih_l0 …
--- counts layers from 0, and a second direction's end in _reverse.
+-- RNN, LSTM and GRU: layers over time, on the ops rnn, lstm and gru. Parameters are named as
+-- PyTorch's: weight_ih_l0 … counts layers from 0, and a second direction's end in _reverse.
 local gpush, nn = ...
 
-local common = "int input_size, int hidden_size, int num_layers=1%s, bool bias=true, bool batch_first=false, "
+local common = "int input_size, int hidden_size, int num_layers=1%s, bool bias=true, bool \z
+    batch_first=false, "
     .. "float dropout=0, bool bidirectional=false, dtype? dtype, device? device"
 
 -- What a layer of a kind adds: its op, the gates a cell has.
@@ -17,7 +18,8 @@ local function layout(self, gates)
         local inputs = layer == 0 and self.input_size or hidden * directions
         for direction = 1, directions do
             local tail = "_l" .. layer .. (direction == 2 and "_reverse" or "")
-            for _, it in ipairs { { "weight_ih", { rows, inputs } }, { "weight_hh", { rows, hidden } },
+            for _, it in ipairs { { "weight_ih", { rows, inputs } },
+                { "weight_hh", { rows, hidden } },
                 { "bias_ih", { rows } }, { "bias_hh", { rows } } } do
                 if self.bias or it[1]:find "^weight" then
                     names[#names + 1], shapes[#shapes + 1] = it[1] .. tail, it[2]
@@ -47,28 +49,35 @@ for name, kind in pairs(kinds) do
         local rest = table.pack(...)
         if name == "RNN" then self.nonlinearity = table.remove(rest, 1) end
         if num_layers < 1 or num_layers > 65536 then
-            nn.raise("nn.%s: argument 'num_layers': expected 1 to 65536, got %d", nn.class_of(self), num_layers)
+            nn.raise("nn.%s: argument 'num_layers': expected 1 to 65536, got %d", nn.class_of(self),
+                num_layers)
         end
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.dropout, self.bidirectional = rest[1], rest[2], rest[3], rest[4]
+        self.bias, self.batch_first, self.dropout, self.bidirectional = rest[1], rest[2], rest[3],
+            rest[4]
         start(self, gates, rest[5], rest[6])
     end
 
-    --- output, h_n (LSTM: and c_n) of x, time x batch x features; state: h, or for LSTM {h, c}, zeros if not given.
+    --- output, h_n (LSTM: and c_n) of x, time x batch x features; state: h, or for LSTM {h, c},
+    --- zeros if not given.
     function class:forward(x, state)
         if x:dim() < 2 or x:size(-1) ~= self.input_size then
-            nn.fail("x is %s (expected %d features, the last dim)", nn.shape_text(x), self.input_size)
+            nn.fail("x is %s (expected %d features, the last dim)", nn.shape_text(x),
+                self.input_size)
         end
         local weights = {}
         for i, key in ipairs(self.weight_names) do weights[i] = self[key] end
-        return run(x, state, weights, { has_biases = self.bias, num_layers = self.num_layers, dropout = self.dropout,
-            train = self.training, bidirectional = self.bidirectional, batch_first = self.batch_first,
+        return run(x, state, weights,
+            { has_biases = self.bias, num_layers = self.num_layers, dropout = self.dropout,
+            train = self.training, bidirectional = self.bidirectional,
+                batch_first = self.batch_first,
             nonlinearity = self.nonlinearity })
     end
 
     function class:extra_repr()
         return ("%d, %d%s%s"):format(self.input_size, self.hidden_size,
-            self.num_layers > 1 and ", " .. self.num_layers .. " layers" or "", self.bidirectional and ", bidirectional" or "")
+            self.num_layers > 1 and ", " .. self.num_layers .. " layers" or "",
+                self.bidirectional and ", bidirectional" or "")
     end
     nn[name] = class
 end

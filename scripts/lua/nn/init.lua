@@ -1,5 +1,6 @@
 --!plain
--- nn: what all layers share, the classes that nn.module makes; a layer is a file of its own beside this one.
+-- nn: what all layers share, the classes that nn.module makes; a layer is a file of its own beside
+-- this one.
 local gpush, nn, folder, composite, _, declared = ...
 
 local Module = {} -- the methods of all modules; tree.lua, state.lua and print.lua add theirs
@@ -48,7 +49,9 @@ end })
 
 local function call(self, ...)
     local n, most = select("#", ...), takes[self.forward]
-    if n > most then nn.fail("%d argument%s given, at most %d expected", n, n == 1 and "" or "s", most) end
+    if n > most then
+        nn.fail("%d argument%s given, at most %d expected", n, n == 1 and "" or "s", most)
+    end
     if self._hooks then return pass(hooked(self, self._hooks, ...)) end
     return pass(self:forward(...))
 end
@@ -60,7 +63,8 @@ end
 -- A module's text inside the brackets of its line in a printed tree.
 function Module:extra_repr() return "" end
 
--- A hook that was registered: handle:remove() takes it away, and so does handle(), as x:register_hook's do.
+-- A hook that was registered: handle:remove() takes it away, and so does handle(), as
+-- x:register_hook's do.
 local Handle = {}
 Handle.__index = Handle
 function Handle:remove()
@@ -79,11 +83,13 @@ local function register(self, list, fn)
     return setmetatable({ list = list, fn = fn }, Handle)
 end
 
---- fn(module, args) runs before forward; what it returns, one argument or a table of them, takes the arguments' place.
+--- fn(module, args) runs before forward; what it returns, one argument or a table of them, takes
+--- the arguments' place.
 --- Both give a handle, whose remove() takes the hook away.
 function Module:register_forward_pre_hook(fn) return register(self, "before", fn) end
 
---- fn(module, args, result, …) runs after forward; a result that it returns takes the place of forward's.
+--- fn(module, args, result, …) runs after forward; a result that it returns takes the place of
+--- forward's.
 function Module:register_forward_hook(fn) return register(self, "after", fn) end
 
 -- ---- what errors say of the place in the model ----
@@ -95,7 +101,8 @@ local function path_below(parent, module)
     end
 end
 
--- The modules that are being called, as "Net.hidden.3 (Linear)", nil if there are none. A call is known by its frame.
+-- The modules that are being called, as "Net.hidden.3 (Linear)", nil if there are none. A call is
+-- known by its frame.
 local function place()
     local calls = {} -- the innermost first
     for level = 2, math.huge do
@@ -117,7 +124,8 @@ end
 debug.getregistry()["gpush.place"] = place -- gp_lua_raise puts it before an op's message
 
 --- Raises a message at the script's line.
-nn.raise = assert(loadfile(folder:match "^(.*)/[^/]*$" .. "/raise.lua", "t"))(folder:match "^(.*)/[^/]*$")
+nn.raise = assert(loadfile(folder:match "^(.*)/[^/]*$" .. "/raise.lua", "t"))(
+    folder:match "^(.*)/[^/]*$")
 
 --- Raises a message that begins with the path of the module that is being called.
 function nn.fail(text, ...)
@@ -131,8 +139,8 @@ local function kind_of(value)
     if is_tensor(value) and value.is_leaf and value.requires_grad then return "parameter" end
 end
 
--- A field that is set for the first time: modules and parameters are remembered, in this order (Lua assigns
--- `self.a, self.b = …` from the right).
+-- A field that is set for the first time: modules and parameters are remembered, in this order (Lua
+-- assigns `self.a, self.b = …` from the right).
 local function assign(self, key, value)
     rawset(self, key, value)
     local kind = kind_of(value)
@@ -155,7 +163,8 @@ local function find_late(self)
     end
 end
 
---- The module's own parameters, buffers and submodules, as they were assigned: for key, value, kind in nn.entries(m);
+--- The module's own parameters, buffers and submodules, as they were assigned: for key, value, kind
+--- in nn.entries(m);
 --- kind: "parameter", "buffer", "passing" (a buffer that is not saved) or "module".
 function nn.entries(self)
     find_late(self)
@@ -172,7 +181,8 @@ function nn.entries(self)
     end
 end
 
---- A tensor that belongs to the state but learns nothing; saved unless persistent is false. nil keeps the name free.
+--- A tensor that belongs to the state but learns nothing; saved unless persistent is false. nil
+--- keeps the name free.
 function Module:register_buffer(key, value, persistent)
     if value ~= nil and not is_tensor(value) then
         nn.raise("register_buffer: '%s': expected a tensor, got %s", key, type(value))
@@ -194,23 +204,28 @@ local function new(class, ...)
 end
 function Module:init() end
 
---- nn.module "Name" makes a class: give it the methods init(…) and forward(…), and Name(…) makes a module. With a
---- signature, nn.module{"Name", sig = "int size, bool bias=true", help = …}, init gets its arguments checked and
+--- nn.module "Name" makes a class: give it the methods init(…) and forward(…), and Name(…) makes a
+--- module. With a
+--- signature, nn.module{"Name", sig = "int size, bool bias=true", help = …}, init gets its
+--- arguments checked and
 --- filled in (see define in scripts/lua/init.lua). base: the class whose methods it has too.
 function nn.module(def, base)
     def = type(def) == "table" and def or { def }
     if type(def[1]) ~= "string" then
         nn.raise("nn.module: expected a name, got %s", type(def[1]))
     end
-    if base ~= nil and not (type(base) == "table" and (base == Module or rawget(base, "__module"))) then
+    if base ~= nil
+        and not (type(base) == "table" and (base == Module or rawget(base, "__module"))) then
         nn.raise("nn.module: argument 'base': expected a class, got %s", type(base))
     end
-    local class, make = { __name = def[1], __module = true, __call = call, __newindex = assign }, new
+    local class, make = { __name = def[1], __module = true, __call = call, __newindex = assign },
+        new
     class.__index = class
     class.__tostring = Module.__tostring
     if def.sig then
         local checked = composite {
-            name = "nn." .. def[1], sig = def.sig, help = def.help or "", fn = function(...) return new(class, ...) end }
+            name = "nn." .. def[1], sig = def.sig, help = def.help or "",
+                fn = function(...) return new(class, ...) end }
         class.__help = checked -- for help(nn.Linear)
         make = function(_, ...) return checked(...) end
     end
@@ -229,16 +244,23 @@ local homes = getmetatable(nn).homes
 for file, names in pairs {
     Conv = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     BatchNorm = "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d",
-    Pool = "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d",
+    Pool = "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d \z
+        AdaptiveMaxPool1d AdaptiveMaxPool2d",
     Recurrent = "RNN LSTM GRU",
     Dropout = "Dropout Dropout1d Dropout2d Dropout3d",
     Cell = "RNNCell LSTMCell GRUCell",
     Transformer = "TransformerEncoderLayer TransformerEncoder",
     Shape = "Identity Flatten Unflatten Upsample",
-    Activation = "ReLU ReLU6 LeakyReLU ELU CELU SELU GELU SiLU Mish Tanh Sigmoid LogSigmoid Softplus Softsign Softmin "
-        .. "Softmax LogSoftmax Tanhshrink Softshrink Hardshrink GLU Hardtanh Hardsigmoid Hardswish Threshold PReLU",
-    Loss = "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss "
-        .. "PoissonNLLLoss GaussianNLLLoss SoftMarginLoss HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss TripletMarginLoss",
+    Activation = "ReLU ReLU6 LeakyReLU ELU CELU SELU GELU SiLU Mish Tanh Sigmoid LogSigmoid \z
+        Softplus Softsign Softmin "
+        ..
+            "Softmax LogSoftmax Tanhshrink Softshrink Hardshrink GLU Hardtanh Hardsigmoid \z
+                Hardswish Threshold PReLU",
+    Loss = "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss \z
+        BCEWithLogitsLoss KLDivLoss "
+        ..
+            "PoissonNLLLoss GaussianNLLLoss SoftMarginLoss HingeEmbeddingLoss MarginRankingLoss \z
+                CosineEmbeddingLoss TripletMarginLoss",
 } do
     for name in names:gmatch "%S+" do homes[name] = file end
 end

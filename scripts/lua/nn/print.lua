@@ -40,12 +40,14 @@ end
 
 local function add_tree(rows, module, indent, key)
     local n = total(module:parameters())
-    rows[#rows + 1] = { indent .. (key and tostring(key) .. ": " or "") .. title(module), own_shapes(module),
+    rows[#rows + 1] = { indent .. (key and tostring(key) .. ": " or "") .. title(module),
+        own_shapes(module),
         n > 0 and count_text(n) or "" }
     for name, child in module:named_children() do add_tree(rows, child, indent .. "  ", name) end
 end
 
---- The tree: a line for each module, with the shapes of its own tensors and how many elements it learns, all included.
+--- The tree: a line for each module, with the shapes of its own tensors and how many elements it
+--- learns, all included.
 function Module:__tostring()
     local rows = {}
     add_tree(rows, self, "", nil)
@@ -57,7 +59,8 @@ local function result_text(...)
     local list = {}
     for _, v in ipairs { ... } do
         if gpush.is_tensor(v) then list[#list + 1] = shape_text(v)
-        elseif type(v) == "table" and not nn.is_module(v) then list[#list + 1] = "{" .. result_text(table.unpack(v)) .. "}" end
+        elseif type(v) == "table" and not nn.is_module(v) then list[#list + 1] = "{" ..
+            result_text(table.unpack(v)) .. "}" end
     end
     return table.concat(list, ", ")
 end
@@ -70,15 +73,19 @@ local function size_text(bytes)
     return ("%.4g GiB"):format(bytes)
 end
 
--- A row for each call of a module while model runs on the arguments, in the order in which they begin.
+-- A row for each call of a module while model runs on the arguments, in the order in which they
+-- begin.
 local function trace_calls(model, ...)
     local rows, hooks, depth = {}, {}, 0
     for path, module in model:named_modules() do
         local open = {} -- rows of calls that have not come back
         hooks[#hooks + 1] = module:register_forward_pre_hook(function()
             local own = 0
-            for _, p, kind in nn.entries(module) do own = own + (kind == "parameter" and p:numel() or 0) end
-            local row = { ("  "):rep(depth) .. (path == "" and "" or path .. ": ") .. nn.class_of(module), "", own > 0 and count_text(own) or "" }
+            for _, p, kind in nn.entries(module) do
+                own = own + (kind == "parameter" and p:numel() or 0)
+            end
+            local row = { ("  "):rep(depth) .. (path == "" and "" or path .. ": ") ..
+                nn.class_of(module), "", own > 0 and count_text(own) or "" }
             rows[#rows + 1], open[#open + 1] = row, row
             depth = depth + 1
         end)
@@ -93,8 +100,10 @@ local function trace_calls(model, ...)
     return rows
 end
 
---- nn.summary(model, x, …): a text with a line for each call of a layer while model(x, …) runs once, without gradients:
---- path and class, shape of the result, elements it learns itself; then the totals. The model's mode is kept.
+--- nn.summary(model, x, …): a text with a line for each call of a layer while model(x, …) runs
+--- once, without gradients:
+--- path and class, shape of the result, elements it learns itself; then the totals. The model's
+--- mode is kept.
 function nn.summary(model, ...)
     if not nn.is_module(model) then
         nn.raise("nn.summary: argument 'model' (#1): expected a module, got %s", type(model))
@@ -106,6 +115,7 @@ function nn.summary(model, ...)
         if p.requires_grad then learning[#learning + 1] = p end
     end
     local n, bytes = total(list)
-    return ("%s\n\ntotal: %s parameters (%s), %s of them learn"):format(fit.columns(rows, { [3] = true }), count_text(n),
+    return ("%s\n\ntotal: %s parameters (%s), %s of them learn"):format(
+        fit.columns(rows, { [3] = true }), count_text(n),
         size_text(bytes), count_text((total(learning))))
 end

@@ -1,6 +1,6 @@
 --!plain
--- nn.init: how parameters start. Every function writes its tensor in place, recording nothing, and returns it.
--- Names, arguments, defaults and formulas are those of torch.nn.init.
+-- nn.init: how parameters start. Every function writes its tensor in place, recording nothing, and
+-- returns it. Names, arguments, defaults and formulas are those of torch.nn.init.
 local gpush, nn, _, composite = ...
 local init = {}
 nn.init = init
@@ -17,18 +17,24 @@ end
 local function uniform(t, a, b) return quietly(t, t.uniform_, a, b) end
 local function normal(t, mean, std) return quietly(t, t.normal_, mean, std) end
 
-define("uniform_", "tensor tensor, float a=0, float b=1", "fills a tensor with numbers drawn evenly from a to b", uniform)
-define("normal_", "tensor tensor, float mean=0, float std=1", "fills a tensor with normal numbers", normal)
+define("uniform_", "tensor tensor, float a=0, float b=1",
+    "fills a tensor with numbers drawn evenly from a to b", uniform)
+define("normal_", "tensor tensor, float mean=0, float std=1", "fills a tensor with normal numbers",
+    normal)
 define("constant_", "tensor tensor, number val", "fills a tensor with one number",
     function(t, val) return quietly(t, t.fill_, val) end)
-define("zeros_", "tensor tensor", "fills a tensor with zeros", function(t) return quietly(t, t.fill_, 0) end)
-define("ones_", "tensor tensor", "fills a tensor with ones", function(t) return quietly(t, t.fill_, 1) end)
+define("zeros_", "tensor tensor", "fills a tensor with zeros",
+    function(t) return quietly(t, t.fill_, 0) end)
+define("ones_", "tensor tensor", "fills a tensor with ones",
+    function(t) return quietly(t, t.fill_, 1) end)
 
--- How many elements of the input reach one of the output, and the reverse: dims 2 and 1, times the window.
+-- How many elements of the input reach one of the output, and the reverse: dims 2 and 1, times the
+-- window.
 local function fans(t, name)
     local shape = t.shape
     if #shape < 2 then
-        nn.raise("nn.init.%s: the tensor has %d dims (expected at least 2, outputs x inputs)", name, #shape)
+        nn.raise("nn.init.%s: the tensor has %d dims (expected at least 2, outputs x inputs)", name,
+            #shape)
     end
     local window = 1
     for d = 3, #shape do window = window * shape[d] end
@@ -40,11 +46,13 @@ local gains = { linear = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu
 local function gain_of(nonlinearity, slope, name)
     if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + slope ^ 2)) end
     if nonlinearity:find "^conv" then return 1 end
-    return gains[nonlinearity] or nn.raise("nn.init.%s: no gain is known for '%s'", name, nonlinearity)
+    return gains[nonlinearity]
+        or nn.raise("nn.init.%s: no gain is known for '%s'", name, nonlinearity)
 end
 
 define("calculate_gain", "str nonlinearity, float param=0.01",
-    "what a nonlinearity asks the standard deviation to be multiplied by; param: the slope of leaky_relu",
+    "what a nonlinearity asks the standard deviation to be multiplied by; param: the slope of \z
+        leaky_relu",
     function(nonlinearity, slope) return gain_of(nonlinearity, slope, "calculate_gain") end)
 
 -- Deviation by He et al. 2015.
@@ -64,7 +72,9 @@ define("kaiming_uniform_", he, "even numbers whose spread suits a nonlinearity (
         return uniform(t, -bound, bound)
     end)
 define("kaiming_normal_", he, "normal numbers whose spread suits a nonlinearity (He et al. 2015)",
-    function(t, a, mode, nonlinearity) return normal(t, 0, kaiming(t, a, mode, nonlinearity, "kaiming_normal_")) end)
+    function(t, a, mode, nonlinearity)
+        return normal(t, 0, kaiming(t, a, mode, nonlinearity, "kaiming_normal_"))
+    end)
 
 -- Deviation by Glorot and Bengio 2010.
 local function xavier(t, gain, name)
@@ -73,35 +83,43 @@ local function xavier(t, gain, name)
 end
 
 define("xavier_uniform_", "tensor tensor, float gain=1",
-    "even numbers whose spread keeps signals as large forward and backward (Glorot and Bengio 2010)",
+    "even numbers whose spread keeps signals as large forward and backward (Glorot and Bengio \z
+        2010)",
     function(t, gain)
         local bound = math.sqrt(3) * xavier(t, gain, "xavier_uniform_")
         return uniform(t, -bound, bound)
     end)
 define("xavier_normal_", "tensor tensor, float gain=1",
-    "normal numbers whose spread keeps signals as large forward and backward (Glorot and Bengio 2010)",
+    "normal numbers whose spread keeps signals as large forward and backward (Glorot and Bengio \z
+        2010)",
     function(t, gain) return normal(t, 0, xavier(t, gain, "xavier_normal_")) end)
 
 define("orthogonal_", "tensor tensor, float gain=1",
-    "rows (or columns, whichever are fewer) of length gain at right angles; dims from 2 on count as one (Saxe et al. 2013)",
+    "rows (or columns, whichever are fewer) of length gain at right angles; dims from 2 on count \z
+        as one (Saxe et al. 2013)",
     function(t, gain)
         local shape = t.shape
         fans(t, "orthogonal_")
         if t:numel() == 0 then return t end
         local rows, cols = shape[1], t:numel() // shape[1]
-        local q, r = gpush.linalg.qr(gpush.randn({ math.max(rows, cols), math.min(rows, cols) }, { device = t.device }))
+        local q, r = gpush.linalg.qr(gpush.randn(
+            { math.max(rows, cols), math.min(rows, cols) }, { device = t.device }))
         q = q * r:diagonal():sign() -- so that it is distributed evenly
         if rows < cols then q = q:transpose(1, 2) end
         return quietly(t, t.copy_, (q * gain):reshape(shape))
     end)
 
 -- The normal distribution's probability below x.
-local function below(x) return 0.5 + 0.5 * gpush.tensor(x / math.sqrt(2), { dtype = "f64" }):erf():item() end
+local function below(x)
+    return 0.5 + 0.5 * gpush.tensor(x / math.sqrt(2), { dtype = "f64" }):erf():item()
+end
 
 -- By the inverse of their distribution.
 define("trunc_normal_", "tensor tensor, float mean=0, float std=1, float a=-2, float b=2",
     "normal numbers that lie within a and b", function(t, mean, std, a, b)
-        if not (std > 0) then nn.raise("nn.init.trunc_normal_: option 'std' is %s (expected above 0)", std) end
+        if not (std > 0) then
+            nn.raise("nn.init.trunc_normal_: option 'std' is %s (expected above 0)", std)
+        end
         return quietly(t, function()
             t:uniform_(2 * below((a - mean) / std) - 1, 2 * below((b - mean) / std) - 1)
             t:erfinv_():mul_(std * math.sqrt(2)):add_(mean):clamp_(a, b)

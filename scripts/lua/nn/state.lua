@@ -26,7 +26,8 @@ local function differences(own, state)
         elseif not gpush.is_tensor(given) then
             shapes[#shapes + 1] = ("%s is a %s (expected a tensor)"):format(name, type(given))
         elseif shape_text(t) ~= shape_text(given) then
-            shapes[#shapes + 1] = ("%s is %s (expected %s)"):format(name, shape_text(given), shape_text(t))
+            shapes[#shapes + 1] = ("%s is %s (expected %s)"):format(
+                name, shape_text(given), shape_text(t))
         end
     end
     for name in pairs(state) do
@@ -36,8 +37,10 @@ local function differences(own, state)
     return missing, unexpected, shapes
 end
 
---- Copies a state's tensors into the model's own, from any device and of any dtype. Names that are missing or
---- unexpected are an error unless strict is false, other shapes always; the model is then as it was. Returns the
+--- Copies a state's tensors into the model's own, from any device and of any dtype. Names that are
+--- missing or
+--- unexpected are an error unless strict is false, other shapes always; the model is then as it
+--- was. Returns the
 --- lists of both kinds of names.
 function Module:load_state_dict(state, strict)
     if type(state) ~= "table" then
@@ -47,7 +50,9 @@ function Module:load_state_dict(state, strict)
     local missing, unexpected, shapes = differences(own, state)
     local faults = {}
     local function fault(text, list)
-        if #list > 0 then faults[#faults + 1] = "\n  " .. text .. ": " .. table.concat(list, ", ") end
+        if #list > 0 then
+            faults[#faults + 1] = "\n  " .. text .. ": " .. table.concat(list, ", ")
+        end
     end
     if strict then
         fault("missing", missing)
@@ -55,7 +60,8 @@ function Module:load_state_dict(state, strict)
     end
     fault("of another shape", shapes)
     if #faults > 0 then
-        nn.raise("load_state_dict: this is not a state of %s:%s", nn.class_of(self), table.concat(faults))
+        nn.raise("load_state_dict: this is not a state of %s:%s", nn.class_of(self),
+            table.concat(faults))
     end
     for name, t in pairs(own) do
         if state[name] ~= nil then t:copy_(state[name]) end

@@ -17,8 +17,8 @@ local function walk(self, path, seen, visit)
     end
 end
 
--- visit(path, tensor, kind) for every parameter and buffer; a tensor with two names comes under the first, or, if
--- twice, under both.
+-- visit(path, tensor, kind) for every parameter and buffer; a tensor with two names comes under the
+-- first, or, if twice, under both.
 local function tensors(self, visit, twice)
     local seen = {}
     walk(self, "", {}, function(path, module)
@@ -58,10 +58,12 @@ function Module:buffers() return select(2, collect(self, kept)) end
 function Module:named_parameters() return pairs_of(collect(self, learned)) end
 function Module:named_buffers() return pairs_of(collect(self, kept)) end
 
---- for path, module in model:named_modules() do … end; the model itself comes first, under the path "".
+--- for path, module in model:named_modules() do … end; the model itself comes first, under the path
+--- "".
 function Module:named_modules()
     local names, values = {}, {}
-    walk(self, "", {}, function(path, module) names[#names + 1], values[#values + 1] = path, module end)
+    walk(self, "", {},
+        function(path, module) names[#names + 1], values[#values + 1] = path, module end)
     return pairs_of(names, values)
 end
 function Module:modules()
@@ -128,7 +130,8 @@ end
 
 -- t where opt says, as a leaf with its gradient; t itself if it is there already.
 local function moved(t, opt)
-    local o = { device = opt.device, dtype = is_float(t) and opt.dtype or nil, non_blocking = opt.non_blocking }
+    local o = { device = opt.device, dtype = is_float(t) and opt.dtype or nil,
+        non_blocking = opt.non_blocking }
     local y = gpush.no_grad(t.to, t, o)
     if y.dtype == t.dtype and y:shares_storage(t) then return t end
     y = y:detach():requires_grad_(t.requires_grad)
@@ -136,8 +139,10 @@ local function moved(t, opt)
     return y
 end
 
---- model:to("gpu"), to("f16"), to(device, dtype), to(tensor), to{device =, dtype =, non_blocking =}: every parameter and
---- buffer there, of floating types only as that dtype; returns the model. The tensors are new ones then: make the
+--- model:to("gpu"), to("f16"), to(device, dtype), to(tensor), to{device =, dtype =, non_blocking
+--- =}: every parameter and
+--- buffer there, of floating types only as that dtype; returns the model. The tensors are new ones
+--- then: make the
 --- optimizer afterwards.
 function Module:to(device, dtype, non_blocking)
     local opt, new, changes = where_to(device, dtype, non_blocking), {}, {}
@@ -153,7 +158,9 @@ function Module:to(device, dtype, non_blocking)
     return self
 end
 
-for method, to in pairs { cpu = "cpu", gpu = "gpu", cuda = "cuda", double = "f64", float = "f32", half = "f16",
+for method,
+    to in pairs { cpu = "cpu", gpu = "gpu", cuda = "cuda", double = "f64", float = "f32",
+        half = "f16",
     bfloat16 = "bf16" } do
     Module[method] = function(self) return self:to(to) end
 end

@@ -1,9 +1,12 @@
 --!plain
--- Composites: tensors made from a shape or after another tensor. See define in scripts/lua/init.lua.
+-- Composites: tensors made from a shape or after another tensor. See define in
+-- scripts/lua/init.lua.
 local gpush, define, _, fail = ...
 
 -- The options of a tensor made after x: what was not said is x's.
-local function like(x, dtype, device) return { dtype = dtype or x.dtype, device = device or x.device } end
+local function like(x, dtype, device)
+    return { dtype = dtype or x.dtype, device = device or x.device }
+end
 
 define { "zeros_like", sig = "tensor x, dtype? dtype, device? device",
     help = "a tensor of zeros in the shape, dtype and place of x",
@@ -17,14 +20,17 @@ define { "arange", sig = "number first, number? last, number step=1, dtype? dtyp
     help = "range by PyTorch's name; last is included",
     fn = function(first, last, step, dtype, device)
         if last == nil then
-            fail("arange: argument 'last' (#2): expected a number, got nothing; arange(1, n) is 1 … n, arange(0, n - 1) what PyTorch's arange(n) is")
+            fail("arange: argument 'last' (#2): expected a number, got nothing; arange(1, n) is 1 \z
+                … n, arange(0, n - 1) what PyTorch's arange(n) is")
         end
         return gpush.range(first, last, step, dtype, device)
     end }
 
 define { "full_like", sig = "tensor x, number value, dtype? dtype, device? device",
     help = "a tensor of one value in the shape, dtype and place of x",
-    fn = function(x, value, dtype, device) return gpush.full(x.shape, value, like(x, dtype, device)) end }
+    fn = function(x, value, dtype, device)
+        return gpush.full(x.shape, value, like(x, dtype, device))
+    end }
 
 define { "empty_like", sig = "tensor x, dtype? dtype, device? device",
     help = "a tensor with undefined contents in the shape, dtype and place of x",
@@ -40,48 +46,67 @@ define { "randn_like", sig = "tensor x, dtype? dtype, device? device",
 
 define { "randint_like", sig = "tensor x, int low, int high, dtype? dtype, device? device",
     help = "integers from low to high, both included, in the shape, dtype and place of x",
-    fn = function(x, low, high, dtype, device) return gpush.randint(low, high, x.shape, like(x, dtype, device)) end }
+    fn = function(x, low, high, dtype, device)
+        return gpush.randint(low, high, x.shape, like(x, dtype, device))
+    end }
 
 -- The row normal_ fills a tensor; this makes one.
 define { "normal", sig = "operand mean, operand std=1, shape? shape, dtype? dtype, device? device",
-    help = "normal numbers of the means and standard deviations in two tensors, or in one of them; for two numbers in the shape given",
+    help = "normal numbers of the means and standard deviations in two tensors, or in one of \z
+        them; for two numbers in the shape given",
     fn = function(mean, std, shape, dtype, device)
         local tensors = gpush.is_tensor(mean) or gpush.is_tensor(std)
-        if not tensors and not shape then fail("normal: argument 'shape' (#3): expected a shape (integers), got nothing") end
+        if not tensors and not shape then
+            fail("normal: argument 'shape' (#3): expected a shape (integers), got nothing")
+        end
         if not tensors then return gpush.empty(shape, dtype, device):normal_(mean, std) end
-        if shape or dtype or device then fail("normal: shape, dtype and device are those of the tensors 'mean' and 'std'") end
+        if shape or dtype or device then
+            fail("normal: shape, dtype and device are those of the tensors 'mean' and 'std'")
+        end
         return gpush.addcmul(mean, gpush.randn_like(mean + std), std)
     end }
 
 -- ---- x:new_…: shape and values are given, what was not said of dtype and device is x's ----
 
-define { "new_zeros", sig = "tensor x, shape shape, dtype? dtype, device? device", help = "a tensor of zeros of x's dtype, where x is",
+define { "new_zeros", sig = "tensor x, shape shape, dtype? dtype, device? device",
+    help = "a tensor of zeros of x's dtype, where x is",
     fn = function(x, shape, dtype, device) return gpush.zeros(shape, like(x, dtype, device)) end }
-define { "new_ones", sig = "tensor x, shape shape, dtype? dtype, device? device", help = "a tensor of ones of x's dtype, where x is",
+define { "new_ones", sig = "tensor x, shape shape, dtype? dtype, device? device",
+    help = "a tensor of ones of x's dtype, where x is",
     fn = function(x, shape, dtype, device) return gpush.ones(shape, like(x, dtype, device)) end }
 define { "new_empty", sig = "tensor x, shape shape, dtype? dtype, device? device",
     help = "a tensor with undefined contents of x's dtype, where x is",
     fn = function(x, shape, dtype, device) return gpush.empty(shape, like(x, dtype, device)) end }
 define { "new_full", sig = "tensor x, shape shape, number value, dtype? dtype, device? device",
     help = "a tensor of one value of x's dtype, where x is",
-    fn = function(x, shape, value, dtype, device) return gpush.full(shape, value, like(x, dtype, device)) end }
-define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device", help = "a tensor of nested tables of x's dtype, where x is",
+    fn = function(x, shape, value, dtype, device)
+        return gpush.full(shape, value, like(x, dtype, device))
+    end }
+define { "new_tensor", sig = "tensor x, any values, dtype? dtype, device? device",
+    help = "a tensor of nested tables of x's dtype, where x is",
     fn = function(x, values, dtype, device)
         local kind = type(values)
-        if kind ~= "table" and kind ~= "number" and kind ~= "boolean" and not gpush.is_tensor(values) then
-            fail("new_tensor: argument 'values': expected numbers or booleans in nested tables, got %s", kind)
+        if kind ~= "table" and kind ~= "number" and kind ~= "boolean"
+            and not gpush.is_tensor(values) then
+            fail("new_tensor: argument 'values': expected numbers or booleans in nested tables, \z
+                got %s", kind)
         end
         return gpush.tensor(values, like(x, dtype, device))
     end }
-define { "type_as", sig = "tensor x, tensor other", help = "x with other's dtype, where other is", fn = function(x, other) return x:to(other) end }
+define { "type_as", sig = "tensor x, tensor other", help = "x with other's dtype, where other is",
+    fn = function(x, other) return x:to(other) end }
 
 define { "tril_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
-    help = "the rows (first line) and columns of the elements on and below a diagonal of a row x col matrix",
+    help = "the rows (first line) and columns of the elements on and below a diagonal of a row x \z
+        col matrix",
     fn = function(row, col, offset, dtype, device)
-        return gpush.ones({ row, col }, { device = device }):tril(offset):nonzero():t():contiguous():to(dtype or "i64")
+        return gpush.ones({ row, col }, { device = device }):tril(
+            offset):nonzero():t():contiguous():to(dtype or "i64")
     end }
 define { "triu_indices", sig = "int row, int col, int offset=0, dtype? dtype, device? device",
-    help = "the rows (first line) and columns of the elements on and above a diagonal of a row x col matrix",
+    help = "the rows (first line) and columns of the elements on and above a diagonal of a row x \z
+        col matrix",
     fn = function(row, col, offset, dtype, device)
-        return gpush.ones({ row, col }, { device = device }):triu(offset):nonzero():t():contiguous():to(dtype or "i64")
+        return gpush.ones({ row, col }, { device = device }):triu(
+            offset):nonzero():t():contiguous():to(dtype or "i64")
     end }

@@ -1,9 +1,10 @@
 --!plain
--- Composites: sums of products in Einstein's notation, and tensordot. Operands are contracted two at a time by
--- matmul of batches; labels of dims are strings.
+-- Composites: sums of products in Einstein's notation, and tensordot. Operands are contracted two
+-- at a time by matmul of batches; labels of dims are strings.
 local gpush, define, _, raise = ...
 
--- Raised at the line that called the composite: levels are counted by define's functions, so errors carry none.
+-- Raised at the line that called the composite: levels are counted by define's functions, so errors
+-- carry none.
 local function fail(format, ...) raise(("einsum: " .. format):format(...)) end
 
 local function text(x) return x.dtype .. " " .. table.concat(x.shape, "x") end
@@ -34,13 +35,15 @@ local function parse(part, equation)
         elseif part:find("^%a", i) then
             labels[#labels + 1], i = part:sub(i, i), i + 1
         else
-            fail("'%s' has a '%s' (expected letters, '...', ',' and one '->')", equation, part:sub(i, i))
+            fail("'%s' has a '%s' (expected letters, '...', ',' and one '->')", equation,
+                part:sub(i, i))
         end
     end
     return labels, dots
 end
 
--- "..." becomes the labels "…1" to "…most", of which an operand with fewer such dims has the last ones.
+-- "..." becomes the labels "…1" to "…most", of which an operand with fewer such dims has the last
+-- ones.
 local function spell(labels, most, count)
     local out = {}
     for _, label in ipairs(labels) do
@@ -68,8 +71,12 @@ local function explicit(part, equation, inputs, most)
     for i, label in ipairs(labels) do
         local known = label == "..."
         for _, input in ipairs(inputs) do known = known or find(input, label) end
-        if not known then fail("label '%s' of the result in '%s' is in no operand", label, equation) end
-        if find(labels, label) < i then fail("label '%s' is twice in the result of '%s'", label, equation) end
+        if not known then
+            fail("label '%s' of the result in '%s' is in no operand", label, equation)
+        end
+        if find(labels, label) < i then
+            fail("label '%s' is twice in the result of '%s'", label, equation)
+        end
     end
     return spell(labels, most, most)
 end
@@ -85,7 +92,8 @@ local function read(equation, xs)
         local labels, dots = parse(part, equation)
         local count = #xs[i].shape - (#labels - (dots and 1 or 0))
         if count < 0 or count > 0 and not dots then
-            fail("operand %d is %s, but '%s' has %d labels for it", i, text(xs[i]), equation, #labels)
+            fail("operand %d is %s, but '%s' has %d labels for it", i, text(xs[i]), equation,
+                #labels)
         end
         inputs[i], terms[i], most = labels, { x = xs[i], count = count }, math.max(most, count)
     end
@@ -103,7 +111,8 @@ local function diagonals(t, i)
         for k = p + 1, #t.labels do q = q or t.labels[k] == label and k end
         if q then
             if t.x.shape[p] ~= t.x.shape[q] then
-                fail("label '%s' is for sizes %d and %d of operand %d, %s", label, t.x.shape[p], t.x.shape[q], i, text(t.x))
+                fail("label '%s' is for sizes %d and %d of operand %d, %s", label, t.x.shape[p],
+                    t.x.shape[q], i, text(t.x))
             end
             t.x = t.x:diagonal(0, p, q)
             table.remove(t.labels, q)
@@ -196,8 +205,10 @@ local function contract(a, b, kept)
     local _, k = shape_of(a, summed)
     local rows, m = shape_of(a, left)
     local cols, n = shape_of(b, right)
-    local x = permuted(a, join(shared, left, summed)):reshape(#shared > 0 and { count, m, k } or { m, k })
-    local y = permuted(b, join(shared, summed, right)):reshape(#shared > 0 and { count, k, n } or { k, n })
+    local x = permuted(a, join(shared, left, summed)):reshape(
+        #shared > 0 and { count, m, k } or { m, k })
+    local y = permuted(b, join(shared, summed, right)):reshape(
+        #shared > 0 and { count, k, n } or { k, n })
     return { x = x:matmul(y):reshape(join(batch, rows, cols)), labels = join(shared, left, right) }
 end
 
@@ -236,7 +247,8 @@ local function best_pair(terms, out, size)
     return p, q
 end
 
--- Are there several steps after which a 16-bit result would be rounded: more than one product, or a sum before it?
+-- Are there several steps after which a 16-bit result would be rounded: more than one product, or a
+-- sum before it?
 local function steps(terms, out)
     local in_terms, n = {}, #terms
     for _, t in ipairs(terms) do
@@ -271,7 +283,8 @@ end
 
 -- ---- the functions ----
 
--- NumPy's other form, einsum(a, {1, 2}, b, {2, 3}, {1, 3}), as an equation and operands. Label 1 is "A".
+-- NumPy's other form, einsum(a, {1, 2}, b, {2, 3}, {1, 3}), as an equation and operands. Label 1 is
+-- "A".
 local function from_lists(args)
     local function word(list)
         local s = {}
@@ -285,7 +298,9 @@ local function from_lists(args)
     end
     local parts, xs, i = {}, {}, 1
     while args[i + 1] ~= nil do
-        if type(args[i + 1]) ~= "table" then fail("argument #%d: expected a list of labels", i + 1) end
+        if type(args[i + 1]) ~= "table" then
+            fail("argument #%d: expected a list of labels", i + 1)
+        end
         xs[#xs + 1], parts[#parts + 1], i = args[i], word(args[i + 1]), i + 2
     end
     return table.concat(parts, ",") .. (args[i] and "->" .. word(args[i]) or ""), xs
@@ -308,28 +323,36 @@ local function einsum(equation, ...)
     end
     for i, x in ipairs(xs) do
         if x.dtype ~= xs[1].dtype then
-            fail("operand 1 is %s and operand %d %s (expected the same dtype; convert one with :to)", xs[1].dtype, i, x.dtype)
+            fail("operand 1 is %s and operand %d %s (expected the same dtype; convert one with \z
+                :to)", xs[1].dtype, i, x.dtype)
         end
         if x.device ~= xs[1].device then
-            fail("tensors are on different devices: %s and %s (operand %d)", xs[1].device, x.device, i)
+            fail("tensors are on different devices: %s and %s (operand %d)", xs[1].device, x.device,
+                i)
         end
     end
     return evaluate(read(equation, xs))
 end
 
 define { "einsum",
-    sig = "value equation, value? a, value? b, value? c, value? d, value? e, value? f, value? g, value? h, value? i, value? j, value? k, value? l, value? m",
-    help = "sum of products in Einstein's notation: einsum('bij,bjk->bik', a, b). '...', repeated labels, no '->', a list of operands, and NumPy's form einsum(a, {1, 2}, b, {2, 3}, {1, 3})",
+    sig = "value equation, value? a, value? b, value? c, value? d, value? e, value? f, value? g, \z
+        value? h, value? i, value? j, value? k, value? l, value? m",
+    help = "sum of products in Einstein's notation: einsum('bij,bjk->bik', a, b). '...', repeated \z
+        labels, no '->', a list of operands, and NumPy's form einsum(a, {1, 2}, b, {2, 3}, {1, 3})",
     fn = einsum }
 
 -- dims: how many last dims of a and first ones of b, or a list for each.
-define { "tensordot", sig = "tensor a, tensor b, any? dims", help = "sums of products over dims of a and b: the last n of a with the first n of b (n = 2 if not given), or lists {dims of a, dims of b}",
+define { "tensordot", sig = "tensor a, tensor b, any? dims",
+    help = "sums of products over dims of a and b: the last n of a with the first n of b (n = 2 \z
+        if not given), or lists {dims of a, dims of b}",
     fn = function(a, b, dims)
         local function bad(format, ...) raise("tensordot: " .. format, ...) end
         dims = dims == nil and 2 or dims
         local of_a, of_b, n, m = {}, {}, #a.shape, #b.shape
         if math.type(dims) == "integer" then
-            if dims < 0 or dims > n or dims > m then bad("%s and %s have no %d dims to sum over", text(a), text(b), dims) end
+            if dims < 0 or dims > n or dims > m then
+                bad("%s and %s have no %d dims to sum over", text(a), text(b), dims)
+            end
             for i = 1, dims do of_a[i], of_b[i] = n - dims + i, i end
         elseif type(dims) == "table" and type(dims[1]) == "table" and type(dims[2]) == "table" then
             of_a, of_b = dims[1], dims[2]
@@ -339,14 +362,24 @@ define { "tensordot", sig = "tensor a, tensor b, any? dims", help = "sums of pro
         if #of_a ~= #of_b then bad("%d dims of a and %d of b (expected as many)", #of_a, #of_b) end
         local left, right, out = {}, {}, {}
         for i = 1, #of_a do
-            local p, q = of_a[i] < 0 and of_a[i] + n + 1 or of_a[i], of_b[i] < 0 and of_b[i] + m + 1 or of_b[i]
-            if not rawget(a.shape, p) or not rawget(b.shape, q) then bad("no dims %d of %s and %d of %s", of_a[i], text(a), of_b[i], text(b)) end
-            if left[p] or right[q] then bad("dim %d of a or %d of b is given twice", of_a[i], of_b[i]) end
-            if a.shape[p] ~= b.shape[q] then bad("dim %d of %s and %d of %s differ", p, text(a), q, text(b)) end
+            local p, q = of_a[i] < 0 and of_a[i] + n + 1 or of_a[i], of_b[i] < 0 and of_b[i] + m + 1
+                or of_b[i]
+            if not rawget(a.shape, p) or not rawget(b.shape, q) then
+                bad("no dims %d of %s and %d of %s", of_a[i], text(a), of_b[i], text(b))
+            end
+            if left[p] or right[q] then
+                bad("dim %d of a or %d of b is given twice", of_a[i], of_b[i])
+            end
+            if a.shape[p] ~= b.shape[q] then
+                bad("dim %d of %s and %d of %s differ", p, text(a), q, text(b))
+            end
             left[p], right[q] = "s" .. i, "s" .. i
         end
         for d = 1, n do if not left[d] then left[d] = "a" .. d out[#out + 1] = left[d] end end
         for d = 1, m do if not right[d] then right[d] = "b" .. d out[#out + 1] = right[d] end end
-        if a.dtype ~= b.dtype then bad("argument 'a' is %s and argument 'b' %s (expected the same dtype)", a.dtype, b.dtype) end
+        if a.dtype ~= b.dtype then
+            bad("argument 'a' is %s and argument 'b' %s (expected the same dtype)", a.dtype,
+                b.dtype)
+        end
         return evaluate({ { x = a, labels = left }, { x = b, labels = right } }, out)
     end }

@@ -1,9 +1,11 @@
 --!plain
--- Composites: comparisons of whole tensors and other elementwise ones. See define in scripts/lua/init.lua.
+-- Composites: comparisons of whole tensors and other elementwise ones. See define in
+-- scripts/lua/init.lua.
 local gpush, define, rows, fail = ...
 
 define { "equal", sig = "tensor a, tensor b",
-    help = "whether two tensors have the same shape and elements; true or false, so a wait for tensors on a device",
+    help = "whether two tensors have the same shape and elements; true or false, so a wait for \z
+        tensors on a device",
     fn = function(a, b)
         local x, y = a.shape, b.shape
         if #x ~= #y then return false end
@@ -13,28 +15,35 @@ define { "equal", sig = "tensor a, tensor b",
         return a:eq(b):all():item()
     end }
 
--- What differences are taken in: those of unsigned integers would wrap, those of 16-bit floats be rounded.
-local WIDE = { f16 = "f32", bf16 = "f32", i64 = "f64", i32 = "f64", i16 = "f64", i8 = "f64", u8 = "f64", bool = "f64" }
+-- What differences are taken in: those of unsigned integers would wrap, those of 16-bit floats be
+-- rounded.
+local WIDE = { f16 = "f32", bf16 = "f32", i64 = "f64", i32 = "f64", i16 = "f64", i8 = "f64",
+    u8 = "f64", bool = "f64" }
 
 local function check_tolerance(op, name, value)
-    if not (value >= 0) then fail("%s: argument '%s': expected a number >= 0, got %s", op, name, value) end
+    if not (value >= 0) then
+        fail("%s: argument '%s': expected a number >= 0, got %s", op, name, value)
+    end
 end
 
 -- Source: numpy.isclose. Infinities of one sign are close.
-define { "isclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
+define { "isclose",
+    sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether |a - b| <= atol + rtol * |b|, elementwise; NaNs are close only if equal_nan",
     fn = function(a, b, rtol, atol, equal_nan)
         check_tolerance("isclose", "rtol", rtol)
         check_tolerance("isclose", "atol", atol)
         if type(b) == "boolean" then b = b and 1 or 0 end
         if type(b) == "number" then b = gpush.tensor(b, { dtype = a.dtype, device = a.device }) end
-        local x, y, close = WIDE[a.dtype] and a:to(WIDE[a.dtype]) or a, WIDE[b.dtype] and b:to(WIDE[b.dtype]) or b, a:eq(b)
+        local x, y, close = WIDE[a.dtype] and a:to(WIDE[a.dtype]) or a, WIDE[b.dtype]
+            and b:to(WIDE[b.dtype]) or b, a:eq(b)
         close = (x - y):abs():le(y:abs() * rtol + atol) & y:abs():lt(math.huge) | close
         if equal_nan then close = close | a:ne(a) & b:ne(b) end
         return close
     end }
 
-define { "allclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
+define { "allclose",
+    sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-8, bool equal_nan=false",
     help = "whether isclose holds everywhere; true or false, so a wait for tensors on a device",
     fn = function(a, b, rtol, atol, equal_nan)
         check_tolerance("allclose", "rtol", rtol)
@@ -44,12 +53,14 @@ define { "allclose", sig = "tensor a, operand b, float rtol=1e-5, float atol=1e-
 
 local div, floor_divide, trunc_divide = rows.div, gpush.floor_divide, gpush.trunc_divide
 define { "div", sig = "operand a, operand b, str? rounding_mode",
-    help = "true quotient, integers give f32; rounding_mode 'floor' rounds it down, 'trunc' towards 0",
+    help = "true quotient, integers give f32; rounding_mode 'floor' rounds it down, 'trunc' \z
+        towards 0",
     fn = function(a, b, rounding_mode)
         if rounding_mode == nil then return div(a, b) end
         if rounding_mode == "floor" then return floor_divide(a, b) end
         if rounding_mode == "trunc" then return trunc_divide(a, b) end
-        fail("div: argument 'rounding_mode': expected 'floor' or 'trunc', got '" .. rounding_mode .. "'")
+        fail("div: argument 'rounding_mode': expected 'floor' or 'trunc', got '" .. rounding_mode ..
+            "'")
     end }
 
 local gelu, gelu_tanh = rows.gelu, gpush.gelu_tanh
@@ -68,7 +79,8 @@ define { "polygamma", sig = "int n, tensor x",
 
 local clamp, between, is_tensor = rows.clamp, gpush.clamp_between, gpush.is_tensor
 define { "clamp", sig = "tensor x, operand? min, operand? max",
-    help = "x limited to min … max, numbers or tensors; max where min is above it, NaN where a limit is",
+    help = "x limited to min … max, numbers or tensors; max where min is above it, NaN where a \z
+        limit is",
     fn = function(x, min, max)
         if not is_tensor(min) and not is_tensor(max) then return clamp(x, min, max) end
         if max == nil then return x:clamp_min(min) end
@@ -76,14 +88,17 @@ define { "clamp", sig = "tensor x, operand? min, operand? max",
         return between(x, min, max)
     end }
 
-local HALF, FLOATS = { f16 = true, bf16 = true }, { f64 = true, f32 = true, f16 = true, bf16 = true }
+local HALF, FLOATS = { f16 = true, bf16 = true },
+    { f64 = true, f32 = true, f16 = true, bf16 = true }
 local round = rows.round
 define { "round", sig = "tensor x, int decimals=0",
-    help = "nearest integer, halves to even; with decimals to so many places behind the point, or before it below 0",
+    help = "nearest integer, halves to even; with decimals to so many places behind the point, or \z
+        before it below 0",
     fn = function(x, decimals)
         if decimals == 0 then return round(x) end
         if not FLOATS[x.dtype] then
-            fail("round: dtype %s of argument 'x' is not supported with decimals (expected f64 f32 bf16 f16)", x.dtype)
+            fail("round: dtype %s of argument 'x' is not supported with decimals (expected f64 \z
+                f32 bf16 f16)", x.dtype)
         end
         local dtype, scale = x.dtype, 10.0 ^ math.abs(decimals)
         if HALF[dtype] then x = x:to "f32" end
@@ -93,14 +108,23 @@ define { "round", sig = "tensor x, int decimals=0",
 
 -- ---- activations ----
 
-define { "logsigmoid", sig = "tensor x", help = "logarithm of the sigmoid, exact where that is tiny",
-    fn = function(x) return -(-x):softplus(1, 40) end } -- beyond 40 the 1 in log(1 + e^-x) is lost in f64
-define { "tanhshrink", sig = "tensor x", help = "x - tanh(x)", fn = function(x) return x - x:tanh() end }
-define { "glu", sig = "tensor x, dim dim=-1", help = "the first half of dim times the sigmoid of the second",
+define { "logsigmoid", sig = "tensor x",
+    help = "logarithm of the sigmoid, exact where that is tiny",
+    -- beyond 40 the 1 in log(1 + e^-x) is lost in f64
+    fn = function(x) return -(-x):softplus(1, 40) end }
+define { "tanhshrink", sig = "tensor x", help = "x - tanh(x)",
+    fn = function(x) return x - x:tanh() end }
+define { "glu", sig = "tensor x, dim dim=-1",
+    help = "the first half of dim times the sigmoid of the second",
     fn = function(x, dim)
         local size = rawget(x.shape, dim < 0 and dim + 1 + x.ndim or dim)
-        if not size and x.ndim > 0 then fail("glu: dim %d is out of range for a %d-d tensor (expected 1 to %d)", dim, x.ndim, x.ndim) end
-        if x.ndim == 0 or size % 2 == 1 then fail("glu: argument 'x' has shape %s (expected an even size in dim %d)", x.shape, dim) end
+        if not size and x.ndim > 0 then
+            fail("glu: dim %d is out of range for a %d-d tensor (expected 1 to %d)", dim, x.ndim,
+                x.ndim)
+        end
+        if x.ndim == 0 or size % 2 == 1 then
+            fail("glu: argument 'x' has shape %s (expected an even size in dim %d)", x.shape, dim)
+        end
         local halves = x:chunk(2, dim)
         return halves[1] * halves[2]:sigmoid()
     end }
@@ -108,29 +132,42 @@ define { "glu", sig = "tensor x, dim dim=-1", help = "the first half of dim time
 -- ---- numbers ----
 
 -- The larger one and what the smaller one adds; of infinities their own sum.
-define { "logaddexp", sig = "tensor a, tensor b", help = "log(exp(a) + exp(b)), exact where exp is not",
+define { "logaddexp", sig = "tensor a, tensor b",
+    help = "log(exp(a) + exp(b)), exact where exp is not",
     fn = function(a, b)
         local most = gpush.maximum(a, b)
         return gpush.where(a:eq(b) & a:isinf(), most, most + (-(a - b):abs()):exp():log1p())
     end }
-define { "deg2rad", sig = "tensor x", help = "degrees as radians", fn = function(x) return x * (math.pi / 180) end }
-define { "rad2deg", sig = "tensor x", help = "radians as degrees", fn = function(x) return x * (180 / math.pi) end }
-define { "fmax", sig = "tensor a, tensor b", help = "the larger of a and b; where one is NaN, the other",
+define { "deg2rad", sig = "tensor x", help = "degrees as radians",
+    fn = function(x) return x * (math.pi / 180) end }
+define { "rad2deg", sig = "tensor x", help = "radians as degrees",
+    fn = function(x) return x * (180 / math.pi) end }
+define { "fmax", sig = "tensor a, tensor b",
+    help = "the larger of a and b; where one is NaN, the other",
     fn = function(a, b) return gpush.where(a:ne(a) | b:gt(a), b, a) end }
-define { "fmin", sig = "tensor a, tensor b", help = "the smaller of a and b; where one is NaN, the other",
+define { "fmin", sig = "tensor a, tensor b",
+    help = "the smaller of a and b; where one is NaN, the other",
     fn = function(a, b) return gpush.where(a:ne(a) | b:lt(a), b, a) end }
-define { "isposinf", sig = "tensor x", help = "x is infinite and above 0, elementwise", fn = function(x) return x:isinf() & x:gt(0) end }
-define { "isneginf", sig = "tensor x", help = "x is infinite and below 0, elementwise", fn = function(x) return x:isinf() & x:lt(0) end }
-define { "dist", sig = "tensor a, tensor b, float p=2", help = "the p-norm of a - b, over all elements",
+define { "isposinf", sig = "tensor x", help = "x is infinite and above 0, elementwise",
+    fn = function(x) return x:isinf() & x:gt(0) end }
+define { "isneginf", sig = "tensor x", help = "x is infinite and below 0, elementwise",
+    fn = function(x) return x:isinf() & x:lt(0) end }
+define { "dist", sig = "tensor a, tensor b, float p=2",
+    help = "the p-norm of a - b, over all elements",
     fn = function(a, b, p) return (a - b):norm(p) end }
 
 -- ---- in place, where the row has no such form ----
 
-define { "zero_", sig = "tensor x", help = "every element of x set to 0", fn = function(x) return x:fill_(0) end }
-define { "deg2rad_", sig = "tensor x", help = "degrees overwritten with radians", fn = function(x) return x:mul_(math.pi / 180) end }
-define { "rad2deg_", sig = "tensor x", help = "radians overwritten with degrees", fn = function(x) return x:mul_(180 / math.pi) end }
-define { "cumsum_", sig = "tensor x, dim dim", help = "x overwritten with its running sums along dim",
+define { "zero_", sig = "tensor x", help = "every element of x set to 0",
+    fn = function(x) return x:fill_(0) end }
+define { "deg2rad_", sig = "tensor x", help = "degrees overwritten with radians",
+    fn = function(x) return x:mul_(math.pi / 180) end }
+define { "rad2deg_", sig = "tensor x", help = "radians overwritten with degrees",
+    fn = function(x) return x:mul_(180 / math.pi) end }
+define { "cumsum_", sig = "tensor x, dim dim",
+    help = "x overwritten with its running sums along dim",
     fn = function(x, dim) return x:copy_(x:cumsum(dim)) end }
-define { "cumprod_", sig = "tensor x, dim dim", help = "x overwritten with its running products along dim",
+define { "cumprod_", sig = "tensor x, dim dim",
+    help = "x overwritten with its running products along dim",
     -- Its gradient asks for x as it was, which x itself, written, is not.
     fn = function(x, dim) return x:copy_((x.requires_grad and x:clone() or x):cumprod(dim)) end }

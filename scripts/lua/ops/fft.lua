@@ -4,7 +4,8 @@ local gpush, define, _, fail = ...
 
 -- ---- Fourier transforms over several dims; grids; shifts ----
 
--- The dims as positions from the front (dims: how many x has without those of pairs), and a size for each or nil.
+-- The dims as positions from the front (dims: how many x has without those of pairs), and a size
+-- for each or nil.
 local function plan(name, x, s, dim, dims, default)
     if not dim then
         dim = {}
@@ -15,7 +16,9 @@ local function plan(name, x, s, dim, dims, default)
     local at, seen = {}, {}
     for i, d in ipairs(dim) do
         at[i] = d < 0 and dims + 1 + d or d
-        if at[i] < 1 or at[i] > dims then fail("%s: dim %d is out of range for %d dims", name, d, dims) end
+        if at[i] < 1 or at[i] > dims then
+            fail("%s: dim %d is out of range for %d dims", name, d, dims)
+        end
         if seen[at[i]] then fail("%s: dim %d is given twice", name, d) end
         seen[at[i]] = true
     end
@@ -34,7 +37,8 @@ local function over(fn)
         local dims = #x.shape - (complex and 1 or 0)
         local at, sizes = plan(name, x, s, dim, dims, default)
         local last = #at
-        return complex_steps(fn, fn(x, sizes[last], at[last], norm, complex), at, sizes, norm, last - 1)
+        return complex_steps(fn, fn(x, sizes[last], at[last], norm, complex), at, sizes, norm,
+            last - 1)
     end
 end
 local fft = gpush.fft
@@ -42,31 +46,41 @@ local fft_over, ifft_over = over(fft.fft), over(fft.ifft)
 local function rfft_over(name, default, x, s, dim, norm)
     local at, sizes = plan(name, x, s, dim, #x.shape, default)
     local last = #at
-    return complex_steps(fft.fft, fft.rfft(x, sizes[last], at[last], norm), at, sizes, norm, last - 1)
+    return complex_steps(fft.fft, fft.rfft(x, sizes[last], at[last], norm), at, sizes, norm,
+        last - 1)
 end
 local function irfft_over(name, default, x, s, dim, norm)
     local at, sizes = plan(name, x, s, dim, #x.shape - 1, default)
     local last = #at
-    return fft.irfft(complex_steps(fft.ifft, x, at, sizes, norm, last - 1), sizes[last], at[last], norm)
+    return fft.irfft(complex_steps(fft.ifft, x, at, sizes, norm, last - 1), sizes[last], at[last],
+        norm)
 end
 
-define { "fft.fft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
-    help = "Fourier transform of a real tensor (complex=true: of pairs) over the last two dims, or dim; s: their sizes",
+define { "fft.fft2",
+    sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
+    help = "Fourier transform of a real tensor (complex=true: of pairs) over the last two dims, \z
+        or dim; s: their sizes",
     fn = function(...) return fft_over("fft.fft2", 2, ...) end }
-define { "fft.fftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
-    help = "Fourier transform of a real tensor (complex=true: of pairs) over all dims, or dim; s: their sizes",
+define { "fft.fftn",
+    sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=false",
+    help = "Fourier transform of a real tensor (complex=true: of pairs) over all dims, or dim; s: \z
+        their sizes",
     fn = function(...) return fft_over("fft.fftn", nil, ...) end }
-define { "fft.ifft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
+define { "fft.ifft2",
+    sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
     help = "inverse Fourier transform of pairs over the last two dims, or dim; s: their sizes",
     fn = function(...) return ifft_over("fft.ifft2", 2, ...) end }
-define { "fft.ifftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
+define { "fft.ifftn",
+    sig = "tensor x, ints? s, dims? dim, str norm=\"backward\", bool complex=true",
     help = "inverse Fourier transform of pairs over all dims, or dim; s: their sizes",
     fn = function(...) return ifft_over("fft.ifftn", nil, ...) end }
 define { "fft.rfft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
-    help = "Fourier transform of a real tensor, half of it along the last of the dims, over the last two dims, or dim; s: their sizes",
+    help = "Fourier transform of a real tensor, half of it along the last of the dims, over the \z
+        last two dims, or dim; s: their sizes",
     fn = function(...) return rfft_over("fft.rfft2", 2, ...) end }
 define { "fft.rfftn", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
-    help = "Fourier transform of a real tensor, half of it along the last of the dims, over all dims, or dim; s: their sizes",
+    help = "Fourier transform of a real tensor, half of it along the last of the dims, over all \z
+        dims, or dim; s: their sizes",
     fn = function(...) return rfft_over("fft.rfftn", nil, ...) end }
 define { "fft.irfft2", sig = "tensor x, ints? s, dims? dim, str norm=\"backward\"",
     help = "inverse of fft.rfftn over the last two dims, or dim; s: their sizes",
@@ -84,11 +98,16 @@ local function frequencies(op, count, low, n, d, dtype, device)
     return f / (n * d)
 end
 define { "fft.fftfreq", sig = "int n, float d=1, dtype? dtype, device? device",
-    help = "the frequencies of fft.fft's n results, for samples d apart: 0, 1 … then the negative ones, over n d",
-    fn = function(n, d, dtype, device) return frequencies("fft.fftfreq", (n + 1) // 2, n // 2, n, d, dtype, device) end }
+    help = "the frequencies of fft.fft's n results, for samples d apart: 0, 1 … then the negative \z
+        ones, over n d",
+    fn = function(n, d, dtype, device)
+        return frequencies("fft.fftfreq", (n + 1) // 2, n // 2, n, d, dtype, device)
+    end }
 define { "fft.rfftfreq", sig = "int n, float d=1, dtype? dtype, device? device",
     help = "the frequencies of fft.rfft's n // 2 + 1 results, for samples d apart",
-    fn = function(n, d, dtype, device) return frequencies("fft.rfftfreq", n // 2 + 1, 0, n, d, dtype, device) end }
+    fn = function(n, d, dtype, device)
+        return frequencies("fft.rfftfreq", n // 2 + 1, 0, n, d, dtype, device)
+    end }
 
 local function shift(op, x, dim, back)
     if not dim then
@@ -97,13 +116,19 @@ local function shift(op, x, dim, back)
     end
     for _, d in ipairs(dim) do
         local n = rawget(x.shape, d < 0 and #x.shape + 1 + d or d)
-        if not n then fail("%s: dim %d is out of range for a %d-d tensor (expected 1 to %d)", op, d, x.ndim, x.ndim) end
+        if not n then
+            fail("%s: dim %d is out of range for a %d-d tensor (expected 1 to %d)", op, d, x.ndim,
+                x.ndim)
+        end
         local half = (back and n // 2 or n - n // 2) -- how many come to the end
-        if n > 1 then x = gpush.cat({ x:narrow(d, half + 1, n - half), x:narrow(d, 1, half) }, d) end
+        if n > 1 then
+            x = gpush.cat({ x:narrow(d, half + 1, n - half), x:narrow(d, 1, half) }, d)
+        end
     end
     return x
 end
-define { "fft.fftshift", sig = "tensor x, dims? dim", help = "frequency 0 moved to the middle of dim, or of every dim (of pairs: say which)",
+define { "fft.fftshift", sig = "tensor x, dims? dim",
+    help = "frequency 0 moved to the middle of dim, or of every dim (of pairs: say which)",
     fn = function(x, dim) return shift("fft.fftshift", x, dim, false) end }
 define { "fft.ifftshift", sig = "tensor x, dims? dim", help = "undoes fft.fftshift",
     fn = function(x, dim) return shift("fft.ifftshift", x, dim, true) end }

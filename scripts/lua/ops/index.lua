@@ -2,7 +2,8 @@
 -- Composites: indices and masks. See define in scripts/lua/init.lua.
 local gpush, define, rows = ...
 
--- The columns of nonzero, a list of one tensor for each dim, which is an index; of a 0-d tensor, as of one element in one dim.
+-- The columns of nonzero, a list of one tensor for each dim, which is an index; of a 0-d tensor, as
+-- of one element in one dim.
 local nonzero, where = rows.nonzero, rows.where
 local function as_tuple(x)
     local rows, columns = nonzero(x.ndim == 0 and x:reshape(1) or x), {}
@@ -11,7 +12,8 @@ local function as_tuple(x)
 end
 
 define { "nonzero", sig = "tensor x, bool as_tuple=false",
-    help = "the indices of the elements that are not zero, a row each; as_tuple: a list of a tensor for each dim, as in t[nonzero(m, {as_tuple = true})]. Waits for their number",
+    help = "the indices of the elements that are not zero, a row each; as_tuple: a list of a \z
+        tensor for each dim, as in t[nonzero(m, {as_tuple = true})]. Waits for their number",
     fn = function(x, tuple)
         if tuple then return as_tuple(x) end
         return nonzero(x)

@@ -1,5 +1,6 @@
 --!plain
--- Composites: linear algebra. See define in scripts/lua/init.lua. Sums of products are in einsum.lua.
+-- Composites: linear algebra. See define in scripts/lua/init.lua. Sums of products are in
+-- einsum.lua.
 local gpush, define, _, fail = ...
 local linalg = gpush.linalg
 
@@ -18,7 +19,9 @@ local function batch(x, without, ...)
 end
 
 local function check_matrices(op, x)
-    if #x.shape < 2 then fail(op .. ": argument 'x' is " .. text(x) .. " (expected a matrix or a batch of matrices)") end
+    if #x.shape < 2 then
+        fail(op .. ": argument 'x' is " .. text(x) .. " (expected a matrix or a batch of matrices)")
+    end
 end
 
 local function check_square(op, x)
@@ -36,31 +39,39 @@ end
 
 -- ---- products ----
 
-define { "outer", sig = "tensor a, tensor b", help = "products of every element of vector a with every one of vector b",
+define { "outer", sig = "tensor a, tensor b",
+    help = "products of every element of vector a with every one of vector b",
     fn = function(a, b)
         check_devices("outer", a, b)
-        if #a.shape ~= 1 or #b.shape ~= 1 then fail("outer: %s and %s (expected two vectors)", text(a), text(b)) end
+        if #a.shape ~= 1 or #b.shape ~= 1 then
+            fail("outer: %s and %s (expected two vectors)", text(a), text(b))
+        end
         return a:unsqueeze(2) * b
     end }
 
-define { "inner", sig = "tensor a, tensor b", help = "sums of products over the last dims of a and b",
+define { "inner", sig = "tensor a, tensor b",
+    help = "sums of products over the last dims of a and b",
     fn = function(a, b)
         local n, m = #a.shape, #b.shape
         if n == 0 or m == 0 then return a * b end
         if a.shape[n] ~= b.shape[m] then
             fail("inner: %s and %s (expected last dims of one size)", text(a), text(b))
         end
-        if a.dtype ~= b.dtype then fail("inner: %s and %s (expected the same dtype)", text(a), text(b)) end
+        if a.dtype ~= b.dtype then
+            fail("inner: %s and %s (expected the same dtype)", text(a), text(b))
+        end
         return gpush.tensordot(a, b, { { n }, { m } })
     end }
 
 define { "kron", sig = "tensor a, tensor b",
-    help = "Kronecker product: each element of a times b, as blocks; dims of size 1 are put in front of the one with fewer",
+    help = "Kronecker product: each element of a times b, as blocks; dims of size 1 are put in \z
+        front of the one with fewer",
     fn = function(a, b)
         local n = math.max(#a.shape, #b.shape)
         local left, right, shape = {}, {}, {}
         for d = 1, n do
-            local p, q = rawget(a.shape, d - n + #a.shape) or 1, rawget(b.shape, d - n + #b.shape) or 1
+            local p, q = rawget(a.shape, d - n + #a.shape) or 1, rawget(b.shape, d - n + #b.shape)
+                or 1
             left[2 * d - 1], left[2 * d], right[2 * d - 1], right[2 * d] = p, 1, 1, q
             shape[d] = p * q
         end
@@ -78,7 +89,8 @@ define { "trace", sig = "tensor x", help = "sum of a matrix' diagonal; integers 
 local function wide(x) return HALF[x.dtype] and x:to { dtype = "f32" } or x end
 local function back(y, dtype) return y.dtype ~= dtype and y:to { dtype = dtype } or y end
 
-define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1", help = "inner products of the vectors along dim",
+define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1",
+    help = "inner products of the vectors along dim",
     fn = function(x, y, dim)
         local sum = (wide(x) * wide(y)):sum(dim)
         return x.dtype == y.dtype and HALF[x.dtype] and back(sum, x.dtype) or sum
@@ -86,13 +98,15 @@ define { "linalg.vecdot", sig = "tensor x, tensor y, dim dim=-1", help = "inner 
 
 local function cross(op, a, b, dim)
     check_devices(op, a, b)
-    if rawget(a.shape, dim < 0 and #a.shape + dim + 1 or dim) ~= 3 or rawget(b.shape, dim < 0 and #b.shape + dim + 1 or dim) ~= 3 then
+    if rawget(a.shape, dim < 0 and #a.shape + dim + 1 or dim) ~= 3
+        or rawget(b.shape, dim < 0 and #b.shape + dim + 1 or dim) ~= 3 then
         fail("%s: %s and %s (expected size 3 along dim %d)", op, text(a), text(b), dim)
     end
     if dim > 0 and #a.shape ~= #b.shape then
         fail("%s: %s and %s (expected as many dims)", op, text(a), text(b))
     end
-    local n, parts, half = math.max(#a.shape, #b.shape), {}, a.dtype == b.dtype and HALF[a.dtype] and a.dtype
+    local n, parts, half = math.max(#a.shape, #b.shape), {}, a.dtype == b.dtype and HALF[a.dtype]
+        and a.dtype
     if half then a, b = wide(a), wide(b) end
     for i = 1, 3 do
         local j, k = i % 3 + 1, (i + 1) % 3 + 1
@@ -102,10 +116,12 @@ local function cross(op, a, b, dim)
     return half and back(y, half) or y
 end
 
-define { "linalg.cross", sig = "tensor a, tensor b, dim dim=-1", help = "cross products of the 3-vectors along dim",
+define { "linalg.cross", sig = "tensor a, tensor b, dim dim=-1",
+    help = "cross products of the 3-vectors along dim",
     fn = function(a, b, dim) return cross("linalg.cross", a, b, dim) end }
 
-define { "cross", sig = "tensor a, tensor b, dim? dim", help = "cross products of the 3-vectors along dim, or the first dim of size 3",
+define { "cross", sig = "tensor a, tensor b, dim? dim",
+    help = "cross products of the 3-vectors along dim, or the first dim of size 3",
     fn = function(a, b, dim)
         for d = 1, dim and 0 or #a.shape do
             if a.shape[d] == 3 then dim = d break end
@@ -131,7 +147,9 @@ local function chain(m, n)
     return cut
 end
 
-define { "linalg.multi_dot", sig = "tensors xs", help = "product of two or more matrices in the order of least work; the first and last may be vectors",
+define { "linalg.multi_dot", sig = "tensors xs",
+    help = "product of two or more matrices in the order of least work; the first and last may be \z
+        vectors",
     fn = function(xs)
         local n = #xs
         if n < 2 then fail("linalg.multi_dot: %d tensors (expected two or more)", n) end
@@ -139,7 +157,8 @@ define { "linalg.multi_dot", sig = "tensors xs", help = "product of two or more 
         for i, x in ipairs(xs) do
             local ends = i == 1 or i == n
             if #x.shape ~= 2 and not (ends and #x.shape == 1) then
-                fail("linalg.multi_dot: tensor %d is %s (expected a matrix%s)", i, text(x), ends and " or a vector" or "")
+                fail("linalg.multi_dot: tensor %d is %s (expected a matrix%s)", i, text(x),
+                    ends and " or a vector" or "")
             end
             m[i] = #x.shape == 1 and (i == 1 and 1 or x.shape[1]) or x.shape[1]
             m[i + 1] = #x.shape == 1 and (i == 1 and x.shape[1] or 1) or x.shape[2]
@@ -154,11 +173,13 @@ define { "linalg.multi_dot", sig = "tensors xs", help = "product of two or more 
         return same and back(y, xs[1].dtype) or y
     end }
 
-define { "linalg.matrix_power", sig = "tensor x, int n", help = "square matrices to the power n; negative n: of the inverse",
+define { "linalg.matrix_power", sig = "tensor x, int n",
+    help = "square matrices to the power n; negative n: of the inverse",
     fn = function(x, n)
         check_square("linalg.matrix_power", x)
         if n == 0 then
-            return gpush.eye(x.shape[#x.shape], { dtype = x.dtype, device = x.device }):expand(x.shape):copy()
+            return gpush.eye(x.shape[#x.shape], { dtype = x.dtype, device = x.device }):expand(
+                x.shape):copy()
         end
         if n < 0 then x, n = linalg.inv(x), -n end
         local dtype, y = x.dtype, nil
@@ -176,7 +197,8 @@ define { "linalg.matrix_power", sig = "tensor x, int n", help = "square matrices
 
 local function check_float(op, x)
     if not (EPS[x.dtype] or HALF[x.dtype]) then
-        fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 f16 bf16)", op, x.dtype)
+        fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 f16 bf16)", op,
+            x.dtype)
     end
 end
 
@@ -216,24 +238,31 @@ local function matrix_norm(op, x, ord, dim, keepdim, dtype)
     return back(y, half)
 end
 
-define { "linalg.matrix_norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
-    help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in two dims, the last ones if not given",
+define { "linalg.matrix_norm",
+    sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
+    help = "the norm 'fro' (if not given), 'nuc', inf, -inf, 1, -1, 2 or -2 of the matrices in \z
+        two dims, the last ones if not given",
     fn = function(x, ord, dim, keepdim, dtype)
         check_matrices("linalg.matrix_norm", x)
-        return matrix_norm("linalg.matrix_norm", x, ORDS[ord] or ord or "fro", dim or { -2, -1 }, keepdim, dtype)
+        return matrix_norm("linalg.matrix_norm", x, ORDS[ord] or ord or "fro", dim or { -2, -1 },
+            keepdim, dtype)
     end }
 
 define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false, dtype? dtype",
-    help = "norm of a vector (one dim) or of matrices (two dims); without ord the square root of the sum of squares",
+    help = "norm of a vector (one dim) or of matrices (two dims); without ord the square root of \z
+        the sum of squares",
     fn = function(x, ord, dim, keepdim, dtype)
         ord = ORDS[ord] or ord
         if ord == nil then return vector_norm("linalg.norm", x, 2, dim, keepdim, dtype) end
         local n = #x.shape
         if dim and #dim > 2 or not dim and n > 2 then
-            fail("linalg.norm: %d dims of %s (expected one or two where ord is given)", dim and #dim or n, text(x))
+            fail("linalg.norm: %d dims of %s (expected one or two where ord is given)",
+                dim and #dim or n, text(x))
         end
         if (dim and #dim or n) < 2 then
-            if type(ord) ~= "number" then fail("linalg.norm: argument 'ord' is %s (expected a number for vectors)", ord) end
+            if type(ord) ~= "number" then
+                fail("linalg.norm: argument 'ord' is %s (expected a number for vectors)", ord)
+            end
             return vector_norm("linalg.norm", x, ord, dim, keepdim, dtype)
         end
         return matrix_norm("linalg.norm", x, ord, dim or { 1, 2 }, keepdim, dtype)
@@ -241,17 +270,23 @@ define { "linalg.norm", sig = "tensor x, any? ord, dims? dim, bool keepdim=false
 
 -- ---- what singular values tell ----
 
--- Singular values at most this are taken for zero; PyTorch's rule. s: k values of each matrix, k > 0.
+-- Singular values at most this are taken for zero; PyTorch's rule. s: k values of each matrix, k >
+-- 0.
 local function cutoff(op, x, s, atol, rtol)
-    if atol and not (atol >= 0) then fail("%s: argument 'atol': expected a number >= 0, got %s", op, atol) end
-    if rtol and not (rtol >= 0) then fail("%s: argument 'rtol': expected a number >= 0, got %s", op, rtol) end
+    if atol and not (atol >= 0) then
+        fail("%s: argument 'atol': expected a number >= 0, got %s", op, atol)
+    end
+    if rtol and not (rtol >= 0) then
+        fail("%s: argument 'rtol': expected a number >= 0, got %s", op, rtol)
+    end
     local rows, cols = x.shape[#x.shape - 1], x.shape[#x.shape]
     rtol = rtol or (atol and atol > 0 and 0) or EPS[x.dtype] * math.max(rows, cols)
     return (s:amax(-1, true) * rtol):clamp(atol or 0)
 end
 
 define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
-    help = "how many singular values of each matrix are above max(atol, rtol * the largest); hermitian: x is symmetric",
+    help = "how many singular values of each matrix are above max(atol, rtol * the largest); \z
+        hermitian: x is symmetric",
     fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.matrix_rank", x)
         local s = hermitian and linalg.eigvalsh(x):abs() or linalg.svdvals(x)
@@ -260,7 +295,8 @@ define { "linalg.matrix_rank", sig = "tensor x, float? atol, float? rtol, bool h
     end }
 
 define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitian=false",
-    help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as zero",
+    help = "Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as \z
+        zero",
     fn = function(x, atol, rtol, hermitian)
         check_matrices("linalg.pinv", x)
         local u, s, vh
@@ -275,16 +311,20 @@ define { "linalg.pinv", sig = "tensor x, float? atol, float? rtol, bool hermitia
             return gpush.zeros(batch(x, 2, cols, rows), { dtype = x.dtype, device = x.device })
         end
         local size = hermitian and s:abs() or s
-        local inverse = gpush.where(size:gt(cutoff("linalg.pinv", x, size, atol, rtol)), s:reciprocal(), 0)
+        local inverse = gpush.where(size:gt(cutoff("linalg.pinv", x, size, atol, rtol)),
+            s:reciprocal(), 0)
         return vh:transpose(-1, -2):matmul(inverse:unsqueeze(-1) * u:transpose(-1, -2))
     end }
 
 define { "linalg.cond", sig = "tensor x, any? p",
-    help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not given. Singular matrices: inf",
+    help = "condition number for the norm p (of linalg.matrix_norm); by singular values if not \z
+        given. Singular matrices: inf",
     fn = function(x, p)
         p = ORDS[p] or p
         check_matrices("linalg.cond", x)
-        if x:numel() == 0 then return gpush.zeros(batch(x, 2), { dtype = x.dtype, device = x.device }) end
+        if x:numel() == 0 then
+            return gpush.zeros(batch(x, 2), { dtype = x.dtype, device = x.device })
+        end
         if p == nil or p == 2 or p == -2 then
             local s = linalg.svdvals(x)
             local most, least = s:amax(-1), s:amin(-1)
@@ -293,11 +333,13 @@ define { "linalg.cond", sig = "tensor x, any? p",
         end
         check_square("linalg.cond", x)
         local inverse, info = linalg.inv_ex(x)
-        local c = matrix_norm("linalg.cond", x, p, { -2, -1 }) * matrix_norm("linalg.cond", inverse, p, { -2, -1 })
+        local c = matrix_norm("linalg.cond", x, p, { -2, -1 }) *
+            matrix_norm("linalg.cond", inverse, p, { -2, -1 })
         return gpush.where(info:ne(0), math.huge, c)
     end }
 
-define { "logdet", sig = "tensor x", help = "logarithm of the determinant; NaN where that is negative",
+define { "logdet", sig = "tensor x",
+    help = "logarithm of the determinant; NaN where that is negative",
     fn = function(x)
         local sign, log = linalg.slogdet(x)
         return log:masked_fill(sign:lt(0), 0 / 0)

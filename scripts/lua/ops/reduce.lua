@@ -5,21 +5,35 @@ local gpush, define, _, fail = ...
 local FLOATS = { f64 = true, f32 = true, f16 = true, bf16 = true }
 
 define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype? dtype",
-    help = "the p-norm of the elements over dims, or of all; p: a number, inf, -inf, 'fro' (2, the default), or 'nuc' of matrices. Of matrices: linalg.norm",
+    help = "the p-norm of the elements over dims, or of all; p: a number, inf, -inf, 'fro' (2, \z
+        the default), or 'nuc' of matrices. Of matrices: linalg.norm",
     fn = function(x, p, dims, keepdim, dtype)
         if p == "nuc" then
-            if not dims and x.ndim ~= 2 then fail("norm: 'nuc' of a tensor of %d dims (expected 2, or two dims in 'dims')", x.ndim) end
+            if not dims and x.ndim ~= 2 then
+                fail("norm: 'nuc' of a tensor of %d dims (expected 2, or two dims in 'dims')",
+                    x.ndim)
+            end
             return gpush.linalg.matrix_norm(x, p, dims or { 1, 2 }, keepdim, dtype)
         end
         if p == nil or p == "fro" then p = 2 end
-        if type(p) ~= "number" then fail("norm: argument 'p': expected a number, 'fro' or 'nuc', got '%s'", tostring(p)) end
+        if type(p) ~= "number" then
+            fail("norm: argument 'p': expected a number, 'fro' or 'nuc', got '%s'", tostring(p))
+        end
         return gpush.linalg.vector_norm(x, p, dims, keepdim, dtype)
     end }
 
-define { "var_mean", sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased", help = "variance and mean over dims, or of all",
-    fn = function(x, dims, correction, keepdim, unbiased) return x:var(dims, correction, keepdim, unbiased), x:mean(dims, keepdim) end }
-define { "std_mean", sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased", help = "standard deviation and mean over dims, or of all",
-    fn = function(x, dims, correction, keepdim, unbiased) return x:std(dims, correction, keepdim, unbiased), x:mean(dims, keepdim) end }
+define { "var_mean",
+    sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased",
+        help = "variance and mean over dims, or of all",
+    fn = function(x, dims, correction, keepdim, unbiased)
+        return x:var(dims, correction, keepdim, unbiased), x:mean(dims, keepdim)
+    end }
+define { "std_mean",
+    sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased",
+        help = "standard deviation and mean over dims, or of all",
+    fn = function(x, dims, correction, keepdim, unbiased)
+        return x:std(dims, correction, keepdim, unbiased), x:mean(dims, keepdim)
+    end }
 
 -- ---- quantiles ----
 
@@ -46,7 +60,8 @@ local function one(sorted, q, way)
     return gpush.where(last:ne(last), last, y) -- NaNs are sorted to the end
 end
 
--- Quantiles qs (a vector in f64) of sorted lines, as a new last dim. count: elements that are no NaN, of each line.
+-- Quantiles qs (a vector in f64) of sorted lines, as a new last dim. count: elements that are no
+-- NaN, of each line.
 local function many(sorted, qs, interpolation, count, skip)
     local ranks = (qs * (count - 1)):clamp(0)
     local low = ranks:floor()
@@ -70,7 +85,9 @@ end
 local function settle_q(op, x, q)
     if type(q) == "table" then
         for i, v in ipairs(q) do
-            if type(v) ~= "number" then fail("%s: argument 'q': number %d is a %s", op, i, type(v)) end
+            if type(v) ~= "number" then
+                fail("%s: argument 'q': number %d is a %s", op, i, type(v))
+            end
         end
         q = gpush.tensor(q, { dtype = "f64" })
     end
@@ -78,26 +95,38 @@ local function settle_q(op, x, q)
         if not (q >= 0 and q <= 1) then fail("%s: argument 'q': expected 0 to 1, got %s", op, q) end
         return q
     end
-    if type(q) ~= "userdata" then fail("%s: argument 'q': expected a number, a table or a tensor, got %s", op, type(q)) end
-    if q.ndim > 1 then fail("%s: argument 'q': expected a number or one dim, got %d dims", op, q.ndim) end
+    if type(q) ~= "userdata" then
+        fail("%s: argument 'q': expected a number, a table or a tensor, got %s", op, type(q))
+    end
+    if q.ndim > 1 then
+        fail("%s: argument 'q': expected a number or one dim, got %d dims", op, q.ndim)
+    end
     return q:to("f64"):to(x.device)
 end
 
 local function quantile(op, skip)
     return function(x, q, dim, keepdim, interpolation)
         local way, dtype, ndim = ways[interpolation], x.dtype, x.ndim
-        if not way then fail("%s: argument 'interpolation': expected linear, lower, higher, midpoint or nearest, got '%s'", op, interpolation) end
-        if not FLOATS[dtype] then fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 f16 bf16)", op, dtype) end
+        if not way then fail("%s: argument 'interpolation': expected linear, lower, higher, \z
+            midpoint or nearest, got '%s'", op, interpolation) end
+        if not FLOATS[dtype] then
+            fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 f16 bf16)", op,
+                dtype)
+        end
         q = settle_q(op, x, q)
         if dtype == "f16" or dtype == "bf16" then x = x:to "f32" end
         local lines = dim and ndim > 0 and x:movedim(dim, -1) or x:reshape(-1)
-        if lines.shape[lines.ndim] == 0 then fail("%s: no elements: a reduced dim has size 0", op) end
+        if lines.shape[lines.ndim] == 0 then
+            fail("%s: no elements: a reduced dim has size 0", op)
+        end
         local sorted, y = (lines:sort(-1)), nil
         if type(q) == "number" and not skip then
             y = one(sorted, q, way)
         else
-            local qs = type(q) == "number" and gpush.full({ 1 }, q, { dtype = "f64", device = x.device }) or q:reshape(-1)
-            local count = skip and sorted:eq(sorted):sum({ -1 }, true):to "f64" or sorted.shape[sorted.ndim]
+            local qs = type(q) == "number"
+                and gpush.full({ 1 }, q, { dtype = "f64", device = x.device }) or q:reshape(-1)
+            local count = skip and sorted:eq(sorted):sum({ -1 }, true):to "f64"
+                or sorted.shape[sorted.ndim]
             y = many(sorted, qs, interpolation, count, skip)
             local vector = type(q) ~= "number" and q.ndim == 1
             y = vector and y:movedim(-1, 1) or y:squeeze(-1)
@@ -110,16 +139,20 @@ local function quantile(op, skip)
         return y:to(dtype)
     end
 end
-define { "quantile", sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
+define { "quantile",
+    sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
     fn = quantile("quantile", false),
-    help = "the q-quantiles (0 to 1) along dim, or of all; several q (a table or a vector) give a first dim. interpolation: linear, lower, higher, midpoint, nearest. NaN wins" }
-define { "nanquantile", sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
+    help = "the q-quantiles (0 to 1) along dim, or of all; several q (a table or a vector) give a \z
+        first dim. interpolation: linear, lower, higher, midpoint, nearest. NaN wins" }
+define { "nanquantile",
+    sig = "tensor x, any q, dim? dim, bool keepdim=false, str interpolation=\"linear\"",
     fn = quantile("nanquantile", true), help = "as quantile, without NaNs" }
 
 -- ---- differences ----
 
 define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? append",
-    help = "each element less the one before it along dim, n times; prepend and append are put round x first",
+    help = "each element less the one before it along dim, n times; prepend and append are put \z
+        round x first",
     fn = function(x, n, dim, prepend, append)
         if n < 0 then fail("diff: argument 'n': expected >= 0, got %d", n) end
         if x.ndim == 0 then fail("diff: expected at least 1 dim, got a 0-d tensor") end
@@ -131,10 +164,12 @@ define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? 
             x = gpush.cat(list, dim)
         end
         local size, dtype = x:narrow(dim, 1, 0) and x:size(dim), x.dtype
-        if n > 1 and (dtype == "f16" or dtype == "bf16") then x = x:to "f32" end -- rounded once, not n times
+        -- rounded once, not n times
+        if n > 1 and (dtype == "f16" or dtype == "bf16") then x = x:to "f32" end
         for _ = 1, math.min(n, size) do
             size = size - 1
-            local later, earlier = x:narrow(dim, math.min(2, size + 1), size), x:narrow(dim, 1, size)
+            local later, earlier = x:narrow(dim, math.min(2, size + 1), size),
+                x:narrow(dim, 1, size)
             x = dtype == "bool" and later:ne(earlier) or later - earlier
         end
         return x.dtype == dtype and x or x:to(dtype)

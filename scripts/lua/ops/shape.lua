@@ -14,7 +14,9 @@ local function wrap(op, dim, ndim)
 end
 
 local function same_device(op, a, b)
-    if a.device ~= b.device then fail("%s: tensors are on different devices: %s and %s", op, a.device, b.device) end
+    if a.device ~= b.device then
+        fail("%s: tensors are on different devices: %s and %s", op, a.device, b.device)
+    end
 end
 
 -- The size of dim, which must exist.
@@ -47,39 +49,54 @@ end
 local function whole(v) return type(v) == "number" and math.tointeger(v) or nil end
 
 define { "split", sig = "tensor x, any size, dim dim=1",
-    help = "a table of views of dim, each size long (the last one may be shorter); or of the sizes in a table",
+    help = "a table of views of dim, each size long (the last one may be shorter); or of the \z
+        sizes in a table",
     fn = function(x, size, dim)
         local n
         n, dim = sized("split", x, dim)
         size = whole(size) or size
         if math.type(size) == "integer" then
-            if size < 0 or (size == 0 and n > 0) then fail("split: argument 'size': expected an integer above 0, got %d", size) end
+            if size < 0 or (size == 0 and n > 0) then
+                fail("split: argument 'size': expected an integer above 0, got %d", size)
+            end
             return pieces(x, dim, size == 0 and { 0 } or even(size, n))
         end
-        if type(size) ~= "table" then fail("split: argument 'size': expected an integer or a table of integers, got %s", type(size)) end
+        if type(size) ~= "table" then
+            fail("split: argument 'size': expected an integer or a table of integers, got %s",
+                type(size))
+        end
         local sum, sizes = 0, {}
         for i, s in ipairs(size) do
             sizes[i] = whole(s)
-            if not sizes[i] or s < 0 then fail("split: size %d is %s (expected an integer, not negative)", i, s) end
+            if not sizes[i] or s < 0 then
+                fail("split: size %d is %s (expected an integer, not negative)", i, s)
+            end
             if s > n then fail("split: size %d is %d, but dim %d has size %d", i, s, dim, n) end
             sum = sum + sizes[i]
         end
-        if sum ~= n then fail("split: the sizes add up to %d, but dim %d has size %d", sum, dim, n) end
+        if sum ~= n then
+            fail("split: the sizes add up to %d, but dim %d has size %d", sum, dim, n)
+        end
         return pieces(x, dim, sizes)
     end }
 
 -- A table of more views than this is a slip.
 local MOST_PIECES = 1 << 24
 local function check_pieces(op, name, n)
-    if n > MOST_PIECES then fail("%s: argument '%s' is %d (expected at most %d)", op, name, n, MOST_PIECES) end
+    if n > MOST_PIECES then
+        fail("%s: argument '%s' is %d (expected at most %d)", op, name, n, MOST_PIECES)
+    end
 end
 
 define { "chunk", sig = "tensor x, int chunks, dim dim=1",
-    help = "a table of views: dim in at most `chunks` pieces of one size, the last one perhaps shorter",
+    help = "a table of views: dim in at most `chunks` pieces of one size, the last one perhaps \z
+        shorter",
     fn = function(x, chunks, dim)
         local n
         n, dim = sized("chunk", x, dim)
-        if chunks < 1 then fail("chunk: argument 'chunks': expected an integer above 0, got %d", chunks) end
+        if chunks < 1 then
+            fail("chunk: argument 'chunks': expected an integer above 0, got %d", chunks)
+        end
         if n > 0 then chunks = math.min(chunks, n) end
         check_pieces("chunk", "chunks", chunks)
         if n == 0 then
@@ -91,7 +108,8 @@ define { "chunk", sig = "tensor x, int chunks, dim dim=1",
     end }
 
 define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
-    help = "a table of views: dim in exactly so many pieces, the first ones longer by 1 where it does not divide; or ending at the indices in a table",
+    help = "a table of views: dim in exactly so many pieces, the first ones longer by 1 where it \z
+        does not divide; or ending at the indices in a table",
     fn = function(x, sections, dim)
         local n, sizes, at = nil, {}, 0
         n, dim = sized("tensor_split", x, dim)
@@ -108,7 +126,8 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
         end
         sections = whole(sections) or sections
         if math.type(sections) ~= "integer" or sections < 1 then
-            fail("tensor_split: argument 'sections': expected an integer above 0 or a table, got %s", tostring(sections))
+            fail("tensor_split: argument 'sections': expected an integer above 0 or a table, got \z
+                %s", tostring(sections))
         end
         check_pieces("tensor_split", "sections", sections)
         for i = 1, sections do sizes[i] = n // sections + (i <= n % sections and 1 or 0) end
@@ -146,12 +165,14 @@ define { "atleast_2d", sig = "tensor x", help = "x with at least 2 dims, new one
 define { "atleast_3d", sig = "tensor x", help = "x with at least 3 dims, new ones of size 1",
     fn = function(x) return at_least(3, x) end }
 
-define { "hstack", sig = "tensors xs", help = "tensors side by side: along dim 2, vectors along dim 1",
+define { "hstack", sig = "tensors xs",
+    help = "tensors side by side: along dim 2, vectors along dim 1",
     fn = function(xs)
         xs = all_at_least(1, xs)
         return gpush.cat(xs, xs[1] and xs[1].ndim > 1 and 2 or 1)
     end }
-define { "vstack", sig = "tensors xs", help = "tensors one above the other: along dim 1, vectors as rows",
+define { "vstack", sig = "tensors xs",
+    help = "tensors one above the other: along dim 1, vectors as rows",
     fn = function(xs) return gpush.cat(all_at_least(2, xs), 1) end }
 define { "dstack", sig = "tensors xs", help = "tensors one behind the other: along dim 3",
     fn = function(xs) return gpush.cat(all_at_least(3, xs), 3) end }
@@ -164,7 +185,8 @@ define { "column_stack", sig = "tensors xs", help = "as hstack, vectors as colum
 
 -- ---- repeated ----
 
--- x as often as counts says along its dims; as many counts as dims. Repetition is a view until the one copy.
+-- x as often as counts says along its dims; as many counts as dims. Repetition is a view until the
+-- one copy.
 local function repeated(x, counts)
     local shape, split, wide, final = x.shape, {}, {}, {}
     for d, n in ipairs(shape) do
@@ -180,7 +202,9 @@ local function repeated(x, counts)
         for k = d, #shape do inner = inner * x.shape[k] end
         local now = x.shape
         now[d] = final[d]
-        if counts[d] ~= 1 then x = x:reshape(outer, 1, inner):expand(outer, counts[d], inner):reshape(now) end
+        if counts[d] ~= 1 then
+            x = x:reshape(outer, 1, inner):expand(outer, counts[d], inner):reshape(now)
+        end
     end
     return x
 end
@@ -192,15 +216,19 @@ local function tile(op, x, dims)
     end
     for _ = #counts + 1, x.ndim do table.insert(counts, 1, 1) end
     local shape = x.shape
-    if #counts > 8 then fail("%s: %d counts are more than the 8 dims a tensor may have", op, #counts) end
+    if #counts > 8 then
+        fail("%s: %d counts are more than the 8 dims a tensor may have", op, #counts)
+    end
     for _ = #shape + 1, #counts do table.insert(shape, 1, 1) end
     return repeated(x:reshape(shape), counts)
 end
 
-define { "tile", sig = "tensor x, shape dims", help = "x repeated along its dims, so often each; fewer numbers count for the last dims",
+define { "tile", sig = "tensor x, shape dims",
+    help = "x repeated along its dims, so often each; fewer numbers count for the last dims",
     fn = function(x, dims) return tile("tile", x, dims) end }
 define { "repeat", sig = "tensor x, shape dims",
-    help = "as tile, with a number for every dim; `repeat` is a word of Lua's, so x[\"repeat\"](x, 2, 3)",
+    help = "as tile, with a number for every dim; `repeat` is a word of Lua's, so \z
+        x[\"repeat\"](x, 2, 3)",
     fn = function(x, dims)
         if #dims < x.ndim then fail("repeat: %d numbers given for a %d-d tensor", #dims, x.ndim) end
         return tile("repeat", x, dims)
@@ -208,7 +236,8 @@ define { "repeat", sig = "tensor x, shape dims",
 
 -- ---- turned ----
 
-define { "rot90", sig = "tensor x, int k=1, dims? dims", help = "x turned by k quarters, from the first of two dims (1 and 2) to the second",
+define { "rot90", sig = "tensor x, int k=1, dims? dims",
+    help = "x turned by k quarters, from the first of two dims (1 and 2) to the second",
     fn = function(x, k, dims)
         dims = dims or { 1, 2 }
         if #dims ~= 2 then fail("rot90: %d dims given (expected 2)", #dims) end
@@ -220,10 +249,13 @@ define { "rot90", sig = "tensor x, int k=1, dims? dims", help = "x turned by k q
         if k == 3 then return x:flip(a):transpose(a, b) end
         return x:clone()
     end }
-define { "fliplr", sig = "tensor x", help = "columns in reverse order: dim 2", fn = function(x) return x:flip(2) end }
-define { "flipud", sig = "tensor x", help = "rows in reverse order: dim 1", fn = function(x) return x:flip(1) end }
+define { "fliplr", sig = "tensor x", help = "columns in reverse order: dim 2",
+    fn = function(x) return x:flip(2) end }
+define { "flipud", sig = "tensor x", help = "rows in reverse order: dim 1",
+    fn = function(x) return x:flip(1) end }
 
-define { "ravel", sig = "tensor x", help = "the elements in one dim; a copy where a view cannot be", fn = function(x) return x:flatten() end }
+define { "ravel", sig = "tensor x", help = "the elements in one dim; a copy where a view cannot be",
+    fn = function(x) return x:flatten() end }
 -- Only the shape of other is read: it may be on another device.
 define { "expand_as", sig = "tensor x, tensor other", help = "x expanded to the shape of other",
     fn = function(x, other) return x:expand(other.shape) end }
@@ -234,13 +266,15 @@ define { "reshape_as", sig = "tensor x, tensor other", help = "x in the shape of
 
 -- ---- made of vectors ----
 
-define { "diag", sig = "tensor x, int diagonal=0", help = "the diagonal of a matrix, as a view; of a vector, the matrix that has it",
+define { "diag", sig = "tensor x, int diagonal=0",
+    help = "the diagonal of a matrix, as a view; of a vector, the matrix that has it",
     fn = function(x, diagonal)
         if x.ndim == 1 then return x:diag_embed(diagonal) end
         if x.ndim == 2 then return x:diagonal(diagonal) end
         fail("diag: expected 1 or 2 dims, got %d; use diagonal or diag_embed", x.ndim)
     end }
-define { "diagflat", sig = "tensor x, int offset=0", help = "the matrix with the elements of x as its diagonal",
+define { "diagflat", sig = "tensor x, int offset=0",
+    help = "the matrix with the elements of x as its diagonal",
     fn = function(x, offset) return x:flatten():diag_embed(offset) end }
 
 local function grid(op, xs, indexing)
@@ -262,27 +296,33 @@ local function grid(op, xs, indexing)
 end
 
 define { "meshgrid", sig = "tensors xs, str indexing=\"ij\"",
-    help = "meshgrid{x, y, …}: for each vector a view of the grid of all, where its elements run along its own dim; a list. indexing 'xy' exchanges the first two dims",
+    help = "meshgrid{x, y, …}: for each vector a view of the grid of all, where its elements run \z
+        along its own dim; a list. indexing 'xy' exchanges the first two dims",
     fn = function(xs, indexing)
-        if indexing ~= "ij" and indexing ~= "xy" then fail("meshgrid: argument 'indexing': expected 'ij' or 'xy', got '%s'", indexing) end
+        if indexing ~= "ij" and indexing ~= "xy" then
+            fail("meshgrid: argument 'indexing': expected 'ij' or 'xy', got '%s'", indexing)
+        end
         return grid("meshgrid", xs, indexing)
     end }
 
-define { "cartesian_prod", sig = "tensors xs", help = "all combinations of the elements of vectors, a row each; of one vector, itself",
+define { "cartesian_prod", sig = "tensors xs",
+    help = "all combinations of the elements of vectors, a row each; of one vector, itself",
     fn = function(xs)
         local views = grid("cartesian_prod", xs, "ij")
         if #views == 1 then return xs[1]:reshape(-1) end
         return gpush.stack(views, #views + 1):reshape(-1, #views)
     end }
 
-define { "broadcast_tensors", sig = "tensors xs", help = "views of the tensors in the shape that they broadcast to; a list",
+define { "broadcast_tensors", sig = "tensors xs",
+    help = "views of the tensors in the shape that they broadcast to; a list",
     fn = function(xs)
         local views, shape = {}, {}
         for _, x in ipairs(xs) do
             local s = x.shape
             for d = 0, math.max(#s, #shape) - 1 do
                 local a, b = rawget(s, #s - d) or 1, shape[d + 1] or 1
-                if a ~= b and a ~= 1 and b ~= 1 then fail("broadcast_tensors: sizes %d and %d of dim %d from the end do not go together", b, a, d + 1) end
+                if a ~= b and a ~= 1 and b ~= 1 then fail("broadcast_tensors: sizes %d and %d of \z
+                    dim %d from the end do not go together", b, a, d + 1) end
                 shape[d + 1] = a == 1 and b or a
             end
         end

@@ -5,14 +5,17 @@ local gpush, optim = ...
 return optim.define {
     name = "Adagrad",
     help = "the gradient over the root of the sum of its squares so far; params as of optim.SGD",
-    sig = "float lr=0.01, float lr_decay=0, float weight_decay=0, float initial_accumulator_value=0, float eps=1e-10, "
+    sig = "float lr=0.01, float lr_decay=0, float weight_decay=0, float \z
+        initial_accumulator_value=0, float eps=1e-10, "
         .. "bool maximize=false",
     check = function(o, fail)
-        optim.check_positive(o, fail, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+        optim.check_positive(o, fail, "lr", "lr_decay", "weight_decay", "initial_accumulator_value",
+            "eps")
     end,
     slots = function() return { "sum" } end,
     fresh = function(o, _, p) return gpush.full_like(p, o.initial_accumulator_value) end,
     launch = function(o, l, step)
-        gpush.adagrad_step(l.params, l.grads, l.sum, step, o.lr, o.lr_decay, o.eps, o.weight_decay, o.maximize)
+        gpush.adagrad_step(l.params, l.grads, l.sum, step, o.lr, o.lr_decay, o.eps, o.weight_decay,
+            o.maximize)
     end,
 }

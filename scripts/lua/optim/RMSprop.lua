@@ -5,7 +5,8 @@ local gpush, optim = ...
 return optim.define {
     name = "RMSprop",
     help = "the gradient over the root of its square's average; params as of optim.SGD",
-    sig = "float lr=0.01, float alpha=0.99, float eps=1e-8, float weight_decay=0, float momentum=0, "
+    sig = "float lr=0.01, float alpha=0.99, float eps=1e-8, float weight_decay=0, float \z
+        momentum=0, "
         .. "bool centered=false, bool maximize=false",
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "alpha", "eps", "weight_decay", "momentum")
@@ -18,7 +19,8 @@ return optim.define {
     end,
     key = function() return false end,
     launch = function(o, l)
-        gpush.rmsprop_step(l.params, l.grads, l.square_avg, l.grad_avg, l.momentum_buffer, o.lr, o.alpha, o.eps,
+        gpush.rmsprop_step(l.params, l.grads, l.square_avg, l.grad_avg, l.momentum_buffer, o.lr,
+            o.alpha, o.eps,
             o.weight_decay, o.momentum, o.maximize)
     end,
 }

@@ -4,8 +4,10 @@ local gpush, optim = ...
 
 return optim.define {
     name = "SGD",
-    help = "stochastic gradient descent of params: a list of tensors, of groups {params = …, lr = …}, or a model",
-    sig = "float lr=0.001, float momentum=0, float dampening=0, float weight_decay=0, bool nesterov=false, "
+    help = "stochastic gradient descent of params: a list of tensors, of groups {params = …, lr = \z
+        …}, or a model",
+    sig = "float lr=0.001, float momentum=0, float dampening=0, float weight_decay=0, bool \z
+        nesterov=false, "
         .. "bool maximize=false",
     check = function(o, fail)
         optim.check_positive(o, fail, "lr", "momentum", "weight_decay")
@@ -17,7 +19,8 @@ return optim.define {
     -- A buffer begins as the first gradient, which dampening does not touch.
     key = function(o, state) return o.momentum ~= 0 and not state.momentum_buffer end,
     launch = function(o, l, first)
-        gpush.sgd_step(l.params, l.grads, l.momentum_buffer, o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov,
+        gpush.sgd_step(l.params, l.grads, l.momentum_buffer, o.lr, o.momentum, o.dampening,
+            o.weight_decay, o.nesterov,
             first, o.maximize)
     end,
 }

@@ -12,7 +12,9 @@ optim.raise = raise
 
 -- fail(text, …): raises with name in front.
 local function failing(name)
-    return function(text, ...) raise("optim.%s: %s", name, select("#", ...) > 0 and text:format(...) or text) end
+    return function(text, ...)
+        raise("optim.%s: %s", name, select("#", ...) > 0 and text:format(...) or text)
+    end
 end
 
 local homes = getmetatable(optim).homes
@@ -78,18 +80,21 @@ end
 
 function Optimizer:add_param_group(group) add_group(self, group) end
 
--- optim.define{ name =, help =, sig = "float lr=0.001, …", fill = fn(options), check = fn(group, fail),
--- slots = fn(group) -> names of the state tensors, key = fn(group, state) -> what parameters of one launch share,
--- launch = fn(group, lists, key) }: a function that makes such optimizers, of parameters and options. fill gives
--- options that a signature cannot their defaults; lists has params, grads and a list for each slot; key is the number
--- of the step where nothing else is given.
+-- optim.define{ name =, help =, sig = "float lr=0.001, …", fill = fn(options), check = fn(group,
+-- fail), slots = fn(group) -> names of the state tensors, key = fn(group, state) -> what parameters
+-- of one launch share, launch = fn(group, lists, key) }: a function that makes such optimizers, of
+-- parameters and options. fill gives options that a signature cannot their defaults; lists has
+-- params, grads and a list for each slot; key is the number of the step where nothing else is
+-- given.
 function optim.define(class)
-    class.__index, class.__name, class.__tostring = class, "optim." .. class.name, Optimizer.__tostring
+    class.__index, class.__name, class.__tostring = class, "optim." ..
+        class.name, Optimizer.__tostring
     setmetatable(class, Optimizer)
     local names = {}
     for name in class.sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = name end
     local function new(params, ...)
-        local self = setmetatable({ param_groups = {}, state = {}, place = {}, defaults = {} }, class)
+        local self = setmetatable({ param_groups = {}, state = {}, place = {}, defaults = {} },
+            class)
         local fail = failing(class.name)
         for i, name in ipairs(names) do self.defaults[name] = (select(i, ...)) end
         if class.fill then class.fill(self.defaults) end
@@ -99,7 +104,8 @@ function optim.define(class)
         for _, group in ipairs(params) do add_group(self, group) end
         return self
     end
-    return composite { name = class.__name, sig = "any params, " .. class.sig, help = class.help, fn = new }
+    return composite { name = class.__name, sig = "any params, " .. class.sig, help = class.help,
+        fn = new }
 end
 
 -- A pair of numbers in [0, 1), for check functions.
@@ -107,13 +113,16 @@ function optim.check_betas(betas, fail)
     for i = 1, 2 do
         local b = type(betas) == "table" and betas[i]
         if not math.type(b) or b < 0 or b >= 1 then
-            fail("option 'betas': entry %d is %s (expected a number from 0 to below 1)", i, tostring(b))
+            fail("option 'betas': entry %d is %s (expected a number from 0 to below 1)", i,
+                tostring(b))
         end
     end
 end
 function optim.check_positive(group, fail, ...)
     for _, name in ipairs { ... } do
-        if not (group[name] >= 0) then fail("option '%s' is %s (expected 0 or more)", name, group[name]) end
+        if not (group[name] >= 0) then
+            fail("option '%s' is %s (expected 0 or more)", name, group[name])
+        end
     end
 end
 
@@ -126,7 +135,8 @@ local function gather(self, group)
         local g = p.grad
         if g then
             local state = self.state[p] or {}
-            local key = not self.key and (state.step or 0) + 1 or self.key and self.key(group, state) or false
+            local key = not self.key and (state.step or 0) + 1 or self.key
+                and self.key(group, state) or false
             local device = p.device
             local of_device = launches[device] or {}
             local l = of_device[key]
@@ -138,7 +148,8 @@ local function gather(self, group)
             local n = #l.params + 1
             l.params[n], l.grads[n], l.states[n] = p, g, state
             for _, slot in ipairs(slots) do
-                l[slot][n] = state[slot] or self.fresh and self.fresh(group, slot, p) or gpush.zeros_like(p)
+                l[slot][n] = state[slot] or self.fresh and self.fresh(group, slot, p)
+                    or gpush.zeros_like(p)
             end
         end
     end
@@ -158,8 +169,9 @@ local function update(self, group)
     end
 end
 
--- One step of all parameters that have a gradient: one launch for each group (and device, and number of steps taken).
--- closure, if given, computes the loss and its gradients first; its value is returned.
+-- One step of all parameters that have a gradient: one launch for each group (and device, and
+-- number of steps taken). closure, if given, computes the loss and its gradients first; its value
+-- is returned.
 function Optimizer:step(closure)
     local loss
     if closure then loss = gpush.enable_grad(closure) end
@@ -187,8 +199,8 @@ local function plain(value)
     return copy
 end
 
--- {state = {a table for each parameter}, param_groups = {{lr =, …, params = {numbers of parameters}}, …}}. Tensors
--- are the optimizer's own, not copies.
+-- {state = {a table for each parameter}, param_groups = {{lr =, …, params = {numbers of
+-- parameters}}, …}}. Tensors are the optimizer's own, not copies.
 function Optimizer:state_dict()
     local dict, n = { state = {}, param_groups = {} }, 0
     for i, group in ipairs(self.param_groups) do
@@ -209,7 +221,8 @@ local function check_state(self, group, p, state, number, fail)
     for _, slot in ipairs(slots) do
         local s = state[slot]
         if next(state) ~= nil and not is_tensor(s) then
-            fail("parameter %d has no '%s'; it was saved by another optimizer, or with other options", number, slot)
+            fail("parameter %d has no '%s'; it was saved by another optimizer, or with other \z
+                options", number, slot)
         end
         local have, want = s and table.concat(s.shape, "x"), table.concat(p.shape, "x")
         if s and have ~= want then
@@ -221,7 +234,8 @@ end
 -- Raises if dict is not the state of such an optimizer.
 function Optimizer:check_state_dict(dict)
     local fail = failing(self.name .. ": load_state_dict")
-    if type(dict) ~= "table" or type(dict.state) ~= "table" or type(dict.param_groups) ~= "table" then
+    if type(dict) ~= "table" or type(dict.state) ~= "table"
+        or type(dict.param_groups) ~= "table" then
         fail "expected a table of state_dict(), with state and param_groups"
     end
     if #dict.param_groups ~= #self.param_groups then
@@ -234,7 +248,9 @@ function Optimizer:check_state_dict(dict)
             fail("group %d had %d parameters, here it has %d", i, #saved.params, #group.params)
         end
         for name in pairs(self.defaults) do
-            if saved[name] == nil then fail("group %d has no option '%s'; another optimizer was saved", i, name) end
+            if saved[name] == nil then
+                fail("group %d has no option '%s'; another optimizer was saved", i, name)
+            end
         end
         for _, p in ipairs(group.params) do
             n = n + 1
@@ -243,8 +259,8 @@ function Optimizer:check_state_dict(dict)
     end
 end
 
--- Takes over options and state; nothing changes where they do not fit. Tensors are copied, in the dtype and to the
--- device of their parameter.
+-- Takes over options and state; nothing changes where they do not fit. Tensors are copied, in the
+-- dtype and to the device of their parameter.
 function Optimizer:load_state_dict(dict)
     self:check_state_dict(dict)
     local _ <close> = gpush.no_grad()
@@ -276,7 +292,8 @@ function Optimizer:__tostring()
             end
         end
         table.sort(options)
-        lines[i] = ("  %d parameter%s, %s"):format(#group.params, #group.params == 1 and "" or "s", table.concat(options, ", "))
+        lines[i] = ("  %d parameter%s, %s"):format(
+            #group.params, #group.params == 1 and "" or "s", table.concat(options, ", "))
     end
     return ("%s(\n%s\n)"):format(self.name, table.concat(lines, "\n"))
 end
@@ -287,7 +304,9 @@ local function gradients(params, name)
     local fail = failing(name)
     local by_device, order = {}, {}
     for _, p in ipairs(parameters(params, fail)) do
-        if not is_tensor(p) then fail("expected a list of tensors or a model, got a list with a " .. type(p)) end
+        if not is_tensor(p) then
+            fail("expected a list of tensors or a model, got a list with a " .. type(p))
+        end
         local g = p.grad
         if g then
             local list = by_device[p.device]
@@ -298,23 +317,31 @@ local function gradients(params, name)
             list[#list + 1] = g
         end
     end
-    if #order > 1 then fail "the parameters are on several devices; clip those of each on their own" end
+    if #order > 1 then
+        fail "the parameters are on several devices; clip those of each on their own"
+    end
     return order[1]
 end
 
 optim.clip_grad_norm_ = composite {
     name = "optim.clip_grad_norm_",
     sig = "any params, float max_norm, float norm_type=2, bool error_if_nonfinite=false",
-    help = "scales the gradients of params, a list or a model, down where their norm as one vector is above max_norm; "
+    help = "scales the gradients of params, a list or a model, down where their norm as one \z
+        vector is above max_norm; "
         .. "gives that norm as a 0-d tensor. Waits only to look whether it is finite",
     fn = function(params, max_norm, norm_type, finite)
-        if not (max_norm >= 0) then raise("optim.clip_grad_norm_: argument 'max_norm': expected a number from 0, got %s", max_norm) end
+        if not (max_norm >= 0) then
+            raise("optim.clip_grad_norm_: argument 'max_norm': expected a number from 0, got %s",
+                max_norm)
+        end
         local grads = gradients(params, "clip_grad_norm_")
         if not grads then return gpush.zeros {} end
         local _ <close> = gpush.no_grad()
-        local n = finite and gpush.clip_grad_norm(grads, math.huge, norm_type):item() -- nothing is scaled yet
+        -- nothing is scaled yet
+        local n = finite and gpush.clip_grad_norm(grads, math.huge, norm_type):item()
         if n and (n ~= n or n == math.huge) then
-            raise("optim.clip_grad_norm_: the norm of the gradients is %s", n ~= n and "nan" or "inf")
+            raise("optim.clip_grad_norm_: the norm of the gradients is %s",
+                n ~= n and "nan" or "inf")
         end
         return gpush.clip_grad_norm(grads, max_norm, norm_type)
     end,
@@ -323,9 +350,13 @@ optim.clip_grad_norm_ = composite {
 optim.clip_grad_value_ = composite {
     name = "optim.clip_grad_value_",
     sig = "any params, float clip_value",
-    help = "limits each element of the gradients of params, a list or a model, to -clip_value … clip_value",
+    help = "limits each element of the gradients of params, a list or a model, to -clip_value … \z
+        clip_value",
     fn = function(params, clip_value)
-        if not (clip_value >= 0) then raise("optim.clip_grad_value_: argument 'clip_value': expected a number from 0, got %s", clip_value) end
+        if not (clip_value >= 0) then
+            raise("optim.clip_grad_value_: argument 'clip_value': expected a number from 0, got %s",
+                clip_value)
+        end
         local grads = gradients(params, "clip_grad_value_")
         local _ <close> = gpush.no_grad()
         if grads then gpush.clip_grad_value(grads, clip_value) end
@@ -334,8 +365,10 @@ optim.clip_grad_value_ = composite {
 
 debug.getregistry()["gpush.optimizer"] = Optimizer
 local own = "self optimizer"
-declared(Optimizer, "optimizer.", { add_param_group = own .. ", table group", step = own .. ", function? closure",
-    zero_grad = own .. ", bool set_to_none=true", state_dict = own, check_state_dict = own .. ", value dict",
+declared(Optimizer, "optimizer.",
+    { add_param_group = own .. ", table group", step = own .. ", function? closure",
+    zero_grad = own .. ", bool set_to_none=true", state_dict = own, check_state_dict = own ..
+        ", value dict",
     load_state_dict = own .. ", value dict" })
 declared(optim, "optim.", { define = "table class", check_betas = "any betas, function fail",
     check_positive = "table group, function fail, rest names" })

@@ -1,7 +1,8 @@
 --!plain
--- optim.lr: learning rates that change as training goes on. A schedule gives each group's lr as a function of its first
--- lr and of how many steps were taken, so that what was saved resumes exactly; optim.lr_scheduler is the same table.
-local gpush, optim, _, composite, _, declared = ...
+-- optim.lr: learning rates that change as training goes on. A schedule gives each group's lr as a
+-- function of its first lr and of how many steps were taken, so that what was saved resumes
+-- exactly; optim.lr_scheduler is the same table.
+local gpush, optim, folder, composite, _, declared = ...
 local lr, raise = {}, optim.raise
 
 local Schedule = {}
@@ -10,7 +11,8 @@ Schedule.__index = Schedule
 local function check_whole(name, o, ...)
     for _, k in ipairs { ... } do
         if not (math.tointeger(o[k]) and o[k] > 0) then
-            raise("optim.lr.%s: option '%s' is %s (expected a whole number above 0)", name, k, tostring(o[k]))
+            raise("optim.lr.%s: option '%s' is %s (expected a whole number above 0)", name, k,
+                tostring(o[k]))
         end
     end
 end
@@ -26,11 +28,13 @@ end
 
 local function check_optimizer(name, optimizer)
     if type(optimizer) ~= "table" or type(optimizer.param_groups) ~= "table" then
-        raise("optim.lr.%s: argument 'optimizer' (#1): expected an optimizer, got %s", name, type(optimizer))
+        raise("optim.lr.%s: argument 'optimizer' (#1): expected an optimizer, got %s", name,
+            type(optimizer))
     end
 end
 
--- The function that makes schedules of an optimizer and options, read by a signature; fn gets a table of them.
+-- The function that makes schedules of an optimizer and options, read by a signature; fn gets a
+-- table of them.
 local function options(name, sig, help, fn)
     local names = {}
     for n in sig:gmatch "%a+%?? ([%w_]+)" do names[#names + 1] = n end
@@ -43,7 +47,8 @@ local function options(name, sig, help, fn)
         end }
 end
 
--- define(name, signature, help, {check =, begin =, rate = fn(self, base, epoch, group number, group)})
+-- define(name, signature, help, {check =, begin =, rate = fn(self, base, epoch, group number,
+-- group)})
 local function define(name, sig, help, methods)
     local class = setmetatable(methods, Schedule)
     class.__index, class.name, class.__name = class, name, "optim.lr." .. name
@@ -67,15 +72,17 @@ function Schedule:step()
     apply(self)
 end
 
--- For ChainedScheduler, what a step to epoch makes of a rate that other schedules change too, as PyTorch's schedules
--- do it: it changes as much as the rate does without them.
+-- For ChainedScheduler, what a step to epoch makes of a rate that other schedules change too, as
+-- PyTorch's schedules do it: it changes as much as the rate does without them.
 function Schedule:chain(rate, epoch, i, group)
     local before = epoch == 0 and 1 or self:rate(1, epoch - 1, i, group)
     return before == 0 and rate or rate * (self:rate(1, epoch, i, group) / before)
 end
 
 -- The same for schedules that set the rate whatever it was.
-local function chain_anew(self, _, epoch, i, group) return self:rate(self.base_lrs[i], epoch, i, group) end
+local function chain_anew(self, _, epoch, i, group)
+    return self:rate(self.base_lrs[i], epoch, i, group)
+end
 
 -- The groups' rates, as they were set last.
 function Schedule:get_last_lr() return table.move(self._last_lr, 1, #self._last_lr, 1, {}) end
@@ -107,7 +114,8 @@ function Schedule:check_state_dict(dict)
             tostring(type(dict) == "table" and dict.name))
     end
     if #dict.base_lrs ~= #self.base_lrs then
-        raise("optim.lr.%s: load_state_dict: %d groups were saved, %d are here", self.name, #dict.base_lrs,
+        raise("optim.lr.%s: load_state_dict: %d groups were saved, %d are here", self.name,
+            #dict.base_lrs,
             #self.base_lrs)
     end
 end
@@ -124,7 +132,8 @@ function Schedule:load_state_dict(dict)
 end
 
 debug.getregistry()["gpush.schedule"] = Schedule
-declared(Schedule, "schedule.", { step = "self schedule", get_last_lr = "self schedule", state_dict = "self schedule",
+declared(Schedule, "schedule.",
+    { step = "self schedule", get_last_lr = "self schedule", state_dict = "self schedule",
     check_state_dict = "self schedule, value dict", load_state_dict = "self schedule, value dict" })
 
 -- ---- the schedules ----
@@ -153,7 +162,8 @@ define("ExponentialLR", "float gamma",
 local function check_share(name, o, option, above)
     local v = o[option]
     if v <= 1 and (v > 0 or v == 0 and not above) then return end
-    raise("optim.lr.%s: option '%s': expected a number %s to 1, got %s", name, option, above and "above 0, up" or "from 0", v)
+    raise("optim.lr.%s: option '%s': expected a number %s to 1, got %s", name, option,
+        above and "above 0, up" or "from 0", v)
 end
 
 -- A rate, or a list of one for each group.
@@ -163,7 +173,8 @@ local function check_rates(name, o, ...)
             local v = o[option]
             if type(v) == "table" then v = v[i] end
             if type(v) ~= "number" then
-                raise("optim.lr.%s: argument '%s': expected a number, or a list of one for each group, got %s", name, option, type(v))
+                raise("optim.lr.%s: argument '%s': expected a number, or a list of one for each \z
+                    group, got %s", name, option, type(v))
             end
         end
     end
@@ -172,7 +183,9 @@ end
 define("ConstantLR", "float factor=0.3333333333333333, int total_iters=5",
     "factor times the rate for the first total_iters steps", {
     check = function(o) check_share("ConstantLR", o, "factor") end,
-    rate = function(self, base, epoch) return epoch < self.total_iters and base * self.factor or base end,
+    rate = function(self, base, epoch)
+        return epoch < self.total_iters and base * self.factor or base
+    end,
 })
 
 define("LinearLR", "float start_factor=0.3333333333333333, float end_factor=1, int total_iters=5",
@@ -192,7 +205,8 @@ define("CosineAnnealingLR", "int T_max, float eta_min=0",
     "down to eta_min in T_max steps along half a cosine, and up again in as many", {
     check = function(o) check_whole("CosineAnnealingLR", o, "T_max") end,
     rate = function(self, base, epoch)
-        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+        return self.eta_min +
+            (base - self.eta_min) * (1 + math.cos(math.pi * epoch / self.T_max)) / 2
     end,
     chain = function(self, rate, epoch, i)
         local n, low = self.T_max, self.eta_min
@@ -200,7 +214,8 @@ define("CosineAnnealingLR", "int T_max, float eta_min=0",
         if (epoch - 1 - n) % (2 * n) == 0 then
             return rate + (self.base_lrs[i] - low) * (1 - math.cos(math.pi / n)) / 2
         end
-        return (1 + math.cos(math.pi * epoch / n)) / (1 + math.cos(math.pi * (epoch - 1) / n)) * (rate - low) + low
+        return (1 + math.cos(math.pi * epoch / n)) / (1 + math.cos(math.pi * (epoch - 1) / n)) *
+            (rate - low) + low
     end,
 })
 
@@ -209,16 +224,19 @@ local function lambda(name, self, i, steps)
     local f = type(self.lr_lambda) == "table" and self.lr_lambda[i] or self.lr_lambda
     local v = f(steps)
     if type(v) == "number" then return v end
-    raise("optim.lr.%s: argument 'lr_lambda' gave a %s for %d steps (expected a number)", name, type(v), steps)
+    raise("optim.lr.%s: argument 'lr_lambda' gave a %s for %d steps (expected a number)", name,
+        type(v), steps)
 end
 
 local function check_lambda(name, o)
     local f = o.lr_lambda
     if type(f) == "function" then return end
-    if type(f) ~= "table" then raise("optim.lr.%s: argument 'lr_lambda': expected a function, or a list of one for each group, got %s", name, type(f)) end
+    if type(f) ~= "table" then raise("optim.lr.%s: argument 'lr_lambda': expected a function, or \z
+        a list of one for each group, got %s", name, type(f)) end
     for i in ipairs(o.optimizer.param_groups) do
         if type(f[i]) ~= "function" then
-            raise("optim.lr.%s: argument 'lr_lambda': entry %d: expected a function, got %s", name, i, type(f[i]))
+            raise("optim.lr.%s: argument 'lr_lambda': entry %d: expected a function, got %s", name,
+                i, type(f[i]))
         end
     end
 end
@@ -233,7 +251,8 @@ define("LambdaLR", "any lr_lambda",
 })
 
 define("MultiplicativeLR", "any lr_lambda",
-    "the rate times lr_lambda(number of steps) at every step: a function, or a list of one for each group", {
+    "the rate times lr_lambda(number of steps) at every step: a function, or a list of one for \z
+        each group", {
     check = function(o) check_lambda("MultiplicativeLR", o) end,
     rate = function(self, base, epoch, i)
         for n = 1, epoch do base = base * lambda("MultiplicativeLR", self, i, n) end
@@ -266,121 +285,25 @@ function restarts:step(epoch)
 end
 declared(restarts, "schedule.", { step = "self schedule, number? epoch" })
 define("CosineAnnealingWarmRestarts", "int T_0, int T_mult=1, float eta_min=0",
-    "down to eta_min along half a cosine in T_0 steps, then anew, each time in T_mult times as many", restarts)
+    "down to eta_min along half a cosine in T_0 steps, then anew, each time in T_mult times as \z
+        many", restarts)
 
--- ---- cycles ----
-
--- What cycles change beside the rate: SGD's momentum, Adam's first beta.
-local function check_momentum(self)
-    local group = self.optimizer.param_groups[1]
-    if self.cycle_momentum and not group.betas and not group.momentum then
-        raise("optim.lr.%s: %s has no momentum to change (cycle_momentum = false leaves it)", self.name,
-            self.optimizer.name)
-    end
-end
-
-local function set_momentum(group, momentum)
-    if group.betas then group.betas = { momentum, group.betas[2] } else group.momentum = momentum end
-end
-
-local scales = {
-    triangular = function() return 1 end,
-    triangular2 = function(cycle) return 0.5 ^ (cycle - 1) end,
-    exp_range = function(_, epoch, gamma) return gamma ^ epoch end,
-}
-
-define("CyclicLR", "any base_lr, any max_lr, int step_size_up=2000, int? step_size_down, str mode=\"triangular\", "
-    .. "float gamma=1, bool cycle_momentum=true, float base_momentum=0.8, float max_momentum=0.9",
-    "up from base_lr to max_lr and down again, over and over, the momentum down and up; mode: 'triangular', "
-    .. "'triangular2' (half as high each time) or 'exp_range' (times gamma at each step)", {
-    check = function(o)
-        o.step_size_down = o.step_size_down or o.step_size_up
-        check_whole("CyclicLR", o, "step_size_up", "step_size_down")
-        check_rates("CyclicLR", o, "base_lr", "max_lr")
-        if not scales[o.mode] then
-            raise("optim.lr.CyclicLR: option 'mode': expected 'triangular', 'triangular2' or 'exp_range', got '%s'", o.mode)
-        end
-    end,
-    begin = check_momentum, chain = chain_anew,
-    rate = function(self, _, epoch, i, group)
-        local function of(v) return type(v) == "table" and v[i] or v end
-        local length = self.step_size_up + self.step_size_down
-        local cycle, at, top = 1 + epoch // length, epoch % length / length, self.step_size_up / length
-        local height = (at <= top and at / top or (at - 1) / (top - 1)) * scales[self.mode](cycle, epoch, self.gamma)
-        if self.cycle_momentum then
-            set_momentum(group, self.max_momentum - (self.max_momentum - self.base_momentum) * height)
-        end
-        return of(self.base_lr) + (of(self.max_lr) - of(self.base_lr)) * height
-    end,
-})
-
-local function cosine(from, to, at) return to + (from - to) / 2 * (1 + math.cos(math.pi * at)) end
-local function linear(from, to, at) return (to - from) * at + from end
-
--- Phases as {end step, lr from, lr to, momentum from, momentum to}, the lrs as names of factors.
-local function phases(o)
-    local first, last = o.pct_start * o.total_steps - 1, o.total_steps - 1
-    local low, high = o.base_momentum, o.max_momentum
-    if o.three_phase then
-        return { { first, "initial", "max", high, low },
-            { 2 * o.pct_start * o.total_steps - 2, "max", "initial", low, high }, { last, "initial", "min", high, high } }
-    end
-    return { { first, "initial", "max", high, low }, { last, "max", "min", low, high } }
-end
-
-local cycle = {
-    check = function(o)
-        check_rates("OneCycleLR", o, "max_lr")
-        if not o.total_steps then
-            if not (o.epochs and o.steps_per_epoch) then
-                raise "optim.lr.OneCycleLR: option 'total_steps' (or epochs and steps_per_epoch) is missing"
-            end
-            o.total_steps = o.epochs * o.steps_per_epoch
-        end
-        check_whole("OneCycleLR", o, "total_steps")
-        if o.anneal_strategy ~= "cos" and o.anneal_strategy ~= "linear" then
-            raise("optim.lr.OneCycleLR: option 'anneal_strategy': expected 'cos' or 'linear', got '%s'",
-                o.anneal_strategy)
-        end
-        if not (o.pct_start >= 0 and o.pct_start <= 1) then
-            raise("optim.lr.OneCycleLR: option 'pct_start' is %s (expected 0 to 1)", o.pct_start)
-        end
-    end,
-    begin = check_momentum, chain = chain_anew,
-}
-function cycle:rate(_, epoch, i, group)
-    if epoch > self.total_steps then
-        raise("optim.lr.OneCycleLR: step %d of %d steps in all", epoch + 1, self.total_steps)
-    end
-    local most = type(self.max_lr) == "table" and self.max_lr[i] or self.max_lr
-    local rates = { max = most, initial = most / self.div_factor }
-    rates.min = rates.initial / self.final_div_factor
-    local list, start = phases(self), 0
-    local between = self.anneal_strategy == "cos" and cosine or linear
-    for n, p in ipairs(list) do
-        if epoch <= p[1] or n == #list then
-            local at = (epoch - start) / (p[1] - start)
-            local momentum = between(p[4], p[5], at)
-            if self.cycle_momentum then set_momentum(group, momentum) end
-            return between(rates[p[2]], rates[p[3]], at)
-        end
-        start = p[1]
-    end
-end
-define("OneCycleLR", "any max_lr, int? total_steps, int? epochs, int? steps_per_epoch, float pct_start=0.3, "
-    .. "str anneal_strategy=\"cos\", bool cycle_momentum=true, float base_momentum=0.85, float max_momentum=0.95, "
-    .. "float div_factor=25, float final_div_factor=10000, bool three_phase=false",
-    "the rate up to max_lr and down to almost nothing, the momentum down and up: one cycle of total_steps", cycle)
+assert(loadfile(folder .. "/lr_cycles.lua", "t"))(define, raise, check_whole, check_share,
+    check_rates, chain_anew)
 
 -- ---- one after the other, and by what is measured ----
 
 options("SequentialLR", "any schedulers, any milestones",
-    "schedulers {a, b, …}, the next one from each of milestones on, counting its own steps from there", function(o)
+    "schedulers {a, b, …}, the next one from each of milestones on, counting its own steps from \z
+        there", function(o)
     local optimizer, schedulers, milestones = o.optimizer, o.schedulers, o.milestones
-    if type(schedulers) ~= "table" or type(milestones) ~= "table" or #milestones ~= #schedulers - 1 then
-        raise "optim.lr.SequentialLR: expected a list of schedules and one milestone less than there are schedules"
+    if type(schedulers) ~= "table" or type(milestones) ~= "table"
+        or #milestones ~= #schedulers - 1 then
+        raise "optim.lr.SequentialLR: expected a list of schedules and one milestone less than \z
+            there are schedules"
     end
-    local self = { name = "SequentialLR", optimizer = optimizer, schedulers = schedulers, milestones = milestones,
+    local self = { name = "SequentialLR", optimizer = optimizer, schedulers = schedulers,
+        milestones = milestones,
         last_epoch = 0, base_lrs = schedulers[1].base_lrs }
     function self.rate(_, base, epoch, i, group)
         local n, start = 1, 0
@@ -393,7 +316,8 @@ options("SequentialLR", "any schedulers, any milestones",
 end)
 
 lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "any schedulers",
-    help = "schedulers {a, b, …} of one optimizer at once: each takes what the one before gave for the rate",
+    help = "schedulers {a, b, …} of one optimizer at once: each takes what the one before gave \z
+        for the rate",
     fn = function(schedulers)
         local list = type(schedulers) == "table" and schedulers or {}
         for _, s in ipairs(list) do
@@ -401,11 +325,14 @@ lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "any
         end
         if not list[1] then raise "optim.lr.ChainedScheduler: expected a list of schedules" end
         local walked = {} -- per group, how far the rate was followed from its first value on
-        local self = { name = "ChainedScheduler", optimizer = list[1].optimizer, schedulers = schedulers, last_epoch = 0,
+        local self = { name = "ChainedScheduler", optimizer = list[1].optimizer,
+            schedulers = schedulers, last_epoch = 0,
             base_lrs = list[1].base_lrs }
         function self.rate(_, base, epoch, i, group)
             local w = walked[i]
-            if not w or w.base ~= base or w.epoch > epoch then w = { base = base, epoch = -1, rate = base } end
+            if not w or w.base ~= base or w.epoch > epoch then
+                w = { base = base, epoch = -1, rate = base }
+            end
             walked[i] = w
             while w.epoch < epoch do
                 w.epoch = w.epoch + 1
@@ -421,22 +348,29 @@ lr.ChainedScheduler = composite { name = "optim.lr.ChainedScheduler", sig = "any
 local Plateau = setmetatable({ name = "ReduceLROnPlateau" }, Schedule)
 Plateau.__index = Plateau
 
-options("ReduceLROnPlateau", "str mode=\"min\", float factor=0.1, int patience=10, float threshold=1e-4, "
+options("ReduceLROnPlateau",
+    "str mode=\"min\", float factor=0.1, int patience=10, float threshold=1e-4, "
     .. "str threshold_mode=\"rel\", int cooldown=0, float min_lr=0, float eps=1e-8",
-    "factor times the rate when the value given to step(value) has not become better for patience steps", function(self)
+    "factor times the rate when the value given to step(value) has not become better for patience \z
+        steps", function(self)
     if self.mode ~= "min" and self.mode ~= "max" then
-        raise("optim.lr.ReduceLROnPlateau: option 'mode': expected 'min' or 'max', got '%s'", self.mode)
+        raise("optim.lr.ReduceLROnPlateau: option 'mode': expected 'min' or 'max', got '%s'",
+            self.mode)
     end
     if self.threshold_mode ~= "rel" and self.threshold_mode ~= "abs" then
-        raise("optim.lr.ReduceLROnPlateau: option 'threshold_mode': expected 'rel' or 'abs', got '%s'",
+        raise("optim.lr.ReduceLROnPlateau: option 'threshold_mode': expected 'rel' or 'abs', got \z
+            '%s'",
             self.threshold_mode)
     end
     if not (self.factor >= 0 and self.factor < 1) then
-        raise("optim.lr.ReduceLROnPlateau: option 'factor' is %s (expected a number below 1)", self.factor)
+        raise("optim.lr.ReduceLROnPlateau: option 'factor' is %s (expected a number below 1)",
+            self.factor)
     end
     self.last_epoch, self.num_bad_epochs, self.cooldown_counter = 0, 0, 0
     self.base_lrs, self._last_lr = {}, {}
-    for i, group in ipairs(self.optimizer.param_groups) do self.base_lrs[i], self._last_lr[i] = group.lr, group.lr end
+    for i, group in ipairs(self.optimizer.param_groups) do
+        self.base_lrs[i], self._last_lr[i] = group.lr, group.lr
+    end
     return setmetatable(self, Plateau)
 end)
 
@@ -453,7 +387,8 @@ end
 function Plateau:step(value)
     if gpush.is_tensor(value) then value = value:item() end
     if type(value) ~= "number" then
-        raise("optim.lr.ReduceLROnPlateau: step: expected the value that is watched, got %s", type(value))
+        raise("optim.lr.ReduceLROnPlateau: step: expected the value that is watched, got %s",
+            type(value))
     end
     self.last_epoch = self.last_epoch + 1
     if better(self, value) then self.best, self.num_bad_epochs = value, 0

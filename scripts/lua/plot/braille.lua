@@ -1,6 +1,7 @@
 --!plain
--- Charts of lines in the terminal: braille dots in a frame with ticks and a legend. Gets the axes (scale.lua) and
--- whether the terminal shows colours; where it does not, lines are told apart by dashes.
+-- Charts of lines in the terminal: braille dots in a frame with ticks and a legend. Gets the axes
+-- (scale.lua) and whether the terminal shows colours; where it does not, lines are told apart by
+-- dashes.
 local scale, colour_on = ...
 
 -- Each character is 2 x 4 dots. set(x, y, colour): x to the right and y down, from 0.
@@ -22,7 +23,8 @@ local function new(columns, rows)
                 local i = row * columns + col
                 local text = cells[i] and utf8.char(0x2800 + cells[i]) or " "
                 if cells[i] and on then
-                    text = ("\27[38;2;%d;%d;%dm%s\27[0m"):format(ink[i] >> 16, ink[i] >> 8 & 255, ink[i] & 255, text)
+                    text = ("\27[38;2;%d;%d;%dm%s\27[0m"):format(
+                        ink[i] >> 16, ink[i] >> 8 & 255, ink[i] & 255, text)
                 end
                 parts[#parts + 1] = text
             end
@@ -54,7 +56,8 @@ local function pen(k, dashed)
     end
 end
 
--- The part of x0 + t dx, 0 <= t <= 1, that lies in lo … hi, cut from t0 … t1 (Liang and Barsky's way).
+-- The part of x0 + t dx, 0 <= t <= 1, that lies in lo … hi, cut from t0 … t1 (Liang and Barsky's
+-- way).
 local function cut(x0, dx, lo, hi, t0, t1)
     if dx == 0 then
         if x0 < lo or x0 > hi then return 1, 0 end
@@ -73,7 +76,8 @@ local function line(c, draw, x0, y0, x1, y1)
     x1, y1, x0, y0 = x0 + dx * t1, y0 + dy * t1, x0 + dx * t0, y0 + dy * t0
     local steps = math.max(1, math.ceil(math.max(math.abs(x1 - x0), math.abs(y1 - y0)) - 1e-9))
     for i = t0 > 0 and 0 or 1, steps do
-        draw(c, math.floor(x0 + (x1 - x0) * i / steps + 0.5), math.floor(y0 + (y1 - y0) * i / steps + 0.5))
+        draw(c, math.floor(x0 + (x1 - x0) * i / steps + 0.5),
+            math.floor(y0 + (y1 - y0) * i / steps + 0.5))
     end
 end
 
@@ -86,7 +90,8 @@ local function draw(c, xs, ys, k, style)
             px = nil
         else
             if px and style ~= "points" then line(c, put, px, py, x, y)
-            elseif math.abs(x) < 1e6 and math.abs(y) < 1e6 then put(c, math.floor(x + 0.5), math.floor(y + 0.5)) end
+            elseif math.abs(x) < 1e6
+                and math.abs(y) < 1e6 then put(c, math.floor(x + 0.5), math.floor(y + 0.5)) end
             px, py = x, y
         end
     end
@@ -115,7 +120,9 @@ end
 -- The line under the dots and the labels under it.
 local function below(axis, width)
     local first, last = scale.ending(axis, 1), scale.ending(axis, 2)
-    if width < 16 then return ("─"):rep(width), first .. (" "):rep(math.max(1, width - #first - #last)) .. last end
+    if width < 16 then
+        return ("─"):rep(width), first .. (" "):rep(math.max(1, width - #first - #last)) .. last
+    end
     local values, names = scale.ticks(axis, math.max(2, math.min(6, width // 12)))
     local marks, text, at = {}, {}, 0
     for i = 1, width do marks[i] = "─" end
@@ -136,7 +143,11 @@ local function legend(names, style, room)
     local out, text, used = {}, {}, 0
     for k, name in ipairs(names) do
         local c = new(4, 1)
-        if style == "points" then draw(c, { 1, 4, 6 }, { 2, 1, 2 }, k, style) else draw(c, { 0, 7 }, { 1, 1 }, k) end
+        if style == "points" then
+            draw(c, { 1, 4, 6 }, { 2, 1, 2 }, k, style)
+        else
+            draw(c, { 0, 7 }, { 1, 1 }, k)
+        end
         name = plain(name)
         local wide = 5 + width_of(name) + 2
         if used > 0 and used + wide > room then
@@ -162,12 +173,15 @@ local function framed(c, xaxis, yaxis, opts)
     local rows, width = c.rows(), c.w // 2
     local names, wide = row_labels(yaxis, #rows), margin(yaxis, #rows) - 1
     local indent, out = (" "):rep(wide + 1), {}
-    local function centred(s) return indent .. (" "):rep(math.max(0, (width - width_of(s)) // 2)) .. s end
+    local function centred(s)
+        return indent .. (" "):rep(math.max(0, (width - width_of(s)) // 2)) .. s
+    end
     if opts.title then out[1] = indent .. plain(opts.title) end
     if opts.ylabel then out[#out + 1] = plain(opts.ylabel) end
     for i, row in ipairs(rows) do
         local name = names[i] or ""
-        out[#out + 1] = (" "):rep(wide - #name) .. name .. (names[i] and #rows >= 4 and "┤" or "│") .. row
+        out[#out + 1] = (" "):rep(wide - #name) .. name ..
+            (names[i] and #rows >= 4 and "┤" or "│") .. row
     end
     local marks, text = below(xaxis, width)
     out[#out + 1] = (" "):rep(wide) .. "└" .. marks

@@ -1,12 +1,14 @@
 --!plain
--- A picture in pixels to draw charts on: antialiased lines, discs, boxes and text over one colour. x goes to the
--- right and y down, both from 0, and whole numbers are the middles of pixels. Colours are 0xRRGGBB. Gets the module
--- and the letters; returns what makes a picture.
+-- A picture in pixels to draw charts on: antialiased lines, discs, boxes and text over one colour.
+-- x goes to the right and y down, both from 0, and whole numbers are the middles of pixels. Colours
+-- are 0xRRGGBB. Gets the module and the letters; returns what makes a picture.
 local gpush, letter = ...
 local Canvas = {}
 Canvas.__index = Canvas
 
-local function new(w, h, back) return setmetatable({ w = w, h = h, back = back, ink = {} }, Canvas) end
+local function new(w, h, back)
+    return setmetatable({ w = w, h = h, back = back, ink = {} }, Canvas)
+end
 
 -- The colour between two, in eighths of the way: a chart then has few enough colours for sixel.
 local function mix(from, to, part)
@@ -22,19 +24,24 @@ end
 function Canvas:fill(x0, y0, x1, y1, colour)
     local ink = self.ink
     for y = math.max(y0, 0), math.min(y1, self.h - 1) do
-        for i = y * self.w + math.max(x0, 0), y * self.w + math.min(x1, self.w - 1) do ink[i] = colour end
+        for i = y * self.w + math.max(x0, 0), y * self.w + math.min(x1, self.w - 1) do
+            ink[i] = colour
+        end
     end
 end
 
 -- ---- Lines ----
 
--- Notes in mask (by pixel, 0 to 1) how much of each pixel a line of radius r between two points covers; box: the
--- pixels that count, x0 y0 x1 y1. The walk is along the longer side, a; b goes across. A pixel is covered by how
--- far its middle is within r + 1/2 of the line: the overlapping ends of a path's parts then count once.
+-- Notes in mask (by pixel, 0 to 1) how much of each pixel a line of radius r between two points
+-- covers; box: the pixels that count, x0 y0 x1 y1. The walk is along the longer side, a; b goes
+-- across. A pixel is covered by how far its middle is within r + 1/2 of the line: the overlapping
+-- ends of a path's parts then count once.
 local function cover(self, mask, box, x0, y0, x1, y1, r)
     local steep, w = math.abs(y1 - y0) > math.abs(x1 - x0), self.w
     local amin, amax, bmin, bmax = box[1], box[3], box[2], box[4]
-    if steep then x0, y0, x1, y1, amin, amax, bmin, bmax = y0, x0, y1, x1, bmin, bmax, amin, amax end
+    if steep then
+        x0, y0, x1, y1, amin, amax, bmin, bmax = y0, x0, y1, x1, bmin, bmax, amin, amax
+    end
     if x0 > x1 then x0, y0, x1, y1 = x1, y1, x0, y0 end
     local da, db, reach = x1 - x0, y1 - y0, r + 0.5
     local len2 = da * da + db * db
@@ -119,7 +126,9 @@ function Canvas:put(x, y, colours) self.under = { x, y, colours } end
 -- Packed colours, of any shape, as bytes: a last dim of 3.
 local function bytes(packed)
     local parts = {}
-    for i, shift in ipairs { 16, 8, 0 } do parts[i] = packed:bitwise_right_shift(shift):bitwise_and(255) end
+    for i, shift in ipairs { 16, 8, 0 } do
+        parts[i] = packed:bitwise_right_shift(shift):bitwise_and(255)
+    end
     return gpush.stack(parts, -1):to "u8"
 end
 
@@ -133,7 +142,8 @@ function Canvas:image()
     local flat = gpush.full({ self.h * self.w }, self.back, { dtype = "i32", device = "cpu" })
     if self.under then
         local x, y, colours = table.unpack(self.under)
-        flat:view(self.h, self.w):narrow(1, y + 1, colours.shape[1]):narrow(2, x + 1, colours.shape[2]):copy_(colours)
+        flat:view(self.h, self.w):narrow(1, y + 1, colours.shape[1]):narrow(
+            2, x + 1, colours.shape[2]):copy_(colours)
     end
     if n > 0 then
         local places = gpush.tensor(at, { dtype = "i64", device = "cpu" })

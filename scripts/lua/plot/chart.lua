@@ -1,6 +1,6 @@
 --!plain
--- Charts in pixels: the frame with its ticks, grid and texts, the legend and the colour bar, and where a number
--- lies in it. Gets the canvas (canvas.lua) and the axes (scale.lua).
+-- Charts in pixels: the frame with its ticks, grid and texts, the legend and the colour bar, and
+-- where a number lies in it. Gets the canvas (canvas.lua) and the axes (scale.lua).
 local canvas, scale = ...
 local Chart = {}
 Chart.__index = Chart
@@ -24,7 +24,8 @@ local function marked(axis, n, k)
     return { axis = axis, values = values, names = names, widest = widest }
 end
 
--- w x h pixels; opts: title, xlabel, ylabel; k: how much larger the letters are drawn; right: pixels left free there.
+-- w x h pixels; opts: title, xlabel, ylabel; k: how much larger the letters are drawn; right:
+-- pixels left free there.
 local function new(w, h, opts, xaxis, yaxis, colours, k, right)
     local high = 7 * k
     local self = setmetatable({ w = w, h = h, k = k, opts = opts, colours = colours }, Chart)
@@ -37,26 +38,37 @@ local function new(w, h, opts, xaxis, yaxis, colours, k, right)
     local room = w - left - (right or 0)
     self.x = marked(xaxis, math.max(2, math.min(6, room // (self.x.widest + 5 * high))), k)
     right = (right or 0) + math.max(high, self.x.widest // 2 + 2 * k)
-    self.box = { left, top, math.max(left, w - 1 - right), math.max(top, h - 1 - below) } -- first and last pixel inside
+    -- first and last pixel inside
+    self.box = { left, top, math.max(left, w - 1 - right), math.max(top, h - 1 - below) }
     return self
 end
 
 -- Where numbers (or tensors of them) lie.
-function Chart:px(v) return self.box[1] + scale.part(self.x.axis, v) * (self.box[3] - self.box[1]) end
-function Chart:py(v) return self.box[4] - scale.part(self.y.axis, v) * (self.box[4] - self.box[2]) end
+function Chart:px(v)
+    return self.box[1] + scale.part(self.x.axis, v) * (self.box[3] - self.box[1])
+end
+function Chart:py(v)
+    return self.box[4] - scale.part(self.y.axis, v) * (self.box[4] - self.box[2])
+end
 local function whole(v) return math.floor(v + 0.5) end
 
 function Chart:grid()
     local c, box, grid = self.canvas, self.box, self.colours.grid
-    for _, v in ipairs(self.x.values) do c:fill(whole(self:px(v)), box[2], whole(self:px(v)), box[4], grid) end
-    for _, v in ipairs(self.y.values) do c:fill(box[1], whole(self:py(v)), box[3], whole(self:py(v)), grid) end
+    for _, v in ipairs(self.x.values) do
+        c:fill(whole(self:px(v)), box[2], whole(self:px(v)), box[4], grid)
+    end
+    for _, v in ipairs(self.y.values) do
+        c:fill(box[1], whole(self:py(v)), box[3], whole(self:py(v)), grid)
+    end
 end
 
 -- The frame round the box, ticks outside of it, labels and texts.
 function Chart:frame()
     local c, box, fore, k = self.canvas, self.box, self.colours.fore, self.k
     local x0, y0, x1, y1 = box[1] - 1, box[2] - 1, box[3] + 1, box[4] + 1
-    for _, side in ipairs { { x0, y0, x1, y0 }, { x0, y1, x1, y1 }, { x0, y0, x0, y1 }, { x1, y0, x1, y1 } } do
+    for _, side in ipairs { { x0, y0, x1, y0 }, { x0, y1, x1, y1 }, { x0, y0, x0, y1 },
+        { x1, y0, x1, y1 } }
+    do
         c:fill(side[1], side[2], side[3], side[4], fore)
     end
     for i, v in ipairs(self.x.values) do
@@ -85,7 +97,8 @@ function Chart:frame()
     end
 end
 
--- The names of lines in the corner where the fewest of the points xs, ys (lists of lists of pixels) are.
+-- The names of lines in the corner where the fewest of the points xs, ys (lists of lists of pixels)
+-- are.
 function Chart:legend(names, xs, ys)
     local c, box, k, wide = self.canvas, self.box, self.k, 0
     for _, name in ipairs(names) do wide = math.max(wide, (canvas.text_size(plain(name), k))) end
@@ -97,7 +110,9 @@ function Chart:legend(names, xs, ys)
         for j = 1, #xs do
             for i = 1, #xs[j] do
                 local x, y = xs[j][i] - at[1], ys[j][i] - at[2]
-                if x > -gap and x < w + gap and y > -gap and y < h + gap then inside = inside + 1 end
+                if x > -gap and x < w + gap and y > -gap and y < h + gap then
+                    inside = inside + 1
+                end
             end
         end
         if not least or inside < least then best, least = at, inside end
@@ -107,13 +122,14 @@ function Chart:legend(names, xs, ys)
     c:fill(x + 1, y + 1, x + w - 1, y + h - 1, self.colours.back)
     for i, name in ipairs(names) do
         local row = y + (12 * i - 6) * k
-        c:fill(x + 5 * k, row - k + 1, x + 21 * k, row + k, self.colours.lines[(i - 1) % #lines + 1])
+        c:fill(x + 5 * k, row - k + 1, x + 21 * k, row + k,
+            self.colours.lines[(i - 1) % #lines + 1])
         c:text(x + 26 * k, row - 3 * k, plain(name), self.colours.fore, k)
     end
 end
 
--- A bar right of the box, y0 to y1 its first and last row, its colours (a list, from the least on), and ticks of
--- the axis.
+-- A bar right of the box, y0 to y1 its first and last row, its colours (a list, from the least on),
+-- and ticks of the axis.
 function Chart:bar(axis, colours)
     local c, k, fore, box = self.canvas, self.k, self.colours.fore, self.box
     local x0, x1 = box[3] + 10 * k, box[3] + 21 * k

@@ -1,5 +1,6 @@
 --!plain
--- What is given to a chart, as f64 tensors on the cpu, and fewer points that look the same. Gets the module and
+-- What is given to a chart, as f64 tensors on the cpu, and fewer points that look the same. Gets
+-- the module and
 -- fail(what, format, ...).
 local gpush, fail = ...
 local FEW = 4000 -- points that are drawn as they are
@@ -9,11 +10,14 @@ local f64, i64 = { dtype = "f64", device = "cpu" }, { dtype = "i64", device = "c
 local function numbers(v, what)
     if gpush.is_tensor(v) then
         if v.ndim ~= 1 then
-            fail(what, "expected one dim, got %s", v.ndim > 0 and table.concat(v.shape, "x") or "none")
+            fail(what, "expected one dim, got %s",
+                v.ndim > 0 and table.concat(v.shape, "x") or "none")
         end
         return v:detach():to("cpu"):to "f64"
     end
-    if type(v) ~= "table" then fail(what, "expected a tensor or a list of numbers, got %s", type(v)) end
+    if type(v) ~= "table" then
+        fail(what, "expected a tensor or a list of numbers, got %s", type(v))
+    end
     local out = {}
     for i, x in ipairs(v) do
         out[i] = gpush.is_tensor(x) and x:item() or x
@@ -35,14 +39,15 @@ local function visible(xs, ys, x0, x1)
     return xs:narrow(1, first, last - first + 1), ys:narrow(1, first, last - first + 1)
 end
 
--- Of each of so many columns the least and the largest y, the nearer one to the last point first; NaN where a
--- column has points but none is finite.
+-- Of each of so many columns the least and the largest y, the nearer one to the last point first;
+-- NaN where a column has points but none is finite.
 local function by_column(xs, ys, x0, x1, columns)
     -- those outside have one on each side
     local column = ((xs - x0) * (columns / (x1 - x0))):floor():clamp(-1, columns):to "i64" + 2
     local finite, total = ys:isfinite(), columns + 2
     local function extreme(how, none)
-        return gpush.full({ total }, none, f64):scatter_reduce(1, column, gpush.where(finite, ys, none), how):tolist()
+        return gpush.full({ total }, none, f64):scatter_reduce(
+            1, column, gpush.where(finite, ys, none), how):tolist()
     end
     local least, most = extreme("amin", math.huge), extreme("amax", -math.huge)
     local count = gpush.bincount(column, nil, total):tolist()
@@ -65,18 +70,21 @@ local function by_column(xs, ys, x0, x1, columns)
     return px, py
 end
 
--- Which of w columns or h rows each number is in, a little beyond them at most; what is not finite is at -9.
+-- Which of w columns or h rows each number is in, a little beyond them at most; what is not finite
+-- is at -9.
 local function place(t, lo, hi, n)
-    return gpush.where(t:isfinite(), ((t - lo) * (n / (hi - lo))):floor():clamp(-8, n + 8), -9):to "i64"
+    return gpush.where(t:isfinite(), ((t - lo) * (n / (hi - lo))):floor():clamp(-8, n + 8),
+        -9):to "i64"
 end
 
--- Points x, y (tensors) as lists for a drawing of w x h: in style "points" one of those that fall onto the same
--- place, of a line the extremes of each column, or, where x goes back and forth, what moves by a pixel. NaN is a
--- gap.
+-- Points x, y (tensors) as lists for a drawing of w x h: in style "points" one of those that fall
+-- onto the same place, of a line the extremes of each column, or, where x goes back and forth, what
+-- moves by a pixel. NaN is a gap.
 local function fewer(xs, ys, xaxis, yaxis, w, h, style)
     local x0, x1 = xaxis[1], xaxis[2]
     local ok = xs:isfinite():logical_and(ys:isfinite())
-    if style ~= "points" and xs:numel() > FEW and xs:isfinite():all():item() and xs:diff():ge(0):all():item() then
+    if style ~= "points" and xs:numel() > FEW and xs:isfinite():all():item()
+        and xs:diff():ge(0):all():item() then
         xs, ys = visible(xs, ys, x0, x1)
         if xs:numel() > FEW then return by_column(xs, ys, x0, x1, w) end
         ok = ys:isfinite()

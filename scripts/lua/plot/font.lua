@@ -1,7 +1,7 @@
 --!plain
--- The letters of charts: ASCII 32 to 126, sixteen beside each other, 5 x 9 pixels each with a blank column behind;
--- capitals have the upper seven rows, tails go two below. Returns what gives a letter's rows as five bits each, the
--- left one highest.
+-- The letters of charts: ASCII 32 to 126, sixteen beside each other, 5 x 9 pixels each with a blank
+-- column behind; capitals have the upper seven rows, tails go two below. Returns what gives a
+-- letter's rows as five bits each, the left one highest.
 local drawn = [[
 ..... ..#.. .#.#. .#.#. ..#.. ##..# .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....#
 ..... ..#.. .#.#. .#.#. .#### ##..# #..#. ..#.. ..#.. ..#.. ..#.. ..#.. ..... ..... ..... ....#

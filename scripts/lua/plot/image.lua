@@ -1,6 +1,6 @@
 --!plain
--- heatmap and imshow. Gets the module, fail(what, format, ...), what reads options, the parts of charts, and what
--- gives a picture to the terminal or into a file.
+-- heatmap and imshow. Gets the module, fail(what, format, ...), what reads options, the parts of
+-- charts, and what gives a picture to the terminal or into a file.
 local gpush, fail, options, canvas, chart, scale, terminal, give, save = ...
 
 -- For each of n places the nearest of size rows or columns: enlarged k times, or fewer.
@@ -18,7 +18,8 @@ end
 -- ---- heatmap ----
 
 -- Points of matplotlib's "viridis", and 256 colours between them; the last one is NaN's.
-local points = { { 68, 1, 84 }, { 59, 82, 139 }, { 33, 145, 140 }, { 94, 201, 98 }, { 253, 231, 37 } }
+local points = { { 68, 1, 84 }, { 59, 82, 139 }, { 33, 145, 140 }, { 94, 201, 98 },
+    { 253, 231, 37 } }
 local ramp = {}
 for i = 0, 255 do
     local at = i / 255 * (#points - 1)
@@ -32,19 +33,21 @@ local NAN = 0x808080
 -- A matrix as packed colours.
 local function coloured(t, lo, hi)
     local known = t:isnan():logical_not()
-    local at = gpush.where(known, ((t - lo) * (255 / (hi - lo)) + 0.5):floor():clamp(0, 255) + 1, 257):to "i64"
+    local at = gpush.where(known, ((t - lo) * (255 / (hi - lo)) + 0.5):floor():clamp(0, 255) + 1,
+        257):to "i64"
     local list = { table.unpack(ramp) }
     list[257] = NAN
     local colours = gpush.tensor(list, { dtype = "i32", device = "cpu" })
     return colours:index_select(1, at:reshape(-1)):reshape(t.shape[1], t.shape[2])
 end
 
--- How many pixels a cell of h x w has across and down, so that all fit into most_w x most_h: square, but for a
--- strip that would be too thin to be seen.
+-- How many pixels a cell of h x w has across and down, so that all fit into most_w x most_h:
+-- square, but for a strip that would be too thin to be seen.
 local function cell(h, w, most_w, most_h)
     local kx, ky = math.max(1, most_w // w), math.max(1, most_h // h)
     local k = math.min(kx, ky)
-    return math.max(k, math.min(kx, math.ceil(100 / w))), math.max(k, math.min(ky, math.ceil(100 / h)))
+    return math.max(k, math.min(kx, math.ceil(100 / w))),
+        math.max(k, math.min(ky, math.ceil(100 / h)))
 end
 
 -- The chart of a matrix; most_w, most_h: pixels for the cells.
@@ -56,10 +59,12 @@ local function heat_chart(t, lo, hi, opts, most_w, most_h, colours, k)
     local xaxis, yaxis = { 0.5, w + 0.5, whole = true }, { h + 0.5, 0.5, whole = true }
     local range = { lo, hi }
     local bar = 30 * k + chart.marked(range, 5, k).widest
-    -- The margins are those of a chart that is large enough; then the box is made as large as the cells.
+    -- The margins are those of a chart that is large enough; then the box is made as large as the
+    -- cells.
     local trial = chart.new(wide + 400 * k, high + 400 * k, opts, xaxis, yaxis, colours, k, bar)
     local box = trial.box
-    local all_w, all_h = trial.w - (box[3] - box[1] + 1) + wide, trial.h - (box[4] - box[2] + 1) + high
+    local all_w, all_h = trial.w - (box[3] - box[1] + 1) + wide, trial.h - (box[4] - box[2] + 1) +
+        high
     local out = chart.new(all_w, all_h, opts, xaxis, yaxis, colours, k, bar)
     box = out.box
     box[3], box[4] = box[1] + wide - 1, box[2] + high - 1
@@ -69,14 +74,16 @@ local function heat_chart(t, lo, hi, opts, most_w, most_h, colours, k)
     return out.canvas:image()
 end
 
--- The same of characters, two rows in each; a small matrix gets larger cells, up to 4 columns wide. The range stands below it,
--- with its colours in between.
+-- The same of characters, two rows in each; a small matrix gets larger cells, up to 4 columns wide.
+-- The range stands below it, with its colours in between.
 local function heat_text(t, lo, hi, opts)
     local h, w = t.shape[1], t.shape[2]
-    local most_h, most_w = 2 * (opts.height or 24), opts.width or math.min(terminal.columns() - 1, 100)
+    local most_h, most_w = 2 * (opts.height or 24), opts.width
+        or math.min(terminal.columns() - 1, 100)
     local shrink = math.max(1, h / most_h, w / most_w)
     local k = math.max(1, math.min(4, most_h // h, most_w // w))
-    local img = resized(t, math.max(1, h / shrink * k // 1 | 0), math.max(1, w / shrink * k // 1 | 0))
+    local img = resized(t, math.max(1, h / shrink * k // 1 | 0),
+        math.max(1, w / shrink * k // 1 | 0))
     local ramp_of = gpush.linspace(lo, hi, 8, { dtype = "f64", device = "cpu" }):expand(2, 8)
     local text = terminal.show.blocks(canvas.bytes(coloured(img, lo, hi)))
     if opts.title then text = opts.title:gsub("%c", "?") .. "\n" .. text end
@@ -87,7 +94,9 @@ end
 -- heatmap(t): a matrix in colours from its least to its largest number.
 local function heatmap(t, opts)
     opts = options(opts, "heatmap", "title, xlabel, ylabel, width, height, png, text")
-    if not gpush.is_tensor(t) or t.ndim ~= 2 or t:numel() == 0 then fail("heatmap", "expected a tensor of two dims") end
+    if not gpush.is_tensor(t) or t.ndim ~= 2 or t:numel() == 0 then
+        fail("heatmap", "expected a tensor of two dims")
+    end
     t = t:detach():to("cpu"):to "f64"
     local h, w = t.shape[1], t.shape[2]
     local lo, hi = scale.range({ t }, "heatmap")
@@ -101,7 +110,9 @@ local function heatmap(t, opts)
     if how ~= "blocks" then
         local most_w, most_h, cell_h = terminal.pixels(opts.width, opts.height)
         local k = math.max(1, (cell_h + 6) // 13)
-        return give(how, heat_chart(t, lo, hi, opts, math.max(20, most_w - 100 * k), math.max(20, most_h - 40 * k),
+        return give(how,
+            heat_chart(t, lo, hi, opts, math.max(20, most_w - 100 * k),
+                math.max(20, most_h - 40 * k),
             chart.theme(terminal.background()), k))
     end
     return give("text", heat_text(t, lo, hi, opts), opts)
@@ -109,8 +120,8 @@ end
 
 -- ---- imshow ----
 
--- An h x w x 3 picture that is not larger than given: what is larger is shrunk, each pixel the mean of what it covers;
--- what is small is enlarged by a whole factor to at most small pixels a side.
+-- An h x w x 3 picture that is not larger than given: what is larger is shrunk, each pixel the mean
+-- of what it covers; what is small is enlarged by a whole factor to at most small pixels a side.
 local function fitted(img, most_h, most_w, small)
     local h, w = img.shape[1], img.shape[2]
     local shrink = math.max(h / most_h, w / most_w)
@@ -131,15 +142,19 @@ local function imshow(t, opts)
     elseif #s == 3 and (s[1] == 3 or s[1] == 1) and s[3] ~= 3 then t = t:permute(2, 3, 1) end
     s = gpush.is_tensor(t) and t.shape or {}
     if #s ~= 3 or not (s[3] == 1 or s[3] == 3 or s[3] == 4) or t:numel() == 0 then
-        fail("imshow", "expected h x w, 3 x h x w or h x w x 3, got %s", #s > 0 and table.concat(s, "x") or type(t))
+        fail("imshow", "expected h x w, 3 x h x w or h x w x 3, got %s",
+            #s > 0 and table.concat(s, "x") or type(t))
     end
     t = t:detach():to "cpu"
-    if t.dtype ~= "u8" then t = (t:to "f64" * 255 + 0.5):floor():nan_to_num(0, 255, 0):clamp(0, 255):to "u8" end
+    if t.dtype ~= "u8" then
+        t = (t:to "f64" * 255 + 0.5):floor():nan_to_num(0, 255, 0):clamp(0, 255):to "u8"
+    end
     local img = s[3] == 1 and t:expand(s[1], s[2], 3):contiguous() or t:narrow(3, 1, 3):contiguous()
     if opts.png then return save(opts.png, fitted(img, 4096, 4096, 0)) end
     local how = opts.text and "blocks" or terminal.graphics()
     if how == "blocks" then
-        img = fitted(img, 2 * (opts.height or 24), opts.width or math.min(terminal.columns() - 1, 100), 0)
+        img = fitted(img, 2 * (opts.height or 24),
+            opts.width or math.min(terminal.columns() - 1, 100), 0)
         return give("text", terminal.show.blocks(img), opts)
     end
     local w, h = terminal.pixels(opts.width, opts.height)

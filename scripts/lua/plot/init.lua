@@ -1,9 +1,12 @@
 --!plain
--- Pictures: plot, hist, heatmap and imshow, in the terminal (braille, half blocks, or the terminal's own pictures) and,
--- with png = "file.png", as PNG. Read when one of them is first called.
+-- Pictures: plot, hist, heatmap and imshow, in the terminal (braille, half blocks, or the
+-- terminal's own pictures) and, with png = "file.png", as PNG. Read when one of them is first
+-- called.
 -- Gets the module, what raises at the script's line, and the folder of the scripts.
 local gpush, raise, dir = ...
-local function part(name, ...) return assert(loadfile(("%s/plot/%s.lua"):format(dir, name), "t"))(...) end
+local function part(name, ...)
+    return assert(loadfile(("%s/plot/%s.lua"):format(dir, name), "t"))(...)
+end
 local function fail(what, fmt, ...) raise("%s", what .. ": " .. fmt:format(...)) end
 
 local terminal = part("terminal", gpush)
@@ -29,17 +32,21 @@ local checks = {
     width = { whole, "a whole number from 1 on" }, height = { whole, "a whole number from 1 on" },
     bins = { whole, "a whole number from 1 on" },
     xlim = { pair, "{least, largest}" }, ylim = { pair, "{least, largest}" },
-    title = { is "string", "a string" }, xlabel = { is "string", "a string" }, ylabel = { is "string", "a string" },
+    title = { is "string", "a string" }, xlabel = { is "string", "a string" },
+        ylabel = { is "string", "a string" },
     png = { is "string", "a file's name" },
     style = { function(v) return v == "lines" or v == "points" end, "'lines' or 'points'" },
 }
 
 -- A copy of the given options, of which names, "png, text", tells all that there are.
 local function options(given, what, names)
-    if given ~= nil and type(given) ~= "table" then fail(what, "expected a table of options, got %s", type(given)) end
+    if given ~= nil and type(given) ~= "table" then
+        fail(what, "expected a table of options, got %s", type(given))
+    end
     local opts = {}
     for key, v in next, given or {} do
-        if type(key) ~= "string" or not (", " .. names .. ","):find(", " .. key .. ",", 1, true) then
+        if type(key) ~= "string"
+            or not (", " .. names .. ","):find(", " .. key .. ",", 1, true) then
             fail(what, "unknown option '%s' (expected %s)", tostring(key):gsub("%c", "?"), names)
         end
         if checks[key] and not checks[key][1](v) then
@@ -51,7 +58,8 @@ local function options(given, what, names)
     return opts
 end
 
--- The options of plot{x, y, title = "t"} stand in the same table as the lines; those behind it go before.
+-- The options of plot{x, y, title = "t"} stand in the same table as the lines; those behind it go
+-- before.
 local function of_both(given, opts)
     local out = {}
     for key, v in next, given do out[key] = type(key) == "string" and v or nil end
@@ -78,7 +86,8 @@ local function give(how, what, opts)
     print(what)
 end
 
--- Draws with draw(w, h, theme, k) into the file, or as the terminal's own picture; false if it is to be text.
+-- Draws with draw(w, h, theme, k) into the file, or as the terminal's own picture; false if it is
+-- to be text.
 local function in_pixels(opts, what, draw)
     local how = not opts.png and (opts.text and "blocks" or terminal.graphics())
     if how == "blocks" then return false end
@@ -96,7 +105,8 @@ end
 
 -- ---- Lines ----
 
--- The x, or nil, and the lines of plot's first argument, each a tensor; and whether options may stand among them.
+-- The x, or nil, and the lines of plot's first argument, each a tensor; and whether options may
+-- stand among them.
 local function lines_of(given)
     local first = type(given) == "table" and given[1]
     local several = type(first) == "table" or gpush.is_tensor(first) and first.ndim > 0
@@ -116,7 +126,8 @@ local function axis(tensors, log, limits)
     local lo, hi
     if limits then
         if log and limits[1] <= 0 then
-            fail("plot", "limits %g to %g of a logarithmic axis: expected numbers above 0", limits[1], limits[2])
+            fail("plot", "limits %g to %g of a logarithmic axis: expected numbers above 0",
+                limits[1], limits[2])
         end
         lo, hi = limits[1], limits[2]
         if log then lo, hi = math.log(lo, 10), math.log(hi, 10) end
@@ -140,10 +151,12 @@ local function plot_pixels(w, h, theme, k, p)
     c:grid()
     local all_x, all_y = {}, {}
     for i, ys in ipairs(p.series) do
-        local px, py = data.fewer(p.xs[i], ys, xaxis, c.y.axis, w // 2, h // 2, opts.style) -- no line is thinner than 2
+        -- no line is thinner than 2
+        local px, py = data.fewer(p.xs[i], ys, xaxis, c.y.axis, w // 2, h // 2, opts.style)
         local colour = theme.lines[(i - 1) % #theme.lines + 1]
         for j = 1, #px do px[j], py[j] = c:px(px[j]), c:py(py[j]) end
-        if opts.style == "points" then c.canvas:discs(px, py, colour, (#px > 2000 and 2 or 5) * k, c.box)
+        if opts.style ==
+            "points" then c.canvas:discs(px, py, colour, (#px > 2000 and 2 or 5) * k, c.box)
         else c.canvas:path(px, py, colour, 2 * k, c.box) end
         all_x[i], all_y[i] = px, py
     end
@@ -155,11 +168,13 @@ end
 local function plot_text(p)
     local opts, rows = p.opts, p.opts.height or 12
     local room = braille.margin(p.yaxis, rows) + 1
-    local c = braille.new(opts.width or math.max(20, math.min(terminal.columns(), 100) - room), rows)
+    local c = braille.new(opts.width or math.max(20, math.min(terminal.columns(), 100) - room),
+        rows)
     for i, ys in ipairs(p.series) do
         local px, py = data.fewer(p.xs[i], ys, p.xaxis, p.yaxis, c.w, c.h, opts.style)
         for j = 1, #px do
-            px[j], py[j] = scale.part(p.xaxis, px[j]) * (c.w - 1), (1 - scale.part(p.yaxis, py[j])) * (c.h - 1)
+            px[j], py[j] = scale.part(p.xaxis, px[j]) * (c.w - 1),
+                (1 - scale.part(p.yaxis, py[j])) * (c.h - 1)
         end
         braille.draw(c, px, py, i, opts.style)
     end
@@ -187,7 +202,10 @@ local function plot(given, opts)
     local p = { xs = all_x, series = series, opts = opts, xaxis = axis(all_x, opts.xlog, opts.xlim),
         yaxis = axis(series, opts.ylog, opts.ylim) }
     p.xaxis.whole = not opts.xlog and all_x[1]:eq(all_x[1]:floor()):all():item()
-    if in_pixels(opts, "plot", function(w, h, theme, k) return plot_pixels(w, h, theme, k, p) end) then return end
+    if in_pixels(opts, "plot",
+        function(w, h, theme, k) return plot_pixels(w, h, theme, k, p) end) then
+        return
+    end
     return give("text", plot_text(p), opts)
 end
 
@@ -200,9 +218,12 @@ local function hist_pixels(w, h, theme, k, p)
     c:grid()
     local wide, left = (c.box[3] - c.box[1] + 1) / #p.count, c.box[1]
     for i, n in ipairs(p.count) do
-        local x0, x1 = math.floor(left + (i - 1) * wide + 0.5), math.floor(left + i * wide + 0.5) - 1
+        local x0, x1 = math.floor(left + (i - 1) * wide + 0.5), math.floor(left + i * wide + 0.5) -
+            1
         if x1 - x0 >= 4 then x1 = x1 - 1 end -- a line between two bars
-        if n > 0 then c.canvas:fill(x0, math.floor(c:py(n) + 0.5), math.max(x0, x1), c.box[4], theme.lines[1]) end
+        if n > 0 then
+            c.canvas:fill(x0, math.floor(c:py(n) + 0.5), math.max(x0, x1), c.box[4], theme.lines[1])
+        end
     end
     c:frame()
     return c.canvas:image()
@@ -214,7 +235,8 @@ local function hist_text(p)
     for i, n in ipairs(p.count) do
         local bar = n / p.most * width
         bar = ("█"):rep(math.floor(bar)) .. (eighths[math.floor(bar % 1 * 8)] or "")
-        out[#out + 1] = ("%10s │%s %d"):format(scale.short(p.lo + (p.hi - p.lo) * (i - 1) / bins), bar, n)
+        out[#out + 1] = ("%10s │%s %d"):format(
+            scale.short(p.lo + (p.hi - p.lo) * (i - 1) / bins), bar, n)
     end
     if p.left_out > 0 then out[#out + 1] = ("%d not finite"):format(p.left_out) end
     return table.concat(out, "\n")
@@ -232,7 +254,10 @@ local function hist(t, opts)
     local at = ((v - p.lo) * (bins / (p.hi - p.lo))):floor():clamp(0, bins - 1):to "i64" + 1
     p.count = gpush.bincount(at, nil, bins):tolist()
     for _, n in ipairs(p.count) do p.most = math.max(p.most, n) end
-    if in_pixels(opts, "hist", function(w, h, theme, k) return hist_pixels(w, h, theme, k, p) end) then return end
+    if in_pixels(opts, "hist",
+        function(w, h, theme, k) return hist_pixels(w, h, theme, k, p) end) then
+        return
+    end
     return give("text", hist_text(p), opts)
 end
 
@@ -243,7 +268,8 @@ local function of_image(name)
     return function(...)
         if not fn then
             pixel_parts()
-            fn = part("image", gpush, fail, options, canvas, chart, scale, terminal, give, save)[name]
+            fn = part("image", gpush, fail, options, canvas, chart, scale, terminal, give,
+                save)[name]
         end
         return fn(...)
     end

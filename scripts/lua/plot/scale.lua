@@ -1,15 +1,15 @@
 --!plain
--- The numbers along an axis: its range, round ticks and their labels. An axis is { lo, hi, log = bool, whole = bool
--- }; with log lo and hi are decimal logarithms, as the data are that it measures. Gets the module and fail(what,
--- format, ...).
+-- The numbers along an axis: its range, round ticks and their labels. An axis is { lo, hi, log =
+-- bool, whole = bool }; with log lo and hi are decimal logarithms, as the data are that it
+-- measures. Gets the module and fail(what, format, ...).
 local gpush, fail = ...
 
 local MOST = 2.0 ^ 1022 -- the difference of two such numbers is finite
 
 local function short(x) return ("%.4g"):format(x) end
 
--- Least and largest finite number of tensors (f64, cpu); a range of no extent is widened. Of these numbers those of log
--- are logarithms already, and what had none is not finite.
+-- Least and largest finite number of tensors (f64, cpu); a range of no extent is widened. Of these
+-- numbers those of log are logarithms already, and what had none is not finite.
 local function range(tensors, what, log)
     local lo, hi = math.huge, -math.huge
     for _, t in ipairs(tensors) do
@@ -40,7 +40,9 @@ local function multiples(lo, hi, n, whole)
     local step = round((hi - lo) / n)
     if whole then step = math.max(1, step) end
     local out = {}
-    for i = math.ceil(lo / step - 1e-9), math.floor(hi / step + 1e-9) do out[#out + 1] = i * step end
+    for i = math.ceil(lo / step - 1e-9), math.floor(hi / step + 1e-9) do
+        out[#out + 1] = i * step
+    end
     return out, step
 end
 
@@ -74,7 +76,8 @@ local function log_ticks(lo, hi, n)
             local v = k + math.log(m, 10)
             if k % every == 0 and v >= lo - 1e-9 and v <= hi + 1e-9 then
                 values[#values + 1] = v
-                names[#names + 1] = (k >= -3 and k < 5) and ("%g"):format(m * 10.0 ^ k) or ("%de%d"):format(m, k)
+                names[#names + 1] = (k >= -3 and k < 5) and ("%g"):format(m * 10.0 ^ k)
+                    or ("%de%d"):format(m, k)
             end
         end
     end

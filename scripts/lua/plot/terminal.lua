@@ -1,6 +1,6 @@
 --!plain
--- What the terminal can show, and pictures (h x w x 3 bytes) as text for it: kitty's protocol, sixel, half blocks.
--- Gets the module; files are written by gpush.image.save.
+-- What the terminal can show, and pictures (h x w x 3 bytes) as text for it: kitty's protocol,
+-- sixel, half blocks. Gets the module; files are written by gpush.image.save.
 local gpush = ...
 local here = { device = "cpu" }
 
@@ -13,8 +13,9 @@ local function columns() return gpush.terminal() or 80 end
 
 -- ---- What it knows ----
 
--- What the terminal answers to: a picture of kitty's that is only a question, its background, the size of a cell,
--- and what it is, in which 4 stands for sixel. tmux and screen would take the first one for a title.
+-- What the terminal answers to: a picture of kitty's that is only a question, its background, the
+-- size of a cell, and what it is, in which 4 stands for sixel. tmux and screen would take the first
+-- one for a title.
 local function asked()
     local term = os.getenv "TERM" or ""
     if term == "" or term == "dumb" then return "" end
@@ -48,7 +49,8 @@ local function background()
     return r and tonumber(r .. g .. b, 16)
 end
 
--- Width and height of so many columns and rows in pixels, by default what a picture takes; and a cell's height.
+-- Width and height of so many columns and rows in pixels, by default what a picture takes; and a
+-- cell's height.
 local function pixels(wide, high)
     local cols, rows, w, h = gpush.terminal()
     local cell_h, cell_w = (known or ""):match "\27%[6;(%d+);(%d+)t"
@@ -80,7 +82,8 @@ local function base64(s)
         n = n + 2
     end
     local a, b = s:byte(whole + 1, #s)
-    if b then out[n + 1] = pairs_of[a << 4 | b >> 4] .. letters:sub((b & 15) * 4 + 1, (b & 15) * 4 + 1) .. "="
+    if b then out[n + 1] = pairs_of[a << 4 | b >> 4] ..
+        letters:sub((b & 15) * 4 + 1, (b & 15) * 4 + 1) .. "="
     elseif a then out[n + 1] = pairs_of[a << 4] .. "==" end
     return table.concat(out)
 end
@@ -103,7 +106,9 @@ local function raw(img)
     local rows = {}
     for y, row in ipairs(img:reshape(img.shape[1], -1):tolist()) do
         local parts = {}
-        for x = 1, #row, 4096 do parts[#parts + 1] = string.char(table.unpack(row, x, math.min(x + 4095, #row))) end
+        for x = 1, #row, 4096 do
+            parts[#parts + 1] = string.char(table.unpack(row, x, math.min(x + 4095, #row)))
+        end
         rows[y] = table.concat(parts)
     end
     return table.concat(rows)
@@ -111,18 +116,22 @@ end
 
 local function kitty(img)
     local bytes, head = png(img), "a=T,f=100,"
-    if not bytes then bytes, head = raw(img), ("a=T,f=24,s=%d,v=%d,"):format(img.shape[2], img.shape[1]) end
+    if not bytes then
+        bytes, head = raw(img), ("a=T,f=24,s=%d,v=%d,"):format(img.shape[2], img.shape[1])
+    end
     local text, out = base64(bytes), {}
     for i = 1, #text, 4096 do
         local more = i + 4096 <= #text and 1 or 0
-        out[#out + 1] = ("\27_G%sm=%d;%s\27\\"):format(i == 1 and head or "", more, text:sub(i, i + 4095))
+        out[#out + 1] = ("\27_G%sm=%d;%s\27\\"):format(
+            i == 1 and head or "", more, text:sub(i, i + 4095))
     end
     return table.concat(out)
 end
 
 -- ---- Sixel ----
 
--- Bayer's matrix of 8 x 8 thresholds between 0 and 1: each quarter is the smaller matrix times four, plus 0 2 3 1.
+-- Bayer's matrix of 8 x 8 thresholds between 0 and 1: each quarter is the smaller matrix times
+-- four, plus 0 2 3 1.
 local function thresholds()
     local m = { { 0 } }
     for size = 1, 4 do
@@ -149,7 +158,9 @@ local function dithered(img)
     local t = thresholds():index_select(1, cycle(h)):index_select(2, cycle(w)):unsqueeze(3)
     local level = (img:to "f32" / 51 + t):floor():clamp(0, 5):to "i64"
     local colours = {}
-    for k = 0, 215 do colours[k + 1] = (k // 36 * 51) << 16 | (k // 6 % 6 * 51) << 8 | k % 6 * 51 end
+    for k = 0, 215 do
+        colours[k + 1] = (k // 36 * 51) << 16 | (k // 6 % 6 * 51) << 8 | k % 6 * 51
+    end
     return level:select(3, 1) * 36 + level:select(3, 2) * 6 + level:select(3, 3) + 1, colours
 end
 
@@ -162,7 +173,8 @@ local function indexed(img)
     return which:reshape(img.shape[1], img.shape[2]), colours:tolist()
 end
 
--- The pixels of a colour in a band of six rows: at[i] is a column, mask[i] its bits; equal neighbours as !COUNT.
+-- The pixels of a colour in a band of six rows: at[i] is a column, mask[i] its bits; equal
+-- neighbours as !COUNT.
 local function band_row(at, mask)
     local parts, x, i = {}, 1, 1
     local function put(n, bits)
@@ -202,7 +214,9 @@ local function sixel(img)
                 if at[n] == x then mask[n] = mask[n] | bit else at[n + 1], mask[n + 1] = x, bit end
             end
         end
-        for _, k in ipairs(order) do out[#out + 1] = "#" .. k - 1 .. band_row(ats[k], masks[k]) .. "$" end
+        for _, k in ipairs(order) do
+            out[#out + 1] = "#" .. k - 1 .. band_row(ats[k], masks[k]) .. "$"
+        end
         out[#out + 1] = "-"
     end
     return table.concat(out) .. "\27\\"
@@ -220,7 +234,8 @@ local function blocks(img)
         for x = 1, #data[y] do
             local a, b = data[y][x], data[y + 1] and data[y + 1][x]
             if on and b then
-                row[x] = ("\27[38;2;%d;%d;%d;48;2;%d;%d;%dm▀"):format(a[1], a[2], a[3], b[1], b[2], b[3])
+                row[x] = ("\27[38;2;%d;%d;%d;48;2;%d;%d;%dm▀"):format(
+                    a[1], a[2], a[3], b[1], b[2], b[3])
             elseif on then
                 row[x] = ("\27[0;38;2;%d;%d;%dm▀"):format(a[1], a[2], a[3])
             else
@@ -234,5 +249,6 @@ local function blocks(img)
     return table.concat(out, "\n")
 end
 
-return { colour_on = colour_on, columns = columns, graphics = graphics, background = background, pixels = pixels,
+return { colour_on = colour_on, columns = columns, graphics = graphics, background = background,
+    pixels = pixels,
     show = { kitty = kitty, sixel = sixel, blocks = blocks } }

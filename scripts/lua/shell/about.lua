@@ -1,6 +1,6 @@
 --!plain
--- What a name means, in a line, for the candidates of completion: from the op table, from help's topics, from the comment
--- above a function of gpush's own Lua, or from the value itself.
+-- What a name means, in a line, for the candidates of completion: from the op table, from help's
+-- topics, from the comment above a function of gpush's own Lua, or from the value itself.
 local gpush, shell, dir = ...
 local native = shell.native
 
@@ -36,12 +36,16 @@ local function inside(t, name)
     return t
 end
 
--- Whether v is what topics speak of under that name: gpush's own, a method of tensors, or of Lua's library.
+-- Whether v is what topics speak of under that name: gpush's own, a method of tensors, or of Lua's
+-- library.
 local function is_known(v, name)
     local own = inside(gpush, name)
     if own == nil then own = name == "arg" and v or inside(package.loaded, name) end
-    if own ~= nil and rawequal(v, own) or rawequal(v, native.method(name:match "[^.]*$")) then return true end
-    return own == nil and type(v) == "function" and (debug.getinfo(v, "S").what == "C" or place(v) ~= nil)
+    if own ~= nil and rawequal(v, own) or rawequal(v, native.method(name:match "[^.]*$")) then
+        return true
+    end
+    return own == nil and type(v) == "function"
+        and (debug.getinfo(v, "S").what == "C" or place(v) ~= nil)
 end
 
 -- The first sentence of what topics say.
@@ -76,7 +80,8 @@ local function about(v, name)
     if help and help ~= "" then return help end
     name = name and name:gsub("^gpush%.", "")
     local own = name and inside(gpush, name)
-    if native.op(own) and not rawequal(v, own) and type(v) == "function" and debug.getinfo(v, "S").what == "C" then
+    if native.op(own) and not rawequal(v, own) and type(v) == "function"
+        and debug.getinfo(v, "S").what == "C" then
         return select(2, native.op(own)) -- Lua's select, which hides the op's
     end
     local method = name and topic("tensor." .. name).text and rawequal(v, native.method(name))
@@ -91,7 +96,8 @@ local function about(v, name)
     return line or name and rawequal(v, own) and head(name) or type(v)
 end
 
--- The "name: what; name: what" of a topic's options, pair by pair; a text may have semicolons of its own.
+-- The "name: what; name: what" of a topic's options, pair by pair; a text may have semicolons of
+-- its own.
 local function listed(text)
     return (text:gsub("; ([%w_]+): ", "\n%1: ")):gmatch "([%w_]+): ([^\n]+)"
 end
@@ -100,7 +106,8 @@ end
 local option_texts
 local function option_text(path, name)
     option_texts = option_texts or assert(loadfile(dir .. "/topics/options.lua", "t"))()
-    local known = topic(path).options or topic((path:gsub("^nn%.", ""):lower())).options or "" -- nn.Conv2d: conv2d
+    -- nn.Conv2d: conv2d
+    local known = topic(path).options or topic((path:gsub("^nn%.", ""):lower())).options or ""
     local own
     for option, text in listed(known) do own = own or option == name and text end
     return own or option_texts[path .. "." .. name] or option_texts[name]

@@ -12,18 +12,21 @@ end
 -- What went wrong with a command itself: a message without a traceback.
 local function fail(message, ...) shell.fail(message:format(...)) end
 
--- What was typed as a function: an expression, or else statements. Its lines are the input's from here on. As at the
--- prompt an expression is no tail call, so that what is called finds its line; timing it must not cost that.
+-- What was typed as a function: an expression, or else statements. Its lines are the input's from
+-- here on. As at the prompt an expression is no tail call, so that what is called finds its line;
+-- timing it must not cost that.
 local function compile(text, what)
     if text == "" then fail(":%s needs an expression or statements", what) end
     local name = native.input(text)
-    local f = load((what == "timeit" and "" or "local gpush_line_ <close> = nil ") .. "return " .. text .. "\n", name)
+    local f = load((what == "timeit" and "" or "local gpush_line_ <close> = nil ") .. "return " ..
+        text .. "\n", name)
     if f then return f end
     local g, message = load(text, name)
     return g or fail("%s", message)
 end
 
--- For a traceback, which calls what a local variable holds by that variable's name, and this the main chunk.
+-- For a traceback, which calls what a local variable holds by that variable's name, and this the
+-- main chunk.
 local function chunk_of(f) return f end
 
 -- For <close>: calls f when the command ends, also by an error.
@@ -38,17 +41,22 @@ end
 local function bytes(n)
     local unit = 1
     while n >= 1024 and unit < 5 do n, unit = n / 1024, unit + 1 end
-    return (unit == 1 and "%d %s" or "%.1f %s"):format(n, ({ "B", "KiB", "MiB", "GiB", "TiB" })[unit])
+    return (unit == 1 and "%d %s" or "%.1f %s"):format(
+        n, ({ "B", "KiB", "MiB", "GiB", "TiB" })[unit])
 end
 
 -- Without what could steer the terminal.
-local function plain(s) return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?")) end
+local function plain(s)
+    return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
+end
 
 -- Words in lines that the terminal has room for, all but the first below `indent` columns.
 local function put(text, indent)
     local most, line, at = native.terminal() and native.columns() or math.huge, "", 0
     for space, word in text:gmatch "(%s*)(%S+)" do
-        if at + #space + #word > most and at > indent then print(line) line, space = (" "):rep(indent), "" end
+        if at + #space + #word > most and at > indent then
+            print(line) line, space = (" "):rep(indent), ""
+        end
         line = line .. space .. word
         at = #line
     end
@@ -63,7 +71,8 @@ end
 
 -- ---- Time ----
 
-command("timeit", "expr", "what a call takes: many runs, median, host and device apart", function(text)
+command("timeit", "expr", "what a call takes: many runs, median, host and device apart",
+    function(text)
     print(gpush.timeit(compile(text, "timeit")))
 end)
 
@@ -80,7 +89,8 @@ command("time", "expr", "what one run takes, and its value", function(text)
     gpush.synchronize()
     local t2 = native.now()
     local device = native.busy(false)
-    print(("%s: host %s, devices %s, %d wait%s"):format(seconds(t2 - t0), seconds(t1 - t0), seconds(device), waited,
+    print(("%s: host %s, devices %s, %d wait%s"):format(
+        seconds(t2 - t0), seconds(t1 - t0), seconds(device), waited,
         waited == 1 and "" or "s"))
     return table.unpack(results, 1, results.n)
 end)
@@ -96,8 +106,11 @@ command("sync", "", "who waited for a device, and for how long, since last asked
     gpush.sync.reset()
 end)
 
-command("status", "on|off", "after each line: device, memory, host and device time, waits", function(text)
-    if text ~= "" and text ~= "on" and text ~= "off" then fail(":status is on or off, not %s", text) end
+command("status", "on|off", "after each line: device, memory, host and device time, waits",
+    function(text)
+    if text ~= "" and text ~= "on" and text ~= "off" then
+        fail(":status is on or off, not %s", text)
+    end
     native.status(text ~= "off")
 end)
 
@@ -107,13 +120,15 @@ command("mem", "", "memory of the devices and of Lua", function()
     print(("%-8s  %10s  %10s  %10s  %10s"):format("", "in use", "peak", "cached", "limit"))
     for _, name in ipairs(gpush.devices()) do
         local m = gpush.memory(name)
-        print(("%-8s  %10s  %10s  %10s  %10s"):format(name, bytes(m.in_use), bytes(m.peak), bytes(m.cached),
+        print(("%-8s  %10s  %10s  %10s  %10s"):format(
+            name, bytes(m.in_use), bytes(m.peak), bytes(m.cached),
             m.limit == 0 and "-" or bytes(m.limit)))
     end
     print(("%-8s  %10s"):format("Lua", bytes(collectgarbage "count" * 1024)))
     local crashed, lost = native.crashed()
     if crashed > 0 then
-        print(("%-8s  %10s  by %d worker%s that crashed"):format("lost", bytes(lost), crashed, crashed == 1 and "" or "s"))
+        print(("%-8s  %10s  by %d worker%s that crashed"):format("lost", bytes(lost), crashed,
+            crashed == 1 and "" or "s"))
     end
 end)
 
@@ -137,7 +152,8 @@ end
 local function describe(v)
     if gpush.is_tensor(v) then
         local shape = table.concat(v.shape, "x")
-        return ("%s %s %s, %s"):format(v.dtype, shape == "" and "scalar" or shape, v.device, bytes(v:numel() * v:element_size()))
+        return ("%s %s %s, %s"):format(v.dtype, shape == "" and "scalar" or shape, v.device,
+            bytes(v:numel() * v:element_size()))
     end
     if type(v) == "table" then
         local n = 0
@@ -151,12 +167,15 @@ end
 command("who", "", "your global variables", function()
     local names, wide = {}, 0
     for k, v in next, _G do
-        if type(k) == "string" and not stock[k] and rawget(gpush, k) ~= v and k:find "^[%a_][%w_]*$" then
+        if type(k) == "string" and not stock[k] and rawget(gpush, k) ~= v
+            and k:find "^[%a_][%w_]*$" then
             names[#names + 1], wide = k, math.max(wide, #k)
         end
     end
     table.sort(names)
-    for _, name in ipairs(names) do print(name .. (" "):rep(wide - #name + 2) .. describe(rawget(_G, name))) end
+    for _, name in ipairs(names) do
+        print(name .. (" "):rep(wide - #name + 2) .. describe(rawget(_G, name)))
+    end
     if #names == 0 then print "none" end
 end)
 
@@ -200,7 +219,9 @@ command("reload", "[module]", "reads modules anew: one, or all of yours", functi
     end
     local names = {}
     for name in next, package.loaded do
-        if name ~= "gpush" and not stock[name] and package.searchpath(name, package.path) then names[#names + 1] = name end
+        if name ~= "gpush" and not stock[name] and package.searchpath(name, package.path) then
+            names[#names + 1] = name
+        end
     end
     table.sort(names)
     for _, name in ipairs(names) do reload(name) end
@@ -222,22 +243,28 @@ end
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
-command("list", "[number]", "what was typed, numbered as in messages: stdin[3] is the third", function(text)
+command("list", "[number]", "what was typed, numbered as in messages: stdin[3] is the third",
+    function(text)
     local inputs, numbers = debug.getregistry()["gpush.inputs"], {}
     for name in next, inputs do numbers[#numbers + 1] = tonumber(name:match "%[(%d+)%]$") end
     table.sort(numbers)
     if #numbers == 0 then print "what comes from a pipe is not numbered" end
-    if text ~= "" and not inputs[("=stdin[%s]"):format(text)] then fail("nothing kept was typed as stdin[%s]", text) end
+    if text ~= "" and not inputs[("=stdin[%s]"):format(text)] then
+        fail("nothing kept was typed as stdin[%s]", text)
+    end
     for _, n in ipairs(numbers) do
         local chunk = inputs[("=stdin[%d]"):format(n)]
         local first = "[" .. n .. "] "
-        if text == "" or tonumber(text) == n then print(first .. plain(chunk):gsub("\n", "\n" .. (" "):rep(#first))) end
+        if text == "" or tonumber(text) == n then
+            print(first .. plain(chunk):gsub("\n", "\n" .. (" "):rep(#first)))
+        end
     end
 end)
 
 -- The text that the user's editor leaves in the file.
 local function edited(file)
-    if not os.execute((os.getenv "VISUAL" or os.getenv "EDITOR" or "vi") .. " " .. quoted(file)) then
+    if not os.execute((os.getenv "VISUAL" or os.getenv "EDITOR" or "vi") .. " " ..
+        quoted(file)) then
         fail ":edit: the editor failed"
     end
     local f, message = io.open(file)
@@ -278,8 +305,8 @@ command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it",
     return table.unpack(results, 1, results.n)
 end)
 
--- Statements as they are, in a block of their own where they have locals or labels, which end with a chunk; an
--- expression becomes `_ = expression`, which a file can hold.
+-- Statements as they are, in a block of their own where they have locals or labels, which end with
+-- a chunk; an expression becomes `_ = expression`, which a file can hold.
 local function statement(chunk)
     local value = chunk:match "^%s*return%f[^%w_](.*)" or chunk:match "^=(.*)"
     if not value and load(chunk, "=save") then
@@ -325,11 +352,14 @@ command("help", "[command]", "this list, or one line of it", function(text)
     end
     local wide = 0
     for _, name in ipairs(order) do wide = math.max(wide, #name + #commands[name].argument + 2) end
-    local function row(form, meaning) put(("%-" .. wide + 1 .. "s %s"):format(form, meaning), wide + 2) end
+    local function row(form, meaning)
+        put(("%-" .. wide + 1 .. "s %s"):format(form, meaning), wide + 2)
+    end
     for _, name in ipairs(order) do row(usage(name)) end
     row("!command", "runs a command of the system")
     row("?name", "help; name? too; ??name shows the source, ? the way in")
-    put("A semicolon at the end keeps the value from being shown; _ is the last value, _1 _2 _3 are the last three.", 0)
+    put("A semicolon at the end keeps the value from being shown; _ is the last value, _1 _2 _3 \z
+        are the last three.", 0)
 end)
 
 -- The name of the command that is, or alone begins with, this word.
@@ -356,7 +386,8 @@ end
 local function status(host, device, n)
     local name = gpush.default_device()
     for _, other in ipairs(gpush.devices()) do if other ~= "cpu" then name = other end end
-    print(("-- %s %s, host %s, devices %s, %d wait%s"):format(name, bytes(gpush.memory(name).in_use), seconds(host),
+    print(("-- %s %s, host %s, devices %s, %d wait%s"):format(
+        name, bytes(gpush.memory(name).in_use), seconds(host),
         seconds(device), n, n == 1 and "" or "s"))
 end
 

@@ -1,10 +1,11 @@
 --!plain
--- What may stand at the cursor: names with a line about each. Looks at values with next and rawget only, so that no code
--- of the user's runs; tensors, whose methods are known, are the exception.
+-- What may stand at the cursor: names with a line about each. Looks at values with next and rawget
+-- only, so that no code of the user's runs; tensors, whose methods are known, are the exception.
 local gpush, shell, dir = ...
 local native = shell.native
 local know = shell.part "about"
-local about, sentence, option_text, documented = know.about, know.sentence, know.option_text, know.documented
+local about, sentence, option_text, documented = know.about, know.sentence, know.option_text,
+    know.documented
 
 local keywords = [[and break do else elseif end false for function goto if in local nil not or repeat return then true
     until while]]
@@ -12,7 +13,8 @@ local dtypes = { "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "
 
 -- ---- The text before the cursor ----
 
--- Its tokens: {kind, text, start}; kinds are "name", "string", "number", "comment" and "op". open: the last one goes on.
+-- Its tokens: {kind, text, start}; kinds are "name", "string", "number", "comment" and "op". open:
+-- the last one goes on.
 local function tokens(text)
     local out, i = {}, 1
     local function add(kind, stop, open)
@@ -32,7 +34,11 @@ local function tokens(text)
             local stop = i
             repeat
                 stop = text:find("[\\" .. c .. "]", stop + 1)
-                if stop and text:sub(stop, stop) == "\\" then stop = stop + 1 elseif stop then break end
+                if stop and text:sub(stop, stop) == "\\" then
+                    stop = stop + 1
+                elseif stop then
+                    break
+                end
             until not stop
             add("string", stop or #text, not stop)
         elseif c:find "[%a_]" then
@@ -64,12 +70,18 @@ end
 
 local pair = { [")"] = "(", ["]"] = "[", ["}"] = "{" }
 
--- "" where a string in parentheses ends with token i, ("text"), and is no call's argument; else nil.
+-- "" where a string in parentheses ends with token i, ("text"), and is no call's argument; else
+-- nil.
 local function literal(list, i)
-    if i < 3 or list[i].text ~= ")" or list[i - 1].kind ~= "string" or list[i - 2].text ~= "(" then return nil end
+    if i < 3 or list[i].text ~= ")" or list[i - 1].kind ~= "string" or list[i - 2].text ~= "(" then
+        return nil
+    end
     local called = list[i - 3]
-    if called and called.kind == "name" then return keywords:find("%f[%a]" .. called.text .. "%f[%A]") and "" or nil end
-    return not (called and (called.kind == "string" or called.text == ")" or called.text == "]")) and "" or nil
+    if called and called.kind == "name" then
+        return keywords:find("%f[%a]" .. called.text .. "%f[%A]") and "" or nil
+    end
+    return not (called and (called.kind == "string" or called.text == ")" or called.text == "]"))
+        and "" or nil
 end
 
 -- The index of the innermost bracket that is open before token i, and of the one outside it.
@@ -111,7 +123,8 @@ local function value_of(path)
     return v
 end
 
--- How many commas at the depth of bracket k stand between it and token i; and the names that `name =` gave there.
+-- How many commas at the depth of bracket k stand between it and token i; and the names that `name
+-- =` gave there.
 local function given(list, k, i)
     local n, names, depth = 0, {}, 0
     for at = k + 1, i do
@@ -120,13 +133,14 @@ local function given(list, k, i)
         if text and pair[text] then depth = depth - 1
         elseif text == "(" or text == "[" or text == "{" then depth = depth + 1
         elseif depth == 0 and text == "," then n = n + 1
-        elseif depth == 0 and text == "=" and list[at - 1].kind == "name" then names[list[at - 1].text] = true end
+        elseif depth == 0 and text == "=" and list[at - 1].kind ==
+            "name" then names[list[at - 1].text] = true end
     end
     return n, names
 end
 
--- The call before bracket k, of which it holds the options: its value, its name as topics have it, and how many arguments
--- stand before, the tensor of a method among them.
+-- The call before bracket k, of which it holds the options: its value, its name as topics have it,
+-- and how many arguments stand before, the tensor of a method among them.
 local function call_before(list, k)
     local at, before = k - 1, 0
     if list[at] and (list[at].text == "(" or list[at].text == ",") then
@@ -146,7 +160,8 @@ local function call_before(list, k)
     return v, path or name, before + (type(v) == "function" and method and 1 or 0)
 end
 
--- {name, what it is} of each option of the call before bracket k that is not given yet, up to token i.
+-- {name, what it is} of each option of the call before bracket k that is not given yet, up to token
+-- i.
 local function options(list, k, i)
     local v, path, skip = call_before(list, k)
     if v == nil then return nil end
@@ -166,10 +181,12 @@ local function options(list, k, i)
         if n > skip and not names[name] and not needed and kind ~= "self" and kind ~= "rest" then
             default = default ~= "" and (" [%s]"):format(default) or ""
             local text = option_text(path, name) or kind
-            out[#out + 1] = { name, (text:match "^(.-[^%(]+);%s" or text):gsub(" %([^)]*$", "") .. default }
+            out[#out + 1] = { name, (text:match "^(.-[^%(]+);%s" or text):gsub(" %([^)]*$", "") ..
+                default }
         end
     end
-    if last == "device" and not path:find "^nn%." and not names.requires_grad then -- what makes tensors, as bindings/args.c says
+    -- what makes tensors, as bindings/args.c says
+    if last == "device" and not path:find "^nn%." and not names.requires_grad then
         out[#out + 1] = { "requires_grad", option_text(path, "requires_grad") .. " [false]" }
     end
     return out
@@ -177,7 +194,8 @@ end
 
 -- ---- Candidates ----
 
--- A list of words, in any order and perhaps twice. What they mean is found for those that are shown: help(word).
+-- A list of words, in any order and perhaps twice. What they mean is found for those that are
+-- shown: help(word).
 local function results(from)
     local out, helps, tables = { from = from }, {}, {}
     function out.add(text, help, word)
@@ -189,7 +207,8 @@ local function results(from)
     function out.add_names(t, path, word, method)
         local n, pattern = #out, word == "" and "^_?%a[%w_]*$" or "^" .. word .. "[%w_]*$"
         for k, v in next, t do
-            if type(k) == "string" and k:find(pattern) and (not method or type(v) == "function") then
+            if type(k) == "string" and k:find(pattern)
+                and (not method or type(v) == "function") then
                 n = n + 1
                 out[n] = k
             end
@@ -207,12 +226,14 @@ local function results(from)
     return out
 end
 
--- What nn, optim or data will have when it is asked for: names of files, and of what stands in files of other names.
+-- What nn, optim or data will have when it is asked for: names of files, and of what stands in
+-- files of other names.
 local function add_area(out, t, area, word)
     local homes, families = debug.getmetatable(t).homes, {}
     local function add(name)
         if rawget(t, name) == nil then
-            out.add(name, function() return about(t[name], area .. "." .. name) end, word) -- which reads its file
+            -- which reads its file
+            out.add(name, function() return about(t[name], area .. "." .. name) end, word)
         end
     end
     for name, file in next, homes do
@@ -259,11 +280,15 @@ local function add_members(out, v, path, sep, word)
     if gpush.is_tensor(v) or (v == nil and sep == ":") then
         if sep == ":" then out.add_names(native.methods(), "", word) end
         if sep == "." then
-            for name in next, native.properties() do out.add(name, sentence("tensor." .. name), word) end
+            for name in next, native.properties() do
+                out.add(name, sentence("tensor." .. name), word)
+            end
         end
     elseif type(v) == "table" then
         if v == gpush.sync and sep == "." then -- its two variables, which are no fields
-            for _, name in ipairs { "mode", "warn" } do out.add(name, sentence("sync." .. name), word) end
+            for _, name in ipairs { "mode", "warn" } do
+                out.add(name, sentence("sync." .. name), word)
+            end
         end
         add_fields(out, v, path .. ".", word, sep == ":")
     elseif type(v) == "string" and sep == ":" then
@@ -283,7 +308,9 @@ local function add_files(out, part)
     local folder, base = part:match "^(.*/)([^/]*)$"
     folder, base = folder or "", base or part
     for _, file in ipairs(native.list(folder == "" and "." or folder)) do
-        if base:sub(1, 1) == "." or file:sub(1, 1) ~= "." then out.add(folder .. file, nil, part) end
+        if base:sub(1, 1) == "." or file:sub(1, 1) ~= "." then
+            out.add(folder .. file, nil, part)
+        end
     end
 end
 
@@ -297,7 +324,8 @@ local function add_modules(out, part)
         local before, after = template:match "^(.-)%?(.*)$"
         local folder = before and before .. inner:gsub("%.", "/")
         for _, file in ipairs(folder and native.list(folder == "" and "." or folder) or {}) do
-            local name = after == ".lua" and file:match "^([%w_-]+)%.lua$" or (after:find "^/init" and file:match "^([%w_-]+)/$")
+            local name = after == ".lua" and file:match "^([%w_-]+)%.lua$"
+                or (after:find "^/init" and file:match "^([%w_-]+)/$")
             if name then out.add(inner .. name, nil, part) end
         end
     end
@@ -318,7 +346,9 @@ local function add_values(out, list, i, part)
     local v, path
     if k and list[k].text == "{" then v, path = call_before(list, k) end
     if v == nil then return end
-    for word in (option_text(path, list[i - 2].text) or ""):gmatch "'([%w-]+)'" do out.add(word, nil, part) end
+    for word in (option_text(path, list[i - 2].text) or ""):gmatch "'([%w-]+)'" do
+        out.add(word, nil, part)
+    end
 end
 
 -- What may be in the string that token i begins; files only where it is begun.
@@ -333,7 +363,8 @@ local function in_string(list, i, wanted)
     if before and i > 2 then add_values(out, list, i, part) end
     if #out > 0 then return out end
     if name == "require" then add_modules(out, part)
-    elseif name == "device" or name == "default_device" or name == "memory" or name == "synchronize" or name == "stream" then
+    elseif name == "device" or name == "default_device" or name == "memory" or name == "synchronize"
+        or name == "stream" then
         add_devices(out, part)
     elseif name == "dtype" or name == "default_dtype" then add_dtypes(out, part)
     elseif name == "to" then add_devices(out, part) add_dtypes(out, part)
@@ -349,7 +380,9 @@ end
 local function add_strings(out, list, text)
     list[#list + 1] = { kind = "string", text = '"', start = #text + 1, open = true }
     local inner = in_string(list, #list, true)
-    for _, word in ipairs(inner) do out.add('"' .. word .. '"', function() return inner.help(word) end, "") end
+    for _, word in ipairs(inner) do
+        out.add('"' .. word .. '"', function() return inner.help(word) end, "")
+    end
 end
 
 local function command_line(text)
@@ -360,7 +393,8 @@ local function command_line(text)
         return out
     end
     local name, space = text:match "^:?(%S*)()%s"
-    if text:sub(1, 1) == "!" or name == "run" or name == "edit" or name == "save" or name == "load" then
+    if text:sub(1, 1) == "!" or name == "run" or name == "edit" or name == "save"
+        or name == "load" then
         local start = text:match "()[^%s]*$"
         local out = results(start)
         add_files(out, text:sub(start))
@@ -373,7 +407,8 @@ local function command_line(text)
     end
 end
 
--- text up to the cursor -> {from = first byte that is replaced, word, …, help = function(word) -> line} or nil.
+-- text up to the cursor -> {from = first byte that is replaced, word, …, help = function(word) ->
+-- line} or nil.
 local function at_cursor(text)
     if text:find "^[:!]" and not text:find "^::" then
         local out = command_line(text)
@@ -385,7 +420,8 @@ local function at_cursor(text)
     local i = #list
     local last = list[i]
     if last and last.open then return last.kind == "string" and in_string(list, i) or nil end
-    local word = last and last.kind == "name" and last.start + #last.text - 1 == #text and last.text or ""
+    local word = last and last.kind == "name" and last.start + #last.text - 1 == #text and last.text
+        or ""
     local before = word == "" and i or i - 1
     local out = results(#text - #word + 1)
     local sep = list[before]
@@ -396,7 +432,9 @@ local function at_cursor(text)
     end
     local k = sep and (sep.text == "{" or sep.text == ",") and open_bracket(list, before)
     if k and list[k].text == "{" then
-        for _, option in ipairs(options(list, k, before) or {}) do out.add(option[1] .. " = ", option[2], word) end
+        for _, option in ipairs(options(list, k, before) or {}) do
+            out.add(option[1] .. " = ", option[2], word)
+        end
         if #out > 0 then return out end
     end
     if word ~= "" then add_globals(out, word)

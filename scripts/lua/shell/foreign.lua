@@ -1,5 +1,6 @@
 --!plain
--- What somebody typed who speaks another language, Python above all, and how Lua says it, with the names that were typed.
+-- What somebody typed who speaks another language, Python above all, and how Lua says it, with the
+-- names that were typed.
 local gpush, shell, dir = ...
 local foreign = {}
 local python = shell.part "python"
@@ -7,15 +8,22 @@ local source = assert(loadfile(dir .. "/source.lua", "t"))()
 
 -- ---- a line that opens a block: for i in range(3): ----
 
--- The line up to a colon in no brackets that ends it or comes before a space, and what follows; nil if there is none.
+-- The line up to a colon in no brackets that ends it or comes before a space, and what follows; nil
+-- if there is none.
 local function at_colon(line)
     local depth = 0
     for i = 1, #line do
         local c = line:sub(i, i)
-        if c:find "[%(%[{]" then depth = depth + 1 elseif c:find "[%)%]}]" then depth = depth - 1 end
-        if c == ":" and depth == 0 and line:find("^%s", i + 1) or c == ":" and depth == 0 and i == #line then
+        if c:find "[%(%[{]" then
+            depth = depth + 1
+        elseif c:find "[%)%]}]" then
+            depth = depth - 1
+        end
+        if c == ":" and depth == 0 and line:find("^%s", i + 1) or c == ":" and depth == 0
+            and i == #line then
             if line:sub(i - 1, i - 1) == ":" then return nil end
-            return line:sub(1, i - 1), (line:sub(i + 1):gsub("^%s*#.*$", ""):gsub("%s+#%s.*$", ""):match "^%s*(.-)%s*$")
+            return line:sub(1, i - 1),
+                (line:sub(i + 1):gsub("^%s*#.*$", ""):gsub("%s+#%s.*$", ""):match "^%s*(.-)%s*$")
         end
     end
 end
@@ -33,16 +41,21 @@ local function loop(names, over, notes)
         local number = math.tointeger(tonumber(last))
         if b then last = number and tostring(number - 1) or last .. " - 1" end
         if not b then notes[#notes + 1] = COUNT end
-        return ("for %s = %s, %s%s do"):format(names, b and a or "1", expression(last, notes), step and ", " .. step or "")
+        return ("for %s = %s, %s%s do"):format(
+            names, b and a or "1", expression(last, notes), step and ", " .. step or "")
     end
     local steps = over:match "^tqdm(%b())$"
     if steps then
         local count = steps:match "^%(range%(([^,]*)%)%)$"
-        return ("for %s in progress(%s) do"):format(names, count or expression(steps:sub(2, -2), notes))
+        return ("for %s in progress(%s) do"):format(
+            names, count or expression(steps:sub(2, -2), notes))
     end
     local first, second = table.unpack(python.split(names:gsub("[()]", ""), ","))
     local list = over:match "^enumerate(%b())$"
-    if list and second then return ("for %s, %s in ipairs(%s) do"):format(first, second, expression(list:sub(2, -2), notes)) end
+    if list and second then
+        return ("for %s, %s in ipairs(%s) do"):format(
+            first, second, expression(list:sub(2, -2), notes))
+    end
     list = over:match "^zip(%b())$"
     if list and second then
         local xs, ys = table.unpack(python.split(list:sub(2, -2), ","))
@@ -51,7 +64,9 @@ local function loop(names, over, notes)
     list = over:match "^(.*)%.items%(%)$"
     if list and second then return ("for %s, %s in pairs(%s) do"):format(first, second, list) end
     local value = rawget(_G, over)
-    if type(value) == "table" and getmetatable(value) == nil and value[1] == nil then return ("for %s in pairs(%s) do"):format(names, over) end
+    if type(value) == "table" and getmetatable(value) == nil and value[1] == nil then
+        return ("for %s in pairs(%s) do"):format(names, over)
+    end
     if over:find "loader$" then return ("for step, %s in %s() do"):format(names, over) end
     over = expression(over, notes)
     if over:find "[.:]named_[%w_]+%(%)$" then return ("for %s in %s do"):format(names, over) end
@@ -60,36 +75,56 @@ end
 
 local function parameters(list)
     local names = {}
-    for _, p in ipairs(python.split(list, ",")) do names[#names + 1] = p:match "^[*]*([%a_][%w_]*)" end
+    for _, p in ipairs(python.split(list, ",")) do
+        names[#names + 1] = p:match "^[*]*([%a_][%w_]*)"
+    end
     local method = names[1] == "self" and table.remove(names, 1)
     return table.concat(names, ", "), method ~= false and method ~= nil
 end
 
--- How a block of each kind begins: pattern of its head, the beginning in Lua, what ends it, and what Lua misses there.
+-- How a block of each kind begins: pattern of its head, the beginning in Lua, what ends it, and
+-- what Lua misses there.
 local blocks = {
     { "^for%s+(.-)%s+in%s+(.+)$", loop, " end", "'do' expected near ':'" },
-    { "^while%s+(.+)$", function(c, _, notes) return "while " .. expression(c, notes) .. " do" end, " end", "'do' expected near ':'" },
-    { "^if%s+(.+)$", function(c, _, notes) return "if " .. expression(c, notes) .. " then" end, " end", "'then' expected near ':'" },
-    { "^elif%s+(.+)$", function(c, _, notes) return "elseif " .. expression(c, notes) .. " then" end, "" },
+    { "^while%s+(.+)$", function(c, _, notes) return "while " .. expression(c, notes) .. " do" end,
+        " end", "'do' expected near ':'" },
+    { "^if%s+(.+)$", function(c, _, notes) return "if " .. expression(c, notes) .. " then" end,
+        " end", "'then' expected near ':'" },
+    { "^elif%s+(.+)$",
+        function(c, _, notes) return "elseif " .. expression(c, notes) .. " then" end, "" },
     { "^else$", function() return "else" end, "" },
     { "^try$", function() return "local ok, message = pcall(function()" end, " end)" },
     { "^except.*$", function() return "if not ok then" end, " end" },
     { "^finally$", function() return "do" end, " end" },
-    { "^with%s+(.+)%s+as%s+([%w_]+)$", function(v, name, notes) return ("do local %s <close> = %s"):format(name, expression(v, notes)) end, " end" },
-    { "^with%s+(.+)$", function(v, _, notes) return "do local _ <close> = " .. expression(v, notes) end, " end" },
+    { "^with%s+(.+)%s+as%s+([%w_]+)$",
+        function(v, name, notes)
+            return ("do local %s <close> = %s"):format(name, expression(v, notes))
+        end, " end" },
+    { "^with%s+(.+)$",
+        function(v, _, notes) return "do local _ <close> = " .. expression(v, notes) end, " end" },
     { "^def%s+([%w_]+)%s*%((.*)%)", function(name, list)
         local names, method = parameters(list)
-        if method then name = "Name:" .. name:gsub("^__init__$", "init"):gsub("^__call__$", "forward") end
+        if method then
+            name = "Name:" .. name:gsub("^__init__$", "init"):gsub("^__call__$", "forward")
+        end
         return ("function %s(%s)"):format(name, names)
     end, " end" },
-    { "^class%s+([%w_]+)%s*%(([%w_.]*Module)%)$", function(name) return ('%s = nn.module "%s" function %s:forward(x)'):format(name, name, name) end, " end" },
-    { "^class%s+([%w_]+)", function(name) return ("%s = {} %s.__index = %s function %s.new()"):format(name, name, name, name) end,
+    { "^class%s+([%w_]+)%s*%(([%w_.]*Module)%)$",
+        function(name)
+            return ('%s = nn.module "%s" function %s:forward(x)'):format(name, name, name)
+        end, " end" },
+    { "^class%s+([%w_]+)",
+        function(name)
+            return ("%s = {} %s.__index = %s function %s.new()"):format(name, name, name, name)
+        end,
         (" return setmetatable({}, Name) end") },
 }
 
 local function opened(line)
     local head, body = at_colon(line:match "^%s*(.-)%s*$")
-    if not head or head:find "%f[%w_]do%f[^%w_]" or head:find "%f[%w_]then%f[^%w_]" then return nil end
+    if not head or head:find "%f[%w_]do%f[^%w_]" or head:find "%f[%w_]then%f[^%w_]" then
+        return nil
+    end
     if body:find "%f[%w_]do%f[^%w_]" or body:find "%f[%w_]then%f[^%w_]" then return nil end
     for _, block in ipairs(blocks) do
         local a, b = head:match(block[1])
@@ -108,41 +143,70 @@ local statements = {
     { "^raise%s+[%w_.]+(%b())$", function(e, notes) return "error" .. expression(e, notes) end },
     { "^raise%s+([%w_.]+)$", function(e) return ('error("%s")'):format(e) end },
     { "^raise$", function() return "error(message)" end },
-    { "^assert%s+(.+),%s*(f?[\"'].*[\"'])$", function(e, m, notes) return ("assert(%s, %s)"):format(expression(e, notes), expression(m, notes)) end },
+    { "^assert%s+(.+),%s*(f?[\"'].*[\"'])$",
+        function(e, m, notes)
+            return ("assert(%s, %s)"):format(expression(e, notes), expression(m, notes))
+        end },
     { "^assert%s+(.+)$", function(e, notes) return "assert(" .. expression(e, notes) .. ")" end },
-    { "^yield%s+(.+)$", function(e, notes) return "coroutine.yield(" .. expression(e, notes) .. ")" end },
-    { "^print%((.*),%s*file%s*=%s*sys%.stderr%)$", function(e, notes) return ('io.stderr:write(tostring(%s), "\\n")'):format(expression(e, notes)) end },
-    { "^print%((.*),%s*sep%s*=%s*([\"'].-[\"'])%)$", function(e, mark, notes) return ("print(table.concat({%s}, %s))"):format(expression(e, notes), mark) end },
-    { "^print%((.*),%s*end%s*=%s*([\"'].-[\"'])%)$", function(e, last, notes) return ("io.write(%s, %s)"):format(expression(e, notes), last) end },
+    { "^yield%s+(.+)$",
+        function(e, notes) return "coroutine.yield(" .. expression(e, notes) .. ")" end },
+    { "^print%((.*),%s*file%s*=%s*sys%.stderr%)$",
+        function(e, notes)
+            return ('io.stderr:write(tostring(%s), "\\n")'):format(expression(e, notes))
+        end },
+    { "^print%((.*),%s*sep%s*=%s*([\"'].-[\"'])%)$",
+        function(e, mark, notes)
+            return ("print(table.concat({%s}, %s))"):format(expression(e, notes), mark)
+        end },
+    { "^print%((.*),%s*end%s*=%s*([\"'].-[\"'])%)$",
+        function(e, last, notes)
+            return ("io.write(%s, %s)"):format(expression(e, notes), last)
+        end },
     { "^let%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
     { "^var%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
     { "^const%s+(.+)$", function(e, notes) return "local " .. expression(e, notes) end },
-    { "^([%a_][%w_]*)%s*=%s*([%a_][%w_]*)%s*=%s*([^=].*)$", function(a, b, e, notes) return ("%s = %s; %s = %s"):format(b, expression(e, notes), a, b) end },
-    { "^([%w_]*)%s*=?%s*%[(.+)%s+for%s+([%w_, ]+)%s+in%s+([^%]]+)%]$", function(name, e, var, over, notes)
+    { "^([%a_][%w_]*)%s*=%s*([%a_][%w_]*)%s*=%s*([^=].*)$",
+        function(a, b, e, notes)
+            return ("%s = %s; %s = %s"):format(b, expression(e, notes), a, b)
+        end },
+    { "^([%w_]*)%s*=?%s*%[(.+)%s+for%s+([%w_, ]+)%s+in%s+([^%]]+)%]$",
+        function(name, e, var, over, notes)
         name = name == "" and "list" or name
         local head = loop(var, over:match "^(.-)%s+if%s" or over, notes)
         local cond = over:match "%sif%s+(.+)$"
         local add = ("%s[#%s + 1] = %s"):format(name, name, expression(e, notes))
-        return ("%s = {} %s %s end"):format(name, head, cond and ("if %s then %s end"):format(expression(cond, notes), add) or add)
+        return ("%s = {} %s %s end"):format(name, head,
+            cond and ("if %s then %s end"):format(expression(cond, notes), add) or add)
     end },
-    { "^([%w_.%[%]\"'\2\3]+)%.append%((.*)%)$", function(t, e, notes) return ("%s[#%s + 1] = %s"):format(t, t, expression(e, notes)) end },
+    { "^([%w_.%[%]\"'\2\3]+)%.append%((.*)%)$",
+        function(t, e, notes) return ("%s[#%s + 1] = %s"):format(t, t, expression(e, notes)) end },
     { "^([^=]-)%s*([-+*/%%^@|&]+)=%s*([^=].*)$", function(t, op, e, notes)
         t, e = expression(t, notes), expression(e, notes)
         if e:find "[^%w_.()%[%]]" and not e:find "^%b()$" then e = "(" .. e .. ")" end
         if op == "+" or op == "-" or op == "*" or op == "/" then
-            notes[#notes + 1] = ("of a tensor in place: %s:%s_(…)"):format(t, ({ ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div" })[op])
+            notes[#notes + 1] = ("of a tensor in place: %s:%s_(…)"):format(
+                t, ({ ["+"] = "add", ["-"] = "sub", ["*"] = "mul", ["/"] = "div" })[op])
         end
         return ("%s = %s %s %s"):format(t, t, op == "**" and "^" or op, e)
     end },
     { "^([%w_.]+)%+%+$", function(t) return ("%s = %s + 1"):format(t, t) end },
-    { "^([%w_]+)%s*:=%s*(.+)$", function(t, e, notes) return t .. " = " .. expression(e, notes) end },
-    { "^([%w_]+)%s*:%s*[%a][%w_.]*%s*=%s*(.+)$", function(t, e, notes) return t .. " = " .. expression(e, notes) end },
+    { "^([%w_]+)%s*:=%s*(.+)$",
+        function(t, e, notes) return t .. " = " .. expression(e, notes) end },
+    { "^([%w_]+)%s*:%s*[%a][%w_.]*%s*=%s*(.+)$",
+        function(t, e, notes) return t .. " = " .. expression(e, notes) end },
     { "^(return)%s+(.+)$", function(r, e, notes) return r .. " " .. expression(e, notes) end },
-    { "^(local%s+[%w_, ]+=)%s*([^=].*)$", function(t, e, notes) return t .. " " .. expression(e, notes) end },
-    { "^([%w_.]+%s*,[%w_., ]+=)%s*(%b())$", function(t, list, notes) return t .. " " .. expression(list:sub(2, -2), notes) end },
-    { "^([%w_.]+%s*,[%w_., ]+=)%s*(%b[])$", function(t, list, notes) return t .. " " .. expression(list, notes):sub(2, -2) end },
-    { "^([%w_., ]+)=%s*([^=].*)$", function(t, e, notes) return expression(t, notes) .. "= " .. expression(e, notes) end },
-    { "^([%w_.]+)(%b[])%s*=%s*([^=].*)$", function(t, i, e, notes) return expression(t .. i, notes) .. " = " .. expression(e, notes) end },
+    { "^(local%s+[%w_, ]+=)%s*([^=].*)$",
+        function(t, e, notes) return t .. " " .. expression(e, notes) end },
+    { "^([%w_.]+%s*,[%w_., ]+=)%s*(%b())$",
+        function(t, list, notes) return t .. " " .. expression(list:sub(2, -2), notes) end },
+    { "^([%w_.]+%s*,[%w_., ]+=)%s*(%b[])$",
+        function(t, list, notes) return t .. " " .. expression(list, notes):sub(2, -2) end },
+    { "^([%w_., ]+)=%s*([^=].*)$",
+        function(t, e, notes) return expression(t, notes) .. "= " .. expression(e, notes) end },
+    { "^([%w_.]+)(%b[])%s*=%s*([^=].*)$",
+        function(t, i, e, notes)
+            return expression(t .. i, notes) .. " = " .. expression(e, notes)
+        end },
 }
 
 local function statement(line, notes)
@@ -166,7 +230,8 @@ local function comments(line, typed)
 end
 
 -- Functions of Python's that nothing here does in one word.
-local builtins = { map = true, filter = true, reversed = true, super = true, set = true, tuple = true, iter = true, vars = true, sorted = true }
+local builtins = { map = true, filter = true, reversed = true, super = true, set = true,
+    tuple = true, iter = true, vars = true, sorted = true }
 
 -- Is it Lua, and no longer in a package's words or Python's?
 local function compiles(text)
@@ -180,7 +245,8 @@ local function compiles(text)
     return load(text, "=", "t") or load("return " .. text, "=", "t")
 end
 
--- The line in Lua, and notes; nil where nothing in it is foreign, or what it became is no Lua either.
+-- The line in Lua, and notes; nil where nothing in it is foreign, or what it became is no Lua
+-- either.
 function foreign.line(typed)
     local rest = typed:match "^%s*(.-)%s*$"
     local notes, fragment = {}, nil
@@ -206,7 +272,8 @@ local logic = "and, or, not where others write &&, ||, !"
 local phrases = {
     { "^%s*import%f[%s]", nil, import },
     { "^%s*from%s.-%simport%f[%s]", nil, import },
-    { "^%s*@torch%.no_grad", nil, "no_grad(function() … end), or do local _ <close> = no_grad() … end" },
+    { "^%s*@torch%.no_grad", nil,
+        "no_grad(function() … end), or do local _ <close> = no_grad() … end" },
     { "^%s*@", "'@'$", "f = decorator(f), after function f() … end" },
     { "^%s*global%s", nil, "nothing to declare: variables are global unless they are local" },
     { "^%s*nonlocal%s", nil, "nothing to declare: a function sees the local variables around it" },
@@ -223,7 +290,8 @@ local phrases = {
     { "%f[%w_]not%s+in%f[^%w_]", nil, "t[key] == nil" },
     { "[%w_]%s+in%s", "'in'$", "t[key] ~= nil" },
     { "^%s*e?l?if%s.-%sin%s", nil, "if t[key] ~= nil then … end" },
-    { "[%w_%]%)]%s*%b[]", "'[,:]'$", "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
+    { "[%w_%]%)]%s*%b[]", "'[,:]'$",
+        "x[{1, 2}], or x[\"1:4, :, -1\"]: from 1, both ends included" },
     { "%[.*%]", "'[%[%],]'$", "lists in braces: {1, 2, 3}" },
     { "[=(,]%s*%[[^%]]*$", "'%['$", "lists in braces: {1, 2, 3}" },
     { "%b()", "'='$", "options stand in a table at the end: sum(x, {dim = 1})" },
@@ -232,8 +300,10 @@ local phrases = {
 }
 
 -- What a text for people has where a program has ASCII.
-local plain = { ["“"] = '"', ["”"] = '"', ["„"] = '"', ["‘"] = "'", ["’"] = "'", ["−"] = "-", ["–"] = "-", ["—"] = "-", ["×"] = "*",
-    ["·"] = "*", ["÷"] = "/", ["≤"] = "<=", ["≥"] = ">=", ["≠"] = "~=", ["…"] = "...", ["。"] = ".", ["、"] = ",", ["　"] = " ",
+local plain = { ["“"] = '"', ["”"] = '"', ["„"] = '"', ["‘"] = "'", ["’"] = "'", ["−"] = "-",
+    ["–"] = "-", ["—"] = "-", ["×"] = "*",
+    ["·"] = "*", ["÷"] = "/", ["≤"] = "<=", ["≥"] = ">=", ["≠"] = "~=", ["…"] = "...", ["。"] = ".",
+        ["、"] = ",", ["　"] = " ",
     ["\u{a0}"] = " " }
 
 -- About the first character of the line that Lua does not know.
@@ -244,20 +314,27 @@ local function beyond_ascii(line)
     local ok, code = pcall(utf8.codepoint, char)
     if not ok then return end
     local ascii = plain[char] or code > 0xff00 and code < 0xff5f and string.char(code - 0xfee0)
-    if ascii then return ("%s where the line has %s"):format(ascii == " " and "a plain space" or ascii, ("U+%04X, %s"):format(code, char)) end
+    if ascii then
+        return ("%s where the line has %s"):format(
+            ascii == " " and "a plain space" or ascii, ("U+%04X, %s"):format(code, char))
+    end
     return ("names have letters of ASCII, digits and _, and no %s; texts may hold any"):format(char)
 end
 
 local function phrase(message, line)
     for _, p in ipairs(phrases) do
         local captured = line:match(p[1])
-        if captured and (not p[2] or message:find(p[2])) then return (p[3]:gsub("%%1", function() return captured end)) end
+        if captured and (not p[2] or message:find(p[2])) then
+            return (p[3]:gsub("%%1", function() return captured end))
+        end
     end
 end
 
 -- How Lua says what a line says, or nil. message: the error about it.
 local function said(message, line)
-    if message:find "'<\\%d+>'$" then return beyond_ascii((python.mask(line):gsub("\2%d+\3", ""))) end
+    if message:find "'<\\%d+>'$" then
+        return beyond_ascii((python.mask(line):gsub("\2%d+\3", "")))
+    end
     local text, notes = foreign.line(line)
     if text then return table.concat({ text, table.unpack(notes, 1, 1) }, "; ") end
     return python.masked(line, function(masked) return phrase(message, masked) end)
@@ -265,7 +342,8 @@ end
 
 -- ---- for the prompt and for scripts ----
 
--- The number of the first line of the text that opens a block of Python's, and what is wrong with it; nil if none does.
+-- The number of the first line of the text that opens a block of Python's, and what is wrong with
+-- it; nil if none does.
 local function first_block(text)
     local n = 0
     for line in (python.mask(text, true) .. "\n"):gmatch "([^\n]*)\n" do
@@ -291,20 +369,24 @@ function foreign.syntax(message, terminal)
         line = source.line(text, above)
     end
     local hint = said(message, line)
-    if terminal then message = ("%s\n    %d | %s"):format(message, n, line:match("^%s*(.*)$"):sub(1, 200)) end
+    if terminal then
+        message = ("%s\n    %d | %s"):format(message, n, line:match("^%s*(.*)$"):sub(1, 200))
+    end
     return hint and message .. "\n        in Lua: " .. hint or message
 end
 
 local constants = { True = "true", False = "false", None = "nil" }
 
--- True, False and None are variables to Lua, and nil: a note for each in the text that nobody has set, once.
+-- True, False and None are variables to Lua, and nil: a note for each in the text that nobody has
+-- set, once.
 function foreign.constants(text)
     text = python.mask(text):gsub("\2%d+\3", "")
     for name in text:gmatch "%f[%w_.:]%u%l+%f[^%w_]" do
         local lua = constants[name]
         constants[name] = nil
         if lua and rawget(_G, name) == nil and not text:find(name .. "%s*=[^=]") then
-            io.stderr:write(("%s is a variable that nobody has set, so nil: Lua writes %s\n"):format(name, lua))
+            io.stderr:write(("%s is a variable that nobody has set, so nil: Lua writes %s\n")
+                :format(name, lua))
         end
     end
 end

@@ -1,11 +1,14 @@
 --!plain
--- What somebody meant whose error is about a name that is not there, or another language's: hint(message, line, value, prompt)
--- is "did you mean zeros?", of the nearest name that is, "in Lua: #x", or nil. line: the source line or nil; value(name): what a name stands for there; prompt: was it typed at
--- the prompt? In scripts only gpush's own names are told, so that messages of plain Lua are as they are.
+-- What somebody meant whose error is about a name that is not there, or another language's:
+-- hint(message, line, value, prompt) is "did you mean zeros?", of the nearest name that is, "in
+-- Lua: #x", or nil. line: the source line or nil; value(name): what a name stands for there;
+-- prompt: was it typed at the prompt? In scripts only gpush's own names are told, so that messages
+-- of plain Lua are as they are.
 local gpush, shell = ...
 local nearest = shell.nearest
 
-local between = { ["or"] = true, ["and"] = true, with = true, ["for"] = true, one = true, of = true, several = true }
+local between = { ["or"] = true, ["and"] = true, with = true, ["for"] = true, one = true, of = true,
+    several = true }
 
 local function words(text)
     local out = {}
@@ -23,14 +26,18 @@ end
 -- svd(x) and x:svd() are linalg.svd(x).
 local function in_group(word)
     for _, group in ipairs { "linalg", "fft", "nn", "optim", "data" } do
-        if rawget(gpush[group], word) ~= nil or (group ~= "linalg" and group ~= "fft" and gpush[group][word] ~= nil) then return group .. "." .. word end
+        if rawget(gpush[group], word) ~= nil
+            or (group ~= "linalg" and group ~= "fft" and gpush[group][word] ~= nil) then
+            return group .. "." .. word
+        end
     end
 end
 
 -- torch.nn.Linear is nn.Linear here.
 local function without_package(word, line)
     local python = shell.part "python"
-    local path = python.packages[word] and (line or ""):match("%f[%w_]" .. word .. "%.([%w_.]*[%w_])")
+    local path = python.packages[word]
+        and (line or ""):match("%f[%w_]" .. word .. "%.([%w_.]*[%w_])")
     return path and (python.without_package(path) or in_group(path:match "[^.]*$"))
 end
 
@@ -42,7 +49,8 @@ local function global(word, line, prompt)
     return nearest(word, keys(gpush, prompt and keys(_G, {}) or {}))
 end
 
-local areas = { "nn", "optim", "data", "checkpoint", "cuda", "linalg", "fft", "sync", "profile", "autograd" }
+local areas = { "nn", "optim", "data", "checkpoint", "cuda", "linalg", "fft", "sync", "profile",
+    "autograd" }
 
 local function ours(v)
     if gpush.is_tensor(v) then return true end
@@ -52,8 +60,8 @@ local function ours(v)
     return v == gpush
 end
 
--- What "a.b" before .word or :word in the line stands for, the mark behind it, and whether a is ours; nil where only running
--- would tell, as in f(x).word.
+-- What "a.b" before .word or :word in the line stands for, the mark behind it, and whether a is
+-- ours; nil where only running would tell, as in f(x).word.
 local function holder(line, word, value)
     local path, sep = line:match("([%a_][%w_.]*)([.:])" .. word .. "%f[^%w_]")
     local v, own
@@ -91,27 +99,36 @@ end
 -- ---- what other languages have ----
 
 -- Names of Python's, and what is told of them.
-local elsewhere = { self = "function Name:method(…), with a colon, has self", super = "nothing to call: a class has what its base has",
-    sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)", random = "math.random(), or rand(…)",
-    range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once", sorted = "table.sort(t), in place",
+local elsewhere = { self = "function Name:method(…), with a colon, has self",
+    super = "nothing to call: a class has what its base has",
+    sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)",
+        random = "math.random(), or rand(…)",
+    range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",
+        sorted = "table.sort(t), in place",
     tqdm = "for i in progress(n) do … end" }
 
-local python_error = { "attempt to %a+ a 'string' with a '%a+'$", "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
-    "no method or property 'astype'", "call a %a+ value %(%a+ 'f'%)$", "index: expected .* got nil$", "length of a nil value",
+local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
+    "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
+    "no method or property 'astype'", "call a %a+ value %(%a+ 'f'%)$",
+        "index: expected .* got nil$", "length of a nil value",
     "index a nil value %(field 'functional'%)$" }
 
 local of_tables = { append = true, get = true, items = true, keys = true } -- methods of Python's
 
 -- max(1, 2) is math.max(1, 2), and sum({1, 2}) tensor({1, 2}):sum(): the ops are for tensors.
 local function of_numbers(message, line)
-    local name, got = message:match "([%w_]+): argument '[%w_]+' %(#1%): expected a tensor, got ([-%w.]+)$"
+    local name,
+        got = message:match "([%w_]+): argument '[%w_]+' %(#1%): expected a tensor, got ([-%w.]+)$"
     local call = "%f[%w_.:]" .. (name or "%%") .. "(%b())"
     if got == "table" then
         return (line:gsub(call, function(list) return ("tensor%s:%s()"):format(list, name) end))
     elseif name == "round" then
-        return (line:gsub(call, function(x) return ("math.floor(%s + 0.5)"):format(x:sub(2, -2)) end))
+        return (line:gsub(call,
+            function(x) return ("math.floor(%s + 0.5)"):format(x:sub(2, -2)) end))
     end
-    if message:find ": pow: expected a tensor$" then return (line:gsub("%f[%w_.:]pow%(([^(),]*),%s*([^(),]*)%)", "%1 ^ %2")) end
+    if message:find ": pow: expected a tensor$" then
+        return (line:gsub("%f[%w_.:]pow%(([^(),]*),%s*([^(),]*)%)", "%1 ^ %2"))
+    end
     return tonumber(got) and math[name] and (line:gsub(call, "math." .. name .. "%1"))
 end
 
@@ -124,7 +141,8 @@ local function in_lua(message, line)
     for _, pattern in ipairs(python_error) do known = known or message:find(pattern) end
     local text = known and shell.part "foreign".line(line) or of_numbers(message, line)
     if text and text ~= line then return text end
-    local times = message:find "range: argument 'last' %(#2%): expected a number, got nothing$" and line:match "range(%b())"
+    local times = message:find "range: argument 'last' %(#2%): expected a number, got nothing$"
+        and line:match "range(%b())"
     if times then return ("for i = 1, %s do … end; Lua counts from 1"):format(times:sub(2, -2)) end
     return name and not python.without_package(name) and elsewhere[name]
 end
@@ -132,11 +150,14 @@ end
 local function meant(message, line, value, prompt)
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then return global(name, line, prompt) end
-    if kind == nil and message:find "call a table value %(field 'shape'%)$" then return "x:size()" end
+    if kind == nil and message:find "call a table value %(field 'shape'%)$" then
+        return "x:size()"
+    end
     if kind then return member(name, line, value, prompt) end
     name = message:match "no method or property '([%w_]+)'"
     if name then return method(name) end
-    -- What could have been there instead is in the message: "unknown option 'strid' (expected stride, padding or groups)".
+    -- What could have been there instead is in the message: "unknown option 'strid' (expected
+    -- stride, padding or groups)".
     local _, word, rest = message:match "(['\"])([%w_]+)%1 %(expected (.*)%)$"
     if not word then _, word, rest = message:match "(['\"])([%w_]+)%1.-; %a+ %a+ (.*)$" end
     return word and nearest(word, words(rest), 1)

@@ -1,13 +1,15 @@
 --!plain
--- What the prompt knows beside Lua, read when it is first needed: :commands, ?help, !system, and the showing of tables.
--- Gets the module, what shell/session.c offers, and the folder of the scripts; returns the table that session.c calls.
+-- What the prompt knows beside Lua, read when it is first needed: :commands, ?help, !system, and
+-- the showing of tables. Gets the module, what shell/session.c offers, and the folder of the
+-- scripts; returns the table that session.c calls.
 local gpush, native, dir = ...
 local shell = { native = native }
 
 -- scripts/shell/NAME.lua, read at the first use.
 local parts = {}
 function shell.part(name)
-    parts[name] = parts[name] or assert(loadfile(dir .. "/shell/" .. name .. ".lua", "t"))(gpush, shell, dir)
+    parts[name] = parts[name]
+        or assert(loadfile(dir .. "/shell/" .. name .. ".lua", "t"))(gpush, shell, dir)
     return parts[name]
 end
 local part = shell.part
@@ -32,7 +34,9 @@ end
 function shell.show(v) return part "show" (v, native.columns()) end
 
 -- An error without the calls that led to it, which are the prompt's own.
-function shell.fail(message) error(setmetatable({}, { __tostring = function() return message end }), 0) end
+function shell.fail(message)
+    error(setmetatable({}, { __tostring = function() return message end }), 0)
+end
 
 local function ask(text)
     local source, name = text:match "^(%??)%s*(.-)%s*$"
@@ -65,7 +69,8 @@ function shell.command(text)
     return ask((text:gsub("%?%s*$", "")))
 end
 
--- What may stand at the end of text: {from = first byte that is replaced, word, …, help = function(word) -> line}.
+-- What may stand at the end of text: {from = first byte that is replaced, word, …, help =
+-- function(word) -> line}.
 function shell.complete(text) return part "complete".at_cursor(text) end
 
 -- What a message about a name that is not there may have meant; see hint.lua.

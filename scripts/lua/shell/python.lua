@@ -1,6 +1,7 @@
 --!plain
--- An expression of Python's as Lua's: python.expression(text, notes) -> text, of what somebody typed by habit; notes gets what
--- should be said beside it. Strings are marks in the text, so that nothing in them is translated: see python.masked.
+-- An expression of Python's as Lua's: python.expression(text, notes) -> text, of what somebody
+-- typed by habit; notes gets what should be said beside it. Strings are marks in the text, so that
+-- nothing in them is translated: see python.masked.
 local gpush = ...
 local python = {}
 
@@ -15,14 +16,16 @@ local function string_end(text, at)
         return stop or #text, 3
     end
     local i = at + 1
-    while i <= #text and text:sub(i, i) ~= quote and text:sub(i, i) ~= "\n" do i = i + (text:sub(i, i) == "\\" and 2 or 1) end
+    while i <= #text and text:sub(i, i) ~= quote and text:sub(i, i) ~= "\n" do
+        i = i + (text:sub(i, i) == "\\" and 2 or 1)
+    end
     return math.min(i, #text), 1
 end
 
 local function newlines(text) return (text:gsub("[^\n]", "")) end
 
--- The text with a mark, "\2N\3", for what each of its strings holds, and without comments of Lua's; what they hold. long: long
--- strings go, too.
+-- The text with a mark, "\2N\3", for what each of its strings holds, and without comments of Lua's;
+-- what they hold. long: long strings go, too.
 function python.mask(text, long)
     local kept, out, at = {}, {}, 1
     while true do
@@ -30,7 +33,8 @@ function python.mask(text, long)
         if not s then break end
         local c, stop = text:sub(s, s), s
         local comment = c == "-" and text:sub(s + 1, s + 1) == "-"
-        local level = (comment or long and c == "[") and text:match("^%[(=*)%[", comment and s + 2 or s)
+        local level = (comment or long and c == "[")
+            and text:match("^%[(=*)%[", comment and s + 2 or s)
         out[#out + 1] = text:sub(at, s - 1)
         if level then
             stop = select(2, text:find("]" .. level .. "]", s, true)) or #text
@@ -50,9 +54,12 @@ end
 
 local kept -- what the marks stand for in the line that is being translated
 
-local function unmask(text) return (text:gsub("\2(%d+)\3", function(n) return kept[tonumber(n)] end)) end
+local function unmask(text)
+    return (text:gsub("\2(%d+)\3", function(n) return kept[tonumber(n)] end))
+end
 
--- What f makes of the line with marks for its strings, with these in their places again; nil where f gives nil.
+-- What f makes of the line with marks for its strings, with these in their places again; nil where
+-- f gives nil.
 function python.masked(line, f)
     line, kept = python.mask(line)
     local text, more = f(line)
@@ -64,7 +71,11 @@ function python.split(text, mark)
     local parts, depth, from = {}, 0, 1
     for i = 1, #text do
         local c = text:sub(i, i)
-        if c:find "[%(%[{]" then depth = depth + 1 elseif c:find "[%)%]}]" then depth = depth - 1 end
+        if c:find "[%(%[{]" then
+            depth = depth + 1
+        elseif c:find "[%)%]}]" then
+            depth = depth - 1
+        end
         if c == mark and depth == 0 then
             parts[#parts + 1] = text:sub(from, i - 1):match "^%s*(.-)%s*$"
             from = i + 1
@@ -75,7 +86,8 @@ function python.split(text, mark)
 end
 local split = python.split
 
--- What pattern captures in the text, in which brackets and what is in them are one character: what it looks for is in none.
+-- What pattern captures in the text, in which brackets and what is in them are one character: what
+-- it looks for is in none.
 local function match_outside(text, pattern)
     local groups = {}
     local function fold(group)
@@ -124,14 +136,17 @@ local function index_part(part)
     end
     local from, to = first(bounds[1]), last(bounds[2])
     local step = (bounds[3] or "") ~= "" and ":" .. bounds[3] or ""
-    return from .. ":" .. to .. step, step == "" and (from .. to == "" and "{}" or from ~= "" and to ~= "" and ("{%s, %s}"):format(from, to)) or nil
+    return from .. ":" .. to .. step, step == ""
+        and (from .. to == "" and "{}" or from ~= "" and to ~= "" and ("{%s, %s}"):format(from, to))
+            or nil
 end
 
 -- What stands in x[…].
 local function index(inner, notes)
     local parts = split(inner, ",")
     local method = inner:find ":[%a_][%w_]*%s*[(\"'{]" -- of Lua's
-    if method or #parts == 1 and not inner:find ":" and not inner:find "^%.%.%.$" and not inner:find "^None$" then
+    if method or #parts == 1 and not inner:find ":" and not inner:find "^%.%.%.$"
+        and not inner:find "^None$" then
         return "[" .. python.expression(inner, notes) .. "]"
     end
     local texts, values, plain, ranges = {}, {}, true, false
@@ -143,10 +158,12 @@ local function index(inner, notes)
     notes[#notes + 1] = COUNT
     if plain and ranges then return '["' .. table.concat(texts, ", ") .. '"]' end
     if #values < #parts then return "[" .. inner .. "]" end
-    return ranges and ("[{ %s }]"):format(table.concat(values, ", ")) or ("[{%s}]"):format(table.concat(values, ", "))
+    return ranges and ("[{ %s }]"):format(table.concat(values, ", "))
+        or ("[{%s}]"):format(table.concat(values, ", "))
 end
 
-local before_list = { ["return"] = true, ["in"] = true, ["and"] = true, ["or"] = true, ["not"] = true, ["else"] = true }
+local before_list = { ["return"] = true, ["in"] = true, ["and"] = true, ["or"] = true,
+    ["not"] = true, ["else"] = true }
 
 -- Part of a text: s[1:3].
 local function part_of(name, inner)
@@ -160,7 +177,9 @@ local function brackets(e, notes)
     return (e:gsub("()(%b[])", function(at, group)
         local head, inner = e:sub(1, at - 1), group:sub(2, -2)
         local indexed = head:find "[%w_%]%)\"']%s*$" and not before_list[head:match "([%a_]+)%s*$"]
-        if indexed then return part_of(head:match "([%a_][%w_]*)$", inner) or index(inner, notes) end
+        if indexed then
+            return part_of(head:match "([%a_][%w_]*)$", inner) or index(inner, notes)
+        end
         if inner:find "%f[%w_]for%f[^%w_]" then return group end
         return "{" .. each(split(inner, ","), python.expression, notes) .. "}"
     end))
@@ -172,7 +191,9 @@ local function braces(e, notes)
         local out = {}
         for i, part in ipairs(split(group:sub(2, -2), ",")) do
             local key, value = table.unpack(split(part, ":"))
-            if not value or not (key:find "^[\"']" or tonumber(key) or part:find ":%s") then return nil end
+            if not value or not (key:find "^[\"']" or tonumber(key) or part:find ":%s") then
+                return nil
+            end
             local word = unmask(key):match "^[\"']([%a_][%w_]*)[\"']$"
             out[i] = ("%s = %s"):format(word or "[" .. key .. "]", python.expression(value, notes))
         end
@@ -182,14 +203,21 @@ end
 
 -- ---- names ----
 
-local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64", float16 = "f16", half = "f16", bfloat16 = "bf16",
-    int64 = "i64", long = "i64", int32 = "i32", int = "i32", int16 = "i16", int8 = "i8", uint8 = "u8", bool = "bool" }
-local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module", ["Tensor"] = "tensor", ["array"] = "tensor", ["asarray"] = "tensor",
-    ["from_numpy"] = "tensor", ["random.seed"] = "manual_seed", ["expand_dims"] = "unsqueeze", ["mps.is_available"] = "cuda.is_available",
-    ["backends.cudnn.benchmark"] = "cuda.benchmark", ["backends.cudnn.deterministic"] = "cuda.deterministic",
-    ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset", ["inf"] = "math.huge", ["pi"] = "math.pi" }
+local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64", float16 = "f16",
+    half = "f16", bfloat16 = "bf16",
+    int64 = "i64", long = "i64", int32 = "i32", int = "i32", int16 = "i16", int8 = "i8",
+        uint8 = "u8", bool = "bool" }
+local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
+    ["Tensor"] = "tensor", ["array"] = "tensor", ["asarray"] = "tensor",
+    ["from_numpy"] = "tensor", ["random.seed"] = "manual_seed", ["expand_dims"] = "unsqueeze",
+        ["mps.is_available"] = "cuda.is_available",
+    ["backends.cudnn.benchmark"] = "cuda.benchmark",
+        ["backends.cudnn.deterministic"] = "cuda.deterministic",
+    ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
+        ["inf"] = "math.huge", ["pi"] = "math.pi" }
 python.dtypes = dtypes
-python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true, plt = true }
+python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
+    plt = true }
 
 -- What the path is in the module: "nn.Linear"; nil if nothing is there.
 local function there(path)
@@ -200,21 +228,28 @@ end
 
 -- torch.nn.Linear is nn.Linear here, F.relu relu, and torch.float32 a text.
 function python.without_package(path)
-    return same[path] or there(path) or there(path:match "[^.]*$") or dtypes[path] and ('"%s"'):format(dtypes[path])
+    return same[path] or there(path) or there(path:match "[^.]*$") or dtypes[path]
+        and ('"%s"'):format(dtypes[path])
 end
 
 local function packages(e)
-    return (e:gsub("%f[%w_.]nn%.functional%.", "F."):gsub("%f[%w_.]([%a_][%w_]*)%.([%a_][%w_.]*)", function(package, path)
-        return python.packages[package] and rawget(_G, package) == nil and python.without_package(path) or nil
+    return (e:gsub("%f[%w_.]nn%.functional%.", "F."):gsub("%f[%w_.]([%a_][%w_]*)%.([%a_][%w_.]*)",
+        function(package, path)
+        return python.packages[package] and rawget(_G, package) == nil
+            and python.without_package(path) or nil
     end))
 end
 
 -- ---- calls ----
 
-local kinds = { int = 'math.type(%s) == "integer"', float = 'math.type(%s) == "float"', str = 'type(%s) == "string"', bool = 'type(%s) == "boolean"',
-    list = 'type(%s) == "table"', dict = 'type(%s) == "table"', tuple = 'type(%s) == "table"', tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)" }
+local kinds = { int = 'math.type(%s) == "integer"', float = 'math.type(%s) == "float"',
+    str = 'type(%s) == "string"', bool = 'type(%s) == "boolean"',
+    list = 'type(%s) == "table"', dict = 'type(%s) == "table"', tuple = 'type(%s) == "table"',
+        tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)" }
 
-local function kind(x, name) return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x) end
+local function kind(x, name)
+    return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x)
+end
 
 -- A model's or a tensor's file, and what goes into it: model.state_dict().
 local function checkpoint(call)
@@ -227,7 +262,8 @@ local function checkpoint(call)
     end
 end
 
--- Functions that have another name or form here, where nobody has set the name. They get the arguments, translated.
+-- Functions that have another name or form here, where nobody has set the name. They get the
+-- arguments, translated.
 python.functions = {
     len = function(x) return x and (x:find "^[%w_.\"'\2\3]+$" and "#%s" or "#(%s)"):format(x) end,
     isinstance = function(x, name) return name and kind(x, name) end,
@@ -237,33 +273,46 @@ python.functions = {
     enumerate = function(x) return ("ipairs(%s)"):format(x) end,
     input = function() return "io.read()" end,
     open = function(...) return ("io.open(%s)"):format(table.concat({ ... }, ", ")) end,
-    dict = function(...) return ... and "{" .. (table.concat({ ... }, ", "):match "^{(.*)}$" or ...) .. "}" or "{}" end,
+    dict = function(...)
+        return ... and "{" .. (table.concat({ ... }, ", "):match "^{(.*)}$" or ...) .. "}" or "{}"
+    end,
     list = function(x) return x or "{}" end,
     dir = function(x) return ("help(%s)"):format(x or "") end,
-    zip = function(x, y) return y and ("for i, a in ipairs(%s) do local b = %s[i] … end"):format(x, y) end,
+    zip = function(x, y)
+        return y and ("for i, a in ipairs(%s) do local b = %s[i] … end"):format(x, y)
+    end,
     hasattr = function(x, name) return name and ("%s[%s] ~= nil"):format(x, name) end,
     getattr = function(x, name) return name and ("%s[%s]"):format(x, name) end,
     id = function(x) return ("tostring(%s)"):format(x) end,
     ["torch.save"] = checkpoint "save", ["torch.load"] = checkpoint "load",
     ["torch.device"] = function(x) return x and unmask(x):gsub("([\"'])cuda", "%1gpu") end,
     ["torch.utils.data.DataLoader"] = function(set, options)
-        options = options and options:gsub("^{", ", "):gsub("}$", ""):gsub("num_workers", "workers"):gsub("pin_memory", "pin"):gsub("batch_size", "batch")
+        options = options
+            and options:gsub("^{", ", "):gsub("}$", ""):gsub("num_workers",
+                "workers"):gsub("pin_memory", "pin"):gsub("batch_size", "batch")
         return ("data.Loader{%s%s}"):format(set, options or "")
     end,
-    ["torch.arange"] = function(n, to) return n and not to and ("arange(0, %s)"):format(tonumber(n) and math.tointeger(tonumber(n)) - 1 or n .. " - 1") or nil end,
+    ["torch.arange"] = function(n, to)
+        return n and not to
+            and ("arange(0, %s)"):format(tonumber(n) and math.tointeger(tonumber(n)) - 1 or n ..
+                " - 1") or nil
+    end,
 }
 python.functions["np.arange"] = python.functions["torch.arange"]
 python.functions.DataLoader = python.functions["torch.utils.data.DataLoader"]
 
 local renamed = { axis = "dim", keepdims = "keepdim" }
 
--- The types of the parameters of the op that Python calls by the name, x.sum or torch.sum; a method's but for the first.
+-- The types of the parameters of the op that Python calls by the name, x.sum or torch.sum; a
+-- method's but for the first.
 local function parameters(name)
     local package, path = name:match "^([%w_]+)%.([%w_.]+)$"
     local last = name:match "[%w_]*$"
     local op = package and (gpush.ops(true)[path] or gpush.ops(true)[last])
     local types = {}
-    for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do types[#types + 1] = parameter:find "^dim" and "dim" or kind end
+    for kind, parameter in (op and op.sig or ""):gmatch "(%a+)[!?]* ([%w_]+)" do
+        types[#types + 1] = parameter:find "^dim" and "dim" or kind
+    end
     if not python.packages[package] then table.remove(types, 1) end
     return types
 end
@@ -280,20 +329,26 @@ end
 local function arguments(inner, types, notes)
     local list, named = {}, {}
     local tuple = inner:match "^%s*(%b())%s*$"
-    if tuple and types[1] ~= "tensors" and #split(tuple:sub(2, -2), ",") > 1 then inner = tuple:sub(2, -2) end
+    if tuple and types[1] ~= "tensors" and #split(tuple:sub(2, -2), ",") > 1 then
+        inner = tuple:sub(2, -2)
+    end
     for _, part in ipairs(inner:find "%S" and split(inner, ",") or {}) do
         local key, value = part:match "^([%a_][%w_]*)%s*=%s*([^=].*)$"
         key = key and (renamed[key] or key)
-        if key then named[#named + 1] = ("%s = %s"):format(key, python.expression(key == "dim" and dim(value, notes) or value, notes))
-        else list[#list + 1] = python.expression(types[#list + 1] == "dim" and dim(part, notes) or part, notes) end
+        if key then named[#named + 1] = ("%s = %s"):format(
+            key, python.expression(key == "dim" and dim(value, notes) or value, notes))
+        else list[#list + 1] = python.expression(
+            types[#list + 1] == "dim" and dim(part, notes) or part, notes) end
     end
     if #named > 0 then list[#list + 1] = "{" .. table.concat(named, ", ") .. "}" end
     return list
 end
 
-local of_lists = { sum = true, max = true, min = true, mean = true, std = true, prod = true, any = true, all = true }
+local of_lists = { sum = true, max = true, min = true, mean = true, std = true, prod = true,
+    any = true, all = true }
 local methods = {}
-for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval modules children"):gmatch "%S+" do methods[name] = true end
+for name in ("step zero_grad parameters named_parameters state_dict load_state_dict train eval \z
+    modules children"):gmatch "%S+" do methods[name] = true end
 
 local function tensor_methods() return debug.getregistry()["gpush.tensor.methods"] end
 
@@ -301,7 +356,10 @@ local function tensor_methods() return debug.getregistry()["gpush.tensor.methods
 local function colon(name)
     local object, method = name:match "^(.*)%.([%a_][%w_]*)$"
     local head = object and object:match "^[%a_][%w_]*"
-    if not head or head == "self" or python.packages[head] or gpush[head] ~= nil or package.loaded[head] then return name end
+    if not head or head == "self" or python.packages[head] or gpush[head] ~= nil
+        or package.loaded[head] then
+        return name
+    end
     local library = rawget(_G, head)
     if type(library) == "table" and getmetatable(library) == nil then return name end
     local known = methods[method] or tensor_methods()[method]
@@ -309,9 +367,14 @@ local function colon(name)
 end
 
 local function calls(e, notes)
-    e = e:gsub("([%)%]])%.([%a_][%w_]*)(%f[(])", function(close, name, open) return tensor_methods()[name] and close .. ":" .. name .. open or nil end)
+    e = e:gsub("([%)%]])%.([%a_][%w_]*)(%f[(])",
+        function(close, name, open)
+            return tensor_methods()[name] and close .. ":" .. name .. open or nil
+        end)
     return (e:gsub("()([%a_][%w_.:]*)(%b())", function(at, name, group)
-        if name == "function" or before_list[name] or name == "if" then return name .. "(" .. python.expression(group:sub(2, -2), notes) .. ")" end
+        if name == "function" or before_list[name] or name == "if" then
+            return name .. "(" .. python.expression(group:sub(2, -2), notes) .. ")"
+        end
         local foreign = python.packages[name:match "^[%a_][%w_]*"] or colon(name) ~= name
         local list = arguments(group:sub(2, -2), foreign and parameters(name) or {}, notes)
         local f = python.functions[name]
@@ -320,7 +383,9 @@ local function calls(e, notes)
         local made = f and free and not member and f(table.unpack(list))
         if made then return made end
         name = member and name or colon(name)
-        if of_lists[name] and not member and list[1] and list[1]:find "^%b{}$" then return ("tensor%s:%s()"):format(list[1], name) end
+        if of_lists[name] and not member and list[1] and list[1]:find "^%b{}$" then
+            return ("tensor%s:%s()"):format(list[1], name)
+        end
         if #list == 1 and list[1]:find "^%b{}$" then return name .. list[1] end
         return name .. "(" .. table.concat(list, ", ") .. ")"
     end))
@@ -330,7 +395,9 @@ end
 local function tuples(e)
     return (e:gsub("()(%b())", function(at, group)
         local head = e:sub(1, at - 1)
-        if head:find "[%w_]$" or head:find "[%]%)\"']%s*$" or #split(group:sub(2, -2), ",") < 2 then return nil end
+        if head:find "[%w_]$" or head:find "[%]%)\"']%s*$" or #split(group:sub(2, -2), ",") < 2 then
+            return nil
+        end
         return "{" .. group:sub(2, -2) .. "}"
     end))
 end
@@ -347,13 +414,17 @@ local function f_string(text)
         local value, form = inner:match "^{(.-)=?:([^:]*)}$"
         value = python.expression(value or inner:sub(2, -2):gsub("=$", ""), {})
         spec = spec or form ~= nil
-        format[#format + 1] = head .. "%" .. ((form or ""):gsub("[<>^,_]", ""):gsub("%d$", "%0d") .. ""):gsub("^$", "s")
+        format[#format + 1] = head .. "%" ..
+            ((form or ""):gsub("[<>^,_]", ""):gsub("%d$", "%0d") .. ""):gsub("^$", "s")
         if head ~= "" then parts[#parts + 1] = '"' .. head .. '"' end
         parts[#parts + 1], values[#values + 1] = value, value
         rest = after
     end
     if #values == 0 then return '"' .. text .. '"' end
-    if spec then return ('("%s"):format(%s)'):format(table.concat(format) .. rest, table.concat(values, ", ")) end
+    if spec then
+        return ('("%s"):format(%s)'):format(table.concat(format) .. rest,
+            table.concat(values, ", "))
+    end
     if rest ~= "" then parts[#parts + 1] = '"' .. rest .. '"' end
     return table.concat(parts, " .. ")
 end
@@ -362,10 +433,13 @@ local quoted = "([\"']\2%d+\3[\"'])"
 
 -- "a %s" % x, "{}".format(x), ", ".join(xs), "a" + b.
 local function texts(e)
-    e = e:gsub(quoted .. "%s*%%%s*(%b())", "(%1):format%2"):gsub(quoted .. "%s*%%%s*([%w_.]+)", "(%1):format(%2)")
-    e = e:gsub(quoted .. "%.join(%b())", function(mark, xs) return ("table.concat(%s, %s)"):format(xs:sub(2, -2), mark) end)
+    e = e:gsub(quoted .. "%s*%%%s*(%b())", "(%1):format%2"):gsub(
+        quoted .. "%s*%%%s*([%w_.]+)", "(%1):format(%2)")
+    e = e:gsub(quoted .. "%.join(%b())",
+        function(mark, xs) return ("table.concat(%s, %s)"):format(xs:sub(2, -2), mark) end)
     e = e:gsub(quoted .. "%.format(%b())", function(text, values)
-        text = unmask(text):gsub("{:?([%d.]*)(%a?)}", function(size, letter) return "%" .. size .. (letter == "" and "s" or letter) end)
+        text = unmask(text):gsub("{:?([%d.]*)(%a?)}",
+            function(size, letter) return "%" .. size .. (letter == "" and "s" or letter) end)
         return ("(%s):format%s"):format(text, values)
     end)
     -- not of f "text", a call
@@ -382,23 +456,30 @@ end
 -- ---- the whole ----
 
 local words = {
-    { "%f[%w_]True%f[^%w_]", "true" }, { "%f[%w_]False%f[^%w_]", "false" }, { "%f[%w_]None%f[^%w_]", "nil" },
-    { "%f[%w_]is%s+not%f[^%w_]", "~=" }, { "%f[%w_]is%f[^%w_]", "==" }, { "!=", "~=" }, { "%s*&&%s*", " and " }, { "%s*||%s*", " or " },
-    { quoted .. "%s+not%s+in%s+([%w_.]+)", "%2[%1] == nil" }, { quoted .. "%s+in%s+([%w_.]+)", "%2[%1] ~= nil" },
-    { "([%w_.]+)%.items%(%)", "pairs(%1)" }, { "([%w_.]+)%.keys%(%)", "pairs(%1)" }, { "([%w_.]+)%.get%((" .. quoted:sub(2, -2) .. ")%)", "%1[%2]" },
+    { "%f[%w_]True%f[^%w_]", "true" }, { "%f[%w_]False%f[^%w_]", "false" },
+        { "%f[%w_]None%f[^%w_]", "nil" },
+    { "%f[%w_]is%s+not%f[^%w_]", "~=" }, { "%f[%w_]is%f[^%w_]", "==" }, { "!=", "~=" },
+        { "%s*&&%s*", " and " }, { "%s*||%s*", " or " },
+    { quoted .. "%s+not%s+in%s+([%w_.]+)", "%2[%1] == nil" },
+        { quoted .. "%s+in%s+([%w_.]+)", "%2[%1] ~= nil" },
+    { "([%w_.]+)%.items%(%)", "pairs(%1)" }, { "([%w_.]+)%.keys%(%)", "pairs(%1)" },
+        { "([%w_.]+)%.get%((" .. quoted:sub(2, -2) .. ")%)", "%1[%2]" },
     { "%.astype%(", ":to(" }, { "!%f[%w_(]", "not " }, { "%*%*", "^" },
-    { "^(.-)%s+%?%s+(.-)%s+:%s+(.+)$", "%1 and %2 or %3" }, { "^%(?([%w_, ]-)%)?%s*[-=]>%s*([^{].*)$", "function(%1) return %2 end" },
+    { "^(.-)%s+%?%s+(.-)%s+:%s+(.+)$", "%1 and %2 or %3" },
+        { "^%(?([%w_, ]-)%)?%s*[-=]>%s*([^{].*)$", "function(%1) return %2 end" },
 }
 
 local function lambda(e, notes)
     local head, args, body = match_outside(e, "^(.-)%f[%w_]lambda%s*([%w_,%s]-):%s*(.+)$")
-    return body and head .. ("function(%s) return %s end"):format(args, python.expression(body, notes)) or nil
+    return body and head ..
+        ("function(%s) return %s end"):format(args, python.expression(body, notes)) or nil
 end
 
 local function choice(e, notes)
     local yes, cond, no = match_outside(e, "^(.-)%s+%f[%w_]if%s+(.-)%s+else%s+(.+)$")
     if not yes or yes == "" then return nil end
-    return ("%s and %s or %s"):format(python.expression(cond, notes), python.expression(yes, notes), python.expression(no, notes))
+    return ("%s and %s or %s"):format(python.expression(cond, notes), python.expression(yes, notes),
+        python.expression(no, notes))
 end
 
 function python.expression(e, notes)
@@ -409,7 +490,8 @@ function python.expression(e, notes)
     e = calls(braces(brackets(e, notes), notes), notes)
     e = packages(tuples(e))
     for _, w in ipairs(words) do e = e:gsub(w[1], w[2]) end
-    return (e:gsub("type(%b()) == (%a+)", function(x, name) return kinds[name] and kind(x:sub(2, -2), name) or nil end))
+    return (e:gsub("type(%b()) == (%a+)",
+        function(x, name) return kinds[name] and kind(x:sub(2, -2), name) or nil end))
 end
 
 return python

@@ -1,10 +1,13 @@
 --!plain
--- What a file is that was to be run and is no Lua: script(name, kind) is a line about it, or nil. kind: what the file's first
--- bytes say, or nil.
-local python = [[this is Python, and gpush runs Lua: run it with python3; at gpush's prompt each line is answered with what to write in Lua]]
-local notebook = [[this is a Jupyter notebook, and gpush runs Lua: jupyter nbconvert --to script FILE makes a program of Python of it]]
+-- What a file is that was to be run and is no Lua: script(name, kind) is a line about it, or nil.
+-- kind: what the file's first bytes say, or nil.
+local python =
+    [[this is Python, and gpush runs Lua: run it with python3; at gpush's prompt each line is answered with what to write in Lua]]
+local notebook =
+    [[this is a Jupyter notebook, and gpush runs Lua: jupyter nbconvert --to script FILE makes a program of Python of it]]
 
-local marks = { "^import%s+[%a_]", "^from%s+[%w_.]+%s+import%s", "^%s*def%s+[%w_]+%s*%(.*:%s*$", "^%s*class%s+[%w_]+.*:%s*$",
+local marks = { "^import%s+[%a_]", "^from%s+[%w_.]+%s+import%s", "^%s*def%s+[%w_]+%s*%(.*:%s*$",
+    "^%s*class%s+[%w_]+.*:%s*$",
     "^#!.*python" }
 
 -- Has one of the first lines what only Python has?
@@ -22,5 +25,6 @@ end
 return function(name, kind)
     if kind then return "this is " .. kind end
     if name:find "%.ipynb$" then return (notebook:gsub("FILE", function() return name end)) end
-    if name:find "%.pyw?$" or not name:find "%.lua$" and is_python(name) then return python end -- in a .lua file a line is answered
+    -- in a .lua file a line is answered
+    if name:find "%.pyw?$" or not name:find "%.lua$" and is_python(name) then return python end
 end

@@ -1,6 +1,7 @@
 --!plain
--- Tables as text for the prompt: on one line where they fit, indented where not; what contains itself is named, not
--- followed. Reads with next and rawget only, so that nothing of the user's runs; tensors are described, not read.
+-- Tables as text for the prompt: on one line where they fit, indented where not; what contains
+-- itself is named, not followed. Reads with next and rawget only, so that nothing of the user's
+-- runs; tensors are described, not read.
 local gpush = ...
 local DEPTH, ITEMS = 6, 50
 
@@ -25,14 +26,16 @@ local function leaf(v)
     end
     if type(v) == "function" then
         local info = debug.getinfo(v, "S")
-        return info.what == "C" and "function (C)" or ("function (%s:%d)"):format(info.short_src:gsub("%c", "?"), info.linedefined)
+        return info.what == "C" and "function (C)"
+            or ("function (%s:%d)"):format(info.short_src:gsub("%c", "?"), info.linedefined)
     end
     if type(v) == "userdata" or type(v) == "thread" then return (tostring(v):gsub("%c", "?")) end
     return tostring(v)
 end
 
 local reserved = {}
-for word in ("and break do else elseif end false for function goto if in local nil not or repeat return then true until while"):gmatch "%a+" do
+for word in ("and break do else elseif end false for function goto if in local nil not or repeat \z
+    return then true until while"):gmatch "%a+" do
     reserved[word] = true
 end
 
@@ -90,7 +93,10 @@ function text(v, indent, width, seen)
     local meta = debug.getmetatable(v)
     if type(meta) == "table" and rawget(meta, "__tostring") then
         local ok, s = pcall(tostring, v)
-        if ok then return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"):gsub("\n", "\n" .. indent)) end
+        if ok then
+            return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"):gsub("\n",
+                "\n" .. indent))
+        end
     end
     if seen[v] then return seen[v] == true and "(itself, above)" or "(shown above)" end
     if next(v) == nil then return name_of(v) .. "{}" end

@@ -1,0 +1,291 @@
+--!plain
+-- Composites: losses, directions and distances. See define in scripts/lua/init.lua.
+local gpush, define, rows, fail, part = ...
+local _, FLOATS, once = part "round_once"
+
+local function bad(op, name, expected, got)
+    fail("%s: argument '%s': expected %s, got %s", op, name, expected, tostring(got))
+end
+
+-- What a loss function does with the losses of all elements.
+local function reduced(op, losses, reduction)
+    if reduction == "mean" then return losses:mean() end
+    if reduction == "sum" then return losses:sum() end
+    if reduction == "none" then return losses end
+    bad(op, "reduction", "'none', 'mean' or 'sum'", "'" .. reduction .. "'")
+end
+
+-- Of integers alone PyTorch has no such loss, where beside a number the row would make floats of
+-- them.
+local function check_floats(op, x, target)
+    if FLOATS[x.dtype] or FLOATS[target.dtype] then return end
+    fail("%s: dtype %s of argument 'x' is not supported (expected f64 f32 bf16 f16)", op, x.dtype)
+end
+
+local function shape_text(x) return table.concat(x.shape, "x") end
+-- Shapes that only broadcast, as 3 and 3x1, would give a loss of 3x3 elements.
+local function same_shape(op, x, target, name)
+    if shape_text(x) == shape_text(target) then return end
+    fail("%s: argument '%s' has shape %s, x %s (expected the same)", op, name or "target",
+        shape_text(target), shape_text(x))
+end
+
+-- Weights have x's shape or broadcast to it; they do not make it larger.
+local function fits(op, x, weight, name)
+    for d = 1, weight and weight.ndim or 0 do
+        local size = weight.shape[weight.ndim + 1 - d]
+        if d > x.ndim or size ~= 1 and size ~= x.shape[x.ndim + 1 - d] then
+            fail("%s: argument '%s' has shape %s, which does not broadcast to x's, %s", op, name,
+                shape_text(weight), shape_text(x))
+        end
+    end
+end
+
+-- Labels of 1 and -1: as bools they would be 1 and 0.
+local function check_signs(op, target)
+    if target.dtype ~= "bool" then return end
+    fail("%s: argument 'target' is bool (expected 1 and -1: where(target, 1, -1))", op)
+end
+
+-- ---- losses of pairs of elements ----
+
+define { "mse_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
+    help = "squared differences of x and target: their mean, sum, or each",
+    fn = once(function(x, target, reduction)
+        check_floats("mse_loss", x, target)
+        same_shape("mse_loss", x, target)
+        return reduced("mse_loss", x:squared_error(target), reduction)
+    end) }
+
+define { "l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
+    help = "absolute differences of x and target: their mean, sum, or each",
+    fn = once(function(x, target, reduction)
+        same_shape("l1_loss", x, target)
+        return reduced("l1_loss", x:absolute_error(target), reduction)
+    end) }
+
+define { "smooth_l1_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float beta=1",
+    help = "differences, squared and over 2 beta below beta, absolute less beta / 2 from there on",
+    fn = once(function(x, target, reduction, beta)
+        check_floats("smooth_l1_loss", x, target)
+        same_shape("smooth_l1_loss", x, target)
+        if not (beta >= 0) then bad("smooth_l1_loss", "beta", "a number >= 0", beta) end
+        return reduced("smooth_l1_loss", x:smooth_l1(target, beta), reduction)
+    end) }
+
+define { "huber_loss", sig = "tensor x, tensor target, str reduction=\"mean\", float delta=1",
+    help = "differences, squared and halved up to delta, delta times (absolute less delta / 2) \z
+        from there on",
+    fn = once(function(x, target, reduction, delta)
+        check_floats("huber_loss", x, target)
+        same_shape("huber_loss", x, target)
+        if not (delta > 0) then bad("huber_loss", "delta", "a number > 0", delta) end
+        return reduced("huber_loss", x:huber(target, delta), reduction)
+    end) }
+
+define { "binary_cross_entropy",
+    sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\"",
+    help = "cross entropy of probabilities x of being 1, for targets from 0 to 1; logarithms end \z
+        at -100",
+    fn = once(function(x, target, weight, reduction)
+        check_floats("binary_cross_entropy", x, target)
+        same_shape("binary_cross_entropy", x, target)
+        fits("binary_cross_entropy", x, weight, "weight")
+        local losses = x:bce(target)
+        return reduced("binary_cross_entropy", weight and losses * weight or losses, reduction)
+    end) }
+
+define { "binary_cross_entropy_with_logits",
+    sig = "tensor x, tensor target, tensor? weight, str reduction=\"mean\", tensor? pos_weight",
+    help = "binary_cross_entropy of sigmoid(x), exact however large x is; pos_weight counts where \z
+        target is 1",
+    fn = once(function(x, target, weight, reduction, pos_weight)
+        check_floats("binary_cross_entropy_with_logits", x, target)
+        same_shape("binary_cross_entropy_with_logits", x, target)
+        fits("binary_cross_entropy_with_logits", x, weight, "weight")
+        fits("binary_cross_entropy_with_logits", x, pos_weight, "pos_weight")
+        local losses = x:bce_with_logits(target, pos_weight or 1)
+        return reduced("binary_cross_entropy_with_logits", weight and losses * weight or losses,
+            reduction)
+    end) }
+
+define { "kl_div", sig = "tensor x, tensor target, str reduction=\"mean\", bool log_target=false",
+    help = "divergence of the distribution target from the one whose logarithm is x; reduction \z
+        'batchmean' is over dim 1",
+    fn = once(function(x, target, reduction, log_target)
+        check_floats("kl_div", x, target)
+        same_shape("kl_div", x, target)
+        local losses = log_target and x:kl_log_term(target) or x:kl_term(target)
+        if reduction == "batchmean" then return losses:sum() / x.shape[1] end
+        return reduced("kl_div", losses, reduction)
+    end) }
+
+define { "poisson_nll_loss",
+    sig = "tensor x, tensor target, bool log_input=true, bool full=false, float eps=1e-8, str \z
+        reduction=\"mean\"",
+    help = "minus the logarithm of a Poisson distribution's chance of target, whose mean is \z
+        exp(x), or x",
+    fn = once(function(x, target, log_input, full, eps, reduction)
+        same_shape("poisson_nll_loss", x, target)
+        local losses
+        if log_input then
+            losses = x:exp() - target * x
+        else
+            losses = x - target * (x + eps):log()
+        end
+        if full then
+            local stirling = target * target:log() - target + (target * (2 * math.pi)):log() * 0.5
+            losses = losses + gpush.where(target:gt(1), stirling, 0)
+        end
+        return reduced("poisson_nll_loss", losses, reduction)
+    end) }
+
+-- A variance for each element of x, or for each of its rows: their shape is x's, or that without
+-- the last dim or with 1 in its place.
+local function of_rows(x, var)
+    local rows = table.move(x.shape, 1, x.ndim - 1, 1, {})
+    local row_text = table.concat(rows, "x")
+    if shape_text(var) == shape_text(x) then return var end
+    if x.ndim > 0 and shape_text(var) == row_text then return var:unsqueeze(-1) end
+    rows[x.ndim] = 1
+    if x.ndim > 0 and shape_text(var) == table.concat(rows, "x") then return var end
+    fail("gaussian_nll_loss: argument 'var' has shape %s, x %s (expected the same, or one for \z
+        each row)", shape_text(var), shape_text(x))
+end
+
+define { "gaussian_nll_loss",
+    sig = "tensor x, tensor target, tensor var, bool full=false, float eps=1e-6, str \z
+        reduction=\"mean\"",
+    help = "minus the logarithm of a normal distribution's density at target, with mean x and \z
+        variance var",
+    fn = once(function(x, target, var, full, eps, reduction)
+        same_shape("gaussian_nll_loss", x, target)
+        var = of_rows(x, var):clamp(eps)
+        local losses = (var:log() + (x - target):square() / var) * 0.5
+        return reduced("gaussian_nll_loss", full and losses + 0.5 * math.log(2 * math.pi) or losses,
+            reduction)
+    end) }
+
+define { "soft_margin_loss", sig = "tensor x, tensor target, str reduction=\"mean\"",
+    help = "log(1 + exp(-target * x)) for targets of 1 and -1",
+    fn = once(function(x, target, reduction)
+        same_shape("soft_margin_loss", x, target)
+        check_signs("soft_margin_loss", target)
+        return reduced("soft_margin_loss", (-target * x):softplus(1, 40), reduction)
+    end) }
+
+define { "hinge_embedding_loss",
+    sig = "tensor x, tensor target, float margin=1, str reduction=\"mean\"",
+    help = "x where target is 1, max(0, margin - x) where it is -1",
+    fn = once(function(x, target, margin, reduction)
+        same_shape("hinge_embedding_loss", x, target)
+        check_signs("hinge_embedding_loss", target)
+        return reduced("hinge_embedding_loss",
+            gpush.where(target:ne(1), (margin - x):relu(), 0) + gpush.where(target:ne(-1), x, 0),
+            reduction)
+    end) }
+
+define { "margin_ranking_loss",
+    sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
+    help = "max(0, margin - target * (x1 - x2)); target 1 asks for x1 above x2, -1 for the \z
+        opposite",
+    fn = once(function(x1, x2, target, margin, reduction)
+        same_shape("margin_ranking_loss", x1, x2, "x2")
+        same_shape("margin_ranking_loss", x1, target)
+        check_signs("margin_ranking_loss", target)
+        return reduced("margin_ranking_loss", (margin - target * (x1 - x2)):relu(), reduction)
+    end) }
+
+-- ---- directions and distances ----
+
+-- The p-norm of x along dim.
+-- Of a row of zeros the gradient is 0, not that of a root at 0.
+local function p_norm(x, p, dim, keepdim) return gpush.linalg.vector_norm(x, p, dim, keepdim) end
+
+define { "normalize", sig = "tensor x, float p=2, dim dim=2, float eps=1e-12",
+    help = "x over its p-norm along dim, or over eps where the norm is below",
+    fn = once(function(x, p, dim, eps) return x / p_norm(x, p, dim, true):clamp(eps) end) }
+
+local function check_broadcast(op, x1, x2)
+    for d = 1, math.min(x1.ndim, x2.ndim) do
+        local a, b = x1.shape[x1.ndim + 1 - d], x2.shape[x2.ndim + 1 - d]
+        if a ~= b and a ~= 1 and b ~= 1 then
+            fail("%s: shapes %s and %s do not broadcast", op, shape_text(x1), shape_text(x2))
+        end
+    end
+end
+
+define { "cosine_similarity", sig = "tensor x1, tensor x2, dim dim=2, float eps=1e-8",
+    help = "cosine of the angle between x1 and x2 along dim; norms below eps count as eps",
+    fn = once(function(x1, x2, dim, eps)
+        check_broadcast("cosine_similarity", x1, x2)
+        if shape_text(x1) ~= shape_text(x2) then
+            x1, x2 = table.unpack(gpush.broadcast_tensors { x1, x2 })
+        end
+        local n1, n2 = p_norm(x1, 2, dim, true):clamp(eps), p_norm(x2, 2, dim, true):clamp(eps)
+        return ((x1 / n1) * (x2 / n2)):sum(dim)
+    end) }
+
+define { "pairwise_distance",
+    sig = "tensor x1, tensor x2, float p=2, float eps=1e-6, bool keepdim=false",
+    help = "p-norm of x1 - x2 + eps along the last dim",
+    fn = once(function(x1, x2, p, eps, keepdim) return p_norm(x1 - x2 + eps, p, -1, keepdim) end) }
+
+-- |a - b|^2 = |a|^2 + |b|^2 - 2 a b as one matrix product in f64, round the middle of x2's rows:
+-- what is left of rounding, some 1e-8 of the rows' size, is less than f32 has for it. `less` takes
+-- that off: equal rows are 0 apart.
+local function euclidean(x1, x2)
+    local dtype, less = x1.dtype, 1 - (8 + x1.shape[x1.ndim] ^ 0.5) * 1.2e-16
+    local a, b = x1:to "f64", x2:to "f64"
+    local middle = b:detach():mean(-2, true)
+    middle = gpush.where(middle:isfinite(), middle, 0)
+    a, b = a - middle, b - middle
+    local aa, bb = (a * a):sum(-1, true) * less, (b * b):sum(-1, true) * less
+    local one = gpush.ones(1, { dtype = "f64", device = x1.device })
+    local left = gpush.cat({ a * -2, aa, one:expand(aa.shape) }, -1)
+    local right = gpush.cat({ b, one:expand(bb.shape), bb }, -1)
+    local d = left:matmul(right:transpose(-1, -2))
+    local equal = d:le(0) -- NaN is not
+    return gpush.where(equal, 0, gpush.where(equal, 1, d):sqrt()):to(dtype)
+end
+
+define { "cdist", sig = "tensor x1, tensor x2, float p=2",
+    help = "p-norms of the differences between each row of x1 and each row of x2; for p = 2 of \z
+        more than 25 rows in f32 or less right to 1e-8 of the rows' size",
+    fn = once(function(x1, x2, p)
+        if not (p >= 0) then bad("cdist", "p", "a number >= 0", p) end
+        if x1.ndim < 2 then bad("cdist", "x1", "rows of numbers", shape_text(x1)) end
+        if x2.ndim < 2 then bad("cdist", "x2", "rows of numbers", shape_text(x2)) end
+        local many = x1.ndim >= 2 and x2.ndim >= 2 and x1.shape[x1.ndim - 1] > 25
+            and x2.shape[x2.ndim - 1] > 25
+        local narrow = x1.dtype == x2.dtype and x1.shape[x1.ndim] == x2.shape[x2.ndim]
+            and (x1.dtype == "f32" or x1.dtype == "f16" or x1.dtype == "bf16")
+        if p == 2 and many and narrow then return euclidean(x1, x2) end
+        return p_norm(x1:unsqueeze(-2) - x2:unsqueeze(-3), p, -1, false)
+    end) }
+
+define { "cosine_embedding_loss",
+    sig = "tensor x1, tensor x2, tensor target, float margin=0, str reduction=\"mean\"",
+    help = "1 - cosine_similarity where target is 1, max(0, it - margin) where target is -1",
+    fn = once(function(x1, x2, target, margin, reduction)
+        same_shape("cosine_embedding_loss", x1, x2, "x2")
+        check_signs("cosine_embedding_loss", target)
+        local cosine = x1:cosine_similarity(x2, -1)
+        if shape_text(cosine) ~= shape_text(target) then
+            fail("cosine_embedding_loss: argument 'target' has shape %s (expected %s, one for \z
+                each row)", shape_text(target), shape_text(cosine))
+        end
+        return reduced("cosine_embedding_loss",
+            gpush.where(target:eq(1), 1 - cosine, (cosine - margin):relu()), reduction)
+    end) }
+
+define { "triplet_margin_loss",
+    sig = "tensor anchor, tensor positive, tensor negative, float margin=1, float p=2, float \z
+        eps=1e-6, bool swap=false, str reduction=\"mean\"",
+    help = "max(0, distance to positive - distance to negative + margin)",
+    fn = once(function(anchor, positive, negative, margin, p, eps, swap, reduction)
+        local near, far = anchor:pairwise_distance(positive, p, eps),
+            anchor:pairwise_distance(negative, p, eps)
+        if swap then far = far:minimum(positive:pairwise_distance(negative, p, eps)) end
+        return reduced("triplet_margin_loss", (near - far + margin):relu(), reduction)
+    end) }

@@ -1,5 +1,5 @@
-/* Options of a call by name: which parameter a name means, and what is said of one that means none.
- */
+/* Options of a call by name: which parameter a name means, and what is said of one that means
+ * none. */
 #include "bindings/arg_names.h"
 
 #include <stdio.h>
@@ -98,8 +98,8 @@ static void push_names(lua_State *L, const gp_sig *sig, int given) {
     lua_rawseti(L, -2, ++n);
 }
 
-/* Which of the names in the list at `names` the key was meant to be, as text; NULL if none is near.
- */
+/* Which of the names in the list at `names` the key was meant to be, as text; NULL if none is
+ * near. */
 static const char *nearest(lua_State *L, const char *key, int names) {
     gp_chunk_push(L, lua_pushfstring(L, "%s/nearest.lua", gp_scripts_dir()));
     lua_call(L, 0, 1);

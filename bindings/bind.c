@@ -199,8 +199,8 @@ const char *gp_lua_intern(const char *s) {
 
 /* ---- source lines ---- */
 
-/* What follows the folder of the chunks that gpush ships in a chunk's source; NULL for the user's.
- */
+/* What follows the folder of the chunks that gpush ships in a chunk's source; NULL for the
+ * user's. */
 static const char *shipped(const char *source) {
     const char *dir = gp_scripts_dir();
     size_t n = dir ? strlen(dir) : 0;
@@ -227,8 +227,8 @@ static const char *file_of(const lua_Debug *ar) {
     return last_file;
 }
 
-/* The first Lua line up the stack that is the user's; else the first Lua line but of the prompt's.
- */
+/* The first Lua line up the stack that is the user's; else the first Lua line but of the
+ * prompt's. */
 static bool where(const char **file, int *line) {
     lua_State *L = gp_lua_state;
     lua_Debug ar, first;

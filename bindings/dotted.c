@@ -1,5 +1,5 @@
-/* Errors of a method's arguments, which may have been called with a dot: opt.step() for opt:step().
- */
+/* Errors of a method's arguments, which may have been called with a dot: opt.step() for
+ * opt:step(). */
 #include "bindings/bind.h"
 
 #include <string.h>

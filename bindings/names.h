@@ -1,5 +1,5 @@
-/* Values that every Lua state with gpush has, by name: libraries, ops, modules that require loads.
- */
+/* Values that every Lua state with gpush has, by name: libraries, ops, modules that require
+ * loads. */
 #ifndef GP_NAMES_H
 #define GP_NAMES_H
 

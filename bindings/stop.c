@@ -8,8 +8,8 @@
 #include <lauxlib.h>
 #include <signal.h>
 
-/* The states that are running now on this thread: the innermost coroutine first, the main one last.
- */
+/* The states that are running now on this thread: the innermost coroutine first, the main one
+ * last. */
 typedef struct frame {
     lua_State *L;
     struct frame *outer;
@@ -22,8 +22,8 @@ static _Thread_local volatile sig_atomic_t asked;
 /*
  * How many instructions until the hook runs tells how often it has run: after the first error the
  * code that cleans up gets some time; if the script goes on, because it caught the error, it gets
- * no more.
- */
+ * no
+ * more. */
 enum { AT_ONCE = 1, NO_MORE = 2, CLEAN_UP = 100000 };
 
 /* Raises where Lua code runs. Hooks are of a coroutine, so each one that is running has its own. */

@@ -14,8 +14,8 @@ void gp_ledger_idle(gp_stream *s, const gp_sync_event *e);
    at most its wait: without it the host would have been that much earlier. */
 void gp_ledger_busy(gp_stream *s, uint64_t ns);
 /* Takes the books away and opens empty ones, or (by not NULL) throws the present ones away and
-   opens `by` again, which it frees. Returns what it took away, or NULL: no memory, nothing changed.
- */
+   opens `by` again, which it frees. Returns what it took away, or NULL: no memory, nothing
+ * changed. */
 typedef struct gp_ledger gp_ledger;
 gp_ledger *gp_ledger_exchange(gp_ledger *by);
 

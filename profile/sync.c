@@ -1,5 +1,5 @@
-/* The sync debugger: the hooks round every wait, modes, scopes, warnings; ledger.c keeps the books.
- */
+/* The sync debugger: the hooks round every wait, modes, scopes, warnings; ledger.c keeps the
+ * books. */
 #include "profile/sync.h"
 
 #include <stdio.h>

@@ -19,8 +19,8 @@ bool gp_sync_watched(gp_why why);
 /* "what to write instead"; never NULL, may be "". */
 const char *gp_sync_advice(gp_why why, const char *what);
 
-/* Waits of gpush's own on this thread while the count is above 0: not in the ledger, never refused.
- */
+/* Waits of gpush's own on this thread while the count is above 0: not in the ledger, never
+ * refused. */
 void gp_sync_quiet(int by);
 
 /* Prints of this thread are the prompt's echo of a result while the count is above 0: recorded as

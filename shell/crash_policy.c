@@ -15,8 +15,8 @@
  * anew.
  *
  * The calls are walked by the unwinder. That is safe in a handler, since glibc 2.35 and GCC 12,
- * whose _dl_find_object takes no lock; with older ones every crash ends the program.
- */
+ * whose _dl_find_object takes no lock; with older ones every crash ends the
+ * program. */
 #include "shell/crash_policy.h"
 
 #include <stdint.h>

@@ -11,8 +11,8 @@
 #define PENDING                                                                                    \
     "gpush.unset_pending" /* messages since the chunk of the prompt began; nil: warn at once */
 
-/* Pushes "FILE:LINE: the global 'name' is nil", with what may have been meant. name is at index 2.
- */
+/* Pushes "FILE:LINE: the global 'name' is nil", with what may have been meant. name is at index
+ * 2. */
 static void push_message(lua_State *L, const lua_Debug *ar) {
     int top = lua_gettop(L);
     const char *name = lua_tostring(L, 2);

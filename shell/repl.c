@@ -130,8 +130,8 @@ static int load_block(lua_State *L) {
     return status;
 }
 
-/* Loads the chunk that starts with the line at index 1, reading more lines while it is incomplete.
- */
+/* Loads the chunk that starts with the line at index 1, reading more lines while it is
+ * incomplete. */
 static gp_line load_statements(lua_State *L, int *status) {
     for (;;) {
         *status = load(L, lua_tostring(L, 1));
@@ -224,8 +224,8 @@ static void mention_local(lua_State *L) {
     said = true;
 }
 
-/* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is read.
- */
+/* Pushes the next chunk's text: what is left of the last one, as if it were typed, or what is
+ * read. */
 static gp_line push_text(lua_State *L) {
     if (!gp_paste_next(L)) return push_line(L, true);
     fputs(push_prompt(L, true), stdout);

@@ -29,8 +29,8 @@ static int l_now(lua_State *L) {
     return 1;
 }
 
-/* busy(on): device time is counted from here; busy(): seconds of it so far, and no more counting.
- */
+/* busy(on): device time is counted from here; busy(): seconds of it so far, and no more
+ * counting. */
 static int l_busy(lua_State *L) {
     bool on = lua_toboolean(L, 1);
     lua_pushnumber(L, (double)gp_busy_ns(true) * 1e-9);

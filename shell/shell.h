@@ -20,8 +20,8 @@ int gp_shell_report(lua_State *L, int status);
 /*
  * lua_pcall of the function under narg arguments, with a traceback in the message and Ctrl-C
  * raising "interrupted!" in the running chunk, in whatever coroutine it is, or ending the wait for
- * a device.
- */
+ * a
+ * device. */
 int gp_shell_call(lua_State *L, int narg, int nres);
 
 /* A message handler: error value -> text with the source line, its tensors and the calls. */

@@ -13,8 +13,8 @@ bool gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same for functions that return a pointer. */
 #define gp_fail_null(...) (gp_fail(__VA_ARGS__), NULL)
 
-/* The last message of this thread; "" if there is none. Valid until the next gp_fail of the thread.
- */
+/* The last message of this thread; "" if there is none. Valid until the next gp_fail of the
+ * thread. */
 const char *gp_error(void);
 void gp_error_clear(void);
 

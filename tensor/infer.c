@@ -278,8 +278,8 @@ static bool infer_operands(gp_call *c, gp_meta *m, int n) {
     return true;
 }
 
-/* Integers of at most 32 bits are computed in 32: a number beyond them would lose its upper half.
- */
+/* Integers of at most 32 bits are computed in 32: a number beyond them would lose its upper
+ * half. */
 static bool numbers_fit(const gp_call *c, int n) {
     gp_dtype dt = (gp_dtype)c->compute;
     if (gp_is_float(dt) || dt == GP_i64) return true;

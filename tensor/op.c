@@ -243,8 +243,8 @@ static bool checks_first(const gp_call *c) {
     return c->into && c->op->kind == GP_CUSTOM && !c->op->random;
 }
 
-/* What was just queued, after `before` commands of its stream: what it reads, then what it writes.
- */
+/* What was just queued, after `before` commands of its stream: what it reads, then what it
+ * writes. */
 static bool note_call(gp_call *c, uint64_t before) {
     gp_failure_log(c->stream, before);
     for (int i = 0; i < c->nargs; i++) {

@@ -74,8 +74,8 @@ typedef struct gp_call {
     int64_t ints[GP_MAX_INTS];
 } gp_call;
 
-/* The call whose kernel runs on this thread, or for which a thread of the pool works; NULL: none.
- */
+/* The call whose kernel runs on this thread, or for which a thread of the pool works; NULL:
+ * none. */
 #ifndef __cplusplus /* no kernel of CUDA's wants it */
 extern _Thread_local const gp_call *gp_running;
 #endif

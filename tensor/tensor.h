@@ -43,8 +43,8 @@ typedef struct gp_storage {
 
 struct gp_tensor {
     gp_array a; /* first: a gp_tensor * is a gp_array * for kernels */
-    int refs; /* plain: a gp_tensor belongs to one thread at a time, storages are what threads share
-               */
+    int refs;   /* plain: a gp_tensor belongs to one thread at a time, storages are what threads
+                 * share */
     bool requires_grad;
     gp_storage *storage;
     uint8_t output; /* of node */

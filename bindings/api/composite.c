@@ -94,8 +94,8 @@ const gp_op *gp_lua_composite(lua_State *L, int i) {
 }
 
 /* composite{name = …, sig = …, help = …, fn = …}: the function to call; plain = true for what is no
- * op. composite(name, read): the same, of the definition that read(name) gives once it is needed.
- */
+ * op. composite(name, read): the same, of the definition that read(name) gives once it is
+ * needed. */
 static int l_new(lua_State *L) {
     if (lua_type(L, 1) == LUA_TSTRING) luaL_checktype(L, 2, LUA_TFUNCTION), lua_settop(L, 2);
     else make(L, 1);

@@ -194,8 +194,8 @@ static int l_stream_record(lua_State *L) {
     return *e ? 1 : gp_lua_raise(L);
 }
 
-/* stream:wait(event): what is queued from here on starts after the event; the host does not wait.
- */
+/* stream:wait(event): what is queued from here on starts after the event; the host does not
+ * wait. */
 static int l_stream_wait(lua_State *L) {
     gp_lua_enter(L);
     return gp_stream_wait_event(check_stream(L, 1), *check_event(L, 2)) ? 0 : gp_lua_raise(L);

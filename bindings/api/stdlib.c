@@ -42,8 +42,8 @@ static void no_list(lua_State *L, int i) {
 
 /* The functions that stand before the library's own take its place without upvalues, as
    debug.getinfo shows, and run it in their own frame: its error messages find the name it is called
-   by. Library, function, what becomes of a tensor, and the first and last argument that may be one.
- */
+   by. Library, function, what becomes of a tensor, and the first and last argument that may be
+ * one. */
 enum { EVERY = 255 };
 /* clang-format off */
 #define ASKING(X)                                                                                  \

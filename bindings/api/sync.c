@@ -219,8 +219,8 @@ static int l_scope_close(lua_State *L) {
     return 0;
 }
 
-/* A scope that nobody closed held for as long as the collector liked, and a budget was not checked.
- */
+/* A scope that nobody closed held for as long as the collector liked, and a budget was not
+ * checked. */
 static int l_scope_gc(lua_State *L) {
     scope *sc = gp_lua_checkudata(L, 1, SCOPE);
     char file[160];

@@ -326,8 +326,8 @@ static int l_compare(lua_State *L) {
 /* clock(): seconds since some moment, that pass evenly whatever the host does. */
 static int l_clock(lua_State *L) { return lua_pushnumber(L, gp_now()), 1; }
 
-/* is_terminal(file): whether a file of Lua's io library is a terminal that can do more than print.
- */
+/* is_terminal(file): whether a file of Lua's io library is a terminal that can do more than
+ * print. */
 static int l_is_terminal(lua_State *L) {
     luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
     const char *term = getenv("TERM");

@@ -189,8 +189,8 @@ static int l_fault_text(lua_State *L) {
     return 1;
 }
 
-/* Raises the fault: its text, or for an error that is no text a table of value, message and index.
- */
+/* Raises the fault: its text, or for an error that is no text a table of value, message and
+ * index. */
 static int raise_fault(lua_State *L, const gp_batch *b) {
     const gp_sample_error *f = &b->fault;
     const char *file;

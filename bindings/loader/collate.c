@@ -195,8 +195,8 @@ typedef struct putting {
 
 static bool put_part(const putting *o, const part *p, int idx);
 
-/* Workers race for which sample is the first; the message names the one of the lower index first.
- */
+/* Workers race for which sample is the first; the message names the one of the lower index
+ * first. */
 static bool differs(const putting *o, const part *p, const char *got, const char *want) {
     char name[160];
     bool later = o->index > o->s->first;

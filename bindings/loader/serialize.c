@@ -309,8 +309,8 @@ static bool packable(packer *k, int idx, const step *s) {
     return ok;
 }
 
-/* The pair on top is a global that packed code names: its name, then its value, or why it has none.
- */
+/* The pair on top is a global that packed code names: its name, then its value, or why it has
+ * none. */
 static bool put_global(packer *k) {
     lua_State *L = k->L;
     int value = lua_gettop(L);

@@ -19,8 +19,8 @@
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
 
-/* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do nothing.
- */
+/* Sent to a worker to stop the Lua code that it runs. Ignored by default, so late ones do
+ * nothing. */
 enum { STOP_SIGNAL = SIGURG, POLL_NS = 20000000, CHUNKS = 4 /* parts of a batch per worker */ };
 
 typedef struct worker {

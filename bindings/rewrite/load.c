@@ -23,8 +23,8 @@ static bool is_binary(const char *text, size_t len) { return len && text[0] == L
 /*
  * Lua did not take the text it was given. Its message for the original text is the one to show; but
  * where Lua takes that, the fault is the rewrite's, and running the text unchanged could be
- * silently wrong.
- */
+ * silently
+ * wrong. */
 static int syntax_error(lua_State *L, const char *text, size_t len, const char *name,
                         const char *mode) {
     char *stock = gp_rewrite_stock(text, len);

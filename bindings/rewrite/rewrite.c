@@ -314,8 +314,8 @@ static void links(writer *w, const gp_syntax_node *n) {
 
 /* ---- Expressions ---- */
 
-/* Recursion goes right and into operands, iteration left: chains lean to the left and may be long.
- */
+/* Recursion goes right and into operands, iteration left: chains lean to the left and may be
+ * long. */
 static void emit(writer *w, uint32_t i, gp_context ctx) {
     for (;;) {
         const gp_syntax_node *n = &w->t->nodes.at[i];

@@ -9,8 +9,8 @@
 /*
  * What the rewritten text calls. Each helper is a global of this name, which no identifier can be,
  * and also a field that indexing any string finds; truth.c defines them all. a and b are
- * operands in source order.
- */
+ * operands in source
+ * order. */
 #define GP_H_TRUTH "(?)" /* (x) -> x, or false for a false tensor */
 /* (x, y) -> y; where a tensor takes part: x if the two are equal, else what x does not equal */
 #define GP_H_SAME "(=)"
@@ -24,8 +24,8 @@
 #define GP_H_LE "(<=)"
 #define GP_H_GT "(>)"
 #define GP_H_GE "(>=)"
-/* The same behind a return: the truth where the function runs as a metamethod of Lua's comparisons.
- */
+/* The same behind a return: the truth where the function runs as a metamethod of Lua's
+ * comparisons. */
 #define GP_H_RETURN "return"
 #define GP_H_LINK                                                                                  \
     "(<<)" /* (text, x) -> x, which is no tensor: else raises with text, two comparisons */
@@ -51,8 +51,8 @@ gp_rewritten gp_rewrite(const char *text, size_t len, bool own_env, char **out, 
 /*
  * The text, malloc'ed and of the same length, with * for each operator @, which binds as * does:
  * what Lua can say of a chunk with mistakes, it says of that. NULL where there is no such operator,
- * or no memory.
- */
+ * or no
+ * memory. */
 char *gp_rewrite_stock(const char *text, size_t len);
 
 /* Is the chunk's last statement the declaration of a local variable or function, which nothing can

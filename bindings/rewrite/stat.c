@@ -97,8 +97,8 @@ static uint32_t constant(parser *p, uint8_t cls) {
 
 /*
  * What the variables at set[0..n) get from an expression list that starts here: the values one by
- * one, then nil or, after a call or ..., anything. A name in set that is no local variable is NONE.
- */
+ * one, then nil or, after a call or ..., anything. A name in set that is no local variable is
+ * NONE. */
 static void assigned_list(parser *p, const uint32_t *set, uint32_t n) {
     uint32_t i = 0, e;
     do {

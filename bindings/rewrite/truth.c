@@ -210,8 +210,8 @@ static int l_matmul(lua_State *L) {
                       luaL_typename(L, 1), luaL_typename(L, 2));
 }
 
-/* Several variables get one value: the parts of a list of gpush's, as many as there are variables.
- */
+/* Several variables get one value: the parts of a list of gpush's, as many as there are
+ * variables. */
 static int l_unpack(lua_State *L) {
     lua_Integer wanted = lua_tointeger(L, 1), n;
     if (lua_gettop(L) != 2 || !gp_lua_is_list(L, 2)) return lua_gettop(L) - 1;

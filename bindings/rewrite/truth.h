@@ -8,8 +8,8 @@
 
 /*
  * Makes L, whose standard libraries are open, a state with tensor syntax: defines the helpers, and
- * replaces load, loadfile, dofile and the searcher of Lua modules by ones that rewrite. May raise.
- */
+ * replaces load, loadfile, dofile and the searcher of Lua modules by ones that rewrite. May
+ * raise. */
 void gp_syntax_install(lua_State *L);
 
 /* Makes L a state without it (--plain): gp_syntax_load and the searcher of modules load text as it

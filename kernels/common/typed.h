@@ -1,5 +1,5 @@
-/* For code that is included once for each type: names with the type's suffix, and NaN of any type.
- */
+/* For code that is included once for each type: names with the type's suffix, and NaN of any
+ * type. */
 #ifndef GP_TYPED_H
 #define GP_TYPED_H
 

@@ -27,8 +27,8 @@ static struct text *place(const char *key) {
     return &texts[i];
 }
 
-/* Where the arguments begin in "name<…>(int, void (*)(int))": the bracket that the last one closes.
- */
+/* Where the arguments begin in "name<…>(int, void (*)(int))": the bracket that the last one
+ * closes. */
 static char *arguments(char *name) {
     size_t n = strlen(name);
     int depth = 0;

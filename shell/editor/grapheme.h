@@ -15,11 +15,11 @@ size_t gp_cluster(const char *s, int *width);
  * The line editor counts columns by code point, and those without width here as one and there as
  * none. So it gets, for each character that is more than one plain code point, a single code point
  * of the same width that stands for it until gp_cluster_forget. Both results are malloc'ed; NULL
- * without memory.
- */
+ * without
+ * memory. */
 wchar_t *gp_cluster_encode(const char *text);
-/* The text of n of the editor's code points; *at, an index of one, becomes a place in it, in bytes.
- */
+/* The text of n of the editor's code points; *at, an index of one, becomes a place in it, in
+ * bytes. */
 char *gp_cluster_decode(const wchar_t *line, size_t n, size_t *at);
 /* The same with the code points as they are: what the editor believes to be on the screen. */
 char *gp_cluster_cells(const wchar_t *line, size_t n, size_t *at);

@@ -102,8 +102,8 @@ static void drop_oldest(int n) {
     past.n -= n;
 }
 
-/* Under the lock. On a full disk nothing of the line stays there, and this session still knows it.
- */
+/* Under the lock. On a full disk nothing of the line stays there, and this session still knows
+ * it. */
 static void append(const char *chunk) {
     size_t n;
     char *line = encode(chunk, &n);

@@ -34,8 +34,8 @@ const char *gp_text_get(size_t *cursor) {
     return get(&text, cursor, gp_cluster_decode);
 }
 
-/* The same as the line editor has it, a code point for each character: what is where on the screen.
- */
+/* The same as the line editor has it, a code point for each character: what is where on the
+ * screen. */
 static const char *get_cells(size_t *cursor) {
     static char *text;
     return get(&text, cursor, gp_cluster_cells);

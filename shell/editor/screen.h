@@ -27,8 +27,8 @@ void gp_screen_move(FILE *out, gp_spot from, gp_spot to);
 
 /*
  * Paints text over its own cells, with a colour for each of its bytes (style, of gp_highlight), and
- * returns the cursor to `cursor`, where it was. The terminal must have room for all of it.
- */
+ * returns the cursor to `cursor`, where it was. The terminal must have room for all of
+ * it. */
 void gp_screen_paint(FILE *out, const char *prompt, const char *text, const unsigned char *style,
                      gp_spot cursor, int columns);
 /* Fills the terminal with the rows of prompt and text from `top` on, and puts the cursor at

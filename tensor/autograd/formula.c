@@ -84,8 +84,8 @@ static double ne(double a, double b) { return a != b; }
 static double and (double a, double b) { return a && b; }
 static double or (double a, double b) { return a || b; }
 
-/* By how tightly they bind, the loosest first; where one begins as another does, the longer first.
- */
+/* By how tightly they bind, the loosest first; where one begins as another does, the longer
+ * first. */
 static const struct operator{
     const char *text;
     int level;
@@ -138,8 +138,8 @@ static gp_value call(reader *r, const char *name, size_t n) {
     return run(r, function(name, n), arg, count);
 }
 
-/* x within a branch: 1 where that is not taken, or an infinity there, times the gradient 0, is NaN.
- */
+/* x within a branch: 1 where that is not taken, or an infinity there, times the gradient 0, is
+ * NaN. */
 static gp_value safe(reader *r, gp_value x, const branch *b) {
     if (!b || x.kind != GP_TENSOR) return x;
     x = safe(r, x, b->outer);

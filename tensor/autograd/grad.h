@@ -9,8 +9,8 @@
  * the rule saves), and sets dx[i] where need[i]. A gradient may be larger than the input by
  * broadcasting, and of another float dtype: who called sums and converts. All tensors that the
  * functions below return are borrowed: they live until fn is done. They return NULL with a message,
- * and take NULL for failed operands, so fn need only look at the end.
- */
+ * and take NULL for failed operands, so fn need only look at the
+ * end. */
 enum { GP_POOL = 32 };
 struct gp_vjp {
     gp_node *node;

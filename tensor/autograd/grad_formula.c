@@ -1,6 +1,6 @@
 /* Backward of elementwise rows and reductions: the derivative columns of ops.def, run as one fused
- * op each; or, where the backward is recorded, composed of ops that have derivatives (formula.c).
- */
+ * op each; or, where the backward is recorded, composed of ops that have derivatives
+ * (formula.c). */
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
@@ -42,8 +42,8 @@ static gp_value variable(gp_vjp *v, int i) {
     return (gp_value){.kind = GP_TENSOR, .t = t};
 }
 
-/* The fused op, with the row's parameters. Variables that the formula does not mention are g again.
- */
+/* The fused op, with the row's parameters. Variables that the formula does not mention are g
+ * again. */
 static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
     unsigned mentioned = gp_formula_variables(d);

@@ -1,5 +1,5 @@
-/* The tape of autograd: what each op that ran on tensors with gradients remembers for its backward.
- */
+/* The tape of autograd: what each op that ran on tensors with gradients remembers for its
+ * backward. */
 #ifndef GP_TAPE_H
 #define GP_TAPE_H
 
@@ -25,8 +25,8 @@ typedef struct gp_rule {
     const char *saves;
 } gp_rule;
 
-/* Is the rule one of those of rows that only backward runs, which have no derivative (grad_none.c)?
- */
+/* Is the rule one of those of rows that only backward runs, which have no derivative
+ * (grad_none.c)? */
 bool gp_rule_later(const gp_rule *rule);
 
 /* A function that sees, and may replace, a gradient. */
@@ -114,8 +114,8 @@ static inline bool gp_node_extra(const gp_node *n) {
     return s && *s;
 }
 
-/* A bit for each variable of d->sig that the formula of d (an op of GP_GRAD) mentions; found once.
- */
+/* A bit for each variable of d->sig that the formula of d (an op of GP_GRAD) mentions; found
+ * once. */
 unsigned gp_formula_variables(const gp_op *d);
 
 /* Nodes are one thread's: counts are not atomic. */

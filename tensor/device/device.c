@@ -1,5 +1,5 @@
-/* The registry of devices, streams, and gp_wait, the only place where the host blocks on a device.
- */
+/* The registry of devices, streams, and gp_wait, the only place where the host blocks on a
+ * device. */
 #include "tensor/device/device.h"
 
 #include <dlfcn.h>

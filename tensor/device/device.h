@@ -61,8 +61,8 @@ typedef struct gp_device_vt {
     void (*mem_free)(gp_device *, void *, size_t bytes);
     bool (*stream_open)(gp_stream *); /* fills impl */
     void (*stream_close)(gp_stream *);
-    /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after returning.
-     */
+    /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after
+     * returning. */
     bool (*launch)(gp_stream *, struct gp_call *c);
     /* Queues a copy of bytes; host memory stays valid until the copy is done (the caller waits or
      * pins). id: for gp_hook.device. */
@@ -144,8 +144,8 @@ static inline uint64_t gp_stream_queued(gp_stream *s) {
    record. */
 bool gp_wait(gp_stream *s, gp_why why, const char *what);
 /* The two halves of a wait for work that is queued in between: the first asks (error mode refuses
-   here, before anything is queued), the second waits. For copies, which always wait for themselves.
- */
+   here, before anything is queued), the second waits. For copies, which always wait for
+ * themselves. */
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);

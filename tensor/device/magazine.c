@@ -1,5 +1,5 @@
-/* Small host blocks kept by each thread. Counters are the owner's to write and anybody's to read.
- */
+/* Small host blocks kept by each thread. Counters are the owner's to write and anybody's to
+ * read. */
 #include "tensor/device/magazine.h"
 
 #include <pthread.h>

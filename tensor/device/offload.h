@@ -9,8 +9,8 @@
 #include "tensor/op.h"
 
 /* Calls left behind that have not ended. While there are some, OpenBLAS runs on one thread for each
- * caller (gp_blas_threads): its own threads serve one caller at a time, and the others would wait.
- */
+ * caller (gp_blas_threads): its own threads serve one caller at a time, and the others would
+ * wait. */
 extern atomic_int gp_offload_abandoned;
 
 /* Should a kernel that does not look whether it is stopped for `work` operations, eight of which

@@ -64,8 +64,8 @@ typedef struct gp_core {
 /* The program's table, filled (tensor/device/plugin_api.c). */
 const gp_core *gp_core_table(void);
 
-/* Differs between builds whose ops or structs differ: a plug-in of another build must not be used.
- */
+/* Differs between builds whose ops or structs differ: a plug-in of another build must not be
+ * used. */
 static inline uint64_t gp_core_hash(void) {
     static const char names[] =
 #define ROW(n) #n " "

@@ -77,8 +77,8 @@ static bool in_order(gp_stream *first, gp_stream *later) {
 }
 
 /* Between two asynchronous devices the copy is queued on the destination, after what the source has
-   queued; and the source's stream, which may be given src's memory again, goes on after the copy.
- */
+   queued; and the source's stream, which may be given src's memory again, goes on after the
+ * copy. */
 static bool across(gp_tensor *dst, gp_tensor *src) {
     gp_stream *to = gp_stream_current(dst->storage->dev);
     gp_stream *from =

@@ -6,8 +6,8 @@
 
 /* Reads a file of format version 1.0 to 3.0 into a new tensor on the cpu; Fortran order becomes
    strides, other byte orders are swapped. NULL with a message that names the file, where in it, and
-   what was expected. The header is parsed, never evaluated. Source: numpy/lib/format.py, and NEP 1.
- */
+   what was expected. The header is parsed, never evaluated. Source: numpy/lib/format.py, and NEP
+ * 1. */
 gp_tensor *gp_npy_load(const char *file);
 
 /* Writes x (on the cpu, any layout) in C order, version 1.0, by way of a temporary. */

@@ -16,8 +16,8 @@ enum {
     GP_ATTENTION_GRAD
 };
 
-/* query is batch x heads x l x size, key batch x heads x s x size, value batch x heads x s x width.
- */
+/* query is batch x heads x l x size, key batch x heads x s x size, value batch x heads x s x
+ * width. */
 typedef struct gp_attention {
     int64_t batch, heads, l, s, size, width;
     bool causal; /* query i sees keys 1 to i */

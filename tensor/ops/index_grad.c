@@ -35,8 +35,8 @@ static bool masked_select(gp_vjp *v) {
 }
 const gp_rule vjp_masked_select = {masked_select, "1"};
 
-/* The mask covers the first dims; values are (true elements, the other dims), or broadcast to that.
- */
+/* The mask covers the first dims; values are (true elements, the other dims), or broadcast to
+ * that. */
 static bool masked_put(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     gp_shape under = gp_tensor_shape(v->x[1]), parts = {.ndim = 1, .dim = {-1}};
@@ -187,8 +187,8 @@ static bool take(gp_vjp *v) {
 }
 const gp_rule vjp_take = {take, "1"};
 
-/* Without dim as take. With it, x and indices were broadcast in the other dims: so is the gradient.
- */
+/* Without dim as take. With it, x and indices were broadcast in the other dims: so is the
+ * gradient. */
 static bool take_along_dim(gp_vjp *v) {
     if (!gp_has(v, 2)) return take(v);
     gp_shape s = gp_tensor_shape(v->g[0]), all = s;

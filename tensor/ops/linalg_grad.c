@@ -45,8 +45,8 @@ static gp_tensor *matrix_of(gp_vjp *v, gp_tensor *t, int64_t rows, int64_t n) {
     return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {rows, n}}) : NULL;
 }
 
-/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y lacks.
- */
+/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y
+ * lacks. */
 static bool linear(gp_vjp *v) {
     const gp_shape *sw = gp_in_shape(v, 1);
     bool vector = sw->ndim == 1;

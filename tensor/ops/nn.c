@@ -25,8 +25,8 @@ static bool bad_product(const gp_call *c, const char *expected) {
                    gp_tensor_text(c->arg[1].t, b, sizeof b), expected);
 }
 
-/* The batch dims of both, broadcast, then the rows of a and the columns of b where they have such.
- */
+/* The batch dims of both, broadcast, then the rows of a and the columns of b where they have
+ * such. */
 static bool product_shape(const gp_call *c, gp_shape *out) {
     gp_shape a = gp_tensor_shape(c->arg[0].t), b = gp_tensor_shape(c->arg[1].t);
     bool rows = a.ndim > 1, cols = b.ndim > 1;

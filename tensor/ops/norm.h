@@ -1,5 +1,5 @@
-/* What the shape rules of layer_norm and its like share with their kernels: rows to be normalised.
- */
+/* What the shape rules of layer_norm and its like share with their kernels: rows to be
+ * normalised. */
 #ifndef GP_NORM_H
 #define GP_NORM_H
 

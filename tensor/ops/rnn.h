@@ -91,8 +91,8 @@ static inline gp_array gp_rnn_time_major(const gp_rnn *r, const gp_array *a) {
     return y;
 }
 
-/* State number i (layer and direction) of a states tensor, as batch x hidden with a first dim of 1.
- */
+/* State number i (layer and direction) of a states tensor, as batch x hidden with a first dim of
+ * 1. */
 static inline gp_array gp_rnn_state(const gp_rnn *r, const gp_array *a, int64_t i) {
     gp_array y = *a;
     int last = a->ndim - 1;

@@ -192,8 +192,8 @@ static gp_tensor *state_of(const net *n, gp_tensor *t, int i) {
              : gp_zeros_shaped(v, &s, 0);
 }
 
-/* time x batch x features of what the user has in x's form, and back; the same in both directions.
- */
+/* time x batch x features of what the user has in x's form, and back; the same in both
+ * directions. */
 static gp_tensor *turned(const net *n, gp_tensor *t) {
     gp_vjp *v = n->v;
     return n->r.batch_first ? DO(transpose, "tii", t, (int64_t)1, (int64_t)2) : t;

@@ -1,6 +1,6 @@
 /* Shape rules of unique and unique_consecutive: what is equal comes to stand side by side, then the
- * runs are counted, which is the wait. Where nobody asks where elements went, distinct does both.
- */
+ * runs are counted, which is the wait. Where nobody asks where elements went, distinct does
+ * both. */
 #include "tensor/infer.h"
 
 static gp_tensor *run2(const gp_op *op, gp_tensor *a, gp_tensor *b) {

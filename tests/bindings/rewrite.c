@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Replaces every way to reach helper NAME by [NAME and a blank; *own counts those through a string.
- */
+/* Replaces every way to reach helper NAME by [NAME and a blank; *own counts those through a
+ * string. */
 static void shorten(const char *text, char *out, size_t size, int *own) {
     static const char global[] = "(_ENV[\"", string[] = "(\"\")[\"", either[] = "\"]or(\"\")[\"";
     char *end = out + size - 1;

@@ -257,8 +257,8 @@ static void streams(void) {
     cudaStreamSynchronize(b);
     tap_ok(host(d, 1)[0] == 6 && pinned[0] == 3, "and goes on after it");
 
-    /* Pageable memory: small copies to the device are staged, larger ones and those from it wait.
-     */
+    /* Pageable memory: small copies to the device are staged, larger ones and those from it
+     * wait. */
     gate = false;
     int small = 5;
     cudaLaunchHostFunc(a, wait_gate, NULL);

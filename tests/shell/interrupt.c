@@ -87,8 +87,8 @@ static void interrupts(void) {
                "i end}, workers = 2}() do print('run' .. 'ning') end",
                "a loader with an endless loop");
     says("threads() - before", "\r\n0\r\n", "no worker is left");
-    /* Ten seconds and more; nobody waits for them, neither the prompt nor the end of the program.
-     */
+    /* Ten seconds and more; nobody waits for them, neither the prompt nor the end of the
+     * program. */
     stops_op("x = randn(1 << 25, {dtype = 'f64'}) print('run' .. 'ning') fft.fft(x)", "fft.fft");
     stops_loop(
         "x = zeros(2000000, {dtype = 'f32'}) print('run' .. 'ning') while true do x:tolist() end",

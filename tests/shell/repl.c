@@ -152,8 +152,8 @@ static void suspends(void) {
 }
 
 /* Ctrl-C until text is shown, or, of NULL, until the program has ended: on a busy machine two that
-   come before the first is delivered count as one. Never the first time: one alone is not enough.
- */
+   come before the first is delivered count as one. Never the first time: one alone is not
+ * enough. */
 static bool interrupts_until(const char *text) {
     int sent = 0;
     for (bool open = true; sent < 50 && open && !(text && strstr(p.text, text)); sent++) {

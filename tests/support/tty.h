@@ -81,8 +81,8 @@ static inline bool pty_read(pty *p, double seconds) {
     return true;
 }
 
-/* Waits until text is shown, at most the given seconds, and forgets everything up to and with it.
- */
+/* Waits until text is shown, at most the given seconds, and forgets everything up to and with
+ * it. */
 static inline bool pty_expect(pty *p, const char *text, double seconds) {
     double end = pty_now() + seconds;
     for (bool open = true;;) {

@@ -109,8 +109,8 @@ static void encode_all(gp_dtype dt) {
     tap_quiet("f32 becomes %s by rounding to nearest even", gp_dtype_name(dt));
 }
 
-/* The same conversions as kernels make them, which may be vectorised: copy to and from the dtype.
- */
+/* The same conversions as kernels make them, which may be vectorised: copy to and from the
+ * dtype. */
 static void kernels_agree(gp_device *dev) {
     static const gp_dtype halves[] = {GP_f16, GP_bf16};
     for (int d = 0; d < 2; d++) {

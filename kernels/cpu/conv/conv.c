@@ -1,8 +1,8 @@
 /* Convolutions and their input gradients, which transposed convolutions are: one correlation, run
    on bands of output rows. A band's input is packed with its padding (pack.c), so that every
    tap of the kernel is a shift; a register tile of several filters by several vectors of outputs
-   then runs over the taps. Integers are computed in i64, cut to their width at the end: they wrap.
- */
+   then runs over the taps. Integers are computed in i64, cut to their width at the end: they
+ * wrap. */
 #include <string.h>
 
 #if defined(__AVX512F__)

@@ -6,8 +6,8 @@
 
 #include "kernels/cpu/runtime/scratch.h"
 
-/* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as one.
- */
+/* GRAIN: inputs that are worth a thread. JOINED: of a window of whole rows that are folded as
+ * one. */
 enum { LANES = 16, GRAIN = 1 << 14, JOINED = 4096 };
 
 typedef struct pool_job {

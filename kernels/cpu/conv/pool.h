@@ -46,8 +46,8 @@ static inline int64_t gp_pool_extent(const gp_pool *p, gp_window w) {
 #define gp_pool_divisors GP_NAME(gp_pool_divisors)
 void gp_pool_divisors(const gp_pool *p, gp_window rows, gp_ctype ct, void *divisor);
 
-/* The steps in bytes of x's images, channels, rows and columns, and its first element of plane i.
- */
+/* The steps in bytes of x's images, channels, rows and columns, and its first element of plane
+ * i. */
 typedef struct gp_planes {
     const char *data;
     int64_t channels, image, channel, row, col;

@@ -1,6 +1,6 @@
 /* exp for loops of vectors: its vector form and its form for one number are the same arithmetic, so
- * that equal elements give equal results wherever they stand; those of libmvec and of libm differ.
- */
+ * that equal elements give equal results wherever they stand; those of libmvec and of libm
+ * differ. */
 #ifndef GP_CPU_EXP_H
 #define GP_CPU_EXP_H
 

@@ -27,8 +27,8 @@ SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
 /* clang-format on */
 #endif
 
-/* One name for both float types. Integers are converted to double only where a formula asks for it.
- */
+/* One name for both float types. Integers are converted to double only where a formula asks for
+ * it. */
 #define FN1(fn, x) _Generic((x), float : fn##f, default : fn)(x)
 #define FN2(fn, a, b) _Generic((a), float : fn##f, default : fn)(a, b)
 #define exp(x) _Generic((x), float : exp_f32, default : exp_f64)(x)
@@ -70,7 +70,7 @@ SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
             memcpy(x, v, (size_t)m * sizeof(T));                                                   \
         }                                                                                          \
     }
-/* clang-format off */
+    /* clang-format off */
 LOGS(float, f32)
 LOGS(double, f64)
 

@@ -151,8 +151,8 @@ static bool transform(const fft_job *r, int64_t lanes, gp_fft_buffers *b) {
     return ok;
 }
 
-/* Whether the lines from `first` on are neighbours that are read and written as they are, in rows.
- */
+/* Whether the lines from `first` on are neighbours that are read and written as they are, in
+ * rows. */
 static bool side_by_side(const fft_job *r, int64_t first) {
     int64_t from, to, last_from, last_to, d = r->dims - 1;
     if (!r->complex || r->lanes == 1 || d == r->dim ||

@@ -10,8 +10,8 @@
 #define OUT(k, r, i)                                                                               \
     yr[to + (k)*gap] = (r)*WR(k) - (i)*WI(k), yi[to + (k)*gap] = (r)*WI(k) + (i)*WR(k)
 
-/* Twiddles of p: read once a row where rows are long, beside the data where they are one element.
- */
+/* Twiddles of p: read once a row where rows are long, beside the data where they are one
+ * element. */
 #define WR(k) tr_##k
 #define TWIDDLE(k) T tr_##k = w[((k)-1) * m + p], ti_##k = w[(R - 1 + (k)-1) * m + p];
 #define TWIDDLES_2 TWIDDLE(1)

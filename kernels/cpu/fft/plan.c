@@ -104,8 +104,8 @@ static int64_t stage_bytes(const gp_fft_plan *p) {
 }
 
 /* The chirp and the transform of its conjugate, laid round the ends of the convolution. Source:
- * Bluestein, "A linear filtering approach to the computation of discrete Fourier transform", 1970.
- */
+ * Bluestein, "A linear filtering approach to the computation of discrete Fourier transform",
+ * 1970. */
 static bool chirp_tables(gp_fft_plan *p, char *at) {
     int64_t n = p->n, m = p->long_n, size = gp_ctype_size[p->ct];
     p->chirp = at;

@@ -10,8 +10,8 @@ typedef struct mover {
     gp_offsets *offsets; /* NULL: there is a table */
 } mover;
 
-/* One by one: an instruction that gathers takes as long as the loads that it is made of, and more.
- */
+/* One by one: an instruction that gathers takes as long as the loads that it is made of, and
+ * more. */
 #define MOVE(T)                                                                                    \
     __attribute__((optimize("no-tree-vectorize"))) static void get_##T(                            \
         char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) { \

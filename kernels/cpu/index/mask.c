@@ -174,8 +174,8 @@ typedef struct list_state {
     int64_t *to; /* the next row of the output */
 } list_state;
 
-/* Rows of ndim coordinates, of which all but the last are `coord`, and the last found[i] - begin.
- */
+/* Rows of ndim coordinates, of which all but the last are `coord`, and the last found[i] -
+ * begin. */
 static inline __attribute__((always_inline)) void put_rows(int64_t *to, const int ndim,
                                                            const int64_t *coord,
                                                            const int32_t *found, int64_t n,

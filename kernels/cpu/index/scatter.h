@@ -1,5 +1,5 @@
-/* How elements are written at places of a table: put, added, multiplied, the smaller or the larger.
- */
+/* How elements are written at places of a table: put, added, multiplied, the smaller or the
+ * larger. */
 #ifndef GP_CPU_PUT_H
 #define GP_CPU_PUT_H
 

@@ -1,7 +1,7 @@
 /* Sums of many values in few places. Whoever adds to one of few places waits for the sum that was
  * just written there, so parts of the values are summed in lanes, each with places of its own,
- * which are joined in order. Parts depend on sizes alone: the same sums from any number of threads.
- */
+ * which are joined in order. Parts depend on sizes alone: the same sums from any number of
+ * threads. */
 #include "kernels/cpu/index/scatter.h"
 
 /* MANY: values, and values for each place, from which on joining the lanes costs nothing. ROOM:

@@ -40,8 +40,8 @@ static void fill(char *o, int64_t n, const char *value, size_t size) {
     }
 }
 
-/* Places [from, to) of a row that lie outside of x's n elements, step bytes apart; o: place from.
- */
+/* Places [from, to) of a row that lie outside of x's n elements, step bytes apart; o: place
+ * from. */
 static void margin(const padding *p, char *o, const char *row, int64_t step, int64_t from,
                    int64_t to, int64_t n) {
     if (p->mode == CONSTANT) {
@@ -126,8 +126,8 @@ static void roll_piece(const gp_array *out, const gp_array *x, const int64_t *sh
     gp_copy_array(&o, &in);
 }
 
-/* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: shift of the temporary.
- */
+/* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: shift of the
+ * temporary. */
 bool CPU(roll)(const gp_call *c) {
     gp_array out = *gp_out(c, 0), x = *gp_in(c, 0);
     int n;

@@ -158,8 +158,8 @@ static bool weights(loss_job *r, const gp_array *weight, char *memory) {
     return true;
 }
 
-/* Whether rows of x can be read where they are: pixels (or, of a row tile, classes) side by side.
- */
+/* Whether rows of x can be read where they are: pixels (or, of a row tile, classes) side by
+ * side. */
 static gp_load loader(const loss_job *r, const gp_array *a, int k, int64_t between) {
     int64_t size = gp_ctype_size[r->ct], step = r->px.loop.stride[k][r->px.loop.ndim - 1];
     bool plain = a->dtype == gp_ctype_dtype[r->ct] &&

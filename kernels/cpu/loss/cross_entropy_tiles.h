@@ -9,8 +9,8 @@ static inline void FN(fetch)(const T *x, int64_t w) {
 }
 
 /* A tile: w pixels, n classes; class c of pixel j is x[c * xs + j]. Per pixel: the highest logit m,
- * s = sum exp(x - m), p = x - m of the label (0-based; -1 matches none), q = sum weight * (x - m).
- */
+ * s = sum exp(x - m), p = x - m of the label (0-based; -1 matches none), q = sum weight * (x -
+ * m). */
 static void FN(stats)(const T *x, int64_t xs, int64_t n, int64_t w, const int32_t *label,
                       const T *weight, T *m, T *s, T *p, T *q, T *keep) {
     for (int64_t j = 0; j < w; j++) m[j] = -INFINITY, s[j] = p[j] = q[j] = 0;
@@ -103,8 +103,8 @@ static double FN(sum)(const T *x, int64_t n) {
     return s;
 }
 
-/* The gradient of a tile in place of e = exp(x - m): a * e - weight * k, and b less at the label.
- */
+/* The gradient of a tile in place of e = exp(x - m): a * e - weight * k, and b less at the
+ * label. */
 static void FN(gradient)(int64_t n, int64_t w, const int32_t *label, const T *weight, const T *a,
                          const T *b, const T *k, T *restrict e) {
     for (int64_t c = 0; c < n; c++) {

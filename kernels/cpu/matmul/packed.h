@@ -14,8 +14,8 @@ enum { GP_VB = 16, GP_PANEL_ROWS = 3 };
 
 /* The weights w (gates * units x k) of y = x w' in panels: a panel holds, for some neighbouring
    units, the weights of every gate, [k][gate][unit]; with one gate, four vectors of units. Units
-   beyond the last are zeros.
- */
+   beyond the last are
+ * zeros. */
 typedef struct gp_panels {
     gp_ctype ct;          /* GP_CT_f32 or GP_CT_f64 */
     int gates, vectors;   /* 1, 3 or 4; vectors of a panel: 4, 3 or 4 */

@@ -1,6 +1,6 @@
 /* Gradients of layer_norm, rms_norm and group_norm, in f64 whatever the elements are: f32 is
- * widened in registers. Sums for weight and bias are taken on the way where there is room for them.
- */
+ * widened in registers. Sums for weight and bias are taken on the way where there is room for
+ * them. */
 #include <math.h>
 #include <string.h>
 

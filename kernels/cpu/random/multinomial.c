@@ -105,8 +105,8 @@ static uint64_t keep_first(lot *t, int64_t m, int64_t n, uint64_t *times) {
 }
 
 /* Sorts n lots; u is room for as many. Digits of a time's upper 33 bits, the least first, leave
- * little to the insertion that ends it; equal lots stay in order. Returns where they are: t or u.
- */
+ * little to the insertion that ends it; equal lots stay in order. Returns where they are: t or
+ * u. */
 static lot *sort_lots(lot *t, lot *u, int64_t n) {
     for (int shift = 31; shift < 64 && n > 64; shift += DIGIT) {
         int64_t at[BINS] = {0}, sum = 0;

@@ -134,8 +134,8 @@ static void fold_columns(const reduce_plan *r, void *acc, const char *p, int64_t
     }
 }
 
-/* Folds n rows that begin at p, each into its accumulator: side by side once they are transposed.
- */
+/* Folds n rows that begin at p, each into its accumulator: side by side once they are
+ * transposed. */
 static void fold_turned(const reduce_plan *r, void *acc, const char *p, int64_t n) {
     _Alignas(64) char tile[TILE];
     reduce_plan t = *r;
@@ -256,8 +256,8 @@ static void split(reduce_plan *r, uint64_t mask) {
     if (r->nred == 0) r->red_dim[0] = 1, r->red_stride[0] = 0, r->nred = 1;
 }
 
-/* The reduced dims in the order of their memory: a transposed tensor is folded as fast as it lies.
- */
+/* The reduced dims in the order of their memory: a transposed tensor is folded as fast as it
+ * lies. */
 static void sort_reduced(reduce_plan *r) {
     for (int i = 1; i < r->nred; i++)
         for (int j = i; j > 0 && r->red_stride[j - 1] < r->red_stride[j]; j--) {

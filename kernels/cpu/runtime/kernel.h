@@ -65,8 +65,8 @@ static inline bool gp_check_interrupt(const gp_call *c) {
  * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
-/* Behind such calls, where what they wrote is handed on: tells TSan that their threads are joined.
- */
+/* Behind such calls, where what they wrote is handed on: tells TSan that their threads are
+ * joined. */
 #define gp_blas_joined GP_NAME(gp_blas_joined)
 void gp_blas_joined(void);
 
@@ -131,8 +131,8 @@ void gp_copy_array(const gp_array *out, const gp_array *in);
 /* The same as (a part of) the work of c, which Ctrl-C ends: false then, with the message. */
 #define gp_copy_op GP_NAME(gp_copy_op)
 bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in);
-/* n elements of size bytes, ds and ss bytes apart; they do not overlap unless d == s and ds == ss.
- */
+/* n elements of size bytes, ds and ss bytes apart; they do not overlap unless d == s and ds ==
+ * ss. */
 #define gp_move_row GP_NAME(gp_move_row)
 void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size);
 

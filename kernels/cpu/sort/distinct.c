@@ -26,8 +26,8 @@ typedef struct few {
 /* Elements are read twice, first for the range: whoever writes them meanwhile (on another stream)
  * gets nonsense, but nothing is written outside of the tables. */
 
-/* Bit k for each k among n numbers below 64. Lanes, because the compiler makes none of this loop.
- */
+/* Bit k for each k among n numbers below 64. Lanes, because the compiler makes none of this
+ * loop. */
 static uint64_t bits_of(const uint64_t *k, int64_t n) {
     typedef uint64_t lanes __attribute__((vector_size(64)));
     const lanes one = {1, 1, 1, 1, 1, 1, 1, 1}, six = one * 63;
@@ -127,8 +127,8 @@ static int64_t take_values(const job *j, char *values, int64_t *counts) {
     return found;
 }
 
-/* The number of distinct elements; 0: the range is too large, or there is no memory for the tables.
- */
+/* The number of distinct elements; 0: the range is too large, or there is no memory for the
+ * tables. */
 static int64_t few_values(const gp_array *x, char *values, int64_t *counts) {
     job j = {.x = x->data,
              .n = x->numel,

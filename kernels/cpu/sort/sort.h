@@ -29,8 +29,8 @@ static inline bool gp_sort_stopped(gp_sorting *s) {
     if (gp_stopped()) s->interrupted = true;
     return s->interrupted;
 }
-/* Sorts the line at p (see gp_sort_write) on `parts` threads; in what went wrong it sets s's flags.
- */
+/* Sorts the line at p (see gp_sort_write) on `parts` threads; in what went wrong it sets s's
+ * flags. */
 #define gp_sort_line GP_NAME(gp_sort_line)
 void gp_sort_line(gp_sorting *s, char *const *p, int64_t parts);
 /* x, 1-d, in order to values. */

@@ -2,8 +2,8 @@
  * and dtype. Reading and writing memory is the limit: every byte of operands and result once.
  *
  * A formula is a struct F made by GP_FORMULA: compute type F::T, type of its result F::R (uint8_t:
- * a truth), number of operands F::N, and operator()(const T *operands).
- */
+ * a truth), number of operands F::N, and operator()(const T
+ * *operands). */
 #ifndef GP_CUDA_ELEMENTWISE_CUH
 #define GP_CUDA_ELEMENTWISE_CUH
 

@@ -86,8 +86,8 @@ bool gp_pick_by_indices(const gp_call *c, const gp_array *x, int dims_at, const 
 void gp_pick_flat(const gp_call *c, const gp_array *x, const gp_array *index,
                   const char *const *texts, gp_picking *p);
 
-/* Arrays of l's dims: a's memory with the strides of x; the flat side broadcast to them; the index.
- */
+/* Arrays of l's dims: a's memory with the strides of x; the flat side broadcast to them; the
+ * index. */
 gp_array gp_lay_x(const gp_layout *l, const gp_array *a);
 gp_array gp_lay_flat(const gp_layout *l, const gp_array *a);
 gp_array gp_lay_index(const gp_picking *p);

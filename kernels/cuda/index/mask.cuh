@@ -70,8 +70,8 @@ static __global__ void gp_walk_true(gp_loop<2> l, gp_dtype dt, const int64_t *be
     }
 }
 
-/* Sets up a walk over `tested`, which has the walk's shape, and `moved`, broadcast to it; counts.
- */
+/* Sets up a walk over `tested`, which has the walk's shape, and `moved`, broadcast to it;
+ * counts. */
 static inline bool gp_walk_begin(const gp_call *c, gp_walk *w, const gp_array *tested,
                                  const gp_array *moved) {
     const gp_array *const arrays[2] = {tested, moved};

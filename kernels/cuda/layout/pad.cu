@@ -94,8 +94,8 @@ GP_C bool CUDA(pad)(const gp_call *c) {
     return out->numel == 0 || GP_BY_SIZE(gp_dtype_sizes[out->dtype], run, c, &p);
 }
 
-/* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: shift of the temporary.
- */
+/* Arguments: x, a shift for each dim, from 0 to below its size. Flattened: shift of the
+ * temporary. */
 GP_C bool CUDA(roll)(const gp_call *c) {
     gp_array out = *gp_out(c, 0), x = *gp_in(c, 0);
     int n;

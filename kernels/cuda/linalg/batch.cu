@@ -81,8 +81,8 @@ struct places {
     int64_t dim[GP_MAX_DIM];
 };
 
-/* One block: the first matrix with something wrong. Texts come by the number of the batch's dims.
- */
+/* One block: the first matrix with something wrong. Texts come by the number of the batch's
+ * dims. */
 __global__ static void report(const int32_t *info, const int32_t *finite, int64_t count, places at,
                               gp_fault_at fault) {
     __shared__ unsigned long long first;

@@ -89,8 +89,8 @@ bool gp_solver_unpack(const gp_solver *r, const void *v, const void *w, void *re
  * (factorize.c). */
 bool gp_solver_lu(gp_solver *r, void *a, int *pivots);
 
-/* What does the work; scripts/lua/cuda/init.lua has the names in this order. GP_JACOBI: our kernel.
- */
+/* What does the work; scripts/lua/cuda/init.lua has the names in this order. GP_JACOBI: our
+ * kernel. */
 typedef enum gp_svd_driver {
     GP_SVD_AUTO,
     GP_JACOBI,

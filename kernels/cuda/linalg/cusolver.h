@@ -59,8 +59,8 @@ typedef struct gp_cublas {
 } gp_cublas;
 extern gp_cublas gp_blas; /* filled by gp_cublas_handle */
 
-/* The handles for c's stream. NULL with a message. Call with gp_lib_lock held while they are used.
- */
+/* The handles for c's stream. NULL with a message. Call with gp_lib_lock held while they are
+ * used. */
 cusolverDnHandle_t gp_cusolver_handle(const gp_call *c);
 cublasHandle_t gp_cublas_handle(const gp_call *c);
 bool gp_cusolver_ok(const gp_call *c, int status, const char *what);

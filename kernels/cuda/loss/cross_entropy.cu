@@ -50,8 +50,8 @@ template <class T, int D> struct pixel {
         gp_fetch<T, D, 1>(v, x + c * r->xs, r->xt);
         return v[0];
     }
-    /* f(c, x of class c) for this thread's classes; of f32 four are read before the first is used.
-     */
+    /* f(c, x of class c) for this thread's classes; of f32 four are read before the first is
+     * used. */
     template <class F> __device__ void each(F f) const {
         enum { AHEAD = D == GP_ANY ? 1 : 4 };
         for (int64_t c = lane; c < n; c += AHEAD * r->group) {
@@ -166,8 +166,8 @@ static __global__ void add_weights(gp_class_weight w, int64_t n, double *to) {
 }
 static __global__ void one_over(double n, double *to) { *to = 1 / n; }
 
-/* Arguments from `at` on as in tensor/ops/loss.h; third: the losses or g; out: the gradient, or x.
- */
+/* Arguments from `at` on as in tensor/ops/loss.h; third: the losses or g; out: the gradient, or
+ * x. */
 static bool set_up(run *r, gp_nest<4> *n, const gp_call *c, int at, const gp_array *third,
                    const gp_array *out, const char *const *texts) {
     const gp_array *x = gp_in(c, at + GP_LOSS_X), *target = gp_in(c, at + GP_LOSS_TARGET),

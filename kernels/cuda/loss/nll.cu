@@ -44,8 +44,8 @@ static __global__ void gradients(gp_loop<3> l, run r, const double *factor) {
                         -g * gp_weight_of<double>(r.weight, label));
 }
 
-/* logs: x or its gradient, third: the losses or g; arguments from `at` on as in tensor/ops/loss.h.
- */
+/* logs: x or its gradient, third: the losses or g; arguments from `at` on as in
+ * tensor/ops/loss.h. */
 static gp_nest<3> set_up(run *r, const gp_call *c, int at, const gp_array *logs,
                          const gp_array *third, const char *const *texts) {
     const gp_array *target = gp_in(c, at + GP_LOSS_TARGET);

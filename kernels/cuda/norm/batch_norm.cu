@@ -217,8 +217,8 @@ GP_C bool CUDA(batch_norm)(const gp_call *c) {
            each_channel(c, &r, wide ? normalise<double> : normalise<float>);
 }
 
-/* Arguments: g, x, running_mean, running_var, weight, training, eps; x and g contiguous in c->tmp.
- */
+/* Arguments: g, x, running_mean, running_var, weight, training, eps; x and g contiguous in
+ * c->tmp. */
 GP_C bool CUDA(batch_norm_grad)(const gp_call *c) {
     const gp_array *x = c->tmpa[0], *g = c->tmpa[1];
     run r = {};

@@ -102,8 +102,8 @@ static __global__ void update(batch b, step s, double k, const double *factor) {
 
 /* ---- batches ---- */
 
-/* The lists in a call's first arguments, as flat arrays: those with gaps are copies, brought back.
- */
+/* The lists in a call's first arguments, as flat arrays: those with gaps are copies, brought
+ * back. */
 typedef struct lists {
     const gp_call *c;
     int n, count, given; /* lists, tensors of each; bits: lists that are there */

@@ -5,8 +5,8 @@
  * A reducer R has: T, the compute type of elements; Acc, an accumulator; start(Acc &); fold(Acc &,
  * T x, p, at) for element number `at` of those reduced into one; join(Acc &, const Acc &); and
  * finish(const Acc &, count, p, k, to, dt), which stores output k. p is a parameter of the op.
- * LEAN: elements are loaded one at a time only, which nvcc compiles in half the time.
- */
+ * LEAN: elements are loaded one at a time only, which nvcc compiles in half the
+ * time. */
 #ifndef GP_CUDA_REDUCE_CUH
 #define GP_CUDA_REDUCE_CUH
 

@@ -288,8 +288,8 @@ static bool run(gp_rnn_run *n, cudnnHandle_t h, const plan *p) {
 
 /* ---- backward ---- */
 
-/* Beside `places`, whose states after are the gradients of the last states here: other gradients.
- */
+/* Beside `places`, whose states after are the gradients of the last states here: other
+ * gradients. */
 typedef struct back {
     char *dx, *dy, *before[2], *weights, *dw;
 } back;

@@ -1,6 +1,6 @@
 /* cuDNN's graph interface: tensors, operations on them, and the plan that runs them all. Source of
- * attributes and of what belongs to each descriptor: NVIDIA's cuDNN 9 documentation, "Backend API".
- */
+ * attributes and of what belongs to each descriptor: NVIDIA's cuDNN 9 documentation, "Backend
+ * API". */
 #if __has_include(<cudnn.h>)
 #include "kernels/cuda/runtime/cudnn_graph.h"
 
@@ -199,8 +199,8 @@ static int64_t ask(gp_graph *g) {
     return g->failed ? 0 : n < GP_GRAPH_PLANS ? n : GP_GRAPH_PLANS;
 }
 
-/* Does the configuration's engine give other bits from call to call? One that cannot be asked does.
- */
+/* Does the configuration's engine give other bits from call to call? One that cannot be asked
+ * does. */
 static bool varies(gp_graph *g, made config) {
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t n = 0;

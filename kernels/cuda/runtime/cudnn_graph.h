@@ -28,8 +28,8 @@ typedef struct gp_graph {
     bool failed;
 } gp_graph;
 
-/* A tensor in memory, one within the graph (row-major unless stride is given), and a number of f32.
- */
+/* A tensor in memory, one within the graph (row-major unless stride is given), and a number of
+ * f32. */
 gp_node_tensor *gp_graph_tensor(gp_graph *g, cudnnDataType_t type, const int64_t *dim,
                                 const int64_t *stride);
 gp_node_tensor *gp_graph_inner(gp_graph *g, cudnnDataType_t type, const int64_t *dim,

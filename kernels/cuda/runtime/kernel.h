@@ -6,8 +6,8 @@
  * never blocks, and calls nothing that may (only kernels/cuda/runtime/device.c does): DESIGN 4. The
  * same files are compiled as host code against tests/fake_cuda; hence GP_LAUNCH and
  * GP_DYNAMIC_SHARED instead of <<< >>> and extern
- * __shared__, and no inline PTX without a plain alternative.
- */
+ * __shared__, and no inline PTX without a plain
+ * alternative. */
 #ifndef GP_CUDA_KERNEL_H
 #define GP_CUDA_KERNEL_H
 

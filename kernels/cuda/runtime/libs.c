@@ -27,8 +27,8 @@ gp_lib_settings gp_libs = {.deterministic = true};
 #define MATCHES "12"
 #endif
 
-/* `before`: what the library itself wants to find; opened first, so that it does wherever they lie.
- */
+/* `before`: what the library itself wants to find; opened first, so that it does wherever they
+ * lie. */
 typedef struct library {
     const char *name, *file, *before[3], *version; /* version: a function that gives it */
     void *so;
@@ -131,8 +131,8 @@ static bool prefix_of(const char *path, char *prefix) {
     return true;
 }
 
-/* Below python3 on PATH, as it is named and where the name leads, and in the user's own packages.
- */
+/* Below python3 on PATH, as it is named and where the name leads, and in the user's own
+ * packages. */
 static bool try_pythons(library *l, const char *file, void **so) {
     char path[PATH_MAX], real[PATH_MAX], prefix[PATH_MAX];
     const char *list = getenv("PATH"), *home = getenv("HOME");

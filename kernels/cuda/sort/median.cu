@@ -71,8 +71,8 @@ static uint64_t nan_key(gp_dtype dt) {
     return gp_dtype_sizes[dt] == 8 ? UINT64_MAX : gp_dtype_sizes[dt] == 4 ? UINT32_MAX : UINT16_MAX;
 }
 
-/* Arguments: x, dim (0-based; -1: all of the temporary, which is contiguous). The outputs are too.
- */
+/* Arguments: x, dim (0-based; -1: all of the temporary, which is contiguous). The outputs are
+ * too. */
 static bool run(const gp_call *c, kind what) {
     int d = (int)c->arg[1].i;
     bool whole = d < 0;

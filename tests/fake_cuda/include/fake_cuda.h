@@ -32,8 +32,8 @@
  *   GPUSH_FAKE_ORDER=backward blocks run from the last to the first, and so do a block's threads between two barriers ("forward"):
  *                             what depends on their order shows
  *   GPUSH_FAKE_CUPTI=why      "permission": CUPTI refuses; "busy": another profiler subscribed; "absent": no version fits
- *   GPUSH_FAKE_CUPTI_DROP=N   activity record N is dropped and counted as such
- */
+ *   GPUSH_FAKE_CUPTI_DROP=N   activity record N is dropped and counted as
+ * such */
 #ifndef FAKE_CUDA_CONTROL_H
 #define FAKE_CUDA_CONTROL_H
 

@@ -1,5 +1,5 @@
-/* The stand-in's devices: how many, what they are, errors that stay, and the way in of every call.
- */
+/* The stand-in's devices: how many, what they are, errors that stay, and the way in of every
+ * call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -199,8 +199,8 @@ static void magazines(void) {
     tap_ok(first == last,
            "a thread keeps the small block that it freed last, however many there were before");
     if (first) gp_magazine_put(first);
-    /* What another thread leaves is the shared allocator's, also when that thread has made it all.
-     */
+    /* What another thread leaves is the shared allocator's, also when that thread has made it
+     * all. */
     pthread_t t;
     gp_mem_stats before = stats(cpu);
     pthread_create(&t, NULL, use_and_end, NULL), pthread_join(t, NULL);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
-#include "bindings/function.h"
+#include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "bindings/scope.h"
 #include "tensor/autograd/anomaly.h"

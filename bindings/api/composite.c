@@ -1,6 +1,6 @@
 /* Composites: ops made of other ops, written in Lua (scripts/ops), whose arguments are read by a
  * signature as the rows' are. */
-#include "bindings/args.h"
+#include "bindings/args/args.h"
 #include "bindings/bind.h"
 
 /* What define gave; lives as long as its function. */

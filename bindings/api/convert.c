@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "bindings/bind.h"
-#include "bindings/entries.h"
-#include "bindings/function.h"
+#include "bindings/args/entries.h"
+#include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/infer.h"

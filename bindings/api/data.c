@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
-#include "bindings/function.h"
+#include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/png.h"

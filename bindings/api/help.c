@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
-#include "bindings/function.h"
+#include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "bindings/paths.h"
 #include "tensor/autograd/tape.h"

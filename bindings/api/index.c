@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bindings/bind.h"
-#include "bindings/entries.h"
+#include "bindings/args/entries.h"
 #include "bindings/index_spec.h"
 
 /* An integer at i: a number, or a 0-d integer tensor, whose value is waited for. False with a

@@ -1,10 +1,10 @@
-/* One Lua function for all ops: arguments read by the op's signature (args.c), gp_op_run, results
- * pushed. */
+/* One Lua function for all ops: arguments read by the op's signature (bindings/args), gp_op_run,
+ * results pushed. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/args.h"
+#include "bindings/args/args.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"

@@ -1,6 +1,6 @@
 /* The random generator in Lua: manual_seed, and its state read and set. */
 #include "bindings/bind.h"
-#include "bindings/function.h"
+#include "bindings/args/function.h"
 #include "bindings/module.h"
 
 static int l_manual_seed(lua_State *L) {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
-#include "bindings/function.h"
+#include "bindings/args/function.h"
 #include "profile/fit.h"
 #include "bindings/module.h"
 

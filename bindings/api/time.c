@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/bind.h"
-#include "bindings/function.h"
+#include "bindings/args/function.h"
 #include "bindings/module.h"
 #include "profile/fit.h"
 #include "profile/record.h"

@@ -185,7 +185,7 @@ local function options(list, k, i)
                 default }
         end
     end
-    -- what makes tensors, as bindings/args.c says
+    -- what makes tensors, as bindings/args/args.c says
     if last == "device" and not path:find "^nn%." and not names.requires_grad then
         out[#out + 1] = { "requires_grad", option_text(path, "requires_grad") .. " [false]" }
     end

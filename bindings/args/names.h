@@ -1,6 +1,6 @@
 /* Options of a call by name. */
-#ifndef GP_ARG_NAMES_H
-#define GP_ARG_NAMES_H
+#ifndef GP_ARGS_NAMES_H
+#define GP_ARGS_NAMES_H
 
 #include <lua.h>
 

@@ -1,5 +1,5 @@
 /* What is no entry of a list is reported, not left out. */
-#include "bindings/entries.h"
+#include "bindings/args/entries.h"
 
 #include <string.h>
 

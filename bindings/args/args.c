@@ -1,13 +1,13 @@
 /* Arguments of a Lua call, read and checked by a signature: positions, then options by name, then
  * defaults. */
-#include "bindings/args.h"
+#include "bindings/args/args.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bindings/arg_names.h"
+#include "bindings/args/names.h"
 #include "bindings/bind.h"
-#include "bindings/entries.h"
+#include "bindings/args/entries.h"
 
 /* What the reader of one argument needs to know. `i` is a stack index. */
 typedef struct reading {

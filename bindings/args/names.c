@@ -1,6 +1,6 @@
 /* Options of a call by name: which parameter a name means, and what is said of one that means
  * none. */
-#include "bindings/arg_names.h"
+#include "bindings/args/names.h"
 
 #include <stdio.h>
 #include <string.h>

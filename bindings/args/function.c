@@ -1,11 +1,11 @@
 /* Functions in C that scripts call: registered with a signature, which checks their arguments and
  * puts them in order before the function runs; and the arguments that a signature has read as Lua
  * values. */
-#include "bindings/function.h"
+#include "bindings/args/function.h"
 
 #include <string.h>
 
-#include "bindings/args.h"
+#include "bindings/args/args.h"
 #include "bindings/bind.h"
 
 static void push_ints(lua_State *L, const gp_call *c, int i) {

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "bindings/args/names.h"
 #include "bindings/bind.h"
 #include "bindings/chunks.h"
 #include "bindings/paths.h"
@@ -66,6 +67,8 @@ static void run_init(lua_State *L) {
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
+    lua_pushcfunction(L, gp_l_check_fields);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_fields");
     lua_pushcfunction(L, l_chunk);
     gp_lua_push_loader(L, gp_lua_open_state);
     lua_pushcfunction(L, l_save);

@@ -6,6 +6,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
+#include "bindings/args/names.h"
 #include "bindings/module.h"
 #include "bindings/scope.h"
 #include "profile/fit.h"
@@ -75,16 +76,7 @@ static bool flag(lua_State *L, int idx, const char *name) {
 static gp_prof_opts check_opts(lua_State *L, int idx) {
     gp_prof_opts o = {0};
     if (lua_isnoneornil(L, idx)) return o;
-    static const char *const known[] = {"stack", "memory", "shapes", "limit"};
-    for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        size_t i = 0;
-        while (i < 4 && strcmp(key, known[i])) i++;
-        if (i == 4)
-            luaL_error(L,
-                       "profile.run: unknown option '%s' (expected stack, memory, shapes or limit)",
-                       key);
-    }
+    gp_check_fields(L, "profile.run", "any? stack, any? memory, any? shapes, any? limit", idx);
     o.stack = flag(L, idx, "stack");
     o.memory = flag(L, idx, "memory");
     o.shapes = flag(L, idx, "shapes");

@@ -6,6 +6,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/args/function.h"
+#include "bindings/args/names.h"
 #include "bindings/module.h"
 #include "bindings/paths.h"
 #include "bindings/scope.h"
@@ -135,16 +136,6 @@ static uint64_t check_count(lua_State *L, int idx) {
     return (uint64_t)n;
 }
 
-/* A misspelt field would be no budget at all. */
-static void check_budget_fields(lua_State *L) {
-    luaL_checkstack(L, 4, NULL);
-    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        if (strcmp(key, "max") && strcmp(key, "stall"))
-            luaL_error(L, "sync.budget: unknown field \"%s\"; it takes max and stall", key);
-    }
-}
-
 /* sync.budget({max = , stall = } [, fn, ...]): at most max waits, which take at most stall
    together, or an error at the scope's end; without either, none. Waits that are allowed, the
    prompt's echo and a full queue are free. */
@@ -154,7 +145,7 @@ static int l_budget(lua_State *L) {
                           "sync.budget: argument #1: expected a table {max = , stall = }, got %s",
                           luaL_typename(L, 1));
     gp_lua_check_fn(L, 2, "sync.budget");
-    check_budget_fields(L);
+    gp_check_fields(L, "sync.budget", "any? max, any? stall", 1); /* misspelt, it were none */
     uint64_t max = UINT64_MAX, stall = UINT64_MAX;
     if (lua_getfield(L, 1, "max") != LUA_TNIL) max = check_count(L, -1);
     if (lua_getfield(L, 1, "stall") != LUA_TNIL) stall = check_time(L, -1, "sync.budget: stall");

@@ -154,8 +154,25 @@ void gp_check_options(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call 
             c->requires_grad = lua_toboolean(L, -1);
             continue;
         }
-        if (k < 0) unknown(L, op, sig, key ? key : "?", given);
+        if (k < 0) unknown(L, op, sig, key ? key : luaL_tolstring(L, -2, NULL), given);
         gp_fail("%s: '%s' is given twice, as argument #%d and as an option", op->name, key, k + 1);
         gp_lua_raise_argument(L);
     }
+}
+
+void gp_check_fields(lua_State *L, const char *what, const char *sig, int table) {
+    gp_sig parsed;
+    if (!gp_sig_parse(sig, &parsed)) gp_lua_raise(L);
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+        int k = 0;
+        while (k < parsed.n && !(key && !strcmp(parsed.p[k].name, key))) k++;
+        if (k == parsed.n)
+            unknown(L, &(gp_op){.name = what}, &parsed, key ? key : luaL_tolstring(L, -2, NULL), 0);
+    }
+}
+
+int gp_l_check_fields(lua_State *L) {
+    gp_check_fields(L, luaL_checkstring(L, 1), luaL_checkstring(L, 2), 3);
+    return 0;
 }

@@ -15,4 +15,11 @@ int gp_option_named(const gp_op *op, const gp_sig *sig, const char *key);
 void gp_check_options(lua_State *L, const gp_op *op, const gp_sig *sig, gp_call *c, int table,
                       int given);
 
+/* The same of a table whose fields are all options, for functions that read it themselves: sig
+ * names them, "any? max, any? stall". what is the function's name in the message. */
+void gp_check_fields(lua_State *L, const char *what, const char *sig, int table);
+
+/* gpush.check_fields in the registry, for scripts: (what, sig, table). */
+int gp_l_check_fields(lua_State *L);
+
 #endif

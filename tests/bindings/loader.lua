@@ -352,7 +352,7 @@ end
 t.ok(least, "of several errors in a batch, the first sample's is told")
 
 for name, make in pairs {
-    ["loader.lua:%d+: data.Loader: unknown option 'batchsize' .*batch, collate, dataset"] =
+    ["loader.lua:%d+: data.Loader: unknown option 'batchsize' .*dataset, batch, shuffle"] =
         function() data.Loader { numbers, batchsize = 3 } end,
     ["option 'workers' is %-1"] = function() data.Loader { numbers, workers = -1 } end,
     ["option 'collate' is a table"] = function() data.Loader { numbers, collate = {} } end,

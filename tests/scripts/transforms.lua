@@ -133,4 +133,16 @@ for _, workers in ipairs { 0, 1, 3 } do
 end
 t.is(seen[2], seen[1], "the same augmented pictures from one worker as from none")
 t.is(seen[3], seen[1], "and from three")
+-- A transform takes one image, also in a composition.
+do
+    local T, x = data.transforms, ones(3, 4, 4)
+    for name, f in pairs { ToFloat = T.ToFloat(), Normalize = T.Normalize(0, 1), Pad = T.Pad(1),
+        CenterCrop = T.CenterCrop(2), RandomCrop = T.RandomCrop(2), Resize = T.Resize(2),
+        RandomHorizontalFlip = T.RandomHorizontalFlip(), ColorJitter = T.ColorJitter {} } do
+        t.error(function() f(x, 2) end,
+            name .. ": 2 arguments given, at most 1 expected", name .. " of an image and a number")
+    end
+    t.error(function() T.Compose { T.ToFloat() }(x, 2) end, "ToFloat: 2 arguments given",
+        "a composition of an image and a number")
+end
 t.done()

@@ -32,8 +32,9 @@ local Loader = {}
 Loader.__index = Loader
 
 local defaults = { batch = 1, shuffle = false, workers = 0, drop_last = false, pin = false }
-local known = { dataset = true, prefetch = true, collate = true, seed = true, device = true }
-for name in pairs(defaults) do known[name] = true end
+local check_fields = debug.getregistry()["gpush.check_fields"]
+local names = "any dataset, any batch, any shuffle, any workers, any prefetch, any drop_last, \z
+    any collate, any seed, any pin, any device"
 
 local function fail(...) data.raise("data.Loader: " .. string.format(...)) end
 
@@ -45,14 +46,7 @@ local function check(name, value, low, high)
 end
 
 local function check_options(o)
-    for name in pairs(o) do
-        if name ~= 1 and not known[name] then
-            local names = {}
-            for n in pairs(known) do names[#names + 1] = n end
-            table.sort(names)
-            fail("unknown option '%s' (expected %s)", tostring(name), table.concat(names, ", "))
-        end
-    end
+    check_fields("data.Loader", names, o)
     check("batch", o.batch, 1, 1 << 24)
     check("workers", o.workers, 0, 64)
     check("prefetch", o.prefetch, 1, 1 << 16)

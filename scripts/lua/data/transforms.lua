@@ -10,8 +10,12 @@ local function fail(name, ...)
     gpush.data.raise("data.transforms." .. name .. ": " .. string.format(...))
 end
 
-local function check(name, x, least)
-    if not gpush.is_tensor(x) or x.ndim < (least or 2) then
+-- The image; ...: what was given after it, of which there is nothing.
+local function check(name, least, x, ...)
+    if select("#", ...) > 0 then
+        fail(name, "%d arguments given, at most 1 expected: an image", 1 + select("#", ...))
+    end
+    if not gpush.is_tensor(x) or x.ndim < least then
         fail(name, "expected an image, channels x height x width, got %s", gpush.is_tensor(x) and
             "a tensor of shape " .. table.concat(x.shape, "x") or type(x))
     end
@@ -46,16 +50,17 @@ function M.Compose(list)
             fail("Compose", "entry %d is a %s (expected a function)", i, type(f))
         end
     end
-    return function(x)
-        for i = 1, #list do x = list[i](x) end
+    return function(x, ...)
+        if list[1] then x = list[1](x, ...) end
+        for i = 2, #list do x = list[i](x) end
         return x
     end
 end
 
 -- ToFloat(): u8 0 … 255 as f32 0 … 1; floats and bool as f32.
 function M.ToFloat()
-    return function(x)
-        check("ToFloat", x, 0)
+    return function(x, ...)
+        check("ToFloat", 0, x, ...)
         if x.dtype == "u8" then return x:float() / 255 end
         if x.dtype:find "^[iu]" then
             fail("ToFloat", "an image of %s has no known range (expected u8 or floats)", x.dtype)
@@ -70,8 +75,8 @@ function M.Normalize(mean, std)
         return type(v) == "table" and gpush.tensor(v):reshape(#v, 1, 1) or v
     end
     local m, s = column(mean), column(std)
-    return function(x)
-        check("Normalize", x, 3)
+    return function(x, ...)
+        check("Normalize", 3, x, ...)
         for _, v in ipairs { m, s } do
             if gpush.is_tensor(v) and #v ~= x:size(-3) then
                 fail("Normalize", "%d channels for an image of %d", #v, x:size(-3))
@@ -83,8 +88,8 @@ end
 
 local function flip(name, dim)
     return function(p)
-        return function(x)
-            check(name, x)
+        return function(x, ...)
+            check(name, 2, x, ...)
             if uniform(0, 1) < p then return x:flip(dim) end
             return x
         end
@@ -102,14 +107,14 @@ function M.Pad(n, value, mode)
     local l, t, r, b = n, n, n, n
     if type(n) == "table" then l, t, r, b = n[1], n[2], n[3], n[4] end
     local border = { l, r, t, b }
-    return function(x) return check("Pad", x):pad(border, mode, value) end
+    return function(x, ...) return check("Pad", 2, x, ...):pad(border, mode, value) end
 end
 
 -- CenterCrop(size)
 function M.CenterCrop(size)
     local h, w = pair("CenterCrop", size)
-    return function(x)
-        local H, W = check("CenterCrop", x):size(-2), x:size(-1)
+    return function(x, ...)
+        local H, W = check("CenterCrop", 2, x, ...):size(-2), x:size(-1)
         if H < h or W < w then fail("CenterCrop", "%dx%d of an image of %dx%d", h, w, H, W) end
         return crop(x, (H - h) // 2 + 1, (W - w) // 2 + 1, h, w)
     end
@@ -119,8 +124,8 @@ end
 function M.RandomCrop(size, padding)
     local h, w = pair("RandomCrop", size)
     local around = padding and M.Pad(padding)
-    return function(x)
-        check("RandomCrop", x)
+    return function(x, ...)
+        check("RandomCrop", 2, x, ...)
         if around then x = around(x) end
         local H, W = x:size(-2), x:size(-1)
         if H < h or W < w then fail("RandomCrop", "%dx%d of an image of %dx%d", h, w, H, W) end
@@ -132,8 +137,8 @@ end
 -- Resize(size): {height, width}, or the length of the shorter side; bilinear, u8 is rounded.
 function M.Resize(size)
     local h, w = pair("Resize", size)
-    return function(x)
-        local H, W = check("Resize", x, 3):size(-2), x:size(-1)
+    return function(x, ...)
+        local H, W = check("Resize", 3, x, ...):size(-2), x:size(-1)
         local to_h, to_w = h, w
         if type(size) ~= "table" then
             to_h, to_w = H <= W and h or h * H // W, H <= W and h * W // H or h
@@ -162,8 +167,8 @@ function M.ColorJitter(b, c, s)
         end
     end
     local function factor(v) return uniform(math.max(0, 1 - v), 1 + v) end
-    return function(x)
-        check("ColorJitter", x, 3)
+    return function(x, ...)
+        check("ColorJitter", 3, x, ...)
         if x.dtype:find "^[iub]" and x.dtype ~= "bf16" then
             fail("ColorJitter", "expected floats 0 … 1, got %s (ToFloat makes them)", x.dtype)
         end

@@ -45,9 +45,10 @@ local function check_parameter(p, name, fail)
     end
 end
 
+local check_fields = debug.getregistry()["gpush.check_fields"]
+
 -- Options are numbers, or what the default of that name is.
 local function check_option(name, value, default, fail)
-    if default == nil then fail("unknown option '%s'", tostring(name)) end
     if type(value) ~= type(default) then
         fail("option '%s': expected a %s, got %s", name, type(default), type(value))
     end
@@ -67,6 +68,7 @@ local function add_group(self, group)
         seen[p] = name
     end
     for name, value in pairs(self.defaults) do new[name] = value end
+    check_fields("optim." .. self.name, "any params, " .. self.sig, group)
     for name, value in pairs(group) do
         if name ~= "params" then
             check_option(name, value, self.defaults[name], fail)

@@ -38,17 +38,16 @@ local checks = {
     style = { function(v) return v == "lines" or v == "points" end, "'lines' or 'points'" },
 }
 
+local check_fields = debug.getregistry()["gpush.check_fields"]
+
 -- A copy of the given options, of which names, "png, text", tells all that there are.
 local function options(given, what, names)
     if given ~= nil and type(given) ~= "table" then
         fail(what, "expected a table of options, got %s", type(given))
     end
     local opts = {}
+    check_fields(what, "any " .. names:gsub(", ", ", any "), given or {})
     for key, v in next, given or {} do
-        if type(key) ~= "string"
-            or not (", " .. names .. ","):find(", " .. key .. ",", 1, true) then
-            fail(what, "unknown option '%s' (expected %s)", tostring(key):gsub("%c", "?"), names)
-        end
         if checks[key] and not checks[key][1](v) then
             local got = type(v) == "string" and "'" .. v:gsub("%c", "?") .. "'" or tostring(v)
             fail(what, "option '%s': expected %s, got %s", key, checks[key][2], got)

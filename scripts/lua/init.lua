@@ -118,6 +118,12 @@ local function on_demand(area)
         if rawget(t, name) == nil then rawset(t, name, value) end
         return rawget(t, name)
     end
+    -- What is assigned first must not go past what init has to say of it.
+    function meta.__newindex(_, name, value)
+        meta.__newindex = nil
+        local _ = t[name]
+        t[name] = value
+    end
     function meta.__index(_, name)
         meta.__index = find
         read "init"

@@ -105,11 +105,11 @@ local function loop_of(what)
     local meta = type(what) == "table" and getmetatable(what)
     if meta and meta.__call then return #what, what() end
     if type(what) == "table" then return #what, ipairs(what) end
-    if math.type(what) == nil or what < 0 then
+    if not math.tointeger(what) or what < 0 then
         fail("progress: argument 'total' (#1): expected a number of steps, a loader or a list, \z
             got %s", tostring(what))
     end
-    return what
+    return math.tointeger(what)
 end
 
 debug.getregistry()["gpush.progress"] = Bar

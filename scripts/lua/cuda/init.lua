@@ -56,14 +56,26 @@ function cuda.stream(device) return gpush.stream(device or "cuda") end
 
 -- ---- what NVIDIA's libraries may do ----
 
--- Each says what is so, after setting it if `on` is given.
+-- Each says what is so, after setting it if `on` is given. Assignments to them, as in PyTorch's
+-- cudnn.benchmark = True, are errors.
+local settings = {}
+local meta = getmetatable(cuda)
+meta.__index = settings
+function meta.__newindex(t, name, value)
+    if settings[name] then
+        raise("cuda.%s is a function, so nothing was set: write cuda.%s(%s)", name, name,
+            type(value) == "string" and '"' .. value .. '"' or tostring(value))
+    end
+    rawset(t, name, value)
+end
+
 -- Products and convolutions of f32 in TF32: ten bits of each factor's mantissa. Off at first.
-function cuda.tf32(on) return gpush.cuda_setting("tf32", on) end
+function settings.tf32(on) return gpush.cuda_setting("tf32", on) end
 -- Only algorithms that give the same bits each time. On at first.
-function cuda.deterministic(on) return gpush.cuda_setting("deterministic", on) end
+function settings.deterministic(on) return gpush.cuda_setting("deterministic", on) end
 -- Convolutions choose their algorithm by measuring at the first use of a shape, which waits for the
 -- device. Off at first.
-function cuda.benchmark(on) return gpush.cuda_setting("benchmark", on) end
+function settings.benchmark(on) return gpush.cuda_setting("benchmark", on) end
 
 local drivers = { [0] = "auto", "jacobi", "gesvd", "gesvdj", "gesvdjBatched",
     "gesvdaStridedBatched" }
@@ -73,7 +85,7 @@ local asked = { auto = 0, gesvd = 2, gesvdj = 3, gesvda = 5 }
 -- small matrices, else gesvdj), or PyTorch's "gesvd", "gesvdj" (many small ones: gesvdjBatched) or
 -- "gesvda" (approximate, for tall matrices, and without full_matrices). Sets it if a name is given;
 -- returns it, and the driver of the last singular value decomposition there was.
-function cuda.svd_driver(name)
+function settings.svd_driver(name)
     if name ~= nil and not asked[name] then
         raise("cuda.svd_driver: no driver '%s' (expected 'auto', 'gesvd', 'gesvdj' or 'gesvda')",
             name)
@@ -111,8 +123,8 @@ function cuda.memory_summary(device)
 end
 
 declared(cuda, "cuda.",
-    { devices = "", device_count = "", is_available = "", tf32 = "bool? on",
-        deterministic = "bool? on",
+    { devices = "", device_count = "", is_available = "" })
+declared(settings, "cuda.", { tf32 = "bool? on", deterministic = "bool? on",
     benchmark = "bool? on", svd_driver = "text? name" })
 for _, name in ipairs { "get_device_name", "get_device_capability", "synchronize", "empty_cache",
     "current_stream", "stream",

@@ -4,6 +4,9 @@
 local gpush, data = ...
 
 local function get(self, i)
+    if type(self) ~= "table" then
+        error("get: expected the data set in front: call it with a colon, dataset:get(i)", 2)
+    end
     local list, out = self.tensors, {}
     for k = 1, #list do out[k] = list[k][i] end
     return table.unpack(out)

@@ -7,6 +7,10 @@ local ModuleList = nn.module { "ModuleList", sig = "any? modules",
 
 --- nn.ModuleList{a, b, …}
 function ModuleList:init(list)
+    if list ~= nil and (type(list) ~= "table" or nn.is_module(list)) then
+        nn.raise("nn.ModuleList: expected a list of modules, got %s",
+            nn.is_module(list) and "a module" or type(list))
+    end
     for _, module in ipairs(list or {}) do self:append(module) end
 end
 

@@ -95,7 +95,8 @@ end
 local function heatmap(t, opts)
     opts = options(opts, "heatmap", "title, xlabel, ylabel, width, height, png, text")
     if not gpush.is_tensor(t) or t.ndim ~= 2 or t:numel() == 0 then
-        fail("heatmap", "expected a tensor of two dims")
+        fail("heatmap", "expected a tensor of two dims with elements, got %s",
+            gpush.is_tensor(t) and table.concat(t.shape, "x") or type(t))
     end
     t = t:detach():to("cpu"):to "f64"
     local h, w = t.shape[1], t.shape[2]

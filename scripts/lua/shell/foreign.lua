@@ -189,6 +189,12 @@ local statements = {
         end
         return ("%s = %s %s %s"):format(t, t, op == "**" and "^" or op, e)
     end },
+    -- settings of CUDA's libraries, which are functions here
+    { "^torch%.backends%.([%w_.]+)%s*=%s*(.+)$", function(path, e, notes)
+        local setting = ({ ["cudnn.benchmark"] = "benchmark", ["cudnn.allow_tf32"] = "tf32",
+            ["cudnn.deterministic"] = "deterministic", ["cuda.matmul.allow_tf32"] = "tf32" })[path]
+        return setting and ("cuda.%s(%s)"):format(setting, expression(e, notes))
+    end },
     { "^([%w_.]+)%+%+$", function(t) return ("%s = %s + 1"):format(t, t) end },
     { "^([%w_]+)%s*:=%s*(.+)$",
         function(t, e, notes) return t .. " = " .. expression(e, notes) end },

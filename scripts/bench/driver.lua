@@ -75,13 +75,13 @@ for _, it in ipairs { { "exp 1e7", 0.13, 0.11 }, { "x * 2, 1e7", 0.2 },
     { "roll 1e4x1e3", 1 }, { "pad 8x10x256x256, reflect", 1 },
     -- 524288 labels of 11 values, random i64 and f32, and scores 8x10x256x256.
     { "sort labels", 0.1 }, { "sort random i64", 0.3 }, { "sort f32", 0.15 },
-        { "unique labels", 0.17 },
+    { "unique labels", 0.17 },
     { "unique random i64", 0.3 }, { "nonzero(labels == 9)", 0.15 },
-        { "where(labels == 9, -1, labels)", 0.15 },
+    { "where(labels == 9, -1, labels)", 0.15 },
     { "count_nonzero labels", 0.15 }, { "labels[mask]", 0.06 }, { "scores[mask]", 1 },
-        { "scores[mask] as in MaskedLoss", 0.05 },
+    { "scores[mask] as in MaskedLoss", 0.05 },
     { "index_put labels", 1 }, { "masked fill labels", 1 }, { "bincount labels", 1 },
-        { "topk(10) f32", 1 },
+    { "topk(10) f32", 1 },
     { "scatter_add 1e6 into 1e3", 1 } } do
     for threads = 1, 2 do
         items[#items + 1] = { it[1], threads, "torch", threads == 2 and it[3] or it[2] }
@@ -115,7 +115,7 @@ end
 local linear = { { "matmul f32 1024", 1.02, 1.03 }, { "bmm 64x64x64", 0.9 }, { "eigh 512", 1.0 },
     { "qr 512", 1.0 },
     { "inv 512", 1.0 }, { "solve 512, 16 sides", 1.0 }, { "cholesky 512", 1.0 },
-        { "inv 1000x8x8", false } }
+    { "inv 1000x8x8", false } }
 for _, it in ipairs(linear) do
     local found
     for _, have in ipairs(items) do

@@ -134,7 +134,7 @@ end
 local kinds = { tensor = "gpush.Tensor", operand = "gpush.Tensor|number",
     tensors = "gpush.Tensor[]", int = "integer",
     ints = "integer|integer[]", shape = "integer|integer[]", padding = "integer|integer[]|string",
-        float = "number",
+    float = "number",
     number = "number", bool = "boolean", str = "string", dtype = "gpush.dtype", device = "string" }
 
 -- The parameters of a signature: {name, type, optional}.
@@ -176,12 +176,12 @@ local function stubs()
         "-- Declarations of gpush for editors: made of the help texts, never run.", "",
         '---@alias gpush.dtype "f64"|"f32"|"f16"|"bf16"|"i64"|"i32"|"i16"|"i8"|"u8"|"bool"', "",
         "---@class gpush.Tensor", "---@field shape integer[]", "---@field dtype gpush.dtype",
-            "---@field device string",
+        "---@field device string",
         "---@field ndim integer", "---@field requires_grad boolean", "---@field grad gpush.Tensor?",
         "---@operator add(any): gpush.Tensor", "---@operator sub(any): gpush.Tensor",
-            "---@operator mul(any): gpush.Tensor",
+        "---@operator mul(any): gpush.Tensor",
         "---@operator div(any): gpush.Tensor", "---@operator pow(any): gpush.Tensor",
-            "---@operator unm: gpush.Tensor",
+        "---@operator unm: gpush.Tensor",
         "local Tensor = {}", "", "---@class gpush", "local gpush = {}" }
     for _, name in ipairs(sorted(gpush)) do
         if type(gpush[name]) == "table" then out[#out + 1] = "gpush." .. name .. " = {}" end

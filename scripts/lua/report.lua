@@ -235,7 +235,7 @@ local function report(prof, file)
     local data = { wall = prof.wall_ns, dropped = prof.dropped, how = prof.how or gpush.json.null,
         date = os.date "%Y-%m-%d %H:%M",
         devices = table.concat(gpush.devices(), ", "), rows = prof:rows(),
-            waits = waits_by_line(prof), tracks = {}, left_out = left_out }
+        waits = waits_by_line(prof), tracks = {}, left_out = left_out }
     for i, t in ipairs(tracks) do data.tracks[i] = { name = t.name, events = t.events } end
     for _, row in ipairs(data.rows) do row.name, row.stack = text(row.name), nil end
     -- Inside of a script element only "<" could end it.

@@ -4,16 +4,16 @@ local gpush, methods = ...
 
 local second = {
     abs = "absolute", acos = "arccos", acosh = "arccosh", asin = "arcsin", asinh = "arcsinh",
-        atan = "arctan", atan2 = "arctan2",
+    atan = "arctan", atan2 = "arctan2",
     atanh = "arctanh", cat = "concat concatenate", clamp = "clip", div = "divide true_divide",
-        ge = "greater_equal", gt = "greater",
+    ge = "greater_equal", gt = "greater",
     le = "less_equal", lt = "less", movedim = "moveaxis", mul = "multiply", ne = "not_equal",
-        neg = "negative", nonzero = "argwhere",
+    neg = "negative", nonzero = "argwhere",
     outer = "ger", sub = "subtract", transpose = "swapaxes swapdims", trunc = "fix",
-        vstack = "row_stack",
+    vstack = "row_stack",
     -- Of linalg: torch.inverse(x) and x:inverse() beside torch.linalg.inv(x).
     ["linalg.cholesky"] = "cholesky", ["linalg.det"] = "det", ["linalg.inv"] = "inverse",
-        ["linalg.matrix_power"] = "matrix_power",
+    ["linalg.matrix_power"] = "matrix_power",
     ["linalg.pinv"] = "pinverse", ["linalg.qr"] = "qr", ["linalg.slogdet"] = "slogdet",
 }
 

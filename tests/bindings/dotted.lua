@@ -25,7 +25,7 @@ end
 obj = {
     tensor = ones(3),
     linear = nn.Linear(2, 3), list = nn.ModuleList { nn.ReLU() }, recurrent = nn.LSTM(1, 2),
-        norm = nn.BatchNorm1d(2),
+    norm = nn.BatchNorm1d(2),
     optimizer = optim.AdamW { ones(2):requires_grad_() },
     set = data.TensorDataset(ones(4)),
     stream = stream "sim",

@@ -104,7 +104,7 @@ local set = { size = 1, get = function()
     local a, b = sizes
     local c, e = chunks[1].shape
     return tensor { a, b, sizes[-1], c, e, #chunks },
-        tensor((pcall(function() return chunks[3] end)))
+    tensor((pcall(function() return chunks[3] end)))
 end }
 for _, v, ok in data.Loader { set, batch = 1, workers = 1 } () do
     t.is({ v:tolist(), ok:tolist() }, { { { 2, 3, 3, 1, 3, 2 } }, { false } },

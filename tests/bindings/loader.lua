@@ -128,7 +128,7 @@ for _, workers in ipairs { 0, 2 } do
     local name = (" (%d workers)"):format(workers)
     local mixed = { size = 4, get = function(_, i)
         return { image = full({ 2 }, i, { dtype = "u8" }), name = "n" .. i, box = { i, i / 2 } },
-            i > 2
+        i > 2
     end }
     for _, v, flag in data.Loader { mixed, batch = 4, workers = workers } () do
         t.is(v.image:tolist(), { { 1, 1 }, { 2, 2 }, { 3, 3 }, { 4, 4 } },
@@ -180,7 +180,7 @@ local calls = 0
 local function counted() calls = calls + 1 return calls end
 local twice = { size = 2, get = function(self, i)
     return scale * i, helper(i), global_helper(i), math.floor(2.5), linalg.norm(scale * 0),
-        counted() + calls
+    counted() + calls
 end }
 for _, s, h, g, f, n, c in data.Loader { twice, batch = 2, workers = 1 } () do
     t.is(s:tolist(), { { 2, 3 }, { 4, 6 } }, "a tensor that is an upvalue")

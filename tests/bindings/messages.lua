@@ -46,7 +46,7 @@ t.is(g.cross_entropy(zeros(0, 0), zeros(0, { dtype = "i64" }), { reduction = "no
 t.is(g.embedding(zeros(0, { dtype = "i64" }), zeros(0, 3)):size(2), 3, "no index into no rows")
 for _, fn in ipairs { function(x) return x:sum(2) end, function(x) return x:transpose(1, 2) end,
     function(x) return x:unsqueeze(5) end, function(x) return g.stack({ x }, 3) end,
-        function(x) return x:rot90(1, { 3, 4 }) end }
+    function(x) return x:rot90(1, { 3, 4 }) end }
     do
     t.error(function() return fn(tensor(1)) end, "expected 1 or %-1%)", "a dim of a 0-d tensor")
 end

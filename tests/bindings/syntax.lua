@@ -215,34 +215,34 @@ local texts = {
     "local a, b = ... return a == b, a ~= b, a == 1, b == 2, a and b, a or b, not a, not not b",
     "local a, b = ... return a < b, a <= b, a > b, a >= b",
     "local t = {...} return t[1] < t[2]", "local t = {...} return t[1] >= t[2]",
-        "local t = {...} return t[1] == t[2]",
+    "local t = {...} return t[1] == t[2]",
     "local t = {...} if t[1] > t[2] then return 1 end return 2",
     "local t = {...} return t[1].x == nil", "return (...) == select(2, ...)",
-        "return (... == ...), select('#', ...)",
+    "return (... == ...), select('#', ...)",
     "local function f() end return f() == nil, f() == g, (f()) == f(), select('#', f() and 1)",
     "local function f(...) return ... end return f(1, 2) == f(1, 3), f(f(1) == f(1), 2)",
     "return 1 < 2 == true, 1 == 2 == false, not 1 == 2, -2 ^ 2 == -4.0, 'a' .. 'b' == 'ab', 1 .. \z
         2 == '12'",
     "local a = 1 < ... < 3 return a", "return nosuch.field == 1", "return nosuch() == 1",
-        "if nosuch.a.b then end",
+    "if nosuch.a.b then end",
     "local x = {} return x.a.b < 1", "return #... == 1",
-        "local s = ... return s:upper() == s, ('x'):rep(3) == 'xxx'",
+    "local s = ... return s:upper() == s, ('x'):rep(3) == 'xxx'",
     "for i = 1, ... do if i == 3 then return i end end",
-        "for i = (...), 10, 3 do if i == 7 then return i end end",
+    "for i = (...), 10, 3 do if i == 7 then return i end end",
     "for i = 1, {} do end", "for i = 1, 10, 0 do end", "for i = 1.5, (...) do return i end",
     "do goto a end do return 5 end ::a:: return 6",
-        "local n = 0 for i = 1, 9 do if i % 2 == 0 then goto continue end n = n + i ::continue:: \z
+    "local n = 0 for i = 1, 9 do if i % 2 == 0 then goto continue end n = n + i ::continue:: \z
             end return n",
     "local r = {} for k, v in pairs{x = 1, y = 2} do if v == 2 then r[#r + 1] = k end end return \z
         r[1]",
     "local _ENV = {a = 1} return a == 1, b == nil, a and b or 3",
-        "local a <const> = 5 return a == 5, a < 6",
+    "local a <const> = 5 return a == 5, a < 6",
     "local a = setmetatable({}, {__eq = function() return 1 end}) local b = setmetatable({}, \z
         getmetatable(a)) return a == b, a ~= b, a == 1",
     "local m = {__lt = function() return nil end, __le = function() return 'x' end, __name = \z
         'My'} local a = setmetatable({}, m) return a < 1, 2 > a, a <= a, a >= 'x'",
     "local a = setmetatable({}, {__name = 'My'}) return a < 1", "return {} < {}", "return {} <= 1",
-        "return nil > 1", "return 'a' >= 1",
+    "return nil > 1", "return 'a' >= 1",
     "local a = setmetatable({}, {__index = function(t, k) return k end}) return a.x == 'x', a.x \z
         and a.y",
     "local c = 0 local function f() c = c + 1 return c end return f() == 1, f() < 3, f() and f() \z
@@ -250,14 +250,14 @@ local texts = {
     "return (function(...) return ... == 1 end)(1, 2)", "return pcall(error, nil) == false",
     "local function f(n) if n == 0 then return 'deep' end return f(n - 1) end return f(100000)",
     "return debug.traceback('x', 1):match('x') == 'x', debug.getinfo(1, 'l').currentline",
-        "\n\nlocal x = nil\nreturn x.y == 1",
+    "\n\nlocal x = nil\nreturn x.y == 1",
     "local t = setmetatable({}, {__call = function(_, a) return a end}) return t(1) == 1, t 'x' \z
         == 'x', t{} == t",
     "local a, b = ({ x = { 1, 2 } }).x return a[1], b", "local a, b, c = 1, ... return a, b, c",
     "local o = { size = function(...) return ... end, where = function() return {} end } local a, \z
         b = o.size(...) local c, d = o.where() return a, b, #c, d",
     "return string.format('%s', ... == 1), #{... == 1, ... == 2}",
-        "return math.type(3 // 1) == 'integer', 0/0 ~= 0/0, -0.0 == 0.0",
+    "return math.type(3 // 1) == 'integer', 0/0 ~= 0/0, -0.0 == 0.0",
     "local up = 1 local function f() up = 2 return 2 end if up == f() then return 1 end return \z
         f() == up", "return next{} == nil and 'empty' or 'full'",
 }

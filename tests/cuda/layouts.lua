@@ -121,9 +121,9 @@ for _, dt in ipairs {"f32", "f16"} do
         return {u:clone(), u:to {dtype = "f64"}, u:to {dtype = "i8"}, g.where(m, u, w),
             g.where(m, u, 2), g.cat {u, w, u}, g.stack {u, w},
             r:index_select(1, i), g.embedding(i, r), r:sum(1), r:sum(2), r:cumsum(2),
-                r:t():contiguous(), r:sort(2), into,
+            r:t():contiguous(), r:sort(2), into,
             r:index_add(1, i, v:narrow(1, 1, 1024):view(32, 32):index_select(1, i)), r:var(2),
-                g.cross_entropy(r, i:narrow(1, 1, 32))}
+            g.cross_entropy(r, i:narrow(1, 1, 32))}
     end
     local want, got = some(line, mask, at), some(Line, mask:to "cuda", at:to "cuda")
     for k, v in ipairs(want) do

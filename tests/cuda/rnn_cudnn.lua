@@ -17,7 +17,7 @@ end
 manual_seed(7)
 local kinds = {
     { "LSTM", {} }, { "LSTM", { num_layers = 2, bidirectional = true } },
-        { "LSTM", { bias = false, batch_first = true } },
+    { "LSTM", { bias = false, batch_first = true } },
     { "GRU", {} }, { "GRU", { num_layers = 3 } }, { "GRU", { bidirectional = true, bias = false } },
     { "RNN", {} }, { "RNN", { nonlinearity = "relu", num_layers = 2, bidirectional = true } },
 }

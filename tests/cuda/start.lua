@@ -38,7 +38,7 @@ prints("GPUSH_CUDA_PLUGIN=/nowhere.so",
 for _, use in ipairs { "ones(2):cuda()", "ones(2):to 'cuda'", "ones(2):to{device = 'cuda:1'}",
     "zeros(2, {device = 'cuda'})",
     "nn.Linear(2, 2):cuda()", "stream 'cuda'", "cuda.synchronize()", "cuda.empty_cache()",
-        "cuda.memory_summary()",
+    "cuda.memory_summary()",
     "cuda.get_device_name()", "cuda.current_stream()" } do
     prints("GPUSH_FAKE_DEVICES=0", "print(pcall(load [[local y = " .. use .. "]]))",
         "^false\t[^\n]*no CUDA device here %([^\n]*%); device = \"gpu\" is cuda where there is \z

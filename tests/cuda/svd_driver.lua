@@ -51,10 +51,10 @@ local rows = { -- driver, shape, full_matrices, what does it
     {"gesvdj", {3, 5, 5}, false, "gesvdjBatched"}, {"gesvdj", {3, 6, 4}, false, "gesvdj"},
     {"gesvdj", {2, 33, 3}, true, "gesvdj"}, {"gesvdj", {6, 4}, true, "gesvdj"},
     {"gesvd", {2, 6, 4}, true, "gesvd"}, {"gesvd", {2, 4, 6}, true, "gesvd"},
-        {"gesvd", {2, 6, 4}, false, "gesvd"},
+    {"gesvd", {2, 6, 4}, false, "gesvd"},
     {"gesvd", {2, 4, 6}, false, "gesvd"}, {"gesvda", {3, 9, 4}, false, "gesvdaStridedBatched"},
     {"gesvda", {3, 4, 9}, false, "gesvdaStridedBatched"},
-        {"gesvda", {3, 4, 4}, true, "gesvdaStridedBatched"},
+    {"gesvda", {3, 4, 4}, true, "gesvdaStridedBatched"},
 }
 for _, dtype in ipairs {"f32", "f64"} do
     for _, row in ipairs(rows) do

@@ -44,13 +44,13 @@ local function shifted(n) -- nilpotent: each pivot is zero, the cofactor in one 
 end
 local matrices = {
     { { 0 } }, { { 3 } }, { { 1, 2 }, { 2, 4 } }, { { 0, 1 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 } },
-        { { 1, 2 }, { 3, 4 } },
+    { { 1, 2 }, { 3, 4 } },
     { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } }, { { 0, 0, 0 }, { 0, 2, 1 }, { 0, 3, 4 } },
-        { { 1, 0, 2 }, { 2, 0, 4 }, { 5, 0, 1 } },
+    { { 1, 0, 2 }, { 2, 0, 4 }, { 5, 0, 1 } },
     { { 1, 2, 3 }, { 2, 4, 6 }, { -1, -2, -3 } }, { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
-        { { 2, 1, 0 }, { 1, 3, 1 }, { 0, 1, 4 } },
+    { { 2, 1, 0 }, { 1, 3, 1 }, { 0, 1, 4 } },
     { { 1, 2, 0, 1 }, { 2, 4, 0, 2 }, { 1, 1, 1, 1 }, { 0, 3, 5, 2 } },
-        { { 1, 2, 3, 4 }, { 0, 1, 0, 1 }, { 1, 3, 3, 5 }, { 2, 5, 6, 9 } },
+    { { 1, 2, 3, 4 }, { 0, 1, 0, 1 }, { 1, 3, 3, 5 }, { 2, 5, 6, 9 } },
     { { 0, 1, 2, 0 }, { 0, 0, 3, 0 }, { 0, 0, 0, 0 }, { 0, 4, 0, 5 } }, shifted(4), shifted(7),
 }
 local batch = { { { 1, 2 }, { 2, 4 } }, { { 1, 2 }, { 3, 4 } }, { { 0, 0 }, { 0, 0 } },
@@ -117,7 +117,7 @@ local function spoilt(a, i, j, bad)
     check(info:item() == 0, "info")
     for name, f in pairs { solve = linalg.solve,
         left = function(m, r) return linalg.solve(m, r:t(), false) end,
-            vector = function(m, r) return linalg.solve(m, r:select(2, 1)) end }
+        vector = function(m, r) return linalg.solve(m, r:select(2, 1)) end }
     do
         local ok, y = pcall(f, a, b)
         check(ok and all_nan(y), name)

@@ -76,7 +76,7 @@ local function many_distinct(dev, k)
     local n = 70001
     local ranges = {
         bool = {{0, 1}}, u8 = {{0, 255}, {3, 40}}, i8 = {{-128, 127}, {-5, 5}},
-            i16 = {{-32768, 32767}, {-300, 600}},
+        i16 = {{-32768, 32767}, {-300, 600}},
         i32 = {{-30, 33}, {-30, 34}, {7, 7}, {1000, 66535}, {1000, 66536},
             {-2147483648, 2147483647}},
         i64 = {{-1, 9}, {(1 << 62) - 40, 1 << 62}, {-500, 523}, {-500, 524}, {-(1 << 40), 1 << 40},
@@ -126,10 +126,10 @@ local function long_sorting(k)
     local lines = {f32 = g.randn(n), f64 = g.randn(n, {dtype = "f64"}),
         ["few i64"] = g.randint(-3, 7, {n}), ["random i64"] = g.randint(-(1 << 60), 1 << 60, {n}),
         ["equal upper halves"] = g.randint(0, 3, {n}) * (1 << 40) + g.randint(0, 1 << 20, {n}),
-            ["nearly equal"] = g.randint(0, 60000, {n}) // 59999 * (1 << 50) +
+        ["nearly equal"] = g.randint(0, 60000, {n}) // 59999 * (1 << 50) +
                 g.randint(0, 99, {n}),
         f16 = g.randn(n):half(), u8 = g.randint(0, 255, {n}):to("u8"),
-            zeros = g.zeros(n) * g.randn(n)}
+        zeros = g.zeros(n) * g.randn(n)}
     lines.f32["1:20"], lines.f32[n], lines.f32[77777] = 0, nan, -inf
     for name, x in pairs(lines) do
         for _, descending in ipairs {false, true} do

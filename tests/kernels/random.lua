@@ -138,9 +138,9 @@ do
         for i, x in ipairs {g.rand(200001, o), g.randn(200001, o), g.randint(1, 9, {100001}, o),
             g.randperm(5000, o),
             g.randn(70001, {device = dev, dtype = "f64"}),
-                g.rand(70001, {device = dev, dtype = "bf16"}),
+            g.rand(70001, {device = dev, dtype = "bf16"}),
             g.full({50001}, 0.5, o):bernoulli(), g.ones(300, 40, o):multinomial(7),
-                g.ones(300, 40, o):multinomial(70, true),
+            g.ones(300, 40, o):multinomial(70, true),
             g.rand(5000000, o)} do all[i] = x:to "cpu" end
         return all
     end

@@ -11,10 +11,10 @@ local function c_of(dtype, device) return A.context("rnn", dtype, device, "conti
 -- Results of op against the loops, for one set of sizes. T, B, I, H, options.
 local sizes = {
     {1, 1, 1, 1, {}}, {5, 1, 3, 4, {}}, {4, 30, 5, 17, {}}, {30, 7, 6, 20, {num_layers = 2}},
-        {26, 5, 3, 33, {bidirectional = true}},
+    {26, 5, 3, 33, {bidirectional = true}},
     {2, 120, 4, 3, {bidirectional = true, num_layers = 2, has_biases = false}}, {130, 1, 2, 67, {}},
-        {3, 600, 2, 2, {}}, {3, 300, 1, 2, {bidirectional = true}},
-            {40, 3, 70, 5, {has_biases = false}},
+    {3, 600, 2, 2, {}}, {3, 300, 1, 2, {bidirectional = true}},
+    {40, 3, 70, 5, {has_biases = false}},
 }
 for _, device in ipairs {"cpu", "sim"} do
     for _, kind in ipairs {"lstm", "gru", "tanh", "relu"} do

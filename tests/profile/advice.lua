@@ -11,10 +11,10 @@ local function env()
     local e = { x = arange(1, 64, { device = dev, dtype = "f32" }),
         c = arange(1, 64, { dtype = "f32" }), d = dev, y = y, s = s,
         t = full({}, 3, { device = dev, dtype = "i64" }),
-            idx = arange(1, 4, { device = dev, dtype = "i64" }),
+        idx = arange(1, 4, { device = dev, dtype = "i64" }),
         cidx = arange(1, 4, { dtype = "i64" }), p = arange(1, 64, { dtype = "f32" }):pin_memory(),
         q = arange(1, 64, { dtype = "f32" }):pin_memory(),
-            labels = (arange(1, 64, { device = dev, dtype = "i64" }) % 5) + 1 }
+        labels = (arange(1, 64, { device = dev, dtype = "i64" }) % 5) + 1 }
     e.m, e.here = e.x > 32, e.idx:to(dev)
     return setmetatable(e, { __index = _G })
 end
@@ -36,7 +36,7 @@ local cases = {
         "local v = x[idx]" } },
     { "print", "", "local v = tostring(x)",
         { "for i = 1, 5 do if i % 10 == 0 then print(x) end end" },
-            after = "local v = tostring(x)" },
+        after = "local v = tostring(x)" },
     { "print", "", "local v = ('%s'):format(x)", {}, after = "local v = tostring(x)" },
     { "tolist", "", "local v = x:tolist()", { "local v = x * 2 + 1" },
         after = "local v = x:tolist()" },
@@ -53,7 +53,7 @@ local cases = {
     { "index", "", "local v = x[{ {1, t} }]", { "local v = x[{ {1, 3} }]", "local v = x[idx]" } },
     { "copy", "copy H2D", "local v = c:to(d)",
         { "local v = p:to(d, {non_blocking = true})", "local v = ones(64, {device = d})" },
-            after = "p = c:pin_memory()" },
+        after = "p = c:pin_memory()" },
     { "copy", "copy H2D", "local v = p:to(d)", { "local v = p:to(d, {non_blocking = true})" } },
     { "copy", "copy H2D", "x:copy_(c)", { "x:copy_(p:to(d, {non_blocking = true}))" } },
     { "copy", "copy H2D", "x['1:64'] = c", { "x['1:64'] = p:to(d, {non_blocking = true})" } },

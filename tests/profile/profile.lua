@@ -453,8 +453,8 @@ t.ok(tostring(timeit("return 1",
 for text, lines in pairs { ["print(timeit('return 1', {n = 2}))"] = 1,
     ["timeit('return 1', {n = 2, print = true})"] = 1,
     ["local f = timeit('return 1', {n = 2})"] = 0,
-        ["print(compare({a = 'return 1'}, {n = 2}))"] = 2,
-            ["local f = compare({a = 'return 1'}, {n = 2})"] = 0 }
+    ["print(compare({a = 'return 1'}, {n = 2}))"] = 2,
+    ["local f = compare({a = 'return 1'}, {n = 2})"] = 0 }
     do
     local p = io.popen(("%s -e %q"):format(arg[-1], text))
     t.is(select(2, p:read "a":gsub("\n", "")), lines, text .. ": its lines")

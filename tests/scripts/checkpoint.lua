@@ -66,7 +66,7 @@ checkpoint.save(file,
     { best = math.huge, worst = -math.huge, none = 0 / 0, list = { 1, 2.5, { x = true } },
         empty = {}, text = "ä\n",
     mean = g.tensor({ 1.5, 2 }), nested = { ["a.b"] = g.tensor { 1, 2 } },
-        ["nested.a"] = { b = g.tensor { 3 } } })
+    ["nested.a"] = { b = g.tensor { 3 } } })
 g.manual_seed(1)
 local data = checkpoint.load(file)
 t.is({ data.best, data.worst, data.none, data.list, data.empty, data.text },

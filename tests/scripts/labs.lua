@@ -168,7 +168,7 @@ do -- what may be concluded, from figures made up
     t.is({ crossover "--=", crossover "-=++", crossover "++", crossover "+-+", crossover "+-" },
         { "d is clearly faster at no size here",
         "d is faster from size 8 on", "d is faster from size 2 on",
-            "d is faster at 2, 8, but not at every size between or above",
+        "d is faster at 2, 8, but not at every size between or above",
         "d is faster at 2, but not at every size between or above" }, "verdict: the crossover")
 end
 has(out, "\ncrossover: ", "svd_live: ends with the crossover")
@@ -203,7 +203,7 @@ for _, device in ipairs { "cpu", "sim" } do
     for _, region in ipairs { "create mask", "permute", "mask", "calc loss", "non_zero",
         "index assignment", "unique", "numel",
         "update background", "sort", "deriv", "count_nonzero", "where", "forward", "backward",
-            "optimizer" }
+        "optimizer" }
         do
         has(out, "\n%s*" .. region .. "%s+[%d.]+%%", "masked_loss: the region " .. region)
     end

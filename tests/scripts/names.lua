@@ -71,11 +71,11 @@ end
 for _, before in ipairs { "x:", "x.", "opt:", "opt.", "schedule:", "plateau:", "linear:", "list:",
     "recurrent:", "norm:", "prof:",
     "recording:", "st:", "event:", "set:", "loader:", "loader.", "text:", "sync.", "profile.",
-        "cuda.", "data.", "data.transforms.",
+    "cuda.", "data.", "data.transforms.",
     "optim.", "optim.lr.", "nn.", "nn.init.", "nn.utils.", "nn.Module.", "linalg.", "fft.",
-        "autograd.", "gpush.", "json.",
+    "autograd.", "gpush.", "json.",
     "npz.", "npy.", "image.", "safetensors.", "checkpoint.", "string.", "math.", "table.", "os.",
-        "io.", "debug.",
+    "io.", "debug.",
     "coroutine.", "utf8.", "package." } do
     check(before)
 end
@@ -88,7 +88,7 @@ end
 local types = { any = true, value = true, bool = true, device = true, dim = true, dims = true,
     dtype = true, float = true, int = true,
     ints = true, text = true, table = true, value = true, number = true, operand = true,
-        padding = true, shape = true, str = true, tensor = true, tensors = true }
+    padding = true, shape = true, str = true, tensor = true, tensors = true }
 local silent, n = {}, 0
 local function check_options(call)
     local out = shell.complete(call .. "{")

@@ -225,7 +225,7 @@ t.ok(output("-i <", "print(1)\nx:\nsum()"):find "global 'x'",
 for _, lua in ipairs { "goto done\n::done::\nprint(42)",
     "s = [[\nfor i in range(3):\n]]\nprint(42)", "--[[\nwhile True:\n]]\nprint(42)",
     "s = 'if x:'\nprint(42)", "-- try:\nprint(42)", "if s == nil then -- else:\nprint(42)\nend",
-        "for k in pairs{1} do local s = ':'\nprint(42) end",
+    "for k in pairs{1} do local s = ':'\nprint(42) end",
     "function f(o)\nif o: m() then\nend end print(42)" } do
     t.ok(output("-e '_PROMPT, _PROMPT2 = \"\", \"\"' -i <", lua):find "42", (lua:gsub("\n", "; ")))
 end

@@ -18,7 +18,7 @@ M.wrong = {
         "{nil, 1}", "{1, 1}", "{[0] = 1, 2}", "{1, nosuch = 1}", "{{1}}" },
     shape = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "{2, -3}",
         "{math.maxinteger, 2}", "{[0] = 2, 3}", "{2, 3, dtype = 'f64'}", "{{2, 3}}",
-            "{2, nil, 3}" },
+        "{2, nil, 3}" },
     ints = { "'1'", "1.5", "{1.5}", "{'1'}", "true", "print", "0/0", "{nil, 1}", "{[0] = 1, 2}",
         "{1, nosuch = 1}", "{{1}}" },
     padding = { "1.5", "{1.5}", "{'1'}", "true", "print", "'nosuch'", "-1", "{[0] = 1, 2}",
@@ -28,7 +28,7 @@ M.wrong = {
     device = { "'nosuch'", "7", "true", "print", "''", "'cpu:9'" },
     any = { "print", "true" },
     text = { "7", "true", "print", "{1}" }, table = { "7", "'abc'", "true", "print" },
-        ["function"] = { "7", "'abc'", "true" },
+    ["function"] = { "7", "'abc'", "true" },
 }
 M.doubtful = {
     operand = { "true", "0/0", "math.huge" },
@@ -48,7 +48,7 @@ M.doubtful = {
 M.tensors = { device = "(%s):to 'sim'", bool = "(%s):gt(0)", i64 = "(%s):to 'i64'",
     f64 = "(%s):to 'f64'", column = "(%s):unsqueeze(-1)",
     row = "(%s):unsqueeze(1)", short = "(%s):narrow(-1, 1, 1)", scalar = "(%s):reshape(-1)[1]",
-        empty = "(%s):narrow(1, 1, 0)" }
+    empty = "(%s):narrow(1, 1, 0)" }
 
 -- "tensor! x, int dim=1" as a list of {type, name, optional, mark}.
 function M.parameters(sig)

@@ -140,6 +140,6 @@ return {
     { "bmm matmul mm linalg.solve linalg.solve_triangular linalg.lstsq cholesky_solve tensordot \z
         linear conv%w+ conv_transpose%w+ scaled_dot_product_attention",
         what = "column row short scalar empty",
-            why = "a matrix, kernel, bias or batch of another size" },
+        why = "a matrix, kernel, bias or batch of another size" },
     { "gaussian_nll_loss", param = "var", what = "short", why = "a variance for each row" },
 }

@@ -11,9 +11,9 @@ local C = {}
 -- What is between f16's neighbours here is exact in all dtypes: small values, few of them.
 local how = {
     put = function(_, b) return b end, add = function(a, b) return a + b end,
-        mul = function(a, b) return a * b end,
+    mul = function(a, b) return a * b end,
     amin = function(a, b) return (a ~= a or a < b) and a or b end,
-        amax = function(a, b) return (a ~= a or a > b) and a or b end,
+    amax = function(a, b) return (a ~= a or a > b) and a or b end,
 }
 
 -- Writes s at each place that f names, as a plain loop; fresh: a place's own element does not

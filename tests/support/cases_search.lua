@@ -71,7 +71,7 @@ C.searchsorted = {types = REAL, run = function(c)
     local _, a = c.x {3, 7}
     if c.float then a.v[5], a.v[9], a.v[20] = inf, nan, nan end
     local sorted, sorter = build({3, 7}, function() return 0 end),
-        build({3, 7}, function() return 0 end)
+    build({3, 7}, function() return 0 end)
     local lines = {}
     for r = 1, 3 do
         local row = {table.unpack(a.v, 7 * r - 6, 7 * r)}

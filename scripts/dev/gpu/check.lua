@@ -152,9 +152,9 @@ end
 local targets = { ["launch x + y, 16"] = 0.5, ["matmul bf16 8192"] = 1.03,
     ["matmul f32 8192"] = 1.03, ["conv2d 10 to 10, 128x256x256"] = 1.0,
     ["masked loss, batch 256, baseline"] = 0.9, ["masked loss, batch 256, ignore_index"] = 0.9,
-        ["svd 8x128x128"] = 0.25,
+    ["svd 8x128x128"] = 0.25,
     ["svd 1000x64x64"] = 0.25, ["svd 2048x2048"] = 1.0, ["lstm 50x50x1024"] = 1.0,
-        ["profiling an op"] = 0.2 }
+    ["profiling an op"] = 0.2 }
 local shares = { ["x * 2, 1e8"] = 0.9, ["x + y, 1e8"] = 0.9, ["exp 1e8"] = 0.9, ["sum 1e8"] = 0.9,
     ["bf16 x * 2, 1e8"] = 0.9,
     ["softmax 32768x4096"] = 0.85, ["layer_norm 32768x4096"] = 0.85 }
@@ -179,7 +179,7 @@ for _, name in ipairs(a) do
     local x, y = a[name], b[name]
     local row = { name = name, seconds = x.seconds, failed = x.failed, peer = y and y.seconds,
         cupy = cupy[name] and cupy[name].seconds, target = targets[name],
-            share_target = shares[name] }
+        share_target = shares[name] }
     row.ratio = x.seconds and y and y.seconds and x.seconds / y.seconds
     row.share = x.seconds and x.bytes > 0 and copy and x.bytes / x.seconds / copy or nil
     if row.target and row.ratio then row.met = row.ratio <= row.target end

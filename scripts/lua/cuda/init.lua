@@ -129,7 +129,7 @@ declared(settings, "cuda.", { tf32 = "bool? on", deterministic = "bool? on",
 for _, name in ipairs { "get_device_name", "get_device_capability", "synchronize", "empty_cache",
     "current_stream", "stream",
     "memory_stats", "memory_allocated", "max_memory_allocated", "memory_reserved",
-        "reset_peak_memory_stats",
+    "reset_peak_memory_stats",
     "memory_summary" } do
     declared(cuda, "cuda.", { [name] = "text? device" })
 end

@@ -192,6 +192,6 @@ declared(M, "data.transforms.",
     { Compose = "table list", ToFloat = "", Normalize = "any mean, any std",
     RandomHorizontalFlip = "float p=0.5", RandomVerticalFlip = "float p=0.5",
     Pad = 'any n, float? value, str mode="constant"', CenterCrop = "any size",
-        RandomCrop = "any size, any? padding",
+    RandomCrop = "any size, any? padding",
     Resize = "any size", ColorJitter = "float brightness=0, float contrast=0, float saturation=0" })
 return M

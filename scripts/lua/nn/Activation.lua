@@ -7,9 +7,9 @@ local inplace = "bool inplace=false"
 -- name -> the op; the constructor's parameters. With inplace last, the op writes over its input.
 local activations = {
     ReLU = { "relu", inplace }, ReLU6 = { "relu6", inplace }, SELU = { "selu", inplace },
-        SiLU = { "silu", inplace },
+    SiLU = { "silu", inplace },
     Mish = { "mish", inplace }, Hardsigmoid = { "hardsigmoid", inplace },
-        Hardswish = { "hardswish", inplace },
+    Hardswish = { "hardswish", inplace },
     LeakyReLU = { "leaky_relu", "float negative_slope=0.01, " .. inplace },
     ELU = { "elu", "float alpha=1, " .. inplace }, CELU = { "celu", "float alpha=1, " .. inplace },
     Hardtanh = { "hardtanh", "number min_val=-1, number max_val=1, " .. inplace },
@@ -17,13 +17,13 @@ local activations = {
     Tanh = { "tanh", "" }, Sigmoid = { "sigmoid", "" }, Softsign = { "softsign", "" },
     LogSigmoid = { "logsigmoid", "" },
     GELU = { "gelu", "str approximate=\"none\"" },
-        Softplus = { "softplus", "float beta=1, float threshold=20" },
+    Softplus = { "softplus", "float beta=1, float threshold=20" },
     Tanhshrink = { "tanhshrink", "" },
     Hardshrink = { "hardshrink", "float lambd=0.5" },
     Softshrink = { "softshrink", "float lambd=0.5" },
     GLU = { "glu", "int dim=-1" },
     Softmax = { "softmax", "int dim" }, LogSoftmax = { "log_softmax", "int dim" },
-        Softmin = { "softmin", "int dim" },
+    Softmin = { "softmin", "int dim" },
 }
 
 for name, row in pairs(activations) do

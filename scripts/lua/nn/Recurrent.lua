@@ -70,7 +70,7 @@ for name, kind in pairs(kinds) do
         return run(x, state, weights,
             { has_biases = self.bias, num_layers = self.num_layers, dropout = self.dropout,
             train = self.training, bidirectional = self.bidirectional,
-                batch_first = self.batch_first,
+            batch_first = self.batch_first,
             nonlinearity = self.nonlinearity })
     end
 

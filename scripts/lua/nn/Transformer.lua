@@ -39,7 +39,7 @@ end
 
 local arguments = composite { name = "forward", help = "its arguments, read by name or place",
     sig = "tensor src, tensor? src_mask, tensor? src_key_padding_mask",
-        fn = function(...) return ... end }
+    fn = function(...) return ... end }
 
 --- layer(src, src_mask, src_key_padding_mask): the masks are MultiheadAttention's attn_mask and
 --- key_padding_mask.
@@ -77,7 +77,7 @@ end
 local encoder_arguments = composite { name = "forward",
     help = "its arguments, read by name or place",
     sig = "tensor src, tensor? mask, tensor? src_key_padding_mask",
-        fn = function(...) return ... end }
+    fn = function(...) return ... end }
 
 --- encoder(src, mask, src_key_padding_mask): both go to every layer.
 function Encoder:forward(...)

@@ -7,7 +7,7 @@ debug.getregistry()["gpush.module"] = nn.Module
 for _, name in ipairs { "parameters", "buffers", "named_parameters", "named_buffers",
     "named_modules", "modules",
     "named_children", "children", "eval", "zero_grad", "cpu", "gpu", "cuda", "double", "float",
-        "half", "bfloat16",
+    "half", "bfloat16",
     "state_dict", "extra_repr" } do
     declared(nn.Module, "", { [name] = own })
 end
@@ -23,5 +23,5 @@ declared(nn, "nn.",
     { is_module = "value value", class_of = "any module", parameter = "tensor t",
         entries = "any module",
     tensors = "any module, function visit, bool? twice", shape_text = "tensor x",
-        summary = "value model, rest inputs",
+    summary = "value model, rest inputs",
     module = "value definition, any? base" })

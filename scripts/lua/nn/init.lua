@@ -225,7 +225,7 @@ function nn.module(def, base)
     if def.sig then
         local checked = composite {
             name = "nn." .. def[1], sig = def.sig, help = def.help or "",
-                fn = function(...) return new(class, ...) end }
+            fn = function(...) return new(class, ...) end }
         class.__help = checked -- for help(nn.Linear)
         make = function(_, ...) return checked(...) end
     end

@@ -24,13 +24,13 @@ define { "norm", sig = "tensor x, any? p, dims? dims, bool keepdim=false, dtype?
 
 define { "var_mean",
     sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased",
-        help = "variance and mean over dims, or of all",
+    help = "variance and mean over dims, or of all",
     fn = function(x, dims, correction, keepdim, unbiased)
         return x:var(dims, correction, keepdim, unbiased), x:mean(dims, keepdim)
     end }
 define { "std_mean",
     sig = "tensor x, dims? dims, number correction=1, bool keepdim=false, bool? unbiased",
-        help = "standard deviation and mean over dims, or of all",
+    help = "standard deviation and mean over dims, or of all",
     fn = function(x, dims, correction, keepdim, unbiased)
         return x:std(dims, correction, keepdim, unbiased), x:mean(dims, keepdim)
     end }
@@ -169,7 +169,7 @@ define { "diff", sig = "tensor x, int n=1, dim dim=-1, tensor? prepend, tensor? 
         for _ = 1, math.min(n, size) do
             size = size - 1
             local later, earlier = x:narrow(dim, math.min(2, size + 1), size),
-                x:narrow(dim, 1, size)
+            x:narrow(dim, 1, size)
             x = dtype == "bool" and later:ne(earlier) or later - earlier
         end
         return x.dtype == dtype and x or x:to(dtype)

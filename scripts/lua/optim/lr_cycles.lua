@@ -46,7 +46,7 @@ define("CyclicLR",
         local function of(v) return type(v) == "table" and v[i] or v end
         local length = self.step_size_up + self.step_size_down
         local cycle, at, top = 1 + epoch // length, epoch % length / length,
-            self.step_size_up / length
+        self.step_size_up / length
         local height = (at <= top and at / top or (at - 1) / (top - 1)) *
             scales[self.mode](cycle, epoch, self.gamma)
         if self.cycle_momentum then
@@ -67,7 +67,7 @@ local function phases(o)
     if o.three_phase then
         return { { first, "initial", "max", high, low },
             { 2 * o.pct_start * o.total_steps - 2, "max", "initial", low, high },
-                { last, "initial", "min", high, high } }
+            { last, "initial", "min", high, high } }
     end
     return { { first, "initial", "max", high, low }, { last, "max", "min", low, high } }
 end

@@ -33,7 +33,7 @@ local checks = {
     bins = { whole, "a whole number from 1 on" },
     xlim = { pair, "{least, largest}" }, ylim = { pair, "{least, largest}" },
     title = { is "string", "a string" }, xlabel = { is "string", "a string" },
-        ylabel = { is "string", "a string" },
+    ylabel = { is "string", "a string" },
     png = { is "string", "a file's name" },
     style = { function(v) return v == "lines" or v == "points" end, "'lines' or 'points'" },
 }

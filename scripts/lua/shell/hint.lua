@@ -102,15 +102,15 @@ end
 local elsewhere = { self = "function Name:method(…), with a colon, has self",
     super = "nothing to call: a class has what its base has",
     sys = "os, and arg for the arguments", time = "os.time(), os.clock(), or timeit(f)",
-        random = "math.random(), or rand(…)",
+    random = "math.random(), or rand(…)",
     range = "for i = 1, n do … end", plt = "plot, hist, heatmap and imshow draw at once",
-        sorted = "table.sort(t), in place",
+    sorted = "table.sort(t), in place",
     tqdm = "for i in progress(n) do … end" }
 
 local python_error = { "attempt to %a+ a 'string' with a '%a+'$",
     "attempt to %a+ a '%a+' with a 'string'$", "tensor: the value is a string",
     "no method or property 'astype'", "call a %a+ value %(%a+ 'f'%)$",
-        "index: expected .* got nil$", "length of a nil value",
+    "index: expected .* got nil$", "length of a nil value",
     "index a nil value %(field 'functional'%)$" }
 
 local of_tables = { append = true, get = true, items = true, keys = true } -- methods of Python's

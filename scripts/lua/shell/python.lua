@@ -206,15 +206,15 @@ end
 local dtypes = { float32 = "f32", float = "f32", float64 = "f64", double = "f64", float16 = "f16",
     half = "f16", bfloat16 = "bf16",
     int64 = "i64", long = "i64", int32 = "i32", int = "i32", int16 = "i16", int8 = "i8",
-        uint8 = "u8", bool = "bool" }
+    uint8 = "u8", bool = "bool" }
 local same = { ["utils.data.DataLoader"] = "data.Loader", ["nn.Module"] = "nn.module",
     ["Tensor"] = "tensor", ["array"] = "tensor", ["asarray"] = "tensor",
     ["from_numpy"] = "tensor", ["random.seed"] = "manual_seed", ["expand_dims"] = "unsqueeze",
-        ["mps.is_available"] = "cuda.is_available",
+    ["mps.is_available"] = "cuda.is_available",
     ["backends.cudnn.benchmark"] = "cuda.benchmark",
-        ["backends.cudnn.deterministic"] = "cuda.deterministic",
+    ["backends.cudnn.deterministic"] = "cuda.deterministic",
     ["utils.data.Dataset"] = "data.Dataset", ["utils.data.TensorDataset"] = "data.TensorDataset",
-        ["inf"] = "math.huge", ["pi"] = "math.pi" }
+    ["inf"] = "math.huge", ["pi"] = "math.pi" }
 python.dtypes = dtypes
 python.packages = { torch = true, np = true, numpy = true, F = true, tf = true, jnp = true,
     plt = true }
@@ -245,7 +245,7 @@ end
 local kinds = { int = 'math.type(%s) == "integer"', float = 'math.type(%s) == "float"',
     str = 'type(%s) == "string"', bool = 'type(%s) == "boolean"',
     list = 'type(%s) == "table"', dict = 'type(%s) == "table"', tuple = 'type(%s) == "table"',
-        tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)" }
+    tensor = "is_tensor(%s)", ["torch.Tensor"] = "is_tensor(%s)" }
 
 local function kind(x, name)
     return (kinds[name] or ("type(%%s) == \"%s\""):format(name)):format(x)
@@ -457,16 +457,16 @@ end
 
 local words = {
     { "%f[%w_]True%f[^%w_]", "true" }, { "%f[%w_]False%f[^%w_]", "false" },
-        { "%f[%w_]None%f[^%w_]", "nil" },
+    { "%f[%w_]None%f[^%w_]", "nil" },
     { "%f[%w_]is%s+not%f[^%w_]", "~=" }, { "%f[%w_]is%f[^%w_]", "==" }, { "!=", "~=" },
-        { "%s*&&%s*", " and " }, { "%s*||%s*", " or " },
+    { "%s*&&%s*", " and " }, { "%s*||%s*", " or " },
     { quoted .. "%s+not%s+in%s+([%w_.]+)", "%2[%1] == nil" },
-        { quoted .. "%s+in%s+([%w_.]+)", "%2[%1] ~= nil" },
+    { quoted .. "%s+in%s+([%w_.]+)", "%2[%1] ~= nil" },
     { "([%w_.]+)%.items%(%)", "pairs(%1)" }, { "([%w_.]+)%.keys%(%)", "pairs(%1)" },
-        { "([%w_.]+)%.get%((" .. quoted:sub(2, -2) .. ")%)", "%1[%2]" },
+    { "([%w_.]+)%.get%((" .. quoted:sub(2, -2) .. ")%)", "%1[%2]" },
     { "%.astype%(", ":to(" }, { "!%f[%w_(]", "not " }, { "%*%*", "^" },
     { "^(.-)%s+%?%s+(.-)%s+:%s+(.+)$", "%1 and %2 or %3" },
-        { "^%(?([%w_, ]-)%)?%s*[-=]>%s*([^{].*)$", "function(%1) return %2 end" },
+    { "^%(?([%w_, ]-)%)?%s*[-=]>%s*([^{].*)$", "function(%1) return %2 end" },
 }
 
 local function lambda(e, notes)

@@ -115,7 +115,7 @@ local function edges(dev)
     for _, case in ipairs { { { 2, 3, 4 }, { 12, 8, 6 } }, { { 2, 0, 4 }, { 0, 8, 0 } },
         { { -2, 3 }, { 3, -2 } }, { { 1e-30, 1e-30, 1e30 }, { 1, 1, 0 } },
         { { 1e30, 1e30 }, { 1e30, 1e30 } }, { { math.huge, 2 }, { 2, math.huge } },
-            { { 1e-30, 1e-10 }, { 1e-10, 1e-30 } } }
+        { { 1e-30, 1e-10 }, { 1e-10, 1e-30 } } }
         do
         local v = g.tensor(case[1], { dtype = "f32" }):to(dev):requires_grad_()
         t.close(g.grad(v:prod(), { v }):to "cpu":tolist(),

@@ -87,7 +87,7 @@ local function arguments(sig, dtype, dev)
     local value = { tensor = x, operand = x, tensors = { x, x }, number = 1, int = 1, float = 0.5,
         bool = true, dim = 1, dims = { 1 },
         shape = { 3, 3 }, ints = { 1 }, str = "x", dtype = dtype, device = dev, padding = 0,
-            any = x }
+        any = x }
     local args, n = {}, 0
     for kind, mark, default in sig:gmatch "(%a+)([?!]*) [%w_]+(=?)" do
         n = n + 1

@@ -124,7 +124,7 @@ for _, case in ipairs {
     { "{'fortran_order': Maybe}", "expected True or False" },
     { "{'descr': '<f4}", "expected a type such as" },
     { header("<f4", "(1,)") .. " x", "expected nothing behind" },
-        { "{'descr': __import__('os')}", "expected a type such as" },
+    { "{'descr': __import__('os')}", "expected a type such as" },
     { "{'descr': '<f\\x34'}", "expected a type such as" }, { "{\0}", "a zero byte in the header" },
 } do
     refuse(pack(case[1], ("\0"):rep(64)), case[2], "header " .. case[1]:gsub("%z", "\\0"))

@@ -9,7 +9,7 @@ math.randomseed(tonumber(os.getenv "FUZZ_SEED") or 20261121)
 local cases = {}
 for _, file in ipairs {"cases_attention", "cases_conv", "cases_elements", "cases_fft",
     "cases_index", "cases_loss", "cases_math", "cases_norm", "cases_optim", "cases_reduce",
-        "cases_rnn", "cases_search"}
+    "cases_rnn", "cases_search"}
 do
     for name, case in pairs(require(file)) do cases[name] = case end
 end

@@ -27,22 +27,22 @@ end
 local x = g.ones(2, 2)
 local right = {
     tensor = function() return x end, operand = function() return x end,
-        tensors = function() return {x} end, number = function() return 1 end,
+    tensors = function() return {x} end, number = function() return 1 end,
     int = function() return 1 end, float = function() return 0.5 end,
-        bool = function() return true end, dim = function() return 1 end,
+    bool = function() return true end, dim = function() return 1 end,
     dims = function() return {1} end, shape = function() return {2, 2} end,
-        ints = function() return {1} end, str = function() return "x" end,
+    ints = function() return {1} end, str = function() return "x" end,
     dtype = function() return "f32" end, device = function() return "cpu" end,
-        padding = function() return 0 end,
+    padding = function() return 0 end,
     any = function() return 1 end, value = function() return 1 end,
 }
 local wrong = {
     tensor = {"abc", 1, true, print}, operand = {"abc", {1}, print}, tensors = {1, "abc", {1, 2}},
-        number = {"abc", {1}, print}, int = {"abc", 1.5, true, print},
+    number = {"abc", {1}, print}, int = {"abc", 1.5, true, print},
     float = {"abc", true, print}, bool = {"abc", 1}, dim = {"abc", 1.5, true},
-        dims = {"abc", {"a"}, {1.5}}, shape = {"abc", {"a"}, {1.5}}, ints = {"abc", {"a"}, {1.5}},
+    dims = {"abc", {"a"}, {1.5}}, shape = {"abc", {"a"}, {1.5}}, ints = {"abc", {"a"}, {1.5}},
     str = {true, print}, dtype = {"f8", true, 1}, device = {"tpu", true, 1},
-        padding = {true, {"a"}}, any = {}, value = {},
+    padding = {true, {"a"}}, any = {}, value = {},
 }
 
 local function message(fn, ...)
@@ -118,24 +118,24 @@ local index, mask = {dtype = "i64", device = "sim"}, {dtype = "bool", device = "
 local four = g.ones(1, 1, 2, 2)
 local second = {
     gather = {x, 1, g.ones(2, 2, index)}, gather_nd = {x, g.ones(2, 2, index)},
-        index_select = {x, 1, g.ones(2, index)}, scatter = {x, 1, g.ones(2, 2, index), x},
+    index_select = {x, 1, g.ones(2, index)}, scatter = {x, 1, g.ones(2, 2, index), x},
     index = {x, {g.ones(2, index)}}, index_put = {x, {g.ones(2, index)}, x},
-        repeat_interleave = {x, g.ones(2, index), 1},
+    repeat_interleave = {x, g.ones(2, index), 1},
     scatter_add = {x, 1, g.ones(2, 2, index), x},
-        scatter_reduce = {x, 1, g.ones(2, 2, index), x, "sum"},
-            scatter_nd = {x, g.ones(2, 2, index), x},
+    scatter_reduce = {x, 1, g.ones(2, 2, index), x, "sum"},
+    scatter_nd = {x, g.ones(2, 2, index), x},
     index_add = {x, 1, g.ones(2, index), x}, index_copy = {x, 1, g.ones(2, index), x},
-        index_fill = {x, 1, g.ones(2, index), 1},
+    index_fill = {x, 1, g.ones(2, index), 1},
     searchsorted = {g.ones(2), g.ones(2, {device = "sim"})},
-        bucketize = {x, g.ones(2, {device = "sim"})},
+    bucketize = {x, g.ones(2, {device = "sim"})},
     take = {x, g.ones(2, index)}, take_along_dim = {x, g.ones(2, 2, index)},
     masked_fill = {x, g.ones(2, 2, mask), 1}, masked_put = {x, g.ones(2, 2, mask), x},
-        masked_scatter = {x, g.ones(2, 2, mask), x}, masked_select = {x, g.ones(2, 2, mask)},
-            where = {g.ones(2, 2, mask), x, x},
+    masked_scatter = {x, g.ones(2, 2, mask), x}, masked_select = {x, g.ones(2, 2, mask)},
+    where = {g.ones(2, 2, mask), x, x},
     bmm = {g.ones(1, 2, 2), g.ones(1, 2, 2, {device = "sim"})},
-        mv = {x, g.ones(2, {device = "sim"})}, dot = {g.ones(2), g.ones(2, {device = "sim"})},
+    mv = {x, g.ones(2, {device = "sim"})}, dot = {g.ones(2), g.ones(2, {device = "sim"})},
     conv2d = {g.ones(1, 1, 2, 2), g.ones(1, 1, 1, 1, {device = "sim"})},
-        batch_norm = {x, g.ones(2, {device = "sim"}), g.ones(2)},
+    batch_norm = {x, g.ones(2, {device = "sim"}), g.ones(2)},
     attention_backward = {four, g.ones(1, 1, 2, 2, {device = "sim"}), four, nil, false, nil, four,
         four, four},
 }
@@ -182,15 +182,15 @@ end
 local whole = g.ones(2, 2, {dtype = "i64"})
 local called = {
     ["linalg.inv"] = {g.linalg.inv, whole}, ["linalg.cond"] = {g.linalg.cond, x:to "f16"},
-        ["linalg.pinv"] = {g.linalg.pinv, x:to "f16"},
+    ["linalg.pinv"] = {g.linalg.pinv, x:to "f16"},
     ["fft.rfft"] = {g.fft.rfft, x:to "f16"}, ["fft.fft2"] = {g.fft.fft2, x:to "f16"},
-        norm = {g.norm, whole}, rand_like = {g.rand_like, whole},
+    norm = {g.norm, whole}, rand_like = {g.rand_like, whole},
     normal = {g.normal, 0, 1, {2}, {dtype = "i64"}}, mse_loss = {g.mse_loss, whole, whole},
-        l1_loss = {g.l1_loss, whole, whole},
+    l1_loss = {g.l1_loss, whole, whole},
     binary_cross_entropy = {g.binary_cross_entropy, whole, whole},
-        huber_loss = {g.huber_loss, whole, whole}, kl_div = {g.kl_div, whole, whole},
+    huber_loss = {g.huber_loss, whole, whole}, kl_div = {g.kl_div, whole, whole},
     clamp = {g.clamp, x, g.ones(3)}, quantile = {g.quantile, whole, 0.5}, gelu = {g.gelu, whole},
-        trace = {g.trace, whole:ne(0)},
+    trace = {g.trace, whole:ne(0)},
 }
 for name, call in pairs(called) do
     local msg = message(table.unpack(call))
@@ -223,7 +223,7 @@ do
     for _, a in ipairs { { { 3 }, { big } }, { { 2, 2 }, { 1 << 62, 1 << 62 } },
         { { 5 }, { 1 << 62 } }, { { 9 }, { 1 << 61 } },
         { { 1 }, { 1 }, math.mininteger }, { { 1 }, { 1 }, big }, { { 2 }, { 1 }, big },
-            { { 2 }, { 1 }, 0 }, { { 1 << 31, 2 }, { 1 << 33, 1 } } }
+        { { 2 }, { 1 }, 0 }, { { 1 << 31, 2 }, { 1 << 33, 1 } } }
         do
         t.error(function() return y:as_strided(table.unpack(a)) end,
             "as_strided: shape, strides and offset", "as_strided far away")

@@ -17,6 +17,7 @@
 /* A run is n calls and the wait for what they queued. Without n, n grows until a run takes RUN_S;
    there are RUNS of them, fewer (but LEAST) when they would take longer than ALL_S. */
 static const double run_s = 5e-3, all_s = 1.0;
+enum { MOST_GIVEN = 1000000000 }; /* calls a run that may be asked for */
 enum { RUNS = 11, LEAST = 3, MOST_CALLS = 1000000 };
 
 typedef struct figures { /* seconds per call */
@@ -149,8 +150,9 @@ static void check_opts(lua_State *L, int idx, const char *what, timing *t, gp_de
     if (!lua_isnoneornil(L, idx)) {
         t->n = lua_tointeger(L, idx);
         t->fixed = true;
-        if (t->n < 1)
-            luaL_error(L, "%s: n: expected a number of calls, got %I", what, (LUAI_UACINT)t->n);
+        if (t->n < 1 || t->n > MOST_GIVEN)
+            luaL_error(L, "%s: argument 'n': expected 1 to %I calls, got %I", what,
+                       (LUAI_UACINT)MOST_GIVEN, (LUAI_UACINT)t->n);
     }
     if (!lua_isnoneornil(L, idx + 1) && !(*dev = gp_device_get(lua_tostring(L, idx + 1))))
         gp_lua_raise(L);

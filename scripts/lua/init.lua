@@ -139,7 +139,7 @@ function gpush.progress(...)
     bar = bar or chunk(dir .. "/progress.lua")(gpush, declared, fail)
     return bar(...)
 end
-declared(gpush, "", { progress = "value total, any? text" })
+declared(gpush, "", { progress = "value total, text? text" })
 
 -- Functions of a file that is read when one of them is first called; it returns them in a table.
 local function when_called(into, file, ...)

@@ -126,4 +126,17 @@ t.is(x:to { dtype = "f64" }.dtype, "f64", "to by name")
 t.is(x:to({}).dtype, "f32", "to nothing")
 t.is(coroutine.wrap(function() return g.no_grad(coroutine.yield, 7) end)(), 7,
     "what is called may yield")
+-- Settings of CUDA are functions; counts are whole; what a list of modules is.
+for text, message in pairs {
+    ["cuda.benchmark = true"] = "cuda.benchmark is a function, so nothing was set: write \z
+        cuda.benchmark%(true%)",
+    ["for _ in progress(2.5) do end"] = "progress: argument 'total' %(#1%): expected a number of \z
+        steps, a loader or a list, got 2.5",
+    ["heatmap(5)"] = "heatmap: expected a tensor of two dims with elements, got number",
+    ["nn.ModuleList(5)"] = "nn.ModuleList: expected a list of modules, got number",
+    ["data.TensorDataset(ones(2, 2)).get(1)"] = "call it with a colon, dataset:get%(i%)",
+    ["timeit(function() end, {n = 1 << 62})"] = "timeit: argument 'n': expected 1 to %d+ calls, got",
+} do
+    t.error(assert(load(text)), message, text)
+end
 t.done()

@@ -6,7 +6,7 @@ local S = {}
 
 S.areas = { "sync", "profile", "json", "npy", "npz", "image", "safetensors", "autograd",
     "checkpoint", "data", "data.transforms",
-    "nn", "nn.init", "nn.utils", "optim", "optim.lr" }
+    "nn", "nn.init", "nn.utils", "optim", "optim.lr", "cuda" }
 
 S.objects = {
     tensor = "leaf():sum()", stream = "stream 'sim'", event = "stream('sim'):record()",
@@ -27,10 +27,6 @@ S.internal = "nn.class_of nn.entries nn.fail nn.raise nn.shape_text nn.tensors o
 S.apart = {
     ["sync.selftest"] = "it runs for a second", ["g.cuda_setting"] = "no CUDA device here",
     ["g.help"] = "tests/scripts/help.lua",
-    ["g.compare"] = "it prints", ["g.timeit"] = "it prints", ["g.plot"] = "tests/scripts/plot.lua",
-    ["g.hist"] = "tests/scripts/plot.lua",
-    ["g.heatmap"] = "tests/scripts/plot.lua", ["g.imshow"] = "tests/scripts/plot.lua",
-    ["g.progress"] = "tests/scripts/progress.lua",
     ["nn.Sequential"] = "it takes modules or a list of them",
     ["nn.Module"] = "a class without a constructor",
     ["nn.Identity"] = "it takes anything, as PyTorch's",
@@ -40,9 +36,17 @@ S.apart = {
     ["g.clone"] = "a method", ["module:cuda"] = "no CUDA device here",
     ["tensor:cuda"] = "no CUDA device here", ["profile.stop"] = "a profile must be running",
     ["profile:free"] = "the others need the profile",
+    ["cuda.get_device_name"] = "no CUDA device here",
+    ["cuda.get_device_capability"] = "no CUDA device here", ["cuda.tf32"] = "no CUDA device here",
+    ["cuda.deterministic"] = "no CUDA device here", ["cuda.benchmark"] = "no CUDA device here",
+    ["cuda.svd_driver"] = "no CUDA device here",
 }
 
 S.calls = {
+    ["g.compare"] = "{a = nop, b = nop}, {n = 1}", ["g.timeit"] = "nop, {n = 1}",
+    ["g.plot"] = "{1, 2, 3}, {text = true}", ["g.hist"] = "{1, 2, 3}, {text = true}",
+    ["g.heatmap"] = "f(2, 3), {text = true}", ["g.imshow"] = "f(4, 4), {text = true}",
+    ["g.progress"] = "3",
     ["g.default_device"] = "'cpu'", ["g.default_dtype"] = "'f32'", ["g.devices"] = "'sim'",
     ["g.enable_grad"] = "nop", ["g.fork"] = "nop", ["g.grad"] = "w:sum(), w",
     ["g.inference"] = "nop", ["g.is_tensor"] = "1", ["g.is_terminal"] = "io.stderr",
@@ -127,6 +131,7 @@ S.inputs = {
 S.without_input = "nn.TransformerEncoder nn.ModuleList data.transforms.Compose"
 
 -- Of an initializer: a matrix; of an optimizer: its parameters.
-S.patterns = { { "^nn%.init%.", "f(2, 3)" }, { "^optim%.lr%.", "sgd()" },
+S.patterns = { { "^nn%.init%.", "f(2, 3)" }, { "^cuda%.is_av", "" }, { "^cuda%.device", "" },
+    { "^cuda%.", "'sim'" }, { "^optim%.lr%.", "sgd()" },
     { "^optim%.%u", "{leaf()}" } }
 return S

@@ -49,6 +49,7 @@ local rules = {
         what = "bool i64 f64 device column row short scalar empty",
         why = "any tensor may be kept" },
     { "module:to", type = "any", value = set "f(2)", why = "its dtype and device" },
+    { "g.timeit g.compare", param = "n", value = set("99", "2.0"), why = "a number of calls" },
     { "g.manual_seed", param = "seed", why = "a seed is any integer" },
     { "g.threads g.printoptions profile.%w+", type = "int", why = "a count" },
     { "profile.run profile.schedule", what = "wrong", type = "table", value = set "print",

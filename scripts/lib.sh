@@ -4,7 +4,7 @@
 unset CDPATH
 root=$(cd -P "$root" && pwd)
 build_tools="cmake ninja pkg-config gcc"
-build_modules="lua5.4 libedit libpng jansson zlib libzip"
+build_modules="lua5.4 libedit libutf8proc libpng jansson zlib libzip"
 
 say() { printf 'gpush: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }

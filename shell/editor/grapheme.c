@@ -1,17 +1,18 @@
-/* Characters of several code points, found by their widths as the C library knows them, and the
- * single code points that stand for them in the line editor. The rules are those of Unicode's UAX
- * 29 as far as widths tell. */
+/* Characters of several code points, and the single code points that stand for them in the line
+ * editor. Where characters end is utf8proc's to say, by UAX 29; columns are those of the C library,
+ * by which libedit and most terminals count, and utf8proc's for what is newer than the C library.
+ */
 #include "shell/editor/grapheme.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 enum {
     LONGEST = 40, /* code points of a character: nobody writes longer ones */
     JOINER = 0x200d,
     EMOJI_STYLE = 0xfe0f,
-    SYMBOLS = 0x2190, /* the first that may be an emoji */
     TOKENS = 4096,
     /* Stand for characters of one column and of two: both are printable, of that width, and in no
      * text that is likely; where they are, they are represented as well. */
@@ -38,33 +39,66 @@ static wchar_t point(const char *s, size_t *n) {
     return 0;
 }
 
-static bool flag_letter(wchar_t c) { return c >= 0x1f1e6 && c <= 0x1f1ff; }
-static bool skin_tone(wchar_t c) { return c >= 0x1f3fb && c <= 0x1f3ff; }
 static bool control(wchar_t c) { return c < ' ' || (c >= 0x7f && c < 0xa0); }
+static int boundclass(wchar_t c) { return utf8proc_get_property(c)->boundclass; }
+static bool flag_letter(wchar_t c) {
+    return boundclass(c) == UTF8PROC_BOUNDCLASS_REGIONAL_INDICATOR;
+}
+static bool skin_tone(wchar_t c) { return c >= 0x1f3fb && c <= 0x1f3ff; }
 
-/* Does c go on with a character whose first code point and whose last one so far are given? */
-static bool joins(wchar_t first, wchar_t last, int count, wchar_t c) {
-    if (control(first) || control(c) || count == LONGEST) return false;
-    if (wcwidth(c) == 0) return true;
-    if (flag_letter(c)) return flag_letter(first) && count == 1;
-    if (skin_tone(c)) return first >= SYMBOLS;
-    return last == JOINER && first >= SYMBOLS && c >= SYMBOLS;
+/* Is c newer than utf8proc, where emoji and ideographs are added? */
+static bool future(wchar_t c) {
+    return c >= 0x1f000 && c < 0x40000 && utf8proc_category(c) == UTF8PROC_CATEGORY_CN;
+}
+
+/* Is c a part of emoji, which together take the columns of the widest? */
+static bool emoji(wchar_t c) {
+    return boundclass(c) == UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC || flag_letter(c) ||
+           skin_tone(c) || future(c);
+}
+
+/* The columns of c by itself. */
+static int columns(wchar_t c) {
+    int w = wcwidth(c);
+    if (flag_letter(c) || (w < 0 && future(c))) return 2;
+    return w < 0 ? utf8proc_charwidth(c) : w;
+}
+
+/* A character as far as it has been read: w columns, `count` code points. */
+typedef struct reading {
+    wchar_t first, last;
+    int w, count;
+    utf8proc_int32_t state;
+} reading;
+
+/* The columns of the character with c. */
+static int with(const reading *r, wchar_t c) {
+    int w = c == EMOJI_STYLE ? 2 : columns(c);
+    if (c != EMOJI_STYLE && !(emoji(r->first) && emoji(c))) w += r->w;
+    return w > r->w ? w : r->w;
+}
+
+/* Is c part of the character? What has no columns always is, for the editor has no cell for it;
+ * what would make a third column is not, for nothing stands for that. */
+static bool joins(reading *r, wchar_t c) {
+    if (control(r->first) || control(c) || r->count == LONGEST) return false;
+    bool ends = utf8proc_grapheme_break_stateful(r->last, c, &r->state);
+    return wcwidth(c) == 0 || (!ends && with(r, c) <= 2);
 }
 
 size_t gp_cluster(const char *s, int *width) {
     size_t n, len;
-    wchar_t first = point(s, &n), last = first;
-    int w = wcwidth(first);
-    if (w < 0) w = first >= 0x1f000 ? 2 : 1; /* newer than the C library */
-    if (w == 0 || control(first)) w = 1;
-    if (flag_letter(first)) w = 2;
-    for (int count = 1; s[n]; count++, n += len) {
-        wchar_t c = point(s + n, &len);
-        if (!joins(first, last, count, c)) break;
-        if (c == EMOJI_STYLE || skin_tone(c)) w = 2;
-        last = c;
+    wchar_t c = point(s, &n);
+    int w = control(c) ? 1 : columns(c);
+    reading r = {.first = c, .last = c, .w = w > 0 ? w : 1, .count = 1};
+    for (; s[n]; n += len) {
+        c = point(s + n, &len);
+        if (!joins(&r, c)) break;
+        r.w = with(&r, c);
+        r.last = c;
+        r.count++;
     }
-    *width = w;
+    *width = r.w;
     return n;
 }
 
@@ -172,10 +206,13 @@ void gp_cluster_forget(void) {
 /* ---- Typing and showing ---- */
 
 bool gp_cluster_joins(const char *text, size_t at, wchar_t c) {
-    static const char joiner[] = "\xe2\x80\x8d";
+    size_t from = at, len;
     if (c < 0x80) return false;
-    if (!plain(c, wcwidth(c) > 1 ? 2 : 1) || skin_tone(c)) return true;
-    return at >= 3 && !memcmp(text + at - 3, joiner, 3);
+    if (!plain(c, wcwidth(c) > 1 ? 2 : 1)) return true;
+    while (from && at - from < MB_CUR_MAX && (text[--from] & 0xc0) == 0x80) {
+    }
+    wchar_t last = from < at ? point(text + from, &len) : 0;
+    return last == JOINER || !utf8proc_grapheme_break(last, c);
 }
 
 const char *gp_cluster_shown(wchar_t c) {

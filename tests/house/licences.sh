@@ -28,6 +28,7 @@ libblas.so.*        BSD-3-clause         BSD-3-clause
 liblapacke.so.*     BSD-3-clause         BSD
 libdnnl.so.*        Apache-2.0           Apache
 libedit.so.*        BSD-3-clause         Regents of the University of California
+libutf8proc.so.*    MIT                  Permission is hereby granted
 libtinfo.so.*       MIT/X11              Permission is hereby granted
 libncurses*.so.*    MIT/X11              Permission is hereby granted
 libbsd.so.*         BSD-3-clause         BSD-3-clause

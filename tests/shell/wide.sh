@@ -31,6 +31,10 @@ again "${accent}x"
 cursor_at 4,0 "a letter with an accent is one column wide"
 key Left BSpace
 rows 1 '> x' "and one character"
+again "काx"
+cursor_at 5,0 "a consonant and its vowel sign are two columns wide"
+key Left Left
+cursor_at 2,0 "and one character"
 again "🇩x🇪-"
 key Left Left BSpace
 rows 1 "> $flag-" "two halves that meet are one flag"

@@ -28,6 +28,17 @@ void gp_meta_like(gp_meta *m, int i, const gp_tensor *x, gp_dtype dt);
 /* The dims in argument i (absent: all) as a bit mask; false with a message on a bad or repeated
  * dim. */
 bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask);
+/* The dim in argument i (absent: fallback), 0-based in *d; left there counted from 1. */
+bool gp_infer_dim(gp_call *c, int i, int64_t fallback, int *d);
+/* s: the shape of x without the dims in mask, or with them as size 1 where kept. True where one of
+ * them has size 0. */
+bool gp_infer_reduced(const gp_tensor *x, uint64_t mask, bool keep, gp_shape *s);
+/* The shape that tensor arguments first … first + n - 1 broadcast to. */
+bool gp_infer_broadcast(const gp_call *c, int first, int n, gp_shape *s);
+/* Leaves a contiguous copy of argument i (or itself, if it is that) as the next temporary. */
+bool gp_infer_dense(gp_call *c, int i);
+/* Optional bool argument i, false by default. */
+static inline bool gp_arg_bool(const gp_call *c, int i) { return gp_given(c, i) && c->arg[i].i; }
 /* The dtype of argument i, or fallback. */
 gp_dtype gp_arg_dtype(const gp_call *c, int i, gp_dtype fallback);
 /* The device of argument i, or the default one. */
@@ -39,6 +50,10 @@ bool gp_arg_shape(const gp_call *c, int i, gp_shape *s);
 gp_dtype gp_infer_promote(const gp_call *c, int first, int n);
 /* False with a message naming the op, unless dt is in set. */
 bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set);
+
+/* Checks dt, the operands' dtype after promotion, against the row's types; sets c->compute and the
+ * result's dtype. */
+bool gp_infer_compute(gp_call *c, gp_dtype dt, gp_dtype *out);
 
 /* False with a message naming the op, unless tensor argument i is a mask. */
 bool gp_infer_mask(const gp_call *c, int i, const char *arg);
@@ -59,6 +74,9 @@ bool gp_infer_along(gp_call *c, gp_meta *m, int *d);
 /* The shape and checks of gather_nd and scatter_nd: indices (argument 1) is (batch dims, any dims,
  * depth), x's batch dims match, its next depth dims are indexed, the rest are kept. */
 bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s);
+/* The shape of x[indices] (argument 1, a list; their dims in argument dims_at): NumPy's rule, see
+ * gp_index_place. Leaves the offsets; sets m->dev. */
+bool gp_infer_indexed(gp_call *c, gp_meta *m, int dims_at, gp_shape *out);
 /* How values are written at places; scatter's `reduce`. */
 typedef enum gp_scatter_op { GP_PUT, GP_ADD, GP_MUL, GP_MIN, GP_MAX, GP_MEAN } gp_scatter_op;
 /* Among arguments first … first + n - 1, 0-d cpu tensors beside tensors of another device become

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tensor/device/alloc.h"
-#include "tensor/ops/arrange.h"
+#include "tensor/ops/layout.h"
 #include "tensor/error.h"
 #include "tensor/autograd/tape.h"
 

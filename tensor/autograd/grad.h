@@ -72,13 +72,24 @@ static inline const int64_t *gp_ints_arg(const gp_vjp *v, int i, int *n) {
 static inline int gp_input_of(const gp_vjp *v, int a) {
     return gp_has(v, a) && v->node->arg[a].kind == GP_TENSOR ? (int)v->node->arg[a].i : -1;
 }
+/* The saved tensor that argument a is; NULL where it is none. */
+static inline gp_tensor *gp_saved(const gp_vjp *v, int a) {
+    int i = gp_input_of(v, a);
+    return i < 0 ? NULL : v->x[i];
+}
+/* Is argument a an input that needs a gradient? */
+static inline bool gp_needs(const gp_vjp *v, int a) {
+    int i = gp_input_of(v, a);
+    return i >= 0 && v->need[i];
+}
+/* Sets the gradient of argument a where it needs one. */
+static inline void gp_give(gp_vjp *v, int a, gp_tensor *g) {
+    if (gp_needs(v, a)) v->dx[gp_input_of(v, a)] = g;
+}
 /* Shape of input i. */
 static inline const gp_shape *gp_in_shape(const gp_vjp *v, int i) { return &v->node->in[i].shape; }
 /* The (0-based) dim in argument a for an input with ndim dims; the forward has checked it. */
 int gp_dim_arg(const gp_vjp *v, int a, int ndim);
-
-/* Backward of lstm, gru and rnn, composed of ops (tensor/ops/rnn_steps_grad.c). */
-bool gp_rnn_steps_back(gp_vjp *v);
 
 /* Rules of elementwise rows and reductions, from their formulas; and of these formulas' own ops. */
 extern const gp_rule gp_rule_elementwise, gp_rule_reduce, gp_rule_formula;

@@ -1,7 +1,8 @@
 /* Rows whose results have no gradient, because they are integers, bools or new tensors; and those
  * that only backward runs and that have no derivative of their own, which say so. Every VIEW,
- * RANDOM and CUSTOM row needs a `const gp_rule vjp_NAME`: here, or in one of the grad_*.c (grad.h
- * says how one is written), with a case in tests/tensor/autograd/autograd.lua. */
+ * RANDOM and CUSTOM row needs a `const gp_rule vjp_NAME`: here, or in its family's file of
+ * tensor/ops (grad.h says how one is written), with a case in tests/tensor/autograd/autograd.lua.
+ */
 #include "tensor/autograd/grad.h"
 
 /* Results that need no gradient, whatever went in. */

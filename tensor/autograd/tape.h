@@ -12,7 +12,7 @@ typedef struct gp_leaf gp_leaf;
 typedef struct gp_vjp gp_vjp;
 
 /* How an op is differentiated: `const gp_rule vjp_NAME` stands for each VIEW, RANDOM and CUSTOM row
- * (tensor/grad*.c; what has no derivative is listed in grad_none.c). */
+ * (in its family's file of tensor/ops; what has no derivative is listed in grad_none.c). */
 typedef struct gp_rule {
     /* Vector-Jacobian product: sets v->dx[i] for each input i with v->need[i]; false with a
      * message. NULL: results never need gradients. */

@@ -6,7 +6,7 @@
 
 #include "tensor/device/alloc.h"
 #include "tensor/device/failure.h"
-#include "tensor/ops/nn.h"
+#include "tensor/ops/conv.h"
 #include "tensor/ops/norm.h"
 #include "tensor/op.h"
 #include "tensor/ops/rnn.h"

@@ -1,8 +1,10 @@
-/* Shape and dtype rules of convolutions of every rank, transposed ones, and their gradients. */
+/* Convolutions of every rank, transposed ones, and those that are their gradients: shape rules and
+ * gradients. */
 #include <string.h>
 
+#include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
-#include "tensor/ops/nn.h"
+#include "tensor/ops/conv.h"
 
 enum { TEXT = 160 };
 
@@ -279,3 +281,91 @@ static bool gradient(gp_call *c, gp_meta *m, const char *second, bool of_weight)
 bool infer_conv_input_grad(gp_call *c, gp_meta *m) { return gradient(c, m, "weight", false); }
 /* Arguments: grad, x, the weight's shape, stride, padding, dilation, groups. */
 bool infer_conv_weight_grad(gp_call *c, gp_meta *m) { return gradient(c, m, "x", true); }
+
+/* ---- gradients ---- */
+
+/* Convolutions are linear: what takes a gradient back is differentiated by the forward row. */
+
+/* g summed over all dims but that of the channels, in front of `rank` spatial ones. */
+static gp_tensor *bias_grad(gp_vjp *v, int rank) {
+    int64_t dims[GP_MAX_DIM];
+    int n = 0, channel = v->node->out[0].shape.ndim - rank - 1;
+    for (int i = 0; i < v->node->out[0].shape.ndim; i++)
+        if (i != channel) dims[n++] = i + 1;
+    return DO(sum, "tv", v->g[0], dims, n);
+}
+
+/* The convolution of as many dims as weight has. */
+static const gp_op *conv_of(int rank) {
+    return rank == 1 ? GP_OP(conv1d) : rank == 2 ? GP_OP(conv2d) : GP_OP(conv3d);
+}
+
+/* Arguments: x, weight, bias, stride, padding, dilation, groups. */
+static bool conv(gp_vjp *v) {
+    const gp_shape *sx = gp_in_shape(v, 0), *sw = gp_in_shape(v, 1);
+    gp_tensor *g = v->g[0];
+    if (v->need[0])
+        v->dx[0] = DO(conv_input_grad, "ttvaaaa", g, v->x[1], sx->dim, sx->ndim, 3, 4, 5, 6);
+    if (v->need[1])
+        v->dx[1] = DO(conv_weight_grad, "ttvaaaa", g, v->x[0], sw->dim, sw->ndim, 3, 4, 5, 6);
+    if (gp_needs(v, 2)) gp_give(v, 2, bias_grad(v, sw->ndim - 2));
+    return !v->failed;
+}
+const gp_rule vjp_conv1d = {conv, "1|0|"}, vjp_conv2d = {conv, "1|0|"}, vjp_conv3d = {conv, "1|0|"};
+
+/* An output_padding of a whole stride or more (less than the dilation) makes an output whose
+ * convolution has more elements than the input had. t, which has the input's sizes, becomes as
+ * large with zeros behind (sign 1), or t is cut to them (sign -1). */
+static gp_tensor *fitted(gp_vjp *v, gp_tensor *t, int rank, int sign) {
+    int64_t pads[2 * GP_MAX_DIM] = {0};
+    int ns = 0, no = 0;
+    const int64_t *stride = gp_has(v, 3) ? gp_ints_arg(v, 3, &ns) : NULL;
+    const int64_t *extra = gp_has(v, 5) ? gp_ints_arg(v, 5, &no) : NULL;
+    bool any = false;
+    for (int d = 0; t && d < rank && extra; d++) {
+        int64_t n = extra[no == 1 ? 0 : d] / (stride ? stride[ns == 1 ? 0 : d] : 1);
+        pads[2 * (rank - 1 - d) + 1] = sign * n;
+        any |= n > 0;
+    }
+    return any ? DO(pad, "tv", t, pads, 2 * rank) : t;
+}
+
+/* What conv does to gradients, so its own gradient is conv again. Arguments: x, weight, bias,
+ * stride, padding, output_padding, groups, dilation. */
+static bool conv_transpose(gp_vjp *v) {
+    const gp_shape *sw = gp_in_shape(v, 1);
+    int rank = sw->ndim - 2;
+    gp_tensor *g = v->g[0];
+    if (v->need[0])
+        v->dx[0] = fitted(v, gp_do(v, conv_of(rank), "tt-aaaa", g, v->x[1], 3, 4, 7, 6), rank, -1);
+    if (v->need[1])
+        v->dx[1] = DO(conv_weight_grad, "ttvaaaa", fitted(v, v->x[0], rank, 1), g, sw->dim,
+                      sw->ndim, 3, 4, 7, 6);
+    if (gp_needs(v, 2)) gp_give(v, 2, bias_grad(v, rank));
+    return !v->failed;
+}
+const gp_rule vjp_conv_transpose1d = {conv_transpose, "1|0|"},
+              vjp_conv_transpose2d = {conv_transpose, "1|0|"},
+              vjp_conv_transpose3d = {conv_transpose, "1|0|"};
+
+/* Arguments: grad, weight, size, stride, padding, dilation, groups. */
+static bool conv_input_grad(gp_vjp *v) {
+    const gp_shape *sw = gp_in_shape(v, 1);
+    if (v->need[0])
+        v->dx[0] = gp_do(v, conv_of(sw->ndim - 2), "tt-aaaa", v->g[0], v->x[1], 3, 4, 5, 6);
+    if (v->need[1])
+        v->dx[1] = DO(conv_weight_grad, "ttvaaaa", v->x[0], v->g[0], sw->dim, sw->ndim, 3, 4, 5, 6);
+    return !v->failed;
+}
+const gp_rule vjp_conv_input_grad = {conv_input_grad, "1|0"};
+
+/* Arguments: grad, x, size, stride, padding, dilation, groups. */
+static bool conv_weight_grad(gp_vjp *v) {
+    const gp_shape *sx = gp_in_shape(v, 1);
+    int rank = v->node->out[0].shape.ndim - 2;
+    if (v->need[0]) v->dx[0] = gp_do(v, conv_of(rank), "tt-aaaa", v->x[1], v->g[0], 3, 4, 5, 6);
+    if (v->need[1])
+        v->dx[1] = DO(conv_input_grad, "ttvaaaa", v->x[0], v->g[0], sx->dim, sx->ndim, 3, 4, 5, 6);
+    return !v->failed;
+}
+const gp_rule vjp_conv_weight_grad = {conv_weight_grad, "1|0"};

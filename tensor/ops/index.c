@@ -1,16 +1,13 @@
-/* Shape rules of ops that read by index tensors: gather, gather_nd, take, index_select, index (and
-   index_put, which shares its checks). Indices count from 1, or from -1 at the end. Each rule
-   leaves an i64 temporary, where the kernel notes the byte offset that every index tuple stands
-   for. */
+/* Shape rules of ops that read by index tensors: gather, gather_nd, take, index_select, index,
+   embedding, repeat_interleave; and of those that count or mark places: bincount, histc, one_hot.
+   Indices count from 1, or from -1 at the end. Rules of reads leave an i64 temporary, where the
+   kernel notes the byte offset that every index tuple stands for. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/ops/index_place.h"
 #include "tensor/infer.h"
-
-bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t) {
-    return gp_infer_check(c, arg, (gp_dtype)t->a.dtype, GP_SET_INT);
-}
+#include "tensor/ops/index.h"
 
 bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at) {
     const gp_value *v = &c->arg[i];
@@ -178,9 +175,7 @@ static bool indexed_dims(gp_call *c, int at, int *dims) {
     return true;
 }
 
-/* Checks indices, leaves the temporary, and gives the shape of x[indices] (NumPy's rule: see
- * gp_index_place). */
-static bool index_shape(gp_call *c, gp_meta *m, int dims_at, gp_shape *out) {
+bool gp_infer_indexed(gp_call *c, gp_meta *m, int dims_at, gp_shape *out) {
     gp_tensor *x = c->arg[0].t;
     int dims[GP_MAX_DIM];
     gp_shape s = {.ndim = 0};
@@ -210,25 +205,191 @@ static bool index_shape(gp_call *c, gp_meta *m, int dims_at, gp_shape *out) {
 
 bool infer_index(gp_call *c, gp_meta *m) {
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
-    return index_shape(c, m, 2, &m->out[0].shape);
+    return gp_infer_indexed(c, m, 2, &m->out[0].shape);
 }
 
-bool infer_index_put(gp_call *c, gp_meta *m) {
-    gp_tensor *x = c->arg[0].t;
-    gp_shape s, all;
-    gp_infer_zero_dim(c, 2, 1);
-    if (!index_shape(c, m, 4, &s)) return false;
-    all = s;
-    if (c->arg[2].kind == GP_TENSOR) {
-        gp_shape v = gp_tensor_shape(c->arg[2].t);
-        char a[200], b[160];
-        if (!gp_shape_broadcast("index_put", &all, &v)) return false;
-        if (!gp_shape_equal(&all, &s))
-            return gp_fail("index_put: values %s do not fit what is indexed, of shape %s",
-                           gp_tensor_text(c->arg[2].t, a, sizeof a),
-                           gp_shape_text(&s, b, sizeof b));
+/* ---- embedding ---- */
+
+/* Arguments: index, weight, padding_idx. */
+bool infer_embedding(gp_call *c, gp_meta *m) {
+    const gp_tensor *index = c->arg[0].t, *w = c->arg[1].t;
+    char text[160];
+    if (!gp_infer_device(c) || !gp_infer_index(c, "index", index)) return false;
+    if (w->a.ndim != 2)
+        return gp_fail("embedding: argument 'weight' is %s (expected 2 dims)",
+                       gp_tensor_text(w, text, sizeof text));
+    if (index->a.ndim == GP_MAX_DIM)
+        return gp_fail("embedding: argument 'index' has %d dims, and a result one more",
+                       GP_MAX_DIM);
+    int64_t rows = w->a.dim[0], pad = gp_given(c, 2) ? c->arg[2].i : 1;
+    if (rows == 0 && (index->a.numel || gp_given(c, 2)))
+        return gp_fail("embedding: argument 'weight' is %s: it has no rows to look up",
+                       gp_tensor_text(w, text, sizeof text));
+    if (gp_given(c, 2) && (pad == 0 || pad > rows || pad < -rows))
+        return gp_fail("embedding: argument 'padding_idx' is %lld (%s)", (long long)pad,
+                       gp_index_range(rows, text, sizeof text));
+    gp_meta_like(m, 0, index, (gp_dtype)w->a.dtype);
+    m->out[0].shape.dim[m->out[0].shape.ndim++] = w->a.dim[1];
+    return gp_infer_dense(c, 0) && gp_infer_dense(c, 1);
+}
+
+/* Arguments: g, index, num_embeddings, padding_idx. */
+bool infer_embedding_grad(gp_call *c, gp_meta *m) {
+    const gp_tensor *g = c->arg[0].t, *index = c->arg[1].t;
+    char a[160], b[160];
+    if (!gp_infer_device(c) || !gp_infer_index(c, "index", index) ||
+        !gp_infer_check(c, "g", (gp_dtype)g->a.dtype, GP_SET_FLOAT))
+        return false;
+    bool fits = g->a.ndim == index->a.ndim + 1;
+    for (int d = 0; fits && d < index->a.ndim; d++) fits = g->a.dim[d] == index->a.dim[d];
+    if (!fits)
+        return gp_fail("embedding_grad: argument 'g' is %s, argument 'index' %s (expected its "
+                       "shape and one more dim)",
+                       gp_tensor_text(g, a, sizeof a), gp_tensor_text(index, b, sizeof b));
+    if (c->arg[2].i < 0)
+        return gp_fail("embedding_grad: argument 'num_embeddings' is %lld (expected >= 0)",
+                       (long long)c->arg[2].i);
+    gp_meta_like(m, 0, g, (gp_dtype)g->a.dtype);
+    m->out[0].shape = (gp_shape){.ndim = 2, .dim = {c->arg[2].i, g->a.dim[g->a.ndim - 1]}};
+    return gp_infer_dense(c, 0) && gp_infer_dense(c, 1);
+}
+
+/* ---- repeat_interleave ---- */
+
+static gp_tensor *total_of(gp_tensor *repeats) {
+    gp_call c;
+    gp_call_begin(&c, GP_OP(sum));
+    gp_call_tensor(&c, repeats);
+    return gp_call_one(&c);
+}
+
+/* The size of the repeated dim, which had n elements: a wait where repeats is a tensor and
+ * output_size does not tell. */
+static bool repeated_size(gp_call *c, int64_t n, int64_t *size) {
+    gp_value *r = &c->arg[1];
+    gp_scalar s = {.i = 0};
+    if (r->kind == GP_NUMBER) {
+        if (r->is_float && r->f == floor(r->f) && fabs(r->f) < 0x1p62)
+            *r = (gp_value){.kind = GP_NUMBER, .i = (int64_t)r->f};
+        if (r->is_float || r->i < 0)
+            return gp_fail("repeat_interleave: repeats is %g (expected an integer, not negative)",
+                           r->is_float ? r->f : (double)r->i);
+        if (__builtin_mul_overflow(n, r->i, size) || *size > (int64_t)1 << 58)
+            return gp_fail("repeat_interleave: %lld times %lld elements are too many", (long long)n,
+                           (long long)r->i);
+        return !gp_given(c, 3) || c->arg[3].i == *size ||
+               gp_fail("repeat_interleave: argument 'output_size' is %lld, but the result has %lld",
+                       (long long)c->arg[3].i, (long long)*size);
     }
-    if (!gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 1)) return false;
+    if (!gp_infer_index(c, "repeats", r->t)) return false;
+    if (r->t->a.ndim > 1 || (r->t->a.numel != n && r->t->a.numel != 1))
+        return gp_fail("repeat_interleave: %lld repeats given for a dim of size %lld",
+                       (long long)r->t->a.numel, (long long)n);
+    if (gp_given(c, 3))
+        return *size = c->arg[3].i,
+               *size >= 0 || gp_fail("repeat_interleave: output_size is negative");
+    gp_tensor *total = total_of(r->t);
+    bool ok = total && gp_item(total, &s, GP_WHY_shape, "repeat_interleave");
+    gp_tensor_unref(total);
+    *size = r->t->a.numel == 1 ? s.i * n : s.i;
+    return ok && (*size >= 0 || gp_fail("repeat_interleave: repeats are negative"));
+}
+
+/* Without dim the elements of x in one dim are meant: they are made the second temporary. */
+bool infer_repeat_interleave(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t, *seen = x;
+    int d = 0;
+    int64_t size = 0;
+    if (!(m->dev = gp_infer_device(c))) return false;
+    if (gp_given(c, 2) && !gp_dim_wrap("repeat_interleave", c->arg[2].i, x->a.ndim, &d))
+        return false;
+    bool flat = !gp_given(c, 2) || x->a.ndim == 0;
+    if (!repeated_size(c, flat ? x->a.numel : x->a.dim[d], &size)) return false;
+    if (!(c->tmp[0] = gp_tensor_new(m->dev, GP_i64, &(gp_shape){.ndim = 1, .dim = {size}})))
+        return false;
+    c->ntmp = 1;
+    if (flat) {
+        gp_call r;
+        gp_call_begin(&r, GP_OP(reshape));
+        gp_call_tensor(&r, x);
+        gp_call_ints(&r, &x->a.numel, 1);
+        if (!(seen = c->tmp[1] = gp_call_one(&r))) return false;
+        c->ntmp = 2;
+    }
+    gp_meta_like(m, 0, seen, (gp_dtype)x->a.dtype);
+    m->out[0].shape.dim[d] = size;
+    while (c->nargs < 3) gp_call_none(c);
+    c->arg[2] = (gp_value){.kind = GP_INT, .i = d + 1};
+    return true;
+}
+
+/* ---- counting ---- */
+
+/* The largest element of x, at least `least`: a wait. */
+static bool largest(gp_tensor *x, const char *what, int64_t least, int64_t *out) {
+    gp_scalar s = {.i = least};
+    if (x->a.numel) {
+        gp_call c;
+        gp_call_begin(&c, GP_OP(amax));
+        gp_call_tensor(&c, x);
+        gp_tensor *t = gp_call_one(&c);
+        bool ok = t && gp_item(t, &s, GP_WHY_shape, what);
+        gp_tensor_unref(t);
+        if (!ok) return false;
+    }
+    *out = s.i > least ? s.i : least;
+    return true;
+}
+
+bool infer_bincount(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t, *w = gp_given(c, 1) ? c->arg[1].t : NULL;
+    int64_t n;
+    char a[200], b[200];
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_INT) || !gp_infer_device(c))
+        return false;
+    if (x->a.ndim != 1) return gp_fail("bincount: expected x of 1 dim, got %d dims", x->a.ndim);
+    if (w && (w->a.ndim != 1 || w->a.numel != x->a.numel))
+        return gp_fail("bincount: weights %s do not fit x %s (expected the same length)",
+                       gp_tensor_text(w, a, sizeof a), gp_tensor_text(x, b, sizeof b));
+    if (c->arg[2].i < 0)
+        return gp_fail("bincount: minlength is %lld (expected 0 or more)", (long long)c->arg[2].i);
+    if (!largest(x, "bincount", c->arg[2].i, &n)) return false;
+    gp_meta_like(m, 0, x, !w ? GP_i64 : w->a.dtype == GP_f32 ? GP_f32 : GP_f64);
+    m->out[0].shape.dim[0] = n;
+    return true;
+}
+
+bool infer_histc(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    double lo = c->arg[2].is_float ? c->arg[2].f : (double)c->arg[2].i,
+           hi = c->arg[3].is_float ? c->arg[3].f : (double)c->arg[3].i;
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT)) return false;
+    if (c->arg[1].i < 1)
+        return gp_fail("histc: bins is %lld (expected 1 or more)", (long long)c->arg[1].i);
+    if (!isfinite(lo) || !isfinite(hi) || lo > hi)
+        return gp_fail("histc: min is %g and max is %g (expected finite numbers, min <= max)", lo,
+                       hi);
     gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    m->out[0].shape = (gp_shape){.ndim = 1, .dim = {c->arg[1].i}};
+    return true;
+}
+
+bool infer_one_hot(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    int64_t n = c->arg[1].i;
+    if (!gp_infer_index(c, "x", x)) return false;
+    if (n < -1 || n == 0 || (n == -1 && x->a.numel == 0))
+        return gp_fail("one_hot: num_classes is %lld (expected 1 or more; -1 takes the largest "
+                       "label, if there is one)",
+                       (long long)n);
+    if (x->a.ndim == GP_MAX_DIM)
+        return gp_fail("one_hot: the result would have %d dims, more than %d", GP_MAX_DIM + 1,
+                       GP_MAX_DIM);
+    if (n < 0 && !largest(x, "one_hot", 1, &n)) return false;
+    gp_meta_like(m, 0, x, GP_i64);
+    gp_shape *s = &m->out[0].shape;
+    s->dim[s->ndim++] = n;
+    if (!(c->tmp[0] = gp_contiguous(x))) return false;
+    c->ntmp = 1;
     return true;
 }

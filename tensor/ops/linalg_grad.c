@@ -1,68 +1,13 @@
-/* Backward of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of
+/* Gradients of linear algebra: formulas composed of ops. Source: Giles, "An extended collection of
  * matrix derivative results for forward and reverse mode algorithmic differentiation", 2008. */
 #include <math.h>
 
-#include "tensor/autograd/grad.h"
+#include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
-
-static gp_tensor *mm(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(matmul, "tt", a, b); }
-static gp_tensor *neg(gp_vjp *v, gp_tensor *t) { return DO(neg, "t", t); }
-static gp_tensor *add(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(add, "tt", a, b); }
-static gp_tensor *sub(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(sub, "tt", a, b); }
-static gp_tensor *mul(gp_vjp *v, gp_tensor *a, gp_tensor *b) { return DO(mul, "tt", a, b); }
-static gp_tensor *column(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-1); }
-static gp_tensor *row(gp_vjp *v, gp_tensor *t) { return DO(unsqueeze, "ti", t, (int64_t)-2); }
 
 static gp_tensor *diagonal_matrix(gp_vjp *v, gp_tensor *t) {
     return DO(diag_embed, "tiii", t, (int64_t)0, (int64_t)-2, (int64_t)-1);
 }
-
-/* ---- products with a sum ---- */
-
-/* y = beta x + alpha a b */
-static bool addmm(gp_vjp *v) {
-    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
-    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
-    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
-    if (v->need[1]) v->dx[1] = mm(v, ga, gp_mT(v, v->x[2]));
-    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
-    return !v->failed;
-}
-const gp_rule vjp_addmm = {addmm, "|2|1"}, vjp_baddbmm = {addmm, "|2|1"};
-
-static bool addmv(gp_vjp *v) {
-    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
-    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
-    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
-    if (v->need[1]) v->dx[1] = mul(v, column(v, ga), row(v, v->x[2]));
-    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
-    return !v->failed;
-}
-const gp_rule vjp_addmv = {addmv, "|2|1"};
-
-/* t as `rows` rows of n elements. */
-static gp_tensor *matrix_of(gp_vjp *v, gp_tensor *t, int64_t rows, int64_t n) {
-    return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {rows, n}}) : NULL;
-}
-
-/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y
- * lacks. */
-static bool linear(gp_vjp *v) {
-    const gp_shape *sw = gp_in_shape(v, 1);
-    bool vector = sw->ndim == 1;
-    int b = gp_input_of(v, 2);
-    gp_tensor *g = vector ? column(v, v->g[0]) : v->g[0];
-    int64_t outputs = vector ? 1 : sw->dim[0], inputs = sw->dim[sw->ndim - 1], rows = 1;
-    for (int d = 0; d < gp_in_shape(v, 0)->ndim - 1; d++) rows *= gp_in_shape(v, 0)->dim[d];
-    if (v->need[0]) v->dx[0] = mm(v, g, vector ? row(v, v->x[1]) : v->x[1]);
-    if (v->need[1]) {
-        gp_tensor *x = matrix_of(v, v->x[0], rows, inputs), *gs = matrix_of(v, g, rows, outputs);
-        v->dx[1] = gp_reshape(v, mm(v, gp_mT(v, gs), x), sw);
-    }
-    if (b >= 0 && v->need[b]) v->dx[b] = v->g[0];
-    return !v->failed;
-}
-const gp_rule vjp_linear = {linear, "1|0|"};
 
 /* ---- solving ---- */
 

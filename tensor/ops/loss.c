@@ -1,6 +1,8 @@
-/* Shape and dtype rules of cross_entropy, nll_loss and their gradients. */
+/* Losses over classes: shape rules of cross_entropy, nll_loss and their gradients; and gradients,
+ * composed of other ops where the backward is recorded, so that it has a derivative. */
 #include <string.h>
 
+#include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
 #include "tensor/ops/loss.h"
 
@@ -99,3 +101,99 @@ bool infer_cross_entropy_grad(gp_call *c, gp_meta *m) {
 }
 bool infer_nll_loss(gp_call *c, gp_meta *m) { return loss(c, m, false); }
 bool infer_nll_loss_grad(gp_call *c, gp_meta *m) { return gradient(c, m, false); }
+
+/* ---- gradients ---- */
+
+static bool averaged(const gp_vjp *v) { return !strcmp(v->node->arg[GP_LOSS_REDUCTION].s, "mean"); }
+
+/* The classes' weights beside x; NULL if none are given. */
+static gp_tensor *class_weights(gp_vjp *v, int dim) {
+    gp_tensor *w = gp_saved(v, GP_LOSS_WEIGHT);
+    return w ? gp_along(v, w, dim, v->x[0]->a.ndim) : NULL;
+}
+
+/* The gradient of class probabilities as the target, or of the logarithms that they are multiplied
+ * with: minus `factor`, weighted, over what the mean is taken over. */
+static gp_tensor *by_share(gp_vjp *v, gp_tensor *factor, int dim) {
+    gp_tensor *x = v->x[0], *w = class_weights(v, dim);
+    double n = (double)x->a.numel / (double)x->a.dim[dim - 1];
+    gp_tensor *g = averaged(v) ? DO(div, "tn", v->g[0], n) : v->g[0];
+    if (g && g->a.ndim) g = DO(unsqueeze, "ti", g, (int64_t)dim);
+    gp_tensor *t = mul(v, DO(neg, "t", g), factor);
+    return w ? mul(v, t, w) : t;
+}
+
+/* The gradient of the logarithms at labels, and, smoothed, at all classes. */
+static gp_tensor *by_label(gp_vjp *v, int dim, double smooth) {
+    gp_tensor *x = v->x[0], *y = v->x[1], *weight = gp_saved(v, GP_LOSS_WEIGHT),
+              *w = class_weights(v, dim);
+    gp_tensor *hard =
+        DO(nll_loss_grad, "tttoaa", DO(mul, "tn", v->g[0], 1 - smooth), x, y, weight, 3, 4);
+    if (!smooth || !hard) return hard;
+    gp_tensor *g = v->g[0], *one = DO(fill, "tn", DO(sum, "t", v->g[0]), -1.0);
+    gp_tensor *n = DO(sum, "t", DO(nll_loss_grad, "tttoas", one, x, y, weight, 3, "sum"));
+    gp_tensor *counts =
+        DO(to, "t-d", DO(ne, "tn", y, (double)gp_int_arg(v, GP_LOSS_IGNORE)), (int)x->a.dtype);
+    if (averaged(v)) g = DO(div, "tt", g, n);
+    gp_tensor *soft = DO(unsqueeze, "ti", mul(v, g, counts), (int64_t)dim);
+    soft = DO(mul, "tn", soft, smooth / (double)x->a.dim[dim - 1]);
+    return sub(v, hard, w ? mul(v, soft, w) : gp_expand(v, soft, gp_in_shape(v, 0)));
+}
+
+/* With l the logarithms of softmax and d their gradient: dx = d - exp(l) sum(d). */
+static bool cross_entropy_composed(gp_vjp *v) {
+    gp_tensor *x = v->x[0], *y = v->x[1];
+    int64_t dim = x->a.ndim > 1 ? 2 : 1;
+    double smooth = gp_float_arg(v, GP_LOSS_SMOOTHING);
+    gp_tensor *l = DO(log_softmax, "ti", x, dim), *d;
+    if (!gp_is_float((gp_dtype)y->a.dtype)) {
+        d = by_label(v, (int)dim, smooth);
+    } else {
+        gp_tensor *share =
+            DO(add, "tn", DO(mul, "tn", y, 1 - smooth), smooth / (double)x->a.dim[dim - 1]);
+        d = by_share(v, share, (int)dim);
+    }
+    gp_give(v, 0, sub(v, d, mul(v, DO(exp, "t", l), DO(sum, "tvb", d, &dim, 1, 1))));
+    return !v->failed;
+}
+
+/* Weights of classes are no parameters: a gradient asked of them is an error, not nothing. */
+static bool no_weight(gp_vjp *v) {
+    int w = gp_input_of(v, GP_LOSS_WEIGHT);
+    if (w >= 0 && v->need[w])
+        v->failed = true,
+        gp_fail("backward: %s has no derivative by its weight (use weight:detach())",
+                v->node->op->name);
+    return !v->failed;
+}
+
+/* Arguments: x, target, weight, ignore_index, reduction, label_smoothing. */
+static bool cross_entropy(gp_vjp *v) {
+    int64_t dim = v->x[0]->a.ndim > 1 ? 2 : 1;
+    if (v->need[1]) {
+        gp_tensor *l = DO(log_softmax, "ti", v->x[0], dim);
+        double smooth = gp_float_arg(v, GP_LOSS_SMOOTHING);
+        gp_give(v, 1, by_share(v, DO(mul, "tn", l, 1 - smooth), (int)dim));
+    }
+    if (!no_weight(v) || !v->need[0] || v->failed) return !v->failed;
+    if (!gp_no_grad) return cross_entropy_composed(v);
+    gp_give(v, 0,
+            DO(cross_entropy_grad, "tttoaaa", v->g[0], v->x[0], v->x[1], gp_saved(v, 2), 3, 4, 5));
+    return !v->failed;
+}
+const gp_rule vjp_cross_entropy = {cross_entropy, "*"};
+
+static bool nll_loss(gp_vjp *v) {
+    if (!no_weight(v)) return false;
+    gp_give(v, 0, DO(nll_loss_grad, "tttoaa", v->g[0], v->x[0], v->x[1], gp_saved(v, 2), 3, 4));
+    return !v->failed;
+}
+const gp_rule vjp_nll_loss = {nll_loss, "*"};
+
+/* The loss is linear in x, so that what takes gradients back is differentiated by the loss.
+ * Arguments: g, x, target, weight, ignore_index, reduction. */
+static bool nll_loss_grad(gp_vjp *v) {
+    gp_give(v, 0, DO(nll_loss, "ttoaa", v->g[0], v->x[2], gp_saved(v, 3), 4, 5));
+    return !v->failed;
+}
+const gp_rule vjp_nll_loss_grad = {nll_loss_grad, "23"};

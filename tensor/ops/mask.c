@@ -1,47 +1,7 @@
-/* Shape rules of ops that take a mask, and of nonzero: where, masked_fill, masked_select,
- * masked_put, masked_scatter, nonzero, count_nonzero. */
+/* Ops that choose elements by a mask, and nonzero: masked_select, masked_put, masked_scatter,
+ * nonzero, count_nonzero; shape rules and gradients. */
+#include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
-
-bool gp_infer_mask(const gp_call *c, int i, const char *arg) {
-    return gp_infer_check(c, arg, (gp_dtype)c->arg[i].t->a.dtype, GP_SET_BOOL);
-}
-
-/* Broadcast of the tensor arguments among first … first + n - 1. */
-static bool broadcast(const gp_call *c, int first, int n, gp_shape *s) {
-    s->ndim = 0;
-    for (int i = first; i < first + n; i++) {
-        if (c->arg[i].kind != GP_TENSOR) continue;
-        gp_shape si = gp_tensor_shape(c->arg[i].t);
-        if (!gp_shape_broadcast(c->op->name, s, &si)) return false;
-    }
-    return true;
-}
-
-bool infer_where(gp_call *c, gp_meta *m) {
-    if (!gp_infer_mask(c, 0, "cond")) return false;
-    m->out[0].dtype = gp_infer_promote(c, 1, 2);
-    gp_infer_zero_dim(c, 1, 2);
-    m->n = 1;
-    return (m->dev = gp_infer_device(c)) && broadcast(c, 0, 3, &m->out[0].shape);
-}
-
-bool infer_masked_fill(gp_call *c, gp_meta *m) {
-    gp_dtype dt = (gp_dtype)c->arg[0].t->a.dtype;
-    const gp_value *v = &c->arg[2];
-    if (!gp_infer_mask(c, 1, "mask")) return false;
-    if (v->kind == GP_TENSOR && v->t->a.ndim)
-        return gp_fail("masked_fill: expected a number or a 0-d tensor as value, got a %d-d tensor",
-                       v->t->a.ndim);
-    gp_dtype vt = v->kind == GP_TENSOR ? (gp_dtype)v->t->a.dtype : v->is_float ? GP_f32 : GP_i64;
-    if (gp_dtype_kind(vt) > gp_dtype_kind(dt) && !(v->kind == GP_NUMBER && !v->is_float))
-        return gp_fail("masked_fill: a %s value does not fit in a %s tensor",
-                       v->kind == GP_NUMBER ? "float" : gp_dtype_name(vt), gp_dtype_name(dt));
-    gp_infer_zero_dim(c, 2, 1);
-    if (c->arg[2].kind == GP_NUMBER && !gp_infer_number(c, 2, "value", dt)) return false;
-    m->n = 1;
-    m->out[0].dtype = dt;
-    return (m->dev = gp_infer_device(c)) && broadcast(c, 0, 2, &m->out[0].shape);
-}
 
 /* Runs count_nonzero on x and reads its result: the wait that the shape costs. */
 static bool count(gp_tensor *x, const char *what, int64_t *n) {
@@ -69,7 +29,8 @@ bool infer_masked_select(gp_call *c, gp_meta *m) {
     gp_shape s;
     int64_t n, all;
     gp_tensor *mask = c->arg[1].t;
-    if (!gp_infer_mask(c, 1, "mask") || !(m->dev = gp_infer_device(c)) || !broadcast(c, 0, 2, &s))
+    if (!gp_infer_mask(c, 1, "mask") || !(m->dev = gp_infer_device(c)) ||
+        !gp_infer_broadcast(c, 0, 2, &s))
         return false;
     if (!gp_shape_numel(&s, &all) || !(mask = unexpanded(mask))) return false;
     bool ok = count(mask, "masked_select", &n);
@@ -113,7 +74,8 @@ bool infer_masked_scatter(gp_call *c, gp_meta *m) {
     m->n = 1;
     m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
     if (!gp_infer_mask(c, 1, "mask") || !(m->dev = gp_infer_device(c)) ||
-        !broadcast(c, 0, 2, &m->out[0].shape) || !gp_infer_values(c, 2, m->out[0].dtype, 0))
+        !gp_infer_broadcast(c, 0, 2, &m->out[0].shape) ||
+        !gp_infer_values(c, 2, m->out[0].dtype, 0))
         return false;
     if (!c->ntmp && !(c->tmp[0] = gp_contiguous(c->arg[2].t))) return false;
     c->ntmp = 1;
@@ -135,11 +97,55 @@ bool infer_count_nonzero(gp_call *c, gp_meta *m) {
     uint64_t mask;
     if (!gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
     gp_meta_like(m, 0, x, GP_i64);
-    gp_shape *s = &m->out[0].shape;
-    s->ndim = 0;
-    for (int d = 0; d < x->a.ndim; d++)
-        if (!(mask >> d & 1)) s->dim[s->ndim++] = x->a.dim[d];
+    gp_infer_reduced(x, mask, false, &m->out[0].shape);
     c->arg[1] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
     c->nargs = 2;
     return true;
 }
+
+/* ---- gradients ---- */
+
+/* Zeros of the broadcast shape of x and mask with g in the mask's places. */
+static bool masked_select(gp_vjp *v) {
+    gp_shape s = *gp_in_shape(v, 0);
+    if (!gp_shape_broadcast("masked_select", &s, gp_in_shape(v, 1))) return false;
+    gp_tensor *z = DO(contiguous, "t", gp_expand(v, gp_zeros_like_input(v, 0), &s));
+    gp_tensor *mask = gp_expand(v, v->x[1], &s);
+    v->dx[0] = gp_no_grad ? gp_do_in(v, z, GP_OP(masked_scatter), "ttt", z, mask, v->g[0])
+                          : DO(masked_scatter, "ttt", z, mask, v->g[0]);
+    return !v->failed;
+}
+const gp_rule vjp_masked_select = {masked_select, "1"};
+
+/* The mask covers the first dims; values are (true elements, the other dims), or broadcast to
+ * that. */
+static bool masked_put(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    gp_shape under = gp_tensor_shape(v->x[1]), parts = {.ndim = 1, .dim = {-1}};
+    for (int d = under.ndim; d < s->ndim; d++)
+        under.dim[under.ndim++] = 1, parts.dim[parts.ndim++] = s->dim[d];
+    gp_tensor *mask = gp_reshape(v, v->x[1], &under);
+    if (v->need[0]) v->dx[0] = DO(masked_fill, "ttn", v->g[0], mask, 0.0);
+    if (v->need[2] && v->g[0]->a.numel == 0) {
+        v->dx[2] = gp_zeros_like_input(v, 2);
+    } else if (v->need[2]) {
+        gp_tensor *taken = DO(masked_select, "tt", v->g[0], mask);
+        v->dx[2] = gp_reshape(v, taken, &parts);
+    }
+    return !v->failed;
+}
+const gp_rule vjp_masked_put = {masked_put, "1"};
+
+static bool masked_scatter(gp_vjp *v) {
+    gp_tensor *mask = v->x[1];
+    if (v->need[0]) v->dx[0] = DO(masked_fill, "ttn", v->g[0], mask, 0.0);
+    if (!v->need[2]) return !v->failed;
+    const gp_shape *s = gp_in_shape(v, 2);
+    gp_shape row = {.ndim = 1, .dim = {1}};
+    for (int d = 0; d < s->ndim; d++) row.dim[0] *= s->dim[d];
+    gp_tensor *all = gp_zeros_shaped(v, &row, 2), *taken = DO(masked_select, "tt", v->g[0], mask);
+    int64_t n = taken ? taken->a.numel : 0;
+    gp_do_in(v, DO(narrow, "tiii", all, (int64_t)1, (int64_t)1, n), GP_OP(copy), "t", taken);
+    return (v->dx[2] = gp_reshape(v, all, s)) != NULL;
+}
+const gp_rule vjp_masked_scatter = {masked_scatter, "1"};

@@ -1,6 +1,6 @@
-/* Shape and dtype rules of layer_norm, rms_norm, group_norm and the gradients of normalisations. */
-#include <string.h>
-
+/* Normalisations and softmax: shape rules, also of the rows that are their gradients; and their
+ * gradients, composed of other ops where the backward is recorded, so that it has a derivative. */
+#include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
 #include "tensor/ops/norm.h"
 
@@ -20,14 +20,6 @@ void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k) {
     }
     k->rows = k->n ? x->numel / k->n : 0;
     k->a_row = k->channels / k->groups;
-}
-
-/* A contiguous copy of argument i in c->tmp, at its end. */
-static bool dense(gp_call *c, int i) {
-    gp_tensor *t = gp_contiguous(c->arg[i].t);
-    if (!t) return false;
-    c->tmp[c->ntmp++] = t;
-    return true;
 }
 
 /* The trailing dims of x are those in argument at + 1. */
@@ -85,12 +77,86 @@ static bool norm(gp_call *c, gp_meta *m, bool group) {
     if (!checked(c, 0, group, &s)) return false;
     if (c->op != GP_OP(rms_norm) && !affine(c, 3, "bias", &s)) return false;
     gp_meta_like(m, 0, c->arg[0].t, (gp_dtype)c->arg[0].t->a.dtype);
-    return dense(c, 0);
+    return gp_infer_dense(c, 0);
 }
 
 bool infer_layer_norm(gp_call *c, gp_meta *m) { return norm(c, m, false); }
 bool infer_rms_norm(gp_call *c, gp_meta *m) { return norm(c, m, false); }
 bool infer_group_norm(gp_call *c, gp_meta *m) { return norm(c, m, true); }
+
+/* ---- batch_norm ---- */
+
+static bool per_channel(const gp_call *c, int i, const char *name, int64_t channels) {
+    char text[160];
+    if (!gp_given(c, i)) return true;
+    const gp_tensor *t = c->arg[i].t;
+    if (t->a.ndim != 1 || t->a.dim[0] != channels)
+        return gp_fail("batch_norm: argument '%s' is %s (expected %lld elements in one dim)", name,
+                       gp_tensor_text(t, text, sizeof text), (long long)channels);
+    return gp_infer_check(c, name, (gp_dtype)t->a.dtype, GP_SET_FLOAT);
+}
+
+/* In training the running statistics are written; two elements of one in one place would be written
+ * twice. */
+static bool running_writable(const gp_call *c, int i, const char *name) {
+    if (!gp_given(c, i)) return true;
+    const gp_array *a = &c->arg[i].t->a;
+    if (a->dim[0] > 1 && a->stride[0] == 0)
+        return gp_fail(
+            "batch_norm: argument '%s' was expanded and cannot be written; use :clone() first",
+            name);
+    return true;
+}
+
+/* Arguments: x, running_mean, running_var, weight, bias, training, momentum, eps. */
+bool infer_batch_norm(gp_call *c, gp_meta *m) {
+    static const char *const names[] = {"x", "running_mean", "running_var", "weight", "bias"};
+    gp_tensor *x = c->arg[0].t;
+    char text[160];
+    bool training = c->arg[5].i;
+    if (!gp_infer_device(c) || !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT))
+        return false;
+    if (x->a.ndim < 2)
+        return gp_fail(
+            "batch_norm: argument 'x' is %s (expected at least 2 dims, the channels in the second)",
+            gp_tensor_text(x, text, sizeof text));
+    int64_t channels = x->a.dim[1];
+    for (int i = 1; i <= 4; i++)
+        if (!per_channel(c, i, names[i], channels)) return false;
+    if (gp_given(c, 1) != gp_given(c, 2))
+        return gp_fail("batch_norm: running_mean and running_var go together");
+    if (!training && !gp_given(c, 1))
+        return gp_fail(
+            "batch_norm: running_mean and running_var are needed where training is false");
+    if (training && channels && x->a.numel == channels)
+        return gp_fail("batch_norm: argument 'x' is %s (expected more than one value per channel "
+                       "when training)",
+                       gp_tensor_text(x, text, sizeof text));
+    for (int i = 1; training && i <= 2; i++)
+        if (!running_writable(c, i, names[i])) return false;
+    for (int i = 1; training && x->a.numel && i <= 2; i++)
+        if (gp_given(c, i)) c->arg[i].written = true;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return true;
+}
+
+/* ---- softmax ---- */
+
+/* Arguments: x, dim (0-based from here on), dtype. */
+bool infer_softmax(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    gp_dtype dt = gp_arg_dtype(c, 2, (gp_dtype)x->a.dtype);
+    int dim;
+    if (!gp_infer_check(c, gp_given(c, 2) ? "dtype" : "x", dt, GP_SET_FLOAT)) return false;
+    if (!gp_dim_wrap(c->op->name, c->arg[1].i, x->a.ndim, &dim)) return false;
+    c->arg[1].i = dim;
+    gp_meta_like(m, 0, x, dt);
+    return true;
+}
+
+bool infer_log_softmax(gp_call *c, gp_meta *m) { return infer_softmax(c, m); }
+
+/* ---- rows that are gradients ---- */
 
 static bool like_x(const gp_call *c, const gp_tensor *x) {
     gp_shape have = gp_tensor_shape(c->arg[0].t), want = gp_tensor_shape(x);
@@ -111,7 +177,7 @@ static bool gradients(gp_call *c, gp_meta *m, const gp_tensor *x, int i, const g
         m->out[k].dtype = gp_given(c, i) ? (gp_dtype)c->arg[i].t->a.dtype : dt;
     }
     m->n = 2 + bias;
-    return dense(c, 1) && dense(c, 0);
+    return gp_infer_dense(c, 1) && gp_infer_dense(c, 0);
 }
 
 static bool norm_grad(gp_call *c, gp_meta *m, bool group) {
@@ -154,62 +220,175 @@ bool infer_softmax_grad(gp_call *c, gp_meta *m) {
         return false;
     c->arg[2].i = dim;
     gp_meta_like(m, 0, y, (gp_dtype)y->a.dtype);
-    return dense(c, 1) && dense(c, 0);
+    return gp_infer_dense(c, 1) && gp_infer_dense(c, 0);
 }
 bool infer_log_softmax_grad(gp_call *c, gp_meta *m) { return infer_softmax_grad(c, m); }
 
-/* Arguments: x, p, training. */
-bool infer_dropout(gp_call *c, gp_meta *m) {
-    const gp_tensor *x = c->arg[0].t;
-    if (!(c->arg[1].f >= 0 && c->arg[1].f <= 1))
-        return gp_fail("%s: argument 'p' is %g (expected 0 to 1)", c->op->name, c->arg[1].f);
-    if (!gp_infer_check(c, c->op == GP_OP(dropout) ? "x" : "g", (gp_dtype)x->a.dtype, GP_SET_FLOAT))
-        return false;
-    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    return dense(c, 0);
-}
-bool infer_dropout_grad(gp_call *c, gp_meta *m) { return infer_dropout(c, m); }
+/* ---- gradients, composed ---- */
 
-/* Arguments: index, weight, padding_idx. */
-bool infer_embedding(gp_call *c, gp_meta *m) {
-    const gp_tensor *index = c->arg[0].t, *w = c->arg[1].t;
-    char text[160];
-    if (!gp_infer_device(c) || !gp_infer_index(c, "index", index)) return false;
-    if (w->a.ndim != 2)
-        return gp_fail("embedding: argument 'weight' is %s (expected 2 dims)",
-                       gp_tensor_text(w, text, sizeof text));
-    if (index->a.ndim == GP_MAX_DIM)
-        return gp_fail("embedding: argument 'index' has %d dims, and a result one more",
-                       GP_MAX_DIM);
-    int64_t rows = w->a.dim[0], pad = gp_given(c, 2) ? c->arg[2].i : 1;
-    if (rows == 0 && (index->a.numel || gp_given(c, 2)))
-        return gp_fail("embedding: argument 'weight' is %s: it has no rows to look up",
-                       gp_tensor_text(w, text, sizeof text));
-    if (gp_given(c, 2) && (pad == 0 || pad > rows || pad < -rows))
-        return gp_fail("embedding: argument 'padding_idx' is %lld (%s)", (long long)pad,
-                       gp_index_range(rows, text, sizeof text));
-    gp_meta_like(m, 0, index, (gp_dtype)w->a.dtype);
-    m->out[0].shape.dim[m->out[0].shape.ndim++] = w->a.dim[1];
-    return dense(c, 0) && dense(c, 1);
+/* Some dims of a tensor, counted from 1. */
+typedef struct dims {
+    int n;
+    int64_t d[GP_MAX_DIM];
+} dims;
+
+static dims last(int n, int ndim) {
+    dims k = {.n = n};
+    for (int i = 0; i < n; i++) k.d[i] = ndim - n + i + 1;
+    return k;
+}
+static dims all_but(int dim, int ndim) {
+    dims k = {.n = 0};
+    for (int i = 1; i <= ndim; i++)
+        if (i != dim) k.d[k.n++] = i;
+    return k;
 }
 
-/* Arguments: g, index, num_embeddings, padding_idx. */
-bool infer_embedding_grad(gp_call *c, gp_meta *m) {
-    const gp_tensor *g = c->arg[0].t, *index = c->arg[1].t;
-    char a[160], b[160];
-    if (!gp_infer_device(c) || !gp_infer_index(c, "index", index) ||
-        !gp_infer_check(c, "g", (gp_dtype)g->a.dtype, GP_SET_FLOAT))
-        return false;
-    bool fits = g->a.ndim == index->a.ndim + 1;
-    for (int d = 0; fits && d < index->a.ndim; d++) fits = g->a.dim[d] == index->a.dim[d];
-    if (!fits)
-        return gp_fail("embedding_grad: argument 'g' is %s, argument 'index' %s (expected its "
-                       "shape and one more dim)",
-                       gp_tensor_text(g, a, sizeof a), gp_tensor_text(index, b, sizeof b));
-    if (c->arg[2].i < 0)
-        return gp_fail("embedding_grad: argument 'num_embeddings' is %lld (expected >= 0)",
-                       (long long)c->arg[2].i);
-    gp_meta_like(m, 0, g, (gp_dtype)g->a.dtype);
-    m->out[0].shape = (gp_shape){.ndim = 2, .dim = {c->arg[2].i, g->a.dim[g->a.ndim - 1]}};
-    return dense(c, 0) && dense(c, 1);
+static gp_tensor *mean(gp_vjp *v, gp_tensor *t, const dims *k) {
+    return k->n ? DO(mean, "tvb", t, k->d, k->n, 1) : t;
 }
+static gp_tensor *sum(gp_vjp *v, gp_tensor *t, const dims *k) {
+    return k->n ? DO(sum, "tv", t, k->d, k->n) : t;
+}
+
+/* x over the root of its mean square over k; where centred, less its mean first. */
+typedef struct normal {
+    gp_tensor *y, *scale;
+    bool centred;
+    dims k;
+} normal;
+
+static normal normalized(gp_vjp *v, gp_tensor *x, dims k, bool centred, double eps) {
+    if (centred) x = sub(v, x, mean(v, x, &k));
+    gp_tensor *scale = DO(rsqrt, "t", DO(add, "tn", mean(v, mul(v, x, x), &k), eps));
+    return (normal){mul(v, x, scale), scale, centred, k};
+}
+
+/* The gradient of x, from that of n->y. */
+static gp_tensor *back(gp_vjp *v, const normal *n, gp_tensor *g) {
+    gp_tensor *t = sub(v, g, mul(v, n->y, mean(v, mul(v, g, n->y), &n->k)));
+    if (n->centred) t = sub(v, t, mean(v, g, &n->k));
+    return mul(v, t, n->scale);
+}
+
+/* Arguments: x, normalized_shape, weight, and of layer_norm bias; eps. */
+static bool rows_composed(gp_vjp *v, bool centred, double eps) {
+    int n;
+    gp_ints_arg(v, 1, &n);
+    gp_tensor *g = v->g[0], *weight = gp_saved(v, 2);
+    normal k = normalized(v, v->x[0], last(n, v->x[0]->a.ndim), centred, eps);
+    gp_give(v, 0, back(v, &k, weight ? mul(v, g, weight) : g));
+    gp_give(v, 2, mul(v, g, k.y));
+    if (centred) gp_give(v, 3, g);
+    return !v->failed;
+}
+
+/* Gradients of weight and bias at argument w: of y = norm times weight plus bias, by channel. */
+static bool channels(gp_vjp *v, gp_tensor *norm, int w) {
+    dims k = all_but(2, v->x[0]->a.ndim);
+    gp_give(v, w, sum(v, mul(v, v->g[0], norm), &k));
+    gp_give(v, w + 1, sum(v, v->g[0], &k));
+    return !v->failed;
+}
+
+static gp_tensor *weighted(gp_vjp *v, int w) {
+    gp_tensor *weight = gp_saved(v, w);
+    return weight ? mul(v, v->g[0], gp_along(v, weight, 2, v->x[0]->a.ndim)) : v->g[0];
+}
+
+/* Arguments: x, num_groups, weight, bias, eps. */
+static bool group_composed(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    gp_shape rows = {.ndim = 3, .dim = {s->dim[0], gp_int_arg(v, 1), -1}};
+    if (!v->x[0]->a.numel) return (v->dx[0] = v->g[0]) != NULL;
+    normal k = normalized(v, gp_reshape(v, v->x[0], &rows), last(1, 3), true, gp_float_arg(v, 4));
+    gp_give(v, 0, gp_reshape(v, back(v, &k, gp_reshape(v, weighted(v, 2), &rows)), s));
+    return channels(v, gp_reshape(v, k.y, s), 2);
+}
+
+/* Arguments: x, running_mean, running_var, weight, bias, training, momentum, eps. */
+static bool batch_composed(gp_vjp *v) {
+    int ndim = v->x[0]->a.ndim;
+    double eps = gp_float_arg(v, 7);
+    gp_tensor *x = v->x[0], *m = gp_saved(v, 1), *s = gp_saved(v, 2), *g = weighted(v, 3);
+    if (gp_int_arg(v, 5) || !m || !s) {
+        normal k = normalized(v, x, all_but(2, ndim), true, eps);
+        gp_give(v, 0, back(v, &k, g));
+        return channels(v, k.y, 3);
+    }
+    gp_tensor *scale = gp_along(v, DO(rsqrt, "t", DO(add, "tn", s, eps)), 2, ndim);
+    gp_give(v, 0, mul(v, g, scale));
+    return channels(v, mul(v, sub(v, x, gp_along(v, m, 2, ndim)), scale), 3);
+}
+
+/* ---- gradients ---- */
+
+/* Results of a norm's gradient op: for x, weight, bias, at arguments w and b of the forward. */
+static bool give_norm(gp_vjp *v, gp_tensor **d, int w, int b) {
+    gp_give(v, 0, d[0]);
+    gp_give(v, w, d[1]);
+    gp_give(v, b, d[2]);
+    return !v->failed;
+}
+
+static bool batch_norm(gp_vjp *v) {
+    gp_tensor *d[GP_MAX_OUT] = {NULL};
+    if (!gp_no_grad) return batch_composed(v);
+    return gp_do_all(v, d, GP_OP(batch_norm_grad), "ttoooaa", v->g[0], v->x[0], gp_saved(v, 1),
+                     gp_saved(v, 2), gp_saved(v, 3), 5, 7) &&
+           give_norm(v, d, 3, 4);
+}
+const gp_rule vjp_batch_norm = {batch_norm, "*"};
+
+static bool layer_norm(gp_vjp *v) {
+    gp_tensor *d[GP_MAX_OUT] = {NULL};
+    if (!gp_no_grad) return rows_composed(v, true, gp_float_arg(v, 4));
+    return gp_do_all(v, d, GP_OP(layer_norm_grad), "ttaoa", v->g[0], v->x[0], 1, gp_saved(v, 2),
+                     4) &&
+           give_norm(v, d, 2, 3);
+}
+const gp_rule vjp_layer_norm = {layer_norm, "*"};
+
+static bool group_norm(gp_vjp *v) {
+    gp_tensor *d[GP_MAX_OUT] = {NULL};
+    if (!gp_no_grad) return group_composed(v);
+    return gp_do_all(v, d, GP_OP(group_norm_grad), "ttaoa", v->g[0], v->x[0], 1, gp_saved(v, 2),
+                     4) &&
+           give_norm(v, d, 2, 3);
+}
+const gp_rule vjp_group_norm = {group_norm, "*"};
+
+static bool rms_norm(gp_vjp *v) {
+    gp_tensor *d[GP_MAX_OUT] = {NULL};
+    if (!gp_no_grad)
+        return rows_composed(
+            v, false, gp_has(v, 3) ? gp_float_arg(v, 3) : gp_norm_eps((gp_dtype)v->x[0]->a.dtype));
+    return gp_do_all(v, d, GP_OP(rms_norm_grad), "ttaoa", v->g[0], v->x[0], 1, gp_saved(v, 2), 3) &&
+           give_norm(v, d, 2, 15);
+}
+const gp_rule vjp_rms_norm = {rms_norm, "*"};
+
+static gp_tensor *sum_along(gp_vjp *v, gp_tensor *t, int64_t dim) {
+    return DO(sum, "tvb", t, &dim, 1, 1);
+}
+
+/* dx = y (g - sum(g y)); in one op where nobody asks for its derivative. */
+static bool softmax(gp_vjp *v) {
+    if (gp_no_grad)
+        return (v->dx[0] = DO(softmax_grad, "tti", v->g[0], v->y[0], gp_int_arg(v, 1))) != NULL;
+    gp_tensor *y = v->y[0], *gy = DO(mul, "tt", v->g[0], y);
+    gp_tensor *s = sum_along(v, gy, gp_int_arg(v, 1));
+    v->dx[0] = DO(sub, "tt", gy, DO(mul, "tt", y, s));
+    return !v->failed;
+}
+const gp_rule vjp_softmax = {softmax, "y"};
+
+/* dx = g - softmax sum(g) */
+static bool log_softmax(gp_vjp *v) {
+    if (gp_no_grad)
+        return (v->dx[0] = DO(log_softmax_grad, "tti", v->g[0], v->y[0], gp_int_arg(v, 1))) != NULL;
+    gp_tensor *s = sum_along(v, v->g[0], gp_int_arg(v, 1));
+    v->dx[0] = DO(sub, "tt", v->g[0], DO(mul, "tt", DO(exp, "t", v->y[0]), s));
+    return !v->failed;
+}
+const gp_rule vjp_log_softmax = {log_softmax, "y"};

@@ -1,6 +1,7 @@
-/* Shape and dtype rules of pooling and its gradients. */
+/* Pooling and its gradients: shape rules, and the gradients of both. */
+#include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
-#include "tensor/ops/nn.h"
+#include "tensor/ops/conv.h"
 
 enum { TEXT = 160 };
 
@@ -147,7 +148,7 @@ bool infer_adaptive_avg_pool2d(gp_call *c, gp_meta *m) { return adaptive_rule(c,
 bool infer_adaptive_max_pool1d(gp_call *c, gp_meta *m) { return adaptive_rule(c, m, 1); }
 bool infer_adaptive_max_pool2d(gp_call *c, gp_meta *m) { return adaptive_rule(c, m, 2); }
 
-/* ---- gradients ---- */
+/* ---- rows that are gradients ---- */
 
 /* grad has the shape of what p makes of images of shape size. */
 static bool grad_output(gp_call *c, gp_meta *m, const gp_shape *size, const gp_shape *want) {
@@ -207,3 +208,94 @@ static bool adaptive_grad_rule(gp_call *c, gp_meta *m, int rank) {
 }
 bool infer_adaptive_avg_pool1d_grad(gp_call *c, gp_meta *m) { return adaptive_grad_rule(c, m, 1); }
 bool infer_adaptive_avg_pool2d_grad(gp_call *c, gp_meta *m) { return adaptive_grad_rule(c, m, 2); }
+
+/* ---- gradients ---- */
+
+/* What takes a gradient back is linear, so it is differentiated by the forward row. */
+
+/* The indices of the largest elements: those that the forward gave, or gives when asked again.
+ * rank: of the spatial dims. Arguments: x, kernel_size, stride, padding, dilation, ceil_mode,
+ * return_indices. */
+static bool max_pool(gp_vjp *v, const gp_op *again, const gp_op *grad) {
+    gp_tensor *out[GP_MAX_OUT] = {NULL};
+    const gp_shape *s = gp_in_shape(v, 0);
+    if (!gp_do_all(v, out, again, "taaaaab", v->x[0], 1, 2, 3, 4, 5, 1)) return false;
+    return (v->dx[0] = gp_do(v, grad, "ttv", v->g[0], out[1], s->dim, s->ndim)) != NULL;
+}
+static bool max_pool1d(gp_vjp *v) { return max_pool(v, GP_OP(max_pool1d), GP_OP(max_pool1d_grad)); }
+static bool max_pool2d(gp_vjp *v) { return max_pool(v, GP_OP(max_pool2d), GP_OP(max_pool2d_grad)); }
+const gp_rule vjp_max_pool1d = {max_pool1d, "0"}, vjp_max_pool2d = {max_pool2d, "0"};
+
+static bool adaptive_max_pool(gp_vjp *v, const gp_op *again, const gp_op *grad) {
+    gp_tensor *out[GP_MAX_OUT] = {NULL};
+    const gp_shape *s = gp_in_shape(v, 0);
+    if (!gp_do_all(v, out, again, "tab", v->x[0], 1, 1)) return false;
+    return (v->dx[0] = gp_do(v, grad, "ttv", v->g[0], out[1], s->dim, s->ndim)) != NULL;
+}
+static bool adaptive_max_pool1d(gp_vjp *v) {
+    return adaptive_max_pool(v, GP_OP(adaptive_max_pool1d), GP_OP(max_pool1d_grad));
+}
+static bool adaptive_max_pool2d(gp_vjp *v) {
+    return adaptive_max_pool(v, GP_OP(adaptive_max_pool2d), GP_OP(max_pool2d_grad));
+}
+const gp_rule vjp_adaptive_max_pool1d = {adaptive_max_pool1d, "0"},
+              vjp_adaptive_max_pool2d = {adaptive_max_pool2d, "0"};
+
+/* Arguments: grad, indices, size: what is there, with the last `rank` dims as one. */
+static bool max_pool_grad(gp_vjp *v, int rank) {
+    gp_tensor *index = v->x[1];
+    int64_t first = -rank, last = -1;
+    gp_tensor *flat = DO(gather, "tit", DO(flatten, "tii", v->g[0], first, last), last,
+                         DO(flatten, "tii", index, first, last));
+    return (v->dx[0] = gp_reshape(v, flat, gp_in_shape(v, 0))) != NULL;
+}
+static bool max_pool1d_grad(gp_vjp *v) { return max_pool_grad(v, 1); }
+static bool max_pool2d_grad(gp_vjp *v) { return max_pool_grad(v, 2); }
+const gp_rule vjp_max_pool1d_grad = {max_pool1d_grad, "1"},
+              vjp_max_pool2d_grad = {max_pool2d_grad, "1"};
+
+static bool avg_pool1d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    v->dx[0] = DO(avg_pool1d_grad, "tvaaaaa", v->g[0], s->dim, s->ndim, 1, 2, 3, 4, 5);
+    return !v->failed;
+}
+static bool avg_pool2d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    v->dx[0] = DO(avg_pool2d_grad, "tvaaaaaa", v->g[0], s->dim, s->ndim, 1, 2, 3, 4, 5, 6);
+    return !v->failed;
+}
+static bool adaptive_avg_pool1d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    return (v->dx[0] = DO(adaptive_avg_pool1d_grad, "tv", v->g[0], s->dim, s->ndim)) != NULL;
+}
+static bool adaptive_avg_pool2d(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    return (v->dx[0] = DO(adaptive_avg_pool2d_grad, "tv", v->g[0], s->dim, s->ndim)) != NULL;
+}
+const gp_rule vjp_avg_pool1d = {avg_pool1d, NULL}, vjp_avg_pool2d = {avg_pool2d, NULL},
+              vjp_adaptive_avg_pool1d = {adaptive_avg_pool1d, NULL},
+              vjp_adaptive_avg_pool2d = {adaptive_avg_pool2d, NULL};
+
+/* Arguments: grad, size, then those of the forward. */
+static bool avg_pool1d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(avg_pool1d, "taaaaa", v->g[0], 2, 3, 4, 5, 6)) != NULL;
+}
+static bool avg_pool2d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(avg_pool2d, "taaaaaa", v->g[0], 2, 3, 4, 5, 6, 7)) != NULL;
+}
+const gp_rule vjp_avg_pool1d_grad = {avg_pool1d_grad, NULL},
+              vjp_avg_pool2d_grad = {avg_pool2d_grad, NULL};
+
+/* The last `rank` sizes of input 0. */
+static const int64_t *spatial(const gp_vjp *v, int rank) {
+    return gp_in_shape(v, 0)->dim + gp_in_shape(v, 0)->ndim - rank;
+}
+
+static bool adaptive_avg_pool1d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(adaptive_avg_pool1d, "tv", v->g[0], spatial(v, 1), 1)) != NULL;
+}
+static bool adaptive_avg_pool2d_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(adaptive_avg_pool2d, "tv", v->g[0], spatial(v, 2), 2)) != NULL;
+}
+const gp_rule vjp_adaptive_avg_pool1d_grad = {adaptive_avg_pool1d_grad, NULL},
+              vjp_adaptive_avg_pool2d_grad = {adaptive_avg_pool2d_grad, NULL};

@@ -1,4 +1,5 @@
-/* Shape and dtype rules of random tensors. */
+/* Random tensors, dropout, multinomial: shape rules and gradients. */
+#include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
 
 static bool float_result(const gp_call *c, const gp_meta *m) {
@@ -108,3 +109,36 @@ bool infer_multinomial(gp_call *c, gp_meta *m) {
     m->out[0].shape.dim[x->a.ndim - 1] = n;
     return true;
 }
+
+/* Arguments: x, p, training. */
+bool infer_dropout(gp_call *c, gp_meta *m) {
+    const gp_tensor *x = c->arg[0].t;
+    if (!(c->arg[1].f >= 0 && c->arg[1].f <= 1))
+        return gp_fail("%s: argument 'p' is %g (expected 0 to 1)", c->op->name, c->arg[1].f);
+    if (!gp_infer_check(c, c->op == GP_OP(dropout) ? "x" : "g", (gp_dtype)x->a.dtype, GP_SET_FLOAT))
+        return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return gp_infer_dense(c, 0);
+}
+bool infer_dropout_grad(gp_call *c, gp_meta *m) { return infer_dropout(c, m); }
+
+/* ---- gradients ---- */
+
+/* Filled anew: what the tensor was does not count any more. */
+static bool nothing(gp_vjp *v) { return true; }
+const gp_rule vjp_uniform = {nothing, NULL}, vjp_normal = {nothing, NULL},
+              vjp_bernoulli = {nothing, NULL};
+
+static bool dropout(gp_vjp *v) {
+    gp_give(v, 0,
+            DO(dropout_grad, "taaii", v->g[0], 1, 2, (int64_t)v->node->seed,
+               (int64_t)v->node->counter));
+    return !v->failed;
+}
+const gp_rule vjp_dropout = {dropout, NULL};
+
+/* Arguments: g, p, training, seed, counter. */
+static bool dropout_grad(gp_vjp *v) {
+    return (v->dx[0] = DO(dropout_grad, "taaaa", v->g[0], 1, 2, 3, 4)) != NULL;
+}
+const gp_rule vjp_dropout_grad = {dropout_grad, NULL};

@@ -1,6 +1,6 @@
 /* Index tensors become byte offsets, and ops layouts: see gather.h. */
 #include "kernels/cpu/index/gather.h"
-#include "tensor/ops/index_place.h"
+#include "tensor/ops/index.h"
 
 enum { GRAIN = 32768, LOOK = 1 << 18 };
 

@@ -3,7 +3,7 @@
  * of memory, neighbours coming from the caches. */
 #include "kernels/cuda/runtime/rows.cuh"
 extern "C" {
-#include "tensor/ops/nn.h"
+#include "tensor/ops/conv.h"
 }
 
 /* Output i of a dim is w0 times input i0 plus w1 times input i1; nearest: input i0. */

@@ -8,7 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "tensor/ops/nn.h"
+#include "tensor/ops/conv.h"
 /* conv1d to conv3d: the call's arguments are theirs. Integers wrap. */
 bool gp_conv_plain(const gp_call *c, const gp_conv *k);
 /* The image of argument 0 (shaped like k's results) and the weight, argument 1: transposed

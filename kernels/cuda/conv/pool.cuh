@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/runtime/loop.cuh"
 extern "C" {
-#include "tensor/ops/nn.h"
+#include "tensor/ops/conv.h"
 }
 
 /* Sizes of the last two dims: rows (0) and columns (1). */

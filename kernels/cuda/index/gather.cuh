@@ -4,7 +4,7 @@
 #define GP_CUDA_PICK_CUH
 
 #include "kernels/cuda/runtime/loop.cuh"
-#include "tensor/ops/arrange.h"
+#include "tensor/ops/layout.h"
 
 /* What an index can be; GP_PICK_TEXTS. */
 enum { GP_OUT_OF_RANGE = 1, GP_OUT_OF_NOTHING = 2, GP_OUT_OF_ONE = 3 };

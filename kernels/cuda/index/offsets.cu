@@ -1,6 +1,6 @@
 /* Index tensors become byte offsets, and ops layouts: see gather.cuh. */
 #include "kernels/cuda/index/gather.cuh"
-#include "tensor/ops/index_place.h"
+#include "tensor/ops/index.h"
 
 static gp_pick pick_of(const gp_call *c, const gp_array *index, int64_t size, int64_t step, int dim,
                        const char *const *texts) {

@@ -2,7 +2,7 @@
  * and a write of each element at the speed of memory. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/runtime/rows.cuh"
-#include "tensor/ops/arrange.h"
+#include "tensor/ops/layout.h"
 
 enum { PIECES = 64 }; /* tensors of a launch */
 

@@ -1,7 +1,7 @@
-/* What the shape rules of neural-network ops and their kernels share: the sizes of convolutions,
- * pooling and resampling. */
-#ifndef GP_NN_H
-#define GP_NN_H
+/* What the shape rules of convolutions, pooling and interpolation share with their kernels: sizes.
+ */
+#ifndef GP_CONV_H
+#define GP_CONV_H
 
 #include "tensor/op.h"
 

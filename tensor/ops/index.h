@@ -1,7 +1,7 @@
 /* Where the dims of index tensors stand in x[indices]: for the shape rule and every device's
  * kernels. */
-#ifndef GP_INDEX_PLACE_H
-#define GP_INDEX_PLACE_H
+#ifndef GP_INDEX_H
+#define GP_INDEX_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,10 @@
-/* Shape and dtype rules of interpolate and its gradient. */
+/* interpolate and its gradient: shape rules, and the gradients of both. */
 #include <math.h>
 #include <string.h>
 
+#include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
-#include "tensor/ops/nn.h"
+#include "tensor/ops/conv.h"
 
 enum { TEXT = 160 };
 
@@ -100,3 +101,23 @@ bool infer_interpolate_grad(gp_call *c, gp_meta *m) {
     m->out[0].shape = size;
     return true;
 }
+
+/* ---- gradients ---- */
+
+/* Arguments: x, size, scale_factor, mode, align_corners. */
+static bool interpolate(gp_vjp *v) {
+    const gp_shape *s = gp_in_shape(v, 0);
+    v->dx[0] = DO(interpolate_grad, "tvaaa", v->g[0], s->dim, s->ndim, 2, 3, 4);
+    return !v->failed;
+}
+const gp_rule vjp_interpolate = {interpolate, NULL};
+
+/* Arguments: grad, size, scale_factor, mode, align_corners. */
+static bool interpolate_grad(gp_vjp *v) {
+    int rank = gp_in_shape(v, 0)->ndim - 2;
+    v->dx[0] = gp_has(v, 2)
+                   ? DO(interpolate, "t-aaa", v->g[0], 2, 3, 4)
+                   : DO(interpolate, "tv-aa", v->g[0], gp_in_shape(v, 0)->dim + 2, rank, 3, 4);
+    return !v->failed;
+}
+const gp_rule vjp_interpolate_grad = {interpolate_grad, NULL};

@@ -1,7 +1,6 @@
-/* Shape and dtype rules of matrix products, normalisation and softmax. */
-#include <stdio.h>
-#include <string.h>
-
+/* Products of matrices and vectors, and those added to another tensor: shape rules and gradients.
+ */
+#include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
 
 enum { NUMBERS = GP_SET_FLOAT | GP_SET_INT };
@@ -15,8 +14,6 @@ static bool same_dtype(const gp_call *c, int i, const char *name, const gp_tenso
                    c->op->name, xname, gp_dtype_name(want), name,
                    gp_dtype_name((gp_dtype)c->arg[i].t->a.dtype));
 }
-
-/* ---- matrix products ---- */
 
 static bool bad_product(const gp_call *c, const char *expected) {
     char a[160], b[160];
@@ -136,74 +133,82 @@ bool infer_linear(gp_call *c, gp_meta *m) {
                    gp_tensor_text(b, s, sizeof s), gp_shape_text(y, t, sizeof t));
 }
 
-/* ---- normalisation ---- */
+/* ---- gradients ---- */
 
-static bool per_channel(const gp_call *c, int i, const char *name, int64_t channels) {
-    char text[160];
-    if (!gp_given(c, i)) return true;
-    const gp_tensor *t = c->arg[i].t;
-    if (t->a.ndim != 1 || t->a.dim[0] != channels)
-        return gp_fail("batch_norm: argument '%s' is %s (expected %lld elements in one dim)", name,
-                       gp_tensor_text(t, text, sizeof text), (long long)channels);
-    return gp_infer_check(c, name, (gp_dtype)t->a.dtype, GP_SET_FLOAT);
+/* A vector as the matrix that matmul takes it for: a row (first operand) or a column. */
+static gp_tensor *as_matrix(gp_vjp *v, gp_tensor *t, bool row) {
+    return t->a.ndim == 1 ? DO(unsqueeze, "ti", t, (int64_t)(row ? 1 : 2)) : t;
 }
 
-/* In training the running statistics are written; two elements of one in one place would be written
- * twice. */
-static bool running_writable(const gp_call *c, int i, const char *name) {
-    if (!gp_given(c, i)) return true;
-    const gp_array *a = &c->arg[i].t->a;
-    if (a->dim[0] > 1 && a->stride[0] == 0)
-        return gp_fail(
-            "batch_norm: argument '%s' was expanded and cannot be written; use :clone() first",
-            name);
-    return true;
+/* c = a b: da = g b', db = a' g, with vectors as matrices and batches summed by the caller. */
+static bool matmul(gp_vjp *v) {
+    const gp_shape *sa = gp_in_shape(v, 0), *sb = gp_in_shape(v, 1);
+    gp_tensor *a = v->x[0], *b = v->x[1], *g = v->g[0];
+    if (sb->ndim == 1) g = DO(unsqueeze, "ti", g, (int64_t)-1);
+    if (sa->ndim == 1) g = DO(unsqueeze, "ti", g, (int64_t)-2);
+    if (v->need[0]) {
+        gp_tensor *d = DO(matmul, "tt", g, gp_mT(v, as_matrix(v, b, false)));
+        if (sa->ndim == 1) d = DO(squeeze, "tv", d, &(int64_t){-2}, 1);
+        v->dx[0] = d;
+    }
+    if (v->need[1]) {
+        gp_tensor *d = DO(matmul, "tt", gp_mT(v, as_matrix(v, a, true)), g);
+        if (sb->ndim == 1) d = DO(squeeze, "tv", d, &(int64_t){-1}, 1);
+        v->dx[1] = d;
+    }
+    return !v->failed;
+}
+const gp_rule vjp_matmul = {matmul, "1|0"}, vjp_mm = {matmul, "1|0"}, vjp_bmm = {matmul, "1|0"},
+              vjp_mv = {matmul, "1|0"};
+
+static bool dot(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = DO(mul, "tt", v->g[0], v->x[1]);
+    if (v->need[1]) v->dx[1] = DO(mul, "tt", v->g[0], v->x[0]);
+    return !v->failed;
+}
+const gp_rule vjp_dot = {dot, "1|0"};
+
+/* y = beta x + alpha a b */
+static bool addmm(gp_vjp *v) {
+    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
+    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
+    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
+    if (v->need[1]) v->dx[1] = mm(v, ga, gp_mT(v, v->x[2]));
+    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
+    return !v->failed;
+}
+const gp_rule vjp_addmm = {addmm, "|2|1"}, vjp_baddbmm = {addmm, "|2|1"};
+
+static bool addmv(gp_vjp *v) {
+    double beta = gp_float_arg(v, 3), alpha = gp_float_arg(v, 4);
+    gp_tensor *g = v->g[0], *ga = DO(mul, "tn", g, alpha);
+    if (v->need[0]) v->dx[0] = DO(mul, "tn", g, beta);
+    if (v->need[1]) v->dx[1] = mul(v, column(v, ga), row(v, v->x[2]));
+    if (v->need[2]) v->dx[2] = mm(v, gp_mT(v, v->x[1]), ga);
+    return !v->failed;
+}
+const gp_rule vjp_addmv = {addmv, "|2|1"};
+
+/* t as `rows` rows of n elements. */
+static gp_tensor *matrix_of(gp_vjp *v, gp_tensor *t, int64_t rows, int64_t n) {
+    return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {rows, n}}) : NULL;
 }
 
-/* Arguments: x, running_mean, running_var, weight, bias, training, momentum, eps. */
-bool infer_batch_norm(gp_call *c, gp_meta *m) {
-    static const char *const names[] = {"x", "running_mean", "running_var", "weight", "bias"};
-    gp_tensor *x = c->arg[0].t;
-    char text[160];
-    bool training = c->arg[5].i;
-    if (!gp_infer_device(c) || !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT))
-        return false;
-    if (x->a.ndim < 2)
-        return gp_fail(
-            "batch_norm: argument 'x' is %s (expected at least 2 dims, the channels in the second)",
-            gp_tensor_text(x, text, sizeof text));
-    int64_t channels = x->a.dim[1];
-    for (int i = 1; i <= 4; i++)
-        if (!per_channel(c, i, names[i], channels)) return false;
-    if (gp_given(c, 1) != gp_given(c, 2))
-        return gp_fail("batch_norm: running_mean and running_var go together");
-    if (!training && !gp_given(c, 1))
-        return gp_fail(
-            "batch_norm: running_mean and running_var are needed where training is false");
-    if (training && channels && x->a.numel == channels)
-        return gp_fail("batch_norm: argument 'x' is %s (expected more than one value per channel "
-                       "when training)",
-                       gp_tensor_text(x, text, sizeof text));
-    for (int i = 1; training && i <= 2; i++)
-        if (!running_writable(c, i, names[i])) return false;
-    for (int i = 1; training && x->a.numel && i <= 2; i++)
-        if (gp_given(c, i)) c->arg[i].written = true;
-    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
-    return true;
+/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y
+ * lacks. */
+static bool linear(gp_vjp *v) {
+    const gp_shape *sw = gp_in_shape(v, 1);
+    bool vector = sw->ndim == 1;
+    int b = gp_input_of(v, 2);
+    gp_tensor *g = vector ? column(v, v->g[0]) : v->g[0];
+    int64_t outputs = vector ? 1 : sw->dim[0], inputs = sw->dim[sw->ndim - 1], rows = 1;
+    for (int d = 0; d < gp_in_shape(v, 0)->ndim - 1; d++) rows *= gp_in_shape(v, 0)->dim[d];
+    if (v->need[0]) v->dx[0] = mm(v, g, vector ? row(v, v->x[1]) : v->x[1]);
+    if (v->need[1]) {
+        gp_tensor *x = matrix_of(v, v->x[0], rows, inputs), *gs = matrix_of(v, g, rows, outputs);
+        v->dx[1] = gp_reshape(v, mm(v, gp_mT(v, gs), x), sw);
+    }
+    if (b >= 0 && v->need[b]) v->dx[b] = v->g[0];
+    return !v->failed;
 }
-
-/* ---- softmax ---- */
-
-/* Arguments: x, dim (0-based from here on), dtype. */
-bool infer_softmax(gp_call *c, gp_meta *m) {
-    gp_tensor *x = c->arg[0].t;
-    gp_dtype dt = gp_arg_dtype(c, 2, (gp_dtype)x->a.dtype);
-    int dim;
-    if (!gp_infer_check(c, gp_given(c, 2) ? "dtype" : "x", dt, GP_SET_FLOAT)) return false;
-    if (!gp_dim_wrap(c->op->name, c->arg[1].i, x->a.ndim, &dim)) return false;
-    c->arg[1].i = dim;
-    gp_meta_like(m, 0, x, dt);
-    return true;
-}
-
-bool infer_log_softmax(gp_call *c, gp_meta *m) { return infer_softmax(c, m); }
+const gp_rule vjp_linear = {linear, "1|0|"};

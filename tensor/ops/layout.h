@@ -1,7 +1,7 @@
 /* The views that ops which only move elements are made of, for every device's kernels: parts,
  * reversed dims, diagonals. */
-#ifndef GP_ARRANGE_H
-#define GP_ARRANGE_H
+#ifndef GP_LAYOUT_H
+#define GP_LAYOUT_H
 
 #include "tensor/array.h"
 

@@ -1,0 +1,112 @@
+/* Scans: running sums, products and extremes along a dim; shape rules and gradients. */
+#include "tensor/autograd/compose.h"
+#include "tensor/infer.h"
+
+bool infer_cumsum(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    gp_dtype dt = (gp_dtype)x->a.dtype;
+    int d;
+    if (!gp_infer_dim(c, 1, 1, &d)) return false;
+    gp_meta_like(m, 0, x, gp_arg_dtype(c, 2, gp_is_float(dt) ? dt : GP_i64));
+    return true;
+}
+
+bool infer_cumprod(gp_call *c, gp_meta *m) { return infer_cumsum(c, m); }
+
+bool infer_logcumsumexp(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    int d;
+    if (!gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT) || !gp_infer_dim(c, 1, 1, &d))
+        return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return true;
+}
+
+bool infer_cummax(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    int d;
+    if (!gp_infer_dim(c, 1, 1, &d)) return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    gp_meta_like(m, 1, x, GP_i64);
+    return true;
+}
+
+bool infer_cummin(gp_call *c, gp_meta *m) { return infer_cummax(c, m); }
+
+/* ---- gradients ---- */
+
+/* Sums from each element to the last along dim. */
+static gp_tensor *sums_behind(gp_vjp *v, gp_tensor *t, int64_t dim) {
+    return DO(flip, "tv", DO(cumsum, "ti", DO(flip, "tv", t, &dim, 1), dim), &dim, 1);
+}
+
+static bool cumsum(gp_vjp *v) {
+    return (v->dx[0] = sums_behind(v, v->g[0], gp_int_arg(v, 1))) != NULL;
+}
+const gp_rule vjp_cumsum = {cumsum, NULL};
+
+/* dx_i = sum over k >= i of g_k times the product of the others up to k. Before the first zero that
+ * is g y summed, over x_i; at that zero the same with a 1 in its place; behind it 0. */
+static gp_tensor *cumprod_fast(gp_vjp *v, int64_t dim) {
+    gp_tensor *x = v->x[0], *g = v->g[0], *zero = DO(eq, "tn", x, 0.0);
+    gp_tensor *count = DO(cumsum, "ti", zero, dim);
+    gp_tensor *first = DO(logical_and, "tt", zero, DO(eq, "tn", count, 1.0));
+    gp_tensor *without = DO(cumprod, "tia", DO(masked_fill, "ttn", x, first, 1.0), dim, 2);
+    gp_tensor *at = sums_behind(v, DO(mul, "tt", g, without), dim);
+    gp_tensor *ahead = DO(div, "tt", sums_behind(v, DO(mul, "tt", g, v->y[0]), dim), x);
+    ahead = DO(masked_fill, "ttn", ahead, DO(gt, "tn", count, 0.0), 0.0);
+    return DO(where, "ttt", first, at, ahead);
+}
+
+/* The same, element by element, so that zeros have second derivatives too: dx_i = p_i s_i, p the
+ * product of those before, s_i = g_i + x_(i+1) s_(i+1). */
+static gp_tensor *cumprod_slow(gp_vjp *v, int64_t dim) {
+    int64_t n = v->x[0]->a.dim[gp_dim_arg(v, 1, v->x[0]->a.ndim)];
+    gp_tensor *s = NULL, *r = NULL;
+    for (int64_t i = n; i >= 1 && !v->failed; i--) {
+        gp_tensor *g = DO(narrow, "tiii", v->g[0], dim, i, (int64_t)1);
+        if (s)
+            g = DO(add, "tt", g,
+                   DO(mul, "tt", DO(narrow, "tiii", v->x[0], dim, i + 1, (int64_t)1), s));
+        s = g;
+        gp_tensor *p = i > 1 ? DO(narrow, "tiii", v->y[0], dim, i - 1, (int64_t)1) : NULL;
+        gp_tensor *d = p ? DO(mul, "tt", p, s) : s, *both[] = {d, r};
+        r = r ? DO(cat, "li", both, 2, dim) : d;
+    }
+    return r;
+}
+
+static bool cumprod(gp_vjp *v) {
+    int64_t dim = gp_int_arg(v, 1);
+    if (!v->x[0]->a.ndim || !v->x[0]->a.numel) return (v->dx[0] = v->g[0]) != NULL;
+    return (v->dx[0] = gp_no_grad ? cumprod_fast(v, dim) : cumprod_slow(v, dim)) != NULL;
+}
+const gp_rule vjp_cumprod = {cumprod, "0y"};
+
+/* exp(x_i) times the sum of g_k exp(-y_k) behind, for one sign of g: in logarithms, since the
+ * factors alone are too large. */
+static gp_tensor *logs_behind(gp_vjp *v, gp_tensor *g, int64_t dim) {
+    gp_tensor *l = DO(sub, "tt", DO(log, "t", DO(relu, "t", g)), v->y[0]);
+    l = DO(flip, "tv", DO(logcumsumexp, "ti", DO(flip, "tv", l, &dim, 1), dim), &dim, 1);
+    return DO(exp, "t", DO(add, "tt", l, v->x[0]));
+}
+
+/* dx_i = sum over k >= i of g_k exp(x_i - y_k). Recorded without logarithms of g, which have no
+ * derivative at 0, but with exponents less the largest. */
+static bool logcumsumexp(gp_vjp *v) {
+    int64_t dim = gp_int_arg(v, 1);
+    gp_tensor *x = v->x[0], *g = v->g[0];
+    if (!x->a.ndim || !x->a.numel) return (v->dx[0] = g) != NULL;
+    if (gp_no_grad) {
+        gp_tensor *down = logs_behind(v, DO(neg, "t", g), dim);
+        return (v->dx[0] = DO(sub, "tt", logs_behind(v, g, dim), down)) != NULL;
+    }
+    gp_tensor *most = DO(detach, "t", DO(amax, "tvb", x, &dim, 1, 1));
+    gp_tensor *s =
+        sums_behind(v, DO(mul, "tt", g, DO(exp, "t", DO(sub, "tt", most, v->y[0]))), dim);
+    return (v->dx[0] = DO(mul, "tt", DO(exp, "t", DO(sub, "tt", x, most)), s)) != NULL;
+}
+const gp_rule vjp_logcumsumexp = {logcumsumexp, "0y"};
+
+static bool running(gp_vjp *v) { return gp_grad_to_indices(v, 1); }
+const gp_rule vjp_cummax = {running, "y"}, vjp_cummin = {running, "y"};

@@ -1,0 +1,367 @@
+/* Ops that write at places given by index tensors: scatter, scatter_reduce, scatter_nd, index_put,
+   index_add, index_copy, index_fill; shape rules and gradients. See index.c for the temporaries. */
+#include <string.h>
+
+#include "tensor/autograd/compose.h"
+#include "tensor/infer.h"
+
+/* Argument i, the name of a way to reduce, becomes a gp_scatter_op; absent: values are put. */
+static bool settle_how(gp_call *c, int i, const char *const *names, const uint8_t *hows,
+                       const char *expected) {
+    gp_value *v = &c->arg[i];
+    if (!gp_given(c, i)) return true;
+    for (int k = 0; names[k]; k++) {
+        if (strcmp(v->s, names[k])) continue;
+        *v = (gp_value){.kind = GP_INT, .i = hows[k]};
+        return true;
+    }
+    return gp_fail("%s: argument 'reduce': expected %s, got '%s'", c->op->name, expected, v->s);
+}
+
+/* x, dim, index and src, a number or a tensor that covers index. */
+static bool scatter_along(gp_call *c, gp_meta *m) {
+    int d;
+    if (!gp_infer_along(c, m, &d)) return false;
+    gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
+    if (c->arg[3].kind == GP_TENSOR) {
+        gp_tensor *src = c->arg[3].t;
+        bool fits = src->a.ndim == index->a.ndim;
+        for (int i = 0; fits && i < index->a.ndim; i++) fits = index->a.dim[i] <= src->a.dim[i];
+        char a[200], b[200];
+        if (!fits)
+            return gp_fail("%s: src %s does not cover index %s", c->op->name,
+                           gp_tensor_text(src, a, sizeof a), gp_tensor_text(index, b, sizeof b));
+    }
+    gp_shape s = gp_tensor_shape(index);
+    if (!gp_infer_offsets(c, m, &s) || !gp_infer_values(c, 3, (gp_dtype)x->a.dtype, 1))
+        return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return true;
+}
+
+static const char *const short_names[] = {"add", "multiply", NULL};
+static const uint8_t short_hows[] = {GP_ADD, GP_MUL};
+
+bool infer_scatter(gp_call *c, gp_meta *m) {
+    gp_infer_zero_dim(c, 3, 1);
+    return settle_how(c, 4, short_names, short_hows, "'add' or 'multiply'") && scatter_along(c, m);
+}
+
+bool infer_scatter_add(gp_call *c, gp_meta *m) { return scatter_along(c, m); }
+
+bool infer_scatter_reduce(gp_call *c, gp_meta *m) {
+    static const char *const names[] = {"sum", "prod", "mean", "amin", "amax", NULL};
+    static const uint8_t hows[] = {GP_ADD, GP_MUL, GP_MEAN, GP_MIN, GP_MAX};
+    if (!settle_how(c, 4, names, hows, "'sum', 'prod', 'mean', 'amin' or 'amax'")) return false;
+    if (c->arg[4].i == GP_MEAN && c->arg[0].t->a.dtype == GP_bool)
+        return gp_fail("scatter_reduce: dtype bool of argument 'x' has no mean");
+    return scatter_along(c, m);
+}
+
+bool infer_scatter_nd(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    gp_shape s, all;
+    gp_infer_zero_dim(c, 2, 1);
+    if (!settle_how(c, 3, short_names, short_hows, "'add' or 'multiply'")) return false;
+    if (!gp_infer_tuples(c, m, 0, &s)) return false;
+    all = s;
+    if (c->arg[2].kind == GP_TENSOR) {
+        gp_shape v = gp_tensor_shape(c->arg[2].t);
+        char a[200], b[160];
+        if (!gp_shape_broadcast("scatter_nd", &all, &v)) return false;
+        if (!gp_shape_equal(&all, &s))
+            return gp_fail("scatter_nd: updates %s do not fit what is indexed, of shape %s",
+                           gp_tensor_text(c->arg[2].t, a, sizeof a),
+                           gp_shape_text(&s, b, sizeof b));
+    }
+    if (!gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 1)) return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return true;
+}
+
+bool infer_index_put(gp_call *c, gp_meta *m) {
+    gp_tensor *x = c->arg[0].t;
+    gp_shape s, all;
+    gp_infer_zero_dim(c, 2, 1);
+    if (!gp_infer_indexed(c, m, 4, &s)) return false;
+    all = s;
+    if (c->arg[2].kind == GP_TENSOR) {
+        gp_shape v = gp_tensor_shape(c->arg[2].t);
+        char a[200], b[160];
+        if (!gp_shape_broadcast("index_put", &all, &v)) return false;
+        if (!gp_shape_equal(&all, &s))
+            return gp_fail("index_put: values %s do not fit what is indexed, of shape %s",
+                           gp_tensor_text(c->arg[2].t, a, sizeof a),
+                           gp_shape_text(&s, b, sizeof b));
+    }
+    if (!gp_infer_values(c, 2, (gp_dtype)x->a.dtype, 1)) return false;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return true;
+}
+
+/* ---- one index along a dim ---- */
+
+/* x, dim and index of at most one dim; leaves the table. */
+static bool one_index(gp_call *c, gp_meta *m, int *d) {
+    gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
+    const char *name = c->op->name;
+    if (!gp_dim_wrap(name, c->arg[1].i, x->a.ndim, d)) return false;
+    if (!gp_infer_index(c, "index", index) || !(m->dev = gp_infer_device(c))) return false;
+    if (index->a.ndim > 1)
+        return gp_fail("%s: expected an index of 1 dim, got %d dims", name, index->a.ndim);
+    c->arg[1].i = *d + 1;
+    gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype);
+    return gp_infer_offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
+}
+
+/* source has x's shape, but in dim d as many as there are indices. A 0-d x takes one of 0 dims
+ * or 1. */
+static bool check_source(const gp_call *c, int d) {
+    gp_tensor *x = c->arg[0].t, *index = c->arg[2].t, *source = c->arg[3].t;
+    gp_shape want = gp_tensor_shape(x), have = gp_tensor_shape(source);
+    if (want.ndim == 0 && (have.ndim || index->a.numel != 1)) want.ndim = 1;
+    if (want.ndim) want.dim[d] = index->a.numel;
+    char a[200], b[160];
+    return gp_shape_equal(&want, &have) ||
+           gp_fail("%s: source %s does not fit (expected shape %s)", c->op->name,
+                   gp_tensor_text(source, a, sizeof a), gp_shape_text(&want, b, sizeof b));
+}
+
+bool infer_index_copy(gp_call *c, gp_meta *m) {
+    int d;
+    return one_index(c, m, &d) && check_source(c, d) &&
+           gp_infer_values(c, 3, (gp_dtype)c->arg[0].t->a.dtype, 1);
+}
+
+bool infer_index_fill(gp_call *c, gp_meta *m) {
+    int d;
+    gp_infer_zero_dim(c, 3, 1);
+    if (c->arg[3].kind == GP_TENSOR && c->arg[3].t->a.ndim)
+        return gp_fail("index_fill: expected a number or a 0-d tensor as value, got a %d-d tensor",
+                       c->arg[3].t->a.ndim);
+    return one_index(c, m, &d) && gp_infer_values(c, 3, (gp_dtype)c->arg[0].t->a.dtype, 1);
+}
+
+/* c->tmp[1] times alpha; of 16-bit floats in f32, in which the kernel adds. */
+static bool times_alpha(gp_call *c, gp_dtype dt) {
+    const gp_value *alpha = &c->arg[4];
+    if (alpha->is_float && !gp_is_float(dt))
+        return gp_fail("index_add: a float alpha does not fit in a %s tensor", gp_dtype_name(dt));
+    gp_tensor *source = c->ntmp > 1 ? c->tmp[1] : c->arg[3].t;
+    gp_tensor *wide =
+        gp_is_float(dt) && gp_dtype_size(dt) == 2 ? gp_cast(source, GP_f32) : gp_tensor_ref(source);
+    if (!wide) return false;
+    gp_call mul;
+    gp_call_begin(&mul, GP_OP(mul));
+    gp_call_tensor(&mul, wide);
+    gp_call_number(&mul, gp_value_scalar(alpha));
+    gp_tensor *scaled = gp_call_one(&mul);
+    gp_tensor_unref(wide);
+    if (!scaled) return false;
+    if (c->ntmp > 1) gp_tensor_unref(c->tmp[1]);
+    c->tmp[1] = scaled;
+    c->ntmp = 2;
+    return true;
+}
+
+bool infer_index_add(gp_call *c, gp_meta *m) {
+    gp_dtype dt = (gp_dtype)c->arg[0].t->a.dtype;
+    const gp_value *alpha = &c->arg[4];
+    bool one = !gp_given(c, 4) || (alpha->is_float ? alpha->f == 1 : alpha->i == 1);
+    int d;
+    return one_index(c, m, &d) && check_source(c, d) && gp_infer_values(c, 3, dt, 1) &&
+           (one || times_alpha(c, dt));
+}
+
+/* ---- gradients along a dim: arguments x, dim, index, src ---- */
+
+static gp_tensor *number_like(gp_vjp *v, gp_tensor *t, double x) { return DO(fill, "tn", t, x); }
+static gp_tensor *as_float(gp_vjp *v, gp_tensor *t) {
+    return DO(to, "t-d", t, (int)v->node->in[0].dtype);
+}
+
+/* t at the index. */
+static gp_tensor *taken(gp_vjp *v, gp_tensor *t) {
+    return DO(gather, "tit", t, gp_int_arg(v, 1), v->x[1]);
+}
+
+/* t with a number put, or src added or multiplied, at the index. */
+static gp_tensor *put(gp_vjp *v, gp_tensor *t, double number) {
+    return DO(scatter, "titn", t, gp_int_arg(v, 1), v->x[1], number);
+}
+static gp_tensor *put_sum(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
+    return DO(scatter_add, "titt", t, gp_int_arg(v, 1), v->x[1], src);
+}
+static gp_tensor *put_product(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
+    return DO(scatter_reduce, "tittsb", t, gp_int_arg(v, 1), v->x[1], src, "prod", 1);
+}
+
+/* As much of src as index is large. */
+static gp_tensor *used(gp_vjp *v, gp_tensor *src) {
+    for (int d = 0; src && d < src->a.ndim; d++)
+        if (src->a.dim[d] != v->x[1]->a.dim[d])
+            src = DO(narrow, "tiii", src, (int64_t)d + 1, (int64_t)1, v->x[1]->a.dim[d]);
+    return src;
+}
+
+/* The gradient of src from that of the part which was used. */
+static gp_tensor *src_grad(gp_vjp *v, gp_tensor *part) {
+    gp_shape s = *gp_in_shape(v, 2);
+    int64_t more[2 * GP_MAX_DIM];
+    if (!part) return NULL;
+    for (int d = 0; d < s.ndim; d++) {
+        int k = s.ndim - 1 - d;
+        more[2 * k] = 0, more[2 * k + 1] = s.dim[d] - part->a.dim[d];
+    }
+    return s.ndim ? DO(pad, "tv", part, more, 2 * s.ndim) : part;
+}
+
+/* reduce: 'add' or none. */
+static bool scatter(gp_vjp *v) {
+    bool add = gp_has(v, 4);
+    if (add && v->node->arg[4].s[0] == 'm')
+        return gp_fail("backward: scatter with reduce = 'multiply' has no derivative; "
+                       "scatter_reduce with 'prod' has");
+    if (v->need[0]) v->dx[0] = add ? v->g[0] : put(v, v->g[0], 0);
+    if (v->node->arg[3].kind == GP_TENSOR && v->need[2]) v->dx[2] = src_grad(v, taken(v, v->g[0]));
+    return !v->failed;
+}
+const gp_rule vjp_scatter = {scatter, "1"};
+
+static bool scatter_add(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = v->g[0];
+    if (v->need[2]) v->dx[2] = src_grad(v, taken(v, v->g[0]));
+    return !v->failed;
+}
+const gp_rule vjp_scatter_add = {scatter_add, "1"};
+
+/* ---- gradients of scatter_reduce: arguments x, dim, index, src, reduce, include_self ---- */
+
+/* The gradients of x, where it takes part everywhere, and of what of src was used. The formulas are
+ * those of PyTorch's scatter_reduce_backward. */
+typedef struct pair {
+    gp_tensor *x, *src;
+} pair;
+
+/* self: does x take part where index points? */
+static pair mean(gp_vjp *v, bool self, gp_tensor *src) {
+    gp_tensor *one = number_like(v, v->g[0], 1);
+    gp_tensor *n = put_sum(v, self ? one : put(v, one, 0), number_like(v, src, 1));
+    gp_tensor *d = DO(div, "tt", v->g[0], DO(masked_fill, "ttn", n, DO(eq, "tn", n, 0.0), 1.0));
+    return (pair){d, taken(v, d)};
+}
+
+/* Shared among those that equal the result. */
+static pair extreme(gp_vjp *v, bool self, gp_tensor *src) {
+    gp_tensor *y = v->y[0], *own = as_float(v, DO(eq, "tt", v->x[0], y));
+    gp_tensor *from = as_float(v, DO(eq, "tt", src, taken(v, y)));
+    if (!self) own = put(v, own, 0);
+    gp_tensor *d = DO(div, "tt", v->g[0], put_sum(v, own, from));
+    return (pair){mul(v, own, d), mul(v, from, taken(v, d))};
+}
+
+/* Several zeros in one place: the second derivatives, which would not be 0, are refused. */
+static bool single_zeros(gp_vjp *v, gp_tensor *several) {
+    gp_scalar found = {.i = 0};
+    if (gp_no_grad) return true;
+    gp_tensor *t = DO(any, "t", several);
+    if (!t || !gp_item(t, &found, GP_WHY_validate, "scatter_reduce's second derivative"))
+        return false;
+    return !found.i ||
+           gp_fail("backward: scatter_reduce with 'prod' has no second derivative where "
+                   "several zeros of src go to one place");
+}
+
+/* The product of the others: without a division where a src is 0. */
+static pair prod(gp_vjp *v, bool self, gp_tensor *src) {
+    gp_tensor *g = v->g[0], *zero = DO(eq, "tn", src, 0.0), *none = number_like(v, g, 0);
+    gp_tensor *zeros = taken(v, put_sum(v, none, as_float(v, zero)));
+    gp_tensor *only = DO(logical_and, "tt", zero, DO(eq, "tn", zeros, 1.0));
+    if (!zeros || !only || !single_zeros(v, DO(gt, "tn", zeros, 1.0)))
+        return v->failed = true, (pair){0};
+    gp_tensor *base = self ? v->x[0] : put(v, v->x[0], 1);
+    gp_tensor *rest = put_product(v, base, DO(masked_fill, "ttn", src, only, 1.0));
+    gp_tensor *divided =
+        DO(div, "tt", taken(v, mul(v, g, v->y[0])), DO(masked_fill, "ttn", src, zero, 1.0));
+    return (pair){mul(v, g, put_product(v, number_like(v, g, 1), src)),
+                  DO(where, "ttt", only, taken(v, mul(v, g, rest)), divided)};
+}
+
+static bool scatter_reduce(gp_vjp *v) {
+    const char *how = v->node->arg[4].s;
+    bool self = gp_int_arg(v, 5);
+    gp_tensor *src = used(v, v->x[2]);
+    pair d = how[0] == 's'   ? (pair){v->g[0], taken(v, v->g[0])}
+             : how[0] == 'm' ? mean(v, self, src)
+             : how[0] == 'p' ? prod(v, self, src)
+                             : extreme(v, self, src);
+    if (v->need[0]) v->dx[0] = self || !d.x ? d.x : put(v, d.x, 0);
+    if (v->need[2]) v->dx[2] = src_grad(v, d.src);
+    return !v->failed;
+}
+const gp_rule vjp_scatter_reduce = {scatter_reduce, "*y"};
+
+/* ---- gradients of scatter_nd: arguments x, indices, updates, reduce ---- */
+
+static bool scatter_nd(gp_vjp *v) {
+    bool add = gp_has(v, 3);
+    if (add && v->node->arg[3].s[0] == 'm')
+        return gp_fail(
+            "backward: scatter_nd with reduce = 'multiply' has no derivative; use 'add', or "
+            "multiply what gather_nd takes and put it back");
+    if (v->need[0]) v->dx[0] = add ? v->g[0] : DO(scatter_nd, "ttn", v->g[0], v->x[1], 0.0);
+    if (v->node->arg[2].kind == GP_TENSOR && v->need[2])
+        v->dx[2] = DO(gather_nd, "tti", v->g[0], v->x[1], (int64_t)0);
+    return !v->failed;
+}
+const gp_rule vjp_scatter_nd = {scatter_nd, "1"};
+
+/* ---- gradients of index_put and of one index along a dim ---- */
+
+static bool index_put(gp_vjp *v) {
+    const gp_node *n = v->node;
+    int nd = 0, ni = n->arg[1].n;
+    bool accumulate = gp_has(v, 3) && gp_int_arg(v, 3), tensor = n->arg[2].kind == GP_TENSOR;
+    const int64_t *dims = gp_has(v, 4) ? gp_ints_arg(v, 4, &nd) : NULL;
+    if (v->need[0] && accumulate) v->dx[0] = v->g[0];
+    else if (v->need[0])
+        v->dx[0] = dims ? DO(index_put, "tlnbv", v->g[0], v->x + 1, ni, 0.0, 0, dims, nd)
+                        : DO(index_put, "tlnb-", v->g[0], v->x + 1, ni, 0.0, 0);
+    if (tensor && v->need[ni + 1])
+        v->dx[ni + 1] = dims ? DO(index, "tlv", v->g[0], v->x + 1, ni, dims, nd)
+                             : DO(index, "tl-", v->g[0], v->x + 1, ni);
+    return !v->failed;
+}
+const gp_rule vjp_index_put = {index_put, "12345678"};
+
+/* Slices at index along dim; of a 0-d tensor the element, as often as the input has it. */
+static gp_tensor *slices(gp_vjp *v) {
+    if (v->g[0]->a.ndim == 0 && v->x[1]->a.numel) return gp_expand(v, v->g[0], gp_in_shape(v, 2));
+    if (v->g[0]->a.ndim == 0) return gp_zeros_shaped(v, gp_in_shape(v, 2), 0);
+    return DO(index_select, "tit", v->g[0], gp_int_arg(v, 1), v->x[1]);
+}
+
+static bool index_add(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = v->g[0];
+    if (v->need[2]) v->dx[2] = DO(mul, "tn", slices(v), gp_has(v, 4) ? gp_float_arg(v, 4) : 1.0);
+    return !v->failed;
+}
+const gp_rule vjp_index_add = {index_add, "1"};
+
+static gp_tensor *emptied(gp_vjp *v) {
+    return DO(index_fill, "titn", v->g[0], gp_int_arg(v, 1), v->x[1], 0.0);
+}
+
+static bool index_copy(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = emptied(v);
+    if (v->need[2]) v->dx[2] = slices(v);
+    return !v->failed;
+}
+const gp_rule vjp_index_copy = {index_copy, "1"};
+
+static bool index_fill(gp_vjp *v) {
+    if (v->need[0]) v->dx[0] = emptied(v);
+    if (v->node->nin > 2 && v->need[2]) v->dx[2] = DO(sum, "t", slices(v));
+    return !v->failed;
+}
+const gp_rule vjp_index_fill = {index_fill, "1"};

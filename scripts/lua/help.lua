@@ -1,6 +1,7 @@
 --!plain
--- help: what an op, a class, a function or a value is. Signatures and one-line texts are those of the op table and of
--- define; longer texts and examples are in scripts/lua/topics.lua, read when first asked for.
+-- help: what an op, a class, a function or a value is. Signatures and one-line texts are those of
+-- the op table and of define; longer texts and examples are in scripts/lua/topics.lua, read when
+-- first asked for.
 local gpush, dir, op_name, composites = ...
 
 local topics
@@ -15,7 +16,9 @@ local function print(s) lines[#lines + 1] = s end
 local function put(fmt, ...) print((fmt:format(...))) end
 
 -- Without what could steer the terminal.
-local function plain(s) return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?")) end
+local function plain(s)
+    return (s:gsub("[^\n\t\x20-\x7e\x80-\xff]", "?"):gsub("\xc2[\x80-\x9f]", "?"))
+end
 
 -- "conv2d(x, weight, [bias], [stride=1], …)" of a row's signature.
 local function call_text(name, sig)
@@ -24,14 +27,19 @@ local function call_text(name, sig)
         local kind, optional, word = parameter:match "^(%w+)([!?]*) (.*)$"
         optional, word = optional or "", word or parameter
         if kind == "rest" then word = "…" end
-        if kind ~= "self" then out[#out + 1] = (optional:find("?", 1, true) or word:find "=") and "[" .. word .. "]" or word end
+        if kind ~= "self" then
+            out[#out + 1] = (optional:find("?", 1, true) or word:find "=") and "[" .. word .. "]"
+                or word
+        end
     end
     return name .. "(" .. table.concat(out, ", ") .. ")"
 end
 
 local function types_text(sig)
     local out = {}
-    for kind, name in (sig .. ","):gmatch "(%w+)[!?]* ([%w_]+)" do out[#out + 1] = name .. ": " .. kind end
+    for kind, name in (sig .. ","):gmatch "(%w+)[!?]* ([%w_]+)" do
+        out[#out + 1] = name .. ": " .. kind
+    end
     return table.concat(out, ", ")
 end
 
@@ -71,11 +79,15 @@ end
 -- ---- What a row says by its kind, where nobody has written more ----
 
 local each = "operands broadcast; the result has their common shape"
-local shapes = { unary = "x: any; the result has the same", param = "x: any; the result has the same", binary = each,
-    compare = each, ternary = each, reduce = "x: any; the result has the dims that are not reduced; keepdim keeps them as 1" }
+local shapes = { unary = "x: any; the result has the same",
+    param = "x: any; the result has the same", binary = each,
+    compare = each, ternary = each,
+    reduce = "x: any; the result has the dims that are not reduced; keepdim keeps them as 1" }
 local calls = {
-    unary = { "tensor{0.25, 0.5, 0.75}:%s()", "tensor{1.5, 2.0, 3.0}:%s()", "tensor{1, 2, 3}:%s()" },
-    binary = { "tensor{1.0, 2.0, 3.0}:%s(2)", "tensor{1, 2, 3}:%s(2)", "tensor{0.25, 0.5, 0.75}:%s(0.5)" },
+    unary = { "tensor{0.25, 0.5, 0.75}:%s()", "tensor{1.5, 2.0, 3.0}:%s()",
+        "tensor{1, 2, 3}:%s()" },
+    binary = { "tensor{1.0, 2.0, 3.0}:%s(2)", "tensor{1, 2, 3}:%s(2)",
+        "tensor{0.25, 0.5, 0.75}:%s(0.5)" },
     reduce = { "tensor({{1.0, 2.0}, {3.0, 4.0}}):%s(2)" },
 }
 calls.compare = calls.binary
@@ -99,7 +111,8 @@ local function alike(name, rows)
     for other, row in next, rows do
         local short, long = name, other
         if #short > #long then short, long = long, short end
-        if other ~= name and row.kind == rows[name].kind and #short > 2 and long:sub(1, #short) == short then
+        if other ~= name and row.kind == rows[name].kind and #short > 2
+            and long:sub(1, #short) == short then
             out[#out + 1] = public(other)
         end
     end
@@ -147,7 +160,9 @@ local function lines_of(info)
     local f = info.source:sub(1, 1) == "@" and io.open(info.source:sub(2))
     local typed = (debug.getregistry()["gpush.inputs"] or {})[info.source]
     local text = {}
-    for line in f and f:lines() or (typed and typed .. "\n" or ""):gmatch "([^\n]*)\n" do text[#text + 1] = line end
+    for line in f and f:lines() or (typed and typed .. "\n" or ""):gmatch "([^\n]*)\n" do
+        text[#text + 1] = line
+    end
     if f then f:close() end
     return text
 end
@@ -159,12 +174,14 @@ local function show_source(f, name)
     if not info or info.what == "C" then
         local row = op_name(f)
         put("%s is written in C%s", name,
-            row and (": %s's row is in tensor/ops/ops.def, its kernel in kernels/cpu"):format(row) or "")
+            row and (": %s's row is in tensor/ops/ops.def, its kernel in kernels/cpu"):format(row)
+                or "")
         return
     end
     put("%s:%d", info.short_src, info.linedefined)
     local text = lines_of(info)
-    if not (text[info.linedefined] or ""):find "function" then text = {} end -- another chunk from a pipe
+    -- another chunk from a pipe
+    if not (text[info.linedefined] or ""):find "function" then text = {} end
     for i = info.linedefined, math.min(info.lastlinedefined, #text) do print(plain(text[i])) end
     if #text == 0 then print "(its text is not known)" end
 end
@@ -175,7 +192,9 @@ local function show_class(t, name)
     for _, key in ipairs { "init", "forward" } do
         local f = rawget(t, key)
         local source = type(f) == "function" and debug.getinfo(f, "S").source
-        if source and source:sub(2, #dir + 1) == dir and not source:find "/init.lua$" then file = source end
+        if source and source:sub(2, #dir + 1) == dir and not source:find "/init.lua$" then
+            file = source
+        end
     end
     if not file then return false end
     put("%s: %s", name, file:sub(2))
@@ -223,7 +242,9 @@ local function name_of(v)
     topic ""
     for name in next, topics do
         local at = _G
-        for key in tostring(name):gmatch "[^.]+" do at = type(at) == "table" and rawget(at, key) or nil end
+        for key in tostring(name):gmatch "[^.]+" do
+            at = type(at) == "table" and rawget(at, key) or nil
+        end
         if at ~= nil and rawequal(at, v) then return name end
     end
 end
@@ -242,9 +263,13 @@ local function show_table(t, name)
         put("%s: a %s", name, type(class) == "string" and class:gsub("%c", "?") or "table")
     end
     local Module = rawget(gpush.nn, "Module")
-    if Module and type(meta) == "table" and rawget(meta, "__tostring") == Module.__tostring then return print(tostring(t)) end
+    if Module and type(meta) == "table" and rawget(meta, "__tostring") == Module.__tostring then
+        return print(tostring(t))
+    end
     local names = {}
-    for k in next, t do if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end end
+    for k in next, t do
+        if type(k) == "string" and k:find "^[%a_][%w_]*$" then names[#names + 1] = k end
+    end
     table.sort(names)
     if known then print(known.call or name) show_topic(known) end
     if #names > 0 then wrapped("fields: " .. table.concat(names, ", "), "    ") end
@@ -273,7 +298,8 @@ local function show_value(v, name, how)
     end
     local n = #lines
     if info.what ~= "C" then comment(v) end
-    local area = #lines == n and info.source:sub(2, #dir + 1) == dir and info.source:sub(#dir + 3):match "^%w+"
+    local area = #lines == n and info.source:sub(2, #dir + 1) == dir
+        and info.source:sub(#dir + 3):match "^%w+"
     local member = area and topic(area .. ".any." .. name:match "[^.:]*$")
     if member then show_topic(member) end
 end
@@ -294,8 +320,8 @@ local function methods_of(v)
     return up or {}, type(meta) == "table" and rawget(meta, "__name")
 end
 
--- What from[key] is, without metamethods of the user's; and the name that topics have for it, which is path where
--- nothing else is known.
+-- What from[key] is, without metamethods of the user's; and the name that topics have for it, which
+-- is path where nothing else is known.
 local function step(from, key, path)
     if gpush.is_tensor(from) then
         local method = debug.getregistry()["gpush.tensor.methods"][key]
@@ -310,13 +336,15 @@ local function step(from, key, path)
     if type(from) == "table" then v = rawget(from, key) end
     for area in next, lazy do
         if v == nil and from == rawget(gpush, area) then
-            local class = from[key:find "^%u" and key or "Nothing"] -- reads the area, or the class's file
+            -- reads the area, or the class's file
+            local class = from[key:find "^%u" and key or "Nothing"]
             v = class or rawget(from, key)
         end
     end
     if from == _G or from == gpush then return v == nil and gpush[key] or v, key end
     local class = type(from) == "table" and debug.getmetatable(from)
-    while v == nil and type(class) == "table" do -- a method of an object's class, or of what that is made of
+    -- a method of an object's class, or of what that is made of
+    while v == nil and type(class) == "table" do
         class = rawget(class, "__index")
         if type(class) ~= "table" then break end
         v, class = rawget(class, key), debug.getmetatable(class)
@@ -344,7 +372,8 @@ local function find_op(name)
     return v
 end
 
--- All that mentions every word, or some of the longer ones, best first: in the name, then in the help, then in the longer text.
+-- All that mentions every word, or some of the longer ones, best first: in the name, then in the
+-- help, then in the longer text.
 local function search(words, some)
     local found = {}
     local function judge(name, help)
@@ -360,15 +389,19 @@ local function search(words, some)
     for name, row in next, gpush.ops(true) do judge(name, row.help) end
     topic ""
     for name, t in next, topics do
-        if name ~= 1 and not gpush.ops(true)[name] and not name:find "%.any%." then judge(name, t.text or "") end
+        if name ~= 1 and not gpush.ops(true)[name] and not name:find "%.any%." then
+            judge(name, t.text or "")
+        end
     end
     table.sort(found, function(a, b) return a[3] > b[3] or (a[3] == b[3] and a[1] < b[1]) end)
     return found
 end
 
 local function way_in()
-    wrapped("?name or help \"name\" tells about an op, a class, a variable; ??name shows its source; help \"words\" searches.", "")
-    wrapped("Tab completes: x:su<Tab>, nn.<Tab>, zeros(3, {<Tab>. :help lists the prompt's commands, Ctrl-D ends.", "")
+    wrapped("?name or help \"name\" tells about an op, a class, a variable; ??name shows its \z
+        source; help \"words\" searches.", "")
+    wrapped("Tab completes: x:su<Tab>, nn.<Tab>, zeros(3, {<Tab>. :help lists the prompt's \z
+        commands, Ctrl-D ends.", "")
     topic ""
     for _, part in ipairs(topics[1]) do wrapped(part[1] .. ": " .. part[2], "    ") end
     put("    and %d more ops: help \"words\" finds them, ops(true) is their table", 0 + (function()
@@ -378,7 +411,8 @@ local function way_in()
     end)())
 end
 
--- What scripts/lua/data/Loader.lua says first, for "data.Loader"; false where there is no such file.
+-- What scripts/lua/data/Loader.lua says first, for "data.Loader"; false where there is no such
+-- file.
 local function file_help(name)
     local folder, file = name:match "^(%w+)%.(%w+)$"
     local f = folder and io.open(("%s/%s/%s.lua"):format(dir, folder, file))
@@ -394,10 +428,14 @@ end
 local function show_name(name, how)
     local v, path = find(name)
     local known = path and topic(path)
-    local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C" and not known_as(v, path)
-    if v == nil and not known or c then v = find_op(name) or v end -- Lua's own select hides the op's name
+    local c = type(v) == "function" and not op_name(v) and debug.getinfo(v, "S").what == "C"
+        and not known_as(v, path)
+    -- Lua's own select hides the op's name
+    if v == nil and not known or c then v = find_op(name) or v end
     local _, _, text = op_name(v)
-    if (text or "") == "" and not how.source and file_help(name) and not name:find "^nn" then return true end
+    if (text or "") == "" and not how.source and file_help(name) and not name:find "^nn" then
+        return true
+    end
     if v ~= nil then
         show_value(v, known and path or name, how)
     elseif known then
@@ -414,7 +452,8 @@ local function meant(name)
     topic ""
     for known in next, topics do names[#names + 1] = type(known) == "string" and known or nil end
     local near = assert(loadfile(dir .. "/nearest.lua", "t"))()(name, names)
-    return near and ("did you mean %s?"):format(near) or "and nothing mentions it; help() shows the way in"
+    return near and ("did you mean %s?"):format(near)
+        or "and nothing mentions it; help() shows the way in"
 end
 
 -- The first n, a line for each; what has no room ends with a word.
@@ -437,7 +476,8 @@ local function help_name(name, how)
         if #found > 0 then print "nothing mentions all of these words; some of them:" end
     end
     if #found == 0 then
-        error(("help: there is no op called '%s', %s"):format((name:gsub("%c", "?")), meant(name)), 0)
+        error(("help: there is no op called '%s', %s"):format((name:gsub("%c", "?")), meant(name)),
+            0)
     end
     put_found(found, math.min(#found, 20))
     if #found > 20 then put("and %d more", #found - 20) end
@@ -447,7 +487,8 @@ local function help(what, how)
     if what == nil then return way_in() end
     if type(what) == "string" then return help_name(what, how) end
     if type(what) == "number" or type(what) == "boolean" then
-        error("help: expected the name of an op, its function or words to search for, got " .. type(what), 0)
+        error("help: expected the name of an op, its function or words to search for, got " ..
+            type(what), 0)
     end
     return show_value(what, op_name(what) or name_of(what) or "it", how)
 end

@@ -1,7 +1,8 @@
 --!plain
--- Longer help texts; those of most ops are in topics/, by group. `call`, of what has no signature: how it is called. `options` (name: what it is; …) are
--- also what Tab says (topics/options.lua of those that are not there). `example` is run by tests/scripts/help.lua:
--- what stands behind --> is what the line before it shows.
+-- Longer help texts; those of most ops are in topics/, by group. `call`, of what has no signature:
+-- how it is called. `options` (name: what it is; …) are also what Tab says (topics/options.lua of
+-- those that are not there). `example` is run by tests/scripts/help.lua: what stands behind --> is
+-- what the line before it shows.
 local dir = ...
 local topics = {
     -- The way in: groups of names.
@@ -15,72 +16,161 @@ local topics = {
         { "look", "plot hist heatmap imshow printoptions" },
     },
     tensor = {
-        text = "A tensor of the numbers in nested tables; f32 where one of them has a point, else i64, or bool.",
-        options = "dtype: their type; device: where it is; requires_grad: backward gives it a gradient",
-        example = "tensor({{1, 2}, {3, 4}}):sum(1)\n--> tensor({4, 6}, i64 2 cpu)", see = "zeros, arange, npy, image" },
-    zeros = { example = "zeros(2, 3, {dtype = \"i32\"})\n--> tensor({{0, 0, 0},\n-->         {0, 0, 0}}, i32 2x3 cpu)", see = "ones, full, empty" },
-    arange = { text = "The end is included, as in every range of Lua's: PyTorch's arange(n) is arange(0, n - 1), and its indices are arange(1, n).", example = "arange(1, 5)\n--> tensor({1, 2, 3, 4, 5}, i64 5 cpu)", see = "linspace" },
-    randn = { text = "The same seed gives the same numbers on every device and with any number of threads.",
-        example = "manual_seed(1) local a = randn(3) manual_seed(1) return equal(a, randn(3))\n--> true", see = "rand, randint, manual_seed" },
-    sum = { text = "Over all elements, one dim or several; dims count from 1, or from the end with -1. keepdim keeps them with size 1.",
-        example = "arange(1, 6):reshape(2, 3):sum(-1)\n--> tensor({ 6, 15}, i64 2 cpu)", see = "mean, cumsum, prod, logsumexp" },
-    mean = { example = "tensor{1.0, 2.0, 6.0}:mean()\n--> tensor(3.0, f32 scalar cpu)", see = "sum, var, std, median" },
+        text = "A tensor of the numbers in nested tables; f32 where one of them has a point, else \z
+            i64, or bool.",
+        options = "dtype: their type; device: where it is; requires_grad: backward gives it a \z
+            gradient",
+        example = "tensor({{1, 2}, {3, 4}}):sum(1)\n--> tensor({4, 6}, i64 2 cpu)",
+        see = "zeros, arange, npy, image" },
+    zeros = {
+        example = "zeros(2, 3, {dtype = \"i32\"})\n--> tensor({{0, 0, 0},\n-->         {0, 0, \z
+            0}}, i32 2x3 cpu)", see = "ones, full, empty" },
+    arange = {
+        text = "The end is included, as in every range of Lua's: PyTorch's arange(n) is arange(0, \z
+            n - 1), and its indices are arange(1, n).", example = "arange(1, 5)\n--> tensor({1, 2, 3, 4, 5}, i64 5 cpu)", see = "linspace" },
+    randn = {
+        text = "The same seed gives the same numbers on every device and with any number of \z
+            threads.",
+        example = "manual_seed(1) local a = randn(3) manual_seed(1) return equal(a, \z
+            randn(3))\n--> true", see = "rand, randint, manual_seed" },
+    sum = {
+        text = "Over all elements, one dim or several; dims count from 1, or from the end with \z
+            -1. keepdim keeps them with size 1.",
+        example = "arange(1, 6):reshape(2, 3):sum(-1)\n--> tensor({ 6, 15}, i64 2 cpu)",
+        see = "mean, cumsum, prod, logsumexp" },
+    mean = { example = "tensor{1.0, 2.0, 6.0}:mean()\n--> tensor(3.0, f32 scalar cpu)",
+        see = "sum, var, std, median" },
     max = { text = "Of all elements; or along a dim, with the places too.",
-        example = "local v, at = tensor({3, 9, 4}):max(1) return at\n--> tensor(2, i64 scalar cpu)", see = "min, argmax, amax, topk" },
-    cat = { shapes = "all dims equal but the one they are joined along", example = "cat({ones(1, 2), zeros(1, 2)}, 1)\n--> tensor({{1.0, 1.0},\n-->         {0.0, 0.0}}, f32 2x2 cpu)", see = "stack, split" },
-    reshape = { text = "A view where the memory allows it, else a copy; one dim may be -1, the rest.",
-        example = "arange(1, 6):reshape(2, -1)\n--> tensor({{1, 2, 3},\n-->         {4, 5, 6}}, i64 2x3 cpu)", see = "view, permute, flatten" },
-    sync = { text = "Who waited for a device, why and for how long: sync.report(), sync.warn = true, sync.mode = \"error\", sync.allow, sync.budget.",
+        example = "local v, at = tensor({3, 9, 4}):max(1) return at\n--> tensor(2, i64 scalar cpu)",
+        see = "min, argmax, amax, topk" },
+    cat = { shapes = "all dims equal but the one they are joined along",
+        example = "cat({ones(1, 2), zeros(1, 2)}, 1)\n--> tensor({{1.0, 1.0},\n-->         {0.0, \z
+            0.0}}, f32 2x2 cpu)", see = "stack, split" },
+    reshape = {
+        text = "A view where the memory allows it, else a copy; one dim may be -1, the rest.",
+        example = "arange(1, 6):reshape(2, -1)\n--> tensor({{1, 2, 3},\n-->         {4, 5, 6}}, \z
+            i64 2x3 cpu)", see = "view, permute, flatten" },
+    sync = {
+        text = "Who waited for a device, why and for how long: sync.report(), sync.warn = true, \z
+            sync.mode = \"error\", sync.allow, sync.budget.",
         example = "sync.mode\n--> off", see = "profile, timeit" },
     ["profile.run"] = { text = "Records what a function does; its results go into the profile's.",
-        options = "stack: the calls that led to each op; memory: what was allocated; shapes: of the operands; limit: events that are kept",
-        example = "#profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > 0\n--> true", see = "profile" },
+        options = "stack: the calls that led to each op; memory: what was allocated; shapes: of \z
+            the operands; limit: events that are kept",
+        example = "#profile.run({shapes = true}, function() return ones(2) + 1 end):rows() > \z
+            0\n--> true", see = "profile" },
     ["profile.schedule"] = { text = "Records some steps of a loop that calls its step().",
-        options = "wait: steps left out; warmup: steps recorded and dropped; active: steps kept; repeats: how often, 0 is without end; on_trace_ready: is called with each profile; stack: the calls that led to each op; memory: what was allocated; shapes: of the operands; limit: events that are kept",
+        options = "wait: steps left out; warmup: steps recorded and dropped; active: steps kept; \z
+            repeats: how often, 0 is without end; on_trace_ready: is called with each profile; \z
+            stack: the calls that led to each op; memory: what was allocated; shapes: of the \z
+            operands; limit: events that are kept",
         see = "profile.run" },
-    ["profile.start"] = { text = "Begins to record, with profile.run's options.", see = "profile.stop" },
+    ["profile.start"] = { text = "Begins to record, with profile.run's options.",
+        see = "profile.stop" },
     ["profile.stop"] = { text = "Ends recording and gives the profile.", see = "profile.start" },
-    ["profile.region"] = { text = "What runs until the value is closed, or in a function, is a row of its own: local _ <close> = profile.region 'SVD'.", see = "profile" },
-    ["sync.mode"] = { text = "What happens where the host waits for a device: 'off', nothing; 'warn', a line is printed, once a place; 'error', it is refused.", see = "sync" },
-    ["sync.warn"] = { text = "Whether each place that waits is printed: true is sync.mode = 'warn', false 'off'.", see = "sync.mode" },
-    ["sync.allow"] = { text = "Waits in a block, or a function, are allowed, with the reason: local _ <close> = sync.allow 'log the loss'.", see = "sync" },
-    ["sync.report"] = { text = "Prints who waited for a device, by line: why, how often, how long, what to write instead.", see = "sync.lines" },
-    ["sync.lines"] = { text = "What sync.report prints, as a list of tables; times in seconds.", see = "sync.report" },
-    ["sync.events"] = { text = "The last waits one by one, oldest first, and how many older ones are no longer known.", see = "sync.lines" },
-    ["sync.calls"] = { text = "Calls of the device's runtime that may block, by line and function.", see = "sync.report" },
+    ["profile.region"] = {
+        text = "What runs until the value is closed, or in a function, is a row of its own: local \z
+            _ <close> = profile.region 'SVD'.", see = "profile" },
+    ["sync.mode"] = {
+        text = "What happens where the host waits for a device: 'off', nothing; 'warn', a line is \z
+            printed, once a place; 'error', it is refused.", see = "sync" },
+    ["sync.warn"] = {
+        text = "Whether each place that waits is printed: true is sync.mode = 'warn', false 'off'.",
+        see = "sync.mode" },
+    ["sync.allow"] = {
+        text = "Waits in a block, or a function, are allowed, with the reason: local _ <close> = \z
+            sync.allow 'log the loss'.", see = "sync" },
+    ["sync.report"] = {
+        text = "Prints who waited for a device, by line: why, how often, how long, what to write \z
+            instead.", see = "sync.lines" },
+    ["sync.lines"] = { text = "What sync.report prints, as a list of tables; times in seconds.",
+        see = "sync.report" },
+    ["sync.events"] = {
+        text = "The last waits one by one, oldest first, and how many older ones are no longer \z
+            known.", see = "sync.lines" },
+    ["sync.calls"] = { text = "Calls of the device's runtime that may block, by line and function.",
+        see = "sync.report" },
     ["sync.reset"] = { text = "Forgets all waits so far.", see = "sync.report" },
-    ["sync.selftest"] = { text = "Provokes every kind of wait on this machine and says whether it was caught.", see = "sync" },
-    ["sync.budget"] = { text = "An error at the end of a block that waited more often, or longer in all, than it may: local _ <close> = sync.budget{max = 2}. Waits that are allowed, the prompt's and those for a full queue are free.",
-        options = "max: most waits; stall: most time in all of them, as '50us' or seconds; without either, no wait", see = "sync" },
-    profile = { text = "profile.run(f) records what f does; print(prof:table()), prof:trace \"step.json\". profile.region names a part.",
-        example = "#profile.run(function() return ones(2) + 1 end):rows() > 0\n--> true", see = "timeit, sync" },
-    timeit = { text = "What a call takes, the wait for devices included: median of several runs, host and device time apart.",
+    ["sync.selftest"] = {
+        text = "Provokes every kind of wait on this machine and says whether it was caught.",
+        see = "sync" },
+    ["sync.budget"] = {
+        text = "An error at the end of a block that waited more often, or longer in all, than it \z
+            may: local _ <close> = sync.budget{max = 2}. Waits that are allowed, the prompt's and \z
+            those for a full queue are free.",
+        options = "max: most waits; stall: most time in all of them, as '50us' or seconds; \z
+            without either, no wait", see = "sync" },
+    profile = {
+        text = "profile.run(f) records what f does; print(prof:table()), prof:trace \z
+            \"step.json\". profile.region names a part.",
+        example = "#profile.run(function() return ones(2) + 1 end):rows() > 0\n--> true",
+        see = "timeit, sync" },
+    timeit = {
+        text = "What a call takes, the wait for devices included: median of several runs, host \z
+            and device time apart.",
         options = "n: calls; print: at once, else print(timeit(f)); device: which is waited for",
-        example = "timeit(function() return ones(2) + 1 end, {n = 1}).time > 0\n--> true", see = "compare, profile" },
+        example = "timeit(function() return ones(2) + 1 end, {n = 1}).time > 0\n--> true",
+        see = "compare, profile" },
     printoptions = { text = "How tensors are shown.",
-        options = "precision: digits behind the point; threshold: elements of which all are shown; edgeitems: of a larger one, at each end; linewidth: columns",
+        options = "precision: digits behind the point; threshold: elements of which all are \z
+            shown; edgeitems: of a larger one, at each end; linewidth: columns",
         example = "printoptions().precision\n--> 4" },
-    plot = { text = "Lines in the terminal: plot(y), or plot{x, y1, y2, …}; in pixels where it knows kitty's protocol or sixel. png = \"file.png\" writes a picture, of 640 x 400 pixels if width and height do not say otherwise. Options may stand in the first table: plot{x, y, title = \"loss\"}.",
-        options = "title: above it; xlabel: below the x axis; ylabel: beside the y axis; legend: a name for each line; xlim: {least, largest} x that is shown; ylim: {least, largest} y; xlog: true for a logarithmic x axis; ylog: true for a logarithmic y axis; style: 'lines' or 'points'; width: columns, or pixels; height: rows, or pixels; png: a file; text: the text as value",
+    plot = {
+        text = "Lines in the terminal: plot(y), or plot{x, y1, y2, …}; in pixels where it knows \z
+            kitty's protocol or sixel. png = \"file.png\" writes a picture, of 640 x 400 pixels \z
+            if width and height do not say otherwise. Options may stand in the first table: \z
+            plot{x, y, title = \"loss\"}.",
+        options = "title: above it; xlabel: below the x axis; ylabel: beside the y axis; legend: \z
+            a name for each line; xlim: {least, largest} x that is shown; ylim: {least, largest} \z
+            y; xlog: true for a logarithmic x axis; ylog: true for a logarithmic y axis; style: \z
+            'lines' or 'points'; width: columns, or pixels; height: rows, or pixels; png: a file; \z
+            text: the text as value",
         shapes = "vectors, or lists of numbers, all as long", see = "hist, heatmap, imshow" },
-    hist = { text = "How many elements fall into each of bins = 16 equal parts of their range, as bars; png = \"file.png\" writes a picture.",
-        options = "bins: parts; title: above it; xlabel: below the x axis; ylabel: beside the y axis; width: columns, or pixels; height: rows, or pixels; png: a file; text: the text as value", see = "plot, histc" },
-    heatmap = { text = "A matrix in colours, from its least to its largest number; as a picture with a bar that says which is which. NaN is grey.",
-        options = "title: above it; xlabel: below the columns; ylabel: beside the rows; width: columns, or pixels for the cells; height: rows, or pixels for the cells; png: a file; text: the text as value", shapes = "rows x columns", see = "imshow, plot" },
-    imshow = { text = "A picture: bytes, or floats from 0 to 1. Where the terminal knows kitty's protocol or sixel, in pixels, and a small one enlarged; a file gets it as it is.",
+    hist = {
+        text = "How many elements fall into each of bins = 16 equal parts of their range, as \z
+            bars; png = \"file.png\" writes a picture.",
+        options = "bins: parts; title: above it; xlabel: below the x axis; ylabel: beside the y \z
+            axis; width: columns, or pixels; height: rows, or pixels; png: a file; text: the text \z
+            as value", see = "plot, histc" },
+    heatmap = {
+        text = "A matrix in colours, from its least to its largest number; as a picture with a \z
+            bar that says which is which. NaN is grey.",
+        options = "title: above it; xlabel: below the columns; ylabel: beside the rows; width: \z
+            columns, or pixels for the cells; height: rows, or pixels for the cells; png: a file; \z
+            text: the text as value", shapes = "rows x columns", see = "imshow, plot" },
+    imshow = {
+        text = "A picture: bytes, or floats from 0 to 1. Where the terminal knows kitty's \z
+            protocol or sixel, in pixels, and a small one enlarged; a file gets it as it is.",
         options = "width: columns; height: rows; png: a file; text: the text as value",
         shapes = "h x w, 3 x h x w or h x w x 3", see = "image, heatmap" },
-    progress = { text = "A bar on a terminal for loops: for i in progress(n) do, for step, x, y in progress(loader) do, for i, v in progress(list) do.",
-        example = "local s = 0 for i, v in progress{1, 2, 3} do s = s + v end return s\n--> 6", see = "data" },
-    image = { text = "Pictures in PNG files: image.load(file), image.save(file, x).", see = "imshow" },
-    nn = { text = "Layers: nn.Linear(3, 4) makes one, calling it runs it; nn.Sequential joins them; a class of your own is nn.module.", see = "optim, data" },
-    optim = { text = "Optimisers over a table of parameters: optim.Adam(model:parameters(), {lr = 1e-3}), then :step().", see = "nn, backward" },
-    data = { text = "Data sets and loaders that make batches, in threads where asked to.", see = "nn, optim" },
-    cuda = { text = "The GPUs: cuda.is_available(), cuda.devices(), cuda.memory_summary(), cuda.synchronize(); and what NVIDIA's libraries may do: cuda.tf32(true), cuda.deterministic(false), cuda.benchmark(true), cuda.svd_driver \"gesvdj\" (and without a name, which one it was).",
+    progress = {
+        text = "A bar on a terminal for loops: for i in progress(n) do, for step, x, y in \z
+            progress(loader) do, for i, v in progress(list) do.",
+        example = "local s = 0 for i, v in progress{1, 2, 3} do s = s + v end return s\n--> 6",
+        see = "data" },
+    image = { text = "Pictures in PNG files: image.load(file), image.save(file, x).",
+        see = "imshow" },
+    nn = {
+        text = "Layers: nn.Linear(3, 4) makes one, calling it runs it; nn.Sequential joins them; \z
+            a class of your own is nn.module.", see = "optim, data" },
+    optim = {
+        text = "Optimisers over a table of parameters: optim.Adam(model:parameters(), {lr = \z
+            1e-3}), then :step().", see = "nn, backward" },
+    data = { text = "Data sets and loaders that make batches, in threads where asked to.",
+        see = "nn, optim" },
+    cuda = {
+        text = "The GPUs: cuda.is_available(), cuda.devices(), cuda.memory_summary(), \z
+            cuda.synchronize(); and what NVIDIA's libraries may do: cuda.tf32(true), \z
+            cuda.deterministic(false), cuda.benchmark(true), cuda.svd_driver \"gesvdj\" (and \z
+            without a name, which one it was).",
         example = "#cuda.memory_summary 'sim' > 0\n--> true", see = "sync, profile" },
 }
 
-for _, group in ipairs { "shape", "index", "linalg", "neural", "values", "module", "lua" } do
-    for name, topic in pairs(assert(loadfile(("%s/topics/%s.lua"):format(dir, group), "t"))()) do topics[name] = topic end
+for _, group in ipairs { "shape", "reduce", "index", "linalg", "neural", "loss", "values", "module",
+    "lua" }
+do
+    for name, topic in pairs(assert(loadfile(("%s/topics/%s.lua"):format(dir, group), "t"))()) do
+        topics[name] = topic
+    end
 end
 return topics

@@ -140,7 +140,7 @@ for _, public in ipairs(names) do
         (input(public) or ""), "=audit", "t", env))
     if not ok then missing[#missing + 1] = public .. ": " .. tostring(message)
     else
-        M.each(at.sig, M.split(args), function(what, p, text, v) 
+        M.each(at.sig, M.split(args), function(what, p, text, v)
             A.try(public, at.called, what, p, text, v, judge, input(public))
             pcall(g.profile.stop)
         end)

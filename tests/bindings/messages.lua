@@ -135,7 +135,8 @@ for text, message in pairs {
     ["heatmap(5)"] = "heatmap: expected a tensor of two dims with elements, got number",
     ["nn.ModuleList(5)"] = "nn.ModuleList: expected a list of modules, got number",
     ["data.TensorDataset(ones(2, 2)).get(1)"] = "call it with a colon, dataset:get%(i%)",
-    ["timeit(function() end, {n = 1 << 62})"] = "timeit: argument 'n': expected 1 to %d+ calls, got",
+    ["timeit(function() end, {n = 1 << 62})"] =
+        "timeit: argument 'n': expected 1 to %d+ calls, got",
 } do
     t.error(assert(load(text)), message, text)
 end

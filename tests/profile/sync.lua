@@ -334,7 +334,8 @@ t.error(function() sync.wran = true end, "no field \"wran\"", "a field that is n
 t.error(function() sync.allow() end, "argument 'reason' %(#1%): expected a string",
     "allow without a reason")
 t.error(function() sync.allow("x", 3) end, "expected a function, got 3", "allow of no function")
-t.error(function() sync.budget { most = 1 } end, "sync.budget: unknown option 'most' %(expected max, stall%)", "a budget's field")
+t.error(function() sync.budget { most = 1 } end,
+    "sync.budget: unknown option 'most' %(expected max, stall%)", "a budget's field")
 t.error(function() sync.budget { max = -1 } end, "max: expected a number of waits, got %-1",
     "a budget's max")
 t.error(function() sync.budget { stall = "soon" } end,

@@ -1,5 +1,5 @@
--- Every composite against values written out (tests/support/cases_composite.lua), and some of them more
--- closely, on cpu and sim.
+-- Every composite against values written out (tests/support/cases_composite.lua), and some of them
+-- more closely, on cpu and sim.
 local t = require "tap"
 local gpush = require "gpush"
 

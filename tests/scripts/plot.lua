@@ -54,9 +54,11 @@ local list, given = { gpush.tensor(1.0), 2 }, { text = true, width = 1, height =
 plot({ list, { 0, 1 }, title = "t" }, given)
 t.ok(gpush.is_tensor(list[1]) and given.title == nil, "what was given stays as it is")
 t.error(function() plot({ 1, 2 }, { wdith = 3 }) end,
-    "plot.lua:%d+: plot: unknown option 'wdith'; did you mean width%? %(expected title, xlabel, .*png, text%)")
+    "plot.lua:%d+: plot: unknown option 'wdith'; did you mean width%? %(expected title, xlabel, \z
+        .*png, text%)")
 t.error(function() plot { { 1, 2 }, { 3, 4 }, titel = "t" } end, "unknown option 'titel'")
-t.error(function() hist({ 1, 2 }, { bin = 3 }) end, "hist: unknown option 'bin'; did you mean bins%? %(expected bins")
+t.error(function() hist({ 1, 2 }, { bin = 3 }) end,
+    "hist: unknown option 'bin'; did you mean bins%? %(expected bins")
 t.error(function() hist({ 1, 2 }, { bins = 0 }) end,
     "hist: option 'bins': expected a whole number from 1 on, got 0")
 t.error(function() heatmap(gpush.zeros(2, 2), { title = 1 }) end,

@@ -116,7 +116,7 @@ S.inputs = {
     { "Embedding$", "i{1, 2}" }, { "Cell$", "f(4, 2)" }, { "RNN$", "f(4, 1, 2)" },
     { "LSTM$", "f(4, 1, 2)" }, { "GRU$", "f(4, 1, 2)" },
     { "MultiheadAttention", "f(3, 1, 4), f(3, 1, 4), f(3, 1, 4)" },
-    { "EncoderLayer", "f(3, 1, 4)" }, { "Unflatten", "f(2, 4)" }, { "Upsample", "f(1, 2, 4, 4)" }, 
+    { "EncoderLayer", "f(3, 1, 4)" }, { "Unflatten", "f(2, 4)" }, { "Upsample", "f(1, 2, 4, 4)" },
     { "CrossEntropyLoss", "f(2, 3), i{1, 3}" },
     { "CosineEmbeddingLoss", "f(2, 3), f(2, 3), i{1, -1}" },
     { "MarginRankingLoss", "f(2), f(2), i{1, -1}" },

@@ -1,6 +1,6 @@
 --!plain
--- Help texts of Lua's own library, a line each: how it is called, and what it does. The manual says more:
--- https://www.lua.org/manual/5.4/. Their form elsewhere: ../topics.lua.
+-- Help texts of Lua's own library, a line each: how it is called, and what it does. The manual says
+-- more: https://www.lua.org/manual/5.4/. Their form elsewhere: ../topics.lua.
 local text = [[
 arg: the script's name at 0, and its arguments
 _G: the table of the global variables
@@ -193,7 +193,8 @@ _PROMPT2: a text that takes the place of ">> "
 local topics = {}
 for call, what in text:gmatch "([^\n]-): ([^\n]+)" do
     local name = call:match "^[%w_.]+"
-    topics[name] = { text = what .. (what:find "[.…]$" and "" or "."), call = call ~= name and call or nil }
+    topics[name] = { text = what .. (what:find "[.…]$" and "" or "."),
+        call = call ~= name and call or nil }
 end
 -- A name alone may also be a group of them.
 for name, topic in pairs(topics) do

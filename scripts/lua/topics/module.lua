@@ -1,151 +1,371 @@
 --!plain
--- Help texts of what the module has beside ops, classes and the tables of topics.lua; their form: ../topics.lua.
-local init_options = "a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', 'leaky_relu', 'tanh' …"
+-- Help texts of what the module has beside ops, classes and the tables of topics.lua; their form:
+-- ../topics.lua.
+local init_options = "a: slope below zero; mode: 'fan_in' or 'fan_out'; nonlinearity: 'relu', \z
+    'leaky_relu', 'tanh' …"
 local topics = {
-    gpush = { text = "The module: what is global in the shell. In other programs local gpush = require \"gpush\".", see = "help, ops" },
-    help = { call = "help([name or words or value], [{source = true}])", text = "What an op, a class or a value is, or what the words are found in; at the prompt ?name, x?, ??name.",
-        options = "source: its source in place of the text", see = "ops" },
-    ops = { call = "ops([all=false])", text = "The table of ops by name: signature, help, kind, whether it has a derivative; ops(true) has composites, too.",
-        example = "ops().exp.grad\n--> yes", see = "help" },
-    is_tensor = { call = "is_tensor(value)", text = "Whether the value is a tensor.", example = "is_tensor {1, 2}\n--> false", see = "tensor" },
+    gpush = {
+        text = "The module: what is global in the shell. In other programs local gpush = require \z
+            \"gpush\".",
+        see = "help, ops" },
+    help = { call = "help([name or words or value], [{source = true}])",
+        text = "What an op, a class or a value is, or what the words are found in; at the prompt \z
+            ?name, x?, ??name.",
+        options = "source: its source in place of the text",
+        see = "ops" },
+    ops = { call = "ops([all=false])",
+        text = "The table of ops by name: signature, help, kind, whether it has a derivative; \z
+            ops(true) has composites, too.",
+        example = "ops().exp.grad\n--> yes",
+        see = "help" },
+    is_tensor = { call = "is_tensor(value)", text = "Whether the value is a tensor.",
+        example = "is_tensor {1, 2}\n--> false",
+        see = "tensor" },
 
     -- Devices and memory.
-    devices = { call = "devices([kind])", text = "Names of the devices that were opened; with a kind, 'cuda', descriptions of those there are, and why there are none.",
-        example = "devices()[1]\n--> cpu", see = "cuda, default_device" },
-    default_device = { call = "default_device([device])", text = "Where new tensors are; sets it if one is given.", example = "default_device()\n--> cpu", see = "default_dtype, to" },
-    default_dtype = { call = "default_dtype([dtype])", text = "The float dtype of new tensors; sets it if one is given.", example = "default_dtype()\n--> f32", see = "default_device, to" },
-    synchronize = { call = "synchronize([device])", text = "Waits until a device, or every device, has done all that is queued; sync.report() counts it as explicit.", see = "sync, stream" },
-    stream = { call = "stream([device])", text = "A queue of its own on the device; ops go there while s:use() holds.",
-        example = "local s = stream \"sim\"; local y = s:use(function() return ones(2, {device = \"sim\"}) + 1 end); s:synchronize() return y:sum():item()\n--> 4.0", see = "current_stream, stream.use, synchronize" },
-    fork = { call = "fork(fn, …)", text = "Calls fn at once, but its ops go to streams of their own, beside what is queued meanwhile; gives a future for wait, which has f:done() and f:wait(), too. Nothing waits: ops follow those whose tensors they take. On the cpu fn is only called.",
-        example = "local x = ones(3, {device = \"sim\"}); local f = fork(function(a) return a:neg() end, x); return (x + wait(f)):sum():item()\n--> 0.0", see = "wait, stream" },
-    wait = { call = "wait(future)", text = "What the function given to fork returned; wait{f, g} a list of the first value of each. The host does not wait: whoever uses a tensor follows what makes it.",
-        example = "local l = {}; for i = 1, 4 do l[i] = fork(ones, 2) end return stack(wait(l)):sum():item()\n--> 8.0", see = "fork, synchronize" },
-    current_stream = { call = "current_stream([device])", text = "The stream that ops of this thread go to.", see = "stream" },
-    memory = { call = "memory([device])", text = "Bytes in use, their peak, what is cached, the limit, and counts, as a table.", example = "memory(\"cpu\").in_use >= 0\n--> true", see = "empty_cache, reset_peak, cuda.memory_summary" },
-    empty_cache = { call = "empty_cache([device])", text = "Gives back memory that is kept for the next tensors.", see = "memory" },
-    reset_peak = { call = "reset_peak([device])", text = "The peak of memory in use is counted from here.", see = "memory" },
-    threads = { call = "threads([n])", text = "How many threads an op on the cpu uses; sets it if n is given.", example = "threads() > 0\n--> true", see = "data" },
-    cuda_setting = { call = "cuda_setting(name, [on])", text = "What stands behind cuda.tf32, cuda.deterministic, cuda.benchmark and cuda.svd_driver; use those.", see = "cuda" },
-    ["cuda.device_count"] = { call = "cuda.device_count()", text = "How many GPUs there are.", see = "cuda.devices" },
-    ["cuda.get_device_name"] = { call = "cuda.get_device_name([device])", text = "The GPU's model.", see = "cuda.devices" },
-    ["cuda.get_device_capability"] = { call = "cuda.get_device_capability([device])", text = "The GPU's compute capability, as two numbers.", see = "cuda.devices" },
-    ["cuda.synchronize"] = { call = "cuda.synchronize([device])", text = "Waits until the GPU has done all that is queued.", see = "synchronize" },
-    ["cuda.empty_cache"] = { call = "cuda.empty_cache([device])", text = "Gives back memory that is kept for the next tensors.", see = "empty_cache" },
-    ["cuda.current_stream"] = { call = "cuda.current_stream([device])", text = "The stream that ops of this thread go to.", see = "current_stream" },
-    ["cuda.stream"] = { call = "cuda.stream([device])", text = "A queue of its own on the GPU.", see = "stream" },
-    ["cuda.memory_stats"] = { call = "cuda.memory_stats([device])", text = "Bytes in use, their peak, what is cached, the limit, and counts, as a table.", see = "memory, cuda.memory_summary" },
-    ["cuda.memory_allocated"] = { call = "cuda.memory_allocated([device])", text = "Bytes in tensors that live.", see = "memory" },
-    ["cuda.max_memory_allocated"] = { call = "cuda.max_memory_allocated([device])", text = "The most bytes that were in tensors at once.", see = "cuda.reset_peak_memory_stats" },
-    ["cuda.memory_reserved"] = { call = "cuda.memory_reserved([device])", text = "Bytes in tensors and in the cache.", see = "cuda.empty_cache" },
-    ["cuda.reset_peak_memory_stats"] = { call = "cuda.reset_peak_memory_stats([device])", text = "The peak is counted from here.", see = "reset_peak" },
+    devices = { call = "devices([kind])",
+        text = "Names of the devices that were opened; with a kind, 'cuda', descriptions of those \z
+            there are, and why there are none.",
+        example = "devices()[1]\n--> cpu",
+        see = "cuda, default_device" },
+    default_device = { call = "default_device([device])",
+        text = "Where new tensors are; sets it if one is given.",
+        example = "default_device()\n--> cpu",
+        see = "default_dtype, to" },
+    default_dtype = { call = "default_dtype([dtype])",
+        text = "The float dtype of new tensors; sets it if one is given.",
+        example = "default_dtype()\n--> f32",
+        see = "default_device, to" },
+    synchronize = { call = "synchronize([device])",
+        text = "Waits until a device, or every device, has done all that is queued; sync.report() \z
+            counts it as explicit.",
+        see = "sync, stream" },
+    stream = { call = "stream([device])",
+        text = "A queue of its own on the device; ops go there while s:use() holds.",
+        example = "local s = stream \"sim\"; local y = s:use(function() return ones(2, {device = \z
+            \"sim\"}) + 1 end); s:synchronize() return y:sum():item()\n--> 4.0",
+        see = "current_stream, stream.use, synchronize" },
+    fork = { call = "fork(fn, …)",
+        text = "Calls fn at once, but its ops go to streams of their own, beside what is queued \z
+            meanwhile; gives a future for wait, which has f:done() and f:wait(), too. Nothing \z
+            waits: ops follow those whose tensors they take. On the cpu fn is only called.",
+        example = "local x = ones(3, {device = \"sim\"}); local f = fork(function(a) return \z
+            a:neg() end, x); return (x + wait(f)):sum():item()\n--> 0.0",
+        see = "wait, stream" },
+    wait = { call = "wait(future)",
+        text = "What the function given to fork returned; wait{f, g} a list of the first value of \z
+            each. The host does not wait: whoever uses a tensor follows what makes it.",
+        example = "local l = {}; for i = 1, 4 do l[i] = fork(ones, 2) end return \z
+            stack(wait(l)):sum():item()\n--> 8.0",
+        see = "fork, synchronize" },
+    current_stream = { call = "current_stream([device])",
+        text = "The stream that ops of this thread go to.",
+        see = "stream" },
+    memory = { call = "memory([device])",
+        text = "Bytes in use, their peak, what is cached, the limit, and counts, as a table.",
+        example = "memory(\"cpu\").in_use >= 0\n--> true",
+        see = "empty_cache, reset_peak, cuda.memory_summary" },
+    empty_cache = { call = "empty_cache([device])",
+        text = "Gives back memory that is kept for the next tensors.",
+        see = "memory" },
+    reset_peak = { call = "reset_peak([device])",
+        text = "The peak of memory in use is counted from here.",
+        see = "memory" },
+    threads = { call = "threads([n])",
+        text = "How many threads an op on the cpu uses; sets it if n is given.",
+        example = "threads() > 0\n--> true",
+        see = "data" },
+    cuda_setting = { call = "cuda_setting(name, [on])",
+        text = "What stands behind cuda.tf32, cuda.deterministic, cuda.benchmark and \z
+            cuda.svd_driver; use those.",
+        see = "cuda" },
+    ["cuda.device_count"] = { call = "cuda.device_count()", text = "How many GPUs there are.",
+        see = "cuda.devices" },
+    ["cuda.get_device_name"] = { call = "cuda.get_device_name([device])", text = "The GPU's model.",
+        see = "cuda.devices" },
+    ["cuda.get_device_capability"] = { call = "cuda.get_device_capability([device])",
+        text = "The GPU's compute capability, as two numbers.",
+        see = "cuda.devices" },
+    ["cuda.synchronize"] = { call = "cuda.synchronize([device])",
+        text = "Waits until the GPU has done all that is queued.",
+        see = "synchronize" },
+    ["cuda.empty_cache"] = { call = "cuda.empty_cache([device])",
+        text = "Gives back memory that is kept for the next tensors.",
+        see = "empty_cache" },
+    ["cuda.current_stream"] = { call = "cuda.current_stream([device])",
+        text = "The stream that ops of this thread go to.",
+        see = "current_stream" },
+    ["cuda.stream"] = { call = "cuda.stream([device])", text = "A queue of its own on the GPU.",
+        see = "stream" },
+    ["cuda.memory_stats"] = { call = "cuda.memory_stats([device])",
+        text = "Bytes in use, their peak, what is cached, the limit, and counts, as a table.",
+        see = "memory, cuda.memory_summary" },
+    ["cuda.memory_allocated"] = { call = "cuda.memory_allocated([device])",
+        text = "Bytes in tensors that live.",
+        see = "memory" },
+    ["cuda.max_memory_allocated"] = { call = "cuda.max_memory_allocated([device])",
+        text = "The most bytes that were in tensors at once.",
+        see = "cuda.reset_peak_memory_stats" },
+    ["cuda.memory_reserved"] = { call = "cuda.memory_reserved([device])",
+        text = "Bytes in tensors and in the cache.",
+        see = "cuda.empty_cache" },
+    ["cuda.reset_peak_memory_stats"] = { call = "cuda.reset_peak_memory_stats([device])",
+        text = "The peak is counted from here.",
+        see = "reset_peak" },
 
     -- Gradients.
-    grad = { call = "grad(outputs, inputs, [grad_outputs], [retain_graph=false], [create_graph=false], [allow_unused=false])",
-        text = "The gradients of outputs for each of the inputs, as values; no tensor's grad changes.",
-        options = "retain_graph: what backward needs is kept for another one; create_graph: the gradients can be differentiated again; allow_unused: nil, not an error, for an input that the outputs do not use",
-        example = "local x = tensor({3.0}, {requires_grad = true}) return grad((x * x):sum(), x)\n--> tensor({6.0}, f32 1 cpu)", see = "backward" },
-    no_grad = { call = "no_grad([fn, …])", text = "Nothing is recorded for backward while fn runs, or until the value is closed: local _ <close> = no_grad().",
-        example = "local x = ones(2):requires_grad_() return no_grad(function() return (x * 2).requires_grad end)\n--> false", see = "enable_grad, inference, detach" },
-    enable_grad = { call = "enable_grad([fn, …])", text = "Recording is on again inside no_grad, as no_grad turns it off.", see = "no_grad" },
-    inference = { call = "inference([fn, …])", text = "no_grad, by the name that says what for.", see = "no_grad" },
-    is_grad_enabled = { call = "is_grad_enabled()", text = "Whether ops are recorded for backward here.", example = "no_grad(is_grad_enabled)\n--> false", see = "no_grad" },
-    autograd = { text = "What stands beside backward and grad: autograd.checkpoint (less memory), autograd.gradcheck, autograd.detect_anomaly, autograd.node (a backward of your own).", see = "backward, grad" },
-    ["autograd.node"] = { call = "autograd.node(inputs, outputs, backward)", text = "A function with a backward of its own: outputs, which were made without recording, become results of inputs; backward(gradients …) gives a gradient for each input.",
+    grad = {
+        call = "grad(outputs, inputs, [grad_outputs], [retain_graph=false], [create_graph=false], \z
+            [allow_unused=false])",
+        text = "The gradients of outputs for each of the inputs, as values; no tensor's grad \z
+            changes.",
+        options = "retain_graph: what backward needs is kept for another one; create_graph: the \z
+            gradients can be differentiated again; allow_unused: nil, not an error, for an input \z
+            that the outputs do not use",
+        example = "local x = tensor({3.0}, {requires_grad = true}) return grad((x * x):sum(), \z
+            x)\n--> tensor({6.0}, f32 1 cpu)",
+        see = "backward" },
+    no_grad = { call = "no_grad([fn, …])",
+        text = "Nothing is recorded for backward while fn runs, or until the value is closed: \z
+            local _ <close> = no_grad().",
+        example = "local x = ones(2):requires_grad_() return no_grad(function() return (x * \z
+            2).requires_grad end)\n--> false",
+        see = "enable_grad, inference, detach" },
+    enable_grad = { call = "enable_grad([fn, …])",
+        text = "Recording is on again inside no_grad, as no_grad turns it off.",
+        see = "no_grad" },
+    inference = { call = "inference([fn, …])", text = "no_grad, by the name that says what for.",
+        see = "no_grad" },
+    is_grad_enabled = { call = "is_grad_enabled()",
+        text = "Whether ops are recorded for backward here.",
+        example = "no_grad(is_grad_enabled)\n--> false",
+        see = "no_grad" },
+    autograd = {
+        text = "What stands beside backward and grad: autograd.checkpoint (less memory), \z
+            autograd.gradcheck, autograd.detect_anomaly, autograd.node (a backward of your own).",
+        see = "backward, grad" },
+    ["autograd.node"] = { call = "autograd.node(inputs, outputs, backward)",
+        text = "A function with a backward of its own: outputs, which were made without \z
+            recording, become results of inputs; backward(gradients …) gives a gradient for each \z
+            input.",
         example = [[
 local x = tensor({2.0}, {requires_grad = true})
 local y = no_grad(function() return x ^ 3 end)
 autograd.node({x}, {y}, function(g) return g * 3 * x:detach() ^ 2 end)
 y:sum():backward() return x.grad
 --> tensor({12.0}, f32 1 cpu)]], see = "backward, no_grad" },
-    ["autograd.detect_anomaly"] = { call = "autograd.detect_anomaly([fn, …])", text = "While it holds, a backward that makes a NaN is an error that names the forward op and its line; slow.", see = "backward" },
-    ["autograd.apart"] = { call = "autograd.apart()", text = "Within a backward: whether it leaves the leaves' grad alone, as grad() does. For autograd.checkpoint.", see = "grad, autograd.checkpoint" },
-    get_rng_state = { call = "get_rng_state()", text = "What the next random op draws from, as a table.", see = "set_rng_state, manual_seed" },
-    set_rng_state = { call = "set_rng_state(state)", text = "Random numbers go on from where get_rng_state was called.",
-        example = "local s = get_rng_state() local a = rand(3) set_rng_state(s) return equal(a, rand(3))\n--> true", see = "get_rng_state, manual_seed" },
+    ["autograd.detect_anomaly"] = { call = "autograd.detect_anomaly([fn, …])",
+        text = "While it holds, a backward that makes a NaN is an error that names the forward op \z
+            and its line; slow.",
+        see = "backward" },
+    ["autograd.apart"] = { call = "autograd.apart()",
+        text = "Within a backward: whether it leaves the leaves' grad alone, as grad() does. For \z
+            autograd.checkpoint.",
+        see = "grad, autograd.checkpoint" },
+    get_rng_state = { call = "get_rng_state()",
+        text = "What the next random op draws from, as a table.",
+        see = "set_rng_state, manual_seed" },
+    set_rng_state = { call = "set_rng_state(state)",
+        text = "Random numbers go on from where get_rng_state was called.",
+        example = "local s = get_rng_state() local a = rand(3) set_rng_state(s) return equal(a, \z
+            rand(3))\n--> true",
+        see = "get_rng_state, manual_seed" },
 
     -- Time.
-    clock = { call = "clock()", text = "Seconds since some moment, that pass evenly; the difference of two. It does not wait for devices: timeit does.", see = "timeit, synchronize" },
-    compare = { call = "compare({name = fn, …}, [{n=, device=, print=false}])", text = "Times several functions turn by turn: their figures with ratios, which print as a table; waits for devices as timeit does.",
+    clock = { call = "clock()",
+        text = "Seconds since some moment, that pass evenly; the difference of two. It does not \z
+            wait for devices: timeit does.",
+        see = "timeit, synchronize" },
+    compare = { call = "compare({name = fn, …}, [{n=, device=, print=false}])",
+        text = "Times several functions turn by turn: their figures with ratios, which print as a \z
+            table; waits for devices as timeit does.",
         options = "n: calls; print: at once; device: which is waited for",
-        example = "compare({a = function() end}, {n = 1}).a.time >= 0\n--> true", see = "timeit, profile" },
+        example = "compare({a = function() end}, {n = 1}).a.time >= 0\n--> true",
+        see = "timeit, profile" },
 
     -- Groups and files.
-    linalg = { text = "Linear algebra: linalg.svd, linalg.solve, linalg.eigh … by PyTorch's names.", see = "matmul, einsum, fft" },
-    fft = { text = "Fourier transforms; complex numbers are a last dim of size 2, real and imaginary part.", see = "fft.fft, fft.rfft" },
-    npy = { text = "NumPy's files of one array: npy.load(file), npy.save(file, x).", see = "npz, safetensors" },
-    ["npy.load"] = { call = "npy.load(file)", text = "The array in a .npy file, as a tensor on the cpu.", see = "npy.save, npz" },
-    ["npy.save"] = { call = "npy.save(file, x)", text = "Writes a tensor as a .npy file, which is replaced once all is written.",
-        example = "local f = os.tmpname() npy.save(f, tensor{1, 2}) local x = npy.load(f) os.remove(f) return x\n--> tensor({1, 2}, i64 2 cpu)", see = "npy.load" },
-    npz = { text = "NumPy's files of several arrays by name: npz.load(file), npz.save(file, {name = x}).", see = "npy, safetensors" },
-    ["npz.load"] = { call = "npz.load(file)", text = "A table of the arrays in a .npz file by name, on the cpu.", see = "npz.save" },
-    ["npz.save"] = { call = "npz.save(file, {name = x, …}, [compressed=false])", text = "Writes tensors by name as a .npz file, which is replaced once all is written.",
-        options = "compressed: makes the file smaller", see = "npz.load" },
-    safetensors = { text = "Tensors by name, and texts, in a file that holds no code: safetensors.load(file), safetensors.save(file, {name = x}).", see = "checkpoint, npz" },
-    ["safetensors.load"] = { call = "safetensors.load(file)", text = "A table of the tensors by name, on the cpu, and one of the file's texts. The file is mapped: only what is used is read.", see = "safetensors.save" },
-    ["safetensors.save"] = { call = "safetensors.save(file, {name = x, …}, [metadata])", text = "Writes tensors by name, and replaces the file once all is written.",
-        options = "metadata: texts by name", see = "safetensors.load, checkpoint" },
-    ["image.load"] = { call = "image.load(file, [dtype=\"u8\"], [channels])", text = "A PNG file as channels x height x width on the cpu: u8 0 to 255 (fewer bits are stretched, 16 rounded), f32 0 to 1, i32 as stored: 0 to 1, 3, 15, 255 or 65535 by the bits of the file.",
-        options = "dtype: u8, f32 or i32; channels: 1, 2, 3 or 4, converted; those of the file if not given", see = "image.save, imshow" },
-    ["image.save"] = { call = "image.save(file, x, [bits=8])", text = "Writes height x width or channels x height x width as a PNG file; u8 0 to 255, floats 0 to 1, bool.",
-        options = "bits: 8 or 16 for each number", see = "image.load, imshow" },
-    json = { text = "JSON: json.encode(value), json.decode(text), json.null.", see = "safetensors" },
-    ["json.encode"] = { call = "json.encode(value)", text = "The value as text: keys are sorted, floats keep all their digits.", example = "json.encode {a = {1, 2}}\n--> {\"a\":[1,2]}", see = "json.decode" },
-    ["json.decode"] = { call = "json.decode(text)", text = "Tables, numbers, booleans and strings; null is json.null.", example = "json.decode('[1, 2]')[2]\n--> 2", see = "json.encode" },
-    checkpoint = { text = "A training run in one safetensors file: checkpoint.save(file, {model = m, optimizer = o}), checkpoint.load.", see = "safetensors, nn, optim" },
+    linalg = { text = "Linear algebra: linalg.svd, linalg.solve, linalg.eigh … by PyTorch's names.",
+        see = "matmul, einsum, fft" },
+    fft = {
+        text = "Fourier transforms; complex numbers are a last dim of size 2, real and imaginary \z
+            part.",
+        see = "fft.fft, fft.rfft" },
+    npy = { text = "NumPy's files of one array: npy.load(file), npy.save(file, x).",
+        see = "npz, safetensors" },
+    ["npy.load"] = { call = "npy.load(file)",
+        text = "The array in a .npy file, as a tensor on the cpu.",
+        see = "npy.save, npz" },
+    ["npy.save"] = { call = "npy.save(file, x)",
+        text = "Writes a tensor as a .npy file, which is replaced once all is written.",
+        example = "local f = os.tmpname() npy.save(f, tensor{1, 2}) local x = npy.load(f) \z
+            os.remove(f) return x\n--> tensor({1, 2}, i64 2 cpu)",
+        see = "npy.load" },
+    npz = {
+        text = "NumPy's files of several arrays by name: npz.load(file), npz.save(file, {name = \z
+            x}).",
+        see = "npy, safetensors" },
+    ["npz.load"] = { call = "npz.load(file)",
+        text = "A table of the arrays in a .npz file by name, on the cpu.",
+        see = "npz.save" },
+    ["npz.save"] = { call = "npz.save(file, {name = x, …}, [compressed=false])",
+        text = "Writes tensors by name as a .npz file, which is replaced once all is written.",
+        options = "compressed: makes the file smaller",
+        see = "npz.load" },
+    safetensors = {
+        text = "Tensors by name, and texts, in a file that holds no code: safetensors.load(file), \z
+            safetensors.save(file, {name = x}).",
+        see = "checkpoint, npz" },
+    ["safetensors.load"] = { call = "safetensors.load(file)",
+        text = "A table of the tensors by name, on the cpu, and one of the file's texts. The file \z
+            is mapped: only what is used is read.",
+        see = "safetensors.save" },
+    ["safetensors.save"] = { call = "safetensors.save(file, {name = x, …}, [metadata])",
+        text = "Writes tensors by name, and replaces the file once all is written.",
+        options = "metadata: texts by name",
+        see = "safetensors.load, checkpoint" },
+    ["image.load"] = { call = "image.load(file, [dtype=\"u8\"], [channels])",
+        text = "A PNG file as channels x height x width on the cpu: u8 0 to 255 (fewer bits are \z
+            stretched, 16 rounded), f32 0 to 1, i32 as stored: 0 to 1, 3, 15, 255 or 65535 by the \z
+            bits of the file.",
+        options = "dtype: u8, f32 or i32; channels: 1, 2, 3 or 4, converted; those of the file if \z
+            not given",
+        see = "image.save, imshow" },
+    ["image.save"] = { call = "image.save(file, x, [bits=8])",
+        text = "Writes height x width or channels x height x width as a PNG file; u8 0 to 255, \z
+            floats 0 to 1, bool.",
+        options = "bits: 8 or 16 for each number",
+        see = "image.load, imshow" },
+    json = { text = "JSON: json.encode(value), json.decode(text), json.null.",
+        see = "safetensors" },
+    ["json.encode"] = { call = "json.encode(value)",
+        text = "The value as text: keys are sorted, floats keep all their digits.",
+        example = "json.encode {a = {1, 2}}\n--> {\"a\":[1,2]}",
+        see = "json.decode" },
+    ["json.decode"] = { call = "json.decode(text)",
+        text = "Tables, numbers, booleans and strings; null is json.null.",
+        example = "json.decode('[1, 2]')[2]\n--> 2",
+        see = "json.encode" },
+    checkpoint = {
+        text = "A training run in one safetensors file: checkpoint.save(file, {model = m, \z
+            optimizer = o}), checkpoint.load.",
+        see = "safetensors, nn, optim" },
 
     -- The terminal.
-    terminal = { call = "terminal([query])", text = "How many columns the terminal on standard output has, nil where it is none; or what it answers to a query.", see = "is_terminal" },
-    is_terminal = { call = "is_terminal(file)", text = "Whether a file of io is a terminal that can do more than print.", see = "terminal" },
+    terminal = { call = "terminal([query])",
+        text = "How many columns the terminal on standard output has, nil where it is none; or \z
+            what it answers to a query.",
+        see = "is_terminal" },
+    is_terminal = { call = "is_terminal(file)",
+        text = "Whether a file of io is a terminal that can do more than print.",
+        see = "terminal" },
 
     -- Classes and what is for writing more of them.
-    ["nn.Module"] = { text = "The methods of all modules: parameters, to, train, eval, state_dict … ; a class of your own is nn.module \"Name\".", see = "nn, nn.module" },
-    ["nn.Identity"] = { call = "nn.Identity()", text = "Gives what it gets; a stand-in for any layer.", see = "nn.Sequential" },
-    ["nn.TransformerEncoder"] = { options = "make: a function that gives a layer; num_layers: how many; norm: a module behind the last", see = "nn.TransformerEncoderLayer" },
-    ["nn.is_module"] = { call = "nn.is_module(value)", text = "Whether the value is a module, not a class of them.", see = "nn.module" },
-    ["nn.shape_text"] = { call = "nn.shape_text(x)", text = "The shape as messages show it: \"2x3\", or \"scalar\".", example = "nn.shape_text(ones(2, 3))\n--> 2x3", see = "nn.fail" },
-    ["nn.raise"] = { call = "nn.raise(format, …)", text = "An error at the line of the script that called, not inside the layer.", see = "nn.fail" },
-    ["optim.raise"] = { call = "optim.raise(format, …)", text = "An error at the line of the script that called, not inside the optimizer.", see = "optim.define" },
-    ["data.raise"] = { call = "data.raise(text)", text = "An error at the line of the script that called, not inside the loader.", see = "data" },
-    ["optim.check_positive"] = { call = "optim.check_positive(group, fail, name, …)", text = "For check functions of optim.define: these options must be 0 or more.", see = "optim.define" },
-    ["optim.lr"] = { text = "Schedules, which change learning rates as training goes on: s = optim.lr.StepLR(opt, 30), then s:step() after each epoch.", see = "optim.lr.StepLR, optim.lr.CosineAnnealingLR, optim.lr.OneCycleLR" },
+    ["nn.Module"] = {
+        text = "The methods of all modules: parameters, to, train, eval, state_dict … ; a class \z
+            of your own is nn.module \"Name\".",
+        see = "nn, nn.module" },
+    ["nn.Identity"] = { call = "nn.Identity()",
+        text = "Gives what it gets; a stand-in for any layer.",
+        see = "nn.Sequential" },
+    ["nn.TransformerEncoder"] = {
+        options = "make: a function that gives a layer; num_layers: how many; norm: a module \z
+            behind the last",
+        see = "nn.TransformerEncoderLayer" },
+    ["nn.is_module"] = { call = "nn.is_module(value)",
+        text = "Whether the value is a module, not a class of them.",
+        see = "nn.module" },
+    ["nn.shape_text"] = { call = "nn.shape_text(x)",
+        text = "The shape as messages show it: \"2x3\", or \"scalar\".",
+        example = "nn.shape_text(ones(2, 3))\n--> 2x3",
+        see = "nn.fail" },
+    ["nn.raise"] = { call = "nn.raise(format, …)",
+        text = "An error at the line of the script that called, not inside the layer.",
+        see = "nn.fail" },
+    ["optim.raise"] = { call = "optim.raise(format, …)",
+        text = "An error at the line of the script that called, not inside the optimizer.",
+        see = "optim.define" },
+    ["data.raise"] = { call = "data.raise(text)",
+        text = "An error at the line of the script that called, not inside the loader.",
+        see = "data" },
+    ["optim.check_positive"] = { call = "optim.check_positive(group, fail, name, …)",
+        text = "For check functions of optim.define: these options must be 0 or more.",
+        see = "optim.define" },
+    ["optim.lr"] = {
+        text = "Schedules, which change learning rates as training goes on: s = \z
+            optim.lr.StepLR(opt, 30), then s:step() after each epoch.",
+        see = "optim.lr.StepLR, optim.lr.CosineAnnealingLR, optim.lr.OneCycleLR" },
     ["optim.lr_scheduler"] = { text = "optim.lr by PyTorch's name.", see = "optim.lr" },
 
     -- What members of these names are in all classes of an area.
-    ["nn.any.init"] = { text = "Called when a module is made, with its arguments: assigns parameters and layers.", see = "nn.module" },
-    ["nn.any.forward"] = { text = "What calling the module runs; model(x) also runs hooks.", see = "nn.module" },
-    ["nn.any.extra_repr"] = { text = "The module's text inside the brackets of its line in a printed tree." },
-    ["nn.any.append"] = { text = "Puts a module at the end; returns the list.", see = "nn.Sequential" },
+    ["nn.any.init"] = {
+        text = "Called when a module is made, with its arguments: assigns parameters and layers.",
+        see = "nn.module" },
+    ["nn.any.forward"] = { text = "What calling the module runs; model(x) also runs hooks.",
+        see = "nn.module" },
+    ["nn.any.extra_repr"] = {
+        text = "The module's text inside the brackets of its line in a printed tree." },
+    ["nn.any.append"] = { text = "Puts a module at the end; returns the list.",
+        see = "nn.Sequential" },
     ["nn.any.buffers"] = { text = "The tensors that it keeps beside parameters, as a list." },
     ["nn.any.named_buffers"] = { text = "for name, tensor in model:named_buffers() do … end." },
     ["nn.any.children"] = { text = "Its own modules, without theirs." },
     ["nn.any.modules"] = { text = "It and all modules below it." },
-    ["nn.any.eval"] = { text = "For use: dropout does nothing, norms take the statistics that they have; returns the model." },
-    ["nn.any.requires_grad_"] = { text = "All parameters learn, or with false none; returns the model.", see = "requires_grad_" },
-    ["nn.init"] = { text = "How parameters start: each function writes its tensor in place, records nothing and returns it.", see = "nn.init.kaiming_uniform_, nn.init.xavier_uniform_" },
+    ["nn.any.eval"] = {
+        text = "For use: dropout does nothing, norms take the statistics that they have; returns \z
+            the model." },
+    ["nn.any.requires_grad_"] = {
+        text = "All parameters learn, or with false none; returns the model.",
+        see = "requires_grad_" },
+    ["nn.init"] = {
+        text = "How parameters start: each function writes its tensor in place, records nothing \z
+            and returns it.",
+        see = "nn.init.kaiming_uniform_, nn.init.xavier_uniform_" },
     ["nn.init.uniform_"] = { options = "a: the least; b: the most" },
-    ["nn.init.trunc_normal_"] = { options = "mean: the middle; std: how wide it spreads; a: the least; b: the most" },
+    ["nn.init.trunc_normal_"] = {
+        options = "mean: the middle; std: how wide it spreads; a: the least; b: the most" },
     ["nn.init.kaiming_uniform_"] = { options = init_options },
     ["nn.init.kaiming_normal_"] = { options = init_options },
-    ["nn.utils"] = { text = "Clipping of gradients by PyTorch's names; optim has the same.", see = "optim.clip_grad_norm_" },
-    ["optim.any.add_param_group"] = { text = "Another group of parameters: opt:add_param_group {params = …, lr = …}." },
-    ["optim.any.check"] = { text = "Raises where options do not fit; called for each group.", see = "optim.define" },
-    ["optim.any.fill"] = { text = "Gives options that a signature cannot their defaults.", see = "optim.define" },
+    ["nn.utils"] = { text = "Clipping of gradients by PyTorch's names; optim has the same.",
+        see = "optim.clip_grad_norm_" },
+    ["optim.any.add_param_group"] = {
+        text = "Another group of parameters: opt:add_param_group {params = …, lr = …}." },
+    ["optim.any.check"] = { text = "Raises where options do not fit; called for each group.",
+        see = "optim.define" },
+    ["optim.any.fill"] = { text = "Gives options that a signature cannot their defaults.",
+        see = "optim.define" },
     ["optim.any.key"] = { text = "What parameters of one launch share.", see = "optim.define" },
-    ["optim.any.launch"] = { text = "One launch of the optimizer's op for lists of parameters.", see = "optim.define" },
-    ["optim.any.slots"] = { text = "Names of the tensors that are kept for each parameter.", see = "optim.define" },
-    ["optim.any.rate"] = { text = "A group's learning rate after so many steps.", see = "optim.lr" },
+    ["optim.any.launch"] = { text = "One launch of the optimizer's op for lists of parameters.",
+        see = "optim.define" },
+    ["optim.any.slots"] = { text = "Names of the tensors that are kept for each parameter.",
+        see = "optim.define" },
+    ["optim.any.rate"] = { text = "A group's learning rate after so many steps.",
+        see = "optim.lr" },
     ["optim.any.begin"] = { text = "Called when a schedule is made.", see = "optim.lr" },
-    ["optim.any.check_state_dict"] = { text = "Raises if dict is not the state of such an optimizer or schedule." },
-    ["data.any.get"] = { text = "A sample as one or several values, by its index.", see = "data.Dataset" },
-    ["data.any.report"] = { text = "Who waits for whom, and how many workers would do.", see = "data.Loader" },
-    ["data.transforms"] = { text = "Functions of an image, channels x height x width, to be composed: data.transforms.Compose {…}.", see = "data.ImageFolder" },
-    ["data.transforms.RandomHorizontalFlip"] = { call = "data.transforms.RandomHorizontalFlip([p=0.5])", text = "Left and right exchanged, as often as p says." },
-    ["data.transforms.RandomVerticalFlip"] = { call = "data.transforms.RandomVerticalFlip([p=0.5])", text = "Top and bottom exchanged, as often as p says." },
-    ["json.null"] = { text = "What JSON's null is in a table, which cannot hold nil.", see = "json" },
+    ["optim.any.check_state_dict"] = {
+        text = "Raises if dict is not the state of such an optimizer or schedule." },
+    ["data.any.get"] = { text = "A sample as one or several values, by its index.",
+        see = "data.Dataset" },
+    ["data.any.report"] = { text = "Who waits for whom, and how many workers would do.",
+        see = "data.Loader" },
+    ["data.transforms"] = {
+        text = "Functions of an image, channels x height x width, to be composed: \z
+            data.transforms.Compose {…}.",
+        see = "data.ImageFolder" },
+    ["data.transforms.RandomHorizontalFlip"] =
+        { call = "data.transforms.RandomHorizontalFlip([p=0.5])",
+            text = "Left and right exchanged, as often as p says." },
+    ["data.transforms.RandomVerticalFlip"] =
+        { call = "data.transforms.RandomVerticalFlip([p=0.5])",
+            text = "Top and bottom exchanged, as often as p says." },
+    ["json.null"] = { text = "What JSON's null is in a table, which cannot hold nil.",
+        see = "json" },
 }
-for name, to in pairs { double = "of f64", float = "of f32", half = "of f16", bfloat16 = "of bf16", cpu = "on the cpu",
+for name, to in pairs { double = "of f64", float = "of f32", half = "of f16", bfloat16 = "of bf16",
+    cpu = "on the cpu",
     cuda = "on the first NVIDIA GPU", gpu = "on the GPU, or on sim where there is none" } do
-    topics["nn.any." .. name] = { text = ("Its parameters and buffers become new ones %s; returns the model."):format(to), see = "to" }
+    topics["nn.any." ..
+        name] = { text = ("Its parameters and buffers become new ones %s; returns the model.")
+            :format(to),
+        see = "to" }
 end
 return topics

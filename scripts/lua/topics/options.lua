@@ -1,6 +1,7 @@
 --!plain
--- What arguments of ops, layers, optimizers and schedules are, by name, where a topic's `options` say nothing better: Tab
--- shows it inside {}. "op.name" is about that op's alone. 'words' in quotes are the values that Tab offers in a string.
+-- What arguments of ops, layers, optimizers and schedules are, by name, where a topic's `options`
+-- say nothing better: Tab shows it inside {}. "op.name" is about that op's alone. 'words' in quotes
+-- are the values that Tab offers in a string.
 local text = [[
 dim: the dim it goes along, from 1, or from the end with -1
 dims: the dims it goes along, from 1, or from the end with -1

@@ -1,106 +1,244 @@
 --!plain
--- Help texts of what a tensor, a stream, an event or a profile has beside ops: properties ("tensor.shape") and methods
--- that are no rows of the op table. `call` is how it is called; the rest of the form: ../topics.lua.
+-- Help texts of what a tensor, a stream, an event or a profile has beside ops: properties
+-- ("tensor.shape") and methods that are no rows of the op table. `call` is how it is called; the
+-- rest of the form: ../topics.lua.
 local topics = {
     -- Properties of tensors: x.shape.
-    ["tensor.shape"] = { call = "x.shape", text = "The sizes of the dims, as a list that == compares by what it holds. Nothing waits: the host knows them. for i, part in ipairs(x) walks the first.",
-        example = "zeros(2, 3).shape == {2, 3}\n--> true", see = "size, ndim, reshape" },
-    ["tensor.dtype"] = { call = "x.dtype", text = "The elements' type: f64 f32 f16 bf16 i64 i32 i16 i8 u8 or bool.",
-        example = "tensor{1, 2}.dtype\n--> i64", see = "to, default_dtype" },
-    ["tensor.device"] = { call = "x.device", text = "Where the elements are: cpu, sim:0, cuda:0 …", example = "ones(2).device\n--> cpu", see = "to, devices" },
-    ["tensor.ndim"] = { call = "x.ndim", text = "How many dims there are.", example = "ones(2, 3).ndim\n--> 2", see = "dim, shape" },
-    ["tensor.T"] = { call = "x.T", text = "A view with the dims in reverse order, as NumPy's: a matrix transposed.",
-        example = "tensor({{1, 2, 3}}).T\n--> tensor({{1},\n-->         {2},\n-->         {3}}, i64 3x1 cpu)", see = "t, transpose, permute" },
-    ["tensor.mT"] = { call = "x.mT", text = "A view with the last two dims exchanged: each matrix of a batch transposed.",
-        example = "zeros(5, 2, 3).mT.shape\n--> {5, 3, 2}", see = "T, transpose" },
-    ["tensor.mH"] = { call = "x.mH", text = "As x.mT: numbers are real.", example = "zeros(5, 2, 3).mH.shape\n--> {5, 3, 2}", see = "mT, H" },
-    ["tensor.H"] = { call = "x.H", text = "A matrix transposed: numbers are real.", example = "zeros(2, 3).H.shape\n--> {3, 2}", see = "T, mT" },
-    ["tensor.grad"] = { call = "x.grad", text = "The gradient that backward added up for this leaf, or nil; x.grad = nil clears it.",
-        example = "local x = tensor({3.0}, {requires_grad = true}); (x * x):sum():backward() return x.grad\n--> tensor({6.0}, f32 1 cpu)", see = "backward, requires_grad_, retain_grad" },
-    ["tensor.requires_grad"] = { call = "x.requires_grad", text = "Whether ops of it are recorded for backward; of a leaf it may be set.",
-        example = "ones(2):requires_grad_().requires_grad\n--> true", see = "requires_grad_, no_grad, detach" },
-    ["tensor.is_leaf"] = { call = "x.is_leaf", text = "Whether no recorded op made it: backward gives gradients to leaves that require them.",
-        example = "ones(2).is_leaf\n--> true", see = "requires_grad, retain_grad" },
-    ["tensor.grad_fn"] = { call = "x.grad_fn", text = "The name of the recorded op that made it, or nil of a leaf.",
-        example = "(ones(2):requires_grad_() * 2).grad_fn\n--> mul", see = "is_leaf" },
+    ["tensor.shape"] = { call = "x.shape",
+        text = "The sizes of the dims, as a list that == compares by what it holds. Nothing \z
+            waits: the host knows them. for i, part in ipairs(x) walks the first.",
+        example = "zeros(2, 3).shape == {2, 3}\n--> true",
+        see = "size, ndim, reshape" },
+    ["tensor.dtype"] = { call = "x.dtype",
+        text = "The elements' type: f64 f32 f16 bf16 i64 i32 i16 i8 u8 or bool.",
+        example = "tensor{1, 2}.dtype\n--> i64",
+        see = "to, default_dtype" },
+    ["tensor.device"] = { call = "x.device", text = "Where the elements are: cpu, sim:0, cuda:0 …",
+        example = "ones(2).device\n--> cpu",
+        see = "to, devices" },
+    ["tensor.ndim"] = { call = "x.ndim", text = "How many dims there are.",
+        example = "ones(2, 3).ndim\n--> 2",
+        see = "dim, shape" },
+    ["tensor.T"] = { call = "x.T",
+        text = "A view with the dims in reverse order, as NumPy's: a matrix transposed.",
+        example = "tensor({{1, 2, 3}}).T\n--> tensor({{1},\n-->         {2},\n-->         {3}}, \z
+            i64 3x1 cpu)",
+        see = "t, transpose, permute" },
+    ["tensor.mT"] = { call = "x.mT",
+        text = "A view with the last two dims exchanged: each matrix of a batch transposed.",
+        example = "zeros(5, 2, 3).mT.shape\n--> {5, 3, 2}",
+        see = "T, transpose" },
+    ["tensor.mH"] = { call = "x.mH", text = "As x.mT: numbers are real.",
+        example = "zeros(5, 2, 3).mH.shape\n--> {5, 3, 2}",
+        see = "mT, H" },
+    ["tensor.H"] = { call = "x.H", text = "A matrix transposed: numbers are real.",
+        example = "zeros(2, 3).H.shape\n--> {3, 2}",
+        see = "T, mT" },
+    ["tensor.grad"] = { call = "x.grad",
+        text = "The gradient that backward added up for this leaf, or nil; x.grad = nil clears it.",
+        example = "local x = tensor({3.0}, {requires_grad = true}); (x * x):sum():backward() \z
+            return x.grad\n--> tensor({6.0}, f32 1 cpu)",
+        see = "backward, requires_grad_, retain_grad" },
+    ["tensor.requires_grad"] = { call = "x.requires_grad",
+        text = "Whether ops of it are recorded for backward; of a leaf it may be set.",
+        example = "ones(2):requires_grad_().requires_grad\n--> true",
+        see = "requires_grad_, no_grad, detach" },
+    ["tensor.is_leaf"] = { call = "x.is_leaf",
+        text = "Whether no recorded op made it: backward gives gradients to leaves that require \z
+            them.",
+        example = "ones(2).is_leaf\n--> true",
+        see = "requires_grad, retain_grad" },
+    ["tensor.grad_fn"] = { call = "x.grad_fn",
+        text = "The name of the recorded op that made it, or nil of a leaf.",
+        example = "(ones(2):requires_grad_() * 2).grad_fn\n--> mul",
+        see = "is_leaf" },
 
     -- What a tensor says of itself; nothing waits.
-    size = { call = "x:size([dim])", text = "The sizes of all dims as a list, or that of one; dims count from 1, or from the end with -1.",
-        example = "zeros(2, 3):size(-1)\n--> 3", see = "shape, numel, stride" },
-    stride = { call = "x:stride([dim])", text = "By how many elements of memory neighbours along each dim, or one, are apart.",
-        example = "zeros(2, 3):stride(1)\n--> 3", see = "is_contiguous, as_strided" },
-    dim = { call = "x:dim()", text = "How many dims there are; x.ndim is the same.", example = "ones(2, 3):dim()\n--> 2", see = "ndim, size" },
-    ndimension = { call = "x:ndimension()", text = "How many dims there are: dim by its older name.", example = "ones(2, 3):ndimension()\n--> 2", see = "dim" },
-    is_floating_point = { call = "x:is_floating_point()", text = "Whether the dtype is f64, f32, f16 or bf16.", example = "ones(2):is_floating_point()\n--> true", see = "dtype" },
-    numel = { call = "x:numel()", text = "How many elements there are.", example = "zeros(2, 3):numel()\n--> 6", see = "size, element_size" },
-    nelement = { call = "x:nelement()", text = "How many elements there are: numel by its older name.", example = "zeros(2, 3):nelement()\n--> 6", see = "numel" },
-    element_size = { call = "x:element_size()", text = "Bytes of one element.", example = "zeros(2):element_size()\n--> 4", see = "numel" },
-    is_contiguous = { call = "x:is_contiguous()", text = "Whether the elements stand in memory one behind the other, the last dim's side by side.",
-        example = "zeros(2, 3).T:is_contiguous()\n--> false", see = "contiguous, stride" },
-    is_pinned = { call = "x:is_pinned()", text = "Whether the elements are in host memory that a device copies from while the host goes on.",
-        example = "zeros(2):pin_memory():is_pinned()\n--> true", see = "pin_memory" },
-    shares_storage = { call = "x:shares_storage(y)", text = "Whether both show the same memory, as views do: a write to one may be seen in the other.",
-        example = "local x = zeros(2, 3) return x:shares_storage(x[1])\n--> true", see = "clone, view" },
+    size = { call = "x:size([dim])",
+        text = "The sizes of all dims as a list, or that of one; dims count from 1, or from the \z
+            end with -1.",
+        example = "zeros(2, 3):size(-1)\n--> 3",
+        see = "shape, numel, stride" },
+    stride = { call = "x:stride([dim])",
+        text = "By how many elements of memory neighbours along each dim, or one, are apart.",
+        example = "zeros(2, 3):stride(1)\n--> 3",
+        see = "is_contiguous, as_strided" },
+    dim = { call = "x:dim()", text = "How many dims there are; x.ndim is the same.",
+        example = "ones(2, 3):dim()\n--> 2",
+        see = "ndim, size" },
+    ndimension = { call = "x:ndimension()",
+        text = "How many dims there are: dim by its older name.",
+        example = "ones(2, 3):ndimension()\n--> 2",
+        see = "dim" },
+    is_floating_point = { call = "x:is_floating_point()",
+        text = "Whether the dtype is f64, f32, f16 or bf16.",
+        example = "ones(2):is_floating_point()\n--> true",
+        see = "dtype" },
+    numel = { call = "x:numel()", text = "How many elements there are.",
+        example = "zeros(2, 3):numel()\n--> 6",
+        see = "size, element_size" },
+    nelement = { call = "x:nelement()",
+        text = "How many elements there are: numel by its older name.",
+        example = "zeros(2, 3):nelement()\n--> 6",
+        see = "numel" },
+    element_size = { call = "x:element_size()", text = "Bytes of one element.",
+        example = "zeros(2):element_size()\n--> 4",
+        see = "numel" },
+    is_contiguous = { call = "x:is_contiguous()",
+        text = "Whether the elements stand in memory one behind the other, the last dim's side by \z
+            side.",
+        example = "zeros(2, 3).T:is_contiguous()\n--> false",
+        see = "contiguous, stride" },
+    is_pinned = { call = "x:is_pinned()",
+        text = "Whether the elements are in host memory that a device copies from while the host \z
+            goes on.",
+        example = "zeros(2):pin_memory():is_pinned()\n--> true",
+        see = "pin_memory" },
+    shares_storage = { call = "x:shares_storage(y)",
+        text = "Whether both show the same memory, as views do: a write to one may be seen in the \z
+            other.",
+        example = "local x = zeros(2, 3) return x:shares_storage(x[1])\n--> true",
+        see = "clone, view" },
 
     -- Numbers for the host: each is a wait for the device.
-    item = { call = "x:item()", text = "The number in a tensor of one element. The host waits for the device: sync.report() counts it.",
-        example = "tensor{42}:item()\n--> 42", see = "tolist, sync" },
-    tolist = { call = "x:tolist()", text = "Nested tables of the numbers or booleans; of a 0-d tensor its number. One wait for the device and one copy, whatever the size.",
-        example = "tensor({{1, 2}, {3, 4}}):tolist()[2][1]\n--> 3", see = "item, tensor" },
+    item = { call = "x:item()",
+        text = "The number in a tensor of one element. The host waits for the device: \z
+            sync.report() counts it.",
+        example = "tensor{42}:item()\n--> 42",
+        see = "tolist, sync" },
+    tolist = { call = "x:tolist()",
+        text = "Nested tables of the numbers or booleans; of a 0-d tensor its number. One wait \z
+            for the device and one copy, whatever the size.",
+        example = "tensor({{1, 2}, {3, 4}}):tolist()[2][1]\n--> 3",
+        see = "item, tensor" },
 
     -- Copies and conversions.
-    clone = { call = "x:clone()", text = "A copy in memory of its own; backward goes through it to x.",
-        example = "local x = zeros(2) x:clone():fill_(1) return x\n--> tensor({0.0, 0.0}, f32 2 cpu)", see = "copy_, detach, contiguous" },
-    copy_ = { call = "x:copy_(y)", text = "Writes y's elements into x, broadcast and converted to x's dtype and device; between devices it waits.",
-        example = "zeros(2):copy_(tensor{3, 4})\n--> tensor({3.0, 4.0}, f32 2 cpu)", see = "clone, fill_, to" },
-    to = { call = "x:to([device], [dtype], [non_blocking=false])", text = "x on another device or of another dtype, or both; x:to(y) goes where y is and takes its dtype. x itself where nothing changes. A copy from a device, or to it from memory that is not pinned, waits.",
-        options = "device: where to: 'cpu', 'gpu', 'sim:0', 'cuda:1'; dtype: the new type; non_blocking: the host goes on while its pinned memory is copied to a device; to the host a copy always waits",
-        example = "tensor{1, 2}:to \"f16\"\n--> tensor({1.0, 2.0}, f16 2 cpu)", see = "cpu, gpu, float, pin_memory" },
-    pin_memory = { call = "x:pin_memory()", text = "A copy in host memory that a device copies from while the host goes on (x:to(device, {non_blocking = true})); x itself if it is there already.",
-        example = "zeros(2):pin_memory():is_pinned()\n--> true", see = "is_pinned, to, data" },
+    clone = { call = "x:clone()",
+        text = "A copy in memory of its own; backward goes through it to x.",
+        example = "local x = zeros(2) x:clone():fill_(1) return x\n--> tensor({0.0, 0.0}, f32 2 \z
+            cpu)",
+        see = "copy_, detach, contiguous" },
+    copy_ = { call = "x:copy_(y)",
+        text = "Writes y's elements into x, broadcast and converted to x's dtype and device; \z
+            between devices it waits.",
+        example = "zeros(2):copy_(tensor{3, 4})\n--> tensor({3.0, 4.0}, f32 2 cpu)",
+        see = "clone, fill_, to" },
+    to = { call = "x:to([device], [dtype], [non_blocking=false])",
+        text = "x on another device or of another dtype, or both; x:to(y) goes where y is and \z
+            takes its dtype. x itself where nothing changes. A copy from a device, or to it from \z
+            memory that is not pinned, waits.",
+        options = "device: where to: 'cpu', 'gpu', 'sim:0', 'cuda:1'; dtype: the new type; \z
+            non_blocking: the host goes on while its pinned memory is copied to a device; to the \z
+            host a copy always waits",
+        example = "tensor{1, 2}:to \"f16\"\n--> tensor({1.0, 2.0}, f16 2 cpu)",
+        see = "cpu, gpu, float, pin_memory" },
+    pin_memory = { call = "x:pin_memory()",
+        text = "A copy in host memory that a device copies from while the host goes on \z
+            (x:to(device, {non_blocking = true})); x itself if it is there already.",
+        example = "zeros(2):pin_memory():is_pinned()\n--> true",
+        see = "is_pinned, to, data" },
 
     -- Gradients.
     backward = { call = "y:backward([gradient], [retain_graph=false], [create_graph=false])",
-        text = "Adds the gradients of a 0-d tensor, or of y weighted by gradient, to x.grad of every leaf that requires them.",
-        options = "gradient: weights of y's shape, where y is not 0-d; retain_graph: what backward needs is kept for another one; create_graph: the gradients can be differentiated again",
-        example = "local x = tensor({3.0}, {requires_grad = true}); (x * x):sum():backward() return x.grad\n--> tensor({6.0}, f32 1 cpu)", see = "grad, no_grad, detach" },
-    requires_grad_ = { call = "x:requires_grad_([on=true])", text = "Ops of x are recorded from here on, and backward gives x a gradient; returns x.",
-        example = "ones(2):requires_grad_().requires_grad\n--> true", see = "backward, detach, no_grad" },
+        text = "Adds the gradients of a 0-d tensor, or of y weighted by gradient, to x.grad of \z
+            every leaf that requires them.",
+        options = "gradient: weights of y's shape, where y is not 0-d; retain_graph: what \z
+            backward needs is kept for another one; create_graph: the gradients can be \z
+            differentiated again",
+        example = "local x = tensor({3.0}, {requires_grad = true}); (x * x):sum():backward() \z
+            return x.grad\n--> tensor({6.0}, f32 1 cpu)",
+        see = "grad, no_grad, detach" },
+    requires_grad_ = { call = "x:requires_grad_([on=true])",
+        text = "Ops of x are recorded from here on, and backward gives x a gradient; returns x.",
+        example = "ones(2):requires_grad_().requires_grad\n--> true",
+        see = "backward, detach, no_grad" },
     retain_grad = { call = "x:retain_grad()", text = "backward sets x.grad although x is no leaf.",
-        example = "local y = ones(2):requires_grad_() * 2; y:retain_grad(); y:sum():backward() return y.grad\n--> tensor({1.0, 1.0}, f32 2 cpu)", see = "backward, register_hook" },
-    register_hook = { call = "x:register_hook(fn)", text = "fn(gradient) is called when x's gradient is complete; a tensor that it returns takes the gradient's place. The result's remove() takes the hook away.",
-        example = "local x = ones(2):requires_grad_(); x:register_hook(function(g) return g * 10 end); x:sum():backward() return x.grad\n--> tensor({10.0, 10.0}, f32 2 cpu)", see = "backward, retain_grad" },
+        example = "local y = ones(2):requires_grad_() * 2; y:retain_grad(); y:sum():backward() \z
+            return y.grad\n--> tensor({1.0, 1.0}, f32 2 cpu)",
+        see = "backward, register_hook" },
+    register_hook = { call = "x:register_hook(fn)",
+        text = "fn(gradient) is called when x's gradient is complete; a tensor that it returns \z
+            takes the gradient's place. The result's remove() takes the hook away.",
+        example = "local x = ones(2):requires_grad_(); x:register_hook(function(g) return g * 10 \z
+            end); x:sum():backward() return x.grad\n--> tensor({10.0, 10.0}, f32 2 cpu)",
+        see = "backward, retain_grad" },
 
     -- Streams, events, profiles.
-    ["stream.use"] = { call = "stream:use([fn, …])", text = "Ops of this thread go to the stream until the value is closed, local _ <close> = s:use(), or while fn runs.", see = "stream, current_stream" },
-    ["stream.record"] = { call = "stream:record()", text = "An event behind all that is queued on the stream.", see = "stream, synchronize" },
-    ["stream.wait"] = { call = "stream:wait(event)", text = "What is queued from here on starts after the event; the host does not wait.", see = "stream" },
-    ["stream.busy"] = { call = "stream:busy()", text = "Whether it has work that is not done; does not wait.", see = "stream" },
-    ["stream.queued"] = { call = "stream:queued()", text = "How many ops are queued and not done.", see = "stream" },
-    ["stream.synchronize"] = { call = "stream:synchronize()", text = "Waits until all that is queued on the stream is done.", see = "synchronize, sync" },
-    ["event.done"] = { call = "event:done()", text = "Whether what was queued before the event is done; does not wait.", see = "stream" },
-    ["event.synchronize"] = { call = "event:synchronize()", text = "Waits for the event.", see = "stream, sync" },
-    ["event.elapsed"] = { call = "event:elapsed(later)", text = "Seconds on the device between two events; waits for the later one.", see = "timeit, profile" },
-    ["profile.table"] = { call = "prof:table{sort=, limit=, group=, width=}", text = "What was recorded as a table of text, a row per op; print shows it. The rows and \"unattributed\" add up to the wall time.",
-        options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', 'region', 'line', 'shape' or 'stack'; width: characters of a line, for which averages and percentages are left out", see = "profile, profile.run" },
-    ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}", text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",
-        options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', 'region', 'line', 'shape' or 'stack'", see = "profile" },
-    ["profile.events"] = { call = "prof:events()", text = "Every event as a table, the host's first; times in whole nanoseconds since the start. On CUDA a kernel has its own name as kernel, and the kind held is what kept the host inside of a call.", see = "profile" },
-    ["profile.trace"] = { call = "prof:trace(file)", text = "Writes a trace for Perfetto or chrome://tracing, a row per stream.", see = "profile" },
-    ["profile.diff"] = { call = "prof:diff(before, {group=, limit=})", text = "What changed since the profile `before`, as text: a row per op with calls and times of both, what changed most first; then both wall times and waits.",
-        options = "group: 'op', 'region', 'line', 'shape' or 'stack'; limit: how many rows", see = "profile, profile.table, compare" },
-    ["profile.report"] = { call = "prof:report(file)", text = "Writes a page for a browser, which needs nothing beside it: the waits by line, a timeline of host and streams, the rows.", see = "profile, profile.trace" },
-    ["profile.free"] = { call = "prof:free()", text = "Gives its memory back now rather than when it is collected.", see = "profile" },
+    ["stream.use"] = { call = "stream:use([fn, …])",
+        text = "Ops of this thread go to the stream until the value is closed, local _ <close> = \z
+            s:use(), or while fn runs.",
+        see = "stream, current_stream" },
+    ["stream.record"] = { call = "stream:record()",
+        text = "An event behind all that is queued on the stream.",
+        see = "stream, synchronize" },
+    ["stream.wait"] = { call = "stream:wait(event)",
+        text = "What is queued from here on starts after the event; the host does not wait.",
+        see = "stream" },
+    ["stream.busy"] = { call = "stream:busy()",
+        text = "Whether it has work that is not done; does not wait.",
+        see = "stream" },
+    ["stream.queued"] = { call = "stream:queued()", text = "How many ops are queued and not done.",
+        see = "stream" },
+    ["stream.synchronize"] = { call = "stream:synchronize()",
+        text = "Waits until all that is queued on the stream is done.",
+        see = "synchronize, sync" },
+    ["event.done"] = { call = "event:done()",
+        text = "Whether what was queued before the event is done; does not wait.",
+        see = "stream" },
+    ["event.synchronize"] = { call = "event:synchronize()", text = "Waits for the event.",
+        see = "stream, sync" },
+    ["event.elapsed"] = { call = "event:elapsed(later)",
+        text = "Seconds on the device between two events; waits for the later one.",
+        see = "timeit, profile" },
+    ["profile.table"] = { call = "prof:table{sort=, limit=, group=, width=}",
+        text = "What was recorded as a table of text, a row per op; print shows it. The rows and \z
+            \"unattributed\" add up to the wall time.",
+        options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
+            'region', 'line', 'shape' or 'stack'; width: characters of a line, for which averages \z
+            and percentages are left out",
+        see = "profile, profile.run" },
+    ["profile.rows"] = { call = "prof:rows{sort=, limit=, group=}",
+        text = "The same as a list of tables; times in whole nanoseconds, memory in bytes.",
+        options = "sort: a column, as 'cpu_time_total'; limit: how many rows; group: 'op', \z
+            'region', 'line', 'shape' or 'stack'",
+        see = "profile" },
+    ["profile.events"] = { call = "prof:events()",
+        text = "Every event as a table, the host's first; times in whole nanoseconds since the \z
+            start. On CUDA a kernel has its own name as kernel, and the kind held is what kept \z
+            the host inside of a call.",
+        see = "profile" },
+    ["profile.trace"] = { call = "prof:trace(file)",
+        text = "Writes a trace for Perfetto or chrome://tracing, a row per stream.",
+        see = "profile" },
+    ["profile.diff"] = { call = "prof:diff(before, {group=, limit=})",
+        text = "What changed since the profile `before`, as text: a row per op with calls and \z
+            times of both, what changed most first; then both wall times and waits.",
+        options = "group: 'op', 'region', 'line', 'shape' or 'stack'; limit: how many rows",
+        see = "profile, profile.table, compare" },
+    ["profile.report"] = { call = "prof:report(file)",
+        text = "Writes a page for a browser, which needs nothing beside it: the waits by line, a \z
+            timeline of host and streams, the rows.",
+        see = "profile, profile.trace" },
+    ["profile.free"] = { call = "prof:free()",
+        text = "Gives its memory back now rather than when it is collected.",
+        see = "profile" },
 }
 
-for name, to in pairs { double = "f64", float = "f32", half = "f16", bfloat16 = "bf16", long = "i64", int = "i32",
+for name, to in pairs { double = "f64", float = "f32", half = "f16", bfloat16 = "bf16",
+    long = "i64", int = "i32",
     short = "i16", char = "i8", byte = "u8", bool = "bool" } do
-    topics[name] = { call = ("x:%s()"):format(name), text = ("x as %s: x:to \"%s\". x itself if it is that already."):format(to, to),
-        example = ("tensor{1, 0}:%s().dtype\n--> %s"):format(name, to), see = "to" }
+    topics[name] = { call = ("x:%s()"):format(name),
+        text = ("x as %s: x:to \"%s\". x itself if it is that already."):format(to, to),
+        example = ("tensor{1, 0}:%s().dtype\n--> %s"):format(name, to),
+        see = "to" }
 end
-for name, where in pairs { cpu = "in the host's memory", ["tensor.cuda"] = "on the first NVIDIA GPU", gpu = "on the GPU, or on sim where there is none" } do
+for name, where in pairs { cpu = "in the host's memory",
+    ["tensor.cuda"] = "on the first NVIDIA GPU", gpu = "on the GPU, or on sim where there is none" }
+do
     local device = name:match "%a+$"
-    topics[name] = { call = ("x:%s()"):format(device), text = ("x %s: x:to \"%s\". x itself if it is there already."):format(where, device), see = "to, devices" }
+    topics[name] = { call = ("x:%s()"):format(device),
+        text = ("x %s: x:to \"%s\". x itself if it is there already."):format(where, device),
+        see = "to, devices" }
 end
 topics.cpu.example = "ones(2, {device = \"sim\"}):cpu().device\n--> cpu"
 return topics

@@ -73,7 +73,8 @@ refused("nn.module", "Net", "Linear", "argument 'base': expected a class, got st
 refused("nn.Conv2d", 2, 4, 3, { groups = 0 }, "2 to 4 channels cannot be split into 0 groups")
 refused("nn.LSTM", 2, 3, 0, "argument 'num_layers': expected 1 to 65536, got 0")
 refused("nn.MultiheadAttention", 4, 0, "embed_dim 4 is no multiple of num_heads 0")
-t.error(function() return g.nn.Linear(2, 3):to(7) end, "^tests/tensor/ops/limits.lua:%d+: to: argument #1",
+t.error(function() return g.nn.Linear(2, 3):to(7) end,
+    "^tests/tensor/ops/limits.lua:%d+: to: argument #1",
     "a module to a number: at the script's line")
 t.error(function() return g.nn.Linear(2, 3):register_buffer(nil, v) end,
     "register_buffer: argument 'name'", "a buffer without a name")

@@ -40,33 +40,13 @@ static void no_list(lua_State *L, int i) {
         luaL_argerror(L, i, "table expected, got tensor (x:sort() and cat make a new tensor)");
 }
 
-/* The functions that stand before the library's own take its place without upvalues, as
-   debug.getinfo shows, and run it in their own frame: its error messages find the name it is called
-   by. Library, function, what becomes of a tensor, and the first and last argument that may be
- * one. */
-enum { EVERY = 255 };
-/* clang-format off */
-#define ASKING(X)                                                                                  \
-    X(math, abs, number, 1, 1) X(math, acos, number, 1, 1) X(math, asin, number, 1, 1)             \
-    X(math, atan, number, 1, 2) X(math, ceil, number, 1, 1) X(math, cos, number, 1, 1)             \
-    X(math, deg, number, 1, 1) X(math, exp, number, 1, 1) X(math, floor, number, 1, 1)             \
-    X(math, fmod, number, 1, 2) X(math, log, number, 1, 2) X(math, max, number, 1, EVERY)          \
-    X(math, min, number, 1, EVERY) X(math, modf, number, 1, 1) X(math, rad, number, 1, 1)          \
-    X(math, sin, number, 1, 1) X(math, sqrt, number, 1, 1) X(math, tan, number, 1, 1)              \
-    X(math, tointeger, number, 1, 1) X(math, ult, number, 1, 2)                                    \
-    X(string, char, number, 1, EVERY) X(string, rep, number, 2, 2) X(string, sub, number, 2, 3)    \
-    X(string, find, truth, 4, 4) X(string, dump, truth, 2, 2)                                      \
-    X(utf8, char, number, 1, EVERY) X(utf8, codepoint, truth, 4, 4) X(utf8, codes, truth, 2, 2)    \
-    X(utf8, len, truth, 4, 4)                                                                      \
-    X(table, concat, number, 3, 4) X(table, unpack, number, 2, 3)                                  \
-    X(table, insert, no_list, 1, 1) X(table, remove, no_list, 1, 1)                                \
-    X(io, write, number, 1, EVERY) X(file, write, number, 2, EVERY)                                \
-    X(base, assert, truth, 1, 1) X(base, select, number, 1, 1) X(base, tonumber, number, 1, 1)
-/* clang-format on */
+/* Each replacement is a C function without upvalues, as debug.getinfo shows, and runs the library's
+ * own function in its own frame: error messages then find the name that it is called by. */
+enum { EVERY = 255 }; /* all arguments */
 
 static struct {
-#define FIELD(lib, name, becomes, first, last) lua_CFunction lib##_##name;
-    ASKING(FIELD)
+#define X(lib, name, becomes, first, last) lua_CFunction lib##_##name;
+#include "bindings/api/stdlib.def"
     lua_CFunction string_format, base_ipairs, table_sort, os_exit, os_time;
 } original; /* the same in every state */
 
@@ -76,12 +56,12 @@ static inline void convert(lua_State *L, void (*becomes)(lua_State *, int), int 
         if (lua_type(L, i) == LUA_TUSERDATA) becomes(L, i);
 }
 
-#define DEFINE(lib, name, becomes, first, last)                                                    \
+#define X(lib, name, becomes, first, last)                                                         \
     static int l_##lib##_##name(lua_State *L) {                                                    \
         convert(L, becomes, first, last);                                                          \
         return original.lib##_##name(L);                                                           \
     }
-ASKING(DEFINE)
+#include "bindings/api/stdlib.def"
 
 static int l_table_sort(lua_State *L) {
     no_list(L, 1);
@@ -182,12 +162,12 @@ static void replace(lua_State *L, const char *lib, const char *name, lua_CFuncti
 }
 
 void gp_lua_open_stdlib(lua_State *L) {
-#define REPLACE(lib, name, becomes, first, last)                                                   \
-    replace(L, #lib, #name, l_##lib##_##name, &original.lib##_##name);
-    ASKING(REPLACE)
-    REPLACE(string, format, , , )
-    REPLACE(base, ipairs, , , )
-    REPLACE(table, sort, , , )
-    REPLACE(os, exit, , , )
-    REPLACE(os, time, , , )
+#define REPLACE(lib, name) replace(L, #lib, #name, l_##lib##_##name, &original.lib##_##name);
+#define X(lib, name, becomes, first, last) REPLACE(lib, name)
+#include "bindings/api/stdlib.def"
+    REPLACE(string, format)
+    REPLACE(base, ipairs)
+    REPLACE(table, sort)
+    REPLACE(os, exit)
+    REPLACE(os, time)
 }

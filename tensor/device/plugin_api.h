@@ -11,54 +11,14 @@
 #include "tensor/op.h"
 #include "tensor/ops/rnn.h"
 
-/* FN(what it returns, name, parameters, their names). gp_fail, with its `...`, has a line of its
- * own. */
-#define GP_CORE_FUNCTIONS(FN)                                                                      \
-    FN(const char *, gp_error, (void), ())                                                         \
-    FN(void, gp_error_clear, (void), ())                                                           \
-    FN(uint64_t, gp_now_ns, (void), ())                                                            \
-    FN(double, gp_now, (void), ())                                                                 \
-    FN(uint64_t, gp_next_id, (void), ())                                                           \
-    FN(bool, gp_here, (const char **file, int *line), (file, line))                                \
-    FN(gp_dtype, gp_value_dtype, (const gp_value *v), (v))                                         \
-    FN(gp_scalar, gp_scalar_load, (gp_dtype dt, const void *p), (dt, p))                           \
-    FN(void, gp_scalar_store, (gp_dtype dt, void *p, gp_scalar v), (dt, p, v))                     \
-    FN(gp_storage *, gp_storage_new, (gp_stream * s, size_t bytes), (s, bytes))                    \
-    FN(void, gp_storage_unref, (gp_storage * st), (st))                                            \
-    FN(void, gp_failure_add,                                                                       \
-       (gp_stream * s, uint64_t from, uint64_t to, bool broke, const char *text),                  \
-       (s, from, to, broke, text))                                                                 \
-    FN(void, gp_device_each, (void (*fn)(gp_device *, void *), void *ctx), (fn, ctx))              \
-    FN(void, gp_thread_is_worker, (void), ())                                                      \
-    FN(int, gp_threads, (void), ())                                                                \
-    FN(void, gp_norm_read, (const gp_call *c, const gp_array *x, int at, gp_norm *k),              \
-       (c, x, at, k))                                                                              \
-    FN(bool, gp_resize_read,                                                                       \
-       (const gp_call *c, const gp_shape *x, const int64_t *out, gp_resize *r), (c, x, out, r))    \
-    FN(bool, gp_conv_read, (const gp_call *c, const gp_shape *x, const gp_shape *w, gp_conv *k),   \
-       (c, x, w, k))                                                                               \
-    FN(bool, gp_conv_transpose_read,                                                               \
-       (const gp_call *c, const gp_shape *x, const gp_shape *w, gp_conv *k), (c, x, w, k))         \
-    FN(bool, gp_pool_read_max, (const gp_call *c, const gp_shape *x, int rank, gp_pool *p),        \
-       (c, x, rank, p))                                                                            \
-    FN(bool, gp_pool_read_avg,                                                                     \
-       (const gp_call *c, const gp_shape *x, int rank, int first, gp_pool *p),                     \
-       (c, x, rank, first, p))                                                                     \
-    FN(bool, gp_pool_read_adaptive,                                                                \
-       (const gp_call *c, const gp_shape *x, int rank, const int64_t *out, int n, gp_pool *p),     \
-       (c, x, rank, out, n, p))                                                                    \
-    FN(void, gp_rnn_read, (const gp_call *c, const gp_array *x, const gp_array *w_hh, gp_rnn *r),  \
-       (c, x, w_hh, r))
-
 typedef struct gp_core {
     uint64_t hash; /* first, whatever else changes */
     bool (*fail)(const char *text);
     const gp_op *ops;
     gp_hooks *hook;
     gp_flag *interrupted;
-#define MEMBER(type, name, params, args) type(*name) params;
-    GP_CORE_FUNCTIONS(MEMBER)
-#undef MEMBER
+#define FN(type, name, params, args) type(*name) params;
+#include "tensor/device/plugin_functions.def"
 } gp_core;
 
 /* The program's table, filled (tensor/device/plugin_api.c). */

@@ -29,20 +29,7 @@ macros() { c_files | xargs -r awk -f "$root/tests/support/macros.awk"; }
 # off.
 old_macros() {
     cat <<'EOF'
-bindings/api/stdlib.c 1
-kernels/cuda/conv/conv.c 1
 kernels/cuda/elementwise/binary.cu 1
-kernels/cuda/fft/fft.c 1
-kernels/cuda/linalg/cusolver.h 1
-kernels/cuda/linalg/eigen.c 1
-kernels/cuda/linalg/factorize.c 3
-kernels/cuda/linalg/solve.c 3
-kernels/cuda/linalg/svd.c 1
-kernels/cuda/matmul/matmul.c 1
-kernels/cuda/reduce/formulas.cu 1
-kernels/cuda/reduce/norms.cu 1
-kernels/cuda/runtime/cudnn.h 1
-tensor/device/plugin_api.h 1
 EOF
 }
 long_macros() {

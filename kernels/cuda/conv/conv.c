@@ -37,6 +37,12 @@ typedef struct plan {
 } plan;
 static plan plans[PLANS]; /* by hash; one that is in the way goes */
 
+/* Dense arrays of one dtype; of kind's own the result, which is added to where `add`. */
+typedef struct operands {
+    void *x, *w, *y;
+    bool add;
+} operands;
+
 static plan *slot_of(const shape *s) {
     uint64_t h = 1469598103934665603u;
     for (size_t i = 0; i < sizeof *s; i++) h = (h ^ ((const unsigned char *)s)[i]) * 1099511628211u;
@@ -81,48 +87,84 @@ static void forget(plan *p) {
     memset(p, 0, sizeof *p);
 }
 
-/* The first of n answers, best first, that works, is as deterministic as asked, and does not take
- * too much memory (unless all do). */
-#define PICK(answers, n)                                                                           \
-    for (int pass = 0; pass < 2; pass++)                                                           \
-        for (int i = 0; i < n; i++) {                                                              \
-            if (answers[i].status != CUDNN_STATUS_SUCCESS) continue;                               \
-            if (s->deterministic && answers[i].determinism != CUDNN_DETERMINISTIC) continue;       \
-            if (!pass && answers[i].memory > most_memory) continue;                                \
-            p->algo = (int)answers[i].algo, p->memory = answers[i].memory;                         \
-            return gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, answers[i].mathType)); \
-        }                                                                                          \
-    return gp_fail("%s: cuDNN has no %salgorithm for this convolution", c->op->name,               \
-                   s->deterministic ? "deterministic " : "")
+/* ---- algorithms ---- */
 
-/* By what cuDNN knows of the shape, or by trying all out on the call's own data (benchmark). */
-#define CHOOSE(name, perf, known, tried, xd, xp, yd, yp, od, op)                                   \
-    static bool choose_##name(const gp_call *c, cudnnHandle_t h, plan *p, const void *x,           \
-                              const void *w, const void *y, void *out, void *room) {               \
-        const shape *s = &p->of;                                                                   \
-        perf answers[CHOICES];                                                                     \
-        int n = 0;                                                                                 \
-        cudnnStatus_t status = room ? gp_dnn.tried(h, xd, xp, yd, yp, p->conv, od, op, CHOICES,    \
-                                                   &n, answers, room, most_memory)                 \
-                                    : gp_dnn.known(h, xd, yd, p->conv, od, CHOICES, &n, answers);  \
-        (void)x, (void)w, (void)y;                                                                 \
-        if (!gp_dnn_ok(c, status)) return false;                                                   \
-        PICK(answers, n);                                                                          \
+/* What cuDNN says of an algorithm, whichever of the three products it is for. */
+typedef struct answer {
+    cudnnStatus_t status;
+    int algo;
+    size_t memory;
+    cudnnDeterminism_t determinism;
+    cudnnMathType_t math;
+} answer;
+#define ANSWER(perf)                                                                               \
+    (answer) { (perf).status, (int)(perf).algo, (perf).memory, (perf).determinism, (perf).mathType }
+
+/* The algorithms for one product, best first: by what cuDNN knows of the shape or, with `room`, by
+ * trying all out on the call's own data, which waits for the device. n: how many there are. */
+static cudnnStatus_t result_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
+                                       void *room, answer *to, int *n) {
+    cudnnConvolutionFwdAlgoPerf_t perf[CHOICES];
+    cudnnStatus_t status =
+        room ? gp_dnn.cudnnFindConvolutionForwardAlgorithmEx(h, p->x, o->x, p->w, o->w, p->conv,
+                                                             p->y, o->y, CHOICES, n, perf, room,
+                                                             most_memory)
+             : gp_dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, p->x, p->w, p->conv, p->y, CHOICES,
+                                                             n, perf);
+    for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
+    return status;
+}
+
+static cudnnStatus_t image_algorithms(cudnnHandle_t h, const plan *p, const operands *o, void *room,
+                                      answer *to, int *n) {
+    cudnnConvolutionBwdDataAlgoPerf_t perf[CHOICES];
+    cudnnStatus_t status =
+        room ? gp_dnn.cudnnFindConvolutionBackwardDataAlgorithmEx(h, p->w, o->w, p->y, o->y,
+                                                                  p->conv, p->x, o->x, CHOICES, n,
+                                                                  perf, room, most_memory)
+             : gp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, p->w, p->y, p->conv, p->x,
+                                                                  CHOICES, n, perf);
+    for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
+    return status;
+}
+
+static cudnnStatus_t weight_algorithms(cudnnHandle_t h, const plan *p, const operands *o,
+                                       void *room, answer *to, int *n) {
+    cudnnConvolutionBwdFilterAlgoPerf_t perf[CHOICES];
+    cudnnStatus_t status =
+        room ? gp_dnn.cudnnFindConvolutionBackwardFilterAlgorithmEx(h, p->x, o->x, p->y, o->y,
+                                                                    p->conv, p->w, o->w, CHOICES, n,
+                                                                    perf, room, most_memory)
+             : gp_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, p->x, p->y, p->conv, p->w,
+                                                                    CHOICES, n, perf);
+    for (int i = 0; i < *n; i++) to[i] = ANSWER(perf[i]);
+    return status;
+}
+
+/* Takes the first answer that works, is as deterministic as asked, and does not need too much
+ * memory unless all do. False with a message. */
+static bool choose(const gp_call *c, cudnnHandle_t h, plan *p, const operands *o, void *room) {
+    const shape *s = &p->of;
+    answer answers[CHOICES];
+    int n = 0;
+    cudnnStatus_t status = s->kind == RESULT  ? result_algorithms(h, p, o, room, answers, &n)
+                           : s->kind == IMAGE ? image_algorithms(h, p, o, room, answers, &n)
+                                              : weight_algorithms(h, p, o, room, answers, &n);
+    if (!gp_dnn_ok(c, status)) return false;
+    for (int i = 0; i < 2 * n; i++) {
+        const answer *y = &answers[i % n];
+        bool any_memory = i >= n;
+        if (y->status != CUDNN_STATUS_SUCCESS) continue;
+        if (s->deterministic && y->determinism != CUDNN_DETERMINISTIC) continue;
+        if (!any_memory && y->memory > most_memory) continue;
+        p->algo = y->algo, p->memory = y->memory;
+        return gp_dnn_ok(c, gp_dnn.cudnnSetConvolutionMathType(p->conv, y->math));
     }
-CHOOSE(result, cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7,
-       cudnnFindConvolutionForwardAlgorithmEx, p->x, x, p->w, w, p->y, out)
-CHOOSE(image, cudnnConvolutionBwdDataAlgoPerf_t, cudnnGetConvolutionBackwardDataAlgorithm_v7,
-       cudnnFindConvolutionBackwardDataAlgorithmEx, p->w, w, p->y, y, p->x, out)
-CHOOSE(weight, cudnnConvolutionBwdFilterAlgoPerf_t, cudnnGetConvolutionBackwardFilterAlgorithm_v7,
-       cudnnFindConvolutionBackwardFilterAlgorithmEx, p->x, x, p->y, y, p->w, out)
+    return gp_fail("%s: cuDNN has no %salgorithm for this convolution", c->op->name,
+                   s->deterministic ? "deterministic " : "");
+}
 
 /* ---- one convolution ---- */
-
-/* Dense arrays of one dtype; of kind's own the result, which is added to where `add`. */
-typedef struct operands {
-    void *x, *w, *y;
-    bool add;
-} operands;
 
 static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s, const operands *o) {
     plan *p = slot_of(s);
@@ -133,10 +175,7 @@ static plan *plan_of(const gp_call *c, cudnnHandle_t h, const shape *s, const op
         s->benchmark ? gp_cuda_scratch(c, most_memory) : NULL; /* NULL: chosen without trying */
     if (!room) gp_error_clear();
     p->used = true;
-    p->none = !describe(c, p) ||
-              !(s->kind == RESULT  ? choose_result(c, h, p, o->x, o->w, o->y, o->y, room)
-                : s->kind == IMAGE ? choose_image(c, h, p, o->x, o->w, o->y, o->x, room)
-                                   : choose_weight(c, h, p, o->x, o->w, o->y, o->w, room));
+    p->none = !describe(c, p) || !choose(c, h, p, o, room);
     return p;
 }
 

@@ -9,21 +9,14 @@
 
 enum { PLANS = 64 };
 
-#define FUNCTIONS(F)                                                                               \
-    F(cufftCreate)                                                                                 \
-    F(cufftDestroy)                                                                                \
-    F(cufftSetStream)                                                                              \
-    F(cufftSetAutoAllocation)                                                                      \
-    F(cufftSetWorkArea)                                                                            \
-    F(cufftMakePlanMany64)                                                                         \
-    F(cufftExecC2C)                                                                                \
-    F(cufftExecR2C)                                                                                \
-    F(cufftExecC2R)                                                                                \
-    F(cufftExecZ2Z)                                                                                \
-    F(cufftExecD2Z)                                                                                \
-    F(cufftExecZ2D)
-static struct { FUNCTIONS(GP_LIB_POINTER) } fft;
-static const char *const names[] = {FUNCTIONS(GP_LIB_NAME)};
+static struct {
+#define F GP_LIB_POINTER
+#include "kernels/cuda/fft/cufft.def"
+} fft;
+static const char *const names[] = {
+#define F GP_LIB_NAME
+#include "kernels/cuda/fft/cufft.def"
+};
 
 static bool tell(const gp_call *c, cufftResult s) {
     return s == CUFFT_SUCCESS || gp_fail("%s: cuFFT failed (status %d)", c->op->name, (int)s);

@@ -20,11 +20,19 @@ bool gp_cublas_ok(const gp_call *c, int status, const char *what) {
 }
 
 static bool create_solver(const gp_call *c, cudaStream_t s, void **handle) {
-    static const char *const names[] = {GP_CUSOLVER(GP_LIB_NAME) GP_CUSOLVER_LATER(GP_LIB_NAME)},
-                             *const later[] = {GP_CUSOLVER_LATER(GP_LIB_NAME) NULL};
-    enum { N = sizeof names / sizeof *names, LATER = sizeof later / sizeof *later - 1 };
+    static const char *const names[] = {
+#define F GP_LIB_NAME
+#include "kernels/cuda/linalg/cusolver.def"
+    };
+    enum {
+        N = sizeof names / sizeof *names,
+        OPTIONAL = 0
+#define F(name)
+#define LATER(name) +1
+#include "kernels/cuda/linalg/cusolver.def"
+    };
     if (!gp_solve.cusolverDnCreate &&
-        !gp_lib_functions(GP_LIB_cusolver, c->op->name, names, N, LATER, (void **)&gp_solve))
+        !gp_lib_functions(GP_LIB_cusolver, c->op->name, names, N, OPTIONAL, (void **)&gp_solve))
         return gp_solve.cusolverDnCreate = NULL, false;
     cusolverDnHandle_t h;
     if (!gp_cusolver_ok(c, gp_solve.cusolverDnCreate(&h), "cusolverDnCreate")) return false;
@@ -36,7 +44,10 @@ cusolverDnHandle_t gp_cusolver_handle(const gp_call *c) {
 }
 
 static bool create_blas(const gp_call *c, cudaStream_t s, void **handle) {
-    static const char *const names[] = {GP_CUBLAS(GP_LIB_NAME)};
+    static const char *const names[] = {
+#define F GP_LIB_NAME
+#include "kernels/cuda/linalg/cublas.def"
+    };
     enum { N = sizeof names / sizeof *names };
     if (!gp_blas.cublasCreate_v2 &&
         !gp_lib_functions(GP_LIB_cublas, c->op->name, names, N, 0, (void **)&gp_blas))

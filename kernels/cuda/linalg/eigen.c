@@ -4,26 +4,15 @@
 
 /* ---- symmetric ---- */
 
-#define SYMMETRIC(T, t, syevd)                                                                     \
-    static bool symmetric_##t(const gp_solver *r, T *a, T *w, bool vectors, bool lower) {          \
-        cusolverDnHandle_t h = gp_cusolver_handle(r->c);                                           \
-        cusolverEigMode_t job = vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;   \
-        cublasFillMode_t uplo = lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;           \
-        int n = r->n, need = 0;                                                                    \
-        if (!h || !gp_cusolver_ok(                                                                 \
-                      r->c, gp_solve.syevd##_bufferSize(h, job, uplo, n, a, n, w, &need), #syevd)) \
-            return false;                                                                          \
-        T *work = (T *)gp_solver_scratch(r, need);                                                 \
-        bool ok = work != NULL;                                                                    \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.syevd(h, job, uplo, n, a + i * n * n, n, w + i * n, work, \
-                                               need, r->info + i),                                 \
-                                #syevd);                                                           \
-        return ok;                                                                                 \
-    }
-SYMMETRIC(float, f32, cusolverDnSsyevd)
-SYMMETRIC(double, f64, cusolverDnDsyevd)
+#define T float
+#define t f32
+#define P S
+#include "kernels/cuda/linalg/eigen_symmetric.inc"
+
+#define T double
+#define t f64
+#define P D
+#include "kernels/cuda/linalg/eigen_symmetric.inc"
 
 static bool symmetric(const gp_call *c, const char *const *texts) {
     gp_solver r;

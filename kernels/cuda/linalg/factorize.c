@@ -3,46 +3,19 @@
  * one by one. */
 #include "kernels/cuda/linalg/cusolver.h"
 
-#define OK(what) gp_cusolver_ok(r->c, what, #what)
-#define OK_BLAS(what) gp_cublas_ok(r->c, what, #what)
-
 enum { BATCHED = 512 }; /* columns up to which the batched calls are quicker than one by one */
 
-/* ---- QR ---- */
+#define T float
+#define t f32
+#define P S
+#include "kernels/cuda/linalg/factorize.inc"
 
-/* m x n; q: columns of Q that come; wide: columns that a has room for. */
-#define QR(T, t, geqrf, orgqr)                                                                     \
-    static bool geqrf_##t(const gp_solver *r, cusolverDnHandle_t h, T *a, T *tau, int64_t wide) {  \
-        int need = 0;                                                                              \
-        if (!gp_cusolver_ok(r->c, gp_solve.geqrf##_bufferSize(h, r->m, r->n, a, r->m, &need),      \
-                            #geqrf))                                                               \
-            return false;                                                                          \
-        T *work = (T *)gp_solver_scratch(r, need);                                                 \
-        bool ok = work != NULL;                                                                    \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.geqrf(h, r->m, r->n, a + i * wide * r->m, r->m,           \
-                                               tau + i * r->k, work, need, r->info),               \
-                                #geqrf);                                                           \
-        return ok;                                                                                 \
-    }                                                                                              \
-    static bool orgqr_##t(const gp_solver *r, cusolverDnHandle_t h, T *a, T *tau, int64_t wide,    \
-                          int q) {                                                                 \
-        int need = 0;                                                                              \
-        if (!gp_cusolver_ok(                                                                       \
-                r->c, gp_solve.orgqr##_bufferSize(h, r->m, q, r->k, a, r->m, tau, &need), #orgqr)) \
-            return false;                                                                          \
-        T *work = (T *)gp_solver_scratch(r, need);                                                 \
-        bool ok = work != NULL;                                                                    \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.orgqr(h, r->m, q, r->k, a + i * wide * r->m, r->m,        \
-                                               tau + i * r->k, work, need, r->info),               \
-                                #orgqr);                                                           \
-        return ok;                                                                                 \
-    }
-QR(float, f32, cusolverDnSgeqrf, cusolverDnSorgqr)
-QR(double, f64, cusolverDnDgeqrf, cusolverDnDorgqr)
+#define T double
+#define t f64
+#define P D
+#include "kernels/cuda/linalg/factorize.inc"
+
+/* ---- QR ---- */
 
 static bool qr(gp_solver *r, cusolverDnHandle_t h, int q, bool only_r) {
     int64_t wide = r->n > q ? r->n : q, step = wide * r->m;
@@ -74,33 +47,6 @@ bool CUDA(linalg_qr)(const gp_call *c) {
 
 /* ---- Cholesky ---- */
 
-/* The lower triangle of what cuSOLVER sees is factored. */
-#define CHOLESKY(T, t, potrf)                                                                      \
-    static bool potrf_##t(const gp_solver *r, cusolverDnHandle_t h, T *a) {                        \
-        int n = r->n, need = 0;                                                                    \
-        if (r->count > 1 && n <= BATCHED) {                                                        \
-            T **at = (T **)gp_solver_addresses(r, a, (int64_t)n * n);                              \
-            return at && gp_cusolver_ok(r->c,                                                      \
-                                        gp_solve.potrf##Batched(h, CUBLAS_FILL_MODE_LOWER, n, at,  \
-                                                                n, r->info, (int)r->count),        \
-                                        #potrf "Batched");                                         \
-        }                                                                                          \
-        if (!gp_cusolver_ok(                                                                       \
-                r->c, gp_solve.potrf##_bufferSize(h, CUBLAS_FILL_MODE_LOWER, n, a, n, &need),      \
-                #potrf))                                                                           \
-            return false;                                                                          \
-        T *work = (T *)gp_solver_scratch(r, need);                                                 \
-        bool ok = work != NULL;                                                                    \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.potrf(h, CUBLAS_FILL_MODE_LOWER, n, a + i * n * n, n,     \
-                                               work, need, r->info + i),                           \
-                                #potrf);                                                           \
-        return ok;                                                                                 \
-    }
-CHOLESKY(float, f32, cusolverDnSpotrf)
-CHOLESKY(double, f64, cusolverDnDpotrf)
-
 static bool cholesky(gp_solver *r, bool upper) {
     int64_t n = r->n;
     void *a = gp_solver_get(r, gp_in(r->c, 0), !upper), *out = gp_out(r->c, 0)->data;
@@ -126,37 +72,12 @@ bool CUDA(linalg_cholesky_ex)(const gp_call *c) { return CUDA(linalg_cholesky)(c
 
 /* ---- LU ---- */
 
-#define LU(T, t, getrf, batched)                                                                   \
-    static bool getrf_##t(const gp_solver *r, cusolverDnHandle_t h, T *a, int *pivots) {           \
-        int m = r->m, n = r->n, need = 0;                                                          \
-        if (!gp_cusolver_ok(r->c, gp_solve.getrf##_bufferSize(h, m, n, a, m, &need), #getrf))      \
-            return false;                                                                          \
-        T *work = (T *)gp_solver_scratch(r, need);                                                 \
-        bool ok = work != NULL;                                                                    \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(                                                                   \
-                r->c,                                                                              \
-                gp_solve.getrf(h, m, n, a + i * m * n, m, work, pivots + i * r->k, r->info + i),   \
-                #getrf);                                                                           \
-        return ok;                                                                                 \
-    }                                                                                              \
-    static bool all_##t(const gp_solver *r, T *a, int *pivots) {                                   \
-        int n = r->n;                                                                              \
-        cublasHandle_t h = gp_cublas_handle(r->c);                                                 \
-        T **at = (T **)gp_solver_addresses(r, a, (int64_t)n * n);                                  \
-        return h && at &&                                                                          \
-               gp_cublas_ok(r->c, gp_blas.batched(h, n, at, n, pivots, r->info, (int)r->count),    \
-                            #batched);                                                             \
-    }
-LU(float, f32, cusolverDnSgetrf, cublasSgetrfBatched)
-LU(double, f64, cusolverDnDgetrf, cublasDgetrfBatched)
-
 bool gp_solver_lu(gp_solver *r, void *a, int *pivots) {
     if (r->k == 0 || r->count == 0) return true;
     gp_lib_lock();
     bool ok;
     if (r->count > 1 && r->m == r->n && r->n <= BATCHED) {
-        ok = r->wide ? all_f64(r, a, pivots) : all_f32(r, a, pivots);
+        ok = r->wide ? getrf_batched_f64(r, a, pivots) : getrf_batched_f32(r, a, pivots);
     } else {
         cusolverDnHandle_t h = gp_cusolver_handle(r->c);
         ok = h && (r->wide ? getrf_f64(r, h, a, pivots) : getrf_f32(r, h, a, pivots));

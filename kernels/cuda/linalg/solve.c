@@ -4,33 +4,17 @@
 
 enum { BATCHED = 512 };
 
-/* ---- inverse and determinant: of M' = A they are M's ---- */
+#define T float
+#define t f32
+#define P S
+#include "kernels/cuda/linalg/solve.inc"
 
-#define INVERSE(T, t, getrs, getri)                                                                \
-    static bool inverse_##t(const gp_solver *r, const T *a, const int *pivots, T *out,             \
-                            int32_t *unused) {                                                     \
-        int n = r->n;                                                                              \
-        if (r->count > 1 && n <= BATCHED) {                                                        \
-            cublasHandle_t h = gp_cublas_handle(r->c);                                             \
-            T **from = (T **)gp_solver_addresses(r, (void *)a, (int64_t)n * n),                    \
-              **to = (T **)gp_solver_addresses(r, out, (int64_t)n * n);                            \
-            return h && from && to &&                                                              \
-                   gp_cublas_ok(r->c,                                                              \
-                                gp_blas.getri(h, n, (const T *const *)from, n, pivots, to, n,      \
-                                              unused, (int)r->count),                              \
-                                #getri);                                                           \
-        }                                                                                          \
-        cusolverDnHandle_t h = gp_cusolver_handle(r->c);                                           \
-        bool ok = h && gp_solver_identity(r, out, n, n);                                           \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.getrs(h, CUBLAS_OP_N, n, n, a + i * n * n, n,             \
-                                               pivots + i * n, out + i * n * n, n, unused),        \
-                                #getrs);                                                           \
-        return ok;                                                                                 \
-    }
-INVERSE(float, f32, cusolverDnSgetrs, cublasSgetriBatched)
-INVERSE(double, f64, cusolverDnDgetrs, cublasDgetriBatched)
+#define T double
+#define t f64
+#define P D
+#include "kernels/cuda/linalg/solve.inc"
+
+/* ---- inverse and determinant: of M' = A they are M's ---- */
 
 /* LU of the rows of argument 0 as they lie; *pivots in scratch. NULL with a message. */
 static void *factored(gp_solver *r, int32_t **pivots) {
@@ -75,24 +59,6 @@ bool CUDA(linalg_slogdet)(const gp_call *c) { return CUDA(linalg_det)(c); }
 
 /* ---- equations ---- */
 
-/* A X = B: M' X = B, by columns of X; X A = B: M X' = B', whose columns are X's rows. */
-#define SOLVE(T, t, getrs)                                                                         \
-    static bool solve_##t(const gp_solver *r, bool left, const T *a, const int *pivots, T *x,      \
-                          int32_t *unused) {                                                       \
-        cusolverDnHandle_t h = gp_cusolver_handle(r->c);                                           \
-        int n = r->n, sides = left ? r->cols : r->rows;                                            \
-        bool ok = h != NULL;                                                                       \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.getrs(h, left ? CUBLAS_OP_T : CUBLAS_OP_N, n, sides,      \
-                                               a + i * n * n, n, pivots + i * n,                   \
-                                               x + i * n * sides, n, unused),                      \
-                                #getrs);                                                           \
-        return ok;                                                                                 \
-    }
-SOLVE(float, f32, cusolverDnSgetrs)
-SOLVE(double, f64, cusolverDnDgetrs)
-
 static bool solve(gp_solver *r, bool left, void *a, int32_t *pivots) {
     const gp_array *b = gp_in(r->c, 1);
     void *out = gp_out(r->c, 0)->data;
@@ -122,31 +88,6 @@ bool CUDA(linalg_solve)(const gp_call *c) {
     if (!a || (gp_out(c, 0)->numel && !solve(&r, c->arg[2].i, a, pivots))) return false;
     return gp_solver_report(&r, texts);
 }
-
-/* To cuBLAS out is X' and a is A': op(A) X = B is X' op(A)' = B'. One triangle of a is read. */
-#define TRIANGULAR(T, t, trsm, batched)                                                            \
-    static bool triangular_##t(const gp_solver *r, cublasHandle_t h, T *a, T *x) {                 \
-        const gp_call *c = r->c;                                                                   \
-        T one = 1;                                                                                 \
-        int n = r->n, rows = r->rows, cols = r->cols;                                              \
-        cublasSideMode_t side = c->arg[3].i ? CUBLAS_SIDE_RIGHT : CUBLAS_SIDE_LEFT;                \
-        cublasFillMode_t uplo = c->arg[2].i ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;     \
-        cublasDiagType_t diag = c->arg[4].i ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;             \
-        if (r->count == 1)                                                                         \
-            return gp_cublas_ok(                                                                   \
-                c,                                                                                 \
-                gp_blas.trsm(h, side, uplo, CUBLAS_OP_N, diag, cols, rows, &one, a, n, x, cols),   \
-                #trsm);                                                                            \
-        T **from = (T **)gp_solver_addresses(r, a, (int64_t)n * n),                                \
-          **to = (T **)gp_solver_addresses(r, x, (int64_t)rows * cols);                            \
-        return from && to &&                                                                       \
-               gp_cublas_ok(c,                                                                     \
-                            gp_blas.batched(h, side, uplo, CUBLAS_OP_N, diag, cols, rows, &one,    \
-                                            (const T *const *)from, n, to, cols, (int)r->count),   \
-                            #batched);                                                             \
-    }
-TRIANGULAR(float, f32, cublasStrsm_v2, cublasStrsmBatched)
-TRIANGULAR(double, f64, cublasDtrsm_v2, cublasDtrsmBatched)
 
 bool CUDA(linalg_solve_triangular)(const gp_call *c) {
     gp_solver r;

@@ -3,9 +3,9 @@
 
 #define VECTORS CUSOLVER_EIG_MODE_VECTOR
 
-/* Large matrices. cuSOLVER wants at least as many rows as columns and stores by columns: a wide
- * matrix is to it a tall one as it lies, whose U is our Vh and whose V our U. */
-typedef struct large {
+/* A decomposition by cuSOLVER, which wants at least as many rows as columns and stores by columns:
+ * it reads a wide matrix as it lies as a tall one, whose U is our Vh and whose V our U. */
+typedef struct svd_job {
     const gp_solver *r;
     const gp_svd *d;
     cusolverDnHandle_t h;
@@ -13,87 +13,19 @@ typedef struct large {
     bool tall;
     int m, n, ucols; /* of what cuSOLVER sees; columns of its U */
     void *a, *u, *v;
-} large;
+} svd_job;
 
-#define SVD(T, t, P)                                                                               \
-    static bool gesvdj_##t(const large *l) {                                                       \
-        const gp_solver *r = l->r;                                                                 \
-        int m = l->m, n = l->n, need = 0, econ = !l->d->full;                                      \
-        T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s;                                           \
-        if (!gp_cusolver_ok(r->c,                                                                  \
-                            gp_solve.cusolverDn##P##gesvdj_bufferSize(                             \
-                                l->h, VECTORS, econ, m, n, a, m, s, u, m, v, n, &need, l->params), \
-                            "gesvdj"))                                                             \
-            return false;                                                                          \
-        T *work = (T *)gp_solver_scratch(r, need);                                                 \
-        bool ok = work != NULL;                                                                    \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(                                                                   \
-                r->c,                                                                              \
-                gp_solve.cusolverDn##P##gesvdj(l->h, VECTORS, econ, m, n, a + i * m * n, m,        \
-                                               s + i * n, u + i * m * l->ucols, m, v + i * n * n,  \
-                                               n, work, need, r->info + i, l->params),             \
-                "gesvdj");                                                                         \
-        return ok;                                                                                 \
-    }                                                                                              \
-    static bool batched_##t(const large *l) {                                                      \
-        const gp_solver *r = l->r;                                                                 \
-        int m = l->m, n = l->n, need = 0, count = (int)r->count;                                   \
-        T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s, *work;                                    \
-        return gp_cusolver_ok(                                                                     \
-                   r->c,                                                                           \
-                   gp_solve.cusolverDn##P##gesvdjBatched_bufferSize(                               \
-                       l->h, VECTORS, m, n, a, m, s, u, m, v, n, &need, l->params, count),         \
-                   "gesvdjBatched") &&                                                             \
-               (work = (T *)gp_solver_scratch(r, need)) &&                                         \
-               gp_cusolver_ok(r->c,                                                                \
-                              gp_solve.cusolverDn##P##gesvdjBatched(l->h, VECTORS, m, n, a, m, s,  \
-                                                                    u, m, v, n, work, need,        \
-                                                                    r->info, l->params, count),    \
-                              "gesvdjBatched");                                                    \
-    }                                                                                              \
-    /* Without its residuals, for which it would wait. */                                          \
-    static bool gesvda_##t(const large *l) {                                                       \
-        const gp_solver *r = l->r;                                                                 \
-        int m = l->m, n = l->n, need = 0, count = (int)r->count;                                   \
-        long long mn = (long long)m * n, nn = (long long)n * n;                                    \
-        T *a = l->a, *u = l->u, *v = l->v, *s = l->d->s, *work;                                    \
-        return gp_cusolver_ok(                                                                     \
-                   r->c,                                                                           \
-                   gp_solve.cusolverDn##P##gesvdaStridedBatched_bufferSize(                        \
-                       l->h, VECTORS, n, m, n, a, m, mn, s, n, u, m, mn, v, n, nn, &need, count),  \
-                   "gesvdaStridedBatched") &&                                                      \
-               (work = (T *)gp_solver_scratch(r, need)) &&                                         \
-               gp_cusolver_ok(r->c,                                                                \
-                              gp_solve.cusolverDn##P##gesvdaStridedBatched(                        \
-                                  l->h, VECTORS, n, m, n, a, m, mn, s, n, u, m, mn, v, n, nn,      \
-                                  work, need, r->info, NULL, count),                               \
-                              "gesvdaStridedBatched");                                             \
-    }                                                                                              \
-    /* l->v takes V's transpose. */                                                                \
-    static bool gesvd_##t(const large *l) {                                                        \
-        const gp_solver *r = l->r;                                                                 \
-        int m = l->m, n = l->n, need = 0;                                                          \
-        signed char job = !l->u ? 'N' : l->d->full ? 'A' : 'S';                                    \
-        T *a = l->a, *s = l->d->s, *u = l->u, *v = l->v;                                           \
-        if (!gp_cusolver_ok(r->c, gp_solve.cusolverDn##P##gesvd_bufferSize(l->h, m, n, &need),     \
-                            "gesvd"))                                                              \
-            return false;                                                                          \
-        T *work = (T *)gp_solver_scratch(r, need), *rwork = (T *)gp_solver_scratch(r, n);          \
-        bool ok = work && rwork;                                                                   \
-        for (int64_t i = 0; ok && i < r->count; i++)                                               \
-            ok = gp_cusolver_ok(r->c,                                                              \
-                                gp_solve.cusolverDn##P##gesvd(                                     \
-                                    l->h, job, job, m, n, a + i * m * n, m, s + i * n,             \
-                                    u ? u + i * m * l->ucols : NULL, m, u ? v + i * n * n : NULL,  \
-                                    n, work, need, rwork, r->info + i),                            \
-                                "gesvd");                                                          \
-        return ok;                                                                                 \
-    }
-SVD(float, f32, S)
-SVD(double, f64, D)
+#define T float
+#define t f32
+#define P S
+#include "kernels/cuda/linalg/svd.inc"
 
-static bool run(large *l, gp_svd_driver driver) {
+#define T double
+#define t f64
+#define P D
+#include "kernels/cuda/linalg/svd.inc"
+
+static bool decompose_by(svd_job *l, gp_svd_driver driver) {
     static gesvdjInfo_t params; /* the same for all */
     bool wide = l->r->wide;
     if (!params && !gp_cusolver_ok(l->r->c, gp_solve.cusolverDnCreateGesvdjInfo(&params), "gesvdj"))
@@ -101,7 +33,7 @@ static bool run(large *l, gp_svd_driver driver) {
     l->params = params;
     switch (driver) {
     case GP_GESVD: return wide ? gesvd_f64(l) : gesvd_f32(l);
-    case GP_GESVDJ_BATCHED: return wide ? batched_f64(l) : batched_f32(l);
+    case GP_GESVDJ_BATCHED: return wide ? gesvdj_batched_f64(l) : gesvdj_batched_f32(l);
     case GP_GESVDA: return wide ? gesvda_f64(l) : gesvda_f32(l);
     default: return wide ? gesvdj_f64(l) : gesvdj_f32(l);
     }
@@ -109,7 +41,7 @@ static bool run(large *l, gp_svd_driver driver) {
 
 /* One of U and Vh is what cuSOLVER writes, the other its transpose; gesvd has V the other way
  * round. */
-static bool vectors(large *l, gp_svd_driver driver) {
+static bool vectors(svd_job *l, gp_svd_driver driver) {
     const gp_solver *r = l->r;
     const gp_svd *d = l->d;
     int64_t u = (int64_t)l->m * l->ucols, v = (int64_t)l->n * l->n;
@@ -120,13 +52,13 @@ static bool vectors(large *l, gp_svd_driver driver) {
     if ((l->tall && !scratch_u) || (turn_v && !scratch_v)) return false;
     l->u = l->tall ? scratch_u : d->vh;
     l->v = turn_v ? scratch_v : to_v;
-    return run(l, driver) &&
+    return decompose_by(l, driver) &&
            (!l->tall || gp_solver_turn(r, d->u, scratch_u, l->m, l->m, l->ucols, GP_ALL)) &&
            (!turn_v || gp_solver_turn(r, to_v, scratch_v, l->n, l->n, l->n, GP_ALL));
 }
 
-static bool by_library(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
-    large l = {.r = r, .d = d, .tall = d->rows > d->cols, .a = d->a};
+static bool by_cusolver(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
+    svd_job l = {.r = r, .d = d, .tall = d->rows > d->cols, .a = d->a};
     l.m = l.tall ? d->rows : d->cols, l.n = l.tall ? d->cols : d->rows;
     l.ucols = d->full ? l.m : l.n;
     if (!gp_solver_check(r, d->a, d->rows, d->cols, GP_ALL)) return false;
@@ -139,7 +71,7 @@ static bool by_library(gp_solver *r, const gp_svd *d, gp_svd_driver driver) {
     }
     gp_lib_lock();
     l.h = gp_cusolver_handle(r->c);
-    bool ok = l.h && (d->u ? vectors(&l, driver) : run(&l, driver));
+    bool ok = l.h && (d->u ? vectors(&l, driver) : decompose_by(&l, driver));
     gp_lib_unlock();
     return ok && gp_solver_flag(r, d->texts);
 }
@@ -167,7 +99,7 @@ bool gp_cuda_svd(gp_solver *r, const gp_svd *d) {
                                         "gesvdj", "gesvdjBatched", "gesvdaStridedBatched"};
     gp_libs.svd_used = driver;
     gp_cuda_detail(names[driver]);
-    return driver == GP_JACOBI ? gp_cuda_jacobi(r, d) : by_library(r, d, driver);
+    return driver == GP_JACOBI ? gp_cuda_jacobi(r, d) : by_cusolver(r, d, driver);
 }
 
 /* ---- calls ---- */

@@ -12,21 +12,14 @@
 
 enum { WORKSPACE = 32 << 20, PLANS = 1024, MOST_CALLS = 32, WORTH_PACKING = 1 << 18 };
 
-#define FUNCTIONS(F)                                                                               \
-    F(cublasLtCreate)                                                                              \
-    F(cublasLtMatmul)                                                                              \
-    F(cublasLtMatmulAlgoGetHeuristic)                                                              \
-    F(cublasLtMatmulDescCreate)                                                                    \
-    F(cublasLtMatmulDescDestroy)                                                                   \
-    F(cublasLtMatmulDescSetAttribute)                                                              \
-    F(cublasLtMatmulPreferenceCreate)                                                              \
-    F(cublasLtMatmulPreferenceDestroy)                                                             \
-    F(cublasLtMatmulPreferenceSetAttribute)                                                        \
-    F(cublasLtMatrixLayoutCreate)                                                                  \
-    F(cublasLtMatrixLayoutDestroy)                                                                 \
-    F(cublasLtMatrixLayoutSetAttribute)
-static struct { FUNCTIONS(GP_LIB_POINTER) } lt;
-static const char *const names[] = {FUNCTIONS(GP_LIB_NAME)};
+static struct {
+#define F GP_LIB_POINTER
+#include "kernels/cuda/matmul/cublaslt.def"
+} lt;
+static const char *const names[] = {
+#define F GP_LIB_NAME
+#include "kernels/cuda/matmul/cublaslt.def"
+};
 
 static bool tell(const gp_call *c, cublasStatus_t s) {
     return s == CUBLAS_STATUS_SUCCESS ||

@@ -13,38 +13,42 @@ template <> __device__ inline int64_t cut<int64_t>(double v) {
     return v == INFINITY ? INT64_MAX : v == -INFINITY ? INT64_MIN : (int64_t)v;
 }
 
-/* Partial results join as elements do. */
-#define REDUCER(t, Type, nm, from, combine, last)                                                  \
-    struct reduce_##nm##_##t {                                                                     \
+/* A row's formulas, of acc and x, and of acc and n, the number of elements. */
+#define FORMULAS(t, Type, name, from, combine, last)                                               \
+    struct formulas_##name##_##t {                                                                 \
         typedef Type T;                                                                            \
-        typedef Type Acc;                                                                          \
-        enum { LEAN = std::is_integral<T>::value };                                                \
-        __device__ static inline void start(T &a) { a = cut<T>(from); }                            \
-        __device__ static inline void fold(T &a, T u, double = 0, int64_t = 0) {                   \
-            const gp_num<T> acc = a, x = u;                                                        \
-            gp_num<T> to = (combine);                                                              \
-            a = to.v;                                                                              \
-        }                                                                                          \
-        __device__ static inline void join(T &a, T b) { fold(a, b); }                              \
-        __device__ static inline void finish(T a, double count, double, int, char *p,              \
-                                             gp_dtype dt) {                                        \
-            [[maybe_unused]] const gp_num<T> acc = a, n = count;                                   \
-            gp_num<T> to = (last);                                                                 \
-            gp_store_as<T>(p, dt, to.v);                                                           \
+        typedef gp_num<T> num;                                                                     \
+        __device__ static inline double first() { return from; }                                   \
+        __device__ static inline num step(num acc, num x) { return (combine); }                    \
+        __device__ static inline num result([[maybe_unused]] num acc, [[maybe_unused]] num n) {    \
+            return (last);                                                                         \
         }                                                                                          \
     };
+
+/* The reduction by a row's formulas F. Partial results join as elements do. */
+template <class F> struct by_formulas {
+    typedef typename F::T T;
+    typedef T Acc;
+    enum { LEAN = std::is_integral<T>::value };
+    __device__ static inline void start(T &a) { a = cut<T>(F::first()); }
+    __device__ static inline void fold(T &a, T x, double = 0, int64_t = 0) { a = F::step(a, x).v; }
+    __device__ static inline void join(T &a, T b) { fold(a, b); }
+    __device__ static inline void finish(T a, double count, double, int, char *p, gp_dtype dt) {
+        gp_store_as<T>(p, dt, F::result(a, count).v);
+    }
+};
 #define FLOAT(M, ...) M(f32, float, __VA_ARGS__) M(f64, double, __VA_ARGS__)
 #define EACH_FLOATS FLOAT
 #define EACH_ALL(M, ...)                                                                           \
     FLOAT(M, __VA_ARGS__) M(i64, int64_t, __VA_ARGS__) M(i32, int32_t, __VA_ARGS__)
 #define EACH_SUM EACH_ALL
 #define EACH_TEST EACH_ALL
-#define REDUCE(n, ty, start, combine, finish, ...) EACH_##ty(REDUCER, n, start, combine, finish)
+#define REDUCE(n, ty, start, combine, finish, ...) EACH_##ty(FORMULAS, n, start, combine, finish)
 #include "tensor/ops/ops.def"
 
 #define CASE(t, T, name)                                                                           \
     case GP_##t:                                                                                   \
-        return gp_reduce<reduce_##name##_##t>(c, 1, 0);
+        return gp_reduce<by_formulas<formulas_##name##_##t>>(c, 1, 0);
 #define REDUCE(n, ty, ...)                                                                         \
     GP_C bool CUDA(n)(const gp_call *c) {                                                          \
         switch (gp_compute_dtype((gp_dtype)c->compute)) {                                          \

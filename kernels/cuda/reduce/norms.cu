@@ -6,25 +6,27 @@
 
 /* ---- sums in f64 of floats ---- */
 
-/* One accumulator; step and merge are formulas of acc, x and p. */
-#define NORM(nm, is_rare, first, step, merge, last)                                                \
-    template <class Type> struct nm {                                                              \
-        typedef Type T;                                                                            \
-        typedef double Acc;                                                                        \
-        enum { LEAN = is_rare };                                                                   \
-        GP_FN void start(double &a) { a = first; }                                                 \
-        GP_FN void fold(double &a, T v, double p, int64_t) {                                       \
-            const double acc = a, x = v;                                                           \
-            a = step;                                                                              \
-        }                                                                                          \
-        GP_FN void join(double &a, double x) {                                                     \
-            const double acc = a;                                                                  \
-            a = merge;                                                                             \
-        }                                                                                          \
-        GP_FN void finish(double acc, double, double p, int, char *to, gp_dtype dt) {              \
-            gp_store_as<double>(to, dt, last);                                                     \
-        }                                                                                          \
-    };
+/* One accumulator, by the formulas of F. */
+template <class F, class Type> struct by_norm {
+    typedef Type T;
+    typedef double Acc;
+    enum { LEAN = F::LEAN };
+    GP_FN void start(double &a) { a = F::first(); }
+    GP_FN void fold(double &a, T x, double p, int64_t) { a = F::step(a, x, p); }
+    GP_FN void join(double &a, double x) { a = F::merge(a, x); }
+    GP_FN void finish(double a, double, double p, int, char *to, gp_dtype dt) {
+        gp_store_as<double>(to, dt, F::result(a, p));
+    }
+};
+#define NORM(name, lean, from, step_, merge_, last)                                                \
+    struct name##_formulas {                                                                       \
+        enum { LEAN = lean };                                                                      \
+        GP_FN double first() { return from; }                                                      \
+        GP_FN double step(double acc, double x, [[maybe_unused]] double p) { return step_; }       \
+        GP_FN double merge(double acc, double x) { return merge_; }                                \
+        GP_FN double result(double acc, [[maybe_unused]] double p) { return last; }                \
+    };                                                                                             \
+    template <class T> struct name : by_norm<name##_formulas, T> {};
 NORM(ones, 1, 0, acc + (x != 0), acc + x, acc)
 NORM(sizes, 1, 0, acc + fabs(x), acc + x, acc)
 NORM(squares, 0, 0, acc + x * x, acc + x, sqrt(acc))

@@ -4,7 +4,10 @@
 #include "kernels/cuda/runtime/device.h"
 
 gp_dnn_functions gp_dnn;
-static const char *const names[] = {GP_DNN_FUNCTIONS(GP_LIB_NAME)};
+static const char *const names[] = {
+#define F GP_LIB_NAME
+#include "kernels/cuda/runtime/cudnn.def"
+};
 
 bool gp_dnn_ok(const gp_call *c, cudnnStatus_t s) {
     return s == CUDNN_STATUS_SUCCESS ||

@@ -7,57 +7,9 @@
 
 #include "kernels/cuda/runtime/libs.h"
 
-#define GP_DNN_FUNCTIONS(F)                                                                        \
-    F(cudnnCreate)                                                                                 \
-    F(cudnnSetStream)                                                                              \
-    F(cudnnGetErrorString)                                                                         \
-    F(cudnnCreateTensorDescriptor)                                                                 \
-    F(cudnnSetTensorNdDescriptor)                                                                  \
-    F(cudnnDestroyTensorDescriptor)                                                                \
-    F(cudnnCreateFilterDescriptor)                                                                 \
-    F(cudnnSetFilterNdDescriptor)                                                                  \
-    F(cudnnDestroyFilterDescriptor)                                                                \
-    F(cudnnCreateConvolutionDescriptor)                                                            \
-    F(cudnnSetConvolutionNdDescriptor)                                                             \
-    F(cudnnSetConvolutionGroupCount)                                                               \
-    F(cudnnSetConvolutionMathType)                                                                 \
-    F(cudnnDestroyConvolutionDescriptor)                                                           \
-    F(cudnnGetConvolutionForwardAlgorithm_v7)                                                      \
-    F(cudnnGetConvolutionBackwardDataAlgorithm_v7)                                                 \
-    F(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                               \
-    F(cudnnFindConvolutionForwardAlgorithmEx)                                                      \
-    F(cudnnFindConvolutionBackwardDataAlgorithmEx)                                                 \
-    F(cudnnFindConvolutionBackwardFilterAlgorithmEx)                                               \
-    F(cudnnConvolutionForward)                                                                     \
-    F(cudnnConvolutionBackwardData)                                                                \
-    F(cudnnConvolutionBackwardFilter)                                                              \
-    F(cudnnBatchNormalizationForwardInference)                                                     \
-    F(cudnnBatchNormalizationForwardTraining)                                                      \
-    F(cudnnBatchNormalizationBackward)                                                             \
-    F(cudnnCreateDropoutDescriptor)                                                                \
-    F(cudnnSetDropoutDescriptor)                                                                   \
-    F(cudnnDestroyDropoutDescriptor)                                                               \
-    F(cudnnCreateRNNDescriptor)                                                                    \
-    F(cudnnSetRNNDescriptor_v8)                                                                    \
-    F(cudnnDestroyRNNDescriptor)                                                                   \
-    F(cudnnCreateRNNDataDescriptor)                                                                \
-    F(cudnnSetRNNDataDescriptor)                                                                   \
-    F(cudnnDestroyRNNDataDescriptor)                                                               \
-    F(cudnnGetRNNWeightSpaceSize)                                                                  \
-    F(cudnnGetRNNWeightParams)                                                                     \
-    F(cudnnGetRNNTempSpaceSizes)                                                                   \
-    F(cudnnRNNForward)                                                                             \
-    F(cudnnRNNBackwardData_v8)                                                                     \
-    F(cudnnRNNBackwardWeights_v8)                                                                  \
-    F(cudnnGetVersion)                                                                             \
-    F(cudnnBackendCreateDescriptor)                                                                \
-    F(cudnnBackendDestroyDescriptor)                                                               \
-    F(cudnnBackendSetAttribute)                                                                    \
-    F(cudnnBackendGetAttribute)                                                                    \
-    F(cudnnBackendFinalize)                                                                        \
-    F(cudnnBackendExecute)
 typedef struct gp_dnn_functions {
-    GP_DNN_FUNCTIONS(GP_LIB_POINTER)
+#define F GP_LIB_POINTER
+#include "kernels/cuda/runtime/cudnn.def"
 } gp_dnn_functions;
 extern gp_dnn_functions gp_dnn; /* filled when the first handle is made */
 

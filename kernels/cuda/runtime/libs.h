@@ -31,9 +31,8 @@ typedef enum gp_lib {
 bool gp_lib_functions(gp_lib lib, const char *op, const char *const *names, int n, int optional,
                       void **table);
 
-/* A list of functions, F(name) each, as a struct of typed pointers and as names:
- *   static struct { LIST(GP_LIB_POINTER) } lt;   static const char *const names[] =
- * {LIST(GP_LIB_NAME)}; */
+/* What a list of functions, as cudnn.def, is included with as F: typed pointers for a struct, and
+ * names for gp_lib_functions. */
 #define GP_LIB_POINTER(name) __typeof__(&name) name;
 #define GP_LIB_NAME(name) #name,
 

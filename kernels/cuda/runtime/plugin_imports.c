@@ -29,6 +29,6 @@ bool gp_fail(const char *fmt, ...) {
     return core->fail(text);
 }
 
-#define FORWARD(type, name, params, args)                                                          \
+#define FN(type, name, params, args)                                                               \
     type name params { return core->name args; }
-GP_CORE_FUNCTIONS(FORWARD)
+#include "tensor/device/plugin_functions.def"

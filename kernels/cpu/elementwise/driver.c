@@ -325,7 +325,7 @@ static void settle_beside(elementwise_job *r, const gp_op *op, gp_ctype ct) {
     r->beside = gp_beside_loop(op, ct, which);
 }
 
-static _Bool tell_fault(const gp_call *c, int fault) {
+_Bool gp_tell_fault(const gp_call *c, int fault) {
     if (fault & FAULT_DIV_ZERO) return gp_fail("%s: integer division by zero", c->op->name);
     if (fault & FAULT_NEG_POW)
         return gp_fail(
@@ -471,7 +471,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     gp_dtype result = compare ? GP_bool : r.type;
     if (c->op->kind == GP_PARAM || c->op->kind == GP_GRAD)
         for (int i = 0; i < 3; i++) r.par[i] = parameter(c, nin + i, i ? INFINITY : -INFINITY);
-    if (run_plain(&r, c, out, result)) return tell_fault(c, cpu_fault);
+    if (run_plain(&r, c, out, result)) return gp_tell_fault(c, cpu_fault);
     set_up(&r, c, out, result, ct);
     if (compare && !narrow &&
         (out->dtype != GP_bool ||
@@ -486,12 +486,12 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     if (tiles(&r))
         return gp_parallel_op(c, out->numel / (width * r.loop.dim[r.loop.ndim - 2]) * bands(&r),
                               1 + GRAIN / (LINE * width), run_tiles, &r) &&
-               tell_fault(c, r.fault);
+               gp_tell_fault(c, r.fault);
     if (!narrow && width >= BESIDE) settle_beside(&r, c->op, ct);
     if (r.beside && !r.stream)
         return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_beside, &r);
     if (short_rows(&r.loop))
         return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_short_rows, &r) &&
-               tell_fault(c, r.fault);
-    return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && tell_fault(c, r.fault);
+               gp_tell_fault(c, r.fault);
+    return gp_parallel_op(c, out->numel, GRAIN, run_rows, &r) && gp_tell_fault(c, r.fault);
 }

@@ -257,6 +257,7 @@ static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
                              lgammas[GP_CTYPES] = {quick_lgamma_f32, quick_lgamma_f64};
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
     const gp_block_fn *quick = NULL;
+    if (c->into && nin == 2 && !gp_check_divisors(c)) return false;
     const gp_value *e = &c->arg[1];
     int n = nin;
     if (c->op == GP_OP(fmod)) quick = fmods;

@@ -15,6 +15,15 @@ typedef void (*gp_block_fn)(int64_t n, void *out, const void *const *in, const g
 #define gp_run_elementwise GP_NAME(gp_run_elementwise)
 _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare);
 
+/* False with a message where a kernel noted a fault, FAULT_…. */
+#define gp_tell_fault GP_NAME(gp_tell_fault)
+_Bool gp_tell_fault(const gp_call *c, int fault);
+
+/* False with a message where an integer op in place would fail: nothing was written. c: of two
+ * operands or more, the second of which is looked at, all of it once. */
+#define gp_check_divisors GP_NAME(gp_check_divisors)
+_Bool gp_check_divisors(const gp_call *c);
+
 /* The loop of op's row over operands of dt that writes dt (comparisons: bool); NULL where bools and
  * integers of 8 and 16 bits are widened. Its formulas cannot fail. */
 #define gp_narrow_loop GP_NAME(gp_narrow_loop)

@@ -284,4 +284,33 @@ local function rules(dev)
 end
 
 for _, dev in ipairs {"cpu", "sim"} do rules(dev) end
+-- An integer op in place that fails leaves its operand as it was: numbers, layouts, small types,
+-- and so many elements that threads share them.
+do
+    local long = g.full({ 300000 }, 6, { dtype = "i64" })
+    local one_zero = g.full({ 300000 }, 2, { dtype = "i64" })
+    one_zero[299999] = 0
+    local ops = { floor_divide_ = "integer division by zero", remainder_ = "integer division by zero",
+        fmod_ = "integer division by zero", pow_ = "raised to a negative integer" }
+    for name, message in pairs(ops) do
+        local bad = name == "pow_" and -1 or 0
+        for _, dtype in ipairs { "i8", "i16", "i32", "i64" } do
+            local function on(v) return g.tensor(v, { dtype = dtype }) end
+            for what, b in pairs { number = bad, tensor = on { { 2, 1, bad }, { 1, 1, 1 } },
+                row = on { 1, bad, 2 }, column = on { { 1 }, { bad } },
+                transposed = on({ { 1, 2 }, { bad, 1 }, { 1, 1 } }):transpose(1, 2) } do
+                local x = on { { 4, 5, 6 }, { 7, 8, 9 } }
+                t.error(function() x[name](x, b) end, message, name .. " " .. dtype .. " " .. what)
+                t.is(x:tolist(), { { 4, 5, 6 }, { 7, 8, 9 } }, "nothing was written")
+            end
+        end
+        local divisors = name == "pow_" and one_zero - 1 or one_zero
+        t.error(function() long[name](long, divisors) end, message, name .. " of many")
+        t.ok(long:eq(6):all():item(), "nothing was written")
+        local x = g.tensor { 4, 5 }
+        t.error(function() x[name](x, x * 0 + bad) end, message, name .. " by what it was made of")
+        local empty = g.zeros(0, { dtype = "i64" })
+        t.is(empty[name](empty, g.tensor { bad }):tolist(), {}, name .. " of nothing")
+    end
+end
 t.done()

@@ -291,7 +291,8 @@ do
     local one_zero = g.full({ 300000 }, 2, { dtype = "i64" })
     one_zero[299999] = 0
     local ops = { floor_divide_ = "integer division by zero",
-        remainder_ = "integer division by zero", fmod_ = "integer division by zero", pow_ = "raised to a negative integer" }
+        remainder_ = "integer division by zero", fmod_ = "integer division by zero",
+            pow_ = "raised to a negative integer" }
     for name, message in pairs(ops) do
         local bad = name == "pow_" and -1 or 0
         for _, dtype in ipairs { "i8", "i16", "i32", "i64" } do

@@ -1,5 +1,5 @@
 /* Ops that choose elements by a mask, and nonzero: masked_select, masked_put, masked_scatter,
- * nonzero, count_nonzero; shape rules and gradients. */
+ * nonzero; shape rules and gradients. */
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
 
@@ -88,18 +88,6 @@ bool infer_nonzero(gp_call *c, gp_meta *m) {
     if (!count(x, "nonzero", &n)) return false;
     gp_meta_like(m, 0, x, GP_i64);
     m->out[0].shape = (gp_shape){.ndim = 2, .dim = {n, x->a.ndim}};
-    return true;
-}
-
-/* The dims to count over become a mask, as for the rows of kind REDUCE. */
-bool infer_count_nonzero(gp_call *c, gp_meta *m) {
-    gp_tensor *x = c->arg[0].t;
-    uint64_t mask;
-    if (!gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
-    gp_meta_like(m, 0, x, GP_i64);
-    gp_infer_reduced(x, mask, false, &m->out[0].shape);
-    c->arg[1] = (gp_value){.kind = GP_INT, .i = (int64_t)mask};
-    c->nargs = 2;
     return true;
 }
 

@@ -40,7 +40,7 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
     return true;
 }
 
-/* ---- var, norms, logsumexp, aminmax ---- */
+/* ---- var, norms, logsumexp, aminmax, count_nonzero ---- */
 
 /* A reduction of floats: dims in argument dims, keepdim in the one at keep. */
 static bool float_reduction(gp_call *c, gp_meta *m, int dims, int keep, bool *nothing) {
@@ -115,6 +115,12 @@ bool infer_aminmax(gp_call *c, gp_meta *m) {
     if (nothing) return gp_fail("aminmax: no elements to compare: a reduced dim has size 0");
     m->out[1].shape = m->out[0].shape;
     return true;
+}
+
+bool infer_count_nonzero(gp_call *c, gp_meta *m) {
+    bool nothing;
+    gp_meta_like(m, 0, c->arg[0].t, GP_i64);
+    return reduced_shape(c, 1, false, &m->out[0].shape, &nothing);
 }
 
 /* ---- argmax, max ---- */

@@ -1,4 +1,4 @@
-/* The walk over a mask, and the ops that only count or list: nonzero, count_nonzero. */
+/* The walk over a mask, and nonzero, which lists where it is true. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +46,12 @@ static void add_count(const gp_walk *w, char *const *p, const uint8_t *truth, in
     *(int64_t *)state += count_bytes(truth, n);
 }
 
+int64_t gp_walk_count(const gp_walk *w, int64_t begin, int64_t end) {
+    int64_t n = 0;
+    if (begin < end) each_piece(w, begin, end, add_count, &n);
+    return n;
+}
+
 static int64_t chunk_end(const gp_walk *w, int64_t chunk) {
     return (chunk + 1) * GP_MASK_CHUNK < w->loop.numel ? (chunk + 1) * GP_MASK_CHUNK
                                                        : w->loop.numel;
@@ -77,7 +83,7 @@ COUNT(uint64_t)
 
 /* True elements of a chunk. */
 static int64_t count_chunk(const gp_walk *w, int64_t chunk) {
-    int64_t n = 0, from = chunk * GP_MASK_CHUNK, end = chunk_end(w, chunk);
+    int64_t from = chunk * GP_MASK_CHUNK, end = chunk_end(w, chunk);
     int64_t size = (int64_t)gp_dtype_size(w->tested), step = w->loop.stride[1][0];
     int64_t ahead = w->loop.numel * size < STREAM_BYTES ? 1024 : 8192; /* memory is further off */
     bool minus = gp_is_float(w->tested), plain = w->loop.ndim == 1 && step == size;
@@ -86,8 +92,7 @@ static int64_t count_chunk(const gp_walk *w, int64_t chunk) {
     if (plain && size == 4) return count_uint32_t(p, end - from, (uint32_t)minus << 31, ahead);
     if (plain && size == 2) return count_uint16_t(p, end - from, (uint16_t)(minus << 15), ahead);
     if (plain) return count_bytes((const uint8_t *)p, end - from);
-    each_piece(w, from, end, add_count, &n);
-    return n;
+    return gp_walk_count(w, from, end);
 }
 
 static void count_chunks(void *ctx, int64_t begin, int64_t end) {
@@ -114,61 +119,6 @@ bool gp_walk_begin(gp_walk *w, const gp_array *shape, const gp_array *tested,
     for (int64_t k = 0; k < w->chunks; k++) w->before[k + 1] += w->before[k];
     return true;
 }
-
-/* ---- count_nonzero ---- */
-
-typedef struct tally {
-    const gp_array *x;
-    gp_array kept, reduced; /* x seen as an array of arrays */
-    int64_t *out;
-} tally;
-
-static void tally_outputs(void *ctx, int64_t begin, int64_t end) {
-    const tally *t = ctx;
-    gp_array part = t->reduced, order = part;
-    gp_row_major(&order);
-    const gp_array *kept = &t->kept, *arrays[2] = {&order, &part};
-    for (int64_t i = begin; i < end; i++) {
-        gp_walk w = {.truth = gp_truth_fn((gp_dtype)t->x->dtype)};
-        gp_loop_init(&w.loop, 2, arrays);
-        int64_t at = i;
-        char *p = t->x->data;
-        for (int d = kept->ndim - 1; d >= 0; d--)
-            p += at % kept->dim[d] * kept->stride[d] * gp_dtype_sizes[t->x->dtype],
-                at /= kept->dim[d];
-        w.loop.data[1] = p;
-        t->out[i] = 0;
-        if (part.numel) each_piece(&w, 0, part.numel, add_count, &t->out[i]);
-    }
-}
-
-static void tally_split(tally *t, uint64_t mask) {
-    t->kept = t->reduced = *t->x;
-    t->kept.ndim = t->reduced.ndim = 0;
-    t->kept.numel = t->reduced.numel = 1;
-    for (int d = 0; d < t->x->ndim; d++) {
-        gp_array *a = mask >> d & 1 ? &t->reduced : &t->kept;
-        a->dim[a->ndim] = t->x->dim[d];
-        a->stride[a->ndim++] = t->x->stride[d];
-        a->numel *= t->x->dim[d];
-    }
-}
-
-bool CPU(count_nonzero)(const gp_call *c) {
-    tally t = {.x = gp_in(c, 0), .out = (int64_t *)(void *)gp_out(c, 0)->data};
-    tally_split(&t, (uint64_t)c->arg[1].i);
-    if (t.kept.numel != 1) {
-        return gp_parallel_op(c, t.kept.numel, 1 + GP_MASK_CHUNK / (t.reduced.numel + 1),
-                              tally_outputs, &t);
-    }
-    gp_walk w = {0};
-    if (!gp_walk_begin(&w, t.x, t.x, NULL)) return false;
-    t.out[0] = w.before[w.chunks];
-    free(w.before);
-    return true;
-}
-
-/* ---- nonzero ---- */
 
 typedef struct list_state {
     int64_t *to; /* the next row of the output */

@@ -36,6 +36,10 @@ typedef void (*gp_walk_fn)(const gp_walk *w, char *const *p, const uint8_t *trut
 #define gp_walk_chunk GP_NAME(gp_walk_chunk)
 void gp_walk_chunk(const gp_walk *w, int64_t chunk, gp_walk_fn fn, void *state);
 
+/* True elements among begin … end - 1 in row-major order; needs loop and truth only. */
+#define gp_walk_count GP_NAME(gp_walk_count)
+int64_t gp_walk_count(const gp_walk *w, int64_t begin, int64_t end);
+
 /* The count that shaped the output was taken from the same memory; what changed it since must not
  * make the kernel write further. False with a message. */
 #define gp_walk_count_is GP_NAME(gp_walk_count_is)

@@ -9,7 +9,7 @@
 
 #include "bindings/paths.h"
 #include "tensor/device/alloc.h"
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 
 const char gp_box_tag = 0;
 static bool where(const char **file, int *line);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 
 #define LOADED "gpush.chunks" /* registry: path -> function, of what this state has read itself */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 
 enum { MOST = 512 }; /* rows; the last one takes what has no room */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "profile/intern.h"
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_ledger {

@@ -9,7 +9,7 @@
 #include "profile/sync.h"
 #include "tensor/device/alloc.h"
 #include "tensor/device/backends.h"
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 
 /* Devices are drained before a profile starts and when it ends, so that no worker holds an event
    while tracks come and go, and workers' writes are ordered before the readers. Host threads other

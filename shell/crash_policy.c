@@ -7,9 +7,9 @@
  * destructor runs), and its blocks stay allocated. What is left to fear is what others share with
  * it:
  *
- * - a lock that it holds: ours are counted (tensor/device/lock.h). Those of others are held inside
- * of their libraries, so no call that is open may be one of theirs: malloc, stdio, the loader,
- * OpenMP, BLAS; nor one that such a library has called back.
+ * - a lock that it holds: ours are counted (tensor/device/thread.h). Those of others are held
+ * inside of their libraries, so no call that is open may be one of theirs: malloc, stdio, the
+ * loader, OpenMP, BLAS; nor one that such a library has called back.
  * - what it wrote before it crashed. Reading a mapped file that is cut, dividing by zero or calling
  *   abort write nothing; of a wild pointer nobody can tell, so the error says to save and start
  * anew.
@@ -24,7 +24,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 #include "tensor/device/recovery.h"
 
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && __GNUC__ >= 12 &&                               \

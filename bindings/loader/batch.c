@@ -8,7 +8,7 @@
 
 #include "bindings/bind.h"
 #include "tensor/error.h"
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 #include "tensor/rng.h"
 
 #define FAULT "gpush.loader.error"

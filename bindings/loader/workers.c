@@ -15,7 +15,7 @@
 #include "profile/record.h"
 #include "tensor/error.h"
 #include "tensor/infer.h"
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
 

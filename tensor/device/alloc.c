@@ -10,7 +10,7 @@
 #include "tensor/device/offload.h"
 #include "tensor/device/failure.h"
 #include "tensor/error.h"
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 #include "tensor/device/magazine.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include "tensor/device/failure.h"
 #include "tensor/device/hazard.h"
 #include "tensor/error.h"
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 
 enum { MOST_DEVICES = GP_MAX_DEVICES, MOST_STREAMS = 64 };
 

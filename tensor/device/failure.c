@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 #include "tensor/error.h"
 
 typedef struct gp_failure {

@@ -1,7 +1,7 @@
 /* Order between streams: work that reads what another stream is still writing starts after it, and
  * work that writes, after all readers. */
-#ifndef GP_ORDER_H
-#define GP_ORDER_H
+#ifndef GP_HAZARD_H
+#define GP_HAZARD_H
 
 #include "tensor/device/device.h"
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "tensor/device/lock.h"
+#include "tensor/device/thread.h"
 
 /* Enough for what a collection frees at once, in blocks and in bytes a class. */
 enum { ROOM = 4096, ROOM_BYTES = 512 << 10 };

@@ -10,7 +10,6 @@
 
 #include "tensor/device/alloc.h"
 #include "tensor/call.h"
-#include "tensor/device/lock.h"
 #include "tensor/tensor.h"
 #include "tensor/device/thread.h"
 

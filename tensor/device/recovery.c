@@ -1,11 +1,8 @@
-/* A thread's place to go on after a crash, and how many locks it holds: see recovery.h, lock.h. */
+/* A thread's place to go on after a crash. */
 #include "tensor/device/recovery.h"
 
 #include <stdlib.h>
 
-#include "tensor/device/lock.h"
-
-_Thread_local int gp_locks_held;
 _Thread_local gp_rescue *gp_rescue_here;
 
 /* A sanitizer has given the thread a stack for handlers, which it takes back itself. */

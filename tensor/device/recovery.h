@@ -1,7 +1,7 @@
 /* Where a worker's thread goes on when the code that it runs has crashed. Who decides whether it
  * may is shell/crash.c; without the shell nobody does, and a crash ends the program. */
-#ifndef GP_RESCUE_H
-#define GP_RESCUE_H
+#ifndef GP_RECOVERY_H
+#define GP_RECOVERY_H
 
 #include <setjmp.h>
 #include <signal.h>

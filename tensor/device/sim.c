@@ -11,7 +11,6 @@
 #include "tensor/device/failure.h"
 #include "tensor/call.h"
 #include "tensor/device/hostmem.h"
-#include "tensor/device/lock.h"
 #include "tensor/op.h"
 #include "tensor/device/recovery.h"
 #include "tensor/device/thread.h"

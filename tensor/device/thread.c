@@ -1,8 +1,10 @@
-/* Starting threads that take no signals. */
+/* Starting threads that take no signals, and the count of the locks that each holds. */
 #include "tensor/device/thread.h"
 
 #include <signal.h>
 #include <stddef.h>
+
+_Thread_local int gp_locks_held;
 
 bool gp_thread_start(pthread_t *t, void *(*body)(void *), void *arg) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};

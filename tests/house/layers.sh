@@ -75,7 +75,7 @@ declare -A name=(
     [editor]="the line editor is known in shell/editor/{line,render,editrc}.c only"
     [openmp]="OpenMP regions are in kernels/cpu/runtime/parallel.c only"
     [drain]="a device is drained from the one gate, tensor/device/device.c, only"
-    [locks]="locks are taken by tensor/device/lock.h only, but in the plug-in"
+    [locks]="locks are taken by tensor/device/thread.h only, but in the plug-in"
     [relative]="no header of ours is included without its folder from another one")
 
 # check RULE: prints what breaks it in the tree below the current directory.
@@ -92,7 +92,7 @@ check() {
             'kernels/cpu/runtime/parallel\.c' ;;
         drain) sources | only '(->|\.)(event_)?drain[ \t]*\(' 'tensor/device/device\.c' ;;
         locks) sources | only 'pthread_(mutex|rwlock|spin)_((try|timed|rd|wr)?lock|unlock)[ \t]*\(' \
-            'tensor/device/lock\.h|kernels/cuda/|profile/cuda/' ;;
+            'tensor/device/thread\.h|kernels/cuda/|profile/cuda/' ;;
         relative) sources | awk -F: '$3 ~ /^[ \t]*#[ \t]*include[ \t]*"[^\/]*"/ {
                 split($3, part, "\""); dir = $1; sub(/\/[^\/]*$/, "", dir)
                 if ((getline line < (dir "/" part[2])) < 0) print; else close(dir "/" part[2]) }' ;;

@@ -55,7 +55,6 @@ scripts/lua/topics.lua 1
 scripts/lua/topics/lua.lua 14
 scripts/lua/topics/neural.lua 1
 scripts/lua/topics/options.lua 2
-tensor/device/lock.h 1
 tensor/ops/ops.def 108
 tests/cuda/labs.lua 1
 tests/cuda/profile.lua 3

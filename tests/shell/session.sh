@@ -188,6 +188,8 @@ holds 'did you mean alpha?' "a field of the user's" <<<$'t = {alpha = print}\nt.
 printf '%s\n' 'prnt(3)' >plain.lua
 tap_is "$("$build/gpush" plain.lua 2>&1 | head -1 | cut -d: -f2-)" "$(lua5.4 plain.lua 2>&1 | head -1 | cut -d: -f2-)" "in a script Lua's own message"
 says 'no command :tmieit; did you mean :timeit?' "a command" <<<':tmieit 3'
+got=$(session <<<'optim.SGD({ones(2)}):zero_grad{set_to_nonee = true}')
+tap_is "$(grep -o 'did you mean' <<<"$got" | wc -l)" 1 "what was meant is said once"
 says "help: there is no op called 'conv2dd', did you mean conv2d?" "help, without a traceback" <<<'?conv2dd'
 tap_is "$(session <<<$'t = setmetatable({}, {__index = function() print "ran" end})\nt.alhpa()' | grep -c '^ran$')" 1 "nothing of the user's runs for it"
 

@@ -148,6 +148,7 @@ local function in_lua(message, line)
 end
 
 local function meant(message, line, value, prompt)
+    if message:find "; did you mean " then return nil end
     local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
     if kind == "global" then return global(name, line, prompt) end
     if kind == nil and message:find "call a table value %(field 'shape'%)$" then

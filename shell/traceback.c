@@ -169,6 +169,38 @@ static char owner(lua_State *L, int level, const char *line) {
     return ours(ar.source) ? 'o' : *ar.what == 'C' ? 'c' : 'u';
 }
 
+static bool starts(const char *line, const char *with) {
+    return !strncmp(line, with, strlen(with));
+}
+
+static const char *line_end(const char *line) { return line + strcspn(line + 1, "\n") + 1; }
+
+/* Is the trace's line that of a call? Others are the message, left-out levels and tail calls. */
+static bool is_call(const char *line) {
+    return starts(line, "\n\t") && !starts(line, "\n\t(...tail") && !starts(line, "\n\t...\t(skip");
+}
+
+/* How many levels the stack has, by bisection: the search for a level takes as many steps. */
+static int depth(lua_State *L) {
+    lua_Debug ar;
+    int low = 0, high = 1; /* low: there is such a level, or none at all; high: there is none */
+    while (lua_getstack(L, high, &ar)) low = high, high *= 2;
+    while (low + 1 < high) {
+        int mid = low + (high - low) / 2;
+        if (lua_getstack(L, mid, &ar)) low = mid;
+        else high = mid;
+    }
+    return high;
+}
+
+/* The level of the first call in trace, which is the end of a trace: the last levels are never left
+ * out. luaL_traceback's own number of those that are is too low by one. */
+static int level_of(lua_State *L, const char *trace) {
+    int level = depth(L);
+    for (; *trace; trace = line_end(trace)) level -= is_call(trace);
+    return level;
+}
+
 /* Adds luaL_traceback's lines but for our own levels, the C functions that these called, and the
  * tail calls that led to them. */
 static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
@@ -176,24 +208,18 @@ static void add_calls(lua_State *L, luaL_Buffer *b, const char *trace) {
     bool hidden = false;     /* the level before was ours */
     int level = 1;
     for (const char *next; *trace; trace = next) {
-        size_t n = strcspn(trace + 1, "\n") + 1;
-        int skipped;
         char who = 'u';
-        next = trace + n;
-        if (!strncmp(trace, "\n\t...\t(skipping", 16)) {
-            if (sscanf(trace + 16, "%d", &skipped) == 1) level += skipped;
-        } else if (!strncmp(trace, "\n\t(...tail", 10)) {
-            if (hidden) continue;
-        } else if (trace[0] == '\n' && trace[1] == '\t') {
-            who = owner(L, level++, trace);
-        }
+        next = line_end(trace);
+        if (starts(trace, "\n\t...\t(skip")) level = level_of(L, next);
+        else if (is_call(trace)) who = owner(L, level++, trace);
+        else if (hidden && starts(trace, "\n\t(...tail")) continue;
         hidden = who == 'o';
         if (who == 'c' && !held) held = trace;
         if (hidden) held = NULL;
         if (who != 'u') continue;
         if (held) luaL_addlstring(b, held, (size_t)(trace - held));
         held = NULL;
-        luaL_addlstring(b, trace, n);
+        luaL_addlstring(b, trace, (size_t)(next - trace));
     }
     if (held) luaL_addstring(b, held);
 }

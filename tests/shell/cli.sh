@@ -103,6 +103,21 @@ tap_is "$trace" $'stdin:1: the truth value of a tensor with 3 elements is ambigu
 stack traceback:\n\tstdin:1: in function '"'g'"$'\n\tstdin:1: in main chunk\n\t[C]: in ?
 stdin:1: Linear: linear: x is f32 7, the weight f32 2x3 (expected outputs x inputs, as many inputs as x\'s last dim has elements)
 stack traceback:\n\tstdin:1: in main chunk\n\t[C]: in ?' "a line that is a call finds itself in errors; helpers of tensor syntax are left out"
+cat >deep.lua <<'END'
+local m, n = nn.Linear(2, 2), 30
+function m:forward(x) n = n - 1 if n == 0 then error "deep" end local y = self(x) return y end
+local y = m(ones(2))
+END
+tap_is "$("$gpush" deep.lua 2>&1 | sed -n '/traceback/,$p' | sed 's/^\t//' | uniq -c | sed 's/^ *//')" \
+    "1 stack traceback:
+1 [C]: in function 'error'
+5 deep.lua:2: in method 'forward'
+1 ...$(printf '\t')(skipping 41 levels)
+4 deep.lua:2: in method 'forward'
+1 deep.lua:3: in main chunk
+1 [C]: in ?" "where levels of a deep stack are left out, those that follow are known"
+tap_is "$("$gpush" -e 'local function f() return 1 + f() end f()' 2>&1 | grep -c 'skipping')" 1 \
+    "so they are of one that overflowed"
 shown=$(printf 'setmetatable({}, {__echo = false})\n' | "$gpush" -i 2>&1)
 tap_is "$shown" "$banner"$'\n> > ' "the prompt does not echo what has been shown"
 "$gpush" -v | grep -Eq '^gpush [0-9.]+, Lua 5\.4\.[0-9]+ .*PUC-Rio$'

@@ -1,5 +1,5 @@
-/* Division, powers and shifts of integers in formulas, for the CPU and CUDA. Includers say where a
- * fault goes: FAULT(code) notes one, FAULT_TO is the parameter that this needs, if any. */
+/* Division, powers and shifts of integers in formulas, for the CPU and CUDA. Includers define
+ * FAULT(code), which records a fault, and FAULT_TO, the parameter that it needs, if any. */
 #ifndef GP_INTEGER_H
 #define GP_INTEGER_H
 
@@ -9,7 +9,7 @@
 #define GP_FN static inline
 #endif
 
-/* What integer arithmetic cannot give, and a probability that is none. */
+/* Faults: undefined integer results, and a probability outside 0 … 1. */
 #define FAULT_DIV_ZERO 1
 #define FAULT_NEG_POW 2
 #define FAULT_CHANCE 4

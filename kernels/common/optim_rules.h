@@ -4,7 +4,7 @@
  * torch.optim's documentation of each algorithm. */
 #define FN(name) GP_PASTE(name, t)
 
-/* The direction to go against: the gradient, with weight decay as the gradient of its penalty. */
+/* The gradient of the loss plus that of the weight decay's penalty; steps go against it. */
 RULE_FN inline T FN(slope)(T g, T p, T sign, T decay) {
     return decay != 0 ? sign * g + decay * p : sign * g;
 }

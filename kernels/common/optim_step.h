@@ -1,5 +1,5 @@
-/* What the calls of optimizer steps say, for the CPU's kernels and CUDA's: optim_rules.h computes
- * with it. */
+/* The arguments of optimizer steps, read from the call for the CPU's kernels and CUDA's;
+ * optim_rules.h computes with them. */
 #ifndef GP_OPTIM_STEP_H
 #define GP_OPTIM_STEP_H
 
@@ -11,13 +11,13 @@
 /* What an algorithm needs; absent parts are 0. */
 typedef struct step {
     double lr, sign, decay; /* sign: -1 to maximize; decay: that of the penalty */
-    double keep;            /* AdamW: what is left of a parameter */
+    double keep;            /* AdamW: the factor that decay leaves of a parameter */
     double momentum, dampening, beta1, beta2, eps;
     double scale; /* Adam: corrects the root of the second average */
     bool first, nesterov;
 } step;
 
-/* Bits of the lists that are written. */
+/* Bit masks of the lists that each step writes. */
 enum { SGD_WRITES = 5, ADAM_WRITES = 29, RMSPROP_WRITES = 29, ADAGRAD_WRITES = 5 };
 
 /* Arguments: params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov,

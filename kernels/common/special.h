@@ -1,6 +1,6 @@
-/* Special functions that no libm has in vector form, for the CPU and CUDA. Without branches, so
- * that loops over them become vector code; included where log, sin and tan are right for both float
- * types. Errors are a few ulp of the result, near the zeros on the negative axis of its parts. */
+/* Special functions that no libm has in vector form, for the CPU and CUDA. They have no branches,
+ * so that loops over them are vectorised; include this where log, sin and tan take both float
+ * types. Errors are a few ulp of the result; near zeros on the negative axis, of the summands. */
 #ifndef GP_SPECIAL_H
 #define GP_SPECIAL_H
 
@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 /* clang-format off */
-/* A polynomial p in t, the highest power first, goes on by a coefficient. */
+/* One step of Horner's rule for a polynomial p in t: adds the next lower coefficient. */
 #define H(c) p = p * t + c;
 
 /* ---- erfinv: polynomials in w = -log(1 - x^2), or in its root. Source: Giles, "Approximating the
@@ -88,7 +88,7 @@ GP_FN double lgamma_near_2(double t) {
     return p;
 }
 
-/* Stirling's series, of which the terms beyond are below 4e-17 from 7.5 on, given log(u). */
+/* Stirling's series, given log(u): from 7.5 on the terms left out are below 4e-17. */
 GP_FN double lgamma_large(double u, double l) {
     double i = 1 / u, t = i * i, p = 0.17964437236883057;
     H(-0.02955065359477124) H(0.00641025641025641) H(-0.0019175269175269175)
@@ -98,8 +98,7 @@ GP_FN double lgamma_large(double u, double l) {
 }
 
 /* log |gamma(x)| for x > -1/2: to 7.5 by the recurrence from the nearest integer's distance to 2,
- * above by Stirling's series. As fabs and not as a choice, which compilers take apart into two
- * logarithms. */
+ * above by Stirling's series. Written with fabs: of a conditional, compilers make two logarithms. */
 GP_FN double lgamma_product(double u, double m, double t) {
     double product = 1;
     product *= m > 2 ? t + 2 : 1;
@@ -178,22 +177,22 @@ GP_FN double digamma_f64(double x) {
 
 /* ---- polygamma ---- */
 
-/* r to the whole power n. */
-GP_FN double whole_power(double r, int n) {
+/* r to the power n, an integer. */
+GP_FN double int_power(double r, int n) {
     double y = 1;
     for (; n > 0; n >>= 1, r *= r) y *= n & 1 ? r : 1;
     return y;
 }
 
-/* The sum of (x + k)^-s for k = 0, 1, 2 …, x > 0 and whole s > 1: ten terms, then Euler and
+/* The sum of (x + k)^-s for k = 0, 1, 2 …, x > 0 and integer s > 1: ten terms, then Euler and
  * Maclaurin's series, whose coefficients are Bernoulli's numbers B(2j) / (2j)!. */
 GP_FN double hurwitz_zeta(int s, double x) {
     const double bernoulli[] = {
         0.08333333333333333,  -0.001388888888888889,  3.3068783068783071e-05, -8.267195767195768e-07,
         2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225832e-13};
     double sum = 0, i = 1 / (x + 10);
-    for (int k = 0; k < 10; k++) sum += whole_power(1 / (x + k), s);
-    double tail = whole_power(i, s - 1) / (s - 1), t = whole_power(i, s);
+    for (int k = 0; k < 10; k++) sum += int_power(1 / (x + k), s);
+    double tail = int_power(i, s - 1) / (s - 1), t = int_power(i, s);
     tail += t / 2;
     t *= i * s;
     for (int j = 0; j < 8; j++) {
@@ -204,15 +203,14 @@ GP_FN double hurwitz_zeta(int s, double x) {
 }
 
 /* The n-th derivative of digamma, (-1)^(n + 1) n! times the sum of (x + k)^-(n + 1) for k = 0, 1 …;
- * below 0 the sum over all integers k less those that are too many. At poles the limit from
- * above. */
+ * below 0 the sum over all integers k less the surplus terms. At poles it is the limit from above. */
 GP_FN double polygamma_f64(double x, double order) {
     int n = order < 1e6 ? (int)floor(order) : 1000000, s = n + 1;
     double e = x - rint(x), sign = n & 1 ? 1 : -1, y;
     if (n < 1) return n < 0 ? (double)NAN : digamma_f64(x);
     if (x > 0) y = hurwitz_zeta(s, x);
     else if (e == 0) y = (double)INFINITY;
-    else y = whole_power(1 / e, s) + hurwitz_zeta(s, 1 + e) +
+    else y = int_power(1 / e, s) + hurwitz_zeta(s, 1 + e) +
              sign * (hurwitz_zeta(s, 1 - e) - hurwitz_zeta(s, 1 - x));
     return sign * tgamma((double)s) * y;
 }

@@ -7,7 +7,7 @@
 #define GP_TYPED2(name, suffix) name##_##suffix
 #define GP_TYPED(name, suffix) GP_TYPED2(name, suffix)
 
-/* False for integers: a macro, because compilers warn where v != v stands in plain code. */
+/* False for integers. A macro, because compilers warn of v != v in plain code. */
 #define GP_IS_NAN(v) ((v) != (v))
 
 #endif

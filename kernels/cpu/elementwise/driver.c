@@ -1,4 +1,4 @@
-/* The driver of elementwise loops: it feeds them blocks of operands of any layout and dtype. */
+/* The driver of elementwise loops: it passes them blocks of operands of any layout and dtype. */
 #include "kernels/cpu/elementwise/elementwise.h"
 
 #include <string.h>
@@ -10,11 +10,11 @@
 
 _Thread_local int cpu_fault;
 
-/* BESIDE: elements of a row from which it is worth a call. */
-enum { MOST_IN = GP_MAX_IN, GRAIN = 32768, BESIDE = 16 };
+/* MIN_SCALAR_ROW: the shortest row that is worth a call of a row-scalar loop. */
+enum { MOST_IN = GP_MAX_IN, GRAIN = 32768, MIN_SCALAR_ROW = 16 };
 
 typedef struct operand {
-    gp_load load;   /* NULL: elements are of compute type already and lie side by side */
+    gp_load load;   /* NULL: elements are contiguous and of compute type already */
     int64_t step;   /* bytes between elements in a row */
     _Bool constant; /* the block holds one value for the whole row */
     _Bool same;     /* elements are of compute type */
@@ -27,17 +27,18 @@ typedef struct elementwise_job {
     gp_dtype type; /* of a block's elements: of compute type, or narrow (see gp_narrow_loop) */
     int64_t size;  /* of one, in bytes */
     int64_t block; /* elements of a block */
-    gp_beside_fn beside; /* of rows with one operand in place and one number each; or NULL */
-    _Bool stream;        /* the output is too large to stay in a cache */
-    _Bool ahead;         /* … or the operands are, and the output is not streamed */
-    gp_store store;      /* NULL: fn writes the output itself */
+    gp_row_scalar_fn row_scalar; /* for rows where one operand is a number per row; or NULL */
+    _Bool stream;                /* the output is too large to stay in a cache */
+    _Bool ahead;                 /* … or the operands are, and the output is not streamed */
+    gp_store store;              /* NULL: fn writes the output itself */
     operand in[MOST_IN];
     gp_scalar par[3];
     char numbers[MOST_IN][8]; /* number operands, in compute type */
     _Atomic int fault;
 } elementwise_job;
 
-/* The operands that fn reads in place, at element i: their number. */
+/* Sets the addresses of operands that fn reads in place, at element i; returns how many there are.
+ */
 static int in_place(const elementwise_job *r, char *const *p, int64_t i, const char **at) {
     int n = 0;
     for (int k = 0; k < r->nin; k++)
@@ -45,7 +46,7 @@ static int in_place(const elementwise_job *r, char *const *p, int64_t i, const c
     return n;
 }
 
-/* Elements i … i+n of a row whose operands begin at p. */
+/* Computes elements i … i+n of a row whose operands begin at p. */
 static void run_block(const elementwise_job *r, char *const *p, int64_t i, int64_t n,
                       char (*buf)[GP_BLOCK * 8]) {
     const void *in[MOST_IN];
@@ -122,8 +123,8 @@ static void run_rows(void *ctx, int64_t begin, int64_t end) {
     if (cpu_fault) r->fault |= cpu_fault;
 }
 
-/* Rows [begin, end) of one operand in place and one number each. */
-static void run_beside(void *ctx, int64_t begin, int64_t end) {
+/* Rows [begin, end) where one operand is a number per row and the other is read in place. */
+static void run_row_scalar(void *ctx, int64_t begin, int64_t end) {
     const elementwise_job *r = ctx;
     gp_loop groups = r->loop; /* of rows, which its last dim counts */
     const int last = --groups.ndim - 1;
@@ -136,13 +137,14 @@ static void run_beside(void *ctx, int64_t begin, int64_t end) {
         char *p[3];
         n = among - i < end - at ? among - i : end - at;
         for (int k = 0; k < 3; k++) p[k] = g.p[k] + i * step[k];
-        r->beside(n, r->loop.dim[last + 1], p, step);
+        r->row_scalar(n, r->loop.dim[last + 1], p, step);
     }
 }
 
-/* ---- short rows: as many as a block holds at a time ---- */
+/* ---- short rows: as many at a time as a block holds ---- */
 
-/* Each of n values `width` times, in steps of 8: up to 7 more are written behind the last. */
+/* Repeats each of n values `width` times, in steps of 8: up to 7 more are written after the last.
+ */
 #define SPREAD(T)                                                                                  \
     static void spread_##T(void *to, const void *from, int64_t width, int64_t n) {                 \
         const T *s = from;                                                                         \
@@ -169,8 +171,8 @@ static void load_row(const elementwise_job *r, const operand *o, char *to, const
     else memcpy(to, p, (size_t)(n * r->size));
 }
 
-/* Operand k in n rows, `skip` bytes apart, the first at p: in place, or made in `to`, for which
- * `room` helps. */
+/* Operand k in n rows, `skip` bytes apart, the first at p: in place, or converted into `to` by way
+ * of `room`. */
 static const void *rows_of(const elementwise_job *r, int k, const char *p, int64_t skip, int64_t n,
                            char *to, char *room) {
     const operand *o = &r->in[k];
@@ -191,7 +193,7 @@ static const void *rows_of(const elementwise_job *r, int k, const char *p, int64
     return to;
 }
 
-/* A block made of an operand, which serves again where rows begin at the same place. */
+/* A converted block of an operand, reused for rows that begin at the same address. */
 typedef struct made {
     const char *from;
     int64_t n; /* rows */
@@ -223,7 +225,7 @@ static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
     _Alignas(64) char buf[MOST_IN + 1][GP_BLOCK * 8];
     made m[MOST_IN] = {{NULL, 0}};
     int last = --groups.ndim - 1;
-    /* 7 less: what spread writes behind its block would spoil the next one. */
+    /* 7 fewer: what spread writes past its block would overwrite the next one. */
     int64_t among = groups.dim[last], most = (r->block - 7) / groups.dim[last + 1];
     gp_row_iter_begin(&g, &groups, begin);
     cpu_fault = 0;
@@ -243,8 +245,8 @@ static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
 
 enum { LINE = 64, ACROSS = 128 }; /* bytes of a tile down, its elements across: it fills a block */
 
-/* Operand k lies as columns, as the output does not. */
-static _Bool turned(const elementwise_job *r, int k) {
+/* Whether operand k is transposed: stored by columns, unlike the output. */
+static _Bool is_transposed(const elementwise_job *r, int k) {
     int inner = r->loop.ndim - 1;
     const int64_t *step = r->loop.stride[k + 1];
     return r->in[k].load && !r->in[k].constant && r->in[k].same && step[inner - 1] == r->size;
@@ -256,7 +258,7 @@ static void run_tile(const elementwise_job *r, char *const *p, int64_t h, int64_
     const int outer = r->loop.ndim - 2;
     const void *in[MOST_IN];
     for (int k = 0; k < r->nin; k++)
-        if (turned(r, k))
+        if (is_transposed(r, k))
             gp_transpose(buf[k], n * r->size, p[k + 1], r->in[k].step, h, n, (size_t)r->size,
                          false);
     for (int64_t i = 0; i < h; i++) {
@@ -264,8 +266,10 @@ static void run_tile(const elementwise_job *r, char *const *p, int64_t h, int64_
             const operand *o = &r->in[k];
             int64_t down = r->loop.stride[k + 1][outer];
             const char *at = p[k + 1] + i * down;
-            in[k] = turned(r, k) ? buf[k] + i * n * r->size : o->load || o->constant ? buf[k] : at;
-            if (turned(r, k) || (i && !down)) continue;
+            in[k] = is_transposed(r, k)      ? buf[k] + i * n * r->size
+                    : o->load || o->constant ? buf[k]
+                                             : at;
+            if (is_transposed(r, k) || (i && !down)) continue;
             if (o->load) o->load(buf[k], at, o->step, n);
             else if (o->constant) memcpy(buf[k], at, (size_t)r->size), repeat(buf[k], r->size, n);
         }
@@ -278,7 +282,7 @@ static int64_t bands(const elementwise_job *r) {
     return (rows + h - 1) / h;
 }
 
-/* Units are bands of a tile's height of the last two dims. */
+/* A unit is a band of the last two dims, as high as a tile. */
 static void run_tiles(void *ctx, int64_t begin, int64_t end) {
     elementwise_job *r = ctx;
     const gp_loop *l = &r->loop;
@@ -303,11 +307,12 @@ static _Bool tiles(const elementwise_job *r) {
     const gp_loop *l = &r->loop;
     _Bool any = false;
     if (r->store || l->ndim < 2 || l->dim[l->ndim - 1] < 8 || l->dim[l->ndim - 2] < 8) return false;
-    for (int k = 0; k < r->nin; k++) any |= turned(r, k);
+    for (int k = 0; k < r->nin; k++) any |= is_transposed(r, k);
     return any;
 }
 
-/* Rows that are shorter than what a call of fn costs, in an output without gaps between them. */
+/* Whether rows are so short that a call of fn costs more than its work, in an output without gaps
+ * between them. */
 static _Bool short_rows(const gp_loop *l) {
     enum { SHORT = 128, FEW = 4 };
     int last = l->ndim - 1;
@@ -315,14 +320,15 @@ static _Bool short_rows(const gp_loop *l) {
            l->stride[0][last - 1] == l->dim[last] * l->stride[0][last];
 }
 
-/* One of two operands does not move along a row, the other lies as the loop takes it. */
-static void settle_beside(elementwise_job *r, const gp_op *op, gp_ctype ct) {
+/* Sets the row-scalar loop: one of two operands is constant along a row, the other is contiguous
+ * and of compute type. */
+static void set_row_scalar(elementwise_job *r, const gp_op *op, gp_ctype ct) {
     int which = r->in[0].constant ? 0 : 1;
     const operand *o = &r->in[which];
     if (r->nin != 2 || !o->constant || o->load || r->in[1 - which].constant ||
         r->in[1 - which].load || r->store || r->loop.ndim == 1)
         return;
-    r->beside = gp_beside_loop(op, ct, which);
+    r->row_scalar = gp_row_scalar_loop(op, ct, which);
 }
 
 _Bool gp_tell_fault(const gp_call *c, int fault) {
@@ -343,7 +349,7 @@ static gp_scalar number_of(const gp_value *v) {
     return s;
 }
 
-/* n copies of a number as `type`, of `size` bytes. */
+/* Writes n copies of a number as `type`, of `size` bytes. */
 static void fill_number(void *buf, gp_dtype type, int64_t size, const gp_value *v, int64_t n) {
     gp_scalar s = number_of(v);
     if (n == 0) return;
@@ -445,7 +451,7 @@ static void set_up(elementwise_job *r, const gp_call *c, const gp_array *out, gp
     else r->store = result == GP_bool ? NULL : gp_store_fn(ct, (gp_dtype)out->dtype);
 }
 
-/* Of an inverted bool only the lowest bit tells: ~1 is -2 in compute type. */
+/* Only the lowest bit of an inverted bool counts: ~1 is -2 in compute type. */
 static void store_inverted(char *dst, int64_t step, const void *src, int64_t n) {
     const int32_t *s = src;
     for (int64_t i = 0; i < n; i++) *(uint8_t *)(dst + i * step) = s[i] & 1;
@@ -478,7 +484,7 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
          (r.loop.stride[0][r.loop.ndim - 1] != 1 && r.loop.dim[r.loop.ndim - 1] != 1)))
         r.store = gp_bool_store((gp_dtype)out->dtype);
     if (c->op == GP_OP(bitwise_not) && c->compute == GP_bool && !narrow) r.store = store_inverted;
-    /* In place the line is in a cache already. */
+    /* In place, the line is cached already: nothing is saved by streaming. */
     r.stream = !c->into && !r.store && r.loop.dim[r.loop.ndim - 1] >= GP_BLOCK &&
                out->numel * (int64_t)gp_dtype_size(result) >= STREAM_BYTES;
     r.ahead = !r.stream && !r.store && out->numel * r.size >= STREAM_BYTES;
@@ -487,9 +493,9 @@ _Bool gp_run_elementwise(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
         return gp_parallel_op(c, out->numel / (width * r.loop.dim[r.loop.ndim - 2]) * bands(&r),
                               1 + GRAIN / (LINE * width), run_tiles, &r) &&
                gp_tell_fault(c, r.fault);
-    if (!narrow && width >= BESIDE) settle_beside(&r, c->op, ct);
-    if (r.beside && !r.stream)
-        return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_beside, &r);
+    if (!narrow && width >= MIN_SCALAR_ROW) set_row_scalar(&r, c->op, ct);
+    if (r.row_scalar && !r.stream)
+        return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_row_scalar, &r);
     if (short_rows(&r.loop))
         return gp_parallel_op(c, out->numel / width, 1 + GRAIN / width, run_short_rows, &r) &&
                gp_tell_fault(c, r.fault);

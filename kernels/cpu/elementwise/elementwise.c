@@ -22,8 +22,7 @@
         vars(T) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) { __VA_ARGS__ }                \
     }                                                                                              \
     CONSTANTS_END(T)
-/* Parameters in compute type; what lies beyond an integer type's range becomes its end, an absent
- * bound among it. */
+/* Parameters in compute type, clamped to an integer type's range; an absent bound is infinite. */
 static inline int64_t limit_int64_t(gp_scalar s) {
     if (!s.is_float) return s.i;
     return s.f >= 0x1p63 ? INT64_MAX : s.f > -0x1p63 ? (int64_t)s.f : s.f != s.f ? 0 : INT64_MIN;
@@ -60,8 +59,8 @@ static inline int32_t limit_int32_t(gp_scalar s) {
          o[i] = (T_##t)(y);)
 
 /* The compiler's vector functions (exp, cos …) and the library's for one number differ in the last
- * bit: what is left behind whole vectors goes through a vector of its own, so that equal elements
- * stay equal wherever they stand. */
+ * bit: the remainder after whole vectors is padded to one more vector, so that equal elements give
+ * equal results at any index. */
 enum { LANES = 16 };
 static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
                    const void *const *in, const gp_scalar *par) {
@@ -116,7 +115,7 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
 #define TERNARY(n, ty, y, ...) EACH_##ty(TERNARY1, n, y)
 #include "tensor/ops/ops.def"
 
-/* ---- shorter ways ---- */
+/* ---- fast paths ---- */
 
 #define NAME fmod
 #define AFTER y
@@ -125,8 +124,8 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
 #define AFTER y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y
 #include "kernels/cpu/elementwise/remainder.inc"
 
-/* The same of f64 where one instruction multiplies and subtracts: what it leaves is exact while the
- * quotient is below 2^52, which may have been rounded up to the next whole number. */
+/* The same in f64 with fused multiply-add: the difference is exact while the quotient, which may
+ * have been rounded up to the next integer, is below 2^52. */
 #ifdef __FMA__
 #define NAME fmod
 #define AFTER y
@@ -135,8 +134,8 @@ static void padded(gp_block_fn full, size_t size, int nin, int64_t n, char *out,
 #define AFTER y != 0 && (y < 0) != (v[i] < 0) ? y + v[i] : y
 #include "kernels/cpu/elementwise/remainder_64.inc"
 #else
-#define quick_64_fmod NULL
-#define quick_64_remainder NULL
+#define fast_64_fmod NULL
+#define fast_64_remainder NULL
 #endif
 
 #define T float
@@ -173,7 +172,7 @@ static const gp_block_fn *power(const gp_call *c) {
     return (e->is_float ? e->f : (double)e->i) == 3 ? cubes : NULL;
 }
 
-static void quick_gelu(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
+static void fast_gelu(int64_t n, void *out, const void *const *in, const gp_scalar *par) {
     const float *u = in[0];
     float *restrict o = out;
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {
@@ -184,8 +183,8 @@ static void quick_gelu(int64_t n, void *out, const void *const *in, const gp_sca
     }
 }
 
-/* Elements that are no probabilities are looked for apart: a loop with a place for faults is no
- * vector loop. */
+/* A separate loop looks for elements that are no probabilities: one that records faults is not
+ * vectorised. */
 #define BCE(T, t)                                                                                  \
     static void checked_bce_##t(int64_t n, void *out, const void *const *in,                       \
                                 const gp_scalar *par) {                                            \
@@ -198,11 +197,11 @@ static void quick_gelu(int64_t n, void *out, const void *const *in, const gp_sca
 BCE(float, f32)
 BCE(double, f64)
 
-/* Without a number that needs the reflection. */
+/* For blocks where no element needs the reflection. */
 #define LGAMMA(T, t)                                                                               \
     LOOP(right_lgamma_##t, T, T, IN1, o[i] = lgamma_right_##t(u[i]);)                              \
-    static void quick_lgamma_##t(int64_t n, void *out, const void *const *in,                      \
-                                 const gp_scalar *par) {                                           \
+    static void fast_lgamma_##t(int64_t n, void *out, const void *const *in,                       \
+                                const gp_scalar *par) {                                            \
         const T *u = in[0];                                                                        \
         int other = 0;                                                                             \
         for (int64_t i = 0; i < n; i++) other |= !(u[i] > (T)-0.5 && u[i] < (T)INFINITY);          \
@@ -212,8 +211,8 @@ BCE(double, f64)
 LGAMMA(float, f32)
 LGAMMA(double, f64)
 
-/* One of two operands is a number for each row: a column beside rows. */
-#define BESIDE(nm, T, y)                                                                           \
+/* One of two operands is a number per row: a column broadcast over rows. */
+#define ROW_SCALAR(nm, T, y)                                                                       \
     static void nm(int64_t rows, int64_t n, char *const *p, const int64_t *step) {                 \
         char *to = p[0], *at = p[1], *bt = p[2];                                                   \
         for (int64_t r = 0; r < rows; r++, to += step[0], at += step[1], bt += step[2]) {          \
@@ -223,22 +222,22 @@ LGAMMA(double, f64)
             _Pragma("omp simd") for (int64_t i = 0; i < n; i++) o[i] = y;                          \
         }                                                                                          \
     }
-#define BESIDES(n, y, z)                                                                           \
-    BESIDE(right_##n##_f32, float, y)                                                              \
-    BESIDE(right_##n##_f64, double, y)                                                             \
-    BESIDE(left_##n##_f32, float, z) BESIDE(left_##n##_f64, double, z)
-BESIDES(add, u[i] + b, a + v[i])
-BESIDES(sub, u[i] - b, a - v[i])
-BESIDES(mul, u[i] * b, (a * v[i]))
-BESIDES(div, u[i] / b, a / v[i])
+#define ROW_SCALARS(n, y, z)                                                                       \
+    ROW_SCALAR(right_##n##_f32, float, y)                                                          \
+    ROW_SCALAR(right_##n##_f64, double, y)                                                         \
+    ROW_SCALAR(left_##n##_f32, float, z) ROW_SCALAR(left_##n##_f64, double, z)
+ROW_SCALARS(add, u[i] + b, a + v[i])
+ROW_SCALARS(sub, u[i] - b, a - v[i])
+ROW_SCALARS(mul, u[i] * b, (a * v[i]))
+ROW_SCALARS(div, u[i] / b, a / v[i])
 
-gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which) {
+gp_row_scalar_fn gp_row_scalar_loop(const gp_op *op, gp_ctype ct, int which) {
 #define LOOPS(n)                                                                                   \
     {                                                                                              \
         {left_##n##_f32, right_##n##_f32}, { left_##n##_f64, right_##n##_f64 }                     \
     }
-    static const gp_beside_fn add[2][2] = LOOPS(add), sub[2][2] = LOOPS(sub),
-                              mul[2][2] = LOOPS(mul), div[2][2] = LOOPS(div);
+    static const gp_row_scalar_fn add[2][2] = LOOPS(add), sub[2][2] = LOOPS(sub),
+                                  mul[2][2] = LOOPS(mul), div[2][2] = LOOPS(div);
     if (ct != GP_CT_f32 && ct != GP_CT_f64) return NULL;
     int wide = ct == GP_CT_f64;
     return op == GP_OP(add)   ? add[wide][which]
@@ -248,32 +247,32 @@ gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which) {
                               : NULL;
 }
 
-/* The operands of c and its loops; those of a shorter way where there is one. */
-static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
-    static const gp_block_fn fmods[GP_CTYPES] = {quick_fmod, quick_64_fmod},
-                             remainders[GP_CTYPES] = {quick_remainder, quick_64_remainder},
-                             gelus[GP_CTYPES] = {quick_gelu},
+/* Runs c by its loops, or by those of its fast path where it has one. */
+static _Bool run_fast(const gp_call *c, const gp_block_fn *fns, int nin, _Bool compare) {
+    static const gp_block_fn fmods[GP_CTYPES] = {fast_fmod, fast_64_fmod},
+                             remainders[GP_CTYPES] = {fast_remainder, fast_64_remainder},
+                             gelus[GP_CTYPES] = {fast_gelu},
                              bces[GP_CTYPES] = {checked_bce_f32, checked_bce_f64},
-                             lgammas[GP_CTYPES] = {quick_lgamma_f32, quick_lgamma_f64};
+                             lgammas[GP_CTYPES] = {fast_lgamma_f32, fast_lgamma_f64};
     gp_ctype ct = gp_compute_type((gp_dtype)c->compute);
-    const gp_block_fn *quick = NULL;
+    const gp_block_fn *fast = NULL;
     if (c->into && nin == 2 && !gp_check_divisors(c)) return false;
     const gp_value *e = &c->arg[1];
     int n = nin;
-    if (c->op == GP_OP(fmod)) quick = fmods;
-    if (c->op == GP_OP(remainder)) quick = remainders;
-    if (c->op == GP_OP(gelu)) quick = gelus;
-    if (c->op == GP_OP(lgamma)) quick = lgammas;
-    if (c->op == GP_OP(bce)) quick = bces;
+    if (c->op == GP_OP(fmod)) fast = fmods;
+    if (c->op == GP_OP(remainder)) fast = remainders;
+    if (c->op == GP_OP(gelu)) fast = gelus;
+    if (c->op == GP_OP(lgamma)) fast = lgammas;
+    if (c->op == GP_OP(bce)) fast = bces;
     if (c->op == GP_OP(pow) && e->kind == GP_NUMBER && c->arg[0].kind == GP_TENSOR)
-        quick = power(c), n = 1;
-    static const gp_block_fn powers[GP_CTYPES] = {quick_pow_f32, quick_pow_f64};
-    if (c->op == GP_OP(pow) && !quick) quick = powers, n = nin;
-    if (!quick || !quick[ct]) return gp_run_elementwise(c, fns, nin, compare);
-    return gp_run_elementwise(c, quick, n, compare);
+        fast = power(c), n = 1;
+    static const gp_block_fn powers[GP_CTYPES] = {fast_pow_f32, fast_pow_f64};
+    if (c->op == GP_OP(pow) && !fast) fast = powers, n = nin;
+    if (!fast || !fast[ct]) return gp_run_elementwise(c, fns, nin, compare);
+    return gp_run_elementwise(c, fast, n, compare);
 }
 
-/* ---- a kernel a row ---- */
+/* ---- one kernel for each row of ops.def ---- */
 
 #define TABLE_FLOAT(n)                                                                             \
     { loop_##n##_f32, loop_##n##_f64, NULL, NULL }
@@ -288,7 +287,7 @@ static _Bool run_quickly(const gp_call *c, const gp_block_fn *fns, int nin, _Boo
     _Bool CPU(n)(const gp_call *c);                                                                \
     _Bool CPU(n)(const gp_call *c) {                                                               \
         static const gp_block_fn fns[GP_CTYPES] = TABLE_##ty(n);                                   \
-        return (nin) <= 2 ? run_quickly(c, fns, nin, compare)                                      \
+        return (nin) <= 2 ? run_fast(c, fns, nin, compare)                                         \
                           : gp_run_elementwise(c, fns, nin, compare);                              \
     }
 #define UNARY(n, ty, ...) KERNEL(n, ty, 1, false)

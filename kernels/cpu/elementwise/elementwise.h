@@ -29,16 +29,16 @@ _Bool gp_check_divisors(const gp_call *c);
 #define gp_narrow_loop GP_NAME(gp_narrow_loop)
 gp_block_fn gp_narrow_loop(const gp_op *op, gp_dtype dt);
 
-/* `rows` rows of n elements, one operand of which is a number for each: out, a and b begin at p,
- * and the next row is step bytes on. */
-typedef void (*gp_beside_fn)(int64_t rows, int64_t n, char *const *p, const int64_t *step);
+/* `rows` rows of n elements; one operand is a number per row. out, a and b begin at p; the next row
+ * is step bytes on. */
+typedef void (*gp_row_scalar_fn)(int64_t rows, int64_t n, char *const *p, const int64_t *step);
 
-/* The loop of op's row where operand `which` of two is such a number; NULL where that fills a block
- * instead. */
-#define gp_beside_loop GP_NAME(gp_beside_loop)
-gp_beside_fn gp_beside_loop(const gp_op *op, gp_ctype ct, int which);
+/* The loop of op's row where operand `which` of two is such a number; NULL where there is none and
+ * the number must fill a block. */
+#define gp_row_scalar_loop GP_NAME(gp_row_scalar_loop)
+gp_row_scalar_fn gp_row_scalar_loop(const gp_op *op, gp_ctype ct, int which);
 
-/* How the uint8_t that comparisons give are stored as `to`. */
+/* The store of comparisons' results, uint8_t, as `to`. */
 #define gp_bool_store GP_NAME(gp_bool_store)
 gp_store gp_bool_store(gp_dtype to);
 

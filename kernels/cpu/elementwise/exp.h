@@ -1,6 +1,5 @@
 /* exp for loops of vectors: its vector form and its form for one number are the same arithmetic, so
- * that equal elements give equal results wherever they stand; those of libmvec and of libm
- * differ. */
+ * that equal elements give equal results at any index; the forms of libmvec and libm differ. */
 #ifndef GP_CPU_EXP_H
 #define GP_CPU_EXP_H
 
@@ -34,14 +33,14 @@ SCALED(float, f32, uint32_t, 23)
 SCALED(double, f64, uint64_t, 52)
 #undef SCALED
 
-/* x = n log(2) + r; n is what x / log(2) rounds to beside a number whose last digit is 1 (plus
- * twice the bias, for scaled). log(2) comes in two parts, and n times the first is exact. exp(r) is
- * a minimax polynomial, off by less than 0.06 ulp. All in all the error is at most 0.90 ulp (of all
- * numbers), and 1.18 where and_add rounds twice; results below the smallest normal number are
- * rounded once more. */
+/* x = n log(2) + r; n is x / log(2) rounded by adding `magic`, a number whose last bit is worth 1
+ * (plus twice the bias, for scaled). log(2) is split in two; n times the first part is exact.
+ * exp(r) is a minimax polynomial, off by less than 0.06 ulp. The total error is at most 0.90 ulp
+ * (of all numbers), and 1.18 where and_add rounds twice; results below the smallest normal number
+ * are rounded once more. */
 static inline float exp_f32(float x) {
-    const float beside = 0x1.8p23f + 2 * 127;
-    float m = and_add(x, 1.44269504f, beside), n = m - beside, r, p = 0.0013820052f;
+    const float magic = 0x1.8p23f + 2 * 127;
+    float m = and_add(x, 1.44269504f, magic), n = m - magic, r, p = 0.0013820052f;
 #ifdef FP_FAST_FMAF
     r = and_add(n, 1.90465421e-9f, and_add(n, -0.693147182f, x));
 #else
@@ -59,8 +58,8 @@ static inline float exp_f32(float x) {
 
 /* The same: at most 0.9 ulp. */
 static inline double exp_f64(double x) {
-    const double beside = 0x1.8p52 + 2 * 1023;
-    double m = and_add_f64(x, 1.4426950408889634, beside), n = m - beside, r,
+    const double magic = 0x1.8p52 + 2 * 1023;
+    double m = and_add_f64(x, 1.4426950408889634, magic), n = m - magic, r,
            p = 2.5000061602835666e-08;
 #ifdef FP_FAST_FMAF
     r = and_add_f64(n, -2.3190468138462996e-17, and_add_f64(n, -0.6931471805599453, x));

@@ -58,7 +58,7 @@ SIMD1(erfc) SIMD1(cbrt) SIMD2(atan2) SIMD2(hypot)
 #define sigmoid(x) (1 / (1 + exp(-(x))))
 
 /* Logarithms of n numbers in place. The vector form and that for one number differ in the last bit:
- * what fills no vector goes through one, too, so that equal numbers stay equal. */
+ * a remainder is padded to a whole vector, so that equal numbers stay equal. */
 #define LOGS(T, t)                                                                                 \
     static inline void logs_##t(T *x, int64_t n) {                                                 \
         _Alignas(64) T v[16];                                                                      \
@@ -85,7 +85,7 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define rint(x) ROUND(rint, x)
 #define trunc(x) ROUND(trunc, x)
 
-/* Round a function: in f32 the constants of its formula are floats, where C would compute in
+/* Put around a function: in f32 the constants of its formula are floats, where C would compute in
  * double. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define CONSTANTS_float                                                                            \
@@ -104,7 +104,7 @@ static inline int64_t same_i64(int64_t x) { return x; }
 #define CONSTANTS(T) CONSTANTS_##T
 #define CONSTANTS_END(T) CONSTANTS_END_##T
 
-/* What a formula cannot give: told after the loop. */
+/* Faults of a formula: reported after the loop. */
 #define cpu_fault GP_NAME(cpu_fault)
 extern _Thread_local int cpu_fault;
 #define FAULT(code) (cpu_fault |= (code))
@@ -144,7 +144,7 @@ static inline double fmod_f64(double a, double b) { return (fmod)(a, b); }
 static inline float pow_f32(float a, float b) { return powf(a, b); }
 static inline double pow_f64(double a, double b) { return (pow)(a, b); }
 #define pow(a, b) BY_TYPE(pow, a, b, a)
-/* A probability. Whether it is one is asked of a whole block, before its loop. */
+/* A probability; blocks are checked as a whole, before their loop. */
 #define chance(x) (x)
 
 #endif

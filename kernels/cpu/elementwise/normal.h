@@ -1,5 +1,4 @@
-/* The normal distribution in f32, for gelu: what libmvec's erfc takes for it is several times as
- * much. */
+/* The normal distribution in f32, for gelu: libmvec's erfc takes several times as long. */
 #ifndef GP_CPU_NORMAL_H
 #define GP_CPU_NORMAL_H
 
@@ -7,8 +6,8 @@
 
 /* x's density, and the probability below it, off by a few ulp in both tails. With a = |x| and
  * e = exp(-a * a / 2) the tail beyond a is e * p(t) / (a + 4), t = (a - 4) / (a + 4), whose
- * polynomial is a Chebyshev fit for a to 14.6, where e is 0 in f32. To be right where a * a is
- * large its first half is made of a's upper 12 bits, which it holds exactly. */
+ * polynomial is a Chebyshev fit for a to 14.6, where e is 0 in f32. Where a * a is large, its
+ * leading part is the square of a's upper 12 bits, which is exact. */
 static inline float normal_f32(float x, float *below) {
     float a = (fabsf)(x), h, p, q;
     a = a > 14.6f ? 14.6f : a;
@@ -16,8 +15,8 @@ static inline float normal_f32(float x, float *below) {
     memcpy(&bits, &a, sizeof bits);
     bits &= 0xfffff000u;
     memcpy(&h, &bits, sizeof h);
-    const float beside = 0x1.8p23f + 2 * 127; /* as in exp_f32 */
-    float y = -0.5f * h * h, m = and_add(y, 1.44269504f, beside), n = m - beside;
+    const float magic = 0x1.8p23f + 2 * 127; /* as in exp_f32 */
+    float y = -0.5f * h * h, m = and_add(y, 1.44269504f, magic), n = m - magic;
     float r = (y - n * 0.693359375f) + n * 2.12194440e-4f - 0.5f * (a - h) * (a + h);
     p = 0.00139546642f;
     p = and_add(p, r, 0.00837719606f);

@@ -1,5 +1,5 @@
-/* Elementwise loops of bools and of integers of 8 and 16 bits in their own type, of which a vector
- * holds several times as many as of what they are widened to. */
+/* Elementwise loops of bools and of integers of 8 and 16 bits in their own type, since a vector
+ * holds several times as many of them as of the widened type. */
 #include <string.h>
 
 #include "kernels/cpu/elementwise/elementwise.h"
@@ -7,7 +7,7 @@
 
 #undef bool /* a row of dtype.def */
 
-/* The rows that give the same bits in a narrow type: the others stay wide. */
+/* The rows that give the same bits in the narrow type; the others are widened. */
 #define NARROW_neg ~, 1
 #define NARROW_abs ~, 1
 #define NARROW_bitwise_not ~, 1
@@ -38,7 +38,7 @@
 #define PASTE(a, b) PASTE2(a, b)
 #define WHEN(n, ...) PASTE(WHEN_, IS(NARROW_##n))(__VA_ARGS__)
 
-/* T: of the elements; C: that the formula sees. Any byte but 0 is true. */
+/* T: the elements' type; C: the formula's. Any byte but 0 is true. */
 #define LOOP(name, R, T, C, get, put, vars, y)                                                     \
     static void name(int64_t n, void *out, const void *const *in, const gp_scalar *par) {          \
         R *restrict o = out;                                                                       \

@@ -37,8 +37,8 @@ static bool each_block(const gp_array *x, const gp_array *other, block_fn fn, vo
 
 /* ---- bincount ---- */
 
-/* Few values counted in LANES places each: an element need not wait for the count that the one
- * before it has just written. */
+/* Few values: LANES counters each, so that an element need not wait for the count that the previous
+ * one has just written. */
 enum { LANES = 4, NARROW = 256 };
 
 typedef struct bins {
@@ -46,10 +46,10 @@ typedef struct bins {
     gp_load load, weigh; /* labels as i64, weights as f64 */
     bool plain;          /* labels are i64 */
     int64_t bad;
-    int64_t few[LANES][NARROW]; /* where there are no weights and no more values */
+    int64_t few[LANES][NARROW]; /* used without weights, for up to NARROW values */
 } bins;
 
-/* False if a value is none; the cut to 8 bits keeps whatever is there inside `few`. */
+/* False if a value is out of range; the cut to 8 bits keeps any value inside `few`. */
 static bool count_few(bins *b, const int64_t *v, int64_t n) {
     uint64_t size = (uint64_t)b->out->numel, bad = 0;
     int64_t i = 0;
@@ -80,16 +80,16 @@ static bool count_block(void *ctx, char *const *p, const int64_t *step, int64_t 
     return true;
 }
 
-/* i64 side by side: each thread counts its part on its own. False, with nothing counted for good,
- * if a value is none, or for Ctrl-C. */
-typedef struct side_by_side {
+/* Contiguous i64: each thread counts its part separately. False, with nothing added to the result,
+ * if a value is out of range, or for Ctrl-C. */
+typedef struct contiguous_job {
     const int64_t *v;
     const gp_array *out;
     _Atomic bool ended;
-} side_by_side;
+} contiguous_job;
 
 static void count_part(void *ctx, int64_t begin, int64_t end) {
-    side_by_side *s = ctx;
+    contiguous_job *s = ctx;
     bins b = {.out = s->out};
     int64_t *out = (int64_t *)(void *)s->out->data;
     for (int64_t i = begin; i < end && !s->ended; i += GP_BLOCK)
@@ -103,7 +103,7 @@ static void count_part(void *ctx, int64_t begin, int64_t end) {
 }
 
 static bool count_side_by_side(const gp_array *x, const gp_array *out) {
-    side_by_side s = {.v = (const int64_t *)(const void *)x->data, .out = out};
+    contiguous_job s = {.v = (const int64_t *)(const void *)x->data, .out = out};
     gp_parallel(x->numel, 2 * GRAIN, count_part, &s);
     if (s.ended) memset(out->data, 0, (size_t)out->numel * 8);
     return !s.ended;

@@ -13,7 +13,7 @@ typedef struct embedding_job {
     const gp_array *out;
     int64_t width, size; /* elements of a row; bytes of an element */
     gp_labels labels;
-    bool skips; /* labels.ignore is the row that takes no part; else each index must be one */
+    bool skips; /* labels.ignore is the row left out; every other index must be in range */
     char *sums; /* of compute type, num_embeddings x width */
     gp_ctype ct;
 } embedding_job;
@@ -65,7 +65,7 @@ bool CPU(embedding)(const gp_call *c) {
            report(c, &r);
 }
 
-/* Columns begin … end of all rows, so that each sum is one thread's and in order. */
+/* Columns begin … end of all rows: each sum is made by one thread, in order. */
 static void add_columns(void *ctx, int64_t begin, int64_t end) {
     embedding_job *r = ctx;
     int32_t index[BLOCK];

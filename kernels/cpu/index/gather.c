@@ -1,7 +1,7 @@
-/* Reading at random places: gather, take, index and their kin. */
+/* Reads at computed offsets: gather, take, index and the other ops that read by index. */
 #include "kernels/cpu/index/gather.h"
 
-/* AHEAD: rows; FETCH: bytes of one, beyond which the cache goes on by itself. */
+/* AHEAD: rows; FETCH: bytes of one, beyond which the hardware prefetches by itself. */
 enum { GRAIN = 32768, SOME = 512, AHEAD = 8, FETCH = 1024 };
 
 typedef struct mover {
@@ -10,8 +10,7 @@ typedef struct mover {
     gp_offsets *offsets; /* NULL: there is a table */
 } mover;
 
-/* One by one: an instruction that gathers takes as long as the loads that it is made of, and
- * more. */
+/* One by one: a gather instruction takes longer than the loads that it is made of. */
 #define MOVE(T)                                                                                    \
     __attribute__((optimize("no-tree-vectorize"))) static void get_##T(                            \
         char *f, int64_t fs, const char *x, int64_t xs, const int64_t *t, int64_t ts, int64_t n) { \
@@ -67,7 +66,7 @@ static void move_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Of random rows no cache foretells the next. */
+/* Prefetches by hand: the hardware cannot predict the next of random rows. */
 static inline __attribute__((always_inline)) void
 copy_rows(char *to, const char *x, const int64_t *from, int64_t n, const size_t bytes) {
     for (int64_t i = 0; i < n; i++) {
@@ -97,7 +96,7 @@ static void move_whole_rows(void *ctx, int64_t begin, int64_t end) {
                  (size_t)l->stride[1][0]);
 }
 
-/* A table's entry for each row, and rows without gaps? */
+/* Whether the table has an entry for each row, and rows have no gaps. */
 static bool whole_rows(const mover *m) {
     const gp_loop *l = &m->loop;
     int64_t size = (int64_t)m->size;
@@ -171,7 +170,7 @@ bool CPU(index)(const gp_call *c) {
     return gp_pick_by_indices(c, x, 2, &l) && get(c, &l, x, gp_out(c, 0));
 }
 
-/* The table says for each index of the output which one of x's dim it repeats. */
+/* Fills the table: for each index of the output, the index of x's dim that it repeats. */
 static bool fill_repeats(const gp_call *c, int64_t n, int64_t step) {
     const gp_value *r = &c->arg[1];
     const gp_array *table = c->tmpa[0], *reps = r->kind == GP_NUMBER ? NULL : r->a;

@@ -1,5 +1,5 @@
-/* Random access by index tensors: every index tuple is checked and turned into a byte offset in a
- * table (c->tmp[0]); then elements move between an array at those offsets and a flat side. */
+/* Random access by index tensors: every index tuple is checked and converted into a byte offset in
+ * a table (c->tmp[0]); then elements move between an array, at those offsets, and the flat side. */
 #ifndef GP_CPU_PICK_H
 #define GP_CPU_PICK_H
 
@@ -50,7 +50,7 @@ bool gp_offsets_good(const gp_call *c, const gp_offsets *o);
 
 /* The layouts of the ops, over x (the one read, or the one written); each fills the table too.
  * along: gather, scatter: an index of x's dims; d the dim from 0.
- * along_one: index_select and its kin: a 1-d index, argument 2, in place of dim d.
+ * along_one: index_select, index_add …: a 1-d index, argument 2, in place of dim d.
  * tuples: gather_nd, scatter_nd: indices (argument 1) hold tuples in their last dim.
  * by_indices: index, index_put: a list of index tensors in argument 1, their dims in argument
  * dims_at; where the table's dims stand says gp_index_place. */
@@ -63,7 +63,7 @@ bool gp_pick_tuples(const gp_call *c, const gp_array *x, int batch, gp_layout *l
 #define gp_pick_by_indices GP_NAME(gp_pick_by_indices)
 bool gp_pick_by_indices(const gp_call *c, const gp_array *x, int dims_at, gp_layout *l);
 
-/* n rows of `bytes` from the offsets in `from`, side by side to `to`. */
+/* Copies n rows of `bytes` from the offsets in `from` to consecutive rows of `to`. */
 #define gp_pick_rows GP_NAME(gp_pick_rows)
 void gp_pick_rows(char *to, const char *x, const int64_t *from, int64_t n, size_t bytes);
 

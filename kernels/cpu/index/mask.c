@@ -62,9 +62,8 @@ void gp_walk_chunk(const gp_walk *w, int64_t chunk, gp_walk_fn fn, void *state) 
         each_piece(w, chunk * GP_MASK_CHUNK, chunk_end(w, chunk), fn, state);
 }
 
-/* Elements that lie side by side are counted where they are; sign: the bit that makes a zero -0.0.
- * With each few lines as many are fetched that lie `ahead` bytes on: by themselves the caches stop
- * at the end of a page. */
+/* Contiguous elements are counted in place; sign: the bit that makes a zero -0.0. Lines `ahead`
+ * bytes on are prefetched: the hardware stops at the end of a page. */
 #define COUNT(T)                                                                                   \
     static int64_t count_##T(const char *p, int64_t n, const T sign, int64_t ahead) {              \
         enum { BYTES = 256, UNIT = BYTES / sizeof(T) };                                            \
@@ -136,7 +135,7 @@ static inline __attribute__((always_inline)) void put_rows(int64_t *to, const in
     }
 }
 
-/* x's dims are joined in the walk: where each true element is in them follows from its number.
+/* x's dims are joined in the walk: the coordinates of a true element follow from its number.
  * Elements of one row of the last dim share all other coordinates. */
 static void list_piece(const gp_walk *w, char *const *p, const uint8_t *truth, int64_t at,
                        int64_t n, void *state) {

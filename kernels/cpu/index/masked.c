@@ -16,13 +16,13 @@ COMPRESS(uint16_t)
 COMPRESS(uint32_t)
 COMPRESS(uint64_t)
 
-/* Where a chunk's elements go: what is behind `end` belongs to the next one, which another thread
- * may write. */
+/* Where a chunk's elements go: memory past `end` is the next chunk's, which another thread may
+ * write. */
 typedef struct place {
     char *to, *end;
 } place;
 
-/* Elements of 4 or 8 bytes side by side, 16 or 8 at a time, while there is room for a whole vector;
+/* Packs contiguous elements of 4 or 8 bytes, 16 or 8 at a time, while a whole vector has room;
  * returns how many of n it looked at. */
 static int64_t squeeze(place *o, const char *from, size_t size, const uint8_t *truth, int64_t n) {
     int64_t i = 0;
@@ -124,9 +124,8 @@ static void collect(size_t size, char *to, int64_t ts, const char *from, int64_t
     else collect_uint8_t(to, ts, from, step, at, n);
 }
 
-/* The parts of n elements of x that begin at[i] steps of bytes from x, one behind the other. Their
- * elements are not neighbours in x, so the first ones of all parts are moved, then the second ones,
- * … */
+/* Packs parts of n elements that begin at[i] steps of bytes from x. Their elements are not adjacent
+ * in x, so the first ones of all parts are moved, then the second ones, … */
 static void move_parts(const parts *p, char *to, const char *x, int64_t step, const int32_t *at,
                        int64_t n) {
     const gp_array *part = &p->part;
@@ -211,8 +210,8 @@ bool CPU(masked_select)(const gp_call *c) {
 
 /* ---- masked_put ---- */
 
-/* True element number r of the mask takes values' row r (its only one, if there is one): the part
- * of x behind the mask's dims. */
+/* True element number r of the mask takes row r of values (or its only one): a row is the part of x
+ * over the dims after the mask's. */
 typedef struct put {
     gp_walk w;
     gp_array part, value; /* of x and of values, both of the shape of the part */
@@ -251,7 +250,7 @@ static void put_chunks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Splits x behind the mask's dims; lays values over the part. */
+/* Splits x after the mask's dims; broadcasts values over the part. */
 static void put_layout(put *p, const gp_array *x, int nmask, gp_array *head) {
     const gp_array *v = p->w.values;
     int rest = x->ndim - nmask;

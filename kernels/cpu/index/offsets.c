@@ -1,4 +1,4 @@
-/* Index tensors become byte offsets, and ops layouts: see gather.h. */
+/* Converts index tensors to byte offsets and ops to layouts: see gather.h. */
 #include "kernels/cpu/index/gather.h"
 #include "tensor/ops/index.h"
 
@@ -8,7 +8,7 @@ enum { GRAIN = 32768, LOOK = 1 << 18 };
 
 typedef struct wrap_ctx {
     gp_loop loop; /* the table, and an index tensor broadcast to it */
-    gp_load load; /* NULL: i64 side by side */
+    gp_load load; /* NULL: contiguous i64 */
     int64_t size, step;
     bool first;
     _Atomic bool bad;
@@ -56,8 +56,8 @@ static void wrap_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* The first bad index in row-major order, whatever thread met one. */
-static bool tell_bad(const gp_call *c, const gp_array *index, int64_t size, int dim) {
+/* Reports the first bad index in row-major order, whichever thread found one. */
+static bool report_bad(const gp_call *c, const gp_array *index, int64_t size, int dim) {
     gp_load load = gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
     char range[80];
     for (int64_t i = 0; i < index->numel; i++) {
@@ -84,13 +84,14 @@ bool gp_pick_index(const gp_call *c, const gp_array *index, int64_t size, int64_
     bool plain = index->dtype == GP_i64 &&
                  (w.loop.stride[1][w.loop.ndim - 1] == 8 || w.loop.dim[w.loop.ndim - 1] == 1);
     w.load = plain ? NULL : gp_load_fn((gp_dtype)index->dtype, GP_CT_i64);
-    /* In place one thread writes (scatter.c): to get what another one made would take it longer. */
+    /* In place one thread writes (scatter.c): fetching another core's entries would take it longer.
+     */
     int64_t n = table->numel;
     for (int64_t at = 0; c->into && at < n && !gp_stopped(); at += LOOK)
         wrap_rows(&w, at, n - at < LOOK ? n : at + LOOK);
     if (c->into ? !gp_check_interrupt(c) : !gp_parallel_op(c, n, GRAIN, wrap_rows, &w))
         return false;
-    return !w.bad || tell_bad(c, index, size, dim);
+    return !w.bad || report_bad(c, index, size, dim);
 }
 
 bool gp_offsets_make(gp_offsets *o, const char *p, int64_t stride, int64_t n, int64_t *to) {
@@ -103,7 +104,7 @@ bool gp_offsets_make(gp_offsets *o, const char *p, int64_t stride, int64_t n, in
 }
 
 bool gp_offsets_good(const gp_call *c, const gp_offsets *o) {
-    return !o->bad || tell_bad(c, o->index, o->size, o->dim);
+    return !o->bad || report_bad(c, o->index, o->size, o->dim);
 }
 
 /* ---- layouts ---- */

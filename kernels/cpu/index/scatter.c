@@ -1,8 +1,8 @@
-/* Writing at random places: scatter, index_put, index_add and their kin. Of several writes to one
-   place the last one in row-major order stays, and sums run in that order (but see
-   scatter_privatized.c), for any number of threads: a thread has places of its own where a dim is
-   not indexed. Else there is one thread: to find out which writes are its own takes as long as to
-   write them all. */
+/* Writes at computed offsets: scatter, index_put, index_add and the other ops that write by index.
+ * For any number of threads, the last of several writes to an element in row-major order stays, and
+ * sums run in that order (but see scatter_privatized.c). Threads share out a dim that is not
+ * indexed. Without one a single thread writes: finding one's own writes takes as long as writing
+ * them all. */
 #include <math.h>
 
 #include "kernels/cpu/index/gather.h"
@@ -11,13 +11,13 @@
 
 enum { GRAIN = 32768, SOME = 512, LONG = 1 << 18 };
 
-/* How a job writes: what is computed in, and where its pieces are. */
+/* A scatter: the type that it computes in, and its arrays. */
 typedef struct job {
     const gp_call *c;
     gp_scatter_op how;
     const gp_array *index; /* along a dim, d: there is no table */
     int d;
-    bool few; /* see gp_put_few; else offsets are made of the index: */
+    bool few; /* see gp_scatter_few; else offsets are computed from the index: */
     gp_offsets offsets;
     bool mean, include_self;
     gp_array target; /* out; or `wide`, without gaps, in the dtype that is computed in */
@@ -30,16 +30,16 @@ typedef struct job {
 
 typedef struct writes {
     gp_moves m;
-    gp_put_row row;
-    gp_offsets *offsets; /* made of indices, which stand for the table; NULL: there is one */
+    gp_scatter_row row;
+    gp_offsets *offsets; /* computed from indices instead of the table; NULL: there is a table */
     int split;           /* a dim that each thread has a part of; -1: none */
 } writes;
 
-/* n writes; p's table is not there, but indices at `at`, step bytes apart. */
-static void write_indices(const writes *w, const gp_put_at *p, const char *at, int64_t step,
+/* n writes without p's table: by indices at `at`, step bytes apart. */
+static void write_indices(const writes *w, const gp_scatter_at *p, const char *at, int64_t step,
                           int64_t n) {
     int64_t t[SOME], most = step ? SOME : n;
-    gp_put_at q = *p;
+    gp_scatter_at q = *p;
     q.t = t, q.ts = step != 0;
     for (int64_t i = 0; i < n && !gp_stopped(); i += most) {
         int64_t some = n - i < most ? n - i : most;
@@ -50,7 +50,7 @@ static void write_indices(const writes *w, const gp_put_at *p, const char *at, i
 }
 
 /* n writes by the table. */
-static void write_row(const writes *w, gp_put_at p, int64_t n) {
+static void write_row(const writes *w, gp_scatter_at p, int64_t n) {
     for (int64_t some; n > 0 && !gp_stopped(); n -= some) {
         some = n < LONG ? n : LONG;
         w->row(&p, some);
@@ -68,12 +68,12 @@ static void write_all(const writes *w, const gp_moves *m) {
     int64_t width = l.dim[last];
     gp_row_iter_begin(&r, &l, 0);
     for (int64_t at = 0; at < l.numel && !gp_stopped(); at += width, gp_row_iter_next(&r, &l)) {
-        gp_put_at p = {.x = r.p[2],
-                       .xs = l.stride[2][last],
-                       .t = (const int64_t *)(void *)r.p[3],
-                       .ts = l.stride[3][last] / 8,
-                       .f = r.p[1],
-                       .fs = l.stride[1][last]};
+        gp_scatter_at p = {.x = r.p[2],
+                           .xs = l.stride[2][last],
+                           .t = (const int64_t *)(void *)r.p[3],
+                           .ts = l.stride[3][last] / 8,
+                           .f = r.p[1],
+                           .fs = l.stride[1][last]};
         if (w->offsets) write_indices(w, &p, r.p[3], l.stride[3][last], width);
         else write_row(w, p, width);
     }
@@ -97,8 +97,8 @@ static void write_parts(void *ctx, int64_t begin, int64_t end) {
     write_all(w, &m);
 }
 
-/* The largest dim of x that is not indexed, if the parts of it are not too close in memory: threads
- * that write one line of the cache slow each other down. */
+/* The largest dim of x that is not indexed, if its parts are far enough apart: threads that write
+ * the same cache line slow each other down. */
 static int split_dim(const gp_layout *l, size_t size) {
     int best = -1;
     for (int d = 0; d < l->ndim; d++) {
@@ -112,10 +112,10 @@ static int split_dim(const gp_layout *l, size_t size) {
 /* Writes values to target at the table's offsets, or at those of the job's index. */
 static void write_values(job *j, const gp_layout *l, const gp_array *target, const gp_array *values,
                          gp_scatter_op how) {
-    writes w = {.row = gp_put_fn((gp_dtype)target->dtype, how),
+    writes w = {.row = gp_scatter_fn((gp_dtype)target->dtype, how),
                 .offsets = j->index ? &j->offsets : NULL};
     if (j->few) {
-        if (!gp_put_few(target, j->d, j->index, values)) j->offsets.bad = true;
+        if (!gp_scatter_few(target, j->d, j->index, values)) j->offsets.bad = true;
         return;
     }
     gp_pick_moves(&w.m, l, values, target, j->index ? j->index : j->c->tmpa[0]);
@@ -147,13 +147,13 @@ static size_t room_of(const gp_array *a, gp_dtype dt) {
     return ((size_t)a->numel * gp_dtype_size(dt) + 63) / 64 * 64;
 }
 
-/* What sums are made in: 16-bit floats in f32, to be rounded once; integers' means in i64. */
+/* The type of sums: 16-bit floats in f32, to be rounded once; integers' means in i64. */
 static gp_dtype wide_type(const job *j, gp_dtype dt) {
     if (gp_is_float(dt)) return gp_dtype_size(dt) == 2 ? GP_f32 : dt;
     return j->mean ? GP_i64 : dt;
 }
 
-/* Settles target and values (argument i; a number, or gp_values(c, i, 1)). Copies nothing yet. */
+/* Sets target and values (argument i; a number, or gp_values(c, i, 1)). Copies identity_of yet. */
 static bool begin(job *j, int i) {
     const gp_call *c = j->c;
     const gp_array *out = gp_out(c, 0);
@@ -195,15 +195,15 @@ static void average(const job *j) {
     }
 }
 
-/* s expanded over everything; *room holds it. */
+/* s, stored in *room, expanded over everything. */
 static gp_array constant(const job *j, gp_scalar s, uint64_t *room) {
     gp_value v = {.kind = GP_NUMBER, .is_float = s.is_float, .i = s.i};
     if (s.is_float) v.f = s.f;
     return gp_number_array(&v, (gp_dtype)j->target.dtype, room);
 }
 
-/* What a reduction starts from where the target's own element does not count. */
-static gp_scalar nothing(gp_dtype dt, gp_scatter_op how) {
+/* The identity of a reduction: its start where the target's own element does not count. */
+static gp_scalar identity_of(gp_dtype dt, gp_scatter_op how) {
     gp_scalar s = {.i = how == GP_MUL};
     if (how != GP_MIN && how != GP_MAX) return s;
     if (gp_is_float(dt))
@@ -222,7 +222,7 @@ static bool finish(job *j, const gp_layout *l) {
     uint64_t room, one_room;
     if (j->target.data != x->data) gp_copy_array(&j->target, x);
     if (!j->include_self) {
-        gp_array v = constant(j, nothing((gp_dtype)j->target.dtype, j->how), &room);
+        gp_array v = constant(j, identity_of((gp_dtype)j->target.dtype, j->how), &room);
         write_values(j, l, &j->target, &v, GP_PUT);
     }
     write_values(j, l, &j->target, &j->values, j->how);
@@ -239,12 +239,12 @@ static bool finish(job *j, const gp_layout *l) {
     return gp_check_interrupt(j->c);
 }
 
-/* Values written as `how` says; the target's own elements count. */
+/* A job that writes values by `how`; the target's own elements count. */
 static job plain(const gp_call *c, gp_scatter_op how) {
     return (job){.c = c, .how = how, .include_self = true};
 }
 
-/* How argument i, a number that infer made of `reduce`, says that values are put. */
+/* A job that writes by argument i, the number that infer made of `reduce`. */
 static job reducing(const gp_call *c, int i) {
     job j = plain(c, gp_given(c, i) ? (gp_scatter_op)c->arg[i].i : GP_PUT);
     if (j.how == GP_MEAN) j.how = GP_ADD, j.mean = true;
@@ -253,8 +253,8 @@ static job reducing(const gp_call *c, int i) {
 
 /* ---- the ops ---- */
 
-/* src (argument 3) may be larger than index: the part that index covers is taken. In place nothing
- * may be written before all indices are known to be good, so there is a table. */
+/* src (argument 3) may be larger than index: the part that index covers is taken. In place
+ * identity_of may be written before all indices are checked, so there is a table. */
 static bool along(job *j) {
     const gp_call *c = j->c;
     const gp_array *index = gp_in(c, 2);
@@ -271,8 +271,8 @@ static bool along(job *j) {
     }
     if (!begin(j, 3)) return false;
     j->d = (int)c->arg[1].i - 1;
-    j->few =
-        j->how == GP_ADD && j->include_self && gp_put_is_few(&j->target, j->d, index, &j->values);
+    j->few = j->how == GP_ADD && j->include_self &&
+             gp_scatter_is_few(&j->target, j->d, index, &j->values);
     if (c->into && !j->few) return gp_pick_along(c, &j->target, index, j->d, &l) && finish(j, &l);
     j->index = index;
     gp_offsets_along(&j->offsets, &j->target, index, j->d, &l);

@@ -1,5 +1,5 @@
-/* The loops that write at places of a table, for every dtype; 16-bit floats are only put, sums of
- * them are made in f32. */
+/* The loops that write at a table's offsets, for every dtype; 16-bit floats are only assigned:
+ * their sums are made in f32. */
 #include "kernels/cpu/index/scatter.h"
 
 #if defined(__SSE2__)
@@ -37,17 +37,17 @@
 #define NAME f64
 #include "kernels/cpu/index/scatter_row.inc"
 
-/* y: what is written where a is, of a and the value b. */
+/* y: what replaces a, from a and the value b. */
 #define ROW(name, T, t, y)                                                                         \
     static inline T formula_##name(T a, T b) { return (T)(y); }                                    \
-    static void name(const gp_put_at *p, int64_t n) { row_##t(p, n, formula_##name); }
+    static void name(const gp_scatter_at *p, int64_t n) { row_##t(p, n, formula_##name); }
 ROW(put_1, uint8_t, u8, b)
 ROW(put_2, uint16_t, u16, b)
 ROW(put_4, uint32_t, u32, b)
 ROW(put_8, uint64_t, u64, b)
 
-/* The smaller and the larger; a where they are equal, or a is NaN. Nobody can foretell which it is,
-   and of floats compilers make a branch if they are let. */
+/* The smaller and the larger; a where they are equal, or a is NaN. Without branches: which one it
+ * is cannot be predicted, and compilers would branch for floats. */
 #if defined(__SSE2__)
 #define CHOICE(name, T, V, s, fn, sign)                                                            \
     static inline T name(T b, T a) { return _mm_cvts##s(_mm_##fn(_mm_set_##V(b), _mm_set_##V(a))); }
@@ -83,8 +83,8 @@ ROW(and, uint8_t, u8, a &b)
 
 #define FNS(name, put)                                                                             \
     { put, add_##name, mul_##name, least_##name, most_##name }
-gp_put_row gp_put_fn(gp_dtype dt, gp_scatter_op how) {
-    static const gp_put_row fns[GP_DTYPES][GP_MEAN] = {
+gp_scatter_row gp_scatter_fn(gp_dtype dt, gp_scatter_op how) {
+    static const gp_scatter_row fns[GP_DTYPES][GP_MEAN] = {
         [GP_bool] = {put_1, or, and, and, or },
         [GP_u8] = FNS(u8, put_1),
         [GP_i8] = FNS(i8, put_1),

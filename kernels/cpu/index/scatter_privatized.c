@@ -1,11 +1,10 @@
-/* Sums of many values in few places. Whoever adds to one of few places waits for the sum that was
- * just written there, so parts of the values are summed in lanes, each with places of its own,
- * which are joined in order. Parts depend on sizes alone: the same sums from any number of
- * threads. */
+/* Sums of many values in few elements. Adding to one of few elements waits for the sum just written
+ * there, so values are summed in private lanes, which are joined in order. The parts depend on
+ * sizes alone: sums are the same for any number of threads. */
 #include "kernels/cpu/index/scatter.h"
 
-/* MANY: values, and values for each place, from which on joining the lanes costs nothing. ROOM:
- * bytes of the lanes of one part, which stay in the first-level cache. */
+/* MANY, EACH: values in all and for each element from which joining the lanes costs next to
+ * nothing. ROOM: bytes of the lanes of one part, which stay in the first-level cache. */
 enum { LANES = 4, PARTS = 4, MANY = 1 << 14, EACH = 64, ROOM = 16384 };
 
 typedef struct few {
@@ -16,10 +15,9 @@ typedef struct few {
     _Atomic bool bad;
 } few;
 
-/* Elements begin … end of the values into LANES x size sums at o, which begin with -0.0: that
- * changes no sum. False at an index out of range: a branch that is never taken costs less than to
- * look first. All lanes' sums are read before one is written: a store whose address is not known
- * yet would hold up the reads behind it. */
+/* Adds values begin … end to LANES x size sums at o, which start at -0.0: that changes no sum.
+ * False at an index out of range: a branch never taken costs less than a check beforehand. All
+ * lanes' sums are read before one is written: a store to an unknown address delays later loads. */
 typedef bool (*sum_fn)(const few *w, char *o, int64_t begin, int64_t end);
 #define WRAP(k, v, size)                                                                           \
     int64_t k = (v)-1;                                                                             \
@@ -59,7 +57,8 @@ static void sum_parts(void *ctx, int64_t begin, int64_t end) {
             s->w.bad = true;
 }
 
-bool gp_put_is_few(const gp_array *target, int d, const gp_array *index, const gp_array *values) {
+bool gp_scatter_is_few(const gp_array *target, int d, const gp_array *index,
+                       const gp_array *values) {
     int64_t n = index->numel, size = target->numel,
             bytes = size * (int64_t)gp_dtype_size((gp_dtype)target->dtype);
     return kinds[target->dtype].sum && n >= MANY && n >= EACH * size && LANES * bytes <= ROOM &&
@@ -67,7 +66,7 @@ bool gp_put_is_few(const gp_array *target, int d, const gp_array *index, const g
            index->contiguous && (values->numel == 1 || (values->numel == n && values->contiguous));
 }
 
-bool gp_put_few(const gp_array *target, int d, const gp_array *index, const gp_array *values) {
+bool gp_scatter_few(const gp_array *target, int d, const gp_array *index, const gp_array *values) {
     _Alignas(64) char sums[PARTS * ROOM];
     const kind *k = &kinds[target->dtype];
     int64_t width = (int64_t)gp_dtype_size((gp_dtype)target->dtype), size = target->numel;
@@ -80,7 +79,7 @@ bool gp_put_few(const gp_array *target, int d, const gp_array *index, const gp_a
                  .sum = k->sum,
                  .bytes = size * LANES * width};
     gp_parallel(PARTS, 1, sum_parts, &s);
-    if (gp_stopped()) return true; /* which the caller notices; nothing is written */
+    if (gp_stopped()) return true; /* the caller notices; nothing is written */
     if (!s.w.bad) k->join(&s.w, target->data, target->stride[d] * width);
     return !s.w.bad;
 }

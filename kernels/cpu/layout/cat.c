@@ -1,5 +1,4 @@
-/* Elements put together or elsewhere by copying: cat, stack, flip, diag_embed, tril,
- * triu. */
+/* Ops that join or move elements by copying: cat, stack, flip, diag_embed, tril, triu. */
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"

@@ -1,5 +1,5 @@
-/* Tensors from nothing: fill, full, empty, range, linspace, eye; and copy, which converts and
- * straightens layouts. */
+/* Ops that create tensors: fill, full, empty, range, linspace, eye; and copy, which converts dtypes
+ * and layouts. */
 #include <string.h>
 
 #include "kernels/cpu/runtime/nontemporal.h"
@@ -164,7 +164,7 @@ bool CPU(logspace)(const gp_call *c) { return spaced(c, c->arg[3].f); }
 
 /* ---- copy ---- */
 
-/* Bytes of a row below which its ends, lines that are not whole, are too much of it. */
+/* Rows of fewer bytes are not streamed: their partial lines at both ends are too large a share. */
 enum { STREAM_ROW = 2048 };
 
 typedef struct copy_ctx {
@@ -234,8 +234,8 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end) {
     if (k->stream) stream_end();
 }
 
-/* Rows so short that columns are the longer way: column by column, as few planes of a picture
- * become the elements of its pixels. Units are bands of GP_BLOCK rows of the last two dims. */
+/* Rows so short that columns are longer go column by column, as when an image's few planes become
+ * its pixels' channels. A unit is a band of GP_BLOCK rows of the last two dims. */
 static void copy_planes(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     gp_loop *l = &k->loop;
@@ -252,7 +252,7 @@ static void copy_planes(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Units are bands of TILE rows of the last two dims. */
+/* A unit is a band of TILE rows of the last two dims. */
 static void copy_transposed(void *ctx, int64_t begin, int64_t end) {
     copy_ctx *k = ctx;
     gp_loop *l = &k->loop;
@@ -290,7 +290,7 @@ static gp_ctype between(gp_dtype from, gp_dtype to) {
     return to == GP_f64 && gp_is_float(from) ? GP_CT_f64 : gp_compute_type(from);
 }
 
-/* c may be NULL: then nothing ends it. */
+/* c may be NULL: then nothing interrupts it. */
 bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in) {
     const gp_array *arrays[2] = {out, in};
     gp_dtype to = (gp_dtype)arrays[0]->dtype, from = (gp_dtype)arrays[1]->dtype;

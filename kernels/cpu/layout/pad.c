@@ -1,4 +1,4 @@
-/* pad and roll: rows copied, with what stands beside them. */
+/* pad and roll: rows copied, with their margins. */
 #include <string.h>
 
 #include "kernels/cpu/runtime/kernel.h"
@@ -10,12 +10,13 @@ typedef enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR } mode;
 typedef struct padding {
     const gp_array *x, *out;
     mode mode;
-    const int64_t *before; /* a dim each: elements put before the first; negative: left out */
+    const int64_t *before; /* for each dim, elements added in front; negative: left out */
     size_t size;
     char value[8]; /* of CONSTANT */
 } padding;
 
-/* The index in a dim of size n that place i (0 is the first element) shows; -1: the value. */
+/* The index in a dim of size n that padded index i shows (0: the first element); -1: the padding
+ * value. */
 static int64_t shown(mode mode, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;
     switch (mode) {
@@ -40,8 +41,8 @@ static void fill(char *o, int64_t n, const char *value, size_t size) {
     }
 }
 
-/* Places [from, to) of a row that lie outside of x's n elements, step bytes apart; o: place
- * from. */
+/* Fills [from, to) of a padded row, outside of x's n elements, step bytes apart; o: the address of
+ * `from`. */
 static void margin(const padding *p, char *o, const char *row, int64_t step, int64_t from,
                    int64_t to, int64_t n) {
     if (p->mode == CONSTANT) {
@@ -80,7 +81,7 @@ static void pad_rows(void *ctx, int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++) pad_row(ctx, r);
 }
 
-/* Circular: what is left out is no part of what goes round, so x goes without it. */
+/* Circular: what is left out does not wrap around, so x is cut first. */
 static void leave_out(const gp_array *out, gp_array *x, int64_t *before) {
     for (int d = 0; d < x->ndim; d++) {
         int64_t after = out->dim[d] - x->dim[d] - before[d], first = before[d] < 0 ? -before[d] : 0;
@@ -90,7 +91,7 @@ static void leave_out(const gp_array *out, gp_array *x, int64_t *before) {
     }
 }
 
-/* Arguments: x, the padding (a dim each: before, in the order of the dims), the mode, the value. */
+/* Arguments: x, the padding (for each dim, elements in front), the mode, the value. */
 bool CPU(pad)(const gp_call *c) {
     gp_array x = *gp_in(c, 0);
     padding p = {.x = &x, .out = gp_out(c, 0), .mode = (mode)c->arg[2].i};
@@ -110,7 +111,7 @@ bool CPU(pad)(const gp_call *c) {
 
 /* ---- roll ---- */
 
-/* Of each dim the piece that is moved back to the front, and the others. */
+/* Copies one piece: in each dim either the part that wraps to the front, or the rest. */
 static void roll_piece(const gp_array *out, const gp_array *x, const int64_t *shift,
                        uint64_t wrapped) {
     gp_array o = *out, in = *x;

@@ -1,5 +1,5 @@
-/* Transposed copies: squares turn round in registers, tiles of them in the first cache, and whole
- * lines go out. Bytes moved are the limit: read once, written once. */
+/* Transposed copies: squares in registers, tiles of squares in the first-level cache, stores of
+ * whole lines. Bandwidth is the limit: each byte is read once and written once. */
 #include "kernels/cpu/layout/transpose.h"
 
 #include "kernels/cpu/runtime/nontemporal.h"
@@ -10,8 +10,8 @@ enum { TILE = GP_TRANSPOSE_TILE };
 #define EACH8(F) EACH4(F), F(4), F(5), F(6), F(7)
 #define EACH16(F) EACH8(F), F(8), F(9), F(10), F(11), F(12), F(13), F(14), F(15)
 
-/* Exchanges the off-diagonal blocks of size d x d of every 2d x 2d block of N x N: done for d = N/2
- * … 2, 1 it transposes. */
+/* Swaps the off-diagonal d x d blocks of every 2d x 2d block of N x N: for d = N/2 … 2, 1 this
+ * transposes. */
 #define SWAP(N, d, low, high)                                                                      \
     _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) if (!(i & d)) {                           \
         vec a = v[i], b = v[i + d];                                                                \
@@ -110,12 +110,12 @@ SQUARE(square1) {
 #define SWAP_SQUARE square8
 #include "kernels/cpu/layout/transpose.inc"
 
-static void turn(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, int64_t cols,
-                 size_t size) {
-    if (size == 1) turn_uint8_t(d, dp, s, sp, rows, cols);
-    else if (size == 2) turn_uint16_t(d, dp, s, sp, rows, cols);
-    else if (size == 4) turn_uint32_t(d, dp, s, sp, rows, cols);
-    else turn_uint64_t(d, dp, s, sp, rows, cols);
+static void transpose_tile(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows,
+                           int64_t cols, size_t size) {
+    if (size == 1) tile_uint8_t(d, dp, s, sp, rows, cols);
+    else if (size == 2) tile_uint16_t(d, dp, s, sp, rows, cols);
+    else if (size == 4) tile_uint32_t(d, dp, s, sp, rows, cols);
+    else tile_uint64_t(d, dp, s, sp, rows, cols);
 }
 
 /* Fetches `bytes` of each of the lines first … end - 1. */
@@ -124,11 +124,11 @@ static void fetch_lines(const char *from, int64_t sp, int64_t first, int64_t end
         for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + k * sp + at);
 }
 
-/* Lines this far apart, or a multiple of it, share a few sets of the first-level cache: they are
- * finished one by one. */
+/* Lines that far apart, or a multiple of it, share a few sets of the first-level cache: each is
+ * finished before the next. */
 enum { CROWDED = 1024 };
 
-/* A tile is half as large as the first-level cache, which the source's lines pass on their way. */
+/* A tile is half as large as the first-level cache: the source's lines pass through it, too. */
 void gp_transpose(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, int64_t cols,
                   size_t size, bool stream) {
     enum { PITCH = 256 };
@@ -141,10 +141,10 @@ void gp_transpose(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, 
             char *to = d + r * dp + c * bytes;
             const char *from = s + r * bytes + c * sp;
             if (straight) {
-                turn(to, dp, from, sp, h, w, size);
+                transpose_tile(to, dp, from, sp, h, w, size);
                 continue;
             }
-            turn(tile, PITCH, from, sp, h, w, size);
+            transpose_tile(tile, PITCH, from, sp, h, w, size);
             int64_t left = cols - c - w, next = left < width ? left : width,
                     each = (next + h - 1) / h;
             for (int64_t i = 0; i < h; i++) {
@@ -152,7 +152,7 @@ void gp_transpose(char *d, int64_t dp, const char *s, int64_t sp, int64_t rows, 
                     memcpy(to + i * dp, tile + i * PITCH, (size_t)(w * bytes));
                     continue;
                 }
-                /* The next tile's lines: this one's are on their way out meanwhile. */
+                /* Prefetches the next tile's lines while this one's are stored. */
                 int64_t first = i * each, end = first + each < next ? first + each : next;
                 fetch_lines(from + w * sp, sp, first, end, h * bytes);
                 stream_out(to + i * dp, tile + i * PITCH, (size_t)(w * bytes), NULL, 0);

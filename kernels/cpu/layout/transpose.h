@@ -1,4 +1,4 @@
-/* Copies a matrix whose columns lie together into one whose rows do. */
+/* Copies a matrix stored by columns into one stored by rows. */
 #ifndef GP_CPU_TRANSPOSE_H
 #define GP_CPU_TRANSPOSE_H
 

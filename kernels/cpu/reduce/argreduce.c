@@ -1,13 +1,13 @@
-/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements, where
- * NaN beats everything, and where it stands. */
+/* argmax, argmin, and max and min along a dim: the first of the largest (smallest) elements and its
+ * index; NaN beats everything. */
 #include "kernels/cpu/sort/keys.h"
 #include "kernels/cpu/layout/transpose.h"
 
 enum { GRAIN = 32768, COLUMNS = 256, PART = 65536, LANES = 32 };
 
-/* Takes n elements side by side, numbered from `at`, into the best so far of one output. */
+/* Merges n contiguous elements, numbered from `at`, into the best so far of one output. */
 typedef void (*scan_fn)(void *best, int64_t *where, const void *x, int64_t at, int64_t n);
-/* Takes one element for each of n outputs. */
+/* Merges one element into each of n outputs. */
 typedef void (*column_fn)(void *best, int64_t *where, const void *x, int64_t at, int64_t n);
 
 typedef struct comparer {
@@ -86,7 +86,7 @@ static void search_lines(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Up to COLUMNS outputs whose lines lie side by side, together. p: indices, x, values. */
+/* Up to COLUMNS outputs of adjacent lines, together. p: indices, x, values. */
 static void search_block(const search *s, char *const *p, const int64_t *step, int64_t n) {
     _Alignas(64) char best[COLUMNS * 8], buf[COLUMNS * 8];
     int64_t where[COLUMNS] = {0};
@@ -102,7 +102,7 @@ static void search_block(const search *s, char *const *p, const int64_t *step, i
                   where[i]);
 }
 
-/* Outputs [begin, end) whose lines lie side by side: memory is read in its order. */
+/* Outputs [begin, end) of adjacent lines: memory is read in its order. */
 static void search_columns(void *ctx, int64_t begin, int64_t end) {
     const search *s = ctx;
     int last = s->outs.ndim - 1;
@@ -120,7 +120,7 @@ static void search_columns(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* ---- short lines: side by side once they are transposed ---- */
+/* ---- short lines: adjacent once they are transposed ---- */
 
 enum { SHORT = 128, TILE = 32768 }; /* elements of a line, bytes of lines that go together */
 
@@ -130,7 +130,7 @@ static int64_t most_lines(const search *s) {
 }
 
 /* Outputs [begin, end) of lines without gaps. */
-static void search_turned(void *ctx, int64_t begin, int64_t end) {
+static void search_transposed(void *ctx, int64_t begin, int64_t end) {
     const search *s = ctx;
     search t = *s;
     _Alignas(64) char tile[TILE];
@@ -206,11 +206,11 @@ static bool run_search(const gp_call *c, const gp_array *x, int d, bool min, con
     gp_loop_init(&s.outs, 3, arrays);
     int64_t inner = s.outs.stride[1][s.outs.ndim - 1];
     bool several = s.outs.dim[s.outs.ndim - 1] >= 8, columns = several && inner < s.step;
-    bool turned = several && !columns && s.n > 1 && s.n <= SHORT && s.step == size;
+    bool transposed = several && !columns && s.n > 1 && s.n <= SHORT && s.step == size;
     return gp_parallel_op(c, indices->numel, 1 + GRAIN / s.n,
-                          columns  ? search_columns
-                          : turned ? search_turned
-                                   : search_lines,
+                          columns      ? search_columns
+                          : transposed ? search_transposed
+                                       : search_lines,
                           &s);
 }
 
@@ -228,7 +228,8 @@ bool CPU(amin)(const gp_call *c);
 bool CPU(maximum)(const gp_call *c);
 bool CPU(minimum)(const gp_call *c);
 
-/* One output: of everything, or of two tensors. Two: along a dim, with indices. */
+/* Which max or min it is: one output is that of all elements or of two tensors, two are those along
+ * a dim. */
 static bool is_pairwise(const gp_call *c) { return c->arg[1].kind == GP_TENSOR; }
 bool CPU(max)(const gp_call *c) {
     if (c->nout == 2)

@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/elementwise/math.h"
 
-/* Partial results side by side; as many as hide an addition's latency. */
+/* Partial results in lanes; as many as hide an addition's latency. */
 #define LANES(T) (256 / (int)sizeof(T))
 enum { FEW = 8, STEPS = 16 };
 
@@ -25,7 +25,7 @@ static inline int64_t cut_i64(double v) {
 }
 
 #define INLINE static inline __attribute__((always_inline))
-/* One half of the W lanes onto the other, where there are as many. */
+/* Folds one half of the W lanes onto the other, where there are as many. */
 #define HALVE(half)                                                                                \
     if ((half) < W)                                                                                \
         _Pragma("omp simd") for (int j = 0; j < (half); j++) all[j] = step(all[j], all[j + (half)]);

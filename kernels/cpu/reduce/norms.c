@@ -1,4 +1,5 @@
-/* Reductions that are no row of formulas: norms and nanmean summed in f64, logsumexp, aminmax. */
+/* Reductions that no formula in ops.def expresses: norms and nanmean summed in f64, logsumexp,
+ * aminmax. */
 #include "kernels/cpu/reduce/reduce.h"
 
 #include "kernels/cpu/elementwise/math.h"
@@ -9,7 +10,7 @@ enum { LANES = 32, FEW = 8 };
 
 /* ---- sums in f64 of floats ---- */
 
-/* One half of the W lanes onto the other, where there are as many. */
+/* Folds one half of the W lanes onto the other, where there are as many. */
 #define HALVE(half)                                                                                \
     _Pragma("omp simd") for (int j = 0; j < ((half) < W ? (half) : 0); j++) {                      \
         const double acc = lane[j], x = lane[(j + (half)) % W];                                    \

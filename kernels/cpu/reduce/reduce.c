@@ -1,6 +1,6 @@
 /* The driver of reductions: blocks of reduced elements are folded into one output, or rows of them
-   into many outputs at once where these lie side by side. Work is cut into pieces by shape alone,
-   so that a result does not depend on the number of threads. */
+ * into many adjacent outputs at once. The shape alone decides how work is split, so that a result
+ * does not depend on the number of threads. */
 #include "kernels/cpu/reduce/reduce.h"
 
 #include "kernels/cpu/layout/transpose.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* SIDE: bytes of the accumulators of outputs that are computed together. CASCADE, ROWS: elements
-   after which a partial result is put away, so that rounding errors grow much slower than the
-   count. DIRECT: elements folded at once where they need no conversion. */
+ * after which a partial result is set aside, so that rounding errors grow much more slowly than the
+ * count. DIRECT: elements folded at once where they need no conversion. */
 enum {
     SIDE = 4096,
     CASCADE = 65536,
@@ -20,9 +20,9 @@ enum {
     FEW = 16,
     PARTS = 64,
     TOGETHER = 64,
-    SHORT = 128,  /* elements of a row below which its fold is too much of it */
-    FOLDED = 36,  /* the same of rows that the reducer takes many of */
-    TILE = 32768, /* bytes of short rows that are turned round together */
+    SHORT = 128,  /* rows of fewer elements: the call of fold costs too much */
+    FOLDED = 36,  /* the same where the reducer takes many rows at once */
+    TILE = 32768, /* bytes of short rows that are transposed together */
     FIELDS = 4    /* at most */
 };
 
@@ -39,12 +39,13 @@ typedef struct reduce_plan {
     int64_t kept_dim[GP_MAX_DIM], kept_stride[GP_MAX_DIM], red_dim[GP_MAX_DIM],
         red_stride[GP_MAX_DIM]; /* strides in bytes */
     int64_t count;              /* elements reduced into one */
-    bool columns;               /* outputs of the last kept dim lie closer than reduced elements */
-    bool whole;                 /* rows without gaps, as the reducer takes many */
-    bool turned; /* … or do so once their rows, which are short, are turned round */
+    bool columns;    /* outputs of the last kept dim are closer in memory than reduced elements */
+    bool whole;      /* rows without gaps, as the reducer takes many */
+    bool transposed; /* … or are once their rows, which are short, are transposed */
     int64_t side, width, blocks; /* outputs computed together at most; of the last kept dim (1: one
                                     at a time); blocks of outputs in all */
-    int64_t parts; /* pieces of the reduced elements, where the outputs are too few to share out */
+    int64_t
+        parts; /* parts of the reduced elements, where the outputs are too few for all threads */
     char *partial; /* parts x outputs accumulators */
 } reduce_plan;
 
@@ -92,11 +93,10 @@ static void fold_range(const reduce_plan *r, void *acc, const char *p, int64_t f
     }
 }
 
-/* ---- outputs side by side ---- */
+/* ---- adjacent outputs ---- */
 
-/* Rows [at, at + m) of n reduced parts that begin at p and lie side by side; buf holds m rows, and
- * *first is which one it has at its beginning. Rows that are the same one (stride 0) are loaded
- * once. */
+/* Folds rows [at, at + m) of n adjacent reduced parts that begin at p; buf holds m rows, the first
+ * of which is number *first. Rows that are the same one (stride 0) are loaded once. */
 static void each_rows(const reduce_plan *r, void *acc, char *buf, const char **first, const char *p,
                       int64_t n, int64_t at, int m) {
     const void *rows[GP_REDUCE_ROWS];
@@ -134,9 +134,8 @@ static void fold_columns(const reduce_plan *r, void *acc, const char *p, int64_t
     }
 }
 
-/* Folds n rows that begin at p, each into its accumulator: side by side once they are
- * transposed. */
-static void fold_turned(const reduce_plan *r, void *acc, const char *p, int64_t n) {
+/* Folds n rows that begin at p, each into its accumulator: adjacent once they are transposed. */
+static void fold_transposed(const reduce_plan *r, void *acc, const char *p, int64_t n) {
     _Alignas(64) char tile[TILE];
     reduce_plan t = *r;
     int64_t size = gp_dtype_sizes[r->x->dtype];
@@ -163,7 +162,7 @@ static int64_t block_at(const reduce_plan *r, int64_t block, int64_t *n) {
     return block / per_row * r->width + first;
 }
 
-/* Finishes n accumulators, fields behind one another, into outputs from `first` on; outputs have
+/* Finishes n accumulators, stored field by field, into outputs from `first` on; outputs have
  * no gaps. */
 static void store_outputs(const reduce_plan *r, int64_t first, char *acc, int64_t n) {
     r->red->finish(acc, (double)r->count, n, r->p);
@@ -183,8 +182,8 @@ static void fold_rows(const reduce_plan *r, char *acc, int64_t at, int64_t n) {
     }
 }
 
-/* Many outputs of a row each: their accumulators stand side by side, to be finished and stored
- * together. */
+/* Many outputs of a row each: their accumulators are adjacent, to be finished and stored together.
+ */
 static void reduce_rows(const reduce_plan *r, int64_t begin, int64_t end) {
     _Alignas(64) char acc[TOGETHER * 8];
     for (int64_t at = begin; at < end; at += TOGETHER) {
@@ -209,7 +208,7 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
         int64_t n, part = unit % r->parts, first = block_at(r, unit / r->parts, &n);
         int64_t from = r->count * part / r->parts, to = r->count * (part + 1) / r->parts;
         r->red->start(acc, n);
-        if (r->turned) fold_turned(r, acc, kept_at(r, first), n);
+        if (r->transposed) fold_transposed(r, acc, kept_at(r, first), n);
         else if (r->columns) fold_columns(r, acc, kept_at(r, first), n, from, to);
         else fold_range(r, acc, kept_at(r, first), from, to);
         if (r->parts == 1) store_outputs(r, first, acc, n);
@@ -219,8 +218,8 @@ static void reduce_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* On one thread, in the order of the parts: the sum does not depend on who was first. In pairs, and
- * pairs of these: of parts of one size, sums lose the fewest digits so. */
+/* On one thread, in the order of the parts: the sum does not depend on which was first. In pairs,
+ * then pairs of pairs: for parts of equal size that loses the fewest digits. */
 static void join_parts(const reduce_plan *r) {
     int64_t n, stride = r->out[0]->numel * r->each;
     for (int64_t block = 0; block < r->blocks; block++) {
@@ -256,8 +255,8 @@ static void split(reduce_plan *r, uint64_t mask) {
     if (r->nred == 0) r->red_dim[0] = 1, r->red_stride[0] = 0, r->nred = 1;
 }
 
-/* The reduced dims in the order of their memory: a transposed tensor is folded as fast as it
- * lies. */
+/* The reduced dims in the order of their memory: a transposed tensor is folded as fast as a
+ * contiguous one. */
 static void sort_reduced(reduce_plan *r) {
     for (int i = 1; i < r->nred; i++)
         for (int j = i; j > 0 && r->red_stride[j - 1] < r->red_stride[j]; j--) {
@@ -274,7 +273,7 @@ static void sort_reduced(reduce_plan *r) {
     r->nred = n + 1;
 }
 
-/* Rows without gaps, many of them, that are short. */
+/* Whether there are many short rows without gaps. */
 static bool short_rows(const reduce_plan *r) {
     return r->nred == 1 && r->count > 1 && r->count <= (r->whole ? FOLDED : SHORT) &&
            r->width >= 8 && r->red_stride[0] == gp_dtype_sizes[r->x->dtype];
@@ -286,20 +285,20 @@ static int64_t most_rows(const reduce_plan *r) {
     return n < r->side ? n : r->side;
 }
 
-/* picks: a row's last few elements are compared one by one, in branches. How the work is shared
- * out: by outputs, or where these are few and long, by parts of the reduced elements too. */
+/* Shares out the work: by outputs, and where these are few and long, by parts of the reduced
+ * elements, too. picks: a row's last few elements are compared one by one, in branches. */
 static void plan(reduce_plan *r, bool picks) {
     int64_t numel = r->out[0]->numel, together = 1;
     r->width = r->nkept ? r->kept_dim[r->nkept - 1] : 1;
     r->side = SIDE / r->each;
     int64_t across = r->nkept ? r->kept_stride[r->nkept - 1] : 0,
             along = r->red_stride[r->nred - 1];
-    /* Of an expanded tensor neither may move: then as the shorter rows are avoided. */
+    /* In an expanded tensor both strides may be 0: then shorter rows are avoided. */
     r->columns = r->width >= 8 && (across < along || (across == along && r->count < r->width));
     r->whole = !r->columns && !picks && r->red->rows && r->direct && r->nred == 1 && r->nkept &&
                r->count <= CASCADE && r->red_stride[0] == gp_ctype_size[r->red->load];
-    r->turned = !r->columns && short_rows(r);
-    if (r->turned) r->columns = true, r->side = most_rows(r);
+    r->transposed = !r->columns && short_rows(r);
+    if (r->transposed) r->columns = true, r->side = most_rows(r);
     if (r->columns) together = r->width < r->side ? r->width : r->side;
     r->blocks = r->columns ? numel / r->width * ((r->width + r->side - 1) / r->side) : numel;
     r->parts = r->blocks < FEW ? r->count * together / GRAIN : 1;

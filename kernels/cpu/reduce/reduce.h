@@ -1,5 +1,5 @@
-/* Reductions over any set of dims: the driver that feeds a reducer every layout, dtype and split of
- * the work. */
+/* Reductions over any set of dims: the driver that handles layouts, dtypes and the split of the
+ * work for every reducer. */
 #ifndef GP_CPU_REDUCE_H
 #define GP_CPU_REDUCE_H
 
@@ -14,20 +14,21 @@ enum { GP_REDUCE_ROWS = 4 };
 typedef struct gp_reducer {
     gp_ctype load, acc;
     int fields;
-    void (*start)(void *acc, int64_t n);                         /* n accumulators of nothing */
-    void (*fold)(void *acc, const void *x, int64_t n, double p); /* n elements into one */
+    void (*start)(void *acc, int64_t n); /* initialises n accumulators */
+    void (*fold)(void *acc, const void *x, int64_t n,
+                 double p); /* folds n elements into one accumulator */
     /* Element i of each of m rows into accumulator i; m <= GP_REDUCE_ROWS. */
     void (*each)(void *acc, const void *const *rows, int m, int64_t n, double p);
-    void (*join)(void *acc, const void *more, int64_t n); /* accumulators into accumulators */
+    void (*join)(void *acc, const void *more, int64_t n); /* merges n accumulators into n others */
     /* Accumulators of `count` elements: the first fields become the results. */
     void (*finish)(void *acc, double count, int64_t n, double p);
-    /* n elements of each of many rows, which begin `apart` bytes from each other, into as many
-     * accumulators; or NULL. */
+    /* Folds n elements of each of many rows, which begin `apart` bytes from each other, into as
+     * many accumulators; or NULL. */
     void (*rows)(void *acc, const char *x, int64_t apart, int64_t many, int64_t n, double p);
 } gp_reducer;
 
-/* Fetches n bytes four pages on from `at`: by themselves caches look no further than the page. For
- * loops that take as many bytes a step; what lies beyond the last element does no harm. */
+/* Prefetches n bytes four pages after `at`: the hardware stops at the page's end. For loops of n
+ * bytes a step; prefetching past the last element does no harm. */
 static inline void gp_fetch_ahead(const void *at, int n) {
     for (int i = 0; i < n; i += 64) __builtin_prefetch((const char *)at + 16384 + i);
 }

@@ -3,8 +3,8 @@
 
 #include "kernels/cpu/reduce/reduce.h"
 
-/* Fields of an accumulator: a shift, the sum of the elements' distances from it, the sum of these
-   squared, and the number of elements (the same for outputs side by side). */
+/* Fields of an accumulator: a shift, the sum of the elements' distances from it, the sum of their
+ * squares, and the number of elements (the same for adjacent outputs). */
 enum { SHIFT, SUM, SQUARES, COUNT, FIELDS };
 enum { LANES = 32 };
 

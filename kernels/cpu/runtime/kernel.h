@@ -35,28 +35,28 @@ static inline const gp_array *gp_values(const gp_call *c, int i, int at) {
 }
 
 /* Runs body(ctx, begin, end) over [0, n) in pieces of at least grain, on the pool's threads; on one
-   thread inside a worker, or when n is small. Bodies call nothing that waits. A kernel that can
-   fail notes it in ctx and fails after the loop. */
+ * thread inside a worker, or when n is small. Bodies call nothing that waits. A body that fails
+ * records it in ctx; the kernel fails after the loop. */
 typedef void (*gp_body)(void *ctx, int64_t begin, int64_t end);
 #define gp_parallel GP_NAME(gp_parallel)
 void gp_parallel(int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* The same for what may take long: each thread takes its share in slices of about a millisecond,
-   and Ctrl-C ends it between two. False then, with the message: what the bodies should have written
-   is not there, so the kernel goes no further. Not inside a body. */
+/* The same for long work: each thread does its share in slices of about a millisecond, and Ctrl-C
+ * ends it between two. False then, with the message: results are incomplete, and the kernel must
+ * return. Not inside a body. */
 #define gp_parallel_op GP_NAME(gp_parallel_op)
 bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx);
 
-/* For kernels whose first millisecond writes all over a large result: gives it its memory first, in
- * order, and Ctrl-C ends that. False then, with the message. */
+/* For kernels that write all over a large result from the start: touches its pages first, in order.
+ * Ctrl-C ends that: false then, with the message. */
 #define gp_prefault_outputs GP_NAME(gp_prefault_outputs)
 bool gp_prefault_outputs(const gp_call *c);
 
-/* Is the kernel to end, by Ctrl-C or because its loader is closed, or was it left behind? For loops
- * that take long themselves. */
+/* True if the kernel must end: by Ctrl-C, because its loader is closed, or because it was
+ * abandoned. For loops that take long themselves. */
 static inline bool gp_stopped(void) { return gp_thread_stopped() || gp_offload_is_abandoned(); }
 
-/* Behind loops that end when gp_stopped(): false, with the message, if they may have. */
+/* After loops that end when gp_stopped(): false, with the message, if they may have. */
 static inline bool gp_check_interrupt(const gp_call *c) {
     return !gp_stopped() || gp_fail("%s: interrupted", c->name);
 }
@@ -65,14 +65,14 @@ static inline bool gp_check_interrupt(const gp_call *c) {
  * here on; one inside a gp_parallel body or a worker. */
 #define gp_blas_threads GP_NAME(gp_blas_threads)
 void gp_blas_threads(int n);
-/* Behind such calls, where what they wrote is handed on: tells TSan that their threads are
- * joined. */
+/* After such calls, before their results are used: tells TSan that their threads have been joined.
+ */
 #define gp_blas_joined GP_NAME(gp_blas_joined)
 void gp_blas_joined(void);
 
-/* c = op(a) op(b) + beta c by rows, in f32 by oneDNN; ta, tb: op transposes. Its kernels take the
-   stack pointer for an ordinary register, so that a signal's frame would be written over the heap
-   (seen with 2.6): signals wait until it is done, in every thread that takes part. False if it
+/* c = op(a) op(b) + beta c by rows, in f32 by oneDNN; ta, tb: op transposes. Its kernels use the
+   stack pointer as an ordinary register, so a signal's frame would overwrite the heap (seen
+   with 2.6): signals are blocked until it is done, in every thread that takes part. False if it
    refuses. */
 #define gp_sgemm GP_NAME(gp_sgemm)
 bool gp_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
@@ -96,7 +96,7 @@ void gp_loop_init(gp_loop *l, int n, const gp_array *const *arrays);
 #define gp_loop_at GP_NAME(gp_loop_at)
 void gp_loop_at(const gp_loop *l, int64_t i, char **p);
 
-/* Addresses of the loop's rows one after the other: gp_row_iter_begin at the row that holds element
+/* Iterates over the addresses of the loop's rows: gp_row_iter_begin at the row that holds element
  * i, then gp_row_iter_next. */
 typedef struct gp_row_iter {
     int64_t at[GP_MAX_DIM];
@@ -128,7 +128,7 @@ gp_truth gp_truth_fn(gp_dtype dt);
 /* out = in, converted; shapes are equal or in is broadcast. Strides of either may be negative. */
 #define gp_copy_array GP_NAME(gp_copy_array)
 void gp_copy_array(const gp_array *out, const gp_array *in);
-/* The same as (a part of) the work of c, which Ctrl-C ends: false then, with the message. */
+/* The same as part of the work of c: Ctrl-C ends it, and it returns false, with the message. */
 #define gp_copy_op GP_NAME(gp_copy_op)
 bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in);
 /* n elements of size bytes, ds and ss bytes apart; they do not overlap unless d == s and ds ==
@@ -136,7 +136,7 @@ bool gp_copy_op(const gp_call *c, const gp_array *out, const gp_array *in);
 #define gp_move_row GP_NAME(gp_move_row)
 void gp_move_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, size_t size);
 
-/* What a number argument is in dtype dt, written to p (8 bytes), as an array that broadcasts. */
+/* A number argument in dtype dt, written to p (8 bytes), as an array that broadcasts. */
 static inline gp_array gp_number_array(const gp_value *v, gp_dtype dt, void *p) {
     gp_scalar s = {.is_float = v->is_float};
     if (v->is_float) s.f = v->f;

@@ -130,7 +130,7 @@ static inline int64_t to_int(double v) {
 #define TO_i16(v) ((int16_t)INTEGER(v))
 #define TO_i32(v) ((int32_t)INTEGER(v))
 #define TO_i64(v) ((int64_t)INTEGER(v))
-/* Beside its neighbours, what a 16-bit float is rounded from, once. */
+/* f32 stays as it is: 16-bit floats are rounded from it, once. */
 static inline float same_f32(float v) { return v; }
 #define ODD(v)                                                                                     \
     _Generic((v), float                                                                            \
@@ -203,7 +203,7 @@ static void store_halves(char *dst, int64_t step, const void *src, int64_t n) {
 #define HALVES(fn, other) other
 #endif
 
-/* To 16 bits by way of floats that round to the same: two short loops, each of whole vectors. */
+/* To 16 bits by way of floats that round to the same: two short loops that are both vectorised. */
 #define ONCE(c, name, store)                                                                       \
     static void once_##c##_##name(char *dst, int64_t step, const void *src, int64_t n) {           \
         const CTYPE_##c *s = src;                                                                  \

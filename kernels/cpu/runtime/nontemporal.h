@@ -1,4 +1,4 @@
-/* Writing past the caches: what is larger than they are is not read soon, and a plain store would
+/* Stores that bypass the caches: data larger than these is not read soon, and a plain store would
  * first fetch the line that it overwrites. */
 #ifndef GP_CPU_STREAM_H
 #define GP_CPU_STREAM_H
@@ -14,14 +14,14 @@
 /* Results from this size on are streamed. */
 enum { STREAM_BYTES = 16 << 20 };
 
-/* Fetches a block that comes next: by themselves caches look no further than the page. What lies
- * beyond the last element does no harm. */
+/* Prefetches the next block: the hardware stops at the page's end. Prefetching past the last
+ * element does no harm. */
 static inline void fetch_block(const char *p, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
 }
 
-/* Copies a block to dst. Meanwhile the operands' next blocks, as long as this one, are fetched:
- * else memory would rest while the stores drain. After the last block comes stream_end. */
+/* Copies a block to dst. Meanwhile it prefetches the operands' next blocks, as long as this one:
+ * else no loads would run while the stores drain. Call stream_end after the last block. */
 static inline void stream_out(char *dst, const char *src, size_t bytes, const char *const *next,
                               int n) {
 #if defined(__AVX__)
@@ -41,7 +41,7 @@ static inline void stream_out(char *dst, const char *src, size_t bytes, const ch
 #endif
 }
 
-/* n numbers times k to dst, while those at next come to the cache. */
+/* Writes n numbers times k to dst, and prefetches those at next. */
 static inline void stream_times(float *dst, const float *src, float k, int64_t n,
                                 const char *next) {
     int64_t i = 0;
@@ -57,7 +57,7 @@ static inline void stream_times(float *dst, const float *src, float k, int64_t n
     for (; i < n; i++) dst[i] = src[i] * k;
 }
 
-/* Streamed lines are written before anybody is told that the work is done. */
+/* Makes streamed stores visible before the work is reported as done. */
 static inline void stream_end(void) {
 #if defined(__AVX__)
     _mm_sfence();

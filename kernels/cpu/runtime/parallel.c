@@ -29,8 +29,8 @@ void gp_blas_threads(int n) {
 }
 
 #if defined(__SANITIZE_THREAD__)
-/* What their threads wrote (TSan sees their memset and memcpy) is before what follows: they are
- * this pool's. */
+/* What their threads wrote (TSan sees their memset and memcpy) happens before what follows: they
+ * are this pool's threads. */
 UNCHECKED void gp_blas_joined(void) {
     char sync = 0;
     if (omp_in_parallel()) return;
@@ -44,7 +44,7 @@ void gp_blas_joined(void) {}
 
 /* ---- signals ---- */
 
-/* Those that come from outside; faults of the code itself cannot wait. */
+/* Blocks signals from outside; faults of the code itself cannot be deferred. */
 static void block_signals(sigset_t *before) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t all;
@@ -53,7 +53,7 @@ static void block_signals(sigset_t *before) {
     pthread_sigmask(SIG_BLOCK, &all, before);
 }
 
-/* A thread of the pool takes no signals: the thread that it works for does. */
+/* A thread of the pool blocks signals: the thread that it works for handles them. */
 static void leave_signals(void) {
     static _Thread_local bool left;
     if (left || omp_get_thread_num() == 0) return;
@@ -117,10 +117,10 @@ typedef struct slices {
     _Atomic bool stopped;
 } slices;
 
-/* A 64th of the share first: how long that took says how long the next slice may be; the last may
- * be twice as long. It may mislead: on a virtual machine the first touch of a page costs up to
- * thirty times what it costs where the host has given the page before. So a slice is short, and
- * touches no more than SLICE_BYTES of the result. */
+/* A 64th of the share comes first: its time decides the next slice's length; the last may be twice
+ * as long. That time may mislead: on a virtual machine, first touching a page costs up to thirty
+ * times as much where the host has yet to provide it. So a slice is short, and touches at most
+ * SLICE_BYTES of the result. */
 static void in_slices(void *ctx, int64_t begin, int64_t end) {
     enum { SLICE_NS = 1000000 };
     slices *s = ctx;
@@ -150,7 +150,8 @@ static int64_t most_items(const gp_call *c, int64_t n) {
 
 bool gp_parallel_op(const gp_call *c, int64_t n, int64_t grain, gp_body body, void *ctx) {
     slices s = {.body = body, .ctx = ctx, .grain = grain, .most = most_items(c, n)};
-    /* Items of less than a grain are quick: 16 grains of them are not worth a look at the clock. */
+    /* Items of less than a grain are quick: up to 16 grains of them are not worth reading the
+     * clock. */
     if (gp_thread_worker() || n <= grain || (grain > 1 && n <= 16 * grain)) {
         gp_parallel(n, grain, body, ctx);
         return true;
@@ -166,8 +167,8 @@ enum {
     LARGE = 16 * PAGE
 }; /* large blocks lie in pages of this size where the system has them */
 
-/* The host may take milliseconds for each page that it has not given before; one that is there
- * costs nothing to speak of. */
+/* A page that the host has yet to provide may take milliseconds; any other costs next to nothing.
+ */
 static void touch(void *ctx, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; k++) {
         volatile char *p = (volatile char *)ctx + k * PAGE;

@@ -39,8 +39,7 @@ static const gp_kernel *choose(void) {
 static const gp_kernel *choose(void) { return gp_kernels_base; }
 #endif
 
-/* The core does not know its kernels: they register before main, which nothing runs an op
- * before. */
+/* The core does not know its kernels: they register before main, and so before any op runs. */
 __attribute__((constructor)) static void register_kernels(void) { gp_cpu_kernels = choose(); }
 
 gp_ctype gp_compute_type(gp_dtype dt) {

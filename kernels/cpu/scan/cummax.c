@@ -1,11 +1,11 @@
-/* Scans that remember: cummax and cummin with indices, logcumsumexp. */
+/* Scans with more state than a number: cummax and cummin with indices, logcumsumexp. */
 #include "kernels/cpu/sort/keys.h"
 #include "kernels/cpu/elementwise/math.h"
 
 enum { GRAIN = 16384, COLUMNS = 256 };
 
 typedef struct scanner {
-    /* n elements of one line, numbered from `at`: x becomes the best so far, index its place. */
+    /* n elements of one line, numbered from `at`: x becomes the best so far, index its position. */
     void (*line)(void *best, int64_t *where, void *x, int64_t *index, int64_t at, int64_t n);
     /* Element `at` of each of n lines. */
     void (*row)(void *best, int64_t *where, const void *x, int64_t at, int64_t n);
@@ -59,7 +59,7 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Up to COLUMNS lines side by side, xs (os, is) bytes apart. */
+/* Up to COLUMNS adjacent lines, elements xs (os, is) bytes apart. */
 static void scan_block(const scan_job *r, char *const *p, const int64_t *apart, int64_t n) {
     _Alignas(64) char best[COLUMNS * 8], buf[COLUMNS * 8];
     int64_t where[COLUMNS];
@@ -72,7 +72,7 @@ static void scan_block(const scan_job *r, char *const *p, const int64_t *apart, 
     }
 }
 
-/* Lines [begin, end) that lie side by side. */
+/* Lines [begin, end) that are adjacent in memory. */
 static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const scan_job *r = ctx;
     const gp_loop *l = &r->lines;
@@ -121,12 +121,12 @@ bool CPU(cummin)(const gp_call *c) { return extreme(c, true); }
 
 /* ---- logcumsumexp ---- */
 
-/* The sum of exp(x - m) of what came before, m the largest of it. */
+/* The sum of exp(x - m) over the elements so far, m the largest of them. */
 typedef struct logsum {
     double m, s;
 } logsum;
 
-/* One after the other: where the elements lie too far apart for one m, or are not finite. */
+/* Element by element: for those whose range is too large for one m, or that are not finite. */
 static void log_slowly(logsum *a, double *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         double d = x[i] == a->m ? 0 : x[i] - a->m, e = exp(d <= 0 ? d : -d);

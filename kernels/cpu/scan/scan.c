@@ -13,7 +13,7 @@ typedef struct scan {
     int64_t n, ostep, xstep; /* the dim's size; bytes between its elements */
     gp_ctype ct;             /* f64 or i64: what is summed in */
     bool product;
-    bool floats, stream; /* sums of f32, side by side; results go past the caches */
+    bool floats, stream; /* contiguous f32 sums; results bypass the caches */
     gp_load load;
     gp_store store;
     const char *x; /* one long line: */
@@ -21,12 +21,12 @@ typedef struct scan {
     union number *before; /* the sum before each part */
 } scan;
 
-/* f32 and 16-bit floats are summed in f64: a long sum then is as exact as its result can be. Two
+/* f32 and 16-bit floats are summed in f64: a long sum is then as exact as its dtype allows. Two
    vectors are summed in registers; only their total waits for the one before it. */
 #if defined(__AVX512F__)
 enum { LANES = 8 };
 typedef int64_t lanes __attribute__((vector_size(64)));
-/* v's elements k places up, zeros below them. */
+/* v's elements moved up by k, zeros below them. */
 #define UP(v, k)                                                                                   \
     (__typeof__(v))_mm512_maskz_alignr_epi64((uint8_t)(0xff << (k)), (__m512i)(v), (__m512i)(v),   \
                                              8 - (k))
@@ -70,7 +70,7 @@ VECTOR(int64_t, i64)
     static void add_##t(T *restrict acc, const T *restrict v, int64_t n) {                         \
         for (int64_t i = 0; i < n; i++) acc[i] += v[i];                                            \
     }                                                                                              \
-    /* Products one after the other: those of a piece may overflow where the whole does not. */    \
+    /* Products in sequence: a part's may overflow where the whole does not. */                    \
     static T product_##t(T acc, T *v, int64_t n) {                                                 \
         for (int64_t i = 0; i < n; i++) v[i] = acc *= v[i];                                        \
         return acc;                                                                                \
@@ -91,7 +91,7 @@ static number unit(const scan *s) {
     return s->ct == GP_CT_f64 ? (number){.f = s->product} : (number){.i = s->product};
 }
 
-/* f32 from side by side to side by side: no conversion apart. */
+/* Contiguous f32 to contiguous f32: no separate conversion. */
 static number sum_floats(const scan *s, char *out, const char *x, int64_t n, number base) {
     float buf[GP_BLOCK];
     number acc = {.f = 0};
@@ -139,7 +139,7 @@ static void scan_lines(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Of lines side by side: what has come so far in each. */
+/* The results so far of adjacent lines. */
 typedef union side {
     double f[COLUMNS];
     int64_t i[COLUMNS];
@@ -149,7 +149,7 @@ static void begin_block(const scan *s, side *acc) {
     for (int64_t i = 0; i < COLUMNS; i++) acc->i[i] = unit(s).i;
 }
 
-/* n lines side by side go together, `steps` elements of each; p: out, x. */
+/* Scans n adjacent lines together, `steps` elements of each; p: out, x. */
 static void scan_block(const scan *s, side *acc, char *const *p, int64_t os, int64_t xs, int64_t n,
                        int64_t steps) {
     side v;
@@ -163,7 +163,7 @@ static void scan_block(const scan *s, side *acc, char *const *p, int64_t os, int
     }
 }
 
-/* Lines [begin, end) that lie side by side, COLUMNS at a time. */
+/* Lines [begin, end) that are adjacent, COLUMNS at a time. */
 static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     const gp_loop *l = &s->lines;
@@ -183,9 +183,9 @@ static void scan_columns(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Lines [begin, end) without gaps: side by side once they are transposed, SHORT elements of each at
- * a time, so that none waits for its last product. */
-static void scan_turned(void *ctx, int64_t begin, int64_t end) {
+/* Lines [begin, end) without gaps: adjacent once they are transposed, SHORT elements of each at a
+ * time, so that none waits for its own last product. */
+static void scan_transposed(void *ctx, int64_t begin, int64_t end) {
     const scan *s = ctx;
     const gp_loop *l = &s->lines;
     scan t = *s;
@@ -237,7 +237,7 @@ static number plus(const scan *s, number a, number b) {
 }
 
 /* One line in fixed parts, so that the result does not depend on the number of threads: their sums
-   first, then each from where it begins. One thread needs no sums beforehand. */
+ * first, then each part from its start. One thread needs no sums beforehand. */
 static bool scan_long(const gp_call *c, scan *s) {
     int64_t parts = (s->n + PART - 1) / PART;
     if (gp_threads() == 1 || gp_thread_worker()) {
@@ -279,13 +279,13 @@ static bool run_scan(const gp_call *c, bool product) {
     gp_loop_init(&s.lines, 2, arrays);
     int last = s.lines.ndim - 1;
     bool columns = s.lines.dim[last] >= 8 && s.lines.stride[1][last] < s.xstep;
-    bool turned = !columns && s.n > 1 && (product || s.n <= SHORT) && s.lines.dim[last] >= 16 &&
-                  s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
-                  s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
+    bool transposed = !columns && s.n > 1 && (product || s.n <= SHORT) && s.lines.dim[last] >= 16 &&
+                      s.xstep == (int64_t)gp_dtype_size((gp_dtype)x->dtype) &&
+                      s.ostep == (int64_t)gp_dtype_size((gp_dtype)out->dtype);
     return gp_parallel_op(c, o.numel, 1 + GRAIN / s.n,
-                          columns  ? scan_columns
-                          : turned ? scan_turned
-                                   : scan_lines,
+                          columns      ? scan_columns
+                          : transposed ? scan_transposed
+                                       : scan_lines,
                           &s);
 }
 

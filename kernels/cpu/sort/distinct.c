@@ -6,9 +6,8 @@
 #include "kernels/cpu/runtime/scratch.h"
 #include "kernels/cpu/sort/sort.h"
 
-/* WORD, SEEN, COUNTED: how many values a part looks out for by the bits of a word, in a table, and
- * by counters in lanes (an element need not wait for the count that the one before it has just
- * written). */
+/* WORD, SEEN, COUNTED: how many values a part can find by the bits of a word, by a table, and by
+ * counters in lanes (so that an element need not wait for the count just written). */
 enum { WORD = 64, SEEN = 1 << 16, COUNTED = 1 << 10, LANES = 4, GRAIN = 32768, PARTS = 64 };
 
 typedef struct table {
@@ -23,10 +22,10 @@ typedef struct few {
     void (*put)(char *o, int64_t i, int64_t v);
 } few;
 
-/* Elements are read twice, first for the range: whoever writes them meanwhile (on another stream)
- * gets nonsense, but nothing is written outside of the tables. */
+/* Elements are read twice, first for the range: if another stream writes them meanwhile the result
+ * is undefined, but nothing is written outside of the tables. */
 
-/* Bit k for each k among n numbers below 64. Lanes, because the compiler makes none of this
+/* Bit k for each k among n numbers below 64. In lanes, because the compiler does not vectorise this
  * loop. */
 static uint64_t bits_of(const uint64_t *k, int64_t n) {
     typedef uint64_t lanes __attribute__((vector_size(64)));
@@ -103,7 +102,7 @@ static void note_part(void *ctx, int64_t begin, int64_t end) {
                     j->range, &j->of[k].t);
 }
 
-/* How often value v of the range is there; 0 or 1 where they are not counted. */
+/* How often value v of the range occurs; 0 or 1 where they are not counted. */
 static int64_t times(const job *j, int64_t v) {
     int64_t n = 0;
     for (int64_t k = 0; k < j->parts; k++) {
@@ -115,7 +114,7 @@ static int64_t times(const job *j, int64_t v) {
     return n;
 }
 
-/* Takes the distinct values of the range in order; their number. */
+/* Writes the distinct values of the range in order; returns their number. */
 static int64_t take_values(const job *j, char *values, int64_t *counts) {
     int64_t found = 0;
     for (int64_t v = 0; v < j->range; v++) {
@@ -127,8 +126,8 @@ static int64_t take_values(const job *j, char *values, int64_t *counts) {
     return found;
 }
 
-/* The number of distinct elements; 0: the range is too large, or there is no memory for the
- * tables. */
+/* Finds distinct elements by tables; returns their number, 0 if the range is too large or memory is
+ * short. */
 static int64_t few_values(const gp_array *x, char *values, int64_t *counts) {
     job j = {.x = x->data,
              .n = x->numel,
@@ -160,8 +159,8 @@ static int64_t few_values(const gp_array *x, char *values, int64_t *counts) {
     return take_values(&j, values, counts);
 }
 
-/* Elements that begin a run move to the front, behind o[run]; the last run's number. Each is
- * written where the next one belongs, and stays if it is one: there is no branch to guess. */
+/* Moves elements that begin a run to the front, after o[run]; returns the last run's number. Each
+ * is written to the next free place and kept only if it begins a run: no branch to mispredict. */
 #define KEEP(T)                                                                                    \
     static int64_t keep_##T(char *to, int64_t run, const char *from, const uint8_t *starts,        \
                             int64_t n) {                                                           \

@@ -3,7 +3,7 @@
 
 #undef bool /* a row of dtype.def */
 
-/* Integers: the sign bit turned over. Floats: negative ones complemented, others above them. */
+/* Integers: the sign bit flipped. Floats: negative ones complemented, others above them. */
 #define KEY_LOOP(type, element, expr)                                                              \
     for (int64_t i = 0; i < n; i++) {                                                              \
         const type v = element;                                                                    \

@@ -27,8 +27,8 @@ static inline gp_array gp_without_dim(const gp_array *a, int d) {
     return r;
 }
 
-/* Makes an array of a's shape without memory: first in a loop, it makes that run in row-major
- * order. */
+/* Makes an array of a's shape without memory: as a loop's first array it makes the order row-major.
+ */
 static inline void gp_row_major(gp_array *a) {
     int64_t n = 1;
     a->data = NULL;

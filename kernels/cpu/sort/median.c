@@ -21,8 +21,8 @@ typedef struct median_job {
     _Atomic bool failed; /* out of memory */
 } median_job;
 
-/* The k-th smallest (from 0) of n keys of `bits` bits, which are moved about: those that share the
-   digits found so far are counted by their next digit, the most significant first. */
+/* The k-th smallest (from 0) of n keys of `bits` bits, which it permutes: keys that share the
+ * digits found so far are counted by their next digit, the most significant first. */
 static uint64_t kth(uint64_t *keys, int64_t n, int64_t k, int bits) {
     for (int shift = bits - 8; n > 1 && shift >= 0; shift -= 8) {
         int64_t count[256] = {0}, m = 0;
@@ -78,7 +78,7 @@ static uint64_t most_frequent(const median_job *r, const uint64_t *a) {
     return best;
 }
 
-/* The 0-based place of the chosen element among n keys; room for 2 n more behind them. */
+/* The 0-based index of the chosen element among n keys, which are followed by room for 2 n more. */
 static int64_t choose(const median_job *r, const uint64_t *keys, uint64_t *room) {
     int64_t n = r->n, nans = 0, bits = r->x->dtype == GP_bool ? 8 : 8 * (int64_t)r->size;
     uint64_t want;

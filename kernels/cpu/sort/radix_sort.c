@@ -1,6 +1,6 @@
 /* Sorting one line: keys paired with positions, by radix sort from the least significant digit, or
-   insertion where there are few. The line is cut into parts, a thread each; every pass counts and
-   then moves its parts' elements in order, so the sort is stable for any number of them. */
+   insertion where there are few. The line is split into parts, one per thread; every pass counts
+   and then moves each part's elements in order, so the sort is stable for any number of parts. */
 #include <string.h>
 
 #include "kernels/cpu/runtime/scratch.h"
@@ -9,7 +9,7 @@
 
 enum { FEW = 40, BITS = 11, BINS = 1 << BITS, NARROW = 256, MOST_PARTS = 64, KEEP = 32 << 20 };
 
-/* A key and the position it came from in one word, where both fit in 32 bits; else side by side.
+/* A key and the position it came from in one word, where both fit in 32 bits; else in two fields.
  * Order by key, then position, is the stable order. */
 typedef uint64_t word;
 typedef struct wide {
@@ -71,8 +71,8 @@ static void find_range(void *ctx, int64_t begin, int64_t end) {
 
 /* ---- words ---- */
 
-/* Writes to every page of b, too: where the host has to give them, the first scatter would ask for
- * all at once, and Ctrl-C be heard a second late. */
+/* Touches every page of b, too: else the first scatter would fault in all at once, and Ctrl-C would
+ * take effect a second late. */
 static void make_words(void *ctx, int64_t begin, int64_t end) {
     const line *l = ctx;
     uint64_t keys[GP_BLOCK];
@@ -110,7 +110,7 @@ static void move_digit(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Counts become places. False: all elements have the same digit. */
+/* Converts counts to positions. False: all elements have the same digit. */
 static bool place_digit(line *l, int64_t bins) {
     uint32_t at = 0;
     for (int64_t v = 0; v < bins; v++) {
@@ -230,10 +230,10 @@ static void write_words(void *ctx, int64_t begin, int64_t end) {
         }
 }
 
-/* ---- few values: no words, positions go where they belong ---- */
+/* ---- few values: positions are moved directly, without words ---- */
 
-/* A part goes in LANES stretches side by side, each with places of its own: one stretch of few
- * values would wait for the count that it has just written. */
+/* A part is done in LANES adjacent stretches, each with its own counters: a single stretch of few
+ * values would wait for the count just written. */
 enum { LANES = 4 };
 typedef void (*lanes_fn)(const line *l, uint32_t *start, const int64_t *at, int lanes, int64_t n);
 
@@ -242,8 +242,8 @@ static void lane_keys(const line *l, const int64_t *at, int lanes, int64_t n,
     for (int q = 0; q < lanes; q++) gp_sort_keys(l->s, l->p[1], at[q], n, keys[q]);
 }
 
-/* All lanes' places are read before one is written: a store whose address is not known yet would
- * hold up the reads behind it. */
+/* All lanes' positions are read before one is written: a store to an unknown address would delay
+ * later loads. */
 static inline __attribute__((always_inline)) void
 deal(const line *l, uint32_t *start, uint32_t *to, const int64_t *at, const int lanes, int64_t n) {
     uint64_t keys[LANES][GP_BLOCK];
@@ -273,7 +273,7 @@ static void move_lanes(const line *l, uint32_t *start, const int64_t *at, int la
     else deal(l, start, l->at, at, 1, n);
 }
 
-/* fn over part k; what LANES does not divide comes behind the last lane. */
+/* Runs fn over part k; the remainder of the division by LANES follows the last lane. */
 static void few_part(const line *l, int64_t k, lanes_fn fn) {
     int64_t first = first_of(l, k), n = first_of(l, k + 1) - first, each = n / LANES, at[LANES];
     for (int q = 0; q < LANES; q++) at[q] = first + each * q;
@@ -316,7 +316,8 @@ static void write_few(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Counts become places: by value, then part, then lane. ends: where those of each value end. */
+/* Converts counts to positions: by value, then part, then lane. ends: where those of each value
+ * end. */
 static void place_few(line *l, int64_t *ends) {
     uint32_t at = 0;
     for (int64_t v = 0; v < NARROW; v++) {
@@ -354,7 +355,7 @@ static void sort_wides(line *l) {
         gp_sort_write(l->s, l->p, i, &(int64_t){(int64_t)sorted[i].at}, NULL, 1);
 }
 
-/* Sorts in l's room, which is there. */
+/* Sorts in l's room, which is allocated. */
 static void sort_in(line *l, bool few) {
     int bits = bits_of(l->range);
     if (few) {
@@ -372,8 +373,8 @@ static void sort_in(line *l, bool few) {
     }
 }
 
-/* What the line needs: positions alone, words, or wide ones. Room that is not used is not touched,
- * so it costs nothing. */
+/* Sorts by what the line needs: positions alone, words, or wide words. Unused room is never
+ * touched, so it costs nothing. */
 static void sort_range(line *l) {
     size_t n = (size_t)l->s->n;
     int bits = bits_of(l->range);

@@ -1,5 +1,5 @@
-/* sort, argsort, msort: lines along a dim, each by its keys, whose unsigned order is the order
- * wanted (radix_sort.c). Long lines are shared by all threads, short ones shared out. */
+/* sort, argsort, msort: lines along a dim, each by its keys, whose unsigned order is the wanted one
+ * (radix_sort.c). All threads share a long line; short ones are distributed among them. */
 #include "kernels/cpu/sort/sort.h"
 
 enum { GRAIN = 8192, LONG = 1 << 16 };

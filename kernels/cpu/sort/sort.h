@@ -16,7 +16,7 @@ typedef struct gp_sorting {
     _Atomic bool no_memory, interrupted;
 } gp_sorting;
 
-/* Keys of elements i … i + n of the line at x, descending ones turned round. */
+/* Keys of elements i … i + n of the line at x, complemented for descending order. */
 #define gp_sort_keys GP_NAME(gp_sort_keys)
 void gp_sort_keys(const gp_sorting *s, const char *x, int64_t i, int64_t n, uint64_t *keys);
 /* Writes the line's i-th to i+n-th smallest: positions at[0 … n-1] as indices from 1, and the
@@ -29,8 +29,7 @@ static inline bool gp_sort_stopped(gp_sorting *s) {
     if (gp_stopped()) s->interrupted = true;
     return s->interrupted;
 }
-/* Sorts the line at p (see gp_sort_write) on `parts` threads; in what went wrong it sets s's
- * flags. */
+/* Sorts the line at p (see gp_sort_write) on `parts` threads; errors set s's flags. */
 #define gp_sort_line GP_NAME(gp_sort_line)
 void gp_sort_line(gp_sorting *s, char *const *p, int64_t parts);
 /* x, 1-d, in order to values. */

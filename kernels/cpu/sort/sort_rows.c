@@ -7,7 +7,7 @@ typedef struct rows {
     int64_t n, width;
 } rows;
 
-/* Does row a come before row b, where b comes first among equals? */
+/* True if row a sorts before row b; of equal rows b comes first. */
 static bool before(const rows *r, int64_t a, int64_t b) {
     const uint64_t *p = r->keys + a * r->width, *q = r->keys + b * r->width;
     for (int64_t i = 0; i < r->width; i++)

@@ -6,7 +6,7 @@
 
 enum { GRAIN = 32768, SPARE = 64, MOST_PARTS = 64 };
 
-/* An element's key, turned round where the largest are wanted, and its position: no two are equal,
+/* An element's key, complemented where the largest are wanted, and its position: no two are equal,
  * and of equal elements the first comes first. */
 typedef struct entry {
     uint64_t key;
@@ -63,7 +63,7 @@ typedef struct choosing {
     _Atomic bool no_memory, interrupted;
 } choosing;
 
-/* Does one of n keys come before the limit? */
+/* True if one of n keys comes before the limit. */
 static bool any_before(const uint64_t *keys, int64_t n, uint64_t flip, uint64_t limit) {
     uint64_t any = 0;
     for (int64_t i = 0; i < n; i++) any |= (keys[i] ^ flip) < limit;
@@ -71,8 +71,7 @@ static bool any_before(const uint64_t *keys, int64_t n, uint64_t flip, uint64_t 
 }
 
 /* Collects the k first of elements [from, to) of the line at p in e, which has room for `room`;
- * returns how many e holds. Whenever e is full, all but k go, and what comes after them is not
- * taken up again. */
+ * returns how many e holds. Whenever e is full, all but the k first are dropped. */
 static int64_t collect(choosing *s, const char *p, int64_t from, int64_t to, entry *e,
                        int64_t room) {
     uint64_t keys[GP_BLOCK], flip = s->largest ? UINT64_MAX : 0, limit = UINT64_MAX;
@@ -121,8 +120,8 @@ static void choose_line(const choosing *s, int64_t i, entry *e, int64_t have) {
     for (int64_t j = 0; j < s->k; j++) store_element(s, p, j, e[j].at);
 }
 
-/* What e needs room for; n where more than the k first of a line may be left in it, or where many
- * are chosen for the last of them alone. */
+/* How many entries e needs room for: n where more than the k first of a line may be left in it, or
+ * where many are chosen for the last of them alone. */
 static int64_t room_for(const choosing *s) {
     int64_t few = s->one ? s->n / 16 : (s->n - SPARE) / 2;
     return s->k > few ? s->n : 2 * s->k + SPARE;

@@ -41,7 +41,7 @@ gp_differ gp_differ_fn(gp_dtype dt) {
     }
 }
 
-/* Does the row of `width` elements at p differ from the one before it? */
+/* True if the row of `width` elements at p differs from the one before it. */
 static bool differ_rows(gp_differ differ, const char *p, int64_t width, int64_t size) {
     uint8_t o[GP_BLOCK];
     for (int64_t i = 0; i < width; i += GP_BLOCK) {
@@ -160,7 +160,7 @@ static void copy_bytes(void *ctx, int64_t begin, int64_t end) {
     memcpy(b->to + begin, b->from + begin, (size_t)(end - begin));
 }
 
-/* What distinct left: the elements and, perhaps, how often each occurs. */
+/* Writes what distinct found: the elements and, if asked for, how often each occurs. */
 static bool take_distinct(const gp_call *c) {
     for (int i = 0; i < c->nout; i++) {
         const gp_array *out = gp_out(c, i);

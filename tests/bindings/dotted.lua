@@ -142,4 +142,6 @@ for _, call in ipairs { "linalg.norm()", "x.sum(x, {})", "x.matmul(x, 3)", "net.
     "nn.Linear()", "sum()", "counter.up(counter, error 'no')" } do
     t.ok(not said(call):find "with a colon", call .. " is another error")
 end
+t.error(function() cuda.tf32(1) end, "cuda.tf32: argument 'on' %(#1%): expected true or false",
+    "a setting of a table of the module is no method")
 t.done()

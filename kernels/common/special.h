@@ -98,7 +98,8 @@ GP_FN double lgamma_large(double u, double l) {
 }
 
 /* log |gamma(x)| for x > -1/2: to 7.5 by the recurrence from the nearest integer's distance to 2,
- * above by Stirling's series. Written with fabs: of a conditional, compilers make two logarithms. */
+ * above by Stirling's series. Written with fabs: of a conditional, compilers make two
+ * logarithms. */
 GP_FN double lgamma_product(double u, double m, double t) {
     double product = 1;
     product *= m > 2 ? t + 2 : 1;
@@ -203,7 +204,8 @@ GP_FN double hurwitz_zeta(int s, double x) {
 }
 
 /* The n-th derivative of digamma, (-1)^(n + 1) n! times the sum of (x + k)^-(n + 1) for k = 0, 1 …;
- * below 0 the sum over all integers k less the surplus terms. At poles it is the limit from above. */
+ * below 0 the sum over all integers k less the surplus terms. At poles it is the limit from
+ * above. */
 GP_FN double polygamma_f64(double x, double order) {
     int n = order < 1e6 ? (int)floor(order) : 1000000, s = n + 1;
     double e = x - rint(x), sign = n & 1 ? 1 : -1, y;

@@ -199,7 +199,6 @@ typedef struct made {
     int64_t n; /* rows */
 } made;
 
-/* n rows that begin at p. */
 static void short_block(const elementwise_job *r, char *const *p, int64_t n,
                         char (*buf)[GP_BLOCK * 8], made *m) {
     const gp_loop *l = &r->loop;
@@ -217,7 +216,6 @@ static void short_block(const elementwise_job *r, char *const *p, int64_t n,
     if (r->store) r->store(p[0], l->stride[0][last], buf[MOST_IN], n);
 }
 
-/* Rows [begin, end). */
 static void run_short_rows(void *ctx, int64_t begin, int64_t end) {
     elementwise_job *r = ctx;
     gp_loop groups = r->loop; /* of rows, which its last dim counts */
@@ -282,7 +280,6 @@ static int64_t bands(const elementwise_job *r) {
     return (rows + h - 1) / h;
 }
 
-/* A unit is a band of the last two dims, as high as a tile. */
 static void run_tiles(void *ctx, int64_t begin, int64_t end) {
     elementwise_job *r = ctx;
     const gp_loop *l = &r->loop;

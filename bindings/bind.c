@@ -1,7 +1,6 @@
 /* The edge between Lua and C: pushing and raising, the collector's charge, and source lines. */
 #include "bindings/bind.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "bindings/paths.h"
 #include "tensor/device/alloc.h"
 #include "tensor/device/thread.h"
+#include "tensor/intern.h"
 
 const char gp_box_tag = 0;
 static bool where(const char **file, int *line);
@@ -172,31 +172,6 @@ static void collect(void) {
     if (gp_lua_state) lua_gc(gp_lua_state, LUA_GCCOLLECT);
 }
 
-/* ---- interned strings ---- */
-
-typedef struct name {
-    struct name *next;
-    char text[];
-} name;
-
-const char *gp_lua_intern(const char *s) {
-    enum { BUCKETS = 256 };
-    static name *buckets[BUCKETS];
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    unsigned h = 5381;
-    for (const char *p = s; *p; p++) h = h * 33 + (unsigned char)*p;
-    gp_lock(&lock);
-    name *n = buckets[h % BUCKETS];
-    while (n && strcmp(n->text, s)) n = n->next;
-    if (!n && (n = malloc(sizeof *n + strlen(s) + 1))) {
-        strcpy(n->text, s);
-        n->next = buckets[h % BUCKETS];
-        buckets[h % BUCKETS] = n;
-    }
-    gp_unlock(&lock);
-    return n ? n->text : NULL;
-}
-
 /* ---- source lines ---- */
 
 /* What follows the folder of the chunks that gpush ships in a chunk's source; NULL for the
@@ -222,8 +197,8 @@ static bool prompts(const char *source) {
 static const char *file_of(const lua_Debug *ar) {
     static _Thread_local const char *last_file, *last_source;
     if (last_source && ar->srclen < 256 && !strcmp(last_source, ar->source)) return last_file;
-    last_file = gp_lua_intern(ar->short_src);
-    last_source = ar->srclen < 256 ? gp_lua_intern(ar->source) : NULL;
+    last_file = gp_intern_text(ar->short_src);
+    last_source = ar->srclen < 256 ? gp_intern_text(ar->source) : NULL;
     return last_file;
 }
 

@@ -73,10 +73,6 @@ void gp_lua_charge(const gp_tensor *t);
  * which a cache may have. */
 void gp_lua_settle(lua_State *L);
 
-/* A copy of s that lives for ever; equal strings give equal pointers. Any thread. NULL when out of
- * memory. */
-const char *gp_lua_intern(const char *s);
-
 /* Truth value of the tensor at idx: a recorded wait (why = branch). Raises for tensors with more
  * than one element. */
 bool gp_lua_truth(lua_State *L, int idx);

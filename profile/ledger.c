@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/intern.h"
 #include "tensor/device/thread.h"
+#include "tensor/intern.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_ledger {
@@ -26,11 +26,7 @@ static struct {
 static int nidle;
 
 const char *gp_sync_name(const char *text) {
-    static gp_intern *names;
-    gp_lock(&lock);
-    if (!names) names = gp_intern_new();
-    const char *kept = names ? gp_intern_put(names, text, strlen(text)) : NULL;
-    gp_unlock(&lock);
+    const char *kept = gp_intern_text(text);
     return kept ? kept : "?";
 }
 

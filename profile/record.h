@@ -3,7 +3,7 @@
 #ifndef GP_RECORD_H
 #define GP_RECORD_H
 
-#include "profile/intern.h"
+#include "tensor/intern.h"
 #include "tensor/device/device.h"
 #include "tensor/op.h"
 

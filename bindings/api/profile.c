@@ -14,6 +14,7 @@
 #include "profile/table.h"
 #include "profile/chrome_trace.h"
 #include "tensor/device/backends.h"
+#include "tensor/intern.h"
 
 #define PROF "gpush.profile"
 #define RUN "gpush.profile.run"
@@ -27,7 +28,7 @@ static int stack(struct gp_frame *frame, int max) {
     for (int level = 0; L && n < max && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
         if (ar.currentline < 0) continue;
-        const char *file = gp_lua_intern(ar.short_src);
+        const char *file = gp_intern_text(ar.short_src);
         if (!file) break;
         frame[n].file = file;
         frame[n++].line = ar.currentline;

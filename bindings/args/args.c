@@ -8,6 +8,7 @@
 #include "bindings/args/names.h"
 #include "bindings/bind.h"
 #include "bindings/args/entries.h"
+#include "tensor/intern.h"
 
 /* What the reader of one argument needs to know. `i` is a stack index. */
 typedef struct reading {
@@ -157,7 +158,7 @@ static void read_name(const reading *r) {
         *v = (gp_value){.kind = GP_DEVICE, .dev = gp_device_get(s)};
         if (!v->dev) raise(L, "%s: %s", r->op->name, gp_error());
     } else {
-        *v = (gp_value){.kind = GP_STR, .s = gp_lua_intern(s)};
+        *v = (gp_value){.kind = GP_STR, .s = gp_intern_text(s)};
         if (!v->s) raise(L, "out of memory");
     }
     r->c->nargs++;

@@ -1,5 +1,5 @@
 /* A set of byte strings, each stored once, so that equal contents have equal addresses. */
-#include "profile/intern.h"
+#include "tensor/intern.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -101,4 +101,13 @@ const void *gp_intern_put(gp_intern *set, const void *bytes, size_t n) {
 
 size_t gp_intern_size(const void *stored) {
     return ((const entry *)((const char *)stored - offsetof(entry, bytes)))->size;
+}
+
+static gp_intern *texts;
+static void open_texts(void) { texts = gp_intern_new(); }
+
+const char *gp_intern_text(const char *text) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_texts);
+    return texts ? gp_intern_put(texts, text, strlen(text)) : NULL;
 }

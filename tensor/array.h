@@ -1,5 +1,5 @@
 /* What kernels see of tensors: array views and one-element values. Plain data, which C++ (the CUDA
- * kernels) reads as well. */
+ * kernels) reads, too. */
 #ifndef GP_ARRAY_H
 #define GP_ARRAY_H
 
@@ -13,8 +13,8 @@ typedef struct gp_device gp_device;
 typedef struct gp_stream gp_stream;
 typedef struct gp_tensor gp_tensor;
 
-/* What a kernel sees: no ownership. `data` is an address of the array's device; only kernels and
- * the device may follow it. */
+/* An array as kernels see it, without ownership. `data` is an address of the array's device; only
+ * kernels and the device may follow it. */
 typedef struct gp_array {
     char *data;    /* the first element (offset included) */
     int64_t numel; /* product of dim */

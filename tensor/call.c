@@ -1,4 +1,4 @@
-/* A call that outlives its caller: copied with the arrays that it names. */
+/* A call that outlives its caller: copied with the arrays that it points to. */
 #include "tensor/call.h"
 
 #include <stddef.h>
@@ -32,6 +32,6 @@ void gp_call_copy(gp_call *to, const gp_call *c, gp_array *a, uintptr_t address)
         if (v->kind != GP_LIST) continue;
         v->arrays = (const gp_array **)(a + v->n);
         for (int j = 0; j < v->n; j++) v->arrays[j] = put(a++, &c->arg[i].list[j]->a, address);
-        a += v->n; /* room of the pointers: an array each, more than they need */
+        a += v->n; /* the pointers' space: one array each, more than they need */
     }
 }

@@ -1,14 +1,15 @@
-/* A call that outlives its caller: copied with the arrays that it names, for a queue or another
+/* A call that outlives its caller: copied with the arrays that it points to, for a queue or another
  * thread. */
 #ifndef GP_CALL_H
 #define GP_CALL_H
 
 #include "tensor/op.h"
 
-/* Arrays of room that a copy of c needs. */
+/* The number of arrays of `room` that a copy of c needs. */
 int gp_call_arrays(const gp_call *c);
 
-/* c as kernels see it, in *to; its arrays in room, their addresses anded with `address`. */
+/* Copies c as kernels see it to *to, its arrays into room; their addresses are masked with
+ * `address`. */
 void gp_call_copy(gp_call *to, const gp_call *c, gp_array *room, uintptr_t address);
 
 #endif

@@ -29,7 +29,7 @@ static inline size_t gp_dtype_size(gp_dtype dt) { return gp_dtype_sizes[dt]; } /
 static inline gp_dkind gp_dtype_kind(gp_dtype dt) { return (gp_dkind)gp_dtype_kinds[dt]; }
 static inline bool gp_is_float(gp_dtype dt) { return gp_dtype_kinds[dt] == GP_KIND_FLOAT; }
 
-/* "f32" and the like, as gp_dtype_parse reads it; lives for ever. */
+/* "f32" and the like, as gp_dtype_parse reads it; static. */
 const char *gp_dtype_name(gp_dtype dt);
 
 /* "f32", or PyTorch's and NumPy's names ("float32", "float", "int64", "long" …). False with a
@@ -39,9 +39,9 @@ bool gp_dtype_parse(const char *name, gp_dtype *dt);
 /* The smallest dtype that both fit in, as torch.promote_types. */
 gp_dtype gp_dtype_promote(gp_dtype a, gp_dtype b);
 
-/* The float beside d whose last bit is 1, where d is none itself. Rounded to a shorter type it
- * gives what d does: rounded to the nearest float on the way, d would be rounded twice. Source:
- * Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008. */
+/* The float next to d whose last bit is 1, where d itself is not a float. Rounded to a shorter type
+ * it gives the same as d: rounding to the nearest float first would round twice. Source: Boldo and
+ * Melquiond, "Emulation of FMA and correctly rounded sums", 2008. */
 static inline float gp_f64_to_odd_f32(double d) {
     float f = (float)d;
     double size = d < 0 ? -d : d;
@@ -52,9 +52,9 @@ static inline float gp_f64_to_odd_f32(double d) {
     return f;
 }
 
-/* The same of an integer, of which f64 may not have room for the last bits: those are joined in
- * one. The halves become the last bits of 2^84 + 2^63 and 2^52, from which the sum takes them
- * exactly: a loop of it is vectors without AVX-512. */
+/* The same for an integer, whose last bits f64 may lack room for: those are joined into one
+ * (sticky) bit. The halves become the last bits of 2^84 + 2^63 and 2^52, whose sum is exact: a loop
+ * of it is vectorised without AVX-512. */
 static inline float gp_i64_to_odd_f32(int64_t i) {
     uint64_t u = (uint64_t)i,
              joined = (u & ~(uint64_t)0xffff) | (((u & 0xffff) + 0xffff) & 0x10000);

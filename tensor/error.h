@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Sets this thread's message and returns false, so that callers write `return gp_fail(...)`. At
+/* Sets this thread's message and returns false, so that callers can write `return gp_fail(...)`. At
  * most 1023 bytes are kept. */
 bool gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -18,7 +18,7 @@ bool gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *gp_error(void);
 void gp_error_clear(void);
 
-/* What a signal's handler writes and any thread reads. C++ only hands it on. */
+/* A signal handler writes it and any thread reads it. C++ only passes it on. */
 #ifdef __cplusplus
 typedef volatile sig_atomic_t gp_flag;
 #else
@@ -26,7 +26,7 @@ typedef volatile _Atomic sig_atomic_t gp_flag;
 #endif
 
 /* Set by the shell's SIGINT handler, polled by gp_wait and by long CPU kernels, cleared by the
- * shell when a line ends. */
+ * shell at the end of a line. */
 #ifdef GP_PLUGIN /* the program's, reached through tensor/device/plugin_api.h's table */
 extern gp_flag *gp_interrupted_at;
 #define gp_interrupted (*gp_interrupted_at)

@@ -1,5 +1,5 @@
 /* What shape and dtype rules of several families share: promotion, dims, broadcasting, checks. The
- * rules themselves are in tensor/ops, a file a family. */
+ * rules themselves are in tensor/ops, a file for each family. */
 #include "tensor/infer.h"
 
 #include <stdio.h>

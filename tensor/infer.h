@@ -1,4 +1,4 @@
-/* Shape and dtype rules: by kind of row, and infer_NAME for structural ops. */
+/* Shape and dtype rules: one for each kind of row, and infer_NAME for structural ops. */
 #ifndef GP_INFER_H
 #define GP_INFER_H
 
@@ -28,14 +28,15 @@ void gp_meta_like(gp_meta *m, int i, const gp_tensor *x, gp_dtype dt);
 /* The dims in argument i (absent: all) as a bit mask; false with a message on a bad or repeated
  * dim. */
 bool gp_infer_dims(const gp_call *c, int i, int ndim, uint64_t *mask);
-/* The dim in argument i (absent: fallback), 0-based in *d; left there counted from 1. */
+/* The dim in argument i (absent: fallback), 0-based in *d; the argument is then counted from 1. */
 bool gp_infer_dim(gp_call *c, int i, int64_t fallback, int *d);
 /* s: the shape of x without the dims in mask, or with them as size 1 where kept. True where one of
  * them has size 0. */
 bool gp_infer_reduced(const gp_tensor *x, uint64_t mask, bool keep, gp_shape *s);
 /* The shape that tensor arguments first … first + n - 1 broadcast to. */
 bool gp_infer_broadcast(const gp_call *c, int first, int n, gp_shape *s);
-/* Leaves a contiguous copy of argument i (or itself, if it is that) as the next temporary. */
+/* Makes argument i contiguous as the next temporary: a copy, or the tensor itself if it is
+ * contiguous. */
 bool gp_infer_dense(gp_call *c, int i);
 /* Optional bool argument i, false by default. */
 static inline bool gp_arg_bool(const gp_call *c, int i) { return gp_given(c, i) && c->arg[i].i; }
@@ -51,7 +52,7 @@ gp_dtype gp_infer_promote(const gp_call *c, int first, int n);
 /* False with a message naming the op, unless dt is in set. */
 bool gp_infer_check(const gp_call *c, const char *arg, gp_dtype dt, uint32_t set);
 
-/* Checks dt, the operands' dtype after promotion, against the row's types; sets c->compute and the
+/* Checks dt, the operands' dtype after promotion, with the row's types; sets c->compute and the
  * result's dtype. */
 bool gp_infer_compute(gp_call *c, gp_dtype dt, gp_dtype *out);
 
@@ -59,38 +60,38 @@ bool gp_infer_compute(gp_call *c, gp_dtype dt, gp_dtype *out);
 bool gp_infer_mask(const gp_call *c, int i, const char *arg);
 /* False with a message naming the op, unless tensor t holds integers (indices). */
 bool gp_infer_index(const gp_call *c, const char *arg, const gp_tensor *t);
-/* Whether dt has the number in argument i, whose fraction integers cut off; infinities and NaN are
- * no integers, and bool takes any. False with a message naming the op. */
+/* Whether dt can represent the number in argument i. Integers truncate fractions but have no
+ * infinities or NaN; bool takes any. False with a message naming the op. */
 bool gp_infer_number(const gp_call *c, int i, const char *arg, gp_dtype dt);
 /* Values to be written into a tensor of dtype dt: tensor argument i, converted into c->tmp[at]
-   (which becomes the last one) where it is of another dtype. False with a message when they are of
-   a higher kind. Kernels ask gp_values. */
+ * (which becomes the last one) where its dtype differs. False with a message when they are of a
+ * higher kind. Kernels call gp_values. */
 bool gp_infer_values(gp_call *c, int i, gp_dtype dt, int at);
-/* Leaves an i64 temporary of shape s, c->tmp[0], where the kernel notes byte offsets. */
+/* Makes an i64 temporary of shape s, c->tmp[0], for the kernel's byte offsets. */
 bool gp_infer_offsets(gp_call *c, const gp_meta *m, const gp_shape *s);
-/* gather, scatter: dim (argument 1, left counted from 1) of x, and an index (argument 2) of x's
- * number of dims that fits in x but for dim. Sets m->dev. */
+/* For gather and scatter: dim (argument 1, then counted from 1) of x, and an index (argument 2)
+ * with x's number of dims that fits in x but for dim. Sets m->dev. */
 bool gp_infer_along(gp_call *c, gp_meta *m, int *d);
 /* The shape and checks of gather_nd and scatter_nd: indices (argument 1) is (batch dims, any dims,
  * depth), x's batch dims match, its next depth dims are indexed, the rest are kept. */
 bool gp_infer_tuples(gp_call *c, gp_meta *m, int64_t batch, gp_shape *s);
 /* The shape of x[indices] (argument 1, a list; their dims in argument dims_at): NumPy's rule, see
- * gp_index_place. Leaves the offsets; sets m->dev. */
+ * gp_index_place. Makes the temporary for offsets; sets m->dev. */
 bool gp_infer_indexed(gp_call *c, gp_meta *m, int dims_at, gp_shape *out);
-/* How values are written at places; scatter's `reduce`. */
+/* How values are written at indices; scatter's `reduce`. */
 typedef enum gp_scatter_op { GP_PUT, GP_ADD, GP_MUL, GP_MIN, GP_MAX, GP_MEAN } gp_scatter_op;
-/* Among arguments first … first + n - 1, 0-d cpu tensors beside tensors of another device become
-   numbers: their values are in host memory, so nothing waits. */
+/* Among arguments first … first + n - 1, 0-d cpu tensors become numbers where tensors of another
+ * device are present: their values are in host memory, so nothing waits. */
 void gp_infer_zero_dim(gp_call *c, int first, int n);
 
 #ifndef __cplusplus
-/* What new tensors of this thread get where the script does not say: gpush.default_device,
- * gpush.default_dtype. */
+/* Defaults of this thread for new tensors: gpush.default_device, gpush.default_dtype. */
 extern _Thread_local gp_device *gp_default_device; /* NULL: cpu */
 extern _Thread_local gp_dtype gp_default_dtype;    /* f32 */
 #endif
 
-/* Is b one right side of the equations of a (or a batch of them), not matrices? PyTorch's rule. */
+/* Whether b is one right-hand side of the equations of a (or a batch of them), not matrices:
+ * PyTorch's rule. */
 bool gp_infer_vector(const gp_shape *a, const gp_shape *b);
 
 #endif

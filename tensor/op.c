@@ -13,7 +13,7 @@
 
 _Thread_local const gp_call *gp_running;
 
-/* What the words in the types column of ops.def mean. */
+/* The words in the types column of ops.def. */
 #define FLOAT (GP_SET_FLOAT | GP_T_TOFLOAT)
 #define FLOATS GP_SET_FLOAT
 #define REAL (GP_SET_FLOAT | GP_SET_INT)
@@ -23,7 +23,7 @@ _Thread_local const gp_call *gp_running;
 #define SUM (ALL | GP_T_WIDEN)
 #define TEST (ALL | GP_T_BOOL)
 
-/* The operands of a derivative's formula, for who reads it as text (formula.c). */
+/* The operands of a derivative's formula, for readers of its text (formula.c). */
 #define VARS_X "gxy"
 #define VARS_AB "gaby"
 #define VARS_ABC "gabcy"
@@ -96,8 +96,8 @@ uint32_t gp_list_writes(const gp_op *op) {
     return bits;
 }
 
-/* Temporaries that infer made: a queued kernel's memory is used again only behind it, on its own
- * stream. */
+/* Releases the temporaries that infer made: a queued kernel's memory is reused only after it, on
+ * its own stream. */
 static void drop_tmp(gp_call *c) {
     for (int i = 0; i < c->ntmp; i++) gp_tensor_unref(c->tmp[i]);
     c->ntmp = 0;
@@ -108,7 +108,7 @@ static void drop_out(gp_call *c) {
     c->nout = 0;
 }
 
-/* The same elements in the same order: each is read before it is written. */
+/* Whether both are the same elements in the same order: then each is read before it is written. */
 static bool same_view(const gp_array *a, const gp_array *b) {
     if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return false;
     for (int i = 0; i < a->ndim; i++)
@@ -116,8 +116,8 @@ static bool same_view(const gp_array *a, const gp_array *b) {
     return true;
 }
 
-/* May an op write `out` while it reads `in`? Only if they are the same elements in the same order,
- * or share none. */
+/* Whether an op may write `out` while it reads `in`: only if they are the same elements in the same
+ * order, or share none. */
 static bool overlap_ok(const gp_call *c, const gp_tensor *out, const gp_tensor *in, int arg) {
     if (out->storage != in->storage || same_view(&out->a, &in->a)) return true;
     if (!gp_arrays_overlap(&out->a, &in->a)) return true;
@@ -126,7 +126,7 @@ static bool overlap_ok(const gp_call *c, const gp_tensor *out, const gp_tensor *
                    c->name, arg + 1);
 }
 
-/* In place: c->into takes the result. Its shape must be the result's, its dtype must be able to
+/* In place: c->into takes the result. Its shape must be the result's, and its dtype must be able to
  * hold it. */
 static bool check_into(gp_call *c, const gp_meta *m) {
     gp_tensor *into = c->into;
@@ -153,7 +153,7 @@ static bool check_into(gp_call *c, const gp_meta *m) {
     return true;
 }
 
-/* A result could not be made: if that is for its shape, the op is named. */
+/* Adds the op's name to a failure to make a result, if the shape caused it. */
 static bool name_shape(const gp_call *c, const gp_shape *s) {
     int64_t numel;
     char text[160];
@@ -164,7 +164,7 @@ static bool name_shape(const gp_call *c, const gp_shape *s) {
                      c->name, gp_shape_text(s, text, sizeof text));
 }
 
-/* Backward names the line where what it needs was overwritten. */
+/* Records the line of the write: backward names it where a tensor that it needs was overwritten. */
 static bool begin_write(gp_call *c, gp_tensor *t) {
     gp_storage *st = t->storage;
     st->version++;
@@ -174,7 +174,7 @@ static bool begin_write(gp_call *c, gp_tensor *t) {
     return gp_order_host_write(t->storage, c->name);
 }
 
-/* Arguments that the kernel updates beside its results. */
+/* Arguments that the kernel updates besides its results. */
 static bool begin_writes(gp_call *c) {
     for (int i = 0; i < c->nargs; i++) {
         gp_value *v = &c->arg[i];
@@ -186,7 +186,7 @@ static bool begin_writes(gp_call *c) {
     return true;
 }
 
-/* Outputs of m's shapes with a reference each in c->out; c->into takes the place of a new one. */
+/* Makes outputs of m's shapes, with a reference each, in c->out; c->into replaces a new one. */
 static bool make_outputs(gp_call *c, const gp_meta *m) {
     if (c->into) {
         if (!check_into(c, m)) return false;
@@ -200,16 +200,16 @@ static bool make_outputs(gp_call *c, const gp_meta *m) {
     return true;
 }
 
-/* t's storage is used by s from here on, after what other streams do with it. */
+/* Lets s use t's storage from here on, after the work of other streams on it. */
 static bool order_tensor(gp_tensor *t, gp_stream *s, bool write) {
     if (!(write ? gp_order_write(t->storage, s) : gp_order_read(t->storage, s))) return false;
     gp_storage_use(t->storage, s);
     return true;
 }
 
-/* What this call reads and writes comes after other streams' work on it; and its use of other
-   streams' storages is noted, so that freeing them waits for this work. New outputs are of this
-   stream's own memory. */
+/* Orders this call after other streams' work on what it reads and writes, and records its use of
+ * other streams' storages, so that freeing them waits for it. New outputs are this stream's own
+ * memory. */
 static bool order_call(gp_call *c) {
     gp_stream *s = c->stream;
     for (int i = 0; i < c->nargs; i++) {
@@ -227,7 +227,7 @@ static void note_read(gp_tensor **t, int n) {
     for (int i = 0; i < n; i++) gp_failure_log_read(t[i]->storage);
 }
 
-/* From here on readers on other streams wait for what was just queued. */
+/* From here on, readers on other streams wait for what was just queued. */
 static void note_written(gp_call *c, gp_tensor **t, int n, bool checked) {
     for (int i = 0; i < n; i++) {
         gp_storage *st = t[i]->storage;
@@ -238,12 +238,13 @@ static void note_written(gp_call *c, gp_tensor **t, int n, bool checked) {
     }
 }
 
-/* Ops that write in place at indices, which are no formulas, check all of these first. */
+/* Whether the op checks all indices before it writes: ops that write in place at indices and are
+ * not formulas. */
 static bool checks_first(const gp_call *c) {
     return c->into && c->op->kind == GP_CUSTOM && !c->op->random;
 }
 
-/* What was just queued, after `before` commands of its stream: what it reads, then what it
+/* Records what was just queued, after `before` commands of its stream: what it reads, then what it
  * writes. */
 static bool note_call(gp_call *c, uint64_t before) {
     gp_failure_log(c->stream, before);
@@ -262,8 +263,8 @@ static bool note_call(gp_call *c, uint64_t before) {
     return gp_failure_log_end();
 }
 
-/* Order first, launch then, note last: a reader on another stream must not find the note before
- * the work. The line is that of the op, for errors that the next wait will raise. */
+/* Order first, launch next, record last: a reader on another stream must not find the record before
+ * the work. The line is that of the op, for errors that the next wait raises. */
 static bool launch_async(gp_call *c) {
     gp_stream *s = c->stream;
     if (gp_thread_loader())
@@ -291,7 +292,7 @@ static void op_end(gp_call *c, bool ok) {
     if (hook) hook(c, ok);
 }
 
-/* A view knows the tensor that it is a view of: a write into one is a write into the other. */
+/* Links a view to the tensor that it is a view of: a write into one is a write into the other. */
 static void link_base(gp_call *c) {
     gp_tensor *x = c->arg[0].t, *base = x->base ? x->base : x;
     if (c->op == GP_OP(detach)) return;
@@ -303,7 +304,7 @@ static void link_base(gp_call *c) {
     }
 }
 
-/* Views, and what else needs no kernel of its own. */
+/* Runs views, and other ops that need no kernel of their own. */
 static bool run_view(gp_call *c) {
     bool ok = c->op->view(c);
     if (c->id) op_end(c, ok);
@@ -312,8 +313,8 @@ static bool run_view(gp_call *c) {
     return ok;
 }
 
-/* Infer, allocate, launch: the body of gp_op_run. The outputs' references are the caller's; on
- * failure there are none, and nothing was written but version numbers. */
+/* Infer, allocate, launch: the body of gp_op_run. The caller owns the outputs' references; on
+ * failure there are none, and only version numbers were changed. */
 static bool run(gp_call *c) {
     const gp_op *op = c->op;
     c->nout = c->ntmp = 0;
@@ -338,7 +339,8 @@ static bool run(gp_call *c) {
     return ok;
 }
 
-/* Ops that an op runs while it infers are its own business: they are not recorded. */
+/* Runs c and records it. Ops that an op runs while it infers are not recorded: they are its own
+ * business. */
 static bool run_recorded(gp_call *c) {
     gp_node *node;
     if (!gp_tape_begin(c, &node)) return false;

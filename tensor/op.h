@@ -4,7 +4,8 @@
 
 #include "tensor/array.h"
 #include "tensor/error.h"
-#ifndef __cplusplus /* C++ sees calls and their arrays; devices and streams only by address */
+#ifndef __cplusplus /* C++ sees calls and their arrays; devices and streams are opaque addresses   \
+                     */
 #include "tensor/device/device.h"
 #endif
 
@@ -26,32 +27,32 @@ typedef enum gp_arg_kind {
     GP_DEVICE
 } gp_arg_kind;
 
-/* One argument. GP_NONE: an optional one that was not given. */
+/* One argument. GP_NONE: an optional one that is absent. */
 typedef struct gp_value {
     uint8_t kind;
     bool is_float;    /* GP_NUMBER: f holds it, else i does */
     bool is_bool;     /* GP_NUMBER: i is true or false, which promotes as a bool tensor does */
     bool written : 1; /* GP_TENSOR, GP_LIST: the kernel updates it (running statistics, parameters);
                          set by infer */
-    bool unread : 1;  /* GP_TENSOR: only its shape, dtype and place count; set by infer */
-    int32_t n;        /* GP_LIST, GP_INTS: how many */
+    bool unread : 1;  /* GP_TENSOR: only its shape, dtype and device count; set by infer */
+    int32_t n;        /* GP_LIST, GP_INTS: their number */
     union {
         gp_tensor *t;            /* GP_TENSOR; borrowed */
         const gp_array *a;       /* the same, as kernels see it (on a queue: a copy) */
         gp_tensor **list;        /* GP_LIST; borrowed */
         const gp_array **arrays; /* the same, as kernels see it */
         double f;
-        int64_t i;     /* GP_INT, GP_NUMBER, GP_BOOL, GP_DTYPE; GP_INTS: where in call->ints */
+        int64_t i;     /* GP_INT, GP_NUMBER, GP_BOOL, GP_DTYPE; GP_INTS: an index into call->ints */
         const char *s; /* GP_STR; interned or static: lives as long as the call is queued */
         gp_device *dev;
     };
 } gp_value;
 
-/* One run of an op: its arguments in the order of the signature, and what comes out. Asynchronous
+/* One run of an op: its arguments in the order of the signature, and its outputs. Asynchronous
  * devices copy it into their queue. */
 typedef struct gp_call {
     const struct gp_op *op;
-    const char *name;  /* in messages and records: op's, or of the row in whose place op runs */
+    const char *name; /* for messages and records: op's name, or that of the row that op replaces */
     gp_stream *stream; /* set by gp_op_run */
     gp_tensor *into; /* in place: the tensor written, the same as out[0]; NULL: new ones are made */
     uint64_t id;     /* correlation id, unique in the process */
@@ -74,13 +75,12 @@ typedef struct gp_call {
     int64_t ints[GP_MAX_INTS];
 } gp_call;
 
-/* The call whose kernel runs on this thread, or for which a thread of the pool works; NULL:
- * none. */
-#ifndef __cplusplus /* no kernel of CUDA's wants it */
+/* The call whose kernel runs on this thread, or for which a pool thread works; NULL: none. */
+#ifndef __cplusplus /* CUDA kernels do not use it */
 extern _Thread_local const gp_call *gp_running;
 #endif
 
-/* What infer says of the outputs. */
+/* What infer sets of the outputs. */
 typedef struct gp_meta {
     int n;
     gp_device *dev;
@@ -102,7 +102,7 @@ typedef enum gp_op_kind {
     GP_CUSTOM
 } gp_op_kind;
 
-/* Bits of gp_op.types beside the dtype set. */
+/* integers are computed as f32, and give f32 */
 #define GP_T_TOFLOAT (1u << 16) /* integers are computed as, and give, f32 */
 #define GP_T_WIDEN (1u << 17)   /* integers and bool give i64 */
 #define GP_T_BOOL (1u << 18)    /* the result is bool */
@@ -112,7 +112,7 @@ typedef struct gp_op {
     uint8_t kind;                  /* gp_op_kind */
     uint8_t ntensors;              /* elementwise: number of tensor operands (1 to 3) */
     bool random;                   /* draws from the generator: gp_op_run fills seed and counter */
-    uint32_t types;                /* dtypes taken, GP_T_ bits */
+    uint32_t types;                /* dtypes accepted, and GP_T_ bits */
     double lo, hi;                 /* sample domain for tests */
     /* Shape and dtype rule. May run ops and gp_wait where a shape depends on data, and leave
      * temporaries in c->tmp. */
@@ -121,11 +121,11 @@ typedef struct gp_op {
     bool (*view)(gp_call *c);
     const struct gp_rule *rule; /* how it is differentiated (tape.h); NULL: it is not */
     /* Elementwise rows and reductions: the first of the ops that compute its derivatives, one for
-     * each operand, and how many; their help is the formula. */
+     * each operand, and their number; their help is the formula. */
     uint16_t grad, ngrads;
 } gp_op;
 
-/* Ids: OP_add … in the order of ops.def; then those of the derivatives that formulas give,
+/* Ids: OP_add … in the order of ops.def; then those of the derivatives that formulas define,
  * OP_exp_dx, OP_mul_da, OP_mul_db …, which only autograd runs. */
 enum {
 #define ROW(name) OP_##name,
@@ -148,8 +148,8 @@ static inline int gp_op_id(const gp_op *op) { return (int)(op - gp_ops); }
 /* The op called name, or NULL. */
 const gp_op *gp_op_find(const char *name);
 
-/* Bits of the list arguments that op writes beside its results (`tensors!`, the first one among
- * them). */
+/* The list arguments that op writes besides its results (`tensors!`), as a bit mask; bit 0 is the
+ * first of them. */
 uint32_t gp_list_writes(const gp_op *op);
 
 /* A kernel: writes outputs, false with a message on bad data (an index out of range). Runs on any
@@ -160,7 +160,7 @@ typedef bool (*gp_kernel)(const gp_call *c);
 extern const gp_kernel *gp_cpu_kernels;
 
 /* Runs c: infer, allocate, hook, launch. On success c->out[0 … c->nout-1] are new references. False
-   with a message; nothing is left behind and inputs are unchanged. */
+ * with a message; nothing leaks and inputs are unchanged. */
 bool gp_op_run(gp_call *c);
 
 /* Building calls in C. gp_call_begin starts one; the others append an argument each. */
@@ -182,17 +182,17 @@ gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt);
  * non_blocking and the host side is pinned. */
 gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why why,
                         const char *what);
-/* src's elements into dst: broadcast, converted, brought over from another device (a wait, as
+/* Writes src's elements into dst: broadcast, converted, copied from another device (a wait, as
  * gp_to_device); overlapping ones are copied first. */
 bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what);
 /* Copies x's elements, row-major, to dst (numel * size bytes), waiting for them. */
 bool gp_read(gp_tensor *x, void *dst, gp_why why, const char *what);
-/* The one element of x. */
+/* Reads the one element of x. */
 bool gp_item(gp_tensor *x, gp_scalar *out, gp_why why, const char *what);
 #endif
 
 /* Accessors for infer and kernels. */
-/* What a number operand has for a dtype, where that counts. */
+/* The dtype by which a number operand takes part in promotion. */
 gp_dtype gp_value_dtype(const gp_value *v);
 static inline gp_scalar gp_value_scalar(const gp_value *v) {
     gp_scalar s;

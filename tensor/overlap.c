@@ -1,9 +1,9 @@
-/* Do arrays share elements? Asked before an op writes in place: exact for the layouts that views
- * make, and on the safe side for the rest. */
+/* Whether arrays share elements, checked before an op writes in place: exact for the layouts that
+ * views make, conservative for the rest. */
 #include "tensor/overlap.h"
 
-/* Is target a sum of x[k] * step[k] with 0 <= x[k] <= most[k]? Terms have descending steps; `work`
- * bounds the search. */
+/* Whether target is a sum of x[k] * step[k] with 0 <= x[k] <= most[k]. Terms have descending steps;
+ * `work` bounds the search. */
 typedef struct problem {
     int n, work;
     int64_t step[2 * GP_MAX_DIM], most[2 * GP_MAX_DIM];
@@ -29,7 +29,7 @@ static void prepare(problem *p) {
     }
 }
 
-/* True as well when the search is given up. Depth: one level per term. */
+/* Also true when the search is given up. Depth: one level per term. */
 static bool solvable(problem *p, int k, int64_t target) {
     if (target == 0) return true;
     if (target < 0 || target > p->reach[k] || target % p->gcd[k]) return false;
@@ -42,7 +42,7 @@ static bool solvable(problem *p, int k, int64_t target) {
     return false;
 }
 
-/* Adds a's dims to p. sign -1: a's elements are subtracted, which moves the target by what is
+/* Adds a's dims to p. sign -1: a's elements are subtracted, which moves the target by the value
  * returned. */
 static int64_t add_array(problem *p, const gp_array *a, int sign) {
     int64_t moved = 0;
@@ -56,7 +56,8 @@ static int64_t add_array(problem *p, const gp_array *a, int sign) {
 
 bool gp_arrays_overlap(const gp_array *a, const gp_array *b) {
     const char *alo, *ahi, *blo, *bhi;
-    if (a->numel == 0 || b->numel == 0) return false; /* also where an empty one lies inside */
+    if (a->numel == 0 || b->numel == 0)
+        return false; /* also where an empty one lies within the other's memory */
     gp_array_extent(a, &alo, &ahi);
     gp_array_extent(b, &blo, &bhi);
     if (ahi <= blo || bhi <= alo) return false;

@@ -1,6 +1,6 @@
-/* Random numbers from counters: Philox4x32-10 and the formulas that shape its words. Only plain
-   IEEE operations, so that every device, thread count and instruction set gives the same bits;
-   compile without contraction to fused multiply-add. */
+/* Random numbers from counters: Philox4x32-10, and the formulas for its distributions. Only plain
+ * IEEE operations, so that every device, thread count and instruction set gives the same bits;
+ * compile without contraction to fused multiply-add. */
 #ifndef GP_RNG_H
 #define GP_RNG_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef GP_RNG_FN /* CUDA puts __device__ in front */
+#ifndef GP_RNG_FN /* for CUDA: defined as __device__ */
 #define GP_RNG_FN static inline
 #endif
 
@@ -52,10 +52,10 @@ GP_RNG_FN int64_t gp_integer(uint64_t w, int64_t low, uint64_t range) {
 }
 
 /* Two independent normal numbers from two words. Source: Box and Muller, 1958; logarithm, sine and
- * cosine after Cephes' logf, sinf and cosf. In steps, so that a loop over each of them has few
- * instructions that wait for each other.
+ * cosine after Cephes' logf, sinf and cosf. Split into steps, so that a loop over each has few
+ * dependent instructions.
  *
- * The first word makes the radius, from the logarithm of u = (w / 2^9 + 1/2) / 2^23, never 0: u =
+ * The first word gives the radius, from the logarithm of u = (w / 2^9 + 1/2) / 2^23, never 0: u =
  * 2^k (1 + x), x in [sqrt(1/2) - 1, sqrt(2) - 1). */
 GP_RNG_FN float gp_log_split(uint32_t w, float *k) {
     float u = ((float)(int32_t)(w >> 9) + 0.5f) * 0x1p-23f, m;
@@ -85,7 +85,7 @@ GP_RNG_FN float gp_radius(float x, float k, float p) {
     float z = x * x, y = p * x * z - 2.12194440e-4f * k - 0.5f * z;
     return sqrtf(-2 * (x + y + 0.693359375f * k));
 }
-/* The second is an angle of w / 2^32 turns: quarters, and what is left within an eighth on either
+/* The second is an angle of w / 2^32 turns: quarters, and a remainder of up to an eighth on either
  * side. */
 GP_RNG_FN uint32_t gp_quarters(uint32_t w) { return (w + 0x20000000u) >> 30; }
 GP_RNG_FN float gp_angle(uint32_t w) {
@@ -109,7 +109,7 @@ GP_RNG_FN float gp_signed(float x, uint32_t sign) {
     memcpy(&x, &bits, 4);
     return x;
 }
-/* From the second word, the radius, and sine and cosine of what is left of the angle. */
+/* Combines the second word, the radius, and sine and cosine of the angle's remainder. */
 GP_RNG_FN void gp_normal_pair(uint32_t w, float r, float s, float c, float out[2]) {
     uint32_t q = gp_quarters(w);
     out[0] = gp_signed(r * (q & 1 ? s : c), (q + 1) << 30);

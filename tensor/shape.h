@@ -1,5 +1,5 @@
 /* Dims and strides: pure functions on small arrays, no allocation. Dims and indices are 0-based
- * here; Lua's 1-based ones end in bindings/. */
+ * here; bindings/ converts Lua's 1-based ones. */
 #ifndef GP_SHAPE_H
 #define GP_SHAPE_H
 
@@ -30,7 +30,7 @@ bool gp_shape_broadcast(const char *op, gp_shape *into, const gp_shape *s);
 /* "2x3x4", "scalar" for 0-d; writes at most n bytes and returns buf. */
 char *gp_shape_text(const gp_shape *s, char *buf, size_t n);
 
-/* What an index into `size` elements may be, for a message: "expected 1 to 3, or -3 to -1", or that
+/* The valid indices of `size` elements, for a message: "expected 1 to 3, or -3 to -1", or that
  * there are none. Writes at most n bytes and returns buf. */
 char *gp_index_range(int64_t size, char *buf, size_t n);
 

@@ -1,4 +1,4 @@
-/* Signatures of ops: the text in ops.def taken apart. */
+/* Parses signatures of ops, the texts in ops.def. */
 #include "tensor/sig.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Signatures of ops: the text in ops.def taken apart, for argument checks, help and completion. */
+/* Signatures of ops, parsed from the texts in ops.def for argument checks, help and completion. */
 #ifndef GP_SIG_H
 #define GP_SIG_H
 
@@ -6,15 +6,14 @@
 #include <stdint.h>
 
 /* `type name=default, …`; `type? name` may be left out, `tensor! x` may be written in place,
-   `tensors! xs` are written by the op.
-   Types of parameters. `operand` is a tensor or a number; `dim` is one dim counted from 1 or the
-   end; `dims` and `shape` are lists of integers (a table, or numbers one after the other), `ints` a
-   table or one number; `padding` is ints or one of the strings 'same' and 'valid'; `tensors` is a
-   table of tensors; `any` is any Lua value.
-   Of functions that are no ops, and get what was given as it is: `value` is any Lua value, also a
-   table that could be options; `text` a string; `table` a table (`table?` steps aside for what is
-   none); `function` what can be called; `rest`, at the end, all that follows, and then there are no
-   options; `self`, in front, an object of the class that the parameter's name says. */
+ * `tensors! xs` are written by the op. Types of parameters. `operand` is a tensor or a number;
+ * `dim` is one dim counted from 1 or the end; `dims` and `shape` are lists of integers (a table, or
+ * consecutive numbers), `ints` a table or one number; `padding` is ints or one of the strings
+ * 'same' and 'valid'; `tensors` is a table of tensors; `any` is any Lua value. Of functions that
+ * are not ops, which take arguments as they are given: `value` is any Lua value, also a table that
+ * could be options; `text` a string; `table` a table (`table?` is absent where the argument is not
+ * one); `function` what can be called; `rest`, at the end, all that follows, and then there are no
+ * options; `self`, the first, an object of the class that the parameter's name says. */
 typedef enum gp_sig_type {
 #define SIG(name) GP_SIG_##name,
 #include "tensor/sig.def"
@@ -39,7 +38,7 @@ typedef struct gp_sig {
     gp_param p[GP_MAX_PARAMS];
 } gp_sig;
 
-/* Takes `text` apart. False with a message if it is not a signature. */
+/* Parses `text`. False with a message if it is not a signature. */
 bool gp_sig_parse(const char *text, gp_sig *out);
 
 #endif

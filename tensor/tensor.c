@@ -11,7 +11,7 @@
 #include "tensor/error.h"
 #include "tensor/autograd/tape.h"
 
-/* Dead tensor structs of this thread, used again before malloc is asked. */
+/* Dead tensor structs of this thread, reused before malloc is called. */
 static _Thread_local gp_tensor *spare;
 static _Thread_local int nspare;
 static _Thread_local bool kept; /* free_spare will be called */
@@ -25,13 +25,13 @@ static void free_spare(void *unused) {
     }
     spare = NULL;
     nspare = 0;
-    kept = false; /* another destructor may release tensors yet */
+    kept = false; /* another destructor may still release tensors */
 }
 
 static pthread_key_t ending;
 static void make_key(void) { pthread_key_create(&ending, free_spare); }
 
-/* A thread that keeps spare structs frees them when it ends. */
+/* Makes a thread that keeps spare structs free them when it ends. */
 static void keeps_spare(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
@@ -39,7 +39,7 @@ static void keeps_spare(void) {
     kept = true;
 }
 
-/* A struct with one reference; storage and array are the caller's to fill. */
+/* A struct with one reference; the caller fills in storage and array. */
 static gp_tensor *take(void) {
     gp_tensor *t = spare;
     if (t) {
@@ -83,7 +83,7 @@ gp_tensor *gp_tensor_new(gp_device *dev, gp_dtype dt, const gp_shape *shape) {
     if (!gp_shape_numel(shape, &numel)) return NULL;
     size_t bytes;
     if (__builtin_mul_overflow((size_t)numel, gp_dtype_size(dt), &bytes))
-        bytes = SIZE_MAX; /* out of memory, with its list */
+        bytes = SIZE_MAX; /* out of memory: reported with the list of tensors */
     gp_storage *st = gp_storage_new(gp_stream_current(dev), bytes);
     return st ? gp_tensor_wrap(st, dt, shape) : NULL;
 }

@@ -9,50 +9,50 @@
 #include "tensor/array.h"
 
 /* A block of device memory, and the unit of the caching allocator (alloc.c): freed storages wait
- * there to be used again. */
+ * there for reuse. */
 typedef struct gp_storage {
     atomic_int refs;
     _Atomic uint32_t version; /* counts in-place writes */
     gp_device *dev;
     gp_stream *stream;      /* allocated here: reuse on this stream needs no wait */
-    _Atomic uint64_t other; /* bit i: stream i of the device has used it as well */
+    _Atomic uint64_t other; /* bit i: stream i of the device has used it, too */
     gp_stream *writer; /* the stream that wrote it last, and that stream's count of commands then;
-                          NULL: nobody */
+                          NULL: never written */
     uint64_t written;
     char *data;          /* device address */
     size_t bytes;        /* capacity */
-    size_t asked;        /* of these, what its life began with: the first tensor's */
+    size_t asked;        /* of these, what the first tensor asked for */
     int size_class;      /* size class; -1: foreign memory, released by `release` */
     bool pinned;         /* host memory that a device copies from without staging */
-    atomic_bool charged; /* to Lua's collector; once, whichever tensor of it comes to Lua first */
-    atomic_int readers; /* queued copies that still read or write it (pinned host memory), and calls
-                           left behind that read it (tensor/device/offload.h) */
+    atomic_bool charged; /* to Lua's collector: once, whichever of its tensors reaches Lua first */
+    atomic_int readers;  /* queued copies that still read or write it (pinned host memory), and
+                            abandoned calls that read it (tensor/device/offload.h) */
     void (*release)(struct gp_storage *);
     void *owner;                /* for release */
-    void (*unlock)(void *data); /* host memory that a device has page-locked: before it goes back to
-                                   the system */
+    void (*unlock)(void *data); /* host memory that a device has page-locked: called before it goes
+                                   back to the system */
     const char *file; /* where it was made, for the out-of-memory list; interned, or NULL */
     int line;
-    const char *_Atomic write_file; /* the last write in place, while gradients are about; */
-    atomic_int write_line;          /* workers may write parts of one storage at a time */
-    struct gp_failure *failure, *walk_failure; /* what its value comes from; failure.c's, as is */
-    uint64_t walk;                             /* in which walk_failure counts */
+    const char *_Atomic write_file; /* the last write in place, recorded while gradients exist; */
+    atomic_int write_line;          /* workers may write parts of one storage concurrently */
+    struct gp_failure *failure,
+        *walk_failure; /* the failure that its value stems from; owned by failure.c, as is */
+    uint64_t walk;     /* of the walk in which walk_failure counts */
     bool intact, walk_intact;
     struct gp_storage *next, *prev; /* free list; list of live large blocks */
 } gp_storage;
 
 struct gp_tensor {
-    gp_array a; /* first: a gp_tensor * is a gp_array * for kernels */
-    int refs;   /* plain: a gp_tensor belongs to one thread at a time, storages are what threads
-                 * share */
+    gp_array a; /* first member: a gp_tensor * is a gp_array * for kernels */
+    int refs;   /* plain: a gp_tensor belongs to one thread at a time; threads share storages */
     bool requires_grad;
     gp_storage *storage;
     uint8_t output; /* of node */
     uint32_t
         writes; /* autograd: recorded writes in place; of a view: its base's when node was made */
-    struct gp_node *node;   /* autograd: what made it; NULL for leaves */
-    struct gp_leaf *leaf;   /* where its gradient gathers */
-    struct gp_tensor *base; /* a view's: the tensor that it is a view of, itself no view */
+    struct gp_node *node;   /* autograd: the node that made it; NULL for leaves */
+    struct gp_leaf *leaf;   /* where its gradient accumulates */
+    struct gp_tensor *base; /* of a view: its base, itself not a view */
     struct gp_tensor *next; /* free list */
 };
 
@@ -71,7 +71,7 @@ gp_tensor *gp_tensor_alias(const gp_tensor *t);
 /* A tensor over storage, whose reference it takes over. Contiguous. */
 gp_tensor *gp_tensor_wrap(gp_storage *storage, gp_dtype dt, const gp_shape *shape);
 
-/* A tensor is one thread's, so its count is not atomic; the storage below may be shared. */
+/* A tensor belongs to one thread, so its count is not atomic; its storage may be shared. */
 static inline gp_tensor *gp_tensor_ref(gp_tensor *t) {
     t->refs++;
     return t;

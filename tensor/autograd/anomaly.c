@@ -1,4 +1,4 @@
-/* detect_anomaly: which op made a NaN, forward or backward. Each look is a wait. */
+/* detect_anomaly: finds the op that made a NaN, forward or backward. Each check is a wait. */
 #include "tensor/autograd/anomaly.h"
 
 bool gp_anomaly;

@@ -1,4 +1,4 @@
-/* detect_anomaly: which op made a NaN. */
+/* detect_anomaly: finds the op that made a NaN. */
 #ifndef GP_ANOMALY_H
 #define GP_ANOMALY_H
 
@@ -6,12 +6,12 @@
 
 extern bool gp_anomaly;
 
-/* Whether t holds a NaN, a wait; false with a message where the wait was refused. NULL and what is
- * no float holds none. */
+/* Whether t holds a NaN; waits. False with a message where the wait was refused. NULL and tensors
+ * of other dtypes than floats hold none. */
 bool gp_has_nan(gp_tensor *t, bool *found);
-/* Notes whether a result of n is NaN. */
+/* Records whether a result of n is NaN. */
 bool gp_note_nan(gp_node *n, gp_tensor *const *out, int nout);
-/* False, naming the op that made it, if root, from which backward is to start, is NaN. */
+/* False, naming the op that made it, if root, where backward is to start, is NaN. */
 bool gp_check_root(gp_tensor *root);
 
 #endif

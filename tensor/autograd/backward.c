@@ -1,5 +1,5 @@
-/* The backward walk: nodes in reverse order of their making, each run once when all gradients of
- * its outputs have come. */
+/* The backward walk: nodes in reverse order of creation, each run once, when all gradients of its
+ * outputs have arrived. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 _Thread_local bool gp_grads_apart;
 
-enum { NODES = 16, INPUTS = 8 }; /* for which no memory is asked */
+enum { NODES = 16, INPUTS = 8 }; /* for which no memory is allocated */
 
 typedef struct walk {
     const gp_backward_opts *opts;
@@ -21,7 +21,7 @@ typedef struct walk {
     gp_leaf *leaves;  /* with something pending */
     const char *file; /* the forward line of the last step */
     int line;
-    gp_vjp v; /* tensors made between the steps */
+    gp_vjp v; /* tensors made during the step */
 } walk;
 
 /* ---- the queue ---- */
@@ -45,7 +45,7 @@ static bool push(walk *w, gp_node *n) {
     return true;
 }
 
-/* The node that was made last; its reference is the caller's from here on. */
+/* The node that was made last; the caller takes over its reference. */
 static gp_node *pop(walk *w) {
     gp_node *top = w->heap[0], *last = w->heap[--w->n];
     int i = 0;
@@ -81,14 +81,14 @@ static bool add_to(gp_tensor **sum, bool *own, gp_tensor *g, bool create) {
     return true;
 }
 
-/* g is part of the gradient of that output of n. Takes no reference of the caller's. */
+/* Adds g to the gradient of that output of n. Takes no reference of the caller's. */
 static bool give_node(walk *w, gp_node *n, int output, gp_tensor *g) {
     gp_output *o = &n->out[output];
     return add_to(&o->g, &o->own, g, w->opts->create) && push(w, n);
 }
 
-/* The same for a leaf, whose sum waits until the walk is over: a failed walk leaves every grad
- * as it was. */
+/* The same for a leaf, whose sum is kept until the walk is over: a failed walk leaves every grad as
+ * it was. */
 static bool give_leaf(walk *w, gp_leaf *l, gp_tensor *g) {
     bool own = false, first = !l->pending;
     if (!add_to(&l->pending, &own, g, true)) return false;
@@ -96,14 +96,14 @@ static bool give_leaf(walk *w, gp_leaf *l, gp_tensor *g) {
     return true;
 }
 
-/* A gradient as the input wants it: its shape and dtype. */
+/* A gradient converted to the input's shape and dtype. */
 static gp_tensor *fitted(walk *w, const gp_input *in, gp_tensor *g) {
     gp_vjp *v = &w->v;
     if (g->a.dtype != in->dtype) g = DO(to, "t-d", g, (int)in->dtype);
     return g ? gp_sum_to(v, g, &in->shape) : NULL;
 }
 
-/* What the hook makes of g: g itself, or another tensor of its shape and device. NULL with a
+/* The hook's result for g: g itself, or another tensor of its shape and device. NULL with a
  * message. */
 static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
     gp_tensor *r = gp_keep(&w->v, h->fn(h->ctx, g));
@@ -117,15 +117,15 @@ static gp_tensor *run_hook(walk *w, gp_grad_hook *h, gp_tensor *g) {
         g->storage->dev->name);
 }
 
-/* The hooks of one output, each on what the one before gave; NULL with a message. */
+/* Runs the hooks of one output, each on the result of the one before; NULL with a message. */
 static gp_tensor *run_hooks(walk *w, gp_grad_hook *h, int output, gp_tensor *g) {
-    if (h) gp_forward_line(NULL, 0); /* what hooks run has its own line */
+    if (h) gp_forward_line(NULL, 0); /* ops in hooks have source lines of their own */
     for (; h && g; h = h->next)
         if (h->output == output) g = run_hook(w, h, g);
     return g;
 }
 
-/* What the step made is released at its end, also where it failed. */
+/* Releases what the step made, at its end, also where it failed. */
 static void drop_pool(gp_vjp *v) {
     for (int i = 0; i < v->npool; i++) gp_tensor_unref(v->pool[i]);
     v->npool = 0;
@@ -133,8 +133,8 @@ static void drop_pool(gp_vjp *v) {
 
 /* ---- one node ---- */
 
-/* Whether nobody wrote to a saved tensor's storage since it was saved; `saved` NULL: nothing
- * was. */
+/* Whether a saved tensor's storage was left unwritten since it was saved; true for a NULL
+ * `saved`. */
 static bool unchanged(const gp_node *n, const gp_tensor *saved, uint32_t version) {
     const gp_storage *st = saved ? saved->storage : NULL;
     if (!st || st->version == version) return true;
@@ -156,8 +156,8 @@ static gp_tensor *with_history(gp_vjp *v, gp_tensor *t, gp_node *node, gp_leaf *
     return r;
 }
 
-/* The saved inputs and outputs of n into v->x and v->y, and which gradients are wanted into
- * v->need. create: with their history, since the gradients are recorded too. */
+/* Sets v->x and v->y, the saved inputs and outputs of n, and v->need, which gradients are wanted.
+ * create: with their history, since the gradients are recorded too. */
 static bool unpack(gp_vjp *v, gp_node *n, bool create) {
     bool ok = true;
     for (int i = 0; i < n->nin && ok; i++) {
@@ -179,7 +179,7 @@ static bool unpack(gp_vjp *v, gp_node *n, bool create) {
     return ok;
 }
 
-/* With detect_anomaly: a NaN in a gradient is told of where it arises. Waits for the device. */
+/* With detect_anomaly: reports a NaN in a gradient where it arises. Waits for the device. */
 static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
     bool found;
     if (!gp_anomaly) return true;
@@ -188,7 +188,7 @@ static bool no_anomaly(walk *w, const gp_node *n, int i, gp_tensor *g) {
                              n->op->name, n->file ? n->file : "?", n->line, i + 1);
 }
 
-/* The gradients that n's rule left in dx go to who made the inputs. */
+/* Passes the gradients that n's rule left in dx to the nodes and leaves of the inputs. */
 static bool pass_on(walk *w, gp_node *n) {
     for (int i = 0; i < n->nin; i++) {
         const gp_input *in = &n->in[i];
@@ -201,8 +201,8 @@ static bool pass_on(walk *w, gp_node *n) {
     return true;
 }
 
-/* Room for the inputs of n: in the walk itself, or malloc'ed for nodes with many (cat, stack); step
- * frees it. */
+/* Memory for the inputs of n: in the walk itself, or malloc'ed for nodes with many (cat, stack);
+ * step frees it. */
 static bool prepare(walk *w, gp_node *n) {
     gp_vjp *v = &w->v;
     v->node = n;
@@ -220,7 +220,7 @@ static bool prepare(walk *w, gp_node *n) {
     return true;
 }
 
-/* Where an input of grad() is an output of n, its gradient is complete now. */
+/* Stores the gradient for grad() where one of its inputs is an output of n: it is complete now. */
 static void capture(walk *w, const gp_node *n) {
     const gp_backward_opts *o = w->opts;
     for (int i = 0; i < o->ninputs; i++)
@@ -230,8 +230,8 @@ static void capture(walk *w, const gp_node *n) {
         }
 }
 
-/* One node: hooks, the rule's function, its gradients passed on; then what it had saved is freed
- * unless the graph is retained. A second walk through it is refused by `freed`. */
+/* Runs one node: hooks, the rule's function, its gradients passed on. Then what it saved is freed
+ * unless the graph is retained; `freed` refuses a second walk through it. */
 static bool step(walk *w, gp_node *n) {
     gp_vjp *v = &w->v;
     if (n->freed)
@@ -243,7 +243,7 @@ static bool step(walk *w, gp_node *n) {
     bool ok = unpack(v, n, w->opts->create);
     for (int i = 0; i < n->nout; i++) {
         gp_tensor *g = n->out[i].g;
-        v->g[i] = g ? gp_keep(v, g) : NULL; /* the pool's from here on */
+        v->g[i] = g ? gp_keep(v, g) : NULL; /* the pool owns it from here on */
         if (ok && g && n->hooks) ok = (v->g[i] = run_hooks(w, n->hooks, i, g)) != NULL;
         n->out[i].g = v->g[i]; /* for capture */
     }
@@ -260,7 +260,7 @@ static bool step(walk *w, gp_node *n) {
 
 /* ---- the walk ---- */
 
-/* Queues root with its gradient g (NULL: 1, for one element). */
+/* Queues root with its gradient g (NULL: 1, for a one-element root). */
 static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
     gp_vjp *v = &w->v;
     char text[200];
@@ -296,7 +296,7 @@ static bool start(walk *w, gp_tensor *root, gp_tensor *g) {
     return n ? give_node(w, n, root->output, g) : give_leaf(w, root->leaf, g);
 }
 
-/* The gradient that a leaf keeps is its own: not an expanded view, nor one that others hold. */
+/* A gradient that a leaf may keep: not an expanded view, nor one that others hold. */
 static gp_tensor *own_copy(walk *w, gp_tensor *g) {
     if (w->opts->create || (g->a.contiguous && g->refs == 1 && g->storage->refs == 1))
         return gp_tensor_ref(g);
@@ -321,7 +321,7 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
     return (l->grad = own_copy(w, g)) != NULL;
 }
 
-/* After the walk. ok false: what came is thrown away. */
+/* Called after the walk. ok false: discards the gradients. */
 static bool settle_leaves(walk *w, bool ok) {
     while (w->leaves) {
         gp_leaf *l = w->leaves;

@@ -1,5 +1,5 @@
-/* What gradients of several families are composed of: gradients that go back to the elements that
- * indices name, or that equal a result. */
+/* What gradients of several families are composed of: gradients scattered to indexed elements, or
+ * to those that equal a result. */
 #include "tensor/autograd/compose.h"
 
 gp_tensor *gp_along(gp_vjp *v, gp_tensor *t, int dim, int ndim) {
@@ -39,7 +39,7 @@ gp_tensor *gp_scatter_onto(gp_vjp *v, const gp_shape *s, gp_tensor *index, int d
 
 gp_tensor *gp_scatter_back(gp_vjp *v, gp_tensor *index, int dim, gp_tensor *g) {
     const gp_shape *s = gp_in_shape(v, 0);
-    if (s->ndim == 0 && g->a.numel == 0) return gp_zeros_shaped(v, s, 0); /* of topk, no element */
+    if (s->ndim == 0 && g->a.numel == 0) return gp_zeros_shaped(v, s, 0); /* topk of no element */
     return index->a.ndim == 0 ? gp_reshape(v, g, s) : gp_scatter_onto(v, s, index, dim, g);
 }
 

@@ -1,5 +1,5 @@
-/* What gradients of several families are composed of: arithmetic in a word each, and gradients that
- * go back to the elements that indices name, or that equal a result. As in grad.h, results are
+/* What gradients of several families are composed of: arithmetic in one word each, and gradients
+ * scattered to indexed elements, or to those that equal a result. As in grad.h, results are
  * borrowed until the step is done, and NULL with a message where an operand is NULL or fails. */
 #ifndef GP_COMPOSE_H
 #define GP_COMPOSE_H
@@ -21,28 +21,29 @@ static inline gp_tensor *row(gp_vjp *v, gp_tensor *t) {
     return DO(unsqueeze, "ti", t, (int64_t)-2);
 }
 
-/* t, of one dim, as dim `dim` (from 1) of ndim. */
+/* t, of one dim, reshaped so that it is dim `dim` (from 1) of ndim. */
 gp_tensor *gp_along(gp_vjp *v, gp_tensor *t, int dim, int ndim);
 
-/* z, zeros that nobody else has, with g added at the places of one element of each index tensor (of
- * dims; NULL: the first ones): in place, unless that is to be differentiated. */
+/* z, zeros that nobody else holds, plus g at the elements that the index tensors name (one tensor
+ * for each of dims; NULL: the first dims). In place, unless that is to be differentiated. */
 gp_tensor *gp_add_at(gp_vjp *v, gp_tensor *z, gp_tensor **index, int n, gp_tensor *g,
                      const int64_t *dims, int ndims);
 /* Zeros of shape s with g added at index along dim (0-based). */
 gp_tensor *gp_scatter_onto(gp_vjp *v, const gp_shape *s, gp_tensor *index, int dim, gp_tensor *g);
-/* The same, like input 0; any of them may have no dims. */
+/* The same in the shape of input 0; any of them may have no dims. */
 gp_tensor *gp_scatter_back(gp_vjp *v, gp_tensor *index, int dim, gp_tensor *g);
 
-/* g, the gradient of y, one element of all or (dim >= 0) along a dim, shared among those of input 0
- * that equal y: of a NaN, among the NaNs. */
+/* g, the gradient of y, shared among the elements of input 0 that equal y (NaNs equal NaN). y is
+ * one of all elements or, with dim >= 0, one along that dim. */
 gp_tensor *gp_among_equals(gp_vjp *v, gp_tensor *y, gp_tensor *g, int64_t dim);
 
-/* These set dx[0]; false with a message. Of an op whose one result is one of all elements: shared
+/* These set dx[0]; false with a message. For an op whose one result is one of all elements: shared
  * among those that equal it. */
 bool gp_grad_to_equals(gp_vjp *v);
-/* Of an op that gives values and their indices along the dim in argument a (absent: the last). */
+/* For an op that gives values and their indices along the dim in argument a (absent: the last). */
 bool gp_grad_to_indices(gp_vjp *v, int a);
-/* Of a reduction that gives values and their indices along that dim, kept as argument b says. */
+/* For a reduction that gives values and their indices along the dim in argument a; argument b is
+ * its keepdim. */
 bool gp_grad_to_picked(gp_vjp *v, int a, int b);
 
 #endif

@@ -1,5 +1,5 @@
-/* Derivative columns of ops.def as text: the same formula composed of recorded ops, so that it has
- * a derivative of its own. */
+/* Reads derivative columns of ops.def as text: composes the same formula of recorded ops, so that
+ * it has a derivative of its own. */
 #include "tensor/autograd/formula.h"
 
 #include <ctype.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value while the text is read: a number or a tensor (GP_NUMBER, GP_TENSOR). After a failure, or
- * in a part that is only skipped, whatever. */
+/* A value while the text is read: a number or a tensor (GP_NUMBER, GP_TENSOR). Undefined after a
+ * failure, or in a part that is only skipped. */
 typedef struct branch {
     gp_value cond; /* a tensor: the branch is taken … */
     bool taken;    /* … where it is this */
@@ -32,7 +32,7 @@ static void spaces(reader *r) {
     while (*r->at == ' ') r->at++;
 }
 
-/* Is `what` next? Then it is read. */
+/* Whether `what` comes next; if so, reads it. */
 static bool take(reader *r, const char *what) {
     spaces(r);
     size_t n = strlen(what);
@@ -55,7 +55,7 @@ static gp_value run(reader *r, const gp_op *op, const gp_value *arg, int n) {
     return t ? (gp_value){.kind = GP_TENSOR, .t = t} : number(0);
 }
 
-/* The number as a tensor, for an op that takes no number there: of g's dtype. */
+/* The number as a tensor of g's dtype, for an op that takes no number in that argument. */
 static gp_value as_tensor(reader *r, gp_value x) {
     gp_tensor *g = r->vars->value[0].t;
     gp_call c;
@@ -84,8 +84,7 @@ static double ne(double a, double b) { return a != b; }
 static double and (double a, double b) { return a && b; }
 static double or (double a, double b) { return a || b; }
 
-/* By how tightly they bind, the loosest first; where one begins as another does, the longer
- * first. */
+/* By precedence, the lowest first; where one is the prefix of another, the longer first. */
 static const struct operator{
     const char *text;
     int level;
@@ -124,7 +123,7 @@ static const gp_op *function(const char *s, size_t n) {
     return gp_op_find(name);
 }
 
-/* name(arguments), the op of that name applied to them. */
+/* Applies the op called name to the arguments read. */
 static gp_value call(reader *r, const char *name, size_t n) {
     gp_value arg[3];
     int count = 0;
@@ -138,8 +137,8 @@ static gp_value call(reader *r, const char *name, size_t n) {
     return run(r, function(name, n), arg, count);
 }
 
-/* x within a branch: 1 where that is not taken, or an infinity there, times the gradient 0, is
- * NaN. */
+/* x within a branch, and 1 where that branch is not taken: an infinity there, times the gradient 0,
+ * would be NaN. */
 static gp_value safe(reader *r, gp_value x, const branch *b) {
     if (!b || x.kind != GP_TENSOR) return x;
     x = safe(r, x, b->outer);
@@ -188,12 +187,13 @@ static gp_value binary(reader *r, int level) {
         const struct operator* o = & operators[i];
         if (o->level != level || !take(r, o->text)) continue;
         a = combine(r, o, a, binary(r, level + 1));
-        i = -1; /* further ones of this level */
+        i = -1; /* look for another operator of this level */
     }
     return a;
 }
 
-/* A branch of ?:, which is only skipped where the condition is a number that says so. */
+/* Reads a branch of ?:, and only skips it where the condition is a number that selects the
+ * other. */
 static gp_value read_branch(reader *r, gp_value cond, bool taken) {
     branch b = {cond, taken, r->in};
     bool skip = cond.kind == GP_NUMBER && (cond.f != 0) != taken;

@@ -12,9 +12,9 @@ typedef struct gp_formula_vars {
     gp_value value[GP_MAX_ARGS];
 } gp_formula_vars;
 
-/* Is every function in the formula an op? */
+/* Whether every function in the formula is an op. */
 bool gp_formula_composes(const char *text);
-/* The formula's value: a tensor that v keeps, NULL with a message. */
+/* Computes the formula: a tensor that v keeps, NULL with a message. */
 gp_tensor *gp_formula(gp_vjp *v, const char *text, const gp_formula_vars *vars);
 
 #endif

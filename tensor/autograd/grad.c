@@ -1,5 +1,5 @@
-/* What backward functions are written with: ops in a few letters, and the pool that holds what they
- * make until the step is done. */
+/* What backward functions are written with: ops by short format strings, and the pool that holds
+ * their results until the step is done. */
 #include "tensor/autograd/grad.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static void add_number(gp_call *c, double x) {
                    integer ? (gp_scalar){.i = (int64_t)x} : (gp_scalar){.is_float = true, .f = x});
 }
 
-/* Argument a of the forward call once more. */
+/* Appends argument a of the forward call. */
 static bool repeat_arg(gp_vjp *v, gp_call *c, int a) {
     const gp_value *from = &v->node->arg[a];
     if (a >= v->node->nargs || from->kind == GP_NONE) gp_call_none(c);
@@ -36,7 +36,7 @@ static bool repeat_arg(gp_vjp *v, gp_call *c, int a) {
     return c->arg[c->nargs - 1].kind != GP_LIST;
 }
 
-/* One argument; false if it is an operand whose making failed. */
+/* Appends one argument; false if it is an operand that could not be made. */
 static bool add_arg(gp_vjp *vjp, gp_call *c, char letter, va_list *ap) {
     gp_value *v = &c->arg[c->nargs];
     switch (letter) {
@@ -67,8 +67,7 @@ static bool add_arg(gp_vjp *vjp, gp_call *c, char letter, va_list *ap) {
     return true;
 }
 
-/* fmt: a letter for each argument, see grad.h. After a failure nothing runs any more in this
- * step. */
+/* fmt: a letter for each argument, see grad.h. After a failure, nothing more runs in this step. */
 static bool run(gp_vjp *v, gp_call *c, const char *fmt, va_list *ap) {
     if (v->failed) return false;
     for (; *fmt; fmt++)

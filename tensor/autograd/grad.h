@@ -1,16 +1,14 @@
-/* Writing backward functions: what a vjp gets, and ops in a few letters. */
+/* Writing backward functions: the arguments of a vjp, and ops by short format strings. */
 #ifndef GP_GRAD_H
 #define GP_GRAD_H
 
 #include "tensor/autograd/tape.h"
 
-/*
- * One backward step. fn reads g (a gradient for each output, NULL where none came), x and y (what
+/* One backward step. fn reads g (a gradient for each output, NULL where none came), x and y (what
  * the rule saves), and sets dx[i] where need[i]. A gradient may be larger than the input by
- * broadcasting, and of another float dtype: who called sums and converts. All tensors that the
+ * broadcasting, and of another float dtype: the caller sums and converts. All tensors that the
  * functions below return are borrowed: they live until fn is done. They return NULL with a message,
- * and take NULL for failed operands, so fn need only look at the
- * end. */
+ * and accept NULL for failed operands, so fn need only check at the end. */
 enum { GP_POOL = 32 };
 struct gp_vjp {
     gp_node *node;
@@ -21,16 +19,16 @@ struct gp_vjp {
     bool *need;
     bool failed;
     int npool, cap;
-    gp_tensor **pool; /* first, until that is full */
+    gp_tensor **pool; /* used first, until it is full */
     gp_tensor *first[GP_POOL];
 };
 
 /* Runs an op. fmt has a letter for each argument: t tensor, l list (gp_tensor **, int), i int64_t,
  * n double (a number operand), f double (a float), b int (bool), v ints (const int64_t *, int), d
  * dtype (int), s string, o tensor or NULL for none, a the forward's argument of that number (int;
- * no list of tensors), - not given. */
+ * not a list of tensors), - absent. */
 gp_tensor *gp_do(gp_vjp *v, const gp_op *op, const char *fmt, ...);
-/* The same in place: writes into. */
+/* The same in place: writes `into`. */
 gp_tensor *gp_do_in(gp_vjp *v, gp_tensor *into, const gp_op *op, const char *fmt, ...);
 /* The same; out gets all outputs. */
 bool gp_do_all(gp_vjp *v, gp_tensor **out, const gp_op *op, const char *fmt, ...);
@@ -39,13 +37,13 @@ bool gp_do_all(gp_vjp *v, gp_tensor **out, const gp_op *op, const char *fmt, ...
 /* Keeps t until the step is done: takes over the reference. Returns t. */
 gp_tensor *gp_keep(gp_vjp *v, gp_tensor *t);
 
-/* Zeros in shape, dtype and place of input i. */
+/* Zeros of the shape, dtype and device of input i. */
 gp_tensor *gp_zeros_like_input(gp_vjp *v, int i);
-/* Zeros of shape s, in dtype and place of input i. */
+/* Zeros of shape s, of the dtype and device of input i. */
 gp_tensor *gp_zeros_shaped(gp_vjp *v, const gp_shape *s, int i);
 /* 1, 2 … n as i64 on dev. */
 gp_tensor *gp_count_to(gp_vjp *v, int64_t n, gp_device *dev);
-/* g of output i, zeros if none came. */
+/* The gradient of output i, zeros if none came. */
 gp_tensor *gp_g(gp_vjp *v, int i);
 /* t summed to shape s: the backward of broadcasting. */
 gp_tensor *gp_sum_to(gp_vjp *v, gp_tensor *t, const gp_shape *s);
@@ -68,16 +66,16 @@ static inline const int64_t *gp_ints_arg(const gp_vjp *v, int i, int *n) {
     *n = v->node->arg[i].n;
     return v->node->ints + v->node->arg[i].i;
 }
-/* The number of the input that argument a is; -1 where it is no tensor. */
+/* The input that argument a is, by number; -1 where it is not a tensor. */
 static inline int gp_input_of(const gp_vjp *v, int a) {
     return gp_has(v, a) && v->node->arg[a].kind == GP_TENSOR ? (int)v->node->arg[a].i : -1;
 }
-/* The saved tensor that argument a is; NULL where it is none. */
+/* The saved tensor of argument a; NULL where it has none. */
 static inline gp_tensor *gp_saved(const gp_vjp *v, int a) {
     int i = gp_input_of(v, a);
     return i < 0 ? NULL : v->x[i];
 }
-/* Is argument a an input that needs a gradient? */
+/* Whether argument a is an input that needs a gradient. */
 static inline bool gp_needs(const gp_vjp *v, int a) {
     int i = gp_input_of(v, a);
     return i >= 0 && v->need[i];
@@ -91,9 +89,11 @@ static inline const gp_shape *gp_in_shape(const gp_vjp *v, int i) { return &v->n
 /* The (0-based) dim in argument a for an input with ndim dims; the forward has checked it. */
 int gp_dim_arg(const gp_vjp *v, int a, int ndim);
 
-/* Rules of elementwise rows and reductions, from their formulas; and of these formulas' own ops. */
+/* Rules of elementwise rows and reductions, made from their formulas, and of the ops that these
+ * formulas define. */
 extern const gp_rule gp_rule_elementwise, gp_rule_reduce, gp_rule_formula;
-/* What a view's write did to its base, and a view of a written base (tape.c uses them). */
+/* Rules for a write through a view into its base, and for a view of a written base (tape.c uses
+ * them). */
 extern const gp_rule gp_rule_slice_write;
 
 #define VIEW(n, ...) extern const gp_rule vjp_##n;
@@ -109,10 +109,10 @@ typedef struct gp_backward_opts {
     gp_tensor **out;          /* their gradients: new references, NULL where none came */
     int ninputs;
 } gp_backward_opts;
-/* Gradients of roots (each times grads[i], or 1 for a NULL of a one-element root) into the leaves'
- * grad, or into opts->out. False with a message; leaves keep what they had. */
+/* Computes the gradients of roots (each times grads[i], or 1 for a NULL of a one-element root) into
+ * the leaves' grad, or into opts->out. False with a message; leaves keep what they had. */
 bool gp_backward(gp_tensor *const *roots, gp_tensor *const *grads, int n,
                  const gp_backward_opts *opts);
-/* The walk under way has opts->inputs: leaves keep what they have. */
+/* Whether the walk under way has opts->inputs: leaves keep what they have. */
 extern _Thread_local bool gp_grads_apart;
 #endif

@@ -9,7 +9,7 @@
 #include "tensor/autograd/formula.h"
 #include "tensor/infer.h"
 
-/* Is the letter c a variable of the formula? */
+/* Whether the formula mentions variable c. */
 static bool mentions(const char *formula, char c) {
     for (const char *p = formula; (p = strchr(p, c)); p++) {
         bool before =
@@ -23,15 +23,15 @@ unsigned gp_formula_variables(const gp_op *d) {
     static _Atomic unsigned char known[GP_OPS];
     unsigned set = known[gp_op_id(d)];
     if (set) return set;
-    set = 1u << 7; /* looked at */
+    set = 1u << 7; /* set once the formula was read */
     for (int i = 0; d->sig[i]; i++)
         if (mentions(d->help, d->sig[i])) set |= 1u << i;
     return known[gp_op_id(d)] = (unsigned char)set;
 }
 
-/* What stands for variable i of a derivative of elementwise node n: operand i - 1, or the result.
- * All are of g's dtype, in which the op was computed: a bool or an integer is a number there. A
- * NULL tensor: failed. */
+/* The value of variable i in a derivative of elementwise node n: operand i - 1, or the result. All
+ * are of g's dtype, in which the op was computed: a bool or an integer becomes a number. A NULL
+ * tensor: failed. */
 static gp_value variable(gp_vjp *v, int i) {
     const gp_node *n = v->node;
     int operands = n->op->ntensors, in = 0, dtype = v->g[0]->a.dtype;
@@ -42,8 +42,8 @@ static gp_value variable(gp_vjp *v, int i) {
     return (gp_value){.kind = GP_TENSOR, .t = t};
 }
 
-/* The fused op, with the row's parameters. Variables that the formula does not mention are g
- * again. */
+/* Runs the fused op with the row's parameters. g stands in for variables that the formula does not
+ * mention. */
 static gp_tensor *fused(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
     unsigned mentioned = gp_formula_variables(d);
@@ -65,7 +65,7 @@ static void set(gp_formula_vars *vars, char name, gp_value value) {
     vars->value[vars->n++] = value;
 }
 
-/* The same composed of ops. Parameters are called p, q and r; what is not given is no limit. */
+/* The same composed of ops. Parameters are called p, q and r; an absent one is no limit. */
 static gp_tensor *composed(gp_vjp *v, const gp_op *d) {
     const gp_node *n = v->node;
     unsigned mentioned = gp_formula_variables(d);
@@ -99,7 +99,7 @@ const gp_rule gp_rule_elementwise = {elementwise, NULL};
 
 /* ---- reductions ---- */
 
-/* t, which lacks the reduced dims, with them as size 1. */
+/* t, which lacks the reduced dims, with those as size 1. */
 static gp_tensor *kept(gp_vjp *v, gp_tensor *t, uint64_t mask) {
     gp_shape s = *gp_in_shape(v, 0);
     for (int i = 0; i < s.ndim; i++)
@@ -114,7 +114,7 @@ static double count_of(const gp_shape *s, uint64_t mask) {
     return n;
 }
 
-/* How many elements over mask's dims equal y. */
+/* The number of elements over mask's dims that equal y. */
 static gp_tensor *ties(gp_vjp *v, gp_tensor *y, uint64_t mask) {
     int64_t dims[GP_MAX_DIM];
     int n = 0;
@@ -143,7 +143,7 @@ static gp_tensor *others_along(gp_vjp *v, gp_tensor *x, int64_t dim, int64_t n) 
     return DO(mul, "tt", before(v, x, dim, n), after);
 }
 
-/* x with mask's dims moved to the end; *order: how. */
+/* x with mask's dims moved to the end, by the permutation *order. */
 static gp_tensor *dims_last(gp_vjp *v, gp_tensor *x, uint64_t mask, int64_t *order) {
     int n = 0;
     for (int last = 0; last < 2; last++)
@@ -152,7 +152,8 @@ static gp_tensor *dims_last(gp_vjp *v, gp_tensor *x, uint64_t mask, int64_t *ord
     return DO(permute, "tv", x, order, n);
 }
 
-/* For each element the product of the others over mask's dims: no division, so zeros are right. */
+/* For each element the product of the others over mask's dims: without a division, so that zeros
+ * are right. */
 static gp_tensor *others(gp_vjp *v, uint64_t mask) {
     gp_tensor *x = v->x[0];
     int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], n = (int64_t)count_of(gp_in_shape(v, 0), mask);
@@ -177,7 +178,7 @@ static bool mask_of(gp_vjp *v, uint64_t *mask) {
     return gp_infer_dims(&c, 1, gp_in_shape(v, 0)->ndim, mask);
 }
 
-/* What the formula of a reduction mentions: g, x, y, m and o. */
+/* The variables of a reduction's formula: g, x, y, m and o. */
 static gp_tensor *operand(gp_vjp *v, int i, gp_tensor *g, uint64_t mask) {
     if (i == 0) return g;
     if (i == 1) return v->x[0];
@@ -185,7 +186,7 @@ static gp_tensor *operand(gp_vjp *v, int i, gp_tensor *g, uint64_t mask) {
     return i == 4 ? others(v, mask) : i == 3 ? ties(v, y, mask) : y;
 }
 
-/* g, of the result, expanded over mask's dims: what kept and gp_expand give, in one view. */
+/* g, the gradient of the result, expanded over mask's dims: kept and gp_expand in one view. */
 static gp_tensor *expanded(gp_vjp *v, uint64_t mask) {
     const gp_shape *s = gp_in_shape(v, 0);
     const gp_tensor *g = v->g[0];
@@ -199,7 +200,7 @@ static gp_tensor *expanded(gp_vjp *v, uint64_t mask) {
     return gp_keep(v, gp_tensor_view(g, s, stride, 0));
 }
 
-/* Is every element of t, on the CPU, where looking is no wait, a number with all its digits? */
+/* Whether every element of t is a normal number. Only for the CPU, where reading is no wait. */
 static bool normal(gp_vjp *v, gp_tensor *t, double least, double most) {
     gp_tensor *size = DO(abs, "t", t);
     gp_tensor *end[2] = {DO(amin, "t", size), DO(amax, "t", size)};
@@ -208,9 +209,8 @@ static bool normal(gp_vjp *v, gp_tensor *t, double least, double most) {
            gp_item(end[1], &high, GP_WHY_item, "prod") && low.f >= least && high.f <= most;
 }
 
-/* The gradient of a product as g y / x, in one pass, where neither zeros nor what is beyond the
- * dtype's normal numbers (0 times an infinity …) stand in the way; NULL elsewhere: then it takes
- * the products of the others. */
+/* The gradient of a product as g y / x, in one pass. NULL where zeros or numbers outside the
+ * dtype's normal range (0 times an infinity …) forbid it: then the products of the others serve. */
 static gp_tensor *by_quotient(gp_vjp *v, uint64_t mask) {
     gp_tensor *x = v->x[0];
     bool wide = x->a.dtype == GP_f64;

@@ -1,11 +1,10 @@
-/* Rows whose results have no gradient, because they are integers, bools or new tensors; and those
- * that only backward runs and that have no derivative of their own, which say so. Every VIEW,
- * RANDOM and CUSTOM row needs a `const gp_rule vjp_NAME`: here, or in its family's file of
- * tensor/ops (grad.h says how one is written), with a case in tests/tensor/autograd/autograd.lua.
- */
+/* Rows whose results have no gradient, because they are integers, bools or new tensors; and rows
+ * that only backward runs, which fail with a message when differentiated. Every VIEW, RANDOM and
+ * CUSTOM row needs a `const gp_rule vjp_NAME`: here, or in its family's file of tensor/ops (grad.h
+ * says how one is written), with a case in tests/tensor/autograd/autograd.lua. */
 #include "tensor/autograd/grad.h"
 
-/* Results that need no gradient, whatever went in. */
+/* Results that need no gradient, whatever the arguments. */
 #define NONE(n) const gp_rule vjp_##n = {NULL, NULL};
 /* clang-format off */
 NONE(range) NONE(linspace) NONE(logspace) NONE(full) NONE(zeros) NONE(ones) NONE(empty) NONE(eye)
@@ -14,14 +13,14 @@ NONE(unique) NONE(unique_consecutive) NONE(detach) NONE(argsort_rows) NONE(searc
 NONE(bucketize) NONE(bincount) NONE(histc) NONE(one_hot) NONE(rand) NONE(randn) NONE(rand_like)
 NONE(randn_like) NONE(randint) NONE(randperm) NONE(multinomial) NONE(arange)
     /* clang-format on */
-    /* What only writes: refused for tensors that require gradients while ops are recorded. */
+    /* Ops that only write: refused for tensors that require gradients while ops are recorded. */
     /* clang-format off */
 NONE(sgd_step) NONE(adam_step) NONE(rmsprop_step) NONE(adagrad_step) NONE(clip_grad_norm)
 NONE(clip_grad_value)
     /* clang-format on */
 
-    /* Rows that only backward runs, and whose rules compose what a second derivative needs instead
-       of them. */
+    /* Rows that only backward runs, and that are not differentiated: their rules compose a second
+     * derivative of other ops. */
     static bool once(gp_vjp *v) {
     return gp_fail(
         "backward: %s has no derivative of its own: there are no second derivatives through it",
@@ -38,7 +37,7 @@ ONCE(rms_norm_grad) ONCE(rnn_backward) ONCE(softmax_grad)
     return rule->fn == once;
 }
 
-/* Derivative columns with a function that is no op, where the backward is recorded. */
+/* Derivative columns with a function that is not an op, where the backward is recorded. */
 static bool formula(gp_vjp *v) {
     return gp_fail("backward: %s, the derivative of a row of the op table, has no derivative of "
                    "its own: there "

@@ -1,4 +1,4 @@
-/* The tape: nodes that remember what ran, and which node made which tensor. */
+/* The tape: nodes that remember the ops that ran, and the node that made each tensor. */
 #include "tensor/autograd/tape.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 _Atomic bool gp_grad_live;
 _Thread_local int gp_no_grad;
 
-static _Thread_local uint64_t count; /* of nodes: the order in which they came */
+static _Thread_local uint64_t count; /* of nodes: the order of their creation */
 
 /* ---- leaves ---- */
 
@@ -65,7 +65,7 @@ gp_node *gp_node_ref(gp_node *n) {
     return n;
 }
 
-/* Lets go of what was saved, and remembers that something was. */
+/* Releases what was saved, and remembers that something was. */
 static void release(gp_node *n, gp_tensor **saved) {
     if (*saved) n->freed = true;
     gp_tensor_unref(*saved);
@@ -84,8 +84,8 @@ void gp_node_free_saved(gp_node *n) {
 
 /* ---- spare nodes ---- */
 
-/* Dead nodes of this thread that had room for SMALL bytes: the tape of small ops would ask malloc
- * for sizes that it does not keep at hand. */
+/* Dead nodes of this thread that had room for SMALL bytes: malloc caches no blocks of the sizes
+ * that the tape of small ops needs. */
 enum { SMALL = 1024, MOST_SPARE = 1024 };
 static _Thread_local struct spare_nodes {
     gp_node *first;
@@ -104,7 +104,7 @@ static void free_spare(void *unused) {
 static pthread_key_t ending;
 static void make_key(void) { pthread_key_create(&ending, free_spare); }
 
-/* A thread that keeps spare nodes frees them when it ends. */
+/* Makes a thread that keeps spare nodes free them when it ends. */
 static void keeps_spare(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
@@ -112,7 +112,7 @@ static void keeps_spare(void) {
     spare.kept = true;
 }
 
-/* Memory for a node of that many bytes, not cleared; nodes of common ops come from the spare
+/* Memory for a node of that many bytes, uninitialised; nodes of common ops come from the spare
  * ones. */
 static gp_node *take(size_t bytes) {
     gp_node *n = bytes <= SMALL ? spare.first : NULL;
@@ -126,7 +126,7 @@ static gp_node *take(size_t bytes) {
     return n;
 }
 
-/* The memory of a dead node, which nobody points to. */
+/* Takes back the memory of a dead node, which nobody points to. */
 static void give_back(gp_node *n) {
     if (!n->small || spare.n >= MOST_SPARE) {
         free(n);
@@ -138,7 +138,7 @@ static void give_back(gp_node *n) {
     spare.n++;
 }
 
-/* Tensors that die here may hold nodes whose last reference this is: those wait in a list, since a
+/* Tensors that die here may hold the last reference to other nodes: those wait in a list, since a
  * chain may be longer than the C stack. */
 void gp_node_unref(gp_node *n) {
     static _Thread_local gp_node *waiting;
@@ -199,12 +199,12 @@ void gp_node_input(gp_node *n, int i, gp_tensor *t) {
     in->tensor = true;
     in->contiguous = t->a.contiguous;
     in->shape.ndim = t->a.ndim;
-    memcpy(in->shape.dim, t->a.dim, sizeof in->shape.dim); /* all of them: quicker than a loop */
+    memcpy(in->shape.dim, t->a.dim, sizeof in->shape.dim); /* all of them: faster than a loop */
     in->dev = t->storage->dev;
     in->saved = NULL;
 }
 
-/* t is output i of n from here on; its node before that is let go. */
+/* Makes t output i of n; releases the node that t had before. */
 static void attach(gp_tensor *t, gp_node *n, int i) {
     gp_node *before = t->node;
     t->node = gp_node_ref(n);
@@ -225,7 +225,8 @@ void gp_node_output(gp_node *n, int i, gp_tensor *t) {
 
 /* ---- views and writes in place ---- */
 
-/* A node for view t of base: base's gradient is t's, put where t lies. Its inputs: base. */
+/* A node for view t of base: base's gradient is t's, scattered to t's elements. Its only input is
+ * base. */
 static gp_node *geometry(const gp_op *op, const gp_rule *rule, gp_tensor *base, const gp_tensor *t,
                          int nin) {
     int nd = t->a.ndim;
@@ -253,8 +254,8 @@ gp_node *gp_tensor_node(gp_tensor *t) {
     return t->node;
 }
 
-/* View t of base was written by n: base continues as what it was with t's elements put in, and t as
- * a view of that. */
+/* View t of base was written by n: base becomes its former self with t's elements put in, and t a
+ * view of that. */
 static bool write_through(gp_tensor *t, gp_node *n) {
     gp_tensor *base = t->base;
     if (!base->a.contiguous)
@@ -271,8 +272,8 @@ static bool write_through(gp_tensor *t, gp_node *n) {
     return gp_tensor_node(t) != NULL;
 }
 
-/* A leaf that requires gradients is written only where nothing is recorded: the old values may
- * be saved. */
+/* Whether c may write its tensor: a leaf that requires gradients only where nothing is recorded,
+ * since old values may be saved. */
 static bool may_write(const gp_call *c) {
     gp_tensor *t = c->into, *root = t->base ? t->base : t;
     if (root->requires_grad && !gp_tensor_node(root))
@@ -282,7 +283,7 @@ static bool may_write(const gp_call *c) {
     return true;
 }
 
-/* Lists that an op without a derivative writes. */
+/* The same for lists that an op without a derivative writes. */
 static bool may_write_lists(const gp_call *c) {
     uint32_t writes = gp_list_writes(c->op);
     for (int i = 0; writes >> i; i++)
@@ -303,7 +304,7 @@ static bool wants(gp_tensor *t) {
     return t->requires_grad;
 }
 
-/* Whether a tensor argument of c needs gradients; counts the tensors. */
+/* Whether a tensor argument of c needs gradients; counts the tensor arguments. */
 static bool needed(const gp_call *c, int *nin) {
     bool need = false;
     *nin = 0;
@@ -315,7 +316,7 @@ static bool needed(const gp_call *c, int *nin) {
     return need || (c->into && wants(c->into));
 }
 
-/* Do the letters of a rule's part name input i, or the outputs (i = -1)? */
+/* Whether the letters of a rule's part name input i, or the outputs (i = -1). */
 static bool names(const char *part, int i) {
     for (; *part && *part != '|'; part++)
         if (i < 0 ? *part == 'y' || *part == '+' : *part == '*' || *part - '0' == i) return true;
@@ -326,7 +327,7 @@ static bool names(const char *part, int i) {
 static bool reads(const gp_node *n, int i) {
     const char *part = n->rule->saves;
     if (!part) return false;
-    const char *end = part; /* texts of a few letters: no library call is worth it */
+    const char *end = part; /* short texts: not worth a library call */
     while (*end && *end != '|') end++;
     if (!*end) return names(part, i);
     for (int k = 0; k < n->nin; k++) {
@@ -337,7 +338,7 @@ static bool reads(const gp_node *n, int i) {
     return false;
 }
 
-/* As reads(), for rows whose derivatives are formulas: these say which operands they name. */
+/* The same for rows whose derivatives are formulas, which name their operands. */
 static bool formula_reads(const gp_node *n, int i) {
     const gp_op *op = n->op;
     int operands = op->kind == GP_REDUCE ? 1 : op->ntensors;
@@ -354,7 +355,7 @@ static bool saves(const gp_node *n, int i) {
     return n->op->ngrads && n->op->rule == n->rule ? formula_reads(n, i) : reads(n, i);
 }
 
-/* What t holds before the op writes it. */
+/* A copy of what t holds before the op writes it. */
 static gp_tensor *copied(gp_tensor *t) {
     gp_call c;
     gp_call_begin(&c, GP_OP(copy));
@@ -365,16 +366,16 @@ static gp_tensor *copied(gp_tensor *t) {
     return y;
 }
 
-/* Not t itself: a later write gives t the history of that write, which may lead back to this node.
- * Its history of now is in->node or in->leaf. written: by the op itself, so that its derivative is
- * of what was there before. */
+/* Saves an alias, not t itself: a later write gives t that write's history, which may lead back to
+ * this node. Its present history is in->node or in->leaf. written: the op itself writes t, so its
+ * old values are saved for the derivative. */
 static bool save(gp_input *in, gp_tensor *t, bool written) {
     in->saved = written ? copied(t) : gp_tensor_alias(t);
     if (in->saved) in->version = in->saved->storage->version;
     return in->saved != NULL;
 }
 
-/* Operand number of input i of an elementwise op: numbers are no inputs. */
+/* The number of the operand that input i of an elementwise op is: plain numbers are not inputs. */
 static int operand_of(const gp_node *n, int i) {
     int k = 0;
     while (n->arg[k].kind != GP_TENSOR || i-- > 0) k++;
@@ -414,13 +415,13 @@ bool gp_tape_begin(gp_call *c, gp_node **node) {
     return ok;
 }
 
-/* The op gave an argument back as it is (contiguous, to): nothing happened. */
+/* Whether the op returned an argument as it is (contiguous, to): then nothing is recorded. */
 static bool gave_back(const gp_call *c) {
     return !c->into && c->nout == 1 && c->nargs && c->arg[0].kind == GP_TENSOR &&
            c->out[0] == c->arg[0].t;
 }
 
-/* What the kernel itself updates (running statistics) is not what backward reads. */
+/* Drops what the kernel itself updates (running statistics): backward does not read it. */
 static void forget_written(gp_node *n, const gp_call *c) {
     for (int i = 0; i < c->nargs; i++) {
         if (c->arg[i].kind != GP_TENSOR || !c->arg[i].written) continue;

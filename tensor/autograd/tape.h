@@ -1,5 +1,4 @@
-/* The tape of autograd: what each op that ran on tensors with gradients remembers for its
- * backward. */
+/* The tape of autograd: what each op that ran on tensors with gradients saves for its backward. */
 #ifndef GP_TAPE_H
 #define GP_TAPE_H
 
@@ -11,25 +10,25 @@ typedef struct gp_node gp_node;
 typedef struct gp_leaf gp_leaf;
 typedef struct gp_vjp gp_vjp;
 
-/* How an op is differentiated: `const gp_rule vjp_NAME` stands for each VIEW, RANDOM and CUSTOM row
- * (in its family's file of tensor/ops; what has no derivative is listed in grad_none.c). */
+/* How an op is differentiated: each VIEW, RANDOM and CUSTOM row has a `const gp_rule vjp_NAME` in
+ * its family's file of tensor/ops; rows without a derivative are listed in grad_none.c. */
 typedef struct gp_rule {
     /* Vector-Jacobian product: sets v->dx[i] for each input i with v->need[i]; false with a
      * message. NULL: results never need gradients. */
     bool (*fn)(gp_vjp *v);
     /* What fn reads: digits are inputs (tensor arguments counted from 0, lists expanded: `*` is all
-     * of them), `y` the outputs. Parts between `|` say what the gradients of input 0, 1 … need.
-     * `+`: where the op is recorded the row below runs in its place (lstm_forward for lstm), which
-     * takes the same arguments and gives one more output; that one is kept, and by the node only
-     * (`y` beside it: all are). */
+     * of them), `y` the outputs. Parts between `|` are for the gradients of input 0, 1 … `+`: a
+     * recorded call runs the row below instead (lstm_forward for lstm), which takes the same
+     * arguments and gives one more output. Only that output is saved, and only the node holds it
+     * (with `y`: all are saved). */
     const char *saves;
 } gp_rule;
 
-/* Is the rule one of those of rows that only backward runs, which have no derivative
- * (grad_none.c)? */
+/* Whether the rule is that of a row that only backward runs, which has no derivative
+ * (grad_none.c). */
 bool gp_rule_later(const gp_rule *rule);
 
-/* A function that sees, and may replace, a gradient. */
+/* A function that is called with a gradient, and may replace it. */
 typedef struct gp_grad_hook {
     struct gp_grad_hook *next;
     int output;                                /* of the node; 0 at a leaf */
@@ -38,20 +37,20 @@ typedef struct gp_grad_hook {
     void *ctx;
 } gp_grad_hook;
 
-/* Where gradients of a tensor gather: of one that the user made with requires_grad, or asked
- * retain_grad of. Tensors and edges share it. */
+/* Where gradients of a tensor accumulate: a tensor made with requires_grad, or one whose
+ * retain_grad was called. Tensors and edges share it. */
 struct gp_leaf {
     int refs;
     gp_tensor *grad;    /* NULL: none yet */
     gp_tensor *pending; /* during backward */
-    gp_leaf *next;      /* list of those with something pending */
+    gp_leaf *next;      /* list of the leaves with something pending */
     gp_grad_hook *hooks;
 };
 
 /* A tensor argument of a recorded op. */
 typedef struct gp_input {
-    gp_node *node; /* what made it; or */
-    gp_leaf *leaf; /* where its gradient goes; neither: it needs none */
+    gp_node *node; /* the node that made it; or */
+    gp_leaf *leaf; /* the leaf where its gradient accumulates; neither: it needs none */
     uint8_t output;
     uint8_t dtype;
     bool need;
@@ -70,18 +69,18 @@ typedef struct gp_output {
     gp_tensor *saved; /* without history: a node that held its own output would never be freed */
     uint32_t version;
     gp_tensor *g; /* during backward: the gradient so far */
-    bool own;     /* nobody else holds g: it may be added to in place */
+    bool own;     /* nobody else holds g: it may be written in place */
 } gp_output;
 
 struct gp_node {
     int refs;
     bool queued, freed;
-    bool small;   /* of the size that tape.c keeps spare */
-    bool nan;     /* a result was, when it was recorded under detect_anomaly */
-    uint64_t seq; /* of this thread: a node comes after those of its inputs */
+    bool small;   /* of the size of tape.c's spare nodes */
+    bool nan;     /* a result was NaN when recorded under detect_anomaly */
+    uint64_t seq; /* per thread: a node comes after those of its inputs */
     const gp_op *op;
     const gp_rule *rule;
-    const char *file; /* the forward line */
+    const char *file; /* the source line of the forward op */
     int line;
     int nargs, nints, nin, nout;
     gp_value *arg; /* tensors: .i is the number of the (first) input */
@@ -95,42 +94,43 @@ struct gp_node {
     void (*drop)(void *ctx);
 };
 
-/* Set once a tensor with requires_grad exists: until then ops do not look for them. */
+/* Set once a tensor with requires_grad exists: until then no op checks for it. */
 extern _Atomic bool gp_grad_live;
 /* no_grad: nothing is recorded on this thread while it is above 0. */
 extern _Thread_local int gp_no_grad;
 
-/* Begin and end of the record of c around its run: begin reads the arguments as they were given;
- * *node is NULL where nothing needs gradients. end takes the node over, and makes the results known
- * as its outputs. False with a message (a leaf written in place). */
+/* Begin and end the record of c around its run. begin reads the arguments as they were given; *node
+ * is NULL where nothing needs gradients. end takes over the node, and makes the results its
+ * outputs. False with a message (a leaf written in place). */
 bool gp_tape_begin(gp_call *c, gp_node **node);
 bool gp_tape_end(gp_node *node, gp_call *c);
 
-/* Whether the op's recorded form has one more output, which only its backward sees: '+' in the
- * rule's text. */
+/* Whether the op's recorded form has one more output, which only backward reads: '+' in the rule's
+ * text. */
 static inline bool gp_node_extra(const gp_node *n) {
     const char *s = n->rule->saves;
     while (s && *s && *s != '+') s++;
     return s && *s;
 }
 
-/* A bit for each variable of d->sig that the formula of d (an op of GP_GRAD) mentions; found
- * once. */
+/* The variables of d->sig that the formula of d (an op of GP_GRAD) mentions, as a bit mask;
+ * computed once. */
 unsigned gp_formula_variables(const gp_op *d);
 
-/* Nodes are one thread's: counts are not atomic. */
+/* Nodes belong to one thread: counts are not atomic. */
 gp_node *gp_node_ref(gp_node *n);
 void gp_node_unref(gp_node *n); /* NULL is fine; frees chains of any length */
 /* Frees what n saved: a later backward through it fails. */
 void gp_node_free_saved(gp_node *n);
-/* A node without inputs yet, for n inputs and outputs as t; NULL when out of memory. */
+/* A node with room for n inputs and the outputs of t; it has no inputs yet. NULL when out of
+ * memory. */
 gp_node *gp_node_new(const gp_op *op, const gp_rule *rule, int nargs, int nints, int nin);
-/* Input i of n is t. */
+/* Makes t input i of n. */
 void gp_node_input(gp_node *n, int i, gp_tensor *t);
-/* t becomes output i of n. */
+/* Makes t output i of n. */
 void gp_node_output(gp_node *n, int i, gp_tensor *t);
 
-/* t's node, up to date where t is a view of a tensor that was written since. */
+/* t's node, brought up to date where t is a view of a tensor that was written since. */
 gp_node *gp_tensor_node(gp_tensor *t);
 bool gp_tensor_set_requires_grad(gp_tensor *t, bool on);
 /* t's leaf, made on demand. NULL when out of memory. */

@@ -1,5 +1,5 @@
 /* The caching, stream-ordered allocator: freed blocks wait in lists by stream and size class, and
- * are handed out again without asking the device. */
+ * are reused without a call to the device. */
 #include "tensor/device/alloc.h"
 
 #include <pthread.h>
@@ -17,11 +17,11 @@ enum {
     STEPS = 8,            /* size classes per doubling: at most 1/8 of a block is waste */
     CLASSES = STEPS * 48, /* up to 2^53 bytes */
     SMALLEST = 64,
-    LARGE = 1 << 20, /* blocks from here on are listed with their source line */
+    LARGE = 1 << 20, /* blocks from this size on are listed with their source line */
     LISTED = 8
 };
-static const int64_t cache_floor = 64
-                                   << 20; /* bytes that may stay cached however little is in use */
+static const int64_t cache_floor =
+    64 << 20; /* bytes that may stay cached even when little is in use */
 
 typedef struct gp_alloc gp_alloc;
 struct gp_alloc {
@@ -47,7 +47,7 @@ static int class_of_size(size_t bytes, size_t *block) {
     return (e - 2) * STEPS + (int)(top - 8) + 0;
 }
 
-/* With the lock held: st is named, by its line, should memory run out. */
+/* With the lock held: lists st, so that an out-of-memory error names it by its line. */
 static void live_insert(gp_alloc *al, gp_storage *st) {
     gp_here(&st->file, &st->line);
     st->prev = &al->live;
@@ -60,7 +60,7 @@ static void live_remove(gp_storage *st) {
     st->next->prev = st->prev;
 }
 
-/* With the lock held: st waits in the list of its own stream, whose queued work orders whatever
+/* With the lock held: puts st into the list of its own stream, whose queued work orders whatever
  * reuses it. */
 static void push_free(gp_alloc *al, gp_storage *st) {
     gp_storage **list = &al->free[st->stream->index][st->size_class];
@@ -69,8 +69,8 @@ static void push_free(gp_alloc *al, gp_storage *st) {
     al->stats.cached += (int64_t)st->bytes;
 }
 
-/* Has every other stream passed the point up to which it used st? The tickets are those of the time
- * of release. */
+/* Whether every other stream has passed the point up to which it used st. The tickets are those of
+ * the time of release. */
 static bool settled(gp_storage *st) {
     gp_event **events = st->owner;
     for (int i = 0; events[i]; i++)
@@ -81,7 +81,7 @@ static bool settled(gp_storage *st) {
     return true;
 }
 
-/* With the lock held: pending blocks that every stream is done with go to their lists. */
+/* With the lock held: moves pending blocks that every stream is done with to their lists. */
 static void reap(gp_alloc *al) {
     for (gp_storage **p = &al->pending; *p;) {
         gp_storage *st = *p;
@@ -94,7 +94,7 @@ static void reap(gp_alloc *al) {
     }
 }
 
-/* With the lock held: back to the device, and the struct with it. */
+/* With the lock held: frees the block on the device, and its struct. */
 static void release_block(gp_alloc *al, gp_storage *st) {
     if (st->unlock) st->unlock(st->data);
     al->dev->vt->mem_free(al->dev, st->data, st->bytes);
@@ -102,7 +102,7 @@ static void release_block(gp_alloc *al, gp_storage *st) {
     else free(st);
 }
 
-/* Gives back cached blocks, largest classes first, until at most keep bytes are cached. */
+/* Frees cached blocks on the device, largest classes first, until at most keep bytes are cached. */
 static void trim(gp_alloc *al, int64_t keep) {
     for (int k = CLASSES - 1; k >= 0 && al->stats.cached > keep; k--)
         for (int s = 0; s < al->dev->nstreams; s++) {
@@ -116,8 +116,8 @@ static void trim(gp_alloc *al, int64_t keep) {
         }
 }
 
-/* A cached block may still be read by work queued on its own stream: memory goes back to the device
- * only when nothing is queued. */
+/* Whether nothing is queued: work queued on its own stream may still read a cached block, so memory
+ * goes back to the device only then. */
 static bool idle(gp_device *dev) {
     for (int i = 0; i < dev->nstreams; i++)
         if (dev->vt->busy(dev->streams[i])) return false;
@@ -136,8 +136,8 @@ void gp_alloc_flush(gp_device *dev) {
     gp_unlock(&al->lock);
 }
 
-/* With the lock held: a block of `block` bytes from the device. NULL, without a message, beyond
- * the limit or when the device has none: who asks then climbs. */
+/* With the lock held: a block of `block` bytes from the device. NULL, without a message, beyond the
+ * limit or when the device has none: the caller then calls climb. */
 static gp_storage *fresh(gp_alloc *al, size_t block) {
     int64_t limit = al->stats.limit;
     if (limit && al->stats.in_use + al->stats.cached + (int64_t)block > limit) return NULL;
@@ -151,8 +151,8 @@ static gp_storage *fresh(gp_alloc *al, size_t block) {
     return st;
 }
 
-/* With the lock held: the block of this class that stream s freed last, still warm, or NULL.
- * Blocks of other streams do not count: work of theirs that is queued may use them yet. */
+/* With the lock held: the block of this class that stream s freed last, still in cache, or NULL.
+ * Blocks of other streams are not taken: their queued work may still use them. */
 static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int size_class) {
     gp_storage **lists = al->free[s->index];
     if (!lists || !lists[size_class]) return NULL;
@@ -163,8 +163,8 @@ static gp_storage *take_cached(gp_alloc *al, gp_stream *s, int size_class) {
     return st;
 }
 
-/* The device's memory, or what the cache and the collector can free of it. Called without the lock
- * held. */
+/* Climbs the out-of-memory ladder: the device's memory, then what the cache and the collector can
+ * free of it. Called without the lock held. */
 static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t block) {
     gp_device *dev = al->dev;
     for (int step = 0; step < 2; step++) {
@@ -181,7 +181,7 @@ static gp_storage *climb(gp_alloc *al, gp_stream *s, int size_class, size_t bloc
     return NULL;
 }
 
-/* With the lock held: the largest live blocks as lines of text, those of one size in one line;
+/* With the lock held: writes the largest live blocks as lines of text, one line for each size;
  * returns the length. */
 static size_t largest(gp_alloc *al, char *text, size_t size) {
     size_t at = 0;
@@ -216,7 +216,7 @@ static gp_storage *out_of_memory(gp_alloc *al, size_t bytes) {
                         (double)m.cached / 1048576, *list ? list : " none");
 }
 
-/* With the lock held: st is handed out. in_use is read without the lock by gp_alloc_in_use. */
+/* With the lock held: counts st as in use. gp_alloc_in_use reads in_use without the lock. */
 static void account(gp_alloc *al, gp_storage *st) {
     al->stats.allocs++;
     __atomic_store_n(&al->stats.in_use, al->stats.in_use + (int64_t)st->bytes, __ATOMIC_RELAXED);
@@ -224,13 +224,13 @@ static void account(gp_alloc *al, gp_storage *st) {
     if (st->bytes >= LARGE) live_insert(al, st);
 }
 
-/* The profiler's counter of memory; bytes < 0 where some are given back. */
+/* Reports to the profiler's memory counter; bytes < 0 where some are freed. */
 static void tell(gp_device *dev, int64_t bytes) {
     void (*hook)(gp_device *, int64_t) = GP_HOOK(memory);
     if (hook) hook(dev, bytes);
 }
 
-/* What each life of a block begins with, new or cached; one reference, which is the caller's. */
+/* Initialises a block, new or cached, with one reference, which the caller takes over. */
 static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size_t bytes) {
     atomic_store_explicit(&st->refs, 1, memory_order_relaxed);
     st->stream = s;
@@ -244,8 +244,8 @@ static gp_storage *begin_life(gp_storage *st, gp_stream *s, int size_class, size
     return st;
 }
 
-/* On a device that runs at once no queued work can touch a freed block: the thread's own small
- * blocks need no lock. */
+/* Whether blocks of this size go to the magazine: on a device that runs at once no queued work can
+ * touch a freed block, so a thread's own small blocks need no lock. */
 static bool for_magazine(const gp_device *dev, int size_class) {
     return size_class < GP_SMALL_CLASSES && !dev->vt->async;
 }
@@ -294,8 +294,8 @@ gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
 }
 
 /* Events on the streams that used st besides its own, in *out; NULL if none is needed. False when
-   there was no memory for them and the wait in their place was refused: nobody will know when the
-   block is free. */
+ * there was no memory for them and the wait in their place was refused: then it is unknown when the
+ * block is free. */
 static bool other_uses(gp_storage *st, gp_event ***out) {
     gp_device *dev = st->dev;
     gp_event **events = NULL;
@@ -313,8 +313,8 @@ static bool other_uses(gp_storage *st, gp_event ***out) {
     return known;
 }
 
-/* The last reference is gone: the block goes to the magazine, to its stream's list, or waits in
- * `pending` until the streams that used it beside its own have passed. */
+/* Called when the last reference is gone: the block goes to the magazine, to its stream's list, or
+ * to `pending` until the other streams that used it have passed. */
 static void storage_free(gp_storage *st) {
     if (st->size_class < 0) {
         if (st->unlock) st->unlock(st->data);
@@ -348,12 +348,12 @@ static void storage_free(gp_storage *st) {
 }
 
 void gp_storage_unref(gp_storage *st) {
-    /* The last holder needs no read-modify-write: nobody is left to count against. */
+    /* The last holder needs no read-modify-write: no other holder is left. */
     if (atomic_load_explicit(&st->refs, memory_order_acquire) == 1 || gp_storage_count(st, -1) == 1)
         storage_free(st);
 }
 
-/* What a thread's magazine held when it ended becomes the cpu's. */
+/* Takes over what a thread's magazine held when the thread ended. */
 static void take_over(gp_storage *list, const gp_mem_stats *counts) {
     gp_alloc *al = gp_device_cpu()->alloc;
     gp_lock(&al->lock);

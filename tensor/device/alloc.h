@@ -1,5 +1,5 @@
 /* The caching, stream-ordered allocator: one per device; freed blocks are kept by stream and size
- * class and used again. */
+ * class, and reused. */
 #ifndef GP_ALLOC_H
 #define GP_ALLOC_H
 
@@ -7,16 +7,16 @@
 
 #include "tensor/device/device.h"
 
-/* Block of at least bytes for use on stream s, one reference, contents undefined. Climbs the
-   out-of-memory ladder (DESIGN 5) before it returns NULL with a message that lists requested, in
-   use, cached and the largest live blocks by line. */
+/* A block of at least bytes for use on stream s, with one reference and undefined contents. Climbs
+ * the out-of-memory ladder (DESIGN 5) before it returns NULL; the message lists requested, in use,
+ * cached and the largest live blocks by line. */
 gp_storage *gp_storage_new(gp_stream *s, size_t bytes);
 /* Foreign memory (a mapped file): release(st) is called when the last reference goes. */
 gp_storage *gp_storage_foreign(gp_device *dev, void *data, size_t bytes,
                                void (*release)(gp_storage *), void *owner);
 
-/* Adds to the number of st's holders; what it was before. A locked addition is a tenth of what x[i]
- * costs, and a process that has no other thread needs none. */
+/* Adds to the number of st's holders; returns what it was before. A locked addition costs a tenth
+ * of x[i], and a process with only one thread needs none. */
 static inline int gp_storage_count(gp_storage *st, int by) {
     if (!__libc_single_threaded)
         return atomic_fetch_add_explicit(&st->refs, by, memory_order_acq_rel);
@@ -30,8 +30,7 @@ static inline gp_storage *gp_storage_ref(gp_storage *st) {
 }
 void gp_storage_unref(gp_storage *st);
 
-/* Notes that work queued on s touches st, so that it is not handed out again before that work is
- * done. */
+/* Records that work queued on s uses st, so that it is not reused before that work is done. */
 static inline void gp_storage_use(gp_storage *st, gp_stream *s) {
     if (st->stream != s && st->dev == s->dev)
         atomic_fetch_or_explicit(&st->other, (uint64_t)1 << s->index, memory_order_relaxed);
@@ -41,18 +40,18 @@ typedef struct gp_mem_stats {
     int64_t in_use, peak, cached, limit; /* bytes; limit 0: none known */
     uint64_t allocs, reused, flushes;
 } gp_mem_stats;
-/* All of it at one moment; on the cpu with what threads keep aside. Waits for nothing. */
+/* All counts at one moment; for the cpu they include the threads' magazines. Never blocks. */
 void gp_alloc_stats(gp_device *dev, gp_mem_stats *out);
-/* Bytes in use on dev; a glance without the lock. */
+/* Bytes in use on dev, read without the lock. */
 int64_t gp_alloc_in_use(gp_device *dev);
 void gp_alloc_reset_peak(gp_device *dev);
-/* Gives cached blocks back to the device; those that queued work on another stream may still use
- * stay. */
+/* Frees cached blocks on the device, but for those that queued work on another stream may still
+ * use. */
 void gp_alloc_flush(gp_device *dev);
 bool gp_alloc_open(gp_device *dev);
 
-/* Set by bindings/: runs a full collection of the calling thread's Lua state, before the last
- * retry. */
+/* Runs a full collection of the calling thread's Lua state, before the last retry. Set by
+ * bindings/. */
 extern void (*gp_alloc_collect)(void);
 
 #endif

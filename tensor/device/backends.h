@@ -1,5 +1,4 @@
-/* The devices there are: what device.c knows of them. A new device adds its line here and in
- * lookup(). */
+/* The kinds of devices that device.c knows. A new one adds its line here and in lookup(). */
 #ifndef GP_BACKENDS_H
 #define GP_BACKENDS_H
 
@@ -8,22 +7,22 @@
 extern const gp_device_vt gp_cpu_vt;
 extern const gp_device_vt gp_sim_vt;
 
-/* How many simulated devices there are: GPUSH_SIM_DEVICES, 1 by default. */
+/* The number of simulated devices: GPUSH_SIM_DEVICES, 1 by default. */
 int gp_sim_count(void);
 
 /* The CUDA device's table from the plug-in libgpush_cuda.so, opened on the first call; NULL with
- * the reason where it does not work. */
+ * the reason where that fails. */
 const gp_device_vt *gp_cuda_vt(void);
-/* How many CUDA devices there are, and what they are, one a line; 0 and why there is none. */
+/* The number of CUDA devices, with a line of text for each; 0 with the reason. */
 int gp_cuda_devices(char *text, size_t size);
 /* A setting of the plug-in's libraries, as gp_cuda_setting_fn (plugin_api.h); -1 with a message. */
 int gp_cuda_setting(const char *name, int value);
-/* Ranges that NVIDIA's tools show, in any order and on any thread. Are they watched? begin gives 0
- * where they are not. */
+/* Ranges that NVIDIA's tools show, in any order and on any thread. gp_cuda_ranges: whether a tool
+ * watches; begin returns 0 where none does. */
 bool gp_cuda_ranges(void);
 uint64_t gp_cuda_range_begin(const char *name);
 void gp_cuda_range_end(uint64_t range); /* not 0 */
-/* The plug-in, opened if it is not yet; NULL with the reason in why. For the doctor. */
+/* The plug-in, opened on demand; NULL with the reason in why. For the doctor. */
 void *gp_cuda_plugin(char *why, size_t size);
 
 #endif

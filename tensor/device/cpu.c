@@ -31,7 +31,7 @@ static size_t capacity(gp_device *dev) { return gp_host_capacity(); }
 static bool busy(gp_stream *s) { return false; }
 static bool drain(gp_stream *s) { return true; }
 
-/* An event on a device that is never busy is only a time. */
+/* On a device that is never busy an event is only a time. */
 static gp_event *event_record(gp_stream *s) {
     gp_event *e = calloc(1, sizeof *e);
     if (!e) return gp_fail_null("out of memory");

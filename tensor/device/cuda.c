@@ -1,4 +1,4 @@
-/* Finds the CUDA plug-in and asks it for its device table, on first use. */
+/* Finds the CUDA plug-in and gets its device table, on first use. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 static char reason[512];
 
-/* Fails with why there is no CUDA device, and what to write instead. */
+/* Fails with the reason why there is no CUDA device, and what to write instead. */
 static bool fail_without(const char *why) {
     if (!strncmp(why, "cuda: ", 6)) why += 6;
     return gp_fail("no CUDA device here (%s); device = \"gpu\" is cuda where there is one and the "
@@ -20,7 +20,8 @@ static bool fail_without(const char *why) {
                    why);
 }
 
-/* The plug-in beside the program or module, in GPUSH_CUDA_PLUGIN, or where the linker looks. */
+/* Opens the plug-in that GPUSH_CUDA_PLUGIN names, the one in the folder of the program or module,
+ * or the linker's. */
 static void *open_plugin(void) {
     const char *env = getenv("GPUSH_CUDA_PLUGIN");
     if (env) return dlopen(env, RTLD_NOW | RTLD_LOCAL);
@@ -64,7 +65,7 @@ int gp_cuda_setting(const char *name, int value) {
     return now;
 }
 
-static _Atomic(gp_cuda_range_fn *) ranges; /* where a tool watches */
+static _Atomic(gp_cuda_range_fn *) ranges; /* where a tool watches; else NULL */
 
 bool gp_cuda_ranges(void) { return atomic_load(&ranges) != NULL; }
 
@@ -84,7 +85,7 @@ static const gp_device_vt *load(void) {
     gp_cuda_open_fn *open = (gp_cuda_open_fn *)dlsym(so, "gp_cuda_open");
     if (!open) snprintf(reason, sizeof reason, "cuda: the plug-in is of another version");
     const gp_device_vt *vt = open ? open(gp_core_table(), reason, sizeof reason) : NULL;
-    if (vt && getenv("NVTX_INJECTION64_PATH")) /* as Nsight sets for what it starts */
+    if (vt && getenv("NVTX_INJECTION64_PATH")) /* Nsight sets this for programs that it starts */
         atomic_store(&ranges, (gp_cuda_range_fn *)dlsym(so, "gp_cuda_range"));
     return vt;
 }

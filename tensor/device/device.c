@@ -34,7 +34,7 @@ bool gp_here(const char **file, int *line) {
 }
 
 static gp_device *devices[MOST_DEVICES];
-static atomic_int ndevices; /* read on any thread: a device stands there before it counts */
+static atomic_int ndevices; /* read on any thread: a device is stored before it is counted */
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local gp_stream *current[MOST_DEVICES]; /* by slot in devices[] */
 static _Thread_local bool worker, loader;
@@ -61,8 +61,8 @@ uint64_t gp_next_id(void) {
 
 double gp_now(void) { return (double)gp_now_ns() * 1e-9; }
 
-/* OMP_NUM_THREADS decides, as for every library in the process; without it all processors this
- * process may run on. */
+/* OMP_NUM_THREADS decides, as for every library in the process; without it, the number of
+ * processors this process may run on. */
 int gp_threads(void) {
     int n = atomic_load_explicit(&threads, memory_order_relaxed);
     if (!n) {
@@ -85,7 +85,7 @@ bool gp_thread_loader(void) { return loader; }
 
 static gp_stream *stream_new(gp_device *dev);
 
-/* With the registry's lock held. A device, once open, stays until the program ends. */
+/* With the registry's lock held. An open device stays until the program ends. */
 static gp_device *device_open(const gp_device_vt *vt, int index) {
     if (ndevices == MOST_DEVICES)
         return gp_fail_null("no more than %d devices can be open", MOST_DEVICES);
@@ -105,8 +105,7 @@ static gp_device *device_open(const gp_device_vt *vt, int index) {
     return dev;
 }
 
-/* With the registry's lock held. Streams are never closed before the program ends, only used
- * again. */
+/* With the registry's lock held. Streams are reused, and never closed before the program ends. */
 static gp_stream *stream_new(gp_device *dev) {
     if (dev->nstreams == MOST_STREAMS)
         return gp_fail_null("%s: no more than %d streams", dev->name, MOST_STREAMS);
@@ -178,8 +177,8 @@ static bool split_name(const char *name, char *kind, size_t size, int *index) {
     return *index = (int)i, true;
 }
 
-/* With the registry's lock held. name: the whole, for messages. "gpu" falls back to sim, "cuda"
- * does not. */
+/* With the registry's lock held. name: the whole name, for messages. "gpu" falls back to sim,
+ * "cuda" does not. */
 static gp_device *lookup(const char *kind, int index, const char *name) {
     if (!strcmp(kind, "gpu")) {
         const gp_device_vt *vt = gp_cuda_vt();

@@ -1,5 +1,5 @@
-/* Devices and streams: the table of functions a device is, the two calls that touch it (launch,
- * wait), and the hooks that watch. */
+/* Devices and streams: the table of functions that a device is, the two calls that use it (launch,
+ * wait), and the hooks of observers. */
 #ifndef GP_DEVICE_H
 #define GP_DEVICE_H
 
@@ -29,23 +29,23 @@ typedef struct gp_event gp_event;
 struct gp_stream {
     gp_device *dev;
     int index;       /* 0 is the device's default stream, which is never given back; at most 63 */
-    atomic_int refs; /* holders; at 0 the stream may be handed out again */
-    void *impl;      /* the device's own */
+    atomic_int refs; /* holders; at 0 the stream may be reused */
+    void *impl;      /* owned by the device */
     _Atomic uint64_t issued;    /* commands queued so far */
-    _Atomic uint64_t completed; /* of these, how many are done */
+    _Atomic uint64_t completed; /* those of them that are done */
     const char *_Atomic
-        last_op; /* name and source line of what was queued last, for reports; file may be NULL */
+        last_op; /* name and source line of the last op queued, for reports; file may be NULL */
     const char *_Atomic last_file;
     _Atomic int last_line;
-    _Atomic uint64_t follows[64]; /* by index: how much of another stream's queue comes before what
+    _Atomic uint64_t follows[64]; /* by stream index: commands of that stream that come before what
                                      is queued here now */
-    uint64_t logged;              /* up to which command failure.c knows what they read and write */
+    uint64_t logged;              /* commands up to this one are in failure.c's log */
 };
 
 typedef enum gp_copy_kind { GP_COPY_D2D, GP_COPY_H2D, GP_COPY_D2H } gp_copy_kind;
 
-/* For gp_device_vt.observe: begin, tell now, tell and end; or see what libraries wait for, from now
- * on. */
+/* For gp_device_vt.observe: begin; report now; report and end; or report what blocks inside
+ * libraries, from now on. */
 typedef enum gp_trace_cmd {
     GP_TRACE_BEGIN,
     GP_TRACE_NOW,
@@ -64,15 +64,15 @@ typedef struct gp_device_vt {
     /* Queues (or runs) the call. Keeps no reference to c or its tensors' structs after
      * returning. */
     bool (*launch)(gp_stream *, struct gp_call *c);
-    /* Queues a copy of bytes; host memory stays valid until the copy is done (the caller waits or
-     * pins). id: for gp_hook.device. */
+    /* Queues a copy of bytes; host memory must stay valid until the copy is done (the caller waits
+     * or pins it). id: for gp_hook.device. */
     bool (*copy)(gp_stream *, void *dst, const void *src, size_t bytes, gp_copy_kind kind,
                  gp_storage *pinned, uint64_t id);
-    /* Elements of the output in which c, a row of layers that will be differentiated, keeps what
-     * its backward needs, where the device's kernel has a form of its own for that; 0: it has the
-     * row's. c->stream is set, the outputs are not. NULL: always the row's. */
+    /* Elements of the output in which c, a layer's row to be differentiated, saves what its
+     * backward needs, where this device has a layout of its own; 0: the row's layout. c->stream is
+     * set, the outputs are not. NULL: always the row's. */
     int64_t (*saves)(const struct gp_call *c);
-    size_t (*capacity)(gp_device *); /* bytes of memory it has; 0: unknown */
+    size_t (*capacity)(gp_device *); /* bytes of device memory; 0: unknown */
     bool (*busy)(gp_stream *);       /* work queued and not done */
     bool (*full)(gp_stream *);       /* the queue has no room: the next launch would block */
     bool (*drain_room)(gp_stream *); /* waits until there is room again */
@@ -84,16 +84,16 @@ typedef struct gp_device_vt {
     double (*event_time)(
         gp_event *); /* seconds on gp_now()'s clock when it was reached; NAN before */
     void (*event_free)(gp_event *);
-    /* Whether gp_hook.device is to be called of what runs. NULL: it always is. From LOOK_BEGIN on
-     * the device keeps what its tools report; LOOK_NOW and LOOK_END, with queues drained, return
-     * when the hook has been called of all of it. *lost gains what the tools dropped. Returns NULL,
-     * or how times are taken if they are less exact than the device's own, and why; lives for ever.
-     * All looks are of all devices of the kind. LOOK_CALLS: gp_hook.call is also called of what
-     * blocks inside of libraries; NULL, or why it cannot be. */
+    /* Whether gp_hook.device is to be called for what runs. NULL: it always is. From LOOK_BEGIN on
+     * the device keeps its tools' reports; LOOK_NOW and LOOK_END, called with queues drained,
+     * return once the hook was called for all of them. *lost is increased by the reports that the
+     * tools dropped. Returns NULL, or a static text: how times are taken, and why, if they are less
+     * exact than the device's own. Looks cover all devices of the kind. LOOK_CALLS: gp_hook.call is
+     * also called for what blocks inside libraries; returns NULL, or why that is impossible. */
     const char *(*observe)(gp_device *, gp_trace_cmd, uint64_t *lost);
 } gp_device_vt;
 
-enum { GP_MAX_DEVICES = 32 }; /* open ones */
+enum { GP_MAX_DEVICES = 32 }; /* open at a time */
 
 struct gp_device {
     const gp_device_vt *vt;
@@ -101,7 +101,7 @@ struct gp_device {
     int index;     /* among devices of its kind */
     int slot;      /* among all open devices */
     gp_stream *streams[64];
-    atomic_int nstreams;    /* read on any thread: a stream stands there before it counts */
+    atomic_int nstreams;    /* read on any thread: a stream is stored before it is counted */
     struct gp_alloc *alloc; /* caching allocator */
     void *impl;
 };
@@ -118,14 +118,14 @@ gp_device *gp_device_get(const char *name);
 gp_device *gp_device_cpu(void);
 /* Calls fn for every device that has been opened. */
 void gp_device_each(void (*fn)(gp_device *, void *), void *ctx);
-/* Drains every queue, unrecorded; Ctrl-C does not cut that short. For the end of a program. */
+/* Drains every queue, unrecorded; Ctrl-C does not interrupt it. For the end of a program. */
 void gp_device_drain(void);
-/* Drains every queue and stops worker threads; for the end of the program or the unloading of the
- * module. */
+/* Drains every queue and stops worker threads; for the end of the program or when the module is
+ * unloaded. */
 void gp_device_shutdown(void);
 
-/* A stream that nobody else holds, with one reference: one given back earlier, or a new one. NULL
- * with a message when a device's 64 are in use. */
+/* A stream that has no other holder, with one reference: a released one, or a new one. NULL with a
+ * message when a device's 64 are in use. */
 gp_stream *gp_stream_acquire(gp_device *dev);
 gp_stream *gp_stream_retain(gp_stream *s);
 void gp_stream_release(gp_stream *s);
@@ -139,13 +139,13 @@ static inline uint64_t gp_stream_queued(gp_stream *s) {
 }
 
 /* The only place where the host blocks on a device. `what` names the call that waits ("item",
-   "nonzero"). False with a message: refused by sync's error mode (nothing was waited for),
-   interrupted, or a failure of what was waited for (failure.h). Nothing queued: no wait, no
-   record. */
+ * "nonzero"). False with a message: refused by sync's error mode (without waiting), interrupted, or
+ * a failure of the work waited for (failure.h). With nothing queued there is no wait and no
+ * record. */
 bool gp_wait(gp_stream *s, gp_why why, const char *what);
-/* The two halves of a wait for work that is queued in between: the first asks (error mode refuses
-   here, before anything is queued), the second waits. For copies, which always wait for
- * themselves. */
+/* The two halves of a wait for work that is queued in between: the first asks for permission (error
+ * mode refuses here, before anything is queued), the second waits. For copies, which always end
+ * with a wait. */
 bool gp_wait_allowed(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_granted(gp_stream *s, gp_why why, const char *what);
 bool gp_wait_event(gp_event *e, gp_why why, const char *what);
@@ -164,38 +164,38 @@ double gp_now(void);
 /* The same clock in nanoseconds, for records. */
 uint64_t gp_now_ns(void);
 
-/* Number of threads CPU kernels may use; settable (1 … 256). Workers, a device's or a loader's,
- * always use 1. */
+/* Number of threads CPU kernels may use; settable (1 … 256). Worker threads, of a device or of a
+ * data loader, always use 1. */
 int gp_threads(void);
 void gp_set_threads(int n);
 /* Marks the calling thread as a device's worker: its parallel regions run on it alone. */
 void gp_thread_is_worker(void);
 bool gp_thread_worker(void);
-/* From now on what the calling thread computes is to end: for the signal handler of a loader's
- * threads. */
+/* Stops what the calling thread computes: for the signal handler of a data loader's threads. */
 void gp_thread_stop(void);
-/* Is it, or has Ctrl-C come? A device's worker heeds neither. */
+/* Whether the thread was stopped, or Ctrl-C came. A device's worker ignores both. */
 bool gp_thread_stopped(void);
-/* Marks the calling thread as one of a loader: its kernels run on it alone, and it queues nothing
+/* Marks the calling thread as a data loader's: its kernels run on it alone, and it queues nothing
  * on devices. */
 void gp_thread_is_loader(void);
 bool gp_thread_loader(void);
 
-/* What an asynchronous device did between t0 and t1, or, `held`, what its runtime held the host up
- * with. */
+/* What an asynchronous device did between t0 and t1; or, where `held`, a call of its runtime that
+ * held up the host. */
 typedef struct gp_activity {
     gp_stream *s;
     const struct gp_op *op; /* NULL: a copy, */
-    const char *kind;   /* of which this is the name; also what held the host up outside of all */
-    const char *kernel; /* the kernel's own name, or what held the host up; NULL: unknown */
-    uint64_t id;        /* gp_call.id, what `copy` gave, or 0 */
-    uint64_t t0, t1;    /* ns */
-    size_t bytes;       /* of a copy */
+    const char *kind;       /* whose name this is; also of what held up the host outside any op */
+    const char
+        *kernel;     /* name of the kernel, or of the call that held up the host; NULL: unknown */
+    uint64_t id;     /* gp_call.id, the id that `copy` returned, or 0 */
+    uint64_t t0, t1; /* ns */
+    size_t bytes;    /* for copies */
     bool held;
 } gp_activity;
 
-/* What watches: set by profile/, any pointer may be NULL. Host-side ones run on the launching
- * thread, `device` ones on the worker's. */
+/* The hooks of observers, set by profile/; any pointer may be NULL. Host-side hooks run on the
+ * launching thread, `device` on the worker's. */
 typedef struct gp_hooks {
     void (*_Atomic op_begin)(struct gp_call *c);
     void (*_Atomic op_end)(struct gp_call *c, bool ok);
@@ -210,23 +210,22 @@ typedef struct gp_hooks {
     /* A copy is about to be queued; returns its correlation id, or 0. */
     uint64_t (*_Atomic copy)(gp_stream *s, gp_copy_kind kind, size_t bytes, bool pageable);
     /* A call of the device's runtime that may block took from t0 to t1 on this thread, perhaps
-     * within a wait; `first`: something was set up on its first use. what: its name and more. */
+     * within a wait; `first`: it set something up on its first use. what: its name and details. */
     void (*_Atomic call)(gp_device *dev, const char *what, bool first, uint64_t t0_ns,
                          uint64_t t1_ns);
-    _Atomic bool calls; /* devices that are opened shall begin with LOOK_CALLS */
-    void (*_Atomic memory)(
-        gp_device *dev,
-        int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as the user sees them */
+    _Atomic bool calls; /* devices opened from now on begin with LOOK_CALLS */
+    void (*_Atomic memory)(gp_device *dev,
+                           int64_t bytes); /* allocated (> 0) or freed (< 0) bytes, as requested */
 } gp_hooks;
-#ifdef GP_PLUGIN /* the program's, reached through plugin_api.h's table */
+#ifdef GP_PLUGIN /* the program's, reached through the table of plugin_api.h */
 extern gp_hooks *gp_hook_at;
 #define gp_hook (*gp_hook_at)
 #else
 extern gp_hooks gp_hook;
 #endif
-/* The hook as it is now: another thread may unset it, so look once, then call what was found. */
+/* The hook as it is now: another thread may unset it, so load it once, then call that. */
 #define GP_HOOK_NOW(name) atomic_load_explicit(&gp_hook.name, memory_order_relaxed)
-#ifdef GPUSH_NO_HOOKS /* nothing can watch: only to measure what the question costs */
+#ifdef GPUSH_NO_HOOKS /* no hook is ever set: only to measure what the checks cost */
 #define GP_HOOK(name) ((__typeof__(GP_HOOK_NOW(name)))NULL)
 #else
 #define GP_HOOK(name) GP_HOOK_NOW(name)
@@ -234,10 +233,10 @@ extern gp_hooks gp_hook;
 /* The next correlation id; unique in the process, never 0. */
 uint64_t gp_next_id(void);
 
-/* The running source line, asked for when a record needs it: set by bindings/. *file is interned
- * and lives for ever. False: no Lua line. */
+/* The running source line, read when a record needs it: set by bindings/. *file is interned and
+ * never freed. False: no Lua line. */
 extern bool (*gp_where)(const char **file, int *line);
-/* The same, or the line that gp_forward_line set on this thread: a backward op counts as the line
+/* The same, or the line that gp_forward_line set on this thread: a backward op counts for the line
  * of its forward. False, with nothing set: unknown. */
 bool gp_here(const char **file, int *line);
 void gp_forward_line(const char *file, int line); /* NULL: none */

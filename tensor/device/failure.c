@@ -13,50 +13,51 @@ typedef struct gp_failure {
     struct gp_failure *next;
     gp_stream *stream;
     uint64_t from, to; /* commands of it */
-    bool broke;        /* what it writes in place is not as it was */
-    bool read;         /* it was raised, */
-    uint64_t read_at;  /* when so many entries had been made */
-    int holders;       /* storages whose value comes from it; guarded by log_lock */
+    bool broke;        /* its in-place outputs are corrupted */
+    bool read;         /* it was raised */
+    uint64_t read_at;  /* when the log had counted this many entries */
+    int holders;       /* storages whose value stems from it; guarded by log_lock */
     char text[512];
 } gp_failure;
 
-/* A call in flight. Its storages follow: `reads` of them, then `writes`. */
+/* A queued call in the log. Its storages follow: `reads` of them, then `writes`. */
 typedef struct entry {
-    gp_stream *stream; /* NULL: nothing is queued, and it is done when its turn comes */
+    gp_stream *stream; /* NULL: nothing is queued; done when its turn comes */
     uint64_t from, to; /* commands of it */
     uint32_t reads, writes;
-    uintptr_t storage[]; /* of those that are written, with bits: */
+    uintptr_t storage[]; /* of the written ones, with flag bits: */
 } entry;
 enum {
     WHOLE = GP_WRITE_WHOLE,
     CHECKED = GP_WRITE_CHECKED,
-    LAST = 4 /* it is freed then */,
+    LAST = 4 /* freed when the entry leaves the log */,
     BITS = 7
 };
 
 enum {
     HEAD = sizeof(entry) / sizeof(uintptr_t),
-    LOOK = 2048 /* words between looks at what is done */
+    LOOK = 2048 /* words between checks for finished entries */
 };
 
 /* Locks are taken in this order: log_lock, a stream's own, list_lock. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER, log_lock = PTHREAD_MUTEX_INITIALIZER;
 static gp_failure *list, **list_end = &list; /* oldest first */
-static gp_failure spare;                     /* for when malloc has nothing left */
-static _Atomic int alive;                    /* in the list */
+static gp_failure spare;                     /* used when malloc fails */
+static _Atomic int alive;                    /* number of failures in the list */
 _Atomic int gp_failures_unread;
 
 static uintptr_t *words; /* the log: entries from `first` to `end`, oldest first */
 static size_t room, first, end, next_look = LOOK;
-static size_t begun;          /* where the entry is that is being written */
-static bool no_memory;        /* for that entry */
-static uint64_t walk;         /* number of the last walk that left the storages as they are */
-static uint64_t first_number; /* of the entry at `first` */
-static _Atomic uint64_t next_number; /* entries that were made */
+static size_t begun;          /* offset of the entry being written */
+static bool no_memory;        /* for the entry being written */
+static uint64_t walk;         /* number of the last walk, which leaves the storages unchanged */
+static uint64_t first_number; /* number of the entry at `first` */
+static _Atomic uint64_t next_number; /* number of entries made so far */
 
 /* ---- the list ---- */
 
-/* With list_lock held: a queue's error may be found again before the queue moves on. */
+/* With list_lock held: whether the failure is listed; a queue's error may be found again before the
+ * queue moves on. */
 static bool known(gp_stream *s, uint64_t from, uint64_t to, const char *text) {
     for (gp_failure *f = list; f; f = f->next)
         if (f->stream == s && f->from == from && !f->read &&
@@ -93,21 +94,21 @@ static bool covers(gp_stream *s, uint64_t upto, const gp_failure *f) {
     return f->stream->dev == s->dev && atomic_load(&s->follows[f->stream->index]) >= f->from;
 }
 
-/* Devices that report failures only when they are asked are asked, for every stream: one may have
- * used what another one made. */
+/* Asks devices that report failures only on request, for every stream: one may have used another's
+ * results. */
 static void ask(gp_device *dev, void *unused) {
     for (int i = 0; dev->vt->async && i < dev->nstreams; i++)
         if (gp_stream_queued(dev->streams[i])) dev->vt->busy(dev->streams[i]);
 }
 
-/* The message for n failures. */
+/* Sets the message for n failures. */
 static void say(int n, const gp_failure *oldest, const gp_failure *newest) {
     if (n == 1) gp_fail("%s", oldest->text);
     else if (n == 2) gp_fail("%.490s; and %.490s", oldest->text, newest->text);
     else gp_fail("%.480s; and %d more, the last one: %.480s", oldest->text, n - 1, newest->text);
 }
 
-/* Reads what is unread of s; NULL: of dev; NULL: of all. */
+/* Marks the unread failures of s as read; s NULL: of dev; both NULL: of all. */
 static bool take(gp_stream *s, uint64_t upto, const gp_device *dev) {
     const gp_failure *oldest = NULL, *newest = NULL;
     int n = 0;
@@ -135,13 +136,13 @@ bool gp_failure_take_all(gp_device *dev) {
     return take(NULL, 0, dev);
 }
 
-/* ---- what was computed from what ---- */
+/* ---- propagation from reads to writes ---- */
 
 static entry *entry_at(size_t at) { return (entry *)(words + at); }
 static size_t size_of(const entry *e) { return HEAD + e->reads + e->writes; }
 
-/* The failure that st's value comes from: `settled`, as of the entries that have left the log; else
- * in the walk through those that have not. */
+/* The failure that st's value stems from. `settled`: by the entries that have left the log; else in
+ * the current walk through the rest. */
 static gp_failure *state(const gp_storage *st, bool settled) {
     return !settled && st->walk == walk ? st->walk_failure : st->failure;
 }
@@ -150,7 +151,8 @@ static bool is_intact(const gp_storage *st, bool settled) {
     return !settled && st->walk == walk ? st->walk_intact : st->intact;
 }
 
-/* intact: f left st as it was; only who does not know of f has been promised something else. */
+/* Sets the failure of st. intact: f left st unchanged, which matters only to a reader who has not
+ * seen f raised. */
 static void set_state(gp_storage *st, gp_failure *f, bool intact, bool settled) {
     if (!settled) {
         st->walk = walk;
@@ -164,7 +166,7 @@ static void set_state(gp_storage *st, gp_failure *f, bool intact, bool settled) 
     st->intact = intact;
 }
 
-/* What an entry with this number gets from reading st. */
+/* The failure that an entry with this number gets by reading st. */
 static gp_failure *got(const gp_storage *st, uint64_t number, bool settled) {
     gp_failure *f = state(st, settled);
     return f && is_intact(st, settled) && f->read && f->read_at <= number ? NULL : f;
@@ -182,7 +184,7 @@ static gp_failure *own_failure(const entry *e) {
     return f;
 }
 
-/* From what e reads to what it writes. */
+/* Propagates failures from what e reads to what it writes. */
 static void spread(const entry *e, uint64_t number, bool settled) {
     gp_failure *own = own_failure(e), *f = own;
     for (uint32_t i = 0; i < e->reads && !f; i++)
@@ -196,7 +198,7 @@ static void spread(const entry *e, uint64_t number, bool settled) {
     }
 }
 
-/* May an entry that is in the log, or that is about to come there, be of f? */
+/* Whether an entry that is in the log, or about to be, may belong to f. */
 static bool in_flight(const gp_failure *f) {
     if (f->stream->logged < f->to) return true;
     for (size_t at = first; at < end; at += size_of(entry_at(at)))
@@ -204,7 +206,7 @@ static bool in_flight(const gp_failure *f) {
     return false;
 }
 
-/* Failures that were read, and that nothing can meet any more, go. */
+/* Drops failures that were read and that no entry can meet any more. */
 static void drop_failures(void) {
     gp_lock(&list_lock);
     list_end = &list;
@@ -221,7 +223,7 @@ static void drop_failures(void) {
     gp_unlock(&list_lock);
 }
 
-/* e is done. A stream shows that only after it has shown the failure. */
+/* Removes e, which is done. A stream shows that only after it has shown the failure. */
 static void leave(const entry *e) {
     if (atomic_load_explicit(&alive, memory_order_relaxed)) spread(e, first_number, true);
     if (e->writes && (e->storage[e->reads] & LAST))
@@ -233,7 +235,8 @@ static bool done(const entry *e) {
     return !s || atomic_load_explicit(&s->completed, memory_order_acquire) >= e->to;
 }
 
-/* With log_lock held: what is done leaves the log, in order, up to the first that is not. */
+/* With log_lock held: removes finished entries from the log, in order, up to the first that is not
+ * done. */
 static void retire(void) {
     while (first < end) {
         entry *e = entry_at(first);
@@ -266,7 +269,7 @@ bool gp_failure_none(gp_storage *st) {
 
 /* ---- the log ---- */
 
-/* Room for n more words, where there is memory. */
+/* Makes room for n more words; false without memory. */
 static bool make_room(size_t n) {
     if (end + n <= room) return true;
     uintptr_t *to = words;
@@ -335,7 +338,7 @@ void gp_failure_bury(gp_storage *st) {
     }
     gp_failure_log(NULL, 0);
     gp_failure_log_write(st, WHOLE | LAST);
-    gp_failure_log_end(); /* without memory it is lost */
+    gp_failure_log_end(); /* without memory the entry is lost */
 }
 
 void gp_failure_settle(void) {

@@ -13,8 +13,8 @@ static void note(gp_stream *s, int index, uint64_t upto) {
         atomic_store_explicit(&s->follows[index], upto, memory_order_relaxed);
 }
 
-/* s goes on after `upto` commands of `first`, and so after what those followed: with `all`, what
- * first follows now; else only what is done of that. */
+/* Records that s is ordered after `upto` commands of `first`, and so after what `first` was ordered
+ * after: all of that with `all`, else only its finished part. */
 static void note_all(gp_stream *s, gp_stream *first, uint64_t upto, bool all) {
     gp_device *dev = s->dev;
     note(s, first->index, upto);
@@ -25,7 +25,7 @@ static void note_all(gp_stream *s, gp_stream *first, uint64_t upto, bool all) {
     }
 }
 
-/* Has s's queue, or what is done, `first` at `upto` behind it? */
+/* Whether s's queue, or what is done, is already ordered after command `upto` of `first`. */
 static bool is_after(gp_stream *s, gp_stream *first, uint64_t upto) {
     if (follows(s, first, upto)) return true;
     if (atomic_load_explicit(&first->completed, memory_order_acquire) < upto) return false;
@@ -33,7 +33,7 @@ static bool is_after(gp_stream *s, gp_stream *first, uint64_t upto) {
     return true;
 }
 
-/* s goes on after what `first` has queued so far, unless it is known to do so already. */
+/* Orders s after what `first` has queued so far, unless it is known to be already. */
 static bool after(gp_stream *s, gp_stream *first) {
     uint64_t queued = atomic_load_explicit(&first->issued, memory_order_relaxed);
     if (first == s || is_after(s, first, queued)) return true;

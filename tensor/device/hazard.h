@@ -5,16 +5,16 @@
 
 #include "tensor/device/device.h"
 
-/* Before work that reads (or writes) st is queued on s. The streams wait for one another, never the
- * host. */
+/* Called before work that reads (or writes) st is queued on s. The streams wait for one another,
+ * never the host. */
 bool gp_order_read(gp_storage *st, gp_stream *s);
 bool gp_order_write(gp_storage *st, gp_stream *s);
 /* Work queued on s from now on starts after e, of a device of the same kind. */
 bool gp_order_event(gp_stream *s, gp_event *e);
-/* After work that writes st was queued on s. */
+/* Called after work that writes st was queued on s. */
 void gp_order_written(gp_storage *st, gp_stream *s);
-/* Before the host writes host memory: waits for who still reads it, queued copies of pinned memory
- * and calls that were left behind (offload.h). */
+/* Called before the host writes host memory: waits for its readers, which are queued copies of
+ * pinned memory and abandoned calls (offload.h). */
 bool gp_order_host_write(gp_storage *st, const char *what);
 
 #endif

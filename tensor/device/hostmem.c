@@ -12,7 +12,7 @@
 enum { HUGE = 2 << 20 };
 
 /* Maps bytes (a multiple of HUGE) at an address that is a multiple of HUGE, by mapping more and
- * giving back the ends. */
+ * unmapping the ends. */
 static void *map_aligned(size_t bytes) {
     char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -48,7 +48,7 @@ void gp_host_move(void *p, size_t bytes, void *to) {
     gp_host_free(p, bytes);
 }
 
-/* The memory limit of the container that the process runs in; SIZE_MAX where there is none. */
+/* The memory limit of the container that the process runs in; SIZE_MAX without one. */
 static size_t group_limit(void) {
     unsigned long long limit;
     FILE *f = fopen("/sys/fs/cgroup/memory.max", "r");

@@ -1,5 +1,5 @@
-/* Small host blocks kept by each thread. Counters are the owner's to write and anybody's to
- * read. */
+/* Small host blocks cached by each thread. Only the owner writes the counters; any thread may read
+ * them. */
 #include "tensor/device/magazine.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 #include "tensor/device/thread.h"
 
-/* Enough for what a collection frees at once, in blocks and in bytes a class. */
+/* Enough for what one collection frees, in blocks and in bytes of a class. */
 enum { ROOM = 4096, ROOM_BYTES = 512 << 10 };
 
 typedef struct magazine {
@@ -38,7 +38,7 @@ static void add(gp_mem_stats *s, const magazine *m) {
     s->reused += atomic_load_explicit(&m->allocs, memory_order_relaxed);
 }
 
-/* A thread ends: its blocks and counts go to the shared allocator. */
+/* Called when a thread ends: its blocks and counts go to the shared allocator. */
 static void leave(void *p) {
     magazine *m = p;
     gp_lock(&lock);
@@ -58,8 +58,8 @@ static void leave(void *p) {
 
 static void make_key(void) { pthread_key_create(&key, leave); }
 
-/* This thread's, listed so that gp_magazine_stats finds it; NULL without memory, and the block
- * goes to the shared lists. */
+/* This thread's magazine, listed for gp_magazine_stats. NULL without memory: then blocks go to the
+ * shared lists. */
 static magazine *open_magazine(void) {
     pthread_once(&once, make_key);
     magazine *m = calloc(1, sizeof *m);

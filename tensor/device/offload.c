@@ -1,4 +1,4 @@
-/* Calls of kernels that cannot be stopped, on threads that Ctrl-C leaves behind. */
+/* Runs kernels that cannot be stopped on threads that Ctrl-C abandons. */
 #include "tensor/device/offload.h"
 
 #include <errno.h>
@@ -14,31 +14,32 @@
 #include "tensor/device/thread.h"
 
 enum {
-    WORK = 550000000, /* operations, about 70 ms where they are slow as in eig */
-    MOST_LEFT = 2,    /* a further call waits for one of them */
-    POLL_MS = 10,     /* between looks at gp_interrupted */
+    WORK = 550000000, /* operations, about 70 ms for slow ones as in eig */
+    MOST_LEFT = 2,    /* a further call waits for one of them to end */
+    POLL_MS = 10,     /* between checks of gp_interrupted */
     IDLE_MS = 1000,
     HELD = GP_MAX_ARGS + GP_MAX_OUT + 2
 };
 
-/* A thread, and the call that it runs. It stays for a while when it has nothing to do, with its
- * working memory and its pool of threads. */
+/* A thread, and the call that it runs. When idle it stays for a while, with its workspace and its
+ * thread pool. */
 typedef struct runner {
     struct runner *next;
     pthread_cond_t work, done;
-    bool loader;         /* of a loader's thread: computes alone */
-    bool busy, ok, left; /* left: nobody waits, it ends with its call */
+    bool loader;         /* for a data loader's thread: computes alone */
+    bool busy, ok, left; /* left: abandoned, it ends with its call */
     gp_call call;
-    gp_array *arrays;       /* of call; malloc'd; its own once left */
-    gp_storage *held[HELD]; /* once left: a reference to each */
-    int nheld, nread;       /* the first nread are read; counted in gp_storage.readers */
+    gp_array *arrays;       /* of call; malloc'd; owned by the runner once left */
+    gp_storage *held[HELD]; /* once left: one reference each */
+    int nheld, nread;       /* the first nread are read; each counts in gp_storage.readers */
     char error[1024];
 } runner;
 
 atomic_int gp_offload_abandoned;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all that follows, and the runners */
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;  /* one of those that were left */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* guards all that follows, and the runners */
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER; /* signalled when an abandoned call ends */
 static runner *running, *idle;
 static _Thread_local bool apart;
 
@@ -52,7 +53,7 @@ static void enlist(runner **list, runner *r) {
     *list = r;
 }
 
-/* With the lock held. False once the time is over. */
+/* With the lock held. False on a time-out. */
 static bool sleep_at_most(pthread_cond_t *cond, int ms) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -64,7 +65,7 @@ static bool sleep_at_most(pthread_cond_t *cond, int ms) {
 
 /* ---- the thread's side, with the lock held ---- */
 
-/* Without the lock while the kernel runs. */
+/* Runs the kernel, without the lock meanwhile. */
 static void run(runner *r) {
     gp_unlock(&lock);
     gp_error_clear();
@@ -76,7 +77,8 @@ static void run(runner *r) {
     snprintf(r->error, sizeof r->error, "%s", gp_error());
 }
 
-/* What a call that was left behind holds. Storages go without the lock: hooks are called. */
+/* Releases what an abandoned call holds. Storages are released without the lock: hooks are
+ * called. */
 static void let_go(runner *r) {
     gp_unlock(&lock);
     for (int i = 0; i < r->nread; i++) atomic_fetch_sub(&r->held[i]->readers, 1);
@@ -124,7 +126,7 @@ static runner *start(bool loader) {
     return r;
 }
 
-/* With the lock held: at most `most` calls go on that were left. */
+/* With the lock held: waits until at most `most` abandoned calls are running. */
 static bool wait_left(int most, const char *name) {
     while (atomic_load(&gp_offload_abandoned) > most) {
         if (gp_thread_stopped())
@@ -141,7 +143,7 @@ bool gp_offload_wait(const char *name) {
     return ok;
 }
 
-/* From here on r's call is nobody's. c is the same, with tensors. */
+/* Abandons r's call. c is the same call, with tensors. */
 static void leave(runner *r, const gp_call *c) {
     for (int i = 0; i < c->nargs; i++)
         if (c->arg[i].kind == GP_TENSOR) r->held[r->nheld++] = c->arg[i].t->storage;
@@ -154,7 +156,7 @@ static void leave(runner *r, const gp_call *c) {
     atomic_fetch_add(&gp_offload_abandoned, 1);
 }
 
-/* With the lock held: r runs c's copy. */
+/* With the lock held: r runs its copy of c, and the caller waits. */
 static bool finish(runner *r, const gp_call *c, const char *name) {
     r->busy = true;
     enlist(&running, r);
@@ -167,8 +169,7 @@ static bool finish(runner *r, const gp_call *c, const char *name) {
     return r->ok || gp_fail("%s", r->error);
 }
 
-/* With the lock held: a thread that has nothing to do, or a new one; NULL if there is none to be
- * had. */
+/* With the lock held: an idle thread, or a new one; NULL if none can be started. */
 static runner *take(void) {
     bool loader = gp_thread_loader();
     runner *r = idle;

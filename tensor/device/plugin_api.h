@@ -1,6 +1,6 @@
-/* What the CUDA plug-in uses of the program. The program's own symbols are hidden from it, so it is
- * handed this table when it is opened; kernels/cuda/runtime/plugin_imports.c gives the functions
- * their usual names again. */
+/* What the CUDA plug-in uses of the program. The program's own symbols are hidden from it, so it
+ * gets this table when it is opened; kernels/cuda/runtime/plugin_imports.c gives the functions
+ * their usual names. */
 #ifndef GP_CORE_H
 #define GP_CORE_H
 
@@ -12,7 +12,7 @@
 #include "tensor/ops/rnn.h"
 
 typedef struct gp_core {
-    uint64_t hash; /* first, whatever else changes */
+    uint64_t hash; /* first, in every version of this struct */
     bool (*fail)(const char *text);
     const gp_op *ops;
     gp_hooks *hook;
@@ -21,7 +21,7 @@ typedef struct gp_core {
 #include "tensor/device/plugin_functions.def"
 } gp_core;
 
-/* The program's table, filled (tensor/device/plugin_api.c). */
+/* The program's table, filled in (tensor/device/plugin_api.c). */
 const gp_core *gp_core_table(void);
 
 /* Differs between builds whose ops or structs differ: a plug-in of another build must not be
@@ -53,18 +53,18 @@ static inline uint64_t gp_core_hash(void) {
     return h;
 }
 
-/* What the plug-in exports. Its device's functions, or NULL with the reason in why: no driver, no
+/* The plug-in's exports. Its device's functions, or NULL with the reason in why: no driver, no
  * device, or a plug-in of another build. */
 typedef const gp_device_vt *gp_cuda_open_fn(const gp_core *core, char *why, size_t size);
-/* How many devices there are, one a line in text; 0 with the reason. Opens nothing on them. */
+/* The number of devices, with a line of text for each; 0 with the reason. Does not open them. */
 typedef int gp_cuda_probe_fn(char *text, size_t size);
-/* Library i of those that the plug-in uses, the runtime in it first: 1 if it can be used, with
- * version and path in text; 0 with the reason; -1: no such library. After gp_cuda_open. */
+/* Library i of those that the plug-in uses, the runtime first: 1 if it can be used, with version
+ * and path in text; 0 with the reason; -1: no such library. Call it after gp_cuda_open. */
 typedef int gp_cuda_library_fn(int i, const char **name, char *text, size_t size);
-/* What libraries may do, by name: tf32, deterministic, benchmark (0 or 1), svd_driver and svd_used
- * (numbers). value: -1 does not set it. What it is then; -1: no such setting. */
+/* Settings of the libraries by name: tf32, deterministic, benchmark (0 or 1), svd_driver and
+ * svd_used (numbers). value -1 only reads. Returns the value then set; -1: no such setting. */
 typedef int gp_cuda_setting_fn(const char *name, int value);
-/* Begins an NVTX range and returns its number; name NULL: ends range number `range`. After
+/* Begins an NVTX range and returns its number; name NULL: ends range number `range`. Call it after
  * gp_cuda_open. */
 typedef uint64_t gp_cuda_range_fn(const char *name, uint64_t range);
 

@@ -1,11 +1,11 @@
-/* A thread's place to go on after a crash. */
+/* A thread's recovery point after a crash. */
 #include "tensor/device/recovery.h"
 
 #include <stdlib.h>
 
 _Thread_local gp_rescue *gp_rescue_here;
 
-/* A sanitizer has given the thread a stack for handlers, which it takes back itself. */
+/* A sanitizer has given the thread a handler stack, which it removes itself. */
 void gp_rescue_begin(gp_rescue *r) {
     enum { BYTES = 1 << 16 };
     sigaltstack(NULL, &r->before);

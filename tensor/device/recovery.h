@@ -1,5 +1,5 @@
-/* Where a worker's thread goes on when the code that it runs has crashed. Who decides whether it
- * may is shell/crash.c; without the shell nobody does, and a crash ends the program. */
+/* Where a worker thread continues when code that it ran has crashed. shell/crash.c decides whether
+ * it may; without the shell a crash always ends the program. */
 #ifndef GP_RECOVERY_H
 #define GP_RECOVERY_H
 
@@ -13,16 +13,17 @@
  * The signal mask is as the fault's handler leaves it, unchanged. */
 typedef struct gp_rescue {
     sigjmp_buf out;
-    char text[512]; /* "crashed (SIGBUS, bus error) in the op add at FILE:LINE", by who jumps */
+    char text[512]; /* "crashed (SIGBUS, bus error) in the op add at FILE:LINE", written by the
+                       jumper */
     stack_t before;
-    void *stack; /* of the handler's: there may be none left on the thread's own */
+    void *stack; /* the handler's stack: the thread's own may be exhausted */
 } gp_rescue;
 
 /* This thread's, or NULL. */
 extern _Thread_local gp_rescue *gp_rescue_here;
 
 void gp_rescue_begin(gp_rescue *r);
-/* Before the function that has r returns. */
+/* Called before the function that has r returns. */
 void gp_rescue_end(gp_rescue *r);
 
 #endif

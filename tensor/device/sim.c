@@ -1,5 +1,5 @@
-/* The simulated GPU: streams are worker threads with queues, its memory is out of the host's reach,
- * kernels are the CPU's. */
+/* The simulated GPU: streams are worker threads with queues, the host cannot address its memory,
+ * and its kernels are the CPU's. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,22 +17,22 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
-/* The leak checker does not take a device address for a pointer; a lost tensor shows by its
+/* The leak checker does not recognise a device address as a pointer; a lost tensor shows by its
  * structs. */
 #define NOT_LOST(p) __lsan_ignore_object(p)
 #else
 #define NOT_LOST(p) ((void)(p))
 #endif
 
-/* Device addresses are host addresses with this bit set: no pointer the host can follow. Only a
- * worker takes it off. */
+/* Device addresses are host addresses with this bit set: the host cannot follow them. Only a worker
+ * clears it. */
 #define DEVICE_BIT ((uintptr_t)1 << 62)
 
 enum { QUEUE = 1024, ARRAYS = 8, SPIN_NS = 50000 };
 
 typedef enum kind { KERNEL, COPY, RECORD, WAIT, NOTHING, STOP } kind;
 
-/* Shared by whoever recorded it and the worker that stamps it. */
+/* Shared by the recorder and the worker that writes it. */
 typedef struct stamp {
     atomic_int refs;
     _Atomic uint64_t ns; /* 0 until reached */
@@ -44,14 +44,14 @@ typedef struct command {
         struct {
             gp_call call;
             gp_array arrays[ARRAYS]; /* what call's arguments point to */
-            gp_array *more; /* beyond ARRAYS, and the pointers of lists; malloc'd or NULL */
+            gp_array *more; /* arrays beyond ARRAYS, and the pointers of lists; malloc'd or NULL */
         };
         struct {
             void *dst;
             const void *src;
             size_t bytes;
             gp_copy_kind direction;
-            gp_storage *pinned; /* host side of a copy nobody waits for; one reference */
+            gp_storage *pinned; /* host side of a copy that is not waited for; one reference */
             uint64_t id;
         };
         struct {
@@ -95,9 +95,9 @@ static size_t capacity(gp_device *dev) {
     return mib > 0 ? (size_t)mib << 20 : gp_host_capacity() / 4;
 }
 
-/* ---- the worker ---- */
+/* ---- worker thread ---- */
 
-/* On the worker: the command that it runs has failed, with gp_error(). */
+/* On the worker: reports that the command it runs has failed, with gp_error(). */
 static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
     char text[512];
     uint64_t at = atomic_load_explicit(&s->completed, memory_order_relaxed) + 1;
@@ -110,7 +110,7 @@ static void fail_command(gp_stream *s, const gp_call *c, bool broke) {
 
 typedef void (*device_hook)(const gp_activity *);
 
-/* On the worker: the cpu's kernel, on arrays whose addresses are the host's again. */
+/* On the worker: runs the cpu's kernel, with host addresses in the arrays. */
 static void run_kernel(gp_stream *s, command *cmd) {
     device_hook hook = GP_HOOK(device);
     uint64_t t0 = hook ? gp_now_ns() : 0;
@@ -123,7 +123,8 @@ static void run_kernel(gp_stream *s, command *cmd) {
     free(cmd->more);
 }
 
-/* The host side of the copy, held since it was queued, may be written or freed from here on. */
+/* Releases the host side of a copy, held since it was queued: it may be written or freed from here
+ * on. */
 static void let_go(command *cmd) {
     if (!cmd->pinned) return;
     atomic_fetch_sub(&cmd->pinned->readers, 1);
@@ -193,7 +194,7 @@ static void execute(gp_stream *s, command *cmd) {
     }
 }
 
-/* The next command, after polling and then sleeping for it. */
+/* The next command: polls for it, then sleeps. */
 static command *next_command(sim_stream *ss, uint64_t at) {
     gp_stream *s = ss->stream;
     for (uint64_t t0 = gp_now_ns(); gp_now_ns() - t0 < SPIN_NS;)
@@ -209,8 +210,8 @@ static command *next_command(sim_stream *ss, uint64_t at) {
     return &ss->queue[at % QUEUE];
 }
 
-/* completed moves only after a command has had all its effects, so that who sees the number sees
- * them too. */
+/* completed is advanced only after all effects of a command, so that whoever sees the number sees
+ * them, too. */
 static void complete(sim_stream *ss, uint64_t at) {
     atomic_store(&ss->stream->completed, at + 1);
     if (!atomic_load(&ss->waiters)) return;
@@ -219,8 +220,8 @@ static void complete(sim_stream *ss, uint64_t at) {
     gp_unlock(&ss->lock);
 }
 
-/* The command that crashed is over: the next wait of the host raises that. A kernel or a copy has
- * nothing that outlives it but what it wrote. */
+/* Marks the command that crashed as failed: the next wait of the host raises that. Nothing of a
+ * kernel or a copy remains but what it wrote. */
 static void crashed(sim_stream *ss, const char *text) {
     gp_stream *s = ss->stream;
     uint64_t at = atomic_load(&s->completed);
@@ -236,7 +237,7 @@ static void crashed(sim_stream *ss, const char *text) {
     complete(ss, at);
 }
 
-/* A worker's thread: commands in order until STOP. */
+/* A worker's thread: runs commands in order until STOP. */
 static void *work(void *arg) {
     sim_stream *ss = arg;
     gp_rescue here;
@@ -250,13 +251,13 @@ static void *work(void *arg) {
         command *cmd = next_command(ss, at);
         kind k = cmd->kind;
         execute(ss->stream, cmd);
-        if (k == STOP) gp_rescue_end(&here); /* after complete() ss may be gone */
+        if (k == STOP) gp_rescue_end(&here); /* after complete() ss may be freed */
         complete(ss, at);
         if (k == STOP) return NULL;
     }
 }
 
-/* ---- the host's side ---- */
+/* ---- host side ---- */
 
 /* ss lives until stream_close: the worker and every waiter on `done` use it. */
 static bool stream_open(gp_stream *s) {
@@ -272,12 +273,12 @@ static bool stream_open(gp_stream *s) {
     return true;
 }
 
-/* A free place in the queue, with the lock held; submit() lets it go. */
+/* A free slot in the queue, with the lock held; submit() releases it. */
 static command *reserve(gp_stream *s) {
     sim_stream *ss = s->impl;
     gp_lock(&ss->lock);
     while (gp_stream_queued(s) >=
-           QUEUE - 1) { /* launchers make room before; this is for what they did not foresee */
+           QUEUE - 1) { /* launchers make room before; this covers what they did not foresee */
         gp_unlock(&ss->lock);
         wait_ticket(s, s->issued - QUEUE / 2, false);
         gp_lock(&ss->lock);
@@ -285,7 +286,7 @@ static command *reserve(gp_stream *s) {
     return &ss->queue[s->issued % QUEUE];
 }
 
-/* Makes the reserved command visible and lets the lock go. */
+/* Makes the reserved command visible and releases the lock. */
 static void submit(gp_stream *s) {
     sim_stream *ss = s->impl;
     atomic_fetch_add_explicit(&s->issued, 1, memory_order_release);
@@ -304,7 +305,7 @@ static void stream_close(gp_stream *s) {
     free(ss);
 }
 
-/* The call and every array it names, in cmd; beyond ARRAYS of them in `more`. */
+/* Copies the call and every array it refers to into cmd; those beyond ARRAYS into `more`. */
 static bool copy_call(command *cmd, const gp_call *c) {
     int need = gp_call_arrays(c);
     cmd->more = NULL;
@@ -314,17 +315,17 @@ static bool copy_call(command *cmd, const gp_call *c) {
     return true;
 }
 
-/* The kernel of c, queued. c's own memory may go when this returns. */
+/* Queues c's kernel. c's own memory may be freed when this returns. */
 static bool launch(gp_stream *s, gp_call *c) {
     command *cmd = reserve(s);
     cmd->kind = KERNEL;
     bool ok = copy_call(cmd, c);
-    if (!ok) cmd->kind = NOTHING; /* the place is taken: an empty command keeps the queue going */
+    if (!ok) cmd->kind = NOTHING; /* the slot is taken: an empty command keeps the queue going */
     submit(s);
     return ok;
 }
 
-/* pinned: the host side, or NULL; held, and counted as read, until the worker has made the copy. */
+/* pinned: the host side, or NULL; held, and counted as read, until the worker has copied. */
 static bool copy(gp_stream *s, void *dst, const void *src, size_t bytes, gp_copy_kind direction,
                  gp_storage *pinned, uint64_t id) {
     if (pinned) {
@@ -348,7 +349,7 @@ static bool full(gp_stream *s) { return gp_stream_queued(s) >= QUEUE - 8; }
 static bool drain(gp_stream *s) { return wait_ticket(s, s->issued, true); }
 static bool drain_room(gp_stream *s) { return wait_ticket(s, s->issued - QUEUE / 2, true); }
 
-/* A ticket that the stream reaches; the stamp is shared with the worker, which writes the time. */
+/* A ticket of the stream; the stamp is shared with the worker, which writes the time. */
 static gp_event *event_record(gp_stream *s) {
     gp_event *e = calloc(1, sizeof *e);
     stamp *st = calloc(1, sizeof *st);
@@ -367,7 +368,7 @@ static gp_event *event_record(gp_stream *s) {
 static bool event_done(gp_event *e) { return reached(e->stream, e->ticket); }
 static bool event_drain(gp_event *e) { return wait_ticket(e->stream, e->ticket, true); }
 
-/* s goes on when e's stream has reached it. The worker of s blocks, not the host. */
+/* Makes s wait until e's stream has reached it. The worker of s blocks, not the host. */
 static bool event_wait(gp_stream *s, gp_event *e) {
     if (event_done(e)) return true;
     command *cmd = reserve(s);

@@ -1,4 +1,4 @@
-/* Starting threads that take no signals, and the count of the locks that each holds. */
+/* Starts threads that take no signals, and counts the locks that each holds. */
 #include "tensor/device/thread.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Threads of the core: started so that they take no signals, and their locks, counted. */
+/* Threads of the core, started with signals blocked, and their locks, counted. */
 #ifndef GP_THREAD_H
 #define GP_THREAD_H
 
@@ -6,12 +6,12 @@
 #include <stdbool.h>
 
 /* Starts a thread that takes no signals: Ctrl-C is for the thread that runs Lua. False, without a
- * message, if there is none to be had. Faults of the code itself are not held back. */
+ * message, if it cannot be started. Signals of its own faults are not blocked. */
 bool gp_thread_start(pthread_t *t, void *(*body)(void *), void *arg);
 
 /* Locks that this thread holds. A thread that crashes while it holds one cannot be abandoned
- * (recovery.h), since others would wait for the lock without end; so tests/house/layers.sh sees
- * that none is taken but by gp_lock. A wait on a condition counts as holding its lock. */
+ * (recovery.h), since others would wait for the lock without end; so tests/house/layers.sh checks
+ * that every lock is taken by gp_lock. A wait on a condition counts as holding its lock. */
 extern _Thread_local int gp_locks_held;
 
 static inline void gp_lock(pthread_mutex_t *m) {

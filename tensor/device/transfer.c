@@ -23,8 +23,8 @@ gp_tensor *gp_cast(gp_tensor *x, gp_dtype dt) {
     return x->a.dtype == dt ? gp_tensor_ref(x) : copied(x, dt);
 }
 
-/* Queues the copy of src's bytes (contiguous) into dst and, unless the host side may go on, waits
- * for it. */
+/* Queues the copy of src's bytes (contiguous) into dst and waits for it, unless the host need
+ * not. */
 static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why,
                      const char *what) {
     gp_device *from = src->storage->dev, *to = dst->storage->dev;
@@ -41,23 +41,24 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
             "%s: a loader's workers compute on the cpu, not on %s; the batch goes there as "
             "a whole",
             what, dev->name);
-    bool returns = kind == GP_COPY_D2D ||
-                   (may_return && !pageable &&
-                    kind == GP_COPY_H2D); /* the host may read what came from the device at once */
+    bool returns =
+        kind == GP_COPY_D2D ||
+        (may_return && !pageable &&
+         kind == GP_COPY_H2D); /* the host may read what came from the device immediately */
     uint64_t (*hook)(gp_stream *, gp_copy_kind, size_t, bool) = GP_HOOK(copy);
     void (*launch)(gp_stream *) = GP_HOOK(launch);
     if (dev->vt->full(s) && !gp_wait_room(s)) return false;
     if (!gp_order_read(src->storage, s) || !gp_order_write(dst->storage, s)) return false;
     gp_storage_use(src->storage, s);
     gp_storage_use(dst->storage, s);
-    if (!returns) dev->vt->busy(s); /* brings the count of what is queued up to date */
+    if (!returns) dev->vt->busy(s); /* brings the count of queued commands up to date */
     if (!returns && !gp_wait_allowed(s, why, what))
         return false; /* error mode refuses before anything is queued */
     if (launch) launch(s);
     uint64_t id = hook ? hook(s, kind, bytes, pageable) : 0;
     uint64_t before = atomic_load_explicit(&s->issued, memory_order_relaxed);
     if (!dev->vt->copy(s, dst->a.data, src->a.data, bytes, kind, host, id))
-        return false; /* keeps the host side alive, also past an interrupted wait */
+        return false; /* keeps the host side alive, even after an interrupted wait */
     gp_order_written(dst->storage, s);
     if (kind == GP_COPY_D2H) return gp_wait_granted(s, why, what) && gp_failure_none(src->storage);
     gp_failure_log(s, before);
@@ -66,7 +67,7 @@ static bool transfer(gp_tensor *dst, gp_tensor *src, bool may_return, gp_why why
     return gp_failure_log_end() && (returns || gp_wait_granted(s, why, what));
 }
 
-/* Work queued on `later` from now on starts after what is queued on `first`. */
+/* Orders work queued on `later` from now on after what is queued on `first`. */
 static bool in_order(gp_stream *first, gp_stream *later) {
     const gp_device_vt *vt = first->dev->vt;
     gp_event *e = vt->event_record(first);
@@ -77,8 +78,7 @@ static bool in_order(gp_stream *first, gp_stream *later) {
 }
 
 /* Between two asynchronous devices the copy is queued on the destination, after what the source has
-   queued; and the source's stream, which may be given src's memory again, goes on after the
- * copy. */
+ * queued. The source's stream, which may reuse src's memory, is ordered after the copy. */
 static bool across(gp_tensor *dst, gp_tensor *src) {
     gp_stream *to = gp_stream_current(dst->storage->dev);
     gp_stream *from =
@@ -92,7 +92,7 @@ gp_tensor *gp_to_device(gp_tensor *x, gp_device *dev, bool non_blocking, gp_why 
     gp_device *from = x->storage->dev;
     if (from == dev) return gp_tensor_ref(x);
     if (from->vt->async && dev->vt->async &&
-        from->vt != dev->vt) { /* of two kinds: through the host */
+        from->vt != dev->vt) { /* different kinds: through the host */
         gp_tensor *host = gp_to_device(x, gp_device_cpu(), false, why, what);
         gp_tensor *there = host ? gp_to_device(host, dev, false, why, what) : NULL;
         gp_tensor_unref(host);
@@ -133,7 +133,7 @@ static gp_tensor *broadcast_to(gp_tensor *src, const gp_tensor *dst, const char 
 
 bool gp_copy_into(gp_tensor *dst, gp_tensor *src, gp_why why, const char *what) {
     gp_tensor *here = gp_to_device(src, dst->storage->dev, false, why, what);
-    if (here && here->storage == dst->storage) { /* reading what is being written: through a copy */
+    if (here && here->storage == dst->storage) { /* reading what is being written: copy first */
         gp_tensor *copy = copied(here, (gp_dtype)here->a.dtype);
         gp_tensor_unref(here);
         here = copy;

@@ -12,10 +12,10 @@
 #include "tensor/device/device.h"
 #include "tensor/error.h"
 
-enum { PIECE = 1 << 20 }; /* bytes between looks at gp_interrupted */
+enum { PIECE = 1 << 20 }; /* bytes between checks of gp_interrupted */
 
 FILE *gp_file_open(const char *op, const char *file, uint64_t *size) {
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would be waited for */
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe would wait */
     FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
     struct stat st;
     if (!f || fstat(fd, &st)) {
@@ -47,7 +47,7 @@ FILE *gp_file_begin(const char *op, const char *file, const char *magic, const c
     return NULL;
 }
 
-/* Is the folder that file would be in not there? */
+/* Whether the folder of that file does not exist. */
 static bool no_folder(const char *file) {
     char folder[PATH_MAX];
     const char *slash = strrchr(file, '/');
@@ -67,7 +67,7 @@ bool gp_file_target(const char *op, const char *file, char target[PATH_MAX], int
     *mode = -1;
     if (!*file) return gp_fail("%s: '' is not a file name", op);
     if (strlen(file) >= PATH_MAX) return errno = ENAMETOOLONG, gp_file_unwritable(op, file);
-    if (stat(file, &st)) { /* a link to nothing is replaced */
+    if (stat(file, &st)) { /* a dangling link is replaced */
         strcpy(target, file);
         return errno == ENOENT || gp_file_unwritable(op, file);
     }
@@ -93,7 +93,7 @@ bool gp_outfile_begin(gp_outfile *o, const char *op, const char *file) {
         fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                   mode >= 0 ? (mode_t)mode : 0666);
         if (fd >= 0 && mode >= 0 && fchmod(fd, (mode_t)mode))
-            errno = 0; /* another's file: the umask's permissions stand */
+            errno = 0; /* the file has another owner: the umask's permissions stay */
     }
     if (fd < 0) return gp_file_unwritable(op, file);
     if ((o->f = fdopen(fd, "wb"))) return true;

@@ -1,4 +1,4 @@
-/* What a file is by its first bytes, for readers that were handed another one. */
+/* Recognises the kind of a file by its first bytes, for readers that were given another kind. */
 #include <ctype.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #define PACKED "unpack it first"
 
 static const struct {
-    const char *start; /* of so many bytes */
+    const char *start; /* of that many bytes */
     size_t bytes;
     const char *kind;
 } kinds[] = {
@@ -43,7 +43,7 @@ static bool is_pickle(const unsigned char *p, size_t n) {
     return n >= 2 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5;
 }
 
-/* The length of a header, and the header's brace. */
+/* The length of a header, and its opening brace. */
 static bool is_safetensors(const unsigned char *p, size_t n) {
     uint64_t length = 0;
     for (size_t i = 0; n > 8 && i < 8; i++) length |= (uint64_t)p[i] << 8 * i;

@@ -1,4 +1,4 @@
-/* npy files: the header's small strict parser, reading and writing. */
+/* npy files: a small, strict parser of the header, reading and writing. */
 #include "tensor/io/npy.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { MAGIC = 6, MOST_HEADER = 1 << 16 };
 
-/* Fails with file, entry and offset in front. */
+/* Fails with a message that begins with file, entry and offset. */
 __attribute__((format(printf, 3, 4))) static bool bad(const gp_npy_source *s, uint64_t at,
                                                       const char *fmt, ...) {
     char text[400];
@@ -27,13 +27,13 @@ __attribute__((format(printf, 3, 4))) static bool bad(const gp_npy_source *s, ui
     return gp_fail("%s: %s, byte %llu: %s", s->op, s->file, (unsigned long long)at, text);
 }
 
-/* The source's read failed, of `what`. */
+/* Reports that the source could not be read; what: the part of the file. */
 static bool unreadable(const gp_npy_source *s, const char *what) {
     if (errno == EINTR) return gp_fail("%s: interrupted", s->op);
     return bad(s, s->at, "cannot read %s: %s", what, s->why(s->from));
 }
 
-/* All of the bytes, or a message that says what they were. */
+/* Reads all of the bytes, or fails with a message that names them. */
 static bool need(gp_npy_source *s, void *to, uint64_t bytes, const char *what) {
     int64_t n = s->read(s->from, to, bytes);
     if (n < 0) return unreadable(s, what);
@@ -59,7 +59,7 @@ typedef struct header {
     gp_shape shape;
 } header;
 
-/* Fails with what stands at p instead, as printable text. */
+/* Fails with what is found at p instead, as printable text. */
 static bool expected(const parser *h, const char *what) {
     char got[24];
     size_t n = 0;
@@ -114,7 +114,7 @@ static const struct {
 } codes[] = {{"f8", GP_f64}, {"f4", GP_f32}, {"f2", GP_f16}, {"i8", GP_i64}, {"i4", GP_i32},
              {"i2", GP_i16}, {"i1", GP_i8},  {"u1", GP_u8},  {"b1", GP_bool}};
 
-/* Why a type that NumPy has is not read, and what to save instead; c: its letter. */
+/* Why a NumPy type is not read, and what to save instead; c: its letter. */
 static const char *other_type(char c) {
     switch (c) {
     case 'u':
@@ -151,7 +151,7 @@ static bool parse_descr(parser *h, header *out) {
     return bad(h->s, at, "type '%s': %s", text, other_type(*code));
 }
 
-/* One size: digits, and the L that Python 2 wrote. */
+/* One size: digits, with the L that Python 2 wrote. */
 static bool parse_dim(parser *h, int64_t *out) {
     space(h);
     if (*h->p < '0' || *h->p > '9') return expected(h, "a size (0 or more)");
@@ -194,7 +194,7 @@ static bool parse_entry(parser *h, header *out) {
     return out->seen_order = true;
 }
 
-/* The Python dict literal that the header is, and nothing behind it: no more of Python is read. */
+/* The Python dict literal that is the header, and nothing after it: no more of Python is read. */
 static bool parse_header(parser *h, header *out) {
     if (!must(h, '{')) return false;
     while (!take(h, '}')) {
@@ -210,7 +210,7 @@ static bool parse_header(parser *h, header *out) {
     return out->seen_shape || expected(h, "shape");
 }
 
-/* Magic, version, length and text of the header. */
+/* Reads the magic bytes, version, length and text of the header. */
 static bool read_header(gp_npy_source *s, header *out) {
     unsigned char start[MAGIC + 2], count[4] = {0};
     if (!need(s, start, sizeof start, "the magic number and version")) return false;
@@ -243,7 +243,7 @@ static void swap_bytes(char *p, int64_t n, size_t size) {
         }
 }
 
-/* t, whose memory is in Fortran order, seen with the dims of the file. Takes over t. */
+/* t, whose memory is in Fortran order, viewed with the dims of the file. Takes over t. */
 static gp_tensor *reversed(gp_tensor *t, const gp_shape *shape) {
     int64_t stride[GP_MAX_DIM], step = 1;
     for (int i = 0; i < shape->ndim; i++) {
@@ -281,7 +281,8 @@ static gp_tensor *read_array(gp_npy_source *s) {
     return h.fortran && h.shape.ndim > 1 ? reversed(t, &h.shape) : t;
 }
 
-/* Nothing behind the data, whose last bytes an archive checks when it is read to its end. */
+/* Checks that nothing follows the data. An archive checks its last bytes only when read to the
+ * end. */
 static bool ends(gp_npy_source *s) {
     char more;
     int64_t n = s->read(s->from, &more, 1);

@@ -5,15 +5,15 @@
 #include "tensor/tensor.h"
 
 /* Reads a file of format version 1.0 to 3.0 into a new tensor on the cpu; Fortran order becomes
-   strides, other byte orders are swapped. NULL with a message that names the file, where in it, and
-   what was expected. The header is parsed, never evaluated. Source: numpy/lib/format.py, and NEP
- * 1. */
+ * strides, other byte orders are swapped. NULL with a message that names the file, the place in it,
+ * and what was expected. The header is parsed, never evaluated. Source: numpy/lib/format.py, and
+ * NEP 1. */
 gp_tensor *gp_npy_load(const char *file);
 
 /* Writes x (on the cpu, any layout) in C order, version 1.0, by way of a temporary. */
 bool gp_npy_save(const char *file, gp_tensor *x);
 
-/* The arrays of an npz file, with names as numpy.load shows them (without ".npy"). */
+/* The arrays of an npz file, named as numpy.load shows them (without ".npy"). */
 typedef struct gp_npz {
     int n;
     char **name;   /* malloc'd, each as well */
@@ -34,15 +34,15 @@ typedef struct gp_npy_source {
     uint64_t size, at;             /* bytes in all, and already read */
     int64_t (*read)(void *from, void *to,
                     uint64_t bytes); /* bytes read; less at the end, -1 on an error */
-    const char *(*why)(void *from);  /* that error in words */
+    const char *(*why)(void *from);  /* the text of that error */
     void *from;
 } gp_npy_source;
-/* The array, behind which the source must end. */
+/* Reads the array; the source must end after it. */
 gp_tensor *gp_npy_read(gp_npy_source *s);
 
-#define GP_NPY_HEADER 512 /* bytes that the header of any tensor fits in */
-/* Writes the header of t to buf; its length in bytes, a multiple of 64. 0 with a message for dtypes
- * that npy does not have. */
+#define GP_NPY_HEADER 512 /* bytes that are enough for the header of any tensor */
+/* Writes the header of t to buf; returns its length in bytes, a multiple of 64. 0 with a message
+ * for dtypes that npy does not have. */
 size_t gp_npy_header(const char *op, const gp_tensor *t, char buf[GP_NPY_HEADER]);
 
 #endif

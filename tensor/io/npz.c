@@ -9,7 +9,7 @@
 #include "tensor/io/npy.h"
 #include "tensor/op.h"
 
-enum { PIECE = 1 << 20 }; /* bytes between looks whether Ctrl-C came */
+enum { PIECE = 1 << 20 }; /* bytes between checks for Ctrl-C */
 
 bool gp_npz_add(gp_npz *z, const char *name, gp_tensor *t) {
     size_t n = (size_t)z->n + 1;
@@ -38,7 +38,7 @@ void gp_npz_free(gp_npz *z) {
     *z = (gp_npz){0};
 }
 
-/* What libzip says, and the system with it. */
+/* Fails with libzip's text, and the system's with it. */
 static bool zip_fail(const char *op, const char *file, zip_error_t *e) {
     if (zip_error_code_zip(e) == ZIP_ER_NOZIP || zip_error_code_zip(e) == ZIP_ER_INCONS)
         return gp_fail("%s: %s is cut off or damaged: the zip archive's list of entries, at its "
@@ -67,7 +67,7 @@ static const char *why_entry(void *from) {
     return zip_error_strerror(e);
 }
 
-/* The entry st of za as npy. NULL with a message that names it. */
+/* Reads the entry st of za as npy. NULL with a message that names it. */
 static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) {
     zip_file_t *f = zip_fopen_index(za, st->index, 0);
     if (!f)
@@ -83,7 +83,7 @@ static gp_tensor *read_array(zip_t *za, const zip_stat_t *st, gp_npy_source *s) 
     return t;
 }
 
-/* A second array of the same name would take the first one's place. */
+/* Whether the name is new: a second array of the same name would replace the first. */
 static bool only(const gp_npz *z, const char *file, const char *name) {
     for (int i = 0; i < z->n; i++)
         if (!strcmp(z->name[i], name))
@@ -92,7 +92,7 @@ static bool only(const gp_npz *z, const char *file, const char *name) {
     return true;
 }
 
-/* Entry i, under its name without .npy; entries of other kinds are an error. */
+/* Reads entry i, under its name without .npy; entries of other kinds are an error. */
 static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out) {
     zip_stat_t st;
     const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
@@ -106,8 +106,8 @@ static bool load_entry(zip_t *za, zip_uint64_t i, const char *file, gp_npz *out)
             file);
     if (n < 4 || strcmp(st.name + n - 4, ".npy"))
         return gp_fail("npz.load: %s: entry '%s' is not an npy file", file, st.name);
-    /* Deflate does not pack tighter than 1032 : 1; an entry that says so is refused before memory
-     * is asked for. */
+    /* Deflate packs at most 1032 : 1; an entry that claims more is refused before memory is
+     * allocated. */
     if (st.size / 1032 > st.comp_size + 1)
         return gp_fail("npz.load: %s, entry '%s': %llu bytes cannot come from %llu", file, st.name,
                        (unsigned long long)st.size, (unsigned long long)st.comp_size);
@@ -183,14 +183,15 @@ static int stopped(zip_t *za, void *unused) {
     return gp_file_stopped("npz.save");
 }
 
-/* By the system's error where libzip met one. */
+/* Fails with the system's error where libzip met one. */
 static bool unwritable(const char *file, zip_error_t *e) {
     if (zip_error_system_type(e) == ZIP_ET_SYS && zip_error_code_system(e))
         return errno = zip_error_code_system(e), gp_file_unwritable("npz.save", file);
     return gp_fail("npz.save: cannot write %s: %s", file, zip_error_strerror(e));
 }
 
-/* Adds all arrays and writes the archive; libzip writes to a temporary beside file and renames. */
+/* Adds all arrays and writes the archive; libzip writes a temporary in file's folder and renames
+ * it. */
 static bool write_all(zip_t *za, const char *file, const gp_npz *z, char (*head)[GP_NPY_HEADER],
                       gp_tensor **flat, bool deflate) {
     bool ok = true;

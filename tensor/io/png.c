@@ -12,7 +12,7 @@
 #include "tensor/io/file.h"
 #include "tensor/op.h"
 
-/* All that a jump out of libpng must find again lives here, not in local variables of the function
+/* All state that must survive a jump out of libpng is here, not in local variables of the function
  * that is jumped into. */
 typedef struct picture {
     const char *op, *file;
@@ -24,13 +24,13 @@ typedef struct picture {
     size_t stride;
     uint32_t width, height;
     int channels, bits; /* bits: 8 or 16 */
-    int step;      /* between the values that samples have: 1 but for files of 1, 2 and 4 bits */
-    uint64_t size; /* bytes of the file */
+    int step;           /* between the sample values: 1 except for files of 1, 2 and 4 bits */
+    uint64_t size;      /* bytes of the file */
     FILE *f;
     bool stopped; /* by Ctrl-C, with its message */
 } picture;
 
-/* Has Ctrl-C come, now or before? Asked for each row. */
+/* Whether Ctrl-C has come, now or before; checked for each row. */
 static bool stopped(picture *p) { return p->stopped = p->stopped || gp_file_stopped(p->op); }
 
 static void on_error(png_structp png, png_const_charp text) {
@@ -46,7 +46,7 @@ static void on_error(png_structp png, png_const_charp text) {
 
 static void on_warning(png_structp png, png_const_charp text) { (void)png, (void)text; }
 
-/* Memory for the pixels, whose size libpng knows now. */
+/* Allocates the pixels, whose size libpng knows now. */
 static bool make_rows(picture *p) {
     p->pixels = malloc(p->stride * p->height);
     p->rows = malloc(sizeof *p->rows * p->height);
@@ -57,7 +57,7 @@ static bool make_rows(picture *p) {
     return true;
 }
 
-/* Asks libpng for 8 or 16 bits and for the channels wanted. */
+/* Sets libpng's transforms: to 8 or 16 bits and to the channels wanted. */
 static void transforms(picture *p, int channels, bool keep16) {
     png_structp png = p->png;
     int color = png_get_color_type(png, p->info), bits = png_get_bit_depth(png, p->info);
@@ -73,14 +73,14 @@ static void transforms(picture *p, int channels, bool keep16) {
     if (bits == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) png_set_swap(png);
 }
 
-/* libpng stretches gray samples of few bits to 0 … 255, in steps of this. */
+/* libpng scales gray samples of few bits to 0 … 255, in steps of this. */
 static int step_of(picture *p) {
     int bits = png_get_bit_depth(p->png, p->info);
     bool gray = png_get_color_type(p->png, p->info) == PNG_COLOR_TYPE_GRAY;
     return gray && bits < 8 ? 255 / ((1 << bits) - 1) : 1;
 }
 
-/* The least a file with these pixels can hold: deflate does not pack tighter than 1032 : 1. */
+/* The smallest size of a file with these pixels: deflate packs at most 1032 : 1. */
 static bool plausible(picture *p) {
     int color = png_get_color_type(p->png, p->info);
     uint64_t samples = color & PNG_COLOR_MASK_PALETTE ? 1 : png_get_channels(p->png, p->info);
@@ -90,7 +90,7 @@ static bool plausible(picture *p) {
                    p->width, p->height, (unsigned long long)p->size);
 }
 
-/* Everything that may jump out of libpng: this function holds nothing that must be released. */
+/* Everything that may jump out of libpng: nothing in this function needs to be released. */
 static bool read_picture(picture *p, int channels, bool keep16) {
     if (setjmp(png_jmpbuf(p->png))) return false;
     png_init_io(p->png, p->f);
@@ -127,7 +127,7 @@ static bool read_picture(picture *p, int channels, bool keep16) {
             }                                                                                      \
         }
 
-/* Interleaved rows as C x H x W. */
+/* Converts interleaved rows to C x H x W. */
 static gp_tensor *planes(picture *p, gp_dtype dt) {
     gp_shape shape = {.ndim = 3, .dim = {p->channels, p->height, p->width}};
     gp_tensor *t = gp_tensor_new(gp_device_cpu(), dt, &shape);
@@ -159,7 +159,7 @@ gp_tensor *gp_png_load(const char *file, int channels, gp_dtype dt) {
     return t;
 }
 
-/* The sample at p as 0 … most. */
+/* The sample at p as an integer in 0 … most. */
 static unsigned sample(gp_dtype dt, const void *p, unsigned most) {
     gp_scalar s = gp_scalar_load(dt, p);
     if (!s.is_float) return dt == GP_bool ? (s.i ? most : 0) : (unsigned)s.i;
@@ -167,7 +167,7 @@ static unsigned sample(gp_dtype dt, const void *p, unsigned most) {
     return s.f >= 1 ? most : (unsigned)rint(s.f * most);
 }
 
-/* C x H x W (contiguous) as interleaved rows, big endian as in the file. */
+/* Converts C x H x W (contiguous) to interleaved rows, big endian as in the file. */
 static void interleave(picture *p, const gp_tensor *t) {
     gp_dtype dt = (gp_dtype)t->a.dtype;
     size_t size = gp_dtype_size(dt), C = (size_t)p->channels;
@@ -183,7 +183,7 @@ static void interleave(picture *p, const gp_tensor *t) {
             }
 }
 
-/* As read_picture: what must be released is the caller's. */
+/* As read_picture: the caller releases what must be. */
 static bool write_picture(picture *p) {
     static const int colors[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                  PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
@@ -200,7 +200,7 @@ static bool write_picture(picture *p) {
     return true;
 }
 
-/* The picture's size and depth from x; false with a message when it is none. */
+/* Takes the picture's size and depth from x; false with a message when x is not a picture. */
 static bool describe(picture *p, const gp_tensor *x, int bits) {
     const gp_array *a = &x->a;
     char text[200];
@@ -229,7 +229,7 @@ static bool describe(picture *p, const gp_tensor *x, int bits) {
     return true;
 }
 
-/* Writes to a temporary, which takes the file's name when it is whole. */
+/* Writes a temporary, which is renamed to the file when it is complete. */
 static bool save_rows(picture *p) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, p->op, p->file)) return false;

@@ -1,5 +1,5 @@
 /* safetensors files: 8 bytes that hold the length of a JSON header, the header (for each name a
- * dtype, a shape and the first and last byte of its data), and the data without gaps. */
+ * dtype, a shape and the range of its bytes), and the data without gaps. */
 #include "tensor/io/safetensors.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void unmap(mapping *m) {
 
 static void release(gp_storage *st) { unmap(st->owner); }
 
-/* A file being read: data are the bytes behind the header. */
+/* A file being read: data are the bytes after the header. */
 typedef struct source {
     const char *file;
     mapping *map;
@@ -69,7 +69,7 @@ typedef struct source {
     uint64_t bytes;
 } source;
 
-/* What the header says of a tensor. */
+/* An entry of the header: one tensor. */
 typedef struct entry {
     const char *name;
     gp_dtype dtype;
@@ -88,7 +88,7 @@ __attribute__((format(printf, 3, 4))) static bool bad(const source *s, const cha
     return gp_fail(LOAD ": %s: %s", s->file, text);
 }
 
-/* The format's names, of which this reads those that are dtypes here. */
+/* The format's dtype names; only those that gpush has are read. */
 static bool read_dtype(const source *s, const json_t *info, entry *e) {
     const char *text = json_string_value(json_object_get(info, "dtype"));
     if (!text) return bad(s, e->name, "expected a dtype such as \"F32\" in the header");
@@ -116,7 +116,7 @@ static bool read_shape(const source *s, const json_t *info, entry *e) {
     return true;
 }
 
-/* Both within the data, which is checked before anything is read there. */
+/* Reads both offsets; they lie within the data, which is checked before anything there is read. */
 static bool read_offsets(const source *s, const json_t *info, entry *e) {
     const json_t *at = json_object_get(info, "data_offsets");
     const json_t *begin = json_array_get(at, 0), *end = json_array_get(at, 1);
@@ -132,7 +132,8 @@ static bool read_offsets(const source *s, const json_t *info, entry *e) {
     return true;
 }
 
-/* An entry whose bytes are as many as its shape and dtype need: nothing of the file is believed. */
+/* Reads an entry whose bytes must be as many as its shape and dtype need: nothing of the file is
+ * trusted. */
 static bool read_entry(const source *s, const char *name, const json_t *info, entry *e) {
     int64_t numel, bytes;
     char text[160];
@@ -156,7 +157,8 @@ static int by_offset(const void *a, const void *b) {
     return (p->end > q->end) - (p->end < q->end);
 }
 
-/* The entries fill the data from end to end: nothing overlaps, nothing is hidden between them. */
+/* Checks that the entries fill the data from end to end: nothing overlaps, nothing is hidden
+ * between them. */
 static bool check_cover(const source *s, entry *e, size_t n) {
     uint64_t at = 0;
     qsort(e, n, sizeof *e, by_offset);
@@ -172,7 +174,7 @@ static bool check_cover(const source *s, entry *e, size_t n) {
                                  (unsigned long long)(s->bytes - at));
 }
 
-/* Bytes other than 0 and 1 would be no bools; the file stays as it is. */
+/* Turns bytes other than 0 and 1 into 1: they would not be bools. The file stays as it is. */
 static void only_bools(gp_tensor *t) {
     uint8_t *p = (uint8_t *)t->a.data;
     for (int64_t i = 0; i < t->a.numel; i++)
@@ -198,7 +200,7 @@ static gp_tensor *make(const source *s, const entry *e) {
     return t;
 }
 
-/* A table of texts by name; anything else is no safetensors file. */
+/* A table of texts by name; anything else is not a safetensors file. */
 static bool read_metadata(const source *s, const json_t *texts, gp_safetensors *out) {
     const char *key;
     json_t *value;
@@ -210,7 +212,7 @@ static bool read_metadata(const source *s, const json_t *texts, gp_safetensors *
     return true;
 }
 
-/* All entries are checked before the first tensor is made; e has room for them. */
+/* All entries are checked before the first tensor is made; e has space for them. */
 static bool read_entries(const source *s, json_t *root, entry *e, gp_safetensors *out) {
     const char *name;
     json_t *info;
@@ -230,7 +232,8 @@ static bool read_entries(const source *s, json_t *root, entry *e, gp_safetensors
     return true;
 }
 
-/* Length, JSON and entries. Jansson reports positions in the header, 8 bytes behind the file's. */
+/* Reads length, JSON and entries. Jansson reports positions in the header, which begins at byte 8
+ * of the file. */
 static bool read_header(source *s, gp_safetensors *out) {
     uint64_t n = 0;
     json_error_t err;
@@ -256,7 +259,7 @@ static bool read_header(source *s, gp_safetensors *out) {
     return ok;
 }
 
-/* The file, mapped privately: writes in place make copies of pages and never reach it. One
+/* Maps the file privately: writes in place make copies of pages and never reach it. One
  * reference. */
 static mapping *map_file(const char *file) {
     uint64_t size;
@@ -314,7 +317,7 @@ static int by_size(const void *a, const void *b) {
     return m != n ? (m < n) - (m > n) : strcmp(p->name, q->name);
 }
 
-/* it's place is *at, which moves behind it; root takes over what is made. */
+/* Adds it to the header at offset *at, which moves past it; root takes over what is made. */
 static bool add_header(json_t *root, const item *it, uint64_t *at) {
     json_t *shape = json_array();
     for (int i = 0; i < it->t->a.ndim; i++)
@@ -347,7 +350,7 @@ static json_t *make_header(const gp_safetensors *s, const item *items) {
     return NULL;
 }
 
-/* The header is filled with blanks to a multiple of 8 bytes. */
+/* Writes the header, padded with blanks to a multiple of 8 bytes. */
 static void write_header(FILE *f, const char *text) {
     size_t n = strlen(text), all = (n + 7) / 8 * 8;
     for (int i = 0; i < 8; i++) fputc((int)(all >> 8 * i & 255), f);
@@ -355,7 +358,7 @@ static void write_header(FILE *f, const char *text) {
     for (; n < all; n++) fputc(' ', f);
 }
 
-/* To a temporary, which takes the file's name when it is whole. */
+/* Writes a temporary, which is renamed to the file when it is complete. */
 static bool write_file(const char *file, const char *header, const item *items, int n) {
     gp_outfile o;
     if (!gp_outfile_begin(&o, SAVE, file)) return false;

@@ -1,5 +1,6 @@
-/* Attention: shape rules; and gradients, by its _backward row from what the _forward row saved;
- * composed of ops where the backward is recorded, or the mask needs a gradient. */
+/* Attention: shape rules and gradients. The gradients are its _backward row, given what the
+ * _forward row saved; they are composed of ops where the backward is recorded, or the mask needs a
+ * gradient. */
 #include "tensor/ops/attention.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ static bool four(const gp_call *c, int i, const char *name) {
                c->name, name, gp_tensor_text(t, text, sizeof text));
 }
 
-/* t must be of query's dtype and of shape s. */
+/* Checks that t has query's dtype and shape s. */
 static bool like(const gp_call *c, const gp_tensor *t, const char *name, gp_dtype dt,
                  const gp_shape *s) {
     gp_shape have = gp_tensor_shape(t);
@@ -31,7 +32,7 @@ static gp_shape shape(const gp_attention *k, int64_t rows, int64_t width) {
     return (gp_shape){.ndim = 4, .dim = {k->batch, k->heads, rows, width}};
 }
 
-/* The mask broadcasts to the scores. */
+/* Checks that the mask broadcasts to the scores. */
 static bool check_mask(const gp_call *c, const gp_attention *k) {
     if (!gp_given(c, GP_ATTENTION_MASK)) return true;
     const gp_tensor *m = c->arg[GP_ATTENTION_MASK].t;
@@ -95,21 +96,21 @@ static double scale_of(const gp_vjp *v) {
     return 1 / sqrt((double)gp_in_shape(v, 0)->dim[3]);
 }
 
-/* -inf where a query sees no key, l x s. */
+/* l x s: -inf where a query does not see the key. */
 static gp_tensor *hidden(gp_vjp *v) {
     gp_shape s = {.ndim = 2, .dim = {gp_in_shape(v, 0)->dim[2], gp_in_shape(v, 1)->dim[2]}};
     gp_tensor *all = DO(sub, "tn", gp_zeros_shaped(v, &s, 0), (double)INFINITY);
     return DO(triu, "ti", all, (int64_t)1);
 }
 
-/* batch x heads x l x s */
+/* The attention weights, batch x heads x l x s. */
 static gp_tensor *shares(gp_vjp *v) {
     gp_tensor *s = DO(mul, "tn", DO(matmul, "tt", v->x[0], gp_mT(v, v->x[1])), scale_of(v)),
               *m = gp_saved(v, GP_ATTENTION_MASK);
     if (m) s = DO(add, "tt", s, m);
     if (gp_has(v, GP_ATTENTION_CAUSAL) && gp_int_arg(v, GP_ATTENTION_CAUSAL))
         s = DO(add, "tt", s, hidden(v));
-    int64_t last = -1; /* a query that sees no key has shares of 0 */
+    int64_t last = -1; /* a query that sees no key has weights of 0 */
     gp_tensor *some =
         DO(gt, "tn", DO(amax, "tvb", DO(detach, "t", s), &last, 1, 1), -(double)INFINITY);
     gp_tensor *blind = DO(logical_not, "t", some);

@@ -1,4 +1,4 @@
-/* Attention as its rows take it: sizes, for the shape rule and the kernels. */
+/* Attention's arguments and sizes, for the shape rule and the kernels. */
 #ifndef GP_ATTENTION_H
 #define GP_ATTENTION_H
 

@@ -1,5 +1,5 @@
-/* Convolutions of every rank, transposed ones, and those that are their gradients: shape rules and
- * gradients. */
+/* Convolutions of every rank, transposed convolutions, and the rows that are their gradients: shape
+ * rules and gradients. */
 #include <string.h>
 
 #include "tensor/autograd/grad.h"
@@ -39,7 +39,7 @@ bool gp_spatial_ints(const gp_call *c, int i, const char *name, int rank, int64_
     return true;
 }
 
-/* "same" keeps the image's size, with the odd element of padding behind, as PyTorch does. */
+/* "same" keeps the image's size, with the odd element of padding at the end, as in PyTorch. */
 static bool conv_padding(const gp_call *c, gp_conv *k) {
     const gp_value *v = &c->arg[4];
     if (v->kind != GP_STR) {
@@ -79,7 +79,7 @@ static bool conv_sizes(const gp_call *c, gp_conv *k) {
                            c->op->name, size_text(k->rank, cover, a), size_text(k->rank, size, b));
 }
 
-/* Ranks and names: x with or without its dim of images, w with filters and channels in front. */
+/* Ranks and names: x with or without its batch dim, w with filters and channels first. */
 static void conv_dims(const gp_shape *x, const gp_shape *w, gp_conv *k, int64_t *size) {
     k->rank = w->ndim - 2;
     k->batched = x->ndim == k->rank + 2;
@@ -127,7 +127,7 @@ bool gp_conv_transpose_read(const gp_call *c, const gp_shape *x, const gp_shape 
     return true;
 }
 
-/* ---- agreement ---- */
+/* ---- checks ---- */
 
 static bool has_rank(const gp_call *c, int i, const char *name, int least, int most,
                      const char *expected) {
@@ -150,7 +150,7 @@ static bool of_one_dtype(const gp_call *c, int i, const char *name, const char *
                    gp_dtype_name((gp_dtype)c->arg[i].t->a.dtype));
 }
 
-/* The weight's channels and the groups go with the image's. */
+/* Checks that the weight's channels and the groups match the image's. */
 static bool conv_channels(const gp_call *c, const gp_shape *x, const gp_shape *w,
                           const gp_conv *k) {
     char text[TEXT], image[TEXT];
@@ -253,8 +253,8 @@ bool infer_conv_transpose1d(gp_call *c, gp_meta *m) { return transposed(c, m, 1)
 bool infer_conv_transpose2d(gp_call *c, gp_meta *m) { return transposed(c, m, 2); }
 bool infer_conv_transpose3d(gp_call *c, gp_meta *m) { return transposed(c, m, 3); }
 
-/* Both gradients: the shape in argument 2 with that of argument 1 makes the convolution, whose
-   result argument 0 is shaped like. */
+/* Both gradients: the shape in argument 2 and that of argument 1 define the convolution; argument 0
+ * has its result's shape. */
 static bool gradient(gp_call *c, gp_meta *m, const char *second, bool of_weight) {
     gp_conv k;
     gp_shape want, size, other = gp_tensor_shape(c->arg[1].t);
@@ -284,9 +284,9 @@ bool infer_conv_weight_grad(gp_call *c, gp_meta *m) { return gradient(c, m, "x",
 
 /* ---- gradients ---- */
 
-/* Convolutions are linear: what takes a gradient back is differentiated by the forward row. */
+/* The gradients of a convolution are linear: the forward row differentiates them. */
 
-/* g summed over all dims but that of the channels, in front of `rank` spatial ones. */
+/* g summed over all dims but that of the channels, which precedes `rank` spatial ones. */
 static gp_tensor *bias_grad(gp_vjp *v, int rank) {
     int64_t dims[GP_MAX_DIM];
     int n = 0, channel = v->node->out[0].shape.ndim - rank - 1;
@@ -295,7 +295,7 @@ static gp_tensor *bias_grad(gp_vjp *v, int rank) {
     return DO(sum, "tv", v->g[0], dims, n);
 }
 
-/* The convolution of as many dims as weight has. */
+/* The convolution with as many spatial dims as weight has. */
 static const gp_op *conv_of(int rank) {
     return rank == 1 ? GP_OP(conv1d) : rank == 2 ? GP_OP(conv2d) : GP_OP(conv3d);
 }
@@ -314,8 +314,8 @@ static bool conv(gp_vjp *v) {
 const gp_rule vjp_conv1d = {conv, "1|0|"}, vjp_conv2d = {conv, "1|0|"}, vjp_conv3d = {conv, "1|0|"};
 
 /* An output_padding of a whole stride or more (less than the dilation) makes an output whose
- * convolution has more elements than the input had. t, which has the input's sizes, becomes as
- * large with zeros behind (sign 1), or t is cut to them (sign -1). */
+ * convolution has more elements than the input had. t, which has the input's sizes, is padded to
+ * that with zeros at the end (sign 1), or is cut to the input's sizes (sign -1). */
 static gp_tensor *fitted(gp_vjp *v, gp_tensor *t, int rank, int sign) {
     int64_t pads[2 * GP_MAX_DIM] = {0};
     int ns = 0, no = 0;
@@ -330,8 +330,8 @@ static gp_tensor *fitted(gp_vjp *v, gp_tensor *t, int rank, int sign) {
     return any ? DO(pad, "tv", t, pads, 2 * rank) : t;
 }
 
-/* What conv does to gradients, so its own gradient is conv again. Arguments: x, weight, bias,
- * stride, padding, output_padding, groups, dilation. */
+/* A conv's gradient, so its own gradient is conv. Arguments: x, weight, bias, stride, padding,
+ * output_padding, groups, dilation. */
 static bool conv_transpose(gp_vjp *v) {
     const gp_shape *sw = gp_in_shape(v, 1);
     int rank = sw->ndim - 2;

@@ -1,6 +1,6 @@
 /* Elementwise ops: dtypes and shapes of every row of formulas, and what single rows check besides;
- * where and masked_fill with their gradients. Those of rows are formulas: autograd/grad_formula.c.
- */
+ * where and masked_fill with their gradients. Gradients of rows are formulas:
+ * autograd/grad_formula.c. */
 #include <float.h>
 #include <math.h>
 
@@ -18,7 +18,7 @@ bool infer_unary(gp_call *c, gp_meta *m) {
     return true;
 }
 
-/* The numbers that nan_to_num puts for infinities are by default the dtype's own ends. */
+/* By default nan_to_num replaces infinities by the dtype's largest and smallest numbers. */
 static void fill_ends(gp_call *c) {
     static const double largest[GP_DTYPES] = {
         [GP_f16] = 65504, [GP_bf16] = 0x1.fep127, [GP_f32] = FLT_MAX, [GP_f64] = DBL_MAX};
@@ -29,7 +29,7 @@ static void fill_ends(gp_call *c) {
     c->nargs = 4;
 }
 
-/* A NaN in either limit makes every element NaN: the formula looks at the lower one. */
+/* A NaN in either limit makes every element NaN: the formula checks only the lower one. */
 static bool settle_limits(gp_call *c, gp_dtype *dt) {
     bool low = gp_given(c, 1), high = gp_given(c, 2);
     if (!low && !high)
@@ -39,8 +39,8 @@ static bool settle_limits(gp_call *c, gp_dtype *dt) {
     return true;
 }
 
-/* A limit that an integer dtype cannot hold limits nothing (0 … 300 of u8), or every element would
- * become it. */
+/* A limit that an integer dtype cannot hold does not limit (0 … 300 of u8); converted, every
+ * element would become it. */
 static bool limits_held(gp_call *c, gp_dtype dt) {
     const gp_value *low = &c->arg[1], *high = &c->arg[2];
     if (gp_is_float(dt)) return true;
@@ -49,7 +49,7 @@ static bool limits_held(gp_call *c, gp_dtype dt) {
     return !least || gp_infer_number(c, 1, "min", dt);
 }
 
-/* Limits in order; below 0 there is no u8: such a limit would wrap. */
+/* Checks that limits are in order, and not below 0 for u8, where they would wrap. */
 static bool limits_fit(const gp_call *c) {
     double low = c->arg[1].is_float ? c->arg[1].f : (double)c->arg[1].i,
            high = c->arg[2].is_float ? c->arg[2].f : (double)c->arg[2].i;
@@ -91,8 +91,8 @@ bool infer_param(gp_call *c, gp_meta *m) {
     return true;
 }
 
-/* The most frequent case, which needs neither promotion nor broadcasting: n tensors of one
- * dtype, shape and device. */
+/* The most frequent case, without promotion or broadcasting: n tensors of one dtype, shape and
+ * device. */
 static bool same_layout(const gp_call *c, int n) {
     const gp_tensor *x = c->arg[0].kind == GP_TENSOR ? c->arg[0].t : NULL;
     if (!x) return false;
@@ -108,8 +108,7 @@ static bool same_layout(const gp_call *c, int n) {
     return true;
 }
 
-/* The first n arguments, tensors or numbers: their dtype by promotion, their shape by
- * broadcasting. */
+/* The first n arguments, tensors or numbers: promotes their dtypes, broadcasts their shapes. */
 static bool infer_operands(gp_call *c, gp_meta *m, int n) {
     gp_dtype out;
     if (same_layout(c, n)) {
@@ -126,7 +125,7 @@ static bool infer_operands(gp_call *c, gp_meta *m, int n) {
     return true;
 }
 
-/* Integers of at most 32 bits are computed in 32: a number beyond them would lose its upper
+/* Integers of at most 32 bits are computed in 32 bits: a larger number would lose its upper
  * half. */
 static bool numbers_fit(const gp_call *c, int n) {
     gp_dtype dt = (gp_dtype)c->compute;
@@ -140,7 +139,7 @@ static bool numbers_fit(const gp_call *c, int n) {
     return true;
 }
 
-/* What a difference of truths should be is anybody's guess: PyTorch's rule. */
+/* PyTorch's rule: there is no difference of bools. */
 static bool no_truths(const gp_call *c) {
     for (int i = 0; i < 2; i++) {
         const gp_value *v = &c->arg[i];
@@ -152,7 +151,7 @@ static bool no_truths(const gp_call *c) {
     return true;
 }
 
-/* What no integer can be divided by or raised to is told before anything is written. */
+/* Refuses divisors and exponents that are undefined for integers, before anything is written. */
 static bool number_defined(const gp_call *c) {
     const gp_value *b = &c->arg[1];
     if (b->kind != GP_NUMBER || b->is_float || gp_is_float((gp_dtype)c->compute)) return true;
@@ -173,7 +172,7 @@ bool infer_binary(gp_call *c, gp_meta *m) {
 
 bool infer_ternary(gp_call *c, gp_meta *m) { return infer_operands(c, m, 3) && numbers_fit(c, 3); }
 
-/* The parameter takes the operands' dtype, so it must be one of its numbers. */
+/* The parameter takes the operands' dtype, so it must be representable in that. */
 bool infer_param3(gp_call *c, gp_meta *m) {
     if (!infer_operands(c, m, 3) || !numbers_fit(c, 3)) return false;
     const gp_value *v = &c->arg[3];
@@ -182,8 +181,8 @@ bool infer_param3(gp_call *c, gp_meta *m) {
                    c->op->name, v->f, gp_dtype_name((gp_dtype)c->compute));
 }
 
-/* Integers are compared as what they are, in i64 where one may be beyond the tensor's dtype; beside
-   a 16-bit float a number is rounded as that tensor's values were. */
+/* Integers are compared exactly, in i64 where one may exceed the tensor's dtype; a number compared
+ * with a 16-bit float is rounded as that tensor's values were. */
 bool infer_compare(gp_call *c, gp_meta *m) {
     if (!infer_operands(c, m, 2)) return false;
     gp_dtype dt = (gp_dtype)c->compute;

@@ -1,5 +1,5 @@
-/* Fourier transforms: shape rules and gradients. Complex numbers are a last dim of size 2: real and
- * imaginary part. */
+/* Fourier transforms: shape rules and gradients. Complex numbers have a last dim of size 2: real
+ * and imaginary part. */
 #include <string.h>
 
 #include "tensor/autograd/grad.h"
@@ -11,8 +11,8 @@ static bool check_norm(const gp_call *c) {
            gp_fail("%s: norm '%.20s' (expected 'backward', 'ortho' or 'forward')", c->op->name, s);
 }
 
-/* Arguments: x, n (set from here on), dim (0-based from here on), norm. pairs: x is complex; half:
- * it is half a spectrum. */
+/* Reads x, n, dim, norm; then sets n, and dim 0-based. pairs: x is complex; half: it is half a
+ * spectrum. */
 static bool read_call(gp_call *c, gp_meta *m, bool pairs, bool half) {
     const gp_tensor *x = c->arg[0].t;
     gp_dtype dt = (gp_dtype)x->a.dtype;
@@ -67,16 +67,16 @@ bool infer_fft_irfft(gp_call *c, gp_meta *m) { return read_call(c, m, true, true
 
 /* ---- gradients ---- */
 
-/* The transforms are linear, and the transpose of one is the other with the scale of the opposite
+/* The transforms are linear; the transpose of one is the inverse with the scale of the opposite
  * direction. */
 
-/* The norm by which the transform in the other direction has this one's scale. */
+/* The norm with which the opposite transform has this one's scale. */
 static const char *opposite(const gp_vjp *v) {
     const char *s = v->node->arg[3].s;
     return !strcmp(s, "backward") ? "forward" : !strcmp(s, "forward") ? "backward" : s;
 }
 
-/* t cut, or filled with zeros, along dim (0-based) to the size that the input had there. */
+/* t cut, or padded with zeros, along dim (0-based) to the size that the input had there. */
 static gp_tensor *fitted(gp_vjp *v, gp_tensor *t, int dim) {
     const gp_shape *s = gp_in_shape(v, 0);
     int64_t more[2 * GP_MAX_DIM] = {0};
@@ -102,7 +102,7 @@ static bool fft(gp_vjp *v) { return transform(v, GP_OP(fft_ifft)); }
 static bool ifft(gp_vjp *v) { return transform(v, GP_OP(fft_fft)); }
 const gp_rule vjp_fft_fft = {fft, NULL}, vjp_fft_ifft = {ifft, NULL};
 
-/* The half that was left out has no gradient. */
+/* The half that is not returned has no gradient. */
 static bool rfft(gp_vjp *v) {
     int dim = gp_dim_arg(v, 2, gp_in_shape(v, 0)->ndim);
     int64_t n = gp_has(v, 1) ? gp_int_arg(v, 1) : gp_in_shape(v, 0)->dim[dim];
@@ -112,7 +112,7 @@ static bool rfft(gp_vjp *v) {
 }
 const gp_rule vjp_fft_rfft = {rfft, NULL};
 
-/* Each but the first (and the middle one of an even number) stands for its conjugate too. */
+/* Each but the first (and the middle one of an even number) also stands for its conjugate. */
 static bool irfft(gp_vjp *v) {
     int ndim = v->g[0]->a.ndim, dim = gp_dim_arg(v, 2, ndim), k = ndim - dim;
     int64_t n = v->g[0]->a.dim[dim], pairs = (n - 1) / 2, ones[2 * GP_MAX_DIM] = {0};

@@ -1,7 +1,7 @@
 /* Shape rules of ops that read by index tensors: gather, gather_nd, take, index_select, index,
-   embedding, repeat_interleave; and of those that count or mark places: bincount, histc, one_hot.
-   Indices count from 1, or from -1 at the end. Rules of reads leave an i64 temporary, where the
-   kernel notes the byte offset that every index tuple stands for. */
+ * embedding, repeat_interleave; and of ops that count or mark indices: bincount, histc, one_hot.
+ * Indices count from 1, or from -1 at the end. Rules of reads make an i64 temporary for the
+ * kernel's byte offsets, one for each index tuple. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,7 +115,7 @@ bool infer_gather_nd(gp_call *c, gp_meta *m) {
     return gp_infer_tuples(c, m, batch, &m->out[0].shape);
 }
 
-/* x without gaps is the second temporary; it is indexed as if it had one dim. */
+/* Makes x contiguous as the second temporary; it is indexed as if it had one dim. */
 static bool flat(gp_call *c, gp_meta *m, const gp_shape *s) {
     gp_tensor *x = c->arg[0].t;
     if (!gp_infer_index(c, "index", c->arg[1].t) || !(m->dev = gp_infer_device(c)) ||
@@ -131,7 +131,7 @@ bool infer_take(gp_call *c, gp_meta *m) {
     return flat(c, m, &s);
 }
 
-/* The other dims are broadcast, of x and of indices; without dim both are taken as one row. */
+/* The other dims of x and of indices are broadcast; without dim both are flattened. */
 bool infer_take_along_dim(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t, *indices = c->arg[1].t;
     gp_shape *s = &m->out[0].shape, xs = gp_tensor_shape(x), is = gp_tensor_shape(indices);
@@ -264,7 +264,7 @@ static gp_tensor *total_of(gp_tensor *repeats) {
 }
 
 /* The size of the repeated dim, which had n elements: a wait where repeats is a tensor and
- * output_size does not tell. */
+ * output_size is absent. */
 static bool repeated_size(gp_call *c, int64_t n, int64_t *size) {
     gp_value *r = &c->arg[1];
     gp_scalar s = {.i = 0};
@@ -295,7 +295,7 @@ static bool repeated_size(gp_call *c, int64_t n, int64_t *size) {
     return ok && (*size >= 0 || gp_fail("repeat_interleave: repeats are negative"));
 }
 
-/* Without dim the elements of x in one dim are meant: they are made the second temporary. */
+/* Without dim, x is flattened into the second temporary. */
 bool infer_repeat_interleave(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t, *seen = x;
     int d = 0;

@@ -1,4 +1,4 @@
-/* Where the dims of index tensors stand in x[indices]: for the shape rule and every device's
+/* Where the dims of index tensors are in x[indices]: for the shape rule and every device's
  * kernels. */
 #ifndef GP_INDEX_H
 #define GP_INDEX_H
@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As NumPy has it: in place of the indexed dims (bits of mask) where these are neighbours, else in
- * front. */
+/* NumPy's rule: in place of the indexed dims (bits of mask) where these are adjacent, else
+ * first. */
 static inline int gp_index_place(int ndim, uint64_t mask) {
     int first = 0, runs = 0;
     for (int d = ndim - 1; d >= 0; d--) {

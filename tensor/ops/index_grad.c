@@ -1,7 +1,7 @@
-/* Gradients of ops that read by index tensors: each goes to the element that was taken. */
+/* Gradients of ops that read by index tensors: each goes to the element that was read. */
 #include "tensor/autograd/compose.h"
 
-/* Zeros like input 0 with g added at those places. */
+/* Zeros like input 0 with g added at those indices. */
 static gp_tensor *put_back(gp_vjp *v, gp_tensor **index, int n, const int64_t *dims, int ndims) {
     return gp_add_at(v, gp_zeros_like_input(v, 0), index, n, v->g[0], dims, ndims);
 }
@@ -30,7 +30,7 @@ static bool gather(gp_vjp *v) {
 }
 const gp_rule vjp_gather = {gather, "1"};
 
-/* x seen as one row. */
+/* x flattened. */
 static bool take(gp_vjp *v) {
     int64_t n = v->g[0]->a.numel;
     gp_tensor *index = DO(reshape, "tv", v->x[1], &n, 1), *g = DO(reshape, "tv", v->g[0], &n, 1);
@@ -42,7 +42,7 @@ static bool take(gp_vjp *v) {
 }
 const gp_rule vjp_take = {take, "1"};
 
-/* Without dim as take. With it, x and indices were broadcast in the other dims: so is the
+/* Without dim as take. With it, x and indices were broadcast in the other dims, and so is the
  * gradient. */
 static bool take_along_dim(gp_vjp *v) {
     if (!gp_has(v, 2)) return take(v);
@@ -55,8 +55,8 @@ static bool take_along_dim(gp_vjp *v) {
 }
 const gp_rule vjp_take_along_dim = {take_along_dim, "1"};
 
-/* The columns of indices are index tensors of x's dims after the first batch_dims, which are
- * indexed by where they are. */
+/* The columns of indices are index tensors of the dims after the first batch_dims; each of those is
+ * indexed by its own position. */
 static bool gather_nd(gp_vjp *v) {
     gp_tensor *list[GP_MAX_DIM], *indices = v->x[1];
     int lead = indices->a.ndim - 1, batch = gp_has(v, 2) ? (int)gp_int_arg(v, 2) : 0, n = 0;
@@ -73,7 +73,7 @@ static bool gather_nd(gp_vjp *v) {
 }
 const gp_rule vjp_gather_nd = {gather_nd, "1"};
 
-/* What each element was repeated from. */
+/* The index of the element that each one was repeated from. */
 static bool repeat_interleave(gp_vjp *v) {
     const gp_node *n = v->node;
     const gp_shape *s = gp_in_shape(v, 0);

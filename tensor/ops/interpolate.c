@@ -41,7 +41,7 @@ static bool read_size(const gp_call *c, gp_resize *r) {
     return true;
 }
 
-/* As in PyTorch a given scale_factor is used as it is, though the size was rounded. */
+/* As in PyTorch, a given scale_factor is used as it is, though the size was rounded. */
 static double scale_of(const gp_call *c, const gp_resize *r, int d) {
     if (r->align) return r->out[d] > 1 ? (double)(r->in[d] - 1) / (double)(r->out[d] - 1) : 0;
     if (gp_given(c, 2) && d >= GP_SPATIAL - r->rank) return 1 / c->arg[2].f;
@@ -68,8 +68,7 @@ bool gp_resize_read(const gp_call *c, const gp_shape *x, const int64_t *out, gp_
     return true;
 }
 
-/* Arguments: x, size, scale_factor, mode, align_corners. Bytes, of pictures, can be moved but not
- * blended. */
+/* Arguments: x, size, scale_factor, mode, align_corners. Bytes can be copied but not blended. */
 bool infer_interpolate(gp_call *c, gp_meta *m) {
     gp_tensor *t = c->arg[0].t;
     gp_shape x = gp_tensor_shape(t);

@@ -25,8 +25,7 @@ bool infer_range(gp_call *c, gp_meta *m) {
     bool all_int = !c->arg[0].is_float && !c->arg[1].is_float && !c->arg[2].is_float;
     double first = number_f(&c->arg[0]), last = number_f(&c->arg[1]), step = number_f(&c->arg[2]);
     if (step == 0) return gp_fail("range: step is 0");
-    /* A float end that rounding has put just short of last still counts: half a thousandth of a
-     * step. */
+    /* An end that rounding has put just below last still counts: half a thousandth of a step. */
     double n = all_int ? 0 : floor((last - first) / step + 5e-4) + 1;
     int64_t count = (int64_t)(n > 0 && n < 0x1p62 ? n : 0);
     if (all_int) {
@@ -48,7 +47,7 @@ bool infer_range(gp_call *c, gp_meta *m) {
     return true;
 }
 
-/* Arguments: first, last, steps; dtype and device stand at `at`. */
+/* Arguments: first, last, steps; dtype and device are at `at`. */
 static bool spaced(gp_call *c, gp_meta *m, int at) {
     int64_t steps = c->arg[2].i;
     if (steps < 0)
@@ -117,7 +116,7 @@ static gp_dtype list_dtype(const gp_value *v) {
     return dt[0];
 }
 
-/* but: a dim, from 1, whose size may be another; 0: none may. */
+/* but: the dim, counted from 1, whose size may differ; 0: none. */
 static bool differ(const gp_call *c, int i, const gp_tensor *t, const gp_tensor *first, int but) {
     char a[200], b[200], dim[40] = "";
     if (but) snprintf(dim, sizeof dim, " but in dim %d", but);
@@ -133,7 +132,7 @@ static bool list_given(const gp_call *c, gp_meta *m) {
     return (m->dev = gp_infer_device(c)) != NULL;
 }
 
-/* As in PyTorch, empty 1-d tensors fit anywhere and add nothing. */
+/* As in PyTorch, empty 1-d tensors match any shape and add nothing. */
 static bool skipped(const gp_tensor *t) { return t->a.ndim == 1 && t->a.dim[0] == 0; }
 
 bool infer_cat(gp_call *c, gp_meta *m) {
@@ -183,7 +182,7 @@ bool infer_stack(gp_call *c, gp_meta *m) {
 
 /* ---- flip, roll, triangles, diagonals ---- */
 
-/* The dims become a mask. */
+/* Turns the dims into a mask. */
 bool infer_flip(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     uint64_t mask = 0;
@@ -199,8 +198,8 @@ static int64_t wrapped(int64_t shift, int64_t n) {
     return shift < 0 ? shift + n : shift;
 }
 
-/* The shifts become one for each dim; without dims the one of all elements in a row, which are the
- * temporary. */
+/* The shifts become one for each dim; without dims, one shift of the flattened elements, which are
+ * the temporary. */
 bool infer_roll(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     int n, k = 0, d;
@@ -273,7 +272,7 @@ static bool padded(const gp_tensor *x, int d, int mode, int64_t before, int64_t 
         *size < 0)
         return gp_fail("pad: %lld and %lld elements round the %lld of dim %d give no size",
                        (long long)before, (long long)after, (long long)n, d + 1);
-    if (mode == CIRCULAR) n += (before < 0 ? before : 0) + (after < 0 ? after : 0); /* goes round */
+    if (mode == CIRCULAR) n += (before < 0 ? before : 0) + (after < 0 ? after : 0); /* circular */
     if ((mode == REFLECT && most > 0 && most >= n) || (mode == CIRCULAR && most > 0 && most > n) ||
         (mode == REPLICATE && most > 0 && n == 0))
         return gp_fail("pad: %lld elements beside dim %d of size %lld are too many for %s",
@@ -284,7 +283,7 @@ static bool padded(const gp_tensor *x, int d, int mode, int64_t before, int64_t 
     return true;
 }
 
-/* The list becomes what is put before each dim; the mode its number; the value is there. */
+/* The list becomes the padding before each dim, the mode its number; the value is filled in. */
 bool infer_pad(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     int n, mode = 0, nd = x->a.ndim;
@@ -321,7 +320,7 @@ bool infer_pad(gp_call *c, gp_meta *m) {
 static bool copy(gp_vjp *v) { return (v->dx[0] = v->g[0]) != NULL; }
 const gp_rule vjp_copy = {copy, NULL};
 
-/* Filled anew: what the tensor was does not count any more. */
+/* The tensor is overwritten: its old values have no gradient. */
 static bool nothing(gp_vjp *v) { return true; }
 const gp_rule vjp_fill = {nothing, NULL};
 
@@ -353,7 +352,7 @@ static bool flip(gp_vjp *v) {
 }
 const gp_rule vjp_flip = {flip, NULL};
 
-/* Rolled back by as much. */
+/* Rolls back by as much. */
 static bool roll(gp_vjp *v) {
     int n;
     int64_t back[GP_MAX_INTS];
@@ -380,7 +379,7 @@ static bool diag_embed(gp_vjp *v) {
 }
 const gp_rule vjp_diag_embed = {diag_embed, NULL};
 
-/* g, with dim d (0-based) as long as the input's, each element where `mode` took it from. */
+/* g with dim d (0-based) of the input's size: each element added where `mode` took it from. */
 static gp_tensor *folded(gp_vjp *v, gp_tensor *g, int d, int64_t n, const int64_t *pad) {
     gp_shape s = gp_tensor_shape(g);
     gp_tensor *from = gp_count_to(v, n, g->storage->dev);

@@ -1,11 +1,11 @@
-/* The views that ops which only move elements are made of, for every device's kernels: parts,
- * reversed dims, diagonals. */
+/* The views that data-moving ops are made of, for every device's kernels: slices, reversed dims,
+ * diagonals. */
 #ifndef GP_LAYOUT_H
 #define GP_LAYOUT_H
 
 #include "tensor/array.h"
 
-/* numel and contiguous from dim and stride. */
+/* Computes numel and contiguous from dim and stride. */
 static inline void gp_array_settle(gp_array *a) {
     bool gaps = false;
     a->numel = 1;
@@ -16,7 +16,7 @@ static inline void gp_array_settle(gp_array *a) {
     a->contiguous = !gaps || a->numel <= 1;
 }
 
-/* Index 0 of dim d moves n indices on. */
+/* Moves index 0 of dim d by n indices. */
 static inline void gp_array_shift(gp_array *a, int d, int64_t n) {
     a->data += n * a->stride[d] * (int64_t)gp_dtype_size((gp_dtype)a->dtype);
 }
@@ -39,7 +39,7 @@ static inline gp_array gp_slice_of(const gp_array *a, int d, int64_t i) {
     return p;
 }
 
-/* x, which has elements, with the dims in mask reversed: read with negative strides from their last
+/* x, which is not empty, with the dims in mask reversed: read with negative strides from their last
  * element. */
 static inline gp_array gp_reversed(const gp_array *x, uint64_t mask) {
     gp_array y = *x;
@@ -52,7 +52,7 @@ static inline gp_array gp_reversed(const gp_array *x, uint64_t mask) {
     return y;
 }
 
-/* The diagonals of dims a and b of x as a last dim in their place; off: columns to the right of
+/* The diagonals of dims a and b of x as a last dim that replaces them; off: columns to the right of
  * the main one. */
 static inline gp_array gp_diagonals(const gp_array *x, int64_t off, int a, int b) {
     gp_array line = *x;

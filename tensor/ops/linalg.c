@@ -8,7 +8,7 @@ enum { REALS = GP_BIT(GP_f32) | GP_BIT(GP_f64) };
 static int64_t rows_of(const gp_tensor *x) { return x->a.dim[x->a.ndim - 2]; }
 static int64_t cols_of(const gp_tensor *x) { return x->a.dim[x->a.ndim - 1]; }
 
-/* Argument i, called `arg`, must be a batch of matrices of f32 or f64. */
+/* Checks that argument i, called `arg`, is a batch of matrices of f32 or f64. */
 static bool matrices(const gp_call *c, int i, const char *arg) {
     gp_tensor *x = c->arg[i].t;
     char text[160];
@@ -36,7 +36,7 @@ static void begin(gp_call *c, gp_meta *m) {
     m->dev = c->arg[0].t->storage->dev;
 }
 
-/* The next output: `batch`, then rows x cols (rows or cols < 0: left out). */
+/* Adds an output: `batch`, then rows x cols (rows or cols < 0: left out). */
 static void add(gp_meta *m, gp_dtype dt, const gp_shape *batch, int64_t rows, int64_t cols) {
     gp_shape *s = &m->out[m->n].shape;
     m->out[m->n++].dtype = dt;
@@ -58,7 +58,7 @@ static int64_t smaller(const gp_tensor *x) {
 
 /* ---- decompositions ---- */
 
-/* As PyTorch: only CUDA has a choice. */
+/* As in PyTorch, only CUDA has a choice. */
 static bool svd_driver(const gp_call *c) {
     const gp_value *v = &c->arg[2];
     const gp_device *dev = c->arg[0].t->storage->dev;
@@ -127,7 +127,7 @@ bool infer_linalg_inv(gp_call *c, gp_meta *m) { return infer_linalg_cholesky(c, 
 bool infer_linalg_inv_ex(gp_call *c, gp_meta *m) { return infer_linalg_cholesky_ex(c, m); }
 
 /* Outputs: L and U in one, pivots (1-based, as in LAPACK and PyTorch). */
-/* As PyTorch on the CPU. */
+/* As in PyTorch on the CPU. */
 static bool pivots(const gp_call *c) {
     return !gp_given(c, 1) || c->arg[1].i ||
            gp_fail("%s: argument 'pivot' is false (expected true: rows are always exchanged)",
@@ -211,8 +211,8 @@ static bool is_vector(const gp_tensor *a, const gp_tensor *b) {
     return gp_infer_vector(&of_a, &of_b);
 }
 
-/* Checks b, the right side of a's equations, which has `n` rows (or columns, where X is on the
-   left). The batch of both goes to `batch`. */
+/* Checks b, the right-hand side of a's equations, which has `n` rows (or columns, where X is on the
+ * left). Their broadcast batch goes to `batch`. */
 static bool right_side(gp_call *c, int64_t n, bool left, bool vector, gp_shape *batch) {
     gp_tensor *a = c->arg[0].t, *b = c->arg[1].t;
     char s[160], t[160];

@@ -18,10 +18,10 @@ static bool inv(gp_vjp *v) {
 const gp_rule vjp_linalg_inv = {inv, "y"}, vjp_linalg_inv_ex = {inv, "y"};
 
 /* adj(u), u upper triangular, times y, for x = p l u, y = l^-1 p' and adj(x) = det(p) adj(u) y.
- * With zeros on its diagonal u has no inverse: it is the limit of det(u) u^-1 y where they are d, d
- * -> 0. Row i of that system over d^(the zeros from i on) keeps elements with no zero strictly
- * between row and column, of y the rows after which no zero comes, and of the result those before
- * all zeros. */
+ * With zeros on its diagonal u has no inverse: adj(u) y is the limit of det(u) u^-1 y with d for
+ * each zero, d -> 0. Scaling row i by d^(the zeros from i on) keeps the elements of u without a
+ * zero strictly between row and column, the rows of y after which no zero comes, and the rows of
+ * the result before all zeros. */
 static gp_tensor *adjugate_times(gp_vjp *v, gp_tensor *u, gp_tensor *y) {
     const int64_t last = -1;
     gp_tensor *d = DO(diagonal, "tiii", u, (int64_t)0, (int64_t)-2, (int64_t)-1);
@@ -37,7 +37,7 @@ static gp_tensor *adjugate_times(gp_vjp *v, gp_tensor *u, gp_tensor *y) {
     return mul(v, column(v, column(v, others)), y);
 }
 
-/* g times the transposed adjugate, which is finite for singular matrices as well. */
+/* g times the transposed adjugate, which is finite for singular matrices, too. */
 static bool det(gp_vjp *v) {
     gp_tensor *out[GP_MAX_OUT];
     if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", v->x[0])) return false;
@@ -48,7 +48,7 @@ static bool det(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_det = {det, "0"};
 
-/* g times the transposed inverse: infinite where there is none. */
+/* g times the transposed inverse: infinite for singular matrices. */
 static bool slogdet(gp_vjp *v) {
     gp_tensor *out[GP_MAX_OUT];
     if (!gp_do_all(v, out, GP_OP(linalg_inv_ex), "t", v->x[0])) return false;
@@ -73,7 +73,7 @@ static bool solve(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_solve = {solve, "0y"};
 
-/* t's upper or lower triangle, without its diagonal if that is not read. */
+/* t's upper or lower triangle, without the diagonal if that is not read. */
 static gp_tensor *triangle(gp_vjp *v, gp_tensor *t, bool upper, bool unit) {
     return upper ? DO(triu, "ti", t, (int64_t)unit) : DO(tril, "ti", t, -(int64_t)unit);
 }
@@ -150,9 +150,9 @@ static gp_tensor *rest_of(gp_vjp *v, gp_tensor *t, int64_t dim, int64_t n) {
 }
 
 /* x = p l u; gl, gu: gradients of l (m x k) and u (k x n). With both square: p l^-T (tril(l' gl,
- * -1) + triu(gu u')) u^-T. What lies beside the square part of u (n > m) is l^-1 p' x there, what
- * lies below that of l (m > n) is p' x u^-1: they take gu2 u2' from the first, l2' gl2 from the
- * second term. */
+ * -1) + triu(gu u')) u^-T. The columns of u right of its square part (n > m) are l^-1 p' x there,
+ * the rows of l below its square part (m > n) are p' x u^-1: they subtract gu2 u2' from the first,
+ * l2' gl2 from the second term. */
 static gp_tensor *lu_back(gp_vjp *v, gp_tensor *p, gp_tensor *l, gp_tensor *u, gp_tensor *gl,
                           gp_tensor *gu) {
     if (v->failed) return NULL;
@@ -181,7 +181,7 @@ static bool lu(gp_vjp *v) {
 }
 const gp_rule vjp_linalg_lu = {lu, "y"};
 
-/* l and u, and their gradients, are parts of one matrix; the permutation is found again. */
+/* l and u, and their gradients, are parts of one matrix; the permutation is recomputed. */
 static bool lu_factor(gp_vjp *v) {
     gp_tensor *out[GP_MAX_OUT], *g = v->g[0];
     if (!gp_do_all(v, out, GP_OP(linalg_lu), "t", v->x[0])) return false;
@@ -232,7 +232,7 @@ static pair times(gp_vjp *v, pair a, pair b) {
                   add(v, mm(v, a.re, b.im), mm(v, a.im, b.re))};
 }
 
-/* Its conjugate with rows and columns exchanged. */
+/* Its conjugate transpose. */
 static pair adjoint(gp_vjp *v, pair a) { return (pair){gp_mT(v, a.re), neg(v, gp_mT(v, a.im))}; }
 
 static gp_tensor *beside(gp_vjp *v, gp_tensor *a, gp_tensor *b, int64_t dim) {
@@ -306,8 +306,8 @@ static gp_tensor *columns(gp_vjp *v, gp_tensor *t, int64_t first, int64_t n) {
     return DO(narrow, "tiii", t, (int64_t)-1, first, n);
 }
 
-/* More columns than rows: with x = (a b) and r = (s t), a = q s and t = q' b, so that b takes q gt
- * and q takes b gt' more than from a. */
+/* More columns than rows: with x = (a b) and r = (s t), a = q s and t = q' b, so that b gets q gt,
+ * and q gets b gt' besides its part from a. */
 static bool qr(gp_vjp *v) {
     gp_tensor *q = v->y[0], *r = v->y[1];
     const gp_shape *s = gp_in_shape(v, 0);

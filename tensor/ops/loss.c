@@ -17,7 +17,7 @@ static bool read_reduction(gp_call *c, int i) {
                    c->arg[i].s);
 }
 
-/* The shape of a loss for each pixel: x without its classes, which are dim 2, or the only dim. */
+/* The shape of a loss for each pixel: x without its class dim, which is dim 2, or the only one. */
 static gp_shape pixels(const gp_tensor *x) {
     gp_shape s = gp_tensor_shape(x);
     int d = s.ndim == 1 ? 0 : 1;
@@ -77,7 +77,7 @@ static bool loss(gp_call *c, gp_meta *m, bool probabilities) {
     return true;
 }
 
-/* g has the shape of the loss, the result that of x. */
+/* Checks that g has the shape of the loss; the result has that of x. */
 static bool gradient(gp_call *c, gp_meta *m, bool probabilities) {
     const gp_tensor *g = c->arg[0].t, *x = c->arg[1].t;
     char a[160], b[160];
@@ -106,14 +106,14 @@ bool infer_nll_loss_grad(gp_call *c, gp_meta *m) { return gradient(c, m, false);
 
 static bool averaged(const gp_vjp *v) { return !strcmp(v->node->arg[GP_LOSS_REDUCTION].s, "mean"); }
 
-/* The classes' weights beside x; NULL if none are given. */
+/* The class weights, shaped to broadcast with x; NULL if none are given. */
 static gp_tensor *class_weights(gp_vjp *v, int dim) {
     gp_tensor *w = gp_saved(v, GP_LOSS_WEIGHT);
     return w ? gp_along(v, w, dim, v->x[0]->a.ndim) : NULL;
 }
 
-/* The gradient of class probabilities as the target, or of the logarithms that they are multiplied
- * with: minus `factor`, weighted, over what the mean is taken over. */
+/* The gradient of class probabilities as the target, or of the logarithms multiplied by them: minus
+ * `factor`, weighted, divided by the mean's count. */
 static gp_tensor *by_share(gp_vjp *v, gp_tensor *factor, int dim) {
     gp_tensor *x = v->x[0], *w = class_weights(v, dim);
     double n = (double)x->a.numel / (double)x->a.dim[dim - 1];
@@ -123,7 +123,7 @@ static gp_tensor *by_share(gp_vjp *v, gp_tensor *factor, int dim) {
     return w ? mul(v, t, w) : t;
 }
 
-/* The gradient of the logarithms at labels, and, smoothed, at all classes. */
+/* The gradient of the logarithms at labels, and at all classes where they are smoothed. */
 static gp_tensor *by_label(gp_vjp *v, int dim, double smooth) {
     gp_tensor *x = v->x[0], *y = v->x[1], *weight = gp_saved(v, GP_LOSS_WEIGHT),
               *w = class_weights(v, dim);
@@ -157,7 +157,7 @@ static bool cross_entropy_composed(gp_vjp *v) {
     return !v->failed;
 }
 
-/* Weights of classes are no parameters: a gradient asked of them is an error, not nothing. */
+/* Class weights are not parameters: asking for their gradient is an error, not a silent zero. */
 static bool no_weight(gp_vjp *v) {
     int w = gp_input_of(v, GP_LOSS_WEIGHT);
     if (w >= 0 && v->need[w])
@@ -190,8 +190,8 @@ static bool nll_loss(gp_vjp *v) {
 }
 const gp_rule vjp_nll_loss = {nll_loss, "*"};
 
-/* The loss is linear in x, so that what takes gradients back is differentiated by the loss.
- * Arguments: g, x, target, weight, ignore_index, reduction. */
+/* The loss is linear in x, so its gradient op is differentiated by the loss. Arguments: g, x,
+ * target, weight, ignore_index, reduction. */
 static bool nll_loss_grad(gp_vjp *v) {
     gp_give(v, 0, DO(nll_loss, "ttoaa", v->g[0], v->x[2], gp_saved(v, 3), 4, 5));
     return !v->failed;

@@ -1,11 +1,11 @@
-/* What the shape rules of losses and their kernels share: the ways to reduce. */
+/* Reductions and argument positions of losses, shared by their shape rules and kernels. */
 #ifndef GP_LOSS_H
 #define GP_LOSS_H
 
-/* What infer makes of the argument `reduction`. */
+/* What infer turns the argument `reduction` into. */
 typedef enum gp_loss_reduction { GP_LOSS_EACH, GP_LOSS_MEAN, GP_LOSS_SUM } gp_loss_reduction;
 
-/* Where the arguments of cross_entropy and nll_loss stand; their gradients have g in front. */
+/* Argument positions of cross_entropy and nll_loss; in their gradients g precedes them. */
 enum {
     GP_LOSS_X,
     GP_LOSS_TARGET,

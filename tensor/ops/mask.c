@@ -3,7 +3,7 @@
 #include "tensor/autograd/grad.h"
 #include "tensor/infer.h"
 
-/* Runs count_nonzero on x and reads its result: the wait that the shape costs. */
+/* Runs count_nonzero on x and reads its result: the wait for the shape. */
 static bool count(gp_tensor *x, const char *what, int64_t *n) {
     gp_call c;
     gp_scalar s = {.i = 0};
@@ -24,7 +24,7 @@ static gp_tensor *unexpanded(gp_tensor *t) {
     return gp_tensor_view(t, &s, t->a.stride, 0);
 }
 
-/* Each true element of the mask stands for as many elements as broadcasting repeats it. */
+/* Each true element of the mask selects as many elements as broadcasting repeats it. */
 bool infer_masked_select(gp_call *c, gp_meta *m) {
     gp_shape s;
     int64_t n, all;
@@ -52,7 +52,7 @@ static bool bad_values(const gp_tensor *x, const gp_tensor *mask, const gp_tenso
 }
 
 /* The mask covers x's first dims; values are (true elements, the rest of x's dims), or broadcast to
- * that. How many there are is checked by the kernel. */
+ * that. The kernel checks their number. */
 bool infer_masked_put(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t, *mask = c->arg[1].t, *v = c->arg[2].t;
     if (!gp_infer_mask(c, 1, "mask") || !gp_infer_device(c)) return false;
@@ -69,7 +69,7 @@ bool infer_masked_put(gp_call *c, gp_meta *m) {
            (gp_meta_like(m, 0, x, (gp_dtype)x->a.dtype), true);
 }
 
-/* x and mask are broadcast; how many elements of source are taken is checked by the kernel. */
+/* x and mask are broadcast; the kernel checks the number of elements taken from source. */
 bool infer_masked_scatter(gp_call *c, gp_meta *m) {
     m->n = 1;
     m->out[0].dtype = (gp_dtype)c->arg[0].t->a.dtype;
@@ -93,7 +93,7 @@ bool infer_nonzero(gp_call *c, gp_meta *m) {
 
 /* ---- gradients ---- */
 
-/* Zeros of the broadcast shape of x and mask with g in the mask's places. */
+/* Zeros of the broadcast shape of x and mask with g where the mask is true. */
 static bool masked_select(gp_vjp *v) {
     gp_shape s = *gp_in_shape(v, 0);
     if (!gp_shape_broadcast("masked_select", &s, gp_in_shape(v, 1))) return false;

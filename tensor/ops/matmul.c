@@ -22,8 +22,8 @@ static bool bad_product(const gp_call *c, const char *expected) {
                    gp_tensor_text(c->arg[1].t, b, sizeof b), expected);
 }
 
-/* The batch dims of both, broadcast, then the rows of a and the columns of b where they have
- * such. */
+/* The broadcast batch dims of both, then the rows of a and the columns of b where they are
+ * matrices. */
 static bool product_shape(const gp_call *c, gp_shape *out) {
     gp_shape a = gp_tensor_shape(c->arg[0].t), b = gp_tensor_shape(c->arg[1].t);
     bool rows = a.ndim > 1, cols = b.ndim > 1;
@@ -76,7 +76,7 @@ bool infer_bmm(gp_call *c, gp_meta *m) {
 
 /* ---- products added to x ---- */
 
-/* Arguments: x, a, b, beta, alpha. The rule of the product itself sees a and b alone. */
+/* Arguments: x, a, b, beta, alpha. The rule of the product itself is run on a and b alone. */
 static bool added(gp_call *c, gp_meta *m, bool (*rule)(gp_call *, gp_meta *)) {
     gp_call product = *c;
     product.nargs = 2;
@@ -135,7 +135,7 @@ bool infer_linear(gp_call *c, gp_meta *m) {
 
 /* ---- gradients ---- */
 
-/* A vector as the matrix that matmul takes it for: a row (first operand) or a column. */
+/* A vector as the matrix that matmul treats it as: a row (first operand) or a column. */
 static gp_tensor *as_matrix(gp_vjp *v, gp_tensor *t, bool row) {
     return t->a.ndim == 1 ? DO(unsqueeze, "ti", t, (int64_t)(row ? 1 : 2)) : t;
 }
@@ -194,8 +194,8 @@ static gp_tensor *matrix_of(gp_vjp *v, gp_tensor *t, int64_t rows, int64_t n) {
     return t ? gp_reshape(v, t, &(gp_shape){.ndim = 2, .dim = {rows, n}}) : NULL;
 }
 
-/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, which y
- * lacks. */
+/* y = x w' + b: dx = g w, dw = g' x over all rows; a weight of one dim is one row, and y lacks that
+ * dim. */
 static bool linear(gp_vjp *v) {
     const gp_shape *sw = gp_in_shape(v, 1);
     bool vector = sw->ndim == 1;

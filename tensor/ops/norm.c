@@ -7,7 +7,7 @@
 void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k) {
     bool group = c->op == GP_OP(group_norm) || c->op == GP_OP(group_norm_grad);
     k->centred = c->op != GP_OP(rms_norm) && c->op != GP_OP(rms_norm_grad);
-    /* eps comes last, behind the bias that a forward op may have */
+    /* eps is last, after the bias that a forward op may have */
     k->eps = gp_given(c, c->nargs - 1) ? c->arg[c->nargs - 1].f : gp_norm_eps((gp_dtype)x->dtype);
     k->n = k->each = k->groups = 1;
     if (group) {
@@ -22,7 +22,7 @@ void gp_norm_read(const gp_call *c, const gp_array *x, int at, gp_norm *k) {
     k->a_row = k->channels / k->groups;
 }
 
-/* The trailing dims of x are those in argument at + 1. */
+/* Checks that the trailing dims of x are those in argument at + 1. */
 static bool trailing(const gp_call *c, int at, gp_shape *s) {
     const gp_tensor *x = c->arg[at].t;
     char a[160], b[160];
@@ -39,7 +39,7 @@ static bool trailing(const gp_call *c, int at, gp_shape *s) {
                    c->op->name, gp_shape_text(s, b, sizeof b), gp_tensor_text(x, a, sizeof a));
 }
 
-/* Channels are dim 2, in groups of one size. */
+/* Checks that the channels, dim 2, split into groups of one size. */
 static bool grouped(const gp_call *c, int at, gp_shape *s) {
     const gp_tensor *x = c->arg[at].t;
     int64_t groups = c->arg[at + 1].i;
@@ -54,7 +54,7 @@ static bool grouped(const gp_call *c, int at, gp_shape *s) {
                    c->op->name, (long long)groups, (long long)x->a.dim[1]);
 }
 
-/* weight or bias: absent, or of shape s and contiguous. */
+/* Checks weight or bias: absent, or of shape s and contiguous. */
 static bool affine(const gp_call *c, int i, const char *name, const gp_shape *s) {
     char a[160], b[160];
     if (!gp_given(c, i)) return true;
@@ -96,8 +96,7 @@ static bool per_channel(const gp_call *c, int i, const char *name, int64_t chann
     return gp_infer_check(c, name, (gp_dtype)t->a.dtype, GP_SET_FLOAT);
 }
 
-/* In training the running statistics are written; two elements of one in one place would be written
- * twice. */
+/* Training writes the running statistics; elements that share memory would be written twice. */
 static bool running_writable(const gp_call *c, int i, const char *name) {
     if (!gp_given(c, i)) return true;
     const gp_array *a = &c->arg[i].t->a;
@@ -251,7 +250,7 @@ static gp_tensor *sum(gp_vjp *v, gp_tensor *t, const dims *k) {
     return k->n ? DO(sum, "tv", t, k->d, k->n) : t;
 }
 
-/* x over the root of its mean square over k; where centred, less its mean first. */
+/* x divided by its root mean square over k; where centred, its mean is subtracted first. */
 typedef struct normal {
     gp_tensor *y, *scale;
     bool centred;
@@ -372,7 +371,7 @@ static gp_tensor *sum_along(gp_vjp *v, gp_tensor *t, int64_t dim) {
     return DO(sum, "tvb", t, &dim, 1, 1);
 }
 
-/* dx = y (g - sum(g y)); in one op where nobody asks for its derivative. */
+/* dx = y (g - sum(g y)); in one op unless its derivative is asked for. */
 static bool softmax(gp_vjp *v) {
     if (gp_no_grad)
         return (v->dx[0] = DO(softmax_grad, "tti", v->g[0], v->y[0], gp_int_arg(v, 1))) != NULL;

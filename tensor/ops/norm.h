@@ -1,20 +1,20 @@
-/* What the shape rules of layer_norm and its like share with their kernels: rows to be
- * normalised. */
+/* Rows to be normalised: shared by the shape rules of layer_norm and similar ops and their
+ * kernels. */
 #ifndef GP_NORM_H
 #define GP_NORM_H
 
 #include "tensor/op.h"
 
-/* x as rows of n neighbours; row r belongs to group r % groups, which has `a_row` of the channels,
- * with each neighbours (0 of them where x has no elements) to a channel. A channel has a weight and
- * a bias. */
+/* x as rows of n adjacent elements. Row r belongs to group r % groups, which has `a_row` of the
+ * channels, each with `each` adjacent elements (0 where x is empty). A channel has a weight and a
+ * bias. */
 typedef struct gp_norm {
     int64_t rows, n, groups, each, channels, a_row;
-    bool centred; /* the mean is taken off (all but rms_norm) */
+    bool centred; /* the mean is subtracted (all but rms_norm) */
     double eps;
 } gp_norm;
 
-/* eps where none is given: 1's distance to the next number, of f32 for smaller types. */
+/* eps where none is given: 1's distance to the next number, that of f32 for smaller types. */
 static inline double gp_norm_eps(gp_dtype dt) { return dt == GP_f64 ? 0x1p-52 : 0x1p-23; }
 
 /* Fills k from a call whose x is argument `at` and whose sizes have been checked. */

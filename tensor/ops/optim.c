@@ -1,12 +1,12 @@
-/* Checks of optimizer steps and of clipping: ops whose first arguments are lists of tensors, tensor
- * k of each list of one shape, some of which they write (`tensors!`). */
+/* Checks of optimizer steps and of clipping: ops whose first arguments are lists of tensors, where
+ * tensors k of all lists have one shape; some lists are written (`tensors!`). */
 #include <stdlib.h>
 
 #include "tensor/infer.h"
 #include "tensor/overlap.h"
 #include "tensor/sig.h"
 
-/* Tensor number `at` of list argument `list`, and the addresses that it touches. */
+/* Tensor number `at` of list argument `list`, and its address range. */
 typedef struct piece {
     const char *lo, *hi;
     const gp_tensor *t;
@@ -14,7 +14,7 @@ typedef struct piece {
     bool written;
 } piece;
 
-/* The name of parameter i of c's op, for messages: *sig keeps it. */
+/* The name of parameter i of c's op, for messages: stored in *sig. */
 static const char *name_of(const gp_call *c, int i, gp_sig *sig) {
     return gp_sig_parse(c->op->sig, sig) ? sig->p[i].name : "?";
 }
@@ -67,8 +67,8 @@ static bool shared(const gp_call *c, const piece *a, const piece *b) {
                    name_of(c, b->list, &(gp_sig){0}));
 }
 
-/* What is written shares no element with anything else: sorted by address, only neighbours need to
- * be compared. */
+/* Checks that written tensors share no element with any other: sorted by address, only neighbours
+ * need to be compared. */
 static bool apart(const gp_call *c, int lists) {
     int n = 0;
     piece *p = malloc((size_t)(lists * c->arg[0].n) * sizeof *p);
@@ -105,7 +105,7 @@ static bool first_step(const gp_call *c, int i) {
                                        c->op->name, (long long)c->arg[i].i);
 }
 
-/* Momentum needs somewhere to gather. */
+/* Checks that momentum has its buffers. */
 static bool has_buffers(const gp_call *c, int buffers, int momentum) {
     if (c->arg[momentum].f == 0 || gp_given(c, buffers)) return true;
     return gp_fail("%s: argument 'momentum_buffers': expected a list of tensors where momentum is "
@@ -121,7 +121,7 @@ bool infer_adam_step(gp_call *c, gp_meta *m) { return first_step(c, 5) && check_
 bool infer_adagrad_step(gp_call *c, gp_meta *m) { return first_step(c, 3) && check_lists(c, m); }
 bool infer_clip_grad_value(gp_call *c, gp_meta *m) { return check_lists(c, m); }
 
-/* The norm is f32, or f64 where a gradient is. */
+/* The norm is f32, or f64 if any gradient is. */
 bool infer_clip_grad_norm(gp_call *c, gp_meta *m) {
     if (!check_lists(c, m)) return false;
     if (!(c->arg[2].f > 0))

@@ -32,8 +32,8 @@ static bool windows(const gp_call *c, int first, gp_pool *p) {
            gp_spatial_ints(c, first + 2, "padding", p->rank, 0, 0, p->pad);
 }
 
-/* How many windows: those that begin within the image or its padding in front, with ceil_mode also
-   one that hangs over the end. */
+/* The number of windows: those that begin within the image or its leading padding; with ceil_mode
+ * also one that extends past the end. */
 static bool count_windows(const gp_call *c, bool ceil_mode, gp_pool *p) {
     char a[TEXT], b[TEXT];
     bool fits = true;
@@ -134,7 +134,7 @@ static bool avg_rule(gp_call *c, gp_meta *m, int rank) {
 bool infer_avg_pool1d(gp_call *c, gp_meta *m) { return avg_rule(c, m, 1); }
 bool infer_avg_pool2d(gp_call *c, gp_meta *m) { return avg_rule(c, m, 2); }
 
-/* Arguments: x, output_size, return_indices (of the largest elements only). */
+/* Arguments: x, output_size, return_indices (max pooling only). */
 static bool adaptive_rule(gp_call *c, gp_meta *m, int rank) {
     gp_pool p;
     int n;
@@ -150,7 +150,7 @@ bool infer_adaptive_max_pool2d(gp_call *c, gp_meta *m) { return adaptive_rule(c,
 
 /* ---- rows that are gradients ---- */
 
-/* grad has the shape of what p makes of images of shape size. */
+/* Checks that grad has the shape of p's result on images of shape size. */
 static bool grad_output(gp_call *c, gp_meta *m, const gp_shape *size, const gp_shape *want) {
     gp_shape have = gp_tensor_shape(c->arg[0].t);
     char a[TEXT], b[TEXT];
@@ -211,10 +211,10 @@ bool infer_adaptive_avg_pool2d_grad(gp_call *c, gp_meta *m) { return adaptive_gr
 
 /* ---- gradients ---- */
 
-/* What takes a gradient back is linear, so it is differentiated by the forward row. */
+/* The gradients of pooling are linear, so the forward row differentiates them. */
 
-/* The indices of the largest elements: those that the forward gave, or gives when asked again.
- * rank: of the spatial dims. Arguments: x, kernel_size, stride, padding, dilation, ceil_mode,
+/* The indices of the largest elements: those that the forward returned, else recomputed. rank: of
+ * the spatial dims. Arguments: x, kernel_size, stride, padding, dilation, ceil_mode,
  * return_indices. */
 static bool max_pool(gp_vjp *v, const gp_op *again, const gp_op *grad) {
     gp_tensor *out[GP_MAX_OUT] = {NULL};
@@ -241,7 +241,7 @@ static bool adaptive_max_pool2d(gp_vjp *v) {
 const gp_rule vjp_adaptive_max_pool1d = {adaptive_max_pool1d, "0"},
               vjp_adaptive_max_pool2d = {adaptive_max_pool2d, "0"};
 
-/* Arguments: grad, indices, size: what is there, with the last `rank` dims as one. */
+/* Arguments: grad, indices, size. Gathers at the indices, with the last `rank` dims as one. */
 static bool max_pool_grad(gp_vjp *v, int rank) {
     gp_tensor *index = v->x[1];
     int64_t first = -rank, last = -1;

@@ -35,7 +35,7 @@ bool infer_normal(gp_call *c, gp_meta *m) {
     return shaped_like(c, m);
 }
 
-/* Every integer from low to high must be one of dt's values. */
+/* Checks that dt can represent every integer from low to high. */
 static bool holds(const gp_call *c, gp_dtype dt, int64_t low, int64_t high) {
     static const struct {
         int64_t low, high;
@@ -124,7 +124,7 @@ bool infer_dropout_grad(gp_call *c, gp_meta *m) { return infer_dropout(c, m); }
 
 /* ---- gradients ---- */
 
-/* Filled anew: what the tensor was does not count any more. */
+/* The tensor is overwritten: its old values have no gradient. */
 static bool nothing(gp_vjp *v) { return true; }
 const gp_rule vjp_uniform = {nothing, NULL}, vjp_normal = {nothing, NULL},
               vjp_bernoulli = {nothing, NULL};

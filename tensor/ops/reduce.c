@@ -1,11 +1,11 @@
-/* Reductions: their shape rules, and the gradients of those that are no row of formulas. */
+/* Reductions: their shape rules, and the gradients of those that are not rows of formulas. */
 #include <math.h>
 
 #include "tensor/autograd/compose.h"
 #include "tensor/autograd/formula.h"
 #include "tensor/infer.h"
 
-/* Argument i becomes the mask of the dims it has; the result's shape. False on a bad dim. */
+/* Turns argument i into the mask of its dims, and gives the result's shape. False on a bad dim. */
 static bool reduced_shape(gp_call *c, int i, bool keep, gp_shape *s, bool *nothing) {
     const gp_tensor *x = c->arg[0].t;
     uint64_t mask;
@@ -24,13 +24,13 @@ bool infer_reduce(gp_call *c, gp_meta *m) {
     if (!gp_infer_dims(c, 1, x->a.ndim, &mask)) return false;
     if (!gp_infer_compute(c, gp_arg_dtype(c, 3, (gp_dtype)x->a.dtype), &out)) return false;
     if (gp_given(c, 3) && c->arg[3].i == GP_bool && x->a.dtype != GP_bool) {
-        /* of truths: a half is true, its integer would not be */
+        /* of bools: 0.5 is true, its integer would not be */
         if (!(c->tmp[0] = gp_cast(x, GP_bool))) return false;
         c->ntmp = 1;
         c->arg[0].t = x = c->tmp[0];
     }
     if (gp_given(c, 3) && (c->op->types & GP_T_WIDEN))
-        c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* what is asked for is not widened */
+        c->compute = (uint8_t)(out = (gp_dtype)c->arg[3].i); /* a requested dtype is not widened */
     gp_meta_like(m, 0, x, out);
     bool nothing = gp_infer_reduced(x, mask, gp_arg_bool(c, 2), &m->out[0].shape);
     if (nothing && (c->op == GP_OP(amax) || c->op == GP_OP(amin)))
@@ -130,7 +130,7 @@ static bool arg_shape(gp_call *c, gp_meta *m, bool values) {
     bool keep = gp_given(c, 2) && c->arg[2].i;
     int d = -1;
     if (!values && !gp_infer_check(c, "x", (gp_dtype)x->a.dtype, GP_SET_FLOAT | GP_SET_INT))
-        return false; /* PyTorch's rule: which of two truths is no question of size */
+        return false; /* PyTorch's rule: bools have no order */
     if (gp_given(c, 1) && !gp_infer_dim(c, 1, 1, &d)) return false;
     if (d >= 0 ? x->a.ndim && x->a.dim[d] == 0 : x->a.numel == 0)
         return gp_fail("%s: no elements to compare: a reduced dim has size 0", c->op->name);
@@ -151,7 +151,7 @@ static bool arg_shape(gp_call *c, gp_meta *m, bool values) {
 bool infer_argmax(gp_call *c, gp_meta *m) { return arg_shape(c, m, false); }
 bool infer_argmin(gp_call *c, gp_meta *m) { return arg_shape(c, m, false); }
 
-/* As in PyTorch three ops in one: max(x) over everything, max(x, dim) with indices, max(x, other)
+/* As in PyTorch, three ops in one: max(x) over everything, max(x, dim) with indices, max(x, other)
  * elementwise. */
 static bool extreme(gp_call *c, gp_meta *m) {
     if (c->nargs > 1 && c->arg[1].kind == GP_TENSOR) return infer_binary(c, m);
@@ -174,7 +174,7 @@ bool infer_min(gp_call *c, gp_meta *m) { return extreme(c, m); }
 
 /* ---- gradients of sums ---- */
 
-/* t, which lacks the dims in argument a, with them as size 1; all dims where none are given. */
+/* t, which lacks the dims in argument a (absent: all dims), with them as size 1. */
 static gp_tensor *kept(gp_vjp *v, gp_tensor *t, int a, double *count) {
     gp_shape s = *gp_in_shape(v, 0);
     int n = 0, dim;
@@ -187,8 +187,8 @@ static gp_tensor *kept(gp_vjp *v, gp_tensor *t, int a, double *count) {
     return gp_reshape(v, t, &s);
 }
 
-/* x less its mean over the dims of argument 1; the number of elements in each mean, and the
- * correction: argument 2, or 1 or 0 by argument 4, unbiased. */
+/* x minus its mean over the dims of argument 1; *count: elements in each mean; and the correction:
+ * argument 2, or 1 or 0 by argument 4, unbiased. */
 static gp_tensor *centred(gp_vjp *v, double *count, double *correction) {
     int n = 0;
     const int64_t *dims = gp_has(v, 1) ? gp_ints_arg(v, 1, &n) : NULL;
@@ -207,7 +207,7 @@ static bool var(gp_vjp *v) {
 }
 const gp_rule vjp_var = {var, "0"};
 
-/* d std = (x - mean) / ((n - correction) std); 0 where std is, as PyTorch has it. */
+/* d std = (x - mean) / ((n - correction) std); 0 where std is 0, as in PyTorch. */
 static bool std(gp_vjp *v) {
     double n, correction;
     gp_tensor *c = centred(v, &n, &correction), *g = kept(v, v->g[0], 1, &n);
@@ -221,9 +221,9 @@ static bool std(gp_vjp *v) {
 }
 const gp_rule vjp_std = {std, "0y"};
 
-/* d |x|_p = sign(x) (|x| / y)^(p - 1), 0 where the norm is; of the largest (smallest): shared among
- * those that are. For p = 2 that is x / y, whose own derivative is not 0 where x is; below 2 the
- * power of |x| = 0, or its derivative, is infinite, of which sign(x) = 0 would make NaN. */
+/* d |x|_p = sign(x) (|x| / y)^(p - 1), 0 where the norm is 0; for infinite p: shared among the
+ * elements that equal y. For p = 2 it is x / y, whose own derivative is right at 0. Below 2 the
+ * power of |x| = 0, or its derivative, is infinite, and times sign(x) = 0 would be NaN. */
 static bool vector_norm(gp_vjp *v) {
     double n, p = gp_float_arg(v, 1);
     gp_tensor *x = v->x[0], *y = kept(v, v->y[0], 2, &n), *g = kept(v, v->g[0], 2, &n);
@@ -258,7 +258,7 @@ static bool logsumexp(gp_vjp *v) {
 }
 const gp_rule vjp_logsumexp = {logsumexp, "0y"};
 
-/* NaN takes no part: neither in the sum nor in its gradient. */
+/* NaN is ignored in the sum and gets no gradient. */
 static bool nansum(gp_vjp *v) {
     double n;
     gp_tensor *g = gp_expand(v, kept(v, v->g[0], 1, &n), gp_in_shape(v, 0));
@@ -278,7 +278,7 @@ static bool nanmean(gp_vjp *v) {
 }
 const gp_rule vjp_nanmean = {nanmean, "0"};
 
-/* ---- gradients of the largest and the smallest ---- */
+/* ---- gradients of minima and maxima ---- */
 
 /* Arguments: x, dim, keepdim. Results: the smallest, the largest. */
 static bool aminmax(gp_vjp *v) {
@@ -297,7 +297,7 @@ static bool aminmax(gp_vjp *v) {
 }
 const gp_rule vjp_aminmax = {aminmax, "0y"};
 
-/* The gradient of one of two operands, by formula d, which is of another row. */
+/* The gradient of one of two operands, by formula d of another row. */
 static gp_tensor *of_pair(gp_vjp *v, const gp_op *d) {
     gp_tensor *t[] = {v->g[0], v->x[0], v->x[1], v->y[0]};
     gp_formula_vars vars = {.n = 4, .name = "gaby"};
@@ -306,8 +306,8 @@ static gp_tensor *of_pair(gp_vjp *v, const gp_op *d) {
     return gp_formula(v, d->help, &vars);
 }
 
-/* max(x): shared among the largest. max(x, dim): to the one that the indices name. max(a, b): as
- * maximum's row has it. */
+/* max(x): shared among the largest. max(x, dim): to the element at the index. max(a, b): as in
+ * maximum's row. */
 static bool max_of(gp_vjp *v, const gp_op *first) {
     const gp_node *n = v->node;
     if (!gp_has(v, 1)) {

@@ -148,7 +148,7 @@ static bool infer_layers(gp_call *c, gp_meta *m, gp_rnn *r) {
         m->out[i].shape = i ? state_shape(r) : output_shape(r, x);
     }
     m->n = 1 + r->states;
-    if (r->dropped) { /* draws only then, so that other calls leave the generator alone */
+    if (r->dropped) { /* draws only then, so that other calls leave the generator unchanged */
         c->seed = gp_generator.seed;
         c->counter = gp_generator.counter++;
     }
@@ -169,8 +169,7 @@ static bool check_gradient(const gp_call *c, int i, const char *what, const gp_s
     return !gp_given(c, i) || check_tensor(c, what, c->arg[i].t, c->arg[GP_RNN_X].t, s);
 }
 
-/* Outputs: gradients of x, of the initial states, and of all weights one behind the other in one
- * dim. */
+/* Outputs: gradients of x, of the initial states, and of all weights, concatenated in one dim. */
 static bool infer_backward(gp_call *c, gp_meta *m) {
     static const char *const names[] = {"'grad_output'", "'grad_h'", "'grad_c'"};
     gp_rnn r;
@@ -180,7 +179,7 @@ static bool infer_backward(gp_call *c, gp_meta *m) {
     gp_shape all = {.ndim = 1, .dim = {gp_rnn_saved_elements(&r)}}, have = gp_tensor_shape(saved),
              out = output_shape(&r, x), state = state_shape(&r);
     char text[160];
-    if (m->dev->vt->saves && have.ndim == 1) all = have; /* the kernel checks how many */
+    if (m->dev->vt->saves && have.ndim == 1) all = have; /* the kernel checks the number */
     if (!gp_shape_equal(&have, &all) || (gp_dtype)saved->a.dtype != compute_dtype(x))
         return gp_fail("%s: argument 'saved' is %s (expected what the forward op gave)", c->name,
                        gp_tensor_text(saved, text, sizeof text));

@@ -1,5 +1,5 @@
-/* What the shape rules of recurrent layers and their kernels share: the sizes, and the layout of
- * what forward saves for backward. */
+/* Sizes of recurrent layers, and the layout of what forward saves for backward: shared by their
+ * shape rules and kernels. */
 #ifndef GP_RNN_H
 #define GP_RNN_H
 
@@ -18,14 +18,14 @@ enum {
     GP_RNN_TRAIN,
     GP_RNN_BIDIRECTIONAL,
     GP_RNN_BATCH_FIRST,
-    GP_RNN_OWN /* the next argument: nonlinearity of rnn; what only backward takes */
+    GP_RNN_OWN /* the next argument: nonlinearity of rnn; backward's own arguments */
 };
 
 typedef struct gp_rnn {
     gp_cell cell;
     int gates; /* blocks of `hidden` rows in a weight: 4, 3 or 1 */
-    int kept;  /* values per unit that backward needs beside the state: i f g o, or r z n and what r
-                  multiplies; none */
+    int kept;  /* values per unit that backward needs besides the state: i f g o, or r z n and r's
+                  factor; none */
     int dirs, layers, states;                   /* states: 2 (h and c) or 1 */
     bool batched, batch_first, biases, dropped; /* dropped: there is dropout between the layers */
     double dropout;
@@ -33,19 +33,18 @@ typedef struct gp_rnn {
     int backward; /* index of `saved` among the arguments of the _backward row */
 } gp_rnn;
 
-/* Sizes of call c with input x and second weight w_hh. */
+/* Sets the sizes from call c with input x and second weight w_hh. */
 void gp_rnn_read(const gp_call *c, const gp_array *x, const gp_array *w_hh, gp_rnn *r);
 
-/* Weights of one layer and direction begin here in the list: w_ih, w_hh, then b_ih, b_hh. */
+/* Index in the list of the first weight of one layer and direction: w_ih, w_hh, then b_ih, b_hh. */
 static inline int gp_rnn_weight(const gp_rnn *r, int layer, int dir) {
     return (layer * r->dirs + dir) * (r->biases ? 4 : 2);
 }
 
-/* `saved` is one dim, in compute type. Where the device has no form of its own for it
- * (gp_device_vt.saves), it has per layer: for each direction the kept values
- * [steps][batch][kept * hidden] and, of an LSTM, c [steps][batch][hidden]; then the output
- * [steps][batch][dirs * hidden]; then, where there is dropout behind the layer, what it was
- * multiplied by, in the same shape. In elements: */
+/* `saved` has one dim, in compute type. Unless the device has a layout of its own
+ * (gp_device_vt.saves), it has per layer: for each direction the kept values [steps][batch][kept *
+ * hidden] and, for an LSTM, c [steps][batch][hidden]; then the output [steps][batch][dirs *
+ * hidden]; then, where dropout follows the layer, its factors in the same shape. In elements: */
 static inline int64_t gp_rnn_side_elements(const gp_rnn *r) {
     return r->steps * r->batch * r->hidden * (r->kept + r->states - 1);
 }
@@ -59,7 +58,7 @@ static inline int64_t gp_rnn_saved_elements(const gp_rnn *r) {
     return r->layers * gp_rnn_layer_elements(r);
 }
 
-/* Where things lie in `saved` (NULL: then NULL), whose elements have `size` bytes. */
+/* Addresses of the parts of `saved` (NULL: then NULL), whose elements have `size` bytes. */
 static inline char *gp_rnn_side_at(const gp_rnn *r, int64_t size, char *saved, int layer, int dir) {
     return saved ? saved + size * (layer * gp_rnn_layer_elements(r) + dir * gp_rnn_side_elements(r))
                  : NULL;
@@ -78,7 +77,7 @@ static inline char *gp_rnn_mask_at(const gp_rnn *r, int64_t size, char *saved, i
 
 /* ---- tensors as kernels see them ---- */
 
-/* a as time x batch x features: a dim of size 1 for a missing batch, dims exchanged for
+/* a as time x batch x features: a missing batch becomes a dim of size 1, dims are exchanged for
  * batch_first. */
 static inline gp_array gp_rnn_time_major(const gp_rnn *r, const gp_array *a) {
     gp_array y = *a;

@@ -1,35 +1,35 @@
-/* Gradients of recurrent layers: the _backward row, given what the _forward row, which runs in the
- * layer's place while it is recorded, has saved. Where the backward is recorded itself, it is
- * composed of ops, time step by time step, so that there are second derivatives: the layers are
- * computed again from their inputs, with their history. */
+/* Gradients of recurrent layers: the _backward row, given what the _forward row saved, which
+ * replaces the layer while it is recorded. Where the backward itself is recorded, it is composed of
+ * ops, step by step, so that it has derivatives: the layers are recomputed from their inputs, with
+ * their history. */
 #include <stdlib.h>
 
 #include "tensor/autograd/compose.h"
 #include "tensor/ops/rnn.h"
 
-/* A time step of one side: the state before it, the gates i f g o, or r z n and what r multiplies,
- * and the new h, or of an LSTM tanh of the new c. All are batch x hidden. */
+/* A time step of one direction: the state before it; the gates i f g o, or r z n and r's factor;
+ * and the new h, or for an LSTM tanh of the new c. All are batch x hidden. */
 typedef struct step {
     gp_tensor *h, *c, *gate[4], *out;
 } step;
 
-/* One direction of a layer. Gradients: of the sums of gates that come from the input and from h, a
+/* One direction of a layer. Gradients: of the gates' contributions from the input and from h, a
  * list of T each. */
 typedef struct side {
     gp_tensor *in, *w_ih, *w_hh, *b_ih, *b_hh; /* in: time x batch x features */
     step *steps;
     gp_tensor **from_in, **from_h, **before, **out; /* before: h of each step */
-    gp_tensor *dh, *dc; /* at first of the last states, in the end of the initial ones */
+    gp_tensor *dh, *dc; /* first those of the last states, finally those of the initial ones */
 } side;
 
 typedef struct net {
     gp_vjp *v;
     gp_rnn r;
-    int first;  /* input of v that is the first weight */
+    int first;  /* the number of v's input that is the first weight */
     side *side; /* layers x dirs */
 } net;
 
-/* 1 - t * t, and t (1 - t): slopes of tanh and sigmoid at their results. */
+/* 1 - t * t, and t (1 - t): derivatives of tanh and sigmoid in terms of their results. */
 static gp_tensor *tanh_slope(gp_vjp *v, gp_tensor *t) {
     return DO(add, "tn", DO(neg, "t", mul(v, t, t)), 1.0);
 }
@@ -53,7 +53,7 @@ static gp_tensor *stacked(const net *n, gp_tensor **list) {
 
 /* ---- forward ---- */
 
-/* h and c after e, which has those before; x: what the input gives to the gates. */
+/* Computes h and c after e, which has those before; x: the input's contribution to the gates. */
 static void cell(const net *n, const side *s, step *e, gp_tensor *x, gp_tensor **h, gp_tensor **c) {
     gp_vjp *v = n->v;
     int64_t m = n->r.hidden;
@@ -78,7 +78,7 @@ static void cell(const net *n, const side *s, step *e, gp_tensor *x, gp_tensor *
     if (n->r.cell != GP_CELL_LSTM) e->out = *h;
 }
 
-/* The index of the step that a side takes as its k-th one. */
+/* The index of the k-th step in a direction's order. */
 static int64_t at(const net *n, int dir, int64_t k) { return dir ? n->r.steps - 1 - k : k; }
 
 static gp_tensor *run_side(const net *n, side *s, int dir, gp_tensor *h, gp_tensor *c) {
@@ -96,7 +96,7 @@ static gp_tensor *run_side(const net *n, side *s, int dir, gp_tensor *h, gp_tens
 
 /* ---- backward ---- */
 
-/* From gradients dh and dc of a step's new state to those of the gates' sums and of the state
+/* From gradients dh and dc of a step's new state, those of the gates' sums and of the state
  * before. */
 static void cell_back(const net *n, side *s, const step *e, gp_tensor **from_in,
                       gp_tensor **from_h) {
@@ -134,7 +134,7 @@ static gp_tensor *rows(gp_vjp *v, gp_tensor *t) {
              : NULL;
 }
 
-/* The gradients of a side's weights, from number `w` of v's inputs on. */
+/* The gradients of a direction's weights, inputs of v from number `w` on. */
 static void weights_back(const net *n, side *s, int w, gp_tensor *from_in, gp_tensor *from_h) {
     gp_vjp *v = n->v;
     gp_tensor *gi = rows(v, from_in), *gh = rows(v, from_h),
@@ -146,7 +146,7 @@ static void weights_back(const net *n, side *s, int w, gp_tensor *from_in, gp_te
     if (v->need[w + 3]) v->dx[w + 3] = DO(sum, "tvb", gh, &(int64_t){1}, 1, 0);
 }
 
-/* Given g of a layer's output, that of its input. */
+/* From g of a layer's output, the gradient of its input. */
 static gp_tensor *layer_back(const net *n, int layer, gp_tensor *g) {
     gp_vjp *v = n->v;
     gp_tensor *dx = NULL;
@@ -166,9 +166,9 @@ static gp_tensor *layer_back(const net *n, int layer, gp_tensor *g) {
     return dx;
 }
 
-/* ---- the whole ---- */
+/* ---- whole network ---- */
 
-/* What the output of a layer was multiplied by, where there was dropout behind it (rnn.h). */
+/* The factors of the dropout after a layer, NULL without one (rnn.h). */
 static gp_tensor *mask_behind(const net *n, int layer) {
     gp_vjp *v = n->v;
     const gp_rnn *r = &n->r;
@@ -176,13 +176,12 @@ static gp_tensor *mask_behind(const net *n, int layer) {
     int64_t from =
         layer * gp_rnn_layer_elements(r) + r->dirs * gp_rnn_side_elements(r) + gp_rnn_plane(r);
     gp_tensor *m = DO(narrow, "tiii", v->y[r->states + 1], (int64_t)1, from + 1, gp_rnn_plane(r));
-    m = DO(detach, "t",
-           DO(to, "t-d", m, (int)v->node->in[0].dtype)); /* a number to multiply with: no history */
+    m = DO(detach, "t", DO(to, "t-d", m, (int)v->node->in[0].dtype)); /* a factor without history */
     return gp_reshape(v, m,
                       &(gp_shape){.ndim = 3, .dim = {r->steps, r->batch, r->dirs * r->hidden}});
 }
 
-/* State k (h, c) of side i: of t, sides x batch x hidden, or zeros. */
+/* State k (h, c) of direction i: from t, directions x batch x hidden, or zeros. */
 static gp_tensor *state_of(const net *n, gp_tensor *t, int i) {
     gp_vjp *v = n->v;
     gp_shape s = {.ndim = 2, .dim = {n->r.batch, n->r.hidden}};
@@ -190,8 +189,7 @@ static gp_tensor *state_of(const net *n, gp_tensor *t, int i) {
              : gp_zeros_shaped(v, &s, 0);
 }
 
-/* time x batch x features of what the user has in x's form, and back; the same in both
- * directions. */
+/* Converts between x's layout (batch first) and time x batch x features; its own inverse. */
 static gp_tensor *turned(const net *n, gp_tensor *t) {
     gp_vjp *v = n->v;
     return n->r.batch_first ? DO(transpose, "tii", t, (int64_t)1, (int64_t)2) : t;
@@ -229,7 +227,7 @@ static void walk(net *n) {
     if (v->need[0]) v->dx[0] = r->batched ? g : DO(squeeze, "tv", g, &(int64_t){2}, 1);
 }
 
-/* Gradients of the initial states, if there were any: those that the sides have in the end. */
+/* Gradients of the initial states, if given: what dh and dc hold in the end. */
 static void states_back(net *n) {
     gp_vjp *v = n->v;
     int sides = n->r.layers * n->r.dirs;
@@ -268,7 +266,7 @@ bool gp_rnn_steps_back(gp_vjp *v) {
 
 /* ---- the _backward row ---- */
 
-/* The gradient of all weights, one behind the other, in parts: for the inputs from `first` on. */
+/* Splits the gradient of all weights, concatenated, among the inputs from `first` on. */
 static void split(gp_vjp *v, gp_tensor *flat, int first) {
     int64_t at = 1;
     for (int i = first; i < v->node->nin; i++) {
@@ -280,7 +278,7 @@ static void split(gp_vjp *v, gp_tensor *flat, int first) {
     }
 }
 
-/* The arguments of the forward call, then what backward takes beside them: from `own` on. */
+/* The arguments of the forward call, then backward's own from `own` on. */
 static bool run(gp_vjp *v, const gp_op *op, int own, int states, gp_tensor **d) {
     gp_call c;
     gp_call_begin(&c, op);
@@ -297,7 +295,7 @@ static bool run(gp_vjp *v, const gp_op *op, int own, int states, gp_tensor **d) 
     return !v->failed;
 }
 
-/* states: 2 of an LSTM, else 1. The inputs are x, the states if given, the weights. */
+/* states: 2 for an LSTM, else 1. The inputs are x, the states if given, the weights. */
 static bool layers(gp_vjp *v, const gp_op *op, int own, int states) {
     int first = (int)v->node->arg[GP_RNN_WEIGHTS].i;
     gp_tensor *d[GP_MAX_OUT];

@@ -1,4 +1,4 @@
-/* Scans: running sums, products and extremes along a dim; shape rules and gradients. */
+/* Scans: cumulative sums, products and extremes along a dim; shape rules and gradients. */
 #include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
 
@@ -35,7 +35,7 @@ bool infer_cummin(gp_call *c, gp_meta *m) { return infer_cummax(c, m); }
 
 /* ---- gradients ---- */
 
-/* Sums from each element to the last along dim. */
+/* Reverse cumulative sums: from each element to the last along dim. */
 static gp_tensor *sums_behind(gp_vjp *v, gp_tensor *t, int64_t dim) {
     return DO(flip, "tv", DO(cumsum, "ti", DO(flip, "tv", t, &dim, 1), dim), &dim, 1);
 }
@@ -46,7 +46,7 @@ static bool cumsum(gp_vjp *v) {
 const gp_rule vjp_cumsum = {cumsum, NULL};
 
 /* dx_i = sum over k >= i of g_k times the product of the others up to k. Before the first zero that
- * is g y summed, over x_i; at that zero the same with a 1 in its place; behind it 0. */
+ * is the sum of g y, divided by x_i; at that zero the same with a 1 in its place; after it 0. */
 static gp_tensor *cumprod_fast(gp_vjp *v, int64_t dim) {
     gp_tensor *x = v->x[0], *g = v->g[0], *zero = DO(eq, "tn", x, 0.0);
     gp_tensor *count = DO(cumsum, "ti", zero, dim);
@@ -59,7 +59,7 @@ static gp_tensor *cumprod_fast(gp_vjp *v, int64_t dim) {
 }
 
 /* The same, element by element, so that zeros have second derivatives too: dx_i = p_i s_i, p the
- * product of those before, s_i = g_i + x_(i+1) s_(i+1). */
+ * product of the elements before, s_i = g_i + x_(i+1) s_(i+1). */
 static gp_tensor *cumprod_slow(gp_vjp *v, int64_t dim) {
     int64_t n = v->x[0]->a.dim[gp_dim_arg(v, 1, v->x[0]->a.ndim)];
     gp_tensor *s = NULL, *r = NULL;
@@ -83,8 +83,8 @@ static bool cumprod(gp_vjp *v) {
 }
 const gp_rule vjp_cumprod = {cumprod, "0y"};
 
-/* exp(x_i) times the sum of g_k exp(-y_k) behind, for one sign of g: in logarithms, since the
- * factors alone are too large. */
+/* exp(x_i) times the sum of g_k exp(-y_k) from i on, for one sign of g: in logarithms, since the
+ * factors alone overflow. */
 static gp_tensor *logs_behind(gp_vjp *v, gp_tensor *g, int64_t dim) {
     gp_tensor *l = DO(sub, "tt", DO(log, "t", DO(relu, "t", g)), v->y[0]);
     l = DO(flip, "tv", DO(logcumsumexp, "ti", DO(flip, "tv", l, &dim, 1), dim), &dim, 1);
@@ -92,7 +92,7 @@ static gp_tensor *logs_behind(gp_vjp *v, gp_tensor *g, int64_t dim) {
 }
 
 /* dx_i = sum over k >= i of g_k exp(x_i - y_k). Recorded without logarithms of g, which have no
- * derivative at 0, but with exponents less the largest. */
+ * derivative at 0; instead the largest exponent is subtracted. */
 static bool logcumsumexp(gp_vjp *v) {
     int64_t dim = gp_int_arg(v, 1);
     gp_tensor *x = v->x[0], *g = v->g[0];

@@ -1,11 +1,11 @@
-/* Ops that write at places given by index tensors: scatter, scatter_reduce, scatter_nd, index_put,
-   index_add, index_copy, index_fill; shape rules and gradients. See index.c for the temporaries. */
+/* Ops that write at indices given by tensors: scatter, scatter_reduce, scatter_nd, index_put,
+ * index_add, index_copy, index_fill; shape rules and gradients. See index.c for the temporaries. */
 #include <string.h>
 
 #include "tensor/autograd/compose.h"
 #include "tensor/infer.h"
 
-/* Argument i, the name of a way to reduce, becomes a gp_scatter_op; absent: values are put. */
+/* Turns argument i, the name of a reduction, into a gp_scatter_op; absent: values are written. */
 static bool settle_how(gp_call *c, int i, const char *const *names, const uint8_t *hows,
                        const char *expected) {
     gp_value *v = &c->arg[i];
@@ -18,7 +18,7 @@ static bool settle_how(gp_call *c, int i, const char *const *names, const uint8_
     return gp_fail("%s: argument 'reduce': expected %s, got '%s'", c->op->name, expected, v->s);
 }
 
-/* x, dim, index and src, a number or a tensor that covers index. */
+/* Checks x, dim, index and src, a number or a tensor that covers index. */
 static bool scatter_along(gp_call *c, gp_meta *m) {
     int d;
     if (!gp_infer_along(c, m, &d)) return false;
@@ -101,7 +101,7 @@ bool infer_index_put(gp_call *c, gp_meta *m) {
 
 /* ---- one index along a dim ---- */
 
-/* x, dim and index of at most one dim; leaves the table. */
+/* Checks x, dim and index of at most one dim; makes the temporary of offsets. */
 static bool one_index(gp_call *c, gp_meta *m, int *d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t;
     const char *name = c->op->name;
@@ -114,8 +114,8 @@ static bool one_index(gp_call *c, gp_meta *m, int *d) {
     return gp_infer_offsets(c, m, &(gp_shape){.ndim = 1, .dim = {index->a.numel}});
 }
 
-/* source has x's shape, but in dim d as many as there are indices. A 0-d x takes one of 0 dims
- * or 1. */
+/* Checks that source has x's shape, but in dim d one slice for each index. A 0-d x takes a source
+ * of 0 dims or 1. */
 static bool check_source(const gp_call *c, int d) {
     gp_tensor *x = c->arg[0].t, *index = c->arg[2].t, *source = c->arg[3].t;
     gp_shape want = gp_tensor_shape(x), have = gp_tensor_shape(source);
@@ -142,7 +142,7 @@ bool infer_index_fill(gp_call *c, gp_meta *m) {
     return one_index(c, m, &d) && gp_infer_values(c, 3, (gp_dtype)c->arg[0].t->a.dtype, 1);
 }
 
-/* c->tmp[1] times alpha; of 16-bit floats in f32, in which the kernel adds. */
+/* c->tmp[1] times alpha; for 16-bit floats in f32, in which the kernel adds. */
 static bool times_alpha(gp_call *c, gp_dtype dt) {
     const gp_value *alpha = &c->arg[4];
     if (alpha->is_float && !gp_is_float(dt))
@@ -180,12 +180,12 @@ static gp_tensor *as_float(gp_vjp *v, gp_tensor *t) {
     return DO(to, "t-d", t, (int)v->node->in[0].dtype);
 }
 
-/* t at the index. */
+/* t gathered at the index. */
 static gp_tensor *taken(gp_vjp *v, gp_tensor *t) {
     return DO(gather, "tit", t, gp_int_arg(v, 1), v->x[1]);
 }
 
-/* t with a number put, or src added or multiplied, at the index. */
+/* t with a number written, or src added or multiplied, at the index. */
 static gp_tensor *put(gp_vjp *v, gp_tensor *t, double number) {
     return DO(scatter, "titn", t, gp_int_arg(v, 1), v->x[1], number);
 }
@@ -196,7 +196,7 @@ static gp_tensor *put_product(gp_vjp *v, gp_tensor *t, gp_tensor *src) {
     return DO(scatter_reduce, "tittsb", t, gp_int_arg(v, 1), v->x[1], src, "prod", 1);
 }
 
-/* As much of src as index is large. */
+/* The part of src that index covers. */
 static gp_tensor *used(gp_vjp *v, gp_tensor *src) {
     for (int d = 0; src && d < src->a.ndim; d++)
         if (src->a.dim[d] != v->x[1]->a.dim[d])
@@ -204,7 +204,7 @@ static gp_tensor *used(gp_vjp *v, gp_tensor *src) {
     return src;
 }
 
-/* The gradient of src from that of the part which was used. */
+/* The gradient of src from that of the part that was used. */
 static gp_tensor *src_grad(gp_vjp *v, gp_tensor *part) {
     gp_shape s = *gp_in_shape(v, 2);
     int64_t more[2 * GP_MAX_DIM];
@@ -237,13 +237,13 @@ const gp_rule vjp_scatter_add = {scatter_add, "1"};
 
 /* ---- gradients of scatter_reduce: arguments x, dim, index, src, reduce, include_self ---- */
 
-/* The gradients of x, where it takes part everywhere, and of what of src was used. The formulas are
+/* The gradients of x, as if it took part everywhere, and of the used part of src. The formulas are
  * those of PyTorch's scatter_reduce_backward. */
 typedef struct pair {
     gp_tensor *x, *src;
 } pair;
 
-/* self: does x take part where index points? */
+/* self: whether x takes part where index points. */
 static pair mean(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *one = number_like(v, v->g[0], 1);
     gp_tensor *n = put_sum(v, self ? one : put(v, one, 0), number_like(v, src, 1));
@@ -251,7 +251,7 @@ static pair mean(gp_vjp *v, bool self, gp_tensor *src) {
     return (pair){d, taken(v, d)};
 }
 
-/* Shared among those that equal the result. */
+/* Shared among the elements that equal the result. */
 static pair extreme(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *y = v->y[0], *own = as_float(v, DO(eq, "tt", v->x[0], y));
     gp_tensor *from = as_float(v, DO(eq, "tt", src, taken(v, y)));
@@ -260,7 +260,7 @@ static pair extreme(gp_vjp *v, bool self, gp_tensor *src) {
     return (pair){mul(v, own, d), mul(v, from, taken(v, d))};
 }
 
-/* Several zeros in one place: the second derivatives, which would not be 0, are refused. */
+/* Refuses several zeros at one index: their second derivatives would not be 0. */
 static bool single_zeros(gp_vjp *v, gp_tensor *several) {
     gp_scalar found = {.i = 0};
     if (gp_no_grad) return true;
@@ -272,7 +272,7 @@ static bool single_zeros(gp_vjp *v, gp_tensor *several) {
                    "several zeros of src go to one place");
 }
 
-/* The product of the others: without a division where a src is 0. */
+/* The product of the others: without a division where a src element is 0. */
 static pair prod(gp_vjp *v, bool self, gp_tensor *src) {
     gp_tensor *g = v->g[0], *zero = DO(eq, "tn", src, 0.0), *none = number_like(v, g, 0);
     gp_tensor *zeros = taken(v, put_sum(v, none, as_float(v, zero)));
@@ -334,7 +334,7 @@ static bool index_put(gp_vjp *v) {
 }
 const gp_rule vjp_index_put = {index_put, "12345678"};
 
-/* Slices at index along dim; of a 0-d tensor the element, as often as the input has it. */
+/* Slices at index along dim; for a 0-d tensor the element, as often as the input has it. */
 static gp_tensor *slices(gp_vjp *v) {
     if (v->g[0]->a.ndim == 0 && v->x[1]->a.numel) return gp_expand(v, v->g[0], gp_in_shape(v, 2));
     if (v->g[0]->a.ndim == 0) return gp_zeros_shaped(v, gp_in_shape(v, 2), 0);

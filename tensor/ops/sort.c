@@ -1,5 +1,5 @@
-/* Ops that order elements, choose one by its place in the order, or search in it: sort, argsort,
- * topk, kthvalue, median, mode, searchsorted, bucketize; shape rules and gradients. */
+/* Ops that sort, select by order, or search in sorted sequences: sort, argsort, topk, kthvalue,
+ * median, mode, searchsorted, bucketize; shape rules and gradients. */
 #include <string.h>
 
 #include "tensor/autograd/compose.h"
@@ -27,7 +27,7 @@ bool infer_msort(gp_call *c, gp_meta *m) {
     return gp_infer_dim(c, 1, 1, &d);
 }
 
-/* c->tmp[0] is x without gaps. */
+/* Makes x contiguous as c->tmp[0]. */
 bool infer_argsort_rows(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     if (x->a.ndim != 2)
@@ -84,8 +84,8 @@ bool infer_kthvalue(gp_call *c, gp_meta *m) {
 
 /* ---- median, mode ---- */
 
-/* Values and indices along one dim, which is left 0-based in argument 1; -1: of all, the value
- * only. */
+/* Values and indices along one dim, which becomes 0-based in argument 1; -1: one value over all
+ * elements. */
 static bool choice(gp_call *c, gp_meta *m, bool whole) {
     gp_tensor *x = c->arg[0].t;
     uint64_t dims = x->a.ndim ? ((uint64_t)1 << x->a.ndim) - 1 : 0;
@@ -105,7 +105,7 @@ static bool choice(gp_call *c, gp_meta *m, bool whole) {
     return c->tmp[0] != NULL;
 }
 
-/* Integers have no NaN to stand for the median of nothing. */
+/* Integers have no NaN, the median of no elements. */
 static bool middle(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     bool whole = !gp_given(c, 1);
@@ -121,7 +121,7 @@ bool infer_mode(gp_call *c, gp_meta *m) { return choice(c, m, false); }
 
 /* ---- searchsorted, bucketize ---- */
 
-/* The dtype that both sides are compared in: integers beside floats in f64, which holds more of
+/* The dtype in which both sides are compared: integers with floats in f64, which represents more of
  * them than f32. */
 static gp_dtype common(const gp_tensor *lines, const gp_value *v) {
     gp_dtype a = (gp_dtype)lines->a.dtype, b = v->kind == GP_TENSOR ? (gp_dtype)v->t->a.dtype
@@ -151,8 +151,8 @@ static gp_tensor *scalar(const gp_value *v, gp_dtype dt, gp_device *dev) {
     return out;
 }
 
-/* Leaves the sequence (through sorter, if there is one) and the values of argument vi in one dtype,
- * without gaps. */
+/* Makes the sequence (through sorter, if there is one) and the values of argument vi contiguous and
+ * of one dtype. */
 static bool two_sides(gp_call *c, gp_meta *m, gp_tensor *lines, int vi, gp_tensor *sorter) {
     const gp_value *v = &c->arg[vi];
     gp_dtype dt = common(lines, v);
@@ -187,7 +187,7 @@ static bool check_sides(gp_call *c, gp_meta *m, const char *name, gp_tensor *lin
            gp_infer_check(c, vi ? "values" : "x", (gp_dtype)v->t->a.dtype, real);
 }
 
-/* side: 'left' or 'right', or NULL. Leaves `right` in argument 3. */
+/* side: 'left' or 'right', or NULL. Sets argument 3 to `right`. */
 static bool settle_side(gp_call *c) {
     if (!gp_given(c, 4)) return true;
     bool right = !strcmp(c->arg[4].s, "right");

@@ -1,6 +1,5 @@
-/* Shape rules of unique and unique_consecutive: what is equal comes to stand side by side, then the
- * runs are counted, which is the wait. Where nobody asks where elements went, distinct does
- * both. */
+/* Shape rules of unique and unique_consecutive: sorting makes equal elements adjacent, then the
+ * runs are counted, which is the wait. Where the inverse is not asked for, distinct does both. */
 #include "tensor/infer.h"
 
 static gp_tensor *run2(const gp_op *op, gp_tensor *a, gp_tensor *b) {
@@ -21,7 +20,7 @@ static gp_tensor *reshaped(gp_tensor *x, const int64_t *dim, int n) {
     return out;
 }
 
-/* The slices of x along dim d as the rows of a matrix; their other dims stay in order. */
+/* The slices of x along dim d as the rows of a matrix; their other dims keep their order. */
 static gp_tensor *slices(gp_tensor *x, int d) {
     gp_shape s = gp_tensor_shape(x);
     int64_t stride[GP_MAX_DIM], n = s.dim[d];
@@ -44,7 +43,7 @@ static gp_tensor *narrowed(gp_tensor *x, int64_t start, int64_t length) {
     return gp_call_one(&c);
 }
 
-/* Where rows (or elements) of x differ from the ones before them: bool, one shorter than x. */
+/* Where rows (or elements) of x differ from the previous ones: bool, one shorter than x. */
 static gp_tensor *steps(gp_tensor *x) {
     int64_t n = x->a.dim[0];
     gp_tensor *a = narrowed(x, 2, n - 1), *b = narrowed(x, 1, n - 1),
@@ -61,7 +60,7 @@ static gp_tensor *steps(gp_tensor *x) {
     return out;
 }
 
-/* How many runs of equal rows (or elements) x has: a wait. */
+/* The number of runs of equal rows (or elements) in x: a wait. */
 static bool count_runs(gp_tensor *x, const char *what, int64_t *n) {
     gp_scalar s = {.i = 0};
     *n = x->a.dim[0];
@@ -74,7 +73,7 @@ static bool count_runs(gp_tensor *x, const char *what, int64_t *n) {
     return ok;
 }
 
-/* Leaves x sorted, and the indices that sort it. */
+/* Makes two temporaries: x sorted, and the indices that sort it. */
 static bool sort_elements(gp_call *c, gp_tensor *x) {
     gp_call s;
     gp_call_begin(&s, GP_OP(sort));
@@ -85,7 +84,7 @@ static bool sort_elements(gp_call *c, gp_tensor *x) {
     return true;
 }
 
-/* Leaves the rows of x in order, and the indices that sort them. */
+/* Makes two temporaries: the rows of x in order, and the indices that sort them. */
 static bool sort_rows(gp_call *c, gp_tensor *x) {
     gp_tensor *order = run2(GP_OP(argsort_rows), x, NULL);
     if (!order) return false;
@@ -100,7 +99,7 @@ static bool sort_rows(gp_call *c, gp_tensor *x) {
     return true;
 }
 
-/* The distinct elements (d < 0) or slices along d; where each went; how many of each there are.
+/* Outputs: the distinct elements (d < 0) or slices along d; the inverse indices; the counts.
  * Arguments inverse_at and inverse_at + 1 say whether the last two are wanted. */
 static bool runs_meta(gp_call *c, gp_meta *m, int inverse_at, int d) {
     gp_tensor *x = c->arg[0].t;
@@ -132,7 +131,7 @@ static bool settle_dim(gp_call *c, int i, int *d) {
     return true;
 }
 
-/* c->tmp[0] is x without gaps. */
+/* Makes x contiguous as c->tmp[0]. */
 bool infer_distinct(gp_call *c, gp_meta *m) {
     gp_tensor *x = c->arg[0].t;
     if (x->a.ndim != 1) return gp_fail("distinct: expected 1 dim, got %d dims", x->a.ndim);
@@ -145,8 +144,8 @@ bool infer_distinct(gp_call *c, gp_meta *m) {
     return c->ntmp;
 }
 
-/* Leaves the distinct elements of x and, if asked for, how often each occurs, in tensors of x's
- * size, and waits for their number. */
+/* Makes temporaries of x's size: the distinct elements of x and, if asked for, their counts; then
+ * waits for their number. */
 static bool distinct_meta(gp_call *c, gp_meta *m, gp_tensor *x) {
     bool counts = gp_given(c, 3) && c->arg[3].i;
     gp_scalar n = {.i = 0};
@@ -166,7 +165,7 @@ static bool distinct_meta(gp_call *c, gp_meta *m, gp_tensor *x) {
     return true;
 }
 
-/* The result is sorted whether or not that is asked for. */
+/* The result is sorted even where that is not asked for. */
 bool infer_unique(gp_call *c, gp_meta *m) {
     int d;
     if (!settle_dim(c, 4, &d)) return false;

@@ -1,11 +1,12 @@
 /* Zero-copy ops: the same storage under other dims and strides; and reshape, flatten, contiguous,
- * which copy where no view can be. */
+ * which copy where no view is possible. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tensor/infer.h"
 
-/* Dims that grow by stride 0 or overlap may multiply to more than a tensor can have. */
+/* Checks the element count: dims that grow by stride 0 or overlap may multiply to more than a
+ * tensor can have. */
 static bool countable(const gp_call *c, const gp_shape *s) {
     int64_t numel;
     char text[100];
@@ -14,7 +15,7 @@ static bool countable(const gp_call *c, const gp_shape *s) {
     return gp_fail("%s: %s", c->op->name, text);
 }
 
-/* t (NULL: an error was set) becomes an output of c, which takes over the reference. */
+/* Makes t (NULL: an error was set) an output of c, which takes over the reference. */
 static bool give(gp_call *c, gp_tensor *t) {
     if (!t) return false;
     c->out[c->nout++] = t;
@@ -50,8 +51,8 @@ static bool target_shape(const gp_call *c, const gp_tensor *x, gp_shape *s) {
     return countable(c, s);
 }
 
-/* Strides under which x's memory has shape s, or false: each run of new dims must cover a run of
-   old dims that lie one behind the other. Source: the rule of numpy's reshape without copy. */
+/* Strides with which x's memory has shape s, or false: each run of new dims must cover a run of old
+ * dims that are contiguous with one another. Source: numpy's rule for reshape without a copy. */
 static bool view_strides(const gp_array *x, const gp_shape *s, int64_t *stride) {
     if (x->numel == 0 || x->contiguous) return gp_shape_strides(s, stride), true;
     int64_t old_dim[GP_MAX_DIM], old_stride[GP_MAX_DIM];
@@ -75,8 +76,8 @@ static bool view_strides(const gp_array *x, const gp_shape *s, int64_t *stride) 
     return true;
 }
 
-/* x's elements in shape s, in row-major order: a view where strides can say it, else, if it may,
- * a copy. */
+/* x's elements in shape s, in row-major order: a view where strides can express it, else a copy, if
+ * that is allowed. */
 static gp_tensor *view_or_copy(gp_tensor *x, const gp_shape *s, bool may_copy) {
     int64_t stride[GP_MAX_DIM];
     if (view_strides(&x->a, s, stride)) return gp_tensor_view(x, s, stride, 0);
@@ -166,7 +167,7 @@ bool view_t(gp_call *c) {
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 
-/* The dims of argument i of movedim, 0-based; none twice. */
+/* The dims of argument i of movedim, 0-based; repeated ones are refused. */
 static bool distinct_dims(const gp_call *c, int i, int *dims, int *n) {
     uint64_t seen = 0;
     const int64_t *v = gp_ints(c, i, n);
@@ -246,7 +247,7 @@ bool view_unsqueeze(gp_call *c) {
     char range[80];
     if (x->a.ndim == GP_MAX_DIM)
         return gp_fail("unsqueeze: a tensor has at most %d dims", GP_MAX_DIM);
-    int places = x->a.ndim + 1; /* the new dim may also come behind the last one */
+    int places = x->a.ndim + 1; /* the new dim may also come after the last one */
     if (c->arg[1].i == 0 || c->arg[1].i > places || c->arg[1].i < -places)
         return gp_fail("unsqueeze: dim %lld is out of range for a %d-d tensor (%s)",
                        (long long)c->arg[1].i, x->a.ndim,
@@ -262,7 +263,8 @@ bool view_unsqueeze(gp_call *c) {
     return give(c, gp_tensor_view(x, &s, stride, 0));
 }
 
-/* The sizes that dim d of x is split into, in s at dim d on, the others round them. */
+/* The sizes that dim d of x is split into, in s from dim d on, with the other dims before and
+ * after. */
 static bool split_sizes(const gp_call *c, const gp_tensor *x, int d, gp_shape *s) {
     int n, unknown = -1;
     const int64_t *v = gp_ints(c, 2, &n);
@@ -355,7 +357,7 @@ bool view_select(gp_call *c) {
     return give(c, gp_tensor_view(x, &s, stride, i * x->a.stride[d]));
 }
 
-/* Ranges are inclusive; bounds beyond the end are cut, as string.sub does; a range that ends before
+/* Ranges are inclusive; bounds past the end are clipped, as in string.sub; a range that ends before
  * it begins is empty. */
 bool view_slice(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
@@ -429,7 +431,7 @@ bool view_to(gp_call *c) {
     gp_tensor *x = c->arg[0].t;
     gp_device *dev = gp_given(c, 1) ? c->arg[1].dev : x->storage->dev;
     gp_dtype dt = gp_arg_dtype(c, 2, (gp_dtype)x->a.dtype);
-    /* Convert where fewer bytes travel. */
+    /* Converts on the side where fewer bytes are copied. */
     bool before = gp_dtype_size(dt) <= gp_dtype_size((gp_dtype)x->a.dtype);
     gp_tensor *a = before ? gp_cast(x, dt) : gp_tensor_ref(x);
     gp_tensor *b =
@@ -440,7 +442,7 @@ bool view_to(gp_call *c) {
     return give(c, out);
 }
 
-/* Every element must be one of the tensor that x is, or is a view of. */
+/* Checks that every element is one of x's own tensor, or of the tensor that x is a view of. */
 static bool strided_fits(const gp_call *c, const gp_tensor *x, const gp_tensor *t) {
     const char *lo, *hi, *first, *end;
     gp_array_extent(&t->a, &lo, &hi);
@@ -450,7 +452,7 @@ static bool strided_fits(const gp_call *c, const gp_tensor *x, const gp_tensor *
                    (long long)c->arg[3].i);
 }
 
-/* Whether every element's place can be counted in bytes. */
+/* Whether every element's offset can be counted in bytes. */
 static bool strided_counts(const gp_shape *s, const int64_t *stride, int64_t offset) {
     int64_t far, last = offset, most = INT64_MAX / 8;
     if (offset < -most || offset > most) return false;

@@ -1,4 +1,4 @@
-/* Backward of views: gradients go back where the elements came from. */
+/* Backward of views: gradients go back to where the elements came from. */
 #include <string.h>
 
 #include "tensor/autograd/anomaly.h"
@@ -13,7 +13,7 @@ const gp_rule vjp_view = {reshaped, NULL}, vjp_reshape = {reshaped, NULL},
               vjp_flatten = {reshaped, NULL}, vjp_unflatten = {reshaped, NULL},
               vjp_squeeze = {reshaped, NULL}, vjp_unsqueeze = {reshaped, NULL};
 
-/* Broadcasting, and what changes no element: the caller sums and converts. */
+/* Broadcasting, and ops that change no element: the caller sums and converts. */
 static bool same(gp_vjp *v) { return (v->dx[0] = v->g[0]) != NULL; }
 const gp_rule vjp_expand = {same, NULL}, vjp_broadcast_to = {same, NULL},
               vjp_contiguous = {same, NULL};
@@ -57,7 +57,7 @@ static bool moved(gp_vjp *v) {
 }
 const gp_rule vjp_movedim = {moved, NULL};
 
-/* The forward view of another tensor of the input's shape. */
+/* The forward's view applied to another tensor of the input's shape. */
 static gp_tensor *replay(gp_vjp *v, gp_tensor *x) {
     const gp_node *n = v->node;
     gp_call c;
@@ -69,9 +69,8 @@ static gp_tensor *replay(gp_vjp *v, gp_tensor *x) {
     return x ? gp_keep(v, gp_call_one(&c)) : NULL;
 }
 
-/* The sum so far of the input's gradients, if nobody else holds it and it is not to be
- * differentiated, so that a part can be added where it lies: the parts of one tensor then share
- * one. */
+/* The accumulated gradient of the input, if nobody else holds it and it is not to be
+ * differentiated: then a part is added to it in place, and the parts of one tensor share one. */
 static gp_tensor *own_sum(gp_vjp *v) {
     const gp_input *in = &v->node->in[0];
     gp_tensor *sum = in->node ? in->node->out[in->output].g : in->leaf ? in->leaf->pending : NULL;
@@ -79,7 +78,7 @@ static gp_tensor *own_sum(gp_vjp *v) {
     return ours && sum->a.contiguous && sum->a.dtype == in->dtype ? sum : NULL;
 }
 
-/* A part of the elements: zeros with the gradient in their place. */
+/* A part of the elements: zeros with the gradient at that part. */
 static bool part(gp_vjp *v) {
     gp_tensor *sum = own_sum(v), *hole = sum ? replay(v, sum) : NULL;
     if (sum) return gp_do_in(v, hole, GP_OP(add), "tt", hole, v->g[0]) != NULL;
@@ -89,8 +88,8 @@ static bool part(gp_vjp *v) {
 const gp_rule vjp_narrow = {part, NULL}, vjp_select = {part, NULL}, vjp_slice = {part, NULL},
               vjp_diagonal = {part, NULL};
 
-/* Arguments: x, dim, size, step. Windows that overlap: the elements of each are added at the
- * indices that the same windows of 1, 2 … hold. */
+/* Arguments: x, dim, size, step. Overlapping windows: the elements of each are added at the indices
+ * that the same windows of 1, 2 … hold. */
 static bool unfold(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     int64_t size = gp_int_arg(v, 2), step = gp_int_arg(v, 3), all = -1;
@@ -105,14 +104,15 @@ static bool unfold(gp_vjp *v) {
 }
 const gp_rule vjp_unfold = {unfold, NULL};
 
-/* A zeroed base of as many elements as x, in its order of memory, under the geometry of node n. */
+/* A zeroed base of as many elements as x, in x's memory order, viewed with the geometry of node
+ * n. */
 static gp_tensor *under_geometry(gp_vjp *v, gp_tensor *base) {
     int n, m;
     const int64_t *dim = gp_ints_arg(v, 1, &n), *stride = gp_ints_arg(v, 2, &m);
     return DO(as_strided, "tvvi", base, dim, n, stride, m, gp_int_arg(v, 3));
 }
 
-/* Zeros like input 0 with g added where its elements lie, of which several may lie at one place. */
+/* Zeros like input 0 with g added at its elements, several of which may share memory. */
 static gp_tensor *added(gp_vjp *v) {
     const gp_shape *s = gp_in_shape(v, 0);
     gp_shape line = {.ndim = 1, .dim = {1}};
@@ -134,7 +134,8 @@ static bool as_strided(gp_vjp *v) {
 }
 const gp_rule vjp_as_strided = {as_strided, NULL};
 
-/* Inputs: the base as it was, the part that was written. What was written over has no gradient. */
+/* Inputs: the base as it was, the part that was written. The old values of that part have no
+ * gradient. */
 static bool slice_write(gp_vjp *v) {
     gp_tensor *rest = DO(copy, "t", v->g[0]), *hole = under_geometry(v, rest);
     if (v->need[1]) v->dx[1] = DO(copy, "t", hole);

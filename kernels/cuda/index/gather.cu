@@ -1,4 +1,4 @@
-/* Reading at random places: gather, take, index and their kin. Limit: the bytes of the output at
+/* Reading at random places: gather, take, index and similar ops. Limit: the bytes of the output at
  * the speed of memory, and as many reads of x as their places lie apart; rows of 16 bytes and more
  * move in vectors. */
 #include "kernels/cuda/index/gather.cuh"

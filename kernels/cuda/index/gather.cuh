@@ -71,7 +71,7 @@ typedef struct gp_picking {
 
 /* The layouts of the ops, over x (the one read, or the one written). False with a message.
  * along: gather, scatter: an index of x's dims; d the dim from 0.
- * one: index_select and its kin: a 1-d index, argument 2, in place of dim d.
+ * one, such as index_select: a 1-d index, argument 2, in place of dim d.
  * tuples: gather_nd, scatter_nd: indices (argument 1) hold tuples in their last dim.
  * by_indices: index, index_put: a list of index tensors in argument 1, their dims in argument
  * dims_at. flat: x (without gaps) seen as one dim. */

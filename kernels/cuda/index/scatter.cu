@@ -1,4 +1,4 @@
-/* Writing at random places, in an order of its own: scatter, index_put, index_add and their kin.
+/* Writing at random places, in an order of its own: scatter, index_put, index_add and similar ops.
  * The places are sorted, those that are the same stand side by side, and one thread writes each:
  * the last value, or the sum of all in order. Places that many share are a block's. Limit: the
  * sort, and the bytes of values and target at the speed of memory. */

@@ -1,4 +1,4 @@
-/* The ops that write at places: scatter, scatter_nd, index_put, index_add and their kin. */
+/* The ops that write at places: scatter, scatter_nd, index_put, index_add and similar ops. */
 #include "kernels/cuda/layout/copy.h"
 #include "kernels/cuda/index/scatter.cuh"
 

@@ -69,6 +69,10 @@ static void run_init(lua_State *L) {
     lua_setfield(L, LUA_REGISTRYINDEX, GP_LUA_COMPOSITES);
     lua_pushcfunction(L, gp_l_check_fields);
     lua_setfield(L, LUA_REGISTRYINDEX, "gpush.check_fields");
+    gp_lua_push_synonyms(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.synonyms");
+    gp_lua_push_typed_options(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpush.typed_options");
     lua_pushcfunction(L, l_chunk);
     gp_lua_push_loader(L, gp_lua_open_state);
     lua_pushcfunction(L, l_save);

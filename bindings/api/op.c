@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bindings/args/args.h"
+#include "bindings/args/names.h"
 #include "bindings/bind.h"
 #include "bindings/module.h"
 #include "tensor/autograd/tape.h"
@@ -86,12 +87,18 @@ static int fields(lua_State *L, int t) {
 
 /* Operand k of add or sub by one of its names in the table on top, put below that. False: it is not
  * there. */
-static bool named_operand(lua_State *L, int k) {
-    static const char *const names[2][2] = {{"a", "input"}, {"b", "other"}};
-    if (lua_getfield(L, -1, names[k][0]) == LUA_TNIL)
-        lua_pop(L, 1), lua_getfield(L, -1, names[k][1]);
-    lua_insert(L, -2);
-    return !lua_isnil(L, -2);
+static bool named_operand(lua_State *L, const gp_op *op, int k) {
+    int table = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING) continue;
+        if (gp_option_named(op, signature(L, op), lua_tostring(L, -2)) != k) continue;
+        lua_insert(L, table);
+        lua_pop(L, 1);
+        return true;
+    }
+    lua_pushnil(L);
+    lua_insert(L, table);
+    return false;
 }
 
 /* PyTorch's add(a, b, alpha) and sub(a, b, alpha) by name, {alpha = n}, a + n b: as addcmul with 1
@@ -106,7 +113,7 @@ static const gp_op *with_alpha(lua_State *L, const gp_op *op) {
     lua_pop(L, 1);
     if (!scaled || fields(L, top) != 4 - top) return op;
     for (int k = top; k < 3; k++)
-        if (!named_operand(L, k - 1)) {
+        if (!named_operand(L, op, k - 1)) {
             for (; k >= top; k--) lua_remove(L, k);
             return op;
         }

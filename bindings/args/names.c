@@ -1,5 +1,5 @@
 /* Options of a call by name: which parameter a name means, and what is said of one that means
- * none. */
+ * none; second names (tensor/ops/names.def) for scripts. */
 #include "bindings/args/names.h"
 
 #include <stdio.h>
@@ -9,63 +9,31 @@
 #include "bindings/chunks.h"
 #include "bindings/paths.h"
 
-/* Parameters that are called otherwise here than in PyTorch: they answer to its names, too. */
+/* Second names of parameters. */
 static const struct {
-    const char *name, *second, *op; /* op NULL: of every op */
-} called[] = {{"slope", "negative_slope", "leaky_relu"},
-              {"min", "min_val", "hardtanh"},
-              {"max", "max_val", "hardtanh"},
-              {"first", "start_dim", "flatten"},
-              {"last", "end_dim", "flatten"},
-              {"first", "start", NULL},
-              {"last", "end", NULL},
-              {"offset", "storage_offset", "as_strided"},
-              {"value", "fill_value", "full"},
-              {"value", "fill_value", "full_like"},
-              {"value", "fill_value", "new_full"},
-              {"size", "split_size_or_sections", "split"},
-              {"sections", "indices_or_sections", "tensor_split"},
-              {"cond", "condition", "where"},
-              {"a", "x", "where"},
-              {"b", "y", "where"},
-              {"b", "exponent", "pow"},
-              {"b", "end", "lerp"},
-              {"c", "weight", "lerp"},
-              {"b", "tensor1", "addcmul"},
-              {"c", "tensor2", "addcmul"},
-              {"b", "tensor1", "addcdiv"},
-              {"c", "tensor2", "addcdiv"},
-              {"a", "mat1", "addmm"},
-              {"b", "mat2", "addmm"},
-              {"a", "mat", "addmv"},
-              {"b", "vec", "addmv"},
-              {"a", "batch1", "baddbmm"},
-              {"b", "batch2", "baddbmm"},
-              {"b", "mat2", "mm"},
-              {"b", "mat2", "bmm"},
-              {"b", "vec", "mv"},
-              {"b", "vec2", "outer"},
-              {"l", "input2", "cholesky_solve"},
-              {"x1", "input1", NULL},
-              {"x2", "input2", NULL},
-              {"x", "input", NULL},
-              {"a", "input", NULL},
-              {"x", "A", NULL},
-              {"a", "A", NULL},
-              {"b", "B", NULL},
-              {"b", "other", NULL},
-              {"repeats", "repeat", "profile.schedule"},
-              {"uplo", "UPLO", NULL},
-              {"shape", "size", NULL}};
+    const char *name, *second, *op; /* op "any": of every op */
+} options[] = {
+#define OPTION(op, parameter, second) {#parameter, #second, #op},
+#include "tensor/ops/names.def"
+};
 
-/* Is key the other name of p? Lists of dims are `dim` in some of PyTorch's ops and `dims` in
- * others. */
+/* Those of parameters that are lists of dims: `dim` in some of PyTorch's ops, `dims` in others. */
+static const struct {
+    const char *name, *second;
+} dims[] = {
+#define DIMS(parameter, second) {#parameter, #second},
+#include "tensor/ops/names.def"
+};
+
+/* Most names differ in their first letter: no call for these. */
+static bool same(const char *a, const char *b) { return *a == *b && !strcmp(a, b); }
+
 static bool is_second_name(const gp_op *op, const gp_param *p, const char *key) {
-    if (p->type == GP_SIG_dims && !strcmp(p->name, "dims") && !strcmp(key, "dim")) return true;
-    if (p->type == GP_SIG_dims && !strcmp(p->name, "dim") && !strcmp(key, "dims")) return true;
-    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
-        if (!strcmp(p->name, called[i].name) && !strcmp(key, called[i].second) &&
-            (!called[i].op || !strcmp(op->name, called[i].op)))
+    for (size_t i = 0; p->type == GP_SIG_dims && i < sizeof dims / sizeof *dims; i++)
+        if (same(p->name, dims[i].name) && same(key, dims[i].second)) return true;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (same(key, options[i].second) && same(p->name, options[i].name) &&
+            (same(options[i].op, "any") || same(options[i].op, op->name)))
             return true;
     return false;
 }
@@ -175,4 +143,31 @@ void gp_check_fields(lua_State *L, const char *what, const char *sig, int table)
 int gp_l_check_fields(lua_State *L) {
     gp_check_fields(L, luaL_checkstring(L, 1), luaL_checkstring(L, 2), 3);
     return 0;
+}
+
+/* Appends the second name to the list at field op of the table on top. */
+static void add_synonym(lua_State *L, const char *op, const char *second) {
+    luaL_getsubtable(L, -1, op);
+    lua_pushstring(L, second);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_pop(L, 1);
+}
+
+void gp_lua_push_synonyms(lua_State *L) {
+    lua_newtable(L);
+#define SYNONYM(op, second) add_synonym(L, #op, #second);
+#include "tensor/ops/names.def"
+}
+
+static void add_typed(lua_State *L, const char *function, const char *name, const char *second) {
+    luaL_getsubtable(L, -1, function);
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, second);
+    lua_pop(L, 1);
+}
+
+void gp_lua_push_typed_options(lua_State *L) {
+    lua_newtable(L);
+#define TYPED(function, parameter, second) add_typed(L, #function, #parameter, #second);
+#include "tensor/ops/names.def"
 }

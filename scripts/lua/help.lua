@@ -135,7 +135,7 @@ local function show_op(name, sig, help)
     wrapped(help, "    ")
     if sig ~= "" then wrapped(types_text(sig), "    ") end
     local also = debug.getregistry()["gpush.synonyms"][name]
-    if also then put("    also called %s", (also:gsub(" ", ", "))) end
+    if also then put("    also called %s", table.concat(also, ", ")) end
     if row and row.dtypes then wrapped("dtypes: " .. row.dtypes, "    ") end
     local first, rest = sig:match "^%l+[?!]* (%w+)(.*)$"
     if debug.getregistry()["gpush.tensor.methods"][name .. "_"] and first then

@@ -90,7 +90,18 @@ for _, area in ipairs { "create", "elementwise", "reduce", "shape", "index", "li
 do
     declare_all(dir .. "/ops/" .. area .. ".lua")
 end
-chunk(dir .. "/synonyms.lua")(gpush, methods)
+
+-- Second names (tensor/ops/names.def): the same function, so help and records say the first.
+for first, names in pairs(debug.getregistry()["gpush.synonyms"]) do
+    local of_linalg = first:match "^linalg%.(.+)"
+    local fn = of_linalg and gpush.linalg[of_linalg] or gpush[first]
+    for _, name in ipairs(names) do
+        gpush[name] = fn
+        if of_linalg or methods[first] then methods[name] = fn end
+        methods[name .. "_"] = methods[first .. "_"]
+    end
+end
+
 gpush.clone = methods.clone
 chunk(dir .. "/autograd.lua")(gpush, declared, fail)
 chunk(dir .. "/profile.lua")(gpush, declared, fail)

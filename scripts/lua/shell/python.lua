@@ -262,6 +262,9 @@ local function checkpoint(call)
     end
 end
 
+-- Options that Python has by another name (tensor/ops/names.def), by function.
+local typed = debug.getregistry()["gpush.typed_options"]
+
 -- Functions that have another name or form here, where nobody has set the name. They get the
 -- arguments, translated.
 python.functions = {
@@ -288,8 +291,7 @@ python.functions = {
     ["torch.device"] = function(x) return x and unmask(x):gsub("([\"'])cuda", "%1gpu") end,
     ["torch.utils.data.DataLoader"] = function(set, options)
         options = options
-            and options:gsub("^{", ", "):gsub("}$", ""):gsub("num_workers",
-                "workers"):gsub("pin_memory", "pin"):gsub("batch_size", "batch")
+            and options:gsub("^{", ", "):gsub("}$", ""):gsub("[%a_][%w_]*", typed["data.Loader"])
         return ("data.Loader{%s%s}"):format(set, options or "")
     end,
     ["torch.arange"] = function(n, to)
@@ -301,7 +303,7 @@ python.functions = {
 python.functions["np.arange"] = python.functions["torch.arange"]
 python.functions.DataLoader = python.functions["torch.utils.data.DataLoader"]
 
-local renamed = { axis = "dim", keepdims = "keepdim" }
+local renamed = typed.any
 
 -- The types of the parameters of the op that Python calls by the name, x.sum or torch.sum; a
 -- method's but for the first.

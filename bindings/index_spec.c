@@ -275,7 +275,7 @@ gp_tensor *gp_index_read(gp_tensor *x, const gp_index_spec *s) {
         else if (!r.mask || add_mask(&r, r.mask, r.mask_dim))
             out = r.n ? index_op(&r, GP_OP(index), NULL, NULL) : gp_tensor_ref(r.view);
     }
-    if (out == x) { /* x[":"] and the like: a tensor of its own, as every view is */
+    if (out && out == x) { /* x[":"] and the like: a tensor of its own, as every view is */
         out = shaped(x, x->a.dim, x->a.ndim);
         gp_tensor_unref(x);
     }

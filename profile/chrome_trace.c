@@ -2,6 +2,7 @@
 #include "profile/chrome_trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,7 +290,7 @@ static bool ends_in_gz(const char *path) {
 /* Through zlib, which closes its own copy of the file. */
 static bool put_through_zlib(const gp_prof *p, gp_outfile *o) {
     writer *w = calloc(1, sizeof *w);
-    int fd = w ? dup(fileno(o->f)) : -1;
+    int fd = w ? fcntl(fileno(o->f), F_DUPFD_CLOEXEC, 0) : -1;
     gzFile out = fd >= 0 ? gzdopen(fd, ends_in_gz(o->file) ? "wb6" : "wbT") : NULL;
     if (!out) {
         if (fd >= 0) close(fd);

@@ -210,7 +210,7 @@ static void check_libraries(void *plugin) {
 
 /* Device times need performance counters, which the driver may keep for the administrator. */
 static void check_counters(void) {
-    FILE *f = fopen("/proc/driver/nvidia/params", "r");
+    FILE *f = fopen("/proc/driver/nvidia/params", "re");
     char line[200];
     bool kept = false;
     if (!f) return;

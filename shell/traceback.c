@@ -32,7 +32,7 @@ static bool line_of_text(const char *text, int line, char out[LINE]) {
 }
 
 static bool line_of_file(const char *name, int line, char out[LINE]) {
-    FILE *f = fopen(name, "r");
+    FILE *f = fopen(name, "re");
     char *text = NULL;
     size_t cap = 0;
     bool found = false;
@@ -261,7 +261,7 @@ static int l_script(lua_State *L) { return gp_shell_ask(L, "script"); }
 
 bool gp_shell_add_kind(lua_State *L, const char *file) {
     char start[GP_FILE_START];
-    FILE *f = fopen(file, "rb");
+    FILE *f = fopen(file, "rbe");
     size_t n = f ? fread(start, 1, sizeof start, f) : 0;
     if (f) fclose(f);
     if (!n) return false;

@@ -221,7 +221,7 @@ static lua_State *main_of(lua_State *L) {
 /* One reference; fn is the stack index of the function, which the registry keeps. */
 static callback *new_callback(lua_State *L, int fn) {
     callback *c = malloc(sizeof *c);
-    if (!c) luaL_error(L, "out of memory");
+    if (!c) return luaL_error(L, "out of memory"), NULL;
     *c = (callback){.L = main_of(L), .refs = 1};
     lua_pushvalue(L, fn);
     c->ref = luaL_ref(L, LUA_REGISTRYINDEX);

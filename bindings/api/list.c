@@ -71,7 +71,7 @@ static int l_dims_concat(lua_State *L) {
 }
 
 /* A metatable with these, under its key in the registry. */
-static void open(lua_State *L, const luaL_Reg *more, const char *key) {
+static void open_list(lua_State *L, const luaL_Reg *more, const char *key) {
     lua_createtable(L, 0, 8);
     luaL_setfuncs(L, more, 0);
     lua_pushcfunction(L, l_list_index);
@@ -84,8 +84,8 @@ void gp_lua_open_lists(lua_State *L) {
                                     {"__tostring", l_dims_tostring},
                                     {"__concat", l_dims_concat},
                                     {NULL, NULL}};
-    open(L, dims, &dims_key);
-    open(L, dims + 3, &tensors_key);
+    open_list(L, dims, &dims_key);
+    open_list(L, dims + 3, &tensors_key);
 }
 
 int gp_lua_push_dims(lua_State *L, const int64_t *v, int n) {

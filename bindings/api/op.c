@@ -20,8 +20,8 @@ static const gp_sig *signature(lua_State *L, const gp_op *op) {
     gp_sig *sig = atomic_load(&sigs[gp_op_id(op)]);
     if (sig) return sig;
     sig = malloc(sizeof *sig);
-    if (!sig) luaL_error(L, "out of memory");
-    if (!gp_sig_parse(op->sig, sig)) free(sig), gp_lua_raise(L);
+    if (!sig) return luaL_error(L, "out of memory"), NULL;
+    if (!gp_sig_parse(op->sig, sig)) return free(sig), gp_lua_raise(L), NULL;
     gp_sig *expected = NULL;
     if (!atomic_compare_exchange_strong(&sigs[gp_op_id(op)], &expected, sig))
         free(sig), sig = expected;

@@ -124,7 +124,7 @@ static int load_file(lua_State *L, const char *filename, const char *mode, bool 
     const char *name = filename ? filename : "stdin";
     const char *chunkname = lua_pushfstring(L, filename ? "@%s" : "=%s", name);
     char **box = push_text_box(L);
-    FILE *f = filename ? fopen(filename, "rb") : stdin;
+    FILE *f = filename ? fopen(filename, "rbe") : stdin;
     if (f) {
         bool ok = read_all(f, box, &len);
         int err = errno;

@@ -29,7 +29,7 @@ void gp_editrc_again(EditLine *el) {
     char path[4096], *line = NULL;
     size_t cap = 0;
     snprintf(path, sizeof path, "%s%s", own ? own : home ? home : "", own ? "" : "/.editrc");
-    FILE *f = fopen(path, "r");
+    FILE *f = fopen(path, "re");
     Tokenizer *tok = f ? tok_init(NULL) : NULL;
     for (ssize_t n; tok && (n = getline(&line, &cap, f)) > 0;) {
         int argc;

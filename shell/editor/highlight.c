@@ -62,25 +62,26 @@ static size_t word(const char *s, size_t n, gp_style *style) {
     return i;
 }
 
-size_t gp_highlight_token(const char *s, size_t n, gp_style *style) {
+size_t gp_highlight_token(const char *text, size_t n, gp_style *style) {
     gp_style none;
     size_t len;
     if (!style) style = &none;
     *style = GP_STYLE_PLAIN;
-    if (n >= 2 && s[0] == '-' && s[1] == '-') {
+    if (n >= 2 && text[0] == '-' && text[1] == '-') {
         *style = GP_STYLE_COMMENT;
-        len = long_bracket(s + 2, n - 2);
-        return len ? len + 2 : line_end(s, n);
+        len = long_bracket(text + 2, n - 2);
+        return len ? len + 2 : line_end(text, n);
     }
-    if ((len = long_bracket(s, n)) || (*s == '"' || *s == '\'')) {
+    if ((len = long_bracket(text, n)) || (*text == '"' || *text == '\'')) {
         *style = GP_STYLE_STRING;
-        return len ? len : quoted(s, n);
+        return len ? len : quoted(text, n);
     }
-    if (isdigit((unsigned char)*s) || (*s == '.' && n > 1 && isdigit((unsigned char)s[1]))) {
+    if (isdigit((unsigned char)*text) ||
+        (*text == '.' && n > 1 && isdigit((unsigned char)text[1]))) {
         *style = GP_STYLE_NUMBER;
-        return number(s, n);
+        return number(text, n);
     }
-    if (word_char(*s)) return word(s, n, style);
+    if (word_char(*text)) return word(text, n, style);
     return 1;
 }
 

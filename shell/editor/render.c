@@ -86,7 +86,7 @@ static gp_spot cell_of(const char *text, size_t pos) {
 
 /* Whether the terminal is filled by us with a part of the text, or drawn on by libedit. */
 void gp_picture_fill(bool tall) {
-    if (!gp_picture.nowhere) gp_picture.nowhere = fopen("/dev/null", "w");
+    if (!gp_picture.nowhere) gp_picture.nowhere = fopen("/dev/null", "we");
     if (!gp_picture.nowhere || tall == gp_picture.tall) return;
     gp_picture.tall = tall;
     gp_picture.top = 0;

@@ -312,7 +312,7 @@ static bool settle_leaf(walk *w, gp_leaf *l) {
     const gp_backward_opts *o = w->opts;
     bool wanted = !o->inputs;
     if (!g) return false;
-    for (int i = 0; i < o->ninputs; i++)
+    for (int i = 0; !wanted && i < o->ninputs; i++)
         if (o->inputs[i]->leaf == l && !gp_tensor_node(o->inputs[i])) o->out[i] = gp_tensor_ref(g);
     if (!wanted) return true;
     bool own = true;

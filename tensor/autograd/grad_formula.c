@@ -26,7 +26,8 @@ unsigned gp_formula_variables(const gp_op *d) {
     set = 1u << 7; /* set once the formula was read */
     for (int i = 0; d->sig[i]; i++)
         if (mentions(d->help, d->sig[i])) set |= 1u << i;
-    return known[gp_op_id(d)] = (unsigned char)set;
+    known[gp_op_id(d)] = (unsigned char)set;
+    return set;
 }
 
 /* The value of variable i in a derivative of elementwise node n: operand i - 1, or the result. All
@@ -158,8 +159,9 @@ static gp_tensor *others(gp_vjp *v, uint64_t mask) {
     gp_tensor *x = v->x[0];
     int64_t order[GP_MAX_DIM], back[GP_MAX_DIM], n = (int64_t)count_of(gp_in_shape(v, 0), mask);
     int d = 0;
+    if (!x) return NULL;
     while (mask && !(mask >> d & 1)) d++;
-    if (x && x->a.numel && mask == (uint64_t)1 << d) return others_along(v, x, d + 1, n);
+    if (x->a.numel && mask == (uint64_t)1 << d) return others_along(v, x, d + 1, n);
     gp_tensor *t = dims_last(v, x, mask, order);
     if (!t || x->a.numel == 0) return x;
     gp_shape s = gp_tensor_shape(t), rows = {.ndim = 2, .dim = {x->a.numel / n, n}};

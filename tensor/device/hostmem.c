@@ -51,7 +51,7 @@ void gp_host_move(void *p, size_t bytes, void *to) {
 /* The memory limit of the container that the process runs in; SIZE_MAX without one. */
 static size_t group_limit(void) {
     unsigned long long limit;
-    FILE *f = fopen("/sys/fs/cgroup/memory.max", "r");
+    FILE *f = fopen("/sys/fs/cgroup/memory.max", "re");
     bool found = f && fscanf(f, "%llu", &limit) == 1; /* "max": no limit */
     if (f) fclose(f);
     return found ? (size_t)limit : SIZE_MAX;

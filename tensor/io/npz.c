@@ -162,8 +162,7 @@ static bool add_entry(zip_t *za, const char *name, gp_tensor *t, char head[GP_NP
     char *entry = malloc(n + 5);
     zip_int64_t i = -1;
     if (src && entry) {
-        memcpy(entry, name, n);
-        memcpy(entry + n, ".npy", 5);
+        snprintf(entry, n + 5, "%s.npy", name);
         i = zip_file_add(za, entry, src, ZIP_FL_ENC_UTF_8);
     }
     free(entry);

@@ -245,7 +245,7 @@ bool gp_rnn_steps_back(gp_vjp *v) {
     gp_call_begin(&c, v->node->op);
     memcpy(c.arg, v->node->arg, (size_t)v->node->nargs * sizeof *c.arg);
     gp_rnn_read(&c, &v->x[0]->a, &v->x[n.first + 1]->a, &n.r);
-    size_t sides = (size_t)(n.r.layers * n.r.dirs), t = (size_t)n.r.steps;
+    size_t sides = (size_t)n.r.layers * (size_t)n.r.dirs, t = (size_t)n.r.steps;
     n.side = calloc(sides, sizeof *n.side);
     step *steps = calloc(sides * t, sizeof *steps);
     gp_tensor **lists = calloc(4 * sides * t, sizeof *lists);

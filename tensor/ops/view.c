@@ -63,10 +63,10 @@ static bool view_strides(const gp_array *x, const gp_shape *s, int64_t *stride) 
     while (oi < n) {
         int o0 = oi, n0 = ni;
         int64_t have = old_dim[oi++], want = 1;
-        while (ni < s->ndim && want < have) want *= s->dim[ni++];
-        while (have != want)
-            if (have < want) have *= old_dim[oi++];
-            else want *= s->dim[ni++];
+        do {
+            while (ni < s->ndim && want < have) want *= s->dim[ni++];
+            while (oi < n && have < want) have *= old_dim[oi++];
+        } while (have != want);
         for (int i = o0; i + 1 < oi; i++)
             if (old_stride[i] != old_dim[i + 1] * old_stride[i + 1]) return false;
         int64_t step = old_stride[oi - 1];

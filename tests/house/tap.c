@@ -1,6 +1,7 @@
 /* The C half of the test machinery, which tests itself in a child whose output it reads back. */
 #include "tap.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ static int empty(void) { return tap_done(); }
 /* Runs fn in a child with stderr closed; its exit status, and its stdout in out. */
 static int run(int (*fn)(void), char *out, size_t size) {
     int fd[2];
-    if (pipe(fd)) return -1;
+    if (pipe2(fd, O_CLOEXEC)) return -1;
     pid_t pid = fork();
     if (pid == 0) {
         dup2(fd[1], 1), close(fd[0]), close(fd[1]);

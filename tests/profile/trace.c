@@ -61,7 +61,7 @@ static void *stranger(void *dev) {
 
 static json_t *load(const char *path, char magic[2]) {
     static char text[1 << 22];
-    FILE *raw = fopen(path, "rb");
+    FILE *raw = fopen(path, "rbe");
     if (!raw || fread(magic, 1, 2, raw) != 2) return NULL;
     fclose(raw);
     gzFile f = gzopen(path, "rb");
@@ -156,7 +156,8 @@ static void test_trace(const gp_prof *p, const char *dir) {
 static void test_rows(const gp_prof *p) {
     int64_t self = 0, adds = 0;
     gp_rows *r = gp_rows_new(p, GP_BY_OP);
-    if (!tap_ok(r != NULL, "rows")) return;
+    tap_ok(r != NULL, "rows");
+    if (!r) return;
     for (int i = 0; i < r->n; i++) {
         self += r->row[i].self[GP_CPU];
         if (r->row[i].rec && r->row[i].rec->kind == GP_REC_OP &&

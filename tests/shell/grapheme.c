@@ -1,5 +1,6 @@
 /* Characters as the line editor takes them: where each ends, by the examples of UAX 29, and how
  * many columns it has, as terminals show it. */
+// NOLINTNEXTLINE(bugprone-suspicious-include): the tests link the core, not the shell
 #include "shell/editor/grapheme.c"
 
 #include "tap.h"

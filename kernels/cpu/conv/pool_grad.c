@@ -113,7 +113,7 @@ static bool spread(const gp_call *c, pool_grad_job *r) {
         return false;
     if (r->outside)
         return gp_fail("%s: index %lld is outside the image's plane of %lld elements", c->op->name,
-                       (long long)r->bad, (long long)(p->in[1] * p->in[2]));
+                       (long long)r->bad, (long long)p->in[1] * p->in[2]);
     return !r->no_memory || gp_fail("%s: out of memory", c->op->name);
 }
 

@@ -23,13 +23,13 @@ static void each_piece(const gp_walk *w, int64_t begin, int64_t end, gp_walk_fn 
     int last = l->ndim - 1;
     int64_t width = l->dim[last];
     uint8_t truth[GP_BLOCK];
+    char *p[GP_LOOP_MAX] = {NULL};
     gp_row_iter r;
     gp_row_iter_begin(&r, l, begin);
     for (int64_t at = begin; at < end; gp_row_iter_next(&r, l)) {
         int64_t first = at % width, stop = width - first < end - at ? width : first + end - at;
         for (int64_t i = first; i < stop; i += GP_BLOCK) {
             int64_t n = stop - i < GP_BLOCK ? stop - i : GP_BLOCK;
-            char *p[GP_LOOP_MAX];
             for (int k = 0; k < l->n; k++) p[k] = r.p[k] + i * l->stride[k][last];
             int64_t step = l->stride[1][last];
             w->truth(truth, p[1], step, step ? n : 1);

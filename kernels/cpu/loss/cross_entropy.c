@@ -263,7 +263,8 @@ bool CPU(cross_entropy_grad)(const gp_call *c) {
     r.stream = out->numel * (int64_t)gp_dtype_sizes[out->dtype] >= STREAM_BYTES;
     r.factor = 1;
     if (c->arg[1 + GP_LOSS_REDUCTION].i == GP_LOSS_MEAN) {
-        double weight = r.soft ? (double)(out->numel / r.n) : 0;
+        int64_t pixels = out->numel / r.n;
+        double weight = r.soft ? (double)pixels : 0;
         if (!r.soft) gp_parallel(r.px.tiles, 1 + GRAIN / r.px.width, weigh, &r);
         for (int64_t u = 0; !r.soft && u < r.px.tiles; u++) weight += r.part[u];
         r.factor = 1 / weight;

@@ -48,7 +48,7 @@ static void gather(const nll_job *r, const char *x, int64_t w, const int32_t *la
 static void forward(void *ctx, int64_t begin, int64_t end) {
     nll_job *r = ctx;
     int32_t label[MOST];
-    double v[MOST];
+    double v[MOST] = {0}; /* nothing is gathered of no classes */
     char *p[GP_LOOP_MAX];
     for (int64_t u = begin; u < end; u++) {
         int64_t w = gp_pixels_tile(&r->px, u, p);

@@ -26,7 +26,7 @@ static void swap(entry *a, entry *b) {
 
 /* Moves the median of three elements spread over e[lo … hi] to e[lo]. */
 static void choose_pivot(entry *e, int64_t lo, int64_t hi) {
-    int64_t mid = lo + (hi - lo) / 2, m = mid;
+    int64_t mid = lo + (hi - lo) / 2, m;
     if (before(e[lo], e[mid])) m = before(e[mid], e[hi]) ? mid : before(e[lo], e[hi]) ? hi : lo;
     else m = before(e[hi], e[mid]) ? mid : before(e[hi], e[lo]) ? hi : lo;
     swap(&e[lo], &e[m]);

@@ -228,7 +228,7 @@ static void version_of(gp_lib lib, void *fn, char *text, size_t size) {
         for (int i = 0; i < 3; i++) ((int (*)(int, int *))fn)(i, &part[i]);
         snprintf(text, size, "%d.%d.%d", part[0], part[1], part[2]);
         return;
-    case GP_LIB_cublasLt: v = (int)((size_t(*)(void))fn)(); break;
+    case GP_LIB_cublasLt:
     case GP_LIB_cudnn: v = (int)((size_t(*)(void))fn)(); break;
     case GP_LIB_cupti: ((int (*)(uint32_t *))fn)(&u), v = (int)u; break;
     default: ((int (*)(int *))fn)(&v);

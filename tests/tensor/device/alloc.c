@@ -60,7 +60,7 @@ static gp_mem_stats stats(gp_device *dev) {
 /* Pages in memory, in bytes. */
 static int64_t resident(void) {
     long long size, pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
+    FILE *f = fopen("/proc/self/statm", "re");
     if (!f || fscanf(f, "%lld %lld", &size, &pages) != 2) pages = 0;
     if (f) fclose(f);
     return pages * sysconf(_SC_PAGESIZE);

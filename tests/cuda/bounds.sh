@@ -6,8 +6,9 @@ cd "$GPUSH_ROOT/kernels/cuda" || exit 1
 
 # Kernels that take a group's size and set no bounds.
 groups() {
-    awk '/__global__/ { held = /__launch_bounds__\(GP_GROUP_MAX\)/ ? "" : FILENAME ": " $0; line = FNR }
-         held && FNR <= line + 1 && /int group/ { print held; held = "" }' $(grep -l "gp_group_of" -- */*.cu)
+    grep -l "gp_group_of" -- */*.cu | xargs awk '
+        /__global__/ { held = /__launch_bounds__\(GP_GROUP_MAX\)/ ? "" : FILENAME ": " $0; line = FNR }
+        held && FNR <= line + 1 && /int group/ { print held; held = "" }'
 }
 wide() { grep -nE "GP_LAUNCH\(.*(1024|GP_GROUP_MAX)" -- */*.cu; }
 

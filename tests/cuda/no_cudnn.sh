@@ -15,6 +15,7 @@ compile() { # folder of the results, folder of the headers
     done
 }
 defined() { nm --defined-only -g "$1" | awk '{print $3}' | sort; }
+# What is checked is a text for eval, which may name variables that are set here.
 check() { if eval "$1"; then echo "ok $2"; else echo "not ok $2"; fi; }
 
 echo 1..7
@@ -23,7 +24,9 @@ check 'compile without "$TMPDIR/include"' "2 - and without"
 check '[ "$(defined "$TMPDIR/with/conv/conv.o" | wc -l)" -ge 8 ] && [ -z "$(defined "$TMPDIR/with/conv/without_cudnn.o")" ]' "3 - with it conv.c has them all"
 check '[ -z "$(defined "$TMPDIR/without/conv/conv.o")" ]' "4 - without it conv.c has none"
 check '[ "$(defined "$TMPDIR/with/conv/conv.o")" = "$(defined "$TMPDIR/without/conv/without_cudnn.o")" ]' "5 - and the other file has the same"
+# shellcheck disable=SC2034 # eval reads it
 rnn=$(printf '%s\n' gp_cuda_saves gp_rnn_back_by_cudnn gp_rnn_by_cudnn)
 check '[ "$(defined "$TMPDIR/with/rnn/cudnn.o")" = "$rnn" ] && [ "$(defined "$TMPDIR/without/rnn/cudnn.o")" = "$rnn" ]' "6 - recurrent layers do without"
+# shellcheck disable=SC2034 # eval reads it
 attention=$(printf '%s\n' gp_attention_back_by_cudnn gp_attention_by_cudnn)
 check '[ "$(defined "$TMPDIR/with/attention/cudnn.o")" = "$attention" ] && [ "$(defined "$TMPDIR/without/attention/cudnn.o")" = "$attention" ]' "7 - and so does attention"

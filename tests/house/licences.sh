@@ -68,8 +68,8 @@ disagrees() {
 
 # check FILE: one line for each library that is unknown, or that its package describes otherwise.
 check() {
-    local name arrow path rest entry
-    while read -r name arrow path rest; do
+    local name path rest entry
+    while read -r name _ path rest; do
         [ "$path" = not ] && echo "$name: not found" && continue
         entry=$(licence_of "${name##*/}")
         [ -n "$entry" ] || { echo "$name ($path): not on the list of libraries whose licences are known" && continue; }

@@ -23,6 +23,7 @@ fetch() {
     tree=$(echo "$TMPDIR"/lupa-*/third-party/lua54)
     grep -q '^#define LUA_VERSION_RELEASE[[:space:]]*"4"' "$tree/lua.h" || { echo "this is not Lua 5.4.4"; return 1; }
     for lib in lib1 lib11 lib2 lib21 lib22:lib2-v2; do # as its makefile does
+        # shellcheck disable=SC2046 # several flags
         gcc -O2 -std=gnu99 -fPIC -shared $(pkg-config --cflags lua5.4) "$tree/testes/libs/${lib%:*}.c" \
             -o "$tree/testes/libs/${lib#*:}.so" >"$log" 2>&1 || { echo "its C libraries: $(tail -n 1 "$log")"; return 1; }
     done
@@ -32,8 +33,8 @@ fetch() {
 # Empties the lines that tests/support/lua_suite.skip lists, in the directory $1; prints those that are not
 # there.
 apply_skips() {
-    local file line reason number
-    while IFS=$'\t' read -r file line reason; do
+    local file line number
+    while IFS=$'\t' read -r file line _; do
         case $file in '' | '#'*) continue ;; esac
         number=$(grep -nxF -- "$line" "$1/$file" | head -n 1 | cut -d: -f1)
         if [ -n "$number" ]; then sed -i "${number}s/.*//" "$1/$file"; else echo "$file: $line"; fi

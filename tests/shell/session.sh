@@ -104,16 +104,16 @@ says 7 "and may be many" <<<$':load many.lua\n7'
 echo 'return {value = 1}' >mod.lua
 says $'1\nreloaded mod\n2' ":reload, and who holds the table sees it" <<<$'m = require "mod"\nm.value\n!echo "return {value = 2}" >mod.lua\n:reload\nm.value'
 export EDITOR=./ed
-printf '#!/bin/sh\necho "edited = 5; return edited" >"$1"\n' >ed
-chmod +x ed
+printf '#!/bin/sh\necho "edited = 5; return edited" >"$1"\n' >./ed
+chmod +x ./ed
 says $'5\n10' ":edit runs what the editor leaves" <<<$':edit\nedited * 2'
-printf '#!/bin/sh\necho "$1" >>names; cat "$1" >>seen; echo "edited = = 1" >"$1"\n' >ed
+printf '#!/bin/sh\necho "$1" >>names; cat "$1" >>seen; echo "edited = = 1" >"$1"\n' >./ed
 printf '%s\n' 'x = 1' ':edit' ':edit' 'x = 2' | session >/dev/null
 tap_is "$(cat seen)" $'x = 1\nedited = = 1' "what does not run is there to be mended"
 tap_empty "$(for f in $(cat names); do ls "$f" "${f%.lua}"; done 2>/dev/null)" "no file is left behind"
-printf '#!/bin/sh\necho "local a = 1\nreturn nothing.x" >"$1"\n' >ed
+printf '#!/bin/sh\necho "local a = 1\nreturn nothing.x" >"$1"\n' >./ed
 holds 'own.lua:2: attempt to index a nil value' "in a file of the user's an error has its name" <<<':edit own.lua'
-printf '#!/bin/sh\n' >ed
+printf '#!/bin/sh\n' >./ed
 holds ':edit: none.lua: No such file' "an editor that leaves nothing" <<<':edit none.lua'
 
 [ -w /dev/full ] && ln -s /dev/full full.lua.new
@@ -264,7 +264,7 @@ tap_ok $? "and by name" "$got"
 tap_ok $? "a folder that takes no history: the doctor says so"
 [[ $(env -u HOME -u XDG_STATE_HOME "$build/gpush" doctor) == *'--  history'*'set HOME'* ]]
 tap_ok $? "and where none is known"
-got=$(HOME=$PWD/no XDG_STATE_HOME= "$build/gpush" doctor | grep -c 'history.*/no/.local/state/gpush/history: No such file')
+got=$(HOME=$PWD/no XDG_STATE_HOME='' "$build/gpush" doctor | grep -c 'history.*/no/.local/state/gpush/history: No such file')
 [ "$got" = 1 ] && [ ! -e no ]
 tap_ok $? "a HOME that is not there is not made"
 tap_done

@@ -1,4 +1,5 @@
 # TAP for tests in bash: source "$GPUSH_ROOT/tests/support/tap.sh" ... tap_done
+# shellcheck shell=bash
 tap_count=0
 tap_failed=0
 

@@ -57,7 +57,7 @@ local function profiled()
         plain()
         local t1 = os.clock()
         local prof = profile.run(plain)
-        local text = prof:table { sort = "cpu_time_total", limit = 10 }
+        local _ = prof:table { sort = "cpu_time_total", limit = 10 }
         local t2 = os.clock()
         best = math.min(best, (t2 - t1) - (t1 - t0))
     end
@@ -86,7 +86,7 @@ item("tanh 1e7", function() local z = large:tanh() end)
 item("x > 0.5, 1e7", function() local z = large:gt(0.5) end)
 item("rand 1e7", function() local z = rand(10000000) end)
 local matrices = randn(8, 128, 128)
-item("svd 8x128x128", function() local u, s, vh = linalg.svd(matrices) end)
+item("svd 8x128x128", function() local s = linalg.svd(matrices) end)
 item("svdvals 8x128x128", function() local s = linalg.svdvals(matrices) end)
 
 for _, units in ipairs { 256, 1024 } do
@@ -129,9 +129,9 @@ local images, ten_filters = randn(8, 10, 256, 256), randn(10, 10, 3, 3)
 item("conv2d 10 to 10, 8x256x256", function() local p = conv2d(images, ten_filters, nil, 1, 1) end)
 local upper = randn(8, 10, 256, 256)
 item("conv2d 10 to 10 backward", function()
-    local dx = conv_input_grad(upper, ten_filters, images.shape, 1, 1)
-    local dw = conv_weight_grad(upper, images, ten_filters.shape, 1, 1)
-    local db = upper:sum({ 1, 3, 4 })
+    local x = conv_input_grad(upper, ten_filters, images.shape, 1, 1)
+    local w = conv_weight_grad(upper, images, ten_filters.shape, 1, 1)
+    local b = upper:sum({ 1, 3, 4 })
 end)
 item("max_pool2d 8x10x256x256", function() local p = max_pool2d(images, 2) end)
 local deep, many = randn(8, 64, 56, 56), randn(64, 64, 3, 3)
@@ -162,7 +162,7 @@ if count == 2 and (not only or only:find "^loader") then
         return begun:elapsed(stream:record())
     end
     for k = 1, 5 do
-        local following, team
+        local following, team, _
         firsts[k] = wall(function()
             local loader = data.Loader { fake, batch = 32, shuffle = true, workers = 2 }
             following, _, _, team = loader()

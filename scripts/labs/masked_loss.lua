@@ -159,7 +159,7 @@ end
 -- Seconds a step, and the waits of these steps by line.
 local function measure(stage)
     local model, optimizer = new_model()
-    local number, prof = 0, nil
+    local number = 0
     for _, inputs, labels in new_loader()() do
         if number == 1 then -- the first allocates memory; a profile has the time of the others
             synchronize()
@@ -173,7 +173,7 @@ local function measure(stage)
     local lines = sync.lines()
     -- the device's work belongs to the steps
     do local _ <close> = region "synchronize"; synchronize() end
-    prof = profile.stop()
+    local prof = profile.stop()
     return prof.wall / opt.steps, lines, prof
 end
 

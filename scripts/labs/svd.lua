@@ -34,14 +34,14 @@ end
 local function by_way_of_the_cpu(x)
     local out = features(x)
     local _ <close> = profile.region "SVD"
-    local u, s, vh = linalg.svd(out:to "cpu", { full_matrices = false })
+    local _, s = linalg.svd(out:to "cpu", { full_matrices = false })
     return s:to(device)
 end
 
 local function on_the_device(x)
     local out = features(x)
     local _ <close> = profile.region "SVD"
-    local u, s, vh = linalg.svd(out, { full_matrices = false })
+    local _, s = linalg.svd(out, { full_matrices = false })
     return s
 end
 

@@ -313,7 +313,7 @@ local function methods_of(v)
     local meta = debug.getmetatable(v)
     local index = type(meta) == "table" and rawget(meta, "__index")
     if type(index) == "table" then return index, rawget(meta, "__name") end
-    local i, up = 1, nil
+    local i, up = 1
     repeat
         up, i = select(2, debug.getupvalue(type(index) == "function" and index or print, i)), i + 1
     until up == nil or type(up) == "table"

@@ -13,7 +13,7 @@ local asynchronous = device:match "^[^:]+" ~= "cpu"
 -- that a slow device is not given eight times what is needed.
 local function seconds(y)
     local from = current:record()
-    local product = y:matmul(y)
+    local _ = y:matmul(y)
     local to = current:record()
     to:synchronize()
     return asynchronous and from:elapsed(to) or 1

@@ -96,7 +96,7 @@ local function methods_of(v)
     while type(meta) == "table" do
         local index = rawget(meta, "__index")
         if type(index) == "function" then
-            _, index = debug.getupvalue(index, type(v) == "userdata" and 1 or 2)
+            index = select(2, debug.getupvalue(index, type(v) == "userdata" and 1 or 2))
         end
         for key, m in next, type(index) == "table" and index or {} do
             if type(m) == "function" and not key:find "^_" and not found[key] then

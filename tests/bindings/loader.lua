@@ -143,6 +143,10 @@ for _, workers in ipairs { 0, 2 } do
     end
     local views = { size = 3, x = arange(1, 12):reshape(3, 4),
         get = function(self, i) return self.x["..., ::2"] end }
+    for _, x in data.Loader { views, batch = 3, workers = workers } () do
+        t.is(x[2]:tolist(), { { 1, 3 }, { 5, 7 }, { 9, 11 } }, "samples with steps" .. name)
+        t.is(x.shape, { 3, 3, 2 }, "and their shape" .. name)
+    end
     local strided = { size = 3, x = arange(1, 12):reshape(4, 3),
         get = function(self, i) return self.x:t()[i] end }
     for _, x in data.Loader { strided, batch = 3, workers = workers } () do
@@ -346,7 +350,7 @@ local two = data.Loader { { size = 64,
     batch = 64, workers = 4 }
 local least = true
 for _ = 1, 5 do
-    local ok, message = pcall(function() for _ in two() do end end)
+    local _, message = pcall(function() for _ in two() do end end)
     least = least and message:find "sample 2:"
 end
 t.ok(least, "of several errors in a batch, the first sample's is told")

@@ -1,7 +1,6 @@
 -- NVIDIA's libraries on the stand-in for CUDA: found, opened on first use, booked as such, steered,
 -- and missed.
 local t = require "tap"
-local gpush = gpush or require "gpush"
 local build, root = os.getenv "GPUSH_BUILD", os.getenv "TMPDIR"
 
 -- TF32 keeps 10 bits of mantissa: 1 + 2^-12 is 1.

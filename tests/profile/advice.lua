@@ -1,7 +1,6 @@
 -- What the sync debugger advises: each advice is given for a wait that is provoked here, and what
 -- it says to write instead does not wait. Every row of profile/advice.def has its case.
 local t = require "tap"
-local gpush, sync = require "gpush", sync
 local dev = "sim"
 
 -- What the snippets use. y's product keeps the device at work while they run.

@@ -27,7 +27,7 @@ local function step(v, n)
     for _ = 1, n do v = v * 2 + 1 end
     return v:sum():item()
 end
-local expected = 64 * 64 * 15
+t.is({ step(x, 3), step(c, 3) }, { 64 * 64 * 15, 64 * 64 * 15 }, "what is watched computes")
 
 -- ---- the sum rule ----
 local function mixed()

@@ -46,7 +46,7 @@ t.ok(not row(prof, LAST, { group = "line" }).name:find "profile_time",
     "and is no line's of the script")
 t.ok(prof:table():find(LAST, 1, true), "and the table shows it")
 profile.start()
-local open = profile.region "OPEN"
+local _ = profile.region "OPEN"
 queue(20)
 prof = check(profile.stop(), 1, "start and stop")
 t.ok(row(prof, "OPEN").cpu_time_total < prof.wall_ns / 2,
@@ -268,7 +268,7 @@ for _, d in ipairs { "cpu", dev } do
     synchronize()
     local used = memory(d).in_use
     local values = counters(profile.run({ memory = true }, function()
-        local new = zeros({ 512, 512 }, { device = d })
+        local _ = zeros({ 512, 512 }, { device = d })
         old = nil
         collectgarbage()
         collectgarbage()

@@ -275,7 +275,7 @@ t.ok(l.idle <= l.wait,
 sync.reset()
 local copies = {}
 long():to "cpu"
-local there = long()
+local _ = long()
 ones(1 << 20):to(dev)
 for _, e in ipairs(sync.events()) do
     if e.why == "copy" then copies[#copies + 1] = e.advice:match "^%w+ %w+" end

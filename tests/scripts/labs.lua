@@ -186,7 +186,7 @@ for _, device in ipairs { "cpu", "sim" } do
     local waits = device == "cpu" and { 0, 0, 0, 0 } or { 4, 3, 2, 0 }
     local first
     for i, stage in ipairs { "baseline", "where", "sort", "ignore_index" } do
-        local ms, count, lost, loss,
+        local _, count, _, loss,
             same = out:match("\n" .. stage ..
                 "%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+([%d.]+)%s+(the same)\n")
         t.ok(same, "masked_loss: gradients of " .. stage .. " are the baseline's on " .. device)

@@ -150,7 +150,6 @@ t.error(function() y:sum():backward() end, "written in place",
 t.error(function() g.sgd_step(p, { p[1].grad, p[2].grad }) end,
     "sgd_step: tensor 1 of argument 1 requires gradients",
     "the op itself refuses what requires gradients, outside of no_grad")
-local launches = 0
 do
     local many = {}
     for i = 1, 20 do

@@ -5,8 +5,7 @@ local function set(...)
     for _, v in ipairs { ... } do s[v] = true end
     return s
 end
-local infinite, low, high = set("0/0", "math.huge", "-math.huge"),
-    set("0", "-1", "-99", "math.mininteger"), set("99", "math.maxinteger")
+local infinite, high = set("0/0", "math.huge", "-math.huge"), set("99", "math.maxinteger")
 local function all(...)
     local s = {}
     for _, part in ipairs { ... } do for v in pairs(part) do s[v] = true end end

@@ -1,7 +1,6 @@
 --!plain
 -- Cases for tests/tensor/ops/ops_custom.lua: Fourier transforms.
 local g = require "gpush"
-local A = require "arrays"
 local F = require "fourier"
 local C = {}
 

@@ -3,7 +3,7 @@
 -- loops and finite differences.
 local g = require "gpush"
 local A = require "arrays"
-local build, get, with = A.build, A.get, A.with
+local build, get = A.build, A.get
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}

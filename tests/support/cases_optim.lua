@@ -1,7 +1,6 @@
 --!plain
 -- Cases for tests/tensor/ops/ops_custom.lua: optimizer steps and clipping, against plain loops.
 local g = require "gpush"
-local A = require "arrays"
 local C = {}
 
 local FLOATS = {f64 = true, f32 = true, f16 = true, bf16 = true}

@@ -3,7 +3,7 @@
 -- values in it, and how often they occur.
 local g = require "gpush"
 local A = require "arrays"
-local build, get, copy, as = A.build, A.get, A.copy, A.as
+local build, get = A.build, A.get
 local nan, inf = 0 / 0, math.huge
 local C = {}
 

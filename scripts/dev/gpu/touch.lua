@@ -7,10 +7,10 @@ for _, n in ipairs { 1, 31, 257, 4099 } do
     local mask, index = x > 0, randint(1, n, { n }, opt)
     local _ = (x * y + 1):exp():sum() + x:to "bf16":relu():sum():to "f32" + x:cumsum(1):amax() +
         x[mask]:sum()
-    _ = x:sort(), x:argsort(), x:topk(math.min(n, 5)), index:unique(), mask:nonzero(),
-        x:gather(1, index), x:index_select(1, index)
-    _ = zeros(n, opt):scatter_add(1, index, x), x:flip(1), x:roll(3), cat({ x, y }), x:median(),
-        x:var(), where(mask, x, y)
+    _ = { x:sort(), x:argsort(), x:topk(math.min(n, 5)), index:unique(), mask:nonzero(),
+        x:gather(1, index), x:index_select(1, index) }
+    _ = { zeros(n, opt):scatter_add(1, index, x), x:flip(1), x:roll(3), cat({ x, y }), x:median(),
+        x:var(), where(mask, x, y) }
 end
 local image, kernel = randn(2, 3, 17, 19, opt), randn(5, 3, 3, 3, opt)
 image:requires_grad_()
@@ -30,5 +30,6 @@ loss = (layer_norm(wide, { 20000 }) + wide:softmax(-1)):to "f32":square():sum() 
 loss:backward()
 print(loss:item(), wide.grad:to "f32":abs():sum():item(), heads.grad:to "f32":abs():sum():item())
 local m = randn(4, 9, 9, opt)
-local _ = linalg.svd(m), linalg.inv(m), m:matmul(m), m:transpose(2, 3):contiguous(), linalg.qr(m)
+local _ = { linalg.svd(m), linalg.inv(m), m:matmul(m), m:transpose(2, 3):contiguous(),
+    linalg.qr(m) }
 print(image.grad:abs():sum():item(), kernel.grad:abs():sum():item())

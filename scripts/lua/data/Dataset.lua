@@ -4,7 +4,7 @@
 -- data.Dataset{file = "faces.lua", …}: a data set that a file makes. The file is run with the table
 -- as its argument and returns a table with size and get; each worker of a loader runs it for
 -- itself, so it may open what cannot be handed over.
-local gpush, data, _, composite = ...
+local _, data, _, composite = ...
 
 local Dataset = {}
 

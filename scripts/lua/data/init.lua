@@ -1,7 +1,7 @@
 --!plain
 -- data: what data sets and loaders share. A data set is a table with a function get(self, index),
 -- which gives one or several values, and its size: a number, a function size(self), or #dataset.
-local gpush, data, folder, _, _, declared = ...
+local _, data, folder, _, _, declared = ...
 local scripts = folder:match "^(.*)/[^/]*$"
 
 -- Raises a message at the script's line.

@@ -1,7 +1,7 @@
 --!plain
 -- ModuleList: a list of modules whose parameters count, without a forward of its own; for i, m in
 -- ipairs(list) walks it.
-local gpush, nn, _, _, _, declared = ...
+local _, nn, _, _, _, declared = ...
 local ModuleList = nn.module { "ModuleList", sig = "any? modules",
     help = "a list of modules whose parameters count, without a forward of its own" }
 

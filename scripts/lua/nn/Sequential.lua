@@ -1,7 +1,7 @@
 --!plain
 -- Sequential: modules one after the other, each on what the one before gave; model[2] is the
 -- second.
-local gpush, nn, _, _, _, declared = ...
+local _, nn, _, _, _, declared = ...
 local Sequential = nn.module "Sequential"
 
 --- nn.Sequential(a, b, …) or nn.Sequential{a, b, …}

@@ -1,7 +1,7 @@
 --!plain
 -- Identity, Flatten, Unflatten and Upsample: layers that learn nothing and change at most the
 -- shape.
-local gpush, nn = ...
+local _, nn = ...
 
 local Identity = nn.module "Identity" -- takes any arguments, as a stand-in for any layer
 function Identity:forward(x) return x end

@@ -1,7 +1,7 @@
 --!plain
 -- Composites: sums of products in Einstein's notation, and tensordot. Operands are contracted two
 -- at a time by matmul of batches; labels of dims are strings.
-local gpush, define, _, raise = ...
+local _, define, _, raise = ...
 
 -- Raised at the line that called the composite: levels are counted by define's functions, so errors
 -- carry none.

@@ -1,6 +1,6 @@
 --!plain
 -- Composites: losses, directions and distances. See define in scripts/lua/init.lua.
-local gpush, define, rows, fail, part = ...
+local gpush, define, _, fail, part = ...
 local _, FLOATS, once = part "round_once"
 
 local function bad(op, name, expected, got)

@@ -119,7 +119,7 @@ local function quantile(op, skip)
         if lines.shape[lines.ndim] == 0 then
             fail("%s: no elements: a reduced dim has size 0", op)
         end
-        local sorted, y = (lines:sort(-1)), nil
+        local sorted, y = (lines:sort(-1))
         if type(q) == "number" and not skip then
             y = one(sorted, q, way)
         else

@@ -111,7 +111,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
     help = "a table of views: dim in exactly so many pieces, the first ones longer by 1 where it \z
         does not divide; or ending at the indices in a table",
     fn = function(x, sections, dim)
-        local n, sizes, at = nil, {}, 0
+        local sizes, at, n = {}, 0
         n, dim = sized("tensor_split", x, dim)
         if type(sections) == "table" then
             local list = {}
@@ -137,7 +137,7 @@ define { "tensor_split", sig = "tensor x, any sections, dim dim=1",
 define { "unbind", sig = "tensor x, dim dim=1",
     help = "a table of views: x at each index of dim",
     fn = function(x, dim)
-        local n, list = nil, {}
+        local list, n = {}
         n, dim = sized("unbind", x, dim)
         for i = 1, n do list[i] = x:select(dim, i) end
         return list

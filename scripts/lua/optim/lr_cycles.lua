@@ -1,6 +1,6 @@
 --!plain
 -- Schedules of one or many cycles, in which the momentum goes down as the rate goes up: for lr.lua.
-local define, raise, check_whole, check_share, check_rates, chain_anew = ...
+local define, raise, check_whole, _, check_rates, chain_anew = ...
 
 -- What cycles change beside the rate: SGD's momentum, Adam's first beta.
 local function check_momentum(self)

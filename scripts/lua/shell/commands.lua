@@ -287,7 +287,8 @@ end
 
 local unfinished -- what was edited last, if it did not run to its end
 command("edit", "[file]", "the last chunk, or a file, in $EDITOR; then runs it", function(text)
-    local session, chunk, run, message = native.session(), nil, nil, nil
+    local session = native.session()
+    local chunk, run, message
     if text == "" then
         chunk = edited_chunk(unfinished or session[#session] or "")
         if chunk == "" then return end

@@ -1,7 +1,7 @@
 --!plain
 -- What somebody typed who speaks another language, Python above all, and how Lua says it, with the
 -- names that were typed.
-local gpush, shell, dir = ...
+local _, shell, dir = ...
 local foreign = {}
 local python = shell.part "python"
 local source = assert(loadfile(dir .. "/source.lua", "t"))()

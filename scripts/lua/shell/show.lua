@@ -56,9 +56,9 @@ local text
 
 -- The items of t as texts, the list's without keys; and how many were left out.
 local function items(t, indent, width, seen)
-    local out, keys, n, left = {}, {}, rawlen(t), 0
+    local out, keys, n = {}, {}, rawlen(t)
     for i = 1, math.min(n, ITEMS) do out[i] = text(rawget(t, i), indent, width, seen) end
-    left = math.max(n - ITEMS, 0)
+    local left = math.max(n - ITEMS, 0)
     for k in next, t do
         if not (math.type(k) == "integer" and k >= 1 and k <= n) then keys[#keys + 1] = k end
     end

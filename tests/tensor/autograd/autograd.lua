@@ -101,7 +101,7 @@ do -- in place, views
     e:mul_(2)
     fails(function() e:sum():backward() end, "written in place",
         "what backward needs was overwritten")
-    local ok, msg = pcall(function() local f = a:exp() f:mul_(2) f:sum():backward() end)
+    local _, msg = pcall(function() local f = a:exp() f:mul_(2) f:sum():backward() end)
     t.ok(select(2, tostring(msg):gsub("autograd.lua:%d+", "")) >= 2, "both lines are named")
     a.grad = nil
     local h = a * 3

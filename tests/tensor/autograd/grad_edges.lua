@@ -6,7 +6,7 @@ local t = require "tap"
 local g = require "gpush"
 
 local f64 = { dtype = "f64" }
-local nan, inf = 0 / 0, math.huge
+local nan = 0 / 0
 
 local function edges(dev)
     local function on(v) return g.tensor(v, f64):to(dev) end

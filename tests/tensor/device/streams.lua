@@ -103,7 +103,7 @@ do
     synchronize(dev)
     t.ok(not a:busy(), "synchronize waits for it too")
     local s = current_stream(dev)
-    local bad = ones(3, { device = dev }):index_select(1, tensor({ 9 }, { device = dev }))
+    local _ = ones(3, { device = dev }):index_select(1, tensor({ 9 }, { device = dev }))
     local e = s:record()
     while s:busy() do end
     t.error(function() e:synchronize() end, "out of range",

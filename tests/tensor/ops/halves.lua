@@ -4,7 +4,7 @@
 -- would miss by more than half a unit in the last place.
 local t = require "tap"
 local g = require "gpush"
-local exp, log, abs, max, min = math.exp, math.log, math.abs, math.max, math.min
+local exp, log, abs, max = math.exp, math.log, math.abs, math.max
 
 math.randomseed(20261122)
 local devices = os.getenv "GPUSH_TEST_DEVICE" and { os.getenv "GPUSH_TEST_DEVICE" }

@@ -4,7 +4,7 @@
 local t = require "tap"
 local g = require "gpush"
 local A = require "arrays"
-local build, get, with = A.build, A.get, A.with
+local build, get = A.build, A.get
 local V = {}
 
 -- A write through the view y must be seen in x (share) or not.

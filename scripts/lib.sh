@@ -1,6 +1,7 @@
 # What scripts/gpush and scripts/test share: install what is missing, configure, build. Sourced by
 # sh; needs $root. Says nothing on stdout, which belongs to the program; what goes on is told on
 # stderr and logged under build/.
+# shellcheck shell=sh
 unset CDPATH
 root=$(cd -P "$root" && pwd)
 build_tools="cmake ninja pkg-config gcc"
@@ -16,6 +17,7 @@ package_of() {
         jansson) echo libjansson-dev ;;
         zlib) echo zlib1g-dev ;;
         prove) echo perl ;;
+        luacheck) echo lua-check ;;
         pip3) echo python3-pip ;;
         lib*) echo "$1-dev" ;;
         *) echo "$1" ;;
@@ -30,10 +32,14 @@ in_libdir() {
     return 1
 }
 
-# Prints the packages that are missing; "test" as $1 adds what the tests need.
+# Prints the packages that are missing; "test" or "lint" as $1 adds what scripts/test or
+# scripts/dev/lint need. g++: for the stand-in for CUDA.
 missing() {
     tools=$build_tools
-    [ "${1-}" != test ] || tools="$tools g++ lua5.4 prove pip3 tmux" # g++: the stand-in for CUDA
+    case ${1-} in
+        test) tools="$tools g++ lua5.4 prove pip3 tmux" ;;
+        lint) tools="$tools g++ clang-format clang-tidy shellcheck luacheck" ;;
+    esac
     for tool in $tools; do
         command -v "$tool" >/dev/null 2>&1 || package_of "$tool"
     done
